@@ -1,0 +1,119 @@
+//! Frames on a byte stream: four bytes of length, least significant first, then a `postcard` value.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// No frame is longer. A session of 1,000 PDRs takes about a tenth of it.
+pub const LIMIT: usize = 1 << 20;
+
+const PREFIX: usize = 4;
+
+/// The stream cannot be read any further, or the value cannot be sent.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// Longer than [`LIMIT`].
+    #[error("a frame of {0} bytes is longer than {LIMIT}")]
+    TooLong(usize),
+    /// Not a value of the expected type.
+    #[error("a frame does not hold what it should: {0}")]
+    Content(#[from] postcard::Error),
+}
+
+/// Appends `value` as one frame to `stream`.
+///
+/// # Errors
+/// [`FrameError::TooLong`]; `stream` is then unchanged.
+pub fn write<T: Serialize>(value: &T, stream: &mut Vec<u8>) -> Result<(), FrameError> {
+    let body = postcard::to_stdvec(value)?;
+    let length = u32::try_from(body.len()).map_err(|_| FrameError::TooLong(body.len()))?;
+    if body.len() > LIMIT {
+        return Err(FrameError::TooLong(body.len()));
+    }
+    stream.extend_from_slice(&length.to_le_bytes());
+    stream.extend_from_slice(&body);
+    Ok(())
+}
+
+/// Cuts a byte stream into values.
+#[derive(Debug, Default)]
+pub struct Reader {
+    bytes: Vec<u8>,
+    taken: usize,
+}
+
+impl Reader {
+    /// More of the stream has come.
+    pub fn extend(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..self.taken);
+        self.taken = 0;
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next value, or `None` until more of the stream has come.
+    ///
+    /// # Errors
+    /// The stream is broken for good: close it.
+    pub fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
+        let rest = self.bytes.get(self.taken..).unwrap_or_default();
+        let Some((prefix, rest)) = rest.split_first_chunk::<PREFIX>() else { return Ok(None) };
+        let length = u32::from_le_bytes(*prefix) as usize;
+        if length > LIMIT {
+            return Err(FrameError::TooLong(length));
+        }
+        let Some(body) = rest.get(..length) else { return Ok(None) };
+        let value = postcard::from_bytes(body)?;
+        self.taken += PREFIX + length;
+        Ok(Some(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Command, Desired, Role, VERSION};
+    use proptest::prelude::*;
+    use rules::{Rules, Seid};
+
+    fn commands() -> Vec<Command> {
+        let desired = Desired { session: Seid(1), revision: 2, rules: Rules::default() };
+        vec![
+            Command::Hello { version: VERSION, role: Role::Control },
+            Command::ResyncBegin,
+            Command::Put(desired),
+            Command::ResyncEnd,
+        ]
+    }
+
+    fn read_all(reader: &mut Reader) -> Vec<Command> {
+        std::iter::from_fn(|| reader.next().unwrap()).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn values_survive_any_cut_of_the_stream(cut in 1usize..40) {
+            let mut stream = Vec::new();
+            commands().iter().for_each(|command| write(command, &mut stream).unwrap());
+            let mut reader = Reader::default();
+            let mut read = Vec::new();
+            for chunk in stream.chunks(cut) {
+                reader.extend(chunk);
+                read.extend(read_all(&mut reader));
+            }
+            prop_assert_eq!(read, commands());
+        }
+
+        #[test]
+        fn any_bytes_end_in_an_error_or_wait_for_more(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let mut reader = Reader::default();
+            reader.extend(&bytes);
+            while let Ok(Some(_)) = reader.next::<Command>() {}
+        }
+    }
+
+    #[test]
+    fn a_frame_beyond_the_limit_is_refused() {
+        let mut reader = Reader::default();
+        reader.extend(&(LIMIT as u32 + 1).to_le_bytes());
+        assert!(matches!(reader.next::<Command>(), Err(FrameError::TooLong(_))));
+    }
+}

@@ -1,0 +1,13 @@
+//! The contract between the control plane engine (CPE) and a data plane engine (DPE).
+//!
+//! They meet only through state. The CPE says what each session should be ([`Command::Put`]), the DPE says what
+//! it now is ([`Notice::Applied`]); either may restart at any time, and a resynchronisation ([`Command::ResyncBegin`]
+//! to [`Command::ResyncEnd`]) removes whatever the CPE no longer names. Messages are `postcard` values in frames of
+//! a Unix stream socket ([`frame`]).
+
+pub mod frame;
+mod message;
+mod statistics;
+
+pub use message::{Command, Desired, Event, Notice, Role, VERSION};
+pub use statistics::{Books, NodeStatistics, PortStatistics, Statistics, WorkerStatistics};

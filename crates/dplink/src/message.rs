@@ -1,0 +1,108 @@
+//! What the two engines say to each other.
+
+use crate::Statistics;
+use rules::{Rules, Seid, Teid};
+use serde::{Deserialize, Serialize};
+use std::net::Ipv4Addr;
+
+/// Of this contract: both sides must be of the same.
+pub const VERSION: u16 = 1;
+
+/// What a connection to a DPE is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Role {
+    /// The CPE: sets state and receives events. A DPE has one; a newer one replaces it.
+    Control,
+    /// Reads statistics only.
+    Observer,
+}
+
+/// A session as it should be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Desired {
+    /// The session.
+    pub session: Seid,
+    /// Grows with every change of the session; the same revision twice is the same rules.
+    pub revision: u64,
+    /// Its rules, whole.
+    pub rules: Rules,
+}
+
+/// To a DPE.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Command {
+    /// First on every connection.
+    Hello {
+        /// [`VERSION`] of the sender.
+        version: u16,
+        /// What the connection is for.
+        role: Role,
+    },
+    /// Every session is about to be named; what is not named by [`Command::ResyncEnd`] goes.
+    ResyncBegin,
+    /// All sessions have been named.
+    ResyncEnd,
+    /// Make a session so; answered by [`Notice::Applied`] or [`Notice::Refused`].
+    Put(Desired),
+    /// Remove a session; answered by [`Notice::Removed`] whether or not it was there.
+    Delete {
+        /// The session.
+        session: Seid,
+    },
+    /// Answered by [`Notice::Statistics`].
+    GetStatistics,
+}
+
+/// From a DPE.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Notice {
+    /// Answers [`Command::Hello`].
+    Hello {
+        /// [`VERSION`] of the DPE.
+        version: u16,
+        /// Sessions the DPE holds now.
+        sessions: u64,
+    },
+    /// The session is as revision says, on every packet from now on.
+    Applied {
+        /// The session.
+        session: Seid,
+        /// The revision in force.
+        revision: u64,
+    },
+    /// The session is as it was before the command.
+    Refused {
+        /// The session.
+        session: Seid,
+        /// The revision refused.
+        revision: u64,
+        /// One sentence for people.
+        reason: String,
+    },
+    /// The session is not there.
+    Removed {
+        /// The session.
+        session: Seid,
+    },
+    /// [`Command::ResyncEnd`] is done.
+    Resynced {
+        /// Sessions removed because the CPE no longer named them.
+        swept: u64,
+    },
+    /// Something happened on the wire.
+    Event(Event),
+    /// Answers [`Command::GetStatistics`].
+    Statistics(Statistics),
+}
+
+/// What the data plane saw. Events are hints: they may be lost, counters may not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Event {
+    /// A peer has no use for the packets we send into its tunnel (TS 29.281 7.3.1).
+    ErrorIndication {
+        /// The peer's tunnel.
+        teid: Teid,
+        /// The peer's address.
+        peer: Ipv4Addr,
+    },
+}

@@ -1,0 +1,79 @@
+//! What a data plane engine has counted. Every counter is cumulative since the engine started.
+
+use serde::{Deserialize, Serialize};
+
+/// The books of a worker: every packet is somewhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Books {
+    /// Packets taken from ports.
+    pub received: u64,
+    /// Packets the engine made itself (ARP requests).
+    pub created: u64,
+    /// Packets given to ports.
+    pub sent: u64,
+    /// Packets dropped, whatever the reason.
+    pub dropped: u64,
+    /// Packets held now, waiting for something.
+    pub held: u64,
+}
+
+impl Books {
+    /// `received + created = sent + dropped + held`.
+    pub const fn balanced(&self) -> bool {
+        self.received + self.created == self.sent + self.dropped + self.held
+    }
+}
+
+/// One node of the graph.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeStatistics {
+    /// The node.
+    pub name: String,
+    /// Times it ran.
+    pub vectors: u64,
+    /// Packets it handled.
+    pub packets: u64,
+    /// Time stamp counter cycles it took.
+    pub cycles: u64,
+}
+
+/// One worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerStatistics {
+    /// Where its packets went.
+    pub books: Books,
+    /// By node, in graph order.
+    pub nodes: Vec<NodeStatistics>,
+    /// Drops by reason; reasons that never occurred are left out.
+    pub drops: Vec<(String, u64)>,
+}
+
+/// One port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortStatistics {
+    /// Its name in the configuration.
+    pub name: String,
+    /// The DPDK device behind it.
+    pub device: String,
+    /// Packets received.
+    pub received: u64,
+    /// Bytes received, from the Ethernet header on.
+    pub received_bytes: u64,
+    /// Packets sent.
+    pub sent: u64,
+    /// Bytes sent, from the Ethernet header on.
+    pub sent_bytes: u64,
+}
+
+/// A whole DPE.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Statistics {
+    /// Since the engine started.
+    pub uptime_ms: u64,
+    /// Sessions in force.
+    pub sessions: u64,
+    /// In the order of the configuration.
+    pub ports: Vec<PortStatistics>,
+    /// One entry a worker.
+    pub workers: Vec<WorkerStatistics>,
+}

@@ -1,0 +1,12 @@
+//! The kit every protocol machine is built from: time that comes in as an argument, requests that are sent
+//! again until answered, and answers that are remembered for requests that come again.
+//!
+//! Nothing here reads a clock, sleeps or sends: a machine is `input + time -> outputs`.
+
+mod answers;
+mod requests;
+mod time;
+
+pub use answers::{AnswerCache, Seen};
+pub use requests::{Full, Overdue, Requests};
+pub use time::Time;

@@ -1,0 +1,15 @@
+//! Packets: the buffer they live in, checked views of their headers, and builders of new ones.
+//!
+//! A view is made from bytes that were checked once; after that, reading a field cannot fail. Everything read from
+//! the wire goes through here, so nothing else in the data path indexes packet bytes.
+
+pub mod arp;
+mod buffer;
+pub mod checksum;
+pub mod ethernet;
+pub mod gtpu;
+pub mod icmp;
+pub mod ipv4;
+pub mod udp;
+
+pub use buffer::{Buffer, HEADROOM, HeapBuffer};

@@ -1,0 +1,73 @@
+//! The identifiers of TS 29.244, each its own type so that none can stand in for another.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident($inner:ty), $format:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub struct $name(pub $inner);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, $format, self.0)
+            }
+        }
+    };
+}
+
+id!(
+    /// Session Endpoint Identifier: the user plane's name for a session (TS 29.244 5.6.2), never 0.
+    Seid(u64), "{:#018x}"
+);
+id!(
+    /// Tunnel Endpoint Identifier of GTP-U (TS 29.281 5.1); 0 is reserved for signalling messages.
+    Teid(u32), "{:#010x}"
+);
+id!(
+    /// Packet Detection Rule ID (TS 29.244 8.2.36).
+    PdrId(u16), "PDR {}"
+);
+id!(
+    /// FAR ID (TS 29.244 8.2.74).
+    FarId(u32), "FAR {}"
+);
+id!(
+    /// QER ID (TS 29.244 8.2.75).
+    QerId(u32), "QER {}"
+);
+
+/// QoS Flow Identifier, 0 to 63 (TS 29.244 8.2.89).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
+pub struct Qfi(u8);
+
+impl Qfi {
+    /// The largest value the six bits hold.
+    pub const MAX: u8 = 63;
+
+    /// `None` above [`Qfi::MAX`].
+    pub const fn new(value: u8) -> Option<Self> {
+        if value <= Self::MAX { Some(Self(value)) } else { None }
+    }
+
+    /// 0 to 63.
+    pub const fn value(self) -> u8 {
+        self.0
+    }
+}
+
+impl TryFrom<u8> for Qfi {
+    type Error = &'static str;
+
+    fn try_from(value: u8) -> Result<Self, Self::Error> {
+        Self::new(value).ok_or("a QFI is 0 to 63")
+    }
+}
+
+impl From<Qfi> for u8 {
+    fn from(qfi: Qfi) -> Self {
+        qfi.0
+    }
+}

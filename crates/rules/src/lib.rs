@@ -1,0 +1,21 @@
+//! A session's forwarding rules: what a control plane wants done with a user's packets.
+//!
+//! [`Rules`] is the one type every producer (PFCP, our own gateway control, a static file) makes and the data
+//! plane obeys. It only holds what the data plane really does; a producer that is asked for more refuses.
+//! [`Rules::change`] applies a modification as a whole or not at all, and [`compile`] turns rules into the
+//! immutable [`Program`] a worker runs. Everything here is pure: no input, output, clock or randomness.
+
+mod change;
+mod check;
+mod compile;
+mod ids;
+mod intent;
+
+pub use change::{Change, FarUpdate, ForwardingUpdate, PdrUpdate, QerUpdate};
+pub use check::{RuleError, RuleRef};
+pub use compile::{Action, Direction, Encapsulation, Program, Step, compile};
+pub use ids::{FarId, PdrId, QerId, Qfi, Seid, Teid};
+pub use intent::{
+    ApplyAction, FTeid, Far, ForwardingParameters, Gate, Interface, OuterHeaderCreation, Pdi, Pdr, Qer, Rules,
+    limits,
+};
