@@ -1,1 +1,31 @@
-//! dataplane
+//! The data path: a graph of small nodes that a worker runs over vectors of packets.
+//!
+//! A [`Worker`] owns its sessions, neighbours and counters alone; nothing in the packet path is shared, locked or
+//! atomic. The [`Engine`] is its other end: it takes [`dplink::Command`]s, hands the worker compiled programs over a
+//! ring, and turns what comes back into [`dplink::Notice`]s. Nothing here does input or output: ports are anything
+//! that implements [`Port`], time comes in with the vector, so the whole path runs in a test.
+
+mod config;
+mod counters;
+mod engine;
+#[cfg(test)]
+mod fixture;
+mod frame;
+#[cfg(test)]
+mod golden;
+mod graph;
+mod held;
+mod nodes;
+mod port;
+mod state;
+#[cfg(test)]
+mod tests;
+mod worker;
+
+pub use config::{Config, ConfigError, Limits, PortConfig, Route};
+pub use counters::{Counters, DropReason, NodeCounters, PortCounters};
+pub use engine::{Engine, EngineError};
+pub use frame::VECTOR;
+pub use graph::NodeId;
+pub use port::Port;
+pub use worker::{Clock, Worker, connect};

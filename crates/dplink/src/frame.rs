@@ -53,7 +53,7 @@ impl Reader {
     ///
     /// # Errors
     /// The stream is broken for good: close it.
-    pub fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
+    pub fn take<T: DeserializeOwned>(&mut self) -> Result<Option<T>, FrameError> {
         let rest = self.bytes.get(self.taken..).unwrap_or_default();
         let Some((prefix, rest)) = rest.split_first_chunk::<PREFIX>() else { return Ok(None) };
         let length = u32::from_le_bytes(*prefix) as usize;
@@ -85,7 +85,7 @@ mod tests {
     }
 
     fn read_all(reader: &mut Reader) -> Vec<Command> {
-        std::iter::from_fn(|| reader.next().unwrap()).collect()
+        std::iter::from_fn(|| reader.take().unwrap()).collect()
     }
 
     proptest! {
@@ -106,7 +106,7 @@ mod tests {
         fn any_bytes_end_in_an_error_or_wait_for_more(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let mut reader = Reader::default();
             reader.extend(&bytes);
-            while let Ok(Some(_)) = reader.next::<Command>() {}
+            while let Ok(Some(_)) = reader.take::<Command>() {}
         }
     }
 
@@ -114,6 +114,6 @@ mod tests {
     fn a_frame_beyond_the_limit_is_refused() {
         let mut reader = Reader::default();
         reader.extend(&(LIMIT as u32 + 1).to_le_bytes());
-        assert!(matches!(reader.next::<Command>(), Err(FrameError::TooLong(_))));
+        assert!(matches!(reader.take::<Command>(), Err(FrameError::TooLong(_))));
     }
 }

@@ -13,14 +13,16 @@ pub struct Books {
     pub sent: u64,
     /// Packets dropped, whatever the reason.
     pub dropped: u64,
+    /// Packets addressed to the engine itself that reached their end (ARP replies, Error Indications...).
+    pub consumed: u64,
     /// Packets held now, waiting for something.
     pub held: u64,
 }
 
 impl Books {
-    /// `received + created = sent + dropped + held`.
+    /// `received + created = sent + dropped + consumed + held`.
     pub const fn balanced(&self) -> bool {
-        self.received + self.created == self.sent + self.dropped + self.held
+        self.received + self.created == self.sent + self.dropped + self.consumed + self.held
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::check::{RuleError, RuleRef};
 use crate::ids::{FarId, PdrId, QerId, Qfi};
 use crate::intent::{
-    ApplyAction, Far, ForwardingParameters, Gate, Interface, OuterHeaderCreation, Pdi, Pdr, Qer, Rules,
+    ApplyAction, Far, ForwardingParameters, Gate, Interface, OuterHeaderCreation, Pdi, Rules,
 };
 
 /// What an Update PDR replaces; `None` leaves as it is (TS 29.244 7.5.4.2).
@@ -157,7 +157,7 @@ fn merge(far: &Far, update: ForwardingUpdate) -> Option<ForwardingParameters> {
 pub(crate) mod tests {
     use super::*;
     use crate::ids::Teid;
-    use crate::intent::FTeid;
+    use crate::intent::{FTeid, Pdr};
     use std::net::Ipv4Addr;
 
     pub(crate) fn rules() -> Rules {
@@ -171,8 +171,14 @@ pub(crate) mod tests {
         };
         let downlink =
             Pdi { source_interface: Interface::Core, f_teid: None, ue_ipv4: Some(ue), qfis: vec![] };
-        let pdr =
-            |id, pdi: Pdi, far| Pdr { id, precedence: 100, pdi, outer_header_removal: true, far, qers: vec![] };
+        let pdr = |id, pdi: Pdi, far| Pdr {
+            id,
+            precedence: 100,
+            pdi,
+            outer_header_removal: true,
+            far,
+            qers: vec![],
+        };
         let to_core =
             ForwardingParameters { destination_interface: Interface::Core, outer_header_creation: None };
         Rules {

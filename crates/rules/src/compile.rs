@@ -68,14 +68,27 @@ pub struct Step {
     pub action: Action,
 }
 
+/// What PDRs look at in a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Where it came from.
+    pub source: Interface,
+    /// The tunnel it came in.
+    pub teid: Option<Teid>,
+    /// The user's address: its source on the uplink, its destination on the downlink.
+    pub ue: Ipv4Addr,
+    /// The QoS flow its tunnel header names.
+    pub qfi: Option<Qfi>,
+}
+
 impl Step {
-    /// Whether a packet from `source`, in tunnel `teid`, of user address `ue`, with `qfi`, matches.
+    /// Whether a packet matches.
     #[inline]
-    pub fn matches(&self, source: Interface, teid: Option<Teid>, ue: Ipv4Addr, qfi: Option<Qfi>) -> bool {
-        self.source == source
-            && self.teid == teid
-            && self.ue.is_none_or(|own| own == ue)
-            && (self.qfis == 0 || qfi.is_some_and(|qfi| self.qfis & bit(qfi) != 0))
+    pub fn matches(&self, packet: &Arrival) -> bool {
+        self.source == packet.source
+            && self.teid == packet.teid
+            && self.ue.is_none_or(|ue| ue == packet.ue)
+            && (self.qfis == 0 || packet.qfi.is_some_and(|qfi| self.qfis & bit(qfi) != 0))
     }
 }
 
@@ -221,12 +234,12 @@ mod tests {
         let mut rules = rules();
         rules.pdrs[0].pdi.qfis = vec![Qfi::new(5).unwrap()];
         let step = compile(&rules).unwrap().steps[0];
-        let teid = Some(Teid(0x100));
-        assert!(step.matches(Interface::Access, teid, UE, Qfi::new(5)));
-        assert!(!step.matches(Interface::Access, teid, UE, Qfi::new(6)));
-        assert!(!step.matches(Interface::Access, teid, UE, None));
-        assert!(!step.matches(Interface::Core, teid, UE, Qfi::new(5)));
-        assert!(!step.matches(Interface::Access, None, UE, Qfi::new(5)));
-        assert!(!step.matches(Interface::Access, teid, Ipv4Addr::LOCALHOST, Qfi::new(5)));
+        let fits = Arrival { source: Interface::Access, teid: Some(Teid(0x100)), ue: UE, qfi: Qfi::new(5) };
+        assert!(step.matches(&fits));
+        assert!(!step.matches(&Arrival { qfi: Qfi::new(6), ..fits }));
+        assert!(!step.matches(&Arrival { qfi: None, ..fits }));
+        assert!(!step.matches(&Arrival { source: Interface::Core, ..fits }));
+        assert!(!step.matches(&Arrival { teid: None, ..fits }));
+        assert!(!step.matches(&Arrival { ue: Ipv4Addr::LOCALHOST, ..fits }));
     }
 }

@@ -13,9 +13,9 @@ mod intent;
 
 pub use change::{Change, FarUpdate, ForwardingUpdate, PdrUpdate, QerUpdate};
 pub use check::{RuleError, RuleRef};
-pub use compile::{Action, Direction, Encapsulation, Program, Step, compile};
+pub use compile::{Action, Arrival, Direction, Encapsulation, Program, Step, compile};
 pub use ids::{FarId, PdrId, QerId, Qfi, Seid, Teid};
 pub use intent::{
-    ApplyAction, FTeid, Far, ForwardingParameters, Gate, Interface, OuterHeaderCreation, Pdi, Pdr, Qer, Rules,
-    limits,
+    ApplyAction, FTeid, Far, ForwardingParameters, Gate, Interface, OuterHeaderCreation, Pdi, Pdr, Qer,
+    Rules, limits,
 };

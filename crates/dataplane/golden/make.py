@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""Writes the golden files: frames in, the way they take, frames out, all built by scapy and none by our own code.
+
+Run it after adding a case: `python3 crates/dataplane/golden/make.py`. The fixture (ports, sessions, neighbours) is
+that of src/golden.rs.
+"""
+import pathlib
+import struct
+
+from scapy.contrib.gtp import GTP_U_Header, GTPPDUSessionContainer
+from scapy.layers.inet import ICMP, IP, TCP, UDP
+from scapy.layers.l2 import ARP, Dot1Q, Ether
+from scapy.packet import Raw
+
+HERE = pathlib.Path(__file__).parent
+
+N3, N6 = "02:00:00:00:03:02", "02:00:00:00:06:02"
+GNB, ROUTER = "02:00:00:00:03:01", "02:00:00:00:06:01"
+N3_IP, N6_IP, GNB_IP, ROUTER_IP = "10.30.0.2", "10.50.0.2", "10.30.0.1", "10.50.0.1"
+UE, UE_4G, UE_SHUT, SERVER = "10.60.0.1", "10.60.0.2", "10.60.0.3", "203.0.113.80"
+PAYLOAD = Raw(b"anchorline golden payload")
+
+UP = "ethernet_input ip4_input gtpu_input session_uplink"
+DOWN = "ethernet_input ip4_input session_downlink classify far"
+
+
+def up_frame(inner, teid=0x100, qfi=9, source=GNB_IP):
+    """A frame from the gNB with a user's packet in a tunnel."""
+    header = GTP_U_Header(teid=teid, gtp_type=255)
+    if qfi is not None:
+        header = GTP_U_Header(teid=teid, gtp_type=255, E=1, next_ex=0x85)
+        header = header / GTPPDUSessionContainer(type=1, QFI=qfi)
+    return Ether(dst=N3, src=GNB) / IP(src=source, dst=N3_IP) / UDP(sport=2152, dport=2152) / header / inner
+
+
+def tunnelled(inner, teid, qfi):
+    """The frame we send to the gNB: no UDP checksum, not to be fragmented, IP identification 0."""
+    header = GTP_U_Header(teid=teid, gtp_type=255)
+    if qfi is not None:
+        header = GTP_U_Header(teid=teid, gtp_type=255, E=1, next_ex=0x85) / GTPPDUSessionContainer(type=0, QFI=qfi)
+    outer = IP(src=N3_IP, dst=GNB_IP, ttl=64, flags="DF", id=0) / UDP(sport=2152, dport=2152, chksum=0)
+    return Ether(dst=GNB, src=N3) / outer / header / inner
+
+
+def signal(message, source=GNB_IP, port=2152):
+    """A frame from the gNB with a GTP-U message given as bytes."""
+    return Ether(dst=N3, src=GNB) / IP(src=source, dst=N3_IP) / UDP(sport=port, dport=2152) / Raw(message)
+
+
+def answer(message, port=2152):
+    """The frame with a GTP-U message of ours."""
+    outer = IP(src=N3_IP, dst=GNB_IP, ttl=64, flags="DF", id=0) / UDP(sport=2152, dport=port, chksum=0)
+    return Ether(dst=GNB, src=N3) / outer / Raw(message)
+
+
+def user(ttl, source=UE, destination=SERVER):
+    """A user's packet."""
+    return IP(src=source, dst=destination, ttl=ttl, id=7) / UDP(sport=40000, dport=53) / PAYLOAD
+
+
+def damaged(packet, at, value):
+    """The packet with one byte changed."""
+    data = bytearray(bytes(packet))
+    data[at] = value
+    return Raw(bytes(data))
+
+
+def case(name, why, *steps):
+    """Writes golden/<node>/<case>.golden. A step is (port in, frame in, path, [(port out, frame out)...])."""
+    lines = [f"# {why}"]
+    for port, frame, path, out in steps:
+        lines += [f"in {port} {bytes(frame).hex()}", f"path {path}"]
+        lines += [f"out {where} {bytes(what).hex()}" for where, what in out]
+    target = HERE / f"{name}.golden"
+    target.parent.mkdir(exist_ok=True)
+    target.write_text("\n".join(lines) + "\n")
+
+
+def dropped(name, why, port, frame, path, reason):
+    """A case that ends in a drop."""
+    case(name, why, (port, frame, f"{path} drop:{reason}", []))
+
+
+def ethernet():
+    """ethernet_input and ethernet_output."""
+    ping = IP(src=ROUTER_IP, dst=N6_IP) / ICMP()
+    dropped("ethernet_input/truncated", "Half a header.", "n6", Raw(bytes(13)), "ethernet_input", "ethernet_truncated")
+    dropped("ethernet_input/other_station", "A flooded frame.", "n6",
+            Ether(dst="02:00:00:00:00:99", src=ROUTER) / ping, "ethernet_input", "not_our_mac")
+    dropped("ethernet_input/vlan", "VLANs are not spoken yet.", "n6",
+            Ether(dst=N6, src=ROUTER) / Dot1Q(vlan=5) / ping, "ethernet_input", "unknown_ethertype")
+    stranger, mac = "10.50.0.77", "02:00:00:00:06:77"
+    first, second = user(64, destination=stranger), user(64, destination=stranger) / Raw(b"2")
+    ask = Ether(dst="ff:ff:ff:ff:ff:ff", src=N6) / ARP(op=1, hwsrc=N6, psrc=N6_IP, hwdst="00:00:00:00:00:00",
+                                                       pdst=stranger)
+    tell = Ether(dst=N6, src=mac) / ARP(op=2, hwsrc=mac, psrc=stranger, hwdst=N6, pdst=N6_IP)
+    sent = [("n6", Ether(dst=mac, src=N6) / routed(packet)) for packet in (first, second)]
+    held = f"{UP} classify far ip4_output ethernet_output hold"
+    case("ethernet_output/held_until_the_neighbour_answers",
+         "Two packets to an unknown station wait for its answer and leave in order.",
+         ("n3", up_frame(first), held, [("n6", ask)]), ("n3", up_frame(second), held, []),
+         ("n6", tell, "ethernet_input arp consumed", sent))
+    long = IP(src=SERVER, dst=UE, id=7) / UDP() / Raw(bytes(1500 - 28 - 44 + 1))
+    dropped("ethernet_output/beyond_the_mtu", "One byte more than fits into the tunnel.", "n6",
+            Ether(dst=N6, src=ROUTER) / long, f"{DOWN} gtpu_encap ethernet_output", "mtu_exceeded")
+
+
+def routed(packet):
+    """A user's packet one hop later."""
+    later = packet.copy()
+    later.ttl -= 1
+    del later.chksum
+    return later
+
+
+def arp():
+    """arp."""
+    asked = ARP(op=1, hwsrc=GNB, psrc=GNB_IP, hwdst="00:00:00:00:00:00", pdst=N3_IP)
+    reply = ARP(op=2, hwsrc=N3, psrc=N3_IP, hwdst=GNB, pdst=GNB_IP)
+    broadcast = Ether(dst="ff:ff:ff:ff:ff:ff", src=GNB)
+    case("arp/request_for_us", "Padded to the shortest frame, as networks deliver it.",
+         ("n3", broadcast / asked / Raw(bytes(18)), "ethernet_input arp send:n3", [("n3", Ether(dst=GNB, src=N3) / reply)]))
+    other = ARP(op=1, hwsrc=GNB, psrc=GNB_IP, hwdst="00:00:00:00:00:00", pdst="10.30.0.55")
+    dropped("arp/request_for_another", "Not our address.", "n3", broadcast / other, "ethernet_input arp", "arp_not_for_us")
+    new = "02:00:00:00:03:aa"
+    announced = ARP(op=1, hwsrc=new, psrc=GNB_IP, hwdst="00:00:00:00:00:00", pdst=GNB_IP)
+    down = IP(src=SERVER, dst=UE, ttl=64, id=7) / UDP() / PAYLOAD
+    moved = tunnelled(routed(down), 0x200, 9)
+    moved[Ether].dst = new
+    case("arp/announcement_moves_a_neighbour", "A standby gNB takes the address over.",
+         ("n3", Ether(dst="ff:ff:ff:ff:ff:ff", src=new) / announced, "ethernet_input arp consumed", []),
+         ("n6", Ether(dst=N6, src=ROUTER) / down, f"{DOWN} gtpu_encap ethernet_output send:n3", [("n3", moved)]))
+    dropped("arp/truncated", "Cut short.", "n3", Raw(bytes(broadcast / asked)[:40]), "ethernet_input arp", "arp_malformed")
+    dropped("arp/reverse", "An operation nobody uses any more.", "n3",
+            broadcast / ARP(op=3, hwsrc=GNB, psrc=GNB_IP, pdst=N3_IP), "ethernet_input arp", "arp_malformed")
+
+
+def ip4():
+    """ip4_input and ip4_output."""
+    good = Ether(dst=N6, src=ROUTER) / IP(src=ROUTER_IP, dst=N6_IP) / ICMP()
+    node = "ethernet_input ip4_input"
+    for name, at, value, reason in [("checksum", 24, 0xEE, "ip4_checksum"), ("version", 14, 0x65, "ip4_version"),
+                                    ("header_length", 14, 0x44, "ip4_header_length"),
+                                    ("total_length", 16, 0xFF, "ip4_truncated")]:
+        dropped(f"ip4_input/bad_{name}", f"A damaged {name.replace('_', ' ')}.", "n6", damaged(good, at, value), node, reason)
+    dropped("ip4_input/fragment_to_us", "Fragments to us are not put together yet.", "n6",
+            Ether(dst=N6, src=ROUTER) / IP(src=ROUTER_IP, dst=N6_IP, flags="MF") / ICMP(), node, "ip4_fragment")
+    dropped("ip4_input/tcp_to_us", "Nobody listens.", "n6",
+            Ether(dst=N6, src=ROUTER) / IP(src=ROUTER_IP, dst=N6_IP) / TCP(), node, "no_listener")
+    dropped("ip4_input/plain_from_the_radio_side", "Users come in tunnels only.", "n3",
+            Ether(dst=N3, src=GNB) / IP(src=UE, dst=SERVER) / UDP(), node, "ip4_not_for_us")
+    up, down = user(64), routed(user(64))
+    case("ip4_output/default_route", "To the router, one hop later.",
+         ("n3", up_frame(up), f"{UP} classify far ip4_output ethernet_output send:n6",
+          [("n6", Ether(dst=ROUTER, src=N6) / down)]))
+    stranger = Ether(dst=N3, src=GNB) / IP(src="192.0.2.9", dst=N3_IP) / ICMP()
+    dropped("ip4_output/no_way_back", "A ping from beyond every route of the radio side.", "n3", stranger,
+            "ethernet_input ip4_input icmp_echo ip4_output", "no_route")
+
+
+def icmp():
+    """icmp_echo."""
+    ask = IP(src=ROUTER_IP, dst=N6_IP, id=5) / ICMP(type=8, id=3, seq=1) / PAYLOAD
+    tell = IP(src=N6_IP, dst=ROUTER_IP, id=5, ttl=64) / ICMP(type=0, id=3, seq=1) / PAYLOAD
+    frame = Ether(dst=N6, src=ROUTER) / ask
+    case("icmp_echo/ping", "A ping to our address.",
+         ("n6", frame, "ethernet_input ip4_input icmp_echo ip4_output ethernet_output send:n6",
+          [("n6", Ether(dst=ROUTER, src=N6) / tell)]))
+    node = "ethernet_input ip4_input icmp_echo"
+    dropped("icmp_echo/damaged", "A flipped bit.", "n6", damaged(frame, 45, 0), node, "icmp_malformed")
+    dropped("icmp_echo/unreachable", "Not a question.", "n6",
+            Ether(dst=N6, src=ROUTER) / IP(src=ROUTER_IP, dst=N6_IP) / ICMP(type=3, code=1), node, "icmp_not_echo")
+
+
+def gtpu():
+    """gtpu_input, gtpu_path, gtpu_encap and gtpu_error_indication."""
+    node = "ethernet_input ip4_input gtpu_input"
+    frame = up_frame(user(64))
+    first = len(Ether()) + len(IP()) + len(UDP())
+    for name, at, value, reason in [("version", first, 0x54, "gtpu_version"), ("length", first + 2, 0xFF, "gtpu_truncated"),
+                                    ("extension_length", first + 12, 0, "gtpu_extension"),
+                                    ("extension_type", first + 11, 0xC1, "gtpu_unknown_extension"),
+                                    ("udp_length", first - 3, 0xFF, "udp_malformed")]:
+        broken = damaged(Ether(dst=N3, src=GNB) / IP(src=GNB_IP, dst=N3_IP) / UDP(sport=2152, dport=2152, chksum=0)
+                         / Raw(bytes(frame[UDP].payload)), at, value)
+        dropped(f"gtpu_input/bad_{name}", f"A damaged {name.replace('_', ' ')}.", "n3", broken, node, reason)
+    dropped("gtpu_input/other_port", "Nobody listens.", "n3",
+            Ether(dst=N3, src=GNB) / IP(src=GNB_IP, dst=N3_IP) / UDP(dport=2153) / PAYLOAD, node, "no_listener")
+    from_core = Ether(dst=N6, src=ROUTER) / IP(src=ROUTER_IP, dst=N6_IP) / UDP(dport=2152) / GTP_U_Header(teid=0x100)
+    dropped("gtpu_input/from_the_core", "Tunnels end at access ports only.", "n6", from_core, node, "no_listener")
+    case("gtpu_input/sequence_number_and_padding", "A 4G eNB that numbers its packets, in a padded frame.",
+         ("n3", Ether(dst=N3, src=GNB) / IP(src=GNB_IP, dst=N3_IP) / UDP(sport=2152, dport=2152)
+          / GTP_U_Header(teid=0x101, S=1, seq=77, gtp_type=255) / user(64, UE_4G) / Raw(b""),
+          f"{UP} classify far ip4_output ethernet_output send:n6",
+          [("n6", Ether(dst=ROUTER, src=N6) / routed(user(64, UE_4G)))]))
+
+    path = f"{node} gtpu_path"
+    echo = struct.pack("!BBHIHBB", 0x32, 1, 4, 0, 0x1234, 0, 0)
+    back = struct.pack("!BBHIHBBBB", 0x32, 2, 6, 0, 0x1234, 0, 0, 14, 0)
+    case("gtpu_path/echo", "Answered to the port it came from, with its number.",
+         ("n3", signal(echo, port=40001), f"{path} ip4_output ethernet_output send:n3", [("n3", answer(back, 40001))]))
+    dropped("gtpu_path/echo_without_number", "An answer could not be told apart.", "n3",
+            signal(struct.pack("!BBHI", 0x30, 1, 0, 0)), path, "gtpu_incomplete")
+    error = struct.pack("!BBHIHBBBIBH4s", 0x32, 26, 16, 0, 0, 0, 0, 16, 0x200, 133, 4, bytes([10, 30, 0, 1]))
+    case("gtpu_path/error_indication", "Told to the control side.", ("n3", signal(error), f"{path} consumed", []))
+    dropped("gtpu_path/error_indication_without_address", "Half of it.", "n3",
+            signal(struct.pack("!BBHIHBBBI", 0x32, 26, 9, 0, 0, 0, 0, 16, 0x200)), path, "gtpu_incomplete")
+    case("gtpu_path/end_marker", "Nothing to do.",
+         ("n3", signal(struct.pack("!BBHI", 0x30, 254, 0, 0x100)), f"{path} consumed", []))
+    dropped("gtpu_path/unknown_type", "A message of another age.", "n3",
+            signal(struct.pack("!BBHI", 0x30, 200, 0, 0)), path, "gtpu_unknown_type")
+
+    indication = struct.pack("!BBHIHBBBIBH4s", 0x32, 26, 16, 0, 0, 0, 0, 16, 0xDEAD, 133, 4, bytes([10, 30, 0, 2]))
+    lost = up_frame(user(64), teid=0xDEAD)
+    case("gtpu_error_indication/unknown_tunnel", "The gNB is told, twice in a second and no more.",
+         *[("n3", lost, f"{UP} gtpu_error_indication ip4_output ethernet_output send:n3", [("n3", answer(indication))])] * 2,
+         ("n3", lost, f"{UP} gtpu_error_indication drop:no_tunnel", []))
+
+    down = IP(src=SERVER, dst=UE, ttl=64, id=7) / TCP(sport=80, dport=40000) / PAYLOAD
+    down_4g = IP(src=SERVER, dst=UE_4G, ttl=64, id=7) / TCP(sport=80, dport=40000) / PAYLOAD
+    encap = f"{DOWN} gtpu_encap ethernet_output send:n3"
+    case("gtpu_encap/with_qfi", "5G: a PDU session container.",
+         ("n6", Ether(dst=N6, src=ROUTER) / down, encap, [("n3", tunnelled(routed(down), 0x200, 9))]))
+    case("gtpu_encap/without_qfi", "4G: a bare header.",
+         ("n6", Ether(dst=N6, src=ROUTER) / down_4g, encap, [("n3", tunnelled(routed(down_4g), 0x201, None))]))
+
+
+def sessions():
+    """session_uplink, session_downlink, classify and far."""
+    out = f"{UP} classify far ip4_output ethernet_output send:n6"
+    case("session_uplink/found", "By TEID.",
+         ("n3", up_frame(user(9)), out, [("n6", Ether(dst=ROUTER, src=N6) / routed(user(9)))]))
+    dropped("session_downlink/nobody", "An address no session has.", "n6",
+            Ether(dst=N6, src=ROUTER) / IP(src=SERVER, dst="10.60.0.99") / UDP(),
+            "ethernet_input ip4_input session_downlink", "no_session")
+    down = IP(src=SERVER, dst=UE, ttl=2, id=7) / ICMP()
+    case("session_downlink/found", "By the user's address.",
+         ("n6", Ether(dst=N6, src=ROUTER) / down, f"{DOWN} gtpu_encap ethernet_output send:n3",
+          [("n3", tunnelled(routed(down), 0x200, 9))]))
+    at = f"{UP} classify"
+    dropped("classify/spoofed_source", "A user's device with another's address.", "n3",
+            up_frame(user(64, source="10.60.0.66")), at, "no_pdr")
+    dropped("classify/other_flow", "The PDR wants QFI 9.", "n3", up_frame(user(64), qfi=5), at, "no_pdr")
+    dropped("classify/no_container", "The PDR wants QFI 9.", "n3", up_frame(user(64), qfi=None), at, "no_pdr")
+    inside = IP(bytes(user(64)))
+    inside.chksum ^= 1
+    dropped("classify/user_packet_damaged", "A wrong checksum inside.", "n3", up_frame(inside), at, "user_packet_malformed")
+    dropped("classify/user_packet_ipv6", "IPv6 users are not served yet.", "n3",
+            up_frame(Raw(bytes([0x60]) + bytes(47))), at, "user_packet_malformed")
+    dropped("classify/empty_user_packet", "A tunnel header and nothing in it.", "n3", up_frame(Raw(b"")), at,
+            "user_packet_malformed")
+    far = f"{UP} classify far"
+    dropped("far/drop", "The FAR says DROP.", "n3", up_frame(user(64, UE_SHUT), teid=0x102, qfi=None), far, "far_drop")
+    dropped("far/gate_closed", "The QER's downlink gate is closed.", "n6",
+            Ether(dst=N6, src=ROUTER) / IP(src=SERVER, dst=UE_SHUT) / UDP(), DOWN, "gate_closed")
+    dropped("far/ttl_expired", "The last hop.", "n3", up_frame(user(1)), far, "ttl_expired")
+    dropped("far/to_ourselves", "A user may not talk to the node.", "n3", up_frame(user(64, destination=N6_IP)), far,
+            "to_ourselves")
+
+
+if __name__ == "__main__":
+    ethernet(), arp(), ip4(), icmp(), gtpu(), sessions()

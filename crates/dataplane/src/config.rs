@@ -1,0 +1,79 @@
+//! What a worker must know before the first packet.
+
+use ipnet::Ipv4Net;
+use packet::ethernet::MacAddress;
+use rules::Interface;
+use std::net::Ipv4Addr;
+
+/// Most ports of an engine.
+pub(crate) const PORTS_MAX: usize = 16;
+
+/// One port as the data path sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortConfig {
+    /// For counters and messages.
+    pub name: String,
+    /// The DPDK device behind it, for statistics.
+    pub device: String,
+    /// The side it is on.
+    pub interface: Interface,
+    /// Our Ethernet address there.
+    pub mac: MacAddress,
+    /// Our address and subnet there.
+    pub address: Ipv4Net,
+    /// Bytes of the longest IP packet.
+    pub mtu: u16,
+}
+
+/// A route beyond the subnets of the ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// To where.
+    pub prefix: Ipv4Net,
+    /// The next hop, in the subnet of one of the ports.
+    pub via: Ipv4Addr,
+}
+
+/// How much of everything a worker holds at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Sessions.
+    pub sessions: usize,
+    /// Neighbours on all ports.
+    pub neighbours: usize,
+    /// Packets waiting for one neighbour's Ethernet address.
+    pub held_per_neighbour: usize,
+    /// Error Indications sent in a second.
+    pub error_indications_per_s: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { sessions: 100_000, neighbours: 4_096, held_per_neighbour: 16, error_indications_per_s: 100 }
+    }
+}
+
+/// The whole configuration of a data path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// At most 16.
+    pub ports: Vec<PortConfig>,
+    /// In any order.
+    pub routes: Vec<Route>,
+    /// How much of everything.
+    pub limits: Limits,
+}
+
+/// A configuration no data path can run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// See [`Config::ports`].
+    #[error("{0} ports are more than the {PORTS_MAX} an engine can have")]
+    TooManyPorts(usize),
+    /// No port reaches the next hop.
+    #[error("route {0} goes via {1}, which is in the subnet of no port")]
+    UnreachableNextHop(Ipv4Net, Ipv4Addr),
+    /// Two ports with one address.
+    #[error("address {0} stands on two ports")]
+    DoubleAddress(Ipv4Addr),
+}

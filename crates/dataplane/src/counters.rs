@@ -1,0 +1,202 @@
+//! What a worker counts.
+
+use crate::graph::NodeId;
+use dplink::{Books, NodeStatistics};
+
+macro_rules! drop_reasons {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// Why a packet was dropped.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum DropReason {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl DropReason {
+            /// All of them, by number.
+            pub const ALL: &[Self] = &[$(Self::$variant),*];
+
+            /// Stable name for counters.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+drop_reasons! {
+    /// A received packet in more than one piece (a jumbo frame).
+    NotContiguous = "not_contiguous",
+    /// A frame without a whole Ethernet header.
+    EthernetTruncated = "ethernet_truncated",
+    /// A frame for another station.
+    NotOurMac = "not_our_mac",
+    /// A frame whose payload we do not speak (VLAN, IPv6...).
+    UnknownEthertype = "unknown_ethertype",
+    /// An ARP message that is no request or reply for IPv4 over Ethernet.
+    ArpMalformed = "arp_malformed",
+    /// An ARP message that does not concern us.
+    ArpNotForUs = "arp_not_for_us",
+    /// An IPv4 packet shorter than it says.
+    Ip4Truncated = "ip4_truncated",
+    /// An IP packet that is not version 4.
+    Ip4Version = "ip4_version",
+    /// An IPv4 header whose length is impossible.
+    Ip4HeaderLength = "ip4_header_length",
+    /// An IPv4 header whose checksum is wrong.
+    Ip4Checksum = "ip4_checksum",
+    /// A fragment addressed to us.
+    Ip4Fragment = "ip4_fragment",
+    /// A packet on an access port that is not addressed to us.
+    Ip4NotForUs = "ip4_not_for_us",
+    /// A packet addressed to us that nobody here listens to.
+    NoListener = "no_listener",
+    /// An ICMP message to us that is cut short or damaged.
+    IcmpMalformed = "icmp_malformed",
+    /// An ICMP message to us other than an echo request.
+    IcmpNotEcho = "icmp_not_echo",
+    /// A UDP header whose length is impossible.
+    UdpMalformed = "udp_malformed",
+    /// A GTP-U message shorter than it says.
+    GtpuTruncated = "gtpu_truncated",
+    /// Not GTP version 1.
+    GtpuVersion = "gtpu_version",
+    /// A chain of GTP-U extension headers that makes no sense.
+    GtpuExtension = "gtpu_extension",
+    /// A GTP-U extension header that must be understood and is not.
+    GtpuUnknownExtension = "gtpu_unknown_extension",
+    /// A GTP-U message type we do not handle.
+    GtpuUnknownType = "gtpu_unknown_type",
+    /// An Error Indication that lacks an information element, or an echo request without sequence number.
+    GtpuIncomplete = "gtpu_incomplete",
+    /// A tunnel that leads to no session, and no Error Indication could be sent.
+    NoTunnel = "no_tunnel",
+    /// A packet from the core to an address no session has.
+    NoSession = "no_session",
+    /// A user's packet that is not sound IPv4.
+    UserPacketMalformed = "user_packet_malformed",
+    /// No PDR of the session matches.
+    NoPdr = "no_pdr",
+    /// The FAR says DROP.
+    FarDrop = "far_drop",
+    /// A QER's gate is closed.
+    GateClosed = "gate_closed",
+    /// No hop is left.
+    TtlExpired = "ttl_expired",
+    /// The buffer has no room for the headers to put on.
+    NoHeadroom = "no_headroom",
+    /// A packet longer than a port's MTU.
+    MtuExceeded = "mtu_exceeded",
+    /// No route leads to the destination.
+    NoRoute = "no_route",
+    /// A user's packet addressed to this node.
+    ToOurselves = "to_ourselves",
+    /// A neighbour did not tell its Ethernet address, or too many packets wait for it.
+    NeighbourUnresolved = "neighbour_unresolved",
+    /// The port did not take the packet.
+    PortFull = "port_full",
+    /// A packet no node finished: an error in the graph's wiring.
+    Unfinished = "unfinished",
+}
+
+/// One node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeCounters {
+    /// Times it ran.
+    pub vectors: u64,
+    /// Packets it handled.
+    pub packets: u64,
+    /// Clock cycles it took.
+    pub cycles: u64,
+}
+
+/// One port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortCounters {
+    /// Packets received.
+    pub received: u64,
+    /// Bytes received, from the Ethernet header on.
+    pub received_bytes: u64,
+    /// Packets sent.
+    pub sent: u64,
+    /// Bytes sent, from the Ethernet header on.
+    pub sent_bytes: u64,
+}
+
+/// Everything a worker counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets made here.
+    pub created: u64,
+    /// Packets addressed to this node that reached their end.
+    pub consumed: u64,
+    /// Packets waiting now.
+    pub held: u64,
+    /// By [`DropReason`].
+    pub drops: [u64; DropReason::ALL.len()],
+    /// By [`NodeId`].
+    pub nodes: [NodeCounters; NodeId::ALL.len()],
+    /// By port.
+    pub ports: Vec<PortCounters>,
+}
+
+impl Counters {
+    /// All zero.
+    pub fn new(ports: usize) -> Self {
+        Self {
+            created: 0,
+            consumed: 0,
+            held: 0,
+            drops: [0; DropReason::ALL.len()],
+            nodes: [NodeCounters::default(); NodeId::ALL.len()],
+            ports: vec![PortCounters::default(); ports],
+        }
+    }
+
+    /// Takes over the counts of a worker with as many ports, allocating nothing.
+    pub(crate) fn copy_from(&mut self, other: &Self) {
+        self.created = other.created;
+        self.consumed = other.consumed;
+        self.held = other.held;
+        self.drops = other.drops;
+        self.nodes = other.nodes;
+        self.ports.copy_from_slice(&other.ports);
+    }
+
+    pub(crate) fn count_drops(&mut self, reason: DropReason, packets: u64) {
+        if let Some(count) = self.drops.get_mut(reason as usize) {
+            *count += packets;
+        }
+    }
+
+    /// The books; they balance between any two turns of the worker.
+    pub fn books(&self) -> Books {
+        Books {
+            received: self.ports.iter().map(|port| port.received).sum(),
+            created: self.created,
+            sent: self.ports.iter().map(|port| port.sent).sum(),
+            dropped: self.drops.iter().sum(),
+            consumed: self.consumed,
+            held: self.held,
+        }
+    }
+
+    /// Drops that occurred, by name.
+    pub fn named_drops(&self) -> Vec<(String, u64)> {
+        let all = DropReason::ALL.iter().zip(self.drops);
+        all.filter(|(_, count)| *count > 0).map(|(reason, count)| (reason.name().to_owned(), count)).collect()
+    }
+
+    /// Nodes in graph order.
+    pub fn named_nodes(&self) -> Vec<NodeStatistics> {
+        let named = |(id, node): (&NodeId, NodeCounters)| NodeStatistics {
+            name: id.name().to_owned(),
+            vectors: node.vectors,
+            packets: node.packets,
+            cycles: node.cycles,
+        };
+        NodeId::ALL.iter().zip(self.nodes).map(named).collect()
+    }
+}

@@ -1,0 +1,215 @@
+//! The control side of a worker: commands in, notices out. No socket, clock or thread.
+
+use crate::config::Config;
+use crate::counters::Counters;
+use crate::state::Session;
+use crate::worker::{Order, Report};
+use dplink::{Command, Desired, Notice, PortStatistics, Statistics, VERSION, WorkerStatistics};
+use rtrb::{Consumer, Producer};
+use rules::{Seid, compile};
+use std::collections::{HashMap, HashSet, VecDeque};
+
+/// Orders waiting for room in the ring before commands should no longer be read.
+const BACKLOG: usize = 4_096;
+
+/// A command that cannot be obeyed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EngineError {
+    /// The two sides were built from different versions.
+    #[error("the other side speaks version {0} of the link, this data plane version {VERSION}")]
+    Version(u16),
+}
+
+/// What is known of a session.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// The revision in force.
+    applied: Option<u64>,
+    /// The revision last sent to the worker.
+    ordered: Option<u64>,
+}
+
+/// Controls one worker.
+pub struct Engine {
+    ports: Vec<(String, String)>,
+    orders: Producer<Order>,
+    reports: Consumer<Report>,
+    backlog: VecDeque<Order>,
+    known: HashMap<Seid, Known>,
+    /// While a resynchronisation runs: the sessions named in it.
+    named: Option<HashSet<Seid>>,
+    counting: bool,
+}
+
+impl Engine {
+    pub(crate) fn new(config: &Config, orders: Producer<Order>, reports: Consumer<Report>) -> Self {
+        Self {
+            ports: config.ports.iter().map(|port| (port.name.clone(), port.device.clone())).collect(),
+            orders,
+            reports,
+            backlog: VecDeque::new(),
+            known: HashMap::new(),
+            named: None,
+            counting: false,
+        }
+    }
+
+    /// Obeys a command; what can be answered at once is.
+    ///
+    /// # Errors
+    /// A peer that must be disconnected.
+    pub fn handle(&mut self, command: Command) -> Result<Option<Notice>, EngineError> {
+        Ok(match command {
+            Command::Hello { version, .. } if version != VERSION => {
+                return Err(EngineError::Version(version));
+            }
+            Command::Hello { .. } => {
+                Some(Notice::Hello { version: VERSION, sessions: self.known.len() as u64 })
+            }
+            Command::ResyncBegin => {
+                self.named = Some(HashSet::new());
+                None
+            }
+            Command::ResyncEnd => Some(Notice::Resynced { swept: self.sweep() }),
+            Command::Put(desired) => self.put(desired),
+            Command::Delete { session } => {
+                self.remove(session);
+                None
+            }
+            Command::GetStatistics => {
+                self.count();
+                None
+            }
+        })
+    }
+
+    /// Whether more commands can be taken; where not, read them later.
+    pub fn has_room(&self) -> bool {
+        self.backlog.len() < BACKLOG
+    }
+
+    fn put(&mut self, desired: Desired) -> Option<Notice> {
+        let Desired { session, revision, rules } = desired;
+        if let Some(named) = &mut self.named {
+            named.insert(session);
+        }
+        let known = self.known.get(&session).copied().unwrap_or_default();
+        if known.applied == Some(revision) && known.ordered == Some(revision) {
+            return Some(Notice::Applied { session, revision });
+        }
+        let program = match compile(&rules) {
+            Ok(program) => program,
+            Err(error) => return Some(Notice::Refused { session, revision, reason: error.to_string() }),
+        };
+        self.known.insert(session, Known { ordered: Some(revision), ..known });
+        self.order(Order::Install(Box::new(Session { seid: session, revision, program })));
+        None
+    }
+
+    /// Removes every session the resynchronisation did not name.
+    fn sweep(&mut self) -> u64 {
+        let Some(named) = self.named.take() else { return 0 };
+        let unnamed: Vec<Seid> = self.known.keys().filter(|seid| !named.contains(seid)).copied().collect();
+        let swept = unnamed.len() as u64;
+        unnamed.into_iter().for_each(|seid| self.remove(seid));
+        swept
+    }
+
+    fn remove(&mut self, session: Seid) {
+        if let Some(known) = self.known.get_mut(&session) {
+            known.ordered = None;
+        }
+        self.order(Order::Remove(session));
+    }
+
+    fn count(&mut self) {
+        if !self.counting {
+            self.counting = true;
+            self.order(Order::Count(Box::new(Counters::new(self.ports.len()))));
+        }
+    }
+
+    fn order(&mut self, order: Order) {
+        self.backlog.push_back(order);
+        self.push_orders();
+    }
+
+    fn push_orders(&mut self) {
+        while let Some(order) = self.backlog.pop_front() {
+            if let Err(rtrb::PushError::Full(order)) = self.orders.push(order) {
+                self.backlog.push_front(order);
+                return;
+            }
+        }
+    }
+
+    /// What the worker has reported since the last call. `uptime_ms` goes into statistics.
+    pub fn poll(&mut self, uptime_ms: u64) -> Vec<Notice> {
+        self.push_orders();
+        let mut notices = Vec::new();
+        while let Ok(report) = self.reports.pop() {
+            notices.push(self.digest(report, uptime_ms));
+        }
+        notices
+    }
+
+    fn digest(&mut self, report: Report, uptime_ms: u64) -> Notice {
+        match report {
+            Report::Installed { seid, revision, .. } => {
+                self.known.entry(seid).or_default().applied = Some(revision);
+                Notice::Applied { session: seid, revision }
+            }
+            Report::Refused { session, refusal } => {
+                self.forget_order(session.seid, session.revision);
+                let (session, revision) = (session.seid, session.revision);
+                Notice::Refused { session, revision, reason: refusal.to_string() }
+            }
+            Report::Removed { seid, .. } => {
+                self.forget_session(seid);
+                Notice::Removed { session: seid }
+            }
+            Report::Counted { counters, sessions } => {
+                self.counting = false;
+                Notice::Statistics(self.statistics(&counters, sessions as u64, uptime_ms))
+            }
+            Report::Event(event) => Notice::Event(event),
+        }
+    }
+
+    /// The session is gone, unless it was ordered anew meanwhile.
+    fn forget_session(&mut self, seid: Seid) {
+        let Some(known) = self.known.get_mut(&seid) else { return };
+        known.applied = None;
+        if known.ordered.is_none() {
+            self.known.remove(&seid);
+        }
+    }
+
+    /// The session stays as it was: in its older revision, or not at all.
+    fn forget_order(&mut self, seid: Seid, revision: u64) {
+        let Some(known) = self.known.get_mut(&seid) else { return };
+        if known.ordered == Some(revision) {
+            known.ordered = known.applied;
+        }
+        if known.ordered.is_none() {
+            self.known.remove(&seid);
+        }
+    }
+
+    fn statistics(&self, counters: &Counters, sessions: u64, uptime_ms: u64) -> Statistics {
+        let ports = self.ports.iter().zip(&counters.ports).map(|((name, device), port)| PortStatistics {
+            name: name.clone(),
+            device: device.clone(),
+            received: port.received,
+            received_bytes: port.received_bytes,
+            sent: port.sent,
+            sent_bytes: port.sent_bytes,
+        });
+        let worker = WorkerStatistics {
+            books: counters.books(),
+            nodes: counters.named_nodes(),
+            drops: counters.named_drops(),
+        };
+        Statistics { uptime_ms, sessions, ports: ports.collect(), workers: vec![worker] }
+    }
+}

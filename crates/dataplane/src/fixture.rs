@@ -1,0 +1,180 @@
+//! What tests of the data path share: two ports on the heap, three sessions, two neighbours.
+
+use crate::config::{Config, Limits, PortConfig, Route};
+use crate::engine::Engine;
+use crate::port::Port;
+use crate::worker::{Worker, connect};
+use dplink::{Command, Desired, Notice};
+use packet::ethernet::MacAddress;
+use packet::{Buffer, HeapBuffer};
+use rules::*;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::net::Ipv4Addr;
+use std::rc::Rc;
+
+pub(crate) const N3: usize = 0;
+pub(crate) const N6: usize = 1;
+pub(crate) const GNB: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 1);
+const N3_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 2);
+
+/// The two ends of a wire.
+#[derive(Default)]
+pub(crate) struct Wire {
+    pub(crate) to_worker: VecDeque<HeapBuffer>,
+    pub(crate) from_worker: Vec<Vec<u8>>,
+    /// Packets the port still takes; `None` takes all.
+    pub(crate) room: Option<usize>,
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct TestPort(pub(crate) Rc<RefCell<Wire>>);
+
+impl Port for TestPort {
+    type Buffer = HeapBuffer;
+
+    fn receive(&mut self, into: &mut Vec<HeapBuffer>, limit: usize) -> usize {
+        let mut wire = self.0.borrow_mut();
+        let count = limit.min(wire.to_worker.len());
+        into.extend(wire.to_worker.drain(..count));
+        count
+    }
+
+    fn send(&mut self, from: &mut Vec<HeapBuffer>) -> usize {
+        let mut wire = self.0.borrow_mut();
+        let count = wire.room.unwrap_or(usize::MAX).min(from.len());
+        wire.from_worker.extend(from.drain(..count).map(|buffer| buffer.data().to_vec()));
+        count
+    }
+
+    fn allocate(&mut self) -> Option<HeapBuffer> {
+        Some(HeapBuffer::new(&[]))
+    }
+
+    fn is_contiguous(_: &HeapBuffer) -> bool {
+        true
+    }
+}
+
+/// A worker, its engine and the wires of its ports.
+pub(crate) struct Bench {
+    pub(crate) engine: Engine,
+    pub(crate) worker: Worker<TestPort>,
+    pub(crate) wires: [TestPort; 2],
+    pub(crate) now_ns: u64,
+}
+
+impl Bench {
+    /// Ports and neighbours, no sessions.
+    pub(crate) fn bare() -> Self {
+        let wires = [TestPort::default(), TestPort::default()];
+        let (engine, worker) = connect(&config(), wires.to_vec(), || 0).unwrap();
+        let mut bench = Self { engine, worker, wires, now_ns: 1 };
+        bench.meet(N3, [2, 0, 0, 0, 3, 1], GNB);
+        bench.meet(N6, [2, 0, 0, 0, 6, 1], Ipv4Addr::new(10, 50, 0, 1));
+        bench
+    }
+
+    /// With the three sessions of the goldens.
+    pub(crate) fn new() -> Self {
+        let mut bench = Self::bare();
+        for session in 1..=3 {
+            bench.put(session, 1, rules(session));
+        }
+        let notices = bench.settle();
+        assert_eq!(notices.len(), 3, "{notices:?}");
+        bench
+    }
+
+    fn meet(&mut self, port: usize, mac: [u8; 6], address: Ipv4Addr) {
+        self.worker.know(port as u8, MacAddress(mac), address);
+    }
+
+    pub(crate) fn put(&mut self, session: u64, revision: u64, rules: Rules) -> Option<Notice> {
+        self.engine.handle(Command::Put(Desired { session: Seid(session), revision, rules })).unwrap()
+    }
+
+    /// Lets the worker obey and report all there is.
+    pub(crate) fn settle(&mut self) -> Vec<Notice> {
+        let mut notices = Vec::new();
+        for _ in 0..100 {
+            self.worker.turn(self.now_ns);
+            notices.extend(self.engine.poll(0));
+        }
+        notices
+    }
+
+    pub(crate) fn receive(&mut self, port: usize, frame: &[u8]) {
+        self.wires[port].0.borrow_mut().to_worker.push_back(HeapBuffer::new(frame));
+    }
+
+    pub(crate) fn sent(&mut self, port: usize) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.wires[port].0.borrow_mut().from_worker)
+    }
+}
+
+pub(crate) fn config() -> Config {
+    let port = |name: &str, interface, mac, address: &str| PortConfig {
+        name: name.to_owned(),
+        device: format!("net_{name}"),
+        interface,
+        mac: MacAddress(mac),
+        address: address.parse().unwrap(),
+        mtu: 1500,
+    };
+    let route = Route { prefix: "0.0.0.0/0".parse().unwrap(), via: Ipv4Addr::new(10, 50, 0, 1) };
+    let limits = Limits { sessions: 8, neighbours: 8, held_per_neighbour: 2, error_indications_per_s: 2 };
+    Config {
+        ports: vec![
+            port("n3", Interface::Access, [2, 0, 0, 0, 3, 2], "10.30.0.2/24"),
+            port("n6", Interface::Core, [2, 0, 0, 0, 6, 2], "10.50.0.2/24"),
+        ],
+        routes: vec![route],
+        limits,
+    }
+}
+
+/// Session 1: 5G with QFI 9. Session 2: 4G, no QFI. Session 3: FAR DROP up, gate closed down.
+pub(crate) fn rules(session: u64) -> Rules {
+    let number = session as u32;
+    let ue = Ipv4Addr::from(0x0a3c_0000 + number);
+    let qfi = Qfi::new(9).filter(|_| session == 1);
+    let f_teid = FTeid { teid: Teid(0xff + number), address: N3_ADDRESS };
+    let pdi = |source_interface, f_teid| Pdi {
+        source_interface,
+        f_teid,
+        ue_ipv4: Some(ue),
+        qfis: qfi.filter(|_| source_interface == Interface::Access).into_iter().collect(),
+    };
+    let pdr = |id, pdi: Pdi, far| Pdr {
+        id: PdrId(id),
+        precedence: 100,
+        outer_header_removal: pdi.f_teid.is_some(),
+        pdi,
+        far: FarId(far),
+        qers: vec![QerId(1)],
+    };
+    let tunnel = OuterHeaderCreation { teid: Teid(0x1ff + number), address: GNB };
+    let forward = |destination_interface, outer_header_creation| {
+        Some(ForwardingParameters { destination_interface, outer_header_creation })
+    };
+    let shut = session == 3;
+    let up = if shut { ApplyAction::Drop } else { ApplyAction::Forward };
+    Rules {
+        pdrs: vec![pdr(1, pdi(Interface::Access, Some(f_teid)), 1), pdr(2, pdi(Interface::Core, None), 2)],
+        fars: vec![
+            Far { id: FarId(1), apply_action: up, forwarding: forward(Interface::Core, None) },
+            Far {
+                id: FarId(2),
+                apply_action: ApplyAction::Forward,
+                forwarding: forward(Interface::Access, Some(tunnel)),
+            },
+        ],
+        qers: vec![Qer {
+            id: QerId(1),
+            uplink_gate: Gate::Open,
+            downlink_gate: if shut { Gate::Closed } else { Gate::Open },
+            qfi,
+        }],
+    }
+}

@@ -1,0 +1,136 @@
+//! Runs the golden files: frames in, the way each takes through the graph, frames out.
+//!
+//! `golden/<node>/<case>.golden` is written by `golden/make.py`, which builds every frame with scapy. Lines: `in PORT
+//! HEX`, `path NODE... END`, `out PORT HEX`, and `#` for why the case is there.
+
+use crate::counters::DropReason;
+use crate::fixture::{Bench, N3, N6};
+use crate::frame::Fate;
+use crate::graph::{Hop, Next, NodeId};
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Drops that no frame on the wire can cause in the fixture, with where they are tested instead.
+const ELSEWHERE: &[(DropReason, &str)] = &[
+    (DropReason::NotContiguous, "worker"),
+    (DropReason::PortFull, "worker"),
+    (DropReason::NeighbourUnresolved, "worker"),
+    (DropReason::NoHeadroom, "needs a buffer without headroom"),
+    (DropReason::Unfinished, "needs an error in the wiring"),
+];
+
+struct Step {
+    port: usize,
+    frame: Vec<u8>,
+    path: String,
+    out: Vec<(usize, Vec<u8>)>,
+}
+
+fn port(name: &str) -> usize {
+    if name == "n3" { N3 } else { N6 }
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+}
+
+fn steps(text: &str) -> Vec<Step> {
+    let mut steps: Vec<Step> = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (kind, rest) = line.split_once(' ').unwrap();
+        if kind == "path" {
+            steps.last_mut().unwrap().path = rest.to_owned();
+            continue;
+        }
+        let (name, hex) = rest.split_once(' ').unwrap();
+        match kind {
+            "in" => {
+                steps.push(Step { port: port(name), frame: bytes(hex), path: String::new(), out: Vec::new() })
+            }
+            "out" => steps.last_mut().unwrap().out.push((port(name), bytes(hex))),
+            other => panic!("unknown line {other}"),
+        }
+    }
+    steps
+}
+
+fn path(hops: &[Hop]) -> String {
+    let mut words: Vec<String> = hops.iter().map(|hop| hop.node.name().to_owned()).collect();
+    words.push(match hops.last().map(|hop| hop.next) {
+        Some(Next::End(Fate::Send(port))) => format!("send:{}", ["n3", "n6"][usize::from(port)]),
+        Some(Next::End(Fate::Drop(reason))) => format!("drop:{}", reason.name()),
+        Some(Next::End(Fate::Consumed)) => "consumed".to_owned(),
+        Some(Next::End(Fate::Hold)) => "hold".to_owned(),
+        next => panic!("a packet ended its way with {next:?}"),
+    });
+    words.join(" ")
+}
+
+fn run(file: &Path) {
+    let mut bench = Bench::new();
+    for (number, step) in steps(&fs::read_to_string(file).unwrap()).iter().enumerate() {
+        let place = format!("{} step {}", file.display(), number + 1);
+        let mut hops = Vec::new();
+        bench.receive(step.port, &step.frame);
+        bench.worker.turn_traced(bench.now_ns, Some(&mut hops));
+        assert_eq!(path(&hops), step.path, "{place}");
+        let sent = [N3, N6].map(|port| bench.sent(port).into_iter().map(move |frame| (port, frame)));
+        let sent: Vec<_> = sent.into_iter().flatten().collect();
+        assert_eq!(sent, step.out, "{place}: frames sent");
+        let books = bench.worker.books();
+        assert!(books.balanced(), "{place}: {books:?}");
+    }
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.is_dir() || path.extension().is_some_and(|end| end == "golden")).collect()
+}
+
+/// Every frame that goes into a golden.
+pub(crate) fn frames() -> &'static [Vec<u8>] {
+    static FRAMES: std::sync::OnceLock<Vec<Vec<u8>>> = std::sync::OnceLock::new();
+    FRAMES.get_or_init(|| {
+        let texts = all().into_iter().map(|file| fs::read_to_string(file).unwrap());
+        texts.flat_map(|text| steps(&text)).map(|step| step.frame).collect()
+    })
+}
+
+fn all() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
+    files(&folder).iter().flat_map(|node| files(node)).collect()
+}
+
+#[test]
+fn every_golden_file_runs_as_written() {
+    let all = all();
+    assert!(all.len() > 40, "only {} golden files found", all.len());
+    all.iter().for_each(|file| run(file));
+}
+
+#[test]
+fn every_node_has_goldens_and_they_pass_through_it() {
+    for node in NodeId::ALL {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(node.name());
+        for file in files(&folder) {
+            let text = fs::read_to_string(&file).unwrap();
+            let passes = text.lines().any(|line| line.split(' ').any(|word| word == node.name()));
+            assert!(passes, "{} never reaches {}", file.display(), node.name());
+        }
+    }
+}
+
+#[test]
+fn every_drop_reason_is_shown() {
+    let texts: Vec<String> = all().iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+    let shown: HashSet<&str> = texts
+        .iter()
+        .flat_map(|text| text.split_whitespace())
+        .filter_map(|word| word.strip_prefix("drop:"))
+        .collect();
+    for reason in DropReason::ALL {
+        let elsewhere = ELSEWHERE.iter().any(|(other, _)| other == reason);
+        assert!(shown.contains(reason.name()) != elsewhere, "{}", reason.name());
+    }
+}

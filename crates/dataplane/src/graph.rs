@@ -1,0 +1,152 @@
+//! The graph: which nodes there are, the order they run in, and the one loop that runs them.
+
+use crate::counters::{Counters, DropReason};
+use crate::frame::{Fate, Packet, VECTOR};
+use crate::nodes;
+use crate::state::State;
+use arrayvec::ArrayVec;
+use packet::Buffer;
+
+/// A node is a plain function from a packet to where it goes next. It reads no clock, allocates nothing, logs nothing
+/// and never blocks; what it needs to know is in the state and in the packet's metadata.
+pub(crate) trait Node<B: Buffer> {
+    /// Its place in the graph.
+    const ID: NodeId;
+
+    /// Handles one packet.
+    fn process(state: &mut State, packet: &mut Packet<B>) -> Next;
+}
+
+/// Where a packet goes from a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// To another node, later in the order.
+    To(NodeId),
+    /// Nowhere further.
+    End(Fate),
+}
+
+impl Next {
+    pub(crate) const fn drop(reason: DropReason) -> Self {
+        Self::End(Fate::Drop(reason))
+    }
+}
+
+/// Lists the nodes in the order they run. Every edge leads forward, so one pass finishes every packet.
+macro_rules! graph {
+    ($($node:ident = $name:literal,)*) => {
+        /// The nodes of the graph, in the order they run.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum NodeId {
+            $(#[doc = concat!("`", $name, "`.")] $node,)*
+        }
+
+        impl NodeId {
+            /// All of them, in order.
+            pub const ALL: &[Self] = &[$(Self::$node),*];
+
+            /// Its name in counters, files and the documentation.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$node => $name,)*
+                }
+            }
+        }
+
+        impl Graph {
+            fn run_all<B: Buffer>(&mut self, run: &mut Run<'_, B>) {
+                $(self.run_node::<B, nodes::$node>(run);)*
+            }
+        }
+    };
+}
+
+graph! {
+    EthernetInput = "ethernet_input",
+    Arp = "arp",
+    Ip4Input = "ip4_input",
+    IcmpEcho = "icmp_echo",
+    GtpuInput = "gtpu_input",
+    GtpuPath = "gtpu_path",
+    SessionUplink = "session_uplink",
+    SessionDownlink = "session_downlink",
+    Classify = "classify",
+    Far = "far",
+    GtpuErrorIndication = "gtpu_error_indication",
+    GtpuEncap = "gtpu_encap",
+    Ip4Output = "ip4_output",
+    EthernetOutput = "ethernet_output",
+}
+
+/// Packets by their place in the vector.
+type Places = ArrayVec<u8, VECTOR>;
+
+/// One step of a packet's way, for whoever wants to see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hop {
+    pub(crate) place: u8,
+    pub(crate) node: NodeId,
+    pub(crate) next: Next,
+}
+
+/// One vector's run through the graph.
+pub(crate) struct Run<'a, B> {
+    pub(crate) packets: &'a mut [Packet<B>],
+    pub(crate) state: &'a mut State,
+    pub(crate) counters: &'a mut Counters,
+    /// Reads the cycle counter.
+    pub(crate) clock: fn() -> u64,
+    /// Filled with every hop, where there is one.
+    pub(crate) trace: Option<&'a mut Vec<Hop>>,
+}
+
+/// The places waiting at each node.
+pub(crate) struct Graph {
+    waiting: Box<[Places]>,
+    cycles: u64,
+}
+
+impl Graph {
+    pub(crate) fn new() -> Self {
+        Self { waiting: NodeId::ALL.iter().map(|_| Places::new()).collect(), cycles: 0 }
+    }
+
+    /// Takes every packet from the first node to its fate.
+    pub(crate) fn run<B: Buffer>(&mut self, mut run: Run<'_, B>) {
+        debug_assert!(run.packets.len() <= VECTOR, "places are counted in a u8");
+        self.waiting[NodeId::EthernetInput as usize] =
+            (0..run.packets.len()).map(|place| place as u8).collect();
+        self.cycles = (run.clock)();
+        self.run_all(&mut run);
+    }
+
+    /// The vector loop: written once, compiled for each node.
+    fn run_node<B: Buffer, N: Node<B>>(&mut self, run: &mut Run<'_, B>) {
+        let places = std::mem::take(&mut self.waiting[N::ID as usize]);
+        if places.is_empty() {
+            return;
+        }
+        for &place in &places {
+            let packet = &mut run.packets[usize::from(place)];
+            let next = N::process(run.state, packet);
+            match next {
+                Next::To(node) => self.waiting[node as usize].push(place),
+                Next::End(fate) => packet.meta.fate = fate,
+            }
+            if let Some(trace) = &mut run.trace {
+                trace.push(Hop { place, node: N::ID, next });
+            }
+        }
+        self.count::<B, N>(run, places.len());
+    }
+
+    fn count<B: Buffer, N: Node<B>>(&mut self, run: &mut Run<'_, B>, packets: usize) {
+        let now = (run.clock)();
+        let node = &mut run.counters.nodes[N::ID as usize];
+        node.vectors += 1;
+        node.packets += packets as u64;
+        node.cycles += now.wrapping_sub(self.cycles);
+        self.cycles = now;
+    }
+}

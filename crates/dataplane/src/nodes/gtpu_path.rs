@@ -1,0 +1,62 @@
+//! Path and tunnel management messages: answers echo requests, notes Error Indications (TS 29.281 7.2 and 7.3).
+
+use super::{Way, replace_by_gtpu};
+use crate::counters::DropReason;
+use crate::frame::{Fate, Packet};
+use crate::graph::{Next, Node, NodeId};
+use crate::state::State;
+use dplink::Event;
+use packet::gtpu::{ErrorIndication, Message, message_type, write_echo_response};
+use packet::{Buffer, udp};
+use rules::Teid;
+
+/// The longest answer of ours.
+const ANSWER_MAX: usize = 32;
+
+pub(crate) struct GtpuPath;
+
+impl<B: Buffer> Node<B> for GtpuPath {
+    const ID: NodeId = NodeId::GtpuPath;
+
+    fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
+        let datagram = packet.buffer.data().get(packet.meta.ip.header_length..).unwrap_or_default();
+        let payload = datagram.get(udp::LENGTH..).unwrap_or_default();
+        let Ok(message) = Message::parse(payload) else { return Next::drop(DropReason::GtpuTruncated) };
+        match message.message_type {
+            message_type::ECHO_REQUEST => answer_echo(packet, &message),
+            message_type::ERROR_INDICATION => note_error(state, &message, payload),
+            message_type::ECHO_RESPONSE | message_type::END_MARKER => Next::End(Fate::Consumed),
+            _ => Next::drop(DropReason::GtpuUnknownType),
+        }
+    }
+}
+
+/// The answer goes back to the port the request came from (TS 29.281 4.4.2.2).
+fn answer_echo<B: Buffer>(packet: &mut Packet<B>, request: &Message) -> Next {
+    let ip = packet.meta.ip;
+    let datagram = packet.buffer.data().get(ip.header_length..).unwrap_or_default();
+    let asked_from = udp::Header::parse(datagram).map(udp::Header::source);
+    let (Some(port), Some(sequence)) = (asked_from, request.sequence) else {
+        return Next::drop(DropReason::GtpuIncomplete);
+    };
+    let mut answer = [0; ANSWER_MAX];
+    let written = write_echo_response(&mut answer, sequence)
+        .and_then(|length| answer.get(..length))
+        .and_then(|answer| {
+            let way = Way { source: ip.destination, destination: ip.source, port };
+            replace_by_gtpu(&mut packet.buffer, way, answer)
+        });
+    packet.meta.ip.destination = ip.source;
+    match written {
+        Some(()) => Next::To(NodeId::Ip4Output),
+        None => Next::drop(DropReason::NoHeadroom),
+    }
+}
+
+fn note_error(state: &mut State, message: &Message, payload: &[u8]) -> Next {
+    let Some(indication) = ErrorIndication::read(message, payload) else {
+        return Next::drop(DropReason::GtpuIncomplete);
+    };
+    state.note(Event::ErrorIndication { teid: Teid(indication.teid), peer: indication.address });
+    Next::End(Fate::Consumed)
+}

@@ -1,0 +1,29 @@
+//! Answers pings to our addresses (RFC 792).
+
+use crate::counters::DropReason;
+use crate::frame::Packet;
+use crate::graph::{Next, Node, NodeId};
+use crate::state::State;
+use packet::icmp::{self, NoReply};
+use packet::{Buffer, ipv4};
+
+pub(crate) struct IcmpEcho;
+
+impl<B: Buffer> Node<B> for IcmpEcho {
+    const ID: NodeId = NodeId::IcmpEcho;
+
+    fn process(_: &mut State, packet: &mut Packet<B>) -> Next {
+        let bytes = packet.buffer.data_mut();
+        let message = bytes.get_mut(packet.meta.ip.header_length..).unwrap_or_default();
+        match icmp::reply_to_echo(message) {
+            Err(NoReply::Malformed) => return Next::drop(DropReason::IcmpMalformed),
+            Err(NoReply::NotEchoRequest) => return Next::drop(DropReason::IcmpNotEcho),
+            Ok(()) => {}
+        }
+        packet.meta.ip.destination = packet.meta.ip.source;
+        match ipv4::reverse(bytes) {
+            Some(()) => Next::To(NodeId::Ip4Output),
+            None => Next::drop(DropReason::Ip4Truncated),
+        }
+    }
+}

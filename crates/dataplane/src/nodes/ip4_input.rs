@@ -1,0 +1,51 @@
+//! Checks IPv4 headers and tells packets to us from packets to users.
+
+use crate::counters::DropReason;
+use crate::frame::{Ip, Packet};
+use crate::graph::{Next, Node, NodeId};
+use crate::state::State;
+use packet::{Buffer, ipv4};
+use rules::Interface;
+
+pub(crate) struct Ip4Input;
+
+impl<B: Buffer> Node<B> for Ip4Input {
+    const ID: NodeId = NodeId::Ip4Input;
+
+    #[inline]
+    fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
+        let ip = match ipv4::Packet::parse(packet.buffer.data()) {
+            Ok(ip) => ip,
+            Err(fault) => return Next::drop(fault.into()),
+        };
+        packet.meta.ip =
+            Ip { source: ip.source(), destination: ip.destination(), header_length: ip.header_length() };
+        let (fragment, protocol, length) = (ip.is_fragment(), ip.protocol(), ip.total_length());
+        // Short frames are padded; what is behind the packet is not part of it.
+        if packet.buffer.truncate(length).is_none() {
+            return Next::drop(DropReason::Ip4Truncated);
+        }
+        let port = state.ports.get(packet.meta.port);
+        match packet.meta.ip.destination == port.address.addr() {
+            true if fragment => Next::drop(DropReason::Ip4Fragment),
+            true => to_us(protocol),
+            false => to_a_user(port.interface),
+        }
+    }
+}
+
+fn to_us(protocol: u8) -> Next {
+    match protocol {
+        ipv4::UDP => Next::To(NodeId::GtpuInput),
+        ipv4::ICMP => Next::To(NodeId::IcmpEcho),
+        _ => Next::drop(DropReason::NoListener),
+    }
+}
+
+fn to_a_user(interface: Interface) -> Next {
+    match interface {
+        Interface::Core | Interface::SgiLan => Next::To(NodeId::SessionDownlink),
+        // The radio side speaks to users through tunnels only.
+        Interface::Access => Next::drop(DropReason::Ip4NotForUs),
+    }
+}

@@ -1,0 +1,181 @@
+//! Ethernet addresses of next hops, learnt by ARP.
+
+use super::table::Table;
+use crate::frame::NextHop;
+use arrayvec::ArrayVec;
+use packet::ethernet::MacAddress;
+use std::net::Ipv4Addr;
+
+/// Between two requests for the same address.
+const REQUEST_INTERVAL_NS: u64 = 1_000_000_000;
+/// An address confirmed longer ago is asked for again, and used meanwhile.
+const FRESH_NS: u64 = 30_000_000_000;
+/// An address confirmed longer ago is no longer used.
+const STALE_NS: u64 = 120_000_000_000;
+/// Requests in one vector; what is left over is asked for in the next.
+const REQUESTS_MAX: usize = 32;
+
+/// What is known of a next hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lookup {
+    /// Send to this address.
+    Known(MacAddress),
+    /// It has been asked for.
+    Asked,
+    /// There is no room to remember one more.
+    Full,
+}
+
+#[derive(Clone, Copy)]
+struct Neighbour {
+    next_hop: NextHop,
+    mac: Option<MacAddress>,
+    confirmed_ns: u64,
+    asked_ns: Option<u64>,
+}
+
+/// On all ports together.
+pub(crate) struct Neighbours {
+    table: Table,
+    entries: Vec<Neighbour>,
+    limit: usize,
+    /// To be asked for at the end of the vector.
+    pub(crate) requests: ArrayVec<NextHop, REQUESTS_MAX>,
+    /// Learnt in this vector: what waits for them can go.
+    pub(crate) learnt: ArrayVec<NextHop, REQUESTS_MAX>,
+}
+
+impl Neighbours {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            table: Table::new(limit),
+            entries: Vec::with_capacity(limit),
+            limit,
+            requests: ArrayVec::new(),
+            learnt: ArrayVec::new(),
+        }
+    }
+
+    /// The Ethernet address of a next hop; asks for it where it is unknown or old.
+    #[inline]
+    pub(crate) fn find(&mut self, next_hop: NextHop, now_ns: u64) -> Lookup {
+        let Some(at) = self.place(next_hop, now_ns) else { return Lookup::Full };
+        let neighbour = &mut self.entries[at];
+        let age_ns = now_ns.saturating_sub(neighbour.confirmed_ns);
+        match neighbour.mac {
+            Some(mac) if age_ns < FRESH_NS => return Lookup::Known(mac),
+            Some(_) if age_ns >= STALE_NS => neighbour.mac = None,
+            _ => {}
+        }
+        let recently = |asked_ns: u64| now_ns.saturating_sub(asked_ns) < REQUEST_INTERVAL_NS;
+        if !neighbour.asked_ns.is_some_and(recently) && self.requests.try_push(next_hop).is_ok() {
+            neighbour.asked_ns = Some(now_ns);
+        }
+        neighbour.mac.map_or(Lookup::Asked, Lookup::Known)
+    }
+
+    /// A station told its address. Stations nobody asked for are not remembered, so nobody can fill the table.
+    pub(crate) fn learn(&mut self, next_hop: NextHop, mac: MacAddress, now_ns: u64) {
+        let Some(at) = self.table.get(key(next_hop)) else { return };
+        let neighbour = &mut self.entries[at as usize];
+        if neighbour.mac.is_none() && self.learnt.try_push(next_hop).is_err() {
+            return;
+        }
+        neighbour.mac = Some(mac);
+        neighbour.confirmed_ns = now_ns;
+        neighbour.asked_ns = None;
+    }
+
+    /// Where the next hop is remembered, from now on if need be.
+    fn place(&mut self, next_hop: NextHop, now_ns: u64) -> Option<usize> {
+        if let Some(at) = self.table.get(key(next_hop)) {
+            return Some(at as usize);
+        }
+        let fresh = Neighbour { next_hop, mac: None, confirmed_ns: now_ns, asked_ns: None };
+        let at = if self.entries.len() < self.limit {
+            self.entries.push(fresh);
+            self.entries.len() - 1
+        } else {
+            self.replace_unresolved(fresh)?
+        };
+        self.table.insert(key(next_hop), at as u32).ok()?;
+        Some(at)
+    }
+
+    /// A full table gives up stations that never answered or are long gone, so that a scan of a subnet cannot lock
+    /// real neighbours out.
+    fn replace_unresolved(&mut self, fresh: Neighbour) -> Option<usize> {
+        let now_ns = fresh.confirmed_ns;
+        let gone = |old: &Neighbour| {
+            let age_ns = now_ns.saturating_sub(old.confirmed_ns);
+            age_ns >= STALE_NS || (old.mac.is_none() && age_ns >= REQUEST_INTERVAL_NS)
+        };
+        let at = self.entries.iter().position(gone)?;
+        self.table.remove(key(self.entries[at].next_hop));
+        self.entries[at] = fresh;
+        Some(at)
+    }
+}
+
+fn key(next_hop: NextHop) -> u64 {
+    u64::from(next_hop.port) << 32 | u64::from(u32::from(next_hop.address))
+}
+
+impl NextHop {
+    /// The station with `address` on `port`.
+    pub(crate) const fn new(port: u8, address: Ipv4Addr) -> Self {
+        Self { port, address }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 9]);
+
+    fn hop(last: u8) -> NextHop {
+        NextHop::new(0, Ipv4Addr::new(10, 0, 0, last))
+    }
+
+    #[test]
+    fn an_unknown_station_is_asked_for_once_a_second() {
+        let mut neighbours = Neighbours::new(4);
+        for now_ns in [0, 1, REQUEST_INTERVAL_NS - 1, REQUEST_INTERVAL_NS] {
+            assert_eq!(neighbours.find(hop(1), now_ns), Lookup::Asked);
+        }
+        assert_eq!(neighbours.requests.len(), 2);
+    }
+
+    #[test]
+    fn an_answer_is_used_confirmed_and_at_last_forgotten() {
+        let mut neighbours = Neighbours::new(4);
+        neighbours.find(hop(1), 0);
+        neighbours.learn(hop(1), MAC, 5);
+        assert_eq!(neighbours.learnt.as_slice(), [hop(1)]);
+        neighbours.requests.clear();
+        assert_eq!(neighbours.find(hop(1), FRESH_NS), Lookup::Known(MAC));
+        assert!(neighbours.requests.is_empty());
+        assert_eq!(neighbours.find(hop(1), FRESH_NS + 5), Lookup::Known(MAC));
+        assert_eq!(neighbours.requests.len(), 1);
+        assert_eq!(neighbours.find(hop(1), STALE_NS + 5), Lookup::Asked);
+    }
+
+    #[test]
+    fn nobody_is_remembered_unasked() {
+        let mut neighbours = Neighbours::new(4);
+        neighbours.learn(hop(1), MAC, 0);
+        assert_eq!(neighbours.find(hop(1), 0), Lookup::Asked);
+    }
+
+    #[test]
+    fn stations_that_never_answered_make_room() {
+        let mut neighbours = Neighbours::new(2);
+        neighbours.find(hop(1), 0);
+        neighbours.learn(hop(1), MAC, 0);
+        neighbours.find(hop(2), 0);
+        assert_eq!(neighbours.find(hop(3), 1), Lookup::Full);
+        assert_eq!(neighbours.find(hop(3), REQUEST_INTERVAL_NS), Lookup::Asked);
+        assert_eq!(neighbours.find(hop(1), REQUEST_INTERVAL_NS), Lookup::Known(MAC));
+    }
+}

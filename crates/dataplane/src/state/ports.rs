@@ -1,0 +1,42 @@
+//! The ports as nodes see them, and the addresses that are ours.
+
+use crate::config::{ConfigError, PORTS_MAX, PortConfig};
+use crate::frame::PortIndex;
+use std::net::Ipv4Addr;
+
+/// In the order of the configuration.
+pub(crate) struct Ports {
+    ports: Box<[PortConfig]>,
+}
+
+impl Ports {
+    pub(crate) fn new(ports: &[PortConfig]) -> Result<Self, ConfigError> {
+        if ports.len() > PORTS_MAX {
+            return Err(ConfigError::TooManyPorts(ports.len()));
+        }
+        for (at, port) in ports.iter().enumerate() {
+            let address = port.address.addr();
+            if ports[..at].iter().any(|other| other.address.addr() == address) {
+                return Err(ConfigError::DoubleAddress(address));
+            }
+        }
+        Ok(Self { ports: ports.into() })
+    }
+
+    /// The port at a place; indexes come from the worker, which counts the same ports.
+    #[inline]
+    pub(crate) fn get(&self, index: PortIndex) -> &PortConfig {
+        &self.ports[usize::from(index)]
+    }
+
+    /// Whether an address is one of ours.
+    #[inline]
+    pub(crate) fn is_ours(&self, address: Ipv4Addr) -> bool {
+        self.ports.iter().any(|port| port.address.addr() == address)
+    }
+
+    /// Ports with their places.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (PortIndex, &PortConfig)> {
+        (0..).zip(self.ports.iter())
+    }
+}

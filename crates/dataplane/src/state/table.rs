@@ -1,0 +1,141 @@
+//! A hash table of fixed size from 64-bit keys to 32-bit values: linear probing, nothing allocated after it was made.
+
+/// Never more than half full, so a probe ends soon.
+pub(crate) struct Table {
+    entries: Box<[Entry]>,
+    shift: u32,
+    length: usize,
+    limit: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Entry {
+    key: u64,
+    value: u32,
+    used: bool,
+}
+
+/// Four to a cache line.
+const _: () = assert!(size_of::<Entry>() == 16);
+
+/// The table holds as many keys as it was made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Full;
+
+impl Table {
+    /// Room for `limit` keys.
+    pub(crate) fn new(limit: usize) -> Self {
+        let size = (2 * limit).next_power_of_two().max(2);
+        let empty = Entry { key: 0, value: 0, used: false };
+        Self { entries: vec![empty; size].into(), shift: 64 - size.ilog2(), length: 0, limit }
+    }
+
+    /// The value of `key`.
+    #[inline]
+    pub(crate) fn get(&self, key: u64) -> Option<u32> {
+        let entry = &self.entries[self.find(key)];
+        entry.used.then_some(entry.value)
+    }
+
+    /// Sets the value of `key`.
+    pub(crate) fn insert(&mut self, key: u64, value: u32) -> Result<(), Full> {
+        let at = self.find(key);
+        if !self.entries[at].used {
+            if self.length == self.limit {
+                return Err(Full);
+            }
+            self.length += 1;
+        }
+        self.entries[at] = Entry { key, value, used: true };
+        Ok(())
+    }
+
+    /// Forgets `key`; whether it was there.
+    pub(crate) fn remove(&mut self, key: u64) -> bool {
+        let at = self.find(key);
+        if !self.entries[at].used {
+            return false;
+        }
+        self.length -= 1;
+        self.close_gap(at);
+        true
+    }
+
+    /// Keys it holds.
+    pub(crate) fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Keys it can still take.
+    pub(crate) fn room(&self) -> usize {
+        self.limit - self.length
+    }
+
+    /// Where `key` is, or would go.
+    #[inline]
+    fn find(&self, key: u64) -> usize {
+        let mut at = self.home(key);
+        while self.entries[at].used && self.entries[at].key != key {
+            at = self.after(at);
+        }
+        at
+    }
+
+    /// Moves entries behind `gap` forward, so that no probe stops too early.
+    fn close_gap(&mut self, mut gap: usize) {
+        let mut at = self.after(gap);
+        while self.entries[at].used {
+            let home = self.home(self.entries[at].key);
+            if self.distance(home, at) >= self.distance(gap, at) {
+                self.entries[gap] = self.entries[at];
+                gap = at;
+            }
+            at = self.after(at);
+        }
+        self.entries[gap].used = false;
+    }
+
+    /// Fibonacci hashing: the high bits of a product with 2^64 / golden ratio.
+    fn home(&self, key: u64) -> usize {
+        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
+    }
+
+    fn after(&self, at: usize) -> usize {
+        (at + 1) & (self.entries.len() - 1)
+    }
+
+    fn distance(&self, from: usize, to: usize) -> usize {
+        to.wrapping_sub(from) & (self.entries.len() - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    proptest! {
+        /// Few distinct keys, so that they collide and wrap around the end.
+        #[test]
+        fn behaves_like_a_hash_map(steps in proptest::collection::vec((any::<bool>(), 0u64..24, any::<u32>()), 0..300)) {
+            let mut table = Table::new(16);
+            let mut model = HashMap::new();
+            for (insert, key, value) in steps {
+                if insert {
+                    let fits = model.contains_key(&key) || model.len() < 16;
+                    prop_assert_eq!(table.insert(key, value).is_ok(), fits);
+                    if fits {
+                        model.insert(key, value);
+                    }
+                } else {
+                    prop_assert_eq!(table.remove(key), model.remove(&key).is_some());
+                }
+                prop_assert_eq!(table.len(), model.len());
+                for key in 0..24 {
+                    prop_assert_eq!(table.get(key), model.get(&key).copied());
+                }
+            }
+        }
+    }
+}

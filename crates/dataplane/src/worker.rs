@@ -1,0 +1,304 @@
+//! A worker: takes vectors from its ports, runs them through the graph, gives them to its ports. One thread, to
+//! completion, sharing nothing.
+
+use crate::config::{Config, ConfigError};
+use crate::counters::{Counters, DropReason};
+use crate::engine::Engine;
+use crate::frame::{Fate, Meta, Packet, PortIndex, VECTOR};
+use crate::graph::{Graph, Hop, Run};
+use crate::held::Held;
+use crate::nodes;
+use crate::port::Port;
+use crate::state::{Lookup, Refusal, Session, State};
+use dplink::Event;
+use packet::{Buffer, ethernet};
+use rtrb::{Consumer, Producer, RingBuffer};
+use rules::Seid;
+
+/// Packets taken from one port at once.
+const BURST: usize = 64;
+/// Orders obeyed between two vectors, so that control never holds up traffic.
+const ORDERS_PER_TURN: usize = 16;
+/// Orders, and reports, on their way at once.
+const RING: usize = 1024;
+/// Between two looks for packets that wait too long.
+const EXPIRY_NS: u64 = 100_000_000;
+
+/// Reads a cycle counter; only differences matter.
+pub type Clock = fn() -> u64;
+
+/// From the control side.
+#[derive(Debug)]
+pub(crate) enum Order {
+    /// Put a session in force.
+    Install(Box<Session>),
+    /// Take a session out of force.
+    Remove(Seid),
+    /// Fill in the counters.
+    Count(Box<Counters>),
+}
+
+/// To the control side, which frees what the worker no longer needs: a worker allocates and frees nothing.
+#[derive(Debug)]
+pub(crate) enum Report {
+    /// In force; with the one it replaced.
+    Installed { seid: Seid, revision: u64, _old: Option<Box<Session>> },
+    /// Not in force, and why.
+    Refused { session: Box<Session>, refusal: Refusal },
+    /// Out of force, if it ever was in.
+    Removed { seid: Seid, _old: Option<Box<Session>> },
+    /// The counters, and the number of sessions.
+    Counted { counters: Box<Counters>, sessions: usize },
+    /// Something was seen on the wire.
+    Event(Event),
+}
+
+/// One port and what is about to go out of it.
+struct Lane<P: Port> {
+    port: P,
+    out: Vec<P::Buffer>,
+}
+
+/// One worker.
+pub struct Worker<P: Port> {
+    lanes: Vec<Lane<P>>,
+    state: State,
+    graph: Graph,
+    counters: Counters,
+    held: Held<P::Buffer>,
+    received: Vec<P::Buffer>,
+    vector: Vec<Packet<P::Buffer>>,
+    trash: Vec<P::Buffer>,
+    orders: Consumer<Order>,
+    reports: Producer<Report>,
+    clock: Clock,
+    expire_ns: u64,
+}
+
+/// Makes a worker over `ports`, in the order of the configuration, and the engine that controls it.
+///
+/// # Errors
+/// A configuration that makes no sense.
+pub fn connect<P: Port>(
+    config: &Config,
+    ports: Vec<P>,
+    clock: Clock,
+) -> Result<(Engine, Worker<P>), ConfigError> {
+    let (order_sender, orders) = RingBuffer::new(RING);
+    let (reports, report_receiver) = RingBuffer::new(RING);
+    let lane = |port| Lane { port, out: Vec::with_capacity(2 * VECTOR) };
+    let worker = Worker {
+        counters: Counters::new(ports.len()),
+        lanes: ports.into_iter().map(lane).collect(),
+        state: State::new(config)?,
+        graph: Graph::new(),
+        held: Held::new(config.limits.held_per_neighbour),
+        received: Vec::with_capacity(VECTOR),
+        vector: Vec::with_capacity(VECTOR),
+        trash: Vec::with_capacity(2 * VECTOR),
+        orders,
+        reports,
+        clock,
+        expire_ns: 0,
+    };
+    Ok((Engine::new(config, order_sender, report_receiver), worker))
+}
+
+impl<P: Port> Worker<P> {
+    /// One turn: obeys some orders, then takes one vector from the ports to its end. Returns the packets received.
+    pub fn turn(&mut self, now_ns: u64) -> usize {
+        self.turn_traced(now_ns, None)
+    }
+
+    pub(crate) fn turn_traced(&mut self, now_ns: u64, trace: Option<&mut Vec<Hop>>) -> usize {
+        self.state.now_ns = now_ns;
+        self.obey();
+        self.receive();
+        let received = self.vector.len();
+        if received > 0 {
+            let (packets, state, counters) = (&mut self.vector[..], &mut self.state, &mut self.counters);
+            self.graph.run(Run { packets, state, counters, clock: self.clock, trace });
+            self.finish();
+        }
+        if now_ns >= self.expire_ns {
+            self.expire_ns = now_ns + EXPIRY_NS;
+            self.expire();
+        }
+        self.send();
+        received
+    }
+
+    /// What this worker has counted.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// What this worker's books say now.
+    pub fn books(&self) -> dplink::Books {
+        dplink::Books { held: self.held.len() as u64, ..self.counters.books() }
+    }
+
+    /// Makes a neighbour known, as if it had answered.
+    #[cfg(test)]
+    pub(crate) fn know(&mut self, port: PortIndex, mac: ethernet::MacAddress, address: std::net::Ipv4Addr) {
+        let next_hop = crate::frame::NextHop::new(port, address);
+        let neighbours = &mut self.state.neighbours;
+        neighbours.find(next_hop, self.state.now_ns);
+        neighbours.learn(next_hop, mac, self.state.now_ns);
+        neighbours.requests.clear();
+        neighbours.learnt.clear();
+    }
+
+    fn obey(&mut self) {
+        for _ in 0..ORDERS_PER_TURN {
+            // An order is taken only when its report is sure to fit: no acknowledgement is ever lost.
+            if self.reports.slots() == 0 {
+                return;
+            }
+            let Ok(order) = self.orders.pop() else { break };
+            let report = self.execute(order);
+            self.report(report);
+        }
+        while self.reports.slots() > RING / 2
+            && let Some(event) = self.state.events.pop()
+        {
+            self.report(Report::Event(event));
+        }
+    }
+
+    fn report(&mut self, report: Report) {
+        let pushed = self.reports.push(report);
+        debug_assert!(pushed.is_ok(), "room was checked before");
+    }
+
+    fn execute(&mut self, order: Order) -> Report {
+        match order {
+            Order::Install(session) => {
+                let (seid, revision) = (session.seid, session.revision);
+                match self.state.sessions.install(session) {
+                    Ok(old) => Report::Installed { seid, revision, _old: old },
+                    Err((refusal, session)) => Report::Refused { session, refusal },
+                }
+            }
+            Order::Remove(seid) => Report::Removed { seid, _old: self.state.sessions.remove(seid) },
+            Order::Count(mut counters) => {
+                self.counters.held = self.held.len() as u64;
+                counters.copy_from(&self.counters);
+                Report::Counted { counters, sessions: self.state.sessions.len() }
+            }
+        }
+    }
+
+    fn receive(&mut self) {
+        for (index, config) in self.state.ports.iter() {
+            let Some(lane) = self.lanes.get_mut(usize::from(index)) else { return };
+            let limit = BURST.min(VECTOR - self.vector.len());
+            lane.port.receive(&mut self.received, limit);
+            let counters = &mut self.counters.ports[usize::from(index)];
+            for buffer in self.received.drain(..) {
+                counters.received += 1;
+                counters.received_bytes += buffer.data().len() as u64;
+                if P::is_contiguous(&buffer) {
+                    self.vector.push(Packet { buffer, meta: Meta::new(index, config.interface) });
+                } else {
+                    self.counters.drops[DropReason::NotContiguous as usize] += 1;
+                    self.trash.push(buffer);
+                }
+            }
+        }
+    }
+
+    /// Gives every packet of the vector to its fate, then sees to the neighbours.
+    fn finish(&mut self) {
+        let mut vector = std::mem::take(&mut self.vector);
+        for packet in vector.drain(..) {
+            match packet.meta.fate {
+                Fate::Send(port) => self.lanes[usize::from(port)].out.push(packet.buffer),
+                Fate::Drop(reason) => self.discard(packet.buffer, reason),
+                Fate::Consumed => {
+                    self.counters.consumed += 1;
+                    self.trash.push(packet.buffer);
+                }
+                Fate::Hold => self.hold(packet),
+            }
+        }
+        self.vector = vector;
+        self.ask_neighbours();
+        self.release_held();
+    }
+
+    fn discard(&mut self, buffer: P::Buffer, reason: DropReason) {
+        self.counters.count_drops(reason, 1);
+        self.trash.push(buffer);
+    }
+
+    fn hold(&mut self, packet: Packet<P::Buffer>) {
+        if let Err(buffer) = self.held.keep(packet.meta.next_hop, packet.buffer, self.state.now_ns) {
+            self.discard(buffer, DropReason::NeighbourUnresolved);
+        }
+    }
+
+    fn ask_neighbours(&mut self) {
+        for next_hop in std::mem::take(&mut self.state.neighbours.requests) {
+            let lane = &mut self.lanes[usize::from(next_hop.port)];
+            let Some(mut buffer) = lane.port.allocate() else { continue };
+            self.counters.created += 1;
+            let port = self.state.ports.get(next_hop.port);
+            match nodes::write_arp_request(&mut buffer, port, next_hop.address) {
+                Some(()) => lane.out.push(buffer),
+                None => self.discard(buffer, DropReason::NoHeadroom),
+            }
+        }
+    }
+
+    fn release_held(&mut self) {
+        for next_hop in std::mem::take(&mut self.state.neighbours.learnt) {
+            let Lookup::Known(mac) = self.state.neighbours.find(next_hop, self.state.now_ns) else {
+                continue;
+            };
+            let header = ethernet::Header::new(mac, self.state.ports.get(next_hop.port).mac, ethernet::IPV4);
+            for mut buffer in self.held.release(next_hop) {
+                match nodes::push_ethernet(&mut buffer, header) {
+                    Some(()) => self.lanes[usize::from(next_hop.port)].out.push(buffer),
+                    None => {
+                        self.counters.count_drops(DropReason::NoHeadroom, 1);
+                        self.trash.push(buffer);
+                    }
+                }
+            }
+        }
+    }
+
+    fn expire(&mut self) {
+        let before = self.trash.len();
+        self.trash.extend(self.held.expire(self.state.now_ns));
+        let expired = self.trash.len() - before;
+        self.counters.count_drops(DropReason::NeighbourUnresolved, expired as u64);
+    }
+
+    fn send(&mut self) {
+        for index in 0..self.lanes.len() {
+            self.send_lane(index as PortIndex);
+        }
+        P::Buffer::free_all(&mut self.trash);
+    }
+
+    fn send_lane(&mut self, index: PortIndex) {
+        let lane = &mut self.lanes[usize::from(index)];
+        if lane.out.is_empty() {
+            return;
+        }
+        let offered = bytes(&lane.out);
+        let sent = lane.port.send(&mut lane.out);
+        let counters = &mut self.counters.ports[usize::from(index)];
+        counters.sent += sent as u64;
+        counters.sent_bytes += offered - bytes(&lane.out);
+        // A full port drops: to wait for it would hold up every other.
+        self.counters.count_drops(DropReason::PortFull, lane.out.len() as u64);
+        self.trash.append(&mut lane.out);
+    }
+}
+
+fn bytes<B: Buffer>(buffers: &[B]) -> u64 {
+    buffers.iter().map(|buffer| buffer.data().len() as u64).sum()
+}
