@@ -1,0 +1,193 @@
+//! The embedded store: a folder on the local disk.
+
+use crate::record::{AssociationRecord, NodeRecord, SessionRecord};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions};
+use rules::Seid;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::path::{Path, PathBuf};
+
+/// Of the records' encoding. A store of another format is refused, not guessed at.
+const FORMAT: [u8; 1] = [1];
+const FORMAT_KEY: &str = "format";
+const NODE_KEY: &str = "node";
+
+/// The store cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The disk, or the files on it.
+    #[error("the session database cannot be used: {0}")]
+    Database(#[from] fjall::Error),
+    /// A record that does not decode.
+    #[error("a record of the session database is damaged: {0}")]
+    Record(#[from] postcard::Error),
+    /// Written by another version.
+    #[error("the session database in {} was written by another version; move it away to start without sessions", .0.display())]
+    Format(PathBuf),
+}
+
+/// One change of the database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Keep this node's record.
+    SaveNode(NodeRecord),
+    /// Keep an association, in place of an older one with the same Node ID.
+    SaveAssociation(AssociationRecord),
+    /// Forget the association with this Node ID.
+    EraseAssociation(String),
+    /// Keep a session, in place of an older one with the same SEID.
+    SaveSession(SessionRecord),
+    /// Forget a session.
+    EraseSession(Seid),
+}
+
+/// Everything in the database.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// `None` in a new database.
+    pub node: Option<NodeRecord>,
+    /// By Node ID.
+    pub associations: Vec<AssociationRecord>,
+    /// By SEID.
+    pub sessions: Vec<SessionRecord>,
+}
+
+/// An open database. What was applied survives the end of the process, at whatever moment; a power failure may take
+/// the last moments' changes with it.
+pub struct Store {
+    database: Database,
+    node: Keyspace,
+    associations: Keyspace,
+    sessions: Keyspace,
+}
+
+impl Store {
+    /// Opens the database in a folder, made if absent.
+    ///
+    /// # Errors
+    /// A folder that cannot be used, or a database of another format.
+    pub fn open(folder: &Path) -> Result<Self, StoreError> {
+        let database = Database::builder(folder).open()?;
+        let keyspace = |name| database.keyspace(name, KeyspaceCreateOptions::default);
+        let store = Self {
+            node: keyspace("node")?,
+            associations: keyspace("associations")?,
+            sessions: keyspace("sessions")?,
+            database,
+        };
+        match store.node.get(FORMAT_KEY)? {
+            Some(format) if *format != FORMAT => return Err(StoreError::Format(folder.to_owned())),
+            Some(_) => {}
+            None => store.node.insert(FORMAT_KEY, FORMAT)?,
+        }
+        Ok(store)
+    }
+
+    /// Everything there is.
+    ///
+    /// # Errors
+    /// The disk, or a damaged record.
+    pub fn load(&self) -> Result<Contents, StoreError> {
+        let node = self.node.get(NODE_KEY)?;
+        Ok(Contents {
+            node: node.map(|bytes| postcard::from_bytes(&bytes)).transpose()?,
+            associations: records(&self.associations)?,
+            sessions: records(&self.sessions)?,
+        })
+    }
+
+    /// Applies all changes, in order, or none.
+    ///
+    /// # Errors
+    /// The disk; nothing is then changed.
+    pub fn apply(&self, changes: &[Change]) -> Result<(), StoreError> {
+        let mut batch = self.database.batch();
+        for change in changes {
+            match change {
+                Change::SaveNode(record) => batch.insert(&self.node, NODE_KEY, encode(record)?),
+                Change::SaveAssociation(record) => {
+                    batch.insert(&self.associations, record.node_id.as_str(), encode(record)?);
+                }
+                Change::EraseAssociation(node_id) => batch.remove(&self.associations, node_id.as_str()),
+                Change::SaveSession(record) => {
+                    batch.insert(&self.sessions, key(record.seid), encode(record)?);
+                }
+                Change::EraseSession(seid) => batch.remove(&self.sessions, key(*seid)),
+            }
+        }
+        Ok(batch.commit()?)
+    }
+}
+
+fn key(seid: Seid) -> [u8; 8] {
+    seid.0.to_be_bytes()
+}
+
+fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>, StoreError> {
+    Ok(postcard::to_stdvec(record)?)
+}
+
+fn records<T: DeserializeOwned>(keyspace: &Keyspace) -> Result<Vec<T>, StoreError> {
+    keyspace.iter().map(|entry| Ok(postcard::from_bytes(&entry.value()?)?)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CpFSeid;
+    use rules::Rules;
+
+    fn session(seid: u64, revision: u64) -> SessionRecord {
+        SessionRecord {
+            seid: Seid(seid),
+            revision,
+            owner: "smf.example".to_owned(),
+            cp_f_seid: CpFSeid { seid: 7, address: [10, 40, 0, 1].into() },
+            rules: Rules::default(),
+        }
+    }
+
+    fn association() -> AssociationRecord {
+        AssociationRecord {
+            node_id: "smf.example".to_owned(),
+            address: ([10, 40, 0, 1], 8805).into(),
+            recovery_time_stamp: 3_900_000_000,
+        }
+    }
+
+    #[test]
+    fn what_was_applied_is_there_after_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let node = NodeRecord { recovery_time_stamp: 1 };
+        let changes = [
+            Change::SaveNode(node),
+            Change::SaveAssociation(association()),
+            Change::SaveSession(session(1, 1)),
+            Change::SaveSession(session(2, 1)),
+            Change::SaveSession(session(2, 2)),
+            Change::EraseSession(Seid(1)),
+        ];
+        Store::open(folder.path()).unwrap().apply(&changes).unwrap();
+        let contents = Store::open(folder.path()).unwrap().load().unwrap();
+        let expected =
+            Contents { node: Some(node), associations: vec![association()], sessions: vec![session(2, 2)] };
+        assert_eq!(contents, expected);
+    }
+
+    #[test]
+    fn erased_records_are_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        store.apply(&[Change::SaveAssociation(association()), Change::SaveSession(session(1, 1))]).unwrap();
+        let erase = [Change::EraseAssociation("smf.example".to_owned()), Change::EraseSession(Seid(1))];
+        store.apply(&erase).unwrap();
+        assert_eq!(store.load().unwrap(), Contents::default());
+    }
+
+    #[test]
+    fn another_format_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        Store::open(folder.path()).unwrap().node.insert(FORMAT_KEY, [9]).unwrap();
+        assert!(matches!(Store::open(folder.path()), Err(StoreError::Format(_))));
+    }
+}
