@@ -1,0 +1,86 @@
+//! Reading configuration files: TOML in, values that are right by construction out, and errors that name file, line,
+//! key and value and say what is allowed.
+
+mod error;
+mod node_id;
+
+pub use error::{ConfigError, Refusal};
+pub use node_id::NodeIdText;
+pub use toml::Spanned;
+
+use serde::de::DeserializeOwned;
+use std::path::Path;
+
+/// Reads a file into `File`, whose fields check each value alone, and lets `check` make the configuration of it,
+/// which checks the values together.
+///
+/// # Errors
+/// What is wrong, where, and what is allowed.
+pub fn read<File: DeserializeOwned, Config>(
+    path: &Path,
+    check: impl FnOnce(File) -> Result<Config, Refusal>,
+) -> Result<Config, ConfigError> {
+    let text = std::fs::read_to_string(path).map_err(|error| ConfigError::unreadable(path, &error))?;
+    parse(&text, check).map_err(|error| error.in_file(path))
+}
+
+/// As [`read`], from the text itself.
+///
+/// # Errors
+/// As [`read`], without the file's name.
+pub fn parse<File: DeserializeOwned, Config>(
+    text: &str,
+    check: impl FnOnce(File) -> Result<Config, Refusal>,
+) -> Result<Config, ConfigError> {
+    let file = toml::from_str(text)
+        .map_err(|error| ConfigError::at(text, error.span(), error.message().trim().replace('\n', ", ")))?;
+    check(file).map_err(|refusal| refusal.in_text(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct File {
+        low: u8,
+        high: Spanned<u8>,
+    }
+
+    fn check(file: File) -> Result<u8, Refusal> {
+        match file.high.get_ref().checked_sub(file.low) {
+            Some(between) => Ok(between),
+            None => Err(Refusal::of(&file.high, "must not be below low")),
+        }
+    }
+
+    fn error(text: &str) -> String {
+        parse(text, check).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn right_text_makes_a_configuration() {
+        assert_eq!(parse("low = 1\nhigh = 3", check), Ok(2));
+    }
+
+    #[test]
+    fn errors_name_line_key_value_and_what_is_allowed() {
+        assert_eq!(error("low = 3\n\nhigh = 1"), "configuration, line 3: high = 1: must not be below low");
+        let kind = error("low = 1\nhigh = \"much\"");
+        assert!(kind.starts_with("configuration, line 2: high = \"much\": invalid type"), "{kind}");
+        let unknown = error("low = 1\nhigh = 2\nhgih = 3");
+        assert!(unknown.starts_with("configuration, line 3: hgih = 3: unknown field"), "{unknown}");
+        let missing = error("low = 1");
+        assert!(missing.contains("missing field `high`"), "{missing}");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("absent.toml");
+        let error = read(&path, check).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{}: cannot be read", path.display())), "{error}");
+    }
+}

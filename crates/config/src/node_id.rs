@@ -1,0 +1,53 @@
+//! Names of nodes.
+
+use serde::Deserialize;
+use std::net::Ipv4Addr;
+
+/// A PFCP Node ID as an operator writes it (TS 29.244 8.2.38): an IPv4 address or a host name.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum NodeIdText {
+    /// An address.
+    Ipv4(Ipv4Addr),
+    /// A host name.
+    Fqdn(String),
+}
+
+impl TryFrom<String> for NodeIdText {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        if let Ok(address) = text.parse() {
+            return Ok(Self::Ipv4(address));
+        }
+        // A name of digits and dots alone is a mistyped address.
+        let mistyped = text.chars().all(|c| c.is_ascii_digit() || c == '.');
+        match !mistyped && text.len() <= 253 && text.split('.').all(is_label) {
+            true => Ok(Self::Fqdn(text)),
+            false => Err("a Node ID is an IPv4 address or a host name"),
+        }
+    }
+}
+
+/// RFC 1035 2.3.1, as loosely as RFC 1123 2.1 has it.
+fn is_label(label: &str) -> bool {
+    let plain = label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    plain && (1..=63).contains(&label.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_names_are_told_apart() {
+        assert_eq!(NodeIdText::try_from("10.0.0.1".to_owned()), Ok(NodeIdText::Ipv4([10, 0, 0, 1].into())));
+        assert_eq!(
+            NodeIdText::try_from("upf-1.core".to_owned()),
+            Ok(NodeIdText::Fqdn("upf-1.core".to_owned()))
+        );
+        for wrong in ["", "10.0.0", "a..b", "upf 1", "10.0.0.256"] {
+            assert!(NodeIdText::try_from(wrong.to_owned()).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What is told to whoever started us: results on stdout, trouble on stderr; with JSON all on stdout.
+
+use crate::Config;
+use crate::gnb::{Gnb, GnbCounts, TunnelRefused, UeCounts};
+use crate::smf::Event;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::net::Ipv4Addr;
+
+/// Says it as text or as JSON.
+#[derive(Debug)]
+pub(crate) struct Reporter {
+    json: bool,
+    ues: Vec<Ipv4Addr>,
+}
+
+impl Reporter {
+    pub(crate) fn new(config: &Config, json: bool) -> Self {
+        Self { json, ues: config.ues.iter().map(|ue| ue.address).collect() }
+    }
+
+    pub(crate) fn event(&self, event: &Event) {
+        if *event == Event::Ready {
+            return self.ready();
+        }
+        let (name, sentence) = self.describe(event);
+        match event {
+            Event::Associated(_) | Event::SessionUp(..) | Event::SessionDeleted(_) | Event::Stopped => {
+                tracing::debug!("{sentence}");
+            }
+            _ => self.trouble(name, &sentence),
+        }
+    }
+
+    fn ready(&self) {
+        let sessions = self.ues.len();
+        match self.json {
+            true => out(&json!({"event": "ready", "sessions": sessions}).to_string()),
+            false => out(&format!("ran: ready, {sessions} sessions")),
+        }
+    }
+
+    fn trouble(&self, name: &str, sentence: &str) {
+        match self.json {
+            true => out(&json!({"event": name, "message": sentence}).to_string()),
+            // Like stdout's: a closed stderr is no reason to end.
+            false => drop(writeln!(std::io::stderr(), "ran: {sentence}")),
+        }
+    }
+
+    fn describe(&self, event: &Event) -> (&'static str, String) {
+        match event {
+            Event::Associated(node) => ("associated", format!("associated with {node}")),
+            Event::SessionUp(ue, uplink) => ("session_up", format!("{}: uplink {uplink}", self.ue(*ue))),
+            Event::SessionLost(ue) => (
+                "session_lost",
+                format!("the UPF lost the session of {}; establishing it again", self.ue(*ue)),
+            ),
+            Event::SessionDeleted(ue) => ("session_deleted", format!("{}: session deleted", self.ue(*ue))),
+            Event::Ready => ("ready", "all sessions are up".to_owned()),
+            Event::Restarted => (
+                "restarted",
+                "the UPF restarted or lost the association; establishing all sessions again".to_owned(),
+            ),
+            Event::Silent => {
+                ("silent", "the UPF does not answer heartbeats; its sessions are kept".to_owned())
+            }
+            Event::Answering => ("answering", "the UPF answers heartbeats again".to_owned()),
+            Event::ErrorIndicationReport(ue) => (
+                "error_indication_report",
+                format!("the UPF says that the gNB refused the downlink of {}", self.ue(*ue)),
+            ),
+            Event::Malformed(kind) => {
+                ("malformed", format!("a PFCP message of the UPF cannot be read: {kind}"))
+            }
+            Event::Failed(failure) => ("failed", failure.to_string()),
+            Event::Unreachable(upf) => ("unreachable", format!("UPF {upf} does not answer")),
+            Event::Stopped => ("stopped", "the association is released".to_owned()),
+        }
+    }
+
+    fn ue(&self, index: usize) -> String {
+        self.ues.get(index).map_or_else(|| "a UE".to_owned(), |address| format!("UE {address}"))
+    }
+
+    pub(crate) fn tunnel_refused(&self, refused: TunnelRefused) {
+        let whose = refused.ue.map_or_else(String::new, |ue| format!(", the uplink of {}", self.ue(ue)));
+        let sentence = format!("the UPF sent an Error Indication for {}{whose}", refused.tunnel);
+        self.trouble("error_indication", &sentence);
+    }
+
+    pub(crate) fn left_early(&self) {
+        self.trouble("left", "left without the UPF's answer to deletion or release");
+    }
+
+    pub(crate) fn counters(&self, gnb: &Gnb) {
+        match self.json {
+            true => out(&counters_json(gnb).to_string()),
+            false => counters_text(gnb).iter().for_each(|line| out(line)),
+        }
+    }
+}
+
+/// A reader that went away is no reason to end.
+fn out(line: &str) {
+    drop(writeln!(std::io::stdout(), "{line}"));
+}
+
+fn counters_json(gnb: &Gnb) -> Value {
+    let ue = |(address, counts): (Ipv4Addr, UeCounts)| json!({"address": address, "counters": counts});
+    let ues: Vec<Value> = gnb.ue_counts().into_iter().map(ue).collect();
+    json!({"event": "counters", "ues": ues, "gnb": gnb.counts()})
+}
+
+fn counters_text(gnb: &Gnb) -> Vec<String> {
+    let title = format!(
+        "{:<15} {:>14} {:>16} {:>14} {:>16}  other",
+        "UE", "up packets", "up bytes", "down packets", "down bytes"
+    );
+    let ues = gnb.ue_counts().into_iter().map(|(address, counts)| ue_line(address, &counts));
+    let gnb = std::iter::once(gnb_line(&gnb.counts()));
+    std::iter::once(title).chain(ues).chain(gnb).collect()
+}
+
+fn gnb_line(counts: &GnbCounts) -> String {
+    let GnbCounts { echo_requests, error_indications_received, error_indications_sent, .. } = counts;
+    let malformed: u64 =
+        counts.named().iter().filter(|(name, _)| name.starts_with("malformed")).map(|(_, n)| n).sum();
+    let shown = ["echo_requests", "error_indications_received", "error_indications_sent"];
+    let other: Vec<_> = counts.named().into_iter().filter(|(name, _)| !shown.contains(name)).collect();
+    format!(
+        "gNB: echo requests {echo_requests}, error indications received {error_indications_received}, \
+         sent {error_indications_sent}, malformed {malformed}; other: {}",
+        list(&other)
+    )
+}
+
+fn ue_line(address: Ipv4Addr, counts: &UeCounts) -> String {
+    let UeCounts { up_packets, up_bytes, down_packets, down_bytes, .. } = counts;
+    let columns = ["up_packets", "up_bytes", "down_packets", "down_bytes"];
+    let other: Vec<_> = counts.named().into_iter().filter(|(name, _)| !columns.contains(name)).collect();
+    // Padding is lost on an address that is not text yet.
+    let address = address.to_string();
+    format!(
+        "{address:<15} {up_packets:>14} {up_bytes:>16} {down_packets:>14} {down_bytes:>16}  {}",
+        list(&other)
+    )
+}
+
+/// Counters that are not zero.
+fn list(named: &[(&str, u64)]) -> String {
+    let counted = named.iter().filter(|(_, count)| *count > 0);
+    let shown: Vec<String> = counted.map(|(name, count)| format!("{name} {count}")).collect();
+    if shown.is_empty() { "-".to_owned() } else { shown.join(", ") }
+}

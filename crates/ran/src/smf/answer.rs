@@ -1,0 +1,89 @@
+//! What the user plane asks, and our answers.
+
+use super::{Event, Smf};
+use machine::{Seen, Time};
+use pfcp::{
+    AssociationReleaseResponse, AssociationSetupResponse, AssociationUpdateResponse, Body, Cause,
+    CpFunctionFeatures, HeartbeatResponse, Message, ReportType, SessionReportRequest, SessionReportResponse,
+};
+use std::net::SocketAddrV4;
+
+impl Smf {
+    /// A request that comes again gets the answer it got (TS 29.244 6.4).
+    pub(super) fn request(&mut self, from: SocketAddrV4, message: &Message, now: Time) {
+        let key = (from, message.sequence);
+        let bytes = match self.answers.begin(key, now) {
+            Seen::Answered(bytes) => bytes.to_vec(),
+            Seen::InProgress => return,
+            Seen::New => {
+                let Some(answer) = self.answer(message, now) else { return self.answers.forget(&key) };
+                let bytes = pfcp::encode(&answer);
+                self.answers.answer(&key, bytes.clone());
+                bytes
+            }
+        };
+        self.outputs.push(super::Output::Send(from, bytes));
+    }
+
+    fn answer(&mut self, message: &Message, now: Time) -> Option<Message> {
+        let body: Body = match &message.body {
+            Body::HeartbeatRequest(request) => {
+                self.note_recovery(request.recovery_time_stamp, now);
+                let recovery_time_stamp = self.settings.recovery_time_stamp;
+                HeartbeatResponse { recovery_time_stamp, carried: vec![] }.into()
+            }
+            Body::AssociationSetupRequest(request) => {
+                self.asked_to_associate(request.node_id.clone(), request.recovery_time_stamp, now);
+                self.setup_response().into()
+            }
+            Body::AssociationUpdateRequest(_) => self.update_response().into(),
+            // Only a control plane releases (TS 29.244 6.2.8.1).
+            Body::AssociationReleaseRequest(_) => self.release_response().into(),
+            Body::SessionReportRequest(request) => return Some(self.report(message, request)),
+            _ => return None,
+        };
+        Some(Message::node(message.sequence, body))
+    }
+
+    fn setup_response(&self) -> AssociationSetupResponse {
+        let cause = if self.stopping { Cause::RequestRejected } else { Cause::RequestAccepted };
+        AssociationSetupResponse {
+            node_id: self.settings.node_id.clone(),
+            cause,
+            recovery_time_stamp: self.settings.recovery_time_stamp,
+            up_function_features: None,
+            cp_function_features: Some(CpFunctionFeatures::of(&[])),
+            carried: vec![],
+        }
+    }
+
+    /// New features change nothing for us, and a wish to be released may wait until we stop (TS 29.244 6.2.7.3).
+    fn update_response(&self) -> AssociationUpdateResponse {
+        AssociationUpdateResponse {
+            node_id: self.settings.node_id.clone(),
+            cause: Cause::RequestAccepted,
+            up_function_features: None,
+            cp_function_features: None,
+            carried: vec![],
+        }
+    }
+
+    fn release_response(&self) -> AssociationReleaseResponse {
+        let node_id = self.settings.node_id.clone();
+        AssociationReleaseResponse { node_id, cause: Cause::ServiceNotSupported, carried: vec![] }
+    }
+
+    /// The answer goes by the user plane's SEID, 0 where we know no such session (TS 29.244 7.2.2.4.2).
+    fn report(&mut self, message: &Message, request: &SessionReportRequest) -> Message {
+        let found = message.seid.and_then(|seid| self.sessions.find(seid));
+        let known = found.and_then(|(index, session)| Some((index, session.remote?.seid)));
+        let cause = known.map_or(Cause::SessionContextNotFound, |_| Cause::RequestAccepted);
+        if let Some((index, _)) = known
+            && request.report_type.contains(ReportType::ERIR)
+        {
+            self.event(Event::ErrorIndicationReport(index));
+        }
+        let answer = SessionReportResponse { cause, offending_ie: None, carried: vec![] };
+        Message::session(known.map_or(0, |(_, seid)| seid), message.sequence, answer)
+    }
+}

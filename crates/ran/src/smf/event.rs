@@ -1,0 +1,90 @@
+//! What goes into the machine and what comes out.
+
+use super::failure::Failure;
+use crate::config::FTeidMode;
+use crate::tunnel::Tunnel;
+use pfcp::{ErrorKind, NodeId};
+use rules::Qfi;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::time::Duration;
+
+/// Who we are and whom we talk to.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Our Node ID.
+    pub node_id: NodeId,
+    /// Our address in F-SEIDs.
+    pub address: Ipv4Addr,
+    /// The user plane.
+    pub upf: SocketAddrV4,
+    /// Who picks uplink tunnels.
+    pub f_teid: FTeidMode,
+    /// Our own: when we started, in seconds since 1900.
+    pub recovery_time_stamp: u32,
+    /// How long the user plane may take to answer at all.
+    pub wait: Duration,
+}
+
+/// A session to establish.
+#[derive(Clone, Copy, Debug)]
+pub struct PduSession {
+    /// The UE's address.
+    pub ue: Ipv4Addr,
+    /// Its QoS flow.
+    pub qfi: Qfi,
+    /// Where the gNB takes its downlink packets.
+    pub downlink: Tunnel,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug)]
+pub enum Input<'a> {
+    /// Begin.
+    Start,
+    /// A datagram came.
+    Datagram(SocketAddrV4, &'a [u8]),
+    /// Time passed.
+    Tick,
+    /// Delete all sessions and release the association.
+    Stop,
+}
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Send a datagram.
+    Send(SocketAddrV4, Vec<u8>),
+    /// Take note.
+    Event(Event),
+}
+
+/// What is worth knowing; sessions by index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The association is there.
+    Associated(NodeId),
+    /// A session's uplink goes here, and its downlink comes.
+    SessionUp(usize, Tunnel),
+    /// The user plane forgot a session; it will be established again.
+    SessionLost(usize),
+    /// A session was deleted.
+    SessionDeleted(usize),
+    /// All sessions are up.
+    Ready,
+    /// The user plane restarted and lost all sessions; they will be established again.
+    Restarted,
+    /// Heartbeats go unanswered.
+    Silent,
+    /// Heartbeats are answered again; the sessions were kept.
+    Answering,
+    /// The user plane reported the gNB's Error Indication about a session.
+    ErrorIndicationReport(usize),
+    /// A datagram of the user plane that cannot be read.
+    Malformed(ErrorKind),
+    /// A procedure failed; it will be tried again.
+    Failed(Failure),
+    /// The user plane never answered.
+    Unreachable(SocketAddrV4),
+    /// Nothing is left to do.
+    Stopped,
+}

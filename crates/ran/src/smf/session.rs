@@ -1,0 +1,181 @@
+//! Sessions: which the user plane has, and which are next to be asked for.
+
+use super::event::PduSession;
+use super::{Purpose, Smf, messages};
+use crate::config::FTeidMode;
+use crate::tunnel::Tunnel;
+use machine::Time;
+use rules::Teid;
+use std::collections::BTreeSet;
+
+/// One session.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) plan: PduSession,
+    /// Our SEID, another at each establishment: nothing about an old one can be taken for news of the new.
+    pub(super) seid: u64,
+    /// What the user plane has.
+    pub(super) remote: Option<Remote>,
+    /// Its downlink is set.
+    up: bool,
+}
+
+/// A session of the user plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Remote {
+    /// Its SEID.
+    pub(super) seid: u64,
+    /// Where uplink packets go.
+    pub(super) uplink: Tunnel,
+}
+
+/// All of them, by index, with those to be taken up next by when.
+#[derive(Debug)]
+pub(super) struct Sessions {
+    list: Vec<Session>,
+    queue: BTreeSet<(Time, usize)>,
+    up: usize,
+    establishments: u32,
+}
+
+impl Sessions {
+    pub(super) fn new(plans: Vec<PduSession>) -> Self {
+        let session = |plan| Session { plan, seid: 0, remote: None, up: false };
+        Self {
+            list: plans.into_iter().map(session).collect(),
+            queue: BTreeSet::new(),
+            up: 0,
+            establishments: 0,
+        }
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<&Session> {
+        self.list.get(index)
+    }
+
+    /// By our SEID.
+    pub(super) fn find(&self, seid: u64) -> Option<(usize, &Session)> {
+        let index = usize::try_from(seid & u64::from(u32::MAX)).ok()?.checked_sub(1)?;
+        let session = self.list.get(index).filter(|session| session.seid == seid)?;
+        Some((index, session))
+    }
+
+    pub(super) fn up(&self) -> usize {
+        self.up
+    }
+
+    pub(super) fn all_up(&self) -> bool {
+        self.up == self.list.len()
+    }
+
+    pub(super) fn next_due(&self) -> Option<Time> {
+        self.queue.first().map(|(at, _)| *at)
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// To be taken up then.
+    pub(super) fn queue(&mut self, index: usize, at: Time) {
+        self.queue.insert((at, index));
+    }
+
+    /// The user plane has none of them; all are to be established.
+    pub(super) fn establish_all(&mut self, now: Time) {
+        self.forget_all();
+        self.queue = (0..self.list.len()).map(|index| (now, index)).collect();
+    }
+
+    /// The user plane has none of them.
+    pub(super) fn forget_all(&mut self) {
+        (0..self.list.len()).for_each(|index| self.set_remote(index, None));
+        self.queue.clear();
+    }
+
+    /// Whatever the user plane has is to be deleted.
+    pub(super) fn delete_all(&mut self, now: Time) {
+        self.queue = (0..self.list.len()).map(|index| (now, index)).collect();
+    }
+
+    pub(super) fn set_remote(&mut self, index: usize, remote: Option<Remote>) {
+        self.set_up(index, false);
+        if let Some(session) = self.list.get_mut(index) {
+            session.remote = remote;
+        }
+    }
+
+    pub(super) fn set_up(&mut self, index: usize, up: bool) {
+        if let Some(session) = self.list.get_mut(index) {
+            self.up = self.up + usize::from(up) - usize::from(session.up);
+            session.up = up;
+        }
+    }
+
+    fn pop_due(&mut self, now: Time) -> Option<usize> {
+        let due = self.queue.first().is_some_and(|(at, _)| *at <= now);
+        due.then(|| self.queue.pop_first())?.map(|(_, index)| index)
+    }
+
+    /// A new SEID for an establishment: a running number, and the index.
+    fn renew_seid(&mut self, index: usize) {
+        self.establishments = self.establishments.wrapping_add(1);
+        let low = u64::try_from(index).unwrap_or(u64::MAX).saturating_add(1) & u64::from(u32::MAX);
+        if let Some(session) = self.list.get_mut(index) {
+            session.seid = u64::from(self.establishments) << 32 | low;
+        }
+    }
+}
+
+impl Session {
+    /// The tunnel we pick, where the operator wants us to: unique among our sessions.
+    pub(super) fn picked_uplink(&self, mode: FTeidMode) -> Option<Tunnel> {
+        let low = u32::try_from(self.seid & u64::from(u32::MAX)).unwrap_or(0);
+        match mode {
+            FTeidMode::Choose => None,
+            FTeidMode::Explicit(address) => Some(Tunnel { teid: Teid(low), address }),
+        }
+    }
+}
+
+impl Smf {
+    /// Takes up sessions, as many as the window allows; the association goes after the last.
+    pub(super) fn pump(&mut self, now: Time) {
+        while self.phase.is_up() && self.has_room() {
+            let Some(index) = self.sessions.pop_due(now) else { break };
+            self.take_up(index, now);
+        }
+        if self.stopping && self.phase.is_up() && self.requests.is_empty() && self.sessions.is_idle() {
+            self.release(now);
+        }
+    }
+
+    /// What the user plane has and should not, or only has in half, is deleted first.
+    fn take_up(&mut self, index: usize, now: Time) {
+        let Some(session) = self.sessions.get(index) else { return };
+        match (session.remote, self.stopping, session.up) {
+            (Some(remote), true, _) | (Some(remote), false, false) => self.delete(index, remote, now),
+            (None, false, _) => self.establish(index, now),
+            (None, true, _) | (Some(_), false, true) => {}
+        }
+    }
+
+    fn establish(&mut self, index: usize, now: Time) {
+        self.sessions.renew_seid(index);
+        let Some(session) = self.sessions.get(index) else { return };
+        let message = messages::establishment(&self.settings, session);
+        self.ask(Purpose::Establish(index), message, now);
+    }
+
+    /// Opens the downlink, now that the user plane has the session.
+    pub(super) fn modify(&mut self, index: usize, remote: Remote, now: Time) {
+        let Some(session) = self.sessions.get(index) else { return };
+        let message = messages::modification(session, remote);
+        self.ask(Purpose::Modify(index), message, now);
+    }
+
+    fn delete(&mut self, index: usize, remote: Remote, now: Time) {
+        let message = messages::deletion(remote);
+        self.ask(Purpose::Delete(index), message, now);
+    }
+}
