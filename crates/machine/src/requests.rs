@@ -52,6 +52,11 @@ impl<K: Ord + Clone, P: Clone> Requests<K, P> {
         Ok(())
     }
 
+    /// The request, if it is under way.
+    pub fn get(&self, key: &K) -> Option<&P> {
+        self.pending.get(key).map(|pending| &pending.payload)
+    }
+
     /// The answer came: the request, if it was under way.
     pub fn finish(&mut self, key: &K) -> Option<P> {
         self.pending.remove(key).map(|pending| pending.payload)
@@ -107,6 +112,7 @@ mod tests {
     fn an_answered_request_is_never_sent_again() {
         let mut requests = requests();
         requests.start(1, "heartbeat", Time::ZERO).unwrap();
+        assert_eq!(requests.get(&1), Some(&"heartbeat"));
         assert_eq!(requests.finish(&1), Some("heartbeat"));
         assert_eq!(requests.overdue(Time::from_millis(60_000)), []);
         assert_eq!(requests.finish(&1), None);

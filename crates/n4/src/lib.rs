@@ -1,1 +1,37 @@
-//! n4
+//! The PFCP node of a user plane (TS 29.244): N4, Sxa and Sxb, as a machine without clock, socket or randomness.
+//!
+//! [`Node::handle`] takes what came ([`Input`]) and the time, and gives back what is to be done ([`Output`]). A
+//! request that changes a session is answered only when the data plane has said that it obeys; until then its
+//! retransmissions meet silence, afterwards the same answer. What the data plane does not do is refused, never
+//! accepted and forgotten: `support` is the list of it.
+//!
+//! | file | what it is about |
+//! |---|---|
+//! | `node`, `exchange` | the machine: what comes in, what is due, requests and answers both ways |
+//! | `peers`, `association`, `heartbeat` | control planes we work with |
+//! | `sessions`, `establishment`, `modification`, `deletion`, `apply` | their sessions, and the data plane's word |
+//! | `support`, `values`, `translate` | from PFCP to rules |
+//! | `tunnels`, `report` | our tunnel endpoints, and peers' that are no more |
+
+mod apply;
+mod association;
+mod config;
+mod deletion;
+mod establishment;
+mod exchange;
+mod heartbeat;
+mod interface;
+mod modification;
+mod node;
+mod peers;
+mod refusal;
+mod report;
+mod sessions;
+mod support;
+mod translate;
+mod tunnels;
+mod values;
+
+pub use config::{Config, Limits};
+pub use interface::{Counters, Input, Level, Note, Output, Start};
+pub use node::Node;

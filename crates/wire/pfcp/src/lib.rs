@@ -1,1 +1,46 @@
-//! pfcp
+//! PFCP (TS 29.244) between bytes and values.
+//!
+//! [`decode`] reads a datagram into a [`Message`], [`encode`] writes one. What cannot be read is a [`DecodeError`]
+//! that says what the specification wants done about it: stay silent, answer with a cause and the offending IE, or
+//! name the version we speak. Every group is walked here, so the IE to blame is always known, and what a group
+//! carries beyond what we decode is kept in its `carried` list: unknown and vendor IEs never fail a message.
+//!
+//! Several values are coded by `rs-pfcp`; none of its types shows. Where it differs from the specification or from
+//! what real control planes send, the value is coded here and a comment says why.
+
+mod error;
+mod fields;
+mod header;
+pub mod ie;
+mod message;
+mod names;
+mod rule;
+mod value;
+
+pub use error::{DecodeError, ErrorKind};
+pub use fields::RawIe;
+pub use header::Header;
+pub use message::{
+    AssociationReleaseRequest, AssociationReleaseResponse, AssociationSetupRequest, AssociationSetupResponse,
+    AssociationUpdateRequest, AssociationUpdateResponse, Body, DownlinkDataReport, ErrorIndicationReport,
+    HeartbeatRequest, HeartbeatResponse, Message, SessionDeletionRequest, SessionDeletionResponse,
+    SessionEstablishmentRequest, SessionEstablishmentResponse, SessionModificationRequest,
+    SessionModificationResponse, SessionReportRequest, SessionReportResponse, VersionNotSupportedResponse,
+    decode, encode,
+};
+pub use rule::{
+    CreateBar, CreateFar, CreatePdr, CreateQer, CreateUrr, CreatedPdr, ForwardingParameters, Pdi, RemoveBar,
+    RemoveFar, RemovePdr, RemoveQer, RemoveUrr, UpdateBar, UpdateFar, UpdateForwardingParameters, UpdatePdr,
+    UpdateQer, UpdateUrr,
+};
+pub use value::{
+    ApplyAction, Cause, CpFeature, CpFunctionFeatures, DestinationInterface, FSeid, FTeid, FailedRuleId,
+    Gate, GateStatus, NetworkInstance, NodeId, OuterHeaderCreation, OuterHeaderRemoval, PdnType, Rates,
+    ReportType, SdfFilter, SourceInterface, UeIpAddress, UpFeature, UpFunctionFeatures, flags,
+};
+
+/// The UDP port PFCP is served at (TS 29.244 6.1).
+pub const PORT: u16 = 8805;
+
+/// The version of PFCP spoken here (TS 29.244 7.2.2.1).
+pub const VERSION: u8 = 1;

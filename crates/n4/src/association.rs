@@ -1,0 +1,156 @@
+//! Associations: set up from either side, updated, released (TS 29.244 6.2.6 to 6.2.8).
+
+use crate::exchange::{Asked, Asking, Purpose};
+use crate::interface::{Level, Output};
+use crate::node::Node;
+use crate::refusal::{self, Refusal};
+use crate::support;
+use pfcp::{
+    AssociationReleaseRequest, AssociationReleaseResponse, AssociationSetupRequest, AssociationSetupResponse,
+    AssociationUpdateRequest, Cause, Message, NodeId,
+};
+use session::AssociationRecord;
+use std::net::SocketAddr;
+
+impl Node {
+    pub(crate) fn set_up(&mut self, asked: &Asked, request: &AssociationSetupRequest) -> Result<(), Refusal> {
+        let node_id = request.node_id.to_string();
+        if self.peers.get(&node_id).is_none() && self.peers.len() >= self.config.limits.peers {
+            return Err(Refusal::of(Cause::NoResourcesAvailable));
+        }
+        let address = self.peers.request_address(asked.key.from.ip());
+        self.associate(AssociationRecord {
+            node_id,
+            address,
+            recovery_time_stamp: request.recovery_time_stamp,
+        });
+        // If the peer has restarted, this request was forgotten with its earlier ones.
+        self.answers.begin(asked.key, self.now);
+        let response = AssociationSetupResponse {
+            node_id: self.config.node_id.clone(),
+            cause: Cause::RequestAccepted,
+            recovery_time_stamp: self.recovery_time_stamp,
+            up_function_features: Some(support::features()),
+            cp_function_features: None,
+            carried: vec![],
+        };
+        self.accept(asked, None, response);
+        Ok(())
+    }
+
+    pub(crate) fn update(
+        &mut self,
+        asked: &Asked,
+        request: &AssociationUpdateRequest,
+    ) -> Result<(), Refusal> {
+        self.associated(asked, &request.node_id)?;
+        let response = refusal::update_response(self.config.node_id.clone(), Cause::RequestAccepted);
+        self.accept(asked, None, response);
+        Ok(())
+    }
+
+    pub(crate) fn release(
+        &mut self,
+        asked: &Asked,
+        request: &AssociationReleaseRequest,
+    ) -> Result<(), Refusal> {
+        let node_id = match self.associated(asked, &request.node_id) {
+            Err(_) if request.node_id == NodeId::Ipv4([0, 0, 0, 0].into()) => self.only_at(asked)?,
+            other => other?,
+        };
+        self.drop_sessions_of(&node_id);
+        self.peers.remove(&node_id, self.now + self.config.heartbeat_interval);
+        self.note(Level::Info, format!("the association with {node_id} is released by it"));
+        self.out.push(Output::EraseAssociation(node_id));
+        let node_id = self.config.node_id.clone();
+        let response = AssociationReleaseResponse { node_id, cause: Cause::RequestAccepted, carried: vec![] };
+        self.accept(asked, None, response);
+        Ok(())
+    }
+
+    /// The association of a Node ID, if it is the sender's.
+    pub(crate) fn associated(&self, asked: &Asked, node_id: &NodeId) -> Result<String, Refusal> {
+        let node_id = node_id.to_string();
+        let peer = self.peers.get(&node_id).map(|association| association.record.address.ip());
+        match peer == Some(asked.key.from.ip()) {
+            true => Ok(node_id),
+            false => Err(Refusal::of(Cause::NoEstablishedPfcpAssociation)),
+        }
+    }
+
+    /// Some control planes release an association in the name of nobody, meaning the one they have.
+    fn only_at(&self, asked: &Asked) -> Result<String, Refusal> {
+        let mut there = self.peers.at(asked.key.from.ip());
+        match (there.next(), there.next()) {
+            (Some(only), None) => Ok(only.record.node_id.clone()),
+            _ => Err(Refusal::of(Cause::NoEstablishedPfcpAssociation)),
+        }
+    }
+
+    /// A new association, or an old one anew. A peer that restarted in between has lost its sessions, so they go
+    /// (TS 23.007); one that did not still counts on them, so they stay.
+    fn associate(&mut self, record: AssociationRecord) {
+        let old = self.peers.get(&record.node_id).map(|association| association.record.recovery_time_stamp);
+        if old.is_some_and(|old| old != record.recovery_time_stamp) {
+            self.lose_sessions_of(&record.node_id);
+        }
+        self.note(Level::Info, format!("associated with {} at {}", record.node_id, record.address));
+        self.peers.insert(record.clone(), self.now + self.config.heartbeat_interval);
+        self.out.push(Output::SaveAssociation(record));
+    }
+
+    /// A peer lets us know that it has restarted.
+    pub(crate) fn restarted(&mut self, node_id: &str, recovery_time_stamp: u32) {
+        self.lose_sessions_of(node_id);
+        let Some(association) = self.peers.get_mut(node_id) else { return };
+        association.record.recovery_time_stamp = recovery_time_stamp;
+        let record = association.record.clone();
+        self.out.push(Output::SaveAssociation(record));
+    }
+
+    /// It counts its requests anew, too: answers to earlier ones are not for it. The request at
+    /// hand is forgotten with them.
+    fn lose_sessions_of(&mut self, node_id: &str) {
+        self.note(Level::Warning, format!("{node_id} has restarted: its sessions are gone"));
+        self.drop_sessions_of(node_id);
+        let address = self.peers.get(node_id).map(|association| association.record.address.ip());
+        self.answers.forget_all(|key| Some(key.from.ip()) == address);
+    }
+
+    pub(crate) fn ask_to_associate(&mut self, address: SocketAddr) {
+        let request = AssociationSetupRequest {
+            node_id: self.config.node_id.clone(),
+            recovery_time_stamp: self.recovery_time_stamp,
+            up_function_features: Some(support::features()),
+            cp_function_features: None,
+            carried: vec![],
+        };
+        let again = self.now + self.config.heartbeat_interval;
+        let is_asked = self.ask(address, Purpose::Setup, |sequence| Message::node(sequence, request));
+        if let Some(wanted) = self.peers.wanted_mut(address) {
+            (wanted.is_asked, wanted.next) = (is_asked, again);
+        }
+    }
+
+    pub(crate) fn answered_setup(&mut self, asking: &Asking, response: AssociationSetupResponse) {
+        self.setup_is_over(asking.to);
+        let node_id = response.node_id.to_string();
+        if !response.cause.is_accepted() {
+            let cause = response.cause.number();
+            self.note(Level::Warning, format!("{node_id} refuses to associate: cause {cause}"));
+        } else if self.peers.get(&node_id).is_none() && self.peers.len() >= self.config.limits.peers {
+            self.note(Level::Warning, format!("no room to associate with {node_id}"));
+        } else {
+            let recovery_time_stamp = response.recovery_time_stamp;
+            self.associate(AssociationRecord { node_id, address: asking.to, recovery_time_stamp });
+        }
+    }
+
+    /// Answered or not: the next attempt, if one is needed, comes an interval from now.
+    pub(crate) fn setup_is_over(&mut self, address: SocketAddr) {
+        let again = self.now + self.config.heartbeat_interval;
+        if let Some(wanted) = self.peers.wanted_mut(address) {
+            (wanted.is_asked, wanted.next) = (false, again);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What an operator sets.
+
+use pfcp::NodeId;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+/// A limit on everything that grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Associations.
+    pub peers: usize,
+    /// Sessions.
+    pub sessions: usize,
+    /// Tunnel endpoints of ours.
+    pub tunnels: usize,
+    /// Requests of one session that wait for the one before.
+    pub waiting: usize,
+    /// Answers remembered for requests that come again.
+    pub answers: usize,
+    /// Requests of ours that wait for an answer.
+    pub requests: usize,
+    /// Tunnels of peers lately reported as gone.
+    pub reports: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            peers: 64,
+            sessions: 100_000,
+            tunnels: 400_000,
+            waiting: 8,
+            answers: 65_536,
+            requests: 4_096,
+            reports: 4_096,
+        }
+    }
+}
+
+/// How a node is set up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// What we call ourselves.
+    pub node_id: NodeId,
+    /// Where PFCP is served: goes into our F-SEIDs.
+    pub address: Ipv4Addr,
+    /// Where GTP-U is served: goes into our F-TEIDs.
+    pub access_address: Ipv4Addr,
+    /// Control planes to associate with from our side; others may come by themselves.
+    pub associate: Vec<SocketAddr>,
+    /// Limits.
+    pub limits: Limits,
+    /// How often an associated peer is asked whether it is there, and a silent one to associate.
+    pub heartbeat_interval: Duration,
+    /// Until a request is sent again (TS 29.244 6.4).
+    pub t1: Duration,
+    /// How often a request is sent (TS 29.244 6.4).
+    pub n1: u32,
+    /// How long the data plane may take to obey. Less than a control plane waits, or it gives up first.
+    pub apply_timeout: Duration,
+    /// How long an answer is remembered. More than a control plane goes on asking.
+    pub answer_lifetime: Duration,
+}
+
+impl Config {
+    /// With the defaults for everything that has one.
+    pub fn new(node_id: NodeId, address: Ipv4Addr, access_address: Ipv4Addr) -> Self {
+        Self {
+            node_id,
+            address,
+            access_address,
+            associate: vec![],
+            limits: Limits::default(),
+            heartbeat_interval: Duration::from_secs(10),
+            t1: Duration::from_secs(3),
+            n1: 3,
+            apply_timeout: Duration::from_secs(2),
+            answer_lifetime: Duration::from_secs(30),
+        }
+    }
+}

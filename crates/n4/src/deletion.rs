@@ -1,0 +1,66 @@
+//! Session Deletion (TS 29.244 6.3.4), and sessions that go without being asked about.
+
+use crate::exchange::Asked;
+use crate::interface::Output;
+use crate::node::Node;
+use crate::refusal::Refusal;
+use crate::sessions::{Pending, Work};
+use pfcp::{Cause, SessionDeletionResponse};
+use rules::{Rules, Seid};
+
+impl Node {
+    pub(crate) fn delete(&mut self, asked: &Asked, seid: Seid) {
+        self.order(seid, asked, Work::Delete);
+    }
+
+    /// The data plane has removed it.
+    pub(crate) fn removed(&mut self, seid: Seid) {
+        let deleting = |pending: &mut Pending| matches!(pending.work, Work::Delete);
+        let session = self.sessions.get_mut(seid);
+        let Some(pending) = session.and_then(|session| session.pending.take_if(deleting)) else { return };
+        self.forget(seid, &pending);
+    }
+
+    fn forget(&mut self, seid: Seid, pending: &Pending) {
+        let Some(session) = self.sessions.remove(seid) else { return };
+        self.tunnels.release_unused(&session.record.rules, &Rules::default());
+        self.reports.reindex(seid, &session.record.rules, &Rules::default());
+        self.out.push(Output::EraseSession(seid));
+        let cp_seid = session.record.cp_f_seid.seid;
+        let response =
+            SessionDeletionResponse { cause: Cause::RequestAccepted, offending_ie: None, carried: vec![] };
+        self.accept(&pending.asked, Some(cp_seid), response);
+        self.refuse_waiting(session.waiting.into_iter().map(|(asked, _)| asked), cp_seid);
+    }
+
+    /// Removes a session its owner no longer has. The data plane is told, not waited for.
+    pub(crate) fn drop_session(&mut self, seid: Seid) {
+        let Some(session) = self.sessions.remove(seid) else { return };
+        self.tunnels.release_unused(&session.record.rules, &Rules::default());
+        self.reports.reindex(seid, &session.record.rules, &Rules::default());
+        self.out.push(Output::Delete(seid));
+        self.out.push(Output::EraseSession(seid));
+        let cp_seid = session.record.cp_f_seid.seid;
+        let under_way = session.pending.map(|pending| self.give_back(pending));
+        let waiting = session.waiting.into_iter().map(|(asked, _)| asked);
+        self.refuse_waiting(under_way.into_iter().chain(waiting), cp_seid);
+    }
+
+    /// What an unfinished request took is free again.
+    fn give_back(&mut self, pending: Pending) -> Asked {
+        if let Work::Establish(taken) | Work::Modify(_, taken) = &pending.work {
+            taken.teids.iter().for_each(|teid| self.tunnels.release(*teid));
+        }
+        pending.asked
+    }
+
+    pub(crate) fn refuse_waiting(&mut self, waiting: impl Iterator<Item = Asked>, cp_seid: u64) {
+        for asked in waiting {
+            self.refuse(&asked, Some(cp_seid), Refusal::of(Cause::SessionContextNotFound));
+        }
+    }
+
+    pub(crate) fn drop_sessions_of(&mut self, node_id: &str) {
+        self.sessions.all_of(node_id).into_iter().for_each(|seid| self.drop_session(seid));
+    }
+}

@@ -1,0 +1,55 @@
+//! Session Establishment (TS 29.244 6.3.2).
+
+use crate::exchange::Asked;
+use crate::node::Node;
+use crate::refusal::Refusal;
+use crate::sessions::{Pending, Work};
+use crate::support;
+use crate::translate::Translator;
+use pfcp::{Cause, FSeid, SessionEstablishmentRequest, SessionEstablishmentResponse, ie};
+use rules::{Rules, Seid};
+use session::{CpFSeid, SessionRecord};
+use std::net::IpAddr;
+
+impl Node {
+    pub(crate) fn establish(
+        &mut self,
+        asked: &Asked,
+        request: &SessionEstablishmentRequest,
+    ) -> Result<(), Refusal> {
+        let owner = self.associated(asked, &request.node_id)?;
+        let cp_f_seid = cp_f_seid(&request.cp_f_seid)?;
+        support::establishment(request)?;
+        // The owner counts on one session of that name only: it lost the one before.
+        if let Some(old) = self.sessions.of_owner(&owner, cp_f_seid.seid) {
+            self.drop_session(old);
+        }
+        if self.sessions.len() >= self.config.limits.sessions {
+            return Err(Refusal::of(Cause::NoResourcesAvailable));
+        }
+        let seid = self.sessions.new_seid();
+        let none = Rules::default();
+        let translator = Translator::new(&mut self.tunnels, self.config.access_address, seid, &none);
+        let (rules, taken) = translator.establishment(request)?;
+        self.sessions.insert(SessionRecord { seid, revision: 0, owner, cp_f_seid, rules });
+        self.order(seid, asked, Work::Establish(taken));
+        Ok(())
+    }
+
+    pub(crate) fn established(&self, seid: Seid, pending: &Pending) -> SessionEstablishmentResponse {
+        SessionEstablishmentResponse {
+            node_id: self.config.node_id.clone(),
+            cause: Cause::RequestAccepted,
+            offending_ie: None,
+            up_f_seid: Some(FSeid::new(seid.0, IpAddr::V4(self.config.address))),
+            created_pdrs: pending.created_pdrs(),
+            failed_rule_id: None,
+            carried: vec![],
+        }
+    }
+}
+
+pub(crate) fn cp_f_seid(value: &FSeid) -> Result<CpFSeid, Refusal> {
+    let address = value.address().ok_or(Refusal::incorrect(ie::F_SEID))?;
+    Ok(CpFSeid { seid: value.seid, address })
+}

@@ -1,0 +1,170 @@
+//! Requests and their answers, both ways.
+
+use crate::interface::{Level, Note, Output};
+use crate::node::Node;
+use crate::refusal::{self, Identity, Procedure, Refusal};
+use pfcp::{Body, Header, Message};
+use rules::Seid;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash, Hasher};
+use std::net::SocketAddr;
+
+/// Sequence numbers have 24 bits (TS 29.244 7.2.2.2).
+const SEQUENCES: u32 = 1 << 24;
+
+/// A request from a peer. Two of the same number but different octets are two: a peer that restarts counts anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    pub(crate) from: SocketAddr,
+    pub(crate) sequence: u32,
+    pub(crate) digest: u64,
+}
+
+/// A request from a peer, as its answer needs it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    pub(crate) key: Key,
+    pub(crate) priority: Option<u8>,
+    pub(crate) procedure: Option<Procedure>,
+}
+
+/// A request of ours.
+#[derive(Clone, Debug)]
+pub(crate) struct Asking {
+    pub(crate) to: SocketAddr,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) purpose: Purpose,
+}
+
+/// What a request of ours is for.
+#[derive(Clone, Debug)]
+pub(crate) enum Purpose {
+    /// Whether the peer of a Node ID is there.
+    Heartbeat(String),
+    /// To associate.
+    Setup,
+    /// To report about a session.
+    Report(Seid),
+}
+
+impl Purpose {
+    /// The message type of its response.
+    const fn response_type(&self) -> u8 {
+        match self {
+            Self::Heartbeat(_) => 2,
+            Self::Setup => 6,
+            Self::Report(_) => 57,
+        }
+    }
+}
+
+/// A Version Not Supported Response answers any request.
+pub(crate) const VERSION_NOT_SUPPORTED: u8 = 11;
+
+impl Node {
+    pub(crate) fn response(&mut self, from: SocketAddr, sequence: u32, body: &Body) {
+        let Some(asking) = self.answered(from, sequence, body.message_type()) else {
+            self.counters.unexpected += 1;
+            return;
+        };
+        match (&asking.purpose, body) {
+            (Purpose::Heartbeat(node_id), Body::HeartbeatResponse(response)) => {
+                self.answered_heartbeat(node_id, response);
+            }
+            (Purpose::Setup, Body::AssociationSetupResponse(response)) => {
+                self.answered_setup(&asking, response.clone());
+            }
+            (Purpose::Report(seid), Body::SessionReportResponse(response)) => {
+                self.answered_report(*seid, &asking, response);
+            }
+            _ => self.unanswered(&asking),
+        }
+    }
+
+    /// The request a response is to, which is then over.
+    fn answered(&mut self, from: SocketAddr, sequence: u32, message_type: u8) -> Option<Asking> {
+        let asking = self.requests.get(&sequence).filter(|asking| asking.to.ip() == from.ip())?;
+        let types = [asking.purpose.response_type(), VERSION_NOT_SUPPORTED];
+        if types.contains(&message_type) { self.requests.finish(&sequence) } else { None }
+    }
+
+    /// A response that cannot be read ends its request all the same (TS 29.244 7.6.1).
+    pub(crate) fn bad_response(&mut self, from: SocketAddr, header: &Header) {
+        match self.answered(from, header.sequence, header.message_type) {
+            Some(asking) => self.unanswered(&asking),
+            None => self.counters.unexpected += 1,
+        }
+    }
+
+    /// Nobody answered, or not in a way that can be used.
+    pub(crate) fn unanswered(&mut self, asking: &Asking) {
+        self.counters.unanswered += 1;
+        match &asking.purpose {
+            Purpose::Heartbeat(node_id) => self.heartbeat_is_over(node_id, false),
+            Purpose::Setup => self.setup_is_over(asking.to),
+            Purpose::Report(seid) => {
+                self.note(Level::Warning, format!("{} takes no report about session {seid}", asking.to));
+            }
+        }
+    }
+
+    /// Sends a request of ours, until it is answered or was sent often enough; whether there was room for it.
+    pub(crate) fn ask(
+        &mut self,
+        to: SocketAddr,
+        purpose: Purpose,
+        with: impl FnOnce(u32) -> Message,
+    ) -> bool {
+        self.sequence = (self.sequence + 1) % SEQUENCES;
+        let bytes = pfcp::encode(&with(self.sequence));
+        let asking = Asking { to, bytes: bytes.clone(), purpose };
+        let is_room = self.requests.start(self.sequence, asking, self.now).is_ok();
+        if is_room {
+            self.send_bytes(to, bytes);
+        }
+        is_room
+    }
+
+    pub(crate) fn accept(&mut self, asked: &Asked, cp_seid: Option<u64>, body: impl Into<Body>) {
+        self.counters.accepted += 1;
+        self.answer(asked, cp_seid, body.into());
+    }
+
+    pub(crate) fn refuse(&mut self, asked: &Asked, cp_seid: Option<u64>, refusal: Refusal) {
+        let Some(procedure) = asked.procedure else { return };
+        self.counters.refused += 1;
+        self.note(Level::Warning, format!("{} is refused {procedure:?}: {refusal}", asked.key.from));
+        let us =
+            Identity { node_id: self.config.node_id.clone(), recovery_time_stamp: self.recovery_time_stamp };
+        // A response about a session has a SEID, if only 0 (TS 29.244 7.2.2.4.2).
+        let seid = procedure.is_of_a_session().then(|| cp_seid.unwrap_or(0));
+        self.answer(asked, seid, refusal::response(procedure, refusal, us));
+    }
+
+    fn answer(&mut self, asked: &Asked, seid: Option<u64>, body: Body) {
+        let message = Message { seid, sequence: asked.key.sequence, priority: asked.priority, body };
+        let bytes = pfcp::encode(&message);
+        self.answers.answer(&asked.key, bytes.clone());
+        self.send_bytes(asked.key.from, bytes);
+    }
+
+    pub(crate) fn send(&mut self, to: SocketAddr, message: &Message) {
+        self.send_bytes(to, pfcp::encode(message));
+    }
+
+    pub(crate) fn send_bytes(&mut self, to: SocketAddr, bytes: Vec<u8>) {
+        self.counters.sent += 1;
+        self.out.push(Output::Send { to, bytes });
+    }
+
+    pub(crate) fn note(&mut self, level: Level, text: String) {
+        self.out.push(Output::Note(Note { level, text }));
+    }
+}
+
+/// Tells datagrams apart, the same way in every run.
+pub(crate) fn digest(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
+}

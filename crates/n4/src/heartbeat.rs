@@ -1,0 +1,76 @@
+//! Heartbeats both ways (TS 29.244 6.2.2), and what a recovery time stamp tells (TS 23.007).
+
+use crate::exchange::{Asked, Purpose};
+use crate::interface::Level;
+use crate::node::Node;
+use pfcp::{HeartbeatRequest, HeartbeatResponse, Message};
+use std::net::SocketAddr;
+
+impl Node {
+    /// Anyone is answered, associated or not.
+    pub(crate) fn heartbeat(&mut self, asked: &Asked, request: &HeartbeatRequest) {
+        let response = HeartbeatResponse { recovery_time_stamp: self.recovery_time_stamp, carried: vec![] };
+        self.send(
+            asked.key.from,
+            &Message { priority: asked.priority, ..Message::node(asked.key.sequence, response) },
+        );
+        let there = self.peers.at(asked.key.from.ip());
+        let node_ids: Vec<String> = there.map(|association| association.record.node_id.clone()).collect();
+        for node_id in node_ids {
+            self.learn_recovery_time_stamp(&node_id, request.recovery_time_stamp);
+        }
+    }
+
+    pub(crate) fn ask_whether_alive(&mut self, node_id: String, address: SocketAddr) {
+        let request = HeartbeatRequest { recovery_time_stamp: self.recovery_time_stamp, carried: vec![] };
+        let again = self.now + self.config.heartbeat_interval;
+        let purpose = Purpose::Heartbeat(node_id.clone());
+        let is_asked = self.ask(address, purpose, |sequence| Message::node(sequence, request));
+        if let Some(association) = self.peers.get_mut(&node_id) {
+            (association.is_asked, association.next_heartbeat) = (is_asked, again);
+        }
+    }
+
+    pub(crate) fn answered_heartbeat(&mut self, node_id: &str, response: &HeartbeatResponse) {
+        self.heartbeat_is_over(node_id, true);
+        self.learn_recovery_time_stamp(node_id, response.recovery_time_stamp);
+    }
+
+    /// Sessions outlive a path that fails: the users' packets may still find theirs (TS 23.007).
+    pub(crate) fn heartbeat_is_over(&mut self, node_id: &str, is_up: bool) {
+        let again = self.now + self.config.heartbeat_interval;
+        let Some(association) = self.peers.get_mut(node_id) else { return };
+        (association.is_asked, association.next_heartbeat) = (false, again);
+        if association.is_up != is_up {
+            association.is_up = is_up;
+            let (level, now) =
+                if is_up { (Level::Info, "answers again") } else { (Level::Warning, "is silent") };
+            self.note(level, format!("{node_id} {now}; its sessions are kept"));
+        }
+    }
+
+    /// A later stamp than before: it restarted. An earlier one is of a heartbeat that was overtaken.
+    fn learn_recovery_time_stamp(&mut self, node_id: &str, received: u32) {
+        let known = self.peers.get(node_id).map(|association| association.record.recovery_time_stamp);
+        if known.is_some_and(|known| is_later(received, known)) {
+            self.restarted(node_id, received);
+        }
+    }
+}
+
+/// Seconds since 1900 in 32 bits come round in 2036.
+const fn is_later(received: u32, known: u32) -> bool {
+    let ahead = received.wrapping_sub(known);
+    ahead != 0 && ahead < 1 << 31
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_later;
+
+    #[test]
+    fn stamps_are_compared_across_2036() {
+        assert!(is_later(2, 1) && is_later(0, u32::MAX));
+        assert!(!is_later(1, 1) && !is_later(1, 2) && !is_later(u32::MAX, 0));
+    }
+}

@@ -1,0 +1,102 @@
+//! What goes into the machine and what comes out.
+
+use dplink::{Desired, Notice};
+use rules::Seid;
+use session::{AssociationRecord, NodeRecord, SessionRecord};
+use std::net::SocketAddr;
+
+/// What is known when a node starts: what the session database holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// This node.
+    pub node: NodeRecord,
+    /// Its peers.
+    pub associations: Vec<AssociationRecord>,
+    /// Their sessions.
+    pub sessions: Vec<SessionRecord>,
+}
+
+/// What came.
+#[derive(Clone, Copy, Debug)]
+pub enum Input<'a> {
+    /// A UDP datagram.
+    Datagram {
+        /// Who sent it.
+        from: SocketAddr,
+        /// What it holds.
+        bytes: &'a [u8],
+    },
+    /// The data plane says something.
+    DataPath(&'a Notice),
+    /// The data plane cannot be reached: what it has not confirmed it may never do.
+    DataPathLost,
+    /// Nothing; but something may be due.
+    Tick,
+}
+
+/// What is to be done, in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Send a datagram.
+    Send {
+        /// To whom.
+        to: SocketAddr,
+        /// What.
+        bytes: Vec<u8>,
+    },
+    /// Tell the data plane how a session should be.
+    Put(Desired),
+    /// Tell the data plane to remove a session.
+    Delete(Seid),
+    /// Keep a session in the database.
+    SaveSession(SessionRecord),
+    /// Drop a session from the database.
+    EraseSession(Seid),
+    /// Keep an association in the database.
+    SaveAssociation(AssociationRecord),
+    /// Drop the association with a Node ID from the database.
+    EraseAssociation(String),
+    /// Tell people.
+    Note(Note),
+}
+
+/// One sentence for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// How bad it is.
+    pub level: Level,
+    /// The sentence.
+    pub text: String,
+}
+
+/// How bad something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// As it should be.
+    Info,
+    /// Someone should look.
+    Warning,
+}
+
+/// What a node has counted since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Datagrams received.
+    pub received: u64,
+    /// Datagrams sent, repetitions included.
+    pub sent: u64,
+    /// Datagrams dropped because they are no message, or none we handle.
+    pub garbage: u64,
+    /// Responses dropped because nothing waits for them.
+    pub unexpected: u64,
+    /// Requests that came again.
+    pub repeated: u64,
+    /// Requests refused.
+    pub refused: u64,
+    /// Requests done.
+    pub accepted: u64,
+    /// Requests of ours nobody answered.
+    pub unanswered: u64,
+    /// Error Indications not reported: reported lately, or too many at once.
+    pub reports_held_back: u64,
+}

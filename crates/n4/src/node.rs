@@ -1,0 +1,237 @@
+//! The machine: what comes in, what is due, and who is asked and answered.
+
+use crate::config::Config;
+use crate::exchange::{Asked, Asking, Key, VERSION_NOT_SUPPORTED, digest};
+use crate::interface::{Counters, Input, Output, Start};
+use crate::peers::Peers;
+use crate::refusal::{self, Procedure, Refusal};
+use crate::report::Reports;
+use crate::sessions::{Session, Sessions};
+use crate::tunnels::Tunnels;
+use dplink::Desired;
+use machine::{AnswerCache, Overdue, Requests, Seen, Time};
+use pfcp::{Body, Cause, DecodeError, ErrorKind, Header, Message, VersionNotSupportedResponse};
+use rules::{Rules, Seid};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+/// A PFCP node of a user plane.
+#[derive(Debug)]
+pub struct Node {
+    pub(crate) config: Config,
+    pub(crate) recovery_time_stamp: u32,
+    pub(crate) peers: Peers,
+    pub(crate) sessions: Sessions,
+    pub(crate) tunnels: Tunnels,
+    pub(crate) reports: Reports,
+    pub(crate) answers: AnswerCache<Key>,
+    pub(crate) requests: Requests<u32, Asking>,
+    /// Of our last request.
+    pub(crate) sequence: u32,
+    /// Of requests the data plane works on, in order; some may be done already.
+    pub(crate) deadlines: VecDeque<(Time, Seid, u64)>,
+    pub(crate) counters: Counters,
+    pub(crate) out: Vec<Output>,
+    pub(crate) now: Time,
+}
+
+impl Node {
+    /// A node that goes on where `start` stopped. Nothing is sent until it is asked what is due.
+    pub fn new(config: Config, start: Start) -> Self {
+        let stamp = start.node.recovery_time_stamp;
+        let limits = config.limits;
+        let mut node = Self {
+            recovery_time_stamp: stamp,
+            peers: Peers::new(&config, start.associations),
+            sessions: Sessions::new(stamp),
+            tunnels: Tunnels::new(stamp, limits.tunnels),
+            reports: Reports::default(),
+            answers: AnswerCache::new(config.answer_lifetime, limits.answers),
+            requests: Requests::new(config.t1, config.n1, limits.requests),
+            sequence: 0,
+            deadlines: VecDeque::new(),
+            counters: Counters::default(),
+            out: vec![],
+            now: Time::ZERO,
+            config,
+        };
+        for record in start.sessions {
+            node.tunnels.restore(record.seid, &record.rules, stamp);
+            node.reports.reindex(record.seid, &Rules::default(), &record.rules);
+            node.sessions.restore(record);
+        }
+        node
+    }
+
+    /// Takes what came, at `now`, and says what is to be done.
+    pub fn handle(&mut self, input: Input<'_>, now: Time) -> Vec<Output> {
+        self.now = self.now.max(now);
+        match input {
+            Input::Datagram { from, bytes } => self.datagram(from, bytes),
+            Input::DataPath(notice) => self.data_path(notice),
+            Input::DataPathLost => self.data_path_lost(),
+            Input::Tick => self.tick(),
+        }
+        std::mem::take(&mut self.out)
+    }
+
+    /// When a [`Input::Tick`] next has something to do.
+    pub fn next_due(&self) -> Option<Time> {
+        let late = self.deadlines.front().map(|(deadline, ..)| *deadline);
+        [self.requests.next_due(), self.peers.next_due(), late].into_iter().flatten().min()
+    }
+
+    /// How all sessions should be: what a data plane that resynchronises must be told.
+    pub fn desired(&self) -> impl Iterator<Item = Desired> {
+        self.sessions.iter().filter_map(Session::desired)
+    }
+
+    /// What has been counted.
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// How many sessions there are, confirmed or not.
+    pub fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// How many tunnel endpoints of ours are in use.
+    pub fn tunnels(&self) -> usize {
+        self.tunnels.len()
+    }
+
+    fn tick(&mut self) {
+        for overdue in self.requests.overdue(self.now) {
+            match overdue {
+                Overdue::Resend(asking) => self.send_bytes(asking.to, asking.bytes),
+                Overdue::GaveUp(_, asking) => self.unanswered(&asking),
+            }
+        }
+        self.fail_late();
+        for (node_id, address) in self.peers.to_ask(self.now) {
+            self.ask_whether_alive(node_id, address);
+        }
+        for address in self.peers.to_associate(self.now) {
+            self.ask_to_associate(address);
+        }
+    }
+
+    fn datagram(&mut self, from: SocketAddr, bytes: &[u8]) {
+        self.counters.received += 1;
+        let digest = digest(bytes);
+        match pfcp::decode(bytes) {
+            Ok(message) => {
+                let procedure = Procedure::of(message.body.message_type());
+                let key = Key { from, sequence: message.sequence, digest };
+                self.message(&Asked { key, priority: message.priority, procedure }, message);
+            }
+            Err(error) => self.undecodable(from, &error),
+        }
+    }
+
+    fn message(&mut self, asked: &Asked, message: Message) {
+        match &message.body {
+            Body::HeartbeatRequest(request) => self.heartbeat(asked, request),
+            body if asked.procedure.is_none() => self.response(asked.key.from, message.sequence, body),
+            _ => self.request(asked, message.seid.unwrap_or(0), &message.body),
+        }
+    }
+
+    fn request(&mut self, asked: &Asked, seid: u64, body: &Body) {
+        match self.answers.begin(asked.key, self.now) {
+            Seen::New => self.new_request(asked, seid, body),
+            Seen::InProgress => self.counters.repeated += 1,
+            Seen::Answered(bytes) => {
+                let bytes = bytes.to_vec();
+                self.counters.repeated += 1;
+                self.send_bytes(asked.key.from, bytes);
+            }
+        }
+    }
+
+    fn new_request(&mut self, asked: &Asked, seid: u64, body: &Body) {
+        let (done, cp_seid) = match body {
+            Body::AssociationSetupRequest(request) => (self.set_up(asked, request), None),
+            Body::AssociationUpdateRequest(request) => (self.update(asked, request), None),
+            Body::AssociationReleaseRequest(request) => (self.release(asked, request), None),
+            Body::SessionEstablishmentRequest(request) => {
+                (self.establish(asked, request), Some(request.cp_f_seid.seid))
+            }
+            _ => (self.queue(asked, Seid(seid), body), None),
+        };
+        if let Err(refusal) = done {
+            self.refuse(asked, cp_seid, refusal);
+        }
+    }
+
+    /// A request about a session waits for the one before it.
+    fn queue(&mut self, asked: &Asked, seid: Seid, body: &Body) -> Result<(), Refusal> {
+        self.owned(asked.key.from, seid)?;
+        let waiting = self.config.limits.waiting;
+        let session = self.sessions.get_mut(seid).ok_or(Refusal::of(Cause::SessionContextNotFound))?;
+        if session.pending.is_none() {
+            self.session_request(asked, seid, body);
+        } else if session.waiting.len() < waiting {
+            session.waiting.push_back((*asked, body.clone()));
+        } else {
+            let cp_seid = session.record.cp_f_seid.seid;
+            self.refuse(asked, Some(cp_seid), Refusal::of(Cause::PfcpEntityInCongestion));
+        }
+        Ok(())
+    }
+
+    /// A session is its owner's: to anyone else it is not there.
+    fn owned(&self, from: SocketAddr, seid: Seid) -> Result<u64, Refusal> {
+        if self.peers.at(from.ip()).next().is_none() {
+            return Err(Refusal::of(Cause::NoEstablishedPfcpAssociation));
+        }
+        let session = self.sessions.get(seid).filter(|session| self.is_owner(from, session));
+        session.map(|session| session.record.cp_f_seid.seid).ok_or(Refusal::of(Cause::SessionContextNotFound))
+    }
+
+    fn is_owner(&self, from: SocketAddr, session: &Session) -> bool {
+        self.peers.at(from.ip()).any(|association| association.record.node_id == session.record.owner)
+    }
+
+    pub(crate) fn session_request(&mut self, asked: &Asked, seid: Seid, body: &Body) {
+        let cp_seid = self.sessions.get(seid).map(|session| session.record.cp_f_seid.seid);
+        let done = match body {
+            Body::SessionModificationRequest(request) => self.modify(asked, seid, request),
+            _ => {
+                self.delete(asked, seid);
+                Ok(())
+            }
+        };
+        if let Err(refusal) = done {
+            self.refuse(asked, cp_seid, refusal);
+        }
+    }
+
+    /// What cannot be read is answered where an answer is due, and needs no memory: it comes out the same again.
+    fn undecodable(&mut self, from: SocketAddr, error: &DecodeError) {
+        let Some(header) = error.header else {
+            self.counters.garbage += 1;
+            return;
+        };
+        let procedure = Procedure::of(header.message_type);
+        let key = Key { from, sequence: header.sequence, digest: 0 };
+        let asked = Asked { key, priority: header.priority, procedure };
+        match (error.kind, refusal::of_decoding(error.kind)) {
+            (ErrorKind::UnsupportedVersion(_), _) if header.message_type != VERSION_NOT_SUPPORTED => {
+                self.send(from, &Message::node(header.sequence, VersionNotSupportedResponse::default()));
+            }
+            (_, Some(refusal)) if procedure.is_some() => {
+                self.refuse(&asked, self.cp_seid(from, &header, error), refusal);
+            }
+            (_, Some(_)) => self.bad_response(from, &header),
+            (_, None) => self.counters.garbage += 1,
+        }
+    }
+
+    /// The sender's name for the session an unreadable request is about.
+    fn cp_seid(&self, from: SocketAddr, header: &Header, error: &DecodeError) -> Option<u64> {
+        let told = error.cp_f_seid.map(|f_seid| f_seid.seid);
+        told.or_else(|| self.owned(from, Seid(header.seid?)).ok())
+    }
+}

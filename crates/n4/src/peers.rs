@@ -1,0 +1,105 @@
+//! Control planes: those we are associated with, and those we would like to be.
+
+use crate::config::Config;
+use machine::Time;
+use session::AssociationRecord;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+/// An association (TS 29.244 6.2.6).
+#[derive(Debug)]
+pub(crate) struct Association {
+    pub(crate) record: AssociationRecord,
+    /// It answered when last asked.
+    pub(crate) is_up: bool,
+    /// When to ask next whether it is there.
+    pub(crate) next_heartbeat: Time,
+    /// It has been asked and has not answered yet.
+    pub(crate) is_asked: bool,
+}
+
+/// A control plane of the configuration, to be asked until it is associated.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    pub(crate) address: SocketAddr,
+    pub(crate) next: Time,
+    pub(crate) is_asked: bool,
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(crate) struct Peers {
+    by_node_id: BTreeMap<String, Association>,
+    wanted: Vec<Wanted>,
+}
+
+impl Peers {
+    pub(crate) fn new(config: &Config, records: Vec<AssociationRecord>) -> Self {
+        let wanted = |address: &SocketAddr| Wanted { address: *address, next: Time::ZERO, is_asked: false };
+        let mut peers =
+            Self { by_node_id: BTreeMap::new(), wanted: config.associate.iter().map(wanted).collect() };
+        records.into_iter().for_each(|record| peers.insert(record, Time::ZERO));
+        peers
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_node_id.len()
+    }
+
+    pub(crate) fn get(&self, node_id: &str) -> Option<&Association> {
+        self.by_node_id.get(node_id)
+    }
+
+    pub(crate) fn get_mut(&mut self, node_id: &str) -> Option<&mut Association> {
+        self.by_node_id.get_mut(node_id)
+    }
+
+    pub(crate) fn insert(&mut self, record: AssociationRecord, next_heartbeat: Time) {
+        let node_id = record.node_id.clone();
+        let association = Association { record, is_up: true, next_heartbeat, is_asked: false };
+        self.by_node_id.insert(node_id, association);
+    }
+
+    /// The next attempt to associate from our side waits until `again`.
+    pub(crate) fn remove(&mut self, node_id: &str, again: Time) {
+        let Some(gone) = self.by_node_id.remove(node_id) else { return };
+        let same = |wanted: &&mut Wanted| wanted.address == gone.record.address;
+        self.wanted.iter_mut().filter(same).for_each(|wanted| wanted.next = again);
+    }
+
+    /// The associations of an address.
+    pub(crate) fn at(&self, address: IpAddr) -> impl Iterator<Item = &Association> {
+        self.by_node_id.values().filter(move |association| association.record.address.ip() == address)
+    }
+
+    pub(crate) fn wanted_mut(&mut self, address: SocketAddr) -> Option<&mut Wanted> {
+        self.wanted.iter_mut().find(|wanted| wanted.address == address)
+    }
+
+    /// Where requests to a peer go: to the port of PFCP (TS 29.244 6.1), unless the configuration names another.
+    pub(crate) fn request_address(&self, peer: IpAddr) -> SocketAddr {
+        let configured = self.wanted.iter().map(|wanted| wanted.address).find(|wanted| wanted.ip() == peer);
+        configured.unwrap_or(SocketAddr::new(peer, pfcp::PORT))
+    }
+
+    /// Associations to send a heartbeat to.
+    pub(crate) fn to_ask(&self, now: Time) -> Vec<(String, SocketAddr)> {
+        let due = self.by_node_id.values().filter(|peer| !peer.is_asked && peer.next_heartbeat <= now);
+        due.map(|peer| (peer.record.node_id.clone(), peer.record.address)).collect()
+    }
+
+    /// Addresses to send an association request to.
+    pub(crate) fn to_associate(&self, now: Time) -> Vec<SocketAddr> {
+        self.unassociated().filter(|wanted| wanted.next <= now).map(|wanted| wanted.address).collect()
+    }
+
+    fn unassociated(&self) -> impl Iterator<Item = &Wanted> {
+        self.wanted.iter().filter(|wanted| !wanted.is_asked && self.at(wanted.address.ip()).next().is_none())
+    }
+
+    pub(crate) fn next_due(&self) -> Option<Time> {
+        let heartbeats =
+            self.by_node_id.values().filter(|peer| !peer.is_asked).map(|peer| peer.next_heartbeat);
+        heartbeats.chain(self.unassociated().map(|wanted| wanted.next)).min()
+    }
+}

@@ -1,0 +1,102 @@
+//! Error Indications of peers, reported to the owners of the sessions they hit (TS 29.244 5.10, 7.5.8.4).
+
+use crate::exchange::{Asking, Purpose};
+use crate::interface::Level;
+use crate::node::Node;
+use machine::Time;
+use pfcp::{
+    Cause, ErrorIndicationReport, FTeid, Message, ReportType, SessionReportRequest, SessionReportResponse,
+};
+use rules::{Rules, Seid, Teid};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+/// A peer's tunnel.
+type Remote = (Teid, Ipv4Addr);
+
+/// Which sessions send into which tunnel of a peer, and what was reported lately.
+#[derive(Debug, Default)]
+pub(crate) struct Reports {
+    users: BTreeMap<Remote, BTreeSet<Seid>>,
+    lately: BTreeMap<(Seid, Remote), Time>,
+}
+
+impl Reports {
+    /// A session's rules have changed.
+    pub(crate) fn reindex(&mut self, seid: Seid, old: &Rules, new: &Rules) {
+        for remote in remotes(old) {
+            let users = self.users.get_mut(&remote);
+            if users.is_some_and(|users| users.remove(&seid) && users.is_empty()) {
+                self.users.remove(&remote);
+            }
+        }
+        remotes(new).for_each(|remote| {
+            self.users.entry(remote).or_default().insert(seid);
+        });
+    }
+
+    /// Whether to report now; not again before `until`, and not beyond `limit` at once.
+    fn begin(&mut self, key: (Seid, Remote), now: Time, (until, limit): (Time, usize)) -> bool {
+        if self.lately.len() >= limit {
+            self.lately.retain(|_, until| *until > now);
+        }
+        let is_due = self.lately.get(&key).is_none_or(|until| *until <= now);
+        let is_due = is_due && self.lately.len() < limit;
+        if is_due {
+            self.lately.insert(key, until);
+        }
+        is_due
+    }
+
+    fn users(&self, remote: Remote) -> Vec<Seid> {
+        self.users.get(&remote).into_iter().flatten().copied().collect()
+    }
+}
+
+fn remotes(rules: &Rules) -> impl Iterator<Item = Remote> {
+    let tunnels = rules.fars.iter().filter_map(|far| far.forwarding?.outer_header_creation);
+    tunnels.map(|tunnel| (tunnel.teid, tunnel.address))
+}
+
+impl Node {
+    pub(crate) fn error_indication(&mut self, teid: Teid, peer: Ipv4Addr) {
+        let remote = (teid, peer);
+        // A peer repeats itself for every packet; its owner hears it once in a while.
+        let terms = (self.now + self.config.heartbeat_interval, self.config.limits.reports);
+        for seid in self.reports.users(remote) {
+            let is_due = self.reports.begin((seid, remote), self.now, terms);
+            if !is_due || !self.report(seid, remote) {
+                self.counters.reports_held_back += 1;
+            }
+        }
+    }
+
+    fn report(&mut self, seid: Seid, (teid, peer): Remote) -> bool {
+        let Some(session) = self.sessions.get(seid) else { return false };
+        let (cp_f_seid, owner) = (session.record.cp_f_seid, &session.record.owner);
+        let to = self.report_address(owner, cp_f_seid.address);
+        let remote_f_teids = vec![FTeid::Explicit { teid: teid.0, ipv4: Some(peer), ipv6: None }];
+        let request = SessionReportRequest {
+            report_type: ReportType(ReportType::ERIR),
+            error_indication_report: Some(ErrorIndicationReport { remote_f_teids, carried: vec![] }),
+            ..SessionReportRequest::default()
+        };
+        self.ask(to, Purpose::Report(seid), |sequence| Message::session(cp_f_seid.seid, sequence, request))
+    }
+
+    /// Requests about a session go to the address of its CP F-SEID (TS 29.244 5.6.2).
+    fn report_address(&self, owner: &str, address: IpAddr) -> SocketAddr {
+        let associated = self.peers.get(owner).map(|association| association.record.address);
+        associated
+            .filter(|associated| associated.ip() == address)
+            .unwrap_or(self.peers.request_address(address))
+    }
+
+    /// An owner that does not know the session has lost it: it would stay for ever.
+    pub(crate) fn answered_report(&mut self, seid: Seid, asking: &Asking, response: &SessionReportResponse) {
+        if response.cause == Cause::SessionContextNotFound && self.sessions.get(seid).is_some() {
+            self.note(Level::Warning, format!("{} does not know session {seid}: it is removed", asking.to));
+            self.drop_session(seid);
+        }
+    }
+}

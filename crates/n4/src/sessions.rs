@@ -1,0 +1,159 @@
+//! The sessions, by our name and by their owners'.
+
+use crate::exchange::Asked;
+use crate::translate::Taken;
+use dplink::Desired;
+use pfcp::{Body, CreatedPdr};
+use rules::Seid;
+use session::SessionRecord;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// A session.
+#[derive(Debug)]
+pub(crate) struct Session {
+    /// As the data plane last confirmed it; while it is being established, as it will be.
+    pub(crate) record: SessionRecord,
+    /// The last revision given out.
+    pub(crate) revision: u64,
+    /// What the data plane was told and has not confirmed.
+    pub(crate) pending: Option<Pending>,
+    /// Requests that came meanwhile.
+    pub(crate) waiting: VecDeque<(Asked, Body)>,
+}
+
+/// A request under way.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub(crate) asked: Asked,
+    pub(crate) revision: u64,
+    pub(crate) work: Work,
+}
+
+/// What a request under way does.
+#[derive(Debug)]
+pub(crate) enum Work {
+    /// The session's own record is what is to come.
+    Establish(Taken),
+    /// To this.
+    Modify(Box<SessionRecord>, Taken),
+    Delete,
+}
+
+impl Pending {
+    /// What the answer tells of endpoints chosen.
+    pub(crate) fn created_pdrs(&self) -> Vec<CreatedPdr> {
+        match &self.work {
+            Work::Establish(taken) | Work::Modify(_, taken) => taken.created_pdrs.clone(),
+            Work::Delete => vec![],
+        }
+    }
+}
+
+impl Session {
+    /// What the data plane should hold now, confirmed or not; nothing where it should be gone.
+    pub(crate) fn desired(&self) -> Option<Desired> {
+        let record = match self.pending.as_ref().map(|pending| &pending.work) {
+            Some(Work::Delete) => return None,
+            Some(Work::Modify(next, _)) => next,
+            Some(Work::Establish(_)) | None => &self.record,
+        };
+        Some(desired(record))
+    }
+
+    pub(crate) const fn next_revision(&mut self) -> u64 {
+        self.revision += 1;
+        self.revision
+    }
+}
+
+pub(crate) fn desired(record: &SessionRecord) -> Desired {
+    Desired { session: record.seid, revision: record.revision, rules: record.rules.clone() }
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    by_seid: BTreeMap<Seid, Session>,
+    /// By owner and the SEID it gave.
+    by_owner: HashMap<(String, u64), Seid>,
+    recovery_time_stamp: u32,
+    last: u32,
+}
+
+impl Sessions {
+    pub(crate) fn new(recovery_time_stamp: u32) -> Self {
+        Self { by_seid: BTreeMap::new(), by_owner: HashMap::new(), recovery_time_stamp, last: 0 }
+    }
+
+    /// A name no session of ours has, nor had since we lost any: the stamp tells lives apart. Never 0.
+    pub(crate) fn new_seid(&mut self) -> Seid {
+        loop {
+            self.last = self.last.checked_add(1).unwrap_or(1);
+            let seid = Seid(u64::from(self.recovery_time_stamp) << 32 | u64::from(self.last));
+            if !self.by_seid.contains_key(&seid) {
+                return seid;
+            }
+        }
+    }
+
+    /// A session of the database. The revision after the saved one may have been given out, but not confirmed,
+    /// before a restart: it is not given out again.
+    pub(crate) fn restore(&mut self, record: SessionRecord) {
+        if record.seid.0 >> 32 == u64::from(self.recovery_time_stamp) {
+            self.last = self.last.max(record.seid.0 as u32);
+        }
+        self.insert(record).next_revision();
+    }
+
+    pub(crate) fn insert(&mut self, record: SessionRecord) -> &mut Session {
+        let (seid, revision) = (record.seid, record.revision);
+        self.by_owner.insert((record.owner.clone(), record.cp_f_seid.seid), seid);
+        let session = Session { record, revision, pending: None, waiting: VecDeque::new() };
+        self.by_seid.entry(seid).insert_entry(session).into_mut()
+    }
+
+    /// Puts the next record in the place of the one before, which it returns.
+    pub(crate) fn replace_record(&mut self, next: SessionRecord) -> Option<SessionRecord> {
+        let session = self.by_seid.get_mut(&next.seid)?;
+        self.by_owner.remove(&(session.record.owner.clone(), session.record.cp_f_seid.seid));
+        self.by_owner.insert((next.owner.clone(), next.cp_f_seid.seid), next.seid);
+        Some(std::mem::replace(&mut session.record, next))
+    }
+
+    pub(crate) fn remove(&mut self, seid: Seid) -> Option<Session> {
+        let session = self.by_seid.remove(&seid)?;
+        let key = (session.record.owner.clone(), session.record.cp_f_seid.seid);
+        if self.by_owner.get(&key) == Some(&seid) {
+            self.by_owner.remove(&key);
+        }
+        Some(session)
+    }
+
+    pub(crate) fn get(&self, seid: Seid) -> Option<&Session> {
+        self.by_seid.get(&seid)
+    }
+
+    pub(crate) fn get_mut(&mut self, seid: Seid) -> Option<&mut Session> {
+        self.by_seid.get_mut(&seid)
+    }
+
+    pub(crate) fn of_owner(&self, owner: &str, cp_seid: u64) -> Option<Seid> {
+        self.by_owner.get(&(owner.to_owned(), cp_seid)).copied()
+    }
+
+    pub(crate) fn all_of(&self, owner: &str) -> Vec<Seid> {
+        self.by_seid.values().filter(|s| s.record.owner == owner).map(|s| s.record.seid).collect()
+    }
+
+    pub(crate) fn pending(&self) -> Vec<Seid> {
+        self.by_seid.values().filter(|s| s.pending.is_some()).map(|s| s.record.seid).collect()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Session> {
+        self.by_seid.values()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_seid.len()
+    }
+}

@@ -1,0 +1,219 @@
+//! Random sequences of good, bad and mangled messages: no panic, no leak, no lost answer.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests say plainly what they expect"
+)]
+
+mod common;
+
+use common::smf::{self, establishment, path_switch, setup};
+use common::{Lab, OTHER, Obedience, SMF, at};
+use n4::Input;
+use pfcp::{Body, Message, RemovePdr, SessionDeletionRequest, SessionModificationRequest};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use rules::Seid;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+/// What happens next.
+#[derive(Clone, Debug)]
+enum Step {
+    Establish {
+        cp_seid: u64,
+        explicit: Option<u32>,
+    },
+    Modify {
+        session: Index,
+        teid: u32,
+        adds: bool,
+    },
+    RemovePdr {
+        session: Index,
+        pdr: u16,
+    },
+    Delete {
+        session: Index,
+    },
+    Setup {
+        stamp: u32,
+    },
+    /// The last datagram again, with an octet changed.
+    Mangle {
+        octet: Index,
+        to: u8,
+    },
+    /// The last datagram again.
+    Again,
+    Noise(Vec<u8>),
+    Obedience(Obedience),
+    Pass(u64),
+    DataPathLost,
+    /// The process starts anew with what it saved; the data plane learns anew how things should be.
+    Restart,
+    FromStranger {
+        session: Index,
+    },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    use Step::*;
+    let obedience = prop_oneof![
+        Just(self::Obedience::Obeys),
+        Just(self::Obedience::Refuses),
+        Just(self::Obedience::Waits)
+    ];
+    prop_oneof![
+        6 => (1u64..8, prop::option::of(1u32..6))
+            .prop_map(|(cp_seid, explicit)| Establish { cp_seid, explicit }),
+        6 => (any::<Index>(), 0u32..9, any::<bool>())
+            .prop_map(|(session, teid, adds)| Modify { session, teid, adds }),
+        2 => (any::<Index>(), 0u16..12).prop_map(|(session, pdr)| RemovePdr { session, pdr }),
+        3 => any::<Index>().prop_map(|session| Delete { session }),
+        1 => (1u32..4).prop_map(|stamp| Setup { stamp }),
+        4 => (any::<Index>(), any::<u8>()).prop_map(|(octet, to)| Mangle { octet, to }),
+        2 => Just(Again),
+        1 => prop::collection::vec(any::<u8>(), 0..80).prop_map(Noise),
+        2 => obedience.prop_map(Obedience),
+        2 => (0u64..4_000).prop_map(Pass),
+        1 => Just(DataPathLost),
+        1 => Just(Restart),
+        1 => any::<Index>().prop_map(|session| FromStranger { session }),
+    ]
+}
+
+struct Chaos {
+    lab: Lab,
+    sequence: u32,
+    last: Vec<u8>,
+    /// Well-formed requests of the owner that must be answered in the end.
+    owed: Vec<u32>,
+}
+
+impl Chaos {
+    fn tell(&mut self, from: Ipv4Addr, seid: Option<u64>, body: impl Into<Body>) {
+        self.sequence += 1;
+        let message = Message { seid, sequence: self.sequence, priority: None, body: body.into() };
+        self.last = pfcp::encode(&message);
+        self.owed.push(self.sequence);
+        self.lab.tell(from, &message);
+    }
+
+    fn seid(&self, at: &Index) -> u64 {
+        let sessions: Vec<Seid> = self.lab.desired().into_keys().collect();
+        if sessions.is_empty() { 4711 } else { at.get(&sessions).0 }
+    }
+
+    fn run(&mut self, step: Step) {
+        match step {
+            Step::Establish { cp_seid, explicit } => {
+                let mut request = establishment(cp_seid);
+                request.create_pdrs.extend(explicit.map(|teid| smf::uplink(3, smf::given(teid))));
+                self.tell(SMF, Some(0), request);
+            }
+            Step::Modify { session, teid, adds } => {
+                let mut request = path_switch(teid);
+                request.create_pdrs.extend(adds.then(|| smf::uplink(teid as u16 + 3, smf::choose(Some(1)))));
+                self.tell(SMF, Some(self.seid(&session)), request);
+            }
+            Step::RemovePdr { session, pdr } => {
+                let remove_pdrs = vec![RemovePdr { pdr_id: pdr, carried: vec![] }];
+                let request = SessionModificationRequest { remove_pdrs, ..Default::default() };
+                self.tell(SMF, Some(self.seid(&session)), request);
+            }
+            Step::Delete { session } => {
+                self.tell(SMF, Some(self.seid(&session)), SessionDeletionRequest::default());
+            }
+            Step::FromStranger { session } => self.tell(OTHER, Some(self.seid(&session)), path_switch(1)),
+            Step::Setup { stamp } => self.tell(SMF, None, setup(SMF, stamp)),
+            Step::Mangle { octet, to } => self.mangle(&octet, to),
+            Step::Again => self.lab.receive(at(SMF), &self.last.clone()),
+            Step::Noise(bytes) => self.lab.receive(at(SMF), &bytes),
+            Step::Obedience(obedience) => self.obedience(obedience),
+            Step::Pass(millis) => self.lab.pass(Duration::from_millis(millis)),
+            Step::DataPathLost => {
+                self.lab.orders.clear();
+                self.lab.handle(Input::DataPathLost);
+            }
+            Step::Restart => self.restart(),
+        }
+    }
+
+    /// Requests under way are forgotten: the control plane repeats them or gives up.
+    fn restart(&mut self) {
+        let answered: Vec<u32> = self.lab.sent.iter().map(|(_, message)| message.sequence).collect();
+        self.owed.retain(|sequence| answered.contains(sequence));
+        self.lab.orders.clear();
+        self.lab.restart();
+        self.lab.in_force = self.lab.desired();
+    }
+
+    fn mangle(&mut self, octet: &Index, to: u8) {
+        let mut bytes = self.last.clone();
+        if !bytes.is_empty() {
+            let at = octet.index(bytes.len());
+            bytes[at] = to;
+        }
+        self.lab.receive(at(SMF), &bytes);
+    }
+
+    fn obedience(&mut self, obedience: Obedience) {
+        self.lab.obedience = obedience;
+        if obedience != Obedience::Waits {
+            self.lab.obey();
+        }
+    }
+
+    /// Everything calms down, and the data plane learns anew how things should be.
+    fn settle(&mut self) {
+        self.obedience(Obedience::Obeys);
+        self.lab.pass(Duration::from_secs(5));
+        self.lab.in_force = self.lab.desired();
+        self.lab.obey();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn whatever_comes_the_node_stays_whole(steps in prop::collection::vec(step(), 1..60)) {
+        let mut chaos = Chaos { lab: Lab::associated(), sequence: 0, last: vec![], owed: vec![] };
+        steps.into_iter().for_each(|step| chaos.run(step));
+        chaos.settle();
+        let answered: Vec<u32> = chaos.lab.sent.iter().map(|(_, message)| message.sequence).collect();
+        for sequence in &chaos.owed {
+            prop_assert!(answered.contains(sequence), "request {} has no answer", sequence);
+        }
+        prop_assert_eq!(chaos.lab.saved.len(), chaos.lab.node.sessions());
+        for desired in chaos.lab.desired().into_values() {
+            prop_assert_eq!(desired.rules.check(), Ok(()));
+            prop_assert_eq!(&chaos.lab.saved[&desired.session].rules, &desired.rules);
+            prop_assert_eq!(chaos.lab.saved[&desired.session].revision, desired.revision);
+        }
+        release_all(&mut chaos);
+        prop_assert_eq!((chaos.lab.node.sessions(), chaos.lab.node.tunnels()), (0, 0));
+        prop_assert!(chaos.lab.saved.is_empty() && chaos.lab.in_force.is_empty());
+    }
+}
+
+/// The control plane deletes all its sessions. A mangled message may have made an association of its own, which
+/// goes by its release.
+fn release_all(chaos: &mut Chaos) {
+    chaos.tell(SMF, None, setup(SMF, 1));
+    for session in chaos.lab.desired().into_keys() {
+        chaos.tell(SMF, Some(session.0), SessionDeletionRequest::default());
+    }
+    let others: Vec<_> = chaos.lab.associations.values().cloned().collect();
+    for association in others.into_iter().filter(|association| association.node_id != SMF.to_string()) {
+        let node_id = match association.node_id.parse() {
+            Ok(std::net::IpAddr::V4(address)) => pfcp::NodeId::Ipv4(address),
+            Ok(std::net::IpAddr::V6(address)) => pfcp::NodeId::Ipv6(address),
+            Err(_) => pfcp::NodeId::Fqdn(association.node_id),
+        };
+        chaos.tell(SMF, None, pfcp::AssociationReleaseRequest { node_id, carried: vec![] });
+    }
+}

@@ -1,0 +1,202 @@
+//! A node on the bench: a scripted control plane speaks bytes to it, and a pretended data plane obeys or does not.
+#![allow(dead_code, missing_docs, unreachable_pub)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests say plainly what they expect"
+)]
+
+#[path = "../../../wire/pfcp/tests/common/pcap.rs"]
+pub mod pcap;
+pub mod smf;
+
+use dplink::{Desired, Notice};
+use machine::Time;
+use n4::{Config, Input, Node, Output, Start};
+use pfcp::{Body, Message, NodeId};
+use rules::Seid;
+use session::{AssociationRecord, NodeRecord, SessionRecord};
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+pub const US: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 2);
+pub const N3: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 2);
+pub const SMF: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 9);
+pub const OTHER: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 8);
+pub const STAMP: u32 = 0xE000_0001;
+
+pub fn at(address: Ipv4Addr) -> SocketAddr {
+    SocketAddr::new(address.into(), pfcp::PORT)
+}
+
+pub fn config() -> Config {
+    Config::new(NodeId::Ipv4(US), US, N3)
+}
+
+/// What the data plane does with what it is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obedience {
+    Obeys,
+    Refuses,
+    /// Holds still until [`Lab::obey`].
+    Waits,
+}
+
+pub struct Lab {
+    pub node: Node,
+    pub now: Time,
+    pub obedience: Obedience,
+    /// What the data plane holds.
+    pub in_force: BTreeMap<Seid, Desired>,
+    pub orders: Vec<Output>,
+    /// What was sent and not yet read by the test.
+    pub sent: Vec<(SocketAddr, Message)>,
+    pub notes: Vec<String>,
+    pub saved: BTreeMap<Seid, SessionRecord>,
+    pub associations: BTreeMap<String, AssociationRecord>,
+    /// All datagrams both ways: from, to, octets.
+    pub trace: Vec<(SocketAddr, SocketAddr, Vec<u8>)>,
+}
+
+impl Lab {
+    pub fn new(config: Config) -> Self {
+        let node = NodeRecord { recovery_time_stamp: STAMP };
+        Self::from(Node::new(config, Start { node, associations: vec![], sessions: vec![] }))
+    }
+
+    fn from(node: Node) -> Self {
+        Self {
+            node,
+            now: Time::ZERO,
+            obedience: Obedience::Obeys,
+            in_force: BTreeMap::new(),
+            orders: vec![],
+            sent: vec![],
+            notes: vec![],
+            saved: BTreeMap::new(),
+            associations: BTreeMap::new(),
+            trace: vec![],
+        }
+    }
+
+    /// With one control plane associated.
+    pub fn associated() -> Self {
+        let mut lab = Self::new(config());
+        lab.associate(SMF, 1);
+        lab
+    }
+
+    pub fn associate(&mut self, peer: Ipv4Addr, stamp: u32) {
+        let answer = self.ask(peer, &Message::node(0xFFF0, smf::setup(peer, stamp)));
+        assert!(matches!(answer, Body::AssociationSetupResponse(ref setup) if setup.cause.is_accepted()));
+    }
+
+    /// A new process with what the database holds.
+    pub fn restart(&mut self) {
+        let node = NodeRecord { recovery_time_stamp: STAMP };
+        let associations = self.associations.values().cloned().collect();
+        let sessions = self.saved.values().cloned().collect();
+        self.node = Node::new(config(), Start { node, associations, sessions });
+    }
+
+    pub fn handle(&mut self, input: Input<'_>) {
+        let outputs = self.node.handle(input, self.now);
+        outputs.into_iter().for_each(|output| self.carry_out(output));
+    }
+
+    fn carry_out(&mut self, output: Output) {
+        match output {
+            Output::Send { to, bytes } => {
+                self.sent.push((to, pfcp::decode(&bytes).unwrap()));
+                self.trace.push((at(US), to, bytes));
+            }
+            Output::Put(_) | Output::Delete(_) => self.order(output),
+            Output::SaveSession(record) => drop(self.saved.insert(record.seid, record)),
+            Output::EraseSession(seid) => drop(self.saved.remove(&seid)),
+            Output::SaveAssociation(record) => {
+                drop(self.associations.insert(record.node_id.clone(), record));
+            }
+            Output::EraseAssociation(node_id) => drop(self.associations.remove(&node_id)),
+            Output::Note(note) => self.notes.push(note.text),
+        }
+    }
+
+    fn order(&mut self, order: Output) {
+        self.orders.push(order);
+        if self.obedience != Obedience::Waits {
+            self.obey();
+        }
+    }
+
+    /// The data plane works off what it was told.
+    pub fn obey(&mut self) {
+        for order in std::mem::take(&mut self.orders) {
+            let notice = self.react(order);
+            self.handle(Input::DataPath(&notice));
+        }
+    }
+
+    fn react(&mut self, order: Output) -> Notice {
+        match order {
+            Output::Put(desired) if self.obedience == Obedience::Refuses => Notice::Refused {
+                session: desired.session,
+                revision: desired.revision,
+                reason: "it is told to".to_owned(),
+            },
+            Output::Put(desired) => {
+                let notice = Notice::Applied { session: desired.session, revision: desired.revision };
+                self.in_force.insert(desired.session, desired);
+                notice
+            }
+            Output::Delete(session) => {
+                self.in_force.remove(&session);
+                Notice::Removed { session }
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub fn receive(&mut self, from: SocketAddr, bytes: &[u8]) {
+        self.trace.push((from, at(US), bytes.to_vec()));
+        self.handle(Input::Datagram { from, bytes });
+    }
+
+    pub fn tell(&mut self, from: Ipv4Addr, message: &Message) {
+        self.receive(at(from), &pfcp::encode(message));
+    }
+
+    /// Asks, and returns the one answer.
+    pub fn ask(&mut self, from: Ipv4Addr, message: &Message) -> Body {
+        self.tell(from, message);
+        self.answer(message.sequence).body
+    }
+
+    /// The answer to the request of that number, which must be there once.
+    pub fn answer(&mut self, sequence: u32) -> Message {
+        let at = self.sent.iter().position(|(_, message)| message.sequence == sequence).expect("an answer");
+        let (_, message) = self.sent.remove(at);
+        assert!(self.sent.iter().all(|(_, other)| other.sequence != sequence), "two answers");
+        message
+    }
+
+    pub fn is_silent(&self) -> bool {
+        self.sent.is_empty()
+    }
+
+    /// Time passes; what falls due is done in time.
+    pub fn pass(&mut self, time: Duration) {
+        let end = self.now + time;
+        while let Some(due) = self.node.next_due().filter(|due| *due <= end) {
+            self.now = self.now.max(due);
+            self.handle(Input::Tick);
+        }
+        self.now = end;
+    }
+
+    pub fn desired(&self) -> BTreeMap<Seid, Desired> {
+        self.node.desired().map(|desired| (desired.session, desired)).collect()
+    }
+}

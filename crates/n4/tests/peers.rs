@@ -1,0 +1,231 @@
+//! Associations and heartbeats, from either side.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests say plainly what they expect"
+)]
+
+mod common;
+
+use common::smf::{establishment, setup};
+use common::{Lab, OTHER, SMF, STAMP, US, at, config};
+use pfcp::*;
+use std::time::Duration;
+
+fn heartbeat(stamp: u32) -> HeartbeatRequest {
+    HeartbeatRequest { recovery_time_stamp: stamp, carried: vec![] }
+}
+
+fn heartbeat_answer(stamp: u32) -> HeartbeatResponse {
+    HeartbeatResponse { recovery_time_stamp: stamp, carried: vec![] }
+}
+
+fn with_session() -> Lab {
+    let mut lab = Lab::associated();
+    let answer = lab.ask(SMF, &Message::session(0, 1, establishment(77)));
+    assert!(matches!(answer, Body::SessionEstablishmentResponse(response) if response.cause.is_accepted()));
+    lab
+}
+
+fn asks(lab: &Lab) -> Option<Message> {
+    lab.sent.first().map(|(_, message)| message.clone())
+}
+
+/// The number of the next request of ours.
+fn next_request(lab: &mut Lab) -> u32 {
+    lab.sent.clear();
+    while lab.is_silent() {
+        lab.pass(Duration::from_secs(1));
+    }
+    lab.sent.remove(0).1.sequence
+}
+
+#[test]
+fn anyone_is_told_that_we_are_there() {
+    let mut lab = Lab::new(config());
+    assert_eq!(lab.ask(OTHER, &Message::node(7, heartbeat(1))), heartbeat_answer(STAMP).into());
+    assert!(lab.associations.is_empty());
+}
+
+#[test]
+fn a_control_plane_associates_and_hears_what_we_can_do() {
+    let mut lab = Lab::new(config());
+    let Body::AssociationSetupResponse(response) = lab.ask(SMF, &Message::node(1, setup(SMF, 5))) else {
+        panic!("an answer")
+    };
+    assert_eq!((response.cause, response.node_id), (Cause::RequestAccepted, NodeId::Ipv4(US)));
+    assert_eq!(response.recovery_time_stamp, STAMP);
+    assert_eq!(response.up_function_features, Some(UpFunctionFeatures::of(&[UpFeature::Ftup])));
+    let record = &lab.associations[&SMF.to_string()];
+    assert_eq!((record.address, record.recovery_time_stamp), (at(SMF), 5));
+}
+
+#[test]
+fn without_association_there_are_no_sessions() {
+    let mut lab = Lab::new(config());
+    lab.tell(SMF, &Message::session(0, 1, establishment(77)));
+    let answer = lab.answer(1);
+    assert_eq!(answer.seid, Some(77));
+    let Body::SessionEstablishmentResponse(response) = answer.body else { panic!("{answer:?}") };
+    assert_eq!(response.cause, Cause::NoEstablishedPfcpAssociation);
+    let release = AssociationReleaseRequest { node_id: NodeId::Ipv4(SMF), carried: vec![] };
+    let Body::AssociationReleaseResponse(response) = lab.ask(SMF, &Message::node(2, release)) else {
+        panic!("an answer")
+    };
+    assert_eq!(response.cause, Cause::NoEstablishedPfcpAssociation);
+}
+
+#[test]
+fn peers_have_a_limit() {
+    let mut config = config();
+    config.limits.peers = 1;
+    let mut lab = Lab::new(config);
+    lab.associate(SMF, 1);
+    let Body::AssociationSetupResponse(response) = lab.ask(OTHER, &Message::node(1, setup(OTHER, 1))) else {
+        panic!("an answer")
+    };
+    assert_eq!(response.cause, Cause::NoResourcesAvailable);
+    lab.associate(SMF, 2);
+}
+
+#[test]
+fn we_associate_by_ourselves_and_never_tire() {
+    let mut config = config();
+    config.associate = vec![at(SMF)];
+    let mut lab = Lab::new(config.clone());
+    lab.pass(Duration::ZERO);
+    let first = asks(&lab).expect("a request");
+    let Body::AssociationSetupRequest(request) = &first.body else { panic!("{first:?}") };
+    assert_eq!((&request.node_id, request.recovery_time_stamp), (&NodeId::Ipv4(US), STAMP));
+    assert_eq!(request.up_function_features, Some(UpFunctionFeatures::of(&[UpFeature::Ftup])));
+    lab.pass(Duration::from_secs(3600));
+    let round = config.t1 * config.n1 + config.heartbeat_interval;
+    let rounds = 3600 / round.as_secs() as usize;
+    assert!(lab.sent.len() >= rounds * config.n1 as usize);
+    assert!(lab.sent.len() <= (rounds + 1) * config.n1 as usize);
+
+    let last = next_request(&mut lab);
+    let answer = AssociationSetupResponse {
+        node_id: NodeId::Fqdn("smf.lab".to_owned()),
+        cause: Cause::RequestAccepted,
+        recovery_time_stamp: 5,
+        up_function_features: None,
+        cp_function_features: None,
+        carried: vec![],
+    };
+    // Only the one who was asked can answer.
+    lab.tell(OTHER, &Message::node(last, answer.clone()));
+    assert!(lab.associations.is_empty());
+    lab.tell(SMF, &Message::node(last, answer));
+    assert_eq!(lab.associations["smf.lab"].recovery_time_stamp, 5);
+    lab.pass(config.heartbeat_interval);
+    assert!(matches!(asks(&lab).unwrap().body, Body::HeartbeatRequest(_)));
+}
+
+#[test]
+fn a_refused_association_is_asked_for_again() {
+    let mut config = config();
+    config.associate = vec![at(SMF)];
+    let mut lab = Lab::new(config.clone());
+    lab.pass(Duration::ZERO);
+    let sequence = lab.sent.remove(0).1.sequence;
+    let refused = [0x20, 6, 0, 18, 0, 0, sequence as u8, 0, 0, 60, 0, 5, 0, 10, 40, 0, 9, 0, 19, 0, 1, 64];
+    lab.receive(at(SMF), &refused);
+    assert!(lab.associations.is_empty());
+    lab.pass(config.heartbeat_interval);
+    assert!(matches!(asks(&lab).unwrap().body, Body::AssociationSetupRequest(_)));
+}
+
+#[test]
+fn a_silent_peer_keeps_its_sessions_and_is_asked_on() {
+    let mut lab = with_session();
+    lab.pass(Duration::from_secs(60));
+    assert!(lab.notes.iter().any(|note| note.contains("is silent")));
+    assert_eq!(lab.in_force.len(), 1);
+    let last = next_request(&mut lab);
+    lab.tell(SMF, &Message::node(last, heartbeat_answer(1)));
+    assert!(lab.notes.iter().any(|note| note.contains("answers again")));
+    lab.pass(config().heartbeat_interval);
+    assert!(matches!(asks(&lab).unwrap().body, Body::HeartbeatRequest(_)));
+}
+
+#[test]
+fn a_peer_that_restarts_loses_its_sessions() {
+    let restarts: [fn(&mut Lab); 3] = [
+        |lab| lab.tell(SMF, &Message::node(9, heartbeat(2))),
+        |lab| lab.tell(SMF, &Message::node(9, setup(SMF, 2))),
+        |lab| {
+            let asked = next_request(lab);
+            lab.tell(SMF, &Message::node(asked, heartbeat_answer(2)));
+        },
+    ];
+    for restart in restarts {
+        let mut lab = with_session();
+        restart(&mut lab);
+        assert!(lab.in_force.is_empty() && lab.saved.is_empty());
+        assert_eq!(lab.node.tunnels(), 0);
+        assert_eq!(lab.associations[&SMF.to_string()].recovery_time_stamp, 2);
+        // It counts its requests anew: an old answer is not for it.
+        lab.sent.clear();
+        let answer = lab.ask(SMF, &Message::session(0, 1, establishment(77)));
+        assert!(matches!(answer, Body::SessionEstablishmentResponse(r) if r.cause.is_accepted()));
+        assert_eq!(lab.in_force.len(), 1);
+    }
+}
+
+#[test]
+fn an_old_stamp_or_the_same_one_changes_nothing() {
+    let mut lab = with_session();
+    lab.tell(SMF, &Message::node(9, heartbeat(0)));
+    lab.tell(SMF, &Message::node(10, setup(SMF, 1)));
+    lab.tell(OTHER, &Message::node(11, heartbeat(9)));
+    assert_eq!(lab.in_force.len(), 1);
+    assert_eq!(lab.associations[&SMF.to_string()].recovery_time_stamp, 1);
+}
+
+#[test]
+fn a_release_ends_the_association_and_its_sessions() {
+    for node_id in [NodeId::Ipv4(SMF), NodeId::Ipv4([0, 0, 0, 0].into())] {
+        let mut lab = with_session();
+        let request = AssociationReleaseRequest { node_id, carried: vec![] };
+        let Body::AssociationReleaseResponse(response) = lab.ask(SMF, &Message::node(2, request)) else {
+            panic!("an answer")
+        };
+        assert_eq!((response.cause, response.node_id), (Cause::RequestAccepted, NodeId::Ipv4(US)));
+        assert!(lab.in_force.is_empty() && lab.saved.is_empty() && lab.associations.is_empty());
+        lab.pass(Duration::from_secs(60));
+        assert!(lab.is_silent());
+    }
+}
+
+#[test]
+fn an_update_is_answered_to_associates_only() {
+    let update = |node_id| AssociationUpdateRequest {
+        node_id,
+        up_function_features: None,
+        cp_function_features: None,
+        association_release_request: None,
+        graceful_release_period: None,
+        carried: vec![],
+    };
+    let mut lab = Lab::associated();
+    for (peer, cause) in [(SMF, Cause::RequestAccepted), (OTHER, Cause::NoEstablishedPfcpAssociation)] {
+        let Body::AssociationUpdateResponse(response) =
+            lab.ask(peer, &Message::node(1, update(NodeId::Ipv4(SMF))))
+        else {
+            panic!("an answer")
+        };
+        assert_eq!(response.cause, cause);
+    }
+}
+
+#[test]
+fn a_restarted_node_knows_its_peers() {
+    let mut lab = with_session();
+    lab.restart();
+    lab.pass(Duration::ZERO);
+    assert!(matches!(asks(&lab).unwrap().body, Body::HeartbeatRequest(_)));
+    assert_eq!(lab.desired(), lab.in_force);
+}

@@ -1,0 +1,45 @@
+//! Reports a user plane makes (TS 29.244 7.5.8 and 7.5.9).
+
+use crate::fields::group;
+use crate::value::{Cause, FTeid, ReportType};
+
+group! {
+    /// Downlink Data Report (7.5.8.2).
+    #[derive(Default)]
+    DownlinkDataReport {
+        /// The rules that saw packets.
+        pdr_ids: some u16 = PDR_ID,
+    }
+}
+
+group! {
+    /// Error Indication Report (7.5.8.4).
+    #[derive(Default)]
+    ErrorIndicationReport {
+        /// The peer's tunnels that are no more.
+        remote_f_teids: some FTeid = F_TEID,
+    }
+}
+
+group! {
+    /// Session Report Request (7.5.8.1).
+    #[derive(Default)]
+    SessionReportRequest {
+        /// Which reports follow.
+        report_type: one ReportType = REPORT_TYPE,
+        /// Packets came for a user that cannot be reached now.
+        downlink_data_report: opt DownlinkDataReport = DOWNLINK_DATA_REPORT,
+        /// A peer sent an Error Indication.
+        error_indication_report: opt ErrorIndicationReport = ERROR_INDICATION_REPORT,
+    }
+}
+
+group! {
+    /// Session Report Response (7.5.9).
+    SessionReportResponse {
+        /// How it ended.
+        cause: one Cause = CAUSE,
+        /// The IE to blame.
+        offending_ie: opt u16 = OFFENDING_IE,
+    }
+}

@@ -1,0 +1,77 @@
+//! Forwarding Action Rules.
+
+use crate::fields::group;
+use crate::value::{ApplyAction, DestinationInterface, NetworkInstance, OuterHeaderCreation};
+
+group! {
+    /// Forwarding Parameters (TS 29.244 7.5.2.3-2).
+    ForwardingParameters {
+        /// Where to.
+        destination_interface: one DestinationInterface = DESTINATION_INTERFACE,
+        /// The network it belongs to.
+        network_instance: opt NetworkInstance = NETWORK_INSTANCE,
+        /// The header to put on.
+        outer_header_creation: opt OuterHeaderCreation = OUTER_HEADER_CREATION,
+        /// ToS or traffic class of the outer header, and its mask.
+        transport_level_marking: opt u16 = TRANSPORT_LEVEL_MARKING,
+        /// N3, N6, S1-U ... for people and statistics.
+        interface_type: opt u8 = TGPP_INTERFACE_TYPE,
+    }
+}
+
+group! {
+    /// Create FAR (TS 29.244 7.5.2.3-1).
+    CreateFar {
+        /// Its name in the session.
+        far_id: one u32 = FAR_ID,
+        /// What to do.
+        apply_action: one ApplyAction = APPLY_ACTION,
+        /// Where and how.
+        forwarding_parameters: opt ForwardingParameters = FORWARDING_PARAMETERS,
+        /// How to buffer.
+        bar_id: opt u8 = BAR_ID,
+    }
+}
+
+group! {
+    /// Update Forwarding Parameters (TS 29.244 7.5.4.3-2): what is absent stays.
+    #[derive(Default)]
+    UpdateForwardingParameters {
+        /// New destination.
+        destination_interface: set DestinationInterface = DESTINATION_INTERFACE,
+        /// New network.
+        network_instance: set NetworkInstance = NETWORK_INSTANCE,
+        /// New header.
+        outer_header_creation: set OuterHeaderCreation = OUTER_HEADER_CREATION,
+        /// New marking.
+        transport_level_marking: set u16 = TRANSPORT_LEVEL_MARKING,
+        /// The bits of [`crate::flags`].
+        pfcpsm_req_flags: set u8 = PFCPSMREQ_FLAGS,
+        /// N3, N6, S1-U ... for people and statistics.
+        interface_type: set u8 = TGPP_INTERFACE_TYPE,
+    }
+}
+
+group! {
+    /// Update FAR (TS 29.244 7.5.4.3-1): what is absent stays.
+    #[derive(Default)]
+    UpdateFar {
+        /// The rule.
+        far_id: one u32 = FAR_ID,
+        /// New action.
+        apply_action: set ApplyAction = APPLY_ACTION,
+        /// New parameters.
+        update_forwarding_parameters: set UpdateForwardingParameters = UPDATE_FORWARDING_PARAMETERS,
+        /// How to buffer.
+        bar_id: set u8 = BAR_ID,
+    }
+}
+
+group! {
+    /// Remove FAR (TS 29.244 7.5.4.7).
+    #[derive(Default)]
+    RemoveFar {
+        /// The rule.
+        far_id: one u32 = FAR_ID,
+    }
+}

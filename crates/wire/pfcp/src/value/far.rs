@@ -1,0 +1,156 @@
+//! What becomes of packets.
+
+use super::blame;
+use crate::ErrorKind;
+use crate::fields::Value;
+use rs_pfcp::ie::outer_header_creation::OuterHeaderCreation as Wire;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// Apply Action (TS 29.244 8.2.26), a set of the bits named here.
+///
+/// Coded here: releases before 16 have one octet, later ones two; both must be read, none is too few.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ApplyAction {
+    /// The first octet in the low bits, the second above.
+    pub flags: u16,
+    /// Whether it has but one octet on the wire.
+    pub is_short: bool,
+}
+
+impl ApplyAction {
+    /// Drop.
+    pub const DROP: u16 = 1;
+    /// Forward.
+    pub const FORW: u16 = 1 << 1;
+    /// Buffer.
+    pub const BUFF: u16 = 1 << 2;
+    /// Notify the control plane.
+    pub const NOCP: u16 = 1 << 3;
+    /// Duplicate.
+    pub const DUPL: u16 = 1 << 4;
+    /// IP multicast accept.
+    pub const IPMA: u16 = 1 << 5;
+    /// IP multicast deny.
+    pub const IPMD: u16 = 1 << 6;
+    /// Duplicate for redundant transmission.
+    pub const DFRT: u16 = 1 << 7;
+
+    /// On two octets.
+    pub const fn new(flags: u16) -> Self {
+        Self { flags, is_short: false }
+    }
+
+    /// On one octet, as releases before 16 have it.
+    pub const fn short(flags: u8) -> Self {
+        Self { flags: flags as u16, is_short: true }
+    }
+
+    /// Whether all of `bits` are set.
+    pub const fn contains(self, bits: u16) -> bool {
+        self.flags & bits == bits
+    }
+}
+
+impl Value for ApplyAction {
+    fn read(bytes: &[u8], ie: u16) -> Result<Self, ErrorKind> {
+        match bytes {
+            [] => Err(ErrorKind::InvalidLength(ie)),
+            [first] => Ok(Self::short(*first)),
+            [first, second, ..] => Ok(Self::new(u16::from_le_bytes([*first, *second]))),
+        }
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        let octets = if self.is_short { 1 } else { 2 };
+        out.extend(self.flags.to_le_bytes().into_iter().take(octets));
+    }
+}
+
+/// Destination Interface (TS 29.244 8.2.24).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DestinationInterface {
+    /// Towards the radio.
+    Access,
+    /// Towards the data network.
+    Core,
+    /// SGi-LAN or N6-LAN.
+    SgiLan,
+    /// The control plane.
+    CpFunction,
+    /// Lawful interception.
+    LiFunction,
+    /// 5G VN internal (5), or one of a release after ours.
+    Other(u8),
+}
+
+impl Value for DestinationInterface {
+    fn read(bytes: &[u8], ie: u16) -> Result<Self, ErrorKind> {
+        Ok(match u8::read(bytes, ie)? & 0x0F {
+            0 => Self::Access,
+            1 => Self::Core,
+            2 => Self::SgiLan,
+            3 => Self::CpFunction,
+            4 => Self::LiFunction,
+            other => Self::Other(other),
+        })
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.push(match self {
+            Self::Access => 0,
+            Self::Core => 1,
+            Self::SgiLan => 2,
+            Self::CpFunction => 3,
+            Self::LiFunction => 4,
+            Self::Other(other) => other & 0x0F,
+        });
+    }
+}
+
+/// Outer Header Creation (TS 29.244 8.2.56).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum OuterHeaderCreation {
+    /// GTP-U/UDP/IPv4.
+    GtpuIpv4 {
+        /// The peer's tunnel.
+        teid: u32,
+        /// The peer's address.
+        address: Ipv4Addr,
+    },
+    /// GTP-U/UDP/IPv6.
+    GtpuIpv6 {
+        /// The peer's tunnel.
+        teid: u32,
+        /// The peer's address.
+        address: Ipv6Addr,
+    },
+    /// Any other description, as it came: UDP, plain IP, VLAN tags, both families, N6 or N19 indications.
+    Other(Vec<u8>),
+}
+
+impl OuterHeaderCreation {
+    const GTPU_UDP_IPV4: [u8; 2] = [1, 0];
+    const GTPU_UDP_IPV6: [u8; 2] = [2, 0];
+}
+
+impl Value for OuterHeaderCreation {
+    /// The description is looked at here first: `rs-pfcp` does not see its second octet.
+    fn read(bytes: &[u8], ie: u16) -> Result<Self, ErrorKind> {
+        let description = bytes.first_chunk().ok_or(ErrorKind::InvalidLength(ie))?;
+        let wire = Wire::unmarshal(bytes).map_err(|error| blame(&error, ie))?;
+        let teid = wire.teid.map_or(0, |teid| teid.0);
+        Ok(match (*description, wire.ipv4_address, wire.ipv6_address) {
+            (Self::GTPU_UDP_IPV4, Some(address), _) => Self::GtpuIpv4 { teid, address },
+            (Self::GTPU_UDP_IPV6, _, Some(address)) => Self::GtpuIpv6 { teid, address },
+            _ => Self::Other(bytes.to_vec()),
+        })
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::GtpuIpv4 { teid, address } => out.extend(Wire::gtpu_ipv4(*teid, *address).marshal()),
+            Self::GtpuIpv6 { teid, address } => out.extend(Wire::gtpu_ipv6(*teid, *address).marshal()),
+            Self::Other(bytes) => out.extend_from_slice(bytes),
+        }
+    }
+}

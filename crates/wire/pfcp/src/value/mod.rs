@@ -1,0 +1,33 @@
+//! Values of single IEs, by what they are about.
+
+mod cause;
+mod far;
+mod node;
+mod pdr;
+mod qer;
+mod session;
+
+pub use cause::{Cause, FailedRuleId};
+pub use far::{ApplyAction, DestinationInterface, OuterHeaderCreation};
+pub use node::{CpFeature, CpFunctionFeatures, NodeId, UpFeature, UpFunctionFeatures};
+pub use pdr::{FTeid, NetworkInstance, OuterHeaderRemoval, SdfFilter, SourceInterface, UeIpAddress};
+pub use qer::{Gate, GateStatus, Rates};
+pub use session::{FSeid, PdnType, ReportType, flags};
+
+use crate::ErrorKind;
+use rs_pfcp::error::PfcpError;
+
+/// What `rs-pfcp` found wrong, in our terms.
+fn blame(error: &PfcpError, ie: u16) -> ErrorKind {
+    match error {
+        PfcpError::InvalidLength { .. } => ErrorKind::InvalidLength(ie),
+        _ => ErrorKind::MandatoryIeIncorrect(ie),
+    }
+}
+
+/// The first octets of `bytes`, which then starts after them.
+fn take<const N: usize>(bytes: &mut &[u8], ie: u16) -> Result<[u8; N], ErrorKind> {
+    let (taken, rest) = bytes.split_first_chunk().ok_or(ErrorKind::InvalidLength(ie))?;
+    *bytes = rest;
+    Ok(*taken)
+}

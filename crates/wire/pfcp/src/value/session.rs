@@ -1,0 +1,129 @@
+//! What a session as a whole is called and is.
+
+use super::blame;
+use crate::ErrorKind;
+use crate::fields::Value;
+use rs_pfcp::ie::fseid::Fseid;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// F-SEID (TS 29.244 8.2.37): one side's name for a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FSeid {
+    /// Unique at that side.
+    pub seid: u64,
+    /// That side's IPv4 address.
+    pub ipv4: Option<Ipv4Addr>,
+    /// That side's IPv6 address.
+    pub ipv6: Option<Ipv6Addr>,
+}
+
+impl FSeid {
+    /// One with an address of either family.
+    pub const fn new(seid: u64, address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(address) => Self { seid, ipv4: Some(address), ipv6: None },
+            IpAddr::V6(address) => Self { seid, ipv4: None, ipv6: Some(address) },
+        }
+    }
+
+    /// The IPv4 address where there are both.
+    pub fn address(&self) -> Option<IpAddr> {
+        self.ipv4.map(IpAddr::V4).or(self.ipv6.map(IpAddr::V6))
+    }
+}
+
+impl Value for FSeid {
+    fn read(bytes: &[u8], ie: u16) -> Result<Self, ErrorKind> {
+        let wire = Fseid::unmarshal(bytes).map_err(|error| blame(&error, ie))?;
+        let value = Self { seid: wire.seid.0, ipv4: wire.ipv4_address, ipv6: wire.ipv6_address };
+        // At least one of V4 and V6 shall be set.
+        value.address().map(|_| value).ok_or(ErrorKind::MandatoryIeIncorrect(ie))
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&Fseid::new(self.seid, self.ipv4, self.ipv6).marshal());
+    }
+}
+
+/// PDN Type (TS 29.244 8.2.79).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PdnType {
+    /// IPv4.
+    Ipv4,
+    /// IPv6.
+    Ipv6,
+    /// Both.
+    Ipv4v6,
+    /// Neither.
+    NonIp,
+    /// Ethernet.
+    Ethernet,
+    /// One of a release after ours.
+    Other(u8),
+}
+
+impl Value for PdnType {
+    fn read(bytes: &[u8], ie: u16) -> Result<Self, ErrorKind> {
+        Ok(match u8::read(bytes, ie)? & 0x07 {
+            1 => Self::Ipv4,
+            2 => Self::Ipv6,
+            3 => Self::Ipv4v6,
+            4 => Self::NonIp,
+            5 => Self::Ethernet,
+            other => Self::Other(other),
+        })
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.push(match self {
+            Self::Ipv4 => 1,
+            Self::Ipv6 => 2,
+            Self::Ipv4v6 => 3,
+            Self::NonIp => 4,
+            Self::Ethernet => 5,
+            Self::Other(other) => other & 0x07,
+        });
+    }
+}
+
+/// Report Type (TS 29.244 8.2.21), a set of the bits named here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReportType(pub u8);
+
+impl ReportType {
+    /// Downlink Data Report.
+    pub const DLDR: u8 = 1;
+    /// Usage Report.
+    pub const USAR: u8 = 1 << 1;
+    /// Error Indication Report.
+    pub const ERIR: u8 = 1 << 2;
+    /// User Plane Inactivity Report.
+    pub const UPIR: u8 = 1 << 3;
+
+    /// Whether all of `bits` are set.
+    pub const fn contains(self, bits: u8) -> bool {
+        self.0 & bits == bits
+    }
+}
+
+impl Value for ReportType {
+    fn read(bytes: &[u8], ie: u16) -> Result<Self, ErrorKind> {
+        u8::read(bytes, ie).map(Self)
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.push(self.0);
+    }
+}
+
+/// Bits of the one-octet flag IEs.
+pub mod flags {
+    /// Drop what is buffered: PFCPSMReq-Flags (TS 29.244 8.2.31).
+    pub const PFCPSM_DROBU: u8 = 1;
+    /// Send End Marker packets: PFCPSMReq-Flags.
+    pub const PFCPSM_SNDEM: u8 = 1 << 1;
+    /// Query all URRs: PFCPSMReq-Flags.
+    pub const PFCPSM_QAURR: u8 = 1 << 2;
+    /// Restoration indication: PFCPSEReq-Flags.
+    pub const PFCPSE_RESTI: u8 = 1;
+}

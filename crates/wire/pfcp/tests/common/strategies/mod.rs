@@ -1,0 +1,189 @@
+//! Every message there can be.
+
+mod rules;
+mod values;
+
+use pfcp::*;
+use proptest::collection::vec;
+use proptest::option::of;
+use proptest::prelude::*;
+use rules::*;
+use values::*;
+
+prop_compose! {
+    fn establishment_request()(
+        (node_id, cp_f_seid) in (node_id(), f_seid()),
+        create_pdrs in vec(create_pdr(), 1..4),
+        create_fars in vec(create_far(), 1..4),
+        create_urrs in vec(create_urr(), 0..2),
+        create_qers in vec(create_qer(), 0..3),
+        create_bar in of((any::<u8>(), carried()).prop_map(|(bar_id, carried)| CreateBar { bar_id, carried })),
+        pdn_type in of((1u8..5).prop_map(|n| [PdnType::Ipv4, PdnType::Ipv6, PdnType::NonIp, PdnType::Ethernet][usize::from(n - 1)])),
+        (user_id, apn_dnn, s_nssai) in (of(imsi()), of(label()), of(vec(any::<u8>(), 4))),
+        pfcpse_req_flags in any::<Option<u8>>(),
+        carried in carried(),
+    ) -> SessionEstablishmentRequest {
+        SessionEstablishmentRequest { node_id, cp_f_seid, create_pdrs, create_fars, create_urrs, create_qers,
+            create_bar, pdn_type, user_id, apn_dnn, s_nssai, pfcpse_req_flags, carried }
+    }
+}
+
+prop_compose! {
+    fn modification_request()(
+        cp_f_seid in of(f_seid()),
+        create in establishment_request(),
+        (pdrs, fars, qers) in (vec(any::<u16>(), 0..3), vec(any::<u32>(), 0..3), vec(any::<u32>(), 0..3)),
+        (urrs, bar) in (vec(any::<u32>(), 0..2), any::<Option<u8>>()),
+        update_pdrs in vec(update_pdr(), 0..3),
+        update_fars in vec(update_far(), 0..3),
+        update_qers in vec(update_qer(), 0..3),
+    ) -> SessionModificationRequest {
+        SessionModificationRequest {
+            cp_f_seid,
+            remove_pdrs: pdrs.into_iter().map(|pdr_id| RemovePdr { pdr_id, carried: vec![] }).collect(),
+            remove_fars: fars.into_iter().map(|far_id| RemoveFar { far_id, carried: vec![] }).collect(),
+            remove_urrs: urrs.iter().map(|urr_id| RemoveUrr { urr_id: *urr_id, carried: vec![] }).collect(),
+            remove_qers: qers.into_iter().map(|qer_id| RemoveQer { qer_id, carried: vec![] }).collect(),
+            remove_bar: bar.map(|bar_id| RemoveBar { bar_id, carried: vec![] }),
+            create_pdrs: create.create_pdrs,
+            create_fars: create.create_fars,
+            create_urrs: create.create_urrs,
+            create_qers: create.create_qers,
+            create_bar: create.create_bar,
+            update_pdrs,
+            update_fars,
+            update_urrs: urrs.into_iter().map(|urr_id| UpdateUrr { urr_id, carried: vec![] }).collect(),
+            update_qers,
+            update_bar: bar.map(|bar_id| UpdateBar { bar_id, carried: vec![] }),
+            pfcpsm_req_flags: create.pfcpse_req_flags,
+            carried: create.carried,
+        }
+    }
+}
+
+fn session_body() -> impl Strategy<Value = Body> {
+    let established = (
+        node_id(),
+        cause(),
+        any::<Option<u16>>(),
+        of(f_seid()),
+        vec(created_pdr(), 0..3),
+        of(failed_rule_id()),
+        carried(),
+    );
+    let modified = (cause(), any::<Option<u16>>(), vec(created_pdr(), 0..3), of(failed_rule_id()), carried());
+    prop_oneof![
+        establishment_request().prop_map(Body::from),
+        established.prop_map(
+            |(node_id, cause, offending_ie, up_f_seid, created_pdrs, failed_rule_id, carried)| {
+                SessionEstablishmentResponse {
+                    node_id,
+                    cause,
+                    offending_ie,
+                    up_f_seid,
+                    created_pdrs,
+                    failed_rule_id,
+                    carried,
+                }
+                .into()
+            }
+        ),
+        modification_request().prop_map(Body::from),
+        modified.prop_map(|(cause, offending_ie, created_pdrs, failed_rule_id, carried)| {
+            SessionModificationResponse { cause, offending_ie, created_pdrs, failed_rule_id, carried }.into()
+        }),
+        carried().prop_map(|carried| SessionDeletionRequest { carried }.into()),
+        (cause(), any::<Option<u16>>(), carried()).prop_map(|(cause, offending_ie, carried)| {
+            SessionDeletionResponse { cause, offending_ie, carried }.into()
+        }),
+        report_request().prop_map(Body::from),
+        (cause(), any::<Option<u16>>(), carried()).prop_map(|(cause, offending_ie, carried)| {
+            SessionReportResponse { cause, offending_ie, carried }.into()
+        }),
+    ]
+}
+
+prop_compose! {
+    fn report_request()(
+        report_type in any::<u8>().prop_map(ReportType),
+        pdr_ids in of(vec(any::<u16>(), 1..3)),
+        remote_f_teids in of(vec(f_teid(), 1..3)),
+        carried in carried(),
+    ) -> SessionReportRequest {
+        SessionReportRequest {
+            report_type,
+            downlink_data_report: pdr_ids.map(|pdr_ids| DownlinkDataReport { pdr_ids, carried: vec![] }),
+            error_indication_report: remote_f_teids
+                .map(|remote_f_teids| ErrorIndicationReport { remote_f_teids, carried: vec![] }),
+            carried,
+        }
+    }
+}
+
+fn node_body() -> impl Strategy<Value = Body> {
+    let setup = (node_id(), cause(), any::<u32>(), of(up_features()), of(cp_features()), carried());
+    let both = setup.prop_flat_map(|(node_id, cause, recovery_time_stamp, up, cp, carried)| {
+        let answer = AssociationSetupResponse {
+            node_id,
+            cause,
+            recovery_time_stamp,
+            up_function_features: up,
+            cp_function_features: cp,
+            carried,
+        };
+        proptest::sample::select(association_bodies(answer))
+    });
+    let heartbeat = (any::<u32>(), carried())
+        .prop_map(|(recovery_time_stamp, carried)| HeartbeatRequest { recovery_time_stamp, carried });
+    let answer = any::<u32>()
+        .prop_map(|recovery_time_stamp| HeartbeatResponse { recovery_time_stamp, carried: vec![] });
+    prop_oneof![
+        both,
+        heartbeat.prop_map(Body::from),
+        answer.prop_map(Body::from),
+        Just(VersionNotSupportedResponse::default().into()),
+    ]
+}
+
+/// All association messages that say the same as `from`.
+fn association_bodies(from: AssociationSetupResponse) -> Vec<Body> {
+    let (node_id, cause, carried) = (from.node_id.clone(), from.cause, from.carried.clone());
+    let (up, cp) = (from.up_function_features.clone(), from.cp_function_features.clone());
+    vec![
+        AssociationSetupRequest {
+            node_id: node_id.clone(),
+            recovery_time_stamp: from.recovery_time_stamp,
+            up_function_features: up.clone(),
+            cp_function_features: cp.clone(),
+            carried: carried.clone(),
+        }
+        .into(),
+        AssociationUpdateRequest {
+            node_id: node_id.clone(),
+            up_function_features: up.clone(),
+            cp_function_features: cp.clone(),
+            association_release_request: Some(1),
+            graceful_release_period: None,
+            carried: carried.clone(),
+        }
+        .into(),
+        AssociationUpdateResponse {
+            node_id: node_id.clone(),
+            cause,
+            up_function_features: up,
+            cp_function_features: cp,
+            carried: carried.clone(),
+        }
+        .into(),
+        AssociationReleaseRequest { node_id: node_id.clone(), carried: carried.clone() }.into(),
+        AssociationReleaseResponse { node_id, cause, carried }.into(),
+        from.into(),
+    ]
+}
+
+/// Any message.
+pub fn message() -> impl Strategy<Value = Message> {
+    let header = (any::<Option<u64>>(), 0u32..1 << 24, of(0u8..16));
+    (header, prop_oneof![node_body(), session_body()])
+        .prop_map(|((seid, sequence, priority), body)| Message { seid, sequence, priority, body })
+}

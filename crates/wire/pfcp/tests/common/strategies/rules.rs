@@ -1,0 +1,136 @@
+//! Every rule there can be.
+
+use super::values::*;
+use pfcp::*;
+use proptest::collection::vec;
+use proptest::option::of;
+use proptest::prelude::*;
+
+prop_compose! {
+    pub fn pdi()(
+        source_interface in source_interface(),
+        f_teid in of(f_teid()),
+        network_instance in of(network_instance()),
+        ue_ip_addresses in vec(ue_ip_address(), 0..3),
+        traffic_endpoint_id in any::<Option<u8>>(),
+        sdf_filters in vec(sdf_filter(), 0..3),
+        application_id in of(text()),
+        qfis in vec(0u8..64, 0..3),
+        interface_type in of(0u8..32),
+        carried in carried(),
+    ) -> Pdi {
+        Pdi { source_interface, f_teid, network_instance, ue_ip_addresses, traffic_endpoint_id, sdf_filters,
+            application_id, qfis, interface_type, carried }
+    }
+}
+
+prop_compose! {
+    pub fn create_pdr()(
+        (pdr_id, precedence, far_id) in any::<(u16, Option<u32>, Option<u32>)>(),
+        pdi in pdi(),
+        outer_header_removal in of(outer_header_removal()),
+        (urr_ids, qer_ids) in (vec(any::<u32>(), 0..3), vec(any::<u32>(), 0..3)),
+        activate_predefined_rules in vec(text(), 0..2),
+        carried in carried(),
+    ) -> CreatePdr {
+        CreatePdr { pdr_id, precedence, pdi, outer_header_removal, far_id, urr_ids, qer_ids,
+            activate_predefined_rules, carried }
+    }
+}
+
+prop_compose! {
+    pub fn update_pdr()(
+        create in create_pdr(),
+        pdi in of(pdi()),
+        deactivate_predefined_rules in vec(text(), 0..2),
+    ) -> UpdatePdr {
+        UpdatePdr { pdr_id: create.pdr_id, outer_header_removal: create.outer_header_removal,
+            precedence: create.precedence, pdi, far_id: create.far_id, urr_ids: create.urr_ids,
+            qer_ids: create.qer_ids, activate_predefined_rules: create.activate_predefined_rules,
+            deactivate_predefined_rules, carried: create.carried }
+    }
+}
+
+prop_compose! {
+    pub fn created_pdr()(
+        pdr_id in any::<u16>(),
+        local_f_teid in of(f_teid()),
+        ue_ip_address in of(ue_ip_address()),
+        carried in carried(),
+    ) -> CreatedPdr {
+        CreatedPdr { pdr_id, local_f_teid, ue_ip_address, carried }
+    }
+}
+
+prop_compose! {
+    pub fn forwarding_parameters()(
+        destination_interface in destination_interface(),
+        network_instance in of(network_instance()),
+        outer_header_creation in of(outer_header_creation()),
+        transport_level_marking in any::<Option<u16>>(),
+        interface_type in of(0u8..32),
+        carried in carried(),
+    ) -> ForwardingParameters {
+        ForwardingParameters { destination_interface, network_instance, outer_header_creation,
+            transport_level_marking, interface_type, carried }
+    }
+}
+
+prop_compose! {
+    pub fn create_far()(
+        far_id in any::<u32>(),
+        apply_action in apply_action(),
+        forwarding_parameters in of(forwarding_parameters()),
+        bar_id in any::<Option<u8>>(),
+        carried in carried(),
+    ) -> CreateFar {
+        CreateFar { far_id, apply_action, forwarding_parameters, bar_id, carried }
+    }
+}
+
+prop_compose! {
+    pub fn update_far()(
+        create in create_far(),
+        apply_action in of(apply_action()),
+        destination_interface in of(destination_interface()),
+        pfcpsm_req_flags in any::<Option<u8>>(),
+    ) -> UpdateFar {
+        let update = create.forwarding_parameters.map(|p| UpdateForwardingParameters { destination_interface,
+            network_instance: p.network_instance, outer_header_creation: p.outer_header_creation,
+            transport_level_marking: p.transport_level_marking, pfcpsm_req_flags,
+            interface_type: p.interface_type, carried: p.carried });
+        UpdateFar { far_id: create.far_id, apply_action, update_forwarding_parameters: update,
+            bar_id: create.bar_id, carried: create.carried }
+    }
+}
+
+prop_compose! {
+    pub fn update_qer()(
+        (qer_id, qer_correlation_id, rqi) in any::<(u32, Option<u32>, Option<u8>)>(),
+        gate_status in of((gate(), gate()).prop_map(|(uplink, downlink)| GateStatus { uplink, downlink })),
+        (mbr, gbr) in (of(rates()), of(rates())),
+        qfi in of(0u8..64),
+        carried in carried(),
+    ) -> UpdateQer {
+        UpdateQer { qer_id, qer_correlation_id, gate_status, mbr, gbr, qfi, rqi, carried }
+    }
+}
+
+prop_compose! {
+    pub fn create_qer()(q in update_qer(), uplink in gate(), downlink in gate()) -> CreateQer {
+        CreateQer { qer_id: q.qer_id, qer_correlation_id: q.qer_correlation_id,
+            gate_status: GateStatus { uplink, downlink }, mbr: q.mbr, gbr: q.gbr, qfi: q.qfi, rqi: q.rqi,
+            carried: q.carried }
+    }
+}
+
+prop_compose! {
+    pub fn create_urr()(
+        urr_id in any::<u32>(),
+        measurement_method in 0u8..8,
+        reporting_triggers in vec(any::<u8>(), 2..4),
+        carried in carried(),
+    ) -> CreateUrr {
+        CreateUrr { urr_id, measurement_method, reporting_triggers, carried }
+    }
+}
