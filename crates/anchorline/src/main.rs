@@ -1,1 +1,68 @@
-fn main() {}
+//! `anchorline`: the whole product in one executable.
+
+mod cpe;
+mod ctl;
+mod dpe;
+mod exit;
+mod log;
+mod settings;
+mod up;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// A mobile packet core for 4G and 5G at line rate.
+#[derive(Parser)]
+#[command(version, about, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    role: Role,
+}
+
+#[derive(Subcommand)]
+enum Role {
+    /// Run a whole node: one data plane engine and one control plane engine, restarted when they die.
+    Up(settings::Args),
+    /// Run the data plane engine alone: ports, sessions, packets.
+    Dpe(settings::Args),
+    /// Run the control plane engine alone: PFCP (N4) and the session database.
+    Cpe(settings::Args),
+    /// Emulate a RAN: an SMF, a gNB, and UEs that any program can use through a TUN device.
+    Ran(ran::Args),
+    /// Measure the data path on this machine, beside yardsticks of the same run.
+    Bench(bench::Args),
+    /// Look into a running node.
+    Ctl(ctl::Args),
+}
+
+fn main() -> ExitCode {
+    let role = Cli::parse().role;
+    log::start();
+    exit::code(match role {
+        Role::Up(args) => up::run(&args),
+        Role::Dpe(args) => dpe::run(&args),
+        Role::Cpe(args) => cpe::run(&args),
+        Role::Ran(args) => args.execute(),
+        Role::Bench(args) => args.execute(),
+        Role::Ctl(args) => ctl::run(&args),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_subcommand_is_explained() {
+        for role in Cli::command().get_subcommands() {
+            assert!(role.get_about().is_some(), "{} has no help", role.get_name());
+            assert!(role.get_subcommands().all(|view| view.get_about().is_some()), "{}", role.get_name());
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The link to the data plane engine, made again whenever it breaks.
+
+use dplink::frame::{self, Reader};
+use dplink::{Command, Notice, Role, VERSION};
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+
+/// Commands and notices on their way, each.
+const AHEAD: usize = 4_096;
+/// Between two tries to connect.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What the link has to tell.
+pub(crate) enum Heard {
+    /// It stands: say what should be.
+    Connected {
+        /// Sessions the data plane holds already.
+        sessions: u64,
+        /// Where commands go; those of an older connection go nowhere.
+        commands: mpsc::Sender<Command>,
+    },
+    /// From the data plane.
+    Notice(Notice),
+    /// It broke.
+    Lost,
+}
+
+/// A task that keeps the link.
+pub(crate) struct Link {
+    heard: mpsc::Receiver<Heard>,
+}
+
+impl Link {
+    /// Connects to the socket at `path`, now and for ever.
+    pub(crate) fn start(path: PathBuf) -> Self {
+        let (tell, heard) = mpsc::channel(AHEAD);
+        tokio::spawn(async move {
+            while !tell.is_closed() {
+                if let Ok(socket) = UnixStream::connect(&path).await {
+                    if let Err(error) = converse(socket, &tell).await {
+                        tracing::warn!("the link to the data plane broke: {error:#}");
+                    }
+                    let _ = tell.send(Heard::Lost).await;
+                }
+                sleep(PAUSE).await;
+            }
+        });
+        Self { heard }
+    }
+
+    /// What happens next.
+    pub(crate) async fn next(&mut self) -> Option<Heard> {
+        self.heard.recv().await
+    }
+}
+
+async fn converse(socket: UnixStream, tell: &mpsc::Sender<Heard>) -> anyhow::Result<()> {
+    let (mut from, mut to) = socket.into_split();
+    let (commands, mut queue) = mpsc::channel(AHEAD);
+    let write = async {
+        let mut bytes = Vec::new();
+        frame::write(&Command::Hello { version: VERSION, role: Role::Control }, &mut bytes)?;
+        loop {
+            to.write_all(&bytes).await?;
+            bytes.clear();
+            let mut next = queue.recv().await;
+            anyhow::ensure!(next.is_some(), "nobody has commands any more");
+            while let Some(command) = next {
+                frame::write(&command, &mut bytes)?;
+                next = queue.try_recv().ok();
+            }
+        }
+    };
+    let read = async {
+        let mut reader = Reader::default();
+        let mut bytes = vec![0; 65_536];
+        loop {
+            while let Some(notice) = reader.take()? {
+                let heard = match notice {
+                    Notice::Hello { sessions, .. } => {
+                        Heard::Connected { sessions, commands: commands.clone() }
+                    }
+                    notice => Heard::Notice(notice),
+                };
+                tell.send(heard).await?;
+            }
+            match from.read(&mut bytes).await? {
+                0 => anyhow::bail!("the data plane hung up"),
+                length => reader.extend(bytes.get(..length).unwrap_or_default()),
+            }
+        }
+    };
+    tokio::select! {
+        result = write => result,
+        result = read => result,
+    }
+}

@@ -1,0 +1,93 @@
+//! The control plane engine: one thread that carries what the PFCP node says to its socket, its database and the data
+//! plane, and back.
+
+mod link;
+mod runtime;
+
+use crate::exit;
+use crate::settings::{Args, Settings};
+use anyhow::Context;
+use config::NodeIdText;
+use n4::{Config, Limits, Node, Start};
+use pfcp::NodeId;
+use session::{Change, Contents, NodeRecord, Store};
+use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::net::UdpSocket;
+
+/// Seconds from 1900, where PFCP counts from, to 1970 (TS 29.244 8.2.65, RFC 5905 6).
+const NTP_TO_UNIX_S: u64 = 2_208_988_800;
+
+/// Runs until told to stop.
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    crate::up::bind_to_parent();
+    let settings = args.load()?;
+    let store = open_store(&settings).map_err(exit::unusable)?;
+    let node = Node::new(config(&settings)?, start(&store)?);
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(serve(&settings, store, node))
+}
+
+async fn serve(settings: &Settings, store: Store, node: Node) -> anyhow::Result<()> {
+    let listen = settings.n4.listen;
+    let socket = UdpSocket::bind(listen).await.map_err(|error| exit::unusable(bind_error(listen, &error)))?;
+    let link = link::Link::start(settings.link());
+    tokio::select! {
+        result = runtime::Runtime::new(node, store, socket, link).run() => result,
+        () = crate::up::told_to_stop() => Ok(()),
+    }
+}
+
+fn bind_error(listen: std::net::SocketAddrV4, error: &std::io::Error) -> anyhow::Error {
+    let why = match error.kind() {
+        std::io::ErrorKind::AddrInUse => "another program uses that port; stop it or change n4.listen",
+        std::io::ErrorKind::AddrNotAvailable => {
+            "no interface here has that address; add it or change n4.listen"
+        }
+        std::io::ErrorKind::PermissionDenied => {
+            "this process may not use that port; run it with more privilege"
+        }
+        _ => return anyhow::anyhow!("PFCP cannot be served at {listen}: {error}"),
+    };
+    anyhow::anyhow!("PFCP cannot be served at {listen}: {why}")
+}
+
+fn open_store(settings: &Settings) -> anyhow::Result<Store> {
+    let folder = &settings.state_dir;
+    let unusable = || format!("the state folder {} cannot be used", folder.display());
+    std::fs::create_dir_all(folder).with_context(unusable)?;
+    Store::open(&folder.join("sessions")).with_context(unusable)
+}
+
+fn config(settings: &Settings) -> anyhow::Result<Config> {
+    let access_address = settings.access_address().context("no access port")?;
+    let node_id = match &settings.node_id {
+        NodeIdText::Ipv4(address) => NodeId::Ipv4(*address),
+        NodeIdText::Fqdn(name) => NodeId::Fqdn(name.clone()),
+    };
+    let sessions = settings.dpe.sessions;
+    Ok(Config {
+        associate: settings.n4.associate.clone(),
+        limits: Limits { sessions, ..Limits::default() },
+        ..Config::new(node_id, *settings.n4.listen.ip(), access_address)
+    })
+}
+
+/// Everything the node knew when it last ran. A new database gets a new recovery time stamp: that is how peers learn
+/// that sessions were lost (TS 23.007 19A).
+fn start(store: &Store) -> anyhow::Result<Start> {
+    let Contents { node, associations, sessions } = store.load()?;
+    let node = match node {
+        Some(node) => node,
+        None => {
+            let unix_s = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+            // The stamp wraps in 2036, as the specification has it.
+            let fresh = NodeRecord { recovery_time_stamp: (unix_s + NTP_TO_UNIX_S) as u32 };
+            store.apply(&[Change::SaveNode(fresh)])?;
+            fresh
+        }
+    };
+    tracing::info!("{} sessions and {} associations in the database", sessions.len(), associations.len());
+    Ok(Start { node, associations, sessions })
+}

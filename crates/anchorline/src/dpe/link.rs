@@ -1,0 +1,227 @@
+//! Serves the link to the control plane on a Unix socket: any number of connections, one of them in control.
+
+use anyhow::Context;
+use dataplane::Engine;
+use dplink::frame::{self, Reader};
+use dplink::{Command, Notice, Role};
+use std::collections::{HashMap, VecDeque};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior};
+
+/// Connections at once.
+const CONNECTIONS_MAX: usize = 32;
+/// Commands read ahead of the engine, over all connections.
+const COMMANDS_AHEAD: usize = 1024;
+/// Notices waiting to be written on one connection; who does not read is disconnected.
+const NOTICES_AHEAD: usize = 65_536;
+/// Between two looks at what the worker reports.
+const POLL: Duration = Duration::from_millis(1);
+
+type ConnectionId = u64;
+
+/// From a connection: a command, or its end.
+type Heard = (ConnectionId, Option<Command>);
+
+struct Connection {
+    notices: mpsc::Sender<Notice>,
+    role: Option<Role>,
+}
+
+/// The socket, its connections, and the engine behind them.
+pub(crate) struct Server {
+    path: PathBuf,
+    listener: UnixListener,
+    engine: Engine,
+    started: Instant,
+    connections: HashMap<ConnectionId, Connection>,
+    last_id: ConnectionId,
+    in_control: Option<ConnectionId>,
+    /// Who waits for statistics, in order.
+    askers: VecDeque<ConnectionId>,
+}
+
+impl Server {
+    /// Listens at `path`, in place of a socket that a dead engine left behind.
+    pub(crate) fn listen(path: &Path, engine: Engine) -> anyhow::Result<Self> {
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+        let _ = fs::remove_file(path);
+        let listener =
+            UnixListener::bind(path).with_context(|| format!("{} cannot be listened at", path.display()))?;
+        Ok(Self {
+            path: path.to_owned(),
+            listener,
+            engine,
+            started: Instant::now(),
+            connections: HashMap::new(),
+            last_id: 0,
+            in_control: None,
+            askers: VecDeque::new(),
+        })
+    }
+
+    /// Serves for ever.
+    pub(crate) async fn serve(mut self) -> anyhow::Result<()> {
+        let (tell, mut heard) = mpsc::channel::<Heard>(COMMANDS_AHEAD);
+        let mut poll = tokio::time::interval(POLL);
+        poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                accepted = self.listener.accept() => self.accept(accepted?.0, tell.clone()),
+                // What the engine has no room for stays in the channel, then in the sockets.
+                Some((id, command)) = heard.recv(), if self.engine.has_room() => self.obey(id, command),
+                _ = poll.tick() => {}
+            }
+            self.tell_reports();
+        }
+    }
+
+    fn accept(&mut self, stream: UnixStream, tell: mpsc::Sender<Heard>) {
+        if self.connections.len() >= CONNECTIONS_MAX {
+            tracing::warn!("a connection was refused: {CONNECTIONS_MAX} are open");
+            return;
+        }
+        self.last_id += 1;
+        let id = self.last_id;
+        let (reader, writer) = stream.into_split();
+        let (notices, queue) = mpsc::channel(NOTICES_AHEAD);
+        tokio::spawn(read(id, reader, tell));
+        tokio::spawn(write(writer, queue));
+        self.connections.insert(id, Connection { notices, role: None });
+    }
+
+    fn obey(&mut self, id: ConnectionId, command: Option<Command>) {
+        let Some(command) = command else { return self.close(id) };
+        if !self.connections.contains_key(&id) {
+            return;
+        }
+        if !self.is_allowed(id, &command) {
+            tracing::warn!("connection {id} was closed: it may not do what it asked for");
+            return self.close(id);
+        }
+        if command == Command::GetStatistics {
+            self.askers.push_back(id);
+        }
+        match self.engine.handle(command) {
+            Ok(Some(notice)) => self.tell(id, notice),
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!("connection {id} was closed: {error}");
+                self.close(id);
+            }
+        }
+    }
+
+    /// A connection first says what it is for; only one in control may change anything.
+    fn is_allowed(&mut self, id: ConnectionId, command: &Command) -> bool {
+        let Some(connection) = self.connections.get_mut(&id) else { return false };
+        match (connection.role, command) {
+            (None, Command::Hello { role, .. }) => {
+                connection.role = Some(*role);
+                if *role == Role::Control {
+                    self.take_control(id);
+                }
+                true
+            }
+            (Some(Role::Control), _) => true,
+            (Some(Role::Observer), command) => *command == Command::GetStatistics,
+            (None, _) => false,
+        }
+    }
+
+    fn take_control(&mut self, id: ConnectionId) {
+        if let Some(old) = self.in_control.replace(id) {
+            tracing::info!("a new control plane takes over");
+            self.close(old);
+        } else {
+            tracing::info!("the control plane is here");
+        }
+    }
+
+    fn tell_reports(&mut self) {
+        let uptime_ms = self.started.elapsed().as_millis() as u64;
+        for notice in self.engine.poll(uptime_ms) {
+            match notice {
+                Notice::Statistics(_) => {
+                    for asker in std::mem::take(&mut self.askers) {
+                        self.tell(asker, notice.clone());
+                    }
+                }
+                notice => {
+                    if let Some(id) = self.in_control {
+                        self.tell(id, notice);
+                    }
+                }
+            }
+        }
+    }
+
+    fn tell(&mut self, id: ConnectionId, notice: Notice) {
+        let Some(connection) = self.connections.get(&id) else { return };
+        if connection.notices.try_send(notice).is_err() {
+            tracing::warn!("connection {id} was closed: it does not read");
+            self.close(id);
+        }
+    }
+
+    /// Ends the writer, which ends the connection.
+    fn close(&mut self, id: ConnectionId) {
+        self.connections.remove(&id);
+        self.askers.retain(|asker| *asker != id);
+        if self.in_control == Some(id) {
+            self.in_control = None;
+            tracing::warn!("the control plane is gone; traffic goes on as it was told");
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+async fn read(id: ConnectionId, mut socket: OwnedReadHalf, tell: mpsc::Sender<Heard>) {
+    let mut reader = Reader::default();
+    let mut bytes = vec![0; 65_536];
+    while let Ok(length @ 1..) = socket.read(&mut bytes).await {
+        reader.extend(bytes.get(..length).unwrap_or_default());
+        if let Err(error) = pass_on(id, &mut reader, &tell).await {
+            tracing::warn!("connection {id} was closed: {error}");
+            break;
+        }
+    }
+    let _ = tell.send((id, None)).await;
+}
+
+/// Passes every whole command on; waits while too many are under way.
+async fn pass_on(id: ConnectionId, reader: &mut Reader, tell: &mpsc::Sender<Heard>) -> anyhow::Result<()> {
+    while let Some(command) = reader.take()? {
+        tell.send((id, Some(command))).await?;
+    }
+    Ok(())
+}
+
+async fn write(mut socket: OwnedWriteHalf, mut notices: mpsc::Receiver<Notice>) {
+    let mut bytes = Vec::new();
+    while let Some(notice) = notices.recv().await {
+        bytes.clear();
+        let mut next = Some(notice);
+        // Whatever else waits goes out in the same write.
+        while let Some(notice) = next {
+            if let Err(error) = frame::write(&notice, &mut bytes) {
+                tracing::error!("a notice cannot be sent: {error}");
+            }
+            next = notices.try_recv().ok();
+        }
+        if socket.write_all(&bytes).await.is_err() {
+            return;
+        }
+    }
+}

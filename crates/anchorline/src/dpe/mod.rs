@@ -1,0 +1,77 @@
+//! The data plane engine: ports and a worker on one side, the link to the control plane on the other.
+
+mod link;
+mod ports;
+mod worker;
+
+use crate::exit;
+use crate::settings::{Args, DpeSettings, HugePages, Settings};
+use anyhow::Context;
+use dataplane::{Config, Limits};
+use dpdk::{Eal, EalConfig, Memory};
+
+/// Runs until told to stop.
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    crate::up::bind_to_parent();
+    let settings = args.load()?;
+    let eal = Eal::init(&eal_config(&settings.dpe)).map_err(exit::unusable)?;
+    say_memory(eal.memory());
+    let (configs, ports) = ports::open(eal, &settings.dpe).map_err(exit::unusable)?;
+    let config =
+        Config { ports: configs, routes: settings.dpe.routes.clone(), limits: limits(&settings.dpe) };
+    let (engine, worker) = dataplane::connect(&config, ports, dpdk::tsc).map_err(exit::unusable)?;
+    let worker = worker::Running::start(eal, worker, &settings.dpe)?;
+    let served = serve(&settings, engine, &worker);
+    worker.stop()?;
+    served?;
+    eal.cleanup().context("DPDK did not shut down")
+}
+
+fn serve(settings: &Settings, engine: dataplane::Engine, worker: &worker::Running) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let server = link::Server::listen(&settings.link(), engine)?;
+        println!("dpe: ready");
+        tokio::select! {
+            result = server.serve() => result,
+            () = crate::up::told_to_stop() => Ok(()),
+            () = worker.died() => anyhow::bail!("the worker stopped"),
+        }
+    })
+}
+
+fn eal_config(dpe: &DpeSettings) -> EalConfig {
+    let pci = dpe.ports.iter().map(|port| port.device.clone()).filter(|device| ports::is_pci(device));
+    EalConfig {
+        memory_mb: dpe.memory_mb,
+        huge_pages: match dpe.huge_pages {
+            HugePages::Auto => dpdk::HugePages::Auto,
+            HugePages::Require => dpdk::HugePages::Require,
+            HugePages::Never => dpdk::HugePages::Never,
+        },
+        pci: pci.collect(),
+        ..EalConfig::default()
+    }
+}
+
+fn limits(dpe: &DpeSettings) -> Limits {
+    Limits { sessions: dpe.sessions, ..Limits::default() }
+}
+
+fn say_memory(memory: Memory) {
+    match memory {
+        Memory::HugePages { memory_mb, reserved_pages: 0 } => {
+            tracing::info!("packet memory: {memory_mb} MiB of free huge pages");
+        }
+        Memory::HugePages { memory_mb, reserved_pages } => {
+            tracing::info!(
+                "packet memory: {memory_mb} MiB of huge pages, {reserved_pages} of them made for it"
+            );
+        }
+        Memory::Ordinary { memory_mb } => {
+            tracing::info!(
+                "packet memory: {memory_mb} MiB of ordinary pages (huge pages cannot be had; slower)"
+            );
+        }
+    }
+}

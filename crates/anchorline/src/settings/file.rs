@@ -1,0 +1,212 @@
+//! The file as it is written, and what its values must be together.
+
+use super::values::{HugePages, Idle, MemoryMb, Mtu, PortAddress, Sessions, Side};
+use super::{DpeSettings, N4Settings, PortSettings, Settings};
+use config::{NodeIdText, Refusal, Spanned};
+use ipnet::Ipv4Net;
+use rules::Interface;
+use serde::Deserialize;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::path::PathBuf;
+
+/// As many as a data path can have.
+const PORTS_MAX: usize = 16;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    node: Node,
+    dpe: Dpe,
+    n4: N4,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Node {
+    id: NodeIdText,
+    run_dir: PathBuf,
+    state_dir: PathBuf,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Dpe {
+    #[serde(default)]
+    memory_mb: MemoryMb,
+    #[serde(default)]
+    huge_pages: HugePages,
+    #[serde(default)]
+    idle: Idle,
+    cpu: Option<usize>,
+    #[serde(default)]
+    sessions: Sessions,
+    port: Vec<Port>,
+    #[serde(default)]
+    route: Vec<Route>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Port {
+    name: Spanned<String>,
+    device: Spanned<String>,
+    interface: Side,
+    address: Spanned<PortAddress>,
+    #[serde(default)]
+    mtu: Mtu,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Route {
+    prefix: Ipv4Net,
+    via: Spanned<Ipv4Addr>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct N4 {
+    listen: Spanned<SocketAddrV4>,
+    #[serde(default)]
+    associate: Vec<Peer>,
+}
+
+/// A control plane: its address, with or without a port.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct Peer(SocketAddr);
+
+impl TryFrom<String> for Peer {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let with_port = text.parse().ok();
+        let alone = || text.parse().ok().map(|address| SocketAddr::new(address, pfcp::PORT));
+        with_port.or_else(alone).map(Self).ok_or("a control plane is an IP address, with or without a port")
+    }
+}
+
+/// Makes settings of a file whose values fit together.
+pub(super) fn check(file: File) -> Result<Settings, Refusal> {
+    check_ports(&file.dpe.port)?;
+    file.dpe.route.iter().try_for_each(|route| check_route(route, &file.dpe.port))?;
+    if file.n4.listen.get_ref().ip().is_unspecified() {
+        return Err(Refusal::of(&file.n4.listen, "peers are told this address: it cannot be 0.0.0.0"));
+    }
+    Ok(Settings {
+        node_id: file.node.id,
+        run_dir: file.node.run_dir,
+        state_dir: file.node.state_dir,
+        dpe: dpe(file.dpe),
+        n4: N4Settings {
+            listen: file.n4.listen.into_inner(),
+            associate: file.n4.associate.into_iter().map(|peer| peer.0).collect(),
+        },
+    })
+}
+
+fn dpe(dpe: Dpe) -> DpeSettings {
+    let route = |route: Route| dataplane::Route { prefix: route.prefix, via: route.via.into_inner() };
+    DpeSettings {
+        memory_mb: dpe.memory_mb.0,
+        huge_pages: dpe.huge_pages,
+        idle: dpe.idle,
+        cpu: dpe.cpu,
+        sessions: dpe.sessions.0,
+        ports: dpe.port.into_iter().map(port).collect(),
+        routes: dpe.route.into_iter().map(route).collect(),
+    }
+}
+
+fn port(port: Port) -> PortSettings {
+    PortSettings {
+        name: port.name.into_inner(),
+        device: port.device.into_inner(),
+        interface: port.interface.into(),
+        address: port.address.into_inner().0,
+        mtu: port.mtu.0,
+    }
+}
+
+fn check_ports(ports: &[Port]) -> Result<(), Refusal> {
+    if ports.len() > PORTS_MAX {
+        return Err(Refusal::absent(format!("{} ports are more than the {PORTS_MAX} allowed", ports.len())));
+    }
+    for (at, port) in ports.iter().enumerate() {
+        let others = ports.get(..at).unwrap_or_default();
+        if others.iter().any(|other| other.name.get_ref() == port.name.get_ref()) {
+            return Err(Refusal::of(&port.name, "another port has this name"));
+        }
+        if others.iter().any(|other| other.device.get_ref() == port.device.get_ref()) {
+            return Err(Refusal::of(&port.device, "another port has this device"));
+        }
+        let address = port.address.get_ref().0;
+        if others.iter().any(|other| other.address.get_ref().0.addr() == address.addr()) {
+            return Err(Refusal::of(&port.address, "another port has this address"));
+        }
+    }
+    match ports.iter().any(|port| Interface::from(port.interface) == Interface::Access) {
+        true => Ok(()),
+        false => {
+            Err(Refusal::absent("a [[dpe.port]] with interface = \"access\" is needed: tunnels end there"))
+        }
+    }
+}
+
+fn check_route(route: &Route, ports: &[Port]) -> Result<(), Refusal> {
+    let reaches = |port: &Port| port.address.get_ref().0.contains(route.via.get_ref());
+    match ports.iter().any(reaches) {
+        true => Ok(()),
+        false => Err(Refusal::of(&route.via, "is in the subnet of no port")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXAMPLE: &str = include_str!("../../../../config/upf.toml");
+
+    fn error(from: &str, to: &str) -> String {
+        assert!(EXAMPLE.contains(from), "the example has no {from}");
+        config::parse(&EXAMPLE.replacen(from, to, 1), check).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn the_example_is_right() {
+        let settings = config::parse(EXAMPLE, check).unwrap();
+        assert_eq!(settings.access_address(), Some(Ipv4Addr::new(10, 30, 0, 2)));
+        assert_eq!(settings.dpe.ports.len(), 2);
+    }
+
+    #[test]
+    fn errors_name_key_value_line_and_what_is_allowed() {
+        for (from, to, expected) in [
+            ("mtu = 1500", "mtu = 12", "mtu = 12: an MTU is 576 to 9600 bytes"),
+            ("interface = \"core\"", "interface = \"n6\"", "interface = \"n6\": unknown variant `n6`"),
+            (
+                "via = \"10.50.0.1\"",
+                "via = \"10.51.0.1\"",
+                "via = \"10.51.0.1\": is in the subnet of no port",
+            ),
+            ("name = \"n6\"", "name = \"n3\"", "name = \"n3\": another port has this name"),
+            ("10.30.0.2/24", "10.30.0.0/24", "a port's address is that of a host"),
+            ("idle = \"spin\"", "idel = \"spin\"", "idel = \"spin\": unknown field `idel`"),
+            ("10.40.0.2:8805", "0.0.0.0:8805", "it cannot be 0.0.0.0"),
+            ("interface = \"access\"", "interface = \"core\"", "tunnels end there"),
+            ("associate = []", "associate = [\"smf\"]", "a control plane is an IP address"),
+        ] {
+            let message = error(from, to);
+            assert!(message.contains(expected), "{message}");
+        }
+        assert!(error("mtu = 1500", "mtu = 12").starts_with("configuration, line "), "the line is named");
+    }
+
+    #[test]
+    fn a_control_plane_has_the_standard_port_unless_told_otherwise() {
+        let text = EXAMPLE.replace("associate = []", "associate = [\"10.40.0.1\", \"10.40.0.9:9805\"]");
+        let settings = config::parse(&text, check).unwrap();
+        let ports: Vec<u16> = settings.n4.associate.iter().map(SocketAddr::port).collect();
+        assert_eq!(ports, [8805, 9805]);
+    }
+}

@@ -1,0 +1,86 @@
+//! The configuration of a node: one TOML file for all its roles.
+
+mod file;
+mod values;
+
+pub(crate) use values::{HugePages, Idle};
+
+use config::{ConfigError, NodeIdText};
+use ipnet::Ipv4Net;
+use rules::Interface;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::path::{Path, PathBuf};
+
+/// Where the configuration is.
+#[derive(clap::Args)]
+#[group(id = "settings")]
+pub(crate) struct Args {
+    /// Configuration of the node.
+    #[arg(long, global = true, value_name = "FILE", default_value = "/etc/anchorline/upf.toml")]
+    pub(crate) config: PathBuf,
+}
+
+impl Args {
+    /// Reads the file.
+    pub(crate) fn load(&self) -> anyhow::Result<Settings> {
+        Settings::read(&self.config).map_err(crate::exit::unusable)
+    }
+}
+
+/// Made only from a file that was checked.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) node_id: NodeIdText,
+    pub(crate) run_dir: PathBuf,
+    pub(crate) state_dir: PathBuf,
+    pub(crate) dpe: DpeSettings,
+    pub(crate) n4: N4Settings,
+}
+
+/// `[dpe]`.
+#[derive(Debug)]
+pub(crate) struct DpeSettings {
+    pub(crate) memory_mb: u32,
+    pub(crate) huge_pages: HugePages,
+    pub(crate) idle: Idle,
+    /// The CPU the worker runs on; any, where absent.
+    pub(crate) cpu: Option<usize>,
+    pub(crate) sessions: usize,
+    pub(crate) ports: Vec<PortSettings>,
+    pub(crate) routes: Vec<dataplane::Route>,
+}
+
+/// `[[dpe.port]]`.
+#[derive(Debug)]
+pub(crate) struct PortSettings {
+    pub(crate) name: String,
+    pub(crate) device: String,
+    pub(crate) interface: Interface,
+    pub(crate) address: Ipv4Net,
+    pub(crate) mtu: u16,
+}
+
+/// `[n4]`.
+#[derive(Debug)]
+pub(crate) struct N4Settings {
+    pub(crate) listen: SocketAddrV4,
+    pub(crate) associate: Vec<SocketAddr>,
+}
+
+impl Settings {
+    /// Reads a file.
+    pub(crate) fn read(path: &Path) -> Result<Self, ConfigError> {
+        config::read(path, file::check)
+    }
+
+    /// Where the data plane engine is reached.
+    pub(crate) fn link(&self) -> PathBuf {
+        self.run_dir.join("dpe.sock")
+    }
+
+    /// The address tunnels of ours end at: that of the first access port.
+    pub(crate) fn access_address(&self) -> Option<Ipv4Addr> {
+        let access = self.dpe.ports.iter().find(|port| port.interface == Interface::Access)?;
+        Some(access.address.addr())
+    }
+}

@@ -1,0 +1,104 @@
+//! Values that are right by construction; each refusal says what is allowed.
+
+use ipnet::Ipv4Net;
+use rules::Interface;
+use serde::Deserialize;
+
+/// Where packet memory comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum HugePages {
+    /// From huge pages where they can be had.
+    #[default]
+    Auto,
+    /// From huge pages, or not at all.
+    Require,
+    /// From ordinary memory.
+    Never,
+}
+
+/// What a worker does when no packet waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Idle {
+    /// Looks again at once.
+    #[default]
+    Spin,
+    /// Looks again a little later.
+    Sleep,
+}
+
+/// The side a port is on.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Side {
+    Access,
+    Core,
+}
+
+impl From<Side> for Interface {
+    fn from(side: Side) -> Self {
+        match side {
+            Side::Access => Self::Access,
+            Side::Core => Self::Core,
+        }
+    }
+}
+
+/// Checks one number against its limits.
+macro_rules! bounded {
+    ($(#[$doc:meta])* $name:ident($inner:ty), $from:literal..=$to:literal, $default:literal, $message:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+        #[serde(try_from = "u64")]
+        pub(super) struct $name(pub(super) $inner);
+
+        impl TryFrom<u64> for $name {
+            type Error = &'static str;
+
+            fn try_from(value: u64) -> Result<Self, Self::Error> {
+                let allowed = ($from..=$to).contains(&value);
+                <$inner>::try_from(value).ok().filter(|_| allowed).map(Self).ok_or($message)
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self($default)
+            }
+        }
+    };
+}
+
+bounded!(
+    /// Bytes of the longest IP packet of a port.
+    Mtu(u16), 576..=9_600, 1_500, "an MTU is 576 to 9600 bytes"
+);
+bounded!(
+    /// Packet memory, in MiB.
+    MemoryMb(u32), 32..=1_048_576, 256, "packet memory is 32 to 1048576 MiB"
+);
+bounded!(
+    /// Most sessions at once.
+    Sessions(usize), 1..=4_000_000, 100_000, "a node holds 1 to 4000000 sessions"
+);
+
+/// An address of ours with its subnet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Ipv4Net")]
+pub(super) struct PortAddress(pub(super) Ipv4Net);
+
+impl TryFrom<Ipv4Net> for PortAddress {
+    type Error = &'static str;
+
+    fn try_from(net: Ipv4Net) -> Result<Self, Self::Error> {
+        let address = net.addr();
+        let usable = !address.is_unspecified() && !address.is_multicast() && !address.is_loopback();
+        // In subnets of more than two addresses, the first and the last are not for hosts.
+        let host = net.prefix_len() >= 31 || (address != net.network() && address != net.broadcast());
+        match usable && host {
+            true => Ok(Self(net)),
+            false => Err("a port's address is that of a host with its prefix, like 10.30.0.2/24"),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Ports: a device of DPDK, configured and running.
+
+use crate::capabilities::Capabilities;
+use crate::device::Device;
+use crate::eal::Eal;
+use crate::error::Error;
+use crate::ethdev::{Errno, Ethdev};
+use crate::loopback::Rings;
+use crate::mempool::Mempool;
+use crate::queue::{RxQueue, TxQueue};
+use crate::setup::{attach, attempt, set_up};
+use crate::{control, log, sys};
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// How a port is made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortConfig {
+    /// A PCI address ("0000:3b:00.0") or a driver with arguments ("net_af_packet0,iface=n3").
+    pub device: String,
+    /// Receive queues, at least 1. With more the device spreads packets by its hash.
+    pub rx_queues: u16,
+    /// Transmit queues, at least 1.
+    pub tx_queues: u16,
+    /// Packets a receive queue holds; the device may round.
+    pub rx_descriptors: u16,
+    /// Packets a transmit queue holds; the device may round.
+    pub tx_descriptors: u16,
+    /// Largest IP packet, in bytes. A TAP's interface gets it too; other interfaces of the kernel keep their own.
+    pub mtu: u16,
+}
+
+impl PortConfig {
+    /// One queue each way, 1024 descriptors, MTU 1500.
+    pub fn new(device: &str) -> Self {
+        Self {
+            device: device.to_owned(),
+            rx_queues: 1,
+            tx_queues: 1,
+            rx_descriptors: 1024,
+            tx_descriptors: 1024,
+            mtu: 1500,
+        }
+    }
+}
+
+/// Whether the port's cable has somebody at its other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Packets can pass.
+    pub up: bool,
+    /// Speed, in Mbit/s; `None` where the device does not know.
+    pub speed_mbps: Option<u32>,
+}
+
+/// What passed a port since it was opened, as its device counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortStats {
+    /// Packets received.
+    pub rx_packets: u64,
+    /// Bytes received.
+    pub rx_bytes: u64,
+    /// Packets sent.
+    pub tx_packets: u64,
+    /// Bytes sent.
+    pub tx_bytes: u64,
+    /// Packets the device dropped because nobody took them from its queue.
+    pub rx_missed: u64,
+    /// Packets received broken.
+    pub rx_errors: u64,
+    /// Packets the device failed to send.
+    pub tx_errors: u64,
+    /// Packets not received because the pool was empty.
+    pub rx_no_buffer: u64,
+}
+
+/// The device while anybody uses it: the port or one of its queues.
+#[derive(Debug)]
+pub(crate) struct OpenPort {
+    pub(crate) ethdev: Ethdev,
+    device: String,
+    /// What a loopback is made of.
+    rings: Option<Arc<Rings>>,
+    /// The device holds packets of it.
+    _pool: Mempool,
+}
+
+impl Drop for OpenPort {
+    fn drop(&mut self) {
+        let mut control = control::lock();
+        // SAFETY: the last user is gone, queues included, and the device is removed once.
+        let ((), _log) = log::capture(|| unsafe { self.ethdev.remove() });
+        self.rings = None;
+        control.port_closed();
+    }
+}
+
+/// A device, configured and running. It is stopped and closed when the port and all of its queues are dropped.
+#[derive(Debug)]
+pub struct Port {
+    open: Arc<OpenPort>,
+    capabilities: Capabilities,
+    promiscuous: bool,
+    rx_queues: Vec<RxQueue>,
+    tx_queues: Vec<TxQueue>,
+    /// Not shared between threads: DPDK's control functions are not made for it.
+    not_sync: PhantomData<Cell<()>>,
+}
+
+impl Port {
+    /// Opens a device, configures it with its queues receiving into `pool`, and starts it, promiscuous where the
+    /// device can be. It attaches in the network namespace of the calling thread.
+    ///
+    /// # Errors
+    /// What is wrong with the device, the configuration or the privileges; nothing stays open.
+    pub fn open(eal: &Eal, config: &PortConfig, pool: &Mempool) -> Result<Self, Error> {
+        let device = Device::new(&config.device)?;
+        if device.is_pci() && !eal.allows_pci(device.name()) {
+            return Err(Error::NotAllowed { device: device.name().to_owned() });
+        }
+        device.check()?;
+        let mut control = control::lock_running()?;
+        let ethdev = attach(device)?;
+        Self::start(ethdev, config, pool, None).inspect(|_| control.port_opened())
+    }
+
+    /// Configures and starts a device, or removes it. The caller holds the control lock and counts the port.
+    pub(crate) fn start(
+        ethdev: Ethdev,
+        config: &PortConfig,
+        pool: &Mempool,
+        rings: Option<Arc<Rings>>,
+    ) -> Result<Self, Error> {
+        match set_up(ethdev, config, pool) {
+            Ok((capabilities, promiscuous)) => {
+                let open = OpenPort { ethdev, device: config.device.clone(), rings, _pool: pool.clone() };
+                Ok(Self::new(Arc::new(open), config, capabilities, promiscuous))
+            }
+            Err(error) => {
+                // SAFETY: nobody has the device yet.
+                let ((), _log) = log::capture(|| unsafe { ethdev.remove() });
+                Err(error)
+            }
+        }
+    }
+
+    fn new(open: Arc<OpenPort>, config: &PortConfig, capabilities: Capabilities, promiscuous: bool) -> Self {
+        let rx_queues = (0..config.rx_queues).map(|queue| RxQueue::new(&open, queue)).collect();
+        let tx_queues = (0..config.tx_queues).map(|queue| TxQueue::new(&open, queue)).collect();
+        Self { open, capabilities, promiscuous, rx_queues, tx_queues, not_sync: PhantomData }
+    }
+
+    /// What its device can do.
+    pub fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    /// The device as configured.
+    pub fn device(&self) -> &str {
+        &self.open.device
+    }
+
+    /// Whether packets for other addresses are received too.
+    pub fn promiscuous(&self) -> bool {
+        self.promiscuous
+    }
+
+    /// Its receive queues, in order; nothing when they have been taken before.
+    pub fn take_rx_queues(&mut self) -> Vec<RxQueue> {
+        std::mem::take(&mut self.rx_queues)
+    }
+
+    /// Its transmit queues, in order; nothing when they have been taken before.
+    pub fn take_tx_queues(&mut self) -> Vec<TxQueue> {
+        std::mem::take(&mut self.tx_queues)
+    }
+
+    /// The link as it is now.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the driver cannot say.
+    pub fn link(&self) -> Result<Link, Error> {
+        let _control = control::lock();
+        let link = self.ask("asked for its link", Ethdev::link)?;
+        let known = link.link_speed != 0 && link.link_speed != u32::MAX;
+        Ok(Link {
+            up: u32::from(link.link_status()) == sys::RTE_ETH_LINK_UP,
+            speed_mbps: known.then_some(link.link_speed),
+        })
+    }
+
+    /// What passed until now.
+    ///
+    /// # Errors
+    /// [`Error::Device`] where the driver does not count.
+    pub fn stats(&self) -> Result<PortStats, Error> {
+        let _control = control::lock();
+        let stats = self.ask("asked for its statistics", Ethdev::stats)?;
+        Ok(PortStats {
+            rx_packets: stats.ipackets,
+            rx_bytes: stats.ibytes,
+            tx_packets: stats.opackets,
+            tx_bytes: stats.obytes,
+            rx_missed: stats.imissed,
+            rx_errors: stats.ierrors,
+            tx_errors: stats.oerrors,
+            rx_no_buffer: stats.rx_nombuf,
+        })
+    }
+
+    fn ask<T>(&self, action: &'static str, call: fn(Ethdev) -> Result<T, Errno>) -> Result<T, Error> {
+        attempt(self.device(), action, || call(self.open.ethdev))
+    }
+}

@@ -1,0 +1,101 @@
+//! Ports on interfaces of the kernel, in a network namespace of each test's own.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests speak plainly")]
+
+mod common;
+
+use anchorline_dpdk::{Error, Port, PortConfig};
+use common::namespace::{in_namespace, quiet, veth};
+use common::traffic::{exchange, frame, is_ours, send_all};
+use common::{eal, open, pool};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+#[test]
+fn af_packet_carries_packets_over_a_veth_pair() {
+    in_namespace(|| {
+        veth("v0", "v1");
+        let pool = pool();
+        let (mut a, mut b) = (open("net_af_packet0,iface=v0", &pool), open("net_af_packet1,iface=v1", &pool));
+        assert_eq!((a.capabilities().driver.as_str(), a.promiscuous()), ("net_af_packet", true));
+        exchange(&pool, &mut a, &mut b, 8);
+        drop((a, b));
+        assert_eq!(pool.in_use(), 0);
+    });
+}
+
+#[test]
+fn a_tap_port_speaks_with_the_kernel() {
+    if !Path::new("/dev/net/tun").exists() {
+        return eprintln!("skipped: there is no /dev/net/tun");
+    }
+    in_namespace(|| {
+        let pool = pool();
+        let mut tap = open("net_tap0,iface=t0", &pool);
+        quiet("t0");
+        let kernel = PortConfig::new("net_af_packet2,iface=t0");
+        let mut twin = Port::open(eal(), &kernel, &pool).unwrap();
+        exchange(&pool, &mut tap, &mut twin, 8);
+        drop((tap, twin));
+        assert_eq!(pool.in_use(), 0);
+        wait_until_gone(&kernel);
+    });
+}
+
+/// A program another test runs at that moment may hold the TAP a little longer.
+fn wait_until_gone(config: &PortConfig) {
+    let (start, pool) = (Instant::now(), pool());
+    while !matches!(Port::open(eal(), config, &pool), Err(Error::NoInterface { .. })) {
+        assert!(start.elapsed() < Duration::from_secs(3), "{config:?} is still there");
+    }
+}
+
+#[test]
+fn a_tap_port_gives_its_interface_the_mtu() {
+    in_namespace(|| {
+        let config = PortConfig { mtu: 1430, ..PortConfig::new("net_tap1,iface=t1") };
+        let _tap = Port::open(eal(), &config, &pool()).unwrap();
+        let shown = std::process::Command::new("ip").args(["link", "show", "t1"]).output().unwrap();
+        assert!(String::from_utf8_lossy(&shown.stdout).contains(" mtu 1430 "));
+    });
+}
+
+/// The driver keeps the packets it lent to the kernel when it closes, so they are not counted.
+#[test]
+fn af_xdp_carries_packets_over_a_veth_pair() {
+    in_namespace(|| {
+        veth("x0", "x1");
+        let pool = pool();
+        let mut a = match Port::open(eal(), &PortConfig::new("net_af_xdp0,iface=x0"), &pool) {
+            Err(error @ Error::NoPrivilege { .. }) => return eprintln!("skipped: {error}"),
+            port => port.unwrap(),
+        };
+        let mut b = open("net_af_xdp1,iface=x1", &pool);
+        assert_eq!(a.capabilities().driver, "net_af_xdp");
+        exchange(&pool, &mut a, &mut b, 64);
+    });
+}
+
+#[test]
+fn a_port_has_several_queues() {
+    in_namespace(|| {
+        veth("q0", "q1");
+        let pool = pool();
+        let config = |device: &str| PortConfig { rx_queues: 2, tx_queues: 2, ..PortConfig::new(device) };
+        let port = |device| Port::open(eal(), &config(device), &pool).unwrap();
+        let (mut a, mut b) =
+            (port("net_af_packet3,iface=q0,qpairs=2"), port("net_af_packet4,iface=q1,qpairs=2"));
+        let (mut tx, mut rx) = (a.take_tx_queues(), b.take_rx_queues());
+        assert_eq!((tx.len(), rx.len(), tx[1].index(), rx[1].index()), (2, 2, 1, 1));
+        let mut packets = (0..32).map(|n| pool.packet(&frame(n, 100)).unwrap()).collect();
+        let mut others = (0..32).map(|n| pool.packet(&frame(n, 100)).unwrap()).collect();
+        send_all(&mut tx[0], &mut packets);
+        send_all(&mut tx[1], &mut others);
+        let (start, mut received) = (Instant::now(), Vec::new());
+        while received.len() < 64 && start.elapsed() < Duration::from_secs(3) {
+            rx.iter_mut().for_each(|rx| _ = rx.receive(&mut received, 64));
+            received.retain(is_ours);
+        }
+        assert_eq!(received.len(), 64);
+    });
+}

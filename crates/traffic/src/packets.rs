@@ -1,0 +1,169 @@
+//! Frames of a profile's users, as a gNB and a router would send them.
+
+use crate::profile::{Length, Profile};
+use packet::ethernet::{self, MacAddress};
+use packet::gtpu::PduSession;
+use packet::{gtpu, ipv4, udp};
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64;
+use std::net::Ipv4Addr;
+
+/// Who is on the wire.
+#[derive(Clone, Copy, Debug)]
+pub struct Endpoints {
+    /// The user plane's port towards the radio.
+    pub n3: (MacAddress, Ipv4Addr),
+    /// The user plane's port towards the data network.
+    pub n6: (MacAddress, Ipv4Addr),
+    /// The gNB.
+    pub gnb: (MacAddress, Ipv4Addr),
+    /// The router of the data network.
+    pub router: (MacAddress, Ipv4Addr),
+}
+
+/// One user.
+#[derive(Clone, Copy, Debug)]
+pub struct User {
+    /// The user's address.
+    pub address: Ipv4Addr,
+    /// The uplink tunnel.
+    pub teid: u32,
+    /// The QoS flow.
+    pub qfi: u8,
+}
+
+/// An endless stream of frames, the same for the same seed.
+pub struct Packets {
+    profile: Profile,
+    endpoints: Endpoints,
+    random: Pcg64,
+}
+
+const SERVER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 0);
+
+impl Packets {
+    /// The stream of a seed.
+    pub fn new(profile: Profile, endpoints: Endpoints, seed: u64) -> Self {
+        Self { profile, endpoints, random: Pcg64::seed_from_u64(seed) }
+    }
+
+    /// Any number below `limit`.
+    pub fn any(&mut self, limit: u32) -> u32 {
+        self.random.random_range(0..limit.max(1))
+    }
+
+    /// Writes the next frame of `user`'s flow number `flow` into `frame`; returns its length, and whether it goes up.
+    /// Bytes of the payload are left as they are. `None` where `frame` is too short.
+    pub fn write(&mut self, user: User, flow: u32, frame: &mut [u8]) -> Option<(usize, bool)> {
+        let up = self.random.random_bool(self.profile.uplink);
+        let written =
+            if up { self.write_uplink(user, flow, frame) } else { self.write_downlink(user, flow, frame) };
+        written.map(|length| (length, up))
+    }
+
+    fn write_uplink(&mut self, user: User, flow: u32, frame: &mut [u8]) -> Option<usize> {
+        let inner = self.length(self.profile.uplink_lengths);
+        let Endpoints { n3, gnb, .. } = self.endpoints;
+        let container = Some(PduSession::uplink(user.qfi));
+        let header = gtpu::encapsulated_length(container);
+        let message = header + inner;
+        ethernet::Header::new(n3.0, gnb.0, ethernet::IPV4).write(frame)?;
+        let packet = frame.get_mut(ethernet::LENGTH..)?;
+        ipv4::Header::new(gnb.1, n3.1, ipv4::UDP, udp::LENGTH + message)?.write(packet)?;
+        let datagram = packet.get_mut(ipv4::LENGTH..)?;
+        udp::Header::new(gtpu::PORT, gtpu::PORT, message)?.write(datagram)?;
+        let tunnel = datagram.get_mut(udp::LENGTH..)?;
+        gtpu::write_g_pdu(tunnel, user.teid, container, inner)?;
+        write_user_packet(tunnel.get_mut(header..)?, (user.address, server(flow)), port(flow), inner)?;
+        Some(ethernet::LENGTH + ipv4::LENGTH + udp::LENGTH + message)
+    }
+
+    fn write_downlink(&mut self, user: User, flow: u32, frame: &mut [u8]) -> Option<usize> {
+        let length = self.length(self.profile.downlink_lengths);
+        let Endpoints { n6, router, .. } = self.endpoints;
+        ethernet::Header::new(n6.0, router.0, ethernet::IPV4).write(frame)?;
+        let packet = frame.get_mut(ethernet::LENGTH..)?;
+        let ports = port(flow);
+        write_user_packet(packet, (server(flow), user.address), (ports.1, ports.0), length)?;
+        Some(ethernet::LENGTH + length)
+    }
+
+    fn length(&mut self, mix: &[Length]) -> usize {
+        let mut left = self.random.random::<f64>();
+        for length in mix {
+            left -= length.share;
+            if left < 0.0 {
+                return usize::from(length.bytes);
+            }
+        }
+        mix.last().map_or(64, |length| usize::from(length.bytes))
+    }
+}
+
+/// Flows differ in server and in ports.
+fn server(flow: u32) -> Ipv4Addr {
+    Ipv4Addr::from(u32::from(SERVER) | flow & 0xff)
+}
+
+fn port(flow: u32) -> (u16, u16) {
+    (1_024 + (flow >> 8 & 0x7fff) as u16, if flow.is_multiple_of(2) { 443 } else { 80 })
+}
+
+fn write_user_packet(
+    bytes: &mut [u8],
+    (source, destination): (Ipv4Addr, Ipv4Addr),
+    (from, to): (u16, u16),
+    length: usize,
+) -> Option<()> {
+    let payload = length.checked_sub(ipv4::LENGTH + udp::LENGTH)?;
+    ipv4::Header::new(source, destination, ipv4::UDP, udp::LENGTH + payload)?.write(bytes)?;
+    udp::Header::new(from, to, payload)?.write(bytes.get_mut(ipv4::LENGTH..)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::profile;
+
+    fn endpoints() -> Endpoints {
+        let at = |last| (MacAddress([2, 0, 0, 0, 0, last]), Ipv4Addr::new(10, 30, 0, last));
+        Endpoints { n3: at(2), n6: at(3), gnb: at(1), router: at(4) }
+    }
+
+    fn stream(seed: u64) -> Vec<Vec<u8>> {
+        let user = User { address: Ipv4Addr::new(10, 60, 0, 1), teid: 7, qfi: 9 };
+        let mut packets = Packets::new(*profile("zte").unwrap(), endpoints(), seed);
+        let one = |flow| {
+            let mut frame = vec![0; 2_000];
+            let (length, _) = packets.write(user, flow, &mut frame).unwrap();
+            frame.truncate(length);
+            frame
+        };
+        (0..500).map(one).collect()
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_packets() {
+        assert_eq!(stream(3), stream(3));
+        assert_ne!(stream(3), stream(4));
+    }
+
+    #[test]
+    fn every_packet_is_sound_and_half_go_up() {
+        let stream = stream(5);
+        let tunnelled = stream.iter().filter(|frame| {
+            let outer = ipv4::Packet::parse(&frame[ethernet::LENGTH..]).unwrap();
+            assert_eq!(outer.total_length() + ethernet::LENGTH, frame.len());
+            let datagram = &frame[ethernet::LENGTH + ipv4::LENGTH..];
+            let tunnel = udp::Header::parse(datagram).unwrap().destination() == gtpu::PORT;
+            if tunnel {
+                let message = gtpu::Message::parse(&datagram[udp::LENGTH..]).unwrap();
+                let inner = &datagram[udp::LENGTH + message.header_length..];
+                assert_eq!(ipv4::Packet::parse(inner).unwrap().total_length(), inner.len());
+            }
+            tunnel
+        });
+        let up = tunnelled.count();
+        assert!((150..350).contains(&up), "{up} of 500 go up");
+    }
+}
