@@ -14,10 +14,9 @@ pub(crate) fn to_labels(name: &str) -> Vec<u8> {
 /// Labels where `bytes` are labels from end to end, else plain text. Text never starts with a count of its own
 /// first label: counts up to 63 are control characters, digits or punctuation.
 pub(crate) fn from_bytes(bytes: &[u8]) -> Option<String> {
-    match from_labels(bytes) {
-        Some(name) => Some(name),
-        None => text(bytes).map(str::to_owned),
-    }
+    let name = from_labels(bytes).or_else(|| text(bytes).map(str::to_owned));
+    // Dots alone separate nothing.
+    name.filter(|name| name.bytes().any(|octet| octet != b'.'))
 }
 
 fn from_labels(mut bytes: &[u8]) -> Option<String> {
@@ -57,6 +56,8 @@ mod tests {
         assert_eq!(from_bytes(b"\x00"), None);
         assert_eq!(from_bytes(b"\x08inter"), None);
         assert_eq!(from_bytes(&[0xFF, 0xFE]), None);
+        assert_eq!(from_bytes(b"..."), None);
+        assert_eq!(from_bytes(b"\x01."), None);
     }
 
     #[test]
