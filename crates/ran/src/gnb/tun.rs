@@ -26,11 +26,11 @@ impl Tun {
             .name(ue.tun.as_str())
             .ipv4(ue.address, 32, None)
             .mtu(ue.mtu.bytes())
-            .tx_queue_len(QUEUE_PACKETS)
             .offload(false)
             .packet_information(false)
             .build_sync()
             .map_err(|error| explain(ue, &error))?;
+        lengthen_queue(&device, ue);
         // Reads end a batch when nothing is left.
         device.set_nonblocking(true).with_context(|| format!("TUN device {}", ue.tun))?;
         Ok(Self { device, mtu: usize::from(ue.mtu.bytes()) })
@@ -62,6 +62,14 @@ impl Tun {
 impl AsFd for Tun {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.device.as_fd()
+    }
+}
+
+/// A longer queue loses less in bursts. Linux lets only the machine's own root set it by ioctl: a user's namespace
+/// does with the queue it has.
+fn lengthen_queue(device: &SyncDevice, ue: &UeConfig) {
+    if let Err(error) = device.set_tx_queue_len(QUEUE_PACKETS) {
+        tracing::debug!("TUN device {} keeps its short queue: {error}", ue.tun);
     }
 }
 
