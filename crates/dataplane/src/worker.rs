@@ -194,6 +194,7 @@ impl<P: Port> Worker<P> {
             let Some(lane) = self.lanes.get_mut(usize::from(index)) else { return };
             let limit = BURST.min(VECTOR - self.vector.len());
             lane.port.receive(&mut self.received, limit);
+            self.received.iter().for_each(Buffer::prefetch_data);
             let counters = &mut self.counters.ports[usize::from(index)];
             for buffer in self.received.drain(..) {
                 counters.received += 1;

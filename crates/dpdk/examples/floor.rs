@@ -82,7 +82,7 @@ fn as_worker(eal: &Eal) -> Result<(), Box<dyn Error>> {
     });
     report("receive, touch the first bytes, send", |packets| {
         rx.receive(packets, VECTOR);
-        packets.iter().for_each(Mbuf::prefetch_data);
+        packets.iter().for_each(Buffer::prefetch_data);
         for packet in packets.iter_mut() {
             packet.data_mut().first_chunk_mut::<8>().into_iter().for_each(|head| head[0] ^= 1);
         }
@@ -102,7 +102,7 @@ fn through_many(eal: &Eal, pool: &Mempool) -> Result<(), Box<dyn Error>> {
     report("7000 packets in a ring, touched", |packets| {
         rx.receive(packets, VECTOR);
         packets.iter().for_each(Mbuf::prefetch);
-        packets.iter().for_each(Mbuf::prefetch_data);
+        packets.iter().for_each(Buffer::prefetch_data);
         for packet in packets.iter_mut() {
             packet.data_mut().first_chunk_mut::<8>().into_iter().for_each(|head| head[0] ^= 1);
         }

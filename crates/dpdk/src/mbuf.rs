@@ -73,12 +73,6 @@ impl Mbuf {
         cycles::prefetch(self.raw.as_ptr().cast());
     }
 
-    /// Asks for the first cache line of the packet, in front of reading it.
-    #[inline]
-    pub fn prefetch_data(&self) {
-        cycles::prefetch(self.first_byte());
-    }
-
     #[inline]
     fn mbuf(&self) -> &rte_mbuf {
         // SAFETY: valid and not written to while `self` is borrowed.
@@ -150,6 +144,11 @@ impl Buffer for Mbuf {
         mbuf.data_len = length;
         mbuf.pkt_len = u32::from(length);
         Some(())
+    }
+
+    #[inline]
+    fn prefetch_data(&self) {
+        cycles::prefetch(self.first_byte());
     }
 
     #[inline]

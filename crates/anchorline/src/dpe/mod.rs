@@ -6,7 +6,6 @@ mod worker;
 
 use crate::exit;
 use crate::settings::{Args, DpeSettings, HugePages, Settings};
-use anyhow::Context;
 use dataplane::{Config, Limits};
 use dpdk::{Eal, EalConfig, Memory};
 
@@ -23,8 +22,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let worker = worker::Running::start(eal, worker, &settings.dpe)?;
     let served = serve(&settings, engine, &worker);
     worker.stop()?;
-    served?;
-    eal.cleanup().context("DPDK did not shut down")
+    // The AF_XDP driver keeps some packets when it closes; the kernel takes all memory back with the process.
+    if let Err(error) = eal.cleanup() {
+        tracing::debug!("DPDK is left as it is: {error}");
+    }
+    served
 }
 
 fn serve(settings: &Settings, engine: dataplane::Engine, worker: &worker::Running) -> anyhow::Result<()> {
