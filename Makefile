@@ -1,0 +1,40 @@
+# The one door. `make demo` shows what Anchorline does; `make test` passes the tests. Each first installs what a
+# fresh Debian 12 lacks.
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+# Options of the demo or the benchmark, such as ARGS="--keep" or ARGS="--help".
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test e2e bench fuzz lint clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Install what a fresh Debian 12 lacks
+	@scripts/setup.sh
+
+build: setup ## Build the executables, optimised
+	cargo build --locked --release -p anchorline -p anchorline-e2e --bins
+
+demo: build ## Run the demo; ARGS="--keep" leaves it running for a look
+	@$(TARGET)/release/demo $(ARGS)
+
+test: setup ## Run all tests and the linters
+	@scripts/test.sh
+
+e2e: setup ## Run the end-to-end tests alone
+	cargo build --locked --workspace --all-targets
+	cargo test --locked --workspace --test e2e
+
+bench: build ## Measure the data path in memory; ARGS="--profile samsung" and others
+	@$(TARGET)/release/anchorline bench forward $(ARGS)
+
+fuzz: setup ## Fuzz every decoder, a minute each; SECONDS_EACH=600 for longer
+	@scripts/fuzz.sh
+
+lint: setup ## Check formatting and run clippy
+	@scripts/lint.sh
+
+clean: ## Remove everything that was built
+	cargo clean

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Installs what a fresh Debian 12 lacks to build, test and run Anchorline. Prints one line for each thing it does.
+set -euo pipefail
+
+# Build: DPDK, bindgen's clang, a C compiler. Run and test: the programs the laboratory is made of.
+packages=(
+    ca-certificates clang-14 gcc libc6-dev libclang-14-dev libdpdk-dev make pkg-config
+    coreutils curl ethtool iperf3 iproute2 iputils-ping procps tcpdump tshark util-linux wireshark-common
+)
+# Debian 12 proper has an older Rust; its security archive carries a current one under these names.
+rust_packages=(cargo-web rustc-web rustfmt-web)
+rust_minimum=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$(dirname "$0")/../Cargo.toml")
+
+missing() {
+    local installed
+    # It fails where it does not know a package, which is then missing.
+    installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null || true)
+    installed=$(sed -n 's/^installed //p' <<<"$installed")
+    comm -23 <(printf '%s\n' "$@" | sort) <(sort <<<"$installed")
+}
+
+has_rust() {
+    local tool version
+    for tool in cargo rustc; do
+        version=$("$tool" --version 2>/dev/null | cut -d ' ' -f 2) || return 1
+        printf '%s\n' "$rust_minimum" "$version" | sort -CV || return 1
+    done
+}
+
+apt() {
+    DEBIAN_FRONTEND=noninteractive apt-get -y --no-install-recommends "$@" </dev/null >"$log" 2>&1
+}
+
+# Package lists may be absent or old: fetch them only when the installation fails without.
+install() {
+    log=$(mktemp)
+    if ! apt install "$@" && ! { apt update && apt install "$@"; }; then
+        tail -n 20 "$log" >&2
+        echo "setup: cannot install $*" >&2
+        exit 1
+    fi
+    rm -f "$log"
+    echo "setup: installed $*"
+}
+
+if ! command -v dpkg-query >/dev/null; then
+    echo "setup: this is not Debian; install what matches: ${packages[*]}, Rust $rust_minimum" >&2
+    exit 0
+fi
+
+mapfile -t wanted < <(missing "${packages[@]}")
+has_rust || wanted+=("${rust_packages[@]}")
+
+if ((${#wanted[@]})); then
+    if ((EUID)); then
+        echo "setup: something is missing; as root, run: apt-get install --no-install-recommends ${wanted[*]}" >&2
+        exit 1
+    fi
+    install "${wanted[@]}"
+else
+    echo "setup: nothing to install"
+fi
+
+if ! has_rust; then
+    echo "setup: $(command -v cargo) comes first on the path and is older than Rust $rust_minimum; update it" >&2
+    exit 1
+fi
+
+pages=$(cat /sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages 2>/dev/null || echo 0)
+echo "setup: $pages huge pages of 2 MiB are free; the data plane reserves what it needs where it may"

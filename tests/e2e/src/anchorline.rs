@@ -1,0 +1,218 @@
+//! The programs under test.
+
+use crate::config::{self, Driver, FTeid};
+use crate::{Lab, Process, command, process, program, wait};
+use anyhow::{Context, Result, anyhow, ensure};
+use dplink::Statistics;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// How long a node may take to come up: without huge pages the memory is touched page by page.
+const START: Duration = Duration::from_secs(20);
+/// How long a part that died may take to be back.
+const RESTART: Duration = Duration::from_secs(10);
+
+/// The two processes of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The data plane engine.
+    Dpe,
+    /// The control plane engine.
+    Cpe,
+}
+
+impl Part {
+    /// The start of the line by which `up` tells its pid.
+    const fn line(self) -> &'static str {
+        match self {
+            Self::Dpe => "up: dpe pid ",
+            Self::Cpe => "up: cpe pid ",
+        }
+    }
+}
+
+/// A running user plane node: `anchorline up`.
+#[derive(Debug)]
+pub struct Node {
+    process: Process,
+    config: PathBuf,
+    program: PathBuf,
+}
+
+impl Node {
+    /// Starts one in `lab` and waits until both of its processes run and are connected.
+    ///
+    /// # Errors
+    /// Where it does not come up.
+    pub fn start(lab: &Lab, driver: Driver) -> Result<Self> {
+        let (config, program) = (config::write_upf(lab.dir.path(), driver)?, program("anchorline")?);
+        let mut up = lab.upf.command(&program);
+        up.args(["up", "--config"]).arg(&config);
+        let mut process = Process::spawn("up", &mut up, lab.dir.path())?;
+        process.wait_for_line("up: ready", START)?;
+        Ok(Self { process, config, program })
+    }
+
+    /// The pid of a part, as `up` told it last.
+    ///
+    /// # Errors
+    /// Where it told none.
+    pub fn pid(&self, part: Part) -> Result<Pid> {
+        let pids = pids(&self.process.output()?, part);
+        pids.last().copied().with_context(|| format!("no line `{}N` from up", part.line()))
+    }
+
+    /// How often a part was started.
+    ///
+    /// # Errors
+    /// Where the log cannot be read.
+    pub fn starts(&self, part: Part) -> Result<usize> {
+        Ok(pids(&self.process.output()?, part).len())
+    }
+
+    /// Sends SIGKILL to a part, by its own pid; that pid.
+    ///
+    /// # Errors
+    /// Where the pid is not one of the node's.
+    pub fn kill(&self, lab: &Lab, part: Part) -> Result<Pid> {
+        let pid = self.pid(part)?;
+        ensure!(lab.upf.pids()?.contains(&pid), "pid {pid} does not run in namespace {}", lab.upf.name());
+        kill(pid, Signal::SIGKILL)?;
+        Ok(pid)
+    }
+
+    /// Waits until `up` has started a part anew, after the one with pid `old`.
+    ///
+    /// # Errors
+    /// Where it does not in time.
+    pub fn wait_restart(&mut self, part: Part, old: Pid) -> Result<Pid> {
+        self.process.wait_for("a restart", RESTART, |output| {
+            pids(output, part).last().copied().filter(|pid| *pid != old)
+        })
+    }
+
+    /// What the data plane engine counts, from `ctl status`.
+    ///
+    /// # Errors
+    /// Where nobody answers.
+    pub fn status(&self) -> Result<Statistics> {
+        let mut ctl = Command::new(&self.program);
+        ctl.args(["ctl", "status", "--json", "--config"]).arg(&self.config);
+        let said = command::run(&mut ctl, command::SHORT)?.success()?;
+        serde_json::from_str(&said).with_context(|| format!("`ctl status` said {}", said.trim()))
+    }
+
+    /// Waits until the node has `count` sessions.
+    ///
+    /// # Errors
+    /// Where it does not come to that.
+    pub fn wait_sessions(&self, count: u64) -> Result<()> {
+        let mut last = String::new();
+        let waited = wait::until(&format!("{count} sessions in the node"), RESTART, || {
+            // A node that restarts does not answer at once.
+            let seen = self.status().map(|status| status.sessions);
+            last = match &seen {
+                Ok(sessions) => format!("it has {sessions}"),
+                Err(error) => format!("{error:#}"),
+            };
+            Ok((seen.ok() == Some(count)).then_some(()))
+        });
+        waited.map_err(|error| anyhow!("{error}: {last}"))
+    }
+
+    /// Waits until the books of all workers balance: the traffic has ended, but a last packet may be on its way.
+    ///
+    /// # Errors
+    /// Where they do not.
+    pub fn wait_balance(&self) -> Result<Statistics> {
+        wait::until("the books to balance", Duration::from_secs(3), || {
+            let status = self.status()?;
+            let balanced = status.workers.iter().all(|worker| worker.books.balanced());
+            Ok(Some(status).filter(|_| balanced))
+        })
+    }
+
+    /// Sends SIGKILL to `up` itself.
+    ///
+    /// # Errors
+    /// Where it is gone.
+    pub fn kill_supervisor(&self) -> Result<()> {
+        self.process.signal(Signal::SIGKILL)
+    }
+
+    /// Ends the node.
+    ///
+    /// # Errors
+    /// Where it does not end cleanly, or had anything to complain of in its life.
+    pub fn stop(mut self) -> Result<()> {
+        self.process.stop(RESTART)?;
+        let output = self.process.output()?;
+        let complaint =
+            output.lines().find(|line| line.starts_with("anchorline: ") || line.contains("panicked"));
+        complaint.map_or(Ok(()), |complaint| Err(anyhow!("the node complained: {complaint}")))
+    }
+}
+
+/// The SMF, the gNB and its users: `anchorline ran`.
+#[derive(Debug)]
+pub struct Ran {
+    process: Process,
+    /// Sessions that came up.
+    pub sessions: u64,
+}
+
+impl Ran {
+    /// Starts them in `lab` and waits until the sessions are up.
+    ///
+    /// # Errors
+    /// Where they do not come up.
+    pub fn start(lab: &Lab, f_teid: FTeid) -> Result<Self> {
+        let config = config::write_ran(lab.dir.path(), f_teid)?;
+        let mut ran = lab.ran.command(program("anchorline")?);
+        ran.args(["ran", "--config"]).arg(&config);
+        let mut process = Process::spawn("ran", &mut ran, lab.dir.path())?;
+        let ready = process.wait_for_line("ran: ready", START)?;
+        let sessions = ready.split_whitespace().find_map(|word| word.parse().ok());
+        Ok(Self {
+            process,
+            sessions: sessions.with_context(|| format!("no number of sessions in `{ready}`"))?,
+        })
+    }
+
+    /// Ends it: it deletes the sessions first.
+    ///
+    /// # Errors
+    /// Where it does not end cleanly.
+    pub fn stop(mut self) -> Result<()> {
+        self.process.stop(RESTART)
+    }
+}
+
+/// Calls the program under test in namespace `upf`, to see it refuse; `args` part by spaces.
+///
+/// # Errors
+/// Where it cannot be called or does not end.
+pub fn call(lab: &Lab, args: &str, config: &Path) -> Result<command::Finished> {
+    let mut command = lab.upf.command(program("anchorline")?);
+    command::run(command.args(args.split_whitespace()).arg("--config").arg(config), START)
+}
+
+fn pids(output: &str, part: Part) -> Vec<Pid> {
+    let told = process::whole_lines(output).filter_map(|line| line.strip_prefix(part.line()));
+    told.filter_map(|pid| pid.trim().parse().ok()).map(Pid::from_raw).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pids_are_read_from_whole_lines() {
+        let output = "up: dpe pid 10\nup: cpe pid 11\nup: ready\nup: cpe pid 12\nup: cpe pid 1";
+        assert_eq!(pids(output, Part::Cpe), [Pid::from_raw(11), Pid::from_raw(12)]);
+        assert_eq!(pids(output, Part::Dpe), [Pid::from_raw(10)]);
+    }
+}

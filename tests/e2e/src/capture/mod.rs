@@ -1,0 +1,48 @@
+//! What went over the wires, and a judge nobody here wrote: tshark.
+
+mod audit;
+
+pub use audit::Audit;
+
+use crate::{Namespace, Process, command};
+use anyhow::{Result, ensure};
+use nix::sys::signal::Signal;
+use std::path::{Path, PathBuf};
+
+/// Everything but bulk. Of the tunnelled packets all ICMP, and of the rest those whose IP identification ends in
+/// six zero bits: enough to judge, little enough to read in a second. The user's IP header begins 44 bytes after
+/// ours: IP 20, UDP 8, GTP-U 8 + 4, PDU session container 4; without a container it is only another sample.
+const N3_FILTER: &str = "not udp port 2152 or ip[53] = 1 or ip[49] & 63 = 0";
+
+/// A capture under way.
+#[derive(Debug)]
+pub struct Capture {
+    process: Process,
+    file: PathBuf,
+}
+
+impl Capture {
+    /// Captures N4 whole and N3 in samples, into `dir`/`run.pcapng`.
+    ///
+    /// # Errors
+    /// Where it does not start.
+    pub fn start(namespace: &Namespace, dir: &Path) -> Result<Self> {
+        let file = dir.join("run.pcapng");
+        let mut dumpcap = namespace.command("dumpcap");
+        dumpcap.args(["-q", "-i", "n3", "-f", N3_FILTER, "-i", "n4", "-w"]).arg(&file);
+        let mut process = Process::spawn("dumpcap", &mut dumpcap, dir)?;
+        process.wait_for_line("File: ", command::SHORT)?;
+        Ok(Self { process, file })
+    }
+
+    /// Ends it; the file.
+    ///
+    /// # Errors
+    /// Where dumpcap fails.
+    pub fn finish(mut self) -> Result<PathBuf> {
+        self.process.signal(Signal::SIGINT)?;
+        let status = self.process.wait_exit(command::SHORT)?;
+        ensure!(status.success(), "dumpcap ended with {status}");
+        Ok(self.file)
+    }
+}

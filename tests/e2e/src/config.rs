@@ -1,0 +1,130 @@
+//! The configuration of the programs: the examples we ship, with what a run has to change.
+
+use crate::address::UPF_N3;
+use crate::privilege;
+use anyhow::{Context, Result};
+use nix::sys::resource::{Resource, getrlimit};
+use std::fs;
+use std::path::{Path, PathBuf};
+use toml::{Table, Value};
+
+/// Where the shipped examples are.
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config");
+
+/// The text of a shipped example.
+///
+/// # Errors
+/// Where it is not there.
+pub fn example(name: &str) -> Result<String> {
+    let path = Path::new(EXAMPLES).join(name);
+    fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Which DPDK driver serves the ports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Driver {
+    /// Packet sockets: work everywhere.
+    #[default]
+    AfPacket,
+    /// XDP sockets: faster, and need root outside of any user namespace.
+    AfXdp,
+}
+
+impl Driver {
+    /// The DPDK device for an interface.
+    fn device(self, number: usize, interface: &str) -> String {
+        match self {
+            Self::AfPacket => format!("net_af_packet{number},iface={interface},framecnt={}", frames()),
+            Self::AfXdp => format!("net_af_xdp{number},iface={interface}"),
+        }
+    }
+}
+
+/// Packets a packet socket holds while the worker, which shares its core here, does not run. Both ports keep a
+/// ring for each direction in locked memory, of which an ordinary user has little.
+fn frames() -> u64 {
+    const MOST: u64 = 4096;
+    const FRAME_BYTES: u64 = 2048;
+    const RINGS: u64 = 2 * 2;
+    const SPARE_BYTES: u64 = 1 << 20;
+    if privilege::is_real_root() {
+        return MOST;
+    }
+    let lockable = getrlimit(Resource::RLIMIT_MEMLOCK).map_or(0, |(soft, _)| soft);
+    // Two frames make a block, and only whole blocks will do.
+    (lockable.saturating_sub(SPARE_BYTES) / (RINGS * FRAME_BYTES)).min(MOST) & !1
+}
+
+/// Who gives the tunnel endpoint its TEID.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FTeid {
+    /// The user plane (CHOOSE).
+    Choose,
+    /// The SMF.
+    Explicit,
+}
+
+/// Writes `upf.toml` into `dir`: the example, with its state in `dir` and its ports on `driver`.
+///
+/// # Errors
+/// Where the example lacks what must change, or the file cannot be written.
+pub fn write_upf(dir: &Path, driver: Driver) -> Result<PathBuf> {
+    let mut config: Table = example("upf.toml")?.parse()?;
+    let state = dir.join("state").display().to_string();
+    set(&mut config, "node", "state_dir", &state)?;
+    // Programs, kernel and data plane share few cores here: a spinning worker would take one from the others.
+    set(&mut config, "dpe", "idle", "sleep")?;
+    let dpe = config.get_mut("dpe").context("upf.toml has no [dpe]")?;
+    let ports = dpe.get_mut("port").and_then(Value::as_array_mut).context("upf.toml has no [[dpe.port]]")?;
+    for (number, port) in ports.iter_mut().enumerate() {
+        let name = port.get("name").and_then(Value::as_str).context("a port has no name")?;
+        let device = driver.device(number, name);
+        port.as_table_mut().context("a port is no table")?.insert("device".into(), device.into());
+    }
+    write(dir, "upf.toml", &config.to_string())
+}
+
+/// Writes `ran.toml` into `dir`: the example, with TEIDs given by `f_teid`.
+///
+/// # Errors
+/// Where the example lacks what must change, or the file cannot be written.
+pub fn write_ran(dir: &Path, f_teid: FTeid) -> Result<PathBuf> {
+    let mut config: Table = example("ran.toml")?.parse()?;
+    match f_teid {
+        FTeid::Choose => set(&mut config, "smf", "f_teid", "choose")?,
+        FTeid::Explicit => {
+            set(&mut config, "smf", "f_teid", "explicit")?;
+            set(&mut config, "smf", "upf_n3", &UPF_N3.to_string())?;
+        }
+    }
+    write(dir, "ran.toml", &config.to_string())
+}
+
+/// Writes a text into `dir`.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn write(dir: &Path, name: &str, text: &str) -> Result<PathBuf> {
+    let path = dir.join(name);
+    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path)
+}
+
+fn set(config: &mut Table, section: &str, key: &str, value: &str) -> Result<()> {
+    let table = config.get_mut(section).and_then(Value::as_table_mut);
+    table.with_context(|| format!("no section [{section}]"))?.insert(key.into(), value.into());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_node_becomes_this_runs_node() {
+        let dir = tempfile::tempdir().unwrap();
+        let written = fs::read_to_string(write_upf(dir.path(), Driver::AfXdp).unwrap()).unwrap();
+        assert!(written.contains("net_af_xdp0,iface=n3") && written.contains("net_af_xdp1,iface=n6"));
+        assert!(written.contains(&dir.path().join("state").display().to_string()));
+    }
+}

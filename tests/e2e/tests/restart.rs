@@ -1,0 +1,82 @@
+//! Either process of a node may die.
+
+use crate::Test;
+use anyhow::{Result, ensure};
+use lab::address::{HTTP_PORT, SERVER};
+use lab::anchorline::{Node, Part, Ran};
+use lab::config::{Driver, FTeid};
+use lab::http::FileServer;
+use lab::measure::{Download, Ping, PingInProgress, random_file};
+use lab::{Core, Lab, command, wait};
+use std::fs;
+use std::time::Duration;
+
+pub(crate) const TESTS: &[Test] = &[
+    ("killing_the_cpe_in_a_transfer_costs_no_packet", Core::Engine, cpe_dies),
+    ("killing_the_dpe_heals_without_the_smf", Core::Engine, dpe_dies),
+    ("killing_the_supervisor_leaves_nothing", Core::Engine, supervisor_dies),
+];
+
+fn cpe_dies(lab: &Lab) -> Result<()> {
+    let (dir, files) = (lab.dir.path(), lab.scratch.path());
+    let mut node = Node::start(lab, Driver::AfPacket)?;
+    let ran = Ran::start(lab, FTeid::Choose)?;
+    let hash = random_file(&files.join("payload"), 10 << 20)?;
+    let _server = FileServer::start(&lab.dn, (SERVER, HTTP_PORT), files)?;
+    let url = format!("http://{SERVER}:{HTTP_PORT}/payload");
+
+    let mut pings = PingInProgress::start(&lab.ran, SERVER, (300, Duration::from_millis(10)), dir)?;
+    let download = Download::start(lab, &format!("{url}?bytes_s={}", 4 << 20))?;
+    wait::until("a part of the download", command::SHORT, || {
+        Ok((download.progress_bytes() > 1 << 20).then_some(()))
+    })?;
+    let old = node.kill(lab, Part::Cpe)?;
+    node.wait_restart(Part::Cpe, old)?;
+    ensure!(download.progress_bytes() < 10 << 20, "the download was over before the CPE was back");
+    ensure!(pings.runs()?, "the pings were over before the CPE was back");
+
+    download.finish(&hash)?;
+    pings.finish()?.expect_no_loss()?;
+    ensure!(node.starts(Part::Dpe)? == 1, "the DPE did not survive the CPE");
+    node.wait_sessions(ran.sessions)?;
+    ran.stop()?;
+    node.wait_sessions(0)?;
+    node.wait_balance()?;
+    node.stop()
+}
+
+fn dpe_dies(lab: &Lab) -> Result<()> {
+    let mut node = Node::start(lab, Driver::AfPacket)?;
+    let ran = Ran::start(lab, FTeid::Choose)?;
+    Ping::run(&lab.ran, SERVER, (5, Duration::from_millis(20)))?.expect_no_loss()?;
+
+    let old = node.kill(lab, Part::Dpe)?;
+    node.wait_restart(Part::Dpe, old)?;
+    node.wait_sessions(ran.sessions)?;
+    ensure!(node.starts(Part::Cpe)? == 1, "the CPE did not survive the DPE");
+    wait::until("traffic to flow again", command::SHORT, || {
+        Ok(Ping::run(&lab.ran, SERVER, (1, Duration::from_millis(20))).ok())
+    })?;
+    Ping::run(&lab.ran, SERVER, (20, Duration::from_millis(20)))?.expect_no_loss()?;
+
+    ran.stop()?;
+    node.wait_sessions(0)?;
+    node.stop()
+}
+
+fn supervisor_dies(lab: &Lab) -> Result<()> {
+    let before = huge_pages();
+    let node = Node::start(lab, Driver::AfPacket)?;
+    node.kill_supervisor()?;
+    wait::until("both engines to end", command::SHORT, || Ok(lab.upf.pids()?.is_empty().then_some(())))?;
+    // Other runs on this machine may hold some meanwhile.
+    wait::until("the huge pages to be given back", command::SHORT, || {
+        Ok((huge_pages() <= before).then_some(()))
+    })
+}
+
+/// 0 where the kernel has none.
+fn huge_pages() -> u64 {
+    let count = fs::read_to_string("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages");
+    count.ok().and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+}
