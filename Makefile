@@ -5,6 +5,11 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Options of the demo or the benchmark, such as ARGS="--keep" or ARGS="--help".
 ARGS ?=
 
+# A continuous integration that cannot run the end-to-end tests has not passed them.
+ifdef CI
+export ANCHORLINE_REQUIRE_E2E ?= 1
+endif
+
 .DEFAULT_GOAL := help
 .PHONY: help setup build demo test e2e bench fuzz lint clean
 

@@ -1,10 +1,10 @@
-//! How many packets a second go through, measured by hand:
-//! `cargo test --release -p anchorline-ran --test rate -- --ignored --nocapture`.
+//! How many packets a second go through: `cargo run --release -p anchorline-ran --example rate`.
 //!
 //! Sender, gNB and receiver share the machine, so the rate is what they do together; packets a CPU
 //! second are the gNB's own.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test says plainly what it expects")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "it stops where something is wrong")]
 
+#[path = "../tests/lab/mod.rs"]
 mod lab;
 
 use anchorline_ran as ran;
@@ -26,9 +26,7 @@ const SERVER: Ipv4Addr = Ipv4Addr::new(10, 50, 0, 1);
 const BATCH: usize = 64;
 const FOR: Duration = Duration::from_secs(3);
 
-#[test]
-#[ignore = "a measurement"]
-fn packets_a_second() {
+fn main() {
     let Some(namespace) = Namespace::new("rate") else { return };
     namespace.spawn(measure).join().unwrap();
 }
