@@ -123,6 +123,8 @@ pub struct PortCounters {
     pub sent: u64,
     /// Bytes sent, from the Ethernet header on.
     pub sent_bytes: u64,
+    /// Packets lost before they were received; not in the books.
+    pub missed: u64,
 }
 
 /// Everything a worker counts.

@@ -204,6 +204,7 @@ impl Engine {
             received_bytes: port.received_bytes,
             sent: port.sent,
             sent_bytes: port.sent_bytes,
+            missed: port.missed,
         });
         let worker = WorkerStatistics {
             books: counters.books(),

@@ -16,6 +16,11 @@ pub trait Port {
     /// An empty buffer; `None` where memory is used up.
     fn allocate(&mut self) -> Option<Self::Buffer>;
 
+    /// Packets the device lost before anybody could receive them, since it was opened; 0 where it does not count.
+    fn missed(&self) -> u64 {
+        0
+    }
+
     /// Whether the packet lies in one piece, as [`Buffer`] promises; one that does not is dropped unread.
     fn is_contiguous(buffer: &Self::Buffer) -> bool;
 }

@@ -183,6 +183,9 @@ impl<P: Port> Worker<P> {
             Order::Remove(seid) => Report::Removed { seid, _old: self.state.sessions.remove(seid) },
             Order::Count(mut counters) => {
                 self.counters.held = self.held.len() as u64;
+                for (lane, port) in self.lanes.iter().zip(&mut self.counters.ports) {
+                    port.missed = lane.port.missed();
+                }
                 counters.copy_from(&self.counters);
                 Report::Counted { counters, sessions: self.state.sessions.len() }
             }

@@ -65,6 +65,8 @@ pub struct PortStatistics {
     pub sent: u64,
     /// Bytes sent, from the Ethernet header on.
     pub sent_bytes: u64,
+    /// Packets the device lost before they could be received, where it counts them; not in the books.
+    pub missed: u64,
 }
 
 /// A whole DPE.

@@ -6,7 +6,7 @@ use std::fmt::Write;
 /// Sessions, ports and books.
 pub(crate) fn status(statistics: &Statistics) -> String {
     let mut text = format!(
-        "up for {:.1} s, {} sessions\n\n{:<12} {:>14} {:>16} {:>14} {:>16}  device\n",
+        "up for {:.1} s, {} sessions\n\n{:<12} {:>14} {:>16} {:>14} {:>16} {:>10}  device\n",
         statistics.uptime_ms as f64 / 1_000.0,
         statistics.sessions,
         "port",
@@ -14,12 +14,19 @@ pub(crate) fn status(statistics: &Statistics) -> String {
         "bytes",
         "sent",
         "bytes",
+        "missed",
     );
     for port in &statistics.ports {
         let _ = writeln!(
             text,
-            "{:<12} {:>14} {:>16} {:>14} {:>16}  {}",
-            port.name, port.received, port.received_bytes, port.sent, port.sent_bytes, port.device
+            "{:<12} {:>14} {:>16} {:>14} {:>16} {:>10}  {}",
+            port.name,
+            port.received,
+            port.received_bytes,
+            port.sent,
+            port.sent_bytes,
+            port.missed,
+            port.device
         );
     }
     for (number, worker) in statistics.workers.iter().enumerate() {
@@ -88,6 +95,7 @@ mod tests {
             received_bytes: 640,
             sent: 0,
             sent_bytes: 0,
+            missed: 0,
         };
         let worker = WorkerStatistics {
             books: Books { received: 10, dropped: 10, ..Books::default() },

@@ -8,12 +8,13 @@ use crate::exit;
 use crate::settings::{Args, DpeSettings, HugePages, Settings};
 use dataplane::{Config, Limits};
 use dpdk::{Eal, EalConfig, Memory};
+use nix::sys::signal::{SigSet, Signal};
 
 /// Runs until told to stop.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     crate::up::bind_to_parent();
     let settings = args.load()?;
-    let eal = Eal::init(&eal_config(&settings.dpe)).map_err(exit::unusable)?;
+    let eal = start_eal(&settings.dpe)?;
     say_memory(eal.memory());
     let (configs, ports) = ports::open(eal, &settings.dpe).map_err(exit::unusable)?;
     let config =
@@ -27,6 +28,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         tracing::debug!("DPDK is left as it is: {error}");
     }
     served
+}
+
+/// No signal may end the process while DPDK maps its memory: a limit of the kernel is raised just then.
+fn start_eal(dpe: &DpeSettings) -> anyhow::Result<&'static Eal> {
+    let mut signals = SigSet::empty();
+    signals.add(Signal::SIGTERM);
+    signals.add(Signal::SIGINT);
+    signals.thread_block()?;
+    let eal = Eal::init(&eal_config(dpe)).map_err(exit::unusable);
+    signals.thread_unblock()?;
+    eal
 }
 
 fn serve(settings: &Settings, engine: dataplane::Engine, worker: &worker::Running) -> anyhow::Result<()> {

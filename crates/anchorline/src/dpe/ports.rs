@@ -12,8 +12,7 @@ pub(crate) struct Port {
     rx: RxQueue,
     tx: TxQueue,
     pool: Mempool,
-    /// Kept open.
-    _port: dpdk::Port,
+    port: dpdk::Port,
 }
 
 impl dataplane::Port for Port {
@@ -29,6 +28,10 @@ impl dataplane::Port for Port {
 
     fn allocate(&mut self) -> Option<Mbuf> {
         self.pool.alloc()
+    }
+
+    fn missed(&self) -> u64 {
+        self.port.stats().map_or(0, |stats| stats.rx_missed + stats.rx_no_buffer)
     }
 
     fn is_contiguous(buffer: &Mbuf) -> bool {
@@ -74,5 +77,5 @@ fn open_one(
         address,
         mtu: settings.mtu,
     };
-    Ok((config, Port { rx, tx, pool: pool.clone(), _port: port }))
+    Ok((config, Port { rx, tx, pool: pool.clone(), port }))
 }
