@@ -5,7 +5,7 @@ use rules::{FTeid, Program, Seid};
 use std::net::Ipv4Addr;
 
 /// Tunnels and user addresses a session has on average at most, over all sessions.
-const KEYS_PER_SESSION: usize = 4;
+const KEYS_PER_SESSION: usize = 2;
 
 /// A session by its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -88,6 +88,16 @@ prop_compose! {
     }
 }
 
+const NOTHING: UpdateForwardingParameters = UpdateForwardingParameters {
+    destination_interface: None,
+    network_instance: None,
+    outer_header_creation: None,
+    transport_level_marking: None,
+    pfcpsm_req_flags: None,
+    interface_type: None,
+    carried: vec![],
+};
+
 prop_compose! {
     pub fn update_far()(
         create in create_far(),
@@ -99,6 +109,8 @@ prop_compose! {
             network_instance: p.network_instance, outer_header_creation: p.outer_header_creation,
             transport_level_marking: p.transport_level_marking, pfcpsm_req_flags,
             interface_type: p.interface_type, carried: p.carried });
+        // A group of nothing is, in an update, the wish to remove it (TS 29.244 5.6.3): another message.
+        let update = update.filter(|update| *update != NOTHING);
         UpdateFar { far_id: create.far_id, apply_action, update_forwarding_parameters: update,
             bar_id: create.bar_id, carried: create.carried }
     }
