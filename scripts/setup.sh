@@ -2,9 +2,9 @@
 # Installs what a fresh Debian 12 lacks to build, test and run Anchorline. Prints one line for each thing it does.
 set -euo pipefail
 
-# Build: DPDK, bindgen's clang, a C compiler. Run and test: the programs the laboratory is made of.
+# Build: DPDK, bindgen's clang, a C compiler, and a C++ compiler for the fuzzer. Run and test: the programs the laboratory is made of.
 packages=(
-    ca-certificates clang-14 gcc libc6-dev libclang-14-dev libdpdk-dev make pkg-config
+    ca-certificates clang-14 g++ gcc libc6-dev libclang-14-dev libdpdk-dev make pkg-config
     coreutils curl ethtool iperf3 iproute2 iputils-ping procps tcpdump tshark util-linux wireshark-common
 )
 # Debian 12 proper has an older Rust; its security archive carries a current one under these names.
