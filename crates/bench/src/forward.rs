@@ -51,7 +51,7 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     }
     bar.finish_and_clear();
     let measured = (rounds - WARM_UP) as u64 * ROUND as u64;
-    check(&product.worker, measured, &counted_from)?;
+    let sent = sent(&product.worker, measured, &counted_from)?;
     let hz = memory.eal.tsc_hz();
     Ok(Report {
         scenario: "forward",
@@ -62,6 +62,8 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
         flows: plan.profile.flows,
         seed: plan.seed,
         rounds: rounds - WARM_UP,
+        loss: 1.0 - sent as f64 / measured as f64,
+        balanced: product.worker.books().balanced(),
         mean_bytes: bytes as f64 / measured as f64,
         hz,
         cycles: results.map(|rounds| rounds.spread()),
@@ -78,13 +80,13 @@ fn run(product: &mut Product) {
     }
 }
 
-/// The worker must have sent all it received, and dropped nothing.
-fn check(worker: &Worker<crate::replay::Replay>, measured: u64, from: &Counters) -> anyhow::Result<()> {
+/// Packets the worker sent: it must have sent all it received, and dropped nothing.
+fn sent(worker: &Worker<crate::replay::Replay>, measured: u64, from: &Counters) -> anyhow::Result<u64> {
     let (books, before) = (worker.books(), from.books());
     if !books.balanced() || books.sent - before.sent != measured || books.dropped != before.dropped {
         bail!("the books do not balance over {measured} packets: {books:?}, before {before:?}");
     }
-    Ok(())
+    Ok(books.sent - before.sent)
 }
 
 fn nodes(after: &Counters, before: &Counters) -> Vec<Node> {

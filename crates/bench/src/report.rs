@@ -26,6 +26,9 @@ pub(crate) struct Report {
     pub(crate) flows: u32,
     pub(crate) seed: u64,
     pub(crate) rounds: usize,
+    /// Share of packets that went in and did not come out.
+    pub(crate) loss: f64,
+    pub(crate) balanced: bool,
     /// Of the users' packets.
     pub(crate) mean_bytes: f64,
     pub(crate) hz: u64,
@@ -57,10 +60,10 @@ impl Report {
             "seed": self.seed, "rounds": self.rounds, "mean_bytes": self.mean_bytes,
             "mpps_per_core": mpps, "gbps_per_core": mpps * self.mean_bytes * 8.0 / 1e3,
             "floor_mpps_per_core": self.mpps(floor[1]), "bare_mpps_per_core": self.mpps(bare[1]),
-            "ratio": self.ratio(), "loss": 0.0, "cycles_per_packet": product[1],
+            "ratio": self.ratio(), "loss": self.loss, "cycles_per_packet": product[1],
             "spread": { "floor": floor, "bare": bare, "product": product },
             "nodes": nodes, "memory": { "bytes_per_session": self.session_bytes },
-            "machine": self.machine, "balanced": true,
+            "machine": self.machine, "balanced": self.balanced,
         })
     }
 
