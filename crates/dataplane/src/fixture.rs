@@ -18,6 +18,9 @@ pub(crate) const N6: usize = 1;
 pub(crate) const GNB: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 1);
 const N3_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 2);
 
+/// First byte of a frame that the port says is in pieces: no station's address begins so.
+pub(crate) const IN_PIECES: u8 = 0xef;
+
 /// The two ends of a wire.
 #[derive(Default)]
 pub(crate) struct Wire {
@@ -51,8 +54,9 @@ impl Port for TestPort {
         Some(HeapBuffer::new(&[]))
     }
 
-    fn is_contiguous(_: &HeapBuffer) -> bool {
-        true
+    /// A frame that begins with [`IN_PIECES`] stands for one in several pieces.
+    fn is_contiguous(buffer: &HeapBuffer) -> bool {
+        buffer.data().first() != Some(&IN_PIECES)
     }
 }
 

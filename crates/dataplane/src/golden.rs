@@ -16,8 +16,11 @@ const ELSEWHERE: &[(DropReason, &str)] = &[
     (DropReason::NotContiguous, "worker"),
     (DropReason::PortFull, "worker"),
     (DropReason::NeighbourUnresolved, "worker"),
-    (DropReason::NoHeadroom, "needs a buffer without headroom"),
-    (DropReason::Unfinished, "needs an error in the wiring"),
+    (DropReason::NoHeadroom, "worker"),
+    (
+        DropReason::Unfinished,
+        "nowhere: needs an error in the wiring; a property test says that it never occurs",
+    ),
 ];
 
 struct Step {

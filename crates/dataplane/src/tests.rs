@@ -1,9 +1,10 @@
 //! A worker and its engine together.
 
 use crate::counters::DropReason;
-use crate::fixture::{Bench, N3, N6, rules};
+use crate::fixture::{Bench, IN_PIECES, N3, N6, rules};
 use crate::frame::NextHop;
 use dplink::{Command, Notice, Role, VERSION};
+use packet::HeapBuffer;
 use proptest::prelude::*;
 use rules::{Rules, Seid};
 
@@ -153,6 +154,26 @@ fn a_full_port_drops_and_the_books_still_balance() {
     let books = bench.worker.books();
     assert_eq!((books.sent, books.dropped, drops(&bench, DropReason::PortFull)), (1, 2, 2));
     assert!(books.balanced());
+}
+
+#[test]
+fn a_packet_in_pieces_is_dropped_unread() {
+    let mut bench = Bench::new();
+    bench.receive(N6, &[&[IN_PIECES], &to_user(1)[1..]].concat());
+    bench.worker.turn(bench.now_ns);
+    assert_eq!(drops(&bench, DropReason::NotContiguous), 1);
+    assert!(bench.worker.books().balanced());
+}
+
+#[test]
+fn a_packet_without_room_for_its_tunnel_is_dropped() {
+    let mut bench = Bench::new();
+    // What the tunnel takes beyond the Ethernet header that goes, less one byte.
+    let cramped = HeapBuffer::with_headroom(&to_user(1), 44 - 14 - 1);
+    bench.wires[N6].0.borrow_mut().to_worker.push_back(cramped);
+    bench.worker.turn(bench.now_ns);
+    assert_eq!(drops(&bench, DropReason::NoHeadroom), 1);
+    assert!(bench.worker.books().balanced());
 }
 
 #[test]

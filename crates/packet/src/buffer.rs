@@ -49,12 +49,17 @@ impl HeapBuffer {
 
     /// A packet of these bytes.
     pub fn new(bytes: &[u8]) -> Self {
-        let end = HEADROOM + bytes.len();
+        Self::with_headroom(bytes, HEADROOM)
+    }
+
+    /// A packet of these bytes that can grow by `headroom` bytes at its front.
+    pub fn with_headroom(bytes: &[u8], headroom: usize) -> Self {
+        let end = headroom + bytes.len();
         let mut room = vec![0; end + Self::TAILROOM];
-        if let Some(packet) = room.get_mut(HEADROOM..end) {
+        if let Some(packet) = room.get_mut(headroom..end) {
             packet.copy_from_slice(bytes);
         }
-        Self { room, packet: HEADROOM..end }
+        Self { room, packet: headroom..end }
     }
 }
 

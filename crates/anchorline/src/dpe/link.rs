@@ -1,5 +1,6 @@
 //! Serves the link to the control plane on a Unix socket: any number of connections, one of them in control.
 
+use crate::exit;
 use anyhow::Context;
 use dataplane::Engine;
 use dplink::frame::{self, Reader};
@@ -51,6 +52,13 @@ impl Server {
     pub(crate) fn listen(path: &Path, engine: Engine) -> anyhow::Result<Self> {
         let folder = path.parent().unwrap_or(Path::new("/"));
         fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+        // A socket that somebody answers at is no dead engine's.
+        if std::os::unix::net::UnixStream::connect(path).is_ok() {
+            return Err(exit::unusable(anyhow::anyhow!(
+                "another data plane runs at {}; stop it or change node.run_dir",
+                path.display()
+            )));
+        }
         let _ = fs::remove_file(path);
         let listener =
             UnixListener::bind(path).with_context(|| format!("{} cannot be listened at", path.display()))?;
