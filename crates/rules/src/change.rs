@@ -150,7 +150,8 @@ fn merge(far: &Far, update: ForwardingUpdate) -> Option<ForwardingParameters> {
     let old = far.forwarding;
     let destination_interface = update.destination_interface.or(old.map(|p| p.destination_interface))?;
     let outer_header_creation = update.outer_header_creation.or(old.and_then(|p| p.outer_header_creation));
-    Some(ForwardingParameters { destination_interface, outer_header_creation })
+    let dscp = old.and_then(|p| p.dscp);
+    Some(ForwardingParameters { destination_interface, outer_header_creation, dscp })
 }
 
 #[cfg(test)]

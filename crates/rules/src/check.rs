@@ -128,7 +128,7 @@ fn check_far(far: &Far) -> Result<(), RuleError> {
 
 fn check_pdr(pdr: &Pdr, fars: &HashSet<FarId>, qers: &HashSet<QerId>) -> Result<(), RuleError> {
     let rule = RuleRef::Pdr(pdr.id);
-    if pdr.pdi.f_teid.is_none() && pdr.pdi.ue_ipv4.is_none() {
+    if pdr.pdi.f_teid.is_none() && pdr.pdi.ue_ipv4.is_none() && pdr.pdi.ue_ipv6.is_none() {
         return Err(RuleError::Unreachable(rule));
     }
     if pdr.pdi.f_teid.is_some_and(|f_teid| f_teid.teid == Teid(0)) {

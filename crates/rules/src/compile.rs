@@ -1,9 +1,14 @@
 //! Rules into the immutable program one worker runs: sorted, resolved, nothing left to look up.
 
 use crate::check::RuleError;
-use crate::ids::{PdrId, Qfi, Teid};
-use crate::intent::{ApplyAction, FTeid, Far, Gate, Interface, Pdi, Pdr, Qer, Rules};
-use std::net::Ipv4Addr;
+use crate::classifier::{Classifier, Matcher};
+use crate::ids::{FarId, PdrId, QerId, Qfi, Teid, UrrId};
+use crate::intent::{
+    ApplyAction, BitRates, FTeid, Far, ForwardingParameters, Gate, Interface, Pdi, Pdr, Qer, Rules,
+};
+use crate::urr::{Urr, Volume};
+use ipnet::Ipv6Net;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// From or to the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +35,22 @@ pub struct Encapsulation {
     /// The peer's tunnel.
     pub teid: Teid,
     /// The peer's address.
-    pub peer: Ipv4Addr,
+    pub peer: IpAddr,
     /// Carried in a PDU session container; `None` sends none (4G).
     pub qfi: Option<Qfi>,
+    /// The container's RQI, in packets to the user.
+    pub reflective: bool,
+}
+
+/// Where a packet goes, and in what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forward {
+    /// The side it leaves on.
+    pub to: Interface,
+    /// The tunnel, if any.
+    pub encapsulation: Option<Encapsulation>,
+    /// DSCP of the outermost header.
+    pub dscp: Option<u8>,
 }
 
 /// What becomes of a packet a step matched.
@@ -42,30 +60,32 @@ pub enum Action {
     Drop,
     /// A QER's gate is closed.
     GateClosed,
-    /// Send it out, in a tunnel or plain.
-    Forward {
-        /// The side it leaves on.
-        to: Interface,
-        /// The tunnel, if any.
-        encapsulation: Option<Encapsulation>,
+    /// Keep it.
+    Buffer {
+        /// Tell the control plane of the first.
+        notify: bool,
     },
+    /// Send it out, in a tunnel or plain.
+    Forward(Forward),
 }
 
 /// One PDR with everything it leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// For counters, traces and reports.
     pub pdr: PdrId,
-    /// Where the packet must come from.
-    pub source: Interface,
-    /// The tunnel it must come in; `None` takes plain packets only.
-    pub teid: Option<Teid>,
-    /// The user's address it must carry, if any.
-    pub ue: Option<Ipv4Addr>,
-    /// Bit n set: QFI n matches. 0 matches everything.
-    pub qfis: u64,
+    /// For reports.
+    pub far: FarId,
+    /// The way its packets go.
+    pub direction: Direction,
     /// What to do.
     pub action: Action,
+    /// Copies to send besides.
+    pub duplicates: Box<[Forward]>,
+    /// Places in [`Program::meters`]: those of its QERs that limit a rate.
+    pub meters: Box<[u16]>,
+    /// Places in [`Program::usages`]: its URRs.
+    pub usages: Box<[u16]>,
 }
 
 /// What PDRs look at in a packet.
@@ -75,32 +95,71 @@ pub struct Arrival {
     pub source: Interface,
     /// The tunnel it came in.
     pub teid: Option<Teid>,
-    /// The user's address: its source on the uplink, its destination on the downlink.
-    pub ue: Ipv4Addr,
     /// The QoS flow its tunnel header names.
     pub qfi: Option<Qfi>,
+    /// The user's address: its source on the uplink, its destination on the downlink.
+    pub ue: IpAddr,
+    /// The other address.
+    pub remote: IpAddr,
+    /// The upper layer's protocol number.
+    pub protocol: u8,
+    /// The port at the user's end, where there is one: not in later fragments.
+    pub ue_port: Option<u16>,
+    /// The port at the far end.
+    pub remote_port: Option<u16>,
+    /// Type of service, or traffic class.
+    pub traffic_class: u8,
+    /// Of an IPsec packet.
+    pub spi: Option<u32>,
+    /// Of an IPv6 packet.
+    pub flow_label: Option<u32>,
 }
 
-impl Step {
-    /// Whether a packet matches.
-    #[inline]
-    pub fn matches(&self, packet: &Arrival) -> bool {
-        self.source == packet.source
-            && self.teid == packet.teid
-            && self.ue.is_none_or(|ue| ue == packet.ue)
-            && (self.qfis == 0 || packet.qfi.is_some_and(|qfi| self.qfis & bit(qfi) != 0))
-    }
+/// A QER that limits a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Meter {
+    /// Finds the meter's state again after a modification.
+    pub qer: QerId,
+    /// The limit.
+    pub mbr: BitRates,
+}
+
+/// A URR, as far as the data plane obeys it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Finds the counts again after a modification.
+    pub urr: UrrId,
+    /// Tell the control engine after so much, again and again.
+    pub threshold: Volume,
+    /// Packets beyond are dropped or go by `quota_far`.
+    pub quota: Volume,
+    /// Tell of the first packet.
+    pub start_of_traffic: bool,
+    /// Count packets that QoS enforcement drops, too.
+    pub before_qos: bool,
+    /// Count nothing.
+    pub inactive: bool,
 }
 
 /// A session's rules, ready to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
+    /// Finds a packet's step.
+    pub classifier: Classifier,
     /// By precedence, then PDR ID.
     pub steps: Box<[Step]>,
+    /// In the order of their QERs.
+    pub meters: Box<[Meter]>,
+    /// In the order of their URRs.
+    pub usages: Box<[Usage]>,
     /// The tunnels that lead to this session, each once.
     pub f_teids: Box<[FTeid]>,
     /// The user addresses that lead to this session on the downlink, each once.
     pub ue_ipv4s: Box<[Ipv4Addr]>,
+    /// The user prefixes that lead to this session on the downlink, each once.
+    pub ue_ipv6s: Box<[Ipv6Net]>,
+    /// Packets it may keep at most; `None` leaves it to the data plane.
+    pub buffer_packets: Option<u16>,
 }
 
 /// Compiles rules that pass [`Rules::check`].
@@ -111,23 +170,60 @@ pub fn compile(rules: &Rules) -> Result<Program, RuleError> {
     rules.check()?;
     let mut pdrs: Vec<&Pdr> = rules.pdrs.iter().collect();
     pdrs.sort_by_key(|pdr| (pdr.precedence, pdr.id));
+    let index = Index::new(rules);
     Ok(Program {
-        steps: pdrs.iter().map(|pdr| step(pdr, rules)).collect(),
+        classifier: Classifier::new(pdrs.iter().map(|pdr| Matcher::new(&pdr.pdi, rules)).collect()),
+        steps: pdrs.iter().map(|pdr| index.step(pdr)).collect(),
+        meters: index.meters.clone().into(),
+        usages: rules.urrs.iter().map(usage).collect(),
         f_teids: unique(pdrs.iter().filter_map(|pdr| pdr.pdi.f_teid)),
-        ue_ipv4s: unique(pdrs.iter().filter_map(|pdr| plain_address(&pdr.pdi))),
+        ue_ipv4s: unique(plain(&pdrs).filter_map(|pdi| pdi.ue_ipv4)),
+        ue_ipv6s: unique(plain(&pdrs).filter_map(|pdi| pdi.ue_ipv6)),
+        buffer_packets: rules.bars.iter().filter_map(|bar| bar.suggested_packets).max(),
     })
 }
 
-fn step(pdr: &Pdr, rules: &Rules) -> Step {
-    let qers: Vec<&Qer> = pdr.qers.iter().filter_map(|id| rules.qers.iter().find(|q| q.id == *id)).collect();
-    let far = rules.fars.iter().find(|far| far.id == pdr.far);
-    Step {
-        pdr: pdr.id,
-        source: pdr.pdi.source_interface,
-        teid: pdr.pdi.f_teid.map(|f_teid| f_teid.teid),
-        ue: pdr.pdi.ue_ipv4,
-        qfis: pdr.pdi.qfis.iter().fold(0, |mask, qfi| mask | bit(*qfi)),
-        action: far.map_or(Action::Drop, |far| action(far, &qers, pdr.pdi.source_interface.direction())),
+/// PDIs of packets outside any tunnel: their addresses lead to the session.
+fn plain<'a>(pdrs: &'a [&Pdr]) -> impl Iterator<Item = &'a Pdi> {
+    pdrs.iter().map(|pdr| &pdr.pdi).filter(|pdi| pdi.f_teid.is_none())
+}
+
+/// Rules by identifier.
+struct Index<'a> {
+    fars: std::collections::HashMap<FarId, &'a Far>,
+    qers: std::collections::HashMap<QerId, &'a Qer>,
+    meters: Vec<Meter>,
+    meter_places: std::collections::HashMap<QerId, u16>,
+    usage_places: std::collections::HashMap<UrrId, u16>,
+}
+
+impl<'a> Index<'a> {
+    fn new(rules: &'a Rules) -> Self {
+        let limited = rules.qers.iter().filter_map(|qer| Some(Meter { qer: qer.id, mbr: qer.mbr? }));
+        let meters: Vec<Meter> = limited.collect();
+        Self {
+            fars: rules.fars.iter().map(|far| (far.id, far)).collect(),
+            qers: rules.qers.iter().map(|qer| (qer.id, qer)).collect(),
+            meter_places: meters.iter().map(|meter| meter.qer).zip(0..).collect(),
+            usage_places: rules.urrs.iter().map(|urr| urr.id).zip(0..).collect(),
+            meters,
+        }
+    }
+
+    fn step(&self, pdr: &Pdr) -> Step {
+        let qers: Vec<&Qer> = pdr.qers.iter().filter_map(|id| self.qers.get(id).copied()).collect();
+        let far = self.fars.get(&pdr.far);
+        let direction = pdr.pdi.source_interface.direction();
+        let copies = far.map_or(&[][..], |far| &far.duplicates);
+        Step {
+            pdr: pdr.id,
+            far: pdr.far,
+            direction,
+            action: far.map_or(Action::Drop, |far| action(far, &qers, direction)),
+            duplicates: copies.iter().map(|to| forward(to, &qers)).collect(),
+            meters: pdr.qers.iter().filter_map(|id| self.meter_places.get(id).copied()).collect(),
+            usages: pdr.urrs.iter().filter_map(|id| self.usage_places.get(id).copied()).collect(),
+        }
     }
 }
 
@@ -140,28 +236,34 @@ fn action(far: &Far, qers: &[&Qer], direction: Direction) -> Action {
     if qers.iter().any(|qer| gate(qer) == Gate::Closed) {
         return Action::GateClosed;
     }
-    match (far.apply_action, far.forwarding) {
-        (ApplyAction::Forward, Some(forwarding)) => Action::Forward {
-            to: forwarding.destination_interface,
-            encapsulation: forwarding.outer_header_creation.map(|tunnel| Encapsulation {
-                teid: tunnel.teid,
-                peer: tunnel.address,
-                qfi: qers.iter().find_map(|qer| qer.qfi),
-            }),
-        },
+    match (far.apply_action, &far.forwarding) {
+        (ApplyAction::Forward, Some(to)) => Action::Forward(forward(to, qers)),
+        (ApplyAction::Buffer, _) => Action::Buffer { notify: far.notify },
         _ => Action::Drop,
     }
 }
 
-const fn bit(qfi: Qfi) -> u64 {
-    1 << qfi.value()
+fn forward(to: &ForwardingParameters, qers: &[&Qer]) -> Forward {
+    Forward {
+        to: to.destination_interface,
+        encapsulation: to.outer_header_creation.map(|tunnel| Encapsulation {
+            teid: tunnel.teid,
+            peer: tunnel.address,
+            qfi: qers.iter().find_map(|qer| qer.qfi),
+            reflective: qers.iter().any(|qer| qer.reflective),
+        }),
+        dscp: to.dscp,
+    }
 }
 
-/// The address by which packets outside any tunnel find the session.
-fn plain_address(pdi: &Pdi) -> Option<Ipv4Addr> {
-    match pdi.f_teid {
-        Some(_) => None,
-        None => pdi.ue_ipv4,
+fn usage(urr: &Urr) -> Usage {
+    Usage {
+        urr: urr.id,
+        threshold: urr.volume_threshold.unwrap_or_default(),
+        quota: urr.volume_quota.unwrap_or_default(),
+        start_of_traffic: urr.triggers.contains(crate::urr::Triggers::START_OF_TRAFFIC),
+        before_qos: urr.before_qos,
+        inactive: urr.inactive,
     }
 }
 
@@ -173,73 +275,4 @@ fn unique<T: PartialEq>(items: impl Iterator<Item = T>) -> Box<[T]> {
         }
     }
     seen.into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::change::tests::rules;
-    use crate::ids::QerId;
-    use crate::intent::{ForwardingParameters, OuterHeaderCreation};
-
-    const UE: Ipv4Addr = Ipv4Addr::new(10, 60, 0, 1);
-
-    fn qer(id: u32, downlink_gate: Gate, qfi: Option<Qfi>) -> Qer {
-        Qer { id: QerId(id), uplink_gate: Gate::Open, downlink_gate, qfi }
-    }
-
-    #[test]
-    fn steps_stand_in_order_of_precedence() {
-        let mut rules = rules();
-        rules.pdrs[1].precedence = 1;
-        let order: Vec<_> = compile(&rules).unwrap().steps.iter().map(|step| step.pdr).collect();
-        assert_eq!(order, [PdrId(2), PdrId(1)]);
-    }
-
-    #[test]
-    fn keys_are_the_tunnels_up_and_the_addresses_down() {
-        let program = compile(&rules()).unwrap();
-        assert_eq!(program.f_teids.len(), 1);
-        assert_eq!(&*program.ue_ipv4s, [UE]);
-    }
-
-    #[test]
-    fn any_closed_gate_closes_its_own_direction_only() {
-        let mut rules = rules();
-        rules.qers = vec![qer(1, Gate::Open, None), qer(2, Gate::Closed, None)];
-        rules.pdrs.iter_mut().for_each(|pdr| pdr.qers = vec![QerId(1), QerId(2)]);
-        let program = compile(&rules).unwrap();
-        assert!(matches!(program.steps[0].action, Action::Forward { to: Interface::Core, .. }));
-        assert_eq!(program.steps[1].action, Action::GateClosed);
-    }
-
-    #[test]
-    fn the_first_qfi_marks_the_tunnel() {
-        let mut rules = rules();
-        rules.qers = vec![qer(1, Gate::Open, None), qer(2, Gate::Open, Qfi::new(9))];
-        rules.pdrs[1].qers = vec![QerId(1), QerId(2)];
-        let tunnel = OuterHeaderCreation { teid: Teid(7), address: Ipv4Addr::new(10, 30, 0, 1) };
-        rules.fars[1].apply_action = ApplyAction::Forward;
-        rules.fars[1].forwarding = Some(ForwardingParameters {
-            destination_interface: Interface::Access,
-            outer_header_creation: Some(tunnel),
-        });
-        let expected = Encapsulation { teid: Teid(7), peer: tunnel.address, qfi: Qfi::new(9) };
-        let action = compile(&rules).unwrap().steps[1].action;
-        assert_eq!(action, Action::Forward { to: Interface::Access, encapsulation: Some(expected) });
-    }
-
-    #[test]
-    fn a_step_matches_only_what_its_pdi_says() {
-        let mut rules = rules();
-        rules.pdrs[0].pdi.qfis = vec![Qfi::new(5).unwrap()];
-        let step = compile(&rules).unwrap().steps[0];
-        let fits = Arrival { source: Interface::Access, teid: Some(Teid(0x100)), ue: UE, qfi: Qfi::new(5) };
-        assert!(step.matches(&fits));
-        assert!(!step.matches(&Arrival { qfi: Qfi::new(6), ..fits }));
-        assert!(!step.matches(&Arrival { qfi: None, ..fits }));
-        assert!(!step.matches(&Arrival { source: Interface::Core, ..fits }));
-        assert!(!step.matches(&Arrival { teid: None, ..fits }));
-        assert!(!step.matches(&Arrival { ue: Ipv4Addr::LOCALHOST, ..fits }));
-    }
 }

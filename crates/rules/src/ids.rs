@@ -6,7 +6,7 @@ use std::fmt;
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($inner:ty), $format:literal) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         pub struct $name(pub $inner);
 
         impl fmt::Display for $name {
@@ -36,6 +36,14 @@ id!(
 id!(
     /// QER ID (TS 29.244 8.2.75).
     QerId(u32), "QER {}"
+);
+id!(
+    /// URR ID (TS 29.244 8.2.54).
+    UrrId(u32), "URR {}"
+);
+id!(
+    /// BAR ID (TS 29.244 8.2.57).
+    BarId(u8), "BAR {}"
 );
 
 /// QoS Flow Identifier, 0 to 63 (TS 29.244 8.2.89).

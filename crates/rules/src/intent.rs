@@ -1,8 +1,11 @@
 //! Rules as a control plane states them (TS 29.244 5.2.1).
 
-use crate::ids::{FarId, PdrId, QerId, Qfi, Teid};
+use crate::ids::{BarId, FarId, PdrId, QerId, Qfi, Teid, UrrId};
+use crate::sdf::SdfFilter;
+use crate::urr::Urr;
+use ipnet::Ipv6Net;
 use serde::{Deserialize, Serialize};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// What one session may hold at most. More is refused, never silently cut.
 pub mod limits {
@@ -12,10 +15,24 @@ pub mod limits {
     pub const FARS: usize = 1_000;
     /// QERs in a session.
     pub const QERS: usize = 1_000;
+    /// URRs in a session.
+    pub const URRS: usize = 1_000;
+    /// BARs in a session.
+    pub const BARS: usize = 16;
     /// QERs named by one PDR.
     pub const QERS_PER_PDR: usize = 8;
+    /// URRs named by one PDR.
+    pub const URRS_PER_PDR: usize = 8;
+    /// URRs linked to one URR.
+    pub const LINKED_URRS: usize = 16;
     /// QFIs in one PDI.
     pub const QFIS_PER_PDI: usize = 64;
+    /// SDF filters in one PDI.
+    pub const SDF_FILTERS_PER_PDI: usize = 64;
+    /// Port ranges in one direction of one SDF filter.
+    pub const PORT_RANGES: usize = 32;
+    /// Copies of a packet that one FAR asks for.
+    pub const DUPLICATES: usize = 2;
 }
 
 /// Where a packet comes from or goes to (TS 29.244 8.2.2 and 8.2.24).
@@ -35,7 +52,7 @@ pub struct FTeid {
     /// Never 0.
     pub teid: Teid,
     /// The address of ours it is reached at.
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
 }
 
 /// Packet Detection Information: all that is present must match (TS 29.244 7.5.2.2).
@@ -45,10 +62,14 @@ pub struct Pdi {
     pub source_interface: Interface,
     /// The tunnel it arrives in.
     pub f_teid: Option<FTeid>,
-    /// The user's address: source on the uplink, destination on the downlink.
+    /// The user's address: source on the uplink, destination on the downlink. With both addresses, either matches.
     pub ue_ipv4: Option<Ipv4Addr>,
+    /// The user's prefix, 64 bits long unless the user has a single address of 128.
+    pub ue_ipv6: Option<Ipv6Net>,
     /// Any of these; empty matches every packet.
     pub qfis: Vec<Qfi>,
+    /// Any of these; empty matches every packet.
+    pub sdf_filters: Vec<SdfFilter>,
 }
 
 /// Packet Detection Rule (TS 29.244 7.5.2.2).
@@ -64,8 +85,10 @@ pub struct Pdr {
     pub outer_header_removal: bool,
     /// What to do with what it matches.
     pub far: FarId,
-    /// Every gate among them must be open; the first QFI among them marks the packet.
+    /// Every gate among them must be open, every rate among them holds; the first QFI among them marks the packet.
     pub qers: Vec<QerId>,
+    /// All of them count what it matches.
+    pub urrs: Vec<UrrId>,
 }
 
 /// What a FAR does with a packet (TS 29.244 8.2.26).
@@ -75,24 +98,29 @@ pub enum ApplyAction {
     Drop,
     /// FORW.
     Forward,
+    /// BUFF: keep it until the FAR says otherwise.
+    Buffer,
 }
 
-/// The GTP-U/UDP/IPv4 header to put on (TS 29.244 8.2.56).
+/// The GTP-U/UDP/IP header to put on (TS 29.244 8.2.56).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct OuterHeaderCreation {
     /// The peer's tunnel.
     pub teid: Teid,
     /// The peer's address.
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
 }
 
-/// Where and how to forward (TS 29.244 7.5.2.3).
+/// Where and how to forward (TS 29.244 7.5.2.3), or to send a copy (7.5.2.3-3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForwardingParameters {
     /// The side it leaves on.
     pub destination_interface: Interface,
     /// The tunnel to put it into; `None` sends plain IP.
     pub outer_header_creation: Option<OuterHeaderCreation>,
+    /// DSCP of the outermost header it leaves with, 0 to 63 (TS 29.244 8.2.12); `None` keeps the packet's own and
+    /// gives the tunnel's header 0.
+    pub dscp: Option<u8>,
 }
 
 /// Forwarding Action Rule (TS 29.244 7.5.2.3).
@@ -102,8 +130,14 @@ pub struct Far {
     pub id: FarId,
     /// What to do.
     pub apply_action: ApplyAction,
+    /// NOCP: tell the control plane of the first downlink packet that is kept.
+    pub notify: bool,
     /// Needed by [`ApplyAction::Forward`]; kept through any other action.
     pub forwarding: Option<ForwardingParameters>,
+    /// DUPL: where copies go.
+    pub duplicates: Vec<ForwardingParameters>,
+    /// How to keep packets.
+    pub bar: Option<BarId>,
 }
 
 /// A gate (TS 29.244 8.2.7).
@@ -115,6 +149,15 @@ pub enum Gate {
     Closed,
 }
 
+/// A bit rate each way (TS 29.244 8.2.8), in units of 1,000 bits a second of users' IP packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BitRates {
+    /// From the user.
+    pub uplink_kbps: u64,
+    /// To the user.
+    pub downlink_kbps: u64,
+}
+
 /// QoS Enforcement Rule (TS 29.244 7.5.2.5).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Qer {
@@ -124,8 +167,25 @@ pub struct Qer {
     pub uplink_gate: Gate,
     /// The gate of packets to the user.
     pub downlink_gate: Gate,
+    /// No more than this passes; shared by all PDRs that name the QER.
+    pub mbr: Option<BitRates>,
+    /// What the radio guarantees; the user plane admits nothing by it (TS 29.244 5.4.4).
+    pub gbr: Option<BitRates>,
     /// Marks packets put into a tunnel, in the PDU session container.
     pub qfi: Option<Qfi>,
+    /// RQI: tells the user to mirror the QoS of this flow (TS 23.501 5.7.5.3).
+    pub reflective: bool,
+}
+
+/// Buffering Action Rule (TS 29.244 7.5.2.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bar {
+    /// Unique in the session.
+    pub id: BarId,
+    /// Between the first packet kept and telling of it, in units of 50 ms (TS 29.244 8.2.28).
+    pub notification_delay_50ms: u8,
+    /// Packets to keep at most; `None` leaves it to us.
+    pub suggested_packets: Option<u16>,
 }
 
 /// All rules of a session: the desired state of the data plane for it.
@@ -137,4 +197,8 @@ pub struct Rules {
     pub fars: Vec<Far>,
     /// At most [`limits::QERS`].
     pub qers: Vec<Qer>,
+    /// At most [`limits::URRS`].
+    pub urrs: Vec<Urr>,
+    /// At most [`limits::BARS`].
+    pub bars: Vec<Bar>,
 }

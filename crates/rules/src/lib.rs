@@ -7,15 +7,21 @@
 
 mod change;
 mod check;
+mod classifier;
 mod compile;
 mod ids;
 mod intent;
+mod sdf;
+mod urr;
 
 pub use change::{Change, FarUpdate, ForwardingUpdate, PdrUpdate, QerUpdate};
 pub use check::{RuleError, RuleRef};
-pub use compile::{Action, Arrival, Direction, Encapsulation, Program, Step, compile};
-pub use ids::{FarId, PdrId, QerId, Qfi, Seid, Teid};
+pub use classifier::Classifier;
+pub use compile::{Action, Arrival, Direction, Encapsulation, Forward, Meter, Program, Step, Usage, compile};
+pub use ids::{BarId, FarId, PdrId, QerId, Qfi, Seid, Teid, UrrId};
 pub use intent::{
-    ApplyAction, FTeid, Far, ForwardingParameters, Gate, Interface, OuterHeaderCreation, Pdi, Pdr, Qer,
-    Rules, limits,
+    ApplyAction, Bar, BitRates, FTeid, Far, ForwardingParameters, Gate, Interface, OuterHeaderCreation, Pdi,
+    Pdr, Qer, Rules, limits,
 };
+pub use sdf::{FlowDescription, FlowEnd, PortRange, SdfFilter, TrafficClass};
+pub use urr::{DroppedDownlink, Methods, Triggers, Urr, Volume};

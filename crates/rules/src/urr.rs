@@ -1,0 +1,121 @@
+//! Usage Reporting Rules: what is counted, and when a control plane wants to hear of it (TS 29.244 5.2.2).
+
+use crate::ids::{FarId, UrrId};
+use serde::{Deserialize, Serialize};
+
+/// What a URR measures (TS 29.244 8.2.40).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Methods {
+    /// DURAT.
+    pub duration: bool,
+    /// VOLUM.
+    pub volume: bool,
+    /// EVENT.
+    pub event: bool,
+}
+
+/// Reporting triggers (TS 29.244 8.2.19): bit n is bit n % 8 + 1 of octet 5 + n / 8.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Triggers(pub u32);
+
+impl Triggers {
+    /// PERIO: every measurement period.
+    pub const PERIODIC: Self = Self(1);
+    /// VOLTH.
+    pub const VOLUME_THRESHOLD: Self = Self(1 << 1);
+    /// TIMTH.
+    pub const TIME_THRESHOLD: Self = Self(1 << 2);
+    /// QUHTI: no traffic for the quota holding time.
+    pub const QUOTA_HOLDING_TIME: Self = Self(1 << 3);
+    /// START of traffic.
+    pub const START_OF_TRAFFIC: Self = Self(1 << 4);
+    /// STOPT: the application's traffic ended.
+    pub const STOP_OF_TRAFFIC: Self = Self(1 << 5);
+    /// DROTH: dropped downlink traffic.
+    pub const DROPPED_DOWNLINK: Self = Self(1 << 6);
+    /// LIUSA: a linked URR reported.
+    pub const LINKED_USAGE: Self = Self(1 << 7);
+    /// VOLQU.
+    pub const VOLUME_QUOTA: Self = Self(1 << 8);
+    /// TIMQU.
+    pub const TIME_QUOTA: Self = Self(1 << 9);
+    /// ENVCL: closing an envelope.
+    pub const ENVELOPE_CLOSURE: Self = Self(1 << 10);
+    /// QUVTI: the quota's validity time ended.
+    pub const QUOTA_VALIDITY_TIME: Self = Self(1 << 15);
+
+    /// Whether all of `other` are set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// Bytes of users' IP packets; what is absent is without limit (TS 29.244 8.2.13, 8.2.50).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Volume {
+    /// Both ways together.
+    pub total: Option<u64>,
+    /// From the user.
+    pub uplink: Option<u64>,
+    /// To the user.
+    pub downlink: Option<u64>,
+}
+
+/// Dropped downlink traffic worth a report (TS 29.244 8.2.49).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DroppedDownlink {
+    /// DLPA.
+    pub packets: Option<u64>,
+    /// DLBY.
+    pub bytes: Option<u64>,
+}
+
+/// Usage Reporting Rule (TS 29.244 7.5.2.4). The data plane counts bytes and packets, and enforces volume thresholds
+/// and quotas; what depends on time is the control engine's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Urr {
+    /// Unique in the session.
+    pub id: UrrId,
+    /// What is measured.
+    pub methods: Methods,
+    /// When to report.
+    pub triggers: Triggers,
+    /// Between periodic reports.
+    pub measurement_period_s: Option<u32>,
+    /// Report after so much, again and again.
+    pub volume_threshold: Option<Volume>,
+    /// Packets pass until so much has been used since the quota was given.
+    pub volume_quota: Option<Volume>,
+    /// Report after so long.
+    pub time_threshold_s: Option<u32>,
+    /// Packets pass for so long.
+    pub time_quota_s: Option<u32>,
+    /// How long a quota is held without traffic.
+    pub quota_holding_time_s: Option<u32>,
+    /// The end of the quota's validity.
+    pub quota_validity_time_s: Option<u32>,
+    /// Report when so much downlink traffic was dropped.
+    pub dropped_downlink: Option<DroppedDownlink>,
+    /// Time without packets that does not count as duration.
+    pub inactivity_detection_time_s: Option<u32>,
+    /// When other thresholds begin to hold, in seconds since 1900.
+    pub monitoring_time: Option<u32>,
+    /// From the monitoring time on.
+    pub subsequent_volume_threshold: Option<Volume>,
+    /// From the monitoring time on.
+    pub subsequent_time_threshold_s: Option<u32>,
+    /// From the monitoring time on.
+    pub subsequent_volume_quota: Option<Volume>,
+    /// From the monitoring time on.
+    pub subsequent_time_quota_s: Option<u32>,
+    /// When one of these reports, so does this one.
+    pub linked: Vec<UrrId>,
+    /// MBQE: count before QoS enforcement, not after it.
+    pub before_qos: bool,
+    /// INAM: do not measure for now.
+    pub inactive: bool,
+    /// ISTM: time runs from the rule's creation, not from its first packet.
+    pub immediate_start: bool,
+    /// What becomes of packets once the quota is used up; `None` drops them.
+    pub quota_far: Option<FarId>,
+}
