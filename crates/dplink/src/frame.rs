@@ -75,7 +75,7 @@ mod tests {
     use rules::{Rules, Seid};
 
     fn commands() -> Vec<Command> {
-        let desired = Desired { session: Seid(1), revision: 2, rules: Rules::default() };
+        let desired = Desired::new(Seid(1), 2, Rules::default());
         vec![
             Command::Hello { version: VERSION, role: Role::Control },
             Command::ResyncBegin,

@@ -8,6 +8,8 @@
 pub mod frame;
 mod message;
 mod statistics;
+mod usage;
 
 pub use message::{Command, Desired, Event, Notice, Role, VERSION};
 pub use statistics::{Books, NodeStatistics, PortStatistics, Statistics, WorkerStatistics};
+pub use usage::{UsageCause, UsageCounts};

@@ -1,12 +1,13 @@
 //! What the two engines say to each other.
 
 use crate::Statistics;
-use rules::{Rules, Seid, Teid};
+use crate::usage::{UsageCause, UsageCounts};
+use rules::{OuterHeaderCreation, PdrId, Qfi, Rules, Seid, Teid, UrrId};
 use serde::{Deserialize, Serialize};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// Of this contract: both sides must be of the same.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// What a connection to a DPE is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +27,17 @@ pub struct Desired {
     pub revision: u64,
     /// Its rules, whole.
     pub rules: Rules,
+    /// Tunnels that end with this revision and get an end marker, once, when it is applied (TS 29.281 7.3.2).
+    pub end_markers: Vec<OuterHeaderCreation>,
+    /// Packets kept for the session are dropped when this revision is applied (TS 29.244 8.2.29, DROBU).
+    pub drop_buffered: bool,
+}
+
+impl Desired {
+    /// Rules and nothing to do once.
+    pub const fn new(session: Seid, revision: u64, rules: Rules) -> Self {
+        Self { session, revision, rules, end_markers: Vec::new(), drop_buffered: false }
+    }
 }
 
 /// To a DPE.
@@ -49,12 +61,21 @@ pub enum Command {
         /// The session.
         session: Seid,
     },
+    /// Answered by [`Notice::Usage`] of the same token; what it tells is reported: thresholds begin anew.
+    QueryUsage {
+        /// The session.
+        session: Seid,
+        /// Its URRs; empty for all.
+        urrs: Vec<UrrId>,
+        /// Comes back in the answer.
+        token: u64,
+    },
     /// Answered by [`Notice::Statistics`].
     GetStatistics,
 }
 
 /// From a DPE.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Notice {
     /// Answers [`Command::Hello`].
     Hello {
@@ -69,6 +90,8 @@ pub enum Notice {
         session: Seid,
         /// The revision in force.
         revision: u64,
+        /// The last counts of URRs that this revision no longer has.
+        removed: Vec<UsageCounts>,
     },
     /// The session is as it was before the command.
     Refused {
@@ -83,6 +106,17 @@ pub enum Notice {
     Removed {
         /// The session.
         session: Seid,
+        /// The last counts of all its URRs; empty if it was not there.
+        usage: Vec<UsageCounts>,
+    },
+    /// What a session has used.
+    Usage {
+        /// The session.
+        session: Seid,
+        /// Why it is told.
+        cause: UsageCause,
+        /// Of the URRs the cause is about.
+        counts: Vec<UsageCounts>,
     },
     /// [`Command::ResyncEnd`] is done.
     Resynced {
@@ -103,6 +137,17 @@ pub enum Event {
         /// The peer's tunnel.
         teid: Teid,
         /// The peer's address.
-        peer: Ipv4Addr,
+        peer: IpAddr,
+    },
+    /// The first downlink packet is being kept for a user who sleeps (TS 29.244 7.5.8.2).
+    DownlinkData {
+        /// The session.
+        session: Seid,
+        /// The PDR it matched.
+        pdr: PdrId,
+        /// The QoS flow it would have gone in.
+        qfi: Option<Qfi>,
+        /// Type of service, or traffic class, of the packet.
+        traffic_class: u8,
     },
 }

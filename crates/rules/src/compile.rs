@@ -133,6 +133,8 @@ pub struct Usage {
     pub threshold: Volume,
     /// Packets beyond are dropped or go by `quota_far`.
     pub quota: Volume,
+    /// A quota of another grant counts from now.
+    pub quota_grant: u32,
     /// Tell of the first packet.
     pub start_of_traffic: bool,
     /// Count packets that QoS enforcement drops, too.
@@ -261,6 +263,7 @@ fn usage(urr: &Urr) -> Usage {
         urr: urr.id,
         threshold: urr.volume_threshold.unwrap_or_default(),
         quota: urr.volume_quota.unwrap_or_default(),
+        quota_grant: urr.quota_grant,
         start_of_traffic: urr.triggers.contains(crate::urr::Triggers::START_OF_TRAFFIC),
         before_qos: urr.before_qos,
         inactive: urr.inactive,

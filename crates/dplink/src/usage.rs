@@ -1,0 +1,37 @@
+//! What sessions use. Counts are cumulative since the session was put in force in this engine: a notice that gets lost
+//! loses no byte, because the next one holds it too.
+
+use rules::UrrId;
+use serde::{Deserialize, Serialize};
+
+/// One URR. Bytes are those of users' IP packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsageCounts {
+    /// The URR.
+    pub urr: UrrId,
+    /// From the user.
+    pub uplink_bytes: u64,
+    /// To the user.
+    pub downlink_bytes: u64,
+    /// From the user.
+    pub uplink_packets: u64,
+    /// To the user.
+    pub downlink_packets: u64,
+    /// How long ago the first packet came, when this was told; `None` without packets.
+    pub first_packet_age_ms: Option<u64>,
+    /// How long ago the last packet came, when this was told; `None` without packets.
+    pub last_packet_age_ms: Option<u64>,
+}
+
+/// Why usage is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum UsageCause {
+    /// A query, with its token.
+    Query(u64),
+    /// The volume threshold was crossed.
+    VolumeThreshold,
+    /// The volume quota is used up.
+    VolumeQuota,
+    /// The first packet came.
+    StartOfTraffic,
+}
