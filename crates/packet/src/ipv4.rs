@@ -8,10 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// Bytes of a header without options.
 pub const LENGTH: usize = size_of::<Header>();
 
-/// Protocol number of ICMP.
-pub const ICMP: u8 = 1;
-/// Protocol number of UDP.
-pub const UDP: u8 = 17;
+pub use crate::protocol::{ICMP, UDP};
 
 const DONT_FRAGMENT: u16 = 0x4000;
 const MORE_FRAGMENTS: u16 = 0x2000;
@@ -22,15 +19,15 @@ const FRAGMENT_OFFSET: u16 = 0x1fff;
 #[repr(C)]
 pub struct Header {
     version_ihl: u8,
-    tos: u8,
-    total_length: U16,
+    pub(crate) tos: u8,
+    pub(crate) total_length: U16,
     identification: U16,
     flags_fragment: U16,
     ttl: u8,
     protocol: u8,
-    checksum: U16,
-    source: [u8; 4],
-    destination: [u8; 4],
+    pub(crate) checksum: U16,
+    pub(crate) source: [u8; 4],
+    pub(crate) destination: [u8; 4],
 }
 
 /// What is wrong with a packet.
@@ -50,6 +47,8 @@ pub enum Malformed {
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
     header: &'a Header,
+    /// Header and payload, without padding.
+    bytes: &'a [u8],
 }
 
 impl<'a> Packet<'a> {
@@ -67,17 +66,31 @@ impl<'a> Packet<'a> {
         if length < LENGTH || length > total {
             return Err(Malformed::HeaderLength);
         }
-        if total > bytes.len() {
-            return Err(Malformed::Truncated);
-        }
-        let intact = bytes.get(..length).is_some_and(checksum::is_intact);
-        if intact { Ok(Self { header }) } else { Err(Malformed::Checksum) }
+        let bytes = bytes.get(..total).ok_or(Malformed::Truncated)?;
+        // Nearly every header has no options; its sum has a fixed length, so no loop.
+        let intact = match bytes.first_chunk::<LENGTH>() {
+            Some(fixed) if length == LENGTH => checksum::is_intact(fixed),
+            _ => bytes.get(..length).is_some_and(checksum::is_intact),
+        };
+        if intact { Ok(Self { header, bytes }) } else { Err(Malformed::Checksum) }
     }
 
     /// Bytes of the header, options included.
     #[inline]
     pub fn header_length(&self) -> usize {
         self.header.length()
+    }
+
+    /// The fixed part of the header.
+    #[inline]
+    pub const fn header(&self) -> &'a Header {
+        self.header
+    }
+
+    /// What follows the header and its options.
+    #[inline]
+    pub fn payload(&self) -> &'a [u8] {
+        self.bytes.get(self.header_length()..).unwrap_or_default()
     }
 
     /// Bytes of header and payload.
@@ -116,6 +129,12 @@ impl<'a> Packet<'a> {
         self.header.tos
     }
 
+    /// Whether this is a fragment other than the first: there is no upper-layer header in it.
+    #[inline]
+    pub fn is_later_fragment(&self) -> bool {
+        self.header.flags_fragment.get() & FRAGMENT_OFFSET != 0
+    }
+
     /// Whether this is one fragment of a larger packet.
     #[inline]
     pub fn is_fragment(&self) -> bool {
@@ -136,11 +155,18 @@ impl Header {
     /// bytes. Not to be fragmented, 64 hops, identification 0 (RFC 6864: allowed for atomic packets).
     #[inline]
     pub fn new(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8, payload: usize) -> Option<Self> {
-        let total = u16::try_from(LENGTH + payload).ok()?;
-        let mut header = Self {
+        let total_length = U16::new(u16::try_from(LENGTH + payload).ok()?);
+        let header = Self { total_length, ..Self::empty(source, destination, protocol) };
+        Some(header.with_checksum())
+    }
+
+    /// A header whose total length and checksum are still 0.
+    #[inline]
+    pub(crate) const fn empty(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8) -> Self {
+        Self {
             version_ihl: 0x45,
             tos: 0,
-            total_length: U16::new(total),
+            total_length: U16::ZERO,
             identification: U16::ZERO,
             flags_fragment: U16::new(DONT_FRAGMENT),
             ttl: 64,
@@ -148,9 +174,14 @@ impl Header {
             checksum: U16::ZERO,
             source: source.octets(),
             destination: destination.octets(),
-        };
-        header.checksum = U16::new(checksum::of(header.as_bytes()));
-        Some(header)
+        }
+    }
+
+    #[inline]
+    fn with_checksum(mut self) -> Self {
+        self.checksum = U16::ZERO;
+        self.checksum = U16::new(checksum::of(self.as_bytes()));
+        self
     }
 
     /// Writes the header to the front of `bytes`; `None`, and no change, where they are too short.

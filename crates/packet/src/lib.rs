@@ -7,9 +7,13 @@ pub mod arp;
 mod buffer;
 pub mod checksum;
 pub mod ethernet;
+pub mod five_tuple;
 pub mod gtpu;
 pub mod icmp;
 pub mod ipv4;
+pub mod ipv6;
+pub mod protocol;
 pub mod udp;
 
 pub use buffer::{Buffer, HEADROOM, HeapBuffer};
+pub use five_tuple::FiveTuple;

@@ -12,8 +12,8 @@ pub const LENGTH: usize = size_of::<Header>();
 pub struct Header {
     source: U16,
     destination: U16,
-    length: U16,
-    checksum: U16,
+    pub(crate) length: U16,
+    pub(crate) checksum: U16,
 }
 
 impl Header {
@@ -22,12 +22,18 @@ impl Header {
     #[inline]
     pub fn new(source: u16, destination: u16, payload: usize) -> Option<Self> {
         let length = u16::try_from(LENGTH + payload).ok()?;
-        Some(Self {
+        Some(Self { length: U16::new(length), ..Self::empty(source, destination) })
+    }
+
+    /// A header whose length and checksum are still 0.
+    #[inline]
+    pub(crate) const fn empty(source: u16, destination: u16) -> Self {
+        Self {
             source: U16::new(source),
             destination: U16::new(destination),
-            length: U16::new(length),
+            length: U16::ZERO,
             checksum: U16::ZERO,
-        })
+        }
     }
 
     /// The header at the front of `bytes`; `None` where the datagram is cut short or its length is impossible.

@@ -13,7 +13,7 @@ const SEQUENCE: u8 = 0b0000_0010;
 const OPTIONAL_PRESENT: u8 = 0b0000_0111;
 
 /// Bytes of the mandatory part.
-pub(super) const MANDATORY: usize = size_of::<Mandatory>();
+pub(super) const MANDATORY: usize = size_of::<Head>();
 /// Bytes of the part that any of the E, S and PN flags brings along.
 const OPTIONAL: usize = size_of::<Optional>();
 /// No sender needs more extension headers; a longer chain is an attack on the receiver's time.
@@ -23,16 +23,18 @@ const COMPREHENSION: u8 = 0b1100_0000;
 /// Comprehension required by the endpoint receiver, or by receiver and intermediate nodes.
 const REQUIRED_BY_ENDPOINT: u8 = 0b1000_0000;
 
-#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+/// What every message begins with.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
-struct Mandatory {
+pub(super) struct Head {
     flags: u8,
     message_type: u8,
-    length: U16,
+    /// Bytes after the head.
+    pub(super) length: U16,
     teid: U32,
 }
 
-#[derive(FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct Optional {
     sequence: U16,
@@ -77,7 +79,7 @@ impl Message {
     /// What is wrong, the most basic first.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
-        let (mandatory, rest) = Mandatory::ref_from_prefix(bytes).map_err(|_| Malformed::Truncated)?;
+        let (mandatory, rest) = Head::ref_from_prefix(bytes).map_err(|_| Malformed::Truncated)?;
         if mandatory.flags & (VERSION_MASK | PROTOCOL_TYPE) != VERSION_1_GTP {
             return Err(Malformed::Version);
         }
@@ -144,11 +146,45 @@ fn split_extension(bytes: &[u8]) -> Option<(&[u8], u8, &[u8])> {
     Some((content, *next, after))
 }
 
+/// What follows the head of a G-PDU with a PDU session container: 0, 8 or 12 bytes, the unused ones 0.
+#[derive(Clone, Copy, Debug, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[repr(C)]
+pub(super) struct Tail {
+    optional: Optional,
+    container: [u8; pdu_session::LENGTH_MAX],
+}
+
+impl Tail {
+    /// Writes its first `length` bytes to the front of `bytes`.
+    #[inline]
+    pub(super) fn write(&self, bytes: &mut [u8], length: u8) -> Option<()> {
+        const SHORT: usize = OPTIONAL + pdu_session::LENGTH;
+        let tail = self.as_bytes();
+        match usize::from(length) {
+            0 => Some(()),
+            SHORT => bytes.first_chunk_mut::<SHORT>().zip(tail.first_chunk()).map(|(to, from)| *to = *from),
+            _ => self.write_to_prefix(bytes).ok(),
+        }
+    }
+}
+
+/// The head of a G-PDU, its length still 0, what follows it, and how many bytes of that count.
+#[inline]
+pub(super) fn g_pdu(teid: u32, pdu_session: Option<PduSession>) -> (Head, Tail, u8) {
+    let flags = if pdu_session.is_some() { VERSION_1_GTP | EXTENSION } else { VERSION_1_GTP };
+    let head = Head { flags, message_type: G_PDU, length: U16::ZERO, teid: U32::new(teid) };
+    let next_extension = if pdu_session.is_some() { pdu_session::EXTENSION_TYPE } else { 0 };
+    let optional = Optional { sequence: U16::ZERO, n_pdu: 0, next_extension };
+    let container = pdu_session.map_or([0; pdu_session::LENGTH_MAX], PduSession::octets);
+    let length = encapsulated_length(pdu_session) - MANDATORY;
+    (head, Tail { optional, container }, length as u8)
+}
+
 /// Bytes that the header of a G-PDU with such a container takes.
 #[inline]
 pub const fn encapsulated_length(pdu_session: Option<PduSession>) -> usize {
     match pdu_session {
-        Some(_) => MANDATORY + OPTIONAL + pdu_session::LENGTH,
+        Some(pdu_session) => MANDATORY + OPTIONAL + pdu_session.length(),
         None => MANDATORY,
     }
 }
@@ -162,21 +198,16 @@ pub fn write_g_pdu(
     pdu_session: Option<PduSession>,
     payload: usize,
 ) -> Option<()> {
-    let length = u16::try_from(payload + encapsulated_length(pdu_session) - MANDATORY).ok()?;
-    let flags = if pdu_session.is_some() { VERSION_1_GTP | EXTENSION } else { VERSION_1_GTP };
-    let mandatory = Mandatory { flags, message_type: G_PDU, length: U16::new(length), teid: U32::new(teid) };
-    mandatory.write_to_prefix(bytes).ok()?;
-    let Some(pdu_session) = pdu_session else { return Some(()) };
-    let optional = bytes.get_mut(MANDATORY..)?;
-    write_optional(optional, 0, pdu_session::EXTENSION_TYPE)?;
-    pdu_session.write(optional.get_mut(OPTIONAL..)?)
+    let (mut head, tail, tail_length) = g_pdu(teid, pdu_session);
+    head.length.set(u16::try_from(payload + usize::from(tail_length)).ok()?);
+    head.write_to_prefix(bytes).ok()?;
+    tail.write(bytes.get_mut(MANDATORY..)?, tail_length)
 }
 
 /// Writes the header of a message other than G-PDU, with a sequence number; `body` counts the bytes after it.
 pub(super) fn write_numbered(bytes: &mut [u8], kind: u8, sequence: u16, body: usize) -> Option<usize> {
     let length = U16::new(u16::try_from(OPTIONAL + body).ok()?);
-    let mandatory =
-        Mandatory { flags: VERSION_1_GTP | SEQUENCE, message_type: kind, length, teid: U32::ZERO };
+    let mandatory = Head { flags: VERSION_1_GTP | SEQUENCE, message_type: kind, length, teid: U32::ZERO };
     mandatory.write_to_prefix(bytes).ok()?;
     write_optional(bytes.get_mut(MANDATORY..)?, sequence, 0)?;
     Some(MANDATORY + OPTIONAL)
@@ -185,7 +216,7 @@ pub(super) fn write_numbered(bytes: &mut [u8], kind: u8, sequence: u16, body: us
 /// Writes the header of an end marker: no sequence number, no payload (TS 29.281 7.3.2).
 pub(super) fn write_bare(bytes: &mut [u8], kind: u8, teid: u32) -> Option<usize> {
     let mandatory =
-        Mandatory { flags: VERSION_1_GTP, message_type: kind, length: U16::ZERO, teid: U32::new(teid) };
+        Head { flags: VERSION_1_GTP, message_type: kind, length: U16::ZERO, teid: U32::new(teid) };
     mandatory.write_to_prefix(bytes).ok()?;
     Some(MANDATORY)
 }

@@ -3,10 +3,12 @@
 mod header;
 mod pdu_session;
 mod signalling;
+mod template;
 
 pub use header::{Malformed, Message, encapsulated_length, write_g_pdu};
 pub use pdu_session::{PduSession, PduType};
 pub use signalling::{ErrorIndication, write_echo_request, write_echo_response, write_end_marker};
+pub use template::{Endpoints, OuterHeader, Template, Template4, Template6, UdpChecksum};
 
 /// UDP port of GTP-U (TS 29.281 4.4.2).
 pub const PORT: u16 = 2152;

@@ -4,9 +4,14 @@
 pub(super) const EXTENSION_TYPE: u8 = 0x85;
 /// Bytes of the extension header without optional fields.
 pub(super) const LENGTH: usize = 4;
+/// Bytes of the extension header with a paging policy.
+pub(super) const LENGTH_MAX: usize = 8;
 
 const QFI: u8 = 0b0011_1111;
 const REFLECTIVE: u8 = 0b0100_0000;
+const PAGING_POLICY_PRESENT: u8 = 0b1000_0000;
+const PAGING_POLICY_SHIFT: u8 = 5;
+const PAGING_POLICY_MAX: u8 = 7;
 
 /// The direction of the packet it stands on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,41 +29,63 @@ pub struct PduSession {
     pub pdu_type: PduType,
     /// QoS Flow Identifier, 0 to 63.
     pub qfi: u8,
-    /// Downlink only: the user's device derives uplink QoS from this packet.
+    /// Downlink only: the user's device derives uplink QoS from this packet (RQI).
     pub reflective: bool,
+    /// Downlink only: Paging Policy Indicator, 0 to 7, by which the radio pages a sleeping device.
+    pub paging_policy: Option<u8>,
 }
 
 impl PduSession {
-    /// A downlink container without reflective QoS.
+    /// A downlink container without reflective QoS and paging policy.
     pub const fn downlink(qfi: u8) -> Self {
-        Self { pdu_type: PduType::Downlink, qfi: qfi & QFI, reflective: false }
+        Self { pdu_type: PduType::Downlink, qfi: qfi & QFI, reflective: false, paging_policy: None }
     }
 
     /// An uplink container.
     pub const fn uplink(qfi: u8) -> Self {
-        Self { pdu_type: PduType::Uplink, qfi: qfi & QFI, reflective: false }
+        Self { pdu_type: PduType::Uplink, ..Self::downlink(qfi) }
     }
 
-    /// Optional fields after the first two octets are skipped; `None` where those are missing or the type is unknown.
+    /// Other optional fields (time stamps, delays, sequence numbers) are skipped; `None` where the first two octets
+    /// or a paging policy announced by them are missing, or the type is unknown.
+    #[inline]
     pub(super) fn parse(content: &[u8]) -> Option<Self> {
         let [kind, flow] = *content.first_chunk()?;
-        let pdu_type = match kind >> 4 {
-            0 => PduType::Downlink,
-            1 => PduType::Uplink,
-            _ => return None,
-        };
-        let reflective = pdu_type == PduType::Downlink && flow & REFLECTIVE != 0;
-        Some(Self { pdu_type, qfi: flow & QFI, reflective })
+        let qfi = flow & QFI;
+        match kind >> 4 {
+            0 => {
+                let paging_policy = match flow & PAGING_POLICY_PRESENT {
+                    0 => None,
+                    _ => Some(content.get(2)? >> PAGING_POLICY_SHIFT),
+                };
+                Some(Self { reflective: flow & REFLECTIVE != 0, paging_policy, ..Self::downlink(qfi) })
+            }
+            1 => Some(Self::uplink(qfi)),
+            _ => None,
+        }
     }
 
-    /// Writes the extension header, last of its chain, to the front of `bytes`.
-    pub(super) fn write(self, bytes: &mut [u8]) -> Option<()> {
-        let kind = match self.pdu_type {
-            PduType::Downlink => 0,
-            PduType::Uplink => 1 << 4,
-        };
-        let flow = self.qfi & QFI | if self.reflective { REFLECTIVE } else { 0 };
-        *bytes.first_chunk_mut::<LENGTH>()? = [1, kind, flow, 0];
-        Some(())
+    /// Bytes of the extension header.
+    #[inline]
+    pub(super) const fn length(self) -> usize {
+        match (self.pdu_type, self.paging_policy) {
+            (PduType::Downlink, Some(_)) => LENGTH_MAX,
+            _ => LENGTH,
+        }
+    }
+
+    /// The extension header, last of its chain; the bytes beyond its length are 0.
+    #[inline]
+    pub(super) const fn octets(self) -> [u8; LENGTH_MAX] {
+        let qfi = self.qfi & QFI;
+        let flow = if self.reflective { qfi | REFLECTIVE } else { qfi };
+        match (self.pdu_type, self.paging_policy) {
+            (PduType::Uplink, _) => [1, 1 << 4, qfi, 0, 0, 0, 0, 0],
+            (PduType::Downlink, None) => [1, 0, flow, 0, 0, 0, 0, 0],
+            (PduType::Downlink, Some(policy)) => {
+                let policy = (policy & PAGING_POLICY_MAX) << PAGING_POLICY_SHIFT;
+                [2, 0, flow | PAGING_POLICY_PRESENT, policy, 0, 0, 0, 0]
+            }
+        }
     }
 }
