@@ -4,7 +4,7 @@ use super::table::Table;
 use crate::frame::NextHop;
 use arrayvec::ArrayVec;
 use packet::ethernet::MacAddress;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// Between two requests for the same address.
 const REQUEST_INTERVAL_NS: u64 = 1_000_000_000;
@@ -78,6 +78,9 @@ impl Neighbours {
     pub(crate) fn learn(&mut self, next_hop: NextHop, mac: MacAddress, now_ns: u64) {
         let Some(at) = self.table.get(key(next_hop)) else { return };
         let neighbour = &mut self.entries[at as usize];
+        if neighbour.next_hop != next_hop {
+            return;
+        }
         if neighbour.mac.is_none() && self.learnt.try_push(next_hop).is_err() {
             return;
         }
@@ -89,7 +92,7 @@ impl Neighbours {
     /// Where the next hop is remembered, from now on if need be.
     fn place(&mut self, next_hop: NextHop, now_ns: u64) -> Option<usize> {
         if let Some(at) = self.table.get(key(next_hop)) {
-            return Some(at as usize);
+            return (self.entries[at as usize].next_hop == next_hop).then_some(at as usize);
         }
         let fresh = Neighbour { next_hop, mac: None, confirmed_ns: now_ns, asked_ns: None };
         let at = if self.entries.len() < self.limit {
@@ -117,14 +120,21 @@ impl Neighbours {
     }
 }
 
+/// Of IPv6 addresses, a hash: two that share one cannot both be remembered, which an entry's own address tells.
 fn key(next_hop: NextHop) -> u64 {
-    u64::from(next_hop.port) << 32 | u64::from(u32::from(next_hop.address))
+    match next_hop.address {
+        IpAddr::V4(address) => u64::from(next_hop.port) << 32 | u64::from(u32::from(address)),
+        IpAddr::V6(address) => {
+            let (high, low) = ((u128::from(address) >> 64) as u64, u128::from(address) as u64);
+            high.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ low.rotate_left(17) ^ u64::from(next_hop.port) | 1 << 63
+        }
+    }
 }
 
 impl NextHop {
     /// The station with `address` on `port`.
-    pub(crate) const fn new(port: u8, address: Ipv4Addr) -> Self {
-        Self { port, address }
+    pub(crate) fn new(port: u8, address: impl Into<IpAddr>) -> Self {
+        Self { port, address: address.into() }
     }
 }
 
@@ -135,7 +145,7 @@ mod tests {
     const MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 9]);
 
     fn hop(last: u8) -> NextHop {
-        NextHop::new(0, Ipv4Addr::new(10, 0, 0, last))
+        NextHop::new(0, std::net::Ipv4Addr::new(10, 0, 0, last))
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::config::{ConfigError, PORTS_MAX, PortConfig};
 use crate::frame::PortIndex;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// In the order of the configuration.
 pub(crate) struct Ports {
@@ -15,9 +15,10 @@ impl Ports {
             return Err(ConfigError::TooManyPorts(ports.len()));
         }
         for (at, port) in ports.iter().enumerate() {
-            let address = port.address.addr();
-            if ports[..at].iter().any(|other| other.address.addr() == address) {
-                return Err(ConfigError::DoubleAddress(address));
+            for address in addresses(port) {
+                if ports[..at].iter().flat_map(addresses).any(|other| other == address) {
+                    return Err(ConfigError::DoubleAddress(address));
+                }
             }
         }
         Ok(Self { ports: ports.into() })
@@ -31,12 +32,18 @@ impl Ports {
 
     /// Whether an address is one of ours.
     #[inline]
-    pub(crate) fn is_ours(&self, address: Ipv4Addr) -> bool {
-        self.ports.iter().any(|port| port.address.addr() == address)
+    pub(crate) fn is_ours(&self, address: IpAddr) -> bool {
+        self.ports.iter().flat_map(addresses).any(|ours| ours == address)
     }
 
     /// Ports with their places.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (PortIndex, &PortConfig)> {
         (0..).zip(self.ports.iter())
     }
+}
+
+/// The addresses of a port.
+pub(crate) fn addresses(port: &PortConfig) -> impl Iterator<Item = IpAddr> {
+    let second = port.address6.map(|address| IpAddr::V6(address.addr()));
+    std::iter::once(IpAddr::V4(port.address.addr())).chain(second)
 }

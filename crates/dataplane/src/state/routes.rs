@@ -5,9 +5,9 @@
 use super::Ports;
 use crate::config::{ConfigError, Route};
 use crate::frame::{NextHop, PortIndex};
-use ipnet::Ipv4Net;
+use ipnet::IpNet;
 use rules::Interface;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// Longest prefix first.
 pub(crate) struct Routes {
@@ -16,21 +16,15 @@ pub(crate) struct Routes {
 
 struct Entry {
     interface: Interface,
-    prefix: Ipv4Net,
+    prefix: IpNet,
     port: PortIndex,
     /// `None`: the destination itself is the next hop.
-    via: Option<Ipv4Addr>,
+    via: Option<IpAddr>,
 }
 
 impl Routes {
     pub(crate) fn new(ports: &Ports, routes: &[Route]) -> Result<Self, ConfigError> {
-        let subnet = |(port, config): (PortIndex, &crate::PortConfig)| Entry {
-            interface: config.interface,
-            prefix: config.address.trunc(),
-            port,
-            via: None,
-        };
-        let mut entries: Vec<Entry> = ports.iter().map(subnet).collect();
+        let mut entries: Vec<Entry> = ports.iter().flat_map(subnets).collect();
         for route in routes {
             entries.push(entry(ports, route)?);
         }
@@ -40,15 +34,26 @@ impl Routes {
 
     /// The next hop towards `destination` on one side.
     #[inline]
-    pub(crate) fn find(&self, interface: Interface, destination: Ipv4Addr) -> Option<NextHop> {
+    pub(crate) fn find(&self, interface: Interface, destination: IpAddr) -> Option<NextHop> {
         let leads = |entry: &&Entry| entry.interface == interface && entry.prefix.contains(&destination);
         let entry = self.entries.iter().find(leads)?;
         Some(NextHop { port: entry.port, address: entry.via.unwrap_or(destination) })
     }
 }
 
+/// The subnets of a port: their stations are reached directly.
+fn subnets((port, config): (PortIndex, &crate::PortConfig)) -> impl Iterator<Item = Entry> {
+    let prefixes = [Some(IpNet::from(config.address)), config.address6.map(IpNet::from)];
+    let interface = config.interface;
+    let direct = move |prefix: IpNet| Entry { interface, prefix: prefix.trunc(), port, via: None };
+    prefixes.into_iter().flatten().map(direct)
+}
+
 fn entry(ports: &Ports, route: &Route) -> Result<Entry, ConfigError> {
-    let reaches = |config: &crate::PortConfig| config.address.contains(&route.via);
+    let reaches = |config: &crate::PortConfig| match route.via {
+        IpAddr::V4(via) => config.address.contains(&via),
+        IpAddr::V6(via) => config.address6.is_some_and(|address| address.contains(&via)),
+    };
     let (port, config) = ports
         .iter()
         .find(|(_, config)| reaches(config))
