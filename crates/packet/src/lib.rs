@@ -13,7 +13,9 @@ pub mod icmp;
 pub mod ipv4;
 pub mod ipv6;
 pub mod protocol;
+pub mod tcp;
 pub mod udp;
+pub mod vlan;
 
 pub use buffer::{Buffer, HEADROOM, HeapBuffer};
 pub use five_tuple::FiveTuple;

@@ -93,12 +93,20 @@ impl Message {
             header_length: MANDATORY,
             total_length: MANDATORY + length,
         };
-        if mandatory.flags & OPTIONAL_PRESENT != 0 {
-            message.read_optional(mandatory.flags, body)?;
+        match (mandatory.flags & OPTIONAL_PRESENT, body.first_chunk()) {
+            (0, _) => {}
+            // What radios send: a PDU session container without optional fields, and nothing else.
+            (EXTENSION, Some([_, _, _, pdu_session::EXTENSION_TYPE, 1, kind, flow, 0])) => {
+                let pdu_session = PduSession::parse(&[*kind, *flow]).ok_or(Malformed::Extension)?;
+                message.pdu_session = Some(pdu_session);
+                message.header_length = MANDATORY + OPTIONAL + pdu_session::LENGTH;
+            }
+            (flags, _) => message.read_optional(flags, body)?,
         }
         Ok(message)
     }
 
+    #[cold]
     fn read_optional(&mut self, flags: u8, body: &[u8]) -> Result<(), Malformed> {
         let (optional, extensions) = Optional::ref_from_prefix(body).map_err(|_| Malformed::Truncated)?;
         self.header_length += OPTIONAL;

@@ -1,4 +1,4 @@
-//! IPv4 (RFC 791).
+//! The header: its view and its builder.
 
 use crate::checksum;
 use std::net::Ipv4Addr;
@@ -8,9 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// Bytes of a header without options.
 pub const LENGTH: usize = size_of::<Header>();
 
-pub use crate::protocol::{ICMP, UDP};
-
-const DONT_FRAGMENT: u16 = 0x4000;
+pub(super) const DONT_FRAGMENT: u16 = 0x4000;
 const MORE_FRAGMENTS: u16 = 0x2000;
 const FRAGMENT_OFFSET: u16 = 0x1fff;
 
@@ -21,10 +19,10 @@ pub struct Header {
     version_ihl: u8,
     pub(crate) tos: u8,
     pub(crate) total_length: U16,
-    identification: U16,
-    flags_fragment: U16,
-    ttl: u8,
-    protocol: u8,
+    pub(super) identification: U16,
+    pub(super) flags_fragment: U16,
+    pub(super) ttl: u8,
+    pub(super) protocol: u8,
     pub(crate) checksum: U16,
     pub(crate) source: [u8; 4],
     pub(crate) destination: [u8; 4],
@@ -129,6 +127,42 @@ impl<'a> Packet<'a> {
         self.header.tos
     }
 
+    /// Same for all fragments of a packet.
+    #[inline]
+    pub fn identification(&self) -> u16 {
+        self.header.identification.get()
+    }
+
+    /// Whether routers may not fragment it.
+    #[inline]
+    pub fn dont_fragment(&self) -> bool {
+        self.header.flags_fragment.get() & DONT_FRAGMENT != 0
+    }
+
+    /// Whether more fragments follow this one.
+    #[inline]
+    pub fn more_fragments(&self) -> bool {
+        self.header.flags_fragment.get() & MORE_FRAGMENTS != 0
+    }
+
+    /// Where this fragment's payload goes in that of the whole packet, in bytes.
+    #[inline]
+    pub fn fragment_offset(&self) -> usize {
+        usize::from(self.header.flags_fragment.get() & FRAGMENT_OFFSET) * 8
+    }
+
+    /// The options, padding included; not checked.
+    #[inline]
+    pub fn options(&self) -> &'a [u8] {
+        self.bytes.get(LENGTH..self.header_length()).unwrap_or_default()
+    }
+
+    /// Sum of the pseudo header (RFC 768) of this packet's payload.
+    #[inline]
+    pub fn pseudo_sum(&self) -> u16 {
+        self.header.pseudo_sum(self.total_length() - self.header_length())
+    }
+
     /// Whether this is a fragment other than the first: there is no upper-layer header in it.
     #[inline]
     pub fn is_later_fragment(&self) -> bool {
@@ -143,11 +177,13 @@ impl<'a> Packet<'a> {
 }
 
 impl Header {
-    fn length(&self) -> usize {
+    #[inline]
+    pub(super) fn length(&self) -> usize {
         usize::from(self.version_ihl & 0x0f) * 4
     }
 
-    fn total_length(&self) -> usize {
+    #[inline]
+    pub(super) fn total_length(&self) -> usize {
         usize::from(self.total_length.get())
     }
 
@@ -177,11 +213,39 @@ impl Header {
         }
     }
 
+    /// The same with another type of service: DSCP and ECN.
+    #[inline]
+    #[must_use]
+    pub fn with_tos(self, tos: u8) -> Self {
+        Self { tos, ..self }.with_checksum()
+    }
+
+    /// The same with so many hops to go.
+    #[inline]
+    #[must_use]
+    pub fn with_ttl(self, ttl: u8) -> Self {
+        Self { ttl, ..self }.with_checksum()
+    }
+
+    /// The same as a packet that routers may fragment, with the identification that this takes: no two packets of
+    /// the same addresses and protocol may have the same within two minutes (RFC 6864 4.2).
+    #[inline]
+    #[must_use]
+    pub fn fragmentable(self, identification: u16) -> Self {
+        Self { identification: U16::new(identification), flags_fragment: U16::ZERO, ..self }.with_checksum()
+    }
+
     #[inline]
     fn with_checksum(mut self) -> Self {
         self.checksum = U16::ZERO;
         self.checksum = U16::new(checksum::of(self.as_bytes()));
         self
+    }
+
+    #[inline]
+    fn pseudo_sum(&self, length: usize) -> u16 {
+        let addresses = checksum::add(checksum::sum(&self.source), checksum::sum(&self.destination));
+        checksum::add(addresses, checksum::length_and_protocol(self.protocol, length))
     }
 
     /// Writes the header to the front of `bytes`; `None`, and no change, where they are too short.
@@ -191,97 +255,8 @@ impl Header {
     }
 }
 
-/// Takes one hop off the packet at the front of `bytes`; `None`, and no change, where none is left.
+/// Sum of the pseudo header (RFC 768) of `length` bytes of an upper-layer `protocol`.
 #[inline]
-pub fn decrement_ttl(bytes: &mut [u8]) -> Option<()> {
-    let (header, _) = Header::mut_from_prefix(bytes).ok()?;
-    let hops = header.ttl.checked_sub(1).filter(|hops| *hops > 0)?;
-    let word = |ttl: u8| u16::from_be_bytes([ttl, header.protocol]);
-    let checksum = checksum::update(header.checksum.get(), word(header.ttl), word(hops));
-    header.ttl = hops;
-    header.checksum = U16::new(checksum);
-    Some(())
-}
-
-/// Turns the packet at the front of `bytes` around: source and destination swapped, 64 hops, checksum renewed.
-pub fn reverse(bytes: &mut [u8]) -> Option<()> {
-    let (header, _) = Header::mut_from_prefix(bytes).ok()?;
-    std::mem::swap(&mut header.source, &mut header.destination);
-    header.ttl = 64;
-    header.checksum = U16::ZERO;
-    let length = header.length();
-    let checksum = checksum::of(bytes.get(..length)?);
-    let (header, _) = Header::mut_from_prefix(bytes).ok()?;
-    header.checksum = U16::new(checksum);
-    Some(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-    const B: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 77);
-
-    fn packet(payload: usize) -> Vec<u8> {
-        let mut bytes = vec![0; LENGTH + payload];
-        Header::new(A, B, UDP, payload).unwrap().write(&mut bytes).unwrap();
-        bytes
-    }
-
-    /// The header in RFC 1071's most quoted example: checksum 0xb861.
-    #[test]
-    fn a_known_header_is_intact_until_a_bit_flips() {
-        let mut bytes = vec![
-            0x45, 0x00, 0x00, 0x14, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0, 0, 0xc0, 0xa8, 0x00, 0x01, 0xc0,
-            0xa8, 0x00, 0xc7,
-        ];
-        let checksum = checksum::of(&bytes);
-        bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
-        assert!(Packet::parse(&bytes).is_ok());
-        bytes[15] ^= 4;
-        assert_eq!(Packet::parse(&bytes).unwrap_err(), Malformed::Checksum);
-    }
-
-    #[test]
-    fn each_fault_has_its_name() {
-        let good = packet(8);
-        assert_eq!(Packet::parse(&good[..19]).unwrap_err(), Malformed::Truncated);
-        assert_eq!(Packet::parse(&good[..27]).unwrap_err(), Malformed::Truncated);
-        let with = |at: usize, value: u8| [&good[..at], &[value], &good[at + 1..]].concat();
-        assert_eq!(Packet::parse(&with(0, 0x65)).unwrap_err(), Malformed::Version);
-        assert_eq!(Packet::parse(&with(0, 0x44)).unwrap_err(), Malformed::HeaderLength);
-        assert_eq!(Packet::parse(&with(0, 0x4f)).unwrap_err(), Malformed::HeaderLength);
-        assert_eq!(Packet::parse(&with(3, 19)).unwrap_err(), Malformed::HeaderLength);
-    }
-
-    #[test]
-    fn the_last_hop_is_not_taken() {
-        let mut bytes = packet(0);
-        for _ in 0..63 {
-            decrement_ttl(&mut bytes).unwrap();
-            assert!(Packet::parse(&bytes).is_ok());
-        }
-        assert!(decrement_ttl(&mut bytes).is_none());
-        assert_eq!(Packet::parse(&bytes).unwrap().ttl(), 1);
-    }
-
-    #[test]
-    fn a_reversed_packet_goes_back() {
-        let mut bytes = packet(4);
-        reverse(&mut bytes).unwrap();
-        let packet = Packet::parse(&bytes).unwrap();
-        assert_eq!((packet.source(), packet.destination()), (B, A));
-    }
-
-    proptest! {
-        #[test]
-        fn any_bytes_parse_or_fail_and_lengths_hold(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
-            if let Ok(packet) = Packet::parse(&bytes) {
-                prop_assert!(packet.header_length() <= packet.total_length());
-                prop_assert!(packet.total_length() <= bytes.len());
-            }
-        }
-    }
+pub fn pseudo_sum(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8, length: usize) -> u16 {
+    Header::empty(source, destination, protocol).pseudo_sum(length)
 }
