@@ -59,6 +59,8 @@ pub(crate) struct Meta {
     pub(crate) session: SessionIndex,
     /// Set by `flow` or `classify`.
     pub(crate) step: StepIndex,
+    /// Set by `flow`: of the rules that step was found by.
+    pub(crate) generation: u32,
     /// Set by `far` and the nodes that answer.
     pub(crate) next_hop: NextHop,
     /// Set at the end of its way.
@@ -85,6 +87,7 @@ impl Meta {
             traffic_class: 0,
             session: SessionIndex::NONE,
             step: StepIndex::NONE,
+            generation: 0,
             next_hop: NextHop { port: 0, address: IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED) },
             fate: Fate::Drop(DropReason::Unfinished),
         }

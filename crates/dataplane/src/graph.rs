@@ -66,16 +66,21 @@ graph! {
     EthernetInput = "ethernet_input",
     Arp = "arp",
     Ip4Input = "ip4_input",
+    Ip6Input = "ip6_input",
     IcmpEcho = "icmp_echo",
     GtpuInput = "gtpu_input",
     GtpuPath = "gtpu_path",
-    SessionUplink = "session_uplink",
-    SessionDownlink = "session_downlink",
+    UserInput = "user_input",
+    Flow = "flow",
+    Verdict = "verdict",
+    Session = "session",
     Classify = "classify",
     Far = "far",
+    Qer = "qer",
+    Urr = "urr",
     GtpuErrorIndication = "gtpu_error_indication",
     GtpuEncap = "gtpu_encap",
-    Ip4Output = "ip4_output",
+    IpOutput = "ip_output",
     EthernetOutput = "ethernet_output",
 }
 
@@ -112,11 +117,10 @@ impl Graph {
         Self { waiting: NodeId::ALL.iter().map(|_| Places::new()).collect(), cycles: 0 }
     }
 
-    /// Takes every packet from the first node to its fate.
-    pub(crate) fn run<B: Buffer>(&mut self, mut run: Run<'_, B>) {
+    /// Takes every packet from a node to its fate.
+    pub(crate) fn run<B: Buffer>(&mut self, start: NodeId, mut run: Run<'_, B>) {
         debug_assert!(run.packets.len() <= VECTOR, "places are counted in a u8");
-        self.waiting[NodeId::EthernetInput as usize] =
-            (0..run.packets.len()).map(|place| place as u8).collect();
+        self.waiting[start as usize] = (0..run.packets.len()).map(|place| place as u8).collect();
         self.cycles = (run.clock)();
         self.run_all(&mut run);
     }

@@ -28,7 +28,7 @@ const EMPTY: Cell = Cell {
 };
 
 /// Cells that belong together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CellRun {
     pub(crate) base: u32,
     /// The run is 2^class cells long.

@@ -34,8 +34,8 @@ impl FlowKey {
         let kind = u64::from(tuple.protocol)
             | u64::from(tuple.version) << VERSION_SHIFT
             | u64::from(tuple.fragment) << FRAGMENT_SHIFT;
-        let [user_high, user_low] = halves(user);
-        let [remote_high, remote_low] = halves(remote);
+        let [user_high, user_low] = halves(*user);
+        let [remote_high, remote_low] = halves(*remote);
         Self { words: [user_high, remote_high, user_low, remote_low, ports << PORTS_SHIFT | kind] }
     }
 
@@ -59,7 +59,6 @@ const fn mix(a: u64, b: u64) -> u64 {
 }
 
 #[inline]
-const fn halves(octets: &[u8; 16]) -> [u64; 2] {
-    let whole = u128::from_ne_bytes(*octets);
-    [whole as u64, (whole >> 64) as u64]
+const fn halves(address: u128) -> [u64; 2] {
+    [(address >> 64) as u64, address as u64]
 }

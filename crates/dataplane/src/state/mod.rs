@@ -28,6 +28,7 @@ pub(crate) use sessions::{
     Installation, Installed, Key, Refusal, Room, Session, SessionIndex, Sessions, step_index,
 };
 pub(crate) use step::{HotStep, Kind, StepIndex};
+pub(crate) use table::Table;
 pub(crate) use usage::Ledger;
 
 use crate::config::{Config, ConfigError};
@@ -129,5 +130,17 @@ impl State {
             self.used.push(Used { seid, cause, counts });
             ledger.told(&mut account.count, cause);
         }
+    }
+}
+
+/// The key of a user's address: of IPv6, the prefix of 64 bits that each session has of its own. `None` for prefixes
+/// that could be mistaken for an IPv4 address; none of them is in use.
+pub(crate) const fn user_key(address: IpAddr) -> Option<u64> {
+    match address {
+        IpAddr::V4(address) => Some(address.to_bits() as u64),
+        IpAddr::V6(address) => match (address.to_bits() >> 64) as u64 {
+            prefix if prefix >> 32 == 0 => None,
+            prefix => Some(prefix),
+        },
     }
 }

@@ -1,7 +1,8 @@
 //! The ports as nodes see them, and the addresses that are ours.
 
 use crate::config::{ConfigError, PORTS_MAX, PortConfig};
-use crate::frame::PortIndex;
+use crate::frame::{Meta, PortIndex};
+use rules::FTeid;
 use std::net::IpAddr;
 
 /// In the order of the configuration.
@@ -36,6 +37,19 @@ impl Ports {
         self.ports.iter().flat_map(addresses).any(|ours| ours == address)
     }
 
+    /// The key of the tunnel a packet came in: we are known by the port's address there.
+    #[inline]
+    pub(crate) fn tunnel_key(&self, meta: &Meta) -> u64 {
+        key(meta.port, meta.teid)
+    }
+
+    /// The key of a tunnel endpoint; `None` where the address is not ours.
+    pub(crate) fn endpoint_key(ports: &[PortConfig], endpoint: FTeid) -> Option<u64> {
+        let ours = |port: &PortConfig| addresses(port).any(|address| address == endpoint.address);
+        let port = ports.iter().position(ours)?;
+        Some(key(port as PortIndex, endpoint.teid.0))
+    }
+
     /// Ports with their places.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (PortIndex, &PortConfig)> {
         (0..).zip(self.ports.iter())
@@ -46,4 +60,9 @@ impl Ports {
 pub(crate) fn addresses(port: &PortConfig) -> impl Iterator<Item = IpAddr> {
     let second = port.address6.map(|address| IpAddr::V6(address.addr()));
     std::iter::once(IpAddr::V4(port.address.addr())).chain(second)
+}
+
+/// A port's IPv4 and IPv6 address share one space of TEIDs.
+const fn key(port: PortIndex, teid: u32) -> u64 {
+    (port as u64) << 32 | teid as u64
 }

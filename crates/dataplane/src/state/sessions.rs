@@ -7,7 +7,7 @@ use super::step::{HotStep, Kind, StepIndex};
 use super::table::Table;
 use super::usage::Ledger;
 use dplink::UsageCounts;
-use rules::{Classifier, Forward, QerId, Seid};
+use rules::{Classifier, Forward, OuterHeaderCreation, QerId, Seid};
 
 /// Tunnels, and user addresses, a session has on average at most, over all sessions.
 const KEYS_PER_SESSION: usize = 2;
@@ -61,6 +61,8 @@ pub(crate) struct Installation {
     pub(crate) accounts: Box<[Account]>,
     /// Packets kept for the session are to be dropped.
     pub(crate) drop_kept: bool,
+    /// Tunnels that end now.
+    pub(crate) end_markers: Box<[OuterHeaderCreation]>,
     /// Takes the last counts of URRs that are no longer there; has room for them.
     pub(crate) removed: Vec<UsageCounts>,
 }
@@ -158,6 +160,15 @@ impl Sessions {
         for (ledger, place) in session.ledgers.iter().zip(0..) {
             let account = self.cells.account(session.run.base, place);
             counts.push(ledger.counts(&account.count, now_ns));
+        }
+    }
+
+    /// As [`Sessions::usage`]; what is told now is reported, and thresholds begin anew.
+    pub(crate) fn query(&mut self, index: SessionIndex, now_ns: u64, counts: &mut Vec<UsageCounts>) {
+        self.usage(index, now_ns, counts);
+        let Some(session) = self.slots.get_mut(index.0 as usize).and_then(|slot| slot.as_deref_mut()) else { return };
+        for (ledger, place) in session.ledgers.iter_mut().zip(0..) {
+            ledger.reported(&mut self.cells.account(session.run.base, place).count);
         }
     }
 

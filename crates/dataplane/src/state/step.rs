@@ -2,7 +2,7 @@
 
 use super::peers::PeerIndex;
 use super::sessions::SessionIndex;
-use rules::{Action, Direction, Encapsulation, Forward, Interface, PdrId, Qfi, Step, limits};
+use rules::{Action, Direction, Encapsulation, Forward, Interface, PdrId, Qfi, Step, Usage, limits};
 
 /// QERs that limit a rate, and URRs, of one step.
 const SLOTS: usize = 8;
@@ -71,7 +71,8 @@ pub(crate) struct HotStep {
     pub(crate) duplicates: bool,
     meters: u8,
     usages: u8,
-    _spare: u8,
+    /// Bit n: the n-th URR counts what QoS enforcement drops, too.
+    before_qos: u8,
     /// Places of QERs, then of URRs, in the session's accounts.
     slots: [[u16; SLOTS]; 2],
 }
@@ -99,12 +100,12 @@ impl HotStep {
         duplicates: false,
         meters: 0,
         usages: 0,
-        _spare: 0,
+        before_qos: 0,
         slots: [[0; SLOTS]; 2],
     };
 
     /// A step of the rules; where it belongs is filled in when it is put in force.
-    pub(crate) fn new(step: &Step) -> Self {
+    pub(crate) fn new(step: &Step, usages: &[Usage]) -> Self {
         let mut hot = Self {
             pdr: step.pdr,
             direction: step.direction,
@@ -112,7 +113,7 @@ impl HotStep {
             ..Self::EMPTY
         };
         hot.meters = copy(&step.meters, &mut hot.slots[0]);
-        hot.usages = copy(&step.usages, &mut hot.slots[1]);
+        hot.count_by(&step.usages, usages);
         match step.action {
             Action::Drop => hot.kind = Kind::Drop,
             Action::GateClosed => hot.kind = Kind::GateClosed,
@@ -121,6 +122,16 @@ impl HotStep {
             Action::Forward(to) => hot.forward(to),
         }
         hot
+    }
+
+    /// URRs that are not to measure for now are left out.
+    fn count_by(&mut self, places: &[u16], usages: &[Usage]) {
+        let usage = |place: &u16| usages.get(usize::from(*place));
+        let active = places.iter().filter(|place| usage(place).is_some_and(|usage| !usage.inactive));
+        let active: Vec<u16> = active.copied().collect();
+        let before_qos = active.iter().map(|place| usage(place).is_some_and(|usage| usage.before_qos));
+        self.before_qos = (0..).zip(before_qos).fold(0, |mask, (n, early)| mask | u8::from(early) << n);
+        self.usages = copy(&active, &mut self.slots[1]);
     }
 
     fn forward(&mut self, forward: Forward) {
@@ -151,6 +162,12 @@ impl HotStep {
     #[inline]
     pub(crate) fn meters(&self) -> &[u16] {
         &self.slots[0][..usize::from(self.meters).min(SLOTS)]
+    }
+
+    /// Of these, the accounts that count what QoS enforcement drops, too.
+    pub(crate) fn usages_before_qos(&self) -> impl Iterator<Item = u16> {
+        let mask = self.before_qos;
+        self.slots[1].into_iter().enumerate().filter_map(move |(n, place)| (mask >> n & 1 == 1).then_some(place))
     }
 
     /// Accounts whose usage is counted.

@@ -102,10 +102,16 @@ impl Ledger {
     /// A cause has been told: thresholds begin anew.
     pub(crate) fn told(&mut self, count: &mut Count, cause: UsageCause) {
         self.quota_told |= cause == UsageCause::VolumeQuota;
-        if cause != UsageCause::StartOfTraffic {
-            self.thresholds = marks(self.threshold, count);
+        match cause {
+            UsageCause::StartOfTraffic => {}
+            _ => self.reported(count),
         }
-        count.left = self.left(count);
+    }
+
+    /// The counts have been told: thresholds begin anew.
+    pub(crate) fn reported(&mut self, count: &mut Count) {
+        self.thresholds = marks(self.threshold, count);
+        count.left = if self.first_ns.is_some() { self.left(count) } else { 0 };
     }
 
     /// The counts as they are told.
