@@ -82,6 +82,12 @@ impl FlowDescription {
 }
 
 impl SdfFilter {
+    /// The ID of the filter it stands for, if it is nothing but an ID (TS 29.244 5.2.1A.2A).
+    pub fn reference(&self) -> Option<u32> {
+        let id = self.id?;
+        (*self == Self { id: Some(id), ..Self::default() }).then_some(id)
+    }
+
     /// Whether a packet matches.
     pub fn matches(&self, packet: &Arrival) -> bool {
         let class = |wanted: TrafficClass| packet.traffic_class & wanted.mask == wanted.value & wanted.mask;

@@ -86,6 +86,8 @@ pub struct Urr {
     pub volume_threshold: Option<Volume>,
     /// Packets pass until so much has been used since the quota was given.
     pub volume_quota: Option<Volume>,
+    /// Grows whenever the control plane gives a quota, even one of the same size: usage counts from there.
+    pub quota_grant: u32,
     /// Report after so long.
     pub time_threshold_s: Option<u32>,
     /// Packets pass for so long.
