@@ -29,5 +29,5 @@ pub use intent::{
     Pdr, Qer, Rules, limits,
 };
 pub use list::{Mostly1, Places, Rare};
-pub use sdf::{FlowDescription, FlowEnd, PortRange, SdfFilter, TrafficClass};
+pub use sdf::{FlowDescription, FlowEnd, PortRange, SdfError, SdfFilter, TrafficClass};
 pub use urr::{DroppedDownlink, Methods, Triggers, Urr, Volume};

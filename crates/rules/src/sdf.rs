@@ -1,9 +1,16 @@
 //! Service data flow filters (TS 29.244 8.2.5): which packets of a user a rule is about.
 
+mod display;
+mod parse;
+#[cfg(test)]
+mod tests;
+
 use crate::compile::Arrival;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
+
+pub use parse::SdfError;
 
 /// Ports from `first` to `last`, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
