@@ -9,8 +9,8 @@ use indicatif::ProgressBar;
 use packet::arp::{self, Operation, Station};
 use packet::ethernet::{self, MacAddress};
 use rules::{
-    ApplyAction, FTeid, Far, FarId, ForwardingParameters, Gate, Interface, OuterHeaderCreation, Pdi, Pdr,
-    PdrId, Qer, QerId, Qfi, Rules, Seid, Teid,
+    ApplyAction, BitRates, FTeid, Far, FarId, ForwardingParameters, Gate, Interface, OuterHeaderCreation, Pdi, Pdr,
+    PdrId, Qer, QerId, Qfi, Rules, Seid, Teid, Methods, Urr, UrrId,
 };
 use std::net::Ipv4Addr;
 use traffic::{Endpoints, PROFILES, Packets, Profile, User};
@@ -94,7 +94,7 @@ impl Product {
         let bar = ProgressBar::new(sessions.into()).with_message("sessions");
         let mut applied = 0;
         for number in 0..sessions {
-            let desired = Desired { session: Seid(u64::from(number) + 1), revision: 1, rules: rules(number) };
+            let desired = Desired::new(Seid(u64::from(number) + 1), 1, rules(number));
             if let Some(notice) = self.engine.handle(Command::Put(desired))? {
                 bail!("session {number} was not taken: {notice:?}");
             }
@@ -131,15 +131,22 @@ fn config(sessions: u32) -> Config {
             interface,
             mac,
             address,
+            address6: None,
             mtu: 1_500,
         })
     };
     let ports = [port("n3", ENDPOINTS.n3, Interface::Access), port("n6", ENDPOINTS.n6, Interface::Core)];
-    let route = Route { prefix: Default::default(), via: ENDPOINTS.router.1 };
+    let route = Route { prefix: ipnet::Ipv4Net::default().into(), via: ENDPOINTS.router.1.into() };
     Config {
         ports: ports.into_iter().flatten().collect(),
         routes: vec![route],
-        limits: Limits { sessions: sessions as usize, ..Limits::default() },
+        limits: Limits {
+            sessions: sessions as usize,
+            pdrs: 2 * sessions as usize,
+            flows: 1 << 21,
+            ..Limits::default()
+        },
+        seed: 1,
     }
 }
 
@@ -164,27 +171,49 @@ pub(crate) fn user(number: u32) -> User {
 
 fn rules(number: u32) -> Rules {
     let user = user(number);
-    let f_teid = FTeid { teid: Teid(user.teid), address: ENDPOINTS.n3.1 };
-    let tunnel = OuterHeaderCreation { teid: Teid(user.teid), address: ENDPOINTS.gnb.1 };
+    let f_teid = FTeid { teid: Teid(user.teid), address: ENDPOINTS.n3.1.into() };
+    let tunnel = OuterHeaderCreation { teid: Teid(user.teid), address: ENDPOINTS.gnb.1.into() };
     let pdr = |id, source_interface, f_teid: Option<FTeid>| Pdr {
         id: PdrId(id),
         precedence: 255,
-        pdi: Pdi { source_interface, f_teid, ue_ipv4: Some(user.address), qfis: vec![] },
+        pdi: Pdi {
+            source_interface,
+            f_teid,
+            ue_ipv4: Some(user.address),
+            ue_ipv6: None,
+            qfis: vec![],
+            sdf_filters: vec![],
+        },
         outer_header_removal: f_teid.is_some(),
         far: FarId(u32::from(id)),
         qers: vec![QerId(1)],
+        urrs: vec![UrrId(1)],
     };
     let far = |id, destination_interface, outer_header_creation| Far {
         id: FarId(id),
         apply_action: ApplyAction::Forward,
-        forwarding: Some(ForwardingParameters { destination_interface, outer_header_creation }),
+        forwarding: Some(ForwardingParameters { destination_interface, outer_header_creation, dscp: None }),
+        notify: false,
+        duplicates: vec![],
+        bar: None,
     };
     let qer =
-        Qer { id: QerId(1), uplink_gate: Gate::Open, downlink_gate: Gate::Open, qfi: Qfi::new(user.qfi) };
+        Qer {
+            id: QerId(1),
+            uplink_gate: Gate::Open,
+            downlink_gate: Gate::Open,
+            qfi: Qfi::new(user.qfi),
+            mbr: Some(BitRates { uplink_kbps: 1_000_000_000, downlink_kbps: 1_000_000_000 }),
+            gbr: None,
+            reflective: false,
+        };
+    let urr = Urr { id: UrrId(1), methods: Methods { volume: true, ..Methods::default() }, ..Urr::default() };
     Rules {
         pdrs: vec![pdr(1, Interface::Access, Some(f_teid)), pdr(2, Interface::Core, None)],
         fars: vec![far(1, Interface::Core, None), far(2, Interface::Access, Some(tunnel))],
         qers: vec![qer],
+        urrs: vec![urr],
+        bars: vec![],
     }
 }
 

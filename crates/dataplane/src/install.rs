@@ -74,5 +74,5 @@ fn peer(step: &Step) -> Option<Name> {
 
 fn duplicates(steps: &[Step]) -> Box<[(u16, Box<[Forward]>)]> {
     let asking = steps.iter().zip(0..).filter(|(step, _)| !step.duplicates.is_empty());
-    asking.map(|(step, number)| (number, step.duplicates.clone())).collect()
+    asking.map(|(step, number)| (number, step.duplicates.iter().copied().collect())).collect()
 }
