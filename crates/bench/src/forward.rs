@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::time::{Duration, Instant};
 
 /// Rounds before any is counted.
-const WARM_UP: usize = 8;
+const WARM_UP: usize = 300;
 
 /// Runs floor, bare and product in turns, and compares.
 pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
@@ -29,15 +29,23 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let bar = progress(plan.duration);
     let start = Instant::now();
     let mut counted_from = product.worker.counters().clone();
+    let mut per_round: Vec<Vec<f64>> = vec![vec![]; NodeId::ALL.len()];
     while start.elapsed() < plan.duration || rounds <= WARM_UP {
         for (what, result) in results.iter_mut().enumerate() {
             let laid = rack.lay(&ports[0], &ports[1])?;
+            let before_round = product.worker.counters().clone();
             let cycles = timed(|| match what {
                 0 => yardstick.floor(&mut ports),
                 1 => yardstick.bare(&mut ports),
                 _ => run(&mut product),
             });
             rack.take_back(&ports[0], &ports[1])?;
+            if what == 2 && rounds >= WARM_UP {
+                for (at, list) in per_round.iter_mut().enumerate() {
+                    let (a, b) = (product.worker.counters().nodes[at], before_round.nodes[at]);
+                    if a.packets > b.packets { list.push((a.cycles - b.cycles) as f64 / (a.packets - b.packets) as f64); }
+                }
+            }
             if rounds >= WARM_UP {
                 result.add(cycles);
                 bytes += if what == 2 { laid } else { 0 };
@@ -50,6 +58,10 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
         bar.set_position(start.elapsed().as_millis() as u64);
     }
     bar.finish_and_clear();
+    for (at, list) in per_round.iter_mut().enumerate() {
+        list.sort_by(f64::total_cmp);
+        if !list.is_empty() { eprintln!("{:24} median {:8.1} min {:8.1}", NodeId::ALL[at].name(), list[list.len()/2], list[0]); }
+    }
     let measured = (rounds - WARM_UP) as u64 * ROUND as u64;
     let sent = sent(&product.worker, measured, &counted_from)?;
     let hz = memory.eal.tsc_hz();

@@ -4,9 +4,7 @@ use crate::config::{Config, PortConfig};
 use crate::counters::Counters;
 use crate::install::installation;
 use crate::worker::{Order, Report};
-use dplink::{
-    Command, Desired, Notice, PortStatistics, Statistics, UsageCause, VERSION, WorkerStatistics,
-};
+use dplink::{Command, Desired, Notice, PortStatistics, Statistics, UsageCause, VERSION, WorkerStatistics};
 use rtrb::{Consumer, Producer};
 use rules::Seid;
 use std::collections::{HashMap, HashSet, VecDeque};

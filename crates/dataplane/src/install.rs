@@ -20,11 +20,16 @@ pub(crate) enum Unfit {
 }
 
 /// Compiles a session. `urrs` is how many the older revision has.
-pub(crate) fn installation(ports: &[PortConfig], desired: Desired, urrs: usize) -> Result<Installation, Unfit> {
+pub(crate) fn installation(
+    ports: &[PortConfig],
+    desired: Desired,
+    urrs: usize,
+) -> Result<Installation, Unfit> {
     let program = compile(&desired.rules)?;
     let accounts = program.meters.len().max(program.usages.len());
     let keys = keys(ports, &program)?;
-    let steps: Box<[HotStep]> = program.steps.iter().map(|step| HotStep::new(step, &program.usages)).collect();
+    let steps: Box<[HotStep]> =
+        program.steps.iter().map(|step| HotStep::new(step, &program.usages)).collect();
     let peers = program.steps.iter().map(peer).collect();
     let session = Session {
         seid: desired.session,

@@ -287,7 +287,7 @@ impl<P: Port> Worker<P> {
         let ways = [Interface::Access, Interface::Core].map(|side| (side, tunnel.address));
         let ways = ways.map(|name| State::way(&self.state.ports, &self.state.routes, name));
         let way = ways.into_iter().flatten().next();
-        let written = way.and_then(|way| nodes::write_end_marker(&mut buffer, way.header, tunnel.teid));
+        let written = way.and_then(|way| nodes::write_end_marker(&mut buffer, way.ends, tunnel.teid));
         let (Some(way), Some(())) = (way, written) else {
             return self.discard(buffer, DropReason::NoRoute);
         };
@@ -352,7 +352,9 @@ impl<P: Port> Worker<P> {
     fn keep(&mut self, packet: Packet<P::Buffer>) {
         let step = *self.state.sessions.cells.step(packet.meta.step);
         let (session, qfi, traffic_class) = (step.session, step.qfi(), packet.meta.traffic_class);
-        let Some((seid, most)) = self.state.sessions.get(session).map(|session| (session.seid, session.kept_max)) else {
+        let Some((seid, most)) =
+            self.state.sessions.get(session).map(|session| (session.seid, session.kept_max))
+        else {
             return self.discard(packet.buffer, DropReason::NoSession);
         };
         let most = most.min(self.kept_per_session);

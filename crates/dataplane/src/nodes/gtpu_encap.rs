@@ -5,7 +5,7 @@ use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
 use crate::state::{HotStep, State};
 use packet::Buffer;
-use packet::gtpu::{OuterHeader, PduSession};
+use packet::gtpu::{PduSession, Tunnel};
 use rules::Direction;
 
 pub(crate) struct GtpuEncap;
@@ -23,13 +23,12 @@ impl<B: Buffer> Node<B> for GtpuEncap {
             return Next::drop(DropReason::NoRoute);
         };
         packet.meta.next_hop = way.next_hop;
-        let header = OuterHeader {
-            tos: step.dscp().unwrap_or_default() << ECN_BITS,
+        let tunnel = Tunnel {
             teid: step.teid,
             pdu_session: container(step),
-            ..way.header
+            tos: step.dscp().unwrap_or_default() << ECN_BITS,
         };
-        match header.template().encapsulate(&mut packet.buffer) {
+        match way.template.with_tunnel(tunnel).encapsulate(&mut packet.buffer) {
             Some(()) => Next::To(NodeId::EthernetOutput),
             None => Next::drop(DropReason::NoHeadroom),
         }

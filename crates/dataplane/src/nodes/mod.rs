@@ -32,8 +32,8 @@ pub(crate) use gtpu_error_indication::GtpuErrorIndication;
 pub(crate) use gtpu_input::GtpuInput;
 pub(crate) use gtpu_path::GtpuPath;
 pub(crate) use icmp_echo::IcmpEcho;
-pub(crate) use ip4_input::Ip4Input;
 pub(crate) use ip_output::IpOutput;
+pub(crate) use ip4_input::Ip4Input;
 pub(crate) use ip6_input::Ip6Input;
 pub(crate) use qer::Qer;
 pub(crate) use session::Session;
@@ -43,7 +43,6 @@ pub(crate) use verdict::Verdict;
 
 use crate::counters::DropReason;
 use crate::graph::{Next, NodeId};
-use packet::gtpu::{Endpoints, OuterHeader};
 use packet::{Buffer, ethernet, ipv4, ipv6, udp};
 use rules::{Interface, Teid};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -95,8 +94,8 @@ fn replace_by_gtpu<B: Buffer>(buffer: &mut B, way: Way, message: &[u8]) -> Optio
 }
 
 /// Makes an empty buffer an end marker; `None` where it is too small.
-pub(crate) fn write_end_marker<B: Buffer>(buffer: &mut B, header: OuterHeader, teid: Teid) -> Option<()> {
-    let Endpoints::V4 { source, destination } = header.endpoints else { return None };
+pub(crate) fn write_end_marker<B: Buffer>(buffer: &mut B, ends: (IpAddr, IpAddr), teid: Teid) -> Option<()> {
+    let (IpAddr::V4(source), IpAddr::V4(destination)) = ends else { return None };
     let mut message = [0; END_MARKER];
     packet::gtpu::write_end_marker(&mut message, teid.0)?;
     replace_by_gtpu(buffer, Way { source, destination, port: packet::gtpu::PORT }, &message)

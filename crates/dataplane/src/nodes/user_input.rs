@@ -6,6 +6,7 @@ use crate::graph::{Next, Node, NodeId};
 use crate::state::{FlowKey, State};
 use packet::Buffer;
 use packet::five_tuple::FiveTuple;
+use rules::Direction;
 
 pub(crate) struct UserInput;
 
@@ -14,19 +15,28 @@ impl<B: Buffer> Node<B> for UserInput {
 
     #[inline]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
-        let Ok(found) = FiveTuple::parse(packet.buffer.data()) else { return malformed(state, packet) };
+        let direction = packet.meta.direction();
+        let found = FlowKey::of_usual(packet.buffer.data(), direction);
+        let Some((key, length, class)) = found.or_else(|| look_closely(packet.buffer.data(), direction))
+        else {
+            return malformed(state, packet);
+        };
         // What is behind the packet is not part of it.
-        if packet.buffer.truncate(found.total).is_none() {
+        if packet.buffer.truncate(usize::from(length)).is_none() {
             return malformed(state, packet);
         }
         let meta = &mut packet.meta;
-        meta.bytes = found.total as u16;
-        meta.traffic_class = found.tuple.tos;
-        meta.key = FlowKey::new(&found.tuple, meta.direction());
-        meta.hash = state.flows.hash(&meta.key);
+        (meta.key, meta.bytes, meta.traffic_class) = (key, length, class);
+        meta.hash = state.flows.hash(&key);
         state.flows.prefetch(meta.hash);
         Next::To(NodeId::Flow)
     }
+}
+
+fn look_closely(packet: &[u8], direction: Direction) -> Option<(FlowKey, u16, u8)> {
+    let found = FiveTuple::parse(packet).ok()?;
+    let length = u16::try_from(found.total).ok()?;
+    Some((FlowKey::new(&found.tuple, direction), length, found.tuple.tos))
 }
 
 /// A peer whose tunnel leads nowhere is told so, whatever it sends through it.

@@ -3,7 +3,6 @@
 
 use rules::{BitRates, Direction};
 
-
 /// Parts of a nanosecond in which meters reckon, so that fast rates stay exact.
 const PARTS: u64 = 256;
 /// 8 bits an octet, 1,000,000 ns a ms: nanoseconds an octet takes at 1 kbit/s.

@@ -20,10 +20,7 @@ pub(crate) struct Cell {
 const _: () = assert!(size_of::<Cell>() == 192, "three cache lines a plain session");
 
 const EMPTY: Cell = Cell {
-    account: Account {
-        rate: super::account::Rate::ZERO,
-        count: super::account::Count::ZERO,
-    },
+    account: Account { rate: super::account::Rate::ZERO, count: super::account::Count::ZERO },
     steps: [HotStep::EMPTY; STEPS],
 };
 

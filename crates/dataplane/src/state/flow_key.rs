@@ -39,6 +39,29 @@ impl FlowKey {
         Self { words: [user_high, remote_high, user_low, remote_low, ports << PORTS_SHIFT | kind] }
     }
 
+    /// The key, total length and type of service of the usual packet: IPv4 without options, whole, TCP or UDP, and
+    /// sound. `None` for any other, which has to be looked at closely.
+    #[inline]
+    pub(crate) fn of_usual(packet: &[u8], direction: Direction) -> Option<(Self, u16, u8)> {
+        let header = packet.first_chunk::<24>()?;
+        let word =
+            |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let [first, fragment, protocol] = [word(0), word(4), word(8) >> 16 & 0xff];
+        let usual = first >> 24 == 0x45 && fragment & 0x3fff == 0 && (protocol == TCP || protocol == UDP);
+        let length = first as u16;
+        if !usual || usize::from(length) > packet.len() || length < 24 || !sums_up(header) {
+            return None;
+        }
+        let (user, remote, ports) = match direction {
+            Direction::Uplink => (word(12), word(16), word(20)),
+            Direction::Downlink => (word(16), word(12), word(20).rotate_left(16)),
+        };
+        let kind = u64::from(protocol) | 4 << VERSION_SHIFT;
+        let last = u64::from(ports) << PORTS_SHIFT | kind;
+        let words = [u64::from(user) << 32, u64::from(remote) << 32, 0, 0, last];
+        Some((Self { words }, length, (first >> 16) as u8))
+    }
+
     /// For tables; senders who do not know `seed` cannot aim at one place.
     #[inline]
     pub(crate) fn hash(&self, seed: u64) -> u64 {
@@ -49,6 +72,21 @@ impl FlowKey {
         }
         mix(hash ^ seed, e ^ 0x1656_67b1_9e37_79f9)
     }
+}
+
+const TCP: u32 = packet::protocol::TCP as u32;
+const UDP: u32 = packet::protocol::UDP as u32;
+
+/// Whether the checksum of an IPv4 header without options is right (RFC 1071).
+#[inline]
+fn sums_up(header: &[u8; 24]) -> bool {
+    let word = |at: usize| {
+        u64::from(u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]))
+    };
+    let sum = word(0) + word(4) + word(8) + word(12) + word(16);
+    let sum = (sum >> 32) + (sum & 0xffff_ffff);
+    let sum = (sum >> 16) + (sum & 0xffff);
+    (sum >> 16) + (sum & 0xffff) == 0xffff
 }
 
 /// Both halves of the product: every bit of either factor reaches the result.

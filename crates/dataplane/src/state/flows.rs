@@ -91,7 +91,12 @@ impl Flows {
     /// The step a packet takes, and the generation of the rules that said so; `None` where nobody knows. Notes that a
     /// packet came.
     #[inline]
-    pub(crate) fn find(&mut self, place: Place<'_>, direction: Direction, now_ns: u64) -> Option<(StepIndex, u32)> {
+    pub(crate) fn find(
+        &mut self,
+        place: Place<'_>,
+        direction: Direction,
+        now_ns: u64,
+    ) -> Option<(StepIndex, u32)> {
         let at = self.search(place)?;
         let flow = &mut self.entries[at];
         flow.seen = tick(now_ns);
@@ -188,7 +193,8 @@ pub(crate) struct Place<'a> {
 impl Flow {
     #[inline]
     fn fits(&self, other: Circumstances, direction: Direction) -> bool {
-        let tunnel = direction == Direction::Downlink || (self.teid == other.teid && self.arrival == other.arrival);
+        let tunnel =
+            direction == Direction::Downlink || (self.teid == other.teid && self.arrival == other.arrival);
         tunnel && (!self.class_matters || self.classes[direction as usize] == other.class)
     }
 }

@@ -101,6 +101,10 @@ impl State {
     pub(crate) fn way(ports: &Ports, routes: &Routes, (side, peer): Name) -> Option<Way> {
         let next_hop = routes.find(side, peer)?;
         let port = ports.get(next_hop.port);
+        let ours = match peer {
+            IpAddr::V4(_) => IpAddr::V4(port.address.addr()),
+            IpAddr::V6(_) => IpAddr::V6(port.address6?.addr()),
+        };
         let endpoints = match peer {
             IpAddr::V4(destination) => Endpoints::V4 { source: port.address.addr(), destination },
             IpAddr::V6(destination) => Endpoints::V6 {
@@ -111,7 +115,7 @@ impl State {
             },
         };
         let header = OuterHeader { endpoints, tos: 0, source_port: PORT, teid: 0, pdu_session: None };
-        Some(Way { next_hop, header })
+        Some(Way { next_hop, template: header.template(), ends: (ours, peer) })
     }
 
     /// Counts a packet that its account wanted a look at, and tells what is due. Where there is no room to tell, the

@@ -126,7 +126,8 @@ fn key(next_hop: NextHop) -> u64 {
         IpAddr::V4(address) => u64::from(next_hop.port) << 32 | u64::from(u32::from(address)),
         IpAddr::V6(address) => {
             let (high, low) = ((u128::from(address) >> 64) as u64, u128::from(address) as u64);
-            high.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ low.rotate_left(17) ^ u64::from(next_hop.port) | 1 << 63
+            high.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ low.rotate_left(17) ^ u64::from(next_hop.port)
+                | 1 << 63
         }
     }
 }

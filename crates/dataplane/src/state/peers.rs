@@ -1,7 +1,7 @@
 //! The other ends of tunnels: few, and named by many sessions, so each is kept once.
 
 use crate::frame::NextHop;
-use packet::gtpu::OuterHeader;
+use packet::gtpu::Template;
 use rules::Interface;
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -20,7 +20,9 @@ impl PeerIndex {
 pub(crate) struct Way {
     pub(crate) next_hop: NextHop,
     /// Headers of a tunnel to it; TEID, QFI and DSCP are still to be filled in.
-    pub(crate) header: OuterHeader,
+    pub(crate) template: Template,
+    /// Our address towards it, and its own.
+    pub(crate) ends: (IpAddr, IpAddr),
 }
 
 /// On which side a peer is, and its address: the same address on two sides is two stations.

@@ -166,7 +166,9 @@ impl Sessions {
     /// As [`Sessions::usage`]; what is told now is reported, and thresholds begin anew.
     pub(crate) fn query(&mut self, index: SessionIndex, now_ns: u64, counts: &mut Vec<UsageCounts>) {
         self.usage(index, now_ns, counts);
-        let Some(session) = self.slots.get_mut(index.0 as usize).and_then(|slot| slot.as_deref_mut()) else { return };
+        let Some(session) = self.slots.get_mut(index.0 as usize).and_then(|slot| slot.as_deref_mut()) else {
+            return;
+        };
         for (ledger, place) in session.ledgers.iter_mut().zip(0..) {
             ledger.reported(&mut self.cells.account(session.run.base, place).count);
         }

@@ -167,7 +167,10 @@ impl HotStep {
     /// Of these, the accounts that count what QoS enforcement drops, too.
     pub(crate) fn usages_before_qos(&self) -> impl Iterator<Item = u16> {
         let mask = self.before_qos;
-        self.slots[1].into_iter().enumerate().filter_map(move |(n, place)| (mask >> n & 1 == 1).then_some(place))
+        self.slots[1]
+            .into_iter()
+            .enumerate()
+            .filter_map(move |(n, place)| (mask >> n & 1 == 1).then_some(place))
     }
 
     /// Accounts whose usage is counted.

@@ -8,7 +8,7 @@ mod template;
 pub use header::{Malformed, Message, encapsulated_length, write_g_pdu};
 pub use pdu_session::{PduSession, PduType};
 pub use signalling::{ErrorIndication, write_echo_request, write_echo_response, write_end_marker};
-pub use template::{Endpoints, OuterHeader, Template, Template4, Template6, UdpChecksum};
+pub use template::{Endpoints, OuterHeader, Template, Template4, Template6, Tunnel, UdpChecksum};
 
 /// UDP port of GTP-U (TS 29.281 4.4.2).
 pub const PORT: u16 = 2152;

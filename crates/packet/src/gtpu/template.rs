@@ -41,6 +41,17 @@ pub enum Endpoints {
     },
 }
 
+/// What tells the tunnels between two endpoints apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tunnel {
+    /// The peer's tunnel.
+    pub teid: u32,
+    /// QFI, reflective QoS, paging policy; 5G only.
+    pub pdu_session: Option<PduSession>,
+    /// Type of service or traffic class: DSCP and ECN.
+    pub tos: u8,
+}
+
 /// What stands in front of every packet of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OuterHeader {
@@ -150,7 +161,32 @@ impl Template {
     }
 }
 
+impl Template {
+    /// This template for another tunnel between the same endpoints; only of one whose `tos` was 0.
+    #[inline]
+    #[must_use]
+    pub fn with_tunnel(&self, tunnel: Tunnel) -> Self {
+        match self {
+            Self::V4(template) => Self::V4(template.with_tunnel(tunnel)),
+            Self::V6(template) => Self::V6(template.with_tunnel(tunnel)),
+        }
+    }
+}
+
 impl Template4 {
+    /// As [`Template::with_tunnel`].
+    #[inline]
+    #[must_use]
+    pub fn with_tunnel(&self, tunnel: Tunnel) -> Self {
+        let (gtpu, tail, tail_length) = header::g_pdu(tunnel.teid, tunnel.pdu_session);
+        let mut front = self.front;
+        front.ip.tos = tunnel.tos;
+        front.gtpu = gtpu;
+        // It is the low octet of the header's first word.
+        let sum = checksum::add(self.sum, u16::from(tunnel.tos));
+        Self { sum, tail_length, front, tail }
+    }
+
     fn new(outer: &OuterHeader, ip: ipv4::Header) -> Self {
         let (gtpu, tail, tail_length) = header::g_pdu(outer.teid, outer.pdu_session);
         let sum = checksum::sum(ip.as_bytes());
@@ -187,15 +223,25 @@ impl Template4 {
 }
 
 impl Template6 {
+    /// As [`Template::with_tunnel`].
+    #[inline]
+    #[must_use]
+    pub fn with_tunnel(&self, tunnel: Tunnel) -> Self {
+        let (gtpu, tail, tail_length) = header::g_pdu(tunnel.teid, tunnel.pdu_session);
+        let ip = self.front.ip.with_traffic_class(tunnel.tos);
+        Self {
+            sum: header_sum(&ip, &self.front.udp, &gtpu, &tail),
+            tail_length,
+            front: Front6 { ip, gtpu, ..self.front },
+            tail,
+            ..*self
+        }
+    }
+
     fn new(outer: &OuterHeader, ip: ipv6::Header, checksum: UdpChecksum) -> Self {
         let (gtpu, tail, tail_length) = header::g_pdu(outer.teid, outer.pdu_session);
         let udp = outer.udp();
-        let (source, destination) = ip.addresses();
-        let pseudo = checksum::add(checksum::sum(source), checksum::sum(destination));
-        let headers = checksum::add(checksum::sum(udp.as_bytes()), checksum::sum(gtpu.as_bytes()));
-        // What a tail does not use is 0.
-        let constant = checksum::add(headers, checksum::sum(tail.as_bytes()));
-        let sum = checksum::add(checksum::add(pseudo, u16::from(protocol::UDP)), constant);
+        let sum = header_sum(&ip, &udp, &gtpu, &tail);
         let computed = checksum == UdpChecksum::Computed;
         Self { sum, tail_length, computed, front: Front6 { ip, udp, gtpu }, tail }
     }
@@ -232,6 +278,17 @@ impl Template6 {
         front.write_to_prefix(headers).ok()?;
         self.tail.write(headers.get_mut(size_of::<Front6>()..)?, self.tail_length)
     }
+}
+
+/// Of the pseudo header and the datagram's headers, without their lengths.
+#[inline]
+fn header_sum(ip: &ipv6::Header, udp: &udp::Header, gtpu: &Head, tail: &Tail) -> u16 {
+    let (source, destination) = ip.addresses();
+    let pseudo = checksum::add(checksum::sum(source), checksum::sum(destination));
+    let headers = checksum::add(checksum::sum(udp.as_bytes()), checksum::sum(gtpu.as_bytes()));
+    // What a tail does not use is 0.
+    let constant = checksum::add(headers, checksum::sum(tail.as_bytes()));
+    checksum::add(checksum::add(pseudo, u16::from(protocol::UDP)), constant)
 }
 
 #[cfg(test)]
