@@ -13,6 +13,10 @@ pub(crate) trait Node<B: Buffer> {
     /// Its place in the graph.
     const ID: NodeId;
 
+    /// Asks for memory that [`Node::process`] will need a few packets later.
+    #[inline]
+    fn ahead(_: &State, _: &Packet<B>) {}
+
     /// Handles one packet.
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next;
 }
@@ -63,6 +67,7 @@ macro_rules! graph {
 }
 
 graph! {
+    UsualInput = "usual_input",
     EthernetInput = "ethernet_input",
     Arp = "arp",
     Ip4Input = "ip4_input",
@@ -83,6 +88,9 @@ graph! {
     IpOutput = "ip_output",
     EthernetOutput = "ethernet_output",
 }
+
+/// How many packets ahead memory is asked for.
+pub(crate) const AHEAD: usize = 12;
 
 /// Packets by their place in the vector.
 type Places = ArrayVec<u8, VECTOR>;
@@ -131,7 +139,13 @@ impl Graph {
         if places.is_empty() {
             return;
         }
-        for &place in &places {
+        for &place in places.iter().take(AHEAD) {
+            N::ahead(run.state, &run.packets[usize::from(place)]);
+        }
+        for (at, &place) in places.iter().enumerate() {
+            if let Some(&later) = places.get(at + AHEAD) {
+                N::ahead(run.state, &run.packets[usize::from(later)]);
+            }
             let packet = &mut run.packets[usize::from(place)];
             let next = N::process(run.state, packet);
             match next {

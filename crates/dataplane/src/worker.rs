@@ -5,7 +5,7 @@ use crate::config::{Config, ConfigError};
 use crate::counters::{Counters, DropReason};
 use crate::engine::Engine;
 use crate::frame::{Fate, Meta, Packet, PortIndex, VECTOR};
-use crate::graph::{Graph, Hop, NodeId, Run};
+use crate::graph::{AHEAD, Graph, Hop, NodeId, Run};
 use crate::held::Held;
 use crate::kept::Kept;
 use crate::nodes;
@@ -146,7 +146,7 @@ impl<P: Port> Worker<P> {
         self.receive();
         let received = self.vector.len();
         if received > 0 {
-            self.run(NodeId::EthernetInput, trace);
+            self.run(NodeId::UsualInput, trace);
         }
         self.state.flows.sweep(SWEEP, now_ns, self.flow_age_ns);
         if now_ns >= self.expire_ns {
@@ -302,7 +302,7 @@ impl<P: Port> Worker<P> {
             let Some(lane) = self.lanes.get_mut(usize::from(index)) else { return };
             let limit = BURST.min(VECTOR - self.vector.len());
             lane.port.receive(&mut self.received, limit);
-            self.received.iter().for_each(Buffer::prefetch_data);
+            ask_for(&self.received);
             let counters = &mut self.counters.ports[usize::from(index)];
             for buffer in self.received.drain(..) {
                 counters.received += 1;
@@ -438,6 +438,17 @@ impl<P: Port> Worker<P> {
         // A full port drops: to wait for it would hold up every other.
         self.counters.count_drops(DropReason::PortFull, lane.out.len() as u64);
         self.trash.append(&mut lane.out);
+    }
+}
+
+/// Asks for the packets' headers, and for what tells where they are before that.
+fn ask_for<B: Buffer>(buffers: &[B]) {
+    buffers.iter().take(AHEAD).for_each(Buffer::prefetch);
+    for (at, buffer) in buffers.iter().enumerate() {
+        if let Some(later) = buffers.get(at + AHEAD) {
+            later.prefetch();
+        }
+        buffer.prefetch_data();
     }
 }
 

@@ -25,6 +25,7 @@ impl<B: Buffer> Node<B> for Classify {
             return Next::drop(DropReason::NoPdr);
         };
         meta.step = step_index(session.run.base, number);
+        state.sessions.cells.prefetch(meta.step);
         let generation = state.sessions.cells.step(meta.step).generation;
         // Flow labels differ within a flow: there is nothing to remember.
         if !session.classifier.looks_at_flow_label() {

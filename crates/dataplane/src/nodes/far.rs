@@ -3,7 +3,7 @@
 use crate::counters::DropReason;
 use crate::frame::{Fate, Packet};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{Kind, State};
+use crate::state::{Kind, Ports, State};
 use packet::{Buffer, ipv4, ipv6};
 
 pub(crate) struct Far;
@@ -22,7 +22,7 @@ impl<B: Buffer> Node<B> for Far {
             Kind::GateClosed => return super::qer::refuse(state, packet, DropReason::GateClosed),
             Kind::Keep | Kind::KeepAndNotify => return Next::End(Fate::Keep),
         };
-        if let Err(reason) = route(state, packet, plain) {
+        if let Err(reason) = route(&state.ports, packet, plain) {
             return Next::drop(reason);
         }
         Next::To(match (step.meters().is_empty(), step.usages().is_empty(), plain) {
@@ -36,18 +36,23 @@ impl<B: Buffer> Node<B> for Far {
 
 /// Between a tunnel and a plain network we are a router and take a hop off; from tunnel to tunnel we are not.
 #[inline]
-fn route<B: Buffer>(state: &State, packet: &mut Packet<B>, plain: bool) -> Result<(), DropReason> {
-    let to_us = || super::destination(packet.buffer.data()).is_none_or(|to| state.ports.is_ours(to));
-    if plain && to_us() {
-        return Err(DropReason::ToOurselves);
-    }
+pub(super) fn route<B: Buffer>(ports: &Ports, packet: &mut Packet<B>, plain: bool) -> Result<(), DropReason> {
     if packet.meta.tunnelled() && !plain {
         return Ok(());
     }
     let data = packet.buffer.data_mut();
-    let one_less = match data.first().map(|first| first >> 4) {
-        Some(6) => ipv6::decrement_hop_limit(data),
-        _ => ipv4::decrement_ttl(data),
-    };
+    let is_ipv6 = data.first().is_some_and(|first| first >> 4 == 6);
+    if plain && is_to_us(ports, data, is_ipv6) {
+        return Err(DropReason::ToOurselves);
+    }
+    let one_less = if is_ipv6 { ipv6::decrement_hop_limit(data) } else { ipv4::decrement_ttl(data) };
     one_less.ok_or(DropReason::TtlExpired)
+}
+
+#[inline]
+fn is_to_us(ports: &Ports, packet: &[u8], is_ipv6: bool) -> bool {
+    match packet.get(16..20).and_then(|octets| octets.first_chunk()) {
+        Some(address) if !is_ipv6 => ports.is_ours_ipv4(*address),
+        _ => super::destination(packet).is_none_or(|to| ports.is_ours(to)),
+    }
 }

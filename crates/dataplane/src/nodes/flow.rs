@@ -11,6 +11,11 @@ impl<B: Buffer> Node<B> for Flow {
     const ID: NodeId = NodeId::Flow;
 
     #[inline]
+    fn ahead(state: &State, packet: &Packet<B>) {
+        state.flows.prefetch(packet.meta.hash);
+    }
+
+    #[inline]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let meta = &mut packet.meta;
         match state.flows.find(meta.flow(), meta.direction(), state.now_ns) {

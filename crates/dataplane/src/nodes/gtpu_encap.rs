@@ -28,7 +28,7 @@ impl<B: Buffer> Node<B> for GtpuEncap {
             pdu_session: container(step),
             tos: step.dscp().unwrap_or_default() << ECN_BITS,
         };
-        match way.template.with_tunnel(tunnel).encapsulate(&mut packet.buffer) {
+        match way.template.encapsulate_into(&mut packet.buffer, tunnel) {
             Some(()) => Next::To(NodeId::EthernetOutput),
             None => Next::drop(DropReason::NoHeadroom),
         }

@@ -1,7 +1,7 @@
 //! Finds the next hop of a plain packet, and marks it.
 
 use crate::counters::DropReason;
-use crate::frame::Packet;
+use crate::frame::{NextHop, Packet};
 use crate::graph::{Next, Node, NodeId};
 use crate::state::{State, StepIndex};
 use packet::{Buffer, ipv4, ipv6};
@@ -13,22 +13,28 @@ impl<B: Buffer> Node<B> for IpOutput {
 
     #[inline]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
-        let Some(destination) = super::destination(packet.buffer.data()) else {
-            return Next::drop(DropReason::NoRoute);
-        };
         // Answers of our own follow no rule.
         if packet.meta.step != StepIndex::NONE
             && let Some(dscp) = state.sessions.cells.step(packet.meta.step).dscp()
         {
             mark(packet.buffer.data_mut(), dscp);
         }
-        match state.routes.find(packet.meta.towards, destination) {
+        match next_hop(state, packet) {
             Some(next_hop) => {
                 packet.meta.next_hop = next_hop;
                 Next::To(NodeId::EthernetOutput)
             }
             None => Next::drop(DropReason::NoRoute),
         }
+    }
+}
+
+#[inline]
+fn next_hop<B: Buffer>(state: &State, packet: &Packet<B>) -> Option<NextHop> {
+    let (data, side) = (packet.buffer.data(), packet.meta.towards);
+    match data.first()? >> 4 {
+        4 => state.routes.find_ipv4(side, u32::from_be_bytes(*data.get(16..)?.first_chunk()?)),
+        _ => state.routes.find(side, super::destination(data)?),
     }
 }
 

@@ -18,6 +18,7 @@ mod qer;
 mod session;
 mod urr;
 mod user_input;
+mod usual_input;
 mod verdict;
 
 pub(crate) use arp::Arp;
@@ -39,6 +40,7 @@ pub(crate) use qer::Qer;
 pub(crate) use session::Session;
 pub(crate) use urr::Urr;
 pub(crate) use user_input::UserInput;
+pub(crate) use usual_input::UsualInput;
 pub(crate) use verdict::Verdict;
 
 use crate::counters::DropReason;

@@ -2,6 +2,7 @@
 //! one cell and what a packet needs of it can be asked for at once.
 
 use super::account::Account;
+use super::memory;
 use super::step::{HotStep, StepIndex};
 
 /// Steps in a cell.
@@ -59,7 +60,7 @@ fn free_lists(cells: usize) -> [Vec<u32>; CLASSES] {
 
 impl Cells {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { cells: vec![EMPTY; limit].into(), fresh: 0, free: free_lists(limit) }
+        Self { cells: memory::filled(limit, EMPTY), fresh: 0, free: free_lists(limit) }
     }
 
     /// A run of at least so many cells; `None` where there is no room.
@@ -100,6 +101,13 @@ impl Cells {
         &self.cells[index.cell()].steps[index.place()]
     }
 
+    /// A step, and the account that stands beside it: the one a simple step means.
+    #[inline]
+    pub(crate) fn step_and_account(&mut self, index: StepIndex) -> (&HotStep, &mut Account) {
+        let Cell { account, steps } = &mut self.cells[index.cell()];
+        (&steps[index.place()], account)
+    }
+
     #[inline]
     pub(crate) fn step_mut(&mut self, index: StepIndex) -> &mut HotStep {
         &mut self.cells[index.cell()].steps[index.place()]
@@ -115,7 +123,7 @@ impl Cells {
     #[inline]
     pub(crate) fn prefetch(&self, index: StepIndex) {
         let Some(cell) = self.cells.get(index.cell()) else { return };
-        super::prefetch::prefetch(&cell.steps[index.place()]);
-        super::prefetch::prefetch(&cell.account);
+        memory::prefetch(&cell.steps[index.place()]);
+        memory::prefetch(&cell.account);
     }
 }

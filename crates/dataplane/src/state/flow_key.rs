@@ -39,6 +39,18 @@ impl FlowKey {
         Self { words: [user_high, remote_high, user_low, remote_low, ports << PORTS_SHIFT | kind] }
     }
 
+    /// Whether the checksum of an IPv4 header without options is right (RFC 1071).
+    #[inline]
+    pub(crate) fn sums_up(header: &[u8; 20]) -> bool {
+        let word = |at: usize| {
+            u64::from(u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]))
+        };
+        let sum = word(0) + word(4) + word(8) + word(12) + word(16);
+        let sum = (sum >> 32) + (sum & 0xffff_ffff);
+        let sum = (sum >> 16) + (sum & 0xffff);
+        (sum >> 16) + (sum & 0xffff) == 0xffff
+    }
+
     /// The key, total length and type of service of the usual packet: IPv4 without options, whole, TCP or UDP, and
     /// sound. `None` for any other, which has to be looked at closely.
     #[inline]
@@ -49,7 +61,11 @@ impl FlowKey {
         let [first, fragment, protocol] = [word(0), word(4), word(8) >> 16 & 0xff];
         let usual = first >> 24 == 0x45 && fragment & 0x3fff == 0 && (protocol == TCP || protocol == UDP);
         let length = first as u16;
-        if !usual || usize::from(length) > packet.len() || length < 24 || !sums_up(header) {
+        if !usual
+            || usize::from(length) > packet.len()
+            || length < 24
+            || !Self::sums_up(header.first_chunk()?)
+        {
             return None;
         }
         let (user, remote, ports) = match direction {
@@ -76,18 +92,6 @@ impl FlowKey {
 
 const TCP: u32 = packet::protocol::TCP as u32;
 const UDP: u32 = packet::protocol::UDP as u32;
-
-/// Whether the checksum of an IPv4 header without options is right (RFC 1071).
-#[inline]
-fn sums_up(header: &[u8; 24]) -> bool {
-    let word = |at: usize| {
-        u64::from(u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]))
-    };
-    let sum = word(0) + word(4) + word(8) + word(12) + word(16);
-    let sum = (sum >> 32) + (sum & 0xffff_ffff);
-    let sum = (sum >> 16) + (sum & 0xffff);
-    (sum >> 16) + (sum & 0xffff) == 0xffff
-}
 
 /// Both halves of the product: every bit of either factor reaches the result.
 #[inline]

@@ -5,7 +5,7 @@
 //! are taken, the one used least recently gives way. So a full table costs time, and loses nothing.
 
 use super::flow_key::FlowKey;
-use super::prefetch::prefetch;
+use super::memory;
 use super::step::StepIndex;
 use rules::Direction;
 
@@ -63,17 +63,23 @@ const EMPTY: Flow = Flow {
 /// All flows of a worker.
 pub(crate) struct Flows {
     entries: Box<[Flow]>,
+    /// A few bits of each entry's hash, so that a look at one word tells which entry of a group to read.
+    tags: Box<[Tags]>,
     mask: usize,
     seed: u64,
     live: usize,
     swept: usize,
 }
 
+/// Tags of a group's entries; 0 where there is no flow.
+type Tags = [u8; WAYS];
+
 impl Flows {
     /// Room for `limit` flows, or a few more.
     pub(crate) fn new(limit: usize, seed: u64) -> Self {
-        let size = limit.next_power_of_two().max(WAYS);
-        Self { entries: vec![EMPTY; size].into(), mask: size - 1, seed, live: 0, swept: 0 }
+        let groups = limit.div_ceil(WAYS).next_power_of_two();
+        let (entries, tags) = (memory::filled(groups * WAYS, EMPTY), memory::filled(groups, [0; WAYS]));
+        Self { entries, tags, mask: groups - 1, seed, live: 0, swept: 0 }
     }
 
     /// The hash of a key in this table.
@@ -82,10 +88,19 @@ impl Flows {
         key.hash(self.seed)
     }
 
-    /// Asks for the line in which the flow most likely stands.
+    /// Asks for what tells where a flow stands.
+    #[inline]
+    pub(crate) fn prefetch_tags(&self, hash: u64) {
+        memory::prefetch(&self.tags[self.group(hash)]);
+    }
+
+    /// Asks for the flow, if it seems to be there.
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {
-        prefetch(&self.entries[hash as usize & self.mask]);
+        let group = self.group(hash);
+        if let Some(way) = candidates(self.tags[group], tag(hash)).next() {
+            memory::prefetch(&self.entries[group * WAYS + way]);
+        }
     }
 
     /// The step a packet takes, and the generation of the rules that said so; `None` where nobody knows. Notes that a
@@ -112,6 +127,7 @@ impl Flows {
         if flow.key != *place.key {
             self.live += usize::from(flow.key == FlowKey::NONE);
             *flow = Flow { key: *place.key, ..EMPTY };
+            self.tags[at / WAYS][at % WAYS] = tag(place.hash);
         }
         if flow.generation != verdict.generation {
             flow.steps = [StepIndex::NONE; 2];
@@ -131,10 +147,11 @@ impl Flows {
     pub(crate) fn sweep(&mut self, count: usize, now_ns: u64, age_ns: u64) {
         let (now, age) = (tick(now_ns), tick(age_ns));
         for _ in 0..count.min(self.entries.len()) {
-            self.swept = (self.swept + 1) & self.mask;
+            self.swept = (self.swept + 1) % self.entries.len();
             let flow = &mut self.entries[self.swept];
             if flow.key != FlowKey::NONE && now.wrapping_sub(flow.seen) > age {
                 *flow = EMPTY;
+                self.tags[self.swept / WAYS][self.swept % WAYS] = 0;
                 self.live -= 1;
             }
         }
@@ -145,31 +162,48 @@ impl Flows {
         self.live
     }
 
-    /// Flows it has room for.
-    pub(crate) fn capacity(&self) -> usize {
-        self.entries.len()
+    #[inline]
+    fn group(&self, hash: u64) -> usize {
+        hash as usize & self.mask
     }
 
     #[inline]
     fn search(&self, place: Place<'_>) -> Option<usize> {
-        (0..WAYS).map(|way| self.way(place.hash, way)).find(|at| self.entries[*at].key == *place.key)
+        let group = self.group(place.hash);
+        candidates(self.tags[group], tag(place.hash))
+            .map(|way| group * WAYS + way)
+            .find(|at| self.entries[*at].key == *place.key)
     }
 
-    /// The places of a flow's group, the most likely first.
-    #[inline]
-    fn way(&self, hash: u64, way: usize) -> usize {
-        (hash as usize ^ way) & self.mask
-    }
-
+    /// A free place of the flow's group, or the one used least recently.
     fn make_room(&self, hash: u64, now: u16) -> usize {
+        let group = self.group(hash) * WAYS;
         let idle = |at: &usize| {
             let flow = &self.entries[*at];
             if flow.key == FlowKey::NONE { u32::MAX } else { now.wrapping_sub(flow.seen).into() }
         };
-        // The first of the best: a new flow takes its likeliest free place.
-        let ways = (0..WAYS).map(|way| self.way(hash, way));
-        ways.rev().max_by_key(idle).unwrap_or_default()
+        (group..group + WAYS).max_by_key(idle).unwrap_or(group)
     }
+}
+
+/// Never 0, and of bits that do not choose the group.
+#[inline]
+const fn tag(hash: u64) -> u8 {
+    (hash >> 56) as u8 | 1
+}
+
+/// The ways whose tag is `tag`.
+#[inline]
+fn candidates(tags: Tags, tag: u8) -> impl Iterator<Item = usize> {
+    // All eight octets compared at once; an octet of the difference is 0 where they agree. A borrow can show agreement
+    // where there is none, above one where there is: the key is compared anyway.
+    let difference = u64::from_le_bytes(tags) ^ u64::from_le_bytes([tag; WAYS]);
+    let mut agree = difference.wrapping_sub(0x0101_0101_0101_0101) & !difference & 0x8080_8080_8080_8080;
+    std::iter::from_fn(move || {
+        let way = (agree != 0).then(|| agree.trailing_zeros() as usize / 8);
+        agree &= agree.wrapping_sub(1);
+        way
+    })
 }
 
 /// What is to be done with a flow's packets of one direction.

@@ -5,10 +5,10 @@ mod budget;
 mod cells;
 mod flow_key;
 mod flows;
+mod memory;
 mod neighbours;
 mod peers;
 mod ports;
-mod prefetch;
 mod routes;
 mod sessions;
 mod step;
@@ -22,7 +22,7 @@ pub(crate) use flow_key::FlowKey;
 pub(crate) use flows::{Circumstances, Flows, Place, Verdict};
 pub(crate) use neighbours::{Lookup, Neighbours};
 pub(crate) use peers::{Name, Way};
-pub(crate) use ports::Ports;
+pub(crate) use ports::{Ports, Receiver};
 pub(crate) use routes::Routes;
 pub(crate) use sessions::{
     Installation, Installed, Key, Refusal, Room, Session, SessionIndex, Sessions, step_index,

@@ -15,6 +15,9 @@ const STALE_NS: u64 = 120_000_000_000;
 /// Requests in one vector; what is left over is asked for in the next.
 const REQUESTS_MAX: usize = 32;
 
+/// Next hops whose places are remembered.
+const LATELY: usize = 16;
+
 /// What is known of a next hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lookup {
@@ -39,6 +42,8 @@ pub(crate) struct Neighbours {
     table: Table,
     entries: Vec<Neighbour>,
     limit: usize,
+    /// Where next hops used lately stand: packets have few of them.
+    lately: [u32; LATELY],
     /// To be asked for at the end of the vector.
     pub(crate) requests: ArrayVec<NextHop, REQUESTS_MAX>,
     /// Learnt in this vector: what waits for them can go.
@@ -51,6 +56,7 @@ impl Neighbours {
             table: Table::new(limit),
             entries: Vec::with_capacity(limit),
             limit,
+            lately: [0; LATELY],
             requests: ArrayVec::new(),
             learnt: ArrayVec::new(),
         }
@@ -59,7 +65,16 @@ impl Neighbours {
     /// The Ethernet address of a next hop; asks for it where it is unknown or old.
     #[inline]
     pub(crate) fn find(&mut self, next_hop: NextHop, now_ns: u64) -> Lookup {
-        let Some(at) = self.place(next_hop, now_ns) else { return Lookup::Full };
+        let lately = lately(next_hop);
+        let guess = self.lately[lately] as usize;
+        let at = match self.entries.get(guess).is_some_and(|neighbour| neighbour.next_hop == next_hop) {
+            true => guess,
+            false => {
+                let Some(at) = self.place(next_hop, now_ns) else { return Lookup::Full };
+                self.lately[lately] = at as u32;
+                at
+            }
+        };
         let neighbour = &mut self.entries[at];
         let age_ns = now_ns.saturating_sub(neighbour.confirmed_ns);
         match neighbour.mac {
@@ -118,6 +133,16 @@ impl Neighbours {
         self.entries[at] = fresh;
         Some(at)
     }
+}
+
+/// Where [`Neighbours::lately`] would have it.
+#[inline]
+fn lately(next_hop: NextHop) -> usize {
+    let last = match next_hop.address {
+        IpAddr::V4(address) => address.octets()[3],
+        IpAddr::V6(address) => address.octets()[15],
+    };
+    usize::from(last ^ next_hop.port) % LATELY
 }
 
 /// Of IPv6 addresses, a hash: two that share one cannot both be remembered, which an entry's own address tells.

@@ -8,6 +8,14 @@ use std::net::IpAddr;
 /// In the order of the configuration.
 pub(crate) struct Ports {
     ports: Box<[PortConfig]>,
+    receivers: Box<[Receiver]>,
+}
+
+/// What tells that a packet is for us, as it stands on the wire.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Receiver {
+    pub(crate) mac: [u8; 6],
+    pub(crate) address: [u8; 4],
 }
 
 impl Ports {
@@ -22,13 +30,27 @@ impl Ports {
                 }
             }
         }
-        Ok(Self { ports: ports.into() })
+        let receiver =
+            |port: &PortConfig| Receiver { mac: port.mac.0, address: port.address.addr().octets() };
+        Ok(Self { ports: ports.into(), receivers: ports.iter().map(receiver).collect() })
     }
 
     /// The port at a place; indexes come from the worker, which counts the same ports.
     #[inline]
     pub(crate) fn get(&self, index: PortIndex) -> &PortConfig {
         &self.ports[usize::from(index)]
+    }
+
+    /// What tells that a packet is for us.
+    #[inline]
+    pub(crate) fn receiver(&self, index: PortIndex) -> &Receiver {
+        &self.receivers[usize::from(index)]
+    }
+
+    /// Whether an IPv4 address, as it stands on the wire, is one of ours.
+    #[inline]
+    pub(crate) fn is_ours_ipv4(&self, address: [u8; 4]) -> bool {
+        self.receivers.iter().any(|receiver| receiver.address == address)
     }
 
     /// Whether an address is one of ours.

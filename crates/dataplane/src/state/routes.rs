@@ -12,6 +12,17 @@ use std::net::IpAddr;
 /// Longest prefix first.
 pub(crate) struct Routes {
     entries: Box<[Entry]>,
+    /// Those for IPv4 again, as a packet's address is compared with them.
+    ipv4: Box<[Entry4]>,
+}
+
+#[derive(Clone, Copy)]
+struct Entry4 {
+    interface: Interface,
+    mask: u32,
+    prefix: u32,
+    port: PortIndex,
+    via: Option<IpAddr>,
 }
 
 struct Entry {
@@ -29,7 +40,17 @@ impl Routes {
             entries.push(entry(ports, route)?);
         }
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.prefix.prefix_len()));
-        Ok(Self { entries: entries.into() })
+        Ok(Self { ipv4: entries.iter().filter_map(entry4).collect(), entries: entries.into() })
+    }
+
+    /// As [`Routes::find`], of an IPv4 address.
+    #[inline]
+    pub(crate) fn find_ipv4(&self, interface: Interface, destination: u32) -> Option<NextHop> {
+        let leads =
+            |entry: &&Entry4| entry.interface == interface && destination & entry.mask == entry.prefix;
+        let entry = self.ipv4.iter().find(leads)?;
+        let address = entry.via.unwrap_or(IpAddr::V4(destination.into()));
+        Some(NextHop { port: entry.port, address })
     }
 
     /// The next hop towards `destination` on one side.
@@ -39,6 +60,17 @@ impl Routes {
         let entry = self.entries.iter().find(leads)?;
         Some(NextHop { port: entry.port, address: entry.via.unwrap_or(destination) })
     }
+}
+
+fn entry4(entry: &Entry) -> Option<Entry4> {
+    let IpNet::V4(prefix) = entry.prefix else { return None };
+    Some(Entry4 {
+        interface: entry.interface,
+        mask: prefix.netmask().to_bits(),
+        prefix: prefix.network().to_bits(),
+        port: entry.port,
+        via: entry.via,
+    })
 }
 
 /// The subnets of a port: their stations are reached directly.

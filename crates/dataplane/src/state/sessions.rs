@@ -251,6 +251,7 @@ impl Sessions {
         for (number, (step, peer)) in new.steps.iter().zip(&new.peers).enumerate() {
             let mut step = *step;
             (step.generation, step.session, step.base) = (self.generation, SessionIndex(place), base);
+            step.simplify(number < STEPS);
             if let Some(name) = *peer {
                 step.peer = self.peers.enter(name, || way(name));
             }

@@ -2,7 +2,7 @@
 
 use super::peers::PeerIndex;
 use super::sessions::SessionIndex;
-use rules::{Action, Direction, Encapsulation, Forward, Interface, PdrId, Qfi, Step, Usage, limits};
+use rules::{Action, Encapsulation, Forward, Interface, PdrId, Qfi, Step, Usage, limits};
 
 /// QERs that limit a rate, and URRs, of one step.
 const SLOTS: usize = 8;
@@ -63,12 +63,12 @@ pub(crate) struct HotStep {
     pub(crate) pdr: PdrId,
     pub(crate) kind: Kind,
     pub(crate) to: Interface,
-    pub(crate) direction: Direction,
     qfi: u8,
     dscp: u8,
     pub(crate) reflective: bool,
     /// Copies are to be made.
     pub(crate) duplicates: bool,
+    simple: bool,
     meters: u8,
     usages: u8,
     /// Bit n: the n-th URR counts what QoS enforcement drops, too.
@@ -93,11 +93,11 @@ impl HotStep {
         pdr: PdrId(0),
         kind: Kind::Drop,
         to: Interface::Core,
-        direction: Direction::Uplink,
         qfi: NONE,
         dscp: NONE,
         reflective: false,
         duplicates: false,
+        simple: false,
         meters: 0,
         usages: 0,
         before_qos: 0,
@@ -106,12 +106,7 @@ impl HotStep {
 
     /// A step of the rules; where it belongs is filled in when it is put in force.
     pub(crate) fn new(step: &Step, usages: &[Usage]) -> Self {
-        let mut hot = Self {
-            pdr: step.pdr,
-            direction: step.direction,
-            duplicates: !step.duplicates.is_empty(),
-            ..Self::EMPTY
-        };
+        let mut hot = Self { pdr: step.pdr, duplicates: !step.duplicates.is_empty(), ..Self::EMPTY };
         hot.meters = copy(&step.meters, &mut hot.slots[0]);
         hot.count_by(&step.usages, usages);
         match step.action {
@@ -122,6 +117,22 @@ impl HotStep {
             Action::Forward(to) => hot.forward(to),
         }
         hot
+    }
+
+    /// Marks a step in the cell of its session's first account that needs nothing but that.
+    pub(crate) fn simplify(&mut self, is_beside_account_0: bool) {
+        let at_0 = |places: &[u16]| matches!(places, [] | [0]);
+        self.simple = is_beside_account_0
+            && matches!(self.kind, Kind::Plain | Kind::Tunnel)
+            && !self.duplicates
+            && at_0(self.meters())
+            && at_0(self.usages());
+    }
+
+    /// Whether it forwards, with at most one rate and one count, both in the account of its own cell.
+    #[inline]
+    pub(crate) const fn is_simple(&self) -> bool {
+        self.simple
     }
 
     /// URRs that are not to measure for now are left out.

@@ -7,7 +7,7 @@ use super::header::{self, Head, Tail};
 use super::{PORT, PduSession};
 use crate::{Buffer, checksum, ipv4, ipv6, protocol, udp};
 use std::net::{Ipv4Addr, Ipv6Addr};
-use zerocopy::{Immutable, IntoBytes, KnownLayout, Unaligned};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Whether the UDP checksum over IPv6 is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub struct OuterHeader {
 }
 
 /// IPv4, UDP and GTP-U up to the TEID.
-#[derive(Clone, Copy, Debug, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct Front4 {
     ip: ipv4::Header,
@@ -162,6 +162,16 @@ impl Template {
 }
 
 impl Template {
+    /// As [`Template::encapsulate`], into another tunnel between the same endpoints; only of a template whose `tos`
+    /// was 0.
+    #[inline]
+    pub fn encapsulate_into<B: Buffer>(&self, buffer: &mut B, tunnel: Tunnel) -> Option<()> {
+        match self {
+            Self::V4(template) => template.encapsulate_into(buffer, tunnel),
+            Self::V6(template) => template.with_tunnel(tunnel).encapsulate(buffer),
+        }
+    }
+
     /// This template for another tunnel between the same endpoints; only of one whose `tos` was 0.
     #[inline]
     #[must_use]
@@ -174,6 +184,28 @@ impl Template {
 }
 
 impl Template4 {
+    /// As [`Template::encapsulate_into`]: the headers are patched where they will stand, in the packet.
+    #[inline]
+    pub fn encapsulate_into<B: Buffer>(&self, buffer: &mut B, tunnel: Tunnel) -> Option<()> {
+        const FRONT: usize = size_of::<Front4>();
+        let payload = buffer.data().len();
+        let (head, tail, tail_length) = header::g_pdu(tunnel.teid, tunnel.pdu_session);
+        let length = FRONT + usize::from(tail_length);
+        let total = u16::try_from(length + payload).ok()?;
+        let bytes = buffer.prepend(length)?;
+        let front = Front4::mut_from_bytes(bytes.get_mut(..FRONT)?).ok()?;
+        *front = self.front;
+        let udp = total - ipv4::LENGTH as u16;
+        front.ip.tos = tunnel.tos;
+        front.ip.total_length.set(total);
+        // The type of service is the low octet of the header's first word.
+        front.ip.checksum.set(!checksum::add(checksum::add(self.sum, u16::from(tunnel.tos)), total));
+        front.udp.length.set(udp);
+        front.gtpu = head;
+        front.gtpu.length.set(udp - (udp::LENGTH + header::MANDATORY) as u16);
+        tail.write(bytes.get_mut(FRONT..)?, tail_length)
+    }
+
     /// As [`Template::with_tunnel`].
     #[inline]
     #[must_use]
