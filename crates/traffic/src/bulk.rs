@@ -92,7 +92,7 @@ pub(crate) fn head((transport, uplink): (Transport, bool), flow: &Flow, bulk: Bu
         }
         Transport::Udp => {
             let progress = if uplink { flow.up } else { flow.down };
-            let source = (flow.serial as u32).wrapping_mul(2) | u32::from(uplink);
+            let source = flow.serial.wrapping_mul(2) | u32::from(uplink);
             head.extend(media::header(progress.packets, source));
         }
     }

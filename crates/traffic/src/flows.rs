@@ -5,12 +5,12 @@ use crate::frame::{Endpoints, UPLINK_HEADERS, Users};
 use crate::line::{Line, Sending};
 use crate::opening::{CLOSING, Say, Speaker, Step, script};
 use crate::origin::{Flow, Label, Origin, Tuple};
-use crate::profile::{Length, Profile, Transport};
-use crate::random::{Choice, below, threshold};
+use crate::profile::{Profile, Transport};
+use crate::random::{below, threshold};
 use crate::segment::Payload;
+use crate::table::{Draw, Draws, Table};
 use arrayvec::ArrayVec;
-use rand::{RngCore, SeedableRng};
-use rand_pcg::Pcg64;
+use rand::RngCore;
 use std::collections::VecDeque;
 use std::hint::black_box;
 
@@ -22,7 +22,7 @@ const OPENINGS: u32 = 64;
 /// Flows waiting to say goodbye. What does not fit falls silent, as users do who leave.
 const CLOSINGS: usize = 256;
 /// Packets drawn before they are written.
-const AHEAD: usize = 16;
+const AHEAD: usize = 32;
 
 /// Why there are no flows.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +47,7 @@ pub struct Written {
     pub uplink: bool,
     /// The number of the user it is from or to.
     pub user: u32,
-    /// Identity of the flow, never used again. Odd ones are lookups.
+    /// Identity of the flow, not used again before four billion flows. Odd ones are lookups.
     pub flow: u64,
     /// Packets of the flow before this one, both ways.
     pub position: u32,
@@ -75,16 +75,6 @@ pub struct Flows {
     opened: u64,
 }
 
-/// Flows of one service that are open.
-struct Table {
-    transport: Transport,
-    flows: Vec<Flow>,
-    limit: u32,
-    /// By place in the profile's lengths.
-    uplink: Vec<Bulk>,
-    downlink: Vec<Bulk>,
-}
-
 /// A flow whose first packets are on their way.
 #[derive(Clone, Copy)]
 struct Opening {
@@ -103,25 +93,6 @@ struct Closing {
     step: usize,
 }
 
-/// All that is drawn at random.
-struct Draws {
-    random: Pcg64,
-    opening: u32,
-    uplink: u32,
-    /// Services and lengths of a direction.
-    up: [Choice; 2],
-    down: [Choice; 2],
-}
-
-/// The next packet of a flow that is open.
-#[derive(Clone, Copy)]
-struct Draw {
-    service: usize,
-    slot: usize,
-    uplink: bool,
-    length: usize,
-}
-
 impl Flows {
     /// No flow is open yet, so the first packets all open some.
     ///
@@ -137,7 +108,7 @@ impl Flows {
             limit: tables.iter().map(|table| table.limit).sum(),
             origin,
             line: Line { endpoints, users: Users::default() },
-            speaker: Speaker::new(seed),
+            speaker: Speaker::default(),
             tables,
             noise,
             filled: true,
@@ -228,17 +199,18 @@ impl Flows {
         self.ahead.pop()
     }
 
-    /// Draws packets and touches their flows, all at once: memory answers them together, not one after the other.
+    /// Draws packets, then touches their flows in one go: memory answers them together, not one after the other.
     fn look_ahead(&mut self) {
         for _ in 0..AHEAD {
             let (draw, random) = self.draws.next();
-            let Some(table) = self.tables.get(draw.service) else { continue };
-            let slot = below(table.flows.len() as u32, random) as usize;
+            let open = self.tables.get(draw.service).map_or(0, |table| table.flows.len());
             // Where none of a service is open, others go on.
-            let Some(flow) = table.flows.get(slot) else { continue };
-            black_box(flow.serial);
-            let _ = self.ahead.try_push(Draw { slot, ..draw });
+            if open > 0 {
+                let _ = self.ahead.try_push(Draw { slot: below(open as u32, random) as usize, ..draw });
+            }
         }
+        let flow = |draw: &Draw| self.tables.get(draw.service)?.flows.get(draw.slot);
+        black_box(self.ahead.iter().filter_map(flow).fold(0, |sum, flow| sum ^ flow.serial));
     }
 
     #[inline]
@@ -246,7 +218,7 @@ impl Flows {
         let table = self.tables.get_mut(draw.service)?;
         let bulk = table.bulk(draw)?;
         let flow = table.flows.get_mut(draw.slot)?;
-        let written = (flow.user, flow.serial * 2, flow.position());
+        let written = (flow.user, flow.identity(table.transport), flow.position());
         let way = (table.transport, draw.uplink);
         let length = send_bulk(&self.line, flow, (way, bulk, self.filled.then_some(&self.noise)), frame)?;
         Some(written_as(written, (length, draw.uplink), false))
@@ -257,7 +229,7 @@ impl Flows {
         self.turn = place + 1;
         let mut opening = *self.openings.get(place)?;
         let step = *opening.script.get(opening.step)?;
-        let written = (opening.flow.user, opening.identity(), opening.flow.position());
+        let written = (opening.flow.user, opening.flow.identity(opening.transport), opening.flow.position());
         let length = match step.say {
             Say::Media => {
                 let (draw, _) = self.draws.next();
@@ -287,7 +259,7 @@ impl Flows {
     }
 
     fn begin(&mut self) -> Opening {
-        let serial = self.opened;
+        let serial = self.opened as u32;
         self.opened += 1;
         let opening = Opening::new(&self.origin, serial);
         if !self.origin.looks_up(serial) {
@@ -315,7 +287,7 @@ impl Flows {
     fn close_further(&mut self, frame: &mut [u8]) -> Option<Written> {
         let closing = self.closings.front_mut()?;
         let step = *CLOSING.get(closing.step)?;
-        let written = (closing.flow.user, closing.flow.serial * 2, closing.flow.position());
+        let written = (closing.flow.user, closing.flow.identity(closing.transport), closing.flow.position());
         let length = send_step(&self.line, &mut closing.flow, (closing.transport, step, &[]), frame)?;
         closing.step += 1;
         if closing.step == CLOSING.len() {
@@ -387,7 +359,7 @@ fn send_step(
 }
 
 impl Opening {
-    fn new(origin: &Origin, serial: u64) -> Self {
+    fn new(origin: &Origin, serial: u32) -> Self {
         let (service, transport) = (origin.service(serial), origin.transport(serial));
         let flow = origin.flow(serial);
         Self { flow, service, transport, script: script(transport, &flow), step: 0 }
@@ -395,70 +367,5 @@ impl Opening {
 
     fn is_done(&self) -> bool {
         self.step == self.script.len()
-    }
-
-    fn identity(&self) -> u64 {
-        self.flow.serial * 2 + u64::from(self.transport == Transport::Dns)
-    }
-}
-
-impl Table {
-    /// One for each service, which together hold about `flows`.
-    fn all(profile: &Profile, noise: &Noise, flows: u32) -> Result<Vec<Self>, Error> {
-        let table = |service| -> Result<Self, Error> {
-            let limit = ((profile.share(service) * f64::from(flows)) as u32).max(1);
-            let mut table = Vec::new();
-            table.try_reserve_exact(limit as usize).map_err(|_| Error::Memory(profile.flows))?;
-            let bulk = |uplink, lengths: &[Length]| {
-                lengths.iter().map(|length| Bulk::new(noise, (service.transport, uplink), length)).collect()
-            };
-            Ok(Self {
-                transport: service.transport,
-                flows: table,
-                limit,
-                uplink: bulk(true, profile.uplink_lengths),
-                downlink: bulk(false, profile.downlink_lengths),
-            })
-        };
-        profile.services.iter().map(table).collect()
-    }
-
-    #[inline]
-    fn bulk(&self, draw: Draw) -> Option<Bulk> {
-        let bulk = if draw.uplink { &self.uplink } else { &self.downlink };
-        bulk.get(draw.length).copied()
-    }
-}
-
-impl Draws {
-    fn new(profile: &Profile, seed: u64) -> Self {
-        let lengths = |lengths: &[Length]| Choice::new(lengths.iter().map(|length| length.share));
-        let services = profile.services;
-        Self {
-            random: Pcg64::seed_from_u64(seed),
-            opening: threshold(profile.opening),
-            uplink: threshold(profile.uplink),
-            up: [Choice::new(services.iter().map(|service| service.uplink)), lengths(profile.uplink_lengths)],
-            down: [
-                Choice::new(services.iter().map(|service| service.downlink)),
-                lengths(profile.downlink_lengths),
-            ],
-        }
-    }
-
-    /// Whether the next packet opens a flow.
-    #[inline]
-    fn opens(&mut self) -> bool {
-        self.random.next_u32() < self.opening
-    }
-
-    /// A packet but for its slot, and a number to choose that by.
-    #[inline]
-    fn next(&mut self) -> (Draw, u32) {
-        let [way, which] = [self.random.next_u64(), self.random.next_u64()];
-        let uplink = (way as u32) < self.uplink;
-        let [services, lengths] = if uplink { &self.up } else { &self.down };
-        let (service, length) = (services.pick((way >> 32) as u32), lengths.pick((which >> 32) as u32));
-        (Draw { service, slot: 0, uplink, length }, which as u32)
     }
 }

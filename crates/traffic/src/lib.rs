@@ -29,6 +29,7 @@ mod profile;
 mod random;
 mod record;
 mod segment;
+mod table;
 
 pub use args::Args;
 pub use bulk::PACKET_MAX;

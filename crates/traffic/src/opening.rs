@@ -3,7 +3,7 @@
 use crate::origin::{Flow, Origin};
 use crate::payload::dns::{self, Family, Question};
 use crate::payload::http;
-use crate::payload::quic::{self, Connection, ConnectionId, Part};
+use crate::payload::quic::{self, ConnectionId, Part};
 use crate::payload::tls::{self, Client, Hello};
 use crate::profile::Transport;
 use crate::random::mixed;
@@ -105,23 +105,15 @@ impl Say {
 pub(crate) const SEGMENT: usize = 1_360;
 /// Bytes of a TLS server's first flight that are encrypted here.
 const ENCRYPTED: usize = 900;
-/// Keys of QUIC are derived for this many connection IDs beforehand; flows take turns.
-const CONNECTIONS: u64 = 64;
 
 /// Writes what first packets say.
+#[derive(Default)]
 pub(crate) struct Speaker {
-    connections: Vec<Connection>,
     handshake: Vec<u8>,
     payload: Vec<u8>,
 }
 
 impl Speaker {
-    pub(crate) fn new(seed: u64) -> Self {
-        let id = |number: u64| mixed(!seed).wrapping_add(mixed(number)).to_be_bytes();
-        let connections = (0..CONNECTIONS).filter_map(|number| Connection::new(id(number))).collect();
-        Self { connections, handshake: vec![], payload: vec![] }
-    }
-
     /// The payload of one packet of `flow`; `None` for parts that a script does not have.
     pub(crate) fn say(&mut self, say: Say, flow: &Flow, origin: &Origin) -> Option<&[u8]> {
         self.payload.clear();
@@ -159,8 +151,7 @@ impl Speaker {
         tls::client_hello(&mut self.handshake, &client_hello(&host, flow, (Transport::Quic, origin)));
         let bytes = self.handshake.chunks(quic::CRYPTO_MAX).nth(usize::from(number))?;
         let part = Part { offset: usize::from(number) * quic::CRYPTO_MAX, bytes };
-        let connection = self.connections.get((flow.serial % CONNECTIONS) as usize)?;
-        quic::client_initial(&mut self.payload, connection, number.into(), part)
+        quic::client_initial(&mut self.payload, first_connection_id(flow, origin), number.into(), part)
     }
 
     fn server_initial(&mut self, flow: &Flow, origin: &Origin) -> Option<()> {
@@ -168,15 +159,20 @@ impl Speaker {
         let client = (flow.client(Transport::Quic), false);
         tls::server_hello(&mut self.handshake, client, origin.secret(flow.serial));
         let part = Part { offset: 0, bytes: &self.handshake };
-        let connection = self.connections.get((flow.serial % CONNECTIONS) as usize)?;
-        quic::server_initial(&mut self.payload, connection, server_connection_id(flow), part)
+        let (id, own) = (first_connection_id(flow, origin), server_connection_id(flow));
+        quic::server_initial(&mut self.payload, id, own, part)
     }
+}
+
+/// The connection ID that a QUIC client makes up for the server; both sides' keys come from it.
+fn first_connection_id(flow: &Flow, origin: &Origin) -> ConnectionId {
+    mixed(origin.secret(flow.serial)).to_be_bytes()
 }
 
 /// The connection ID that a QUIC server gives itself; the client's later packets carry it.
 #[inline]
 pub(crate) fn server_connection_id(flow: &Flow) -> ConnectionId {
-    mixed(flow.serial).to_be_bytes()
+    mixed(flow.serial.into()).to_be_bytes()
 }
 
 fn client_hello<'a>(host: &'a str, flow: &Flow, (transport, origin): (Transport, &Origin)) -> Hello<'a> {

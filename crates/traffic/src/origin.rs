@@ -52,13 +52,15 @@ pub(crate) struct Progress {
     pub(crate) sequence: u32,
 }
 
-/// One flow as it stands.
+/// One flow as it stands. Never across two cache lines: tables are larger than caches.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
 pub(crate) struct Flow {
-    pub(crate) serial: u64,
+    /// Numbers of flows begin anew after four billion.
+    pub(crate) serial: u32,
     /// The user's number.
     pub(crate) user: u32,
-    pub(crate) application: u32,
+    application: u16,
     /// The user's port.
     pub(crate) port: u16,
     /// Of all that differs between flows of one application.
@@ -67,8 +69,8 @@ pub(crate) struct Flow {
     pub(crate) down: Progress,
 }
 
-// A table of a million flows is 40 MB.
-const _: () = assert!(size_of::<Flow>() == 40);
+// A table of a million flows is 32 MB.
+const _: () = assert!(size_of::<Flow>() == 32 && catalogue::APPLICATIONS <= 1 << 16);
 
 /// Ports of users: the dynamic ones (RFC 6335 6).
 const FIRST_PORT: u16 = 49_152;
@@ -98,33 +100,33 @@ impl Origin {
     }
 
     /// Three numbers of each flow that have nothing to do with each other.
-    fn number(&self, serial: u64, which: u64) -> u64 {
-        mixed(self.base.wrapping_add(serial.wrapping_mul(4)).wrapping_add(which))
+    fn number(&self, serial: u32, which: u64) -> u64 {
+        mixed(self.base.wrapping_add(u64::from(serial) * 4).wrapping_add(which))
     }
 
     /// The place in the profile of a flow's service.
-    pub(crate) fn service(&self, serial: u64) -> usize {
+    pub(crate) fn service(&self, serial: u32) -> usize {
         self.arrivals.pick(self.number(serial, 0) as u32)
     }
 
     /// What carries a flow.
-    pub(crate) fn transport(&self, serial: u64) -> Transport {
+    pub(crate) fn transport(&self, serial: u32) -> Transport {
         self.services.get(self.service(serial)).map_or(Transport::Udp, |service| service.transport)
     }
 
     /// Whether a lookup comes before a flow.
-    pub(crate) fn looks_up(&self, serial: u64) -> bool {
+    pub(crate) fn looks_up(&self, serial: u32) -> bool {
         let named = self.transport(serial) != Transport::Udp;
         named && ((self.number(serial, 0) >> 32) as u32) < self.lookups
     }
 
     /// What of a flow looks random to others.
-    pub(crate) fn secret(&self, serial: u64) -> u64 {
+    pub(crate) fn secret(&self, serial: u32) -> u64 {
         self.number(serial, 2)
     }
 
     /// A flow before its first packet.
-    pub(crate) fn flow(&self, serial: u64) -> Flow {
+    pub(crate) fn flow(&self, serial: u32) -> Flow {
         let place = u128::from(self.base >> 32) + u128::from(serial);
         let place = (place * STRIDE % u128::from(self.active * PORTS)) as u64;
         let random = self.number(serial, 1);
@@ -133,7 +135,7 @@ impl Origin {
         Flow {
             serial,
             user: (place % self.active) as u32,
-            application: application(self.transport(serial), (random >> 32) as u32),
+            application: application(self.transport(serial), (random >> 32) as u32) as u16,
             port: FIRST_PORT + (place / self.active) as u16,
             variant: random as u16,
             up: start(secret),
@@ -143,7 +145,7 @@ impl Origin {
 
     /// What the flow with this identity is about. Odd identities are those of lookups before the flow.
     pub(crate) fn label(&self, identity: u64) -> Label {
-        let serial = identity / 2;
+        let serial = serial(identity);
         let flow = self.flow(serial);
         let service = self.services.get(self.service(serial)).map_or("", |service| service.name);
         let (service, transport) = match identity % 2 {
@@ -153,7 +155,7 @@ impl Origin {
         Label {
             service,
             transport,
-            application: flow.application,
+            application: flow.application(),
             host: flow.host(),
             path: (transport == Transport::Http).then(|| flow.path()),
         }
@@ -161,7 +163,7 @@ impl Origin {
 
     /// Its addresses.
     pub(crate) fn tuple(&self, identity: u64, users: Users) -> Tuple {
-        let serial = identity / 2;
+        let serial = serial(identity);
         let transport = if identity.is_multiple_of(2) { self.transport(serial) } else { Transport::Dns };
         let flow = self.flow(serial);
         let (server, server_port) = flow.server(transport);
@@ -186,15 +188,30 @@ fn application(transport: Transport, random: u32) -> u32 {
     catalogue::visible(rank * SPREAD % catalogue::NAMED, transport)
 }
 
+/// Of a flow and of the lookup before it.
+fn serial(identity: u64) -> u32 {
+    (identity / 2) as u32
+}
+
 impl Flow {
+    fn application(&self) -> u32 {
+        self.application.into()
+    }
+
+    /// How others know it.
+    #[inline]
+    pub(crate) fn identity(&self, transport: Transport) -> u64 {
+        u64::from(self.serial) * 2 + u64::from(transport == Transport::Dns)
+    }
+
     /// The host it contacts, if any.
     pub(crate) fn host(&self) -> Option<String> {
-        catalogue::contacted(self.application, self.variant)
+        catalogue::contacted(self.application(), self.variant)
     }
 
     /// The path it asks for.
     pub(crate) fn path(&self) -> String {
-        catalogue::path(self.application, self.variant)
+        catalogue::path(self.application(), self.variant)
     }
 
     /// The other end.
@@ -202,19 +219,19 @@ impl Flow {
     pub(crate) fn server(&self, transport: Transport) -> (Ipv4Addr, u16) {
         match transport {
             Transport::Dns => (catalogue::resolver(self.user), 53),
-            Transport::Udp => self.server_at(catalogue::port(self.application)),
+            Transport::Udp => self.server_at(catalogue::port(self.application())),
             Transport::Http => self.server_at(80),
             Transport::Tls | Transport::Quic => self.server_at(443),
         }
     }
 
     fn server_at(&self, port: u16) -> (Ipv4Addr, u16) {
-        (catalogue::server(self.application, self.variant), port)
+        (catalogue::server(self.application(), self.variant), port)
     }
 
     /// Both addresses that a lookup of its host finds, and their other forms.
     pub(crate) fn found(&self) -> [IpAddr; 4] {
-        let [one, other] = [0, 1].map(|variant| catalogue::server(self.application, variant));
+        let [one, other] = [0, 1].map(|variant| catalogue::server(self.application(), variant));
         let [six, other_six] = [one, other].map(catalogue::server_v6);
         [one.into(), other.into(), six.into(), other_six.into()]
     }
@@ -264,7 +281,7 @@ mod tests {
     fn one_user_has_all_ports_before_one_again() {
         let alone = Profile { active: 1, ..*profile("zte").unwrap() };
         let origin = Origin::new(&alone, 3);
-        let ports: HashSet<u16> = (0..PORTS).map(|serial| origin.flow(serial).port).collect();
+        let ports: HashSet<u16> = (0..PORTS as u32).map(|serial| origin.flow(serial).port).collect();
         assert_eq!(ports.len() as u64, PORTS);
     }
 
@@ -288,7 +305,7 @@ mod tests {
         let expected = 0.93 * profile.lookups;
         assert!((looked - expected).abs() < 0.01, "{looked}");
         let serial = (0..).find(|serial| origin.looks_up(*serial)).unwrap();
-        let [main, lookup] = [serial * 2, serial * 2 + 1];
+        let [main, lookup] = [u64::from(serial) * 2, u64::from(serial) * 2 + 1];
         assert_eq!(origin.label(main).host, origin.label(lookup).host);
         let [main, lookup] = [main, lookup].map(|identity| origin.tuple(identity, Users::default()));
         assert_eq!((main.user, lookup.server_port, lookup.protocol), (lookup.user, 53, 17));

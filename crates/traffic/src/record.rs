@@ -162,3 +162,40 @@ fn pcap_failed(path: &Path) -> impl FnOnce(PcapError) -> RecordError {
         other => failed(io::Error::other(other)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::profile;
+    use pcap_file::pcap::PcapReader;
+
+    #[test]
+    fn the_same_seed_gives_the_same_file_and_it_holds_the_stream() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, other] = ["one", "other"].map(|name| folder.path().join(name));
+        let zte = profile("zte").unwrap();
+        let recorded = write_pcap(&one, zte, 500, 3).unwrap();
+        assert_eq!(write_pcap(&other, zte, 500, 3).unwrap(), recorded);
+        let bytes = std::fs::read(&one).unwrap();
+        assert!(bytes == std::fs::read(&other).unwrap());
+        let mut reader = PcapReader::new(bytes.as_slice()).unwrap();
+        let mut flows = Flows::new(zte, Endpoints::EXAMPLE, 3).unwrap();
+        let mut frame = [0; FRAME_MAX];
+        for number in 0..500 {
+            let packet = reader.next_packet().unwrap().unwrap();
+            let written = flows.next(&mut frame).unwrap();
+            assert!(packet.data == frame[..written.length]);
+            assert_eq!(packet.timestamp, START + STEP * number);
+        }
+        assert!(reader.next_packet().is_none());
+        assert_eq!(bytes.len() as u64, 24 + 500 * 16 + recorded.bytes);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_named() {
+        let error = write_pcap(Path::new("/nowhere/at/all"), profile("zte").unwrap(), 1, 1).unwrap_err();
+        assert!(error.to_string().starts_with("/nowhere/at/all: No such file"), "{error}");
+        let full = write_pcap(Path::new("/dev/full"), profile("zte").unwrap(), 1_000, 1).unwrap_err();
+        assert!(full.to_string().starts_with("/dev/full: No space"), "{full}");
+    }
+}

@@ -38,13 +38,6 @@ pub(crate) struct Keys {
     header: HeaderProtectionKey,
 }
 
-/// The keys of both, as a client's first destination connection ID gives them.
-pub(crate) struct Connection {
-    pub(crate) id: ConnectionId,
-    pub(crate) client: Keys,
-    pub(crate) server: Keys,
-}
-
 struct Bytes(usize);
 
 impl KeyType for Bytes {
@@ -53,19 +46,23 @@ impl KeyType for Bytes {
     }
 }
 
-impl Connection {
-    /// `None` only if the library refused lengths that are constant here.
-    pub(crate) fn new(id: ConnectionId) -> Option<Self> {
-        let secret = Salt::new(HKDF_SHA256, &SALT).extract(&id);
-        let side = |label: &str| -> Option<Keys> {
-            let secret: [u8; 32] = expand(&secret, label)?;
-            Keys::new(&Prk::new_less_safe(HKDF_SHA256, &secret))
-        };
-        Some(Self { id, client: side("client in")?, server: side("server in")? })
-    }
-}
-
 impl Keys {
+    /// A client's, when it first sends to the connection ID `id`. `None` only if the library refused lengths that are
+    /// constant here.
+    pub(crate) fn client(id: ConnectionId) -> Option<Self> {
+        Self::side(id, "client in")
+    }
+
+    /// Those of the server that it sends to.
+    pub(crate) fn server(id: ConnectionId) -> Option<Self> {
+        Self::side(id, "server in")
+    }
+
+    fn side(id: ConnectionId, label: &str) -> Option<Self> {
+        let secret: [u8; 32] = expand(&Salt::new(HKDF_SHA256, &SALT).extract(&id), label)?;
+        Self::new(&Prk::new_less_safe(HKDF_SHA256, &secret))
+    }
+
     fn new(secret: &Prk) -> Option<Self> {
         let key: [u8; 16] = expand(secret, "quic key")?;
         let header: [u8; 16] = expand(secret, "quic hp")?;
@@ -126,42 +123,38 @@ pub(crate) struct Part<'a> {
     pub(crate) bytes: &'a [u8],
 }
 
-/// Appends a client's Initial packet number `number`, padded to a datagram. Its own connection ID is empty.
-pub(crate) fn client_initial(
-    out: &mut Vec<u8>,
-    connection: &Connection,
-    number: u32,
-    part: Part<'_>,
-) -> Option<()> {
+/// Writes a client's Initial packet number `number` to the server's `id`, padded to a datagram. The client's own
+/// connection ID is empty.
+pub(crate) fn client_initial(out: &mut Vec<u8>, id: ConnectionId, number: u32, part: Part<'_>) -> Option<()> {
     out.clear();
-    out.extend([INITIAL | (PACKET_NUMBER as u8 - 1)]);
+    out.push(INITIAL | (PACKET_NUMBER as u8 - 1));
     out.extend(VERSION_1);
     out.push(ID as u8);
-    out.extend(connection.id);
+    out.extend(id);
     out.push(0);
     let header = put_rest_of_header(out, number);
     put_crypto(out, part);
     out.resize(DATAGRAM - TAG, 0);
-    connection.client.protect(out, (header, PACKET_NUMBER), number)
+    Keys::client(id)?.protect(out, (header, PACKET_NUMBER), number)
 }
 
-/// Appends the server's first Initial packet, which gives it the connection ID `id`.
+/// Writes the server's first Initial packet in answer to those to `id`, which gives it the connection ID `own`.
 pub(crate) fn server_initial(
     out: &mut Vec<u8>,
-    connection: &Connection,
     id: ConnectionId,
+    own: ConnectionId,
     part: Part<'_>,
 ) -> Option<()> {
     out.clear();
-    out.extend([INITIAL | (PACKET_NUMBER as u8 - 1)]);
+    out.push(INITIAL | (PACKET_NUMBER as u8 - 1));
     out.extend(VERSION_1);
     out.extend([0, ID as u8]);
-    out.extend(id);
+    out.extend(own);
     let header = put_rest_of_header(out, 0);
     out.extend(ACK_OF_PACKET_0);
     put_crypto(out, part);
     out.resize(DATAGRAM - TAG, 0);
-    connection.server.protect(out, (header, PACKET_NUMBER), 0)
+    Keys::server(id)?.protect(out, (header, PACKET_NUMBER), 0)
 }
 
 /// An empty token, the length, and the packet number; returns the length of the header.
@@ -244,12 +237,11 @@ mod tests {
 
     #[test]
     fn a_clients_packet_is_that_of_appendix_a_2() {
-        let connection = Connection::new(ID_OF_APPENDIX).unwrap();
         let mut packet = hex("c300000001088394c8f03e5157080000449e00000002");
         let header = packet.len();
         packet.extend(hex(CLIENT_FRAME));
         packet.resize(header + 1_162, 0);
-        connection.client.protect(&mut packet, (header, 4), 2).unwrap();
+        Keys::client(ID_OF_APPENDIX).unwrap().protect(&mut packet, (header, 4), 2).unwrap();
         assert_eq!(packet.len(), 1_200);
         let first = "c000000001088394c8f03e5157080000449e7b9aec34d1b1c98dd7689fb8ec11d242b123dc9b";
         assert_eq!(packet[..38], hex(first));
@@ -261,13 +253,12 @@ mod tests {
 
     #[test]
     fn a_servers_packet_is_that_of_appendix_a_3() {
-        let connection = Connection::new(ID_OF_APPENDIX).unwrap();
         let mut packet = hex("c1000000010008f067a5502a4262b50040750001");
         let header = packet.len();
         packet.extend(hex("02000000000600405a020000560303eefce7f7b37ba1d1632e96677825ddf739
             88cfc79825df566dc5430b9a045a1200130100002e00330024001d00209d3c94
             0d89690b84d08a60993c144eca684d1081287c834d5311bcf32bb9da1a002b00020304"));
-        connection.server.protect(&mut packet, (header, 2), 1).unwrap();
+        Keys::server(ID_OF_APPENDIX).unwrap().protect(&mut packet, (header, 2), 1).unwrap();
         let expected = "
             cf000000010008f067a5502a4262b5004075c0d95a482cd0991cd25b0aac406a
             5816b6394100f37a1c69797554780bb38cc5a99f5ede4cf73c3ec2493a1839b3
@@ -279,12 +270,11 @@ mod tests {
 
     #[test]
     fn initial_packets_fill_a_datagram() {
-        let connection = Connection::new([1; ID]).unwrap();
         let part = Part { offset: 0, bytes: &[7; CRYPTO_MAX] };
         let mut out = vec![];
-        client_initial(&mut out, &connection, 0, part).unwrap();
+        client_initial(&mut out, [1; ID], 0, part).unwrap();
         assert_eq!(out.len(), DATAGRAM);
-        server_initial(&mut out, &connection, [2; ID], part).unwrap();
+        server_initial(&mut out, [1; ID], [2; ID], part).unwrap();
         assert_eq!(out.len(), DATAGRAM);
     }
 }
