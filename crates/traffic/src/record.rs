@@ -184,7 +184,7 @@ mod tests {
         for number in 0..500 {
             let packet = reader.next_packet().unwrap().unwrap();
             let written = flows.next(&mut frame).unwrap();
-            assert!(packet.data == frame[..written.length]);
+            assert!(*packet.data == frame[..written.length]);
             assert_eq!(packet.timestamp, START + STEP * number);
         }
         assert!(reader.next_packet().is_none());
