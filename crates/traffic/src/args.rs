@@ -6,6 +6,7 @@ use crate::profile::{PROFILES, Profile, profile};
 use crate::record::record;
 use anyhow::bail;
 use clap::{Parser, Subcommand};
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 /// Traffic models, and captures of their packets.
@@ -64,8 +65,8 @@ impl Args {
     pub fn execute(&self) -> anyhow::Result<()> {
         match &self.what {
             What::Profiles => {
-                PROFILES.iter().for_each(|profile| print!("{}", described(profile)));
-                Ok(())
+                let text: String = PROFILES.iter().map(described).collect();
+                Ok(io::stdout().write_all(text.as_bytes())?)
             }
             What::Pcap(pcap) => pcap.execute(),
         }
@@ -77,7 +78,8 @@ impl Pcap {
         let profile = self.model()?;
         let mut flows = Flows::new(&profile, Endpoints::EXAMPLE, self.seed)?;
         let recorded = record(&mut flows, self.packets, &self.file, self.labels.as_deref())?;
-        println!(
+        writeln!(
+            io::stdout(),
             "{}: {} packets ({} up, {} bytes) of {} flows, profile {} version {}, seed {}",
             self.file.display(),
             recorded.packets,
@@ -87,7 +89,7 @@ impl Pcap {
             profile.name,
             profile.version,
             self.seed,
-        );
+        )?;
         Ok(())
     }
 
