@@ -22,3 +22,8 @@ pub mod vlan;
 
 pub use buffer::{Buffer, HEADROOM, HeapBuffer};
 pub use five_tuple::FiveTuple;
+
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod hostile;

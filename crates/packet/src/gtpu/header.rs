@@ -28,6 +28,13 @@ pub(super) struct Head {
     teid: U32,
 }
 
+impl Head {
+    #[inline]
+    pub(super) const fn teid(&self) -> u32 {
+        self.teid.get()
+    }
+}
+
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct Optional {

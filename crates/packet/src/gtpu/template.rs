@@ -139,6 +139,17 @@ impl Template {
         }
     }
 
+    /// The same tunnel with another container, for tunnels that carry several QoS flows: one template for the tunnel,
+    /// and the flow of each packet.
+    #[inline]
+    #[must_use]
+    pub fn with_pdu_session(self, pdu_session: Option<PduSession>) -> Self {
+        match self {
+            Self::V4(template) => Self::V4(template.with_pdu_session(pdu_session)),
+            Self::V6(template) => Self::V6(template.with_pdu_session(pdu_session)),
+        }
+    }
+
     /// Puts the headers in front of the packet in `buffer`; `None` where there is no room or the result would be
     /// too long for its length fields. The packet is then as before, or has undefined bytes at its front: drop it.
     #[inline]
@@ -155,6 +166,15 @@ impl Template4 {
         let (gtpu, tail, tail_length) = header::g_pdu(outer.teid, outer.pdu_session);
         let sum = checksum::sum(ip.as_bytes());
         Self { sum, tail_length, front: Front4 { ip, udp: outer.udp(), gtpu }, tail }
+    }
+
+    /// Like [`Template::with_pdu_session`].
+    #[inline]
+    #[must_use]
+    pub fn with_pdu_session(mut self, pdu_session: Option<PduSession>) -> Self {
+        // No checksum covers these.
+        (self.front.gtpu, self.tail, self.tail_length) = header::g_pdu(self.front.gtpu.teid(), pdu_session);
+        self
     }
 
     /// Bytes of all headers together.
@@ -192,12 +212,21 @@ impl Template6 {
         let udp = outer.udp();
         let (source, destination) = ip.addresses();
         let pseudo = checksum::add(checksum::sum(source), checksum::sum(destination));
-        let headers = checksum::add(checksum::sum(udp.as_bytes()), checksum::sum(gtpu.as_bytes()));
-        // What a tail does not use is 0.
-        let constant = checksum::add(headers, checksum::sum(tail.as_bytes()));
+        let constant = checksum::add(checksum::sum(udp.as_bytes()), sum_of_message(&gtpu, &tail));
         let sum = checksum::add(checksum::add(pseudo, u16::from(protocol::UDP)), constant);
         let computed = checksum == UdpChecksum::Computed;
         Self { sum, tail_length, computed, front: Front6 { ip, udp, gtpu }, tail }
+    }
+
+    /// Like [`Template::with_pdu_session`].
+    #[inline]
+    #[must_use]
+    pub fn with_pdu_session(mut self, pdu_session: Option<PduSession>) -> Self {
+        let before = sum_of_message(&self.front.gtpu, &self.tail);
+        (self.front.gtpu, self.tail, self.tail_length) = header::g_pdu(self.front.gtpu.teid(), pdu_session);
+        let after = sum_of_message(&self.front.gtpu, &self.tail);
+        self.sum = checksum::add(checksum::add(self.sum, !before), after);
+        self
     }
 
     /// Bytes of all headers together.
@@ -232,6 +261,12 @@ impl Template6 {
         front.write_to_prefix(headers).ok()?;
         self.tail.write(headers.get_mut(size_of::<Front6>()..)?, self.tail_length)
     }
+}
+
+/// Sum of the GTP-U header without its length. What a tail does not use is 0.
+#[inline]
+fn sum_of_message(gtpu: &Head, tail: &Tail) -> u16 {
+    checksum::add(checksum::sum(gtpu.as_bytes()), checksum::sum(tail.as_bytes()))
 }
 
 #[cfg(test)]
