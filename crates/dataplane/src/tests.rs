@@ -17,6 +17,14 @@ fn to_user(session: u8) -> Vec<u8> {
     frame
 }
 
+fn applied(session: u64, revision: u64) -> Notice {
+    Notice::Applied { session: Seid(session), revision, removed: vec![] }
+}
+
+fn removed(session: u64) -> Notice {
+    Notice::Removed { session: Seid(session), usage: vec![] }
+}
+
 fn drops(bench: &Bench, reason: DropReason) -> u64 {
     bench.worker.counters().drops[reason as usize]
 }
@@ -28,7 +36,7 @@ fn rules_are_in_force_once_they_are_acknowledged() {
     bench.settle();
     assert_eq!(drops(&bench, DropReason::NoSession), 1);
     assert_eq!(bench.put(1, 4, rules(1)), None);
-    assert_eq!(bench.settle(), [Notice::Applied { session: Seid(1), revision: 4 }]);
+    assert_eq!(bench.settle(), [applied(1, 4)]);
     bench.receive(N6, &to_user(1));
     bench.settle();
     assert_eq!(bench.sent(N3).len(), 1);
@@ -37,8 +45,8 @@ fn rules_are_in_force_once_they_are_acknowledged() {
 #[test]
 fn the_same_revision_again_is_acknowledged_without_work() {
     let mut bench = Bench::new();
-    let applied = Notice::Applied { session: Seid(1), revision: 1 };
-    assert_eq!(bench.put(1, 1, rules(1)), Some(applied));
+    let again = applied(1, 1);
+    assert_eq!(bench.put(1, 1, rules(1)), Some(again));
     assert_eq!(bench.settle(), []);
 }
 
@@ -53,7 +61,7 @@ fn a_new_revision_replaces_the_tunnel() {
     let mut other = rules(4);
     other.pdrs[0].pdi.f_teid = rules(1).pdrs[0].pdi.f_teid;
     bench.put(4, 1, other);
-    assert_eq!(bench.settle(), [Notice::Applied { session: Seid(4), revision: 1 }]);
+    assert_eq!(bench.settle(), [applied(4, 1)]);
 }
 
 #[test]
@@ -68,7 +76,7 @@ fn what_belongs_to_another_session_is_refused_and_changes_nothing() {
     bench.settle();
     assert_eq!(bench.sent(N3).len(), 1);
     bench.put(4, 1, rules(4));
-    assert_eq!(bench.settle(), [Notice::Applied { session: Seid(4), revision: 1 }]);
+    assert_eq!(bench.settle(), [applied(4, 1)]);
 }
 
 #[test]
@@ -88,8 +96,7 @@ fn the_limit_on_sessions_holds() {
     assert!(matches!(notices.last(), Some(Notice::Refused { session: Seid(9), .. })), "{notices:?}");
     bench.engine.handle(Command::Delete { session: Seid(4) }).unwrap();
     bench.put(9, 2, rules(9));
-    let removed = Notice::Removed { session: Seid(4) };
-    assert_eq!(bench.settle(), [removed, Notice::Applied { session: Seid(9), revision: 2 }]);
+    assert_eq!(bench.settle(), [removed(4), applied(9, 2)]);
 }
 
 #[test]
@@ -98,8 +105,8 @@ fn a_deleted_session_can_come_back_in_the_same_revision() {
     bench.engine.handle(Command::Delete { session: Seid(1) }).unwrap();
     assert_eq!(bench.put(1, 1, rules(1)), None);
     let notices = bench.settle();
-    let applied = Notice::Applied { session: Seid(1), revision: 1 };
-    assert_eq!(notices, [Notice::Removed { session: Seid(1) }, applied]);
+    let again = applied(1, 1);
+    assert_eq!(notices, [removed(1), again]);
     bench.receive(N6, &to_user(1));
     bench.settle();
     assert_eq!(bench.sent(N3).len(), 1);
@@ -179,7 +186,7 @@ fn a_packet_without_room_for_its_tunnel_is_dropped() {
 #[test]
 fn packets_for_a_silent_neighbour_are_dropped_at_last() {
     let mut bench = Bench::new();
-    let stranger = NextHop::new(0, [10, 30, 0, 9].into());
+    let stranger = NextHop::new(0, [10, 30, 0, 9]);
     let mut moved = rules(1);
     let forwarding = moved.fars[1].forwarding.as_mut().unwrap();
     forwarding.outer_header_creation.as_mut().unwrap().address = stranger.address;

@@ -20,11 +20,11 @@ impl<B: Buffer> Node<B> for Verdict {
         if step.generation != meta.generation {
             return Next::To(NodeId::Session);
         }
-        if !step.is_simple() || account.count.left < bytes {
+        let (metered, counted) = (!step.meters().is_empty(), !step.usages().is_empty());
+        if !step.is_simple() || (counted && account.count.left < bytes) {
             return Next::To(NodeId::Far);
         }
         let plain = step.kind == Kind::Plain;
-        let (metered, counted) = (!step.meters().is_empty(), !step.usages().is_empty());
         packet.meta.towards = step.to;
         if let Err(reason) = super::far::route(&state.ports, packet, plain) {
             return Next::drop(reason);

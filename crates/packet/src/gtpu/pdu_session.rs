@@ -1,7 +1,5 @@
 //! The PDU session container (TS 38.415 5.5), as the extension header of type 0x85 carries it.
 
-/// Type of the extension header (TS 29.281 5.2.1).
-pub(super) const EXTENSION_TYPE: u8 = 0x85;
 /// Bytes of the extension header without optional fields.
 pub(super) const LENGTH: usize = 4;
 /// Bytes of the extension header with a paging policy.

@@ -150,6 +150,17 @@ impl Template {
         }
     }
 
+    /// The same tunnel with another container, for tunnels that carry several QoS flows: one template for the tunnel,
+    /// and the flow of each packet.
+    #[inline]
+    #[must_use]
+    pub fn with_pdu_session(self, pdu_session: Option<PduSession>) -> Self {
+        match self {
+            Self::V4(template) => Self::V4(template.with_pdu_session(pdu_session)),
+            Self::V6(template) => Self::V6(template.with_pdu_session(pdu_session)),
+        }
+    }
+
     /// Puts the headers in front of the packet in `buffer`; `None` where there is no room or the result would be
     /// too long for its length fields. The packet is then as before, or has undefined bytes at its front: drop it.
     #[inline]
@@ -225,6 +236,15 @@ impl Template4 {
         Self { sum, tail_length, front: Front4 { ip, udp: outer.udp(), gtpu }, tail }
     }
 
+    /// Like [`Template::with_pdu_session`].
+    #[inline]
+    #[must_use]
+    pub fn with_pdu_session(mut self, pdu_session: Option<PduSession>) -> Self {
+        // No checksum covers these.
+        (self.front.gtpu, self.tail, self.tail_length) = header::g_pdu(self.front.gtpu.teid(), pdu_session);
+        self
+    }
+
     /// Bytes of all headers together.
     #[inline]
     pub const fn length(&self) -> usize {
@@ -278,6 +298,17 @@ impl Template6 {
         Self { sum, tail_length, computed, front: Front6 { ip, udp, gtpu }, tail }
     }
 
+    /// Like [`Template::with_pdu_session`].
+    #[inline]
+    #[must_use]
+    pub fn with_pdu_session(mut self, pdu_session: Option<PduSession>) -> Self {
+        let before = sum_of_message(&self.front.gtpu, &self.tail);
+        (self.front.gtpu, self.tail, self.tail_length) = header::g_pdu(self.front.gtpu.teid(), pdu_session);
+        let after = sum_of_message(&self.front.gtpu, &self.tail);
+        self.sum = checksum::add(checksum::add(self.sum, !before), after);
+        self
+    }
+
     /// Bytes of all headers together.
     #[inline]
     pub const fn length(&self) -> usize {
@@ -317,10 +348,14 @@ impl Template6 {
 fn header_sum(ip: &ipv6::Header, udp: &udp::Header, gtpu: &Head, tail: &Tail) -> u16 {
     let (source, destination) = ip.addresses();
     let pseudo = checksum::add(checksum::sum(source), checksum::sum(destination));
-    let headers = checksum::add(checksum::sum(udp.as_bytes()), checksum::sum(gtpu.as_bytes()));
-    // What a tail does not use is 0.
-    let constant = checksum::add(headers, checksum::sum(tail.as_bytes()));
-    checksum::add(checksum::add(pseudo, u16::from(protocol::UDP)), constant)
+    let headers = checksum::add(checksum::sum(udp.as_bytes()), sum_of_message(gtpu, tail));
+    checksum::add(checksum::add(pseudo, u16::from(protocol::UDP)), headers)
+}
+
+/// Sum of the GTP-U header without its length. What a tail does not use is 0.
+#[inline]
+fn sum_of_message(gtpu: &Head, tail: &Tail) -> u16 {
+    checksum::add(checksum::sum(gtpu.as_bytes()), checksum::sum(tail.as_bytes()))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! ICMP echo (RFC 792).
+//! Answers pings.
 
 use crate::checksum;
 use zerocopy::byteorder::network_endian::U16;
@@ -27,7 +27,7 @@ pub enum NoReply {
     NotEchoRequest,
 }
 
-/// Turns the echo request that fills `message` into its reply.
+/// Turns the echo request that fills `message` into its reply. The IP header is left to [`crate::ipv4::reverse`].
 ///
 /// # Errors
 /// Why not; the message is then unchanged.
