@@ -3,7 +3,8 @@
 use super::extension::{BrokenChain, EXTENSIONS_MAX, Extension, Extensions, extension_type};
 use super::message_type::G_PDU;
 use super::pdu_session::{self, PduSession};
-use zerocopy::byteorder::network_endian::{U16, U32};
+use crate::checksum;
+use zerocopy::byteorder::network_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 const VERSION_1_GTP: u8 = 0b0011_0000;
@@ -20,19 +21,12 @@ const OPTIONAL: usize = size_of::<Optional>();
 /// What every message begins with.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
-pub(super) struct Head {
+struct Head {
     flags: u8,
     message_type: u8,
     /// Bytes after the head.
-    pub(super) length: U16,
+    length: U16,
     teid: U32,
-}
-
-impl Head {
-    #[inline]
-    pub(super) const fn teid(&self) -> u32 {
-        self.teid.get()
-    }
 }
 
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -155,38 +149,62 @@ impl From<BrokenChain> for Malformed {
     }
 }
 
-/// What follows the head of a G-PDU with a PDU session container: 0, 8 or 12 bytes, the unused ones 0.
-#[derive(Clone, Copy, Debug, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub(super) struct Tail {
-    optional: Optional,
-    container: [u8; pdu_session::LENGTH_MAX],
+/// The header of a G-PDU, its length still 0.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GPdu {
+    head: Head,
+    /// What a PDU session container brings along, but for the zeros at its end; 0 without.
+    tail: U64,
+    /// How many bytes follow the head: 0, 8 or 12.
+    tail_length: u8,
 }
 
-impl Tail {
-    /// Writes its first `length` bytes to the front of `bytes`.
+impl GPdu {
     #[inline]
-    pub(super) fn write(&self, bytes: &mut [u8], length: u8) -> Option<()> {
-        const SHORT: usize = OPTIONAL + pdu_session::LENGTH;
-        let tail = self.as_bytes();
-        match usize::from(length) {
-            0 => Some(()),
-            SHORT => bytes.first_chunk_mut::<SHORT>().zip(tail.first_chunk()).map(|(to, from)| *to = *from),
-            _ => self.write_to_prefix(bytes).ok(),
-        }
+    pub(super) fn new(teid: u32, pdu_session: Option<PduSession>) -> Self {
+        let flags = if pdu_session.is_some() { VERSION_1_GTP | EXTENSION } else { VERSION_1_GTP };
+        let head = Head { flags, message_type: G_PDU, length: U16::ZERO, teid: U32::new(teid) };
+        // No sequence number and no N-PDU number before the type of the container.
+        let optional = u64::from(extension_type::PDU_SESSION_CONTAINER) << 32;
+        let tail = pdu_session.map_or(0, |container| optional | u64::from(container.word()));
+        let tail_length = (encapsulated_length(pdu_session) - MANDATORY) as u8;
+        Self { head, tail: U64::new(tail), tail_length }
     }
-}
 
-/// The head of a G-PDU, its length still 0, what follows it, and how many bytes of that count.
-#[inline]
-pub(super) fn g_pdu(teid: u32, pdu_session: Option<PduSession>) -> (Head, Tail, u8) {
-    let flags = if pdu_session.is_some() { VERSION_1_GTP | EXTENSION } else { VERSION_1_GTP };
-    let head = Head { flags, message_type: G_PDU, length: U16::ZERO, teid: U32::new(teid) };
-    let next_extension = if pdu_session.is_some() { extension_type::PDU_SESSION_CONTAINER } else { 0 };
-    let optional = Optional { sequence: U16::ZERO, n_pdu: 0, next_extension };
-    let container = pdu_session.map_or([0; pdu_session::LENGTH_MAX], PduSession::octets);
-    let length = encapsulated_length(pdu_session) - MANDATORY;
-    (head, Tail { optional, container }, length as u8)
+    /// The same for another QoS flow.
+    #[inline]
+    pub(super) fn with(&self, pdu_session: Option<PduSession>) -> Self {
+        Self::new(self.head.teid.get(), pdu_session)
+    }
+
+    /// Bytes of the header.
+    #[inline]
+    pub(super) const fn length(&self) -> usize {
+        MANDATORY + self.tail_length as usize
+    }
+
+    /// Sum of the header without its length.
+    #[inline]
+    pub(super) fn sum(&self) -> u16 {
+        checksum::add(checksum::sum(self.head.as_bytes()), checksum::sum(self.tail.as_bytes()))
+    }
+
+    /// Writes the header to the front of `bytes`; `after_head` counts all that follows the head.
+    #[inline]
+    pub(super) fn write(&self, bytes: &mut [u8], after_head: u16) -> Option<()> {
+        let mut head = self.head;
+        head.length.set(after_head);
+        head.write_to_prefix(bytes).ok()?;
+        if self.tail_length == 0 {
+            return Some(());
+        }
+        let rest = bytes.get_mut(MANDATORY..)?;
+        self.tail.write_to_prefix(rest).ok()?;
+        if usize::from(self.tail_length) > size_of::<U64>() {
+            *rest.get_mut(size_of::<U64>()..)?.first_chunk_mut()? = [0; 4];
+        }
+        Some(())
+    }
 }
 
 /// Bytes that the header of a G-PDU with such a container takes.
@@ -207,10 +225,9 @@ pub fn write_g_pdu(
     pdu_session: Option<PduSession>,
     payload: usize,
 ) -> Option<()> {
-    let (mut head, tail, tail_length) = g_pdu(teid, pdu_session);
-    head.length.set(u16::try_from(payload + usize::from(tail_length)).ok()?);
-    head.write_to_prefix(bytes).ok()?;
-    tail.write(bytes.get_mut(MANDATORY..)?, tail_length)
+    let header = GPdu::new(teid, pdu_session);
+    let after_head = u16::try_from(header.length() - MANDATORY + payload).ok()?;
+    header.write(bytes, after_head)
 }
 
 /// Writes the header of a G-PDU with these extension headers, for a packet that is passed on as it came; returns the

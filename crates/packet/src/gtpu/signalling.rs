@@ -26,8 +26,9 @@ pub fn write_end_marker(bytes: &mut [u8], teid: u32) -> Option<usize> {
 
 /// Writes an end marker for one QoS flow of a peer's tunnel (TS 29.281 5.2.2.7); returns its length.
 pub fn write_end_marker_of_flow(bytes: &mut [u8], teid: u32, pdu_session: PduSession) -> Option<usize> {
-    let octets = pdu_session.octets();
-    let content = octets.get(1..pdu_session.length() - 1)?;
+    let [_, kind, flow, policy] = pdu_session.word().to_be_bytes();
+    let octets = [kind, flow, policy, 0, 0, 0];
+    let content = octets.get(..pdu_session.length() - 2)?;
     let container = Extension { kind: extension_type::PDU_SESSION_CONTAINER, content };
     write_message(bytes, Start { kind: END_MARKER, sequence: None, teid }, &[container], 0)
 }

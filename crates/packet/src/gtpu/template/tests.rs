@@ -140,7 +140,7 @@ proptest! {
     #[test]
     fn another_flow_of_the_same_tunnel(outer in outer(), other in container(), payload in proptest::collection::vec(any::<u8>(), 0..20)) {
         let mut buffers = [HeapBuffer::new(&payload), HeapBuffer::new(&payload)];
-        outer.template().with_pdu_session(other).encapsulate(&mut buffers[0]).unwrap();
+        outer.template().encapsulate_with(&mut buffers[0], other).unwrap();
         OuterHeader { pdu_session: other, ..outer }.template().encapsulate(&mut buffers[1]).unwrap();
         prop_assert_eq!(buffers[0].data(), buffers[1].data());
     }
