@@ -102,7 +102,8 @@ def ethernet():
     held = f"{UP} classify far ip_output ethernet_output hold"
     case("ethernet_output/held_until_the_neighbour_answers",
          "Two packets to an unknown station wait for its answer and leave in order.",
-         ("n3", up_frame(first), held, [("n6", ask)]), ("n3", up_frame(second), held, []),
+         ("n3", up_frame(first), held, [("n6", ask)]),
+         ("n3", up_frame(second), "usual_input flow verdict ip_output ethernet_output hold", []),
          ("n6", tell, "usual_input ethernet_input arp consumed", sent))
     long = IP(src=SERVER, dst=UE, id=7) / UDP() / Raw(bytes(1500 - 28 - 44 + 1))
     dropped("ethernet_output/beyond_the_mtu", "One byte more than fits into the tunnel.", "n6",

@@ -1,5 +1,8 @@
 //! A worker and its engine together.
 
+mod kept;
+mod usage;
+
 use crate::counters::DropReason;
 use crate::fixture::{Bench, IN_PIECES, N3, N6, rules};
 use crate::frame::NextHop;
