@@ -5,10 +5,8 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-use crate::compile::Arrival;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
-use std::net::IpAddr;
 
 pub use parse::SdfError;
 
@@ -43,7 +41,7 @@ pub struct FlowDescription {
 }
 
 /// Type of service, or traffic class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TrafficClass {
     /// Compared under the mask.
     pub value: u8,
@@ -73,34 +71,10 @@ impl PortRange {
     }
 }
 
-impl FlowEnd {
-    fn matches(&self, address: IpAddr, port: Option<u16>) -> bool {
-        let in_ports = || port.is_some_and(|port| self.ports.iter().any(|range| range.contains(port)));
-        self.prefix.is_none_or(|prefix| prefix.contains(&address)) && (self.ports.is_empty() || in_ports())
-    }
-}
-
-impl FlowDescription {
-    fn matches(&self, packet: &Arrival) -> bool {
-        self.protocol.is_none_or(|protocol| protocol == packet.protocol)
-            && self.remote.matches(packet.remote, packet.remote_port)
-            && self.user.matches(packet.ue, packet.ue_port)
-    }
-}
-
 impl SdfFilter {
     /// The ID of the filter it stands for, if it is nothing but an ID (TS 29.244 5.2.1A.2A).
     pub fn reference(&self) -> Option<u32> {
         let id = self.id?;
         (*self == Self { id: Some(id), ..Self::default() }).then_some(id)
-    }
-
-    /// Whether a packet matches.
-    pub fn matches(&self, packet: &Arrival) -> bool {
-        let class = |wanted: TrafficClass| packet.traffic_class & wanted.mask == wanted.value & wanted.mask;
-        self.flow.as_ref().is_none_or(|flow| flow.matches(packet))
-            && self.traffic_class.is_none_or(class)
-            && self.spi.is_none_or(|spi| packet.spi == Some(spi))
-            && self.flow_label.is_none_or(|label| packet.flow_label == Some(label))
     }
 }
