@@ -19,7 +19,7 @@ use matcher::{Filter, Matcher};
 
 /// Up to so many filters (PDRs without any count as one) are searched one after the other: an index would take more
 /// memory and save little.
-const FEW: usize = 8;
+const FEW: usize = 16;
 
 /// All PDIs of a session, in the order they are to be tried. It allocates 32 bytes for each PDR of no more than a
 /// tunnel, an address and a QFI, and [`Classifier::MAX_BYTES`] at most.

@@ -1,7 +1,7 @@
 //! Makes an [`Index`] of matchers, within a fixed amount of memory.
 
 use super::field::{ANY, Field, Narrow, Span, Wide};
-use super::index::{Dimension, Entry, Index, MAX_GROUPS};
+use super::index::{Dimension, Entry, Index, MAX_WORDS};
 use super::matcher::{Filter, Matcher};
 use std::collections::HashMap;
 
@@ -9,23 +9,32 @@ use std::collections::HashMap;
 /// share a row, which then names filters that cannot match, too.
 const MAX_ROW_WORDS: usize = 1 << 17;
 
+/// Rows are no longer than this if they have to be longer than [`MAX_ROW_WORDS`] together: bits that several filters
+/// share cost a search less than intervals that do.
+const FEW_WORDS: usize = 16;
+
+/// 2^64 over the golden ratio, odd.
+const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
 pub(super) fn index(matchers: &[Matcher]) -> Index {
     let entries: Box<[Entry]> =
         matchers.iter().zip(0..).flat_map(|(matcher, at)| entries(matcher, at)).collect();
-    let all = Filters { matchers, group: entries.len().div_ceil(MAX_GROUPS), entries: &entries };
+    let all = Filters { matchers, entries: &entries };
     let (narrow, wide) = (all.cuts::<Narrow>(), all.cuts::<Wide>());
-    let mut rows = Rows::new(entries.len().div_ceil(all.group));
-    let sizes = narrow.iter().map(Cuts::intervals).chain(wide.iter().map(Cuts::intervals));
-    let most = share(rows.limit(), sizes.collect());
-    let narrow = narrow.into_iter().map(|cuts| rows.dimension(cuts, most)).collect();
-    let wide = wide.into_iter().map(|cuts| rows.dimension(cuts, most)).collect();
+    let sizes: Vec<usize> =
+        narrow.iter().map(Cuts::intervals).chain(wide.iter().map(Cuts::intervals)).collect();
+    let group = group(entries.len(), sizes.iter().sum());
+    let mut rows = Rows::new(entries.len().div_ceil(group));
+    let most = share(rows.limit(), sizes);
+    let narrow = narrow.into_iter().map(|cuts| rows.dimension(cuts.grouped(group), most)).collect();
+    let wide = wide.into_iter().map(|cuts| rows.dimension(cuts.grouped(group), most)).collect();
     let any_filter = |has: fn(&Filter) -> bool| matchers.iter().flat_map(Matcher::filters).any(has);
     Index {
         narrow,
         wide,
         words: rows.words,
         bits: rows.bits.into(),
-        group: all.group,
+        group,
         looks_at_traffic_class: any_filter(|filter| filter.traffic_class.is_some()),
         looks_at_flow_label: any_filter(|filter| filter.flow_label.is_some()),
         entries,
@@ -34,6 +43,15 @@ pub(super) fn index(matchers: &[Matcher]) -> Index {
 
 fn entries(matcher: &Matcher, at: u16) -> impl Iterator<Item = Entry> + use<> {
     (0_u16..).take(matcher.filters().len().max(1)).map(move |filter| Entry { matcher: at, filter })
+}
+
+/// How many entries share a bit: one, if there are few or all rows have room then.
+fn group(entries: usize, intervals: usize) -> usize {
+    let words = entries.div_ceil(64);
+    match words <= FEW_WORDS || (words <= MAX_WORDS && words * intervals <= MAX_ROW_WORDS) {
+        true => 1,
+        false => entries.div_ceil(FEW_WORDS * 64),
+    }
 }
 
 /// How many intervals a dimension may have, so that all of `sizes`, those below cut down to it, stay in `limit`.
@@ -54,14 +72,14 @@ fn share(limit: usize, mut sizes: Vec<usize>) -> usize {
 struct Filters<'a> {
     matchers: &'a [Matcher],
     entries: &'a [Entry],
-    group: usize,
 }
 
 /// A number at which an entry begins or ceases to match.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Cut {
     at: u128,
-    group: usize,
+    /// The entry's place, then the group's.
+    place: usize,
     begins: bool,
 }
 
@@ -70,7 +88,7 @@ struct Cuts<F> {
     field: F,
     /// Sorted.
     cuts: Vec<Cut>,
-    /// For each group, how many of its entries match anything.
+    /// For each place, how many entries match anything there.
     everywhere: Vec<u32>,
 }
 
@@ -81,14 +99,13 @@ impl Filters<'_> {
     }
 
     fn cuts_of<F: Field>(&self, field: F) -> Cuts<F> {
-        let groups = self.entries.len().div_ceil(self.group);
-        let mut cuts = Cuts { field, cuts: vec![], everywhere: vec![0; groups] };
+        let mut cuts = Cuts { field, cuts: vec![], everywhere: vec![0; self.entries.len()] };
         let mut spans = vec![];
         for (entry, place) in self.entries.iter().zip(0..) {
             let Some(matcher) = self.matchers.get(usize::from(entry.matcher)) else { continue };
             let filter = matcher.filters().get(usize::from(entry.filter));
             field.spans(matcher, filter, &mut spans);
-            cuts.add(place / self.group, spans.drain(..));
+            cuts.add(place, spans.drain(..));
         }
         cuts.cuts.sort_unstable();
         cuts
@@ -96,15 +113,22 @@ impl Filters<'_> {
 }
 
 impl<F> Cuts<F> {
-    fn add(&mut self, group: usize, spans: impl Iterator<Item = Span>) {
+    fn add(&mut self, place: usize, spans: impl Iterator<Item = Span>) {
         for (first, last) in spans {
             if (first, last) != ANY {
-                self.cuts.push(Cut { at: first, group, begins: true });
-                self.cuts.extend(last.checked_add(1).map(|at| Cut { at, group, begins: false }));
-            } else if let Some(everywhere) = self.everywhere.get_mut(group) {
+                self.cuts.push(Cut { at: first, place, begins: true });
+                self.cuts.extend(last.checked_add(1).map(|at| Cut { at, place, begins: false }));
+            } else if let Some(everywhere) = self.everywhere.get_mut(place) {
                 *everywhere += 1;
             }
         }
+    }
+
+    /// The same with `group` places for one.
+    fn grouped(mut self, group: usize) -> Self {
+        self.cuts.iter_mut().for_each(|cut| cut.place /= group);
+        self.everywhere = self.everywhere.chunks(group).map(|places| places.iter().sum()).collect();
+        self
     }
 
     /// Whether every packet gets the same row, of all ones.
@@ -119,16 +143,17 @@ impl<F> Cuts<F> {
     }
 }
 
-/// The rows of an index while it is made; equal ones are kept once.
+/// The rows of an index while it is made; equal ones are kept once, unless their hashes collide.
 struct Rows {
     words: usize,
     bits: Vec<u64>,
-    known: HashMap<Box<[u64]>, u16>,
+    next: u16,
+    by_hash: HashMap<u64, u16>,
 }
 
 impl Rows {
     fn new(groups: usize) -> Self {
-        Self { words: groups.div_ceil(64), bits: vec![], known: HashMap::new() }
+        Self { words: groups.div_ceil(64), bits: vec![], next: 0, by_hash: HashMap::new() }
     }
 
     /// How many rows there may be.
@@ -137,13 +162,24 @@ impl Rows {
     }
 
     fn row(&mut self, row: &[u64]) -> u16 {
-        if let Some(known) = self.known.get(row) {
-            return *known;
+        // Fast and easily made to collide: that costs memory, of which there is enough for rows that all differ.
+        let hash =
+            row.iter().fold(0, |hash: u64, word| (hash.rotate_left(5) ^ word).wrapping_mul(HASH_FACTOR));
+        match self.by_hash.get(&hash) {
+            Some(known) if self.at(*known) == Some(row) => *known,
+            _ => {
+                let place = self.next;
+                self.bits.extend_from_slice(row);
+                self.by_hash.insert(hash, place);
+                self.next = place.saturating_add(1);
+                place
+            }
         }
-        let place = u16::try_from(self.known.len()).unwrap_or(u16::MAX);
-        self.bits.extend_from_slice(row);
-        self.known.insert(row.into(), place);
-        place
+    }
+
+    fn at(&self, row: u16) -> Option<&[u64]> {
+        let start = usize::from(row) * self.words;
+        self.bits.get(start..start + self.words)
     }
 
     /// Cuts a field into `most` intervals or fewer.
@@ -200,9 +236,9 @@ impl Sweep {
     }
 
     fn cut(&mut self, cut: &Cut) {
-        let Some(entries) = self.entries.get_mut(cut.group) else { return };
+        let Some(entries) = self.entries.get_mut(cut.place) else { return };
         *entries = if cut.begins { *entries + 1 } else { entries.saturating_sub(1) };
-        set(&mut self.here, cut.group, *entries > 0);
+        set(&mut self.here, cut.place, *entries > 0);
     }
 }
 

@@ -1,18 +1,15 @@
 //! Which filters can match, from one search in each dimension.
 //!
 //! A dimension is a field of packets, cut into intervals in which the same filters match. Each interval has a row of
-//! bits, one for each filter in the order of precedence (or for each few filters that follow one another, where there
-//! are more than [`MAX_GROUPS`]). The rows that a packet's fields lead to, ANDed, leave the filters that can match.
+//! bits, one for each filter in the order of precedence (or for each few that follow one another, where memory would not
+//! do otherwise). The rows that a packet's fields lead to, ANDed, leave the filters that can match.
 //! The scheme is the bit vectors of Lakshman and Stiliadis (SIGCOMM 1998).
 
 use super::field::{Field, Narrow, Wide};
 use crate::compile::Arrival;
 
 /// Words in a row at most.
-pub(super) const MAX_WORDS: usize = 16;
-
-/// Bits in a row at most.
-pub(super) const MAX_GROUPS: usize = MAX_WORDS * 64;
+pub(super) const MAX_WORDS: usize = 64;
 
 /// One filter of one matcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

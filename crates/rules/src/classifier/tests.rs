@@ -81,7 +81,7 @@ fn compare(seed: u64, scale: Scale, packets: u32, tally: &mut Tally) {
     }
 }
 
-/// Random sessions times random packets: 150,000 comparisons, or `ANCHORLINE_CASES` times as many.
+/// Random sessions times random packets: 160,000 comparisons, or `ANCHORLINE_CASES` times as many.
 #[test]
 fn the_classifier_agrees_with_the_specification() {
     let times: u64 = std::env::var("ANCHORLINE_CASES").map_or(1, |text| text.parse().unwrap());
@@ -95,13 +95,16 @@ fn the_classifier_agrees_with_the_specification() {
     for seed in 0..10 * times {
         compare(seed, Scale::LARGE, 1_000, &mut tally);
     }
+    for seed in 0..10 * times {
+        compare(seed, Scale::SPREAD, 1_000, &mut tally);
+    }
     println!("{tally:?}");
-    assert!(tally.packets >= 150_000);
+    assert!(tally.packets >= 160_000);
     assert!(tally.found > tally.packets / 10 && tally.found < tally.packets * 9 / 10);
     assert!(tally.behind_the_first > tally.packets / 20);
 }
 
-/// All that a session may hold, spread so that no two filters share an interval.
+/// All that a session may hold, each field in another order, so that hardly a row is like another.
 fn fullest() -> Rules {
     let ranges = limits::PORT_RANGES_PER_SESSION / limits::SDF_FILTERS;
     let pdrs = (0..limits::PDRS as u16).map(|id| {
@@ -112,10 +115,10 @@ fn fullest() -> Rules {
 }
 
 fn filter_of(number: u32, ranges: u32) -> SdfFilter {
-    let spread = number.wrapping_mul(0x9e37_79b9);
-    let port = |range| (spread.wrapping_mul(range * 2 + 3) >> 16) as u16;
+    let spread = |factor: u32| number.wrapping_mul(factor * 2 + 0x9e37_79b9);
+    let port = |range| (spread(range + 10) >> 16) as u16;
     let ports = (0..ranges).map(|range| PortRange { first: port(range), last: port(range) }).collect();
-    let remote = u128::from(spread) << 64 | 0x2001_0db8 << 96;
+    let remote = u128::from(spread(0x0765_4321)) << 64 | 0x2001_0db8 << 96;
     let remote = ipnet::Ipv6Net::new(remote.into(), 96).unwrap();
     let flow = FlowDescription {
         protocol: Some(if number.is_multiple_of(2) { 6 } else { 17 }),
@@ -125,8 +128,8 @@ fn filter_of(number: u32, ranges: u32) -> SdfFilter {
     SdfFilter {
         flow: Some(flow),
         traffic_class: Some(TrafficClass { value: number as u8, mask: 0x55 }),
-        spi: Some(spread),
-        flow_label: Some(spread >> 12),
+        spi: Some(spread(0x1234_5678)),
+        flow_label: Some(spread(0x0fed_cba9) >> 12),
         id: None,
     }
 }
@@ -137,7 +140,7 @@ fn the_fullest_session_stays_within_its_memory() {
     let bytes = program.classifier.heap_bytes();
     println!("{bytes} bytes of {}", Classifier::MAX_BYTES);
     assert!(bytes <= Classifier::MAX_BYTES);
-    assert!(bytes > Classifier::MAX_BYTES / 4, "a session that is far from full shows nothing");
+    assert!(bytes > Classifier::MAX_BYTES / 2, "a session far from full shows nothing");
 }
 
 #[test]

@@ -11,20 +11,31 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// How much a session holds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
-    pdrs: u16,
+    /// From and to.
+    pdrs: (u16, u16),
+    /// In a PDR, at most.
     filters: usize,
+    /// In a filter's end, at most.
+    ranges: usize,
     /// Different addresses and ports.
     values: u32,
+    /// Percentages of PDRs with filters and filters with flows, and of flows with a remote prefix or remote ports.
+    detail: (u32, u32),
 }
 
 impl Scale {
-    pub(super) const SMALL: Self = Self { pdrs: 12, filters: 3, values: 4 };
-    pub(super) const MEDIUM: Self = Self { pdrs: 150, filters: 6, values: 12 };
-    pub(super) const LARGE: Self = Self { pdrs: 1_000, filters: 5, values: 60 };
+    pub(super) const SMALL: Self = Self { pdrs: (1, 12), filters: 3, ranges: 3, values: 4, detail: (85, 60) };
+    pub(super) const MEDIUM: Self =
+        Self { pdrs: (1, 150), filters: 6, ranges: 3, values: 12, detail: (85, 60) };
+    pub(super) const LARGE: Self =
+        Self { pdrs: (1, 1_000), filters: 5, ranges: 3, values: 60, detail: (85, 60) };
+    /// More values than an index may have intervals.
+    pub(super) const SPREAD: Self =
+        Self { pdrs: (1_000, 1_000), filters: 6, ranges: 6, values: 60_000, detail: (100, 95) };
 }
 
 pub(super) fn session(random: &mut Pcg64, scale: Scale) -> Rules {
-    let count = random.random_range(1..=scale.pdrs);
+    let count = random.random_range(scale.pdrs.0..=scale.pdrs.1);
     let mut pdrs: Vec<Pdr> = (0..count).map(|id| random_pdr(random, scale, id)).collect();
     refer(random, &mut pdrs);
     Rules { pdrs, ..rules() }
@@ -43,7 +54,7 @@ fn random_pdr(random: &mut Pcg64, scale: Scale, id: u16) -> Pdr {
         ue_ipv4: if unreachable { Some(UE) } else { ue_ipv4 },
         ue_ipv6,
         qfis: some(random, 20, |random| list(random, 4, qfi)).unwrap_or_default(),
-        sdf_filters: some(random, 85, |random| list(random, scale.filters, |r| filter(r, scale)))
+        sdf_filters: some(random, scale.detail.0, |random| list(random, scale.filters, |r| filter(r, scale)))
             .unwrap_or_default(),
         ..pdi(interface(random))
     };
@@ -70,7 +81,7 @@ fn refer(random: &mut Pcg64, pdrs: &mut [Pdr]) {
 
 fn filter(random: &mut Pcg64, scale: Scale) -> SdfFilter {
     SdfFilter {
-        flow: some(random, 90, |random| flow(random, scale)),
+        flow: some(random, scale.detail.0, |random| flow(random, scale)),
         traffic_class: some(random, 15, |random| TrafficClass {
             value: random.random(),
             mask: *[0, 0xff, 0xfc, 0x03, 0x81, random.random()].choose(random).unwrap(),
@@ -88,11 +99,11 @@ fn flow(random: &mut Pcg64, scale: Scale) -> FlowDescription {
     let mut end = |percent| FlowEnd {
         prefix: some(random, percent, |random| prefix(random, scale, is_ipv4)),
         ports: some(random, if with_ports { percent } else { 0 }, |random| {
-            list(random, 3, |random| range(random, scale))
+            list(random, scale.ranges, |random| range(random, scale))
         })
         .unwrap_or_default(),
     };
-    FlowDescription { protocol, remote: end(60), user: end(25) }
+    FlowDescription { protocol, remote: end(scale.detail.1), user: end(25) }
 }
 
 fn prefix(random: &mut Pcg64, scale: Scale, is_ipv4: bool) -> IpNet {
@@ -212,7 +223,7 @@ fn ue_ipv6(random: &mut Pcg64) -> Ipv6Addr {
 fn ipv4(random: &mut Pcg64, scale: Scale) -> Ipv4Addr {
     let last = *[0, 1, 127, 128, 254, 255].choose(random).unwrap();
     let value = random.random_range(0..scale.values);
-    Ipv4Addr::new(192, 0, value as u8, last)
+    Ipv4Addr::new(192, (value >> 8) as u8, value as u8, last)
 }
 
 fn ipv6(random: &mut Pcg64, scale: Scale) -> Ipv6Addr {
