@@ -17,9 +17,9 @@ use crate::intent::Pdr;
 use index::{Entry, Index};
 use matcher::{Filter, Matcher};
 
-/// Up to so many filters (PDRs without any count as one) are searched one after the other: an index would take more
-/// memory and save little.
-const FEW: usize = 16;
+/// Up to so many filters and port ranges (PDRs without filters count as one) are searched one after the other: an index
+/// would take more memory and save little.
+const FEW: usize = 48;
 
 /// All PDIs of a session, in the order they are to be tried. It allocates 32 bytes for each PDR of no more than a
 /// tunnel, an address and a QFI, and [`Classifier::MAX_BYTES`] at most.
@@ -37,8 +37,8 @@ impl Classifier {
     /// Of PDRs in the order they are to be tried.
     pub(crate) fn new(pdrs: &[&Pdr], checked: &Checked<'_>) -> Self {
         let matchers: Box<[Matcher]> = pdrs.iter().map(|pdr| Matcher::new(&pdr.pdi, checked)).collect();
-        let entries: usize = matchers.iter().map(|matcher| matcher.filters().len().max(1)).sum();
-        let index = (entries > FEW).then(|| Box::new(build::index(&matchers)));
+        let steps: usize = matchers.iter().map(Matcher::steps).sum();
+        let index = (steps > FEW).then(|| Box::new(build::index(&matchers)));
         Self { matchers, index }
     }
 

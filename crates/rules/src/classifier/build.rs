@@ -1,17 +1,13 @@
 //! Makes an [`Index`] of matchers, within a fixed amount of memory.
 
 use super::field::{ANY, Field, Narrow, Span, Wide};
-use super::index::{Dimension, Entry, Index, MAX_WORDS};
+use super::index::{Dimension, Entry, Index, MAX_BITS};
 use super::matcher::{Filter, Matcher};
 use std::collections::HashMap;
 
 /// Words that all rows of an index have together at most: 1 MiB. Where that is too little, neighbouring intervals
 /// share a row, which then names filters that cannot match, too.
 const MAX_ROW_WORDS: usize = 1 << 17;
-
-/// Rows are no longer than this if they have to be longer than [`MAX_ROW_WORDS`] together: bits that several filters
-/// share cost a search less than intervals that do.
-const FEW_WORDS: usize = 16;
 
 /// 2^64 over the golden ratio, odd.
 const HASH_FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -23,7 +19,7 @@ pub(super) fn index(matchers: &[Matcher]) -> Index {
     let (narrow, wide) = (all.cuts::<Narrow>(), all.cuts::<Wide>());
     let sizes: Vec<usize> =
         narrow.iter().map(Cuts::intervals).chain(wide.iter().map(Cuts::intervals)).collect();
-    let group = group(entries.len(), sizes.iter().sum());
+    let group = entries.len().div_ceil(MAX_BITS);
     let mut rows = Rows::new(entries.len().div_ceil(group));
     let most = share(rows.limit(), sizes);
     let narrow = narrow.into_iter().map(|cuts| rows.dimension(cuts.grouped(group), most)).collect();
@@ -32,7 +28,7 @@ pub(super) fn index(matchers: &[Matcher]) -> Index {
     Index {
         narrow,
         wide,
-        words: rows.words,
+        row_words: rows.row_words(),
         bits: rows.bits.into(),
         group,
         looks_at_traffic_class: any_filter(|filter| filter.traffic_class.is_some()),
@@ -43,15 +39,6 @@ pub(super) fn index(matchers: &[Matcher]) -> Index {
 
 fn entries(matcher: &Matcher, at: u16) -> impl Iterator<Item = Entry> + use<> {
     (0_u16..).take(matcher.filters().len().max(1)).map(move |filter| Entry { matcher: at, filter })
-}
-
-/// How many entries share a bit: one, if there are few or all rows have room then.
-fn group(entries: usize, intervals: usize) -> usize {
-    let words = entries.div_ceil(64);
-    match words <= FEW_WORDS || (words <= MAX_WORDS && words * intervals <= MAX_ROW_WORDS) {
-        true => 1,
-        false => entries.div_ceil(FEW_WORDS * 64),
-    }
 }
 
 /// How many intervals a dimension may have, so that all of `sizes`, those below cut down to it, stay in `limit`.
@@ -145,6 +132,7 @@ impl<F> Cuts<F> {
 
 /// The rows of an index while it is made; equal ones are kept once, unless their hashes collide.
 struct Rows {
+    /// In a row, without the one that sums up the others.
     words: usize,
     bits: Vec<u64>,
     next: u16,
@@ -158,7 +146,11 @@ impl Rows {
 
     /// How many rows there may be.
     fn limit(&self) -> usize {
-        (MAX_ROW_WORDS / self.words.max(1)).min(usize::from(u16::MAX))
+        (MAX_ROW_WORDS / self.row_words()).min(usize::from(u16::MAX))
+    }
+
+    fn row_words(&self) -> usize {
+        self.words + 1
     }
 
     fn row(&mut self, row: &[u64]) -> u16 {
@@ -169,6 +161,7 @@ impl Rows {
             Some(known) if self.at(*known) == Some(row) => *known,
             _ => {
                 let place = self.next;
+                self.bits.push(sum_up(row));
                 self.bits.extend_from_slice(row);
                 self.by_hash.insert(hash, place);
                 self.next = place.saturating_add(1);
@@ -178,7 +171,7 @@ impl Rows {
     }
 
     fn at(&self, row: u16) -> Option<&[u64]> {
-        let start = usize::from(row) * self.words;
+        let start = usize::from(row) * self.row_words() + 1;
         self.bits.get(start..start + self.words)
     }
 
@@ -201,6 +194,11 @@ impl Rows {
         }
         Dimension { field: cuts.field, starts: starts.into(), rows: rows.into() }
     }
+}
+
+/// Bit n: the nth word is not 0.
+fn sum_up(row: &[u64]) -> u64 {
+    row.iter().zip(0..64).fold(0, |sum, (word, place)| sum | u64::from(*word != 0) << place)
 }
 
 /// Which groups match as one goes from 0 upwards.

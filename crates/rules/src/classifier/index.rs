@@ -1,15 +1,18 @@
 //! Which filters can match, from one search in each dimension.
 //!
 //! A dimension is a field of packets, cut into intervals in which the same filters match. Each interval has a row of
-//! bits, one for each filter in the order of precedence (or for each few that follow one another, where memory would not
-//! do otherwise). The rows that a packet's fields lead to, ANDed, leave the filters that can match.
-//! The scheme is the bit vectors of Lakshman and Stiliadis (SIGCOMM 1998).
+//! bits, one for each filter in the order of precedence. The rows that a packet's fields lead to, ANDed, leave the
+//! filters that can match. The scheme is the bit vectors of Lakshman and Stiliadis (SIGCOMM 1998); that the first word
+//! of a row sums up the others is Baboescu and Varghese's (SIGCOMM 2001).
 
 use super::field::{Field, Narrow, Wide};
 use crate::compile::Arrival;
 
-/// Words in a row at most.
-pub(super) const MAX_WORDS: usize = 64;
+/// Bits in a row at most: the words of 64 bits that the 64 bits of its first word tell of.
+pub(super) const MAX_BITS: usize = 64 * 64;
+
+/// Fields that packets can be told apart by.
+const MAX_DIMENSIONS: usize = Narrow::ALL.len() + Wide::ALL.len();
 
 /// One filter of one matcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,10 +38,10 @@ pub(super) struct Dimension<F: Field> {
 pub(super) struct Index {
     pub(super) narrow: Box<[Dimension<Narrow>]>,
     pub(super) wide: Box<[Dimension<Wide>]>,
-    /// Rows, one after the other.
+    /// Rows, one after the other. The first word of a row tells which others are not 0: bit n, the word after the nth.
     pub(super) bits: Box<[u64]>,
-    /// In a row; at most [`MAX_WORDS`].
-    pub(super) words: usize,
+    /// The length of a row.
+    pub(super) row_words: usize,
     /// In order of precedence.
     pub(super) entries: Box<[Entry]>,
     /// Entries for each bit of a row.
@@ -64,25 +67,24 @@ impl<F: Field> Dimension<F> {
 impl Index {
     /// The first entry that can match and that `confirm` takes.
     pub(super) fn first(&self, packet: &Arrival, confirm: impl Fn(&Entry) -> Option<usize>) -> Option<usize> {
-        let mut candidates = [u64::MAX; MAX_WORDS];
+        let mut rows = [&[][..]; MAX_DIMENSIONS];
         let narrow = self.narrow.iter().filter_map(|dimension| dimension.row(packet));
         let wide = self.wide.iter().filter_map(|dimension| dimension.row(packet));
-        for row in narrow.chain(wide) {
-            for (left, bits) in candidates.iter_mut().zip(self.row(row)) {
-                *left &= bits;
-            }
-        }
-        let words = candidates.iter().take(self.words).zip((0..).step_by(64));
-        words.flat_map(|(word, first)| ones(*word).map(move |bit| first + bit)).find_map(|group| {
-            let entries = self.entries.get(group * self.group..)?;
-            entries.iter().take(self.group).find_map(&confirm)
-        })
+        let count =
+            rows.iter_mut().zip(narrow.chain(wide)).map(|(place, row)| *place = self.row(row)).count();
+        let rows = rows.get(..count)?;
+        ones(all_of(rows, 0))
+            .flat_map(|word| ones(all_of(rows, word + 1)).map(move |bit| word * 64 + bit))
+            .find_map(|group| {
+                let entries = self.entries.get(group * self.group..)?;
+                entries.iter().take(self.group).find_map(&confirm)
+            })
     }
 
     #[inline]
     fn row(&self, row: u16) -> &[u64] {
-        let start = usize::from(row) * self.words;
-        self.bits.get(start..start + self.words).unwrap_or_default()
+        let start = usize::from(row) * self.row_words;
+        self.bits.get(start..start + self.row_words).unwrap_or_default()
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
@@ -91,6 +93,12 @@ impl Index {
             + size_of_val(&*self.bits)
             + size_of_val(&*self.entries)
     }
+}
+
+/// One word of all rows, ANDed.
+#[inline]
+fn all_of(rows: &[&[u64]], word: usize) -> u64 {
+    rows.iter().fold(u64::MAX, |all, row| all & row.get(word).copied().unwrap_or_default())
 }
 
 /// The places of the bits that are set, from the lowest.

@@ -152,6 +152,12 @@ impl Matcher {
         self.rest.as_ref().map_or(&[], |rest| &rest.filters)
     }
 
+    /// What there is to look at, at most: filters and their port ranges.
+    pub(super) fn steps(&self) -> usize {
+        let ranges = |filter: &Filter| filter.remote_ports.len() + filter.user_ports.len();
+        self.filters().len().max(1) + self.filters().iter().map(ranges).sum::<usize>()
+    }
+
     fn single_ipv6(&self) -> Option<Ipv6Addr> {
         self.rest.as_ref()?.ue_ipv6
     }

@@ -5,7 +5,7 @@ use crate::fixture::{pdi, pdr, rules};
 use crate::*;
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
-use random::{Scale, packet, session};
+use random::{Scale, crowded, packet, session};
 use std::net::IpAddr;
 
 /// What the specification says, one PDR after the other: shares nothing with the classifier.
@@ -64,20 +64,26 @@ struct Tally {
     behind_the_first: u64,
 }
 
-/// A random session against random packets.
-fn compare(seed: u64, scale: Scale, packets: u32, tally: &mut Tally) {
-    let mut random = Pcg64::seed_from_u64(seed);
-    let rules = session(&mut random, scale);
-    let program = compile(&rules).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-    assert!(program.classifier.heap_bytes() <= Classifier::MAX_BYTES);
-    for _ in 0..packets {
-        let packet = packet(&mut random, &rules, scale);
-        let found = program.classifier.find(&packet);
+impl Tally {
+    /// A session against a packet.
+    fn compare(&mut self, rules: &Rules, program: &Program, packet: &Arrival) {
+        let found = program.classifier.find(packet);
         let pdr = found.map(|place| program.steps[place].pdr);
-        assert_eq!(pdr, naive(&rules, &packet), "seed {seed} {scale:?} {packet:?}");
-        tally.packets += 1;
-        tally.found += u64::from(found.is_some());
-        tally.behind_the_first += u64::from(found > Some(0));
+        assert_eq!(pdr, naive(rules, packet), "{packet:?} {rules:?}");
+        self.packets += 1;
+        self.found += u64::from(found.is_some());
+        self.behind_the_first += u64::from(found > Some(0));
+    }
+
+    /// Random sessions, each against random packets.
+    fn compare_all(&mut self, sessions: u64, packets: u32, make: fn(&mut Pcg64) -> Rules) {
+        for seed in 0..sessions {
+            let mut random = Pcg64::seed_from_u64(seed);
+            let rules = make(&mut random);
+            let program = compile(&rules).unwrap();
+            assert!(program.classifier.heap_bytes() <= Classifier::MAX_BYTES);
+            (0..packets).for_each(|_| self.compare(&rules, &program, &packet(&mut random, &rules)));
+        }
     }
 }
 
@@ -86,18 +92,11 @@ fn compare(seed: u64, scale: Scale, packets: u32, tally: &mut Tally) {
 fn the_classifier_agrees_with_the_specification() {
     let times: u64 = std::env::var("ANCHORLINE_CASES").map_or(1, |text| text.parse().unwrap());
     let mut tally = Tally::default();
-    for seed in 0..1_000 * times {
-        compare(seed, Scale::SMALL, 100, &mut tally);
-    }
-    for seed in 0..100 * times {
-        compare(seed, Scale::MEDIUM, 400, &mut tally);
-    }
-    for seed in 0..10 * times {
-        compare(seed, Scale::LARGE, 1_000, &mut tally);
-    }
-    for seed in 0..10 * times {
-        compare(seed, Scale::SPREAD, 1_000, &mut tally);
-    }
+    tally.compare_all(1_000 * times, 100, |random| session(random, Scale::SMALL));
+    tally.compare_all(100 * times, 400, |random| session(random, Scale::MEDIUM));
+    tally.compare_all(10 * times, 1_000, |random| session(random, Scale::LARGE));
+    tally.compare_all(5 * times, 1_000, |random| session(random, Scale::SPREAD));
+    tally.compare_all(5 * times, 1_000, crowded);
     println!("{tally:?}");
     assert!(tally.packets >= 160_000);
     assert!(tally.found > tally.packets / 10 && tally.found < tally.packets * 9 / 10);

@@ -41,6 +41,17 @@ pub(super) fn session(random: &mut Pcg64, scale: Scale) -> Rules {
     Rules { pdrs, ..rules() }
 }
 
+/// The filters of ten PDRs all in the first of them, the others behind: more filters and PDRs than a row has bits.
+pub(super) fn crowded(random: &mut Pcg64) -> Rules {
+    let mut rules = session(random, Scale::SPREAD);
+    for pdrs in rules.pdrs.chunks_mut(10) {
+        let filters = pdrs.iter_mut().flat_map(|pdr| std::mem::take(&mut pdr.pdi.sdf_filters)).collect();
+        pdrs.iter_mut().for_each(|pdr| pdr.precedence = 10);
+        (pdrs[0].pdi.sdf_filters, pdrs[0].precedence) = (filters, 0);
+    }
+    rules
+}
+
 fn random_pdr(random: &mut Pcg64, scale: Scale, id: u16) -> Pdr {
     let f_teid = some(random, 50, |random| FTeid { teid: teid(random), address: UE.into() });
     let ue_ipv4 = some(random, 60, ue_ipv4);
@@ -123,7 +134,8 @@ fn range(random: &mut Pcg64, scale: Scale) -> PortRange {
 }
 
 /// Half of the packets are made to look like one of the filters.
-pub(super) fn packet(random: &mut Pcg64, rules: &Rules, scale: Scale) -> Arrival {
+pub(super) fn packet(random: &mut Pcg64, rules: &Rules) -> Arrival {
+    let scale = Scale::LARGE;
     let is_ipv4 = random.random();
     let has_ports = random.random_ratio(4, 5);
     let mut packet = Arrival {
