@@ -22,9 +22,11 @@ pub struct PortRange {
 /// One end of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FlowEnd {
-    /// `None`: any address (`any`, or for the user's end `assigned`).
+    /// `None`: any address (`any`, or for the user's end `assigned`). Of the other end's IP version, if that has a prefix.
     pub prefix: Option<IpNet>,
-    /// Any of these; empty: any port, and packets without ports.
+    /// Any of these, at most [`limits::PORT_RANGES`](crate::limits::PORT_RANGES) (and
+    /// [`limits::PORT_RANGES_PER_SESSION`](crate::limits::PORT_RANGES_PER_SESSION)); empty: any port, and packets without
+    /// ports, such as later fragments. Only for a protocol that has ports, or any.
     pub ports: Vec<PortRange>,
 }
 
@@ -43,7 +45,7 @@ pub struct FlowDescription {
 /// Type of service, or traffic class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TrafficClass {
-    /// Compared under the mask.
+    /// Compared under the mask; bits outside it do not count.
     pub value: u8,
     /// Bits that count.
     pub mask: u8,
@@ -56,11 +58,12 @@ pub struct SdfFilter {
     pub flow: Option<FlowDescription>,
     /// TTC.
     pub traffic_class: Option<TrafficClass>,
-    /// SPI: of the IPsec packet.
+    /// SPI: of the IPsec packet; others do not match.
     pub spi: Option<u32>,
-    /// FL: of the IPv6 header, 20 bits.
+    /// FL: of the IPv6 header, 20 bits; IPv4 packets do not match.
     pub flow_label: Option<u32>,
-    /// BID: a filter of nothing but this stands for the session's other filter of the same ID.
+    /// BID: a filter of nothing but this stands for the session's other filter of the same ID, of several for the first,
+    /// and there must be one.
     pub id: Option<u32>,
 }
 
