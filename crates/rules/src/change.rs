@@ -1,13 +1,20 @@
 //! A modification of a session's rules: applied whole or not at all (TS 29.244 6.3.3).
+//!
+//! In every update `None` leaves a field as it is. A field that a rule may lack is an `Option` in an `Option`:
+//! `Some(None)` takes it away, which PFCP says by an information element of length 0.
 
-use crate::check::{RuleError, RuleRef};
-use crate::ids::{FarId, PdrId, QerId, Qfi};
+mod apply;
+#[cfg(test)]
+mod tests;
+
+use crate::ids::{BarId, FarId, PdrId, QerId, Qfi, UrrId};
 use crate::intent::{
-    ApplyAction, Far, ForwardingParameters, Gate, Interface, OuterHeaderCreation, Pdi, Rules,
+    ApplyAction, BitRates, ForwardingParameters, Gate, Interface, OuterHeaderCreation, Pdi, Rules,
 };
+use crate::urr::{DroppedDownlink, Methods, Triggers, Volume};
 
-/// What an Update PDR replaces; `None` leaves as it is (TS 29.244 7.5.4.2).
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What an Update PDR replaces (TS 29.244 7.5.4.2).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PdrUpdate {
     /// The rule to update.
     pub id: PdrId,
@@ -21,37 +28,113 @@ pub struct PdrUpdate {
     pub far: Option<FarId>,
     /// Replaces the whole list.
     pub qers: Option<Vec<QerId>>,
+    /// Replaces the whole list.
+    pub urrs: Option<Vec<UrrId>>,
 }
 
-/// What Update Forwarding Parameters replace; `None` leaves as it is (TS 29.244 7.5.4.3).
+/// What Update Forwarding Parameters replace (TS 29.244 7.5.4.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ForwardingUpdate {
-    /// New destination interface.
+    /// New destination interface; needed where the FAR has no forwarding parameters yet.
     pub destination_interface: Option<Interface>,
-    /// New tunnel.
-    pub outer_header_creation: Option<OuterHeaderCreation>,
+    /// New tunnel, or none.
+    pub outer_header_creation: Option<Option<OuterHeaderCreation>>,
+    /// New DSCP of the outermost header, or none.
+    pub dscp: Option<Option<u8>>,
 }
 
 /// What an Update FAR replaces (TS 29.244 7.5.4.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FarUpdate {
     /// The rule to update.
     pub id: FarId,
     /// New action.
     pub apply_action: Option<ApplyAction>,
+    /// New NOCP.
+    pub notify: Option<bool>,
     /// Merged into the forwarding parameters the FAR has.
     pub forwarding: Option<ForwardingUpdate>,
+    /// Replaces the whole list.
+    pub duplicates: Option<Vec<ForwardingParameters>>,
+    /// New BAR, or none.
+    pub bar: Option<Option<BarId>>,
 }
 
 /// What an Update QER replaces (TS 29.244 7.5.4.5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QerUpdate {
     /// The rule to update.
     pub id: QerId,
     /// New uplink and downlink gate.
     pub gates: Option<(Gate, Gate)>,
-    /// New QFI.
-    pub qfi: Option<Qfi>,
+    /// New maximum, or none.
+    pub mbr: Option<Option<BitRates>>,
+    /// New guarantee, or none.
+    pub gbr: Option<Option<BitRates>>,
+    /// New QFI, or none.
+    pub qfi: Option<Option<Qfi>>,
+    /// New RQI.
+    pub reflective: Option<bool>,
+}
+
+/// What an Update URR replaces (TS 29.244 7.5.4.4); the fields are those of [`Urr`](crate::Urr).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UrrUpdate {
+    /// The rule to update.
+    pub id: UrrId,
+    /// New methods.
+    pub methods: Option<Methods>,
+    /// New triggers: all of them.
+    pub triggers: Option<Triggers>,
+    /// New measurement period, or none.
+    pub measurement_period_s: Option<Option<u32>>,
+    /// New volume threshold, or none: all three volumes.
+    pub volume_threshold: Option<Option<Volume>>,
+    /// New volume quota, or none: all three volumes.
+    pub volume_quota: Option<Option<Volume>>,
+    /// New time threshold, or none.
+    pub time_threshold_s: Option<Option<u32>>,
+    /// New time quota, or none.
+    pub time_quota_s: Option<Option<u32>>,
+    /// New quota holding time, or none.
+    pub quota_holding_time_s: Option<Option<u32>>,
+    /// New quota validity time, or none.
+    pub quota_validity_time_s: Option<Option<u32>>,
+    /// New threshold of dropped downlink traffic, or none.
+    pub dropped_downlink: Option<Option<DroppedDownlink>>,
+    /// New inactivity detection time, or none.
+    pub inactivity_detection_time_s: Option<Option<u32>>,
+    /// New monitoring time, or none.
+    pub monitoring_time: Option<Option<u32>>,
+    /// New volume threshold from the monitoring time on, or none.
+    pub subsequent_volume_threshold: Option<Option<Volume>>,
+    /// New time threshold from the monitoring time on, or none.
+    pub subsequent_time_threshold_s: Option<Option<u32>>,
+    /// New volume quota from the monitoring time on, or none.
+    pub subsequent_volume_quota: Option<Option<Volume>>,
+    /// New time quota from the monitoring time on, or none.
+    pub subsequent_time_quota_s: Option<Option<u32>>,
+    /// Replaces the whole list.
+    pub linked: Option<Vec<UrrId>>,
+    /// New MBQE.
+    pub before_qos: Option<bool>,
+    /// New INAM.
+    pub inactive: Option<bool>,
+    /// New ISTM.
+    pub immediate_start: Option<bool>,
+    /// New FAR for the time after the quota, or none.
+    pub quota_far: Option<Option<FarId>>,
+}
+
+/// What an Update BAR replaces (TS 29.244 7.5.4.11 and 7.5.9.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BarUpdate {
+    /// The rule to update.
+    pub id: BarId,
+    /// New delay of the notification, in units of 50 ms.
+    pub notification_delay_50ms: Option<u8>,
+    /// New number of packets to keep, or none.
+    pub suggested_packets: Option<Option<u16>>,
 }
 
 /// One modification request: removals, then creations, then updates.
@@ -63,6 +146,10 @@ pub struct Change {
     pub remove_fars: Vec<FarId>,
     /// QERs to remove.
     pub remove_qers: Vec<QerId>,
+    /// URRs to remove.
+    pub remove_urrs: Vec<UrrId>,
+    /// BARs to remove.
+    pub remove_bars: Vec<BarId>,
     /// Rules to create.
     pub create: Rules,
     /// PDRs to update.
@@ -71,181 +158,8 @@ pub struct Change {
     pub update_fars: Vec<FarUpdate>,
     /// QERs to update.
     pub update_qers: Vec<QerUpdate>,
-}
-
-impl Rules {
-    /// These rules after `change`; `self` stays as it is.
-    ///
-    /// # Errors
-    /// The first rule that is unknown, or that leaves the whole in a state [`Rules::check`] refuses.
-    pub fn change(&self, change: Change) -> Result<Self, RuleError> {
-        let mut next = self.clone();
-        next.remove(&change)?;
-        next.pdrs.extend(change.create.pdrs);
-        next.fars.extend(change.create.fars);
-        next.qers.extend(change.create.qers);
-        change.update_pdrs.into_iter().try_for_each(|update| next.update_pdr(update))?;
-        change.update_fars.into_iter().try_for_each(|update| next.update_far(update))?;
-        change.update_qers.into_iter().try_for_each(|update| next.update_qer(update))?;
-        next.check()?;
-        Ok(next)
-    }
-
-    fn remove(&mut self, change: &Change) -> Result<(), RuleError> {
-        for id in &change.remove_pdrs {
-            let at = self.pdrs.iter().position(|r| r.id == *id);
-            self.pdrs.remove(at.ok_or(RuleError::Unknown(RuleRef::Pdr(*id)))?);
-        }
-        for id in &change.remove_fars {
-            let at = self.fars.iter().position(|r| r.id == *id);
-            self.fars.remove(at.ok_or(RuleError::Unknown(RuleRef::Far(*id)))?);
-        }
-        for id in &change.remove_qers {
-            let at = self.qers.iter().position(|r| r.id == *id);
-            self.qers.remove(at.ok_or(RuleError::Unknown(RuleRef::Qer(*id)))?);
-        }
-        Ok(())
-    }
-
-    fn update_pdr(&mut self, update: PdrUpdate) -> Result<(), RuleError> {
-        let unknown = RuleError::Unknown(RuleRef::Pdr(update.id));
-        let pdr = self.pdrs.iter_mut().find(|r| r.id == update.id).ok_or(unknown)?;
-        set(&mut pdr.precedence, update.precedence);
-        set(&mut pdr.pdi, update.pdi);
-        set(&mut pdr.outer_header_removal, update.outer_header_removal);
-        set(&mut pdr.far, update.far);
-        set(&mut pdr.qers, update.qers);
-        Ok(())
-    }
-
-    fn update_far(&mut self, update: FarUpdate) -> Result<(), RuleError> {
-        let rule = RuleRef::Far(update.id);
-        let far = self.fars.iter_mut().find(|r| r.id == update.id).ok_or(RuleError::Unknown(rule))?;
-        set(&mut far.apply_action, update.apply_action);
-        let Some(to) = update.forwarding else { return Ok(()) };
-        far.forwarding = Some(merge(far, to).ok_or(RuleError::NoForwardingParameters(rule))?);
-        Ok(())
-    }
-
-    fn update_qer(&mut self, update: QerUpdate) -> Result<(), RuleError> {
-        let unknown = RuleError::Unknown(RuleRef::Qer(update.id));
-        let qer = self.qers.iter_mut().find(|r| r.id == update.id).ok_or(unknown)?;
-        if let Some((uplink, downlink)) = update.gates {
-            qer.uplink_gate = uplink;
-            qer.downlink_gate = downlink;
-        }
-        qer.qfi = update.qfi.or(qer.qfi);
-        Ok(())
-    }
-}
-
-fn set<T>(field: &mut T, value: Option<T>) {
-    if let Some(value) = value {
-        *field = value;
-    }
-}
-
-/// `None` where the FAR had no forwarding parameters and the update names no interface.
-fn merge(far: &Far, update: ForwardingUpdate) -> Option<ForwardingParameters> {
-    let old = far.forwarding;
-    let destination_interface = update.destination_interface.or(old.map(|p| p.destination_interface))?;
-    let outer_header_creation = update.outer_header_creation.or(old.and_then(|p| p.outer_header_creation));
-    let dscp = old.and_then(|p| p.dscp);
-    Some(ForwardingParameters { destination_interface, outer_header_creation, dscp })
-}
-
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use crate::ids::Teid;
-    use crate::intent::{FTeid, Pdr};
-    use std::net::Ipv4Addr;
-
-    pub(crate) fn rules() -> Rules {
-        let ue = Ipv4Addr::new(10, 60, 0, 1);
-        let f_teid = FTeid { teid: Teid(0x100), address: Ipv4Addr::new(10, 30, 0, 2) };
-        let uplink = Pdi {
-            source_interface: Interface::Access,
-            f_teid: Some(f_teid),
-            ue_ipv4: Some(ue),
-            qfis: vec![],
-        };
-        let downlink =
-            Pdi { source_interface: Interface::Core, f_teid: None, ue_ipv4: Some(ue), qfis: vec![] };
-        let pdr = |id, pdi: Pdi, far| Pdr {
-            id,
-            precedence: 100,
-            pdi,
-            outer_header_removal: true,
-            far,
-            qers: vec![],
-        };
-        let to_core =
-            ForwardingParameters { destination_interface: Interface::Core, outer_header_creation: None };
-        Rules {
-            pdrs: vec![pdr(PdrId(1), uplink, FarId(1)), pdr(PdrId(2), downlink, FarId(2))],
-            fars: vec![
-                Far { id: FarId(1), apply_action: ApplyAction::Forward, forwarding: Some(to_core) },
-                Far { id: FarId(2), apply_action: ApplyAction::Drop, forwarding: None },
-            ],
-            qers: vec![],
-        }
-    }
-
-    #[test]
-    fn an_update_far_gives_the_downlink_its_tunnel() {
-        let tunnel = OuterHeaderCreation { teid: Teid(9), address: Ipv4Addr::new(10, 30, 0, 1) };
-        let forwarding = ForwardingUpdate {
-            destination_interface: Some(Interface::Access),
-            outer_header_creation: Some(tunnel),
-        };
-        let update = FarUpdate {
-            id: FarId(2),
-            apply_action: Some(ApplyAction::Forward),
-            forwarding: Some(forwarding),
-        };
-        let next = rules().change(Change { update_fars: vec![update], ..Change::default() }).unwrap();
-        assert_eq!(next.fars[1].apply_action, ApplyAction::Forward);
-        assert_eq!(next.fars[1].forwarding.unwrap().outer_header_creation, Some(tunnel));
-    }
-
-    #[test]
-    fn a_path_switch_keeps_the_interface_it_does_not_name() {
-        let old = OuterHeaderCreation { teid: Teid(9), address: Ipv4Addr::new(10, 30, 0, 1) };
-        let new = OuterHeaderCreation { teid: Teid(5), ..old };
-        let mut rules = rules();
-        rules.fars[1].forwarding = Some(ForwardingParameters {
-            destination_interface: Interface::Access,
-            outer_header_creation: Some(old),
-        });
-        let to = ForwardingUpdate { destination_interface: None, outer_header_creation: Some(new) };
-        let update = FarUpdate { id: FarId(2), apply_action: None, forwarding: Some(to) };
-        let next = rules.change(Change { update_fars: vec![update], ..Change::default() }).unwrap();
-        let forwarding = next.fars[1].forwarding.unwrap();
-        assert_eq!(forwarding.destination_interface, Interface::Access);
-        assert_eq!(forwarding.outer_header_creation, Some(new));
-    }
-
-    #[test]
-    fn removing_a_far_still_in_use_is_refused() {
-        let change = Change { remove_fars: vec![FarId(1)], ..Change::default() };
-        assert!(matches!(rules().change(change), Err(RuleError::Dangling(RuleRef::Pdr(PdrId(1)), _))));
-    }
-
-    #[test]
-    fn unknown_rules_are_named() {
-        let change = Change { remove_pdrs: vec![PdrId(40)], ..Change::default() };
-        assert_eq!(rules().change(change), Err(RuleError::Unknown(RuleRef::Pdr(PdrId(40)))));
-        let update = QerUpdate { id: QerId(3), gates: None, qfi: None };
-        let change = Change { update_qers: vec![update], ..Change::default() };
-        assert_eq!(rules().change(change), Err(RuleError::Unknown(RuleRef::Qer(QerId(3)))));
-    }
-
-    #[test]
-    fn a_rule_can_be_replaced_within_one_change() {
-        let replacement = Far { id: FarId(2), apply_action: ApplyAction::Drop, forwarding: None };
-        let create = Rules { fars: vec![replacement], ..Rules::default() };
-        let change = Change { remove_fars: vec![FarId(2)], create, ..Change::default() };
-        assert!(rules().change(change).is_ok());
-    }
+    /// URRs to update.
+    pub update_urrs: Vec<UrrUpdate>,
+    /// BARs to update.
+    pub update_bars: Vec<BarUpdate>,
 }

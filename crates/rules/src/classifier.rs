@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 /// One PDI, resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Matcher {
+pub(crate) struct Matcher {
     source: Interface,
     /// `None` takes plain packets only.
     teid: Option<Teid>,

@@ -1,7 +1,7 @@
 //! Rules into the immutable program one worker runs: sorted, resolved, nothing left to look up.
 
-use crate::check::RuleError;
 use crate::classifier::{Classifier, Matcher};
+use crate::error::RuleError;
 use crate::ids::{FarId, PdrId, QerId, Qfi, Teid, UrrId};
 use crate::intent::{
     ApplyAction, BitRates, FTeid, Far, ForwardingParameters, Gate, Interface, Pdi, Pdr, Qer, Rules,

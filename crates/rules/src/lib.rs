@@ -9,15 +9,19 @@ mod change;
 mod check;
 mod classifier;
 mod compile;
+mod error;
+#[cfg(test)]
+mod fixture;
 mod ids;
 mod intent;
+mod rule;
 mod sdf;
 mod urr;
 
-pub use change::{Change, FarUpdate, ForwardingUpdate, PdrUpdate, QerUpdate};
-pub use check::{RuleError, RuleRef};
+pub use change::{BarUpdate, Change, FarUpdate, ForwardingUpdate, PdrUpdate, QerUpdate, UrrUpdate};
 pub use classifier::Classifier;
 pub use compile::{Action, Arrival, Direction, Encapsulation, Forward, Meter, Program, Step, Usage, compile};
+pub use error::{RuleError, RuleRef};
 pub use ids::{BarId, FarId, PdrId, QerId, Qfi, Seid, Teid, UrrId};
 pub use intent::{
     ApplyAction, Bar, BitRates, FTeid, Far, ForwardingParameters, Gate, Interface, OuterHeaderCreation, Pdi,

@@ -1,0 +1,260 @@
+use super::*;
+use crate::error::{RuleError, RuleRef};
+use crate::fixture::{GNB, bar, drop_far, pdi, pdr, qer, rules, towards, urr};
+use crate::ids::Teid;
+use crate::intent::limits;
+use std::time::{Duration, Instant};
+
+const TUNNEL: OuterHeaderCreation = OuterHeaderCreation { teid: Teid(9), address: GNB };
+
+fn update_far(rules: &Rules, update: FarUpdate) -> Result<Rules, RuleError> {
+    rules.change(Change { update_fars: vec![update], ..Change::default() })
+}
+
+/// The plain session with FAR 2 forwarding into a tunnel, marked.
+fn with_tunnel() -> Rules {
+    let mut rules = rules();
+    rules.fars[1].forwarding = Some(ForwardingParameters {
+        outer_header_creation: Some(TUNNEL),
+        dscp: Some(46),
+        ..towards(Interface::Access)
+    });
+    rules
+}
+
+#[test]
+fn an_update_far_gives_the_downlink_its_tunnel() {
+    let forwarding = ForwardingUpdate {
+        destination_interface: Some(Interface::Access),
+        outer_header_creation: Some(Some(TUNNEL)),
+        dscp: Some(Some(46)),
+    };
+    let update = FarUpdate {
+        id: FarId(2),
+        apply_action: Some(ApplyAction::Forward),
+        forwarding: Some(forwarding),
+        ..FarUpdate::default()
+    };
+    let next = update_far(&rules(), update).unwrap();
+    assert_eq!(next.fars[1].apply_action, ApplyAction::Forward);
+    assert_eq!(next.fars[1].forwarding, with_tunnel().fars[1].forwarding);
+}
+
+#[test]
+fn a_path_switch_keeps_what_it_does_not_name() {
+    let new = OuterHeaderCreation { teid: Teid(5), ..TUNNEL };
+    let to = ForwardingUpdate { outer_header_creation: Some(Some(new)), ..ForwardingUpdate::default() };
+    let update = FarUpdate { id: FarId(2), forwarding: Some(to), ..FarUpdate::default() };
+    let forwarding = update_far(&with_tunnel(), update).unwrap().fars[1].forwarding.unwrap();
+    assert_eq!(forwarding.destination_interface, Interface::Access);
+    assert_eq!(forwarding.outer_header_creation, Some(new));
+    assert_eq!(forwarding.dscp, Some(46));
+}
+
+#[test]
+fn a_tunnel_and_a_marking_can_be_taken_away() {
+    let to = ForwardingUpdate {
+        outer_header_creation: Some(None),
+        dscp: Some(None),
+        ..ForwardingUpdate::default()
+    };
+    let update = FarUpdate { id: FarId(2), forwarding: Some(to), ..FarUpdate::default() };
+    let next = update_far(&with_tunnel(), update).unwrap();
+    assert_eq!(next.fars[1].forwarding, Some(towards(Interface::Access)));
+}
+
+#[test]
+fn a_first_tunnel_needs_an_interface() {
+    let update =
+        FarUpdate { id: FarId(2), forwarding: Some(ForwardingUpdate::default()), ..FarUpdate::default() };
+    let refused = RuleError::NoForwardingParameters(RuleRef::Far(FarId(2)));
+    assert_eq!(update_far(&rules(), update), Err(refused));
+}
+
+#[test]
+fn going_idle_buffers_by_a_bar_and_waking_forgets_it() {
+    let mut rules = with_tunnel();
+    rules.bars = vec![bar(1)];
+    let idle = FarUpdate {
+        id: FarId(2),
+        apply_action: Some(ApplyAction::Buffer),
+        notify: Some(true),
+        bar: Some(Some(BarId(1))),
+        ..FarUpdate::default()
+    };
+    let idle = update_far(&rules, idle).unwrap();
+    assert_eq!((idle.fars[1].apply_action, idle.fars[1].notify), (ApplyAction::Buffer, true));
+    assert_eq!(idle.fars[1].bar, Some(BarId(1)));
+    assert!(idle.fars[1].forwarding.is_some(), "kept for the way back");
+    let awake = FarUpdate { id: FarId(2), notify: Some(false), bar: Some(None), ..FarUpdate::default() };
+    let awake = update_far(&idle, awake).unwrap();
+    assert_eq!((awake.fars[1].notify, awake.fars[1].bar), (false, None));
+}
+
+#[test]
+fn copies_are_replaced_as_a_list() {
+    let copy = ForwardingParameters { outer_header_creation: Some(TUNNEL), ..towards(Interface::Core) };
+    let update =
+        |duplicates| FarUpdate { id: FarId(1), duplicates: Some(duplicates), ..FarUpdate::default() };
+    let tapped = update_far(&rules(), update(vec![copy])).unwrap();
+    assert_eq!(tapped.fars[0].duplicates, [copy]);
+    assert_eq!(update_far(&tapped, update(vec![])).unwrap(), rules());
+}
+
+#[test]
+fn a_qer_is_updated_field_by_field() {
+    let rates = BitRates { uplink_kbps: 1_000, downlink_kbps: 2_000 };
+    let mut rules = rules();
+    rules.qers = vec![crate::Qer { mbr: Some(rates), qfi: Qfi::new(9), ..qer(1) }];
+    let change = |update| Change { update_qers: vec![update], ..Change::default() };
+    let gates = Some((Gate::Closed, Gate::Open));
+    let next = rules.change(change(QerUpdate { id: QerId(1), gates, ..QerUpdate::default() })).unwrap();
+    assert_eq!(next.qers[0], crate::Qer { uplink_gate: Gate::Closed, ..rules.qers[0].clone() });
+    let update = QerUpdate {
+        mbr: Some(None),
+        gbr: Some(Some(rates)),
+        qfi: Some(None),
+        reflective: Some(true),
+        id: QerId(1),
+        gates: None,
+    };
+    let next = rules.change(change(update)).unwrap();
+    assert_eq!(next.qers[0], crate::Qer { gbr: Some(rates), reflective: true, ..qer(1) });
+}
+
+#[test]
+fn a_urr_gets_a_new_quota_and_keeps_its_threshold() {
+    let volume = |total| Some(Volume { total: Some(total), ..Volume::default() });
+    let mut rules = rules();
+    rules.urrs = vec![crate::Urr { volume_threshold: volume(10), time_quota_s: Some(5), ..urr(1) }];
+    let update = UrrUpdate {
+        id: UrrId(1),
+        volume_quota: Some(volume(100)),
+        time_quota_s: Some(None),
+        quota_far: Some(Some(FarId(2))),
+        ..UrrUpdate::default()
+    };
+    let next = rules.change(Change { update_urrs: vec![update], ..Change::default() }).unwrap();
+    let expected = crate::Urr {
+        volume_threshold: volume(10),
+        volume_quota: volume(100),
+        quota_far: Some(FarId(2)),
+        ..urr(1)
+    };
+    assert_eq!(next.urrs, [expected]);
+}
+
+#[test]
+fn a_bar_is_updated() {
+    let mut rules = rules();
+    rules.bars = vec![crate::Bar { suggested_packets: Some(7), ..bar(1) }];
+    let update = BarUpdate { id: BarId(1), notification_delay_50ms: Some(4), suggested_packets: Some(None) };
+    let next = rules.change(Change { update_bars: vec![update], ..Change::default() }).unwrap();
+    assert_eq!(next.bars, [crate::Bar { notification_delay_50ms: 4, ..bar(1) }]);
+}
+
+#[test]
+fn a_pdr_is_moved_to_other_rules() {
+    let create =
+        Rules { fars: vec![drop_far(3)], qers: vec![qer(1)], urrs: vec![urr(1)], ..Rules::default() };
+    let update = PdrUpdate {
+        id: PdrId(1),
+        precedence: Some(1),
+        far: Some(FarId(3)),
+        qers: Some(vec![QerId(1)]),
+        urrs: Some(vec![UrrId(1)]),
+        ..PdrUpdate::default()
+    };
+    let next = rules().change(Change { create, update_pdrs: vec![update], ..Change::default() }).unwrap();
+    let expected = crate::Pdr {
+        precedence: 1,
+        far: FarId(3),
+        qers: vec![QerId(1)],
+        urrs: vec![UrrId(1)],
+        ..rules().pdrs[0].clone()
+    };
+    assert_eq!(next.pdrs, [expected, rules().pdrs[1].clone()]);
+}
+
+#[test]
+fn removing_a_far_still_in_use_is_refused() {
+    let change = Change { remove_fars: vec![FarId(1)], ..Change::default() };
+    assert!(matches!(rules().change(change), Err(RuleError::Dangling(RuleRef::Pdr(PdrId(1)), _))));
+}
+
+#[test]
+fn a_refused_change_leaves_everything_as_it_was() {
+    let before = rules();
+    let change = Change { remove_pdrs: vec![PdrId(1)], remove_bars: vec![BarId(1)], ..Change::default() };
+    assert_eq!(before.change(change), Err(RuleError::Unknown(RuleRef::Bar(BarId(1)))));
+    assert_eq!(before, rules());
+}
+
+#[test]
+fn unknown_rules_are_named() {
+    let refused = |change: Change| rules().change(change).unwrap_err();
+    let unknown = |rule| RuleError::Unknown(rule);
+    let gone = RuleRef::Pdr(PdrId(40));
+    assert_eq!(refused(Change { remove_pdrs: vec![PdrId(40)], ..Change::default() }), unknown(gone));
+    let update = PdrUpdate { id: PdrId(40), ..PdrUpdate::default() };
+    assert_eq!(refused(Change { update_pdrs: vec![update], ..Change::default() }), unknown(gone));
+    let update = QerUpdate { id: QerId(3), ..QerUpdate::default() };
+    let change = Change { update_qers: vec![update], ..Change::default() };
+    assert_eq!(refused(change), unknown(RuleRef::Qer(QerId(3))));
+    let change = Change { remove_urrs: vec![UrrId(4)], ..Change::default() };
+    assert_eq!(refused(change), unknown(RuleRef::Urr(UrrId(4))));
+}
+
+#[test]
+fn removing_a_rule_twice_is_refused() {
+    let change = Change { remove_pdrs: vec![PdrId(1), PdrId(1)], ..Change::default() };
+    assert_eq!(rules().change(change), Err(RuleError::Unknown(RuleRef::Pdr(PdrId(1)))));
+}
+
+#[test]
+fn a_rule_can_be_replaced_within_one_change() {
+    let create = Rules { fars: vec![drop_far(2)], ..Rules::default() };
+    let change = Change { remove_fars: vec![FarId(2)], create, ..Change::default() };
+    assert_eq!(rules().change(change), Ok(rules()));
+}
+
+/// A thousand of each updated and five hundred of each replaced: quadratic work would take many times the bound.
+#[test]
+fn a_change_of_a_thousand_rules_takes_linear_time() {
+    let all = 1..=limits::PDRS as u16;
+    let full = Rules {
+        pdrs: all.clone().map(|id| pdr(id, pdi(Interface::Core), id.into())).collect(),
+        fars: all.clone().map(|id| drop_far(id.into())).collect(),
+        qers: all.clone().map(|id| qer(id.into())).collect(),
+        urrs: all.clone().map(|id| urr(id.into())).collect(),
+        bars: vec![],
+    };
+    let doomed = || all.clone().take(500);
+    let create = Rules {
+        pdrs: full.pdrs.iter().take(500).cloned().collect(),
+        fars: full.fars.iter().take(500).cloned().collect(),
+        ..Rules::default()
+    };
+    let change = Change {
+        remove_pdrs: doomed().map(PdrId).collect(),
+        remove_fars: doomed().map(|id| FarId(id.into())).collect(),
+        create,
+        update_pdrs: all.clone().map(|id| PdrUpdate { id: PdrId(id), ..PdrUpdate::default() }).collect(),
+        update_fars: all
+            .clone()
+            .map(|id| FarUpdate { id: FarId(id.into()), ..FarUpdate::default() })
+            .collect(),
+        ..Change::default()
+    };
+    let rounds: Vec<Change> = (0..5).map(|_| change.clone()).collect();
+    let fastest = rounds.into_iter().map(|change| timed(&full, change)).min().unwrap();
+    assert!(fastest < Duration::from_millis(20), "{fastest:?}");
+}
+
+fn timed(rules: &Rules, change: Change) -> Duration {
+    let start = Instant::now();
+    let next = rules.change(change).unwrap();
+    let taken = start.elapsed();
+    assert_eq!(next.pdrs.len(), limits::PDRS);
+    taken
+}
