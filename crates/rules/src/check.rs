@@ -1,148 +1,122 @@
 //! Which rules make sense together. What does not is refused whole, naming the rule.
 
+mod pdi;
+#[cfg(test)]
+mod tests;
+
 use crate::error::{RuleError, RuleRef};
-use crate::ids::{FarId, QerId, Teid};
-use crate::intent::{ApplyAction, Far, Pdr, Rules, limits};
-use std::collections::HashSet;
-use std::hash::Hash;
+use crate::ids::Teid;
+use crate::intent::{ApplyAction, Bar, BitRates, Far, ForwardingParameters, Pdr, Qer, Rules, limits};
+use crate::rule::ById;
+use crate::sdf::SdfFilter;
+use crate::urr::Urr;
+use std::collections::HashMap;
+
+/// The largest bit rate of TS 29.244 8.2.8, in kbit/s.
+const MAX_RATE_KBPS: u64 = (1 << 40) - 1;
+
+/// The largest DSCP (RFC 2474 3).
+const MAX_DSCP: u8 = 63;
+
+/// A session's rules that passed every check, each to be found by its identifier.
+pub(crate) struct Checked<'a> {
+    pub(crate) fars: ById<'a, Far>,
+    pub(crate) qers: ById<'a, Qer>,
+    pub(crate) urrs: ById<'a, Urr>,
+    bars: ById<'a, Bar>,
+    /// The SDF filters that others may refer to, by their ID.
+    filters: HashMap<u32, &'a SdfFilter>,
+}
 
 impl Rules {
-    /// Whether a data plane can run these rules.
+    /// Whether a data plane can run these rules. Takes time linear in their size.
     ///
     /// # Errors
-    /// The first rule that is doubled, dangling, unreachable, incomplete or beyond [`limits`].
+    /// The first rule that is doubled, dangling, unreachable, incomplete, contradictory or beyond [`limits`].
     pub fn check(&self) -> Result<(), RuleError> {
-        let pdrs = unique(self.pdrs.iter().map(|r| r.id), RuleRef::Pdr, limits::PDRS)?;
-        debug_assert_eq!(pdrs.len(), self.pdrs.len());
-        let fars = unique(self.fars.iter().map(|r| r.id), RuleRef::Far, limits::FARS)?;
-        let qers = unique(self.qers.iter().map(|r| r.id), RuleRef::Qer, limits::QERS)?;
-        self.fars.iter().try_for_each(check_far)?;
-        self.pdrs.iter().try_for_each(|pdr| check_pdr(pdr, &fars, &qers))?;
-        self.pdrs.iter().try_for_each(|pdr| self.check_tunnel(pdr))
-    }
-
-    /// A PDR may lack outer header removal while its FAR does not forward: some control planes add it later.
-    fn check_tunnel(&self, pdr: &Pdr) -> Result<(), RuleError> {
-        let keeps = pdr.pdi.f_teid.is_some() && !pdr.outer_header_removal;
-        let forwards = |far: &&Far| far.id == pdr.far && far.apply_action == ApplyAction::Forward;
-        match keeps && self.fars.iter().any(|far| forwards(&far)) {
-            true => Err(RuleError::KeepsTunnel(RuleRef::Pdr(pdr.id))),
-            false => Ok(()),
-        }
+        Checked::new(self).map(drop)
     }
 }
 
-fn unique<T: Copy + Eq + Hash>(
-    ids: impl Iterator<Item = T>,
-    name: impl Fn(T) -> RuleRef,
-    limit: usize,
-) -> Result<HashSet<T>, RuleError> {
-    let mut seen = HashSet::new();
-    for id in ids {
-        if !seen.insert(id) {
-            return Err(RuleError::Duplicate(name(id)));
-        }
-        if seen.len() > limit {
-            return Err(RuleError::TooMany(name(id)));
-        }
+impl<'a> Checked<'a> {
+    pub(crate) fn new(rules: &'a Rules) -> Result<Self, RuleError> {
+        ById::new(&rules.pdrs, limits::PDRS)?;
+        let checked = Self {
+            fars: ById::new(&rules.fars, limits::FARS)?,
+            qers: ById::new(&rules.qers, limits::QERS)?,
+            urrs: ById::new(&rules.urrs, limits::URRS)?,
+            bars: ById::new(&rules.bars, limits::BARS)?,
+            filters: pdi::filters_by_id(rules),
+        };
+        rules.fars.iter().try_for_each(|far| checked.far(far))?;
+        rules.qers.iter().try_for_each(qer)?;
+        rules.urrs.iter().try_for_each(|urr| checked.urr(urr))?;
+        rules.pdrs.iter().try_for_each(|pdr| checked.pdr(pdr))?;
+        pdi::totals(rules)?;
+        Ok(checked)
     }
-    Ok(seen)
+
+    /// The filter itself, or the one it refers to.
+    pub(crate) fn resolve(&self, filter: &'a SdfFilter) -> &'a SdfFilter {
+        filter.reference().and_then(|id| self.filters.get(&id).copied()).unwrap_or(filter)
+    }
+
+    fn far(&self, far: &Far) -> Result<(), RuleError> {
+        let rule = RuleRef::Far(far.id);
+        far.bar.map_or(Ok(()), |bar| self.bars.named(bar, rule).map(drop))?;
+        at_most(limits::DUPLICATES, far.duplicates.len(), rule, "copies")?;
+        let forwards = far.apply_action == ApplyAction::Forward;
+        ensure(!forwards || far.forwarding.is_some(), RuleError::NoForwardingParameters(rule))?;
+        ensure(forwards || far.duplicates.is_empty(), RuleError::CopiesWithoutForwarding(rule))?;
+        far.forwarding.iter().chain(&far.duplicates).try_for_each(|to| parameters(to, rule))
+    }
+
+    fn urr(&self, urr: &Urr) -> Result<(), RuleError> {
+        let rule = RuleRef::Urr(urr.id);
+        at_most(limits::LINKED_URRS, urr.linked.len(), rule, "linked URRs")?;
+        urr.linked.iter().try_for_each(|linked| self.urrs.named(*linked, rule).map(drop))?;
+        urr.quota_far.map_or(Ok(()), |far| self.fars.named(far, rule).map(drop))
+    }
+
+    fn pdr(&self, pdr: &Pdr) -> Result<(), RuleError> {
+        let rule = RuleRef::Pdr(pdr.id);
+        pdi::check(&pdr.pdi, rule)?;
+        at_most(limits::QERS_PER_PDR, pdr.qers.len(), rule, "QERs")?;
+        at_most(limits::URRS_PER_PDR, pdr.urrs.len(), rule, "URRs")?;
+        self.fars.named(pdr.far, rule)?;
+        pdr.qers.iter().try_for_each(|qer| self.qers.named(*qer, rule).map(drop))?;
+        pdr.urrs.iter().try_for_each(|urr| self.urrs.named(*urr, rule).map(drop))?;
+        let mut references = pdr.pdi.sdf_filters.iter().filter_map(SdfFilter::reference);
+        let unknown = references.find(|id| !self.filters.contains_key(id));
+        unknown.map_or(Ok(()), |id| Err(RuleError::UnknownFilter(rule, id)))?;
+        self.tunnel(pdr)
+    }
+
+    /// A PDR may lack outer header removal while no FAR of it forwards: some control planes add it later.
+    fn tunnel(&self, pdr: &Pdr) -> Result<(), RuleError> {
+        let removes = pdr.pdi.f_teid.is_none() || pdr.outer_header_removal;
+        let quota_fars = pdr.urrs.iter().filter_map(|urr| self.urrs.get(*urr)?.quota_far);
+        let mut fars = quota_fars.chain([pdr.far]).filter_map(|id| self.fars.get(id));
+        let forwards = fars.any(|far| far.apply_action == ApplyAction::Forward);
+        ensure(removes || !forwards, RuleError::KeepsTunnel(RuleRef::Pdr(pdr.id)))
+    }
 }
 
-fn check_far(far: &Far) -> Result<(), RuleError> {
-    let rule = RuleRef::Far(far.id);
-    match (far.apply_action, &far.forwarding) {
-        (ApplyAction::Forward, None) => Err(RuleError::NoForwardingParameters(rule)),
-        (_, Some(to)) if to.outer_header_creation.is_some_and(|ohc| ohc.teid == Teid(0)) => {
-            Err(RuleError::ZeroTeid(rule))
-        }
-        _ => Ok(()),
-    }
+fn qer(qer: &Qer) -> Result<(), RuleError> {
+    let fits = |rates: &BitRates| rates.uplink_kbps.max(rates.downlink_kbps) <= MAX_RATE_KBPS;
+    ensure(qer.mbr.iter().chain(&qer.gbr).all(fits), RuleError::BitRate(RuleRef::Qer(qer.id)))
 }
 
-fn check_pdr(pdr: &Pdr, fars: &HashSet<FarId>, qers: &HashSet<QerId>) -> Result<(), RuleError> {
-    let rule = RuleRef::Pdr(pdr.id);
-    if pdr.pdi.f_teid.is_none() && pdr.pdi.ue_ipv4.is_none() && pdr.pdi.ue_ipv6.is_none() {
-        return Err(RuleError::Unreachable(rule));
-    }
-    if pdr.pdi.f_teid.is_some_and(|f_teid| f_teid.teid == Teid(0)) {
-        return Err(RuleError::ZeroTeid(rule));
-    }
-    if pdr.qers.len() > limits::QERS_PER_PDR || pdr.pdi.qfis.len() > limits::QFIS_PER_PDI {
-        return Err(RuleError::TooMany(rule));
-    }
-    if !fars.contains(&pdr.far) {
-        return Err(RuleError::Dangling(rule, RuleRef::Far(pdr.far)));
-    }
-    match pdr.qers.iter().find(|qer| !qers.contains(qer)) {
-        Some(qer) => Err(RuleError::Dangling(rule, RuleRef::Qer(*qer))),
-        None => Ok(()),
-    }
+fn parameters(to: &ForwardingParameters, rule: RuleRef) -> Result<(), RuleError> {
+    let zero = to.outer_header_creation.is_some_and(|tunnel| tunnel.teid == Teid(0));
+    ensure(!zero, RuleError::ZeroTeid(rule))?;
+    ensure(to.dscp.is_none_or(|dscp| dscp <= MAX_DSCP), RuleError::Dscp(rule))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fixture::rules;
-    use crate::ids::PdrId;
+fn ensure(holds: bool, otherwise: RuleError) -> Result<(), RuleError> {
+    if holds { Ok(()) } else { Err(otherwise) }
+}
 
-    #[test]
-    fn complete_rules_pass() {
-        assert_eq!(rules().check(), Ok(()));
-    }
-
-    #[test]
-    fn a_pdr_naming_an_absent_far_is_refused_with_both_ids() {
-        let mut bad = rules();
-        bad.pdrs[0].far = FarId(99);
-        let blamed = RuleRef::Pdr(bad.pdrs[0].id);
-        assert_eq!(bad.check(), Err(RuleError::Dangling(blamed, RuleRef::Far(FarId(99)))));
-    }
-
-    #[test]
-    fn a_pdr_naming_an_absent_qer_is_refused() {
-        let mut bad = rules();
-        bad.pdrs[0].qers = vec![QerId(7)];
-        assert!(matches!(bad.check(), Err(RuleError::Dangling(_, RuleRef::Qer(QerId(7))))));
-    }
-
-    #[test]
-    fn doubled_ids_are_refused() {
-        let mut bad = rules();
-        bad.fars.push(bad.fars[0].clone());
-        assert_eq!(bad.check(), Err(RuleError::Duplicate(RuleRef::Far(bad.fars[0].id))));
-    }
-
-    #[test]
-    fn a_forwarding_far_must_say_where() {
-        let mut bad = rules();
-        bad.fars[0].apply_action = ApplyAction::Forward;
-        bad.fars[0].forwarding = None;
-        assert_eq!(bad.check(), Err(RuleError::NoForwardingParameters(RuleRef::Far(bad.fars[0].id))));
-    }
-
-    #[test]
-    fn a_pdr_nobody_can_reach_is_refused() {
-        let mut bad = rules();
-        bad.pdrs[0].pdi.f_teid = None;
-        bad.pdrs[0].pdi.ue_ipv4 = None;
-        assert_eq!(bad.check(), Err(RuleError::Unreachable(RuleRef::Pdr(bad.pdrs[0].id))));
-    }
-
-    #[test]
-    fn outer_header_removal_may_come_late_but_not_after_forwarding() {
-        let mut bad = rules();
-        bad.pdrs[0].outer_header_removal = false;
-        assert_eq!(bad.check(), Err(RuleError::KeepsTunnel(RuleRef::Pdr(PdrId(1)))));
-        bad.fars[0].apply_action = ApplyAction::Drop;
-        assert_eq!(bad.check(), Ok(()));
-    }
-
-    #[test]
-    fn the_limit_on_pdrs_holds() {
-        let mut bad = rules();
-        let model = bad.pdrs[0].clone();
-        bad.pdrs = (0..=limits::PDRS as u16).map(|id| Pdr { id: PdrId(id), ..model.clone() }).collect();
-        assert_eq!(bad.check(), Err(RuleError::TooMany(RuleRef::Pdr(PdrId(limits::PDRS as u16)))));
-    }
+fn at_most(limit: usize, count: usize, rule: RuleRef, what: &'static str) -> Result<(), RuleError> {
+    ensure(count <= limit, RuleError::TooManyOf(rule, what))
 }

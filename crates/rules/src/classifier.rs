@@ -1,8 +1,9 @@
 //! Finds the first PDR a packet matches.
 
+use crate::check::Checked;
 use crate::compile::Arrival;
 use crate::ids::{Qfi, Teid};
-use crate::intent::{Interface, Pdi, Rules};
+use crate::intent::{Interface, Pdi, Pdr};
 use crate::sdf::SdfFilter;
 use ipnet::Ipv6Net;
 use std::net::{IpAddr, Ipv4Addr};
@@ -22,14 +23,14 @@ pub(crate) struct Matcher {
 }
 
 impl Matcher {
-    pub(crate) fn new(pdi: &Pdi, rules: &Rules) -> Self {
+    fn new(pdi: &Pdi, checked: &Checked<'_>) -> Self {
         Self {
             source: pdi.source_interface,
             teid: pdi.f_teid.map(|f_teid| f_teid.teid),
             ue_ipv4: pdi.ue_ipv4,
             ue_ipv6: pdi.ue_ipv6,
             qfis: pdi.qfis.iter().fold(0, |mask, qfi| mask | bit(*qfi)),
-            filters: pdi.sdf_filters.iter().map(|filter| resolve(filter, rules)).collect(),
+            filters: pdi.sdf_filters.iter().map(|filter| checked.resolve(filter).clone()).collect(),
         }
     }
 
@@ -52,17 +53,6 @@ impl Matcher {
     }
 }
 
-/// A filter of nothing but an ID means the session's filter of that ID (TS 29.244 5.2.1A.2A).
-fn resolve(filter: &SdfFilter, rules: &Rules) -> SdfFilter {
-    let reference = SdfFilter { id: filter.id, ..SdfFilter::default() };
-    if filter.id.is_none() || *filter != reference {
-        return filter.clone();
-    }
-    let all = rules.pdrs.iter().flat_map(|pdr| &pdr.pdi.sdf_filters);
-    let meant = all.into_iter().find(|other| other.id == filter.id && **other != reference);
-    meant.unwrap_or(filter).clone()
-}
-
 const fn bit(qfi: Qfi) -> u64 {
     1 << qfi.value()
 }
@@ -74,8 +64,9 @@ pub struct Classifier {
 }
 
 impl Classifier {
-    pub(crate) fn new(matchers: Vec<Matcher>) -> Self {
-        Self { matchers: matchers.into() }
+    /// Of PDRs in the order they are to be tried.
+    pub(crate) fn new(pdrs: &[&Pdr], checked: &Checked<'_>) -> Self {
+        Self { matchers: pdrs.iter().map(|pdr| Matcher::new(&pdr.pdi, checked)).collect() }
     }
 
     /// The place of the first PDR that matches.

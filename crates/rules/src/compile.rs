@@ -1,14 +1,21 @@
 //! Rules into the immutable program one worker runs: sorted, resolved, nothing left to look up.
 
-use crate::classifier::{Classifier, Matcher};
+mod steps;
+#[cfg(test)]
+mod tests;
+
+use crate::check::Checked;
+use crate::classifier::Classifier;
 use crate::error::RuleError;
 use crate::ids::{FarId, PdrId, QerId, Qfi, Teid, UrrId};
-use crate::intent::{
-    ApplyAction, BitRates, FTeid, Far, ForwardingParameters, Gate, Interface, Pdi, Pdr, Qer, Rules,
-};
+use crate::intent::{BitRates, FTeid, Interface, Pdi, Pdr, Rules};
+use crate::list::{Mostly1, Places, Rare};
 use crate::urr::{Urr, Volume};
 use ipnet::Ipv6Net;
+use std::collections::HashSet;
+use std::hash::Hash;
 use std::net::{IpAddr, Ipv4Addr};
+use steps::Steps;
 
 /// From or to the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,12 +87,12 @@ pub struct Step {
     pub direction: Direction,
     /// What to do.
     pub action: Action,
-    /// Copies to send besides.
-    pub duplicates: Box<[Forward]>,
-    /// Places in [`Program::meters`]: those of its QERs that limit a rate.
-    pub meters: Box<[u16]>,
-    /// Places in [`Program::usages`]: its URRs.
-    pub usages: Box<[u16]>,
+    /// Copies to send besides; none unless it is forwarded.
+    pub duplicates: Rare<Forward>,
+    /// Places in [`Program::meters`]: those of its QERs that limit a rate, each once.
+    pub meters: Places,
+    /// Places in [`Program::usages`]: its URRs, each once.
+    pub usages: Places,
 }
 
 /// What PDRs look at in a packet.
@@ -131,7 +138,7 @@ pub struct Usage {
     pub urr: UrrId,
     /// Tell the control engine after so much, again and again.
     pub threshold: Volume,
-    /// Packets beyond are dropped or go by `quota_far`.
+    /// Packets beyond are dropped, or go by `quota_far`.
     pub quota: Volume,
     /// A quota of another grant counts from now.
     pub quota_grant: u32,
@@ -141,6 +148,8 @@ pub struct Usage {
     pub before_qos: bool,
     /// Count nothing.
     pub inactive: bool,
+    /// Packets beyond the quota go as [`Program::beyond_quota`] says, rather than nowhere.
+    pub quota_far: Option<FarId>,
 }
 
 /// A session's rules, ready to run.
@@ -151,36 +160,40 @@ pub struct Program {
     /// By precedence, then PDR ID.
     pub steps: Box<[Step]>,
     /// In the order of their QERs.
-    pub meters: Box<[Meter]>,
+    pub meters: Mostly1<Meter>,
     /// In the order of their URRs.
     pub usages: Box<[Usage]>,
     /// The tunnels that lead to this session, each once.
-    pub f_teids: Box<[FTeid]>,
+    pub f_teids: Mostly1<FTeid>,
     /// The user addresses that lead to this session on the downlink, each once.
-    pub ue_ipv4s: Box<[Ipv4Addr]>,
-    /// The user prefixes that lead to this session on the downlink, each once.
-    pub ue_ipv6s: Box<[Ipv6Net]>,
+    pub ue_ipv4s: Mostly1<Ipv4Addr>,
+    /// The user prefixes that lead to this session on the downlink, each once, without host bits.
+    pub ue_ipv6s: Mostly1<Ipv6Net>,
     /// Packets it may keep at most; `None` leaves it to the data plane.
     pub buffer_packets: Option<u16>,
+    /// What becomes of each step's packets, in the order of the steps, once a quota is used up whose URR has a
+    /// `quota_far`: what the first such FAR among the step's URRs says. Empty where no URR has one.
+    pub beyond_quota: Rare<Action>,
 }
 
-/// Compiles rules that pass [`Rules::check`].
+/// Compiles rules that pass [`Rules::check`]. Takes time n log n in their size; what the classifier adds is bounded.
 ///
 /// # Errors
 /// Whatever [`Rules::check`] finds.
 pub fn compile(rules: &Rules) -> Result<Program, RuleError> {
-    rules.check()?;
+    let checked = Checked::new(rules)?;
     let mut pdrs: Vec<&Pdr> = rules.pdrs.iter().collect();
     pdrs.sort_by_key(|pdr| (pdr.precedence, pdr.id));
-    let index = Index::new(rules);
+    let steps = Steps::new(rules, &checked);
     Ok(Program {
-        classifier: Classifier::new(pdrs.iter().map(|pdr| Matcher::new(&pdr.pdi, rules)).collect()),
-        steps: pdrs.iter().map(|pdr| index.step(pdr)).collect(),
-        meters: index.meters.clone().into(),
+        classifier: Classifier::new(&pdrs, &checked),
+        steps: pdrs.iter().map(|pdr| steps.step(pdr)).collect(),
+        beyond_quota: steps.beyond_quota(&pdrs),
+        meters: steps.meters,
         usages: rules.urrs.iter().map(usage).collect(),
         f_teids: unique(pdrs.iter().filter_map(|pdr| pdr.pdi.f_teid)),
         ue_ipv4s: unique(plain(&pdrs).filter_map(|pdi| pdi.ue_ipv4)),
-        ue_ipv6s: unique(plain(&pdrs).filter_map(|pdi| pdi.ue_ipv6)),
+        ue_ipv6s: unique(plain(&pdrs).filter_map(|pdi| Some(pdi.ue_ipv6?.trunc()))),
         buffer_packets: rules.bars.iter().filter_map(|bar| bar.suggested_packets).max(),
     })
 }
@@ -188,74 +201,6 @@ pub fn compile(rules: &Rules) -> Result<Program, RuleError> {
 /// PDIs of packets outside any tunnel: their addresses lead to the session.
 fn plain<'a>(pdrs: &'a [&Pdr]) -> impl Iterator<Item = &'a Pdi> {
     pdrs.iter().map(|pdr| &pdr.pdi).filter(|pdi| pdi.f_teid.is_none())
-}
-
-/// Rules by identifier.
-struct Index<'a> {
-    fars: std::collections::HashMap<FarId, &'a Far>,
-    qers: std::collections::HashMap<QerId, &'a Qer>,
-    meters: Vec<Meter>,
-    meter_places: std::collections::HashMap<QerId, u16>,
-    usage_places: std::collections::HashMap<UrrId, u16>,
-}
-
-impl<'a> Index<'a> {
-    fn new(rules: &'a Rules) -> Self {
-        let limited = rules.qers.iter().filter_map(|qer| Some(Meter { qer: qer.id, mbr: qer.mbr? }));
-        let meters: Vec<Meter> = limited.collect();
-        Self {
-            fars: rules.fars.iter().map(|far| (far.id, far)).collect(),
-            qers: rules.qers.iter().map(|qer| (qer.id, qer)).collect(),
-            meter_places: meters.iter().map(|meter| meter.qer).zip(0..).collect(),
-            usage_places: rules.urrs.iter().map(|urr| urr.id).zip(0..).collect(),
-            meters,
-        }
-    }
-
-    fn step(&self, pdr: &Pdr) -> Step {
-        let qers: Vec<&Qer> = pdr.qers.iter().filter_map(|id| self.qers.get(id).copied()).collect();
-        let far = self.fars.get(&pdr.far);
-        let direction = pdr.pdi.source_interface.direction();
-        let copies = far.map_or(&[][..], |far| &far.duplicates);
-        Step {
-            pdr: pdr.id,
-            far: pdr.far,
-            direction,
-            action: far.map_or(Action::Drop, |far| action(far, &qers, direction)),
-            duplicates: copies.iter().map(|to| forward(to, &qers)).collect(),
-            meters: pdr.qers.iter().filter_map(|id| self.meter_places.get(id).copied()).collect(),
-            usages: pdr.urrs.iter().filter_map(|id| self.usage_places.get(id).copied()).collect(),
-        }
-    }
-}
-
-fn action(far: &Far, qers: &[&Qer], direction: Direction) -> Action {
-    let gate = |qer: &&Qer| match direction {
-        Direction::Uplink => qer.uplink_gate,
-        Direction::Downlink => qer.downlink_gate,
-    };
-    // All gates of a PDR's QERs apply, not just the first (TS 29.244 5.4.3).
-    if qers.iter().any(|qer| gate(qer) == Gate::Closed) {
-        return Action::GateClosed;
-    }
-    match (far.apply_action, &far.forwarding) {
-        (ApplyAction::Forward, Some(to)) => Action::Forward(forward(to, qers)),
-        (ApplyAction::Buffer, _) => Action::Buffer { notify: far.notify },
-        _ => Action::Drop,
-    }
-}
-
-fn forward(to: &ForwardingParameters, qers: &[&Qer]) -> Forward {
-    Forward {
-        to: to.destination_interface,
-        encapsulation: to.outer_header_creation.map(|tunnel| Encapsulation {
-            teid: tunnel.teid,
-            peer: tunnel.address,
-            qfi: qers.iter().find_map(|qer| qer.qfi),
-            reflective: qers.iter().any(|qer| qer.reflective),
-        }),
-        dscp: to.dscp,
-    }
 }
 
 fn usage(urr: &Urr) -> Usage {
@@ -267,15 +212,12 @@ fn usage(urr: &Urr) -> Usage {
         start_of_traffic: urr.triggers.contains(crate::urr::Triggers::START_OF_TRAFFIC),
         before_qos: urr.before_qos,
         inactive: urr.inactive,
+        quota_far: urr.quota_far,
     }
 }
 
-fn unique<T: PartialEq>(items: impl Iterator<Item = T>) -> Box<[T]> {
-    let mut seen = Vec::new();
-    for item in items {
-        if !seen.contains(&item) {
-            seen.push(item);
-        }
-    }
-    seen.into()
+/// In the order in which they are first seen.
+fn unique<T: Copy + Eq + Hash>(items: impl Iterator<Item = T>) -> Mostly1<T> {
+    let mut seen = HashSet::new();
+    items.filter(|item| seen.insert(*item)).collect()
 }

@@ -57,6 +57,36 @@ pub enum RuleError {
     /// More rules than [`limits`](crate::limits) allow.
     #[error("{0} is one more than a session may hold")]
     TooMany(RuleRef),
+    /// A list in a rule is longer than [`limits`](crate::limits) allow, or makes the session's longer than that.
+    #[error("{0} has too many {1}")]
+    TooManyOf(RuleRef, &'static str),
+    /// A DSCP has six bits (RFC 2474 3).
+    #[error("{0} has a DSCP above 63")]
+    Dscp(RuleRef),
+    /// Only a packet that is forwarded is copied.
+    #[error("{0} asks for copies of packets it does not forward")]
+    CopiesWithoutForwarding(RuleRef),
+    /// A user has a prefix of 64 bits or an address.
+    #[error("{0} has a UE IPv6 prefix of neither 64 nor 128 bits")]
+    PrefixLength(RuleRef),
+    /// A bit rate has 40 bits (TS 29.244 8.2.8 and 8.2.9).
+    #[error("{0} has a bit rate of more than 40 bits")]
+    BitRate(RuleRef),
+    /// A flow has one end in IPv4, the other in IPv6.
+    #[error("{0} has an SDF filter from IPv4 to IPv6 or the other way")]
+    MixedFamilies(RuleRef),
+    /// The protocol of an SDF filter has no ports.
+    #[error("{0} has an SDF filter with ports of protocol {1}, which has none")]
+    Portless(RuleRef, u8),
+    /// A port range ends before it begins.
+    #[error("{0} has an SDF filter with a port range that ends before it begins")]
+    PortRange(RuleRef),
+    /// A flow label has 20 bits (RFC 8200 3).
+    #[error("{0} has an SDF filter with a flow label of more than 20 bits")]
+    FlowLabel(RuleRef),
+    /// An SDF filter is nothing but the ID of another, which the session does not have.
+    #[error("{0} refers to SDF filter {1}, which does not exist")]
+    UnknownFilter(RuleRef, u32),
 }
 
 impl RuleError {
@@ -70,7 +100,17 @@ impl RuleError {
             | Self::Unreachable(rule)
             | Self::ZeroTeid(rule)
             | Self::KeepsTunnel(rule)
-            | Self::TooMany(rule) => *rule,
+            | Self::TooMany(rule)
+            | Self::TooManyOf(rule, _)
+            | Self::Dscp(rule)
+            | Self::CopiesWithoutForwarding(rule)
+            | Self::PrefixLength(rule)
+            | Self::BitRate(rule)
+            | Self::MixedFamilies(rule)
+            | Self::Portless(rule, _)
+            | Self::PortRange(rule)
+            | Self::FlowLabel(rule)
+            | Self::UnknownFilter(rule, _) => *rule,
         }
     }
 }

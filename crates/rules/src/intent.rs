@@ -29,8 +29,12 @@ pub mod limits {
     pub const QFIS_PER_PDI: usize = 64;
     /// SDF filters in one PDI.
     pub const SDF_FILTERS_PER_PDI: usize = 64;
-    /// Port ranges in one direction of one SDF filter.
+    /// SDF filters in a session, references to others included.
+    pub const SDF_FILTERS: usize = 4_096;
+    /// Port ranges at one end of one SDF filter.
     pub const PORT_RANGES: usize = 32;
+    /// Port ranges in a session.
+    pub const PORT_RANGES_PER_SESSION: usize = 16_384;
     /// Copies of a packet that one FAR asks for.
     pub const DUPLICATES: usize = 2;
 }

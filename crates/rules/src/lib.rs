@@ -14,6 +14,7 @@ mod error;
 mod fixture;
 mod ids;
 mod intent;
+mod list;
 mod rule;
 mod sdf;
 mod urr;
@@ -27,5 +28,6 @@ pub use intent::{
     ApplyAction, Bar, BitRates, FTeid, Far, ForwardingParameters, Gate, Interface, OuterHeaderCreation, Pdi,
     Pdr, Qer, Rules, limits,
 };
-pub use sdf::{FlowDescription, FlowEnd, PortRange, SdfFilter, TrafficClass};
+pub use list::{Mostly1, Places, Rare};
+pub use sdf::{FlowDescription, FlowEnd, PortRange, SdfError, SdfFilter, TrafficClass};
 pub use urr::{DroppedDownlink, Methods, Triggers, Urr, Volume};

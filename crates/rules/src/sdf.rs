@@ -1,9 +1,16 @@
 //! Service data flow filters (TS 29.244 8.2.5): which packets of a user a rule is about.
 
+mod display;
+mod parse;
+#[cfg(test)]
+mod tests;
+
 use crate::compile::Arrival;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
+
+pub use parse::SdfError;
 
 /// Ports from `first` to `last`, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -82,6 +89,12 @@ impl FlowDescription {
 }
 
 impl SdfFilter {
+    /// The ID of the filter it stands for, if it is nothing but an ID (TS 29.244 5.2.1A.2A).
+    pub fn reference(&self) -> Option<u32> {
+        let id = self.id?;
+        (*self == Self { id: Some(id), ..Self::default() }).then_some(id)
+    }
+
     /// Whether a packet matches.
     pub fn matches(&self, packet: &Arrival) -> bool {
         let class = |wanted: TrafficClass| packet.traffic_class & wanted.mask == wanted.value & wanted.mask;

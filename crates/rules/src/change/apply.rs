@@ -15,7 +15,7 @@ impl Rules {
     pub fn change(&self, change: Change) -> Result<Self, RuleError> {
         let mut next = self.clone();
         next.remove(&change)?;
-        next.create(change.create);
+        next.create(self.regrant(change.create));
         update(&mut next.pdrs, change.update_pdrs)?;
         update(&mut next.fars, change.update_fars)?;
         update(&mut next.qers, change.update_qers)?;
@@ -31,6 +31,17 @@ impl Rules {
         remove(&mut self.qers, &change.remove_qers)?;
         remove(&mut self.urrs, &change.remove_urrs)?;
         remove(&mut self.bars, &change.remove_bars)
+    }
+
+    /// A URR created in the place of one of the same identifier begins with a quota of its own.
+    fn regrant(&self, mut create: Self) -> Self {
+        if !create.urrs.is_empty() {
+            let grants: HashMap<_, _> = self.urrs.iter().map(|urr| (urr.id, urr.quota_grant)).collect();
+            for urr in &mut create.urrs {
+                urr.quota_grant = grants.get(&urr.id).map_or(urr.quota_grant, |grant| grant.wrapping_add(1));
+            }
+        }
+        create
     }
 
     fn create(&mut self, create: Self) {
@@ -142,6 +153,7 @@ impl Update for UrrUpdate {
     }
 
     fn apply(self, urr: &mut Urr) -> Result<(), RuleError> {
+        let grants = matches!(self.volume_quota, Some(Some(_)));
         set!(
             urr = self as UrrUpdate {
                 methods,
@@ -167,6 +179,8 @@ impl Update for UrrUpdate {
                 quota_far
             }
         );
+        // A quota given anew counts from now, whatever its size.
+        urr.quota_grant = urr.quota_grant.wrapping_add(u32::from(grants));
         Ok(())
     }
 }

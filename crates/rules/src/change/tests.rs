@@ -138,10 +138,22 @@ fn a_urr_gets_a_new_quota_and_keeps_its_threshold() {
     let expected = crate::Urr {
         volume_threshold: volume(10),
         volume_quota: volume(100),
+        quota_grant: 1,
         quota_far: Some(FarId(2)),
         ..urr(1)
     };
-    assert_eq!(next.urrs, [expected]);
+    assert_eq!(next.urrs[0], expected);
+    let same = UrrUpdate { id: UrrId(1), volume_quota: Some(volume(100)), ..UrrUpdate::default() };
+    let again = next.change(Change { update_urrs: vec![same], ..Change::default() }).unwrap();
+    assert_eq!(again.urrs, [crate::Urr { quota_grant: 2, ..expected }]);
+}
+
+#[test]
+fn a_urr_in_the_place_of_another_has_a_quota_of_its_own() {
+    let old = Rules { urrs: vec![crate::Urr { quota_grant: 7, ..urr(1) }], ..rules() };
+    let create = Rules { urrs: vec![urr(1)], ..Rules::default() };
+    let change = Change { remove_urrs: vec![UrrId(1)], create, ..Change::default() };
+    assert_eq!(old.change(change).unwrap().urrs[0].quota_grant, 8);
 }
 
 #[test]

@@ -1,0 +1,105 @@
+//! One PDR into one step.
+
+use super::{Action, Direction, Encapsulation, Forward, Meter, Step};
+use crate::check::Checked;
+use crate::ids::{QerId, UrrId};
+use crate::intent::{ApplyAction, Far, ForwardingParameters, Gate, Pdr, Qer, Rules};
+use crate::list::{Mostly1, Rare};
+
+/// What steps are made of.
+pub(super) struct Steps<'a> {
+    checked: &'a Checked<'a>,
+    /// Of QERs that limit a rate, in their order.
+    pub(super) meters: Mostly1<Meter>,
+    /// For each QER, the place its meter has or would have.
+    meter_places: Vec<u16>,
+}
+
+impl<'a> Steps<'a> {
+    pub(super) fn new(rules: &Rules, checked: &'a Checked<'a>) -> Self {
+        let limited = rules.qers.iter().filter_map(|qer| Some(Meter { qer: qer.id, mbr: qer.mbr? }));
+        let counted = rules.qers.iter().scan(0, |next, qer| {
+            let place = *next;
+            *next += u16::from(qer.mbr.is_some());
+            Some(place)
+        });
+        Self { checked, meters: limited.collect(), meter_places: counted.collect() }
+    }
+
+    pub(super) fn step(&self, pdr: &Pdr) -> Step {
+        let (direction, qers) = (pdr.pdi.source_interface.direction(), self.qers(pdr));
+        let far = self.checked.fars.get(pdr.far);
+        let action = far.map_or(Action::Drop, |far| action(far, &qers, direction));
+        let copies = match (action, far) {
+            (Action::Forward(_), Some(far)) => &*far.duplicates,
+            _ => &[],
+        };
+        Step {
+            pdr: pdr.id,
+            far: pdr.far,
+            direction,
+            action,
+            duplicates: copies.iter().map(|to| forward(to, &qers)).collect(),
+            meters: pdr.qers.iter().filter_map(|id| self.meter(*id)).collect(),
+            usages: pdr.urrs.iter().filter_map(|id| self.usage(*id)).collect(),
+        }
+    }
+
+    /// Nothing where no URR has a FAR for the time after its quota.
+    pub(super) fn beyond_quota(&self, pdrs: &[&Pdr]) -> Rare<Action> {
+        let actions: Vec<Option<Action>> = pdrs.iter().map(|pdr| self.beyond(pdr)).collect();
+        match actions.iter().any(Option::is_some) {
+            true => actions.into_iter().map(|action| action.unwrap_or(Action::Drop)).collect(),
+            false => Rare::default(),
+        }
+    }
+
+    fn beyond(&self, pdr: &Pdr) -> Option<Action> {
+        let far = pdr.urrs.iter().find_map(|urr| self.checked.urrs.get(*urr)?.quota_far)?;
+        let direction = pdr.pdi.source_interface.direction();
+        Some(action(self.checked.fars.get(far)?, &self.qers(pdr), direction))
+    }
+
+    fn qers(&self, pdr: &Pdr) -> Vec<&'a Qer> {
+        pdr.qers.iter().filter_map(|id| self.checked.qers.get(*id)).collect()
+    }
+
+    /// `None` for a QER without a limit.
+    fn meter(&self, qer: QerId) -> Option<u16> {
+        self.checked.qers.get(qer)?.mbr?;
+        self.meter_places.get(self.checked.qers.place(qer)?).copied()
+    }
+
+    fn usage(&self, urr: UrrId) -> Option<u16> {
+        u16::try_from(self.checked.urrs.place(urr)?).ok()
+    }
+}
+
+fn action(far: &Far, qers: &[&Qer], direction: Direction) -> Action {
+    let gate = |qer: &&Qer| match direction {
+        Direction::Uplink => qer.uplink_gate,
+        Direction::Downlink => qer.downlink_gate,
+    };
+    // All gates of a PDR's QERs apply, not just the first (TS 29.244 5.4.3).
+    if qers.iter().any(|qer| gate(qer) == Gate::Closed) {
+        return Action::GateClosed;
+    }
+    match (far.apply_action, &far.forwarding) {
+        (ApplyAction::Forward, Some(to)) => Action::Forward(forward(to, qers)),
+        (ApplyAction::Buffer, _) => Action::Buffer { notify: far.notify },
+        _ => Action::Drop,
+    }
+}
+
+fn forward(to: &ForwardingParameters, qers: &[&Qer]) -> Forward {
+    Forward {
+        to: to.destination_interface,
+        encapsulation: to.outer_header_creation.map(|tunnel| Encapsulation {
+            teid: tunnel.teid,
+            peer: tunnel.address,
+            qfi: qers.iter().find_map(|qer| qer.qfi),
+            reflective: qers.iter().any(|qer| qer.reflective),
+        }),
+        dscp: to.dscp,
+    }
+}

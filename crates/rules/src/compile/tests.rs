@@ -1,0 +1,190 @@
+use crate::fixture::{GNB, UE, bar, pdi, qer, rules, towards, urr};
+use crate::*;
+use std::net::{IpAddr, Ipv4Addr};
+
+const RATES: BitRates = BitRates { uplink_kbps: 1_000, downlink_kbps: 2_000 };
+
+/// The plain session with its downlink forwarded into a tunnel.
+fn with_tunnel() -> Rules {
+    let mut rules = rules();
+    let tunnel = Some(OuterHeaderCreation { teid: Teid(7), address: GNB });
+    rules.fars[1].apply_action = ApplyAction::Forward;
+    rules.fars[1].forwarding =
+        Some(ForwardingParameters { outer_header_creation: tunnel, ..towards(Interface::Access) });
+    rules
+}
+
+fn uplink_packet() -> Arrival {
+    Arrival {
+        source: Interface::Access,
+        teid: Some(Teid(0x100)),
+        qfi: Qfi::new(5),
+        ue: UE.into(),
+        remote: Ipv4Addr::new(8, 8, 8, 8).into(),
+        protocol: 17,
+        ue_port: Some(1_000),
+        remote_port: Some(53),
+        traffic_class: 0,
+        spi: None,
+        flow_label: None,
+    }
+}
+
+#[test]
+fn steps_stand_in_order_of_precedence() {
+    let mut rules = rules();
+    rules.pdrs[1].precedence = 1;
+    let order: Vec<_> = compile(&rules).unwrap().steps.iter().map(|step| step.pdr).collect();
+    assert_eq!(order, [PdrId(2), PdrId(1)]);
+}
+
+#[test]
+fn equal_precedence_is_settled_by_the_id() {
+    let mut rules = rules();
+    rules.pdrs.reverse();
+    let order: Vec<_> = compile(&rules).unwrap().steps.iter().map(|step| step.pdr).collect();
+    assert_eq!(order, [PdrId(1), PdrId(2)]);
+}
+
+#[test]
+fn keys_are_the_tunnels_up_and_the_addresses_down_each_once() {
+    let mut rules = rules();
+    let prefix = "2001:db8:0:1::9/64".parse().unwrap();
+    rules.pdrs[1].pdi.ue_ipv6 = Some(prefix);
+    for id in 3..5 {
+        rules.pdrs.push(Pdr { id: PdrId(id), ..rules.pdrs[0].clone() });
+        rules.pdrs.push(Pdr { id: PdrId(id + 10), ..rules.pdrs[1].clone() });
+    }
+    let program = compile(&rules).unwrap();
+    assert_eq!(*program.f_teids, [rules.pdrs[0].pdi.f_teid.unwrap()]);
+    assert_eq!(*program.ue_ipv4s, [UE]);
+    assert_eq!(*program.ue_ipv6s, ["2001:db8:0:1::/64".parse().unwrap()]);
+}
+
+#[test]
+fn any_closed_gate_closes_its_own_direction_only() {
+    let mut rules = rules();
+    rules.qers = vec![qer(1), Qer { downlink_gate: Gate::Closed, ..qer(2) }];
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.qers = vec![QerId(1), QerId(2)]);
+    let program = compile(&rules).unwrap();
+    let plain = Forward { to: Interface::Core, encapsulation: None, dscp: None };
+    assert_eq!(program.steps[0].action, Action::Forward(plain));
+    assert_eq!(program.steps[1].action, Action::GateClosed);
+}
+
+#[test]
+fn the_first_qfi_and_any_rqi_mark_the_tunnel() {
+    let mut rules = with_tunnel();
+    rules.qers = vec![Qer { reflective: true, ..qer(1) }, Qer { qfi: Qfi::new(9), ..qer(2) }];
+    rules.pdrs[1].qers = vec![QerId(1), QerId(2)];
+    let tunnel = Encapsulation { teid: Teid(7), peer: GNB, qfi: Qfi::new(9), reflective: true };
+    let expected = Forward { to: Interface::Access, encapsulation: Some(tunnel), dscp: None };
+    assert_eq!(compile(&rules).unwrap().steps[1].action, Action::Forward(expected));
+}
+
+#[test]
+fn copies_are_made_of_what_is_forwarded_and_not_of_what_a_gate_stops() {
+    let mut rules = rules();
+    rules.fars[0].duplicates = vec![ForwardingParameters { dscp: Some(8), ..towards(Interface::SgiLan) }];
+    let copy = Forward { to: Interface::SgiLan, encapsulation: None, dscp: Some(8) };
+    assert_eq!(*compile(&rules).unwrap().steps[0].duplicates, [copy]);
+    rules.qers = vec![Qer { uplink_gate: Gate::Closed, ..qer(1) }];
+    rules.pdrs[0].qers = vec![QerId(1)];
+    assert!(compile(&rules).unwrap().steps[0].duplicates.is_empty());
+}
+
+#[test]
+fn buffering_tells_whom_it_was_asked_to() {
+    let mut rules = with_tunnel();
+    rules.fars[1].apply_action = ApplyAction::Buffer;
+    rules.fars[1].notify = true;
+    rules.bars = vec![bar(1), Bar { suggested_packets: Some(20), ..bar(2) }];
+    let program = compile(&rules).unwrap();
+    assert_eq!(program.steps[1].action, Action::Buffer { notify: true });
+    assert_eq!(program.buffer_packets, Some(20));
+}
+
+#[test]
+fn steps_know_the_places_of_their_meters_and_usages() {
+    let mut rules = rules();
+    let limited = |id| Qer { mbr: Some(RATES), ..qer(id) };
+    rules.qers = vec![qer(1), limited(2), qer(3), limited(4)];
+    rules.urrs = vec![urr(5), urr(6)];
+    rules.pdrs[0].qers = vec![QerId(4), QerId(1), QerId(2), QerId(4)];
+    rules.pdrs[0].urrs = vec![UrrId(6), UrrId(6)];
+    let program = compile(&rules).unwrap();
+    let meters = [2, 4].map(|id| Meter { qer: QerId(id), mbr: RATES });
+    assert_eq!(*program.meters, meters);
+    assert_eq!(*program.steps[0].meters, [1, 0], "each once, however often it is named");
+    assert_eq!(program.usages.iter().map(|usage| usage.urr).collect::<Vec<_>>(), [UrrId(5), UrrId(6)]);
+    assert_eq!(*program.steps[0].usages, [1]);
+    assert!(program.steps[1].meters.is_empty() && program.steps[1].usages.is_empty());
+}
+
+#[test]
+fn usages_carry_what_the_data_plane_enforces() {
+    let volume = |total| Volume { total: Some(total), ..Volume::default() };
+    let mut rules = rules();
+    rules.urrs = vec![Urr {
+        volume_threshold: Some(volume(10)),
+        volume_quota: Some(volume(20)),
+        quota_grant: 3,
+        triggers: Triggers::START_OF_TRAFFIC,
+        before_qos: true,
+        inactive: true,
+        ..urr(1)
+    }];
+    let expected = Usage {
+        urr: UrrId(1),
+        threshold: volume(10),
+        quota: volume(20),
+        quota_grant: 3,
+        start_of_traffic: true,
+        before_qos: true,
+        inactive: true,
+        quota_far: None,
+    };
+    assert_eq!(*compile(&rules).unwrap().usages, [expected]);
+}
+
+#[test]
+fn beyond_a_quota_packets_go_by_its_far() {
+    let mut rules = with_tunnel();
+    assert!(compile(&rules).unwrap().beyond_quota.is_empty());
+    rules.urrs = vec![urr(1), Urr { quota_far: Some(FarId(1)), ..urr(2) }];
+    rules.pdrs[1].urrs = vec![UrrId(1), UrrId(2)];
+    let program = compile(&rules).unwrap();
+    let portal = Forward { to: Interface::Core, encapsulation: None, dscp: None };
+    assert_eq!(*program.beyond_quota, [Action::Drop, Action::Forward(portal)]);
+    assert_eq!(program.usages[1].quota_far, Some(FarId(1)));
+}
+
+#[test]
+fn a_step_is_found_only_by_what_its_pdi_says() {
+    let mut rules = rules();
+    rules.pdrs[0].pdi.qfis = vec![Qfi::new(5).unwrap()];
+    let program = compile(&rules).unwrap();
+    let fits = uplink_packet();
+    let found = |packet: Arrival| program.classifier.find(&packet);
+    assert_eq!(found(fits), Some(0));
+    assert_eq!(found(Arrival { qfi: Qfi::new(6), ..fits }), None);
+    assert_eq!(found(Arrival { qfi: None, ..fits }), None);
+    assert_eq!(found(Arrival { source: Interface::Core, ..fits }), None);
+    assert_eq!(found(Arrival { source: Interface::Core, teid: None, ..fits }), Some(1));
+    assert_eq!(found(Arrival { teid: None, ..fits }), None);
+    assert_eq!(found(Arrival { ue: Ipv4Addr::LOCALHOST.into(), ..fits }), None);
+    assert_eq!(found(Arrival { ue: IpAddr::V6(UE.to_ipv6_mapped()), ..fits }), None);
+}
+
+#[test]
+fn a_filter_of_nothing_but_an_id_is_the_filter_of_that_id() {
+    let mut rules = rules();
+    let dns = FlowEnd { prefix: None, ports: vec![PortRange { first: 53, last: 53 }] };
+    let flow = FlowDescription { protocol: Some(17), remote: dns, ..FlowDescription::default() };
+    let told = SdfFilter { flow: Some(flow), id: Some(4), ..SdfFilter::default() };
+    rules.pdrs[0].pdi.sdf_filters = vec![SdfFilter { id: Some(4), ..SdfFilter::default() }];
+    rules.pdrs[1].pdi = Pdi { sdf_filters: vec![told], ..pdi(Interface::Core) };
+    let classifier = compile(&rules).unwrap().classifier;
+    assert_eq!(classifier.find(&uplink_packet()), Some(0));
+    assert_eq!(classifier.find(&Arrival { remote_port: Some(54), ..uplink_packet() }), None);
+}

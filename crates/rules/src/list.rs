@@ -1,0 +1,153 @@
+//! Short lists without an allocation of their own: there are a million sessions, and most lists have one item or none.
+//! All of them read as slices.
+
+use std::fmt;
+use std::ops::Deref;
+
+/// Up to [`Places::MAX`] different places in another list, in order. 16 bytes, nothing on the heap.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Places([u16; Self::MAX]);
+
+impl Places {
+    /// How many it holds at most: what a PDR may name of one kind.
+    pub const MAX: usize = 8;
+
+    /// Stands behind the last place.
+    const END: u16 = u16::MAX;
+}
+
+impl FromIterator<u16> for Places {
+    /// Leaves out what stands twice and what is beyond [`Places::MAX`].
+    fn from_iter<I: IntoIterator<Item = u16>>(places: I) -> Self {
+        let mut list = Self([Self::END; Self::MAX]);
+        for place in places.into_iter().filter(|place| *place != Self::END) {
+            if let Some(free) = list.0.iter_mut().find(|known| **known == Self::END || **known == place) {
+                *free = place;
+            }
+        }
+        list
+    }
+}
+
+impl Deref for Places {
+    type Target = [u16];
+
+    #[inline]
+    fn deref(&self) -> &[u16] {
+        let length = self.0.iter().position(|place| *place == Self::END).unwrap_or(Self::MAX);
+        self.0.get(..length).unwrap_or_default()
+    }
+}
+
+/// A list that is mostly empty: 8 bytes then.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Rare<T>(Option<Box<Box<[T]>>>);
+
+impl<T> Default for Rare<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T> FromIterator<T> for Rare<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        let items: Box<[T]> = items.into_iter().collect();
+        Self((!items.is_empty()).then(|| Box::new(items)))
+    }
+}
+
+impl<T> Deref for Rare<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        self.0.as_ref().map_or(&[], |items| items)
+    }
+}
+
+/// A list that mostly has one item, which is then in place.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Mostly1<T>(Inner<T>);
+
+#[derive(Clone, PartialEq, Eq)]
+enum Inner<T> {
+    One(T),
+    Others(Box<[T]>),
+}
+
+impl<T> FromIterator<T> for Mostly1<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        let mut items = items.into_iter();
+        match (items.next(), items.next()) {
+            (Some(one), None) => Self(Inner::One(one)),
+            (first, second) => Self(Inner::Others(first.into_iter().chain(second).chain(items).collect())),
+        }
+    }
+}
+
+impl<T> Deref for Mostly1<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        match &self.0 {
+            Inner::One(one) => std::slice::from_ref(one),
+            Inner::Others(items) => items,
+        }
+    }
+}
+
+macro_rules! reads_as_slice {
+    ($($list:ident $(<$item:ident>)? of $of:ty),+) => {
+        $(
+            impl<'a $(, $item)?> IntoIterator for &'a $list $(<$item>)? {
+                type Item = &'a $of;
+                type IntoIter = std::slice::Iter<'a, $of>;
+
+                #[inline]
+                fn into_iter(self) -> Self::IntoIter {
+                    self.iter()
+                }
+            }
+
+            impl $(<$item: fmt::Debug>)? fmt::Debug for $list $(<$item>)? {
+                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    f.debug_list().entries(self).finish()
+                }
+            }
+        )+
+    };
+}
+
+reads_as_slice!(Places of u16, Rare<T> of T, Mostly1<T> of T);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn places_keep_their_order_and_leave_out_repetitions() {
+        let places: Places = [3, 1, 3, 2, 1].into_iter().collect();
+        assert_eq!(*places, [3, 1, 2]);
+        assert!(Places::from_iter([]).is_empty());
+        let full: Places = (0..20).collect();
+        assert_eq!(*full, [0, 1, 2, 3, 4, 5, 6, 7]);
+    }
+
+    #[test]
+    fn lists_hold_what_they_are_given() {
+        for length in 0..5_u32 {
+            let items: Vec<u32> = (0..length).collect();
+            assert_eq!(*items.iter().copied().collect::<Rare<u32>>(), *items);
+            assert_eq!(*items.iter().copied().collect::<Mostly1<u32>>(), *items);
+        }
+    }
+
+    #[test]
+    fn lists_are_small() {
+        assert_eq!(size_of::<Places>(), 16);
+        assert_eq!(size_of::<Rare<[u64; 9]>>(), 8);
+        assert_eq!(size_of::<Mostly1<Ipv4Addr>>(), 16);
+    }
+}

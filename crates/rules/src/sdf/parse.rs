@@ -1,0 +1,210 @@
+//! Reads a flow description: the IPFilterRule of RFC 6733 4.3.1 as TS 29.212 5.4.2 and TS 29.244 8.2.5 restrict it.
+//!
+//! `permit out PROTOCOL from SOURCE [PORTS] to DESTINATION [PORTS]`, and, because control planes send them, `in` for
+//! `out`, names of protocols, capitals and any white space. Nothing else: no `deny`, no `!`, no options.
+
+use super::{FlowDescription, FlowEnd, PortRange};
+use ipnet::IpNet;
+use std::net::IpAddr;
+use std::str::{FromStr, SplitAsciiWhitespace};
+
+/// Longer descriptions are refused: with all the port ranges a filter may have, one has some 900 bytes.
+pub(super) const MAX_BYTES: usize = 1_024;
+
+/// Why a flow description is refused, with the word at fault as it was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SdfError {
+    /// More than 1,024 bytes; how many.
+    #[error("a flow description has at most {MAX_BYTES} bytes, not {0}")]
+    TooLong(usize),
+    /// It ends too early.
+    #[error("the flow description ends where {0} should stand")]
+    Ends(&'static str),
+    /// A word stands where another must.
+    #[error("{word:?} stands where {expected} should")]
+    Unexpected {
+        /// What was written.
+        word: String,
+        /// What belongs there.
+        expected: &'static str,
+    },
+    /// `deny`: what packets do not match is said by other rules (TS 29.212 5.4.2).
+    #[error("{0:?} is not allowed, only \"permit\"")]
+    Denies(String),
+    /// `!` (TS 29.212 5.4.2).
+    #[error("{0:?} inverts an address, which is not allowed")]
+    Inverted(String),
+    /// Neither `ip`, nor 0 to 255, nor a known name.
+    #[error("{0:?} is no protocol: ip, or 0 to 255")]
+    Protocol(String),
+    /// Neither `any`, nor `assigned`, nor an address or prefix.
+    #[error("{0:?} is no address: any, assigned, or an address or prefix of IPv4 or IPv6")]
+    Address(String),
+    /// Not a list of ports and ranges.
+    #[error("{0:?} is no list of ports such as 80,443,1000-2000")]
+    Ports(String),
+    /// Options (TS 29.212 5.4.2).
+    #[error("{0:?} is an option, which is not allowed")]
+    Option(String),
+}
+
+impl FromStr for FlowDescription {
+    type Err = SdfError;
+
+    /// # Errors
+    /// The first word at fault.
+    fn from_str(text: &str) -> Result<Self, SdfError> {
+        if text.len() > MAX_BYTES {
+            return Err(SdfError::TooLong(text.len()));
+        }
+        let mut words = Words { rest: text.split_ascii_whitespace(), pending: None };
+        words.action()?;
+        let inwards = words.direction()?;
+        let protocol = protocol(words.next("a protocol")?)?;
+        words.keyword("from", "\"from\"")?;
+        let source = words.end()?;
+        words.keyword("to", "\"to\" or ports")?;
+        let destination = words.end()?;
+        match words.pending() {
+            Some(option) => Err(SdfError::Option(option.to_owned())),
+            None => Ok(description(protocol, source, destination, inwards)),
+        }
+    }
+}
+
+/// An end as it was written.
+struct End {
+    is_assigned: bool,
+    end: FlowEnd,
+}
+
+/// `out` is towards the user, so its end is the destination; unless only the source is `assigned`, which no end but
+/// the user's can be.
+fn description(protocol: Option<u8>, source: End, destination: End, inwards: bool) -> FlowDescription {
+    let from_user = match (source.is_assigned, destination.is_assigned) {
+        (true, false) => true,
+        (false, true) => false,
+        _ => inwards,
+    };
+    let (user, remote) = if from_user { (source, destination) } else { (destination, source) };
+    FlowDescription { protocol, remote: remote.end, user: user.end }
+}
+
+struct Words<'a> {
+    rest: SplitAsciiWhitespace<'a>,
+    /// A word looked at and left.
+    pending: Option<&'a str>,
+}
+
+impl<'a> Words<'a> {
+    fn next(&mut self, expected: &'static str) -> Result<&'a str, SdfError> {
+        self.pending.take().or_else(|| self.rest.next()).ok_or(SdfError::Ends(expected))
+    }
+
+    fn pending(&mut self) -> Option<&'a str> {
+        self.pending = self.pending.or_else(|| self.rest.next());
+        self.pending
+    }
+
+    fn action(&mut self) -> Result<(), SdfError> {
+        let word = self.next("\"permit\"")?;
+        match word {
+            _ if word.eq_ignore_ascii_case("permit") => Ok(()),
+            _ if word.eq_ignore_ascii_case("deny") => Err(SdfError::Denies(word.to_owned())),
+            _ => Err(unexpected(word, "\"permit\"")),
+        }
+    }
+
+    /// Whether it is `in`.
+    fn direction(&mut self) -> Result<bool, SdfError> {
+        let word = self.next("\"out\"")?;
+        match word {
+            _ if word.eq_ignore_ascii_case("out") => Ok(false),
+            _ if word.eq_ignore_ascii_case("in") => Ok(true),
+            _ => Err(unexpected(word, "\"out\" or \"in\"")),
+        }
+    }
+
+    fn keyword(&mut self, keyword: &str, expected: &'static str) -> Result<(), SdfError> {
+        let word = self.next(expected)?;
+        match word.eq_ignore_ascii_case(keyword) {
+            true => Ok(()),
+            false => Err(unexpected(word, expected)),
+        }
+    }
+
+    fn end(&mut self) -> Result<End, SdfError> {
+        let word = self.next("an address")?;
+        let (prefix, is_assigned) = address(word)?;
+        let begins_ports = |word: &&str| word.starts_with(|first: char| first.is_ascii_digit());
+        let ports = match self.pending().filter(begins_ports) {
+            Some(word) => {
+                self.pending = None;
+                ports(word)?
+            }
+            None => vec![],
+        };
+        Ok(End { is_assigned, end: FlowEnd { prefix, ports } })
+    }
+}
+
+fn unexpected(word: &str, expected: &'static str) -> SdfError {
+    SdfError::Unexpected { word: word.to_owned(), expected }
+}
+
+/// Names that control planes write although only numbers are foreseen; numbers as IANA assigns them.
+const PROTOCOL_NAMES: [(&str, u8); 10] = [
+    ("icmp", 1),
+    ("tcp", 6),
+    ("udp", 17),
+    ("gre", 47),
+    ("esp", 50),
+    ("ah", 51),
+    ("icmpv6", 58),
+    ("icmp6", 58),
+    ("ipv6-icmp", 58),
+    ("sctp", 132),
+];
+
+fn protocol(word: &str) -> Result<Option<u8>, SdfError> {
+    if word.eq_ignore_ascii_case("ip") {
+        return Ok(None);
+    }
+    let named = PROTOCOL_NAMES.iter().find(|(name, _)| word.eq_ignore_ascii_case(name));
+    let number = named.map(|(_, number)| *number).or_else(|| number(word));
+    number.map(Some).ok_or_else(|| SdfError::Protocol(word.to_owned()))
+}
+
+/// Digits only: a sign, which Rust would read, is none.
+fn number<T: FromStr>(digits: &str) -> Option<T> {
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
+}
+
+/// The prefix, if it is one, and whether the address is `assigned`.
+fn address(word: &str) -> Result<(Option<IpNet>, bool), SdfError> {
+    if word.eq_ignore_ascii_case("any") {
+        return Ok((None, false));
+    }
+    if word.eq_ignore_ascii_case("assigned") {
+        return Ok((None, true));
+    }
+    if word.starts_with('!') {
+        return Err(SdfError::Inverted(word.to_owned()));
+    }
+    let single = || word.parse::<IpAddr>().map(IpNet::from);
+    match word.parse::<IpNet>().or_else(|_| single()) {
+        Ok(prefix) => Ok((Some(prefix), false)),
+        Err(_) => Err(SdfError::Address(word.to_owned())),
+    }
+}
+
+fn ports(word: &str) -> Result<Vec<PortRange>, SdfError> {
+    let ranges: Option<Vec<PortRange>> = word.split(',').map(range).collect();
+    ranges.ok_or_else(|| SdfError::Ports(word.to_owned()))
+}
+
+fn range(text: &str) -> Option<PortRange> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let range = PortRange { first: number(first)?, last: number(last)? };
+    (range.first <= range.last).then_some(range)
+}
