@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// Of this contract: both sides must be of the same.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 
 /// What a connection to a DPE is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,7 +61,7 @@ pub enum Command {
         /// The session.
         session: Seid,
     },
-    /// Answered by [`Notice::Usage`] of the same token; what it tells is reported: thresholds begin anew.
+    /// Answered by [`Notice::Usage`] of the same token, with no counts where there is nothing to tell.
     QueryUsage {
         /// The session.
         session: Seid,
@@ -69,6 +69,8 @@ pub enum Command {
         urrs: Vec<UrrId>,
         /// Comes back in the answer.
         token: u64,
+        /// What it tells is reported: volume thresholds begin anew from there. A look that is not leaves them alone.
+        is_reported: bool,
     },
     /// Answered by [`Notice::Statistics`].
     GetStatistics,
@@ -83,6 +85,8 @@ pub enum Notice {
         version: u16,
         /// Sessions the DPE holds now.
         sessions: u64,
+        /// Of this life of the DPE, unlike those before it: counts of usage begin at zero with each.
+        epoch: u64,
     },
     /// The session is as revision says, on every packet from now on.
     Applied {

@@ -1,5 +1,6 @@
-//! What sessions use. Counts are cumulative since the session was put in force in this engine: a notice that gets lost
-//! loses no byte, because the next one holds it too.
+//! What sessions use. Counts are cumulative since the session was put in force in this life of the engine
+//! ([`Notice::Hello`](crate::Notice::Hello) tells lives apart): a notice that gets lost loses no byte, because the next
+//! one holds it too.
 
 use rules::UrrId;
 use serde::{Deserialize, Serialize};

@@ -1,26 +1,32 @@
 //! What the data plane is told, and what becomes of a request when it obeys, refuses or says nothing.
 
-use crate::exchange::Asked;
+use crate::exchange::{Asked, answer_to};
 use crate::interface::{Level, Output};
-use crate::modification::modified;
 use crate::node::Node;
 use crate::refusal::Refusal;
-use crate::sessions::{Pending, Session, Work, desired};
-use dplink::{Event, Notice};
-use pfcp::Cause;
+use crate::sessions::{Modifying, Pending, Session, Work, desired};
+use crate::usage;
+use dplink::{Desired, Event, Notice, UsageCounts};
+use pfcp::{Cause, SessionModificationResponse, UsageReport};
 use rules::{Rules, Seid};
+use session::{AnswerRecord, SessionRecord};
 
 impl Node {
     pub(crate) fn data_path(&mut self, notice: &Notice) {
         match notice {
-            Notice::Applied { session, revision } => self.applied(*session, *revision),
+            Notice::Hello { epoch, .. } => self.data_path_found(*epoch),
+            Notice::Applied { session, revision, removed } => self.applied(*session, *revision, removed),
             Notice::Refused { session, revision, reason } => {
                 self.note(Level::Warning, format!("the data plane refuses session {session}: {reason}"));
                 self.fail(*session, Some(*revision));
             }
-            Notice::Removed { session } => self.removed(*session),
+            Notice::Removed { session, usage } => self.removed(*session, usage),
+            Notice::Usage { session, cause, counts } => self.usage_told(*session, *cause, counts),
             Notice::Event(Event::ErrorIndication { teid, peer }) => self.error_indication(*teid, *peer),
-            Notice::Hello { .. } | Notice::Resynced { .. } | Notice::Statistics(_) => {}
+            Notice::Event(Event::DownlinkData { session, pdr, qfi, traffic_class }) => {
+                self.downlink_data(*session, *pdr, (*qfi, *traffic_class));
+            }
+            Notice::Resynced { .. } | Notice::Statistics(_) => {}
         }
     }
 
@@ -34,43 +40,91 @@ impl Node {
                 session.record.revision = revision;
                 Output::Put(desired(&session.record))
             }
-            Work::Modify(next, _) => {
+            Work::Modify(next, modifying) => {
                 next.revision = revision;
-                Output::Put(desired(next))
+                Output::Put(modified(next, modifying))
             }
             Work::Delete => Output::Delete(seid),
         };
-        session.pending = Some(Pending { asked: *asked, revision, work });
+        // URRs that go are asked about before they are gone.
+        if let Work::Modify(_, modifying) = &mut work
+            && let Some(query) = &mut modifying.query
+        {
+            self.token += 1;
+            query.token = self.token;
+            let (urrs, token) = (query.urrs.clone(), query.token);
+            self.out.push(Output::QueryUsage { session: seid, urrs, token, is_reported: true });
+        }
+        session.pending = Some(Pending { asked: *asked, revision, work, applied: None });
         self.deadlines.push_back((deadline, seid, revision));
         self.out.push(order);
     }
 
-    fn applied(&mut self, seid: Seid, revision: u64) {
-        let is_it =
-            |pending: &mut Pending| pending.revision == revision && !matches!(pending.work, Work::Delete);
-        let session = self.sessions.get_mut(seid);
-        let Some(pending) = session.and_then(|session| session.pending.take_if(is_it)) else { return };
-        self.commit(seid, &pending);
-        self.go_on(seid);
+    fn applied(&mut self, seid: Seid, revision: u64, removed: &[UsageCounts]) {
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        let pending = session.pending.as_mut().filter(|pending| pending.revision == revision);
+        if let Some(pending) = pending.filter(|pending| !matches!(pending.work, Work::Delete)) {
+            pending.applied = Some(removed.to_vec());
+            self.complete(seid);
+        }
     }
 
-    fn commit(&mut self, seid: Seid, pending: &Pending) {
-        let before = match &pending.work {
-            Work::Establish(_) => Rules::default(),
-            Work::Modify(next, _) => {
-                self.sessions.replace_record((**next).clone()).map(|r| r.rules).unwrap_or_default()
+    /// Answers the request under way, once the data plane has said all that the answer needs.
+    pub(crate) fn complete(&mut self, seid: Seid) {
+        let session = self.sessions.get_mut(seid);
+        let done = session.and_then(|session| session.pending.take_if(|pending| pending.is_done()));
+        let Some(pending) = done else { return };
+        self.commit(seid, pending);
+        self.go_on(seid);
+        self.attend(seid);
+    }
+
+    fn commit(&mut self, seid: Seid, pending: Pending) {
+        match &pending.work {
+            Work::Establish(_) => self.commit_establishment(seid, &pending),
+            Work::Modify(next, modifying) => {
+                let counts = pending.applied.as_deref().unwrap_or_default();
+                self.commit_modification((**next).clone(), modifying, (&pending.asked, counts));
             }
-            Work::Delete => return,
-        };
+            Work::Delete => {}
+        }
+    }
+
+    fn commit_establishment(&mut self, seid: Seid, pending: &Pending) {
         let Some(record) = self.sessions.get(seid).map(|session| session.record.clone()) else { return };
-        self.tunnels.release_unused(&before, &record.rules);
-        self.reports.reindex(seid, &before, &record.rules);
+        self.reports.reindex(seid, &Rules::default(), &record.rules);
         let cp_seid = Some(record.cp_f_seid.seid);
         self.out.push(Output::SaveSession(record));
-        match pending.work {
-            Work::Establish(_) => self.accept(&pending.asked, cp_seid, self.established(seid, pending)),
-            _ => self.accept(&pending.asked, cp_seid, modified(pending)),
-        }
+        self.accept(&pending.asked, cp_seid, self.established(seid, pending));
+    }
+
+    /// The usage is that of now, not of when the request came. What the answer tells of it is kept with the session,
+    /// as is the answer: should it come to be asked again by a peer that missed it, it must not be worked out anew.
+    fn commit_modification(
+        &mut self,
+        mut next: SessionRecord,
+        modifying: &Modifying,
+        (asked, counts): (&Asked, &[UsageCounts]),
+    ) {
+        let now_ms = self.wall_ms();
+        let Some(session) = self.sessions.get_mut(next.seid) else { return };
+        let before = std::mem::take(&mut session.record.rules);
+        next.usage = std::mem::take(&mut session.record.usage);
+        usage::hear(&mut next.usage, &before, counts, now_ms);
+        let usage_reports = tell(&mut next, &before, modifying, now_ms);
+        let given = (&modifying.taken.given[..], modifying.silence);
+        usage::apply(&mut next.usage, (&before, &next.rules), given, now_ms);
+        session.paging.retain(&next.rules);
+        self.tunnels.release_unused(&before, &next.rules);
+        self.reports.reindex(next.seid, &before, &next.rules);
+        self.counters.usage_reports += usage_reports.len() as u64;
+        self.counters.accepted += 1;
+        let tells_usage = !usage_reports.is_empty();
+        let bytes = answer_to(asked, Some(next.cp_f_seid.seid), accepted(modifying, usage_reports));
+        next.usage.answer = tells_usage.then(|| answer_record(asked, &bytes));
+        self.out.push(Output::SaveSession(next.clone()));
+        self.sessions.replace_record(next);
+        self.answer_bytes(asked, bytes);
     }
 
     /// The request under way fails, and the session is what it was before it: the data plane is told so anew, as it
@@ -82,33 +136,31 @@ impl Node {
         let cp_seid = self.sessions.get(seid).map(|session| session.record.cp_f_seid.seid);
         match &pending.work {
             Work::Establish(_) => self.undo_establishment(seid),
-            Work::Modify(_, taken) => {
-                taken.teids.iter().for_each(|teid| self.tunnels.release(*teid));
-                self.put_back(seid);
+            Work::Modify(..) => {
+                self.release_taken(&pending);
+                self.put_again(seid);
             }
-            Work::Delete => self.put_back(seid),
+            Work::Delete => self.put_again(seid),
         }
         self.refuse(&pending.asked, cp_seid, Refusal::of(Cause::SystemFailure));
         self.go_on(seid);
+        self.attend(seid);
     }
 
     fn undo_establishment(&mut self, seid: Seid) {
-        let Some(Session { record, waiting, .. }) = self.sessions.remove(seid) else { return };
+        let Some(session) = self.sessions.remove(seid) else { return };
+        self.unschedule(seid, &session);
+        let Session { record, waiting, .. } = session;
         self.tunnels.release_unused(&record.rules, &Rules::default());
         self.out.push(Output::Delete(seid));
         self.refuse_waiting(waiting.into_iter().map(|(asked, _)| asked), record.cp_f_seid.seid);
     }
 
-    fn put_back(&mut self, seid: Seid) {
-        let Some(session) = self.sessions.get_mut(seid) else { return };
-        session.record.revision = session.next_revision();
-        let record = session.record.clone();
-        self.out.push(Output::Put(desired(&record)));
-        self.out.push(Output::SaveSession(record));
-    }
-
     /// Takes up what waited for the session, until something is under way again.
     fn go_on(&mut self, seid: Seid) {
+        if self.sessions.get(seid).is_some_and(|session| session.put_again) {
+            self.put_again(seid);
+        }
         while let Some(session) = self.sessions.get_mut(seid).filter(|session| session.pending.is_none()) {
             let Some((asked, body)) = session.waiting.pop_front() else { return };
             self.session_request(&asked, seid, &body);
@@ -140,6 +192,40 @@ impl Node {
             Level::Warning,
             "the data plane is lost: what it has not confirmed is taken back".to_owned(),
         );
+        self.epoch = None;
+        self.sessions.iter_mut().for_each(|session| session.meter.lost());
         self.sessions.pending().into_iter().for_each(|seid| self.fail(seid, None));
     }
+}
+
+/// What the data plane is told of a modification: the session as it will be, and what is done but once.
+fn modified(next: &SessionRecord, modifying: &Modifying) -> Desired {
+    let (end_markers, drop_buffered) = (modifying.taken.end_markers.clone(), modifying.drop_buffered);
+    Desired { end_markers, drop_buffered, ..desired(next) }
+}
+
+fn tell(next: &mut SessionRecord, before: &Rules, modifying: &Modifying, now_ms: u64) -> Vec<UsageReport> {
+    let query = modifying.query.as_ref();
+    let asked = usage::Asked {
+        queried: query.map_or(&[], |query| &query.urrs),
+        reference: query.and_then(|query| query.reference),
+        removed: usage::removed(before, &next.rules, &modifying.taken.given).collect(),
+    };
+    usage::tell_asked(&mut next.usage, before, &asked, now_ms)
+}
+
+fn accepted(modifying: &Modifying, usage_reports: Vec<UsageReport>) -> SessionModificationResponse {
+    SessionModificationResponse {
+        cause: Cause::RequestAccepted,
+        offending_ie: None,
+        created_pdrs: modifying.taken.created_pdrs.clone(),
+        failed_rule_id: None,
+        usage_reports,
+        carried: vec![],
+    }
+}
+
+fn answer_record(asked: &Asked, bytes: &[u8]) -> AnswerRecord {
+    let key = asked.key;
+    AnswerRecord { to: key.from, sequence: key.sequence, digest: key.digest, bytes: bytes.to_vec() }
 }

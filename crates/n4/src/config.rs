@@ -1,7 +1,8 @@
 //! What an operator sets.
 
+use crate::values::Ours;
 use pfcp::NodeId;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 /// A limit on everything that grows.
@@ -46,6 +47,10 @@ pub struct Config {
     pub address: Ipv4Addr,
     /// Where GTP-U is served: goes into our F-TEIDs.
     pub access_address: Ipv4Addr,
+    /// Where GTP-U is served over IPv6, if it is.
+    pub access_address_ipv6: Option<Ipv6Addr>,
+    /// Names of forwarding policies that control planes may give; they all stand for the one network behind us.
+    pub forwarding_policies: Vec<String>,
     /// Control planes to associate with from our side; others may come by themselves.
     pub associate: Vec<SocketAddr>,
     /// Limits.
@@ -58,23 +63,34 @@ pub struct Config {
     pub n1: u32,
     /// How long the data plane may take to obey. Less than a control plane waits, or it gives up first.
     pub apply_timeout: Duration,
+    /// Between two usage reports of a session, unless a user waits for the second: what is due in between is told
+    /// together.
+    pub report_interval: Duration,
     /// How long an answer is remembered. More than a control plane goes on asking.
     pub answer_lifetime: Duration,
 }
 
 impl Config {
+    /// Where GTP-U is served.
+    pub(crate) const fn ours(&self) -> Ours {
+        Ours { ipv4: self.access_address, ipv6: self.access_address_ipv6 }
+    }
+
     /// With the defaults for everything that has one.
     pub fn new(node_id: NodeId, address: Ipv4Addr, access_address: Ipv4Addr) -> Self {
         Self {
             node_id,
             address,
             access_address,
+            access_address_ipv6: None,
+            forwarding_policies: vec![],
             associate: vec![],
             limits: Limits::default(),
             heartbeat_interval: Duration::from_secs(10),
             t1: Duration::from_secs(3),
             n1: 3,
             apply_timeout: Duration::from_secs(2),
+            report_interval: Duration::from_secs(1),
             answer_lifetime: Duration::from_secs(30),
         }
     }

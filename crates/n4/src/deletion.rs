@@ -5,6 +5,8 @@ use crate::interface::Output;
 use crate::node::Node;
 use crate::refusal::Refusal;
 use crate::sessions::{Pending, Work};
+use crate::usage;
+use dplink::UsageCounts;
 use pfcp::{Cause, SessionDeletionResponse};
 use rules::{Rules, Seid};
 
@@ -13,22 +15,32 @@ impl Node {
         self.order(seid, asked, Work::Delete);
     }
 
-    /// The data plane has removed it.
-    pub(crate) fn removed(&mut self, seid: Seid) {
+    /// The data plane has removed it, and tells the last counts.
+    pub(crate) fn removed(&mut self, seid: Seid, counts: &[UsageCounts]) {
+        let now = self.wall_ms();
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        usage::hear(&mut session.record.usage, &session.record.rules, counts, now);
+        usage::begin_anew(&mut session.record.usage);
         let deleting = |pending: &mut Pending| matches!(pending.work, Work::Delete);
-        let session = self.sessions.get_mut(seid);
-        let Some(pending) = session.and_then(|session| session.pending.take_if(deleting)) else { return };
+        let Some(pending) = session.pending.take_if(deleting) else { return };
         self.forget(seid, &pending);
     }
 
     fn forget(&mut self, seid: Seid, pending: &Pending) {
-        let Some(session) = self.sessions.remove(seid) else { return };
+        let Some(mut session) = self.sessions.remove(seid) else { return };
+        self.unschedule(seid, &session);
+        let usage_reports = usage::tell_all(&mut session.record, self.wall_ms());
+        self.counters.usage_reports += usage_reports.len() as u64;
         self.tunnels.release_unused(&session.record.rules, &Rules::default());
         self.reports.reindex(seid, &session.record.rules, &Rules::default());
         self.out.push(Output::EraseSession(seid));
         let cp_seid = session.record.cp_f_seid.seid;
-        let response =
-            SessionDeletionResponse { cause: Cause::RequestAccepted, offending_ie: None, carried: vec![] };
+        let response = SessionDeletionResponse {
+            cause: Cause::RequestAccepted,
+            offending_ie: None,
+            usage_reports,
+            carried: vec![],
+        };
         self.accept(&pending.asked, Some(cp_seid), response);
         self.refuse_waiting(session.waiting.into_iter().map(|(asked, _)| asked), cp_seid);
     }
@@ -36,6 +48,7 @@ impl Node {
     /// Removes a session its owner no longer has. The data plane is told, not waited for.
     pub(crate) fn drop_session(&mut self, seid: Seid) {
         let Some(session) = self.sessions.remove(seid) else { return };
+        self.unschedule(seid, &session);
         self.tunnels.release_unused(&session.record.rules, &Rules::default());
         self.reports.reindex(seid, &session.record.rules, &Rules::default());
         self.out.push(Output::Delete(seid));
@@ -48,10 +61,13 @@ impl Node {
 
     /// What an unfinished request took is free again.
     fn give_back(&mut self, pending: Pending) -> Asked {
-        if let Work::Establish(taken) | Work::Modify(_, taken) = &pending.work {
-            taken.teids.iter().for_each(|teid| self.tunnels.release(*teid));
-        }
+        self.release_taken(&pending);
         pending.asked
+    }
+
+    pub(crate) fn release_taken(&mut self, pending: &Pending) {
+        let teids = pending.taken().into_iter().flat_map(|taken| &taken.teids);
+        teids.for_each(|teid| self.tunnels.release(*teid));
     }
 
     pub(crate) fn refuse_waiting(&mut self, waiting: impl Iterator<Item = Asked>, cp_seid: u64) {

@@ -6,9 +6,10 @@ use crate::refusal::Refusal;
 use crate::sessions::{Pending, Work};
 use crate::support;
 use crate::translate::Translator;
+use crate::usage;
 use pfcp::{Cause, FSeid, SessionEstablishmentRequest, SessionEstablishmentResponse, ie};
 use rules::{Rules, Seid};
-use session::{CpFSeid, SessionRecord};
+use session::{CpFSeid, SessionRecord, UsageRecord};
 use std::net::IpAddr;
 
 impl Node {
@@ -19,7 +20,7 @@ impl Node {
     ) -> Result<(), Refusal> {
         let owner = self.associated(asked, &request.node_id)?;
         let cp_f_seid = cp_f_seid(&request.cp_f_seid)?;
-        support::establishment(request)?;
+        support::establishment(request, &self.config.forwarding_policies)?;
         // The owner counts on one session of that name only: it lost the one before.
         if let Some(old) = self.sessions.of_owner(&owner, cp_f_seid.seid) {
             self.drop_session(old);
@@ -29,9 +30,12 @@ impl Node {
         }
         let seid = self.sessions.new_seid();
         let none = Rules::default();
-        let translator = Translator::new(&mut self.tunnels, self.config.access_address, seid, &none);
-        let (rules, taken) = translator.establishment(request)?;
-        self.sessions.insert(SessionRecord { seid, revision: 0, owner, cp_f_seid, rules });
+        let ours = self.config.ours();
+        let (rules, taken) = Translator::new(&mut self.tunnels, ours, seid, &none).establishment(request)?;
+        let mut usage = UsageRecord { epoch: self.epoch.unwrap_or(0), ..UsageRecord::default() };
+        let given = (&taken.given[..], request.user_plane_inactivity_timer);
+        usage::apply(&mut usage, (&none, &rules), given, self.wall_ms());
+        self.sessions.insert(SessionRecord { seid, revision: 0, owner, cp_f_seid, rules, usage });
         self.order(seid, asked, Work::Establish(taken));
         Ok(())
     }

@@ -4,13 +4,13 @@ use crate::interface::{Level, Note, Output};
 use crate::node::Node;
 use crate::refusal::{self, Identity, Procedure, Refusal};
 use pfcp::{Body, Header, Message};
-use rules::Seid;
+use rules::{PdrId, Seid};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::net::SocketAddr;
 
 /// Sequence numbers have 24 bits (TS 29.244 7.2.2.2).
-const SEQUENCES: u32 = 1 << 24;
+pub(crate) const SEQUENCES: u32 = 1 << 24;
 
 /// A request from a peer. Two of the same number but different octets are two: a peer that restarts counts anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,8 +43,12 @@ pub(crate) enum Purpose {
     Heartbeat(String),
     /// To associate.
     Setup,
-    /// To report about a session.
+    /// To report about a session, once.
     Report(Seid),
+    /// To report what it used.
+    Usage(Seid),
+    /// To report packets kept by these rules of it.
+    Paging(Seid, Vec<PdrId>),
 }
 
 impl Purpose {
@@ -53,7 +57,7 @@ impl Purpose {
         match self {
             Self::Heartbeat(_) => 2,
             Self::Setup => 6,
-            Self::Report(_) => 57,
+            Self::Report(_) | Self::Usage(_) | Self::Paging(..) => 57,
         }
     }
 }
@@ -74,9 +78,10 @@ impl Node {
             (Purpose::Setup, Body::AssociationSetupResponse(response)) => {
                 self.answered_setup(&asking, response.clone());
             }
-            (Purpose::Report(seid), Body::SessionReportResponse(response)) => {
-                self.answered_report(*seid, &asking, response);
-            }
+            (
+                Purpose::Report(seid) | Purpose::Usage(seid) | Purpose::Paging(seid, _),
+                Body::SessionReportResponse(response),
+            ) => self.answered_report(*seid, &asking, response),
             _ => self.unanswered(&asking),
         }
     }
@@ -102,6 +107,8 @@ impl Node {
         match &asking.purpose {
             Purpose::Heartbeat(node_id) => self.heartbeat_is_over(node_id, false),
             Purpose::Setup => self.setup_is_over(asking.to),
+            Purpose::Usage(seid) => self.usage_unconfirmed(*seid),
+            Purpose::Paging(seid, pdrs) => self.page_again(*seid, pdrs),
             Purpose::Report(seid) => {
                 self.note(Level::Warning, format!("{} takes no report about session {seid}", asking.to));
             }
@@ -142,8 +149,10 @@ impl Node {
     }
 
     fn answer(&mut self, asked: &Asked, seid: Option<u64>, body: Body) {
-        let message = Message { seid, sequence: asked.key.sequence, priority: asked.priority, body };
-        let bytes = pfcp::encode(&message);
+        self.answer_bytes(asked, answer_to(asked, seid, body));
+    }
+
+    pub(crate) fn answer_bytes(&mut self, asked: &Asked, bytes: Vec<u8>) {
         self.answers.answer(&asked.key, bytes.clone());
         self.send_bytes(asked.key.from, bytes);
     }
@@ -160,6 +169,12 @@ impl Node {
     pub(crate) fn note(&mut self, level: Level, text: String) {
         self.out.push(Output::Note(Note { level, text }));
     }
+}
+
+/// The octets of an answer.
+pub(crate) fn answer_to(asked: &Asked, seid: Option<u64>, body: impl Into<Body>) -> Vec<u8> {
+    let Key { sequence, .. } = asked.key;
+    pfcp::encode(&Message { seid, sequence, priority: asked.priority, body: body.into() })
 }
 
 /// Tells datagrams apart, the same way in every run.

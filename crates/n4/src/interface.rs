@@ -1,11 +1,11 @@
 //! What goes into the machine and what comes out.
 
 use dplink::{Desired, Notice};
-use rules::Seid;
+use rules::{Seid, UrrId};
 use session::{AssociationRecord, NodeRecord, SessionRecord};
 use std::net::SocketAddr;
 
-/// What is known when a node starts: what the session database holds.
+/// What is known when a node starts: what the session database holds, and what time it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Start {
     /// This node.
@@ -14,6 +14,8 @@ pub struct Start {
     pub associations: Vec<AssociationRecord>,
     /// Their sessions.
     pub sessions: Vec<SessionRecord>,
+    /// Milliseconds since 1900 at [`machine::Time::ZERO`]: usage reports tell the time of day.
+    pub since_1900_ms: u64,
 }
 
 /// What came.
@@ -48,6 +50,17 @@ pub enum Output {
     Put(Desired),
     /// Tell the data plane to remove a session.
     Delete(Seid),
+    /// Ask the data plane what a session has used.
+    QueryUsage {
+        /// The session.
+        session: Seid,
+        /// Its URRs.
+        urrs: Vec<UrrId>,
+        /// Comes back in the answer.
+        token: u64,
+        /// The answer goes into a report.
+        is_reported: bool,
+    },
     /// Keep a session in the database.
     SaveSession(SessionRecord),
     /// Drop a session from the database.
@@ -99,4 +112,8 @@ pub struct Counters {
     pub unanswered: u64,
     /// Error Indications not reported: reported lately, or too many at once.
     pub reports_held_back: u64,
+    /// Usage reports made, in whatever message.
+    pub usage_reports: u64,
+    /// Downlink data reports sent.
+    pub downlink_data_reports: u64,
 }

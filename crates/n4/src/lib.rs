@@ -11,6 +11,8 @@
 //! | `peers`, `association`, `heartbeat` | control planes we work with |
 //! | `sessions`, `establishment`, `modification`, `deletion`, `apply` | their sessions, and the data plane's word |
 //! | `support`, `values`, `translate` | from PFCP to rules |
+//! | `usage`, `metering` | what sessions use, and when and how control planes hear of it |
+//! | `paging` | packets kept for users who sleep |
 //! | `tunnels`, `report` | our tunnel endpoints, and peers' that are no more |
 
 mod apply;
@@ -21,8 +23,10 @@ mod establishment;
 mod exchange;
 mod heartbeat;
 mod interface;
+mod metering;
 mod modification;
 mod node;
+mod paging;
 mod peers;
 mod refusal;
 mod report;
@@ -30,6 +34,7 @@ mod sessions;
 mod support;
 mod translate;
 mod tunnels;
+mod usage;
 mod values;
 
 pub use config::{Config, Limits};

@@ -4,11 +4,12 @@ use crate::establishment::cp_f_seid;
 use crate::exchange::Asked;
 use crate::node::Node;
 use crate::refusal::Refusal;
-use crate::sessions::{Pending, Work};
+use crate::sessions::{Modifying, Query, Work};
 use crate::support;
 use crate::translate::Translator;
-use pfcp::{Cause, SessionModificationRequest, SessionModificationResponse};
-use rules::Seid;
+use crate::usage;
+use pfcp::{Cause, SessionModificationRequest, flags};
+use rules::{RuleError, RuleRef, Rules, Seid, UrrId};
 use session::SessionRecord;
 
 impl Node {
@@ -18,7 +19,7 @@ impl Node {
         seid: Seid,
         request: &SessionModificationRequest,
     ) -> Result<(), Refusal> {
-        support::modification(request)?;
+        support::modification(request, &self.config.forwarding_policies)?;
         let session = self.sessions.get(seid).ok_or(Refusal::of(Cause::SessionContextNotFound))?;
         let before = &session.record;
         let cp_f_seid = request.cp_f_seid.as_ref().map_or(Ok(before.cp_f_seid), cp_f_seid)?;
@@ -27,20 +28,36 @@ impl Node {
         if named.is_some_and(|other| other != seid) {
             return Err(Refusal::incorrect(pfcp::ie::F_SEID));
         }
-        let translator = Translator::new(&mut self.tunnels, self.config.access_address, seid, &before.rules);
+        let query = query(request, &before.rules)?;
+        let ours = self.config.ours();
+        let translator = Translator::new(&mut self.tunnels, ours, seid, &before.rules);
         let (rules, taken) = translator.modification(request)?;
-        let next = SessionRecord { cp_f_seid, rules, ..before.clone() };
-        self.order(seid, asked, Work::Modify(Box::new(next), taken));
+        let silence = request.user_plane_inactivity_timer;
+        let mut next = SessionRecord { cp_f_seid, rules, ..before.clone() };
+        let changed = (&before.rules, &next.rules);
+        usage::apply(&mut next.usage, changed, (&taken.given, silence), self.wall_ms());
+        let drop_buffered = asks_for(request, flags::PFCPSM_DROBU);
+        let modifying = Modifying { taken, silence, query, drop_buffered };
+        self.order(seid, asked, Work::Modify(Box::new(next), Box::new(modifying)));
         Ok(())
     }
 }
 
-pub(crate) fn modified(pending: &Pending) -> SessionModificationResponse {
-    SessionModificationResponse {
-        cause: Cause::RequestAccepted,
-        offending_ie: None,
-        created_pdrs: pending.created_pdrs(),
-        failed_rule_id: None,
-        carried: vec![],
+fn asks_for(request: &SessionModificationRequest, flag: u8) -> bool {
+    request.pfcpsm_req_flags.is_some_and(|bits| bits & flag != 0)
+}
+
+/// The URRs it asks about, by name (Query URR) or all (QAURR).
+fn query(request: &SessionModificationRequest, rules: &Rules) -> Result<Option<Query>, Refusal> {
+    let all = rules.urrs.iter().map(|urr| urr.id);
+    let urrs: Vec<UrrId> = match asks_for(request, flags::PFCPSM_QAURR) {
+        true => all.collect(),
+        false => request.query_urrs.iter().map(|query| UrrId(query.urr_id)).collect(),
+    };
+    if let Some(unknown) = urrs.iter().find(|id| !rules.urrs.iter().any(|urr| urr.id == **id)) {
+        return Err(RuleError::Unknown(RuleRef::Urr(*unknown)).into());
     }
+    let reference = request.query_urr_reference;
+    let query = Query { urrs, reference, token: 0, is_answered: false };
+    Ok(Some(query).filter(|query| !query.urrs.is_empty()))
 }

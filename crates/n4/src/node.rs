@@ -1,7 +1,7 @@
 //! The machine: what comes in, what is due, and who is asked and answered.
 
 use crate::config::Config;
-use crate::exchange::{Asked, Asking, Key, VERSION_NOT_SUPPORTED, digest};
+use crate::exchange::{Asked, Asking, Key, SEQUENCES, VERSION_NOT_SUPPORTED, digest};
 use crate::interface::{Counters, Input, Output, Start};
 use crate::peers::Peers;
 use crate::refusal::{self, Procedure, Refusal};
@@ -12,7 +12,7 @@ use dplink::Desired;
 use machine::{AnswerCache, Overdue, Requests, Seen, Time};
 use pfcp::{Body, Cause, DecodeError, ErrorKind, Header, Message, VersionNotSupportedResponse};
 use rules::{Rules, Seid};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
 /// A PFCP node of a user plane.
@@ -30,6 +30,13 @@ pub struct Node {
     pub(crate) sequence: u32,
     /// Of requests the data plane works on, in order; some may be done already.
     pub(crate) deadlines: VecDeque<(Time, Seid, u64)>,
+    /// When sessions are attended to next.
+    pub(crate) timers: BTreeSet<(Time, Seid)>,
+    /// The life of the data plane, while it is there.
+    pub(crate) epoch: Option<u64>,
+    /// Of our last question about usage.
+    pub(crate) token: u64,
+    pub(crate) since_1900_ms: u64,
     pub(crate) counters: Counters,
     pub(crate) out: Vec<Output>,
     pub(crate) now: Time,
@@ -48,8 +55,13 @@ impl Node {
             reports: Reports::default(),
             answers: AnswerCache::new(config.answer_lifetime, limits.answers),
             requests: Requests::new(config.t1, config.n1, limits.requests),
-            sequence: 0,
+            // Peers may remember the requests of our former life by their numbers.
+            sequence: (start.since_1900_ms / 64) as u32 % SEQUENCES,
             deadlines: VecDeque::new(),
+            timers: BTreeSet::new(),
+            epoch: None,
+            token: 0,
+            since_1900_ms: start.since_1900_ms,
             counters: Counters::default(),
             out: vec![],
             now: Time::ZERO,
@@ -58,7 +70,9 @@ impl Node {
         for record in start.sessions {
             node.tunnels.restore(record.seid, &record.rules, stamp);
             node.reports.reindex(record.seid, &Rules::default(), &record.rules);
-            node.sessions.restore(record);
+            node.restore_answer(&record);
+            let seid = node.sessions.restore(record);
+            node.wake(seid, Some(Time::ZERO));
         }
         node
     }
@@ -78,7 +92,8 @@ impl Node {
     /// When a [`Input::Tick`] next has something to do.
     pub fn next_due(&self) -> Option<Time> {
         let late = self.deadlines.front().map(|(deadline, ..)| *deadline);
-        [self.requests.next_due(), self.peers.next_due(), late].into_iter().flatten().min()
+        let timer = self.timers.first().map(|(at, _)| *at);
+        [self.requests.next_due(), self.peers.next_due(), late, timer].into_iter().flatten().min()
     }
 
     /// How all sessions should be: what a data plane that resynchronises must be told.
@@ -109,6 +124,7 @@ impl Node {
             }
         }
         self.fail_late();
+        self.attend_due();
         for (node_id, address) in self.peers.to_ask(self.now) {
             self.ask_whether_alive(node_id, address);
         }

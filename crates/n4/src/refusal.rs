@@ -47,13 +47,15 @@ impl fmt::Display for Refusal {
 impl From<RuleError> for Refusal {
     fn from(error: RuleError) -> Self {
         let cause = match error {
-            RuleError::TooMany(_) => Cause::NoResourcesAvailable,
+            RuleError::TooMany(_) | RuleError::TooManyOf(..) => Cause::NoResourcesAvailable,
             _ => Cause::RuleCreationModificationFailure,
         };
         let rule = match error.rule() {
             RuleRef::Pdr(id) => FailedRuleId::Pdr(id.0),
             RuleRef::Far(id) => FailedRuleId::Far(id.0),
             RuleRef::Qer(id) => FailedRuleId::Qer(id.0),
+            RuleRef::Urr(id) => FailedRuleId::Urr(id.0),
+            RuleRef::Bar(id) => FailedRuleId::Bar(id.0),
         };
         Self { cause, offending_ie: None, failed_rule_id: Some(rule) }
     }
@@ -129,10 +131,20 @@ pub(crate) fn response(procedure: Procedure, refusal: Refusal, us: Identity) -> 
         }
         .into(),
         Procedure::Modification => {
-            SessionModificationResponse { cause, offending_ie, created_pdrs: vec![], failed_rule_id, carried }
-                .into()
+            let (created_pdrs, usage_reports) = (vec![], vec![]);
+            SessionModificationResponse {
+                cause,
+                offending_ie,
+                created_pdrs,
+                failed_rule_id,
+                usage_reports,
+                carried,
+            }
+            .into()
         }
-        Procedure::Deletion => SessionDeletionResponse { cause, offending_ie, carried }.into(),
+        Procedure::Deletion => {
+            SessionDeletionResponse { cause, offending_ie, usage_reports: vec![], carried }.into()
+        }
     }
 }
 

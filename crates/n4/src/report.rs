@@ -9,10 +9,10 @@ use pfcp::{
 };
 use rules::{Rules, Seid, Teid};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
 /// A peer's tunnel.
-type Remote = (Teid, Ipv4Addr);
+type Remote = (Teid, IpAddr);
 
 /// Which sessions send into which tunnel of a peer, and what was reported lately.
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ fn remotes(rules: &Rules) -> impl Iterator<Item = Remote> {
 }
 
 impl Node {
-    pub(crate) fn error_indication(&mut self, teid: Teid, peer: Ipv4Addr) {
+    pub(crate) fn error_indication(&mut self, teid: Teid, peer: IpAddr) {
         let remote = (teid, peer);
         // A peer repeats itself for every packet; its owner hears it once in a while.
         let terms = (self.now + self.config.heartbeat_interval, self.config.limits.reports);
@@ -72,16 +72,25 @@ impl Node {
     }
 
     fn report(&mut self, seid: Seid, (teid, peer): Remote) -> bool {
-        let Some(session) = self.sessions.get(seid) else { return false };
-        let (cp_f_seid, owner) = (session.record.cp_f_seid, &session.record.owner);
-        let to = self.report_address(owner, cp_f_seid.address);
-        let remote_f_teids = vec![FTeid::Explicit { teid: teid.0, ipv4: Some(peer), ipv6: None }];
+        let (ipv4, ipv6) = match peer {
+            IpAddr::V4(address) => (Some(address), None),
+            IpAddr::V6(address) => (None, Some(address)),
+        };
+        let remote_f_teids = vec![FTeid::Explicit { teid: teid.0, ipv4, ipv6 }];
         let request = SessionReportRequest {
             report_type: ReportType(ReportType::ERIR),
             error_indication_report: Some(ErrorIndicationReport { remote_f_teids, carried: vec![] }),
             ..SessionReportRequest::default()
         };
-        self.ask(to, Purpose::Report(seid), |sequence| Message::session(cp_f_seid.seid, sequence, request))
+        self.tell_owner(seid, Purpose::Report(seid), request)
+    }
+
+    /// Sends a report about a session to its owner; whether there was room for it.
+    pub(crate) fn tell_owner(&mut self, seid: Seid, purpose: Purpose, request: SessionReportRequest) -> bool {
+        let Some(session) = self.sessions.get(seid) else { return false };
+        let (cp_f_seid, owner) = (session.record.cp_f_seid, &session.record.owner);
+        let to = self.report_address(owner, cp_f_seid.address);
+        self.ask(to, purpose, |sequence| Message::session(cp_f_seid.seid, sequence, request))
     }
 
     /// Requests about a session go to the address of its CP F-SEID (TS 29.244 5.6.2).
@@ -94,9 +103,16 @@ impl Node {
 
     /// An owner that does not know the session has lost it: it would stay for ever.
     pub(crate) fn answered_report(&mut self, seid: Seid, asking: &Asking, response: &SessionReportResponse) {
-        if response.cause == Cause::SessionContextNotFound && self.sessions.get(seid).is_some() {
-            self.note(Level::Warning, format!("{} does not know session {seid}: it is removed", asking.to));
-            self.drop_session(seid);
+        if self.sessions.get(seid).is_none() {
+            return;
         }
+        if response.cause == Cause::SessionContextNotFound {
+            self.note(Level::Warning, format!("{} does not know session {seid}: it is removed", asking.to));
+            return self.drop_session(seid);
+        }
+        if let Purpose::Usage(_) = asking.purpose {
+            self.usage_answered(seid, asking.to, response.cause);
+        }
+        self.buffer_otherwise(seid, response);
     }
 }

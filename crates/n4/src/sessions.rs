@@ -1,10 +1,13 @@
 //! The sessions, by our name and by their owners'.
 
 use crate::exchange::Asked;
+use crate::paging::Paging;
 use crate::translate::Taken;
-use dplink::Desired;
+use crate::usage::{Meter, wanted};
+use dplink::{Desired, UsageCounts};
+use machine::Time;
 use pfcp::{Body, CreatedPdr};
-use rules::Seid;
+use rules::{Seid, UrrId};
 use session::SessionRecord;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -19,6 +22,16 @@ pub(crate) struct Session {
     pub(crate) pending: Option<Pending>,
     /// Requests that came meanwhile.
     pub(crate) waiting: VecDeque<(Asked, Body)>,
+    /// What is under way about its usage, and about packets kept for it.
+    pub(crate) meter: Meter,
+    pub(crate) paging: Paging,
+    /// A usage report is on its way; if not, when the unconfirmed one is sent again.
+    pub(crate) is_reporting: bool,
+    pub(crate) report_again_ms: u64,
+    /// The data plane needs other rules, once nothing is pending.
+    pub(crate) put_again: bool,
+    /// When it is attended to next.
+    pub(crate) timer: Option<Time>,
 }
 
 /// A request under way.
@@ -27,6 +40,8 @@ pub(crate) struct Pending {
     pub(crate) asked: Asked,
     pub(crate) revision: u64,
     pub(crate) work: Work,
+    /// The data plane obeys, and tells the last counts of URRs that go.
+    pub(crate) applied: Option<Vec<UsageCounts>>,
 }
 
 /// What a request under way does.
@@ -35,17 +50,61 @@ pub(crate) enum Work {
     /// The session's own record is what is to come.
     Establish(Taken),
     /// To this.
-    Modify(Box<SessionRecord>, Taken),
+    Modify(Box<SessionRecord>, Box<Modifying>),
     Delete,
 }
 
+/// What belongs to a modification beside the session's next record, whose usage only serves to tell the data plane:
+/// what is used meanwhile counts, too.
+#[derive(Debug)]
+pub(crate) struct Modifying {
+    pub(crate) taken: Taken,
+    /// A new inactivity timer, 0 for none.
+    pub(crate) silence: Option<u32>,
+    /// URRs to be told of in the answer.
+    pub(crate) query: Option<Query>,
+    pub(crate) drop_buffered: bool,
+}
+
+/// What is asked of the data plane for a request.
+#[derive(Debug)]
+pub(crate) struct Query {
+    pub(crate) urrs: Vec<UrrId>,
+    pub(crate) reference: Option<u32>,
+    pub(crate) token: u64,
+    pub(crate) is_answered: bool,
+}
+
 impl Pending {
+    /// Whether the data plane has said all that the answer needs.
+    pub(crate) fn is_done(&self) -> bool {
+        let is_answered = match &self.work {
+            Work::Modify(_, modifying) => modifying.query.as_ref().is_none_or(|query| query.is_answered),
+            _ => true,
+        };
+        self.applied.is_some() && is_answered
+    }
+
+    /// The endpoints it took.
+    pub(crate) const fn taken(&self) -> Option<&Taken> {
+        match &self.work {
+            Work::Establish(taken) => Some(taken),
+            Work::Modify(_, modifying) => Some(&modifying.taken),
+            Work::Delete => None,
+        }
+    }
+
+    /// Whether this answers its question.
+    pub(crate) fn is_query(&mut self, token: u64) -> Option<&mut Query> {
+        match &mut self.work {
+            Work::Modify(_, modifying) => modifying.query.as_mut().filter(|query| query.token == token),
+            _ => None,
+        }
+    }
+
     /// What the answer tells of endpoints chosen.
     pub(crate) fn created_pdrs(&self) -> Vec<CreatedPdr> {
-        match &self.work {
-            Work::Establish(taken) | Work::Modify(_, taken) => taken.created_pdrs.clone(),
-            Work::Delete => vec![],
-        }
+        self.taken().map(|taken| taken.created_pdrs.clone()).unwrap_or_default()
     }
 }
 
@@ -67,7 +126,7 @@ impl Session {
 }
 
 pub(crate) fn desired(record: &SessionRecord) -> Desired {
-    Desired { session: record.seid, revision: record.revision, rules: record.rules.clone() }
+    Desired::new(record.seid, record.revision, wanted(record))
 }
 
 /// All of them.
@@ -98,17 +157,30 @@ impl Sessions {
 
     /// A session of the database. The revision after the saved one may have been given out, but not confirmed,
     /// before a restart: it is not given out again.
-    pub(crate) fn restore(&mut self, record: SessionRecord) {
+    pub(crate) fn restore(&mut self, record: SessionRecord) -> Seid {
+        let seid = record.seid;
         if record.seid.0 >> 32 == u64::from(self.recovery_time_stamp) {
             self.last = self.last.max(record.seid.0 as u32);
         }
         self.insert(record).next_revision();
+        seid
     }
 
     pub(crate) fn insert(&mut self, record: SessionRecord) -> &mut Session {
         let (seid, revision) = (record.seid, record.revision);
         self.by_owner.insert((record.owner.clone(), record.cp_f_seid.seid), seid);
-        let session = Session { record, revision, pending: None, waiting: VecDeque::new() };
+        let session = Session {
+            record,
+            revision,
+            pending: None,
+            waiting: VecDeque::new(),
+            meter: Meter::default(),
+            paging: Paging::default(),
+            is_reporting: false,
+            report_again_ms: 0,
+            put_again: false,
+            timer: None,
+        };
         self.by_seid.entry(seid).insert_entry(session).into_mut()
     }
 
@@ -147,6 +219,10 @@ impl Sessions {
 
     pub(crate) fn pending(&self) -> Vec<Seid> {
         self.by_seid.values().filter(|s| s.pending.is_some()).map(|s| s.record.seid).collect()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Session> {
+        self.by_seid.values_mut()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Session> {

@@ -2,27 +2,41 @@
 //! nothing to do for us. This list shrinks with every release.
 //!
 //! Accepted and without effect: User ID, APN/DNN, S-NSSAI, RAT Type, FQ-CSID, Group ID, 3GPP Interface Type, QER
-//! Correlation ID and Averaging Window (nothing is metered), BARs (nothing is buffered, so there is nothing to
-//! configure), the flags DROBU and QAURR (nothing is buffered or measured), and Network Instance: there is one
-//! network behind each side, so every name stands for it. Values (interfaces, actions, addresses) that are not done
-//! are in `values`.
+//! Correlation ID and Averaging Window (each QER is a meter of its own session), and Network Instance: there is one
+//! network behind each side, so every name stands for it. A Forwarding Policy is accepted by the names the operator
+//! lists, which stand for that one network, too.
+//!
+//! Packets to and from a control plane (CP-function, in tunnels) go by the access side, where our tunnel endpoints
+//! are: the control plane's GTP-U address must be reachable there, or router solicitations of users are lost. We
+//! answer none ourselves. Copies for the LI function go by the core side.
+//!
+//! A URR with both quotas whose time quota ran out counts its volume quota anew when it gets a new time quota. A
+//! Session Deletion Response that is lost together with the process takes the last counts of the session with it.
+//! Values (interfaces, actions, addresses) that are not done are in `values`.
 
 use crate::refusal::Refusal;
 use pfcp::{
-    Cause, CreateFar, CreatePdr, CreateQer, ForwardingParameters, Pdi, PdnType, RawIe,
-    SessionEstablishmentRequest, SessionModificationRequest, UpFeature, UpFunctionFeatures, UpdateFar,
-    UpdateForwardingParameters, UpdatePdr, UpdateQer, flags, ie,
+    Cause, CreatePdr, CreateUrr, FailedRuleId, Pdi, PdnType, RawIe, ReportingTriggers,
+    SessionEstablishmentRequest, SessionModificationRequest, UpFeature, UpFunctionFeatures, UpdatePdr,
+    UpdateUrr, ie,
 };
+use rules::Triggers;
 
 /// What we say we can do (TS 29.244 8.2.25).
 pub(crate) fn features() -> UpFunctionFeatures {
-    UpFunctionFeatures::of(&[UpFeature::Ftup])
+    UpFunctionFeatures::of(&[
+        UpFeature::Ftup,
+        UpFeature::Ddnd,
+        UpFeature::Empu,
+        UpFeature::Quoac,
+        UpFeature::Mnop,
+        UpFeature::Vtime,
+    ])
 }
 
 /// Refused in a Session Establishment Request and, with what follows, in a Session Modification Request.
 const IN_SESSION: &[u16] = &[
     ie::CREATE_TRAFFIC_ENDPOINT,
-    ie::USER_PLANE_INACTIVITY_TIMER,
     ie::TRACE_INFORMATION,
     ie::ETHERNET_CONTEXT_INFORMATION,
     ie::CREATE_MAR,
@@ -40,7 +54,6 @@ const IN_SESSION: &[u16] = &[
 /// A new Node ID would move the session to another control plane of a set: SSET is not offered.
 const IN_MODIFICATION: &[u16] = &[
     ie::NODE_ID,
-    ie::QUERY_URR,
     ie::UPDATE_TRAFFIC_ENDPOINT,
     ie::REMOVE_TRAFFIC_ENDPOINT,
     ie::UPDATE_MAR,
@@ -77,8 +90,6 @@ const IN_PDR: &[u16] = &[
 ];
 
 const IN_FAR: &[u16] = &[
-    ie::DUPLICATING_PARAMETERS,
-    ie::UPDATE_DUPLICATING_PARAMETERS,
     ie::REDUNDANT_TRANSMISSION_FORWARDING_PARAMETERS,
     ie::MBS_MULTICAST_PARAMETERS,
     ie::ADD_MBS_UNICAST_PARAMETERS,
@@ -87,7 +98,6 @@ const IN_FAR: &[u16] = &[
 
 const IN_FORWARDING: &[u16] = &[
     ie::REDIRECT_INFORMATION,
-    ie::FORWARDING_POLICY,
     ie::HEADER_ENRICHMENT,
     ie::TRAFFIC_ENDPOINT_ID,
     ie::PROXYING,
@@ -103,8 +113,36 @@ const IN_QER: &[u16] = &[
     ie::QER_INDICATIONS,
 ];
 
-/// The first bit of RQI: reflective QoS (TS 29.244 8.2.88).
-const RQI: u8 = 1;
+/// In URRs: events and what belongs to them, envelopes, aggregation, Ethernet, a number of reports.
+const IN_URR: &[u16] = &[
+    ie::EVENT_QUOTA,
+    ie::EVENT_THRESHOLD,
+    ie::SUBSEQUENT_EVENT_QUOTA,
+    ie::SUBSEQUENT_EVENT_THRESHOLD,
+    ie::TIME_QUOTA_MECHANISM,
+    ie::AGGREGATED_URRS,
+    ie::ETHERNET_INACTIVITY_TIMER,
+    ie::ADDITIONAL_MONITORING_TIME,
+    ie::NUMBER_OF_REPORTS,
+];
+
+/// Reporting triggers that are obeyed. Not those that need applications to be recognised, Ethernet, envelopes, or
+/// counts of dropped packets.
+pub(crate) const TRIGGERS: u32 = Triggers::PERIODIC.0
+    | Triggers::VOLUME_THRESHOLD.0
+    | Triggers::TIME_THRESHOLD.0
+    | Triggers::QUOTA_HOLDING_TIME.0
+    | Triggers::START_OF_TRAFFIC.0
+    | Triggers::LINKED_USAGE.0
+    | Triggers::VOLUME_QUOTA.0
+    | Triggers::TIME_QUOTA.0
+    | Triggers::QUOTA_VALIDITY_TIME.0;
+
+/// SSPOC, ASPOC and CIAM: pauses of charging, and measuring by application (TS 29.244 8.2.68).
+const MEASUREMENT_REFUSED: u8 = 0xE0;
+
+/// URRs in a session. The reports of all, each in two parts, fit one datagram.
+const URRS: usize = 250;
 
 /// Refuses `ie` where it is there.
 const fn without(is_there: bool, ie: u16) -> Result<(), Refusal> {
@@ -123,40 +161,59 @@ fn without_predefined(names: &[Vec<u8>], ie: u16) -> Result<(), Refusal> {
     if names.is_empty() { Ok(()) } else { Err(Refusal::blaming(Cause::UnknownPredefinedRule, ie)) }
 }
 
-pub(crate) fn establishment(request: &SessionEstablishmentRequest) -> Result<(), Refusal> {
+pub(crate) fn establishment(
+    request: &SessionEstablishmentRequest,
+    policies: &[String],
+) -> Result<(), Refusal> {
     without_any(&request.carried, IN_SESSION)?;
-    without(!request.create_urrs.is_empty(), ie::CREATE_URR)?;
-    without(!matches!(request.pdn_type, None | Some(PdnType::Ipv4)), ie::PDN_TYPE)?;
+    let is_ip = matches!(request.pdn_type, None | Some(PdnType::Ipv4 | PdnType::Ipv6 | PdnType::Ipv4v6));
+    without(!is_ip, ie::PDN_TYPE)?;
     request.create_pdrs.iter().try_for_each(create_pdr)?;
-    request.create_fars.iter().try_for_each(create_far)?;
-    request.create_qers.iter().try_for_each(create_qer)
+    request.create_qers.iter().try_for_each(|qer| without_any(&qer.carried, IN_QER))?;
+    request.create_urrs.iter().try_for_each(create_urr)?;
+    request.create_fars.iter().try_for_each(|far| {
+        without_any(&far.carried, IN_FAR)?;
+        far.forwarding_parameters.iter().try_for_each(|to| forwarding(&to.carried, policies))?;
+        far.duplicating_parameters.iter().try_for_each(|to| forwarding(&to.carried, policies))
+    })
 }
 
-pub(crate) fn modification(request: &SessionModificationRequest) -> Result<(), Refusal> {
+pub(crate) fn modification(request: &SessionModificationRequest, policies: &[String]) -> Result<(), Refusal> {
     without_any(&request.carried, IN_SESSION)?;
     without_any(&request.carried, IN_MODIFICATION)?;
-    without(!request.create_urrs.is_empty(), ie::CREATE_URR)?;
-    without(!request.update_urrs.is_empty(), ie::UPDATE_URR)?;
-    without(!request.remove_urrs.is_empty(), ie::REMOVE_URR)?;
-    without(asks_for_end_markers(request.pfcpsm_req_flags), ie::PFCPSMREQ_FLAGS)?;
     request.create_pdrs.iter().try_for_each(create_pdr)?;
-    request.create_fars.iter().try_for_each(create_far)?;
-    request.create_qers.iter().try_for_each(create_qer)?;
     request.update_pdrs.iter().try_for_each(update_pdr)?;
-    request.update_fars.iter().try_for_each(update_far)?;
-    request.update_qers.iter().try_for_each(update_qer)
+    request.create_qers.iter().try_for_each(|qer| without_any(&qer.carried, IN_QER))?;
+    request.update_qers.iter().try_for_each(|qer| without_any(&qer.carried, IN_QER))?;
+    request.create_urrs.iter().try_for_each(create_urr)?;
+    request.update_urrs.iter().try_for_each(update_urr)?;
+    request.create_fars.iter().try_for_each(|far| {
+        without_any(&far.carried, IN_FAR)?;
+        far.forwarding_parameters.iter().try_for_each(|to| forwarding(&to.carried, policies))?;
+        far.duplicating_parameters.iter().try_for_each(|to| forwarding(&to.carried, policies))
+    })?;
+    request.update_fars.iter().try_for_each(|far| {
+        without_any(&far.carried, IN_FAR)?;
+        far.update_forwarding_parameters.iter().try_for_each(|to| forwarding(&to.carried, policies))?;
+        far.update_duplicating_parameters.iter().try_for_each(|to| forwarding(&to.carried, policies))
+    })
+}
+
+/// More URRs than can be told of at once.
+pub(crate) fn urrs(rules: &rules::Rules) -> Result<(), Refusal> {
+    let excess = rules.urrs.get(URRS).map(|urr| FailedRuleId::Urr(urr.id.0));
+    let refusal = Refusal { failed_rule_id: excess, ..Refusal::of(Cause::NoResourcesAvailable) };
+    if excess.is_some() { Err(refusal) } else { Ok(()) }
 }
 
 fn create_pdr(pdr: &CreatePdr) -> Result<(), Refusal> {
     without_any(&pdr.carried, IN_PDR)?;
-    without(!pdr.urr_ids.is_empty(), ie::URR_ID)?;
     without_predefined(&pdr.activate_predefined_rules, ie::ACTIVATE_PREDEFINED_RULES)?;
     pdi(&pdr.pdi)
 }
 
 fn update_pdr(pdr: &UpdatePdr) -> Result<(), Refusal> {
     without_any(&pdr.carried, IN_PDR)?;
-    without(!pdr.urr_ids.is_empty(), ie::URR_ID)?;
     without_predefined(&pdr.activate_predefined_rules, ie::ACTIVATE_PREDEFINED_RULES)?;
     without_predefined(&pdr.deactivate_predefined_rules, ie::DEACTIVATE_PREDEFINED_RULES)?;
     pdr.pdi.iter().try_for_each(pdi)
@@ -164,50 +221,48 @@ fn update_pdr(pdr: &UpdatePdr) -> Result<(), Refusal> {
 
 fn pdi(pdi: &Pdi) -> Result<(), Refusal> {
     without_any(&pdi.carried, IN_PDI)?;
-    without(!pdi.sdf_filters.is_empty(), ie::SDF_FILTER)?;
     without(pdi.application_id.is_some(), ie::APPLICATION_ID)?;
     without(pdi.traffic_endpoint_id.is_some(), ie::TRAFFIC_ENDPOINT_ID)
 }
 
-fn create_far(far: &CreateFar) -> Result<(), Refusal> {
-    without_any(&far.carried, IN_FAR)?;
-    far.forwarding_parameters.iter().try_for_each(forwarding)
+/// The name of a policy stands behind an octet of its length (TS 29.244 8.2.23).
+fn forwarding(carried: &[RawIe], policies: &[String]) -> Result<(), Refusal> {
+    without_any(carried, IN_FORWARDING)?;
+    let asked = carried.iter().filter(|other| other.ie == ie::FORWARDING_POLICY && !other.value.is_empty());
+    let is_known = |policy: &RawIe| {
+        let name = policy.value.split_first().and_then(|(length, rest)| rest.get(..usize::from(*length)));
+        name.is_some_and(|name| policies.iter().any(|known| known.as_bytes() == name))
+    };
+    match asked.into_iter().all(is_known) {
+        true => Ok(()),
+        false => Err(Refusal::blaming(Cause::InvalidForwardingPolicy, ie::FORWARDING_POLICY)),
+    }
 }
 
-fn forwarding(parameters: &ForwardingParameters) -> Result<(), Refusal> {
-    without_any(&parameters.carried, IN_FORWARDING)?;
-    without(parameters.transport_level_marking.is_some(), ie::TRANSPORT_LEVEL_MARKING)
+fn create_urr(urr: &CreateUrr) -> Result<(), Refusal> {
+    without_any(&urr.carried, IN_URR)?;
+    without(urr.dropped_dl_traffic_threshold.is_some(), ie::DROPPED_DL_TRAFFIC_THRESHOLD)?;
+    measurement(urr.measurement_information)?;
+    let is_periodic = |triggers: &ReportingTriggers| triggers.bits() & Triggers::PERIODIC.0 != 0;
+    match urr.measurement_period {
+        None if is_periodic(&urr.reporting_triggers) => {
+            Err(Refusal::blaming(Cause::ConditionalIeMissing, ie::MEASUREMENT_PERIOD))
+        }
+        period => positive(period),
+    }
 }
 
-fn update_far(far: &UpdateFar) -> Result<(), Refusal> {
-    without_any(&far.carried, IN_FAR)?;
-    far.update_forwarding_parameters.iter().try_for_each(update_forwarding)
+fn update_urr(urr: &UpdateUrr) -> Result<(), Refusal> {
+    without_any(&urr.carried, IN_URR)?;
+    without(urr.dropped_dl_traffic_threshold.is_some(), ie::DROPPED_DL_TRAFFIC_THRESHOLD)?;
+    measurement(urr.measurement_information)?;
+    positive(urr.measurement_period)
 }
 
-/// A tunnel can be replaced, not taken away.
-fn update_forwarding(parameters: &UpdateForwardingParameters) -> Result<(), Refusal> {
-    without_any(&parameters.carried, IN_FORWARDING)?;
-    without(parameters.removes(ie::OUTER_HEADER_CREATION), ie::OUTER_HEADER_CREATION)?;
-    without(parameters.transport_level_marking.is_some(), ie::TRANSPORT_LEVEL_MARKING)?;
-    without(asks_for_end_markers(parameters.pfcpsm_req_flags), ie::PFCPSMREQ_FLAGS)
+fn measurement(bits: Option<u8>) -> Result<(), Refusal> {
+    without(bits.is_some_and(|bits| bits & MEASUREMENT_REFUSED != 0), ie::MEASUREMENT_INFORMATION)
 }
 
-fn asks_for_end_markers(bits: Option<u8>) -> bool {
-    bits.is_some_and(|bits| bits & flags::PFCPSM_SNDEM != 0)
-}
-
-fn create_qer(qer: &CreateQer) -> Result<(), Refusal> {
-    without_any(&qer.carried, IN_QER)?;
-    without(qer.mbr.is_some(), ie::MBR)?;
-    without(qer.gbr.is_some(), ie::GBR)?;
-    without(qer.rqi.is_some_and(|rqi| rqi & RQI != 0), ie::RQI)
-}
-
-/// A mark can be replaced, not taken away.
-fn update_qer(qer: &UpdateQer) -> Result<(), Refusal> {
-    without_any(&qer.carried, IN_QER)?;
-    without(qer.mbr.is_some(), ie::MBR)?;
-    without(qer.gbr.is_some(), ie::GBR)?;
-    without(qer.rqi.is_some_and(|rqi| rqi & RQI != 0), ie::RQI)?;
-    without(qer.removes(ie::QFI), ie::QFI)
+fn positive(period: Option<u32>) -> Result<(), Refusal> {
+    if period == Some(0) { Err(Refusal::incorrect(ie::MEASUREMENT_PERIOD)) } else { Ok(()) }
 }

@@ -1,104 +1,219 @@
 //! Single PFCP values as the rules know them, or a refusal of what is not done.
 
 use crate::refusal::Refusal;
+use ipnet::Ipv6Net;
 use pfcp::{
-    DestinationInterface, FTeid, OuterHeaderCreation, OuterHeaderRemoval, SourceInterface, UeIpAddress, ie,
+    Cause, DestinationInterface, FailedRuleId, OuterHeaderCreation, OuterHeaderRemoval, SourceInterface,
+    UeIpAddress, ie,
 };
-use rules::{ApplyAction, Gate, Interface, Qfi, Teid};
-use std::net::Ipv4Addr;
+use rules::{
+    ApplyAction, FTeid, FlowDescription, Gate, Interface, PdrId, Qfi, SdfFilter, Teid, TrafficClass,
+};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-pub(crate) const fn source(interface: SourceInterface) -> Result<Interface, Refusal> {
+/// Where GTP-U is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ours {
+    pub(crate) ipv4: Ipv4Addr,
+    pub(crate) ipv6: Option<Ipv6Addr>,
+}
+
+/// Packets from a control plane come in a tunnel, like those of the radio, and at the same address of ours: they are
+/// taken for packets from the access side, which a rule of that tunnel finds.
+pub(crate) const fn source(interface: SourceInterface, has_tunnel: bool) -> Result<Interface, Refusal> {
     match interface {
         SourceInterface::Access => Ok(Interface::Access),
         SourceInterface::Core => Ok(Interface::Core),
         SourceInterface::SgiLan => Ok(Interface::SgiLan),
+        SourceInterface::CpFunction if has_tunnel => Ok(Interface::Access),
         SourceInterface::CpFunction | SourceInterface::Other(_) => {
             Err(Refusal::unsupported(ie::SOURCE_INTERFACE))
         }
     }
 }
 
-pub(crate) const fn destination(interface: DestinationInterface) -> Result<Interface, Refusal> {
+/// Packets for a control plane leave in a tunnel, by the access side.
+pub(crate) const fn destination(
+    interface: DestinationInterface,
+    has_tunnel: bool,
+) -> Result<Interface, Refusal> {
     match interface {
         DestinationInterface::Access => Ok(Interface::Access),
         DestinationInterface::Core => Ok(Interface::Core),
         DestinationInterface::SgiLan => Ok(Interface::SgiLan),
+        DestinationInterface::CpFunction if has_tunnel => Ok(Interface::Access),
         DestinationInterface::CpFunction
         | DestinationInterface::LiFunction
         | DestinationInterface::Other(_) => Err(Refusal::unsupported(ie::DESTINATION_INTERFACE)),
     }
 }
 
-/// Exactly one of DROP and FORW; nothing is buffered, duplicated or notified of.
-pub(crate) fn apply_action(action: pfcp::ApplyAction) -> Result<ApplyAction, Refusal> {
-    match action.flags {
-        pfcp::ApplyAction::DROP => Ok(ApplyAction::Drop),
-        pfcp::ApplyAction::FORW => Ok(ApplyAction::Forward),
-        // One and only one of DROP, FORW, BUFF (TS 29.244 8.2.26).
-        flags if flags & 0x07 == 0x03 || flags == 0 => Err(Refusal::incorrect(ie::APPLY_ACTION)),
-        _ => Err(Refusal::unsupported(ie::APPLY_ACTION)),
+/// Copies for lawful interception go by the core side.
+pub(crate) const fn copy_destination(interface: DestinationInterface) -> Result<Interface, Refusal> {
+    match interface {
+        DestinationInterface::LiFunction => Ok(Interface::Core),
+        other => destination(other, true),
     }
 }
 
-/// The GTP-U tunnel over IPv4 is removed whole, with whatever extension headers it has.
+/// An Apply Action, taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Action {
+    pub(crate) apply_action: ApplyAction,
+    /// NOCP.
+    pub(crate) notify: bool,
+    /// DUPL.
+    pub(crate) duplicates: bool,
+}
+
+/// One and only one of DROP, FORW and BUFF (TS 29.244 8.2.26). NOCP goes with BUFF; one control plane sends it alone
+/// for users whose radio is not known yet, and means BUFF, too.
+pub(crate) fn apply_action(action: pfcp::ApplyAction) -> Result<Action, Refusal> {
+    use pfcp::ApplyAction as Bits;
+    let known = Bits::DROP | Bits::FORW | Bits::BUFF | Bits::NOCP | Bits::DUPL;
+    if action.flags & !known != 0 {
+        return Err(Refusal::unsupported(ie::APPLY_ACTION));
+    }
+    let apply_action = match action.flags & !Bits::DUPL {
+        Bits::DROP => ApplyAction::Drop,
+        Bits::FORW => ApplyAction::Forward,
+        bits if bits == Bits::BUFF || bits == Bits::NOCP || bits == Bits::BUFF | Bits::NOCP => {
+            ApplyAction::Buffer
+        }
+        _ => return Err(Refusal::incorrect(ie::APPLY_ACTION)),
+    };
+    let (notify, duplicates) = (action.contains(Bits::NOCP), action.contains(Bits::DUPL));
+    Ok(Action { apply_action, notify, duplicates })
+}
+
+/// A GTP-U tunnel is removed whole, over either family, with whatever extension headers it has.
 pub(crate) const fn removes_tunnel(removal: OuterHeaderRemoval) -> Result<bool, Refusal> {
     match removal.description {
-        OuterHeaderRemoval::GTPU_UDP_IPV4 | OuterHeaderRemoval::GTPU_UDP_IP => Ok(true),
+        OuterHeaderRemoval::GTPU_UDP_IPV4
+        | OuterHeaderRemoval::GTPU_UDP_IPV6
+        | OuterHeaderRemoval::GTPU_UDP_IP => Ok(true),
         _ => Err(Refusal::unsupported(ie::OUTER_HEADER_REMOVAL)),
     }
 }
 
-/// The tunnel to put packets into. Some control planes fill in TEID 0 until they know the peer: that is no tunnel
-/// yet, and harmless as long as nothing is forwarded.
+/// The tunnel to put packets into; IPv4 where it has both. Some control planes fill in TEID 0 until they know the
+/// peer: that is no tunnel yet, and harmless as long as nothing is forwarded.
 pub(crate) fn tunnel(
     creation: &OuterHeaderCreation,
     is_forwarding: bool,
 ) -> Result<Option<rules::OuterHeaderCreation>, Refusal> {
-    match *creation {
-        OuterHeaderCreation::GtpuIpv4 { teid: 0, .. } if is_forwarding => {
-            Err(Refusal::incorrect(ie::OUTER_HEADER_CREATION))
+    let (teid, address) = match creation {
+        OuterHeaderCreation::GtpuIpv4 { teid, address } => (*teid, IpAddr::V4(*address)),
+        OuterHeaderCreation::GtpuIpv6 { teid, address } => (*teid, IpAddr::V6(*address)),
+        OuterHeaderCreation::Other(bytes) => {
+            either_family(bytes).ok_or(Refusal::unsupported(ie::OUTER_HEADER_CREATION))?
         }
-        OuterHeaderCreation::GtpuIpv4 { teid: 0, .. } => Ok(None),
-        OuterHeaderCreation::GtpuIpv4 { teid, address } => {
-            Ok(Some(rules::OuterHeaderCreation { teid: Teid(teid), address }))
-        }
-        OuterHeaderCreation::GtpuIpv6 { .. } | OuterHeaderCreation::Other(_) => {
-            Err(Refusal::unsupported(ie::OUTER_HEADER_CREATION))
-        }
+    };
+    match teid {
+        0 if is_forwarding => Err(Refusal::incorrect(ie::OUTER_HEADER_CREATION)),
+        0 => Ok(None),
+        teid => Ok(Some(rules::OuterHeaderCreation { teid: Teid(teid), address })),
     }
+}
+
+/// GTP-U/UDP over IPv4 and IPv6, and no more: both bits of the description, TEID, both addresses.
+fn either_family(bytes: &[u8]) -> Option<(u32, IpAddr)> {
+    let ([3, 0, t0, t1, t2, t3, a, b, c, d], rest) = bytes.split_first_chunk()? else { return None };
+    let address = Ipv4Addr::new(*a, *b, *c, *d);
+    (rest.len() == 16).then_some((u32::from_be_bytes([*t0, *t1, *t2, *t3]), IpAddr::V4(address)))
+}
+
+/// Transport Level Marking (TS 29.244 8.2.12): type of service or traffic class, and its mask; the DSCP is its upper
+/// six bits.
+pub(crate) const fn dscp(marking: u16) -> u8 {
+    let [class, mask] = marking.to_be_bytes();
+    (class & mask) >> 2
 }
 
 /// How a PDR gets its tunnel endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
-    Given(Teid),
-    Chosen(Option<u8>),
+    Given(FTeid),
+    /// By CHOOSE ID, at this address.
+    Chosen(Option<u8>, IpAddr),
 }
 
-/// An endpoint given must be at our address: later releases leave the choice to the user plane (TS 29.244 5.5.1),
-/// but control planes that give them are in use. One to choose gets IPv4, whatever else it might have had.
-pub(crate) fn endpoint(f_teid: FTeid, ours: Ipv4Addr) -> Result<Endpoint, Refusal> {
+/// An endpoint given must be at an address of ours: later releases leave the choice to the user plane (TS 29.244
+/// 5.5.1), but control planes that give them are in use. One to choose gets IPv4, unless only IPv6 will do.
+pub(crate) fn endpoint(f_teid: pfcp::FTeid, ours: Ours) -> Result<Endpoint, Refusal> {
+    let no_ipv6 = Refusal::unsupported(ie::F_TEID);
     match f_teid {
-        FTeid::Choose { ipv4: false, ipv6: true, .. } => Err(Refusal::unsupported(ie::F_TEID)),
-        FTeid::Choose { choose_id, .. } => Ok(Endpoint::Chosen(choose_id)),
-        FTeid::Explicit { ipv6: Some(_), .. } => Err(Refusal::unsupported(ie::F_TEID)),
-        FTeid::Explicit { teid, ipv4, .. } if teid != 0 && ipv4 == Some(ours) => {
-            Ok(Endpoint::Given(Teid(teid)))
+        pfcp::FTeid::Choose { ipv4: false, ipv6: true, choose_id } => {
+            Ok(Endpoint::Chosen(choose_id, IpAddr::V6(ours.ipv6.ok_or(no_ipv6)?)))
         }
-        FTeid::Explicit { .. } => Err(Refusal::incorrect(ie::F_TEID)),
+        pfcp::FTeid::Choose { choose_id, .. } => Ok(Endpoint::Chosen(choose_id, IpAddr::V4(ours.ipv4))),
+        pfcp::FTeid::Explicit { ipv6: Some(_), .. } if ours.ipv6.is_none() => Err(no_ipv6),
+        pfcp::FTeid::Explicit { teid, ipv4, ipv6 } => {
+            let are_ours = ipv4.is_none_or(|ipv4| ipv4 == ours.ipv4) && (ipv6.is_none() || ipv6 == ours.ipv6);
+            let address = ipv4.map(IpAddr::V4).or(ipv6.map(IpAddr::V6)).filter(|_| are_ours && teid != 0);
+            let address = address.ok_or(Refusal::incorrect(ie::F_TEID))?;
+            Ok(Endpoint::Given(FTeid { teid: Teid(teid), address }))
+        }
     }
 }
 
-/// The one address of a PDI. Whether it is source or destination follows from the interface; flags may be wrong.
-pub(crate) fn ue_ipv4(addresses: &[UeIpAddress]) -> Result<Option<Ipv4Addr>, Refusal> {
-    let is_plain =
-        |address: &UeIpAddress| address.ipv6.is_none() && !address.choose_ipv4 && !address.choose_ipv6;
-    let mut plain = addresses.iter().filter(|address| is_plain(address)).filter_map(|address| address.ipv4);
-    let first = plain.next();
-    if !addresses.iter().all(is_plain) || plain.any(|other| Some(other) != first) {
-        return Err(Refusal::unsupported(ie::UE_IP_ADDRESS));
+/// A user's addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct User {
+    pub(crate) ipv4: Option<Ipv4Addr>,
+    pub(crate) ipv6: Option<Ipv6Net>,
+}
+
+/// The addresses of a PDI: one of each family at most. Whether they are source or destination follows from the
+/// interface; flags may be wrong.
+pub(crate) fn user(addresses: &[UeIpAddress]) -> Result<User, Refusal> {
+    let unsupported = Refusal::unsupported(ie::UE_IP_ADDRESS);
+    addresses.iter().try_fold(User::default(), |user, address| {
+        if address.choose_ipv4 || address.choose_ipv6 {
+            return Err(unsupported);
+        }
+        Ok(User {
+            ipv4: same(user.ipv4, address.ipv4).ok_or(unsupported)?,
+            ipv6: same(user.ipv6, prefix(address)?).ok_or(unsupported)?,
+        })
+    })
+}
+
+/// `None` where they differ.
+fn same<T: PartialEq>(known: Option<T>, next: Option<T>) -> Option<Option<T>> {
+    match (known, next) {
+        (Some(known), Some(next)) if known != next => None,
+        (known, next) => Some(known.or(next)),
     }
-    Ok(first)
+}
+
+/// 64 bits unless told otherwise (TS 29.244 8.2.62); other lengths than 64 and 128 the rules refuse.
+fn prefix(address: &UeIpAddress) -> Result<Option<Ipv6Net>, Refusal> {
+    let Some(ipv6) = address.ipv6 else { return Ok(None) };
+    let delegated = address.ipv6_prefix_delegation_bits.map(|bits| 64u8.saturating_sub(bits));
+    let length = address.ipv6_prefix_length.or(delegated).unwrap_or(64);
+    let prefix = Ipv6Net::new(ipv6, length).map_err(|_| Refusal::incorrect(ie::UE_IP_ADDRESS))?;
+    Ok(Some(prefix.trunc()))
+}
+
+/// A flow description that cannot be read is the PDR's fault.
+pub(crate) fn sdf_filter(filter: &pfcp::SdfFilter, pdr: PdrId) -> Result<SdfFilter, Refusal> {
+    let blamed = Refusal {
+        cause: Cause::RuleCreationModificationFailure,
+        offending_ie: Some(ie::SDF_FILTER),
+        failed_rule_id: Some(FailedRuleId::Pdr(pdr.0)),
+    };
+    let flow = filter.flow_description.as_deref().map(str::parse::<FlowDescription>).transpose();
+    let class = filter.tos_traffic_class.map(|[value, mask]| TrafficClass { value, mask });
+    let label =
+        filter.flow_label.map(|[high, middle, low]| u32::from_be_bytes([0, high & 0x0F, middle, low]));
+    Ok(SdfFilter {
+        flow: flow.map_err(|_| blamed)?,
+        traffic_class: class,
+        spi: filter.security_parameter_index,
+        flow_label: label,
+        id: filter.filter_id,
+    })
 }
 
 /// The two high bits are spare (TS 29.244 8.2.89).

@@ -104,6 +104,7 @@ fn lab_accepts() -> Body {
         cause: Cause::RequestAccepted,
         offending_ie: None,
         created_pdrs: vec![],
+        usage_reports: vec![],
         failed_rule_id: None,
         carried: vec![],
     }

@@ -242,7 +242,7 @@ fn several_qers_of_a_rule_are_kept_and_taken_off_by_a_null_id() {
 #[test]
 fn what_only_informs_is_accepted() {
     let mut request = establishment(1);
-    request.create_bar = Some(CreateBar { bar_id: 1, carried: vec![] });
+    request.create_bar = Some(CreateBar { bar_id: 1, ..CreateBar::default() });
     request.create_fars[1].bar_id = Some(1);
     request.pfcpse_req_flags = Some(pfcp::flags::PFCPSE_RESTI);
     request.carried = vec![

@@ -14,19 +14,33 @@ use common::{Lab, SMF};
 use pfcp::*;
 
 type Case = (u16, fn(&mut SessionEstablishmentRequest));
-type Nonsense = (FailedRuleId, fn(&mut SessionEstablishmentRequest));
 type Change = (u16, fn(&mut SessionModificationRequest));
 
 fn carry(list: &mut Vec<RawIe>, number: u16) {
     list.push(RawIe { ie: number, value: vec![1] });
 }
 
-const RATES: Rates = Rates { uplink_kbps: 1_000, downlink_kbps: 1_000 };
-
-fn rates_in(request: &mut SessionEstablishmentRequest, change: fn(&mut CreateQer)) {
+fn qer_in(request: &mut SessionEstablishmentRequest, change: fn(&mut CreateQer)) {
     let mut qer = smf::qer(1);
     change(&mut qer);
     request.create_qers.push(qer);
+}
+
+/// A URR that would be accepted.
+fn urr() -> CreateUrr {
+    CreateUrr {
+        urr_id: 1,
+        measurement_method: flags::METHOD_VOLUM,
+        reporting_triggers: ReportingTriggers::new(2),
+        volume_threshold: Some(Volumes { total: Some(1), ..Volumes::default() }),
+        ..CreateUrr::default()
+    }
+}
+
+fn urr_in(request: &mut SessionEstablishmentRequest, change: fn(&mut CreateUrr)) {
+    let mut urr = urr();
+    change(&mut urr);
+    request.create_urrs.push(urr);
 }
 
 fn act(request: &mut SessionEstablishmentRequest, flags: u16) {
@@ -38,22 +52,27 @@ fn parameters(request: &mut SessionEstablishmentRequest) -> &mut ForwardingParam
 }
 
 const ESTABLISHMENTS: &[Case] = &[
-    (ie::CREATE_URR, |r| {
-        r.create_urrs.push(CreateUrr { urr_id: 1, reporting_triggers: vec![2, 0], ..CreateUrr::default() });
+    (ie::REPORTING_TRIGGERS, |r| urr_in(r, |urr| urr.reporting_triggers = ReportingTriggers::new(1 << 5))),
+    (ie::REPORTING_TRIGGERS, |r| urr_in(r, |urr| urr.reporting_triggers = ReportingTriggers::new(1 << 17))),
+    (ie::DROPPED_DL_TRAFFIC_THRESHOLD, |r| {
+        urr_in(r, |urr| urr.dropped_dl_traffic_threshold = Some(DroppedTraffic::default()));
     }),
-    (ie::URR_ID, |r| r.create_pdrs[0].urr_ids.push(1)),
-    (ie::MBR, |r| rates_in(r, |qer| qer.mbr = Some(RATES))),
-    (ie::GBR, |r| rates_in(r, |qer| qer.gbr = Some(RATES))),
-    (ie::RQI, |r| rates_in(r, |qer| qer.rqi = Some(1))),
-    (ie::PACKET_RATE, |r| rates_in(r, |qer| carry(&mut qer.carried, ie::PACKET_RATE))),
-    (ie::SDF_FILTER, |r| r.create_pdrs[1].pdi.sdf_filters.push(SdfFilter::default())),
+    (ie::MEASUREMENT_INFORMATION, |r| urr_in(r, |urr| urr.measurement_information = Some(1 << 7))),
+    (ie::EVENT_THRESHOLD, |r| urr_in(r, |urr| carry(&mut urr.carried, ie::EVENT_THRESHOLD))),
+    (ie::TIME_QUOTA_MECHANISM, |r| urr_in(r, |urr| carry(&mut urr.carried, ie::TIME_QUOTA_MECHANISM))),
+    (ie::AGGREGATED_URRS, |r| urr_in(r, |urr| carry(&mut urr.carried, ie::AGGREGATED_URRS))),
+    (ie::NUMBER_OF_REPORTS, |r| urr_in(r, |urr| carry(&mut urr.carried, ie::NUMBER_OF_REPORTS))),
+    (ie::PACKET_RATE, |r| qer_in(r, |qer| carry(&mut qer.carried, ie::PACKET_RATE))),
+    (ie::DL_FLOW_LEVEL_MARKING, |r| qer_in(r, |qer| carry(&mut qer.carried, ie::DL_FLOW_LEVEL_MARKING))),
     (ie::APPLICATION_ID, |r| r.create_pdrs[1].pdi.application_id = Some(b"web".to_vec())),
     (ie::TRAFFIC_ENDPOINT_ID, |r| r.create_pdrs[0].pdi.traffic_endpoint_id = Some(1)),
     (ie::CREATE_TRAFFIC_ENDPOINT, |r| carry(&mut r.carried, ie::CREATE_TRAFFIC_ENDPOINT)),
     (ie::ETHERNET_PACKET_FILTER, |r| carry(&mut r.create_pdrs[0].pdi.carried, ie::ETHERNET_PACKET_FILTER)),
     (ie::FRAMED_ROUTE, |r| carry(&mut r.create_pdrs[1].pdi.carried, ie::FRAMED_ROUTE)),
     (ie::ACTIVATION_TIME, |r| carry(&mut r.create_pdrs[1].carried, ie::ACTIVATION_TIME)),
+    // The control plane's packets come in tunnels only.
     (ie::SOURCE_INTERFACE, |r| r.create_pdrs[1].pdi.source_interface = SourceInterface::CpFunction),
+    (ie::SOURCE_INTERFACE, |r| r.create_pdrs[1].pdi.source_interface = SourceInterface::Other(4)),
     (ie::F_TEID, |r| {
         let f_teid = FTeid::Explicit { teid: 5, ipv4: None, ipv6: Some([0; 16].into()) };
         r.create_pdrs[0].pdi.f_teid = Some(f_teid);
@@ -62,57 +81,48 @@ const ESTABLISHMENTS: &[Case] = &[
         r.create_pdrs[0].pdi.f_teid = Some(FTeid::Choose { ipv4: false, ipv6: true, choose_id: None });
     }),
     (ie::UE_IP_ADDRESS, |r| {
-        let ipv6 = UeIpAddress { ipv6: Some([1; 16].into()), ..UeIpAddress::default() };
-        r.create_pdrs[1].pdi.ue_ip_addresses.push(ipv6);
+        let other = smf::ue([10, 60, 9, 9].into());
+        r.create_pdrs[1].pdi.ue_ip_addresses.push(other);
     }),
     (ie::UE_IP_ADDRESS, |r| {
         let choose = UeIpAddress { choose_ipv4: true, ..UeIpAddress::default() };
         r.create_pdrs[1].pdi.ue_ip_addresses = vec![choose];
     }),
-    (ie::OUTER_HEADER_REMOVAL, |r| r.create_pdrs[0].outer_header_removal = Some(OuterHeaderRemoval::new(1))),
-    (ie::APPLY_ACTION, |r| act(r, ApplyAction::BUFF | ApplyAction::NOCP)),
-    (ie::APPLY_ACTION, |r| act(r, ApplyAction::BUFF)),
-    (ie::APPLY_ACTION, |r| act(r, ApplyAction::NOCP)),
-    (ie::APPLY_ACTION, |r| act(r, ApplyAction::FORW | ApplyAction::DUPL)),
-    (ie::DUPLICATING_PARAMETERS, |r| carry(&mut r.create_fars[0].carried, ie::DUPLICATING_PARAMETERS)),
+    (ie::OUTER_HEADER_REMOVAL, |r| r.create_pdrs[0].outer_header_removal = Some(OuterHeaderRemoval::new(2))),
+    (ie::APPLY_ACTION, |r| act(r, ApplyAction::DROP | ApplyAction::DFRT)),
+    (ie::APPLY_ACTION, |r| act(r, ApplyAction::DROP | 1 << 10)),
     (ie::DESTINATION_INTERFACE, |r| parameters(r).destination_interface = DestinationInterface::CpFunction),
-    (ie::OUTER_HEADER_CREATION, |r| {
-        let creation = OuterHeaderCreation::GtpuIpv6 { teid: 1, address: [1; 16].into() };
-        parameters(r).outer_header_creation = Some(creation);
-    }),
+    (ie::DESTINATION_INTERFACE, |r| parameters(r).destination_interface = DestinationInterface::LiFunction),
     (ie::OUTER_HEADER_CREATION, |r| {
         parameters(r).outer_header_creation = Some(OuterHeaderCreation::Other(vec![4, 0, 10, 0, 0, 1, 0, 7]));
     }),
-    (ie::TRANSPORT_LEVEL_MARKING, |r| parameters(r).transport_level_marking = Some(0x28FC)),
     (ie::REDIRECT_INFORMATION, |r| carry(&mut parameters(r).carried, ie::REDIRECT_INFORMATION)),
     (ie::HEADER_ENRICHMENT, |r| carry(&mut parameters(r).carried, ie::HEADER_ENRICHMENT)),
-    (ie::FORWARDING_POLICY, |r| carry(&mut parameters(r).carried, ie::FORWARDING_POLICY)),
     (ie::PDN_TYPE, |r| r.pdn_type = Some(PdnType::Ethernet)),
-    (ie::PDN_TYPE, |r| r.pdn_type = Some(PdnType::Ipv4v6)),
-    (ie::USER_PLANE_INACTIVITY_TIMER, |r| carry(&mut r.carried, ie::USER_PLANE_INACTIVITY_TIMER)),
+    (ie::PDN_TYPE, |r| r.pdn_type = Some(PdnType::NonIp)),
     (ie::TRACE_INFORMATION, |r| carry(&mut r.carried, ie::TRACE_INFORMATION)),
 ];
 
 const MODIFICATIONS: &[Change] = &[
-    (ie::QUERY_URR, |r| carry(&mut r.carried, ie::QUERY_URR)),
     (ie::NODE_ID, |r| carry(&mut r.carried, ie::NODE_ID)),
-    (ie::UPDATE_URR, |r| r.update_urrs.push(UpdateUrr::default())),
-    (ie::REMOVE_URR, |r| r.remove_urrs.push(RemoveUrr::default())),
-    (ie::PFCPSMREQ_FLAGS, |r| r.pfcpsm_req_flags = Some(flags::PFCPSM_SNDEM)),
-    (ie::PFCPSMREQ_FLAGS, |r| {
-        let parameters = r.update_fars[0].update_forwarding_parameters.as_mut().unwrap();
-        parameters.pfcpsm_req_flags = Some(flags::PFCPSM_SNDEM);
+    (ie::REPORTING_TRIGGERS, |r| {
+        let reporting_triggers = Some(ReportingTriggers::new(1 << 6));
+        r.update_urrs.push(UpdateUrr { urr_id: 1, reporting_triggers, ..UpdateUrr::default() });
     }),
-    (ie::OUTER_HEADER_CREATION, |r| {
-        let parameters = r.update_fars[0].update_forwarding_parameters.as_mut().unwrap();
-        parameters.outer_header_creation = None;
-        parameters.carried.push(RawIe { ie: ie::OUTER_HEADER_CREATION, value: vec![] });
+    (ie::ETHERNET_INACTIVITY_TIMER, |r| {
+        r.create_urrs.push(urr());
+        carry(&mut r.create_urrs[0].carried, ie::ETHERNET_INACTIVITY_TIMER);
     }),
-    (ie::APPLY_ACTION, |r| r.update_fars[0].apply_action = Some(ApplyAction::new(ApplyAction::BUFF))),
-    (ie::URR_ID, |r| {
-        r.update_pdrs.push(UpdatePdr { pdr_id: 1, urr_ids: vec![1], ..UpdatePdr::default() });
+    (ie::APPLY_ACTION, |r| r.update_fars[0].apply_action = Some(ApplyAction::new(ApplyAction::IPMA))),
+    (ie::PROXYING, |r| {
+        let to = r.update_fars[0].update_forwarding_parameters.as_mut().unwrap();
+        carry(&mut to.carried, ie::PROXYING);
     }),
-    (ie::MBR, |r| r.update_qers.push(UpdateQer { qer_id: 1, mbr: Some(RATES), ..UpdateQer::default() })),
+    (ie::PACKET_RATE, |r| {
+        r.update_qers.push(UpdateQer { qer_id: 1, ..UpdateQer::default() });
+        carry(&mut r.update_qers[0].carried, ie::PACKET_RATE);
+    }),
+    (ie::QUERY_PACKET_RATE_STATUS, |r| carry(&mut r.carried, ie::QUERY_PACKET_RATE_STATUS)),
 ];
 
 #[test]
@@ -157,46 +167,72 @@ fn modifications_are_refused_by_name_and_change_nothing() {
     assert_eq!((lab.desired(), lab.node.tunnels()), before);
 }
 
-#[test]
-fn predefined_rules_are_unknown() {
+type Blamed = ((Cause, Option<u16>, Option<FailedRuleId>), fn(&mut SessionEstablishmentRequest));
+
+fn told(request: SessionEstablishmentRequest) -> ((Cause, Option<u16>, Option<FailedRuleId>), Lab) {
     let mut lab = Lab::associated();
-    let mut request = establishment(77);
-    request.create_pdrs[0].activate_predefined_rules.push(b"gold".to_vec());
     let Body::SessionEstablishmentResponse(response) = lab.ask(SMF, &Message::session(0, 1, request)) else {
         panic!("an answer")
     };
-    assert_eq!(response.cause, Cause::UnknownPredefinedRule);
+    ((response.cause, response.offending_ie, response.failed_rule_id), lab)
 }
 
 #[test]
-fn rules_that_make_no_sense_are_named() {
-    let cases: [Nonsense; 4] = [
-        (FailedRuleId::Pdr(2), |r| r.create_pdrs[1].far_id = Some(40)),
-        (FailedRuleId::Pdr(1), |r| r.create_pdrs[0].qer_ids.push(40)),
-        (FailedRuleId::Far(1), |r| r.create_fars[0].forwarding_parameters = None),
-        (FailedRuleId::Pdr(1), |r| r.create_pdrs[1].pdr_id = 1),
+fn what_makes_no_sense_is_named_and_leaves_nothing() {
+    const NO_RULE: Cause = Cause::RuleCreationModificationFailure;
+    let cases: &[Blamed] = &[
+        ((NO_RULE, None, Some(FailedRuleId::Pdr(2))), |r| r.create_pdrs[1].far_id = Some(40)),
+        ((NO_RULE, None, Some(FailedRuleId::Pdr(1))), |r| r.create_pdrs[0].qer_ids.push(40)),
+        ((NO_RULE, None, Some(FailedRuleId::Pdr(1))), |r| r.create_pdrs[0].urr_ids.push(40)),
+        ((NO_RULE, None, Some(FailedRuleId::Far(1))), |r| r.create_fars[0].forwarding_parameters = None),
+        ((NO_RULE, None, Some(FailedRuleId::Far(2))), |r| r.create_fars[1].bar_id = Some(9)),
+        ((NO_RULE, None, Some(FailedRuleId::Pdr(1))), |r| r.create_pdrs[1].pdr_id = 1),
+        ((NO_RULE, None, Some(FailedRuleId::Far(1))), |r| r.create_fars[1].far_id = 1),
+        ((NO_RULE, None, Some(FailedRuleId::Qer(1))), |r| r.create_qers = vec![smf::qer(1), smf::qer(1)]),
+        ((NO_RULE, None, Some(FailedRuleId::Urr(1))), |r| r.create_urrs = vec![urr(), urr()]),
+        ((NO_RULE, None, Some(FailedRuleId::Urr(1))), |r| urr_in(r, |urr| urr.linked_urr_ids.push(9))),
+        ((NO_RULE, Some(ie::SDF_FILTER), Some(FailedRuleId::Pdr(2))), |r| {
+            let flow_description = Some("deny out ip from any to any".to_owned());
+            r.create_pdrs[1].pdi.sdf_filters.push(SdfFilter { flow_description, ..SdfFilter::default() });
+        }),
+        ((Cause::ConditionalIeMissing, Some(ie::FAR_ID), None), |r| r.create_pdrs[0].far_id = None),
+        ((Cause::ConditionalIeMissing, Some(ie::MEASUREMENT_PERIOD), None), |r| {
+            urr_in(r, |urr| urr.reporting_triggers = ReportingTriggers::new(1));
+        }),
+        ((Cause::ConditionalIeMissing, Some(ie::DUPLICATING_PARAMETERS), None), |r| {
+            act(r, ApplyAction::FORW | ApplyAction::DUPL);
+        }),
+        ((Cause::MandatoryIeIncorrect, Some(ie::APPLY_ACTION), None), |r| act(r, 0)),
+        ((Cause::MandatoryIeIncorrect, Some(ie::APPLY_ACTION), None), |r| act(r, 3)),
+        ((Cause::MandatoryIeIncorrect, Some(ie::APPLY_ACTION), None), |r| {
+            act(r, ApplyAction::FORW | ApplyAction::NOCP);
+        }),
+        ((Cause::MandatoryIeIncorrect, Some(ie::F_TEID), None), |r| {
+            r.create_pdrs[0].pdi.f_teid = Some(smf::given(0));
+        }),
+        ((Cause::InvalidForwardingPolicy, Some(ie::FORWARDING_POLICY), None), |r| {
+            let name = RawIe { ie: ie::FORWARDING_POLICY, value: b"\x04MEC1".to_vec() };
+            parameters(r).carried.push(name);
+        }),
+        ((Cause::UnknownPredefinedRule, Some(ie::ACTIVATE_PREDEFINED_RULES), None), |r| {
+            r.create_pdrs[0].activate_predefined_rules.push(b"gold".to_vec());
+        }),
     ];
-    for (rule, change) in cases {
-        let mut lab = Lab::associated();
+    for (at, (expected, change)) in cases.iter().enumerate() {
         let mut request = establishment(77);
         change(&mut request);
-        let Body::SessionEstablishmentResponse(response) = lab.ask(SMF, &Message::session(0, 1, request))
-        else {
-            panic!("an answer")
-        };
-        assert_eq!(response.cause, Cause::RuleCreationModificationFailure);
-        assert_eq!(response.failed_rule_id, Some(rule));
-        assert_eq!(lab.node.tunnels(), 0);
+        let (told, lab) = told(request);
+        assert_eq!(told, *expected, "case {at}");
+        assert_eq!((lab.node.sessions(), lab.node.tunnels(), lab.in_force.len()), (0, 0, 0), "case {at}");
     }
 }
 
 #[test]
-fn a_rule_without_far_lacks_a_conditional_ie() {
-    let mut lab = Lab::associated();
+fn more_urrs_than_can_be_told_of_are_refused() {
     let mut request = establishment(77);
-    request.create_pdrs[0].far_id = None;
-    let Body::SessionEstablishmentResponse(response) = lab.ask(SMF, &Message::session(0, 1, request)) else {
-        panic!("an answer")
-    };
-    assert_eq!((response.cause, response.offending_ie), (Cause::ConditionalIeMissing, Some(ie::FAR_ID)));
+    request.create_urrs = (1..=250).map(|urr_id| CreateUrr { urr_id, ..urr() }).collect();
+    assert_eq!(told(request.clone()).0.0, Cause::RequestAccepted);
+    request.create_urrs.push(CreateUrr { urr_id: 251, ..urr() });
+    let excess = Some(FailedRuleId::Urr(251));
+    assert_eq!(told(request).0, (Cause::NoResourcesAvailable, None, excess));
 }

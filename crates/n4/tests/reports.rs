@@ -17,7 +17,7 @@ use pfcp::{Body, Cause, FTeid, Message, ReportType, SessionReportResponse};
 use rules::Teid;
 
 fn indication(teid: u32) -> Notice {
-    Notice::Event(Event::ErrorIndication { teid: Teid(teid), peer: GNB })
+    Notice::Event(Event::ErrorIndication { teid: Teid(teid), peer: GNB.into() })
 }
 
 /// With one session that sends into the tunnel 5.
@@ -64,7 +64,7 @@ fn a_report_is_repeated_until_answered_and_no_longer() {
 
 fn answer(lab: &mut Lab, sequence: u32, cause: Cause) {
     let seid = lab.in_force.keys().next().unwrap().0;
-    let response = SessionReportResponse { cause, offending_ie: None, carried: vec![] };
+    let response = SessionReportResponse::of(cause);
     lab.tell(SMF, &Message::session(seid, sequence, response));
 }
 

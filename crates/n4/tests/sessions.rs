@@ -54,7 +54,7 @@ fn a_session_lives_from_establishment_to_deletion() {
     assert_eq!(response.created_pdrs.len(), 1);
     let teid = chosen(&response.created_pdrs, 1);
     let rules = &lab.in_force[&Seid(up.seid)].rules;
-    assert_eq!(rules.pdrs[0].pdi.f_teid.unwrap(), rules::FTeid { teid: Teid(teid), address: N3 });
+    assert_eq!(rules.pdrs[0].pdi.f_teid.unwrap(), rules::FTeid { teid: Teid(teid), address: N3.into() });
 
     assert_eq!(cause(&lab.ask(SMF, &Message::session(up.seid, 2, path_switch(5)))), Cause::RequestAccepted);
     let tunnel = lab.in_force[&Seid(up.seid)].rules.fars[1].forwarding.unwrap().outer_header_creation;

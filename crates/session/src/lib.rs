@@ -5,6 +5,8 @@
 
 mod record;
 mod store;
+mod usage;
 
 pub use record::{AssociationRecord, CpFSeid, NodeRecord, SessionRecord};
 pub use store::{Change, Contents, Store, StoreError};
+pub use usage::{AnswerRecord, Counts, Inactivity, UrrUsage, UsageRecord, Used};

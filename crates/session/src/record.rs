@@ -1,5 +1,6 @@
 //! What is kept.
 
+use crate::usage::UsageRecord;
 use rules::{Rules, Seid};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
@@ -26,6 +27,8 @@ pub struct SessionRecord {
     pub cp_f_seid: CpFSeid,
     /// What the data plane should do.
     pub rules: Rules,
+    /// What has been used, and told.
+    pub usage: UsageRecord,
 }
 
 /// One PFCP association (TS 29.244 6.2.6).

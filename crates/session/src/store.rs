@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
 /// Of the records' encoding. A store of another format is refused, not guessed at.
-const FORMAT: [u8; 1] = [1];
+const FORMAT: [u8; 1] = [2];
 const FORMAT_KEY: &str = "format";
 const NODE_KEY: &str = "node";
 
@@ -134,7 +134,7 @@ fn records<T: DeserializeOwned>(keyspace: &Keyspace) -> Result<Vec<T>, StoreErro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::CpFSeid;
+    use crate::{CpFSeid, UsageRecord};
     use rules::Rules;
 
     fn session(seid: u64, revision: u64) -> SessionRecord {
@@ -144,6 +144,7 @@ mod tests {
             owner: "smf.example".to_owned(),
             cp_f_seid: CpFSeid { seid: 7, address: [10, 40, 0, 1].into() },
             rules: Rules::default(),
+            usage: UsageRecord::default(),
         }
     }
 

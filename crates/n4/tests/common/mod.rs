@@ -10,6 +10,7 @@
 
 #[path = "../../../wire/pfcp/tests/common/pcap.rs"]
 pub mod pcap;
+pub mod plane;
 pub mod smf;
 
 use dplink::{Desired, Notice};
@@ -27,6 +28,8 @@ pub const N3: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 2);
 pub const SMF: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 9);
 pub const OTHER: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 8);
 pub const STAMP: u32 = 0xE000_0001;
+/// The time of day when everything begins, in milliseconds.
+pub const SINCE_1900_MS: u64 = 0xE000_0100 * 1_000;
 
 pub fn at(address: Ipv4Addr) -> SocketAddr {
     SocketAddr::new(address.into(), pfcp::PORT)
@@ -51,6 +54,10 @@ pub struct Lab {
     pub obedience: Obedience,
     /// What the data plane holds.
     pub in_force: BTreeMap<Seid, Desired>,
+    /// What it counts.
+    pub plane: plane::Plane,
+    /// Everything it was told to do, in order.
+    pub told: Vec<Output>,
     pub orders: Vec<Output>,
     /// What was sent and not yet read by the test.
     pub sent: Vec<(SocketAddr, Message)>,
@@ -64,7 +71,10 @@ pub struct Lab {
 impl Lab {
     pub fn new(config: Config) -> Self {
         let node = NodeRecord { recovery_time_stamp: STAMP };
-        Self::from(Node::new(config, Start { node, associations: vec![], sessions: vec![] }))
+        let start = Start { node, associations: vec![], sessions: vec![], since_1900_ms: SINCE_1900_MS };
+        let mut lab = Self::from(Node::new(config, start));
+        lab.connect();
+        lab
     }
 
     fn from(node: Node) -> Self {
@@ -73,6 +83,8 @@ impl Lab {
             now: Time::ZERO,
             obedience: Obedience::Obeys,
             in_force: BTreeMap::new(),
+            plane: plane::Plane::default(),
+            told: vec![],
             orders: vec![],
             sent: vec![],
             notes: vec![],
@@ -99,7 +111,35 @@ impl Lab {
         let node = NodeRecord { recovery_time_stamp: STAMP };
         let associations = self.associations.values().cloned().collect();
         let sessions = self.saved.values().cloned().collect();
-        self.node = Node::new(config(), Start { node, associations, sessions });
+        let since_1900_ms = SINCE_1900_MS + self.now.since_zero().as_millis() as u64;
+        self.now = Time::ZERO;
+        self.node = Node::new(config(), Start { node, associations, sessions, since_1900_ms });
+        self.connect();
+    }
+
+    /// The link stands; the data plane learns how things should be. A session in the revision it holds is left alone.
+    pub fn connect(&mut self) {
+        let (sessions, epoch) = (self.in_force.len() as u64, self.plane.epoch);
+        self.handle(Input::DataPath(&Notice::Hello { version: dplink::VERSION, sessions, epoch }));
+        let wanted = self.desired();
+        self.in_force.retain(|session, _| wanted.contains_key(session));
+        self.plane.retain(|session| wanted.contains_key(session));
+        for (session, desired) in wanted {
+            if self.in_force.get(&session).is_none_or(|held| held.revision != desired.revision) {
+                self.plane.put(&desired, self.now);
+                self.in_force.insert(session, desired);
+            }
+        }
+    }
+
+    /// The data plane dies and comes back empty.
+    pub fn restart_plane(&mut self) {
+        self.orders.clear();
+        self.handle(Input::DataPathLost);
+        self.in_force.clear();
+        self.orders.clear();
+        self.plane = plane::Plane { epoch: self.plane.epoch + 1, ..plane::Plane::default() };
+        self.connect();
     }
 
     pub fn handle(&mut self, input: Input<'_>) {
@@ -113,7 +153,7 @@ impl Lab {
                 self.sent.push((to, pfcp::decode(&bytes).unwrap()));
                 self.trace.push((at(US), to, bytes));
             }
-            Output::Put(_) | Output::Delete(_) => self.order(output),
+            Output::Put(_) | Output::Delete(_) | Output::QueryUsage { .. } => self.order(output),
             Output::SaveSession(record) => drop(self.saved.insert(record.seid, record)),
             Output::EraseSession(seid) => drop(self.saved.remove(&seid)),
             Output::SaveAssociation(record) => {
@@ -125,6 +165,7 @@ impl Lab {
     }
 
     fn order(&mut self, order: Output) {
+        self.told.push(order.clone());
         self.orders.push(order);
         if self.obedience != Obedience::Waits {
             self.obey();
@@ -134,28 +175,42 @@ impl Lab {
     /// The data plane works off what it was told.
     pub fn obey(&mut self) {
         for order in std::mem::take(&mut self.orders) {
-            let notice = self.react(order);
-            self.handle(Input::DataPath(&notice));
+            if let Some(notice) = self.react(order) {
+                self.handle(Input::DataPath(&notice));
+            }
         }
     }
 
-    fn react(&mut self, order: Output) -> Notice {
-        match order {
+    fn react(&mut self, order: Output) -> Option<Notice> {
+        let notice = match order {
             Output::Put(desired) if self.obedience == Obedience::Refuses => Notice::Refused {
                 session: desired.session,
                 revision: desired.revision,
                 reason: "it is told to".to_owned(),
             },
             Output::Put(desired) => {
-                let notice = Notice::Applied { session: desired.session, revision: desired.revision };
-                self.in_force.insert(desired.session, desired);
-                notice
+                let (session, revision) = (desired.session, desired.revision);
+                let removed = self.plane.put(&desired, self.now);
+                self.in_force.insert(session, desired);
+                Notice::Applied { session, revision, removed }
             }
             Output::Delete(session) => {
                 self.in_force.remove(&session);
-                Notice::Removed { session }
+                Notice::Removed { session, usage: self.plane.delete(session, self.now) }
+            }
+            Output::QueryUsage { session, urrs, token, is_reported } => {
+                return self.plane.query(session, &urrs, (token, is_reported), self.now);
             }
             other => panic!("{other:?}"),
+        };
+        Some(notice)
+    }
+
+    /// A user's packet is counted by all URRs of a session; what the data plane tells of it may get lost.
+    pub fn traffic(&mut self, session: Seid, (uplink, downlink): (u64, u64), is_lost: bool) {
+        let notices = self.plane.count(session, (uplink, downlink), self.now);
+        for notice in notices.into_iter().filter(|_| !is_lost) {
+            self.handle(Input::DataPath(&notice));
         }
     }
 

@@ -82,7 +82,15 @@ pub fn forwarding(destination_interface: DestinationInterface) -> ForwardingPara
 
 pub fn far(id: u32, action: u16, forwarding_parameters: Option<ForwardingParameters>) -> CreateFar {
     let apply_action = ApplyAction::new(action);
-    CreateFar { far_id: id, apply_action, forwarding_parameters, bar_id: None, carried: vec![] }
+    let duplicating_parameters = vec![];
+    CreateFar {
+        far_id: id,
+        apply_action,
+        forwarding_parameters,
+        duplicating_parameters,
+        bar_id: None,
+        carried: vec![],
+    }
 }
 
 pub fn qer(id: u32) -> CreateQer {
@@ -110,6 +118,7 @@ pub fn establishment(cp_seid: u64) -> SessionEstablishmentRequest {
         create_qers: vec![],
         create_bar: None,
         pdn_type: Some(PdnType::Ipv4),
+        user_plane_inactivity_timer: None,
         user_id: Some(vec![1, 8, 0x99, 0x79, 0, 0, 0, 0, 0, 0xF1]),
         apn_dnn: Some(NetworkInstance::labels("internet").0),
         s_nssai: Some(vec![1, 0xFF, 0xFF, 0xFF]),

@@ -176,7 +176,7 @@ macro_rules! number {
         }
     )*};
 }
-number!(u8 u16 u32);
+number!(u8 u16 u32 u64);
 
 /// Octets we only keep.
 impl Value for Vec<u8> {

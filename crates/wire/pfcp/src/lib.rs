@@ -29,14 +29,17 @@ pub use message::{
     decode, encode,
 };
 pub use rule::{
-    CreateBar, CreateFar, CreatePdr, CreateQer, CreateUrr, CreatedPdr, ForwardingParameters, Pdi, RemoveBar,
-    RemoveFar, RemovePdr, RemoveQer, RemoveUrr, UpdateBar, UpdateFar, UpdateForwardingParameters, UpdatePdr,
-    UpdateQer, UpdateUrr,
+    CreateBar, CreateFar, CreatePdr, CreateQer, CreateUrr, CreatedPdr, DuplicatingParameters,
+    ForwardingParameters, Pdi, QueryUrr, RemoveBar, RemoveFar, RemovePdr, RemoveQer, RemoveUrr, UpdateBar,
+    UpdateBarInReport, UpdateDuplicatingParameters, UpdateFar, UpdateForwardingParameters, UpdatePdr,
+    UpdateQer, UpdateUrr, UsageReport,
 };
 pub use value::{
-    ApplyAction, Cause, CpFeature, CpFunctionFeatures, DestinationInterface, FSeid, FTeid, FailedRuleId,
-    Gate, GateStatus, NetworkInstance, NodeId, OuterHeaderCreation, OuterHeaderRemoval, PdnType, Rates,
-    ReportType, SdfFilter, SourceInterface, UeIpAddress, UpFeature, UpFunctionFeatures, flags,
+    ApplyAction, Cause, CpFeature, CpFunctionFeatures, DestinationInterface, DownlinkDataServiceInformation,
+    DroppedTraffic, FSeid, FTeid, FailedRuleId, Gate, GateStatus, NetworkInstance, NodeId,
+    OuterHeaderCreation, OuterHeaderRemoval, PacketCount, PdnType, Rates, ReportType, ReportingTriggers,
+    SdfFilter, SourceInterface, UeIpAddress, UpFeature, UpFunctionFeatures, UsageReportTrigger,
+    VolumeMeasurement, Volumes, flags,
 };
 
 /// The UDP port PFCP is served at (TS 29.244 6.1).

@@ -2,8 +2,8 @@
 
 use crate::fields::group;
 use crate::rule::{
-    CreateBar, CreateFar, CreatePdr, CreateQer, CreateUrr, CreatedPdr, RemoveBar, RemoveFar, RemovePdr,
-    RemoveQer, RemoveUrr, UpdateBar, UpdateFar, UpdatePdr, UpdateQer, UpdateUrr,
+    CreateBar, CreateFar, CreatePdr, CreateQer, CreateUrr, CreatedPdr, QueryUrr, RemoveBar, RemoveFar,
+    RemovePdr, RemoveQer, RemoveUrr, UpdateBar, UpdateFar, UpdatePdr, UpdateQer, UpdateUrr, UsageReport,
 };
 use crate::value::{Cause, FSeid, FailedRuleId, NodeId, PdnType};
 
@@ -26,6 +26,8 @@ group! {
         create_bar: opt CreateBar = CREATE_BAR,
         /// What the user's packets are.
         pdn_type: opt PdnType = PDN_TYPE,
+        /// After so many seconds without packets the control plane wants to know.
+        user_plane_inactivity_timer: opt u32 = USER_PLANE_INACTIVITY_TIMER,
         /// Who the user is.
         user_id: opt Vec<u8> = USER_ID,
         /// The data network.
@@ -91,6 +93,12 @@ group! {
         update_qers: all UpdateQer = UPDATE_QER,
         /// The BAR to update.
         update_bar: opt UpdateBar = UPDATE_BAR,
+        /// URRs to report at once.
+        query_urrs: all QueryUrr = QUERY_URR,
+        /// Comes back in their reports.
+        query_urr_reference: opt u32 = QUERY_URR_REFERENCE,
+        /// Another, or 0 for none.
+        user_plane_inactivity_timer: set u32 = USER_PLANE_INACTIVITY_TIMER,
         /// The bits of [`crate::flags`].
         pfcpsm_req_flags: opt u8 = PFCPSMREQ_FLAGS,
     }
@@ -107,6 +115,8 @@ group! {
         created_pdrs: all CreatedPdr = CREATED_PDR,
         /// The rule to blame.
         failed_rule_id: opt FailedRuleId = FAILED_RULE_ID,
+        /// Of URRs queried or removed.
+        usage_reports: all UsageReport = USAGE_REPORT_IN_MODIFICATION,
     }
 }
 
@@ -123,5 +133,7 @@ group! {
         cause: one Cause = CAUSE,
         /// The IE to blame.
         offending_ie: opt u16 = OFFENDING_IE,
+        /// The last of all URRs.
+        usage_reports: all UsageReport = USAGE_REPORT_IN_DELETION,
     }
 }

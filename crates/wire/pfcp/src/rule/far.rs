@@ -20,6 +20,31 @@ group! {
 }
 
 group! {
+    /// Duplicating Parameters (TS 29.244 7.5.2.3-3).
+    DuplicatingParameters {
+        /// Where to.
+        destination_interface: one DestinationInterface = DESTINATION_INTERFACE,
+        /// The header to put on.
+        outer_header_creation: opt OuterHeaderCreation = OUTER_HEADER_CREATION,
+        /// ToS or traffic class of the outer header, and its mask.
+        transport_level_marking: opt u16 = TRANSPORT_LEVEL_MARKING,
+    }
+}
+
+group! {
+    /// Update Duplicating Parameters (TS 29.244 7.5.4.3-3): what is absent stays.
+    #[derive(Default)]
+    UpdateDuplicatingParameters {
+        /// New destination.
+        destination_interface: set DestinationInterface = DESTINATION_INTERFACE,
+        /// New header.
+        outer_header_creation: set OuterHeaderCreation = OUTER_HEADER_CREATION,
+        /// New marking.
+        transport_level_marking: set u16 = TRANSPORT_LEVEL_MARKING,
+    }
+}
+
+group! {
     /// Create FAR (TS 29.244 7.5.2.3-1).
     CreateFar {
         /// Its name in the session.
@@ -28,6 +53,8 @@ group! {
         apply_action: one ApplyAction = APPLY_ACTION,
         /// Where and how.
         forwarding_parameters: opt ForwardingParameters = FORWARDING_PARAMETERS,
+        /// Where copies go.
+        duplicating_parameters: all DuplicatingParameters = DUPLICATING_PARAMETERS,
         /// How to buffer.
         bar_id: opt u8 = BAR_ID,
     }
@@ -62,6 +89,8 @@ group! {
         apply_action: set ApplyAction = APPLY_ACTION,
         /// New parameters.
         update_forwarding_parameters: set UpdateForwardingParameters = UPDATE_FORWARDING_PARAMETERS,
+        /// New parameters of copies, in the order of those before.
+        update_duplicating_parameters: each UpdateDuplicatingParameters = UPDATE_DUPLICATING_PARAMETERS,
         /// How to buffer.
         bar_id: set u8 = BAR_ID,
     }

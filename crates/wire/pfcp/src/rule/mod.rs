@@ -1,11 +1,16 @@
 //! Grouped IEs: the rules of a session.
 
+mod bar;
 mod far;
 mod pdr;
 mod qer;
 mod usage;
 
-pub use far::{CreateFar, ForwardingParameters, RemoveFar, UpdateFar, UpdateForwardingParameters};
+pub use bar::{CreateBar, RemoveBar, UpdateBar, UpdateBarInReport};
+pub use far::{
+    CreateFar, DuplicatingParameters, ForwardingParameters, RemoveFar, UpdateDuplicatingParameters,
+    UpdateFar, UpdateForwardingParameters,
+};
 pub use pdr::{CreatePdr, CreatedPdr, Pdi, RemovePdr, UpdatePdr};
 pub use qer::{CreateQer, RemoveQer, UpdateQer};
-pub use usage::{CreateBar, CreateUrr, RemoveBar, RemoveUrr, UpdateBar, UpdateUrr};
+pub use usage::{CreateUrr, QueryUrr, RemoveUrr, UpdateUrr, UsageReport};

@@ -1,18 +1,22 @@
 //! Values of single IEs, by what they are about.
 
+mod buffering;
 mod cause;
 mod far;
 mod node;
 mod pdr;
 mod qer;
 mod session;
+mod usage;
 
+pub use buffering::{DownlinkDataServiceInformation, PacketCount};
 pub use cause::{Cause, FailedRuleId};
 pub use far::{ApplyAction, DestinationInterface, OuterHeaderCreation};
 pub use node::{CpFeature, CpFunctionFeatures, NodeId, UpFeature, UpFunctionFeatures};
 pub use pdr::{FTeid, NetworkInstance, OuterHeaderRemoval, SdfFilter, SourceInterface, UeIpAddress};
 pub use qer::{Gate, GateStatus, Rates};
 pub use session::{FSeid, PdnType, ReportType, flags};
+pub use usage::{DroppedTraffic, ReportingTriggers, UsageReportTrigger, VolumeMeasurement, Volumes};
 
 use crate::ErrorKind;
 use rs_pfcp::error::PfcpError;

@@ -124,7 +124,7 @@ features! {
         Empu = 8,
         /// PDIs with traffic endpoints.
         Pdiu = 9,
-        /// Uplink and downlink bit rate control.
+        /// Uplink and downlink buffering control.
         Udbc = 10,
         /// Actions when a quota is exhausted.
         Quoac = 11,
@@ -152,6 +152,10 @@ features! {
         Bundl = 22,
         /// 5G VN group communication.
         Gcom = 23,
+        /// Quota validity times.
+        Vtime = 26,
+        /// Prefixes of users that are not 64 bits long.
+        Ip6pl = 29,
     }
 }
 

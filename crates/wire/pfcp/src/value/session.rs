@@ -126,4 +126,24 @@ pub mod flags {
     pub const PFCPSM_QAURR: u8 = 1 << 2;
     /// Restoration indication: PFCPSEReq-Flags.
     pub const PFCPSE_RESTI: u8 = 1;
+    /// Drop what is buffered: PFCPSRRsp-Flags (TS 29.244 8.2.32).
+    pub const PFCPSRRSP_DROBU: u8 = 1;
+    /// Measure before QoS enforcement: Measurement Information (TS 29.244 8.2.68).
+    pub const MEASUREMENT_MBQE: u8 = 1;
+    /// Do not measure: Measurement Information.
+    pub const MEASUREMENT_INAM: u8 = 1 << 1;
+    /// Start measuring time at once: Measurement Information.
+    pub const MEASUREMENT_ISTM: u8 = 1 << 3;
+    /// Measure packets, too: Measurement Information.
+    pub const MEASUREMENT_MNOP: u8 = 1 << 4;
+    /// Durations: Measurement Method (TS 29.244 8.2.40).
+    pub const METHOD_DURAT: u8 = 1;
+    /// Volumes: Measurement Method.
+    pub const METHOD_VOLUM: u8 = 1 << 1;
+    /// Events: Measurement Method.
+    pub const METHOD_EVENT: u8 = 1 << 2;
+    /// Used before the monitoring time: Usage Information (TS 29.244 8.2.60).
+    pub const USAGE_BEF: u8 = 1;
+    /// Used after the monitoring time: Usage Information.
+    pub const USAGE_AFT: u8 = 1 << 1;
 }

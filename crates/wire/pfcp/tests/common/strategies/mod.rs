@@ -1,6 +1,7 @@
 //! Every message there can be.
 
 mod rules;
+mod usage;
 mod values;
 
 use pfcp::*;
@@ -8,35 +9,37 @@ use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
 use rules::*;
+use usage::*;
 use values::*;
 
 prop_compose! {
     fn establishment_request()(
         (node_id, cp_f_seid) in (node_id(), f_seid()),
-        create_pdrs in vec(create_pdr(), 1..4),
-        create_fars in vec(create_far(), 1..4),
-        create_urrs in vec(create_urr(), 0..2),
-        create_qers in vec(create_qer(), 0..3),
-        create_bar in of((any::<u8>(), carried()).prop_map(|(bar_id, carried)| CreateBar { bar_id, carried })),
+        create_pdrs in vec(create_pdr().boxed(), 1..4),
+        create_fars in vec(create_far().boxed(), 1..4),
+        create_urrs in vec(create_urr().boxed(), 0..2),
+        create_qers in vec(create_qer().boxed(), 0..3),
+        create_bar in of(create_bar()),
         pdn_type in of((1u8..5).prop_map(|n| [PdnType::Ipv4, PdnType::Ipv6, PdnType::NonIp, PdnType::Ethernet][usize::from(n - 1)])),
         (user_id, apn_dnn, s_nssai) in (of(imsi()), of(label()), of(vec(any::<u8>(), 4))),
-        pfcpse_req_flags in any::<Option<u8>>(),
+        (pfcpse_req_flags, user_plane_inactivity_timer) in any::<(Option<u8>, Option<u32>)>(),
         carried in carried(),
     ) -> SessionEstablishmentRequest {
         SessionEstablishmentRequest { node_id, cp_f_seid, create_pdrs, create_fars, create_urrs, create_qers,
-            create_bar, pdn_type, user_id, apn_dnn, s_nssai, pfcpse_req_flags, carried }
+            create_bar, pdn_type, user_plane_inactivity_timer, user_id, apn_dnn, s_nssai, pfcpse_req_flags, carried }
     }
 }
 
 prop_compose! {
     fn modification_request()(
         cp_f_seid in of(f_seid()),
-        create in establishment_request(),
+        create in establishment_request().boxed(),
         (pdrs, fars, qers) in (vec(any::<u16>(), 0..3), vec(any::<u32>(), 0..3), vec(any::<u32>(), 0..3)),
         (urrs, bar) in (vec(any::<u32>(), 0..2), any::<Option<u8>>()),
-        update_pdrs in vec(update_pdr(), 0..3),
-        update_fars in vec(update_far(), 0..3),
-        update_qers in vec(update_qer(), 0..3),
+        (update_urrs, update_bar, query_urr_reference) in (vec(update_urr().boxed(), 0..2), of(update_bar()), any::<Option<u32>>()),
+        update_pdrs in vec(update_pdr().boxed(), 0..3),
+        update_fars in vec(update_far().boxed(), 0..3),
+        update_qers in vec(update_qer().boxed(), 0..3),
     ) -> SessionModificationRequest {
         SessionModificationRequest {
             cp_f_seid,
@@ -52,9 +55,12 @@ prop_compose! {
             create_bar: create.create_bar,
             update_pdrs,
             update_fars,
-            update_urrs: urrs.into_iter().map(|urr_id| UpdateUrr { urr_id, carried: vec![] }).collect(),
+            update_urrs,
             update_qers,
-            update_bar: bar.map(|bar_id| UpdateBar { bar_id, carried: vec![] }),
+            update_bar,
+            query_urrs: urrs.into_iter().map(|urr_id| QueryUrr { urr_id, carried: vec![] }).collect(),
+            query_urr_reference,
+            user_plane_inactivity_timer: create.user_plane_inactivity_timer,
             pfcpsm_req_flags: create.pfcpse_req_flags,
             carried: create.carried,
         }
@@ -71,9 +77,10 @@ fn session_body() -> impl Strategy<Value = Body> {
         of(failed_rule_id()),
         carried(),
     );
-    let modified = (cause(), any::<Option<u16>>(), vec(created_pdr(), 0..3), of(failed_rule_id()), carried());
+    let modified =
+        (cause(), any::<Option<u16>>(), vec(created_pdr(), 0..3), of(failed_rule_id()), reports(), carried());
     prop_oneof![
-        establishment_request().prop_map(Body::from),
+        establishment_request().prop_map(Body::from).boxed(),
         established.prop_map(
             |(node_id, cause, offending_ie, up_f_seid, created_pdrs, failed_rule_id, carried)| {
                 SessionEstablishmentResponse {
@@ -88,35 +95,60 @@ fn session_body() -> impl Strategy<Value = Body> {
                 .into()
             }
         ),
-        modification_request().prop_map(Body::from),
-        modified.prop_map(|(cause, offending_ie, created_pdrs, failed_rule_id, carried)| {
-            SessionModificationResponse { cause, offending_ie, created_pdrs, failed_rule_id, carried }.into()
+        modification_request().prop_map(Body::from).boxed(),
+        modified.prop_map(|(cause, offending_ie, created_pdrs, failed_rule_id, usage_reports, carried)| {
+            SessionModificationResponse {
+                cause,
+                offending_ie,
+                created_pdrs,
+                failed_rule_id,
+                usage_reports,
+                carried,
+            }
+            .into()
         }),
         carried().prop_map(|carried| SessionDeletionRequest { carried }.into()),
-        (cause(), any::<Option<u16>>(), carried()).prop_map(|(cause, offending_ie, carried)| {
-            SessionDeletionResponse { cause, offending_ie, carried }.into()
-        }),
-        report_request().prop_map(Body::from),
-        (cause(), any::<Option<u16>>(), carried()).prop_map(|(cause, offending_ie, carried)| {
-            SessionReportResponse { cause, offending_ie, carried }.into()
-        }),
+        (cause(), any::<Option<u16>>(), reports(), carried()).prop_map(
+            |(cause, offending_ie, usage_reports, carried)| {
+                SessionDeletionResponse { cause, offending_ie, usage_reports, carried }.into()
+            }
+        ),
+        report_request().prop_map(Body::from).boxed(),
+        report_response().prop_map(Body::from).boxed(),
     ]
 }
 
 prop_compose! {
     fn report_request()(
         report_type in any::<u8>().prop_map(ReportType),
-        pdr_ids in of(vec(any::<u16>(), 1..3)),
+        pdr_ids in of((vec(any::<u16>(), 1..3), vec(service_information(), 0..3))),
+        usage_reports in reports(),
         remote_f_teids in of(vec(f_teid(), 1..3)),
         carried in carried(),
     ) -> SessionReportRequest {
         SessionReportRequest {
             report_type,
-            downlink_data_report: pdr_ids.map(|pdr_ids| DownlinkDataReport { pdr_ids, carried: vec![] }),
+            downlink_data_report: pdr_ids.map(|(pdr_ids, service_information)| DownlinkDataReport {
+                pdr_ids,
+                service_information,
+                carried: vec![],
+            }),
+            usage_reports,
             error_indication_report: remote_f_teids
                 .map(|remote_f_teids| ErrorIndicationReport { remote_f_teids, carried: vec![] }),
             carried,
         }
+    }
+}
+
+prop_compose! {
+    fn report_response()(
+        (cause, cp_f_seid) in (cause(), of(f_seid())),
+        (offending_ie, pfcpsrrsp_flags) in any::<(Option<u16>, Option<u8>)>(),
+        update_bar in of(update_bar_in_report()),
+        carried in carried(),
+    ) -> SessionReportResponse {
+        SessionReportResponse { cause, offending_ie, update_bar, pfcpsrrsp_flags, cp_f_seid, carried }
     }
 }
 
@@ -184,6 +216,6 @@ fn association_bodies(from: AssociationSetupResponse) -> Vec<Body> {
 /// Any message.
 pub fn message() -> impl Strategy<Value = Message> {
     let header = (any::<Option<u64>>(), 0u32..1 << 24, of(0u8..16));
-    (header, prop_oneof![node_body(), session_body()])
+    (header, prop_oneof![node_body().boxed(), session_body().boxed()])
         .prop_map(|((seid, sequence, priority), body)| Message { seid, sequence, priority, body })
 }

@@ -77,14 +77,26 @@ prop_compose! {
 }
 
 prop_compose! {
+    pub fn duplicating_parameters()(
+        destination_interface in destination_interface(),
+        outer_header_creation in of(outer_header_creation()),
+        transport_level_marking in any::<Option<u16>>(),
+        carried in carried(),
+    ) -> DuplicatingParameters {
+        DuplicatingParameters { destination_interface, outer_header_creation, transport_level_marking, carried }
+    }
+}
+
+prop_compose! {
     pub fn create_far()(
         far_id in any::<u32>(),
         apply_action in apply_action(),
         forwarding_parameters in of(forwarding_parameters()),
+        duplicating_parameters in vec(duplicating_parameters(), 0..3),
         bar_id in any::<Option<u8>>(),
         carried in carried(),
     ) -> CreateFar {
-        CreateFar { far_id, apply_action, forwarding_parameters, bar_id, carried }
+        CreateFar { far_id, apply_action, forwarding_parameters, duplicating_parameters, bar_id, carried }
     }
 }
 
@@ -112,7 +124,17 @@ prop_compose! {
         // A group of nothing is, in an update, the wish to remove it (TS 29.244 5.6.3): another message.
         let update = update.filter(|update| *update != NOTHING);
         UpdateFar { far_id: create.far_id, apply_action, update_forwarding_parameters: update,
+            update_duplicating_parameters: create.duplicating_parameters.into_iter().map(copies).collect(),
             bar_id: create.bar_id, carried: create.carried }
+    }
+}
+
+fn copies(from: DuplicatingParameters) -> UpdateDuplicatingParameters {
+    UpdateDuplicatingParameters {
+        destination_interface: Some(from.destination_interface),
+        outer_header_creation: from.outer_header_creation,
+        transport_level_marking: from.transport_level_marking,
+        carried: from.carried,
     }
 }
 
@@ -133,16 +155,5 @@ prop_compose! {
         CreateQer { qer_id: q.qer_id, qer_correlation_id: q.qer_correlation_id,
             gate_status: GateStatus { uplink, downlink }, mbr: q.mbr, gbr: q.gbr, qfi: q.qfi, rqi: q.rqi,
             carried: q.carried }
-    }
-}
-
-prop_compose! {
-    pub fn create_urr()(
-        urr_id in any::<u32>(),
-        measurement_method in 0u8..8,
-        reporting_triggers in vec(any::<u8>(), 2..4),
-        carried in carried(),
-    ) -> CreateUrr {
-        CreateUrr { urr_id, measurement_method, reporting_triggers, carried }
     }
 }

@@ -1,0 +1,245 @@
+//! Usage between the data plane, the session's record and the control plane. What decides is in `usage`.
+
+use crate::exchange::{Key, Purpose};
+use crate::interface::{Level, Output};
+use crate::node::Node;
+use crate::sessions::{Session, Work, desired};
+use crate::usage::{self, Circumstances, Step};
+use dplink::{UsageCause, UsageCounts};
+use machine::Time;
+use pfcp::{
+    Body, Cause, Message, ReportType, SessionReportRequest, UsageReport, UsageReportTrigger as Trigger,
+};
+use rules::{Seid, Triggers};
+use session::SessionRecord;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// After the data plane has come back, sessions are asked about within this time, not all at once.
+const REFRESH_MS: u64 = 10_000;
+
+impl Node {
+    /// The time of day: milliseconds since 1900.
+    pub(crate) fn wall_ms(&self) -> u64 {
+        self.since_1900_ms + self.now.since_zero().as_millis() as u64
+    }
+
+    fn time_of(&self, wall_ms: u64) -> Time {
+        // A millisecond more than has passed is due; a part of one would be looked at over and over.
+        Time::from_millis(wall_ms.saturating_sub(self.since_1900_ms))
+    }
+
+    /// When a session is attended to next.
+    pub(crate) fn wake(&mut self, seid: Seid, at: Option<Time>) {
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        let old = std::mem::replace(&mut session.timer, at);
+        if let Some(old) = old {
+            self.timers.remove(&(old, seid));
+        }
+        self.timers.extend(at.map(|at| (at, seid)));
+    }
+
+    pub(crate) fn unschedule(&mut self, seid: Seid, session: &Session) {
+        if let Some(at) = session.timer {
+            self.timers.remove(&(at, seid));
+        }
+    }
+
+    pub(crate) fn attend_due(&mut self) {
+        while let Some((_, seid)) = self.timers.first().copied().filter(|(at, _)| *at <= self.now) {
+            self.wake(seid, None);
+            self.attend(seid);
+        }
+    }
+
+    /// Does what is due about a session, and sees to it that it is attended to again.
+    pub(crate) fn attend(&mut self, seid: Seid) {
+        let now_ms = self.wall_ms();
+        let paging = self.page(seid, now_ms);
+        let confirming = self.report_again(seid, now_ms);
+        let interval_ms = self.config.report_interval.as_millis() as u64;
+        let can_ask = self.epoch.is_some();
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        if session.pending.as_ref().is_some_and(|pending| !matches!(pending.work, Work::Modify(..))) {
+            return;
+        }
+        let SessionRecord { usage, rules, .. } = &mut session.record;
+        let can_report = usage.unconfirmed.is_none();
+        let when = Circumstances { now_ms, can_ask, can_report, interval_ms };
+        let plan = session.meter.plan(usage, rules, when);
+        plan.steps.into_iter().for_each(|step| self.take(seid, step));
+        if plan.rules_changed {
+            self.put_again(seid);
+        }
+        // Never at once: what was found due now has been done.
+        let next = [plan.next_ms, paging, confirming].into_iter().flatten().min();
+        let soonest = self.now + Duration::from_millis(1);
+        self.wake(seid, next.map(|next| self.time_of(next).max(soonest)));
+        self.attend_answer(seid);
+    }
+
+    /// A question to the data plane has a last moment, too.
+    fn attend_answer(&mut self, seid: Seid) {
+        let Some(session) = self.sessions.get(seid) else { return };
+        let Some(until) = session.meter.until_ms().map(|until| self.time_of(until)) else { return };
+        let at = session.timer.map_or(until, |timer| timer.min(until));
+        self.wake(seid, Some(at));
+    }
+
+    fn take(&mut self, seid: Seid, step: Step) {
+        match step {
+            Step::Ask { urrs, is_reported } => {
+                self.token += 1;
+                let (token, wait_ms) = (self.token, self.config.apply_timeout.as_millis() as u64);
+                let until_ms = self.wall_ms() + wait_ms;
+                if let Some(session) = self.sessions.get_mut(seid) {
+                    session.meter.asks(token, until_ms, is_reported);
+                    self.out.push(Output::QueryUsage { session: seid, urrs, token, is_reported });
+                }
+            }
+            Step::Report(reports) => self.report_usage(seid, reports),
+            Step::Silence => {
+                let report_type = ReportType(ReportType::UPIR);
+                let request = SessionReportRequest { report_type, ..SessionReportRequest::default() };
+                self.tell_owner(seid, Purpose::Report(seid), request);
+            }
+        }
+    }
+
+    /// The record holds the report before it is sent, until it is confirmed.
+    fn report_usage(&mut self, seid: Seid, usage_reports: Vec<UsageReport>) {
+        self.counters.usage_reports += usage_reports.len() as u64;
+        let request = SessionReportRequest {
+            report_type: ReportType(ReportType::USAR),
+            usage_reports,
+            ..SessionReportRequest::default()
+        };
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        let message = Message::session(session.record.cp_f_seid.seid, 0, request.clone());
+        session.record.usage.unconfirmed = Some(pfcp::encode(&message));
+        self.out.push(Output::SaveSession(session.record.clone()));
+        self.send_usage(seid, request);
+    }
+
+    fn send_usage(&mut self, seid: Seid, request: SessionReportRequest) {
+        let is_reporting = self.tell_owner(seid, Purpose::Usage(seid), request);
+        let again_ms = self.wall_ms() + self.config.heartbeat_interval.as_millis() as u64;
+        if let Some(session) = self.sessions.get_mut(seid) {
+            (session.is_reporting, session.report_again_ms) = (is_reporting, again_ms);
+        }
+    }
+
+    /// Sends the unconfirmed report again if it is time; when it will be.
+    fn report_again(&mut self, seid: Seid, now_ms: u64) -> Option<u64> {
+        let session = self.sessions.get(seid).filter(|session| !session.is_reporting)?;
+        let unconfirmed = session.record.usage.unconfirmed.as_ref()?;
+        if session.report_again_ms > now_ms {
+            return Some(session.report_again_ms);
+        }
+        match pfcp::decode(unconfirmed).map(|message| message.body) {
+            Ok(Body::SessionReportRequest(request)) => self.send_usage(seid, request),
+            _ => self.confirm(seid),
+        }
+        self.sessions.get(seid).filter(|session| !session.is_reporting).map(|session| session.report_again_ms)
+    }
+
+    /// It was asked often enough for now; the report waits.
+    pub(crate) fn usage_unconfirmed(&mut self, seid: Seid) {
+        let again_ms = self.wall_ms() + self.config.heartbeat_interval.as_millis() as u64;
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        (session.is_reporting, session.report_again_ms) = (false, again_ms);
+        self.attend(seid);
+    }
+
+    /// A control plane that is too busy hears it again; one that wants none of it does not.
+    pub(crate) fn usage_answered(&mut self, seid: Seid, from: SocketAddr, cause: Cause) {
+        if cause == Cause::PfcpEntityInCongestion {
+            return self.usage_unconfirmed(seid);
+        }
+        if !cause.is_accepted() {
+            let number = cause.number();
+            self.note(
+                Level::Warning,
+                format!("{from} refuses a usage report of session {seid}: cause {number}"),
+            );
+        }
+        self.confirm(seid);
+        self.attend(seid);
+    }
+
+    fn confirm(&mut self, seid: Seid) {
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        session.is_reporting = false;
+        session.record.usage.unconfirmed = None;
+        let is_established =
+            !session.pending.as_ref().is_some_and(|pending| matches!(pending.work, Work::Establish(_)));
+        if is_established {
+            self.out.push(Output::SaveSession(session.record.clone()));
+        }
+    }
+
+    /// The data plane tells what a session has used.
+    pub(crate) fn usage_told(&mut self, seid: Seid, cause: UsageCause, counts: &[UsageCounts]) {
+        let now_ms = self.wall_ms();
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        let Session { record, meter, .. } = session;
+        usage::hear(&mut record.usage, &record.rules, counts, now_ms);
+        let trigger = match cause {
+            UsageCause::Query(token) => return self.query_answered(seid, token),
+            UsageCause::VolumeThreshold => (Triggers::VOLUME_THRESHOLD, Trigger::VOLTH),
+            UsageCause::VolumeQuota => (Triggers::VOLUME_QUOTA, Trigger::VOLQU),
+            UsageCause::StartOfTraffic => (Triggers::START_OF_TRAFFIC, Trigger::START),
+        };
+        for counts in counts {
+            meter.triggered(&mut record.usage, &record.rules, counts.urr, trigger);
+        }
+        self.attend(seid);
+    }
+
+    fn query_answered(&mut self, seid: Seid, token: u64) {
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        if let Some(query) = session.pending.as_mut().and_then(|pending| pending.is_query(token)) {
+            query.is_answered = true;
+            return self.complete(seid);
+        }
+        if session.meter.answered(&session.record.usage, token) {
+            self.attend(seid);
+        }
+    }
+
+    /// The data plane is there, in this life of it.
+    pub(crate) fn data_path_found(&mut self, epoch: u64) {
+        self.epoch = Some(epoch);
+        let now_ms = self.wall_ms();
+        let mut meters = Vec::new();
+        for session in self.sessions.iter_mut() {
+            usage::new_epoch(&mut session.record.usage, epoch);
+            if !session.record.usage.urrs.is_empty() || session.record.usage.inactivity.is_some() {
+                session.meter.refresh_ms = Some(now_ms + session.record.seid.0 % REFRESH_MS);
+                meters.push(session.record.seid);
+            }
+        }
+        meters.into_iter().for_each(|seid| self.attend(seid));
+    }
+
+    /// Tells the data plane anew what it should do for a session: at once, or when what is pending is over.
+    pub(crate) fn put_again(&mut self, seid: Seid) {
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        session.put_again = session.pending.is_some();
+        if !session.put_again {
+            session.record.revision = session.next_revision();
+            let drop_buffered = std::mem::take(&mut session.paging.drop_buffered);
+            let put = dplink::Desired { drop_buffered, ..desired(&session.record) };
+            self.out.push(Output::SaveSession(session.record.clone()));
+            self.out.push(Output::Put(put));
+        }
+    }
+
+    /// A request whose answer told of usage may come again after a restart: it gets the same answer.
+    pub(crate) fn restore_answer(&mut self, record: &SessionRecord) {
+        let Some(answer) = &record.usage.answer else { return };
+        let key = Key { from: answer.to, sequence: answer.sequence, digest: answer.digest };
+        self.answers.begin(key, self.now);
+        self.answers.answer(&key, answer.bytes.clone());
+    }
+}

@@ -1,0 +1,156 @@
+//! Packets kept for users who sleep (TS 29.244 5.2.4): told once for each rule, and how to go on is told in return.
+
+use crate::exchange::Purpose;
+use crate::interface::Level;
+use crate::node::Node;
+use crate::sessions::Work;
+use pfcp::{
+    DownlinkDataReport, DownlinkDataServiceInformation, ReportType, SessionReportRequest,
+    SessionReportResponse, UpdateBarInReport, flags,
+};
+use rules::{ApplyAction, BarId, BarUpdate, Change, Far, PdrId, Qfi, Rules, Seid};
+use std::collections::BTreeSet;
+
+/// The unit of a notification delay (TS 29.244 8.2.28).
+const DELAY_UNIT_MS: u64 = 50;
+
+/// What a session's owner knows of packets kept.
+#[derive(Debug, Default)]
+pub(crate) struct Paging {
+    /// Rules it was told of.
+    told: BTreeSet<PdrId>,
+    /// Rules to tell of, and when.
+    waiting: Vec<(PdrId, DownlinkDataServiceInformation)>,
+    due_ms: u64,
+    /// The owner does not want what is kept.
+    pub(crate) drop_buffered: bool,
+}
+
+impl Paging {
+    /// The rules have changed: what no longer keeps packets may be told of again when it does.
+    pub(crate) fn retain(&mut self, rules: &Rules) {
+        let keeps = |pdr: &PdrId| far_of(rules, *pdr).is_some_and(notifies);
+        self.told.retain(keeps);
+        self.waiting.retain(|(pdr, _)| keeps(pdr));
+    }
+
+    fn wait(&mut self, pdr: PdrId, information: DownlinkDataServiceInformation, due_ms: u64) {
+        self.due_ms = if self.waiting.is_empty() { due_ms } else { self.due_ms.min(due_ms) };
+        self.waiting.push((pdr, information));
+    }
+
+    fn knows(&self, pdr: PdrId) -> bool {
+        self.told.contains(&pdr) || self.waiting.iter().any(|(waiting, _)| *waiting == pdr)
+    }
+}
+
+fn far_of(rules: &Rules, pdr: PdrId) -> Option<&Far> {
+    let far = rules.pdrs.iter().find(|rule| rule.id == pdr)?.far;
+    rules.fars.iter().find(|rule| rule.id == far)
+}
+
+fn notifies(far: &Far) -> bool {
+    far.apply_action == ApplyAction::Buffer && far.notify
+}
+
+fn delay_ms(rules: &Rules, far: &Far) -> u64 {
+    let bar = far.bar.and_then(|id| rules.bars.iter().find(|bar| bar.id == id));
+    bar.map_or(0, |bar| u64::from(bar.notification_delay_50ms) * DELAY_UNIT_MS)
+}
+
+impl Node {
+    /// The data plane keeps the first packet of a rule.
+    pub(crate) fn downlink_data(&mut self, seid: Seid, pdr: PdrId, (qfi, class): (Option<Qfi>, u8)) {
+        let now_ms = self.wall_ms();
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        let rules = &session.record.rules;
+        let Some(far) = far_of(rules, pdr).filter(|far| notifies(far)) else { return };
+        if session.paging.knows(pdr) {
+            return;
+        }
+        let information = DownlinkDataServiceInformation {
+            paging_policy_indication: Some(class >> 2),
+            qfi: qfi.map(Qfi::value),
+        };
+        session.paging.wait(pdr, information, now_ms + delay_ms(rules, far));
+        self.attend(seid);
+    }
+
+    /// Tells the owner of what waits, if it is time; when it will be.
+    pub(crate) fn page(&mut self, seid: Seid, now_ms: u64) -> Option<u64> {
+        let paging = &mut self.sessions.get_mut(seid)?.paging;
+        if paging.waiting.is_empty() || paging.due_ms > now_ms {
+            return (!paging.waiting.is_empty()).then_some(paging.due_ms);
+        }
+        let (pdr_ids, service_information) = std::mem::take(&mut paging.waiting).into_iter().unzip();
+        let pdr_ids: Vec<PdrId> = pdr_ids;
+        paging.told.extend(&pdr_ids);
+        let report = DownlinkDataReport {
+            pdr_ids: pdr_ids.iter().map(|pdr| pdr.0).collect(),
+            service_information,
+            carried: vec![],
+        };
+        let request = SessionReportRequest {
+            report_type: ReportType(ReportType::DLDR),
+            downlink_data_report: Some(report),
+            ..SessionReportRequest::default()
+        };
+        match self.tell_owner(seid, Purpose::Paging(seid, pdr_ids.clone()), request) {
+            true => self.counters.downlink_data_reports += 1,
+            false => self.wait_again(seid, &pdr_ids),
+        }
+        self.sessions.get(seid).map(|s| &s.paging).filter(|p| !p.waiting.is_empty()).map(|p| p.due_ms)
+    }
+
+    /// Nobody answered: as long as packets are kept, the owner is told again.
+    pub(crate) fn page_again(&mut self, seid: Seid, pdrs: &[PdrId]) {
+        self.wait_again(seid, pdrs);
+        self.attend(seid);
+    }
+
+    fn wait_again(&mut self, seid: Seid, pdrs: &[PdrId]) {
+        let again_ms = self.wall_ms() + self.config.heartbeat_interval.as_millis() as u64;
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        for pdr in pdrs.iter().filter(|pdr| session.paging.told.remove(pdr)) {
+            session.paging.waiting.push((*pdr, DownlinkDataServiceInformation::default()));
+        }
+        session.paging.due_ms = again_ms;
+    }
+
+    /// The answer to a report may say how to keep packets from now on, or to keep none (TS 29.244 7.5.9).
+    pub(crate) fn buffer_otherwise(&mut self, seid: Seid, response: &SessionReportResponse) {
+        let drops = response.pfcpsrrsp_flags.is_some_and(|bits| bits & flags::PFCPSRRSP_DROBU != 0);
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        session.paging.drop_buffered |= drops;
+        let update = response.update_bar.as_ref().map(bar_update);
+        if let Some(update) = update {
+            let next = match session.pending.as_mut().map(|pending| &mut pending.work) {
+                Some(Work::Modify(next, _)) => Some(&mut next.rules),
+                _ => None,
+            };
+            let all = next.into_iter().chain([&mut session.record.rules]);
+            let known = all.map(|rules| change_bar(rules, update)).filter(|known| *known).count();
+            if known == 0 {
+                self.note(Level::Warning, format!("session {seid} has no {} to update", update.id));
+            }
+        }
+        if drops || update.is_some() {
+            self.put_again(seid);
+        }
+    }
+}
+
+fn change_bar(rules: &mut Rules, update: BarUpdate) -> bool {
+    let changed = rules.change(Change { update_bars: vec![update], ..Change::default() });
+    changed.map(|changed| *rules = changed).is_ok()
+}
+
+fn bar_update(update: &UpdateBarInReport) -> BarUpdate {
+    let count = update.suggested_buffering_packets_count.map(u16::from);
+    let once = update.dl_buffering_suggested_packet_count.map(|count| count.0);
+    BarUpdate {
+        id: BarId(update.bar_id),
+        notification_delay_50ms: update.downlink_data_notification_delay,
+        suggested_packets: once.or(count).map(Some),
+    }
+}

@@ -1,0 +1,164 @@
+//! FARs, and the end markers of paths that change.
+
+use crate::refusal::Refusal;
+use crate::values::{self, Action};
+use pfcp::{
+    Cause, CreateFar, DuplicatingParameters, SessionModificationRequest, UpdateDuplicatingParameters,
+    UpdateFar, UpdateForwardingParameters, flags, ie,
+};
+use rules::{
+    ApplyAction, BarId, Far, FarId, FarUpdate, ForwardingParameters, ForwardingUpdate, Interface,
+    OuterHeaderCreation, Rules,
+};
+use std::collections::HashMap;
+
+pub(super) fn far(far: &CreateFar) -> Result<Far, Refusal> {
+    let Action { apply_action, notify, duplicates } = values::apply_action(far.apply_action)?;
+    let forwards = apply_action == ApplyAction::Forward;
+    let forwarding = far.forwarding_parameters.as_ref().map(|to| forwarding(to, forwards)).transpose()?;
+    // Parameters of copies that are not asked for yet: they come again when they are.
+    let copies = if duplicates { far.duplicating_parameters.as_slice() } else { &[] };
+    if duplicates && copies.is_empty() {
+        return Err(Refusal::blaming(Cause::ConditionalIeMissing, ie::DUPLICATING_PARAMETERS));
+    }
+    Ok(Far {
+        id: FarId(far.far_id),
+        apply_action,
+        notify,
+        forwarding,
+        duplicates: super::each(copies, copy)?,
+        bar: far.bar_id.map(BarId),
+    })
+}
+
+fn forwarding(to: &pfcp::ForwardingParameters, forwards: bool) -> Result<ForwardingParameters, Refusal> {
+    let creation = to.outer_header_creation.as_ref();
+    let tunnel = creation.map_or(Ok(None), |creation| values::tunnel(creation, forwards))?;
+    Ok(ForwardingParameters {
+        destination_interface: values::destination(to.destination_interface, creation.is_some())?,
+        outer_header_creation: tunnel,
+        dscp: to.transport_level_marking.map(values::dscp),
+    })
+}
+
+fn copy(to: &DuplicatingParameters) -> Result<ForwardingParameters, Refusal> {
+    let creation = to.outer_header_creation.as_ref();
+    Ok(ForwardingParameters {
+        destination_interface: values::copy_destination(to.destination_interface)?,
+        outer_header_creation: creation.map_or(Ok(None), |creation| values::tunnel(creation, true))?,
+        dscp: to.transport_level_marking.map(values::dscp),
+    })
+}
+
+pub(super) fn update(fars: &HashMap<FarId, &Far>, update: &UpdateFar) -> Result<FarUpdate, Refusal> {
+    let id = FarId(update.far_id);
+    let before = fars.get(&id).copied();
+    let action = update.apply_action.map(values::apply_action).transpose()?;
+    let apply_action = action.map(|action| action.apply_action);
+    let forwards = apply_action.or(before.map(|far| far.apply_action)) == Some(ApplyAction::Forward);
+    let parameters = update.update_forwarding_parameters.as_ref();
+    let forwarding = parameters.map(|to| forwarding_update(before, to, forwards)).transpose()?;
+    let no_bar = update.removes(ie::BAR_ID).then_some(None);
+    Ok(FarUpdate {
+        id,
+        apply_action,
+        notify: action.map(|action| action.notify),
+        forwarding,
+        duplicates: copies(before, update, action)?,
+        bar: update.bar_id.map(|bar| Some(BarId(bar))).or(no_bar),
+    })
+}
+
+fn forwarding_update(
+    before: Option<&Far>,
+    to: &UpdateForwardingParameters,
+    forwards: bool,
+) -> Result<ForwardingUpdate, Refusal> {
+    let creation = to.outer_header_creation.as_ref();
+    let has_tunnel = creation.is_some()
+        || before.and_then(|far| far.forwarding).is_some_and(|to| to.outer_header_creation.is_some());
+    let tunnel = creation.map(|creation| values::tunnel(creation, forwards)).transpose()?;
+    Ok(ForwardingUpdate {
+        destination_interface: to
+            .destination_interface
+            .map(|interface| values::destination(interface, has_tunnel))
+            .transpose()?,
+        outer_header_creation: tunnel.or(to.removes(ie::OUTER_HEADER_CREATION).then_some(None)),
+        dscp: to
+            .transport_level_marking
+            .map(|marking| Some(values::dscp(marking)))
+            .or(to.removes(ie::TRANSPORT_LEVEL_MARKING).then_some(None)),
+    })
+}
+
+/// Copies end where the new action asks for none, or their parameters are taken away.
+fn copies(
+    before: Option<&Far>,
+    update: &UpdateFar,
+    action: Option<Action>,
+) -> Result<Option<Vec<ForwardingParameters>>, Refusal> {
+    let old = before.map_or(&[][..], |far| &far.duplicates);
+    let updates = &update.update_duplicating_parameters;
+    let ends = action.is_some_and(|action| !action.duplicates);
+    if ends || update.removes(ie::UPDATE_DUPLICATING_PARAMETERS) {
+        return Ok(Some(vec![]));
+    }
+    if updates.is_empty() {
+        return match action.is_some() && old.is_empty() {
+            true => Err(Refusal::blaming(Cause::ConditionalIeMissing, ie::UPDATE_DUPLICATING_PARAMETERS)),
+            false => Ok(None),
+        };
+    }
+    let olds = old.iter().map(Some).chain(std::iter::repeat(None));
+    let updated = updates.iter().zip(olds).map(|(update, old)| copy_update(update, old));
+    let kept = old.iter().skip(updates.len()).map(|kept| Ok(*kept));
+    updated.chain(kept).collect::<Result<_, _>>().map(Some)
+}
+
+fn copy_update(
+    to: &UpdateDuplicatingParameters,
+    old: Option<&ForwardingParameters>,
+) -> Result<ForwardingParameters, Refusal> {
+    let named = to.destination_interface.map(values::copy_destination).transpose()?;
+    let missing = Refusal::blaming(Cause::ConditionalIeMissing, ie::DESTINATION_INTERFACE);
+    let tunnel = match &to.outer_header_creation {
+        Some(creation) => values::tunnel(creation, true)?,
+        None if to.removes(ie::OUTER_HEADER_CREATION) => None,
+        None => old.and_then(|old| old.outer_header_creation),
+    };
+    let dscp = match to.transport_level_marking {
+        Some(marking) => Some(values::dscp(marking)),
+        None if to.removes(ie::TRANSPORT_LEVEL_MARKING) => None,
+        None => old.and_then(|old| old.dscp),
+    };
+    Ok(ForwardingParameters {
+        destination_interface: named.or(old.map(|old| old.destination_interface)).ok_or(missing)?,
+        outer_header_creation: tunnel,
+        dscp,
+    })
+}
+
+/// The tunnels towards the radio that the request replaces and wants an end marker in (TS 29.244 5.4.2.2): each
+/// once, however many FARs had it. Some control planes ask FAR by FAR, some for the request as a whole.
+pub(super) fn end_markers(
+    before: &HashMap<FarId, &Far>,
+    after: &Rules,
+    request: &SessionModificationRequest,
+) -> Vec<OuterHeaderCreation> {
+    let asks = |bits: Option<u8>| bits.is_some_and(|bits| bits & flags::PFCPSM_SNDEM != 0);
+    let whole = asks(request.pfcpsm_req_flags);
+    let mut ended = Vec::new();
+    for update in &request.update_fars {
+        let parameters = update.update_forwarding_parameters.as_ref();
+        let is_asked = whole || parameters.is_some_and(|to| asks(to.pfcpsm_req_flags));
+        let old = before.get(&FarId(update.far_id)).and_then(|far| tunnel_to_radio(far)).filter(|_| is_asked);
+        let now = after.fars.iter().find(|far| far.id.0 == update.far_id).and_then(tunnel_to_radio);
+        ended.extend(old.filter(|old| now != Some(*old) && !ended.contains(old)));
+    }
+    ended
+}
+
+fn tunnel_to_radio(far: &Far) -> Option<OuterHeaderCreation> {
+    let to = far.forwarding.filter(|to| to.destination_interface == Interface::Access)?;
+    to.outer_header_creation
+}

@@ -1,0 +1,140 @@
+//! PDRs, and the tunnel endpoints they take.
+
+use super::Translator;
+use crate::refusal::Refusal;
+use crate::tunnels::Unavailable;
+use crate::values::{self, Endpoint};
+use ipnet::Ipv6Net;
+use pfcp::{Cause, CreatePdr, CreatedPdr, FailedRuleId, UpdatePdr, ie};
+use rules::{FTeid, FarId, Interface, Pdi, Pdr, PdrId, PdrUpdate, QerId, UrrId};
+use std::net::{IpAddr, Ipv4Addr};
+
+/// A PDR without precedence gives way to all others (some control planes send none for a session's only rules).
+const LAST: u32 = u32::MAX;
+
+impl Translator<'_> {
+    pub(super) fn pdr(&mut self, pdr: &CreatePdr) -> Result<Pdr, Refusal> {
+        let id = PdrId(pdr.pdr_id);
+        let pdi = self.pdi(id, &pdr.pdi, None)?;
+        Ok(Pdr {
+            id,
+            precedence: pdr.precedence.unwrap_or(LAST),
+            pdi,
+            outer_header_removal: pdr.outer_header_removal.map_or(Ok(false), values::removes_tunnel)?,
+            // Only a predefined rule could bring its own (TS 29.244 7.5.2.2).
+            far: pdr.far_id.map(FarId).ok_or(Refusal::blaming(Cause::ConditionalIeMissing, ie::FAR_ID))?,
+            qers: pdr.qer_ids.iter().copied().map(QerId).collect(),
+            urrs: pdr.urr_ids.iter().copied().map(UrrId).collect(),
+        })
+    }
+
+    pub(super) fn pdr_update(&mut self, update: &UpdatePdr) -> Result<PdrUpdate, Refusal> {
+        let id = PdrId(update.pdr_id);
+        let current = self.pdrs.get(&id).and_then(|pdr| pdr.pdi.f_teid);
+        let pdi = update.pdi.as_ref().map(|pdi| self.pdi(id, pdi, current)).transpose()?;
+        let keeps_tunnel = update.removes(ie::OUTER_HEADER_REMOVAL).then_some(false);
+        let removal = update.outer_header_removal.map(values::removes_tunnel).transpose()?;
+        // An ID without octets takes all rules of that kind off the PDR (TS 29.244 5.6.3).
+        let names_qers = !update.qer_ids.is_empty() || update.removes(ie::QER_ID);
+        let names_urrs = !update.urr_ids.is_empty() || update.removes(ie::URR_ID);
+        Ok(PdrUpdate {
+            id,
+            precedence: update.precedence,
+            pdi,
+            outer_header_removal: removal.or(keeps_tunnel),
+            far: update.far_id.map(FarId),
+            qers: names_qers.then(|| update.qer_ids.iter().copied().map(QerId).collect()),
+            urrs: names_urrs.then(|| update.urr_ids.iter().copied().map(UrrId).collect()),
+        })
+    }
+
+    /// `current` is the endpoint the PDR has: one that is to be chosen anew stays as it is.
+    fn pdi(&mut self, pdr: PdrId, pdi: &pfcp::Pdi, current: Option<FTeid>) -> Result<Pdi, Refusal> {
+        let endpoint = pdi.f_teid.map(|f_teid| values::endpoint(f_teid, self.ours)).transpose()?;
+        let user = values::user(&pdi.ue_ip_addresses)?;
+        Ok(Pdi {
+            source_interface: values::source(pdi.source_interface, endpoint.is_some())?,
+            f_teid: match (endpoint, current) {
+                (Some(Endpoint::Chosen(..)), Some(current)) => Some(current),
+                (endpoint, _) => endpoint.map(|endpoint| self.f_teid(pdr, endpoint)).transpose()?,
+            },
+            ue_ipv4: user.ipv4,
+            ue_ipv6: user.ipv6,
+            qfis: pdi.qfis.iter().filter_map(|qfi| values::qfi(*qfi)).collect(),
+            sdf_filters: pdi
+                .sdf_filters
+                .iter()
+                .map(|filter| values::sdf_filter(filter, pdr))
+                .collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn f_teid(&mut self, pdr: PdrId, endpoint: Endpoint) -> Result<FTeid, Refusal> {
+        match endpoint {
+            Endpoint::Given(f_teid) => {
+                self.claim(f_teid.teid).map_err(|unavailable| no_endpoint(unavailable, pdr))?;
+                Ok(f_teid)
+            }
+            Endpoint::Chosen(id, address) => {
+                let f_teid = self.choose(id, address).map_err(|unavailable| no_endpoint(unavailable, pdr))?;
+                self.taken.created_pdrs.push(created(pdr, f_teid));
+                Ok(f_teid)
+            }
+        }
+    }
+
+    fn choose(&mut self, id: Option<u8>, address: IpAddr) -> Result<FTeid, Unavailable> {
+        if let Some(f_teid) = id.and_then(|id| self.chosen.get(&id)) {
+            return Ok(*f_teid);
+        }
+        let f_teid = FTeid { teid: self.tunnels.allocate(self.session)?, address };
+        self.taken.teids.push(f_teid.teid);
+        self.chosen.extend(id.map(|id| (id, f_teid)));
+        Ok(f_teid)
+    }
+}
+
+const fn no_endpoint(unavailable: Unavailable, pdr: PdrId) -> Refusal {
+    let cause = match unavailable {
+        Unavailable::Exhausted => Cause::NoResourcesAvailable,
+        Unavailable::Taken => Cause::RuleCreationModificationFailure,
+    };
+    Refusal { cause, offending_ie: Some(ie::F_TEID), failed_rule_id: Some(FailedRuleId::Pdr(pdr.0)) }
+}
+
+fn created(pdr: PdrId, f_teid: FTeid) -> CreatedPdr {
+    let (ipv4, ipv6) = match f_teid.address {
+        IpAddr::V4(address) => (Some(address), None),
+        IpAddr::V6(address) => (None, Some(address)),
+    };
+    let local_f_teid = pfcp::FTeid::Explicit { teid: f_teid.teid.0, ipv4, ipv6 };
+    CreatedPdr { pdr_id: pdr.0, local_f_teid: Some(local_f_teid), ue_ip_address: None, carried: vec![] }
+}
+
+/// The user's addresses, each where all PDIs that name one name the same.
+pub(super) struct Addresses {
+    ipv4: Option<Ipv4Addr>,
+    ipv6: Option<Ipv6Net>,
+}
+
+pub(super) fn session_addresses<'a>(pdis: impl Iterator<Item = &'a Pdi> + Clone) -> Addresses {
+    Addresses {
+        ipv4: only(pdis.clone().filter_map(|pdi| pdi.ue_ipv4)),
+        ipv6: only(pdis.filter_map(|pdi| pdi.ue_ipv6)),
+    }
+}
+
+fn only<T: PartialEq>(mut items: impl Iterator<Item = T>) -> Option<T> {
+    let first = items.next()?;
+    items.all(|other| other == first).then_some(first)
+}
+
+impl Addresses {
+    /// Some control planes leave the address out of further downlink PDRs, meaning the session's.
+    pub(super) fn infer(&self, pdi: &mut Pdi) {
+        let has_none = pdi.f_teid.is_none() && pdi.ue_ipv4.is_none() && pdi.ue_ipv6.is_none();
+        if has_none && pdi.source_interface != Interface::Access {
+            (pdi.ue_ipv4, pdi.ue_ipv6) = (self.ipv4, self.ipv6);
+        }
+    }
+}

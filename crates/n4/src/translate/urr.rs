@@ -1,0 +1,156 @@
+//! URRs, and what a request gives them: a quota, another threshold, another monitoring time.
+
+use super::Translator;
+use crate::refusal::Refusal;
+use crate::support;
+use crate::usage::Given;
+use pfcp::{CreateUrr, ReportingTriggers, UpdateUrr, Volumes, flags, ie};
+use rules::{FarId, Methods, Rules, Triggers, Urr, UrrId, UrrUpdate, Volume};
+
+impl Translator<'_> {
+    pub(super) fn urr(&mut self, urr: &CreateUrr) -> Result<Urr, Refusal> {
+        let id = UrrId(urr.urr_id);
+        let information = urr.measurement_information.unwrap_or(0);
+        let tells_packets = Some(information & flags::MEASUREMENT_MNOP != 0);
+        self.taken.given.push(Given { urr: id, is_new: true, tells_packets, ..Given::default() });
+        // One of that ID may go with the same request: its successor's quota is another.
+        let quota_grant =
+            self.before.urrs.iter().find(|old| old.id == id).map_or(1, |old| old.quota_grant + 1);
+        Ok(Urr {
+            id,
+            methods: methods(urr.measurement_method),
+            triggers: triggers(&urr.reporting_triggers)?,
+            measurement_period_s: urr.measurement_period,
+            volume_threshold: urr.volume_threshold.map(threshold),
+            volume_quota: urr.volume_quota.map(volume),
+            quota_grant,
+            time_threshold_s: nonzero(urr.time_threshold),
+            time_quota_s: urr.time_quota,
+            quota_holding_time_s: nonzero(urr.quota_holding_time),
+            quota_validity_time_s: nonzero(urr.quota_validity_time),
+            dropped_downlink: None,
+            inactivity_detection_time_s: nonzero(urr.inactivity_detection_time),
+            monitoring_time: urr.monitoring_time,
+            subsequent_volume_threshold: urr.subsequent_volume_threshold.map(threshold),
+            subsequent_time_threshold_s: nonzero(urr.subsequent_time_threshold),
+            subsequent_volume_quota: urr.subsequent_volume_quota.map(volume),
+            subsequent_time_quota_s: urr.subsequent_time_quota,
+            linked: urr.linked_urr_ids.iter().copied().map(UrrId).collect(),
+            before_qos: information & flags::MEASUREMENT_MBQE != 0,
+            inactive: information & flags::MEASUREMENT_INAM != 0,
+            immediate_start: information & flags::MEASUREMENT_ISTM != 0,
+            quota_far: urr.quota_far_id.map(FarId),
+        })
+    }
+
+    pub(super) fn urr_update(&mut self, update: &UpdateUrr) -> Result<UrrUpdate, Refusal> {
+        let id = UrrId(update.urr_id);
+        let bit = |bit: u8| update.measurement_information.map(|bits| bits & bit != 0);
+        self.taken.given.push(given(update, bit(flags::MEASUREMENT_MNOP)));
+        let names_linked = !update.linked_urr_ids.is_empty() || update.removes(ie::LINKED_URR_ID);
+        let field = Field(update);
+        Ok(UrrUpdate {
+            id,
+            methods: update.measurement_method.map(methods),
+            triggers: update.reporting_triggers.as_ref().map(triggers).transpose()?,
+            measurement_period_s: field.seconds(update.measurement_period, ie::MEASUREMENT_PERIOD),
+            volume_threshold: field.volume(update.volume_threshold.map(threshold), ie::VOLUME_THRESHOLD),
+            volume_quota: field.volume(update.volume_quota.map(volume), ie::VOLUME_QUOTA),
+            time_threshold_s: field.seconds(update.time_threshold, ie::TIME_THRESHOLD).map(nonzero),
+            time_quota_s: field.seconds(update.time_quota, ie::TIME_QUOTA),
+            quota_holding_time_s: field
+                .seconds(update.quota_holding_time, ie::QUOTA_HOLDING_TIME)
+                .map(nonzero),
+            quota_validity_time_s: field
+                .seconds(update.quota_validity_time, ie::QUOTA_VALIDITY_TIME)
+                .map(nonzero),
+            dropped_downlink: update.removes(ie::DROPPED_DL_TRAFFIC_THRESHOLD).then_some(None),
+            inactivity_detection_time_s: field
+                .seconds(update.inactivity_detection_time, ie::INACTIVITY_DETECTION_TIME)
+                .map(nonzero),
+            monitoring_time: field.seconds(update.monitoring_time, ie::MONITORING_TIME),
+            subsequent_volume_threshold: field
+                .volume(update.subsequent_volume_threshold.map(threshold), ie::SUBSEQUENT_VOLUME_THRESHOLD),
+            subsequent_time_threshold_s: field
+                .seconds(update.subsequent_time_threshold, ie::SUBSEQUENT_TIME_THRESHOLD)
+                .map(nonzero),
+            subsequent_volume_quota: field
+                .volume(update.subsequent_volume_quota.map(volume), ie::SUBSEQUENT_VOLUME_QUOTA),
+            subsequent_time_quota_s: field.seconds(update.subsequent_time_quota, ie::SUBSEQUENT_TIME_QUOTA),
+            linked: names_linked.then(|| update.linked_urr_ids.iter().copied().map(UrrId).collect()),
+            before_qos: bit(flags::MEASUREMENT_MBQE),
+            inactive: bit(flags::MEASUREMENT_INAM),
+            immediate_start: bit(flags::MEASUREMENT_ISTM),
+            quota_far: update
+                .quota_far_id
+                .map(|far| Some(FarId(far)))
+                .or(update.removes(ie::FAR_ID).then_some(None)),
+        })
+    }
+
+    /// The data plane counts a quota from the grant it belongs to.
+    pub(super) fn grant(&self, rules: &mut Rules) {
+        let granted = self.taken.given.iter().filter(|given| given.volume_quota && !given.is_new);
+        for given in granted {
+            let urr = rules.urrs.iter_mut().find(|urr| urr.id == given.urr);
+            urr.into_iter().for_each(|urr| urr.quota_grant = urr.quota_grant.wrapping_add(1));
+        }
+    }
+}
+
+fn given(update: &UpdateUrr, tells_packets: Option<bool>) -> Given {
+    Given {
+        urr: UrrId(update.urr_id),
+        is_new: false,
+        tells_packets,
+        volume_quota: update.volume_quota.is_some(),
+        time_quota: update.time_quota.is_some(),
+        validity: update.quota_validity_time.is_some() || update.quota_holding_time.is_some(),
+        threshold: update.volume_threshold.is_some() || update.time_threshold.is_some(),
+        monitoring_time: update.monitoring_time.is_some(),
+        period: update.measurement_period.is_some(),
+    }
+}
+
+/// What an update says of one field: a value, none any more, or nothing.
+struct Field<'a>(&'a UpdateUrr);
+
+impl Field<'_> {
+    fn seconds(&self, value: Option<u32>, ie: u16) -> Option<Option<u32>> {
+        value.map(Some).or_else(|| self.0.removes(ie).then_some(None))
+    }
+
+    fn volume(&self, value: Option<Volume>, ie: u16) -> Option<Option<Volume>> {
+        value.map(Some).or_else(|| self.0.removes(ie).then_some(None))
+    }
+}
+
+const fn methods(bits: u8) -> Methods {
+    Methods {
+        duration: bits & flags::METHOD_DURAT != 0,
+        volume: bits & flags::METHOD_VOLUM != 0,
+        event: bits & flags::METHOD_EVENT != 0,
+    }
+}
+
+fn triggers(triggers: &ReportingTriggers) -> Result<Triggers, Refusal> {
+    match triggers.bits() & !support::TRIGGERS {
+        0 => Ok(Triggers(triggers.bits())),
+        _ => Err(Refusal::unsupported(ie::REPORTING_TRIGGERS)),
+    }
+}
+
+const fn volume(volumes: Volumes) -> Volume {
+    Volume { total: volumes.total, uplink: volumes.uplink, downlink: volumes.downlink }
+}
+
+/// A threshold of nothing is none: it would be crossed by every packet.
+fn threshold(volumes: Volumes) -> Volume {
+    let some = |octets: Option<u64>| octets.filter(|octets| *octets > 0);
+    Volume { total: some(volumes.total), uplink: some(volumes.uplink), downlink: some(volumes.downlink) }
+}
+
+/// As for volumes.
+fn nonzero(seconds: Option<u32>) -> Option<u32> {
+    seconds.filter(|seconds| *seconds > 0)
+}

@@ -1,0 +1,80 @@
+//! What the data plane told, and time that passed.
+
+use super::{SILENCE, ms};
+use dplink::UsageCounts;
+use pfcp::UsageReportTrigger as Trigger;
+use rules::{Rules, Urr};
+use session::{Counts, Inactivity, UrrUsage, UsageRecord};
+
+/// Counts of the data plane, told at `now`.
+pub(crate) fn hear(record: &mut UsageRecord, rules: &Rules, told: &[UsageCounts], now: u64) {
+    for counts in told {
+        if counts.urr == SILENCE {
+            record.inactivity.iter_mut().for_each(|inactivity| hear_of_user(inactivity, counts, now));
+        }
+        let of_it = record.urrs.iter_mut().zip(&rules.urrs).filter(|(usage, _)| usage.urr == counts.urr);
+        of_it.for_each(|(usage, urr)| hear_one(usage, urr, counts, now));
+    }
+}
+
+fn hear_of_user(inactivity: &mut Inactivity, told: &UsageCounts, now: u64) {
+    let last = told.last_packet_age_ms.map_or(0, |age| now.saturating_sub(age));
+    if last > inactivity.active_ms {
+        (inactivity.active_ms, inactivity.is_reported) = (last, false);
+    }
+    inactivity.heard_ms = now;
+}
+
+fn hear_one(usage: &mut UrrUsage, urr: &Urr, told: &UsageCounts, now: u64) {
+    let engines = Counts {
+        uplink_bytes: told.uplink_bytes,
+        downlink_bytes: told.downlink_bytes,
+        uplink_packets: told.uplink_packets,
+        downlink_packets: told.downlink_packets,
+    };
+    // The data plane counts less than before: it has lost the session in between, and counts anew.
+    if !(usage.base + engines).is_at_least(usage.known.counts) {
+        usage.base = usage.known.counts;
+    }
+    usage.known.counts = usage.base + engines;
+    usage.heard_ms = now;
+    let moment = |age: u64| now.saturating_sub(age);
+    usage.first_packet_ms = usage.first_packet_ms.or(told.first_packet_age_ms.map(moment));
+    let last = told.last_packet_age_ms.map(moment);
+    if last > usage.last_packet_ms {
+        usage.last_packet_ms = last;
+        usage.fired &= !Trigger::QUHTI;
+    }
+    if let Some(first) = usage.first_packet_ms.filter(|_| !usage.is_running) {
+        usage.is_running = true;
+        usage.known.at_ms = first.min(now);
+    }
+    elapse(usage, urr, now);
+}
+
+/// Time has passed up to `now`. Where time without packets does not count, it is only known up to what the data plane
+/// told last; gaps between two packets that both came since it told before are taken for time with packets.
+pub(super) fn elapse(usage: &mut UrrUsage, urr: &Urr, now: u64) {
+    let until = match urr.inactivity_detection_time_s {
+        Some(_) if usage.heard_ms < now => return,
+        Some(gap) => now.min(usage.last_packet_ms.map_or(0, |last| last + ms(gap))),
+        None => now,
+    };
+    if usage.is_running && !urr.inactive && !usage.is_blocked {
+        usage.known.duration_ms += until.saturating_sub(usage.known.at_ms);
+    }
+    usage.known.at_ms = usage.known.at_ms.max(now);
+}
+
+/// The data plane has forgotten the session: should it get it again, it counts anew.
+pub(crate) fn begin_anew(record: &mut UsageRecord) {
+    record.urrs.iter_mut().for_each(|usage| usage.base = usage.known.counts);
+}
+
+/// Another life of the data plane counts from zero: what is known is what its former lives counted.
+pub(crate) fn new_epoch(record: &mut UsageRecord, epoch: u64) {
+    if record.epoch != epoch {
+        record.epoch = epoch;
+        begin_anew(record);
+    }
+}

@@ -1,0 +1,113 @@
+//! What a modification gives and takes.
+
+use super::account::elapse;
+use super::moment;
+use pfcp::UsageReportTrigger as Trigger;
+use rules::{Rules, Urr, UrrId};
+use session::{Inactivity, UrrUsage, UsageRecord, Used};
+
+/// What a request gives a URR.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Given {
+    pub(crate) urr: UrrId,
+    /// The URR itself.
+    pub(crate) is_new: bool,
+    /// MNOP, where told.
+    pub(crate) tells_packets: Option<bool>,
+    /// A volume quota.
+    pub(crate) volume_quota: bool,
+    /// A time quota.
+    pub(crate) time_quota: bool,
+    /// Times for its quota.
+    pub(crate) validity: bool,
+    /// Thresholds, which hold at once.
+    pub(crate) threshold: bool,
+    /// A monitoring time.
+    pub(crate) monitoring_time: bool,
+    /// A measurement period, which begins.
+    pub(crate) period: bool,
+}
+
+/// The URRs that go with a change; one may come again at once.
+pub(crate) fn removed<'a>(
+    before: &'a Rules,
+    after: &'a Rules,
+    given: &'a [Given],
+) -> impl Iterator<Item = UrrId> + 'a {
+    let is_new = |id: UrrId| given.iter().any(|given| given.is_new && given.urr == id);
+    let stays = move |id: UrrId| after.urrs.iter().any(|urr| urr.id == id) && !is_new(id);
+    before.urrs.iter().map(|urr| urr.id).filter(move |id| !stays(*id))
+}
+
+/// Usage as it is after a change, at `now`: in the order of the rules after it. `silence` is a new inactivity timer,
+/// 0 for none.
+pub(crate) fn apply(
+    record: &mut UsageRecord,
+    (before, after): (&Rules, &Rules),
+    (given, silence): (&[Given], Option<u32>),
+    now: u64,
+) {
+    record.urrs.iter_mut().zip(&before.urrs).for_each(|(usage, urr)| elapse(usage, urr, now));
+    let old = std::mem::take(&mut record.urrs);
+    let of = |id: UrrId| old.iter().find(|usage| usage.urr == id);
+    record.urrs = after.urrs.iter().map(|urr| of(urr.id).copied().unwrap_or(fresh(urr, now))).collect();
+    for given in given {
+        let of_it = record.urrs.iter_mut().zip(&after.urrs).filter(|(usage, _)| usage.urr == given.urr);
+        of_it.for_each(|(usage, urr)| give(usage, urr, given, now));
+    }
+    if let Some(timer_s) = silence {
+        let timer = Inactivity { timer_s, active_ms: now, heard_ms: now, is_reported: false };
+        record.inactivity = Some(timer).filter(|timer| timer.timer_s > 0);
+    }
+}
+
+fn fresh(urr: &Urr, now: u64) -> UrrUsage {
+    let start = Used { at_ms: now, ..Used::default() };
+    UrrUsage {
+        urr: urr.id,
+        known: start,
+        reported: start,
+        granted: start,
+        period_ms: now,
+        heard_ms: now,
+        is_running: urr.immediate_start,
+        ..UrrUsage::default()
+    }
+}
+
+fn give(usage: &mut UrrUsage, urr: &Urr, given: &Given, now: u64) {
+    if given.is_new {
+        begin(usage, urr, now);
+    }
+    usage.tells_packets = given.tells_packets.unwrap_or(usage.tells_packets);
+    if given.volume_quota {
+        usage.granted.counts = usage.known.counts;
+        usage.fired &= !Trigger::VOLQU;
+    }
+    if given.time_quota {
+        usage.granted.duration_ms = usage.known.duration_ms;
+        usage.is_blocked = false;
+    }
+    if given.volume_quota || given.time_quota || given.validity {
+        usage.granted.at_ms = now;
+        usage.fired &= !(Trigger::QUHTI | Trigger::QUVTI);
+    }
+    if given.period {
+        usage.period_ms = now;
+    }
+    if given.threshold || given.monitoring_time || given.volume_quota || given.time_quota {
+        usage.is_subsequent = false;
+    }
+    // A monitoring time that has passed already says nothing.
+    let passed = urr.monitoring_time.filter(|time| moment(*time, now) <= now);
+    if given.is_new || given.monitoring_time {
+        usage.passed_monitoring_time = passed;
+    }
+}
+
+/// A URR in the place of one of the same ID goes on with the counts of the data plane, which does not tell them apart.
+fn begin(usage: &mut UrrUsage, urr: &Urr, now: u64) {
+    let at = Used { at_ms: now, ..usage.known };
+    let counted = UrrUsage { base: usage.base, known: at, reported: at, granted: at, ..fresh(urr, now) };
+    *usage = counted;
+}

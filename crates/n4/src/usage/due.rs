@@ -1,0 +1,212 @@
+//! Which triggers of a URR have come (TS 29.244 5.2.2.2 and 5.2.2.3).
+
+use super::account::elapse;
+use super::{moment, ms};
+use pfcp::UsageReportTrigger as Trigger;
+use rules::{Triggers, Urr, Volume};
+use session::{Counts, UrrUsage, Used};
+
+/// Gaps shorter than this are not looked for.
+const SHORTEST_GAP_MS: u64 = 1_000;
+
+/// What a look at a URR found, beside the triggers noted in its usage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Only the data plane knows: ask it.
+    pub(super) asks: bool,
+    /// When to look again.
+    pub(super) next_ms: Option<u64>,
+    /// The data plane needs other rules from now on.
+    pub(super) rules_changed: bool,
+}
+
+/// Thresholds and quotas in force: after the monitoring time the subsequent ones, where there are any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct InForce {
+    pub(super) volume_threshold: Option<Volume>,
+    pub(super) volume_quota: Option<Volume>,
+    time_threshold_s: Option<u32>,
+    time_quota_s: Option<u32>,
+}
+
+pub(super) fn in_force(usage: &UrrUsage, urr: &Urr) -> InForce {
+    fn choose<T>(is_subsequent: bool, subsequent: Option<T>, first: Option<T>) -> Option<T> {
+        if is_subsequent { subsequent.or(first) } else { first }
+    }
+    let late = usage.is_subsequent;
+    InForce {
+        volume_threshold: choose(late, urr.subsequent_volume_threshold, urr.volume_threshold),
+        volume_quota: choose(late, urr.subsequent_volume_quota, urr.volume_quota),
+        time_threshold_s: choose(late, urr.subsequent_time_threshold_s, urr.time_threshold_s),
+        time_quota_s: choose(late, urr.subsequent_time_quota_s, urr.time_quota_s),
+    }
+}
+
+/// One URR and its usage at a moment.
+pub(super) struct Look<'a> {
+    usage: &'a mut UrrUsage,
+    urr: &'a Urr,
+    now: u64,
+    /// The data plane can be asked; if not, what is known must do.
+    can_ask: bool,
+    found: Found,
+}
+
+impl<'a> Look<'a> {
+    pub(super) fn at(usage: &'a mut UrrUsage, urr: &'a Urr, now: u64, can_ask: bool) -> Found {
+        elapse(usage, urr, now);
+        let mut look = Look { usage, urr, now, can_ask, found: Found::default() };
+        look.monitoring_time();
+        look.period();
+        look.quota_times();
+        let in_force = in_force(look.usage, look.urr);
+        look.time_threshold(in_force.time_threshold_s);
+        look.time_quota(in_force.time_quota_s);
+        look.volumes(in_force);
+        look.found
+    }
+
+    fn wants(&self, trigger: Triggers) -> bool {
+        self.urr.triggers.contains(trigger)
+    }
+
+    /// Whether a moment has come; if not, it is looked at again then.
+    fn has_come(&mut self, moment_ms: u64) -> bool {
+        let has_come = moment_ms <= self.now;
+        if !has_come {
+            self.found.next_ms = Some(self.found.next_ms.map_or(moment_ms, |next| next.min(moment_ms)));
+        }
+        has_come
+    }
+
+    /// As [`Look::has_come`], where what matters is only known once the data plane was heard at or after the moment.
+    fn is_known_at(&mut self, moment_ms: u64) -> bool {
+        if !self.has_come(moment_ms) {
+            return false;
+        }
+        let is_known = self.usage.heard_ms >= moment_ms || !self.can_ask;
+        self.found.asks |= !is_known;
+        is_known
+    }
+
+    /// What was used before and after it is told apart (TS 29.244 5.2.2.2.1).
+    fn monitoring_time(&mut self) {
+        let passed = self.usage.passed_monitoring_time;
+        let Some(time) = self.urr.monitoring_time.filter(|time| passed != Some(*time)) else { return };
+        if !self.is_known_at(moment(time, self.now)) {
+            return;
+        }
+        self.usage.passed_monitoring_time = Some(time);
+        self.usage.monitored.get_or_insert(self.usage.known);
+        self.usage.is_subsequent = true;
+        self.found.rules_changed = true;
+        if self.urr.subsequent_volume_quota.is_some() {
+            self.usage.granted.counts = self.usage.known.counts;
+            self.usage.fired &= !Trigger::VOLQU;
+        }
+        if self.urr.subsequent_time_quota_s.is_some() {
+            self.usage.granted.duration_ms = self.usage.known.duration_ms;
+            self.usage.is_blocked = false;
+        }
+    }
+
+    fn period(&mut self) {
+        let period = self.urr.measurement_period_s.filter(|_| self.wants(Triggers::PERIODIC)).map_or(0, ms);
+        if period == 0 {
+            return;
+        }
+        let elapsed = self.now.saturating_sub(self.usage.period_ms) / period;
+        if elapsed > 0 {
+            self.usage.period_ms += elapsed * period;
+            self.usage.due |= Trigger::PERIO;
+        }
+        self.has_come(self.usage.period_ms + period);
+    }
+
+    fn quota_times(&mut self) {
+        let granted = self.usage.granted.at_ms;
+        if let Some(validity) = self.once(Triggers::QUOTA_VALIDITY_TIME, self.urr.quota_validity_time_s)
+            && self.has_come(granted + validity)
+        {
+            self.fire(Trigger::QUVTI);
+        }
+        if let Some(holding) = self.once(Triggers::QUOTA_HOLDING_TIME, self.urr.quota_holding_time_s)
+            && self.is_known_at(self.usage.last_packet_ms.unwrap_or(0).max(granted) + holding)
+        {
+            self.fire(Trigger::QUHTI);
+        }
+    }
+
+    /// A time that is waited for, unless it has come already.
+    fn once(&self, trigger: Triggers, seconds: Option<u32>) -> Option<u64> {
+        let reported = if trigger == Triggers::QUOTA_HOLDING_TIME { Trigger::QUHTI } else { Trigger::QUVTI };
+        let waits = self.wants(trigger) && self.usage.fired & reported == 0;
+        seconds.filter(|_| waits).map(ms)
+    }
+
+    fn fire(&mut self, trigger: u32) {
+        self.usage.fired |= trigger;
+        self.usage.due |= trigger;
+    }
+
+    fn time_threshold(&mut self, seconds: Option<u32>) {
+        let Some(limit) = seconds.filter(|_| self.wants(Triggers::TIME_THRESHOLD)) else { return };
+        let since = since(self.usage);
+        if self.is_used_up(ms(limit), since) {
+            self.usage.due |= Trigger::TIMTH;
+        }
+    }
+
+    /// Without quota packets do not pass, which the data plane must be told.
+    fn time_quota(&mut self, seconds: Option<u32>) {
+        let Some(limit) = seconds.filter(|_| !self.usage.is_blocked) else { return };
+        if self.is_used_up(ms(limit), self.usage.granted) {
+            self.usage.is_blocked = true;
+            self.found.rules_changed = true;
+            self.usage.due |= if self.wants(Triggers::TIME_QUOTA) { Trigger::TIMQU } else { 0 };
+        }
+    }
+
+    /// Whether so much time counted since then. While time does not run, or stops without packets, only the data
+    /// plane knows whether it went on.
+    fn is_used_up(&mut self, limit_ms: u64, since: Used) -> bool {
+        let used = self.usage.known.duration_ms.saturating_sub(since.duration_ms);
+        let Some(left) = limit_ms.checked_sub(used).filter(|left| *left > 0) else { return true };
+        if self.urr.inactive {
+            return false;
+        }
+        let heard = self.usage.heard_ms;
+        match (self.usage.is_running, self.urr.inactivity_detection_time_s) {
+            (true, None) => self.has_come(self.now + left),
+            (true, Some(gap)) => self.is_known_at(heard + left.min(ms(gap).max(SHORTEST_GAP_MS))),
+            (false, _) => self.is_known_at(heard.max(since.at_ms) + left),
+        };
+        false
+    }
+
+    /// The data plane tells of these itself; but what it told may have been lost with this process or the link.
+    fn volumes(&mut self, in_force: InForce) {
+        let known = self.usage.known.counts;
+        let threshold = in_force.volume_threshold.filter(|_| self.wants(Triggers::VOLUME_THRESHOLD));
+        if threshold.is_some_and(|limit| is_reached(limit, known - since(self.usage).counts)) {
+            self.usage.due |= Trigger::VOLTH;
+        }
+        let quota = in_force.volume_quota.filter(|_| self.wants(Triggers::VOLUME_QUOTA));
+        let is_new = self.usage.fired & Trigger::VOLQU == 0;
+        if is_new && quota.is_some_and(|limit| is_reached(limit, known - self.usage.granted.counts)) {
+            self.fire(Trigger::VOLQU);
+        }
+    }
+}
+
+/// From where thresholds count.
+pub(super) fn since(usage: &UrrUsage) -> Used {
+    usage.monitored.unwrap_or(usage.reported)
+}
+
+fn is_reached(limit: Volume, used: Counts) -> bool {
+    let reached = |limit: Option<u64>, used: u64| limit.is_some_and(|limit| used >= limit);
+    reached(limit.uplink, used.uplink_bytes)
+        || reached(limit.downlink, used.downlink_bytes)
+        || reached(limit.total, used.uplink_bytes.saturating_add(used.downlink_bytes))
+}

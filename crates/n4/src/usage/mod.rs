@@ -1,0 +1,65 @@
+//! What sessions use and what control planes hear of it (TS 29.244 5.2.2): a machine of plain values. The moments it
+//! is given are milliseconds since 1900.
+//!
+//! | file | what it is about |
+//! |---|---|
+//! | `account` | what the data plane told, and time that passed |
+//! | `due` | which triggers have come, what must be looked up, and when to look again |
+//! | `plan` | a session's next step: look, ask, report, wait |
+//! | `tell` | the reports themselves |
+//! | `apply` | what a modification gives and takes |
+//! | `wanted` | the rules the data plane gets so that all this comes true |
+//!
+//! Of every URR it is known what was counted since it was created (over all lives of the data plane) and what of that
+//! reports have told. A report tells the difference and, in the same breath, counts it as told: so whatever happens,
+//! all reports together tell what was counted, once. The session's record is saved with a report in it before that
+//! report is sent, and without it when the control plane has confirmed it. A process that dies in between sends the
+//! report again, under the same UR-SEQN.
+
+mod account;
+mod apply;
+mod due;
+mod plan;
+mod tell;
+mod wanted;
+
+pub(crate) use account::{begin_anew, hear, new_epoch};
+pub(crate) use apply::{Given, apply, removed};
+pub(crate) use plan::{Circumstances, Meter, Step};
+pub(crate) use tell::{Asked, tell_all, tell_asked};
+pub(crate) use wanted::wanted;
+
+use rules::UrrId;
+
+/// A URR of our own, put on every PDR of a session whose silence the control plane wants to know. Control planes
+/// leave the highest bit 0 (TS 29.244 8.2.54).
+pub(crate) const SILENCE: UrrId = UrrId(u32::MAX);
+
+/// Seconds as milliseconds.
+fn ms(seconds: u32) -> u64 {
+    u64::from(seconds) * 1_000
+}
+
+/// The seconds since 1900 of a moment, as PFCP tells them: 32 bits, which begin anew in 2036.
+const fn ntp(moment_ms: u64) -> u32 {
+    (moment_ms / 1_000) as u32
+}
+
+/// The moment of seconds since 1900: of those 136 years apart, the one nearest to `now_ms`.
+fn moment(ntp: u32, now_ms: u64) -> u64 {
+    let ahead = ntp.wrapping_sub(self::ntp(now_ms)) as i32;
+    let now_s = now_ms / 1_000;
+    now_s.saturating_add_signed(i64::from(ahead)).saturating_mul(1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_found_across_2036() {
+        let before = (1u64 << 32) - 5;
+        assert_eq!(moment(3, before * 1_000), ((1 << 32) + 3) * 1_000);
+        assert_eq!(moment(ntp(before * 1_000), ((1 << 32) + 9) * 1_000), before * 1_000);
+    }
+}

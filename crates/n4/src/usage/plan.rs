@@ -1,0 +1,230 @@
+//! A session's next step: look, ask, report, wait.
+
+use super::due::{Found, Look};
+use super::tell::tell;
+use super::{SILENCE, ms};
+use pfcp::{UsageReport, UsageReportTrigger as Trigger};
+use rules::{Rules, Triggers, UrrId};
+use session::UsageRecord;
+use std::collections::BTreeSet;
+
+/// Triggers that let a user wait, or that come once: reported at once.
+const URGENT: u32 = Trigger::VOLQU | Trigger::TIMQU | Trigger::START;
+
+/// What is under way about a session's usage. It need not outlive the process.
+#[derive(Debug, Default)]
+pub(crate) struct Meter {
+    /// Due URRs whose counts are as of their trigger: they need not be asked for.
+    told: BTreeSet<UrrId>,
+    asked: Option<Asked>,
+    /// No report before.
+    report_from_ms: u64,
+    /// The data plane left a question unanswered: none before.
+    ask_from_ms: u64,
+    /// When to ask about everything: notices may have been lost.
+    pub(crate) refresh_ms: Option<u64>,
+}
+
+/// A question to the data plane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Asked {
+    token: u64,
+    until_ms: u64,
+    /// To report what it answers; else only to know.
+    is_reported: bool,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Ask the data plane about these, then say so by [`Meter::asks`].
+    Ask { urrs: Vec<UrrId>, is_reported: bool },
+    /// Send these.
+    Report(Vec<UsageReport>),
+    /// Tell that the user is silent.
+    Silence,
+}
+
+/// What is to be done now, and when to come again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) next_ms: Option<u64>,
+    /// The data plane needs other rules.
+    pub(crate) rules_changed: bool,
+}
+
+impl Plan {
+    fn come_again(&mut self, at_ms: u64) {
+        self.next_ms = Some(self.next_ms.map_or(at_ms, |next| next.min(at_ms)));
+    }
+
+    fn add(&mut self, found: Found) {
+        found.next_ms.into_iter().for_each(|next| self.come_again(next));
+        self.rules_changed |= found.rules_changed;
+    }
+}
+
+/// What a plan depends on beside the session.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Circumstances {
+    pub(crate) now_ms: u64,
+    /// The data plane is there.
+    pub(crate) can_ask: bool,
+    /// A report may be sent: none is on its way.
+    pub(crate) can_report: bool,
+    /// Between two reports of a session.
+    pub(crate) interval_ms: u64,
+}
+
+impl Meter {
+    /// The data plane tells of a trigger itself, with the counts of that moment. A trigger nobody asked for is
+    /// nothing.
+    pub(crate) fn triggered(
+        &mut self,
+        record: &mut UsageRecord,
+        rules: &Rules,
+        urr: UrrId,
+        (wanted, trigger): (Triggers, u32),
+    ) {
+        let mut pairs = record.urrs.iter_mut().zip(&rules.urrs);
+        let Some((usage, rule)) = pairs.find(|(usage, _)| usage.urr == urr) else { return };
+        let once = Trigger::VOLQU | Trigger::START;
+        if rule.triggers.contains(wanted) && !usage.is_blocked && usage.fired & trigger & once == 0 {
+            usage.fired |= trigger & once;
+            usage.due |= trigger;
+            self.told.insert(urr);
+        }
+    }
+
+    /// A question was asked.
+    pub(crate) fn asks(&mut self, token: u64, until_ms: u64, is_reported: bool) {
+        self.asked = Some(Asked { token, until_ms, is_reported });
+    }
+
+    /// Whether this answers the question; what was asked to be reported can be, now.
+    pub(crate) fn answered(&mut self, record: &UsageRecord, token: u64) -> bool {
+        let Some(asked) = self.asked.take_if(|asked| asked.token == token) else { return false };
+        if asked.is_reported {
+            self.told.extend(due(record));
+        }
+        true
+    }
+
+    /// Until when an answer is waited for.
+    pub(crate) fn until_ms(&self) -> Option<u64> {
+        self.asked.as_ref().map(|asked| asked.until_ms)
+    }
+
+    /// The data plane is gone, and its answers with it.
+    pub(crate) fn lost(&mut self) {
+        self.asked = None;
+    }
+
+    /// A question nobody answered: what is known must do.
+    fn give_up_asking(&mut self, record: &UsageRecord, now_ms: u64, wait_ms: u64) {
+        if let Some(asked) = self.asked.take_if(|asked| asked.until_ms <= now_ms) {
+            self.ask_from_ms = now_ms + wait_ms.max(1_000);
+            if asked.is_reported {
+                self.told.extend(due(record));
+            }
+        }
+    }
+
+    /// What to do about a session now.
+    pub(crate) fn plan(&mut self, record: &mut UsageRecord, rules: &Rules, when: Circumstances) -> Plan {
+        let now = when.now_ms;
+        let mut plan = Plan::default();
+        self.give_up_asking(record, now, when.interval_ms);
+        let mut unknown = Vec::new();
+        for (usage, urr) in record.urrs.iter_mut().zip(&rules.urrs) {
+            let found = Look::at(usage, urr, now, when.can_ask);
+            unknown.extend(found.asks.then_some(urr.id));
+            plan.add(found);
+        }
+        self.silence(record, &mut plan, &mut unknown, when);
+        if self.refresh_ms.is_some_and(|refresh| refresh <= now) && when.can_ask {
+            self.refresh_ms = None;
+            unknown = record.urrs.iter().map(|usage| usage.urr).collect();
+        }
+        self.refresh_ms.into_iter().for_each(|refresh| plan.come_again(refresh));
+        self.report(record, rules, &mut plan, when);
+        self.ask(unknown, &mut plan, when);
+        plan
+    }
+
+    /// The user may be silent for as long as the control plane wants to know.
+    fn silence(
+        &self,
+        record: &mut UsageRecord,
+        plan: &mut Plan,
+        unknown: &mut Vec<UrrId>,
+        when: Circumstances,
+    ) {
+        let Some(inactivity) = &mut record.inactivity else { return };
+        let from = if inactivity.is_reported { inactivity.heard_ms } else { inactivity.active_ms };
+        let silent_at = from + ms(inactivity.timer_s);
+        if silent_at > when.now_ms {
+            plan.come_again(silent_at);
+        } else if inactivity.heard_ms < silent_at {
+            unknown.extend(when.can_ask.then_some(SILENCE));
+        } else if !inactivity.is_reported {
+            inactivity.is_reported = true;
+            plan.steps.push(Step::Silence);
+            plan.come_again(when.now_ms + ms(inactivity.timer_s));
+        }
+    }
+
+    /// One report at a time, and not too often: what comes meanwhile goes into the next.
+    fn report(&mut self, record: &mut UsageRecord, rules: &Rules, plan: &mut Plan, when: Circumstances) {
+        let urgent = record.urrs.iter().any(|usage| usage.due & URGENT != 0);
+        if due(record).next().is_none() || !when.can_report {
+            return;
+        }
+        if self.report_from_ms > when.now_ms && !urgent {
+            return plan.come_again(self.report_from_ms);
+        }
+        link(record, rules);
+        let unasked: Vec<UrrId> = due(record).filter(|urr| !self.told.contains(urr)).collect();
+        if when.can_ask && !unasked.is_empty() && self.ask_from_ms <= when.now_ms {
+            match &self.asked {
+                Some(asked) => plan.come_again(asked.until_ms),
+                None => plan.steps.push(Step::Ask { urrs: unasked, is_reported: true }),
+            }
+            return;
+        }
+        self.told.clear();
+        self.report_from_ms = when.now_ms + when.interval_ms;
+        plan.steps.push(Step::Report(tell_due(record, rules)));
+    }
+
+    fn ask(&self, urrs: Vec<UrrId>, plan: &mut Plan, when: Circumstances) {
+        let is_asking = plan.steps.iter().any(|step| matches!(step, Step::Ask { .. }));
+        match &self.asked {
+            Some(asked) => plan.come_again(asked.until_ms),
+            None if urrs.is_empty() || is_asking => {}
+            None if self.ask_from_ms > when.now_ms => plan.come_again(self.ask_from_ms),
+            None => plan.steps.push(Step::Ask { urrs, is_reported: false }),
+        }
+    }
+}
+
+fn due(record: &UsageRecord) -> impl Iterator<Item = UrrId> {
+    record.urrs.iter().filter(|usage| usage.due != 0).map(|usage| usage.urr)
+}
+
+/// URRs that report when another does (TS 29.244 5.2.2.4).
+fn link(record: &mut UsageRecord, rules: &Rules) {
+    let reporting: BTreeSet<UrrId> = due(record).collect();
+    for (usage, urr) in record.urrs.iter_mut().zip(&rules.urrs) {
+        let is_linked = urr.linked.iter().any(|other| reporting.contains(other));
+        if is_linked && urr.triggers.contains(Triggers::LINKED_USAGE) {
+            usage.due |= Trigger::LIUSA;
+        }
+    }
+}
+
+fn tell_due(record: &mut UsageRecord, rules: &Rules) -> Vec<UsageReport> {
+    let due = record.urrs.iter_mut().zip(&rules.urrs).filter(|(usage, _)| usage.due != 0);
+    due.flat_map(|(usage, urr)| tell(usage, urr, usage.due, None)).collect()
+}

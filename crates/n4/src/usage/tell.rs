@@ -1,0 +1,98 @@
+//! The reports themselves (TS 29.244 7.5.8.3).
+
+use super::account::elapse;
+use super::ntp;
+use pfcp::{UsageReport, UsageReportTrigger as Trigger, VolumeMeasurement, Volumes, flags};
+use rules::{Rules, Urr, UrrId};
+use session::{Counts, SessionRecord, UrrUsage, UsageRecord, Used};
+
+/// Tells what has not been told of a URR, for these triggers: one report, or one for each side of the monitoring
+/// time. It counts as told from now on.
+pub(super) fn tell(usage: &mut UrrUsage, urr: &Urr, triggers: u32, query: Option<u32>) -> Vec<UsageReport> {
+    let end = usage.known;
+    let parts = match usage.monitored.take() {
+        Some(middle) => {
+            let before = part(usage, urr, (usage.reported, middle), triggers | Trigger::MONIT);
+            let after = part(usage, urr, (middle, end), triggers);
+            vec![
+                UsageReport { usage_information: Some(flags::USAGE_BEF), ..before },
+                UsageReport { usage_information: Some(flags::USAGE_AFT), ..after },
+            ]
+        }
+        None => vec![part(usage, urr, (usage.reported, end), triggers)],
+    };
+    (usage.reported, usage.due) = (end, 0);
+    parts.into_iter().map(|part| UsageReport { query_urr_reference: query, ..part }).collect()
+}
+
+/// What an answer tells of.
+pub(crate) struct Asked<'a> {
+    /// URRs that were queried, and the query's reference.
+    pub(crate) queried: &'a [UrrId],
+    pub(crate) reference: Option<u32>,
+    /// URRs that go.
+    pub(crate) removed: Vec<UrrId>,
+}
+
+/// The reports of an answer to a modification, at `now`.
+pub(crate) fn tell_asked(
+    record: &mut UsageRecord,
+    rules: &Rules,
+    asked: &Asked<'_>,
+    now: u64,
+) -> Vec<UsageReport> {
+    let mut reports = Vec::new();
+    for (usage, urr) in record.urrs.iter_mut().zip(&rules.urrs) {
+        let triggers = |list: &[UrrId], trigger| if list.contains(&urr.id) { trigger } else { 0 };
+        let queried = triggers(asked.queried, Trigger::IMMER);
+        let asked_for = queried | triggers(&asked.removed, Trigger::TERMR);
+        if asked_for != 0 {
+            elapse(usage, urr, now);
+            let reference = asked.reference.filter(|_| queried != 0);
+            reports.extend(tell(usage, urr, usage.due | asked_for, reference));
+        }
+    }
+    reports
+}
+
+/// The last reports of a session that ends at `now`.
+pub(crate) fn tell_all(record: &mut SessionRecord, now: u64) -> Vec<UsageReport> {
+    let removed = record.rules.urrs.iter().map(|urr| urr.id).collect();
+    let asked = Asked { queried: &[], reference: None, removed };
+    tell_asked(&mut record.usage, &record.rules, &asked, now)
+}
+
+fn part(usage: &mut UrrUsage, urr: &Urr, (start, end): (Used, Used), triggers: u32) -> UsageReport {
+    let within = |moment: &u64| start.at_ms <= *moment && *moment <= end.at_ms;
+    let duration_ms = end.duration_ms.saturating_sub(start.duration_ms);
+    let ur_seqn = usage.sequence;
+    usage.sequence = ur_seqn.wrapping_add(1);
+    UsageReport {
+        urr_id: urr.id.0,
+        ur_seqn,
+        usage_report_trigger: Trigger(triggers),
+        start_time: Some(ntp(start.at_ms)),
+        end_time: Some(ntp(end.at_ms)),
+        volume_measurement: urr
+            .methods
+            .volume
+            .then(|| volume(end.counts - start.counts, usage.tells_packets)),
+        duration_measurement: urr.methods.duration.then(|| (duration_ms / 1_000) as u32),
+        time_of_first_packet: usage.first_packet_ms.filter(within).map(ntp),
+        time_of_last_packet: usage.last_packet_ms.filter(within).map(ntp),
+        ..UsageReport::default()
+    }
+}
+
+fn volume(used: Counts, tells_packets: bool) -> VolumeMeasurement {
+    let volumes = |uplink: u64, downlink: u64| Volumes {
+        total: Some(uplink.saturating_add(downlink)),
+        uplink: Some(uplink),
+        downlink: Some(downlink),
+    };
+    let packets = volumes(used.uplink_packets, used.downlink_packets);
+    VolumeMeasurement {
+        octets: volumes(used.uplink_bytes, used.downlink_bytes),
+        packets: if tells_packets { packets } else { Volumes::default() },
+    }
+}

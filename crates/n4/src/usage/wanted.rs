@@ -1,0 +1,52 @@
+//! The rules the data plane gets: those of the control plane, and what only it can enforce of the rest.
+
+use super::SILENCE;
+use super::due::in_force;
+use rules::{Methods, Rules, Urr, Volume, limits};
+use session::{Counts, SessionRecord, UrrUsage};
+
+/// Marks grants that no control plane gave: counted quotas never get that far.
+const SUBSEQUENT: u32 = 1 << 30;
+const BLOCKED: u32 = 1 << 31;
+
+/// What the data plane should do for a session now.
+pub(crate) fn wanted(record: &SessionRecord) -> Rules {
+    let mut rules = record.rules.clone();
+    rules.urrs.iter_mut().zip(&record.usage.urrs).for_each(|(urr, usage)| adjust(urr, usage));
+    if record.usage.inactivity.is_some() {
+        listen(&mut rules);
+    }
+    rules
+}
+
+fn adjust(urr: &mut Urr, usage: &UrrUsage) {
+    let in_force = in_force(usage, urr);
+    if usage.is_subsequent {
+        urr.volume_threshold = in_force.volume_threshold;
+        urr.quota_grant |= if urr.subsequent_volume_quota.is_some() { SUBSEQUENT } else { 0 };
+    }
+    // What former lives of the data plane have let pass of the quota does not pass again.
+    let passed = usage.base - usage.granted.counts;
+    urr.volume_quota = in_force.volume_quota.map(|quota| remaining(quota, passed));
+    if usage.is_blocked {
+        urr.volume_quota = Some(Volume { total: Some(0), ..Volume::default() });
+        urr.quota_grant |= BLOCKED;
+    }
+}
+
+fn remaining(quota: Volume, passed: Counts) -> Volume {
+    let less = |quota: Option<u64>, passed: u64| quota.map(|quota| quota.saturating_sub(passed));
+    Volume {
+        total: less(quota.total, passed.uplink_bytes.saturating_add(passed.downlink_bytes)),
+        uplink: less(quota.uplink, passed.uplink_bytes),
+        downlink: less(quota.downlink, passed.downlink_bytes),
+    }
+}
+
+/// A URR of our own on every PDR that has room: it tells when the last packet came.
+fn listen(rules: &mut Rules) {
+    let methods = Methods { volume: true, ..Methods::default() };
+    rules.urrs.push(Urr { id: SILENCE, methods, before_qos: true, ..Urr::default() });
+    let with_room = rules.pdrs.iter_mut().filter(|pdr| pdr.urrs.len() < limits::URRS_PER_PDR);
+    with_room.for_each(|pdr| pdr.urrs.push(SILENCE));
+}

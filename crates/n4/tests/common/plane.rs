@@ -1,0 +1,156 @@
+//! A pretended data plane that counts, and tells what the contract of the link says it tells.
+
+use dplink::{Desired, Notice, UsageCause, UsageCounts};
+use machine::Time;
+use rules::{Seid, Triggers, Urr, UrrId, Volume};
+use std::collections::BTreeMap;
+
+/// One URR as it is counted.
+#[derive(Clone, Debug)]
+pub struct Counter {
+    pub rule: Urr,
+    pub uplink: u64,
+    pub downlink: u64,
+    packets: (u64, u64),
+    first: Option<Time>,
+    last: Option<Time>,
+    /// Bytes each way when a threshold or a quota began to count.
+    threshold_from: (u64, u64),
+    quota_from: (u64, u64),
+    is_exhausted: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Plane {
+    pub epoch: u64,
+    pub sessions: BTreeMap<Seid, BTreeMap<UrrId, Counter>>,
+}
+
+impl Default for Plane {
+    fn default() -> Self {
+        Self { epoch: 1, sessions: BTreeMap::new() }
+    }
+}
+
+fn reaches(limit: Volume, (uplink, downlink): (u64, u64)) -> bool {
+    let reached = |limit: Option<u64>, used: u64| limit.is_some_and(|limit| used >= limit);
+    reached(limit.uplink, uplink)
+        || reached(limit.downlink, downlink)
+        || reached(limit.total, uplink + downlink)
+}
+
+impl Counter {
+    fn new(rule: Urr) -> Self {
+        let zero = (0, 0);
+        Self {
+            rule,
+            uplink: 0,
+            downlink: 0,
+            packets: zero,
+            first: None,
+            last: None,
+            threshold_from: zero,
+            quota_from: zero,
+            is_exhausted: false,
+        }
+    }
+
+    fn since(&self, (uplink, downlink): (u64, u64)) -> (u64, u64) {
+        (self.uplink - uplink, self.downlink - downlink)
+    }
+
+    fn counts(&self, now: Time) -> UsageCounts {
+        let age = |moment: Option<Time>| moment.map(|moment| (now - moment).as_millis() as u64);
+        UsageCounts {
+            urr: self.rule.id,
+            uplink_bytes: self.uplink,
+            downlink_bytes: self.downlink,
+            uplink_packets: self.packets.0,
+            downlink_packets: self.packets.1,
+            first_packet_age_ms: age(self.first),
+            last_packet_age_ms: age(self.last),
+        }
+    }
+
+    /// Counts a packet each way of so many bytes; nothing passes without quota.
+    fn count(&mut self, (uplink, downlink): (u64, u64), now: Time) -> Vec<UsageCause> {
+        let quota = self.rule.volume_quota.unwrap_or_default();
+        if self.rule.inactive || reaches(quota, self.since(self.quota_from)) {
+            return vec![];
+        }
+        let mut causes = vec![];
+        if self.first.is_none() && self.rule.triggers.contains(Triggers::START_OF_TRAFFIC) {
+            causes.push(UsageCause::StartOfTraffic);
+        }
+        (self.uplink, self.downlink) = (self.uplink + uplink, self.downlink + downlink);
+        self.packets = (self.packets.0 + u64::from(uplink > 0), self.packets.1 + u64::from(downlink > 0));
+        (self.first, self.last) = (self.first.or(Some(now)), Some(now));
+        if reaches(self.rule.volume_threshold.unwrap_or_default(), self.since(self.threshold_from)) {
+            self.threshold_from = (self.uplink, self.downlink);
+            causes.push(UsageCause::VolumeThreshold);
+        }
+        if reaches(quota, self.since(self.quota_from)) && !self.is_exhausted {
+            self.is_exhausted = true;
+            causes.push(UsageCause::VolumeQuota);
+        }
+        causes
+    }
+
+    fn change(&mut self, rule: &Urr) {
+        if self.rule.quota_grant != rule.quota_grant {
+            self.quota_from = (self.uplink, self.downlink);
+            self.is_exhausted = false;
+        }
+        self.rule = rule.clone();
+    }
+}
+
+impl Plane {
+    pub fn retain(&mut self, keep: impl Fn(&Seid) -> bool) {
+        self.sessions.retain(|session, _| keep(session));
+    }
+
+    /// The last counts of what is gone.
+    pub fn put(&mut self, desired: &Desired, now: Time) -> Vec<UsageCounts> {
+        let counters = self.sessions.entry(desired.session).or_default();
+        for rule in &desired.rules.urrs {
+            counters.entry(rule.id).or_insert_with(|| Counter::new(rule.clone())).change(rule);
+        }
+        let stays = |id: &UrrId| desired.rules.urrs.iter().any(|rule| rule.id == *id);
+        let gone: Vec<UrrId> = counters.keys().copied().filter(|id| !stays(id)).collect();
+        gone.iter().filter_map(|id| counters.remove(id)).map(|counter| counter.counts(now)).collect()
+    }
+
+    pub fn delete(&mut self, session: Seid, now: Time) -> Vec<UsageCounts> {
+        let counters = self.sessions.remove(&session).unwrap_or_default();
+        counters.into_values().map(|counter| counter.counts(now)).collect()
+    }
+
+    pub fn query(
+        &mut self,
+        session: Seid,
+        urrs: &[UrrId],
+        (token, is_reported): (u64, bool),
+        now: Time,
+    ) -> Option<Notice> {
+        let counters = self.sessions.get_mut(&session).into_iter().flatten();
+        let mut counts = vec![];
+        for (_, counter) in counters.filter(|(id, _)| urrs.is_empty() || urrs.contains(id)) {
+            if is_reported {
+                counter.threshold_from = (counter.uplink, counter.downlink);
+            }
+            counts.push(counter.counts(now));
+        }
+        Some(Notice::Usage { session, cause: UsageCause::Query(token), counts })
+    }
+
+    pub fn count(&mut self, session: Seid, bytes: (u64, u64), now: Time) -> Vec<Notice> {
+        let counters = self.sessions.get_mut(&session).into_iter().flat_map(BTreeMap::values_mut);
+        let told = counters.flat_map(|counter| {
+            let causes = counter.count(bytes, now);
+            let counts = counter.counts(now);
+            causes.into_iter().map(move |cause| Notice::Usage { session, cause, counts: vec![counts] })
+        });
+        told.collect()
+    }
+}

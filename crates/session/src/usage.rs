@@ -1,0 +1,149 @@
+//! What a session has used, and what of it has been told: kept with the session, so that a restart neither tells
+//! twice nor forgets. Moments are milliseconds since 1900.
+
+use rules::UrrId;
+use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
+use std::ops::{Add, Sub};
+
+/// Bytes and packets of a user.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// From the user.
+    pub uplink_bytes: u64,
+    /// To the user.
+    pub downlink_bytes: u64,
+    /// From the user.
+    pub uplink_packets: u64,
+    /// To the user.
+    pub downlink_packets: u64,
+}
+
+impl Counts {
+    fn with(self, other: Self, operation: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            uplink_bytes: operation(self.uplink_bytes, other.uplink_bytes),
+            downlink_bytes: operation(self.downlink_bytes, other.downlink_bytes),
+            uplink_packets: operation(self.uplink_packets, other.uplink_packets),
+            downlink_packets: operation(self.downlink_packets, other.downlink_packets),
+        }
+    }
+
+    /// Whether no count is below the other's.
+    pub const fn is_at_least(self, other: Self) -> bool {
+        self.uplink_bytes >= other.uplink_bytes
+            && self.downlink_bytes >= other.downlink_bytes
+            && self.uplink_packets >= other.uplink_packets
+            && self.downlink_packets >= other.downlink_packets
+    }
+}
+
+impl Add for Counts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        self.with(other, u64::saturating_add)
+    }
+}
+
+impl Sub for Counts {
+    type Output = Self;
+
+    /// Zero where the other counts more.
+    fn sub(self, other: Self) -> Self {
+        self.with(other, u64::saturating_sub)
+    }
+}
+
+/// Everything used up to some moment since a URR was created.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Used {
+    /// Bytes and packets.
+    pub counts: Counts,
+    /// Time that counts, in milliseconds.
+    pub duration_ms: u64,
+    /// The moment.
+    pub at_ms: u64,
+}
+
+/// One URR of a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UrrUsage {
+    /// The rule.
+    pub urr: UrrId,
+    /// MNOP: reports tell packets, too.
+    pub tells_packets: bool,
+    /// All that is known; its moment is up to when time has been counted.
+    pub known: Used,
+    /// Of the known counts, those of the data plane's former lives, or from before it forgot the session.
+    pub base: Counts,
+    /// Of what is known, what reports have told.
+    pub reported: Used,
+    /// What had been used when the quota was given.
+    pub granted: Used,
+    /// What had been used at the monitoring time, where no report has told of it since.
+    pub monitored: Option<Used>,
+    /// UR-SEQN of the next report.
+    pub sequence: u32,
+    /// When the present measurement period began.
+    pub period_ms: u64,
+    /// When the data plane last told counts.
+    pub heard_ms: u64,
+    /// Time runs: the first packet has come, or none is waited for.
+    pub is_running: bool,
+    /// When the first packet came.
+    pub first_packet_ms: Option<u64>,
+    /// When the last packet came.
+    pub last_packet_ms: Option<u64>,
+    /// Usage report triggers due (TS 29.244 8.2.41).
+    pub due: u32,
+    /// Usage report triggers that come but once until a new quota or packet.
+    pub fired: u32,
+    /// The monitoring time that has passed last.
+    pub passed_monitoring_time: Option<u32>,
+    /// The subsequent thresholds and quotas hold.
+    pub is_subsequent: bool,
+    /// The time quota is used up.
+    pub is_blocked: bool,
+}
+
+/// When a control plane wants to know that a user is silent (TS 29.244 5.11.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inactivity {
+    /// After so long.
+    pub timer_s: u32,
+    /// When the user was last heard of.
+    pub active_ms: u64,
+    /// When the data plane last told.
+    pub heard_ms: u64,
+    /// It knows.
+    pub is_reported: bool,
+}
+
+/// An answer that must not be worked out again: it told of usage.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnswerRecord {
+    /// Who asked.
+    pub to: SocketAddr,
+    /// The sequence number of the request.
+    pub sequence: u32,
+    /// Of the request's octets.
+    pub digest: u64,
+    /// The answer's octets.
+    pub bytes: Vec<u8>,
+}
+
+/// All of a session's usage.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UsageRecord {
+    /// The life of the data plane that counts; 0 before it was known.
+    pub epoch: u64,
+    /// By URR.
+    pub urrs: Vec<UrrUsage>,
+    /// Where the control plane wants to know of silence.
+    pub inactivity: Option<Inactivity>,
+    /// A report the control plane has not confirmed, as it was sent; there is at most one.
+    pub unconfirmed: Option<Vec<u8>>,
+    /// The last answer that told of usage.
+    pub answer: Option<AnswerRecord>,
+}

@@ -1,0 +1,112 @@
+//! Every URR, BAR and usage report there can be.
+
+use super::values::carried;
+use pfcp::*;
+use proptest::collection::vec;
+use proptest::option::of;
+use proptest::prelude::*;
+
+fn volumes() -> impl Strategy<Value = Volumes> {
+    any::<(Option<u64>, Option<u64>, Option<u64>)>().prop_map(|(total, uplink, downlink)| Volumes {
+        total,
+        uplink,
+        downlink,
+    })
+}
+
+fn triggers() -> impl Strategy<Value = ReportingTriggers> {
+    (0u32..1 << 18).prop_map(ReportingTriggers::new)
+}
+
+prop_compose! {
+    pub fn update_urr()(
+        (urr_id, measurement_method, monitoring_time) in (any::<u32>(), of(0u8..8), any::<Option<u32>>()),
+        reporting_triggers in of(triggers()),
+        (volume_threshold, volume_quota) in (of(volumes()), of(volumes())),
+        (subsequent_volume_threshold, subsequent_volume_quota) in (of(volumes()), of(volumes())),
+        (measurement_period, time_threshold, time_quota) in any::<(Option<u32>, Option<u32>, Option<u32>)>(),
+        (quota_holding_time, quota_validity_time) in any::<(Option<u32>, Option<u32>)>(),
+        (subsequent_time_threshold, subsequent_time_quota) in any::<(Option<u32>, Option<u32>)>(),
+        (packets, bytes) in any::<(Option<u64>, Option<u64>)>(),
+        (inactivity_detection_time, quota_far_id) in any::<(Option<u32>, Option<u32>)>(),
+        (linked_urr_ids, measurement_information) in (vec(any::<u32>(), 0..3), any::<Option<u8>>()),
+        carried in carried(),
+    ) -> UpdateUrr {
+        let dropped_dl_traffic_threshold = packets.map(|packets| DroppedTraffic { packets: Some(packets), bytes });
+        UpdateUrr { urr_id, measurement_method, reporting_triggers, measurement_period, volume_threshold,
+            volume_quota, time_threshold, time_quota, quota_holding_time, dropped_dl_traffic_threshold,
+            quota_validity_time, monitoring_time, subsequent_volume_threshold, subsequent_time_threshold,
+            subsequent_volume_quota, subsequent_time_quota, inactivity_detection_time, linked_urr_ids,
+            measurement_information, quota_far_id, carried }
+    }
+}
+
+prop_compose! {
+    pub fn create_urr()(u in update_urr().boxed(), method in 0u8..8, triggers in triggers()) -> CreateUrr {
+        CreateUrr { urr_id: u.urr_id, measurement_method: method, reporting_triggers: triggers,
+            measurement_period: u.measurement_period, volume_threshold: u.volume_threshold,
+            volume_quota: u.volume_quota, time_threshold: u.time_threshold, time_quota: u.time_quota,
+            quota_holding_time: u.quota_holding_time,
+            dropped_dl_traffic_threshold: u.dropped_dl_traffic_threshold,
+            quota_validity_time: u.quota_validity_time, monitoring_time: u.monitoring_time,
+            subsequent_volume_threshold: u.subsequent_volume_threshold,
+            subsequent_time_threshold: u.subsequent_time_threshold,
+            subsequent_volume_quota: u.subsequent_volume_quota,
+            subsequent_time_quota: u.subsequent_time_quota,
+            inactivity_detection_time: u.inactivity_detection_time, linked_urr_ids: u.linked_urr_ids,
+            measurement_information: u.measurement_information, quota_far_id: u.quota_far_id,
+            carried: u.carried }
+    }
+}
+
+prop_compose! {
+    fn usage_report()(
+        (urr_id, ur_seqn, trigger) in (any::<u32>(), any::<u32>(), 0u32..1 << 22),
+        (octets, packets) in (volumes(), volumes()),
+        (start_time, end_time, duration_measurement) in any::<(Option<u32>, Option<u32>, Option<u32>)>(),
+        (time_of_first_packet, time_of_last_packet) in any::<(Option<u32>, Option<u32>)>(),
+        (usage_information, query_urr_reference) in (of(0u8..16), any::<Option<u32>>()),
+        carried in carried(),
+    ) -> UsageReport {
+        UsageReport { urr_id, ur_seqn, usage_report_trigger: UsageReportTrigger(trigger), start_time, end_time,
+            volume_measurement: Some(VolumeMeasurement { octets, packets }), duration_measurement,
+            time_of_first_packet, time_of_last_packet, usage_information, query_urr_reference, carried }
+    }
+}
+
+pub fn reports() -> impl Strategy<Value = Vec<UsageReport>> {
+    vec(usage_report().boxed(), 0..3)
+}
+
+prop_compose! {
+    pub fn update_bar()(
+        (bar_id, delay, count) in any::<(u8, Option<u8>, Option<u8>)>(),
+        carried in carried(),
+    ) -> UpdateBar {
+        UpdateBar { bar_id, downlink_data_notification_delay: delay, suggested_buffering_packets_count: count,
+            carried }
+    }
+}
+
+prop_compose! {
+    pub fn create_bar()(bar in update_bar()) -> CreateBar {
+        CreateBar { bar_id: bar.bar_id, downlink_data_notification_delay: bar.downlink_data_notification_delay,
+            suggested_buffering_packets_count: bar.suggested_buffering_packets_count, carried: bar.carried }
+    }
+}
+
+prop_compose! {
+    pub fn update_bar_in_report()(bar in update_bar(), count in of(any::<u16>().prop_map(PacketCount))) -> UpdateBarInReport {
+        UpdateBarInReport { bar_id: bar.bar_id,
+            downlink_data_notification_delay: bar.downlink_data_notification_delay,
+            dl_buffering_suggested_packet_count: count,
+            suggested_buffering_packets_count: bar.suggested_buffering_packets_count, carried: bar.carried }
+    }
+}
+
+pub fn service_information() -> impl Strategy<Value = DownlinkDataServiceInformation> {
+    (of(0u8..64), of(0u8..64)).prop_map(|(paging_policy_indication, qfi)| DownlinkDataServiceInformation {
+        paging_policy_indication,
+        qfi,
+    })
+}
