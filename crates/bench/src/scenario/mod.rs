@@ -1,0 +1,52 @@
+//! What can be measured: each scenario is a value with a name that yields a report.
+
+mod forward;
+mod rules;
+mod sessions;
+mod sweep;
+
+use crate::misses::Misses;
+use crate::plan::Plan;
+use crate::report::Report;
+use clap::ValueEnum;
+
+/// One of the scenarios.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Scenario {
+    /// Users' packets through PDRs and FARs, up and down.
+    Forward,
+    /// The same over the number of sessions, all of them active.
+    Sessions,
+    /// The same over the number of PDRs in a session.
+    Rules,
+}
+
+impl Scenario {
+    /// All of them, in the order of a report.
+    pub(crate) const ALL: [Self; 3] = [Self::Forward, Self::Sessions, Self::Rules];
+
+    /// Its name on the command line and in JSON.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::Sessions => "sessions",
+            Self::Rules => "rules",
+        }
+    }
+
+    /// Measures.
+    ///
+    /// # Errors
+    /// What kept a figure from being honest: packets missing or wrong, sessions that were not taken.
+    pub(crate) fn measure(self, plan: &Plan) -> anyhow::Result<Report> {
+        let mut report = match self {
+            Self::Forward => forward::measure(plan),
+            Self::Sessions => sessions::measure(plan),
+            Self::Rules => rules::measure(plan),
+        }?;
+        if !report.nodes.is_empty() {
+            report.notes.extend(Misses::note());
+        }
+        Ok(report)
+    }
+}
