@@ -1,11 +1,12 @@
 //! Floor, bare loop and product in turns, in one process, over the same packets.
 
 use crate::interrupt;
+use crate::machine::cpu_time;
 use crate::meter::{Laid, Rack, timed};
 use crate::plan::Plan;
 use crate::replay::Replay;
 use crate::sample::Sampler;
-use crate::spread::Spread;
+use crate::spread::{Spread, rounded};
 use crate::yardstick::Yardstick;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::{Duration, Instant};
@@ -79,21 +80,21 @@ impl<W: Worker> Field<'_, W> {
         self.rack.take_back(&self.ports, laid, sampler)
     }
 
-    /// Runs until every memory was touched and the product has met its flows.
+    /// Runs until every memory was touched and the product has met its flows, as long as it `may_go_on` after so many
+    /// rounds.
     ///
     /// # Errors
     /// Those of a round.
-    pub(crate) fn warm_up(&mut self, plan: &Plan) -> anyhow::Result<()> {
-        let start = Instant::now();
+    pub(crate) fn warm_up(&mut self, flows: u32, may_go_on: impl Fn(usize) -> bool) -> anyhow::Result<()> {
         for _ in 0..WARM_UP {
             for runner in RUNNERS {
                 self.round(runner)?;
             }
         }
-        let wanted = f64::from(plan.profile.flows) * MEETINGS;
-        let mut met = 0.0;
-        while met < wanted && start.elapsed() < plan.duration.mul_f64(WARM_UP_SHARE) && !interrupt::asked() {
+        let (mut met, mut rounds) = (0.0, 0);
+        while met < f64::from(flows) * MEETINGS && may_go_on(rounds) && !interrupt::asked() {
             met += self.round(Runner::Product)?.0.packets as f64;
+            rounds += 1;
         }
         Ok(())
     }
@@ -106,6 +107,8 @@ pub(crate) struct Score {
     pub(crate) cycles: [Vec<f64>; 3],
     /// What the product ran.
     pub(crate) laid: Laid,
+    /// Share of the time in which the measuring thread had a CPU.
+    pub(crate) cpu_share: f64,
     /// Not all trials were done.
     pub(crate) interrupted: bool,
 }
@@ -135,10 +138,12 @@ pub(crate) fn contest<W: Worker>(
     label: &'static str,
 ) -> anyhow::Result<Score> {
     let bar = progress(plan.duration, label);
-    field.warm_up(plan)?;
+    let start = Instant::now();
+    let longest = plan.duration.mul_f64(WARM_UP_SHARE);
+    field.warm_up(plan.profile.flows, |_| start.elapsed() < longest)?;
     warm(field.product);
     let mut score = Score::default();
-    let start = Instant::now();
+    let (start, busy) = (Instant::now(), cpu_time());
     for _ in 0..plan.trials {
         if interrupt::asked() {
             score.interrupted = true;
@@ -150,6 +155,7 @@ pub(crate) fn contest<W: Worker>(
             all.extend(Spread::of(rounds).map(|spread| spread.median));
         }
     }
+    score.cpu_share = rounded((cpu_time() - busy).as_secs_f64() / start.elapsed().as_secs_f64());
     bar.finish_and_clear();
     Ok(score)
 }

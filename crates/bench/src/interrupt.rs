@@ -4,14 +4,11 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant};
 
 static ASKED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// What a shell says of a process that Ctrl-C ended.
 const EXIT_CODE: i32 = 130;
-/// How often a waiting thread looks up.
-const TICK: Duration = Duration::from_millis(5);
 
 /// From here on the first signal only asks us to stop; the second ends the process.
 ///
@@ -29,12 +26,4 @@ pub(crate) fn watch() -> anyhow::Result<()> {
 /// Whether a signal asked us to stop.
 pub(crate) fn asked() -> bool {
     ASKED.load(Ordering::Relaxed)
-}
-
-/// Sleeps, but not through an interruption.
-pub(crate) fn pause(length: Duration) {
-    let end = Instant::now() + length;
-    while Instant::now() < end && !asked() {
-        std::thread::sleep(TICK.min(end.saturating_duration_since(Instant::now())));
-    }
 }

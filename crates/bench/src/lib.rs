@@ -6,8 +6,13 @@
 
 mod args;
 mod contest;
+mod control;
+mod crew;
 mod expected;
+mod gaps;
+mod generator;
 mod interrupt;
+mod link;
 mod machine;
 mod meter;
 mod misses;
@@ -19,8 +24,10 @@ mod replay;
 mod report;
 mod sample;
 mod scenario;
+mod search;
 mod setup;
 mod spread;
+mod station;
 mod text;
 mod toeplitz;
 mod yardstick;

@@ -2,8 +2,11 @@
 
 use anyhow::Context;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::{TimeVal, TimeValLike};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// One machine and one build.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,4 +76,11 @@ pub(crate) fn resident_bytes(process: &str) -> anyhow::Result<u64> {
     let text = std::fs::read_to_string(format!("/proc/{process}/statm"))?;
     let pages: u64 = text.split(' ').nth(1).context("no resident size")?.parse()?;
     Ok(pages * 4_096)
+}
+
+/// How long the calling thread has had a CPU.
+pub(crate) fn cpu_time() -> Duration {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) else { return Duration::ZERO };
+    let of = |time: TimeVal| Duration::from_micros(time.num_microseconds().unsigned_abs());
+    of(usage.user_time()) + of(usage.system_time())
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use dataplane::{Engine, Port, Worker};
 use dpdk::{Eal, EalConfig, Mbuf, Mempool, MempoolConfig};
 use dplink::{Command, Desired, Notice};
-use indicatif::ProgressBar;
+use indicatif::{ProgressBar, ProgressDrawTarget};
 use packet::arp::{self, Operation, Station};
 use packet::ethernet::{self, MacAddress};
 use rules::Seid;
@@ -23,6 +23,16 @@ pub(crate) const NOW_NS: u64 = 1_000_000;
 const PACKET_BYTES: u64 = 2_048 + 128 + 128 + 64;
 /// Memory of DPDK itself, in MiB.
 const OVERHEAD_MB: u32 = 64;
+
+/// Cycles of the time stamp counter in a second, as DPDK finds it out; for measurements without packets.
+///
+/// # Errors
+/// DPDK does not start.
+pub(crate) fn tsc_hz() -> anyhow::Result<u64> {
+    let config =
+        EalConfig { memory_mb: OVERHEAD_MB, huge_pages: dpdk::HugePages::Never, ..EalConfig::default() };
+    Ok(Eal::init(&config)?.tsc_hz())
+}
 
 /// DPDK, and packets to measure with.
 pub(crate) struct Memory {
@@ -150,6 +160,10 @@ impl<P: Port<Buffer = Mbuf>> Product<P> {
 
     fn establish(&mut self, population: &Population) -> anyhow::Result<()> {
         let bar = ProgressBar::new(population.numbers().count() as u64).with_message("sessions");
+        // One of several workers speaks for all.
+        if population.share.as_ref().is_some_and(|(_, queue)| *queue > 0) {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
         let (mut applied, mut ordered) = (0, 0u64);
         for number in population.numbers() {
             let rules = rules(number, population.pdrs);

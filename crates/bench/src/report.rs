@@ -42,6 +42,8 @@ pub(crate) struct Report {
     pub(crate) memory: MemoryUse,
     /// Misses of the last-level cache per packet of the product; null where the CPU's counters cannot be had.
     pub(crate) cache_misses_per_packet: Option<f64>,
+    /// Share of the time in which the thread that was measured had a CPU; less than 1: other programs had it.
+    pub(crate) cpu_share: Option<f64>,
     pub(crate) machine: Machine,
     /// Every packet was accounted for.
     pub(crate) balanced: bool,
@@ -168,6 +170,7 @@ impl Report {
             nodes: vec![],
             memory: MemoryUse::default(),
             cache_misses_per_packet: None,
+            cpu_share: None,
             machine,
             balanced: false,
             compared: 0,
@@ -197,6 +200,7 @@ impl Report {
         self.cycles_per_packet = Some(spreads.product.median);
         self.ratio = Some(spreads.ratio.median);
         self.spread = Some(spreads);
+        self.cpu_share = Some(score.cpu_share);
         self.interrupted = score.interrupted;
     }
 

@@ -135,6 +135,9 @@ impl Report {
         for note in &self.notes {
             let _ = writeln!(text, "note: {note}");
         }
+        if let Some(share) = self.cpu_share.filter(|share| *share < BUSY) {
+            let _ = writeln!(text, "note: {}", busy(share));
+        }
         if self.interrupted {
             let _ = writeln!(text, "interrupted: the figures are those of what was done until then");
         }
@@ -179,4 +182,15 @@ fn node_table(nodes: &[Node]) -> String {
         );
     }
     text
+}
+
+/// A thread that had less of a CPU than this was disturbed by other programs.
+pub(crate) const BUSY: f64 = 0.97;
+
+/// What a reader must know of a disturbed measurement.
+pub(crate) fn busy(share: f64) -> String {
+    format!(
+        "the machine was busy with other things: what was measured had a CPU for {:.0} % of the time",
+        share * 100.0
+    )
 }

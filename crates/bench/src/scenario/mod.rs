@@ -1,7 +1,10 @@
 //! What can be measured: each scenario is a value with a name that yields a report.
 
 mod forward;
+mod latency;
+mod pfcp;
 mod rules;
+mod scaling;
 mod sessions;
 mod sweep;
 
@@ -19,11 +22,18 @@ pub(crate) enum Scenario {
     Sessions,
     /// The same over the number of PDRs in a session.
     Rules,
+    /// The rate without loss, and how long packets take below it.
+    Latency,
+    /// One worker, two, and so on up to the CPUs there are.
+    Scaling,
+    /// Sessions set up, changed and ended over PFCP, by the shipped node.
+    Pfcp,
 }
 
 impl Scenario {
     /// All of them, in the order of a report.
-    pub(crate) const ALL: [Self; 3] = [Self::Forward, Self::Sessions, Self::Rules];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Forward, Self::Sessions, Self::Rules, Self::Latency, Self::Scaling, Self::Pfcp];
 
     /// Its name on the command line and in JSON.
     pub(crate) const fn name(self) -> &'static str {
@@ -31,6 +41,9 @@ impl Scenario {
             Self::Forward => "forward",
             Self::Sessions => "sessions",
             Self::Rules => "rules",
+            Self::Latency => "latency",
+            Self::Scaling => "scaling",
+            Self::Pfcp => "pfcp",
         }
     }
 
@@ -43,6 +56,9 @@ impl Scenario {
             Self::Forward => forward::measure(plan),
             Self::Sessions => sessions::measure(plan),
             Self::Rules => rules::measure(plan),
+            Self::Latency => latency::measure(plan),
+            Self::Scaling => scaling::measure(plan),
+            Self::Pfcp => pfcp::measure(plan),
         }?;
         if !report.nodes.is_empty() {
             report.notes.extend(Misses::note());
