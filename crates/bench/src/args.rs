@@ -3,11 +3,12 @@
 use crate::plan::{Direction, FLOWS_MAX, Plan, SESSIONS_MAX, TRIALS_MAX};
 use crate::scenario::Scenario;
 use crate::setup::PDRS_MIN;
-use crate::{interrupt, machine, output};
+use crate::{interrupt, machine, output, ratchet, record};
 use anyhow::bail;
-use clap::Parser;
+use clap::builder::PossibleValue;
+use clap::{Parser, ValueEnum};
 use rules::limits;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use traffic::{PROFILES, Profile, profile};
 
@@ -15,13 +16,16 @@ use traffic::{PROFILES, Profile, profile};
 const SWEEP_SESSIONS: u32 = 1_000_000;
 /// Sessions of `rules`, unless given: those of 1,000 PDRs each must fit into memory.
 const RULES_SESSIONS: u32 = 6_000;
+/// Where a report goes, unless told.
+const FOLDER: &str = "bench/report";
 
 /// Measures the data path in memory: no network card, and yardsticks in the same run.
 #[derive(Clone, Debug, Parser)]
 #[group(id = "bench")]
 pub struct Args {
     /// What to measure.
-    scenario: Scenario,
+    #[arg(value_name = "SCENARIO")]
+    task: Task,
     /// Traffic model: zte, samsung, cht-512, cht-1280, epc-us, epc-us-stress.
     #[arg(long, value_name = "NAME", default_value = "zte")]
     profile: String,
@@ -55,9 +59,55 @@ pub struct Args {
     /// Write the result as JSON to a file, or to standard output with "-".
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write the result and a page with all results found there into this folder.
+    /// Write the result, and a page of all results found there, into this folder.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
+    /// Of `all`: rougher, in less than a minute.
+    #[arg(long)]
+    quick: bool,
+    /// Of `check`: where the ratios are kept.
+    #[arg(long, value_name = "FILE", default_value = "bench/baseline.json")]
+    baseline: PathBuf,
+    /// Of `check`: keep what is reached now.
+    #[arg(long)]
+    update: bool,
+}
+
+/// What the command does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Task {
+    /// Measures one scenario.
+    One(Scenario),
+    /// Measures all of them, for a report.
+    All,
+    /// Compares ratios with those of a baseline.
+    Check,
+}
+
+impl ValueEnum for Task {
+    fn value_variants<'a>() -> &'a [Self] {
+        const TASKS: &[Task] = &[
+            Task::One(Scenario::Forward),
+            Task::One(Scenario::Sessions),
+            Task::One(Scenario::Rules),
+            Task::One(Scenario::Latency),
+            Task::One(Scenario::Scaling),
+            Task::One(Scenario::Pfcp),
+            Task::All,
+            Task::Check,
+        ];
+        TASKS
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Self::One(scenario) => scenario.to_possible_value(),
+            Self::All => Some(PossibleValue::new("all").help("Every scenario, for a report")),
+            Self::Check => Some(
+                PossibleValue::new("check").help("Whether ratios to the bare loop fell below a baseline"),
+            ),
+        }
+    }
 }
 
 impl Args {
@@ -66,16 +116,27 @@ impl Args {
     /// # Errors
     /// Parameters that cannot be, or books that do not balance.
     pub fn execute(&self) -> anyhow::Result<()> {
-        let plan = self.plan()?;
-        plan.check_memory(machine::available_bytes()?)?;
         interrupt::watch()?;
-        let report = self.scenario.measure(&plan)?;
+        match self.task {
+            Task::One(scenario) => self.measure(scenario),
+            Task::All => {
+                record::all(self.report.as_deref().unwrap_or(Path::new(FOLDER)), self.quick, self.seed)
+            }
+            Task::Check if self.update => ratchet::update(&self.baseline, self.seed),
+            Task::Check => ratchet::check(&self.baseline, self.seed),
+        }
+    }
+
+    fn measure(&self, scenario: Scenario) -> anyhow::Result<()> {
+        let plan = self.plan(scenario)?;
+        plan.check_memory(machine::available_bytes()?)?;
+        let report = scenario.measure(&plan)?;
         output::give(&report, self.json.as_deref(), self.report.as_deref())
     }
 
-    fn plan(&self) -> anyhow::Result<Plan> {
-        let profile = self.traffic()?;
-        let default_pdrs = if self.scenario == Scenario::Rules { limits::PDRS as u32 } else { PDRS_MIN };
+    fn plan(&self, scenario: Scenario) -> anyhow::Result<Plan> {
+        let profile = self.traffic(scenario)?;
+        let default_pdrs = if scenario == Scenario::Rules { limits::PDRS as u32 } else { PDRS_MIN };
         let pdrs = self.pdrs.unwrap_or(default_pdrs);
         if !(PDRS_MIN..=limits::PDRS as u32).contains(&pdrs) {
             bail!("--pdrs {pdrs}: a session has {PDRS_MIN} to {}", limits::PDRS);
@@ -95,12 +156,12 @@ impl Args {
     }
 
     /// The profile as this measurement wants it.
-    fn traffic(&self) -> anyhow::Result<Profile> {
+    fn traffic(&self, scenario: Scenario) -> anyhow::Result<Profile> {
         let Some(model) = profile(&self.profile) else {
             let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
             bail!("there is no profile \"{}\"; there are {}", self.profile, names.join(", "));
         };
-        let (subscribers, active) = self.subscribers(model);
+        let (subscribers, active) = self.subscribers(model, scenario);
         let flows = self.flows.unwrap_or(model.flows.max(active));
         if !(1..=SESSIONS_MAX).contains(&subscribers) {
             bail!("--sessions {subscribers}: 1 to {SESSIONS_MAX} can be measured");
@@ -120,14 +181,14 @@ impl Args {
     }
 
     /// Sessions that exist, and those of them that are active.
-    fn subscribers(&self, model: &Profile) -> (u32, u32) {
-        let default = match self.scenario {
+    fn subscribers(&self, model: &Profile, scenario: Scenario) -> (u32, u32) {
+        let default = match scenario {
             Scenario::Sessions => SWEEP_SESSIONS,
             Scenario::Rules => RULES_SESSIONS.min(model.subscribers),
             _ => model.subscribers,
         };
         let subscribers = self.sessions.unwrap_or(default);
-        let active = match self.scenario {
+        let active = match scenario {
             Scenario::Sessions => subscribers,
             _ => self.active.unwrap_or(model.active.min(subscribers)),
         };
@@ -140,7 +201,12 @@ mod tests {
     use super::*;
 
     fn plan(words: &[&str]) -> anyhow::Result<Plan> {
-        Args::parse_from([&["bench", "forward"], words].concat()).plan()
+        of(Scenario::Forward, words)
+    }
+
+    fn of(scenario: Scenario, words: &[&str]) -> anyhow::Result<Plan> {
+        let args = Args::parse_from([&["bench", "forward"], words].concat());
+        args.plan(scenario)
     }
 
     #[test]
@@ -153,10 +219,20 @@ mod tests {
 
     #[test]
     fn sweeps_go_as_far_as_told() {
-        let plan = |words: &[&str]| Args::parse_from([&["bench"], words].concat()).plan().unwrap();
-        assert_eq!(plan(&["rules"]).pdrs, 1_000);
-        assert_eq!(plan(&["sessions"]).profile.active, 1_000_000);
-        assert_eq!(plan(&["sessions", "--sessions", "5000"]).profile.subscribers, 5_000);
+        assert_eq!(of(Scenario::Rules, &[]).unwrap().pdrs, 1_000);
+        assert_eq!(of(Scenario::Sessions, &[]).unwrap().profile.active, 1_000_000);
+        assert_eq!(of(Scenario::Sessions, &["--sessions", "5000"]).unwrap().profile.subscribers, 5_000);
+    }
+
+    #[test]
+    fn every_scenario_has_a_word_and_so_have_the_two_that_are_none() {
+        let words: Vec<String> = Task::value_variants()
+            .iter()
+            .map(|task| task.to_possible_value().unwrap().get_name().to_owned())
+            .collect();
+        assert_eq!(words[words.len() - 2..], ["all", "check"]);
+        let scenarios = Scenario::value_variants().iter().map(|s| s.to_possible_value().unwrap());
+        assert_eq!(words[..words.len() - 2], scenarios.map(|s| s.get_name().to_owned()).collect::<Vec<_>>());
     }
 
     #[test]

@@ -48,15 +48,15 @@ pub(crate) struct Field<'a, W> {
 }
 
 impl<W: Worker> Field<'_, W> {
-    /// One round; returns what was run and the cycles it took.
+    /// One round; returns what was run and the time it took.
     ///
     /// # Errors
     /// Packets that are missing or wrong.
-    pub(crate) fn round(&mut self, runner: Runner) -> anyhow::Result<(Laid, u64)> {
+    pub(crate) fn round(&mut self, runner: Runner) -> anyhow::Result<(Laid, Duration)> {
         let laid = self.lay(runner)?;
-        let cycles = timed(|| self.run(runner));
+        let time = timed(|| self.run(runner));
         self.take_back(runner, laid)?;
-        Ok((laid, cycles))
+        Ok((laid, time))
     }
 
     /// Its first part: packets lie before the ports.
@@ -103,8 +103,8 @@ impl<W: Worker> Field<'_, W> {
 /// What came of it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Score {
-    /// Cycles per packet of each runner, one value for each trial.
-    pub(crate) cycles: [Vec<f64>; 3],
+    /// Nanoseconds of CPU time per packet of each runner, one value for each trial.
+    pub(crate) times_ns: [Vec<f64>; 3],
     /// What the product ran.
     pub(crate) laid: Laid,
     /// Share of the time in which the measuring thread had a CPU.
@@ -114,14 +114,15 @@ pub(crate) struct Score {
 }
 
 impl Score {
-    /// Of a runner, in cycles per packet.
-    pub(crate) fn spread(&self, runner: Runner) -> Spread {
-        Spread::of(&self.cycles[runner as usize]).unwrap_or_default()
+    /// Of a runner, in cycles per packet where `hz` make a second.
+    pub(crate) fn spread(&self, runner: Runner, hz: u64) -> Spread {
+        let cycles = self.times_ns[runner as usize].iter().map(|time_ns| time_ns * hz as f64 / 1e9);
+        Spread::of(&cycles.collect::<Vec<_>>()).unwrap_or_default()
     }
 
     /// Product over bare loop, trial by trial: 1 would be logic that costs nothing.
     pub(crate) fn ratio(&self) -> Spread {
-        let [_, bare, product] = &self.cycles;
+        let [_, bare, product] = &self.times_ns;
         let ratios: Vec<f64> = bare.iter().zip(product).map(|(bare, product)| bare / product).collect();
         Spread::of(&ratios).unwrap_or_default()
     }
@@ -151,7 +152,7 @@ pub(crate) fn contest<W: Worker>(
         }
         let rounds = trial(field, plan, &mut score.laid)?;
         bar.set_position(start.elapsed().as_millis() as u64);
-        for (all, rounds) in score.cycles.iter_mut().zip(&rounds) {
+        for (all, rounds) in score.times_ns.iter_mut().zip(&rounds) {
             all.extend(Spread::of(rounds).map(|spread| spread.median));
         }
     }
@@ -160,14 +161,14 @@ pub(crate) fn contest<W: Worker>(
     Ok(score)
 }
 
-/// Cycles per packet of every round of a trial; one round of each at least.
+/// Nanoseconds per packet of every round of a trial; one round of each at least.
 fn trial<W: Worker>(field: &mut Field<'_, W>, plan: &Plan, laid: &mut Laid) -> anyhow::Result<[Vec<f64>; 3]> {
     let mut rounds: [Vec<f64>; 3] = Default::default();
     let start = Instant::now();
     loop {
         for runner in RUNNERS {
-            let (run, cycles) = field.round(runner)?;
-            rounds[runner as usize].push(cycles as f64 / run.packets.max(1) as f64);
+            let (run, time) = field.round(runner)?;
+            rounds[runner as usize].push(time.as_nanos() as f64 / run.packets.max(1) as f64);
             if runner == Runner::Product {
                 laid.packets += run.packets;
                 laid.bytes += run.bytes;

@@ -4,7 +4,7 @@
 use crate::contest::{Field, RUNNERS, Worker};
 use crate::interrupt;
 use crate::machine::cpu_time;
-use crate::meter::Laid;
+use crate::meter::{Laid, timed};
 use crate::spread::rounded;
 use anyhow::anyhow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,9 +28,8 @@ pub(crate) struct Crew {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stint {
     pub(crate) laid: Laid,
-    /// When it began and ended, in cycles.
-    pub(crate) begin: u64,
-    pub(crate) end: u64,
+    /// CPU time it took.
+    pub(crate) time: Duration,
 }
 
 /// The work of one worker.
@@ -63,16 +62,11 @@ impl Crew {
             for runner in RUNNERS {
                 let laid = hold(field, |field| field.lay(runner));
                 self.meet();
-                let begin = dpdk::tsc();
-                hold(field, |field| {
-                    field.run(runner);
-                    Ok(())
-                });
-                let end = dpdk::tsc();
+                let time = hold(field, |field| Ok(timed(|| field.run(runner))));
                 self.meet();
-                if let Some(laid) = laid {
+                if let Some((laid, time)) = laid.zip(time) {
                     hold(field, |field| field.take_back(runner, laid));
-                    stints.of[runner as usize].push(Stint { laid, begin, end });
+                    stints.of[runner as usize].push(Stint { laid, time });
                 }
             }
         }

@@ -2,8 +2,7 @@
 
 use anyhow::Context;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::{TimeVal, TimeValLike};
+use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -78,9 +77,8 @@ pub(crate) fn resident_bytes(process: &str) -> anyhow::Result<u64> {
     Ok(pages * 4_096)
 }
 
-/// How long the calling thread has had a CPU.
+/// How long the calling thread has had a CPU: time in which the kernel gave it to others is not in it.
 pub(crate) fn cpu_time() -> Duration {
-    let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) else { return Duration::ZERO };
-    let of = |time: TimeVal| Duration::from_micros(time.num_microseconds().unsigned_abs());
-    of(usage.user_time()) + of(usage.system_time())
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
+    time.map_or(Duration::ZERO, Duration::from)
 }

@@ -1,5 +1,6 @@
 //! Rounds: packets are laid out, not timed; then they are run, timed; then they are counted.
 
+use crate::machine::cpu_time;
 use crate::nic::Nic;
 use crate::plan::Plan;
 use crate::replay::Replay;
@@ -12,6 +13,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
 use std::collections::VecDeque;
+use std::time::Duration;
 use traffic::Packets;
 
 /// Packets of a round: their headers together fit the last-level cache, as a network card would leave them there.
@@ -156,9 +158,10 @@ fn rewind(mbuf: &mut Mbuf) -> Option<()> {
     mbuf.truncate(0)
 }
 
-/// Cycles a round took.
-pub(crate) fn timed(mut run: impl FnMut()) -> u64 {
-    let start = dpdk::tsc();
+/// CPU time a round took. Other programs may take the CPU away meanwhile: a long round would then look longer than it
+/// is, and a short one not.
+pub(crate) fn timed(mut run: impl FnMut()) -> Duration {
+    let start = cpu_time();
     run();
-    dpdk::tsc().wrapping_sub(start)
+    cpu_time().saturating_sub(start)
 }

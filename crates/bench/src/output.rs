@@ -15,8 +15,18 @@ pub(crate) fn give(report: &Report, json: Option<&Path>, folder: Option<&Path>) 
         Some(path) => write(path, &format!("{}\n", serde_json::to_string_pretty(report)?))?,
         None => print!("{}", report.text()),
     }
-    let _ = folder;
-    Ok(())
+    match folder {
+        Some(folder) => into(folder, report),
+        None => Ok(()),
+    }
+}
+
+/// The result joins those in a folder.
+fn into(folder: &Path, report: &Report) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    let file = folder.join(format!("{}.json", report.name()));
+    write(&file, &format!("{}\n", serde_json::to_string_pretty(report)?))?;
+    crate::page::write(folder, vec![])
 }
 
 /// Writes a file, and names it where that fails.

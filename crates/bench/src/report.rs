@@ -117,8 +117,9 @@ pub(crate) struct Load {
     pub(crate) generator_gap_us: f64,
     /// The longest time the worker was not running, in microseconds.
     pub(crate) worker_gap_us: f64,
-    /// Share of the time that one of the two was not running.
-    pub(crate) gap_share: f64,
+    /// Shares of the time in which they were not running.
+    pub(crate) generator_away: f64,
+    pub(crate) worker_away: f64,
     /// Trials that did not count because a thread was not running for too long.
     pub(crate) void_trials: u32,
 }
@@ -184,7 +185,7 @@ impl Report {
 
     /// Takes over what a contest found.
     pub(crate) fn score(&mut self, score: &Score, memory: &Memory) {
-        let spread = |runner| score.spread(runner);
+        let spread = |runner| score.spread(runner, memory.eal.tsc_hz());
         let spreads = Spreads {
             floor: spread(Runner::Floor),
             bare: spread(Runner::Bare),
@@ -192,7 +193,7 @@ impl Report {
             ratio: score.ratio(),
         };
         let mpps = |cycles: f64| memory.eal.tsc_hz() as f64 / cycles / 1e6;
-        self.trials = score.cycles[Runner::Product as usize].len() as u32;
+        self.trials = score.times_ns[Runner::Product as usize].len() as u32;
         self.mean_bytes = rounded(score.laid.bytes as f64 / score.laid.packets.max(1) as f64);
         self.set_rate(mpps(spreads.product.median));
         self.floor_mpps_per_core = Some(rounded(mpps(spreads.floor.median)));
@@ -208,6 +209,17 @@ impl Report {
     pub(crate) fn set_rate(&mut self, mpps: f64) {
         self.mpps_per_core = Some(rounded(mpps));
         self.gbps_per_core = Some(rounded(mpps * self.mean_bytes * 8.0 / 1e3));
+    }
+
+    /// What its file is called: results of one folder that differ in more than a seed must not share one.
+    pub(crate) fn name(&self) -> String {
+        let forward = format!("forward-{}", self.profile);
+        match (self.scenario.as_str(), self.direction) {
+            ("forward", Direction::Both) => forward,
+            ("forward", Direction::Up) => forward + "-up",
+            ("forward", Direction::Down) => forward + "-down",
+            (scenario, _) => scenario.to_owned(),
+        }
     }
 
     /// One in how many packets is compared, for readers.

@@ -38,8 +38,9 @@ pub(crate) struct Found {
     /// Longest absences.
     pub(crate) generator_gap: u64,
     pub(crate) worker_gap: u64,
-    /// All absences of both.
-    pub(crate) gaps: u64,
+    /// All absences.
+    pub(crate) generator_away: u64,
+    pub(crate) worker_away: u64,
     pub(crate) cycles: u64,
     /// How late 99 of 100 packets were at most, in the worst trial that counts.
     pub(crate) late: u64,
@@ -54,7 +55,8 @@ impl Found {
             generator_bound: self.generator_bound || other.generator_bound,
             generator_gap: self.generator_gap.max(other.generator_gap),
             worker_gap: self.worker_gap.max(other.worker_gap),
-            gaps: self.gaps + other.gaps,
+            generator_away: self.generator_away + other.generator_away,
+            worker_away: self.worker_away + other.worker_away,
             cycles: self.cycles + other.cycles,
             late: self.late.max(other.late),
         }
@@ -78,7 +80,8 @@ impl Bench {
             offered: trial.offered,
             generator_gap: trial.gaps.longest,
             worker_gap: worker.longest,
-            gaps: trial.gaps.total + worker.total,
+            generator_away: trial.gaps.total,
+            worker_away: worker.total,
             cycles: dpdk::tsc() - start,
             ..Found::default()
         };

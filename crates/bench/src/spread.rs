@@ -25,12 +25,6 @@ impl Spread {
         Some(Self { min: rounded(min), median: rounded(median), max: rounded(max) })
     }
 
-    /// Every value of it turned into another; a falling function swaps least and most.
-    pub(crate) fn map(self, turn: impl Fn(f64) -> f64) -> Self {
-        let (a, b) = (turn(self.min), turn(self.max));
-        Self { min: rounded(a.min(b)), median: rounded(turn(self.median)), max: rounded(a.max(b)) }
-    }
-
     /// Least to most, as a share of the median.
     pub(crate) fn width(&self) -> f64 {
         if self.median > 0.0 { rounded((self.max - self.min) / self.median) } else { 0.0 }
@@ -55,9 +49,8 @@ mod tests {
     }
 
     #[test]
-    fn a_falling_function_swaps_the_ends() {
-        let spread = Spread { min: 1.0, median: 2.0, max: 4.0 };
-        assert_eq!(spread.map(|cycles| 4.0 / cycles), Spread { min: 1.0, median: 2.0, max: 4.0 });
-        assert_eq!(spread.width(), 1.5);
+    fn its_width_is_a_share_of_the_median() {
+        assert_eq!(Spread { min: 1.0, median: 2.0, max: 4.0 }.width(), 1.5);
+        assert_eq!(Spread::default().width(), 0.0);
     }
 }

@@ -46,7 +46,7 @@ impl Node {
         std::fs::write(&config, configuration(&folder, address, sessions))?;
         let executable = std::env::current_exe().context("the executable cannot be found again")?;
         let mut command = Command::new(executable);
-        command.arg("up").arg("--config").arg(&config).env(SUPERVISED, "1").env("RUST_LOG", "error");
+        command.arg("up").arg("--config").arg(&config).env(SUPERVISED, "1").env("ANCHORLINE_LOG", "error");
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let child = command.spawn().context("the node cannot be started")?;
         // From here on, whatever fails, dropping it ends the child.

@@ -132,7 +132,8 @@ fn load(share: f64, found: Found, hz: u64) -> Load {
         generator_late_us_p99: us(found.late, hz),
         generator_gap_us: us(found.generator_gap, hz),
         worker_gap_us: us(found.worker_gap, hz),
-        gap_share: rounded(found.gaps as f64 / found.cycles.max(1) as f64),
+        generator_away: rounded(found.generator_away as f64 / found.cycles.max(1) as f64),
+        worker_away: rounded(found.worker_away as f64 / found.cycles.max(1) as f64),
         void_trials: found.void,
     }
 }
@@ -177,12 +178,14 @@ fn remarks(report: &Report) -> Vec<String> {
     if load.generator_bound {
         notes.push("the generator was the bottleneck: the engine can do more than the rate given".to_owned());
     }
-    if load.gap_share > 0.0 {
+    if load.worker_away.max(load.generator_away) > 0.0 {
         notes.push(format!(
-            "the threads were not always running: {:.2} % of the time one of them was away for more than {GAP_US} us, \
-             the worker for {:.0} us at the longest, the generator for {:.0} us; {} trials did not count for it",
-            load.gap_share * 100.0,
+            "the threads were not always running: the worker was away for {:.1} % of the time, {:.0} us at the longest, \
+             the generator for {:.1} %, {:.0} us; absences of less than {GAP_US} us do not count; {} trials with loss \
+             and such an absence were repeated",
+            load.worker_away * 100.0,
             load.worker_gap_us,
+            load.generator_away * 100.0,
             load.generator_gap_us,
             load.void_trials,
         ));

@@ -31,22 +31,6 @@ pub(crate) enum Scenario {
 }
 
 impl Scenario {
-    /// All of them, in the order of a report.
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Forward, Self::Sessions, Self::Rules, Self::Latency, Self::Scaling, Self::Pfcp];
-
-    /// Its name on the command line and in JSON.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Forward => "forward",
-            Self::Sessions => "sessions",
-            Self::Rules => "rules",
-            Self::Latency => "latency",
-            Self::Scaling => "scaling",
-            Self::Pfcp => "pfcp",
-        }
-    }
-
     /// Measures.
     ///
     /// # Errors

@@ -175,10 +175,10 @@ fn combine(plan: &Plan, shares: &[Share], memory: &Memory) -> anyhow::Result<Rep
     let mut score = Score::default();
     for runner in RUNNERS {
         let rounds = shares.iter().map(|share| share.stints.of[runner as usize].len()).min().unwrap_or(0);
-        let cycles: Vec<f64> = (0..rounds).filter_map(|round| round_cycles(shares, runner, round)).collect();
-        let chunk = cycles.len().div_ceil(plan.trials as usize).max(1);
-        let trials = cycles.chunks(chunk).filter_map(Spread::of).map(|trial| trial.median);
-        score.cycles[runner as usize] = trials.collect();
+        let times: Vec<f64> = (0..rounds).filter_map(|round| round_ns(shares, runner, round)).collect();
+        let chunk = times.len().div_ceil(plan.trials as usize).max(1);
+        let trials = times.chunks(chunk).filter_map(Spread::of).map(|trial| trial.median);
+        score.times_ns[runner as usize] = trials.collect();
     }
     let cpu_shares = shares.iter().map(|share| share.stints.cpu_share);
     score.cpu_share = cpu_shares.fold(1.0, f64::min);
@@ -199,10 +199,10 @@ fn combine(plan: &Plan, shares: &[Share], memory: &Memory) -> anyhow::Result<Rep
     Ok(report)
 }
 
-/// Cycles for each packet, of each core: from the first worker's begin to the last one's end.
-fn round_cycles(shares: &[Share], runner: Runner, round: usize) -> Option<f64> {
+/// Nanoseconds for each packet, of each core: the slowest worker is waited for.
+fn round_ns(shares: &[Share], runner: Runner, round: usize) -> Option<f64> {
     let stints = || shares.iter().filter_map(|share| share.stints.of[runner as usize].get(round));
-    let (begin, end) = (stints().map(|stint| stint.begin).min()?, stints().map(|stint| stint.end).max()?);
+    let longest = stints().map(|stint| stint.time).max()?;
     let packets: usize = stints().map(|stint| stint.laid.packets).sum();
-    Some((end - begin) as f64 * shares.len() as f64 / packets.max(1) as f64)
+    Some(longest.as_nanos() as f64 * shares.len() as f64 / packets.max(1) as f64)
 }
