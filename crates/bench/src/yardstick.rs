@@ -1,7 +1,7 @@
 //! What nothing can be faster than: loops with the memory traffic of a user plane and none of its logic, tuned as well
 //! as we know how. A slow yardstick would flatter.
 
-use crate::args::Plan;
+use crate::plan::Plan;
 use crate::replay::Replay;
 use dataplane::Port;
 use dpdk::{Mbuf, prefetch_read};

@@ -93,6 +93,8 @@ pub struct Config {
     pub routes: Vec<Route>,
     /// How much of everything.
     pub limits: Limits,
+    /// Of this life of the engine, unlike those before it: counts of usage begin at zero with each.
+    pub epoch: u64,
     /// Of hashes, so that nobody outside can aim at one place of a table.
     pub seed: u64,
 }

@@ -3,7 +3,7 @@
 use crate::config::{Config, PortConfig};
 use crate::counters::Counters;
 use crate::install::installation;
-use crate::worker::{Order, Report};
+use crate::worker::{Order, Query, Report};
 use dplink::{Command, Desired, Notice, PortStatistics, Statistics, UsageCause, VERSION, WorkerStatistics};
 use rtrb::{Consumer, Producer};
 use rules::Seid;
@@ -34,6 +34,7 @@ struct Known {
 /// Controls one worker.
 pub struct Engine {
     ports: Vec<PortConfig>,
+    epoch: u64,
     orders: Producer<Order>,
     reports: Consumer<Report>,
     backlog: VecDeque<Order>,
@@ -47,6 +48,7 @@ impl Engine {
     pub(crate) fn new(config: &Config, orders: Producer<Order>, reports: Consumer<Report>) -> Self {
         Self {
             ports: config.ports.clone(),
+            epoch: config.epoch,
             orders,
             reports,
             backlog: VecDeque::new(),
@@ -66,7 +68,7 @@ impl Engine {
                 return Err(EngineError::Version(version));
             }
             Command::Hello { .. } => {
-                Some(Notice::Hello { version: VERSION, sessions: self.known.len() as u64 })
+                Some(Notice::Hello { version: VERSION, sessions: self.known.len() as u64, epoch: self.epoch })
             }
             Command::ResyncBegin => {
                 self.named = Some(HashSet::new());
@@ -78,9 +80,9 @@ impl Engine {
                 self.remove(session);
                 None
             }
-            Command::QueryUsage { session, token, .. } => {
+            Command::QueryUsage { session, urrs, token, is_reported } => {
                 let counts = Vec::with_capacity(self.urrs(session));
-                self.order(Order::Query { seid: session, token, counts });
+                self.order(Order::Query(Box::new(Query { seid: session, urrs, token, is_reported, counts })));
                 None
             }
             Command::GetStatistics => {
@@ -181,7 +183,8 @@ impl Engine {
                 self.forget_session(seid);
                 Notice::Removed { session: seid, usage }
             }
-            Report::Queried { seid, token, counts } => {
+            Report::Queried(query) => {
+                let Query { seid, token, counts, .. } = *query;
                 Notice::Usage { session: seid, cause: UsageCause::Query(token), counts }
             }
             Report::Used(used) => {

@@ -158,6 +158,7 @@ pub(crate) fn config() -> Config {
         ],
         routes: vec![route],
         limits,
+        epoch: 1,
         seed: 0,
     }
 }

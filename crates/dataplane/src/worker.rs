@@ -14,7 +14,7 @@ use crate::state::{Installation, Installed, Kind, Lookup, Refusal, Session, Sess
 use dplink::{Event, UsageCounts};
 use packet::{Buffer, ethernet};
 use rtrb::{Consumer, Producer, RingBuffer};
-use rules::{Interface, OuterHeaderCreation, Qfi, Seid};
+use rules::{Interface, OuterHeaderCreation, Qfi, Seid, UrrId};
 use std::net::IpAddr;
 
 /// Packets taken from one port at once.
@@ -39,17 +39,24 @@ pub(crate) enum Order {
     Install(Box<Installation>),
     /// Take a session out of force; its last counts go into the list, which has the room.
     Remove(Seid, Vec<UsageCounts>),
-    /// Tell what a session has used; thresholds begin anew.
-    Query {
-        /// The session.
-        seid: Seid,
-        /// Comes back.
-        token: u64,
-        /// Has the room for all URRs.
-        counts: Vec<UsageCounts>,
-    },
+    /// Tell what a session has used.
+    Query(Box<Query>),
     /// Fill in the counters.
     Count(Box<Counters>),
+}
+
+/// What a session has used, asked for and told.
+#[derive(Debug)]
+pub(crate) struct Query {
+    pub(crate) seid: Seid,
+    /// Empty for all.
+    pub(crate) urrs: Vec<UrrId>,
+    /// Comes back.
+    pub(crate) token: u64,
+    /// Thresholds begin anew.
+    pub(crate) is_reported: bool,
+    /// The answer; has the room for all URRs.
+    pub(crate) counts: Vec<UsageCounts>,
 }
 
 /// To the control side, which frees what the worker no longer needs: a worker allocates and frees nothing.
@@ -62,7 +69,7 @@ pub(crate) enum Report {
     /// Out of force, if it ever was in.
     Removed { seid: Seid, usage: Vec<UsageCounts>, _old: Option<Box<Session>> },
     /// What a session has used.
-    Queried { seid: Seid, token: u64, counts: Vec<UsageCounts> },
+    Queried(Box<Query>),
     /// A URR has something to tell.
     Used(Used),
     /// The counters, and the number of sessions.
@@ -225,7 +232,10 @@ impl<P: Port> Worker<P> {
         match order {
             Order::Install(installation) => self.install(installation),
             Order::Remove(seid, usage) => self.remove(seid, usage),
-            Order::Query { seid, token, counts } => self.query(seid, token, counts),
+            Order::Query(mut query) => {
+                self.state.sessions.query(&mut query, self.state.now_ns);
+                Report::Queried(query)
+            }
             Order::Count(mut counters) => {
                 self.counters.held = (self.held.len() + self.kept.len()) as u64;
                 self.counters.flows = self.state.flows.len() as u64;
@@ -260,13 +270,6 @@ impl<P: Port> Worker<P> {
             session
         });
         Report::Removed { seid, usage, _old }
-    }
-
-    fn query(&mut self, seid: Seid, token: u64, mut counts: Vec<UsageCounts>) -> Report {
-        if let Some(session) = self.state.sessions.by_seid(seid) {
-            self.state.sessions.query(session, self.state.now_ns, &mut counts);
-        }
-        Report::Queried { seid, token, counts }
     }
 
     /// The session has changed: what was kept for it goes its way, or is dropped.

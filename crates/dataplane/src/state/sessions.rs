@@ -6,6 +6,7 @@ use super::peers::{Name, Peers, Way};
 use super::step::{HotStep, Kind, StepIndex};
 use super::table::Table;
 use super::usage::Ledger;
+use crate::worker::Query;
 use dplink::UsageCounts;
 use rules::{Classifier, Forward, OuterHeaderCreation, QerId, Seid};
 
@@ -163,14 +164,21 @@ impl Sessions {
         }
     }
 
-    /// As [`Sessions::usage`]; what is told now is reported, and thresholds begin anew.
-    pub(crate) fn query(&mut self, index: SessionIndex, now_ns: u64, counts: &mut Vec<UsageCounts>) {
-        self.usage(index, now_ns, counts);
+    /// Answers what a session has used; where it is reported, thresholds begin anew.
+    pub(crate) fn query(&mut self, query: &mut Query, now_ns: u64) {
+        let index = self.by_seid(query.seid).unwrap_or(SessionIndex::NONE);
         let Some(session) = self.slots.get_mut(index.0 as usize).and_then(|slot| slot.as_deref_mut()) else {
             return;
         };
         for (ledger, place) in session.ledgers.iter_mut().zip(0..) {
-            ledger.reported(&mut self.cells.account(session.run.base, place).count);
+            if !query.urrs.is_empty() && !query.urrs.contains(&ledger.urr) {
+                continue;
+            }
+            let count = &mut self.cells.account(session.run.base, place).count;
+            query.counts.push(ledger.counts(count, now_ns));
+            if query.is_reported {
+                ledger.reported(count);
+            }
         }
     }
 

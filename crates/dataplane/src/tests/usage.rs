@@ -47,7 +47,7 @@ fn told(notices: &[Notice]) -> Vec<(UsageCause, u64)> {
 }
 
 fn query(bench: &mut Bench) -> UsageCounts {
-    let command = Command::QueryUsage { session: Seid(METERED), urrs: vec![], token: 7 };
+    let command = Command::QueryUsage { session: Seid(METERED), urrs: vec![], token: 7, is_reported: true };
     bench.engine.handle(command).unwrap();
     match &bench.settle()[..] {
         [Notice::Usage { cause: UsageCause::Query(7), counts, .. }] => counts[0],
