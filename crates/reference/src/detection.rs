@@ -1,0 +1,104 @@
+//! Which PDR a packet matches (TS 29.244 5.2.1).
+
+use crate::ip::UserPacket;
+use rules::{Direction, FTeid, FlowDescription, FlowEnd, Interface, Pdi, Pdr, Qfi, Rules, SdfFilter};
+use std::net::IpAddr;
+
+/// The tunnel a packet came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tunnel {
+    pub(crate) f_teid: FTeid,
+    /// Of its PDU session container.
+    pub(crate) qfi: Option<Qfi>,
+}
+
+/// A user's packet and how it came.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) source: Interface,
+    pub(crate) tunnel: Option<Tunnel>,
+    pub(crate) packet: UserPacket,
+}
+
+impl Arrival {
+    /// The user's address and the far end's; on the uplink the user is the source.
+    fn ends(&self) -> (IpAddr, IpAddr) {
+        let header = &self.packet.header;
+        match self.source.direction() {
+            Direction::Uplink => (header.source, header.destination),
+            Direction::Downlink => (header.destination, header.source),
+        }
+    }
+
+    /// The user's port and the far end's, where the packet shows them.
+    fn ports(&self) -> (Option<u16>, Option<u16>) {
+        let Some((source, destination)) = self.packet.ports else { return (None, None) };
+        match self.source.direction() {
+            Direction::Uplink => (Some(source), Some(destination)),
+            Direction::Downlink => (Some(destination), Some(source)),
+        }
+    }
+}
+
+/// The first that matches, by precedence, then PDR ID.
+pub(crate) fn first_pdr<'a>(rules: &'a Rules, arrival: &Arrival) -> Option<&'a Pdr> {
+    let matching = rules.pdrs.iter().filter(|pdr| pdi_matches(&pdr.pdi, rules, arrival));
+    matching.min_by_key(|pdr| (pdr.precedence, pdr.id))
+}
+
+/// All that is present must match.
+fn pdi_matches(pdi: &Pdi, rules: &Rules, arrival: &Arrival) -> bool {
+    let qfi = arrival.tunnel.and_then(|tunnel| tunnel.qfi);
+    pdi.source_interface == arrival.source
+        && pdi.f_teid == arrival.tunnel.map(|tunnel| tunnel.f_teid)
+        && ue_matches(pdi, arrival.ends().0)
+        && (pdi.qfis.is_empty() || qfi.is_some_and(|qfi| pdi.qfis.contains(&qfi)))
+        && (pdi.sdf_filters.is_empty()
+            || pdi.sdf_filters.iter().any(|filter| sdf_matches(meant(filter, rules), arrival)))
+}
+
+/// With both addresses, either matches.
+fn ue_matches(pdi: &Pdi, ue: IpAddr) -> bool {
+    match (pdi.ue_ipv4, pdi.ue_ipv6, ue) {
+        (None, None, _) => true,
+        (ipv4, _, IpAddr::V4(ue)) => ipv4 == Some(ue),
+        (_, ipv6, IpAddr::V6(ue)) => ipv6.is_some_and(|prefix| prefix.contains(&ue)),
+    }
+}
+
+/// A filter of nothing but an ID stands for the session's filter of that ID (TS 29.244 5.2.1A.2A).
+fn meant<'a>(filter: &'a SdfFilter, rules: &'a Rules) -> &'a SdfFilter {
+    let is_reference = |filter: &SdfFilter| *filter == SdfFilter { id: filter.id, ..SdfFilter::default() };
+    if filter.id.is_none() || !is_reference(filter) {
+        return filter;
+    }
+    let mut all = rules.pdrs.iter().flat_map(|pdr| &pdr.pdi.sdf_filters);
+    all.find(|other| other.id == filter.id && !is_reference(other)).unwrap_or(filter)
+}
+
+/// All that is present must match (TS 29.244 8.2.5).
+fn sdf_matches(filter: &SdfFilter, arrival: &Arrival) -> bool {
+    let packet = &arrival.packet;
+    let class = packet.header.traffic_class;
+    filter.flow.as_ref().is_none_or(|flow| flow_matches(flow, arrival))
+        && filter.traffic_class.is_none_or(|wanted| class & wanted.mask == wanted.value & wanted.mask)
+        && filter.spi.is_none_or(|spi| packet.spi == Some(spi))
+        && filter.flow_label.is_none_or(|label| packet.header.flow_label == Some(label))
+}
+
+/// Flow descriptions are written for packets to the user; for packets from the user the ends change places
+/// (TS 29.244 5.2.1A.2A).
+fn flow_matches(flow: &FlowDescription, arrival: &Arrival) -> bool {
+    let (ue, remote) = arrival.ends();
+    let (ue_port, remote_port) = arrival.ports();
+    flow.protocol.is_none_or(|protocol| protocol == arrival.packet.protocol)
+        && end_matches(&flow.remote, remote, remote_port)
+        && end_matches(&flow.user, ue, ue_port)
+}
+
+/// A packet that shows no ports matches only where no ports are asked for.
+fn end_matches(end: &FlowEnd, address: IpAddr, port: Option<u16>) -> bool {
+    let in_range = |port: u16| end.ports.iter().any(|range| range.first <= port && port <= range.last);
+    end.prefix.is_none_or(|prefix| prefix.contains(&address))
+        && (end.ports.is_empty() || port.is_some_and(in_range))
+}

@@ -1,0 +1,87 @@
+//! Sends users' packets on, plain or in a tunnel (TS 29.244 5.2.3, TS 29.281 5.1, TS 38.415 5.5.2).
+
+use crate::Reference;
+use crate::detection::Arrival;
+use crate::enforcement::{Action, Marks, Verdict};
+use crate::gtpu::{self, Container};
+use crate::ip::{self, UDP, UserPacket};
+use crate::outcome::{Fate, Outcome};
+use crate::reason::DropReason;
+use rules::{Direction, ForwardingParameters, OuterHeaderCreation};
+
+const HOPS: u8 = 64;
+
+impl Reference {
+    /// Does what the rules decided.
+    pub(crate) fn obey(&mut self, verdict: &Verdict, arrival: &Arrival, now_ns: u64) -> Outcome {
+        let mut outcome = match verdict.action {
+            Action::Forward(to) => self.forward(arrival, &to, verdict.marks, now_ns),
+            Action::Drop => Outcome::of(Fate::Dropped(DropReason::FarDrop)),
+            Action::Buffer => Outcome::of(Fate::Held),
+        };
+        for to in &verdict.copies {
+            outcome.add_copy(self.forward(arrival, to, verdict.marks, now_ns));
+        }
+        outcome
+    }
+
+    fn forward(
+        &mut self,
+        arrival: &Arrival,
+        to: &ForwardingParameters,
+        marks: Marks,
+        now_ns: u64,
+    ) -> Outcome {
+        let sent = match to.outer_header_creation {
+            Some(tunnel) => self.forward_in_tunnel(arrival, to, tunnel, marks),
+            None => self.forward_plain(&arrival.packet, to),
+        };
+        sent.and_then(|(next_hop, packet)| self.transmit(next_hop, packet, now_ns)).into()
+    }
+
+    fn forward_plain(&self, packet: &UserPacket, to: &ForwardingParameters) -> Result<Routed, DropReason> {
+        let destination = packet.header.destination;
+        if self.setup.is_ours(destination) {
+            return Err(DropReason::ToOurselves);
+        }
+        let mut bytes = packet.bytes.clone();
+        ip::take_hop(&mut bytes, &packet.header).ok_or(DropReason::TtlExpired)?;
+        if let Some(dscp) = to.dscp {
+            ip::set_dscp(&mut bytes, &packet.header, dscp);
+        }
+        let next_hop =
+            self.setup.next_hop(to.destination_interface, destination).ok_or(DropReason::NoRoute)?;
+        Ok((next_hop, bytes))
+    }
+
+    /// Between a plain network and a tunnel we are a router and take a hop off; from tunnel to tunnel we are not.
+    fn forward_in_tunnel(
+        &self,
+        arrival: &Arrival,
+        to: &ForwardingParameters,
+        tunnel: OuterHeaderCreation,
+        marks: Marks,
+    ) -> Result<Routed, DropReason> {
+        let mut bytes = arrival.packet.bytes.clone();
+        if arrival.tunnel.is_none() {
+            ip::take_hop(&mut bytes, &arrival.packet.header).ok_or(DropReason::TtlExpired)?;
+        }
+        let side = to.destination_interface;
+        let next_hop = self.setup.next_hop(side, tunnel.address).ok_or(DropReason::NoRoute)?;
+        let ours = self.port(next_hop.port)?.address_like(tunnel.address).ok_or(DropReason::NoRoute)?;
+        // Towards the radio a packet is a downlink one, towards the next user plane function an uplink one.
+        let container = marks.qfi.map(|qfi| Container {
+            downlink: side.direction() == Direction::Uplink,
+            qfi: qfi.value(),
+            reflective: marks.reflective,
+        });
+        let message = gtpu::g_pdu(tunnel.teid.0, container, &bytes);
+        let datagram = ip::datagram((ours, gtpu::PORT), (tunnel.address, gtpu::PORT), &message);
+        let traffic_class = to.dscp.unwrap_or(0) << 2;
+        let new = ip::New { protocol: UDP, traffic_class, hops: HOPS };
+        Ok((next_hop, ip::packet(ours, tunnel.address, new, &datagram)))
+    }
+}
+
+/// A packet and its next hop.
+type Routed = (crate::setup::NextHop, Vec<u8>);
