@@ -67,7 +67,7 @@ fn ue_matches(pdi: &Pdi, ue: IpAddr) -> bool {
 }
 
 /// A filter of nothing but an ID stands for the session's filter of that ID (TS 29.244 5.2.1A.2A).
-fn meant<'a>(filter: &'a SdfFilter, rules: &'a Rules) -> &'a SdfFilter {
+pub(crate) fn meant<'a>(filter: &'a SdfFilter, rules: &'a Rules) -> &'a SdfFilter {
     let is_reference = |filter: &SdfFilter| *filter == SdfFilter { id: filter.id, ..SdfFilter::default() };
     if filter.id.is_none() || !is_reference(filter) {
         return filter;

@@ -2,6 +2,7 @@
 
 use crate::Reference;
 use crate::bytes::{octets, u16_at};
+use crate::icmp::solicitation;
 use crate::outcome::{Fate, Outcome};
 use crate::reason::DropReason;
 use crate::setup::{Mac, Neighbour, NextHop, PortSetup};
@@ -121,7 +122,6 @@ impl Reference {
 
     fn wait(&mut self, to: NextHop, packet: Vec<u8>, now_ns: u64) -> Outcome {
         let recent = |at_ns: u64| now_ns.saturating_sub(at_ns) < SECOND_NS;
-        self.waiting.retain(|waiting| now_ns.saturating_sub(waiting.since_ns) <= SECOND_NS);
         let already = self.waiting.iter().filter(|waiting| waiting.next_hop == to).count();
         let mut outcome = if already < self.setup.held_per_neighbour {
             self.waiting.push(Waiting { next_hop: to, since_ns: now_ns, packet });
@@ -137,12 +137,25 @@ impl Reference {
         outcome
     }
 
-    /// The frame that asks for a next hop; IPv6 neighbours are not asked for, only known from the start.
+    /// The frame that asks for a next hop.
     fn request(&self, to: NextHop) -> Option<(usize, Vec<u8>)> {
         let setup = self.setup.ports.get(to.port)?;
-        let IpAddr::V4(target) = to.address else { return None };
-        let request = arp(REQUEST, (setup.mac, setup.ipv4.addr()), ([0; 6], target));
-        Some((to.port, frame(BROADCAST, setup.mac, ARP, &request)))
+        let request = match to.address {
+            IpAddr::V4(target) => {
+                let request = arp(REQUEST, (setup.mac, setup.ipv4.addr()), ([0; 6], target));
+                frame(BROADCAST, setup.mac, ARP, &request)
+            }
+            IpAddr::V6(target) => {
+                let (group, request) = solicitation(setup.ipv6?.addr(), setup.mac, target);
+                frame(group, setup.mac, IPV6, &request)
+            }
+        };
+        Some((to.port, request))
+    }
+
+    /// Packets that waited too long are lost.
+    pub(crate) fn expire(&mut self, now_ns: u64) {
+        self.waiting.retain(|waiting| now_ns.saturating_sub(waiting.since_ns) <= SECOND_NS);
     }
 }
 

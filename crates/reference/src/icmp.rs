@@ -4,7 +4,7 @@ use crate::Reference;
 use crate::bytes::{checksum, octets, put, u8_at};
 use crate::ethernet::{IPV6, frame};
 use crate::ip::{self, Header, ICMPV6, Upper};
-use crate::outcome::Outcome;
+use crate::outcome::{Fate, Outcome};
 use crate::reason::DropReason;
 use crate::setup::{Mac, NextHop};
 use std::net::{IpAddr, Ipv6Addr};
@@ -87,6 +87,7 @@ impl Reference {
         match kind {
             [128, 0, ..] if ours => self.send_back(to_us, to_us.echoed(129), now_ns),
             [NEIGHBOUR_SOLICITATION, 0, ..] => self.receive_solicitation(to_us),
+            [NEIGHBOUR_ADVERTISEMENT, 0, ..] => self.receive_advertisement(to_us),
             _ => Err(DropReason::IcmpNotEcho),
         }
     }
@@ -107,11 +108,12 @@ impl Reference {
     fn receive_solicitation(&mut self, to_us: ToUs<'_>) -> Result<Outcome, DropReason> {
         let setup = self.port(to_us.port)?.clone();
         let malformed = DropReason::IcmpMalformed;
-        let (target, asker) = read_solicitation(to_us.payload()).ok_or(malformed)?;
+        let (target, asker) = read_neighbour(to_us.payload(), SOURCE_LINK_LAYER_ADDRESS).ok_or(malformed)?;
         let IpAddr::V6(source) = to_us.header.source else { return Err(malformed) };
         let probe = source.is_unspecified();
-        let whole = to_us.header.destination != IpAddr::V6(target);
-        if to_us.header.hops != 255 || target.is_multicast() || probe && (asker.is_some() || !whole) {
+        // A probe for a double goes to the group, and its sender has no address yet.
+        let to_group = to_us.header.destination != IpAddr::V6(target);
+        if to_us.header.hops != 255 || target.is_multicast() || probe && (asker.is_some() || !to_group) {
             return Err(malformed);
         }
         if !setup.has(target.into()) {
@@ -128,34 +130,67 @@ impl Reference {
         outcome.sent.extend(released);
         Ok(outcome)
     }
+
+    /// RFC 4861 7.1.2 and 7.2.5.
+    fn receive_advertisement(&mut self, to_us: ToUs<'_>) -> Result<Outcome, DropReason> {
+        let malformed = DropReason::IcmpMalformed;
+        let (target, mac) = read_neighbour(to_us.payload(), TARGET_LINK_LAYER_ADDRESS).ok_or(malformed)?;
+        if to_us.header.hops != 255 || target.is_multicast() {
+            return Err(malformed);
+        }
+        let station = NextHop { port: to_us.port, address: target.into() };
+        let released = mac.map(|mac| self.learn(station, mac)).unwrap_or_default();
+        Ok(Outcome { sent: released, ..Outcome::of(Fate::Consumed) })
+    }
 }
 
-/// The address asked for, and the asker's Ethernet address; `None` for anything unsound.
-fn read_solicitation(message: &[u8]) -> Option<(Ipv6Addr, Option<Mac>)> {
+/// The address a solicitation or advertisement is about, and the Ethernet address in an option of this type; `None`
+/// for anything unsound.
+fn read_neighbour(message: &[u8], option_type: u8) -> Option<(Ipv6Addr, Option<Mac>)> {
     let target = Ipv6Addr::from_octets(octets(message, 8)?);
-    let (mut at, mut asker) = (24, None);
+    let (mut at, mut mac) = (24, None);
     while at < message.len() {
         let (kind, length) = (u8_at(message, at)?, 8 * usize::from(u8_at(message, at + 1)?));
         let option = message.get(at..at + length).filter(|option| !option.is_empty())?;
-        if kind == SOURCE_LINK_LAYER_ADDRESS {
-            asker = octets(option, 2);
+        if kind == option_type {
+            mac = octets(option, 2);
         }
         at += length;
     }
-    Some((target, asker))
+    Some((target, mac))
+}
+
+/// Asks all who might have `target` (RFC 4861 7.2.2); with the group's Ethernet address (RFC 2464 7).
+pub(crate) fn solicitation(us: Ipv6Addr, mac: Mac, target: Ipv6Addr) -> (Mac, Vec<u8>) {
+    let group = solicited_node(target);
+    let [.., a, b, c, d] = group.octets();
+    let message = neighbour_message(NEIGHBOUR_SOLICITATION, 0, target, (SOURCE_LINK_LAYER_ADDRESS, mac));
+    ([0x33, 0x33, a, b, c, d], icmpv6_packet(us, group, message))
 }
 
 /// Tells `asker`, or all, that `target` is here.
 fn advertisement(target: Ipv6Addr, mac: Mac, asker: Option<Ipv6Addr>) -> Vec<u8> {
     let destination = asker.unwrap_or(ALL_NODES);
     let flags = if asker.is_some() { FLAGS } else { FLAGS & !SOLICITED };
-    let mut message = vec![NEIGHBOUR_ADVERTISEMENT, 0, 0, 0, flags, 0, 0, 0];
+    let message = neighbour_message(NEIGHBOUR_ADVERTISEMENT, flags, target, (TARGET_LINK_LAYER_ADDRESS, mac));
+    icmpv6_packet(target, destination, message)
+}
+
+/// A message about `target` with one option, an Ethernet address.
+pub(crate) fn neighbour_message(kind: u8, flags: u8, target: Ipv6Addr, option: (u8, Mac)) -> Vec<u8> {
+    let mut message = vec![kind, 0, 0, 0, flags, 0, 0, 0];
     message.extend(target.octets());
-    message.extend([TARGET_LINK_LAYER_ADDRESS, 1]);
-    message.extend(mac);
-    let pseudo = ip::pseudo_header(target, destination, ICMPV6, message.len());
+    message.extend([option.0, 1]);
+    message.extend(option.1);
+    message
+}
+
+/// With 255 hops, by which the receiver knows that no router forwarded it.
+pub(crate) fn icmpv6_packet(source: Ipv6Addr, destination: Ipv6Addr, mut message: Vec<u8>) -> Vec<u8> {
+    let pseudo = ip::pseudo_header(source, destination, ICMPV6, message.len());
+    put(&mut message, 2, &[0, 0]);
     let checksum = checksum(&[&pseudo, &message]);
     put(&mut message, 2, &checksum.to_be_bytes());
     let new = ip::New { protocol: ICMPV6, traffic_class: 0, hops: 255 };
-    ip::packet(target.into(), destination.into(), new, &message)
+    ip::packet(source.into(), destination.into(), new, &message)
 }

@@ -65,6 +65,7 @@ impl Reference {
     /// Takes one frame, from the Ethernet header on, that came in on a port, by its place in [`Setup::ports`]. Time
     /// never goes back.
     pub fn process(&mut self, port: usize, frame: &[u8], now_ns: u64) -> Outcome {
+        self.expire(now_ns);
         self.receive(port, frame, now_ns).into()
     }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 /// The end of a packet's way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fate {
     /// It, or the answer it was turned into, was sent.
     Sent,
