@@ -102,3 +102,55 @@ fn end_matches(end: &FlowEnd, address: IpAddr, port: Option<u16>) -> bool {
     end.prefix.is_none_or(|prefix| prefix.contains(&address))
         && (end.ports.is_empty() || port.is_some_and(in_range))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Reference;
+    use crate::worlds::{Random, Scope, World};
+    use rand::SeedableRng;
+    use rules::compile;
+
+    fn compiled_view(arrival: &Arrival) -> rules::Arrival {
+        let ((ue, remote), (ue_port, remote_port)) = (arrival.ends(), arrival.ports());
+        let header = &arrival.packet.header;
+        rules::Arrival {
+            source: arrival.source,
+            teid: arrival.tunnel.map(|tunnel| tunnel.f_teid.teid),
+            qfi: arrival.tunnel.and_then(|tunnel| tunnel.qfi),
+            ue,
+            remote,
+            protocol: arrival.packet.protocol,
+            ue_port,
+            remote_port,
+            traffic_class: header.traffic_class,
+            spi: arrival.packet.spi,
+            flow_label: header.flow_label,
+        }
+    }
+
+    /// Two readings of the same rules, neither of which knows the other. The compiled one leaves the address of a
+    /// tunnel to the look-up of the session, so no session here has one TEID at two addresses.
+    #[test]
+    fn the_compiled_classifier_finds_the_same_pdr() {
+        let (mut found, mut missed) = (0, 0);
+        for seed in 0..300 {
+            let world = World::within(seed, Scope { twin_tunnels: false, ..Scope::ALL });
+            let mut reference = Reference::new(world.setup.clone()).unwrap();
+            world.sessions.iter().for_each(|(seid, rules)| reference.put(*seid, rules.clone()));
+            let programs: Vec<_> = world.sessions.iter().map(|(_, rules)| compile(rules).unwrap()).collect();
+            let random = &mut Random::seed_from_u64(seed);
+            for _ in 0..1_000 {
+                let (port, frame) = world.packet(random);
+                reference.process(port, &frame, 0);
+                let Some((session, arrival)) = reference.seen.take() else { continue };
+                let (rules, program) = (&world.sessions[session].1, &programs[session]);
+                let step = program.classifier.find(&compiled_view(&arrival)).map(|at| program.steps[at].pdr);
+                let pdr = first_pdr(rules, &arrival).map(|pdr| pdr.id);
+                assert_eq!(step, pdr, "seed {seed}: {arrival:?}\n{rules:#?}");
+                *(if pdr.is_some() { &mut found } else { &mut missed }) += 1;
+            }
+        }
+        assert!(found > 200_000 && missed > 10_000, "{found} {missed}");
+    }
+}

@@ -62,14 +62,13 @@ pub(crate) struct Marks {
 #[derive(Clone, Debug)]
 pub(crate) struct Verdict {
     pub(crate) action: Action,
-    pub(crate) copies: Vec<ForwardingParameters>,
     pub(crate) marks: Marks,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Action {
-    Forward(ForwardingParameters),
-    Drop,
+    /// With copies (DUPL), which only what is forwarded has.
+    Forward(ForwardingParameters, Vec<ForwardingParameters>),
     Buffer,
 }
 
@@ -78,6 +77,14 @@ pub(crate) enum Action {
 pub(crate) struct Timing {
     pub(crate) now_ns: u64,
     pub(crate) burst_ns: u64,
+}
+
+/// What a packet weighs.
+#[derive(Clone, Copy, Debug)]
+struct Load {
+    direction: Direction,
+    /// Bytes of the user's IP packet.
+    length: u64,
 }
 
 impl Session {
@@ -124,10 +131,10 @@ impl Session {
     pub(crate) fn decide(&mut self, arrival: &Arrival, timing: Timing) -> Result<Verdict, DropReason> {
         let pdr = first_pdr(&self.rules, arrival).ok_or(DropReason::NoPdr)?.clone();
         let direction = arrival.source.direction();
-        let length = arrival.packet.bytes.len() as u64;
+        let load = Load { direction, length: arrival.packet.bytes.len() as u64 };
         let qers: Vec<Qer> = pdr.qers.iter().filter_map(|id| self.qer(*id)).cloned().collect();
         if qers.iter().any(|qer| gate(qer, direction) == Gate::Closed) {
-            self.count(&pdr, direction, length, |urr| urr.before_qos);
+            self.count(&pdr, load, |urr| urr.before_qos);
             return Err(DropReason::GateClosed);
         }
         let far = self.far(&pdr).ok_or(DropReason::FarDrop)?.clone();
@@ -135,20 +142,19 @@ impl Session {
             qfi: qers.iter().find_map(|qer| qer.qfi),
             reflective: qers.iter().any(|qer| qer.reflective),
         };
-        let verdict = |action, copies| Ok(Verdict { action, copies, marks });
         match (far.apply_action, far.forwarding) {
-            (ApplyAction::Buffer, _) => return verdict(Action::Buffer, Vec::new()),
-            (ApplyAction::Drop, _) | (_, None) => return verdict(Action::Drop, far.duplicates),
+            (ApplyAction::Buffer, _) => return Ok(Verdict { action: Action::Buffer, marks }),
+            (ApplyAction::Drop, _) | (_, None) => return Err(DropReason::FarDrop),
             (ApplyAction::Forward, Some(_)) => {}
         }
         let far = self.within_quota(&pdr, far, direction).ok_or(DropReason::QuotaExhausted)?;
         let Some(to) = far.forwarding else { return Err(DropReason::QuotaExhausted) };
-        if !self.charge(&qers, direction, length, timing) {
-            self.count(&pdr, direction, length, |urr| urr.before_qos);
+        if !self.charge(&qers, load, timing) {
+            self.count(&pdr, load, |urr| urr.before_qos);
             return Err(DropReason::MbrExceeded);
         }
-        self.count(&pdr, direction, length, |_| true);
-        verdict(Action::Forward(to), far.duplicates)
+        self.count(&pdr, load, |_| true);
+        Ok(Verdict { action: Action::Forward(to, far.duplicates), marks })
     }
 
     fn qer(&self, id: QerId) -> Option<&Qer> {
@@ -184,11 +190,11 @@ impl Session {
     }
 
     /// A generic cell rate algorithm: whether all meters let the packet pass; if so, all are charged, else none.
-    fn charge(&mut self, qers: &[Qer], direction: Direction, length: u64, timing: Timing) -> bool {
+    fn charge(&mut self, qers: &[Qer], load: Load, timing: Timing) -> bool {
         let now = timing.now_ns.saturating_mul(UNITS_PER_NS);
         let latest = now.saturating_add(timing.burst_ns.saturating_mul(UNITS_PER_NS));
         let limits = |id: QerId| qers.iter().find(|qer| qer.id == id).and_then(|qer| qer.mbr);
-        let of = |meter: &Meter| match direction {
+        let of = |meter: &Meter| match load.direction {
             Direction::Uplink => meter.uplink,
             Direction::Downlink => meter.downlink,
         };
@@ -198,17 +204,17 @@ impl Session {
         }
         for meter in &mut self.meters {
             let Some(mbr) = limits(meter.qer) else { continue };
-            let (arrival, kbps) = match direction {
+            let (arrival, kbps) = match load.direction {
                 Direction::Uplink => (&mut meter.uplink, mbr.uplink_kbps),
                 Direction::Downlink => (&mut meter.downlink, mbr.downlink_kbps),
             };
-            *arrival = (*arrival).max(now).saturating_add(cost(length, kbps));
+            *arrival = (*arrival).max(now).saturating_add(cost(load.length, kbps));
         }
         true
     }
 
     /// Counts a packet in those URRs of its PDR that are chosen and measure.
-    fn count(&mut self, pdr: &Pdr, direction: Direction, length: u64, chosen: impl Fn(&Urr) -> bool) {
+    fn count(&mut self, pdr: &Pdr, load: Load, chosen: impl Fn(&Urr) -> bool) {
         for urr in &self.rules.urrs {
             if !pdr.urrs.contains(&urr.id) || urr.inactive || !chosen(urr) {
                 continue;
@@ -217,11 +223,11 @@ impl Session {
                 continue;
             };
             let counts = &mut usage.counts;
-            let (bytes, packets) = match direction {
+            let (bytes, packets) = match load.direction {
                 Direction::Uplink => (&mut counts.uplink_bytes, &mut counts.uplink_packets),
                 Direction::Downlink => (&mut counts.downlink_bytes, &mut counts.downlink_packets),
             };
-            *bytes += length;
+            *bytes += load.length;
             *packets += 1;
         }
     }

@@ -104,23 +104,19 @@ impl Reference {
     }
 
     /// Sends a packet to its next hop, or keeps it until the next hop is known.
-    pub(crate) fn transmit(
-        &mut self,
-        to: NextHop,
-        packet: Vec<u8>,
-        now_ns: u64,
-    ) -> Result<Outcome, DropReason> {
+    pub(crate) fn transmit(&mut self, to: NextHop, packet: Vec<u8>) -> Result<Outcome, DropReason> {
         let setup = self.port(to.port)?.clone();
         if packet.len() > usize::from(setup.mtu) {
             return Err(DropReason::MtuExceeded);
         }
         match self.setup.neighbours.iter().find(|neighbour| is(neighbour, to)) {
             Some(neighbour) => Ok(Outcome::sent(to.port, ip_frame(neighbour.mac, &setup, &packet))),
-            None => Ok(self.wait(to, packet, now_ns)),
+            None => Ok(self.wait(to, packet)),
         }
     }
 
-    fn wait(&mut self, to: NextHop, packet: Vec<u8>, now_ns: u64) -> Outcome {
+    fn wait(&mut self, to: NextHop, packet: Vec<u8>) -> Outcome {
+        let now_ns = self.now_ns;
         let recent = |at_ns: u64| now_ns.saturating_sub(at_ns) < SECOND_NS;
         let already = self.waiting.iter().filter(|waiting| waiting.next_hop == to).count();
         let mut outcome = if already < self.setup.held_per_neighbour {
@@ -154,7 +150,8 @@ impl Reference {
     }
 
     /// Packets that waited too long are lost.
-    pub(crate) fn expire(&mut self, now_ns: u64) {
+    pub(crate) fn expire(&mut self) {
+        let now_ns = self.now_ns;
         self.waiting.retain(|waiting| now_ns.saturating_sub(waiting.since_ns) <= SECOND_NS);
     }
 }

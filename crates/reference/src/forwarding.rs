@@ -7,36 +7,27 @@ use crate::gtpu::{self, Container};
 use crate::ip::{self, UDP, UserPacket};
 use crate::outcome::{Fate, Outcome};
 use crate::reason::DropReason;
-use rules::{Direction, ForwardingParameters, OuterHeaderCreation};
+use rules::{Direction, ForwardingParameters};
 
 const HOPS: u8 = 64;
 
 impl Reference {
     /// Does what the rules decided.
-    pub(crate) fn obey(&mut self, verdict: &Verdict, arrival: &Arrival, now_ns: u64) -> Outcome {
-        let mut outcome = match verdict.action {
-            Action::Forward(to) => self.forward(arrival, &to, verdict.marks, now_ns),
-            Action::Drop => Outcome::of(Fate::Dropped(DropReason::FarDrop)),
-            Action::Buffer => Outcome::of(Fate::Held),
-        };
-        for to in &verdict.copies {
-            outcome.add_copy(self.forward(arrival, to, verdict.marks, now_ns));
+    pub(crate) fn obey(&mut self, verdict: &Verdict, arrival: &Arrival) -> Outcome {
+        let Action::Forward(to, copies) = &verdict.action else { return Outcome::of(Fate::Held) };
+        let mut outcome = self.forward(arrival, to, verdict.marks);
+        for to in copies {
+            outcome.add_copy(self.forward(arrival, to, verdict.marks));
         }
         outcome
     }
 
-    fn forward(
-        &mut self,
-        arrival: &Arrival,
-        to: &ForwardingParameters,
-        marks: Marks,
-        now_ns: u64,
-    ) -> Outcome {
-        let sent = match to.outer_header_creation {
-            Some(tunnel) => self.forward_in_tunnel(arrival, to, tunnel, marks),
+    fn forward(&mut self, arrival: &Arrival, to: &ForwardingParameters, marks: Marks) -> Outcome {
+        let routed = match to.outer_header_creation {
+            Some(_) => self.forward_in_tunnel(arrival, to, marks),
             None => self.forward_plain(&arrival.packet, to),
         };
-        sent.and_then(|(next_hop, packet)| self.transmit(next_hop, packet, now_ns)).into()
+        routed.and_then(|(next_hop, packet)| self.transmit(next_hop, packet)).into()
     }
 
     fn forward_plain(&self, packet: &UserPacket, to: &ForwardingParameters) -> Result<Routed, DropReason> {
@@ -59,9 +50,9 @@ impl Reference {
         &self,
         arrival: &Arrival,
         to: &ForwardingParameters,
-        tunnel: OuterHeaderCreation,
         marks: Marks,
     ) -> Result<Routed, DropReason> {
+        let tunnel = to.outer_header_creation.ok_or(DropReason::NoRoute)?;
         let mut bytes = arrival.packet.bytes.clone();
         if arrival.tunnel.is_none() {
             ip::take_hop(&mut bytes, &arrival.packet.header).ok_or(DropReason::TtlExpired)?;

@@ -67,25 +67,25 @@ impl ToUs<'_> {
 }
 
 impl Reference {
-    pub(crate) fn receive_icmp(&mut self, to_us: ToUs<'_>, now_ns: u64) -> Result<Outcome, DropReason> {
+    pub(crate) fn receive_icmp(&mut self, to_us: ToUs<'_>) -> Result<Outcome, DropReason> {
         let kind: [u8; 8] = octets(to_us.payload(), 0).ok_or(DropReason::IcmpMalformed)?;
         if !to_us.is_intact() {
             return Err(DropReason::IcmpMalformed);
         }
         match kind {
-            [8, 0, ..] => self.send_back(to_us, to_us.echoed(0), now_ns),
+            [8, 0, ..] => self.send_back(to_us, to_us.echoed(0)),
             _ => Err(DropReason::IcmpNotEcho),
         }
     }
 
-    pub(crate) fn receive_icmpv6(&mut self, to_us: ToUs<'_>, now_ns: u64) -> Result<Outcome, DropReason> {
+    pub(crate) fn receive_icmpv6(&mut self, to_us: ToUs<'_>) -> Result<Outcome, DropReason> {
         let kind: [u8; 8] = octets(to_us.payload(), 0).ok_or(DropReason::IcmpMalformed)?;
         if !to_us.is_intact() {
             return Err(DropReason::IcmpMalformed);
         }
         let ours = self.setup.is_ours(to_us.header.destination);
         match kind {
-            [128, 0, ..] if ours => self.send_back(to_us, to_us.echoed(129), now_ns),
+            [128, 0, ..] if ours => self.send_back(to_us, to_us.echoed(129)),
             [NEIGHBOUR_SOLICITATION, 0, ..] => self.receive_solicitation(to_us),
             [NEIGHBOUR_ADVERTISEMENT, 0, ..] => self.receive_advertisement(to_us),
             _ => Err(DropReason::IcmpNotEcho),
@@ -93,15 +93,10 @@ impl Reference {
     }
 
     /// Sends an answer to whom the question came from, on the side it came from.
-    pub(crate) fn send_back(
-        &mut self,
-        to_us: ToUs<'_>,
-        answer: Vec<u8>,
-        now_ns: u64,
-    ) -> Result<Outcome, DropReason> {
+    pub(crate) fn send_back(&mut self, to_us: ToUs<'_>, answer: Vec<u8>) -> Result<Outcome, DropReason> {
         let side = self.port(to_us.port)?.interface;
         let next_hop = self.setup.next_hop(side, to_us.header.source).ok_or(DropReason::NoRoute)?;
-        self.transmit(next_hop, answer, now_ns)
+        self.transmit(next_hop, answer)
     }
 
     /// RFC 4861 7.1.1 and 7.2.4.

@@ -15,7 +15,7 @@ use rules::{FTeid, Interface, Qfi, Teid};
 use std::net::IpAddr;
 
 impl Reference {
-    pub(crate) fn receive(&mut self, port: usize, frame: &[u8], now_ns: u64) -> Result<Outcome, DropReason> {
+    pub(crate) fn receive(&mut self, port: usize, frame: &[u8]) -> Result<Outcome, DropReason> {
         let setup = self.port(port)?;
         let ethertype = u16_at(frame, 12).ok_or(DropReason::EthernetTruncated)?;
         let destination: Mac = octets(frame, 0).ok_or(DropReason::EthernetTruncated)?;
@@ -27,20 +27,14 @@ impl Reference {
         }
         let payload = frame.get(14..).unwrap_or_default();
         match ethertype {
-            IPV4 => self.receive_v4(port, source, payload, now_ns),
-            IPV6 => self.receive_v6(port, source, payload, now_ns),
+            IPV4 => self.receive_v4(port, source, payload),
+            IPV6 => self.receive_v6(port, source, payload),
             ARP => self.receive_arp(port, payload),
             _ => Err(DropReason::UnknownEthertype),
         }
     }
 
-    fn receive_v4(
-        &mut self,
-        port: usize,
-        from: Mac,
-        payload: &[u8],
-        now_ns: u64,
-    ) -> Result<Outcome, DropReason> {
+    fn receive_v4(&mut self, port: usize, from: Mac, payload: &[u8]) -> Result<Outcome, DropReason> {
         let header = ip::read_v4(payload).map_err(|fault| match fault {
             Fault::Truncated => DropReason::Ip4Truncated,
             Fault::Version => DropReason::Ip4Version,
@@ -53,7 +47,7 @@ impl Reference {
         if !setup.has(header.destination) {
             return match setup.interface {
                 Interface::Access => Err(DropReason::Ip4NotForUs),
-                Interface::Core | Interface::SgiLan => self.receive_plain(port, packet, &header, now_ns),
+                Interface::Core | Interface::SgiLan => self.receive_plain(port, packet, &header),
             };
         }
         let upper = header.upper(packet).ok_or(DropReason::Ip4Truncated)?;
@@ -62,19 +56,13 @@ impl Reference {
         }
         let to_us = ToUs { port, from, packet, header, upper };
         match upper.protocol {
-            UDP => self.receive_udp(to_us, now_ns),
-            ICMP => self.receive_icmp(to_us, now_ns),
+            UDP => self.receive_udp(to_us),
+            ICMP => self.receive_icmp(to_us),
             _ => Err(DropReason::NoListener),
         }
     }
 
-    fn receive_v6(
-        &mut self,
-        port: usize,
-        from: Mac,
-        payload: &[u8],
-        now_ns: u64,
-    ) -> Result<Outcome, DropReason> {
+    fn receive_v6(&mut self, port: usize, from: Mac, payload: &[u8]) -> Result<Outcome, DropReason> {
         let header = ip::read_v6(payload).map_err(|fault| match fault {
             Fault::Version => DropReason::Ip6Version,
             _ => DropReason::Ip6Truncated,
@@ -85,7 +73,7 @@ impl Reference {
         if !ours && !is_our_group(setup, header.destination) {
             return match setup.interface {
                 Interface::Access => Err(DropReason::Ip6NotForUs),
-                Interface::Core | Interface::SgiLan => self.receive_plain(port, packet, &header, now_ns),
+                Interface::Core | Interface::SgiLan => self.receive_plain(port, packet, &header),
             };
         }
         let upper = header.upper(packet).ok_or(DropReason::Ip6Extension)?;
@@ -94,25 +82,20 @@ impl Reference {
         }
         let to_us = ToUs { port, from, packet, header, upper };
         match upper.protocol {
-            UDP if ours => self.receive_udp(to_us, now_ns),
-            ICMPV6 => self.receive_icmpv6(to_us, now_ns),
+            UDP if ours => self.receive_udp(to_us),
+            ICMPV6 => self.receive_icmpv6(to_us),
             _ => Err(DropReason::NoListener),
         }
     }
 
     /// A packet to a user, outside any tunnel: its session is that of its destination.
-    fn receive_plain(
-        &mut self,
-        port: usize,
-        packet: &[u8],
-        header: &Header,
-        now_ns: u64,
-    ) -> Result<Outcome, DropReason> {
+    fn receive_plain(&mut self, port: usize, packet: &[u8], header: &Header) -> Result<Outcome, DropReason> {
         let session = self.session_of_address(header.destination).ok_or(DropReason::NoSession)?;
-        self.serve(session, port, None, packet, now_ns)
+        let arrival = self.arrival(port, None, packet)?;
+        self.serve(session, &arrival)
     }
 
-    fn receive_udp(&mut self, to_us: ToUs<'_>, now_ns: u64) -> Result<Outcome, DropReason> {
+    fn receive_udp(&mut self, to_us: ToUs<'_>) -> Result<Outcome, DropReason> {
         if !self.port(to_us.port)?.gtpu {
             return Err(DropReason::NoListener);
         }
@@ -127,12 +110,12 @@ impl Reference {
         }
         let message = Message::read(datagram.get(8..length).unwrap_or_default())?;
         match message.kind {
-            gtpu::G_PDU => self.receive_g_pdu(to_us, &message, now_ns),
+            gtpu::G_PDU => self.receive_g_pdu(to_us, &message),
             gtpu::ECHO_REQUEST => {
                 let sequence = message.sequence.ok_or(DropReason::GtpuIncomplete)?;
                 // To the port the request came from (TS 29.281 4.4.2.2).
                 let port = u16::from_be_bytes([s0, s1]);
-                self.send_signal(to_us, port, &gtpu::echo_response(sequence), now_ns)
+                self.send_signal(to_us, port, &gtpu::echo_response(sequence))
             }
             gtpu::ERROR_INDICATION => {
                 let (teid, peer) =
@@ -145,53 +128,43 @@ impl Reference {
     }
 
     /// A user's packet in a tunnel: its session is that of the tunnel.
-    fn receive_g_pdu(
-        &mut self,
-        to_us: ToUs<'_>,
-        message: &Message<'_>,
-        now_ns: u64,
-    ) -> Result<Outcome, DropReason> {
+    fn receive_g_pdu(&mut self, to_us: ToUs<'_>, message: &Message<'_>) -> Result<Outcome, DropReason> {
         let f_teid = FTeid { teid: Teid(message.teid), address: to_us.header.destination };
         let Some(session) = self.session_of_tunnel(f_teid) else {
             if !self.error_indications {
                 return Err(DropReason::NoTunnel);
             }
             let indication = gtpu::error_indication(message.teid, f_teid.address);
-            return self.send_signal(to_us, gtpu::PORT, &indication, now_ns);
+            return self.send_signal(to_us, gtpu::PORT, &indication);
         };
         let tunnel = Tunnel { f_teid, qfi: message.qfi.and_then(Qfi::new) };
-        self.serve(session, to_us.port, Some(tunnel), message.payload, now_ns)
+        let arrival = self.arrival(to_us.port, Some(tunnel), message.payload)?;
+        self.serve(session, &arrival)
     }
 
     /// Answers with a GTP-U message of ours.
-    fn send_signal(
-        &mut self,
-        to_us: ToUs<'_>,
-        port: u16,
-        message: &[u8],
-        now_ns: u64,
-    ) -> Result<Outcome, DropReason> {
+    fn send_signal(&mut self, to_us: ToUs<'_>, port: u16, message: &[u8]) -> Result<Outcome, DropReason> {
         let Header { source: peer, destination: us, .. } = to_us.header;
         let datagram = ip::datagram((us, gtpu::PORT), (peer, port), message);
         let new = ip::New { protocol: UDP, traffic_class: 0, hops: 64 };
-        self.send_back(to_us, ip::packet(us, peer, new, &datagram), now_ns)
+        self.send_back(to_us, ip::packet(us, peer, new, &datagram))
+    }
+
+    fn arrival(&self, port: usize, tunnel: Option<Tunnel>, bytes: &[u8]) -> Result<Arrival, DropReason> {
+        let packet = UserPacket::read(bytes).ok_or(DropReason::UserPacketMalformed)?;
+        Ok(Arrival { source: self.port(port)?.interface, tunnel, packet })
     }
 
     /// A user's packet and its session.
-    fn serve(
-        &mut self,
-        session: usize,
-        port: usize,
-        tunnel: Option<Tunnel>,
-        bytes: &[u8],
-        now_ns: u64,
-    ) -> Result<Outcome, DropReason> {
-        let packet = UserPacket::read(bytes).ok_or(DropReason::UserPacketMalformed)?;
-        let arrival = Arrival { source: self.port(port)?.interface, tunnel, packet };
-        let timing = Timing { now_ns, burst_ns: self.setup.burst_ns };
+    fn serve(&mut self, session: usize, arrival: &Arrival) -> Result<Outcome, DropReason> {
+        #[cfg(test)]
+        {
+            self.seen = Some((session, arrival.clone()));
+        }
+        let timing = Timing { now_ns: self.now_ns, burst_ns: self.setup.burst_ns };
         let session = self.sessions.get_mut(session).ok_or(DropReason::NoSession)?;
-        let verdict = session.decide(&arrival, timing)?;
-        Ok(self.obey(&verdict, &arrival, now_ns))
+        let verdict = session.decide(arrival, timing)?;
+        Ok(self.obey(&verdict, arrival))
     }
 
     fn session_of_tunnel(&self, f_teid: FTeid) -> Option<usize> {

@@ -4,6 +4,8 @@ mod detection;
 mod enforcement;
 mod ethernet;
 mod forwarding;
+#[cfg(test)]
+mod golden;
 mod gtpu;
 mod icmp;
 mod input;
@@ -26,10 +28,14 @@ use rules::{Rules, Seid};
 #[derive(Clone, Debug)]
 pub struct Reference {
     setup: Setup,
+    now_ns: u64,
     sessions: Vec<Session>,
     waiting: Vec<Waiting>,
     asked: Vec<Asked>,
     error_indications: bool,
+    /// The last user's packet that found its session, and the place of that.
+    #[cfg(test)]
+    seen: Option<(usize, detection::Arrival)>,
 }
 
 impl Reference {
@@ -40,7 +46,16 @@ impl Reference {
     pub fn new(setup: Setup) -> Result<Self, SetupError> {
         setup.check()?;
         let (waiting, asked) = (Vec::new(), Vec::new());
-        Ok(Self { setup, sessions: Vec::new(), waiting, asked, error_indications: true })
+        Ok(Self {
+            setup,
+            now_ns: 0,
+            sessions: Vec::new(),
+            waiting,
+            asked,
+            error_indications: true,
+            #[cfg(test)]
+            seen: None,
+        })
     }
 
     /// Puts a session in force, or gives it new rules: those pass [`Rules::check`], and lead no tunnel or address
@@ -65,8 +80,9 @@ impl Reference {
     /// Takes one frame, from the Ethernet header on, that came in on a port, by its place in [`Setup::ports`]. Time
     /// never goes back.
     pub fn process(&mut self, port: usize, frame: &[u8], now_ns: u64) -> Outcome {
-        self.expire(now_ns);
-        self.receive(port, frame, now_ns).into()
+        self.now_ns = now_ns;
+        self.expire();
+        self.receive(port, frame).into()
     }
 
     /// What each URR of a session has counted, in the order of its rules; empty without such a session.

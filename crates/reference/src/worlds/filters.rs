@@ -41,10 +41,15 @@ fn flow(random: &mut Random, users: &[IpAddr]) -> FlowDescription {
     });
     let own = users.iter().find(|user| user.is_ipv6() == ipv6).copied();
     let user_prefix = own.and_then(|user| maybe(random, 200, |random| prefix(random, user)));
+    let protocol = maybe(random, 700, |random| pick(random, PROTOCOLS));
+    // Rules that ask for ports of a protocol without them are refused.
+    let has_ports = protocol.is_none_or(|protocol| [TCP, UDP, SCTP, UDP_LITE, DCCP].contains(&protocol));
+    let (remote_ports, user_ports) =
+        if has_ports { (ports(random, 600), ports(random, 150)) } else { (vec![], vec![]) };
     FlowDescription {
-        protocol: maybe(random, 700, |random| pick(random, PROTOCOLS)),
-        remote: FlowEnd { prefix: remote_prefix, ports: ports(random, 500) },
-        user: FlowEnd { prefix: user_prefix, ports: ports(random, 150) },
+        protocol,
+        remote: FlowEnd { prefix: remote_prefix, ports: remote_ports },
+        user: FlowEnd { prefix: user_prefix, ports: user_ports },
     }
 }
 

@@ -98,7 +98,7 @@ impl Draft {
 
     /// Some for particular packets and, nearly always, one for the rest.
     fn add_pdrs(&mut self, random: &mut Random, entry: &Entry) {
-        let particular = random.next_below(4);
+        let particular = if chance(random, 15) { pick(random, [30, 100]) } else { random.next_below(4) };
         for _ in 0..particular {
             let precedence = pick(random, [1, 2, 2, 3, 100]);
             let pdi = self.pdi(random, entry, true);
@@ -286,7 +286,8 @@ fn flip(random: &mut Random, far: &mut Far) {
     if let Some(tunnel) = far.forwarding.as_mut().and_then(|to| to.outer_header_creation.as_mut()) {
         tunnel.teid = Teid(0x9000 + random.next_below(100));
     }
-    if chance(random, 400) {
+    // Only what is forwarded may be copied.
+    if far.duplicates.is_empty() && chance(random, 400) {
         far.apply_action = match (far.apply_action, far.forwarding) {
             (ApplyAction::Forward, _) => ApplyAction::Drop,
             (_, Some(_)) => ApplyAction::Forward,

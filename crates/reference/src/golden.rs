@@ -1,7 +1,7 @@
 //! The data plane's golden files, whose frames scapy built, run through the reference. What a file says of nodes does
 //! not concern the reference; where each frame ends and what leaves does.
 
-use anchorline_reference::{Fate, Neighbour, Outcome, PortSetup, Reference, Route, Setup};
+use crate::{Fate, Neighbour, Outcome, PortSetup, Reference, Route, Setup};
 use rules::*;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
