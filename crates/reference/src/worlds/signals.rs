@@ -111,7 +111,7 @@ fn stray(world: &World, random: &mut Random, port: usize, ipv6: bool) -> Vec<u8>
 
 /// Echo, Error Indication, end marker, others; whole and not.
 fn gtpu_signal(world: &World, random: &mut Random, port: usize, ipv6: bool) -> Vec<u8> {
-    let address = host(0, 1, chance(random, 500));
+    let address = host(0, 1, world.scope.ipv6_transport && chance(random, 500));
     let message = match random.next_below(10) {
         0..=2 => gtpu::message(0x32, gtpu::ECHO_REQUEST, 0, &[0x12, random.random(), 0, 0]),
         3 => gtpu::message(0x30, gtpu::ECHO_REQUEST, 0, &[]),
