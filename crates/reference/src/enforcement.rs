@@ -247,13 +247,4 @@ fn cost(length: u64, kbps: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_byte_at_a_megabit_takes_eight_microseconds() {
-        assert_eq!(cost(1, 1_000), 8_000 * UNITS_PER_NS);
-        assert_eq!(cost(1_500, 100_000_000), 120 * UNITS_PER_NS);
-        assert_eq!(cost(1, 0), u64::MAX);
-    }
-}
+mod tests;
