@@ -3,8 +3,8 @@
 use crate::detection::{Arrival, first_pdr};
 use crate::reason::DropReason;
 use rules::{
-    ApplyAction, Direction, Far, ForwardingParameters, Gate, Pdr, Qer, QerId, Qfi, Rules, Seid, Urr, UrrId,
-    Volume,
+    ApplyAction, Direction, Far, FarId, ForwardingParameters, Gate, Pdr, Qer, QerId, Qfi, Rules, Seid, Urr,
+    UrrId, Volume,
 };
 
 /// Time in units of 1/256 ns: fine enough for a byte at hundreds of Gb/s.
@@ -30,6 +30,7 @@ pub struct UsageCounts {
 struct Usage {
     counts: UsageCounts,
     grant: u32,
+    quota: Volume,
     uplink_at_grant: u64,
     downlink_at_grant: u64,
 }
@@ -72,11 +73,14 @@ pub(crate) enum Action {
     Buffer,
 }
 
-/// When a packet comes, and how far meters let users get ahead.
+/// What else matters when a packet comes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Timing {
+pub(crate) struct Moment {
     pub(crate) now_ns: u64,
+    /// How far meters let users get ahead.
     pub(crate) burst_ns: u64,
+    /// Its destination is an address of ours.
+    pub(crate) to_us: bool,
 }
 
 /// What a packet weighs.
@@ -109,11 +113,11 @@ impl Session {
 
     fn usage(&self, urr: &Urr) -> Usage {
         let old = self.usages.iter().find(|usage| usage.counts.urr == urr.id);
-        let fresh =
-            Usage { counts: UsageCounts { urr: urr.id, ..UsageCounts::default() }, ..Usage::default() };
-        let mut usage = old.copied().unwrap_or(Usage { grant: urr.quota_grant, ..fresh });
-        if usage.grant != urr.quota_grant {
-            usage.grant = urr.quota_grant;
+        let counts = UsageCounts { urr: urr.id, ..UsageCounts::default() };
+        let mut usage = old.copied().unwrap_or(Usage { counts, ..Usage::default() });
+        let quota = urr.volume_quota.unwrap_or_default();
+        if (usage.grant, usage.quota) != (urr.quota_grant, quota) {
+            (usage.grant, usage.quota) = (urr.quota_grant, quota);
             usage.uplink_at_grant = usage.counts.uplink_bytes;
             usage.downlink_at_grant = usage.counts.downlink_bytes;
         }
@@ -124,11 +128,17 @@ impl Session {
         self.usages.iter().map(|usage| usage.counts).collect()
     }
 
-    /// Decides about a packet, charges it and counts it.
+    /// Decides about a packet, charges it and counts it. The order:
     ///
-    /// The order: PDR; gates; a FAR that drops or buffers, which neither charges nor counts, for nothing leaves;
-    /// quotas; rates; counting. What QoS enforcement drops is counted by URRs that count before it.
-    pub(crate) fn decide(&mut self, arrival: &Arrival, timing: Timing) -> Result<Verdict, DropReason> {
+    /// 1. the PDR;
+    /// 2. the gates;
+    /// 3. a FAR that drops or buffers: nothing is charged or counted, for nothing leaves;
+    /// 4. what is not sent in any case: to ourselves, no hop left;
+    /// 5. the rates;
+    /// 6. the quotas, and counting.
+    ///
+    /// What gates and rates drop is counted by those URRs that count before QoS enforcement (MBQE).
+    pub(crate) fn decide(&mut self, arrival: &Arrival, moment: Moment) -> Result<Verdict, DropReason> {
         let pdr = first_pdr(&self.rules, arrival).ok_or(DropReason::NoPdr)?.clone();
         let direction = arrival.source.direction();
         let load = Load { direction, length: arrival.packet.bytes.len() as u64 };
@@ -137,22 +147,23 @@ impl Session {
             self.count(&pdr, load, |urr| urr.before_qos);
             return Err(DropReason::GateClosed);
         }
-        let far = self.far(&pdr).ok_or(DropReason::FarDrop)?.clone();
         let marks = Marks {
             qfi: qers.iter().find_map(|qer| qer.qfi),
             reflective: qers.iter().any(|qer| qer.reflective),
         };
-        match (far.apply_action, far.forwarding) {
+        let far = self.far(pdr.far).ok_or(DropReason::FarDrop)?.clone();
+        let to = match (far.apply_action, far.forwarding) {
             (ApplyAction::Buffer, _) => return Ok(Verdict { action: Action::Buffer, marks }),
             (ApplyAction::Drop, _) | (_, None) => return Err(DropReason::FarDrop),
-            (ApplyAction::Forward, Some(_)) => {}
-        }
-        let far = self.within_quota(&pdr, far, direction).ok_or(DropReason::QuotaExhausted)?;
-        let Some(to) = far.forwarding else { return Err(DropReason::QuotaExhausted) };
-        if !self.charge(&qers, load, timing) {
+            (ApplyAction::Forward, Some(to)) => to,
+        };
+        may_leave(arrival, &to, moment.to_us)?;
+        if !self.charge(&qers, load, moment) {
             self.count(&pdr, load, |urr| urr.before_qos);
-            return Err(DropReason::MbrExceeded);
+            return Err(DropReason::RateExceeded);
         }
+        let far = self.within_quota(&pdr, far).ok_or(DropReason::QuotaExhausted)?;
+        let to = far.forwarding.ok_or(DropReason::QuotaExhausted)?;
         self.count(&pdr, load, |_| true);
         Ok(Verdict { action: Action::Forward(to, far.duplicates), marks })
     }
@@ -161,49 +172,50 @@ impl Session {
         self.rules.qers.iter().find(|qer| qer.id == id)
     }
 
-    fn far(&self, pdr: &Pdr) -> Option<&Far> {
-        self.rules.fars.iter().find(|far| far.id == pdr.far)
+    fn far(&self, id: FarId) -> Option<&Far> {
+        self.rules.fars.iter().find(|far| far.id == id)
     }
 
     /// The FAR to obey: the PDR's own, or that of the first URR whose quota is used up; `None` where that has none
     /// that forwards.
-    fn within_quota(&self, pdr: &Pdr, far: Far, direction: Direction) -> Option<Far> {
+    fn within_quota(&self, pdr: &Pdr, far: Far) -> Option<Far> {
         let urrs = pdr.urrs.iter().filter_map(|id| self.rules.urrs.iter().find(|urr| urr.id == *id));
-        let exhausted = urrs.filter(|urr| !urr.inactive).find(|urr| self.is_exhausted(urr, direction));
+        let exhausted = urrs.filter(|urr| !urr.inactive).find(|urr| self.is_exhausted(urr.id));
         let Some(urr) = exhausted else { return Some(far) };
-        let other = self.rules.fars.iter().find(|far| Some(far.id) == urr.quota_far)?;
+        let other = self.far(urr.quota_far?)?;
         (other.apply_action == ApplyAction::Forward).then(|| other.clone())
     }
 
-    fn is_exhausted(&self, urr: &Urr, direction: Direction) -> bool {
-        let Some(quota) = urr.volume_quota else { return false };
-        let Some(usage) = self.usages.iter().find(|usage| usage.counts.urr == urr.id) else { return false };
+    /// A quota that is used up in one respect, be it in one direction only, is used up.
+    fn is_exhausted(&self, urr: UrrId) -> bool {
+        let Some(usage) = self.usages.iter().find(|usage| usage.counts.urr == urr) else { return false };
         let uplink = usage.counts.uplink_bytes - usage.uplink_at_grant;
         let downlink = usage.counts.downlink_bytes - usage.downlink_at_grant;
-        let Volume { total, uplink: uplink_quota, downlink: downlink_quota } = quota;
-        let (one_way, one_way_quota) = match direction {
-            Direction::Uplink => (uplink, uplink_quota),
-            Direction::Downlink => (downlink, downlink_quota),
-        };
-        total.is_some_and(|total| uplink + downlink >= total)
-            || one_way_quota.is_some_and(|quota| one_way >= quota)
+        let reached = |quota: Option<u64>, used: u64| quota.is_some_and(|quota| used >= quota);
+        reached(usage.quota.total, uplink + downlink)
+            || reached(usage.quota.uplink, uplink)
+            || reached(usage.quota.downlink, downlink)
     }
 
-    /// A generic cell rate algorithm: whether all meters let the packet pass; if so, all are charged, else none.
-    fn charge(&mut self, qers: &[Qer], load: Load, timing: Timing) -> bool {
-        let now = timing.now_ns.saturating_mul(UNITS_PER_NS);
-        let latest = now.saturating_add(timing.burst_ns.saturating_mul(UNITS_PER_NS));
-        let limits = |id: QerId| qers.iter().find(|qer| qer.id == id).and_then(|qer| qer.mbr);
-        let of = |meter: &Meter| match load.direction {
-            Direction::Uplink => meter.uplink,
-            Direction::Downlink => meter.downlink,
+    /// A generic cell rate algorithm: whether all meters let the packet pass; if so, all are charged, else none. A rate
+    /// of 0 lets nothing pass.
+    fn charge(&mut self, qers: &[Qer], load: Load, moment: Moment) -> bool {
+        let now = moment.now_ns.saturating_mul(UNITS_PER_NS);
+        let latest = moment.now_ns.saturating_add(moment.burst_ns).saturating_mul(UNITS_PER_NS);
+        let limited = |meter: &Meter| qers.iter().find(|qer| qer.id == meter.qer)?.mbr;
+        let conforms = |meter: &Meter| {
+            let Some(mbr) = limited(meter) else { return true };
+            let (arrival, kbps) = match load.direction {
+                Direction::Uplink => (meter.uplink, mbr.uplink_kbps),
+                Direction::Downlink => (meter.downlink, mbr.downlink_kbps),
+            };
+            kbps > 0 && arrival <= latest
         };
-        let conforms = |meter: &Meter| limits(meter.qer).is_none() || of(meter) <= latest;
         if !self.meters.iter().all(conforms) {
             return false;
         }
         for meter in &mut self.meters {
-            let Some(mbr) = limits(meter.qer) else { continue };
+            let Some(mbr) = limited(meter) else { continue };
             let (arrival, kbps) = match load.direction {
                 Direction::Uplink => (&mut meter.uplink, mbr.uplink_kbps),
                 Direction::Downlink => (&mut meter.downlink, mbr.downlink_kbps),
@@ -240,8 +252,19 @@ const fn gate(qer: &Qer, direction: Direction) -> Gate {
     }
 }
 
-/// The time that so many bytes take at a rate, in units of 1/256 ns. A rate of 0 takes for ever. Data plane and
-/// reference must round alike, so the formula is fixed to the operation.
+/// Between a tunnel and a plain network we are a router, which takes a hop off; from tunnel to tunnel we are not. And
+/// no user may talk to this node.
+pub(crate) fn may_leave(arrival: &Arrival, to: &ForwardingParameters, to_us: bool) -> Result<(), DropReason> {
+    let plain = to.outer_header_creation.is_none();
+    if plain && to_us {
+        return Err(DropReason::ToOurselves);
+    }
+    let routed = plain || arrival.tunnel.is_none();
+    if routed && arrival.packet.header.hops <= 1 { Err(DropReason::TtlExpired) } else { Ok(()) }
+}
+
+/// The time that so many bytes take at a rate, in units of 1/256 ns. Data plane and reference must round alike, so the
+/// formula is fixed to the operation.
 fn cost(length: u64, kbps: u64) -> u64 {
     (length as f64 * (256.0 * 8e6 / kbps as f64)) as u64
 }

@@ -141,6 +141,7 @@ impl Reference {
                 let request = arp(REQUEST, (setup.mac, setup.ipv4.addr()), ([0; 6], target));
                 frame(BROADCAST, setup.mac, ARP, &request)
             }
+            IpAddr::V6(_) if !self.setup.ipv6_signals => return None,
             IpAddr::V6(target) => {
                 let (group, request) = solicitation(setup.ipv6?.addr(), setup.mac, target);
                 frame(group, setup.mac, IPV6, &request)

@@ -2,7 +2,7 @@
 
 use crate::Reference;
 use crate::detection::Arrival;
-use crate::enforcement::{Action, Marks, Verdict};
+use crate::enforcement::{Action, Marks, Verdict, may_leave};
 use crate::gtpu::{self, Container};
 use crate::ip::{self, UDP, UserPacket};
 use crate::outcome::{Fate, Outcome};
@@ -23,30 +23,26 @@ impl Reference {
     }
 
     fn forward(&mut self, arrival: &Arrival, to: &ForwardingParameters, marks: Marks) -> Outcome {
-        let routed = match to.outer_header_creation {
-            Some(_) => self.forward_in_tunnel(arrival, to, marks),
-            None => self.forward_plain(&arrival.packet, to),
-        };
+        let to_us = self.setup.is_ours(arrival.packet.header.destination);
+        let routed = may_leave(arrival, to, to_us).and_then(|()| match to.outer_header_creation {
+            Some(_) => self.put_into_tunnel(arrival, to, marks),
+            None => self.route(&arrival.packet, to),
+        });
         routed.and_then(|(next_hop, packet)| self.transmit(next_hop, packet)).into()
     }
 
-    fn forward_plain(&self, packet: &UserPacket, to: &ForwardingParameters) -> Result<Routed, DropReason> {
-        let destination = packet.header.destination;
-        if self.setup.is_ours(destination) {
-            return Err(DropReason::ToOurselves);
-        }
+    fn route(&self, packet: &UserPacket, to: &ForwardingParameters) -> Result<Routed, DropReason> {
         let mut bytes = packet.bytes.clone();
-        ip::take_hop(&mut bytes, &packet.header).ok_or(DropReason::TtlExpired)?;
+        ip::take_hop(&mut bytes, &packet.header);
         if let Some(dscp) = to.dscp {
             ip::set_dscp(&mut bytes, &packet.header, dscp);
         }
-        let next_hop =
-            self.setup.next_hop(to.destination_interface, destination).ok_or(DropReason::NoRoute)?;
+        let (side, destination) = (to.destination_interface, packet.header.destination);
+        let next_hop = self.setup.next_hop(side, destination).ok_or(DropReason::NoRoute)?;
         Ok((next_hop, bytes))
     }
 
-    /// Between a plain network and a tunnel we are a router and take a hop off; from tunnel to tunnel we are not.
-    fn forward_in_tunnel(
+    fn put_into_tunnel(
         &self,
         arrival: &Arrival,
         to: &ForwardingParameters,
@@ -55,7 +51,7 @@ impl Reference {
         let tunnel = to.outer_header_creation.ok_or(DropReason::NoRoute)?;
         let mut bytes = arrival.packet.bytes.clone();
         if arrival.tunnel.is_none() {
-            ip::take_hop(&mut bytes, &arrival.packet.header).ok_or(DropReason::TtlExpired)?;
+            ip::take_hop(&mut bytes, &arrival.packet.header);
         }
         let side = to.destination_interface;
         let next_hop = self.setup.next_hop(side, tunnel.address).ok_or(DropReason::NoRoute)?;

@@ -26,6 +26,8 @@ pub(crate) struct Message<'a> {
     /// Of the last PDU session container.
     pub(crate) qfi: Option<u8>,
     pub(crate) payload: &'a [u8],
+    /// Bytes before the payload.
+    pub(crate) header: usize,
 }
 
 impl<'a> Message<'a> {
@@ -39,7 +41,7 @@ impl<'a> Message<'a> {
         let length = usize::from(u16::from_be_bytes([l0, l1]));
         let body = bytes.get(8..8 + length).ok_or(DropReason::GtpuTruncated)?;
         let teid = u32::from_be_bytes([t0, t1, t2, t3]);
-        let mut message = Self { kind, teid, sequence: None, qfi: None, payload: body };
+        let mut message = Self { kind, teid, sequence: None, qfi: None, payload: body, header: 8 };
         // Any of E, S and PN brings the four octets of all three along.
         if flags & 0b0111 != 0 {
             let [s0, s1, _, next] = octets(body, 0).ok_or(DropReason::GtpuTruncated)?;
@@ -51,6 +53,7 @@ impl<'a> Message<'a> {
                 message.read_extensions(next)?;
             }
         }
+        message.header = 8 + body.len() - message.payload.len();
         Ok(message)
     }
 

@@ -3,7 +3,7 @@
 use crate::Reference;
 use crate::bytes::{octets, u16_at};
 use crate::detection::{Arrival, Tunnel};
-use crate::enforcement::Timing;
+use crate::enforcement::Moment;
 use crate::ethernet::{ARP, IPV4, IPV6};
 use crate::gtpu::{self, Message};
 use crate::icmp::{ToUs, solicited_node};
@@ -11,8 +11,11 @@ use crate::ip::{self, Fault, Header, ICMP, ICMPV6, UDP, UserPacket};
 use crate::outcome::{Fate, Outcome};
 use crate::reason::DropReason;
 use crate::setup::{Mac, PortSetup};
-use rules::{FTeid, Interface, Qfi, Teid};
-use std::net::IpAddr;
+use rules::{FTeid, Interface, Pdi, Qfi, Teid};
+use std::net::{IpAddr, Ipv6Addr};
+
+/// Bytes in front of what is for us, and of a user's packet in a tunnel: no sender needs more.
+const HEADERS_MAX: usize = 255;
 
 impl Reference {
     pub(crate) fn receive(&mut self, port: usize, frame: &[u8]) -> Result<Outcome, DropReason> {
@@ -46,8 +49,8 @@ impl Reference {
         let setup = self.port(port)?;
         if !setup.has(header.destination) {
             return match setup.interface {
-                Interface::Access => Err(DropReason::Ip4NotForUs),
-                Interface::Core | Interface::SgiLan => self.receive_plain(port, packet, &header),
+                Interface::Access => Err(DropReason::IpNotForUs),
+                Interface::Core | Interface::SgiLan => self.receive_plain(port, packet),
             };
         }
         let upper = header.upper(packet).ok_or(DropReason::Ip4Truncated)?;
@@ -70,35 +73,37 @@ impl Reference {
         let packet = payload.get(..header.total).ok_or(DropReason::Ip6Truncated)?;
         let setup = self.port(port)?;
         let ours = setup.has(header.destination);
-        if !ours && !is_our_group(setup, header.destination) {
+        let group = self.setup.ipv6_signals && is_our_group(setup, header.destination);
+        if !ours && !group {
             return match setup.interface {
-                Interface::Access => Err(DropReason::Ip6NotForUs),
-                Interface::Core | Interface::SgiLan => self.receive_plain(port, packet, &header),
+                Interface::Access => Err(DropReason::IpNotForUs),
+                Interface::Core | Interface::SgiLan => self.receive_plain(port, packet),
             };
         }
         let upper = header.upper(packet).ok_or(DropReason::Ip6Extension)?;
+        if upper.at > HEADERS_MAX {
+            return Err(DropReason::Ip6Extension);
+        }
         if upper.is_fragment() {
             return Err(DropReason::Ip6Fragment);
         }
         let to_us = ToUs { port, from, packet, header, upper };
         match upper.protocol {
             UDP if ours => self.receive_udp(to_us),
-            ICMPV6 => self.receive_icmpv6(to_us),
+            ICMPV6 if self.setup.ipv6_signals => self.receive_icmpv6(to_us),
             _ => Err(DropReason::NoListener),
         }
     }
 
     /// A packet to a user, outside any tunnel: its session is that of its destination.
-    fn receive_plain(&mut self, port: usize, packet: &[u8], header: &Header) -> Result<Outcome, DropReason> {
-        let session = self.session_of_address(header.destination).ok_or(DropReason::NoSession)?;
+    fn receive_plain(&mut self, port: usize, packet: &[u8]) -> Result<Outcome, DropReason> {
         let arrival = self.arrival(port, None, packet)?;
+        let destination = arrival.packet.header.destination;
+        let session = self.session_of_address(destination).ok_or(DropReason::NoSession)?;
         self.serve(session, &arrival)
     }
 
     fn receive_udp(&mut self, to_us: ToUs<'_>) -> Result<Outcome, DropReason> {
-        if !self.port(to_us.port)?.gtpu {
-            return Err(DropReason::NoListener);
-        }
         let datagram = to_us.payload();
         let [s0, s1, d0, d1, l0, l1, _, _] = octets(datagram, 0).ok_or(DropReason::UdpMalformed)?;
         let length = usize::from(u16::from_be_bytes([l0, l1]));
@@ -109,7 +114,9 @@ impl Reference {
             return Err(DropReason::NoListener);
         }
         let message = Message::read(datagram.get(8..length).unwrap_or_default())?;
+        let answers = to_us.header.source.is_ipv4() || self.setup.ipv6_signals;
         match message.kind {
+            gtpu::ECHO_REQUEST if !answers => Err(DropReason::GtpuUnknownType),
             gtpu::G_PDU => self.receive_g_pdu(to_us, &message),
             gtpu::ECHO_REQUEST => {
                 let sequence = message.sequence.ok_or(DropReason::GtpuIncomplete)?;
@@ -129,9 +136,13 @@ impl Reference {
 
     /// A user's packet in a tunnel: its session is that of the tunnel.
     fn receive_g_pdu(&mut self, to_us: ToUs<'_>, message: &Message<'_>) -> Result<Outcome, DropReason> {
+        if to_us.upper.at + 8 + message.header > HEADERS_MAX {
+            return Err(DropReason::GtpuExtension);
+        }
         let f_teid = FTeid { teid: Teid(message.teid), address: to_us.header.destination };
         let Some(session) = self.session_of_tunnel(f_teid) else {
-            if !self.error_indications {
+            let answers = to_us.header.source.is_ipv4() || self.setup.ipv6_signals;
+            if !self.error_indications || !answers {
                 return Err(DropReason::NoTunnel);
             }
             let indication = gtpu::error_indication(message.teid, f_teid.address);
@@ -161,9 +172,10 @@ impl Reference {
         {
             self.seen = Some((session, arrival.clone()));
         }
-        let timing = Timing { now_ns: self.now_ns, burst_ns: self.setup.burst_ns };
+        let to_us = self.setup.is_ours(arrival.packet.header.destination);
+        let moment = Moment { now_ns: self.now_ns, burst_ns: self.setup.burst_ns, to_us };
         let session = self.sessions.get_mut(session).ok_or(DropReason::NoSession)?;
-        let verdict = session.decide(arrival, timing)?;
+        let verdict = session.decide(arrival, moment)?;
         Ok(self.obey(&verdict, arrival))
     }
 
@@ -173,25 +185,23 @@ impl Reference {
         self.sessions.iter().position(leads)
     }
 
-    /// The session with a PDR of plain packets for this address; of prefixes, the longest.
+    /// The session with a PDR of plain packets for this address. Of IPv6 addresses, the first half decides, for a user
+    /// has a link of its own; whether the rest is right is for the PDRs to say.
     fn session_of_address(&self, address: IpAddr) -> Option<usize> {
-        let mut best: Option<(u8, usize)> = None;
-        for (place, session) in self.sessions.iter().enumerate() {
-            for pdi in session.rules.pdrs.iter().map(|pdr| &pdr.pdi).filter(|pdi| pdi.f_teid.is_none()) {
-                let length = match address {
-                    IpAddr::V4(address) => (pdi.ue_ipv4 == Some(address)).then_some(32),
-                    IpAddr::V6(address) => pdi
-                        .ue_ipv6
-                        .filter(|prefix| prefix.contains(&address))
-                        .map(|prefix| prefix.prefix_len()),
-                };
-                if let Some(length) = length.filter(|length| best.is_none_or(|(other, _)| *length > other)) {
-                    best = Some((length, place));
-                }
-            }
-        }
-        best.map(|(_, place)| place)
+        let leads = |pdi: &Pdi| match address {
+            IpAddr::V4(address) => pdi.ue_ipv4 == Some(address),
+            IpAddr::V6(address) => pdi.ue_ipv6.is_some_and(|prefix| link(prefix.addr()) == link(address)),
+        };
+        let plain = |session: &crate::Session| {
+            session.rules.pdrs.iter().any(|pdr| pdr.pdi.f_teid.is_none() && leads(&pdr.pdi))
+        };
+        self.sessions.iter().position(plain)
     }
+}
+
+/// The first 64 bits.
+fn link(address: Ipv6Addr) -> u128 {
+    u128::from(address) >> 64
 }
 
 fn is_our_group(setup: &PortSetup, destination: IpAddr) -> bool {

@@ -207,11 +207,12 @@ impl UserPacket {
         let header = read(bytes)?;
         let bytes = bytes.get(..header.total)?;
         let upper = header.upper(bytes)?;
-        let mut packet =
-            Self { bytes: bytes.to_vec(), header, protocol: upper.protocol, ports: None, spi: upper.spi };
+        let (protocol, bytes_of_it) = (upper.protocol, bytes.to_vec());
+        let mut packet = Self { bytes: bytes_of_it, header, protocol, ports: None, spi: None };
         if upper.is_later_fragment() {
             return Some(packet);
         }
+        packet.spi = upper.spi;
         match upper.protocol {
             TCP | UDP | SCTP | UDP_LITE | DCCP => {
                 packet.ports = Some((u16_at(bytes, upper.at)?, u16_at(bytes, upper.at + 2)?));
@@ -224,15 +225,11 @@ impl UserPacket {
     }
 }
 
-/// Takes one hop off; `None` where none is left.
-pub(crate) fn take_hop(packet: &mut [u8], header: &Header) -> Option<()> {
-    let hops = header.hops.checked_sub(1).filter(|hops| *hops > 0)?;
-    match header.source {
-        IpAddr::V4(_) => put(packet, 8, &[hops]),
-        IpAddr::V6(_) => put(packet, 7, &[hops]),
-    }
+/// Takes one hop off a packet that has one to spare.
+pub(crate) fn take_hop(packet: &mut [u8], header: &Header) {
+    let at = if header.source.is_ipv4() { 8 } else { 7 };
+    put(packet, at, &[header.hops.saturating_sub(1)]);
     renew_checksum(packet, header);
-    Some(())
 }
 
 /// Sets the DSCP and leaves the two bits of ECN alone (RFC 2474, RFC 3168).

@@ -44,7 +44,7 @@ drop_reasons! {
     /// A fragment addressed to us.
     Ip4Fragment = "ip4_fragment",
     /// A packet on an access port that is not addressed to us.
-    Ip4NotForUs = "ip4_not_for_us",
+    IpNotForUs = "ip_not_for_us",
     /// An IPv6 packet shorter than it says.
     Ip6Truncated = "ip6_truncated",
     /// A packet of EtherType IPv6 that is not version 6.
@@ -53,8 +53,6 @@ drop_reasons! {
     Ip6Extension = "ip6_extension",
     /// A fragment addressed to us.
     Ip6Fragment = "ip6_fragment",
-    /// A packet on an access port that is not addressed to us.
-    Ip6NotForUs = "ip6_not_for_us",
     /// A packet addressed to us that nobody here listens to.
     NoListener = "no_listener",
     /// An ICMP or ICMPv6 message to us that is cut short or damaged.
@@ -90,7 +88,7 @@ drop_reasons! {
     /// A QER's gate is closed.
     GateClosed = "gate_closed",
     /// A QER's MBR is exceeded.
-    MbrExceeded = "mbr_exceeded",
+    RateExceeded = "rate_exceeded",
     /// A URR's volume quota is used up.
     QuotaExhausted = "quota_exhausted",
     /// No hop is left.

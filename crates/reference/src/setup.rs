@@ -20,8 +20,6 @@ pub struct PortSetup {
     pub ipv6: Option<Ipv6Net>,
     /// Bytes of the longest IP packet.
     pub mtu: u16,
-    /// Whether tunnels end here; if not, nobody listens for GTP-U.
-    pub gtpu: bool,
 }
 
 /// A route beyond the subnets of the ports. It belongs to the side of the port its next hop is behind.
@@ -57,6 +55,9 @@ pub struct Setup {
     pub burst_ns: u64,
     /// Packets that wait for one neighbour's Ethernet address at most.
     pub held_per_neighbour: usize,
+    /// Whether pings, Neighbour Solicitations, echo requests and lost packets over IPv6 are answered, and IPv6
+    /// neighbours asked for.
+    pub ipv6_signals: bool,
 }
 
 impl Setup {
@@ -68,6 +69,7 @@ impl Setup {
             neighbours: Vec::new(),
             burst_ns: 10_000_000,
             held_per_neighbour: 16,
+            ipv6_signals: true,
         }
     }
 }
@@ -174,7 +176,6 @@ mod tests {
             ipv4: ipv4.parse().unwrap(),
             ipv6: None,
             mtu: 1500,
-            gtpu: false,
         };
         Setup::new(vec![port(Interface::Access, "10.30.0.2/24"), port(Interface::Core, "10.50.0.2/24")])
     }

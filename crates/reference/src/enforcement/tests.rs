@@ -80,14 +80,13 @@ fn arrival(source: Interface, bytes: usize) -> Arrival {
 
 /// The reason of the drop, if it is one.
 fn send(session: &mut Session, source: Interface, bytes: usize, now_ns: u64) -> Option<DropReason> {
-    session.decide(&arrival(source, bytes), Timing { now_ns, burst_ns: BURST_NS }).err()
+    session.decide(&arrival(source, bytes), Moment { now_ns, burst_ns: BURST_NS, to_us: false }).err()
 }
 
 #[test]
 fn a_byte_at_a_megabit_takes_eight_microseconds() {
     assert_eq!(cost(1, 1_000), 8_000 * UNITS_PER_NS);
     assert_eq!(cost(1_500, 100_000_000), 120 * UNITS_PER_NS);
-    assert_eq!(cost(1, 0), u64::MAX);
 }
 
 /// 8 Mb/s offered to 1 Mb/s for ten seconds: 1,250 packets of 1,000 bytes, and what the burst lets ahead.
@@ -105,7 +104,7 @@ fn a_rate_is_held_each_way_for_itself() {
 fn a_packet_passes_while_the_meter_is_not_further_ahead_than_the_burst() {
     let mut session = Session::new(Seid(1), rules(vec![qer(1, 800)], vec![]));
     let mut at = |now_ns| send(&mut session, Interface::Access, 1_000, now_ns);
-    let refused = Some(DropReason::MbrExceeded);
+    let refused = Some(DropReason::RateExceeded);
     assert_eq!([at(0), at(0), at(0)], [None, None, refused]);
     assert_eq!([at(10 * MS - 1), at(10 * MS)], [refused, None]);
 }
@@ -117,7 +116,7 @@ fn a_packet_that_one_meter_refuses_is_charged_to_none() {
     assert_eq!(send(&mut session, Interface::Access, 1_000, 0), None);
     let fast = session.meters[1].uplink;
     assert_eq!(fast, 10 * MS * UNITS_PER_NS);
-    assert_eq!(send(&mut session, Interface::Access, 1_000, 0), Some(DropReason::MbrExceeded));
+    assert_eq!(send(&mut session, Interface::Access, 1_000, 0), Some(DropReason::RateExceeded));
     assert_eq!(session.meters[1].uplink, fast);
 }
 
@@ -126,7 +125,7 @@ fn new_rules_do_not_refill_a_meter() {
     let mut session = Session::new(Seid(1), rules(vec![qer(1, 80)], vec![]));
     assert_eq!(send(&mut session, Interface::Access, 1_000, 0), None);
     session.replace(rules(vec![qer(2, 80), qer(1, 80)], vec![]));
-    assert_eq!(send(&mut session, Interface::Access, 1_000, 0), Some(DropReason::MbrExceeded));
+    assert_eq!(send(&mut session, Interface::Access, 1_000, 0), Some(DropReason::RateExceeded));
 }
 
 #[test]
@@ -154,13 +153,35 @@ fn the_packet_that_crosses_a_quota_passes_and_the_next_does_not() {
     assert_eq!(session.counts()[0].downlink_bytes, 2_000);
 }
 
+/// One direction's limit reached is the quota reached (TS 29.244 5.2.2.2): nothing passes either way.
 #[test]
-fn a_quota_of_one_direction_does_not_stop_the_other() {
+fn a_quota_of_one_direction_stops_both() {
     let limited = Urr { volume_quota: quota(None, Some(1_000)), ..urr(1) };
     let mut session = Session::new(Seid(1), rules(vec![], vec![limited]));
+    assert_eq!(send(&mut session, Interface::Core, 5_000, 0), None);
     assert_eq!(send(&mut session, Interface::Access, 1_000, 0), None);
-    assert_eq!(send(&mut session, Interface::Access, 1_000, 0), Some(DropReason::QuotaExhausted));
-    assert_eq!(send(&mut session, Interface::Core, 1_000, 0), None);
+    for source in [Interface::Access, Interface::Core] {
+        assert_eq!(send(&mut session, source, 1_000, 0), Some(DropReason::QuotaExhausted));
+    }
+}
+
+#[test]
+fn a_rate_of_zero_lets_nothing_pass() {
+    let mut session = Session::new(Seid(1), rules(vec![qer(1, 0)], vec![]));
+    assert_eq!(send(&mut session, Interface::Access, 1_000, 5_000 * MS), Some(DropReason::RateExceeded));
+}
+
+/// A packet that would not be sent anyway costs nobody anything.
+#[test]
+fn what_cannot_leave_is_neither_counted_nor_charged() {
+    let mut session = Session::new(Seid(1), rules(vec![qer(1, 80)], vec![urr(1)]));
+    let mut last = arrival(Interface::Access, 1_000);
+    last.packet.header.hops = 1;
+    let moment = Moment { now_ns: 0, burst_ns: BURST_NS, to_us: false };
+    assert_eq!(session.decide(&last, moment).unwrap_err(), DropReason::TtlExpired);
+    let to_us = session.decide(&arrival(Interface::Access, 1_000), Moment { to_us: true, ..moment });
+    assert_eq!(to_us.unwrap_err(), DropReason::ToOurselves);
+    assert_eq!((session.counts()[0].uplink_packets, session.meters[0].uplink), (0, 0));
 }
 
 #[test]
@@ -168,7 +189,7 @@ fn what_qos_drops_is_counted_before_qos_only() {
     let urrs = vec![Urr { before_qos: true, ..urr(1) }, urr(2), Urr { inactive: true, ..urr(3) }];
     let mut session = Session::new(Seid(1), rules(vec![qer(1, 80)], urrs.clone()));
     assert_eq!(send(&mut session, Interface::Access, 1_000, 0), None);
-    assert_eq!(send(&mut session, Interface::Access, 1_000, 0), Some(DropReason::MbrExceeded));
+    assert_eq!(send(&mut session, Interface::Access, 1_000, 0), Some(DropReason::RateExceeded));
     let shut = Qer { uplink_gate: Gate::Closed, ..qer(1, 80) };
     session.replace(rules(vec![shut], urrs));
     assert_eq!(send(&mut session, Interface::Access, 1_000, 0), Some(DropReason::GateClosed));
@@ -197,8 +218,8 @@ fn a_used_up_quota_may_lead_elsewhere() {
     other.forwarding.as_mut().unwrap().destination_interface = Interface::SgiLan;
     portal.fars.push(other);
     let mut session = Session::new(Seid(1), portal);
-    let timing = Timing { now_ns: 0, burst_ns: BURST_NS };
-    let verdict = session.decide(&arrival(Interface::Access, 100), timing).unwrap();
+    let moment = Moment { now_ns: 0, burst_ns: BURST_NS, to_us: false };
+    let verdict = session.decide(&arrival(Interface::Access, 100), moment).unwrap();
     let Action::Forward(to, _) = verdict.action else { panic!("{verdict:?}") };
     assert_eq!(to.destination_interface, Interface::SgiLan);
 }

@@ -89,10 +89,9 @@ pub(super) fn setup(random: &mut Random, scope: Scope) -> Setup {
         ipv4: ipv4_net(host(place, 2, false)),
         ipv6: if scope.ipv6_transport { ipv6_net(host(place, 2, true)) } else { None },
         mtu,
-        gtpu: place == N3 || place == N9,
     };
     let ports: Vec<PortSetup> = interfaces.into_iter().take(count).enumerate().map(port).collect();
-    let mut setup = Setup::new(ports);
+    let mut setup = Setup { ipv6_signals: scope.ipv6_signals, ..Setup::new(ports) };
     for place in 0..count {
         for ipv6 in [false, true].into_iter().take(1 + usize::from(scope.ipv6_transport)) {
             add_surroundings(&mut setup, place, ipv6);

@@ -54,9 +54,9 @@ impl Draft {
         ipv4.into_iter().chain(self.ipv6.map(|prefix| IpAddr::V6(prefix.addr()))).collect()
     }
 
-    /// A tunnel of ours; different sessions may have one TEID at different addresses.
+    /// A tunnel of ours; different sessions have one TEID at different ports, and with twins at different addresses.
     fn f_teid(&self, port: usize, ipv6: bool, which: u32) -> FTeid {
-        let shared = if ipv6 { 1 } else { 0 };
+        let shared = u32::from(port != N3) + if self.scope.twin_tunnels { u32::from(ipv6) } else { 0 };
         FTeid { teid: Teid(0x100 + 8 * (self.number + shared) + which), address: host(port, 2, ipv6) }
     }
 
@@ -75,7 +75,7 @@ impl Draft {
         }
         let relay = self.scope.core_tunnels && chance(random, 300);
         if relay {
-            entries.push(tunnel(Interface::Core, self.f_teid(N9, self.ipv6_tunnels, 2)));
+            entries.push(tunnel(Interface::Core, self.f_teid(N9, self.ipv6_tunnels, 0)));
         }
         if !relay || chance(random, 300) {
             entries.push(Entry { source: Interface::Core, f_teid: None });
