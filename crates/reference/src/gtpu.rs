@@ -14,6 +14,8 @@ pub(crate) const G_PDU: u8 = 255;
 
 /// Type of the extension header that holds a PDU session container.
 pub(crate) const PDU_SESSION_CONTAINER: u8 = 0x85;
+/// Types of extension headers with which radio nodes number packets in a handover; of no concern to us.
+const PDCP_PDU_NUMBERS: [u8; 2] = [0x82, 0xc0];
 /// A longer chain is an attack on the receiver's time.
 const EXTENSIONS_MAX: usize = 8;
 
@@ -83,7 +85,8 @@ impl<'a> Message<'a> {
             return Ok(());
         }
         // The two highest bits 10 and 11: the endpoint must understand it (TS 29.281 figure 5.2.1-2).
-        if kind & 0b1000_0000 != 0 { Err(DropReason::GtpuUnknownExtension) } else { Ok(()) }
+        let required = kind & 0b1000_0000 != 0 && !PDCP_PDU_NUMBERS.contains(&kind);
+        if required { Err(DropReason::GtpuUnknownExtension) } else { Ok(()) }
     }
 }
 

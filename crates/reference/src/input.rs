@@ -139,13 +139,14 @@ impl Reference {
         if to_us.upper.at + 8 + message.header > HEADERS_MAX {
             return Err(DropReason::GtpuExtension);
         }
-        let f_teid = FTeid { teid: Teid(message.teid), address: to_us.header.destination };
+        let address = to_us.header.destination;
+        let f_teid = self.setup.canonical(FTeid { teid: Teid(message.teid), address });
         let Some(session) = self.session_of_tunnel(f_teid) else {
             let answers = to_us.header.source.is_ipv4() || self.setup.ipv6_signals;
             if !self.error_indications || !answers {
                 return Err(DropReason::NoTunnel);
             }
-            let indication = gtpu::error_indication(message.teid, f_teid.address);
+            let indication = gtpu::error_indication(message.teid, address);
             return self.send_signal(to_us, gtpu::PORT, &indication);
         };
         let tunnel = Tunnel { f_teid, qfi: message.qfi.and_then(Qfi::new) };

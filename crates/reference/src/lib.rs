@@ -60,7 +60,10 @@ impl Reference {
 
     /// Puts a session in force, or gives it new rules: those pass [`Rules::check`], and lead no tunnel or address
     /// here that another session has. Meters and counts go on where their QERs and URRs stay.
-    pub fn put(&mut self, session: Seid, rules: Rules) {
+    pub fn put(&mut self, session: Seid, mut rules: Rules) {
+        for pdr in &mut rules.pdrs {
+            pdr.pdi.f_teid = pdr.pdi.f_teid.map(|f_teid| self.setup.canonical(f_teid));
+        }
         match self.sessions.iter_mut().find(|known| known.seid == session) {
             Some(known) => known.replace(rules),
             None => self.sessions.push(Session::new(session, rules)),

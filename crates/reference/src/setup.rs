@@ -1,7 +1,7 @@
 //! What the reference must know before the first packet: ports, routes, neighbours.
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
-use rules::Interface;
+use rules::{FTeid, Interface};
 use std::net::IpAddr;
 
 /// An Ethernet address.
@@ -55,6 +55,9 @@ pub struct Setup {
     pub burst_ns: u64,
     /// Packets that wait for one neighbour's Ethernet address at most.
     pub held_per_neighbour: usize,
+    /// Both addresses of a port share one space of TEIDs: a tunnel is found, and an F-TEID matches, at either. As the
+    /// specification has it, they do not.
+    pub one_teid_space_per_port: bool,
     /// Whether pings, Neighbour Solicitations, echo requests and lost packets over IPv6 are answered, and IPv6
     /// neighbours asked for.
     pub ipv6_signals: bool,
@@ -69,6 +72,7 @@ impl Setup {
             neighbours: Vec::new(),
             burst_ns: 10_000_000,
             held_per_neighbour: 16,
+            one_teid_space_per_port: false,
             ipv6_signals: true,
         }
     }
@@ -157,6 +161,16 @@ impl Setup {
             }
         }
         best.map(|(_, next_hop)| next_hop)
+    }
+
+    /// The tunnel, by the name it has in its space of TEIDs.
+    pub(crate) fn canonical(&self, mut f_teid: FTeid) -> FTeid {
+        if self.one_teid_space_per_port
+            && let Some(port) = self.ports.iter().find(|port| port.has(f_teid.address))
+        {
+            f_teid.address = port.ipv4.addr().into();
+        }
+        f_teid
     }
 
     /// Whether an address is one of ours, on any port.

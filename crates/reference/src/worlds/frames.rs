@@ -68,7 +68,8 @@ fn g_pdu(random: &mut Random, tunnel: &Tunnel<'_>, packet: &[u8]) -> Vec<u8> {
     };
     let mut extensions: Vec<(u8, Vec<u8>)> = qfi.map(|qfi| container(random, qfi)).into_iter().collect();
     if chance(random, 30) {
-        let other = (pick(random, [0x40, 0x03, 0x20, 0x81, 0xc0, PDU_SESSION_CONTAINER]), vec![1, 0, 0, 0]);
+        let other =
+            (pick(random, [0x40, 0x03, 0x20, 0x81, 0x82, 0xc0, PDU_SESSION_CONTAINER]), vec![1, 0, 0, 0]);
         let count = pick(random, [1, 1, 2, 7, 8]);
         extensions.extend(std::iter::repeat_n(other, count));
     }

@@ -32,7 +32,7 @@ pub struct Scope {
     pub ipv6_signals: bool,
     /// Tunnels of ours on the core side: SGW-U, intermediate UPF, branching.
     pub core_tunnels: bool,
-    /// One TEID at both addresses of a port: in two sessions, and twice in one.
+    /// One TEID at both addresses of a port: in two sessions, and twice in one ([`Setup::one_teid_space_per_port`]).
     pub twin_tunnels: bool,
     /// PDRs with SDF filters.
     pub sdf_filters: bool,
