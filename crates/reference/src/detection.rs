@@ -144,7 +144,7 @@ mod tests {
                 let (port, frame) = world.packet(random);
                 reference.process(port, &frame, 0);
                 let Some((session, arrival)) = reference.seen.take() else { continue };
-                let (rules, program) = (&world.sessions[session].1, &programs[session]);
+                let (rules, program) = (&reference.sessions[session].rules, &programs[session]);
                 let step = program.classifier.find(&compiled_view(&arrival)).map(|at| program.steps[at].pdr);
                 let pdr = first_pdr(rules, &arrival).map(|pdr| pdr.id);
                 assert_eq!(step, pdr, "seed {seed}: {arrival:?}\n{rules:#?}");
