@@ -134,7 +134,11 @@ impl World {
     pub fn packet(&self, random: &mut Random) -> (usize, Vec<u8>) {
         let signal = self.scope.signals && chance(random, 40);
         let packet = if signal { None } else { aim::packet(self, random) };
-        let (port, mut frame) = packet.unwrap_or_else(|| signals::frame(self, random));
+        let (port, mut frame) = match packet {
+            Some(packet) => packet,
+            None if self.scope.signals => signals::frame(self, random),
+            None => signals::stray(self, random),
+        };
         if self.scope.damage && chance(random, 20) {
             damage::spoil(random, &mut frame);
         }

@@ -20,7 +20,7 @@ pub(super) fn frame(world: &World, random: &mut Random) -> (usize, Vec<u8>) {
         0..=2 if ipv6 && world.scope.ipv6_signals => neighbour_discovery(world, random, port),
         0..=2 => arp_frame(world, random, port),
         3..=5 => ping(world, random, port, ipv6),
-        6 => stray(world, random, port, ipv6),
+        6 => return stray(world, random),
         _ => gtpu_signal(world, random, port, ipv6),
     };
     (port, frame)
@@ -100,13 +100,15 @@ fn ping(world: &World, random: &mut Random, port: usize, ipv6: bool) -> Vec<u8> 
     plain(world, random, port, &ip::packet(from, us, new, &message))
 }
 
-/// A packet that nobody waits for.
-fn stray(world: &World, random: &mut Random, port: usize, ipv6: bool) -> Vec<u8> {
+/// A packet that nobody waits for, and its port.
+pub(super) fn stray(world: &World, random: &mut Random) -> (usize, Vec<u8>) {
+    let port = random.random_range(0..world.setup.ports.len().max(1));
+    let ipv6 = world.scope.ipv6_transport && chance(random, 400);
     let us = host(port, 2, ipv6);
     let server = super::environment::server(random, ipv6);
     let to = pick(random, [us, host(1, 2, ipv6), host(port, 99, ipv6), server]);
     let new = ip::New { protocol: pick(random, [6, 47, 17, 59]), traffic_class: 0, hops: 64 };
-    plain(world, random, port, &ip::packet(host(port, 1, ipv6), to, new, &[0; 24]))
+    (port, plain(world, random, port, &ip::packet(host(port, 1, ipv6), to, new, &[0; 24])))
 }
 
 /// Echo, Error Indication, end marker, others; whole and not.
