@@ -12,6 +12,7 @@ mod expected;
 mod gaps;
 mod generator;
 mod interrupt;
+mod lines;
 mod link;
 mod machine;
 mod meter;

@@ -3,6 +3,10 @@
 use perf_event::events::Hardware;
 use perf_event::{Builder, Counter};
 
+/// What a reader must know, where nothing can be counted.
+pub(crate) const UNKNOWN: &str =
+    "cache misses are not known: this machine has no performance counters, or does not let us read them";
+
 /// A counter of this thread, or none.
 pub(crate) struct Misses {
     counter: Option<Counter>,
@@ -12,12 +16,6 @@ impl Misses {
     /// Stopped, at zero.
     pub(crate) fn new() -> Self {
         Self { counter: Builder::new(Hardware::CACHE_MISSES).build().ok() }
-    }
-
-    /// What a reader must know, where nothing can be counted.
-    pub(crate) fn note() -> Option<String> {
-        let note = "cache misses are not known: this machine has no performance counters, or does not let us read them";
-        Self::new().counter.is_none().then(|| note.to_owned())
     }
 
     /// Counts from here on.

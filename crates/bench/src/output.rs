@@ -2,6 +2,7 @@
 
 use crate::report::Report;
 use anyhow::Context;
+use std::io::Write;
 use std::path::Path;
 
 /// Says the result: as JSON where a file is named ("-" is standard output), as a table otherwise, and as a page in a
@@ -11,14 +12,19 @@ use std::path::Path;
 /// A file that cannot be written.
 pub(crate) fn give(report: &Report, json: Option<&Path>, folder: Option<&Path>) -> anyhow::Result<()> {
     match json {
-        Some(path) if path == Path::new("-") => println!("{}", serde_json::to_string_pretty(report)?),
+        Some(path) if path == Path::new("-") => say(&format!("{}\n", serde_json::to_string_pretty(report)?))?,
         Some(path) => write(path, &format!("{}\n", serde_json::to_string_pretty(report)?))?,
-        None => print!("{}", report.text()),
+        None => say(&report.text())?,
     }
     match folder {
         Some(folder) => into(folder, report),
         None => Ok(()),
     }
+}
+
+/// To standard output, which may have been closed.
+fn say(text: &str) -> anyhow::Result<()> {
+    std::io::stdout().write_all(text.as_bytes()).context("standard output cannot be written")
 }
 
 /// The result joins those in a folder.

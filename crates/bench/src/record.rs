@@ -4,8 +4,10 @@
 use crate::{interrupt, page};
 use anyhow::{Context, anyhow};
 use indicatif::{ProgressBar, ProgressStyle};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 /// One measurement: its file, and the words that ask for it.
@@ -17,6 +19,9 @@ struct Case {
 const fn case(name: &'static str, words: &'static str) -> Case {
     Case { name, words }
 }
+
+/// Between two looks whether a measurement is done.
+const TICK: Duration = Duration::from_millis(20);
 
 /// For the record: about five minutes.
 const RECORD: &[Case] = &[
@@ -96,10 +101,23 @@ pub(crate) fn child(words: &str, file: &Path, seed: u64) -> anyhow::Result<()> {
     let executable = std::env::current_exe().context("the executable cannot be found again")?;
     let mut command = Command::new(executable);
     command.arg("bench").args(words.split(' ')).args(["--seed", &seed.to_string()]).arg("--json").arg(file);
-    let output = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
-    let output = output.and_then(std::process::Child::wait_with_output).context("it cannot be started")?;
-    let said = String::from_utf8_lossy(&output.stderr);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = wait(command.spawn().context("it cannot be started")?)?;
+    let said = String::from_utf8_lossy(&child.stderr);
     let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it ended without a word");
-    anyhow::ensure!(output.status.success(), "{}", last.trim_start_matches("anchorline: "));
+    anyhow::ensure!(child.status.success(), "{}", last.trim_start_matches("anchorline: "));
     Ok(())
+}
+
+/// Waits for it; where we are asked to stop, it is asked too, for what it has. It says little: its pipe never fills.
+fn wait(mut child: Child) -> anyhow::Result<Output> {
+    let mut told = false;
+    while child.try_wait()?.is_none() {
+        if interrupt::asked() && !told {
+            told = true;
+            i32::try_from(child.id()).map(|pid| kill(Pid::from_raw(pid), Signal::SIGINT))??;
+        }
+        std::thread::sleep(TICK);
+    }
+    Ok(child.wait_with_output()?)
 }

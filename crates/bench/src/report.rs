@@ -127,9 +127,9 @@ pub(crate) struct Load {
 /// What `pfcp` adds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PfcpRates {
-    pub(crate) establishments_per_s: Spread,
-    pub(crate) modifications_per_s: Spread,
-    pub(crate) deletions_per_s: Spread,
+    pub(crate) establishments_per_s: Option<Spread>,
+    pub(crate) modifications_per_s: Option<Spread>,
+    pub(crate) deletions_per_s: Option<Spread>,
     /// Of both processes.
     pub(crate) bytes_per_session: u64,
     pub(crate) cpe_bytes_per_session: u64,

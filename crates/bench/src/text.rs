@@ -1,5 +1,6 @@
 //! A report as a table, for people.
 
+use crate::misses::UNKNOWN;
 use crate::report::{Latency, Load, Node, PfcpRates, Report};
 use crate::spread::Spread;
 use std::fmt::Write;
@@ -132,6 +133,11 @@ impl Report {
         if self.compared > 0 {
             let _ = writeln!(text, "{}", self.comparison());
         }
+        match self.cache_misses_per_packet {
+            Some(misses) => _ = writeln!(text, "{misses} misses of the last-level cache per packet"),
+            None if self.nodes.is_empty() => {}
+            None => _ = writeln!(text, "note: {UNKNOWN}"),
+        }
         for note in &self.notes {
             let _ = writeln!(text, "note: {note}");
         }
@@ -152,8 +158,13 @@ fn pfcp_table(rates: &PfcpRates) -> String {
         ("modifications", rates.modifications_per_s),
         ("deletions", rates.deletions_per_s),
     ];
-    for (name, Spread { min, median, max }) in rows {
-        let _ = writeln!(text, "{name:<16} {median:>10.0} {min:>10.0} {max:>10.0}");
+    for (name, rate) in rows {
+        let _ = match rate {
+            Some(Spread { min, median, max }) => {
+                writeln!(text, "{name:<16} {median:>10.0} {min:>10.0} {max:>10.0}")
+            }
+            None => writeln!(text, "{name:<16} {:>10}", "-"),
+        };
     }
     let _ = writeln!(
         text,
@@ -190,7 +201,8 @@ pub(crate) const BUSY: f64 = 0.97;
 /// What a reader must know of a disturbed measurement.
 pub(crate) fn busy(share: f64) -> String {
     format!(
-        "the machine was busy with other things: what was measured had a CPU for {:.0} % of the time",
+        "the machine was busy with other things: what was measured had a CPU for {:.0} % of the time; figures of nodes \
+         hold the rest too, the others do not",
         share * 100.0
     )
 }

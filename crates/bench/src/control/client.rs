@@ -129,8 +129,10 @@ impl Client {
                 let message = pfcp::decode(self.buffer.get(..length).unwrap_or_default());
                 message.map(Some).map_err(|error| anyhow::anyhow!("an answer cannot be read: {error:?}"))
             }
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Ok(None),
-            Err(error) => Err(error).context("the node went away"),
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => Ok(None),
+                _ => Err(error).context("the node went away"),
+            },
         }
     }
 

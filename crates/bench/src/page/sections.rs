@@ -3,6 +3,7 @@
 use super::Results;
 use super::published::{FORWARDING, LATENCY};
 use crate::machine::Machine;
+use crate::misses::UNKNOWN;
 use crate::report::Report;
 use crate::spread::Spread;
 use crate::text::{BUSY, busy};
@@ -142,9 +143,10 @@ impl Results {
             );
         }
         text += "\nA packet does not visit every node. In the drawing each node's cycles are spread over all packets.\n";
-        if let Some(misses) = report.cache_misses_per_packet {
-            let _ = writeln!(text, "\n{misses} misses of the last-level cache per packet.");
-        }
+        let _ = match report.cache_misses_per_packet {
+            Some(misses) => writeln!(text, "\n{misses} misses of the last-level cache per packet."),
+            None => writeln!(text, "\nNote: {UNKNOWN}."),
+        };
         Some(text + "\n")
     }
 
@@ -205,7 +207,7 @@ impl Results {
             ("modifications", rates.modifications_per_s),
             ("deletions", rates.deletions_per_s),
         ] {
-            let _ = writeln!(text, "| {name} | **{}** |", spread(Some(rate), 0));
+            let _ = writeln!(text, "| {name} | **{}** |", spread(rate, 0));
         }
         let _ = writeln!(
             text,

@@ -95,7 +95,7 @@ pub(crate) fn measure_with(memory: &Memory, plan: &Plan, scenario: &str) -> anyh
     let mut runnable = Runnable::new(product, ports.clone());
     let mut field = Field {
         rack: Rack::new(pool, plan)?,
-        yardstick: Yardstick::new(plan),
+        yardstick: Yardstick::new(plan)?,
         sampler: Sampler::new(Box::new(Forwarded)),
         product: &mut runnable,
         ports,

@@ -8,7 +8,6 @@ mod scaling;
 mod sessions;
 mod sweep;
 
-use crate::misses::Misses;
 use crate::plan::Plan;
 use crate::report::Report;
 use clap::ValueEnum;
@@ -36,17 +35,13 @@ impl Scenario {
     /// # Errors
     /// What kept a figure from being honest: packets missing or wrong, sessions that were not taken.
     pub(crate) fn measure(self, plan: &Plan) -> anyhow::Result<Report> {
-        let mut report = match self {
+        match self {
             Self::Forward => forward::measure(plan),
             Self::Sessions => sessions::measure(plan),
             Self::Rules => rules::measure(plan),
             Self::Latency => latency::measure(plan),
             Self::Scaling => scaling::measure(plan),
             Self::Pfcp => pfcp::measure(plan),
-        }?;
-        if !report.nodes.is_empty() {
-            report.notes.extend(Misses::note());
         }
-        Ok(report)
     }
 }

@@ -94,12 +94,12 @@ impl Run<'_> {
         Ok(fit.clamp(TRY + self.plan.trials, self.plan.profile.subscribers.max(TRY + self.plan.trials)))
     }
 
-    /// The sessions in as many parts as there are trials.
+    /// The sessions in as many parts as there are trials; `None` where it was interrupted before.
     fn phase(
         &mut self,
         sessions: Range<u32>,
         request: impl Fn(&Client, u32) -> Option<Message>,
-    ) -> anyhow::Result<Spread> {
+    ) -> anyhow::Result<Option<Spread>> {
         let part = (sessions.len() as u32).div_ceil(self.plan.trials).max(1);
         let mut rates = Vec::new();
         for from in sessions.clone().step_by(part as usize) {
@@ -108,7 +108,7 @@ impl Run<'_> {
                 rates.push(rounded(rate));
             }
         }
-        Spread::of(&rates).context("interrupted before there was a figure")
+        Ok(Spread::of(&rates))
     }
 
     /// Of the control plane engine and of the data plane engine, in bytes.
