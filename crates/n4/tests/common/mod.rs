@@ -191,7 +191,9 @@ impl Lab {
             Output::Put(desired) => {
                 let (session, revision) = (desired.session, desired.revision);
                 let removed = self.plane.put(&desired, self.now);
-                self.in_force.insert(session, desired);
+                // What is done once has been done.
+                let lasting = Desired { end_markers: vec![], drop_buffered: false, ..desired };
+                self.in_force.insert(session, lasting);
                 Notice::Applied { session, revision, removed }
             }
             Output::Delete(session) => {
