@@ -61,12 +61,22 @@ impl Node {
     }
 
     fn applied(&mut self, seid: Seid, revision: u64, removed: &[UsageCounts]) {
+        let now_ms = self.wall_ms();
         let Some(session) = self.sessions.get_mut(seid) else { return };
-        let pending = session.pending.as_mut().filter(|pending| pending.revision == revision);
-        if let Some(pending) = pending.filter(|pending| !matches!(pending.work, Work::Delete)) {
-            pending.applied = Some(removed.to_vec());
-            self.complete(seid);
+        let is_it =
+            |pending: &&mut Pending| pending.revision == revision && !matches!(pending.work, Work::Delete);
+        match session.pending.as_mut().filter(is_it) {
+            Some(pending) => pending.applied = Some(removed.to_vec()),
+            // A change that came too late and was taken back: what it removed counts anew from there, and nobody
+            // else has these counts any more.
+            None if !removed.is_empty() => {
+                let SessionRecord { usage, rules, .. } = &mut session.record;
+                usage::hear_last(usage, rules, removed, now_ms);
+                return self.out.push(Output::SaveSession(session.record.clone()));
+            }
+            None => return,
         }
+        self.complete(seid);
     }
 
     /// Answers the request under way, once the data plane has said all that the answer needs.

@@ -22,8 +22,12 @@ impl Node {
         usage::hear(&mut session.record.usage, &session.record.rules, counts, now);
         usage::begin_anew(&mut session.record.usage);
         let deleting = |pending: &mut Pending| matches!(pending.work, Work::Delete);
-        let Some(pending) = session.pending.take_if(deleting) else { return };
-        self.forget(seid, &pending);
+        match session.pending.take_if(deleting) {
+            Some(pending) => self.forget(seid, &pending),
+            // It came too late, and was taken back.
+            None if !counts.is_empty() => self.out.push(Output::SaveSession(session.record.clone())),
+            None => {}
+        }
     }
 
     fn forget(&mut self, seid: Seid, pending: &Pending) {

@@ -197,12 +197,13 @@ impl Node {
     }
 
     fn query_answered(&mut self, seid: Seid, token: u64) {
+        let now_ms = self.wall_ms();
         let Some(session) = self.sessions.get_mut(seid) else { return };
         if let Some(query) = session.pending.as_mut().and_then(|pending| pending.is_query(token)) {
             query.is_answered = true;
             return self.complete(seid);
         }
-        if session.meter.answered(&session.record.usage, token) {
+        if session.meter.answered(&session.record.usage, token, now_ms) {
             self.attend(seid);
         }
     }

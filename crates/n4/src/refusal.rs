@@ -14,15 +14,17 @@ pub(crate) struct Refusal {
     pub(crate) cause: Cause,
     pub(crate) offending_ie: Option<u16>,
     pub(crate) failed_rule_id: Option<FailedRuleId>,
+    /// For people.
+    pub(crate) rule_error: Option<RuleError>,
 }
 
 impl Refusal {
     pub(crate) const fn of(cause: Cause) -> Self {
-        Self { cause, offending_ie: None, failed_rule_id: None }
+        Self { cause, offending_ie: None, failed_rule_id: None, rule_error: None }
     }
 
     pub(crate) const fn blaming(cause: Cause, ie: u16) -> Self {
-        Self { cause, offending_ie: Some(ie), failed_rule_id: None }
+        Self { offending_ie: Some(ie), ..Self::of(cause) }
     }
 
     /// The IE asks for what we do not do.
@@ -40,7 +42,10 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} ({})", self.cause, self.cause.number())?;
         self.offending_ie.iter().try_for_each(|ie| write!(f, ", {}", ie::Name(*ie)))?;
-        self.failed_rule_id.iter().try_for_each(|rule| write!(f, ", {rule:?}"))
+        match self.rule_error {
+            Some(error) => write!(f, ": {error}"),
+            None => self.failed_rule_id.iter().try_for_each(|rule| write!(f, ", {rule:?}")),
+        }
     }
 }
 
@@ -57,7 +62,7 @@ impl From<RuleError> for Refusal {
             RuleRef::Urr(id) => FailedRuleId::Urr(id.0),
             RuleRef::Bar(id) => FailedRuleId::Bar(id.0),
         };
-        Self { cause, offending_ie: None, failed_rule_id: Some(rule) }
+        Self { failed_rule_id: Some(rule), rule_error: Some(error), ..Self::of(cause) }
     }
 }
 
@@ -106,7 +111,7 @@ pub(crate) struct Identity {
 
 /// The response to a request that is not done.
 pub(crate) fn response(procedure: Procedure, refusal: Refusal, us: Identity) -> Body {
-    let Refusal { cause, offending_ie, failed_rule_id } = refusal;
+    let Refusal { cause, offending_ie, failed_rule_id, rule_error: _ } = refusal;
     let (node_id, carried) = (us.node_id, vec![]);
     match procedure {
         Procedure::Setup => AssociationSetupResponse {

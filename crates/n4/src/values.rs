@@ -199,9 +199,8 @@ fn prefix(address: &UeIpAddress) -> Result<Option<Ipv6Net>, Refusal> {
 /// A flow description that cannot be read is the PDR's fault.
 pub(crate) fn sdf_filter(filter: &pfcp::SdfFilter, pdr: PdrId) -> Result<SdfFilter, Refusal> {
     let blamed = Refusal {
-        cause: Cause::RuleCreationModificationFailure,
-        offending_ie: Some(ie::SDF_FILTER),
         failed_rule_id: Some(FailedRuleId::Pdr(pdr.0)),
+        ..Refusal::blaming(Cause::RuleCreationModificationFailure, ie::SDF_FILTER)
     };
     let flow = filter.flow_description.as_deref().map(str::parse::<FlowDescription>).transpose();
     let class = filter.tos_traffic_class.map(|[value, mask]| TrafficClass { value, mask });

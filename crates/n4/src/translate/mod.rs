@@ -94,9 +94,8 @@ impl<'a> Translator<'a> {
             change.create.pdrs.iter_mut().for_each(|pdr| known.infer(&mut pdr.pdi));
             let updated = change.update_pdrs.iter_mut().filter_map(|pdr| pdr.pdi.as_mut());
             updated.for_each(|pdi| known.infer(pdi));
-            let mut rules = self.before.change(change)?;
+            let rules = self.before.change(change)?;
             support::urrs(&rules)?;
-            self.grant(&mut rules);
             self.taken.end_markers = far::end_markers(&self.fars, &rules, request);
             Ok(rules)
         });

@@ -5,7 +5,7 @@ use crate::refusal::Refusal;
 use crate::tunnels::Unavailable;
 use crate::values::{self, Endpoint};
 use ipnet::Ipv6Net;
-use pfcp::{Cause, CreatePdr, CreatedPdr, FailedRuleId, UpdatePdr, ie};
+use pfcp::{Cause, CreatePdr, CreatedPdr, FailedRuleId, SourceInterface, UpdatePdr, ie};
 use rules::{FTeid, FarId, Interface, Pdi, Pdr, PdrId, PdrUpdate, QerId, UrrId};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -48,14 +48,18 @@ impl Translator<'_> {
         })
     }
 
-    /// `current` is the endpoint the PDR has: one that is to be chosen anew stays as it is.
+    /// `current` is the endpoint the PDR has: one that is to be chosen anew stays as it is, and so does one that is
+    /// not named again. A control plane in use sends new filters without it, and plain packets never come from radio.
     fn pdi(&mut self, pdr: PdrId, pdi: &pfcp::Pdi, current: Option<FTeid>) -> Result<Pdi, Refusal> {
         let endpoint = pdi.f_teid.map(|f_teid| values::endpoint(f_teid, self.ours)).transpose()?;
         let user = values::user(&pdi.ue_ip_addresses)?;
+        let has_no_address = user.ipv4.is_none() && user.ipv6.is_none();
+        let from_radio = pdi.source_interface == SourceInterface::Access;
         Ok(Pdi {
             source_interface: values::source(pdi.source_interface, endpoint.is_some())?,
             f_teid: match (endpoint, current) {
                 (Some(Endpoint::Chosen(..)), Some(current)) => Some(current),
+                (None, Some(current)) if has_no_address || from_radio => Some(current),
                 (endpoint, _) => endpoint.map(|endpoint| self.f_teid(pdr, endpoint)).transpose()?,
             },
             ue_ipv4: user.ipv4,
@@ -99,7 +103,7 @@ const fn no_endpoint(unavailable: Unavailable, pdr: PdrId) -> Refusal {
         Unavailable::Exhausted => Cause::NoResourcesAvailable,
         Unavailable::Taken => Cause::RuleCreationModificationFailure,
     };
-    Refusal { cause, offending_ie: Some(ie::F_TEID), failed_rule_id: Some(FailedRuleId::Pdr(pdr.0)) }
+    Refusal { failed_rule_id: Some(FailedRuleId::Pdr(pdr.0)), ..Refusal::blaming(cause, ie::F_TEID) }
 }
 
 fn created(pdr: PdrId, f_teid: FTeid) -> CreatedPdr {

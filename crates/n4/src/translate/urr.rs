@@ -5,7 +5,7 @@ use crate::refusal::Refusal;
 use crate::support;
 use crate::usage::Given;
 use pfcp::{CreateUrr, ReportingTriggers, UpdateUrr, Volumes, flags, ie};
-use rules::{FarId, Methods, Rules, Triggers, Urr, UrrId, UrrUpdate, Volume};
+use rules::{FarId, Methods, Triggers, Urr, UrrId, UrrUpdate, Volume};
 
 impl Translator<'_> {
     pub(super) fn urr(&mut self, urr: &CreateUrr) -> Result<Urr, Refusal> {
@@ -13,9 +13,6 @@ impl Translator<'_> {
         let information = urr.measurement_information.unwrap_or(0);
         let tells_packets = Some(information & flags::MEASUREMENT_MNOP != 0);
         self.taken.given.push(Given { urr: id, is_new: true, tells_packets, ..Given::default() });
-        // One of that ID may go with the same request: its successor's quota is another.
-        let quota_grant =
-            self.before.urrs.iter().find(|old| old.id == id).map_or(1, |old| old.quota_grant + 1);
         Ok(Urr {
             id,
             methods: methods(urr.measurement_method),
@@ -23,7 +20,7 @@ impl Translator<'_> {
             measurement_period_s: urr.measurement_period,
             volume_threshold: urr.volume_threshold.map(threshold),
             volume_quota: urr.volume_quota.map(volume),
-            quota_grant,
+            quota_grant: 1,
             time_threshold_s: nonzero(urr.time_threshold),
             time_quota_s: urr.time_quota,
             quota_holding_time_s: nonzero(urr.quota_holding_time),
@@ -86,15 +83,6 @@ impl Translator<'_> {
                 .map(|far| Some(FarId(far)))
                 .or(update.removes(ie::FAR_ID).then_some(None)),
         })
-    }
-
-    /// The data plane counts a quota from the grant it belongs to.
-    pub(super) fn grant(&self, rules: &mut Rules) {
-        let granted = self.taken.given.iter().filter(|given| given.volume_quota && !given.is_new);
-        for given in granted {
-            let urr = rules.urrs.iter_mut().find(|urr| urr.id == given.urr);
-            urr.into_iter().for_each(|urr| urr.quota_grant = urr.quota_grant.wrapping_add(1));
-        }
     }
 }
 

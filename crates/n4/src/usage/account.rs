@@ -42,6 +42,7 @@ fn hear_one(usage: &mut UrrUsage, urr: &Urr, told: &UsageCounts, now: u64) {
     usage.first_packet_ms = usage.first_packet_ms.or(told.first_packet_age_ms.map(moment));
     let last = told.last_packet_age_ms.map(moment);
     if last > usage.last_packet_ms {
+        resume(usage, urr, last.unwrap_or(now));
         usage.last_packet_ms = last;
         usage.fired &= !Trigger::QUHTI;
     }
@@ -50,6 +51,14 @@ fn hear_one(usage: &mut UrrUsage, urr: &Urr, told: &UsageCounts, now: u64) {
         usage.known.at_ms = first.min(now);
     }
     elapse(usage, urr, now);
+}
+
+/// Time that stood still for want of packets goes on, as late as it may: with the last packet that was seen.
+fn resume(usage: &mut UrrUsage, urr: &Urr, last: u64) {
+    let Some(gap) = urr.inactivity_detection_time_s else { return };
+    if usage.last_packet_ms.is_none_or(|old| old + ms(gap) <= usage.known.at_ms) {
+        usage.known.at_ms = usage.known.at_ms.max(last);
+    }
 }
 
 /// Time has passed up to `now`. Where time without packets does not count, it is only known up to what the data plane
@@ -69,6 +78,13 @@ pub(super) fn elapse(usage: &mut UrrUsage, urr: &Urr, now: u64) {
 /// The data plane has forgotten the session: should it get it again, it counts anew.
 pub(crate) fn begin_anew(record: &mut UsageRecord) {
     record.urrs.iter_mut().for_each(|usage| usage.base = usage.known.counts);
+}
+
+/// The last counts of URRs that the data plane has forgotten: should it get them again, it counts anew.
+pub(crate) fn hear_last(record: &mut UsageRecord, rules: &Rules, told: &[UsageCounts], now: u64) {
+    hear(record, rules, told, now);
+    let forgotten = record.urrs.iter_mut().filter(|usage| told.iter().any(|told| told.urr == usage.urr));
+    forgotten.for_each(|usage| usage.base = usage.known.counts);
 }
 
 /// Another life of the data plane counts from zero: what is known is what its former lives counted.

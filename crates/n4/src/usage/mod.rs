@@ -23,7 +23,7 @@ mod plan;
 mod tell;
 mod wanted;
 
-pub(crate) use account::{begin_anew, hear, new_epoch};
+pub(crate) use account::{begin_anew, hear, hear_last, new_epoch};
 pub(crate) use apply::{Given, apply, removed};
 pub(crate) use plan::{Circumstances, Meter, Step};
 pub(crate) use tell::{Asked, tell_all, tell_asked};

@@ -11,6 +11,9 @@ use std::collections::BTreeSet;
 /// Triggers that let a user wait, or that come once: reported at once.
 const URGENT: u32 = Trigger::VOLQU | Trigger::TIMQU | Trigger::START;
 
+/// The data plane may have nothing to tell: it is not asked again at once.
+const BETWEEN_LOOKS_MS: u64 = 100;
+
 /// What is under way about a session's usage. It need not outlive the process.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
@@ -21,6 +24,8 @@ pub(crate) struct Meter {
     report_from_ms: u64,
     /// The data plane left a question unanswered: none before.
     ask_from_ms: u64,
+    /// It was looked lately: not again before.
+    look_from_ms: u64,
     /// When to ask about everything: notices may have been lost.
     pub(crate) refresh_ms: Option<u64>,
 }
@@ -103,8 +108,9 @@ impl Meter {
     }
 
     /// Whether this answers the question; what was asked to be reported can be, now.
-    pub(crate) fn answered(&mut self, record: &UsageRecord, token: u64) -> bool {
+    pub(crate) fn answered(&mut self, record: &UsageRecord, token: u64, now_ms: u64) -> bool {
         let Some(asked) = self.asked.take_if(|asked| asked.token == token) else { return false };
+        self.look_from_ms = now_ms + BETWEEN_LOOKS_MS;
         if asked.is_reported {
             self.told.extend(due(record));
         }
@@ -199,11 +205,12 @@ impl Meter {
     }
 
     fn ask(&self, urrs: Vec<UrrId>, plan: &mut Plan, when: Circumstances) {
+        let from_ms = self.ask_from_ms.max(self.look_from_ms);
         let is_asking = plan.steps.iter().any(|step| matches!(step, Step::Ask { .. }));
         match &self.asked {
             Some(asked) => plan.come_again(asked.until_ms),
             None if urrs.is_empty() || is_asking => {}
-            None if self.ask_from_ms > when.now_ms => plan.come_again(self.ask_from_ms),
+            None if from_ms > when.now_ms => plan.come_again(from_ms),
             None => plan.steps.push(Step::Ask { urrs, is_reported: false }),
         }
     }

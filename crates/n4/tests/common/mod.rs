@@ -8,6 +8,7 @@
     reason = "tests say plainly what they expect"
 )]
 
+pub mod billing;
 #[path = "../../../wire/pfcp/tests/common/pcap.rs"]
 pub mod pcap;
 pub mod plane;
@@ -59,6 +60,7 @@ pub struct Lab {
     /// Everything it was told to do, in order.
     pub told: Vec<Output>,
     pub orders: Vec<Output>,
+    is_obeying: bool,
     /// What was sent and not yet read by the test.
     pub sent: Vec<(SocketAddr, Message)>,
     pub notes: Vec<String>,
@@ -86,6 +88,7 @@ impl Lab {
             plane: plane::Plane::default(),
             told: vec![],
             orders: vec![],
+            is_obeying: false,
             sent: vec![],
             notes: vec![],
             saved: BTreeMap::new(),
@@ -138,13 +141,20 @@ impl Lab {
         self.handle(Input::DataPathLost);
         self.in_force.clear();
         self.orders.clear();
-        self.plane = plane::Plane { epoch: self.plane.epoch + 1, ..plane::Plane::default() };
+        self.plane = self.plane.reborn();
         self.connect();
     }
 
     pub fn handle(&mut self, input: Input<'_>) {
+        if let Input::DataPath(notice) = input {
+            self.plane.tells(notice);
+        }
         let outputs = self.node.handle(input, self.now);
         outputs.into_iter().for_each(|output| self.carry_out(output));
+        // As at work: nothing new comes before all that was said is done.
+        if self.obedience != Obedience::Waits && !self.is_obeying {
+            self.obey();
+        }
     }
 
     fn carry_out(&mut self, output: Output) {
@@ -167,18 +177,22 @@ impl Lab {
     fn order(&mut self, order: Output) {
         self.told.push(order.clone());
         self.orders.push(order);
-        if self.obedience != Obedience::Waits {
-            self.obey();
-        }
     }
 
-    /// The data plane works off what it was told.
+    /// The data plane works off what it was told; while it waits, no more than that.
     pub fn obey(&mut self) {
-        for order in std::mem::take(&mut self.orders) {
-            if let Some(notice) = self.react(order) {
-                self.handle(Input::DataPath(&notice));
+        self.is_obeying = true;
+        loop {
+            for order in std::mem::take(&mut self.orders) {
+                if let Some(notice) = self.react(order) {
+                    self.handle(Input::DataPath(&notice));
+                }
+            }
+            if self.orders.is_empty() || self.obedience == Obedience::Waits {
+                break;
             }
         }
+        self.is_obeying = false;
     }
 
     fn react(&mut self, order: Output) -> Option<Notice> {
@@ -191,7 +205,9 @@ impl Lab {
             Output::Put(desired) => {
                 let (session, revision) = (desired.session, desired.revision);
                 let removed = self.plane.put(&desired, self.now);
-                self.in_force.insert(session, desired);
+                // What is done once has been done.
+                let lasting = Desired { end_markers: vec![], drop_buffered: false, ..desired };
+                self.in_force.insert(session, lasting);
                 Notice::Applied { session, revision, removed }
             }
             Output::Delete(session) => {

@@ -24,11 +24,15 @@ pub struct Counter {
 pub struct Plane {
     pub epoch: u64,
     pub sessions: BTreeMap<Seid, BTreeMap<UrrId, Counter>>,
+    /// All that was ever counted, whatever became of it: bytes from and to the user.
+    pub counted: BTreeMap<UrrId, (u64, u64)>,
+    /// Of it, what the node was told.
+    pub told: BTreeMap<UrrId, (u64, u64)>,
 }
 
 impl Default for Plane {
     fn default() -> Self {
-        Self { epoch: 1, sessions: BTreeMap::new() }
+        Self { epoch: 1, sessions: BTreeMap::new(), counted: BTreeMap::new(), told: BTreeMap::new() }
     }
 }
 
@@ -72,12 +76,15 @@ impl Counter {
         }
     }
 
-    /// Counts a packet each way of so many bytes; nothing passes without quota.
+    /// Nothing passes without quota.
+    fn passes(&self) -> bool {
+        let quota = self.rule.volume_quota.unwrap_or_default();
+        !self.rule.inactive && !reaches(quota, self.since(self.quota_from))
+    }
+
+    /// Counts a packet each way of so many bytes.
     fn count(&mut self, (uplink, downlink): (u64, u64), now: Time) -> Vec<UsageCause> {
         let quota = self.rule.volume_quota.unwrap_or_default();
-        if self.rule.inactive || reaches(quota, self.since(self.quota_from)) {
-            return vec![];
-        }
         let mut causes = vec![];
         if self.first.is_none() && self.rule.triggers.contains(Triggers::START_OF_TRAFFIC) {
             causes.push(UsageCause::StartOfTraffic);
@@ -146,11 +153,40 @@ impl Plane {
 
     pub fn count(&mut self, session: Seid, bytes: (u64, u64), now: Time) -> Vec<Notice> {
         let counters = self.sessions.get_mut(&session).into_iter().flat_map(BTreeMap::values_mut);
-        let told = counters.flat_map(|counter| {
+        let counted = &mut self.counted;
+        let told = counters.filter(|counter| counter.passes()).flat_map(|counter| {
+            let total = counted.entry(counter.rule.id).or_default();
+            *total = (total.0 + bytes.0, total.1 + bytes.1);
             let causes = counter.count(bytes, now);
             let counts = counter.counts(now);
             causes.into_iter().map(move |cause| Notice::Usage { session, cause, counts: vec![counts] })
         });
         told.collect()
+    }
+}
+
+impl Plane {
+    /// The node hears a notice.
+    pub fn tells(&mut self, notice: &Notice) {
+        let counts = match notice {
+            Notice::Usage { counts, .. } => counts,
+            Notice::Applied { removed, .. } => removed,
+            Notice::Removed { usage, .. } => usage,
+            _ => return,
+        };
+        for counts in counts {
+            let counted = self.counted.get(&counts.urr).copied().unwrap_or_default();
+            self.told.insert(counts.urr, counted);
+        }
+    }
+
+    /// It dies: nobody will hear of what it has not told.
+    pub fn reborn(&self) -> Self {
+        Self {
+            epoch: self.epoch + 1,
+            sessions: BTreeMap::new(),
+            counted: self.told.clone(),
+            told: self.told.clone(),
+        }
     }
 }

@@ -29,6 +29,11 @@ fn captures_beside() -> Option<PathBuf> {
 
 /// The payloads of all UDP datagrams over IPv4 from or to `port`.
 pub fn udp_payloads(file: &Path, port: u16) -> Vec<Vec<u8>> {
+    udp_datagrams(file, port).into_iter().map(|(.., payload)| payload).collect()
+}
+
+/// All UDP datagrams over IPv4 from or to `port`: from whom, to whom, what.
+pub fn udp_datagrams(file: &Path, port: u16) -> Vec<(Ipv4Addr, Ipv4Addr, Vec<u8>)> {
     let bytes = std::fs::read(file).unwrap();
     let (header, mut rest) = bytes.split_at(24);
     let link = match u32::from_le_bytes(header[20..24].try_into().unwrap()) {
@@ -37,21 +42,22 @@ pub fn udp_payloads(file: &Path, port: u16) -> Vec<Vec<u8>> {
         LINK_SLL2 => 20,
         other => panic!("link type {other}"),
     };
-    let mut payloads = Vec::new();
+    let mut datagrams = Vec::new();
     while rest.len() > 16 {
         let length = u32::from_le_bytes(rest[8..12].try_into().unwrap()) as usize;
-        payloads.extend(udp_payload(&rest[16 + link..16 + length], port));
+        datagrams.extend(udp_datagram(&rest[16 + link..16 + length], port));
         rest = &rest[16 + length..];
     }
-    payloads
+    datagrams
 }
 
-fn udp_payload(packet: &[u8], port: u16) -> Option<Vec<u8>> {
+fn udp_datagram(packet: &[u8], port: u16) -> Option<(Ipv4Addr, Ipv4Addr, Vec<u8>)> {
     let is_udp = packet.len() >= 28 && packet[0] >> 4 == 4 && packet[9] == 17;
     let udp = packet.get(usize::from(packet[0] & 0x0F) * 4..).filter(|_| is_udp)?;
     let ports = [0, 2].map(|at| u16::from_be_bytes([udp[at], udp[at + 1]]));
     let length = usize::from(u16::from_be_bytes([udp[4], udp[5]]));
-    ports.contains(&port).then(|| udp[8..length].to_vec())
+    let address = |at: usize| Ipv4Addr::new(packet[at], packet[at + 1], packet[at + 2], packet[at + 3]);
+    ports.contains(&port).then(|| (address(12), address(16), udp[8..length].to_vec()))
 }
 
 /// Writes UDP datagrams as a capture of raw IP packets.

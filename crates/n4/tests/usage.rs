@@ -1,0 +1,508 @@
+//! What control planes hear of usage, when, and in which words.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests say plainly what they expect"
+)]
+
+mod common;
+
+use common::billing::{Bill, metered, total, urr};
+use common::{Lab, Obedience, SINCE_1900_MS, SMF};
+use n4::Output;
+use pfcp::UsageReportTrigger as Trigger;
+use pfcp::*;
+use rules::{Seid, UrrId};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+const PERIO: u32 = 1;
+const VOLTH: u32 = 1 << 1;
+const TIMTH: u32 = 1 << 2;
+const QUHTI: u32 = 1 << 3;
+const START: u32 = 1 << 4;
+const LIUSA: u32 = 1 << 7;
+const VOLQU: u32 = 1 << 8;
+const TIMQU: u32 = 1 << 9;
+const QUVTI: u32 = 1 << 15;
+
+fn lab(urrs: Vec<CreateUrr>) -> (Lab, Seid) {
+    let mut lab = Lab::associated();
+    let session = lab.establish(metered(77, urrs));
+    (lab, session)
+}
+
+/// The one report that was sent, confirmed.
+fn reported(lab: &mut Lab, session: Seid) -> Vec<UsageReport> {
+    let mut bill = Bill::default();
+    lab.bill(&mut bill, session, true);
+    bill.order
+}
+
+fn seconds(lab: &mut Lab, seconds: u64) {
+    lab.pass(Duration::from_secs(seconds));
+}
+
+fn octets(report: &UsageReport) -> (u64, u64) {
+    let octets = report.volume_measurement.unwrap().octets;
+    (octets.uplink.unwrap(), octets.downlink.unwrap())
+}
+
+fn now_s(lab: &Lab) -> u32 {
+    (SINCE_1900_MS / 1_000 + lab.now.since_zero().as_secs()) as u32
+}
+
+#[test]
+fn a_volume_threshold_is_told_with_what_was_used() {
+    let mut rule = urr(1, VOLTH);
+    rule.volume_threshold = total(1_000);
+    rule.measurement_information = Some(flags::MEASUREMENT_MNOP);
+    let (mut lab, session) = lab(vec![rule]);
+    seconds(&mut lab, 5);
+    lab.traffic(session, (400, 500), false);
+    assert!(lab.reports().is_empty());
+    seconds(&mut lab, 2);
+    lab.traffic(session, (0, 200), false);
+    let [report] = &reported(&mut lab, session)[..] else { panic!("one report") };
+    assert_eq!((report.urr_id, report.ur_seqn), (1, 0));
+    assert_eq!(report.usage_report_trigger, Trigger(Trigger::VOLTH));
+    let volume = report.volume_measurement.unwrap();
+    assert_eq!(volume.octets, Volumes { total: Some(1_100), uplink: Some(400), downlink: Some(700) });
+    assert_eq!(volume.packets, Volumes { total: Some(3), uplink: Some(1), downlink: Some(2) });
+    let (start, now) = (now_s(&lab) - 7, now_s(&lab));
+    assert_eq!((report.start_time, report.end_time), (Some(start), Some(now)));
+    assert_eq!((report.time_of_first_packet, report.time_of_last_packet), (Some(now - 2), Some(now)));
+    // Time runs from the first packet.
+    assert_eq!(report.duration_measurement, Some(2));
+}
+
+#[test]
+fn packets_are_told_only_where_asked_for() {
+    let mut rule = urr(1, VOLTH);
+    rule.volume_threshold = total(1);
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (1, 1), false);
+    let report = reported(&mut lab, session).remove(0);
+    assert_eq!(report.volume_measurement.unwrap().packets, Volumes::default());
+}
+
+/// 10 s, 1000 bytes and 5 s at 8 Mbit/s: one report a second at most, and nothing lost.
+#[test]
+fn a_storm_of_triggers_is_one_report_a_second() {
+    let mut rule = urr(1, PERIO | VOLTH | TIMTH);
+    rule.measurement_period = Some(10);
+    rule.volume_threshold = Some(Volumes { downlink: Some(1_000), ..Volumes::default() });
+    rule.time_threshold = Some(5);
+    let (mut lab, session) = lab(vec![rule]);
+    let mut bill = Bill::default();
+    for _ in 0..20_000 {
+        lab.traffic(session, (0, 1_000), false);
+        lab.bill(&mut bill, session, true);
+        lab.pass(Duration::from_millis(1));
+        lab.bill(&mut bill, session, true);
+    }
+    assert!((20..=22).contains(&bill.reports.len()), "{}", bill.reports.len());
+    bill.add(&lab.delete(session).usage_reports);
+    assert_eq!(bill.sums(), [(UrrId(1), (0, 20_000_000))].into());
+}
+
+#[test]
+fn periodic_reports_come_without_traffic_too_and_ask_the_data_plane_first() {
+    let mut rule = urr(1, PERIO);
+    rule.measurement_period = Some(10);
+    let (mut lab, session) = lab(vec![rule]);
+    seconds(&mut lab, 9);
+    assert!(lab.reports().is_empty());
+    lab.traffic(session, (7, 0), false);
+    seconds(&mut lab, 1);
+    let report = reported(&mut lab, session).remove(0);
+    assert_eq!((report.usage_report_trigger, octets(&report)), (Trigger(Trigger::PERIO), (7, 0)));
+    seconds(&mut lab, 10);
+    let report = reported(&mut lab, session).remove(0);
+    assert_eq!((report.ur_seqn, octets(&report)), (1, (0, 0)));
+}
+
+#[test]
+fn a_silent_data_plane_does_not_hold_a_report_up_for_long() {
+    let mut rule = urr(1, PERIO);
+    rule.measurement_period = Some(10);
+    let (mut lab, session) = lab(vec![rule]);
+    lab.obedience = Obedience::Waits;
+    seconds(&mut lab, 11);
+    assert!(lab.reports().is_empty());
+    seconds(&mut lab, 2);
+    assert_eq!(reported(&mut lab, session).len(), 1);
+}
+
+#[test]
+fn a_time_threshold_counts_from_the_first_packet_or_at_once() {
+    for (information, first_s) in [(0, 13), (flags::MEASUREMENT_ISTM, 10)] {
+        let mut rule = urr(1, TIMTH);
+        rule.time_threshold = Some(10);
+        rule.measurement_information = Some(information);
+        let (mut lab, session) = lab(vec![rule]);
+        seconds(&mut lab, 3);
+        lab.traffic(session, (1, 0), false);
+        seconds(&mut lab, first_s - 4);
+        assert!(reported(&mut lab, session).is_empty());
+        seconds(&mut lab, 1);
+        let report = reported(&mut lab, session).remove(0);
+        assert_eq!(report.usage_report_trigger, Trigger(Trigger::TIMTH));
+        assert_eq!(report.duration_measurement, Some(10));
+        seconds(&mut lab, 10);
+        assert_eq!(reported(&mut lab, session).len(), 1);
+    }
+}
+
+#[test]
+fn time_without_packets_does_not_count_beyond_the_inactivity_time() {
+    let mut rule = urr(1, TIMTH);
+    rule.time_threshold = Some(20);
+    rule.inactivity_detection_time = Some(4);
+    let (mut lab, session) = lab(vec![rule]);
+    // 4 s each, however long the pause.
+    for _ in 0..4 {
+        lab.traffic(session, (1, 0), false);
+        seconds(&mut lab, 30);
+    }
+    assert!(reported(&mut lab, session).is_empty());
+    let reports = lab.delete(session).usage_reports;
+    let counted = reports[0].duration_measurement.unwrap();
+    assert!((15..=17).contains(&counted), "{counted}");
+}
+
+#[test]
+fn a_volume_quota_is_told_at_once_and_a_new_one_lets_packets_pass() {
+    let mut rule = urr(1, VOLQU | VOLTH);
+    rule.volume_quota = total(1_000);
+    rule.volume_threshold = total(800);
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (800, 0), false);
+    assert_eq!(reported(&mut lab, session)[0].usage_report_trigger, Trigger(Trigger::VOLTH));
+    // Not a second later: the user waits.
+    lab.traffic(session, (0, 200), false);
+    assert_eq!(reported(&mut lab, session)[0].usage_report_trigger, Trigger(Trigger::VOLQU));
+    lab.traffic(session, (0, 200), false);
+    assert_eq!(lab.in_force[&session].rules.urrs[0].quota_grant, 1);
+    let update = UpdateUrr { urr_id: 1, volume_quota: total(500), ..UpdateUrr::default() };
+    lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+    assert_eq!(lab.in_force[&session].rules.urrs[0].quota_grant, 2);
+    seconds(&mut lab, 2);
+    lab.traffic(session, (0, 600), false);
+    assert_eq!(octets(&reported(&mut lab, session)[0]), (0, 600));
+}
+
+/// As it is the control engine that knows the time, it takes the quota away.
+#[test]
+fn a_time_quota_that_runs_out_stops_packets_until_the_next() {
+    let mut rule = urr(1, TIMQU);
+    rule.time_quota = Some(30);
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (10, 0), false);
+    seconds(&mut lab, 29);
+    lab.traffic(session, (10, 0), false);
+    seconds(&mut lab, 1);
+    let report = reported(&mut lab, session).remove(0);
+    assert_eq!((report.usage_report_trigger, octets(&report)), (Trigger(Trigger::TIMQU), (20, 0)));
+    assert_eq!(report.duration_measurement, Some(30));
+    lab.traffic(session, (10, 0), false);
+    seconds(&mut lab, 60);
+    assert!(reported(&mut lab, session).is_empty());
+    let update = UpdateUrr { urr_id: 1, time_quota: Some(30), ..UpdateUrr::default() };
+    lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+    lab.traffic(session, (10, 0), false);
+    seconds(&mut lab, 30);
+    assert_eq!(octets(&reported(&mut lab, session)[0]), (10, 0));
+}
+
+#[test]
+fn a_quota_is_held_only_so_long_without_packets_and_valid_only_so_long() {
+    let mut rule = urr(1, QUHTI | QUVTI);
+    (rule.quota_holding_time, rule.quota_validity_time) = (Some(20), Some(100));
+    rule.volume_quota = total(1_000_000);
+    let (mut lab, session) = lab(vec![rule]);
+    for _ in 0..3 {
+        seconds(&mut lab, 15);
+        lab.traffic(session, (1, 0), false);
+    }
+    seconds(&mut lab, 19);
+    assert!(reported(&mut lab, session).is_empty());
+    seconds(&mut lab, 1);
+    let report = reported(&mut lab, session).remove(0);
+    assert_eq!((report.usage_report_trigger, octets(&report)), (Trigger(Trigger::QUHTI), (3, 0)));
+    seconds(&mut lab, 34);
+    assert!(reported(&mut lab, session).is_empty());
+    seconds(&mut lab, 1);
+    assert_eq!(reported(&mut lab, session)[0].usage_report_trigger, Trigger(Trigger::QUVTI));
+    seconds(&mut lab, 1_000);
+    assert!(reported(&mut lab, session).is_empty());
+}
+
+/// Looking whether packets came must not move the volume threshold.
+#[test]
+fn a_look_at_the_counts_leaves_thresholds_alone() {
+    let mut rule = urr(1, QUHTI | VOLTH);
+    rule.quota_holding_time = Some(10);
+    rule.volume_threshold = total(1_000);
+    let (mut lab, session) = lab(vec![rule]);
+    for _ in 0..9 {
+        lab.traffic(session, (100, 0), false);
+        seconds(&mut lab, 9);
+    }
+    assert!(reported(&mut lab, session).is_empty());
+    lab.traffic(session, (100, 0), false);
+    assert_eq!(octets(&reported(&mut lab, session)[0]), (1_000, 0));
+}
+
+#[test]
+fn the_first_packet_is_told_of_where_asked() {
+    let (mut lab, session) = lab(vec![urr(1, START)]);
+    seconds(&mut lab, 3);
+    lab.traffic(session, (60, 0), false);
+    let report = reported(&mut lab, session).remove(0);
+    assert_eq!(report.usage_report_trigger, Trigger(Trigger::START));
+    assert_eq!(report.time_of_first_packet, Some(now_s(&lab)));
+    lab.traffic(session, (60, 0), false);
+    assert!(reported(&mut lab, session).is_empty());
+}
+
+#[test]
+fn a_linked_urr_reports_along() {
+    let mut first = urr(1, VOLTH);
+    first.volume_threshold = total(100);
+    let mut second = urr(2, LIUSA);
+    second.linked_urr_ids = vec![1];
+    let (mut lab, session) = lab(vec![first, second]);
+    lab.traffic(session, (50, 60), false);
+    let reports = reported(&mut lab, session);
+    let told: Vec<_> = reports.iter().map(|it| (it.urr_id, it.usage_report_trigger.0, octets(it))).collect();
+    assert_eq!(told, [(1, Trigger::VOLTH, (50, 60)), (2, Trigger::LIUSA, (50, 60))]);
+}
+
+#[test]
+fn usage_before_and_after_the_monitoring_time_is_told_apart() {
+    let mut rule = urr(1, VOLTH);
+    rule.volume_threshold = total(1_000_000);
+    rule.monitoring_time = Some((SINCE_1900_MS / 1_000) as u32 + 60);
+    rule.subsequent_volume_threshold = total(100);
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (400, 0), false);
+    seconds(&mut lab, 61);
+    assert!(reported(&mut lab, session).is_empty());
+    assert_eq!(lab.in_force[&session].rules.urrs[0].volume_threshold.unwrap().total, Some(100));
+    lab.traffic(session, (0, 30), false);
+    // The data plane's threshold begins anew with its rules or with its report: what matters is what is told.
+    lab.traffic(session, (0, 100), false);
+    let reports = reported(&mut lab, session);
+    let [before, after] = &reports[..] else { panic!("{reports:?}") };
+    assert_eq!((octets(before), before.usage_information), ((400, 0), Some(flags::USAGE_BEF)));
+    assert!(before.usage_report_trigger.contains(Trigger::MONIT));
+    assert_eq!(after.usage_information, Some(flags::USAGE_AFT));
+    assert_eq!((before.end_time, before.ur_seqn + 1), (after.start_time, after.ur_seqn));
+    assert!(octets(after).1 > 0);
+}
+
+#[test]
+fn a_query_is_answered_with_what_was_used_and_its_reference() {
+    let (mut lab, session) = lab(vec![urr(1, 0), urr(2, 0)]);
+    lab.traffic(session, (5, 6), false);
+    let query = SessionModificationRequest {
+        query_urrs: vec![QueryUrr { urr_id: 2, carried: vec![] }],
+        query_urr_reference: Some(4711),
+        ..SessionModificationRequest::default()
+    };
+    let response = lab.modify(session, query);
+    let [report] = &response.usage_reports[..] else { panic!("{response:?}") };
+    assert_eq!((report.urr_id, report.usage_report_trigger), (2, Trigger(Trigger::IMMER)));
+    assert_eq!((octets(report), report.query_urr_reference), ((5, 6), Some(4711)));
+    let all = SessionModificationRequest {
+        pfcpsm_req_flags: Some(flags::PFCPSM_QAURR),
+        ..SessionModificationRequest::default()
+    };
+    let told: Vec<_> = lab.modify(session, all).usage_reports.iter().map(octets).collect();
+    assert_eq!(told, [(5, 6), (0, 0)]);
+}
+
+#[test]
+fn a_query_of_an_unknown_urr_is_refused() {
+    let (mut lab, session) = lab(vec![urr(1, 0)]);
+    let query_urrs = vec![QueryUrr { urr_id: 9, carried: vec![] }];
+    let response = lab.modify(session, SessionModificationRequest { query_urrs, ..Default::default() });
+    let blamed = (Cause::RuleCreationModificationFailure, Some(FailedRuleId::Urr(9)));
+    assert_eq!((response.cause, response.failed_rule_id), blamed);
+}
+
+#[test]
+fn a_query_the_data_plane_does_not_answer_fails() {
+    let (mut lab, session) = lab(vec![urr(1, 0)]);
+    lab.obedience = Obedience::Waits;
+    let query_urrs = vec![QueryUrr { urr_id: 1, carried: vec![] }];
+    let request = SessionModificationRequest { query_urrs, ..Default::default() };
+    lab.tell(SMF, &Message::session(session.0, 900, request));
+    seconds(&mut lab, 2);
+    let Body::SessionModificationResponse(response) = lab.answer(900).body else { panic!("an answer") };
+    assert_eq!(response.cause, Cause::SystemFailure);
+}
+
+#[test]
+fn removed_urrs_tell_their_last_and_one_of_the_same_id_starts_anew() {
+    let (mut lab, session) = lab(vec![urr(1, 0), urr(2, 0)]);
+    lab.traffic(session, (100, 0), false);
+    let remove = |urr_id| vec![RemoveUrr { urr_id, carried: vec![] }];
+    let update = |pdr_id| UpdatePdr { pdr_id, urr_ids: vec![1], ..UpdatePdr::default() };
+    let request = SessionModificationRequest {
+        remove_urrs: remove(2),
+        update_pdrs: vec![update(1), update(2)],
+        ..SessionModificationRequest::default()
+    };
+    let response = lab.modify(session, request);
+    let [report] = &response.usage_reports[..] else { panic!("{response:?}") };
+    assert_eq!((report.urr_id, report.usage_report_trigger), (2, Trigger(Trigger::TERMR)));
+    assert_eq!(octets(report), (100, 0));
+
+    let create_urrs = vec![urr(1, 0)];
+    let request = SessionModificationRequest { remove_urrs: remove(1), create_urrs, ..Default::default() };
+    let first: u64 = lab.modify(session, request).usage_reports.iter().map(|report| octets(report).0).sum();
+    lab.traffic(session, (11, 0), false);
+    let last = lab.delete(session).usage_reports.remove(0);
+    assert_eq!((first + octets(&last).0, last.ur_seqn), (111, 0));
+}
+
+#[test]
+fn a_deleted_session_tells_all() {
+    let (mut lab, session) = lab(vec![urr(1, 0), urr(2, 0)]);
+    lab.traffic(session, (1, 2), true);
+    let reports = lab.delete(session).usage_reports;
+    assert!(
+        reports.iter().all(|it| it.usage_report_trigger.contains(Trigger::TERMR) && octets(it) == (1, 2))
+    );
+    assert_eq!(reports.len(), 2);
+}
+
+#[test]
+fn a_report_is_repeated_until_confirmed_and_is_the_same_after_a_restart() {
+    let mut rule = urr(1, VOLTH);
+    rule.volume_threshold = total(100);
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (100, 0), false);
+    let (_, first) = lab.reports().remove(0);
+    lab.traffic(session, (100, 0), false);
+    seconds(&mut lab, 60);
+    let repeated = lab.reports();
+    assert!(repeated.len() >= 4 && repeated.iter().all(|(_, it)| it.body == first.body));
+    lab.restart();
+    seconds(&mut lab, 0);
+    let (_, after) = lab.reports().remove(0);
+    assert_eq!(after.body, first.body);
+    assert_ne!(after.sequence, first.sequence);
+    lab.tell(
+        SMF,
+        &Message::session(session.0, after.sequence, SessionReportResponse::of(Cause::RequestAccepted)),
+    );
+    // What came meanwhile follows.
+    seconds(&mut lab, 12);
+    let next = reported(&mut lab, session).remove(0);
+    assert_eq!((next.ur_seqn, octets(&next)), (1, (100, 0)));
+    seconds(&mut lab, 60);
+    assert!(lab.reports().is_empty());
+}
+
+#[test]
+fn a_report_of_a_session_the_owner_does_not_know_removes_it() {
+    let mut rule = urr(1, VOLTH);
+    rule.volume_threshold = total(100);
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (100, 0), false);
+    let (_, report) = lab.reports().remove(0);
+    let response = SessionReportResponse::of(Cause::SessionContextNotFound);
+    lab.tell(SMF, &Message::session(session.0, report.sequence, response));
+    assert!(lab.in_force.is_empty() && lab.saved.is_empty());
+}
+
+#[test]
+fn an_answer_that_told_of_usage_is_the_same_after_a_restart() {
+    let (mut lab, session) = lab(vec![urr(1, 0)]);
+    lab.traffic(session, (5, 0), false);
+    let query_urrs = vec![QueryUrr { urr_id: 1, carried: vec![] }];
+    let request = SessionModificationRequest { query_urrs, ..Default::default() };
+    let message = Message::session(session.0, 900, request);
+    let first = lab.ask(SMF, &message);
+    lab.restart();
+    assert_eq!(lab.ask(SMF, &message), first);
+}
+
+/// The data plane that comes back counts from zero and knows nothing of what passed of the quota.
+#[test]
+fn a_data_plane_that_restarts_neither_loses_what_it_told_nor_gives_a_quota_twice() {
+    let mut rule = urr(1, VOLQU);
+    rule.volume_quota = total(1_000);
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (700, 0), false);
+    let query = || SessionModificationRequest {
+        pfcpsm_req_flags: Some(flags::PFCPSM_QAURR),
+        ..SessionModificationRequest::default()
+    };
+    assert_eq!(octets(&lab.modify(session, query()).usage_reports[0]), (700, 0));
+    lab.restart_plane();
+    assert_eq!(lab.in_force[&session].rules.urrs[0].volume_quota.unwrap().total, Some(300));
+    lab.traffic(session, (0, 300), false);
+    assert_eq!(octets(&reported(&mut lab, session)[0]), (0, 300));
+    lab.restart();
+    lab.restart_plane();
+    assert_eq!(lab.in_force[&session].rules.urrs[0].volume_quota.unwrap().total, Some(0));
+}
+
+/// The notice that the quota is used up may have been lost with the process that was to hear it.
+#[test]
+fn a_restart_finds_out_what_it_missed() {
+    let mut rule = urr(1, VOLQU);
+    rule.volume_quota = total(1_000);
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (1_000, 0), true);
+    lab.restart();
+    seconds(&mut lab, 11);
+    let report = reported(&mut lab, session).remove(0);
+    assert_eq!((report.usage_report_trigger, octets(&report)), (Trigger(Trigger::VOLQU), (1_000, 0)));
+}
+
+#[test]
+fn a_silent_user_is_told_of_once_until_heard_again() {
+    let mut lab = Lab::associated();
+    let mut request = metered(77, vec![urr(1, 0)]);
+    request.user_plane_inactivity_timer = Some(30);
+    let session = lab.establish(request);
+    seconds(&mut lab, 20);
+    lab.traffic(session, (1, 0), false);
+    seconds(&mut lab, 29);
+    assert!(lab.reports().is_empty());
+    seconds(&mut lab, 1);
+    let silent = |lab: &mut Lab| {
+        let sequences: BTreeSet<u32> = lab.reports().iter().map(|(_, report)| report.sequence).collect();
+        for sequence in &sequences {
+            let response = SessionReportResponse::of(Cause::RequestAccepted);
+            lab.tell(SMF, &Message::session(session.0, *sequence, response));
+        }
+        sequences.len()
+    };
+    assert_eq!(silent(&mut lab), 1);
+    seconds(&mut lab, 100);
+    assert_eq!(silent(&mut lab), 0);
+    lab.traffic(session, (1, 0), false);
+    seconds(&mut lab, 61);
+    assert_eq!(silent(&mut lab), 1);
+    let off = SessionModificationRequest { user_plane_inactivity_timer: Some(0), ..Default::default() };
+    lab.modify(session, off);
+    assert_eq!(lab.in_force[&session].rules.urrs.len(), 1);
+    lab.traffic(session, (1, 0), false);
+    seconds(&mut lab, 100);
+    assert!(lab.reports().is_empty());
+}
+
+#[test]
+fn sessions_without_urrs_ask_nothing() {
+    let (mut lab, _) = lab(vec![]);
+    seconds(&mut lab, 1_000);
+    assert!(!lab.told.iter().any(|order| matches!(order, Output::QueryUsage { .. })));
+}
