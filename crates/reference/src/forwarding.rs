@@ -14,7 +14,7 @@ const HOPS: u8 = 64;
 impl Reference {
     /// Does what the rules decided.
     pub(crate) fn obey(&mut self, verdict: &Verdict, arrival: &Arrival) -> Outcome {
-        let Action::Forward(to, copies) = &verdict.action else { return Outcome::of(Fate::Held) };
+        let Action::Forward(to, copies) = &verdict.action else { return Outcome::of(Fate::Kept) };
         let mut outcome = self.forward(arrival, to, verdict.marks);
         for to in copies {
             outcome.add_copy(self.forward(arrival, to, verdict.marks));

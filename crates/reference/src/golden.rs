@@ -61,14 +61,14 @@ fn setup() -> Setup {
         mtu: 1500,
     };
     let neighbour = |port, address: Ipv4Addr, mac| Neighbour { port, address: address.into(), mac };
+    let mut core = port(Interface::Core, [2, 0, 0, 0, 6, 2], "10.50.0.2/24");
+    core.ipv6 = Some("2001:db8:6::2/64".parse().unwrap());
     Setup {
         routes: vec![Route { prefix: "0.0.0.0/0".parse().unwrap(), via: ROUTER.into() }],
         neighbours: vec![neighbour(0, GNB, [2, 0, 0, 0, 3, 1]), neighbour(1, ROUTER, [2, 0, 0, 0, 6, 1])],
         held_per_neighbour: 2,
-        ..Setup::new(vec![
-            port(Interface::Access, [2, 0, 0, 0, 3, 2], "10.30.0.2/24"),
-            port(Interface::Core, [2, 0, 0, 0, 6, 2], "10.50.0.2/24"),
-        ])
+        ipv6_signals: false,
+        ..Setup::new(vec![port(Interface::Access, [2, 0, 0, 0, 3, 2], "10.30.0.2/24"), core])
     }
 }
 
@@ -123,6 +123,23 @@ fn rules(session: u32) -> Rules {
     }
 }
 
+/// Session 40: 8 kbit/s up, and 100 bytes in all.
+fn metered() -> Rules {
+    let mut rules = rules(40);
+    rules.qers[0].mbr = Some(BitRates { uplink_kbps: 8, downlink_kbps: 1_000_000 });
+    let volume_quota = Some(Volume { total: Some(100), ..Volume::default() });
+    rules.urrs = vec![Urr { id: UrrId(1), volume_quota, quota_grant: 1, ..Urr::default() }];
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(1)]);
+    rules
+}
+
+/// Session 50: downlink packets are kept.
+fn asleep() -> Rules {
+    let mut rules = rules(50);
+    rules.fars[1].apply_action = ApplyAction::Buffer;
+    rules
+}
+
 /// The last word of a golden's path.
 fn end(outcome: &Outcome) -> String {
     match outcome.fate {
@@ -172,6 +189,8 @@ fn every_golden_file_of_the_data_plane_ends_as_written() {
     for file in files {
         let mut reference = Reference::new(setup()).unwrap();
         (1..=3).for_each(|session| reference.put(Seid(session.into()), rules(session)));
+        reference.put(Seid(40), metered());
+        reference.put(Seid(50), asleep());
         run(&file, reference);
     }
 }

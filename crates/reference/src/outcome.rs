@@ -14,8 +14,10 @@ pub enum Fate {
     Dropped(DropReason),
     /// It was for us and reached its end.
     Consumed,
-    /// It is kept: its FAR says BUFF, or its next hop's Ethernet address is not known yet.
+    /// It is held until its next hop's Ethernet address is known.
     Held,
+    /// It is kept for its user, who sleeps: its FAR says BUFF.
+    Kept,
 }
 
 impl fmt::Display for Fate {
@@ -25,6 +27,7 @@ impl fmt::Display for Fate {
             Self::Dropped(reason) => write!(f, "drop:{}", reason.name()),
             Self::Consumed => f.write_str("consumed"),
             Self::Held => f.write_str("hold"),
+            Self::Kept => f.write_str("keep"),
         }
     }
 }
