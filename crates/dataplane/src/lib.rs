@@ -7,6 +7,8 @@
 
 mod config;
 mod counters;
+#[cfg(test)]
+mod differential;
 mod engine;
 #[cfg(test)]
 mod fixture;

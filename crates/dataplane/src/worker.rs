@@ -192,7 +192,7 @@ impl<P: Port> Worker<P> {
 
     /// Makes a neighbour known, as if it had answered.
     #[cfg(test)]
-    pub(crate) fn know(&mut self, port: PortIndex, mac: ethernet::MacAddress, address: std::net::Ipv4Addr) {
+    pub(crate) fn know(&mut self, port: PortIndex, mac: ethernet::MacAddress, address: impl Into<IpAddr>) {
         let next_hop = crate::frame::NextHop::new(port, address);
         let neighbours = &mut self.state.neighbours;
         neighbours.find(next_hop, self.state.now_ns);
