@@ -128,7 +128,10 @@ impl Reference {
         if !self.asked.iter().any(|asked| asked.next_hop == to && recent(asked.at_ns)) {
             self.asked.retain(|asked| asked.next_hop != to);
             self.asked.push(Asked { next_hop: to, at_ns: now_ns });
-            outcome.sent.extend(self.request(to));
+            match self.request(to) {
+                Some(request) => outcome.sent.push(request),
+                None => outcome.copies.push(Fate::Dropped(DropReason::NeighbourUnresolved)),
+            }
         }
         outcome
     }

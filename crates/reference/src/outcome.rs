@@ -40,7 +40,7 @@ pub struct Outcome {
     pub sent: Vec<(usize, Vec<u8>)>,
     /// What became of the packet itself.
     pub fate: Fate,
-    /// What became of copies of it that were not sent.
+    /// What became of copies of it, and of a request for its next hop, that were not sent.
     pub copies: Vec<Fate>,
     /// An Error Indication told of this tunnel at this peer.
     pub error_indication: Option<(Teid, IpAddr)>,
