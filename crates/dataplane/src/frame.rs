@@ -106,7 +106,7 @@ impl Meta {
     /// Where its flow is remembered.
     pub(crate) const fn flow(&self) -> Place<'_> {
         let arrival = (self.port as u16) << 8 | self.qfi as u16;
-        let circumstances = Circumstances { teid: self.teid, arrival, class: self.traffic_class };
+        let circumstances = Circumstances { arrival, class: self.traffic_class };
         Place { key: &self.key, hash: self.hash, circumstances }
     }
 }

@@ -43,7 +43,8 @@ fn arrival(meta: &Meta, tuple: &FiveTuple) -> Arrival {
         Direction::Downlink => tuple.reversed(),
     };
     let has_ports = !tuple.fragment && packet::protocol::has_ports(tuple.protocol);
-    let is_ipsec = !tuple.fragment && matches!(tuple.protocol, packet::protocol::ESP | packet::protocol::AH);
+    // Over IPv6, AH is an extension header in front of the protocol.
+    let is_ipsec = !tuple.fragment && tuple.spi != 0;
     Arrival {
         source: meta.source,
         teid: meta.tunnelled().then_some(Teid(meta.teid)),

@@ -258,7 +258,8 @@ impl Sessions {
         let base = new.session.run.base;
         for (number, (step, peer)) in new.steps.iter().zip(&new.peers).enumerate() {
             let mut step = *step;
-            (step.generation, step.session, step.base) = (self.generation, SessionIndex(place), base);
+            (step.generation, step.session, step.cell) =
+                (self.generation, SessionIndex(place), (number / STEPS) as u16);
             step.simplify(number < STEPS);
             if let Some(name) = *peer {
                 step.peer = self.peers.enter(name, || way(name));

@@ -54,21 +54,20 @@ pub(crate) struct HotStep {
     /// Of the rules it belongs to; 0 for no rules at all.
     pub(crate) generation: u32,
     pub(crate) session: SessionIndex,
-    /// First cell of the session.
-    pub(crate) base: u32,
+    /// The tunnel its packets come in; 0 for plain ones.
+    pub(crate) arrives_in: u32,
     /// Of the tunnel to put packets into.
     pub(crate) teid: u32,
     /// The tunnel's other end.
     pub(crate) peer: PeerIndex,
     pub(crate) pdr: PdrId,
+    /// Cells between the session's first one and this step's.
+    pub(crate) cell: u16,
     pub(crate) kind: Kind,
     pub(crate) to: Interface,
     qfi: u8,
     dscp: u8,
-    pub(crate) reflective: bool,
-    /// Copies are to be made.
-    pub(crate) duplicates: bool,
-    simple: bool,
+    flags: u8,
     meters: u8,
     usages: u8,
     /// Bit n: the n-th URR counts what QoS enforcement drops, too.
@@ -79,6 +78,11 @@ pub(crate) struct HotStep {
 
 const _: () = assert!(size_of::<HotStep>() == 64, "one cache line a step");
 
+/// Flags.
+const REFLECTIVE: u8 = 1;
+const DUPLICATES: u8 = 2;
+const SIMPLE: u8 = 4;
+
 /// No QFI, no DSCP.
 const NONE: u8 = u8::MAX;
 
@@ -87,17 +91,16 @@ impl HotStep {
     pub(crate) const EMPTY: Self = Self {
         generation: 0,
         session: SessionIndex::NONE,
-        base: 0,
+        arrives_in: 0,
         teid: 0,
         peer: PeerIndex::NONE,
         pdr: PdrId(0),
+        cell: 0,
         kind: Kind::Drop,
         to: Interface::Core,
         qfi: NONE,
         dscp: NONE,
-        reflective: false,
-        duplicates: false,
-        simple: false,
+        flags: 0,
         meters: 0,
         usages: 0,
         before_qos: 0,
@@ -106,7 +109,12 @@ impl HotStep {
 
     /// A step of the rules; where it belongs is filled in when it is put in force.
     pub(crate) fn new(step: &Step, usages: &[Usage]) -> Self {
-        let mut hot = Self { pdr: step.pdr, duplicates: !step.duplicates.is_empty(), ..Self::EMPTY };
+        let mut hot = Self {
+            pdr: step.pdr,
+            arrives_in: step.teid.map_or(0, |teid| teid.0),
+            flags: if step.duplicates.is_empty() { 0 } else { DUPLICATES },
+            ..Self::EMPTY
+        };
         hot.meters = copy(&step.meters, &mut hot.slots[0]);
         hot.count_by(&step.usages, usages);
         match step.action {
@@ -122,17 +130,38 @@ impl HotStep {
     /// Marks a step in the cell of its session's first account that needs nothing but that.
     pub(crate) fn simplify(&mut self, is_beside_account_0: bool) {
         let at_0 = |places: &[u16]| matches!(places, [] | [0]);
-        self.simple = is_beside_account_0
+        let simple = is_beside_account_0
             && matches!(self.kind, Kind::Plain | Kind::Tunnel)
-            && !self.duplicates
+            && self.flags & DUPLICATES == 0
             && at_0(self.meters())
             && at_0(self.usages());
+        if simple {
+            self.flags |= SIMPLE;
+        }
+    }
+
+    /// First cell of its session, where `at` is its own place.
+    #[inline]
+    pub(crate) const fn base(&self, at: StepIndex) -> u32 {
+        at.cell() as u32 - self.cell as u32
     }
 
     /// Whether it forwards, with at most one rate and one count, both in the account of its own cell.
     #[inline]
     pub(crate) const fn is_simple(&self) -> bool {
-        self.simple
+        self.flags & SIMPLE != 0
+    }
+
+    /// Whether its tunnel's packets ask for reflective QoS.
+    #[inline]
+    pub(crate) const fn is_reflective(&self) -> bool {
+        self.flags & REFLECTIVE != 0
+    }
+
+    /// Whether copies are to be made.
+    #[inline]
+    pub(crate) const fn has_duplicates(&self) -> bool {
+        self.flags & DUPLICATES != 0
     }
 
     /// URRs that are not to measure for now are left out.
@@ -153,7 +182,7 @@ impl HotStep {
             self.kind = Kind::Tunnel;
             self.teid = teid.0;
             self.qfi = qfi.map_or(NONE, Qfi::value);
-            self.reflective = reflective;
+            self.flags |= if reflective { REFLECTIVE } else { 0 };
         }
     }
 
