@@ -192,7 +192,7 @@ impl<P: Port> Worker<P> {
 
     /// Makes a neighbour known, as if it had answered.
     #[cfg(test)]
-    pub(crate) fn know(&mut self, port: PortIndex, mac: ethernet::MacAddress, address: std::net::Ipv4Addr) {
+    pub(crate) fn know(&mut self, port: PortIndex, mac: ethernet::MacAddress, address: impl Into<IpAddr>) {
         let next_hop = crate::frame::NextHop::new(port, address);
         let neighbours = &mut self.state.neighbours;
         neighbours.find(next_hop, self.state.now_ns);
@@ -378,12 +378,11 @@ impl<P: Port> Worker<P> {
             let Some(mut buffer) = lane.port.allocate() else { continue };
             self.counters.created += 1;
             let port = self.state.ports.get(next_hop.port);
-            // Neighbour discovery over IPv6 is not there yet.
-            let IpAddr::V4(address) = next_hop.address else {
-                self.discard(buffer, DropReason::NeighbourUnresolved);
-                continue;
+            let written = match next_hop.address {
+                IpAddr::V4(address) => nodes::write_arp_request(&mut buffer, port, address),
+                IpAddr::V6(address) => nodes::write_solicitation(&mut buffer, port, address),
             };
-            match nodes::write_arp_request(&mut buffer, port, address) {
+            match written {
                 Some(()) => lane.out.push(buffer),
                 None => self.discard(buffer, DropReason::NoHeadroom),
             }
