@@ -91,6 +91,8 @@ def ethernet():
     dropped("ethernet_input/truncated", "Half a header.", "n6", Raw(bytes(13)), "usual_input ethernet_input", "ethernet_truncated")
     dropped("ethernet_input/other_station", "A flooded frame.", "n6",
             Ether(dst="02:00:00:00:00:99", src=ROUTER) / ping, "usual_input ethernet_input", "not_our_mac")
+    dropped("ethernet_input/broadcast_to_one", "A packet to one station in a frame to all.", "n6",
+            Ether(dst="ff:ff:ff:ff:ff:ff", src=ROUTER) / ping, "usual_input ethernet_input", "not_our_mac")
     dropped("ethernet_input/vlan", "VLANs are not spoken yet.", "n6",
             Ether(dst=N6, src=ROUTER) / Dot1Q(vlan=5) / ping, "usual_input ethernet_input", "unknown_ethertype")
     stranger, mac = "10.50.0.77", "02:00:00:00:06:77"
@@ -317,3 +319,5 @@ def ip6():
 
 if __name__ == "__main__":
     ethernet(), arp(), ip4(), icmp(), gtpu(), sessions(), enforcement(), ip6()
+    import make6
+    make6.cases()

@@ -39,6 +39,10 @@ drop_reasons! {
     ArpMalformed = "arp_malformed",
     /// An ARP message that does not concern us.
     ArpNotForUs = "arp_not_for_us",
+    /// A message of neighbour discovery that RFC 4861 has ignored.
+    NdpMalformed = "ndp_malformed",
+    /// A message of neighbour discovery that does not concern us.
+    NdpNotForUs = "ndp_not_for_us",
     /// An IPv4 packet shorter than it says.
     Ip4Truncated = "ip4_truncated",
     /// An IP packet that is not version 4.
@@ -57,7 +61,7 @@ drop_reasons! {
     Ip6Extension = "ip6_extension",
     /// An IPv6 fragment addressed to us.
     Ip6Fragment = "ip6_fragment",
-    /// A packet on an access port that is not addressed to us.
+    /// A packet on an access port that is not addressed to us, or one for another station of a link of IPv6.
     IpNotForUs = "ip_not_for_us",
     /// A packet addressed to us that nobody here listens to.
     NoListener = "no_listener",
@@ -67,6 +71,8 @@ drop_reasons! {
     IcmpNotEcho = "icmp_not_echo",
     /// A UDP header whose length is impossible.
     UdpMalformed = "udp_malformed",
+    /// A UDP datagram over IPv6 whose checksum is wrong.
+    UdpChecksum = "udp_checksum",
     /// A GTP-U message shorter than it says.
     GtpuTruncated = "gtpu_truncated",
     /// Not GTP version 1.

@@ -10,12 +10,15 @@ use packet::{Buffer, HeapBuffer};
 use rules::*;
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 
 pub(crate) const N3: usize = 0;
 pub(crate) const N6: usize = 1;
 pub(crate) const GNB: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 1);
+pub(crate) const GNB6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 3, 0, 0, 0, 0, 1);
+const ROUTER6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 6, 0, 0, 0, 0, 1);
+const N3_ADDRESS6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 3, 0, 0, 0, 0, 2);
 const N3_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 2);
 
 /// First byte of a frame that the port says is in pieces: no station's address begins so.
@@ -76,6 +79,8 @@ impl Bench {
         let mut bench = Self { engine, worker, wires, now_ns: 1 };
         bench.meet(N3, [2, 0, 0, 0, 3, 1], GNB);
         bench.meet(N6, [2, 0, 0, 0, 6, 1], Ipv4Addr::new(10, 50, 0, 1));
+        bench.meet(N3, [2, 0, 0, 0, 3, 1], GNB6);
+        bench.meet(N6, [2, 0, 0, 0, 6, 1], ROUTER6);
         bench
     }
 
@@ -90,18 +95,18 @@ impl Bench {
         bench
     }
 
-    /// And with the session that is held to a rate and a quota, and the one whose user sleeps.
+    /// And with the session that is held to a rate and a quota, the one whose user sleeps, and the one over IPv6.
     pub(crate) fn full() -> Self {
         let mut bench = Self::new();
-        for (session, rules) in [(METERED, metered()), (ASLEEP, asleep())] {
+        for (session, rules) in [(METERED, metered()), (ASLEEP, asleep()), (SIX, six())] {
             bench.put(session, 1, rules);
         }
         let notices = bench.settle();
-        assert_eq!(notices.len(), 2, "{notices:?}");
+        assert_eq!(notices.len(), 3, "{notices:?}");
         bench
     }
 
-    fn meet(&mut self, port: usize, mac: [u8; 6], address: Ipv4Addr) {
+    fn meet(&mut self, port: usize, mac: [u8; 6], address: impl Into<IpAddr>) {
         self.worker.know(port as u8, MacAddress(mac), address);
     }
 
@@ -135,10 +140,12 @@ pub(crate) fn config() -> Config {
         interface,
         mac: MacAddress(mac),
         address: address.parse().unwrap(),
-        address6: name.eq("n6").then(|| "2001:db8:6::2/64".parse().unwrap()),
+        address6: Some(format!("2001:db8:{}::2/64", &name[1..]).parse().unwrap()),
         mtu: 1500,
     };
-    let route = Route { prefix: "0.0.0.0/0".parse().unwrap(), via: Ipv4Addr::new(10, 50, 0, 1).into() };
+    let default = |prefix: &str, via: IpAddr| Route { prefix: prefix.parse().unwrap(), via };
+    let routes =
+        vec![default("0.0.0.0/0", Ipv4Addr::new(10, 50, 0, 1).into()), default("::/0", ROUTER6.into())];
     let limits = Limits {
         sessions: 8,
         pdrs: 16,
@@ -156,7 +163,7 @@ pub(crate) fn config() -> Config {
             port("n3", Interface::Access, [2, 0, 0, 0, 3, 2], "10.30.0.2/24"),
             port("n6", Interface::Core, [2, 0, 0, 0, 6, 2], "10.50.0.2/24"),
         ],
-        routes: vec![route],
+        routes,
         limits,
         epoch: 1,
         seed: 0,
@@ -167,6 +174,23 @@ pub(crate) fn config() -> Config {
 pub(crate) const METERED: u64 = 40;
 /// A session whose user sleeps.
 pub(crate) const ASLEEP: u64 = 50;
+
+/// A session of an IPv6 user, over IPv6.
+pub(crate) const SIX: u64 = 60;
+
+/// The user has a prefix; both tunnels are over IPv6.
+pub(crate) fn six() -> Rules {
+    let mut rules = rules(SIX);
+    for pdr in &mut rules.pdrs {
+        (pdr.pdi.ue_ipv4, pdr.pdi.ue_ipv6) = (None, Some("2001:db8:60::/64".parse().unwrap()));
+        if let Some(f_teid) = &mut pdr.pdi.f_teid {
+            f_teid.address = N3_ADDRESS6.into();
+        }
+    }
+    let forwarding = rules.fars[1].forwarding.as_mut().unwrap();
+    forwarding.outer_header_creation.as_mut().unwrap().address = GNB6.into();
+    rules
+}
 
 /// 8 kbit/s up, and 100 bytes in all.
 pub(crate) fn metered() -> Rules {

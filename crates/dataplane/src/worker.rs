@@ -378,12 +378,11 @@ impl<P: Port> Worker<P> {
             let Some(mut buffer) = lane.port.allocate() else { continue };
             self.counters.created += 1;
             let port = self.state.ports.get(next_hop.port);
-            // Neighbour discovery over IPv6 is not there yet.
-            let IpAddr::V4(address) = next_hop.address else {
-                self.discard(buffer, DropReason::NeighbourUnresolved);
-                continue;
+            let written = match next_hop.address {
+                IpAddr::V4(address) => nodes::write_arp_request(&mut buffer, port, address),
+                IpAddr::V6(address) => nodes::write_solicitation(&mut buffer, port, address),
             };
-            match nodes::write_arp_request(&mut buffer, port, address) {
+            match written {
                 Some(()) => lane.out.push(buffer),
                 None => self.discard(buffer, DropReason::NoHeadroom),
             }

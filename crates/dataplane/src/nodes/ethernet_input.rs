@@ -4,7 +4,8 @@ use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
 use crate::state::State;
-use packet::{Buffer, ethernet};
+use packet::Buffer;
+use packet::ethernet::{self, MacAddress};
 
 pub(crate) struct EthernetInput;
 
@@ -17,7 +18,7 @@ impl<B: Buffer> Node<B> for EthernetInput {
             return Next::drop(DropReason::EthernetTruncated);
         };
         let ours = header.destination == state.ports.get(packet.meta.port).mac;
-        if !ours && !header.destination.is_group() {
+        if !ours && !is_to_group(header.destination, packet.buffer.data()) {
             return Next::drop(DropReason::NotOurMac);
         }
         let next = match header.ethertype() {
@@ -31,4 +32,13 @@ impl<B: Buffer> Node<B> for EthernetInput {
             None => Next::drop(DropReason::EthernetTruncated),
         }
     }
+}
+
+/// Questions and announcements go to all stations; a unicast packet in such a frame is none of ours to forward, and
+/// none to answer (RFC 1812 5.3.4).
+fn is_to_group(station: MacAddress, frame: &[u8]) -> bool {
+    let is_multicast6 = || frame.get(ethernet::LENGTH + 24) == Some(&0xff);
+    let ethertype = ethernet::Header::parse(frame).map(ethernet::Header::ethertype);
+    station.is_group()
+        && (ethertype == Some(ethernet::ARP) || ethertype == Some(ethernet::IPV6) && is_multicast6())
 }

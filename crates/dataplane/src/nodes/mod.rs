@@ -1,5 +1,6 @@
 //! The nodes, one file each. Their names are those of [`crate::NodeId`].
 
+mod answer;
 mod arp;
 mod classify;
 mod ethernet_input;
@@ -10,10 +11,12 @@ mod gtpu_encap;
 mod gtpu_error_indication;
 mod gtpu_input;
 mod gtpu_path;
+mod icmp6_echo;
 mod icmp_echo;
 mod ip4_input;
 mod ip6_input;
 mod ip_output;
+mod ndp;
 mod qer;
 mod session;
 mod urr;
@@ -21,6 +24,7 @@ mod user_input;
 mod usual_input;
 mod verdict;
 
+pub(crate) use answer::write_end_marker;
 pub(crate) use arp::Arp;
 pub(crate) use arp::write_request as write_arp_request;
 pub(crate) use classify::Classify;
@@ -33,9 +37,12 @@ pub(crate) use gtpu_error_indication::GtpuErrorIndication;
 pub(crate) use gtpu_input::GtpuInput;
 pub(crate) use gtpu_path::GtpuPath;
 pub(crate) use icmp_echo::IcmpEcho;
+pub(crate) use icmp6_echo::Icmp6Echo;
 pub(crate) use ip_output::IpOutput;
 pub(crate) use ip4_input::Ip4Input;
 pub(crate) use ip6_input::Ip6Input;
+pub(crate) use ndp::Ndp;
+pub(crate) use ndp::write_solicitation;
 pub(crate) use qer::Qer;
 pub(crate) use session::Session;
 pub(crate) use urr::Urr;
@@ -45,8 +52,8 @@ pub(crate) use verdict::Verdict;
 
 use crate::counters::DropReason;
 use crate::graph::{Next, NodeId};
-use packet::{Buffer, ethernet, ipv4, ipv6, udp};
-use rules::{Interface, Teid};
+use packet::{Buffer, ethernet, ipv4, ipv6};
+use rules::Interface;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A packet that is not addressed to us.
@@ -81,36 +88,6 @@ fn destination(bytes: &[u8]) -> Option<IpAddr> {
 /// Puts an Ethernet header on; `None`, and no change, without the room.
 pub(crate) fn push_ethernet<B: Buffer>(buffer: &mut B, header: ethernet::Header) -> Option<()> {
     header.write(buffer.prepend(ethernet::LENGTH)?)
-}
-
-/// Replaces the packet by a GTP-U message of ours; `None` where the buffer is too small.
-fn replace_by_gtpu<B: Buffer>(buffer: &mut B, way: Way, message: &[u8]) -> Option<()> {
-    let udp_length = udp::LENGTH + message.len();
-    buffer.truncate(0)?;
-    let bytes = buffer.append(ipv4::LENGTH + udp_length)?;
-    ipv4::Header::new(way.source, way.destination, ipv4::UDP, udp_length)?.write(bytes)?;
-    let datagram = bytes.get_mut(ipv4::LENGTH..)?;
-    udp::Header::new(packet::gtpu::PORT, way.port, message.len())?.write(datagram)?;
-    datagram.get_mut(udp::LENGTH..)?.copy_from_slice(message);
-    Some(())
-}
-
-/// Makes an empty buffer an end marker; `None` where it is too small.
-pub(crate) fn write_end_marker<B: Buffer>(buffer: &mut B, ends: (IpAddr, IpAddr), teid: Teid) -> Option<()> {
-    let (IpAddr::V4(source), IpAddr::V4(destination)) = ends else { return None };
-    let mut message = [0; END_MARKER];
-    packet::gtpu::write_end_marker(&mut message, teid.0)?;
-    replace_by_gtpu(buffer, Way { source, destination, port: packet::gtpu::PORT }, &message)
-}
-
-/// Bytes of an end marker.
-const END_MARKER: usize = 8;
-
-/// From us to a peer's address and UDP port.
-struct Way {
-    source: Ipv4Addr,
-    destination: Ipv4Addr,
-    port: u16,
 }
 
 impl From<ipv6::Malformed> for DropReason {

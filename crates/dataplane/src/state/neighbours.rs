@@ -1,4 +1,4 @@
-//! Ethernet addresses of next hops, learnt by ARP.
+//! Ethernet addresses of next hops, learnt by ARP and neighbour discovery.
 
 use super::table::Table;
 use crate::frame::NextHop;
@@ -102,6 +102,12 @@ impl Neighbours {
         neighbour.mac = Some(mac);
         neighbour.confirmed_ns = now_ns;
         neighbour.asked_ns = None;
+    }
+
+    /// The Ethernet address of a next hop, where it is known.
+    pub(crate) fn known(&self, next_hop: NextHop) -> Option<MacAddress> {
+        let neighbour = self.entries.get(self.table.get(key(next_hop))? as usize)?;
+        neighbour.mac.filter(|_| neighbour.next_hop == next_hop)
     }
 
     /// Where the next hop is remembered, from now on if need be.
