@@ -11,10 +11,10 @@ export ANCHORLINE_REQUIRE_E2E ?= 1
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test e2e bench fuzz lint clean
+.PHONY: help setup build demo test e2e bench bench-quick bench-check fuzz lint clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install what a fresh Debian 12 lacks
 	@scripts/setup.sh
@@ -32,8 +32,14 @@ e2e: setup ## Run the end-to-end tests alone
 	cargo build --locked --workspace --all-targets
 	cargo test --locked --workspace --test e2e
 
-bench: build ## Measure the data path in memory; ARGS="--profile samsung" and others
-	@$(TARGET)/release/anchorline bench forward $(ARGS)
+bench: build ## Measure everything for the record, into bench/report; five minutes on a quiet machine
+	@$(TARGET)/release/anchorline bench all --report bench/report $(ARGS)
+
+bench-quick: build ## The same in less than a minute, rougher, into target/bench-quick
+	@$(TARGET)/release/anchorline bench all --quick --report $(TARGET)/bench-quick $(ARGS)
+
+bench-check: build ## Fail if a ratio to the bare loop fell below bench/baseline.json; ARGS="--update" renews that
+	@$(TARGET)/release/anchorline bench check --baseline bench/baseline.json $(ARGS)
 
 fuzz: setup ## Fuzz every decoder, a minute each; SECONDS_EACH=600 for longer
 	@scripts/fuzz.sh

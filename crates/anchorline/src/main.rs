@@ -31,6 +31,8 @@ enum Role {
     Ran(ran::Args),
     /// Measure the data path on this machine, beside yardsticks of the same run.
     Bench(bench::Args),
+    /// Make traffic as the models describe it, and write it to a capture.
+    Traffic(traffic::Args),
     /// Look into a running node.
     Ctl(ctl::Args),
 }
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         Role::Cpe(args) => cpe::run(&args),
         Role::Ran(args) => args.execute(),
         Role::Bench(args) => args.execute(),
+        Role::Traffic(args) => args.execute(),
         Role::Ctl(args) => ctl::run(&args),
     })
 }

@@ -1,29 +1,35 @@
 //! The command line.
 
-use crate::forward;
+use crate::plan::{Direction, FLOWS_MAX, Plan, SESSIONS_MAX, TRIALS_MAX};
+use crate::scenario::Scenario;
+use crate::setup::PDRS_MIN;
+use crate::{interrupt, machine, output, ratchet, record};
 use anyhow::bail;
+use clap::builder::PossibleValue;
 use clap::{Parser, ValueEnum};
-use std::path::PathBuf;
+use rules::limits;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use traffic::{PROFILES, Profile, profile};
 
-/// What to measure. More scenarios will follow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Scenario {
-    /// Users' packets through PDRs and FARs, up and down.
-    Forward,
-}
+/// Sessions of the largest point of `sessions`, unless given.
+const SWEEP_SESSIONS: u32 = 1_000_000;
+/// Sessions of `rules`, unless given: those of 1,000 PDRs each must fit into memory.
+const RULES_SESSIONS: u32 = 6_000;
+/// Where a report goes, unless told.
+const FOLDER: &str = "bench/report";
 
-/// Measures the data path in memory: no network card, the whole of it on one core.
+/// Measures the data path in memory: no network card, and yardsticks in the same run.
 #[derive(Clone, Debug, Parser)]
 #[group(id = "bench")]
 pub struct Args {
     /// What to measure.
-    scenario: Scenario,
+    #[arg(value_name = "SCENARIO")]
+    task: Task,
     /// Traffic model: zte, samsung, cht-512, cht-1280, epc-us, epc-us-stress.
     #[arg(long, value_name = "NAME", default_value = "zte")]
     profile: String,
-    /// Sessions that exist; those of the profile unless given.
+    /// Sessions that exist; those of the profile unless given. Of `sessions`: the most; 1,000,000 unless given.
     #[arg(long, value_name = "N")]
     sessions: Option<u32>,
     /// Sessions that send and receive; those of the profile unless given.
@@ -32,29 +38,77 @@ pub struct Args {
     /// Flows of all active sessions together; those of the profile unless given.
     #[arg(long, value_name = "N")]
     flows: Option<u32>,
-    /// How long to measure, in seconds.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
-    duration: u64,
+    /// Content rules of a session.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    rules: u32,
+    /// PDRs of a session; 2 unless given. Of `rules`: the most; 1,000 unless given.
+    #[arg(long, value_name = "N")]
+    pdrs: Option<u32>,
+    /// Which way packets go.
+    #[arg(long, value_name = "WAY", default_value = "both")]
+    direction: Direction,
+    /// How long to measure, in seconds, all trials together.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    duration: f64,
+    /// Measurements whose median counts.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    trials: u32,
     /// Of everything random.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Write the result as JSON to a file, or to standard output with "-".
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Write the result, and a page of all results found there, into this folder.
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+    /// Of `all`: rougher, in less than a minute.
+    #[arg(long)]
+    quick: bool,
+    /// Of `check`: where the ratios are kept.
+    #[arg(long, value_name = "FILE", default_value = "bench/baseline.json")]
+    baseline: PathBuf,
+    /// Of `check`: keep what is reached now.
+    #[arg(long)]
+    update: bool,
 }
 
-/// A measurement whose parameters make sense.
-#[derive(Clone, Debug)]
-pub(crate) struct Plan {
-    pub(crate) profile: Profile,
-    pub(crate) duration: Duration,
-    pub(crate) seed: u64,
+/// What the command does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Task {
+    /// Measures one scenario.
+    One(Scenario),
+    /// Measures all of them, for a report.
+    All,
+    /// Compares ratios with those of a baseline.
+    Check,
 }
 
-/// Most sessions of a measurement.
-const SESSIONS_MAX: u32 = 2_000_000;
-/// Most flows of a measurement.
-const FLOWS_MAX: u32 = 16_000_000;
+impl ValueEnum for Task {
+    fn value_variants<'a>() -> &'a [Self] {
+        const TASKS: &[Task] = &[
+            Task::One(Scenario::Forward),
+            Task::One(Scenario::Sessions),
+            Task::One(Scenario::Rules),
+            Task::One(Scenario::Latency),
+            Task::One(Scenario::Scaling),
+            Task::One(Scenario::Pfcp),
+            Task::All,
+            Task::Check,
+        ];
+        TASKS
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Self::One(scenario) => scenario.to_possible_value(),
+            Self::All => Some(PossibleValue::new("all").help("Every scenario, for a report")),
+            Self::Check => Some(
+                PossibleValue::new("check").help("Whether ratios to the bare loop fell below a baseline"),
+            ),
+        }
+    }
+}
 
 impl Args {
     /// Measures and reports.
@@ -62,21 +116,53 @@ impl Args {
     /// # Errors
     /// Parameters that cannot be, or books that do not balance.
     pub fn execute(&self) -> anyhow::Result<()> {
-        let plan = self.plan()?;
-        let result = match self.scenario {
-            Scenario::Forward => forward::measure(&plan)?,
-        };
-        crate::report::give(&result, self.json.as_deref())
+        interrupt::watch()?;
+        match self.task {
+            Task::One(scenario) => self.measure(scenario),
+            Task::All => {
+                record::all(self.report.as_deref().unwrap_or(Path::new(FOLDER)), self.quick, self.seed)
+            }
+            Task::Check if self.update => ratchet::update(&self.baseline, self.seed),
+            Task::Check => ratchet::check(&self.baseline, self.seed),
+        }
     }
 
-    fn plan(&self) -> anyhow::Result<Plan> {
-        let names = || PROFILES.iter().map(|profile| profile.name).collect::<Vec<_>>().join(", ");
+    fn measure(&self, scenario: Scenario) -> anyhow::Result<()> {
+        let plan = self.plan(scenario)?;
+        plan.check_memory(machine::available_bytes()?)?;
+        let report = scenario.measure(&plan)?;
+        output::give(&report, self.json.as_deref(), self.report.as_deref())
+    }
+
+    fn plan(&self, scenario: Scenario) -> anyhow::Result<Plan> {
+        let profile = self.traffic(scenario)?;
+        let default_pdrs = if scenario == Scenario::Rules { limits::PDRS as u32 } else { PDRS_MIN };
+        let pdrs = self.pdrs.unwrap_or(default_pdrs);
+        if !(PDRS_MIN..=limits::PDRS as u32).contains(&pdrs) {
+            bail!("--pdrs {pdrs}: a session has {PDRS_MIN} to {}", limits::PDRS);
+        }
+        if self.rules != 0 {
+            bail!("--rules {}: the data path has no content rules yet; 0 can be measured", self.rules);
+        }
+        if !(0.1..=86_400.0).contains(&self.duration) {
+            bail!("--duration {}: 0.1 to 86400 seconds can be measured", self.duration);
+        }
+        if !(1..=TRIALS_MAX).contains(&self.trials) {
+            bail!("--trials {}: 1 to {TRIALS_MAX} can be measured", self.trials);
+        }
+        let duration = Duration::from_secs_f64(self.duration);
+        let (direction, trials, seed) = (self.direction, self.trials, self.seed);
+        Ok(Plan { profile, direction, pdrs, duration, trials, seed })
+    }
+
+    /// The profile as this measurement wants it.
+    fn traffic(&self, scenario: Scenario) -> anyhow::Result<Profile> {
         let Some(model) = profile(&self.profile) else {
-            bail!("there is no profile \"{}\"; there are {}", self.profile, names());
+            let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
+            bail!("there is no profile \"{}\"; there are {}", self.profile, names.join(", "));
         };
-        let subscribers = self.sessions.unwrap_or(model.subscribers);
-        let active = self.active.unwrap_or(model.active.min(subscribers));
-        let flows = self.flows.unwrap_or(model.flows);
+        let (subscribers, active) = self.subscribers(model, scenario);
+        let flows = self.flows.unwrap_or(model.flows.max(active));
         if !(1..=SESSIONS_MAX).contains(&subscribers) {
             bail!("--sessions {subscribers}: 1 to {SESSIONS_MAX} can be measured");
         }
@@ -86,11 +172,27 @@ impl Args {
         if !(active..=FLOWS_MAX).contains(&flows) {
             bail!("--flows {flows}: one a session, {active}, to {FLOWS_MAX} can be measured");
         }
-        if self.duration == 0 {
-            bail!("--duration 0: at least one second is needed");
-        }
-        let profile = Profile { subscribers, active, flows, ..*model };
-        Ok(Plan { profile, duration: Duration::from_secs(self.duration), seed: self.seed })
+        let uplink = match self.direction {
+            Direction::Up => 1.0,
+            Direction::Down => 0.0,
+            Direction::Both => model.uplink,
+        };
+        Ok(Profile { subscribers, active, flows, uplink, ..*model })
+    }
+
+    /// Sessions that exist, and those of them that are active.
+    fn subscribers(&self, model: &Profile, scenario: Scenario) -> (u32, u32) {
+        let default = match scenario {
+            Scenario::Sessions => SWEEP_SESSIONS,
+            Scenario::Rules => RULES_SESSIONS.min(model.subscribers),
+            _ => model.subscribers,
+        };
+        let subscribers = self.sessions.unwrap_or(default);
+        let active = match scenario {
+            Scenario::Sessions => subscribers,
+            _ => self.active.unwrap_or(model.active.min(subscribers)),
+        };
+        (subscribers, active)
     }
 }
 
@@ -99,14 +201,38 @@ mod tests {
     use super::*;
 
     fn plan(words: &[&str]) -> anyhow::Result<Plan> {
-        Args::parse_from([&["bench", "forward"], words].concat()).plan()
+        of(Scenario::Forward, words)
+    }
+
+    fn of(scenario: Scenario, words: &[&str]) -> anyhow::Result<Plan> {
+        let args = Args::parse_from([&["bench", "forward"], words].concat());
+        args.plan(scenario)
     }
 
     #[test]
     fn a_profile_is_taken_as_it_is_unless_told_otherwise() {
         assert_eq!(plan(&[]).unwrap().profile, *profile("zte").unwrap());
-        let plan = plan(&["--profile", "samsung", "--sessions", "1000"]).unwrap();
+        let plan = plan(&["--profile", "samsung", "--sessions", "1000", "--direction", "down"]).unwrap();
         assert_eq!((plan.profile.subscribers, plan.profile.active), (1_000, 1_000));
+        assert_eq!(plan.profile.uplink, 0.0);
+    }
+
+    #[test]
+    fn sweeps_go_as_far_as_told() {
+        assert_eq!(of(Scenario::Rules, &[]).unwrap().pdrs, 1_000);
+        assert_eq!(of(Scenario::Sessions, &[]).unwrap().profile.active, 1_000_000);
+        assert_eq!(of(Scenario::Sessions, &["--sessions", "5000"]).unwrap().profile.subscribers, 5_000);
+    }
+
+    #[test]
+    fn every_scenario_has_a_word_and_so_have_the_two_that_are_none() {
+        let words: Vec<String> = Task::value_variants()
+            .iter()
+            .map(|task| task.to_possible_value().unwrap().get_name().to_owned())
+            .collect();
+        assert_eq!(words[words.len() - 2..], ["all", "check"]);
+        let scenarios = Scenario::value_variants().iter().map(|s| s.to_possible_value().unwrap());
+        assert_eq!(words[..words.len() - 2], scenarios.map(|s| s.get_name().to_owned()).collect::<Vec<_>>());
     }
 
     #[test]
@@ -116,7 +242,11 @@ mod tests {
             (["--sessions", "0"], "1 to 2000000"),
             (["--active", "600001"], "600000, can be active"),
             (["--flows", "17"], "one a session, 6000, to"),
-            (["--duration", "0"], "at least one second"),
+            (["--duration", "0"], "0.1 to 86400 seconds"),
+            (["--duration", "nan"], "0.1 to 86400 seconds"),
+            (["--trials", "0"], "1 to 100"),
+            (["--pdrs", "1"], "2 to 1000"),
+            (["--rules", "5"], "no content rules yet"),
         ] {
             let error = plan(&words).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");

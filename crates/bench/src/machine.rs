@@ -1,24 +1,84 @@
 //! What the figures were measured on.
 
-use serde::Serialize;
+use anyhow::Context;
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// One machine and one build.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Machine {
+    /// Its model.
     pub(crate) cpu: String,
     /// Of the time stamp counter, in which cycles are counted.
     pub(crate) clock_mhz: u64,
-    pub(crate) dpdk: &'static str,
-    pub(crate) build: &'static str,
+    /// CPUs this process may use.
+    pub(crate) cores: usize,
+    /// Whether another operating system lies below, which may take the CPU away at any time.
+    pub(crate) virtualized: bool,
+    /// DPDK's release.
+    pub(crate) dpdk: String,
+    /// "release" or "debug".
+    pub(crate) build: String,
 }
 
+/// This machine; its time stamp counter runs at `hz`.
 pub(crate) fn describe(hz: u64) -> Machine {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let field = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)?.split_once(": "));
+    let flags = field("flags").map_or("", |(_, flags)| flags);
     Machine {
-        cpu: model.map_or("unknown", |(_, name)| name).to_owned(),
+        cpu: field("model name").map_or("unknown", |(_, name)| name).to_owned(),
         clock_mhz: hz / 1_000_000,
-        dpdk: dpdk::VERSION,
-        build: if cfg!(debug_assertions) { "debug" } else { "release" },
+        cores: cpus().len(),
+        virtualized: flags.split(' ').any(|flag| flag == "hypervisor"),
+        dpdk: dpdk::VERSION.to_owned(),
+        build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
     }
+}
+
+/// CPUs this thread may use.
+pub(crate) fn cpus() -> Vec<usize> {
+    let Ok(set) = sched_getaffinity(Pid::from_raw(0)) else { return vec![0] };
+    (0..CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false)).collect()
+}
+
+/// Keeps the calling thread on one CPU.
+///
+/// # Errors
+/// Where the kernel refuses.
+pub(crate) fn pin(cpu: usize) -> anyhow::Result<()> {
+    let mut set = CpuSet::new();
+    set.set(cpu)?;
+    sched_setaffinity(Pid::from_raw(0), &set).with_context(|| format!("CPU {cpu} cannot be used"))
+}
+
+/// Bytes of memory that programs can still get, as the kernel estimates.
+///
+/// # Errors
+/// Where the kernel does not say.
+pub(crate) fn available_bytes() -> anyhow::Result<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo")?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib: u64 =
+        line.and_then(|line| line.split_whitespace().next()).context("no MemAvailable")?.parse()?;
+    Ok(kib << 10)
+}
+
+/// The kernel's word on a process' memory, in bytes; "self" is this process.
+///
+/// # Errors
+/// There is no such process.
+pub(crate) fn resident_bytes(process: &str) -> anyhow::Result<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/statm"))?;
+    let pages: u64 = text.split(' ').nth(1).context("no resident size")?.parse()?;
+    Ok(pages * 4_096)
+}
+
+/// How long the calling thread has had a CPU: time in which the kernel gave it to others is not in it.
+pub(crate) fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
+    time.map_or(Duration::ZERO, Duration::from)
 }

@@ -1,83 +1,147 @@
 //! Rounds: packets are laid out, not timed; then they are run, timed; then they are counted.
 
-use crate::args::Plan;
+use crate::machine::cpu_time;
+use crate::nic::Nic;
+use crate::plan::Plan;
 use crate::replay::Replay;
-use crate::setup::{ENDPOINTS, Memory, user};
+use crate::sample::Sampler;
+use crate::setup::{ENDPOINTS, N3, N6, TUNNEL_HEADERS, user};
 use anyhow::{Context, bail};
-use dpdk::Mbuf;
-use packet::{Buffer, HEADROOM};
+use dpdk::{Mbuf, Mempool};
+use packet::{Buffer, HEADROOM, ethernet};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
+use std::collections::VecDeque;
+use std::time::Duration;
 use traffic::Packets;
 
 /// Packets of a round: their headers together fit the last-level cache, as a network card would leave them there.
 pub(crate) const ROUND: usize = 16_384;
+/// Packets that stay in a pool, for those a worker makes itself.
+const RESERVE: usize = 1_024;
+/// Longest frame of any profile, and then some.
+const MAX_FRAME: usize = 1_600;
 
 /// Packets waiting to be used, shuffled, and the stream that fills them.
 pub(crate) struct Rack {
-    idle: Vec<Mbuf>,
+    idle: VecDeque<Mbuf>,
     packets: Packets,
     active: u32,
     flows_per_user: u32,
+    /// Where a card spreads the stream over several workers: how many, and which queue is ours.
+    share: Option<(Nic, usize, usize)>,
+}
+
+/// A round that was laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Laid {
+    pub(crate) packets: usize,
+    /// Bytes of the users' own packets.
+    pub(crate) bytes: u64,
 }
 
 impl Rack {
-    pub(crate) fn new(memory: &Memory, plan: &Plan) -> anyhow::Result<Self> {
+    /// All packets of a pool but a few.
+    ///
+    /// # Errors
+    /// The pool is in use.
+    pub(crate) fn new(pool: &Mempool, plan: &Plan) -> anyhow::Result<Self> {
         let mut idle = Vec::new();
-        // Some stay in the pool, for packets the worker makes itself.
-        let count = memory.pool.capacity() as usize - 1_024;
-        memory.pool.alloc_bulk(&mut idle, count).context("the pool is smaller than it should be")?;
+        let count = (pool.capacity() as usize).saturating_sub(RESERVE);
+        pool.alloc_bulk(&mut idle, count).context("the pool is smaller than it should be")?;
         idle.shuffle(&mut Pcg64::seed_from_u64(plan.seed));
-        let packets = Packets::new(plan.profile, ENDPOINTS, plan.seed);
-        let active = plan.profile.active;
-        Ok(Self { idle, packets, active, flows_per_user: (plan.profile.flows / active).max(1) })
+        Ok(Self {
+            idle: idle.into(),
+            packets: Packets::new(plan.profile, ENDPOINTS, plan.seed),
+            active: plan.profile.active,
+            flows_per_user: (plan.profile.flows / plan.profile.active).max(1),
+            share: None,
+        })
     }
 
-    /// Lays a round of packets before the two ports; returns their bytes on the users' side.
-    pub(crate) fn lay(&mut self, n3: &Replay, n6: &Replay) -> anyhow::Result<u64> {
-        let mut bytes = 0;
-        for mut mbuf in self.idle.drain(..ROUND) {
-            let number = self.packets.any(self.active);
-            let flow = number.wrapping_mul(self.flows_per_user) + self.packets.any(self.flows_per_user);
-            rewind(&mut mbuf).context("a packet has no room")?;
-            let frame = mbuf.append(MAX_FRAME).context("a packet has no room")?;
-            let written = self.packets.write(user(number), flow, frame);
-            let (length, up) = written.context("a packet does not fit its buffer")?;
-            mbuf.truncate(length).context("a packet is shorter than it is")?;
-            bytes += user_bytes(length, up);
-            let port = if up { n3 } else { n6 };
-            port.wire.borrow_mut().inbox.push(mbuf);
+    /// Of a stream for several workers, only what a card brings to `queue`. All racks of one plan draw the same stream.
+    pub(crate) fn behind(self, nic: Nic, queue: usize, queues: usize) -> Self {
+        Self { share: Some((nic, queue, queues)), ..self }
+    }
+
+    /// Lays a round of packets before the two ports.
+    ///
+    /// # Errors
+    /// Packets do not fit their buffers, or more come to this worker than its pool holds.
+    pub(crate) fn lay(
+        &mut self,
+        ports: &[Replay; 2],
+        mut sampler: Option<&mut Sampler>,
+    ) -> anyhow::Result<Laid> {
+        let mut laid = Laid::default();
+        let queues = self.share.as_ref().map_or(1, |(_, _, queues)| *queues);
+        for _ in 0..ROUND * queues {
+            let mut mbuf =
+                self.idle.pop_front().context("more packets come to one queue than its pool holds")?;
+            let up = self.fill(&mut mbuf)?;
+            if !self.is_ours(mbuf.data(), up) {
+                self.idle.push_front(mbuf);
+                continue;
+            }
+            let port = if up { N3 } else { N6 };
+            if let Some(sampler) = &mut sampler {
+                sampler.goes_in(port, &mbuf);
+            }
+            laid.packets += 1;
+            laid.bytes += user_bytes(mbuf.data().len(), up);
+            ports[port].wire.borrow_mut().inbox.push(mbuf);
         }
-        Ok(bytes)
+        Ok(laid)
+    }
+
+    /// Writes the next packet of the stream; whether it goes up.
+    fn fill(&mut self, mbuf: &mut Mbuf) -> anyhow::Result<bool> {
+        let number = self.packets.any(self.active);
+        let flow = number.wrapping_mul(self.flows_per_user) + self.packets.any(self.flows_per_user);
+        rewind(mbuf).context("a packet has no room")?;
+        let frame = mbuf.append(MAX_FRAME).context("a packet has no room")?;
+        let written = self.packets.write(user(number), flow, frame);
+        let (length, up) = written.context("a packet does not fit its buffer")?;
+        mbuf.truncate(length).context("a packet is shorter than it is")?;
+        Ok(up)
+    }
+
+    fn is_ours(&self, frame: &[u8], up: bool) -> bool {
+        self.share.as_ref().is_none_or(|(nic, queue, _)| nic.queue(frame, up) == *queue)
     }
 
     /// Takes the packets back.
     ///
     /// # Errors
-    /// Fewer or more came out than went in.
-    pub(crate) fn take_back(&mut self, n3: &Replay, n6: &Replay) -> anyhow::Result<()> {
+    /// Fewer or more came out than went in, or one came out wrong.
+    pub(crate) fn take_back(
+        &mut self,
+        ports: &[Replay; 2],
+        laid: Laid,
+        mut sampler: Option<&mut Sampler>,
+    ) -> anyhow::Result<()> {
         let before = self.idle.len();
-        for port in [n3, n6] {
-            self.idle.append(&mut port.wire.borrow_mut().outbox);
+        for (port, replay) in ports.iter().enumerate() {
+            let mut outbox = std::mem::take(&mut replay.wire.borrow_mut().outbox);
+            if let Some(sampler) = &mut sampler {
+                outbox.iter().try_for_each(|mbuf| sampler.comes_out(port, mbuf))?;
+            }
+            self.idle.extend(outbox.drain(..));
+            replay.wire.borrow_mut().outbox = outbox;
         }
+        sampler.into_iter().for_each(Sampler::forget);
         let back = self.idle.len() - before;
-        if back != ROUND {
-            bail!("the books do not balance: {ROUND} packets went in and {back} came out");
+        if back != laid.packets {
+            bail!("the books do not balance: {} packets went in and {back} came out", laid.packets);
         }
         Ok(())
     }
 }
 
-/// Longest frame of any profile, and then some.
-const MAX_FRAME: usize = 1_600;
-
 /// Bytes of the user's own packet in a frame.
-fn user_bytes(frame: usize, up: bool) -> u64 {
-    let tunnel = packet::ipv4::LENGTH
-        + packet::udp::LENGTH
-        + packet::gtpu::encapsulated_length(Some(packet::gtpu::PduSession::uplink(0)));
-    let headers = packet::ethernet::LENGTH + if up { tunnel } else { 0 };
+pub(crate) fn user_bytes(frame: usize, up: bool) -> u64 {
+    let headers = ethernet::LENGTH + if up { TUNNEL_HEADERS } else { 0 };
     frame.saturating_sub(headers) as u64
 }
 
@@ -94,29 +158,10 @@ fn rewind(mbuf: &mut Mbuf) -> Option<()> {
     mbuf.truncate(0)
 }
 
-/// Cycles a round took.
-pub(crate) fn timed(mut run: impl FnMut()) -> u64 {
-    let start = dpdk::tsc();
+/// CPU time a round took. Other programs may take the CPU away meanwhile: a long round would then look longer than it
+/// is, and a short one not.
+pub(crate) fn timed(mut run: impl FnMut()) -> Duration {
+    let start = cpu_time();
     run();
-    dpdk::tsc().wrapping_sub(start)
-}
-
-/// Figures of many rounds.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Rounds {
-    cycles_per_packet: Vec<f64>,
-}
-
-impl Rounds {
-    pub(crate) fn add(&mut self, cycles: u64) {
-        self.cycles_per_packet.push(cycles as f64 / ROUND as f64);
-    }
-
-    /// Least, median and most.
-    pub(crate) fn spread(&self) -> [f64; 3] {
-        let mut sorted = self.cycles_per_packet.clone();
-        sorted.sort_by(f64::total_cmp);
-        let at = |place: usize| sorted.get(place).copied().unwrap_or_default();
-        [at(0), at(sorted.len() / 2), at(sorted.len().saturating_sub(1))]
-    }
+    cpu_time().saturating_sub(start)
 }

@@ -1,136 +1,246 @@
-//! The result, for people and for programs.
+//! What a scenario found, with the names it has in JSON. Names are stable: others read them.
 
+use crate::contest::{Runner, Score};
 use crate::machine::Machine;
-use anyhow::Context;
-use serde_json::{Value, json};
-use std::fmt::Write;
-use std::path::Path;
+use crate::plan::{Direction, Plan};
+use crate::product::Memory;
+use crate::sample::ONE_IN;
+use crate::spread::{Spread, rounded};
+use dataplane::{Counters, NodeId};
+use serde::{Deserialize, Serialize};
 
-/// One node of the graph.
-#[derive(Clone, Debug)]
-pub(crate) struct Node {
-    pub(crate) name: &'static str,
-    pub(crate) packets: u64,
-    pub(crate) cycles_per_packet: f64,
-    pub(crate) packets_per_vector: f64,
-}
-
-/// What a scenario found.
-#[derive(Clone, Debug)]
+/// The result of a scenario, or of one point of a sweep. What was not measured is null.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
-    pub(crate) scenario: &'static str,
-    pub(crate) profile: &'static str,
+    pub(crate) scenario: String,
+    pub(crate) profile: String,
+    pub(crate) direction: Direction,
     pub(crate) workers: u32,
     pub(crate) sessions: u32,
     pub(crate) active: u32,
     pub(crate) flows: u32,
+    /// Content rules of a session.
+    pub(crate) rules: u32,
+    /// PDRs of a session.
+    pub(crate) pdrs: u32,
     pub(crate) seed: u64,
-    pub(crate) rounds: usize,
-    /// Share of packets that went in and did not come out.
-    pub(crate) loss: f64,
-    pub(crate) balanced: bool,
+    pub(crate) trials: u32,
     /// Of the users' packets.
     pub(crate) mean_bytes: f64,
-    pub(crate) hz: u64,
-    /// Cycles per packet, least, median and most: of the floor, the bare loop, the product.
-    pub(crate) cycles: [[f64; 3]; 3],
+    pub(crate) mpps_per_core: Option<f64>,
+    pub(crate) gbps_per_core: Option<f64>,
+    pub(crate) floor_mpps_per_core: Option<f64>,
+    pub(crate) bare_mpps_per_core: Option<f64>,
+    /// Product over bare loop.
+    pub(crate) ratio: Option<f64>,
+    /// Share of packets that went in and did not come out.
+    pub(crate) loss: Option<f64>,
+    pub(crate) cycles_per_packet: Option<f64>,
+    pub(crate) spread: Option<Spreads>,
+    pub(crate) latency_us: Option<Latency>,
     pub(crate) nodes: Vec<Node>,
-    pub(crate) session_bytes: u64,
+    pub(crate) memory: MemoryUse,
+    /// Misses of the last-level cache per packet of the product; null where the CPU's counters cannot be had.
+    pub(crate) cache_misses_per_packet: Option<f64>,
+    /// Share of the time in which the thread that was measured had a CPU; less than 1: other programs had it.
+    pub(crate) cpu_share: Option<f64>,
     pub(crate) machine: Machine,
+    /// Every packet was accounted for.
+    pub(crate) balanced: bool,
+    /// Packets that were compared byte by byte; all were right.
+    pub(crate) compared: u64,
+    /// Stopped before it was done.
+    pub(crate) interrupted: bool,
+    /// What a reader must know about the figures.
+    pub(crate) notes: Vec<String>,
+    #[serde(flatten)]
+    pub(crate) load: Option<Load>,
+    #[serde(flatten)]
+    pub(crate) pfcp: Option<PfcpRates>,
+    /// Of a sweep.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) points: Vec<Report>,
+}
+
+/// Medians with least and most, over trials.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Spreads {
+    /// Cycles per packet.
+    pub(crate) floor: Spread,
+    /// Cycles per packet.
+    pub(crate) bare: Spread,
+    /// Cycles per packet.
+    pub(crate) product: Spread,
+    /// Product over bare loop.
+    pub(crate) ratio: Spread,
+}
+
+/// One way, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Latency {
+    pub(crate) p50: f64,
+    pub(crate) p99: f64,
+    pub(crate) p999: f64,
+    pub(crate) max: f64,
+}
+
+/// One node of the graph.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Node {
+    pub(crate) name: String,
+    pub(crate) packets: u64,
+    pub(crate) vectors: u64,
+    pub(crate) cycles_per_packet: f64,
+    pub(crate) packets_per_vector: f64,
+}
+
+/// Memory of the data plane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MemoryUse {
+    pub(crate) bytes_per_session: Option<u64>,
+    pub(crate) bytes_per_flow: Option<u64>,
+}
+
+/// What `latency` adds: how the load was offered, and what went wrong with offering it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Load {
+    /// Of the zero-loss rate; of the report itself, the load its `latency_us` was measured at.
+    pub(crate) load: f64,
+    /// In all trials.
+    pub(crate) offered_packets: u64,
+    pub(crate) zero_loss_mpps: Option<Spread>,
+    /// The generator could not send as fast as it should have.
+    pub(crate) generator_bound: bool,
+    /// How late the generator sent, in microseconds: 99 of 100 packets were not later.
+    pub(crate) generator_late_us_p99: f64,
+    /// The longest time the generator was not running, in microseconds.
+    pub(crate) generator_gap_us: f64,
+    /// The longest time the worker was not running, in microseconds.
+    pub(crate) worker_gap_us: f64,
+    /// Shares of the time in which they were not running.
+    pub(crate) generator_away: f64,
+    pub(crate) worker_away: f64,
+    /// Trials that did not count because a thread was not running for too long.
+    pub(crate) void_trials: u32,
+}
+
+/// What `pfcp` adds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PfcpRates {
+    pub(crate) establishments_per_s: Option<Spread>,
+    pub(crate) modifications_per_s: Option<Spread>,
+    pub(crate) deletions_per_s: Option<Spread>,
+    /// Of both processes.
+    pub(crate) bytes_per_session: u64,
+    pub(crate) cpe_bytes_per_session: u64,
+    pub(crate) dpe_bytes_per_session: u64,
+    /// Requests under way at once.
+    pub(crate) window: u32,
+    /// Requests sent again.
+    pub(crate) retransmissions: u64,
+    /// Requests refused or never answered.
+    pub(crate) failures: u64,
 }
 
 impl Report {
-    fn mpps(&self, cycles: f64) -> f64 {
-        self.hz as f64 / cycles / 1e6
+    /// Nothing measured yet.
+    pub(crate) fn new(scenario: &str, plan: &Plan, machine: Machine) -> Self {
+        let profile = &plan.profile;
+        Self {
+            scenario: scenario.to_owned(),
+            profile: profile.name.to_owned(),
+            direction: plan.direction,
+            workers: 1,
+            sessions: profile.subscribers,
+            active: profile.active,
+            flows: profile.flows,
+            rules: 0,
+            pdrs: plan.pdrs,
+            seed: plan.seed,
+            trials: plan.trials,
+            mean_bytes: rounded(profile.mean_bytes()),
+            mpps_per_core: None,
+            gbps_per_core: None,
+            floor_mpps_per_core: None,
+            bare_mpps_per_core: None,
+            ratio: None,
+            loss: None,
+            cycles_per_packet: None,
+            spread: None,
+            latency_us: None,
+            nodes: vec![],
+            memory: MemoryUse::default(),
+            cache_misses_per_packet: None,
+            cpu_share: None,
+            machine,
+            balanced: false,
+            compared: 0,
+            interrupted: false,
+            notes: vec![],
+            load: None,
+            pfcp: None,
+            points: vec![],
+        }
     }
 
-    /// Product over bare loop: 1 would be logic that costs nothing.
-    fn ratio(&self) -> f64 {
-        let [_, bare, product] = self.cycles;
-        bare[1] / product[1]
+    /// Takes over what a contest found.
+    pub(crate) fn score(&mut self, score: &Score, memory: &Memory) {
+        let spread = |runner| score.spread(runner, memory.eal.tsc_hz());
+        let spreads = Spreads {
+            floor: spread(Runner::Floor),
+            bare: spread(Runner::Bare),
+            product: spread(Runner::Product),
+            ratio: score.ratio(),
+        };
+        let mpps = |cycles: f64| memory.eal.tsc_hz() as f64 / cycles / 1e6;
+        self.trials = score.times_ns[Runner::Product as usize].len() as u32;
+        self.mean_bytes = rounded(score.laid.bytes as f64 / score.laid.packets.max(1) as f64);
+        self.set_rate(mpps(spreads.product.median));
+        self.floor_mpps_per_core = Some(rounded(mpps(spreads.floor.median)));
+        self.bare_mpps_per_core = Some(rounded(mpps(spreads.bare.median)));
+        self.cycles_per_packet = Some(spreads.product.median);
+        self.ratio = Some(spreads.ratio.median);
+        self.spread = Some(spreads);
+        self.cpu_share = Some(score.cpu_share);
+        self.interrupted = score.interrupted;
     }
 
-    fn json(&self) -> Value {
-        let [floor, bare, product] = self.cycles;
-        let mpps = self.mpps(product[1]);
-        let nodes: Vec<Value> = self.nodes.iter().map(node_json).collect();
-        json!({
-            "scenario": self.scenario, "profile": self.profile, "workers": self.workers,
-            "sessions": self.sessions, "active": self.active, "flows": self.flows, "rules": 0,
-            "seed": self.seed, "rounds": self.rounds, "mean_bytes": self.mean_bytes,
-            "mpps_per_core": mpps, "gbps_per_core": mpps * self.mean_bytes * 8.0 / 1e3,
-            "floor_mpps_per_core": self.mpps(floor[1]), "bare_mpps_per_core": self.mpps(bare[1]),
-            "ratio": self.ratio(), "loss": self.loss, "cycles_per_packet": product[1],
-            "spread": { "floor": floor, "bare": bare, "product": product },
-            "nodes": nodes, "memory": { "bytes_per_session": self.session_bytes },
-            "machine": self.machine, "balanced": self.balanced,
+    /// Packets and bits of a second.
+    pub(crate) fn set_rate(&mut self, mpps: f64) {
+        self.mpps_per_core = Some(rounded(mpps));
+        self.gbps_per_core = Some(rounded(mpps * self.mean_bytes * 8.0 / 1e3));
+    }
+
+    /// What its file is called: results of one folder that differ in more than a seed must not share one.
+    pub(crate) fn name(&self) -> String {
+        let forward = format!("forward-{}", self.profile);
+        match (self.scenario.as_str(), self.direction) {
+            ("forward", Direction::Both) => forward,
+            ("forward", Direction::Up) => forward + "-up",
+            ("forward", Direction::Down) => forward + "-down",
+            (scenario, _) => scenario.to_owned(),
+        }
+    }
+
+    /// One in how many packets is compared, for readers.
+    pub(crate) fn comparison(&self) -> String {
+        format!("{} packets, one in {ONE_IN}, were compared byte by byte; all were right", self.compared)
+    }
+}
+
+/// Nodes that ran between two counts.
+pub(crate) fn nodes(after: &Counters, before: &Counters) -> Vec<Node> {
+    let node = |(at, id): (usize, &NodeId)| {
+        let (after, before) = (after.nodes.get(at)?, before.nodes.get(at)?);
+        let (packets, vectors) = (after.packets - before.packets, after.vectors - before.vectors);
+        let per = |whole: u64, parts: u64| rounded(whole as f64 / parts.max(1) as f64);
+        (packets > 0).then(|| Node {
+            name: id.name().to_owned(),
+            packets,
+            vectors,
+            cycles_per_packet: per(after.cycles - before.cycles, packets),
+            packets_per_vector: per(packets, vectors),
         })
-    }
-
-    fn text(&self) -> String {
-        let [floor, bare, product] = self.cycles;
-        let mut text = format!(
-            "{} {}: {} sessions, {} active, {} flows, packets of {:.0} bytes, {} rounds\n{} at {} MHz, DPDK {}, {} build, packets in memory (no network card)\n\n",
-            self.scenario,
-            self.profile,
-            self.sessions,
-            self.active,
-            self.flows,
-            self.mean_bytes,
-            self.rounds,
-            self.machine.cpu,
-            self.machine.clock_mhz,
-            self.machine.dpdk,
-            self.machine.build,
-        );
-        let _ = writeln!(
-            text,
-            "{:<12} {:>18} {:>9} {:>9} {:>12}",
-            "", "cycles per packet", "least", "most", "Mpps a core"
-        );
-        for (name, [least, median, most]) in [("floor", floor), ("bare", bare), ("product", product)] {
-            let _ = writeln!(
-                text,
-                "{name:<12} {median:>18.1} {least:>9.1} {most:>9.1} {:>12.2}",
-                self.mpps(median)
-            );
-        }
-        let _ = writeln!(
-            text,
-            "\nproduct over bare: {:.2}; {} bytes of memory a session\n",
-            self.ratio(),
-            self.session_bytes
-        );
-        let _ = writeln!(
-            text,
-            "{:<24} {:>14} {:>18} {:>18}",
-            "node", "packets", "cycles per packet", "packets per vector"
-        );
-        for node in &self.nodes {
-            let _ = writeln!(
-                text,
-                "{:<24} {:>14} {:>18.1} {:>18.1}",
-                node.name, node.packets, node.cycles_per_packet, node.packets_per_vector
-            );
-        }
-        text
-    }
-}
-
-fn node_json(node: &Node) -> Value {
-    json!({
-        "name": node.name, "packets": node.packets,
-        "cycles_per_packet": node.cycles_per_packet, "packets_per_vector": node.packets_per_vector,
-    })
-}
-
-/// Says the result: as JSON where a file is named ("-" is standard output), as a table otherwise.
-pub(crate) fn give(report: &Report, json: Option<&Path>) -> anyhow::Result<()> {
-    match json {
-        Some(path) if path == Path::new("-") => println!("{}", report.json()),
-        Some(path) => std::fs::write(path, format!("{}\n", report.json()))
-            .with_context(|| format!("{} cannot be written", path.display()))?,
-        None => print!("{}", report.text()),
-    }
-    Ok(())
+    };
+    NodeId::ALL.iter().enumerate().filter_map(node).collect()
 }

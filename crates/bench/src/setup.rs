@@ -1,24 +1,20 @@
-//! A worker with its sessions, between two replay ports.
+//! Who is on the wire, and what a worker is configured with: the one file that knows rules.
 
-use crate::replay::Replay;
-use anyhow::{Context, bail};
-use dataplane::{Config, Engine, Limits, PortConfig, Route, Worker};
-use dpdk::{Eal, EalConfig, Mempool, MempoolConfig};
-use dplink::{Command, Desired, Notice};
-use indicatif::ProgressBar;
-use packet::arp::{self, Operation, Station};
-use packet::ethernet::{self, MacAddress};
+use crate::product::Population;
+use dataplane::{Config, Limits, PortConfig, Route};
+use packet::ethernet::MacAddress;
+use packet::{ipv4, udp};
 use rules::{
-    ApplyAction, FTeid, Far, FarId, ForwardingParameters, Gate, Interface, OuterHeaderCreation, Pdi, Pdr,
-    PdrId, Qer, QerId, Qfi, Rules, Seid, Teid,
+    ApplyAction, BitRates, FTeid, Far, FarId, FlowDescription, FlowEnd, ForwardingParameters, Gate,
+    Interface, Methods, OuterHeaderCreation, Pdi, Pdr, PdrId, Qer, QerId, Qfi, Rules, SdfFilter, Teid, Urr,
+    UrrId,
 };
 use std::net::Ipv4Addr;
-use traffic::{Endpoints, PROFILES, Packets, Profile, User};
+use traffic::{Endpoints, User};
 
-/// Packet memory of a measurement, in MiB.
-const MEMORY_MB: u32 = 512;
-/// Packets in the pool: far more than are on their way, so that each is a stranger to the caches.
-pub(crate) const PACKETS: u32 = 131_071;
+/// The ports, by their place.
+pub(crate) const N3: usize = 0;
+pub(crate) const N6: usize = 1;
 
 pub(crate) const ENDPOINTS: Endpoints = Endpoints {
     n3: (MacAddress([2, 0, 0, 0, 3, 2]), Ipv4Addr::new(10, 30, 0, 2)),
@@ -29,132 +25,16 @@ pub(crate) const ENDPOINTS: Endpoints = Endpoints {
 
 /// User number 0 has this address.
 const FIRST_USER: Ipv4Addr = Ipv4Addr::new(10, 64, 0, 0);
-/// When everything happens: shortly after the neighbours were met, so that none is asked again.
-pub(crate) const NOW_NS: u64 = 1_000_000;
-
 /// The QoS flow of all users.
-const QFI: u8 = 9;
+pub(crate) const QFI: u8 = 9;
 
-/// DPDK, and packets to measure with.
-pub(crate) struct Memory {
-    pub(crate) eal: &'static Eal,
-    pub(crate) pool: Mempool,
-}
+/// Bytes of the headers of a user's tunnel: IPv4, UDP, GTP-U with a PDU session container.
+pub(crate) const TUNNEL_HEADERS: usize = ipv4::LENGTH + udp::LENGTH + GTPU_HEADER;
+/// Checked by a test against what the `packet` crate writes.
+const GTPU_HEADER: usize = 16;
 
-impl Memory {
-    pub(crate) fn new() -> anyhow::Result<Self> {
-        let eal = Eal::init(&EalConfig { memory_mb: MEMORY_MB, ..EalConfig::default() })?;
-        let pool = Mempool::new(eal, MempoolConfig { capacity: PACKETS, ..MempoolConfig::default() })?;
-        Ok(Self { eal, pool })
-    }
-}
-
-/// The shipped worker, as `anchorline dpe` runs it.
-pub(crate) struct Product {
-    pub(crate) n3: Replay,
-    pub(crate) n6: Replay,
-    pub(crate) worker: Worker<Replay>,
-    engine: Engine,
-}
-
-impl Product {
-    /// With `sessions` sessions in force, each with a PDR up and one down, two FARs and a QER.
-    pub(crate) fn new(memory: &Memory, sessions: u32) -> anyhow::Result<Self> {
-        let (n3, n6) = (Replay::new(&memory.pool), Replay::new(&memory.pool));
-        let ports = vec![n3.clone(), n6.clone()];
-        let (engine, worker) = dataplane::connect(&config(sessions), ports, dpdk::tsc)?;
-        let mut product = Self { n3, n6, worker, engine };
-        product.establish(sessions)?;
-        product.meet(memory).context("the neighbours could not be met")?;
-        Ok(product)
-    }
-
-    /// One packet each way makes the worker ask for its neighbours, and they answer.
-    fn meet(&mut self, memory: &Memory) -> Option<()> {
-        let mut packets = Packets::new(Profile { uplink: 1.0, ..PROFILES[0] }, ENDPOINTS, 0);
-        let mut frame = vec![0; 2_048];
-        let (length, _) = packets.write(user(0), 0, &mut frame)?;
-        self.n3.wire.borrow_mut().inbox.push(memory.pool.packet(frame.get(..length)?)?);
-        let mut packets = Packets::new(Profile { uplink: 0.0, ..PROFILES[0] }, ENDPOINTS, 0);
-        let (length, _) = packets.write(user(0), 0, &mut frame)?;
-        self.n6.wire.borrow_mut().inbox.push(memory.pool.packet(frame.get(..length)?)?);
-        self.worker.turn(NOW_NS);
-        for (port, us, them) in
-            [(&self.n3, ENDPOINTS.n3, ENDPOINTS.gnb), (&self.n6, ENDPOINTS.n6, ENDPOINTS.router)]
-        {
-            let answer = memory.pool.packet(&arp_reply(us, them)?)?;
-            port.wire.borrow_mut().inbox.push(answer);
-        }
-        self.worker.turn(NOW_NS);
-        [&self.n3, &self.n6].into_iter().for_each(|port| port.wire.borrow_mut().outbox.clear());
-        (self.worker.books().held == 0).then_some(())
-    }
-
-    fn establish(&mut self, sessions: u32) -> anyhow::Result<()> {
-        let bar = ProgressBar::new(sessions.into()).with_message("sessions");
-        let mut applied = 0;
-        for number in 0..sessions {
-            let desired = Desired { session: Seid(u64::from(number) + 1), revision: 1, rules: rules(number) };
-            if let Some(notice) = self.engine.handle(Command::Put(desired))? {
-                bail!("session {number} was not taken: {notice:?}");
-            }
-            if number.is_multiple_of(256) {
-                applied += self.settle()?;
-                bar.set_position(applied);
-            }
-        }
-        while applied < u64::from(sessions) {
-            applied += self.settle()?;
-        }
-        bar.finish_and_clear();
-        Ok(())
-    }
-
-    fn settle(&mut self) -> anyhow::Result<u64> {
-        for _ in 0..32 {
-            self.worker.turn(0);
-        }
-        let notices = self.engine.poll(0);
-        match notices.iter().find(|notice| !matches!(notice, Notice::Applied { .. })) {
-            Some(notice) => bail!("a session was not taken: {notice:?}"),
-            None => Ok(notices.len() as u64),
-        }
-    }
-}
-
-fn config(sessions: u32) -> Config {
-    let port = |name: &str, (mac, address): (MacAddress, Ipv4Addr), interface| {
-        let address = ipnet_of(address)?;
-        Some(PortConfig {
-            name: name.to_owned(),
-            device: "replay".to_owned(),
-            interface,
-            mac,
-            address,
-            mtu: 1_500,
-        })
-    };
-    let ports = [port("n3", ENDPOINTS.n3, Interface::Access), port("n6", ENDPOINTS.n6, Interface::Core)];
-    let route = Route { prefix: Default::default(), via: ENDPOINTS.router.1 };
-    Config {
-        ports: ports.into_iter().flatten().collect(),
-        routes: vec![route],
-        limits: Limits { sessions: sessions as usize, ..Limits::default() },
-    }
-}
-
-fn arp_reply(us: (MacAddress, Ipv4Addr), them: (MacAddress, Ipv4Addr)) -> Option<Vec<u8>> {
-    let station = |(mac, address)| Station { mac, address };
-    let mut frame = vec![0; ethernet::LENGTH + arp::LENGTH];
-    ethernet::Header::new(us.0, them.0, ethernet::ARP).write(&mut frame)?;
-    let reply = arp::Message::new(Operation::Reply, station(them), station(us));
-    reply.write(frame.get_mut(ethernet::LENGTH..)?)?;
-    Some(frame)
-}
-
-fn ipnet_of(address: Ipv4Addr) -> Option<ipnet::Ipv4Net> {
-    ipnet::Ipv4Net::new(address, 24).ok()
-}
+/// Fewest PDRs of a session: one up, one down.
+pub(crate) const PDRS_MIN: u32 = 2;
 
 /// User `number`'s address, tunnel and QoS flow.
 pub(crate) fn user(number: u32) -> User {
@@ -162,35 +42,125 @@ pub(crate) fn user(number: u32) -> User {
     User { address, teid: number.wrapping_add(1), qfi: QFI }
 }
 
-fn rules(number: u32) -> Rules {
-    let user = user(number);
-    let f_teid = FTeid { teid: Teid(user.teid), address: ENDPOINTS.n3.1 };
-    let tunnel = OuterHeaderCreation { teid: Teid(user.teid), address: ENDPOINTS.gnb.1 };
-    let pdr = |id, source_interface, f_teid: Option<FTeid>| Pdr {
-        id: PdrId(id),
-        precedence: 255,
-        pdi: Pdi { source_interface, f_teid, ue_ipv4: Some(user.address), qfis: vec![] },
-        outer_header_removal: f_teid.is_some(),
-        far: FarId(u32::from(id)),
-        qers: vec![QerId(1)],
+/// The number of the user with this address.
+pub(crate) fn number_of(address: Ipv4Addr) -> u32 {
+    u32::from(address).wrapping_sub(u32::from(FIRST_USER))
+}
+
+/// A worker's configuration for these sessions. Room for twice the flows: the table is a hash table.
+pub(crate) fn config(population: &Population) -> Config {
+    let Population { sessions, pdrs, flows, .. } = *population;
+    let port = |name: &str, (mac, address): (MacAddress, Ipv4Addr), interface| {
+        let address = ipnet::Ipv4Net::new(address, 24).ok()?;
+        let (name, device) = (name.to_owned(), "memory".to_owned());
+        Some(PortConfig { name, device, interface, mac, address, address6: None, mtu: 1_500 })
     };
-    let far = |id, destination_interface, outer_header_creation| Far {
-        id: FarId(id),
-        apply_action: ApplyAction::Forward,
-        forwarding: Some(ForwardingParameters { destination_interface, outer_header_creation }),
-    };
-    let qer =
-        Qer { id: QerId(1), uplink_gate: Gate::Open, downlink_gate: Gate::Open, qfi: Qfi::new(user.qfi) };
-    Rules {
-        pdrs: vec![pdr(1, Interface::Access, Some(f_teid)), pdr(2, Interface::Core, None)],
-        fars: vec![far(1, Interface::Core, None), far(2, Interface::Access, Some(tunnel))],
-        qers: vec![qer],
+    let ports = [port("n3", ENDPOINTS.n3, Interface::Access), port("n6", ENDPOINTS.n6, Interface::Core)];
+    let route = Route { prefix: ipnet::Ipv4Net::default().into(), via: ENDPOINTS.router.1.into() };
+    Config {
+        ports: ports.into_iter().flatten().collect(),
+        routes: vec![route],
+        limits: Limits {
+            sessions: sessions as usize,
+            pdrs: sessions as usize * pdrs as usize * 2,
+            flows: 2 * flows as usize,
+            ..Limits::default()
+        },
+        epoch: 1,
+        seed: 1,
     }
 }
 
-/// The kernel's word on this process' memory, in bytes.
-pub(crate) fn resident_bytes() -> anyhow::Result<u64> {
-    let text = std::fs::read_to_string("/proc/self/statm")?;
-    let pages: u64 = text.split(' ').nth(1).context("no resident size")?.parse()?;
-    Ok(pages * 4_096)
+/// The rules of user `number`: `pdrs` PDRs, half of them up, of which the last by precedence matches the user's
+/// packets and no other does; two FARs, a QER with a rate and a URR, both of which all of them share.
+pub(crate) fn rules(number: u32, pdrs: u32) -> Rules {
+    let user = user(number);
+    let tunnel = OuterHeaderCreation { teid: Teid(user.teid), address: ENDPOINTS.gnb.1.into() };
+    let far = |id, destination_interface, outer_header_creation| Far {
+        id: FarId(id),
+        apply_action: ApplyAction::Forward,
+        forwarding: Some(ForwardingParameters { destination_interface, outer_header_creation, dscp: None }),
+        notify: false,
+        duplicates: vec![],
+        bar: None,
+    };
+    let qer = Qer {
+        id: QerId(1),
+        uplink_gate: Gate::Open,
+        downlink_gate: Gate::Open,
+        qfi: Qfi::new(user.qfi),
+        mbr: Some(BitRates { uplink_kbps: 1_000_000_000, downlink_kbps: 1_000_000_000 }),
+        gbr: None,
+        reflective: false,
+    };
+    let urr = Urr { id: UrrId(1), methods: Methods { volume: true, ..Methods::default() }, ..Urr::default() };
+    Rules {
+        pdrs: pdrs_of(user, pdrs),
+        fars: vec![far(1, Interface::Core, None), far(2, Interface::Access, Some(tunnel))],
+        qers: vec![qer],
+        urrs: vec![urr],
+        bars: vec![],
+    }
+}
+
+/// `permit out udp from 192.0.2.N to assigned`.
+fn nobody(number: u32) -> FlowDescription {
+    let prefix = ipnet::IpNet::from(std::net::IpAddr::from([192, 0, 2, number as u8]));
+    let remote = FlowEnd { prefix: Some(prefix), ports: vec![] };
+    FlowDescription { protocol: Some(packet::protocol::UDP), remote, user: FlowEnd::default() }
+}
+
+fn pdrs_of(user: User, count: u32) -> Vec<Pdr> {
+    let f_teid = FTeid { teid: Teid(user.teid), address: ENDPOINTS.n3.1.into() };
+    let pdr = |id: u32, source_interface, sdf_filters: Vec<SdfFilter>| {
+        let up = source_interface == Interface::Access;
+        Pdr {
+            id: PdrId(id as u16),
+            precedence: if sdf_filters.is_empty() { 255 } else { id },
+            pdi: Pdi {
+                source_interface,
+                f_teid: up.then_some(f_teid),
+                ue_ipv4: Some(user.address),
+                ue_ipv6: None,
+                qfis: vec![],
+                sdf_filters,
+            },
+            outer_header_removal: up,
+            far: FarId(if up { 1 } else { 2 }),
+            qers: vec![QerId(1)],
+            urrs: vec![UrrId(1)],
+        }
+    };
+    // In vain: servers of a network that no user talks to.
+    let in_vain = |id: u32| {
+        let filter = SdfFilter { flow: Some(nobody(id)), ..SdfFilter::default() };
+        pdr(id, if id % 2 == 1 { Interface::Access } else { Interface::Core }, vec![filter])
+    };
+    let mut pdrs: Vec<Pdr> = (1..=count.saturating_sub(PDRS_MIN)).map(in_vain).collect();
+    let matching =
+        [pdr(count.max(2) - 1, Interface::Access, vec![]), pdr(count.max(2), Interface::Core, vec![])];
+    pdrs.extend(matching);
+    pdrs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packet::gtpu;
+
+    #[test]
+    fn tunnel_headers_are_as_long_as_written() {
+        let container = Some(gtpu::PduSession::uplink(QFI));
+        assert_eq!(GTPU_HEADER, gtpu::encapsulated_length(container));
+    }
+
+    #[test]
+    fn sessions_have_as_many_sound_pdrs_as_asked() {
+        for count in [2, 3, 10, 1_000] {
+            let rules = rules(7, count);
+            assert_eq!(rules.pdrs.len(), count as usize);
+            rules.check().unwrap();
+        }
+        assert_eq!(number_of(user(7).address), 7);
+    }
 }

@@ -9,6 +9,7 @@ import struct
 
 from scapy.contrib.gtp import GTP_U_Header, GTPPDUSessionContainer
 from scapy.layers.inet import ICMP, IP, TCP, UDP
+from scapy.layers.inet6 import IPv6, IPv6ExtHdrFragment
 from scapy.layers.l2 import ARP, Dot1Q, Ether
 from scapy.packet import Raw
 
@@ -18,10 +19,13 @@ N3, N6 = "02:00:00:00:03:02", "02:00:00:00:06:02"
 GNB, ROUTER = "02:00:00:00:03:01", "02:00:00:00:06:01"
 N3_IP, N6_IP, GNB_IP, ROUTER_IP = "10.30.0.2", "10.50.0.2", "10.30.0.1", "10.50.0.1"
 UE, UE_4G, UE_SHUT, SERVER = "10.60.0.1", "10.60.0.2", "10.60.0.3", "203.0.113.80"
+UE_METERED, UE_ASLEEP, N6_IP6 = "10.60.0.40", "10.60.0.50", "2001:db8:6::2"
 PAYLOAD = Raw(b"anchorline golden payload")
 
-UP = "ethernet_input ip4_input gtpu_input session_uplink"
-DOWN = "ethernet_input ip4_input session_downlink classify far"
+# The way of a usual packet of a flow not seen before, and of one that has to be looked at closely.
+UP, DOWN = "usual_input flow session", "usual_input flow session classify far"
+CLOSELY_UP = "usual_input ethernet_input ip4_input gtpu_input user_input"
+CLOSELY_DOWN = "usual_input ethernet_input ip4_input user_input flow session classify far"
 
 
 def up_frame(inner, teid=0x100, qfi=9, source=GNB_IP):
@@ -82,24 +86,25 @@ def dropped(name, why, port, frame, path, reason):
 
 
 def ethernet():
-    """ethernet_input and ethernet_output."""
+    """usual_input ethernet_input and ethernet_output."""
     ping = IP(src=ROUTER_IP, dst=N6_IP) / ICMP()
-    dropped("ethernet_input/truncated", "Half a header.", "n6", Raw(bytes(13)), "ethernet_input", "ethernet_truncated")
+    dropped("ethernet_input/truncated", "Half a header.", "n6", Raw(bytes(13)), "usual_input ethernet_input", "ethernet_truncated")
     dropped("ethernet_input/other_station", "A flooded frame.", "n6",
-            Ether(dst="02:00:00:00:00:99", src=ROUTER) / ping, "ethernet_input", "not_our_mac")
+            Ether(dst="02:00:00:00:00:99", src=ROUTER) / ping, "usual_input ethernet_input", "not_our_mac")
     dropped("ethernet_input/vlan", "VLANs are not spoken yet.", "n6",
-            Ether(dst=N6, src=ROUTER) / Dot1Q(vlan=5) / ping, "ethernet_input", "unknown_ethertype")
+            Ether(dst=N6, src=ROUTER) / Dot1Q(vlan=5) / ping, "usual_input ethernet_input", "unknown_ethertype")
     stranger, mac = "10.50.0.77", "02:00:00:00:06:77"
     first, second = user(64, destination=stranger), user(64, destination=stranger) / Raw(b"2")
     ask = Ether(dst="ff:ff:ff:ff:ff:ff", src=N6) / ARP(op=1, hwsrc=N6, psrc=N6_IP, hwdst="00:00:00:00:00:00",
                                                        pdst=stranger)
     tell = Ether(dst=N6, src=mac) / ARP(op=2, hwsrc=mac, psrc=stranger, hwdst=N6, pdst=N6_IP)
     sent = [("n6", Ether(dst=mac, src=N6) / routed(packet)) for packet in (first, second)]
-    held = f"{UP} classify far ip4_output ethernet_output hold"
+    held = f"{UP} classify far ip_output ethernet_output hold"
     case("ethernet_output/held_until_the_neighbour_answers",
          "Two packets to an unknown station wait for its answer and leave in order.",
-         ("n3", up_frame(first), held, [("n6", ask)]), ("n3", up_frame(second), held, []),
-         ("n6", tell, "ethernet_input arp consumed", sent))
+         ("n3", up_frame(first), held, [("n6", ask)]),
+         ("n3", up_frame(second), "usual_input flow verdict ip_output ethernet_output hold", []),
+         ("n6", tell, "usual_input ethernet_input arp consumed", sent))
     long = IP(src=SERVER, dst=UE, id=7) / UDP() / Raw(bytes(1500 - 28 - 44 + 1))
     dropped("ethernet_output/beyond_the_mtu", "One byte more than fits into the tunnel.", "n6",
             Ether(dst=N6, src=ROUTER) / long, f"{DOWN} gtpu_encap ethernet_output", "mtu_exceeded")
@@ -119,26 +124,26 @@ def arp():
     reply = ARP(op=2, hwsrc=N3, psrc=N3_IP, hwdst=GNB, pdst=GNB_IP)
     broadcast = Ether(dst="ff:ff:ff:ff:ff:ff", src=GNB)
     case("arp/request_for_us", "Padded to the shortest frame, as networks deliver it.",
-         ("n3", broadcast / asked / Raw(bytes(18)), "ethernet_input arp send:n3", [("n3", Ether(dst=GNB, src=N3) / reply)]))
+         ("n3", broadcast / asked / Raw(bytes(18)), "usual_input ethernet_input arp send:n3", [("n3", Ether(dst=GNB, src=N3) / reply)]))
     other = ARP(op=1, hwsrc=GNB, psrc=GNB_IP, hwdst="00:00:00:00:00:00", pdst="10.30.0.55")
-    dropped("arp/request_for_another", "Not our address.", "n3", broadcast / other, "ethernet_input arp", "arp_not_for_us")
+    dropped("arp/request_for_another", "Not our address.", "n3", broadcast / other, "usual_input ethernet_input arp", "arp_not_for_us")
     new = "02:00:00:00:03:aa"
     announced = ARP(op=1, hwsrc=new, psrc=GNB_IP, hwdst="00:00:00:00:00:00", pdst=GNB_IP)
     down = IP(src=SERVER, dst=UE, ttl=64, id=7) / UDP() / PAYLOAD
     moved = tunnelled(routed(down), 0x200, 9)
     moved[Ether].dst = new
     case("arp/announcement_moves_a_neighbour", "A standby gNB takes the address over.",
-         ("n3", Ether(dst="ff:ff:ff:ff:ff:ff", src=new) / announced, "ethernet_input arp consumed", []),
+         ("n3", Ether(dst="ff:ff:ff:ff:ff:ff", src=new) / announced, "usual_input ethernet_input arp consumed", []),
          ("n6", Ether(dst=N6, src=ROUTER) / down, f"{DOWN} gtpu_encap ethernet_output send:n3", [("n3", moved)]))
-    dropped("arp/truncated", "Cut short.", "n3", Raw(bytes(broadcast / asked)[:40]), "ethernet_input arp", "arp_malformed")
+    dropped("arp/truncated", "Cut short.", "n3", Raw(bytes(broadcast / asked)[:40]), "usual_input ethernet_input arp", "arp_malformed")
     dropped("arp/reverse", "An operation nobody uses any more.", "n3",
-            broadcast / ARP(op=3, hwsrc=GNB, psrc=GNB_IP, pdst=N3_IP), "ethernet_input arp", "arp_malformed")
+            broadcast / ARP(op=3, hwsrc=GNB, psrc=GNB_IP, pdst=N3_IP), "usual_input ethernet_input arp", "arp_malformed")
 
 
 def ip4():
-    """ip4_input and ip4_output."""
+    """ip4_input and ip_output."""
     good = Ether(dst=N6, src=ROUTER) / IP(src=ROUTER_IP, dst=N6_IP) / ICMP()
-    node = "ethernet_input ip4_input"
+    node = "usual_input ethernet_input ip4_input"
     for name, at, value, reason in [("checksum", 24, 0xEE, "ip4_checksum"), ("version", 14, 0x65, "ip4_version"),
                                     ("header_length", 14, 0x44, "ip4_header_length"),
                                     ("total_length", 16, 0xFF, "ip4_truncated")]:
@@ -148,14 +153,14 @@ def ip4():
     dropped("ip4_input/tcp_to_us", "Nobody listens.", "n6",
             Ether(dst=N6, src=ROUTER) / IP(src=ROUTER_IP, dst=N6_IP) / TCP(), node, "no_listener")
     dropped("ip4_input/plain_from_the_radio_side", "Users come in tunnels only.", "n3",
-            Ether(dst=N3, src=GNB) / IP(src=UE, dst=SERVER) / UDP(), node, "ip4_not_for_us")
+            Ether(dst=N3, src=GNB) / IP(src=UE, dst=SERVER) / UDP(), node, "ip_not_for_us")
     up, down = user(64), routed(user(64))
-    case("ip4_output/default_route", "To the router, one hop later.",
-         ("n3", up_frame(up), f"{UP} classify far ip4_output ethernet_output send:n6",
+    case("ip_output/default_route", "To the router, one hop later.",
+         ("n3", up_frame(up), f"{UP} classify far ip_output ethernet_output send:n6",
           [("n6", Ether(dst=ROUTER, src=N6) / down)]))
     stranger = Ether(dst=N3, src=GNB) / IP(src="192.0.2.9", dst=N3_IP) / ICMP()
-    dropped("ip4_output/no_way_back", "A ping from beyond every route of the radio side.", "n3", stranger,
-            "ethernet_input ip4_input icmp_echo ip4_output", "no_route")
+    dropped("ip_output/no_way_back", "A ping from beyond every route of the radio side.", "n3", stranger,
+            "usual_input ethernet_input ip4_input icmp_echo ip_output", "no_route")
 
 
 def icmp():
@@ -164,9 +169,9 @@ def icmp():
     tell = IP(src=N6_IP, dst=ROUTER_IP, id=5, ttl=64) / ICMP(type=0, id=3, seq=1) / PAYLOAD
     frame = Ether(dst=N6, src=ROUTER) / ask
     case("icmp_echo/ping", "A ping to our address.",
-         ("n6", frame, "ethernet_input ip4_input icmp_echo ip4_output ethernet_output send:n6",
+         ("n6", frame, "usual_input ethernet_input ip4_input icmp_echo ip_output ethernet_output send:n6",
           [("n6", Ether(dst=ROUTER, src=N6) / tell)]))
-    node = "ethernet_input ip4_input icmp_echo"
+    node = "usual_input ethernet_input ip4_input icmp_echo"
     dropped("icmp_echo/damaged", "A flipped bit.", "n6", damaged(frame, 45, 0), node, "icmp_malformed")
     dropped("icmp_echo/unreachable", "Not a question.", "n6",
             Ether(dst=N6, src=ROUTER) / IP(src=ROUTER_IP, dst=N6_IP) / ICMP(type=3, code=1), node, "icmp_not_echo")
@@ -174,7 +179,7 @@ def icmp():
 
 def gtpu():
     """gtpu_input, gtpu_path, gtpu_encap and gtpu_error_indication."""
-    node = "ethernet_input ip4_input gtpu_input"
+    node = "usual_input ethernet_input ip4_input gtpu_input"
     frame = up_frame(user(64))
     first = len(Ether()) + len(IP()) + len(UDP())
     for name, at, value, reason in [("version", first, 0x54, "gtpu_version"), ("length", first + 2, 0xFF, "gtpu_truncated"),
@@ -186,19 +191,17 @@ def gtpu():
         dropped(f"gtpu_input/bad_{name}", f"A damaged {name.replace('_', ' ')}.", "n3", broken, node, reason)
     dropped("gtpu_input/other_port", "Nobody listens.", "n3",
             Ether(dst=N3, src=GNB) / IP(src=GNB_IP, dst=N3_IP) / UDP(dport=2153) / PAYLOAD, node, "no_listener")
-    from_core = Ether(dst=N6, src=ROUTER) / IP(src=ROUTER_IP, dst=N6_IP) / UDP(dport=2152) / GTP_U_Header(teid=0x100)
-    dropped("gtpu_input/from_the_core", "Tunnels end at access ports only.", "n6", from_core, node, "no_listener")
     case("gtpu_input/sequence_number_and_padding", "A 4G eNB that numbers its packets, in a padded frame.",
          ("n3", Ether(dst=N3, src=GNB) / IP(src=GNB_IP, dst=N3_IP) / UDP(sport=2152, dport=2152)
           / GTP_U_Header(teid=0x101, S=1, seq=77, gtp_type=255) / user(64, UE_4G) / Raw(b""),
-          f"{UP} classify far ip4_output ethernet_output send:n6",
+          f"{CLOSELY_UP} flow session classify far ip_output ethernet_output send:n6",
           [("n6", Ether(dst=ROUTER, src=N6) / routed(user(64, UE_4G)))]))
 
     path = f"{node} gtpu_path"
     echo = struct.pack("!BBHIHBB", 0x32, 1, 4, 0, 0x1234, 0, 0)
     back = struct.pack("!BBHIHBBBB", 0x32, 2, 6, 0, 0x1234, 0, 0, 14, 0)
     case("gtpu_path/echo", "Answered to the port it came from, with its number.",
-         ("n3", signal(echo, port=40001), f"{path} ip4_output ethernet_output send:n3", [("n3", answer(back, 40001))]))
+         ("n3", signal(echo, port=40001), f"{path} ip_output ethernet_output send:n3", [("n3", answer(back, 40001))]))
     dropped("gtpu_path/echo_without_number", "An answer could not be told apart.", "n3",
             signal(struct.pack("!BBHI", 0x30, 1, 0, 0)), path, "gtpu_incomplete")
     error = struct.pack("!BBHIHBBBIBH4s", 0x32, 26, 16, 0, 0, 0, 0, 16, 0x200, 133, 4, bytes([10, 30, 0, 1]))
@@ -213,7 +216,7 @@ def gtpu():
     indication = struct.pack("!BBHIHBBBIBH4s", 0x32, 26, 16, 0, 0, 0, 0, 16, 0xDEAD, 133, 4, bytes([10, 30, 0, 2]))
     lost = up_frame(user(64), teid=0xDEAD)
     case("gtpu_error_indication/unknown_tunnel", "The gNB is told, twice in a second and no more.",
-         *[("n3", lost, f"{UP} gtpu_error_indication ip4_output ethernet_output send:n3", [("n3", answer(indication))])] * 2,
+         *[("n3", lost, f"{UP} gtpu_error_indication ip_output ethernet_output send:n3", [("n3", answer(indication))])] * 2,
          ("n3", lost, f"{UP} gtpu_error_indication drop:no_tunnel", []))
 
     down = IP(src=SERVER, dst=UE, ttl=64, id=7) / TCP(sport=80, dport=40000) / PAYLOAD
@@ -226,16 +229,16 @@ def gtpu():
 
 
 def sessions():
-    """session_uplink, session_downlink, classify and far."""
-    out = f"{UP} classify far ip4_output ethernet_output send:n6"
-    case("session_uplink/found", "By TEID.",
+    """user_input, flow, verdict, session, classify and far."""
+    out = f"{UP} classify far ip_output ethernet_output send:n6"
+    case("session/found", "By TEID.",
          ("n3", up_frame(user(9)), out, [("n6", Ether(dst=ROUTER, src=N6) / routed(user(9)))]))
-    dropped("session_downlink/nobody", "An address no session has.", "n6",
+    dropped("session/nobody", "An address no session has.", "n6",
             Ether(dst=N6, src=ROUTER) / IP(src=SERVER, dst="10.60.0.99") / UDP(),
-            "ethernet_input ip4_input session_downlink", "no_session")
+            "usual_input flow session", "no_session")
     down = IP(src=SERVER, dst=UE, ttl=2, id=7) / ICMP()
-    case("session_downlink/found", "By the user's address.",
-         ("n6", Ether(dst=N6, src=ROUTER) / down, f"{DOWN} gtpu_encap ethernet_output send:n3",
+    case("session/user_found", "By the user's address.",
+         ("n6", Ether(dst=N6, src=ROUTER) / down, f"{CLOSELY_DOWN} gtpu_encap ethernet_output send:n3",
           [("n3", tunnelled(routed(down), 0x200, 9))]))
     at = f"{UP} classify"
     dropped("classify/spoofed_source", "A user's device with another's address.", "n3",
@@ -244,11 +247,24 @@ def sessions():
     dropped("classify/no_container", "The PDR wants QFI 9.", "n3", up_frame(user(64), qfi=None), at, "no_pdr")
     inside = IP(bytes(user(64)))
     inside.chksum ^= 1
-    dropped("classify/user_packet_damaged", "A wrong checksum inside.", "n3", up_frame(inside), at, "user_packet_malformed")
-    dropped("classify/user_packet_ipv6", "IPv6 users are not served yet.", "n3",
-            up_frame(Raw(bytes([0x60]) + bytes(47))), at, "user_packet_malformed")
-    dropped("classify/empty_user_packet", "A tunnel header and nothing in it.", "n3", up_frame(Raw(b"")), at,
+    dropped("user_input/damaged", "A wrong checksum inside.", "n3", up_frame(inside), CLOSELY_UP, "user_packet_malformed")
+    dropped("user_input/empty", "A tunnel header and nothing in it.", "n3", up_frame(Raw(b"")), CLOSELY_UP,
             "user_packet_malformed")
+    indication = struct.pack("!BBHIHBBBIBH4s", 0x32, 26, 16, 0, 0, 0, 0, 16, 0xBEEF, 133, 4, bytes([10, 30, 0, 2]))
+    case("user_input/empty_in_no_tunnel", "A peer is told that its tunnel leads nowhere, whatever it sends.",
+         ("n3", up_frame(Raw(b""), teid=0xBEEF), f"{CLOSELY_UP} gtpu_error_indication ip_output ethernet_output send:n3",
+          [("n3", answer(indication))]))
+    again = [("n6", Ether(dst=ROUTER, src=N6) / routed(user(64)))]
+    case("verdict/second_packet", "What was found for the first packet of a flow holds for the second.",
+         ("n3", up_frame(user(64)), f"{UP} classify far ip_output ethernet_output send:n6", again),
+         ("n3", up_frame(user(64)), "usual_input flow verdict ip_output ethernet_output send:n6", again))
+    case("flow/other_tunnel", "Another user's tunnel does not profit from a flow that is known.",
+         ("n3", up_frame(user(64)), f"{UP} classify far ip_output ethernet_output send:n6", again),
+         ("n3", up_frame(user(64), teid=0x101, qfi=None), f"{UP} classify drop:no_pdr", []))
+    case("usual_input/tcp_without_container", "A 4G user's TCP packet, the smallest there is.",
+         ("n3", up_frame(IP(src=UE_4G, dst=SERVER, id=7) / TCP(), teid=0x101, qfi=None),
+          f"{UP} classify far ip_output ethernet_output send:n6",
+          [("n6", Ether(dst=ROUTER, src=N6) / routed(IP(src=UE_4G, dst=SERVER, id=7) / TCP()))]))
     far = f"{UP} classify far"
     dropped("far/drop", "The FAR says DROP.", "n3", up_frame(user(64, UE_SHUT), teid=0x102, qfi=None), far, "far_drop")
     dropped("far/gate_closed", "The QER's downlink gate is closed.", "n6",
@@ -258,5 +274,46 @@ def sessions():
             "to_ourselves")
 
 
+def enforcement():
+    """qer, urr, and packets kept for a sleeping user."""
+    def up():
+        return IP(src=UE_METERED, dst=SERVER, ttl=64, id=7) / UDP(sport=40000, dport=53) / PAYLOAD
+
+    def down():
+        return IP(src=SERVER, dst=UE_METERED, ttl=64, id=7) / UDP(sport=53, dport=40000) / PAYLOAD
+
+    out = [("n6", Ether(dst=ROUTER, src=N6) / routed(up()))]
+    first, second = f"{UP} classify far qer urr ip_output ethernet_output send:n6", "usual_input flow verdict"
+    case("qer/rate", "The second packet is 53 ms too early at 8 kbit/s, and 10 ms are allowed.",
+         ("n3", up_frame(up(), 0x127, None), first, out), ("n3", up_frame(up(), 0x127, None), f"{second} far qer drop:rate_exceeded", []))
+    back = [("n3", tunnelled(routed(down()), 0x227, None))]
+    first = f"{DOWN} qer urr gtpu_encap ethernet_output send:n3"
+    case("urr/quota", "Of 100 bytes, the packet that reaches the last passes, and no other.",
+         ("n6", Ether(dst=N6, src=ROUTER) / down(), first, back),
+         ("n6", Ether(dst=N6, src=ROUTER) / down(), "usual_input flow verdict far qer urr gtpu_encap ethernet_output send:n3", back),
+         ("n6", Ether(dst=N6, src=ROUTER) / down(), "usual_input flow verdict far qer urr drop:quota_exhausted", []))
+    asleep = Ether(dst=N6, src=ROUTER) / IP(src=SERVER, dst=UE_ASLEEP) / UDP() / PAYLOAD
+    case("far/kept", "The user sleeps.", ("n6", asleep, f"{DOWN} keep", []), ("n6", asleep, "usual_input flow verdict far keep", []))
+
+
+def ip6():
+    """ip6_input."""
+    node = "usual_input ethernet_input ip6_input"
+    packet = IPv6(src="2001:db8:ffff::1", dst="2001:db8:1::1") / UDP() / PAYLOAD
+    frame = Ether(dst=N6, src=ROUTER) / packet
+    dropped("ip6_input/nobody", "A prefix no session has.", "n6", frame, f"{node} user_input flow session", "no_session")
+    dropped("ip6_input/bad_version", "A damaged version.", "n6", damaged(frame, 14, 0x45), node, "ip6_version")
+    dropped("ip6_input/bad_length", "A damaged length.", "n6", damaged(frame, 18, 0xFF), node, "ip6_truncated")
+    dropped("ip6_input/plain_from_the_radio_side", "Users come in tunnels only.", "n3",
+            Ether(dst=N3, src=GNB) / packet, node, "ip_not_for_us")
+    to_us = IPv6(src="2001:db8:6::1", dst=N6_IP6)
+    dropped("ip6_input/fragment_to_us", "Fragments to us are not put together.", "n6",
+            Ether(dst=N6, src=ROUTER) / to_us / IPv6ExtHdrFragment(m=1) / UDP() / PAYLOAD, node, "ip6_fragment")
+    dropped("ip6_input/tcp_to_us", "Nobody listens.", "n6", Ether(dst=N6, src=ROUTER) / to_us / TCP(), node, "no_listener")
+    dropped("ip6_input/endless_options", "More extension headers than anybody needs.", "n6",
+            Ether(dst=N6, src=ROUTER) / IPv6(src="2001:db8:6::1", dst=N6_IP6, nh=60)
+            / Raw(bytes([60, 0, 1, 4, 0, 0, 0, 0]) * 20), node, "ip6_extension")
+
+
 if __name__ == "__main__":
-    ethernet(), arp(), ip4(), icmp(), gtpu(), sessions()
+    ethernet(), arp(), ip4(), icmp(), gtpu(), sessions(), enforcement(), ip6()

@@ -1,9 +1,9 @@
 //! What a worker must know before the first packet.
 
-use ipnet::Ipv4Net;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use packet::ethernet::MacAddress;
 use rules::Interface;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// Most ports of an engine.
 pub(crate) const PORTS_MAX: usize = 16;
@@ -21,6 +21,8 @@ pub struct PortConfig {
     pub mac: MacAddress,
     /// Our address and subnet there.
     pub address: Ipv4Net,
+    /// Our IPv6 address and subnet there, if any.
+    pub address6: Option<Ipv6Net>,
     /// Bytes of the longest IP packet.
     pub mtu: u16,
 }
@@ -29,9 +31,9 @@ pub struct PortConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
     /// To where.
-    pub prefix: Ipv4Net,
+    pub prefix: IpNet,
     /// The next hop, in the subnet of one of the ports.
-    pub via: Ipv4Addr,
+    pub via: IpAddr,
 }
 
 /// How much of everything a worker holds at most.
@@ -39,6 +41,22 @@ pub struct Route {
 pub struct Limits {
     /// Sessions.
     pub sessions: usize,
+    /// PDRs of all sessions together, counting at least two a session.
+    pub pdrs: usize,
+    /// Flows remembered; more are served, and cost more.
+    pub flows: usize,
+    /// A flow without packets for so long is forgotten.
+    pub flow_age_ns: u64,
+    /// Peers that tunnels lead to: gNBs, eNBs, other gateways.
+    pub peers: usize,
+    /// Packets kept for sleeping users, all together.
+    pub kept: usize,
+    /// Packets kept for one session, unless its BAR asks for less.
+    pub kept_per_session: u16,
+    /// A packet is kept no longer.
+    pub kept_ns: u64,
+    /// How far a packet may be ahead of its MBR.
+    pub burst_ns: u64,
     /// Neighbours on all ports.
     pub neighbours: usize,
     /// Packets waiting for one neighbour's Ethernet address.
@@ -49,7 +67,20 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { sessions: 100_000, neighbours: 4_096, held_per_neighbour: 16, error_indications_per_s: 100 }
+        Self {
+            sessions: 100_000,
+            pdrs: 200_000,
+            flows: 1 << 20,
+            flow_age_ns: 300_000_000_000,
+            peers: 4_096,
+            kept: 16_384,
+            kept_per_session: 128,
+            kept_ns: 60_000_000_000,
+            burst_ns: 10_000_000,
+            neighbours: 4_096,
+            held_per_neighbour: 16,
+            error_indications_per_s: 100,
+        }
     }
 }
 
@@ -62,6 +93,10 @@ pub struct Config {
     pub routes: Vec<Route>,
     /// How much of everything.
     pub limits: Limits,
+    /// Of this life of the engine, unlike those before it: counts of usage begin at zero with each.
+    pub epoch: u64,
+    /// Of hashes, so that nobody outside can aim at one place of a table.
+    pub seed: u64,
 }
 
 /// A configuration no data path can run.
@@ -72,8 +107,8 @@ pub enum ConfigError {
     TooManyPorts(usize),
     /// No port reaches the next hop.
     #[error("route {0} goes via {1}, which is in the subnet of no port")]
-    UnreachableNextHop(Ipv4Net, Ipv4Addr),
+    UnreachableNextHop(IpNet, IpAddr),
     /// Two ports with one address.
     #[error("address {0} stands on two ports")]
-    DoubleAddress(Ipv4Addr),
+    DoubleAddress(IpAddr),
 }

@@ -49,8 +49,16 @@ drop_reasons! {
     Ip4Checksum = "ip4_checksum",
     /// A fragment addressed to us.
     Ip4Fragment = "ip4_fragment",
+    /// An IPv6 packet shorter than it says.
+    Ip6Truncated = "ip6_truncated",
+    /// An IP packet that is not version 6.
+    Ip6Version = "ip6_version",
+    /// A chain of IPv6 extension headers that makes no sense.
+    Ip6Extension = "ip6_extension",
+    /// An IPv6 fragment addressed to us.
+    Ip6Fragment = "ip6_fragment",
     /// A packet on an access port that is not addressed to us.
-    Ip4NotForUs = "ip4_not_for_us",
+    IpNotForUs = "ip_not_for_us",
     /// A packet addressed to us that nobody here listens to.
     NoListener = "no_listener",
     /// An ICMP message to us that is cut short or damaged.
@@ -83,6 +91,16 @@ drop_reasons! {
     FarDrop = "far_drop",
     /// A QER's gate is closed.
     GateClosed = "gate_closed",
+    /// A QER's rate is used up.
+    RateExceeded = "rate_exceeded",
+    /// A URR's quota is used up.
+    QuotaExhausted = "quota_exhausted",
+    /// As many packets are kept for sleeping users as may be.
+    BufferFull = "buffer_full",
+    /// A packet was kept for a sleeping user for too long.
+    BufferExpired = "buffer_expired",
+    /// The control plane had the packets kept for a user dropped.
+    BufferDropped = "buffer_dropped",
     /// No hop is left.
     TtlExpired = "ttl_expired",
     /// The buffer has no room for the headers to put on.
@@ -136,6 +154,8 @@ pub struct Counters {
     pub consumed: u64,
     /// Packets waiting now.
     pub held: u64,
+    /// Flows remembered now.
+    pub flows: u64,
     /// By [`DropReason`].
     pub drops: [u64; DropReason::ALL.len()],
     /// By [`NodeId`].
@@ -151,6 +171,7 @@ impl Counters {
             created: 0,
             consumed: 0,
             held: 0,
+            flows: 0,
             drops: [0; DropReason::ALL.len()],
             nodes: [NodeCounters::default(); NodeId::ALL.len()],
             ports: vec![PortCounters::default(); ports],
@@ -162,6 +183,7 @@ impl Counters {
         self.created = other.created;
         self.consumed = other.consumed;
         self.held = other.held;
+        self.flows = other.flows;
         self.drops = other.drops;
         self.nodes = other.nodes;
         self.ports.copy_from_slice(&other.ports);

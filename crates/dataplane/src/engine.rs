@@ -1,12 +1,12 @@
 //! The control side of a worker: commands in, notices out. No socket, clock or thread.
 
-use crate::config::Config;
+use crate::config::{Config, PortConfig};
 use crate::counters::Counters;
-use crate::state::Session;
-use crate::worker::{Order, Report};
-use dplink::{Command, Desired, Notice, PortStatistics, Statistics, VERSION, WorkerStatistics};
+use crate::install::installation;
+use crate::worker::{Order, Query, Report};
+use dplink::{Command, Desired, Notice, PortStatistics, Statistics, UsageCause, VERSION, WorkerStatistics};
 use rtrb::{Consumer, Producer};
-use rules::{Seid, compile};
+use rules::Seid;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 /// Orders waiting for room in the ring before commands should no longer be read.
@@ -27,11 +27,14 @@ struct Known {
     applied: Option<u64>,
     /// The revision last sent to the worker.
     ordered: Option<u64>,
+    /// URRs of that revision, or of the one before if it had more.
+    urrs: u16,
 }
 
 /// Controls one worker.
 pub struct Engine {
-    ports: Vec<(String, String)>,
+    ports: Vec<PortConfig>,
+    epoch: u64,
     orders: Producer<Order>,
     reports: Consumer<Report>,
     backlog: VecDeque<Order>,
@@ -44,7 +47,8 @@ pub struct Engine {
 impl Engine {
     pub(crate) fn new(config: &Config, orders: Producer<Order>, reports: Consumer<Report>) -> Self {
         Self {
-            ports: config.ports.iter().map(|port| (port.name.clone(), port.device.clone())).collect(),
+            ports: config.ports.clone(),
+            epoch: config.epoch,
             orders,
             reports,
             backlog: VecDeque::new(),
@@ -64,7 +68,7 @@ impl Engine {
                 return Err(EngineError::Version(version));
             }
             Command::Hello { .. } => {
-                Some(Notice::Hello { version: VERSION, sessions: self.known.len() as u64 })
+                Some(Notice::Hello { version: VERSION, sessions: self.known.len() as u64, epoch: self.epoch })
             }
             Command::ResyncBegin => {
                 self.named = Some(HashSet::new());
@@ -74,6 +78,11 @@ impl Engine {
             Command::Put(desired) => self.put(desired),
             Command::Delete { session } => {
                 self.remove(session);
+                None
+            }
+            Command::QueryUsage { session, urrs, token, is_reported } => {
+                let counts = Vec::with_capacity(self.urrs(session));
+                self.order(Order::Query(Box::new(Query { seid: session, urrs, token, is_reported, counts })));
                 None
             }
             Command::GetStatistics => {
@@ -89,21 +98,27 @@ impl Engine {
     }
 
     fn put(&mut self, desired: Desired) -> Option<Notice> {
-        let Desired { session, revision, rules } = desired;
+        let (session, revision, urrs) = (desired.session, desired.revision, desired.rules.urrs.len());
         if let Some(named) = &mut self.named {
             named.insert(session);
         }
         let known = self.known.get(&session).copied().unwrap_or_default();
         if known.applied == Some(revision) && known.ordered == Some(revision) {
-            return Some(Notice::Applied { session, revision });
+            return Some(Notice::Applied { session, revision, removed: Vec::new() });
         }
-        let program = match compile(&rules) {
-            Ok(program) => program,
+        let installation = match installation(&self.ports, desired, usize::from(known.urrs)) {
+            Ok(installation) => installation,
             Err(error) => return Some(Notice::Refused { session, revision, reason: error.to_string() }),
         };
-        self.known.insert(session, Known { ordered: Some(revision), ..known });
-        self.order(Order::Install(Box::new(Session { seid: session, revision, program })));
+        // Until the new revision is in force, the old one's have to be reckoned with.
+        let urrs = known.urrs.max(urrs as u16);
+        self.known.insert(session, Known { ordered: Some(revision), urrs, ..known });
+        self.order(Order::Install(Box::new(installation)));
         None
+    }
+
+    fn urrs(&self, session: Seid) -> usize {
+        self.known.get(&session).map_or(0, |known| usize::from(known.urrs))
     }
 
     /// Removes every session the resynchronisation did not name.
@@ -119,7 +134,7 @@ impl Engine {
         if let Some(known) = self.known.get_mut(&session) {
             known.ordered = None;
         }
-        self.order(Order::Remove(session));
+        self.order(Order::Remove(session, Vec::with_capacity(self.urrs(session))));
     }
 
     fn count(&mut self) {
@@ -155,18 +170,25 @@ impl Engine {
 
     fn digest(&mut self, report: Report, uptime_ms: u64) -> Notice {
         match report {
-            Report::Installed { seid, revision, .. } => {
+            Report::Installed { seid, revision, installed } => {
                 self.known.entry(seid).or_default().applied = Some(revision);
-                Notice::Applied { session: seid, revision }
+                Notice::Applied { session: seid, revision, removed: installed.removed }
             }
-            Report::Refused { session, refusal } => {
-                self.forget_order(session.seid, session.revision);
-                let (session, revision) = (session.seid, session.revision);
+            Report::Refused { installation, refusal } => {
+                let (session, revision) = (installation.session.seid, installation.session.revision);
+                self.forget_order(session, revision);
                 Notice::Refused { session, revision, reason: refusal.to_string() }
             }
-            Report::Removed { seid, .. } => {
+            Report::Removed { seid, usage, .. } => {
                 self.forget_session(seid);
-                Notice::Removed { session: seid }
+                Notice::Removed { session: seid, usage }
+            }
+            Report::Queried(query) => {
+                let Query { seid, token, counts, .. } = *query;
+                Notice::Usage { session: seid, cause: UsageCause::Query(token), counts }
+            }
+            Report::Used(used) => {
+                Notice::Usage { session: used.seid, cause: used.cause, counts: vec![used.counts] }
             }
             Report::Counted { counters, sessions } => {
                 self.counting = false;
@@ -197,9 +219,9 @@ impl Engine {
     }
 
     fn statistics(&self, counters: &Counters, sessions: u64, uptime_ms: u64) -> Statistics {
-        let ports = self.ports.iter().zip(&counters.ports).map(|((name, device), port)| PortStatistics {
-            name: name.clone(),
-            device: device.clone(),
+        let ports = self.ports.iter().zip(&counters.ports).map(|(config, port)| PortStatistics {
+            name: config.name.clone(),
+            device: config.device.clone(),
             received: port.received,
             received_bytes: port.received_bytes,
             sent: port.sent,

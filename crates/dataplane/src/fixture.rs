@@ -90,12 +90,23 @@ impl Bench {
         bench
     }
 
+    /// And with the session that is held to a rate and a quota, and the one whose user sleeps.
+    pub(crate) fn full() -> Self {
+        let mut bench = Self::new();
+        for (session, rules) in [(METERED, metered()), (ASLEEP, asleep())] {
+            bench.put(session, 1, rules);
+        }
+        let notices = bench.settle();
+        assert_eq!(notices.len(), 2, "{notices:?}");
+        bench
+    }
+
     fn meet(&mut self, port: usize, mac: [u8; 6], address: Ipv4Addr) {
         self.worker.know(port as u8, MacAddress(mac), address);
     }
 
     pub(crate) fn put(&mut self, session: u64, revision: u64, rules: Rules) -> Option<Notice> {
-        self.engine.handle(Command::Put(Desired { session: Seid(session), revision, rules })).unwrap()
+        self.engine.handle(Command::Put(Desired::new(Seid(session), revision, rules))).unwrap()
     }
 
     /// Lets the worker obey and report all there is.
@@ -124,10 +135,22 @@ pub(crate) fn config() -> Config {
         interface,
         mac: MacAddress(mac),
         address: address.parse().unwrap(),
+        address6: name.eq("n6").then(|| "2001:db8:6::2/64".parse().unwrap()),
         mtu: 1500,
     };
-    let route = Route { prefix: "0.0.0.0/0".parse().unwrap(), via: Ipv4Addr::new(10, 50, 0, 1) };
-    let limits = Limits { sessions: 8, neighbours: 8, held_per_neighbour: 2, error_indications_per_s: 2 };
+    let route = Route { prefix: "0.0.0.0/0".parse().unwrap(), via: Ipv4Addr::new(10, 50, 0, 1).into() };
+    let limits = Limits {
+        sessions: 8,
+        pdrs: 16,
+        flows: 64,
+        peers: 16,
+        kept: 4,
+        kept_per_session: 2,
+        neighbours: 8,
+        held_per_neighbour: 2,
+        error_indications_per_s: 2,
+        ..Limits::default()
+    };
     Config {
         ports: vec![
             port("n3", Interface::Access, [2, 0, 0, 0, 3, 2], "10.30.0.2/24"),
@@ -135,7 +158,37 @@ pub(crate) fn config() -> Config {
         ],
         routes: vec![route],
         limits,
+        epoch: 1,
+        seed: 0,
     }
+}
+
+/// A session held to a rate up and a quota down.
+pub(crate) const METERED: u64 = 40;
+/// A session whose user sleeps.
+pub(crate) const ASLEEP: u64 = 50;
+
+/// 8 kbit/s up, and 100 bytes in all.
+pub(crate) fn metered() -> Rules {
+    let mut rules = rules(METERED);
+    rules.qers[0].mbr = Some(BitRates { uplink_kbps: 8, downlink_kbps: 1_000_000 });
+    let quota = Volume { total: Some(100), ..Volume::default() };
+    rules.urrs = vec![Urr {
+        id: UrrId(1),
+        methods: Methods { volume: true, ..Methods::default() },
+        volume_quota: Some(quota),
+        quota_grant: 1,
+        ..Urr::default()
+    }];
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(1)]);
+    rules
+}
+
+/// Downlink packets are kept, and the control plane is told.
+pub(crate) fn asleep() -> Rules {
+    let mut rules = rules(ASLEEP);
+    (rules.fars[1].apply_action, rules.fars[1].notify) = (ApplyAction::Buffer, true);
+    rules
 }
 
 /// Session 1: 5G with QFI 9. Session 2: 4G, no QFI. Session 3: FAR DROP up, gate closed down.
@@ -143,11 +196,13 @@ pub(crate) fn rules(session: u64) -> Rules {
     let number = session as u32;
     let ue = Ipv4Addr::from(0x0a3c_0000 + number);
     let qfi = Qfi::new(9).filter(|_| session == 1);
-    let f_teid = FTeid { teid: Teid(0xff + number), address: N3_ADDRESS };
+    let f_teid = FTeid { teid: Teid(0xff + number), address: N3_ADDRESS.into() };
     let pdi = |source_interface, f_teid| Pdi {
         source_interface,
         f_teid,
         ue_ipv4: Some(ue),
+        ue_ipv6: None,
+        sdf_filters: vec![],
         qfis: qfi.filter(|_| source_interface == Interface::Access).into_iter().collect(),
     };
     let pdr = |id, pdi: Pdi, far| Pdr {
@@ -157,28 +212,38 @@ pub(crate) fn rules(session: u64) -> Rules {
         pdi,
         far: FarId(far),
         qers: vec![QerId(1)],
+        urrs: vec![],
     };
-    let tunnel = OuterHeaderCreation { teid: Teid(0x1ff + number), address: GNB };
+    let tunnel = OuterHeaderCreation { teid: Teid(0x1ff + number), address: GNB.into() };
     let forward = |destination_interface, outer_header_creation| {
-        Some(ForwardingParameters { destination_interface, outer_header_creation })
+        Some(ForwardingParameters { destination_interface, outer_header_creation, dscp: None })
+    };
+    let far = |id, apply_action, forwarding| Far {
+        id: FarId(id),
+        apply_action,
+        notify: false,
+        forwarding,
+        duplicates: vec![],
+        bar: None,
     };
     let shut = session == 3;
     let up = if shut { ApplyAction::Drop } else { ApplyAction::Forward };
     Rules {
         pdrs: vec![pdr(1, pdi(Interface::Access, Some(f_teid)), 1), pdr(2, pdi(Interface::Core, None), 2)],
         fars: vec![
-            Far { id: FarId(1), apply_action: up, forwarding: forward(Interface::Core, None) },
-            Far {
-                id: FarId(2),
-                apply_action: ApplyAction::Forward,
-                forwarding: forward(Interface::Access, Some(tunnel)),
-            },
+            far(1, up, forward(Interface::Core, None)),
+            far(2, ApplyAction::Forward, forward(Interface::Access, Some(tunnel))),
         ],
         qers: vec![Qer {
             id: QerId(1),
             uplink_gate: Gate::Open,
             downlink_gate: if shut { Gate::Closed } else { Gate::Open },
             qfi,
+            mbr: None,
+            gbr: None,
+            reflective: false,
         }],
+        urrs: vec![],
+        bars: vec![],
     }
 }

@@ -1,10 +1,9 @@
 //! A vector of packets on its way through the graph.
 
 use crate::counters::DropReason;
-use crate::state::SessionIndex;
-use packet::gtpu::PduSession;
-use rules::{Action, Interface};
-use std::net::Ipv4Addr;
+use crate::state::{Circumstances, FlowKey, Place, SessionIndex, StepIndex};
+use rules::{Direction, Interface};
+use std::net::IpAddr;
 
 /// Most packets of a vector.
 pub const VECTOR: usize = 256;
@@ -21,34 +20,17 @@ pub(crate) enum Fate {
     Drop(DropReason),
     /// It was for us; free it.
     Consumed,
-    /// Keep it until the next hop's Ethernet address is known.
+    /// Hold it until the next hop's Ethernet address is known.
     Hold,
-}
-
-/// The tunnel a packet came in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tunnel {
-    pub(crate) teid: u32,
-    /// Our address it was sent to.
-    pub(crate) address: Ipv4Addr,
-    /// Who sent it.
-    pub(crate) peer: Ipv4Addr,
-    pub(crate) pdu_session: Option<PduSession>,
-}
-
-/// The IPv4 header at hand: the outer one, then the user's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ip {
-    pub(crate) source: Ipv4Addr,
-    pub(crate) destination: Ipv4Addr,
-    pub(crate) header_length: usize,
+    /// Keep it for its user, who sleeps.
+    Keep,
 }
 
 /// Where a packet goes next on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NextHop {
     pub(crate) port: PortIndex,
-    pub(crate) address: Ipv4Addr,
+    pub(crate) address: IpAddr,
 }
 
 /// What the nodes have found out about a packet.
@@ -56,35 +38,76 @@ pub(crate) struct NextHop {
 pub(crate) struct Meta {
     /// Where it came in.
     pub(crate) port: PortIndex,
-    /// Set by `ip4_input` and `classify`; nodes that answer set the destination of the answer.
-    pub(crate) ip: Ip,
-    /// Set by `gtpu_input`.
-    pub(crate) tunnel: Option<Tunnel>,
-    /// Set by `session_uplink` and `session_downlink`.
-    pub(crate) session: SessionIndex,
-    /// Set by `classify`.
-    pub(crate) action: Action,
-    /// Whose routes apply in `ip4_output`.
+    /// The side of that port.
+    pub(crate) source: Interface,
+    /// Bytes of the IP header at hand: the outer one, then the user's.
+    pub(crate) header_length: u8,
+    /// Bytes of the tunnel's headers that were taken off; 0 outside tunnels.
+    pub(crate) outer: u8,
+    /// The tunnel it came in; 0 outside tunnels.
+    pub(crate) teid: u32,
+    /// The QoS flow its tunnel header names, [`Meta::NO_QFI`] for none.
+    pub(crate) qfi: u8,
+    /// Whose routes apply on its way out.
     pub(crate) towards: Interface,
-    /// Set by `ip4_output`.
+    /// Bytes of the user's packet. Set by `user_input`, as what follows.
+    pub(crate) bytes: u16,
+    pub(crate) key: FlowKey,
+    pub(crate) hash: u64,
+    pub(crate) traffic_class: u8,
+    /// Set by `session`.
+    pub(crate) session: SessionIndex,
+    /// Set by `flow` or `classify`.
+    pub(crate) step: StepIndex,
+    /// Set by `flow`: of the rules that step was found by.
+    pub(crate) generation: u32,
+    /// Set by `far` and the nodes that answer.
     pub(crate) next_hop: NextHop,
     /// Set at the end of its way.
     pub(crate) fate: Fate,
 }
 
 impl Meta {
+    /// No QFI.
+    pub(crate) const NO_QFI: u8 = u8::MAX;
+
     /// What is known of a packet that just came in on a port of this side.
-    pub(crate) const fn new(port: PortIndex, interface: Interface) -> Self {
+    pub(crate) const fn new(port: PortIndex, source: Interface) -> Self {
         Self {
             port,
-            ip: Ip { source: Ipv4Addr::UNSPECIFIED, destination: Ipv4Addr::UNSPECIFIED, header_length: 0 },
-            tunnel: None,
+            source,
+            header_length: 0,
+            outer: 0,
+            teid: 0,
+            qfi: Self::NO_QFI,
+            towards: source,
+            bytes: 0,
+            key: FlowKey::NONE,
+            hash: 0,
+            traffic_class: 0,
             session: SessionIndex::NONE,
-            action: Action::Drop,
-            towards: interface,
-            next_hop: NextHop { port: 0, address: Ipv4Addr::UNSPECIFIED },
+            step: StepIndex::NONE,
+            generation: 0,
+            next_hop: NextHop { port: 0, address: IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED) },
             fate: Fate::Drop(DropReason::Unfinished),
         }
+    }
+
+    /// The way the user's packet goes.
+    pub(crate) const fn direction(&self) -> Direction {
+        self.source.direction()
+    }
+
+    /// Whether it came in a tunnel.
+    pub(crate) const fn tunnelled(&self) -> bool {
+        self.outer != 0
+    }
+
+    /// Where its flow is remembered.
+    pub(crate) const fn flow(&self) -> Place<'_> {
+        let arrival = (self.port as u16) << 8 | self.qfi as u16;
+        let circumstances = Circumstances { teid: self.teid, arrival, class: self.traffic_class };
+        Place { key: &self.key, hash: self.hash, circumstances }
     }
 }
 

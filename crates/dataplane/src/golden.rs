@@ -17,6 +17,9 @@ const ELSEWHERE: &[(DropReason, &str)] = &[
     (DropReason::PortFull, "worker"),
     (DropReason::NeighbourUnresolved, "worker"),
     (DropReason::NoHeadroom, "worker"),
+    (DropReason::BufferFull, "worker"),
+    (DropReason::BufferExpired, "worker"),
+    (DropReason::BufferDropped, "worker"),
     (
         DropReason::Unfinished,
         "nowhere: needs an error in the wiring; a property test says that it never occurs",
@@ -66,13 +69,14 @@ fn path(hops: &[Hop]) -> String {
         Some(Next::End(Fate::Drop(reason))) => format!("drop:{}", reason.name()),
         Some(Next::End(Fate::Consumed)) => "consumed".to_owned(),
         Some(Next::End(Fate::Hold)) => "hold".to_owned(),
+        Some(Next::End(Fate::Keep)) => "keep".to_owned(),
         next => panic!("a packet ended its way with {next:?}"),
     });
     words.join(" ")
 }
 
 fn run(file: &Path) {
-    let mut bench = Bench::new();
+    let mut bench = Bench::full();
     for (number, step) in steps(&fs::read_to_string(file).unwrap()).iter().enumerate() {
         let place = format!("{} step {}", file.display(), number + 1);
         let mut hops = Vec::new();

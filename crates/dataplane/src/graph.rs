@@ -13,6 +13,10 @@ pub(crate) trait Node<B: Buffer> {
     /// Its place in the graph.
     const ID: NodeId;
 
+    /// Asks for memory that [`Node::process`] will need a few packets later.
+    #[inline]
+    fn ahead(_: &State, _: &Packet<B>) {}
+
     /// Handles one packet.
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next;
 }
@@ -63,21 +67,30 @@ macro_rules! graph {
 }
 
 graph! {
+    UsualInput = "usual_input",
     EthernetInput = "ethernet_input",
     Arp = "arp",
     Ip4Input = "ip4_input",
+    Ip6Input = "ip6_input",
     IcmpEcho = "icmp_echo",
     GtpuInput = "gtpu_input",
     GtpuPath = "gtpu_path",
-    SessionUplink = "session_uplink",
-    SessionDownlink = "session_downlink",
+    UserInput = "user_input",
+    Flow = "flow",
+    Verdict = "verdict",
+    Session = "session",
     Classify = "classify",
     Far = "far",
+    Qer = "qer",
+    Urr = "urr",
     GtpuErrorIndication = "gtpu_error_indication",
     GtpuEncap = "gtpu_encap",
-    Ip4Output = "ip4_output",
+    IpOutput = "ip_output",
     EthernetOutput = "ethernet_output",
 }
+
+/// How many packets ahead memory is asked for.
+pub(crate) const AHEAD: usize = 12;
 
 /// Packets by their place in the vector.
 type Places = ArrayVec<u8, VECTOR>;
@@ -112,11 +125,10 @@ impl Graph {
         Self { waiting: NodeId::ALL.iter().map(|_| Places::new()).collect(), cycles: 0 }
     }
 
-    /// Takes every packet from the first node to its fate.
-    pub(crate) fn run<B: Buffer>(&mut self, mut run: Run<'_, B>) {
+    /// Takes every packet from a node to its fate.
+    pub(crate) fn run<B: Buffer>(&mut self, start: NodeId, mut run: Run<'_, B>) {
         debug_assert!(run.packets.len() <= VECTOR, "places are counted in a u8");
-        self.waiting[NodeId::EthernetInput as usize] =
-            (0..run.packets.len()).map(|place| place as u8).collect();
+        self.waiting[start as usize] = (0..run.packets.len()).map(|place| place as u8).collect();
         self.cycles = (run.clock)();
         self.run_all(&mut run);
     }
@@ -127,7 +139,13 @@ impl Graph {
         if places.is_empty() {
             return;
         }
-        for &place in &places {
+        for &place in places.iter().take(AHEAD) {
+            N::ahead(run.state, &run.packets[usize::from(place)]);
+        }
+        for (at, &place) in places.iter().enumerate() {
+            if let Some(&later) = places.get(at + AHEAD) {
+                N::ahead(run.state, &run.packets[usize::from(later)]);
+            }
             let packet = &mut run.packets[usize::from(place)];
             let next = N::process(run.state, packet);
             match next {

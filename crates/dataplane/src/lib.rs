@@ -15,6 +15,8 @@ mod frame;
 mod golden;
 mod graph;
 mod held;
+mod install;
+mod kept;
 mod nodes;
 mod port;
 mod state;

@@ -5,15 +5,17 @@ use crate::config::{Config, ConfigError};
 use crate::counters::{Counters, DropReason};
 use crate::engine::Engine;
 use crate::frame::{Fate, Meta, Packet, PortIndex, VECTOR};
-use crate::graph::{Graph, Hop, Run};
+use crate::graph::{AHEAD, Graph, Hop, NodeId, Run};
 use crate::held::Held;
+use crate::kept::Kept;
 use crate::nodes;
 use crate::port::Port;
-use crate::state::{Lookup, Refusal, Session, State};
-use dplink::Event;
+use crate::state::{Installation, Installed, Kind, Lookup, Refusal, Session, SessionIndex, State, Used};
+use dplink::{Event, UsageCounts};
 use packet::{Buffer, ethernet};
 use rtrb::{Consumer, Producer, RingBuffer};
-use rules::Seid;
+use rules::{Interface, OuterHeaderCreation, Qfi, Seid, UrrId};
+use std::net::IpAddr;
 
 /// Packets taken from one port at once.
 const BURST: usize = 64;
@@ -24,6 +26,9 @@ const RING: usize = 1024;
 /// Between two looks for packets that wait too long.
 const EXPIRY_NS: u64 = 100_000_000;
 
+/// Flows looked at for their age in one turn.
+const SWEEP: usize = 4;
+
 /// Reads a cycle counter; only differences matter.
 pub type Clock = fn() -> u64;
 
@@ -31,22 +36,42 @@ pub type Clock = fn() -> u64;
 #[derive(Debug)]
 pub(crate) enum Order {
     /// Put a session in force.
-    Install(Box<Session>),
-    /// Take a session out of force.
-    Remove(Seid),
+    Install(Box<Installation>),
+    /// Take a session out of force; its last counts go into the list, which has the room.
+    Remove(Seid, Vec<UsageCounts>),
+    /// Tell what a session has used.
+    Query(Box<Query>),
     /// Fill in the counters.
     Count(Box<Counters>),
+}
+
+/// What a session has used, asked for and told.
+#[derive(Debug)]
+pub(crate) struct Query {
+    pub(crate) seid: Seid,
+    /// Empty for all.
+    pub(crate) urrs: Vec<UrrId>,
+    /// Comes back.
+    pub(crate) token: u64,
+    /// Thresholds begin anew.
+    pub(crate) is_reported: bool,
+    /// The answer; has the room for all URRs.
+    pub(crate) counts: Vec<UsageCounts>,
 }
 
 /// To the control side, which frees what the worker no longer needs: a worker allocates and frees nothing.
 #[derive(Debug)]
 pub(crate) enum Report {
     /// In force; with the one it replaced.
-    Installed { seid: Seid, revision: u64, _old: Option<Box<Session>> },
+    Installed { seid: Seid, revision: u64, installed: Installed },
     /// Not in force, and why.
-    Refused { session: Box<Session>, refusal: Refusal },
+    Refused { installation: Box<Installation>, refusal: Refusal },
     /// Out of force, if it ever was in.
-    Removed { seid: Seid, _old: Option<Box<Session>> },
+    Removed { seid: Seid, usage: Vec<UsageCounts>, _old: Option<Box<Session>> },
+    /// What a session has used.
+    Queried(Box<Query>),
+    /// A URR has something to tell.
+    Used(Used),
     /// The counters, and the number of sessions.
     Counted { counters: Box<Counters>, sessions: usize },
     /// Something was seen on the wire.
@@ -66,9 +91,15 @@ pub struct Worker<P: Port> {
     graph: Graph,
     counters: Counters,
     held: Held<P::Buffer>,
+    kept: Kept<P::Buffer>,
     received: Vec<P::Buffer>,
     vector: Vec<Packet<P::Buffer>>,
     trash: Vec<P::Buffer>,
+    /// Packets whose session has changed, and that go their way now.
+    resumed: Vec<Packet<P::Buffer>>,
+    kept_per_session: u16,
+    kept_ns: u64,
+    flow_age_ns: u64,
     orders: Consumer<Order>,
     reports: Producer<Report>,
     clock: Clock,
@@ -93,9 +124,14 @@ pub fn connect<P: Port>(
         state: State::new(config)?,
         graph: Graph::new(),
         held: Held::new(config.limits.held_per_neighbour),
+        kept: Kept::new(config.limits.kept),
         received: Vec::with_capacity(VECTOR),
         vector: Vec::with_capacity(VECTOR),
         trash: Vec::with_capacity(2 * VECTOR),
+        resumed: Vec::with_capacity(config.limits.kept),
+        kept_per_session: config.limits.kept_per_session,
+        kept_ns: config.limits.kept_ns,
+        flow_age_ns: config.limits.flow_age_ns,
         orders,
         reports,
         clock,
@@ -113,19 +149,35 @@ impl<P: Port> Worker<P> {
     pub(crate) fn turn_traced(&mut self, now_ns: u64, trace: Option<&mut Vec<Hop>>) -> usize {
         self.state.now_ns = now_ns;
         self.obey();
+        self.resume();
         self.receive();
         let received = self.vector.len();
         if received > 0 {
-            let (packets, state, counters) = (&mut self.vector[..], &mut self.state, &mut self.counters);
-            self.graph.run(Run { packets, state, counters, clock: self.clock, trace });
-            self.finish();
+            self.run(NodeId::UsualInput, trace);
         }
+        self.state.flows.sweep(SWEEP, now_ns, self.flow_age_ns);
         if now_ns >= self.expire_ns {
             self.expire_ns = now_ns + EXPIRY_NS;
             self.expire();
         }
         self.send();
         received
+    }
+
+    /// Takes the vector from a node to its end.
+    fn run(&mut self, start: NodeId, trace: Option<&mut Vec<Hop>>) {
+        let (packets, state, counters) = (&mut self.vector[..], &mut self.state, &mut self.counters);
+        self.graph.run(start, Run { packets, state, counters, clock: self.clock, trace });
+        self.finish();
+    }
+
+    /// Packets that were kept go before newer ones, so that none overtakes another.
+    fn resume(&mut self) {
+        while !self.resumed.is_empty() {
+            let count = self.resumed.len().min(VECTOR);
+            self.vector.extend(self.resumed.drain(..count));
+            self.run(NodeId::Flow, None);
+        }
     }
 
     /// What this worker has counted.
@@ -135,7 +187,7 @@ impl<P: Port> Worker<P> {
 
     /// What this worker's books say now.
     pub fn books(&self) -> dplink::Books {
-        dplink::Books { held: self.held.len() as u64, ..self.counters.books() }
+        dplink::Books { held: (self.held.len() + self.kept.len()) as u64, ..self.counters.books() }
     }
 
     /// Makes a neighbour known, as if it had answered.
@@ -164,6 +216,11 @@ impl<P: Port> Worker<P> {
         {
             self.report(Report::Event(event));
         }
+        while self.reports.slots() > RING / 2
+            && let Some(used) = self.state.used.pop()
+        {
+            self.report(Report::Used(used));
+        }
     }
 
     fn report(&mut self, report: Report) {
@@ -173,16 +230,15 @@ impl<P: Port> Worker<P> {
 
     fn execute(&mut self, order: Order) -> Report {
         match order {
-            Order::Install(session) => {
-                let (seid, revision) = (session.seid, session.revision);
-                match self.state.sessions.install(session) {
-                    Ok(old) => Report::Installed { seid, revision, _old: old },
-                    Err((refusal, session)) => Report::Refused { session, refusal },
-                }
+            Order::Install(installation) => self.install(installation),
+            Order::Remove(seid, usage) => self.remove(seid, usage),
+            Order::Query(mut query) => {
+                self.state.sessions.query(&mut query, self.state.now_ns);
+                Report::Queried(query)
             }
-            Order::Remove(seid) => Report::Removed { seid, _old: self.state.sessions.remove(seid) },
             Order::Count(mut counters) => {
-                self.counters.held = self.held.len() as u64;
+                self.counters.held = (self.held.len() + self.kept.len()) as u64;
+                self.counters.flows = self.state.flows.len() as u64;
                 for (lane, port) in self.lanes.iter().zip(&mut self.counters.ports) {
                     port.missed = lane.port.missed();
                 }
@@ -192,12 +248,64 @@ impl<P: Port> Worker<P> {
         }
     }
 
+    fn install(&mut self, installation: Box<Installation>) -> Report {
+        let (seid, revision) = (installation.session.seid, installation.session.revision);
+        let (drop_kept, markers) = (installation.drop_kept, installation.end_markers.clone());
+        let State { sessions, ports, routes, now_ns, .. } = &mut self.state;
+        let installed = sessions.install(installation, *now_ns, |peer| State::way(ports, routes, peer));
+        match installed {
+            Ok(installed) => {
+                self.wake(installed.index, drop_kept);
+                markers.iter().for_each(|tunnel| self.send_end_marker(*tunnel));
+                Report::Installed { seid, revision, installed }
+            }
+            Err((refusal, installation)) => Report::Refused { installation, refusal },
+        }
+    }
+
+    fn remove(&mut self, seid: Seid, mut usage: Vec<UsageCounts>) -> Report {
+        let removed = self.state.sessions.remove(seid, self.state.now_ns, &mut usage);
+        let _old = removed.map(|(index, session)| {
+            self.wake(index, true);
+            session
+        });
+        Report::Removed { seid, usage, _old }
+    }
+
+    /// The session has changed: what was kept for it goes its way, or is dropped.
+    fn wake(&mut self, session: SessionIndex, drop_kept: bool) {
+        let before = self.resumed.len();
+        self.kept.release(session, &mut self.resumed);
+        if drop_kept {
+            for packet in self.resumed.split_off(before) {
+                self.discard(packet.buffer, DropReason::BufferDropped);
+            }
+        }
+    }
+
+    /// Tells a peer that nothing more comes through a tunnel (TS 29.281 7.3.2).
+    fn send_end_marker(&mut self, tunnel: OuterHeaderCreation) {
+        let Some(mut buffer) = self.lanes.first_mut().and_then(|lane| lane.port.allocate()) else { return };
+        self.counters.created += 1;
+        let ways = [Interface::Access, Interface::Core].map(|side| (side, tunnel.address));
+        let ways = ways.map(|name| State::way(&self.state.ports, &self.state.routes, name));
+        let way = ways.into_iter().flatten().next();
+        let written = way.and_then(|way| nodes::write_end_marker(&mut buffer, way.ends, tunnel.teid));
+        let (Some(way), Some(())) = (way, written) else {
+            return self.discard(buffer, DropReason::NoRoute);
+        };
+        let mut meta = Meta::new(way.next_hop.port, Interface::Access);
+        meta.next_hop = way.next_hop;
+        self.vector.push(Packet { buffer, meta });
+        self.run(NodeId::EthernetOutput, None);
+    }
+
     fn receive(&mut self) {
         for (index, config) in self.state.ports.iter() {
             let Some(lane) = self.lanes.get_mut(usize::from(index)) else { return };
             let limit = BURST.min(VECTOR - self.vector.len());
             lane.port.receive(&mut self.received, limit);
-            self.received.iter().for_each(Buffer::prefetch_data);
+            ask_for(&self.received);
             let counters = &mut self.counters.ports[usize::from(index)];
             for buffer in self.received.drain(..) {
                 counters.received += 1;
@@ -224,6 +332,7 @@ impl<P: Port> Worker<P> {
                     self.trash.push(packet.buffer);
                 }
                 Fate::Hold => self.hold(packet),
+                Fate::Keep => self.keep(packet),
             }
         }
         self.vector = vector;
@@ -242,13 +351,39 @@ impl<P: Port> Worker<P> {
         }
     }
 
+    /// Keeps a packet for its user, and sees to it that the control plane hears of it, once.
+    fn keep(&mut self, packet: Packet<P::Buffer>) {
+        let step = *self.state.sessions.cells.step(packet.meta.step);
+        let (session, qfi, traffic_class) = (step.session, step.qfi(), packet.meta.traffic_class);
+        let Some((seid, most)) =
+            self.state.sessions.get(session).map(|session| (session.seid, session.kept_max))
+        else {
+            return self.discard(packet.buffer, DropReason::NoSession);
+        };
+        let most = most.min(self.kept_per_session);
+        if let Err(packet) = self.kept.keep(session, most, packet, self.state.now_ns) {
+            return self.discard(packet.buffer, DropReason::BufferFull);
+        }
+        if step.kind == Kind::KeepAndNotify && self.kept.is_untold(session) {
+            let qfi = qfi.and_then(Qfi::new);
+            if self.state.note(Event::DownlinkData { session: seid, pdr: step.pdr, qfi, traffic_class }) {
+                self.kept.told(session);
+            }
+        }
+    }
+
     fn ask_neighbours(&mut self) {
         for next_hop in std::mem::take(&mut self.state.neighbours.requests) {
             let lane = &mut self.lanes[usize::from(next_hop.port)];
             let Some(mut buffer) = lane.port.allocate() else { continue };
             self.counters.created += 1;
             let port = self.state.ports.get(next_hop.port);
-            match nodes::write_arp_request(&mut buffer, port, next_hop.address) {
+            // Neighbour discovery over IPv6 is not there yet.
+            let IpAddr::V4(address) = next_hop.address else {
+                self.discard(buffer, DropReason::NeighbourUnresolved);
+                continue;
+            };
+            match nodes::write_arp_request(&mut buffer, port, address) {
                 Some(()) => lane.out.push(buffer),
                 None => self.discard(buffer, DropReason::NoHeadroom),
             }
@@ -260,8 +395,9 @@ impl<P: Port> Worker<P> {
             let Lookup::Known(mac) = self.state.neighbours.find(next_hop, self.state.now_ns) else {
                 continue;
             };
-            let header = ethernet::Header::new(mac, self.state.ports.get(next_hop.port).mac, ethernet::IPV4);
+            let ours = self.state.ports.get(next_hop.port).mac;
             for mut buffer in self.held.release(next_hop) {
+                let header = ethernet::Header::new(mac, ours, nodes::ethertype(buffer.data()));
                 match nodes::push_ethernet(&mut buffer, header) {
                     Some(()) => self.lanes[usize::from(next_hop.port)].out.push(buffer),
                     None => {
@@ -278,6 +414,11 @@ impl<P: Port> Worker<P> {
         self.trash.extend(self.held.expire(self.state.now_ns));
         let expired = self.trash.len() - before;
         self.counters.count_drops(DropReason::NeighbourUnresolved, expired as u64);
+        let mut late = Vec::new();
+        self.kept.expire(self.state.now_ns.saturating_sub(self.kept_ns), &mut late);
+        for packet in late {
+            self.discard(packet.buffer, DropReason::BufferExpired);
+        }
     }
 
     fn send(&mut self) {
@@ -300,6 +441,17 @@ impl<P: Port> Worker<P> {
         // A full port drops: to wait for it would hold up every other.
         self.counters.count_drops(DropReason::PortFull, lane.out.len() as u64);
         self.trash.append(&mut lane.out);
+    }
+}
+
+/// Asks for the packets' headers, and for what tells where they are before that.
+fn ask_for<B: Buffer>(buffers: &[B]) {
+    buffers.iter().take(AHEAD).for_each(Buffer::prefetch);
+    for (at, buffer) in buffers.iter().enumerate() {
+        if let Some(later) = buffers.get(at + AHEAD) {
+            later.prefetch();
+        }
+        buffer.prefetch_data();
     }
 }
 

@@ -67,12 +67,6 @@ impl Mbuf {
         unsafe { self.mbuf().__bindgen_anon_2.hash.rss }
     }
 
-    /// Asks for the buffer's own description, which the first use of the packet reads.
-    #[inline]
-    pub fn prefetch(&self) {
-        cycles::prefetch(self.raw.as_ptr().cast());
-    }
-
     #[inline]
     fn mbuf(&self) -> &rte_mbuf {
         // SAFETY: valid and not written to while `self` is borrowed.
@@ -147,8 +141,32 @@ impl Buffer for Mbuf {
     }
 
     #[inline]
+    fn keep(&mut self, start: usize, length: usize) -> Option<()> {
+        let fits = start + length <= usize::from(self.mbuf().data_len) && self.is_contiguous();
+        let (start, length) = (u16::try_from(start).ok()?, u16::try_from(length).ok().filter(|_| fits)?);
+        let mbuf = self.mbuf_mut();
+        mbuf.data_off += start;
+        mbuf.data_len = length;
+        mbuf.pkt_len = u32::from(length);
+        Some(())
+    }
+
+    #[inline]
     fn prefetch_data(&self) {
-        cycles::prefetch(self.first_byte());
+        // Tunnel headers and the user's headers behind them reach into a second cache line.
+        let first = self.first_byte();
+        cycles::prefetch(first);
+        cycles::prefetch(first.wrapping_add(64));
+    }
+
+    #[inline]
+    fn prefetch(&self) {
+        cycles::prefetch(self.raw.as_ptr().cast());
+    }
+
+    #[inline]
+    fn prefetch_headroom(&self) {
+        cycles::prefetch(self.first_byte().wrapping_sub(64));
     }
 
     #[inline]

@@ -27,8 +27,20 @@ pub trait Buffer: Sized {
     /// Cuts the packet to `length` bytes; `None`, and no change, where it is shorter.
     fn truncate(&mut self, length: usize) -> Option<()>;
 
+    /// Leaves `length` bytes from `start` on; `None`, and perhaps a part of it, where the packet is shorter.
+    fn keep(&mut self, start: usize, length: usize) -> Option<()> {
+        self.trim_front(start)?;
+        self.truncate(length)
+    }
+
     /// Asks the CPU for the packet's first bytes, which will be read soon. Changes nothing but speed.
     fn prefetch_data(&self) {}
+
+    /// Asks the CPU for the buffer's own description, which everything else needs first.
+    fn prefetch(&self) {}
+
+    /// Asks the CPU for the room in front of the packet, which headers will be written to.
+    fn prefetch_headroom(&self) {}
 
     /// Frees many at once.
     fn free_all(buffers: &mut Vec<Self>) {

@@ -9,6 +9,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub const IPV4: u16 = 0x0800;
 /// EtherType of ARP.
 pub const ARP: u16 = 0x0806;
+/// EtherType of IPv6.
+pub const IPV6: u16 = 0x86dd;
 
 /// Bytes of a [`Header`].
 pub const LENGTH: usize = size_of::<Header>();

@@ -11,10 +11,11 @@ const ECN: u8 = 3;
 #[derive(Clone, Copy, Debug, Default, IntoBytes, Immutable, KnownLayout)]
 #[repr(C, align(16))]
 pub struct FiveTuple {
-    /// From whom, from the highest octet down; of an IPv4 address, the first four octets are used and the others 0.
-    pub source: [u8; 16],
+    /// From whom, as a number, so that a prefix is a mask of its upper bits; an IPv4 address is in the upper 32 bits,
+    /// and the others are 0.
+    pub source: u128,
     /// To whom, likewise.
-    pub destination: [u8; 16],
+    pub destination: u128,
     /// 0 where the protocol has no ports or the packet does not show them.
     pub source_port: u16,
     /// Likewise.
@@ -91,9 +92,12 @@ impl FiveTuple {
             }
             Some(6) => {
                 let packet = ipv6::Packet::parse(bytes).map_err(Malformed::Ipv6)?;
-                let upper = packet.upper().map_err(Malformed::Ipv6)?;
-                let tuple = Self::of_ipv6(&packet, &upper)?;
-                Ok(Dissected { tuple, upper: upper.offset, total: packet.total_length() })
+                // Apart, so that the usual packet's values stay in registers.
+                if packet.has_extensions() {
+                    return with_extensions(&packet);
+                }
+                let tuple = Self::of_ipv6(&packet, &ipv6::Upper::next(packet.next_header()))?;
+                Ok(Dissected { tuple, upper: ipv6::LENGTH, total: packet.total_length() })
             }
             Some(_) => Err(Malformed::Version),
             None => Err(Malformed::Empty),
@@ -106,17 +110,20 @@ impl FiveTuple {
     /// [`Malformed::Transport`].
     #[inline]
     pub fn of_ipv4(packet: &ipv4::Packet<'_>) -> Result<Self, Malformed> {
-        let header = packet.header();
-        let tuple = Self {
+        let (header, fragment) = (packet.header(), packet.is_later_fragment());
+        let transport = Transport::of(packet.protocol(), fragment, packet.payload())?;
+        Ok(Self {
             source: from_ipv4(header.source),
             destination: from_ipv4(header.destination),
+            source_port: transport.source_port,
+            destination_port: transport.destination_port,
+            spi: transport.spi,
+            flow_label: 0,
             protocol: packet.protocol(),
             tos: header.tos,
             version: 4,
-            fragment: packet.is_later_fragment(),
-            ..Self::default()
-        };
-        if tuple.fragment { Ok(tuple) } else { tuple.with_transport(packet.payload()) }
+            fragment,
+        })
     }
 
     /// The flow of a checked IPv6 packet, given what [`ipv6::Packet::upper`] found.
@@ -126,32 +133,22 @@ impl FiveTuple {
     #[inline]
     pub fn of_ipv6(packet: &ipv6::Packet<'_>, upper: &ipv6::Upper) -> Result<Self, Malformed> {
         let (source, destination) = packet.header().addresses();
-        let tuple = Self {
-            source: *source,
-            destination: *destination,
-            spi: upper.spi,
+        let fragment = upper.is_later_fragment();
+        let payload = packet.payload().get(upper.offset - ipv6::LENGTH..).unwrap_or_default();
+        let transport = Transport::of(upper.protocol, fragment, payload)?;
+        Ok(Self {
+            source: u128::from_be_bytes(*source),
+            destination: u128::from_be_bytes(*destination),
+            source_port: transport.source_port,
+            destination_port: transport.destination_port,
+            // An authentication header before ESP is of the same sender; what is inside counts.
+            spi: if transport.spi == 0 { upper.spi } else { transport.spi },
             flow_label: packet.flow_label(),
             protocol: upper.protocol,
             tos: packet.traffic_class(),
             version: 6,
-            fragment: upper.is_later_fragment(),
-            ..Self::default()
-        };
-        let payload = packet.payload().get(upper.offset - ipv6::LENGTH..).unwrap_or_default();
-        if tuple.fragment { Ok(tuple) } else { tuple.with_transport(payload) }
-    }
-
-    /// Adds what the upper-layer header says.
-    #[inline]
-    fn with_transport(mut self, upper: &[u8]) -> Result<Self, Malformed> {
-        if protocol::has_ports(self.protocol) {
-            let [a, b, c, d] = *upper.first_chunk().ok_or(Malformed::Transport)?;
-            self.source_port = u16::from_be_bytes([a, b]);
-            self.destination_port = u16::from_be_bytes([c, d]);
-        } else if matches!(self.protocol, protocol::ESP | protocol::AH) {
-            self.spi = spi(self.protocol, upper).ok_or(Malformed::Transport)?;
-        }
-        Ok(self)
+            fragment,
+        })
     }
 
     /// The same flow the other way.
@@ -196,6 +193,13 @@ impl FiveTuple {
     }
 }
 
+#[cold]
+fn with_extensions(packet: &ipv6::Packet<'_>) -> Result<Dissected, Malformed> {
+    let upper = packet.upper().map_err(Malformed::Ipv6)?;
+    let tuple = FiveTuple::of_ipv6(packet, &upper)?;
+    Ok(Dissected { tuple, upper: upper.offset, total: packet.total_length() })
+}
+
 /// Both halves of the product: every bit of either factor reaches the result.
 #[inline]
 const fn mix(a: u64, b: u64) -> u64 {
@@ -204,27 +208,52 @@ const fn mix(a: u64, b: u64) -> u64 {
 }
 
 #[inline]
-const fn halves(octets: [u8; 16]) -> [u64; 2] {
-    let whole = u128::from_be_bytes(octets);
-    [(whole >> 64) as u64, whole as u64]
+const fn halves(address: u128) -> [u64; 2] {
+    [(address >> 64) as u64, address as u64]
 }
 
 #[inline]
-const fn from_ipv4(octets: [u8; 4]) -> [u8; 16] {
-    ((u32::from_be_bytes(octets) as u128) << 96).to_be_bytes()
+const fn from_ipv4(octets: [u8; 4]) -> u128 {
+    (u32::from_be_bytes(octets) as u128) << 96
 }
 
-const fn to_address(version: u8, octets: [u8; 16]) -> IpAddr {
-    match (version, octets) {
-        (4, [a, b, c, d, ..]) => IpAddr::V4(Ipv4Addr::new(a, b, c, d)),
-        _ => IpAddr::V6(Ipv6Addr::from_octets(octets)),
+const fn to_address(version: u8, address: u128) -> IpAddr {
+    match version {
+        4 => IpAddr::V4(Ipv4Addr::from_bits((address >> 96) as u32)),
+        _ => IpAddr::V6(Ipv6Addr::from_bits(address)),
     }
 }
 
-/// Security Parameters Index (RFC 4303 2, RFC 4302 2).
-fn spi(protocol: u8, header: &[u8]) -> Option<u32> {
-    let at = if protocol == protocol::ESP { 0 } else { 4 };
-    header.get(at..)?.first_chunk().map(|octets| u32::from_be_bytes(*octets))
+/// What the front of the upper layer says.
+#[derive(Clone, Copy)]
+struct Transport {
+    source_port: u16,
+    destination_port: u16,
+    spi: u32,
+}
+
+impl Transport {
+    const NONE: Self = Self { source_port: 0, destination_port: 0, spi: 0 };
+
+    /// `upper` begins with the header of `protocol`, unless this is a later fragment.
+    #[inline]
+    fn of(protocol: u8, later_fragment: bool, upper: &[u8]) -> Result<Self, Malformed> {
+        if later_fragment {
+            return Ok(Self::NONE);
+        }
+        if protocol::has_ports(protocol) {
+            let [a, b, c, d] = *upper.first_chunk().ok_or(Malformed::Transport)?;
+            let (source_port, destination_port) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+            return Ok(Self { source_port, destination_port, spi: 0 });
+        }
+        let spi = match protocol {
+            protocol::ESP => upper.first_chunk().ok_or(Malformed::Transport)?,
+            // RFC 4302 2.
+            protocol::AH => upper.get(4..).and_then(<[u8]>::first_chunk).ok_or(Malformed::Transport)?,
+            _ => return Ok(Self::NONE),
+        };
+        Ok(Self { spi: u32::from_be_bytes(*spi), ..Self::NONE })
+    }
 }
 
 #[cfg(test)]

@@ -8,12 +8,22 @@ mod buffer;
 pub mod checksum;
 pub mod ethernet;
 pub mod five_tuple;
+pub mod fragment;
 pub mod gtpu;
 pub mod icmp;
+pub mod icmpv6;
 pub mod ipv4;
 pub mod ipv6;
+pub mod ndp;
 pub mod protocol;
+pub mod tcp;
 pub mod udp;
+pub mod vlan;
 
 pub use buffer::{Buffer, HEADROOM, HeapBuffer};
 pub use five_tuple::FiveTuple;
+
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod hostile;

@@ -1,90 +1,86 @@
 //! Finds the first PDR a packet matches.
+//!
+//! A session of few filters is searched from the first PDR to the last. A user can make every packet go through the
+//! classifier, by using every 5-tuple but once, so a session of many has an [`Index`] besides, which finds the
+//! few filters that can match without looking at the others.
+
+mod build;
+mod field;
+mod index;
+mod matcher;
+#[cfg(test)]
+mod tests;
 
 use crate::check::Checked;
 use crate::compile::Arrival;
-use crate::ids::{Qfi, Teid};
-use crate::intent::{Interface, Pdi, Pdr};
-use crate::sdf::SdfFilter;
-use ipnet::Ipv6Net;
-use std::net::{IpAddr, Ipv4Addr};
+use crate::intent::Pdr;
+use index::{Entry, Index};
+use matcher::{Filter, Matcher};
 
-/// One PDI, resolved.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Matcher {
-    source: Interface,
-    /// `None` takes plain packets only.
-    teid: Option<Teid>,
-    ue_ipv4: Option<Ipv4Addr>,
-    ue_ipv6: Option<Ipv6Net>,
-    /// Bit n set: QFI n matches. 0 matches everything.
-    qfis: u64,
-    /// Any of these; empty matches everything.
-    filters: Box<[SdfFilter]>,
-}
+/// Up to so many filters and port ranges (PDRs without filters count as one) are searched one after the other: an index
+/// would take more memory and save little.
+const FEW: usize = 48;
 
-impl Matcher {
-    fn new(pdi: &Pdi, checked: &Checked<'_>) -> Self {
-        Self {
-            source: pdi.source_interface,
-            teid: pdi.f_teid.map(|f_teid| f_teid.teid),
-            ue_ipv4: pdi.ue_ipv4,
-            ue_ipv6: pdi.ue_ipv6,
-            qfis: pdi.qfis.iter().fold(0, |mask, qfi| mask | bit(*qfi)),
-            filters: pdi.sdf_filters.iter().map(|filter| checked.resolve(filter).clone()).collect(),
-        }
-    }
-
-    fn matches(&self, packet: &Arrival) -> bool {
-        self.source == packet.source
-            && self.teid == packet.teid
-            && self.matches_ue(packet.ue)
-            && (self.qfis == 0 || packet.qfi.is_some_and(|qfi| self.qfis & bit(qfi) != 0))
-            && (self.filters.is_empty() || self.filters.iter().any(|filter| filter.matches(packet)))
-    }
-
-    fn matches_ue(&self, ue: IpAddr) -> bool {
-        if self.ue_ipv4.is_none() && self.ue_ipv6.is_none() {
-            return true;
-        }
-        match ue {
-            IpAddr::V4(ue) => self.ue_ipv4 == Some(ue),
-            IpAddr::V6(ue) => self.ue_ipv6.is_some_and(|prefix| prefix.contains(&ue)),
-        }
-    }
-}
-
-const fn bit(qfi: Qfi) -> u64 {
-    1 << qfi.value()
-}
-
-/// All PDIs of a session, in the order they are to be tried.
+/// All PDIs of a session, in the order they are to be tried. It allocates 32 bytes for each PDR of no more than a
+/// tunnel, an address and a QFI, and [`Classifier::MAX_BYTES`] at most.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classifier {
     matchers: Box<[Matcher]>,
+    /// `None` where the filters are few.
+    index: Option<Box<Index>>,
 }
 
 impl Classifier {
+    /// No session's classifier allocates more, whatever its rules (that [`limits`](crate::limits) allow).
+    pub const MAX_BYTES: usize = 2 << 20;
+
     /// Of PDRs in the order they are to be tried.
     pub(crate) fn new(pdrs: &[&Pdr], checked: &Checked<'_>) -> Self {
-        Self { matchers: pdrs.iter().map(|pdr| Matcher::new(&pdr.pdi, checked)).collect() }
+        let matchers: Box<[Matcher]> = pdrs.iter().map(|pdr| Matcher::new(&pdr.pdi, checked)).collect();
+        let steps: usize = matchers.iter().map(Matcher::steps).sum();
+        let index = (steps > FEW).then(|| Box::new(build::index(&matchers)));
+        Self { matchers, index }
     }
 
     /// The place of the first PDR that matches.
+    #[inline]
     pub fn find(&self, packet: &Arrival) -> Option<usize> {
-        self.matchers.iter().position(|matcher| matcher.matches(packet))
+        match &self.index {
+            None => self.matchers.iter().position(|matcher| matcher.matches(packet)),
+            Some(index) => index.first(packet, |entry| self.confirm(entry, packet)),
+        }
+    }
+
+    /// The index names what can match; the matcher alone knows what does.
+    fn confirm(&self, entry: &Entry, packet: &Arrival) -> Option<usize> {
+        let place = usize::from(entry.matcher);
+        let matches = self.matchers.get(place)?.matches_by(entry.filter, packet);
+        matches.then_some(place)
     }
 
     /// Whether two packets of one 5-tuple, tunnel and QFI can match different PDRs by their traffic class.
     pub fn looks_at_traffic_class(&self) -> bool {
-        self.filters().any(|filter| filter.traffic_class.is_some())
+        match &self.index {
+            Some(index) => index.looks_at_traffic_class,
+            None => self.filters().any(|filter| filter.traffic_class.is_some()),
+        }
     }
 
     /// As [`Classifier::looks_at_traffic_class`], by their flow label.
     pub fn looks_at_flow_label(&self) -> bool {
-        self.filters().any(|filter| filter.flow_label.is_some())
+        match &self.index {
+            Some(index) => index.looks_at_flow_label,
+            None => self.filters().any(|filter| filter.flow_label.is_some()),
+        }
     }
 
-    fn filters(&self) -> impl Iterator<Item = &SdfFilter> {
-        self.matchers.iter().flat_map(|matcher| &matcher.filters)
+    /// Bytes allocated, without what the allocator adds.
+    pub fn heap_bytes(&self) -> usize {
+        let index = self.index.as_ref().map_or(0, |index| size_of::<Index>() + index.heap_bytes());
+        size_of_val(&*self.matchers) + self.matchers.iter().map(Matcher::heap_bytes).sum::<usize>() + index
+    }
+
+    fn filters(&self) -> impl Iterator<Item = &Filter> {
+        self.matchers.iter().flat_map(Matcher::filters)
     }
 }

@@ -176,6 +176,17 @@ pub struct Program {
     pub beyond_quota: Rare<Action>,
 }
 
+impl Program {
+    /// Bytes allocated, without what the allocator adds: the design figure of memory per session, besides the size of
+    /// the struct. A test prints both for a plain session.
+    pub fn heap_bytes(&self) -> usize {
+        let duplicates: usize = self.steps.iter().map(|step| step.duplicates.heap_bytes()).sum();
+        let keys = self.f_teids.heap_bytes() + self.ue_ipv4s.heap_bytes() + self.ue_ipv6s.heap_bytes();
+        let states = self.meters.heap_bytes() + size_of_val(&*self.usages) + self.beyond_quota.heap_bytes();
+        self.classifier.heap_bytes() + size_of_val(&*self.steps) + duplicates + keys + states
+    }
+}
+
 /// Compiles rules that pass [`Rules::check`]. Takes time n log n in their size; what the classifier adds is bounded.
 ///
 /// # Errors

@@ -1,4 +1,7 @@
 //! Rules as a control plane states them (TS 29.244 5.2.1).
+//!
+//! Each field says what the data plane does about it and what [`Rules::check`] asks of it. A rule that another names
+//! must exist in the same session.
 
 use crate::ids::{BarId, FarId, PdrId, QerId, Qfi, Teid, UrrId};
 use crate::sdf::SdfFilter;
@@ -64,15 +67,17 @@ pub struct FTeid {
 pub struct Pdi {
     /// Where the packet arrives from.
     pub source_interface: Interface,
-    /// The tunnel it arrives in.
+    /// The tunnel it arrives in; `None` takes only packets outside any tunnel, and then the PDI needs an address.
     pub f_teid: Option<FTeid>,
     /// The user's address: source on the uplink, destination on the downlink. With both addresses, either matches.
     pub ue_ipv4: Option<Ipv4Addr>,
-    /// The user's prefix, 64 bits long unless the user has a single address of 128.
+    /// The user's prefix, 64 bits long, or the user's single address, 128 bits. Host bits of a prefix do not count.
     pub ue_ipv6: Option<Ipv6Net>,
-    /// Any of these; empty matches every packet.
+    /// Any of these; empty matches every packet, others only packets whose tunnel header has a QFI. At most
+    /// [`limits::QFIS_PER_PDI`].
     pub qfis: Vec<Qfi>,
-    /// Any of these; empty matches every packet.
+    /// Any of these; empty matches every packet. At most [`limits::SDF_FILTERS_PER_PDI`], and
+    /// [`limits::SDF_FILTERS`] in all PDIs of a session.
     pub sdf_filters: Vec<SdfFilter>,
 }
 
@@ -81,17 +86,18 @@ pub struct Pdi {
 pub struct Pdr {
     /// Unique in the session.
     pub id: PdrId,
-    /// Lower is matched first.
+    /// Lower is matched first; of equals the lower ID.
     pub precedence: u32,
     /// What it matches.
     pub pdi: Pdi,
-    /// Remove the GTP-U, UDP and IP headers of the tunnel.
+    /// Remove the GTP-U, UDP and IP headers of the tunnel. Must be so for a PDR with an F-TEID once it forwards.
     pub outer_header_removal: bool,
     /// What to do with what it matches.
     pub far: FarId,
-    /// Every gate among them must be open, every rate among them holds; the first QFI among them marks the packet.
+    /// Every gate among them must be open, every rate among them holds; the first QFI among them marks the packet. At
+    /// most [`limits::QERS_PER_PDR`]; one named twice counts once.
     pub qers: Vec<QerId>,
-    /// All of them count what it matches.
+    /// All of them count what it matches. At most [`limits::URRS_PER_PDR`]; one named twice counts once.
     pub urrs: Vec<UrrId>,
 }
 
@@ -109,7 +115,7 @@ pub enum ApplyAction {
 /// The GTP-U/UDP/IP header to put on (TS 29.244 8.2.56).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct OuterHeaderCreation {
-    /// The peer's tunnel.
+    /// The peer's tunnel, never 0.
     pub teid: Teid,
     /// The peer's address.
     pub address: IpAddr,
@@ -134,13 +140,15 @@ pub struct Far {
     pub id: FarId,
     /// What to do.
     pub apply_action: ApplyAction,
-    /// NOCP: tell the control plane of the first downlink packet that is kept.
+    /// NOCP: tell the control plane of the first downlink packet that is kept. Nothing happens by it unless packets are
+    /// buffered.
     pub notify: bool,
     /// Needed by [`ApplyAction::Forward`]; kept through any other action.
     pub forwarding: Option<ForwardingParameters>,
-    /// DUPL: where copies go.
+    /// DUPL: where copies go, at most [`limits::DUPLICATES`]. Only with [`ApplyAction::Forward`]; what a closed gate
+    /// stops is not copied.
     pub duplicates: Vec<ForwardingParameters>,
-    /// How to keep packets.
+    /// How to keep packets; without effect on other actions.
     pub bar: Option<BarId>,
 }
 
@@ -153,7 +161,7 @@ pub enum Gate {
     Closed,
 }
 
-/// A bit rate each way (TS 29.244 8.2.8), in units of 1,000 bits a second of users' IP packets.
+/// A bit rate each way (TS 29.244 8.2.8), in units of 1,000 bits a second of users' IP packets, of 40 bits each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BitRates {
     /// From the user.
@@ -175,9 +183,9 @@ pub struct Qer {
     pub mbr: Option<BitRates>,
     /// What the radio guarantees; the user plane admits nothing by it (TS 29.244 5.4.4).
     pub gbr: Option<BitRates>,
-    /// Marks packets put into a tunnel, in the PDU session container.
+    /// Marks packets put into a tunnel, in the PDU session container; the first QFI among a PDR's QERs does.
     pub qfi: Option<Qfi>,
-    /// RQI: tells the user to mirror the QoS of this flow (TS 23.501 5.7.5.3).
+    /// RQI: tells the user to mirror the QoS of this flow (TS 23.501 5.7.5.3); sent if any of a PDR's QERs says so.
     pub reflective: bool,
 }
 

@@ -97,6 +97,23 @@ impl<T> Deref for Mostly1<T> {
     }
 }
 
+impl<T> Mostly1<T> {
+    /// Bytes allocated, without what the items own.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        match &self.0 {
+            Inner::One(_) => 0,
+            Inner::Others(items) => size_of_val(&**items),
+        }
+    }
+}
+
+impl<T> Rare<T> {
+    /// Bytes allocated, without what the items own.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.0.as_ref().map_or(0, |items| size_of::<Box<[T]>>() + size_of_val(&***items))
+    }
+}
+
 macro_rules! reads_as_slice {
     ($($list:ident $(<$item:ident>)? of $of:ty),+) => {
         $(

@@ -5,10 +5,8 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-use crate::compile::Arrival;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
-use std::net::IpAddr;
 
 pub use parse::SdfError;
 
@@ -24,9 +22,11 @@ pub struct PortRange {
 /// One end of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FlowEnd {
-    /// `None`: any address (`any`, or for the user's end `assigned`).
+    /// `None`: any address (`any`, or for the user's end `assigned`). Of the other end's IP version, if that has a prefix.
     pub prefix: Option<IpNet>,
-    /// Any of these; empty: any port, and packets without ports.
+    /// Any of these, at most [`limits::PORT_RANGES`](crate::limits::PORT_RANGES) (and
+    /// [`limits::PORT_RANGES_PER_SESSION`](crate::limits::PORT_RANGES_PER_SESSION)); empty: any port, and packets without
+    /// ports, such as later fragments. Only for a protocol that has ports, or any.
     pub ports: Vec<PortRange>,
 }
 
@@ -43,9 +43,9 @@ pub struct FlowDescription {
 }
 
 /// Type of service, or traffic class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TrafficClass {
-    /// Compared under the mask.
+    /// Compared under the mask; bits outside it do not count.
     pub value: u8,
     /// Bits that count.
     pub mask: u8,
@@ -58,11 +58,12 @@ pub struct SdfFilter {
     pub flow: Option<FlowDescription>,
     /// TTC.
     pub traffic_class: Option<TrafficClass>,
-    /// SPI: of the IPsec packet.
+    /// SPI: of the IPsec packet; others do not match.
     pub spi: Option<u32>,
-    /// FL: of the IPv6 header, 20 bits.
+    /// FL: of the IPv6 header, 20 bits; IPv4 packets do not match.
     pub flow_label: Option<u32>,
-    /// BID: a filter of nothing but this stands for the session's other filter of the same ID.
+    /// BID: a filter of nothing but this stands for the session's other filter of the same ID, of several for the first,
+    /// and there must be one.
     pub id: Option<u32>,
 }
 
@@ -73,34 +74,10 @@ impl PortRange {
     }
 }
 
-impl FlowEnd {
-    fn matches(&self, address: IpAddr, port: Option<u16>) -> bool {
-        let in_ports = || port.is_some_and(|port| self.ports.iter().any(|range| range.contains(port)));
-        self.prefix.is_none_or(|prefix| prefix.contains(&address)) && (self.ports.is_empty() || in_ports())
-    }
-}
-
-impl FlowDescription {
-    fn matches(&self, packet: &Arrival) -> bool {
-        self.protocol.is_none_or(|protocol| protocol == packet.protocol)
-            && self.remote.matches(packet.remote, packet.remote_port)
-            && self.user.matches(packet.ue, packet.ue_port)
-    }
-}
-
 impl SdfFilter {
     /// The ID of the filter it stands for, if it is nothing but an ID (TS 29.244 5.2.1A.2A).
     pub fn reference(&self) -> Option<u32> {
         let id = self.id?;
         (*self == Self { id: Some(id), ..Self::default() }).then_some(id)
-    }
-
-    /// Whether a packet matches.
-    pub fn matches(&self, packet: &Arrival) -> bool {
-        let class = |wanted: TrafficClass| packet.traffic_class & wanted.mask == wanted.value & wanted.mask;
-        self.flow.as_ref().is_none_or(|flow| flow.matches(packet))
-            && self.traffic_class.is_none_or(class)
-            && self.spi.is_none_or(|spi| packet.spi == Some(spi))
-            && self.flow_label.is_none_or(|label| packet.flow_label == Some(label))
     }
 }

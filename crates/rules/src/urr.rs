@@ -87,6 +87,7 @@ pub struct Urr {
     /// Packets pass until so much has been used since the quota was given.
     pub volume_quota: Option<Volume>,
     /// Grows whenever the control plane gives a quota, even one of the same size: usage counts from there.
+    /// [`Rules::change`](crate::Rules::change) sees to it.
     pub quota_grant: u32,
     /// Report after so long.
     pub time_threshold_s: Option<u32>,
@@ -110,7 +111,7 @@ pub struct Urr {
     pub subsequent_volume_quota: Option<Volume>,
     /// From the monitoring time on.
     pub subsequent_time_quota_s: Option<u32>,
-    /// When one of these reports, so does this one.
+    /// When one of these reports, so does this one. At most [`limits::LINKED_URRS`](crate::limits::LINKED_URRS).
     pub linked: Vec<UrrId>,
     /// MBQE: count before QoS enforcement, not after it.
     pub before_qos: bool,
@@ -118,6 +119,7 @@ pub struct Urr {
     pub inactive: bool,
     /// ISTM: time runs from the rule's creation, not from its first packet.
     pub immediate_start: bool,
-    /// What becomes of packets once the quota is used up; `None` drops them.
+    /// What becomes of packets once the quota is used up: what this FAR says, by the QERs of the packet's PDR; `None`
+    /// drops them.
     pub quota_far: Option<FarId>,
 }

@@ -1,36 +1,11 @@
 //! Frames of a profile's users, as a gNB and a router would send them.
 
+use crate::frame::{Endpoints, User};
 use crate::profile::{Length, Profile};
-use packet::ethernet::{self, MacAddress};
-use packet::gtpu::PduSession;
-use packet::{gtpu, ipv4, udp};
+use packet::{ethernet, ipv4, udp};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 use std::net::Ipv4Addr;
-
-/// Who is on the wire.
-#[derive(Clone, Copy, Debug)]
-pub struct Endpoints {
-    /// The user plane's port towards the radio.
-    pub n3: (MacAddress, Ipv4Addr),
-    /// The user plane's port towards the data network.
-    pub n6: (MacAddress, Ipv4Addr),
-    /// The gNB.
-    pub gnb: (MacAddress, Ipv4Addr),
-    /// The router of the data network.
-    pub router: (MacAddress, Ipv4Addr),
-}
-
-/// One user.
-#[derive(Clone, Copy, Debug)]
-pub struct User {
-    /// The user's address.
-    pub address: Ipv4Addr,
-    /// The uplink tunnel.
-    pub teid: u32,
-    /// The QoS flow.
-    pub qfi: u8,
-}
 
 /// An endless stream of frames, the same for the same seed.
 pub struct Packets {
@@ -62,27 +37,17 @@ impl Packets {
     }
 
     fn write_uplink(&mut self, user: User, flow: u32, frame: &mut [u8]) -> Option<usize> {
-        let inner = self.length(self.profile.uplink_lengths);
-        let Endpoints { n3, gnb, .. } = self.endpoints;
-        let container = Some(PduSession::uplink(user.qfi));
-        let header = gtpu::encapsulated_length(container);
-        let message = header + inner;
-        ethernet::Header::new(n3.0, gnb.0, ethernet::IPV4).write(frame)?;
-        let packet = frame.get_mut(ethernet::LENGTH..)?;
-        ipv4::Header::new(gnb.1, n3.1, ipv4::UDP, udp::LENGTH + message)?.write(packet)?;
-        let datagram = packet.get_mut(ipv4::LENGTH..)?;
-        udp::Header::new(gtpu::PORT, gtpu::PORT, message)?.write(datagram)?;
-        let tunnel = datagram.get_mut(udp::LENGTH..)?;
-        gtpu::write_g_pdu(tunnel, user.teid, container, inner)?;
-        write_user_packet(tunnel.get_mut(header..)?, (user.address, server(flow)), port(flow), inner)?;
-        Some(ethernet::LENGTH + ipv4::LENGTH + udp::LENGTH + message)
+        let length = self.length(self.profile.uplink_lengths);
+        let room = frame.len();
+        let packet = self.endpoints.uplink(user, length, frame)?;
+        let headers = room - packet.len();
+        write_user_packet(packet, (user.address, server(flow)), port(flow), length)?;
+        Some(headers + length)
     }
 
     fn write_downlink(&mut self, user: User, flow: u32, frame: &mut [u8]) -> Option<usize> {
         let length = self.length(self.profile.downlink_lengths);
-        let Endpoints { n6, router, .. } = self.endpoints;
-        ethernet::Header::new(n6.0, router.0, ethernet::IPV4).write(frame)?;
-        let packet = frame.get_mut(ethernet::LENGTH..)?;
+        let packet = self.endpoints.downlink(frame)?;
         let ports = port(flow);
         write_user_packet(packet, (server(flow), user.address), (ports.1, ports.0), length)?;
         Some(ethernet::LENGTH + length)
@@ -124,6 +89,8 @@ fn write_user_packet(
 mod tests {
     use super::*;
     use crate::profile::profile;
+    use packet::ethernet::MacAddress;
+    use packet::gtpu;
 
     fn endpoints() -> Endpoints {
         let at = |last| (MacAddress([2, 0, 0, 0, 0, last]), Ipv4Addr::new(10, 30, 0, last));

@@ -18,8 +18,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub(crate) enum Heard {
     /// It stands: say what should be.
     Connected {
-        /// Sessions the data plane holds already.
-        sessions: u64,
+        /// How the data plane greeted: what it holds already, and which life of it this is.
+        hello: Notice,
         /// Where commands go; those of an older connection go nowhere.
         commands: mpsc::Sender<Command>,
     },
@@ -81,9 +81,7 @@ async fn converse(socket: UnixStream, tell: &mpsc::Sender<Heard>) -> anyhow::Res
         loop {
             while let Some(notice) = reader.take()? {
                 let heard = match notice {
-                    Notice::Hello { sessions, .. } => {
-                        Heard::Connected { sessions, commands: commands.clone() }
-                    }
+                    hello @ Notice::Hello { .. } => Heard::Connected { hello, commands: commands.clone() },
                     notice => Heard::Notice(notice),
                 };
                 tell.send(heard).await?;

@@ -77,17 +77,18 @@ fn config(settings: &Settings) -> anyhow::Result<Config> {
 /// Everything the node knew when it last ran. A new database gets a new recovery time stamp: that is how peers learn
 /// that sessions were lost (TS 23.007 19A).
 fn start(store: &Store) -> anyhow::Result<Start> {
+    let since_1900_ms =
+        SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as u64 + NTP_TO_UNIX_S * 1_000;
     let Contents { node, associations, sessions } = store.load()?;
     let node = match node {
         Some(node) => node,
         None => {
-            let unix_s = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
             // The stamp wraps in 2036, as the specification has it.
-            let fresh = NodeRecord { recovery_time_stamp: (unix_s + NTP_TO_UNIX_S) as u32 };
+            let fresh = NodeRecord { recovery_time_stamp: (since_1900_ms / 1_000) as u32 };
             store.apply(&[Change::SaveNode(fresh)])?;
             fresh
         }
     };
     tracing::info!("{} sessions and {} associations in the database", sessions.len(), associations.len());
-    Ok(Start { node, associations, sessions })
+    Ok(Start { node, associations, sessions, since_1900_ms })
 }

@@ -102,11 +102,13 @@ impl Runtime {
 
     async fn heard(&mut self, heard: Heard) -> anyhow::Result<()> {
         match heard {
-            Heard::Connected { sessions, commands } => {
-                tracing::info!("the data plane is here; it holds {sessions} sessions");
+            Heard::Connected { hello, commands } => {
+                if let Notice::Hello { sessions, .. } = hello {
+                    tracing::info!("the data plane is here; it holds {sessions} sessions");
+                }
                 self.commands = Some(commands);
                 self.resynchronise();
-                Ok(())
+                self.input(Input::DataPath(&hello)).await
             }
             Heard::Notice(Notice::Resynced { swept }) => {
                 tracing::info!(
@@ -164,6 +166,10 @@ impl Runtime {
                 Output::Send { to, bytes } => rest.push(Action::Send(to, bytes)),
                 Output::Put(desired) => rest.push(Action::Command(Command::Put(desired))),
                 Output::Delete(session) => rest.push(Action::Command(Command::Delete { session })),
+                Output::QueryUsage { session, urrs, token, is_reported } => {
+                    let query = Command::QueryUsage { session, urrs, token, is_reported };
+                    rest.push(Action::Command(query));
+                }
                 Output::Note(note) => say(note),
             }
         }

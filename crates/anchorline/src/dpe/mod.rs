@@ -17,8 +17,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let eal = start_eal(&settings.dpe)?;
     say_memory(eal.memory());
     let (configs, ports) = ports::open(eal, &settings.dpe).map_err(exit::unusable)?;
-    let config =
-        Config { ports: configs, routes: settings.dpe.routes.clone(), limits: limits(&settings.dpe) };
+    let config = Config {
+        ports: configs,
+        routes: settings.dpe.routes.clone(),
+        limits: limits(&settings.dpe),
+        epoch: rand::random(),
+        seed: rand::random(),
+    };
     let (engine, worker) = dataplane::connect(&config, ports, dpdk::tsc).map_err(exit::unusable)?;
     let worker = worker::Running::start(eal, worker, &settings.dpe)?;
     let served = serve(&settings, engine, &worker);
@@ -69,7 +74,7 @@ fn eal_config(dpe: &DpeSettings) -> EalConfig {
 }
 
 fn limits(dpe: &DpeSettings) -> Limits {
-    Limits { sessions: dpe.sessions, ..Limits::default() }
+    Limits { sessions: dpe.sessions, pdrs: 4 * dpe.sessions, flows: dpe.flows, ..Limits::default() }
 }
 
 fn say_memory(memory: Memory) {

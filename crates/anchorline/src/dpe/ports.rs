@@ -75,6 +75,7 @@ fn open_one(
         interface: settings.interface,
         mac,
         address,
+        address6: settings.address6,
         mtu: settings.mtu,
     };
     Ok((config, Port { rx, tx, pool: pool.clone(), port }))

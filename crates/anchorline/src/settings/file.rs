@@ -1,12 +1,12 @@
 //! The file as it is written, and what its values must be together.
 
-use super::values::{HugePages, Idle, MemoryMb, Mtu, PortAddress, Sessions, Side};
+use super::values::{Flows, HugePages, Idle, MemoryMb, Mtu, PortAddress, PortAddress6, Sessions, Side};
 use super::{DpeSettings, N4Settings, PortSettings, Settings};
 use config::{NodeIdText, Refusal, Spanned};
-use ipnet::Ipv4Net;
+use ipnet::{IpNet, Ipv6Net};
 use rules::Interface;
 use serde::Deserialize;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr, SocketAddrV4};
 use std::path::PathBuf;
 
 /// As many as a data path can have.
@@ -40,6 +40,8 @@ struct Dpe {
     cpu: Option<usize>,
     #[serde(default)]
     sessions: Sessions,
+    #[serde(default)]
+    flows: Flows,
     port: Vec<Port>,
     #[serde(default)]
     route: Vec<Route>,
@@ -52,6 +54,7 @@ struct Port {
     device: Spanned<String>,
     interface: Side,
     address: Spanned<PortAddress>,
+    ipv6: Option<Spanned<PortAddress6>>,
     #[serde(default)]
     mtu: Mtu,
 }
@@ -59,8 +62,8 @@ struct Port {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Route {
-    prefix: Ipv4Net,
-    via: Spanned<Ipv4Addr>,
+    prefix: IpNet,
+    via: Spanned<IpAddr>,
 }
 
 #[derive(Deserialize)]
@@ -113,6 +116,7 @@ fn dpe(dpe: Dpe) -> DpeSettings {
         idle: dpe.idle,
         cpu: dpe.cpu,
         sessions: dpe.sessions.0,
+        flows: dpe.flows.0,
         ports: dpe.port.into_iter().map(port).collect(),
         routes: dpe.route.into_iter().map(route).collect(),
     }
@@ -124,6 +128,7 @@ fn port(port: Port) -> PortSettings {
         device: port.device.into_inner(),
         interface: port.interface.into(),
         address: port.address.into_inner().0,
+        address6: port.ipv6.map(|address| address.into_inner().0),
         mtu: port.mtu.0,
     }
 }
@@ -144,6 +149,13 @@ fn check_ports(ports: &[Port]) -> Result<(), Refusal> {
         if others.iter().any(|other| other.address.get_ref().0.addr() == address.addr()) {
             return Err(Refusal::of(&port.address, "another port has this address"));
         }
+        if let Some(address) = &port.ipv6
+            && others
+                .iter()
+                .any(|other| ipv6(other).is_some_and(|other| other.addr() == address.get_ref().0.addr()))
+        {
+            return Err(Refusal::of(address, "another port has this address"));
+        }
     }
     match ports.iter().any(|port| Interface::from(port.interface) == Interface::Access) {
         true => Ok(()),
@@ -153,8 +165,18 @@ fn check_ports(ports: &[Port]) -> Result<(), Refusal> {
     }
 }
 
+fn ipv6(port: &Port) -> Option<Ipv6Net> {
+    port.ipv6.as_ref().map(|address| address.get_ref().0)
+}
+
 fn check_route(route: &Route, ports: &[Port]) -> Result<(), Refusal> {
-    let reaches = |port: &Port| port.address.get_ref().0.contains(route.via.get_ref());
+    let reaches = |port: &Port| match route.via.get_ref() {
+        IpAddr::V4(via) => port.address.get_ref().0.contains(via),
+        IpAddr::V6(via) => ipv6(port).is_some_and(|address| address.contains(via)),
+    };
+    if route.prefix.addr().is_ipv4() != route.via.get_ref().is_ipv4() {
+        return Err(Refusal::of(&route.via, "is not of the family of the prefix"));
+    }
     match ports.iter().any(reaches) {
         true => Ok(()),
         false => Err(Refusal::of(&route.via, "is in the subnet of no port")),
@@ -164,6 +186,7 @@ fn check_route(route: &Route, ports: &[Port]) -> Result<(), Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv4Addr;
 
     const EXAMPLE: &str = include_str!("../../../../config/upf.toml");
 

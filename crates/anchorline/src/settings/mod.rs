@@ -6,7 +6,7 @@ mod values;
 pub(crate) use values::{HugePages, Idle};
 
 use config::{ConfigError, NodeIdText};
-use ipnet::Ipv4Net;
+use ipnet::{Ipv4Net, Ipv6Net};
 use rules::Interface;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::path::{Path, PathBuf};
@@ -46,6 +46,7 @@ pub(crate) struct DpeSettings {
     /// The CPU the worker runs on; any, where absent.
     pub(crate) cpu: Option<usize>,
     pub(crate) sessions: usize,
+    pub(crate) flows: usize,
     pub(crate) ports: Vec<PortSettings>,
     pub(crate) routes: Vec<dataplane::Route>,
 }
@@ -57,6 +58,7 @@ pub(crate) struct PortSettings {
     pub(crate) device: String,
     pub(crate) interface: Interface,
     pub(crate) address: Ipv4Net,
+    pub(crate) address6: Option<Ipv6Net>,
     pub(crate) mtu: u16,
 }
 

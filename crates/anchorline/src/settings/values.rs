@@ -1,6 +1,6 @@
 //! Values that are right by construction; each refusal says what is allowed.
 
-use ipnet::Ipv4Net;
+use ipnet::{Ipv4Net, Ipv6Net};
 use rules::Interface;
 use serde::Deserialize;
 
@@ -82,6 +82,28 @@ bounded!(
     /// Most sessions at once.
     Sessions(usize), 1..=4_000_000, 100_000, "a node holds 1 to 4000000 sessions"
 );
+
+bounded!(
+    /// Flows remembered at once.
+    Flows(usize), 1_024..=64_000_000, 1_000_000, "a node remembers 1024 to 64000000 flows"
+);
+
+/// An IPv6 address of ours with its subnet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Ipv6Net")]
+pub(super) struct PortAddress6(pub(super) Ipv6Net);
+
+impl TryFrom<Ipv6Net> for PortAddress6 {
+    type Error = &'static str;
+
+    fn try_from(net: Ipv6Net) -> Result<Self, Self::Error> {
+        let address = net.addr();
+        match address.is_unspecified() || address.is_multicast() || address.is_loopback() {
+            false => Ok(Self(net)),
+            true => Err("a port's IPv6 address is that of a host with its prefix, like 2001:db8:3::2/64"),
+        }
+    }
+}
 
 /// An address of ours with its subnet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

@@ -1,10 +1,11 @@
-//! Finds the first PDR of the session that matches (TS 29.244 5.2.1).
+//! Finds the first PDR of the session that matches, and notes it for the flow (TS 29.244 5.2.1).
 
 use crate::counters::DropReason;
-use crate::frame::{Ip, Packet};
+use crate::frame::{Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::State;
-use packet::{Buffer, ipv4};
+use crate::state::{State, Verdict, step_index};
+use packet::Buffer;
+use packet::five_tuple::FiveTuple;
 use rules::{Arrival, Direction, Qfi, Teid};
 
 pub(crate) struct Classify;
@@ -12,39 +13,48 @@ pub(crate) struct Classify;
 impl<B: Buffer> Node<B> for Classify {
     const ID: NodeId = NodeId::Classify;
 
-    #[inline]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
-        // What came in a tunnel has not been looked at yet.
-        if packet.meta.tunnel.is_some() && read_user_packet(packet).is_none() {
+        let Ok(found) = FiveTuple::parse(packet.buffer.data()) else {
             return Next::drop(DropReason::UserPacketMalformed);
-        }
-        let source = state.ports.get(packet.meta.port).interface;
-        let ue = match source.direction() {
-            Direction::Uplink => packet.meta.ip.source,
-            Direction::Downlink => packet.meta.ip.destination,
         };
-        let tunnel = packet.meta.tunnel;
-        let arrival = Arrival {
-            source,
-            teid: tunnel.map(|tunnel| Teid(tunnel.teid)),
-            ue,
-            qfi: tunnel.and_then(|tunnel| tunnel.pdu_session).and_then(|container| Qfi::new(container.qfi)),
+        let meta = &mut packet.meta;
+        let Some(session) = state.sessions.get(meta.session) else {
+            return Next::drop(DropReason::NoSession);
         };
-        let steps = state.sessions.get(packet.meta.session).map_or(&[][..], |session| &session.program.steps);
-        match steps.iter().find(|step| step.matches(&arrival)) {
-            Some(step) => {
-                packet.meta.action = step.action;
-                Next::To(NodeId::Far)
-            }
-            None => Next::drop(DropReason::NoPdr),
+        let Some(number) = session.classifier.find(&arrival(meta, &found.tuple)) else {
+            return Next::drop(DropReason::NoPdr);
+        };
+        meta.step = step_index(session.run.base, number);
+        state.sessions.cells.prefetch(meta.step);
+        let generation = state.sessions.cells.step(meta.step).generation;
+        // Flow labels differ within a flow: there is nothing to remember.
+        if !session.classifier.looks_at_flow_label() {
+            let class_matters = session.classifier.looks_at_traffic_class();
+            let verdict = Verdict { step: meta.step, generation, class_matters };
+            state.flows.learn(meta.flow(), meta.direction(), verdict, state.now_ns);
         }
+        Next::To(NodeId::Far)
     }
 }
 
-fn read_user_packet<B: Buffer>(packet: &mut Packet<B>) -> Option<()> {
-    let ip = ipv4::Packet::parse(packet.buffer.data()).ok()?;
-    let length = ip.total_length();
-    packet.meta.ip =
-        Ip { source: ip.source(), destination: ip.destination(), header_length: ip.header_length() };
-    packet.buffer.truncate(length)
+fn arrival(meta: &Meta, tuple: &FiveTuple) -> Arrival {
+    let normal = match meta.direction() {
+        Direction::Uplink => *tuple,
+        Direction::Downlink => tuple.reversed(),
+    };
+    let has_ports = !tuple.fragment && packet::protocol::has_ports(tuple.protocol);
+    let is_ipsec = !tuple.fragment && matches!(tuple.protocol, packet::protocol::ESP | packet::protocol::AH);
+    Arrival {
+        source: meta.source,
+        teid: meta.tunnelled().then_some(Teid(meta.teid)),
+        qfi: Qfi::new(meta.qfi),
+        ue: normal.source_address(),
+        remote: normal.destination_address(),
+        protocol: tuple.protocol,
+        ue_port: has_ports.then_some(normal.source_port),
+        remote_port: has_ports.then_some(normal.destination_port),
+        traffic_class: tuple.tos,
+        spi: is_ipsec.then_some(tuple.spi),
+        flow_label: (tuple.version == 6).then_some(tuple.flow_label),
+    }
 }

@@ -22,6 +22,7 @@ impl<B: Buffer> Node<B> for EthernetInput {
         }
         let next = match header.ethertype() {
             ethernet::IPV4 => NodeId::Ip4Input,
+            ethernet::IPV6 => NodeId::Ip6Input,
             ethernet::ARP => NodeId::Arp,
             _ => return Next::drop(DropReason::UnknownEthertype),
         };

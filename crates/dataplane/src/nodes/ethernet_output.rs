@@ -24,7 +24,8 @@ impl<B: Buffer> Node<B> for EthernetOutput {
             Lookup::Asked => return Next::End(Fate::Hold),
             Lookup::Full => return Next::drop(DropReason::NeighbourUnresolved),
         };
-        match push_ethernet(&mut packet.buffer, ethernet::Header::new(mac, port.mac, ethernet::IPV4)) {
+        let header = ethernet::Header::new(mac, port.mac, super::ethertype(packet.buffer.data()));
+        match push_ethernet(&mut packet.buffer, header) {
             Some(()) => Next::End(Fate::Send(next_hop.port)),
             None => Next::drop(DropReason::NoHeadroom),
         }

@@ -1,11 +1,10 @@
 //! Does what the FAR and the gates say (TS 29.244 5.2.3 and 5.4.3).
 
 use crate::counters::DropReason;
-use crate::frame::Packet;
+use crate::frame::{Fate, Packet};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::State;
-use packet::{Buffer, ipv4};
-use rules::{Action, Encapsulation};
+use crate::state::{Kind, Ports, State};
+use packet::{Buffer, ipv4, ipv6};
 
 pub(crate) struct Far;
 
@@ -14,30 +13,46 @@ impl<B: Buffer> Node<B> for Far {
 
     #[inline]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
-        let (to, encapsulation) = match packet.meta.action {
-            Action::Drop => return Next::drop(DropReason::FarDrop),
-            Action::GateClosed => return Next::drop(DropReason::GateClosed),
-            Action::Forward { to, encapsulation } => (to, encapsulation),
+        let step = state.sessions.cells.step(packet.meta.step);
+        packet.meta.towards = step.to;
+        let plain = match step.kind {
+            Kind::Tunnel => false,
+            Kind::Plain => true,
+            Kind::Drop => return Next::drop(DropReason::FarDrop),
+            Kind::GateClosed => return super::qer::refuse(state, packet, DropReason::GateClosed),
+            Kind::Keep | Kind::KeepAndNotify => return Next::End(Fate::Keep),
         };
-        packet.meta.towards = to;
-        match route(state, packet, encapsulation) {
-            Ok(()) => Next::To(if encapsulation.is_some() { NodeId::GtpuEncap } else { NodeId::Ip4Output }),
-            Err(reason) => Next::drop(reason),
+        if let Err(reason) = route(&state.ports, packet, plain) {
+            return Next::drop(reason);
         }
+        Next::To(match (step.meters().is_empty(), step.usages().is_empty(), plain) {
+            (false, _, _) => NodeId::Qer,
+            (true, false, _) => NodeId::Urr,
+            (true, true, true) => NodeId::IpOutput,
+            (true, true, false) => NodeId::GtpuEncap,
+        })
     }
 }
 
 /// Between a tunnel and a plain network we are a router and take a hop off; from tunnel to tunnel we are not.
-fn route<B: Buffer>(
-    state: &State,
-    packet: &mut Packet<B>,
-    encapsulation: Option<Encapsulation>,
-) -> Result<(), DropReason> {
-    if encapsulation.is_none() && state.ports.is_ours(packet.meta.ip.destination) {
-        return Err(DropReason::ToOurselves);
-    }
-    if packet.meta.tunnel.is_some() && encapsulation.is_some() {
+#[inline]
+pub(super) fn route<B: Buffer>(ports: &Ports, packet: &mut Packet<B>, plain: bool) -> Result<(), DropReason> {
+    if packet.meta.tunnelled() && !plain {
         return Ok(());
     }
-    ipv4::decrement_ttl(packet.buffer.data_mut()).ok_or(DropReason::TtlExpired)
+    let data = packet.buffer.data_mut();
+    let is_ipv6 = data.first().is_some_and(|first| first >> 4 == 6);
+    if plain && is_to_us(ports, data, is_ipv6) {
+        return Err(DropReason::ToOurselves);
+    }
+    let one_less = if is_ipv6 { ipv6::decrement_hop_limit(data) } else { ipv4::decrement_ttl(data) };
+    one_less.ok_or(DropReason::TtlExpired)
+}
+
+#[inline]
+fn is_to_us(ports: &Ports, packet: &[u8], is_ipv6: bool) -> bool {
+    match packet.get(16..20).and_then(|octets| octets.first_chunk()) {
+        Some(address) if !is_ipv6 => ports.is_ours_ipv4(*address),
+        _ => super::destination(packet).is_none_or(|to| ports.is_ours(to)),
+    }
 }

@@ -5,8 +5,8 @@ use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
 use crate::state::State;
-use packet::Buffer;
 use packet::gtpu::{self, ErrorIndication};
+use packet::{Buffer, ipv4};
 
 pub(crate) struct GtpuErrorIndication;
 
@@ -14,19 +14,23 @@ impl<B: Buffer> Node<B> for GtpuErrorIndication {
     const ID: NodeId = NodeId::GtpuErrorIndication;
 
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
-        let Some(tunnel) = packet.meta.tunnel else { return Next::drop(DropReason::NoTunnel) };
-        if !state.error_indications.take(state.now_ns) {
+        if !packet.meta.tunnelled() || !state.error_indications.take(state.now_ns) {
             return Next::drop(DropReason::NoTunnel);
         }
-        let mut message = [0; ErrorIndication::LENGTH];
-        let indication = ErrorIndication { teid: tunnel.teid, address: tunnel.address };
-        let way = Way { source: tunnel.address, destination: tunnel.peer, port: gtpu::PORT };
-        let written =
-            indication.write(&mut message).and_then(|_| replace_by_gtpu(&mut packet.buffer, way, &message));
-        packet.meta.ip.destination = tunnel.peer;
-        match written {
-            Some(()) => Next::To(NodeId::Ip4Output),
-            None => Next::drop(DropReason::NoHeadroom),
+        match answer(packet) {
+            Some(()) => Next::To(NodeId::IpOutput),
+            None => Next::drop(DropReason::NoTunnel),
         }
     }
+}
+
+/// The headers of the tunnel still stand in front of the user's packet. `None` over IPv6, for now.
+fn answer<B: Buffer>(packet: &mut Packet<B>) -> Option<()> {
+    let bytes = packet.buffer.prepend(usize::from(packet.meta.outer))?;
+    let outer = ipv4::Packet::parse(bytes).ok()?;
+    let (peer, address) = (outer.source(), outer.destination());
+    let mut message = [0; ErrorIndication::LENGTH];
+    ErrorIndication { teid: packet.meta.teid, address }.write(&mut message)?;
+    let way = Way { source: address, destination: peer, port: gtpu::PORT };
+    replace_by_gtpu(&mut packet.buffer, way, &message)
 }

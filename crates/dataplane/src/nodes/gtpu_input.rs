@@ -1,12 +1,11 @@
 //! Reads GTP-U; takes the tunnel's headers off users' packets (TS 29.281).
 
 use crate::counters::DropReason;
-use crate::frame::{Packet, Tunnel};
+use crate::frame::{Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
 use crate::state::State;
 use packet::gtpu::{self, Malformed, Message, message_type};
 use packet::{Buffer, udp};
-use rules::Interface;
 
 pub(crate) struct GtpuInput;
 
@@ -14,10 +13,7 @@ impl<B: Buffer> Node<B> for GtpuInput {
     const ID: NodeId = NodeId::GtpuInput;
 
     #[inline]
-    fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
-        if state.ports.get(packet.meta.port).interface != Interface::Access {
-            return Next::drop(DropReason::NoListener);
-        }
+    fn process(_: &mut State, packet: &mut Packet<B>) -> Next {
         let message = match read(packet) {
             Ok(message) => message,
             Err(reason) => return Next::drop(reason),
@@ -25,21 +21,18 @@ impl<B: Buffer> Node<B> for GtpuInput {
         if message.message_type != message_type::G_PDU {
             return Next::To(NodeId::GtpuPath);
         }
-        packet.meta.tunnel = Some(Tunnel {
-            teid: message.teid,
-            address: packet.meta.ip.destination,
-            peer: packet.meta.ip.source,
-            pdu_session: message.pdu_session,
-        });
+        packet.meta.teid = message.teid;
+        packet.meta.qfi = message.pdu_session.map_or(Meta::NO_QFI, |container| container.qfi);
         match unwrap(packet, &message) {
-            Some(()) => Next::To(NodeId::SessionUplink),
+            Some(()) => Next::To(NodeId::UserInput),
             None => Next::drop(DropReason::GtpuTruncated),
         }
     }
 }
 
+#[inline]
 fn read<B: Buffer>(packet: &Packet<B>) -> Result<Message, DropReason> {
-    let datagram = packet.buffer.data().get(packet.meta.ip.header_length..).unwrap_or_default();
+    let datagram = packet.buffer.data().get(usize::from(packet.meta.header_length)..).unwrap_or_default();
     let header = udp::Header::parse(datagram).ok_or(DropReason::UdpMalformed)?;
     if header.destination() != gtpu::PORT {
         return Err(DropReason::NoListener);
@@ -48,9 +41,13 @@ fn read<B: Buffer>(packet: &Packet<B>) -> Result<Message, DropReason> {
     Ok(Message::parse(payload)?)
 }
 
-/// Leaves the user's packet alone: nothing before it, nothing behind it.
+/// Leaves the user's packet alone: nothing before it, nothing behind it. The headers stay in the buffer, in front of it,
+/// for whoever has to know where it came from.
+#[inline]
 fn unwrap<B: Buffer>(packet: &mut Packet<B>, message: &Message) -> Option<()> {
-    packet.buffer.trim_front(packet.meta.ip.header_length + udp::LENGTH + message.header_length)?;
+    let outer = usize::from(packet.meta.header_length) + udp::LENGTH + message.header_length;
+    packet.meta.outer = u8::try_from(outer).ok()?;
+    packet.buffer.trim_front(outer)?;
     packet.buffer.truncate(message.total_length - message.header_length)
 }
 

@@ -7,7 +7,7 @@ use crate::graph::{Next, Node, NodeId};
 use crate::state::State;
 use dplink::Event;
 use packet::gtpu::{ErrorIndication, Message, message_type, write_echo_response};
-use packet::{Buffer, udp};
+use packet::{Buffer, ipv4, udp};
 use rules::Teid;
 
 /// The longest answer of ours.
@@ -19,7 +19,7 @@ impl<B: Buffer> Node<B> for GtpuPath {
     const ID: NodeId = NodeId::GtpuPath;
 
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
-        let datagram = packet.buffer.data().get(packet.meta.ip.header_length..).unwrap_or_default();
+        let datagram = packet.buffer.data().get(usize::from(packet.meta.header_length)..).unwrap_or_default();
         let payload = datagram.get(udp::LENGTH..).unwrap_or_default();
         let Ok(message) = Message::parse(payload) else { return Next::drop(DropReason::GtpuTruncated) };
         match message.message_type {
@@ -33,9 +33,12 @@ impl<B: Buffer> Node<B> for GtpuPath {
 
 /// The answer goes back to the port the request came from (TS 29.281 4.4.2.2).
 fn answer_echo<B: Buffer>(packet: &mut Packet<B>, request: &Message) -> Next {
-    let ip = packet.meta.ip;
-    let datagram = packet.buffer.data().get(ip.header_length..).unwrap_or_default();
-    let asked_from = udp::Header::parse(datagram).map(udp::Header::source);
+    // Over IPv6, for now, there is no answer.
+    let Ok(ip) = ipv4::Packet::parse(packet.buffer.data()) else {
+        return Next::drop(DropReason::GtpuUnknownType);
+    };
+    let (us, asker) = (ip.destination(), ip.source());
+    let asked_from = udp::Header::parse(ip.payload()).map(udp::Header::source);
     let (Some(port), Some(sequence)) = (asked_from, request.sequence) else {
         return Next::drop(DropReason::GtpuIncomplete);
     };
@@ -43,12 +46,11 @@ fn answer_echo<B: Buffer>(packet: &mut Packet<B>, request: &Message) -> Next {
     let written = write_echo_response(&mut answer, sequence)
         .and_then(|length| answer.get(..length))
         .and_then(|answer| {
-            let way = Way { source: ip.destination, destination: ip.source, port };
+            let way = Way { source: us, destination: asker, port };
             replace_by_gtpu(&mut packet.buffer, way, answer)
         });
-    packet.meta.ip.destination = ip.source;
     match written {
-        Some(()) => Next::To(NodeId::Ip4Output),
+        Some(()) => Next::To(NodeId::IpOutput),
         None => Next::drop(DropReason::NoHeadroom),
     }
 }
@@ -57,6 +59,6 @@ fn note_error(state: &mut State, message: &Message, payload: &[u8]) -> Next {
     let Some(indication) = ErrorIndication::read(message, payload) else {
         return Next::drop(DropReason::GtpuIncomplete);
     };
-    state.note(Event::ErrorIndication { teid: Teid(indication.teid), peer: indication.address });
+    state.note(Event::ErrorIndication { teid: Teid(indication.teid), peer: indication.address.into() });
     Next::End(Fate::Consumed)
 }

@@ -14,15 +14,14 @@ impl<B: Buffer> Node<B> for IcmpEcho {
 
     fn process(_: &mut State, packet: &mut Packet<B>) -> Next {
         let bytes = packet.buffer.data_mut();
-        let message = bytes.get_mut(packet.meta.ip.header_length..).unwrap_or_default();
+        let message = bytes.get_mut(usize::from(packet.meta.header_length)..).unwrap_or_default();
         match icmp::reply_to_echo(message) {
             Err(NoReply::Malformed) => return Next::drop(DropReason::IcmpMalformed),
             Err(NoReply::NotEchoRequest) => return Next::drop(DropReason::IcmpNotEcho),
             Ok(()) => {}
         }
-        packet.meta.ip.destination = packet.meta.ip.source;
         match ipv4::reverse(bytes) {
-            Some(()) => Next::To(NodeId::Ip4Output),
+            Some(()) => Next::To(NodeId::IpOutput),
             None => Next::drop(DropReason::Ip4Truncated),
         }
     }

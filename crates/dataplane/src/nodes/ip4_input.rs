@@ -1,11 +1,10 @@
 //! Checks IPv4 headers and tells packets to us from packets to users.
 
 use crate::counters::DropReason;
-use crate::frame::{Ip, Packet};
+use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
 use crate::state::State;
 use packet::{Buffer, ipv4};
-use rules::Interface;
 
 pub(crate) struct Ip4Input;
 
@@ -18,18 +17,18 @@ impl<B: Buffer> Node<B> for Ip4Input {
             Ok(ip) => ip,
             Err(fault) => return Next::drop(fault.into()),
         };
-        packet.meta.ip =
-            Ip { source: ip.source(), destination: ip.destination(), header_length: ip.header_length() };
+        packet.meta.header_length = ip.header_length() as u8;
         let (fragment, protocol, length) = (ip.is_fragment(), ip.protocol(), ip.total_length());
+        let destination = ip.destination();
         // Short frames are padded; what is behind the packet is not part of it.
         if packet.buffer.truncate(length).is_none() {
             return Next::drop(DropReason::Ip4Truncated);
         }
         let port = state.ports.get(packet.meta.port);
-        match packet.meta.ip.destination == port.address.addr() {
+        match destination == port.address.addr() {
             true if fragment => Next::drop(DropReason::Ip4Fragment),
             true => to_us(protocol),
-            false => to_a_user(port.interface),
+            false => super::to_a_user(port.interface),
         }
     }
 }
@@ -39,13 +38,5 @@ fn to_us(protocol: u8) -> Next {
         ipv4::UDP => Next::To(NodeId::GtpuInput),
         ipv4::ICMP => Next::To(NodeId::IcmpEcho),
         _ => Next::drop(DropReason::NoListener),
-    }
-}
-
-fn to_a_user(interface: Interface) -> Next {
-    match interface {
-        Interface::Core | Interface::SgiLan => Next::To(NodeId::SessionDownlink),
-        // The radio side speaks to users through tunnels only.
-        Interface::Access => Next::drop(DropReason::Ip4NotForUs),
     }
 }

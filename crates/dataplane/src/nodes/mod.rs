@@ -5,15 +5,21 @@ mod classify;
 mod ethernet_input;
 mod ethernet_output;
 mod far;
+mod flow;
 mod gtpu_encap;
 mod gtpu_error_indication;
 mod gtpu_input;
 mod gtpu_path;
 mod icmp_echo;
 mod ip4_input;
-mod ip4_output;
-mod session_downlink;
-mod session_uplink;
+mod ip6_input;
+mod ip_output;
+mod qer;
+mod session;
+mod urr;
+mod user_input;
+mod usual_input;
+mod verdict;
 
 pub(crate) use arp::Arp;
 pub(crate) use arp::write_request as write_arp_request;
@@ -21,19 +27,56 @@ pub(crate) use classify::Classify;
 pub(crate) use ethernet_input::EthernetInput;
 pub(crate) use ethernet_output::EthernetOutput;
 pub(crate) use far::Far;
+pub(crate) use flow::Flow;
 pub(crate) use gtpu_encap::GtpuEncap;
 pub(crate) use gtpu_error_indication::GtpuErrorIndication;
 pub(crate) use gtpu_input::GtpuInput;
 pub(crate) use gtpu_path::GtpuPath;
 pub(crate) use icmp_echo::IcmpEcho;
+pub(crate) use ip_output::IpOutput;
 pub(crate) use ip4_input::Ip4Input;
-pub(crate) use ip4_output::Ip4Output;
-pub(crate) use session_downlink::SessionDownlink;
-pub(crate) use session_uplink::SessionUplink;
+pub(crate) use ip6_input::Ip6Input;
+pub(crate) use qer::Qer;
+pub(crate) use session::Session;
+pub(crate) use urr::Urr;
+pub(crate) use user_input::UserInput;
+pub(crate) use usual_input::UsualInput;
+pub(crate) use verdict::Verdict;
 
 use crate::counters::DropReason;
-use packet::{Buffer, ethernet, ipv4, udp};
-use std::net::Ipv4Addr;
+use crate::graph::{Next, NodeId};
+use packet::{Buffer, ethernet, ipv4, ipv6, udp};
+use rules::{Interface, Teid};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// A packet that is not addressed to us.
+#[inline]
+fn to_a_user(interface: Interface) -> Next {
+    match interface {
+        Interface::Core | Interface::SgiLan => Next::To(NodeId::UserInput),
+        // The radio side speaks to users through tunnels only.
+        Interface::Access => Next::drop(DropReason::IpNotForUs),
+    }
+}
+
+/// Of the IP packet at the front of `bytes`.
+#[inline]
+pub(crate) fn ethertype(bytes: &[u8]) -> u16 {
+    match bytes.first().map(|first| first >> 4) {
+        Some(6) => ethernet::IPV6,
+        _ => ethernet::IPV4,
+    }
+}
+
+/// Where the IP packet at the front of `bytes` goes.
+#[inline]
+fn destination(bytes: &[u8]) -> Option<IpAddr> {
+    match bytes.first()? >> 4 {
+        4 => Some(IpAddr::V4(Ipv4Addr::from_octets(*bytes.get(16..)?.first_chunk()?))),
+        6 => Some(IpAddr::V6(Ipv6Addr::from_octets(*bytes.get(24..)?.first_chunk()?))),
+        _ => None,
+    }
+}
 
 /// Puts an Ethernet header on; `None`, and no change, without the room.
 pub(crate) fn push_ethernet<B: Buffer>(buffer: &mut B, header: ethernet::Header) -> Option<()> {
@@ -52,11 +95,32 @@ fn replace_by_gtpu<B: Buffer>(buffer: &mut B, way: Way, message: &[u8]) -> Optio
     Some(())
 }
 
+/// Makes an empty buffer an end marker; `None` where it is too small.
+pub(crate) fn write_end_marker<B: Buffer>(buffer: &mut B, ends: (IpAddr, IpAddr), teid: Teid) -> Option<()> {
+    let (IpAddr::V4(source), IpAddr::V4(destination)) = ends else { return None };
+    let mut message = [0; END_MARKER];
+    packet::gtpu::write_end_marker(&mut message, teid.0)?;
+    replace_by_gtpu(buffer, Way { source, destination, port: packet::gtpu::PORT }, &message)
+}
+
+/// Bytes of an end marker.
+const END_MARKER: usize = 8;
+
 /// From us to a peer's address and UDP port.
 struct Way {
     source: Ipv4Addr,
     destination: Ipv4Addr,
     port: u16,
+}
+
+impl From<ipv6::Malformed> for DropReason {
+    fn from(fault: ipv6::Malformed) -> Self {
+        match fault {
+            ipv6::Malformed::Version => Self::Ip6Version,
+            ipv6::Malformed::Truncated => Self::Ip6Truncated,
+            _ => Self::Ip6Extension,
+        }
+    }
 }
 
 impl From<ipv4::Malformed> for DropReason {

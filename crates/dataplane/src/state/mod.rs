@@ -1,56 +1,150 @@
 //! What a worker knows: everything its nodes read and write besides the packets.
 
+mod account;
 mod budget;
+mod cells;
+mod flow_key;
+mod flows;
+mod memory;
 mod neighbours;
+mod peers;
 mod ports;
 mod routes;
 mod sessions;
+mod step;
 mod table;
+mod usage;
 
+pub(crate) use account::{Account, Count, Rate};
 pub(crate) use budget::Budget;
+pub(crate) use cells::CellRun;
+pub(crate) use flow_key::FlowKey;
+pub(crate) use flows::{Circumstances, Flows, Place, Verdict};
 pub(crate) use neighbours::{Lookup, Neighbours};
-pub(crate) use ports::Ports;
+pub(crate) use peers::{Name, Way};
+pub(crate) use ports::{Ports, Receiver};
 pub(crate) use routes::Routes;
-pub(crate) use sessions::{Refusal, Session, SessionIndex, Sessions};
+pub(crate) use sessions::{
+    Installation, Installed, Key, Refusal, Room, Session, SessionIndex, Sessions, step_index,
+};
+pub(crate) use step::{HotStep, Kind, StepIndex};
+pub(crate) use table::Table;
+pub(crate) use usage::Ledger;
 
 use crate::config::{Config, ConfigError};
-use dplink::Event;
+use dplink::{Event, UsageCause, UsageCounts};
+use packet::gtpu::{Endpoints, OuterHeader, PORT, UdpChecksum};
+use rules::{Direction, Seid};
+use std::net::IpAddr;
 
 /// Most events noted between two turns of the control side; later ones are only counted.
 const EVENTS_MAX: usize = 64;
+/// Most usage told between two turns of the control side; what does not fit is told with the session's next packet.
+const USED_MAX: usize = 256;
+
+/// A URR has something to tell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Used {
+    pub(crate) seid: Seid,
+    pub(crate) cause: UsageCause,
+    pub(crate) counts: UsageCounts,
+}
 
 /// Owned by one worker alone.
 pub(crate) struct State {
     /// When the vector was received.
     pub(crate) now_ns: u64,
+    /// How far a packet may be ahead of its rate.
+    pub(crate) burst_ns: u64,
     pub(crate) ports: Ports,
     pub(crate) routes: Routes,
     pub(crate) neighbours: Neighbours,
     pub(crate) sessions: Sessions,
+    pub(crate) flows: Flows,
     /// Error Indications that may still be sent.
     pub(crate) error_indications: Budget,
     /// For the control side.
     pub(crate) events: Vec<Event>,
+    /// For the control side.
+    pub(crate) used: Vec<Used>,
 }
 
 impl State {
     pub(crate) fn new(config: &Config) -> Result<Self, ConfigError> {
         let ports = Ports::new(&config.ports)?;
+        let limits = &config.limits;
+        let room = Room { sessions: limits.sessions, pdrs: limits.pdrs, peers: limits.peers };
         Ok(Self {
             now_ns: 0,
+            burst_ns: limits.burst_ns,
             routes: Routes::new(&ports, &config.routes)?,
-            neighbours: Neighbours::new(config.limits.neighbours),
-            sessions: Sessions::new(config.limits.sessions),
-            error_indications: Budget::new(config.limits.error_indications_per_s),
+            neighbours: Neighbours::new(limits.neighbours),
+            sessions: Sessions::new(room),
+            flows: Flows::new(limits.flows, config.seed),
+            error_indications: Budget::new(limits.error_indications_per_s),
             events: Vec::with_capacity(EVENTS_MAX),
+            used: Vec::with_capacity(USED_MAX),
             ports,
         })
     }
 
     /// An event is a hint: when too many come at once, the rest are lost.
-    pub(crate) fn note(&mut self, event: Event) {
-        if self.events.len() < EVENTS_MAX {
+    pub(crate) fn note(&mut self, event: Event) -> bool {
+        let room = self.events.len() < EVENTS_MAX;
+        if room {
             self.events.push(event);
         }
+        room
+    }
+
+    /// How packets get to a peer; `None` where no route leads there.
+    pub(crate) fn way(ports: &Ports, routes: &Routes, (side, peer): Name) -> Option<Way> {
+        let next_hop = routes.find(side, peer)?;
+        let port = ports.get(next_hop.port);
+        let ours = match peer {
+            IpAddr::V4(_) => IpAddr::V4(port.address.addr()),
+            IpAddr::V6(_) => IpAddr::V6(port.address6?.addr()),
+        };
+        let endpoints = match peer {
+            IpAddr::V4(destination) => Endpoints::V4 { source: port.address.addr(), destination },
+            IpAddr::V6(destination) => Endpoints::V6 {
+                source: port.address6?.addr(),
+                destination,
+                flow_label: 0,
+                checksum: UdpChecksum::Computed,
+            },
+        };
+        let header = OuterHeader { endpoints, tos: 0, source_port: PORT, teid: 0, pdu_session: None };
+        Some(Way { next_hop, template: header.template(), ends: (ours, peer) })
+    }
+
+    /// Counts a packet that its account wanted a look at, and tells what is due. Where there is no room to tell, the
+    /// next packet is looked at again.
+    pub(crate) fn look(&mut self, at: (SessionIndex, u16), direction: Direction, bytes: u32) {
+        let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { return };
+        let now_ns = self.now_ns;
+        let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { return };
+        let due = ledger.count(&mut account.count, direction, bytes, now_ns);
+        for cause in due.causes() {
+            if self.used.len() == USED_MAX {
+                account.count.left = 0;
+                return;
+            }
+            let counts = ledger.counts(&account.count, now_ns);
+            self.used.push(Used { seid, cause, counts });
+            ledger.told(&mut account.count, cause);
+        }
+    }
+}
+
+/// The key of a user's address: of IPv6, the prefix of 64 bits that each session has of its own. `None` for prefixes
+/// that could be mistaken for an IPv4 address; none of them is in use.
+pub(crate) const fn user_key(address: IpAddr) -> Option<u64> {
+    match address {
+        IpAddr::V4(address) => Some(address.to_bits() as u64),
+        IpAddr::V6(address) => match (address.to_bits() >> 64) as u64 {
+            prefix if prefix >> 32 == 0 => None,
+            prefix => Some(prefix),
+        },
     }
 }

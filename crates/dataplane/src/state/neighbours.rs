@@ -4,7 +4,7 @@ use super::table::Table;
 use crate::frame::NextHop;
 use arrayvec::ArrayVec;
 use packet::ethernet::MacAddress;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// Between two requests for the same address.
 const REQUEST_INTERVAL_NS: u64 = 1_000_000_000;
@@ -14,6 +14,9 @@ const FRESH_NS: u64 = 30_000_000_000;
 const STALE_NS: u64 = 120_000_000_000;
 /// Requests in one vector; what is left over is asked for in the next.
 const REQUESTS_MAX: usize = 32;
+
+/// Next hops whose places are remembered.
+const LATELY: usize = 16;
 
 /// What is known of a next hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +42,8 @@ pub(crate) struct Neighbours {
     table: Table,
     entries: Vec<Neighbour>,
     limit: usize,
+    /// Where next hops used lately stand: packets have few of them.
+    lately: [u32; LATELY],
     /// To be asked for at the end of the vector.
     pub(crate) requests: ArrayVec<NextHop, REQUESTS_MAX>,
     /// Learnt in this vector: what waits for them can go.
@@ -51,6 +56,7 @@ impl Neighbours {
             table: Table::new(limit),
             entries: Vec::with_capacity(limit),
             limit,
+            lately: [0; LATELY],
             requests: ArrayVec::new(),
             learnt: ArrayVec::new(),
         }
@@ -59,7 +65,16 @@ impl Neighbours {
     /// The Ethernet address of a next hop; asks for it where it is unknown or old.
     #[inline]
     pub(crate) fn find(&mut self, next_hop: NextHop, now_ns: u64) -> Lookup {
-        let Some(at) = self.place(next_hop, now_ns) else { return Lookup::Full };
+        let lately = lately(next_hop);
+        let guess = self.lately[lately] as usize;
+        let at = match self.entries.get(guess).is_some_and(|neighbour| neighbour.next_hop == next_hop) {
+            true => guess,
+            false => {
+                let Some(at) = self.place(next_hop, now_ns) else { return Lookup::Full };
+                self.lately[lately] = at as u32;
+                at
+            }
+        };
         let neighbour = &mut self.entries[at];
         let age_ns = now_ns.saturating_sub(neighbour.confirmed_ns);
         match neighbour.mac {
@@ -78,6 +93,9 @@ impl Neighbours {
     pub(crate) fn learn(&mut self, next_hop: NextHop, mac: MacAddress, now_ns: u64) {
         let Some(at) = self.table.get(key(next_hop)) else { return };
         let neighbour = &mut self.entries[at as usize];
+        if neighbour.next_hop != next_hop {
+            return;
+        }
         if neighbour.mac.is_none() && self.learnt.try_push(next_hop).is_err() {
             return;
         }
@@ -89,7 +107,7 @@ impl Neighbours {
     /// Where the next hop is remembered, from now on if need be.
     fn place(&mut self, next_hop: NextHop, now_ns: u64) -> Option<usize> {
         if let Some(at) = self.table.get(key(next_hop)) {
-            return Some(at as usize);
+            return (self.entries[at as usize].next_hop == next_hop).then_some(at as usize);
         }
         let fresh = Neighbour { next_hop, mac: None, confirmed_ns: now_ns, asked_ns: None };
         let at = if self.entries.len() < self.limit {
@@ -117,14 +135,32 @@ impl Neighbours {
     }
 }
 
+/// Where [`Neighbours::lately`] would have it.
+#[inline]
+fn lately(next_hop: NextHop) -> usize {
+    let last = match next_hop.address {
+        IpAddr::V4(address) => address.octets()[3],
+        IpAddr::V6(address) => address.octets()[15],
+    };
+    usize::from(last ^ next_hop.port) % LATELY
+}
+
+/// Of IPv6 addresses, a hash: two that share one cannot both be remembered, which an entry's own address tells.
 fn key(next_hop: NextHop) -> u64 {
-    u64::from(next_hop.port) << 32 | u64::from(u32::from(next_hop.address))
+    match next_hop.address {
+        IpAddr::V4(address) => u64::from(next_hop.port) << 32 | u64::from(u32::from(address)),
+        IpAddr::V6(address) => {
+            let (high, low) = ((u128::from(address) >> 64) as u64, u128::from(address) as u64);
+            high.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ low.rotate_left(17) ^ u64::from(next_hop.port)
+                | 1 << 63
+        }
+    }
 }
 
 impl NextHop {
     /// The station with `address` on `port`.
-    pub(crate) const fn new(port: u8, address: Ipv4Addr) -> Self {
-        Self { port, address }
+    pub(crate) fn new(port: u8, address: impl Into<IpAddr>) -> Self {
+        Self { port, address: address.into() }
     }
 }
 
@@ -135,7 +171,7 @@ mod tests {
     const MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 9]);
 
     fn hop(last: u8) -> NextHop {
-        NextHop::new(0, Ipv4Addr::new(10, 0, 0, last))
+        NextHop::new(0, std::net::Ipv4Addr::new(10, 0, 0, last))
     }
 
     #[test]

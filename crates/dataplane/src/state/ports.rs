@@ -1,12 +1,21 @@
 //! The ports as nodes see them, and the addresses that are ours.
 
 use crate::config::{ConfigError, PORTS_MAX, PortConfig};
-use crate::frame::PortIndex;
-use std::net::Ipv4Addr;
+use crate::frame::{Meta, PortIndex};
+use rules::FTeid;
+use std::net::IpAddr;
 
 /// In the order of the configuration.
 pub(crate) struct Ports {
     ports: Box<[PortConfig]>,
+    receivers: Box<[Receiver]>,
+}
+
+/// What tells that a packet is for us, as it stands on the wire.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Receiver {
+    pub(crate) mac: [u8; 6],
+    pub(crate) address: [u8; 4],
 }
 
 impl Ports {
@@ -15,12 +24,15 @@ impl Ports {
             return Err(ConfigError::TooManyPorts(ports.len()));
         }
         for (at, port) in ports.iter().enumerate() {
-            let address = port.address.addr();
-            if ports[..at].iter().any(|other| other.address.addr() == address) {
-                return Err(ConfigError::DoubleAddress(address));
+            for address in addresses(port) {
+                if ports[..at].iter().flat_map(addresses).any(|other| other == address) {
+                    return Err(ConfigError::DoubleAddress(address));
+                }
             }
         }
-        Ok(Self { ports: ports.into() })
+        let receiver =
+            |port: &PortConfig| Receiver { mac: port.mac.0, address: port.address.addr().octets() };
+        Ok(Self { ports: ports.into(), receivers: ports.iter().map(receiver).collect() })
     }
 
     /// The port at a place; indexes come from the worker, which counts the same ports.
@@ -29,14 +41,50 @@ impl Ports {
         &self.ports[usize::from(index)]
     }
 
+    /// What tells that a packet is for us.
+    #[inline]
+    pub(crate) fn receiver(&self, index: PortIndex) -> &Receiver {
+        &self.receivers[usize::from(index)]
+    }
+
+    /// Whether an IPv4 address, as it stands on the wire, is one of ours.
+    #[inline]
+    pub(crate) fn is_ours_ipv4(&self, address: [u8; 4]) -> bool {
+        self.receivers.iter().any(|receiver| receiver.address == address)
+    }
+
     /// Whether an address is one of ours.
     #[inline]
-    pub(crate) fn is_ours(&self, address: Ipv4Addr) -> bool {
-        self.ports.iter().any(|port| port.address.addr() == address)
+    pub(crate) fn is_ours(&self, address: IpAddr) -> bool {
+        self.ports.iter().flat_map(addresses).any(|ours| ours == address)
+    }
+
+    /// The key of the tunnel a packet came in: we are known by the port's address there.
+    #[inline]
+    pub(crate) fn tunnel_key(&self, meta: &Meta) -> u64 {
+        key(meta.port, meta.teid)
+    }
+
+    /// The key of a tunnel endpoint; `None` where the address is not ours.
+    pub(crate) fn endpoint_key(ports: &[PortConfig], endpoint: FTeid) -> Option<u64> {
+        let ours = |port: &PortConfig| addresses(port).any(|address| address == endpoint.address);
+        let port = ports.iter().position(ours)?;
+        Some(key(port as PortIndex, endpoint.teid.0))
     }
 
     /// Ports with their places.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (PortIndex, &PortConfig)> {
         (0..).zip(self.ports.iter())
     }
+}
+
+/// The addresses of a port.
+pub(crate) fn addresses(port: &PortConfig) -> impl Iterator<Item = IpAddr> {
+    let second = port.address6.map(|address| IpAddr::V6(address.addr()));
+    std::iter::once(IpAddr::V4(port.address.addr())).chain(second)
+}
+
+/// A port's IPv4 and IPv6 address share one space of TEIDs.
+const fn key(port: PortIndex, teid: u32) -> u64 {
+    (port as u64) << 32 | teid as u64
 }

@@ -5,50 +5,87 @@
 use super::Ports;
 use crate::config::{ConfigError, Route};
 use crate::frame::{NextHop, PortIndex};
-use ipnet::Ipv4Net;
+use ipnet::IpNet;
 use rules::Interface;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// Longest prefix first.
 pub(crate) struct Routes {
     entries: Box<[Entry]>,
+    /// Those for IPv4 again, as a packet's address is compared with them.
+    ipv4: Box<[Entry4]>,
+}
+
+#[derive(Clone, Copy)]
+struct Entry4 {
+    interface: Interface,
+    mask: u32,
+    prefix: u32,
+    port: PortIndex,
+    via: Option<IpAddr>,
 }
 
 struct Entry {
     interface: Interface,
-    prefix: Ipv4Net,
+    prefix: IpNet,
     port: PortIndex,
     /// `None`: the destination itself is the next hop.
-    via: Option<Ipv4Addr>,
+    via: Option<IpAddr>,
 }
 
 impl Routes {
     pub(crate) fn new(ports: &Ports, routes: &[Route]) -> Result<Self, ConfigError> {
-        let subnet = |(port, config): (PortIndex, &crate::PortConfig)| Entry {
-            interface: config.interface,
-            prefix: config.address.trunc(),
-            port,
-            via: None,
-        };
-        let mut entries: Vec<Entry> = ports.iter().map(subnet).collect();
+        let mut entries: Vec<Entry> = ports.iter().flat_map(subnets).collect();
         for route in routes {
             entries.push(entry(ports, route)?);
         }
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.prefix.prefix_len()));
-        Ok(Self { entries: entries.into() })
+        Ok(Self { ipv4: entries.iter().filter_map(entry4).collect(), entries: entries.into() })
+    }
+
+    /// As [`Routes::find`], of an IPv4 address.
+    #[inline]
+    pub(crate) fn find_ipv4(&self, interface: Interface, destination: u32) -> Option<NextHop> {
+        let leads =
+            |entry: &&Entry4| entry.interface == interface && destination & entry.mask == entry.prefix;
+        let entry = self.ipv4.iter().find(leads)?;
+        let address = entry.via.unwrap_or(IpAddr::V4(destination.into()));
+        Some(NextHop { port: entry.port, address })
     }
 
     /// The next hop towards `destination` on one side.
     #[inline]
-    pub(crate) fn find(&self, interface: Interface, destination: Ipv4Addr) -> Option<NextHop> {
+    pub(crate) fn find(&self, interface: Interface, destination: IpAddr) -> Option<NextHop> {
         let leads = |entry: &&Entry| entry.interface == interface && entry.prefix.contains(&destination);
         let entry = self.entries.iter().find(leads)?;
         Some(NextHop { port: entry.port, address: entry.via.unwrap_or(destination) })
     }
 }
 
+fn entry4(entry: &Entry) -> Option<Entry4> {
+    let IpNet::V4(prefix) = entry.prefix else { return None };
+    Some(Entry4 {
+        interface: entry.interface,
+        mask: prefix.netmask().to_bits(),
+        prefix: prefix.network().to_bits(),
+        port: entry.port,
+        via: entry.via,
+    })
+}
+
+/// The subnets of a port: their stations are reached directly.
+fn subnets((port, config): (PortIndex, &crate::PortConfig)) -> impl Iterator<Item = Entry> {
+    let prefixes = [Some(IpNet::from(config.address)), config.address6.map(IpNet::from)];
+    let interface = config.interface;
+    let direct = move |prefix: IpNet| Entry { interface, prefix: prefix.trunc(), port, via: None };
+    prefixes.into_iter().flatten().map(direct)
+}
+
 fn entry(ports: &Ports, route: &Route) -> Result<Entry, ConfigError> {
-    let reaches = |config: &crate::PortConfig| config.address.contains(&route.via);
+    let reaches = |config: &crate::PortConfig| match route.via {
+        IpAddr::V4(via) => config.address.contains(&via),
+        IpAddr::V6(via) => config.address6.is_some_and(|address| address.contains(&via)),
+    };
     let (port, config) = ports
         .iter()
         .find(|(_, config)| reaches(config))

@@ -1,27 +1,71 @@
 //! The sessions of a worker, and the keys by which packets find them.
 
+use super::account::{Account, Count};
+use super::cells::{CellRun, Cells, STEPS};
+use super::peers::{Name, Peers, Way};
+use super::step::{HotStep, Kind, StepIndex};
 use super::table::Table;
-use rules::{FTeid, Program, Seid};
-use std::net::Ipv4Addr;
+use super::usage::Ledger;
+use crate::worker::Query;
+use dplink::UsageCounts;
+use rules::{Classifier, Forward, OuterHeaderCreation, QerId, Seid};
 
-/// Tunnels and user addresses a session has on average at most, over all sessions.
+/// Tunnels, and user addresses, a session has on average at most, over all sessions.
 const KEYS_PER_SESSION: usize = 2;
 
 /// A session by its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SessionIndex(u32);
+pub(crate) struct SessionIndex(pub(crate) u32);
 
 impl SessionIndex {
     /// No session.
     pub(crate) const NONE: Self = Self(u32::MAX);
 }
 
-/// One session, as the data path obeys it.
+/// By what packets find a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Key {
+    /// A tunnel endpoint of ours.
+    Tunnel(u64),
+    /// A user's address or prefix.
+    User(u64),
+}
+
+/// One session: the part that packets of known flows do not touch.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) seid: Seid,
     pub(crate) revision: u64,
-    pub(crate) program: Program,
+    pub(crate) classifier: Classifier,
+    pub(crate) keys: Box<[Key]>,
+    /// By account.
+    pub(crate) qers: Box<[QerId]>,
+    /// By account.
+    pub(crate) ledgers: Box<[Ledger]>,
+    /// Steps that ask for copies, and which.
+    pub(crate) duplicates: Box<[(u16, Box<[Forward]>)]>,
+    /// Packets it may have kept at once.
+    pub(crate) kept_max: u16,
+    pub(crate) run: CellRun,
+    pub(crate) steps: u16,
+}
+
+/// A session and what its cells are to hold.
+#[derive(Debug)]
+pub(crate) struct Installation {
+    pub(crate) session: Box<Session>,
+    /// By precedence.
+    pub(crate) steps: Box<[HotStep]>,
+    /// The peer of each step that needs one.
+    pub(crate) peers: Box<[Option<Name>]>,
+    /// By account.
+    pub(crate) accounts: Box<[Account]>,
+    /// Packets kept for the session are to be dropped.
+    pub(crate) drop_kept: bool,
+    /// Tunnels that end now.
+    pub(crate) end_markers: Box<[OuterHeaderCreation]>,
+    /// Takes the last counts of URRs that are no longer there; has room for them.
+    pub(crate) removed: Vec<UsageCounts>,
 }
 
 /// Why a session cannot be installed.
@@ -31,10 +75,14 @@ pub(crate) enum Refusal {
     Sessions,
     #[error("the data plane holds as many tunnels or user addresses as it is configured for")]
     Keys,
-    #[error("tunnel {} at {} belongs to another session", .0.teid, .0.address)]
-    TunnelTaken(FTeid),
-    #[error("user address {0} belongs to another session")]
-    AddressTaken(Ipv4Addr),
+    #[error("the data plane holds as many rules as it is configured for")]
+    Rules,
+    #[error("the data plane knows as many peers as it is configured for")]
+    Peers,
+    #[error("a tunnel belongs to another session")]
+    TunnelTaken,
+    #[error("a user address belongs to another session")]
+    AddressTaken,
 }
 
 pub(crate) struct Sessions {
@@ -43,31 +91,50 @@ pub(crate) struct Sessions {
     free: Vec<u32>,
     by_seid: Table,
     by_tunnel: Table,
-    by_address: Table,
+    by_user: Table,
+    pub(crate) cells: Cells,
+    pub(crate) peers: Peers,
+    generation: u32,
+}
+
+/// How much of everything.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    pub(crate) sessions: usize,
+    pub(crate) pdrs: usize,
+    pub(crate) peers: usize,
 }
 
 impl Sessions {
-    pub(crate) fn new(limit: usize) -> Self {
-        let places = 0..u32::try_from(limit).unwrap_or(u32::MAX);
+    pub(crate) fn new(room: Room) -> Self {
+        let places = 0..u32::try_from(room.sessions).unwrap_or(u32::MAX);
         Self {
             slots: places.clone().map(|_| None).collect(),
             free: places.rev().collect(),
-            by_seid: Table::new(limit),
-            by_tunnel: Table::new(limit * KEYS_PER_SESSION),
-            by_address: Table::new(limit * KEYS_PER_SESSION),
+            by_seid: Table::new(room.sessions),
+            by_tunnel: Table::new(room.sessions * KEYS_PER_SESSION),
+            by_user: Table::new(room.sessions * KEYS_PER_SESSION),
+            cells: Cells::new(room.sessions.max(room.pdrs.div_ceil(STEPS))),
+            peers: Peers::new(room.peers),
+            generation: 0,
         }
     }
 
     /// The session behind a tunnel of ours.
     #[inline]
-    pub(crate) fn by_tunnel(&self, teid: u32, address: Ipv4Addr) -> Option<SessionIndex> {
-        self.by_tunnel.get(tunnel_key(teid, address)).map(SessionIndex)
+    pub(crate) fn by_tunnel(&self, key: u64) -> Option<SessionIndex> {
+        self.by_tunnel.get(key).map(SessionIndex)
     }
 
     /// The session of a user's address.
     #[inline]
-    pub(crate) fn by_address(&self, address: Ipv4Addr) -> Option<SessionIndex> {
-        self.by_address.get(address_key(address)).map(SessionIndex)
+    pub(crate) fn by_user(&self, key: u64) -> Option<SessionIndex> {
+        self.by_user.get(key).map(SessionIndex)
+    }
+
+    /// The session of this name.
+    pub(crate) fn by_seid(&self, seid: Seid) -> Option<SessionIndex> {
+        self.by_seid.get(seid.0).map(SessionIndex)
     }
 
     /// `None` only for [`SessionIndex::NONE`] and sessions that are gone.
@@ -81,82 +148,218 @@ impl Sessions {
         self.by_seid.len()
     }
 
-    /// Puts a session in force, in place of an older one of the same SEID; gives back what is no longer needed.
+    /// The ledger of an account, and the account.
+    pub(crate) fn ledger(&mut self, index: SessionIndex, place: u16) -> Option<(&mut Ledger, &mut Account)> {
+        let session = self.slots.get_mut(index.0 as usize)?.as_deref_mut()?;
+        let account = self.cells.account(session.run.base, place);
+        Some((session.ledgers.get_mut(usize::from(place))?, account))
+    }
+
+    /// Appends what a session has used to `counts`, which has the room.
+    pub(crate) fn usage(&mut self, index: SessionIndex, now_ns: u64, counts: &mut Vec<UsageCounts>) {
+        let Some(session) = self.slots.get(index.0 as usize).and_then(|slot| slot.as_deref()) else { return };
+        for (ledger, place) in session.ledgers.iter().zip(0..) {
+            let account = self.cells.account(session.run.base, place);
+            counts.push(ledger.counts(&account.count, now_ns));
+        }
+    }
+
+    /// Answers what a session has used; where it is reported, thresholds begin anew.
+    pub(crate) fn query(&mut self, query: &mut Query, now_ns: u64) {
+        let index = self.by_seid(query.seid).unwrap_or(SessionIndex::NONE);
+        let Some(session) = self.slots.get_mut(index.0 as usize).and_then(|slot| slot.as_deref_mut()) else {
+            return;
+        };
+        for (ledger, place) in session.ledgers.iter_mut().zip(0..) {
+            if !query.urrs.is_empty() && !query.urrs.contains(&ledger.urr) {
+                continue;
+            }
+            let count = &mut self.cells.account(session.run.base, place).count;
+            query.counts.push(ledger.counts(count, now_ns));
+            if query.is_reported {
+                ledger.reported(count);
+            }
+        }
+    }
+
+    /// Puts a session in force, in place of an older one of the same SEID; gives back what is no longer needed. `way`
+    /// finds how packets reach a peer.
     pub(crate) fn install(
         &mut self,
-        session: Box<Session>,
-    ) -> Result<Option<Box<Session>>, (Refusal, Box<Session>)> {
-        match self.place_for(&session) {
-            Ok(place) => Ok(self.put(place, session)),
-            Err(refusal) => Err((refusal, session)),
+        mut new: Box<Installation>,
+        now_ns: u64,
+        way: impl Fn(Name) -> Option<Way>,
+    ) -> Result<Installed, (Refusal, Box<Installation>)> {
+        match self.admit(&mut new) {
+            Ok(place) => {
+                let old = self.slots[place as usize].take();
+                if let Some(old) = &old {
+                    self.retire(old, &mut new, now_ns);
+                }
+                Ok(self.put(place, old, new, way))
+            }
+            Err(refusal) => Err((refusal, new)),
         }
     }
 
     /// Changes nothing unless the session can be installed whole.
-    fn place_for(&mut self, session: &Session) -> Result<u32, Refusal> {
-        let own = self.by_seid.get(session.seid.0);
-        let taken = |place: Option<u32>| place.is_some() && place != own;
-        for f_teid in &session.program.f_teids {
-            if taken(self.by_tunnel.get(tunnel_key(f_teid.teid.0, f_teid.address))) {
-                return Err(Refusal::TunnelTaken(*f_teid));
-            }
+    fn admit(&mut self, new: &mut Installation) -> Result<u32, Refusal> {
+        let own = self.by_seid.get(new.session.seid.0);
+        self.admit_keys(&new.session.keys, own)?;
+        if self.peers.room() < new.peers.iter().flatten().count() {
+            return Err(Refusal::Peers);
         }
-        for address in &session.program.ue_ipv4s {
-            if taken(self.by_address.get(address_key(*address))) {
-                return Err(Refusal::AddressTaken(*address));
-            }
+        if own.is_none() && self.free.is_empty() {
+            return Err(Refusal::Sessions);
         }
-        let (tunnels, addresses) = (session.program.f_teids.len(), session.program.ue_ipv4s.len());
-        if tunnels > self.by_tunnel.room() || addresses > self.by_address.room() {
-            return Err(Refusal::Keys);
-        }
+        let cells = new.steps.len().div_ceil(STEPS).max(new.accounts.len());
+        let old = own.and_then(|place| self.slots[place as usize].as_deref());
+        new.session.run = match old.filter(|old| old.run.suits(cells)) {
+            Some(old) => old.run,
+            None => self.cells.allocate(cells).ok_or(Refusal::Rules)?,
+        };
         own.or_else(|| self.free.pop()).ok_or(Refusal::Sessions)
     }
 
-    fn put(&mut self, place: u32, session: Box<Session>) -> Option<Box<Session>> {
-        let old = self.slots[place as usize].take();
-        if let Some(old) = &old {
-            self.remove_keys(&old.program);
+    fn admit_keys(&self, keys: &[Key], own: Option<u32>) -> Result<(), Refusal> {
+        let taken = |place: Option<u32>| place.is_some() && place != own;
+        let (mut tunnels, mut users) = (0, 0);
+        for key in keys {
+            match *key {
+                Key::Tunnel(key) if taken(self.by_tunnel.get(key)) => return Err(Refusal::TunnelTaken),
+                Key::User(key) if taken(self.by_user.get(key)) => return Err(Refusal::AddressTaken),
+                Key::Tunnel(_) => tunnels += 1,
+                Key::User(_) => users += 1,
+            }
         }
-        let full = "place_for made sure of room";
-        for f_teid in &session.program.f_teids {
-            let inserted = self.by_tunnel.insert(tunnel_key(f_teid.teid.0, f_teid.address), place);
-            debug_assert!(inserted.is_ok(), "{full}");
+        match tunnels > self.by_tunnel.room() || users > self.by_user.room() {
+            true => Err(Refusal::Keys),
+            false => Ok(()),
         }
-        for address in &session.program.ue_ipv4s {
-            let inserted = self.by_address.insert(address_key(*address), place);
-            debug_assert!(inserted.is_ok(), "{full}");
+    }
+
+    fn retire(&mut self, old: &Session, new: &mut Installation, now_ns: u64) {
+        self.carry(old, new, now_ns);
+        self.forget(old);
+        if old.run != new.session.run {
+            self.cells.release(old.run);
+        }
+    }
+
+    fn put(
+        &mut self,
+        place: u32,
+        old: Option<Box<Session>>,
+        new: Box<Installation>,
+        way: impl Fn(Name) -> Option<Way>,
+    ) -> Installed {
+        self.remember(&new.session, place);
+        self.generation = self.generation.wrapping_add(1).max(1);
+        let base = new.session.run.base;
+        for (number, (step, peer)) in new.steps.iter().zip(&new.peers).enumerate() {
+            let mut step = *step;
+            (step.generation, step.session, step.base) = (self.generation, SessionIndex(place), base);
+            step.simplify(number < STEPS);
+            if let Some(name) = *peer {
+                step.peer = self.peers.enter(name, || way(name));
+            }
+            *self.cells.step_mut(step_index(base, number)) = step;
+        }
+        for (account, number) in new.accounts.iter().zip(0..) {
+            *self.cells.account(base, number) = *account;
+        }
+        let Installation { session, steps, peers, accounts, removed, .. } = *new;
+        self.slots[place as usize] = Some(session);
+        Installed { index: SessionIndex(place), removed, _spent: (old, steps, peers, accounts) }
+    }
+
+    /// Rates and counts go on where they stood; of URRs that go, the last counts are taken down.
+    fn carry(&mut self, old: &Session, new: &mut Installation, now_ns: u64) {
+        let base = old.run.base;
+        for (place, qer) in new.session.qers.iter().enumerate() {
+            let Some(before) = find_near(&old.qers, place, |other| other == qer) else { continue };
+            new.accounts[place].rate.carry(&self.cells.account(base, before as u16).rate);
+        }
+        for (place, before) in old.ledgers.iter().enumerate() {
+            let count = self.cells.account(base, place as u16).count;
+            let after = find_near(&new.session.ledgers, place, |other| other.urr == before.urr);
+            let Some(after) = after else {
+                new.removed.push(before.counts(&count, now_ns));
+                continue;
+            };
+            new.session.ledgers[after].carry(before, &count);
+            // Limits may have changed: the next packet is to be looked at.
+            new.accounts[after].count = Count { left: 0, ..count };
+        }
+    }
+
+    /// Takes a session out of force; appends its last counts to `usage`, which has the room.
+    pub(crate) fn remove(
+        &mut self,
+        seid: Seid,
+        now_ns: u64,
+        usage: &mut Vec<UsageCounts>,
+    ) -> Option<(SessionIndex, Box<Session>)> {
+        let place = self.by_seid.get(seid.0)?;
+        self.usage(SessionIndex(place), now_ns, usage);
+        let session = self.slots[place as usize].take()?;
+        self.forget(&session);
+        self.by_seid.remove(seid.0);
+        self.cells.release(session.run);
+        self.free.push(place);
+        Some((SessionIndex(place), session))
+    }
+
+    fn remember(&mut self, session: &Session, place: u32) {
+        for key in &session.keys {
+            let inserted = match *key {
+                Key::Tunnel(key) => self.by_tunnel.insert(key, place),
+                Key::User(key) => self.by_user.insert(key, place),
+            };
+            debug_assert!(inserted.is_ok(), "admit_keys made sure of room");
         }
         let inserted = self.by_seid.insert(session.seid.0, place);
-        debug_assert!(inserted.is_ok(), "{full}");
-        self.slots[place as usize] = Some(session);
-        old
+        debug_assert!(inserted.is_ok(), "there are as many places as names");
     }
 
-    /// Takes a session out of force.
-    pub(crate) fn remove(&mut self, seid: Seid) -> Option<Box<Session>> {
-        let place = self.by_seid.get(seid.0)?;
-        let session = self.slots[place as usize].take()?;
-        self.remove_keys(&session.program);
-        self.by_seid.remove(seid.0);
-        self.free.push(place);
-        Some(session)
-    }
-
-    fn remove_keys(&mut self, program: &Program) {
-        for f_teid in &program.f_teids {
-            self.by_tunnel.remove(tunnel_key(f_teid.teid.0, f_teid.address));
+    /// Removes the keys, and leaves the peers; no packet finds the session by them any more.
+    fn forget(&mut self, session: &Session) {
+        for key in &session.keys {
+            match *key {
+                Key::Tunnel(key) => self.by_tunnel.remove(key),
+                Key::User(key) => self.by_user.remove(key),
+            };
         }
-        for address in &program.ue_ipv4s {
-            self.by_address.remove(address_key(*address));
+        for number in 0..usize::from(session.steps) {
+            let step = self.cells.step_mut(step_index(session.run.base, number));
+            let (tunnel, peer) = (step.kind == Kind::Tunnel, step.peer);
+            *step = HotStep::EMPTY;
+            if tunnel {
+                self.peers.leave(peer);
+            }
         }
     }
 }
 
-fn tunnel_key(teid: u32, address: Ipv4Addr) -> u64 {
-    u64::from(u32::from(address)) << 32 | u64::from(teid)
+/// What came of an installation; dropped on the control side.
+#[derive(Debug)]
+pub(crate) struct Installed {
+    pub(crate) index: SessionIndex,
+    /// The last counts of URRs that are no longer there.
+    pub(crate) removed: Vec<UsageCounts>,
+    _spent: Spent,
 }
 
-fn address_key(address: Ipv4Addr) -> u64 {
-    u64::from(u32::from(address))
+/// What the worker needs no longer.
+type Spent = (Option<Box<Session>>, Box<[HotStep]>, Box<[Option<Name>]>, Box<[Account]>);
+
+/// Where something is in a list; soon found where it was in an older one, as it mostly is.
+fn find_near<T>(list: &[T], place: usize, is_it: impl Fn(&T) -> bool) -> Option<usize> {
+    let place = place.min(list.len());
+    (place..list.len()).chain(0..place).find(|at| is_it(&list[*at]))
+}
+
+/// The step of this number, in order of precedence.
+pub(crate) const fn step_index(base: u32, number: usize) -> StepIndex {
+    StepIndex::new(base + (number / STEPS) as u32, (number % STEPS) as u32)
 }

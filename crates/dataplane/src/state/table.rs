@@ -27,7 +27,7 @@ impl Table {
     pub(crate) fn new(limit: usize) -> Self {
         let size = (2 * limit).next_power_of_two().max(2);
         let empty = Entry { key: 0, value: 0, used: false };
-        Self { entries: vec![empty; size].into(), shift: 64 - size.ilog2(), length: 0, limit }
+        Self { entries: super::memory::filled(size, empty), shift: 64 - size.ilog2(), length: 0, limit }
     }
 
     /// The value of `key`.

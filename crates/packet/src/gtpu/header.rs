@@ -1,8 +1,10 @@
 //! The header and its chain of extension headers (TS 29.281 5.1 and 5.2).
 
+use super::extension::{BrokenChain, EXTENSIONS_MAX, Extension, Extensions, extension_type};
 use super::message_type::G_PDU;
 use super::pdu_session::{self, PduSession};
-use zerocopy::byteorder::network_endian::{U16, U32};
+use crate::checksum;
+use zerocopy::byteorder::network_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 const VERSION_1_GTP: u8 = 0b0011_0000;
@@ -16,21 +18,14 @@ const OPTIONAL_PRESENT: u8 = 0b0000_0111;
 pub(super) const MANDATORY: usize = size_of::<Head>();
 /// Bytes of the part that any of the E, S and PN flags brings along.
 const OPTIONAL: usize = size_of::<Optional>();
-/// No sender needs more extension headers; a longer chain is an attack on the receiver's time.
-const EXTENSIONS_MAX: usize = 8;
-/// The two highest bits of an unknown type: the receiver must understand it (TS 29.281 figure 5.2.1-2).
-const COMPREHENSION: u8 = 0b1100_0000;
-/// Comprehension required by the endpoint receiver, or by receiver and intermediate nodes.
-const REQUIRED_BY_ENDPOINT: u8 = 0b1000_0000;
-
 /// What every message begins with.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
-pub(super) struct Head {
+struct Head {
     flags: u8,
     message_type: u8,
     /// Bytes after the head.
-    pub(super) length: U16,
+    length: U16,
     teid: U32,
 }
 
@@ -93,12 +88,20 @@ impl Message {
             header_length: MANDATORY,
             total_length: MANDATORY + length,
         };
-        if mandatory.flags & OPTIONAL_PRESENT != 0 {
-            message.read_optional(mandatory.flags, body)?;
+        match (mandatory.flags & OPTIONAL_PRESENT, body.first_chunk()) {
+            (0, _) => {}
+            // What radios send: a PDU session container without optional fields, and nothing else.
+            (EXTENSION, Some([_, _, _, extension_type::PDU_SESSION_CONTAINER, 1, kind, flow, 0])) => {
+                let pdu_session = PduSession::parse(&[*kind, *flow]).ok_or(Malformed::Extension)?;
+                message.pdu_session = Some(pdu_session);
+                message.header_length = MANDATORY + OPTIONAL + pdu_session::LENGTH;
+            }
+            (flags, _) => message.read_optional(flags, body)?,
         }
         Ok(message)
     }
 
+    #[cold]
     fn read_optional(&mut self, flags: u8, body: &[u8]) -> Result<(), Malformed> {
         let (optional, extensions) = Optional::ref_from_prefix(body).map_err(|_| Malformed::Truncated)?;
         self.header_length += OPTIONAL;
@@ -110,74 +113,98 @@ impl Message {
         Ok(())
     }
 
-    fn read_extensions(&mut self, first: u8, extensions: &[u8]) -> Result<(), Malformed> {
-        let (mut next, mut rest) = (first, extensions);
-        for _ in 0..EXTENSIONS_MAX {
-            if next == 0 {
-                return Ok(());
-            }
-            let (content, following, after) = split_extension(rest).ok_or(Malformed::Extension)?;
-            self.note_extension(next, content)?;
-            self.header_length += rest.len() - after.len();
-            (next, rest) = (following, after);
+    fn read_extensions(&mut self, first: u8, bytes: &[u8]) -> Result<(), Malformed> {
+        let mut extensions = Extensions::of(first, bytes);
+        for extension in extensions.by_ref() {
+            self.note_extension(extension?)?;
         }
-        if next == 0 { Ok(()) } else { Err(Malformed::Extension) }
+        self.header_length += bytes.len() - extensions.rest().len();
+        Ok(())
     }
 
-    fn note_extension(&mut self, kind: u8, content: &[u8]) -> Result<(), Malformed> {
-        match kind {
-            pdu_session::EXTENSION_TYPE => {
-                self.pdu_session = Some(PduSession::parse(content).ok_or(Malformed::Extension)?);
-                Ok(())
+    fn note_extension(&mut self, extension: Extension<'_>) -> Result<(), Malformed> {
+        if extension.kind == extension_type::PDU_SESSION_CONTAINER {
+            self.pdu_session = Some(PduSession::parse(extension.content).ok_or(Malformed::Extension)?);
+        } else if extension.is_unknown_but_required() {
+            return Err(Malformed::UnknownExtension);
+        }
+        Ok(())
+    }
+
+    /// The extension headers of this message, found in `bytes`.
+    pub fn extensions<'a>(&self, bytes: &'a [u8]) -> Extensions<'a> {
+        const FIRST: usize = MANDATORY + OPTIONAL;
+        match (bytes.first_chunk::<FIRST>(), bytes.get(FIRST..self.header_length)) {
+            (Some([flags, .., first]), Some(extensions)) if flags & EXTENSION != 0 => {
+                Extensions::of(*first, extensions)
             }
-            // PDCP PDU number and the like: for the radio side (TS 29.281 5.2.2).
-            kind if kind & COMPREHENSION < REQUIRED_BY_ENDPOINT => Ok(()),
-            _ => Err(Malformed::UnknownExtension),
+            _ => Extensions::of(0, &[]),
         }
     }
 }
 
-/// The content of the first extension header, the type of the next, and what follows. Its first octet counts units
-/// of four octets, itself and the next type included.
-fn split_extension(bytes: &[u8]) -> Option<(&[u8], u8, &[u8])> {
-    let length = usize::from(*bytes.first()?) * 4;
-    let (extension, after) = bytes.split_at_checked(length)?;
-    let (next, content) = extension.get(1..)?.split_last()?;
-    Some((content, *next, after))
+impl From<BrokenChain> for Malformed {
+    fn from(_: BrokenChain) -> Self {
+        Self::Extension
+    }
 }
 
-/// What follows the head of a G-PDU with a PDU session container: 0, 8 or 12 bytes, the unused ones 0.
-#[derive(Clone, Copy, Debug, IntoBytes, Immutable, KnownLayout, Unaligned)]
-#[repr(C)]
-pub(super) struct Tail {
-    optional: Optional,
-    container: [u8; pdu_session::LENGTH_MAX],
+/// The header of a G-PDU, its length still 0.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GPdu {
+    head: Head,
+    /// What a PDU session container brings along, but for the zeros at its end; 0 without.
+    tail: U64,
+    /// How many bytes follow the head: 0, 8 or 12.
+    tail_length: u8,
 }
 
-impl Tail {
-    /// Writes its first `length` bytes to the front of `bytes`.
+impl GPdu {
     #[inline]
-    pub(super) fn write(&self, bytes: &mut [u8], length: u8) -> Option<()> {
-        const SHORT: usize = OPTIONAL + pdu_session::LENGTH;
-        let tail = self.as_bytes();
-        match usize::from(length) {
-            0 => Some(()),
-            SHORT => bytes.first_chunk_mut::<SHORT>().zip(tail.first_chunk()).map(|(to, from)| *to = *from),
-            _ => self.write_to_prefix(bytes).ok(),
-        }
+    pub(super) fn new(teid: u32, pdu_session: Option<PduSession>) -> Self {
+        let flags = if pdu_session.is_some() { VERSION_1_GTP | EXTENSION } else { VERSION_1_GTP };
+        let head = Head { flags, message_type: G_PDU, length: U16::ZERO, teid: U32::new(teid) };
+        // No sequence number and no N-PDU number before the type of the container.
+        let optional = u64::from(extension_type::PDU_SESSION_CONTAINER) << 32;
+        let tail = pdu_session.map_or(0, |container| optional | u64::from(container.word()));
+        let tail_length = (encapsulated_length(pdu_session) - MANDATORY) as u8;
+        Self { head, tail: U64::new(tail), tail_length }
     }
-}
 
-/// The head of a G-PDU, its length still 0, what follows it, and how many bytes of that count.
-#[inline]
-pub(super) fn g_pdu(teid: u32, pdu_session: Option<PduSession>) -> (Head, Tail, u8) {
-    let flags = if pdu_session.is_some() { VERSION_1_GTP | EXTENSION } else { VERSION_1_GTP };
-    let head = Head { flags, message_type: G_PDU, length: U16::ZERO, teid: U32::new(teid) };
-    let next_extension = if pdu_session.is_some() { pdu_session::EXTENSION_TYPE } else { 0 };
-    let optional = Optional { sequence: U16::ZERO, n_pdu: 0, next_extension };
-    let container = pdu_session.map_or([0; pdu_session::LENGTH_MAX], PduSession::octets);
-    let length = encapsulated_length(pdu_session) - MANDATORY;
-    (head, Tail { optional, container }, length as u8)
+    /// The same for another QoS flow.
+    #[inline]
+    pub(super) fn with(&self, pdu_session: Option<PduSession>) -> Self {
+        Self::new(self.head.teid.get(), pdu_session)
+    }
+
+    /// Bytes of the header.
+    #[inline]
+    pub(super) const fn length(&self) -> usize {
+        MANDATORY + self.tail_length as usize
+    }
+
+    /// Sum of the header without its length.
+    #[inline]
+    pub(super) fn sum(&self) -> u16 {
+        checksum::add(checksum::sum(self.head.as_bytes()), checksum::sum(self.tail.as_bytes()))
+    }
+
+    /// Writes the header to the front of `bytes`; `after_head` counts all that follows the head.
+    #[inline]
+    pub(super) fn write(&self, bytes: &mut [u8], after_head: u16) -> Option<()> {
+        let mut head = self.head;
+        head.length.set(after_head);
+        head.write_to_prefix(bytes).ok()?;
+        if self.tail_length == 0 {
+            return Some(());
+        }
+        let rest = bytes.get_mut(MANDATORY..)?;
+        self.tail.write_to_prefix(rest).ok()?;
+        if usize::from(self.tail_length) > size_of::<U64>() {
+            *rest.get_mut(size_of::<U64>()..)?.first_chunk_mut()? = [0; 4];
+        }
+        Some(())
+    }
 }
 
 /// Bytes that the header of a G-PDU with such a container takes.
@@ -198,103 +225,70 @@ pub fn write_g_pdu(
     pdu_session: Option<PduSession>,
     payload: usize,
 ) -> Option<()> {
-    let (mut head, tail, tail_length) = g_pdu(teid, pdu_session);
-    head.length.set(u16::try_from(payload + usize::from(tail_length)).ok()?);
+    let header = GPdu::new(teid, pdu_session);
+    let after_head = u16::try_from(header.length() - MANDATORY + payload).ok()?;
+    header.write(bytes, after_head)
+}
+
+/// Writes the header of a G-PDU with these extension headers, for a packet that is passed on as it came; returns the
+/// header's length. `None` where `bytes` are too short, the payload is too long, or there are more extension headers
+/// than [`super::EXTENSIONS_MAX`].
+pub fn write_g_pdu_with(
+    bytes: &mut [u8],
+    teid: u32,
+    extensions: &[Extension<'_>],
+    payload: usize,
+) -> Option<usize> {
+    write_message(bytes, Start { kind: G_PDU, sequence: None, teid }, extensions, payload)
+}
+
+/// How a message begins.
+#[derive(Clone, Copy)]
+pub(super) struct Start {
+    pub(super) kind: u8,
+    pub(super) sequence: Option<u16>,
+    pub(super) teid: u32,
+}
+
+/// Writes a header with these extension headers, `body` counting the bytes after it; returns its length.
+pub(super) fn write_message(
+    bytes: &mut [u8],
+    start: Start,
+    extensions: &[Extension<'_>],
+    body: usize,
+) -> Option<usize> {
+    let extended = extensions.iter().map(Extension::length).sum::<usize>();
+    let sequence_flag = start.sequence.map_or(0, |_| SEQUENCE);
+    let flags = sequence_flag | extensions.first().map_or(0, |_| EXTENSION);
+    let optional = if flags == 0 { 0 } else { OPTIONAL };
+    let length = u16::try_from(optional + extended + body).ok()?;
+    let head = Head {
+        flags: VERSION_1_GTP | flags,
+        message_type: start.kind,
+        length: U16::new(length),
+        teid: U32::new(start.teid),
+    };
     head.write_to_prefix(bytes).ok()?;
-    tail.write(bytes.get_mut(MANDATORY..)?, tail_length)
+    if flags != 0 {
+        write_optional(bytes.get_mut(MANDATORY..)?, start.sequence.unwrap_or(0), extensions)?;
+    }
+    Some(MANDATORY + optional + extended)
 }
 
-/// Writes the header of a message other than G-PDU, with a sequence number; `body` counts the bytes after it.
-pub(super) fn write_numbered(bytes: &mut [u8], kind: u8, sequence: u16, body: usize) -> Option<usize> {
-    let length = U16::new(u16::try_from(OPTIONAL + body).ok()?);
-    let mandatory = Head { flags: VERSION_1_GTP | SEQUENCE, message_type: kind, length, teid: U32::ZERO };
-    mandatory.write_to_prefix(bytes).ok()?;
-    write_optional(bytes.get_mut(MANDATORY..)?, sequence, 0)?;
-    Some(MANDATORY + OPTIONAL)
-}
-
-/// Writes the header of an end marker: no sequence number, no payload (TS 29.281 7.3.2).
-pub(super) fn write_bare(bytes: &mut [u8], kind: u8, teid: u32) -> Option<usize> {
-    let mandatory =
-        Head { flags: VERSION_1_GTP, message_type: kind, length: U16::ZERO, teid: U32::new(teid) };
-    mandatory.write_to_prefix(bytes).ok()?;
-    Some(MANDATORY)
-}
-
-fn write_optional(bytes: &mut [u8], sequence: u16, next_extension: u8) -> Option<()> {
-    Optional { sequence: U16::new(sequence), n_pdu: 0, next_extension }.write_to_prefix(bytes).ok()
+fn write_optional(bytes: &mut [u8], sequence: u16, extensions: &[Extension<'_>]) -> Option<()> {
+    if extensions.len() > EXTENSIONS_MAX {
+        return None;
+    }
+    let next_extension = extensions.first().map_or(0, |extension| extension.kind);
+    let optional = Optional { sequence: U16::new(sequence), n_pdu: 0, next_extension };
+    optional.write_to_prefix(bytes).ok()?;
+    let mut rest = bytes.get_mut(OPTIONAL..)?;
+    let nexts = extensions.iter().skip(1).map(|extension| extension.kind).chain([0]);
+    for (extension, next) in extensions.iter().zip(nexts) {
+        rest = extension.write(rest, next)?;
+    }
+    Some(())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::PduType;
-    use super::*;
-    use proptest::prelude::*;
-
-    /// An uplink G-PDU of a real gNB: TEID 0x0000fa1f, PDU session container with QFI 1.
-    const UPLINK: [u8; 16] =
-        [0x34, 0xff, 0x00, 0x08, 0x00, 0x00, 0xfa, 0x1f, 0x00, 0x00, 0x00, 0x85, 0x01, 0x10, 0x01, 0x00];
-
-    #[test]
-    fn an_uplink_packet_of_a_gnb() {
-        let message = Message::parse(&UPLINK).unwrap();
-        assert_eq!((message.message_type, message.teid), (G_PDU, 0xfa1f));
-        assert_eq!((message.header_length, message.total_length), (16, 16));
-        let pdu_session = message.pdu_session.unwrap();
-        assert_eq!((pdu_session.pdu_type, pdu_session.qfi), (PduType::Uplink, 1));
-        assert_eq!(message.sequence, None);
-    }
-
-    #[test]
-    fn each_fault_has_its_name() {
-        let with = |at: usize, value: u8| [&UPLINK[..at], &[value], &UPLINK[at + 1..]].concat();
-        assert_eq!(Message::parse(&UPLINK[..7]), Err(Malformed::Truncated));
-        assert_eq!(Message::parse(&UPLINK[..15]), Err(Malformed::Truncated));
-        assert_eq!(Message::parse(&with(0, 0x54)), Err(Malformed::Version));
-        assert_eq!(Message::parse(&with(0, 0x24)), Err(Malformed::Version));
-        assert_eq!(Message::parse(&with(12, 0)), Err(Malformed::Extension));
-        assert_eq!(Message::parse(&with(12, 2)), Err(Malformed::Extension));
-        assert_eq!(Message::parse(&with(15, 0x85)), Err(Malformed::Extension));
-        assert_eq!(Message::parse(&with(11, 0xc1)), Err(Malformed::UnknownExtension));
-    }
-
-    #[test]
-    fn an_unknown_extension_nobody_insists_on_is_skipped() {
-        let mut bytes = UPLINK;
-        bytes[11] = 0x03;
-        let message = Message::parse(&bytes).unwrap();
-        assert_eq!((message.header_length, message.pdu_session), (16, None));
-    }
-
-    #[test]
-    fn an_endless_chain_of_extensions_ends() {
-        let mut bytes = UPLINK[..12].to_vec();
-        bytes.extend([0x01, 0x10, 0x01, 0x85].repeat(EXTENSIONS_MAX));
-        bytes.extend([0x01, 0x10, 0x01, 0x00]);
-        bytes[3] = (bytes.len() - MANDATORY) as u8;
-        assert_eq!(Message::parse(&bytes), Err(Malformed::Extension));
-    }
-
-    proptest! {
-        #[test]
-        fn a_g_pdu_reads_as_it_was_written(teid: u32, qfi in proptest::option::of(0u8..64), payload in 0usize..1500) {
-            let pdu_session = qfi.map(PduSession::downlink);
-            let header = encapsulated_length(pdu_session);
-            let mut bytes = vec![0; header + payload];
-            write_g_pdu(&mut bytes, teid, pdu_session, payload).unwrap();
-            let message = Message::parse(&bytes).unwrap();
-            prop_assert_eq!((message.teid, message.pdu_session), (teid, pdu_session));
-            prop_assert_eq!((message.header_length, message.total_length), (header, bytes.len()));
-        }
-
-        #[test]
-        fn any_bytes_parse_or_fail_and_lengths_hold(mut bytes in proptest::collection::vec(any::<u8>(), 8..64)) {
-            bytes[0] = VERSION_1_GTP | bytes[0] & 7;
-            bytes[2] = 0;
-            if let Ok(message) = Message::parse(&bytes) {
-                prop_assert!(message.header_length <= message.total_length);
-                prop_assert!(message.total_length <= bytes.len());
-            }
-        }
-    }
-}
+mod tests;

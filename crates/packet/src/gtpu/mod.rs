@@ -1,14 +1,22 @@
 //! GTP-U version 1 (TS 29.281) with the PDU session container (TS 38.415).
 
+mod element;
+mod error_indication;
+mod extension;
 mod header;
 mod pdu_session;
 mod signalling;
 mod template;
 
-pub use header::{Malformed, Message, encapsulated_length, write_g_pdu};
+pub use error_indication::{ErrorIndication, TunnelError};
+pub use extension::{BrokenChain, EXTENSIONS_MAX, Extension, Extensions, SUPPORTED, extension_type};
+pub use header::{Malformed, Message, encapsulated_length, write_g_pdu, write_g_pdu_with};
 pub use pdu_session::{PduSession, PduType};
-pub use signalling::{ErrorIndication, write_echo_request, write_echo_response, write_end_marker};
-pub use template::{Endpoints, OuterHeader, Template, Template4, Template6, UdpChecksum};
+pub use signalling::{
+    read_supported_extension_headers, write_echo_request, write_echo_response, write_end_marker,
+    write_end_marker_of_flow, write_supported_extension_headers,
+};
+pub use template::{Endpoints, OuterHeader, Template, Template4, Template6, Tunnel, UdpChecksum};
 
 /// UDP port of GTP-U (TS 29.281 4.4.2).
 pub const PORT: u16 = 2152;
@@ -21,6 +29,10 @@ pub mod message_type {
     pub const ECHO_RESPONSE: u8 = 2;
     /// I have no use for what you send into this tunnel.
     pub const ERROR_INDICATION: u8 = 26;
+    /// These are the extension headers I know.
+    pub const SUPPORTED_EXTENSION_HEADERS_NOTIFICATION: u8 = 31;
+    /// Says things about a tunnel.
+    pub const TUNNEL_STATUS: u8 = 253;
     /// Nothing more comes through this tunnel.
     pub const END_MARKER: u8 = 254;
     /// A user's packet.

@@ -1,11 +1,9 @@
 //! The PDU session container (TS 38.415 5.5), as the extension header of type 0x85 carries it.
 
-/// Type of the extension header (TS 29.281 5.2.1).
-pub(super) const EXTENSION_TYPE: u8 = 0x85;
 /// Bytes of the extension header without optional fields.
 pub(super) const LENGTH: usize = 4;
 /// Bytes of the extension header with a paging policy.
-pub(super) const LENGTH_MAX: usize = 8;
+const LENGTH_WITH_POLICY: usize = 8;
 
 const QFI: u8 = 0b0011_1111;
 const REFLECTIVE: u8 = 0b0100_0000;
@@ -69,23 +67,22 @@ impl PduSession {
     #[inline]
     pub(super) const fn length(self) -> usize {
         match (self.pdu_type, self.paging_policy) {
-            (PduType::Downlink, Some(_)) => LENGTH_MAX,
+            (PduType::Downlink, Some(_)) => LENGTH_WITH_POLICY,
             _ => LENGTH,
         }
     }
 
-    /// The extension header, last of its chain; the bytes beyond its length are 0.
+    /// The first four octets of the extension header, last of its chain; the others, if any, are 0.
     #[inline]
-    pub(super) const fn octets(self) -> [u8; LENGTH_MAX] {
-        let qfi = self.qfi & QFI;
-        let flow = if self.reflective { qfi | REFLECTIVE } else { qfi };
-        match (self.pdu_type, self.paging_policy) {
-            (PduType::Uplink, _) => [1, 1 << 4, qfi, 0, 0, 0, 0, 0],
-            (PduType::Downlink, None) => [1, 0, flow, 0, 0, 0, 0, 0],
+    pub(super) const fn word(self) -> u32 {
+        let flow = self.qfi & QFI | if self.reflective { REFLECTIVE } else { 0 };
+        let octets = match (self.pdu_type, self.paging_policy) {
+            (PduType::Uplink, _) => [1, 1 << 4, self.qfi & QFI, 0],
+            (PduType::Downlink, None) => [1, 0, flow, 0],
             (PduType::Downlink, Some(policy)) => {
-                let policy = (policy & PAGING_POLICY_MAX) << PAGING_POLICY_SHIFT;
-                [2, 0, flow | PAGING_POLICY_PRESENT, policy, 0, 0, 0, 0]
+                [2, 0, flow | PAGING_POLICY_PRESENT, (policy & PAGING_POLICY_MAX) << PAGING_POLICY_SHIFT]
             }
-        }
+        };
+        u32::from_be_bytes(octets)
     }
 }

@@ -1,93 +1,63 @@
 //! Path and tunnel management messages (TS 29.281 7.2 and 7.3).
 
-use super::header::{MANDATORY, Message, write_bare, write_numbered};
-use super::message_type::{ECHO_REQUEST, ECHO_RESPONSE, END_MARKER, ERROR_INDICATION};
-use std::net::Ipv4Addr;
-
-const RECOVERY: u8 = 14;
-const TEID_DATA_I: u8 = 16;
-const PEER_ADDRESS: u8 = 133;
-/// Information elements below this type have a fixed length (TS 29.281 8.1).
-const FIRST_WITH_LENGTH: u8 = 128;
+use super::element::{EXTENSION_HEADER_TYPES, Elements, RECOVERY};
+use super::extension::{Extension, SUPPORTED};
+use super::header::{Message, Start, write_message};
+use super::message_type::{
+    ECHO_REQUEST, ECHO_RESPONSE, END_MARKER, SUPPORTED_EXTENSION_HEADERS_NOTIFICATION,
+};
+use super::{PduSession, extension_type};
 
 /// Writes an echo request; returns its length, `None` where `bytes` are too short.
 pub fn write_echo_request(bytes: &mut [u8], sequence: u16) -> Option<usize> {
-    write_numbered(bytes, ECHO_REQUEST, sequence, 0)
+    write_numbered(bytes, ECHO_REQUEST, sequence, &[])
 }
 
 /// Writes the answer to the echo request numbered `sequence`; returns its length. The restart counter is mandatory,
 /// and always 0 (TS 29.281 8.2).
 pub fn write_echo_response(bytes: &mut [u8], sequence: u16) -> Option<usize> {
-    let body = [RECOVERY, 0];
-    let at = write_numbered(bytes, ECHO_RESPONSE, sequence, body.len())?;
-    bytes.get_mut(at..)?.first_chunk_mut().map(|to| *to = body)?;
-    Some(at + body.len())
+    write_numbered(bytes, ECHO_RESPONSE, sequence, &[RECOVERY, 0])
 }
 
 /// Writes an end marker for a peer's tunnel; returns its length.
 pub fn write_end_marker(bytes: &mut [u8], teid: u32) -> Option<usize> {
-    write_bare(bytes, END_MARKER, teid)
+    write_message(bytes, Start { kind: END_MARKER, sequence: None, teid }, &[], 0)
 }
 
-/// Tells a peer that its packets lead nowhere, or is told so by it (TS 29.281 7.3.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ErrorIndication {
-    /// The tunnel of the packet that led nowhere.
-    pub teid: u32,
-    /// The address that packet was sent to.
-    pub address: Ipv4Addr,
+/// Writes an end marker for one QoS flow of a peer's tunnel (TS 29.281 5.2.2.7); returns its length.
+pub fn write_end_marker_of_flow(bytes: &mut [u8], teid: u32, pdu_session: PduSession) -> Option<usize> {
+    let [_, kind, flow, policy] = pdu_session.word().to_be_bytes();
+    let octets = [kind, flow, policy, 0, 0, 0];
+    let content = octets.get(..pdu_session.length() - 2)?;
+    let container = Extension { kind: extension_type::PDU_SESSION_CONTAINER, content };
+    write_message(bytes, Start { kind: END_MARKER, sequence: None, teid }, &[container], 0)
 }
 
-impl ErrorIndication {
-    /// Bytes of the whole message.
-    pub const LENGTH: usize = MANDATORY + 4 + 5 + 7;
-
-    /// Writes the message; returns its length, `None` where `bytes` are too short.
-    pub fn write(&self, bytes: &mut [u8]) -> Option<usize> {
-        let at = write_numbered(bytes, ERROR_INDICATION, 0, 5 + 7)?;
-        let [a, b, c, d] = self.teid.to_be_bytes();
-        let [w, x, y, z] = self.address.octets();
-        let body = [TEID_DATA_I, a, b, c, d, PEER_ADDRESS, 0, 4, w, x, y, z];
-        bytes.get_mut(at..)?.first_chunk_mut().map(|to| *to = body)?;
-        Some(at + body.len())
-    }
-
-    /// Reads the information elements of `message`, found in `bytes`; `None` where either of the two is missing.
-    pub fn read(message: &Message, bytes: &[u8]) -> Option<Self> {
-        let mut rest = bytes.get(message.header_length..message.total_length)?;
-        let (mut teid, mut address) = (None, None);
-        while let Some((kind, value, after)) = split_element(rest) {
-            match kind {
-                TEID_DATA_I => teid = value.first_chunk().map(|octets| u32::from_be_bytes(*octets)),
-                PEER_ADDRESS => address = value.try_into().ok().map(<[u8; 4]>::into),
-                _ => {}
-            }
-            rest = after;
-        }
-        Some(Self { teid: teid?, address: address? })
-    }
+/// Writes the list of extension headers we know, for a peer that sent one we should know and do not
+/// (TS 29.281 7.2.3); returns its length.
+pub fn write_supported_extension_headers(bytes: &mut [u8], sequence: u16) -> Option<usize> {
+    let [a, b, c, d] = SUPPORTED;
+    let body = [EXTENSION_HEADER_TYPES, SUPPORTED.len() as u8, a, b, c, d];
+    write_numbered(bytes, SUPPORTED_EXTENSION_HEADERS_NOTIFICATION, sequence, &body)
 }
 
-/// The type and value of the first information element, and what follows.
-fn split_element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
-    let (kind, rest) = bytes.split_first()?;
-    let (length, rest) = match *kind {
-        RECOVERY => (1, rest),
-        TEID_DATA_I => (4, rest),
-        FIRST_WITH_LENGTH.. => {
-            let (length, rest) = rest.split_first_chunk()?;
-            (usize::from(u16::from_be_bytes(*length)), rest)
-        }
-        _ => return None,
-    };
-    let (value, after) = rest.split_at_checked(length)?;
-    Some((*kind, value, after))
+/// The types of extension headers that the sender of `message`, found in `bytes`, knows; `None` where the list is
+/// missing.
+pub fn read_supported_extension_headers<'a>(message: &Message, bytes: &'a [u8]) -> Option<&'a [u8]> {
+    let body = bytes.get(message.header_length..message.total_length)?;
+    Elements::of(body).find(|element| element.kind == EXTENSION_HEADER_TYPES).map(|element| element.value)
+}
+
+fn write_numbered(bytes: &mut [u8], kind: u8, sequence: u16, body: &[u8]) -> Option<usize> {
+    let start = Start { kind, sequence: Some(sequence), teid: 0 };
+    let at = write_message(bytes, start, &[], body.len())?;
+    bytes.get_mut(at..)?.get_mut(..body.len())?.copy_from_slice(body);
+    Some(at + body.len())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
     fn an_echo_response_repeats_the_number_and_says_recovery_0() {
@@ -103,23 +73,43 @@ mod tests {
         assert_eq!(bytes, [0x30, 254, 0, 0, 0, 0, 0, 7]);
     }
 
-    proptest! {
-        #[test]
-        fn an_error_indication_reads_as_it_was_written(teid: u32, address: [u8; 4]) {
-            let sent = ErrorIndication { teid, address: address.into() };
-            let mut bytes = [0; ErrorIndication::LENGTH];
-            prop_assert_eq!(sent.write(&mut bytes), Some(ErrorIndication::LENGTH));
-            let message = Message::parse(&bytes).unwrap();
-            prop_assert_eq!(ErrorIndication::read(&message, &bytes), Some(sent));
-        }
+    #[test]
+    fn an_end_marker_of_a_flow_carries_its_container() {
+        let mut bytes = [0; 16];
+        assert_eq!(write_end_marker_of_flow(&mut bytes, 7, PduSession::downlink(9)), Some(16));
+        let message = Message::parse(&bytes).unwrap();
+        assert_eq!((message.message_type, message.pdu_session), (END_MARKER, Some(PduSession::downlink(9))));
+    }
 
-        #[test]
-        fn elements_of_any_shape_end(body in proptest::collection::vec(any::<u8>(), 0..40)) {
-            let mut bytes = vec![0; 12];
-            write_numbered(&mut bytes, ERROR_INDICATION, 0, body.len()).unwrap();
-            bytes.extend(&body);
-            let message = Message::parse(&bytes).unwrap();
-            let _ = ErrorIndication::read(&message, &bytes);
+    #[test]
+    fn the_list_of_extension_headers_is_read_with_either_length() {
+        let mut bytes = [0; 20];
+        let length = write_supported_extension_headers(&mut bytes, 3).unwrap();
+        assert_eq!(
+            bytes[..length],
+            [0x32, 31, 0, 10, 0, 0, 0, 0, 0, 3, 0, 0, 141, 4, 0x85, 0x40, 0x82, 0xc0]
+        );
+        let message = Message::parse(&bytes).unwrap();
+        assert_eq!(read_supported_extension_headers(&message, &bytes), Some(&SUPPORTED[..]));
+        let long = [0x32, 31, 0, 9, 0, 0, 0, 0, 0, 3, 0, 0, 141, 0, 2, 0x85, 0xc0];
+        let message = Message::parse(&long).unwrap();
+        assert_eq!(read_supported_extension_headers(&message, &long), Some(&[0x85, 0xc0][..]));
+        let none = [0x32, 31, 0, 4, 0, 0, 0, 0, 0, 3, 0, 0];
+        assert_eq!(read_supported_extension_headers(&Message::parse(&none).unwrap(), &none), None);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_written() {
+        for length in 0..18 {
+            let mut bytes = vec![0; length];
+            assert_eq!(write_echo_request(&mut bytes, 1).is_some(), length >= 12);
+            assert_eq!(write_echo_response(&mut bytes, 1).is_some(), length >= 14);
+            assert_eq!(write_end_marker(&mut bytes, 1).is_some(), length >= 8);
+            assert_eq!(
+                write_end_marker_of_flow(&mut bytes, 1, PduSession::uplink(1)).is_some(),
+                length >= 16
+            );
+            assert_eq!(write_supported_extension_headers(&mut bytes, 1), None);
         }
     }
 }

@@ -3,11 +3,14 @@
 //! Of these headers only the lengths and what is computed from them differ from packet to packet. A template keeps
 //! the rest, and the ones' complement sum of the rest, so that a packet costs one copy and a few additions.
 
-use super::header::{self, Head, Tail};
+use super::header::{GPdu, MANDATORY};
 use super::{PORT, PduSession};
 use crate::{Buffer, checksum, ipv4, ipv6, protocol, udp};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use zerocopy::{Immutable, IntoBytes, KnownLayout, Unaligned};
+
+/// What of a datagram the GTP-U header does not count.
+const BEFORE_GTPU_LENGTH: u16 = (udp::LENGTH + MANDATORY) as u16;
 
 /// Whether the UDP checksum over IPv6 is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +44,17 @@ pub enum Endpoints {
     },
 }
 
+/// What tells the tunnels between two endpoints apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tunnel {
+    /// The peer's tunnel.
+    pub teid: u32,
+    /// QFI, reflective QoS, paging policy; 5G only.
+    pub pdu_session: Option<PduSession>,
+    /// Type of service or traffic class: DSCP and ECN.
+    pub tos: u8,
+}
+
 /// What stands in front of every packet of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OuterHeader {
@@ -56,22 +70,20 @@ pub struct OuterHeader {
     pub pdu_session: Option<PduSession>,
 }
 
-/// IPv4, UDP and GTP-U up to the TEID.
+/// IPv4 and UDP.
 #[derive(Clone, Copy, Debug, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct Front4 {
     ip: ipv4::Header,
     udp: udp::Header,
-    gtpu: Head,
 }
 
-/// IPv6, UDP and GTP-U up to the TEID.
+/// IPv6 and UDP.
 #[derive(Clone, Copy, Debug, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct Front6 {
     ip: ipv6::Header,
     udp: udp::Header,
-    gtpu: Head,
 }
 
 /// The template of a tunnel over IPv4.
@@ -79,23 +91,21 @@ struct Front6 {
 pub struct Template4 {
     /// Of the IPv4 header without its total length.
     sum: u16,
-    tail_length: u8,
     front: Front4,
-    tail: Tail,
+    gtpu: GPdu,
 }
 
 /// The template of a tunnel over IPv6.
 #[derive(Clone, Copy, Debug)]
 pub struct Template6 {
-    /// Of the pseudo header and the datagram without their lengths and without the payload.
+    /// Of the pseudo header and the UDP header without their lengths.
     sum: u16,
-    tail_length: u8,
     computed: bool,
     front: Front6,
-    tail: Tail,
+    gtpu: GPdu,
 }
 
-const _: () = assert!(size_of::<Template4>() == 52 && size_of::<Template6>() == 72, "a line; a little more");
+const _: () = assert!(size_of::<Template4>() == 48 && size_of::<Template6>() == 68, "a line; a little more");
 
 /// The template of a tunnel over either.
 #[derive(Clone, Copy, Debug)]
@@ -148,19 +158,37 @@ impl Template {
             Self::V6(template) => template.encapsulate(buffer),
         }
     }
+
+    /// Like [`Self::encapsulate`] with another container, for tunnels that carry several QoS flows: one template for
+    /// the tunnel, and the flow of each packet.
+    #[inline]
+    pub fn encapsulate_with<B: Buffer>(&self, buffer: &mut B, pdu_session: Option<PduSession>) -> Option<()> {
+        match self {
+            Self::V4(template) => template.encapsulate_with(buffer, pdu_session),
+            Self::V6(template) => template.encapsulate_with(buffer, pdu_session),
+        }
+    }
+
+    /// Like [`Self::encapsulate`] into another tunnel between the same endpoints; only of a template whose `tos` is 0.
+    #[inline]
+    pub fn encapsulate_into<B: Buffer>(&self, buffer: &mut B, tunnel: Tunnel) -> Option<()> {
+        match self {
+            Self::V4(template) => template.encapsulate_into(buffer, tunnel),
+            Self::V6(template) => template.encapsulate_into(buffer, tunnel),
+        }
+    }
 }
 
 impl Template4 {
     fn new(outer: &OuterHeader, ip: ipv4::Header) -> Self {
-        let (gtpu, tail, tail_length) = header::g_pdu(outer.teid, outer.pdu_session);
-        let sum = checksum::sum(ip.as_bytes());
-        Self { sum, tail_length, front: Front4 { ip, udp: outer.udp(), gtpu }, tail }
+        let front = Front4 { ip, udp: outer.udp() };
+        Self { sum: checksum::sum(ip.as_bytes()), front, gtpu: GPdu::new(outer.teid, outer.pdu_session) }
     }
 
     /// Bytes of all headers together.
     #[inline]
     pub const fn length(&self) -> usize {
-        size_of::<Front4>() + self.tail_length as usize
+        size_of::<Front4>() + self.gtpu.length()
     }
 
     /// Like [`Template::encapsulate`].
@@ -170,40 +198,66 @@ impl Template4 {
         self.write(buffer.prepend(self.length())?, payload)
     }
 
+    /// Like [`Template::encapsulate_with`].
+    #[inline]
+    pub fn encapsulate_with<B: Buffer>(&self, buffer: &mut B, pdu_session: Option<PduSession>) -> Option<()> {
+        let (gtpu, payload) = (self.gtpu.with(pdu_session), buffer.data().len());
+        let bytes = buffer.prepend(size_of::<Front4>() + gtpu.length())?;
+        self.write_before(bytes, &gtpu, payload)
+    }
+
+    /// Like [`Template::encapsulate_into`].
+    #[inline]
+    pub fn encapsulate_into<B: Buffer>(&self, buffer: &mut B, tunnel: Tunnel) -> Option<()> {
+        let (gtpu, payload) = (GPdu::new(tunnel.teid, tunnel.pdu_session), buffer.data().len());
+        let bytes = buffer.prepend(size_of::<Front4>() + gtpu.length())?;
+        self.marked(tunnel.tos).write_before(bytes, &gtpu, payload)
+    }
+
+    /// The type of service is the low octet of the header's first word.
+    #[inline]
+    fn marked(&self, tos: u8) -> Self {
+        let mut marked = *self;
+        marked.front.ip.tos = tos;
+        marked.sum = checksum::add(self.sum, u16::from(tos));
+        marked
+    }
+
     /// Writes the headers for `payload` bytes to the front of `bytes`; `None` where those are too short or these
     /// too many.
     #[inline]
     pub fn write(&self, bytes: &mut [u8], payload: usize) -> Option<()> {
-        let total = u16::try_from(self.length() + payload).ok()?;
+        self.write_before(bytes, &self.gtpu, payload)
+    }
+
+    #[inline]
+    fn write_before(&self, bytes: &mut [u8], gtpu: &GPdu, payload: usize) -> Option<()> {
+        let total = u16::try_from(size_of::<Front4>() + gtpu.length() + payload).ok()?;
         let mut front = self.front;
         let udp = total - ipv4::LENGTH as u16;
         front.ip.total_length.set(total);
         front.ip.checksum.set(!checksum::add(self.sum, total));
         front.udp.length.set(udp);
-        front.gtpu.length.set(udp - (udp::LENGTH + header::MANDATORY) as u16);
         front.write_to_prefix(bytes).ok()?;
-        self.tail.write(bytes.get_mut(size_of::<Front4>()..)?, self.tail_length)
+        gtpu.write(bytes.get_mut(size_of::<Front4>()..)?, udp - BEFORE_GTPU_LENGTH)
     }
 }
 
 impl Template6 {
     fn new(outer: &OuterHeader, ip: ipv6::Header, checksum: UdpChecksum) -> Self {
-        let (gtpu, tail, tail_length) = header::g_pdu(outer.teid, outer.pdu_session);
         let udp = outer.udp();
         let (source, destination) = ip.addresses();
-        let pseudo = checksum::add(checksum::sum(source), checksum::sum(destination));
-        let headers = checksum::add(checksum::sum(udp.as_bytes()), checksum::sum(gtpu.as_bytes()));
-        // What a tail does not use is 0.
-        let constant = checksum::add(headers, checksum::sum(tail.as_bytes()));
-        let sum = checksum::add(checksum::add(pseudo, u16::from(protocol::UDP)), constant);
+        let addresses = checksum::add(checksum::sum(source), checksum::sum(destination));
+        let pseudo = checksum::add(addresses, u16::from(protocol::UDP));
+        let sum = checksum::add(pseudo, checksum::sum(udp.as_bytes()));
         let computed = checksum == UdpChecksum::Computed;
-        Self { sum, tail_length, computed, front: Front6 { ip, udp, gtpu }, tail }
+        Self { sum, computed, front: Front6 { ip, udp }, gtpu: GPdu::new(outer.teid, outer.pdu_session) }
     }
 
     /// Bytes of all headers together.
     #[inline]
     pub const fn length(&self) -> usize {
-        size_of::<Front6>() + self.tail_length as usize
+        size_of::<Front6>() + self.gtpu.length()
     }
 
     /// Like [`Template::encapsulate`].
@@ -212,25 +266,46 @@ impl Template6 {
         self.write(buffer.prepend(self.length())?)
     }
 
+    /// Like [`Template::encapsulate_with`].
+    #[inline]
+    pub fn encapsulate_with<B: Buffer>(&self, buffer: &mut B, pdu_session: Option<PduSession>) -> Option<()> {
+        let gtpu = self.gtpu.with(pdu_session);
+        self.write_before(buffer.prepend(size_of::<Front6>() + gtpu.length())?, &gtpu)
+    }
+
+    /// Like [`Template::encapsulate_into`].
+    #[inline]
+    pub fn encapsulate_into<B: Buffer>(&self, buffer: &mut B, tunnel: Tunnel) -> Option<()> {
+        let gtpu = GPdu::new(tunnel.teid, tunnel.pdu_session);
+        // No checksum covers the traffic class.
+        let mut marked = *self;
+        marked.front.ip = self.front.ip.with_traffic_class(tunnel.tos);
+        marked.write_before(buffer.prepend(size_of::<Front6>() + gtpu.length())?, &gtpu)
+    }
+
     /// Writes the headers to the front of `packet`, which has room for them before its payload; `None` where it has
     /// not, or is too long. Reads the payload only where the checksum is computed.
     #[inline]
     pub fn write(&self, packet: &mut [u8]) -> Option<()> {
-        let (headers, payload) = packet.split_at_mut_checked(self.length())?;
+        self.write_before(packet, &self.gtpu)
+    }
+
+    #[inline]
+    fn write_before(&self, packet: &mut [u8], gtpu: &GPdu) -> Option<()> {
+        let (headers, payload) = packet.split_at_mut_checked(size_of::<Front6>() + gtpu.length())?;
         let udp = u16::try_from(headers.len() - ipv6::LENGTH + payload.len()).ok()?;
+        let after_head = udp - BEFORE_GTPU_LENGTH;
         let mut front = self.front;
-        let gtpu = udp - (udp::LENGTH + header::MANDATORY) as u16;
         front.ip.payload_length.set(udp);
         front.udp.length.set(udp);
-        front.gtpu.length.set(gtpu);
         if self.computed {
             // The length stands in the pseudo header and in the UDP header.
-            let lengths = checksum::add(checksum::add(udp, udp), gtpu);
-            let sum = checksum::add(checksum::add(self.sum, lengths), checksum::sum(payload));
-            front.udp.checksum.set(checksum::of_sum_not_zero(sum));
+            let lengths = checksum::add(checksum::add(udp, udp), after_head);
+            let headers = checksum::add(checksum::add(self.sum, lengths), gtpu.sum());
+            front.udp.checksum.set(checksum::of_sum_not_zero(checksum::add(headers, checksum::sum(payload))));
         }
         front.write_to_prefix(headers).ok()?;
-        self.tail.write(headers.get_mut(size_of::<Front6>()..)?, self.tail_length)
+        gtpu.write(headers.get_mut(size_of::<Front6>()..)?, after_head)
     }
 }
 

@@ -38,6 +38,12 @@ pub struct Upper {
 }
 
 impl Upper {
+    /// Of a packet without extension headers.
+    #[inline]
+    pub(crate) const fn next(protocol: u8) -> Self {
+        Self { protocol, offset: LENGTH, fragment: None, spi: 0, hop_by_hop: false }
+    }
+
     /// A fragment other than the first: there is no upper-layer header in it.
     #[inline]
     pub const fn is_later_fragment(&self) -> bool {
@@ -52,19 +58,20 @@ impl Upper {
 }
 
 #[inline]
-const fn is_extension(kind: u8) -> bool {
+pub(super) const fn is_extension(kind: u8) -> bool {
     kind < 64 && IS_EXTENSION >> kind & 1 == 1
 }
 
 /// Follows the chain that begins with a header of type `next` at the front of `payload`.
 #[inline]
 pub(super) fn walk(next: u8, payload: &[u8]) -> Result<Upper, Malformed> {
-    let plain = Upper { protocol: next, offset: LENGTH, fragment: None, spi: 0, hop_by_hop: false };
-    if is_extension(next) { follow(plain, payload) } else { Ok(plain) }
+    if is_extension(next) { follow(next, payload) } else { Ok(Upper::next(next)) }
 }
 
-fn follow(mut upper: Upper, payload: &[u8]) -> Result<Upper, Malformed> {
-    upper.hop_by_hop = upper.protocol == HOP_BY_HOP;
+#[cold]
+#[inline(never)]
+fn follow(first: u8, payload: &[u8]) -> Result<Upper, Malformed> {
+    let mut upper = Upper { hop_by_hop: first == HOP_BY_HOP, ..Upper::next(first) };
     let mut rest = payload;
     for place in 0..EXTENSIONS_MAX {
         // Hop-by-hop options come first or not at all (RFC 8200 4.3).

@@ -72,6 +72,12 @@ impl<'a> Packet<'a> {
         extensions::walk(self.header.next_header, self.payload)
     }
 
+    /// Whether an extension header follows the fixed one.
+    #[inline]
+    pub const fn has_extensions(&self) -> bool {
+        extensions::is_extension(self.header.next_header)
+    }
+
     /// The fixed header.
     #[inline]
     pub const fn header(&self) -> &'a Header {

@@ -83,7 +83,14 @@ impl Smf {
         {
             self.event(Event::ErrorIndicationReport(index));
         }
-        let answer = SessionReportResponse { cause, offending_ie: None, carried: vec![] };
+        let answer = SessionReportResponse {
+            cause,
+            offending_ie: None,
+            update_bar: None,
+            pfcpsrrsp_flags: None,
+            cp_f_seid: None,
+            carried: vec![],
+        };
         Message::session(known.map_or(0, |(_, seid)| seid), message.sequence, answer)
     }
 }

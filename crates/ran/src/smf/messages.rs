@@ -57,6 +57,7 @@ pub(super) fn establishment(settings: &Settings, session: &Session) -> Message {
         create_qers: vec![qer(session)],
         create_bar: None,
         pdn_type: Some(PdnType::Ipv4),
+        user_plane_inactivity_timer: None,
         user_id: None,
         apn_dnn: None,
         s_nssai: None,
@@ -135,7 +136,14 @@ fn downlink_far() -> CreateFar {
 
 fn far(far_id: u32, action: u16, forwarding_parameters: Option<ForwardingParameters>) -> CreateFar {
     let apply_action = ApplyAction::new(action);
-    CreateFar { far_id, apply_action, forwarding_parameters, bar_id: None, carried: vec![] }
+    CreateFar {
+        far_id,
+        apply_action,
+        forwarding_parameters,
+        duplicating_parameters: vec![],
+        bar_id: None,
+        carried: vec![],
+    }
 }
 
 fn qer(session: &Session) -> CreateQer {

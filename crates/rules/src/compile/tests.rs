@@ -188,3 +188,30 @@ fn a_filter_of_nothing_but_an_id_is_the_filter_of_that_id() {
     assert_eq!(classifier.find(&uplink_packet()), Some(0));
     assert_eq!(classifier.find(&Arrival { remote_port: Some(54), ..uplink_packet() }), None);
 }
+
+/// Two PDRs and FARs, a QER that limits a rate and a URR on both: what most sessions have.
+#[test]
+fn a_plain_session_takes_little_memory() {
+    let mut rules = with_tunnel();
+    rules.qers = vec![Qer { mbr: Some(RATES), qfi: Qfi::new(9), ..qer(1) }];
+    rules.urrs = vec![urr(1)];
+    for pdr in &mut rules.pdrs {
+        (pdr.qers, pdr.urrs) = (vec![QerId(1)], vec![UrrId(1)]);
+    }
+    rules.pdrs[0].pdi.qfis = vec![Qfi::new(9).unwrap()];
+    rules.pdrs[1].pdi.ue_ipv6 = Some("2001:db8:0:1::/64".parse().unwrap());
+    let program = compile(&rules).unwrap();
+    println!("program: {} bytes in place, {} allocated", size_of::<Program>(), program.heap_bytes());
+    println!("of which classifier: {} bytes in place, {} allocated", size_of::<Classifier>(), {
+        program.classifier.heap_bytes()
+    });
+    println!(
+        "step: {} bytes, meter: {}, usage: {}",
+        size_of::<Step>(),
+        size_of::<Meter>(),
+        size_of::<Usage>()
+    );
+    assert!(size_of::<Program>() <= 192);
+    assert!(program.heap_bytes() <= 350);
+    assert!(program.classifier.heap_bytes() <= 150);
+}

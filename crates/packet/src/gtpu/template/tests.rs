@@ -136,4 +136,12 @@ proptest! {
         prop_assert_eq!(message.pdu_session, outer.pdu_session);
         prop_assert_eq!(message.total_length - message.header_length, payload.len());
     }
+
+    #[test]
+    fn another_flow_of_the_same_tunnel(outer in outer(), other in container(), payload in proptest::collection::vec(any::<u8>(), 0..20)) {
+        let mut buffers = [HeapBuffer::new(&payload), HeapBuffer::new(&payload)];
+        outer.template().encapsulate_with(&mut buffers[0], other).unwrap();
+        OuterHeader { pdu_session: other, ..outer }.template().encapsulate(&mut buffers[1]).unwrap();
+        prop_assert_eq!(buffers[0].data(), buffers[1].data());
+    }
 }

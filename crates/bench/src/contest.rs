@@ -1,0 +1,191 @@
+//! Floor, bare loop and product in turns, in one process, over the same packets.
+
+use crate::interrupt;
+use crate::machine::cpu_time;
+use crate::meter::{Laid, Rack, timed};
+use crate::plan::Plan;
+use crate::replay::Replay;
+use crate::sample::Sampler;
+use crate::spread::{Spread, rounded};
+use crate::yardstick::Yardstick;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::time::{Duration, Instant};
+
+/// Who runs, in the order they run in.
+pub(crate) const RUNNERS: [Runner; 3] = [Runner::Floor, Runner::Bare, Runner::Product];
+
+/// One of the three.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Runner {
+    /// The port and the packets alone.
+    Floor,
+    /// And the memory a user plane cannot avoid.
+    Bare,
+    /// The shipped worker.
+    Product,
+}
+
+/// Rounds the yardsticks run before any is counted: their memory is touched then.
+const WARM_UP: u32 = 8;
+/// A product that remembers flows is not measured before it has met them: each flow so often on average, as far as
+/// this share of the time allows.
+const MEETINGS: f64 = 3.0;
+const WARM_UP_SHARE: f64 = 0.3;
+
+/// What runs the packets that lie before the ports.
+pub(crate) trait Worker {
+    /// Runs all of them.
+    fn run(&mut self);
+}
+
+/// Everything a round needs.
+pub(crate) struct Field<'a, W> {
+    pub(crate) ports: [Replay; 2],
+    pub(crate) rack: Rack,
+    pub(crate) yardstick: Yardstick,
+    pub(crate) product: &'a mut W,
+    pub(crate) sampler: Sampler,
+}
+
+impl<W: Worker> Field<'_, W> {
+    /// One round; returns what was run and the time it took.
+    ///
+    /// # Errors
+    /// Packets that are missing or wrong.
+    pub(crate) fn round(&mut self, runner: Runner) -> anyhow::Result<(Laid, Duration)> {
+        let laid = self.lay(runner)?;
+        let time = timed(|| self.run(runner));
+        self.take_back(runner, laid)?;
+        Ok((laid, time))
+    }
+
+    /// Its first part: packets lie before the ports.
+    pub(crate) fn lay(&mut self, runner: Runner) -> anyhow::Result<Laid> {
+        let sampler = (runner == Runner::Product).then_some(&mut self.sampler);
+        self.rack.lay(&self.ports, sampler)
+    }
+
+    /// Its second part, which is timed.
+    pub(crate) fn run(&mut self, runner: Runner) {
+        match runner {
+            Runner::Floor => self.yardstick.floor(&mut self.ports),
+            Runner::Bare => self.yardstick.bare(&mut self.ports),
+            Runner::Product => self.product.run(),
+        }
+    }
+
+    /// Its third part: packets are counted and compared.
+    pub(crate) fn take_back(&mut self, runner: Runner, laid: Laid) -> anyhow::Result<()> {
+        let sampler = (runner == Runner::Product).then_some(&mut self.sampler);
+        self.rack.take_back(&self.ports, laid, sampler)
+    }
+
+    /// Runs until every memory was touched and the product has met its flows, as long as it `may_go_on` after so many
+    /// rounds.
+    ///
+    /// # Errors
+    /// Those of a round.
+    pub(crate) fn warm_up(&mut self, flows: u32, may_go_on: impl Fn(usize) -> bool) -> anyhow::Result<()> {
+        for _ in 0..WARM_UP {
+            for runner in RUNNERS {
+                self.round(runner)?;
+            }
+        }
+        let (mut met, mut rounds) = (0.0, 0);
+        while met < f64::from(flows) * MEETINGS && may_go_on(rounds) && !interrupt::asked() {
+            met += self.round(Runner::Product)?.0.packets as f64;
+            rounds += 1;
+        }
+        Ok(())
+    }
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Score {
+    /// Nanoseconds of CPU time per packet of each runner, one value for each trial.
+    pub(crate) times_ns: [Vec<f64>; 3],
+    /// What the product ran.
+    pub(crate) laid: Laid,
+    /// Share of the time in which the measuring thread had a CPU.
+    pub(crate) cpu_share: f64,
+    /// Not all trials were done.
+    pub(crate) interrupted: bool,
+}
+
+impl Score {
+    /// Of a runner, in cycles per packet where `hz` make a second.
+    pub(crate) fn spread(&self, runner: Runner, hz: u64) -> Spread {
+        let cycles = self.times_ns[runner as usize].iter().map(|time_ns| time_ns * hz as f64 / 1e9);
+        Spread::of(&cycles.collect::<Vec<_>>()).unwrap_or_default()
+    }
+
+    /// Product over bare loop, trial by trial: 1 would be logic that costs nothing.
+    pub(crate) fn ratio(&self) -> Spread {
+        let [_, bare, product] = &self.times_ns;
+        let ratios: Vec<f64> = bare.iter().zip(product).map(|(bare, product)| bare / product).collect();
+        Spread::of(&ratios).unwrap_or_default()
+    }
+}
+
+/// Runs all trials after warming up; `warm` is called between the two. A trial's figure is the median of its rounds.
+///
+/// # Errors
+/// Packets that are missing or wrong.
+pub(crate) fn contest<W: Worker>(
+    field: &mut Field<'_, W>,
+    plan: &Plan,
+    warm: impl FnOnce(&mut W),
+    label: &'static str,
+) -> anyhow::Result<Score> {
+    let bar = progress(plan.duration, label);
+    let start = Instant::now();
+    let longest = plan.duration.mul_f64(WARM_UP_SHARE);
+    field.warm_up(plan.profile.flows, |_| start.elapsed() < longest)?;
+    warm(field.product);
+    let mut score = Score::default();
+    let (start, busy) = (Instant::now(), cpu_time());
+    for _ in 0..plan.trials {
+        if interrupt::asked() {
+            score.interrupted = true;
+            break;
+        }
+        let rounds = trial(field, plan, &mut score.laid)?;
+        bar.set_position(start.elapsed().as_millis() as u64);
+        for (all, rounds) in score.times_ns.iter_mut().zip(&rounds) {
+            all.extend(Spread::of(rounds).map(|spread| spread.median));
+        }
+    }
+    score.cpu_share = rounded((cpu_time() - busy).as_secs_f64() / start.elapsed().as_secs_f64());
+    bar.finish_and_clear();
+    Ok(score)
+}
+
+/// Nanoseconds per packet of every round of a trial; one round of each at least.
+fn trial<W: Worker>(field: &mut Field<'_, W>, plan: &Plan, laid: &mut Laid) -> anyhow::Result<[Vec<f64>; 3]> {
+    let mut rounds: [Vec<f64>; 3] = Default::default();
+    let start = Instant::now();
+    loop {
+        for runner in RUNNERS {
+            let (run, time) = field.round(runner)?;
+            rounds[runner as usize].push(time.as_nanos() as f64 / run.packets.max(1) as f64);
+            if runner == Runner::Product {
+                laid.packets += run.packets;
+                laid.bytes += run.bytes;
+            }
+        }
+        if start.elapsed() >= plan.trial() || interrupt::asked() {
+            return Ok(rounds);
+        }
+    }
+}
+
+/// A bar for something that takes about this long.
+pub(crate) fn progress(duration: Duration, label: &'static str) -> ProgressBar {
+    let style = ProgressStyle::with_template("{msg} [{wide_bar}] {eta}");
+    let bar = ProgressBar::new(duration.as_millis() as u64).with_message(label);
+    match style {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}

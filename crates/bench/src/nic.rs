@@ -1,0 +1,94 @@
+//! A model of a network card: it spreads packets over queues by a hash of their headers, as cards do.
+
+use crate::toeplitz::toeplitz;
+use std::net::Ipv4Addr;
+
+/// Entries of the table from hash to queue, as most cards have.
+const TABLE: usize = 128;
+
+/// Octets before the outer IPv4 addresses, ports, TEID and the users' addresses in a frame; no VLAN, no options.
+const ADDRESSES: usize = 14 + 12;
+const PORTS: usize = 14 + 20;
+const TEID: usize = 14 + 20 + 8 + 4;
+
+/// What the hash looks at. What a packet does not have is replaced by its outermost addresses and ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hash {
+    /// The outermost addresses and ports: plain RSS. All packets of one gNB then go to one queue.
+    #[allow(dead_code, reason = "for the steering experiments")]
+    Outer,
+    /// The tunnel, on the way up.
+    #[allow(dead_code, reason = "for the steering experiments")]
+    Teid,
+    /// The user's address: source on the way up, destination on the way down (Intel's DDP profile for GTP).
+    Inner,
+}
+
+/// The card.
+#[derive(Clone, Debug)]
+pub(crate) struct Nic {
+    hash: Hash,
+    table: Vec<usize>,
+}
+
+impl Nic {
+    /// With so many queues, used alike.
+    pub(crate) fn new(hash: Hash, queues: usize) -> Self {
+        Self { hash, table: (0..TABLE).map(|entry| entry % queues.max(1)).collect() }
+    }
+
+    /// The queue a frame goes to; `tunnelled` frames carry GTP-U with a PDU session container.
+    pub(crate) fn queue(&self, frame: &[u8], tunnelled: bool) -> usize {
+        let field = |at: usize, octets: usize| frame.get(at..at + octets).unwrap_or_default();
+        let hash = match (self.hash, tunnelled) {
+            (Hash::Inner, true) => toeplitz(field(crate::setup::TUNNEL_HEADERS + ADDRESSES, 4)),
+            (Hash::Inner, false) => toeplitz(field(ADDRESSES + 4, 4)),
+            (Hash::Teid, true) => toeplitz(field(TEID, 4)),
+            _ => toeplitz(&[field(ADDRESSES, 8), field(PORTS, 4)].concat()),
+        };
+        self.entry(hash)
+    }
+
+    /// The queue of a user's packets, where the hash is over the user's address.
+    pub(crate) fn queue_of_user(&self, address: Ipv4Addr) -> usize {
+        self.entry(toeplitz(&address.octets()))
+    }
+
+    fn entry(&self, hash: u32) -> usize {
+        self.table.get(hash as usize % TABLE).copied().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setup::{ENDPOINTS, user};
+    use std::collections::HashSet;
+    use traffic::{PROFILES, Packets, Profile};
+
+    fn queues(hash: Hash, uplink: f64) -> Vec<usize> {
+        let nic = Nic::new(hash, 4);
+        let mut packets = Packets::new(Profile { uplink, ..PROFILES[0] }, ENDPOINTS, 1);
+        let mut frame = vec![0; 2_000];
+        let mut queue = |number| {
+            let (length, up) = packets.write(user(number), number, &mut frame).unwrap();
+            nic.queue(&frame[..length], up)
+        };
+        (0..64).map(&mut queue).collect()
+    }
+
+    #[test]
+    fn the_users_address_brings_both_directions_to_one_queue() {
+        let nic = Nic::new(Hash::Inner, 4);
+        let own: Vec<usize> = (0..64).map(|number| nic.queue_of_user(user(number).address)).collect();
+        assert_eq!(queues(Hash::Inner, 1.0), own);
+        assert_eq!(queues(Hash::Inner, 0.0), own);
+        assert_eq!(own.iter().collect::<HashSet<_>>().len(), 4, "all queues are used");
+    }
+
+    #[test]
+    fn tunnels_of_one_gnb_differ_by_teid_only() {
+        let distinct = |hash| queues(hash, 1.0).into_iter().collect::<HashSet<_>>().len();
+        assert_eq!((distinct(Hash::Outer), distinct(Hash::Teid)), (1, 4));
+    }
+}

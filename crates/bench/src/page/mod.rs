@@ -1,0 +1,117 @@
+//! The page: all results of a folder, beside what others published, for somebody who knows none of them.
+
+mod plots;
+mod published;
+mod sections;
+
+use crate::output;
+use crate::report::Report;
+use anyhow::Context;
+use plots::{Chart, Series};
+use std::path::Path;
+
+/// The page's name in its folder.
+const PAGE: &str = "index.md";
+
+/// Results that are in a folder, and measurements that gave none.
+pub(crate) struct Results {
+    reports: Vec<Report>,
+    /// What was measured, and why there is no result.
+    refused: Vec<(String, String)>,
+}
+
+/// Writes page and plots for the results in a folder.
+///
+/// # Errors
+/// A file that cannot be read or written.
+pub(crate) fn write(folder: &Path, refused: Vec<(String, String)>) -> anyhow::Result<()> {
+    let results = Results { reports: read(folder)?, refused };
+    results.draw(folder)?;
+    output::write(&folder.join(PAGE), &results.text())
+}
+
+/// Every result in the folder, by file name.
+fn read(folder: &Path) -> anyhow::Result<Vec<Report>> {
+    let unreadable = || format!("{} cannot be read", folder.display());
+    let entries = std::fs::read_dir(folder).with_context(unreadable)?;
+    let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    paths.sort();
+    let one = |path: &std::path::PathBuf| {
+        let text = std::fs::read_to_string(path)?;
+        serde_json::from_str(&text).with_context(|| format!("{} is no result", path.display()))
+    };
+    paths.iter().map(one).collect()
+}
+
+impl Results {
+    /// The result of this name.
+    fn of(&self, scenario: &str) -> Option<&Report> {
+        self.reports.iter().find(|report| report.scenario == scenario)
+    }
+
+    /// All of this name.
+    fn all_of<'a>(&'a self, scenario: &'a str) -> impl Iterator<Item = &'a Report> {
+        self.reports.iter().filter(move |report| report.scenario == scenario)
+    }
+
+    /// The forwarding result that stands for the others: both directions of the first profile.
+    fn usual(&self) -> Option<&Report> {
+        let usual =
+            |report: &&Report| report.profile == "zte" && report.direction == crate::plan::Direction::Both;
+        self.all_of("forward").find(usual).or_else(|| self.of("forward"))
+    }
+
+    fn draw(&self, folder: &Path) -> anyhow::Result<()> {
+        if let Some(report) = self.of("sessions") {
+            let chart = rate_chart(report, "Throughput over sessions", "sessions", |point| point.sessions);
+            chart.draw(&folder.join("sessions.svg"))?;
+        }
+        if let Some(report) = self.of("rules") {
+            let chart = rate_chart(report, "Throughput over PDRs", "PDRs of a session", |point| point.pdrs);
+            chart.draw(&folder.join("rules.svg"))?;
+        }
+        if let Some(report) = self.of("latency") {
+            latency_chart(report).draw(&folder.join("latency.svg"))?;
+        }
+        match self.usual() {
+            Some(report) => plots::bars(&folder.join("nodes.svg"), report),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Product and bare loop over something that grows.
+fn rate_chart(report: &Report, title: &'static str, x: &'static str, size: fn(&Report) -> u32) -> Chart {
+    let line = |name, rate: fn(&Report) -> Option<f64>| {
+        let point = |point: &Report| Some((f64::from(size(point)), rate(point)?));
+        Series { name, points: report.points.iter().filter_map(point).collect() }
+    };
+    let series = vec![
+        line("product", |point| point.mpps_per_core),
+        line("bare loop", |point| point.bare_mpps_per_core),
+    ];
+    Chart { title, x, y: "Mpackets/s, one core, in memory", log_x: true, log_y: false, series }
+}
+
+fn latency_chart(report: &Report) -> Chart {
+    let line = |name, pick: fn(&crate::report::Latency) -> f64| {
+        let point =
+            |point: &Report| Some((point.load.as_ref()?.load * 100.0, pick(point.latency_us.as_ref()?)));
+        Series { name, points: report.points.iter().filter_map(point).collect() }
+    };
+    let series = vec![
+        line("p50", |latency| latency.p50),
+        line("p99", |latency| latency.p99),
+        line("p99.9", |latency| latency.p999),
+        line("most", |latency| latency.max),
+    ];
+    Chart {
+        title: "One-way latency over load",
+        x: "percent of the rate without loss",
+        y: "microseconds",
+        log_x: false,
+        log_y: true,
+        series,
+    }
+}

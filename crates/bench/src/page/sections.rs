@@ -1,0 +1,276 @@
+//! The page's words and tables.
+
+use super::Results;
+use super::published::{FORWARDING, LATENCY};
+use crate::machine::Machine;
+use crate::misses::UNKNOWN;
+use crate::report::Report;
+use crate::spread::Spread;
+use crate::text::{BUSY, busy};
+use std::fmt::Write;
+
+/// What every reader must know first.
+const HOW_TO_READ: &str = "\
+## How to read this
+
+**These are memory-loop figures, not network-card figures.** Packets lie in memory in the buffers a card would have
+left them in; the shipped worker takes them in vectors, runs its whole graph over them and hands them on. No card, no
+cable, no PCIe. A node with cards is slower by what its driver costs (about 20 cycles a packet each way with good ones)
+and by what its cards and its memory let through. Figures of others below that were made with cards are marked.
+
+Every run measures three things in turns, in one process, over the same packets:
+
+| | what it does |
+|---|---|
+| **floor** | receive, touch the headers, swap the addresses, send: the port and the packets alone |
+| **bare** | the floor, and one random line of a session table and one of a flow table found, read and written: the memory no user plane can avoid; no rule, no policy |
+| **product** | the shipped worker with all its rules |
+
+The **ratio** is product over bare: 1 would be logic that costs nothing. Machines differ and are shared, so only ratios
+of one run are compared between machines; packets a second are what this machine did. Cycles
+are CPU time at the clock of the time stamp counter: time in which the kernel gave the CPU to others is not in them.
+Figures are medians of trials, least and most in parentheses. Mpps is a million packets a second. Gb/s count the users' own IP packets.
+
+One packet in 1,024 that came out was compared, byte by byte, with what a slow description of the path says must come
+out, and every packet was accounted for; where one was wrong or missing, there is no figure.
+
+";
+
+impl Results {
+    pub(super) fn text(&self) -> String {
+        let mut text = "# Anchorline measured\n\n".to_owned();
+        text += &self.machine();
+        text += HOW_TO_READ;
+        let parts = [
+            self.forwarding(),
+            self.published(),
+            self.nodes(),
+            self.sessions(),
+            self.rules(),
+            self.latency(),
+            self.scaling(),
+            self.pfcp(),
+            self.gaps(),
+        ];
+        parts.into_iter().flatten().for_each(|part| text += &part);
+        text
+    }
+
+    fn machine(&self) -> String {
+        let Some(Machine { cpu, clock_mhz, cores, virtualized, dpdk, build }) =
+            self.reports.first().map(|report| &report.machine)
+        else {
+            return "There are no results.\n\n".to_owned();
+        };
+        let version = env!("CARGO_PKG_VERSION");
+        let kind = if *virtualized {
+            "a virtual machine, which may lose its CPUs at any time"
+        } else {
+            "a machine of its own"
+        };
+        format!(
+            "Anchorline {version}, {build} build, DPDK {dpdk}, on {cpu} at {clock_mhz} MHz (time stamp counter), \
+             {cores} CPUs of {kind}.\n\n"
+        )
+    }
+
+    fn forwarding(&self) -> Option<String> {
+        let mut text = "## Forwarding, one core\n\n| profile | way | packet | sessions (active) | flows | Mpps | Gb/s | bare Mpps | floor Mpps | ratio |\n|---|---|---|---|---|---|---|---|---|---|\n".to_owned();
+        let mut rows = self.all_of("forward").peekable();
+        rows.peek()?;
+        for report in rows {
+            let way = format!("{:?}", report.direction).to_lowercase();
+            let _ = writeln!(
+                text,
+                "| {} | {way} | {:.0} B | {} ({}) | {} | **{}** | {} | {} | {} | {} |",
+                report.profile,
+                report.mean_bytes,
+                report.sessions,
+                report.active,
+                report.flows,
+                number(report.mpps_per_core, 2),
+                number(report.gbps_per_core, 1),
+                number(report.bare_mpps_per_core, 2),
+                number(report.floor_mpps_per_core, 2),
+                spread(report.spread.map(|spread| spread.ratio), 3),
+            );
+        }
+        text += "\nAll of them: 2 PDRs, 2 FARs and a QER a session; no loss.";
+        if let Some(bytes) = self.usual().and_then(|report| report.memory.bytes_per_session) {
+            let _ = write!(text, " A session takes {bytes} bytes of the data plane's memory.");
+        }
+        text += "\n\n";
+        self.all_of("forward").for_each(|report| text += &notes(report));
+        Some(text)
+    }
+
+    fn published(&self) -> Option<String> {
+        let ours = self.usual()?;
+        let mut text = "## Beside what others published\n\n| system | Mpps per core | made with | hardware | packets | what differs |\n|---|---|---|---|---|---|\n".to_owned();
+        let _ = writeln!(
+            text,
+            "| **Anchorline, forwarding only** | **{}** | memory loop | {} at {} MHz, one CPU | {}, mean {:.0} B | no card; gates and QFI marking of a QER, no policing, no charging |",
+            number(ours.mpps_per_core, 2),
+            ours.machine.cpu,
+            ours.machine.clock_mhz,
+            ours.profile,
+            ours.mean_bytes,
+        );
+        for row in FORWARDING {
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {} | {} | {} |",
+                row.system,
+                row.mpps_per_core,
+                row.kind.name(),
+                row.hardware,
+                row.packets,
+                row.differs
+            );
+        }
+        text += "\nA memory loop is not a node: what this table shows is how many cycles are left for cards and services, not a race won.\n\n";
+        Some(text)
+    }
+
+    fn nodes(&self) -> Option<String> {
+        let report = self.usual()?;
+        let mut text = "## Where the cycles go\n\n![Cycles per node](nodes.svg)\n\n| node | packets | vectors | packets per vector | cycles per packet |\n|---|---|---|---|---|\n".to_owned();
+        for node in &report.nodes {
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {:.1} | {:.1} |",
+                node.name, node.packets, node.vectors, node.packets_per_vector, node.cycles_per_packet
+            );
+        }
+        text += "\nA packet does not visit every node. In the drawing each node's cycles are spread over all packets.\n";
+        let _ = match report.cache_misses_per_packet {
+            Some(misses) => writeln!(text, "\n{misses} misses of the last-level cache per packet."),
+            None => writeln!(text, "\nNote: {UNKNOWN}."),
+        };
+        Some(text + "\n")
+    }
+
+    fn sessions(&self) -> Option<String> {
+        let report = self.of("sessions")?;
+        let head = "## Over the number of sessions\n\n![Throughput over sessions](sessions.svg)\n\n";
+        Some(head.to_owned() + &sweep(report, "sessions", |point| point.sessions) + &notes(report))
+    }
+
+    fn rules(&self) -> Option<String> {
+        let report = self.of("rules")?;
+        let head = "## Over the number of PDRs in a session\n\n![Throughput over PDRs](rules.svg)\n\n";
+        Some(head.to_owned() + &sweep(report, "PDRs", |point| point.pdrs) + &notes(report))
+    }
+
+    fn latency(&self) -> Option<String> {
+        let report = self.of("latency")?;
+        let load = report.load.as_ref()?;
+        let rate = spread(load.zero_loss_mpps, 3);
+        let mut text = format!(
+            "## Latency\n\nOne worker between two rings, the generator on another CPU. Rate without loss: **{rate} Mpps**.\n\n\
+             ![Latency over load](latency.svg)\n\n| load | Mpps | p50 us | p99 us | p99.9 us | most us | lost | away: worker, generator |\n|---|---|---|---|---|---|---|---|\n"
+        );
+        for point in &report.points {
+            let (Some(latency), Some(load)) = (point.latency_us, point.load.as_ref()) else { continue };
+            let _ = writeln!(
+                text,
+                "| {:.0} % | {} | {:.1} | {:.1} | {:.1} | {:.1} | {:.4} % | {:.0} us, {:.0} us |",
+                load.load * 100.0,
+                number(point.mpps_per_core, 2),
+                latency.p50,
+                latency.p99,
+                latency.p999,
+                latency.max,
+                point.loss.unwrap_or_default() * 100.0,
+                load.worker_gap_us,
+                load.generator_gap_us,
+            );
+        }
+        text += "\n\"Away\" is the longest time a thread was not running at all, because the kernel or the hypervisor had given its CPU to another: no latency can be less than that for the packets it met.\n\nPublished, one way:\n\n";
+        LATENCY.iter().for_each(|(system, figure)| _ = writeln!(text, "* {system}: {figure}"));
+        Some(text + "\n" + &notes(report))
+    }
+
+    fn scaling(&self) -> Option<String> {
+        let report = self.of("scaling")?;
+        Some("## Over the number of workers\n\nNothing is shared: each worker has its ports, its sessions and its packets.\n\n".to_owned()
+            + &sweep(report, "workers", |point| point.workers)
+            + &notes(report))
+    }
+
+    fn pfcp(&self) -> Option<String> {
+        let report = self.of("pfcp")?;
+        let rates = report.pfcp.as_ref()?;
+        let mut text = "## Control: sessions over PFCP\n\n| a second | |\n|---|---|\n".to_owned();
+        for (name, rate) in [
+            ("establishments", rates.establishments_per_s),
+            ("modifications", rates.modifications_per_s),
+            ("deletions", rates.deletions_per_s),
+        ] {
+            let _ = writeln!(text, "| {name} | **{}** |", spread(rate, 0));
+        }
+        let _ = writeln!(
+            text,
+            "\n{} sessions; {} failures, {} requests sent again. A session takes {} bytes: {} in the control plane engine, {} in the data plane engine.\n",
+            report.sessions,
+            rates.failures,
+            rates.retransmissions,
+            rates.bytes_per_session,
+            rates.cpe_bytes_per_session,
+            rates.dpe_bytes_per_session,
+        );
+        Some(text + &notes(report))
+    }
+
+    /// What there is no figure for.
+    fn gaps(&self) -> Option<String> {
+        let mut text = "## Not measured\n\n* Network cards: none was near this machine.\n* Content rules, DPI and charging, steering: the data path does not have them yet.\n".to_owned();
+        for (what, why) in &self.refused {
+            let _ = writeln!(text, "* `{what}`: {why}");
+        }
+        Some(text)
+    }
+}
+
+fn sweep(report: &Report, what: &str, size: fn(&Report) -> u32) -> String {
+    let mut text = format!(
+        "| {what} | Mpps per core | bare Mpps | ratio | cycles per packet | bytes per session |\n|---|---|---|---|---|---|\n"
+    );
+    for point in &report.points {
+        let bytes = point.memory.bytes_per_session.map_or("-".to_owned(), |bytes| bytes.to_string());
+        let _ = writeln!(
+            text,
+            "| {} | **{}** | {} | {} | {} | {bytes} |",
+            size(point),
+            number(point.mpps_per_core, 2),
+            number(point.bare_mpps_per_core, 2),
+            spread(point.spread.map(|spread| spread.ratio), 3),
+            spread(point.spread.map(|spread| spread.product), 0),
+        );
+    }
+    text + "\n"
+}
+
+/// What a reader must know of one result.
+fn notes(report: &Report) -> String {
+    let mut text = String::new();
+    let points = || report.points.iter().chain([report]);
+    let share = points().filter_map(|point| point.cpu_share).fold(1.0, f64::min);
+    let disturbed = (share < BUSY).then(|| busy(share));
+    let interrupted = report
+        .interrupted
+        .then(|| "interrupted: the figures are those of what was done until then".to_owned());
+    for note in report.notes.iter().chain(&disturbed).chain(&interrupted) {
+        let _ = writeln!(text, "* {} {}: {note}", report.scenario, report.profile);
+    }
+    if text.is_empty() { text } else { text + "\n" }
+}
+
+fn number(value: Option<f64>, digits: usize) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
+}
+
+fn spread(spread: Option<Spread>, digits: usize) -> String {
+    let Some(Spread { min, median, max }) = spread else { return "-".to_owned() };
+    format!("{median:.digits$} ({min:.digits$} to {max:.digits$})")
+}

@@ -1,0 +1,120 @@
+//! A measurement whose parameters make sense.
+
+use anyhow::bail;
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use traffic::Profile;
+
+/// Most sessions of a measurement.
+pub(crate) const SESSIONS_MAX: u32 = 2_000_000;
+/// Most flows of a measurement.
+pub(crate) const FLOWS_MAX: u32 = 16_000_000;
+/// Most trials of a measurement.
+pub(crate) const TRIALS_MAX: u32 = 100;
+
+/// Memory a session takes at most on both sides of a worker, besides its PDRs; measured, with room to spare.
+const SESSION_BYTES: u64 = 1_024;
+/// Memory a PDR takes at most, as a control plane states it and as a worker runs it.
+const PDR_BYTES: u64 = 64;
+/// Memory a flow takes at most: a line of the yardstick, and an entry of the product.
+const FLOW_BYTES: u64 = 256;
+/// Memory of everything whose size does not depend on the parameters.
+const BASE_BYTES: u64 = 768 << 20;
+
+/// Which way packets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Direction {
+    /// From the users.
+    Up,
+    /// To the users.
+    Down,
+    /// As the profile mixes them.
+    Both,
+}
+
+/// What is measured, how long and from which seed.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    /// Subscribers, active users and flows are those of this measurement.
+    pub(crate) profile: Profile,
+    pub(crate) direction: Direction,
+    /// PDRs of a session.
+    pub(crate) pdrs: u32,
+    /// Of all trials together.
+    pub(crate) duration: Duration,
+    pub(crate) trials: u32,
+    pub(crate) seed: u64,
+}
+
+impl Plan {
+    /// With so many sessions, all of them active, each with one flow or its share of those there are.
+    pub(crate) fn with_sessions(&self, sessions: u32) -> Self {
+        let flows = self.profile.flows.max(sessions);
+        let profile = Profile { subscribers: sessions, active: sessions, flows, ..self.profile };
+        Self { profile, ..self.clone() }
+    }
+
+    /// With only a part of the time.
+    pub(crate) fn for_one_of(&self, parts: usize) -> Self {
+        let duration = self.duration / u32::try_from(parts).unwrap_or(1).max(1);
+        Self { duration, ..self.clone() }
+    }
+
+    /// What one trial may take.
+    pub(crate) fn trial(&self) -> Duration {
+        self.duration / self.trials.max(1)
+    }
+
+    /// Whether this much memory is there.
+    ///
+    /// # Errors
+    /// The most that can be measured with `available` bytes.
+    pub(crate) fn check_memory(&self, available: u64) -> anyhow::Result<()> {
+        let Profile { subscribers, flows, .. } = self.profile;
+        if self.most_sessions(available) >= u64::from(subscribers) {
+            return Ok(());
+        }
+        let needed = self.base_bytes() + u64::from(subscribers) * self.session_bytes();
+        bail!(
+            "{subscribers} sessions of {} PDRs with {flows} flows need about {} MiB of memory and {} MiB are \
+             available: at most {} such sessions can be measured here; --sessions, --pdrs and --flows make it less",
+            self.pdrs,
+            needed >> 20,
+            available >> 20,
+            self.most_sessions(available),
+        )
+    }
+
+    /// With as many flows and PDRs.
+    fn most_sessions(&self, available: u64) -> u64 {
+        available.saturating_sub(self.base_bytes()) / self.session_bytes()
+    }
+
+    fn session_bytes(&self) -> u64 {
+        SESSION_BYTES + u64::from(self.pdrs) * PDR_BYTES
+    }
+
+    fn base_bytes(&self) -> u64 {
+        BASE_BYTES + u64::from(self.profile.flows) * FLOW_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_memory_is_refused_with_the_limit() {
+        let profile = *traffic::profile("zte").unwrap();
+        let (direction, duration) = (Direction::Both, Duration::from_secs(1));
+        let plan = Plan { profile, direction, pdrs: 1_000, duration, trials: 1, seed: 1 };
+        let error = plan.check_memory(8 << 30).unwrap_err().to_string();
+        let most = plan.most_sessions(8 << 30) as u32;
+        assert!(error.contains("600000 sessions of 1000 PDRs with 1000000 flows need about"), "{error}");
+        assert!(error.contains(&format!("8192 MiB are available: at most {most} such sessions")), "{error}");
+        plan.with_sessions(most).check_memory(8 << 30).unwrap();
+        plan.with_sessions(most + 1).check_memory(8 << 30).unwrap_err();
+    }
+}

@@ -1,0 +1,108 @@
+//! `forward`: users' packets through session, PDR, QER gate and FAR, up and down.
+
+use crate::contest::{Field, Worker, contest};
+use crate::expected::Forwarded;
+use crate::machine;
+use crate::meter::Rack;
+use crate::misses::Misses;
+use crate::plan::Plan;
+use crate::product::{Memory, NOW_NS, Population, Product};
+use crate::replay::Replay;
+use crate::report::{Report, nodes};
+use crate::sample::Sampler;
+use crate::yardstick::Yardstick;
+use anyhow::bail;
+use dataplane::Counters;
+
+/// Packets in the pool: far more than are on their way, so that each is a stranger to the caches.
+pub(crate) const PACKETS: u32 = 131_071;
+
+/// The worker and its ports, which are empty when it has run.
+pub(crate) struct Runnable {
+    pub(crate) product: Product<Replay>,
+    pub(crate) ports: [Replay; 2],
+    misses: Misses,
+    /// When the measurement began.
+    counted: Counters,
+}
+
+impl Worker for Runnable {
+    fn run(&mut self) {
+        self.misses.resume();
+        while self.ports.iter().any(|port| !port.wire.borrow().inbox.is_empty()) {
+            self.product.worker.turn(NOW_NS);
+        }
+        self.misses.pause();
+    }
+}
+
+impl Runnable {
+    pub(crate) fn new(product: Product<Replay>, ports: [Replay; 2]) -> Self {
+        let counted = product.worker.counters().clone();
+        Self { product, ports, misses: Misses::new(), counted }
+    }
+
+    /// What was before does not count.
+    pub(crate) fn warm(&mut self) {
+        self.counted = self.product.worker.counters().clone();
+        self.misses = Misses::new();
+    }
+
+    /// Adds to the report what the worker counted while it ran `packets`.
+    ///
+    /// # Errors
+    /// It has not sent all it received, or has dropped any: no packet of a measurement may end anywhere else.
+    pub(crate) fn account(&mut self, report: &mut Report, packets: usize) -> anyhow::Result<()> {
+        let (books, before) = (self.product.worker.books(), self.counted.books());
+        let sent = books.sent - before.sent;
+        if !books.balanced() || sent != packets as u64 || books.dropped != before.dropped {
+            bail!("the books do not balance over {packets} packets: {books:?}, before {before:?}");
+        }
+        report.loss = Some(0.0);
+        report.balanced = true;
+        report.nodes = nodes(self.product.worker.counters(), &self.counted);
+        report.cache_misses_per_packet = self.misses.per(packets);
+        Ok(())
+    }
+}
+
+/// Measures on its own.
+///
+/// # Errors
+/// See [`measure_with`].
+pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
+    let memory = Memory::new(1, PACKETS)?;
+    let _thread = memory.eal.register_thread()?;
+    measure_with(&memory, plan, "forward")
+}
+
+/// Measures in the memory given; sweeps do it again and again.
+///
+/// # Errors
+/// Sessions that are not taken, packets that are missing or wrong.
+pub(crate) fn measure_with(memory: &Memory, plan: &Plan, scenario: &str) -> anyhow::Result<Report> {
+    let pool = memory.pool()?;
+    let mut ports = [Replay::new(pool), Replay::new(pool)];
+    let population = Population {
+        sessions: plan.profile.subscribers,
+        pdrs: plan.pdrs,
+        flows: plan.profile.flows,
+        share: None,
+    };
+    let product = Product::new(ports.clone(), &mut ports, pool, &population)?;
+    let mut report = Report::new(scenario, plan, machine::describe(memory.eal.tsc_hz()));
+    report.memory.bytes_per_session = Some(memory.bytes_per(plan.profile.subscribers)?);
+    let mut runnable = Runnable::new(product, ports.clone());
+    let mut field = Field {
+        rack: Rack::new(pool, plan)?,
+        yardstick: Yardstick::new(plan)?,
+        sampler: Sampler::new(Box::new(Forwarded)),
+        product: &mut runnable,
+        ports,
+    };
+    let score = contest(&mut field, plan, Runnable::warm, "forward, bare and floor in turns")?;
+    report.compared = field.sampler.compared();
+    runnable.account(&mut report, score.laid.packets)?;
+    report.score(&score, memory);
+    Ok(report)
+}

@@ -1,0 +1,208 @@
+//! `latency`: the rate without loss, and how long packets take at shares of it.
+
+use crate::gaps::GAP_US;
+use crate::generator::Generator;
+use crate::link::{DEPTH, End, pair};
+use crate::plan::Plan;
+use crate::product::{Memory, Population, Product};
+use crate::report::{Latency, Load, Report, nodes};
+use crate::search::{Bench, Found, STRETCH};
+use crate::spread::{Spread, rounded};
+use crate::station::Station;
+use crate::{contest, interrupt, machine};
+use anyhow::{Context, bail};
+use dataplane::Counters;
+use hdrhistogram::Histogram;
+use std::time::Duration;
+
+/// Packets of each pool.
+const PACKETS: u32 = 32_767;
+/// Pools: the generator's and the worker's.
+const POOLS: usize = 2;
+/// Loads, as shares of the rate without loss.
+const LOADS: [f64; 5] = [0.1, 0.3, 0.5, 0.7, 0.9];
+/// The load whose latency stands for the whole.
+const USUAL: f64 = 0.5;
+/// Of the duration, for the searches; the rest is for the loads.
+const SEARCH_SHARE: f64 = 0.6;
+/// Trials of one search, the first and those that are repeated included, on average.
+const TRIALS_OF_SEARCH: u32 = 9;
+/// No trial is longer.
+const LONGEST_TRIAL: Duration = Duration::from_secs(10);
+/// How long packets take at most that nobody waits for any more.
+const SETTLE: Duration = Duration::from_millis(50);
+
+/// Measures.
+///
+/// # Errors
+/// One CPU alone; sessions not taken; packets wrong; books that do not balance.
+pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
+    let cpus = machine::cpus();
+    let [generator, worker, ..] = cpus.as_slice() else {
+        bail!("latency needs two CPUs, one for the generator and one for the worker; one can be used here");
+    };
+    let memory = Memory::new(POOLS, PACKETS)?;
+    let mut report = Report::new("latency", plan, machine::describe(memory.eal.tsc_hz()));
+    machine::pin(*generator)?;
+    let _thread = memory.eal.register_thread()?;
+    let (mut bench, counted) = set_up(&memory, plan, *worker)?;
+    report.memory.bytes_per_session = Some(memory.bytes_per(plan.profile.subscribers)?);
+    let rates = search(&mut bench, plan)?;
+    let zero_loss = Spread::of(&rates).context("interrupted before a rate was found")?;
+    let searched = std::mem::take(&mut bench.found);
+    report.trials = rates.len() as u32;
+    report.set_rate(zero_loss.median);
+    report.cycles_per_packet = Some(rounded(bench.hz as f64 / zero_loss.median / 1e6));
+    report.points = loads(&mut bench, plan, &report)?;
+    let usual = report.points.iter().find(|point| point.load.as_ref().is_some_and(|load| load.load == USUAL));
+    report.latency_us = usual.and_then(|point| point.latency_us);
+    report.load = Some(load(USUAL, searched.and(bench.found), bench.hz));
+    report.load.iter_mut().for_each(|load| load.zero_loss_mpps = Some(zero_loss));
+    report.loss = Some(0.0);
+    report.interrupted = interrupt::asked();
+    account(&mut report, bench, &counted)?;
+    report.notes = remarks(&report);
+    Ok(report)
+}
+
+fn set_up(memory: &Memory, plan: &Plan, cpu: usize) -> anyhow::Result<(Bench, Counters)> {
+    let [theirs, ours] = memory.pools.as_slice() else { bail!("two pools are needed") };
+    let (n3, far_n3) = pair(memory.eal, ours)?;
+    let (n6, far_n6) = pair(memory.eal, ours)?;
+    let mut far: [End; 2] = [far_n3, far_n6];
+    let population = Population {
+        sessions: plan.profile.subscribers,
+        pdrs: plan.pdrs,
+        flows: plan.profile.flows,
+        share: None,
+    };
+    let product = Product::new([n3, n6], &mut far, theirs, &population)?;
+    let counted = product.worker.counters().clone();
+    let hz = memory.eal.tsc_hz();
+    let generator = Generator::new(far, theirs, plan, hz)?;
+    let station = Station::start(memory.eal, product, cpu)?;
+    Ok((Bench { generator, station, hz, found: Found::default() }, counted))
+}
+
+fn search(bench: &mut Bench, plan: &Plan) -> anyhow::Result<Vec<f64>> {
+    let length = plan.duration.mul_f64(SEARCH_SHARE) / (plan.trials * TRIALS_OF_SEARCH);
+    let bar = contest::progress(plan.duration, "searching the rate without loss");
+    let mut rates = Vec::new();
+    for search in 0..plan.trials {
+        if interrupt::asked() {
+            break;
+        }
+        rates.push(rounded(bench.zero_loss(length.min(LONGEST_TRIAL))? / 1e6));
+        bar.set_position(u64::from(search + 1) * (length * TRIALS_OF_SEARCH).as_millis() as u64);
+    }
+    bar.finish_and_clear();
+    Ok(rates)
+}
+
+/// A point for each load.
+fn loads(bench: &mut Bench, plan: &Plan, whole: &Report) -> anyhow::Result<Vec<Report>> {
+    let zero_loss = whole.mpps_per_core.unwrap_or_default();
+    let length = plan.duration.mul_f64(1.0 - SEARCH_SHARE) / LOADS.len() as u32;
+    let mut all = Found::default();
+    let mut points = Vec::new();
+    for share in LOADS {
+        if interrupt::asked() || zero_loss <= 0.0 {
+            break;
+        }
+        let (trial, _) = bench.trial(zero_loss * 1e6 * share, length.min(LONGEST_TRIAL))?;
+        let found = Found {
+            late: trial.lateness.value_at_quantile(0.99),
+            generator_bound: trial.stretch > STRETCH,
+            ..std::mem::take(&mut bench.found)
+        };
+        all = all.and(found);
+        let mut point = whole.clone();
+        point.set_rate(zero_loss * share);
+        point.latency_us = Some(latency(&trial.latency, bench.hz));
+        point.loss = Some(trial.lost() as f64 / trial.offered.max(1) as f64);
+        point.load = Some(load(share, found, bench.hz));
+        points.push(point);
+    }
+    bench.found = all;
+    Ok(points)
+}
+
+/// What was found, in the units of a report.
+fn load(share: f64, found: Found, hz: u64) -> Load {
+    Load {
+        load: share,
+        offered_packets: found.offered,
+        zero_loss_mpps: None,
+        generator_bound: found.generator_bound,
+        generator_late_us_p99: us(found.late, hz),
+        generator_gap_us: us(found.generator_gap, hz),
+        worker_gap_us: us(found.worker_gap, hz),
+        generator_away: rounded(found.generator_away as f64 / found.cycles.max(1) as f64),
+        worker_away: rounded(found.worker_away as f64 / found.cycles.max(1) as f64),
+        void_trials: found.void,
+    }
+}
+
+/// Stops the worker, and compares its books with the generator's.
+///
+/// # Errors
+/// A packet is on one side only.
+fn account(report: &mut Report, mut bench: Bench, before: &Counters) -> anyhow::Result<()> {
+    // What is under way comes through before the worker stops.
+    std::thread::sleep(SETTLE);
+    bench.generator.empty()?;
+    let product = bench.station.stop()?;
+    bench.generator.empty()?;
+    let (books, before_books) = (product.worker.books(), before.books());
+    let (received, sent) = (books.received - before_books.received, books.sent - before_books.sent);
+    let generator = &bench.generator;
+    if !books.balanced() || received != generator.given || sent != generator.back {
+        bail!(
+            "the books do not balance: the generator sent {} and got back {}, the worker says {books:?}, before {before_books:?}",
+            generator.given,
+            generator.back,
+        );
+    }
+    report.balanced = true;
+    report.points.iter_mut().for_each(|point| point.balanced = true);
+    report.compared = generator.sampler.compared();
+    report.nodes = nodes(product.worker.counters(), before);
+    Ok(())
+}
+
+/// What a reader must know.
+fn remarks(report: &Report) -> Vec<String> {
+    let Some(load) = &report.load else { return vec![] };
+    let mut notes = vec![
+        format!(
+            "one thread generates and receives, one works; between them are rings of {DEPTH} packets; latency is from \
+             when a packet was due to when the generator had it back, its own polling included"
+        ),
+        "rate without loss: halving, 8 trials a search, not one packet lost in a trial".to_owned(),
+    ];
+    if load.generator_bound {
+        notes.push("the generator was the bottleneck: the engine can do more than the rate given".to_owned());
+    }
+    if load.worker_away.max(load.generator_away) > 0.0 {
+        notes.push(format!(
+            "the threads were not always running: the worker was away for {:.1} % of the time, {:.0} us at the longest, \
+             the generator for {:.1} %, {:.0} us; absences of less than {GAP_US} us do not count; {} trials with loss \
+             and such an absence were repeated",
+            load.worker_away * 100.0,
+            load.worker_gap_us,
+            load.generator_away * 100.0,
+            load.generator_gap_us,
+            load.void_trials,
+        ));
+    }
+    notes
+}
+
+fn us(cycles: u64, hz: u64) -> f64 {
+    rounded(cycles as f64 * 1e6 / hz as f64)
+}
+
+fn latency(histogram: &Histogram<u64>, hz: u64) -> Latency {
+    let at = |quantile| us(histogram.value_at_quantile(quantile), hz);
+    Latency { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: us(histogram.max(), hz) }
+}

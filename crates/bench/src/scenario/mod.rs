@@ -1,0 +1,47 @@
+//! What can be measured: each scenario is a value with a name that yields a report.
+
+mod forward;
+mod latency;
+mod pfcp;
+mod rules;
+mod scaling;
+mod sessions;
+mod sweep;
+
+use crate::plan::Plan;
+use crate::report::Report;
+use clap::ValueEnum;
+
+/// One of the scenarios.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Scenario {
+    /// Users' packets through PDRs and FARs, up and down.
+    Forward,
+    /// The same over the number of sessions, all of them active.
+    Sessions,
+    /// The same over the number of PDRs in a session.
+    Rules,
+    /// The rate without loss, and how long packets take below it.
+    Latency,
+    /// One worker, two, and so on up to the CPUs there are.
+    Scaling,
+    /// Sessions set up, changed and ended over PFCP, by the shipped node.
+    Pfcp,
+}
+
+impl Scenario {
+    /// Measures.
+    ///
+    /// # Errors
+    /// What kept a figure from being honest: packets missing or wrong, sessions that were not taken.
+    pub(crate) fn measure(self, plan: &Plan) -> anyhow::Result<Report> {
+        match self {
+            Self::Forward => forward::measure(plan),
+            Self::Sessions => sessions::measure(plan),
+            Self::Rules => rules::measure(plan),
+            Self::Latency => latency::measure(plan),
+            Self::Scaling => scaling::measure(plan),
+            Self::Pfcp => pfcp::measure(plan),
+        }
+    }
+}

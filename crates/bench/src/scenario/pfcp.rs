@@ -1,0 +1,119 @@
+//! `pfcp`: how fast sessions are set up, changed and ended, over UDP, by the shipped node with its database.
+
+use crate::control::{Client, Node, Tally, WINDOW, deletion, establishment, modification};
+use crate::plan::Plan;
+use crate::product::tsc_hz;
+use crate::report::{PfcpRates, Report};
+use crate::spread::{Spread, rounded};
+use crate::{interrupt, machine};
+use anyhow::Context;
+use pfcp::Message;
+use std::ops::Range;
+use std::time::Instant;
+
+/// Sessions of the first step, which tells how many fit into the time.
+const TRY: u32 = 200;
+/// Of the duration: establishments; the rest is for modifications and deletions.
+const ESTABLISHING: f64 = 0.4;
+
+/// Measures.
+///
+/// # Errors
+/// The node does not start or does not answer.
+pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
+    let mut report = Report::new("pfcp", plan, machine::describe(tsc_hz()?));
+    let cpus = machine::cpus();
+    let (first, last) = (cpus.first().context("no CPU")?, cpus.last().context("no CPU")?);
+    machine::pin(*first)?;
+    let node = Node::start(plan.profile.subscribers)?;
+    machine::pin(*last)?;
+    let mut client = Client::associate(node.address)?;
+    let rates = Run { node: &node, client: &mut client, plan }.run()?;
+    report.sessions = client.seids.len() as u32;
+    report.active = 0;
+    report.flows = 0;
+    report.interrupted = interrupt::asked();
+    report.balanced = rates.failures == 0;
+    report.notes = remarks(cpus.len());
+    report.pfcp = Some(rates);
+    Ok(report)
+}
+
+fn remarks(cpus: usize) -> Vec<String> {
+    let place = if cpus > 1 { "the client has a CPU of its own" } else { "client and node share one CPU" };
+    vec![
+        format!(
+            "one control plane over UDP on the loopback, {WINDOW} requests under way at once; {place}; each request is \
+             applied by the data plane and written to the database before it is answered"
+        ),
+        "a session: a PDR and a FAR each way, a QER, its tunnel chosen by the user plane; the modification gives it \
+         its downlink tunnel"
+            .to_owned(),
+        "bytes of a session are what the two processes grew by, tables made at the start not included".to_owned(),
+    ]
+}
+
+struct Run<'a> {
+    node: &'a Node,
+    client: &'a mut Client,
+    plan: &'a Plan,
+}
+
+impl Run<'_> {
+    fn run(mut self) -> anyhow::Result<PfcpRates> {
+        let before = self.resident()?;
+        let sessions = self.fitting()?;
+        let establishments = self.phase(TRY..sessions, |_, number| Some(establishment(number)))?;
+        let after = self.resident()?;
+        let known = |client: &Client, number: u32| client.seids.get(&number).copied();
+        let modifications =
+            self.phase(0..sessions, |client, number| Some(modification(number, known(client, number)?)))?;
+        let deletions = self.phase(0..sessions, |client, number| Some(deletion(known(client, number)?)))?;
+        let there = (self.client.seids.len() as u64).max(1);
+        let [cpe, dpe] = [0, 1].map(|at| after[at].saturating_sub(before[at]) / there);
+        let Tally { failures, retransmissions, .. } = self.client.tally;
+        Ok(PfcpRates {
+            establishments_per_s: establishments,
+            modifications_per_s: modifications,
+            deletions_per_s: deletions,
+            bytes_per_session: cpe + dpe,
+            cpe_bytes_per_session: cpe,
+            dpe_bytes_per_session: dpe,
+            window: WINDOW as u32,
+            retransmissions,
+            failures,
+        })
+    }
+
+    /// Sessions that can be established in the time for it; those of the plan at most. The first are established here.
+    fn fitting(&mut self) -> anyhow::Result<u32> {
+        let start = Instant::now();
+        self.client.all(0..TRY, |_, number| Some(establishment(number)))?;
+        let each = start.elapsed().as_secs_f64() / f64::from(TRY);
+        let fit = (self.plan.duration.as_secs_f64() * ESTABLISHING / each) as u32;
+        Ok(fit.clamp(TRY + self.plan.trials, self.plan.profile.subscribers.max(TRY + self.plan.trials)))
+    }
+
+    /// The sessions in as many parts as there are trials; `None` where it was interrupted before.
+    fn phase(
+        &mut self,
+        sessions: Range<u32>,
+        request: impl Fn(&Client, u32) -> Option<Message>,
+    ) -> anyhow::Result<Option<Spread>> {
+        let part = (sessions.len() as u32).div_ceil(self.plan.trials).max(1);
+        let mut rates = Vec::new();
+        for from in sessions.clone().step_by(part as usize) {
+            if !interrupt::asked() {
+                let rate = self.client.all(from..(from + part).min(sessions.end), &request)?;
+                rates.push(rounded(rate));
+            }
+        }
+        Ok(Spread::of(&rates))
+    }
+
+    /// Of the control plane engine and of the data plane engine, in bytes.
+    fn resident(&self) -> anyhow::Result<[u64; 2]> {
+        let of = |pid: u32| machine::resident_bytes(&pid.to_string());
+        Ok([of(self.node.cpe)?, of(self.node.dpe)?])
+    }
+}

@@ -1,0 +1,23 @@
+//! `sessions`: forwarding over the number of sessions. All of them are active, or most would stay cold.
+
+use super::sweep::sweep;
+use crate::plan::Plan;
+use crate::report::Report;
+
+/// Sessions of the points: powers of ten, and the number that published tests used.
+const SESSIONS: [u32; 5] = [1_000, 10_000, 100_000, 600_000, 1_000_000];
+
+/// The points up to `--sessions`.
+///
+/// # Errors
+/// Those of a point.
+pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
+    let most = plan.profile.subscribers;
+    let mut sizes: Vec<u32> = SESSIONS.into_iter().filter(|sessions| *sessions < most).collect();
+    sizes.push(most);
+    let part = plan.for_one_of(sizes.len());
+    let plans: Vec<Plan> = sizes.into_iter().map(|sessions| part.with_sessions(sessions)).collect();
+    let mut report = sweep("sessions", &plans)?;
+    report.notes.push("all sessions are active; the yardsticks' tables have as many lines".to_owned());
+    Ok(report)
+}

@@ -1,0 +1,208 @@
+//! A report as a table, for people.
+
+use crate::misses::UNKNOWN;
+use crate::report::{Latency, Load, Node, PfcpRates, Report};
+use crate::spread::Spread;
+use std::fmt::Write;
+
+impl Report {
+    /// All of it.
+    pub(crate) fn text(&self) -> String {
+        let mut text = self.heading();
+        let parts = [
+            self.rates(),
+            self.pfcp.as_ref().map(pfcp_table),
+            self.latency_us.zip(self.load.as_ref()).map(|(latency, load)| self.latency(latency, load)),
+            (!self.points.is_empty()).then(|| self.table_of_points()),
+            (!self.nodes.is_empty()).then(|| node_table(&self.nodes)),
+            Some(self.remarks()),
+        ];
+        for part in parts.into_iter().flatten() {
+            text.push('\n');
+            text.push_str(&part);
+        }
+        text
+    }
+
+    fn heading(&self) -> String {
+        let machine = &self.machine;
+        let head = match self.pfcp {
+            Some(_) => format!("{}: {} sessions", self.scenario, self.sessions),
+            None => format!(
+                "{} {}: {} sessions of {} PDRs, {} active, {} flows, packets of {:.0} bytes, {} trials",
+                self.scenario,
+                self.profile,
+                self.sessions,
+                self.pdrs,
+                self.active,
+                self.flows,
+                self.mean_bytes,
+                self.trials,
+            ),
+        };
+        format!(
+            "{head}\n{} at {} MHz, {} CPUs{}, DPDK {}, {} build, packets in memory (no network card)\n",
+            machine.cpu,
+            machine.clock_mhz,
+            machine.cores,
+            if machine.virtualized { " of a virtual machine" } else { "" },
+            machine.dpdk,
+            machine.build,
+        )
+    }
+
+    fn rates(&self) -> Option<String> {
+        let spread = self.spread?;
+        let mut text = format!(
+            "{:<12} {:>18} {:>9} {:>9} {:>12}\n",
+            "", "cycles per packet", "least", "most", "Mpps a core"
+        );
+        let rates = [self.floor_mpps_per_core, self.bare_mpps_per_core, self.mpps_per_core];
+        let runners = [("floor", spread.floor), ("bare", spread.bare), ("product", spread.product)];
+        for ((name, Spread { min, median, max }), mpps) in runners.into_iter().zip(rates) {
+            let mpps = mpps.unwrap_or_default();
+            let _ = writeln!(text, "{name:<12} {median:>18.1} {min:>9.1} {max:>9.1} {mpps:>12.2}");
+        }
+        let Spread { min, median, max } = spread.ratio;
+        let _ = writeln!(text, "\nproduct over bare: {median:.3} ({min:.3} to {max:.3})");
+        if let Some(bytes) = self.memory.bytes_per_session {
+            let _ = writeln!(text, "{bytes} bytes of memory a session");
+        }
+        Some(text)
+    }
+
+    fn latency(&self, latency: Latency, load: &Load) -> String {
+        let mut text = String::new();
+        if let Some(rate) = load.zero_loss_mpps {
+            let Spread { min, median, max } = rate;
+            let _ = writeln!(text, "zero-loss rate: {median:.3} Mpps ({min:.3} to {max:.3})");
+        }
+        let _ = writeln!(
+            text,
+            "one way at {:.0} % of it: p50 {:.1}, p99 {:.1}, p99.9 {:.1}, most {:.1} us",
+            load.load * 100.0,
+            latency.p50,
+            latency.p99,
+            latency.p999,
+            latency.max,
+        );
+        text
+    }
+
+    fn table_of_points(&self) -> String {
+        let mut text = format!(
+            "{:>9} {:>6} {:>8} {:>6} {:>9} {:>9} {:>7} {:>9} {:>9} {:>9} {:>9}\n",
+            "sessions",
+            "PDRs",
+            "workers",
+            "load",
+            "Mpps/core",
+            "bare",
+            "ratio",
+            "p50 us",
+            "p99",
+            "p99.9",
+            "most"
+        );
+        let number = |value: Option<f64>, digits: usize| {
+            value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
+        };
+        for point in &self.points {
+            let latency = |pick: fn(&Latency) -> f64| number(point.latency_us.as_ref().map(pick), 1);
+            let _ = writeln!(
+                text,
+                "{:>9} {:>6} {:>8} {:>6} {:>9} {:>9} {:>7} {:>9} {:>9} {:>9} {:>9}",
+                point.sessions,
+                point.pdrs,
+                point.workers,
+                number(point.load.as_ref().map(|load| load.load), 2),
+                number(point.mpps_per_core, 2),
+                number(point.bare_mpps_per_core, 2),
+                number(point.ratio, 3),
+                latency(|latency| latency.p50),
+                latency(|latency| latency.p99),
+                latency(|latency| latency.p999),
+                latency(|latency| latency.max),
+            );
+        }
+        text
+    }
+
+    fn remarks(&self) -> String {
+        let mut text = String::new();
+        if self.compared > 0 {
+            let _ = writeln!(text, "{}", self.comparison());
+        }
+        match self.cache_misses_per_packet {
+            Some(misses) => _ = writeln!(text, "{misses} misses of the last-level cache per packet"),
+            None if self.nodes.is_empty() => {}
+            None => _ = writeln!(text, "note: {UNKNOWN}"),
+        }
+        for note in &self.notes {
+            let _ = writeln!(text, "note: {note}");
+        }
+        if let Some(share) = self.cpu_share.filter(|share| *share < BUSY) {
+            let _ = writeln!(text, "note: {}", busy(share));
+        }
+        if self.interrupted {
+            let _ = writeln!(text, "interrupted: the figures are those of what was done until then");
+        }
+        text
+    }
+}
+
+fn pfcp_table(rates: &PfcpRates) -> String {
+    let mut text = format!("{:<16} {:>10} {:>10} {:>10}\n", "per second", "median", "least", "most");
+    let rows = [
+        ("establishments", rates.establishments_per_s),
+        ("modifications", rates.modifications_per_s),
+        ("deletions", rates.deletions_per_s),
+    ];
+    for (name, rate) in rows {
+        let _ = match rate {
+            Some(Spread { min, median, max }) => {
+                writeln!(text, "{name:<16} {median:>10.0} {min:>10.0} {max:>10.0}")
+            }
+            None => writeln!(text, "{name:<16} {:>10}", "-"),
+        };
+    }
+    let _ = writeln!(
+        text,
+        "\n{} bytes of memory a session: {} in the control plane engine, {} in the data plane engine\n\
+         {} requests under way at once; {} sent again; {} failed",
+        rates.bytes_per_session,
+        rates.cpe_bytes_per_session,
+        rates.dpe_bytes_per_session,
+        rates.window,
+        rates.retransmissions,
+        rates.failures,
+    );
+    text
+}
+
+fn node_table(nodes: &[Node]) -> String {
+    let mut text = format!(
+        "{:<24} {:>12} {:>10} {:>18} {:>18}\n",
+        "node", "packets", "vectors", "packets per vector", "cycles per packet"
+    );
+    for node in nodes {
+        let _ = writeln!(
+            text,
+            "{:<24} {:>12} {:>10} {:>18.1} {:>18.1}",
+            node.name, node.packets, node.vectors, node.packets_per_vector, node.cycles_per_packet
+        );
+    }
+    text
+}
+
+/// A thread that had less of a CPU than this was disturbed by other programs.
+pub(crate) const BUSY: f64 = 0.97;
+
+/// What a reader must know of a disturbed measurement.
+pub(crate) fn busy(share: f64) -> String {
+    format!(
+        "the machine was busy with other things: what was measured had a CPU for {:.0} % of the time; figures of nodes \
+         hold the rest too, the others do not",
+        share * 100.0
+    )
+}

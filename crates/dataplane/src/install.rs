@@ -1,0 +1,83 @@
+//! A compiled program as a worker takes it: cells to copy, keys to enter.
+
+use crate::config::PortConfig;
+use crate::state::{
+    Account, CellRun, Count, HotStep, Installation, Key, Ledger, Name, Ports, Rate, Session, user_key,
+};
+use dplink::{Desired, UsageCounts};
+use rules::{Action, Forward, Program, RuleError, Step, compile};
+use std::net::IpAddr;
+
+/// Why a session cannot be put in force, whatever the worker's state.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unfit {
+    #[error(transparent)]
+    Rules(#[from] RuleError),
+    #[error("tunnel {} is at {}, which is not an address of ours", .0.teid, .0.address)]
+    NotOurs(rules::FTeid),
+    #[error("user address {0} is not in use on any network")]
+    NoSuchUser(IpAddr),
+}
+
+/// Compiles a session. `urrs` is how many the older revision has.
+pub(crate) fn installation(
+    ports: &[PortConfig],
+    desired: Desired,
+    urrs: usize,
+) -> Result<Installation, Unfit> {
+    let program = compile(&desired.rules)?;
+    let accounts = program.meters.len().max(program.usages.len());
+    let keys = keys(ports, &program)?;
+    let steps: Box<[HotStep]> =
+        program.steps.iter().map(|step| HotStep::new(step, &program.usages)).collect();
+    let peers = program.steps.iter().map(peer).collect();
+    let session = Session {
+        seid: desired.session,
+        revision: desired.revision,
+        keys,
+        qers: program.meters.iter().map(|meter| meter.qer).collect(),
+        ledgers: program.usages.iter().map(Ledger::new).collect(),
+        duplicates: duplicates(&program.steps),
+        kept_max: program.buffer_packets.unwrap_or(u16::MAX),
+        run: CellRun::default(),
+        steps: steps.len() as u16,
+        classifier: program.classifier,
+    };
+    Ok(Installation {
+        accounts: (0..accounts).map(|place| account(&program.meters, place)).collect(),
+        session: Box::new(session),
+        steps,
+        peers,
+        drop_kept: desired.drop_buffered,
+        end_markers: desired.end_markers.into(),
+        removed: Vec::<UsageCounts>::with_capacity(urrs),
+    })
+}
+
+fn account(meters: &[rules::Meter], place: usize) -> Account {
+    let rate = meters.get(place).map_or(Rate::ZERO, |meter| Rate::new(meter.mbr));
+    Account { rate, count: Count::ZERO }
+}
+
+fn keys(ports: &[PortConfig], program: &Program) -> Result<Box<[Key]>, Unfit> {
+    let tunnels = program.f_teids.iter().map(|endpoint| {
+        Ports::endpoint_key(ports, *endpoint).map(Key::Tunnel).ok_or(Unfit::NotOurs(*endpoint))
+    });
+    let ipv4s = program.ue_ipv4s.iter().map(|address| IpAddr::V4(*address));
+    let users = ipv4s.chain(program.ue_ipv6s.iter().map(|prefix| IpAddr::V6(prefix.network())));
+    let users = users.map(|address| user_key(address).map(Key::User).ok_or(Unfit::NoSuchUser(address)));
+    tunnels.chain(users).collect()
+}
+
+/// The other end of the tunnel a step puts packets into.
+fn peer(step: &Step) -> Option<Name> {
+    match step.action {
+        Action::Forward(Forward { to, encapsulation: Some(tunnel), .. }) => Some((to, tunnel.peer)),
+        _ => None,
+    }
+}
+
+fn duplicates(steps: &[Step]) -> Box<[(u16, Box<[Forward]>)]> {
+    let asking = steps.iter().zip(0..).filter(|(step, _)| !step.duplicates.is_empty());
+    asking.map(|(step, number)| (number, step.duplicates.iter().copied().collect())).collect()
+}

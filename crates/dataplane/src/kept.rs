@@ -1,0 +1,201 @@
+//! Packets kept for users who sleep (TS 29.244 5.2.4): in order, bounded for each session and for all together.
+
+use crate::frame::Packet;
+use crate::state::{SessionIndex, Table};
+
+/// Sessions looked at in one search for packets kept too long.
+const SEARCH: usize = 64;
+
+/// All packets a worker keeps.
+pub(crate) struct Kept<B> {
+    slots: Box<[Slot<B>]>,
+    free: Vec<u32>,
+    queues: Vec<Queue>,
+    free_queues: Vec<u32>,
+    by_session: Table,
+    searched: usize,
+}
+
+struct Slot<B> {
+    packet: Option<Packet<B>>,
+    since_ns: u64,
+    next: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Queue {
+    session: SessionIndex,
+    first: u32,
+    last: u32,
+    length: u32,
+    told: bool,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl<B> Kept<B> {
+    /// Room for so many packets.
+    pub(crate) fn new(limit: usize) -> Self {
+        let places = 0..u32::try_from(limit).unwrap_or(NONE);
+        Self {
+            slots: places.clone().map(|_| Slot { packet: None, since_ns: 0, next: NONE }).collect(),
+            free: places.rev().collect(),
+            queues: Vec::with_capacity(limit),
+            free_queues: Vec::with_capacity(limit),
+            by_session: Table::new(limit),
+            searched: 0,
+        }
+    }
+
+    /// Keeps a packet, unless its session has `most` already; gives it back where there is no room.
+    pub(crate) fn keep(
+        &mut self,
+        session: SessionIndex,
+        most: u16,
+        packet: Packet<B>,
+        now_ns: u64,
+    ) -> Result<(), Packet<B>> {
+        let known = self.by_session.get(session.0.into());
+        let length = known.map_or(0, |queue| self.queues[queue as usize].length);
+        if length >= u32::from(most) {
+            return Err(packet);
+        }
+        let Some(slot) = self.free.pop() else { return Err(packet) };
+        self.slots[slot as usize] = Slot { packet: Some(packet), since_ns: now_ns, next: NONE };
+        let queue = known.unwrap_or_else(|| self.open(session));
+        let queue = &mut self.queues[queue as usize];
+        match queue.last {
+            NONE => queue.first = slot,
+            last => self.slots[last as usize].next = slot,
+        }
+        queue.last = slot;
+        queue.length += 1;
+        Ok(())
+    }
+
+    /// Whether the control plane still has to be told of the session's packets; [`Kept::told`] says that it was.
+    pub(crate) fn is_untold(&self, session: SessionIndex) -> bool {
+        let queue = self.by_session.get(session.0.into());
+        queue.is_some_and(|queue| !self.queues[queue as usize].told)
+    }
+
+    /// The control plane has been told.
+    pub(crate) fn told(&mut self, session: SessionIndex) {
+        if let Some(queue) = self.by_session.get(session.0.into()) {
+            self.queues[queue as usize].told = true;
+        }
+    }
+
+    /// Appends all packets of a session, oldest first.
+    pub(crate) fn release(&mut self, session: SessionIndex, into: &mut Vec<Packet<B>>) {
+        while let Some(packet) = self.pop(session) {
+            into.push(packet);
+        }
+    }
+
+    /// Appends packets kept since before `deadline_ns`, of some sessions in turn.
+    pub(crate) fn expire(&mut self, deadline_ns: u64, into: &mut Vec<Packet<B>>) {
+        for _ in 0..SEARCH.min(self.queues.len()) {
+            self.searched = (self.searched + 1) % self.queues.len();
+            let Queue { session, first, .. } = self.queues[self.searched];
+            let mut slot = first;
+            while slot != NONE && self.slots[slot as usize].since_ns < deadline_ns {
+                slot = self.slots[slot as usize].next;
+                into.extend(self.pop(session));
+            }
+        }
+    }
+
+    /// Packets kept now.
+    pub(crate) fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    fn open(&mut self, session: SessionIndex) -> u32 {
+        let queue = Queue { session, first: NONE, last: NONE, length: 0, told: false };
+        let at = match self.free_queues.pop() {
+            Some(at) => {
+                self.queues[at as usize] = queue;
+                at
+            }
+            None => {
+                self.queues.push(queue);
+                self.queues.len() as u32 - 1
+            }
+        };
+        let inserted = self.by_session.insert(session.0.into(), at);
+        debug_assert!(inserted.is_ok(), "every queue has a packet, and there is room for each packet");
+        at
+    }
+
+    fn pop(&mut self, session: SessionIndex) -> Option<Packet<B>> {
+        let at = self.by_session.get(session.0.into())?;
+        let queue = &mut self.queues[at as usize];
+        let slot = queue.first;
+        queue.first = self.slots[slot as usize].next;
+        queue.length -= 1;
+        if queue.length == 0 {
+            *queue = Queue { first: NONE, last: NONE, ..*queue };
+            self.by_session.remove(session.0.into());
+            self.free_queues.push(at);
+        }
+        self.free.push(slot);
+        self.slots[slot as usize].packet.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::Meta;
+    use rules::Interface;
+
+    fn packet(name: char) -> Packet<char> {
+        Packet { buffer: name, meta: Meta::new(0, Interface::Core) }
+    }
+
+    fn names(packets: Vec<Packet<char>>) -> String {
+        packets.into_iter().map(|packet| packet.buffer).collect()
+    }
+
+    fn keep(kept: &mut Kept<char>, session: u32, name: char, now_ns: u64) -> bool {
+        kept.keep(SessionIndex(session), 2, packet(name), now_ns).is_ok()
+    }
+
+    #[test]
+    fn packets_leave_in_order_and_limits_hold() {
+        let mut kept = Kept::new(3);
+        let taken = [(7, 'a'), (7, 'b'), (7, 'c'), (8, 'd'), (9, 'e')].map(|(s, n)| keep(&mut kept, s, n, 0));
+        assert_eq!(taken, [true, true, false, true, false]);
+        let mut out = Vec::new();
+        kept.release(SessionIndex(7), &mut out);
+        assert_eq!(names(out), "ab");
+        assert_eq!(kept.len(), 1);
+        assert!(keep(&mut kept, 7, 'f', 0));
+    }
+
+    #[test]
+    fn the_control_plane_is_told_once_until_all_have_left() {
+        let mut kept = Kept::new(3);
+        assert!(!kept.is_untold(SessionIndex(7)));
+        keep(&mut kept, 7, 'a', 0);
+        assert!(kept.is_untold(SessionIndex(7)));
+        kept.told(SessionIndex(7));
+        keep(&mut kept, 7, 'b', 0);
+        assert!(!kept.is_untold(SessionIndex(7)));
+        kept.release(SessionIndex(7), &mut Vec::new());
+        keep(&mut kept, 7, 'c', 0);
+        assert!(kept.is_untold(SessionIndex(7)));
+    }
+
+    #[test]
+    fn nothing_is_kept_for_ever() {
+        let mut kept = Kept::new(3);
+        keep(&mut kept, 7, 'a', 10);
+        keep(&mut kept, 7, 'b', 20);
+        let mut out = Vec::new();
+        kept.expire(20, &mut out);
+        assert_eq!(names(out), "a");
+        assert_eq!(kept.len(), 1);
+    }
+}

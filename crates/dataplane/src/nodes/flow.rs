@@ -1,0 +1,30 @@
+//! Follows what is known of a packet's flow; packets of unknown flows go by the session's rules.
+
+use crate::frame::Packet;
+use crate::graph::{Next, Node, NodeId};
+use crate::state::State;
+use packet::Buffer;
+
+pub(crate) struct Flow;
+
+impl<B: Buffer> Node<B> for Flow {
+    const ID: NodeId = NodeId::Flow;
+
+    #[inline]
+    fn ahead(state: &State, packet: &Packet<B>) {
+        state.flows.prefetch(packet.meta.hash);
+    }
+
+    #[inline]
+    fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
+        let meta = &mut packet.meta;
+        match state.flows.find(meta.flow(), meta.direction(), state.now_ns) {
+            Some((step, generation)) => {
+                state.sessions.cells.prefetch(step);
+                (meta.step, meta.generation) = (step, generation);
+                Next::To(NodeId::Verdict)
+            }
+            None => Next::To(NodeId::Session),
+        }
+    }
+}

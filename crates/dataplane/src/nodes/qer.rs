@@ -1,0 +1,44 @@
+//! Holds packets to their rates (TS 29.244 5.4.3): all QERs of a PDR must admit one, and then all of them are charged.
+
+use crate::counters::DropReason;
+use crate::frame::Packet;
+use crate::graph::{Next, Node, NodeId};
+use crate::state::{Kind, State};
+use packet::Buffer;
+
+pub(crate) struct Qer;
+
+impl<B: Buffer> Node<B> for Qer {
+    const ID: NodeId = NodeId::Qer;
+
+    #[inline]
+    fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
+        let meta = &packet.meta;
+        let (direction, bytes) = (meta.direction(), u32::from(meta.bytes));
+        let (now_ns, burst_ns) = (state.now_ns, state.burst_ns);
+        let cells = &mut state.sessions.cells;
+        let step = *cells.step(meta.step);
+        for place in step.meters() {
+            if !cells.account(step.base, *place).rate.admits(direction, now_ns, burst_ns) {
+                return refuse(state, packet, DropReason::RateExceeded);
+            }
+        }
+        for place in step.meters() {
+            cells.account(step.base, *place).rate.charge(direction, now_ns, bytes);
+        }
+        Next::To(match (step.usages().is_empty(), step.kind) {
+            (false, _) => NodeId::Urr,
+            (true, Kind::Tunnel) => NodeId::GtpuEncap,
+            (true, _) => NodeId::IpOutput,
+        })
+    }
+}
+
+/// Drops a packet that QoS enforcement refuses; some URRs count it all the same (TS 29.244 8.2.68, MBQE).
+pub(super) fn refuse<B: Buffer>(state: &mut State, packet: &Packet<B>, reason: DropReason) -> Next {
+    let step = *state.sessions.cells.step(packet.meta.step);
+    for place in step.usages_before_qos() {
+        super::urr::count(state, &step, packet, place);
+    }
+    Next::drop(reason)
+}

@@ -1,0 +1,33 @@
+//! Finds the session of a packet whose flow is unknown: by its tunnel, or by the user's address.
+
+use crate::counters::DropReason;
+use crate::frame::Packet;
+use crate::graph::{Next, Node, NodeId};
+use crate::state::{State, user_key};
+use packet::Buffer;
+
+pub(crate) struct Session;
+
+impl<B: Buffer> Node<B> for Session {
+    const ID: NodeId = NodeId::Session;
+
+    fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
+        let meta = &mut packet.meta;
+        let found = match meta.tunnelled() {
+            true => state.sessions.by_tunnel(state.ports.tunnel_key(meta)),
+            false => destination(packet.buffer.data()).and_then(|key| state.sessions.by_user(key)),
+        };
+        match found {
+            Some(session) => {
+                packet.meta.session = session;
+                Next::To(NodeId::Classify)
+            }
+            None if packet.meta.tunnelled() => Next::To(NodeId::GtpuErrorIndication),
+            None => Next::drop(DropReason::NoSession),
+        }
+    }
+}
+
+fn destination(packet: &[u8]) -> Option<u64> {
+    user_key(super::destination(packet)?)
+}

@@ -1,0 +1,49 @@
+//! Reads the user's own packet: checks it, and works out which flow it belongs to.
+
+use crate::counters::DropReason;
+use crate::frame::Packet;
+use crate::graph::{Next, Node, NodeId};
+use crate::state::{FlowKey, State};
+use packet::Buffer;
+use packet::five_tuple::FiveTuple;
+use rules::Direction;
+
+pub(crate) struct UserInput;
+
+impl<B: Buffer> Node<B> for UserInput {
+    const ID: NodeId = NodeId::UserInput;
+
+    #[inline]
+    fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
+        let direction = packet.meta.direction();
+        let found = FlowKey::of_usual(packet.buffer.data(), direction);
+        let Some((key, length, class)) = found.or_else(|| look_closely(packet.buffer.data(), direction))
+        else {
+            return malformed(state, packet);
+        };
+        // What is behind the packet is not part of it.
+        if packet.buffer.truncate(usize::from(length)).is_none() {
+            return malformed(state, packet);
+        }
+        let meta = &mut packet.meta;
+        (meta.key, meta.bytes, meta.traffic_class) = (key, length, class);
+        meta.hash = state.flows.hash(&key);
+        state.flows.prefetch_tags(meta.hash);
+        Next::To(NodeId::Flow)
+    }
+}
+
+fn look_closely(packet: &[u8], direction: Direction) -> Option<(FlowKey, u16, u8)> {
+    let found = FiveTuple::parse(packet).ok()?;
+    let length = u16::try_from(found.total).ok()?;
+    Some((FlowKey::new(&found.tuple, direction), length, found.tuple.tos))
+}
+
+/// A peer whose tunnel leads nowhere is told so, whatever it sends through it.
+fn malformed<B: Buffer>(state: &State, packet: &Packet<B>) -> Next {
+    let meta = &packet.meta;
+    if meta.tunnelled() && state.sessions.by_tunnel(state.ports.tunnel_key(meta)).is_none() {
+        return Next::To(NodeId::GtpuErrorIndication);
+    }
+    Next::drop(DropReason::UserPacketMalformed)
+}

@@ -1,0 +1,101 @@
+//! Takes the usual packet to its flow in one step: a user's whole TCP or UDP packet over IPv4, as it comes from the data
+//! network, or in a tunnel over IPv4 with at most a PDU session container. Everything else, and everything at fault,
+//! goes the long way from `ethernet_input` on, which comes to the same for usual packets.
+
+use crate::frame::{Meta, Packet};
+use crate::graph::{Next, Node, NodeId};
+use crate::state::{FlowKey, Receiver, State};
+use packet::{Buffer, ethernet, gtpu, ipv4, protocol, udp};
+use rules::Direction;
+
+pub(crate) struct UsualInput;
+
+impl<B: Buffer> Node<B> for UsualInput {
+    const ID: NodeId = NodeId::UsualInput;
+
+    #[inline]
+    fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
+        let receiver = state.ports.receiver(packet.meta.port);
+        let frame = packet.buffer.data();
+        let tunnel = match packet.meta.direction() {
+            Direction::Uplink => tunnel(frame, receiver),
+            Direction::Downlink => plain(frame, receiver),
+        };
+        let Some(tunnel) = tunnel else { return Next::To(NodeId::EthernetInput) };
+        let inner = frame.get(usize::from(tunnel.end)..).unwrap_or_default();
+        let Some((key, length, class)) = FlowKey::of_usual(inner, packet.meta.direction()) else {
+            return Next::To(NodeId::EthernetInput);
+        };
+        let meta = &mut packet.meta;
+        (meta.teid, meta.qfi, meta.outer) = (tunnel.teid, tunnel.qfi, tunnel.end - ethernet::LENGTH as u8);
+        (meta.key, meta.bytes, meta.traffic_class) = (key, length, class);
+        meta.hash = state.flows.hash(&key);
+        state.flows.prefetch_tags(meta.hash);
+        match packet.buffer.keep(usize::from(tunnel.end), usize::from(length)) {
+            Some(()) => Next::To(NodeId::Flow),
+            None => Next::To(NodeId::EthernetInput),
+        }
+    }
+}
+
+/// What stands before the user's packet.
+struct Before {
+    teid: u32,
+    qfi: u8,
+    /// Bytes from the front of the frame.
+    end: u8,
+}
+
+/// Ethernet, IPv4, UDP, and the mandatory part of GTP-U.
+const TUNNEL: usize = ethernet::LENGTH + ipv4::LENGTH + udp::LENGTH + 8;
+/// GTP-U's optional part, and the PDU session container in its shortest form.
+const CONTAINER: usize = 8;
+
+#[inline]
+fn is_for_us(frame: &[u8], receiver: &Receiver) -> bool {
+    frame.first_chunk() == Some(&receiver.mac) && frame.get(12..14) == Some(&ethernet::IPV4.to_be_bytes())
+}
+
+#[inline]
+fn plain(frame: &[u8], receiver: &Receiver) -> Option<Before> {
+    let header: &[u8; ethernet::LENGTH + ipv4::LENGTH] = frame.first_chunk()?;
+    let to_us = header[30..34] == receiver.address;
+    let end = ethernet::LENGTH as u8;
+    (is_for_us(frame, receiver) && !to_us).then_some(Before { teid: 0, qfi: Meta::NO_QFI, end })
+}
+
+/// Lengths must agree with each other: where they do not, somebody else finds out what that means.
+#[inline]
+fn tunnel(frame: &[u8], receiver: &Receiver) -> Option<Before> {
+    let header: &[u8; TUNNEL + CONTAINER] = frame.first_chunk()?;
+    let short = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+    let ip: &[u8; ipv4::LENGTH] = header[ethernet::LENGTH..].first_chunk()?;
+    let (ip_length, udp_length, gtpu_length) = (short(16), short(38), short(44));
+    let usual = is_for_us(frame, receiver)
+        && header[14] == 0x45
+        && short(20) & 0x3fff == 0
+        && header[23] == protocol::UDP
+        && header[30..34] == receiver.address
+        && short(36) == gtpu::PORT
+        && header[43] == gtpu::message_type::G_PDU
+        && usize::from(ip_length) + ethernet::LENGTH <= frame.len()
+        && udp_length.wrapping_add(20) == ip_length
+        && gtpu_length.wrapping_add(16) == udp_length
+        && FlowKey::sums_up(ip);
+    if !usual {
+        return None;
+    }
+    let teid = u32::from_be_bytes([header[46], header[47], header[48], header[49]]);
+    match header[42] {
+        0x30 => Some(Before { teid, qfi: Meta::NO_QFI, end: TUNNEL as u8 }),
+        // One extension header, the container, one unit of four octets long, of either type.
+        0x34 if header[53..55] == [0x85, 1]
+            && header[55] & 0xef == 0
+            && header[56] & 0x80 == 0
+            && header[57] == 0 =>
+        {
+            Some(Before { teid, qfi: header[56] & 0x3f, end: (TUNNEL + CONTAINER) as u8 })
+        }
+        _ => None,
+    }
+}

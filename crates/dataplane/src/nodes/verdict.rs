@@ -1,0 +1,47 @@
+//! Makes sure that what is known of a flow was said by the rules in force, and does the usual at once: one rate, one
+//! count, forward. Whatever is not that simple goes the long way from `far` on, which comes to the same.
+
+use crate::counters::DropReason;
+use crate::frame::Packet;
+use crate::graph::{Next, Node, NodeId};
+use crate::state::{Kind, State};
+use packet::Buffer;
+
+pub(crate) struct Verdict;
+
+impl<B: Buffer> Node<B> for Verdict {
+    const ID: NodeId = NodeId::Verdict;
+
+    #[inline]
+    fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
+        let meta = &packet.meta;
+        let (direction, bytes, now_ns) = (meta.direction(), u32::from(meta.bytes), state.now_ns);
+        let (step, account) = state.sessions.cells.step_and_account(meta.step);
+        if step.generation != meta.generation {
+            return Next::To(NodeId::Session);
+        }
+        let (metered, counted) = (!step.meters().is_empty(), !step.usages().is_empty());
+        if !step.is_simple() || (counted && account.count.left < bytes) {
+            return Next::To(NodeId::Far);
+        }
+        let plain = step.kind == Kind::Plain;
+        packet.meta.towards = step.to;
+        if let Err(reason) = super::far::route(&state.ports, packet, plain) {
+            return Next::drop(reason);
+        }
+        if metered {
+            if !account.rate.admits(direction, now_ns, state.burst_ns) {
+                return super::qer::refuse(state, packet, DropReason::RateExceeded);
+            }
+            account.rate.charge(direction, now_ns, bytes);
+        }
+        if counted {
+            account.count.add(direction, bytes, now_ns);
+        }
+        if plain {
+            return Next::To(NodeId::IpOutput);
+        }
+        packet.buffer.prefetch_headroom();
+        Next::To(NodeId::GtpuEncap)
+    }
+}

@@ -1,0 +1,93 @@
+//! What a session has used and may still use, as the packet path writes it: one cache line holds one QER's rate and one
+//! URR's counts.
+
+use rules::{BitRates, Direction};
+
+/// Parts of a nanosecond in which meters reckon, so that fast rates stay exact.
+const PARTS: u64 = 256;
+/// 8 bits an octet, 1,000,000 ns a ms: nanoseconds an octet takes at 1 kbit/s.
+const NS_PER_OCTET_AT_1_KBPS: f64 = 8e6;
+
+/// A rate limit each way: the generic cell rate algorithm (ITU-T I.371), which needs one number a direction, the time
+/// at which the packets so far would have left at the rate allowed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Rate {
+    /// By [`Direction`], in [`PARTS`] of a nanosecond.
+    due: [u64; 2],
+    /// By [`Direction`], in [`PARTS`] of a nanosecond an octet.
+    cost: [f64; 2],
+}
+
+impl Rate {
+    /// No limit, nothing used.
+    pub(crate) const ZERO: Self = Self { due: [0; 2], cost: [0.0; 2] };
+
+    /// Nothing used yet.
+    pub(crate) fn new(limit: BitRates) -> Self {
+        let cost = |kbps: u64| PARTS as f64 * NS_PER_OCTET_AT_1_KBPS / kbps as f64;
+        Self { due: [0; 2], cost: [cost(limit.uplink_kbps), cost(limit.downlink_kbps)] }
+    }
+
+    /// Goes on where `old` stood: a modification grants nobody a burst.
+    pub(crate) const fn carry(&mut self, old: &Self) {
+        self.due = old.due;
+    }
+
+    /// Whether a packet may pass now, `burst_ns` ahead of the rate at most.
+    #[inline]
+    pub(crate) fn admits(&self, direction: Direction, now_ns: u64, burst_ns: u64) -> bool {
+        // A rate of 0 has an infinite cost.
+        self.due[direction as usize] <= now_ns.saturating_add(burst_ns).saturating_mul(PARTS)
+            && self.cost[direction as usize].is_finite()
+    }
+
+    /// A packet passes.
+    #[inline]
+    pub(crate) fn charge(&mut self, direction: Direction, now_ns: u64, bytes: u32) {
+        let cost = (f64::from(bytes) * self.cost[direction as usize]) as u64;
+        let due = &mut self.due[direction as usize];
+        *due = (*due).max(now_ns.saturating_mul(PARTS)).saturating_add(cost);
+    }
+}
+
+/// What was counted. Packets are folded into wider counts before they run over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    /// By [`Direction`].
+    pub(crate) bytes: [u64; 2],
+    /// By [`Direction`], since they were folded last.
+    pub(crate) packets: [u32; 2],
+    /// Bytes until thresholds, quotas and folding must be looked at.
+    pub(crate) left: u32,
+    /// When the last packet came, in units of 2^[`Count::TICK_SHIFT`] ns.
+    pub(crate) last: u32,
+}
+
+impl Count {
+    /// Nothing counted yet, and the first packet is to be looked at.
+    pub(crate) const ZERO: Self = Self { bytes: [0; 2], packets: [0; 2], left: 0, last: 0 };
+
+    /// Unit of [`Count::last`]: about a millisecond; it runs over after 52 days.
+    pub(crate) const TICK_SHIFT: u32 = 20;
+
+    /// Counts a packet; false, and nothing counted, where it must be looked at first.
+    #[inline]
+    pub(crate) fn add(&mut self, direction: Direction, bytes: u32, now_ns: u64) -> bool {
+        let Some(left) = self.left.checked_sub(bytes) else { return false };
+        self.left = left;
+        self.bytes[direction as usize] += u64::from(bytes);
+        self.packets[direction as usize] += 1;
+        self.last = (now_ns >> Self::TICK_SHIFT) as u32;
+        true
+    }
+}
+
+/// One cache line of a session that packets write to.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(64))]
+pub(crate) struct Account {
+    pub(crate) rate: Rate,
+    pub(crate) count: Count,
+}
+
+const _: () = assert!(size_of::<Account>() == 64, "one cache line an account");

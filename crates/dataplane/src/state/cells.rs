@@ -1,0 +1,129 @@
+//! Where the hot part of sessions lies: runs of cells, each with an account and two steps, so that a plain session is
+//! one cell and what a packet needs of it can be asked for at once.
+
+use super::account::Account;
+use super::memory;
+use super::step::{HotStep, StepIndex};
+
+/// Steps in a cell.
+pub(crate) const STEPS: usize = 2;
+/// Runs are powers of two long, up to 2^15 cells: as many as the largest session has accounts, and more.
+const CLASSES: usize = 16;
+
+/// One account, two steps: three cache lines.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Cell {
+    pub(crate) account: Account,
+    pub(crate) steps: [HotStep; STEPS],
+}
+
+const _: () = assert!(size_of::<Cell>() == 192, "three cache lines a plain session");
+
+const EMPTY: Cell = Cell {
+    account: Account { rate: super::account::Rate::ZERO, count: super::account::Count::ZERO },
+    steps: [HotStep::EMPTY; STEPS],
+};
+
+/// Cells that belong together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CellRun {
+    pub(crate) base: u32,
+    /// The run is 2^class cells long.
+    class: u8,
+}
+
+/// All cells of a worker.
+pub(crate) struct Cells {
+    cells: Box<[Cell]>,
+    /// Cells never given out begin here.
+    fresh: usize,
+    /// Runs given back, by class.
+    free: [Vec<u32>; CLASSES],
+}
+
+impl CellRun {
+    /// Whether a session of so many cells would get a run of this length.
+    pub(crate) const fn suits(self, cells: usize) -> bool {
+        self.class == class(cells)
+    }
+}
+
+const fn class(cells: usize) -> u8 {
+    cells.next_power_of_two().trailing_zeros() as u8
+}
+
+/// With room for all there can be, so that a worker never allocates.
+fn free_lists(cells: usize) -> [Vec<u32>; CLASSES] {
+    std::array::from_fn(|class| Vec::with_capacity(cells >> class))
+}
+
+impl Cells {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { cells: memory::filled(limit, EMPTY), fresh: 0, free: free_lists(limit) }
+    }
+
+    /// A run of at least so many cells; `None` where there is no room.
+    pub(crate) fn allocate(&mut self, cells: usize) -> Option<CellRun> {
+        let class = class(cells.max(1));
+        if let Some(base) = self.free.get_mut(usize::from(class))?.pop() {
+            return Some(CellRun { base, class });
+        }
+        let base = self.fresh;
+        let end = base + (1 << class);
+        if end > self.cells.len() {
+            return self.split(class);
+        }
+        self.fresh = end;
+        Some(CellRun { base: base as u32, class })
+    }
+
+    /// Half of a longer run, its other half being kept for the next.
+    fn split(&mut self, class: u8) -> Option<CellRun> {
+        let longer = (class + 1..CLASSES as u8).find(|longer| !self.free[usize::from(*longer)].is_empty())?;
+        let base = self.free[usize::from(longer)].pop()?;
+        for half in class..longer {
+            self.free[usize::from(half)].push(base + (1 << half));
+        }
+        Some(CellRun { base, class })
+    }
+
+    /// Takes a run back; nothing refers to its steps any more.
+    pub(crate) fn release(&mut self, run: CellRun) {
+        for cell in &mut self.cells[run.base as usize..][..1 << run.class] {
+            *cell = EMPTY;
+        }
+        self.free[usize::from(run.class)].push(run.base);
+    }
+
+    #[inline]
+    pub(crate) fn step(&self, index: StepIndex) -> &HotStep {
+        &self.cells[index.cell()].steps[index.place()]
+    }
+
+    /// A step, and the account that stands beside it: the one a simple step means.
+    #[inline]
+    pub(crate) fn step_and_account(&mut self, index: StepIndex) -> (&HotStep, &mut Account) {
+        let Cell { account, steps } = &mut self.cells[index.cell()];
+        (&steps[index.place()], account)
+    }
+
+    #[inline]
+    pub(crate) fn step_mut(&mut self, index: StepIndex) -> &mut HotStep {
+        &mut self.cells[index.cell()].steps[index.place()]
+    }
+
+    /// The account at a place of a session.
+    #[inline]
+    pub(crate) fn account(&mut self, base: u32, place: u16) -> &mut Account {
+        &mut self.cells[base as usize + usize::from(place)].account
+    }
+
+    /// Asks for what a packet of this step will need.
+    #[inline]
+    pub(crate) fn prefetch(&self, index: StepIndex) {
+        let Some(cell) = self.cells.get(index.cell()) else { return };
+        memory::prefetch(&cell.steps[index.place()]);
+        memory::prefetch(&cell.account);
+    }
+}

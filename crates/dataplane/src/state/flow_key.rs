@@ -1,0 +1,106 @@
+//! What tells one flow of a user from another, the same for both directions.
+
+use packet::five_tuple::FiveTuple;
+use rules::Direction;
+
+/// Bits of the last word: protocol, version, later fragment.
+const VERSION_SHIFT: u32 = 8;
+const FRAGMENT_SHIFT: u32 = 16;
+const PORTS_SHIFT: u32 = 32;
+
+/// The user's address, the far end's, and the rest. No key of a packet is all zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FlowKey {
+    words: [u64; 5],
+}
+
+impl FlowKey {
+    /// The key of no flow.
+    pub(crate) const NONE: Self = Self { words: [0; 5] };
+
+    /// The key of a packet that goes one way.
+    #[inline]
+    pub(crate) fn new(tuple: &FiveTuple, direction: Direction) -> Self {
+        let (user, remote, ports) = match direction {
+            Direction::Uplink => {
+                (&tuple.source, &tuple.destination, [tuple.source_port, tuple.destination_port])
+            }
+            Direction::Downlink => {
+                (&tuple.destination, &tuple.source, [tuple.destination_port, tuple.source_port])
+            }
+        };
+        // IPsec has no ports; its two directions have different SPIs, and so are two flows.
+        let ports = (u64::from(ports[0]) << 16 | u64::from(ports[1])) ^ u64::from(tuple.spi);
+        let kind = u64::from(tuple.protocol)
+            | u64::from(tuple.version) << VERSION_SHIFT
+            | u64::from(tuple.fragment) << FRAGMENT_SHIFT;
+        let [user_high, user_low] = halves(*user);
+        let [remote_high, remote_low] = halves(*remote);
+        Self { words: [user_high, remote_high, user_low, remote_low, ports << PORTS_SHIFT | kind] }
+    }
+
+    /// Whether the checksum of an IPv4 header without options is right (RFC 1071).
+    #[inline]
+    pub(crate) fn sums_up(header: &[u8; 20]) -> bool {
+        let word = |at: usize| {
+            u64::from(u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]))
+        };
+        let sum = word(0) + word(4) + word(8) + word(12) + word(16);
+        let sum = (sum >> 32) + (sum & 0xffff_ffff);
+        let sum = (sum >> 16) + (sum & 0xffff);
+        (sum >> 16) + (sum & 0xffff) == 0xffff
+    }
+
+    /// The key, total length and type of service of the usual packet: IPv4 without options, whole, TCP or UDP, and
+    /// sound. `None` for any other, which has to be looked at closely.
+    #[inline]
+    pub(crate) fn of_usual(packet: &[u8], direction: Direction) -> Option<(Self, u16, u8)> {
+        let header = packet.first_chunk::<24>()?;
+        let word =
+            |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        let [first, fragment, protocol] = [word(0), word(4), word(8) >> 16 & 0xff];
+        let usual = first >> 24 == 0x45 && fragment & 0x3fff == 0 && (protocol == TCP || protocol == UDP);
+        let length = first as u16;
+        if !usual
+            || usize::from(length) > packet.len()
+            || length < 24
+            || !Self::sums_up(header.first_chunk()?)
+        {
+            return None;
+        }
+        let (user, remote, ports) = match direction {
+            Direction::Uplink => (word(12), word(16), word(20)),
+            Direction::Downlink => (word(16), word(12), word(20).rotate_left(16)),
+        };
+        let kind = u64::from(protocol) | 4 << VERSION_SHIFT;
+        let last = u64::from(ports) << PORTS_SHIFT | kind;
+        let words = [u64::from(user) << 32, u64::from(remote) << 32, 0, 0, last];
+        Some((Self { words }, length, (first >> 16) as u8))
+    }
+
+    /// For tables; senders who do not know `seed` cannot aim at one place.
+    #[inline]
+    pub(crate) fn hash(&self, seed: u64) -> u64 {
+        let [a, b, c, d, e] = self.words;
+        let mut hash = mix(a ^ seed, b ^ 0x9e37_79b9_7f4a_7c15);
+        if c | d != 0 {
+            hash ^= mix(c ^ seed.rotate_left(32), d ^ 0xc2b2_ae3d_27d4_eb4f);
+        }
+        mix(hash ^ seed, e ^ 0x1656_67b1_9e37_79f9)
+    }
+}
+
+const TCP: u32 = packet::protocol::TCP as u32;
+const UDP: u32 = packet::protocol::UDP as u32;
+
+/// Both halves of the product: every bit of either factor reaches the result.
+#[inline]
+const fn mix(a: u64, b: u64) -> u64 {
+    let product = a as u128 * b as u128;
+    product as u64 ^ (product >> 64) as u64
+}
+
+#[inline]
+const fn halves(address: u128) -> [u64; 2] {
+    [(address >> 64) as u64, address as u64]
+}

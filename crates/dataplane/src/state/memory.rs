@@ -1,0 +1,44 @@
+//! Advice about memory, to the CPU and to the kernel. The one unsafe room of this crate; its invariant is that advice
+//! changes nothing a program can see.
+#![allow(unsafe_code)]
+
+/// Asks the CPU for the first cache line of `value`, which will be read soon. It never faults.
+#[inline(always)]
+pub(crate) fn prefetch<T>(value: &T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the address is that of a valid reference; SSE is part of x86-64.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
+            std::ptr::from_ref(value).cast(),
+        );
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = value;
+}
+
+/// A table of `length` entries alike, in huge pages where the kernel has some: tables that are read at random lose more
+/// time to the translation of addresses than to memory itself, most of all in virtual machines.
+pub(crate) fn filled<T: Clone>(length: usize, value: T) -> Box<[T]> {
+    let mut table = Vec::with_capacity(length);
+    advise_huge(table.spare_capacity_mut());
+    table.resize(length, value);
+    table.into()
+}
+
+/// Below this, huge pages are not worth asking for.
+const WORTH_BYTES: usize = 4 << 20;
+
+fn advise_huge<T>(memory: &mut [T]) {
+    let bytes = size_of_val(memory);
+    if bytes < WORTH_BYTES {
+        return;
+    }
+    let page = 4096;
+    let start = memory.as_mut_ptr().addr().next_multiple_of(page);
+    let end = (memory.as_mut_ptr().addr() + bytes) / page * page;
+    // SAFETY: whole pages of memory that this process owns; the advice leaves their contents alone. A kernel that does
+    // not take it answers with an error, which changes nothing either.
+    unsafe {
+        libc::madvise(std::ptr::with_exposed_provenance_mut(start), end - start, libc::MADV_HUGEPAGE);
+    }
+}

@@ -1,0 +1,163 @@
+//! What a URR's counts mean: thresholds to tell of, quotas to hold. Looked at only when a count says so.
+
+use super::account::Count;
+use dplink::{UsageCause, UsageCounts};
+use rules::{Direction, UrrId, Usage, Volume};
+
+/// Limits on total, uplink and downlink bytes, as the counts then read.
+type Marks = [u64; 3];
+
+/// Beyond every count.
+const NEVER: u64 = u64::MAX;
+
+/// One URR of a session in force.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ledger {
+    pub(crate) urr: UrrId,
+    threshold: Volume,
+    /// Where the threshold is crossed next.
+    thresholds: Marks,
+    quota: Volume,
+    /// Where the quota is used up.
+    quotas: Marks,
+    grant: u32,
+    start_of_traffic: bool,
+    quota_told: bool,
+    /// Packets folded out of the count, by [`Direction`].
+    packets: [u64; 2],
+    first_ns: Option<u64>,
+}
+
+/// What came of a look at a ledger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Due {
+    pub(crate) start: bool,
+    pub(crate) threshold: bool,
+    pub(crate) quota: bool,
+}
+
+impl Due {
+    /// Why to tell, the most urgent last.
+    pub(crate) fn causes(self) -> impl Iterator<Item = UsageCause> {
+        let all = [
+            (self.start, UsageCause::StartOfTraffic),
+            (self.threshold, UsageCause::VolumeThreshold),
+            (self.quota, UsageCause::VolumeQuota),
+        ];
+        all.into_iter().filter_map(|(due, cause)| due.then_some(cause))
+    }
+}
+
+impl Ledger {
+    /// Nothing counted yet.
+    pub(crate) fn new(usage: &Usage) -> Self {
+        let zero = Count::default();
+        Self {
+            urr: usage.urr,
+            threshold: usage.threshold,
+            thresholds: marks(usage.threshold, &zero),
+            quota: usage.quota,
+            quotas: marks(usage.quota, &zero),
+            grant: usage.quota_grant,
+            start_of_traffic: usage.start_of_traffic,
+            quota_told: false,
+            packets: [0; 2],
+            first_ns: None,
+        }
+    }
+
+    /// Goes on where `old` stood; a changed threshold, or another quota, counts from now.
+    pub(crate) fn carry(&mut self, old: &Self, count: &Count) {
+        self.packets = old.packets;
+        self.first_ns = old.first_ns;
+        let same = self.threshold == old.threshold;
+        self.thresholds = if same { old.thresholds } else { marks(self.threshold, count) };
+        let same = self.grant == old.grant && self.quota == old.quota;
+        self.quotas = if same { old.quotas } else { marks(self.quota, count) };
+        self.quota_told = same && old.quota_told;
+    }
+
+    /// Whether the quota lets no packet pass.
+    pub(crate) fn is_used_up(&self, count: &Count) -> bool {
+        reached(&self.quotas, count)
+    }
+
+    /// Counts a packet whose count wanted a look. What is due has to be told, and [`Ledger::told`] be called.
+    pub(crate) fn count(&mut self, count: &mut Count, direction: Direction, bytes: u32, now_ns: u64) -> Due {
+        self.fold(count);
+        count.left = bytes;
+        let added = count.add(direction, bytes, now_ns);
+        debug_assert!(added, "there is room for just this packet");
+        let first = self.first_ns.is_none();
+        self.first_ns.get_or_insert(now_ns);
+        let due = Due {
+            start: first && self.start_of_traffic,
+            threshold: reached(&self.thresholds, count),
+            quota: !self.quota_told && reached(&self.quotas, count),
+        };
+        count.left = self.left(count);
+        due
+    }
+
+    /// A cause has been told: thresholds begin anew.
+    pub(crate) fn told(&mut self, count: &mut Count, cause: UsageCause) {
+        self.quota_told |= cause == UsageCause::VolumeQuota;
+        match cause {
+            UsageCause::StartOfTraffic => {}
+            _ => self.reported(count),
+        }
+    }
+
+    /// The counts have been told: thresholds begin anew.
+    pub(crate) fn reported(&mut self, count: &mut Count) {
+        self.thresholds = marks(self.threshold, count);
+        count.left = if self.first_ns.is_some() { self.left(count) } else { 0 };
+    }
+
+    /// The counts as they are told.
+    pub(crate) fn counts(&self, count: &Count, now_ns: u64) -> UsageCounts {
+        let packets = |direction: usize| self.packets[direction] + u64::from(count.packets[direction]);
+        let now_tick = (now_ns >> Count::TICK_SHIFT) as u32;
+        let age_ms = |first: u64| now_ns.saturating_sub(first) / 1_000_000;
+        let last_age_ms = (u64::from(now_tick.wrapping_sub(count.last)) << Count::TICK_SHIFT) / 1_000_000;
+        UsageCounts {
+            urr: self.urr,
+            uplink_bytes: count.bytes[0],
+            downlink_bytes: count.bytes[1],
+            uplink_packets: packets(0),
+            downlink_packets: packets(1),
+            first_packet_age_ms: self.first_ns.map(age_ms),
+            last_packet_age_ms: self.first_ns.map(|_| last_age_ms),
+        }
+    }
+
+    fn fold(&mut self, count: &mut Count) {
+        for (folded, packets) in self.packets.iter_mut().zip(&mut count.packets) {
+            *folded += u64::from(std::mem::take(packets));
+        }
+    }
+
+    /// Bytes that may be counted before the next look; folding alone asks for one in every 4 GiB.
+    fn left(&self, count: &Count) -> u32 {
+        let totals = totals(count);
+        let marks = self.thresholds.iter().chain(&self.quotas).zip(totals.iter().cycle());
+        let nearest = marks.map(|(mark, total)| mark.saturating_sub(*total)).min().unwrap_or(NEVER);
+        // The packet that reaches a mark is to be looked at, so one octet less may pass.
+        u32::try_from(nearest.saturating_sub(1)).unwrap_or(u32::MAX)
+    }
+}
+
+const fn totals(count: &Count) -> [u64; 3] {
+    [count.bytes[0] + count.bytes[1], count.bytes[0], count.bytes[1]]
+}
+
+/// Limits as counts will read when so much more has been used.
+fn marks(volume: Volume, from: &Count) -> Marks {
+    let [total, up, down] = totals(from);
+    let mark = |limit: Option<u64>, from: u64| limit.map_or(NEVER, |limit| from.saturating_add(limit));
+    [mark(volume.total, total), mark(volume.uplink, up), mark(volume.downlink, down)]
+}
+
+fn reached(marks: &Marks, count: &Count) -> bool {
+    totals(count).iter().zip(marks).any(|(total, mark)| total >= mark)
+}

@@ -1,0 +1,114 @@
+//! Packets kept for users who sleep.
+
+use super::drops;
+use crate::counters::DropReason;
+use crate::fixture::{ASLEEP, Bench, GNB, N3, N6, asleep};
+use dplink::{Command, Desired, Event, Notice};
+use rules::{ApplyAction, OuterHeaderCreation, PdrId, Qfi, Seid, Teid};
+
+/// A frame to the sleeping user, told from others by its IP identification... of which ours have none: by its port.
+fn downlink(port: u16) -> Vec<u8> {
+    let ip =
+        packet::ipv4::Header::new([203, 0, 113, 80].into(), [10, 60, 0, ASLEEP as u8].into(), 17, 8).unwrap();
+    let mut frame = vec![2, 0, 0, 0, 6, 2, 2, 0, 0, 0, 6, 1, 8, 0];
+    frame.resize(14 + 28, 0);
+    ip.write(&mut frame[14..]).unwrap();
+    packet::udp::Header::new(53, port, 0).unwrap().write(&mut frame[34..]).unwrap();
+    frame
+}
+
+fn bench() -> Bench {
+    let mut bench = Bench::new();
+    bench.put(ASLEEP, 1, asleep());
+    bench.settle();
+    bench
+}
+
+fn awake() -> rules::Rules {
+    let mut rules = asleep();
+    rules.fars[1].apply_action = ApplyAction::Forward;
+    rules
+}
+
+/// Destination ports of the users' packets in the tunnels.
+fn ports(frames: &[Vec<u8>]) -> Vec<u16> {
+    let port = |frame: &Vec<u8>| {
+        frame.get(frame.len() - 6..frame.len() - 4).map(|p| u16::from_be_bytes([p[0], p[1]]))
+    };
+    frames.iter().filter_map(port).collect()
+}
+
+#[test]
+fn packets_wait_and_leave_in_order_and_the_control_plane_is_told_once() {
+    let mut bench = bench();
+    bench.receive(N6, &downlink(1));
+    bench.receive(N6, &downlink(2));
+    let data =
+        Event::DownlinkData { session: Seid(ASLEEP), pdr: PdrId(2), qfi: None::<Qfi>, traffic_class: 0 };
+    assert_eq!(bench.settle(), [Notice::Event(data)]);
+    assert!(bench.sent(N3).is_empty());
+    assert_eq!(bench.worker.books().held, 2);
+    // What comes with the wake-up call does not overtake.
+    bench.put(ASLEEP, 2, awake());
+    bench.receive(N6, &downlink(3));
+    bench.settle();
+    assert_eq!(ports(&bench.sent(N3)), [1, 2, 3]);
+    assert!(bench.worker.books().balanced());
+}
+
+#[test]
+fn the_limit_of_a_session_holds() {
+    let mut bench = bench();
+    (1..=3).for_each(|port| bench.receive(N6, &downlink(port)));
+    bench.settle();
+    assert_eq!(drops(&bench, DropReason::BufferFull), 1);
+    assert!(bench.worker.books().balanced());
+}
+
+#[test]
+fn what_is_kept_goes_with_its_session_or_when_the_control_plane_says_so() {
+    let mut bench = bench();
+    bench.receive(N6, &downlink(1));
+    bench.settle();
+    bench
+        .engine
+        .handle(Command::Put(Desired { drop_buffered: true, ..Desired::new(Seid(ASLEEP), 2, asleep()) }))
+        .unwrap();
+    bench.settle();
+    assert_eq!(drops(&bench, DropReason::BufferDropped), 1);
+    bench.receive(N6, &downlink(2));
+    bench.settle();
+    bench.engine.handle(Command::Delete { session: Seid(ASLEEP) }).unwrap();
+    bench.settle();
+    assert_eq!(drops(&bench, DropReason::BufferDropped), 2);
+    assert_eq!(bench.worker.books().held, 0);
+    assert!(bench.worker.books().balanced());
+}
+
+#[test]
+fn nothing_is_kept_for_ever() {
+    let mut bench = bench();
+    bench.receive(N6, &downlink(1));
+    bench.settle();
+    bench.now_ns += 61_000_000_000;
+    bench.settle();
+    assert_eq!(drops(&bench, DropReason::BufferExpired), 1);
+    assert!(bench.worker.books().balanced());
+}
+
+#[test]
+fn a_tunnel_that_ends_gets_one_end_marker() {
+    let mut bench = bench();
+    let old = OuterHeaderCreation { teid: Teid(0x777), address: GNB.into() };
+    let desired = Desired { end_markers: vec![old], ..Desired::new(Seid(ASLEEP), 2, awake()) };
+    bench.engine.handle(Command::Put(desired.clone())).unwrap();
+    bench.settle();
+    let sent = bench.sent(N3);
+    assert_eq!(sent.len(), 1);
+    // GTP-U version 1, End Marker, no payload, the old TEID.
+    assert_eq!(sent[0][42..], [0x30, 254, 0, 0, 0, 0, 7, 0x77]);
+    bench.engine.handle(Command::Put(desired)).unwrap();
+    bench.settle();
+    assert!(bench.sent(N3).is_empty());
+    assert!(bench.worker.books().balanced());
+}

@@ -1,0 +1,165 @@
+//! Usage: counted to the byte, told when it is due, carried through changes.
+
+use super::applied;
+use crate::fixture::{Bench, METERED, N3, N6, metered, rules};
+use dplink::{Command, Notice, UsageCause, UsageCounts};
+use proptest::prelude::*;
+use rules::{Rules, Seid, Urr, UrrId, Volume};
+
+/// Bytes of the user's packets in these tests, less the payload.
+const HEADERS: u64 = 28;
+
+/// A frame to the user of [`METERED`], with so many bytes in a UDP datagram.
+fn downlink(payload: usize) -> Vec<u8> {
+    let ip = packet::ipv4::Header::new(
+        [203, 0, 113, 80].into(),
+        [10, 60, 0, METERED as u8].into(),
+        17,
+        8 + payload,
+    );
+    let mut frame = vec![2, 0, 0, 0, 6, 2, 2, 0, 0, 0, 6, 1, 8, 0];
+    frame.resize(14 + 28 + payload, 0);
+    ip.unwrap().write(&mut frame[14..]).unwrap();
+    packet::udp::Header::new(53, 4000, payload).unwrap().write(&mut frame[34..]).unwrap();
+    frame
+}
+
+fn with_urr(urr: Urr) -> Rules {
+    let mut rules = rules(METERED);
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![urr.id]);
+    rules.urrs = vec![urr];
+    rules
+}
+
+fn threshold(id: u32, total: u64) -> Urr {
+    let volume = Volume { total: Some(total), ..Volume::default() };
+    Urr { id: UrrId(id), volume_threshold: Some(volume), ..Urr::default() }
+}
+
+fn told(notices: &[Notice]) -> Vec<(UsageCause, u64)> {
+    let of = |notice: &Notice| match notice {
+        Notice::Usage { cause, counts, .. } => {
+            counts.first().map(|counts| (*cause, counts.uplink_bytes + counts.downlink_bytes))
+        }
+        _ => None,
+    };
+    notices.iter().filter_map(of).collect()
+}
+
+fn query(bench: &mut Bench) -> UsageCounts {
+    let command = Command::QueryUsage { session: Seid(METERED), urrs: vec![], token: 7, is_reported: true };
+    bench.engine.handle(command).unwrap();
+    match &bench.settle()[..] {
+        [Notice::Usage { cause: UsageCause::Query(7), counts, .. }] => counts[0],
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_threshold_is_told_by_the_packet_that_crosses_it_again_and_again() {
+    let mut bench = Bench::new();
+    bench.put(METERED, 1, with_urr(threshold(1, 300)));
+    bench.settle();
+    let mut crossings = Vec::new();
+    for _ in 0..10 {
+        bench.receive(N6, &downlink(72));
+        crossings.extend(told(&bench.settle()));
+    }
+    let volume = UsageCause::VolumeThreshold;
+    assert_eq!(crossings, [(volume, 300), (volume, 600), (volume, 900)]);
+    assert_eq!(query(&mut bench).downlink_packets, 10);
+}
+
+#[test]
+fn a_query_is_a_report_and_thresholds_begin_anew() {
+    let mut bench = Bench::new();
+    bench.put(METERED, 1, with_urr(threshold(1, 300)));
+    bench.settle();
+    for _ in 0..2 {
+        bench.receive(N6, &downlink(72));
+    }
+    assert_eq!(told(&bench.settle()), []);
+    assert_eq!(query(&mut bench).downlink_bytes, 200);
+    for _ in 0..2 {
+        bench.receive(N6, &downlink(72));
+    }
+    assert_eq!(told(&bench.settle()), []);
+    bench.receive(N6, &downlink(72));
+    assert_eq!(told(&bench.settle()), [(UsageCause::VolumeThreshold, 500)]);
+}
+
+#[test]
+fn a_new_quota_lets_packets_pass_again_and_the_same_one_does_not() {
+    let mut bench = Bench::new();
+    let mut rules = metered();
+    bench.put(METERED, 1, rules.clone());
+    bench.settle();
+    let pass = |bench: &mut Bench| {
+        (0..4).for_each(|_| bench.receive(N6, &downlink(32)));
+        bench.settle();
+        bench.sent(N3).len()
+    };
+    assert_eq!(pass(&mut bench), 2);
+    rules.pdrs[0].precedence = 7;
+    bench.put(METERED, 2, rules.clone());
+    bench.settle();
+    assert_eq!(pass(&mut bench), 0);
+    rules.urrs[0].quota_grant += 1;
+    bench.put(METERED, 3, rules);
+    bench.settle();
+    assert_eq!(pass(&mut bench), 2);
+}
+
+#[test]
+fn the_last_counts_of_what_goes_are_told() {
+    let mut bench = Bench::new();
+    bench.put(METERED, 1, with_urr(threshold(1, 1 << 40)));
+    bench.settle();
+    bench.receive(N6, &downlink(100));
+    bench.settle();
+    bench.put(METERED, 2, with_urr(threshold(2, 1 << 40)));
+    let notices = bench.settle();
+    let [Notice::Applied { removed, revision: 2, .. }] = &notices[..] else { panic!("{notices:?}") };
+    assert_eq!((removed[0].urr, removed[0].downlink_bytes), (UrrId(1), HEADERS + 100));
+    bench.receive(N6, &downlink(50));
+    bench.settle();
+    bench.engine.handle(Command::Delete { session: Seid(METERED) }).unwrap();
+    let notices = bench.settle();
+    let [Notice::Removed { usage, .. }] = &notices[..] else { panic!("{notices:?}") };
+    assert_eq!(
+        (usage[0].urr, usage[0].downlink_bytes, usage[0].downlink_packets),
+        (UrrId(2), HEADERS + 50, 1)
+    );
+}
+
+proptest! {
+    /// Whatever changes, the counts are what was forwarded.
+    #[test]
+    fn what_is_counted_is_what_was_sent(steps in proptest::collection::vec((0u8..4, 0usize..900), 1..60)) {
+        let mut bench = Bench::new();
+        let mut revision = 1;
+        bench.put(METERED, revision, with_urr(threshold(1, 500)));
+        bench.settle();
+        let mut sent = (0, 0);
+        for (what, number) in steps {
+            match what {
+                0 => {
+                    revision += 1;
+                    bench.put(METERED, revision, with_urr(threshold(1, 400 + number as u64)));
+                    prop_assert_eq!(bench.settle(), [applied(METERED, revision)]);
+                }
+                1 => prop_assert_eq!(query(&mut bench).downlink_bytes, sent.1),
+                _ => {
+                    bench.receive(N6, &downlink(number));
+                    bench.settle();
+                }
+            }
+            // In the tunnel: Ethernet, IPv4, UDP, and a GTP-U header without a container.
+            for frame in bench.sent(N3) {
+                sent = (sent.0 + 1, sent.1 + frame.len() as u64 - 14 - 20 - 8 - 8);
+            }
+        }
+        let counts = query(&mut bench);
+        prop_assert_eq!((counts.downlink_packets, counts.downlink_bytes), sent);
+    }
+}

@@ -1,0 +1,8 @@
+//! ICMP for IPv4 (RFC 792): echo, and errors about packets that go no further.
+
+mod echo;
+mod error;
+
+pub use echo::{NoReply, reply_to_echo};
+pub(crate) use error::put;
+pub use error::{ERROR_LENGTH_MAX, Error, NotAnswered, unreachable, write_error};

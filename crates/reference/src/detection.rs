@@ -1,0 +1,156 @@
+//! Which PDR a packet matches (TS 29.244 5.2.1).
+
+use crate::ip::UserPacket;
+use rules::{Direction, FTeid, FlowDescription, FlowEnd, Interface, Pdi, Pdr, Qfi, Rules, SdfFilter};
+use std::net::IpAddr;
+
+/// The tunnel a packet came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tunnel {
+    pub(crate) f_teid: FTeid,
+    /// Of its PDU session container.
+    pub(crate) qfi: Option<Qfi>,
+}
+
+/// A user's packet and how it came.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) source: Interface,
+    pub(crate) tunnel: Option<Tunnel>,
+    pub(crate) packet: UserPacket,
+}
+
+impl Arrival {
+    /// The user's address and the far end's; on the uplink the user is the source.
+    fn ends(&self) -> (IpAddr, IpAddr) {
+        let header = &self.packet.header;
+        match self.source.direction() {
+            Direction::Uplink => (header.source, header.destination),
+            Direction::Downlink => (header.destination, header.source),
+        }
+    }
+
+    /// The user's port and the far end's, where the packet shows them.
+    fn ports(&self) -> (Option<u16>, Option<u16>) {
+        let Some((source, destination)) = self.packet.ports else { return (None, None) };
+        match self.source.direction() {
+            Direction::Uplink => (Some(source), Some(destination)),
+            Direction::Downlink => (Some(destination), Some(source)),
+        }
+    }
+}
+
+/// The first that matches, by precedence, then PDR ID.
+pub(crate) fn first_pdr<'a>(rules: &'a Rules, arrival: &Arrival) -> Option<&'a Pdr> {
+    let matching = rules.pdrs.iter().filter(|pdr| pdi_matches(&pdr.pdi, rules, arrival));
+    matching.min_by_key(|pdr| (pdr.precedence, pdr.id))
+}
+
+/// All that is present must match.
+fn pdi_matches(pdi: &Pdi, rules: &Rules, arrival: &Arrival) -> bool {
+    let qfi = arrival.tunnel.and_then(|tunnel| tunnel.qfi);
+    pdi.source_interface == arrival.source
+        && pdi.f_teid == arrival.tunnel.map(|tunnel| tunnel.f_teid)
+        && ue_matches(pdi, arrival.ends().0)
+        && (pdi.qfis.is_empty() || qfi.is_some_and(|qfi| pdi.qfis.contains(&qfi)))
+        && (pdi.sdf_filters.is_empty()
+            || pdi.sdf_filters.iter().any(|filter| sdf_matches(meant(filter, rules), arrival)))
+}
+
+/// With both addresses, either matches.
+fn ue_matches(pdi: &Pdi, ue: IpAddr) -> bool {
+    match (pdi.ue_ipv4, pdi.ue_ipv6, ue) {
+        (None, None, _) => true,
+        (ipv4, _, IpAddr::V4(ue)) => ipv4 == Some(ue),
+        (_, ipv6, IpAddr::V6(ue)) => ipv6.is_some_and(|prefix| prefix.contains(&ue)),
+    }
+}
+
+/// A filter of nothing but an ID stands for the session's filter of that ID (TS 29.244 5.2.1A.2A).
+pub(crate) fn meant<'a>(filter: &'a SdfFilter, rules: &'a Rules) -> &'a SdfFilter {
+    let is_reference = |filter: &SdfFilter| *filter == SdfFilter { id: filter.id, ..SdfFilter::default() };
+    if filter.id.is_none() || !is_reference(filter) {
+        return filter;
+    }
+    let mut all = rules.pdrs.iter().flat_map(|pdr| &pdr.pdi.sdf_filters);
+    all.find(|other| other.id == filter.id && !is_reference(other)).unwrap_or(filter)
+}
+
+/// All that is present must match (TS 29.244 8.2.5).
+fn sdf_matches(filter: &SdfFilter, arrival: &Arrival) -> bool {
+    let packet = &arrival.packet;
+    let class = packet.header.traffic_class;
+    filter.flow.as_ref().is_none_or(|flow| flow_matches(flow, arrival))
+        && filter.traffic_class.is_none_or(|wanted| class & wanted.mask == wanted.value & wanted.mask)
+        && filter.spi.is_none_or(|spi| packet.spi == Some(spi))
+        && filter.flow_label.is_none_or(|label| packet.header.flow_label == Some(label))
+}
+
+/// Flow descriptions are written for packets to the user; for packets from the user the ends change places
+/// (TS 29.244 5.2.1A.2A).
+fn flow_matches(flow: &FlowDescription, arrival: &Arrival) -> bool {
+    let (ue, remote) = arrival.ends();
+    let (ue_port, remote_port) = arrival.ports();
+    flow.protocol.is_none_or(|protocol| protocol == arrival.packet.protocol)
+        && end_matches(&flow.remote, remote, remote_port)
+        && end_matches(&flow.user, ue, ue_port)
+}
+
+/// A packet that shows no ports matches only where no ports are asked for.
+fn end_matches(end: &FlowEnd, address: IpAddr, port: Option<u16>) -> bool {
+    let in_range = |port: u16| end.ports.iter().any(|range| range.first <= port && port <= range.last);
+    end.prefix.is_none_or(|prefix| prefix.contains(&address))
+        && (end.ports.is_empty() || port.is_some_and(in_range))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Reference;
+    use crate::worlds::{Random, Scope, World};
+    use rand::SeedableRng;
+    use rules::compile;
+
+    fn compiled_view(arrival: &Arrival) -> rules::Arrival {
+        let ((ue, remote), (ue_port, remote_port)) = (arrival.ends(), arrival.ports());
+        let header = &arrival.packet.header;
+        rules::Arrival {
+            source: arrival.source,
+            teid: arrival.tunnel.map(|tunnel| tunnel.f_teid.teid),
+            qfi: arrival.tunnel.and_then(|tunnel| tunnel.qfi),
+            ue,
+            remote,
+            protocol: arrival.packet.protocol,
+            ue_port,
+            remote_port,
+            traffic_class: header.traffic_class,
+            spi: arrival.packet.spi,
+            flow_label: header.flow_label,
+        }
+    }
+
+    /// Two readings of the same rules, neither of which knows the other. The compiled one leaves the address of a
+    /// tunnel to the look-up of the session, so no session here has one TEID at two addresses.
+    #[test]
+    fn the_compiled_classifier_finds_the_same_pdr() {
+        let (mut found, mut missed) = (0, 0);
+        for seed in 0..300 {
+            let world = World::within(seed, Scope { twin_tunnels: false, ..Scope::ALL });
+            let mut reference = Reference::new(world.setup.clone()).unwrap();
+            world.sessions.iter().for_each(|(seid, rules)| reference.put(*seid, rules.clone()));
+            let programs: Vec<_> = world.sessions.iter().map(|(_, rules)| compile(rules).unwrap()).collect();
+            let random = &mut Random::seed_from_u64(seed);
+            for _ in 0..1_000 {
+                let (port, frame) = world.packet(random);
+                reference.process(port, &frame, 0);
+                let Some((session, arrival)) = reference.seen.take() else { continue };
+                let (rules, program) = (&reference.sessions[session].rules, &programs[session]);
+                let step = program.classifier.find(&compiled_view(&arrival)).map(|at| program.steps[at].pdr);
+                let pdr = first_pdr(rules, &arrival).map(|pdr| pdr.id);
+                assert_eq!(step, pdr, "seed {seed}: {arrival:?}\n{rules:#?}");
+                *(if pdr.is_some() { &mut found } else { &mut missed }) += 1;
+            }
+        }
+        assert!(found > 200_000 && missed > 10_000, "{found} {missed}");
+    }
+}

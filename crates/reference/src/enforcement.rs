@@ -1,0 +1,273 @@
+//! What QERs, URRs and the FAR of a PDR do with a packet (TS 29.244 5.2.2, 5.2.3, 5.4).
+
+use crate::detection::{Arrival, first_pdr};
+use crate::reason::DropReason;
+use rules::{
+    ApplyAction, Direction, Far, FarId, ForwardingParameters, Gate, Pdr, Qer, QerId, Qfi, Rules, Seid, Urr,
+    UrrId, Volume,
+};
+
+/// Time in units of 1/256 ns: fine enough for a byte at hundreds of Gb/s.
+const UNITS_PER_NS: u64 = 256;
+
+/// What one URR has counted since its session was put in force: bytes of users' IP packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UsageCounts {
+    /// The URR.
+    pub urr: UrrId,
+    /// From the user.
+    pub uplink_bytes: u64,
+    /// To the user.
+    pub downlink_bytes: u64,
+    /// From the user.
+    pub uplink_packets: u64,
+    /// To the user.
+    pub downlink_packets: u64,
+}
+
+/// A URR's counts, and where they stood when the quota was given.
+#[derive(Clone, Copy, Debug, Default)]
+struct Usage {
+    counts: UsageCounts,
+    grant: u32,
+    quota: Volume,
+    uplink_at_grant: u64,
+    downlink_at_grant: u64,
+}
+
+/// A QER's theoretical arrival times, in units of 1/256 ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Meter {
+    qer: QerId,
+    uplink: u64,
+    downlink: u64,
+}
+
+/// One session: its rules, and what they remember.
+#[derive(Clone, Debug)]
+pub(crate) struct Session {
+    pub(crate) seid: Seid,
+    pub(crate) rules: Rules,
+    meters: Vec<Meter>,
+    usages: Vec<Usage>,
+}
+
+/// What marks a packet that is put into a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Marks {
+    pub(crate) qfi: Option<Qfi>,
+    pub(crate) reflective: bool,
+}
+
+/// What is to be done with a packet.
+#[derive(Clone, Debug)]
+pub(crate) struct Verdict {
+    pub(crate) action: Action,
+    pub(crate) marks: Marks,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Action {
+    /// With copies (DUPL), which only what is forwarded has.
+    Forward(ForwardingParameters, Vec<ForwardingParameters>),
+    Buffer,
+}
+
+/// What else matters when a packet comes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    pub(crate) now_ns: u64,
+    /// How far meters let users get ahead.
+    pub(crate) burst_ns: u64,
+    /// Its destination is an address of ours.
+    pub(crate) to_us: bool,
+}
+
+/// What a packet weighs.
+#[derive(Clone, Copy, Debug)]
+struct Load {
+    direction: Direction,
+    /// Bytes of the user's IP packet.
+    length: u64,
+}
+
+impl Session {
+    pub(crate) fn new(seid: Seid, rules: Rules) -> Self {
+        let mut session = Self { seid, rules: Rules::default(), meters: Vec::new(), usages: Vec::new() };
+        session.replace(rules);
+        session
+    }
+
+    /// New rules: QERs and URRs that stay remember what they were; a new quota counts from now.
+    pub(crate) fn replace(&mut self, rules: Rules) {
+        let limited = rules.qers.iter().filter(|qer| qer.mbr.is_some());
+        self.meters = limited.map(|qer| self.meter(qer.id)).collect();
+        self.usages = rules.urrs.iter().map(|urr| self.usage(urr)).collect();
+        self.rules = rules;
+    }
+
+    fn meter(&self, qer: QerId) -> Meter {
+        let old = self.meters.iter().find(|meter| meter.qer == qer);
+        old.copied().unwrap_or(Meter { qer, ..Meter::default() })
+    }
+
+    fn usage(&self, urr: &Urr) -> Usage {
+        let old = self.usages.iter().find(|usage| usage.counts.urr == urr.id);
+        let counts = UsageCounts { urr: urr.id, ..UsageCounts::default() };
+        let mut usage = old.copied().unwrap_or(Usage { counts, ..Usage::default() });
+        let quota = urr.volume_quota.unwrap_or_default();
+        if (usage.grant, usage.quota) != (urr.quota_grant, quota) {
+            (usage.grant, usage.quota) = (urr.quota_grant, quota);
+            usage.uplink_at_grant = usage.counts.uplink_bytes;
+            usage.downlink_at_grant = usage.counts.downlink_bytes;
+        }
+        usage
+    }
+
+    pub(crate) fn counts(&self) -> Vec<UsageCounts> {
+        self.usages.iter().map(|usage| usage.counts).collect()
+    }
+
+    /// Decides about a packet, charges it and counts it. The order:
+    ///
+    /// 1. the PDR;
+    /// 2. the gates;
+    /// 3. a FAR that drops or buffers: nothing is charged or counted, for nothing leaves;
+    /// 4. what is not sent in any case: to ourselves, no hop left;
+    /// 5. the rates;
+    /// 6. the quotas, and counting.
+    ///
+    /// What gates and rates drop is counted by those URRs that count before QoS enforcement (MBQE).
+    pub(crate) fn decide(&mut self, arrival: &Arrival, moment: Moment) -> Result<Verdict, DropReason> {
+        let pdr = first_pdr(&self.rules, arrival).ok_or(DropReason::NoPdr)?.clone();
+        let direction = arrival.source.direction();
+        let load = Load { direction, length: arrival.packet.bytes.len() as u64 };
+        let qers: Vec<Qer> = pdr.qers.iter().filter_map(|id| self.qer(*id)).cloned().collect();
+        if qers.iter().any(|qer| gate(qer, direction) == Gate::Closed) {
+            self.count(&pdr, load, |urr| urr.before_qos);
+            return Err(DropReason::GateClosed);
+        }
+        let marks = Marks {
+            qfi: qers.iter().find_map(|qer| qer.qfi),
+            reflective: qers.iter().any(|qer| qer.reflective),
+        };
+        let far = self.far(pdr.far).ok_or(DropReason::FarDrop)?.clone();
+        let to = match (far.apply_action, far.forwarding) {
+            (ApplyAction::Buffer, _) => return Ok(Verdict { action: Action::Buffer, marks }),
+            (ApplyAction::Drop, _) | (_, None) => return Err(DropReason::FarDrop),
+            (ApplyAction::Forward, Some(to)) => to,
+        };
+        may_leave(arrival, &to, moment.to_us)?;
+        if !self.charge(&qers, load, moment) {
+            self.count(&pdr, load, |urr| urr.before_qos);
+            return Err(DropReason::RateExceeded);
+        }
+        let far = self.within_quota(&pdr, far).ok_or(DropReason::QuotaExhausted)?;
+        let to = far.forwarding.ok_or(DropReason::QuotaExhausted)?;
+        self.count(&pdr, load, |_| true);
+        Ok(Verdict { action: Action::Forward(to, far.duplicates), marks })
+    }
+
+    fn qer(&self, id: QerId) -> Option<&Qer> {
+        self.rules.qers.iter().find(|qer| qer.id == id)
+    }
+
+    fn far(&self, id: FarId) -> Option<&Far> {
+        self.rules.fars.iter().find(|far| far.id == id)
+    }
+
+    /// The FAR to obey: the PDR's own, or that of the first URR whose quota is used up; `None` where that has none
+    /// that forwards.
+    fn within_quota(&self, pdr: &Pdr, far: Far) -> Option<Far> {
+        let urrs = pdr.urrs.iter().filter_map(|id| self.rules.urrs.iter().find(|urr| urr.id == *id));
+        let exhausted = urrs.filter(|urr| !urr.inactive).find(|urr| self.is_exhausted(urr.id));
+        let Some(urr) = exhausted else { return Some(far) };
+        let other = self.far(urr.quota_far?)?;
+        (other.apply_action == ApplyAction::Forward).then(|| other.clone())
+    }
+
+    /// A quota that is used up in one respect, be it in one direction only, is used up.
+    fn is_exhausted(&self, urr: UrrId) -> bool {
+        let Some(usage) = self.usages.iter().find(|usage| usage.counts.urr == urr) else { return false };
+        let uplink = usage.counts.uplink_bytes - usage.uplink_at_grant;
+        let downlink = usage.counts.downlink_bytes - usage.downlink_at_grant;
+        let reached = |quota: Option<u64>, used: u64| quota.is_some_and(|quota| used >= quota);
+        reached(usage.quota.total, uplink + downlink)
+            || reached(usage.quota.uplink, uplink)
+            || reached(usage.quota.downlink, downlink)
+    }
+
+    /// A generic cell rate algorithm: whether all meters let the packet pass; if so, all are charged, else none. A rate
+    /// of 0 lets nothing pass.
+    fn charge(&mut self, qers: &[Qer], load: Load, moment: Moment) -> bool {
+        let now = moment.now_ns.saturating_mul(UNITS_PER_NS);
+        let latest = moment.now_ns.saturating_add(moment.burst_ns).saturating_mul(UNITS_PER_NS);
+        let limited = |meter: &Meter| qers.iter().find(|qer| qer.id == meter.qer)?.mbr;
+        let conforms = |meter: &Meter| {
+            let Some(mbr) = limited(meter) else { return true };
+            let (arrival, kbps) = match load.direction {
+                Direction::Uplink => (meter.uplink, mbr.uplink_kbps),
+                Direction::Downlink => (meter.downlink, mbr.downlink_kbps),
+            };
+            kbps > 0 && arrival <= latest
+        };
+        if !self.meters.iter().all(conforms) {
+            return false;
+        }
+        for meter in &mut self.meters {
+            let Some(mbr) = limited(meter) else { continue };
+            let (arrival, kbps) = match load.direction {
+                Direction::Uplink => (&mut meter.uplink, mbr.uplink_kbps),
+                Direction::Downlink => (&mut meter.downlink, mbr.downlink_kbps),
+            };
+            *arrival = (*arrival).max(now).saturating_add(cost(load.length, kbps));
+        }
+        true
+    }
+
+    /// Counts a packet in those URRs of its PDR that are chosen and measure.
+    fn count(&mut self, pdr: &Pdr, load: Load, chosen: impl Fn(&Urr) -> bool) {
+        for urr in &self.rules.urrs {
+            if !pdr.urrs.contains(&urr.id) || urr.inactive || !chosen(urr) {
+                continue;
+            }
+            let Some(usage) = self.usages.iter_mut().find(|usage| usage.counts.urr == urr.id) else {
+                continue;
+            };
+            let counts = &mut usage.counts;
+            let (bytes, packets) = match load.direction {
+                Direction::Uplink => (&mut counts.uplink_bytes, &mut counts.uplink_packets),
+                Direction::Downlink => (&mut counts.downlink_bytes, &mut counts.downlink_packets),
+            };
+            *bytes += load.length;
+            *packets += 1;
+        }
+    }
+}
+
+const fn gate(qer: &Qer, direction: Direction) -> Gate {
+    match direction {
+        Direction::Uplink => qer.uplink_gate,
+        Direction::Downlink => qer.downlink_gate,
+    }
+}
+
+/// Between a tunnel and a plain network we are a router, which takes a hop off; from tunnel to tunnel we are not. And
+/// no user may talk to this node.
+pub(crate) fn may_leave(arrival: &Arrival, to: &ForwardingParameters, to_us: bool) -> Result<(), DropReason> {
+    let plain = to.outer_header_creation.is_none();
+    if plain && to_us {
+        return Err(DropReason::ToOurselves);
+    }
+    let routed = plain || arrival.tunnel.is_none();
+    if routed && arrival.packet.header.hops <= 1 { Err(DropReason::TtlExpired) } else { Ok(()) }
+}
+
+/// The time that so many bytes take at a rate, in units of 1/256 ns. Data plane and reference must round alike, so the
+/// formula is fixed to the operation.
+fn cost(length: u64, kbps: u64) -> u64 {
+    (length as f64 * (256.0 * 8e6 / kbps as f64)) as u64
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,225 @@
+use super::*;
+use crate::ip::{self, UserPacket};
+use rules::{BitRates, FTeid, FarId, Interface, Pdi, PdrId, Teid};
+use std::net::Ipv4Addr;
+
+const US: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 2);
+const UE: Ipv4Addr = Ipv4Addr::new(10, 60, 0, 1);
+const SERVER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 80);
+const TEID: Teid = Teid(1);
+const BURST_NS: u64 = 10_000_000;
+const MS: u64 = 1_000_000;
+
+fn f_teid() -> FTeid {
+    FTeid { teid: TEID, address: US.into() }
+}
+
+/// One PDR each way, both with all QERs and URRs, both forwarding.
+fn rules(qers: Vec<Qer>, urrs: Vec<Urr>) -> Rules {
+    let pdr = |id, source_interface, f_teid: Option<FTeid>| Pdr {
+        id: PdrId(id),
+        precedence: 1,
+        pdi: Pdi {
+            source_interface,
+            f_teid,
+            ue_ipv4: Some(UE),
+            ue_ipv6: None,
+            qfis: vec![],
+            sdf_filters: vec![],
+        },
+        outer_header_removal: f_teid.is_some(),
+        far: FarId(1),
+        qers: qers.iter().map(|qer| qer.id).collect(),
+        urrs: urrs.iter().map(|urr| urr.id).collect(),
+    };
+    let destination_interface = Interface::Core;
+    let forwarding = ForwardingParameters { destination_interface, outer_header_creation: None, dscp: None };
+    let far = Far {
+        id: FarId(1),
+        apply_action: ApplyAction::Forward,
+        notify: false,
+        forwarding: Some(forwarding),
+        duplicates: vec![],
+        bar: None,
+    };
+    let pdrs = vec![pdr(1, Interface::Access, Some(f_teid())), pdr(2, Interface::Core, None)];
+    Rules { pdrs, fars: vec![far], qers, urrs, bars: vec![] }
+}
+
+fn qer(id: u32, kbps: u64) -> Qer {
+    Qer {
+        id: QerId(id),
+        uplink_gate: Gate::Open,
+        downlink_gate: Gate::Open,
+        mbr: Some(BitRates { uplink_kbps: kbps, downlink_kbps: kbps }),
+        gbr: None,
+        qfi: None,
+        reflective: false,
+    }
+}
+
+fn urr(id: u32) -> Urr {
+    Urr { id: UrrId(id), ..Urr::default() }
+}
+
+fn quota(total: Option<u64>, uplink: Option<u64>) -> Option<Volume> {
+    Some(Volume { total, uplink, downlink: None })
+}
+
+/// An IP packet of so many bytes.
+fn arrival(source: Interface, bytes: usize) -> Arrival {
+    let new = ip::New { protocol: ip::ICMP, traffic_class: 0, hops: 64 };
+    let payload = vec![0; bytes - 20];
+    let (from, to, tunnel) = match source {
+        Interface::Access => (UE, SERVER, Some(crate::detection::Tunnel { f_teid: f_teid(), qfi: None })),
+        _ => (SERVER, UE, None),
+    };
+    let packet = UserPacket::read(&ip::packet(from.into(), to.into(), new, &payload)).unwrap();
+    Arrival { source, tunnel, packet }
+}
+
+/// The reason of the drop, if it is one.
+fn send(session: &mut Session, source: Interface, bytes: usize, now_ns: u64) -> Option<DropReason> {
+    session.decide(&arrival(source, bytes), Moment { now_ns, burst_ns: BURST_NS, to_us: false }).err()
+}
+
+#[test]
+fn a_byte_at_a_megabit_takes_eight_microseconds() {
+    assert_eq!(cost(1, 1_000), 8_000 * UNITS_PER_NS);
+    assert_eq!(cost(1_500, 100_000_000), 120 * UNITS_PER_NS);
+}
+
+/// 8 Mb/s offered to 1 Mb/s for ten seconds: 1,250 packets of 1,000 bytes, and what the burst lets ahead.
+#[test]
+fn a_rate_is_held_each_way_for_itself() {
+    let mut session = Session::new(Seid(1), rules(vec![qer(1, 1_000)], vec![]));
+    for source in [Interface::Access, Interface::Core] {
+        let passed = (0..10_000).filter(|ms| send(&mut session, source, 1_000, ms * MS).is_none()).count();
+        assert!((1_250..=1_252).contains(&passed), "{passed}");
+    }
+}
+
+/// The burst is 10 ms: at 800 kb/s, where a packet of 1,000 bytes takes 10 ms, two pass at once and not three.
+#[test]
+fn a_packet_passes_while_the_meter_is_not_further_ahead_than_the_burst() {
+    let mut session = Session::new(Seid(1), rules(vec![qer(1, 800)], vec![]));
+    let mut at = |now_ns| send(&mut session, Interface::Access, 1_000, now_ns);
+    let refused = Some(DropReason::RateExceeded);
+    assert_eq!([at(0), at(0), at(0)], [None, None, refused]);
+    assert_eq!([at(10 * MS - 1), at(10 * MS)], [refused, None]);
+}
+
+/// A slow meter in front of a fast one must not eat the fast one's allowance.
+#[test]
+fn a_packet_that_one_meter_refuses_is_charged_to_none() {
+    let mut session = Session::new(Seid(1), rules(vec![qer(1, 80), qer(2, 800)], vec![]));
+    assert_eq!(send(&mut session, Interface::Access, 1_000, 0), None);
+    let fast = session.meters[1].uplink;
+    assert_eq!(fast, 10 * MS * UNITS_PER_NS);
+    assert_eq!(send(&mut session, Interface::Access, 1_000, 0), Some(DropReason::RateExceeded));
+    assert_eq!(session.meters[1].uplink, fast);
+}
+
+#[test]
+fn new_rules_do_not_refill_a_meter() {
+    let mut session = Session::new(Seid(1), rules(vec![qer(1, 80)], vec![]));
+    assert_eq!(send(&mut session, Interface::Access, 1_000, 0), None);
+    session.replace(rules(vec![qer(2, 80), qer(1, 80)], vec![]));
+    assert_eq!(send(&mut session, Interface::Access, 1_000, 0), Some(DropReason::RateExceeded));
+}
+
+#[test]
+fn the_packet_that_crosses_a_quota_passes_and_the_next_does_not() {
+    let limited = Urr { volume_quota: quota(Some(2_500), None), ..urr(1) };
+    let mut session = Session::new(Seid(1), rules(vec![], vec![limited.clone(), urr(2)]));
+    let pass = [Interface::Access, Interface::Core, Interface::Access];
+    assert!(pass.iter().all(|source| send(&mut session, *source, 1_000, 0).is_none()));
+    for source in [Interface::Access, Interface::Core] {
+        assert_eq!(send(&mut session, source, 1_000, 0), Some(DropReason::QuotaExhausted));
+    }
+    let counts = UsageCounts {
+        urr: UrrId(1),
+        uplink_bytes: 2_000,
+        downlink_bytes: 1_000,
+        uplink_packets: 2,
+        downlink_packets: 1,
+    };
+    assert_eq!(session.counts(), [counts, UsageCounts { urr: UrrId(2), ..counts }]);
+    // The same grant again gives nothing; another counts from now.
+    session.replace(rules(vec![], vec![limited.clone()]));
+    assert_eq!(send(&mut session, Interface::Core, 1_000, 0), Some(DropReason::QuotaExhausted));
+    session.replace(rules(vec![], vec![Urr { quota_grant: 1, ..limited }]));
+    assert_eq!(send(&mut session, Interface::Core, 1_000, 0), None);
+    assert_eq!(session.counts()[0].downlink_bytes, 2_000);
+}
+
+/// One direction's limit reached is the quota reached (TS 29.244 5.2.2.2): nothing passes either way.
+#[test]
+fn a_quota_of_one_direction_stops_both() {
+    let limited = Urr { volume_quota: quota(None, Some(1_000)), ..urr(1) };
+    let mut session = Session::new(Seid(1), rules(vec![], vec![limited]));
+    assert_eq!(send(&mut session, Interface::Core, 5_000, 0), None);
+    assert_eq!(send(&mut session, Interface::Access, 1_000, 0), None);
+    for source in [Interface::Access, Interface::Core] {
+        assert_eq!(send(&mut session, source, 1_000, 0), Some(DropReason::QuotaExhausted));
+    }
+}
+
+#[test]
+fn a_rate_of_zero_lets_nothing_pass() {
+    let mut session = Session::new(Seid(1), rules(vec![qer(1, 0)], vec![]));
+    assert_eq!(send(&mut session, Interface::Access, 1_000, 5_000 * MS), Some(DropReason::RateExceeded));
+}
+
+/// A packet that would not be sent anyway costs nobody anything.
+#[test]
+fn what_cannot_leave_is_neither_counted_nor_charged() {
+    let mut session = Session::new(Seid(1), rules(vec![qer(1, 80)], vec![urr(1)]));
+    let mut last = arrival(Interface::Access, 1_000);
+    last.packet.header.hops = 1;
+    let moment = Moment { now_ns: 0, burst_ns: BURST_NS, to_us: false };
+    assert_eq!(session.decide(&last, moment).unwrap_err(), DropReason::TtlExpired);
+    let to_us = session.decide(&arrival(Interface::Access, 1_000), Moment { to_us: true, ..moment });
+    assert_eq!(to_us.unwrap_err(), DropReason::ToOurselves);
+    assert_eq!((session.counts()[0].uplink_packets, session.meters[0].uplink), (0, 0));
+}
+
+#[test]
+fn what_qos_drops_is_counted_before_qos_only() {
+    let urrs = vec![Urr { before_qos: true, ..urr(1) }, urr(2), Urr { inactive: true, ..urr(3) }];
+    let mut session = Session::new(Seid(1), rules(vec![qer(1, 80)], urrs.clone()));
+    assert_eq!(send(&mut session, Interface::Access, 1_000, 0), None);
+    assert_eq!(send(&mut session, Interface::Access, 1_000, 0), Some(DropReason::RateExceeded));
+    let shut = Qer { uplink_gate: Gate::Closed, ..qer(1, 80) };
+    session.replace(rules(vec![shut], urrs));
+    assert_eq!(send(&mut session, Interface::Access, 1_000, 0), Some(DropReason::GateClosed));
+    let bytes: Vec<u64> = session.counts().iter().map(|counts| counts.uplink_bytes).collect();
+    assert_eq!(bytes, [3_000, 1_000, 0]);
+}
+
+#[test]
+fn what_is_dropped_or_kept_by_a_far_is_neither_counted_nor_charged() {
+    for action in [ApplyAction::Drop, ApplyAction::Buffer] {
+        let mut held = rules(vec![qer(1, 80)], vec![Urr { before_qos: true, ..urr(1) }]);
+        held.fars[0].apply_action = action;
+        let mut session = Session::new(Seid(1), held);
+        let dropped = send(&mut session, Interface::Core, 1_000, 0);
+        assert_eq!(dropped, (action == ApplyAction::Drop).then_some(DropReason::FarDrop));
+        assert_eq!((session.counts()[0].downlink_packets, session.meters[0].downlink), (0, 0));
+    }
+}
+
+#[test]
+fn a_used_up_quota_may_lead_elsewhere() {
+    let limited = Urr { volume_quota: quota(Some(0), None), quota_far: Some(FarId(2)), ..urr(1) };
+    let mut portal = rules(vec![], vec![limited]);
+    let mut other = portal.fars[0].clone();
+    other.id = FarId(2);
+    other.forwarding.as_mut().unwrap().destination_interface = Interface::SgiLan;
+    portal.fars.push(other);
+    let mut session = Session::new(Seid(1), portal);
+    let moment = Moment { now_ns: 0, burst_ns: BURST_NS, to_us: false };
+    let verdict = session.decide(&arrival(Interface::Access, 100), moment).unwrap();
+    let Action::Forward(to, _) = verdict.action else { panic!("{verdict:?}") };
+    assert_eq!(to.destination_interface, Interface::SgiLan);
+}

@@ -1,0 +1,210 @@
+//! From the wire to the session: Ethernet, IP, UDP, GTP-U.
+
+use crate::Reference;
+use crate::bytes::{octets, u16_at};
+use crate::detection::{Arrival, Tunnel};
+use crate::enforcement::Moment;
+use crate::ethernet::{ARP, IPV4, IPV6};
+use crate::gtpu::{self, Message};
+use crate::icmp::{ToUs, solicited_node};
+use crate::ip::{self, Fault, Header, ICMP, ICMPV6, UDP, UserPacket};
+use crate::outcome::{Fate, Outcome};
+use crate::reason::DropReason;
+use crate::setup::{Mac, PortSetup};
+use rules::{FTeid, Interface, Pdi, Qfi, Teid};
+use std::net::{IpAddr, Ipv6Addr};
+
+/// Bytes in front of what is for us, and of a user's packet in a tunnel: no sender needs more.
+const HEADERS_MAX: usize = 255;
+
+impl Reference {
+    pub(crate) fn receive(&mut self, port: usize, frame: &[u8]) -> Result<Outcome, DropReason> {
+        let setup = self.port(port)?;
+        let ethertype = u16_at(frame, 12).ok_or(DropReason::EthernetTruncated)?;
+        let destination: Mac = octets(frame, 0).ok_or(DropReason::EthernetTruncated)?;
+        let source: Mac = octets(frame, 6).ok_or(DropReason::EthernetTruncated)?;
+        let [first, ..] = destination;
+        // The lowest bit of the first octet: more than one station.
+        if destination != setup.mac && first & 1 == 0 {
+            return Err(DropReason::NotOurMac);
+        }
+        let payload = frame.get(14..).unwrap_or_default();
+        match ethertype {
+            IPV4 => self.receive_v4(port, source, payload),
+            IPV6 => self.receive_v6(port, source, payload),
+            ARP => self.receive_arp(port, payload),
+            _ => Err(DropReason::UnknownEthertype),
+        }
+    }
+
+    fn receive_v4(&mut self, port: usize, from: Mac, payload: &[u8]) -> Result<Outcome, DropReason> {
+        let header = ip::read_v4(payload).map_err(|fault| match fault {
+            Fault::Truncated => DropReason::Ip4Truncated,
+            Fault::Version => DropReason::Ip4Version,
+            Fault::HeaderLength => DropReason::Ip4HeaderLength,
+            Fault::Checksum => DropReason::Ip4Checksum,
+        })?;
+        // Short frames are padded; what is behind the packet is not part of it.
+        let packet = payload.get(..header.total).ok_or(DropReason::Ip4Truncated)?;
+        let setup = self.port(port)?;
+        if !setup.has(header.destination) {
+            return match setup.interface {
+                Interface::Access => Err(DropReason::IpNotForUs),
+                Interface::Core | Interface::SgiLan => self.receive_plain(port, packet),
+            };
+        }
+        let upper = header.upper(packet).ok_or(DropReason::Ip4Truncated)?;
+        if upper.is_fragment() {
+            return Err(DropReason::Ip4Fragment);
+        }
+        let to_us = ToUs { port, from, packet, header, upper };
+        match upper.protocol {
+            UDP => self.receive_udp(to_us),
+            ICMP => self.receive_icmp(to_us),
+            _ => Err(DropReason::NoListener),
+        }
+    }
+
+    fn receive_v6(&mut self, port: usize, from: Mac, payload: &[u8]) -> Result<Outcome, DropReason> {
+        let header = ip::read_v6(payload).map_err(|fault| match fault {
+            Fault::Version => DropReason::Ip6Version,
+            _ => DropReason::Ip6Truncated,
+        })?;
+        let packet = payload.get(..header.total).ok_or(DropReason::Ip6Truncated)?;
+        let setup = self.port(port)?;
+        let ours = setup.has(header.destination);
+        let group = self.setup.ipv6_signals && is_our_group(setup, header.destination);
+        if !ours && !group {
+            return match setup.interface {
+                Interface::Access => Err(DropReason::IpNotForUs),
+                Interface::Core | Interface::SgiLan => self.receive_plain(port, packet),
+            };
+        }
+        let upper = header.upper(packet).ok_or(DropReason::Ip6Extension)?;
+        if upper.at > HEADERS_MAX {
+            return Err(DropReason::Ip6Extension);
+        }
+        if upper.is_fragment() {
+            return Err(DropReason::Ip6Fragment);
+        }
+        let to_us = ToUs { port, from, packet, header, upper };
+        match upper.protocol {
+            UDP if ours => self.receive_udp(to_us),
+            ICMPV6 if self.setup.ipv6_signals => self.receive_icmpv6(to_us),
+            _ => Err(DropReason::NoListener),
+        }
+    }
+
+    /// A packet to a user, outside any tunnel: its session is that of its destination.
+    fn receive_plain(&mut self, port: usize, packet: &[u8]) -> Result<Outcome, DropReason> {
+        let arrival = self.arrival(port, None, packet)?;
+        let destination = arrival.packet.header.destination;
+        let session = self.session_of_address(destination).ok_or(DropReason::NoSession)?;
+        self.serve(session, &arrival)
+    }
+
+    fn receive_udp(&mut self, to_us: ToUs<'_>) -> Result<Outcome, DropReason> {
+        let datagram = to_us.payload();
+        let [s0, s1, d0, d1, l0, l1, _, _] = octets(datagram, 0).ok_or(DropReason::UdpMalformed)?;
+        let length = usize::from(u16::from_be_bytes([l0, l1]));
+        if length < 8 || length > datagram.len() {
+            return Err(DropReason::UdpMalformed);
+        }
+        if u16::from_be_bytes([d0, d1]) != gtpu::PORT {
+            return Err(DropReason::NoListener);
+        }
+        let message = Message::read(datagram.get(8..length).unwrap_or_default())?;
+        let answers = to_us.header.source.is_ipv4() || self.setup.ipv6_signals;
+        match message.kind {
+            gtpu::ECHO_REQUEST if !answers => Err(DropReason::GtpuUnknownType),
+            gtpu::G_PDU => self.receive_g_pdu(to_us, &message),
+            gtpu::ECHO_REQUEST => {
+                let sequence = message.sequence.ok_or(DropReason::GtpuIncomplete)?;
+                // To the port the request came from (TS 29.281 4.4.2.2).
+                let port = u16::from_be_bytes([s0, s1]);
+                self.send_signal(to_us, port, &gtpu::echo_response(sequence))
+            }
+            gtpu::ERROR_INDICATION => {
+                let (teid, peer) =
+                    gtpu::read_error_indication(message.payload).ok_or(DropReason::GtpuIncomplete)?;
+                Ok(Outcome { error_indication: Some((Teid(teid), peer)), ..Outcome::of(Fate::Consumed) })
+            }
+            gtpu::ECHO_RESPONSE | gtpu::END_MARKER => Ok(Outcome::of(Fate::Consumed)),
+            _ => Err(DropReason::GtpuUnknownType),
+        }
+    }
+
+    /// A user's packet in a tunnel: its session is that of the tunnel.
+    fn receive_g_pdu(&mut self, to_us: ToUs<'_>, message: &Message<'_>) -> Result<Outcome, DropReason> {
+        if to_us.upper.at + 8 + message.header > HEADERS_MAX {
+            return Err(DropReason::GtpuExtension);
+        }
+        let address = to_us.header.destination;
+        let f_teid = self.setup.canonical(FTeid { teid: Teid(message.teid), address });
+        let Some(session) = self.session_of_tunnel(f_teid) else {
+            let answers = to_us.header.source.is_ipv4() || self.setup.ipv6_signals;
+            if !self.error_indications || !answers {
+                return Err(DropReason::NoTunnel);
+            }
+            let indication = gtpu::error_indication(message.teid, address);
+            return self.send_signal(to_us, gtpu::PORT, &indication);
+        };
+        let tunnel = Tunnel { f_teid, qfi: message.qfi.and_then(Qfi::new) };
+        let arrival = self.arrival(to_us.port, Some(tunnel), message.payload)?;
+        self.serve(session, &arrival)
+    }
+
+    /// Answers with a GTP-U message of ours.
+    fn send_signal(&mut self, to_us: ToUs<'_>, port: u16, message: &[u8]) -> Result<Outcome, DropReason> {
+        let Header { source: peer, destination: us, .. } = to_us.header;
+        let datagram = ip::datagram((us, gtpu::PORT), (peer, port), message);
+        let new = ip::New { protocol: UDP, traffic_class: 0, hops: 64 };
+        self.send_back(to_us, ip::packet(us, peer, new, &datagram))
+    }
+
+    fn arrival(&self, port: usize, tunnel: Option<Tunnel>, bytes: &[u8]) -> Result<Arrival, DropReason> {
+        let packet = UserPacket::read(bytes).ok_or(DropReason::UserPacketMalformed)?;
+        Ok(Arrival { source: self.port(port)?.interface, tunnel, packet })
+    }
+
+    /// A user's packet and its session.
+    fn serve(&mut self, session: usize, arrival: &Arrival) -> Result<Outcome, DropReason> {
+        #[cfg(test)]
+        {
+            self.seen = Some((session, arrival.clone()));
+        }
+        let to_us = self.setup.is_ours(arrival.packet.header.destination);
+        let moment = Moment { now_ns: self.now_ns, burst_ns: self.setup.burst_ns, to_us };
+        let session = self.sessions.get_mut(session).ok_or(DropReason::NoSession)?;
+        let verdict = session.decide(arrival, moment)?;
+        Ok(self.obey(&verdict, arrival))
+    }
+
+    fn session_of_tunnel(&self, f_teid: FTeid) -> Option<usize> {
+        let leads =
+            |session: &crate::Session| session.rules.pdrs.iter().any(|pdr| pdr.pdi.f_teid == Some(f_teid));
+        self.sessions.iter().position(leads)
+    }
+
+    /// The session with a PDR of plain packets for this address. Of IPv6 addresses, the first half decides, for a user
+    /// has a link of its own; whether the rest is right is for the PDRs to say.
+    fn session_of_address(&self, address: IpAddr) -> Option<usize> {
+        let leads = |pdi: &Pdi| match address {
+            IpAddr::V4(address) => pdi.ue_ipv4 == Some(address),
+            IpAddr::V6(address) => pdi.ue_ipv6.is_some_and(|prefix| link(prefix.addr()) == link(address)),
+        };
+        let plain = |session: &crate::Session| {
+            session.rules.pdrs.iter().any(|pdr| pdr.pdi.f_teid.is_none() && leads(&pdr.pdi))
+        };
+        self.sessions.iter().position(plain)
+    }
+}
+
+/// The first 64 bits.
+fn link(address: Ipv6Addr) -> u128 {
+    u128::from(address) >> 64
+}
+
+fn is_our_group(setup: &PortSetup, destination: IpAddr) -> bool {
+    setup.ipv6.is_some_and(|net| destination == IpAddr::V6(solicited_node(net.addr())))
+}

@@ -1,0 +1,206 @@
+//! The whole user-plane path in the most obvious way: what the data plane must agree with, byte by byte.
+//!
+//! It is written from the specifications and from the documentation of [`rules`], not from the data plane, and shares no
+//! code with it but the type [`Rules`]: headers are read octet by octet, sessions and rules are searched from one end to
+//! the other for every packet, every header is written anew. There is no cache, no compilation and no flow table, so
+//! there is none that can be wrong. It is a yardstick for tests and benchmarks, never part of the product.
+//!
+//! # What it decides where specifications leave room
+//!
+//! * A user's packet is checked down to the ports (or the SPI) before its PDR is sought; what ends before them, and is no
+//!   later fragment, is malformed. Later fragments show neither ports nor SPI.
+//! * No more than 8 extension headers in a row, of IPv6 as of GTP-U, and no more than 255 octets of headers in front of
+//!   a user's packet in a tunnel.
+//! * UDP checksums of received packets are not looked at (TS 29.281 4.4.2.0 allows their absence); sent ones are 0 over
+//!   IPv4 and computed over IPv6.
+//! * The order in which a session's rules act, and what is charged and counted: see `enforcement.rs`. A packet that is
+//!   dropped by a FAR, kept, out of hops or addressed to us costs nothing; one that has no route or exceeds the MTU
+//!   was counted before that was known.
+//! * A tunnel header that we put on has 64 hops, identification 0, "don't fragment" over IPv4 and flow label 0 over IPv6,
+//!   source port 2152, and a DSCP only where the FAR asks for one; ECN is not copied to it.
+//! * A copy (DUPL) is made of the packet as it came, and goes through the same checks on its own.
+//!
+//! # What it leaves out
+//!
+//! What happens without a packet: reports, end markers, packets kept for a sleeping user leaving later, ageing of
+//! neighbours, the limits on sessions, flows, buffers and Error Indications (for the last see
+//! [`Reference::allow_error_indications`]). Extension headers of GTP-U are not relayed from tunnel to tunnel.
+//!
+//! # How to compare
+//!
+//! Give both the same [`worlds::World`] and, packet by packet, the same frames at the same times. A packet that is sent
+//! may be accompanied by copies, or release others, so frames are compared per port without regard to order. Keep these
+//! in mind:
+//!
+//! * one packet at a time; in a vector, packets meet meters and quotas in the order of the graph's nodes, so compare
+//!   whole vectors only with [`Scope`](worlds::Scope)s without `rates`, `usage` and `signals`;
+//! * make the neighbours of [`Setup`] known beforehand, and allow any number of Error Indications, kept packets and so
+//!   many per session;
+//! * put changes with `drop_buffered`, so that no kept packet leaves because of one;
+//! * start anew after some thousand packets: a world's second is the time after which waiting packets expire.
+//!
+//! ```
+//! use anchorline_reference::worlds::{Change, Random, Scope, World};
+//! use anchorline_reference::{Outcome, Reference, SetupError, UsageCounts};
+//! use rand::SeedableRng;
+//! use rules::{Rules, Seid};
+//!
+//! /// The other implementation: here a second reference, in the data plane's tests a worker and its engine.
+//! struct Other(Reference);
+//!
+//! impl Other {
+//!     fn put(&mut self, session: Seid, rules: Rules) {
+//!         // engine.handle(Command::Put(Desired { drop_buffered: true, ..Desired::new(session, revision, rules) }));
+//!         self.0.put(session, rules);
+//!     }
+//!     fn remove(&mut self, session: Seid) {
+//!         // engine.handle(Command::Delete { session });
+//!         self.0.remove(session);
+//!     }
+//!     fn process(&mut self, port: usize, frame: &[u8], now_ns: u64) -> Outcome {
+//!         // Onto the wire of that port; worker.turn(now_ns); frames off all wires; counters before and after.
+//!         self.0.process(port, frame, now_ns)
+//!     }
+//!     fn usage(&self, session: Seid) -> Vec<UsageCounts> {
+//!         // engine.handle(Command::QueryUsage { .. }), and the notice that answers it.
+//!         self.0.usage(session)
+//!     }
+//! }
+//!
+//! for seed in 0..5 {
+//!     let mut world = World::within(seed, Scope { ipv6_signals: false, ..Scope::ALL });
+//!     let mut reference = Reference::new(world.setup.clone())?;
+//!     let mut other = Other(Reference::new(world.setup.clone())?);
+//!     for (session, rules) in &world.sessions {
+//!         reference.put(*session, rules.clone());
+//!         other.put(*session, rules.clone());
+//!     }
+//!     let random = &mut Random::seed_from_u64(seed);
+//!     let mut now_ns = 1;
+//!     for number in 0..2_000 {
+//!         if number % 200 == 199 {
+//!             match world.change(random) {
+//!                 Change::Put(session, rules) => {
+//!                     reference.put(session, rules.clone());
+//!                     other.put(session, rules);
+//!                 }
+//!                 Change::Remove(session) => {
+//!                     reference.remove(session);
+//!                     other.remove(session);
+//!                 }
+//!             }
+//!         }
+//!         now_ns += World::gap_ns(random);
+//!         let (port, frame) = world.packet(random);
+//!         let (mut expected, mut seen) =
+//!             (reference.process(port, &frame, now_ns), other.process(port, &frame, now_ns));
+//!         expected.sent.sort();
+//!         seen.sent.sort();
+//!         assert_eq!(expected, seen, "seed {seed} packet {number} on port {port}: {frame:02x?}");
+//!     }
+//!     for (session, _) in &world.sessions {
+//!         assert_eq!(reference.usage(*session), other.usage(*session), "seed {seed} {session}");
+//!     }
+//! }
+//! # Ok::<(), SetupError>(())
+//! ```
+
+mod bytes;
+mod detection;
+mod enforcement;
+mod ethernet;
+mod forwarding;
+#[cfg(test)]
+mod golden;
+mod gtpu;
+mod icmp;
+mod input;
+mod ip;
+mod outcome;
+mod reason;
+mod setup;
+pub mod worlds;
+
+pub use enforcement::UsageCounts;
+pub use outcome::{Fate, Outcome};
+pub use reason::DropReason;
+pub use setup::{Mac, Neighbour, PortSetup, Route, Setup, SetupError};
+
+use enforcement::Session;
+use ethernet::{Asked, Waiting};
+use rules::{Rules, Seid};
+
+/// The reference: an environment, sessions, and what they remember.
+#[derive(Clone, Debug)]
+pub struct Reference {
+    setup: Setup,
+    now_ns: u64,
+    sessions: Vec<Session>,
+    waiting: Vec<Waiting>,
+    asked: Vec<Asked>,
+    error_indications: bool,
+    /// The last user's packet that found its session, and the place of that.
+    #[cfg(test)]
+    seen: Option<(usize, detection::Arrival)>,
+}
+
+impl Reference {
+    /// No sessions yet; Error Indications are sent.
+    ///
+    /// # Errors
+    /// A setup that makes no sense.
+    pub fn new(setup: Setup) -> Result<Self, SetupError> {
+        setup.check()?;
+        let (waiting, asked) = (Vec::new(), Vec::new());
+        Ok(Self {
+            setup,
+            now_ns: 0,
+            sessions: Vec::new(),
+            waiting,
+            asked,
+            error_indications: true,
+            #[cfg(test)]
+            seen: None,
+        })
+    }
+
+    /// Puts a session in force, or gives it new rules: those pass [`Rules::check`], and lead no tunnel or address
+    /// here that another session has. Meters and counts go on where their QERs and URRs stay.
+    pub fn put(&mut self, session: Seid, mut rules: Rules) {
+        for pdr in &mut rules.pdrs {
+            pdr.pdi.f_teid = pdr.pdi.f_teid.map(|f_teid| self.setup.canonical(f_teid));
+        }
+        match self.sessions.iter_mut().find(|known| known.seid == session) {
+            Some(known) => known.replace(rules),
+            None => self.sessions.push(Session::new(session, rules)),
+        }
+    }
+
+    /// Takes a session out of force, if it was in.
+    pub fn remove(&mut self, session: Seid) {
+        self.sessions.retain(|known| known.seid != session);
+    }
+
+    /// Whether the next packet to an unknown tunnel is answered; the limit on how often is the caller's.
+    pub fn allow_error_indications(&mut self, allowed: bool) {
+        self.error_indications = allowed;
+    }
+
+    /// Takes one frame, from the Ethernet header on, that came in on a port, by its place in [`Setup::ports`]. Time
+    /// never goes back.
+    pub fn process(&mut self, port: usize, frame: &[u8], now_ns: u64) -> Outcome {
+        self.now_ns = now_ns;
+        self.expire();
+        self.receive(port, frame).into()
+    }
+
+    /// What each URR of a session has counted, in the order of its rules; empty without such a session.
+    pub fn usage(&self, session: Seid) -> Vec<UsageCounts> {
+        let known = self.sessions.iter().find(|known| known.seid == session);
+        known.map(Session::counts).unwrap_or_default()
+    }
+
+    fn port(&self, port: usize) -> Result<&PortSetup, DropReason> {
+        self.setup.ports.get(port).ok_or(DropReason::Unfinished)
+    }
+}

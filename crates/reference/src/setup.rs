@@ -1,0 +1,234 @@
+//! What the reference must know before the first packet: ports, routes, neighbours.
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use rules::{FTeid, Interface};
+use std::net::IpAddr;
+
+/// An Ethernet address.
+pub type Mac = [u8; 6];
+
+/// One port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortSetup {
+    /// The side it is on.
+    pub interface: Interface,
+    /// Our Ethernet address there.
+    pub mac: Mac,
+    /// Our IPv4 address and subnet there.
+    pub ipv4: Ipv4Net,
+    /// Our IPv6 address and subnet there, if any.
+    pub ipv6: Option<Ipv6Net>,
+    /// Bytes of the longest IP packet.
+    pub mtu: u16,
+}
+
+/// A route beyond the subnets of the ports. It belongs to the side of the port its next hop is behind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// To where.
+    pub prefix: IpNet,
+    /// The next hop, in the subnet of one of the ports.
+    pub via: IpAddr,
+}
+
+/// A station whose Ethernet address is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Neighbour {
+    /// The port it is behind, by its place in [`Setup::ports`].
+    pub port: usize,
+    /// Its IP address.
+    pub address: IpAddr,
+    /// Its Ethernet address.
+    pub mac: Mac,
+}
+
+/// The whole environment of a data path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setup {
+    /// By place.
+    pub ports: Vec<PortSetup>,
+    /// In any order; the longest prefix wins, then the first.
+    pub routes: Vec<Route>,
+    /// Known from the start, and never forgotten.
+    pub neighbours: Vec<Neighbour>,
+    /// How far ahead of its rate a meter lets a user get, in nanoseconds.
+    pub burst_ns: u64,
+    /// Packets that wait for one neighbour's Ethernet address at most.
+    pub held_per_neighbour: usize,
+    /// Both addresses of a port share one space of TEIDs: a tunnel is found, and an F-TEID matches, at either. As the
+    /// specification has it, they do not.
+    pub one_teid_space_per_port: bool,
+    /// Whether pings, Neighbour Solicitations, echo requests and lost packets over IPv6 are answered, and IPv6
+    /// neighbours asked for.
+    pub ipv6_signals: bool,
+}
+
+impl Setup {
+    /// These ports, and everything else as data planes have it by default.
+    pub const fn new(ports: Vec<PortSetup>) -> Self {
+        Self {
+            ports,
+            routes: Vec::new(),
+            neighbours: Vec::new(),
+            burst_ns: 10_000_000,
+            held_per_neighbour: 16,
+            one_teid_space_per_port: false,
+            ipv6_signals: true,
+        }
+    }
+}
+
+/// An environment that makes no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SetupError {
+    /// No port reaches the next hop.
+    #[error("route {0} goes via {1}, which is in the subnet of no port")]
+    UnreachableNextHop(IpNet, IpAddr),
+    /// A prefix of one version and a next hop of the other.
+    #[error("route {0} goes via {1}, an address of the other version of IP")]
+    MixedVersions(IpNet, IpAddr),
+    /// A neighbour behind no port.
+    #[error("neighbour {0} is behind port {1}, which does not exist")]
+    NoSuchPort(IpAddr, usize),
+}
+
+impl PortSetup {
+    /// Our address there of the same version as `other`.
+    pub(crate) fn address_like(&self, other: IpAddr) -> Option<IpAddr> {
+        match other {
+            IpAddr::V4(_) => Some(self.ipv4.addr().into()),
+            IpAddr::V6(_) => self.ipv6.map(|net| net.addr().into()),
+        }
+    }
+
+    /// Our subnets there.
+    pub(crate) fn subnets(&self) -> impl Iterator<Item = IpNet> {
+        std::iter::once(IpNet::V4(self.ipv4)).chain(self.ipv6.map(IpNet::V6))
+    }
+
+    /// Whether an address is ours there.
+    pub(crate) fn has(&self, address: IpAddr) -> bool {
+        self.address_like(address) == Some(address)
+    }
+}
+
+/// Where a packet goes next on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NextHop {
+    pub(crate) port: usize,
+    pub(crate) address: IpAddr,
+}
+
+impl Setup {
+    /// Refuses what could never work.
+    pub(crate) fn check(&self) -> Result<(), SetupError> {
+        for route in &self.routes {
+            if route.via.is_ipv4() != route.prefix.addr().is_ipv4() {
+                return Err(SetupError::MixedVersions(route.prefix, route.via));
+            }
+            if self.port_towards(route.via).is_none() {
+                return Err(SetupError::UnreachableNextHop(route.prefix, route.via));
+            }
+        }
+        match self.neighbours.iter().find(|neighbour| neighbour.port >= self.ports.len()) {
+            Some(neighbour) => Err(SetupError::NoSuchPort(neighbour.address, neighbour.port)),
+            None => Ok(()),
+        }
+    }
+
+    /// The first port with a subnet an address is in.
+    fn port_towards(&self, address: IpAddr) -> Option<usize> {
+        self.ports.iter().position(|port| port.subnets().any(|subnet| subnet.contains(&address)))
+    }
+
+    /// The next hop towards `destination` on one side: a user can never reach hosts of another side.
+    pub(crate) fn next_hop(&self, side: Interface, destination: IpAddr) -> Option<NextHop> {
+        let mut best: Option<(u8, NextHop)> = None;
+        let mut consider = |prefix: IpNet, next_hop: NextHop| {
+            let longer = best.is_none_or(|(length, _)| prefix.prefix_len() > length);
+            if prefix.contains(&destination) && longer {
+                best = Some((prefix.prefix_len(), next_hop));
+            }
+        };
+        for (port, setup) in self.ports.iter().enumerate().filter(|(_, port)| port.interface == side) {
+            setup.subnets().for_each(|subnet| consider(subnet, NextHop { port, address: destination }));
+        }
+        for route in &self.routes {
+            let port = self.port_towards(route.via);
+            let on_side = |port: &usize| self.ports.get(*port).is_some_and(|setup| setup.interface == side);
+            if let Some(port) = port.filter(on_side) {
+                consider(route.prefix, NextHop { port, address: route.via });
+            }
+        }
+        best.map(|(_, next_hop)| next_hop)
+    }
+
+    /// The tunnel, by the name it has in its space of TEIDs.
+    pub(crate) fn canonical(&self, mut f_teid: FTeid) -> FTeid {
+        if self.one_teid_space_per_port
+            && let Some(port) = self.ports.iter().find(|port| port.has(f_teid.address))
+        {
+            f_teid.address = port.ipv4.addr().into();
+        }
+        f_teid
+    }
+
+    /// Whether an address is one of ours, on any port.
+    pub(crate) fn is_ours(&self, address: IpAddr) -> bool {
+        self.ports.iter().any(|port| port.has(address))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setup() -> Setup {
+        let port = |interface, ipv4: &str| PortSetup {
+            interface,
+            mac: [2; 6],
+            ipv4: ipv4.parse().unwrap(),
+            ipv6: None,
+            mtu: 1500,
+        };
+        Setup::new(vec![port(Interface::Access, "10.30.0.2/24"), port(Interface::Core, "10.50.0.2/24")])
+    }
+
+    fn route(prefix: &str, via: &str) -> Route {
+        Route { prefix: prefix.parse().unwrap(), via: via.parse().unwrap() }
+    }
+
+    fn hop(setup: &Setup, side: Interface, to: &str) -> Option<(usize, String)> {
+        let hop = setup.next_hop(side, to.parse().unwrap())?;
+        Some((hop.port, hop.address.to_string()))
+    }
+
+    #[test]
+    fn the_longest_prefix_of_the_side_wins() {
+        let mut setup = setup();
+        setup.routes = vec![
+            route("0.0.0.0/0", "10.50.0.1"),
+            route("198.51.100.0/24", "10.50.0.9"),
+            route("0.0.0.0/0", "10.50.0.7"),
+        ];
+        assert_eq!(setup.check(), Ok(()));
+        let found = |to| hop(&setup, Interface::Core, to).unwrap();
+        assert_eq!(found("198.51.100.5"), (1, "10.50.0.9".to_owned()));
+        assert_eq!(found("203.0.113.5"), (1, "10.50.0.1".to_owned()));
+        assert_eq!(found("10.50.0.77"), (1, "10.50.0.77".to_owned()));
+        assert_eq!(hop(&setup, Interface::Access, "203.0.113.5"), None);
+        assert_eq!(hop(&setup, Interface::Access, "10.30.0.5"), Some((0, "10.30.0.5".to_owned())));
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused() {
+        let mut setup = setup();
+        setup.routes = vec![route("0.0.0.0/0", "192.0.2.1")];
+        assert!(matches!(setup.check(), Err(SetupError::UnreachableNextHop(..))));
+        setup.routes = vec![route("::/0", "10.50.0.1")];
+        assert!(matches!(setup.check(), Err(SetupError::MixedVersions(..))));
+        setup.routes.clear();
+        setup.neighbours = vec![Neighbour { port: 2, address: "10.50.0.1".parse().unwrap(), mac: [2; 6] }];
+        assert!(matches!(setup.check(), Err(SetupError::NoSuchPort(_, 2))));
+    }
+}

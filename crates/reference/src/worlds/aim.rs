@@ -1,0 +1,175 @@
+//! Packets made to match a PDR, or to miss it narrowly.
+
+use super::environment::{host, server};
+use super::random::{Random, chance, maybe, pick, pick_of};
+use super::{World, damage, filters, frames, user_packets};
+use crate::detection::meant;
+use ipnet::{IpNet, Ipv6Net};
+use rand::Rng;
+use rules::{Direction, FTeid, FlowEnd, Pdi, Rules, SdfFilter};
+use std::net::{IpAddr, Ipv6Addr};
+
+/// What a user's packet is to be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Aim {
+    pub(super) source: IpAddr,
+    pub(super) destination: IpAddr,
+    pub(super) protocol: u8,
+    pub(super) source_port: u16,
+    pub(super) destination_port: u16,
+    pub(super) traffic_class: u8,
+    pub(super) flow_label: u32,
+    pub(super) spi: u32,
+    /// Bytes behind the upper layer's header.
+    pub(super) payload: usize,
+}
+
+/// A frame with a user's packet for one PDR of one session, and its port; `None` where no session has PDRs.
+pub(super) fn packet(world: &World, random: &mut Random) -> Option<(usize, Vec<u8>)> {
+    let (_, rules) = pick_of(random, &world.sessions)?;
+    let pdi = &pick_of(random, &rules.pdrs)?.pdi;
+    let aim = aim(world, random, pdi, rules);
+    let mut packet = user_packets::build(random, &aim);
+    if world.scope.damage && chance(random, 25) {
+        damage::spoil(random, &mut packet);
+        damage::mend_checksum(random, &mut packet);
+    }
+    let right = |port: &crate::PortSetup| match pdi.f_teid {
+        Some(f_teid) => port.has(f_teid.address),
+        None => port.interface == pdi.source_interface,
+    };
+    let ports: Vec<usize> =
+        (0..).zip(&world.setup.ports).filter(|(_, port)| right(port)).map(|(at, _)| at).collect();
+    let mut port = *pick_of(random, &ports)?;
+    if chance(random, 5) {
+        port = random.random_range(0..world.setup.ports.len());
+    }
+    let frame = match pdi.f_teid {
+        Some(f_teid) => {
+            let tunnel = frames::Tunnel { port, f_teid: near(random, f_teid), pdi };
+            frames::tunnelled(world, random, tunnel, &packet)
+        }
+        None => frames::plain(world, random, port, &packet),
+    };
+    Some((port, frame))
+}
+
+/// Now and then a tunnel that is likely nobody's.
+fn near(random: &mut Random, mut f_teid: FTeid) -> FTeid {
+    if chance(random, 8) {
+        f_teid.teid.0 = f_teid.teid.0.wrapping_add(pick(random, [1, 8, 0x4000]));
+    }
+    f_teid
+}
+
+fn aim(world: &World, random: &mut Random, pdi: &Pdi, rules: &Rules) -> Aim {
+    let wanted = pick_of(random, &pdi.sdf_filters).map(|filter| meant(filter, rules));
+    let filter = wanted.filter(|_| chance(random, 800)).cloned().unwrap_or_default();
+    let ue = user(random, pdi, &filter, rules);
+    let flow = filter.flow.clone().unwrap_or_default();
+    let remote = match flow.remote.prefix {
+        Some(prefix) if prefix.addr().is_ipv6() == ue.is_ipv6() => within(random, prefix),
+        _ => server(random, ue.is_ipv6()),
+    };
+    let (ue_port, remote_port) = (port(random, &flow.user), port(random, &flow.remote));
+    let class = filter.traffic_class.map(|class| class.value & class.mask);
+    let mtu = world.setup.ports.first().map_or(1500, |port| usize::from(port.mtu));
+    let protocol = match filter.spi {
+        Some(_) => pick(random, [crate::ip::ESP, crate::ip::ESP, crate::ip::AH]),
+        None => flow.protocol.unwrap_or_else(|| pick(random, filters::PROTOCOLS)),
+    };
+    let aim = Aim {
+        source: ue,
+        destination: remote,
+        protocol,
+        source_port: ue_port,
+        destination_port: remote_port,
+        traffic_class: class.unwrap_or_else(|| pick(random, filters::CLASSES)),
+        flow_label: filter.flow_label.unwrap_or_else(|| pick(random, filters::LABELS)),
+        spi: filter.spi.unwrap_or_else(|| pick(random, filters::SPIS)),
+        payload: payload(random, mtu),
+    };
+    towards(random, pdi, aim)
+}
+
+/// Turned around on the downlink; now and then to ourselves on the uplink.
+fn towards(random: &mut Random, pdi: &Pdi, aim: Aim) -> Aim {
+    match pdi.source_interface.direction() {
+        Direction::Uplink if chance(random, 8) => {
+            Aim { destination: host(pick(random, [0, 1]), 2, aim.source.is_ipv6()), ..aim }
+        }
+        Direction::Uplink => aim,
+        Direction::Downlink => Aim {
+            source: aim.destination,
+            destination: aim.source,
+            source_port: aim.destination_port,
+            destination_port: aim.source_port,
+            ..aim
+        },
+    }
+}
+
+/// The user's address: of the PDI, or of another PDR of the session; now and then a neighbour's.
+fn user(random: &mut Random, pdi: &Pdi, filter: &SdfFilter, rules: &Rules) -> IpAddr {
+    let named = [pdi].into_iter().chain(rules.pdrs.iter().map(|pdr| &pdr.pdi));
+    let mut addresses = named.flat_map(|pdi| {
+        let ipv4 = pdi.ue_ipv4.map(IpAddr::V4);
+        ipv4.into_iter().chain(pdi.ue_ipv6.map(|prefix| IpAddr::V6(prefix.addr())))
+    });
+    let first = addresses.next();
+    let other = addresses.next();
+    let wanted =
+        filter.flow.as_ref().and_then(|flow| flow.remote.prefix).map(|prefix| prefix.addr().is_ipv6());
+    let fits = |address: &IpAddr| wanted.is_none_or(|ipv6| address.is_ipv6() == ipv6);
+    let chosen = match (first, other) {
+        (Some(first), Some(other)) if !fits(&first) || chance(random, 300) => other,
+        (Some(first), _) => first,
+        (None, _) => IpAddr::V4([10, 60, 0, 1].into()),
+    };
+    let step = maybe(random, 10, |random| pick(random, [1, 2]));
+    match chosen {
+        IpAddr::V4(address) => IpAddr::V4((u32::from(address) + step.unwrap_or(0)).into()),
+        // Within the prefix any host will do.
+        IpAddr::V6(address) => {
+            let hosts = pick(random, [0, 0, 0, 7, 0xffff_ffff_ffff]);
+            Ipv6Addr::from((u128::from(address) ^ hosts) + (u128::from(step.unwrap_or(0)) << 64)).into()
+        }
+    }
+}
+
+/// An address of a prefix.
+fn within(random: &mut Random, prefix: IpNet) -> IpAddr {
+    if chance(random, 500) {
+        return prefix.addr();
+    }
+    match prefix {
+        IpNet::V4(net) => {
+            (u32::from(net.addr()) ^ random.random::<u32>() & u32::from(net.hostmask())).to_be_bytes().into()
+        }
+        IpNet::V6(net) => v6_within(net, random.random::<u128>()).into(),
+    }
+}
+
+fn v6_within(net: Ipv6Net, bits: u128) -> Ipv6Addr {
+    (u128::from(net.addr()) ^ bits & u128::from(net.hostmask())).into()
+}
+
+/// A port that the end of a flow takes; now and then the one before or behind a range.
+fn port(random: &mut Random, end: &FlowEnd) -> u16 {
+    let Some(range) = pick_of(random, &end.ports) else { return pick(random, filters::PORTS) };
+    match random.random_range(0..20) {
+        0 => range.first.wrapping_sub(1),
+        1 => range.last.wrapping_add(1),
+        2..=8 => range.last,
+        _ => range.first,
+    }
+}
+
+/// Mostly short, for speed; sometimes around what the MTU allows, with and without a tunnel.
+fn payload(random: &mut Random, mtu: usize) -> usize {
+    match random.random_range(0..100) {
+        0..=59 => random.random_range(0..64),
+        60..=94 => random.random_range(64..400),
+        _ => mtu.saturating_sub(random.random_range(0..130)),
+    }
+}

@@ -1,0 +1,178 @@
+//! Random worlds for differential tests: an environment, sessions, packets that nearly always concern them, and
+//! changes of their rules. Everything follows from a seed.
+//!
+//! Packets are aimed: one PDR of one session is chosen, and a packet is made to match it; then, often enough, one
+//! thing about it is made wrong. Uniformly random packets would never get past the first header.
+
+mod aim;
+mod damage;
+mod environment;
+mod filters;
+mod frames;
+mod random;
+mod sessions;
+mod signals;
+mod user_packets;
+
+pub use random::Random;
+
+use crate::setup::Setup;
+use rand::{Rng, SeedableRng};
+use random::{chance, pick};
+use rules::{Rules, Seid};
+
+/// What a world may hold, so that a data plane can be compared that does not do everything yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// Users with IPv6 prefixes.
+    pub ipv6_users: bool,
+    /// IPv6 addresses of ours, and tunnels over IPv6.
+    pub ipv6_transport: bool,
+    /// Answers over IPv6: pings, GTP-U signalling, Neighbour Discovery ([`Setup::ipv6_signals`]).
+    pub ipv6_signals: bool,
+    /// Tunnels of ours on the core side: SGW-U, intermediate UPF, branching.
+    pub core_tunnels: bool,
+    /// One TEID at both addresses of a port: in two sessions, and twice in one ([`Setup::one_teid_space_per_port`]).
+    pub twin_tunnels: bool,
+    /// PDRs with SDF filters.
+    pub sdf_filters: bool,
+    /// QERs that limit rates.
+    pub rates: bool,
+    /// URRs, some with quotas.
+    pub usage: bool,
+    /// FARs that buffer.
+    pub buffering: bool,
+    /// FARs that duplicate.
+    pub duplicates: bool,
+    /// DSCP marking.
+    pub dscp: bool,
+    /// Reflective QoS.
+    pub reflective: bool,
+    /// Frames of other stations, of unknown protocols, ARP, pings, GTP-U signalling.
+    pub signals: bool,
+    /// Damaged packets.
+    pub damage: bool,
+}
+
+impl Scope {
+    /// Everything.
+    pub const ALL: Self = Self {
+        ipv6_users: true,
+        ipv6_transport: true,
+        ipv6_signals: true,
+        core_tunnels: true,
+        twin_tunnels: true,
+        sdf_filters: true,
+        rates: true,
+        usage: true,
+        buffering: true,
+        duplicates: true,
+        dscp: true,
+        reflective: true,
+        signals: true,
+        damage: true,
+    };
+
+    /// IPv4, gates, FARs that forward or drop, QFIs: nothing that was not in the first data path.
+    pub const BASIC: Self = Self {
+        ipv6_users: false,
+        ipv6_transport: false,
+        ipv6_signals: false,
+        core_tunnels: false,
+        twin_tunnels: false,
+        sdf_filters: false,
+        rates: false,
+        usage: false,
+        buffering: false,
+        duplicates: false,
+        dscp: false,
+        reflective: false,
+        signals: true,
+        damage: true,
+    };
+}
+
+/// A change of what is in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The session is as these rules say from now on.
+    Put(Seid, Rules),
+    /// The session is gone.
+    Remove(Seid),
+}
+
+/// An environment and its sessions.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// The environment; all its neighbours are known.
+    pub setup: Setup,
+    /// What is in force: no two share a tunnel or an address, and all pass [`Rules::check`].
+    pub sessions: Vec<(Seid, Rules)>,
+    scope: Scope,
+}
+
+impl World {
+    /// Sessions of a world at most.
+    pub const SESSIONS_MAX: u32 = 10;
+
+    /// A world with everything in it.
+    pub fn random(seed: u64) -> Self {
+        Self::within(seed, Scope::ALL)
+    }
+
+    /// A world with nothing in it that is out of scope.
+    pub fn within(seed: u64, scope: Scope) -> Self {
+        let random = &mut Random::seed_from_u64(seed);
+        let setup = environment::setup(random, scope);
+        let count = random.random_range(1..=Self::SESSIONS_MAX);
+        let sessions =
+            (1..=count).map(|number| (Seid(number.into()), sessions::rules(random, scope, number)));
+        Self { sessions: sessions.collect(), setup, scope }
+    }
+
+    /// A frame, and the port it comes in on by its place in [`Setup::ports`].
+    pub fn packet(&self, random: &mut Random) -> (usize, Vec<u8>) {
+        let signal = self.scope.signals && chance(random, 40);
+        let packet = if signal { None } else { aim::packet(self, random) };
+        let (port, mut frame) = match packet {
+            Some(packet) => packet,
+            None if self.scope.signals => signals::frame(self, random),
+            None => signals::stray(self, random),
+        };
+        if self.scope.damage && chance(random, 20) {
+            damage::spoil(random, &mut frame);
+        }
+        (port, frame)
+    }
+
+    /// Nanoseconds until the next packet: mostly none or few, now and then enough for a meter to recover. A thousand
+    /// packets take about a tenth of a second.
+    pub fn gap_ns(random: &mut Random) -> u64 {
+        let longest = pick(random, [1, 1, 2_000, 2_000, 2_000, 100_000, 100_000, 1_000_000]);
+        random.random_range(0..longest)
+    }
+
+    /// Changes a session, takes it out or brings it back; [`World::sessions`] follows.
+    pub fn change(&mut self, random: &mut Random) -> Change {
+        let number = random.random_range(1..=Self::SESSIONS_MAX);
+        let seid = Seid(number.into());
+        let place = self.sessions.iter().position(|(known, _)| *known == seid);
+        if place.is_some() && chance(random, 50) {
+            self.sessions.retain(|(known, _)| *known != seid);
+            return Change::Remove(seid);
+        }
+        let old = place.and_then(|place| self.sessions.get_mut(place));
+        let rules = match &old {
+            Some((_, rules)) if chance(random, 700) => sessions::tweaked(random, rules),
+            _ => sessions::rules(random, self.scope, number),
+        };
+        match old {
+            Some((_, old)) => *old = rules.clone(),
+            None => self.sessions.push((seid, rules.clone())),
+        }
+        Change::Put(seid, rules)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,304 @@
+//! Random sessions: what SGW-C, PGW-C and SMF ask for, and combinations that they might.
+
+use super::environment::{Below, N3, N9, host, peer, user_ipv4, user_ipv6};
+use super::random::{Random, chance, maybe, pick, pick_of, some_of};
+use super::{Scope, filters};
+use ipnet::Ipv6Net;
+use rules::*;
+use std::net::{IpAddr, Ipv4Addr};
+
+/// Rules of the session of this number; its tunnels and addresses are those of no other number.
+pub(super) fn rules(random: &mut Random, scope: Scope, number: u32) -> Rules {
+    let mut draft = Draft::new(random, scope, number);
+    draft.add_qers_and_urrs(random);
+    for source in draft.entries(random) {
+        draft.add_pdrs(random, &source);
+    }
+    draft.share_filters(random);
+    draft.rules
+}
+
+/// Where a session's packets come in.
+#[derive(Clone, Copy)]
+struct Entry {
+    source: Interface,
+    f_teid: Option<FTeid>,
+}
+
+/// A session being made.
+struct Draft {
+    scope: Scope,
+    number: u32,
+    ipv4: Option<Ipv4Addr>,
+    ipv6: Option<Ipv6Net>,
+    /// Tunnels over IPv6.
+    ipv6_tunnels: bool,
+    rules: Rules,
+}
+
+impl Draft {
+    fn new(random: &mut Random, scope: Scope, number: u32) -> Self {
+        let kind = if scope.ipv6_users { random.next_below(4) } else { 0 };
+        Self {
+            scope,
+            number,
+            ipv4: (kind != 3).then(|| user_ipv4(number)),
+            ipv6: (kind >= 2).then(|| user_ipv6(random, number)),
+            ipv6_tunnels: scope.ipv6_transport && chance(random, 350),
+            rules: Rules::default(),
+        }
+    }
+
+    fn users(&self) -> Vec<IpAddr> {
+        let ipv4 = self.ipv4.map(IpAddr::V4);
+        ipv4.into_iter().chain(self.ipv6.map(|prefix| IpAddr::V6(prefix.addr()))).collect()
+    }
+
+    /// A tunnel of ours; different sessions have one TEID at different ports, and with twins at different addresses.
+    fn f_teid(&self, port: usize, ipv6: bool, which: u32) -> FTeid {
+        let shared = u32::from(port != N3) + if self.scope.twin_tunnels { u32::from(ipv6) } else { 0 };
+        FTeid { teid: Teid(0x100 + 8 * (self.number + shared) + which), address: host(port, 2, ipv6) }
+    }
+
+    fn entries(&self, random: &mut Random) -> Vec<Entry> {
+        let tunnel = |source, f_teid| Entry { source, f_teid: Some(f_teid) };
+        let access = self.f_teid(N3, self.ipv6_tunnels, 0);
+        let mut entries = vec![tunnel(Interface::Access, access)];
+        if chance(random, 150) {
+            entries.push(tunnel(Interface::Access, self.f_teid(N3, self.ipv6_tunnels, 1)));
+        }
+        if self.scope.twin_tunnels && self.scope.ipv6_transport && chance(random, 100) {
+            let address = host(N3, 2, !self.ipv6_tunnels);
+            let twin = Teid(0x1000_0000 + self.number);
+            entries.push(tunnel(Interface::Access, FTeid { teid: twin, ..access }));
+            entries.push(tunnel(Interface::Access, FTeid { teid: twin, address }));
+        }
+        let relay = self.scope.core_tunnels && chance(random, 300);
+        if relay {
+            entries.push(tunnel(Interface::Core, self.f_teid(N9, self.ipv6_tunnels, 0)));
+        }
+        if !relay || chance(random, 300) {
+            entries.push(Entry { source: Interface::Core, f_teid: None });
+        }
+        if self.scope.core_tunnels && chance(random, 100) {
+            entries.push(Entry { source: Interface::SgiLan, f_teid: None });
+        }
+        entries
+    }
+
+    fn add_qers_and_urrs(&mut self, random: &mut Random) {
+        for id in 1..=random.next_below(5) {
+            self.rules.qers.push(qer(random, self.scope, id));
+        }
+        let urrs = if self.scope.usage { random.next_below(4) } else { 0 };
+        for id in 1..=urrs {
+            self.rules.urrs.push(urr(random, id));
+        }
+    }
+
+    /// Some for particular packets and, nearly always, one for the rest.
+    fn add_pdrs(&mut self, random: &mut Random, entry: &Entry) {
+        let particular = if chance(random, 15) { pick(random, [30, 100]) } else { random.next_below(4) };
+        for _ in 0..particular {
+            let precedence = pick(random, [1, 2, 2, 3, 100]);
+            let pdi = self.pdi(random, entry, true);
+            self.add_pdr(random, precedence, pdi);
+        }
+        if particular == 0 || chance(random, 900) {
+            let precedence = pick(random, [255, 255, 0]);
+            let pdi = self.pdi(random, entry, false);
+            self.add_pdr(random, precedence, pdi);
+        }
+    }
+
+    fn pdi(&self, random: &mut Random, entry: &Entry, particular: bool) -> Pdi {
+        let named = entry.f_teid.is_none() || chance(random, 800);
+        let mut pdi = Pdi {
+            source_interface: entry.source,
+            f_teid: entry.f_teid,
+            ue_ipv4: self.ipv4.filter(|_| named),
+            ue_ipv6: self.ipv6.filter(|_| named),
+            qfis: Vec::new(),
+            sdf_filters: Vec::new(),
+        };
+        // With both addresses, each may have PDRs of its own.
+        if pdi.ue_ipv4.is_some() && pdi.ue_ipv6.is_some() {
+            match random.next_below(4) {
+                0 => pdi.ue_ipv4 = None,
+                1 => pdi.ue_ipv6 = None,
+                _ => {}
+            }
+        }
+        if particular && entry.f_teid.is_some() && chance(random, 400) {
+            pdi.qfis = some_of(random, &[1, 5, 9, 63], 500).into_iter().filter_map(Qfi::new).collect();
+        }
+        if particular && self.scope.sdf_filters {
+            let count = pick(random, [0, 1, 1, 1, 2, 4]);
+            pdi.sdf_filters = (0..count).map(|_| filters::filter(random, &self.users())).collect();
+        }
+        pdi
+    }
+
+    fn add_pdr(&mut self, random: &mut Random, precedence: u32, pdi: Pdi) {
+        let id = PdrId(self.rules.pdrs.len() as u16 + 1);
+        let qers: Vec<QerId> = self.rules.qers.iter().map(|qer| qer.id).collect();
+        let urrs: Vec<UrrId> = self.rules.urrs.iter().map(|urr| urr.id).collect();
+        let far = self.far(random, pdi.source_interface);
+        self.rules.pdrs.push(Pdr {
+            id,
+            precedence,
+            outer_header_removal: pdi.f_teid.is_some(),
+            far,
+            pdi,
+            qers: some_of(random, &qers, 500),
+            urrs: some_of(random, &urrs, 600),
+        });
+    }
+
+    /// A FAR for packets from this side: mostly one of its own.
+    fn far(&mut self, random: &mut Random, source: Interface) -> FarId {
+        let id = FarId(self.rules.fars.len() as u32 + 1);
+        let way_back = source.direction() == Direction::Downlink;
+        let towards = |far: &&Far| {
+            far.forwarding.is_none_or(|to| (to.destination_interface == Interface::Access) == way_back)
+        };
+        let others: Vec<FarId> = self.rules.fars.iter().filter(towards).map(|far| far.id).collect();
+        if let Some(other) = pick_of(random, &others).filter(|_| chance(random, 200)) {
+            return *other;
+        }
+        let apply_action = match random.next_below(20) {
+            0 => ApplyAction::Drop,
+            1 if self.scope.buffering => ApplyAction::Buffer,
+            _ => ApplyAction::Forward,
+        };
+        let copies = match apply_action {
+            ApplyAction::Forward if self.scope.duplicates && chance(random, 80) => pick(random, [1, 1, 2]),
+            _ => 0,
+        };
+        let needed = apply_action == ApplyAction::Forward || chance(random, 500);
+        self.rules.fars.push(Far {
+            id,
+            apply_action,
+            notify: chance(random, 500),
+            forwarding: needed.then(|| self.destination(random, way_back)),
+            duplicates: (0..copies).map(|_| self.destination(random, way_back)).collect(),
+            bar: None,
+        });
+        id
+    }
+
+    fn destination(&self, random: &mut Random, way_back: bool) -> ForwardingParameters {
+        let core = self.scope.core_tunnels && chance(random, 250);
+        let lan = self.scope.core_tunnels && chance(random, 80);
+        let (destination_interface, port) = match (way_back, core, lan) {
+            (true, ..) => (Interface::Access, Some(N3)),
+            (false, true, _) => (Interface::Core, Some(N9)),
+            (false, false, true) => (Interface::SgiLan, None),
+            (false, false, false) => (Interface::Core, None),
+        };
+        let ipv6 = self.ipv6_tunnels;
+        let tunnel = |port| OuterHeaderCreation {
+            teid: Teid(0x8000 + 16 * self.number + random.next_below(4)),
+            address: peer(random, port, ipv6),
+        };
+        let outer_header_creation = port.map(tunnel);
+        let dscp =
+            if self.scope.dscp { maybe(random, 300, |random| pick(random, [0, 10, 46, 63])) } else { None };
+        ForwardingParameters { destination_interface, outer_header_creation, dscp }
+    }
+
+    /// Gives some filters an ID, and lets other PDRs name them by it (BID).
+    fn share_filters(&mut self, random: &mut Random) {
+        if self.rules.pdrs.len() < 2 || !chance(random, 250) {
+            return;
+        }
+        let mut filters = self.rules.pdrs.iter_mut().flat_map(|pdr| &mut pdr.pdi.sdf_filters);
+        let Some(filter) = filters.next() else { return };
+        filter.id = Some(7);
+        if let Some(last) = self.rules.pdrs.last_mut() {
+            last.pdi.sdf_filters.push(SdfFilter { id: Some(7), ..SdfFilter::default() });
+        }
+    }
+}
+
+fn gate(random: &mut Random) -> Gate {
+    if chance(random, 40) { Gate::Closed } else { Gate::Open }
+}
+
+fn qer(random: &mut Random, scope: Scope, id: u32) -> Qer {
+    Qer {
+        id: QerId(id),
+        uplink_gate: gate(random),
+        downlink_gate: gate(random),
+        mbr: if scope.rates { maybe(random, 400, rates) } else { None },
+        gbr: None,
+        qfi: maybe(random, 600, |random| pick(random, [1, 5, 9, 63])).and_then(Qfi::new),
+        reflective: scope.reflective && chance(random, 200),
+    }
+}
+
+fn rates(random: &mut Random) -> BitRates {
+    let mut kbps = || pick(random, [0, 64, 500, 3_333, 10_000, 100_000, 1_000_000, 77_777_777]);
+    BitRates { uplink_kbps: kbps(), downlink_kbps: kbps() }
+}
+
+fn urr(random: &mut Random, id: u32) -> Urr {
+    Urr {
+        id: UrrId(id),
+        methods: Methods { volume: true, ..Methods::default() },
+        triggers: Triggers(Triggers::VOLUME_THRESHOLD.0 | Triggers::VOLUME_QUOTA.0),
+        volume_threshold: maybe(random, 300, volume),
+        volume_quota: maybe(random, 250, volume),
+        before_qos: chance(random, 250),
+        inactive: chance(random, 80),
+        ..Urr::default()
+    }
+}
+
+fn volume(random: &mut Random) -> Volume {
+    let bytes = |random: &mut Random| pick(random, [0, 1_000, 10_000, 50_000, 1_000_000]);
+    Volume {
+        total: maybe(random, 700, bytes),
+        uplink: maybe(random, 200, bytes),
+        downlink: maybe(random, 200, bytes),
+    }
+}
+
+/// The same rules with one thing changed, as modifications do.
+pub(super) fn tweaked(random: &mut Random, rules: &Rules) -> Rules {
+    let mut rules = rules.clone();
+    match random.next_below(5) {
+        0 => rules.fars.iter_mut().take(2).for_each(|far| flip(random, far)),
+        1 => rules.qers.iter_mut().for_each(|qer| qer.downlink_gate = gate(random)),
+        2 => rules
+            .qers
+            .iter_mut()
+            .filter(|qer| qer.mbr.is_some())
+            .for_each(|qer| qer.mbr = Some(rates(random))),
+        3 => rules.urrs.iter_mut().for_each(|urr| regrant(random, urr)),
+        _ => rules.pdrs.iter_mut().for_each(|pdr| pdr.precedence = random.next_below(4)),
+    }
+    rules
+}
+
+/// Forward becomes drop and back; a tunnel moves to another TEID, as in a handover.
+fn flip(random: &mut Random, far: &mut Far) {
+    if let Some(tunnel) = far.forwarding.as_mut().and_then(|to| to.outer_header_creation.as_mut()) {
+        tunnel.teid = Teid(0x9000 + random.next_below(100));
+    }
+    // Only what is forwarded may be copied.
+    if far.duplicates.is_empty() && chance(random, 400) {
+        far.apply_action = match (far.apply_action, far.forwarding) {
+            (ApplyAction::Forward, _) => ApplyAction::Drop,
+            (_, Some(_)) => ApplyAction::Forward,
+            (other, None) => other,
+        };
+    }
+}
+
+fn regrant(random: &mut Random, urr: &mut Urr) {
+    if urr.volume_quota.is_some() {
+        urr.quota_grant += random.next_below(2);
+        urr.volume_quota = Some(volume(random));
+    }
+}

@@ -1,0 +1,95 @@
+use super::*;
+use crate::{DropReason, Fate, Outcome, Reference};
+use std::collections::HashMap;
+
+/// Runs a world; hands every outcome to `see`.
+fn run(seed: u64, packets: usize, mut see: impl FnMut(&Outcome)) {
+    let mut world = World::random(seed);
+    let mut reference = Reference::new(world.setup.clone()).unwrap();
+    world.sessions.iter().for_each(|(seid, rules)| reference.put(*seid, rules.clone()));
+    let random = &mut Random::seed_from_u64(seed);
+    let mut now_ns = 0;
+    for number in 0..packets {
+        if number % 500 == 499 {
+            match world.change(random) {
+                Change::Put(seid, rules) => reference.put(seid, rules),
+                Change::Remove(seid) => reference.remove(seid),
+            }
+        }
+        now_ns += World::gap_ns(random);
+        let (port, frame) = world.packet(random);
+        reference.allow_error_indications(number % 2 == 0);
+        see(&reference.process(port, &frame, now_ns));
+    }
+}
+
+#[test]
+fn a_world_follows_from_its_seed() {
+    let outcomes = |seed| {
+        let mut all = Vec::new();
+        run(seed, 1_000, |outcome| all.push(outcome.clone()));
+        all
+    };
+    assert!(outcomes(7) == outcomes(7));
+    assert!(outcomes(7) != outcomes(8));
+}
+
+#[test]
+fn all_rules_are_rules_a_data_plane_takes() {
+    for seed in 0..300 {
+        let random = &mut Random::seed_from_u64(seed);
+        let mut world = World::random(seed);
+        for _ in 0..20 {
+            world.change(random);
+            for (_, rules) in &world.sessions {
+                rules::compile(rules).unwrap();
+            }
+        }
+    }
+}
+
+/// No two sessions may lead to one another: neither in tunnels nor in addresses.
+#[test]
+fn sessions_share_no_key() {
+    for seed in 0..300 {
+        let world = World::random(seed);
+        let mut owners = HashMap::new();
+        for (seid, rules) in &world.sessions {
+            let program = rules::compile(rules).unwrap();
+            for f_teid in &program.f_teids {
+                assert_eq!(*owners.entry(format!("{f_teid:?}")).or_insert(*seid), *seid);
+            }
+            let ipv4s = program.ue_ipv4s.iter().map(ToString::to_string);
+            for key in ipv4s.chain(program.ue_ipv6s.iter().map(|net| net.trunc().to_string())) {
+                assert_eq!(*owners.entry(key).or_insert(*seid), *seid);
+            }
+        }
+    }
+}
+
+/// Packets that only bounce off the first header would test nothing: most must reach their session, and every way to
+/// end must occur.
+#[test]
+fn packets_end_in_every_way_and_most_at_their_session() {
+    let mut fates: HashMap<Fate, u32> = HashMap::new();
+    let mut copies = 0;
+    for seed in 0..200 {
+        run(seed, 1_000, |outcome| {
+            *fates.entry(outcome.fate).or_default() += 1;
+            copies += usize::from(outcome.fate == Fate::Sent && outcome.sent.len() > 1);
+        });
+    }
+    let total: u32 = fates.values().sum();
+    let mut sorted: Vec<_> = fates.iter().collect();
+    sorted.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let table: Vec<String> = sorted.iter().map(|(fate, count)| format!("{fate} {count}")).collect();
+    println!("{}", table.join("\n"));
+    assert!(fates[&Fate::Sent] > total / 2, "{table:?}");
+    assert!(copies > 100, "{copies}");
+    for reason in DropReason::ALL.iter().filter(|reason| !UNSEEN.contains(reason)) {
+        assert!(fates.contains_key(&Fate::Dropped(*reason)), "{} never occurs", reason.name());
+    }
+}
+
+/// They need a port that does not exist, and many packets to a station that never answers.
+const UNSEEN: &[DropReason] = &[DropReason::Unfinished, DropReason::NeighbourUnresolved];

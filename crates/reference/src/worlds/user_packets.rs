@@ -1,0 +1,126 @@
+//! Users' packets, as bytes.
+
+use super::aim::Aim;
+use super::random::{Random, chance, pick};
+use crate::bytes::{checksum, put};
+use crate::ip::{
+    AH, DCCP, DESTINATION_OPTIONS, ESP, FRAGMENT, HOP_BY_HOP, ICMP, ICMPV6, ROUTING, SCTP, TCP, UDP, UDP_LITE,
+};
+use rand::Rng;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// A packet as aimed, with options, extension headers, fragmentation and few hops left now and then.
+pub(super) fn build(random: &mut Random, aim: &Aim) -> Vec<u8> {
+    let upper = upper(random, aim);
+    match (aim.source, aim.destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => ipv4(random, aim, (source, destination), &upper),
+        (IpAddr::V6(source), IpAddr::V6(destination)) => ipv6(random, aim, (source, destination), upper),
+        // Filters of the other version than the user's address.
+        _ => Vec::new(),
+    }
+}
+
+fn upper(random: &mut Random, aim: &Aim) -> Vec<u8> {
+    let mut bytes = header(aim);
+    bytes.resize(bytes.len() + aim.payload, random.random());
+    if aim.protocol == UDP {
+        let length = (bytes.len() as u16).to_be_bytes();
+        put(&mut bytes, 4, &length);
+    }
+    bytes
+}
+
+/// The upper layer's header, its checksum arbitrary: the data path does not look at it.
+fn header(aim: &Aim) -> Vec<u8> {
+    let mut ports = aim.source_port.to_be_bytes().to_vec();
+    ports.extend(aim.destination_port.to_be_bytes());
+    let spi = aim.spi.to_be_bytes();
+    match aim.protocol {
+        TCP => [&ports[..], &[0, 0, 0, 1, 0, 0, 0, 0, 0x50, 0x02, 0x20, 0, 0xbe, 0xef, 0, 0]].concat(),
+        UDP | UDP_LITE => [&ports[..], &[0, 8, 0xbe, 0xef]].concat(),
+        SCTP | DCCP => [&ports[..], &[0; 8]].concat(),
+        ESP => [&spi[..], &[0, 0, 0, 1]].concat(),
+        AH => [&[UDP, 4, 0, 0], &spi[..], &[0; 16]].concat(),
+        ICMP | ICMPV6 => vec![8, 0, 0xbe, 0xef, 0, 1, 0, 1],
+        _ => Vec::new(),
+    }
+}
+
+fn hops(random: &mut Random) -> u8 {
+    if chance(random, 960) { 64 } else { pick(random, [0, 1, 2, 255]) }
+}
+
+fn ipv4(random: &mut Random, aim: &Aim, ends: (Ipv4Addr, Ipv4Addr), upper: &[u8]) -> Vec<u8> {
+    let options = if chance(random, 980) { 0 } else { 4 * pick(random, [1, 2, 10]) };
+    let fragment: u16 = match random.random_range(0..50) {
+        0 => 0x2000,
+        1 => pick(random, [0x0001, 0x2001, 0x00b9, 0x3fff]),
+        _ => pick(random, [0, 0x4000]),
+    };
+    let length = 20 + options;
+    let mut bytes = vec![0x40 | (length / 4) as u8, aim.traffic_class];
+    bytes.extend(((length + upper.len()) as u16).to_be_bytes());
+    bytes.extend(random.random::<u16>().to_be_bytes());
+    bytes.extend(fragment.to_be_bytes());
+    bytes.extend([hops(random), aim.protocol, 0, 0]);
+    bytes.extend(ends.0.octets());
+    bytes.extend(ends.1.octets());
+    // No operation.
+    bytes.resize(length, 1);
+    let checksum = checksum(&[&bytes]);
+    put(&mut bytes, 10, &checksum.to_be_bytes());
+    bytes.extend(upper);
+    bytes
+}
+
+fn ipv6(random: &mut Random, aim: &Aim, ends: (Ipv6Addr, Ipv6Addr), upper: Vec<u8>) -> Vec<u8> {
+    let (next, payload) = match chance(random, 880) {
+        true => (aim.protocol, upper),
+        false => with_extensions(random, aim.protocol, upper),
+    };
+    let first = 6 << 28 | u32::from(aim.traffic_class) << 20 | aim.flow_label;
+    let mut bytes = first.to_be_bytes().to_vec();
+    bytes.extend((payload.len() as u16).to_be_bytes());
+    bytes.extend([next, hops(random)]);
+    bytes.extend(ends.0.octets());
+    bytes.extend(ends.1.octets());
+    bytes.extend(payload);
+    bytes
+}
+
+/// A chain of extension headers in front of the payload; mostly one or two, now and then more than anybody takes.
+pub(super) fn with_extensions(random: &mut Random, protocol: u8, upper: Vec<u8>) -> (u8, Vec<u8>) {
+    let count = pick(random, [1, 1, 1, 2, 2, 3, 7, 8, 9]);
+    let (mut next, mut payload) = (protocol, upper);
+    for left in (0..count).rev() {
+        let kind = pick(random, [DESTINATION_OPTIONS, DESTINATION_OPTIONS, ROUTING, FRAGMENT, AH]);
+        let first = left == 0;
+        let kind = if first && chance(random, 250) || chance(random, 15) { HOP_BY_HOP } else { kind };
+        payload = [extension(random, kind, next), payload].concat();
+        next = kind;
+    }
+    (next, payload)
+}
+
+fn extension(random: &mut Random, kind: u8, next: u8) -> Vec<u8> {
+    match kind {
+        FRAGMENT => {
+            let place: u16 = pick(random, [0, 0, 1, 1, 8, 9, 0xfff8]);
+            let [high, low] = place.to_be_bytes();
+            vec![next, 0, high, low, 0, 0, 0, 7]
+        }
+        AH => {
+            let spi = pick(random, super::filters::SPIS).to_be_bytes();
+            [&[next, 4, 0, 0], &spi[..], &[0; 16]].concat()
+        }
+        // One option that fills it (PadN).
+        _ => match pick(random, [0_u8, 0, 1, 3]) {
+            0 => vec![next, 0, 1, 4, 0, 0, 0, 0],
+            units => {
+                let mut bytes = vec![next, units, 1, units * 8 + 4];
+                bytes.resize(8 + 8 * usize::from(units), 0);
+                bytes
+            }
+        },
+    }
+}

@@ -1,0 +1,161 @@
+mod random;
+mod speed;
+
+use crate::fixture::{pdi, pdr, rules};
+use crate::*;
+use rand::SeedableRng;
+use rand_pcg::Pcg64;
+use random::{Scale, crowded, packet, session};
+use std::net::IpAddr;
+
+/// What the specification says, one PDR after the other: shares nothing with the classifier.
+fn naive(rules: &Rules, packet: &Arrival) -> Option<PdrId> {
+    let matching = rules.pdrs.iter().filter(|pdr| pdi_matches(&pdr.pdi, rules, packet));
+    matching.min_by_key(|pdr| (pdr.precedence, pdr.id)).map(|pdr| pdr.id)
+}
+
+fn pdi_matches(pdi: &Pdi, rules: &Rules, packet: &Arrival) -> bool {
+    let ue = match packet.ue {
+        IpAddr::V4(ue) => pdi.ue_ipv4 == Some(ue),
+        IpAddr::V6(ue) => pdi.ue_ipv6.is_some_and(|prefix| prefix.contains(&ue)),
+    };
+    pdi.source_interface == packet.source
+        && pdi.f_teid.map(|f_teid| f_teid.teid) == packet.teid
+        && (ue || (pdi.ue_ipv4.is_none() && pdi.ue_ipv6.is_none()))
+        && (pdi.qfis.is_empty() || packet.qfi.is_some_and(|qfi| pdi.qfis.contains(&qfi)))
+        && (pdi.sdf_filters.is_empty()
+            || pdi.sdf_filters.iter().any(|filter| filter_matches(meant(filter, rules), packet)))
+}
+
+fn meant<'a>(filter: &'a SdfFilter, rules: &'a Rules) -> &'a SdfFilter {
+    let reference = SdfFilter { id: filter.id, ..SdfFilter::default() };
+    let mut all = rules.pdrs.iter().flat_map(|pdr| &pdr.pdi.sdf_filters);
+    match filter.id {
+        Some(id) if *filter == reference => {
+            all.find(|other| other.id == Some(id) && **other != reference).unwrap()
+        }
+        _ => filter,
+    }
+}
+
+fn filter_matches(filter: &SdfFilter, packet: &Arrival) -> bool {
+    let flow = |flow: &FlowDescription| {
+        flow.protocol.is_none_or(|protocol| protocol == packet.protocol)
+            && end_matches(&flow.remote, packet.remote, packet.remote_port)
+            && end_matches(&flow.user, packet.ue, packet.ue_port)
+    };
+    let class = |class: TrafficClass| packet.traffic_class & class.mask == class.value & class.mask;
+    filter.flow.as_ref().is_none_or(flow)
+        && filter.traffic_class.is_none_or(class)
+        && filter.spi.is_none_or(|spi| packet.spi == Some(spi))
+        && filter.flow_label.is_none_or(|label| packet.flow_label == Some(label))
+}
+
+fn end_matches(end: &FlowEnd, address: IpAddr, port: Option<u16>) -> bool {
+    let in_ports = || port.is_some_and(|port| end.ports.iter().any(|range| range.contains(port)));
+    end.prefix.is_none_or(|prefix| prefix.contains(&address)) && (end.ports.is_empty() || in_ports())
+}
+
+/// How often each answer came.
+#[derive(Debug, Default)]
+struct Tally {
+    packets: u64,
+    found: u64,
+    behind_the_first: u64,
+}
+
+impl Tally {
+    /// A session against a packet.
+    fn compare(&mut self, rules: &Rules, program: &Program, packet: &Arrival) {
+        let found = program.classifier.find(packet);
+        let pdr = found.map(|place| program.steps[place].pdr);
+        assert_eq!(pdr, naive(rules, packet), "{packet:?} {rules:?}");
+        self.packets += 1;
+        self.found += u64::from(found.is_some());
+        self.behind_the_first += u64::from(found > Some(0));
+    }
+
+    /// Random sessions, each against random packets.
+    fn compare_all(&mut self, sessions: u64, packets: u32, make: fn(&mut Pcg64) -> Rules) {
+        for seed in 0..sessions {
+            let mut random = Pcg64::seed_from_u64(seed);
+            let rules = make(&mut random);
+            let program = compile(&rules).unwrap();
+            assert!(program.classifier.heap_bytes() <= Classifier::MAX_BYTES);
+            (0..packets).for_each(|_| self.compare(&rules, &program, &packet(&mut random, &rules)));
+        }
+    }
+}
+
+/// Random sessions times random packets: 160,000 comparisons, or `ANCHORLINE_CASES` times as many.
+#[test]
+fn the_classifier_agrees_with_the_specification() {
+    let times: u64 = std::env::var("ANCHORLINE_CASES").map_or(1, |text| text.parse().unwrap());
+    let mut tally = Tally::default();
+    tally.compare_all(1_000 * times, 100, |random| session(random, Scale::SMALL));
+    tally.compare_all(100 * times, 400, |random| session(random, Scale::MEDIUM));
+    tally.compare_all(10 * times, 1_000, |random| session(random, Scale::LARGE));
+    tally.compare_all(5 * times, 1_000, |random| session(random, Scale::SPREAD));
+    tally.compare_all(5 * times, 1_000, crowded);
+    println!("{tally:?}");
+    assert!(tally.packets >= 160_000);
+    assert!(tally.found > tally.packets / 10 && tally.found < tally.packets * 9 / 10);
+    assert!(tally.behind_the_first > tally.packets / 20);
+}
+
+/// All that a session may hold, each field in another order, so that hardly a row is like another.
+fn fullest() -> Rules {
+    let ranges = limits::PORT_RANGES_PER_SESSION / limits::SDF_FILTERS;
+    let pdrs = (0..limits::PDRS as u16).map(|id| {
+        let filters = (0..4).map(|filter| filter_of(u32::from(id) * 4 + filter, ranges as u32));
+        pdr(id, Pdi { sdf_filters: filters.collect(), ..pdi(Interface::Core) }, 2)
+    });
+    Rules { pdrs: pdrs.collect(), ..rules() }
+}
+
+fn filter_of(number: u32, ranges: u32) -> SdfFilter {
+    let spread = |factor: u32| number.wrapping_mul(factor * 2 + 0x9e37_79b9);
+    let port = |range| (spread(range + 10) >> 16) as u16;
+    let ports = (0..ranges).map(|range| PortRange { first: port(range), last: port(range) }).collect();
+    let remote = u128::from(spread(0x0765_4321)) << 64 | 0x2001_0db8 << 96;
+    let remote = ipnet::Ipv6Net::new(remote.into(), 96).unwrap();
+    let flow = FlowDescription {
+        protocol: Some(if number.is_multiple_of(2) { 6 } else { 17 }),
+        remote: FlowEnd { prefix: Some(remote.into()), ports },
+        user: FlowEnd::default(),
+    };
+    SdfFilter {
+        flow: Some(flow),
+        traffic_class: Some(TrafficClass { value: number as u8, mask: 0x55 }),
+        spi: Some(spread(0x1234_5678)),
+        flow_label: Some(spread(0x0fed_cba9) >> 12),
+        id: None,
+    }
+}
+
+#[test]
+fn the_fullest_session_stays_within_its_memory() {
+    let program = compile(&fullest()).unwrap();
+    let bytes = program.classifier.heap_bytes();
+    println!("{bytes} bytes of {}", Classifier::MAX_BYTES);
+    assert!(bytes <= Classifier::MAX_BYTES);
+    assert!(bytes > Classifier::MAX_BYTES / 2, "a session far from full shows nothing");
+}
+
+#[test]
+fn the_traffic_class_and_the_flow_label_are_known_to_matter() {
+    let with = |filter: SdfFilter, copies: usize| {
+        let mut rules = rules();
+        rules.pdrs[0].pdi.sdf_filters = vec![SdfFilter::default(); copies];
+        rules.pdrs[0].pdi.sdf_filters.push(filter);
+        let classifier = compile(&rules).unwrap().classifier;
+        (classifier.looks_at_traffic_class(), classifier.looks_at_flow_label())
+    };
+    let class = SdfFilter { traffic_class: Some(TrafficClass::default()), ..SdfFilter::default() };
+    let label = SdfFilter { flow_label: Some(1), ..SdfFilter::default() };
+    for copies in [0, 40] {
+        assert_eq!(with(SdfFilter::default(), copies), (false, false));
+        assert_eq!(with(class.clone(), copies), (true, false));
+        assert_eq!(with(label.clone(), copies), (false, true));
+    }
+}
