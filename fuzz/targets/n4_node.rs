@@ -4,9 +4,10 @@
 
 #![no_main]
 
-use dplink::Notice;
+use dplink::{Notice, UsageCause, UsageCounts};
 use machine::Time;
 use n4::{Config, Input, Node, Output, Start};
+use rules::UrrId;
 use session::NodeRecord;
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -14,17 +15,24 @@ fn node() -> Node {
     let address = Ipv4Addr::new(10, 40, 0, 2);
     let config = Config::new(pfcp::NodeId::Ipv4(address), address, Ipv4Addr::new(10, 30, 0, 2));
     let node = NodeRecord { recovery_time_stamp: 3_900_000_000 };
-    Node::new(config, Start { node, associations: vec![], sessions: vec![] })
+    Node::new(config, Start { node, associations: vec![], sessions: vec![], since_1900_ms: 3_900_000_000_000 })
 }
 
 /// What a data plane in this mood says about an output.
 fn notice(output: Output, mood: u8) -> Option<Notice> {
     match (output, mood & 3) {
-        (Output::Put(put), 0 | 1) => Some(Notice::Applied { session: put.session, revision: put.revision }),
+        (Output::Put(put), 0 | 1) => {
+            Some(Notice::Applied { session: put.session, revision: put.revision, removed: vec![] })
+        }
         (Output::Put(put), 2) => {
             Some(Notice::Refused { session: put.session, revision: put.revision, reason: String::new() })
         }
-        (Output::Delete(session), 0..=2) => Some(Notice::Removed { session }),
+        (Output::Delete(session), 0..=2) => Some(Notice::Removed { session, usage: vec![] }),
+        (Output::QueryUsage { session, urrs, token, .. }, 0 | 1) => {
+            let count = |urr: UrrId| UsageCounts { urr, uplink_bytes: u64::from(mood), ..UsageCounts::default() };
+            let counts = urrs.into_iter().map(count).collect();
+            Some(Notice::Usage { session, cause: UsageCause::Query(token), counts })
+        }
         _ => None,
     }
 }

@@ -131,7 +131,7 @@ impl Node {
         self.counters.accepted += 1;
         let tells_usage = !usage_reports.is_empty();
         let bytes = answer_to(asked, Some(next.cp_f_seid.seid), accepted(modifying, usage_reports));
-        next.usage.answer = tells_usage.then(|| answer_record(asked, &bytes));
+        next.usage.answer = tells_usage.then(|| Box::new(answer_record(asked, &bytes)));
         self.out.push(Output::SaveSession(next.clone()));
         self.sessions.replace_record(next);
         self.answer_bytes(asked, bytes);

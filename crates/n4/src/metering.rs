@@ -184,14 +184,14 @@ impl Node {
         let Some(session) = self.sessions.get_mut(seid) else { return };
         let Session { record, meter, .. } = session;
         usage::hear(&mut record.usage, &record.rules, counts, now_ms);
-        let trigger = match cause {
+        let (wanted, trigger) = match cause {
             UsageCause::Query(token) => return self.query_answered(seid, token),
             UsageCause::VolumeThreshold => (Triggers::VOLUME_THRESHOLD, Trigger::VOLTH),
             UsageCause::VolumeQuota => (Triggers::VOLUME_QUOTA, Trigger::VOLQU),
             UsageCause::StartOfTraffic => (Triggers::START_OF_TRAFFIC, Trigger::START),
         };
         for counts in counts {
-            meter.triggered(&mut record.usage, &record.rules, counts.urr, trigger);
+            meter.triggered(&mut record.usage, &record.rules, (counts.urr, wanted, trigger));
         }
         self.attend(seid);
     }

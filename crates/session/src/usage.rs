@@ -145,5 +145,5 @@ pub struct UsageRecord {
     /// A report the control plane has not confirmed, as it was sent; there is at most one.
     pub unconfirmed: Option<Vec<u8>>,
     /// The last answer that told of usage.
-    pub answer: Option<AnswerRecord>,
+    pub answer: Option<Box<AnswerRecord>>,
 }

@@ -107,8 +107,12 @@ impl Runtime {
                     tracing::info!("the data plane is here; it holds {sessions} sessions");
                 }
                 self.commands = Some(commands);
+                // What is left of a quota depends on which life of the data plane counted: the node hears of that
+                // before it says how sessions should be.
+                self.input(Input::DataPath(&hello)).await?;
                 self.resynchronise();
-                self.input(Input::DataPath(&hello)).await
+                self.send_command();
+                Ok(())
             }
             Heard::Notice(Notice::Resynced { swept }) => {
                 tracing::info!(

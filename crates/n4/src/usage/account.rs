@@ -6,6 +6,10 @@ use pfcp::UsageReportTrigger as Trigger;
 use rules::{Rules, Urr};
 use session::{Counts, Inactivity, UrrUsage, UsageRecord};
 
+/// How much the age of one and the same packet may differ from one time it is told to the next: the data plane's
+/// clock for it is coarse.
+const AGE_MS: u64 = 500;
+
 /// Counts of the data plane, told at `now`.
 pub(crate) fn hear(record: &mut UsageRecord, rules: &Rules, told: &[UsageCounts], now: u64) {
     for counts in told {
@@ -19,7 +23,7 @@ pub(crate) fn hear(record: &mut UsageRecord, rules: &Rules, told: &[UsageCounts]
 
 fn hear_of_user(inactivity: &mut Inactivity, told: &UsageCounts, now: u64) {
     let last = told.last_packet_age_ms.map_or(0, |age| now.saturating_sub(age));
-    if last > inactivity.active_ms {
+    if last > inactivity.active_ms + AGE_MS {
         (inactivity.active_ms, inactivity.is_reported) = (last, false);
     }
     inactivity.heard_ms = now;
@@ -36,12 +40,13 @@ fn hear_one(usage: &mut UrrUsage, urr: &Urr, told: &UsageCounts, now: u64) {
     if !(usage.base + engines).is_at_least(usage.known.counts) {
         usage.base = usage.known.counts;
     }
+    let is_more = usage.base + engines != usage.known.counts;
     usage.known.counts = usage.base + engines;
     usage.heard_ms = now;
     let moment = |age: u64| now.saturating_sub(age);
     usage.first_packet_ms = usage.first_packet_ms.or(told.first_packet_age_ms.map(moment));
     let last = told.last_packet_age_ms.map(moment);
-    if last > usage.last_packet_ms {
+    if is_more && last > usage.last_packet_ms {
         resume(usage, urr, last.unwrap_or(now));
         usage.last_packet_ms = last;
         usage.fired &= !Trigger::QUHTI;

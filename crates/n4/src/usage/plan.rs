@@ -51,8 +51,11 @@ pub(crate) enum Step {
 }
 
 /// What is to be done now, and when to come again.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Plan {
+    when: Circumstances,
+    /// Only the data plane knows about these.
+    unknown: Vec<UrrId>,
     pub(crate) steps: Vec<Step>,
     pub(crate) next_ms: Option<u64>,
     /// The data plane needs other rules.
@@ -60,11 +63,16 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    const fn new(when: Circumstances) -> Self {
+        Self { when, unknown: vec![], steps: vec![], next_ms: None, rules_changed: false }
+    }
+
     fn come_again(&mut self, at_ms: u64) {
         self.next_ms = Some(self.next_ms.map_or(at_ms, |next| next.min(at_ms)));
     }
 
-    fn add(&mut self, found: Found) {
+    fn add(&mut self, urr: UrrId, found: Found) {
+        self.unknown.extend(found.asks.then_some(urr));
         found.next_ms.into_iter().for_each(|next| self.come_again(next));
         self.rules_changed |= found.rules_changed;
     }
@@ -89,8 +97,7 @@ impl Meter {
         &mut self,
         record: &mut UsageRecord,
         rules: &Rules,
-        urr: UrrId,
-        (wanted, trigger): (Triggers, u32),
+        (urr, wanted, trigger): (UrrId, Triggers, u32),
     ) {
         let mut pairs = record.urrs.iter_mut().zip(&rules.urrs);
         let Some((usage, rule)) = pairs.find(|(usage, _)| usage.urr == urr) else { return };
@@ -140,49 +147,25 @@ impl Meter {
     /// What to do about a session now.
     pub(crate) fn plan(&mut self, record: &mut UsageRecord, rules: &Rules, when: Circumstances) -> Plan {
         let now = when.now_ms;
-        let mut plan = Plan::default();
+        let mut plan = Plan::new(when);
         self.give_up_asking(record, now, when.interval_ms);
-        let mut unknown = Vec::new();
         for (usage, urr) in record.urrs.iter_mut().zip(&rules.urrs) {
-            let found = Look::at(usage, urr, now, when.can_ask);
-            unknown.extend(found.asks.then_some(urr.id));
-            plan.add(found);
+            plan.add(urr.id, Look::at(usage, urr, now, when.can_ask));
         }
-        self.silence(record, &mut plan, &mut unknown, when);
+        silence(record, &mut plan);
         if self.refresh_ms.is_some_and(|refresh| refresh <= now) && when.can_ask {
             self.refresh_ms = None;
-            unknown = record.urrs.iter().map(|usage| usage.urr).collect();
+            plan.unknown = record.urrs.iter().map(|usage| usage.urr).collect();
         }
         self.refresh_ms.into_iter().for_each(|refresh| plan.come_again(refresh));
-        self.report(record, rules, &mut plan, when);
-        self.ask(unknown, &mut plan, when);
+        self.report(record, rules, &mut plan);
+        self.look(&mut plan);
         plan
     }
 
-    /// The user may be silent for as long as the control plane wants to know.
-    fn silence(
-        &self,
-        record: &mut UsageRecord,
-        plan: &mut Plan,
-        unknown: &mut Vec<UrrId>,
-        when: Circumstances,
-    ) {
-        let Some(inactivity) = &mut record.inactivity else { return };
-        let from = if inactivity.is_reported { inactivity.heard_ms } else { inactivity.active_ms };
-        let silent_at = from + ms(inactivity.timer_s);
-        if silent_at > when.now_ms {
-            plan.come_again(silent_at);
-        } else if inactivity.heard_ms < silent_at {
-            unknown.extend(when.can_ask.then_some(SILENCE));
-        } else if !inactivity.is_reported {
-            inactivity.is_reported = true;
-            plan.steps.push(Step::Silence);
-            plan.come_again(when.now_ms + ms(inactivity.timer_s));
-        }
-    }
-
     /// One report at a time, and not too often: what comes meanwhile goes into the next.
-    fn report(&mut self, record: &mut UsageRecord, rules: &Rules, plan: &mut Plan, when: Circumstances) {
+    fn report(&mut self, record: &mut UsageRecord, rules: &Rules, plan: &mut Plan) {
+        let when = plan.when;
         let urgent = record.urrs.iter().any(|usage| usage.due & URGENT != 0);
         if due(record).next().is_none() || !when.can_report {
             return;
@@ -204,15 +187,34 @@ impl Meter {
         plan.steps.push(Step::Report(tell_due(record, rules)));
     }
 
-    fn ask(&self, urrs: Vec<UrrId>, plan: &mut Plan, when: Circumstances) {
+    /// Asks about what is not known, unless something is asked already.
+    fn look(&self, plan: &mut Plan) {
+        let (urrs, now_ms) = (std::mem::take(&mut plan.unknown), plan.when.now_ms);
         let from_ms = self.ask_from_ms.max(self.look_from_ms);
         let is_asking = plan.steps.iter().any(|step| matches!(step, Step::Ask { .. }));
         match &self.asked {
             Some(asked) => plan.come_again(asked.until_ms),
             None if urrs.is_empty() || is_asking => {}
-            None if from_ms > when.now_ms => plan.come_again(from_ms),
+            None if from_ms > now_ms => plan.come_again(from_ms),
             None => plan.steps.push(Step::Ask { urrs, is_reported: false }),
         }
+    }
+}
+
+/// The user may be silent for as long as the control plane wants to know.
+fn silence(record: &mut UsageRecord, plan: &mut Plan) {
+    let (now_ms, can_ask) = (plan.when.now_ms, plan.when.can_ask);
+    let Some(inactivity) = &mut record.inactivity else { return };
+    let from = if inactivity.is_reported { inactivity.heard_ms } else { inactivity.active_ms };
+    let silent_at = from + ms(inactivity.timer_s);
+    if silent_at > now_ms {
+        plan.come_again(silent_at);
+    } else if inactivity.heard_ms < silent_at {
+        plan.unknown.extend(can_ask.then_some(SILENCE));
+    } else if !inactivity.is_reported {
+        inactivity.is_reported = true;
+        plan.steps.push(Step::Silence);
+        plan.come_again(now_ms + ms(inactivity.timer_s));
     }
 }
 

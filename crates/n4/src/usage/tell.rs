@@ -77,7 +77,7 @@ fn part(usage: &mut UrrUsage, urr: &Urr, (start, end): (Used, Used), triggers: u
             .methods
             .volume
             .then(|| volume(end.counts - start.counts, usage.tells_packets)),
-        duration_measurement: urr.methods.duration.then(|| (duration_ms / 1_000) as u32),
+        duration_measurement: urr.methods.duration.then_some((duration_ms / 1_000) as u32),
         time_of_first_packet: usage.first_packet_ms.filter(within).map(ntp),
         time_of_last_packet: usage.last_packet_ms.filter(within).map(ntp),
         ..UsageReport::default()

@@ -215,7 +215,7 @@ impl Lab {
                 Notice::Removed { session, usage: self.plane.delete(session, self.now) }
             }
             Output::QueryUsage { session, urrs, token, is_reported } => {
-                return self.plane.query(session, &urrs, (token, is_reported), self.now);
+                return self.plane.query(session, &urrs, (token, is_reported, self.now));
             }
             other => panic!("{other:?}"),
         };

@@ -137,8 +137,7 @@ impl Plane {
         &mut self,
         session: Seid,
         urrs: &[UrrId],
-        (token, is_reported): (u64, bool),
-        now: Time,
+        (token, is_reported, now): (u64, bool, Time),
     ) -> Option<Notice> {
         let counters = self.sessions.get_mut(&session).into_iter().flatten();
         let mut counts = vec![];
