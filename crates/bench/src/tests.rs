@@ -132,7 +132,7 @@ fn a_wrong_packet_is_refused() {
     let _thread = memory.eal.register_thread().unwrap();
     let pool = memory.pool().unwrap();
     let mut ports = [Replay::new(pool), Replay::new(pool)];
-    let population = Population { sessions: 500, pdrs: 2, share: None };
+    let population = Population { sessions: 500, pdrs: 2, flows: 1_000, share: None };
     let product = Product::new(ports.clone(), &mut ports, pool, &population).unwrap();
     let mut runnable = Runnable::new(product, ports);
     let mut field = field(&memory, &mut runnable, Sampler::new(Box::new(Unchanged)));

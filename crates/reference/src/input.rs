@@ -24,8 +24,10 @@ impl Reference {
         let destination: Mac = octets(frame, 0).ok_or(DropReason::EthernetTruncated)?;
         let source: Mac = octets(frame, 6).ok_or(DropReason::EthernetTruncated)?;
         let [first, ..] = destination;
-        // The lowest bit of the first octet: more than one station.
-        if destination != setup.mac && first & 1 == 0 {
+        // The lowest bit of the first octet: more than one station. Such a frame holds a question or an announcement;
+        // a unicast packet in it is not to be forwarded (RFC 1812 5.3.4).
+        let asks = ethertype == ARP || ethertype == IPV6 && frame.get(14 + 24) == Some(&0xff);
+        if destination != setup.mac && !(first & 1 == 1 && asks) {
             return Err(DropReason::NotOurMac);
         }
         let payload = frame.get(14..).unwrap_or_default();

@@ -25,7 +25,8 @@ impl<B: Buffer> Node<B> for GtpuInput {
         packet.meta.qfi = message.pdu_session.map_or(Meta::NO_QFI, |container| container.qfi);
         match unwrap(packet, &message) {
             Some(()) => Next::To(NodeId::UserInput),
-            None => Next::drop(DropReason::GtpuTruncated),
+            // Nobody needs more than 255 octets of headers.
+            None => Next::drop(DropReason::GtpuExtension),
         }
     }
 }
