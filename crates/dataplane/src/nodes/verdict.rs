@@ -26,8 +26,8 @@ impl<B: Buffer> Node<B> for Verdict {
         }
         let plain = step.kind == Kind::Plain;
         packet.meta.towards = step.to;
-        if let Err(reason) = super::far::route(&state.ports, packet, plain) {
-            return Next::drop(reason);
+        if let Err(reason) = super::far::route(&state.ports, packet, plain, step.fits) {
+            return super::far::stop(packet, reason);
         }
         if metered {
             if !account.rate.admits(direction, now_ns, state.burst_ns) {
