@@ -107,9 +107,6 @@ def ethernet():
          ("n3", up_frame(first), held, [("n6", ask)]),
          ("n3", up_frame(second), "usual_input flow verdict ip_output ethernet_output hold", []),
          ("n6", tell, "usual_input ethernet_input arp consumed", sent))
-    long = IP(src=SERVER, dst=UE, id=7) / UDP() / Raw(bytes(1500 - 28 - 44 + 1))
-    dropped("ethernet_output/beyond_the_mtu", "One byte more than fits into the tunnel.", "n6",
-            Ether(dst=N6, src=ROUTER) / long, f"{DOWN} gtpu_encap ethernet_output", "mtu_exceeded")
 
 
 def routed(packet):
@@ -271,7 +268,6 @@ def sessions():
     dropped("far/drop", "The FAR says DROP.", "n3", up_frame(user(64, UE_SHUT), teid=0x102, qfi=None), far, "far_drop")
     dropped("far/gate_closed", "The QER's downlink gate is closed.", "n6",
             Ether(dst=N6, src=ROUTER) / IP(src=SERVER, dst=UE_SHUT) / UDP(), DOWN, "gate_closed")
-    dropped("far/ttl_expired", "The last hop.", "n3", up_frame(user(1)), far, "ttl_expired")
     dropped("far/to_ourselves", "A user may not talk to the node.", "n3", up_frame(user(64, destination=N6_IP)), far,
             "to_ourselves")
 
@@ -320,4 +316,5 @@ def ip6():
 if __name__ == "__main__":
     ethernet(), arp(), ip4(), icmp(), gtpu(), sessions(), enforcement(), ip6()
     import make6
-    make6.cases()
+    import make_errors
+    make6.cases(), make_errors.errors()

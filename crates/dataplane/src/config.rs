@@ -63,6 +63,8 @@ pub struct Limits {
     pub held_per_neighbour: usize,
     /// Error Indications sent in a second.
     pub error_indications_per_s: u32,
+    /// ICMP errors sent in a second.
+    pub icmp_errors_per_s: u32,
 }
 
 impl Default for Limits {
@@ -80,6 +82,7 @@ impl Default for Limits {
             neighbours: 4_096,
             held_per_neighbour: 16,
             error_indications_per_s: 100,
+            icmp_errors_per_s: 1_000,
         }
     }
 }

@@ -107,11 +107,11 @@ drop_reasons! {
     BufferExpired = "buffer_expired",
     /// The control plane had the packets kept for a user dropped.
     BufferDropped = "buffer_dropped",
-    /// No hop is left.
+    /// No hop is left, and the sender was not told.
     TtlExpired = "ttl_expired",
     /// The buffer has no room for the headers to put on.
     NoHeadroom = "no_headroom",
-    /// A packet longer than a port's MTU.
+    /// A packet too long for its way, not to be split, and the sender was not told.
     MtuExceeded = "mtu_exceeded",
     /// No route leads to the destination.
     NoRoute = "no_route",

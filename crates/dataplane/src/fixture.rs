@@ -31,6 +31,8 @@ pub(crate) struct Wire {
     pub(crate) from_worker: Vec<Vec<u8>>,
     /// Packets the port still takes; `None` takes all.
     pub(crate) room: Option<usize>,
+    /// Buffers still to be had; `None` for any number.
+    pub(crate) buffers: Option<usize>,
 }
 
 #[derive(Clone, Default)]
@@ -54,7 +56,12 @@ impl Port for TestPort {
     }
 
     fn allocate(&mut self) -> Option<HeapBuffer> {
-        Some(HeapBuffer::new(&[]))
+        let mut wire = self.0.borrow_mut();
+        wire.buffers =
+            wire.buffers.map(|left| left.checked_sub(1)).map_or(Some(None), |left| left.map(Some))?;
+        let mut buffer = HeapBuffer::new(&[0; 2048]);
+        buffer.truncate(0)?;
+        Some(buffer)
     }
 
     /// A frame that begins with [`IN_PIECES`] stands for one in several pieces.
@@ -156,6 +163,7 @@ pub(crate) fn config() -> Config {
         neighbours: 8,
         held_per_neighbour: 2,
         error_indications_per_s: 2,
+        icmp_errors_per_s: 2,
         ..Limits::default()
     };
     Config {

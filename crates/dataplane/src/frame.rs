@@ -24,6 +24,8 @@ pub(crate) enum Fate {
     Hold,
     /// Keep it for its user, who sleeps.
     Keep,
+    /// Split it: its fragments go on from `far`.
+    Split,
 }
 
 /// Where a packet goes next on the wire.

@@ -83,6 +83,8 @@ graph! {
     Session = "session",
     Classify = "classify",
     Far = "far",
+    PathMtu = "path_mtu",
+    IcmpError = "icmp_error",
     Qer = "qer",
     Urr = "urr",
     GtpuErrorIndication = "gtpu_error_indication",

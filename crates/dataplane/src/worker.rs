@@ -1,6 +1,8 @@
 //! A worker: takes vectors from its ports, runs them through the graph, gives them to its ports. One thread, to
 //! completion, sharing nothing.
 
+mod split;
+
 use crate::config::{Config, ConfigError};
 use crate::counters::{Counters, DropReason};
 use crate::engine::Engine;
@@ -97,6 +99,8 @@ pub struct Worker<P: Port> {
     trash: Vec<P::Buffer>,
     /// Packets whose session has changed, and that go their way now.
     resumed: Vec<Packet<P::Buffer>>,
+    /// Fragments that still have to run.
+    parts: Vec<Packet<P::Buffer>>,
     kept_per_session: u16,
     kept_ns: u64,
     flow_age_ns: u64,
@@ -129,6 +133,7 @@ pub fn connect<P: Port>(
         vector: Vec::with_capacity(VECTOR),
         trash: Vec::with_capacity(2 * VECTOR),
         resumed: Vec::with_capacity(config.limits.kept),
+        parts: Vec::with_capacity(VECTOR),
         kept_per_session: config.limits.kept_per_session,
         kept_ns: config.limits.kept_ns,
         flow_age_ns: config.limits.flow_age_ns,
@@ -333,11 +338,13 @@ impl<P: Port> Worker<P> {
                 }
                 Fate::Hold => self.hold(packet),
                 Fate::Keep => self.keep(packet),
+                Fate::Split => self.split(packet),
             }
         }
         self.vector = vector;
         self.ask_neighbours();
         self.release_held();
+        self.run_parts();
     }
 
     fn discard(&mut self, buffer: P::Buffer, reason: DropReason) {

@@ -37,7 +37,8 @@ impl<B: Buffer> Node<B> for Classify {
     }
 }
 
-fn arrival(meta: &Meta, tuple: &FiveTuple) -> Arrival {
+/// A packet as classifiers see it.
+pub(super) fn arrival(meta: &Meta, tuple: &FiveTuple) -> Arrival {
     let normal = match meta.direction() {
         Direction::Uplink => *tuple,
         Direction::Downlink => tuple.reversed(),

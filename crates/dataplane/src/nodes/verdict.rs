@@ -26,9 +26,9 @@ impl<B: Buffer> Node<B> for Verdict {
             return Next::To(NodeId::Far);
         }
         let plain = step.kind == Kind::Plain;
-        packet.meta.towards = step.to;
-        if let Err(reason) = super::far::route(&state.ports, packet, plain) {
-            return Next::drop(reason);
+        packet.meta.towards = step.to();
+        if let Err(reason) = super::far::route(&state.ports, packet, plain, step.fits) {
+            return super::far::stop(packet, reason);
         }
         if metered {
             if !account.rate.admits(direction, now_ns, state.burst_ns) {

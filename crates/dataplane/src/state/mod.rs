@@ -65,6 +65,8 @@ pub(crate) struct State {
     pub(crate) flows: Flows,
     /// Error Indications that may still be sent.
     pub(crate) error_indications: Budget,
+    /// ICMP errors that may still be sent.
+    pub(crate) icmp_errors: Budget,
     /// For the control side.
     pub(crate) events: Vec<Event>,
     /// For the control side.
@@ -84,6 +86,7 @@ impl State {
             sessions: Sessions::new(room),
             flows: Flows::new(limits.flows, config.seed),
             error_indications: Budget::new(limits.error_indications_per_s),
+            icmp_errors: Budget::new(limits.icmp_errors_per_s),
             events: Vec::with_capacity(EVENTS_MAX),
             used: Vec::with_capacity(USED_MAX),
             ports,

@@ -2,7 +2,10 @@
 
 use super::peers::PeerIndex;
 use super::sessions::SessionIndex;
+use crate::config::PortConfig;
+use packet::{gtpu, ipv4, ipv6, udp};
 use rules::{Action, Encapsulation, Forward, Interface, PdrId, Qfi, Step, Usage, limits};
+use std::net::IpAddr;
 
 /// QERs that limit a rate, and URRs, of one step.
 const SLOTS: usize = 8;
@@ -64,24 +67,42 @@ pub(crate) struct HotStep {
     /// Cells between the session's first one and this step's.
     pub(crate) cell: u16,
     pub(crate) kind: Kind,
-    pub(crate) to: Interface,
     qfi: u8,
     dscp: u8,
+    /// [`REFLECTIVE`], [`DUPLICATES`] and [`SIMPLE`], and the side it leads to.
     flags: u8,
-    meters: u8,
-    usages: u8,
+    /// How many meters and, above them, usages there are.
+    counts: u8,
     /// Bit n: the n-th URR counts what QoS enforcement drops, too.
     before_qos: u8,
+    /// Bytes of the longest user's packet that fits its way for sure.
+    pub(crate) fits: u16,
     /// Places of QERs, then of URRs, in the session's accounts.
     slots: [[u16; SLOTS]; 2],
 }
 
 const _: () = assert!(size_of::<HotStep>() == 64, "one cache line a step");
 
-/// Flags.
+/// Its tunnel's packets ask for reflective QoS.
 const REFLECTIVE: u8 = 1;
+/// Copies are to be made.
 const DUPLICATES: u8 = 2;
+/// It forwards, with at most one rate and one count, both in the account of its own cell.
 const SIMPLE: u8 = 4;
+/// It leads to the access side, to an SGi-LAN; otherwise to the core.
+const TO_ACCESS: u8 = 8;
+const TO_LAN: u8 = 16;
+/// Bits of a count, up to [`SLOTS`].
+const COUNT_BITS: u32 = 4;
+const COUNT: u8 = 15;
+/// Bytes of a PDU session container, and of the optional part of a GTP-U header that comes with it (TS 38.415 5.5.2).
+const CONTAINER: usize = 8;
+
+/// Bytes of a tunnel's headers without a container.
+const fn outer(peer: IpAddr) -> usize {
+    let ip = if peer.is_ipv4() { ipv4::LENGTH } else { ipv6::LENGTH };
+    ip + udp::LENGTH + gtpu::encapsulated_length(None)
+}
 
 /// No QFI, no DSCP.
 const NONE: u8 = u8::MAX;
@@ -97,13 +118,12 @@ impl HotStep {
         pdr: PdrId(0),
         cell: 0,
         kind: Kind::Drop,
-        to: Interface::Core,
         qfi: NONE,
         dscp: NONE,
         flags: 0,
-        meters: 0,
-        usages: 0,
+        counts: 0,
         before_qos: 0,
+        fits: u16::MAX,
         slots: [[0; SLOTS]; 2],
     };
 
@@ -115,7 +135,7 @@ impl HotStep {
             flags: if step.duplicates.is_empty() { 0 } else { DUPLICATES },
             ..Self::EMPTY
         };
-        hot.meters = copy(&step.meters, &mut hot.slots[0]);
+        hot.counts = copy(&step.meters, &mut hot.slots[0]);
         hot.count_by(&step.usages, usages);
         match step.action {
             Action::Drop => hot.kind = Kind::Drop,
@@ -132,12 +152,10 @@ impl HotStep {
         let at_0 = |places: &[u16]| matches!(places, [] | [0]);
         let simple = is_beside_account_0
             && matches!(self.kind, Kind::Plain | Kind::Tunnel)
-            && self.flags & DUPLICATES == 0
+            && !self.has_duplicates()
             && at_0(self.meters())
             && at_0(self.usages());
-        if simple {
-            self.flags |= SIMPLE;
-        }
+        self.flags = self.flags & !SIMPLE | if simple { SIMPLE } else { 0 };
     }
 
     /// First cell of its session, where `at` is its own place.
@@ -152,6 +170,16 @@ impl HotStep {
         self.flags & SIMPLE != 0
     }
 
+    /// The side its packets leave on.
+    #[inline]
+    pub(crate) const fn to(&self) -> Interface {
+        match self.flags & (TO_ACCESS | TO_LAN) {
+            0 => Interface::Core,
+            TO_ACCESS => Interface::Access,
+            _ => Interface::SgiLan,
+        }
+    }
+
     /// Whether its tunnel's packets ask for reflective QoS.
     #[inline]
     pub(crate) const fn is_reflective(&self) -> bool {
@@ -164,6 +192,20 @@ impl HotStep {
         self.flags & DUPLICATES != 0
     }
 
+    /// Bytes of the PDU session container its packets get.
+    pub(crate) const fn container_length(&self) -> usize {
+        if self.qfi == NONE { 0 } else { CONTAINER }
+    }
+
+    /// Notes what fits for sure, over whichever port of its side a packet leaves.
+    pub(crate) fn fit(mut self, ports: &[PortConfig], step: &Step) -> Self {
+        let Action::Forward(forward) = step.action else { return self };
+        let mtus = ports.iter().filter(|port| port.interface == forward.to).map(|port| port.mtu);
+        let headers = forward.encapsulation.map_or(0, |tunnel| self.container_length() + outer(tunnel.peer));
+        self.fits = mtus.min().unwrap_or(u16::MAX).saturating_sub(headers as u16);
+        self
+    }
+
     /// URRs that are not to measure for now are left out.
     fn count_by(&mut self, places: &[u16], usages: &[Usage]) {
         let usage = |place: &u16| usages.get(usize::from(*place));
@@ -171,11 +213,15 @@ impl HotStep {
         let active: Vec<u16> = active.copied().collect();
         let before_qos = active.iter().map(|place| usage(place).is_some_and(|usage| usage.before_qos));
         self.before_qos = (0..).zip(before_qos).fold(0, |mask, (n, early)| mask | u8::from(early) << n);
-        self.usages = copy(&active, &mut self.slots[1]);
+        self.counts |= copy(&active, &mut self.slots[1]) << COUNT_BITS;
     }
 
     fn forward(&mut self, forward: Forward) {
-        self.to = forward.to;
+        self.flags |= match forward.to {
+            Interface::Access => TO_ACCESS,
+            Interface::Core => 0,
+            Interface::SgiLan => TO_LAN,
+        };
         self.dscp = forward.dscp.unwrap_or(NONE);
         self.kind = Kind::Plain;
         if let Some(Encapsulation { teid, qfi, reflective, .. }) = forward.encapsulation {
@@ -201,7 +247,7 @@ impl HotStep {
     /// Accounts whose rate limits apply.
     #[inline]
     pub(crate) fn meters(&self) -> &[u16] {
-        &self.slots[0][..usize::from(self.meters).min(SLOTS)]
+        &self.slots[0][..usize::from(self.counts & COUNT).min(SLOTS)]
     }
 
     /// Of these, the accounts that count what QoS enforcement drops, too.
@@ -216,7 +262,7 @@ impl HotStep {
     /// Accounts whose usage is counted.
     #[inline]
     pub(crate) fn usages(&self) -> &[u16] {
-        &self.slots[1][..usize::from(self.usages).min(SLOTS)]
+        &self.slots[1][..usize::from(self.counts >> COUNT_BITS).min(SLOTS)]
     }
 }
 

@@ -1,0 +1,74 @@
+"""Golden cases of packets that cannot go on: no hop left, or too long for their way. Run by make.py."""
+from scapy.layers.inet6 import ICMPv6PacketTooBig, ICMPv6TimeExceeded
+
+from make6 import *
+
+
+def told(about, kind, source, destination, **fields):
+    """Our ICMP error about an IPv4 packet, which it quotes up to 576 bytes in all."""
+    quoted = Raw(bytes(about)[:576 - 28])
+    return IP(src=source, dst=destination, tos=0xC0, ttl=64, id=0, flags="DF") / ICMP(type=kind, **fields) / quoted
+
+
+def long_packet(flags, length, ttl=64):
+    """From the server to the user, so many bytes."""
+    return IP(src=SERVER, dst=UE, id=7, ttl=ttl, flags=flags) / UDP(sport=53, dport=40000) / Raw(bytes(length - 28))
+
+
+def hops():
+    """icmp_error about packets without hops."""
+    sent = [("n3", tunnelled(told(user(1), 11, N3_IP, UE, code=0), 0x200, 9))]
+    again = "usual_input flow verdict icmp_error"
+    case("icmp_error/ttl_expired_up", "The user is told through the tunnel, twice in a second and no more.",
+         ("n3", up_frame(user(1)), f"{UP} classify far icmp_error gtpu_encap ethernet_output send:n3", sent),
+         ("n3", up_frame(user(1)), f"{again} gtpu_encap ethernet_output send:n3", sent),
+         ("n3", up_frame(user(1)), f"{again} drop:ttl_expired", []))
+    down = IP(src=SERVER, dst=UE, id=7, ttl=1) / UDP(sport=53, dport=40000) / PAYLOAD
+    case("icmp_error/ttl_expired_down", "The server is told.",
+         ("n6", Ether(dst=N6, src=ROUTER) / down, f"{DOWN} icmp_error ip_output ethernet_output send:n6",
+          [("n6", Ether(dst=ROUTER, src=N6) / told(down, 11, N6_IP, SERVER, code=0))]))
+    error = IP(src=SERVER, dst=UE, id=7, ttl=1) / ICMP(type=3, code=1) / Raw(bytes(user(9)))
+    dropped("icmp_error/about_an_error", "Errors about errors would never end.", "n6", Ether(dst=N6, src=ROUTER) / error,
+            f"{CLOSELY_DOWN} icmp_error", "ttl_expired")
+    six = user6(1)
+    answer = IPv6(src=N3_IP6, dst=UE6, hlim=64) / ICMPv6TimeExceeded(code=0) / Raw(bytes(six))
+    case("icmp_error/hop_limit_up", "An IPv6 user is told through the tunnel.",
+         ("n3", up6(six), f"{UP6} icmp_error gtpu_encap ethernet_output send:n3",
+          [("n3", ours6(GTP_U_Header(teid=0x23B, gtp_type=255) / answer))]))
+
+
+def lengths():
+    """path_mtu, and icmp_error about packets too long."""
+    closely = f"{DOWN} path_mtu icmp_error"
+    # 1500 bytes, less IPv4, UDP and GTP-U with a PDU session container.
+    long = long_packet("DF", 1457)
+    frame, out = Ether(dst=N6, src=ROUTER) / long, "ip_output ethernet_output send:n6"
+    sent = [("n6", Ether(dst=ROUTER, src=N6) / told(long, 3, N6_IP, SERVER, code=4, nexthopmtu=1456))]
+    again = "usual_input flow verdict path_mtu icmp_error"
+    case("icmp_error/fragmentation_needed_down", "One byte too many for the tunnel: the server is told what passes, twice.",
+         ("n6", frame, f"{closely} {out}", sent), ("n6", frame, f"{again} {out}", sent), ("n6", frame, f"{again} drop:mtu_exceeded", []))
+    up = IP(src=UE, dst=SERVER, id=7, flags="DF") / UDP(sport=40000, dport=53) / Raw(bytes(1501 - 28))
+    case("icmp_error/fragmentation_needed_up", "One byte too many for N6: the user is told.",
+         ("n3", up_frame(up), f"{UP} classify far path_mtu icmp_error gtpu_encap ethernet_output send:n3",
+          [("n3", tunnelled(told(up, 3, N3_IP, UE, code=4, nexthopmtu=1500), 0x200, 9))]))
+    # 1500 bytes, less IPv6, UDP and GTP-U.
+    six = user6(64, Raw(bytes(1445 - 48)), source=SERVER6, destination=UE6)
+    answer = IPv6(src=N6_IP6, dst=SERVER6, hlim=64) / ICMPv6PacketTooBig(mtu=1444) / Raw(bytes(six)[:1280 - 48])
+    case("icmp_error/packet_too_big", "Of IPv6 nothing is split on the way.",
+         ("n6", Ether(dst=N6, src=ROUTER) / six, f"{DOWN6} path_mtu icmp_error ip_output ethernet_output send:n6",
+          [("n6", Ether(dst=ROUTER, src=N6) / answer)]))
+    fits = long_packet("DF", 1456)
+    case("gtpu_encap/just_fits", "The longest packet that fits into the tunnel.",
+         ("n6", Ether(dst=N6, src=ROUTER) / fits, f"{DOWN} gtpu_encap ethernet_output send:n3",
+          [("n3", tunnelled(routed(fits), 0x200, 9))]))
+    whole = long_packet(0, 1457)
+    payload = bytes(whole[UDP])
+    parts = [IP(src=SERVER, dst=UE, id=7, ttl=63, proto=17, flags=flags, frag=start // 8) / Raw(payload[start:end])
+             for flags, start, end in [("MF", 0, 1432), (0, 1432, len(payload))]]
+    case("path_mtu/split", "One byte too many, and the sender has nothing against splitting.",
+         ("n6", Ether(dst=N6, src=ROUTER) / whole, f"{DOWN} path_mtu split", [("n3", tunnelled(part, 0x200, 9)) for part in parts]))
+
+
+def errors():
+    """All of them."""
+    hops(), lengths()
