@@ -69,6 +69,23 @@ def lengths():
          ("n6", Ether(dst=N6, src=ROUTER) / whole, f"{DOWN} path_mtu split", [("n3", tunnelled(part, 0x200, 9)) for part in parts]))
 
 
+def copies():
+    """Packets that a FAR has copied."""
+    copied = "10.60.0.70"
+    packet = user(64, copied)
+    outer = IP(src=N6_IP, dst=ROUTER_IP, ttl=64, flags="DF", id=0) / UDP(sport=2152, dport=2152, chksum=0)
+    copy = Ether(dst=ROUTER, src=N6) / outer / GTP_U_Header(teid=0x999, gtp_type=255) / packet
+    case("far/duplicate_up", "The copy is of the packet as it came, and leaves first.",
+         ("n3", up_frame(packet, 0x145, None), f"{UP} classify far duplicate",
+          [("n6", copy), ("n6", Ether(dst=ROUTER, src=N6) / routed(packet))]))
+    down = IP(src=SERVER, dst=copied, id=7) / UDP(sport=53, dport=40000) / PAYLOAD
+    marked = down.copy()
+    marked.tos = 10 << 2
+    case("far/duplicate_down", "The copy is marked as its own parameters say, the packet is not.",
+         ("n6", Ether(dst=N6, src=ROUTER) / down, f"{DOWN} duplicate",
+          [("n3", tunnelled(routed(down), 0x245, None)), ("n6", Ether(dst=ROUTER, src=N6) / marked)]))
+
+
 def errors():
     """All of them."""
-    hops(), lengths()
+    hops(), lengths(), copies()

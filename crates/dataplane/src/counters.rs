@@ -117,6 +117,8 @@ drop_reasons! {
     NoRoute = "no_route",
     /// A user's packet addressed to this node.
     ToOurselves = "to_ourselves",
+    /// A copy that a FAR asks for, and there was no memory for it or no way.
+    NotCopied = "not_copied",
     /// A neighbour did not tell its Ethernet address, or too many packets wait for it.
     NeighbourUnresolved = "neighbour_unresolved",
     /// The port did not take the packet.

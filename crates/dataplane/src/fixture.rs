@@ -102,14 +102,15 @@ impl Bench {
         bench
     }
 
-    /// And with the session that is held to a rate and a quota, the one whose user sleeps, and the one over IPv6.
+    /// And with the session that is held to a rate and a quota, the one whose user sleeps, the one over IPv6, and the
+    /// one that is copied.
     pub(crate) fn full() -> Self {
         let mut bench = Self::new();
-        for (session, rules) in [(METERED, metered()), (ASLEEP, asleep()), (SIX, six())] {
+        for (session, rules) in [(METERED, metered()), (ASLEEP, asleep()), (SIX, six()), (COPIED, copied())] {
             bench.put(session, 1, rules);
         }
         let notices = bench.settle();
-        assert_eq!(notices.len(), 3, "{notices:?}");
+        assert_eq!(notices.len(), 4, "{notices:?}");
         bench
     }
 
@@ -147,7 +148,7 @@ pub(crate) fn config() -> Config {
         interface,
         mac: MacAddress(mac),
         address: address.parse().unwrap(),
-        address6: Some(format!("2001:db8:{}::2/64", &name[1..]).parse().unwrap()),
+        address6: Some(format!("2001:db8:{}::2/64", name.trim_start_matches('n')).parse().unwrap()),
         mtu: 1500,
     };
     let default = |prefix: &str, via: IpAddr| Route { prefix: prefix.parse().unwrap(), via };
@@ -197,6 +198,23 @@ pub(crate) fn six() -> Rules {
     }
     let forwarding = rules.fars[1].forwarding.as_mut().unwrap();
     forwarding.outer_header_creation.as_mut().unwrap().address = GNB6.into();
+    rules
+}
+
+/// A session whose packets are copied.
+pub(crate) const COPIED: u64 = 70;
+
+/// Uplink packets are copied into a tunnel to a station of the core, downlink packets plainly to the core.
+pub(crate) fn copied() -> Rules {
+    let mut rules = rules(COPIED);
+    let collector = OuterHeaderCreation { teid: Teid(0x999), address: Ipv4Addr::new(10, 50, 0, 1).into() };
+    let copy = |outer_header_creation, dscp| ForwardingParameters {
+        destination_interface: Interface::Core,
+        outer_header_creation,
+        dscp,
+    };
+    rules.fars[0].duplicates = vec![copy(Some(collector), None)];
+    rules.fars[1].duplicates = vec![copy(None, Some(10))];
     rules
 }
 

@@ -26,6 +26,8 @@ pub(crate) enum Fate {
     Keep,
     /// Split it: its fragments go on from `far`.
     Split,
+    /// Copy it; then it goes on from `far` itself.
+    Duplicate,
 }
 
 /// Where a packet goes next on the wire.
@@ -61,6 +63,8 @@ pub(crate) struct Meta {
     pub(crate) session: SessionIndex,
     /// Set by `flow` or `classify`.
     pub(crate) step: StepIndex,
+    /// Copies have been made of it.
+    pub(crate) copied: bool,
     /// Set by `flow`: of the rules that step was found by.
     pub(crate) generation: u32,
     /// Set by `far` and the nodes that answer.
@@ -89,6 +93,7 @@ impl Meta {
             traffic_class: 0,
             session: SessionIndex::NONE,
             step: StepIndex::NONE,
+            copied: false,
             generation: 0,
             next_hop: NextHop { port: 0, address: IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED) },
             fate: Fate::Drop(DropReason::Unfinished),

@@ -20,6 +20,7 @@ const ELSEWHERE: &[(DropReason, &str)] = &[
     (DropReason::BufferFull, "worker"),
     (DropReason::BufferExpired, "worker"),
     (DropReason::BufferDropped, "worker"),
+    (DropReason::NotCopied, "worker"),
     (
         DropReason::Unfinished,
         "nowhere: needs an error in the wiring; a property test says that it never occurs",
@@ -71,6 +72,7 @@ fn path(hops: &[Hop]) -> String {
         Some(Next::End(Fate::Hold)) => "hold".to_owned(),
         Some(Next::End(Fate::Keep)) => "keep".to_owned(),
         Some(Next::End(Fate::Split)) => "split".to_owned(),
+        Some(Next::End(Fate::Duplicate)) => "duplicate".to_owned(),
         next => panic!("a packet ended its way with {next:?}"),
     });
     words.join(" ")

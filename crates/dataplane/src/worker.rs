@@ -1,6 +1,8 @@
 //! A worker: takes vectors from its ports, runs them through the graph, gives them to its ports. One thread, to
 //! completion, sharing nothing.
 
+mod copies;
+mod rest;
 mod split;
 
 use crate::config::{Config, ConfigError};
@@ -99,8 +101,7 @@ pub struct Worker<P: Port> {
     trash: Vec<P::Buffer>,
     /// Packets whose session has changed, and that go their way now.
     resumed: Vec<Packet<P::Buffer>>,
-    /// Fragments that still have to run.
-    parts: Vec<Packet<P::Buffer>>,
+    rest: rest::Rest<P::Buffer>,
     kept_per_session: u16,
     kept_ns: u64,
     flow_age_ns: u64,
@@ -133,7 +134,7 @@ pub fn connect<P: Port>(
         vector: Vec::with_capacity(VECTOR),
         trash: Vec::with_capacity(2 * VECTOR),
         resumed: Vec::with_capacity(config.limits.kept),
-        parts: Vec::with_capacity(VECTOR),
+        rest: rest::Rest::new(),
         kept_per_session: config.limits.kept_per_session,
         kept_ns: config.limits.kept_ns,
         flow_age_ns: config.limits.flow_age_ns,
@@ -169,8 +170,13 @@ impl<P: Port> Worker<P> {
         received
     }
 
-    /// Takes the vector from a node to its end.
+    /// Takes the vector from a node to its end, and what it leaves behind, too.
     fn run(&mut self, start: NodeId, trace: Option<&mut Vec<Hop>>) {
+        self.run_vector(start, trace);
+        self.run_rest();
+    }
+
+    fn run_vector(&mut self, start: NodeId, trace: Option<&mut Vec<Hop>>) {
         let (packets, state, counters) = (&mut self.vector[..], &mut self.state, &mut self.counters);
         self.graph.run(start, Run { packets, state, counters, clock: self.clock, trace });
         self.finish();
@@ -339,12 +345,12 @@ impl<P: Port> Worker<P> {
                 Fate::Hold => self.hold(packet),
                 Fate::Keep => self.keep(packet),
                 Fate::Split => self.split(packet),
+                Fate::Duplicate => self.duplicate(packet),
             }
         }
         self.vector = vector;
         self.ask_neighbours();
         self.release_held();
-        self.run_parts();
     }
 
     fn discard(&mut self, buffer: P::Buffer, reason: DropReason) {

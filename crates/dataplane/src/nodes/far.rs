@@ -22,6 +22,9 @@ impl<B: Buffer> Node<B> for Far {
             Kind::GateClosed => return super::qer::refuse(state, packet, DropReason::GateClosed),
             Kind::Keep | Kind::KeepAndNotify => return Next::End(Fate::Keep),
         };
+        if step.duplicates() && !packet.meta.copied {
+            return Next::End(Fate::Duplicate);
+        }
         match route(&state.ports, packet, plain, step.fits) {
             Ok(()) => Next::To(onward(step)),
             Err(reason) => stop(packet, reason),

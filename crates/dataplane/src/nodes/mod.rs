@@ -81,7 +81,7 @@ pub(crate) fn ethertype(bytes: &[u8]) -> u16 {
 
 /// Where the IP packet at the front of `bytes` goes.
 #[inline]
-fn destination(bytes: &[u8]) -> Option<IpAddr> {
+pub(crate) fn destination(bytes: &[u8]) -> Option<IpAddr> {
     match bytes.first()? >> 4 {
         4 => Some(IpAddr::V4(Ipv4Addr::from_octets(*bytes.get(16..)?.first_chunk()?))),
         6 => Some(IpAddr::V6(Ipv6Addr::from_octets(*bytes.get(24..)?.first_chunk()?))),

@@ -27,7 +27,7 @@ pub(crate) use peers::{Name, Way};
 pub(crate) use ports::{Ports, Receiver};
 pub(crate) use routes::Routes;
 pub(crate) use sessions::{
-    Installation, Installed, Key, Refusal, Room, Session, SessionIndex, Sessions, step_index,
+    Installation, Installed, Key, Refusal, Room, Session, SessionIndex, Sessions, step_index, step_number,
 };
 pub(crate) use step::{HotStep, Kind, StepIndex};
 pub(crate) use table::Table;

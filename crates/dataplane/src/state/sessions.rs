@@ -360,6 +360,11 @@ fn find_near<T>(list: &[T], place: usize, is_it: impl Fn(&T) -> bool) -> Option<
     (place..list.len()).chain(0..place).find(|at| is_it(&list[*at]))
 }
 
+/// The number of a step of the session whose first cell is `base`.
+pub(crate) const fn step_number(base: u32, step: StepIndex) -> usize {
+    (step.cell() - base as usize) * STEPS + step.place()
+}
+
 /// The step of this number, in order of precedence.
 pub(crate) const fn step_index(base: u32, number: usize) -> StepIndex {
     StepIndex::new(base + (number / STEPS) as u32, (number % STEPS) as u32)

@@ -1,5 +1,6 @@
 //! A worker and its engine together.
 
+mod copies;
 mod kept;
 mod mtu;
 mod usage;

@@ -3,7 +3,6 @@
 use super::Worker;
 use crate::counters::DropReason;
 use crate::frame::{Meta, Packet, VECTOR};
-use crate::graph::NodeId;
 use crate::nodes;
 use crate::port::Port;
 use packet::Buffer;
@@ -13,15 +12,15 @@ impl<P: Port> Worker<P> {
     /// Puts the fragments of a packet among those that still have to run, and frees the packet; drops it where there is
     /// no room for all of them.
     pub(super) fn split(&mut self, packet: Packet<P::Buffer>) {
-        let before = self.parts.len();
+        let before = self.rest.parts.len();
         match self.fragment(&packet) {
             Some(()) => {
-                let parts = self.parts.len() - before;
+                let parts = self.rest.parts.len() - before;
                 self.counters.created += parts as u64 - 1;
                 self.trash.push(packet.buffer);
             }
             None => {
-                self.parts.truncate(before);
+                self.rest.parts.truncate(before);
                 self.discard(packet.buffer, DropReason::MtuExceeded);
             }
         }
@@ -31,26 +30,15 @@ impl<P: Port> Worker<P> {
     fn fragment(&mut self, packet: &Packet<P::Buffer>) -> Option<()> {
         let mtu = nodes::path_mtu(&self.state, packet)?;
         let split = Split::plan(packet.buffer.data(), mtu.into()).ok()?;
-        if self.parts.len() + split.count() > VECTOR {
+        if self.rest.parts.len() + split.count() > VECTOR {
             return None;
         }
         for number in 0..split.count() {
             let mut buffer = self.lanes.first_mut()?.port.allocate()?;
             split.write_to(number, &mut buffer)?;
             let bytes = u16::try_from(buffer.data().len()).ok()?;
-            self.parts.push(Packet { buffer, meta: Meta { bytes, ..packet.meta } });
+            self.rest.parts.push(Packet { buffer, meta: Meta { bytes, ..packet.meta } });
         }
         Some(())
-    }
-
-    /// Fragments go the way of their packet, each held to rates and counted by itself.
-    pub(super) fn run_parts(&mut self) {
-        if self.parts.is_empty() {
-            return;
-        }
-        // What stands in the lanes leaves first, so that there is room.
-        self.send();
-        std::mem::swap(&mut self.vector, &mut self.parts);
-        self.run(NodeId::Far, None);
     }
 }
