@@ -22,7 +22,7 @@ impl<B: Buffer> Node<B> for Far {
             Kind::GateClosed => return super::qer::refuse(state, packet, DropReason::GateClosed),
             Kind::Keep | Kind::KeepAndNotify => return Next::End(Fate::Keep),
         };
-        if step.duplicates() && !packet.meta.copied {
+        if step.has_duplicates() && !packet.meta.copied {
             return Next::End(Fate::Duplicate);
         }
         match route(&state.ports, packet, plain, step.fits) {
@@ -67,13 +67,30 @@ pub(super) fn route<B: Buffer>(
         return Ok(());
     }
     let data = packet.buffer.data_mut();
-    let is_ipv6 = data.first().is_some_and(|first| first >> 4 == 6);
+    let is_ipv6 = is_ipv6(data);
     if plain && is_to_us(ports, data, is_ipv6) {
         return Err(DropReason::ToOurselves);
     }
     if packet.meta.bytes > fits {
         return Err(DropReason::MtuExceeded);
     }
+    take_hop(data, is_ipv6)
+}
+
+/// Does to a plain packet that no step leads what [`route`] does to others.
+pub(crate) fn route_plain<B: Buffer>(ports: &Ports, buffer: &mut B) -> Result<(), DropReason> {
+    let data = buffer.data_mut();
+    let is_ipv6 = is_ipv6(data);
+    if is_to_us(ports, data, is_ipv6) { Err(DropReason::ToOurselves) } else { take_hop(data, is_ipv6) }
+}
+
+#[inline]
+fn is_ipv6(packet: &[u8]) -> bool {
+    packet.first().is_some_and(|first| first >> 4 == 6)
+}
+
+#[inline]
+fn take_hop(data: &mut [u8], is_ipv6: bool) -> Result<(), DropReason> {
     let one_less = if is_ipv6 { ipv6::decrement_hop_limit(data) } else { ipv4::decrement_ttl(data) };
     one_less.ok_or(DropReason::TtlExpired)
 }

@@ -32,7 +32,7 @@ pub(crate) use arp::write_request as write_arp_request;
 pub(crate) use classify::Classify;
 pub(crate) use ethernet_input::EthernetInput;
 pub(crate) use ethernet_output::EthernetOutput;
-pub(crate) use far::Far;
+pub(crate) use far::{Far, route_plain};
 pub(crate) use flow::Flow;
 pub(crate) use gtpu_encap::GtpuEncap;
 pub(crate) use gtpu_error_indication::GtpuErrorIndication;

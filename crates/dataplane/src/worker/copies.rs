@@ -52,6 +52,8 @@ impl<P: Port> Worker<P> {
 /// Puts a copy into its tunnel, if it has one; returns where it goes.
 fn send_off<B: Buffer>(state: &State, buffer: &mut B, forward: Forward) -> Option<NextHop> {
     let Some(tunnel) = forward.encapsulation else {
+        // As a router we take a hop off, or a copy that comes back is copied for ever.
+        nodes::route_plain(&state.ports, buffer).ok()?;
         if let Some(dscp) = forward.dscp {
             let is_ipv6 = nodes::ethertype(buffer.data()) == ethernet::IPV6;
             let data = buffer.data_mut();
