@@ -75,7 +75,11 @@ pub(super) fn route<B: Buffer>(
         return Err(DropReason::MtuExceeded);
     }
     let one_less = if is_ipv6 { ipv6::decrement_hop_limit(data) } else { ipv4::decrement_ttl(data) };
-    one_less.ok_or(DropReason::TtlExpired)
+    one_less.ok_or(DropReason::TtlExpired)?;
+    if let Some(mtu) = ports.clamp_mtu() {
+        super::clamp::clamp(data, mtu);
+    }
+    Ok(())
 }
 
 #[inline]
