@@ -93,8 +93,18 @@ def ethernet():
             Ether(dst="02:00:00:00:00:99", src=ROUTER) / ping, "usual_input ethernet_input", "not_our_mac")
     dropped("ethernet_input/broadcast_to_one", "A packet to one station in a frame to all.", "n6",
             Ether(dst="ff:ff:ff:ff:ff:ff", src=ROUTER) / ping, "usual_input ethernet_input", "not_our_mac")
-    dropped("ethernet_input/vlan", "VLANs are not spoken yet.", "n6",
-            Ether(dst=N6, src=ROUTER) / Dot1Q(vlan=5) / ping, "usual_input ethernet_input", "unknown_ethertype")
+    tag = Ether(dst=N6, src=ROUTER) / Dot1Q(vlan=0, prio=5)
+    dropped("ethernet_input/other_vlan", "The port is on no VLAN.", "n6",
+            Ether(dst=N6, src=ROUTER) / Dot1Q(vlan=5) / ping, "usual_input ethernet_input", "other_vlan")
+    dropped("ethernet_input/two_tags", "One priority is enough.", "n6", tag / Dot1Q(vlan=0) / ping,
+            "usual_input ethernet_input", "other_vlan")
+    dropped("ethernet_input/cut_in_its_tag", "Half a tag.", "n6", Raw(bytes(tag)[:15]), "usual_input ethernet_input",
+            "ethernet_truncated")
+    dropped("ethernet_input/unknown_ethertype", "LLDP, and the like.", "n6",
+            Ether(dst=N6, src=ROUTER, type=0x88CC) / Raw(bytes(46)), "usual_input ethernet_input", "unknown_ethertype")
+    pong = Ether(dst=ROUTER, src=N6) / IP(src=N6_IP, dst=ROUTER_IP, ttl=64) / ICMP(type=0, id=3)
+    case("ethernet_input/priority_tag", "VLAN 0 is no VLAN; the answer has no tag.",
+         ("n6", tag / IP(src=ROUTER_IP, dst=N6_IP) / ICMP(id=3), "usual_input ethernet_input ip4_input icmp_echo ip_output ethernet_output send:n6", [("n6", pong)]))
     stranger, mac = "10.50.0.77", "02:00:00:00:06:77"
     first, second = user(64, destination=stranger), user(64, destination=stranger) / Raw(b"2")
     ask = Ether(dst="ff:ff:ff:ff:ff:ff", src=N6) / ARP(op=1, hwsrc=N6, psrc=N6_IP, hwdst="00:00:00:00:00:00",

@@ -86,6 +86,25 @@ def copies():
           [("n3", tunnelled(routed(down), 0x245, None)), ("n6", Ether(dst=ROUTER, src=N6) / marked)]))
 
 
+def segments():
+    """TCP connections agree on segments that fit: 1500 bytes, less the longest tunnel's 64, less IP and TCP."""
+    def syn(mss, flags, ip):
+        return ip / TCP(sport=40000, dport=443, flags=flags, options=[("NOP", None), ("MSS", mss), ("SAckOK", b"")])
+
+    up, down = IP(src=UE, dst=SERVER, id=7), IP(src=SERVER, dst=UE, id=7)
+    out = f"{UP} classify far ip_output ethernet_output send:n6"
+    for name, mss, flags, left in [("lowered", 1460, "S", 1396), ("low_enough", 1300, "S", 1300), ("no_syn", 1460, "A", 1460)]:
+        case(f"far/mss_{name}", "What the user announces is what the server may send.",
+             ("n3", up_frame(syn(mss, flags, up)), out, [("n6", Ether(dst=ROUTER, src=N6) / routed(syn(left, flags, up)))]))
+    case("far/mss_lowered_down", "What the server announces is what the user may send.",
+         ("n6", Ether(dst=N6, src=ROUTER) / syn(1460, "SA", down), f"{DOWN} gtpu_encap ethernet_output send:n3",
+          [("n3", tunnelled(routed(syn(1396, "SA", down)), 0x200, 9))]))
+    six = IPv6(src=UE6, dst=SERVER6)
+    case("far/mss_lowered_ipv6", "The header of IPv6 is longer.",
+         ("n3", up6(syn(1440, "S", six)), f"{UP6} ip_output ethernet_output send:n6",
+          [("n6", Ether(dst=ROUTER, src=N6) / routed6(syn(1376, "S", six)))]))
+
+
 def errors():
     """All of them."""
-    hops(), lengths(), copies()
+    hops(), lengths(), copies(), segments()

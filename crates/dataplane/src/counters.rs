@@ -33,7 +33,9 @@ drop_reasons! {
     EthernetTruncated = "ethernet_truncated",
     /// A frame for another station.
     NotOurMac = "not_our_mac",
-    /// A frame whose payload we do not speak (VLAN, IPv6...).
+    /// A frame of a VLAN that the port is not on.
+    OtherVlan = "other_vlan",
+    /// A frame whose payload we do not speak.
     UnknownEthertype = "unknown_ethertype",
     /// An ARP message that is no request or reply for IPv4 over Ethernet.
     ArpMalformed = "arp_malformed",

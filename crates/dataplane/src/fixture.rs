@@ -150,6 +150,8 @@ pub(crate) fn config() -> Config {
         address: address.parse().unwrap(),
         address6: Some(format!("2001:db8:{}::2/64", name.trim_start_matches('n')).parse().unwrap()),
         mtu: 1500,
+        vlan: None,
+        mss_clamp: name == "n3",
     };
     let default = |prefix: &str, via: IpAddr| Route { prefix: prefix.parse().unwrap(), via };
     let routes =

@@ -2,6 +2,7 @@
 
 mod answer;
 mod arp;
+mod clamp;
 mod classify;
 mod ethernet_input;
 mod ethernet_output;

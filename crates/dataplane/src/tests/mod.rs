@@ -4,6 +4,7 @@ mod copies;
 mod kept;
 mod mtu;
 mod usage;
+mod vlan;
 
 use crate::counters::DropReason;
 use crate::fixture::{Bench, IN_PIECES, N3, N6, rules};
