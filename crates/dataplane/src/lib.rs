@@ -8,6 +8,7 @@
 mod config;
 mod counters;
 mod engine;
+mod explain;
 #[cfg(test)]
 mod fixture;
 mod frame;
@@ -20,8 +21,10 @@ mod kept;
 mod nodes;
 mod port;
 mod state;
+mod summary;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod worker;
 
 pub use config::{Config, ConfigError, Limits, PortConfig, Route};

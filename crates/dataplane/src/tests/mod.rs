@@ -1,6 +1,7 @@
 //! A worker and its engine together.
 
 mod kept;
+mod observe;
 mod usage;
 
 use crate::counters::DropReason;
