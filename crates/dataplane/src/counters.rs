@@ -4,12 +4,12 @@ use crate::graph::NodeId;
 use dplink::{Books, NodeStatistics};
 
 macro_rules! drop_reasons {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+    ($($(#[doc = $about:literal])+ $variant:ident = $name:literal,)*) => {
         /// Why a packet was dropped.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
         pub enum DropReason {
-            $($(#[$doc])* $variant,)*
+            $($(#[doc = $about])+ $variant,)*
         }
 
         impl DropReason {
@@ -21,6 +21,18 @@ macro_rules! drop_reasons {
                 match self {
                     $(Self::$variant => $name,)*
                 }
+            }
+
+            /// What it means, in one sentence.
+            pub const fn about(self) -> &'static str {
+                match self {
+                    $(Self::$variant => concat!($($about),+).trim_ascii(),)*
+                }
+            }
+
+            /// The reason of this name.
+            pub fn named(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|reason| reason.name() == name)
             }
         }
     };
@@ -232,5 +244,20 @@ impl Counters {
             cycles: node.cycles,
         };
         NodeId::ALL.iter().zip(self.nodes).map(named).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DropReason;
+
+    #[test]
+    fn every_reason_is_one_sentence_and_found_by_its_name() {
+        for reason in DropReason::ALL {
+            let about = reason.about();
+            assert!(about.ends_with('.') && !about.starts_with(' ') && about.len() > 10, "{about:?}");
+            assert_eq!(DropReason::named(reason.name()), Some(*reason));
+        }
+        assert_eq!(DropReason::named("bad_mood"), None);
     }
 }

@@ -9,6 +9,7 @@ mod tag;
 use crate::config::{Config, ConfigError};
 use crate::counters::{Counters, DropReason};
 use crate::engine::Engine;
+use crate::explain::Explain;
 use crate::frame::{Fate, Meta, Packet, PortIndex, VECTOR};
 use crate::graph::{AHEAD, Graph, Hop, NodeId, Run};
 use crate::held::Held;
@@ -16,6 +17,7 @@ use crate::kept::Kept;
 use crate::nodes;
 use crate::port::Port;
 use crate::state::{Installation, Installed, Kind, Lookup, Refusal, Session, SessionIndex, State, Used};
+use crate::trace::Tracer;
 use dplink::{Event, UsageCounts};
 use packet::{Buffer, ethernet};
 use rtrb::{Consumer, Producer, RingBuffer};
@@ -48,6 +50,10 @@ pub(crate) enum Order {
     Query(Box<Query>),
     /// Fill in the counters.
     Count(Box<Counters>),
+    /// Trace packets, in place of what is traced now; nothing ends that.
+    Trace(Option<Box<Tracer>>),
+    /// Say what would happen to a packet.
+    Explain(Box<Explain>),
 }
 
 /// What a session has used, asked for and told.
@@ -79,6 +85,10 @@ pub(crate) enum Report {
     Used(Used),
     /// The counters, and the number of sessions.
     Counted { counters: Box<Counters>, sessions: usize },
+    /// What was traced, if anything was.
+    Traced(Option<Box<Tracer>>),
+    /// What would happen to a packet.
+    Explained(Box<Explain>),
     /// Something was seen on the wire.
     Event(Event),
 }
@@ -110,6 +120,8 @@ pub struct Worker<P: Port> {
     reports: Producer<Report>,
     clock: Clock,
     expire_ns: u64,
+    /// While packets are traced.
+    tracer: Option<Box<Tracer>>,
 }
 
 /// Makes a worker over `ports`, in the order of the configuration, and the engine that controls it.
@@ -143,6 +155,7 @@ pub fn connect<P: Port>(
         reports,
         clock,
         expire_ns: 0,
+        tracer: None,
     };
     Ok((Engine::new(config, order_sender, report_receiver), worker))
 }
@@ -160,7 +173,10 @@ impl<P: Port> Worker<P> {
         self.receive();
         let received = self.vector.len();
         if received > 0 {
-            self.run(NodeId::UsualInput, trace);
+            match self.tracer.take() {
+                None => self.run(NodeId::UsualInput, trace),
+                Some(tracer) => self.run_watched(tracer),
+            }
         }
         self.state.flows.sweep(SWEEP, now_ns, self.flow_age_ns);
         if now_ns >= self.expire_ns {
@@ -180,6 +196,18 @@ impl<P: Port> Worker<P> {
     fn run_vector(&mut self, start: NodeId, trace: Option<&mut Vec<Hop>>) {
         let (packets, state, counters) = (&mut self.vector[..], &mut self.state, &mut self.counters);
         self.graph.run(start, Run { packets, state, counters, clock: self.clock, trace });
+        self.finish();
+    }
+
+    /// As [`Worker::run`], of packets that came in, for somebody who wants to see what becomes of some of them.
+    #[cold]
+    fn run_watched(&mut self, mut tracer: Box<Tracer>) {
+        tracer.look_at(&self.vector);
+        let (packets, state, counters) = (&mut self.vector[..], &mut self.state, &mut self.counters);
+        let trace = Some(&mut tracer.hops);
+        self.graph.run(NodeId::UsualInput, Run { packets, state, counters, clock: self.clock, trace });
+        tracer.take_down(&self.vector, &self.state);
+        self.tracer = Some(tracer);
         self.finish();
     }
 
@@ -223,6 +251,11 @@ impl<P: Port> Worker<P> {
             let report = self.execute(order);
             self.report(report);
         }
+        if self.reports.slots() > 0
+            && let Some(over) = self.tracer.take_if(|tracer| tracer.is_over(self.state.now_ns))
+        {
+            self.report(Report::Traced(Some(over)));
+        }
         while self.reports.slots() > RING / 2
             && let Some(event) = self.state.events.pop()
         {
@@ -256,6 +289,11 @@ impl<P: Port> Worker<P> {
                 }
                 counters.copy_from(&self.counters);
                 Report::Counted { counters, sessions: self.state.sessions.len() }
+            }
+            Order::Trace(tracer) => Report::Traced(std::mem::replace(&mut self.tracer, tracer)),
+            Order::Explain(mut explain) => {
+                explain.answer(&mut self.state);
+                Report::Explained(explain)
             }
         }
     }

@@ -18,6 +18,7 @@ pub(super) struct File {
     node: Node,
     dpe: Dpe,
     n4: N4,
+    metrics: Option<Metrics>,
 }
 
 #[derive(Deserialize)]
@@ -77,6 +78,27 @@ struct N4 {
     associate: Vec<Peer>,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Metrics {
+    listen: Address,
+}
+
+/// Where to listen.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct Address(SocketAddr);
+
+impl TryFrom<String> for Address {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+            .map(Self)
+            .map_err(|_| "metrics are served at an IP address and port, like 127.0.0.1:9100")
+    }
+}
+
 /// A control plane: its address, with or without a port.
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
@@ -108,6 +130,7 @@ pub(super) fn check(file: File) -> Result<Settings, Refusal> {
             listen: file.n4.listen.into_inner(),
             associate: file.n4.associate.into_iter().map(|peer| peer.0).collect(),
         },
+        metrics: file.metrics.map(|metrics| metrics.listen.0),
     })
 }
 
@@ -237,6 +260,20 @@ mod tests {
             assert!(message.contains(expected), "{message}");
         }
         assert!(error("mtu = 1500", "mtu = 12").starts_with("configuration, line "), "the line is named");
+    }
+
+    #[test]
+    fn metrics_are_off_unless_told_where() {
+        assert_eq!(config::parse(EXAMPLE, check).unwrap().metrics, None);
+        let with = |value: &str| config::parse(&format!("{EXAMPLE}\n[metrics]\n{value}\n"), check);
+        let listen = with("listen = \"127.0.0.1:9100\"").unwrap().metrics.unwrap();
+        assert_eq!(listen.port(), 9100);
+        for (value, complaint) in
+            [("listen = \"localhost\"", "like 127.0.0.1:9100"), ("port = 9100", "unknown field `port`")]
+        {
+            let error = with(value).unwrap_err().to_string();
+            assert!(error.contains(complaint), "{error}");
+        }
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub(crate) struct Settings {
     pub(crate) state_dir: PathBuf,
     pub(crate) dpe: DpeSettings,
     pub(crate) n4: N4Settings,
+    /// `[metrics]`: where Prometheus finds them; nowhere, where absent.
+    pub(crate) metrics: Option<SocketAddr>,
 }
 
 /// `[dpe]`.

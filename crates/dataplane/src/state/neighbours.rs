@@ -89,6 +89,15 @@ impl Neighbours {
         neighbour.mac.map_or(Lookup::Asked, Lookup::Known)
     }
 
+    /// Whether a packet to a next hop could leave now; asks nobody.
+    pub(crate) fn is_known(&self, next_hop: NextHop, now_ns: u64) -> bool {
+        let at = self.table.get(key(next_hop)).map(|at| at as usize);
+        at.and_then(|at| self.entries.get(at)).is_some_and(|known| {
+            let age_ns = now_ns.saturating_sub(known.confirmed_ns);
+            known.next_hop == next_hop && known.mac.is_some() && age_ns < STALE_NS
+        })
+    }
+
     /// A station told its address. Stations nobody asked for are not remembered, so nobody can fill the table.
     pub(crate) fn learn(&mut self, next_hop: NextHop, mac: MacAddress, now_ns: u64) {
         let Some(at) = self.table.get(key(next_hop)) else { return };

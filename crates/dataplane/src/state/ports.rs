@@ -3,7 +3,7 @@
 use super::step::longest_tunnel;
 use crate::config::{ConfigError, PORTS_MAX, PortConfig};
 use crate::frame::{Meta, PortIndex};
-use rules::{FTeid, Interface};
+use rules::{FTeid, Interface, Teid};
 use std::net::IpAddr;
 
 /// In the order of the configuration.
@@ -72,6 +72,16 @@ impl Ports {
     #[inline]
     pub(crate) fn tunnel_key(&self, meta: &Meta) -> u64 {
         key(meta.port, meta.teid)
+    }
+
+    /// The key of a tunnel.
+    pub(crate) const fn key(port: PortIndex, teid: u32) -> u64 {
+        key(port, teid)
+    }
+
+    /// The tunnel of a key.
+    pub(crate) const fn tunnel(key: u64) -> (PortIndex, Teid) {
+        ((key >> 32) as PortIndex, Teid(key as u32))
     }
 
     /// The key of a tunnel endpoint; `None` where the address is not ours.

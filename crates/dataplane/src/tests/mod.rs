@@ -3,6 +3,7 @@
 mod copies;
 mod kept;
 mod mtu;
+mod observe;
 mod usage;
 mod vlan;
 
