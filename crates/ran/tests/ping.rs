@@ -127,11 +127,18 @@ fn accept(request: &Body) -> Body {
             }
             .into()
         }
-        Body::SessionModificationRequest(_) => {
-            SessionModificationResponse { cause, offending_ie, created_pdrs: vec![], failed_rule_id, carried }
-                .into()
+        Body::SessionModificationRequest(_) => SessionModificationResponse {
+            cause,
+            offending_ie,
+            created_pdrs: vec![],
+            failed_rule_id,
+            usage_reports: vec![],
+            carried,
         }
-        Body::SessionDeletionRequest(_) => SessionDeletionResponse { cause, offending_ie, carried }.into(),
+        .into(),
+        Body::SessionDeletionRequest(_) => {
+            SessionDeletionResponse { cause, offending_ie, usage_reports: vec![], carried }.into()
+        }
         other => panic!("not expected: {other:?}"),
     }
 }
