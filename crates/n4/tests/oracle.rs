@@ -9,13 +9,18 @@
 
 mod common;
 
+use common::billing::{metered, total, urr};
 use common::smf::{GNB, establishment, path_switch, setup};
 use common::{Lab, SMF, config, pcap};
 use dplink::{Event, Notice};
 use n4::Input;
-use pfcp::{AssociationReleaseRequest, Body, HeartbeatRequest, Message, NodeId, SessionDeletionRequest};
-use rules::Teid;
+use pfcp::{
+    ApplyAction, AssociationReleaseRequest, Body, HeartbeatRequest, Message, NodeId, SessionDeletionRequest,
+    SessionModificationRequest,
+};
+use rules::{PdrId, Qfi, Teid};
 use std::net::{SocketAddr, SocketAddrV4};
+use std::time::Duration;
 
 #[test]
 fn tshark_reads_a_whole_conversation() {
@@ -29,6 +34,7 @@ fn tshark_reads_a_whole_conversation() {
     let indication = Notice::Event(Event::ErrorIndication { teid: Teid(5), peer: GNB.into() });
     lab.handle(Input::DataPath(&indication));
     refusals(&mut lab, seid);
+    usage_and_paging(&mut lab);
     lab.ask(SMF, &Message::session(seid, 90, SessionDeletionRequest::default()));
     lab.pass(config().heartbeat_interval);
     lab.sent.clear();
@@ -45,6 +51,31 @@ fn tshark_reads_a_whole_conversation() {
     std::fs::remove_file(&file).unwrap();
     assert!(datagrams.len() >= 12, "{}", datagrams.len());
     assert!(count.is_none_or(|count| count == datagrams.len()));
+}
+
+/// Reports of every kind, in every message that has them.
+fn usage_and_paging(lab: &mut Lab) {
+    let mut rule = urr(1, 0b11);
+    (rule.measurement_period, rule.volume_threshold) = (Some(10), total(100));
+    rule.measurement_information = Some(pfcp::flags::MEASUREMENT_MNOP);
+    rule.monitoring_time = Some((common::SINCE_1900_MS / 1_000) as u32 + 5);
+    let mut request = metered(79, vec![rule, urr(2, 0)]);
+    request.create_fars[1].apply_action = ApplyAction::new(ApplyAction::BUFF | ApplyAction::NOCP);
+    request.user_plane_inactivity_timer = Some(20);
+    let session = lab.establish(request);
+    let event = Event::DownlinkData { session, pdr: PdrId(2), qfi: Qfi::new(9), traffic_class: 184 };
+    lab.handle(Input::DataPath(&Notice::Event(event)));
+    lab.traffic(session, (60, 70), false);
+    lab.pass(Duration::from_secs(60));
+    let query = SessionModificationRequest {
+        pfcpsm_req_flags: Some(pfcp::flags::PFCPSM_QAURR),
+        query_urr_reference: Some(7),
+        remove_pdrs: vec![pfcp::RemovePdr { pdr_id: 1, carried: vec![] }],
+        ..SessionModificationRequest::default()
+    };
+    // One of them in two parts: before and after the monitoring time.
+    assert_eq!(lab.modify(session, query).usage_reports.len(), 3);
+    assert_eq!(lab.delete(session).usage_reports.len(), 2);
 }
 
 /// Responses with Offending IE and with Failed Rule ID, and another version than ours.

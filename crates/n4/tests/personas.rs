@@ -9,11 +9,12 @@
 
 mod common;
 
+use common::personas::*;
 use common::smf::{self, GNB, UE, chosen, downlink, far, forwarding, given, pdi, pdr, setup, tunnel, uplink};
-use common::{Lab, N3, SMF, config};
-use n4::{Config, Output};
+use common::{Lab, SMF, config};
+use n4::Config;
 use pfcp::*;
-use rules::{Interface, PdrId, Qfi, Rules, Seid, UrrId};
+use rules::{Interface, PdrId, Seid, UrrId};
 use std::net::Ipv4Addr;
 
 const BUFF: u16 = ApplyAction::BUFF;
@@ -22,45 +23,6 @@ const FORW: u16 = ApplyAction::FORW;
 /// GTP-U of control planes and of other user planes.
 const SMF_GTPU: OuterHeaderCreation =
     OuterHeaderCreation::GtpuIpv4 { teid: 0x33, address: Ipv4Addr::new(10, 30, 0, 9) };
-
-fn rules(lab: &Lab, session: Seid) -> &Rules {
-    &lab.in_force[&session].rules
-}
-
-fn accepted(response: &SessionModificationResponse) {
-    assert_eq!((response.cause, response.offending_ie), (Cause::RequestAccepted, None));
-}
-
-fn established(lab: &mut Lab, request: SessionEstablishmentRequest) -> (Seid, Vec<CreatedPdr>) {
-    match lab.ask(SMF, &Message::session(0, 500, request)) {
-        Body::SessionEstablishmentResponse(response) => {
-            assert_eq!(response.cause, Cause::RequestAccepted, "{:?}", lab.notes);
-            (Seid(response.up_f_seid.unwrap().seid), response.created_pdrs)
-        }
-        other => panic!("{other:?}"),
-    }
-}
-
-fn into(tunnel: OuterHeaderCreation, to: DestinationInterface) -> ForwardingParameters {
-    ForwardingParameters { outer_header_creation: Some(tunnel), ..forwarding(to) }
-}
-
-/// The downlink's new tunnel, and whether the old one gets an end marker.
-fn switch(teid: u32, flags: Option<u8>) -> SessionModificationRequest {
-    let mut request = smf::path_switch(teid);
-    let to = request.update_fars[0].update_forwarding_parameters.as_mut().unwrap();
-    (to.network_instance, to.interface_type) = (Some(NetworkInstance::labels("internet")), Some(11));
-    to.pfcpsm_req_flags = flags;
-    request
-}
-
-fn end_markers(lab: &Lab) -> Vec<u32> {
-    let put = |order: &Output| match order {
-        Output::Put(desired) => desired.end_markers.clone(),
-        _ => vec![],
-    };
-    lab.told.iter().flat_map(put).map(|tunnel| tunnel.teid.0).collect()
-}
 
 fn sdf(flow: &str, id: Option<u32>) -> SdfFilter {
     SdfFilter { flow_description: Some(flow.to_owned()), filter_id: id, ..SdfFilter::default() }
@@ -397,106 +359,6 @@ fn oai_smf() {
         SMF,
         &Message::node(900, AssociationReleaseRequest { node_id: NodeId::Ipv4(SMF), carried: vec![] }),
     );
-}
-
-/// Over IPv6, where we have it: endpoints chosen and given, tunnels, and what removes them.
-#[test]
-fn tunnels_over_ipv6() {
-    let ours: std::net::Ipv6Addr = "2001:db8:30::2".parse().unwrap();
-    let mut lab = Lab::new(Config { access_address_ipv6: Some(ours), ..config() });
-    lab.associate(SMF, 1);
-    let removal = Some(OuterHeaderRemoval::new(OuterHeaderRemoval::GTPU_UDP_IPV6));
-    let six = FTeid::Explicit { teid: 9, ipv4: None, ipv6: Some(ours) };
-    let both = FTeid::Explicit { teid: 10, ipv4: Some(N3), ipv6: Some(ours) };
-    let mut request = smf::establishment(77);
-    request.create_pdrs = vec![
-        uplink(1, FTeid::Choose { ipv4: false, ipv6: true, choose_id: None }),
-        downlink(2, Some(UE)),
-        uplink(3, six),
-        uplink(4, both),
-    ];
-    request.create_pdrs[0].outer_header_removal = removal;
-    let address = "2001:db8:30::1".parse().unwrap();
-    let to = into(OuterHeaderCreation::GtpuIpv6 { teid: 5, address }, DestinationInterface::Access);
-    request.create_fars[1] =
-        far(2, FORW, Some(ForwardingParameters { transport_level_marking: Some(0xB8FC), ..to }));
-    let (session, created) = established(&mut lab, request);
-    let Some(FTeid::Explicit { ipv4: None, ipv6, .. }) = created[0].local_f_teid else {
-        panic!("{created:?}")
-    };
-    assert_eq!(ipv6, Some(ours));
-    let it = rules(&lab, session);
-    let addresses: Vec<_> = it.pdrs.iter().filter_map(|pdr| pdr.pdi.f_teid).map(|it| it.address).collect();
-    assert_eq!(addresses, [ours.into(), ours.into(), std::net::IpAddr::from(N3)]);
-    let to = it.fars[1].forwarding.unwrap();
-    assert_eq!((to.dscp, to.outer_header_creation.unwrap().address), (Some(46), address.into()));
-}
-
-/// Copies for lawful interception, changed and ended; marks and rates taken away.
-#[test]
-fn copies_marks_and_rates_come_and_go() {
-    let mut lab = Lab::associated();
-    let mut request = smf::establishment(77);
-    request.create_fars[0].apply_action = ApplyAction::new(FORW | ApplyAction::DUPL);
-    let copy = DuplicatingParameters {
-        destination_interface: DestinationInterface::LiFunction,
-        outer_header_creation: Some(tunnel(0x99)),
-        transport_level_marking: None,
-        carried: vec![],
-    };
-    request.create_fars[0].duplicating_parameters = vec![copy];
-    let rates = Some(Rates { uplink_kbps: 1, downlink_kbps: 2 });
-    request.create_qers = vec![CreateQer { mbr: rates, gbr: rates, rqi: Some(1), ..smf::qer(1) }];
-    request.create_pdrs[1].qer_ids = vec![1];
-    let (session, _) = established(&mut lab, request);
-    let it = rules(&lab, session);
-    assert_eq!(it.fars[0].duplicates[0].outer_header_creation.unwrap().teid.0, 0x99);
-    assert!(it.qers[0].reflective && it.qers[0].qfi == Qfi::new(9));
-
-    let none = |ie| RawIe { ie, value: vec![] };
-    let copies =
-        UpdateDuplicatingParameters { outer_header_creation: Some(tunnel(0x98)), ..Default::default() };
-    let update_far =
-        UpdateFar { far_id: 1, update_duplicating_parameters: vec![copies], ..Default::default() };
-    let carried = vec![none(ie::MBR), none(ie::GBR), none(ie::QFI), none(ie::RQI)];
-    let request = SessionModificationRequest {
-        update_fars: vec![update_far],
-        update_qers: vec![UpdateQer { qer_id: 1, carried, ..UpdateQer::default() }],
-        ..SessionModificationRequest::default()
-    };
-    accepted(&lab.modify(session, request));
-    let it = rules(&lab, session);
-    assert_eq!(it.fars[0].duplicates[0].outer_header_creation.unwrap().teid.0, 0x98);
-    let qer = &it.qers[0];
-    assert!(qer.mbr.is_none() && qer.gbr.is_none() && qer.qfi.is_none() && !qer.reflective);
-
-    let end = UpdateFar { far_id: 1, apply_action: Some(ApplyAction::new(FORW)), ..UpdateFar::default() };
-    accepted(
-        &lab.modify(session, SessionModificationRequest { update_fars: vec![end], ..Default::default() }),
-    );
-    assert!(rules(&lab, session).fars[0].duplicates.is_empty());
-}
-
-/// Several FARs with one tunnel are one path.
-#[test]
-fn one_path_change_is_one_end_marker() {
-    let mut lab = Lab::associated();
-    let mut request = smf::establishment(77);
-    let to_radio = || Some(into(tunnel(5), DestinationInterface::Access));
-    request.create_fars[1] = far(2, FORW, to_radio());
-    request.create_fars.push(far(3, FORW, to_radio()));
-    let (session, _) = established(&mut lab, request);
-    let mut moved = switch(6, None);
-    let mut second = moved.update_fars[0].clone();
-    second.far_id = 3;
-    moved.update_fars.push(second);
-    moved.pfcpsm_req_flags = Some(flags::PFCPSM_SNDEM);
-    accepted(&lab.modify(session, moved.clone()));
-    assert_eq!(end_markers(&lab), [5]);
-    // The same path again, and another without being asked to.
-    accepted(&lab.modify(session, moved));
-    accepted(&lab.modify(session, switch(7, None)));
-    assert_eq!(end_markers(&lab), [5]);
 }
 
 #[test]

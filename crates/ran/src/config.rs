@@ -8,7 +8,7 @@ pub use values::{Mtu, TunName};
 
 use ipnet::Ipv4Net;
 use pfcp::NodeId;
-use rules::Qfi;
+use rules::{BitRates, Qfi};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 
@@ -66,6 +66,10 @@ pub struct UeConfig {
     pub mtu: Mtu,
     /// What is reached through it.
     pub routes: Vec<Ipv4Net>,
+    /// The most the user plane lets pass.
+    pub mbr: Option<BitRates>,
+    /// The user plane reports what the UE used after so many bytes, and at the end.
+    pub report_after_bytes: Option<u64>,
 }
 
 impl Config {

@@ -4,6 +4,7 @@
 //! [`Config`]. A UE is a real device of the host: whatever the host can run is its application.
 
 mod args;
+mod commands;
 pub mod config;
 pub mod gnb;
 mod local;

@@ -2,7 +2,7 @@
 
 use crate::Config;
 use crate::gnb::{Gnb, GnbCounts, TunnelRefused, UeCounts};
-use crate::smf::Event;
+use crate::smf::{Event, Smf, Usage};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::net::Ipv4Addr;
@@ -19,12 +19,18 @@ impl Reporter {
         Self { json, ues: config.ues.iter().map(|ue| ue.address).collect() }
     }
 
+    /// Their addresses, by index.
+    pub(crate) fn ues(&self) -> &[Ipv4Addr] {
+        &self.ues
+    }
+
     pub(crate) fn event(&self, event: &Event) {
         if *event == Event::Ready {
             return self.ready();
         }
         let (name, sentence) = self.describe(event);
         match event {
+            Event::Asleep(_) | Event::Paged(_) | Event::Awake(_) => self.result(name, &sentence),
             Event::Associated(_) | Event::SessionUp(..) | Event::SessionDeleted(_) | Event::Stopped => {
                 tracing::debug!("{sentence}");
             }
@@ -40,7 +46,14 @@ impl Reporter {
         }
     }
 
-    fn trouble(&self, name: &str, sentence: &str) {
+    fn result(&self, name: &str, sentence: &str) {
+        match self.json {
+            true => out(&json!({"event": name, "message": sentence}).to_string()),
+            false => out(&format!("ran: {sentence}")),
+        }
+    }
+
+    pub(crate) fn trouble(&self, name: &str, sentence: &str) {
         match self.json {
             true => out(&json!({"event": name, "message": sentence}).to_string()),
             // Like stdout's: a closed stderr is no reason to end.
@@ -57,6 +70,9 @@ impl Reporter {
                 format!("the UPF lost the session of {}; establishing it again", self.ue(*ue)),
             ),
             Event::SessionDeleted(ue) => ("session_deleted", format!("{}: session deleted", self.ue(*ue))),
+            Event::Asleep(ue) => ("asleep", format!("{} sleeps", self.ue(*ue))),
+            Event::Paged(ue) => ("paged", format!("{} is paged: packets came for it", self.ue(*ue))),
+            Event::Awake(ue) => ("awake", format!("{} is awake", self.ue(*ue))),
             Event::Ready => ("ready", "all sessions are up".to_owned()),
             Event::Restarted => (
                 "restarted",
@@ -93,10 +109,11 @@ impl Reporter {
         self.trouble("left", "left without the UPF's answer to deletion or release");
     }
 
-    pub(crate) fn counters(&self, gnb: &Gnb) {
+    pub(crate) fn counters(&self, gnb: &Gnb, smf: &Smf) {
+        let usages: Vec<Usage> = (0..self.ues.len()).map(|ue| smf.usage(ue)).collect();
         match self.json {
-            true => out(&counters_json(gnb).to_string()),
-            false => counters_text(gnb).iter().for_each(|line| out(line)),
+            true => out(&counters_json(gnb, &usages).to_string()),
+            false => counters_text(gnb, &usages).iter().for_each(|line| out(line)),
         }
     }
 }
@@ -106,20 +123,35 @@ fn out(line: &str) {
     drop(writeln!(std::io::stdout(), "{line}"));
 }
 
-fn counters_json(gnb: &Gnb) -> Value {
-    let ue = |(address, counts): (Ipv4Addr, UeCounts)| json!({"address": address, "counters": counts});
-    let ues: Vec<Value> = gnb.ue_counts().into_iter().map(ue).collect();
+fn counters_json(gnb: &Gnb, usages: &[Usage]) -> Value {
+    let ue = |((address, counts), usage): ((Ipv4Addr, UeCounts), &Usage)| {
+        let Usage { reports, uplink_bytes, downlink_bytes } = usage;
+        let usage =
+            json!({"reports": reports, "uplink_bytes": uplink_bytes, "downlink_bytes": downlink_bytes});
+        json!({"address": address, "counters": counts, "usage": usage})
+    };
+    let ues: Vec<Value> = gnb.ue_counts().into_iter().zip(usages).map(ue).collect();
     json!({"event": "counters", "ues": ues, "gnb": gnb.counts()})
 }
 
-fn counters_text(gnb: &Gnb) -> Vec<String> {
+fn counters_text(gnb: &Gnb, usages: &[Usage]) -> Vec<String> {
     let title = format!(
         "{:<15} {:>14} {:>16} {:>14} {:>16}  other",
         "UE", "up packets", "up bytes", "down packets", "down bytes"
     );
-    let ues = gnb.ue_counts().into_iter().map(|(address, counts)| ue_line(address, &counts));
+    let ue_counts = gnb.ue_counts();
+    let ues = ue_counts.iter().map(|(address, counts)| ue_line(*address, counts));
     let gnb = std::iter::once(gnb_line(&gnb.counts()));
-    std::iter::once(title).chain(ues).chain(gnb).collect()
+    let addresses = ue_counts.iter().map(|(address, _)| address);
+    let reported = addresses.zip(usages).filter(|(_, usage)| usage.reports > 0).map(usage_line);
+    std::iter::once(title).chain(ues).chain(reported).chain(gnb).collect()
+}
+
+fn usage_line((address, usage): (&Ipv4Addr, &Usage)) -> String {
+    let Usage { reports, uplink_bytes, downlink_bytes } = usage;
+    format!(
+        "UE {address} as the UPF reports: up bytes {uplink_bytes}, down bytes {downlink_bytes}, in {reports} reports"
+    )
 }
 
 fn gnb_line(counts: &GnbCounts) -> String {

@@ -1,5 +1,6 @@
 //! The runtime: the one place with sockets, signals and a clock.
 
+use crate::commands;
 use crate::gnb::{Bearer, Endpoint, Gnb, Tun, TunnelRefused, add_routes};
 use crate::local::explain_bind;
 use crate::report::Reporter;
@@ -29,11 +30,13 @@ pub struct Options {
     pub json: bool,
     /// How long the user plane may take to answer at first.
     pub wait: Duration,
+    /// Obey commands on standard input: `sleep ADDRESS`, `wake ADDRESS`.
+    pub commands: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { json: false, wait: Duration::from_secs(30) }
+        Self { json: false, wait: Duration::from_secs(30), commands: false }
     }
 }
 
@@ -46,7 +49,7 @@ pub async fn run(config: Config, options: Options) -> Result<()> {
     let ended = node.serve().await;
     node.gnb.stop();
     if node.was_ready {
-        node.reporter.counters(&node.gnb);
+        node.reporter.counters(&node.gnb, &node.smf);
     }
     ended
 }
@@ -55,6 +58,7 @@ struct Node {
     smf: Smf,
     gnb: Gnb,
     refused: mpsc::Receiver<TunnelRefused>,
+    commands: mpsc::Receiver<String>,
     n4: UdpSocket,
     reporter: Reporter,
     signals: [Signal; 2],
@@ -75,6 +79,7 @@ enum Wake {
     Leave,
     Signal,
     Refused(TunnelRefused),
+    Command(String),
 }
 
 impl Node {
@@ -90,6 +95,7 @@ impl Node {
             smf: Smf::new(settings(config, options), sessions(config)),
             gnb,
             refused,
+            commands: commands::read(options.commands),
             n4,
             reporter: Reporter::new(config, options.json),
             signals: [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?],
@@ -111,6 +117,7 @@ impl Node {
                 Wake::Due => self.drive(Input::Tick).await,
                 Wake::Signal => self.leave().await,
                 Wake::Refused(refused) => self.reporter.tunnel_refused(refused),
+                Wake::Command(command) => self.command(&command).await,
                 Wake::Leave => {
                     self.reporter.left_early();
                     break;
@@ -132,12 +139,21 @@ impl Node {
             _ = interrupt.recv() => Wake::Signal,
             _ = terminate.recv() => Wake::Signal,
             Some(refused) = self.refused.recv() => Wake::Refused(refused),
+            Some(command) = self.commands.recv() => Wake::Command(command),
         }
     }
 
     async fn datagram(&mut self, buffer: &[u8], received: io::Result<(usize, SocketAddr)>) {
         if let Ok((length, SocketAddr::V4(from))) = received {
             self.drive(Input::Datagram(from, buffer.get(..length).unwrap_or_default())).await;
+        }
+    }
+
+    async fn command(&mut self, line: &str) {
+        match commands::parse(line, self.reporter.ues()) {
+            Ok(commands::Command::Sleep(ue)) => self.drive(Input::Sleep(ue)).await,
+            Ok(commands::Command::Wake(ue)) => self.drive(Input::Wake(ue)).await,
+            Err(reason) => self.reporter.trouble("command", &reason),
         }
     }
 
@@ -214,5 +230,12 @@ fn settings(config: &Config, options: Options) -> Settings {
 fn sessions(config: &Config) -> Vec<PduSession> {
     let downlink = |index| Tunnel { teid: Gnb::downlink_teid(index), address: config.gnb.address };
     let ues = config.ues.iter().enumerate();
-    ues.map(|(index, ue)| PduSession { ue: ue.address, qfi: ue.qfi, downlink: downlink(index) }).collect()
+    let session = |(index, ue): (usize, &crate::config::UeConfig)| PduSession {
+        ue: ue.address,
+        qfi: ue.qfi,
+        downlink: downlink(index),
+        mbr: ue.mbr,
+        report_after_bytes: ue.report_after_bytes,
+    };
+    ues.map(session).collect()
 }

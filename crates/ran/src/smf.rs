@@ -10,14 +10,16 @@ mod failure;
 mod messages;
 mod response;
 mod session;
+mod usage;
 
 pub use event::{Event, Input, Output, PduSession, Settings};
 pub use failure::{Failure, Procedure, Reason};
+pub use usage::Usage;
 
 use association::Phase;
 use machine::{AnswerCache, Overdue, Requests, Time};
 use pfcp::{Body, Message};
-use session::Sessions;
+use session::{Sessions, Wish};
 use std::net::SocketAddrV4;
 use std::time::Duration;
 
@@ -69,6 +71,8 @@ enum Purpose {
     Release,
     Establish(usize),
     Modify(usize),
+    Sleep(usize),
+    Wake(usize),
     Delete(usize),
 }
 
@@ -95,6 +99,8 @@ impl Smf {
             Input::Start => self.start(now),
             Input::Datagram(from, bytes) => self.datagram(from, bytes, now),
             Input::Tick => {}
+            Input::Sleep(index) => self.wish(index, Wish::Sleep, now),
+            Input::Wake(index) => self.wish(index, Wish::Wake, now),
             Input::Stop => self.stop(now),
         }
         for overdue in self.requests.overdue(now) {
@@ -117,6 +123,11 @@ impl Smf {
     /// How many sessions have their downlink set.
     pub fn sessions_up(&self) -> usize {
         self.sessions.up()
+    }
+
+    /// What the user plane reported that a UE used.
+    pub fn usage(&self, index: usize) -> Usage {
+        self.sessions.get(index).map(|session| session.account.usage()).unwrap_or_default()
     }
 
     fn has_room(&self) -> bool {

@@ -1,10 +1,11 @@
 //! A control plane that adds up what it is told of usage.
 
-use super::{Lab, SMF, smf};
+use super::{Lab, SINCE_1900_MS, SMF, smf};
 use pfcp::*;
 use rules::{Seid, UrrId};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 /// All reports, by URR and UR-SEQN: one that comes again is the same.
 #[derive(Debug, Default)]
@@ -111,4 +112,31 @@ impl Lab {
             }
         }
     }
+}
+
+/// A session that uses these URRs.
+pub fn lab(urrs: Vec<CreateUrr>) -> (Lab, Seid) {
+    let mut lab = Lab::associated();
+    let session = lab.establish(metered(77, urrs));
+    (lab, session)
+}
+
+/// The one report that was sent, confirmed.
+pub fn reported(lab: &mut Lab, session: Seid) -> Vec<UsageReport> {
+    let mut bill = Bill::default();
+    lab.bill(&mut bill, session, true);
+    bill.order
+}
+
+pub fn seconds(lab: &mut Lab, seconds: u64) {
+    lab.pass(Duration::from_secs(seconds));
+}
+
+pub fn octets(report: &UsageReport) -> (u64, u64) {
+    let octets = report.volume_measurement.unwrap().octets;
+    (octets.uplink.unwrap(), octets.downlink.unwrap())
+}
+
+pub fn now_s(lab: &Lab) -> u32 {
+    (SINCE_1900_MS / 1_000 + lab.now.since_zero().as_secs()) as u32
 }

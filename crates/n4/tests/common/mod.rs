@@ -11,6 +11,7 @@
 pub mod billing;
 #[path = "../../../wire/pfcp/tests/common/pcap.rs"]
 pub mod pcap;
+pub mod personas;
 pub mod plane;
 pub mod smf;
 

@@ -5,7 +5,7 @@ use super::values::{AddressText, EndpointText, RouteText};
 use super::{Config, FTeidMode, GnbConfig, Mtu, SmfConfig, TunName, UeConfig};
 use ::config::{NodeIdText, Refusal, Spanned};
 use pfcp::NodeId;
-use rules::Qfi;
+use rules::{BitRates, Qfi};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -50,7 +50,19 @@ struct Ue {
     mtu: Mtu,
     #[serde(default)]
     routes: Vec<RouteText>,
+    mbr: Option<Spanned<Mbr>>,
+    report_after_bytes: Option<Spanned<u64>>,
 }
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mbr {
+    uplink_kbps: u64,
+    downlink_kbps: u64,
+}
+
+/// The largest bit rate of PFCP (TS 29.244 8.2.8).
+const MAX_RATE_KBPS: u64 = (1 << 40) - 1;
 
 /// The user plane is told this address: it must be one that can be reached.
 const UNSPECIFIED: &str = "must be an address of this host, not 0.0.0.0";
@@ -111,16 +123,33 @@ fn check_ues(ues: &[Ue]) -> Result<(), Refusal> {
         if others().any(|other| other.address.get_ref() == ue.address.get_ref()) {
             return Err(Refusal::of(&ue.address, "another UE has this address; each needs its own"));
         }
+        check_limits(ue)?;
     }
     Ok(())
 }
 
+fn check_limits(ue: &Ue) -> Result<(), Refusal> {
+    let fits = |rate: u64| (1..=MAX_RATE_KBPS).contains(&rate);
+    if let Some(mbr) = &ue.mbr
+        && !(fits(mbr.get_ref().uplink_kbps) && fits(mbr.get_ref().downlink_kbps))
+    {
+        return Err(Refusal::of(mbr, "rates are 1 to 1099511627775 kbit/s"));
+    }
+    match &ue.report_after_bytes {
+        Some(bytes) if *bytes.get_ref() == 0 => Err(Refusal::of(bytes, "must be at least 1")),
+        _ => Ok(()),
+    }
+}
+
 fn ue(ue: Ue) -> UeConfig {
+    let mbr = ue.mbr.map(Spanned::into_inner);
     UeConfig {
         tun: ue.tun.into_inner(),
         address: ue.address.into_inner().0,
         qfi: ue.qfi,
         mtu: ue.mtu,
         routes: ue.routes.iter().map(|route| route.0.trunc()).collect(),
+        mbr: mbr.map(|mbr| BitRates { uplink_kbps: mbr.uplink_kbps, downlink_kbps: mbr.downlink_kbps }),
+        report_after_bytes: ue.report_after_bytes.map(Spanned::into_inner),
     }
 }

@@ -27,6 +27,7 @@ fn the_example_is_right() {
     let [ue] = &config.ues[..] else { panic!("one UE") };
     assert_eq!((ue.tun.as_str(), ue.qfi.value(), ue.mtu.bytes()), ("ue0", 9, 1400));
     assert_eq!(ue.routes, ["10.50.0.0/24".parse().unwrap()]);
+    assert_eq!((ue.mbr, ue.report_after_bytes), (None, None));
 }
 
 #[test]
@@ -35,6 +36,14 @@ fn what_may_be_left_out_has_a_default() {
         EXAMPLE.lines().filter(|line| !line.starts_with("mtu") && !line.starts_with("routes")).collect();
     let config = Config::parse(&without.join("\n")).unwrap();
     assert_eq!((config.ues[0].mtu.bytes(), config.ues[0].routes.len()), (1400, 0));
+}
+
+#[test]
+fn rates_and_reports_are_asked_for_by_ue() {
+    let text = EXAMPLE.replace("# mbr = ", "mbr = ").replace("# report_after", "report_after");
+    let ue = Config::parse(&text).unwrap().ues.remove(0);
+    assert_eq!(ue.mbr, Some(BitRates { uplink_kbps: 10_000, downlink_kbps: 50_000 }));
+    assert_eq!(ue.report_after_bytes, Some(1_000_000));
 }
 
 #[test]
@@ -58,6 +67,9 @@ fn a_wrong_value_is_refused_with_what_is_allowed() {
         ("# upf_n3", "upf_n3 = \"10.30.0.2\"", "only with f_teid = \"explicit\""),
         ("routes", "routes = [\"10.50.0.0/33\"]", "must be IPv4 prefixes such as 10.50.0.0/24"),
         ("listen", "listen = 8805", "expected a string"),
+        ("# mbr", "mbr = { uplink_kbps = 0, downlink_kbps = 5 }", "rates are 1 to"),
+        ("# mbr", "mbr = { uplink_kbps = 1 }", "missing field `downlink_kbps`"),
+        ("# report_after_bytes", "report_after_bytes = 0", "must be at least 1"),
         ("listen", "listen = \"10.40.0.1\"", "must be an IPv4 address and a UDP port"),
     ] {
         let error = error(beginning, line);

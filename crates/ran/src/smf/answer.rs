@@ -1,10 +1,12 @@
 //! What the user plane asks, and our answers.
 
+use super::session::Wish;
 use super::{Event, Smf};
 use machine::{Seen, Time};
 use pfcp::{
     AssociationReleaseResponse, AssociationSetupResponse, AssociationUpdateResponse, Body, Cause,
     CpFunctionFeatures, HeartbeatResponse, Message, ReportType, SessionReportRequest, SessionReportResponse,
+    UsageReport,
 };
 use std::net::SocketAddrV4;
 
@@ -39,7 +41,7 @@ impl Smf {
             Body::AssociationUpdateRequest(_) => self.update_response().into(),
             // Only a control plane releases (TS 29.244 6.2.8.1).
             Body::AssociationReleaseRequest(_) => self.release_response().into(),
-            Body::SessionReportRequest(request) => return Some(self.report(message, request)),
+            Body::SessionReportRequest(request) => return Some(self.report(message, request, now)),
             _ => return None,
         };
         Some(Message::node(message.sequence, body))
@@ -74,23 +76,31 @@ impl Smf {
     }
 
     /// The answer goes by the user plane's SEID, 0 where we know no such session (TS 29.244 7.2.2.4.2).
-    fn report(&mut self, message: &Message, request: &SessionReportRequest) -> Message {
+    fn report(&mut self, message: &Message, request: &SessionReportRequest, now: Time) -> Message {
         let found = message.seid.and_then(|seid| self.sessions.find(seid));
         let known = found.and_then(|(index, session)| Some((index, session.remote?.seid)));
         let cause = known.map_or(Cause::SessionContextNotFound, |_| Cause::RequestAccepted);
-        if let Some((index, _)) = known
-            && request.report_type.contains(ReportType::ERIR)
-        {
+        if let Some((index, _)) = known {
+            self.reported(index, request, now);
+        }
+        let answer = SessionReportResponse::of(cause);
+        Message::session(known.map_or(0, |(_, seid)| seid), message.sequence, answer)
+    }
+
+    fn reported(&mut self, index: usize, request: &SessionReportRequest, now: Time) {
+        if request.report_type.contains(ReportType::ERIR) {
             self.event(Event::ErrorIndicationReport(index));
         }
-        let answer = SessionReportResponse {
-            cause,
-            offending_ie: None,
-            update_bar: None,
-            pfcpsrrsp_flags: None,
-            cp_f_seid: None,
-            carried: vec![],
-        };
-        Message::session(known.map_or(0, |(_, seid)| seid), message.sequence, answer)
+        if request.report_type.contains(ReportType::DLDR) {
+            self.event(Event::Paged(index));
+            self.wish(index, Wish::Wake, now);
+        }
+        self.used(index, &request.usage_reports);
+    }
+
+    /// What a UE used goes on its account.
+    pub(super) fn used(&mut self, index: usize, reports: &[UsageReport]) {
+        let Some(account) = self.sessions.account(index) else { return };
+        reports.iter().for_each(|report| account.add(report));
     }
 }

@@ -4,7 +4,7 @@ use super::failure::Failure;
 use crate::config::FTeidMode;
 use crate::tunnel::Tunnel;
 use pfcp::{ErrorKind, NodeId};
-use rules::Qfi;
+use rules::{BitRates, Qfi};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
@@ -34,6 +34,10 @@ pub struct PduSession {
     pub qfi: Qfi,
     /// Where the gNB takes its downlink packets.
     pub downlink: Tunnel,
+    /// No more than this passes.
+    pub mbr: Option<BitRates>,
+    /// A usage report is wanted after so many bytes both ways, and at the end.
+    pub report_after_bytes: Option<u64>,
 }
 
 /// What happened.
@@ -45,6 +49,10 @@ pub enum Input<'a> {
     Datagram(SocketAddrV4, &'a [u8]),
     /// Time passed.
     Tick,
+    /// The UE goes to sleep: its downlink packets are kept, and the first one wakes it.
+    Sleep(usize),
+    /// The UE wakes up.
+    Wake(usize),
     /// Delete all sessions and release the association.
     Stop,
 }
@@ -77,6 +85,12 @@ pub enum Event {
     Silent,
     /// Heartbeats are answered again; the sessions were kept.
     Answering,
+    /// A UE sleeps now.
+    Asleep(usize),
+    /// Packets came for a UE that sleeps; it is being woken.
+    Paged(usize),
+    /// A UE is awake again.
+    Awake(usize),
     /// The user plane reported the gNB's Error Indication about a session.
     ErrorIndicationReport(usize),
     /// A datagram of the user plane that cannot be read.

@@ -5,10 +5,10 @@ use super::session::{Remote, Session};
 use crate::tunnel::Tunnel;
 use pfcp::{
     ApplyAction, AssociationReleaseRequest, AssociationSetupRequest, CpFunctionFeatures, CreateFar,
-    CreatePdr, CreateQer, DestinationInterface, FSeid, FTeid, ForwardingParameters, Gate, GateStatus,
-    HeartbeatRequest, Message, OuterHeaderCreation, OuterHeaderRemoval, Pdi, PdnType, SessionDeletionRequest,
-    SessionEstablishmentRequest, SessionModificationRequest, SourceInterface, UeIpAddress, UpdateFar,
-    UpdateForwardingParameters,
+    CreatePdr, CreateQer, CreateUrr, DestinationInterface, FSeid, FTeid, ForwardingParameters, Gate,
+    GateStatus, HeartbeatRequest, Message, OuterHeaderCreation, OuterHeaderRemoval, Pdi, PdnType, Rates,
+    ReportingTriggers, SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationRequest,
+    SourceInterface, UeIpAddress, UpdateFar, UpdateForwardingParameters, Volumes, flags,
 };
 
 /// Until [`super::Smf`] sends it.
@@ -19,6 +19,9 @@ const DOWNLINK_PDR: u16 = 2;
 const UPLINK_FAR: u32 = 1;
 const DOWNLINK_FAR: u32 = 2;
 const QER: u32 = 1;
+const URR: u32 = 1;
+/// The reporting trigger of volume thresholds (TS 29.244 8.2.19).
+const VOLTH: u32 = 1 << 1;
 /// Of both PDRs: they never match the same packet.
 const PRECEDENCE: u32 = 255;
 /// PDRs of a session with the same CHOOSE ID share an F-TEID (TS 29.244 8.2.3).
@@ -51,9 +54,12 @@ pub(super) fn establishment(settings: &Settings, session: &Session) -> Message {
     let request = SessionEstablishmentRequest {
         node_id: settings.node_id.clone(),
         cp_f_seid: FSeid::new(session.seid, settings.address.into()),
-        create_pdrs: vec![uplink_pdr(settings, session), downlink_pdr(session)],
+        create_pdrs: vec![
+            measured(session, uplink_pdr(settings, session)),
+            measured(session, downlink_pdr(session)),
+        ],
         create_fars: vec![uplink_far(), downlink_far()],
-        create_urrs: vec![],
+        create_urrs: urr(session).into_iter().collect(),
         create_qers: vec![qer(session)],
         create_bar: None,
         pdn_type: Some(PdnType::Ipv4),
@@ -151,12 +157,43 @@ fn qer(session: &Session) -> CreateQer {
         qer_id: QER,
         qer_correlation_id: None,
         gate_status: GateStatus { uplink: Gate::Open, downlink: Gate::Open },
-        mbr: None,
+        mbr: session
+            .plan
+            .mbr
+            .map(|mbr| Rates { uplink_kbps: mbr.uplink_kbps, downlink_kbps: mbr.downlink_kbps }),
         gbr: None,
         qfi: Some(session.plan.qfi.value()),
         rqi: None,
         carried: vec![],
     }
+}
+
+/// Bytes both ways, of all packets, told after so many.
+fn urr(session: &Session) -> Option<CreateUrr> {
+    let threshold = session.plan.report_after_bytes?;
+    Some(CreateUrr {
+        urr_id: URR,
+        measurement_method: flags::METHOD_VOLUM,
+        reporting_triggers: ReportingTriggers::new(VOLTH),
+        volume_threshold: Some(Volumes { total: Some(threshold), ..Volumes::default() }),
+        ..CreateUrr::default()
+    })
+}
+
+fn measured(session: &Session, pdr: CreatePdr) -> CreatePdr {
+    let urr_ids = session.plan.report_after_bytes.map(|_| URR).into_iter().collect();
+    CreatePdr { urr_ids, ..pdr }
+}
+
+/// Downlink packets are kept, and the first is told of (TS 23.502 4.2.6).
+pub(super) fn sleep(remote: Remote) -> Message {
+    let update = UpdateFar {
+        far_id: DOWNLINK_FAR,
+        apply_action: Some(ApplyAction::new(ApplyAction::BUFF | ApplyAction::NOCP)),
+        ..UpdateFar::default()
+    };
+    let request = SessionModificationRequest { update_fars: vec![update], ..Default::default() };
+    Message::session(remote.seid, UNNUMBERED, request)
 }
 
 /// The downlink goes into the gNB's tunnel.

@@ -30,9 +30,16 @@ impl Smf {
                 self.established(index, message.seid, &answer).map(|remote| self.go_on(index, remote, now))
             }
             (Purpose::Modify(index), Body::SessionModificationResponse(answer)) => {
-                self.modified(index, message.seid, &answer)
+                self.is_about(index, message.seid, &answer).and_then(|()| self.modified(index))
+            }
+            (Purpose::Sleep(index), Body::SessionModificationResponse(answer)) => {
+                self.is_about(index, message.seid, &answer).map(|()| self.event(Event::Asleep(index)))
+            }
+            (Purpose::Wake(index), Body::SessionModificationResponse(answer)) => {
+                self.is_about(index, message.seid, &answer).map(|()| self.event(Event::Awake(index)))
             }
             (Purpose::Delete(index), Body::SessionDeletionResponse(answer)) => {
+                self.used(index, &answer.usage_reports);
                 deleted(&answer).map(|()| self.gone(index, now))
             }
             _ => Err(Reason::Mismatch),
@@ -77,8 +84,9 @@ impl Smf {
         }
     }
 
-    fn modified(
-        &mut self,
+    /// Whether it is done, and about the session it was asked for.
+    fn is_about(
+        &self,
         index: usize,
         seid: Option<u64>,
         answer: &SessionModificationResponse,
@@ -87,9 +95,11 @@ impl Smf {
             return Err(refused(answer.cause, answer.offending_ie, answer.failed_rule_id));
         }
         let session = self.sessions.get(index).ok_or(Reason::Mismatch)?;
-        if seid != Some(session.seid) {
-            return Err(Reason::Seid(seid));
-        }
+        if seid == Some(session.seid) { Ok(()) } else { Err(Reason::Seid(seid)) }
+    }
+
+    fn modified(&mut self, index: usize) -> Result<(), Reason> {
+        let session = self.sessions.get(index).ok_or(Reason::Mismatch)?;
         let uplink = session.remote.map(|remote| remote.uplink).ok_or(Reason::Mismatch)?;
         self.sessions.set_up(index, true);
         self.event(Event::SessionUp(index, uplink));
@@ -130,12 +140,18 @@ impl Smf {
                 self.report_failure(purpose, reason);
                 self.stopped();
             }
-            (Purpose::Modify(index), Some(Cause::SessionContextNotFound)) => {
+            (
+                Purpose::Modify(index) | Purpose::Sleep(index) | Purpose::Wake(index),
+                Some(Cause::SessionContextNotFound),
+            ) => {
                 self.sessions.set_remote(index, None);
                 self.event(Event::SessionLost(index));
                 self.again(index, now);
             }
-            (Purpose::Establish(_) | Purpose::Modify(_), Some(Cause::NoEstablishedPfcpAssociation)) => {
+            (
+                Purpose::Establish(_) | Purpose::Modify(_) | Purpose::Sleep(_) | Purpose::Wake(_),
+                Some(Cause::NoEstablishedPfcpAssociation),
+            ) => {
                 self.event(Event::Restarted);
                 self.associate_again(now);
             }
@@ -143,6 +159,8 @@ impl Smf {
                 self.report_failure(purpose, reason);
                 self.again(index, now);
             }
+            // The session is as it was: a UE that did not fall asleep, or did not wake.
+            (Purpose::Sleep(_) | Purpose::Wake(_), _) => self.report_failure(purpose, reason),
             (Purpose::Delete(index), _) => {
                 self.report_failure(purpose, reason);
                 self.gone(index, now + RETRY);
@@ -158,9 +176,11 @@ impl Smf {
 
     pub(super) fn report_failure(&mut self, purpose: Purpose, reason: Reason) {
         let ue = match purpose {
-            Purpose::Establish(index) | Purpose::Modify(index) | Purpose::Delete(index) => {
-                self.sessions.get(index).map(|session| session.plan.ue)
-            }
+            Purpose::Establish(index)
+            | Purpose::Modify(index)
+            | Purpose::Sleep(index)
+            | Purpose::Wake(index)
+            | Purpose::Delete(index) => self.sessions.get(index).map(|session| session.plan.ue),
             Purpose::Setup | Purpose::Heartbeat | Purpose::Release => None,
         };
         let failure = Failure { upf: self.settings.upf, procedure: purpose.into(), ue, reason };

@@ -1,6 +1,7 @@
 //! Sessions: which the user plane has, and which are next to be asked for.
 
 use super::event::PduSession;
+use super::usage::Account;
 use super::{Purpose, Smf, messages};
 use crate::config::FTeidMode;
 use crate::tunnel::Tunnel;
@@ -18,6 +19,19 @@ pub(super) struct Session {
     pub(super) remote: Option<Remote>,
     /// Its downlink is set.
     up: bool,
+    /// What is to be done about it next, while it is up.
+    wish: Option<Wish>,
+    /// What it used.
+    pub(super) account: Account,
+}
+
+/// What may be wanted of a session that is up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// Keep its downlink packets.
+    Sleep,
+    /// Send them.
+    Wake,
 }
 
 /// A session of the user plane.
@@ -40,13 +54,29 @@ pub(super) struct Sessions {
 
 impl Sessions {
     pub(super) fn new(plans: Vec<PduSession>) -> Self {
-        let session = |plan| Session { plan, seid: 0, remote: None, up: false };
+        let session = |plan| Session {
+            plan,
+            seid: 0,
+            remote: None,
+            up: false,
+            wish: None,
+            account: Account::default(),
+        };
         Self {
             list: plans.into_iter().map(session).collect(),
             queue: BTreeSet::new(),
             up: 0,
             establishments: 0,
         }
+    }
+
+    pub(super) fn account(&mut self, index: usize) -> Option<&mut Account> {
+        self.list.get_mut(index).map(|session| &mut session.account)
+    }
+
+    fn set_wish(&mut self, index: usize, wish: Option<Wish>) -> Option<Wish> {
+        let session = self.list.get_mut(index)?;
+        std::mem::replace(&mut session.wish, wish)
     }
 
     pub(super) fn get(&self, index: usize) -> Option<&Session> {
@@ -123,6 +153,8 @@ impl Sessions {
         let low = u64::try_from(index).unwrap_or(u64::MAX).saturating_add(1) & u64::from(u32::MAX);
         if let Some(session) = self.list.get_mut(index) {
             session.seid = u64::from(self.establishments) << 32 | low;
+            session.account.new_session();
+            session.wish = None;
         }
     }
 }
@@ -156,7 +188,29 @@ impl Smf {
         match (session.remote, self.stopping, session.up) {
             (Some(remote), true, _) | (Some(remote), false, false) => self.delete(index, remote, now),
             (None, false, _) => self.establish(index, now),
-            (None, true, _) | (Some(_), false, true) => {}
+            (Some(remote), false, true) => self.grant(index, remote, now),
+            (None, true, _) => {}
+        }
+    }
+
+    /// Notes what is wanted of a session; the last word counts. One that is not up comes up awake.
+    pub(super) fn wish(&mut self, index: usize, wish: Wish, now: Time) {
+        if self.sessions.get(index).is_some_and(|session| session.up) {
+            self.sessions.set_wish(index, Some(wish));
+            self.sessions.queue(index, now);
+        }
+    }
+
+    fn grant(&mut self, index: usize, remote: Remote, now: Time) {
+        let wish = self.sessions.set_wish(index, None);
+        let Some(session) = self.sessions.get(index) else { return };
+        match wish {
+            Some(Wish::Sleep) => self.ask(Purpose::Sleep(index), messages::sleep(remote), now),
+            Some(Wish::Wake) => {
+                let message = messages::modification(session, remote);
+                self.ask(Purpose::Wake(index), message, now);
+            }
+            None => {}
         }
     }
 

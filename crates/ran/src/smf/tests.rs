@@ -1,8 +1,10 @@
 //! The machine against a scripted user plane.
 
 mod again;
+mod billing;
 mod noise;
 mod order;
+mod paging;
 mod recovery;
 mod refusal;
 mod scripted;

@@ -26,13 +26,11 @@ fn the_same_request_twice_gets_the_same_answer() {
     let report = SessionReportRequest { report_type: ReportType(ReportType::ERIR), ..Default::default() };
     for _ in 0..2 {
         scene.say(&Message::session(seid, 5, report.clone()));
-        let accepted =
-            SessionReportResponse { cause: Cause::RequestAccepted, offending_ie: None, carried: vec![] };
+        let accepted = SessionReportResponse::of(Cause::RequestAccepted);
         assert_eq!(scene.one(), Message::session(remote, 5, accepted));
     }
     assert_eq!(scene.events, [Event::ErrorIndicationReport(0)]);
     scene.say(&Message::session(seid + 1, 6, report));
-    let unknown =
-        SessionReportResponse { cause: Cause::SessionContextNotFound, offending_ie: None, carried: vec![] };
+    let unknown = SessionReportResponse::of(Cause::SessionContextNotFound);
     assert_eq!(scene.one(), Message::session(0, 6, unknown));
 }

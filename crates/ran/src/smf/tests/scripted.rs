@@ -43,10 +43,23 @@ pub(super) fn settings(f_teid: FTeidMode) -> Settings {
 impl Scene {
     /// Started, its first setup request sent.
     pub(super) fn of(sessions: u8, f_teid: FTeidMode) -> Self {
-        let session =
-            |n| PduSession { ue: Ipv4Addr::new(10, 60, 0, n + 1), qfi: Qfi::new(9).unwrap(), downlink: GNB };
+        Self::with((0..sessions).map(Self::plan).collect(), f_teid)
+    }
+
+    pub(super) fn plan(n: u8) -> PduSession {
+        PduSession {
+            ue: Ipv4Addr::new(10, 60, 0, n + 1),
+            qfi: Qfi::new(9).unwrap(),
+            downlink: GNB,
+            mbr: None,
+            report_after_bytes: None,
+        }
+    }
+
+    /// Started with these sessions to establish.
+    pub(super) fn with(plans: Vec<PduSession>, f_teid: FTeidMode) -> Self {
         let mut scene = Self {
-            smf: Smf::new(settings(f_teid), (0..sessions).map(session).collect()),
+            smf: Smf::new(settings(f_teid), plans),
             now: Time::ZERO,
             sent: vec![],
             events: vec![],
@@ -107,6 +120,12 @@ impl Scene {
         }
     }
 
+    /// As [`Scene::accept_all`], where answers of ours are among what was sent.
+    pub(super) fn accept_all_but_answers(&mut self) {
+        self.sent.retain(|message| message.body.message_type() != 2);
+        self.accept_all();
+    }
+
     /// Time passes as a runtime lets it: tick by tick.
     pub(super) fn pass(&mut self, time: Duration) {
         let end = self.now + time;
@@ -135,9 +154,10 @@ impl Scene {
             Body::SessionModificationRequest(_) => {
                 (self.cp_seid(request), modification_response(cause).into())
             }
-            Body::SessionDeletionRequest(_) => {
-                (self.cp_seid(request), SessionDeletionResponse { cause, offending_ie: None, carried }.into())
-            }
+            Body::SessionDeletionRequest(_) => (
+                self.cp_seid(request),
+                SessionDeletionResponse { cause, offending_ie: None, usage_reports: vec![], carried }.into(),
+            ),
             other => panic!("not a request of an SMF: {other:?}"),
         };
         Message { seid, sequence: request.sequence, priority: None, body }
@@ -184,6 +204,7 @@ pub(super) fn modification_response(cause: Cause) -> SessionModificationResponse
         offending_ie: None,
         created_pdrs: vec![],
         failed_rule_id: None,
+        usage_reports: vec![],
         carried: vec![],
     }
 }

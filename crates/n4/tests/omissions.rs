@@ -1,0 +1,283 @@
+//! A request with everything in it, and what becomes of it when any one of its IEs is left out, emptied, cut or
+//! doubled: the right cause names the right IE, and the state is as before.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests say plainly what they expect"
+)]
+
+mod common;
+
+use common::billing::{metered, urr};
+use common::smf::{self, establishment, path_switch};
+use common::{Lab, SMF, at};
+use pfcp::*;
+
+/// Groups, which are looked into.
+const GROUPS: &[u16] = &[
+    ie::CREATE_PDR,
+    ie::PDI,
+    ie::CREATE_FAR,
+    ie::FORWARDING_PARAMETERS,
+    ie::DUPLICATING_PARAMETERS,
+    ie::CREATE_URR,
+    ie::CREATE_QER,
+    ie::CREATE_BAR,
+];
+
+/// What no group goes without: the group (0 for the message) and the IE.
+const MANDATORY: &[(u16, u16)] = &[
+    (0, ie::NODE_ID),
+    (0, ie::F_SEID),
+    (ie::CREATE_PDR, ie::PDR_ID),
+    (ie::CREATE_PDR, ie::PDI),
+    (ie::PDI, ie::SOURCE_INTERFACE),
+    (ie::CREATE_FAR, ie::FAR_ID),
+    (ie::CREATE_FAR, ie::APPLY_ACTION),
+    (ie::FORWARDING_PARAMETERS, ie::DESTINATION_INTERFACE),
+    (ie::DUPLICATING_PARAMETERS, ie::DESTINATION_INTERFACE),
+    (ie::CREATE_URR, ie::URR_ID),
+    (ie::CREATE_URR, ie::MEASUREMENT_METHOD),
+    (ie::CREATE_URR, ie::REPORTING_TRIGGERS),
+    (ie::CREATE_QER, ie::QER_ID),
+    (ie::CREATE_QER, ie::GATE_STATUS),
+    (ie::CREATE_BAR, ie::BAR_ID),
+];
+
+/// An IE: a value, or a group's.
+#[derive(Clone, Debug)]
+struct Tree {
+    ie: u16,
+    value: Vec<u8>,
+    children: Vec<Tree>,
+}
+
+fn parse(mut bytes: &[u8]) -> Vec<Tree> {
+    let mut all = vec![];
+    while !bytes.is_empty() {
+        let number = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+        let (ie, length) = (number(0), usize::from(number(2)));
+        let value = &bytes[4..4 + length];
+        let (value, children) = match GROUPS.contains(&ie) {
+            true => (vec![], parse(value)),
+            false => (value.to_vec(), vec![]),
+        };
+        all.push(Tree { ie, value, children });
+        bytes = &bytes[4 + length..];
+    }
+    all
+}
+
+fn write(trees: &[Tree]) -> Vec<u8> {
+    let mut bytes = vec![];
+    for tree in trees {
+        let value = [&tree.value[..], &write(&tree.children)].concat();
+        bytes.extend(tree.ie.to_be_bytes());
+        bytes.extend((value.len() as u16).to_be_bytes());
+        bytes.extend(value);
+    }
+    bytes
+}
+
+/// Every place in the message: the way down to it.
+fn places(trees: &[Tree], way: &[usize], all: &mut Vec<Vec<usize>>) {
+    for (at, tree) in trees.iter().enumerate() {
+        let here = [way, &[at]].concat();
+        places(&tree.children, &here, all);
+        all.push(here);
+    }
+}
+
+/// The list an IE stands in, and the group that is.
+fn around<'a>(trees: &'a mut Vec<Tree>, way: &[usize]) -> (u16, &'a mut Vec<Tree>) {
+    let (mut group, mut list) = (0, trees);
+    for at in &way[..way.len() - 1] {
+        group = list[*at].ie;
+        list = &mut list[*at].children;
+    }
+    (group, list)
+}
+
+fn everything() -> SessionEstablishmentRequest {
+    let mut request = metered(77, vec![urr(1, 0b111)]);
+    request.create_urrs[0].measurement_period = Some(60);
+    let copy = DuplicatingParameters {
+        destination_interface: DestinationInterface::LiFunction,
+        outer_header_creation: Some(smf::tunnel(9)),
+        transport_level_marking: Some(0xB8FC),
+        carried: vec![],
+    };
+    request.create_fars[0].apply_action = ApplyAction::new(ApplyAction::FORW | ApplyAction::DUPL);
+    request.create_fars[0].duplicating_parameters = vec![copy];
+    let rates = Some(Rates { uplink_kbps: 1, downlink_kbps: 2 });
+    request.create_qers = vec![CreateQer { mbr: rates, gbr: rates, rqi: Some(1), ..smf::qer(1) }];
+    request.create_pdrs.iter_mut().for_each(|pdr| pdr.qer_ids = vec![1]);
+    let flow_description = Some("permit out ip from any to assigned".to_owned());
+    request.create_pdrs[1].pdi.sdf_filters.push(SdfFilter { flow_description, ..SdfFilter::default() });
+    request.create_bar = Some(CreateBar {
+        bar_id: 1,
+        downlink_data_notification_delay: Some(1),
+        suggested_buffering_packets_count: Some(9),
+        carried: vec![],
+    });
+    request.create_fars[1].bar_id = Some(1);
+    request
+}
+
+type Told = (Cause, Option<u16>, Option<FailedRuleId>);
+
+/// What a body is answered with. Refused, it leaves nothing; accepted, it leaves a session that makes sense.
+fn told(body: &[u8]) -> Told {
+    let mut datagram = vec![0x21, 50];
+    datagram.extend((body.len() as u16 + 12).to_be_bytes());
+    datagram.extend([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0]);
+    datagram.extend(body);
+    let mut lab = Lab::associated();
+    lab.receive(at(SMF), &datagram);
+    let Body::SessionEstablishmentResponse(response) = lab.answer(1).body else { panic!("an answer") };
+    if response.cause.is_accepted() {
+        assert!(lab.in_force.values().all(|session| session.rules.check() == Ok(())));
+    } else {
+        let left = (lab.node.sessions(), lab.node.tunnels(), lab.saved.len(), lab.told.len());
+        assert_eq!(left, (0, 0, 0, 0), "{response:?}");
+    }
+    (response.cause, response.offending_ie, response.failed_rule_id)
+}
+
+/// Changes every IE in turn; what was changed, in which group, and what we said.
+fn each(mut change: impl FnMut(&mut Vec<Tree>, usize)) -> Vec<(u16, u16, Told)> {
+    let message = pfcp::encode(&Message::session(0, 1, everything()));
+    let whole = parse(&message[16..]);
+    assert_eq!(told(&write(&whole)).0, Cause::RequestAccepted);
+    let mut all = vec![];
+    places(&whole, &[], &mut all);
+    let change_at = |way: &Vec<usize>| {
+        let mut changed = whole.clone();
+        let (group, list) = around(&mut changed, way);
+        let at = way[way.len() - 1];
+        let ie = list[at].ie;
+        change(list, at);
+        (group, ie, told(&write(&changed)))
+    };
+    all.iter().map(change_at).collect()
+}
+
+#[test]
+fn what_is_left_out_is_named_where_it_must_be_there() {
+    let mut missing = std::collections::BTreeSet::new();
+    let all = each(|list, at| drop(list.remove(at)));
+    for (group, ie, (cause, offending, failed)) in all {
+        if MANDATORY.contains(&(group, ie)) {
+            assert_eq!((cause, offending), (Cause::MandatoryIeMissing, Some(ie)), "{}", ie::Name(ie));
+            missing.insert((group, ie));
+        } else if !cause.is_accepted() {
+            // A rule that others name, or what an action calls for.
+            let conditional = cause == Cause::ConditionalIeMissing && offending.is_some();
+            let dangling = cause == Cause::RuleCreationModificationFailure && failed.is_some();
+            assert!(conditional || dangling, "{}: {cause:?} {offending:?} {failed:?}", ie::Name(ie));
+        }
+    }
+    assert_eq!(missing.len(), MANDATORY.len());
+}
+
+/// An IE without octets has an invalid length; one that may be of any length says nothing.
+#[test]
+fn what_is_empty_is_named() {
+    let free = [ie::USER_ID, ie::APN_DNN, ie::S_NSSAI, ie::NETWORK_INSTANCE];
+    let all = each(|list, at| (list[at].value, list[at].children) = (vec![], vec![]));
+    for (_, ie, (cause, offending, _)) in all {
+        if free.contains(&ie) {
+            assert_eq!(cause, Cause::RequestAccepted, "{}", ie::Name(ie));
+        } else if GROUPS.contains(&ie) {
+            assert_eq!(cause, Cause::MandatoryIeMissing, "{}", ie::Name(ie));
+        } else {
+            assert_eq!((cause, offending), (Cause::InvalidLength, Some(ie)), "{}", ie::Name(ie));
+        }
+    }
+}
+
+#[test]
+fn what_is_cut_is_refused_or_harmless() {
+    for (_, ie, (cause, offending, failed)) in each(|list, at| {
+        let tree = &mut list[at];
+        tree.value.extend(write(&std::mem::take(&mut tree.children)));
+        tree.value.pop();
+    }) {
+        let named = offending.is_some() || failed.is_some();
+        assert!(cause.is_accepted() || named, "{}: {cause:?}", ie::Name(ie));
+    }
+}
+
+#[test]
+fn rules_that_come_twice_are_named() {
+    for (group, ie, (cause, _, failed)) in each(|list, at| list.insert(at, list[at].clone())) {
+        let is_rule = matches!(ie, ie::CREATE_PDR | ie::CREATE_FAR | ie::CREATE_URR | ie::CREATE_QER);
+        if is_rule {
+            assert_eq!((group, cause), (0, Cause::RuleCreationModificationFailure), "{}", ie::Name(ie));
+            assert!(failed.is_some());
+        } else {
+            assert!(cause.is_accepted() || failed.is_some(), "{}: {cause:?}", ie::Name(ie));
+        }
+    }
+}
+
+type Change = fn(&mut SessionModificationRequest);
+
+#[test]
+fn rules_that_are_not_there_can_be_neither_updated_nor_removed() {
+    let cases: [(FailedRuleId, Change); 10] = [
+        (FailedRuleId::Pdr(9), |r| r.update_pdrs.push(UpdatePdr { pdr_id: 9, ..Default::default() })),
+        (FailedRuleId::Far(9), |r| r.update_fars.push(UpdateFar { far_id: 9, ..Default::default() })),
+        (FailedRuleId::Qer(9), |r| r.update_qers.push(UpdateQer { qer_id: 9, ..Default::default() })),
+        (FailedRuleId::Urr(9), |r| r.update_urrs.push(UpdateUrr { urr_id: 9, ..Default::default() })),
+        (FailedRuleId::Bar(9), |r| r.update_bar = Some(UpdateBar { bar_id: 9, ..Default::default() })),
+        (FailedRuleId::Pdr(9), |r| r.remove_pdrs.push(RemovePdr { pdr_id: 9, carried: vec![] })),
+        (FailedRuleId::Far(9), |r| r.remove_fars.push(RemoveFar { far_id: 9, carried: vec![] })),
+        (FailedRuleId::Qer(9), |r| r.remove_qers.push(RemoveQer { qer_id: 9, carried: vec![] })),
+        (FailedRuleId::Urr(9), |r| r.remove_urrs.push(RemoveUrr { urr_id: 9, carried: vec![] })),
+        (FailedRuleId::Bar(9), |r| r.remove_bar = Some(RemoveBar { bar_id: 9, carried: vec![] })),
+    ];
+    let mut lab = Lab::associated();
+    let session = lab.establish(everything());
+    let before = (lab.desired(), lab.node.tunnels(), lab.saved.clone());
+    for (rule, change) in cases {
+        let mut request = path_switch(5);
+        request.create_pdrs.push(smf::uplink(40, smf::choose(None)));
+        change(&mut request);
+        let response = lab.modify(session, request);
+        assert_eq!(response.cause, Cause::RuleCreationModificationFailure);
+        assert_eq!(response.failed_rule_id, Some(rule));
+        assert!(response.created_pdrs.is_empty() && response.usage_reports.is_empty());
+        assert_eq!((lab.desired(), lab.node.tunnels(), lab.saved.clone()), before);
+    }
+}
+
+/// In an update an IE without octets takes away what it names, and nothing else.
+#[test]
+fn what_is_empty_in_an_update_is_taken_away() {
+    let mut lab = Lab::associated();
+    let session = lab.establish(everything());
+    let none = |ie| RawIe { ie, value: vec![] };
+    let carried = vec![none(ie::URR_ID), none(ie::QER_ID)];
+    let request = SessionModificationRequest {
+        update_pdrs: vec![UpdatePdr { pdr_id: 2, carried, ..UpdatePdr::default() }],
+        update_urrs: vec![UpdateUrr {
+            urr_id: 1,
+            carried: vec![none(ie::MEASUREMENT_PERIOD), none(ie::VOLUME_THRESHOLD)],
+            ..UpdateUrr::default()
+        }],
+        update_fars: vec![UpdateFar { far_id: 2, carried: vec![none(ie::BAR_ID)], ..UpdateFar::default() }],
+        remove_bar: Some(RemoveBar { bar_id: 1, carried: vec![] }),
+        ..SessionModificationRequest::default()
+    };
+    assert_eq!(lab.modify(session, request).cause, Cause::RequestAccepted);
+    let rules = &lab.in_force[&session].rules;
+    assert!(rules.pdrs[1].urrs.is_empty() && rules.pdrs[1].qers.is_empty());
+    assert!(!rules.pdrs[0].urrs.is_empty() && !rules.pdrs[0].qers.is_empty());
+    assert_eq!((rules.urrs[0].measurement_period_s, rules.fars[1].bar, rules.bars.len()), (None, None, 0));
+    assert_eq!(lab.node.sessions(), 1);
+    // The whole of it again, by another name of the owner's.
+    assert_ne!(lab.establish(SessionEstablishmentRequest { ..establishment(78) }), session);
+}

@@ -1,0 +1,223 @@
+//! Usage through queries, ends, and restarts.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests say plainly what they expect"
+)]
+
+mod common;
+
+use common::billing::*;
+use common::{Lab, Obedience, SMF};
+use n4::Output;
+use pfcp::UsageReportTrigger as Trigger;
+use pfcp::*;
+use std::collections::BTreeSet;
+
+const VOLTH: u32 = 1 << 1;
+const VOLQU: u32 = 1 << 8;
+
+#[test]
+fn a_query_is_answered_with_what_was_used_and_its_reference() {
+    let (mut lab, session) = lab(vec![urr(1, 0), urr(2, 0)]);
+    lab.traffic(session, (5, 6), false);
+    let query = SessionModificationRequest {
+        query_urrs: vec![QueryUrr { urr_id: 2, carried: vec![] }],
+        query_urr_reference: Some(4711),
+        ..SessionModificationRequest::default()
+    };
+    let response = lab.modify(session, query);
+    let [report] = &response.usage_reports[..] else { panic!("{response:?}") };
+    assert_eq!((report.urr_id, report.usage_report_trigger), (2, Trigger(Trigger::IMMER)));
+    assert_eq!((octets(report), report.query_urr_reference), ((5, 6), Some(4711)));
+    let all = SessionModificationRequest {
+        pfcpsm_req_flags: Some(flags::PFCPSM_QAURR),
+        ..SessionModificationRequest::default()
+    };
+    let told: Vec<_> = lab.modify(session, all).usage_reports.iter().map(octets).collect();
+    assert_eq!(told, [(5, 6), (0, 0)]);
+}
+
+#[test]
+fn a_query_of_an_unknown_urr_is_refused() {
+    let (mut lab, session) = lab(vec![urr(1, 0)]);
+    let query_urrs = vec![QueryUrr { urr_id: 9, carried: vec![] }];
+    let response = lab.modify(session, SessionModificationRequest { query_urrs, ..Default::default() });
+    let blamed = (Cause::RuleCreationModificationFailure, Some(FailedRuleId::Urr(9)));
+    assert_eq!((response.cause, response.failed_rule_id), blamed);
+}
+
+#[test]
+fn a_query_the_data_plane_does_not_answer_fails() {
+    let (mut lab, session) = lab(vec![urr(1, 0)]);
+    lab.obedience = Obedience::Waits;
+    let query_urrs = vec![QueryUrr { urr_id: 1, carried: vec![] }];
+    let request = SessionModificationRequest { query_urrs, ..Default::default() };
+    lab.tell(SMF, &Message::session(session.0, 900, request));
+    seconds(&mut lab, 2);
+    let Body::SessionModificationResponse(response) = lab.answer(900).body else { panic!("an answer") };
+    assert_eq!(response.cause, Cause::SystemFailure);
+}
+
+#[test]
+fn removed_urrs_tell_their_last_and_one_of_the_same_id_starts_anew() {
+    let (mut lab, session) = lab(vec![urr(1, 0), urr(2, 0)]);
+    lab.traffic(session, (100, 0), false);
+    let remove = |urr_id| vec![RemoveUrr { urr_id, carried: vec![] }];
+    let update = |pdr_id| UpdatePdr { pdr_id, urr_ids: vec![1], ..UpdatePdr::default() };
+    let request = SessionModificationRequest {
+        remove_urrs: remove(2),
+        update_pdrs: vec![update(1), update(2)],
+        ..SessionModificationRequest::default()
+    };
+    let response = lab.modify(session, request);
+    let [report] = &response.usage_reports[..] else { panic!("{response:?}") };
+    assert_eq!((report.urr_id, report.usage_report_trigger), (2, Trigger(Trigger::TERMR)));
+    assert_eq!(octets(report), (100, 0));
+
+    let create_urrs = vec![urr(1, 0)];
+    let request = SessionModificationRequest { remove_urrs: remove(1), create_urrs, ..Default::default() };
+    let first: u64 = lab.modify(session, request).usage_reports.iter().map(|report| octets(report).0).sum();
+    lab.traffic(session, (11, 0), false);
+    let last = lab.delete(session).usage_reports.remove(0);
+    assert_eq!((first + octets(&last).0, last.ur_seqn), (111, 0));
+}
+
+#[test]
+fn a_deleted_session_tells_all() {
+    let (mut lab, session) = lab(vec![urr(1, 0), urr(2, 0)]);
+    lab.traffic(session, (1, 2), true);
+    let reports = lab.delete(session).usage_reports;
+    assert!(
+        reports.iter().all(|it| it.usage_report_trigger.contains(Trigger::TERMR) && octets(it) == (1, 2))
+    );
+    assert_eq!(reports.len(), 2);
+}
+
+#[test]
+fn a_report_is_repeated_until_confirmed_and_is_the_same_after_a_restart() {
+    let mut rule = urr(1, VOLTH);
+    rule.volume_threshold = total(100);
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (100, 0), false);
+    let (_, first) = lab.reports().remove(0);
+    lab.traffic(session, (100, 0), false);
+    seconds(&mut lab, 60);
+    let repeated = lab.reports();
+    assert!(repeated.len() >= 4 && repeated.iter().all(|(_, it)| it.body == first.body));
+    lab.restart();
+    seconds(&mut lab, 0);
+    let (_, after) = lab.reports().remove(0);
+    assert_eq!(after.body, first.body);
+    assert_ne!(after.sequence, first.sequence);
+    lab.tell(
+        SMF,
+        &Message::session(session.0, after.sequence, SessionReportResponse::of(Cause::RequestAccepted)),
+    );
+    // What came meanwhile follows.
+    seconds(&mut lab, 12);
+    let next = reported(&mut lab, session).remove(0);
+    assert_eq!((next.ur_seqn, octets(&next)), (1, (100, 0)));
+    seconds(&mut lab, 60);
+    assert!(lab.reports().is_empty());
+}
+
+#[test]
+fn a_report_of_a_session_the_owner_does_not_know_removes_it() {
+    let mut rule = urr(1, VOLTH);
+    rule.volume_threshold = total(100);
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (100, 0), false);
+    let (_, report) = lab.reports().remove(0);
+    let response = SessionReportResponse::of(Cause::SessionContextNotFound);
+    lab.tell(SMF, &Message::session(session.0, report.sequence, response));
+    assert!(lab.in_force.is_empty() && lab.saved.is_empty());
+}
+
+#[test]
+fn an_answer_that_told_of_usage_is_the_same_after_a_restart() {
+    let (mut lab, session) = lab(vec![urr(1, 0)]);
+    lab.traffic(session, (5, 0), false);
+    let query_urrs = vec![QueryUrr { urr_id: 1, carried: vec![] }];
+    let request = SessionModificationRequest { query_urrs, ..Default::default() };
+    let message = Message::session(session.0, 900, request);
+    let first = lab.ask(SMF, &message);
+    lab.restart();
+    assert_eq!(lab.ask(SMF, &message), first);
+}
+
+/// The data plane that comes back counts from zero and knows nothing of what passed of the quota.
+#[test]
+fn a_data_plane_that_restarts_neither_loses_what_it_told_nor_gives_a_quota_twice() {
+    let mut rule = urr(1, VOLQU);
+    rule.volume_quota = total(1_000);
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (700, 0), false);
+    let query = || SessionModificationRequest {
+        pfcpsm_req_flags: Some(flags::PFCPSM_QAURR),
+        ..SessionModificationRequest::default()
+    };
+    assert_eq!(octets(&lab.modify(session, query()).usage_reports[0]), (700, 0));
+    lab.restart_plane();
+    assert_eq!(lab.in_force[&session].rules.urrs[0].volume_quota.unwrap().total, Some(300));
+    lab.traffic(session, (0, 300), false);
+    assert_eq!(octets(&reported(&mut lab, session)[0]), (0, 300));
+    lab.restart();
+    lab.restart_plane();
+    assert_eq!(lab.in_force[&session].rules.urrs[0].volume_quota.unwrap().total, Some(0));
+}
+
+/// The notice that the quota is used up may have been lost with the process that was to hear it.
+#[test]
+fn a_restart_finds_out_what_it_missed() {
+    let mut rule = urr(1, VOLQU);
+    rule.volume_quota = total(1_000);
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (1_000, 0), true);
+    lab.restart();
+    seconds(&mut lab, 11);
+    let report = reported(&mut lab, session).remove(0);
+    assert_eq!((report.usage_report_trigger, octets(&report)), (Trigger(Trigger::VOLQU), (1_000, 0)));
+}
+
+#[test]
+fn a_silent_user_is_told_of_once_until_heard_again() {
+    let mut lab = Lab::associated();
+    let mut request = metered(77, vec![urr(1, 0)]);
+    request.user_plane_inactivity_timer = Some(30);
+    let session = lab.establish(request);
+    seconds(&mut lab, 20);
+    lab.traffic(session, (1, 0), false);
+    seconds(&mut lab, 29);
+    assert!(lab.reports().is_empty());
+    seconds(&mut lab, 1);
+    let silent = |lab: &mut Lab| {
+        let sequences: BTreeSet<u32> = lab.reports().iter().map(|(_, report)| report.sequence).collect();
+        for sequence in &sequences {
+            let response = SessionReportResponse::of(Cause::RequestAccepted);
+            lab.tell(SMF, &Message::session(session.0, *sequence, response));
+        }
+        sequences.len()
+    };
+    assert_eq!(silent(&mut lab), 1);
+    seconds(&mut lab, 100);
+    assert_eq!(silent(&mut lab), 0);
+    lab.traffic(session, (1, 0), false);
+    seconds(&mut lab, 61);
+    assert_eq!(silent(&mut lab), 1);
+    let off = SessionModificationRequest { user_plane_inactivity_timer: Some(0), ..Default::default() };
+    lab.modify(session, off);
+    assert_eq!(lab.in_force[&session].rules.urrs.len(), 1);
+    lab.traffic(session, (1, 0), false);
+    seconds(&mut lab, 100);
+    assert!(lab.reports().is_empty());
+}
+
+#[test]
+fn sessions_without_urrs_ask_nothing() {
+    let (mut lab, _) = lab(vec![]);
+    seconds(&mut lab, 1_000);
+    assert!(!lab.told.iter().any(|order| matches!(order, Output::QueryUsage { .. })));
+}
