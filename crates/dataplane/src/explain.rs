@@ -120,10 +120,10 @@ impl Explain {
     }
 
     /// What the step does, as `far` and the nodes behind it do it.
-    fn follow(&mut self, state: &mut State, step: StepIndex) -> Seen {
-        let step = *state.sessions.cells.step(step);
+    fn follow(&mut self, state: &mut State, at: StepIndex) -> Seen {
+        let step = *state.sessions.cells.step(at);
         self.note_action(state, &step);
-        self.note_rates(state, &step);
+        self.note_rates(state, &step, at);
         self.note_usage(state, &step);
         self.note_next_hop(state, &step);
         let to_ourselves = step.kind == Kind::Plain && state.ports.is_ours(self.destination());
@@ -150,7 +150,7 @@ impl Explain {
             teid: Teid(step.teid),
             ends: state.sessions.peers.way(step.peer).map(|way| way.ends),
             qfi: step.qfi(),
-            reflective: step.reflective,
+            reflective: step.is_reflective(),
         });
         self.finding.action = Some(match step.kind {
             Kind::Drop => ExplainedAction::Drop,
@@ -158,18 +158,18 @@ impl Explain {
             Kind::Keep => ExplainedAction::Buffer { notify: false },
             Kind::KeepAndNotify => ExplainedAction::Buffer { notify: true },
             Kind::Plain | Kind::Tunnel => ExplainedAction::Forward {
-                to: step.to,
+                to: step.to(),
                 tunnel,
                 dscp: step.dscp(),
-                duplicates: step.duplicates,
+                duplicates: step.has_duplicates(),
             },
         });
     }
 
-    fn note_rates(&mut self, state: &mut State, step: &HotStep) {
+    fn note_rates(&mut self, state: &mut State, step: &HotStep, at: StepIndex) {
         let direction = direction(&self.question);
         for place in step.meters() {
-            let rate = state.sessions.cells.account(step.base, *place).rate;
+            let rate = state.sessions.cells.account(step.base(at), *place).rate;
             let qer = state.sessions.get(step.session).and_then(|it| it.qers.get(usize::from(*place)));
             let Some(qer) = qer else { continue };
             let qer = ExplainedQer {
@@ -197,7 +197,7 @@ impl Explain {
     fn note_next_hop(&mut self, state: &State, step: &HotStep) {
         let next_hop = match step.kind {
             Kind::Tunnel => state.sessions.peers.way(step.peer).map(|way| way.next_hop),
-            Kind::Plain => state.routes.find(step.to, self.destination()),
+            Kind::Plain => state.routes.find(step.to(), self.destination()),
             _ => None,
         };
         let is_resolved = |hop| state.neighbours.is_known(hop, state.now_ns);

@@ -177,6 +177,7 @@ fn end(ports: &[PortConfig], taken: &Taken) -> TraceEnd {
         Fate::Consumed => TraceEnd::Consumed,
         Fate::Hold => TraceEnd::Held,
         Fate::Keep => TraceEnd::Kept,
+        Fate::Split | Fate::Duplicate => TraceEnd::Parted,
     }
 }
 

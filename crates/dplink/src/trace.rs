@@ -76,6 +76,8 @@ pub enum TraceEnd {
     Held,
     /// It is kept for its user, who sleeps.
     Kept,
+    /// Split, or copied: its parts went on, each on its own.
+    Parted,
 }
 
 /// What a frame says of itself.

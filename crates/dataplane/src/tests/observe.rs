@@ -270,7 +270,7 @@ fn an_explanation_agrees_with_what_happens() {
             TraceEnd::Sent { .. } | TraceEnd::Held => Outcome::Sent,
             TraceEnd::Kept => Outcome::Kept,
             TraceEnd::Dropped { reason } => Outcome::Dropped { reason },
-            TraceEnd::Consumed => panic!("a user's packet was consumed"),
+            TraceEnd::Consumed | TraceEnd::Parted => panic!("a user's packet was consumed or parted"),
         };
         assert_eq!(said.outcome, expected, "{said:?}");
         compared += 1;
