@@ -81,9 +81,9 @@ def copies():
     down = IP(src=SERVER, dst=copied, id=7) / UDP(sport=53, dport=40000) / PAYLOAD
     marked = down.copy()
     marked.tos = 10 << 2
-    case("far/duplicate_down", "The copy is marked as its own parameters say, the packet is not.",
+    case("far/duplicate_down", "The copy is marked as its own parameters say, and takes a hop as what is routed.",
          ("n6", Ether(dst=N6, src=ROUTER) / down, f"{DOWN} duplicate",
-          [("n3", tunnelled(routed(down), 0x245, None)), ("n6", Ether(dst=ROUTER, src=N6) / marked)]))
+          [("n3", tunnelled(routed(down), 0x245, None)), ("n6", Ether(dst=ROUTER, src=N6) / routed(marked))]))
 
 
 def errors():
