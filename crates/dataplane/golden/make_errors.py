@@ -86,6 +86,78 @@ def copies():
           [("n3", tunnelled(routed(down), 0x245, None)), ("n6", Ether(dst=ROUTER, src=N6) / routed(marked))]))
 
 
+def segments():
+    """TCP connections agree on segments that fit: 1500 bytes, less the longest tunnel's 64, less IP and TCP."""
+    def syn(mss, flags, ip):
+        return ip / TCP(sport=40000, dport=443, flags=flags, options=[("NOP", None), ("MSS", mss), ("SAckOK", b"")])
+
+    up, down = IP(src=UE, dst=SERVER, id=7), IP(src=SERVER, dst=UE, id=7)
+    out = f"{UP} classify far ip_output ethernet_output send:n6"
+    for name, mss, flags, left in [("lowered", 1460, "S", 1396), ("low_enough", 1300, "S", 1300), ("no_syn", 1460, "A", 1460)]:
+        case(f"far/mss_{name}", "What the user announces is what the server may send.",
+             ("n3", up_frame(syn(mss, flags, up)), out, [("n6", Ether(dst=ROUTER, src=N6) / routed(syn(left, flags, up)))]))
+    case("far/mss_lowered_down", "What the server announces is what the user may send.",
+         ("n6", Ether(dst=N6, src=ROUTER) / syn(1460, "SA", down), f"{DOWN} gtpu_encap ethernet_output send:n3",
+          [("n3", tunnelled(routed(syn(1396, "SA", down)), 0x200, 9))]))
+    six = IPv6(src=UE6, dst=SERVER6)
+    case("far/mss_lowered_ipv6", "The header of IPv6 is longer.",
+         ("n3", up6(syn(1440, "S", six)), f"{UP6} ip_output ethernet_output send:n6",
+          [("n6", Ether(dst=ROUTER, src=N6) / routed6(syn(1376, "S", six)))]))
+
+
+def fragments():
+    """reassembly."""
+    node = "usual_input ethernet_input ip4_input reassembly"
+    way = "gtpu_input user_input flow session classify far ip_output ethernet_output send:n6"
+    out = [("n6", Ether(dst=ROUTER, src=N6) / routed(user(64)))]
+
+    def cut(checksum=None):
+        whole = up_frame(user(64))
+        whole[UDP].chksum = checksum
+        datagram = bytes(Ether(bytes(whole))[UDP])
+        def part(start, end, more):
+            return (Ether(dst=N3, src=GNB) / IP(src=GNB_IP, dst=N3_IP, id=99, proto=17, flags="MF" if more else 0, frag=start // 8)
+                    / Raw(datagram[start:end]))
+        return part(0, 48, True), part(48, None, False), part(40, 56, True)
+
+    first, last, overlap = cut()
+    case("reassembly/in_order", "A gNB whose path is narrower than ours.",
+         ("n3", first, f"{node} consumed", []), ("n3", last, f"{node} {way}", out))
+    case("reassembly/last_first", "In any order.", ("n3", last, f"{node} consumed", []), ("n3", first, f"{node} {way}", out))
+    case("reassembly/overlap", "Fragments that overlap are an attack: all of them are forgotten (RFC 5722).",
+         ("n3", first, f"{node} consumed", []), ("n3", overlap, f"{node} drop:bad_fragment", []),
+         ("n3", last, f"{node} consumed", []))
+    first, last, _ = cut(0x1234)
+    case("reassembly/of_two_datagrams", "The checksum tells that they do not belong together.",
+         ("n3", first, f"{node} consumed", []), ("n3", last, f"{node} drop:udp_checksum", []))
+    datagram = bytes(up6(user6(64))[UDP])
+    node = f"{INPUT} reassembly"
+
+    def part6(start, end, more):
+        return (Ether(dst=N3, src=GNB) / IPv6(src=GNB_IP6, dst=N3_IP6) / IPv6ExtHdrFragment(offset=start // 8, m=more, id=9, nh=17)
+                / Raw(datagram[start:end]))
+
+    case("reassembly/over_ipv6", "As over IPv4.", ("n3", part6(0, 48, 1), f"{node} consumed", []),
+         ("n3", part6(48, None, 0), f"{node} {way}", [("n6", Ether(dst=ROUTER, src=N6) / routed6(user6(64)))]))
+
+
+def marks():
+    """DSCP and reflective QoS."""
+    marked = "10.60.0.80"
+    up = user(64, marked)
+    up.tos = 0x03
+    out = routed(up)
+    out.tos = 46 << 2 | 3
+    case("ip_output/marked", "The FAR's DSCP; ECN stays the ends' own.",
+         ("n3", up_frame(up, 0x14F, None), f"{UP} classify far ip_output ethernet_output send:n6", [("n6", Ether(dst=ROUTER, src=N6) / out)]))
+    down = IP(src=SERVER, dst=marked, id=7) / UDP(sport=53, dport=40000) / PAYLOAD
+    outer = IP(src=N3_IP, dst=GNB_IP, ttl=64, flags="DF", id=0, tos=34 << 2) / UDP(sport=2152, dport=2152, chksum=0)
+    header = GTP_U_Header(teid=0x24F, gtp_type=255, E=1, next_ex=0x85) / GTPPDUSessionContainer(type=0, QFI=7, RQI=1)
+    case("gtpu_encap/marked_and_reflective", "The outer header is marked, and the user is told to answer alike (RQI).",
+         ("n6", Ether(dst=N6, src=ROUTER) / down, f"{DOWN} gtpu_encap ethernet_output send:n3",
+          [("n3", Ether(dst=GNB, src=N3) / outer / header / routed(down))]))
+
+
 def errors():
     """All of them."""
-    hops(), lengths(), copies()
+    hops(), lengths(), copies(), segments(), fragments(), marks()

@@ -4,6 +4,7 @@
 mod copies;
 mod rest;
 mod split;
+mod tag;
 
 use crate::config::{Config, ConfigError};
 use crate::counters::{Counters, DropReason};
@@ -318,14 +319,21 @@ impl<P: Port> Worker<P> {
             lane.port.receive(&mut self.received, limit);
             ask_for(&self.received);
             let counters = &mut self.counters.ports[usize::from(index)];
-            for buffer in self.received.drain(..) {
+            for mut buffer in self.received.drain(..) {
                 counters.received += 1;
                 counters.received_bytes += buffer.data().len() as u64;
-                if P::is_contiguous(&buffer) {
-                    self.vector.push(Packet { buffer, meta: Meta::new(index, config.interface) });
-                } else {
-                    self.counters.drops[DropReason::NotContiguous as usize] += 1;
-                    self.trash.push(buffer);
+                let taken = match P::is_contiguous(&buffer) {
+                    true => tag::take_off(&mut buffer, config.vlan),
+                    false => Err(DropReason::NotContiguous),
+                };
+                match taken {
+                    Ok(()) => {
+                        self.vector.push(Packet { buffer, meta: Meta::new(index, config.interface) });
+                    }
+                    Err(reason) => {
+                        self.counters.drops[reason as usize] += 1;
+                        self.trash.push(buffer);
+                    }
                 }
             }
         }
@@ -441,6 +449,7 @@ impl<P: Port> Worker<P> {
     }
 
     fn send_lane(&mut self, index: PortIndex) {
+        self.tag(index);
         let lane = &mut self.lanes[usize::from(index)];
         if lane.out.is_empty() {
             return;

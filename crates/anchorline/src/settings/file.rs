@@ -1,6 +1,6 @@
 //! The file as it is written, and what its values must be together.
 
-use super::values::{Flows, HugePages, Idle, MemoryMb, Mtu, PortAddress, PortAddress6, Sessions, Side};
+use super::values::{Flows, HugePages, Idle, MemoryMb, Mtu, PortAddress, PortAddress6, Sessions, Side, Vlan};
 use super::{DpeSettings, N4Settings, PortSettings, Settings};
 use config::{NodeIdText, Refusal, Spanned};
 use ipnet::{IpNet, Ipv6Net};
@@ -57,6 +57,9 @@ struct Port {
     ipv6: Option<Spanned<PortAddress6>>,
     #[serde(default)]
     mtu: Mtu,
+    vlan: Option<Vlan>,
+    #[serde(default)]
+    mss_clamp: bool,
 }
 
 #[derive(Deserialize)]
@@ -130,6 +133,8 @@ fn port(port: Port) -> PortSettings {
         address: port.address.into_inner().0,
         address6: port.ipv6.map(|address| address.into_inner().0),
         mtu: port.mtu.0,
+        vlan: port.vlan.map(|vlan| vlan.0),
+        mss_clamp: port.mss_clamp,
     }
 }
 
@@ -203,9 +208,18 @@ mod tests {
     }
 
     #[test]
+    fn what_a_port_may_have_besides() {
+        let text = EXAMPLE.replace("# vlan = 30", "vlan = 30").replace("# mss_clamp", "mss_clamp");
+        let ports = config::parse(&text, check).unwrap().dpe.ports;
+        assert_eq!((ports[0].vlan, ports[0].mss_clamp), (Some(30), true));
+        assert_eq!((ports[1].vlan, ports[1].mss_clamp), (None, false));
+    }
+
+    #[test]
     fn errors_name_key_value_line_and_what_is_allowed() {
         for (from, to, expected) in [
             ("mtu = 1500", "mtu = 12", "mtu = 12: an MTU is 576 to 9600 bytes"),
+            ("# vlan = 30", "vlan = 4095", "vlan = 4095: a VLAN is 1 to 4094"),
             ("interface = \"core\"", "interface = \"n6\"", "interface = \"n6\": unknown variant `n6`"),
             (
                 "via = \"10.50.0.1\"",

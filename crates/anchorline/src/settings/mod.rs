@@ -60,6 +60,9 @@ pub(crate) struct PortSettings {
     pub(crate) address: Ipv4Net,
     pub(crate) address6: Option<Ipv6Net>,
     pub(crate) mtu: u16,
+    /// The VLAN its frames are tagged with, if any.
+    pub(crate) vlan: Option<u16>,
+    pub(crate) mss_clamp: bool,
 }
 
 /// `[n4]`.

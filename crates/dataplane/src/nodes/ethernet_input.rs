@@ -6,6 +6,7 @@ use crate::graph::{Next, Node, NodeId};
 use crate::state::State;
 use packet::Buffer;
 use packet::ethernet::{self, MacAddress};
+use packet::vlan::{self, Tag};
 
 pub(crate) struct EthernetInput;
 
@@ -22,6 +23,7 @@ impl<B: Buffer> Node<B> for EthernetInput {
             return Next::drop(DropReason::NotOurMac);
         }
         let next = match header.ethertype() {
+            vlan::CUSTOMER => return untag(state, packet),
             ethernet::IPV4 => NodeId::Ip4Input,
             ethernet::IPV6 => NodeId::Ip6Input,
             ethernet::ARP => NodeId::Arp,
@@ -32,6 +34,20 @@ impl<B: Buffer> Node<B> for EthernetInput {
             None => Next::drop(DropReason::EthernetTruncated),
         }
     }
+}
+
+/// On a port without a VLAN a tag may tell a priority, and no more (IEEE 802.1Q 6.9). One such tag is taken off.
+#[cold]
+fn untag<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> Next {
+    match vlan::pop(&mut packet.buffer) {
+        Some(Tag { id: 0, .. }) if !is_tagged(packet.buffer.data()) => EthernetInput::process(state, packet),
+        Some(_) => Next::drop(DropReason::OtherVlan),
+        None => Next::drop(DropReason::EthernetTruncated),
+    }
+}
+
+fn is_tagged(frame: &[u8]) -> bool {
+    ethernet::Header::parse(frame).is_some_and(|header| header.ethertype() == vlan::CUSTOMER)
 }
 
 /// Questions and announcements go to all stations; a unicast packet in such a frame is none of ours to forward, and

@@ -92,7 +92,11 @@ fn is_ipv6(packet: &[u8]) -> bool {
 #[inline]
 fn take_hop(data: &mut [u8], is_ipv6: bool) -> Result<(), DropReason> {
     let one_less = if is_ipv6 { ipv6::decrement_hop_limit(data) } else { ipv4::decrement_ttl(data) };
-    one_less.ok_or(DropReason::TtlExpired)
+    one_less.ok_or(DropReason::TtlExpired)?;
+    if let Some(mtu) = ports.clamp_mtu() {
+        super::clamp::clamp(data, mtu);
+    }
+    Ok(())
 }
 
 #[inline]

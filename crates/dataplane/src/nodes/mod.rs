@@ -2,6 +2,7 @@
 
 mod answer;
 mod arp;
+mod clamp;
 mod classify;
 mod ethernet_input;
 mod ethernet_output;
@@ -20,6 +21,7 @@ mod ip_output;
 mod ndp;
 mod path_mtu;
 mod qer;
+mod reassembly;
 mod session;
 mod urr;
 mod user_input;
@@ -48,6 +50,7 @@ pub(crate) use ndp::Ndp;
 pub(crate) use ndp::write_solicitation;
 pub(crate) use path_mtu::{PathMtu, path_mtu};
 pub(crate) use qer::Qer;
+pub(crate) use reassembly::Reassembly;
 pub(crate) use session::Session;
 pub(crate) use urr::Urr;
 pub(crate) use user_input::UserInput;

@@ -104,6 +104,12 @@ const fn outer(peer: IpAddr) -> usize {
     ip + udp::LENGTH + gtpu::encapsulated_length(None)
 }
 
+/// Bytes of the longest headers of a tunnel over IPv6, or IPv4.
+pub(super) const fn longest_tunnel(is_ipv6: bool) -> usize {
+    let ip = if is_ipv6 { ipv6::LENGTH } else { ipv4::LENGTH };
+    ip + udp::LENGTH + gtpu::encapsulated_length(None) + CONTAINER
+}
+
 /// No QFI, no DSCP.
 const NONE: u8 = u8::MAX;
 
