@@ -157,7 +157,7 @@ def ip4():
                                     ("header_length", 14, 0x44, "ip4_header_length"),
                                     ("total_length", 16, 0xFF, "ip4_truncated")]:
         dropped(f"ip4_input/bad_{name}", f"A damaged {name.replace('_', ' ')}.", "n6", damaged(good, at, value), node, reason)
-    dropped("ip4_input/fragment_to_us", "Fragments to us are not put together yet.", "n6",
+    dropped("ip4_input/fragment_to_us", "Of fragments to us, only GTP-U's are put together.", "n6",
             Ether(dst=N6, src=ROUTER) / IP(src=ROUTER_IP, dst=N6_IP, flags="MF") / ICMP(), node, "ip4_fragment")
     dropped("ip4_input/tcp_to_us", "Nobody listens.", "n6",
             Ether(dst=N6, src=ROUTER) / IP(src=ROUTER_IP, dst=N6_IP) / TCP(), node, "no_listener")
@@ -315,8 +315,8 @@ def ip6():
     dropped("ip6_input/plain_from_the_radio_side", "Users come in tunnels only.", "n3",
             Ether(dst=N3, src=GNB) / packet, node, "ip_not_for_us")
     to_us = IPv6(src="2001:db8:6::1", dst=N6_IP6)
-    dropped("ip6_input/fragment_to_us", "Fragments to us are not put together.", "n6",
-            Ether(dst=N6, src=ROUTER) / to_us / IPv6ExtHdrFragment(m=1) / UDP() / PAYLOAD, node, "ip6_fragment")
+    dropped("ip6_input/fragment_to_us", "Of fragments to us, only GTP-U's are put together.", "n6",
+            Ether(dst=N6, src=ROUTER) / to_us / IPv6ExtHdrFragment(m=1) / TCP() / PAYLOAD, node, "ip6_fragment")
     dropped("ip6_input/tcp_to_us", "Nobody listens.", "n6", Ether(dst=N6, src=ROUTER) / to_us / TCP(), node, "no_listener")
     dropped("ip6_input/endless_options", "More extension headers than anybody needs.", "n6",
             Ether(dst=N6, src=ROUTER) / IPv6(src="2001:db8:6::1", dst=N6_IP6, nh=60)

@@ -81,9 +81,9 @@ def copies():
     down = IP(src=SERVER, dst=copied, id=7) / UDP(sport=53, dport=40000) / PAYLOAD
     marked = down.copy()
     marked.tos = 10 << 2
-    case("far/duplicate_down", "The copy is marked as its own parameters say, the packet is not.",
+    case("far/duplicate_down", "The copy is marked as its own parameters say, and takes a hop as what is routed.",
          ("n6", Ether(dst=N6, src=ROUTER) / down, f"{DOWN} duplicate",
-          [("n3", tunnelled(routed(down), 0x245, None)), ("n6", Ether(dst=ROUTER, src=N6) / marked)]))
+          [("n3", tunnelled(routed(down), 0x245, None)), ("n6", Ether(dst=ROUTER, src=N6) / routed(marked))]))
 
 
 def segments():
@@ -105,6 +105,59 @@ def segments():
           [("n6", Ether(dst=ROUTER, src=N6) / routed6(syn(1376, "S", six)))]))
 
 
+def fragments():
+    """reassembly."""
+    node = "usual_input ethernet_input ip4_input reassembly"
+    way = "gtpu_input user_input flow session classify far ip_output ethernet_output send:n6"
+    out = [("n6", Ether(dst=ROUTER, src=N6) / routed(user(64)))]
+
+    def cut(checksum=None):
+        whole = up_frame(user(64))
+        whole[UDP].chksum = checksum
+        datagram = bytes(Ether(bytes(whole))[UDP])
+        def part(start, end, more):
+            return (Ether(dst=N3, src=GNB) / IP(src=GNB_IP, dst=N3_IP, id=99, proto=17, flags="MF" if more else 0, frag=start // 8)
+                    / Raw(datagram[start:end]))
+        return part(0, 48, True), part(48, None, False), part(40, 56, True)
+
+    first, last, overlap = cut()
+    case("reassembly/in_order", "A gNB whose path is narrower than ours.",
+         ("n3", first, f"{node} consumed", []), ("n3", last, f"{node} {way}", out))
+    case("reassembly/last_first", "In any order.", ("n3", last, f"{node} consumed", []), ("n3", first, f"{node} {way}", out))
+    case("reassembly/overlap", "Fragments that overlap are an attack: all of them are forgotten (RFC 5722).",
+         ("n3", first, f"{node} consumed", []), ("n3", overlap, f"{node} drop:bad_fragment", []),
+         ("n3", last, f"{node} consumed", []))
+    first, last, _ = cut(0x1234)
+    case("reassembly/of_two_datagrams", "The checksum tells that they do not belong together.",
+         ("n3", first, f"{node} consumed", []), ("n3", last, f"{node} drop:udp_checksum", []))
+    datagram = bytes(up6(user6(64))[UDP])
+    node = f"{INPUT} reassembly"
+
+    def part6(start, end, more):
+        return (Ether(dst=N3, src=GNB) / IPv6(src=GNB_IP6, dst=N3_IP6) / IPv6ExtHdrFragment(offset=start // 8, m=more, id=9, nh=17)
+                / Raw(datagram[start:end]))
+
+    case("reassembly/over_ipv6", "As over IPv4.", ("n3", part6(0, 48, 1), f"{node} consumed", []),
+         ("n3", part6(48, None, 0), f"{node} {way}", [("n6", Ether(dst=ROUTER, src=N6) / routed6(user6(64)))]))
+
+
+def marks():
+    """DSCP and reflective QoS."""
+    marked = "10.60.0.80"
+    up = user(64, marked)
+    up.tos = 0x03
+    out = routed(up)
+    out.tos = 46 << 2 | 3
+    case("ip_output/marked", "The FAR's DSCP; ECN stays the ends' own.",
+         ("n3", up_frame(up, 0x14F, None), f"{UP} classify far ip_output ethernet_output send:n6", [("n6", Ether(dst=ROUTER, src=N6) / out)]))
+    down = IP(src=SERVER, dst=marked, id=7) / UDP(sport=53, dport=40000) / PAYLOAD
+    outer = IP(src=N3_IP, dst=GNB_IP, ttl=64, flags="DF", id=0, tos=34 << 2) / UDP(sport=2152, dport=2152, chksum=0)
+    header = GTP_U_Header(teid=0x24F, gtp_type=255, E=1, next_ex=0x85) / GTPPDUSessionContainer(type=0, QFI=7, RQI=1)
+    case("gtpu_encap/marked_and_reflective", "The outer header is marked, and the user is told to answer alike (RQI).",
+         ("n6", Ether(dst=N6, src=ROUTER) / down, f"{DOWN} gtpu_encap ethernet_output send:n3",
+          [("n3", Ether(dst=GNB, src=N3) / outer / header / routed(down))]))
+
+
 def errors():
     """All of them."""
-    hops(), lengths(), copies(), segments()
+    hops(), lengths(), copies(), segments(), fragments(), marks()

@@ -65,7 +65,7 @@ drop_reasons! {
     Ip4HeaderLength = "ip4_header_length",
     /// An IPv4 header whose checksum is wrong.
     Ip4Checksum = "ip4_checksum",
-    /// A fragment addressed to us.
+    /// A fragment addressed to us of anything but UDP.
     Ip4Fragment = "ip4_fragment",
     /// An IPv6 packet shorter than it says.
     Ip6Truncated = "ip6_truncated",
@@ -73,8 +73,12 @@ drop_reasons! {
     Ip6Version = "ip6_version",
     /// A chain of IPv6 extension headers that makes no sense.
     Ip6Extension = "ip6_extension",
-    /// An IPv6 fragment addressed to us.
+    /// An IPv6 fragment addressed to us of anything but UDP.
     Ip6Fragment = "ip6_fragment",
+    /// A fragment addressed to us that makes no sense with those before it, or makes too long a datagram.
+    BadFragment = "bad_fragment",
+    /// A fragment addressed to us of one datagram more than are put together at once.
+    FragmentsFull = "fragments_full",
     /// A packet on an access port that is not addressed to us, or one for another station of a link of IPv6.
     IpNotForUs = "ip_not_for_us",
     /// A packet addressed to us that nobody here listens to.

@@ -23,6 +23,8 @@ use std::rc::Rc;
 const CHANGE_EVERY: usize = 200;
 /// Packets of a world: its second is the time after which waiting packets expire.
 const PACKETS: usize = 2_000;
+/// Bytes of the longest frame.
+const ROOM: usize = 9_216;
 
 /// Both ends of a wire: to the worker, and from it.
 #[derive(Clone, Default)]
@@ -45,7 +47,9 @@ impl Port for Wire {
     }
 
     fn allocate(&mut self) -> Option<HeapBuffer> {
-        Some(HeapBuffer::new(&[]))
+        let mut buffer = HeapBuffer::new(&[0; ROOM]);
+        buffer.truncate(0)?;
+        Some(buffer)
     }
 
     fn is_contiguous(_: &HeapBuffer) -> bool {
@@ -218,6 +222,7 @@ fn config(setup: &Setup) -> Config {
             burst_ns: setup.burst_ns,
             held_per_neighbour: setup.held_per_neighbour,
             error_indications_per_s: u32::MAX,
+            icmp_errors_per_s: u32::MAX,
             ..Limits::default()
         },
         epoch: 1,
@@ -256,18 +261,11 @@ fn compare(scope: Scope, at_once: usize) {
 
 #[test]
 fn the_data_plane_does_with_every_packet_what_the_reference_does() {
-    compare(Scope { duplicates: false, twin_tunnels: false, ..Scope::ALL }, 1);
+    compare(Scope { twin_tunnels: false, ..Scope::ALL }, 1);
 }
 
 #[test]
 fn whole_vectors_end_as_their_packets_do_alone() {
-    let scope = Scope {
-        rates: false,
-        usage: false,
-        signals: false,
-        duplicates: false,
-        twin_tunnels: false,
-        ..Scope::ALL
-    };
+    let scope = Scope { rates: false, usage: false, signals: false, twin_tunnels: false, ..Scope::ALL };
     compare(scope, 64);
 }

@@ -103,14 +103,16 @@ impl Bench {
     }
 
     /// And with the session that is held to a rate and a quota, the one whose user sleeps, the one over IPv6, and the
-    /// one that is copied.
+    /// ones that are copied and marked.
     pub(crate) fn full() -> Self {
         let mut bench = Self::new();
-        for (session, rules) in [(METERED, metered()), (ASLEEP, asleep()), (SIX, six()), (COPIED, copied())] {
+        for (session, rules) in
+            [(METERED, metered()), (ASLEEP, asleep()), (SIX, six()), (COPIED, copied()), (MARKED, marked())]
+        {
             bench.put(session, 1, rules);
         }
         let notices = bench.settle();
-        assert_eq!(notices.len(), 4, "{notices:?}");
+        assert_eq!(notices.len(), 5, "{notices:?}");
         bench
     }
 
@@ -217,6 +219,19 @@ pub(crate) fn copied() -> Rules {
     };
     rules.fars[0].duplicates = vec![copy(Some(collector), None)];
     rules.fars[1].duplicates = vec![copy(None, Some(10))];
+    rules
+}
+
+/// A session whose packets are marked.
+pub(crate) const MARKED: u64 = 80;
+
+/// DSCP 46 up and 34 down, in QoS flow 7, which is reflective.
+pub(crate) fn marked() -> Rules {
+    let mut rules = rules(MARKED);
+    (rules.qers[0].qfi, rules.qers[0].reflective) = (Qfi::new(7), true);
+    for (far, dscp) in rules.fars.iter_mut().zip([46, 34]) {
+        far.forwarding.as_mut().unwrap().dscp = Some(dscp);
+    }
     rules
 }
 

@@ -21,6 +21,7 @@ const ELSEWHERE: &[(DropReason, &str)] = &[
     (DropReason::BufferExpired, "worker"),
     (DropReason::BufferDropped, "worker"),
     (DropReason::NotCopied, "worker"),
+    (DropReason::FragmentsFull, "worker"),
     (
         DropReason::Unfinished,
         "nowhere: needs an error in the wiring; a property test says that it never occurs",

@@ -72,6 +72,7 @@ graph! {
     Arp = "arp",
     Ip4Input = "ip4_input",
     Ip6Input = "ip6_input",
+    Reassembly = "reassembly",
     Ndp = "ndp",
     IcmpEcho = "icmp_echo",
     Icmp6Echo = "icmp6_echo",

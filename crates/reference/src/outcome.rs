@@ -40,7 +40,7 @@ pub struct Outcome {
     pub sent: Vec<(usize, Vec<u8>)>,
     /// What became of the packet itself.
     pub fate: Fate,
-    /// What became of copies of it, and of a request for its next hop, that were not sent.
+    /// What became of copies of it, of all its fragments but the first, and of a request for its next hop, that were not sent.
     pub copies: Vec<Fate>,
     /// An Error Indication told of this tunnel at this peer.
     pub error_indication: Option<(Teid, IpAddr)>,
@@ -57,9 +57,10 @@ impl Outcome {
         Self { sent: vec![(port, frame)], ..Self::of(Fate::Sent) }
     }
 
-    /// Adds what became of a copy.
+    /// Adds what became of a copy, or of another fragment.
     pub(crate) fn add_copy(&mut self, copy: Self) {
         self.sent.extend(copy.sent);
+        self.copies.extend(copy.copies);
         if copy.fate != Fate::Sent {
             self.copies.push(copy.fate);
         }

@@ -44,12 +44,11 @@ impl<B: Buffer> Node<B> for Ip6Input {
 /// Bytes of the header with its extensions, and who listens; to our address alone, and not to groups, all do.
 fn to_us(ip: &ipv6::Packet<'_>, is_unicast: bool) -> Result<(u8, Next), DropReason> {
     let upper = ip.upper()?;
-    if upper.is_fragment() {
-        return Err(DropReason::Ip6Fragment);
-    }
     let header_length = u8::try_from(upper.offset).map_err(|_| DropReason::Ip6Extension)?;
     let kind = ip.payload().get(upper.offset - ipv6::LENGTH..).and_then(<[u8]>::first);
     let node = match upper.protocol {
+        protocol::UDP if is_unicast && upper.is_fragment() => NodeId::Reassembly,
+        _ if upper.is_fragment() => return Err(DropReason::Ip6Fragment),
         protocol::UDP if is_unicast => NodeId::GtpuInput,
         protocol::ICMPV6 if kind.is_some_and(|kind| NDP.contains(kind)) => NodeId::Ndp,
         protocol::ICMPV6 => NodeId::Icmp6Echo,

@@ -1,5 +1,5 @@
 //! Looks closely at packets that may be too long for their way: those that fit after all go on, those that may be split
-//! are, and the senders of the others are told what would pass (RFC 1191, RFC 8201, TS 29.281 13.2).
+//! are, and the senders of the others are told what would pass (RFC 1191, RFC 8201).
 
 use super::{ethertype, far};
 use crate::counters::DropReason;

@@ -5,6 +5,7 @@ mod budget;
 mod cells;
 mod flow_key;
 mod flows;
+mod fragments;
 mod link;
 mod memory;
 mod neighbours;
@@ -21,6 +22,7 @@ pub(crate) use budget::Budget;
 pub(crate) use cells::CellRun;
 pub(crate) use flow_key::FlowKey;
 pub(crate) use flows::{Circumstances, Flows, Place, Verdict};
+pub(crate) use fragments::{DatagramName, Fragments, Part, Useless};
 pub(crate) use link::Reach;
 pub(crate) use neighbours::{Lookup, Neighbours};
 pub(crate) use peers::{Name, Way};
@@ -65,6 +67,7 @@ pub(crate) struct State {
     pub(crate) flows: Flows,
     /// Error Indications that may still be sent.
     pub(crate) error_indications: Budget,
+    pub(crate) fragments: Fragments,
     /// ICMP errors that may still be sent.
     pub(crate) icmp_errors: Budget,
     /// For the control side.
@@ -86,6 +89,7 @@ impl State {
             sessions: Sessions::new(room),
             flows: Flows::new(limits.flows, config.seed),
             error_indications: Budget::new(limits.error_indications_per_s),
+            fragments: Fragments::new(),
             icmp_errors: Budget::new(limits.icmp_errors_per_s),
             events: Vec::with_capacity(EVENTS_MAX),
             used: Vec::with_capacity(USED_MAX),

@@ -5,9 +5,9 @@ use crate::counters::DropReason;
 use crate::fixture::{N3, N6, TestPort, config, rules};
 use crate::worker::{Worker, connect};
 use dplink::{Command, Desired};
+use packet::HeapBuffer;
 use packet::ethernet::MacAddress;
 use packet::vlan::{CUSTOMER, Tag, Tags, push};
-use packet::HeapBuffer;
 use rules::Seid;
 use std::net::Ipv4Addr;
 
