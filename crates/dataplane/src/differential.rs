@@ -208,6 +208,8 @@ fn config(setup: &Setup) -> Config {
         address: port.ipv4,
         address6: port.ipv6,
         mtu: port.mtu,
+        vlan: None,
+        mss_clamp: false,
     };
     let route = |route: &reference::Route| Route { prefix: route.prefix, via: route.via };
     Config {
