@@ -71,6 +71,9 @@ pub(super) fn route<B: Buffer>(
     if plain && is_to_us(ports, data, is_ipv6) {
         return Err(DropReason::ToOurselves);
     }
+    if plain && is_ipv6 && is_of_link(data) {
+        return Err(DropReason::IpNotForUs);
+    }
     if packet.meta.bytes > fits {
         return Err(DropReason::MtuExceeded);
     }
@@ -80,6 +83,17 @@ pub(super) fn route<B: Buffer>(
         super::clamp::clamp(data, mtu);
     }
     Ok(())
+}
+
+/// Whether an IPv6 packet is for a station of its own link, or for a group there: no router forwards it (RFC 4291 2.5.6
+/// and 2.7).
+#[inline]
+fn is_of_link(packet: &[u8]) -> bool {
+    match packet.get(24..).and_then(<[u8]>::first_chunk) {
+        Some([0xfe, second]) => second & 0xc0 == 0x80,
+        Some([0xff, second]) => second & 0x0f <= 2,
+        _ => false,
+    }
 }
 
 #[inline]
