@@ -182,6 +182,9 @@ def solicitations():
     far_off = IPv6(src="fe80::7", dst="ff02::2", hlim=254) / ICMPv6ND_RS()
     dropped("router_solicitation/from_beyond_the_link", "A router forwarded it.", "n3", up6(far_off), f"{way} router_solicitation",
             "ndp_malformed")
+    for name, destination in [("link_local", "fe80::9"), ("group_of_the_link", "ff02::fb")]:
+        dropped(f"far/to_a_{name}", "A link's own traffic does not leave it.", "n3", up6(user6(64, destination=destination)), UP6,
+                "ip_not_for_us")
     dropped("classify/solicitation_without_prefix", "A user who has no IPv6.", "n3", up_frame(ask),
             "usual_input ethernet_input ip4_input gtpu_input user_input flow session classify", "no_pdr")
 

@@ -88,10 +88,10 @@ const fn told(address: Ipv6Addr) -> Prefix {
 
 /// The first of the session's rules, by precedence, that puts packets into a tunnel to this side.
 fn tunnel(state: &State, session: &Session, side: rules::Interface) -> Option<StepIndex> {
-    let steps = (0..usize::from(session.steps)).map(|number| step_index(session.run.base, number));
+    let mut steps = (0..usize::from(session.steps)).map(|number| step_index(session.run.base, number));
     let leads = |step: &StepIndex| {
         let step = state.sessions.cells.step(*step);
         step.kind == Kind::Tunnel && step.to() == side
     };
-    steps.into_iter().find(leads)
+    steps.find(leads)
 }
