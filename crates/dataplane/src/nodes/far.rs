@@ -74,7 +74,11 @@ pub(super) fn route<B: Buffer>(
     if packet.meta.bytes > fits {
         return Err(DropReason::MtuExceeded);
     }
-    take_hop(data, is_ipv6)
+    take_hop(data, is_ipv6)?;
+    if let Some(mtu) = ports.clamp_mtu() {
+        super::clamp::clamp(data, mtu);
+    }
+    Ok(())
 }
 
 /// Does to a plain packet that no step leads what [`route`] does to others.
@@ -92,11 +96,7 @@ fn is_ipv6(packet: &[u8]) -> bool {
 #[inline]
 fn take_hop(data: &mut [u8], is_ipv6: bool) -> Result<(), DropReason> {
     let one_less = if is_ipv6 { ipv6::decrement_hop_limit(data) } else { ipv4::decrement_ttl(data) };
-    one_less.ok_or(DropReason::TtlExpired)?;
-    if let Some(mtu) = ports.clamp_mtu() {
-        super::clamp::clamp(data, mtu);
-    }
-    Ok(())
+    one_less.ok_or(DropReason::TtlExpired)
 }
 
 #[inline]
