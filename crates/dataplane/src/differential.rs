@@ -17,6 +17,7 @@ use reference::{Fate, Outcome, Reference, Setup, UsageCounts};
 use rules::{Rules, Seid};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::rc::Rc;
 
 /// Packets between two changes of the rules.
@@ -47,9 +48,7 @@ impl Port for Wire {
     }
 
     fn allocate(&mut self) -> Option<HeapBuffer> {
-        let mut buffer = HeapBuffer::new(&[0; ROOM]);
-        buffer.truncate(0)?;
-        Some(buffer)
+        Some(roomy(&[]))
     }
 
     fn is_contiguous(_: &HeapBuffer) -> bool {
@@ -57,21 +56,27 @@ impl Port for Wire {
     }
 }
 
+/// A frame and its port.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Frame(usize, Vec<u8>);
+
+impl fmt::Debug for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.0)?;
+        self.1.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
 /// What became of some packets, whichever way it was found out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Tally {
-    /// Port and frame in hexadecimal, sorted: a copy may leave before its original.
-    sent: Vec<String>,
+    /// In any order: a copy may leave before its original.
+    sent: Vec<Frame>,
     drops: BTreeMap<&'static str, u64>,
     consumed: u64,
 }
 
 impl Tally {
-    fn send(&mut self, port: usize, frame: &[u8]) {
-        self.sent.push(format!("{port} {}", hex(frame)));
-        self.sent.sort();
-    }
-
     /// What is here and not there.
     fn without(&self, other: &Self) -> Self {
         let mut rest = self.clone();
@@ -81,8 +86,7 @@ impl Tally {
     }
 
     /// What the reference says.
-    fn expect(&mut self, outcome: &Outcome) {
-        outcome.sent.iter().for_each(|(port, frame)| self.send(*port, frame));
+    fn expect(&mut self, outcome: Outcome) {
         for fate in outcome.copies.iter().chain([&outcome.fate]) {
             match fate {
                 Fate::Dropped(reason) => *self.drops.entry(reason.name()).or_default() += 1,
@@ -90,11 +94,17 @@ impl Tally {
                 Fate::Sent | Fate::Held | Fate::Kept => {}
             }
         }
+        self.sent.extend(outcome.sent.into_iter().map(|(port, frame)| Frame(port, frame)));
     }
 }
 
-fn hex(frame: &[u8]) -> String {
-    frame.iter().map(|byte| format!("{byte:02x}")).collect()
+/// As much room as the port's driver gives, whatever the frame: some become longer.
+fn roomy(frame: &[u8]) -> HeapBuffer {
+    let mut bytes = frame.to_vec();
+    bytes.resize(ROOM.max(frame.len()), 0);
+    let mut buffer = HeapBuffer::new(&bytes);
+    buffer.truncate(frame.len()).unwrap();
+    buffer
 }
 
 struct Pair {
@@ -153,14 +163,14 @@ impl Pair {
     }
 
     /// Gives some packets to both, all at one time: what each made of them, and the packets.
-    fn run(&mut self, count: usize, random: &mut Random) -> (Tally, Tally, Vec<String>) {
+    fn run(&mut self, count: usize, random: &mut Random) -> (Tally, Tally, Vec<Frame>) {
         self.now_ns += World::gap_ns(random);
         let (mut expected, mut seen, mut frames) = (Tally::default(), Tally::default(), Vec::new());
         for _ in 0..count {
             let (port, frame) = self.world.packet(random);
-            expected.expect(&self.reference.process(port, &frame, self.now_ns));
-            self.wires[port].0.borrow_mut().0.push_back(HeapBuffer::new(&frame));
-            frames.push(format!("{port} {}", hex(&frame)));
+            expected.expect(self.reference.process(port, &frame, self.now_ns));
+            self.wires[port].0.borrow_mut().0.push_back(roomy(&frame));
+            frames.push(Frame(port, frame));
         }
         let before = self.worker.counters().clone();
         while self.worker.turn(self.now_ns) > 0 {}
@@ -168,8 +178,10 @@ impl Pair {
         seen.consumed = self.worker.counters().consumed - before.consumed;
         seen.drops = drops(&before, self.worker.counters());
         for (port, wire) in self.wires.iter().enumerate() {
-            wire.0.borrow_mut().1.drain(..).for_each(|frame| seen.send(port, &frame));
+            seen.sent.extend(wire.0.borrow_mut().1.drain(..).map(|frame| Frame(port, frame)));
         }
+        expected.sent.sort();
+        seen.sent.sort();
         assert!(self.worker.books().balanced());
         (expected, seen, frames)
     }

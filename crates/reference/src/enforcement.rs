@@ -195,7 +195,8 @@ impl Session {
         let (qers, far) = (self.qers(pdr), self.far(pdr.far)?);
         let open = qers.iter().all(|qer| gate(qer, direction) == Gate::Open);
         let forwards = far.apply_action == ApplyAction::Forward;
-        let to = far.forwarding.clone().filter(|to| open && forwards && to.outer_header_creation.is_some())?;
+        let to =
+            far.forwarding.clone().filter(|to| open && forwards && to.outer_header_creation.is_some())?;
         Some((to, marks(&qers)))
     }
 

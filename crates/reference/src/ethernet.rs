@@ -11,6 +11,8 @@ use std::net::{IpAddr, Ipv4Addr};
 pub(crate) const IPV4: u16 = 0x0800;
 pub(crate) const ARP: u16 = 0x0806;
 pub(crate) const IPV6: u16 = 0x86dd;
+/// The tag of IEEE 802.1Q.
+pub(crate) const VLAN: u16 = 0x8100;
 
 const BROADCAST: Mac = [0xff; 6];
 const REQUEST: u16 = 1;

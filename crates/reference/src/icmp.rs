@@ -78,7 +78,7 @@ impl ToUs<'_> {
         self.header.hops == 255
             && self.payload().len() >= 8
             && u8_at(self.payload(), 1) == Some(0)
-            && !self.upper.has_fragment_header
+            && self.upper.identification.is_none()
             && self.is_intact()
     }
 
@@ -182,9 +182,8 @@ impl Reference {
         }
         let station = NextHop { port: to_us.port, address: target.into() };
         // Without the flag it may fill a gap, and not replace what is known.
-        let heard = mac.filter(|mac| {
-            flags & OVERRIDE != 0 || self.mac_of(station).is_none_or(|known| known == *mac)
-        });
+        let heard =
+            mac.filter(|mac| flags & OVERRIDE != 0 || self.mac_of(station).is_none_or(|known| known == *mac));
         let released = heard.map(|mac| self.learn(station, mac)).unwrap_or_default();
         Ok(Outcome { sent: released, ..Outcome::of(Fate::Consumed) })
     }

@@ -3,7 +3,7 @@
 use crate::Reference;
 use crate::bytes::{checksum, octets, u16_at};
 use crate::detection::{Arrival, Tunnel};
-use crate::ethernet::{ARP, IPV4, IPV6};
+use crate::ethernet::{ARP, IPV4, IPV6, VLAN};
 use crate::gtpu::{self, Message};
 use crate::icmp::{ALL_NODES, ALL_ROUTERS, ToUs, solicited_node};
 use crate::ip::{self, Fault, Header, ICMP, ICMPV6, UDP, UserPacket};
@@ -21,6 +21,9 @@ impl Reference {
         let setup = self.port(port)?;
         let ethertype = u16_at(frame, 12).ok_or(DropReason::EthernetTruncated)?;
         let destination: Mac = octets(frame, 0).ok_or(DropReason::EthernetTruncated)?;
+        if ethertype == VLAN {
+            return self.receive(port, &without_tag(frame)?);
+        }
         let [first, ..] = destination;
         // The lowest bit of the first octet: more than one station. Such a frame holds a question or an announcement;
         // a unicast packet in it is not to be forwarded (RFC 1812 5.3.4).
@@ -54,11 +57,13 @@ impl Reference {
             };
         }
         let upper = header.upper(packet).ok_or(DropReason::Ip4Truncated)?;
-        if upper.is_fragment() {
-            return Err(DropReason::Ip4Fragment);
-        }
         let to_us = ToUs { port, packet, header, upper };
         match upper.protocol {
+            UDP if upper.is_fragment() => {
+                let identification = u16_at(packet, 4).ok_or(DropReason::BadFragment)?;
+                self.receive_part(to_us, identification.into())
+            }
+            _ if upper.is_fragment() => Err(DropReason::Ip4Fragment),
             UDP => self.receive_udp(to_us),
             ICMP => self.receive_icmp(to_us),
             _ => Err(DropReason::NoListener),
@@ -84,14 +89,15 @@ impl Reference {
             };
         }
         let upper = header.upper(packet).ok_or(DropReason::Ip6Extension)?;
-        if upper.is_fragment() {
-            return Err(DropReason::Ip6Fragment);
-        }
         if upper.at > HEADERS_MAX {
             return Err(DropReason::Ip6Extension);
         }
         let to_us = ToUs { port, packet, header, upper };
         match upper.protocol {
+            UDP if ours && upper.is_fragment() => {
+                self.receive_part(to_us, upper.identification.ok_or(DropReason::BadFragment)?)
+            }
+            _ if upper.is_fragment() => Err(DropReason::Ip6Fragment),
             UDP if ours => self.receive_udp(to_us),
             ICMPV6 => self.receive_icmpv6(to_us),
             _ => Err(DropReason::NoListener),
@@ -106,7 +112,7 @@ impl Reference {
         self.serve(session, &arrival)
     }
 
-    fn receive_udp(&mut self, to_us: ToUs<'_>) -> Result<Outcome, DropReason> {
+    pub(crate) fn receive_udp(&mut self, to_us: ToUs<'_>) -> Result<Outcome, DropReason> {
         let datagram = to_us.payload();
         let [s0, s1, d0, d1, l0, l1, _, _] = octets(datagram, 0).ok_or(DropReason::UdpMalformed)?;
         let length = usize::from(u16::from_be_bytes([l0, l1]));
@@ -189,6 +195,17 @@ impl Reference {
         };
         self.sessions.iter().position(plain)
     }
+}
+
+/// A tag may tell a priority and no more: frames of VLANs are for others (IEEE 802.1Q 6.9). One such tag is taken off.
+fn without_tag(frame: &[u8]) -> Result<Vec<u8>, DropReason> {
+    let [t0, t1, e0, e1] = octets(frame, 14).ok_or(DropReason::EthernetTruncated)?;
+    let (vlan, ethertype) = (u16::from_be_bytes([t0, t1]) & 0x0fff, u16::from_be_bytes([e0, e1]));
+    if vlan != 0 || ethertype == VLAN {
+        return Err(DropReason::OtherVlan);
+    }
+    let (stations, rest) = (frame.get(..12).unwrap_or_default(), frame.get(16..).unwrap_or_default());
+    Ok([stations, rest].concat())
 }
 
 /// IPv6 has no checksum of its own, so that of UDP alone says whether we are meant (RFC 8200 8.1). Tunnels may do without

@@ -58,9 +58,9 @@ pub(crate) struct Upper {
     /// Where it begins.
     pub(crate) at: usize,
     /// Offset in the whole packet in units of 8 octets, and whether more fragments follow.
-    fragment: (u16, bool),
-    /// There is a fragment header, be it of a whole packet.
-    pub(crate) has_fragment_header: bool,
+    pub(crate) fragment: (u16, bool),
+    /// Of IPv6: what the fragment header says, if there is one, be it of a whole packet.
+    pub(crate) identification: Option<u32>,
     /// Security Parameters Index of an authentication header on the way.
     spi: Option<u32>,
 }
@@ -151,7 +151,7 @@ impl Header {
             protocol: self.next,
             at: self.length,
             fragment: self.fragment,
-            has_fragment_header: false,
+            identification: None,
             spi: None,
         };
         match self.source {
@@ -185,7 +185,7 @@ fn skip_extension(upper: Upper, packet: &[u8]) -> Option<Upper> {
         FRAGMENT => {
             let offset = u16::from_be_bytes([o0, o1]);
             after.fragment = (offset >> 3, offset & 1 != 0);
-            after.has_fragment_header = true;
+            after.identification = Some(u32::from_be_bytes([w0, w1, w2, w3]));
             8
         }
         AH => {

@@ -11,7 +11,9 @@
 //!   later fragment, is malformed. Later fragments show neither ports nor SPI.
 //! * No more than 8 extension headers in a row, of IPv6 as of GTP-U, and no more than 255 octets of headers in front of
 //!   a user's packet in a tunnel.
-//! * UDP checksums of received packets matter over IPv6 alone, and only where there is one (TS 29.281 4.4.2.0, RFC 6935);
+//! * Fragments to us are put together: 64 datagrams of UDP at once, of 2,000 octets, for a second.
+//! * UDP checksums of received packets matter over IPv6 and in fragments, and only where there is one (TS 29.281 4.4.2.0,
+//!   RFC 6935);
 //!   sent ones are 0 over IPv4 and computed over IPv6.
 //! * The order in which a session's rules act, and what is charged and counted: see `enforcement.rs`. A packet that is
 //!   dropped by a FAR, kept, out of hops, addressed to us or too long for its way costs nothing; one that has no route
@@ -27,7 +29,7 @@
 //! # What it leaves out
 //!
 //! What happens without a packet: reports, end markers, packets kept for a sleeping user leaving later, ageing of
-//! neighbours, the limits on sessions, flows, buffers, Error Indications and ICMP errors (for the last two see
+//! neighbours, VLANs, segment sizes clamped, the limits on sessions, flows, buffers, Error Indications and ICMP errors (for the last two see
 //! [`Reference::allow_error_indications`] and [`Reference::allow_icmp_errors`]). Extension headers of GTP-U are not relayed from tunnel to tunnel.
 //!
 //! # How to compare
@@ -124,6 +126,7 @@ mod input;
 mod ip;
 mod outcome;
 mod reason;
+mod reassembly;
 mod setup;
 pub mod worlds;
 
@@ -143,6 +146,7 @@ pub struct Reference {
     now_ns: u64,
     sessions: Vec<Session>,
     waiting: Vec<Waiting>,
+    datagrams: Vec<reassembly::Datagram>,
     asked: Vec<Asked>,
     error_indications: bool,
     icmp_errors: bool,
@@ -164,6 +168,7 @@ impl Reference {
             now_ns: 0,
             sessions: Vec::new(),
             waiting,
+            datagrams: Vec::new(),
             asked,
             error_indications: true,
             icmp_errors: true,

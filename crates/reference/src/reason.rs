@@ -29,6 +29,8 @@ drop_reasons! {
     NotOurMac = "not_our_mac",
     /// A frame whose payload is neither IP nor ARP.
     UnknownEthertype = "unknown_ethertype",
+    /// A frame of a VLAN.
+    OtherVlan = "other_vlan",
     /// An ARP message that is no request or reply for IPv4 over Ethernet (RFC 826).
     ArpMalformed = "arp_malformed",
     /// An ARP message about neither us nor its sender.
@@ -41,7 +43,7 @@ drop_reasons! {
     Ip4HeaderLength = "ip4_header_length",
     /// An IPv4 header whose checksum is wrong.
     Ip4Checksum = "ip4_checksum",
-    /// A fragment addressed to us.
+    /// A fragment addressed to us, and not of UDP.
     Ip4Fragment = "ip4_fragment",
     /// A packet on an access port that is not addressed to us, or one for another station of a link of IPv6.
     IpNotForUs = "ip_not_for_us",
@@ -51,8 +53,12 @@ drop_reasons! {
     Ip6Version = "ip6_version",
     /// A packet to us with a chain of extension headers that makes no sense.
     Ip6Extension = "ip6_extension",
-    /// A fragment addressed to us.
+    /// A fragment addressed to us, and not of UDP.
     Ip6Fragment = "ip6_fragment",
+    /// A fragment that makes no sense, or none with others of its datagram.
+    BadFragment = "bad_fragment",
+    /// As many datagrams as may be are being put together.
+    FragmentsFull = "fragments_full",
     /// A packet addressed to us that nobody here listens to.
     NoListener = "no_listener",
     /// An ICMP or ICMPv6 message to us that is cut short or damaged.

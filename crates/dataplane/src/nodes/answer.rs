@@ -2,7 +2,7 @@
 
 use packet::{Buffer, gtpu, ipv4, ipv6, protocol, udp};
 use rules::Teid;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Bytes of an end marker.
 const END_MARKER: usize = 8;
@@ -16,16 +16,17 @@ pub(super) struct Way {
     pub(super) port: u16,
 }
 
-/// Source and destination of the IP packet at the front of `bytes`.
+/// Source and destination of the IP packet whose header, checked before, stands at the front of `bytes`. What followed it
+/// may have been cut off since: padding behind a user's packet, for one.
 pub(super) fn ends(bytes: &[u8]) -> Option<(IpAddr, IpAddr)> {
     match bytes.first()? >> 4 {
         4 => {
-            let ip = ipv4::Packet::parse(bytes).ok()?;
-            Some((ip.source().into(), ip.destination().into()))
+            let [source, destination] = [12, 16].map(|at| bytes.get(at..)?.first_chunk::<4>());
+            Some((Ipv4Addr::from_octets(*source?).into(), Ipv4Addr::from_octets(*destination?).into()))
         }
         6 => {
-            let ip = ipv6::Packet::parse(bytes).ok()?;
-            Some((ip.source().into(), ip.destination().into()))
+            let [source, destination] = [8, 24].map(|at| bytes.get(at..)?.first_chunk::<16>());
+            Some((Ipv6Addr::from_octets(*source?).into(), Ipv6Addr::from_octets(*destination?).into()))
         }
         _ => None,
     }

@@ -18,12 +18,14 @@ impl<B: Buffer> Node<B> for EthernetInput {
         let Some(header) = ethernet::Header::parse(packet.buffer.data()) else {
             return Next::drop(DropReason::EthernetTruncated);
         };
+        if header.ethertype() == vlan::CUSTOMER {
+            return untag(state, packet);
+        }
         let ours = header.destination == state.ports.get(packet.meta.port).mac;
         if !ours && !is_to_group(header.destination, packet.buffer.data()) {
             return Next::drop(DropReason::NotOurMac);
         }
         let next = match header.ethertype() {
-            vlan::CUSTOMER => return untag(state, packet),
             ethernet::IPV4 => NodeId::Ip4Input,
             ethernet::IPV6 => NodeId::Ip6Input,
             ethernet::ARP => NodeId::Arp,

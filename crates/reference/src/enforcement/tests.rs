@@ -258,6 +258,7 @@ fn a_used_up_quota_may_lead_elsewhere() {
     portal.fars.push(other);
     let mut session = Session::new(Seid(1), portal);
     let setup = setup(US);
-    let to = decide(&mut session, &arrival(Interface::Access, 100), Moment { now_ns: 0, setup: &setup }).unwrap();
+    let to =
+        decide(&mut session, &arrival(Interface::Access, 100), Moment { now_ns: 0, setup: &setup }).unwrap();
     assert_eq!(to.destination_interface, Interface::SgiLan);
 }

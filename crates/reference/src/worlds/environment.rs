@@ -91,10 +91,7 @@ pub(super) fn setup(random: &mut Random, scope: Scope) -> Setup {
         mtu,
     };
     let ports: Vec<PortSetup> = interfaces.into_iter().take(count).enumerate().map(port).collect();
-    let mut setup = Setup {
-        one_teid_space_per_port: !scope.twin_tunnels,
-        ..Setup::new(ports)
-    };
+    let mut setup = Setup { one_teid_space_per_port: !scope.twin_tunnels, ..Setup::new(ports) };
     for place in 0..count {
         for ipv6 in [false, true].into_iter().take(1 + usize::from(scope.ipv6_transport)) {
             add_surroundings(&mut setup, place, ipv6);

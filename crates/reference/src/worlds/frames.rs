@@ -121,6 +121,11 @@ pub(super) fn plain(world: &World, random: &mut Random, port: usize, packet: &[u
         _ => IPV4,
     };
     let mut bytes = frame(to, neighbour_mac(world, port), ethertype, packet);
+    // A priority, now and then a VLAN.
+    if chance(random, 4) {
+        let tag = pick(random, [[0x81, 0, 0xa0, 0], [0x81, 0, 0x00, 0], [0x81, 0, 0x00, 7]]);
+        bytes.splice(12..12, tag);
+    }
     // Networks pad short frames, and some do it with rubbish.
     if bytes.len() < 60 && chance(random, 700) {
         bytes.resize(60, pick(random, [0, 0, 0xee]));

@@ -1,0 +1,127 @@
+//! Puts together the fragments of UDP datagrams to us (RFC 791 3.2, RFC 8200 4.5).
+
+use crate::Reference;
+use crate::bytes::{checksum, u16_at};
+use crate::icmp::ToUs;
+use crate::ip::{self, UDP};
+use crate::outcome::{Fate, Outcome};
+use crate::reason::DropReason;
+use std::net::IpAddr;
+
+/// Datagrams at once.
+const DATAGRAMS_MAX: usize = 64;
+/// Octets of one.
+const LENGTH_MAX: usize = 2_000;
+/// From its first fragment on.
+const PATIENCE_NS: u64 = 1_000_000_000;
+
+/// What has come of a datagram.
+#[derive(Clone, Debug)]
+pub(crate) struct Datagram {
+    port: usize,
+    source: IpAddr,
+    identification: u32,
+    since_ns: u64,
+    parts: Vec<Part>,
+}
+
+/// A fragment: where it begins, whether others follow, and what it holds.
+#[derive(Clone, Debug)]
+struct Part {
+    at: usize,
+    more: bool,
+    bytes: Vec<u8>,
+}
+
+impl Part {
+    fn end(&self) -> usize {
+        self.at + self.bytes.len()
+    }
+
+    fn makes_sense(&self) -> bool {
+        let last_or_even = !self.more || self.bytes.len().is_multiple_of(8);
+        !self.bytes.is_empty() && last_or_even && self.end() <= LENGTH_MAX
+    }
+}
+
+impl Datagram {
+    /// No two hold the same octets (RFC 5722), and none is behind the last one.
+    fn makes_sense(&self) -> bool {
+        let apart = |one: &Part, other: &Part| one.end() <= other.at || other.end() <= one.at;
+        let before = |one: &Part, other: &Part| other.more || one.end() <= other.at;
+        let fits = |(place, one): (usize, &Part)| {
+            let others = self.parts.iter().enumerate().filter(|(at, _)| *at != place);
+            one.makes_sense()
+                && others.map(|(_, other)| other).all(|other| apart(one, other) && before(one, other))
+        };
+        self.parts.iter().enumerate().all(fits)
+    }
+
+    /// All of it, once it is there.
+    fn whole(&self) -> Option<Vec<u8>> {
+        let length = self.parts.iter().find(|part| !part.more)?.end();
+        let mut parts = self.parts.clone();
+        parts.sort_by_key(|part| part.at);
+        let bytes: Vec<u8> = parts.into_iter().flat_map(|part| part.bytes).collect();
+        (bytes.len() == length).then_some(bytes)
+    }
+}
+
+impl Reference {
+    /// A fragment of a UDP datagram: all but the one that makes it whole end here.
+    pub(crate) fn receive_part(
+        &mut self,
+        to_us: ToUs<'_>,
+        identification: u32,
+    ) -> Result<Outcome, DropReason> {
+        let now_ns = self.now_ns;
+        self.datagrams.retain(|datagram| now_ns.saturating_sub(datagram.since_ns) <= PATIENCE_NS);
+        let (port, source) = (to_us.port, to_us.header.source);
+        let is_it = |known: &Datagram| {
+            (known.port, known.source, known.identification) == (port, source, identification)
+        };
+        let mut datagram = match self.datagrams.iter().position(is_it) {
+            Some(at) => self.datagrams.remove(at),
+            None if self.datagrams.len() == DATAGRAMS_MAX => return Err(DropReason::FragmentsFull),
+            None => Datagram { port, source, identification, since_ns: now_ns, parts: Vec::new() },
+        };
+        let (units, more) = to_us.upper.fragment;
+        datagram.parts.push(Part { at: 8 * usize::from(units), more, bytes: to_us.payload().to_vec() });
+        // The others are of no use without a bad one, and not to be trusted with it.
+        if !datagram.makes_sense() {
+            return Err(DropReason::BadFragment);
+        }
+        match datagram.whole() {
+            Some(bytes) => self.receive_whole(to_us, &bytes),
+            None => {
+                self.datagrams.push(datagram);
+                Ok(Outcome::of(Fate::Consumed))
+            }
+        }
+    }
+
+    /// Identifications come again soon, so that fragments of two datagrams may meet: the checksum, where there is one,
+    /// tells (RFC 4963).
+    fn receive_whole(&mut self, last: ToUs<'_>, datagram: &[u8]) -> Result<Outcome, DropReason> {
+        let (source, destination) = (last.header.source, last.header.destination);
+        let pseudo = match (source, destination) {
+            (IpAddr::V6(source), IpAddr::V6(destination)) => {
+                ip::pseudo_header(source, destination, UDP, datagram.len())
+            }
+            (IpAddr::V4(source), IpAddr::V4(destination)) => {
+                let length = (datagram.len() as u16).to_be_bytes();
+                [&source.octets()[..], &destination.octets(), &[0, UDP], &length].concat()
+            }
+            _ => return Err(DropReason::BadFragment),
+        };
+        let has_checksum = u16_at(datagram, 6) != Some(0);
+        if datagram.len() < 8 || has_checksum && checksum(&[&pseudo, datagram]) != 0 {
+            return Err(DropReason::UdpChecksum);
+        }
+        let new = ip::New { protocol: UDP, traffic_class: 0, hops: 64 };
+        let packet = ip::packet(source, destination, new, datagram);
+        let header = ip::read(&packet).ok_or(DropReason::BadFragment)?;
+        let upper = header.upper(&packet).ok_or(DropReason::BadFragment)?;
+        self.receive_udp(ToUs { packet: &packet, header, upper, ..last })
+    }
+}
