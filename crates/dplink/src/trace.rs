@@ -122,3 +122,40 @@ pub struct IpSummary {
     /// Type of service, or traffic class.
     pub traffic_class: u8,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Notice, frame};
+    use std::net::Ipv6Addr;
+
+    /// As long as all its values can be, on a way longer than any of the graph's.
+    fn longest() -> TracedPacket {
+        let (source, destination) =
+            (Ipv6Addr::from_bits(u128::MAX).into(), Ipv6Addr::from_bits(u128::MAX).into());
+        let tunnel =
+            TunnelSummary { source, destination, teid: Teid(u32::MAX), qfi: Some(63), message_type: 255 };
+        let ports = Some((u16::MAX, u16::MAX));
+        let ip = IpSummary { source, destination, protocol: 255, ports, traffic_class: 255 };
+        let packet =
+            PacketSummary { bytes: u16::MAX, ethertype: u16::MAX, tunnel: Some(tunnel), ip: Some(ip) };
+        TracedPacket {
+            after_us: u64::MAX,
+            port: "port".repeat(8),
+            arrived: packet,
+            nodes: vec!["gtpu_error_indication".to_owned(); 24],
+            end: TraceEnd::Sent { port: "port".repeat(8), packet },
+            session: Some(Seid(u64::MAX)),
+            pdr: Some(PdrId(u16::MAX)),
+        }
+    }
+
+    #[test]
+    fn the_longest_trace_fits_into_a_frame() {
+        let packets = vec![longest(); usize::from(TRACE_PACKETS_MAX)];
+        let trace = Trace { packets, looked_at: u64::MAX, lasted_ms: u64::MAX };
+        let mut stream = Vec::new();
+        frame::write(&Notice::Trace { token: u64::MAX, outcome: Ok(trace) }, &mut stream).unwrap();
+        assert!(stream.len() > frame::LIMIT / 4, "{} bytes show nothing", stream.len());
+    }
+}

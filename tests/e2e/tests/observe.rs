@@ -3,10 +3,11 @@
 use crate::Test;
 use anyhow::{Context, Result, ensure};
 use lab::address::{SERVER, UE};
-use lab::anchorline::{Node, Ran};
+use lab::anchorline::{Node, Part, Ran};
 use lab::config::{Driver, FTeid, METRICS};
 use lab::measure::Ping;
 use lab::{Core, Lab, command};
+use nix::sys::signal::{Signal, kill};
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ fn observe(lab: &Lab) -> Result<()> {
     explain(&node)?;
     drops(lab, &node)?;
     scrape(lab)?;
+    scrape_without_data_plane(lab, &node)?;
     ran.stop()?;
     node.stop()
 }
@@ -70,9 +72,24 @@ fn drops(lab: &Lab, node: &Node) -> Result<()> {
     says(&told, &["cycles/packet", "1 sessions"])
 }
 
+fn metrics(lab: &Lab) -> Result<String> {
+    lab.upf.run(&format!("curl -sSf http://{METRICS}/metrics"), command::SHORT)
+}
+
+/// A data plane that does not answer is told as down; the rest is told all the same.
+fn scrape_without_data_plane(lab: &Lab, node: &Node) -> Result<()> {
+    let dpe = node.pid(Part::Dpe)?;
+    ensure!(lab.upf.pids()?.contains(&dpe), "pid {dpe} does not run in namespace {}", lab.upf.name());
+    kill(dpe, Signal::SIGSTOP)?;
+    let told = metrics(lab);
+    kill(dpe, Signal::SIGCONT)?;
+    says(&told?, &["\nanchorline_dpe_up 0\n", "\nanchorline_pfcp_sessions 1\n"])?;
+    says(&metrics(lab)?, &["\nanchorline_dpe_up 1\n"])
+}
+
 /// Every line of a scrape is a comment of a known kind or a sample of a family that has one type and one explanation.
 fn scrape(lab: &Lab) -> Result<()> {
-    let told = lab.upf.run(&format!("curl -sSf http://{METRICS}/metrics"), command::SHORT)?;
+    let told = metrics(lab)?;
     let body = told.strip_suffix("# EOF\n").with_context(|| format!("no end in\n{told}"))?;
     let (mut typed, mut explained) = (HashSet::new(), HashSet::new());
     for line in body.lines() {

@@ -39,8 +39,9 @@ enum View {
     Drops(Interval),
     /// Watch the next packets on their way through the graph: every node, the rule, the end.
     ///
-    /// All criteria given must match. Only the packets of the trace are looked at; it ends by itself, and one runs at a
-    /// time.
+    /// All criteria given must match. While a trace lasts the worker looks at every packet and is a little slower; the
+    /// trace ends by itself, and one runs at a time. Packets that were kept for a sleeping user are seen when they come
+    /// in, not when they go out.
     Trace(trace::Args),
     /// Say what would happen to a packet of a user, and by which rule; nothing is sent.
     ///

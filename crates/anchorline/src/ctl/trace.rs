@@ -43,7 +43,7 @@ pub(super) fn text(trace: &Trace) -> String {
     }
     let _ = writeln!(
         text,
-        "{} packets traced of {} that came in within {:.1} s",
+        "{} packets traced of {} that came in within {:.3} s",
         trace.packets.len(),
         trace.looked_at,
         trace.lasted_ms as f64 / 1_000.0
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(lines[2], format!("  {:<24} to flow", "usual_input"));
         assert_eq!(lines[3], format!("  {:<24} to verdict", "flow"));
         assert_eq!(lines[4], format!("  {:<24} dropped: rate_exceeded (A QER's rate is used up)", "verdict"));
-        assert_eq!(lines[6], "1 packets traced of 5 that came in within 2.0 s");
+        assert_eq!(lines[6], "1 packets traced of 5 that came in within 2.000 s");
     }
 
     #[test]

@@ -249,3 +249,44 @@ async fn write(mut socket: OwnedWriteHalf, mut notices: mpsc::Receiver<Notice>) 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dplink::{Question, TraceFilter};
+
+    fn looks() -> [Command; 2] {
+        let filter = TraceFilter { packets: 1, seconds: 1, port: None, ue: None, teid: None };
+        let question = Question {
+            is_down: false,
+            ue: [10, 60, 0, 1].into(),
+            remote: [8, 8, 8, 8].into(),
+            protocol: 1,
+            ports: None,
+            traffic_class: 0,
+            qfi: None,
+            teid: None,
+            is_verbose: false,
+        };
+        [Command::Trace { token: 1, filter }, Command::Explain { token: 1, question }]
+    }
+
+    #[test]
+    fn an_observer_looks_and_changes_nothing() {
+        assert!(looks().iter().all(is_a_look) && is_a_look(&Command::GetStatistics));
+        let session = rules::Seid(1);
+        for change in [Command::ResyncBegin, Command::ResyncEnd, Command::Delete { session }] {
+            assert!(!is_a_look(&change), "{change:?}");
+        }
+    }
+
+    #[test]
+    fn a_look_is_answered_where_it_came_from_whatever_it_says_of_itself() {
+        for look in looks() {
+            let (Command::Trace { token, .. } | Command::Explain { token, .. }) = marked(look, 7) else {
+                panic!("a look became something else")
+            };
+            assert_eq!(token, 7);
+        }
+    }
+}
