@@ -17,6 +17,12 @@ tests=${PIPESTATUS[0]}
 scripts/lint.sh
 lint=$?
 
+# Advice, not a verdict: a shared machine may be slow for reasons of its own.
+if [ -n "${CI:-}" ] && [ -f bench/baseline.json ]; then
+    cargo build --locked --release -p anchorline &&
+        timeout 180 "${CARGO_TARGET_DIR:-target}/release/anchorline" bench check || echo "bench: advice only, see above"
+fi
+
 # A test program that crashed left no result: it counts as one failure. So do the linters.
 awk -v tests="$tests" -v lint="$lint" '
     /^test result: / { passed += $4; failed += $6; skipped += $8 }

@@ -46,6 +46,8 @@ fn config() -> Config {
         mac: MacAddress([2, 0, 0, 0, 0, 2]),
         address: address.parse().unwrap(),
         mtu: 1500,
+        vlan: None,
+        mss_clamp: false,
     };
     Config {
         ports: vec![

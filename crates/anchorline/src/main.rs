@@ -5,6 +5,7 @@ mod ctl;
 mod dpe;
 mod exit;
 mod log;
+mod observer;
 mod settings;
 mod up;
 

@@ -189,3 +189,10 @@ pub(crate) fn progress(duration: Duration, label: &'static str) -> ProgressBar {
         Err(_) => bar,
     }
 }
+
+/// A sign of life for something of which nobody knows how long it takes.
+pub(crate) fn spinner(label: String) -> ProgressBar {
+    let bar = ProgressBar::new_spinner().with_message(label);
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}

@@ -32,6 +32,8 @@ mod search;
 mod setup;
 mod spread;
 mod station;
+#[cfg(test)]
+mod tests;
 mod text;
 mod toeplitz;
 mod yardstick;

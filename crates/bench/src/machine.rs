@@ -50,9 +50,17 @@ pub(crate) fn cpus() -> Vec<usize> {
 /// # Errors
 /// Where the kernel refuses.
 pub(crate) fn pin(cpu: usize) -> anyhow::Result<()> {
+    pin_to(&[cpu])
+}
+
+/// Keeps the calling thread, and those it starts, on some CPUs.
+///
+/// # Errors
+/// Where the kernel refuses.
+pub(crate) fn pin_to(cpus: &[usize]) -> anyhow::Result<()> {
     let mut set = CpuSet::new();
-    set.set(cpu)?;
-    sched_setaffinity(Pid::from_raw(0), &set).with_context(|| format!("CPU {cpu} cannot be used"))
+    cpus.iter().try_for_each(|cpu| set.set(*cpu))?;
+    sched_setaffinity(Pid::from_raw(0), &set).with_context(|| format!("CPUs {cpus:?} cannot be used"))
 }
 
 /// Bytes of memory that programs can still get, as the kernel estimates.

@@ -2,7 +2,7 @@
 
 use crate::report::Report;
 use crate::spread::{Spread, rounded};
-use crate::{interrupt, output, record};
+use crate::{contest, interrupt, output, record};
 use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -108,6 +108,7 @@ fn measure(words: &str, runs: usize, seed: u64) -> anyhow::Result<Spread> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("result.json");
     let mut ratios = Vec::new();
+    let spinner = contest::spinner(words.to_owned());
     for _ in 0..runs {
         record::child(words, &file, seed)?;
         if interrupt::asked() {
@@ -116,6 +117,7 @@ fn measure(words: &str, runs: usize, seed: u64) -> anyhow::Result<Spread> {
         let report: Report = serde_json::from_str(&std::fs::read_to_string(&file)?)?;
         ratios.extend(report.ratio);
     }
+    spinner.finish_and_clear();
     Spread::of(&ratios).context("no run gave a ratio")
 }
 

@@ -53,7 +53,9 @@ pub(crate) fn config(population: &Population) -> Config {
     let port = |name: &str, (mac, address): (MacAddress, Ipv4Addr), interface| {
         let address = ipnet::Ipv4Net::new(address, 24).ok()?;
         let (name, device) = (name.to_owned(), "memory".to_owned());
-        Some(PortConfig { name, device, interface, mac, address, address6: None, mtu: 1_500 })
+        let (address6, vlan) = (None, None);
+        let mtu = 1_500;
+        Some(PortConfig { name, device, interface, mac, address, address6, mtu, vlan, mss_clamp: false })
     };
     let ports = [port("n3", ENDPOINTS.n3, Interface::Access), port("n6", ENDPOINTS.n6, Interface::Core)];
     let route = Route { prefix: ipnet::Ipv4Net::default().into(), via: ENDPOINTS.router.1.into() };

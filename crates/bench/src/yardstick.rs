@@ -12,11 +12,11 @@ use packet::{Buffer, ethernet, gtpu, ipv4, udp};
 use std::net::Ipv4Addr;
 use zerocopy::IntoBytes;
 
-/// Packets of a vector: the fastest of 16 to 256.
-const VECTOR: usize = 64;
+/// Packets of a vector: of 16 to 256, with 4 to 12 asked for ahead, as fast as any.
+const VECTOR: usize = 128;
 /// How far ahead a packet's lines, and before them its buffer's description, are asked for.
-const AHEAD: usize = 6;
-const FURTHER_AHEAD: usize = 12;
+const AHEAD: usize = 8;
+const FURTHER_AHEAD: usize = 16;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 /// Octets of an Ethernet header and of a tunnel's headers behind it: what goes on or comes off.
@@ -74,6 +74,7 @@ impl Yardstick {
         let vector = &mut self.vector;
         for port in [N3, N6] {
             while ports[port].receive(vector, VECTOR) > 0 {
+                ask_first(vector);
                 for at in 0..vector.len() {
                     ask_ahead(vector, at);
                     swap_addresses(&mut vector[at]);
@@ -90,6 +91,7 @@ impl Yardstick {
         let mut tables = Tables { sessions: sessions.get(), flows: flows.get() };
         for port in [N3, N6] {
             while ports[port].receive(vector, VECTOR) > 0 {
+                ask_first(vector);
                 places.clear();
                 for at in 0..vector.len() {
                     ask_ahead(vector, at);
@@ -130,14 +132,26 @@ impl Tables<'_> {
     }
 }
 
+/// For the first of a vector, nobody asked ahead.
+#[inline]
+fn ask_first(vector: &[Mbuf]) {
+    vector.iter().take(FURTHER_AHEAD).for_each(Mbuf::prefetch);
+    vector.iter().take(AHEAD).for_each(ask);
+}
+
+#[inline]
+fn ask(mbuf: &Mbuf) {
+    mbuf.prefetch_data();
+    prefetch_read(mbuf.data().get(LINE..).unwrap_or_default());
+}
+
 #[inline]
 fn ask_ahead(vector: &[Mbuf], at: usize) {
     if let Some(later) = vector.get(at + FURTHER_AHEAD) {
         later.prefetch();
     }
     if let Some(later) = vector.get(at + AHEAD) {
-        later.prefetch_data();
-        prefetch_read(later.data().get(LINE..).unwrap_or_default());
+        ask(later);
     }
 }
 

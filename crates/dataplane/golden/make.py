@@ -91,8 +91,20 @@ def ethernet():
     dropped("ethernet_input/truncated", "Half a header.", "n6", Raw(bytes(13)), "usual_input ethernet_input", "ethernet_truncated")
     dropped("ethernet_input/other_station", "A flooded frame.", "n6",
             Ether(dst="02:00:00:00:00:99", src=ROUTER) / ping, "usual_input ethernet_input", "not_our_mac")
-    dropped("ethernet_input/vlan", "VLANs are not spoken yet.", "n6",
-            Ether(dst=N6, src=ROUTER) / Dot1Q(vlan=5) / ping, "usual_input ethernet_input", "unknown_ethertype")
+    dropped("ethernet_input/broadcast_to_one", "A packet to one station in a frame to all.", "n6",
+            Ether(dst="ff:ff:ff:ff:ff:ff", src=ROUTER) / ping, "usual_input ethernet_input", "not_our_mac")
+    tag = Ether(dst=N6, src=ROUTER) / Dot1Q(vlan=0, prio=5)
+    dropped("ethernet_input/other_vlan", "The port is on no VLAN.", "n6",
+            Ether(dst=N6, src=ROUTER) / Dot1Q(vlan=5) / ping, "usual_input ethernet_input", "other_vlan")
+    dropped("ethernet_input/two_tags", "One priority is enough.", "n6", tag / Dot1Q(vlan=0) / ping,
+            "usual_input ethernet_input", "other_vlan")
+    dropped("ethernet_input/cut_in_its_tag", "Half a tag.", "n6", Raw(bytes(tag)[:15]), "usual_input ethernet_input",
+            "ethernet_truncated")
+    dropped("ethernet_input/unknown_ethertype", "LLDP, and the like.", "n6",
+            Ether(dst=N6, src=ROUTER, type=0x88CC) / Raw(bytes(46)), "usual_input ethernet_input", "unknown_ethertype")
+    pong = Ether(dst=ROUTER, src=N6) / IP(src=N6_IP, dst=ROUTER_IP, ttl=64) / ICMP(type=0, id=3)
+    case("ethernet_input/priority_tag", "VLAN 0 is no VLAN; the answer has no tag.",
+         ("n6", tag / IP(src=ROUTER_IP, dst=N6_IP) / ICMP(id=3), "usual_input ethernet_input ip4_input icmp_echo ip_output ethernet_output send:n6", [("n6", pong)]))
     stranger, mac = "10.50.0.77", "02:00:00:00:06:77"
     first, second = user(64, destination=stranger), user(64, destination=stranger) / Raw(b"2")
     ask = Ether(dst="ff:ff:ff:ff:ff:ff", src=N6) / ARP(op=1, hwsrc=N6, psrc=N6_IP, hwdst="00:00:00:00:00:00",
@@ -105,9 +117,6 @@ def ethernet():
          ("n3", up_frame(first), held, [("n6", ask)]),
          ("n3", up_frame(second), "usual_input flow verdict ip_output ethernet_output hold", []),
          ("n6", tell, "usual_input ethernet_input arp consumed", sent))
-    long = IP(src=SERVER, dst=UE, id=7) / UDP() / Raw(bytes(1500 - 28 - 44 + 1))
-    dropped("ethernet_output/beyond_the_mtu", "One byte more than fits into the tunnel.", "n6",
-            Ether(dst=N6, src=ROUTER) / long, f"{DOWN} gtpu_encap ethernet_output", "mtu_exceeded")
 
 
 def routed(packet):
@@ -148,7 +157,7 @@ def ip4():
                                     ("header_length", 14, 0x44, "ip4_header_length"),
                                     ("total_length", 16, 0xFF, "ip4_truncated")]:
         dropped(f"ip4_input/bad_{name}", f"A damaged {name.replace('_', ' ')}.", "n6", damaged(good, at, value), node, reason)
-    dropped("ip4_input/fragment_to_us", "Fragments to us are not put together yet.", "n6",
+    dropped("ip4_input/fragment_to_us", "Of fragments to us, only GTP-U's are put together.", "n6",
             Ether(dst=N6, src=ROUTER) / IP(src=ROUTER_IP, dst=N6_IP, flags="MF") / ICMP(), node, "ip4_fragment")
     dropped("ip4_input/tcp_to_us", "Nobody listens.", "n6",
             Ether(dst=N6, src=ROUTER) / IP(src=ROUTER_IP, dst=N6_IP) / TCP(), node, "no_listener")
@@ -269,7 +278,6 @@ def sessions():
     dropped("far/drop", "The FAR says DROP.", "n3", up_frame(user(64, UE_SHUT), teid=0x102, qfi=None), far, "far_drop")
     dropped("far/gate_closed", "The QER's downlink gate is closed.", "n6",
             Ether(dst=N6, src=ROUTER) / IP(src=SERVER, dst=UE_SHUT) / UDP(), DOWN, "gate_closed")
-    dropped("far/ttl_expired", "The last hop.", "n3", up_frame(user(1)), far, "ttl_expired")
     dropped("far/to_ourselves", "A user may not talk to the node.", "n3", up_frame(user(64, destination=N6_IP)), far,
             "to_ourselves")
 
@@ -307,8 +315,8 @@ def ip6():
     dropped("ip6_input/plain_from_the_radio_side", "Users come in tunnels only.", "n3",
             Ether(dst=N3, src=GNB) / packet, node, "ip_not_for_us")
     to_us = IPv6(src="2001:db8:6::1", dst=N6_IP6)
-    dropped("ip6_input/fragment_to_us", "Fragments to us are not put together.", "n6",
-            Ether(dst=N6, src=ROUTER) / to_us / IPv6ExtHdrFragment(m=1) / UDP() / PAYLOAD, node, "ip6_fragment")
+    dropped("ip6_input/fragment_to_us", "Of fragments to us, only GTP-U's are put together.", "n6",
+            Ether(dst=N6, src=ROUTER) / to_us / IPv6ExtHdrFragment(m=1) / TCP() / PAYLOAD, node, "ip6_fragment")
     dropped("ip6_input/tcp_to_us", "Nobody listens.", "n6", Ether(dst=N6, src=ROUTER) / to_us / TCP(), node, "no_listener")
     dropped("ip6_input/endless_options", "More extension headers than anybody needs.", "n6",
             Ether(dst=N6, src=ROUTER) / IPv6(src="2001:db8:6::1", dst=N6_IP6, nh=60)
@@ -317,3 +325,6 @@ def ip6():
 
 if __name__ == "__main__":
     ethernet(), arp(), ip4(), icmp(), gtpu(), sessions(), enforcement(), ip6()
+    import make6
+    import make_errors
+    make6.cases(), make_errors.errors()

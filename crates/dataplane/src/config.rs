@@ -25,6 +25,11 @@ pub struct PortConfig {
     pub address6: Option<Ipv6Net>,
     /// Bytes of the longest IP packet.
     pub mtu: u16,
+    /// The VLAN it is on, 1 to 4094: its frames are tagged, both ways (IEEE 802.1Q).
+    pub vlan: Option<u16>,
+    /// Users' TCP connections agree on segments that fit this port and, on the access side, its tunnels. Where several
+    /// ports ask for it, the smallest counts for all connections.
+    pub mss_clamp: bool,
 }
 
 /// A route beyond the subnets of the ports.
@@ -63,6 +68,8 @@ pub struct Limits {
     pub held_per_neighbour: usize,
     /// Error Indications sent in a second.
     pub error_indications_per_s: u32,
+    /// ICMP errors sent in a second.
+    pub icmp_errors_per_s: u32,
 }
 
 impl Default for Limits {
@@ -80,6 +87,7 @@ impl Default for Limits {
             neighbours: 4_096,
             held_per_neighbour: 16,
             error_indications_per_s: 100,
+            icmp_errors_per_s: 1_000,
         }
     }
 }

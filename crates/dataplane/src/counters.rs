@@ -4,12 +4,12 @@ use crate::graph::NodeId;
 use dplink::{Books, NodeStatistics};
 
 macro_rules! drop_reasons {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+    ($($(#[doc = $about:literal])+ $variant:ident = $name:literal,)*) => {
         /// Why a packet was dropped.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
         pub enum DropReason {
-            $($(#[$doc])* $variant,)*
+            $($(#[doc = $about])+ $variant,)*
         }
 
         impl DropReason {
@@ -22,6 +22,18 @@ macro_rules! drop_reasons {
                     $(Self::$variant => $name,)*
                 }
             }
+
+            /// What it means, in one sentence.
+            pub const fn about(self) -> &'static str {
+                match self {
+                    $(Self::$variant => concat!($($about),+).trim_ascii(),)*
+                }
+            }
+
+            /// The reason of this name.
+            pub fn named(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|reason| reason.name() == name)
+            }
         }
     };
 }
@@ -33,12 +45,18 @@ drop_reasons! {
     EthernetTruncated = "ethernet_truncated",
     /// A frame for another station.
     NotOurMac = "not_our_mac",
-    /// A frame whose payload we do not speak (VLAN, IPv6...).
+    /// A frame of a VLAN that the port is not on.
+    OtherVlan = "other_vlan",
+    /// A frame whose payload we do not speak.
     UnknownEthertype = "unknown_ethertype",
     /// An ARP message that is no request or reply for IPv4 over Ethernet.
     ArpMalformed = "arp_malformed",
     /// An ARP message that does not concern us.
     ArpNotForUs = "arp_not_for_us",
+    /// A message of neighbour discovery that RFC 4861 has ignored.
+    NdpMalformed = "ndp_malformed",
+    /// A message of neighbour discovery that does not concern us.
+    NdpNotForUs = "ndp_not_for_us",
     /// An IPv4 packet shorter than it says.
     Ip4Truncated = "ip4_truncated",
     /// An IP packet that is not version 4.
@@ -47,7 +65,7 @@ drop_reasons! {
     Ip4HeaderLength = "ip4_header_length",
     /// An IPv4 header whose checksum is wrong.
     Ip4Checksum = "ip4_checksum",
-    /// A fragment addressed to us.
+    /// A fragment addressed to us of anything but UDP.
     Ip4Fragment = "ip4_fragment",
     /// An IPv6 packet shorter than it says.
     Ip6Truncated = "ip6_truncated",
@@ -55,9 +73,13 @@ drop_reasons! {
     Ip6Version = "ip6_version",
     /// A chain of IPv6 extension headers that makes no sense.
     Ip6Extension = "ip6_extension",
-    /// An IPv6 fragment addressed to us.
+    /// An IPv6 fragment addressed to us of anything but UDP.
     Ip6Fragment = "ip6_fragment",
-    /// A packet on an access port that is not addressed to us.
+    /// A fragment addressed to us that makes no sense with those before it, or makes too long a datagram.
+    BadFragment = "bad_fragment",
+    /// A fragment addressed to us of one datagram more than are put together at once.
+    FragmentsFull = "fragments_full",
+    /// A packet on an access port that is not addressed to us, or one for another station of a link of IPv6.
     IpNotForUs = "ip_not_for_us",
     /// A packet addressed to us that nobody here listens to.
     NoListener = "no_listener",
@@ -67,6 +89,8 @@ drop_reasons! {
     IcmpNotEcho = "icmp_not_echo",
     /// A UDP header whose length is impossible.
     UdpMalformed = "udp_malformed",
+    /// A UDP datagram over IPv6 whose checksum is wrong.
+    UdpChecksum = "udp_checksum",
     /// A GTP-U message shorter than it says.
     GtpuTruncated = "gtpu_truncated",
     /// Not GTP version 1.
@@ -101,16 +125,18 @@ drop_reasons! {
     BufferExpired = "buffer_expired",
     /// The control plane had the packets kept for a user dropped.
     BufferDropped = "buffer_dropped",
-    /// No hop is left.
+    /// No hop is left, and the sender was not told.
     TtlExpired = "ttl_expired",
     /// The buffer has no room for the headers to put on.
     NoHeadroom = "no_headroom",
-    /// A packet longer than a port's MTU.
+    /// A packet too long for its way, not to be split, and the sender was not told.
     MtuExceeded = "mtu_exceeded",
     /// No route leads to the destination.
     NoRoute = "no_route",
     /// A user's packet addressed to this node.
     ToOurselves = "to_ourselves",
+    /// A copy that a FAR asks for, and there was no memory for it or no way.
+    NotCopied = "not_copied",
     /// A neighbour did not tell its Ethernet address, or too many packets wait for it.
     NeighbourUnresolved = "neighbour_unresolved",
     /// The port did not take the packet.
@@ -222,5 +248,20 @@ impl Counters {
             cycles: node.cycles,
         };
         NodeId::ALL.iter().zip(self.nodes).map(named).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DropReason;
+
+    #[test]
+    fn every_reason_is_one_sentence_and_found_by_its_name() {
+        for reason in DropReason::ALL {
+            let about = reason.about();
+            assert!(about.ends_with('.') && !about.starts_with(' ') && about.len() > 10, "{about:?}");
+            assert_eq!(DropReason::named(reason.name()), Some(*reason));
+        }
+        assert_eq!(DropReason::named("bad_mood"), None);
     }
 }

@@ -2,9 +2,13 @@
 
 use crate::config::{Config, PortConfig};
 use crate::counters::Counters;
+use crate::explain::Explain;
 use crate::install::installation;
+use crate::trace::Tracer;
 use crate::worker::{Order, Query, Report};
-use dplink::{Command, Desired, Notice, PortStatistics, Statistics, UsageCause, VERSION, WorkerStatistics};
+use dplink::{
+    Command, Desired, Notice, PortStatistics, Statistics, TraceFilter, UsageCause, VERSION, WorkerStatistics,
+};
 use rtrb::{Consumer, Producer};
 use rules::Seid;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -42,6 +46,8 @@ pub struct Engine {
     /// While a resynchronisation runs: the sessions named in it.
     named: Option<HashSet<Seid>>,
     counting: bool,
+    /// The token of the trace under way.
+    tracing: Option<u64>,
 }
 
 impl Engine {
@@ -55,6 +61,7 @@ impl Engine {
             known: HashMap::new(),
             named: None,
             counting: false,
+            tracing: None,
         }
     }
 
@@ -87,6 +94,14 @@ impl Engine {
             }
             Command::GetStatistics => {
                 self.count();
+                None
+            }
+            Command::Trace { token, filter } => {
+                let refused = self.trace(token, &filter).err();
+                refused.map(|reason| Notice::Trace { token, outcome: Err(reason) })
+            }
+            Command::Explain { token, question } => {
+                self.order(Order::Explain(Box::new(Explain::new(token, question))));
                 None
             }
         })
@@ -144,6 +159,23 @@ impl Engine {
         }
     }
 
+    fn trace(&mut self, token: u64, filter: &TraceFilter) -> Result<(), String> {
+        if self.tracing.is_some() {
+            return Err("another trace is under way; it ends by itself".to_owned());
+        }
+        let tracer = Tracer::new(&self.ports, token, filter)?;
+        self.tracing = Some(token);
+        self.order(Order::Trace(Some(Box::new(tracer))));
+        Ok(())
+    }
+
+    /// Ends the trace of this token now, if it is under way: nobody waits for it any more.
+    pub fn end_trace(&mut self, token: u64) {
+        if self.tracing == Some(token) {
+            self.order(Order::Trace(None));
+        }
+    }
+
     fn order(&mut self, order: Order) {
         self.backlog.push_back(order);
         self.push_orders();
@@ -163,13 +195,13 @@ impl Engine {
         self.push_orders();
         let mut notices = Vec::new();
         while let Ok(report) = self.reports.pop() {
-            notices.push(self.digest(report, uptime_ms));
+            notices.extend(self.digest(report, uptime_ms));
         }
         notices
     }
 
-    fn digest(&mut self, report: Report, uptime_ms: u64) -> Notice {
-        match report {
+    fn digest(&mut self, report: Report, uptime_ms: u64) -> Option<Notice> {
+        Some(match report {
             Report::Installed { seid, revision, installed } => {
                 self.known.entry(seid).or_default().applied = Some(revision);
                 Notice::Applied { session: seid, revision, removed: installed.removed }
@@ -195,7 +227,16 @@ impl Engine {
                 Notice::Statistics(self.statistics(&counters, sessions as u64, uptime_ms))
             }
             Report::Event(event) => Notice::Event(event),
-        }
+            Report::Traced(tracer) => {
+                let tracer = tracer?;
+                self.tracing = None;
+                Notice::Trace { token: tracer.token, outcome: Ok(tracer.into_trace(&self.ports)) }
+            }
+            Report::Explained(explain) => {
+                let token = explain.token;
+                Notice::Explanation { token, explanation: Box::new(explain.into_explanation(&self.ports)) }
+            }
+        })
     }
 
     /// The session is gone, unless it was ordered anew meanwhile.
@@ -229,6 +270,8 @@ impl Engine {
             missed: port.missed,
         });
         let worker = WorkerStatistics {
+            sessions,
+            flows: counters.flows,
             books: counters.books(),
             nodes: counters.named_nodes(),
             drops: counters.named_drops(),

@@ -10,12 +10,15 @@ use packet::{Buffer, HeapBuffer};
 use rules::*;
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::rc::Rc;
 
 pub(crate) const N3: usize = 0;
 pub(crate) const N6: usize = 1;
 pub(crate) const GNB: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 1);
+pub(crate) const GNB6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 3, 0, 0, 0, 0, 1);
+const ROUTER6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 6, 0, 0, 0, 0, 1);
+const N3_ADDRESS6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 3, 0, 0, 0, 0, 2);
 const N3_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 2);
 
 /// First byte of a frame that the port says is in pieces: no station's address begins so.
@@ -28,6 +31,8 @@ pub(crate) struct Wire {
     pub(crate) from_worker: Vec<Vec<u8>>,
     /// Packets the port still takes; `None` takes all.
     pub(crate) room: Option<usize>,
+    /// Buffers still to be had; `None` for any number.
+    pub(crate) buffers: Option<usize>,
 }
 
 #[derive(Clone, Default)]
@@ -51,7 +56,12 @@ impl Port for TestPort {
     }
 
     fn allocate(&mut self) -> Option<HeapBuffer> {
-        Some(HeapBuffer::new(&[]))
+        let mut wire = self.0.borrow_mut();
+        wire.buffers =
+            wire.buffers.map(|left| left.checked_sub(1)).map_or(Some(None), |left| left.map(Some))?;
+        let mut buffer = HeapBuffer::new(&[0; 2048]);
+        buffer.truncate(0)?;
+        Some(buffer)
     }
 
     /// A frame that begins with [`IN_PIECES`] stands for one in several pieces.
@@ -76,6 +86,8 @@ impl Bench {
         let mut bench = Self { engine, worker, wires, now_ns: 1 };
         bench.meet(N3, [2, 0, 0, 0, 3, 1], GNB);
         bench.meet(N6, [2, 0, 0, 0, 6, 1], Ipv4Addr::new(10, 50, 0, 1));
+        bench.meet(N3, [2, 0, 0, 0, 3, 1], GNB6);
+        bench.meet(N6, [2, 0, 0, 0, 6, 1], ROUTER6);
         bench
     }
 
@@ -90,18 +102,21 @@ impl Bench {
         bench
     }
 
-    /// And with the session that is held to a rate and a quota, and the one whose user sleeps.
+    /// And with the session that is held to a rate and a quota, the one whose user sleeps, the one over IPv6, and the
+    /// ones that are copied and marked.
     pub(crate) fn full() -> Self {
         let mut bench = Self::new();
-        for (session, rules) in [(METERED, metered()), (ASLEEP, asleep())] {
+        for (session, rules) in
+            [(METERED, metered()), (ASLEEP, asleep()), (SIX, six()), (COPIED, copied()), (MARKED, marked())]
+        {
             bench.put(session, 1, rules);
         }
         let notices = bench.settle();
-        assert_eq!(notices.len(), 2, "{notices:?}");
+        assert_eq!(notices.len(), 5, "{notices:?}");
         bench
     }
 
-    fn meet(&mut self, port: usize, mac: [u8; 6], address: Ipv4Addr) {
+    fn meet(&mut self, port: usize, mac: [u8; 6], address: impl Into<IpAddr>) {
         self.worker.know(port as u8, MacAddress(mac), address);
     }
 
@@ -135,10 +150,14 @@ pub(crate) fn config() -> Config {
         interface,
         mac: MacAddress(mac),
         address: address.parse().unwrap(),
-        address6: name.eq("n6").then(|| "2001:db8:6::2/64".parse().unwrap()),
+        address6: Some(format!("2001:db8:{}::2/64", name.trim_start_matches('n')).parse().unwrap()),
         mtu: 1500,
+        vlan: None,
+        mss_clamp: name == "n3",
     };
-    let route = Route { prefix: "0.0.0.0/0".parse().unwrap(), via: Ipv4Addr::new(10, 50, 0, 1).into() };
+    let default = |prefix: &str, via: IpAddr| Route { prefix: prefix.parse().unwrap(), via };
+    let routes =
+        vec![default("0.0.0.0/0", Ipv4Addr::new(10, 50, 0, 1).into()), default("::/0", ROUTER6.into())];
     let limits = Limits {
         sessions: 8,
         pdrs: 16,
@@ -149,6 +168,7 @@ pub(crate) fn config() -> Config {
         neighbours: 8,
         held_per_neighbour: 2,
         error_indications_per_s: 2,
+        icmp_errors_per_s: 2,
         ..Limits::default()
     };
     Config {
@@ -156,7 +176,7 @@ pub(crate) fn config() -> Config {
             port("n3", Interface::Access, [2, 0, 0, 0, 3, 2], "10.30.0.2/24"),
             port("n6", Interface::Core, [2, 0, 0, 0, 6, 2], "10.50.0.2/24"),
         ],
-        routes: vec![route],
+        routes,
         limits,
         epoch: 1,
         seed: 0,
@@ -167,6 +187,53 @@ pub(crate) fn config() -> Config {
 pub(crate) const METERED: u64 = 40;
 /// A session whose user sleeps.
 pub(crate) const ASLEEP: u64 = 50;
+
+/// A session of an IPv6 user, over IPv6.
+pub(crate) const SIX: u64 = 60;
+
+/// The user has a prefix; both tunnels are over IPv6.
+pub(crate) fn six() -> Rules {
+    let mut rules = rules(SIX);
+    for pdr in &mut rules.pdrs {
+        (pdr.pdi.ue_ipv4, pdr.pdi.ue_ipv6) = (None, Some("2001:db8:60::/64".parse().unwrap()));
+        if let Some(f_teid) = &mut pdr.pdi.f_teid {
+            f_teid.address = N3_ADDRESS6.into();
+        }
+    }
+    let forwarding = rules.fars[1].forwarding.as_mut().unwrap();
+    forwarding.outer_header_creation.as_mut().unwrap().address = GNB6.into();
+    rules
+}
+
+/// A session whose packets are copied.
+pub(crate) const COPIED: u64 = 70;
+
+/// Uplink packets are copied into a tunnel to a station of the core, downlink packets plainly to the core.
+pub(crate) fn copied() -> Rules {
+    let mut rules = rules(COPIED);
+    let collector = OuterHeaderCreation { teid: Teid(0x999), address: Ipv4Addr::new(10, 50, 0, 1).into() };
+    let copy = |outer_header_creation, dscp| ForwardingParameters {
+        destination_interface: Interface::Core,
+        outer_header_creation,
+        dscp,
+    };
+    rules.fars[0].duplicates = vec![copy(Some(collector), None)];
+    rules.fars[1].duplicates = vec![copy(None, Some(10))];
+    rules
+}
+
+/// A session whose packets are marked.
+pub(crate) const MARKED: u64 = 80;
+
+/// DSCP 46 up and 34 down, in QoS flow 7, which is reflective.
+pub(crate) fn marked() -> Rules {
+    let mut rules = rules(MARKED);
+    (rules.qers[0].qfi, rules.qers[0].reflective) = (Qfi::new(7), true);
+    for (far, dscp) in rules.fars.iter_mut().zip([46, 34]) {
+        far.forwarding.as_mut().unwrap().dscp = Some(dscp);
+    }
+    rules
+}
 
 /// 8 kbit/s up, and 100 bytes in all.
 pub(crate) fn metered() -> Rules {

@@ -24,6 +24,10 @@ pub(crate) enum Fate {
     Hold,
     /// Keep it for its user, who sleeps.
     Keep,
+    /// Split it: its fragments go on from `far`.
+    Split,
+    /// Copy it; then it goes on from `far` itself.
+    Duplicate,
 }
 
 /// Where a packet goes next on the wire.
@@ -59,6 +63,8 @@ pub(crate) struct Meta {
     pub(crate) session: SessionIndex,
     /// Set by `flow` or `classify`.
     pub(crate) step: StepIndex,
+    /// Copies have been made of it.
+    pub(crate) copied: bool,
     /// Set by `flow`: of the rules that step was found by.
     pub(crate) generation: u32,
     /// Set by `far` and the nodes that answer.
@@ -87,6 +93,7 @@ impl Meta {
             traffic_class: 0,
             session: SessionIndex::NONE,
             step: StepIndex::NONE,
+            copied: false,
             generation: 0,
             next_hop: NextHop { port: 0, address: IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED) },
             fate: Fate::Drop(DropReason::Unfinished),
@@ -106,7 +113,7 @@ impl Meta {
     /// Where its flow is remembered.
     pub(crate) const fn flow(&self) -> Place<'_> {
         let arrival = (self.port as u16) << 8 | self.qfi as u16;
-        let circumstances = Circumstances { teid: self.teid, arrival, class: self.traffic_class };
+        let circumstances = Circumstances { arrival, class: self.traffic_class };
         Place { key: &self.key, hash: self.hash, circumstances }
     }
 }

@@ -20,6 +20,8 @@ const ELSEWHERE: &[(DropReason, &str)] = &[
     (DropReason::BufferFull, "worker"),
     (DropReason::BufferExpired, "worker"),
     (DropReason::BufferDropped, "worker"),
+    (DropReason::NotCopied, "worker"),
+    (DropReason::FragmentsFull, "worker"),
     (
         DropReason::Unfinished,
         "nowhere: needs an error in the wiring; a property test says that it never occurs",
@@ -70,6 +72,8 @@ fn path(hops: &[Hop]) -> String {
         Some(Next::End(Fate::Consumed)) => "consumed".to_owned(),
         Some(Next::End(Fate::Hold)) => "hold".to_owned(),
         Some(Next::End(Fate::Keep)) => "keep".to_owned(),
+        Some(Next::End(Fate::Split)) => "split".to_owned(),
+        Some(Next::End(Fate::Duplicate)) => "duplicate".to_owned(),
         next => panic!("a packet ended its way with {next:?}"),
     });
     words.join(" ")
@@ -103,6 +107,12 @@ pub(crate) fn frames() -> &'static [Vec<u8>] {
         let texts = all().into_iter().map(|file| fs::read_to_string(file).unwrap());
         texts.flat_map(|text| steps(&text)).map(|step| step.frame).collect()
     })
+}
+
+/// The frames that go into one golden.
+pub(crate) fn file(name: &str) -> Vec<Vec<u8>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(name).with_extension("golden");
+    steps(&fs::read_to_string(path).unwrap()).into_iter().map(|step| step.frame).collect()
 }
 
 fn all() -> Vec<PathBuf> {

@@ -29,7 +29,7 @@ pub(crate) fn installation(
     let accounts = program.meters.len().max(program.usages.len());
     let keys = keys(ports, &program)?;
     let steps: Box<[HotStep]> =
-        program.steps.iter().map(|step| HotStep::new(step, &program.usages)).collect();
+        program.steps.iter().map(|step| HotStep::new(step, &program.usages).fit(ports, step)).collect();
     let peers = program.steps.iter().map(peer).collect();
     let session = Session {
         seid: desired.session,

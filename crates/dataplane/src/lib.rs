@@ -7,7 +7,10 @@
 
 mod config;
 mod counters;
+#[cfg(test)]
+mod differential;
 mod engine;
+mod explain;
 #[cfg(test)]
 mod fixture;
 mod frame;
@@ -20,8 +23,10 @@ mod kept;
 mod nodes;
 mod port;
 mod state;
+mod summary;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod worker;
 
 pub use config::{Config, ConfigError, Limits, PortConfig, Route};

@@ -1,9 +1,15 @@
 //! A worker: takes vectors from its ports, runs them through the graph, gives them to its ports. One thread, to
 //! completion, sharing nothing.
 
+mod copies;
+mod rest;
+mod split;
+mod tag;
+
 use crate::config::{Config, ConfigError};
 use crate::counters::{Counters, DropReason};
 use crate::engine::Engine;
+use crate::explain::Explain;
 use crate::frame::{Fate, Meta, Packet, PortIndex, VECTOR};
 use crate::graph::{AHEAD, Graph, Hop, NodeId, Run};
 use crate::held::Held;
@@ -11,6 +17,7 @@ use crate::kept::Kept;
 use crate::nodes;
 use crate::port::Port;
 use crate::state::{Installation, Installed, Kind, Lookup, Refusal, Session, SessionIndex, State, Used};
+use crate::trace::Tracer;
 use dplink::{Event, UsageCounts};
 use packet::{Buffer, ethernet};
 use rtrb::{Consumer, Producer, RingBuffer};
@@ -43,6 +50,10 @@ pub(crate) enum Order {
     Query(Box<Query>),
     /// Fill in the counters.
     Count(Box<Counters>),
+    /// Trace packets, in place of what is traced now; nothing ends that.
+    Trace(Option<Box<Tracer>>),
+    /// Say what would happen to a packet.
+    Explain(Box<Explain>),
 }
 
 /// What a session has used, asked for and told.
@@ -74,6 +85,10 @@ pub(crate) enum Report {
     Used(Used),
     /// The counters, and the number of sessions.
     Counted { counters: Box<Counters>, sessions: usize },
+    /// What was traced, if anything was.
+    Traced(Option<Box<Tracer>>),
+    /// What would happen to a packet.
+    Explained(Box<Explain>),
     /// Something was seen on the wire.
     Event(Event),
 }
@@ -97,6 +112,7 @@ pub struct Worker<P: Port> {
     trash: Vec<P::Buffer>,
     /// Packets whose session has changed, and that go their way now.
     resumed: Vec<Packet<P::Buffer>>,
+    rest: rest::Rest<P::Buffer>,
     kept_per_session: u16,
     kept_ns: u64,
     flow_age_ns: u64,
@@ -104,6 +120,8 @@ pub struct Worker<P: Port> {
     reports: Producer<Report>,
     clock: Clock,
     expire_ns: u64,
+    /// While packets are traced.
+    tracer: Option<Box<Tracer>>,
 }
 
 /// Makes a worker over `ports`, in the order of the configuration, and the engine that controls it.
@@ -129,6 +147,7 @@ pub fn connect<P: Port>(
         vector: Vec::with_capacity(VECTOR),
         trash: Vec::with_capacity(2 * VECTOR),
         resumed: Vec::with_capacity(config.limits.kept),
+        rest: rest::Rest::new(),
         kept_per_session: config.limits.kept_per_session,
         kept_ns: config.limits.kept_ns,
         flow_age_ns: config.limits.flow_age_ns,
@@ -136,6 +155,7 @@ pub fn connect<P: Port>(
         reports,
         clock,
         expire_ns: 0,
+        tracer: None,
     };
     Ok((Engine::new(config, order_sender, report_receiver), worker))
 }
@@ -153,7 +173,10 @@ impl<P: Port> Worker<P> {
         self.receive();
         let received = self.vector.len();
         if received > 0 {
-            self.run(NodeId::UsualInput, trace);
+            match self.tracer.take() {
+                None => self.run(NodeId::UsualInput, trace),
+                Some(tracer) => self.run_watched(tracer),
+            }
         }
         self.state.flows.sweep(SWEEP, now_ns, self.flow_age_ns);
         if now_ns >= self.expire_ns {
@@ -164,10 +187,27 @@ impl<P: Port> Worker<P> {
         received
     }
 
-    /// Takes the vector from a node to its end.
+    /// Takes the vector from a node to its end, and what it leaves behind, too.
     fn run(&mut self, start: NodeId, trace: Option<&mut Vec<Hop>>) {
+        self.run_vector(start, trace);
+        self.run_rest();
+    }
+
+    fn run_vector(&mut self, start: NodeId, trace: Option<&mut Vec<Hop>>) {
         let (packets, state, counters) = (&mut self.vector[..], &mut self.state, &mut self.counters);
         self.graph.run(start, Run { packets, state, counters, clock: self.clock, trace });
+        self.finish();
+    }
+
+    /// As [`Worker::run`], of packets that came in, for somebody who wants to see what becomes of some of them.
+    #[cold]
+    fn run_watched(&mut self, mut tracer: Box<Tracer>) {
+        tracer.look_at(&self.vector);
+        let (packets, state, counters) = (&mut self.vector[..], &mut self.state, &mut self.counters);
+        let trace = Some(&mut tracer.hops);
+        self.graph.run(NodeId::UsualInput, Run { packets, state, counters, clock: self.clock, trace });
+        tracer.take_down(&self.vector, &self.state);
+        self.tracer = Some(tracer);
         self.finish();
     }
 
@@ -192,7 +232,7 @@ impl<P: Port> Worker<P> {
 
     /// Makes a neighbour known, as if it had answered.
     #[cfg(test)]
-    pub(crate) fn know(&mut self, port: PortIndex, mac: ethernet::MacAddress, address: std::net::Ipv4Addr) {
+    pub(crate) fn know(&mut self, port: PortIndex, mac: ethernet::MacAddress, address: impl Into<IpAddr>) {
         let next_hop = crate::frame::NextHop::new(port, address);
         let neighbours = &mut self.state.neighbours;
         neighbours.find(next_hop, self.state.now_ns);
@@ -210,6 +250,11 @@ impl<P: Port> Worker<P> {
             let Ok(order) = self.orders.pop() else { break };
             let report = self.execute(order);
             self.report(report);
+        }
+        if self.reports.slots() > 0
+            && let Some(over) = self.tracer.take_if(|tracer| tracer.is_over(self.state.now_ns))
+        {
+            self.report(Report::Traced(Some(over)));
         }
         while self.reports.slots() > RING / 2
             && let Some(event) = self.state.events.pop()
@@ -244,6 +289,11 @@ impl<P: Port> Worker<P> {
                 }
                 counters.copy_from(&self.counters);
                 Report::Counted { counters, sessions: self.state.sessions.len() }
+            }
+            Order::Trace(tracer) => Report::Traced(std::mem::replace(&mut self.tracer, tracer)),
+            Order::Explain(mut explain) => {
+                explain.answer(&mut self.state);
+                Report::Explained(explain)
             }
         }
     }
@@ -307,14 +357,21 @@ impl<P: Port> Worker<P> {
             lane.port.receive(&mut self.received, limit);
             ask_for(&self.received);
             let counters = &mut self.counters.ports[usize::from(index)];
-            for buffer in self.received.drain(..) {
+            for mut buffer in self.received.drain(..) {
                 counters.received += 1;
                 counters.received_bytes += buffer.data().len() as u64;
-                if P::is_contiguous(&buffer) {
-                    self.vector.push(Packet { buffer, meta: Meta::new(index, config.interface) });
-                } else {
-                    self.counters.drops[DropReason::NotContiguous as usize] += 1;
-                    self.trash.push(buffer);
+                let taken = match P::is_contiguous(&buffer) {
+                    true => tag::take_off(&mut buffer, config.vlan),
+                    false => Err(DropReason::NotContiguous),
+                };
+                match taken {
+                    Ok(()) => {
+                        self.vector.push(Packet { buffer, meta: Meta::new(index, config.interface) });
+                    }
+                    Err(reason) => {
+                        self.counters.drops[reason as usize] += 1;
+                        self.trash.push(buffer);
+                    }
                 }
             }
         }
@@ -333,6 +390,8 @@ impl<P: Port> Worker<P> {
                 }
                 Fate::Hold => self.hold(packet),
                 Fate::Keep => self.keep(packet),
+                Fate::Split => self.split(packet),
+                Fate::Duplicate => self.duplicate(packet),
             }
         }
         self.vector = vector;
@@ -378,12 +437,11 @@ impl<P: Port> Worker<P> {
             let Some(mut buffer) = lane.port.allocate() else { continue };
             self.counters.created += 1;
             let port = self.state.ports.get(next_hop.port);
-            // Neighbour discovery over IPv6 is not there yet.
-            let IpAddr::V4(address) = next_hop.address else {
-                self.discard(buffer, DropReason::NeighbourUnresolved);
-                continue;
+            let written = match next_hop.address {
+                IpAddr::V4(address) => nodes::write_arp_request(&mut buffer, port, address),
+                IpAddr::V6(address) => nodes::write_solicitation(&mut buffer, port, address),
             };
-            match nodes::write_arp_request(&mut buffer, port, address) {
+            match written {
                 Some(()) => lane.out.push(buffer),
                 None => self.discard(buffer, DropReason::NoHeadroom),
             }
@@ -429,6 +487,7 @@ impl<P: Port> Worker<P> {
     }
 
     fn send_lane(&mut self, index: PortIndex) {
+        self.tag(index);
         let lane = &mut self.lanes[usize::from(index)];
         if lane.out.is_empty() {
             return;

@@ -5,11 +5,21 @@
 //! to [`Command::ResyncEnd`]) removes whatever the CPE no longer names. Messages are `postcard` values in frames of
 //! a Unix stream socket ([`frame`]).
 
+mod explain;
 pub mod frame;
 mod message;
 mod statistics;
+mod trace;
 mod usage;
 
+pub use explain::{
+    ExplainedAction, ExplainedHop, ExplainedQer, ExplainedTunnel, ExplainedUrr, Explanation, Outcome,
+    Question,
+};
 pub use message::{Command, Desired, Event, Notice, Role, VERSION};
 pub use statistics::{Books, NodeStatistics, PortStatistics, Statistics, WorkerStatistics};
+pub use trace::{
+    IpSummary, PacketSummary, TRACE_PACKETS_MAX, TRACE_SECONDS_MAX, Trace, TraceEnd, TraceFilter,
+    TracedPacket, TunnelSummary,
+};
 pub use usage::{UsageCause, UsageCounts};

@@ -1,20 +1,20 @@
 //! What the two engines say to each other.
 
-use crate::Statistics;
 use crate::usage::{UsageCause, UsageCounts};
+use crate::{Explanation, Question, Statistics, Trace, TraceFilter};
 use rules::{OuterHeaderCreation, PdrId, Qfi, Rules, Seid, Teid, UrrId};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// Of this contract: both sides must be of the same.
-pub const VERSION: u16 = 3;
+pub const VERSION: u16 = 4;
 
 /// What a connection to a DPE is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
     /// The CPE: sets state and receives events. A DPE has one; a newer one replaces it.
     Control,
-    /// Reads statistics only.
+    /// Reads statistics, traces packets and asks for explanations; changes nothing.
     Observer,
 }
 
@@ -74,6 +74,20 @@ pub enum Command {
     },
     /// Answered by [`Notice::Statistics`].
     GetStatistics,
+    /// Watch packets; answered by [`Notice::Trace`] once it is over. One trace at a time.
+    Trace {
+        /// Comes back in the answer; a DPE of several connections puts its own in.
+        token: u64,
+        /// Which packets, and how many.
+        filter: TraceFilter,
+    },
+    /// Say what would happen to a packet; answered by [`Notice::Explanation`].
+    Explain {
+        /// As of [`Command::Trace`].
+        token: u64,
+        /// The packet.
+        question: Question,
+    },
 }
 
 /// From a DPE.
@@ -131,6 +145,20 @@ pub enum Notice {
     Event(Event),
     /// Answers [`Command::GetStatistics`].
     Statistics(Statistics),
+    /// Answers [`Command::Trace`].
+    Trace {
+        /// Of the command.
+        token: u64,
+        /// What was seen, or one sentence for people why there is no trace.
+        outcome: Result<Trace, String>,
+    },
+    /// Answers [`Command::Explain`].
+    Explanation {
+        /// Of the command.
+        token: u64,
+        /// What would happen.
+        explanation: Box<Explanation>,
+    },
 }
 
 /// What the data plane saw. Events are hints: they may be lost, counters may not.

@@ -42,6 +42,10 @@ pub struct NodeStatistics {
 /// One worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerStatistics {
+    /// Sessions it has in force.
+    pub sessions: u64,
+    /// Flows it remembers now.
+    pub flows: u64,
     /// Where its packets went.
     pub books: Books,
     /// By node, in graph order.

@@ -26,7 +26,10 @@ impl Node {
             Notice::Event(Event::DownlinkData { session, pdr, qfi, traffic_class }) => {
                 self.downlink_data(*session, *pdr, (*qfi, *traffic_class));
             }
-            Notice::Resynced { .. } | Notice::Statistics(_) => {}
+            Notice::Resynced { .. }
+            | Notice::Statistics(_)
+            | Notice::Trace { .. }
+            | Notice::Explanation { .. } => {}
         }
     }
 

@@ -15,6 +15,8 @@ pub(crate) struct Tunnel {
 /// A user's packet and how it came.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
+    /// Where it came in.
+    pub(crate) port: usize,
     pub(crate) source: Interface,
     pub(crate) tunnel: Option<Tunnel>,
     pub(crate) packet: UserPacket,

@@ -1,10 +1,12 @@
 //! What QERs, URRs and the FAR of a PDR do with a packet (TS 29.244 5.2.2, 5.2.3, 5.4).
 
-use crate::detection::{Arrival, first_pdr};
+use crate::detection::Arrival;
+use crate::errors::Stopped;
 use crate::reason::DropReason;
+use crate::setup::Setup;
 use rules::{
-    ApplyAction, Direction, Far, FarId, ForwardingParameters, Gate, Pdr, Qer, QerId, Qfi, Rules, Seid, Urr,
-    UrrId, Volume,
+    ApplyAction, Direction, Far, FarId, ForwardingParameters, Gate, Interface, Pdr, Qer, QerId, Qfi, Rules,
+    Seid, Urr, UrrId, Volume,
 };
 
 /// Time in units of 1/256 ns: fine enough for a byte at hundreds of Gb/s.
@@ -59,28 +61,29 @@ pub(crate) struct Marks {
     pub(crate) reflective: bool,
 }
 
-/// What is to be done with a packet.
+/// What is to be done with a packet whose FAR forwards or buffers.
 #[derive(Clone, Debug)]
 pub(crate) struct Verdict {
     pub(crate) action: Action,
     pub(crate) marks: Marks,
+    /// Where copies go (DUPL), whatever becomes of the packet.
+    pub(crate) copies: Vec<ForwardingParameters>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
-    /// With copies (DUPL), which only what is forwarded has.
-    Forward(ForwardingParameters, Vec<ForwardingParameters>),
+    Forward(ForwardingParameters),
     Buffer,
+    /// To be split, or its sender told; it would have left on this side.
+    Stop(Stopped, Interface),
+    Drop(DropReason),
 }
 
 /// What else matters when a packet comes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment {
+pub(crate) struct Moment<'a> {
     pub(crate) now_ns: u64,
-    /// How far meters let users get ahead.
-    pub(crate) burst_ns: u64,
-    /// Its destination is an address of ours.
-    pub(crate) to_us: bool,
+    pub(crate) setup: &'a Setup,
 }
 
 /// What a packet weighs.
@@ -128,44 +131,76 @@ impl Session {
         self.usages.iter().map(|usage| usage.counts).collect()
     }
 
-    /// Decides about a packet, charges it and counts it. The order:
+    /// Decides about a packet that matches a PDR, charges it and counts it. The order:
     ///
-    /// 1. the PDR;
-    /// 2. the gates;
-    /// 3. a FAR that drops or buffers: nothing is charged or counted, for nothing leaves;
-    /// 4. what is not sent in any case: to ourselves, no hop left;
+    /// 1. the gates;
+    /// 2. a FAR that drops or buffers: nothing is charged or counted, for nothing leaves;
+    /// 3. copies;
+    /// 4. what is not sent in any case: to ourselves, no hop left, too long;
     /// 5. the rates;
     /// 6. the quotas, and counting.
     ///
     /// What gates and rates drop is counted by those URRs that count before QoS enforcement (MBQE).
-    pub(crate) fn decide(&mut self, arrival: &Arrival, moment: Moment) -> Result<Verdict, DropReason> {
-        let pdr = first_pdr(&self.rules, arrival).ok_or(DropReason::NoPdr)?.clone();
+    pub(crate) fn decide(
+        &mut self,
+        pdr: &Pdr,
+        arrival: &Arrival,
+        moment: Moment<'_>,
+    ) -> Result<Verdict, DropReason> {
         let direction = arrival.source.direction();
         let load = Load { direction, length: arrival.packet.bytes.len() as u64 };
-        let qers: Vec<Qer> = pdr.qers.iter().filter_map(|id| self.qer(*id)).cloned().collect();
+        let qers = self.qers(pdr);
         if qers.iter().any(|qer| gate(qer, direction) == Gate::Closed) {
-            self.count(&pdr, load, |urr| urr.before_qos);
+            self.count(pdr, load, |urr| urr.before_qos);
             return Err(DropReason::GateClosed);
         }
-        let marks = Marks {
-            qfi: qers.iter().find_map(|qer| qer.qfi),
-            reflective: qers.iter().any(|qer| qer.reflective),
-        };
+        let marks = marks(&qers);
         let far = self.far(pdr.far).ok_or(DropReason::FarDrop)?.clone();
-        let to = match (far.apply_action, far.forwarding) {
-            (ApplyAction::Buffer, _) => return Ok(Verdict { action: Action::Buffer, marks }),
+        let to = match (far.apply_action, &far.forwarding) {
+            (ApplyAction::Buffer, _) => {
+                return Ok(Verdict { action: Action::Buffer, marks, copies: Vec::new() });
+            }
             (ApplyAction::Drop, _) | (_, None) => return Err(DropReason::FarDrop),
-            (ApplyAction::Forward, Some(to)) => to,
+            (ApplyAction::Forward, Some(to)) => to.clone(),
         };
-        may_leave(arrival, &to, moment.to_us)?;
-        if !self.charge(&qers, load, moment) {
-            self.count(&pdr, load, |urr| urr.before_qos);
+        let copies = far.duplicates.clone();
+        let action = match may_leave(arrival, &to, marks, moment.setup) {
+            Err(Refused::Quietly(reason)) => Action::Drop(reason),
+            Err(Refused::Stopped(stopped)) => Action::Stop(stopped, to.destination_interface),
+            Ok(()) => self.enforce(pdr, far, load, moment).map_or_else(Action::Drop, Action::Forward),
+        };
+        Ok(Verdict { action, marks, copies })
+    }
+
+    /// Holds a packet that may leave to rates and quotas, and counts it: where it goes.
+    fn enforce(
+        &mut self,
+        pdr: &Pdr,
+        far: Far,
+        load: Load,
+        moment: Moment<'_>,
+    ) -> Result<ForwardingParameters, DropReason> {
+        if !self.charge(&self.qers(pdr), load, moment) {
+            self.count(pdr, load, |urr| urr.before_qos);
             return Err(DropReason::RateExceeded);
         }
-        let far = self.within_quota(&pdr, far).ok_or(DropReason::QuotaExhausted)?;
+        let far = self.within_quota(pdr, far).ok_or(DropReason::QuotaExhausted)?;
         let to = far.forwarding.ok_or(DropReason::QuotaExhausted)?;
-        self.count(&pdr, load, |_| true);
-        Ok(Verdict { action: Action::Forward(to, far.duplicates), marks })
+        self.count(pdr, load, |_| true);
+        Ok(to)
+    }
+
+    /// Where packets of a PDR go in a tunnel, with what marks; `None` where they do not.
+    pub(crate) fn tunnel_of(&self, pdr: &Pdr, direction: Direction) -> Option<(ForwardingParameters, Marks)> {
+        let (qers, far) = (self.qers(pdr), self.far(pdr.far)?);
+        let open = qers.iter().all(|qer| gate(qer, direction) == Gate::Open);
+        let forwards = far.apply_action == ApplyAction::Forward;
+        let to = far.forwarding.clone().filter(|to| open && forwards && to.outer_header_creation.is_some())?;
+        Some((to, marks(&qers)))
+    }
+
+    fn qers(&self, pdr: &Pdr) -> Vec<Qer> {
+        pdr.qers.iter().filter_map(|id| self.qer(*id)).cloned().collect()
     }
 
     fn qer(&self, id: QerId) -> Option<&Qer> {
@@ -199,9 +234,9 @@ impl Session {
 
     /// A generic cell rate algorithm: whether all meters let the packet pass; if so, all are charged, else none. A rate
     /// of 0 lets nothing pass.
-    fn charge(&mut self, qers: &[Qer], load: Load, moment: Moment) -> bool {
+    fn charge(&mut self, qers: &[Qer], load: Load, moment: Moment<'_>) -> bool {
         let now = moment.now_ns.saturating_mul(UNITS_PER_NS);
-        let latest = moment.now_ns.saturating_add(moment.burst_ns).saturating_mul(UNITS_PER_NS);
+        let latest = moment.now_ns.saturating_add(moment.setup.burst_ns).saturating_mul(UNITS_PER_NS);
         let limited = |meter: &Meter| qers.iter().find(|qer| qer.id == meter.qer)?.mbr;
         let conforms = |meter: &Meter| {
             let Some(mbr) = limited(meter) else { return true };
@@ -252,15 +287,41 @@ const fn gate(qer: &Qer, direction: Direction) -> Gate {
     }
 }
 
-/// Between a tunnel and a plain network we are a router, which takes a hop off; from tunnel to tunnel we are not. And
-/// no user may talk to this node.
-pub(crate) fn may_leave(arrival: &Arrival, to: &ForwardingParameters, to_us: bool) -> Result<(), DropReason> {
-    let plain = to.outer_header_creation.is_none();
-    if plain && to_us {
-        return Err(DropReason::ToOurselves);
+fn marks(qers: &[Qer]) -> Marks {
+    let (qfi, reflective) = (qers.iter().find_map(|qer| qer.qfi), qers.iter().any(|qer| qer.reflective));
+    Marks { qfi, reflective }
+}
+
+/// Between a tunnel and a plain network we are a router, which takes a hop off and knows what its ways take; from tunnel
+/// to tunnel we are not. And no user may talk to this node.
+pub(crate) fn may_leave(
+    arrival: &Arrival,
+    to: &ForwardingParameters,
+    marks: Marks,
+    setup: &Setup,
+) -> Result<(), Refused> {
+    let (header, plain) = (&arrival.packet.header, to.outer_header_creation.is_none());
+    if plain && setup.is_ours(header.destination) {
+        return Err(Refused::Quietly(DropReason::ToOurselves));
     }
-    let routed = plain || arrival.tunnel.is_none();
-    if routed && arrival.packet.header.hops <= 1 { Err(DropReason::TtlExpired) } else { Ok(()) }
+    if !plain && arrival.tunnel.is_some() {
+        return Ok(());
+    }
+    if header.hops <= 1 {
+        return Err(Refused::Stopped(Stopped::NoHopLeft));
+    }
+    match setup.room(header.destination, to, marks) {
+        Some(room) if arrival.packet.bytes.len() > room => Err(Refused::Stopped(Stopped::TooLong(room))),
+        _ => Ok(()),
+    }
+}
+
+/// A packet that does not leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    Quietly(DropReason),
+    /// Its sender may want to know.
+    Stopped(Stopped),
 }
 
 /// The time that so many bytes take at a rate, in units of 1/256 ns. Data plane and reference must round alike, so the

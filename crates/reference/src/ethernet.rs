@@ -103,14 +103,20 @@ impl Reference {
         released.iter().map(|waiting| (station.port, ip_frame(mac, &setup, &waiting.packet))).collect()
     }
 
+    /// The Ethernet address of a station, where it is known.
+    pub(crate) fn mac_of(&self, station: NextHop) -> Option<Mac> {
+        let known = self.setup.neighbours.iter().find(|neighbour| is(neighbour, station));
+        known.map(|neighbour| neighbour.mac)
+    }
+
     /// Sends a packet to its next hop, or keeps it until the next hop is known.
     pub(crate) fn transmit(&mut self, to: NextHop, packet: Vec<u8>) -> Result<Outcome, DropReason> {
         let setup = self.port(to.port)?.clone();
         if packet.len() > usize::from(setup.mtu) {
             return Err(DropReason::MtuExceeded);
         }
-        match self.setup.neighbours.iter().find(|neighbour| is(neighbour, to)) {
-            Some(neighbour) => Ok(Outcome::sent(to.port, ip_frame(neighbour.mac, &setup, &packet))),
+        match self.mac_of(to) {
+            Some(mac) => Ok(Outcome::sent(to.port, ip_frame(mac, &setup, &packet))),
             None => Ok(self.wait(to, packet)),
         }
     }
@@ -128,7 +134,10 @@ impl Reference {
         if !self.asked.iter().any(|asked| asked.next_hop == to && recent(asked.at_ns)) {
             self.asked.retain(|asked| asked.next_hop != to);
             self.asked.push(Asked { next_hop: to, at_ns: now_ns });
-            outcome.sent.extend(self.request(to));
+            match self.request(to) {
+                Some(request) => outcome.sent.push(request),
+                None => outcome.copies.push(Fate::Dropped(DropReason::NeighbourUnresolved)),
+            }
         }
         outcome
     }
@@ -141,9 +150,10 @@ impl Reference {
                 let request = arp(REQUEST, (setup.mac, setup.ipv4.addr()), ([0; 6], target));
                 frame(BROADCAST, setup.mac, ARP, &request)
             }
-            IpAddr::V6(_) if !self.setup.ipv6_signals => return None,
             IpAddr::V6(target) => {
-                let (group, request) = solicitation(setup.ipv6?.addr(), setup.mac, target);
+                let ours = setup.ipv6?.addr();
+                let us = if target.is_unicast_link_local() { setup.link_local()? } else { ours };
+                let (group, request) = solicitation(us, setup.mac, target);
                 frame(group, setup.mac, IPV6, &request)
             }
         };

@@ -1,34 +1,102 @@
 //! Sends users' packets on, plain or in a tunnel (TS 29.244 5.2.3, TS 29.281 5.1, TS 38.415 5.5.2).
 
 use crate::Reference;
-use crate::detection::Arrival;
-use crate::enforcement::{Action, Marks, Verdict, may_leave};
+use crate::detection::{Arrival, first_pdr};
+use crate::enforcement::{Action, Marks, Moment, Verdict};
+use crate::errors::Stopped;
+use crate::fragments::split;
 use crate::gtpu::{self, Container};
 use crate::ip::{self, UDP, UserPacket};
 use crate::outcome::{Fate, Outcome};
 use crate::reason::DropReason;
-use rules::{Direction, ForwardingParameters};
+use crate::setup::{NextHop, Setup};
+use rules::{Direction, ForwardingParameters, Pdr};
 
 const HOPS: u8 = 64;
 
 impl Reference {
-    /// Does what the rules decided.
-    pub(crate) fn obey(&mut self, verdict: &Verdict, arrival: &Arrival) -> Outcome {
-        let Action::Forward(to, copies) = &verdict.action else { return Outcome::of(Fate::Held) };
-        let mut outcome = self.forward(arrival, to, verdict.marks);
-        for to in copies {
-            outcome.add_copy(self.forward(arrival, to, verdict.marks));
+    /// A user's packet and its session.
+    pub(crate) fn serve(&mut self, session: usize, arrival: &Arrival) -> Result<Outcome, DropReason> {
+        #[cfg(test)]
+        {
+            self.seen = Some((session, arrival.clone()));
         }
-        outcome
+        let rules = &self.sessions.get(session).ok_or(DropReason::NoSession)?.rules;
+        let pdr = first_pdr(rules, arrival).ok_or(DropReason::NoPdr)?.clone();
+        let verdict = self.decide(session, &pdr, arrival)?;
+        let copy = |to: &ForwardingParameters| self.copy(arrival, to, verdict.marks).into();
+        let copies: Vec<Outcome> = verdict.copies.iter().map(copy).collect();
+        let mut outcome = match &verdict.action {
+            Action::Forward(to) => self.forward(arrival, to, verdict.marks).into(),
+            Action::Buffer => Outcome::of(Fate::Kept),
+            Action::Drop(reason) => Outcome::of(Fate::Dropped(*reason)),
+            Action::Stop(stopped, side) => match parts(arrival, *stopped) {
+                Some(parts) => self.serve_parts(session, &pdr, &parts),
+                None => self.tell(session, arrival, (*stopped, *side)),
+            },
+        };
+        copies.into_iter().for_each(|copy| outcome.add_copy(copy));
+        Ok(outcome)
     }
 
-    fn forward(&mut self, arrival: &Arrival, to: &ForwardingParameters, marks: Marks) -> Outcome {
-        let to_us = self.setup.is_ours(arrival.packet.header.destination);
-        let routed = may_leave(arrival, to, to_us).and_then(|()| match to.outer_header_creation {
-            Some(_) => self.put_into_tunnel(arrival, to, marks),
+    fn decide(&mut self, session: usize, pdr: &Pdr, arrival: &Arrival) -> Result<Verdict, DropReason> {
+        let moment = Moment { now_ns: self.now_ns, setup: &self.setup };
+        self.sessions.get_mut(session).ok_or(DropReason::NoSession)?.decide(pdr, arrival, moment)
+    }
+
+    /// Fragments go the way of their packet, which has been copied; each is held to rates and counted by itself.
+    fn serve_parts(&mut self, session: usize, pdr: &Pdr, parts: &[Arrival]) -> Outcome {
+        let mut serve = |part: &Arrival| match self.decide(session, pdr, part) {
+            Ok(Verdict { action: Action::Forward(to), marks, .. }) => self.forward(part, &to, marks).into(),
+            Ok(Verdict { action: Action::Drop(reason), .. }) | Err(reason) => {
+                Outcome::of(Fate::Dropped(reason))
+            }
+            // The FAR forwards, there is a hop left, and it fits.
+            Ok(_) => Outcome::of(Fate::Dropped(DropReason::Unfinished)),
+        };
+        let outcomes: Vec<Outcome> = parts.iter().map(&mut serve).collect();
+        let add = |mut first: Outcome, other: Outcome| {
+            first.add_copy(other);
+            first
+        };
+        outcomes.into_iter().reduce(add).unwrap_or(Outcome::of(Fate::Dropped(DropReason::Unfinished)))
+    }
+
+    fn forward(
+        &mut self,
+        arrival: &Arrival,
+        to: &ForwardingParameters,
+        marks: Marks,
+    ) -> Result<Outcome, DropReason> {
+        let (next_hop, packet) = match to.outer_header_creation {
+            None => self.route(&arrival.packet, to)?,
+            Some(_) => {
+                let mut bytes = arrival.packet.bytes.clone();
+                if arrival.tunnel.is_none() {
+                    ip::take_hop(&mut bytes, &arrival.packet.header);
+                }
+                self.put_into_tunnel(&bytes, to, marks)?
+            }
+        };
+        self.transmit(next_hop, packet)
+    }
+
+    /// A copy in a tunnel is of the packet as it came; a plain one is routed, or one that comes back would be copied for
+    /// ever.
+    fn copy(
+        &mut self,
+        arrival: &Arrival,
+        to: &ForwardingParameters,
+        marks: Marks,
+    ) -> Result<Outcome, DropReason> {
+        let header = &arrival.packet.header;
+        let routed = match to.outer_header_creation {
+            Some(_) => self.put_into_tunnel(&arrival.packet.bytes, to, marks),
+            None if self.setup.is_ours(header.destination) || header.hops <= 1 => Err(DropReason::NotCopied),
             None => self.route(&arrival.packet, to),
-        });
-        routed.and_then(|(next_hop, packet)| self.transmit(next_hop, packet)).into()
+        };
+        let (next_hop, packet) = routed.map_err(|_| DropReason::NotCopied)?;
+        self.transmit(next_hop, packet)
     }
 
     fn route(&self, packet: &UserPacket, to: &ForwardingParameters) -> Result<Routed, DropReason> {
@@ -42,17 +110,13 @@ impl Reference {
         Ok((next_hop, bytes))
     }
 
-    fn put_into_tunnel(
+    pub(crate) fn put_into_tunnel(
         &self,
-        arrival: &Arrival,
+        packet: &[u8],
         to: &ForwardingParameters,
         marks: Marks,
     ) -> Result<Routed, DropReason> {
         let tunnel = to.outer_header_creation.ok_or(DropReason::NoRoute)?;
-        let mut bytes = arrival.packet.bytes.clone();
-        if arrival.tunnel.is_none() {
-            ip::take_hop(&mut bytes, &arrival.packet.header);
-        }
         let side = to.destination_interface;
         let next_hop = self.setup.next_hop(side, tunnel.address).ok_or(DropReason::NoRoute)?;
         let ours = self.port(next_hop.port)?.address_like(tunnel.address).ok_or(DropReason::NoRoute)?;
@@ -62,7 +126,7 @@ impl Reference {
             qfi: qfi.value(),
             reflective: marks.reflective,
         });
-        let message = gtpu::g_pdu(tunnel.teid.0, container, &bytes);
+        let message = gtpu::g_pdu(tunnel.teid.0, container, packet);
         let datagram = ip::datagram((ours, gtpu::PORT), (tunnel.address, gtpu::PORT), &message);
         let traffic_class = to.dscp.unwrap_or(0) << 2;
         let new = ip::New { protocol: UDP, traffic_class, hops: HOPS };
@@ -71,4 +135,29 @@ impl Reference {
 }
 
 /// A packet and its next hop.
-type Routed = (crate::setup::NextHop, Vec<u8>);
+type Routed = (NextHop, Vec<u8>);
+
+/// The fragments of a packet that is too long for its way, if it may be split.
+fn parts(arrival: &Arrival, stopped: Stopped) -> Option<Vec<Arrival>> {
+    let Stopped::TooLong(room) = stopped else { return None };
+    let part = |packet| Arrival { packet, ..arrival.clone() };
+    Some(split(&arrival.packet, room)?.into_iter().map(part).collect())
+}
+
+impl Setup {
+    /// Octets of the longest user's packet that the way to a destination, or the tunnel, takes; `None` where there is no
+    /// way.
+    pub(crate) fn room(
+        &self,
+        destination: std::net::IpAddr,
+        to: &ForwardingParameters,
+        marks: Marks,
+    ) -> Option<usize> {
+        let tunnel = to.outer_header_creation.map(|tunnel| tunnel.address);
+        let next_hop = self.next_hop(to.destination_interface, tunnel.unwrap_or(destination))?;
+        let ip = tunnel.map(|peer| if peer.is_ipv4() { 20 } else { 40 });
+        // UDP, GTP-U, and its extension header with what announces it.
+        let headers = ip.map_or(0, |ip| ip + 8 + 8 + if marks.qfi.is_some() { 8 } else { 0 });
+        usize::from(self.ports.get(next_hop.port)?.mtu).checked_sub(headers)
+    }
+}

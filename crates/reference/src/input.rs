@@ -1,12 +1,11 @@
 //! From the wire to the session: Ethernet, IP, UDP, GTP-U.
 
 use crate::Reference;
-use crate::bytes::{octets, u16_at};
+use crate::bytes::{checksum, octets, u16_at};
 use crate::detection::{Arrival, Tunnel};
-use crate::enforcement::Moment;
 use crate::ethernet::{ARP, IPV4, IPV6};
 use crate::gtpu::{self, Message};
-use crate::icmp::{ToUs, solicited_node};
+use crate::icmp::{ALL_NODES, ALL_ROUTERS, ToUs, solicited_node};
 use crate::ip::{self, Fault, Header, ICMP, ICMPV6, UDP, UserPacket};
 use crate::outcome::{Fate, Outcome};
 use crate::reason::DropReason;
@@ -22,22 +21,23 @@ impl Reference {
         let setup = self.port(port)?;
         let ethertype = u16_at(frame, 12).ok_or(DropReason::EthernetTruncated)?;
         let destination: Mac = octets(frame, 0).ok_or(DropReason::EthernetTruncated)?;
-        let source: Mac = octets(frame, 6).ok_or(DropReason::EthernetTruncated)?;
         let [first, ..] = destination;
-        // The lowest bit of the first octet: more than one station.
-        if destination != setup.mac && first & 1 == 0 {
+        // The lowest bit of the first octet: more than one station. Such a frame holds a question or an announcement;
+        // a unicast packet in it is not to be forwarded (RFC 1812 5.3.4).
+        let asks = ethertype == ARP || ethertype == IPV6 && frame.get(14 + 24) == Some(&0xff);
+        if destination != setup.mac && !(first & 1 == 1 && asks) {
             return Err(DropReason::NotOurMac);
         }
         let payload = frame.get(14..).unwrap_or_default();
         match ethertype {
-            IPV4 => self.receive_v4(port, source, payload),
-            IPV6 => self.receive_v6(port, source, payload),
+            IPV4 => self.receive_v4(port, payload),
+            IPV6 => self.receive_v6(port, payload),
             ARP => self.receive_arp(port, payload),
             _ => Err(DropReason::UnknownEthertype),
         }
     }
 
-    fn receive_v4(&mut self, port: usize, from: Mac, payload: &[u8]) -> Result<Outcome, DropReason> {
+    fn receive_v4(&mut self, port: usize, payload: &[u8]) -> Result<Outcome, DropReason> {
         let header = ip::read_v4(payload).map_err(|fault| match fault {
             Fault::Truncated => DropReason::Ip4Truncated,
             Fault::Version => DropReason::Ip4Version,
@@ -57,7 +57,7 @@ impl Reference {
         if upper.is_fragment() {
             return Err(DropReason::Ip4Fragment);
         }
-        let to_us = ToUs { port, from, packet, header, upper };
+        let to_us = ToUs { port, packet, header, upper };
         match upper.protocol {
             UDP => self.receive_udp(to_us),
             ICMP => self.receive_icmp(to_us),
@@ -65,32 +65,35 @@ impl Reference {
         }
     }
 
-    fn receive_v6(&mut self, port: usize, from: Mac, payload: &[u8]) -> Result<Outcome, DropReason> {
+    fn receive_v6(&mut self, port: usize, payload: &[u8]) -> Result<Outcome, DropReason> {
         let header = ip::read_v6(payload).map_err(|fault| match fault {
             Fault::Version => DropReason::Ip6Version,
             _ => DropReason::Ip6Truncated,
         })?;
         let packet = payload.get(..header.total).ok_or(DropReason::Ip6Truncated)?;
         let setup = self.port(port)?;
-        let ours = setup.has(header.destination);
-        let group = self.setup.ipv6_signals && is_our_group(setup, header.destination);
-        if !ours && !group {
+        let (ours, on_link) = (setup.has(header.destination), is_ours_on_link(setup, header.destination));
+        if !ours && !on_link {
+            // What is of the link does not leave it (RFC 4291 2.5.6).
+            let stays = is_link_local(header.source)
+                || is_link_local(header.destination)
+                || header.destination.is_multicast();
             return match setup.interface {
-                Interface::Access => Err(DropReason::IpNotForUs),
-                Interface::Core | Interface::SgiLan => self.receive_plain(port, packet),
+                Interface::Core | Interface::SgiLan if !stays => self.receive_plain(port, packet),
+                _ => Err(DropReason::IpNotForUs),
             };
         }
         let upper = header.upper(packet).ok_or(DropReason::Ip6Extension)?;
-        if upper.at > HEADERS_MAX {
-            return Err(DropReason::Ip6Extension);
-        }
         if upper.is_fragment() {
             return Err(DropReason::Ip6Fragment);
         }
-        let to_us = ToUs { port, from, packet, header, upper };
+        if upper.at > HEADERS_MAX {
+            return Err(DropReason::Ip6Extension);
+        }
+        let to_us = ToUs { port, packet, header, upper };
         match upper.protocol {
             UDP if ours => self.receive_udp(to_us),
-            ICMPV6 if self.setup.ipv6_signals => self.receive_icmpv6(to_us),
+            ICMPV6 => self.receive_icmpv6(to_us),
             _ => Err(DropReason::NoListener),
         }
     }
@@ -113,10 +116,12 @@ impl Reference {
         if u16::from_be_bytes([d0, d1]) != gtpu::PORT {
             return Err(DropReason::NoListener);
         }
-        let message = Message::read(datagram.get(8..length).unwrap_or_default())?;
-        let answers = to_us.header.source.is_ipv4() || self.setup.ipv6_signals;
+        let datagram = datagram.get(..length).unwrap_or_default();
+        if is_damaged(&to_us.header, datagram) {
+            return Err(DropReason::UdpChecksum);
+        }
+        let message = Message::read(datagram.get(8..).unwrap_or_default())?;
         match message.kind {
-            gtpu::ECHO_REQUEST if !answers => Err(DropReason::GtpuUnknownType),
             gtpu::G_PDU => self.receive_g_pdu(to_us, &message),
             gtpu::ECHO_REQUEST => {
                 let sequence = message.sequence.ok_or(DropReason::GtpuIncomplete)?;
@@ -142,8 +147,7 @@ impl Reference {
         let address = to_us.header.destination;
         let f_teid = self.setup.canonical(FTeid { teid: Teid(message.teid), address });
         let Some(session) = self.session_of_tunnel(f_teid) else {
-            let answers = to_us.header.source.is_ipv4() || self.setup.ipv6_signals;
-            if !self.error_indications || !answers {
+            if !self.error_indications {
                 return Err(DropReason::NoTunnel);
             }
             let indication = gtpu::error_indication(message.teid, address);
@@ -164,20 +168,7 @@ impl Reference {
 
     fn arrival(&self, port: usize, tunnel: Option<Tunnel>, bytes: &[u8]) -> Result<Arrival, DropReason> {
         let packet = UserPacket::read(bytes).ok_or(DropReason::UserPacketMalformed)?;
-        Ok(Arrival { source: self.port(port)?.interface, tunnel, packet })
-    }
-
-    /// A user's packet and its session.
-    fn serve(&mut self, session: usize, arrival: &Arrival) -> Result<Outcome, DropReason> {
-        #[cfg(test)]
-        {
-            self.seen = Some((session, arrival.clone()));
-        }
-        let to_us = self.setup.is_ours(arrival.packet.header.destination);
-        let moment = Moment { now_ns: self.now_ns, burst_ns: self.setup.burst_ns, to_us };
-        let session = self.sessions.get_mut(session).ok_or(DropReason::NoSession)?;
-        let verdict = session.decide(arrival, moment)?;
-        Ok(self.obey(&verdict, arrival))
+        Ok(Arrival { port, source: self.port(port)?.interface, tunnel, packet })
     }
 
     fn session_of_tunnel(&self, f_teid: FTeid) -> Option<usize> {
@@ -200,11 +191,31 @@ impl Reference {
     }
 }
 
+/// IPv6 has no checksum of its own, so that of UDP alone says whether we are meant (RFC 8200 8.1). Tunnels may do without
+/// (TS 29.281 4.4.2.0, RFC 6935); over IPv4, IP's own is enough.
+fn is_damaged(header: &Header, datagram: &[u8]) -> bool {
+    match (header.source, header.destination) {
+        (IpAddr::V6(source), IpAddr::V6(destination)) if u16_at(datagram, 6) != Some(0) => {
+            let pseudo = ip::pseudo_header(source, destination, UDP, datagram.len());
+            checksum(&[&pseudo, datagram]) != 0
+        }
+        _ => false,
+    }
+}
+
 /// The first 64 bits.
 fn link(address: Ipv6Addr) -> u128 {
     u128::from(address) >> 64
 }
 
-fn is_our_group(setup: &PortSetup, destination: IpAddr) -> bool {
-    setup.ipv6.is_some_and(|net| destination == IpAddr::V6(solicited_node(net.addr())))
+fn is_link_local(address: IpAddr) -> bool {
+    matches!(address, IpAddr::V6(address) if address.is_unicast_link_local())
+}
+
+/// Our address on the link of a port, and the groups that every router hears there (RFC 4291 2.8), where it is on a
+/// link of IPv6.
+fn is_ours_on_link(setup: &PortSetup, destination: IpAddr) -> bool {
+    let (Some(net), Some(link_local)) = (setup.ipv6, setup.link_local()) else { return false };
+    let groups = [ALL_NODES, ALL_ROUTERS, solicited_node(net.addr()), solicited_node(link_local)];
+    groups.into_iter().chain([link_local]).any(|address| destination == address)
 }

@@ -44,7 +44,7 @@ pub(crate) struct Header {
     /// The protocol, or the first next header.
     next: u8,
     /// Options included, extension headers not.
-    length: usize,
+    pub(crate) length: usize,
     /// Of header and payload; what is behind is padding.
     pub(crate) total: usize,
     /// Of IPv4: offset in units of 8 octets, and whether more fragments follow.
@@ -59,6 +59,8 @@ pub(crate) struct Upper {
     pub(crate) at: usize,
     /// Offset in the whole packet in units of 8 octets, and whether more fragments follow.
     fragment: (u16, bool),
+    /// There is a fragment header, be it of a whole packet.
+    pub(crate) has_fragment_header: bool,
     /// Security Parameters Index of an authentication header on the way.
     spi: Option<u32>,
 }
@@ -70,7 +72,7 @@ impl Upper {
     }
 
     /// A part without the upper layer's header.
-    fn is_later_fragment(&self) -> bool {
+    pub(crate) fn is_later_fragment(&self) -> bool {
         self.fragment.0 > 0
     }
 }
@@ -145,7 +147,13 @@ pub(crate) fn read_v6(bytes: &[u8]) -> Result<Header, Fault> {
 impl Header {
     /// What the packet carries; `None` where extension headers make no sense. `packet` ends with its payload.
     pub(crate) fn upper(&self, packet: &[u8]) -> Option<Upper> {
-        let upper = Upper { protocol: self.next, at: self.length, fragment: self.fragment, spi: None };
+        let upper = Upper {
+            protocol: self.next,
+            at: self.length,
+            fragment: self.fragment,
+            has_fragment_header: false,
+            spi: None,
+        };
         match self.source {
             IpAddr::V4(_) => Some(upper),
             IpAddr::V6(_) => skip_extensions(upper, packet),
@@ -177,6 +185,7 @@ fn skip_extension(upper: Upper, packet: &[u8]) -> Option<Upper> {
         FRAGMENT => {
             let offset = u16::from_be_bytes([o0, o1]);
             after.fragment = (offset >> 3, offset & 1 != 0);
+            after.has_fragment_header = true;
             8
         }
         AH => {
@@ -247,10 +256,14 @@ pub(crate) fn set_dscp(packet: &mut [u8], header: &Header, dscp: u8) {
 
 fn renew_checksum(packet: &mut [u8], header: &Header) {
     if header.source.is_ipv4() {
-        put(packet, 10, &[0, 0]);
-        let checksum = checksum(&[packet.get(..header.length).unwrap_or_default()]);
-        put(packet, 10, &checksum.to_be_bytes());
+        renew_checksum_v4(packet, header.length);
     }
+}
+
+pub(crate) fn renew_checksum_v4(packet: &mut [u8], length: usize) {
+    put(packet, 10, &[0, 0]);
+    let checksum = checksum(&[packet.get(..length).unwrap_or_default()]);
+    put(packet, 10, &checksum.to_be_bytes());
 }
 
 /// The packet turned around: addresses swapped, 64 hops.

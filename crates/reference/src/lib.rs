@@ -11,20 +11,24 @@
 //!   later fragment, is malformed. Later fragments show neither ports nor SPI.
 //! * No more than 8 extension headers in a row, of IPv6 as of GTP-U, and no more than 255 octets of headers in front of
 //!   a user's packet in a tunnel.
-//! * UDP checksums of received packets are not looked at (TS 29.281 4.4.2.0 allows their absence); sent ones are 0 over
-//!   IPv4 and computed over IPv6.
+//! * UDP checksums of received packets matter over IPv6 alone, and only where there is one (TS 29.281 4.4.2.0, RFC 6935);
+//!   sent ones are 0 over IPv4 and computed over IPv6.
 //! * The order in which a session's rules act, and what is charged and counted: see `enforcement.rs`. A packet that is
-//!   dropped by a FAR, kept, out of hops or addressed to us costs nothing; one that has no route or exceeds the MTU
-//!   was counted before that was known.
+//!   dropped by a FAR, kept, out of hops, addressed to us or too long for its way costs nothing; one that has no route
+//!   was counted before that was known, and so was one from tunnel to tunnel that exceeds the MTU.
+//! * A packet too long for its way out of a tunnel, or into one, is split where its sender allows it; each fragment is
+//!   charged and counted by itself. Senders of others, and of those out of hops, are told: servers on the wire, users by
+//!   the tunnel that their session's rules would choose, at no charge.
 //! * A tunnel header that we put on has 64 hops, identification 0, "don't fragment" over IPv4 and flow label 0 over IPv6,
 //!   source port 2152, and a DSCP only where the FAR asks for one; ECN is not copied to it.
-//! * A copy (DUPL) is made of the packet as it came, and goes through the same checks on its own.
+//! * A copy (DUPL) is made of the packet as it came, once its FAR forwards and before anything else: whatever becomes of
+//!   the packet then. A copy that is not put into a tunnel is routed, and takes a hop. Copies cost nothing.
 //!
 //! # What it leaves out
 //!
 //! What happens without a packet: reports, end markers, packets kept for a sleeping user leaving later, ageing of
-//! neighbours, the limits on sessions, flows, buffers and Error Indications (for the last see
-//! [`Reference::allow_error_indications`]). Extension headers of GTP-U are not relayed from tunnel to tunnel.
+//! neighbours, the limits on sessions, flows, buffers, Error Indications and ICMP errors (for the last two see
+//! [`Reference::allow_error_indications`] and [`Reference::allow_icmp_errors`]). Extension headers of GTP-U are not relayed from tunnel to tunnel.
 //!
 //! # How to compare
 //!
@@ -34,7 +38,7 @@
 //!
 //! * one packet at a time; in a vector, packets meet meters and quotas in the order of the graph's nodes, so compare
 //!   whole vectors only with [`Scope`](worlds::Scope)s without `rates`, `usage` and `signals`;
-//! * make the neighbours of [`Setup`] known beforehand, and allow any number of Error Indications, kept packets and so
+//! * make the neighbours of [`Setup`] known beforehand, and allow any number of Error Indications, ICMP errors, kept packets and so
 //!   many per session;
 //! * put changes with `drop_buffered`, so that no kept packet leaves because of one;
 //! * start anew after some thousand packets: a world's second is the time after which waiting packets expire.
@@ -68,7 +72,7 @@
 //! }
 //!
 //! for seed in 0..5 {
-//!     let mut world = World::within(seed, Scope { ipv6_signals: false, ..Scope::ALL });
+//!     let mut world = World::within(seed, Scope { twin_tunnels: false, ..Scope::ALL });
 //!     let mut reference = Reference::new(world.setup.clone())?;
 //!     let mut other = Other(Reference::new(world.setup.clone())?);
 //!     for (session, rules) in &world.sessions {
@@ -108,8 +112,10 @@
 mod bytes;
 mod detection;
 mod enforcement;
+mod errors;
 mod ethernet;
 mod forwarding;
+mod fragments;
 #[cfg(test)]
 mod golden;
 mod gtpu;
@@ -139,13 +145,14 @@ pub struct Reference {
     waiting: Vec<Waiting>,
     asked: Vec<Asked>,
     error_indications: bool,
+    icmp_errors: bool,
     /// The last user's packet that found its session, and the place of that.
     #[cfg(test)]
     seen: Option<(usize, detection::Arrival)>,
 }
 
 impl Reference {
-    /// No sessions yet; Error Indications are sent.
+    /// No sessions yet; Error Indications and ICMP errors are sent.
     ///
     /// # Errors
     /// A setup that makes no sense.
@@ -159,6 +166,7 @@ impl Reference {
             waiting,
             asked,
             error_indications: true,
+            icmp_errors: true,
             #[cfg(test)]
             seen: None,
         })
@@ -184,6 +192,11 @@ impl Reference {
     /// Whether the next packet to an unknown tunnel is answered; the limit on how often is the caller's.
     pub fn allow_error_indications(&mut self, allowed: bool) {
         self.error_indications = allowed;
+    }
+
+    /// Whether the sender of the next packet that goes no further is told; the limit on how often is the caller's.
+    pub fn allow_icmp_errors(&mut self, allowed: bool) {
+        self.icmp_errors = allowed;
     }
 
     /// Takes one frame, from the Ethernet header on, that came in on a port, by its place in [`Setup::ports`]. Time

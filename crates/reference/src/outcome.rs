@@ -14,8 +14,10 @@ pub enum Fate {
     Dropped(DropReason),
     /// It was for us and reached its end.
     Consumed,
-    /// It is kept: its FAR says BUFF, or its next hop's Ethernet address is not known yet.
+    /// It is held until its next hop's Ethernet address is known.
     Held,
+    /// It is kept for its user, who sleeps: its FAR says BUFF.
+    Kept,
 }
 
 impl fmt::Display for Fate {
@@ -25,6 +27,7 @@ impl fmt::Display for Fate {
             Self::Dropped(reason) => write!(f, "drop:{}", reason.name()),
             Self::Consumed => f.write_str("consumed"),
             Self::Held => f.write_str("hold"),
+            Self::Kept => f.write_str("keep"),
         }
     }
 }
@@ -37,7 +40,7 @@ pub struct Outcome {
     pub sent: Vec<(usize, Vec<u8>)>,
     /// What became of the packet itself.
     pub fate: Fate,
-    /// What became of copies of it that were not sent.
+    /// What became of copies of it, of all its fragments but the first, and of a request for its next hop, that were not sent.
     pub copies: Vec<Fate>,
     /// An Error Indication told of this tunnel at this peer.
     pub error_indication: Option<(Teid, IpAddr)>,
@@ -54,9 +57,10 @@ impl Outcome {
         Self { sent: vec![(port, frame)], ..Self::of(Fate::Sent) }
     }
 
-    /// Adds what became of a copy.
+    /// Adds what became of a copy, or of another fragment.
     pub(crate) fn add_copy(&mut self, copy: Self) {
         self.sent.extend(copy.sent);
+        self.copies.extend(copy.copies);
         if copy.fate != Fate::Sent {
             self.copies.push(copy.fate);
         }

@@ -43,7 +43,7 @@ drop_reasons! {
     Ip4Checksum = "ip4_checksum",
     /// A fragment addressed to us.
     Ip4Fragment = "ip4_fragment",
-    /// A packet on an access port that is not addressed to us.
+    /// A packet on an access port that is not addressed to us, or one for another station of a link of IPv6.
     IpNotForUs = "ip_not_for_us",
     /// An IPv6 packet shorter than it says.
     Ip6Truncated = "ip6_truncated",
@@ -59,10 +59,14 @@ drop_reasons! {
     IcmpMalformed = "icmp_malformed",
     /// An ICMP or ICMPv6 message to us that we have no use for.
     IcmpNotEcho = "icmp_not_echo",
-    /// A Neighbour Solicitation for another address than ours.
-    NdNotForUs = "nd_not_for_us",
+    /// A message of neighbour discovery that RFC 4861 has ignored.
+    NdpMalformed = "ndp_malformed",
+    /// A message of neighbour discovery that does not concern us.
+    NdpNotForUs = "ndp_not_for_us",
     /// A UDP header whose length is impossible.
     UdpMalformed = "udp_malformed",
+    /// A UDP datagram over IPv6 whose checksum is wrong.
+    UdpChecksum = "udp_checksum",
     /// A GTP-U message shorter than it says.
     GtpuTruncated = "gtpu_truncated",
     /// Not GTP version 1.
@@ -95,6 +99,8 @@ drop_reasons! {
     TtlExpired = "ttl_expired",
     /// A packet longer than a port's MTU.
     MtuExceeded = "mtu_exceeded",
+    /// A copy that has no way.
+    NotCopied = "not_copied",
     /// No route leads to the destination.
     NoRoute = "no_route",
     /// A user's packet addressed to this node.

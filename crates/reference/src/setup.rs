@@ -2,7 +2,7 @@
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use rules::{FTeid, Interface};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 /// An Ethernet address.
 pub type Mac = [u8; 6];
@@ -58,9 +58,6 @@ pub struct Setup {
     /// Both addresses of a port share one space of TEIDs: a tunnel is found, and an F-TEID matches, at either. As the
     /// specification has it, they do not.
     pub one_teid_space_per_port: bool,
-    /// Whether pings, Neighbour Solicitations, echo requests and lost packets over IPv6 are answered, and IPv6
-    /// neighbours asked for.
-    pub ipv6_signals: bool,
 }
 
 impl Setup {
@@ -73,7 +70,6 @@ impl Setup {
             burst_ns: 10_000_000,
             held_per_neighbour: 16,
             one_teid_space_per_port: false,
-            ipv6_signals: true,
         }
     }
 }
@@ -104,6 +100,14 @@ impl PortSetup {
     /// Our subnets there.
     pub(crate) fn subnets(&self) -> impl Iterator<Item = IpNet> {
         std::iter::once(IpNet::V4(self.ipv4)).chain(self.ipv6.map(IpNet::V6))
+    }
+
+    /// The address every station has on its link, made of its Ethernet address (RFC 4291 appendix A, RFC 4862 5.3),
+    /// where it has others.
+    pub(crate) fn link_local(&self) -> Option<Ipv6Addr> {
+        let [a, b, c, d, e, f] = self.mac;
+        let address = [0xfe, 0x80, 0, 0, 0, 0, 0, 0, a ^ 2, b, c, 0xff, 0xfe, d, e, f];
+        self.ipv6.map(|_| Ipv6Addr::from_octets(address))
     }
 
     /// Whether an address is ours there.

@@ -8,6 +8,7 @@ mod build;
 mod field;
 mod index;
 mod matcher;
+mod mismatch;
 #[cfg(test)]
 mod tests;
 
@@ -16,6 +17,8 @@ use crate::compile::Arrival;
 use crate::intent::Pdr;
 use index::{Entry, Index};
 use matcher::{Filter, Matcher};
+
+pub use mismatch::{FilterMismatch, Mismatch};
 
 /// Up to so many filters and port ranges (PDRs without filters count as one) are searched one after the other: an index
 /// would take more memory and save little.

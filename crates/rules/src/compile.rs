@@ -83,6 +83,8 @@ pub struct Step {
     pub pdr: PdrId,
     /// For reports.
     pub far: FarId,
+    /// The tunnel its packets come in; `None` for plain ones.
+    pub teid: Option<Teid>,
     /// The way its packets go.
     pub direction: Direction,
     /// What to do.

@@ -99,10 +99,30 @@ impl Node {
     /// # Errors
     /// Where nobody answers.
     pub fn status(&self) -> Result<Statistics> {
-        let mut ctl = Command::new(&self.program);
-        ctl.args(["ctl", "status", "--json", "--config"]).arg(&self.config);
-        let said = command::run(&mut ctl, command::SHORT)?.success()?;
+        let said = self.ctl("status --json")?;
         serde_json::from_str(&said).with_context(|| format!("`ctl status` said {}", said.trim()))
+    }
+
+    /// What a view of `anchorline ctl` prints; `args` part by spaces.
+    ///
+    /// # Errors
+    /// Where it does not end well.
+    pub fn ctl(&self, args: &str) -> Result<String> {
+        command::run(&mut self.ctl_command(args), command::SHORT)?.success()
+    }
+
+    /// Starts a view of `anchorline ctl` that takes its time; what it prints goes to `ctl.log`.
+    ///
+    /// # Errors
+    /// Where it cannot be started.
+    pub fn start_ctl(&self, lab: &Lab, args: &str) -> Result<Process> {
+        Process::spawn("ctl", &mut self.ctl_command(args), lab.dir.path())
+    }
+
+    fn ctl_command(&self, args: &str) -> Command {
+        let mut ctl = Command::new(&self.program);
+        ctl.arg("ctl").args(args.split_whitespace()).arg("--config").arg(&self.config);
+        ctl
     }
 
     /// Waits until the node has `count` sessions.

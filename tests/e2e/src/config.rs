@@ -11,6 +11,9 @@ use toml::{Table, Value};
 /// Where the shipped examples are.
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config");
 
+/// Where a node of ours serves metrics, in its namespace.
+pub const METRICS: &str = "127.0.0.1:9100";
+
 /// The text of a shipped example.
 ///
 /// # Errors
@@ -81,6 +84,8 @@ pub fn write_upf(dir: &Path, driver: Driver) -> Result<PathBuf> {
         let device = driver.device(number, name);
         port.as_table_mut().context("a port is no table")?.insert("device".into(), device.into());
     }
+    let metrics = Table::from_iter([("listen".to_owned(), Value::from(METRICS))]);
+    config.insert("metrics".into(), metrics.into());
     write(dir, "upf.toml", &config.to_string())
 }
 

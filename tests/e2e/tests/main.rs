@@ -4,6 +4,7 @@
 //! failure.
 
 mod laboratory;
+mod observe;
 mod refusal;
 mod restart;
 mod traffic;
@@ -29,7 +30,7 @@ fn main() -> Result<ExitCode> {
     if let (Some(lack), false) = (&refused, required) {
         println!("skipped: {lack}");
     }
-    let tests = [laboratory::TESTS, traffic::TESTS, restart::TESTS, refusal::TESTS].concat();
+    let tests = [laboratory::TESTS, traffic::TESTS, restart::TESTS, refusal::TESTS, observe::TESTS].concat();
     let trials = tests.into_iter().map(|test| trial(test, refused.clone(), required)).collect();
     // One after the other: each wants the whole machine.
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };

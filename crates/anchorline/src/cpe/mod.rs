@@ -1,7 +1,9 @@
 //! The control plane engine: one thread that carries what the PFCP node says to its socket, its database and the data
 //! plane, and back.
 
+mod endpoint;
 mod link;
+mod metrics;
 mod runtime;
 
 use crate::exit;
@@ -33,8 +35,20 @@ async fn serve(settings: &Settings, store: Store, node: Node) -> anyhow::Result<
     let listen = settings.n4.listen;
     let socket = UdpSocket::bind(listen).await.map_err(|error| exit::unusable(bind_error(listen, &error)))?;
     let link = link::Link::start(settings.link());
+    let runtime = runtime::Runtime::new(node, store, socket, link);
+    let endpoint = match settings.metrics {
+        Some(listen) => Some(endpoint::Endpoint::bind(listen, settings.link(), runtime.told()).await?),
+        None => None,
+    };
+    let endpoint = async {
+        match endpoint {
+            Some(endpoint) => endpoint.serve().await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
-        result = runtime::Runtime::new(node, store, socket, link).run() => result,
+        result = runtime.run() => result,
+        () = endpoint => Ok(()),
         () = crate::up::told_to_stop() => Ok(()),
     }
 }

@@ -1,6 +1,7 @@
 //! Carries inputs to the PFCP node and does what it says.
 
 use super::link::{Heard, Link};
+use super::metrics::Pfcp;
 use dplink::{Command, Notice};
 use machine::Time;
 use n4::{Input, Level, Node, Note, Output};
@@ -8,7 +9,7 @@ use session::{Change, Store};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use tokio::net::UdpSocket;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
 /// The longest datagram there is.
@@ -26,6 +27,8 @@ pub(crate) struct Runtime {
     outbox: VecDeque<Command>,
     zero: Instant,
     announced: bool,
+    /// For metrics.
+    told: watch::Sender<Pfcp>,
 }
 
 /// What wakes the runtime.
@@ -45,6 +48,7 @@ enum Action {
 impl Runtime {
     pub(crate) fn new(node: Node, store: Store, socket: UdpSocket, link: Link) -> Self {
         Self {
+            told: watch::Sender::new(Pfcp::of(&node)),
             node,
             store,
             socket,
@@ -54,6 +58,11 @@ impl Runtime {
             zero: Instant::now(),
             announced: false,
         }
+    }
+
+    /// What the node counts, as of its last input.
+    pub(crate) fn told(&self) -> watch::Receiver<Pfcp> {
+        self.told.subscribe()
     }
 
     /// Runs until something breaks that only a new start can mend.
@@ -160,6 +169,7 @@ impl Runtime {
     async fn input(&mut self, input: Input<'_>) -> anyhow::Result<()> {
         let now = Time::from_zero(self.zero.elapsed());
         let outputs = self.node.handle(input, now);
+        self.told.send_replace(Pfcp::of(&self.node));
         let (mut changes, mut rest) = (Vec::new(), Vec::new());
         for output in outputs {
             match output {

@@ -1,11 +1,21 @@
 //! Looks into a running node: asks its data plane engine, which answers whether or not a control plane is there.
 
-mod ask;
-mod table;
+mod drops;
+mod explain;
+#[cfg(test)]
+mod fixture;
+mod interval;
+mod packet;
+mod runtime;
+mod status;
+mod trace;
+mod values;
 
 use crate::settings;
 use clap::{Parser, Subcommand};
-use dplink::Statistics;
+use interval::Interval;
+use serde::Serialize;
+use std::path::Path;
 
 /// What to look at, and how to say it.
 #[derive(Parser)]
@@ -14,7 +24,7 @@ pub(crate) struct Args {
     view: View,
     #[command(flatten)]
     settings: settings::Args,
-    /// Print one JSON object with everything the engine counts.
+    /// Print one JSON object: all the engine counts, or for `trace` and `explain` all they tell.
     #[arg(long, global = true)]
     json: bool,
 }
@@ -24,30 +34,45 @@ enum View {
     /// Sessions, ports, and whether every packet is accounted for.
     Status,
     /// Packets, vectors and cycles by node of the graph.
-    Runtime,
-    /// Dropped packets by reason.
-    Drops,
+    Runtime(Interval),
+    /// Dropped packets by reason, and what each reason means.
+    Drops(Interval),
+    /// Watch the next packets on their way through the graph: every node, the rule, the end.
+    ///
+    /// All criteria given must match. Only the packets of the trace are looked at; it ends by itself, and one runs at a
+    /// time.
+    Trace(trace::Args),
+    /// Say what would happen to a packet of a user, and by which rule; nothing is sent.
+    ///
+    /// The data plane asks the classifier and the rules it forwards by. Rates and quotas are as they stand now.
+    Explain(explain::Args),
 }
 
 /// Asks and prints.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let settings = args.settings.load()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let statistics = runtime.block_on(ask::statistics(&settings.link()))?;
-    if args.json {
-        println!("{}", serde_json::to_string(&statistics)?);
-        return Ok(());
-    }
-    print!("{}", args.view.text(&statistics));
+    let text = runtime.block_on(args.view.look(&settings.link(), args.json))?;
+    print!("{text}");
     Ok(())
 }
 
 impl View {
-    fn text(&self, statistics: &Statistics) -> String {
+    async fn look(&self, link: &Path, json: bool) -> anyhow::Result<String> {
         match self {
-            Self::Status => table::status(statistics),
-            Self::Runtime => table::runtime(statistics),
-            Self::Drops => table::drops(statistics),
+            Self::Status => say(&crate::observer::statistics(link).await?, json, status::text),
+            Self::Runtime(interval) => say(&interval.statistics(link).await?, json, runtime::text),
+            Self::Drops(interval) => say(&interval.statistics(link).await?, json, drops::text),
+            Self::Trace(args) => say(&crate::observer::trace(link, args.filter()).await?, json, trace::text),
+            Self::Explain(args) => {
+                let question = args.question()?;
+                let explanation = crate::observer::explain(link, question.clone()).await?;
+                say(&explanation, json, |explanation| explain::text(&question, explanation))
+            }
         }
     }
+}
+
+fn say<T: Serialize>(answer: &T, json: bool, text: impl Fn(&T) -> String) -> anyhow::Result<String> {
+    Ok(if json { serde_json::to_string(answer)? + "\n" } else { text(answer) })
 }

@@ -116,7 +116,7 @@ impl Server {
         if command == Command::GetStatistics {
             self.askers.push_back(id);
         }
-        match self.engine.handle(command) {
+        match self.engine.handle(marked(command, id)) {
             Ok(Some(notice)) => self.tell(id, notice),
             Ok(None) => {}
             Err(error) => {
@@ -138,7 +138,7 @@ impl Server {
                 true
             }
             (Some(Role::Control), _) => true,
-            (Some(Role::Observer), command) => *command == Command::GetStatistics,
+            (Some(Role::Observer), command) => is_a_look(command),
             (None, _) => false,
         }
     }
@@ -161,6 +161,7 @@ impl Server {
                         self.tell(asker, notice.clone());
                     }
                 }
+                Notice::Trace { token, .. } | Notice::Explanation { token, .. } => self.tell(token, notice),
                 notice => {
                     if let Some(id) = self.in_control {
                         self.tell(id, notice);
@@ -182,10 +183,25 @@ impl Server {
     fn close(&mut self, id: ConnectionId) {
         self.connections.remove(&id);
         self.askers.retain(|asker| *asker != id);
+        self.engine.end_trace(id);
         if self.in_control == Some(id) {
             self.in_control = None;
             tracing::warn!("the control plane is gone; traffic goes on as it was told");
         }
+    }
+}
+
+/// Whether a command changes nothing.
+const fn is_a_look(command: &Command) -> bool {
+    matches!(command, Command::GetStatistics | Command::Trace { .. } | Command::Explain { .. })
+}
+
+/// Tokens of looks are those of connections here, so that each gets its own answer.
+fn marked(command: Command, id: ConnectionId) -> Command {
+    match command {
+        Command::Trace { filter, .. } => Command::Trace { token: id, filter },
+        Command::Explain { question, .. } => Command::Explain { token: id, question },
+        other => other,
     }
 }
 

@@ -77,6 +77,8 @@ fn open_one(
         address,
         address6: settings.address6,
         mtu: settings.mtu,
+        vlan: settings.vlan,
+        mss_clamp: settings.mss_clamp,
     };
     Ok((config, Port { rx, tx, pool: pool.clone(), port }))
 }

@@ -1,6 +1,6 @@
 //! The file as it is written, and what its values must be together.
 
-use super::values::{Flows, HugePages, Idle, MemoryMb, Mtu, PortAddress, PortAddress6, Sessions, Side};
+use super::values::{Flows, HugePages, Idle, MemoryMb, Mtu, PortAddress, PortAddress6, Sessions, Side, Vlan};
 use super::{DpeSettings, N4Settings, PortSettings, Settings};
 use config::{NodeIdText, Refusal, Spanned};
 use ipnet::{IpNet, Ipv6Net};
@@ -18,6 +18,7 @@ pub(super) struct File {
     node: Node,
     dpe: Dpe,
     n4: N4,
+    metrics: Option<Metrics>,
 }
 
 #[derive(Deserialize)]
@@ -57,6 +58,9 @@ struct Port {
     ipv6: Option<Spanned<PortAddress6>>,
     #[serde(default)]
     mtu: Mtu,
+    vlan: Option<Vlan>,
+    #[serde(default)]
+    mss_clamp: bool,
 }
 
 #[derive(Deserialize)]
@@ -72,6 +76,27 @@ struct N4 {
     listen: Spanned<SocketAddrV4>,
     #[serde(default)]
     associate: Vec<Peer>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Metrics {
+    listen: Address,
+}
+
+/// Where to listen.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct Address(SocketAddr);
+
+impl TryFrom<String> for Address {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+            .map(Self)
+            .map_err(|_| "metrics are served at an IP address and port, like 127.0.0.1:9100")
+    }
 }
 
 /// A control plane: its address, with or without a port.
@@ -105,6 +130,7 @@ pub(super) fn check(file: File) -> Result<Settings, Refusal> {
             listen: file.n4.listen.into_inner(),
             associate: file.n4.associate.into_iter().map(|peer| peer.0).collect(),
         },
+        metrics: file.metrics.map(|metrics| metrics.listen.0),
     })
 }
 
@@ -130,6 +156,8 @@ fn port(port: Port) -> PortSettings {
         address: port.address.into_inner().0,
         address6: port.ipv6.map(|address| address.into_inner().0),
         mtu: port.mtu.0,
+        vlan: port.vlan.map(|vlan| vlan.0),
+        mss_clamp: port.mss_clamp,
     }
 }
 
@@ -203,9 +231,18 @@ mod tests {
     }
 
     #[test]
+    fn what_a_port_may_have_besides() {
+        let text = EXAMPLE.replace("# vlan = 30", "vlan = 30").replace("# mss_clamp", "mss_clamp");
+        let ports = config::parse(&text, check).unwrap().dpe.ports;
+        assert_eq!((ports[0].vlan, ports[0].mss_clamp), (Some(30), true));
+        assert_eq!((ports[1].vlan, ports[1].mss_clamp), (None, false));
+    }
+
+    #[test]
     fn errors_name_key_value_line_and_what_is_allowed() {
         for (from, to, expected) in [
             ("mtu = 1500", "mtu = 12", "mtu = 12: an MTU is 576 to 9600 bytes"),
+            ("# vlan = 30", "vlan = 4095", "vlan = 4095: a VLAN is 1 to 4094"),
             ("interface = \"core\"", "interface = \"n6\"", "interface = \"n6\": unknown variant `n6`"),
             (
                 "via = \"10.50.0.1\"",
@@ -223,6 +260,20 @@ mod tests {
             assert!(message.contains(expected), "{message}");
         }
         assert!(error("mtu = 1500", "mtu = 12").starts_with("configuration, line "), "the line is named");
+    }
+
+    #[test]
+    fn metrics_are_off_unless_told_where() {
+        assert_eq!(config::parse(EXAMPLE, check).unwrap().metrics, None);
+        let with = |value: &str| config::parse(&format!("{EXAMPLE}\n[metrics]\n{value}\n"), check);
+        let listen = with("listen = \"127.0.0.1:9100\"").unwrap().metrics.unwrap();
+        assert_eq!(listen.port(), 9100);
+        for (value, complaint) in
+            [("listen = \"localhost\"", "like 127.0.0.1:9100"), ("port = 9100", "unknown field `port`")]
+        {
+            let error = with(value).unwrap_err().to_string();
+            assert!(error.contains(complaint), "{error}");
+        }
     }
 
     #[test]

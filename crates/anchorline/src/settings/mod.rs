@@ -35,6 +35,8 @@ pub(crate) struct Settings {
     pub(crate) state_dir: PathBuf,
     pub(crate) dpe: DpeSettings,
     pub(crate) n4: N4Settings,
+    /// `[metrics]`: where Prometheus finds them; nowhere, where absent.
+    pub(crate) metrics: Option<SocketAddr>,
 }
 
 /// `[dpe]`.
@@ -60,6 +62,9 @@ pub(crate) struct PortSettings {
     pub(crate) address: Ipv4Net,
     pub(crate) address6: Option<Ipv6Net>,
     pub(crate) mtu: u16,
+    /// The VLAN its frames are tagged with, if any.
+    pub(crate) vlan: Option<u16>,
+    pub(crate) mss_clamp: bool,
 }
 
 /// `[n4]`.

@@ -75,6 +75,10 @@ bounded!(
     Mtu(u16), 576..=9_600, 1_500, "an MTU is 576 to 9600 bytes"
 );
 bounded!(
+    /// The VLAN a port is on.
+    Vlan(u16), 1..=4_094, 1, "a VLAN is 1 to 4094"
+);
+bounded!(
     /// Packet memory, in MiB.
     MemoryMb(u32), 32..=1_048_576, 256, "packet memory is 32 to 1048576 MiB"
 );

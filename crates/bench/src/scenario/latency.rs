@@ -103,6 +103,7 @@ fn search(bench: &mut Bench, plan: &Plan) -> anyhow::Result<Vec<f64>> {
 fn loads(bench: &mut Bench, plan: &Plan, whole: &Report) -> anyhow::Result<Vec<Report>> {
     let zero_loss = whole.mpps_per_core.unwrap_or_default();
     let length = plan.duration.mul_f64(1.0 - SEARCH_SHARE) / LOADS.len() as u32;
+    let bar = contest::progress(length * LOADS.len() as u32, "latency at shares of it");
     let mut all = Found::default();
     let mut points = Vec::new();
     for share in LOADS {
@@ -122,7 +123,9 @@ fn loads(bench: &mut Bench, plan: &Plan, whole: &Report) -> anyhow::Result<Vec<R
         point.loss = Some(trial.lost() as f64 / trial.offered.max(1) as f64);
         point.load = Some(load(share, found, bench.hz));
         points.push(point);
+        bar.inc(length.as_millis() as u64);
     }
+    bar.finish_and_clear();
     bench.found = all;
     Ok(points)
 }

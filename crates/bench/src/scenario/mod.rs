@@ -8,6 +8,9 @@ mod scaling;
 mod sessions;
 mod sweep;
 
+#[cfg(test)]
+pub(crate) use forward::Runnable;
+
 use crate::plan::Plan;
 use crate::report::Report;
 use clap::ValueEnum;

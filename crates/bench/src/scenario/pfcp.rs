@@ -5,7 +5,7 @@ use crate::plan::Plan;
 use crate::product::tsc_hz;
 use crate::report::{PfcpRates, Report};
 use crate::spread::{Spread, rounded};
-use crate::{interrupt, machine};
+use crate::{contest, interrupt, machine};
 use anyhow::Context;
 use pfcp::Message;
 use std::ops::Range;
@@ -28,7 +28,9 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let node = Node::start(plan.profile.subscribers)?;
     machine::pin(*last)?;
     let mut client = Client::associate(node.address)?;
+    let spinner = contest::spinner("sessions over PFCP".to_owned());
     let rates = Run { node: &node, client: &mut client, plan }.run()?;
+    spinner.finish_and_clear();
     report.sessions = client.seids.len() as u32;
     report.active = 0;
     report.flows = 0;

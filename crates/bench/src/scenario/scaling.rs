@@ -13,7 +13,7 @@ use crate::report::Report;
 use crate::sample::Sampler;
 use crate::spread::{Spread, rounded};
 use crate::yardstick::Yardstick;
-use crate::{interrupt, machine};
+use crate::{contest, interrupt, machine};
 use anyhow::{Context, anyhow};
 use dpdk::Mempool;
 use std::sync::mpsc;
@@ -23,6 +23,8 @@ use traffic::Profile;
 /// Packets in the pool of each worker.
 const PACKETS: u32 = 65_535;
 
+/// Memory of one worker: its pool, its sessions and those of the yardstick, with room to spare.
+const WORKER_BYTES: u64 = 512 << 20;
 /// Rounds of the product before any is counted at most. It is a number, not a time: all workers draw one stream.
 const WARM_UP: usize = 100;
 
@@ -44,29 +46,47 @@ struct Share {
     report: Report,
 }
 
-/// A point for each number of workers.
+/// A point for one worker, two, four and so on, and for as many as there are CPUs, as far as memory goes.
 ///
 /// # Errors
 /// Those of any worker.
 pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let cpus = machine::cpus();
-    let memory = Memory::new(cpus.len(), PACKETS)?;
+    let fitting = machine::available_bytes()? / WORKER_BYTES;
+    let most = cpus.len().min(usize::try_from(fitting)?).max(1);
+    let memory = Memory::new(most, PACKETS)?;
     let machine = machine::describe(memory.eal.tsc_hz());
-    let part = plan.for_one_of(cpus.len());
+    let sizes = sizes(most);
+    let part = plan.for_one_of(sizes.len());
     let mut points: Vec<Report> = Vec::new();
-    for workers in 1..=cpus.len() {
+    for workers in sizes {
+        let spinner = contest::spinner(format!("{workers} workers"));
         match team(&memory, &part, &cpus[..workers]) {
             Err(_) if interrupt::asked() => break,
             point => points.push(point?),
         }
+        spinner.finish_and_clear();
     }
     points.iter_mut().for_each(|point| point.machine = machine.clone());
     let mut whole = points.last().cloned().context("interrupted before there was anything to measure")?;
     whole.interrupted = interrupt::asked();
     whole.compared = points.iter().map(|point| point.compared).sum();
     whole.notes.extend(speedups(&points));
+    if most < cpus.len() {
+        whole.notes.push(format!("memory is enough for {most} workers, not for the {} CPUs", cpus.len()));
+    }
     whole.points = points;
     Ok(whole)
+}
+
+/// Powers of two, and the most.
+fn sizes(most: usize) -> Vec<usize> {
+    let doubled = |workers: &usize| workers.checked_mul(2).filter(|next| *next < most);
+    let mut sizes: Vec<usize> = std::iter::successors(Some(1), doubled).collect();
+    if most > 1 {
+        sizes.push(most);
+    }
+    sizes
 }
 
 fn speedups(points: &[Report]) -> Vec<String> {
@@ -205,4 +225,22 @@ fn round_ns(shares: &[Share], runner: Runner, round: usize) -> Option<f64> {
     let longest = stints().map(|stint| stint.time).max()?;
     let packets: usize = stints().map(|stint| stint.laid.packets).sum();
     Some(longest.as_nanos() as f64 * shares.len() as f64 / packets.max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sizes;
+
+    #[test]
+    fn the_most_is_always_among_them() {
+        for (most, expected) in [
+            (1, vec![1]),
+            (2, vec![1, 2]),
+            (3, vec![1, 2, 3]),
+            (8, vec![1, 2, 4, 8]),
+            (12, vec![1, 2, 4, 8, 12]),
+        ] {
+            assert_eq!(sizes(most), expected);
+        }
+    }
 }

@@ -17,10 +17,13 @@ impl<B: Buffer> Node<B> for Classify {
         let Ok(found) = FiveTuple::parse(packet.buffer.data()) else {
             return Next::drop(DropReason::UserPacketMalformed);
         };
-        let meta = &mut packet.meta;
-        let Some(session) = state.sessions.get(meta.session) else {
+        let Some(session) = state.sessions.get(packet.meta.session) else {
             return Next::drop(DropReason::NoSession);
         };
+        if super::router_solicitation::is_for_us(packet, &found.tuple, session) {
+            return Next::To(NodeId::RouterSolicitation);
+        }
+        let meta = &mut packet.meta;
         let Some(number) = session.classifier.find(&arrival(meta, &found.tuple)) else {
             return Next::drop(DropReason::NoPdr);
         };
@@ -37,13 +40,15 @@ impl<B: Buffer> Node<B> for Classify {
     }
 }
 
-fn arrival(meta: &Meta, tuple: &FiveTuple) -> Arrival {
+/// A packet as classifiers see it.
+pub(super) fn arrival(meta: &Meta, tuple: &FiveTuple) -> Arrival {
     let normal = match meta.direction() {
         Direction::Uplink => *tuple,
         Direction::Downlink => tuple.reversed(),
     };
     let has_ports = !tuple.fragment && packet::protocol::has_ports(tuple.protocol);
-    let is_ipsec = !tuple.fragment && matches!(tuple.protocol, packet::protocol::ESP | packet::protocol::AH);
+    // Over IPv6, AH is an extension header in front of the protocol.
+    let is_ipsec = !tuple.fragment && tuple.spi != 0;
     Arrival {
         source: meta.source,
         teid: meta.tunnelled().then_some(Teid(meta.teid)),

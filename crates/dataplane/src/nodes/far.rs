@@ -3,7 +3,7 @@
 use crate::counters::DropReason;
 use crate::frame::{Fate, Packet};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{Kind, Ports, State};
+use crate::state::{HotStep, Kind, Ports, State};
 use packet::{Buffer, ipv4, ipv6};
 
 pub(crate) struct Far;
@@ -14,7 +14,7 @@ impl<B: Buffer> Node<B> for Far {
     #[inline]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let step = state.sessions.cells.step(packet.meta.step);
-        packet.meta.towards = step.to;
+        packet.meta.towards = step.to();
         let plain = match step.kind {
             Kind::Tunnel => false,
             Kind::Plain => true,
@@ -22,29 +22,79 @@ impl<B: Buffer> Node<B> for Far {
             Kind::GateClosed => return super::qer::refuse(state, packet, DropReason::GateClosed),
             Kind::Keep | Kind::KeepAndNotify => return Next::End(Fate::Keep),
         };
-        if let Err(reason) = route(&state.ports, packet, plain) {
-            return Next::drop(reason);
+        if step.has_duplicates() && !packet.meta.copied {
+            return Next::End(Fate::Duplicate);
         }
-        Next::To(match (step.meters().is_empty(), step.usages().is_empty(), plain) {
-            (false, _, _) => NodeId::Qer,
-            (true, false, _) => NodeId::Urr,
-            (true, true, true) => NodeId::IpOutput,
-            (true, true, false) => NodeId::GtpuEncap,
-        })
+        match route(&state.ports, packet, plain, step.fits) {
+            Ok(()) => Next::To(onward(step)),
+            Err(reason) => stop(packet, reason),
+        }
     }
 }
 
-/// Between a tunnel and a plain network we are a router and take a hop off; from tunnel to tunnel we are not.
+/// Where a packet goes that the FAR forwards.
 #[inline]
-pub(super) fn route<B: Buffer>(ports: &Ports, packet: &mut Packet<B>, plain: bool) -> Result<(), DropReason> {
+pub(super) fn onward(step: &HotStep) -> NodeId {
+    match (step.meters().is_empty(), step.usages().is_empty(), step.kind) {
+        (false, _, _) => NodeId::Qer,
+        (true, false, _) => NodeId::Urr,
+        (true, true, Kind::Tunnel) => NodeId::GtpuEncap,
+        (true, true, _) => NodeId::IpOutput,
+    }
+}
+
+/// Where a packet goes that [`route`] stops: its sender may want to hear of it.
+#[cold]
+pub(super) fn stop<B: Buffer>(packet: &mut Packet<B>, reason: DropReason) -> Next {
+    packet.meta.fate = Fate::Drop(reason);
+    match reason {
+        DropReason::MtuExceeded => Next::To(NodeId::PathMtu),
+        DropReason::TtlExpired => Next::To(NodeId::IcmpError),
+        _ => Next::drop(reason),
+    }
+}
+
+/// Between a tunnel and a plain network we are a router and take a hop off; from tunnel to tunnel we are not. Packets of
+/// more than `fits` bytes may be too long for their way.
+#[inline]
+pub(super) fn route<B: Buffer>(
+    ports: &Ports,
+    packet: &mut Packet<B>,
+    plain: bool,
+    fits: u16,
+) -> Result<(), DropReason> {
     if packet.meta.tunnelled() && !plain {
         return Ok(());
     }
     let data = packet.buffer.data_mut();
-    let is_ipv6 = data.first().is_some_and(|first| first >> 4 == 6);
+    let is_ipv6 = is_ipv6(data);
     if plain && is_to_us(ports, data, is_ipv6) {
         return Err(DropReason::ToOurselves);
     }
+    if packet.meta.bytes > fits {
+        return Err(DropReason::MtuExceeded);
+    }
+    take_hop(data, is_ipv6)?;
+    if let Some(mtu) = ports.clamp_mtu() {
+        super::clamp::clamp(data, mtu);
+    }
+    Ok(())
+}
+
+/// Does to a plain packet that no step leads what [`route`] does to others.
+pub(crate) fn route_plain<B: Buffer>(ports: &Ports, buffer: &mut B) -> Result<(), DropReason> {
+    let data = buffer.data_mut();
+    let is_ipv6 = is_ipv6(data);
+    if is_to_us(ports, data, is_ipv6) { Err(DropReason::ToOurselves) } else { take_hop(data, is_ipv6) }
+}
+
+#[inline]
+fn is_ipv6(packet: &[u8]) -> bool {
+    packet.first().is_some_and(|first| first >> 4 == 6)
+}
+
+#[inline]
+fn take_hop(data: &mut [u8], is_ipv6: bool) -> Result<(), DropReason> {
     let one_less = if is_ipv6 { ipv6::decrement_hop_limit(data) } else { ipv4::decrement_ttl(data) };
     one_less.ok_or(DropReason::TtlExpired)
 }

@@ -39,8 +39,8 @@ impl<B: Buffer> Node<B> for GtpuEncap {
 #[inline]
 fn container(step: &HotStep) -> Option<PduSession> {
     let qfi = step.qfi()?;
-    Some(match step.to.direction() {
-        Direction::Uplink => PduSession { reflective: step.reflective, ..PduSession::downlink(qfi) },
+    Some(match step.to().direction() {
+        Direction::Uplink => PduSession { reflective: step.is_reflective(), ..PduSession::downlink(qfi) },
         Direction::Downlink => PduSession::uplink(qfi),
     })
 }

@@ -1,12 +1,12 @@
 //! Tells a peer that a tunnel of ours leads nowhere, at a bounded rate (TS 29.281 7.3.1).
 
-use super::{Way, replace_by_gtpu};
+use super::answer::{Way, ends, replace_by_gtpu};
 use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
 use crate::state::State;
-use packet::gtpu::{self, ErrorIndication};
-use packet::{Buffer, ipv4};
+use packet::Buffer;
+use packet::gtpu::{self, TunnelError};
 
 pub(crate) struct GtpuErrorIndication;
 
@@ -24,13 +24,13 @@ impl<B: Buffer> Node<B> for GtpuErrorIndication {
     }
 }
 
-/// The headers of the tunnel still stand in front of the user's packet. `None` over IPv6, for now.
+/// The headers of the tunnel still stand in front of the user's packet.
 fn answer<B: Buffer>(packet: &mut Packet<B>) -> Option<()> {
     let bytes = packet.buffer.prepend(usize::from(packet.meta.outer))?;
-    let outer = ipv4::Packet::parse(bytes).ok()?;
-    let (peer, address) = (outer.source(), outer.destination());
-    let mut message = [0; ErrorIndication::LENGTH];
-    ErrorIndication { teid: packet.meta.teid, address }.write(&mut message)?;
+    let (peer, address) = ends(bytes)?;
+    let mut message = [0; TunnelError::LENGTH_MAX];
+    let error = TunnelError { teid: packet.meta.teid, address, udp_port: None };
+    let length = error.write(&mut message)?;
     let way = Way { source: address, destination: peer, port: gtpu::PORT };
-    replace_by_gtpu(&mut packet.buffer, way, &message)
+    replace_by_gtpu(&mut packet.buffer, way, message.get(..length)?)
 }

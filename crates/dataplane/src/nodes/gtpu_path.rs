@@ -1,13 +1,13 @@
 //! Path and tunnel management messages: answers echo requests, notes Error Indications (TS 29.281 7.2 and 7.3).
 
-use super::{Way, replace_by_gtpu};
+use super::answer::{Way, ends, replace_by_gtpu};
 use crate::counters::DropReason;
 use crate::frame::{Fate, Packet};
 use crate::graph::{Next, Node, NodeId};
 use crate::state::State;
 use dplink::Event;
-use packet::gtpu::{ErrorIndication, Message, message_type, write_echo_response};
-use packet::{Buffer, ipv4, udp};
+use packet::gtpu::{Message, TunnelError, message_type, write_echo_response};
+use packet::{Buffer, udp};
 use rules::Teid;
 
 /// The longest answer of ours.
@@ -33,13 +33,10 @@ impl<B: Buffer> Node<B> for GtpuPath {
 
 /// The answer goes back to the port the request came from (TS 29.281 4.4.2.2).
 fn answer_echo<B: Buffer>(packet: &mut Packet<B>, request: &Message) -> Next {
-    // Over IPv6, for now, there is no answer.
-    let Ok(ip) = ipv4::Packet::parse(packet.buffer.data()) else {
-        return Next::drop(DropReason::GtpuUnknownType);
-    };
-    let (us, asker) = (ip.destination(), ip.source());
-    let asked_from = udp::Header::parse(ip.payload()).map(udp::Header::source);
-    let (Some(port), Some(sequence)) = (asked_from, request.sequence) else {
+    let bytes = packet.buffer.data();
+    let datagram = bytes.get(usize::from(packet.meta.header_length)..).unwrap_or_default();
+    let asked_from = udp::Header::parse(datagram).map(udp::Header::source);
+    let (Some((asker, us)), Some(port), Some(sequence)) = (ends(bytes), asked_from, request.sequence) else {
         return Next::drop(DropReason::GtpuIncomplete);
     };
     let mut answer = [0; ANSWER_MAX];
@@ -56,9 +53,9 @@ fn answer_echo<B: Buffer>(packet: &mut Packet<B>, request: &Message) -> Next {
 }
 
 fn note_error(state: &mut State, message: &Message, payload: &[u8]) -> Next {
-    let Some(indication) = ErrorIndication::read(message, payload) else {
+    let Some(indication) = TunnelError::read(message, payload) else {
         return Next::drop(DropReason::GtpuIncomplete);
     };
-    state.note(Event::ErrorIndication { teid: Teid(indication.teid), peer: indication.address.into() });
+    state.note(Event::ErrorIndication { teid: Teid(indication.teid), peer: indication.address });
     Next::End(Fate::Consumed)
 }

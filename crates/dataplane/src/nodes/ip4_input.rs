@@ -26,6 +26,7 @@ impl<B: Buffer> Node<B> for Ip4Input {
         }
         let port = state.ports.get(packet.meta.port);
         match destination == port.address.addr() {
+            true if fragment && protocol == ipv4::UDP => Next::To(NodeId::Reassembly),
             true if fragment => Next::drop(DropReason::Ip4Fragment),
             true => to_us(protocol),
             false => super::to_a_user(port.interface),

@@ -3,8 +3,11 @@
 use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
-use crate::state::State;
+use crate::state::{Reach, State};
 use packet::{Buffer, ipv6, protocol};
+
+/// ICMPv6 types of neighbour discovery (RFC 4861 4).
+const NDP: std::ops::RangeInclusive<u8> = 133..=137;
 
 pub(crate) struct Ip6Input;
 
@@ -17,27 +20,39 @@ impl<B: Buffer> Node<B> for Ip6Input {
             Ok(ip) => ip,
             Err(fault) => return Next::drop(fault.into()),
         };
-        let (destination, length) = (ip.destination(), ip.total_length());
+        let length = ip.total_length();
         let port = state.ports.get(packet.meta.port);
-        if port.address6.is_none_or(|ours| ours.addr() != destination) {
-            let next = super::to_a_user(port.interface);
-            return packet.buffer.truncate(length).map_or(Next::drop(DropReason::Ip6Truncated), |()| next);
-        }
-        let upper = match ip.upper() {
-            Ok(upper) => upper,
-            Err(fault) => return Next::drop(fault.into()),
+        let next = match port.reach(ip.destination()) {
+            Reach::Us => to_us(&ip, true),
+            Reach::UsOnLink => to_us(&ip, false),
+            // Of the link, and not to leave it (RFC 4291 2.5.6).
+            Reach::Link => return Next::drop(DropReason::IpNotForUs),
+            Reach::Beyond if ip.source().is_unicast_link_local() => {
+                return Next::drop(DropReason::IpNotForUs);
+            }
+            Reach::Beyond => Ok((0, super::to_a_user(port.interface))),
         };
-        let Ok(header_length) = u8::try_from(upper.offset) else {
-            return Next::drop(DropReason::Ip6Extension);
+        let (header_length, next) = match next {
+            Ok(found) => found,
+            Err(reason) => return Next::drop(reason),
         };
         packet.meta.header_length = header_length;
-        if packet.buffer.truncate(length).is_none() {
-            return Next::drop(DropReason::Ip6Truncated);
-        }
-        match upper.protocol {
-            _ if upper.is_fragment() => Next::drop(DropReason::Ip6Fragment),
-            protocol::UDP => Next::To(NodeId::GtpuInput),
-            _ => Next::drop(DropReason::NoListener),
-        }
+        packet.buffer.truncate(length).map_or(Next::drop(DropReason::Ip6Truncated), |()| next)
     }
+}
+
+/// Bytes of the header with its extensions, and who listens; to our address alone, and not to groups, all do.
+fn to_us(ip: &ipv6::Packet<'_>, is_unicast: bool) -> Result<(u8, Next), DropReason> {
+    let upper = ip.upper()?;
+    let header_length = u8::try_from(upper.offset).map_err(|_| DropReason::Ip6Extension)?;
+    let kind = ip.payload().get(upper.offset - ipv6::LENGTH..).and_then(<[u8]>::first);
+    let node = match upper.protocol {
+        protocol::UDP if is_unicast && upper.is_fragment() => NodeId::Reassembly,
+        _ if upper.is_fragment() => return Err(DropReason::Ip6Fragment),
+        protocol::UDP if is_unicast => NodeId::GtpuInput,
+        protocol::ICMPV6 if kind.is_some_and(|kind| NDP.contains(kind)) => NodeId::Ndp,
+        protocol::ICMPV6 => NodeId::Icmp6Echo,
+        _ => return Err(DropReason::NoListener),
+    };
+    Ok((header_length, Next::To(node)))
 }

@@ -1,6 +1,8 @@
 //! The nodes, one file each. Their names are those of [`crate::NodeId`].
 
+mod answer;
 mod arp;
+mod clamp;
 mod classify;
 mod ethernet_input;
 mod ethernet_output;
@@ -10,33 +12,47 @@ mod gtpu_encap;
 mod gtpu_error_indication;
 mod gtpu_input;
 mod gtpu_path;
+mod icmp6_echo;
 mod icmp_echo;
+mod icmp_error;
 mod ip4_input;
 mod ip6_input;
 mod ip_output;
+mod ndp;
+mod path_mtu;
 mod qer;
+mod reassembly;
+mod router_solicitation;
 mod session;
 mod urr;
 mod user_input;
 mod usual_input;
 mod verdict;
 
+pub(crate) use answer::write_end_marker;
 pub(crate) use arp::Arp;
 pub(crate) use arp::write_request as write_arp_request;
 pub(crate) use classify::Classify;
 pub(crate) use ethernet_input::EthernetInput;
 pub(crate) use ethernet_output::EthernetOutput;
-pub(crate) use far::Far;
+pub(crate) use far::{Far, route_plain};
 pub(crate) use flow::Flow;
 pub(crate) use gtpu_encap::GtpuEncap;
 pub(crate) use gtpu_error_indication::GtpuErrorIndication;
 pub(crate) use gtpu_input::GtpuInput;
 pub(crate) use gtpu_path::GtpuPath;
 pub(crate) use icmp_echo::IcmpEcho;
+pub(crate) use icmp_error::IcmpError;
+pub(crate) use icmp6_echo::Icmp6Echo;
 pub(crate) use ip_output::IpOutput;
 pub(crate) use ip4_input::Ip4Input;
 pub(crate) use ip6_input::Ip6Input;
+pub(crate) use ndp::Ndp;
+pub(crate) use ndp::write_solicitation;
+pub(crate) use path_mtu::{PathMtu, path_mtu};
 pub(crate) use qer::Qer;
+pub(crate) use reassembly::Reassembly;
+pub(crate) use router_solicitation::RouterSolicitation;
 pub(crate) use session::Session;
 pub(crate) use urr::Urr;
 pub(crate) use user_input::UserInput;
@@ -45,8 +61,8 @@ pub(crate) use verdict::Verdict;
 
 use crate::counters::DropReason;
 use crate::graph::{Next, NodeId};
-use packet::{Buffer, ethernet, ipv4, ipv6, udp};
-use rules::{Interface, Teid};
+use packet::{Buffer, ethernet, ipv4, ipv6};
+use rules::Interface;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A packet that is not addressed to us.
@@ -70,7 +86,7 @@ pub(crate) fn ethertype(bytes: &[u8]) -> u16 {
 
 /// Where the IP packet at the front of `bytes` goes.
 #[inline]
-fn destination(bytes: &[u8]) -> Option<IpAddr> {
+pub(crate) fn destination(bytes: &[u8]) -> Option<IpAddr> {
     match bytes.first()? >> 4 {
         4 => Some(IpAddr::V4(Ipv4Addr::from_octets(*bytes.get(16..)?.first_chunk()?))),
         6 => Some(IpAddr::V6(Ipv6Addr::from_octets(*bytes.get(24..)?.first_chunk()?))),
@@ -81,36 +97,6 @@ fn destination(bytes: &[u8]) -> Option<IpAddr> {
 /// Puts an Ethernet header on; `None`, and no change, without the room.
 pub(crate) fn push_ethernet<B: Buffer>(buffer: &mut B, header: ethernet::Header) -> Option<()> {
     header.write(buffer.prepend(ethernet::LENGTH)?)
-}
-
-/// Replaces the packet by a GTP-U message of ours; `None` where the buffer is too small.
-fn replace_by_gtpu<B: Buffer>(buffer: &mut B, way: Way, message: &[u8]) -> Option<()> {
-    let udp_length = udp::LENGTH + message.len();
-    buffer.truncate(0)?;
-    let bytes = buffer.append(ipv4::LENGTH + udp_length)?;
-    ipv4::Header::new(way.source, way.destination, ipv4::UDP, udp_length)?.write(bytes)?;
-    let datagram = bytes.get_mut(ipv4::LENGTH..)?;
-    udp::Header::new(packet::gtpu::PORT, way.port, message.len())?.write(datagram)?;
-    datagram.get_mut(udp::LENGTH..)?.copy_from_slice(message);
-    Some(())
-}
-
-/// Makes an empty buffer an end marker; `None` where it is too small.
-pub(crate) fn write_end_marker<B: Buffer>(buffer: &mut B, ends: (IpAddr, IpAddr), teid: Teid) -> Option<()> {
-    let (IpAddr::V4(source), IpAddr::V4(destination)) = ends else { return None };
-    let mut message = [0; END_MARKER];
-    packet::gtpu::write_end_marker(&mut message, teid.0)?;
-    replace_by_gtpu(buffer, Way { source, destination, port: packet::gtpu::PORT }, &message)
-}
-
-/// Bytes of an end marker.
-const END_MARKER: usize = 8;
-
-/// From us to a peer's address and UDP port.
-struct Way {
-    source: Ipv4Addr,
-    destination: Ipv4Addr,
-    port: u16,
 }
 
 impl From<ipv6::Malformed> for DropReason {

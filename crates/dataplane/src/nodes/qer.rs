@@ -18,13 +18,14 @@ impl<B: Buffer> Node<B> for Qer {
         let (now_ns, burst_ns) = (state.now_ns, state.burst_ns);
         let cells = &mut state.sessions.cells;
         let step = *cells.step(meta.step);
+        let base = step.base(meta.step);
         for place in step.meters() {
-            if !cells.account(step.base, *place).rate.admits(direction, now_ns, burst_ns) {
+            if !cells.account(base, *place).rate.admits(direction, now_ns, burst_ns) {
                 return refuse(state, packet, DropReason::RateExceeded);
             }
         }
         for place in step.meters() {
-            cells.account(step.base, *place).rate.charge(direction, now_ns, bytes);
+            cells.account(base, *place).rate.charge(direction, now_ns, bytes);
         }
         Next::To(match (step.usages().is_empty(), step.kind) {
             (false, _) => NodeId::Urr,

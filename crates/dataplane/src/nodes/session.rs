@@ -3,7 +3,7 @@
 use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{State, user_key};
+use crate::state::{State, StepIndex, user_key};
 use packet::Buffer;
 
 pub(crate) struct Session;
@@ -13,6 +13,8 @@ impl<B: Buffer> Node<B> for Session {
 
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let meta = &mut packet.meta;
+        // What an older verdict said holds no longer.
+        meta.step = StepIndex::NONE;
         let found = match meta.tunnelled() {
             true => state.sessions.by_tunnel(state.ports.tunnel_key(meta)),
             false => destination(packet.buffer.data()).and_then(|key| state.sessions.by_user(key)),

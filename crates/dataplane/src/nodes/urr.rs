@@ -15,8 +15,8 @@ impl<B: Buffer> Node<B> for Urr {
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let step = *state.sessions.cells.step(packet.meta.step);
         let bytes = u32::from(packet.meta.bytes);
-        let cells = &mut state.sessions.cells;
-        let plenty = |place: &u16| cells.account(step.base, *place).count.left >= bytes;
+        let (base, cells) = (step.base(packet.meta.step), &mut state.sessions.cells);
+        let plenty = |place: &u16| cells.account(base, *place).count.left >= bytes;
         if !step.usages().iter().all(plenty) && is_used_up(state, &step) {
             return Next::drop(DropReason::QuotaExhausted);
         }
@@ -38,7 +38,7 @@ fn is_used_up(state: &mut State, step: &HotStep) -> bool {
 #[inline]
 pub(super) fn count<B: Buffer>(state: &mut State, step: &HotStep, packet: &Packet<B>, place: u16) {
     let (direction, bytes) = (packet.meta.direction(), u32::from(packet.meta.bytes));
-    let count = &mut state.sessions.cells.account(step.base, place).count;
+    let count = &mut state.sessions.cells.account(step.base(packet.meta.step), place).count;
     if !count.add(direction, bytes, state.now_ns) {
         state.look((step.session, place), direction, bytes);
     }

@@ -22,7 +22,7 @@ impl<B: Buffer> Node<B> for UsualInput {
             Direction::Downlink => plain(frame, receiver),
         };
         let Some(tunnel) = tunnel else { return Next::To(NodeId::EthernetInput) };
-        let inner = frame.get(usize::from(tunnel.end)..).unwrap_or_default();
+        let inner = frame.get(usize::from(tunnel.end)..tunnel.limit).unwrap_or_default();
         let Some((key, length, class)) = FlowKey::of_usual(inner, packet.meta.direction()) else {
             return Next::To(NodeId::EthernetInput);
         };
@@ -44,6 +44,8 @@ struct Before {
     qfi: u8,
     /// Bytes from the front of the frame.
     end: u8,
+    /// Where the tunnel's payload ends, or the frame does.
+    limit: usize,
 }
 
 /// Ethernet, IPv4, UDP, and the mandatory part of GTP-U.
@@ -61,7 +63,12 @@ fn plain(frame: &[u8], receiver: &Receiver) -> Option<Before> {
     let header: &[u8; ethernet::LENGTH + ipv4::LENGTH] = frame.first_chunk()?;
     let to_us = header[30..34] == receiver.address;
     let end = ethernet::LENGTH as u8;
-    (is_for_us(frame, receiver) && !to_us).then_some(Before { teid: 0, qfi: Meta::NO_QFI, end })
+    (is_for_us(frame, receiver) && !to_us).then_some(Before {
+        teid: 0,
+        qfi: Meta::NO_QFI,
+        end,
+        limit: frame.len(),
+    })
 }
 
 /// Lengths must agree with each other: where they do not, somebody else finds out what that means.
@@ -85,16 +92,17 @@ fn tunnel(frame: &[u8], receiver: &Receiver) -> Option<Before> {
     if !usual {
         return None;
     }
+    let limit = ethernet::LENGTH + usize::from(ip_length);
     let teid = u32::from_be_bytes([header[46], header[47], header[48], header[49]]);
     match header[42] {
-        0x30 => Some(Before { teid, qfi: Meta::NO_QFI, end: TUNNEL as u8 }),
+        0x30 => Some(Before { teid, qfi: Meta::NO_QFI, end: TUNNEL as u8, limit }),
         // One extension header, the container, one unit of four octets long, of either type.
         0x34 if header[53..55] == [0x85, 1]
             && header[55] & 0xef == 0
             && header[56] & 0x80 == 0
             && header[57] == 0 =>
         {
-            Some(Before { teid, qfi: header[56] & 0x3f, end: (TUNNEL + CONTAINER) as u8 })
+            Some(Before { teid, qfi: header[56] & 0x3f, end: (TUNNEL + CONTAINER) as u8, limit })
         }
         _ => None,
     }

@@ -17,7 +17,8 @@ impl<B: Buffer> Node<B> for Verdict {
         let meta = &packet.meta;
         let (direction, bytes, now_ns) = (meta.direction(), u32::from(meta.bytes), state.now_ns);
         let (step, account) = state.sessions.cells.step_and_account(meta.step);
-        if step.generation != meta.generation {
+        // The same addresses and ports may come in another tunnel, which is another PDR's, or nobody's.
+        if step.generation != meta.generation || step.arrives_in != meta.teid {
             return Next::To(NodeId::Session);
         }
         let (metered, counted) = (!step.meters().is_empty(), !step.usages().is_empty());
@@ -25,9 +26,9 @@ impl<B: Buffer> Node<B> for Verdict {
             return Next::To(NodeId::Far);
         }
         let plain = step.kind == Kind::Plain;
-        packet.meta.towards = step.to;
-        if let Err(reason) = super::far::route(&state.ports, packet, plain) {
-            return Next::drop(reason);
+        packet.meta.towards = step.to();
+        if let Err(reason) = super::far::route(&state.ports, packet, plain, step.fits) {
+            return super::far::stop(packet, reason);
         }
         if metered {
             if !account.rate.admits(direction, now_ns, state.burst_ns) {

@@ -28,6 +28,11 @@ impl Rate {
         Self { due: [0; 2], cost: [cost(limit.uplink_kbps), cost(limit.downlink_kbps)] }
     }
 
+    /// The limit of a direction.
+    pub(crate) fn limit_kbps(&self, direction: Direction) -> u64 {
+        (PARTS as f64 * NS_PER_OCTET_AT_1_KBPS / self.cost[direction as usize]).round() as u64
+    }
+
     /// Goes on where `old` stood: a modification grants nobody a burst.
     pub(crate) const fn carry(&mut self, old: &Self) {
         self.due = old.due;

@@ -23,26 +23,23 @@ pub(crate) struct Flow {
     generation: u32,
     /// By [`Direction`].
     steps: [StepIndex; 2],
-    /// The tunnel the uplink verdict is for.
-    teid: u32,
+    /// QFI and port each verdict is for.
+    arrivals: [u16; 2],
     /// Tick of the last packet.
     seen: u16,
-    /// QFI and port the uplink verdict is for.
-    arrival: u16,
     /// Traffic class each verdict is for.
     classes: [u8; 2],
     /// Whether the rules look at it.
     class_matters: bool,
-    _spare: u8,
+    _spare: [u8; 3],
 }
 
 const _: () = assert!(size_of::<Flow>() == 64, "one cache line a flow");
 
-/// What a verdict was reached for besides the key: packets that differ in any of it are classified anew.
+/// What a verdict was reached for besides the key: packets that differ in any of it are classified anew. (So are those
+/// of another tunnel: the step itself tells which one its packets come in.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Circumstances {
-    /// 0 outside tunnels.
-    pub(crate) teid: u32,
     /// QFI in the low octet, port in the high one.
     pub(crate) arrival: u16,
     pub(crate) class: u8,
@@ -52,12 +49,11 @@ const EMPTY: Flow = Flow {
     key: FlowKey::NONE,
     generation: 0,
     steps: [StepIndex::NONE; 2],
-    teid: 0,
+    arrivals: [0; 2],
     seen: 0,
-    arrival: 0,
     classes: [0; 2],
     class_matters: false,
-    _spare: 0,
+    _spare: [0; 3],
 };
 
 /// All flows of a worker.
@@ -137,10 +133,7 @@ impl Flows {
         flow.seen = tick(now_ns);
         flow.steps[direction as usize] = verdict.step;
         flow.classes[direction as usize] = place.circumstances.class;
-        if direction == Direction::Uplink {
-            flow.teid = place.circumstances.teid;
-            flow.arrival = place.circumstances.arrival;
-        }
+        flow.arrivals[direction as usize] = place.circumstances.arrival;
     }
 
     /// Forgets flows that had no packet for `age_ns`, looking at `count` entries, so that nobody ever waits for it.
@@ -227,9 +220,8 @@ pub(crate) struct Place<'a> {
 impl Flow {
     #[inline]
     fn fits(&self, other: Circumstances, direction: Direction) -> bool {
-        let tunnel =
-            direction == Direction::Downlink || (self.teid == other.teid && self.arrival == other.arrival);
-        tunnel && (!self.class_matters || self.classes[direction as usize] == other.class)
+        self.arrivals[direction as usize] == other.arrival
+            && (!self.class_matters || self.classes[direction as usize] == other.class)
     }
 }
 

@@ -5,6 +5,8 @@ mod budget;
 mod cells;
 mod flow_key;
 mod flows;
+mod fragments;
+mod link;
 mod memory;
 mod neighbours;
 mod peers;
@@ -20,12 +22,14 @@ pub(crate) use budget::Budget;
 pub(crate) use cells::CellRun;
 pub(crate) use flow_key::FlowKey;
 pub(crate) use flows::{Circumstances, Flows, Place, Verdict};
+pub(crate) use fragments::{DatagramName, Fragments, Part, Useless};
+pub(crate) use link::{Reach, link_local};
 pub(crate) use neighbours::{Lookup, Neighbours};
 pub(crate) use peers::{Name, Way};
 pub(crate) use ports::{Ports, Receiver};
 pub(crate) use routes::Routes;
 pub(crate) use sessions::{
-    Installation, Installed, Key, Refusal, Room, Session, SessionIndex, Sessions, step_index,
+    Installation, Installed, Key, Refusal, Room, Session, SessionIndex, Sessions, step_index, step_number,
 };
 pub(crate) use step::{HotStep, Kind, StepIndex};
 pub(crate) use table::Table;
@@ -63,6 +67,9 @@ pub(crate) struct State {
     pub(crate) flows: Flows,
     /// Error Indications that may still be sent.
     pub(crate) error_indications: Budget,
+    pub(crate) fragments: Fragments,
+    /// ICMP errors that may still be sent.
+    pub(crate) icmp_errors: Budget,
     /// For the control side.
     pub(crate) events: Vec<Event>,
     /// For the control side.
@@ -82,6 +89,8 @@ impl State {
             sessions: Sessions::new(room),
             flows: Flows::new(limits.flows, config.seed),
             error_indications: Budget::new(limits.error_indications_per_s),
+            fragments: Fragments::new(),
+            icmp_errors: Budget::new(limits.icmp_errors_per_s),
             events: Vec::with_capacity(EVENTS_MAX),
             used: Vec::with_capacity(USED_MAX),
             ports,

@@ -1,4 +1,4 @@
-//! Ethernet addresses of next hops, learnt by ARP.
+//! Ethernet addresses of next hops, learnt by ARP and neighbour discovery.
 
 use super::table::Table;
 use crate::frame::NextHop;
@@ -89,6 +89,15 @@ impl Neighbours {
         neighbour.mac.map_or(Lookup::Asked, Lookup::Known)
     }
 
+    /// Whether a packet to a next hop could leave now; asks nobody.
+    pub(crate) fn is_known(&self, next_hop: NextHop, now_ns: u64) -> bool {
+        let at = self.table.get(key(next_hop)).map(|at| at as usize);
+        at.and_then(|at| self.entries.get(at)).is_some_and(|known| {
+            let age_ns = now_ns.saturating_sub(known.confirmed_ns);
+            known.next_hop == next_hop && known.mac.is_some() && age_ns < STALE_NS
+        })
+    }
+
     /// A station told its address. Stations nobody asked for are not remembered, so nobody can fill the table.
     pub(crate) fn learn(&mut self, next_hop: NextHop, mac: MacAddress, now_ns: u64) {
         let Some(at) = self.table.get(key(next_hop)) else { return };
@@ -102,6 +111,12 @@ impl Neighbours {
         neighbour.mac = Some(mac);
         neighbour.confirmed_ns = now_ns;
         neighbour.asked_ns = None;
+    }
+
+    /// The Ethernet address of a next hop, where it is known.
+    pub(crate) fn known(&self, next_hop: NextHop) -> Option<MacAddress> {
+        let neighbour = self.entries.get(self.table.get(key(next_hop))? as usize)?;
+        neighbour.mac.filter(|_| neighbour.next_hop == next_hop)
     }
 
     /// Where the next hop is remembered, from now on if need be.

@@ -1,14 +1,16 @@
 //! The ports as nodes see them, and the addresses that are ours.
 
+use super::step::longest_tunnel;
 use crate::config::{ConfigError, PORTS_MAX, PortConfig};
 use crate::frame::{Meta, PortIndex};
-use rules::FTeid;
+use rules::{FTeid, Interface, Teid};
 use std::net::IpAddr;
 
 /// In the order of the configuration.
 pub(crate) struct Ports {
     ports: Box<[PortConfig]>,
     receivers: Box<[Receiver]>,
+    clamp_mtu: Option<u16>,
 }
 
 /// What tells that a packet is for us, as it stands on the wire.
@@ -32,13 +34,20 @@ impl Ports {
         }
         let receiver =
             |port: &PortConfig| Receiver { mac: port.mac.0, address: port.address.addr().octets() };
-        Ok(Self { ports: ports.into(), receivers: ports.iter().map(receiver).collect() })
+        let clamp_mtu = ports.iter().filter(|port| port.mss_clamp).map(room).min();
+        Ok(Self { ports: ports.into(), receivers: ports.iter().map(receiver).collect(), clamp_mtu })
     }
 
     /// The port at a place; indexes come from the worker, which counts the same ports.
     #[inline]
     pub(crate) fn get(&self, index: PortIndex) -> &PortConfig {
         &self.ports[usize::from(index)]
+    }
+
+    /// What users' TCP connections are to fit into, if anything.
+    #[inline]
+    pub(crate) const fn clamp_mtu(&self) -> Option<u16> {
+        self.clamp_mtu
     }
 
     /// What tells that a packet is for us.
@@ -65,6 +74,16 @@ impl Ports {
         key(meta.port, meta.teid)
     }
 
+    /// The key of a tunnel.
+    pub(crate) const fn key(port: PortIndex, teid: u32) -> u64 {
+        key(port, teid)
+    }
+
+    /// The tunnel of a key.
+    pub(crate) const fn tunnel(key: u64) -> (PortIndex, Teid) {
+        ((key >> 32) as PortIndex, Teid(key as u32))
+    }
+
     /// The key of a tunnel endpoint; `None` where the address is not ours.
     pub(crate) fn endpoint_key(ports: &[PortConfig], endpoint: FTeid) -> Option<u64> {
         let ours = |port: &PortConfig| addresses(port).any(|address| address == endpoint.address);
@@ -76,6 +95,16 @@ impl Ports {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (PortIndex, &PortConfig)> {
         (0..).zip(self.ports.iter())
     }
+}
+
+/// Bytes of the longest user's packet that surely passes a port.
+fn room(port: &PortConfig) -> u16 {
+    let headers = match (port.interface, port.address6) {
+        (Interface::Core | Interface::SgiLan, _) => 0,
+        (Interface::Access, None) => longest_tunnel(false),
+        (Interface::Access, Some(_)) => longest_tunnel(true),
+    };
+    port.mtu.saturating_sub(headers as u16)
 }
 
 /// The addresses of a port.

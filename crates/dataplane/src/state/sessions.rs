@@ -258,7 +258,8 @@ impl Sessions {
         let base = new.session.run.base;
         for (number, (step, peer)) in new.steps.iter().zip(&new.peers).enumerate() {
             let mut step = *step;
-            (step.generation, step.session, step.base) = (self.generation, SessionIndex(place), base);
+            (step.generation, step.session, step.cell) =
+                (self.generation, SessionIndex(place), (number / STEPS) as u16);
             step.simplify(number < STEPS);
             if let Some(name) = *peer {
                 step.peer = self.peers.enter(name, || way(name));
@@ -357,6 +358,11 @@ type Spent = (Option<Box<Session>>, Box<[HotStep]>, Box<[Option<Name>]>, Box<[Ac
 fn find_near<T>(list: &[T], place: usize, is_it: impl Fn(&T) -> bool) -> Option<usize> {
     let place = place.min(list.len());
     (place..list.len()).chain(0..place).find(|at| is_it(&list[*at]))
+}
+
+/// The number of a step of the session whose first cell is `base`.
+pub(crate) const fn step_number(base: u32, step: StepIndex) -> usize {
+    (step.cell() - base as usize) * STEPS + step.place()
 }
 
 /// The step of this number, in order of precedence.

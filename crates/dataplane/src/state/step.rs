@@ -2,7 +2,10 @@
 
 use super::peers::PeerIndex;
 use super::sessions::SessionIndex;
+use crate::config::PortConfig;
+use packet::{gtpu, ipv4, ipv6, udp};
 use rules::{Action, Encapsulation, Forward, Interface, PdrId, Qfi, Step, Usage, limits};
+use std::net::IpAddr;
 
 /// QERs that limit a rate, and URRs, of one step.
 const SLOTS: usize = 8;
@@ -54,30 +57,58 @@ pub(crate) struct HotStep {
     /// Of the rules it belongs to; 0 for no rules at all.
     pub(crate) generation: u32,
     pub(crate) session: SessionIndex,
-    /// First cell of the session.
-    pub(crate) base: u32,
+    /// The tunnel its packets come in; 0 for plain ones.
+    pub(crate) arrives_in: u32,
     /// Of the tunnel to put packets into.
     pub(crate) teid: u32,
     /// The tunnel's other end.
     pub(crate) peer: PeerIndex,
     pub(crate) pdr: PdrId,
+    /// Cells between the session's first one and this step's.
+    pub(crate) cell: u16,
     pub(crate) kind: Kind,
-    pub(crate) to: Interface,
     qfi: u8,
     dscp: u8,
-    pub(crate) reflective: bool,
-    /// Copies are to be made.
-    pub(crate) duplicates: bool,
-    simple: bool,
-    meters: u8,
-    usages: u8,
+    /// [`REFLECTIVE`], [`DUPLICATES`] and [`SIMPLE`], and the side it leads to.
+    flags: u8,
+    /// How many meters and, above them, usages there are.
+    counts: u8,
     /// Bit n: the n-th URR counts what QoS enforcement drops, too.
     before_qos: u8,
+    /// Bytes of the longest user's packet that fits its way for sure.
+    pub(crate) fits: u16,
     /// Places of QERs, then of URRs, in the session's accounts.
     slots: [[u16; SLOTS]; 2],
 }
 
 const _: () = assert!(size_of::<HotStep>() == 64, "one cache line a step");
+
+/// Its tunnel's packets ask for reflective QoS.
+const REFLECTIVE: u8 = 1;
+/// Copies are to be made.
+const DUPLICATES: u8 = 2;
+/// It forwards, with at most one rate and one count, both in the account of its own cell.
+const SIMPLE: u8 = 4;
+/// It leads to the access side, to an SGi-LAN; otherwise to the core.
+const TO_ACCESS: u8 = 8;
+const TO_LAN: u8 = 16;
+/// Bits of a count, up to [`SLOTS`].
+const COUNT_BITS: u32 = 4;
+const COUNT: u8 = 15;
+/// Bytes of a PDU session container, and of the optional part of a GTP-U header that comes with it (TS 38.415 5.5.2).
+const CONTAINER: usize = 8;
+
+/// Bytes of a tunnel's headers without a container.
+const fn outer(peer: IpAddr) -> usize {
+    let ip = if peer.is_ipv4() { ipv4::LENGTH } else { ipv6::LENGTH };
+    ip + udp::LENGTH + gtpu::encapsulated_length(None)
+}
+
+/// Bytes of the longest headers of a tunnel over IPv6, or IPv4.
+pub(super) const fn longest_tunnel(is_ipv6: bool) -> usize {
+    let ip = if is_ipv6 { ipv6::LENGTH } else { ipv4::LENGTH };
+    ip + udp::LENGTH + gtpu::encapsulated_length(None) + CONTAINER
+}
 
 /// No QFI, no DSCP.
 const NONE: u8 = u8::MAX;
@@ -87,27 +118,30 @@ impl HotStep {
     pub(crate) const EMPTY: Self = Self {
         generation: 0,
         session: SessionIndex::NONE,
-        base: 0,
+        arrives_in: 0,
         teid: 0,
         peer: PeerIndex::NONE,
         pdr: PdrId(0),
+        cell: 0,
         kind: Kind::Drop,
-        to: Interface::Core,
         qfi: NONE,
         dscp: NONE,
-        reflective: false,
-        duplicates: false,
-        simple: false,
-        meters: 0,
-        usages: 0,
+        flags: 0,
+        counts: 0,
         before_qos: 0,
+        fits: u16::MAX,
         slots: [[0; SLOTS]; 2],
     };
 
     /// A step of the rules; where it belongs is filled in when it is put in force.
     pub(crate) fn new(step: &Step, usages: &[Usage]) -> Self {
-        let mut hot = Self { pdr: step.pdr, duplicates: !step.duplicates.is_empty(), ..Self::EMPTY };
-        hot.meters = copy(&step.meters, &mut hot.slots[0]);
+        let mut hot = Self {
+            pdr: step.pdr,
+            arrives_in: step.teid.map_or(0, |teid| teid.0),
+            flags: if step.duplicates.is_empty() { 0 } else { DUPLICATES },
+            ..Self::EMPTY
+        };
+        hot.counts = copy(&step.meters, &mut hot.slots[0]);
         hot.count_by(&step.usages, usages);
         match step.action {
             Action::Drop => hot.kind = Kind::Drop,
@@ -122,17 +156,60 @@ impl HotStep {
     /// Marks a step in the cell of its session's first account that needs nothing but that.
     pub(crate) fn simplify(&mut self, is_beside_account_0: bool) {
         let at_0 = |places: &[u16]| matches!(places, [] | [0]);
-        self.simple = is_beside_account_0
+        let simple = is_beside_account_0
             && matches!(self.kind, Kind::Plain | Kind::Tunnel)
-            && !self.duplicates
+            && !self.has_duplicates()
             && at_0(self.meters())
             && at_0(self.usages());
+        self.flags = self.flags & !SIMPLE | if simple { SIMPLE } else { 0 };
+    }
+
+    /// First cell of its session, where `at` is its own place.
+    #[inline]
+    pub(crate) const fn base(&self, at: StepIndex) -> u32 {
+        at.cell() as u32 - self.cell as u32
     }
 
     /// Whether it forwards, with at most one rate and one count, both in the account of its own cell.
     #[inline]
     pub(crate) const fn is_simple(&self) -> bool {
-        self.simple
+        self.flags & SIMPLE != 0
+    }
+
+    /// The side its packets leave on.
+    #[inline]
+    pub(crate) const fn to(&self) -> Interface {
+        match self.flags & (TO_ACCESS | TO_LAN) {
+            0 => Interface::Core,
+            TO_ACCESS => Interface::Access,
+            _ => Interface::SgiLan,
+        }
+    }
+
+    /// Whether its tunnel's packets ask for reflective QoS.
+    #[inline]
+    pub(crate) const fn is_reflective(&self) -> bool {
+        self.flags & REFLECTIVE != 0
+    }
+
+    /// Whether copies are to be made.
+    #[inline]
+    pub(crate) const fn has_duplicates(&self) -> bool {
+        self.flags & DUPLICATES != 0
+    }
+
+    /// Bytes of the PDU session container its packets get.
+    pub(crate) const fn container_length(&self) -> usize {
+        if self.qfi == NONE { 0 } else { CONTAINER }
+    }
+
+    /// Notes what fits for sure, over whichever port of its side a packet leaves.
+    pub(crate) fn fit(mut self, ports: &[PortConfig], step: &Step) -> Self {
+        let Action::Forward(forward) = step.action else { return self };
+        let mtus = ports.iter().filter(|port| port.interface == forward.to).map(|port| port.mtu);
+        let headers = forward.encapsulation.map_or(0, |tunnel| self.container_length() + outer(tunnel.peer));
+        self.fits = mtus.min().unwrap_or(u16::MAX).saturating_sub(headers as u16);
+        self
     }
 
     /// URRs that are not to measure for now are left out.
@@ -142,18 +219,22 @@ impl HotStep {
         let active: Vec<u16> = active.copied().collect();
         let before_qos = active.iter().map(|place| usage(place).is_some_and(|usage| usage.before_qos));
         self.before_qos = (0..).zip(before_qos).fold(0, |mask, (n, early)| mask | u8::from(early) << n);
-        self.usages = copy(&active, &mut self.slots[1]);
+        self.counts |= copy(&active, &mut self.slots[1]) << COUNT_BITS;
     }
 
     fn forward(&mut self, forward: Forward) {
-        self.to = forward.to;
+        self.flags |= match forward.to {
+            Interface::Access => TO_ACCESS,
+            Interface::Core => 0,
+            Interface::SgiLan => TO_LAN,
+        };
         self.dscp = forward.dscp.unwrap_or(NONE);
         self.kind = Kind::Plain;
         if let Some(Encapsulation { teid, qfi, reflective, .. }) = forward.encapsulation {
             self.kind = Kind::Tunnel;
             self.teid = teid.0;
             self.qfi = qfi.map_or(NONE, Qfi::value);
-            self.reflective = reflective;
+            self.flags |= if reflective { REFLECTIVE } else { 0 };
         }
     }
 
@@ -172,7 +253,7 @@ impl HotStep {
     /// Accounts whose rate limits apply.
     #[inline]
     pub(crate) fn meters(&self) -> &[u16] {
-        &self.slots[0][..usize::from(self.meters).min(SLOTS)]
+        &self.slots[0][..usize::from(self.counts & COUNT).min(SLOTS)]
     }
 
     /// Of these, the accounts that count what QoS enforcement drops, too.
@@ -187,7 +268,7 @@ impl HotStep {
     /// Accounts whose usage is counted.
     #[inline]
     pub(crate) fn usages(&self) -> &[u16] {
-        &self.slots[1][..usize::from(self.usages).min(SLOTS)]
+        &self.slots[1][..usize::from(self.counts >> COUNT_BITS).min(SLOTS)]
     }
 }
 

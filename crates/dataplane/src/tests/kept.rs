@@ -2,7 +2,7 @@
 
 use super::drops;
 use crate::counters::DropReason;
-use crate::fixture::{ASLEEP, Bench, GNB, N3, N6, asleep};
+use crate::fixture::{ASLEEP, Bench, GNB, GNB6, N3, N6, asleep};
 use dplink::{Command, Desired, Event, Notice};
 use rules::{ApplyAction, OuterHeaderCreation, PdrId, Qfi, Seid, Teid};
 
@@ -94,6 +94,22 @@ fn nothing_is_kept_for_ever() {
     bench.settle();
     assert_eq!(drops(&bench, DropReason::BufferExpired), 1);
     assert!(bench.worker.books().balanced());
+}
+
+#[test]
+fn a_tunnel_over_ipv6_gets_its_end_marker_too() {
+    let mut bench = bench();
+    let old = OuterHeaderCreation { teid: Teid(0x777), address: GNB6.into() };
+    let desired = Desired { end_markers: vec![old], ..Desired::new(Seid(ASLEEP), 2, awake()) };
+    bench.engine.handle(Command::Put(desired)).unwrap();
+    bench.settle();
+    let sent = bench.sent(N3);
+    assert_eq!(sent.len(), 1);
+    assert_eq!(sent[0][62..], [0x30, 254, 0, 0, 0, 0, 7, 0x77]);
+    // Over IPv6 there is a checksum, and it is right.
+    let ip = packet::ipv6::Packet::parse(&sent[0][14..]).unwrap();
+    let pseudo = ip.pseudo_sum(packet::protocol::UDP, ip.payload().len());
+    assert_eq!(packet::udp::verify(ip.payload(), pseudo), packet::udp::Checksum::Intact);
 }
 
 #[test]

@@ -1,7 +1,12 @@
 //! A worker and its engine together.
 
+mod copies;
+mod fragments;
 mod kept;
+mod mtu;
+mod observe;
 mod usage;
+mod vlan;
 
 use crate::counters::DropReason;
 use crate::fixture::{Bench, IN_PIECES, N3, N6, rules};

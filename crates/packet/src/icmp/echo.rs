@@ -39,9 +39,13 @@ pub fn reply_to_echo(message: &mut [u8]) -> Result<(), NoReply> {
     if (echo.kind, echo.code) != (ECHO_REQUEST, 0) {
         return Err(NoReply::NotEchoRequest);
     }
-    let word = |kind: u8| u16::from_be_bytes([kind, 0]);
-    echo.checksum.set(checksum::update(echo.checksum.get(), word(ECHO_REQUEST), word(ECHO_REPLY)));
     echo.kind = ECHO_REPLY;
+    // Computed anew: to update it would make a reply of nothing but zeros wrong (RFC 1624 3).
+    echo.checksum.set(0);
+    let sum = checksum::of(message);
+    if let Some(field) = message.get_mut(2..4) {
+        field.copy_from_slice(&sum.to_be_bytes());
+    }
     Ok(())
 }
 

@@ -1,5 +1,8 @@
 use super::*;
+use crate::detection::first_pdr;
 use crate::ip::{self, UserPacket};
+use crate::setup::PortSetup;
+use ipnet::Ipv4Net;
 use rules::{BitRates, FTeid, FarId, Interface, Pdi, PdrId, Teid};
 use std::net::Ipv4Addr;
 
@@ -75,12 +78,44 @@ fn arrival(source: Interface, bytes: usize) -> Arrival {
         _ => (SERVER, UE, None),
     };
     let packet = UserPacket::read(&ip::packet(from.into(), to.into(), new, &payload)).unwrap();
-    Arrival { source, tunnel, packet }
+    Arrival { port: 0, source, tunnel, packet }
+}
+
+/// One port of the core side.
+fn setup(address: Ipv4Addr) -> Setup {
+    let port = PortSetup {
+        interface: Interface::Core,
+        mac: [2; 6],
+        ipv4: Ipv4Net::new(address, 24).unwrap(),
+        ipv6: None,
+        mtu: 1_500,
+    };
+    Setup { burst_ns: BURST_NS, ..Setup::new(vec![port]) }
+}
+
+fn decide(
+    session: &mut Session,
+    arrival: &Arrival,
+    moment: Moment<'_>,
+) -> Result<ForwardingParameters, DropReason> {
+    let pdr = first_pdr(&session.rules, arrival).unwrap().clone();
+    match session.decide(&pdr, arrival, moment)?.action {
+        Action::Forward(to) => Ok(to),
+        // Kept, for these tests.
+        Action::Buffer => Ok(ForwardingParameters {
+            destination_interface: Interface::Core,
+            outer_header_creation: None,
+            dscp: None,
+        }),
+        Action::Stop(stopped, _) => Err(stopped.reason()),
+        Action::Drop(reason) => Err(reason),
+    }
 }
 
 /// The reason of the drop, if it is one.
 fn send(session: &mut Session, source: Interface, bytes: usize, now_ns: u64) -> Option<DropReason> {
-    session.decide(&arrival(source, bytes), Moment { now_ns, burst_ns: BURST_NS, to_us: false }).err()
+    let setup = setup(Ipv4Addr::new(10, 50, 0, 2));
+    decide(session, &arrival(source, bytes), Moment { now_ns, setup: &setup }).err()
 }
 
 #[test]
@@ -177,10 +212,14 @@ fn what_cannot_leave_is_neither_counted_nor_charged() {
     let mut session = Session::new(Seid(1), rules(vec![qer(1, 80)], vec![urr(1)]));
     let mut last = arrival(Interface::Access, 1_000);
     last.packet.header.hops = 1;
-    let moment = Moment { now_ns: 0, burst_ns: BURST_NS, to_us: false };
-    assert_eq!(session.decide(&last, moment).unwrap_err(), DropReason::TtlExpired);
-    let to_us = session.decide(&arrival(Interface::Access, 1_000), Moment { to_us: true, ..moment });
-    assert_eq!(to_us.unwrap_err(), DropReason::ToOurselves);
+    let beside_us = setup(Ipv4Addr::new(203, 0, 113, 2));
+    let moment = Moment { now_ns: 0, setup: &beside_us };
+    assert_eq!(decide(&mut session, &last, moment), Err(DropReason::TtlExpired));
+    let long = arrival(Interface::Access, 1_501);
+    assert_eq!(decide(&mut session, &long, moment), Err(DropReason::MtuExceeded));
+    let ours = setup(SERVER);
+    let to_us = decide(&mut session, &arrival(Interface::Access, 1_000), Moment { now_ns: 0, setup: &ours });
+    assert_eq!(to_us, Err(DropReason::ToOurselves));
     assert_eq!((session.counts()[0].uplink_packets, session.meters[0].uplink), (0, 0));
 }
 
@@ -218,8 +257,7 @@ fn a_used_up_quota_may_lead_elsewhere() {
     other.forwarding.as_mut().unwrap().destination_interface = Interface::SgiLan;
     portal.fars.push(other);
     let mut session = Session::new(Seid(1), portal);
-    let moment = Moment { now_ns: 0, burst_ns: BURST_NS, to_us: false };
-    let verdict = session.decide(&arrival(Interface::Access, 100), moment).unwrap();
-    let Action::Forward(to, _) = verdict.action else { panic!("{verdict:?}") };
+    let setup = setup(US);
+    let to = decide(&mut session, &arrival(Interface::Access, 100), Moment { now_ns: 0, setup: &setup }).unwrap();
     assert_eq!(to.destination_interface, Interface::SgiLan);
 }

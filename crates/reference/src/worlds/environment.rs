@@ -93,7 +93,6 @@ pub(super) fn setup(random: &mut Random, scope: Scope) -> Setup {
     let ports: Vec<PortSetup> = interfaces.into_iter().take(count).enumerate().map(port).collect();
     let mut setup = Setup {
         one_teid_space_per_port: !scope.twin_tunnels,
-        ipv6_signals: scope.ipv6_signals,
         ..Setup::new(ports)
     };
     for place in 0..count {

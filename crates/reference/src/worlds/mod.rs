@@ -28,8 +28,6 @@ pub struct Scope {
     pub ipv6_users: bool,
     /// IPv6 addresses of ours, and tunnels over IPv6.
     pub ipv6_transport: bool,
-    /// Answers over IPv6: pings, GTP-U signalling, Neighbour Discovery ([`Setup::ipv6_signals`]).
-    pub ipv6_signals: bool,
     /// Tunnels of ours on the core side: SGW-U, intermediate UPF, branching.
     pub core_tunnels: bool,
     /// One TEID at both addresses of a port: in two sessions, and twice in one ([`Setup::one_teid_space_per_port`]).
@@ -59,7 +57,6 @@ impl Scope {
     pub const ALL: Self = Self {
         ipv6_users: true,
         ipv6_transport: true,
-        ipv6_signals: true,
         core_tunnels: true,
         twin_tunnels: true,
         sdf_filters: true,
@@ -77,7 +74,6 @@ impl Scope {
     pub const BASIC: Self = Self {
         ipv6_users: false,
         ipv6_transport: false,
-        ipv6_signals: false,
         core_tunnels: false,
         twin_tunnels: false,
         sdf_filters: false,

@@ -17,7 +17,7 @@ pub(super) fn frame(world: &World, random: &mut Random) -> (usize, Vec<u8>) {
     let port = random.random_range(0..world.setup.ports.len().max(1));
     let ipv6 = world.scope.ipv6_transport && chance(random, 400);
     let frame = match random.next_below(10) {
-        0..=2 if ipv6 && world.scope.ipv6_signals => neighbour_discovery(world, random, port),
+        0..=2 if ipv6 => neighbour_discovery(world, random, port),
         0..=2 => arp_frame(world, random, port),
         3..=5 => ping(world, random, port, ipv6),
         6 => return stray(world, random),

@@ -103,7 +103,7 @@ impl Matcher {
     }
 
     #[inline]
-    fn matches_ue(&self, ue: IpAddr) -> bool {
+    pub(super) fn matches_ue(&self, ue: IpAddr) -> bool {
         let matches = match ue {
             IpAddr::V4(ue) => self.ue_ipv4 == Some(ue),
             IpAddr::V6(ue) => self.ue_link == Some(link_of(ue)) || self.single_ipv6() == Some(ue),
@@ -112,7 +112,7 @@ impl Matcher {
     }
 
     #[inline]
-    fn matches_qfi(&self, qfi: Option<Qfi>) -> bool {
+    pub(super) fn matches_qfi(&self, qfi: Option<Qfi>) -> bool {
         match self.qfis {
             Qfis::Any => true,
             Qfis::One(one) => qfi == Some(one),

@@ -159,3 +159,66 @@ fn the_traffic_class_and_the_flow_label_are_known_to_matter() {
         assert_eq!(with(label.clone(), copies), (false, true));
     }
 }
+
+/// What is not found for a reason is found without one, PDR by PDR.
+#[test]
+fn a_pdr_is_tried_in_vain_for_a_reason_and_never_when_it_matches() {
+    let (mut tried, mut found) = (0, 0);
+    for seed in 0..300 {
+        let mut random = Pcg64::seed_from_u64(seed);
+        let rules = session(&mut random, Scale::SMALL);
+        let classifier = compile(&rules).unwrap().classifier;
+        for _ in 0..50 {
+            let packet = packet(&mut random, &rules);
+            let place = classifier.find(&packet);
+            for before in 0..place.unwrap_or(rules.pdrs.len()) {
+                assert!(classifier.mismatch(before, &packet).is_some(), "{before} {packet:?} {rules:?}");
+                tried += 1;
+            }
+            if let Some(place) = place {
+                assert_eq!(classifier.mismatch(place, &packet), None);
+                found += 1;
+            }
+        }
+    }
+    assert!(tried > 1_000 && found > 1_000, "{tried} tried, {found} found");
+}
+
+#[test]
+fn the_first_criterion_that_differs_is_named() {
+    let mut rules = rules();
+    let mut filter = SdfFilter { flow: Some(FlowDescription::default()), ..SdfFilter::default() };
+    let flow = filter.flow.as_mut().unwrap();
+    (flow.protocol, flow.remote.ports) = (Some(6), vec![PortRange { first: 443, last: 443 }]);
+    let mut pdi = pdi(Interface::Core);
+    (pdi.qfis, pdi.sdf_filters) = (vec![Qfi::new(9).unwrap(), Qfi::new(5).unwrap()], vec![filter]);
+    rules.pdrs = vec![pdr(1, pdi, 2)];
+    let classifier = compile(&rules).unwrap().classifier;
+    let mut packet = Arrival {
+        source: Interface::Access,
+        teid: Some(Teid(7)),
+        qfi: None,
+        ue: [10, 60, 0, 9].into(),
+        remote: [203, 0, 113, 80].into(),
+        protocol: 17,
+        ue_port: Some(40_000),
+        remote_port: Some(53),
+        traffic_class: 0,
+        spi: None,
+        flow_label: None,
+    };
+    let why = |packet: &Arrival| classifier.mismatch(0, packet).map(|mismatch| mismatch.to_string());
+    let mut expect = |mend: fn(&mut Arrival), next: Option<&str>| {
+        mend(&mut packet);
+        assert_eq!(why(&packet).as_deref(), next);
+    };
+    expect(|_| (), Some("is for packets from the core side"));
+    expect(|packet| packet.source = Interface::Core, Some("is for packets outside any tunnel"));
+    expect(|packet| packet.teid = None, Some("is for user 10.60.0.1"));
+    expect(|packet| packet.ue = [10, 60, 0, 1].into(), Some("is for QFI 5, 9"));
+    expect(|packet| packet.qfi = Qfi::new(9), Some("its SDF filter wants protocol 6"));
+    expect(|packet| packet.protocol = 6, Some("its SDF filter wants port 443 at the far end"));
+    expect(|packet| packet.remote_port = Some(443), None);
+    assert_eq!(classifier.qfis(), 1 << 9 | 1 << 5);
+    assert_eq!(classifier.mismatch(1, &packet), None, "there is no such PDR");
+}

@@ -37,6 +37,7 @@ impl<'a> Steps<'a> {
         Step {
             pdr: pdr.id,
             far: pdr.far,
+            teid: pdr.pdi.f_teid.map(|f_teid| f_teid.teid),
             direction,
             action,
             duplicates: copies.iter().map(|to| forward(to, &qers)).collect(),

@@ -1,0 +1,291 @@
+//! What Prometheus is told: the counters of `ctl`, and those of the PFCP node. Names are stable and say their unit;
+//! labels are ports, workers, nodes and reasons, never sessions or users, so that there are as many series whatever the
+//! load.
+
+use dataplane::DropReason;
+use dplink::{PortStatistics, Statistics, WorkerStatistics};
+use n4::{Counters, Node};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
+use std::fmt;
+
+/// What the PFCP node has to tell.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pfcp {
+    counters: Counters,
+    sessions: u64,
+    tunnels: u64,
+}
+
+impl Pfcp {
+    pub(crate) fn of(node: &Node) -> Self {
+        Self { counters: *node.counters(), sessions: node.sessions() as u64, tunnels: node.tunnels() as u64 }
+    }
+}
+
+/// All that is told at once; nothing of the data plane where it does not answer.
+#[derive(Debug)]
+struct Snapshot {
+    pfcp: Pfcp,
+    dpe: Option<Statistics>,
+}
+
+/// The text of a scrape (OpenMetrics 1.0).
+///
+/// # Errors
+/// None that can be met with: a string takes any text.
+pub(super) fn exposition(pfcp: Pfcp, dpe: Option<Statistics>) -> Result<String, fmt::Error> {
+    let mut registry = Registry::with_prefix("anchorline");
+    registry.register_collector(Box::new(Snapshot { pfcp, dpe }));
+    let mut told = String::new();
+    text::encode(&mut told, &registry)?;
+    Ok(told)
+}
+
+impl Collector for Snapshot {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut families = Families(encoder);
+        families.gauge(
+            "dpe_up",
+            "Whether the data plane answers",
+            [(NO_LABELS, u64::from(self.dpe.is_some()))],
+        )?;
+        pfcp(&mut families, &self.pfcp)?;
+        let Some(dpe) = &self.dpe else { return Ok(()) };
+        let uptime = [(NO_LABELS, dpe.uptime_ms / 1_000)];
+        families.gauge("dpe_uptime_seconds", "Since the data plane started", uptime)?;
+        ports(&mut families, &dpe.ports)?;
+        levels(&mut families, &dpe.workers)?;
+        books(&mut families, &dpe.workers)?;
+        nodes(&mut families, &dpe.workers)?;
+        drops(&mut families, &dpe.workers)
+    }
+}
+
+/// Names and values of labels.
+type Labels = Vec<(&'static str, String)>;
+
+const NO_LABELS: Labels = Vec::new();
+
+struct Families<'a>(DescriptorEncoder<'a>);
+
+impl Families<'_> {
+    /// The name ends in `_total` by itself.
+    fn counter(
+        &mut self,
+        name: &str,
+        help: &str,
+        samples: impl IntoIterator<Item = (Labels, u64)>,
+    ) -> fmt::Result {
+        let mut family = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        samples.into_iter().try_for_each(|(labels, value)| {
+            // An empty list of labels would be written as one.
+            match labels.is_empty() {
+                true => family.encode_counter::<Labels, u64, u64>(&value, None),
+                false => family.encode_family(&labels)?.encode_counter::<Labels, u64, u64>(&value, None),
+            }
+        })
+    }
+
+    fn gauge(
+        &mut self,
+        name: &str,
+        help: &str,
+        samples: impl IntoIterator<Item = (Labels, u64)>,
+    ) -> fmt::Result {
+        let mut family = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        samples.into_iter().try_for_each(|(labels, value)| {
+            let value = i64::try_from(value).unwrap_or(i64::MAX);
+            match labels.is_empty() {
+                true => family.encode_gauge(&value),
+                false => family.encode_family(&labels)?.encode_gauge(&value),
+            }
+        })
+    }
+}
+
+fn pfcp(families: &mut Families<'_>, pfcp: &Pfcp) -> fmt::Result {
+    let Counters {
+        received,
+        sent,
+        garbage,
+        unexpected,
+        repeated,
+        refused,
+        accepted,
+        unanswered,
+        reports_held_back,
+        usage_reports,
+        downlink_data_reports,
+        ..
+    } = pfcp.counters;
+    let one = |value| [(NO_LABELS, value)];
+    let by = |label, values: Vec<(&'static str, u64)>| {
+        values.into_iter().map(move |(name, value)| (vec![(label, name.to_owned())], value))
+    };
+    families.gauge("pfcp_sessions", "PFCP sessions, confirmed or not", one(pfcp.sessions))?;
+    families.gauge("pfcp_tunnels", "Tunnel endpoints of ours in use", one(pfcp.tunnels))?;
+    families.counter("pfcp_received_messages", "PFCP datagrams received", one(received))?;
+    families.counter("pfcp_sent_messages", "PFCP datagrams sent, repetitions included", one(sent))?;
+    let ignored = by("reason", vec![("garbage", garbage), ("unexpected", unexpected)]);
+    families.counter("pfcp_ignored_messages", "PFCP messages nothing could be done with", ignored)?;
+    let requests = vec![("accepted", accepted), ("refused", refused), ("repeated", repeated)];
+    families.counter("pfcp_requests", "Requests of control planes by outcome", by("outcome", requests))?;
+    families.counter("pfcp_unanswered_requests", "Requests of ours nobody answered", one(unanswered))?;
+    let reports = vec![("usage", usage_reports), ("downlink_data", downlink_data_reports)];
+    families.counter("pfcp_reports", "Reports to control planes by kind", by("kind", reports))?;
+    families.counter("pfcp_reports_held_back", "Error Indications not reported", one(reports_held_back))
+}
+
+fn ports(families: &mut Families<'_>, ports: &[PortStatistics]) -> fmt::Result {
+    /// Name, help, and what is counted.
+    type Family = (&'static str, &'static str, fn(&PortStatistics) -> u64);
+    const ALL: [Family; 5] = [
+        ("port_received_packets", "Packets received", |port| port.received),
+        ("port_received_bytes", "Bytes received, from the Ethernet header on", |port| port.received_bytes),
+        ("port_sent_packets", "Packets sent", |port| port.sent),
+        ("port_sent_bytes", "Bytes sent, from the Ethernet header on", |port| port.sent_bytes),
+        ("port_missed_packets", "Packets the device lost before they were received", |port| port.missed),
+    ];
+    ALL.into_iter().try_for_each(|(name, help, count)| {
+        let samples = ports.iter().map(|port| (vec![("port", port.name.clone())], count(port)));
+        families.counter(name, help, samples)
+    })
+}
+
+fn levels(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Result {
+    families.gauge("sessions", "Sessions in force", by_worker(workers, |worker| worker.sessions))?;
+    families.gauge("flows", "Flows remembered", by_worker(workers, |worker| worker.flows))?;
+    let held = by_worker(workers, |worker| worker.books.held);
+    families.gauge("held_packets", "Packets that wait for a neighbour or a sleeping user", held)
+}
+
+fn books(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Result {
+    /// Name, help, and what is counted.
+    type Family = (&'static str, &'static str, fn(&WorkerStatistics) -> u64);
+    const ALL: [Family; 5] = [
+        ("worker_received_packets", "Packets taken from ports", |worker| worker.books.received),
+        ("worker_created_packets", "Packets made by the engine", |worker| worker.books.created),
+        ("worker_sent_packets", "Packets given to ports", |worker| worker.books.sent),
+        ("worker_dropped_packets", "Packets dropped, whatever the reason", |worker| worker.books.dropped),
+        ("worker_consumed_packets", "Packets to the engine itself", |worker| worker.books.consumed),
+    ];
+    ALL.into_iter()
+        .try_for_each(|(name, help, count)| families.counter(name, help, by_worker(workers, count)))
+}
+
+fn nodes(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Result {
+    /// Name, help, and what is counted.
+    type Family = (&'static str, &'static str, fn(&dplink::NodeStatistics) -> u64);
+    const ALL: [Family; 3] = [
+        ("node_packets", "Packets a node of the graph handled", |node| node.packets),
+        ("node_vectors", "Times a node of the graph ran", |node| node.vectors),
+        ("node_cycles", "Time stamp counter cycles a node of the graph took", |node| node.cycles),
+    ];
+    ALL.into_iter().try_for_each(|(name, help, count)| {
+        let samples = workers.iter().enumerate().flat_map(|(number, worker)| {
+            let labels = move |node: &str| vec![("worker", number.to_string()), ("node", node.to_owned())];
+            worker.nodes.iter().map(move |node| (labels(&node.name), count(node)))
+        });
+        families.counter(name, help, samples)
+    })
+}
+
+/// Reasons that never occurred stand with 0: their first time is then seen as an increase.
+fn drops(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Result {
+    let samples = workers.iter().enumerate().flat_map(|(number, worker)| {
+        DropReason::ALL.iter().map(move |reason| {
+            let found = worker.drops.iter().find(|(name, _)| name == reason.name());
+            let labels = vec![("worker", number.to_string()), ("reason", reason.name().to_owned())];
+            (labels, found.map_or(0, |(_, count)| *count))
+        })
+    });
+    families.counter("drops", "Packets dropped by reason", samples)
+}
+
+fn by_worker(
+    workers: &[WorkerStatistics],
+    value: fn(&WorkerStatistics) -> u64,
+) -> impl Iterator<Item = (Labels, u64)> {
+    let numbered = workers.iter().enumerate();
+    numbered.map(move |(number, worker)| (vec![("worker", number.to_string())], value(worker)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dplink::{Books, NodeStatistics};
+    use std::collections::HashSet;
+
+    fn statistics() -> Statistics {
+        let port = PortStatistics {
+            name: "n\"3".to_owned(),
+            device: "net_null0".to_owned(),
+            received: 10,
+            received_bytes: 640,
+            sent: 0,
+            sent_bytes: 0,
+            missed: 0,
+        };
+        let worker = WorkerStatistics {
+            sessions: 2,
+            flows: 3,
+            books: Books { received: 10, dropped: 10, ..Books::default() },
+            nodes: vec![NodeStatistics { name: "far".to_owned(), vectors: 1, packets: 10, cycles: 250 }],
+            drops: vec![("no_pdr".to_owned(), 10)],
+        };
+        Statistics { uptime_ms: 2_500, sessions: 2, ports: vec![port], workers: vec![worker] }
+    }
+
+    #[test]
+    fn counters_and_levels_stand_under_their_names() {
+        let told = exposition(Pfcp { sessions: 7, ..Pfcp::default() }, Some(statistics())).unwrap();
+        for line in [
+            "anchorline_dpe_up 1",
+            "anchorline_dpe_uptime_seconds 2",
+            "anchorline_pfcp_sessions 7",
+            "anchorline_pfcp_requests_total{outcome=\"refused\"} 0",
+            "anchorline_port_received_packets_total{port=\"n\\\"3\"} 10",
+            "anchorline_port_received_bytes_total{port=\"n\\\"3\"} 640",
+            "anchorline_sessions{worker=\"0\"} 2",
+            "anchorline_flows{worker=\"0\"} 3",
+            "anchorline_node_cycles_total{worker=\"0\",node=\"far\"} 250",
+            "anchorline_drops_total{worker=\"0\",reason=\"no_pdr\"} 10",
+            "anchorline_drops_total{worker=\"0\",reason=\"far_drop\"} 0",
+        ] {
+            assert!(told.lines().any(|told| told == line), "no `{line}` in\n{told}");
+        }
+        assert!(told.ends_with("# EOF\n"));
+    }
+
+    #[test]
+    fn every_sample_is_typed_explained_and_told_once() {
+        let told = exposition(Pfcp::default(), Some(statistics())).unwrap();
+        let comments = |kind: &'static str| {
+            told.lines().filter_map(move |line| line.strip_prefix(kind)?.split_once(' ')).collect::<Vec<_>>()
+        };
+        let (types, helps) = (comments("# TYPE "), comments("# HELP "));
+        assert_eq!(types.len(), helps.len());
+        let mut seen = HashSet::new();
+        for line in told.lines().filter(|line| !line.starts_with('#')) {
+            let (series, value) = line.rsplit_once(' ').unwrap();
+            assert!(seen.insert(series), "{series} stands twice");
+            assert!(value.parse::<f64>().is_ok(), "{line}");
+            let name = series.split('{').next().unwrap();
+            let is_of = |(family, kind): &(&str, &str)| match *kind {
+                "counter" => name.strip_suffix("_total") == Some(family),
+                _ => name == *family,
+            };
+            assert_eq!(types.iter().filter(|of| is_of(of)).count(), 1, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_dead_data_plane_is_a_value_not_an_error() {
+        let told = exposition(Pfcp::default(), None).unwrap();
+        assert!(told.contains("\nanchorline_dpe_up 0\n") && told.contains("anchorline_pfcp_sessions 0"));
+        assert!(!told.contains("anchorline_drops"));
+    }
+}

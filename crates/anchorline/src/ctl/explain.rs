@@ -1,0 +1,288 @@
+//! What would happen to a packet, for people.
+
+use super::drops::about;
+use super::packet::{protocol_name, with_port};
+use super::values::{self, End, Protocol};
+use anyhow::{Context, ensure};
+use dplink::{
+    ExplainedAction, ExplainedHop, ExplainedQer, ExplainedTunnel, ExplainedUrr, Explanation, Outcome,
+    Question,
+};
+use packet::protocol;
+use rules::{Interface, Qfi, Teid};
+use std::fmt::Write;
+use std::net::IpAddr;
+
+/// A packet.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The user's address.
+    #[arg(long, value_name = "ADDRESS")]
+    ue: IpAddr,
+    /// The far end, whichever way the packet goes: 8.8.8.8, 8.8.8.8:53 or [2001:db8::1]:53.
+    #[arg(long, value_name = "ADDRESS[:PORT]")]
+    to: End,
+    /// udp, tcp, icmp, sctp or a number; without it, udp where --to has a port, else icmp.
+    #[arg(long, value_name = "PROTOCOL")]
+    protocol: Option<Protocol>,
+    /// The port at the user's end.
+    #[arg(long, value_name = "PORT", default_value_t = 49_152)]
+    from_port: u16,
+    /// The packet goes to the user, rather than from the user.
+    #[arg(long)]
+    down: bool,
+    /// The QoS flow it comes in; without it, the first that some PDR takes.
+    #[arg(long, value_name = "QFI", value_parser = clap::value_parser!(u8).range(0..=i64::from(Qfi::MAX)))]
+    qfi: Option<u8>,
+    /// The tunnel it comes in; without it, from the user the first of the session's that some PDR takes, to the user none.
+    #[arg(long, value_name = "TEID", value_parser = values::teid)]
+    teid: Option<Teid>,
+    /// Its type of service, or traffic class: decimal, or hexadecimal after 0x.
+    #[arg(long, value_name = "TOS", default_value = "0", value_parser = values::tos)]
+    tos: u8,
+    /// Also tell of each PDR that was tried in vain, and why.
+    #[arg(long)]
+    verbose: bool,
+}
+
+impl Args {
+    /// As the data plane is asked.
+    pub(super) fn question(&self) -> anyhow::Result<Question> {
+        let (ue, End { address: remote, port }) = (self.ue, self.to);
+        ensure!(ue.is_ipv4() == remote.is_ipv4(), "--ue and --to are of different IP versions");
+        let usual = if port.is_some() { Protocol::Number(protocol::UDP) } else { Protocol::Icmp };
+        let number = self.protocol.unwrap_or(usual).number(ue.is_ipv6());
+        let ports = match protocol::has_ports(number) {
+            true => {
+                let port = port.with_context(|| format!("{} needs a port in --to", protocol_name(number)))?;
+                Some((self.from_port, port))
+            }
+            false => {
+                ensure!(port.is_none(), "{} has no ports; leave that of --to out", protocol_name(number));
+                None
+            }
+        };
+        Ok(Question {
+            is_down: self.down,
+            ue,
+            remote,
+            protocol: number,
+            ports,
+            traffic_class: self.tos,
+            qfi: self.qfi.and_then(Qfi::new),
+            teid: self.teid,
+            is_verbose: self.verbose,
+        })
+    }
+}
+
+/// Rule by rule, then the outcome.
+pub(super) fn text(question: &Question, explanation: &Explanation) -> String {
+    let mut text = format!("packet:   {}\n", packet(question, explanation));
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "{:<9} {value}", format!("{name}:"));
+    };
+    match explanation.session {
+        Some(session) => line("session", format!("{session}, {} PDRs", explanation.pdrs)),
+        None => line("session", "none".to_owned()),
+    }
+    for (pdr, why) in &explanation.tried {
+        line("tried", format!("{pdr} {why}"));
+    }
+    match explanation.pdr {
+        Some(pdr) => line("rule", format!("{pdr} matches")),
+        None if explanation.session.is_some() => line("rule", "no PDR matches".to_owned()),
+        None => {}
+    }
+    if let Some(explained) = &explanation.action {
+        line("action", action(explained));
+    }
+    explanation.qers.iter().for_each(|qer| line("QER", rate(qer, question.is_down)));
+    explanation.urrs.iter().for_each(|urr| line("URR", usage(urr)));
+    if let Some(hop) = &explanation.next_hop {
+        line("next hop", next_hop(hop));
+    }
+    line("outcome", outcome(&explanation.outcome));
+    text
+}
+
+fn packet(question: &Question, explanation: &Explanation) -> String {
+    let Question { ue, remote, .. } = *question;
+    let (ue, remote) = match question.ports {
+        Some((at_ue, at_remote)) => (with_port(ue, at_ue), with_port(remote, at_remote)),
+        None => (ue.to_string(), remote.to_string()),
+    };
+    let (from, to, way) =
+        if question.is_down { (remote, ue, "to the user") } else { (ue, remote, "from the user") };
+    let mut text = format!(
+        "{} {from} > {to}, {way}, tos {:#04x}",
+        protocol_name(question.protocol),
+        question.traffic_class
+    );
+    let taken = |is_asked: bool| if is_asked { "" } else { " (the first a PDR takes)" };
+    if let Some(teid) = explanation.teid {
+        let _ = write!(text, ", in tunnel {teid}{}", taken(question.teid.is_some()));
+    }
+    if let Some(qfi) = explanation.qfi {
+        let _ = write!(text, ", QFI {}{}", qfi.value(), taken(question.qfi.is_some()));
+    }
+    text
+}
+
+fn action(action: &ExplainedAction) -> String {
+    match action {
+        ExplainedAction::Drop => "the FAR says drop".to_owned(),
+        ExplainedAction::GateClosed => "none: the gate of a QER is closed".to_owned(),
+        ExplainedAction::Buffer { notify: true } => {
+            "the FAR says keep it, and tell the control plane of the first".to_owned()
+        }
+        ExplainedAction::Buffer { notify: false } => "the FAR says keep it".to_owned(),
+        ExplainedAction::Forward { to, tunnel, dscp, duplicates } => {
+            let dscp = dscp.map(|dscp| format!(", marked DSCP {dscp}")).unwrap_or_default();
+            let copies = if *duplicates { ", with copies elsewhere" } else { "" };
+            let how = tunnel.as_ref().map_or_else(|| "as it is".to_owned(), in_tunnel);
+            format!("the FAR says forward to {}, {how}{dscp}{copies}; gates are open", side(*to))
+        }
+    }
+}
+
+fn in_tunnel(tunnel: &ExplainedTunnel) -> String {
+    let ends = match tunnel.ends {
+        Some((ours, peer)) => format!("from {ours} to {peer}"),
+        None => "to a peer no route leads to".to_owned(),
+    };
+    let qfi = tunnel.qfi.map(|qfi| format!(", QFI {qfi}")).unwrap_or_default();
+    let reflective = if tunnel.reflective { ", reflective QoS" } else { "" };
+    format!("in tunnel {} {ends}{qfi}{reflective}", tunnel.teid)
+}
+
+const fn side(side: Interface) -> &'static str {
+    match side {
+        Interface::Access => "the access side",
+        Interface::Core => "the core side",
+        Interface::SgiLan => "the SGi-LAN",
+    }
+}
+
+fn rate(qer: &ExplainedQer, is_down: bool) -> String {
+    let way = if is_down { "downlink" } else { "uplink" };
+    let now = if qer.admits { "has room now" } else { "is used up now" };
+    format!("{} limits {way} to {} kbit/s (MBR), and {now}", qer.qer, qer.limit_kbps)
+}
+
+fn usage(urr: &ExplainedUrr) -> String {
+    let quota = if urr.is_used_up { "; its quota is used up" } else { "" };
+    format!(
+        "{} counts it, after {} bytes up and {} bytes down{quota}",
+        urr.urr, urr.uplink_bytes, urr.downlink_bytes
+    )
+}
+
+fn next_hop(hop: &ExplainedHop) -> String {
+    let known = if hop.is_resolved { "known" } else { "not known yet: the packet would wait for it" };
+    format!("{} by port {}, Ethernet address {known}", hop.address, hop.port)
+}
+
+fn outcome(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Sent => "it would be sent".to_owned(),
+        Outcome::Kept => "it would be kept for its user, who sleeps".to_owned(),
+        Outcome::Dropped { reason } => {
+            format!("it would be dropped: {reason} ({})", about(reason).trim_end_matches('.'))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use rules::{FilterMismatch, Mismatch, PdrId, QerId, Seid, UrrId};
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn question(line: &str) -> anyhow::Result<Question> {
+        let words = std::iter::once("explain").chain(line.split_whitespace());
+        Line::try_parse_from(words)?.args.question()
+    }
+
+    fn explanation() -> Explanation {
+        let tunnel = ExplainedTunnel {
+            teid: Teid(0x200),
+            ends: Some(([10, 30, 0, 2].into(), [10, 30, 0, 1].into())),
+            qfi: Some(9),
+            reflective: false,
+        };
+        let action = ExplainedAction::Forward {
+            to: Interface::Access,
+            tunnel: Some(tunnel),
+            dscp: Some(46),
+            duplicates: false,
+        };
+        let hop = ExplainedHop { port: "n3".to_owned(), address: [10, 30, 0, 1].into(), is_resolved: true };
+        let urr = ExplainedUrr { urr: UrrId(3), uplink_bytes: 1, downlink_bytes: 2, is_used_up: true };
+        Explanation {
+            session: Some(Seid(1)),
+            teid: None,
+            qfi: None,
+            pdr: Some(PdrId(2)),
+            pdrs: 4,
+            action: Some(action),
+            qers: vec![ExplainedQer { qer: QerId(1), limit_kbps: 8, admits: true }],
+            urrs: vec![urr],
+            next_hop: Some(hop),
+            outcome: Outcome::Dropped { reason: "quota_exhausted".to_owned() },
+            tried: vec![(PdrId(1), Mismatch::Filters(1, FilterMismatch::Protocol(6)))],
+        }
+    }
+
+    #[test]
+    fn every_rule_stands_in_words() {
+        let question = question("--ue 10.60.0.1 --to 8.8.8.8:53 --down --tos 0xb8").unwrap();
+        assert_eq!(
+            text(&question, &explanation()),
+            "packet:   UDP 8.8.8.8:53 > 10.60.0.1:49152, to the user, tos 0xb8\n\
+             session:  0x0000000000000001, 4 PDRs\n\
+             tried:    PDR 1 its SDF filter wants protocol 6\n\
+             rule:     PDR 2 matches\n\
+             action:   the FAR says forward to the access side, in tunnel 0x00000200 from 10.30.0.2 to 10.30.0.1, \
+             QFI 9, marked DSCP 46; gates are open\n\
+             QER:      QER 1 limits downlink to 8 kbit/s (MBR), and has room now\n\
+             URR:      URR 3 counts it, after 1 bytes up and 2 bytes down; its quota is used up\n\
+             next hop: 10.30.0.1 by port n3, Ethernet address known\n\
+             outcome:  it would be dropped: quota_exhausted (A URR's quota is used up)\n"
+        );
+    }
+
+    #[test]
+    fn a_packet_is_asked_for_as_people_write_it() {
+        let udp = question("--ue 10.60.0.1 --to 8.8.8.8:53").unwrap();
+        assert_eq!((udp.protocol, udp.ports, udp.is_down), (17, Some((49_152, 53)), false));
+        let ping = question("--ue 2001:db8::1 --to 2001:db8:1::1").unwrap();
+        assert_eq!((ping.protocol, ping.ports), (58, None));
+        let tcp =
+            question("--ue 10.60.0.1 --to 8.8.8.8:443 --protocol tcp --from-port 7 --qfi 9 --teid 0x10")
+                .unwrap();
+        assert_eq!(
+            (tcp.protocol, tcp.ports, tcp.qfi, tcp.teid),
+            (6, Some((7, 443)), Qfi::new(9), Some(Teid(16)))
+        );
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_in_a_sentence() {
+        for (line, complaint) in [
+            ("--ue 10.60.0.1 --to 2001:db8::1", "different IP versions"),
+            ("--ue 10.60.0.1 --to 8.8.8.8 --protocol tcp", "TCP needs a port"),
+            ("--ue 10.60.0.1 --to 8.8.8.8:53 --protocol icmp", "ICMP has no ports"),
+            ("--ue 10.60.0.1 --to 8.8.8.8 --qfi 64", "64"),
+        ] {
+            let error = question(line).unwrap_err().to_string();
+            assert!(error.contains(complaint), "{line}: {error}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Counts of an interval, rather than since the engine started.
+
+use anyhow::ensure;
+use dplink::{Books, NodeStatistics, PortStatistics, Statistics, WorkerStatistics};
+use std::path::Path;
+use std::time::Duration;
+
+/// Over which time to count.
+#[derive(clap::Args)]
+pub(super) struct Interval {
+    /// Show what happens in the next N seconds; without it, everything since the engine started.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    seconds: Option<u64>,
+}
+
+impl Interval {
+    /// Counts of the interval, whose length then is `uptime_ms`. Levels (sessions, flows, packets held) are those at its
+    /// end.
+    pub(super) async fn statistics(&self, link: &Path) -> anyhow::Result<Statistics> {
+        let first = crate::observer::statistics(link).await?;
+        let Some(seconds) = self.seconds else { return Ok(first) };
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        since(crate::observer::statistics(link).await?, &first)
+    }
+}
+
+fn since(mut now: Statistics, then: &Statistics) -> anyhow::Result<Statistics> {
+    let same = now.workers.len() == then.workers.len() && now.ports.len() == then.ports.len();
+    ensure!(same && now.uptime_ms >= then.uptime_ms, "the data plane was started anew meanwhile; ask again");
+    now.uptime_ms -= then.uptime_ms;
+    now.ports.iter_mut().zip(&then.ports).for_each(|(now, then)| subtract_port(now, then));
+    now.workers.iter_mut().zip(&then.workers).for_each(|(now, then)| subtract_worker(now, then));
+    Ok(now)
+}
+
+fn subtract_port(now: &mut PortStatistics, then: &PortStatistics) {
+    subtract(&mut now.received, then.received);
+    subtract(&mut now.received_bytes, then.received_bytes);
+    subtract(&mut now.sent, then.sent);
+    subtract(&mut now.sent_bytes, then.sent_bytes);
+    subtract(&mut now.missed, then.missed);
+}
+
+fn subtract_worker(now: &mut WorkerStatistics, then: &WorkerStatistics) {
+    subtract_books(&mut now.books, &then.books);
+    now.nodes.iter_mut().zip(&then.nodes).for_each(|(now, then)| subtract_node(now, then));
+    for (reason, count) in &mut now.drops {
+        let before = then.drops.iter().find(|(name, _)| name == reason);
+        subtract(count, before.map_or(0, |(_, count)| *count));
+    }
+    now.drops.retain(|(_, count)| *count > 0);
+}
+
+fn subtract_books(now: &mut Books, then: &Books) {
+    subtract(&mut now.received, then.received);
+    subtract(&mut now.created, then.created);
+    subtract(&mut now.sent, then.sent);
+    subtract(&mut now.dropped, then.dropped);
+    subtract(&mut now.consumed, then.consumed);
+}
+
+fn subtract_node(now: &mut NodeStatistics, then: &NodeStatistics) {
+    subtract(&mut now.vectors, then.vectors);
+    subtract(&mut now.packets, then.packets);
+    subtract(&mut now.cycles, then.cycles);
+}
+
+const fn subtract(now: &mut u64, then: u64) {
+    *now = now.saturating_sub(then);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::statistics;
+    use super::*;
+
+    #[test]
+    fn counts_are_those_of_the_interval_and_levels_those_of_its_end() {
+        let (then, mut now) = (statistics(), statistics());
+        now.uptime_ms += 500;
+        now.sessions = 9;
+        now.ports[0].received += 4;
+        now.workers[0].nodes[0].packets += 4;
+        now.workers[0].drops[1].1 += 5;
+        let interval = since(now, &then).unwrap();
+        assert_eq!((interval.uptime_ms, interval.sessions, interval.ports[0].received), (500, 9, 4));
+        assert_eq!((interval.workers[0].nodes[0].packets, interval.workers[0].nodes[0].cycles), (4, 0));
+        assert_eq!(interval.workers[0].drops, [("no_session".to_owned(), 5)]);
+    }
+
+    #[test]
+    fn an_engine_started_anew_is_noticed() {
+        let (then, mut now) = (statistics(), statistics());
+        now.uptime_ms = 1;
+        assert!(since(now, &then).unwrap_err().to_string().contains("anew"));
+    }
+}

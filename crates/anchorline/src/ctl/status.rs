@@ -1,0 +1,56 @@
+//! Sessions, ports and books, for people.
+
+use dplink::Statistics;
+use std::fmt::Write;
+
+/// Sessions, ports and books.
+pub(super) fn text(statistics: &Statistics) -> String {
+    let mut text = format!(
+        "up for {:.1} s, {} sessions\n\n{:<12} {:>14} {:>16} {:>14} {:>16} {:>10}  device\n",
+        statistics.uptime_ms as f64 / 1_000.0,
+        statistics.sessions,
+        "port",
+        "received",
+        "bytes",
+        "sent",
+        "bytes",
+        "missed",
+    );
+    for port in &statistics.ports {
+        let _ = writeln!(
+            text,
+            "{:<12} {:>14} {:>16} {:>14} {:>16} {:>10}  {}",
+            port.name,
+            port.received,
+            port.received_bytes,
+            port.sent,
+            port.sent_bytes,
+            port.missed,
+            port.device
+        );
+    }
+    for (number, worker) in statistics.workers.iter().enumerate() {
+        let books = &worker.books;
+        let verdict = if books.balanced() { "balanced" } else { "NOT BALANCED" };
+        let _ = writeln!(
+            text,
+            "\nworker {number}: received {} + created {} = sent {} + dropped {} + consumed {} + held {} ({verdict})",
+            books.received, books.created, books.sent, books.dropped, books.consumed, books.held
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::statistics;
+    use super::*;
+
+    #[test]
+    fn status_says_whether_the_books_balance() {
+        let mut statistics = statistics();
+        assert!(text(&statistics).contains("(balanced)"));
+        statistics.workers[0].books.sent = 1;
+        assert!(text(&statistics).contains("(NOT BALANCED)"));
+    }
+}

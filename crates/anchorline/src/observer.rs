@@ -1,0 +1,80 @@
+//! Questions to a data plane engine, as an observer: who asks changes nothing.
+
+use anyhow::{Context, bail};
+use dplink::frame::{self, Reader};
+use dplink::{Command, Explanation, Notice, Question, Role, Statistics, Trace, TraceFilter, VERSION};
+use std::path::Path;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+/// An engine that is there answers at once.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What the engine behind the socket at `path` has counted.
+pub(crate) async fn statistics(path: &Path) -> anyhow::Result<Statistics> {
+    let answer = |notice| match notice {
+        Notice::Statistics(statistics) => Some(statistics),
+        _ => None,
+    };
+    ask(path, Command::GetStatistics, PATIENCE, answer).await
+}
+
+/// Traces packets, until enough were seen or the time is up.
+pub(crate) async fn trace(path: &Path, filter: TraceFilter) -> anyhow::Result<Trace> {
+    let patience = PATIENCE + Duration::from_secs(filter.seconds.into());
+    let answer = |notice| match notice {
+        Notice::Trace { outcome, .. } => Some(outcome),
+        _ => None,
+    };
+    let outcome = ask(path, Command::Trace { token: 0, filter }, patience, answer).await?;
+    outcome.map_err(|reason| anyhow::anyhow!("nothing was traced: {reason}"))
+}
+
+/// What would happen to a packet.
+pub(crate) async fn explain(path: &Path, question: Question) -> anyhow::Result<Explanation> {
+    let answer = |notice| match notice {
+        Notice::Explanation { explanation, .. } => Some(*explanation),
+        _ => None,
+    };
+    ask(path, Command::Explain { token: 0, question }, PATIENCE, answer).await
+}
+
+/// The first notice `answer` takes, within `patience`.
+async fn ask<T>(
+    path: &Path,
+    command: Command,
+    patience: Duration,
+    answer: impl Fn(Notice) -> Option<T>,
+) -> anyhow::Result<T> {
+    let asked = timeout(patience, converse(path, command, answer)).await;
+    asked.with_context(|| format!("the data plane at {} does not answer", path.display()))?
+}
+
+async fn converse<T>(
+    path: &Path,
+    command: Command,
+    answer: impl Fn(Notice) -> Option<T>,
+) -> anyhow::Result<T> {
+    let mut socket = UnixStream::connect(path).await.with_context(|| {
+        format!("no data plane runs at {}; is the node up, and is --config that of the node?", path.display())
+    })?;
+    let mut question = Vec::new();
+    frame::write(&Command::Hello { version: VERSION, role: Role::Observer }, &mut question)?;
+    frame::write(&command, &mut question)?;
+    socket.write_all(&question).await?;
+    let mut reader = Reader::default();
+    let mut bytes = vec![0; 65_536];
+    loop {
+        while let Some(notice) = reader.take()? {
+            if let Some(answer) = answer(notice) {
+                return Ok(answer);
+            }
+        }
+        match socket.read(&mut bytes).await? {
+            0 => bail!("the data plane hung up; is it of another version?"),
+            length => reader.extend(bytes.get(..length).unwrap_or_default()),
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Whole scenarios, small. DPDK starts once in a process, with the memory of its first user: one test starts it.
+
+use crate::contest::{Field, RUNNERS, Runner};
+use crate::meter::Rack;
+use crate::plan::{Direction, Plan};
+use crate::product::{Memory, Population, Product};
+use crate::replay::Replay;
+use crate::report::Report;
+use crate::sample::{Expectation, Sampler};
+use crate::scenario::{Runnable, Scenario};
+use crate::yardstick::Yardstick;
+use std::time::Duration;
+use traffic::{PROFILES, Profile};
+
+/// Enough for the pools of any scenario with two CPUs.
+const MEMORY_MB: u32 = 512;
+
+fn plan(direction: Direction) -> Plan {
+    let uplink = match direction {
+        Direction::Up => 1.0,
+        Direction::Down => 0.0,
+        Direction::Both => 0.5,
+    };
+    let profile = Profile { subscribers: 500, active: 200, flows: 1_000, uplink, ..PROFILES[0] };
+    let duration = Duration::from_millis(200);
+    Plan { profile, direction, pdrs: 4, duration, trials: 2, seed: 3 }
+}
+
+/// Promises that nothing ever changes.
+struct Unchanged;
+
+impl Expectation for Unchanged {
+    fn expect(&mut self, port: usize, frame: &[u8]) -> Vec<(usize, Vec<u8>)> {
+        vec![(1 - port, frame.to_vec())]
+    }
+}
+
+fn field<'a>(memory: &Memory, runnable: &'a mut Runnable, sampler: Sampler) -> Field<'a, Runnable> {
+    let plan = plan(Direction::Both);
+    let rack = Rack::new(memory.pool().unwrap(), &plan).unwrap();
+    let yardstick = Yardstick::new(&plan).unwrap();
+    Field { ports: runnable.ports.clone(), rack, yardstick, product: runnable, sampler }
+}
+
+fn check(report: &Report) {
+    let scenario = &report.scenario;
+    assert!(report.balanced && !report.interrupted, "{scenario}");
+    assert!(report.compared > 0, "{scenario}: nothing was compared");
+    assert!(report.mpps_per_core.unwrap() > 0.0 && report.loss == Some(0.0), "{scenario}");
+    assert!(report.nodes.iter().any(|node| node.name == "classify" && node.packets > 0), "{scenario}");
+    assert!(!report.text().is_empty());
+}
+
+/// The keys that others read (issue 3, 4b).
+fn check_keys(report: &Report) {
+    let value = serde_json::to_value(report).unwrap();
+    for key in [
+        "scenario",
+        "profile",
+        "workers",
+        "sessions",
+        "flows",
+        "rules",
+        "seed",
+        "mpps_per_core",
+        "gbps_per_core",
+        "floor_mpps_per_core",
+        "bare_mpps_per_core",
+        "ratio",
+        "loss",
+        "cycles_per_packet",
+        "latency_us",
+        "nodes",
+        "memory",
+        "machine",
+        "balanced",
+    ] {
+        assert!(value.get(key).is_some(), "{key}");
+    }
+    for (outer, inner) in [
+        ("/nodes/0", vec!["name", "cycles_per_packet", "packets_per_vector"]),
+        ("/memory", vec!["bytes_per_session", "bytes_per_flow"]),
+        ("/machine", vec!["cpu", "clock_mhz", "dpdk", "build"]),
+    ] {
+        let object = value.pointer(outer).unwrap();
+        assert!(inner.iter().all(|key| object.get(key).is_some()), "{outer}");
+    }
+    let again: Report = serde_json::from_value(value.clone()).unwrap();
+    assert_eq!(serde_json::to_value(again).unwrap(), value, "what is written can be read");
+}
+
+#[test]
+fn scenarios_yield_sound_reports_and_wrong_packets_none() {
+    // Two CPUs are enough, and their memory is what was foreseen.
+    let cpus: Vec<usize> = crate::machine::cpus().into_iter().take(2).collect();
+    crate::machine::pin_to(&cpus).unwrap();
+    let config = dpdk::EalConfig { memory_mb: MEMORY_MB, ..dpdk::EalConfig::default() };
+    dpdk::Eal::init(&config).unwrap();
+    for direction in [Direction::Up, Direction::Down, Direction::Both] {
+        let report = Scenario::Forward.measure(&plan(direction)).unwrap();
+        check(&report);
+        check_keys(&report);
+        assert!(report.ratio.unwrap() > 0.0 && report.memory.bytes_per_session.is_some());
+    }
+    let sweep = Scenario::Rules.measure(&Plan { pdrs: 20, ..plan(Direction::Both) }).unwrap();
+    let pdrs: Vec<u32> = sweep.points.iter().map(|point| point.pdrs).collect();
+    assert_eq!(pdrs, [2, 10, 20]);
+    sweep.points.iter().for_each(check);
+    check_scaling(&Scenario::Scaling.measure(&plan(Direction::Both)).unwrap());
+    if cpus.len() > 1 {
+        check_latency(&Scenario::Latency.measure(&plan(Direction::Both)).unwrap());
+    }
+    a_wrong_packet_is_refused();
+}
+
+fn check_scaling(report: &Report) {
+    check(report);
+    let workers: Vec<u32> = report.points.iter().map(|point| point.workers).collect();
+    assert_eq!(workers, [1, 2][..report.machine.cores]);
+}
+
+/// A machine busy with other tests lets packets wait, not go missing from the books.
+fn check_latency(report: &Report) {
+    assert!(report.balanced && report.compared > 0);
+    assert!(report.load.as_ref().unwrap().zero_loss_mpps.is_some());
+    let latency = report.latency_us.or(report.points.first().and_then(|point| point.latency_us));
+    assert!(latency.is_none_or(|latency| 0.0 < latency.p50 && latency.p50 <= latency.max));
+}
+
+fn a_wrong_packet_is_refused() {
+    let memory = Memory::new(1, 65_535).unwrap();
+    let _thread = memory.eal.register_thread().unwrap();
+    let pool = memory.pool().unwrap();
+    let mut ports = [Replay::new(pool), Replay::new(pool)];
+    let population = Population { sessions: 500, pdrs: 2, flows: 1_000, share: None };
+    let product = Product::new(ports.clone(), &mut ports, pool, &population).unwrap();
+    let mut runnable = Runnable::new(product, ports);
+    let mut field = field(&memory, &mut runnable, Sampler::new(Box::new(Unchanged)));
+    for runner in RUNNERS {
+        let result = field.round(runner).map_err(|error| error.to_string());
+        match runner {
+            Runner::Product => assert!(result.unwrap_err().contains("a packet came out wrong")),
+            _ => assert!(result.is_ok(), "{result:?}"),
+        }
+    }
+}

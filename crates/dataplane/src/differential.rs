@@ -1,0 +1,273 @@
+//! The data plane against the slow reference of the path: random worlds, random packets, and any difference fails.
+//!
+//! `WORLDS=5000 cargo test --release -p anchorline-dataplane differential` runs 10 million packets; `FIRST=n` starts with
+//! another world.
+
+use crate::config::{Config, Limits, PortConfig, Route};
+use crate::engine::Engine;
+use crate::port::Port;
+use crate::worker::{Worker, connect};
+use crate::{Counters, DropReason};
+use dplink::{Command, Desired, Notice};
+use packet::ethernet::MacAddress;
+use packet::{Buffer, HeapBuffer};
+use rand::SeedableRng;
+use reference::worlds::{Change, Random, Scope, World};
+use reference::{Fate, Outcome, Reference, Setup, UsageCounts};
+use rules::{Rules, Seid};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+/// Packets between two changes of the rules.
+const CHANGE_EVERY: usize = 200;
+/// Packets of a world: its second is the time after which waiting packets expire.
+const PACKETS: usize = 2_000;
+/// Bytes of the longest frame.
+const ROOM: usize = 9_216;
+
+/// Both ends of a wire: to the worker, and from it.
+#[derive(Clone, Default)]
+struct Wire(Rc<RefCell<(VecDeque<HeapBuffer>, Vec<Vec<u8>>)>>);
+
+impl Port for Wire {
+    type Buffer = HeapBuffer;
+
+    fn receive(&mut self, into: &mut Vec<HeapBuffer>, limit: usize) -> usize {
+        let waiting = &mut self.0.borrow_mut().0;
+        let count = limit.min(waiting.len());
+        into.extend(waiting.drain(..count));
+        count
+    }
+
+    fn send(&mut self, from: &mut Vec<HeapBuffer>) -> usize {
+        let sent = &mut self.0.borrow_mut().1;
+        sent.extend(from.iter().map(|buffer| buffer.data().to_vec()));
+        from.drain(..).count()
+    }
+
+    fn allocate(&mut self) -> Option<HeapBuffer> {
+        let mut buffer = HeapBuffer::new(&[0; ROOM]);
+        buffer.truncate(0)?;
+        Some(buffer)
+    }
+
+    fn is_contiguous(_: &HeapBuffer) -> bool {
+        true
+    }
+}
+
+/// What became of some packets, whichever way it was found out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Tally {
+    /// Port and frame in hexadecimal, sorted: a copy may leave before its original.
+    sent: Vec<String>,
+    drops: BTreeMap<&'static str, u64>,
+    consumed: u64,
+}
+
+impl Tally {
+    fn send(&mut self, port: usize, frame: &[u8]) {
+        self.sent.push(format!("{port} {}", hex(frame)));
+        self.sent.sort();
+    }
+
+    /// What is here and not there.
+    fn without(&self, other: &Self) -> Self {
+        let mut rest = self.clone();
+        rest.sent.retain(|frame| !other.sent.contains(frame));
+        rest.drops.retain(|reason, count| other.drops.get(reason) != Some(count));
+        rest
+    }
+
+    /// What the reference says.
+    fn expect(&mut self, outcome: &Outcome) {
+        outcome.sent.iter().for_each(|(port, frame)| self.send(*port, frame));
+        for fate in outcome.copies.iter().chain([&outcome.fate]) {
+            match fate {
+                Fate::Dropped(reason) => *self.drops.entry(reason.name()).or_default() += 1,
+                Fate::Consumed => self.consumed += 1,
+                Fate::Sent | Fate::Held | Fate::Kept => {}
+            }
+        }
+    }
+}
+
+fn hex(frame: &[u8]) -> String {
+    frame.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+struct Pair {
+    world: World,
+    reference: Reference,
+    engine: Engine,
+    worker: Worker<Wire>,
+    wires: Vec<Wire>,
+    revision: u64,
+    now_ns: u64,
+}
+
+impl Pair {
+    fn new(seed: u64, scope: Scope) -> Self {
+        let world = World::within(seed, scope);
+        let wires: Vec<Wire> = world.setup.ports.iter().map(|_| Wire::default()).collect();
+        let (engine, mut worker) = connect(&config(&world.setup), wires.clone(), || 0).unwrap();
+        for known in &world.setup.neighbours {
+            worker.know(known.port as u8, MacAddress(known.mac), known.address);
+        }
+        let reference = Reference::new(world.setup.clone()).unwrap();
+        let mut pair = Self { reference, engine, worker, wires, revision: 0, now_ns: 1, world };
+        for (seid, rules) in pair.world.sessions.clone() {
+            pair.put(seid, rules);
+        }
+        pair
+    }
+
+    fn put(&mut self, session: Seid, rules: Rules) {
+        self.revision += 1;
+        // What was kept for a user would leave now; the reference does not follow packets for so long.
+        let desired = Desired { drop_buffered: true, ..Desired::new(session, self.revision, rules.clone()) };
+        self.command(Command::Put(desired));
+        self.reference.put(session, rules);
+    }
+
+    fn command(&mut self, command: Command) -> Vec<Notice> {
+        let mut notices: Vec<Notice> = self.engine.handle(command).unwrap().into_iter().collect();
+        for _ in 0..3 {
+            self.worker.turn(self.now_ns);
+            notices.extend(self.engine.poll(0));
+        }
+        let refused = notices.iter().find(|notice| matches!(notice, Notice::Refused { .. }));
+        assert_eq!(refused, None);
+        notices
+    }
+
+    fn change(&mut self, random: &mut Random) {
+        match self.world.change(random) {
+            Change::Put(session, rules) => self.put(session, rules),
+            Change::Remove(session) => {
+                self.command(Command::Delete { session });
+                self.reference.remove(session);
+            }
+        }
+    }
+
+    /// Gives some packets to both, all at one time: what each made of them, and the packets.
+    fn run(&mut self, count: usize, random: &mut Random) -> (Tally, Tally, Vec<String>) {
+        self.now_ns += World::gap_ns(random);
+        let (mut expected, mut seen, mut frames) = (Tally::default(), Tally::default(), Vec::new());
+        for _ in 0..count {
+            let (port, frame) = self.world.packet(random);
+            expected.expect(&self.reference.process(port, &frame, self.now_ns));
+            self.wires[port].0.borrow_mut().0.push_back(HeapBuffer::new(&frame));
+            frames.push(format!("{port} {}", hex(&frame)));
+        }
+        let before = self.worker.counters().clone();
+        while self.worker.turn(self.now_ns) > 0 {}
+        self.engine.poll(0);
+        seen.consumed = self.worker.counters().consumed - before.consumed;
+        seen.drops = drops(&before, self.worker.counters());
+        for (port, wire) in self.wires.iter().enumerate() {
+            wire.0.borrow_mut().1.drain(..).for_each(|frame| seen.send(port, &frame));
+        }
+        assert!(self.worker.books().balanced());
+        (expected, seen, frames)
+    }
+
+    /// What both have counted for a session.
+    fn usage(&mut self, session: Seid) -> (Vec<UsageCounts>, Vec<UsageCounts>) {
+        let query = Command::QueryUsage { session, urrs: vec![], token: 1, is_reported: false };
+        let told = self.command(query).into_iter().find_map(|notice| match notice {
+            Notice::Usage { counts, .. } => Some(counts),
+            _ => None,
+        });
+        let told = told.unwrap_or_default().into_iter().map(|counts| UsageCounts {
+            urr: counts.urr,
+            uplink_bytes: counts.uplink_bytes,
+            downlink_bytes: counts.downlink_bytes,
+            uplink_packets: counts.uplink_packets,
+            downlink_packets: counts.downlink_packets,
+        });
+        (self.reference.usage(session), told.collect())
+    }
+}
+
+fn drops(before: &Counters, after: &Counters) -> BTreeMap<&'static str, u64> {
+    let counts = DropReason::ALL.iter().zip(before.drops.iter().zip(after.drops));
+    let new = counts.map(|(reason, (before, after))| (reason.name(), after - before));
+    // Packets kept for a user whose rules changed; the reference forgets them.
+    new.filter(|(name, count)| *count > 0 && *name != "buffer_dropped").collect()
+}
+
+fn config(setup: &Setup) -> Config {
+    let port = |(number, port): (usize, &reference::PortSetup)| PortConfig {
+        name: format!("port {number}"),
+        device: String::new(),
+        interface: port.interface,
+        mac: MacAddress(port.mac),
+        address: port.ipv4,
+        address6: port.ipv6,
+        mtu: port.mtu,
+        vlan: None,
+        mss_clamp: false,
+    };
+    let route = |route: &reference::Route| Route { prefix: route.prefix, via: route.via };
+    Config {
+        ports: setup.ports.iter().enumerate().map(port).collect(),
+        routes: setup.routes.iter().map(route).collect(),
+        limits: Limits {
+            sessions: 64,
+            pdrs: 8_192,
+            flows: 1_024,
+            kept: 16_384,
+            kept_per_session: 16_384,
+            burst_ns: setup.burst_ns,
+            held_per_neighbour: setup.held_per_neighbour,
+            error_indications_per_s: u32::MAX,
+            icmp_errors_per_s: u32::MAX,
+            ..Limits::default()
+        },
+        epoch: 1,
+        seed: 7,
+    }
+}
+
+/// A number from the environment, for long runs.
+fn number(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+fn compare(scope: Scope, at_once: usize) {
+    let first = number("FIRST", 0);
+    for seed in first..first + number("WORLDS", 50) {
+        let mut pair = Pair::new(seed, scope);
+        let random = &mut Random::seed_from_u64(seed);
+        for done in (0..PACKETS).step_by(at_once) {
+            let (expected, seen, frames) = pair.run(at_once, random);
+            if expected != seen {
+                let (missing, surplus) = (expected.without(&seen), seen.without(&expected));
+                panic!(
+                    "seed {seed} after {done}:\nmissing {missing:#?}\nsurplus {surplus:#?}\nin {frames:#?}"
+                );
+            }
+            if done % CHANGE_EVERY < at_once {
+                pair.change(random);
+            }
+        }
+        for (session, rules) in pair.world.sessions.clone() {
+            let (expected, seen) = pair.usage(session);
+            assert_eq!(expected, seen, "usage of {session} in world {seed}: {rules:#?}");
+        }
+    }
+}
+
+#[test]
+fn the_data_plane_does_with_every_packet_what_the_reference_does() {
+    compare(Scope { twin_tunnels: false, ..Scope::ALL }, 1);
+}
+
+#[test]
+fn whole_vectors_end_as_their_packets_do_alone() {
+    let scope = Scope { rates: false, usage: false, signals: false, twin_tunnels: false, ..Scope::ALL };
+    compare(scope, 64);
+}

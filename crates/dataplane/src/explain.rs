@@ -1,0 +1,271 @@
+//! Says what would happen to a packet, and by which rule, from the classifier and the steps the packet path uses.
+//! Nothing is sent, counted or charged, and nobody is asked for an Ethernet address.
+
+use crate::config::PortConfig;
+use crate::counters::DropReason;
+use crate::frame::{NextHop, PortIndex};
+use crate::state::{HotStep, Key, Kind, Ports, SessionIndex, State, StepIndex, step_index, user_key};
+use crate::trace::name;
+use arrayvec::ArrayVec;
+use dplink::{
+    ExplainedAction, ExplainedHop, ExplainedQer, ExplainedTunnel, ExplainedUrr, Explanation, Outcome,
+    Question,
+};
+use rules::{Arrival, Direction, Interface, Mismatch, PdrId, Qfi, Seid, Teid, limits};
+
+/// Tunnels of a session a packet is thought into, if its own is not named.
+const TUNNELS_MAX: usize = 8;
+
+/// A question, and what is found out about it.
+#[derive(Debug)]
+pub(crate) struct Explain {
+    /// Comes back.
+    pub(crate) token: u64,
+    question: Question,
+    finding: Finding,
+}
+
+#[derive(Debug, Default)]
+struct Finding {
+    session: Option<Seid>,
+    teid: Option<Teid>,
+    qfi: Option<Qfi>,
+    pdr: Option<PdrId>,
+    pdrs: u16,
+    action: Option<ExplainedAction>,
+    qers: ArrayVec<ExplainedQer, { limits::QERS_PER_PDR }>,
+    urrs: ArrayVec<ExplainedUrr, { limits::URRS_PER_PDR }>,
+    next_hop: Option<(NextHop, bool)>,
+    fate: Option<Seen>,
+    /// Has the room.
+    tried: Vec<(PdrId, Mismatch)>,
+}
+
+/// What would become of the packet.
+#[derive(Clone, Copy, Debug)]
+enum Seen {
+    Sent,
+    Kept,
+    Dropped(DropReason),
+}
+
+/// A tunnel of ours by its port.
+type Tunnel = (PortIndex, Teid);
+
+impl Explain {
+    /// With the memory it will need.
+    pub(crate) fn new(token: u64, question: Question) -> Self {
+        let room = if question.is_verbose { limits::PDRS } else { 0 };
+        let finding = Finding { tried: Vec::with_capacity(room), ..Finding::default() };
+        Self { token, question, finding }
+    }
+
+    /// Finds it out.
+    pub(crate) fn answer(&mut self, state: &mut State) {
+        let fate = match self.find(state) {
+            Ok(step) => self.follow(state, step),
+            Err(reason) => Seen::Dropped(reason),
+        };
+        self.finding.fate = Some(fate);
+    }
+
+    /// The step the packet takes.
+    fn find(&mut self, state: &State) -> Result<StepIndex, DropReason> {
+        let (found, tunnels) = self.find_session(state)?;
+        let session = state.sessions.get(found).ok_or(DropReason::NoSession)?;
+        (self.finding.session, self.finding.pdrs) = (Some(session.seid), session.steps);
+        let classifier = &session.classifier;
+        let arrivals = arrivals(&self.question, &tunnels, state, classifier.qfis());
+        let taken = arrivals.clone().find_map(|packet| Some((packet, classifier.find(&packet)?)));
+        let packet = taken.map(|(packet, _)| packet).or_else(|| arrivals.clone().next());
+        let packet = packet.ok_or(DropReason::NoTunnel)?;
+        (self.finding.teid, self.finding.qfi) = (packet.teid, packet.qfi);
+        let number = taken.map(|(_, number)| number);
+        let pdr = |number| state.sessions.cells.step(step_index(session.run.base, number)).pdr;
+        if self.question.is_verbose {
+            let before = 0..number.unwrap_or(usize::from(session.steps));
+            let tried = before.filter_map(|at| Some((pdr(at), classifier.mismatch(at, &packet)?)));
+            self.finding.tried.extend(tried.take(limits::PDRS));
+        }
+        let number = number.ok_or(DropReason::NoPdr)?;
+        self.finding.pdr = Some(pdr(number));
+        Ok(step_index(session.run.base, number))
+    }
+
+    /// The session, and the tunnels of it that the packet may come in.
+    fn find_session(
+        &self,
+        state: &State,
+    ) -> Result<(SessionIndex, ArrayVec<Tunnel, TUNNELS_MAX>), DropReason> {
+        let question = &self.question;
+        let ports =
+            |direction| state.ports.iter().filter(move |(_, port)| port.interface.direction() == direction);
+        if let Some(teid) = question.teid {
+            let mut ports = ports(direction(question));
+            let found = ports.find_map(|(port, _)| {
+                Some((state.sessions.by_tunnel(Ports::key(port, teid.0))?, (port, teid)))
+            });
+            let (session, tunnel) = found.ok_or(DropReason::NoTunnel)?;
+            return Ok((session, ArrayVec::from_iter([tunnel])));
+        }
+        let found = user_key(question.ue).and_then(|key| state.sessions.by_user(key));
+        let found = found.ok_or(DropReason::NoSession)?;
+        let session = state.sessions.get(found).ok_or(DropReason::NoSession)?;
+        let tunnels = session.keys.iter().filter_map(|key| match key {
+            Key::Tunnel(key) if !question.is_down => Some(Ports::tunnel(*key)),
+            _ => None,
+        });
+        let access = |(port, _): &Tunnel| ports(Direction::Uplink).any(|(other, _)| other == *port);
+        Ok((found, tunnels.filter(access).take(TUNNELS_MAX).collect()))
+    }
+
+    /// What the step does, as `far` and the nodes behind it do it.
+    fn follow(&mut self, state: &mut State, at: StepIndex) -> Seen {
+        let step = *state.sessions.cells.step(at);
+        self.note_action(state, &step);
+        self.note_rates(state, &step, at);
+        self.note_usage(state, &step);
+        self.note_next_hop(state, &step);
+        let to_ourselves = step.kind == Kind::Plain && state.ports.is_ours(self.destination());
+        match step.kind {
+            Kind::Drop => Seen::Dropped(DropReason::FarDrop),
+            Kind::GateClosed => Seen::Dropped(DropReason::GateClosed),
+            Kind::Keep | Kind::KeepAndNotify => Seen::Kept,
+            _ if to_ourselves => Seen::Dropped(DropReason::ToOurselves),
+            _ if self.finding.qers.iter().any(|qer| !qer.admits) => Seen::Dropped(DropReason::RateExceeded),
+            _ if self.finding.urrs.iter().any(|urr| urr.is_used_up) => {
+                Seen::Dropped(DropReason::QuotaExhausted)
+            }
+            _ if self.finding.next_hop.is_none() => Seen::Dropped(DropReason::NoRoute),
+            _ => Seen::Sent,
+        }
+    }
+
+    fn destination(&self) -> std::net::IpAddr {
+        if self.question.is_down { self.question.ue } else { self.question.remote }
+    }
+
+    fn note_action(&mut self, state: &State, step: &HotStep) {
+        let tunnel = (step.kind == Kind::Tunnel).then(|| ExplainedTunnel {
+            teid: Teid(step.teid),
+            ends: state.sessions.peers.way(step.peer).map(|way| way.ends),
+            qfi: step.qfi(),
+            reflective: step.is_reflective(),
+        });
+        self.finding.action = Some(match step.kind {
+            Kind::Drop => ExplainedAction::Drop,
+            Kind::GateClosed => ExplainedAction::GateClosed,
+            Kind::Keep => ExplainedAction::Buffer { notify: false },
+            Kind::KeepAndNotify => ExplainedAction::Buffer { notify: true },
+            Kind::Plain | Kind::Tunnel => ExplainedAction::Forward {
+                to: step.to(),
+                tunnel,
+                dscp: step.dscp(),
+                duplicates: step.has_duplicates(),
+            },
+        });
+    }
+
+    fn note_rates(&mut self, state: &mut State, step: &HotStep, at: StepIndex) {
+        let direction = direction(&self.question);
+        for place in step.meters() {
+            let rate = state.sessions.cells.account(step.base(at), *place).rate;
+            let qer = state.sessions.get(step.session).and_then(|it| it.qers.get(usize::from(*place)));
+            let Some(qer) = qer else { continue };
+            let qer = ExplainedQer {
+                qer: *qer,
+                limit_kbps: rate.limit_kbps(direction),
+                admits: rate.admits(direction, state.now_ns, state.burst_ns),
+            };
+            let _ = self.finding.qers.try_push(qer);
+        }
+    }
+
+    fn note_usage(&mut self, state: &mut State, step: &HotStep) {
+        for place in step.usages() {
+            let Some((ledger, account)) = state.sessions.ledger(step.session, *place) else { continue };
+            let urr = ExplainedUrr {
+                urr: ledger.urr,
+                uplink_bytes: account.count.bytes[Direction::Uplink as usize],
+                downlink_bytes: account.count.bytes[Direction::Downlink as usize],
+                is_used_up: ledger.is_used_up(&account.count),
+            };
+            let _ = self.finding.urrs.try_push(urr);
+        }
+    }
+
+    fn note_next_hop(&mut self, state: &State, step: &HotStep) {
+        let next_hop = match step.kind {
+            Kind::Tunnel => state.sessions.peers.way(step.peer).map(|way| way.next_hop),
+            Kind::Plain => state.routes.find(step.to(), self.destination()),
+            _ => None,
+        };
+        let is_resolved = |hop| state.neighbours.is_known(hop, state.now_ns);
+        self.finding.next_hop = next_hop.map(|hop| (hop, is_resolved(hop)));
+    }
+
+    /// As it is told.
+    pub(crate) fn into_explanation(self, ports: &[PortConfig]) -> Explanation {
+        let Finding { session, teid, qfi, pdr, pdrs, action, qers, urrs, next_hop, fate, tried } =
+            self.finding;
+        Explanation {
+            session,
+            teid,
+            qfi,
+            pdr,
+            pdrs,
+            action,
+            qers: qers.into_iter().collect(),
+            urrs: urrs.into_iter().collect(),
+            next_hop: next_hop.map(|(hop, is_resolved)| ExplainedHop {
+                port: name(ports, hop.port),
+                address: hop.address,
+                is_resolved,
+            }),
+            outcome: match fate.unwrap_or(Seen::Dropped(DropReason::Unfinished)) {
+                Seen::Sent => Outcome::Sent,
+                Seen::Kept => Outcome::Kept,
+                Seen::Dropped(reason) => Outcome::Dropped { reason: reason.name().to_owned() },
+            },
+            tried,
+        }
+    }
+}
+
+fn direction(question: &Question) -> Direction {
+    if question.is_down { Direction::Downlink } else { Direction::Uplink }
+}
+
+/// The packet in every tunnel and QoS flow it may come in: without a QFI first, then with those PDRs ask for.
+fn arrivals<'a>(
+    question: &'a Question,
+    tunnels: &'a [Tunnel],
+    state: &'a State,
+    qfis: u64,
+) -> impl Iterator<Item = Arrival> + Clone + 'a {
+    let plain = (question.is_down && question.teid.is_none()).then_some((Interface::Core, None));
+    let tunnels = tunnels.iter().map(|(port, teid)| (state.ports.get(*port).interface, Some(*teid)));
+    plain.into_iter().chain(tunnels).flat_map(move |(source, teid)| {
+        // Only tunnels have QoS flows.
+        let named = question.qfi.filter(|_| teid.is_some());
+        let asked = if named.is_none() && teid.is_some() { qfis } else { 0 };
+        let asked = (0..=Qfi::MAX).filter(move |qfi| asked >> qfi & 1 == 1).map(Qfi::new);
+        std::iter::once(named).chain(asked).map(move |qfi| arrival(question, (source, teid), qfi))
+    })
+}
+
+fn arrival(question: &Question, (source, teid): (Interface, Option<Teid>), qfi: Option<Qfi>) -> Arrival {
+    Arrival {
+        source,
+        teid,
+        qfi,
+        ue: question.ue,
+        remote: question.remote,
+        protocol: question.protocol,
+        ue_port: question.ports.map(|(user, _)| user),
+        remote_port: question.ports.map(|(_, remote)| remote),
+        traffic_class: question.traffic_class,
+        spi: None,
+        flow_label: question.ue.is_ipv6().then_some(0),
+    }
+}

@@ -1,0 +1,78 @@
+//! What nodes that answer share: a packet turned into a message of ours, back to where it came from.
+
+use packet::{Buffer, gtpu, ipv4, ipv6, protocol, udp};
+use rules::Teid;
+use std::net::{IpAddr, Ipv6Addr};
+
+/// Bytes of an end marker.
+const END_MARKER: usize = 8;
+
+/// From us to a peer's address and UDP port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    /// Of one family with `destination`.
+    pub(super) source: IpAddr,
+    pub(super) destination: IpAddr,
+    pub(super) port: u16,
+}
+
+/// Source and destination of the IP packet at the front of `bytes`.
+pub(super) fn ends(bytes: &[u8]) -> Option<(IpAddr, IpAddr)> {
+    match bytes.first()? >> 4 {
+        4 => {
+            let ip = ipv4::Packet::parse(bytes).ok()?;
+            Some((ip.source().into(), ip.destination().into()))
+        }
+        6 => {
+            let ip = ipv6::Packet::parse(bytes).ok()?;
+            Some((ip.source().into(), ip.destination().into()))
+        }
+        _ => None,
+    }
+}
+
+/// Replaces the packet by these bytes; `None` where the buffer is too small.
+pub(super) fn replace<B: Buffer>(buffer: &mut B, bytes: &[u8]) -> Option<()> {
+    buffer.truncate(0)?;
+    buffer.append(bytes.len())?.copy_from_slice(bytes);
+    Some(())
+}
+
+/// Replaces the packet by a GTP-U message of ours; `None` where the buffer is too small.
+pub(super) fn replace_by_gtpu<B: Buffer>(buffer: &mut B, way: Way, message: &[u8]) -> Option<()> {
+    let length = udp::LENGTH + message.len();
+    buffer.truncate(0)?;
+    let (bytes, header) = match (way.source, way.destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            let bytes = buffer.append(ipv4::LENGTH + length)?;
+            ipv4::Header::new(source, destination, protocol::UDP, length)?.write(bytes)?;
+            (bytes, ipv4::LENGTH)
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            let bytes = buffer.append(ipv6::LENGTH + length)?;
+            ipv6::Header::new(source, destination, protocol::UDP, length)?.write(bytes)?;
+            (bytes, ipv6::LENGTH)
+        }
+        _ => return None,
+    };
+    let datagram = bytes.get_mut(header..)?;
+    udp::Header::new(gtpu::PORT, way.port, message.len())?.write(datagram)?;
+    datagram.get_mut(udp::LENGTH..)?.copy_from_slice(message);
+    match (way.source, way.destination) {
+        (IpAddr::V6(source), IpAddr::V6(destination)) => seal(datagram, source, destination),
+        _ => Some(()),
+    }
+}
+
+/// Over IPv6 a datagram of ours has its checksum (RFC 8200 8.1).
+fn seal(datagram: &mut [u8], source: Ipv6Addr, destination: Ipv6Addr) -> Option<()> {
+    let pseudo = ipv6::pseudo_sum(source, destination, protocol::UDP, datagram.len());
+    udp::fill_checksum(datagram, pseudo)
+}
+
+/// Makes an empty buffer an end marker; `None` where it is too small.
+pub(crate) fn write_end_marker<B: Buffer>(buffer: &mut B, ends: (IpAddr, IpAddr), teid: Teid) -> Option<()> {
+    let mut message = [0; END_MARKER];
+    gtpu::write_end_marker(&mut message, teid.0)?;
+    replace_by_gtpu(buffer, Way { source: ends.0, destination: ends.1, port: gtpu::PORT }, &message)
+}

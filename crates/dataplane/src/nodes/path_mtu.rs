@@ -1,0 +1,55 @@
+//! Looks closely at packets that may be too long for their way: those that fit after all go on, those that may be split
+//! are, and the senders of the others are told what would pass (RFC 1191, RFC 8201).
+
+use super::{ethertype, far};
+use crate::counters::DropReason;
+use crate::frame::{Fate, Meta, Packet};
+use crate::graph::{Next, Node, NodeId};
+use crate::state::{Kind, State};
+use packet::fragment::Split;
+use packet::{Buffer, ethernet};
+
+pub(crate) struct PathMtu;
+
+impl<B: Buffer> Node<B> for PathMtu {
+    const ID: NodeId = NodeId::PathMtu;
+
+    fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
+        // What has no way is counted as what has one, and ends where a shorter packet does.
+        let mtu = path_mtu(state, packet).unwrap_or(u16::MAX);
+        if packet.meta.bytes > mtu && is_last_hop(packet.buffer.data()) {
+            return far::stop(packet, DropReason::TtlExpired);
+        }
+        if packet.meta.bytes > mtu {
+            return match Split::plan(packet.buffer.data(), mtu.into()) {
+                Ok(_) => Next::End(Fate::Split),
+                Err(_) => Next::To(NodeId::IcmpError),
+            };
+        }
+        let step = *state.sessions.cells.step(packet.meta.step);
+        match far::route(&state.ports, packet, step.kind == Kind::Plain, u16::MAX) {
+            Ok(()) => Next::To(far::onward(&step)),
+            Err(reason) => far::stop(packet, reason),
+        }
+    }
+}
+
+/// Nothing is split that has no hop left: its parts would all be dropped, and each but the first in silence.
+fn is_last_hop(packet: &[u8]) -> bool {
+    let place = if ethertype(packet) == ethernet::IPV6 { 7 } else { 8 };
+    packet.get(place).is_none_or(|hops| *hops <= 1)
+}
+
+/// Bytes of the longest user's packet that the way of this one takes; `None` where there is no way.
+pub(crate) fn path_mtu<B: Buffer>(state: &State, packet: &Packet<B>) -> Option<u16> {
+    let Meta { step, towards, .. } = packet.meta;
+    let step = state.sessions.cells.step(step);
+    let (port, headers) = match step.kind {
+        Kind::Tunnel => {
+            let way = state.sessions.peers.way(step.peer)?;
+            (way.next_hop.port, way.template.length() + step.container_length())
+        }
+        _ => (state.routes.find(towards, super::destination(packet.buffer.data())?)?.port, 0),
+    };
+    state.ports.get(port).mtu.checked_sub(headers as u16)
+}

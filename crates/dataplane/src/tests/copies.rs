@@ -1,0 +1,54 @@
+//! Copies of packets.
+
+use super::drops;
+use crate::counters::DropReason;
+use crate::fixture::{Bench, COPIED, N3, N6, copied};
+use rules::OuterHeaderCreation;
+
+fn bench() -> Bench {
+    Bench::full()
+}
+
+/// A frame to the user whose packets are copied.
+fn to_user() -> Vec<u8> {
+    super::to_user(COPIED as u8)
+}
+
+#[test]
+fn every_packet_of_a_vector_is_copied_and_the_books_balance() {
+    let mut bench = bench();
+    (0..60).for_each(|_| bench.receive(N6, &to_user()));
+    bench.worker.turn(bench.now_ns);
+    assert_eq!((bench.sent(N3).len(), bench.sent(N6).len()), (60, 60));
+    let books = bench.worker.books();
+    assert_eq!((books.created, books.sent), (60, 120));
+    assert!(books.balanced());
+}
+
+#[test]
+fn without_memory_the_packet_itself_still_goes() {
+    let mut bench = bench();
+    bench.wires[N3].0.borrow_mut().buffers = Some(0);
+    bench.receive(N6, &to_user());
+    bench.worker.turn(bench.now_ns);
+    assert_eq!((bench.sent(N3).len(), bench.sent(N6).len()), (1, 0));
+    assert_eq!(drops(&bench, DropReason::NotCopied), 1);
+    assert!(bench.worker.books().balanced());
+}
+
+#[test]
+fn two_copies_go_to_two_places() {
+    let mut bench = bench();
+    let mut rules = copied();
+    let mut second = rules.fars[1].duplicates[0];
+    second.outer_header_creation =
+        Some(OuterHeaderCreation { teid: rules::Teid(5), address: [10, 50, 0, 1].into() });
+    rules.fars[1].duplicates.push(second);
+    bench.put(COPIED, 2, rules);
+    bench.settle();
+    bench.receive(N6, &to_user());
+    bench.worker.turn(bench.now_ns);
+    let lengths: Vec<usize> = bench.sent(N6).iter().map(Vec::len).collect();
+    assert_eq!((bench.sent(N3).len(), lengths), (1, vec![42, 42 + 36]));
+    assert!(bench.worker.books().balanced());
+}

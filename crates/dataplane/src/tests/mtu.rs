@@ -1,0 +1,84 @@
+//! Packets that are long for their way.
+
+use super::drops;
+use crate::counters::DropReason;
+use crate::fixture::{Bench, N3, N6, TestPort, config, rules};
+use crate::worker::connect;
+use dplink::{Command, Desired};
+use packet::HeapBuffer;
+use rules::Seid;
+
+/// A frame of an IPv4 packet of so many bytes, which may be split.
+fn long(bytes: usize) -> Vec<u8> {
+    let header = packet::ipv4::Header::new([203, 0, 113, 80].into(), [10, 60, 0, 1].into(), 17, bytes - 20);
+    let mut frame = vec![2, 0, 0, 0, 6, 2, 2, 0, 0, 0, 6, 1, 8, 0];
+    frame.resize(14 + bytes, 0);
+    header.unwrap().fragmentable(7).write(&mut frame[14..]).unwrap();
+    frame
+}
+
+#[test]
+fn fragments_are_created_and_the_books_balance() {
+    let mut bench = Bench::new();
+    // 3000 bytes, 1432 of payload each: three fragments.
+    bench.receive(N6, &long(3000));
+    bench.worker.turn(bench.now_ns);
+    let books = bench.worker.books();
+    assert_eq!((books.received, books.created, books.sent), (1, 2, 3));
+    assert!(books.balanced());
+    assert_eq!(bench.sent(N3).iter().map(|frame| frame.len() - 14 - 44 - 20).sum::<usize>(), 2980);
+}
+
+#[test]
+fn without_memory_for_all_fragments_none_is_sent() {
+    let mut bench = Bench::new();
+    bench.wires[N3].0.borrow_mut().buffers = Some(2);
+    bench.receive(N6, &long(3000));
+    bench.worker.turn(bench.now_ns);
+    assert_eq!(bench.sent(N3).len(), 0);
+    assert_eq!(drops(&bench, DropReason::MtuExceeded), 1);
+    assert!(bench.worker.books().balanced());
+}
+
+#[test]
+fn no_more_fragments_than_a_vector_are_made_at_once() {
+    let mut bench = Bench::new();
+    // Seven fragments each: the 37th packet has no room.
+    (0..40).for_each(|_| bench.receive(N6, &long(9500)));
+    bench.worker.turn(bench.now_ns);
+    assert_eq!(bench.sent(N3).len(), 36 * 7);
+    assert_eq!(drops(&bench, DropReason::MtuExceeded), 4);
+    assert!(bench.worker.books().balanced());
+}
+
+/// A side may have ports of several MTUs: that of the port the packet leaves by counts.
+#[test]
+fn a_narrow_port_does_not_hinder_its_neighbour() {
+    let mut config = config();
+    let mut narrow = config.ports[N6].clone();
+    (narrow.name, narrow.mtu) = ("narrow".to_owned(), 600);
+    (narrow.address, narrow.address6) = ("10.70.0.2/24".parse().unwrap(), None);
+    config.ports.push(narrow);
+    let wires = [TestPort::default(), TestPort::default(), TestPort::default()];
+    let (mut engine, mut worker) = connect(&config, wires.to_vec(), || 0).unwrap();
+    worker.know(N6 as u8, packet::ethernet::MacAddress([9; 6]), std::net::Ipv4Addr::new(10, 50, 0, 1));
+    engine.handle(Command::Put(Desired::new(Seid(1), 1, rules(1)))).unwrap();
+    worker.turn(1);
+    let up = crate::golden::file("session/found");
+    let mut long = up[0].clone();
+    // The user's packet grows to 1000 bytes, and all lengths with it.
+    let inner = 14 + 44;
+    long.resize(inner + 1000, 0);
+    for (at, length) in [(16, 1044u16), (38, 1024), (44, 1008), (inner + 2, 1000), (inner + 24, 980)] {
+        long[at..at + 2].copy_from_slice(&length.to_be_bytes());
+    }
+    for at in [14, inner] {
+        long[at + 10..at + 12].fill(0);
+        let checksum = packet::checksum::of(&long[at..at + 20]);
+        long[at + 10..at + 12].copy_from_slice(&checksum.to_be_bytes());
+    }
+    wires[N3].0.borrow_mut().to_worker.push_back(HeapBuffer::new(&long));
+    worker.turn(2);
+    assert_eq!(wires[N6].0.borrow().from_worker.len(), 1, "{:?}", worker.counters().named_drops());
+    assert_eq!(worker.counters().nodes[crate::NodeId::PathMtu as usize].packets, 1);
+}

@@ -1,0 +1,292 @@
+//! Traces and explanations: what is told is what happens, and nothing else changes.
+
+use super::{drops, to_user};
+use crate::counters::DropReason;
+use crate::fixture::{ASLEEP, Bench, METERED, N3, N6, rules};
+use crate::golden::frames;
+use crate::graph::{Hop, NodeId};
+use dplink::{
+    Command, ExplainedAction, Explanation, Notice, Outcome, Question, Trace, TraceEnd, TraceFilter,
+};
+use packet::gtpu::message_type;
+use rules::*;
+use std::net::IpAddr;
+
+const ANY: TraceFilter = TraceFilter { packets: 10, seconds: 1, port: None, ue: None, teid: None };
+
+fn arm(bench: &mut Bench, token: u64, filter: TraceFilter) -> Option<Notice> {
+    bench.engine.handle(Command::Trace { token, filter }).unwrap()
+}
+
+fn traces(notices: Vec<Notice>) -> Vec<(u64, Trace)> {
+    let trace = |notice| match notice {
+        Notice::Trace { token, outcome } => Some((token, outcome.unwrap())),
+        _ => None,
+    };
+    notices.into_iter().filter_map(trace).collect()
+}
+
+/// Traces packets that come in on N6, to the end of the trace.
+fn trace(bench: &mut Bench, filter: TraceFilter, frames: &[Vec<u8>]) -> Trace {
+    assert_eq!(arm(bench, 7, filter), None);
+    bench.settle();
+    frames.iter().for_each(|frame| bench.receive(N6, frame));
+    let mut notices = bench.settle();
+    bench.now_ns += 1_000_000_000;
+    notices.extend(bench.settle());
+    let [(7, trace)] = &traces(notices)[..] else { panic!("one trace of this token") };
+    trace.clone()
+}
+
+#[test]
+fn a_trace_tells_the_nodes_the_rule_and_the_end_of_each_packet() {
+    let mut bench = Bench::new();
+    let seen = trace(&mut bench, ANY, &[to_user(1), to_user(99), to_user(1)]);
+    assert_eq!((seen.packets.len(), seen.looked_at, seen.lasted_ms), (3, 3, 1_000));
+    let first = &seen.packets[0];
+    assert_eq!(
+        first.nodes.join(" "),
+        "usual_input flow session classify far gtpu_encap ethernet_output",
+        "{first:?}"
+    );
+    assert_eq!((first.session, first.pdr, first.port.as_str()), (Some(Seid(1)), Some(PdrId(2)), "n6"));
+    assert_eq!(first.arrived.ip.unwrap().destination, IpAddr::from([10, 60, 0, 1]));
+    let TraceEnd::Sent { port, packet } = &first.end else { panic!("{first:?}") };
+    let tunnel = packet.tunnel.unwrap();
+    assert_eq!((port.as_str(), tunnel.teid, tunnel.qfi), ("n3", Teid(0x200), Some(9)));
+    assert_eq!(seen.packets[1].end, TraceEnd::Dropped { reason: "no_session".to_owned() });
+    assert_eq!((seen.packets[1].session, seen.packets[1].pdr), (None, None));
+    assert_eq!(bench.sent(N3).len(), 2);
+    assert!(bench.worker.books().balanced());
+}
+
+#[test]
+fn a_trace_holds_what_was_asked_for_and_no_more() {
+    let mut bench = Bench::new();
+    let sent = [to_user(1), to_user(2), to_user(3)];
+    let count = |bench: &mut Bench, filter| trace(bench, filter, &sent).packets.len();
+    assert_eq!(count(&mut bench, TraceFilter { packets: 2, ..ANY }), 2);
+    assert_eq!(count(&mut bench, TraceFilter { port: Some("n3".to_owned()), ..ANY }), 0);
+    assert_eq!(count(&mut bench, TraceFilter { port: Some("n6".to_owned()), ..ANY }), 3);
+    let ue = Some(IpAddr::from([10, 60, 0, 2]));
+    assert_eq!(count(&mut bench, TraceFilter { ue, ..ANY }), 1);
+    // The tunnel the packet leaves in counts, too.
+    assert_eq!(count(&mut bench, TraceFilter { teid: Some(Teid(0x201)), ..ANY }), 1);
+    assert_eq!(count(&mut bench, TraceFilter { teid: Some(Teid(0x777)), ..ANY }), 0);
+}
+
+#[test]
+fn a_trace_ends_with_its_last_packet_or_when_nobody_waits_for_it() {
+    let mut bench = Bench::new();
+    arm(&mut bench, 1, TraceFilter { packets: 1, seconds: 600, ..ANY });
+    bench.receive(N6, &to_user(1));
+    assert_eq!(traces(bench.settle()).len(), 1, "it was full");
+    arm(&mut bench, 2, TraceFilter { seconds: 600, ..ANY });
+    bench.settle();
+    bench.engine.end_trace(1);
+    assert_eq!(bench.settle(), [], "the first is over already");
+    bench.engine.end_trace(2);
+    assert_eq!(traces(bench.settle()).len(), 1);
+    bench.engine.end_trace(2);
+    assert_eq!(bench.settle(), []);
+}
+
+#[test]
+fn what_cannot_be_traced_is_refused_in_a_sentence() {
+    let mut bench = Bench::new();
+    let refused = |bench: &mut Bench, filter| match arm(bench, 9, filter) {
+        Some(Notice::Trace { token: 9, outcome: Err(reason) }) => reason,
+        other => panic!("{other:?}"),
+    };
+    let port = Some("n9".to_owned());
+    assert_eq!(refused(&mut bench, TraceFilter { port, ..ANY }), "there is no port n9, only n3, n6");
+    assert!(refused(&mut bench, TraceFilter { packets: 1_001, ..ANY }).contains("1 to 1000"));
+    assert!(refused(&mut bench, TraceFilter { packets: 0, ..ANY }).contains("1 to 1000"));
+    assert!(refused(&mut bench, TraceFilter { seconds: 601, ..ANY }).contains("1 to 600"));
+    assert_eq!(arm(&mut bench, 1, ANY), None);
+    assert!(refused(&mut bench, ANY).contains("another trace"));
+}
+
+/// The way of a packet as the golden tests see it, and as a trace does, of every frame of the goldens.
+#[test]
+fn a_trace_agrees_with_the_goldens_hook_and_changes_nothing() {
+    let mut traced = 0;
+    for (port, frame) in [N3, N6].into_iter().flat_map(|port| frames().iter().map(move |frame| (port, frame)))
+    {
+        let (mut plain, mut watched) = (Bench::full(), Bench::full());
+        let mut hops: Vec<Hop> = Vec::new();
+        plain.receive(port, frame);
+        plain.worker.turn_traced(plain.now_ns, Some(&mut hops));
+        arm(&mut watched, 1, TraceFilter { packets: 1, ..ANY });
+        watched.receive(port, frame);
+        let seen = traces(watched.settle()).pop().map(|(_, trace)| trace);
+        let expected: Vec<&str> = hops.iter().map(|hop: &Hop| NodeId::name(hop.node)).collect();
+        assert_eq!(plain.sent(N3), watched.sent(N3));
+        assert_eq!(plain.sent(N6), watched.sent(N6));
+        assert_eq!(plain.worker.counters().drops, watched.worker.counters().drops);
+        // What the port has in pieces enters no graph.
+        let Some(packet) = seen.and_then(|trace| trace.packets.into_iter().next()) else { continue };
+        assert_eq!(packet.nodes, expected);
+        traced += 1;
+    }
+    assert!(traced > 100, "only {traced} packets were traced");
+}
+
+fn question(ue: [u8; 4], is_down: bool) -> Question {
+    Question {
+        is_down,
+        ue: ue.into(),
+        remote: [203, 0, 113, 80].into(),
+        protocol: 17,
+        ports: Some((40_000, 53)),
+        traffic_class: 0,
+        qfi: None,
+        teid: None,
+        is_verbose: false,
+    }
+}
+
+fn explain(bench: &mut Bench, question: Question) -> Explanation {
+    bench.engine.handle(Command::Explain { token: 5, question }).unwrap();
+    match bench.settle().pop() {
+        Some(Notice::Explanation { token: 5, explanation }) => *explanation,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn dropped(reason: DropReason) -> Outcome {
+    Outcome::Dropped { reason: reason.name().to_owned() }
+}
+
+#[test]
+fn an_explanation_names_session_rule_tunnel_and_next_hop() {
+    let mut bench = Bench::new();
+    let up = explain(&mut bench, question([10, 60, 0, 1], false));
+    assert_eq!((up.session, up.pdr, up.pdrs), (Some(Seid(1)), Some(PdrId(1)), 2));
+    // Nobody said which tunnel and QoS flow: those of the session are taken.
+    assert_eq!((up.teid, up.qfi), (Some(Teid(0x100)), Qfi::new(9)));
+    let hop = up.next_hop.unwrap();
+    assert_eq!((hop.port.as_str(), hop.address, hop.is_resolved), ("n6", [10, 50, 0, 1].into(), true));
+    assert_eq!(up.outcome, Outcome::Sent);
+
+    let down = explain(&mut bench, question([10, 60, 0, 1], true));
+    assert_eq!((down.pdr, down.teid, &down.outcome), (Some(PdrId(2)), None, &Outcome::Sent));
+    let Some(ExplainedAction::Forward { to: Interface::Access, tunnel: Some(tunnel), .. }) = down.action
+    else {
+        panic!("{down:?}")
+    };
+    assert_eq!((tunnel.teid, tunnel.qfi), (Teid(0x200), Some(9)));
+    assert_eq!(tunnel.ends, Some(([10, 30, 0, 2].into(), [10, 30, 0, 1].into())));
+    assert_eq!(bench.sent(N3).len() + bench.sent(N6).len(), 0);
+}
+
+#[test]
+fn an_explanation_names_the_reason_of_a_drop() {
+    let mut bench = Bench::full();
+    let mut reason = |ue, is_down| explain(&mut bench, question(ue, is_down)).outcome;
+    assert_eq!(reason([10, 60, 0, 3], false), dropped(DropReason::FarDrop));
+    assert_eq!(reason([10, 60, 0, 3], true), dropped(DropReason::GateClosed));
+    assert_eq!(reason([10, 60, 0, 99], true), dropped(DropReason::NoSession));
+    assert_eq!(reason([10, 60, 0, ASLEEP as u8], true), Outcome::Kept);
+    let to_us = Question { remote: [10, 50, 0, 2].into(), ..question([10, 60, 0, 1], false) };
+    assert_eq!(explain(&mut bench, to_us).outcome, dropped(DropReason::ToOurselves));
+    let no_tunnel = Question { teid: Some(Teid(0x999)), ..question([10, 60, 0, 1], false) };
+    assert_eq!(explain(&mut bench, no_tunnel).outcome, dropped(DropReason::NoTunnel));
+    let other_flow = Question { qfi: Qfi::new(5), is_verbose: true, ..question([10, 60, 0, 1], false) };
+    let other_flow = explain(&mut bench, other_flow);
+    assert_eq!(other_flow.outcome, dropped(DropReason::NoPdr));
+    let tried: Vec<(PdrId, String)> =
+        other_flow.tried.iter().map(|(pdr, why)| (*pdr, why.to_string())).collect();
+    let expected = [(PdrId(1), "is for QFI 9"), (PdrId(2), "is for packets from the core side")];
+    assert_eq!(tried, expected.map(|(pdr, why)| (pdr, why.to_owned())));
+}
+
+#[test]
+fn an_explanation_tells_rates_and_counts_as_they_stand_and_leaves_them_alone() {
+    let mut bench = Bench::full();
+    let ue = [10, 60, 0, METERED as u8];
+    let fresh = explain(&mut bench, question(ue, false));
+    assert_eq!((fresh.qers[0].qer, fresh.qers[0].limit_kbps, fresh.qers[0].admits), (QerId(1), 8, true));
+    assert_eq!((fresh.urrs[0].urr, fresh.urrs[0].is_used_up), (UrrId(1), false));
+    let down = explain(&mut bench, question(ue, true));
+    assert_eq!(down.qers[0].limit_kbps, 1_000_000);
+    (0..5).for_each(|_| bench.receive(N6, &to_user(METERED as u8)));
+    bench.settle();
+    let after = explain(&mut bench, question(ue, true));
+    let used = after.urrs[0];
+    assert!(used.is_used_up && used.downlink_bytes >= 100, "{used:?}");
+    assert_eq!(after.outcome, dropped(DropReason::QuotaExhausted));
+    assert_eq!(explain(&mut bench, question(ue, true)), after, "asking changes nothing");
+    assert!(drops(&bench, DropReason::QuotaExhausted) > 0);
+    assert!(bench.worker.books().balanced());
+}
+
+/// What is said of a packet beforehand is what then happens, for every user's packet in the goldens.
+#[test]
+fn an_explanation_agrees_with_what_happens() {
+    let mut compared = 0;
+    for (port, frame) in [N3, N6].into_iter().flat_map(|port| frames().iter().map(move |frame| (port, frame)))
+    {
+        let mut bench = Bench::full();
+        let arrived = crate::summary::summary(frame);
+        let Some(ip) = arrived.ip else { continue };
+        let is_user_packet = arrived.tunnel.is_some_and(|tunnel| tunnel.message_type == message_type::G_PDU);
+        if is_user_packet != (port == N3) {
+            continue;
+        }
+        let is_down = port == N6;
+        let (ue, remote) = if is_down { (ip.destination, ip.source) } else { (ip.source, ip.destination) };
+        let ports = ip.ports.map(|(from, to)| if is_down { (to, from) } else { (from, to) });
+        let said = explain(
+            &mut bench,
+            Question {
+                is_down,
+                ue,
+                remote,
+                protocol: ip.protocol,
+                ports,
+                traffic_class: ip.traffic_class,
+                qfi: arrived.tunnel.and_then(|tunnel| Qfi::new(tunnel.qfi?)),
+                teid: arrived.tunnel.map(|tunnel| tunnel.teid),
+                is_verbose: true,
+            },
+        );
+        arm(&mut bench, 1, TraceFilter { packets: 1, ..ANY });
+        bench.receive(port, frame);
+        let seen = traces(bench.settle()).pop();
+        let Some(packet) = seen.and_then(|(_, trace)| trace.packets.into_iter().next()) else { continue };
+        let Some(seid) = packet.session else { continue };
+        // What the packet itself is at fault for is not asked.
+        let own_fault = ["ttl_expired", "mtu_exceeded", "user_packet_malformed", "not_our_mac"];
+        let is_own_fault =
+            matches!(&packet.end, TraceEnd::Dropped { reason } if own_fault.contains(&&**reason));
+        // A packet without QFI is thought into the flows of the session; the real one has none.
+        let is_without_flow = arrived.tunnel.is_some_and(|tunnel| tunnel.qfi.is_none());
+        if is_own_fault || (is_without_flow && packet.pdr.is_none()) {
+            continue;
+        }
+        assert_eq!((said.session, said.pdr), (Some(seid), packet.pdr), "{packet:?}");
+        let expected = match packet.end {
+            TraceEnd::Sent { .. } | TraceEnd::Held => Outcome::Sent,
+            TraceEnd::Kept => Outcome::Kept,
+            TraceEnd::Dropped { reason } => Outcome::Dropped { reason },
+            TraceEnd::Consumed | TraceEnd::Parted => panic!("a user's packet was consumed or parted"),
+        };
+        assert_eq!(said.outcome, expected, "{said:?}");
+        compared += 1;
+    }
+    assert!(compared > 15, "only {compared} packets were compared");
+}
+
+#[test]
+fn a_user_without_an_address_of_its_own_is_found_by_its_tunnel() {
+    let mut bench = Bench::new();
+    let mut up_only = rules(4);
+    up_only.pdrs.pop();
+    bench.put(4, 1, up_only);
+    bench.settle();
+    let asked = question([10, 60, 0, 4], false);
+    assert_eq!(explain(&mut bench, asked.clone()).outcome, dropped(DropReason::NoSession));
+    let found = explain(&mut bench, Question { teid: Some(Teid(0x103)), ..asked });
+    assert_eq!((found.session, found.pdr), (Some(Seid(4)), Some(PdrId(1))));
+}

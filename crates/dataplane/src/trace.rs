@@ -1,0 +1,212 @@
+//! Takes down the way of packets somebody wants to see. A worker without a tracer does nothing for it; one with a
+//! tracer looks at every packet until enough were seen or the time is up. All memory comes from the control side.
+
+use crate::config::PortConfig;
+use crate::counters::DropReason;
+use crate::frame::{Fate, Meta, Packet, PortIndex, VECTOR};
+use crate::graph::{Hop, Next, NodeId};
+use crate::state::State;
+use crate::summary::summary;
+use dplink::{
+    PacketSummary, TRACE_PACKETS_MAX, TRACE_SECONDS_MAX, Trace, TraceEnd, TraceFilter, TracedPacket,
+};
+use packet::Buffer;
+use rules::{PdrId, Seid, Teid};
+use std::net::IpAddr;
+
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// One trace, under way or over.
+#[derive(Debug)]
+pub(crate) struct Tracer {
+    /// Comes back.
+    pub(crate) token: u64,
+    port: Option<PortIndex>,
+    ue: Option<IpAddr>,
+    teid: Option<Teid>,
+    limit: usize,
+    lasts_ns: u64,
+    /// Set with the first vector.
+    began_ns: Option<u64>,
+    now_ns: u64,
+    looked_at: u64,
+    /// Of the vector at hand, by place.
+    arrived: Vec<PacketSummary>,
+    /// Of the vector at hand.
+    pub(crate) hops: Vec<Hop>,
+    taken: Vec<Taken>,
+    /// Of all packets taken, one after the other.
+    nodes: Vec<NodeId>,
+}
+
+/// One packet that was to be seen.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    at_ns: u64,
+    port: PortIndex,
+    arrived: PacketSummary,
+    left: PacketSummary,
+    fate: Fate,
+    /// How many of [`Tracer::nodes`] are its own.
+    nodes: usize,
+    session: Option<Seid>,
+    pdr: Option<PdrId>,
+}
+
+impl Tracer {
+    /// With the memory it will ever need.
+    ///
+    /// # Errors
+    /// One sentence for people: what is asked for cannot be traced.
+    pub(crate) fn new(ports: &[PortConfig], token: u64, filter: &TraceFilter) -> Result<Self, String> {
+        if !(1..=TRACE_PACKETS_MAX).contains(&filter.packets) {
+            return Err(format!("a trace is of 1 to {TRACE_PACKETS_MAX} packets"));
+        }
+        if !(1..=TRACE_SECONDS_MAX).contains(&filter.seconds) {
+            return Err(format!("a trace lasts 1 to {TRACE_SECONDS_MAX} seconds"));
+        }
+        let (limit, deepest) = (usize::from(filter.packets), NodeId::ALL.len());
+        Ok(Self {
+            token,
+            port: filter.port.as_ref().map(|name| place(ports, name)).transpose()?,
+            ue: filter.ue,
+            teid: filter.teid,
+            limit,
+            lasts_ns: u64::from(filter.seconds) * NS_PER_S,
+            began_ns: None,
+            now_ns: 0,
+            looked_at: 0,
+            arrived: Vec::with_capacity(VECTOR),
+            hops: Vec::with_capacity(VECTOR * deepest),
+            taken: Vec::with_capacity(limit),
+            nodes: Vec::with_capacity(limit * deepest),
+        })
+    }
+
+    /// Whether it has seen enough, or waited long enough. The time begins with the first call.
+    pub(crate) fn is_over(&mut self, now_ns: u64) -> bool {
+        let began_ns = *self.began_ns.get_or_insert(now_ns);
+        self.now_ns = now_ns;
+        self.taken.len() == self.limit || now_ns.saturating_sub(began_ns) >= self.lasts_ns
+    }
+
+    /// Before a vector runs: what its packets are.
+    pub(crate) fn look_at<B: Buffer>(&mut self, packets: &[Packet<B>]) {
+        self.hops.clear();
+        self.arrived.clear();
+        self.arrived.extend(packets.iter().take(VECTOR).map(|packet| summary(packet.buffer.data())));
+        self.looked_at += packets.len() as u64;
+    }
+
+    /// After it ran: what became of those that were to be seen.
+    pub(crate) fn take_down<B: Buffer>(&mut self, packets: &[Packet<B>], state: &State) {
+        for (place, (packet, arrived)) in packets.iter().zip(&self.arrived).enumerate() {
+            if self.taken.len() == self.limit {
+                return;
+            }
+            let left = match packet.meta.fate {
+                Fate::Send(_) => summary(packet.buffer.data()),
+                _ => PacketSummary::default(),
+            };
+            if self.wants(&packet.meta, arrived, &left) {
+                let hops = self.hops.iter().filter(|hop| usize::from(hop.place) == place);
+                let before = self.nodes.len();
+                self.nodes.extend(hops.clone().map(|hop| hop.node));
+                let (session, pdr) = rule(&packet.meta, hops, state);
+                self.taken.push(Taken {
+                    at_ns: state.now_ns,
+                    port: packet.meta.port,
+                    arrived: *arrived,
+                    left,
+                    fate: packet.meta.fate,
+                    nodes: self.nodes.len() - before,
+                    session,
+                    pdr,
+                });
+            }
+        }
+    }
+
+    fn wants(&self, meta: &Meta, arrived: &PacketSummary, left: &PacketSummary) -> bool {
+        let is_of_user = |ue: IpAddr| {
+            arrived.ip.is_some_and(|ip| is_same_user(ip.source, ue) || is_same_user(ip.destination, ue))
+        };
+        let tunnels = [arrived.tunnel, left.tunnel];
+        let is_in_tunnel = |teid: Teid| tunnels.iter().flatten().any(|tunnel| tunnel.teid == teid);
+        self.port.is_none_or(|port| port == meta.port)
+            && self.ue.is_none_or(is_of_user)
+            && self.teid.is_none_or(is_in_tunnel)
+    }
+
+    /// As it is told.
+    pub(crate) fn into_trace(self, ports: &[PortConfig]) -> Trace {
+        let began_ns = self.began_ns.unwrap_or(self.now_ns);
+        let mut nodes = self.nodes.iter();
+        let packet = |taken: &Taken| TracedPacket {
+            after_us: taken.at_ns.saturating_sub(began_ns) / 1_000,
+            port: name(ports, taken.port),
+            arrived: taken.arrived,
+            nodes: nodes.by_ref().take(taken.nodes).map(|node| node.name().to_owned()).collect(),
+            end: end(ports, taken),
+            session: taken.session,
+            pdr: taken.pdr,
+        };
+        Trace {
+            packets: self.taken.iter().map(packet).collect(),
+            looked_at: self.looked_at,
+            lasted_ms: self.now_ns.saturating_sub(began_ns) / 1_000_000,
+        }
+    }
+}
+
+fn place(ports: &[PortConfig], name: &str) -> Result<PortIndex, String> {
+    let place = ports.iter().position(|port| port.name == name);
+    let names = || ports.iter().map(|port| port.name.as_str()).collect::<Vec<_>>().join(", ");
+    place.map(|place| place as PortIndex).ok_or_else(|| format!("there is no port {name}, only {}", names()))
+}
+
+/// The name of a port.
+pub(crate) fn name(ports: &[PortConfig], port: PortIndex) -> String {
+    ports.get(usize::from(port)).map(|port| port.name.clone()).unwrap_or_default()
+}
+
+fn end(ports: &[PortConfig], taken: &Taken) -> TraceEnd {
+    match taken.fate {
+        Fate::Send(port) => TraceEnd::Sent { port: name(ports, port), packet: taken.left },
+        Fate::Drop(reason) => TraceEnd::Dropped { reason: reason.name().to_owned() },
+        Fate::Consumed => TraceEnd::Consumed,
+        Fate::Hold => TraceEnd::Held,
+        Fate::Keep => TraceEnd::Kept,
+        Fate::Split | Fate::Duplicate => TraceEnd::Parted,
+    }
+}
+
+/// A user of IPv6 has a prefix of 64 bits.
+fn is_same_user(address: IpAddr, ue: IpAddr) -> bool {
+    match (address, ue) {
+        (IpAddr::V6(address), IpAddr::V6(ue)) => address.to_bits() >> 64 == ue.to_bits() >> 64,
+        _ => address == ue,
+    }
+}
+
+/// The session a packet belongs to and the PDR it matched. What `flow` found counts only if `verdict` did not find it
+/// out of date, and what `session` found only if `classify` found a PDR.
+fn rule<'a>(
+    meta: &Meta,
+    hops: impl Iterator<Item = &'a Hop>,
+    state: &State,
+) -> (Option<Seid>, Option<PdrId>) {
+    let found = hops.filter(|hop| matches!(hop.node, NodeId::Verdict | NodeId::Classify)).last();
+    let seid = |index| state.sessions.get(index).map(|session| session.seid);
+    match found.map(|hop| hop.next) {
+        None
+        | Some(Next::To(NodeId::Session))
+        | Some(Next::End(Fate::Drop(
+            DropReason::NoPdr | DropReason::NoSession | DropReason::UserPacketMalformed,
+        ))) => (seid(meta.session), None),
+        Some(_) => {
+            let step = state.sessions.cells.step(meta.step);
+            (seid(step.session), Some(step.pdr))
+        }
+    }
+}

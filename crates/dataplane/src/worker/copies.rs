@@ -1,0 +1,72 @@
+//! Copies of users' packets that a FAR asks for besides (TS 29.244 5.2.3, DUPL): made of the packet as it came, before
+//! anything is changed, and each sent to a place of its own.
+
+use super::Worker;
+use crate::counters::DropReason;
+use crate::frame::{Meta, NextHop, Packet};
+use crate::nodes;
+use crate::port::Port;
+use crate::state::{State, step_number};
+use arrayvec::ArrayVec;
+use packet::gtpu::{PduSession, Tunnel};
+use packet::{Buffer, ethernet, ipv4, ipv6};
+use rules::{Direction, Forward, Qfi, limits};
+
+/// Bits of ECN, below DSCP.
+const ECN_BITS: u32 = 2;
+
+impl<P: Port> Worker<P> {
+    /// Makes the copies of a packet; then it goes on itself.
+    pub(super) fn duplicate(&mut self, mut packet: Packet<P::Buffer>) {
+        for forward in self.copies_of(&packet.meta) {
+            self.counters.created += 1;
+            match self.copy(&packet, forward) {
+                Some(copy) => self.rest.copies.push(copy),
+                None => self.counters.count_drops(DropReason::NotCopied, 1),
+            }
+        }
+        packet.meta.copied = true;
+        self.rest.copied.push(packet);
+    }
+
+    fn copies_of(&self, meta: &Meta) -> ArrayVec<Forward, { limits::DUPLICATES }> {
+        let step = self.state.sessions.cells.step(meta.step);
+        let Some(session) = self.state.sessions.get(step.session) else { return ArrayVec::new() };
+        let number = step_number(session.run.base, meta.step);
+        let found = session.duplicates.binary_search_by_key(&number, |(asking, _)| usize::from(*asking));
+        let forwards = found.ok().and_then(|at| session.duplicates.get(at)).map(|(_, forwards)| &**forwards);
+        forwards.unwrap_or_default().iter().take(limits::DUPLICATES).copied().collect()
+    }
+
+    /// `None` without memory, or a way.
+    fn copy(&mut self, packet: &Packet<P::Buffer>, forward: Forward) -> Option<Packet<P::Buffer>> {
+        let original = packet.buffer.data();
+        let mut buffer = self.lanes.first_mut()?.port.allocate()?;
+        buffer.append(original.len())?.copy_from_slice(original);
+        let mut meta = Meta::new(packet.meta.port, packet.meta.source);
+        meta.next_hop = send_off(&self.state, &mut buffer, forward)?;
+        Some(Packet { buffer, meta })
+    }
+}
+
+/// Puts a copy into its tunnel, if it has one; returns where it goes.
+fn send_off<B: Buffer>(state: &State, buffer: &mut B, forward: Forward) -> Option<NextHop> {
+    let Some(tunnel) = forward.encapsulation else {
+        // As a router we take a hop off, or a copy that comes back is copied for ever.
+        nodes::route_plain(&state.ports, buffer).ok()?;
+        if let Some(dscp) = forward.dscp {
+            let is_ipv6 = nodes::ethertype(buffer.data()) == ethernet::IPV6;
+            let data = buffer.data_mut();
+            if is_ipv6 { ipv6::set_dscp(data, dscp) } else { ipv4::set_dscp(data, dscp) }?;
+        }
+        return state.routes.find(forward.to, nodes::destination(buffer.data())?);
+    };
+    let way = State::way(&state.ports, &state.routes, (forward.to, tunnel.peer))?;
+    let pdu_session = tunnel.qfi.map(Qfi::value).map(|qfi| match forward.to.direction() {
+        Direction::Uplink => PduSession { reflective: tunnel.reflective, ..PduSession::downlink(qfi) },
+        Direction::Downlink => PduSession::uplink(qfi),
+    });
+    let tos = forward.dscp.unwrap_or_default() << ECN_BITS;
+    way.template.encapsulate_into(buffer, Tunnel { teid: tunnel.teid.0, pdu_session, tos })?;
+    Some(way.next_hop)
+}

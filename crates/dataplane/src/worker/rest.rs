@@ -1,0 +1,45 @@
+//! Packets that the worker made, or held back, while it gave a vector to its fates: they run in vectors of their own,
+//! within the same turn.
+
+use super::Worker;
+use crate::frame::{Packet, VECTOR};
+use crate::graph::NodeId;
+use crate::port::Port;
+
+/// Packets that still have to run. Bounded by what one vector can leave behind.
+pub(super) struct Rest<B> {
+    /// Copies, with all their headers but Ethernet's.
+    pub(super) copies: Vec<Packet<B>>,
+    /// Packets that copies were made of.
+    pub(super) copied: Vec<Packet<B>>,
+    /// Fragments of packets that were too long.
+    pub(super) parts: Vec<Packet<B>>,
+}
+
+impl<B> Rest<B> {
+    pub(super) fn new() -> Self {
+        let copies = Vec::with_capacity(rules::limits::DUPLICATES * VECTOR);
+        Self { copies, copied: Vec::with_capacity(VECTOR), parts: Vec::with_capacity(VECTOR) }
+    }
+
+    /// Some of the next to run, and where they begin. What was copied may have to be split; fragments and copies leave
+    /// nothing behind, so there is an end.
+    fn next(&mut self) -> Option<(&mut Vec<Packet<B>>, NodeId)> {
+        let Self { copies, copied, parts } = self;
+        let all = [(copies, NodeId::EthernetOutput), (copied, NodeId::Far), (parts, NodeId::Far)];
+        all.into_iter().find(|(packets, _)| !packets.is_empty())
+    }
+}
+
+impl<P: Port> Worker<P> {
+    /// Runs what the last vector left behind.
+    pub(super) fn run_rest(&mut self) {
+        while let Some((packets, node)) = self.rest.next() {
+            let count = packets.len().min(VECTOR);
+            self.vector.extend(packets.drain(..count));
+            // What stands in the lanes leaves first, so that there is room.
+            self.send();
+            self.run_vector(node, None);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What would happen to a packet, and by which rule.
+
+use rules::{Interface, Mismatch, PdrId, QerId, Qfi, Seid, Teid, UrrId};
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+
+/// A packet that is only thought of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// It goes to the user, rather than from the user.
+    pub is_down: bool,
+    /// The user's address.
+    pub ue: IpAddr,
+    /// The other address, of the same IP version.
+    pub remote: IpAddr,
+    /// What it carries.
+    pub protocol: u8,
+    /// Ports at the user's and at the far end, where the protocol has ports.
+    pub ports: Option<(u16, u16)>,
+    /// Type of service, or traffic class.
+    pub traffic_class: u8,
+    /// The QoS flow its tunnel header names; `None`: none, or the first that some PDR takes.
+    pub qfi: Option<Qfi>,
+    /// The tunnel it comes in; `None`: from the user, the first tunnel of the session some PDR takes it in; to the user,
+    /// none.
+    pub teid: Option<Teid>,
+    /// Also tell of each PDR that was tried in vain.
+    pub is_verbose: bool,
+}
+
+/// The answer to a [`Question`]. Nothing was sent, counted or charged for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// The session the packet belongs to.
+    pub session: Option<Seid>,
+    /// The tunnel it was taken to come in.
+    pub teid: Option<Teid>,
+    /// The QoS flow it was taken to come in.
+    pub qfi: Option<Qfi>,
+    /// The PDR it matches.
+    pub pdr: Option<PdrId>,
+    /// PDRs of the session.
+    pub pdrs: u16,
+    /// What the PDR's FAR does, once the gates of its QERs have had their say.
+    pub action: Option<ExplainedAction>,
+    /// The QERs of the PDR that limit a rate.
+    pub qers: Vec<ExplainedQer>,
+    /// The URRs of the PDR that measure now.
+    pub urrs: Vec<ExplainedUrr>,
+    /// Where it would go on the wire.
+    pub next_hop: Option<ExplainedHop>,
+    /// What would become of it.
+    pub outcome: Outcome,
+    /// The PDRs tried before the one that matches, and why each does not; only if asked for.
+    pub tried: Vec<(PdrId, Mismatch)>,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// It leaves.
+    Sent,
+    /// It is kept for its user, who sleeps.
+    Kept,
+    /// It is dropped.
+    Dropped {
+        /// The name of the reason.
+        reason: String,
+    },
+}
+
+/// What a FAR does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ExplainedAction {
+    /// DROP.
+    Drop,
+    /// A gate of one of the PDR's QERs is closed.
+    GateClosed,
+    /// BUFF.
+    Buffer {
+        /// NOCP.
+        notify: bool,
+    },
+    /// FORW.
+    Forward {
+        /// The side it leaves on.
+        to: Interface,
+        /// The tunnel it is put into.
+        tunnel: Option<ExplainedTunnel>,
+        /// DSCP of the outermost header, if set.
+        dscp: Option<u8>,
+        /// Copies go elsewhere, too.
+        duplicates: bool,
+    },
+}
+
+/// A tunnel to a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExplainedTunnel {
+    /// The peer's.
+    pub teid: Teid,
+    /// Our address and the peer's; `None` where no route leads there.
+    pub ends: Option<(IpAddr, IpAddr)>,
+    /// In the PDU session container.
+    pub qfi: Option<u8>,
+    /// RQI.
+    pub reflective: bool,
+}
+
+/// A QER that limits a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExplainedQer {
+    /// The QER.
+    pub qer: QerId,
+    /// MBR of the packet's direction.
+    pub limit_kbps: u64,
+    /// Whether the rate would let a packet pass now.
+    pub admits: bool,
+}
+
+/// A URR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExplainedUrr {
+    /// The URR.
+    pub urr: UrrId,
+    /// Counted so far, from the user.
+    pub uplink_bytes: u64,
+    /// Counted so far, to the user.
+    pub downlink_bytes: u64,
+    /// Its quota lets nothing pass.
+    pub is_used_up: bool,
+}
+
+/// A next hop.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExplainedHop {
+    /// The port it leaves by.
+    pub port: String,
+    /// The station there.
+    pub address: IpAddr,
+    /// Its Ethernet address is known; if not, the packet would wait for it.
+    pub is_resolved: bool,
+}

@@ -1,0 +1,103 @@
+//! What operators see of a running node.
+
+use crate::Test;
+use anyhow::{Context, Result, ensure};
+use lab::address::{SERVER, UE};
+use lab::anchorline::{Node, Ran};
+use lab::config::{Driver, FTeid, METRICS};
+use lab::measure::Ping;
+use lab::{Core, Lab, command};
+use std::collections::HashSet;
+use std::time::Duration;
+
+pub(crate) const TESTS: &[Test] =
+    &[("operators_see_what_happens_to_packets_and_by_which_rule", Core::Engine, observe)];
+
+/// An address of the users' that is nobody's.
+const NOBODY: &str = "10.60.0.99";
+
+fn observe(lab: &Lab) -> Result<()> {
+    let node = Node::start(lab, Driver::AfPacket)?;
+    let ran = Ran::start(lab, FTeid::Choose)?;
+    node.wait_sessions(ran.sessions)?;
+    trace(lab, &node)?;
+    explain(&node)?;
+    drops(lab, &node)?;
+    scrape(lab)?;
+    ran.stop()?;
+    node.stop()
+}
+
+fn says(text: &str, words: &[&str]) -> Result<()> {
+    words.iter().try_for_each(|word| {
+        ensure!(text.contains(word), "`{word}` is not in\n{text}");
+        Ok(())
+    })
+}
+
+fn trace(lab: &Lab, node: &Node) -> Result<()> {
+    let mut trace = node.start_ctl(lab, &format!("trace --packets 4 --seconds 8 --ue {UE}"))?;
+    Ping::run(&lab.ran, SERVER, (50, Duration::from_millis(20)))?.expect_no_loss()?;
+    let status = trace.wait_exit(command::SHORT)?;
+    let told = trace.output()?;
+    ensure!(status.success(), "ctl trace ended with {status}: {told}");
+    says(&told, &["packet 4, ", "4 packets traced of", "in by n3", "GTP-U 10.30.0.1 > 10.30.0.2 TEID"])?;
+    says(&told, &["ICMP 10.60.0.1 > 10.50.0.1", "PDR ", "usual_input ", "sent by n6: "])?;
+    let absent = node.ctl("trace --port n9 --seconds 1");
+    let complaint = absent.err().context("a port that is not there was traced")?.to_string();
+    says(&complaint, &["there is no port n9, only n3, n6"])
+}
+
+fn explain(node: &Node) -> Result<()> {
+    let up = node.ctl(&format!("explain --ue {UE} --to {SERVER}"))?;
+    says(
+        &up,
+        &["ICMP 10.60.0.1 > 10.50.0.1", "from the user", "PDR ", "to the core side", "it would be sent"],
+    )?;
+    let down = node.ctl(&format!("explain --ue {UE} --to {SERVER}:53 --down --verbose"))?;
+    says(&down, &["UDP 10.50.0.1:53 > 10.60.0.1:49152", "to the access side", "10.30.0.1 by port n3"])?;
+    let nobody = node.ctl(&format!("explain --ue {NOBODY} --to {SERVER} --down --json"))?;
+    says(&nobody, &["{\"session\":null", "\"reason\":\"no_session\""])
+}
+
+fn drops(lab: &Lab, node: &Node) -> Result<()> {
+    // Nobody answers: that is what it is for.
+    let mut ping = lab.dn.command("ping");
+    command::run(ping.args(["-c", "2", "-i", "0.2", "-W", "1", NOBODY]), command::SHORT)?;
+    let told = node.ctl("drops")?;
+    says(&told, &["no_session", "A packet from the core to an address no session has."])?;
+    let told = node.ctl("runtime --seconds 1")?;
+    says(&told, &["cycles/packet", "1 sessions"])
+}
+
+/// Every line of a scrape is a comment of a known kind or a sample of a family that has one type and one explanation.
+fn scrape(lab: &Lab) -> Result<()> {
+    let told = lab.upf.run(&format!("curl -sSf http://{METRICS}/metrics"), command::SHORT)?;
+    let body = told.strip_suffix("# EOF\n").with_context(|| format!("no end in\n{told}"))?;
+    let (mut typed, mut explained) = (HashSet::new(), HashSet::new());
+    for line in body.lines() {
+        if let Some((name, _)) = line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' ')) {
+            ensure!(typed.insert(name), "{name} is typed twice");
+        } else if let Some((name, help)) = line.strip_prefix("# HELP ").and_then(|rest| rest.split_once(' '))
+        {
+            ensure!(explained.insert(name) && !help.is_empty(), "{name} is explained twice or not at all");
+        } else {
+            let (series, value) = line.rsplit_once(' ').with_context(|| format!("no value in `{line}`"))?;
+            let name = series.split('{').next().unwrap_or_default();
+            let family = name.strip_suffix("_total").unwrap_or(name);
+            ensure!(typed.contains(family) && explained.contains(family), "`{line}` is of no family");
+            value.parse::<f64>().with_context(|| format!("`{line}`"))?;
+        }
+    }
+    says(&told, &["\nanchorline_dpe_up 1\n", "\nanchorline_sessions{worker=\"0\"} 1\n"])?;
+    for positive in [
+        "anchorline_port_received_packets_total{port=\"n3\"}",
+        "anchorline_node_cycles_total{worker=\"0\",node=\"usual_input\"}",
+        "anchorline_drops_total{worker=\"0\",reason=\"no_session\"}",
+        "anchorline_pfcp_requests_total{outcome=\"accepted\"}",
+    ] {
+        let value = told.lines().find_map(|line| line.strip_prefix(positive)?.trim().parse::<u64>().ok());
+        ensure!(value.is_some_and(|value| value > 0), "{positive} is {value:?}");
+    }
+    Ok(())
+}
