@@ -238,7 +238,7 @@ fn accepted(modifying: &Modifying, usage_reports: Vec<UsageReport>) -> SessionMo
     }
 }
 
-fn answer_record(asked: &Asked, bytes: &[u8]) -> AnswerRecord {
+pub(crate) fn answer_record(asked: &Asked, bytes: &[u8]) -> AnswerRecord {
     let key = asked.key;
     AnswerRecord { to: key.from, sequence: key.sequence, digest: key.digest, bytes: bytes.to_vec() }
 }

@@ -1,6 +1,7 @@
 //! Session Deletion (TS 29.244 6.3.4), and sessions that go without being asked about.
 
-use crate::exchange::Asked;
+use crate::apply::answer_record;
+use crate::exchange::{Asked, answer_to};
 use crate::interface::Output;
 use crate::node::Node;
 use crate::refusal::Refusal;
@@ -9,6 +10,7 @@ use crate::usage;
 use dplink::UsageCounts;
 use pfcp::{Cause, SessionDeletionResponse};
 use rules::{Rules, Seid};
+use session::{SessionRecord, UsageRecord};
 
 impl Node {
     pub(crate) fn delete(&mut self, asked: &Asked, seid: Seid) {
@@ -37,16 +39,42 @@ impl Node {
         self.counters.usage_reports += usage_reports.len() as u64;
         self.tunnels.release_unused(&session.record.rules, &Rules::default());
         self.reports.reindex(seid, &session.record.rules, &Rules::default());
-        self.out.push(Output::EraseSession(seid));
         let cp_seid = session.record.cp_f_seid.seid;
+        let tells_usage = !usage_reports.is_empty();
         let response = SessionDeletionResponse {
             cause: Cause::RequestAccepted,
             offending_ie: None,
             usage_reports,
             carried: vec![],
         };
-        self.accept(&pending.asked, Some(cp_seid), response);
+        let bytes = answer_to(&pending.asked, Some(cp_seid), response);
+        match tells_usage {
+            true => self.keep_answer(session.record, &pending.asked, &bytes),
+            false => self.out.push(Output::EraseSession(seid)),
+        }
+        self.counters.accepted += 1;
+        self.answer_bytes(&pending.asked, bytes);
         self.refuse_waiting(session.waiting.into_iter().map(|(asked, _)| asked), cp_seid);
+    }
+
+    /// The last counts are in this answer and nowhere else: as long as it may be asked for again, it outlives the
+    /// process in the place of the session.
+    fn keep_answer(&mut self, record: SessionRecord, asked: &Asked, bytes: &[u8]) {
+        let answer = Some(Box::new(answer_record(asked, bytes)));
+        let usage = UsageRecord { answer, is_over: true, ..UsageRecord::default() };
+        if self.over.len() >= self.config.limits.answers {
+            let oldest = self.over.pop_front().map(|(_, seid)| Output::EraseSession(seid));
+            self.out.extend(oldest);
+        }
+        self.over.push_back((self.now + self.config.answer_lifetime, record.seid));
+        self.out.push(Output::SaveSession(SessionRecord { rules: Rules::default(), usage, ..record }));
+    }
+
+    /// Answers nobody asks for any more.
+    pub(crate) fn erase_old(&mut self) {
+        while let Some((_, seid)) = self.over.pop_front_if(|(until, _)| *until <= self.now) {
+            self.out.push(Output::EraseSession(seid));
+        }
     }
 
     /// Removes a session its owner no longer has. The data plane is told, not waited for.

@@ -123,7 +123,8 @@ impl Node {
 
     fn send_usage(&mut self, seid: Seid, request: SessionReportRequest) {
         let is_reporting = self.tell_owner(seid, Purpose::Usage(seid), request);
-        let again_ms = self.wall_ms() + self.config.heartbeat_interval.as_millis() as u64;
+        // Without room for it now, it is tried again soon.
+        let again_ms = self.wall_ms() + self.config.report_interval.as_millis() as u64;
         if let Some(session) = self.sessions.get_mut(seid) {
             (session.is_reporting, session.report_again_ms) = (is_reporting, again_ms);
         }

@@ -12,6 +12,7 @@ use dplink::Desired;
 use machine::{AnswerCache, Overdue, Requests, Seen, Time};
 use pfcp::{Body, Cause, DecodeError, ErrorKind, Header, Message, VersionNotSupportedResponse};
 use rules::{Rules, Seid};
+use session::SessionRecord;
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
@@ -30,6 +31,8 @@ pub struct Node {
     pub(crate) sequence: u32,
     /// Of requests the data plane works on, in order; some may be done already.
     pub(crate) deadlines: VecDeque<(Time, Seid, u64)>,
+    /// Sessions that are over, of which the database keeps the last answer until then.
+    pub(crate) over: VecDeque<(Time, Seid)>,
     /// When sessions are attended to next.
     pub(crate) timers: BTreeSet<(Time, Seid)>,
     /// The life of the data plane, while it is there.
@@ -58,6 +61,7 @@ impl Node {
             // Peers may remember the requests of our former life by their numbers.
             sequence: (start.since_1900_ms / 64) as u32 % SEQUENCES,
             deadlines: VecDeque::new(),
+            over: VecDeque::new(),
             timers: BTreeSet::new(),
             epoch: None,
             token: 0,
@@ -68,13 +72,23 @@ impl Node {
             config,
         };
         for record in start.sessions {
-            node.tunnels.restore(record.seid, &record.rules, stamp);
-            node.reports.reindex(record.seid, &Rules::default(), &record.rules);
             node.restore_answer(&record);
-            let seid = node.sessions.restore(record);
-            node.wake(seid, Some(Time::ZERO));
+            match record.usage.is_over {
+                true => {
+                    node.sessions.pass_over(record.seid);
+                    node.over.push_back((Time::ZERO + node.config.answer_lifetime, record.seid));
+                }
+                false => node.restore(record),
+            }
         }
         node
+    }
+
+    fn restore(&mut self, record: SessionRecord) {
+        self.tunnels.restore(record.seid, &record.rules, self.recovery_time_stamp);
+        self.reports.reindex(record.seid, &Rules::default(), &record.rules);
+        let seid = self.sessions.restore(record);
+        self.wake(seid, Some(Time::ZERO));
     }
 
     /// Takes what came, at `now`, and says what is to be done.
@@ -93,7 +107,8 @@ impl Node {
     pub fn next_due(&self) -> Option<Time> {
         let late = self.deadlines.front().map(|(deadline, ..)| *deadline);
         let timer = self.timers.first().map(|(at, _)| *at);
-        [self.requests.next_due(), self.peers.next_due(), late, timer].into_iter().flatten().min()
+        let over = self.over.front().map(|(until, _)| *until);
+        [self.requests.next_due(), self.peers.next_due(), late, timer, over].into_iter().flatten().min()
     }
 
     /// How all sessions should be: what a data plane that resynchronises must be told.
@@ -125,6 +140,7 @@ impl Node {
         }
         self.fail_late();
         self.attend_due();
+        self.erase_old();
         for (node_id, address) in self.peers.to_ask(self.now) {
             self.ask_whether_alive(node_id, address);
         }

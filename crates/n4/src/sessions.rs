@@ -155,13 +155,18 @@ impl Sessions {
         }
     }
 
+    /// A name that is not to be given out again.
+    pub(crate) fn pass_over(&mut self, seid: Seid) {
+        if seid.0 >> 32 == u64::from(self.recovery_time_stamp) {
+            self.last = self.last.max(seid.0 as u32);
+        }
+    }
+
     /// A session of the database. The revision after the saved one may have been given out, but not confirmed,
     /// before a restart: it is not given out again.
     pub(crate) fn restore(&mut self, record: SessionRecord) -> Seid {
         let seid = record.seid;
-        if record.seid.0 >> 32 == u64::from(self.recovery_time_stamp) {
-            self.last = self.last.max(record.seid.0 as u32);
-        }
+        self.pass_over(seid);
         self.insert(record).next_revision();
         seid
     }

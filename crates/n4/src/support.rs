@@ -10,11 +10,12 @@
 //! are: the control plane's GTP-U address must be reachable there, or router solicitations of users are lost. We
 //! answer none ourselves. Copies for the LI function go by the core side.
 //!
-//! A URR with both quotas whose time quota ran out counts its volume quota anew when it gets a new time quota. A
-//! Session Deletion Response that is lost together with the process takes the last counts of the session with it.
+//! A URR with both quotas whose time quota ran out counts its volume quota anew when it gets a new time quota. A user
+//! whose silence is to be told of is not heard by PDRs that have eight URRs already.
 //! Values (interfaces, actions, addresses) that are not done are in `values`.
 
 use crate::refusal::Refusal;
+use crate::usage;
 use pfcp::{
     Cause, CreatePdr, CreateUrr, FailedRuleId, Pdi, PdnType, RawIe, ReportingTriggers,
     SessionEstablishmentRequest, SessionModificationRequest, UpFeature, UpFunctionFeatures, UpdatePdr,
@@ -199,11 +200,18 @@ pub(crate) fn modification(request: &SessionModificationRequest, policies: &[Str
     })
 }
 
-/// More URRs than can be told of at once.
+/// More URRs than can be told of at once, or one with an ID that is ours.
 pub(crate) fn urrs(rules: &rules::Rules) -> Result<(), Refusal> {
-    let excess = rules.urrs.get(URRS).map(|urr| FailedRuleId::Urr(urr.id.0));
-    let refusal = Refusal { failed_rule_id: excess, ..Refusal::of(Cause::NoResourcesAvailable) };
-    if excess.is_some() { Err(refusal) } else { Ok(()) }
+    let blame = |cause, urr: &rules::Urr| Refusal {
+        failed_rule_id: Some(FailedRuleId::Urr(urr.id.0)),
+        ..Refusal::of(cause)
+    };
+    let ours = rules.urrs.iter().find(|urr| urr.id == usage::SILENCE);
+    let refusal = match (rules.urrs.get(URRS), ours) {
+        (Some(excess), _) => Some(blame(Cause::NoResourcesAvailable, excess)),
+        (None, ours) => ours.map(|ours| blame(Cause::RuleCreationModificationFailure, ours)),
+    };
+    refusal.map_or(Ok(()), Err)
 }
 
 fn create_pdr(pdr: &CreatePdr) -> Result<(), Refusal> {

@@ -239,8 +239,17 @@ impl Books {
             self.lab.pass(Duration::from_secs(1));
             self.lab.bill(&mut self.bill, self.session, true);
         }
-        let reports = self.lab.delete(self.session).usage_reports;
-        self.bill.add(&reports);
+        // The answer is lost, and the process with it.
+        self.sequence += 1;
+        let deletion = SessionDeletionRequest::default();
+        let message = Message::session(self.session.0, self.sequence, deletion);
+        self.lab.tell(SMF, &message);
+        self.drop_answer();
+        self.restart();
+        match self.lab.ask(SMF, &message) {
+            Body::SessionDeletionResponse(response) => self.bill.add(&response.usage_reports),
+            other => panic!("{other:?}"),
+        }
         self.lab.bill(&mut self.bill, self.session, true);
     }
 }

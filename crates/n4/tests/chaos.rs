@@ -9,13 +9,17 @@
 
 mod common;
 
+use common::billing::{metered, total, urr};
 use common::smf::{self, establishment, path_switch, setup};
 use common::{Lab, OTHER, Obedience, SMF, at};
+use dplink::{Event, Notice};
 use n4::Input;
-use pfcp::{Body, Message, RemovePdr, SessionDeletionRequest, SessionModificationRequest};
+use pfcp::{
+    ApplyAction, Body, CreateUrr, Message, RemovePdr, SessionDeletionRequest, SessionModificationRequest,
+};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use rules::Seid;
+use rules::{PdrId, Seid};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -52,6 +56,15 @@ enum Step {
     Obedience(Obedience),
     Pass(u64),
     DataPathLost,
+    /// Packets, whose notice may be lost.
+    Traffic {
+        session: Index,
+        is_lost: bool,
+    },
+    /// Packets come for a user who may sleep.
+    Paging {
+        session: Index,
+    },
     /// The process starts anew with what it saved; the data plane learns anew how things should be.
     Restart,
     FromStranger {
@@ -80,9 +93,19 @@ fn step() -> impl Strategy<Value = Step> {
         2 => obedience.prop_map(Obedience),
         2 => (0u64..4_000).prop_map(Pass),
         1 => Just(DataPathLost),
+        4 => (any::<Index>(), any::<bool>()).prop_map(|(session, is_lost)| Traffic { session, is_lost }),
+        1 => any::<Index>().prop_map(|session| Paging { session }),
         1 => Just(Restart),
         1 => any::<Index>().prop_map(|session| FromStranger { session }),
     ]
+}
+
+/// Reports by volume and by time.
+fn rule(id: u32) -> CreateUrr {
+    let mut rule = urr(id, 0b1011);
+    (rule.measurement_period, rule.volume_threshold) = (Some(3), total(2_000));
+    rule.quota_holding_time = Some(2);
+    rule
 }
 
 struct Chaos {
@@ -110,7 +133,15 @@ impl Chaos {
     fn run(&mut self, step: Step) {
         match step {
             Step::Establish { cp_seid, explicit } => {
-                let mut request = establishment(cp_seid);
+                let mut request = match cp_seid % 3 {
+                    0 => establishment(cp_seid),
+                    _ => metered(cp_seid, vec![rule(1), rule(2)]),
+                };
+                if cp_seid % 3 == 2 {
+                    request.create_fars[1].apply_action =
+                        ApplyAction::new(ApplyAction::BUFF | ApplyAction::NOCP);
+                    request.user_plane_inactivity_timer = Some(5);
+                }
                 request.create_pdrs.extend(explicit.map(|teid| smf::uplink(3, smf::given(teid))));
                 self.tell(SMF, Some(0), request);
             }
@@ -137,6 +168,14 @@ impl Chaos {
             Step::DataPathLost => {
                 self.lab.orders.clear();
                 self.lab.handle(Input::DataPathLost);
+            }
+            Step::Traffic { session, is_lost } => {
+                self.lab.traffic(Seid(self.seid(&session)), (700, 900), is_lost);
+            }
+            Step::Paging { session } => {
+                let session = Seid(self.seid(&session));
+                let event = Event::DownlinkData { session, pdr: PdrId(2), qfi: None, traffic_class: 0 };
+                self.lab.handle(Input::DataPath(&Notice::Event(event)));
             }
             Step::Restart => self.restart(),
         }
@@ -191,7 +230,11 @@ proptest! {
         prop_assert_eq!(chaos.lab.saved.len(), chaos.lab.node.sessions());
         for desired in chaos.lab.desired().into_values() {
             prop_assert_eq!(desired.rules.check(), Ok(()));
-            prop_assert_eq!(&chaos.lab.saved[&desired.session].rules, &desired.rules);
+            // Beside a URR of our own that listens for silence.
+            let saved = &chaos.lab.saved[&desired.session].rules;
+            prop_assert_eq!(saved.pdrs.len(), desired.rules.pdrs.len());
+            prop_assert_eq!(&saved.fars, &desired.rules.fars);
+            prop_assert!(desired.rules.urrs.starts_with(&saved.urrs));
             prop_assert_eq!(chaos.lab.saved[&desired.session].revision, desired.revision);
         }
         release_all(&mut chaos);

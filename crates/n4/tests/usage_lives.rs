@@ -136,6 +136,24 @@ fn a_report_of_a_session_the_owner_does_not_know_removes_it() {
     assert!(lab.in_force.is_empty() && lab.saved.is_empty());
 }
 
+/// The last counts of a session are in the answer to its deletion and nowhere else.
+#[test]
+fn an_answer_to_a_deletion_is_the_same_after_a_restart_and_then_forgotten() {
+    let (mut lab, session) = lab(vec![urr(1, 0)]);
+    lab.traffic(session, (5, 0), false);
+    let message = Message::session(session.0, 900, SessionDeletionRequest::default());
+    let first = lab.ask(SMF, &message);
+    assert!(matches!(&first, Body::SessionDeletionResponse(it) if it.usage_reports.len() == 1));
+    lab.restart();
+    assert_eq!((lab.node.sessions(), lab.desired().len()), (0, 0));
+    assert_eq!(lab.ask(SMF, &message), first);
+    assert_ne!(lab.establish(metered(78, vec![])), session);
+    assert_eq!(lab.over.len(), 1);
+    seconds(&mut lab, 31);
+    assert!(lab.over.is_empty());
+    assert_eq!(lab.saved.len(), 1);
+}
+
 #[test]
 fn an_answer_that_told_of_usage_is_the_same_after_a_restart() {
     let (mut lab, session) = lab(vec![urr(1, 0)]);

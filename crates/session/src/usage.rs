@@ -146,4 +146,6 @@ pub struct UsageRecord {
     pub unconfirmed: Option<Vec<u8>>,
     /// The last answer that told of usage.
     pub answer: Option<Box<AnswerRecord>>,
+    /// The session is over: nothing is left of it but that answer.
+    pub is_over: bool,
 }

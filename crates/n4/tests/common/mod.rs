@@ -66,6 +66,8 @@ pub struct Lab {
     pub sent: Vec<(SocketAddr, Message)>,
     pub notes: Vec<String>,
     pub saved: BTreeMap<Seid, SessionRecord>,
+    /// Saved, too: what is left of sessions that are over.
+    pub over: BTreeMap<Seid, SessionRecord>,
     pub associations: BTreeMap<String, AssociationRecord>,
     /// All datagrams both ways: from, to, octets.
     pub trace: Vec<(SocketAddr, SocketAddr, Vec<u8>)>,
@@ -93,6 +95,7 @@ impl Lab {
             sent: vec![],
             notes: vec![],
             saved: BTreeMap::new(),
+            over: BTreeMap::new(),
             associations: BTreeMap::new(),
             trace: vec![],
         }
@@ -114,7 +117,7 @@ impl Lab {
     pub fn restart(&mut self) {
         let node = NodeRecord { recovery_time_stamp: STAMP };
         let associations = self.associations.values().cloned().collect();
-        let sessions = self.saved.values().cloned().collect();
+        let sessions = self.saved.values().chain(self.over.values()).cloned().collect();
         let since_1900_ms = SINCE_1900_MS + self.now.since_zero().as_millis() as u64;
         self.now = Time::ZERO;
         self.node = Node::new(config(), Start { node, associations, sessions, since_1900_ms });
@@ -165,8 +168,15 @@ impl Lab {
                 self.trace.push((at(US), to, bytes));
             }
             Output::Put(_) | Output::Delete(_) | Output::QueryUsage { .. } => self.order(output),
+            Output::SaveSession(record) if record.usage.is_over => {
+                self.saved.remove(&record.seid);
+                self.over.insert(record.seid, record);
+            }
             Output::SaveSession(record) => drop(self.saved.insert(record.seid, record)),
-            Output::EraseSession(seid) => drop(self.saved.remove(&seid)),
+            Output::EraseSession(seid) => {
+                self.saved.remove(&seid);
+                self.over.remove(&seid);
+            }
             Output::SaveAssociation(record) => {
                 drop(self.associations.insert(record.node_id.clone(), record));
             }
