@@ -12,6 +12,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use traffic::{PROFILES, Profile, profile};
 
+/// Unless given.
+const PROFILE: &str = "zte";
+const DURATION_S: f64 = 10.0;
+const TRIALS: u32 = 5;
 /// Sessions of the largest point of `sessions`, unless given.
 const SWEEP_SESSIONS: u32 = 1_000_000;
 /// Sessions of `rules`, unless given: those of 1,000 PDRs each must fit into memory.
@@ -26,9 +30,9 @@ pub struct Args {
     /// What to measure.
     #[arg(value_name = "SCENARIO")]
     task: Task,
-    /// Traffic model: zte, samsung, cht-512, cht-1280, epc-us, epc-us-stress.
-    #[arg(long, value_name = "NAME", default_value = "zte")]
-    profile: String,
+    /// Traffic model: zte (the default), samsung, cht-512, cht-1280, epc-us, epc-us-stress.
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
     /// Sessions that exist; those of the profile unless given. Of `sessions`: the most; 1,000,000 unless given.
     #[arg(long, value_name = "N")]
     sessions: Option<u32>,
@@ -39,20 +43,20 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     flows: Option<u32>,
     /// Content rules of a session.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    rules: u32,
+    #[arg(long, value_name = "N")]
+    rules: Option<u32>,
     /// PDRs of a session; 2 unless given. Of `rules`: the most; 1,000 unless given.
     #[arg(long, value_name = "N")]
     pdrs: Option<u32>,
-    /// Which way packets go.
-    #[arg(long, value_name = "WAY", default_value = "both")]
-    direction: Direction,
-    /// How long to measure, in seconds, all trials together.
-    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
-    duration: f64,
-    /// Measurements whose median counts.
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    trials: u32,
+    /// Which way packets go; both unless given.
+    #[arg(long, value_name = "WAY")]
+    direction: Option<Direction>,
+    /// How long to measure, in seconds, all trials together; 10 unless given.
+    #[arg(long, value_name = "SECONDS")]
+    duration: Option<f64>,
+    /// Measurements whose median counts; 5 unless given.
+    #[arg(long, value_name = "N")]
+    trials: Option<u32>,
     /// Of everything random.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -116,6 +120,7 @@ impl Args {
     /// # Errors
     /// Parameters that cannot be, or books that do not balance.
     pub fn execute(&self) -> anyhow::Result<()> {
+        self.check_task()?;
         interrupt::watch()?;
         match self.task {
             Task::One(scenario) => self.measure(scenario),
@@ -124,6 +129,33 @@ impl Args {
             }
             Task::Check if self.update => ratchet::update(&self.baseline, self.seed),
             Task::Check => ratchet::check(&self.baseline, self.seed),
+        }
+    }
+
+    /// What was said must matter: to pass over a word would measure something else than was asked for.
+    fn check_task(&self) -> anyhow::Result<()> {
+        let of_one = [
+            ("--profile", self.profile.is_some()),
+            ("--sessions", self.sessions.is_some()),
+            ("--active", self.active.is_some()),
+            ("--flows", self.flows.is_some()),
+            ("--rules", self.rules.is_some()),
+            ("--pdrs", self.pdrs.is_some()),
+            ("--direction", self.direction.is_some()),
+            ("--duration", self.duration.is_some()),
+            ("--trials", self.trials.is_some()),
+            ("--json", self.json.is_some()),
+        ];
+        let is_one = matches!(self.task, Task::One(_));
+        let others = [
+            ("--quick", self.quick && self.task != Task::All),
+            ("--update", self.update && self.task != Task::Check),
+            ("--report", self.report.is_some() && self.task == Task::Check),
+        ];
+        let of_one = of_one.into_iter().filter(|_| !is_one);
+        match of_one.chain(others).find(|(_, given)| *given) {
+            Some((name, _)) => bail!("{name} does not apply to this; see --help"),
+            None => Ok(()),
         }
     }
 
@@ -141,25 +173,31 @@ impl Args {
         if !(PDRS_MIN..=limits::PDRS as u32).contains(&pdrs) {
             bail!("--pdrs {pdrs}: a session has {PDRS_MIN} to {}", limits::PDRS);
         }
-        if self.rules != 0 {
-            bail!("--rules {}: the data path has no content rules yet; 0 can be measured", self.rules);
+        if let Some(rules) = self.rules.filter(|rules| *rules > 0) {
+            bail!("--rules {rules}: the data path has no content rules yet; 0 can be measured");
         }
-        if !(0.1..=86_400.0).contains(&self.duration) {
-            bail!("--duration {}: 0.1 to 86400 seconds can be measured", self.duration);
+        let seconds = self.duration.unwrap_or(DURATION_S);
+        if !(0.1..=86_400.0).contains(&seconds) {
+            bail!("--duration {seconds}: 0.1 to 86400 seconds can be measured");
         }
-        if !(1..=TRIALS_MAX).contains(&self.trials) {
-            bail!("--trials {}: 1 to {TRIALS_MAX} can be measured", self.trials);
+        let trials = self.trials.unwrap_or(TRIALS);
+        if !(1..=TRIALS_MAX).contains(&trials) {
+            bail!("--trials {trials}: 1 to {TRIALS_MAX} can be measured");
         }
-        let duration = Duration::from_secs_f64(self.duration);
-        let (direction, trials, seed) = (self.direction, self.trials, self.seed);
+        let (duration, direction, seed) = (Duration::from_secs_f64(seconds), self.direction(), self.seed);
         Ok(Plan { profile, direction, pdrs, duration, trials, seed })
+    }
+
+    fn direction(&self) -> Direction {
+        self.direction.unwrap_or(Direction::Both)
     }
 
     /// The profile as this measurement wants it.
     fn traffic(&self, scenario: Scenario) -> anyhow::Result<Profile> {
-        let Some(model) = profile(&self.profile) else {
+        let name = self.profile.as_deref().unwrap_or(PROFILE);
+        let Some(model) = profile(name) else {
             let names: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
-            bail!("there is no profile \"{}\"; there are {}", self.profile, names.join(", "));
+            bail!("there is no profile \"{name}\"; there are {}", names.join(", "));
         };
         let (subscribers, active) = self.subscribers(model, scenario);
         let flows = self.flows.unwrap_or(model.flows.max(active));
@@ -172,7 +210,7 @@ impl Args {
         if !(active..=FLOWS_MAX).contains(&flows) {
             bail!("--flows {flows}: one a session, {active}, to {FLOWS_MAX} can be measured");
         }
-        let uplink = match self.direction {
+        let uplink = match self.direction() {
             Direction::Up => 1.0,
             Direction::Down => 0.0,
             Direction::Both => model.uplink,
@@ -233,6 +271,19 @@ mod tests {
         assert_eq!(words[words.len() - 2..], ["all", "check"]);
         let scenarios = Scenario::value_variants().iter().map(|s| s.to_possible_value().unwrap());
         assert_eq!(words[..words.len() - 2], scenarios.map(|s| s.get_name().to_owned()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_does_not_apply_is_refused() {
+        for words in [
+            ["bench", "all", "--profile", "zte"],
+            ["bench", "check", "--report", "x"],
+            ["bench", "forward", "--quick", "--update"],
+        ] {
+            let error = Args::parse_from(words).check_task().unwrap_err().to_string();
+            assert!(error.contains("does not apply"), "{error}");
+        }
+        Args::parse_from(["bench", "all", "--quick", "--report", "x"]).check_task().unwrap();
     }
 
     #[test]

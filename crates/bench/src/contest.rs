@@ -2,7 +2,7 @@
 
 use crate::interrupt;
 use crate::machine::cpu_time;
-use crate::meter::{Laid, Rack, timed};
+use crate::meter::{Laid, Rack, Took, timed};
 use crate::plan::Plan;
 use crate::replay::Replay;
 use crate::sample::Sampler;
@@ -48,15 +48,15 @@ pub(crate) struct Field<'a, W> {
 }
 
 impl<W: Worker> Field<'_, W> {
-    /// One round; returns what was run and the time it took.
+    /// One round; returns what was run and what it took.
     ///
     /// # Errors
     /// Packets that are missing or wrong.
-    pub(crate) fn round(&mut self, runner: Runner) -> anyhow::Result<(Laid, Duration)> {
+    pub(crate) fn round(&mut self, runner: Runner) -> anyhow::Result<(Laid, Took)> {
         let laid = self.lay(runner)?;
-        let time = timed(|| self.run(runner));
+        let took = timed(|| self.run(runner));
         self.take_back(runner, laid)?;
-        Ok((laid, time))
+        Ok((laid, took))
     }
 
     /// Its first part: packets lie before the ports.
@@ -107,6 +107,8 @@ pub(crate) struct Score {
     pub(crate) times_ns: [Vec<f64>; 3],
     /// What the product ran.
     pub(crate) laid: Laid,
+    /// What that took.
+    pub(crate) took: Took,
     /// Share of the time in which the measuring thread had a CPU.
     pub(crate) cpu_share: f64,
     /// Not all trials were done.
@@ -150,7 +152,7 @@ pub(crate) fn contest<W: Worker>(
             score.interrupted = true;
             break;
         }
-        let rounds = trial(field, plan, &mut score.laid)?;
+        let rounds = trial(field, plan, &mut score)?;
         bar.set_position(start.elapsed().as_millis() as u64);
         for (all, rounds) in score.times_ns.iter_mut().zip(&rounds) {
             all.extend(Spread::of(rounds).map(|spread| spread.median));
@@ -162,16 +164,20 @@ pub(crate) fn contest<W: Worker>(
 }
 
 /// Nanoseconds per packet of every round of a trial; one round of each at least.
-fn trial<W: Worker>(field: &mut Field<'_, W>, plan: &Plan, laid: &mut Laid) -> anyhow::Result<[Vec<f64>; 3]> {
+fn trial<W: Worker>(
+    field: &mut Field<'_, W>,
+    plan: &Plan,
+    score: &mut Score,
+) -> anyhow::Result<[Vec<f64>; 3]> {
     let mut rounds: [Vec<f64>; 3] = Default::default();
     let start = Instant::now();
     loop {
         for runner in RUNNERS {
-            let (run, time) = field.round(runner)?;
-            rounds[runner as usize].push(time.as_nanos() as f64 / run.packets.max(1) as f64);
+            let (run, took) = field.round(runner)?;
+            rounds[runner as usize].push(took.cpu.as_nanos() as f64 / run.packets.max(1) as f64);
             if runner == Runner::Product {
-                laid.packets += run.packets;
-                laid.bytes += run.bytes;
+                score.laid = score.laid.and(run);
+                score.took = score.took.and(took);
             }
         }
         if start.elapsed() >= plan.trial() || interrupt::asked() {

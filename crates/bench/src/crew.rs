@@ -4,7 +4,7 @@
 use crate::contest::{Field, RUNNERS, Worker};
 use crate::interrupt;
 use crate::machine::cpu_time;
-use crate::meter::{Laid, timed};
+use crate::meter::{Laid, Took, timed};
 use crate::spread::rounded;
 use anyhow::anyhow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,8 +28,7 @@ pub(crate) struct Crew {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stint {
     pub(crate) laid: Laid,
-    /// CPU time it took.
-    pub(crate) time: Duration,
+    pub(crate) took: Took,
 }
 
 /// The work of one worker.
@@ -62,11 +61,11 @@ impl Crew {
             for runner in RUNNERS {
                 let laid = hold(field, |field| field.lay(runner));
                 self.meet();
-                let time = hold(field, |field| Ok(timed(|| field.run(runner))));
+                let took = hold(field, |field| Ok(timed(|| field.run(runner))));
                 self.meet();
-                if let Some((laid, time)) = laid.zip(time) {
+                if let Some((laid, took)) = laid.zip(took) {
                     hold(field, |field| field.take_back(runner, laid));
-                    stints.of[runner as usize].push(Stint { laid, time });
+                    stints.of[runner as usize].push(Stint { laid, took });
                 }
             }
         }

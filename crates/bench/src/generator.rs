@@ -26,6 +26,8 @@ const ETHERTYPE: std::ops::Range<usize> = 12..14;
 const ARP: [u8; 2] = [0x08, 0x06];
 /// Packets sent at once at most.
 const BURST: u64 = 32;
+/// A trial takes so many times its length at most.
+const OVERTIME: f64 = 4.0;
 /// Packets received at once at most.
 const RECEIVE: usize = 64;
 /// How long to wait for the last packets.
@@ -103,6 +105,8 @@ impl Trial {
 /// When packets are due, in cycles.
 struct Schedule {
     start: u64,
+    /// Nothing is sent later, whatever is due.
+    end: u64,
     interval: f64,
     total: u64,
 }
@@ -151,7 +155,9 @@ impl Generator {
         let gaps = std::mem::take(&mut self.gaps);
         let mut trial = Trial::new(self.hz)?;
         let total = (pps * length.as_secs_f64()) as u64;
-        let schedule = Schedule { start: dpdk::tsc(), interval: self.hz as f64 / pps, total };
+        let start = dpdk::tsc();
+        let end = start + (self.hz as f64 * length.as_secs_f64() * OVERTIME) as u64;
+        let schedule = Schedule { start, end, interval: self.hz as f64 / pps, total };
         self.offer(&mut trial, &schedule, gaps.watch(self.hz))?;
         self.drain(&mut trial)?;
         trial.gaps = gaps.take();
@@ -168,6 +174,9 @@ impl Generator {
         while trial.offered < schedule.total && !interrupt::asked() {
             let now = dpdk::tsc();
             watch.running(now);
+            if now > schedule.end {
+                break;
+            }
             let burst = BURST.min(schedule.due(now).saturating_sub(trial.offered));
             if burst > 0 {
                 trial.lateness.saturating_record(now.saturating_sub(schedule.time_of(trial.offered)));

@@ -41,6 +41,13 @@ pub(crate) struct Laid {
     pub(crate) bytes: u64,
 }
 
+impl Laid {
+    /// Of two rounds.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
+    }
+}
+
 impl Rack {
     /// All packets of a pool but a few.
     ///
@@ -158,10 +165,31 @@ fn rewind(mbuf: &mut Mbuf) -> Option<()> {
     mbuf.truncate(0)
 }
 
-/// CPU time a round took. Other programs may take the CPU away meanwhile: a long round would then look longer than it
-/// is, and a short one not.
-pub(crate) fn timed(mut run: impl FnMut()) -> Duration {
-    let start = cpu_time();
+/// What a round took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Took {
+    /// CPU time. Other programs may take the CPU away meanwhile: a long round would then look longer than it is, and
+    /// a short one not.
+    pub(crate) cpu: Duration,
+    /// Cycles of the time stamp counter, which runs on meanwhile.
+    pub(crate) cycles: u64,
+}
+
+impl Took {
+    /// Of two rounds.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self { cpu: self.cpu + other.cpu, cycles: self.cycles + other.cycles }
+    }
+
+    /// CPU time over all time, where `hz` cycles make a second.
+    pub(crate) fn share(&self, hz: u64) -> f64 {
+        (self.cpu.as_secs_f64() * hz as f64 / self.cycles.max(1) as f64).min(1.0)
+    }
+}
+
+/// Runs a round.
+pub(crate) fn timed(mut run: impl FnMut()) -> Took {
+    let (start, cycles) = (cpu_time(), dpdk::tsc());
     run();
-    cpu_time().saturating_sub(start)
+    Took { cpu: cpu_time().saturating_sub(start), cycles: dpdk::tsc().wrapping_sub(cycles) }
 }

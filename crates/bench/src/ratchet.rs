@@ -10,9 +10,9 @@ use std::path::Path;
 
 /// What is watched: a name, and the words that measure it.
 const WATCHED: [(&str, &str); 4] = [
-    ("forward", "forward --duration 3 --trials 3"),
+    ("forward", "forward --duration 2 --trials 3"),
     ("forward_downlink_heavy", "forward --profile cht-512 --duration 2 --trials 3"),
-    ("forward_100k_active", "forward --sessions 100000 --active 100000 --duration 3 --trials 3"),
+    ("forward_100k_active", "forward --sessions 100000 --active 100000 --duration 2 --trials 3"),
     ("forward_100_pdrs", "forward --sessions 6000 --pdrs 100 --duration 2 --trials 3"),
 ];
 /// Runs whose median is compared, and runs a baseline and its noise are made of.

@@ -201,6 +201,12 @@ impl Report {
         self.cycles_per_packet = Some(spreads.product.median);
         self.ratio = Some(spreads.ratio.median);
         self.spread = Some(spreads);
+        // Nodes are timed by a counter that runs on while other programs have the CPU, which meets each of them in
+        // proportion to the time it takes.
+        let share = score.took.share(memory.eal.tsc_hz());
+        self.nodes
+            .iter_mut()
+            .for_each(|node| node.cycles_per_packet = rounded(node.cycles_per_packet * share));
         self.cpu_share = Some(score.cpu_share);
         self.interrupted = score.interrupted;
     }

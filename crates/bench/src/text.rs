@@ -201,8 +201,8 @@ pub(crate) const BUSY: f64 = 0.97;
 /// What a reader must know of a disturbed measurement.
 pub(crate) fn busy(share: f64) -> String {
     format!(
-        "the machine was busy with other things: what was measured had a CPU for {:.0} % of the time; figures of nodes \
-         hold the rest too, the others do not",
+        "the machine was busy with other things: what was measured had a CPU for {:.0} % of the time, and what it did \
+         is counted by that",
         share * 100.0
     )
 }

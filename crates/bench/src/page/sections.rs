@@ -100,8 +100,7 @@ impl Results {
             let _ = write!(text, " A session takes {bytes} bytes of the data plane's memory.");
         }
         text += "\n\n";
-        self.all_of("forward").for_each(|report| text += &notes(report));
-        Some(text)
+        Some(text + &notes(self.all_of("forward")))
     }
 
     fn published(&self) -> Option<String> {
@@ -153,13 +152,13 @@ impl Results {
     fn sessions(&self) -> Option<String> {
         let report = self.of("sessions")?;
         let head = "## Over the number of sessions\n\n![Throughput over sessions](sessions.svg)\n\n";
-        Some(head.to_owned() + &sweep(report, "sessions", |point| point.sessions) + &notes(report))
+        Some(head.to_owned() + &sweep(report, "sessions", |point| point.sessions) + &notes([report]))
     }
 
     fn rules(&self) -> Option<String> {
         let report = self.of("rules")?;
         let head = "## Over the number of PDRs in a session\n\n![Throughput over PDRs](rules.svg)\n\n";
-        Some(head.to_owned() + &sweep(report, "PDRs", |point| point.pdrs) + &notes(report))
+        Some(head.to_owned() + &sweep(report, "PDRs", |point| point.pdrs) + &notes([report]))
     }
 
     fn latency(&self) -> Option<String> {
@@ -188,14 +187,14 @@ impl Results {
         }
         text += "\n\"Away\" is the longest time a thread was not running at all, because the kernel or the hypervisor had given its CPU to another: no latency can be less than that for the packets it met.\n\nPublished, one way:\n\n";
         LATENCY.iter().for_each(|(system, figure)| _ = writeln!(text, "* {system}: {figure}"));
-        Some(text + "\n" + &notes(report))
+        Some(text + "\n" + &notes([report]))
     }
 
     fn scaling(&self) -> Option<String> {
         let report = self.of("scaling")?;
         Some("## Over the number of workers\n\nNothing is shared: each worker has its ports, its sessions and its packets.\n\n".to_owned()
             + &sweep(report, "workers", |point| point.workers)
-            + &notes(report))
+            + &notes([report]))
     }
 
     fn pfcp(&self) -> Option<String> {
@@ -219,7 +218,7 @@ impl Results {
             rates.cpe_bytes_per_session,
             rates.dpe_bytes_per_session,
         );
-        Some(text + &notes(report))
+        Some(text + &notes([report]))
     }
 
     /// What there is no figure for.
@@ -251,19 +250,29 @@ fn sweep(report: &Report, what: &str, size: fn(&Report) -> u32) -> String {
     text + "\n"
 }
 
-/// What a reader must know of one result.
-fn notes(report: &Report) -> String {
-    let mut text = String::new();
-    let points = || report.points.iter().chain([report]);
+/// What a reader must know of some results, each thing once.
+fn notes<'a>(reports: impl IntoIterator<Item = &'a Report>) -> String {
+    let reports: Vec<&Report> = reports.into_iter().collect();
+    let points = || reports.iter().flat_map(|report| report.points.iter().chain([*report]));
     let share = points().filter_map(|point| point.cpu_share).fold(1.0, f64::min);
-    let disturbed = (share < BUSY).then(|| busy(share));
-    let interrupted = report
-        .interrupted
-        .then(|| "interrupted: the figures are those of what was done until then".to_owned());
-    for note in report.notes.iter().chain(&disturbed).chain(&interrupted) {
-        let _ = writeln!(text, "* {} {}: {note}", report.scenario, report.profile);
+    let mut notes: Vec<String> = Vec::new();
+    for note in reports.iter().flat_map(|report| &report.notes) {
+        if !notes.contains(note) {
+            notes.push(note.clone());
+        }
     }
-    if text.is_empty() { text } else { text + "\n" }
+    notes.extend((share < BUSY).then(|| busy(share)));
+    if reports.iter().any(|report| report.interrupted) {
+        notes.push("interrupted: the figures are those of what was done until then".to_owned());
+    }
+    let lines: Vec<String> = notes.into_iter().map(|note| format!("* {}\n", capital(&note))).collect();
+    if lines.is_empty() { String::new() } else { lines.concat() + "\n" }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
+    format!("{first}{}.", letters.as_str())
 }
 
 fn number(value: Option<f64>, digits: usize) -> String {

@@ -204,8 +204,9 @@ fn combine(plan: &Plan, shares: &[Share], memory: &Memory) -> anyhow::Result<Rep
     score.cpu_share = cpu_shares.fold(1.0, f64::min);
     let product = |share: &Share| share.stints.of[Runner::Product as usize].clone();
     let packets = |share: &Share| -> usize { product(share).iter().map(|stint| stint.laid.packets).sum() };
-    score.laid.packets = shares.iter().map(packets).sum();
-    score.laid.bytes = shares.iter().flat_map(product).map(|stint| stint.laid.bytes).sum();
+    score.laid = shares.iter().flat_map(product).fold(score.laid, |laid, stint| laid.and(stint.laid));
+    // Nodes are those of the first.
+    score.took = product(first).iter().fold(score.took, |took, stint| took.and(stint.took));
     let mut report = first.report.clone();
     report.score(&score, memory);
     report.workers = shares.len() as u32;
@@ -222,7 +223,7 @@ fn combine(plan: &Plan, shares: &[Share], memory: &Memory) -> anyhow::Result<Rep
 /// Nanoseconds for each packet, of each core: the slowest worker is waited for.
 fn round_ns(shares: &[Share], runner: Runner, round: usize) -> Option<f64> {
     let stints = || shares.iter().filter_map(|share| share.stints.of[runner as usize].get(round));
-    let longest = stints().map(|stint| stint.time).max()?;
+    let longest = stints().map(|stint| stint.took.cpu).max()?;
     let packets: usize = stints().map(|stint| stint.laid.packets).sum();
     Some(longest.as_nanos() as f64 * shares.len() as f64 / packets.max(1) as f64)
 }
