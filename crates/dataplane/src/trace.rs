@@ -5,7 +5,7 @@ use crate::config::PortConfig;
 use crate::counters::DropReason;
 use crate::frame::{Fate, Meta, Packet, PortIndex, VECTOR};
 use crate::graph::{Hop, Next, NodeId};
-use crate::state::State;
+use crate::state::{State, StepIndex};
 use crate::summary::summary;
 use dplink::{
     PacketSummary, TRACE_PACKETS_MAX, TRACE_SECONDS_MAX, Trace, TraceEnd, TraceFilter, TracedPacket,
@@ -204,6 +204,7 @@ fn rule<'a>(
         | Some(Next::End(Fate::Drop(
             DropReason::NoPdr | DropReason::NoSession | DropReason::UserPacketMalformed,
         ))) => (seid(meta.session), None),
+        Some(_) if meta.step == StepIndex::NONE => (seid(meta.session), None),
         Some(_) => {
             let step = state.sessions.cells.step(meta.step);
             (seid(step.session), Some(step.pdr))
