@@ -209,6 +209,7 @@ impl<P: Port> Worker<P> {
         tracer.take_down(&self.vector, &self.state);
         self.tracer = Some(tracer);
         self.finish();
+        self.run_rest();
     }
 
     /// Packets that were kept go before newer ones, so that none overtakes another.

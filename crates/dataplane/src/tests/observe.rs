@@ -257,7 +257,7 @@ fn an_explanation_agrees_with_what_happens() {
         let Some(packet) = seen.and_then(|(_, trace)| trace.packets.into_iter().next()) else { continue };
         let Some(seid) = packet.session else { continue };
         // What the packet itself is at fault for is not asked.
-        let own_fault = ["ttl_expired", "mtu_exceeded", "user_packet_malformed", "not_our_mac"];
+        let own_fault = ["ttl_expired", "mtu_exceeded", "user_packet_malformed", "not_our_mac", "ip_not_for_us"];
         let is_own_fault =
             matches!(&packet.end, TraceEnd::Dropped { reason } if own_fault.contains(&&**reason));
         // A packet without QFI is thought into the flows of the session; the real one has none.
