@@ -27,9 +27,12 @@ const PACKETS: usize = 2_000;
 /// Bytes of the longest frame.
 const ROOM: usize = 9_216;
 
-/// Both ends of a wire: to the worker, and from it.
+/// What is on its way to the worker, and what came from it.
+type OnTheWay = (VecDeque<HeapBuffer>, Vec<Vec<u8>>);
+
+/// Both ends of a wire.
 #[derive(Clone, Default)]
-struct Wire(Rc<RefCell<(VecDeque<HeapBuffer>, Vec<Vec<u8>>)>>);
+struct Wire(Rc<RefCell<OnTheWay>>);
 
 impl Port for Wire {
     type Buffer = HeapBuffer;

@@ -114,7 +114,7 @@ impl Meta {
     pub(crate) const fn flow(&self) -> Place<'_> {
         let arrival = (self.port as u16) << 8 | self.qfi as u16;
         let circumstances = Circumstances { arrival, class: self.traffic_class };
-        Place { key: &self.key, hash: self.hash, circumstances }
+        Place { key: &self.key, hash: self.hash, direction: self.direction(), circumstances }
     }
 }
 

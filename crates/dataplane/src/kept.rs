@@ -50,8 +50,7 @@ impl<B> Kept<B> {
     /// Keeps a packet, unless its session has `most` already; gives it back where there is no room.
     pub(crate) fn keep(
         &mut self,
-        session: SessionIndex,
-        most: u16,
+        (session, most): (SessionIndex, u16),
         packet: Packet<B>,
         now_ns: u64,
     ) -> Result<(), Packet<B>> {
@@ -159,7 +158,7 @@ mod tests {
     }
 
     fn keep(kept: &mut Kept<char>, session: u32, name: char, now_ns: u64) -> bool {
-        kept.keep(SessionIndex(session), 2, packet(name), now_ns).is_ok()
+        kept.keep((SessionIndex(session), 2), packet(name), now_ns).is_ok()
     }
 
     #[test]

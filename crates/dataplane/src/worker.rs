@@ -421,7 +421,7 @@ impl<P: Port> Worker<P> {
             return self.discard(packet.buffer, DropReason::NoSession);
         };
         let most = most.min(self.kept_per_session);
-        if let Err(packet) = self.kept.keep(session, most, packet, self.state.now_ns) {
+        if let Err(packet) = self.kept.keep((session, most), packet, self.state.now_ns) {
             return self.discard(packet.buffer, DropReason::BufferFull);
         }
         if step.kind == Kind::KeepAndNotify && self.kept.is_untold(session) {

@@ -161,13 +161,13 @@ impl Session {
                 return Ok(Verdict { action: Action::Buffer, marks, copies: Vec::new() });
             }
             (ApplyAction::Drop, _) | (_, None) => return Err(DropReason::FarDrop),
-            (ApplyAction::Forward, Some(to)) => to.clone(),
+            (ApplyAction::Forward, Some(to)) => *to,
         };
         let copies = far.duplicates.clone();
         let action = match may_leave(arrival, &to, marks, moment.setup) {
             Err(Refused::Quietly(reason)) => Action::Drop(reason),
             Err(Refused::Stopped(stopped)) => Action::Stop(stopped, to.destination_interface),
-            Ok(()) => self.enforce(pdr, far, load, moment).map_or_else(Action::Drop, Action::Forward),
+            Ok(()) => self.enforce((pdr, far), load, moment).map_or_else(Action::Drop, Action::Forward),
         };
         Ok(Verdict { action, marks, copies })
     }
@@ -175,8 +175,7 @@ impl Session {
     /// Holds a packet that may leave to rates and quotas, and counts it: where it goes.
     fn enforce(
         &mut self,
-        pdr: &Pdr,
-        far: Far,
+        (pdr, far): (&Pdr, Far),
         load: Load,
         moment: Moment<'_>,
     ) -> Result<ForwardingParameters, DropReason> {
@@ -195,8 +194,7 @@ impl Session {
         let (qers, far) = (self.qers(pdr), self.far(pdr.far)?);
         let open = qers.iter().all(|qer| gate(qer, direction) == Gate::Open);
         let forwards = far.apply_action == ApplyAction::Forward;
-        let to =
-            far.forwarding.clone().filter(|to| open && forwards && to.outer_header_creation.is_some())?;
+        let to = far.forwarding.filter(|to| open && forwards && to.outer_header_creation.is_some())?;
         Some((to, marks(&qers)))
     }
 

@@ -34,7 +34,7 @@ impl<B: Buffer> Node<B> for Classify {
         if !session.classifier.looks_at_flow_label() {
             let class_matters = session.classifier.looks_at_traffic_class();
             let verdict = Verdict { step: meta.step, generation, class_matters };
-            state.flows.learn(meta.flow(), meta.direction(), verdict, state.now_ns);
+            state.flows.learn(meta.flow(), verdict, state.now_ns);
         }
         Next::To(NodeId::Far)
     }

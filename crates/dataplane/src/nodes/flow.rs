@@ -18,7 +18,7 @@ impl<B: Buffer> Node<B> for Flow {
     #[inline]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let meta = &mut packet.meta;
-        match state.flows.find(meta.flow(), meta.direction(), state.now_ns) {
+        match state.flows.find(meta.flow(), state.now_ns) {
             Some((step, generation)) => {
                 state.sessions.cells.prefetch(step);
                 (meta.step, meta.generation) = (step, generation);

@@ -102,12 +102,8 @@ impl Flows {
     /// The step a packet takes, and the generation of the rules that said so; `None` where nobody knows. Notes that a
     /// packet came.
     #[inline]
-    pub(crate) fn find(
-        &mut self,
-        place: Place<'_>,
-        direction: Direction,
-        now_ns: u64,
-    ) -> Option<(StepIndex, u32)> {
+    pub(crate) fn find(&mut self, place: Place<'_>, now_ns: u64) -> Option<(StepIndex, u32)> {
+        let direction = place.direction;
         let at = self.search(place)?;
         let flow = &mut self.entries[at];
         flow.seen = tick(now_ns);
@@ -117,7 +113,8 @@ impl Flows {
     }
 
     /// Writes a verdict down, in the place of an older flow if need be.
-    pub(crate) fn learn(&mut self, place: Place<'_>, direction: Direction, verdict: Verdict, now_ns: u64) {
+    pub(crate) fn learn(&mut self, place: Place<'_>, verdict: Verdict, now_ns: u64) {
+        let direction = place.direction;
         let at = self.search(place).unwrap_or_else(|| self.make_room(place.hash, tick(now_ns)));
         let flow = &mut self.entries[at];
         if flow.key != *place.key {
@@ -214,6 +211,7 @@ pub(crate) struct Verdict {
 pub(crate) struct Place<'a> {
     pub(crate) key: &'a FlowKey,
     pub(crate) hash: u64,
+    pub(crate) direction: Direction,
     pub(crate) circumstances: Circumstances,
 }
 

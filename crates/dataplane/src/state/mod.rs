@@ -133,7 +133,7 @@ impl State {
         let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { return };
         let now_ns = self.now_ns;
         let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { return };
-        let due = ledger.count(&mut account.count, direction, bytes, now_ns);
+        let due = ledger.count(&mut account.count, (direction, bytes), now_ns);
         for cause in due.causes() {
             if self.used.len() == USED_MAX {
                 account.count.left = 0;

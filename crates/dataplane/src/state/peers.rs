@@ -96,9 +96,4 @@ impl Peers {
     pub(crate) fn way(&self, index: PeerIndex) -> Option<&Way> {
         self.peers.get(index.0 as usize)?.way.as_ref()
     }
-
-    /// Peers there are.
-    pub(crate) fn len(&self) -> usize {
-        self.by_name.len()
-    }
 }

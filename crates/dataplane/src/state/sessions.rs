@@ -196,7 +196,7 @@ impl Sessions {
                 if let Some(old) = &old {
                     self.retire(old, &mut new, now_ns);
                 }
-                Ok(self.put(place, old, new, way))
+                Ok(Installed { _old: old, ..self.put(place, *new, way) })
             }
             Err(refusal) => Err((refusal, new)),
         }
@@ -246,13 +246,7 @@ impl Sessions {
         }
     }
 
-    fn put(
-        &mut self,
-        place: u32,
-        old: Option<Box<Session>>,
-        new: Box<Installation>,
-        way: impl Fn(Name) -> Option<Way>,
-    ) -> Installed {
+    fn put(&mut self, place: u32, new: Installation, way: impl Fn(Name) -> Option<Way>) -> Installed {
         self.remember(&new.session, place);
         self.generation = self.generation.wrapping_add(1).max(1);
         let base = new.session.run.base;
@@ -269,9 +263,9 @@ impl Sessions {
         for (account, number) in new.accounts.iter().zip(0..) {
             *self.cells.account(base, number) = *account;
         }
-        let Installation { session, steps, peers, accounts, removed, .. } = *new;
+        let Installation { session, steps, peers, accounts, removed, .. } = new;
         self.slots[place as usize] = Some(session);
-        Installed { index: SessionIndex(place), removed, _spent: (old, steps, peers, accounts) }
+        Installed { index: SessionIndex(place), removed, _old: None, _spent: (steps, peers, accounts) }
     }
 
     /// Rates and counts go on where they stood; of URRs that go, the last counts are taken down.
@@ -348,11 +342,12 @@ pub(crate) struct Installed {
     pub(crate) index: SessionIndex,
     /// The last counts of URRs that are no longer there.
     pub(crate) removed: Vec<UsageCounts>,
+    _old: Option<Box<Session>>,
     _spent: Spent,
 }
 
 /// What the worker needs no longer.
-type Spent = (Option<Box<Session>>, Box<[HotStep]>, Box<[Option<Name>]>, Box<[Account]>);
+type Spent = (Box<[HotStep]>, Box<[Option<Name>]>, Box<[Account]>);
 
 /// Where something is in a list; soon found where it was in an older one, as it mostly is.
 fn find_near<T>(list: &[T], place: usize, is_it: impl Fn(&T) -> bool) -> Option<usize> {

@@ -83,7 +83,8 @@ impl Ledger {
     }
 
     /// Counts a packet whose count wanted a look. What is due has to be told, and [`Ledger::told`] be called.
-    pub(crate) fn count(&mut self, count: &mut Count, direction: Direction, bytes: u32, now_ns: u64) -> Due {
+    pub(crate) fn count(&mut self, count: &mut Count, packet: (Direction, u32), now_ns: u64) -> Due {
+        let (direction, bytes) = packet;
         self.fold(count);
         count.left = bytes;
         let added = count.add(direction, bytes, now_ns);
