@@ -2,8 +2,8 @@
 import socket
 import struct
 
-from scapy.layers.inet6 import (ICMPv6EchoReply, ICMPv6EchoRequest, ICMPv6MLQuery, ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6ND_RS,
-                                ICMPv6NDOptDstLLAddr, ICMPv6NDOptSrcLLAddr)
+from scapy.layers.inet6 import (ICMPv6EchoReply, ICMPv6EchoRequest, ICMPv6MLQuery, ICMPv6ND_NA, ICMPv6ND_NS, ICMPv6ND_RA, ICMPv6ND_RS,
+                                ICMPv6NDOptDstLLAddr, ICMPv6NDOptMTU, ICMPv6NDOptPrefixInfo, ICMPv6NDOptSrcLLAddr)
 from scapy.utils6 import in6_getnsma, in6_getnsmac
 
 from make import *
@@ -168,6 +168,27 @@ def tunnels():
     case("gtpu_path/error_indication_over_ipv6", "Told to the control side.", ("n3", signal6(error), f"{node} gtpu_path consumed", []))
 
 
+def solicitations():
+    """router_solicitation."""
+    ask = IPv6(src="fe80::7", dst="ff02::2", hlim=255) / ICMPv6ND_RS()
+    way = UP6.removesuffix(" far")
+    for name, source, to in [("with_address", "fe80::7", "fe80::7"), ("without_address", "::", "ff02::1")]:
+        asked = IPv6(src=source, dst="ff02::2", hlim=255) / ICMPv6ND_RS()
+        told = (IPv6(src="fe80::ff:fe00:302", dst=to, hlim=255) / ICMPv6ND_RA(chlim=64, prf=0, routerlifetime=65535) / ICMPv6NDOptMTU(mtu=1444)
+                / ICMPv6NDOptPrefixInfo(prefixlen=64, L=0, A=1, validlifetime=0xFFFFFFFF, preferredlifetime=0xFFFFFFFF, prefix="2001:db8:60::"))
+        case(f"router_solicitation/{name}", "The user is told its prefix, and what fits into its tunnel.",
+             ("n3", up6(asked), f"{way} router_solicitation gtpu_encap ethernet_output send:n3",
+              [("n3", ours6(GTP_U_Header(teid=0x23B, gtp_type=255) / told))]))
+    far_off = IPv6(src="fe80::7", dst="ff02::2", hlim=254) / ICMPv6ND_RS()
+    dropped("router_solicitation/from_beyond_the_link", "A router forwarded it.", "n3", up6(far_off), f"{way} router_solicitation",
+            "ndp_malformed")
+    for name, destination in [("link_local", "fe80::9"), ("group_of_the_link", "ff02::fb")]:
+        dropped(f"far/to_a_{name}", "A link's own traffic does not leave it.", "n3", up6(user6(64, destination=destination)), UP6,
+                "ip_not_for_us")
+    dropped("classify/solicitation_without_prefix", "A user who has no IPv6.", "n3", up_frame(ask),
+            "usual_input ethernet_input ip4_input gtpu_input user_input flow session classify", "no_pdr")
+
+
 def cases():
     """All of them."""
-    discovery(), echo(), tunnels()
+    discovery(), echo(), tunnels(), solicitations()

@@ -67,7 +67,7 @@ drop_reasons! {
     BadFragment = "bad_fragment",
     /// A fragment addressed to us of one datagram more than are put together at once.
     FragmentsFull = "fragments_full",
-    /// A packet on an access port that is not addressed to us, or one for another station of a link of IPv6.
+    /// A packet on an access port that is not addressed to us, or one for a station of a link of IPv6.
     IpNotForUs = "ip_not_for_us",
     /// A packet addressed to us that nobody here listens to.
     NoListener = "no_listener",

@@ -83,6 +83,7 @@ graph! {
     Verdict = "verdict",
     Session = "session",
     Classify = "classify",
+    RouterSolicitation = "router_solicitation",
     Far = "far",
     PathMtu = "path_mtu",
     IcmpError = "icmp_error",

@@ -17,10 +17,13 @@ impl<B: Buffer> Node<B> for Classify {
         let Ok(found) = FiveTuple::parse(packet.buffer.data()) else {
             return Next::drop(DropReason::UserPacketMalformed);
         };
-        let meta = &mut packet.meta;
-        let Some(session) = state.sessions.get(meta.session) else {
+        let Some(session) = state.sessions.get(packet.meta.session) else {
             return Next::drop(DropReason::NoSession);
         };
+        if super::router_solicitation::is_for_us(packet, &found.tuple, session) {
+            return Next::To(NodeId::RouterSolicitation);
+        }
+        let meta = &mut packet.meta;
         let Some(number) = session.classifier.find(&arrival(meta, &found.tuple)) else {
             return Next::drop(DropReason::NoPdr);
         };

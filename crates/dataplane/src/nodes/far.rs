@@ -71,6 +71,9 @@ pub(super) fn route<B: Buffer>(
     if plain && is_to_us(ports, data, is_ipv6) {
         return Err(DropReason::ToOurselves);
     }
+    if plain && is_ipv6 && is_of_link(data) {
+        return Err(DropReason::IpNotForUs);
+    }
     if packet.meta.bytes > fits {
         return Err(DropReason::MtuExceeded);
     }
@@ -104,5 +107,16 @@ fn is_to_us(ports: &Ports, packet: &[u8], is_ipv6: bool) -> bool {
     match packet.get(16..20).and_then(|octets| octets.first_chunk()) {
         Some(address) if !is_ipv6 => ports.is_ours_ipv4(*address),
         _ => super::destination(packet).is_none_or(|to| ports.is_ours(to)),
+    }
+}
+
+/// Whether an IPv6 packet is for a station of its own link, or for a group there: no router forwards it (RFC 4291 2.5.6
+/// and 2.7).
+#[inline]
+fn is_of_link(packet: &[u8]) -> bool {
+    match packet.get(24..).and_then(<[u8]>::first_chunk) {
+        Some([0xfe, second]) => second & 0xc0 == 0x80,
+        Some([0xff, second]) => second & 0x0f <= 2,
+        _ => false,
     }
 }

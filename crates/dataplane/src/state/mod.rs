@@ -23,7 +23,7 @@ pub(crate) use cells::CellRun;
 pub(crate) use flow_key::FlowKey;
 pub(crate) use flows::{Circumstances, Flows, Place, Verdict};
 pub(crate) use fragments::{DatagramName, Fragments, Part, Useless};
-pub(crate) use link::Reach;
+pub(crate) use link::{Reach, link_local};
 pub(crate) use neighbours::{Lookup, Neighbours};
 pub(crate) use peers::{Name, Way};
 pub(crate) use ports::{Ports, Receiver};

@@ -230,7 +230,7 @@ proptest! {
             frame[at] = value;
         }
         frame.truncate(cut.unwrap_or(frame.len()));
-        let mut bench = Bench::new();
+        let mut bench = Bench::full();
         bench.receive(port, &frame);
         bench.worker.turn(bench.now_ns);
         let books = bench.worker.books();

@@ -1,0 +1,97 @@
+//! Tells an IPv6 user its session's prefix, when its device asks for routers (TS 23.501 5.8.2.2.2, RFC 4861 6.2.6).
+
+use super::answer::replace;
+use crate::counters::DropReason;
+use crate::frame::{Meta, Packet};
+use crate::graph::{Next, Node, NodeId};
+use crate::state::{Key, Kind, Session, State, StepIndex, link_local, step_index};
+use packet::five_tuple::FiveTuple;
+use packet::ndp::{ALL_NODES, Message, Prefix, RouterAdvertisement};
+use packet::{Buffer, ipv6, protocol};
+use std::net::Ipv6Addr;
+
+/// ICMPv6 type (RFC 4861 4.1).
+const ROUTER_SOLICITATION: u8 = 133;
+/// Bytes of our advertisement: IPv6, the message, MTU, prefix.
+const ADVERTISEMENT: usize = ipv6::LENGTH + 16 + 8 + 32;
+/// As long as may be said (RFC 4861 4.2): the session ends, and not its router.
+const LIFETIME_S: u16 = u16::MAX;
+const HOPS: u8 = 64;
+/// Every link of IPv6 takes packets of so many bytes (RFC 8200 5).
+const LEAST_MTU: u16 = 1280;
+
+pub(crate) struct RouterSolicitation;
+
+impl<B: Buffer> Node<B> for RouterSolicitation {
+    const ID: NodeId = NodeId::RouterSolicitation;
+
+    fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
+        let Some(asker) = asker(packet.buffer.data()) else { return Next::drop(DropReason::NdpMalformed) };
+        match answer(state, packet, asker) {
+            Some(()) => Next::To(NodeId::GtpuEncap),
+            None => Next::drop(DropReason::NdpNotForUs),
+        }
+    }
+}
+
+/// Whether a user's packet is for its router, and its session has a prefix to tell.
+pub(super) fn is_for_us<B: Buffer>(packet: &Packet<B>, tuple: &FiveTuple, session: &Session) -> bool {
+    let is_multicast = tuple.destination >> 120 == 0xff;
+    packet.meta.tunnelled()
+        && tuple.version == 6
+        && tuple.protocol == protocol::ICMPV6
+        && is_multicast
+        && packet.buffer.data().get(ipv6::LENGTH) == Some(&ROUTER_SOLICITATION)
+        && prefix(session).is_some()
+}
+
+/// Of IPv6, a user's key is the prefix.
+fn prefix(session: &Session) -> Option<Ipv6Addr> {
+    session.keys.iter().find_map(|key| match *key {
+        Key::User(key) if key >> 32 != 0 => Some(Ipv6Addr::from_bits(u128::from(key) << 64)),
+        _ => None,
+    })
+}
+
+fn asker(packet: &[u8]) -> Option<Ipv6Addr> {
+    let ip = ipv6::Packet::parse(packet).ok()?;
+    let message = Message::parse(&ip).ok()?;
+    matches!(message, Message::RouterSolicitation { .. }).then_some(ip.source())
+}
+
+/// `None` where no tunnel leads to the user.
+fn answer<B: Buffer>(state: &State, packet: &mut Packet<B>, asker: Ipv6Addr) -> Option<()> {
+    let session = state.sessions.get(packet.meta.session)?;
+    let step = tunnel(state, session, packet.meta.source)?;
+    let mtu = Some(state.sessions.cells.step(step).fits).filter(|mtu| *mtu >= LEAST_MTU);
+    let message = Message::RouterAdvertisement(RouterAdvertisement {
+        hop_limit: HOPS,
+        lifetime_s: LIFETIME_S,
+        mtu: mtu.map(u32::from),
+        prefix: Some(told(prefix(session)?)),
+        ..RouterAdvertisement::default()
+    });
+    let us = link_local(state.ports.get(packet.meta.port).mac);
+    let to = if asker.is_unspecified() { ALL_NODES } else { asker };
+    let mut bytes = [0; ADVERTISEMENT];
+    let length = message.write(us, to, &mut bytes)?;
+    replace(&mut packet.buffer, bytes.get(..length)?)?;
+    packet.meta = Meta { step, ..Meta::new(packet.meta.port, packet.meta.source) };
+    Some(())
+}
+
+/// The user makes its address of the prefix, and nobody else is on its link (TS 29.061 11.2.1.3.2a).
+const fn told(address: Ipv6Addr) -> Prefix {
+    let (valid_s, preferred_s) = (u32::MAX, u32::MAX);
+    Prefix { address, length: 64, on_link: false, autonomous: true, valid_s, preferred_s }
+}
+
+/// The first of the session's rules, by precedence, that puts packets into a tunnel to this side.
+fn tunnel(state: &State, session: &Session, side: rules::Interface) -> Option<StepIndex> {
+    let mut steps = (0..usize::from(session.steps)).map(|number| step_index(session.run.base, number));
+    let leads = |step: &StepIndex| {
+        let step = state.sessions.cells.step(*step);
+        step.kind == Kind::Tunnel && step.to == side
+    };
+    steps.find(leads)
+}
