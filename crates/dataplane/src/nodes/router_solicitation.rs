@@ -91,7 +91,7 @@ fn tunnel(state: &State, session: &Session, side: rules::Interface) -> Option<St
     let mut steps = (0..usize::from(session.steps)).map(|number| step_index(session.run.base, number));
     let leads = |step: &StepIndex| {
         let step = state.sessions.cells.step(*step);
-        step.kind == Kind::Tunnel && step.to == side
+        step.kind == Kind::Tunnel && step.to() == side
     };
     steps.find(leads)
 }
