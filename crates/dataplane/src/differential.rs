@@ -254,7 +254,7 @@ fn number(name: &str, otherwise: u64) -> u64 {
 
 fn compare(scope: Scope, at_once: usize) {
     let first = number("FIRST", 0);
-    for seed in first..first + number("WORLDS", 50) {
+    for seed in first..first + number("WORLDS", 100) {
         let mut pair = Pair::new(seed, scope);
         let random = &mut Random::seed_from_u64(seed);
         for done in (0..PACKETS).step_by(at_once) {

@@ -195,7 +195,7 @@ def neighbours():
          ("n6", probe, "send:n6", [("n6", tell)]))
     routed = ask.copy()
     routed[IPv6].hlim = 254
-    case("solicitation_from_afar", "A router forwarded it.", ("n6", routed, "drop:icmp_malformed", []))
+    case("solicitation_from_afar", "A router forwarded it.", ("n6", routed, "drop:ndp_malformed", []))
     stranger, mac = "fd00:50::77", "02:00:00:00:06:77"
     up = IPv6(src=UE_6, dst=stranger) / UDP(sport=1, dport=2) / PAYLOAD
     left = later(up)

@@ -8,6 +8,7 @@ use rules::{
     ApplyAction, Direction, Far, FarId, ForwardingParameters, Gate, Interface, Pdr, Qer, QerId, Qfi, Rules,
     Seid, Urr, UrrId, Volume,
 };
+use std::net::IpAddr;
 
 /// Time in units of 1/256 ns: fine enough for a byte at hundreds of Gb/s.
 const UNITS_PER_NS: u64 = 256;
@@ -303,6 +304,9 @@ pub(crate) fn may_leave(
     if plain && setup.is_ours(header.destination) {
         return Err(Refused::Quietly(DropReason::ToOurselves));
     }
+    if plain && is_of_a_link(header.destination) {
+        return Err(Refused::Quietly(DropReason::IpNotForUs));
+    }
     if !plain && arrival.tunnel.is_some() {
         return Ok(());
     }
@@ -313,6 +317,13 @@ pub(crate) fn may_leave(
         Some(room) if arrival.packet.bytes.len() > room => Err(Refused::Stopped(Stopped::TooLong(room))),
         _ => Ok(()),
     }
+}
+
+/// Whether a destination is a station of a link of IPv6, or a group there: no router forwards to it (RFC 4291 2.5.6, 2.7).
+pub(crate) fn is_of_a_link(destination: IpAddr) -> bool {
+    let IpAddr::V6(address) = destination else { return false };
+    let [_, scope, ..] = address.octets();
+    address.is_unicast_link_local() || address.is_multicast() && scope & 0x0f <= 2
 }
 
 /// A packet that does not leave.

@@ -2,7 +2,7 @@
 
 use crate::Reference;
 use crate::detection::{Arrival, first_pdr};
-use crate::enforcement::{Action, Marks, Moment, Verdict};
+use crate::enforcement::{Action, Marks, Moment, Verdict, is_of_a_link};
 use crate::errors::Stopped;
 use crate::fragments::split;
 use crate::gtpu::{self, Container};
@@ -89,10 +89,12 @@ impl Reference {
         to: &ForwardingParameters,
         marks: Marks,
     ) -> Result<Outcome, DropReason> {
-        let header = &arrival.packet.header;
+        let (header, to_whom) = (&arrival.packet.header, arrival.packet.header.destination);
         let routed = match to.outer_header_creation {
             Some(_) => self.put_into_tunnel(&arrival.packet.bytes, to, marks),
-            None if self.setup.is_ours(header.destination) || header.hops <= 1 => Err(DropReason::NotCopied),
+            None if self.setup.is_ours(to_whom) || is_of_a_link(to_whom) || header.hops <= 1 => {
+                Err(DropReason::NotCopied)
+            }
             None => self.route(&arrival.packet, to),
         };
         let (next_hop, packet) = routed.map_err(|_| DropReason::NotCopied)?;

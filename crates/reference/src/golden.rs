@@ -169,6 +169,16 @@ fn copied() -> Rules {
     rules
 }
 
+/// Session 80: marked both ways, in a reflective QoS flow.
+fn marked() -> Rules {
+    let mut rules = rules(80);
+    (rules.qers[0].qfi, rules.qers[0].reflective) = (Qfi::new(7), true);
+    for (far, dscp) in rules.fars.iter_mut().zip([46, 34]) {
+        far.forwarding.as_mut().unwrap().dscp = Some(dscp);
+    }
+    rules
+}
+
 /// The last word of a golden's path.
 fn end(outcome: &Outcome) -> String {
     match outcome.fate {
@@ -177,12 +187,13 @@ fn end(outcome: &Outcome) -> String {
     }
 }
 
-fn run(file: &Path, mut reference: Reference) {
+/// Runs a file; so many of its first packets may be answered by ICMP errors.
+fn run(file: &Path, mut reference: Reference, icmp_errors: usize) {
     for (number, step) in steps(&fs::read_to_string(file).unwrap()).iter().enumerate() {
         let place = format!("{} step {}", file.display(), number + 1);
         // Only two files ask for so many, and all of their steps do.
         reference.allow_error_indications(number < ANSWERS);
-        reference.allow_icmp_errors(number < ANSWERS);
+        reference.allow_icmp_errors(number < icmp_errors);
         let outcome = reference.process(step.port, &step.frame, 1);
         let name = file.file_name().and_then(|name| name.to_str()).unwrap();
         // The data plane says no more of packets that become several.
@@ -209,20 +220,29 @@ fn goldens(folders: &[PathBuf]) -> Vec<PathBuf> {
     folders.iter().flat_map(|folder| entries(folder)).filter(is_golden).collect()
 }
 
+/// What the reference leaves out: folders, and how files begin.
+const LEFT_OUT: &[&str] = &["router_solicitation", "mss_lowered"];
+
+fn left_out(file: &Path) -> bool {
+    let is_out = |name: &str| LEFT_OUT.iter().any(|begin| name.starts_with(begin));
+    file.iter().filter_map(|name| name.to_str()).any(is_out)
+}
+
 #[test]
 fn every_golden_file_of_the_data_plane_ends_as_written() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../dataplane/golden");
     let folders: Vec<PathBuf> = entries(&folder).into_iter().filter(|path| path.is_dir()).collect();
     let files = goldens(&folders);
     assert!(files.len() > 40, "only {} golden files found", files.len());
-    for file in files {
+    for file in files.into_iter().filter(|file| !left_out(file)) {
         let mut reference = Reference::new(setup()).unwrap();
         (1..=3).for_each(|session| reference.put(Seid(session.into()), rules(session)));
         reference.put(Seid(40), metered());
         reference.put(Seid(50), asleep());
         reference.put(Seid(60), six());
         reference.put(Seid(70), copied());
-        run(&file, reference);
+        reference.put(Seid(80), marked());
+        run(&file, reference, ANSWERS);
     }
 }
 
@@ -233,7 +253,8 @@ fn every_golden_file_of_our_own_ends_as_written() {
     for file in files {
         let mut reference = Reference::new(wide_setup()).unwrap();
         wide_rules().into_iter().for_each(|(seid, rules)| reference.put(seid, rules));
-        run(&file, reference);
+        // What ICMP errors look like, the data plane's files show.
+        run(&file, reference, 0);
     }
 }
 

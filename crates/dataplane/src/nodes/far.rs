@@ -88,7 +88,13 @@ pub(super) fn route<B: Buffer>(
 pub(crate) fn route_plain<B: Buffer>(ports: &Ports, buffer: &mut B) -> Result<(), DropReason> {
     let data = buffer.data_mut();
     let is_ipv6 = is_ipv6(data);
-    if is_to_us(ports, data, is_ipv6) { Err(DropReason::ToOurselves) } else { take_hop(data, is_ipv6) }
+    if is_to_us(ports, data, is_ipv6) {
+        return Err(DropReason::ToOurselves);
+    }
+    if is_ipv6 && is_of_link(data) {
+        return Err(DropReason::IpNotForUs);
+    }
+    take_hop(data, is_ipv6)
 }
 
 #[inline]

@@ -2,7 +2,7 @@
 
 use super::World;
 use super::environment::{Below, host};
-use super::frames::{datagram_to_us, neighbour_mac, plain};
+use super::frames::{datagram_to_us, neighbour_mac, plain, renew_ipv4_checksum};
 use super::random::{Random, chance, pick};
 use crate::bytes::{checksum, put};
 use crate::ethernet::{ARP, IPV6, arp, frame as ethernet_frame};
@@ -97,7 +97,12 @@ fn ping(world: &World, random: &mut Random, port: usize, ipv6: bool) -> Vec<u8> 
     let checksum = checksum(&[&message]);
     put(&mut message, 2, &checksum.to_be_bytes());
     let new = ip::New { protocol: ICMP, traffic_class: pick(random, [0, 0x28]), hops: 64 };
-    plain(world, random, port, &ip::packet(from, us, new, &message))
+    let mut packet = ip::packet(from, us, new, &message);
+    if chance(random, 30) {
+        put(&mut packet, 6, &pick(random, [0x2000_u16, 0x0001]).to_be_bytes());
+        renew_ipv4_checksum(&mut packet);
+    }
+    plain(world, random, port, &packet)
 }
 
 /// A packet that nobody waits for, and its port.

@@ -76,6 +76,7 @@ fn packets_end_in_every_way_and_most_at_their_session() {
     for seed in 0..200 {
         run(seed, 1_000, |outcome| {
             *fates.entry(outcome.fate).or_default() += 1;
+            outcome.copies.iter().for_each(|fate| *fates.entry(*fate).or_default() += 1);
             copies += usize::from(outcome.fate == Fate::Sent && outcome.sent.len() > 1);
         });
     }
@@ -91,5 +92,6 @@ fn packets_end_in_every_way_and_most_at_their_session() {
     }
 }
 
-/// They need a port that does not exist, and many packets to a station that never answers.
-const UNSEEN: &[DropReason] = &[DropReason::Unfinished, DropReason::NeighbourUnresolved];
+/// They need a port that does not exist, many packets to a station that never answers, and many senders of fragments.
+const UNSEEN: &[DropReason] =
+    &[DropReason::Unfinished, DropReason::NeighbourUnresolved, DropReason::FragmentsFull];
