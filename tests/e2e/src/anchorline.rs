@@ -1,6 +1,6 @@
 //! The programs under test.
 
-use crate::config::{self, Driver, FTeid};
+use crate::config::{self, Contract, Driver, FTeid};
 use crate::{Lab, Process, command, process, program, wait};
 use anyhow::{Context, Result, anyhow, ensure};
 use dplink::Statistics;
@@ -190,9 +190,20 @@ impl Ran {
     /// # Errors
     /// Where they do not come up.
     pub fn start(lab: &Lab, f_teid: FTeid) -> Result<Self> {
-        let config = config::write_ran(lab.dir.path(), f_teid)?;
+        Self::run(lab, &config::write_ran(lab.dir.path(), f_teid)?)
+    }
+
+    /// As [`Ran::start`], its users held to a contract.
+    ///
+    /// # Errors
+    /// Where they do not come up.
+    pub fn start_with(lab: &Lab, contract: Contract) -> Result<Self> {
+        Self::run(lab, &config::write_ran_with(lab.dir.path(), contract)?)
+    }
+
+    fn run(lab: &Lab, config: &Path) -> Result<Self> {
         let mut ran = lab.ran.command(program("anchorline")?);
-        ran.args(["ran", "--config"]).arg(&config);
+        ran.args(["ran", "--config"]).arg(config);
         let mut process = Process::spawn("ran", &mut ran, lab.dir.path())?;
         let ready = process.wait_for_line("ran: ready", START)?;
         let sessions = ready.split_whitespace().find_map(|word| word.parse().ok());
@@ -207,6 +218,14 @@ impl Ran {
     /// # Errors
     /// Where it does not end cleanly.
     pub fn stop(mut self) -> Result<()> {
+        self.stop_here()
+    }
+
+    /// As [`Ran::stop`], where another is to take its place.
+    ///
+    /// # Errors
+    /// Where it does not end cleanly.
+    pub fn stop_here(&mut self) -> Result<()> {
         self.process.stop(RESTART)
     }
 }

@@ -105,6 +105,33 @@ pub fn write_ran(dir: &Path, f_teid: FTeid) -> Result<PathBuf> {
     write(dir, "ran.toml", &config.to_string())
 }
 
+/// What the SMF has a user held to, and told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contract {
+    /// The most that passes from the user.
+    pub uplink_kbps: u32,
+    /// The most that passes to the user.
+    pub downlink_kbps: u32,
+    /// Usage is reported each time it is so much.
+    pub report_after_bytes: u32,
+}
+
+/// Writes `ran.toml` into `dir`: the example, its users held to a contract.
+///
+/// # Errors
+/// Where the example lacks what must change, or the file cannot be written.
+pub fn write_ran_with(dir: &Path, contract: Contract) -> Result<PathBuf> {
+    let mut config: Table = example("ran.toml")?.parse()?;
+    let ues = config.get_mut("ue").and_then(Value::as_array_mut).context("ran.toml has no [[ue]]")?;
+    for ue in ues.iter_mut().filter_map(Value::as_table_mut) {
+        let rates = [("uplink_kbps", contract.uplink_kbps), ("downlink_kbps", contract.downlink_kbps)];
+        let mbr = rates.map(|(key, kbps)| (key.to_owned(), Value::from(kbps)));
+        ue.insert("mbr".into(), Table::from_iter(mbr).into());
+        ue.insert("report_after_bytes".into(), contract.report_after_bytes.into());
+    }
+    write(dir, "ran.toml", &config.to_string())
+}
+
 /// Writes a text into `dir`.
 ///
 /// # Errors

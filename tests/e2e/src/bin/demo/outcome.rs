@@ -19,6 +19,8 @@ pub(crate) struct Outcome {
     pub(crate) download: Downloaded,
     pub(crate) tcp: BothWays<Tcp>,
     pub(crate) udp: BothWays<Udp>,
+    /// Of a user held to 10 Mbit/s up and 20 down.
+    pub(crate) contract: BothWays<Udp>,
     pub(crate) cpe_kill: CpeKill,
     pub(crate) capture: Audit,
     /// After the last packet.

@@ -7,9 +7,9 @@ use anyhow::{Result, ensure};
 use lab::address::{HTTP_PORT, SERVER};
 use lab::anchorline::{Node, Part, Ran};
 use lab::capture::{Audit, Capture};
-use lab::config::FTeid;
+use lab::config::{Contract, FTeid};
 use lab::http::FileServer;
-use lab::measure::{Download, Downloaded, IperfServer, Ping, PingInProgress, Tcp, Udp, random_file};
+use lab::measure::{Direction, Download, Downloaded, IperfServer, Ping, PingInProgress, Tcp, Udp, random_file};
 use lab::{Core, Lab, command, wait};
 use std::time::{Duration, Instant};
 
@@ -26,6 +26,12 @@ const UDP_LOSS_PERCENT: f64 = 1.0;
 /// How often they are tried: iperf3 receives into a small socket buffer and shares the cores with everything else,
 /// so a busy machine makes it miss some now and then. A data path that loses packets loses them every time.
 const UDP_TRIES: u32 = 3;
+
+/// What the second user is held to.
+const CONTRACT: Contract =
+    Contract { uplink_kbps: 10_000, downlink_kbps: 20_000, report_after_bytes: 5_000_000 };
+/// How far its rate may be off: iperf3 counts payload, the user plane IP packets, 28 bytes longer.
+const CONTRACT_PERCENT: [f64; 2] = [95.0, 101.0];
 
 /// Everything that runs, in the order in which it ends.
 struct Stage {
@@ -45,6 +51,7 @@ pub(crate) fn run(options: &Options, progress: &mut Progress) -> Result<()> {
     let (ping, download) = use_it(&stage, progress)?;
     let (tcp, udp) = (measure_tcp(&stage, options, progress)?, measure_udp(&stage, options, progress)?);
     let cpe_kill = progress.step("the control plane is killed in a download", || kill_cpe(&mut stage))?;
+    let contract = measure_contract(&mut stage, options, progress)?;
     let Stage { ran, node, capture, iperf, web, lab, .. } = stage;
     let statistics = progress.step("the SMF deletes the session", || {
         ran.stop()?;
@@ -53,7 +60,8 @@ pub(crate) fn run(options: &Options, progress: &mut Progress) -> Result<()> {
     })?;
     let capture = progress.step("tshark reads the capture", || judge(capture))?;
     let run_dir = lab.dir.path().to_owned();
-    let outcome = Outcome { run_dir, sessions, ping, download, tcp, udp, cpe_kill, capture, statistics };
+    let outcome =
+        Outcome { run_dir, sessions, ping, download, tcp, udp, contract, cpe_kill, capture, statistics };
     if options.keep {
         outcome.print(options.json)?;
         return keep::until_interrupted(&lab, node);
@@ -169,6 +177,31 @@ fn kill_cpe(stage: &mut Stage) -> Result<(CpeKill, String)> {
         CpeKill { old_pid: old.as_raw(), new_pid: new.as_raw(), restart_ms, sessions, ping, download },
         remark,
     ))
+}
+
+/// A user held to its MBR, both ways, by UDP at twice the rate.
+fn measure_contract(stage: &mut Stage, options: &Options, progress: &mut Progress) -> Result<BothWays<Udp>> {
+    progress.step("the SMF has the user held to 10 Mbit/s up, 20 down", || {
+        stage.ran.stop_here()?;
+        stage.node.wait_sessions(0)?;
+        stage.ran = Ran::start_with(&stage.lab, CONTRACT)?;
+        stage.node.wait_sessions(stage.ran.sessions)?;
+        Ok(((), "a new session, with QER and URR".into()))
+    })?;
+    BothWays::measure(|direction| {
+        let kbps = match direction {
+            Direction::Uplink => CONTRACT.uplink_kbps,
+            Direction::Downlink => CONTRACT.downlink_kbps,
+        };
+        progress.step(&format!("iperf3: UDP {direction} at twice that"), || {
+            let rate = (2 * kbps / 1_000, options.seconds);
+            let udp = stage.iperf.udp(&stage.lab.ran, direction, rate)?;
+            let percent = udp.mbit_s * 1e5 / f64::from(kbps);
+            let [least, most] = CONTRACT_PERCENT;
+            ensure!((least..=most).contains(&percent), "{:.2} Mbit/s passed, {percent:.1} %", udp.mbit_s);
+            Ok((udp, format!("{:.2} Mbit/s passed", udp.mbit_s)))
+        })
+    })
 }
 
 fn judge(capture: Capture) -> Result<(Audit, String)> {

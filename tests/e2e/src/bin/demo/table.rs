@@ -27,6 +27,10 @@ fn summary(outcome: &Outcome) -> Vec<(&'static str, String)> {
         ("TCP up, down", format!("{:.0}, {:.0} Mbit/s", tcp.up.mbit_s, tcp.down.mbit_s)),
         ("TCP sent again", format!("{}, {} segments", tcp.up.retransmits, tcp.down.retransmits)),
         ("UDP up, down", format!("{:.1}, {:.1} Mbit/s", udp.up.mbit_s, udp.down.mbit_s)),
+        (
+            "held to 10 up, 20 down",
+            format!("{:.2}, {:.2} Mbit/s", outcome.contract.up.mbit_s, outcome.contract.down.mbit_s),
+        ),
         ("UDP lost", format!("{:.2}, {:.2} %", udp.up.lost_percent, udp.down.lost_percent)),
         (
             "control plane killed",
