@@ -162,13 +162,13 @@ impl Session {
                 return Ok(Verdict { action: Action::Buffer, marks, copies: Vec::new() });
             }
             (ApplyAction::Drop, _) | (_, None) => return Err(DropReason::FarDrop),
-            (ApplyAction::Forward, Some(to)) => to.clone(),
+            (ApplyAction::Forward, Some(to)) => *to,
         };
         let copies = far.duplicates.clone();
         let action = match may_leave(arrival, &to, marks, moment.setup) {
             Err(Refused::Quietly(reason)) => Action::Drop(reason),
             Err(Refused::Stopped(stopped)) => Action::Stop(stopped, to.destination_interface),
-            Ok(()) => self.enforce(pdr, far, load, moment).map_or_else(Action::Drop, Action::Forward),
+            Ok(()) => self.enforce(pdr, load, moment).map_or_else(Action::Drop, Action::Forward),
         };
         Ok(Verdict { action, marks, copies })
     }
@@ -177,7 +177,6 @@ impl Session {
     fn enforce(
         &mut self,
         pdr: &Pdr,
-        far: Far,
         load: Load,
         moment: Moment<'_>,
     ) -> Result<ForwardingParameters, DropReason> {
@@ -185,6 +184,7 @@ impl Session {
             self.count(pdr, load, |urr| urr.before_qos);
             return Err(DropReason::RateExceeded);
         }
+        let far = self.far(pdr.far).ok_or(DropReason::FarDrop)?.clone();
         let far = self.within_quota(pdr, far).ok_or(DropReason::QuotaExhausted)?;
         let to = far.forwarding.ok_or(DropReason::QuotaExhausted)?;
         self.count(pdr, load, |_| true);
@@ -196,8 +196,7 @@ impl Session {
         let (qers, far) = (self.qers(pdr), self.far(pdr.far)?);
         let open = qers.iter().all(|qer| gate(qer, direction) == Gate::Open);
         let forwards = far.apply_action == ApplyAction::Forward;
-        let to =
-            far.forwarding.clone().filter(|to| open && forwards && to.outer_header_creation.is_some())?;
+        let to = far.forwarding.filter(|to| open && forwards && to.outer_header_creation.is_some())?;
         Some((to, marks(&qers)))
     }
 
