@@ -168,7 +168,7 @@ impl Session {
         let action = match may_leave(arrival, &to, marks, moment.setup) {
             Err(Refused::Quietly(reason)) => Action::Drop(reason),
             Err(Refused::Stopped(stopped)) => Action::Stop(stopped, to.destination_interface),
-            Ok(()) => self.enforce((pdr, far), load, moment).map_or_else(Action::Drop, Action::Forward),
+            Ok(()) => self.enforce(pdr, load, moment).map_or_else(Action::Drop, Action::Forward),
         };
         Ok(Verdict { action, marks, copies })
     }
@@ -176,7 +176,7 @@ impl Session {
     /// Holds a packet that may leave to rates and quotas, and counts it: where it goes.
     fn enforce(
         &mut self,
-        (pdr, far): (&Pdr, Far),
+        pdr: &Pdr,
         load: Load,
         moment: Moment<'_>,
     ) -> Result<ForwardingParameters, DropReason> {
@@ -184,6 +184,7 @@ impl Session {
             self.count(pdr, load, |urr| urr.before_qos);
             return Err(DropReason::RateExceeded);
         }
+        let far = self.far(pdr.far).ok_or(DropReason::FarDrop)?.clone();
         let far = self.within_quota(pdr, far).ok_or(DropReason::QuotaExhausted)?;
         let to = far.forwarding.ok_or(DropReason::QuotaExhausted)?;
         self.count(pdr, load, |_| true);
