@@ -14,8 +14,13 @@ const GTPU: usize = 16;
 /// UDP port of GTP-U (TS 29.281 4.4.2).
 const GTPU_PORT: u16 = 2_152;
 
+/// What must come out of a worker that [`crate::setup`] has configured: the one place that chooses the reference.
+pub(crate) fn reference() -> Box<dyn Expectation> {
+    Box::new(Forwarded)
+}
+
 /// Users' packets, out of their tunnel on the way up and into it on the way down.
-pub(crate) struct Forwarded;
+struct Forwarded;
 
 impl Expectation for Forwarded {
     fn expect(&mut self, port: usize, frame: &[u8]) -> Vec<(usize, Vec<u8>)> {

@@ -1,7 +1,7 @@
 //! `forward`: users' packets through session, PDR, QER gate and FAR, up and down.
 
 use crate::contest::{Field, Worker, contest};
-use crate::expected::Forwarded;
+use crate::expected;
 use crate::machine;
 use crate::meter::Rack;
 use crate::misses::Misses;
@@ -96,7 +96,7 @@ pub(crate) fn measure_with(memory: &Memory, plan: &Plan, scenario: &str) -> anyh
     let mut field = Field {
         rack: Rack::new(pool, plan)?,
         yardstick: Yardstick::new(plan)?,
-        sampler: Sampler::new(Box::new(Forwarded)),
+        sampler: Sampler::new(expected::reference()),
         product: &mut runnable,
         ports,
     };
