@@ -13,6 +13,11 @@ pub(crate) struct Classify;
 impl<B: Buffer> Node<B> for Classify {
     const ID: NodeId = NodeId::Classify;
 
+    #[inline]
+    fn ahead(state: &State, packet: &Packet<B>) {
+        state.sessions.prefetch(packet.meta.session);
+    }
+
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let Ok(found) = FiveTuple::parse(packet.buffer.data()) else {
             return Next::drop(DropReason::UserPacketMalformed);

@@ -22,6 +22,7 @@ impl<B: Buffer> Node<B> for Session {
         match found {
             Some(session) => {
                 packet.meta.session = session;
+                state.sessions.prefetch_place(session);
                 Next::To(NodeId::Classify)
             }
             None if packet.meta.tunnelled() => Next::To(NodeId::GtpuErrorIndication),

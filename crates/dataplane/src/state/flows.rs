@@ -167,12 +167,13 @@ impl Flows {
 
     /// A free place of the flow's group, or the one used least recently.
     fn make_room(&self, hash: u64, now: u16) -> usize {
-        let group = self.group(hash) * WAYS;
-        let idle = |at: &usize| {
-            let flow = &self.entries[*at];
-            if flow.key == FlowKey::NONE { u32::MAX } else { now.wrapping_sub(flow.seen).into() }
-        };
-        (group..group + WAYS).max_by_key(idle).unwrap_or(group)
+        let group = self.group(hash);
+        // The tags alone tell of a free place; only where there is none are the flows themselves read.
+        if let Some(way) = self.tags[group].iter().position(|tag| *tag == 0) {
+            return group * WAYS + way;
+        }
+        let idle = |at: &usize| now.wrapping_sub(self.entries[*at].seen);
+        (group * WAYS..(group + 1) * WAYS).max_by_key(idle).unwrap_or_default()
     }
 }
 

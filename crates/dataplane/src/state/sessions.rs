@@ -2,6 +2,7 @@
 
 use super::account::{Account, Count};
 use super::cells::{CellRun, Cells, STEPS};
+use super::memory;
 use super::peers::{Name, Peers, Way};
 use super::step::{HotStep, Kind, StepIndex};
 use super::table::Table;
@@ -141,6 +142,22 @@ impl Sessions {
     #[inline]
     pub(crate) fn get(&self, index: SessionIndex) -> Option<&Session> {
         self.slots.get(index.0 as usize)?.as_deref()
+    }
+
+    /// Asks for what leads to a session.
+    #[inline]
+    pub(crate) fn prefetch_place(&self, index: SessionIndex) {
+        if let Some(slot) = self.slots.get(index.0 as usize) {
+            memory::prefetch(slot);
+        }
+    }
+
+    /// Asks for a session, once what leads to it is there.
+    #[inline]
+    pub(crate) fn prefetch(&self, index: SessionIndex) {
+        if let Some(session) = self.get(index) {
+            memory::prefetch(session);
+        }
     }
 
     /// Sessions in force.
