@@ -205,7 +205,7 @@ impl Node {
             Level::Warning,
             "the data plane is lost: what it has not confirmed is taken back".to_owned(),
         );
-        self.epoch = None;
+        (self.epoch, self.lost_ms) = (None, self.wall_ms());
         self.sessions.iter_mut().for_each(|session| session.meter.lost());
         self.sessions.pending().into_iter().for_each(|seid| self.fail(seid, None));
     }

@@ -59,13 +59,14 @@ impl Node {
         let confirming = self.report_again(seid, now_ms);
         let interval_ms = self.config.report_interval.as_millis() as u64;
         let can_ask = self.epoch.is_some();
+        let back_by_ms = self.lost_ms + self.config.apply_timeout.as_millis() as u64;
         let Some(session) = self.sessions.get_mut(seid) else { return };
         if session.pending.as_ref().is_some_and(|pending| !matches!(pending.work, Work::Modify(..))) {
             return;
         }
         let SessionRecord { usage, rules, .. } = &mut session.record;
         let can_report = usage.unconfirmed.is_none();
-        let when = Circumstances { now_ms, can_ask, can_report, interval_ms };
+        let when = Circumstances { now_ms, can_ask, back_by_ms, can_report, interval_ms };
         let plan = session.meter.plan(usage, rules, when);
         plan.steps.into_iter().for_each(|step| self.take(seid, step));
         if plan.rules_changed {

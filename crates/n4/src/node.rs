@@ -37,6 +37,8 @@ pub struct Node {
     pub(crate) timers: BTreeSet<(Time, Seid)>,
     /// The life of the data plane, while it is there.
     pub(crate) epoch: Option<u64>,
+    /// When the link to it broke last, or we started.
+    pub(crate) lost_ms: u64,
     /// Of our last question about usage.
     pub(crate) token: u64,
     pub(crate) since_1900_ms: u64,
@@ -64,6 +66,7 @@ impl Node {
             over: VecDeque::new(),
             timers: BTreeSet::new(),
             epoch: None,
+            lost_ms: start.since_1900_ms,
             token: 0,
             since_1900_ms: start.since_1900_ms,
             counters: Counters::default(),

@@ -233,6 +233,43 @@ fn a_silent_user_is_told_of_once_until_heard_again() {
     assert!(lab.reports().is_empty());
 }
 
+/// Between the start of the process and the link to the data plane nothing is known of the last packets.
+#[test]
+fn a_restart_does_not_take_a_busy_user_for_a_silent_one() {
+    let mut rule = urr(1, 1 << 3);
+    rule.quota_holding_time = Some(10);
+    let (mut lab, session) = lab(vec![rule]);
+    (0..5).for_each(|_| {
+        lab.traffic(session, (1, 0), true);
+        seconds(&mut lab, 9);
+    });
+    lab.restart_alone();
+    lab.traffic(session, (1, 0), true);
+    seconds(&mut lab, 5);
+    lab.connect();
+    lab.traffic(session, (1, 0), true);
+    seconds(&mut lab, 9);
+    assert!(lab.reports().is_empty());
+    seconds(&mut lab, 2);
+    assert_eq!(reported(&mut lab, session)[0].usage_report_trigger, Trigger(Trigger::QUHTI));
+}
+
+/// A data plane that is gone holds a report up only for so long.
+#[test]
+fn reports_come_without_a_data_plane_too() {
+    let mut rule = urr(1, 1);
+    rule.measurement_period = Some(10);
+    let (mut lab, session) = lab(vec![rule]);
+    seconds(&mut lab, 9);
+    lab.handle(n4::Input::DataPathLost);
+    seconds(&mut lab, 1);
+    assert!(lab.reports().is_empty());
+    seconds(&mut lab, 1);
+    assert_eq!(reported(&mut lab, session).len(), 1);
+    seconds(&mut lab, 10);
+    assert_eq!(reported(&mut lab, session).len(), 1);
+}
+
 #[test]
 fn sessions_without_urrs_ask_nothing() {
     let (mut lab, _) = lab(vec![]);

@@ -47,7 +47,7 @@ pub(super) struct Look<'a> {
     usage: &'a mut UrrUsage,
     urr: &'a Urr,
     now: u64,
-    /// The data plane can be asked; if not, what is known must do.
+    /// The data plane can be asked; if not, what only it knows waits until it is there again.
     can_ask: bool,
     found: Found,
 }
@@ -84,8 +84,8 @@ impl<'a> Look<'a> {
         if !self.has_come(moment_ms) {
             return false;
         }
-        let is_known = self.usage.heard_ms >= moment_ms || !self.can_ask;
-        self.found.asks |= !is_known;
+        let is_known = self.usage.heard_ms >= moment_ms;
+        self.found.asks |= !is_known && self.can_ask;
         is_known
     }
 

@@ -84,6 +84,8 @@ pub(crate) struct Circumstances {
     pub(crate) now_ms: u64,
     /// The data plane is there.
     pub(crate) can_ask: bool,
+    /// If it is not, it may be by then.
+    pub(crate) back_by_ms: u64,
     /// A report may be sent: none is on its way.
     pub(crate) can_report: bool,
     /// Between two reports of a session.
@@ -172,6 +174,9 @@ impl Meter {
         }
         if self.report_from_ms > when.now_ms && !urgent {
             return plan.come_again(self.report_from_ms);
+        }
+        if !when.can_ask && when.back_by_ms > when.now_ms {
+            return plan.come_again(when.back_by_ms);
         }
         link(record, rules);
         let unasked: Vec<UrrId> = due(record).filter(|urr| !self.told.contains(urr)).collect();

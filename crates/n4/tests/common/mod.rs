@@ -53,6 +53,8 @@ pub enum Obedience {
 pub struct Lab {
     pub node: Node,
     pub now: Time,
+    /// When the process started: its own zero.
+    started: Time,
     pub obedience: Obedience,
     /// What the data plane holds.
     pub in_force: BTreeMap<Seid, Desired>,
@@ -86,6 +88,7 @@ impl Lab {
         Self {
             node,
             now: Time::ZERO,
+            started: Time::ZERO,
             obedience: Obedience::Obeys,
             in_force: BTreeMap::new(),
             plane: plane::Plane::default(),
@@ -113,15 +116,20 @@ impl Lab {
         assert!(matches!(answer, Body::AssociationSetupResponse(ref setup) if setup.cause.is_accepted()));
     }
 
-    /// A new process with what the database holds.
+    /// A new process with what the database holds, and the link to the data plane.
     pub fn restart(&mut self) {
+        self.restart_alone();
+        self.connect();
+    }
+
+    /// A new process that has yet to find the data plane.
+    pub fn restart_alone(&mut self) {
         let node = NodeRecord { recovery_time_stamp: STAMP };
         let associations = self.associations.values().cloned().collect();
         let sessions = self.saved.values().chain(self.over.values()).cloned().collect();
         let since_1900_ms = SINCE_1900_MS + self.now.since_zero().as_millis() as u64;
-        self.now = Time::ZERO;
+        self.started = self.now;
         self.node = Node::new(config(), Start { node, associations, sessions, since_1900_ms });
-        self.connect();
     }
 
     /// The link stands; the data plane learns how things should be. A session in the revision it holds is left alone.
@@ -153,7 +161,7 @@ impl Lab {
         if let Input::DataPath(notice) = input {
             self.plane.tells(notice);
         }
-        let outputs = self.node.handle(input, self.now);
+        let outputs = self.node.handle(input, Time::from_zero(self.now - self.started));
         outputs.into_iter().for_each(|output| self.carry_out(output));
         // As at work: nothing new comes before all that was said is done.
         if self.obedience != Obedience::Waits && !self.is_obeying {
@@ -271,7 +279,8 @@ impl Lab {
     /// Time passes; what falls due is done in time.
     pub fn pass(&mut self, time: Duration) {
         let end = self.now + time;
-        while let Some(due) = self.node.next_due().filter(|due| *due <= end) {
+        let due = |lab: &Self| lab.node.next_due().map(|due| lab.started + due.since_zero());
+        while let Some(due) = due(self).filter(|due| *due <= end) {
             self.now = self.now.max(due);
             self.handle(Input::Tick);
         }
