@@ -142,6 +142,16 @@ pub(crate) struct PfcpRates {
     pub(crate) failures: u64,
 }
 
+/// A thread that was away for more of the time than this says nothing of the engine.
+const AWAY_MAX: f64 = 0.01;
+
+impl Load {
+    /// Latency and rate are those of a busy machine, not of the engine.
+    pub(crate) fn is_of_the_machine(&self) -> bool {
+        self.worker_away.max(self.generator_away) > AWAY_MAX
+    }
+}
+
 impl Report {
     /// Nothing measured yet.
     pub(crate) fn new(scenario: &str, plan: &Plan, machine: Machine) -> Self {

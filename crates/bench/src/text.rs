@@ -86,6 +86,9 @@ impl Report {
             latency.p999,
             latency.max,
         );
+        if load.is_of_the_machine() {
+            text += "the machine was busy with other things: rate and latencies are its, not the engine's\n";
+        }
         text
     }
 

@@ -36,6 +36,10 @@ out, and every packet was accounted for; where one was wrong or missing, there i
 
 ";
 
+/// Between the rate and the drawing.
+const MACHINE_WAS_BUSY: &str = "\n\n**The machine was busy with other things: this rate and these latencies are its, \
+    not the engine's.** How long each thread was away stands below.\n\n![";
+
 impl Results {
     pub(super) fn text(&self) -> String {
         let mut text = "# Anchorline measured\n\n".to_owned();
@@ -165,10 +169,14 @@ impl Results {
         let report = self.of("latency")?;
         let load = report.load.as_ref()?;
         let rate = spread(load.zero_loss_mpps, 3);
-        let mut text = format!(
+        let text = format!(
             "## Latency\n\nOne worker between two rings, the generator on another CPU. Rate without loss: **{rate} Mpps**.\n\n\
              ![Latency over load](latency.svg)\n\n| load | Mpps | p50 us | p99 us | p99.9 us | most us | lost | away: worker, generator |\n|---|---|---|---|---|---|---|---|\n"
         );
+        let mut text = match load.is_of_the_machine() {
+            true => text.replacen("\n\n![", MACHINE_WAS_BUSY, 1),
+            false => text,
+        };
         for point in &report.points {
             let (Some(latency), Some(load)) = (point.latency_us, point.load.as_ref()) else { continue };
             let _ = writeln!(
