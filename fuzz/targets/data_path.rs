@@ -45,6 +45,7 @@ fn config() -> Config {
         interface,
         mac: MacAddress([2, 0, 0, 0, 0, 2]),
         address: address.parse().unwrap(),
+        address6: None,
         mtu: 1500,
         vlan: None,
         mss_clamp: false,
@@ -54,32 +55,60 @@ fn config() -> Config {
             port("n3", Interface::Access, "10.30.0.2/24"),
             port("n6", Interface::Core, "10.50.0.2/24"),
         ],
-        routes: vec![Route { prefix: "0.0.0.0/0".parse().unwrap(), via: Ipv4Addr::new(10, 50, 0, 1) }],
-        limits: Limits { sessions: 4, neighbours: 4, held_per_neighbour: 2, error_indications_per_s: 2 },
+        routes: vec![Route { prefix: "0.0.0.0/0".parse().unwrap(), via: Ipv4Addr::new(10, 50, 0, 1).into() }],
+        limits: Limits {
+            sessions: 4,
+            pdrs: 8,
+            flows: 64,
+            peers: 4,
+            kept: 4,
+            neighbours: 4,
+            held_per_neighbour: 2,
+            error_indications_per_s: 2,
+            ..Limits::default()
+        },
+        epoch: 1,
+        seed: 1,
     }
 }
 
 fn rules() -> Rules {
     let ue_ipv4 = Some(Ipv4Addr::new(10, 60, 0, 1));
-    let f_teid = FTeid { teid: Teid(0x100), address: Ipv4Addr::new(10, 30, 0, 2) };
-    let tunnel = OuterHeaderCreation { teid: Teid(0x200), address: Ipv4Addr::new(10, 30, 0, 1) };
+    let f_teid = FTeid { teid: Teid(0x100), address: Ipv4Addr::new(10, 30, 0, 2).into() };
+    let tunnel = OuterHeaderCreation { teid: Teid(0x200), address: Ipv4Addr::new(10, 30, 0, 1).into() };
     let pdr = |id, source_interface, f_teid: Option<FTeid>| Pdr {
         id: PdrId(id),
         precedence: 1,
         outer_header_removal: f_teid.is_some(),
-        pdi: Pdi { source_interface, f_teid, ue_ipv4, qfis: vec![] },
+        pdi: Pdi { source_interface, f_teid, ue_ipv4, ue_ipv6: None, qfis: vec![], sdf_filters: vec![] },
         far: FarId(id.into()),
-        qers: vec![],
+        qers: vec![QerId(1)],
+        urrs: vec![UrrId(1)],
     };
     let far = |id, destination_interface, outer_header_creation| Far {
         id: FarId(id),
         apply_action: ApplyAction::Forward,
-        forwarding: Some(ForwardingParameters { destination_interface, outer_header_creation }),
+        forwarding: Some(ForwardingParameters { destination_interface, outer_header_creation, dscp: None }),
+        notify: false,
+        duplicates: vec![],
+        bar: None,
+    };
+    let rates = BitRates { uplink_kbps: 8, downlink_kbps: 1_000 };
+    let qer = Qer {
+        id: QerId(1),
+        uplink_gate: Gate::Open,
+        downlink_gate: Gate::Open,
+        mbr: Some(rates),
+        gbr: None,
+        qfi: None,
+        reflective: false,
     };
     Rules {
         pdrs: vec![pdr(1, Interface::Access, Some(f_teid)), pdr(2, Interface::Core, None)],
         fars: vec![far(1, Interface::Core, None), far(2, Interface::Access, Some(tunnel))],
-        qers: vec![],
+        qers: vec![qer],
+        urrs: vec![Urr { id: UrrId(1), ..Urr::default() }],
+        bars: vec![],
     }
 }
 
@@ -87,7 +116,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Some((port, frame)) = bytes.split_first() else { return };
     let wires = [Wire::default(), Wire::default()];
     let (mut engine, mut worker) = dataplane::connect(&config(), wires.to_vec(), || 0).unwrap();
-    let desired = Desired { session: Seid(1), revision: 1, rules: rules() };
+    let desired = Desired::new(Seid(1), 1, rules());
     engine.handle(Command::Put(desired)).unwrap();
     worker.turn(1);
     wires[usize::from(port & 1)].0.borrow_mut().push(HeapBuffer::new(frame));
