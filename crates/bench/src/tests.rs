@@ -47,7 +47,7 @@ fn check(report: &Report) {
     assert!(report.balanced && !report.interrupted, "{scenario}");
     assert!(report.compared > 0, "{scenario}: nothing was compared");
     assert!(report.mpps_per_core.unwrap() > 0.0 && report.loss == Some(0.0), "{scenario}");
-    assert!(report.nodes.iter().any(|node| node.name == "classify" && node.packets > 0), "{scenario}");
+    assert!(report.nodes.iter().any(|node| node.name == "flow" && node.packets > 0), "{scenario}");
     assert!(!report.text().is_empty());
 }
 

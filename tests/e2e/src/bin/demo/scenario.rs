@@ -9,7 +9,9 @@ use lab::anchorline::{Node, Part, Ran};
 use lab::capture::{Audit, Capture};
 use lab::config::{Contract, FTeid};
 use lab::http::FileServer;
-use lab::measure::{Direction, Download, Downloaded, IperfServer, Ping, PingInProgress, Tcp, Udp, random_file};
+use lab::measure::{
+    Direction, Download, Downloaded, IperfServer, Ping, PingInProgress, Tcp, Udp, random_file,
+};
 use lab::{Core, Lab, command, wait};
 use std::time::{Duration, Instant};
 
