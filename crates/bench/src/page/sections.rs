@@ -99,7 +99,7 @@ impl Results {
                 spread(report.spread.map(|spread| spread.ratio), 3),
             );
         }
-        text += "\nAll of them: 2 PDRs, 2 FARs and a QER a session; no loss.";
+        text += "\nAll of them: 2 PDRs, 2 FARs, a QER with a rate and a URR a session; no loss.";
         if let Some(bytes) = self.usual().and_then(|report| report.memory.bytes_per_session) {
             let _ = write!(text, " A session takes {bytes} bytes of the data plane's memory.");
         }
@@ -112,7 +112,7 @@ impl Results {
         let mut text = "## Beside what others published\n\n| system | Mpps per core | made with | hardware | packets | what differs |\n|---|---|---|---|---|---|\n".to_owned();
         let _ = writeln!(
             text,
-            "| **Anchorline, forwarding only** | **{}** | memory loop | {} at {} MHz, one CPU | {}, mean {:.0} B | no card; gates and QFI marking of a QER, no policing, no charging |",
+            "| **Anchorline, forwarding only** | **{}** | memory loop | {} at {} MHz, one CPU | {}, mean {:.0} B | no card; a QER with a rate and a URR on every packet; no service awareness |",
             number(ours.mpps_per_core, 2),
             ours.machine.cpu,
             ours.machine.clock_mhz,
