@@ -129,7 +129,7 @@ impl Generator {
     /// # Errors
     /// A frame that cannot be made.
     pub(crate) fn new(ends: [End; 2], pool: &Mempool, plan: &Plan, hz: u64) -> anyhow::Result<Self> {
-        let sampler = Sampler::new(crate::expected::reference());
+        let sampler = Sampler::new(crate::expected::reference(plan.pdrs)?);
         Ok(Self {
             ends,
             pool: pool.clone(),

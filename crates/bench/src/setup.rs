@@ -47,9 +47,8 @@ pub(crate) fn number_of(address: Ipv4Addr) -> u32 {
     u32::from(address).wrapping_sub(u32::from(FIRST_USER))
 }
 
-/// A worker's configuration for these sessions. Room for twice the flows: the table is a hash table.
-pub(crate) fn config(population: &Population) -> Config {
-    let Population { sessions, pdrs, flows, .. } = *population;
+/// The two ports.
+pub(crate) fn ports() -> Vec<PortConfig> {
     let port = |name: &str, (mac, address): (MacAddress, Ipv4Addr), interface| {
         let address = ipnet::Ipv4Net::new(address, 24).ok()?;
         let (name, device) = (name.to_owned(), "memory".to_owned());
@@ -58,9 +57,15 @@ pub(crate) fn config(population: &Population) -> Config {
         Some(PortConfig { name, device, interface, mac, address, address6, mtu, vlan, mss_clamp: false })
     };
     let ports = [port("n3", ENDPOINTS.n3, Interface::Access), port("n6", ENDPOINTS.n6, Interface::Core)];
+    ports.into_iter().flatten().collect()
+}
+
+/// A worker's configuration for these sessions. Room for twice the flows: the table is a hash table.
+pub(crate) fn config(population: &Population) -> Config {
+    let Population { sessions, pdrs, flows, .. } = *population;
     let route = Route { prefix: ipnet::Ipv4Net::default().into(), via: ENDPOINTS.router.1.into() };
     Config {
-        ports: ports.into_iter().flatten().collect(),
+        ports: ports(),
         routes: vec![route],
         limits: Limits {
             sessions: sessions as usize,

@@ -7,8 +7,8 @@
 //! lists, which stand for that one network, too.
 //!
 //! Packets to and from a control plane (CP-function, in tunnels) go by the access side, where our tunnel endpoints
-//! are: the control plane's GTP-U address must be reachable there, or router solicitations of users are lost. We
-//! answer none ourselves. Copies for the LI function go by the core side.
+//! are. Router solicitations of users are the exception: where a session has an IPv6 prefix, the data plane answers
+//! them itself and the control plane never sees them. Copies for the LI function go by the core side.
 //!
 //! A URR with both quotas whose time quota ran out counts its volume quota anew when it gets a new time quota. A user
 //! whose silence is to be told of is not heard by PDRs that have eight URRs already.
@@ -29,7 +29,6 @@ pub(crate) fn features() -> UpFunctionFeatures {
         UpFeature::Ftup,
         UpFeature::Ddnd,
         UpFeature::Empu,
-        UpFeature::Quoac,
         UpFeature::Mnop,
         UpFeature::Vtime,
     ])
@@ -250,6 +249,8 @@ fn forwarding(carried: &[RawIe], policies: &[String]) -> Result<(), Refusal> {
 fn create_urr(urr: &CreateUrr) -> Result<(), Refusal> {
     without_any(&urr.carried, IN_URR)?;
     without(urr.dropped_dl_traffic_threshold.is_some(), ie::DROPPED_DL_TRAFFIC_THRESHOLD)?;
+    // Packets beyond a quota are dropped; the data plane does not follow another FAR for them yet (QUOAC).
+    without(urr.quota_far_id.is_some(), ie::FAR_ID)?;
     measurement(urr.measurement_information)?;
     let is_periodic = |triggers: &ReportingTriggers| triggers.bits() & Triggers::PERIODIC.0 != 0;
     match urr.measurement_period {
@@ -263,6 +264,7 @@ fn create_urr(urr: &CreateUrr) -> Result<(), Refusal> {
 fn update_urr(urr: &UpdateUrr) -> Result<(), Refusal> {
     without_any(&urr.carried, IN_URR)?;
     without(urr.dropped_dl_traffic_threshold.is_some(), ie::DROPPED_DL_TRAFFIC_THRESHOLD)?;
+    without(urr.quota_far_id.is_some(), ie::FAR_ID)?;
     measurement(urr.measurement_information)?;
     positive(urr.measurement_period)
 }

@@ -54,6 +54,9 @@ fn parameters(request: &mut SessionEstablishmentRequest) -> &mut ForwardingParam
 const ESTABLISHMENTS: &[Case] = &[
     (ie::REPORTING_TRIGGERS, |r| urr_in(r, |urr| urr.reporting_triggers = ReportingTriggers::new(1 << 5))),
     (ie::REPORTING_TRIGGERS, |r| urr_in(r, |urr| urr.reporting_triggers = ReportingTriggers::new(1 << 17))),
+    (ie::FAR_ID, |r| {
+        urr_in(r, |urr| urr.quota_far_id = Some(1));
+    }),
     (ie::DROPPED_DL_TRAFFIC_THRESHOLD, |r| {
         urr_in(r, |urr| urr.dropped_dl_traffic_threshold = Some(DroppedTraffic::default()));
     }),

@@ -96,7 +96,7 @@ pub(crate) fn measure_with(memory: &Memory, plan: &Plan, scenario: &str) -> anyh
     let mut field = Field {
         rack: Rack::new(pool, plan)?,
         yardstick: Yardstick::new(plan)?,
-        sampler: Sampler::new(expected::reference()),
+        sampler: Sampler::new(expected::reference(plan.pdrs)?),
         product: &mut runnable,
         ports,
     };

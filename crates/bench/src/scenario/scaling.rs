@@ -173,7 +173,7 @@ impl Seat<'_> {
         let rack = Rack::new(self.pool, self.plan)?.behind(self.nic.clone(), self.queue, workers);
         let ports = runnable.ports.clone();
         let yardstick = Yardstick::new(&self.own_plan())?;
-        let sampler = Sampler::new(expected::reference());
+        let sampler = Sampler::new(expected::reference(self.plan.pdrs)?);
         let mut field = Field { ports, rack, yardstick, product: runnable, sampler };
         field.warm_up(self.own_plan().profile.flows, |rounds| rounds < WARM_UP)?;
         field.product.warm();
