@@ -27,11 +27,6 @@ pub(crate) enum Runner {
 
 /// Rounds the yardsticks run before any is counted: their memory is touched then.
 const WARM_UP: u32 = 8;
-/// A product that remembers flows is not measured before it has met them: each flow so often on average, as far as
-/// this share of the time allows.
-const MEETINGS: f64 = 3.0;
-const WARM_UP_SHARE: f64 = 0.3;
-
 /// What runs the packets that lie before the ports.
 pub(crate) trait Worker {
     /// Runs all of them.
@@ -80,21 +75,20 @@ impl<W: Worker> Field<'_, W> {
         self.rack.take_back(&self.ports, laid, sampler)
     }
 
-    /// Runs until every memory was touched and the product has met its flows, as long as it `may_go_on` after so many
-    /// rounds.
+    /// Runs until every memory was touched and the product has met every flow each way: one that remembers flows is
+    /// not measured before.
     ///
     /// # Errors
     /// Those of a round.
-    pub(crate) fn warm_up(&mut self, flows: u32, may_go_on: impl Fn(usize) -> bool) -> anyhow::Result<()> {
+    pub(crate) fn warm_up(&mut self) -> anyhow::Result<()> {
         for _ in 0..WARM_UP {
             for runner in RUNNERS {
                 self.round(runner)?;
             }
         }
-        let (mut met, mut rounds) = (0.0, 0);
-        while met < f64::from(flows) * MEETINGS && may_go_on(rounds) && !interrupt::asked() {
-            met += self.round(Runner::Product)?.0.packets as f64;
-            rounds += 1;
+        self.rack.meet();
+        while self.rack.is_meeting() && !interrupt::asked() {
+            self.round(Runner::Product)?;
         }
         Ok(())
     }
@@ -141,9 +135,7 @@ pub(crate) fn contest<W: Worker>(
     label: &'static str,
 ) -> anyhow::Result<Score> {
     let bar = progress(plan.duration, label);
-    let start = Instant::now();
-    let longest = plan.duration.mul_f64(WARM_UP_SHARE);
-    field.warm_up(plan.profile.flows, |_| start.elapsed() < longest)?;
+    field.warm_up()?;
     warm(field.product);
     let mut score = Score::default();
     let (start, busy) = (Instant::now(), cpu_time());

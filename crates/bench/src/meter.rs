@@ -13,6 +13,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::Duration;
 use traffic::Packets;
 
@@ -29,6 +30,8 @@ pub(crate) struct Rack {
     packets: Packets,
     active: u32,
     flows_per_user: u32,
+    /// Twice the number of the flow whose packet comes next, and one more on the way down; while flows are met.
+    meeting: Range<u64>,
     /// Where a card spreads the stream over several workers: how many, and which queue is ours.
     share: Option<(Nic, usize, usize)>,
 }
@@ -63,8 +66,19 @@ impl Rack {
             packets: Packets::new(plan.profile, ENDPOINTS, plan.seed),
             active: plan.profile.active,
             flows_per_user: (plan.profile.flows / plan.profile.active).max(1),
+            meeting: 0..0,
             share: None,
         })
+    }
+
+    /// The next packets are one of each flow each way; random ones follow again.
+    pub(crate) fn meet(&mut self) {
+        self.meeting = 0..2 * u64::from(self.active) * u64::from(self.flows_per_user);
+    }
+
+    /// Whether there are still flows to meet.
+    pub(crate) fn is_meeting(&self) -> bool {
+        !self.meeting.is_empty()
     }
 
     /// Of a stream for several workers, only what a card brings to `queue`. All racks of one plan draw the same stream.
@@ -104,14 +118,24 @@ impl Rack {
 
     /// Writes the next packet of the stream; whether it goes up.
     fn fill(&mut self, mbuf: &mut Mbuf) -> anyhow::Result<bool> {
-        let number = self.packets.any(self.active);
-        let flow = number.wrapping_mul(self.flows_per_user) + self.packets.any(self.flows_per_user);
+        let met = self.meeting.next().and_then(|next| Some((u32::try_from(next / 2).ok()?, next % 2 == 0)));
+        let flow = met.map_or_else(|| self.draw(), |(flow, _)| flow);
+        let user = user(flow / self.flows_per_user);
         rewind(mbuf).context("a packet has no room")?;
         let frame = mbuf.append(MAX_FRAME).context("a packet has no room")?;
-        let written = self.packets.write(user(number), flow, frame);
+        let written = match met {
+            Some((_, up)) => self.packets.write_way(user, flow, up, frame).map(|length| (length, up)),
+            None => self.packets.write(user, flow, frame),
+        };
         let (length, up) = written.context("a packet does not fit its buffer")?;
         mbuf.truncate(length).context("a packet is shorter than it is")?;
         Ok(up)
+    }
+
+    /// Any flow of any active user.
+    fn draw(&mut self) -> u32 {
+        let number = self.packets.any(self.active);
+        number.wrapping_mul(self.flows_per_user) + self.packets.any(self.flows_per_user)
     }
 
     fn is_ours(&self, frame: &[u8], up: bool) -> bool {

@@ -13,6 +13,9 @@ pub(crate) trait Node<B: Buffer> {
     /// Its place in the graph.
     const ID: NodeId;
 
+    /// How many packets ahead memory is asked for.
+    const AHEAD: usize = AHEAD;
+
     /// Asks for memory that [`Node::process`] will need a few packets later.
     #[inline]
     fn ahead(_: &State, _: &Packet<B>) {}
@@ -145,11 +148,11 @@ impl Graph {
         if places.is_empty() {
             return;
         }
-        for &place in places.iter().take(AHEAD) {
+        for &place in places.iter().take(N::AHEAD) {
             N::ahead(run.state, &run.packets[usize::from(place)]);
         }
         for (at, &place) in places.iter().enumerate() {
-            if let Some(&later) = places.get(at + AHEAD) {
+            if let Some(&later) = places.get(at + N::AHEAD) {
                 N::ahead(run.state, &run.packets[usize::from(later)]);
             }
             let packet = &mut run.packets[usize::from(place)];

@@ -11,7 +11,7 @@ use crate::counters::{Counters, DropReason};
 use crate::engine::Engine;
 use crate::explain::Explain;
 use crate::frame::{Fate, Meta, Packet, PortIndex, VECTOR};
-use crate::graph::{AHEAD, Graph, Hop, NodeId, Run};
+use crate::graph::{Graph, Hop, NodeId, Run};
 use crate::held::Held;
 use crate::kept::Kept;
 use crate::nodes;
@@ -356,7 +356,7 @@ impl<P: Port> Worker<P> {
             let Some(lane) = self.lanes.get_mut(usize::from(index)) else { return };
             let limit = BURST.min(VECTOR - self.vector.len());
             lane.port.receive(&mut self.received, limit);
-            ask_for(&self.received);
+            self.received.iter().for_each(Buffer::prefetch);
             let counters = &mut self.counters.ports[usize::from(index)];
             for mut buffer in self.received.drain(..) {
                 counters.received += 1;
@@ -501,17 +501,6 @@ impl<P: Port> Worker<P> {
         // A full port drops: to wait for it would hold up every other.
         self.counters.count_drops(DropReason::PortFull, lane.out.len() as u64);
         self.trash.append(&mut lane.out);
-    }
-}
-
-/// Asks for the packets' headers, and for what tells where they are before that.
-fn ask_for<B: Buffer>(buffers: &[B]) {
-    buffers.iter().take(AHEAD).for_each(Buffer::prefetch);
-    for (at, buffer) in buffers.iter().enumerate() {
-        if let Some(later) = buffers.get(at + AHEAD) {
-            later.prefetch();
-        }
-        buffer.prefetch_data();
     }
 }
 

@@ -25,8 +25,6 @@ const PACKETS: u32 = 65_535;
 
 /// Memory of one worker: its pool, its sessions and those of the yardstick, with room to spare.
 const WORKER_BYTES: u64 = 512 << 20;
-/// Rounds of the product before any is counted at most. It is a number, not a time: all workers draw one stream.
-const WARM_UP: usize = 100;
 
 /// Where one worker works.
 struct Seat<'a> {
@@ -175,7 +173,7 @@ impl Seat<'_> {
         let yardstick = Yardstick::new(&self.own_plan())?;
         let sampler = Sampler::new(expected::reference(self.plan.pdrs)?);
         let mut field = Field { ports, rack, yardstick, product: runnable, sampler };
-        field.warm_up(self.own_plan().profile.flows, |rounds| rounds < WARM_UP)?;
+        field.warm_up()?;
         field.product.warm();
         Ok(field)
     }

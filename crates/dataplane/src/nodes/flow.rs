@@ -4,6 +4,7 @@ use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
 use crate::state::State;
 use packet::Buffer;
+use rules::Direction;
 
 pub(crate) struct Flow;
 
@@ -21,6 +22,11 @@ impl<B: Buffer> Node<B> for Flow {
         match state.flows.find(meta.flow(), state.now_ns) {
             Some((step, generation)) => {
                 state.sessions.cells.prefetch(step);
+                if meta.direction() == Direction::Downlink {
+                    // Most likely it will be put into a tunnel.
+                    packet.buffer.prefetch_headroom();
+                }
+                let meta = &mut packet.meta;
                 (meta.step, meta.generation) = (step, generation);
                 Next::To(NodeId::Verdict)
             }

@@ -14,6 +14,11 @@ impl<B: Buffer> Node<B> for UsualInput {
     const ID: NodeId = NodeId::UsualInput;
 
     #[inline]
+    fn ahead(_: &State, packet: &Packet<B>) {
+        packet.buffer.prefetch_data();
+    }
+
+    #[inline]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let receiver = state.ports.receiver(packet.meta.port);
         let frame = packet.buffer.data();

@@ -1,9 +1,10 @@
 //! Makes sure that what is known of a flow was said by the rules in force, and does the usual at once: one rate, one
-//! count, forward. Whatever is not that simple goes the long way from `far` on, which comes to the same.
+//! count, forward, out. Whatever is not that simple goes the long way from `far` on, which comes to the same.
 
 use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
+use super::{EthernetOutput, GtpuEncap, IpOutput};
 use crate::state::{Kind, State};
 use packet::Buffer;
 
@@ -39,10 +40,10 @@ impl<B: Buffer> Node<B> for Verdict {
         if counted {
             account.count.add(direction, bytes, now_ns);
         }
-        if plain {
-            return Next::To(NodeId::IpOutput);
+        let next = if plain { IpOutput::process(state, packet) } else { GtpuEncap::process(state, packet) };
+        match next {
+            Next::To(_) => EthernetOutput::process(state, packet),
+            end @ Next::End(_) => end,
         }
-        packet.buffer.prefetch_headroom();
-        Next::To(NodeId::GtpuEncap)
     }
 }

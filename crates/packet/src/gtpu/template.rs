@@ -7,7 +7,7 @@ use super::header::{GPdu, MANDATORY};
 use super::{PORT, PduSession};
 use crate::{Buffer, checksum, ipv4, ipv6, protocol, udp};
 use std::net::{Ipv4Addr, Ipv6Addr};
-use zerocopy::{Immutable, IntoBytes, KnownLayout, Unaligned};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// What of a datagram the GTP-U header does not count.
 const BEFORE_GTPU_LENGTH: u16 = (udp::LENGTH + MANDATORY) as u16;
@@ -71,7 +71,7 @@ pub struct OuterHeader {
 }
 
 /// IPv4 and UDP.
-#[derive(Clone, Copy, Debug, IntoBytes, Immutable, KnownLayout, Unaligned)]
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 struct Front4 {
     ip: ipv4::Header,
@@ -211,16 +211,7 @@ impl Template4 {
     pub fn encapsulate_into<B: Buffer>(&self, buffer: &mut B, tunnel: Tunnel) -> Option<()> {
         let (gtpu, payload) = (GPdu::new(tunnel.teid, tunnel.pdu_session), buffer.data().len());
         let bytes = buffer.prepend(size_of::<Front4>() + gtpu.length())?;
-        self.marked(tunnel.tos).write_before(bytes, &gtpu, payload)
-    }
-
-    /// The type of service is the low octet of the header's first word.
-    #[inline]
-    fn marked(&self, tos: u8) -> Self {
-        let mut marked = *self;
-        marked.front.ip.tos = tos;
-        marked.sum = checksum::add(self.sum, u16::from(tos));
-        marked
+        self.write_marked(bytes, &gtpu, (payload, tunnel.tos))
     }
 
     /// Writes the headers for `payload` bytes to the front of `bytes`; `None` where those are too short or these
@@ -232,14 +223,25 @@ impl Template4 {
 
     #[inline]
     fn write_before(&self, bytes: &mut [u8], gtpu: &GPdu, payload: usize) -> Option<()> {
+        self.write_marked(bytes, gtpu, (payload, 0))
+    }
+
+    /// Copies what is always the same in one go, then patches: a header put together elsewhere from small pieces and
+    /// copied in large ones would wait for the pieces.
+    #[inline]
+    fn write_marked(&self, bytes: &mut [u8], gtpu: &GPdu, (payload, tos): (usize, u8)) -> Option<()> {
         let total = u16::try_from(size_of::<Front4>() + gtpu.length() + payload).ok()?;
-        let mut front = self.front;
         let udp = total - ipv4::LENGTH as u16;
+        let (front, rest) = bytes.split_first_chunk_mut::<{ size_of::<Front4>() }>()?;
+        *front = zerocopy::transmute!(self.front);
+        let front: &mut Front4 = zerocopy::transmute_mut!(front);
+        // The type of service is the low octet of the header's first word.
+        front.ip.tos |= tos;
+        let sum = checksum::add(self.sum, u16::from(tos));
         front.ip.total_length.set(total);
-        front.ip.checksum.set(!checksum::add(self.sum, total));
+        front.ip.checksum.set(!checksum::add(sum, total));
         front.udp.length.set(udp);
-        front.write_to_prefix(bytes).ok()?;
-        gtpu.write(bytes.get_mut(size_of::<Front4>()..)?, udp - BEFORE_GTPU_LENGTH)
+        gtpu.write(rest, udp - BEFORE_GTPU_LENGTH)
     }
 }
 
