@@ -60,7 +60,7 @@ pub(crate) fn ports() -> Vec<PortConfig> {
     ports.into_iter().flatten().collect()
 }
 
-/// A worker's configuration for these sessions. Room for twice the flows: the table is a hash table.
+/// A worker's configuration for these sessions.
 pub(crate) fn config(population: &Population) -> Config {
     let Population { sessions, pdrs, flows, .. } = *population;
     let route = Route { prefix: ipnet::Ipv4Net::default().into(), via: ENDPOINTS.router.1.into() };
@@ -70,7 +70,7 @@ pub(crate) fn config(population: &Population) -> Config {
         limits: Limits {
             sessions: sessions as usize,
             pdrs: sessions as usize * pdrs as usize * 2,
-            flows: 2 * flows as usize,
+            flows: flows as usize,
             ..Limits::default()
         },
         epoch: 1,

@@ -115,7 +115,7 @@ def ethernet():
     case("ethernet_output/held_until_the_neighbour_answers",
          "Two packets to an unknown station wait for its answer and leave in order.",
          ("n3", up_frame(first), held, [("n6", ask)]),
-         ("n3", up_frame(second), "usual_input flow verdict ip_output ethernet_output hold", []),
+         ("n3", up_frame(second), "usual_input flow verdict hold", []),
          ("n6", tell, "usual_input ethernet_input arp consumed", sent))
 
 
@@ -266,7 +266,7 @@ def sessions():
     again = [("n6", Ether(dst=ROUTER, src=N6) / routed(user(64)))]
     case("verdict/second_packet", "What was found for the first packet of a flow holds for the second.",
          ("n3", up_frame(user(64)), f"{UP} classify far ip_output ethernet_output send:n6", again),
-         ("n3", up_frame(user(64)), "usual_input flow verdict ip_output ethernet_output send:n6", again))
+         ("n3", up_frame(user(64)), "usual_input flow verdict send:n6", again))
     case("flow/other_tunnel", "Another user's tunnel does not profit from a flow that is known.",
          ("n3", up_frame(user(64)), f"{UP} classify far ip_output ethernet_output send:n6", again),
          ("n3", up_frame(user(64), teid=0x101, qfi=None), f"{UP} classify drop:no_pdr", []))

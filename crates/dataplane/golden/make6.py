@@ -106,7 +106,7 @@ def moved():
     def sent(mac):
         return [("n6", Ether(dst=mac, src=N6) / routed6(user6(64)))]
 
-    second = f"{INPUT} gtpu_input user_input flow verdict ip_output ethernet_output send:n6"
+    second = f"{INPUT} gtpu_input user_input flow verdict send:n6"
     case("ndp/override_moves_a_neighbour", "A standby router takes the address over; without the flag it may not.",
          ("n6", told(0), f"{INPUT} ndp consumed", []),
          ("n3", up6(user6(64)), f"{UP6} ip_output ethernet_output send:n6", sent(ROUTER)),

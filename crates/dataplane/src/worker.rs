@@ -24,8 +24,8 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use rules::{Interface, OuterHeaderCreation, Qfi, Seid, UrrId};
 use std::net::IpAddr;
 
-/// Packets taken from one port at once.
-const BURST: usize = 64;
+/// Packets taken from one port at once: what a vector touches should fit the first-level cache.
+pub(crate) const BURST: usize = 64;
 /// Orders obeyed between two vectors, so that control never holds up traffic.
 const ORDERS_PER_TURN: usize = 16;
 /// Orders, and reports, on their way at once.

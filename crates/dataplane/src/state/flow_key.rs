@@ -78,6 +78,13 @@ impl FlowKey {
         Some((Self { words }, length, (first >> 16) as u8))
     }
 
+    /// Whether it is the same key: without branches, because it mostly is.
+    #[inline]
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        let ([a, b, c, d, e], [f, g, h, i, j]) = (self.words, other.words);
+        (a ^ f) | (b ^ g) | (c ^ h) | (d ^ i) | (e ^ j) == 0
+    }
+
     /// For tables; senders who do not know `seed` cannot aim at one place.
     #[inline]
     pub(crate) fn hash(&self, seed: u64) -> u64 {

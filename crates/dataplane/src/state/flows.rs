@@ -1,16 +1,25 @@
 //! The flow table: which step of which session a packet takes, without asking the rules again.
 //!
 //! It is a cache of verdicts, never the only place of anything: what does not fit, or was written under older rules, is
-//! classified again. An entry is one cache line. A flow may stand in any of the [`WAYS`] places of its group; when all
-//! are taken, the one used least recently gives way. So a full table costs time, and loses nothing.
+//! classified again. An entry is one cache line. A flow may stand in any of the [`WAYS`] places of its block; when all
+//! are taken, one that was not used lately gives way. So a full table costs time, and loses nothing.
+//!
+//! Tables read at random lose most of their time to the translation of addresses, so what tells where in a block a flow
+//! stands lies in the block, and both in one page.
 
 use super::flow_key::FlowKey;
 use super::memory;
 use super::step::StepIndex;
+use super::tags::{TAGS, Tags};
 use rules::Direction;
 
-/// Places a flow may stand in.
-const WAYS: usize = 8;
+/// Places a flow may stand in: all that a block has tags for, but one.
+const WAYS: usize = TAGS - 1;
+/// Flows of a block on average, where the table holds as many as it was made for: of 1,000 flows, two then find their
+/// block full.
+const FILL: usize = 20;
+/// Places looked at for one that may be taken.
+const VICTIMS: usize = 4;
 /// Nanoseconds per tick, as a shift: about a second.
 const TICK_SHIFT: u32 = 30;
 
@@ -56,26 +65,37 @@ const EMPTY: Flow = Flow {
     _spare: [0; 3],
 };
 
+/// Flows that stand together.
+#[derive(Clone, Copy)]
+#[repr(C, align(2048))]
+struct Block {
+    /// Of each place; the last one is of none.
+    tags: Tags,
+    flows: [Flow; WAYS],
+}
+
+const _: () = assert!(size_of::<Block>() == 2_048, "half a page, so that none lies in two");
+
 /// All flows of a worker.
 pub(crate) struct Flows {
-    entries: Box<[Flow]>,
-    /// A few bits of each entry's hash, so that a look at one word tells which entry of a group to read.
-    tags: Box<[Tags]>,
-    mask: usize,
+    blocks: Box<[Block]>,
     seed: u64,
     live: usize,
     swept: usize,
 }
 
-/// Tags of a group's entries; 0 where there is no flow.
-type Tags = [u8; WAYS];
+/// A place in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct At {
+    block: usize,
+    way: usize,
+}
 
 impl Flows {
-    /// Room for `limit` flows, or a few more.
+    /// Room for `limit` flows.
     pub(crate) fn new(limit: usize, seed: u64) -> Self {
-        let groups = limit.div_ceil(WAYS).next_power_of_two();
-        let (entries, tags) = (memory::filled(groups * WAYS, EMPTY), memory::filled(groups, [0; WAYS]));
-        Self { entries, tags, mask: groups - 1, seed, live: 0, swept: 0 }
+        let empty = Block { tags: Tags::NONE, flows: [EMPTY; WAYS] };
+        Self { blocks: memory::filled(limit.div_ceil(FILL).max(1), empty), seed, live: 0, swept: 0 }
     }
 
     /// The hash of a key in this table.
@@ -87,15 +107,15 @@ impl Flows {
     /// Asks for what tells where a flow stands.
     #[inline]
     pub(crate) fn prefetch_tags(&self, hash: u64) {
-        memory::prefetch(&self.tags[self.group(hash)]);
+        memory::prefetch(&self.blocks[self.block(hash)].tags);
     }
 
     /// Asks for the flow, if it seems to be there.
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {
-        let group = self.group(hash);
-        if let Some(way) = candidates(self.tags[group], tag(hash)).next() {
-            memory::prefetch(&self.entries[group * WAYS + way]);
+        let block = &self.blocks[self.block(hash)];
+        if let Some(flow) = block.tags.places_of(tag(hash)).next().and_then(|way| block.flows.get(way)) {
+            memory::prefetch(flow);
         }
     }
 
@@ -104,8 +124,8 @@ impl Flows {
     #[inline]
     pub(crate) fn find(&mut self, place: Place<'_>, now_ns: u64) -> Option<(StepIndex, u32)> {
         let direction = place.direction;
-        let at = self.search(place)?;
-        let flow = &mut self.entries[at];
+        let At { block, way } = self.search(place)?;
+        let flow = &mut self.blocks[block].flows[way];
         flow.seen = tick(now_ns);
         let step = flow.steps[direction as usize];
         let known = step != StepIndex::NONE && flow.fits(place.circumstances, direction);
@@ -115,12 +135,14 @@ impl Flows {
     /// Writes a verdict down, in the place of an older flow if need be.
     pub(crate) fn learn(&mut self, place: Place<'_>, verdict: Verdict, now_ns: u64) {
         let direction = place.direction;
-        let at = self.search(place).unwrap_or_else(|| self.make_room(place.hash, tick(now_ns)));
-        let flow = &mut self.entries[at];
+        let At { block, way } =
+            self.search(place).unwrap_or_else(|| self.make_room(place.hash, tick(now_ns)));
+        let Block { tags, flows } = &mut self.blocks[block];
+        let flow = &mut flows[way];
         if flow.key != *place.key {
             self.live += usize::from(flow.key == FlowKey::NONE);
             *flow = Flow { key: *place.key, ..EMPTY };
-            self.tags[at / WAYS][at % WAYS] = tag(place.hash);
+            tags.set(way, tag(place.hash));
         }
         if flow.generation != verdict.generation {
             flow.steps = [StepIndex::NONE; 2];
@@ -136,12 +158,13 @@ impl Flows {
     /// Forgets flows that had no packet for `age_ns`, looking at `count` entries, so that nobody ever waits for it.
     pub(crate) fn sweep(&mut self, count: usize, now_ns: u64, age_ns: u64) {
         let (now, age) = (tick(now_ns), tick(age_ns));
-        for _ in 0..count.min(self.entries.len()) {
-            self.swept = (self.swept + 1) % self.entries.len();
-            let flow = &mut self.entries[self.swept];
+        for _ in 0..count {
+            self.swept = (self.swept + 1) % (self.blocks.len() * WAYS);
+            let (block, way) = (&mut self.blocks[self.swept / WAYS], self.swept % WAYS);
+            let flow = &mut block.flows[way];
             if flow.key != FlowKey::NONE && now.wrapping_sub(flow.seen) > age {
                 *flow = EMPTY;
-                self.tags[self.swept / WAYS][self.swept % WAYS] = 0;
+                block.tags.set(way, Tags::FREE);
                 self.live -= 1;
             }
         }
@@ -153,48 +176,34 @@ impl Flows {
     }
 
     #[inline]
-    fn group(&self, hash: u64) -> usize {
-        hash as usize & self.mask
+    fn block(&self, hash: u64) -> usize {
+        ((hash >> 32) * self.blocks.len() as u64 >> 32) as usize
     }
 
     #[inline]
-    fn search(&self, place: Place<'_>) -> Option<usize> {
-        let group = self.group(place.hash);
-        candidates(self.tags[group], tag(place.hash))
-            .map(|way| group * WAYS + way)
-            .find(|at| self.entries[*at].key == *place.key)
+    fn search(&self, place: Place<'_>) -> Option<At> {
+        let at = self.block(place.hash);
+        let block = &self.blocks[at];
+        let is_it = |way: &usize| block.flows.get(*way).is_some_and(|flow| flow.key.is(place.key));
+        block.tags.places_of(tag(place.hash)).find(is_it).map(|way| At { block: at, way })
     }
 
-    /// A free place of the flow's group, or the one used least recently.
-    fn make_room(&self, hash: u64, now: u16) -> usize {
-        let group = self.group(hash);
-        // The tags alone tell of a free place; only where there is none are the flows themselves read.
-        if let Some(way) = self.tags[group].iter().position(|tag| *tag == 0) {
-            return group * WAYS + way;
-        }
-        let idle = |at: &usize| now.wrapping_sub(self.entries[*at].seen);
-        (group * WAYS..(group + 1) * WAYS).max_by_key(idle).unwrap_or_default()
+    /// A free place of the flow's block, or one whose flow was not used lately.
+    fn make_room(&self, hash: u64, now: u16) -> At {
+        let at = self.block(hash);
+        let block = &self.blocks[at];
+        // The tags alone tell of a free place; only where there is none are flows themselves read.
+        let free = block.tags.places_of(Tags::FREE).next().filter(|way| *way < WAYS);
+        let idle = |way: &usize| now.wrapping_sub(block.flows[*way].seen);
+        let any = (0..VICTIMS).map(|n| (hash as usize + n) % WAYS).max_by_key(idle);
+        At { block: at, way: free.or(any).unwrap_or_default() }
     }
 }
 
-/// Never 0, and of bits that do not choose the group.
+/// Never [`Tags::FREE`], and of bits that do not choose the block.
 #[inline]
-const fn tag(hash: u64) -> u8 {
-    (hash >> 56) as u8 | 1
-}
-
-/// The ways whose tag is `tag`.
-#[inline]
-fn candidates(tags: Tags, tag: u8) -> impl Iterator<Item = usize> {
-    // All eight octets compared at once; an octet of the difference is 0 where they agree. A borrow can show agreement
-    // where there is none, above one where there is: the key is compared anyway.
-    let difference = u64::from_le_bytes(tags) ^ u64::from_le_bytes([tag; WAYS]);
-    let mut agree = difference.wrapping_sub(0x0101_0101_0101_0101) & !difference & 0x8080_8080_8080_8080;
-    std::iter::from_fn(move || {
-        let way = (agree != 0).then(|| agree.trailing_zeros() as usize / 8);
-        agree &= agree.wrapping_sub(1);
-        way
-    })
+const fn tag(hash: u64) -> u16 {
+    hash as u16 | 1
 }
 
 /// What is to be done with a flow's packets of one direction.

@@ -15,6 +15,7 @@ mod routes;
 mod sessions;
 mod step;
 mod table;
+mod tags;
 mod usage;
 
 pub(crate) use account::{Account, Count, Rate};

@@ -3,6 +3,7 @@
 use super::drops;
 use crate::counters::DropReason;
 use crate::fixture::{Bench, COPIED, N3, N6, copied};
+use crate::worker::BURST;
 use rules::OuterHeaderCreation;
 
 fn bench() -> Bench {
@@ -17,11 +18,11 @@ fn to_user() -> Vec<u8> {
 #[test]
 fn every_packet_of_a_vector_is_copied_and_the_books_balance() {
     let mut bench = bench();
-    (0..60).for_each(|_| bench.receive(N6, &to_user()));
+    (0..BURST).for_each(|_| bench.receive(N6, &to_user()));
     bench.worker.turn(bench.now_ns);
-    assert_eq!((bench.sent(N3).len(), bench.sent(N6).len()), (60, 60));
+    assert_eq!((bench.sent(N3).len(), bench.sent(N6).len()), (BURST, BURST));
     let books = bench.worker.books();
-    assert_eq!((books.created, books.sent), (60, 120));
+    assert_eq!((books.created, books.sent), (BURST as u64, 2 * BURST as u64));
     assert!(books.balanced());
 }
 

@@ -43,10 +43,10 @@ fn without_memory_for_all_fragments_none_is_sent() {
 #[test]
 fn no_more_fragments_than_a_vector_are_made_at_once() {
     let mut bench = Bench::new();
-    // Seven fragments each: the 37th packet has no room.
-    (0..40).for_each(|_| bench.receive(N6, &long(9500)));
+    // Nine fragments each: the 29th packet has no room.
+    (0..32).for_each(|_| bench.receive(N6, &long(12_500)));
     bench.worker.turn(bench.now_ns);
-    assert_eq!(bench.sent(N3).len(), 36 * 7);
+    assert_eq!(bench.sent(N3).len(), 28 * 9);
     assert_eq!(drops(&bench, DropReason::MtuExceeded), 4);
     assert!(bench.worker.books().balanced());
 }
