@@ -16,6 +16,11 @@ pub(crate) trait Node<B: Buffer> {
     /// How many packets ahead memory is asked for.
     const AHEAD: usize = AHEAD;
 
+    /// Asks for memory that [`Node::ahead`] will need, for every packet of the vector before the first is handled. What
+    /// is likely to miss the translation of addresses belongs here: in a loop this short, several misses overlap.
+    #[inline]
+    fn first(_: &State, _: &Packet<B>) {}
+
     /// Asks for memory that [`Node::process`] will need a few packets later.
     #[inline]
     fn ahead(_: &State, _: &Packet<B>) {}
@@ -147,6 +152,9 @@ impl Graph {
         let places = std::mem::take(&mut self.waiting[N::ID as usize]);
         if places.is_empty() {
             return;
+        }
+        for &place in &places {
+            N::first(run.state, &run.packets[usize::from(place)]);
         }
         for &place in places.iter().take(N::AHEAD) {
             N::ahead(run.state, &run.packets[usize::from(place)]);

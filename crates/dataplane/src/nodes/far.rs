@@ -56,7 +56,7 @@ pub(super) fn stop<B: Buffer>(packet: &mut Packet<B>, reason: DropReason) -> Nex
 
 /// Between a tunnel and a plain network we are a router and take a hop off; from tunnel to tunnel we are not. Packets of
 /// more than `fits` bytes may be too long for their way.
-#[inline]
+#[inline(always)]
 pub(super) fn route<B: Buffer>(
     ports: &Ports,
     packet: &mut Packet<B>,

@@ -12,6 +12,11 @@ impl<B: Buffer> Node<B> for Flow {
     const ID: NodeId = NodeId::Flow;
 
     #[inline]
+    fn first(state: &State, packet: &Packet<B>) {
+        state.flows.prefetch_tags(packet.meta.hash);
+    }
+
+    #[inline]
     fn ahead(state: &State, packet: &Packet<B>) {
         state.flows.prefetch(packet.meta.hash);
     }

@@ -11,7 +11,8 @@ pub(crate) struct IpOutput;
 impl<B: Buffer> Node<B> for IpOutput {
     const ID: NodeId = NodeId::IpOutput;
 
-    #[inline]
+    // Two nodes do this: on the usual way, a call would cost more than some of it.
+    #[inline(always)]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         // Answers of our own follow no rule.
         if packet.meta.step != StepIndex::NONE

@@ -28,7 +28,6 @@ impl<B: Buffer> Node<B> for UserInput {
         let meta = &mut packet.meta;
         (meta.key, meta.bytes, meta.traffic_class) = (key, length, class);
         meta.hash = state.flows.hash(&key);
-        state.flows.prefetch_tags(meta.hash);
         Next::To(NodeId::Flow)
     }
 }

@@ -35,7 +35,6 @@ impl<B: Buffer> Node<B> for UsualInput {
         (meta.teid, meta.qfi, meta.outer) = (tunnel.teid, tunnel.qfi, tunnel.end - ethernet::LENGTH as u8);
         (meta.key, meta.bytes, meta.traffic_class) = (key, length, class);
         meta.hash = state.flows.hash(&key);
-        state.flows.prefetch_tags(meta.hash);
         match packet.buffer.keep(usize::from(tunnel.end), usize::from(length)) {
             Some(()) => Next::To(NodeId::Flow),
             None => Next::To(NodeId::EthernetInput),

@@ -1,10 +1,10 @@
 //! Makes sure that what is known of a flow was said by the rules in force, and does the usual at once: one rate, one
 //! count, forward, out. Whatever is not that simple goes the long way from `far` on, which comes to the same.
 
+use super::{EthernetOutput, GtpuEncap, IpOutput};
 use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
-use super::{EthernetOutput, GtpuEncap, IpOutput};
 use crate::state::{Kind, State};
 use packet::Buffer;
 
@@ -12,6 +12,12 @@ pub(crate) struct Verdict;
 
 impl<B: Buffer> Node<B> for Verdict {
     const ID: NodeId = NodeId::Verdict;
+
+    #[inline]
+    fn ahead(_: &State, packet: &Packet<B>) {
+        // A whole vector has passed since it was read.
+        packet.buffer.prefetch_data();
+    }
 
     #[inline]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {

@@ -126,7 +126,10 @@ impl Flows {
         let direction = place.direction;
         let At { block, way } = self.search(place)?;
         let flow = &mut self.blocks[block].flows[way];
-        flow.seen = tick(now_ns);
+        // A line that is only read need not be written back.
+        if flow.seen != tick(now_ns) {
+            flow.seen = tick(now_ns);
+        }
         let step = flow.steps[direction as usize];
         let known = step != StepIndex::NONE && flow.fits(place.circumstances, direction);
         known.then_some((step, flow.generation))

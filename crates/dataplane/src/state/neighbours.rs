@@ -65,16 +65,21 @@ impl Neighbours {
     /// The Ethernet address of a next hop; asks for it where it is unknown or old.
     #[inline]
     pub(crate) fn find(&mut self, next_hop: NextHop, now_ns: u64) -> Lookup {
-        let lately = lately(next_hop);
-        let guess = self.lately[lately] as usize;
-        let at = match self.entries.get(guess).is_some_and(|neighbour| neighbour.next_hop == next_hop) {
-            true => guess,
-            false => {
-                let Some(at) = self.place(next_hop, now_ns) else { return Lookup::Full };
-                self.lately[lately] = at as u32;
-                at
+        let guess = self.lately[lately(next_hop)] as usize;
+        match self.entries.get(guess) {
+            Some(Neighbour { next_hop: other, mac: Some(mac), confirmed_ns, .. })
+                if *other == next_hop && now_ns.saturating_sub(*confirmed_ns) < FRESH_NS =>
+            {
+                Lookup::Known(*mac)
             }
-        };
+            _ => self.find_anew(next_hop, now_ns),
+        }
+    }
+
+    #[cold]
+    fn find_anew(&mut self, next_hop: NextHop, now_ns: u64) -> Lookup {
+        let Some(at) = self.place(next_hop, now_ns) else { return Lookup::Full };
+        self.lately[lately(next_hop)] = at as u32;
         let neighbour = &mut self.entries[at];
         let age_ns = now_ns.saturating_sub(neighbour.confirmed_ns);
         match neighbour.mac {

@@ -170,7 +170,7 @@ impl Template {
     }
 
     /// Like [`Self::encapsulate`] into another tunnel between the same endpoints; only of a template whose `tos` is 0.
-    #[inline]
+    #[inline(always)]
     pub fn encapsulate_into<B: Buffer>(&self, buffer: &mut B, tunnel: Tunnel) -> Option<()> {
         match self {
             Self::V4(template) => template.encapsulate_into(buffer, tunnel),
@@ -207,7 +207,7 @@ impl Template4 {
     }
 
     /// Like [`Template::encapsulate_into`].
-    #[inline]
+    #[inline(always)]
     pub fn encapsulate_into<B: Buffer>(&self, buffer: &mut B, tunnel: Tunnel) -> Option<()> {
         let (gtpu, payload) = (GPdu::new(tunnel.teid, tunnel.pdu_session), buffer.data().len());
         let bytes = buffer.prepend(size_of::<Front4>() + gtpu.length())?;
@@ -228,7 +228,7 @@ impl Template4 {
 
     /// Copies what is always the same in one go, then patches: a header put together elsewhere from small pieces and
     /// copied in large ones would wait for the pieces.
-    #[inline]
+    #[inline(always)]
     fn write_marked(&self, bytes: &mut [u8], gtpu: &GPdu, (payload, tos): (usize, u8)) -> Option<()> {
         let total = u16::try_from(size_of::<Front4>() + gtpu.length() + payload).ok()?;
         let udp = total - ipv4::LENGTH as u16;

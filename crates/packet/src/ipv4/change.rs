@@ -10,10 +10,9 @@ use zerocopy::byteorder::network_endian::U16;
 pub fn decrement_ttl(bytes: &mut [u8]) -> Option<()> {
     let (header, _) = Header::mut_from_prefix(bytes).ok()?;
     let hops = header.ttl.checked_sub(1).filter(|hops| *hops > 0)?;
-    let word = |ttl: u8| u16::from_be_bytes([ttl, header.protocol]);
-    let checksum = checksum::update(header.checksum.get(), word(header.ttl), word(hops));
     header.ttl = hops;
-    header.checksum = U16::new(checksum);
+    // The hops are the high octet of their word: RFC 1624, eqn. 3 with `!m + m'` worked out.
+    header.checksum.set(!checksum::add(!header.checksum.get(), !0x0100));
     Some(())
 }
 
