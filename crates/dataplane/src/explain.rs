@@ -121,6 +121,10 @@ impl Explain {
 
     /// What the step does, as `far` and the nodes behind it do it.
     fn follow(&mut self, state: &mut State, at: StepIndex) -> Seen {
+        let at = match state.sessions.cells.step(at).may_yield() {
+            true => state.beyond_quota(at).unwrap_or(at),
+            false => at,
+        };
         let step = *state.sessions.cells.step(at);
         self.note_action(state, &step);
         self.note_rates(state, &step, at);
@@ -133,7 +137,7 @@ impl Explain {
             Kind::Keep | Kind::KeepAndNotify => Seen::Kept,
             _ if to_ourselves => Seen::Dropped(DropReason::ToOurselves),
             _ if self.finding.qers.iter().any(|qer| !qer.admits) => Seen::Dropped(DropReason::RateExceeded),
-            _ if self.finding.urrs.iter().any(|urr| urr.is_used_up) => {
+            _ if !step.stands_in() && self.finding.urrs.iter().any(|urr| urr.is_used_up) => {
                 Seen::Dropped(DropReason::QuotaExhausted)
             }
             _ if self.finding.next_hop.is_none() => Seen::Dropped(DropReason::NoRoute),

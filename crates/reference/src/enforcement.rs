@@ -69,6 +69,8 @@ pub(crate) struct Verdict {
     pub(crate) marks: Marks,
     /// Where copies go (DUPL), whatever becomes of the packet.
     pub(crate) copies: Vec<ForwardingParameters>,
+    /// What it was decided by.
+    pub(crate) far: Chosen,
 }
 
 #[derive(Clone, Debug)]
@@ -85,7 +87,12 @@ pub(crate) enum Action {
 pub(crate) struct Moment<'a> {
     pub(crate) now_ns: u64,
     pub(crate) setup: &'a Setup,
+    /// Of a fragment: what was chosen for its packet.
+    pub(crate) part_of: Option<Chosen>,
 }
+
+/// A FAR, and whether it stands in for the PDR's own beyond a quota.
+pub(crate) type Chosen = (FarId, bool);
 
 /// What a packet weighs.
 #[derive(Clone, Copy, Debug)]
@@ -135,19 +142,23 @@ impl Session {
     /// Decides about a packet that matches a PDR, charges it and counts it. The order:
     ///
     /// 1. the gates;
-    /// 2. a FAR that drops or buffers: nothing is charged or counted, for nothing leaves;
-    /// 3. copies;
-    /// 4. what is not sent in any case: to ourselves, no hop left, too long;
-    /// 5. the rates;
-    /// 6. the quotas, and counting.
+    /// 2. the FAR: once a quota is used up, that of its URR stands in for one that forwards or buffers;
+    /// 3. a FAR that drops or buffers: nothing is charged or counted, for nothing leaves;
+    /// 4. copies;
+    /// 5. what is not sent in any case: to ourselves, no hop left, too long;
+    /// 6. the rates;
+    /// 7. the quotas, unless a FAR stands in, and counting.
     ///
-    /// What gates and rates drop is counted by those URRs that count before QoS enforcement (MBQE).
+    /// What gates and rates drop is counted by those URRs that count before QoS enforcement (MBQE). Of several quotas used
+    /// up the first in the order of the PDR decides. Fragments go by the FAR of their packet, but the quotas are asked for
+    /// each.
     pub(crate) fn decide(
         &mut self,
         pdr: &Pdr,
         arrival: &Arrival,
         moment: Moment<'_>,
     ) -> Result<Verdict, DropReason> {
+        let part_of = moment.part_of;
         let direction = arrival.source.direction();
         let load = Load { direction, length: arrival.packet.bytes.len() as u64 };
         let qers = self.qers(pdr);
@@ -156,10 +167,10 @@ impl Session {
             return Err(DropReason::GateClosed);
         }
         let marks = marks(&qers);
-        let far = self.far(pdr.far).ok_or(DropReason::FarDrop)?.clone();
+        let (far, stands_in) = self.far_for(pdr, part_of).ok_or(DropReason::FarDrop)?;
         let to = match (far.apply_action, &far.forwarding) {
             (ApplyAction::Buffer, _) => {
-                return Ok(Verdict { action: Action::Buffer, marks, copies: Vec::new() });
+                return Ok(Verdict { action: Action::Buffer, marks, copies: Vec::new(), far: (far.id, stands_in) });
             }
             (ApplyAction::Drop, _) | (_, None) => return Err(DropReason::FarDrop),
             (ApplyAction::Forward, Some(to)) => *to,
@@ -168,27 +179,42 @@ impl Session {
         let action = match may_leave(arrival, &to, marks, moment.setup) {
             Err(Refused::Quietly(reason)) => Action::Drop(reason),
             Err(Refused::Stopped(stopped)) => Action::Stop(stopped, to.destination_interface),
-            Ok(()) => self.enforce(pdr, load, moment).map_or_else(Action::Drop, Action::Forward),
+            Ok(()) => match self.enforce(pdr, load, moment, stands_in) {
+                Ok(()) => Action::Forward(to),
+                Err(reason) => Action::Drop(reason),
+            },
         };
-        Ok(Verdict { action, marks, copies })
+        Ok(Verdict { action, marks, copies, far: (far.id, stands_in) })
     }
 
-    /// Holds a packet that may leave to rates and quotas, and counts it: where it goes.
+    /// The FAR to obey, and whether it stands in for the PDR's own. A part of a packet goes by the packet's.
+    fn far_for(&self, pdr: &Pdr, part_of: Option<Chosen>) -> Option<(Far, bool)> {
+        if let Some((id, stands_in)) = part_of {
+            return Some((self.far(id)?.clone(), stands_in));
+        }
+        let own = self.far(pdr.far)?;
+        let drops = own.apply_action == ApplyAction::Drop;
+        let other = self.exhausted(pdr).and_then(|urr| self.far(urr.quota_far?)).filter(|_| !drops);
+        Some((other.unwrap_or(own).clone(), other.is_some()))
+    }
+
+    /// Holds a packet that may leave to rates and, unless a FAR stands in for the time after them, quotas, and counts it.
     fn enforce(
         &mut self,
         pdr: &Pdr,
         load: Load,
         moment: Moment<'_>,
-    ) -> Result<ForwardingParameters, DropReason> {
+        stands_in: bool,
+    ) -> Result<(), DropReason> {
         if !self.charge(&self.qers(pdr), load, moment) {
             self.count(pdr, load, |urr| urr.before_qos);
             return Err(DropReason::RateExceeded);
         }
-        let far = self.far(pdr.far).ok_or(DropReason::FarDrop)?.clone();
-        let far = self.within_quota(pdr, far).ok_or(DropReason::QuotaExhausted)?;
-        let to = far.forwarding.ok_or(DropReason::QuotaExhausted)?;
+        if !stands_in && self.exhausted(pdr).is_some() {
+            return Err(DropReason::QuotaExhausted);
+        }
         self.count(pdr, load, |_| true);
-        Ok(to)
+        Ok(())
     }
 
     /// Where packets of a PDR go in a tunnel, with what marks; `None` where they do not.
@@ -212,14 +238,10 @@ impl Session {
         self.rules.fars.iter().find(|far| far.id == id)
     }
 
-    /// The FAR to obey: the PDR's own, or that of the first URR whose quota is used up; `None` where that has none
-    /// that forwards.
-    fn within_quota(&self, pdr: &Pdr, far: Far) -> Option<Far> {
-        let urrs = pdr.urrs.iter().filter_map(|id| self.rules.urrs.iter().find(|urr| urr.id == *id));
-        let exhausted = urrs.filter(|urr| !urr.inactive).find(|urr| self.is_exhausted(urr.id));
-        let Some(urr) = exhausted else { return Some(far) };
-        let other = self.far(urr.quota_far?)?;
-        (other.apply_action == ApplyAction::Forward).then(|| other.clone())
+    /// The first URR of a PDR that measures and whose quota is used up.
+    fn exhausted(&self, pdr: &Pdr) -> Option<&Urr> {
+        let mut urrs = pdr.urrs.iter().filter_map(|id| self.rules.urrs.iter().find(|urr| urr.id == *id));
+        urrs.find(|urr| !urr.inactive && self.is_exhausted(urr.id))
     }
 
     /// A quota that is used up in one respect, be it in one direction only, is used up.

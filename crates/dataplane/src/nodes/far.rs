@@ -13,6 +13,7 @@ impl<B: Buffer> Node<B> for Far {
 
     #[inline]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
+        substitute(state, packet);
         let step = state.sessions.cells.step(packet.meta.step);
         packet.meta.towards = step.to();
         let plain = match step.kind {
@@ -29,6 +30,16 @@ impl<B: Buffer> Node<B> for Far {
             Ok(()) => Next::To(onward(step)),
             Err(reason) => stop(packet, reason),
         }
+    }
+}
+
+/// Once a quota is used up, another FAR may stand in for the PDR's own.
+#[inline]
+fn substitute<B: Buffer>(state: &mut State, packet: &mut Packet<B>) {
+    let step = *state.sessions.cells.step(packet.meta.step);
+    let (at, bytes) = (packet.meta.step, u32::from(packet.meta.bytes));
+    if step.may_yield() && !state.has_plenty(&step, at, bytes) {
+        packet.meta.step = state.beyond_quota(at).unwrap_or(at);
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a worker knows: everything its nodes read and write besides the packets.
 
 mod account;
+mod beyond;
 mod budget;
 mod cells;
 mod flow_key;

@@ -9,7 +9,7 @@ use super::table::Table;
 use super::usage::Ledger;
 use crate::worker::Query;
 use dplink::UsageCounts;
-use rules::{Classifier, Forward, OuterHeaderCreation, QerId, Seid};
+use rules::{Classifier, Forward, OuterHeaderCreation, Places, QerId, Rare, Seid};
 
 /// Tunnels, and user addresses, a session has on average at most, over all sessions.
 const KEYS_PER_SESSION: usize = 2;
@@ -48,14 +48,17 @@ pub(crate) struct Session {
     /// Packets it may have kept at once.
     pub(crate) kept_max: u16,
     pub(crate) run: CellRun,
+    /// Of its PDRs; those that stand in beyond a quota come behind them.
     pub(crate) steps: u16,
+    /// Which step each of these stands in for, and the accounts whose quotas it is.
+    pub(crate) beyond: Rare<(u16, Places)>,
 }
 
 /// A session and what its cells are to hold.
 #[derive(Debug)]
 pub(crate) struct Installation {
     pub(crate) session: Box<Session>,
-    /// By precedence.
+    /// By precedence, then those that stand in.
     pub(crate) steps: Box<[HotStep]>,
     /// The peer of each step that needs one.
     pub(crate) peers: Box<[Option<Name>]>,
@@ -342,7 +345,7 @@ impl Sessions {
                 Key::User(key) => self.by_user.remove(key),
             };
         }
-        for number in 0..usize::from(session.steps) {
+        for number in 0..usize::from(session.steps) + session.beyond.len() {
             let step = self.cells.step_mut(step_index(session.run.base, number));
             let (tunnel, peer) = (step.kind == Kind::Tunnel, step.peer);
             *step = HotStep::EMPTY;

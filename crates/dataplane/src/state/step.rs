@@ -92,6 +92,10 @@ const SIMPLE: u8 = 4;
 /// It leads to the access side, to an SGi-LAN; otherwise to the core.
 const TO_ACCESS: u8 = 8;
 const TO_LAN: u8 = 16;
+/// Once a quota is used up, another step may stand in for it.
+const YIELDS: u8 = 32;
+/// It stands in for another step: the quotas of its URRs hold nothing up.
+const STANDS_IN: u8 = 64;
 /// Bits of a count, up to [`SLOTS`].
 const COUNT_BITS: u32 = 4;
 const COUNT: u8 = 15;
@@ -201,6 +205,29 @@ impl HotStep {
     /// Bytes of the PDU session container its packets get.
     pub(crate) const fn container_length(&self) -> usize {
         if self.qfi == NONE { 0 } else { CONTAINER }
+    }
+
+    /// Another step stands in for it once a quota is used up.
+    pub(crate) fn yields(&mut self) {
+        self.flags |= YIELDS;
+    }
+
+    /// It stands in for another step beyond a quota.
+    pub(crate) fn standing_in(mut self) -> Self {
+        self.flags |= STANDS_IN;
+        self
+    }
+
+    /// Whether another step may stand in for it.
+    #[inline]
+    pub(crate) const fn may_yield(&self) -> bool {
+        self.flags & YIELDS != 0
+    }
+
+    /// Whether it stands in for another step.
+    #[inline]
+    pub(crate) const fn stands_in(&self) -> bool {
+        self.flags & STANDS_IN != 0
     }
 
     /// Notes what fits for sure, over whichever port of its side a packet leaves.

@@ -52,15 +52,17 @@ impl Ledger {
     /// Nothing counted yet.
     pub(crate) fn new(usage: &Usage) -> Self {
         let zero = Count::default();
+        let quotas = marks(usage.quota, &zero);
         Self {
             urr: usage.urr,
             threshold: usage.threshold,
             thresholds: marks(usage.threshold, &zero),
             quota: usage.quota,
-            quotas: marks(usage.quota, &zero),
+            quotas,
             grant: usage.quota_grant,
             start_of_traffic: usage.start_of_traffic,
-            quota_told: false,
+            // A quota of nothing was never used up: whoever gave it knows.
+            quota_told: reached(&quotas, &zero),
             packets: [0; 2],
             first_ns: None,
         }
@@ -74,7 +76,7 @@ impl Ledger {
         self.thresholds = if same { old.thresholds } else { marks(self.threshold, count) };
         let same = self.grant == old.grant && self.quota == old.quota;
         self.quotas = if same { old.quotas } else { marks(self.quota, count) };
-        self.quota_told = same && old.quota_told;
+        self.quota_told = if same { old.quota_told } else { reached(&self.quotas, count) };
     }
 
     /// Whether the quota lets no packet pass.

@@ -115,7 +115,7 @@ fn decide(
 /// The reason of the drop, if it is one.
 fn send(session: &mut Session, source: Interface, bytes: usize, now_ns: u64) -> Option<DropReason> {
     let setup = setup(Ipv4Addr::new(10, 50, 0, 2));
-    decide(session, &arrival(source, bytes), Moment { now_ns, setup: &setup }).err()
+    decide(session, &arrival(source, bytes), Moment { now_ns, setup: &setup, part_of: None }).err()
 }
 
 #[test]
@@ -213,12 +213,12 @@ fn what_cannot_leave_is_neither_counted_nor_charged() {
     let mut last = arrival(Interface::Access, 1_000);
     last.packet.header.hops = 1;
     let beside_us = setup(Ipv4Addr::new(203, 0, 113, 2));
-    let moment = Moment { now_ns: 0, setup: &beside_us };
+    let moment = Moment { now_ns: 0, setup: &beside_us, part_of: None };
     assert_eq!(decide(&mut session, &last, moment), Err(DropReason::TtlExpired));
     let long = arrival(Interface::Access, 1_501);
     assert_eq!(decide(&mut session, &long, moment), Err(DropReason::MtuExceeded));
     let ours = setup(SERVER);
-    let to_us = decide(&mut session, &arrival(Interface::Access, 1_000), Moment { now_ns: 0, setup: &ours });
+    let to_us = decide(&mut session, &arrival(Interface::Access, 1_000), Moment { now_ns: 0, setup: &ours, part_of: None });
     assert_eq!(to_us, Err(DropReason::ToOurselves));
     assert_eq!((session.counts()[0].uplink_packets, session.meters[0].uplink), (0, 0));
 }
@@ -259,6 +259,6 @@ fn a_used_up_quota_may_lead_elsewhere() {
     let mut session = Session::new(Seid(1), portal);
     let setup = setup(US);
     let to =
-        decide(&mut session, &arrival(Interface::Access, 100), Moment { now_ns: 0, setup: &setup }).unwrap();
+        decide(&mut session, &arrival(Interface::Access, 100), Moment { now_ns: 0, setup: &setup, part_of: None }).unwrap();
     assert_eq!(to.destination_interface, Interface::SgiLan);
 }

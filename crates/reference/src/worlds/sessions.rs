@@ -15,6 +15,7 @@ pub(super) fn rules(random: &mut Random, scope: Scope, number: u32) -> Rules {
         draft.add_pdrs(random, &source);
     }
     draft.share_filters(random);
+    draft.lead_on_beyond_quotas(random);
     draft.rules
 }
 
@@ -205,6 +206,23 @@ impl Draft {
         let dscp =
             if self.scope.dscp { maybe(random, 300, |random| pick(random, [0, 10, 46, 63])) } else { None };
         ForwardingParameters { destination_interface, outer_header_creation, dscp }
+    }
+
+    /// Gives some URRs a FAR for the time after their quota: one of the session's, whatever it does and wherever it leads,
+    /// or one of its own.
+    fn lead_on_beyond_quotas(&mut self, random: &mut Random) {
+        for at in 0..self.rules.urrs.len() {
+            let has_quota = self.rules.urrs.get(at).is_some_and(|urr| urr.volume_quota.is_some());
+            if !has_quota || !chance(random, 600) {
+                continue;
+            }
+            let fars: Vec<FarId> = self.rules.fars.iter().map(|far| far.id).collect();
+            let known = pick_of(random, &fars).copied().filter(|_| chance(random, 500));
+            let far = known.unwrap_or_else(|| self.far(random, Interface::Access));
+            if let Some(urr) = self.rules.urrs.get_mut(at) {
+                urr.quota_far = Some(far);
+            }
+        }
     }
 
     /// Gives some filters an ID, and lets other PDRs name them by it (BID).

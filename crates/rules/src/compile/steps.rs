@@ -1,8 +1,8 @@
 //! One PDR into one step.
 
-use super::{Action, Direction, Encapsulation, Forward, Meter, Step};
+use super::{Action, Beyond, Direction, Encapsulation, Forward, Meter, Step};
 use crate::check::Checked;
-use crate::ids::{QerId, UrrId};
+use crate::ids::{FarId, QerId, UrrId};
 use crate::intent::{ApplyAction, Far, ForwardingParameters, Gate, Pdr, Qer, Rules};
 use crate::list::{Mostly1, Rare};
 
@@ -26,17 +26,18 @@ impl<'a> Steps<'a> {
         Self { checked, meters: limited.collect(), meter_places: counted.collect() }
     }
 
-    pub(super) fn step(&self, pdr: &Pdr) -> Step {
+    /// What becomes of a PDR's packets by a FAR: its own, or another.
+    pub(super) fn step(&self, pdr: &Pdr, far: FarId) -> Step {
         let (direction, qers) = (pdr.pdi.source_interface.direction(), self.qers(pdr));
-        let far = self.checked.fars.get(pdr.far);
-        let action = far.map_or(Action::Drop, |far| action(far, &qers, direction));
-        let copies = match (action, far) {
+        let found = self.checked.fars.get(far);
+        let action = found.map_or(Action::Drop, |far| action(far, &qers, direction));
+        let copies = match (action, found) {
             (Action::Forward(_), Some(far)) => &*far.duplicates,
             _ => &[],
         };
         Step {
             pdr: pdr.id,
-            far: pdr.far,
+            far,
             teid: pdr.pdi.f_teid.map(|f_teid| f_teid.teid),
             direction,
             action,
@@ -46,19 +47,29 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Nothing where no URR has a FAR for the time after its quota.
-    pub(super) fn beyond_quota(&self, pdrs: &[&Pdr]) -> Rare<Action> {
-        let actions: Vec<Option<Action>> = pdrs.iter().map(|pdr| self.beyond(pdr)).collect();
-        match actions.iter().any(Option::is_some) {
-            true => actions.into_iter().map(|action| action.unwrap_or(Action::Drop)).collect(),
-            false => Rare::default(),
-        }
+    pub(super) fn beyond_quota(&self, pdrs: &[&Pdr]) -> Rare<Beyond> {
+        pdrs.iter().zip(0..).flat_map(|(pdr, of)| self.beyond(pdr, of)).collect()
     }
 
-    fn beyond(&self, pdr: &Pdr) -> Option<Action> {
-        let far = pdr.urrs.iter().find_map(|urr| self.checked.urrs.get(*urr)?.quota_far)?;
-        let direction = pdr.pdi.source_interface.direction();
-        Some(action(self.checked.fars.get(far)?, &self.qers(pdr), direction))
+    /// One for each FAR that URRs of the PDR name.
+    fn beyond(&self, pdr: &Pdr, of: u16) -> Vec<Beyond> {
+        let quota_far = |urr: &UrrId| self.checked.urrs.get(*urr)?.quota_far;
+        let mut fars: Vec<FarId> = Vec::new();
+        for far in pdr.urrs.iter().filter_map(quota_far) {
+            if !fars.contains(&far) {
+                fars.push(far);
+            }
+        }
+        if fars.is_empty() || matches!(self.step(pdr, pdr.far).action, Action::Drop | Action::GateClosed) {
+            return Vec::new();
+        }
+        let leading_to = |far| pdr.urrs.iter().filter(move |urr| quota_far(urr) == Some(far));
+        let beyond = |far| Beyond {
+            of,
+            usages: leading_to(far).filter_map(|urr| self.usage(*urr)).collect(),
+            step: self.step(pdr, far),
+        };
+        fars.into_iter().map(beyond).collect()
     }
 
     fn qers(&self, pdr: &Pdr) -> Vec<&'a Qer> {

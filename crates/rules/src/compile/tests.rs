@@ -142,7 +142,6 @@ fn usages_carry_what_the_data_plane_enforces() {
         start_of_traffic: true,
         before_qos: true,
         inactive: true,
-        quota_far: None,
     };
     assert_eq!(*compile(&rules).unwrap().usages, [expected]);
 }
@@ -151,12 +150,32 @@ fn usages_carry_what_the_data_plane_enforces() {
 fn beyond_a_quota_packets_go_by_its_far() {
     let mut rules = with_tunnel();
     assert!(compile(&rules).unwrap().beyond_quota.is_empty());
-    rules.urrs = vec![urr(1), Urr { quota_far: Some(FarId(1)), ..urr(2) }];
-    rules.pdrs[1].urrs = vec![UrrId(1), UrrId(2)];
+    let to_the_portal = |id| Urr { quota_far: Some(FarId(1)), ..urr(id) };
+    rules.urrs = vec![urr(1), to_the_portal(2), Urr { quota_far: Some(FarId(3)), ..urr(3) }, to_the_portal(4)];
+    rules.fars.push(crate::fixture::drop_far(3));
+    rules.pdrs[1].urrs = [1, 4, 3, 2].map(UrrId).to_vec();
     let program = compile(&rules).unwrap();
+    let seen = program.beyond_quota.iter().map(|to| (to.of, to.step.far, to.usages.to_vec(), to.step.action));
     let portal = Forward { to: Interface::Core, encapsulation: None, dscp: None };
-    assert_eq!(*program.beyond_quota, [Action::Drop, Action::Forward(portal)]);
-    assert_eq!(program.usages[1].quota_far, Some(FarId(1)));
+    let expected =
+        [(1, FarId(1), vec![3, 1], Action::Forward(portal)), (1, FarId(3), vec![2], Action::Drop)];
+    assert_eq!(seen.collect::<Vec<_>>(), expected);
+    assert_eq!(program.beyond_quota[0].step.usages, program.steps[1].usages, "all still count");
+}
+
+/// The end of a quota opens no gate, and lets nothing through that was to be dropped.
+#[test]
+fn what_is_dropped_within_a_quota_is_dropped_beyond_it() {
+    let mut rules = with_tunnel();
+    rules.urrs = vec![Urr { quota_far: Some(FarId(1)), ..urr(1) }];
+    rules.pdrs[1].urrs = vec![UrrId(1)];
+    let mut shut = Rules { qers: vec![Qer { downlink_gate: Gate::Closed, ..qer(1) }], ..rules.clone() };
+    shut.pdrs[1].qers = vec![QerId(1)];
+    assert!(compile(&shut).unwrap().beyond_quota.is_empty());
+    rules.fars[1].apply_action = ApplyAction::Buffer;
+    assert_eq!(compile(&rules).unwrap().beyond_quota.len(), 1);
+    rules.fars[1].apply_action = ApplyAction::Drop;
+    assert!(compile(&rules).unwrap().beyond_quota.is_empty());
 }
 
 #[test]
