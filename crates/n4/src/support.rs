@@ -28,6 +28,7 @@ pub(crate) fn features() -> UpFunctionFeatures {
     UpFunctionFeatures::of(&[
         UpFeature::Ftup,
         UpFeature::Ddnd,
+        UpFeature::Quoac,
         UpFeature::Empu,
         UpFeature::Mnop,
         UpFeature::Vtime,
@@ -249,8 +250,6 @@ fn forwarding(carried: &[RawIe], policies: &[String]) -> Result<(), Refusal> {
 fn create_urr(urr: &CreateUrr) -> Result<(), Refusal> {
     without_any(&urr.carried, IN_URR)?;
     without(urr.dropped_dl_traffic_threshold.is_some(), ie::DROPPED_DL_TRAFFIC_THRESHOLD)?;
-    // Packets beyond a quota are dropped; the data plane does not follow another FAR for them yet (QUOAC).
-    without(urr.quota_far_id.is_some(), ie::FAR_ID)?;
     measurement(urr.measurement_information)?;
     let is_periodic = |triggers: &ReportingTriggers| triggers.bits() & Triggers::PERIODIC.0 != 0;
     match urr.measurement_period {
@@ -264,7 +263,6 @@ fn create_urr(urr: &CreateUrr) -> Result<(), Refusal> {
 fn update_urr(urr: &UpdateUrr) -> Result<(), Refusal> {
     without_any(&urr.carried, IN_URR)?;
     without(urr.dropped_dl_traffic_threshold.is_some(), ie::DROPPED_DL_TRAFFIC_THRESHOLD)?;
-    without(urr.quota_far_id.is_some(), ie::FAR_ID)?;
     measurement(urr.measurement_information)?;
     positive(urr.measurement_period)
 }

@@ -54,9 +54,6 @@ fn parameters(request: &mut SessionEstablishmentRequest) -> &mut ForwardingParam
 const ESTABLISHMENTS: &[Case] = &[
     (ie::REPORTING_TRIGGERS, |r| urr_in(r, |urr| urr.reporting_triggers = ReportingTriggers::new(1 << 5))),
     (ie::REPORTING_TRIGGERS, |r| urr_in(r, |urr| urr.reporting_triggers = ReportingTriggers::new(1 << 17))),
-    (ie::FAR_ID, |r| {
-        urr_in(r, |urr| urr.quota_far_id = Some(1));
-    }),
     (ie::DROPPED_DL_TRAFFIC_THRESHOLD, |r| {
         urr_in(r, |urr| urr.dropped_dl_traffic_threshold = Some(DroppedTraffic::default()));
     }),
@@ -194,6 +191,7 @@ fn what_makes_no_sense_is_named_and_leaves_nothing() {
         ((NO_RULE, None, Some(FailedRuleId::Qer(1))), |r| r.create_qers = vec![smf::qer(1), smf::qer(1)]),
         ((NO_RULE, None, Some(FailedRuleId::Urr(1))), |r| r.create_urrs = vec![urr(), urr()]),
         ((NO_RULE, None, Some(FailedRuleId::Urr(1))), |r| urr_in(r, |urr| urr.linked_urr_ids.push(9))),
+        ((NO_RULE, None, Some(FailedRuleId::Urr(1))), |r| urr_in(r, |urr| urr.quota_far_id = Some(40))),
         ((NO_RULE, Some(ie::SDF_FILTER), Some(FailedRuleId::Pdr(2))), |r| {
             let flow_description = Some("deny out ip from any to any".to_owned());
             r.create_pdrs[1].pdi.sdf_filters.push(SdfFilter { flow_description, ..SdfFilter::default() });

@@ -189,6 +189,27 @@ fn a_time_quota_that_runs_out_stops_packets_until_the_next() {
     assert_eq!(octets(&reported(&mut lab, session)[0]), (10, 0));
 }
 
+/// It goes to the data plane whichever of its quotas runs out, can be changed, and be taken away.
+#[test]
+fn a_quota_has_a_far_of_its_own() {
+    let mut rule = urr(1, TIMQU);
+    (rule.time_quota, rule.quota_far_id) = (Some(30), Some(2));
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (1, 1), false);
+    seconds(&mut lab, 31);
+    let quota = |lab: &common::Lab| {
+        let urr = &lab.in_force[&session].rules.urrs[0];
+        (urr.volume_quota.and_then(|quota| quota.total), urr.quota_far.map(|far| far.0))
+    };
+    assert_eq!(quota(&lab), (Some(0), Some(2)));
+    let none = RawIe { ie: ie::FAR_ID, value: vec![] };
+    for (quota_far_id, carried, expected) in [(Some(1), vec![], Some(1)), (None, vec![none], None)] {
+        let update = UpdateUrr { urr_id: 1, quota_far_id, carried, ..UpdateUrr::default() };
+        lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+        assert_eq!(quota(&lab).1, expected);
+    }
+}
+
 #[test]
 fn a_quota_is_held_only_so_long_without_packets_and_valid_only_so_long() {
     let mut rule = urr(1, QUHTI | QUVTI);

@@ -170,7 +170,12 @@ impl Session {
         let (far, stands_in) = self.far_for(pdr, part_of).ok_or(DropReason::FarDrop)?;
         let to = match (far.apply_action, &far.forwarding) {
             (ApplyAction::Buffer, _) => {
-                return Ok(Verdict { action: Action::Buffer, marks, copies: Vec::new(), far: (far.id, stands_in) });
+                return Ok(Verdict {
+                    action: Action::Buffer,
+                    marks,
+                    copies: Vec::new(),
+                    far: (far.id, stands_in),
+                });
             }
             (ApplyAction::Drop, _) | (_, None) => return Err(DropReason::FarDrop),
             (ApplyAction::Forward, Some(to)) => *to,

@@ -218,7 +218,11 @@ fn what_cannot_leave_is_neither_counted_nor_charged() {
     let long = arrival(Interface::Access, 1_501);
     assert_eq!(decide(&mut session, &long, moment), Err(DropReason::MtuExceeded));
     let ours = setup(SERVER);
-    let to_us = decide(&mut session, &arrival(Interface::Access, 1_000), Moment { now_ns: 0, setup: &ours, part_of: None });
+    let to_us = decide(
+        &mut session,
+        &arrival(Interface::Access, 1_000),
+        Moment { now_ns: 0, setup: &ours, part_of: None },
+    );
     assert_eq!(to_us, Err(DropReason::ToOurselves));
     assert_eq!((session.counts()[0].uplink_packets, session.meters[0].uplink), (0, 0));
 }
@@ -258,7 +262,11 @@ fn a_used_up_quota_may_lead_elsewhere() {
     portal.fars.push(other);
     let mut session = Session::new(Seid(1), portal);
     let setup = setup(US);
-    let to =
-        decide(&mut session, &arrival(Interface::Access, 100), Moment { now_ns: 0, setup: &setup, part_of: None }).unwrap();
+    let to = decide(
+        &mut session,
+        &arrival(Interface::Access, 100),
+        Moment { now_ns: 0, setup: &setup, part_of: None },
+    )
+    .unwrap();
     assert_eq!(to.destination_interface, Interface::SgiLan);
 }

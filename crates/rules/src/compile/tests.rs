@@ -151,14 +151,14 @@ fn beyond_a_quota_packets_go_by_its_far() {
     let mut rules = with_tunnel();
     assert!(compile(&rules).unwrap().beyond_quota.is_empty());
     let to_the_portal = |id| Urr { quota_far: Some(FarId(1)), ..urr(id) };
-    rules.urrs = vec![urr(1), to_the_portal(2), Urr { quota_far: Some(FarId(3)), ..urr(3) }, to_the_portal(4)];
+    rules.urrs =
+        vec![urr(1), to_the_portal(2), Urr { quota_far: Some(FarId(3)), ..urr(3) }, to_the_portal(4)];
     rules.fars.push(crate::fixture::drop_far(3));
     rules.pdrs[1].urrs = [1, 4, 3, 2].map(UrrId).to_vec();
     let program = compile(&rules).unwrap();
     let seen = program.beyond_quota.iter().map(|to| (to.of, to.step.far, to.usages.to_vec(), to.step.action));
     let portal = Forward { to: Interface::Core, encapsulation: None, dscp: None };
-    let expected =
-        [(1, FarId(1), vec![3, 1], Action::Forward(portal)), (1, FarId(3), vec![2], Action::Drop)];
+    let expected = [(1, FarId(1), vec![3, 1], Action::Forward(portal)), (1, FarId(3), vec![2], Action::Drop)];
     assert_eq!(seen.collect::<Vec<_>>(), expected);
     assert_eq!(program.beyond_quota[0].step.usages, program.steps[1].usages, "all still count");
 }
