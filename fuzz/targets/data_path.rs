@@ -67,6 +67,7 @@ fn config() -> Config {
             error_indications_per_s: 2,
             ..Limits::default()
         },
+        echo: dataplane::Echo::default(),
         epoch: 1,
         seed: 1,
     }

@@ -73,6 +73,8 @@ pub(crate) fn config(population: &Population) -> Config {
             flows: 2 * flows as usize,
             ..Limits::default()
         },
+        // Nobody would answer.
+        echo: dataplane::Echo::OFF,
         epoch: 1,
         seed: 1,
     }

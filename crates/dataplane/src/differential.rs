@@ -3,7 +3,7 @@
 //! `WORLDS=5000 cargo test --release -p anchorline-dataplane differential` runs 10 million packets; `FIRST=n` starts with
 //! another world.
 
-use crate::config::{Config, Limits, PortConfig, Route};
+use crate::config::{Config, Echo, Limits, PortConfig, Route};
 use crate::engine::Engine;
 use crate::port::Port;
 use crate::worker::{Worker, connect};
@@ -242,6 +242,7 @@ fn config(setup: &Setup) -> Config {
             icmp_errors_per_s: u32::MAX,
             ..Limits::default()
         },
+        echo: Echo::OFF,
         epoch: 1,
         seed: 7,
     }

@@ -28,7 +28,7 @@
 //!
 //! # What it leaves out
 //!
-//! What happens without a packet: reports, end markers, packets kept for a sleeping user leaving later, ageing of
+//! What happens without a packet: reports, end markers, peers asked whether they are there, packets kept for a sleeping user leaving later, ageing of
 //! neighbours, router advertisements for users, VLANs, segment sizes clamped, the limits on sessions, flows, buffers, Error Indications and ICMP errors (for the last two see
 //! [`Reference::allow_error_indications`] and [`Reference::allow_icmp_errors`]). Extension headers of GTP-U are not relayed from tunnel to tunnel.
 //!

@@ -10,6 +10,7 @@ mod fragments;
 mod link;
 mod memory;
 mod neighbours;
+mod paths;
 mod peers;
 mod ports;
 mod routes;
@@ -26,6 +27,7 @@ pub(crate) use flows::{Circumstances, Flows, Place, Verdict};
 pub(crate) use fragments::{DatagramName, Fragments, Part, Useless};
 pub(crate) use link::{Reach, link_local};
 pub(crate) use neighbours::{Lookup, Neighbours};
+pub use peers::PathCounts;
 pub(crate) use peers::{Name, Way};
 pub(crate) use ports::{Ports, Receiver};
 pub(crate) use routes::Routes;
@@ -81,7 +83,8 @@ impl State {
     pub(crate) fn new(config: &Config) -> Result<Self, ConfigError> {
         let ports = Ports::new(&config.ports)?;
         let limits = &config.limits;
-        let room = Room { sessions: limits.sessions, pdrs: limits.pdrs, peers: limits.peers };
+        let room =
+            Room { sessions: limits.sessions, pdrs: limits.pdrs, peers: limits.peers, echo: config.echo };
         Ok(Self {
             now_ns: 0,
             burst_ns: limits.burst_ns,
@@ -105,6 +108,11 @@ impl State {
             self.events.push(event);
         }
         room
+    }
+
+    /// The next event for the control side, the oldest first: a path may fail and be there again.
+    pub(crate) fn next_event(&mut self) -> Option<Event> {
+        (!self.events.is_empty()).then(|| self.events.remove(0))
     }
 
     /// How packets get to a peer; `None` where no route leads there.

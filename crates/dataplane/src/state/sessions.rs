@@ -7,6 +7,7 @@ use super::peers::{Name, Peers, Way};
 use super::step::{HotStep, Kind, StepIndex};
 use super::table::Table;
 use super::usage::Ledger;
+use crate::config::Echo;
 use crate::worker::Query;
 use dplink::UsageCounts;
 use rules::{Classifier, Forward, OuterHeaderCreation, Places, QerId, Rare, Seid};
@@ -107,6 +108,7 @@ pub(crate) struct Room {
     pub(crate) sessions: usize,
     pub(crate) pdrs: usize,
     pub(crate) peers: usize,
+    pub(crate) echo: Echo,
 }
 
 impl Sessions {
@@ -119,7 +121,7 @@ impl Sessions {
             by_tunnel: Table::new(room.sessions * KEYS_PER_SESSION),
             by_user: Table::new(room.sessions * KEYS_PER_SESSION),
             cells: Cells::new(room.sessions.max(room.pdrs.div_ceil(STEPS))),
-            peers: Peers::new(room.peers),
+            peers: Peers::new(room.peers, room.echo),
             generation: 0,
         }
     }

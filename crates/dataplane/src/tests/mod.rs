@@ -5,6 +5,7 @@ mod fragments;
 mod kept;
 mod mtu;
 mod observe;
+mod paths;
 mod usage;
 mod vlan;
 
