@@ -100,6 +100,8 @@ fn rules() -> Rules {
         uplink_gate: Gate::Open,
         downlink_gate: Gate::Open,
         mbr: Some(rates),
+        packet_rates: PacketRates::default(),
+        correlation: None,
         gbr: None,
         qfi: None,
         reflective: false,

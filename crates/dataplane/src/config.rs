@@ -54,6 +54,8 @@ pub struct Limits {
     pub flow_age_ns: u64,
     /// Peers that tunnels lead to: gNBs, eNBs, other gateways.
     pub peers: usize,
+    /// Meters that several sessions share, and meters that count packets.
+    pub meters_apart: usize,
     /// Packets kept for sleeping users, all together.
     pub kept: usize,
     /// Packets kept for one session, unless its BAR asks for less.
@@ -80,6 +82,7 @@ impl Default for Limits {
             flows: 1 << 20,
             flow_age_ns: 300_000_000_000,
             peers: 4_096,
+            meters_apart: 16_384,
             kept: 16_384,
             kept_per_session: 128,
             kept_ns: 60_000_000_000,

@@ -173,13 +173,13 @@ impl Explain {
     fn note_rates(&mut self, state: &mut State, step: &HotStep, at: StepIndex) {
         let direction = direction(&self.question);
         for place in step.meters() {
-            let rate = state.sessions.cells.account(step.base(at), *place).rate;
+            let (of, moment) = ((step.base(at), *place), (state.now_ns, state.burst_ns));
             let qer = state.sessions.get(step.session).and_then(|it| it.qers.get(usize::from(*place)));
             let Some(qer) = qer else { continue };
             let qer = ExplainedQer {
                 qer: *qer,
-                limit_kbps: rate.limit_kbps(direction),
-                admits: rate.admits(direction, state.now_ns, state.burst_ns),
+                limit_kbps: state.sessions.limit_kbps(of, direction),
+                admits: state.sessions.admits(of, direction, moment),
             };
             let _ = self.finding.qers.try_push(qer);
         }

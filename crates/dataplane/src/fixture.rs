@@ -313,6 +313,8 @@ pub(crate) fn rules(session: u64) -> Rules {
             downlink_gate: if shut { Gate::Closed } else { Gate::Open },
             qfi,
             mbr: None,
+            packet_rates: PacketRates::default(),
+            correlation: None,
             gbr: None,
             reflective: false,
         }],

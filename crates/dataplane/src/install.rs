@@ -2,7 +2,7 @@
 
 use crate::config::PortConfig;
 use crate::state::{
-    Account, CellRun, Count, HotStep, Installation, Key, Ledger, Name, Ports, Rate, Session, user_key,
+    Account, Apart, CellRun, Count, HotStep, Installation, Key, Ledger, Name, Ports, Rate, Session, user_key,
 };
 use dplink::{Desired, UsageCounts};
 use rules::{Action, Forward, Program, RuleError, Step, compile};
@@ -44,6 +44,7 @@ pub(crate) fn installation(
         classifier: program.classifier,
     };
     Ok(Installation {
+        aparts: (0..).zip(&program.meters).filter_map(|(at, meter)| Some((at, Apart::new(meter)?))).collect(),
         accounts: (0..accounts).map(|place| account(&program.meters, place)).collect(),
         session: Box::new(session),
         steps,
@@ -72,7 +73,7 @@ fn hot_steps(ports: &[PortConfig], program: &Program) -> Box<[HotStep]> {
 }
 
 fn account(meters: &[rules::Meter], place: usize) -> Account {
-    let rate = meters.get(place).map_or(Rate::ZERO, |meter| Rate::new(meter.mbr));
+    let rate = meters.get(place).map_or(Rate::ZERO, |meter| meter.mbr.map_or(Rate::ZERO, Rate::new));
     Account { rate, count: Count::ZERO }
 }
 

@@ -1,9 +1,8 @@
 //! What this user plane does not do yet. Every IE that would need it is refused by name; the rest is done, or has
 //! nothing to do for us. This list shrinks with every release.
 //!
-//! Accepted and without effect: User ID, APN/DNN, S-NSSAI, RAT Type, FQ-CSID, Group ID, 3GPP Interface Type, QER
-//! Correlation ID and Averaging Window (each QER is a meter of its own session), and Network Instance: there is one
-//! network behind each side, so every name stands for it. A Forwarding Policy is accepted by the names the operator
+//! Accepted and without effect: User ID, APN/DNN, S-NSSAI, RAT Type, FQ-CSID, Group ID, 3GPP Interface Type,
+//! Averaging Window, and Network Instance: there is one network behind each side, so every name stands for it. A Forwarding Policy is accepted by the names the operator
 //! lists, which stand for that one network, too.
 //!
 //! Packets to and from a control plane (CP-function, in tunnels) go by the access side, where our tunnel endpoints
@@ -107,7 +106,6 @@ const IN_FORWARDING: &[u16] = &[
 ];
 
 const IN_QER: &[u16] = &[
-    ie::PACKET_RATE,
     ie::DL_FLOW_LEVEL_MARKING,
     ie::PAGING_POLICY_INDICATOR,
     ie::QER_CONTROL_INDICATIONS,

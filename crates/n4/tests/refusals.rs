@@ -37,6 +37,11 @@ fn urr() -> CreateUrr {
     }
 }
 
+fn packet_rate(request: &mut SessionEstablishmentRequest, value: &[u8]) {
+    let carried = vec![RawIe { ie: ie::PACKET_RATE, value: value.to_vec() }];
+    request.create_qers.push(CreateQer { carried, ..smf::qer(1) });
+}
+
 fn urr_in(request: &mut SessionEstablishmentRequest, change: fn(&mut CreateUrr)) {
     let mut urr = urr();
     change(&mut urr);
@@ -62,7 +67,10 @@ const ESTABLISHMENTS: &[Case] = &[
     (ie::TIME_QUOTA_MECHANISM, |r| urr_in(r, |urr| carry(&mut urr.carried, ie::TIME_QUOTA_MECHANISM))),
     (ie::AGGREGATED_URRS, |r| urr_in(r, |urr| carry(&mut urr.carried, ie::AGGREGATED_URRS))),
     (ie::NUMBER_OF_REPORTS, |r| urr_in(r, |urr| carry(&mut urr.carried, ie::NUMBER_OF_REPORTS))),
-    (ie::PACKET_RATE, |r| qer_in(r, |qer| carry(&mut qer.carried, ie::PACKET_RATE))),
+    // With exception reports, which we cannot tell from other packets.
+    (ie::PACKET_RATE, |r| {
+        qer_in(r, |qer| qer.carried.push(RawIe { ie: ie::PACKET_RATE, value: vec![0b101, 0, 0, 9, 0, 1] }));
+    }),
     (ie::DL_FLOW_LEVEL_MARKING, |r| qer_in(r, |qer| carry(&mut qer.carried, ie::DL_FLOW_LEVEL_MARKING))),
     (ie::APPLICATION_ID, |r| r.create_pdrs[1].pdi.application_id = Some(b"web".to_vec())),
     (ie::TRAFFIC_ENDPOINT_ID, |r| r.create_pdrs[0].pdi.traffic_endpoint_id = Some(1)),
@@ -118,9 +126,9 @@ const MODIFICATIONS: &[Change] = &[
         let to = r.update_fars[0].update_forwarding_parameters.as_mut().unwrap();
         carry(&mut to.carried, ie::PROXYING);
     }),
-    (ie::PACKET_RATE, |r| {
+    (ie::DL_FLOW_LEVEL_MARKING, |r| {
         r.update_qers.push(UpdateQer { qer_id: 1, ..UpdateQer::default() });
-        carry(&mut r.update_qers[0].carried, ie::PACKET_RATE);
+        carry(&mut r.update_qers[0].carried, ie::DL_FLOW_LEVEL_MARKING);
     }),
     (ie::QUERY_PACKET_RATE_STATUS, |r| carry(&mut r.carried, ie::QUERY_PACKET_RATE_STATUS)),
 ];
@@ -208,6 +216,9 @@ fn what_makes_no_sense_is_named_and_leaves_nothing() {
         ((Cause::MandatoryIeIncorrect, Some(ie::APPLY_ACTION), None), |r| {
             act(r, ApplyAction::FORW | ApplyAction::NOCP);
         }),
+        // No such unit of time; and a number cut short.
+        ((Cause::MandatoryIeIncorrect, Some(ie::PACKET_RATE), None), |r| packet_rate(r, &[1, 5, 0, 9])),
+        ((Cause::MandatoryIeIncorrect, Some(ie::PACKET_RATE), None), |r| packet_rate(r, &[3, 0, 0, 9, 0, 9])),
         ((Cause::MandatoryIeIncorrect, Some(ie::F_TEID), None), |r| {
             r.create_pdrs[0].pdi.f_teid = Some(smf::given(0));
         }),

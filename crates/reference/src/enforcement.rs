@@ -5,8 +5,8 @@ use crate::errors::Stopped;
 use crate::reason::DropReason;
 use crate::setup::Setup;
 use rules::{
-    ApplyAction, Direction, Far, FarId, ForwardingParameters, Gate, Interface, Pdr, Qer, QerId, Qfi, Rules,
-    Seid, Urr, UrrId, Volume,
+    ApplyAction, BitRates, Direction, Far, FarId, ForwardingParameters, Gate, Interface, PacketRate,
+    PacketRates, Pdr, Qer, QerId, Qfi, Rules, Seid, Urr, UrrId, Volume,
 };
 use std::net::IpAddr;
 
@@ -38,12 +38,81 @@ struct Usage {
     downlink_at_grant: u64,
 }
 
-/// A QER's theoretical arrival times, in units of 1/256 ns.
+/// What a meter belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MeterKey {
+    /// A QER of one session.
+    Own(QerId),
+    /// All QERs of one correlation, in whichever session.
+    Shared(u64),
+}
+
+/// What QERs let pass, and what has passed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Meter {
+    key: MeterKey,
+    mbr: Option<BitRates>,
+    packet_rates: PacketRates,
+    uplink: Passed,
+    downlink: Passed,
+}
+
+/// What has passed one way.
 #[derive(Clone, Copy, Debug, Default)]
-struct Meter {
-    qer: QerId,
-    uplink: u64,
-    downlink: u64,
+struct Passed {
+    /// The theoretical arrival time, in units of 1/256 ns.
+    arrival: u64,
+    /// Where the window of a packet rate ends, in nanoseconds, and how many packets have passed in it.
+    window_ends_ns: u64,
+    packets: u32,
+}
+
+impl Meter {
+    /// `None` for a QER without a limit.
+    fn new(qer: &Qer) -> Option<Self> {
+        let key = meter_key(qer)?;
+        let (uplink, downlink) = (Passed::default(), Passed::default());
+        Some(Self { key, mbr: qer.mbr, packet_rates: qer.packet_rates, uplink, downlink })
+    }
+
+    fn limits(&self, direction: Direction) -> (Option<u64>, Option<PacketRate>) {
+        match direction {
+            Direction::Uplink => (self.mbr.map(|mbr| mbr.uplink_kbps), self.packet_rates.uplink),
+            Direction::Downlink => (self.mbr.map(|mbr| mbr.downlink_kbps), self.packet_rates.downlink),
+        }
+    }
+
+    /// A generic cell rate algorithm, and a window of packets. A rate of 0 lets nothing pass.
+    fn conforms(&self, direction: Direction, moment: Moment<'_>) -> bool {
+        let latest = moment.now_ns.saturating_add(moment.setup.burst_ns).saturating_mul(UNITS_PER_NS);
+        let passed = if direction == Direction::Uplink { &self.uplink } else { &self.downlink };
+        let (kbps, packets) = self.limits(direction);
+        let in_window = if moment.now_ns < passed.window_ends_ns { passed.packets } else { 0 };
+        kbps.is_none_or(|kbps| kbps > 0 && passed.arrival <= latest)
+            && packets.is_none_or(|rate| in_window < rate.packets.into())
+    }
+
+    fn charge(&mut self, load: Load, now_ns: u64) {
+        let (kbps, packets) = self.limits(load.direction);
+        let passed = if load.direction == Direction::Uplink { &mut self.uplink } else { &mut self.downlink };
+        if let Some(kbps) = kbps {
+            let now = now_ns.saturating_mul(UNITS_PER_NS);
+            passed.arrival = passed.arrival.max(now).saturating_add(cost(load.length, kbps));
+        }
+        if let Some(rate) = packets {
+            if now_ns >= passed.window_ends_ns {
+                passed.window_ends_ns = now_ns + u64::from(rate.window_s) * 1_000_000_000;
+                passed.packets = 0;
+            }
+            passed.packets += 1;
+        }
+    }
+}
+
+/// `None` for a QER without a limit.
+fn meter_key(qer: &Qer) -> Option<MeterKey> {
+    let is_limited = qer.mbr.is_some() || !qer.packet_rates.is_none();
+    is_limited.then(|| qer.correlation.map_or(MeterKey::Own(qer.id), MeterKey::Shared))
 }
 
 /// One session: its rules, and what they remember.
@@ -103,23 +172,43 @@ struct Load {
 }
 
 impl Session {
-    pub(crate) fn new(seid: Seid, rules: Rules) -> Self {
+    pub(crate) fn new(seid: Seid, rules: Rules, shared: &[Meter]) -> Self {
         let mut session = Self { seid, rules: Rules::default(), meters: Vec::new(), usages: Vec::new() };
-        session.replace(rules);
+        session.replace(rules, shared);
         session
     }
 
-    /// New rules: QERs and URRs that stay remember what they were; a new quota counts from now.
-    pub(crate) fn replace(&mut self, rules: Rules) {
-        let limited = rules.qers.iter().filter(|qer| qer.mbr.is_some());
-        self.meters = limited.map(|qer| self.meter(qer.id)).collect();
+    /// New rules: QERs and URRs that stay remember what they were; a new quota counts from now. Correlated meters go on
+    /// where others have brought them, by the limits of these rules.
+    pub(crate) fn replace(&mut self, rules: Rules, shared: &[Meter]) {
+        let mut meters: Vec<Meter> = Vec::new();
+        for meter in rules.qers.iter().filter_map(Meter::new) {
+            let known = self.meters.iter().chain(shared).find(|known| known.key == meter.key);
+            // Of several QERs of one correlation the first one's limits count.
+            if meters.iter().all(|other| other.key != meter.key) {
+                let (uplink, downlink) =
+                    known.map_or((meter.uplink, meter.downlink), |known| (known.uplink, known.downlink));
+                meters.push(Meter { uplink, downlink, ..meter });
+            }
+        }
+        self.meters = meters;
         self.usages = rules.urrs.iter().map(|urr| self.usage(urr)).collect();
         self.rules = rules;
     }
 
-    fn meter(&self, qer: QerId) -> Meter {
-        let old = self.meters.iter().find(|meter| meter.qer == qer);
-        old.copied().unwrap_or(Meter { qer, ..Meter::default() })
+    /// Its meters that other sessions may have, too.
+    pub(crate) fn shared_meters(&self) -> Vec<Meter> {
+        let is_shared = |meter: &&Meter| matches!(meter.key, MeterKey::Shared(_));
+        self.meters.iter().filter(is_shared).copied().collect()
+    }
+
+    /// Another session has used, or changed, meters that may be of this session, too.
+    pub(crate) fn adopt(&mut self, shared: &[Meter]) {
+        for meter in &mut self.meters {
+            if let Some(other) = shared.iter().find(|other| other.key == meter.key) {
+                *meter = *other;
+            }
+        }
     }
 
     fn usage(&self, urr: &Urr) -> Usage {
@@ -260,32 +349,15 @@ impl Session {
             || reached(usage.quota.downlink, downlink)
     }
 
-    /// A generic cell rate algorithm: whether all meters let the packet pass; if so, all are charged, else none. A rate
-    /// of 0 lets nothing pass.
+    /// Whether all meters of these QERs let the packet pass; if so, all are charged, else none.
     fn charge(&mut self, qers: &[Qer], load: Load, moment: Moment<'_>) -> bool {
-        let now = moment.now_ns.saturating_mul(UNITS_PER_NS);
-        let latest = moment.now_ns.saturating_add(moment.setup.burst_ns).saturating_mul(UNITS_PER_NS);
-        let limited = |meter: &Meter| qers.iter().find(|qer| qer.id == meter.qer)?.mbr;
-        let conforms = |meter: &Meter| {
-            let Some(mbr) = limited(meter) else { return true };
-            let (arrival, kbps) = match load.direction {
-                Direction::Uplink => (meter.uplink, mbr.uplink_kbps),
-                Direction::Downlink => (meter.downlink, mbr.downlink_kbps),
-            };
-            kbps > 0 && arrival <= latest
-        };
-        if !self.meters.iter().all(conforms) {
-            return false;
+        let is_meant = |meter: &&mut Meter| qers.iter().any(|qer| meter_key(qer) == Some(meter.key));
+        let mut meters: Vec<&mut Meter> = self.meters.iter_mut().filter(is_meant).collect();
+        let all = meters.iter().all(|meter| meter.conforms(load.direction, moment));
+        if all {
+            meters.iter_mut().for_each(|meter| meter.charge(load, moment.now_ns));
         }
-        for meter in &mut self.meters {
-            let Some(mbr) = limited(meter) else { continue };
-            let (arrival, kbps) = match load.direction {
-                Direction::Uplink => (&mut meter.uplink, mbr.uplink_kbps),
-                Direction::Downlink => (&mut meter.downlink, mbr.downlink_kbps),
-            };
-            *arrival = (*arrival).max(now).saturating_add(cost(load.length, kbps));
-        }
-        true
+        all
     }
 
     /// Counts a packet in those URRs of its PDR that are chosen and measure.

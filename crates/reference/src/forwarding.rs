@@ -46,7 +46,11 @@ impl Reference {
         part_of: Option<Chosen>,
     ) -> Result<Verdict, DropReason> {
         let moment = Moment { now_ns: self.now_ns, setup: &self.setup, part_of };
-        self.sessions.get_mut(session).ok_or(DropReason::NoSession)?.decide(pdr, arrival, moment)
+        let deciding = self.sessions.get_mut(session).ok_or(DropReason::NoSession)?;
+        let verdict = deciding.decide(pdr, arrival, moment);
+        let shared = deciding.shared_meters();
+        self.sessions.iter_mut().for_each(|other| other.adopt(&shared));
+        verdict
     }
 
     /// Fragments go the way of their packet, which has been copied; each is held to rates and counted by itself.

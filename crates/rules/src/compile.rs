@@ -8,7 +8,7 @@ use crate::check::Checked;
 use crate::classifier::Classifier;
 use crate::error::RuleError;
 use crate::ids::{FarId, PdrId, QerId, Qfi, Teid, UrrId};
-use crate::intent::{BitRates, FTeid, Interface, Pdi, Pdr, Rules};
+use crate::intent::{BitRates, FTeid, Interface, PacketRates, Pdi, Pdr, Rules};
 use crate::list::{Mostly1, Places, Rare};
 use crate::urr::{Urr, Volume};
 use ipnet::Ipv6Net;
@@ -135,13 +135,17 @@ pub struct Arrival {
     pub flow_label: Option<u32>,
 }
 
-/// A QER that limits a rate.
+/// A QER that limits a rate, or several of one correlation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meter {
-    /// Finds the meter's state again after a modification.
+    /// The first of them. Finds the meter's state again after a modification.
     pub qer: QerId,
-    /// The limit.
-    pub mbr: BitRates,
+    /// The limit, if bits are limited.
+    pub mbr: Option<BitRates>,
+    /// The limits, if packets are limited.
+    pub packet_rates: PacketRates,
+    /// Meters of one number are one, in whichever sessions.
+    pub correlation: Option<u64>,
 }
 
 /// A URR, as far as the data plane obeys it.

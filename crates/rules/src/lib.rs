@@ -27,8 +27,8 @@ pub use compile::{
 pub use error::{RuleError, RuleRef};
 pub use ids::{BarId, FarId, PdrId, QerId, Qfi, Seid, Teid, UrrId};
 pub use intent::{
-    ApplyAction, Bar, BitRates, FTeid, Far, ForwardingParameters, Gate, Interface, OuterHeaderCreation, Pdi,
-    Pdr, Qer, Rules, limits,
+    ApplyAction, Bar, BitRates, FTeid, Far, ForwardingParameters, Gate, Interface, OuterHeaderCreation,
+    PacketRate, PacketRates, Pdi, Pdr, Qer, Rules, limits,
 };
 pub use list::{Mostly1, Places, Rare};
 pub use sdf::{FlowDescription, FlowEnd, PortRange, SdfError, SdfFilter, TrafficClass};

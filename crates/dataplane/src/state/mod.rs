@@ -1,6 +1,7 @@
 //! What a worker knows: everything its nodes read and write besides the packets.
 
 mod account;
+mod apart;
 mod beyond;
 mod budget;
 mod cells;
@@ -20,6 +21,7 @@ mod table;
 mod usage;
 
 pub(crate) use account::{Account, Count, Rate};
+pub(crate) use apart::Apart;
 pub(crate) use budget::Budget;
 pub(crate) use cells::CellRun;
 pub(crate) use flow_key::FlowKey;
@@ -83,8 +85,13 @@ impl State {
     pub(crate) fn new(config: &Config) -> Result<Self, ConfigError> {
         let ports = Ports::new(&config.ports)?;
         let limits = &config.limits;
-        let room =
-            Room { sessions: limits.sessions, pdrs: limits.pdrs, peers: limits.peers, echo: config.echo };
+        let room = Room {
+            sessions: limits.sessions,
+            pdrs: limits.pdrs,
+            peers: limits.peers,
+            aparts: limits.meters_apart,
+            echo: config.echo,
+        };
         Ok(Self {
             now_ns: 0,
             burst_ns: limits.burst_ns,

@@ -6,6 +6,7 @@ mod kept;
 mod mtu;
 mod observe;
 mod paths;
+mod rates;
 mod usage;
 mod vlan;
 

@@ -244,11 +244,16 @@ fn gate(random: &mut Random) -> Gate {
 }
 
 fn qer(random: &mut Random, scope: Scope, id: u32) -> Qer {
+    let mut packets =
+        || maybe(random, 120, |random| PacketRate { packets: pick(random, [0, 20, 200]), window_s: 1 });
+    let packet_rates = PacketRates { uplink: packets(), downlink: packets() };
     Qer {
         id: QerId(id),
         uplink_gate: gate(random),
         downlink_gate: gate(random),
         mbr: if scope.rates { maybe(random, 400, rates) } else { None },
+        packet_rates: if scope.rates { packet_rates } else { PacketRates::default() },
+        correlation: maybe(random, 200, |random| pick(random, [1, 1, 2])),
         gbr: None,
         qfi: maybe(random, 600, |random| pick(random, [1, 5, 9, 63])).and_then(Qfi::new),
         reflective: scope.reflective && chance(random, 200),

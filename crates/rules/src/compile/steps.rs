@@ -5,25 +5,31 @@ use crate::check::Checked;
 use crate::ids::{FarId, QerId, UrrId};
 use crate::intent::{ApplyAction, Far, ForwardingParameters, Gate, Pdr, Qer, Rules};
 use crate::list::{Mostly1, Rare};
+use std::collections::HashMap;
 
 /// What steps are made of.
 pub(super) struct Steps<'a> {
     checked: &'a Checked<'a>,
     /// Of QERs that limit a rate, in their order.
     pub(super) meters: Mostly1<Meter>,
-    /// For each QER, the place its meter has or would have.
-    meter_places: Vec<u16>,
+    /// For each QER, the place of its meter; `None` without a limit.
+    meter_places: Vec<Option<u16>>,
 }
 
 impl<'a> Steps<'a> {
     pub(super) fn new(rules: &Rules, checked: &'a Checked<'a>) -> Self {
-        let limited = rules.qers.iter().filter_map(|qer| Some(Meter { qer: qer.id, mbr: qer.mbr? }));
-        let counted = rules.qers.iter().scan(0, |next, qer| {
-            let place = *next;
-            *next += u16::from(qer.mbr.is_some());
+        let (mut meters, mut correlated) = (Vec::new(), HashMap::new());
+        let mut place_of = |qer: &Qer| {
+            let meter = meter(qer)?;
+            let next = meters.len() as u16;
+            let place = qer.correlation.map_or(next, |number| *correlated.entry(number).or_insert(next));
+            if place == next {
+                meters.push(meter);
+            }
             Some(place)
-        });
-        Self { checked, meters: limited.collect(), meter_places: counted.collect() }
+        };
+        let meter_places = rules.qers.iter().map(&mut place_of).collect();
+        Self { checked, meters: meters.into_iter().collect(), meter_places }
     }
 
     /// What becomes of a PDR's packets by a FAR: its own, or another.
@@ -78,13 +84,19 @@ impl<'a> Steps<'a> {
 
     /// `None` for a QER without a limit.
     fn meter(&self, qer: QerId) -> Option<u16> {
-        self.checked.qers.get(qer)?.mbr?;
-        self.meter_places.get(self.checked.qers.place(qer)?).copied()
+        *self.meter_places.get(self.checked.qers.place(qer)?)?
     }
 
     fn usage(&self, urr: UrrId) -> Option<u16> {
         u16::try_from(self.checked.urrs.place(urr)?).ok()
     }
+}
+
+/// `None` for a QER without a limit.
+fn meter(qer: &Qer) -> Option<Meter> {
+    let Qer { id, mbr, packet_rates, correlation, .. } = *qer;
+    let is_limited = mbr.is_some() || !packet_rates.is_none();
+    is_limited.then_some(Meter { qer: id, mbr, packet_rates, correlation })
 }
 
 fn action(far: &Far, qers: &[&Qer], direction: Direction) -> Action {

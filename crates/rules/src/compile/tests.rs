@@ -113,12 +113,46 @@ fn steps_know_the_places_of_their_meters_and_usages() {
     rules.pdrs[0].qers = vec![QerId(4), QerId(1), QerId(2), QerId(4)];
     rules.pdrs[0].urrs = vec![UrrId(6), UrrId(6)];
     let program = compile(&rules).unwrap();
-    let meters = [2, 4].map(|id| Meter { qer: QerId(id), mbr: RATES });
+    let meters = [2, 4].map(|id| meter(id, None));
     assert_eq!(*program.meters, meters);
     assert_eq!(*program.steps[0].meters, [1, 0], "each once, however often it is named");
     assert_eq!(program.usages.iter().map(|usage| usage.urr).collect::<Vec<_>>(), [UrrId(5), UrrId(6)]);
     assert_eq!(*program.steps[0].usages, [1]);
     assert!(program.steps[1].meters.is_empty() && program.steps[1].usages.is_empty());
+}
+
+fn meter(id: u32, correlation: Option<u64>) -> Meter {
+    Meter { qer: QerId(id), mbr: Some(RATES), packet_rates: PacketRates::default(), correlation }
+}
+
+/// QERs of one correlation are one meter, with the limits of the first; a QER without a limit is none.
+#[test]
+fn qers_of_one_correlation_are_one_meter() {
+    let mut rules = rules();
+    let of = |id, mbr, correlation| Qer { mbr, correlation, ..qer(id) };
+    let slower = Some(BitRates { uplink_kbps: 1, downlink_kbps: 1 });
+    rules.qers = vec![
+        of(1, None, Some(7)),
+        of(2, Some(RATES), Some(7)),
+        of(3, Some(RATES), Some(8)),
+        of(4, slower, Some(7)),
+    ];
+    rules.pdrs[0].qers = [1, 2, 3, 4].map(QerId).to_vec();
+    let program = compile(&rules).unwrap();
+    assert_eq!(*program.meters, [meter(2, Some(7)), meter(3, Some(8))]);
+    assert_eq!(*program.steps[0].meters, [0, 1]);
+}
+
+#[test]
+fn a_packet_rate_alone_is_a_meter() {
+    let mut rules = rules();
+    let uplink = Some(PacketRate { packets: 5, window_s: 60 });
+    let packet_rates = PacketRates { uplink, downlink: None };
+    rules.qers = vec![Qer { packet_rates, ..qer(1) }];
+    rules.pdrs[0].qers = vec![QerId(1)];
+    let program = compile(&rules).unwrap();
+    assert_eq!(*program.meters, [Meter { qer: QerId(1), mbr: None, packet_rates, correlation: None }]);
+    assert_eq!(*program.steps[0].meters, [0]);
 }
 
 #[test]
@@ -230,7 +264,7 @@ fn a_plain_session_takes_little_memory() {
         size_of::<Meter>(),
         size_of::<Usage>()
     );
-    assert!(size_of::<Program>() <= 192);
+    assert!(size_of::<Program>() <= 256);
     assert!(program.heap_bytes() <= 368);
     assert!(program.classifier.heap_bytes() <= 150);
 }
