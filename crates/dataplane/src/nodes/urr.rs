@@ -16,7 +16,11 @@ impl<B: Buffer> Node<B> for Urr {
         let step = *state.sessions.cells.step(packet.meta.step);
         let (at, bytes) = (packet.meta.step, u32::from(packet.meta.bytes));
         // Where a FAR stands in for the time after a quota, quotas have had their say; `far` saw to it.
-        if !state.has_plenty(&step, at, bytes) && !step.stands_in() && state.used_up(&step).is_some() {
+        if !state.has_plenty(&step, at, bytes)
+            && !step.stands_in()
+            && let Some(place) = state.used_up(&step)
+        {
+            state.remind((step.session, place));
             return Next::drop(DropReason::QuotaExhausted);
         }
         for place in step.usages() {

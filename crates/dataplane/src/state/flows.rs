@@ -2,10 +2,12 @@
 //!
 //! It is a cache of verdicts, never the only place of anything: what does not fit, or was written under older rules, is
 //! classified again. An entry is one cache line. A flow may stand in any of the [`WAYS`] places of its group; when all
-//! are taken, the one used least recently gives way. So a full table costs time, and loses nothing.
+//! are taken, one gives way that has had no packet for long, first of all those of users who have more than their share.
+//! So a full table costs time, and loses nothing.
 
 use super::flow_key::FlowKey;
 use super::memory;
+use super::share::give_way;
 use super::step::StepIndex;
 use rules::Direction;
 
@@ -115,7 +117,7 @@ impl Flows {
     /// Writes a verdict down, in the place of an older flow if need be.
     pub(crate) fn learn(&mut self, place: Place<'_>, verdict: Verdict, now_ns: u64) {
         let direction = place.direction;
-        let at = self.search(place).unwrap_or_else(|| self.make_room(place.hash, tick(now_ns)));
+        let at = self.search(place).unwrap_or_else(|| self.make_room(place, tick(now_ns)));
         let flow = &mut self.entries[at];
         if flow.key != *place.key {
             self.live += usize::from(flow.key == FlowKey::NONE);
@@ -165,15 +167,16 @@ impl Flows {
             .find(|at| self.entries[*at].key == *place.key)
     }
 
-    /// A free place of the flow's group, or the one used least recently.
-    fn make_room(&self, hash: u64, now: u16) -> usize {
-        let group = self.group(hash);
+    /// A free place of the flow's group, or the one that has to give way.
+    fn make_room(&self, place: Place<'_>, now: u16) -> usize {
+        let group = self.group(place.hash);
         // The tags alone tell of a free place; only where there is none are the flows themselves read.
         if let Some(way) = self.tags[group].iter().position(|tag| *tag == 0) {
             return group * WAYS + way;
         }
-        let idle = |at: &usize| now.wrapping_sub(self.entries[*at].seen);
-        (group * WAYS..(group + 1) * WAYS).max_by_key(idle).unwrap_or_default()
+        let entry = |way: usize| &self.entries[group * WAYS + way];
+        let idle = |way: usize| now.wrapping_sub(entry(way).seen);
+        group * WAYS + give_way::<WAYS>(place.key.user(), |way| entry(way).key.user(), idle)
     }
 }
 

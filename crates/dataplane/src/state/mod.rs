@@ -16,6 +16,7 @@ mod peers;
 mod ports;
 mod routes;
 mod sessions;
+mod share;
 mod step;
 mod table;
 mod usage;
@@ -51,6 +52,9 @@ const EVENTS_MAX: usize = 64;
 /// Most usage told between two turns of the control side; what does not fit is told with the session's next packet.
 const USED_MAX: usize = 256;
 
+/// URRs whose thresholds wait to be told; those of others are looked at with every packet.
+const LATE_MAX: usize = 4_096;
+
 /// A URR has something to tell.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Used {
@@ -79,6 +83,8 @@ pub(crate) struct State {
     pub(crate) events: Vec<Event>,
     /// For the control side.
     pub(crate) used: Vec<Used>,
+    /// Accounts whose thresholds were crossed again too soon.
+    late: Vec<(SessionIndex, u16)>,
 }
 
 impl State {
@@ -104,6 +110,7 @@ impl State {
             icmp_errors: Budget::new(limits.icmp_errors_per_s),
             events: Vec::with_capacity(EVENTS_MAX),
             used: Vec::with_capacity(USED_MAX),
+            late: Vec::with_capacity(LATE_MAX),
             ports,
         })
     }
@@ -151,13 +158,52 @@ impl State {
         let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { return };
         let due = ledger.count(&mut account.count, (direction, bytes), now_ns);
         for cause in due.causes() {
+            if ledger.has_to_wait(cause, now_ns) {
+                if self.late.len() < LATE_MAX {
+                    if !ledger.wait(&mut account.count) {
+                        self.late.push(at);
+                    }
+                } else {
+                    account.count.left = 0;
+                }
+                continue;
+            }
             if self.used.len() == USED_MAX {
                 account.count.left = 0;
                 return;
             }
             let counts = ledger.counts(&account.count, now_ns);
             self.used.push(Used { seid, cause, counts });
-            ledger.told(&mut account.count, cause);
+            ledger.told(&mut account.count, cause, now_ns);
+        }
+    }
+
+    /// Tells that a quota is used up, where there was no room to before.
+    #[cold]
+    pub(crate) fn remind(&mut self, at: (SessionIndex, u16)) {
+        let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { return };
+        let now_ns = self.now_ns;
+        let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { return };
+        if self.used.len() < USED_MAX && ledger.is_end_untold(&account.count) {
+            let (cause, counts) = (UsageCause::VolumeQuota, ledger.counts(&account.count, now_ns));
+            self.used.push(Used { seid, cause, counts });
+            ledger.told(&mut account.count, cause, now_ns);
+        }
+    }
+
+    /// Tells of thresholds that had to wait, as far as there is room.
+    pub(crate) fn tell_late(&mut self) {
+        let now_ns = self.now_ns;
+        while self.used.len() < USED_MAX
+            && let Some(at) = self.late.pop()
+        {
+            let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { continue };
+            let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { continue };
+            if ledger.take_late(&mut account.count) {
+                let (cause, counts) = (UsageCause::VolumeThreshold, ledger.counts(&account.count, now_ns));
+                self.used.push(Used { seid, cause, counts });
+                ledger.told(&mut account.count, cause, now_ns);
+            }
         }
     }
 }

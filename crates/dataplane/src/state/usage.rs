@@ -7,6 +7,8 @@ use rules::{Direction, UrrId, Usage, Volume};
 /// Limits on total, uplink and downlink bytes, as the counts then read.
 type Marks = [u64; 3];
 
+/// Between two notices of one URR's threshold.
+pub(crate) const NOTICE_GAP_NS: u64 = 100_000_000;
 /// Beyond every count.
 const NEVER: u64 = u64::MAX;
 
@@ -23,6 +25,10 @@ pub(crate) struct Ledger {
     grant: u32,
     start_of_traffic: bool,
     quota_told: bool,
+    /// When the threshold was told last.
+    told_ns: Option<u64>,
+    /// The threshold was crossed again too soon: it waits to be told.
+    is_late: bool,
     /// Packets folded out of the count, by [`Direction`].
     packets: [u64; 2],
     first_ns: Option<u64>,
@@ -63,6 +69,8 @@ impl Ledger {
             start_of_traffic: usage.start_of_traffic,
             // A quota of nothing was never used up: whoever gave it knows.
             quota_told: reached(&quotas, &zero),
+            told_ns: None,
+            is_late: false,
             packets: [0; 2],
             first_ns: None,
         }
@@ -70,6 +78,7 @@ impl Ledger {
 
     /// Goes on where `old` stood; a changed threshold, or another quota, counts from now.
     pub(crate) fn carry(&mut self, old: &Self, count: &Count) {
+        self.told_ns = old.told_ns;
         self.packets = old.packets;
         self.first_ns = old.first_ns;
         let same = self.threshold == old.threshold;
@@ -84,6 +93,11 @@ impl Ledger {
         reached(&self.quotas, count)
     }
 
+    /// Whether the quota is used up, and nobody was told for want of room.
+    pub(crate) fn is_end_untold(&self, count: &Count) -> bool {
+        !self.quota_told && self.is_used_up(count)
+    }
+
     /// Counts a packet whose count wanted a look. What is due has to be told, and [`Ledger::told`] be called.
     pub(crate) fn count(&mut self, count: &mut Count, packet: (Direction, u32), now_ns: u64) -> Due {
         let (direction, bytes) = packet;
@@ -95,15 +109,38 @@ impl Ledger {
         self.first_ns.get_or_insert(now_ns);
         let due = Due {
             start: first && self.start_of_traffic,
-            threshold: reached(&self.thresholds, count),
+            threshold: !self.is_late && reached(&self.thresholds, count),
             quota: !self.quota_told && reached(&self.quotas, count),
         };
         count.left = self.left(count);
         due
     }
 
+    /// Whether a cause has to wait, because its like was told just before: tiny thresholds are crossed by every packet.
+    pub(crate) fn has_to_wait(&self, cause: UsageCause, now_ns: u64) -> bool {
+        let is_soon = self.told_ns.is_some_and(|told_ns| now_ns.saturating_sub(told_ns) < NOTICE_GAP_NS);
+        cause == UsageCause::VolumeThreshold && is_soon
+    }
+
+    /// A crossed threshold waits to be told; until then nobody looks for it. Whether it did so before.
+    pub(crate) fn wait(&mut self, count: &mut Count) -> bool {
+        let before = std::mem::replace(&mut self.is_late, true);
+        count.left = self.left(count);
+        before
+    }
+
+    /// Whether a threshold has waited to be told; it does no longer.
+    pub(crate) fn take_late(&mut self, count: &mut Count) -> bool {
+        let is_late = std::mem::take(&mut self.is_late);
+        count.left = 0;
+        is_late && reached(&self.thresholds, count)
+    }
+
     /// A cause has been told: thresholds begin anew.
-    pub(crate) fn told(&mut self, count: &mut Count, cause: UsageCause) {
+    pub(crate) fn told(&mut self, count: &mut Count, cause: UsageCause, now_ns: u64) {
+        if cause == UsageCause::VolumeThreshold {
+            self.told_ns = Some(now_ns);
+        }
         self.quota_told |= cause == UsageCause::VolumeQuota;
         match cause {
             UsageCause::StartOfTraffic => {}
@@ -114,6 +151,7 @@ impl Ledger {
     /// The counts have been told: thresholds begin anew.
     pub(crate) fn reported(&mut self, count: &mut Count) {
         self.thresholds = marks(self.threshold, count);
+        self.is_late = false;
         count.left = if self.first_ns.is_some() { self.left(count) } else { 0 };
     }
 
@@ -143,7 +181,8 @@ impl Ledger {
     /// Bytes that may be counted before the next look; folding alone asks for one in every 4 GiB.
     fn left(&self, count: &Count) -> u32 {
         let totals = totals(count);
-        let marks = self.thresholds.iter().chain(&self.quotas).zip(totals.iter().cycle());
+        let thresholds = if self.is_late { &[NEVER; 3] } else { &self.thresholds };
+        let marks = thresholds.iter().chain(&self.quotas).zip(totals.iter().cycle());
         let nearest = marks.map(|(mark, total)| mark.saturating_sub(*total)).min().unwrap_or(NEVER);
         // The packet that reaches a mark is to be looked at, so one octet less may pass.
         u32::try_from(nearest.saturating_sub(1)).unwrap_or(u32::MAX)

@@ -66,12 +66,54 @@ fn a_threshold_is_told_by_the_packet_that_crosses_it_again_and_again() {
     bench.settle();
     let mut crossings = Vec::new();
     for _ in 0..10 {
+        bench.now_ns += 50_000_000;
         bench.receive(N6, &downlink(72));
         crossings.extend(told(&bench.settle()));
     }
     let volume = UsageCause::VolumeThreshold;
     assert_eq!(crossings, [(volume, 300), (volume, 600), (volume, 900)]);
     assert_eq!(query(&mut bench).downlink_packets, 10);
+}
+
+/// A threshold of one byte is crossed by every packet; it is told some ten times a second, and at last of everything.
+#[test]
+fn a_tiny_threshold_is_told_so_often_and_not_more() {
+    let mut bench = Bench::new();
+    bench.put(METERED, 1, with_urr(threshold(1, 1)));
+    bench.settle();
+    let mut crossings = Vec::new();
+    for _ in 0..1_000 {
+        bench.now_ns += 1_000_000;
+        bench.receive(N6, &downlink(72));
+        bench.worker.turn(bench.now_ns);
+        crossings.extend(told(&bench.engine.poll(0)));
+    }
+    assert!((10..=12).contains(&crossings.len()), "{crossings:?}");
+    // Nobody has to send anything for the rest to be told.
+    bench.now_ns += 100_000_000;
+    crossings.extend(told(&bench.settle()));
+    assert_eq!(crossings.last(), Some(&(UsageCause::VolumeThreshold, 100_000)));
+    assert!(crossings.iter().map(|(_, bytes)| bytes).is_sorted());
+}
+
+/// More quotas end at once than there is room to tell of; packets that come later remind.
+#[test]
+fn the_end_of_a_quota_is_told_though_there_was_no_room() {
+    let mut bench = Bench::new();
+    bench.put(METERED, 1, metered());
+    bench.settle();
+    for _ in 0..3 {
+        // Nobody hears what is told: first the ring fills, then what is to go there.
+        bench.worker.crowd_usage(256);
+        bench.worker.turn(bench.now_ns);
+    }
+    for _ in 0..3 {
+        bench.receive(N6, &downlink(72));
+        bench.worker.turn(bench.now_ns);
+    }
+    bench.settle();
+    bench.receive(N6, &downlink(72));
+    assert_eq!(told(&bench.settle()), [(UsageCause::VolumeQuota, 100)]);
 }
 
 #[test]

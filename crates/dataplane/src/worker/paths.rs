@@ -31,6 +31,7 @@ impl Listing {
 impl<P: Port> Worker<P> {
     /// Asks peers that are due, and notes changes; what there is no room to tell is told later.
     pub(super) fn look_after_paths(&mut self) {
+        self.state.tell_late();
         let due = self.state.sessions.peers.look(self.state.now_ns);
         for (name, failed) in due.changes {
             let (side, remote) = name;
@@ -60,6 +61,17 @@ impl<P: Port> Worker<P> {
     #[cfg(test)]
     pub(crate) fn crowd(&mut self, event: Event) {
         self.state.note(event);
+    }
+
+    /// Notes so much usage that the control side has not heard of yet, as if there had been any.
+    #[cfg(test)]
+    pub(crate) fn crowd_usage(&mut self, count: usize) {
+        let used = crate::state::Used {
+            seid: rules::Seid(999),
+            cause: dplink::UsageCause::StartOfTraffic,
+            counts: dplink::UsageCounts::default(),
+        };
+        self.state.used.resize(count, used);
     }
 
     /// Lists some more peers.
