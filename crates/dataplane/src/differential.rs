@@ -202,6 +202,8 @@ impl Pair {
             downlink_bytes: counts.downlink_bytes,
             uplink_packets: counts.uplink_packets,
             downlink_packets: counts.downlink_packets,
+            dropped_downlink_packets: counts.dropped_downlink_packets,
+            dropped_downlink_bytes: counts.dropped_downlink_bytes,
         });
         (self.reference.usage(session), told.collect())
     }

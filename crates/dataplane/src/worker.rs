@@ -433,7 +433,7 @@ impl<P: Port> Worker<P> {
         };
         let most = most.min(self.kept_per_session);
         if let Err(packet) = self.kept.keep((session, most), packet, self.state.now_ns) {
-            return self.discard(packet.buffer, DropReason::BufferFull);
+            return self.discard_kept(packet, DropReason::BufferFull);
         }
         if step.kind == Kind::KeepAndNotify && self.kept.is_untold(session) {
             let qfi = qfi.and_then(Qfi::new);
@@ -487,7 +487,7 @@ impl<P: Port> Worker<P> {
         let mut late = Vec::new();
         self.kept.expire(self.state.now_ns.saturating_sub(self.kept_ns), &mut late);
         for packet in late {
-            self.discard(packet.buffer, DropReason::BufferExpired);
+            self.discard_kept(packet, DropReason::BufferExpired);
         }
         self.look_after_paths();
     }

@@ -125,13 +125,13 @@ const IN_URR: &[u16] = &[
     ie::NUMBER_OF_REPORTS,
 ];
 
-/// Reporting triggers that are obeyed. Not those that need applications to be recognised, Ethernet, envelopes, or
-/// counts of dropped packets.
+/// Reporting triggers that are obeyed. Not those that need applications to be recognised, Ethernet, or envelopes.
 pub(crate) const TRIGGERS: u32 = Triggers::PERIODIC.0
     | Triggers::VOLUME_THRESHOLD.0
     | Triggers::TIME_THRESHOLD.0
     | Triggers::QUOTA_HOLDING_TIME.0
     | Triggers::START_OF_TRAFFIC.0
+    | Triggers::DROPPED_DOWNLINK.0
     | Triggers::LINKED_USAGE.0
     | Triggers::VOLUME_QUOTA.0
     | Triggers::TIME_QUOTA.0
@@ -247,7 +247,6 @@ fn forwarding(carried: &[RawIe], policies: &[String]) -> Result<(), Refusal> {
 
 fn create_urr(urr: &CreateUrr) -> Result<(), Refusal> {
     without_any(&urr.carried, IN_URR)?;
-    without(urr.dropped_dl_traffic_threshold.is_some(), ie::DROPPED_DL_TRAFFIC_THRESHOLD)?;
     measurement(urr.measurement_information)?;
     let is_periodic = |triggers: &ReportingTriggers| triggers.bits() & Triggers::PERIODIC.0 != 0;
     match urr.measurement_period {
@@ -260,7 +259,6 @@ fn create_urr(urr: &CreateUrr) -> Result<(), Refusal> {
 
 fn update_urr(urr: &UpdateUrr) -> Result<(), Refusal> {
     without_any(&urr.carried, IN_URR)?;
-    without(urr.dropped_dl_traffic_threshold.is_some(), ie::DROPPED_DL_TRAFFIC_THRESHOLD)?;
     measurement(urr.measurement_information)?;
     positive(urr.measurement_period)
 }

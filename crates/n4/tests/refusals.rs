@@ -59,9 +59,6 @@ fn parameters(request: &mut SessionEstablishmentRequest) -> &mut ForwardingParam
 const ESTABLISHMENTS: &[Case] = &[
     (ie::REPORTING_TRIGGERS, |r| urr_in(r, |urr| urr.reporting_triggers = ReportingTriggers::new(1 << 5))),
     (ie::REPORTING_TRIGGERS, |r| urr_in(r, |urr| urr.reporting_triggers = ReportingTriggers::new(1 << 17))),
-    (ie::DROPPED_DL_TRAFFIC_THRESHOLD, |r| {
-        urr_in(r, |urr| urr.dropped_dl_traffic_threshold = Some(DroppedTraffic::default()));
-    }),
     (ie::MEASUREMENT_INFORMATION, |r| urr_in(r, |urr| urr.measurement_information = Some(1 << 7))),
     (ie::EVENT_THRESHOLD, |r| urr_in(r, |urr| carry(&mut urr.carried, ie::EVENT_THRESHOLD))),
     (ie::TIME_QUOTA_MECHANISM, |r| urr_in(r, |urr| carry(&mut urr.carried, ie::TIME_QUOTA_MECHANISM))),
@@ -114,7 +111,7 @@ const ESTABLISHMENTS: &[Case] = &[
 const MODIFICATIONS: &[Change] = &[
     (ie::NODE_ID, |r| carry(&mut r.carried, ie::NODE_ID)),
     (ie::REPORTING_TRIGGERS, |r| {
-        let reporting_triggers = Some(ReportingTriggers::new(1 << 6));
+        let reporting_triggers = Some(ReportingTriggers::new(1 << 5));
         r.update_urrs.push(UpdateUrr { urr_id: 1, reporting_triggers, ..UpdateUrr::default() });
     }),
     (ie::ETHERNET_INACTIVITY_TIMER, |r| {

@@ -296,3 +296,24 @@ fn usage_before_and_after_the_monitoring_time_is_told_apart() {
     assert_eq!((before.end_time, before.ur_seqn + 1), (after.start_time, after.ur_seqn));
     assert!(octets(after).1 > 0);
 }
+
+/// The data plane counts what is dropped; a threshold of nothing is none.
+#[test]
+fn dropped_downlink_traffic_is_told_to_whom_it_concerns() {
+    const DROTH: u32 = 1 << 6;
+    let mut rule = urr(1, DROTH);
+    rule.dropped_dl_traffic_threshold = Some(DroppedTraffic { packets: Some(5), bytes: Some(0) });
+    let (mut lab, session) = lab(vec![rule]);
+    let urr = &lab.in_force[&session].rules.urrs[0];
+    let threshold = rules::DroppedDownlink { packets: Some(5), bytes: None };
+    assert_eq!(urr.dropped_downlink, Some(threshold));
+    let counts = dplink::UsageCounts { urr: UrrId(1), dropped_downlink_packets: 5, ..Default::default() };
+    let cause = dplink::UsageCause::DroppedDownlink;
+    let notice = dplink::Notice::Usage { session, cause, counts: vec![counts] };
+    lab.handle(n4::Input::DataPath(&notice));
+    assert_eq!(reported(&mut lab, session)[0].usage_report_trigger, Trigger(Trigger::DROTH));
+    let none = RawIe { ie: ie::DROPPED_DL_TRAFFIC_THRESHOLD, value: vec![] };
+    let update = UpdateUrr { urr_id: 1, carried: vec![none], ..UpdateUrr::default() };
+    lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+    assert_eq!(lab.in_force[&session].rules.urrs[0].dropped_downlink, None);
+}

@@ -5,8 +5,8 @@ use crate::errors::Stopped;
 use crate::reason::DropReason;
 use crate::setup::Setup;
 use rules::{
-    ApplyAction, BitRates, Direction, Far, FarId, ForwardingParameters, Gate, Interface, PacketRate,
-    PacketRates, Pdr, Qer, QerId, Qfi, Rules, Seid, Urr, UrrId, Volume,
+    ApplyAction, BitRates, Direction, DroppedDownlink, Far, FarId, ForwardingParameters, Gate, Interface,
+    PacketRate, PacketRates, Pdr, Qer, QerId, Qfi, Rules, Seid, Urr, UrrId, Volume,
 };
 use std::net::IpAddr;
 
@@ -26,6 +26,10 @@ pub struct UsageCounts {
     pub uplink_packets: u64,
     /// To the user.
     pub downlink_packets: u64,
+    /// To the user, dropped by a FAR, where the URR has a threshold for that.
+    pub dropped_downlink_packets: u64,
+    /// Bytes of these.
+    pub dropped_downlink_bytes: u64,
 }
 
 /// A URR's counts, and where they stood when the quota was given.
@@ -73,6 +77,17 @@ impl Meter {
         let key = meter_key(qer)?;
         let (uplink, downlink) = (Passed::default(), Passed::default());
         Some(Self { key, mbr: qer.mbr, packet_rates: qer.packet_rates, uplink, downlink })
+    }
+
+    /// Where packets are no longer limited, how many passed is forgotten.
+    fn forgetting_windows(mut self) -> Self {
+        let PacketRates { uplink, downlink } = self.packet_rates;
+        for (rate, passed) in [(uplink, &mut self.uplink), (downlink, &mut self.downlink)] {
+            if rate.is_none() {
+                *passed = Passed { arrival: passed.arrival, ..Passed::default() };
+            }
+        }
+        self
     }
 
     fn limits(&self, direction: Direction) -> (Option<u64>, Option<PacketRate>) {
@@ -188,7 +203,7 @@ impl Session {
             if meters.iter().all(|other| other.key != meter.key) {
                 let (uplink, downlink) =
                     known.map_or((meter.uplink, meter.downlink), |known| (known.uplink, known.downlink));
-                meters.push(Meter { uplink, downlink, ..meter });
+                meters.push(Meter { uplink, downlink, ..meter }.forgetting_windows());
             }
         }
         self.meters = meters;
@@ -266,7 +281,10 @@ impl Session {
                     far: (far.id, stands_in),
                 });
             }
-            (ApplyAction::Drop, _) | (_, None) => return Err(DropReason::FarDrop),
+            (ApplyAction::Drop, _) | (_, None) => {
+                self.count_dropped(pdr, load);
+                return Err(DropReason::FarDrop);
+            }
             (ApplyAction::Forward, Some(to)) => *to,
         };
         let copies = far.duplicates.clone();
@@ -358,6 +376,22 @@ impl Session {
             meters.iter_mut().for_each(|meter| meter.charge(load, moment.now_ns));
         }
         all
+    }
+
+    /// Counts a packet to the user that its FAR drops.
+    fn count_dropped(&mut self, pdr: &Pdr, load: Load) {
+        let minds = |urr: &&Urr| {
+            pdr.urrs.contains(&urr.id)
+                && !urr.inactive
+                && urr.dropped_downlink.unwrap_or_default() != DroppedDownlink::default()
+        };
+        for urr in self.rules.urrs.iter().filter(minds) {
+            let usage = self.usages.iter_mut().find(|usage| usage.counts.urr == urr.id);
+            if let Some(usage) = usage.filter(|_| load.direction == Direction::Downlink) {
+                usage.counts.dropped_downlink_packets += 1;
+                usage.counts.dropped_downlink_bytes += load.length;
+            }
+        }
     }
 
     /// Counts a packet in those URRs of its PDR that are chosen and measure.

@@ -10,7 +10,7 @@ use crate::error::RuleError;
 use crate::ids::{FarId, PdrId, QerId, Qfi, Teid, UrrId};
 use crate::intent::{BitRates, FTeid, Interface, PacketRates, Pdi, Pdr, Rules};
 use crate::list::{Mostly1, Places, Rare};
-use crate::urr::{Urr, Volume};
+use crate::urr::{DroppedDownlink, Urr, Volume};
 use ipnet::Ipv6Net;
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -159,6 +159,8 @@ pub struct Usage {
     pub quota: Volume,
     /// A quota of another grant counts from now.
     pub quota_grant: u32,
+    /// Tell after so much downlink traffic that was dropped, again and again.
+    pub dropped_downlink: DroppedDownlink,
     /// Tell of the first packet.
     pub start_of_traffic: bool,
     /// Count packets that QoS enforcement drops, too.
@@ -237,6 +239,7 @@ fn usage(urr: &Urr) -> Usage {
         threshold: urr.volume_threshold.unwrap_or_default(),
         quota: urr.volume_quota.unwrap_or_default(),
         quota_grant: urr.quota_grant,
+        dropped_downlink: urr.dropped_downlink.unwrap_or_default(),
         start_of_traffic: urr.triggers.contains(crate::urr::Triggers::START_OF_TRAFFIC),
         before_qos: urr.before_qos,
         inactive: urr.inactive,

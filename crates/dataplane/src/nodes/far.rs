@@ -5,6 +5,7 @@ use crate::frame::{Fate, Packet};
 use crate::graph::{Next, Node, NodeId};
 use crate::state::{HotStep, Kind, Ports, State};
 use packet::{Buffer, ipv4, ipv6};
+use rules::Direction;
 
 pub(crate) struct Far;
 
@@ -19,7 +20,13 @@ impl<B: Buffer> Node<B> for Far {
         let plain = match step.kind {
             Kind::Tunnel => false,
             Kind::Plain => true,
-            Kind::Drop => return Next::drop(DropReason::FarDrop),
+            Kind::Drop => {
+                let (step, bytes) = (*step, packet.meta.bytes);
+                if step.minds_drops() && packet.meta.direction() == Direction::Downlink {
+                    state.count_dropped(&step, bytes.into());
+                }
+                return Next::drop(DropReason::FarDrop);
+            }
             Kind::GateClosed => return super::qer::refuse(state, packet, DropReason::GateClosed),
             Kind::Keep | Kind::KeepAndNotify => return Next::End(Fate::Keep),
         };

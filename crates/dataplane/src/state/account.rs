@@ -44,8 +44,7 @@ impl Rate {
         (cost > 0.0).then(|| (PARTS as f64 * NS_PER_OCTET_AT_1_KBPS / cost).round() as u64)
     }
 
-    /// Goes on where `old` stood: a modification grants nobody a burst. Between accounts and meters apart nothing is
-    /// carried.
+    /// Goes on where `old` stood: a modification grants nobody a burst. What stands for a meter apart is left alone.
     pub(crate) const fn carry(&mut self, old: &Self) {
         if self.stands_for().is_none() && old.stands_for().is_none() {
             self.due = old.due;

@@ -60,7 +60,10 @@ impl Apart {
 
     /// Whether a packet may pass now.
     pub(crate) fn admits(&self, direction: Direction, now_ns: u64, burst_ns: u64) -> bool {
-        self.rate.admits(direction, now_ns, burst_ns) && self.windows[direction as usize].admits(now_ns)
+        // What a limit has seen does not count once it is gone.
+        let is_limited = self.rate.limit_kbps(direction).is_some();
+        (!is_limited || self.rate.admits(direction, now_ns, burst_ns))
+            && self.windows[direction as usize].admits(now_ns)
     }
 
     /// A packet passes.
@@ -79,8 +82,22 @@ impl Apart {
         let before = std::mem::replace(&mut self.rate, other.rate);
         self.rate.carry(&before);
         for (window, other) in self.windows.iter_mut().zip(&other.windows) {
-            window.limit = other.limit;
+            // Without a limit nothing is remembered.
+            *window = if other.limit.is_none() { *other } else { Window { limit: other.limit, ..*window } };
         }
+    }
+
+    /// Goes on where the session's own meter of the same QER stood, which was in its account.
+    pub(crate) fn carry(mut self, old: &Rate) -> Self {
+        if self.number.is_none() {
+            self.rate.carry(old);
+        }
+        self
+    }
+
+    /// The rate of a meter that is nobody else's.
+    pub(crate) fn own_rate(&self) -> Option<&Rate> {
+        self.number.is_none().then_some(&self.rate)
     }
 }
 

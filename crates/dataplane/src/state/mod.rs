@@ -158,23 +158,38 @@ impl State {
         let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { return };
         let due = ledger.count(&mut account.count, (direction, bytes), now_ns);
         for cause in due.causes() {
-            if ledger.has_to_wait(cause, now_ns) {
-                if self.late.len() < LATE_MAX {
-                    if !ledger.wait(&mut account.count) {
-                        self.late.push(at);
-                    }
-                } else {
-                    account.count.left = 0;
-                }
-                continue;
+            self.tell((seid, at), cause);
+        }
+    }
+
+    /// Counts a packet to the user that was dropped, in those of its step's URRs that mind.
+    #[cold]
+    pub(crate) fn count_dropped(&mut self, step: &HotStep, bytes: u32) {
+        let Some(seid) = self.sessions.get(step.session).map(|session| session.seid) else { return };
+        for place in step.usages() {
+            let at = (step.session, *place);
+            let ledger = self.sessions.ledger(at.0, at.1);
+            if ledger.is_some_and(|(ledger, _)| ledger.drop_downlink(bytes)) {
+                self.tell((seid, at), UsageCause::DroppedDownlink);
             }
-            if self.used.len() == USED_MAX {
-                account.count.left = 0;
-                return;
-            }
+        }
+    }
+
+    /// Tells what is due about an account: now, or where its like was told just before, or there is no room, soon.
+    fn tell(&mut self, (seid, at): (Seid, (SessionIndex, u16)), cause: UsageCause) {
+        let now_ns = self.now_ns;
+        let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { return };
+        let has_room = self.used.len() < USED_MAX;
+        if has_room && !ledger.has_to_wait(cause, now_ns) {
             let counts = ledger.counts(&account.count, now_ns);
             self.used.push(Used { seid, cause, counts });
             ledger.told(&mut account.count, cause, now_ns);
+        } else if has_room && self.late.len() < LATE_MAX {
+            if !ledger.wait(&mut account.count) {
+                self.late.push(at);
+            }
+        } else {
+            account.count.left = 0;
         }
     }
 
@@ -194,13 +209,14 @@ impl State {
     /// Tells of thresholds that had to wait, as far as there is room.
     pub(crate) fn tell_late(&mut self) {
         let now_ns = self.now_ns;
-        while self.used.len() < USED_MAX
+        // One account may have two things to tell.
+        while self.used.len() + 1 < USED_MAX
             && let Some(at) = self.late.pop()
         {
             let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { continue };
             let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { continue };
-            if ledger.take_late(&mut account.count) {
-                let (cause, counts) = (UsageCause::VolumeThreshold, ledger.counts(&account.count, now_ns));
+            for cause in ledger.take_late(&mut account.count) {
+                let counts = ledger.counts(&account.count, now_ns);
                 self.used.push(Used { seid, cause, counts });
                 ledger.told(&mut account.count, cause, now_ns);
             }

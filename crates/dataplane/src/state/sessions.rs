@@ -319,9 +319,9 @@ impl Sessions {
         for (place, apart) in aparts.iter() {
             let place = usize::from(*place);
             let Some((qer, account)) = session.qers.get(place).zip(accounts.get_mut(place)) else { continue };
-            let before =
-                old.and_then(|old| self.rate_of(old, *qer, place)).and_then(|rate| rate.stands_for());
-            account.rate = Rate::apart(self.aparts.enter(*apart, before));
+            let before = old.and_then(|old| self.rate_of(old, *qer, place));
+            let apart = before.map_or(*apart, |before| apart.carry(&before));
+            account.rate = Rate::apart(self.aparts.enter(apart, before.and_then(|rate| rate.stands_for())));
         }
     }
 
@@ -374,9 +374,9 @@ impl Sessions {
     fn carry(&mut self, old: &Session, new: &mut Installation, now_ns: u64) {
         let base = old.run.base;
         for (place, qer) in new.session.qers.iter().enumerate() {
-            if let Some(before) = self.rate_of(old, *qer, place) {
-                new.accounts[place].rate.carry(&before);
-            }
+            let Some(before) = self.rate_of(old, *qer, place) else { continue };
+            let apart = before.stands_for().and_then(|at| self.aparts.at(at)?.own_rate());
+            new.accounts[place].rate.carry(apart.unwrap_or(&before));
         }
         for (place, before) in old.ledgers.iter().enumerate() {
             let count = self.cells.account(base, place as u16).count;

@@ -2,7 +2,10 @@
 
 use super::account::Count;
 use dplink::{UsageCause, UsageCounts};
-use rules::{Direction, UrrId, Usage, Volume};
+use rules::{Direction, DroppedDownlink, UrrId, Usage, Volume};
+
+/// Packets and bytes.
+type Dropped = [u64; 2];
 
 /// Limits on total, uplink and downlink bytes, as the counts then read.
 type Marks = [u64; 3];
@@ -25,9 +28,14 @@ pub(crate) struct Ledger {
     grant: u32,
     start_of_traffic: bool,
     quota_told: bool,
-    /// When the threshold was told last.
+    dropped_threshold: DroppedDownlink,
+    /// Packets and bytes that were dropped on their way to the user.
+    dropped: Dropped,
+    /// Where this threshold is crossed next.
+    dropped_mark: Dropped,
+    /// When a threshold was told last.
     told_ns: Option<u64>,
-    /// The threshold was crossed again too soon: it waits to be told.
+    /// A threshold was crossed again too soon: it waits to be told.
     is_late: bool,
     /// Packets folded out of the count, by [`Direction`].
     packets: [u64; 2],
@@ -69,6 +77,9 @@ impl Ledger {
             start_of_traffic: usage.start_of_traffic,
             // A quota of nothing was never used up: whoever gave it knows.
             quota_told: reached(&quotas, &zero),
+            dropped_threshold: usage.dropped_downlink,
+            dropped: [0; 2],
+            dropped_mark: dropped_mark(usage.dropped_downlink, [0; 2]),
             told_ns: None,
             is_late: false,
             packets: [0; 2],
@@ -79,6 +90,10 @@ impl Ledger {
     /// Goes on where `old` stood; a changed threshold, or another quota, counts from now.
     pub(crate) fn carry(&mut self, old: &Self, count: &Count) {
         self.told_ns = old.told_ns;
+        self.dropped = old.dropped;
+        let same = self.dropped_threshold == old.dropped_threshold;
+        self.dropped_mark =
+            if same { old.dropped_mark } else { dropped_mark(self.dropped_threshold, self.dropped) };
         self.packets = old.packets;
         self.first_ns = old.first_ns;
         let same = self.threshold == old.threshold;
@@ -119,7 +134,7 @@ impl Ledger {
     /// Whether a cause has to wait, because its like was told just before: tiny thresholds are crossed by every packet.
     pub(crate) fn has_to_wait(&self, cause: UsageCause, now_ns: u64) -> bool {
         let is_soon = self.told_ns.is_some_and(|told_ns| now_ns.saturating_sub(told_ns) < NOTICE_GAP_NS);
-        cause == UsageCause::VolumeThreshold && is_soon
+        matches!(cause, UsageCause::VolumeThreshold | UsageCause::DroppedDownlink) && is_soon
     }
 
     /// A crossed threshold waits to be told; until then nobody looks for it. Whether it did so before.
@@ -129,17 +144,40 @@ impl Ledger {
         before
     }
 
-    /// Whether a threshold has waited to be told; it does no longer.
-    pub(crate) fn take_late(&mut self, count: &mut Count) -> bool {
+    /// The thresholds that have waited to be told; they do no longer.
+    pub(crate) fn take_late(&mut self, count: &mut Count) -> impl Iterator<Item = UsageCause> + use<> {
         let is_late = std::mem::take(&mut self.is_late);
         count.left = 0;
-        is_late && reached(&self.thresholds, count)
+        let volume = is_late && reached(&self.thresholds, count);
+        let dropped = is_late && self.is_dropped_due();
+        let all = [(volume, UsageCause::VolumeThreshold), (dropped, UsageCause::DroppedDownlink)];
+        all.into_iter().filter_map(|(due, cause)| due.then_some(cause))
+    }
+
+    /// Counts a packet to the user that was dropped, where that is of interest; whether it is to be told now.
+    pub(crate) fn drop_downlink(&mut self, bytes: u32) -> bool {
+        if self.dropped_threshold == DroppedDownlink::default() {
+            return false;
+        }
+        self.dropped = [self.dropped[0] + 1, self.dropped[1] + u64::from(bytes)];
+        !self.is_late && self.is_dropped_due()
+    }
+
+    fn is_dropped_due(&self) -> bool {
+        self.dropped.iter().zip(&self.dropped_mark).any(|(dropped, mark)| dropped >= mark)
     }
 
     /// A cause has been told: thresholds begin anew.
     pub(crate) fn told(&mut self, count: &mut Count, cause: UsageCause, now_ns: u64) {
-        if cause == UsageCause::VolumeThreshold {
-            self.told_ns = Some(now_ns);
+        match cause {
+            UsageCause::VolumeThreshold => self.told_ns = Some(now_ns),
+            UsageCause::DroppedDownlink => {
+                self.told_ns = Some(now_ns);
+                self.dropped_mark = dropped_mark(self.dropped_threshold, self.dropped);
+                // Volumes have a threshold of their own.
+                return;
+            }
+            _ => {}
         }
         self.quota_told |= cause == UsageCause::VolumeQuota;
         match cause {
@@ -167,6 +205,8 @@ impl Ledger {
             downlink_bytes: count.bytes[1],
             uplink_packets: packets(0),
             downlink_packets: packets(1),
+            dropped_downlink_packets: self.dropped[0],
+            dropped_downlink_bytes: self.dropped[1],
             first_packet_age_ms: self.first_ns.map(age_ms),
             last_packet_age_ms: self.first_ns.map(|_| last_age_ms),
         }
@@ -198,6 +238,12 @@ fn marks(volume: Volume, from: &Count) -> Marks {
     let [total, up, down] = totals(from);
     let mark = |limit: Option<u64>, from: u64| limit.map_or(NEVER, |limit| from.saturating_add(limit));
     [mark(volume.total, total), mark(volume.uplink, up), mark(volume.downlink, down)]
+}
+
+/// Where the threshold of what is dropped will be crossed.
+fn dropped_mark(threshold: DroppedDownlink, from: Dropped) -> Dropped {
+    let mark = |limit: Option<u64>, from: u64| limit.map_or(NEVER, |limit| from.saturating_add(limit));
+    [mark(threshold.packets, from[0]), mark(threshold.bytes, from[1])]
 }
 
 fn reached(marks: &Marks, count: &Count) -> bool {

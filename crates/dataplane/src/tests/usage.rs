@@ -6,8 +6,8 @@ use crate::fixture::{Bench, METERED, N3, N6, metered, rules};
 use dplink::{Command, Notice, UsageCause, UsageCounts};
 use proptest::prelude::*;
 use rules::{
-    ApplyAction, Far, FarId, ForwardingParameters, Interface, OuterHeaderCreation, Rules, Seid, Teid, Urr,
-    UrrId, Volume,
+    ApplyAction, DroppedDownlink, Far, FarId, ForwardingParameters, Interface, OuterHeaderCreation, Rules,
+    Seid, Teid, Urr, UrrId, Volume,
 };
 
 /// Bytes of the user's packets in these tests, less the payload.
@@ -299,4 +299,44 @@ proptest! {
         let counts = query(&mut bench);
         prop_assert_eq!((counts.downlink_packets, counts.downlink_bytes), sent);
     }
+}
+
+/// The user sleeps, and what comes for it is dropped: told after so many, again and again (TS 23.401 5.3.6A).
+#[test]
+fn dropped_downlink_traffic_is_told_after_so_much() {
+    let mut bench = Bench::new();
+    let limit = DroppedDownlink { packets: Some(3), bytes: None };
+    let mut rules = with_urr(Urr { id: UrrId(1), dropped_downlink: Some(limit), ..Urr::default() });
+    rules.fars[1].apply_action = ApplyAction::Drop;
+    bench.put(METERED, 1, rules.clone());
+    bench.settle();
+    let dropped = |notices: &[Notice]| match notices {
+        [Notice::Usage { cause: UsageCause::DroppedDownlink, counts, .. }] => {
+            Some((counts[0].dropped_downlink_packets, counts[0].dropped_downlink_bytes))
+        }
+        _ => None,
+    };
+    let mut seen = Vec::new();
+    for _ in 0..7 {
+        bench.now_ns += 100_000_000;
+        bench.receive(N6, &downlink(72));
+        seen.extend(dropped(&bench.settle()));
+    }
+    assert_eq!(seen, [(3, 300), (6, 600)]);
+    // One more is kept, for which there is room for two; two are not.
+    rules.fars[1].apply_action = ApplyAction::Buffer;
+    bench.put(METERED, 2, rules);
+    bench.settle();
+    for _ in 0..4 {
+        bench.now_ns += 100_000_000;
+        bench.receive(N6, &downlink(72));
+        seen.extend(dropped(&bench.settle()));
+    }
+    assert_eq!(seen.last(), Some(&(9, 900)));
+    let counts = query(&mut bench);
+    assert_eq!((counts.downlink_packets, counts.dropped_downlink_packets), (0, 9));
+    // Those that are kept for too long are dropped in the end.
+    bench.now_ns += 61_000_000_000;
+    bench.settle();
+    assert_eq!(query(&mut bench).dropped_downlink_packets, 11);
 }

@@ -195,6 +195,7 @@ fn the_packet_that_crosses_a_quota_passes_and_the_next_does_not() {
         downlink_bytes: 1_000,
         uplink_packets: 2,
         downlink_packets: 1,
+        ..UsageCounts::default()
     };
     assert_eq!(session.counts(), [counts, UsageCounts { urr: UrrId(2), ..counts }]);
     // The same grant again gives nothing; another counts from now.

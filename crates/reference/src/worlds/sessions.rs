@@ -273,6 +273,10 @@ fn urr(random: &mut Random, id: u32) -> Urr {
         volume_threshold: maybe(random, 300, volume),
         volume_quota: maybe(random, 250, volume),
         before_qos: chance(random, 250),
+        dropped_downlink: maybe(random, 300, |random| DroppedDownlink {
+            packets: maybe(random, 500, |random| pick(random, [1, 10])),
+            bytes: maybe(random, 500, |random| pick(random, [1, 1_000])),
+        }),
         inactive: chance(random, 80),
         ..Urr::default()
     }
