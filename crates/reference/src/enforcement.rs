@@ -291,7 +291,7 @@ impl Session {
         let action = match may_leave(arrival, &to, marks, moment.setup) {
             Err(Refused::Quietly(reason)) => Action::Drop(reason),
             Err(Refused::Stopped(stopped)) => Action::Stop(stopped, to.destination_interface),
-            Ok(()) => match self.enforce(pdr, load, moment, stands_in) {
+            Ok(()) => match self.enforce((pdr, stands_in), load, moment) {
                 Ok(()) => Action::Forward(to),
                 Err(reason) => Action::Drop(reason),
             },
@@ -313,10 +313,9 @@ impl Session {
     /// Holds a packet that may leave to rates and, unless a FAR stands in for the time after them, quotas, and counts it.
     fn enforce(
         &mut self,
-        pdr: &Pdr,
+        (pdr, stands_in): (&Pdr, bool),
         load: Load,
         moment: Moment<'_>,
-        stands_in: bool,
     ) -> Result<(), DropReason> {
         if !self.charge(&self.qers(pdr), load, moment) {
             self.count(pdr, load, |urr| urr.before_qos);
