@@ -230,6 +230,9 @@ impl Session {
         let old = self.usages.iter().find(|usage| usage.counts.urr == urr.id);
         let counts = UsageCounts { urr: urr.id, ..UsageCounts::default() };
         let mut usage = old.copied().unwrap_or(Usage { counts, ..Usage::default() });
+        if urr.dropped_downlink.unwrap_or_default() == DroppedDownlink::default() {
+            (usage.counts.dropped_downlink_packets, usage.counts.dropped_downlink_bytes) = (0, 0);
+        }
         let quota = urr.volume_quota.unwrap_or_default();
         if (usage.grant, usage.quota) != (urr.quota_grant, quota) {
             (usage.grant, usage.quota) = (urr.quota_grant, quota);

@@ -3,6 +3,7 @@
 use super::account::Count;
 use dplink::{UsageCause, UsageCounts};
 use rules::{Direction, DroppedDownlink, UrrId, Usage, Volume};
+use std::num::NonZeroU32;
 
 /// Packets and bytes.
 type Dropped = [u64; 2];
@@ -10,13 +11,13 @@ type Dropped = [u64; 2];
 /// Limits on total, uplink and downlink bytes, as the counts then read.
 type Marks = [u64; 3];
 
-/// Between two notices of one URR's threshold.
-pub(crate) const NOTICE_GAP_NS: u64 = 100_000_000;
+/// Between two notices of one URR's thresholds, in ticks: about a tenth of a second.
+const NOTICE_GAP: u32 = 100_000_000 >> Count::TICK_SHIFT;
 /// Beyond every count.
 const NEVER: u64 = u64::MAX;
 
 /// One URR of a session in force.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) urr: UrrId,
     threshold: Volume,
@@ -28,18 +29,42 @@ pub(crate) struct Ledger {
     grant: u32,
     start_of_traffic: bool,
     quota_told: bool,
-    dropped_threshold: DroppedDownlink,
-    /// Packets and bytes that were dropped on their way to the user.
-    dropped: Dropped,
-    /// Where this threshold is crossed next.
-    dropped_mark: Dropped,
-    /// When a threshold was told last.
-    told_ns: Option<u64>,
     /// A threshold was crossed again too soon: it waits to be told.
     is_late: bool,
+    /// When a threshold was told last, in the ticks of [`Count::last`].
+    told: Option<NonZeroU32>,
+    /// Where somebody wants to hear of what is dropped: few.
+    drops: Option<Box<Drops>>,
     /// Packets folded out of the count, by [`Direction`].
     packets: [u64; 2],
     first_ns: Option<u64>,
+}
+
+/// What was dropped on its way to the user.
+#[derive(Debug)]
+struct Drops {
+    threshold: DroppedDownlink,
+    so_far: Dropped,
+    /// Where the threshold is crossed next.
+    mark: Dropped,
+}
+
+impl Drops {
+    fn new(threshold: DroppedDownlink) -> Option<Box<Self>> {
+        let is_asked_for = threshold != DroppedDownlink::default();
+        is_asked_for
+            .then(|| Box::new(Self { threshold, so_far: [0; 2], mark: dropped_mark(threshold, [0; 2]) }))
+    }
+
+    fn carry(&mut self, old: &Self) {
+        self.so_far = old.so_far;
+        let same = self.threshold == old.threshold;
+        self.mark = if same { old.mark } else { dropped_mark(self.threshold, self.so_far) };
+    }
+
+    fn is_due(&self) -> bool {
+        self.so_far.iter().zip(&self.mark).any(|(dropped, mark)| dropped >= mark)
+    }
 }
 
 /// What came of a look at a ledger.
@@ -77,11 +102,9 @@ impl Ledger {
             start_of_traffic: usage.start_of_traffic,
             // A quota of nothing was never used up: whoever gave it knows.
             quota_told: reached(&quotas, &zero),
-            dropped_threshold: usage.dropped_downlink,
-            dropped: [0; 2],
-            dropped_mark: dropped_mark(usage.dropped_downlink, [0; 2]),
-            told_ns: None,
             is_late: false,
+            told: None,
+            drops: Drops::new(usage.dropped_downlink),
             packets: [0; 2],
             first_ns: None,
         }
@@ -89,11 +112,10 @@ impl Ledger {
 
     /// Goes on where `old` stood; a changed threshold, or another quota, counts from now.
     pub(crate) fn carry(&mut self, old: &Self, count: &Count) {
-        self.told_ns = old.told_ns;
-        self.dropped = old.dropped;
-        let same = self.dropped_threshold == old.dropped_threshold;
-        self.dropped_mark =
-            if same { old.dropped_mark } else { dropped_mark(self.dropped_threshold, self.dropped) };
+        self.told = old.told;
+        if let (Some(drops), Some(old)) = (&mut self.drops, &old.drops) {
+            drops.carry(old);
+        }
         self.packets = old.packets;
         self.first_ns = old.first_ns;
         let same = self.threshold == old.threshold;
@@ -133,7 +155,8 @@ impl Ledger {
 
     /// Whether a cause has to wait, because its like was told just before: tiny thresholds are crossed by every packet.
     pub(crate) fn has_to_wait(&self, cause: UsageCause, now_ns: u64) -> bool {
-        let is_soon = self.told_ns.is_some_and(|told_ns| now_ns.saturating_sub(told_ns) < NOTICE_GAP_NS);
+        let since = |told: NonZeroU32| tick(now_ns).get().wrapping_sub(told.get());
+        let is_soon = self.told.is_some_and(|told| since(told) < NOTICE_GAP);
         matches!(cause, UsageCause::VolumeThreshold | UsageCause::DroppedDownlink) && is_soon
     }
 
@@ -156,24 +179,24 @@ impl Ledger {
 
     /// Counts a packet to the user that was dropped, where that is of interest; whether it is to be told now.
     pub(crate) fn drop_downlink(&mut self, bytes: u32) -> bool {
-        if self.dropped_threshold == DroppedDownlink::default() {
-            return false;
-        }
-        self.dropped = [self.dropped[0] + 1, self.dropped[1] + u64::from(bytes)];
-        !self.is_late && self.is_dropped_due()
+        let Some(drops) = &mut self.drops else { return false };
+        drops.so_far = [drops.so_far[0] + 1, drops.so_far[1] + u64::from(bytes)];
+        !self.is_late && drops.is_due()
     }
 
     fn is_dropped_due(&self) -> bool {
-        self.dropped.iter().zip(&self.dropped_mark).any(|(dropped, mark)| dropped >= mark)
+        self.drops.as_ref().is_some_and(|drops| drops.is_due())
     }
 
     /// A cause has been told: thresholds begin anew.
     pub(crate) fn told(&mut self, count: &mut Count, cause: UsageCause, now_ns: u64) {
         match cause {
-            UsageCause::VolumeThreshold => self.told_ns = Some(now_ns),
+            UsageCause::VolumeThreshold => self.told = Some(tick(now_ns)),
             UsageCause::DroppedDownlink => {
-                self.told_ns = Some(now_ns);
-                self.dropped_mark = dropped_mark(self.dropped_threshold, self.dropped);
+                self.told = Some(tick(now_ns));
+                if let Some(drops) = &mut self.drops {
+                    drops.mark = dropped_mark(drops.threshold, drops.so_far);
+                }
                 // Volumes have a threshold of their own.
                 return;
             }
@@ -195,6 +218,7 @@ impl Ledger {
 
     /// The counts as they are told.
     pub(crate) fn counts(&self, count: &Count, now_ns: u64) -> UsageCounts {
+        let [dropped_packets, dropped_bytes] = self.drops.as_ref().map_or([0; 2], |drops| drops.so_far);
         let packets = |direction: usize| self.packets[direction] + u64::from(count.packets[direction]);
         let now_tick = (now_ns >> Count::TICK_SHIFT) as u32;
         let age_ms = |first: u64| now_ns.saturating_sub(first) / 1_000_000;
@@ -205,8 +229,8 @@ impl Ledger {
             downlink_bytes: count.bytes[1],
             uplink_packets: packets(0),
             downlink_packets: packets(1),
-            dropped_downlink_packets: self.dropped[0],
-            dropped_downlink_bytes: self.dropped[1],
+            dropped_downlink_packets: dropped_packets,
+            dropped_downlink_bytes: dropped_bytes,
             first_packet_age_ms: self.first_ns.map(age_ms),
             last_packet_age_ms: self.first_ns.map(|_| last_age_ms),
         }
@@ -227,6 +251,11 @@ impl Ledger {
         // The packet that reaches a mark is to be looked at, so one octet less may pass.
         u32::try_from(nearest.saturating_sub(1)).unwrap_or(u32::MAX)
     }
+}
+
+/// Ticks run over after 52 days; then a notice may come a tenth of a second late.
+fn tick(now_ns: u64) -> NonZeroU32 {
+    NonZeroU32::new((now_ns >> Count::TICK_SHIFT) as u32).unwrap_or(NonZeroU32::MIN)
 }
 
 const fn totals(count: &Count) -> [u64; 3] {
