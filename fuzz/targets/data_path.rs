@@ -67,6 +67,7 @@ fn config() -> Config {
             error_indications_per_s: 2,
             ..Limits::default()
         },
+        echo: dataplane::Echo::default(),
         epoch: 1,
         seed: 1,
     }
@@ -99,6 +100,8 @@ fn rules() -> Rules {
         uplink_gate: Gate::Open,
         downlink_gate: Gate::Open,
         mbr: Some(rates),
+        packet_rates: PacketRates::default(),
+        correlation: None,
         gbr: None,
         qfi: None,
         reflective: false,

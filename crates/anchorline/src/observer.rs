@@ -2,7 +2,9 @@
 
 use anyhow::{Context, bail};
 use dplink::frame::{self, Reader};
-use dplink::{Command, Explanation, Notice, Question, Role, Statistics, Trace, TraceFilter, VERSION};
+use dplink::{
+    Command, Explanation, Notice, PeerStatistics, Question, Role, Statistics, Trace, TraceFilter, VERSION,
+};
 use std::path::Path;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -19,6 +21,15 @@ pub(crate) async fn statistics(path: &Path) -> anyhow::Result<Statistics> {
         _ => None,
     };
     ask(path, Command::GetStatistics, PATIENCE, answer).await
+}
+
+/// The peers that tunnels lead to, and what is known of the paths to them.
+pub(crate) async fn peers(path: &Path) -> anyhow::Result<Vec<PeerStatistics>> {
+    let answer = |notice| match notice {
+        Notice::Peers { peers, .. } => Some(peers),
+        _ => None,
+    };
+    ask(path, Command::GetPeers { token: 0 }, PATIENCE, answer).await
 }
 
 /// Traces packets, until enough were seen or the time is up.

@@ -6,8 +6,8 @@ use packet::ethernet::MacAddress;
 use packet::{ipv4, udp};
 use rules::{
     ApplyAction, BitRates, FTeid, Far, FarId, FlowDescription, FlowEnd, ForwardingParameters, Gate,
-    Interface, Methods, OuterHeaderCreation, Pdi, Pdr, PdrId, Qer, QerId, Qfi, Rules, SdfFilter, Teid, Urr,
-    UrrId,
+    Interface, Methods, OuterHeaderCreation, PacketRates, Pdi, Pdr, PdrId, Qer, QerId, Qfi, Rules, SdfFilter,
+    Teid, Urr, UrrId,
 };
 use std::net::Ipv4Addr;
 use traffic::{Endpoints, User};
@@ -73,6 +73,8 @@ pub(crate) fn config(population: &Population) -> Config {
             flows: flows as usize,
             ..Limits::default()
         },
+        // Nobody would answer.
+        echo: dataplane::Echo::OFF,
         epoch: 1,
         seed: 1,
     }
@@ -97,6 +99,8 @@ pub(crate) fn rules(number: u32, pdrs: u32) -> Rules {
         downlink_gate: Gate::Open,
         qfi: Qfi::new(user.qfi),
         mbr: Some(BitRates { uplink_kbps: 1_000_000_000, downlink_kbps: 1_000_000_000 }),
+        packet_rates: PacketRates::default(),
+        correlation: None,
         gbr: None,
         reflective: false,
     };

@@ -54,6 +54,8 @@ pub struct Limits {
     pub flow_age_ns: u64,
     /// Peers that tunnels lead to: gNBs, eNBs, other gateways.
     pub peers: usize,
+    /// Meters that several sessions share, and meters that count packets.
+    pub meters_apart: usize,
     /// Packets kept for sleeping users, all together.
     pub kept: usize,
     /// Packets kept for one session, unless its BAR asks for less.
@@ -80,6 +82,7 @@ impl Default for Limits {
             flows: 1 << 20,
             flow_age_ns: 300_000_000_000,
             peers: 4_096,
+            meters_apart: 16_384,
             kept: 16_384,
             kept_per_session: 128,
             kept_ns: 60_000_000_000,
@@ -92,6 +95,28 @@ impl Default for Limits {
     }
 }
 
+/// When peers in use are asked whether they are there (TS 29.281 7.2.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Echo {
+    /// Between two questions, in nanoseconds; 0 asks nobody. The specification allows no less than 60 s.
+    pub period_ns: u64,
+    /// T3-RESPONSE: a question not answered for so long is asked again, in nanoseconds.
+    pub t3_ns: u64,
+    /// N3-REQUESTS: a question is asked so often before the path has failed.
+    pub n3: u32,
+}
+
+impl Echo {
+    /// Nobody is asked.
+    pub const OFF: Self = Self { period_ns: 0, t3_ns: 0, n3: 0 };
+}
+
+impl Default for Echo {
+    fn default() -> Self {
+        Self { period_ns: 60_000_000_000, t3_ns: 5_000_000_000, n3: 3 }
+    }
+}
+
 /// The whole configuration of a data path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Config {
@@ -101,6 +126,8 @@ pub struct Config {
     pub routes: Vec<Route>,
     /// How much of everything.
     pub limits: Limits,
+    /// When peers are asked whether they are there.
+    pub echo: Echo,
     /// Of this life of the engine, unlike those before it: counts of usage begin at zero with each.
     pub epoch: u64,
     /// Of hashes, so that nobody outside can aim at one place of a table.

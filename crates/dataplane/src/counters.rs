@@ -1,6 +1,7 @@
 //! What a worker counts.
 
 use crate::graph::NodeId;
+use crate::state::PathCounts;
 use dplink::{Books, NodeStatistics};
 
 macro_rules! drop_reasons {
@@ -182,6 +183,8 @@ pub struct Counters {
     pub held: u64,
     /// Flows remembered now.
     pub flows: u64,
+    /// Paths to peers.
+    pub paths: PathCounts,
     /// By [`DropReason`].
     pub drops: [u64; DropReason::ALL.len()],
     /// By [`NodeId`].
@@ -198,6 +201,7 @@ impl Counters {
             consumed: 0,
             held: 0,
             flows: 0,
+            paths: PathCounts::default(),
             drops: [0; DropReason::ALL.len()],
             nodes: [NodeCounters::default(); NodeId::ALL.len()],
             ports: vec![PortCounters::default(); ports],
@@ -210,6 +214,7 @@ impl Counters {
         self.consumed = other.consumed;
         self.held = other.held;
         self.flows = other.flows;
+        self.paths = other.paths;
         self.drops = other.drops;
         self.nodes = other.nodes;
         self.ports.copy_from_slice(&other.ports);

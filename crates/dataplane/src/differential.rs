@@ -3,7 +3,7 @@
 //! `WORLDS=5000 cargo test --release -p anchorline-dataplane differential` runs 10 million packets; `FIRST=n` starts with
 //! another world.
 
-use crate::config::{Config, Limits, PortConfig, Route};
+use crate::config::{Config, Echo, Limits, PortConfig, Route};
 use crate::engine::Engine;
 use crate::port::Port;
 use crate::worker::{Worker, connect};
@@ -202,6 +202,8 @@ impl Pair {
             downlink_bytes: counts.downlink_bytes,
             uplink_packets: counts.uplink_packets,
             downlink_packets: counts.downlink_packets,
+            dropped_downlink_packets: counts.dropped_downlink_packets,
+            dropped_downlink_bytes: counts.dropped_downlink_bytes,
         });
         (self.reference.usage(session), told.collect())
     }
@@ -242,6 +244,7 @@ fn config(setup: &Setup) -> Config {
             icmp_errors_per_s: u32::MAX,
             ..Limits::default()
         },
+        echo: Echo::OFF,
         epoch: 1,
         seed: 7,
     }

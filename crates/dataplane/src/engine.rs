@@ -5,9 +5,10 @@ use crate::counters::Counters;
 use crate::explain::Explain;
 use crate::install::installation;
 use crate::trace::Tracer;
-use crate::worker::{Order, Query, Report};
+use crate::worker::{Listing, Order, Query, Report};
 use dplink::{
-    Command, Desired, Notice, PortStatistics, Statistics, TraceFilter, UsageCause, VERSION, WorkerStatistics,
+    Command, Desired, Event, Notice, PathState, PathStatistics, PeerStatistics, PortStatistics, Statistics,
+    TraceFilter, UsageCause, VERSION, WorkerStatistics,
 };
 use rtrb::{Consumer, Producer};
 use rules::Seid;
@@ -38,6 +39,7 @@ struct Known {
 /// Controls one worker.
 pub struct Engine {
     ports: Vec<PortConfig>,
+    peers: usize,
     epoch: u64,
     orders: Producer<Order>,
     reports: Consumer<Report>,
@@ -54,6 +56,7 @@ impl Engine {
     pub(crate) fn new(config: &Config, orders: Producer<Order>, reports: Consumer<Report>) -> Self {
         Self {
             ports: config.ports.clone(),
+            peers: config.limits.peers,
             epoch: config.epoch,
             orders,
             reports,
@@ -81,7 +84,11 @@ impl Engine {
                 self.named = Some(HashSet::new());
                 None
             }
-            Command::ResyncEnd => Some(Notice::Resynced { swept: self.sweep() }),
+            Command::ResyncEnd => {
+                // What failed while nobody listened was told to nobody.
+                self.list_peers(None);
+                Some(Notice::Resynced { swept: self.sweep() })
+            }
             Command::Put(desired) => self.put(desired),
             Command::Delete { session } => {
                 self.remove(session);
@@ -94,6 +101,10 @@ impl Engine {
             }
             Command::GetStatistics => {
                 self.count();
+                None
+            }
+            Command::GetPeers { token } => {
+                self.list_peers(Some(token));
                 None
             }
             Command::Trace { token, filter } => {
@@ -159,6 +170,25 @@ impl Engine {
         }
     }
 
+    fn list_peers(&mut self, token: Option<u64>) {
+        self.order(Order::List(Box::new(Listing::new(self.peers, token))));
+    }
+
+    /// Goes on with a list until it is whole.
+    fn listed(&mut self, listing: Box<Listing>) -> Vec<Notice> {
+        if listing.from.is_some() {
+            self.order(Order::List(listing));
+            return Vec::new();
+        }
+        let Listing { peers, token, .. } = *listing;
+        if let Some(token) = token {
+            return vec![Notice::Peers { token, peers }];
+        }
+        let failed = peers.into_iter().filter(|peer| peer.path == PathState::Failed);
+        let told = |peer: PeerStatistics| Event::Path { side: peer.side, remote: peer.address, failed: true };
+        failed.map(told).map(Notice::Event).collect()
+    }
+
     fn trace(&mut self, token: u64, filter: &TraceFilter) -> Result<(), String> {
         if self.tracing.is_some() {
             return Err("another trace is under way; it ends by itself".to_owned());
@@ -195,7 +225,10 @@ impl Engine {
         self.push_orders();
         let mut notices = Vec::new();
         while let Ok(report) = self.reports.pop() {
-            notices.extend(self.digest(report, uptime_ms));
+            match report {
+                Report::Listed(listing) => notices.extend(self.listed(listing)),
+                report => notices.extend(self.digest(report, uptime_ms)),
+            }
         }
         notices
     }
@@ -227,6 +260,7 @@ impl Engine {
                 Notice::Statistics(self.statistics(&counters, sessions as u64, uptime_ms))
             }
             Report::Event(event) => Notice::Event(event),
+            Report::Listed(_) => return None,
             Report::Traced(tracer) => {
                 let tracer = tracer?;
                 self.tracing = None;
@@ -272,6 +306,13 @@ impl Engine {
         let worker = WorkerStatistics {
             sessions,
             flows: counters.flows,
+            paths: PathStatistics {
+                peers: counters.paths.peers,
+                failed: counters.paths.failed,
+                echo_requests: counters.paths.requests,
+                echo_responses: counters.paths.responses,
+                failures: counters.paths.failures,
+            },
             books: counters.books(),
             nodes: counters.named_nodes(),
             drops: counters.named_drops(),

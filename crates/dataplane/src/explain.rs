@@ -121,6 +121,10 @@ impl Explain {
 
     /// What the step does, as `far` and the nodes behind it do it.
     fn follow(&mut self, state: &mut State, at: StepIndex) -> Seen {
+        let at = match state.sessions.cells.step(at).may_yield() {
+            true => state.beyond_quota(at).unwrap_or(at),
+            false => at,
+        };
         let step = *state.sessions.cells.step(at);
         self.note_action(state, &step);
         self.note_rates(state, &step, at);
@@ -133,7 +137,7 @@ impl Explain {
             Kind::Keep | Kind::KeepAndNotify => Seen::Kept,
             _ if to_ourselves => Seen::Dropped(DropReason::ToOurselves),
             _ if self.finding.qers.iter().any(|qer| !qer.admits) => Seen::Dropped(DropReason::RateExceeded),
-            _ if self.finding.urrs.iter().any(|urr| urr.is_used_up) => {
+            _ if !step.stands_in() && self.finding.urrs.iter().any(|urr| urr.is_used_up) => {
                 Seen::Dropped(DropReason::QuotaExhausted)
             }
             _ if self.finding.next_hop.is_none() => Seen::Dropped(DropReason::NoRoute),
@@ -169,13 +173,13 @@ impl Explain {
     fn note_rates(&mut self, state: &mut State, step: &HotStep, at: StepIndex) {
         let direction = direction(&self.question);
         for place in step.meters() {
-            let rate = state.sessions.cells.account(step.base(at), *place).rate;
+            let (of, moment) = ((step.base(at), *place), (state.now_ns, state.burst_ns));
             let qer = state.sessions.get(step.session).and_then(|it| it.qers.get(usize::from(*place)));
             let Some(qer) = qer else { continue };
             let qer = ExplainedQer {
                 qer: *qer,
-                limit_kbps: rate.limit_kbps(direction),
-                admits: rate.admits(direction, state.now_ns, state.burst_ns),
+                limit_kbps: state.sessions.limit_kbps(of, direction),
+                admits: state.sessions.admits(of, direction, moment),
             };
             let _ = self.finding.qers.try_push(qer);
         }

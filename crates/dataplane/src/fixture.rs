@@ -1,6 +1,6 @@
 //! What tests of the data path share: two ports on the heap, three sessions, two neighbours.
 
-use crate::config::{Config, Limits, PortConfig, Route};
+use crate::config::{Config, Echo, Limits, PortConfig, Route};
 use crate::engine::Engine;
 use crate::port::Port;
 use crate::worker::{Worker, connect};
@@ -81,8 +81,13 @@ pub(crate) struct Bench {
 impl Bench {
     /// Ports and neighbours, no sessions.
     pub(crate) fn bare() -> Self {
+        Self::over(&config())
+    }
+
+    /// The same of another configuration.
+    pub(crate) fn over(config: &Config) -> Self {
         let wires = [TestPort::default(), TestPort::default()];
-        let (engine, worker) = connect(&config(), wires.to_vec(), || 0).unwrap();
+        let (engine, worker) = connect(config, wires.to_vec(), || 0).unwrap();
         let mut bench = Self { engine, worker, wires, now_ns: 1 };
         bench.meet(N3, [2, 0, 0, 0, 3, 1], GNB);
         bench.meet(N6, [2, 0, 0, 0, 6, 1], Ipv4Addr::new(10, 50, 0, 1));
@@ -178,6 +183,7 @@ pub(crate) fn config() -> Config {
         ],
         routes,
         limits,
+        echo: Echo::OFF,
         epoch: 1,
         seed: 0,
     }
@@ -307,6 +313,8 @@ pub(crate) fn rules(session: u64) -> Rules {
             downlink_gate: if shut { Gate::Closed } else { Gate::Open },
             qfi,
             mbr: None,
+            packet_rates: PacketRates::default(),
+            correlation: None,
             gbr: None,
             reflective: false,
         }],

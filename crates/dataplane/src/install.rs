@@ -2,7 +2,7 @@
 
 use crate::config::PortConfig;
 use crate::state::{
-    Account, CellRun, Count, HotStep, Installation, Key, Ledger, Name, Ports, Rate, Session, user_key,
+    Account, Apart, CellRun, Count, HotStep, Installation, Key, Ledger, Name, Ports, Rate, Session, user_key,
 };
 use dplink::{Desired, UsageCounts};
 use rules::{Action, Forward, Program, RuleError, Step, compile};
@@ -28,22 +28,23 @@ pub(crate) fn installation(
     let program = compile(&desired.rules)?;
     let accounts = program.meters.len().max(program.usages.len());
     let keys = keys(ports, &program)?;
-    let steps: Box<[HotStep]> =
-        program.steps.iter().map(|step| HotStep::new(step, &program.usages).fit(ports, step)).collect();
-    let peers = program.steps.iter().map(peer).collect();
+    let steps = hot_steps(ports, &program);
+    let peers = all_steps(&program).map(peer).collect();
     let session = Session {
         seid: desired.session,
         revision: desired.revision,
         keys,
         qers: program.meters.iter().map(|meter| meter.qer).collect(),
         ledgers: program.usages.iter().map(Ledger::new).collect(),
-        duplicates: duplicates(&program.steps),
+        duplicates: duplicates(all_steps(&program)),
         kept_max: program.buffer_packets.unwrap_or(u16::MAX),
         run: CellRun::default(),
-        steps: steps.len() as u16,
+        steps: program.steps.len() as u16,
+        beyond: program.beyond_quota.iter().map(|beyond| (beyond.of, beyond.usages)).collect(),
         classifier: program.classifier,
     };
     Ok(Installation {
+        aparts: (0..).zip(&program.meters).filter_map(|(at, meter)| Some((at, Apart::new(meter)?))).collect(),
         accounts: (0..accounts).map(|place| account(&program.meters, place)).collect(),
         session: Box::new(session),
         steps,
@@ -54,8 +55,25 @@ pub(crate) fn installation(
     })
 }
 
+/// Those of the PDRs, then those that stand in for them beyond a quota.
+fn all_steps(program: &Program) -> impl Iterator<Item = &Step> {
+    program.steps.iter().chain(program.beyond_quota.iter().map(|beyond| &beyond.step))
+}
+
+fn hot_steps(ports: &[PortConfig], program: &Program) -> Box<[HotStep]> {
+    let hot = |step: &Step| HotStep::new(step, &program.usages).fit(ports, step);
+    let mut steps: Vec<HotStep> = program.steps.iter().map(hot).collect();
+    for beyond in &program.beyond_quota {
+        if let Some(step) = steps.get_mut(usize::from(beyond.of)) {
+            step.yields();
+        }
+    }
+    steps.extend(program.beyond_quota.iter().map(|beyond| hot(&beyond.step).standing_in()));
+    steps.into()
+}
+
 fn account(meters: &[rules::Meter], place: usize) -> Account {
-    let rate = meters.get(place).map_or(Rate::ZERO, |meter| Rate::new(meter.mbr));
+    let rate = meters.get(place).map_or(Rate::ZERO, |meter| meter.mbr.map_or(Rate::ZERO, Rate::new));
     Account { rate, count: Count::ZERO }
 }
 
@@ -77,7 +95,7 @@ fn peer(step: &Step) -> Option<Name> {
     }
 }
 
-fn duplicates(steps: &[Step]) -> Box<[(u16, Box<[Forward]>)]> {
-    let asking = steps.iter().zip(0..).filter(|(step, _)| !step.duplicates.is_empty());
+fn duplicates<'a>(steps: impl Iterator<Item = &'a Step>) -> Box<[(u16, Box<[Forward]>)]> {
+    let asking = steps.zip(0..).filter(|(step, _)| !step.duplicates.is_empty());
     asking.map(|(step, number)| (number, step.duplicates.iter().copied().collect())).collect()
 }

@@ -29,10 +29,11 @@ mod tests;
 mod trace;
 mod worker;
 
-pub use config::{Config, ConfigError, Limits, PortConfig, Route};
+pub use config::{Config, ConfigError, Echo, Limits, PortConfig, Route};
 pub use counters::{Counters, DropReason, NodeCounters, PortCounters};
 pub use engine::{Engine, EngineError};
 pub use frame::VECTOR;
 pub use graph::NodeId;
 pub use port::Port;
+pub use state::PathCounts;
 pub use worker::{Clock, Worker, connect};

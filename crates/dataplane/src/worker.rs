@@ -2,6 +2,7 @@
 //! completion, sharing nothing.
 
 mod copies;
+mod paths;
 mod rest;
 mod split;
 mod tag;
@@ -20,6 +21,7 @@ use crate::state::{Installation, Installed, Kind, Lookup, Refusal, Session, Sess
 use crate::trace::Tracer;
 use dplink::{Event, UsageCounts};
 use packet::{Buffer, ethernet};
+pub(crate) use paths::Listing;
 use rtrb::{Consumer, Producer, RingBuffer};
 use rules::{Interface, OuterHeaderCreation, Qfi, Seid, UrrId};
 use std::net::IpAddr;
@@ -54,6 +56,8 @@ pub(crate) enum Order {
     Trace(Option<Box<Tracer>>),
     /// Say what would happen to a packet.
     Explain(Box<Explain>),
+    /// List some more peers.
+    List(Box<Listing>),
 }
 
 /// What a session has used, asked for and told.
@@ -89,6 +93,8 @@ pub(crate) enum Report {
     Traced(Option<Box<Tracer>>),
     /// What would happen to a packet.
     Explained(Box<Explain>),
+    /// Some peers, and perhaps more to come.
+    Listed(Box<Listing>),
     /// Something was seen on the wire.
     Event(Event),
 }
@@ -258,7 +264,7 @@ impl<P: Port> Worker<P> {
             self.report(Report::Traced(Some(over)));
         }
         while self.reports.slots() > RING / 2
-            && let Some(event) = self.state.events.pop()
+            && let Some(event) = self.state.next_event()
         {
             self.report(Report::Event(event));
         }
@@ -285,6 +291,7 @@ impl<P: Port> Worker<P> {
             Order::Count(mut counters) => {
                 self.counters.held = (self.held.len() + self.kept.len()) as u64;
                 self.counters.flows = self.state.flows.len() as u64;
+                self.counters.paths = self.state.sessions.peers.counts();
                 for (lane, port) in self.lanes.iter().zip(&mut self.counters.ports) {
                     port.missed = lane.port.missed();
                 }
@@ -295,6 +302,10 @@ impl<P: Port> Worker<P> {
             Order::Explain(mut explain) => {
                 explain.answer(&mut self.state);
                 Report::Explained(explain)
+            }
+            Order::List(mut listing) => {
+                self.list_peers(&mut listing);
+                Report::Listed(listing)
             }
         }
     }
@@ -422,7 +433,7 @@ impl<P: Port> Worker<P> {
         };
         let most = most.min(self.kept_per_session);
         if let Err(packet) = self.kept.keep((session, most), packet, self.state.now_ns) {
-            return self.discard(packet.buffer, DropReason::BufferFull);
+            return self.discard_kept(packet, DropReason::BufferFull);
         }
         if step.kind == Kind::KeepAndNotify && self.kept.is_untold(session) {
             let qfi = qfi.and_then(Qfi::new);
@@ -476,8 +487,9 @@ impl<P: Port> Worker<P> {
         let mut late = Vec::new();
         self.kept.expire(self.state.now_ns.saturating_sub(self.kept_ns), &mut late);
         for packet in late {
-            self.discard(packet.buffer, DropReason::BufferExpired);
+            self.discard_kept(packet, DropReason::BufferExpired);
         }
+        self.look_after_paths();
     }
 
     fn send(&mut self) {

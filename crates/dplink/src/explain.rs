@@ -112,8 +112,8 @@ pub struct ExplainedTunnel {
 pub struct ExplainedQer {
     /// The QER.
     pub qer: QerId,
-    /// MBR of the packet's direction.
-    pub limit_kbps: u64,
+    /// MBR of the packet's direction; `None` where packets are counted, not bits.
+    pub limit_kbps: Option<u64>,
     /// Whether the rate would let a packet pass now.
     pub admits: bool,
 }

@@ -17,7 +17,10 @@ pub use explain::{
     Question,
 };
 pub use message::{Command, Desired, Event, Notice, Role, VERSION};
-pub use statistics::{Books, NodeStatistics, PortStatistics, Statistics, WorkerStatistics};
+pub use statistics::{
+    Books, NodeStatistics, PathState, PathStatistics, PeerStatistics, PortStatistics, Statistics,
+    WorkerStatistics,
+};
 pub use trace::{
     IpSummary, PacketSummary, TRACE_PACKETS_MAX, TRACE_SECONDS_MAX, Trace, TraceEnd, TraceFilter,
     TracedPacket, TunnelSummary,

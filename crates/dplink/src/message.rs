@@ -1,13 +1,13 @@
 //! What the two engines say to each other.
 
 use crate::usage::{UsageCause, UsageCounts};
-use crate::{Explanation, Question, Statistics, Trace, TraceFilter};
-use rules::{OuterHeaderCreation, PdrId, Qfi, Rules, Seid, Teid, UrrId};
+use crate::{Explanation, PeerStatistics, Question, Statistics, Trace, TraceFilter};
+use rules::{Interface, OuterHeaderCreation, PdrId, Qfi, Rules, Seid, Teid, UrrId};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// Of this contract: both sides must be of the same.
-pub const VERSION: u16 = 4;
+pub const VERSION: u16 = 5;
 
 /// What a connection to a DPE is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +74,11 @@ pub enum Command {
     },
     /// Answered by [`Notice::Statistics`].
     GetStatistics,
+    /// Answered by [`Notice::Peers`].
+    GetPeers {
+        /// As of [`Command::Trace`].
+        token: u64,
+    },
     /// Watch packets; answered by [`Notice::Trace`] once it is over. One trace at a time.
     Trace {
         /// Comes back in the answer; a DPE of several connections puts its own in.
@@ -145,6 +150,13 @@ pub enum Notice {
     Event(Event),
     /// Answers [`Command::GetStatistics`].
     Statistics(Statistics),
+    /// Answers [`Command::GetPeers`].
+    Peers {
+        /// Of the command.
+        token: u64,
+        /// Those that tunnels lead to, in no order.
+        peers: Vec<PeerStatistics>,
+    },
     /// Answers [`Command::Trace`].
     Trace {
         /// Of the command.
@@ -170,6 +182,16 @@ pub enum Event {
         teid: Teid,
         /// The peer's address.
         peer: IpAddr,
+    },
+    /// The path to a peer has failed, or is there again (TS 29.281 7.2, TS 29.244 7.4.5.1.2). Told until it is noted, and of
+    /// paths that have failed again after every resynchronisation.
+    Path {
+        /// The side the peer is on.
+        side: Interface,
+        /// The peer's address.
+        remote: IpAddr,
+        /// Whether it has failed.
+        failed: bool,
     },
     /// The first downlink packet is being kept for a user who sleeps (TS 29.244 7.5.8.2).
     DownlinkData {

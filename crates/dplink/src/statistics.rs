@@ -1,6 +1,8 @@
 //! What a data plane engine has counted. Every counter is cumulative since the engine started.
 
+use rules::Interface;
 use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
 
 /// The books of a worker: every packet is somewhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +41,53 @@ pub struct NodeStatistics {
     pub cycles: u64,
 }
 
+/// GTP-U paths (TS 29.281 7.2). The first two are levels, not counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathStatistics {
+    /// Peers that tunnels lead to.
+    pub peers: u64,
+    /// Of them, those whose path has failed.
+    pub failed: u64,
+    /// Echo requests sent, repetitions included.
+    pub echo_requests: u64,
+    /// Answers to them.
+    pub echo_responses: u64,
+    /// Times a path failed.
+    pub failures: u64,
+}
+
+/// What is known of the path to a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PathState {
+    /// It has not answered yet, nor been silent for long enough; or nobody is asked.
+    Unknown,
+    /// It answered what it was asked last.
+    Up,
+    /// It did not.
+    Failed,
+    /// No route leads there.
+    NoRoute,
+}
+
+/// A peer that tunnels lead to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerStatistics {
+    /// The side it is on.
+    pub side: Interface,
+    /// Its address.
+    pub address: IpAddr,
+    /// Ours towards it; `None` where no route leads there.
+    pub ours: Option<IpAddr>,
+    /// Tunnels that lead to it.
+    pub tunnels: u32,
+    /// Whether it is there.
+    pub path: PathState,
+    /// How long its last answer took, in microseconds; `None` before the first.
+    pub round_trip_us: Option<u32>,
+    /// How long ago that was, in milliseconds.
+    pub last_answer_age_ms: Option<u64>,
+}
+
 /// One worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerStatistics {
@@ -46,6 +95,8 @@ pub struct WorkerStatistics {
     pub sessions: u64,
     /// Flows it remembers now.
     pub flows: u64,
+    /// Paths to its peers.
+    pub paths: PathStatistics,
     /// Where its packets went.
     pub books: Books,
     /// By node, in graph order.

@@ -18,6 +18,11 @@ pub struct UsageCounts {
     pub uplink_packets: u64,
     /// To the user.
     pub downlink_packets: u64,
+    /// To the user, and dropped because a FAR says so or because they were kept for too long or too many; counted only
+    /// where the URR has a threshold for them.
+    pub dropped_downlink_packets: u64,
+    /// Bytes of these.
+    pub dropped_downlink_bytes: u64,
     /// How long ago the first packet came, when this was told; `None` without packets.
     pub first_packet_age_ms: Option<u64>,
     /// How long ago the last packet came, when this was told; `None` without packets.
@@ -35,4 +40,6 @@ pub enum UsageCause {
     VolumeQuota,
     /// The first packet came.
     StartOfTraffic,
+    /// The threshold of dropped downlink traffic was crossed.
+    DroppedDownlink,
 }

@@ -27,6 +27,7 @@ mod metering;
 mod modification;
 mod node;
 mod paging;
+mod paths;
 mod peers;
 mod refusal;
 mod report;

@@ -190,6 +190,7 @@ impl Node {
             UsageCause::Query(token) => return self.query_answered(seid, token),
             UsageCause::VolumeThreshold => (Triggers::VOLUME_THRESHOLD, Trigger::VOLTH),
             UsageCause::VolumeQuota => (Triggers::VOLUME_QUOTA, Trigger::VOLQU),
+            UsageCause::DroppedDownlink => (Triggers::DROPPED_DOWNLINK, Trigger::DROTH),
             UsageCause::StartOfTraffic => (Triggers::START_OF_TRAFFIC, Trigger::START),
         };
         for counts in counts {

@@ -1,9 +1,8 @@
 //! What this user plane does not do yet. Every IE that would need it is refused by name; the rest is done, or has
 //! nothing to do for us. This list shrinks with every release.
 //!
-//! Accepted and without effect: User ID, APN/DNN, S-NSSAI, RAT Type, FQ-CSID, Group ID, 3GPP Interface Type, QER
-//! Correlation ID and Averaging Window (each QER is a meter of its own session), and Network Instance: there is one
-//! network behind each side, so every name stands for it. A Forwarding Policy is accepted by the names the operator
+//! Accepted and without effect: User ID, APN/DNN, S-NSSAI, RAT Type, FQ-CSID, Group ID, 3GPP Interface Type,
+//! Averaging Window, and Network Instance: there is one network behind each side, so every name stands for it. A Forwarding Policy is accepted by the names the operator
 //! lists, which stand for that one network, too.
 //!
 //! Packets to and from a control plane (CP-function, in tunnels) go by the access side, where our tunnel endpoints
@@ -28,6 +27,7 @@ pub(crate) fn features() -> UpFunctionFeatures {
     UpFunctionFeatures::of(&[
         UpFeature::Ftup,
         UpFeature::Ddnd,
+        UpFeature::Quoac,
         UpFeature::Empu,
         UpFeature::Mnop,
         UpFeature::Vtime,
@@ -106,7 +106,6 @@ const IN_FORWARDING: &[u16] = &[
 ];
 
 const IN_QER: &[u16] = &[
-    ie::PACKET_RATE,
     ie::DL_FLOW_LEVEL_MARKING,
     ie::PAGING_POLICY_INDICATOR,
     ie::QER_CONTROL_INDICATIONS,
@@ -126,13 +125,13 @@ const IN_URR: &[u16] = &[
     ie::NUMBER_OF_REPORTS,
 ];
 
-/// Reporting triggers that are obeyed. Not those that need applications to be recognised, Ethernet, envelopes, or
-/// counts of dropped packets.
+/// Reporting triggers that are obeyed. Not those that need applications to be recognised, Ethernet, or envelopes.
 pub(crate) const TRIGGERS: u32 = Triggers::PERIODIC.0
     | Triggers::VOLUME_THRESHOLD.0
     | Triggers::TIME_THRESHOLD.0
     | Triggers::QUOTA_HOLDING_TIME.0
     | Triggers::START_OF_TRAFFIC.0
+    | Triggers::DROPPED_DOWNLINK.0
     | Triggers::LINKED_USAGE.0
     | Triggers::VOLUME_QUOTA.0
     | Triggers::TIME_QUOTA.0
@@ -248,9 +247,6 @@ fn forwarding(carried: &[RawIe], policies: &[String]) -> Result<(), Refusal> {
 
 fn create_urr(urr: &CreateUrr) -> Result<(), Refusal> {
     without_any(&urr.carried, IN_URR)?;
-    without(urr.dropped_dl_traffic_threshold.is_some(), ie::DROPPED_DL_TRAFFIC_THRESHOLD)?;
-    // Packets beyond a quota are dropped; the data plane does not follow another FAR for them yet (QUOAC).
-    without(urr.quota_far_id.is_some(), ie::FAR_ID)?;
     measurement(urr.measurement_information)?;
     let is_periodic = |triggers: &ReportingTriggers| triggers.bits() & Triggers::PERIODIC.0 != 0;
     match urr.measurement_period {
@@ -263,8 +259,6 @@ fn create_urr(urr: &CreateUrr) -> Result<(), Refusal> {
 
 fn update_urr(urr: &UpdateUrr) -> Result<(), Refusal> {
     without_any(&urr.carried, IN_URR)?;
-    without(urr.dropped_dl_traffic_threshold.is_some(), ie::DROPPED_DL_TRAFFIC_THRESHOLD)?;
-    without(urr.quota_far_id.is_some(), ie::FAR_ID)?;
     measurement(urr.measurement_information)?;
     positive(urr.measurement_period)
 }

@@ -14,7 +14,7 @@ use common::smf::{self, UE, downlink, far, tunnel, uplink};
 use common::{Lab, N3, SMF, config};
 use n4::Config;
 use pfcp::*;
-use rules::Qfi;
+use rules::{PacketRate, PacketRates, Qfi};
 
 const FORW: u16 = ApplyAction::FORW;
 
@@ -94,6 +94,28 @@ fn copies_marks_and_rates_come_and_go() {
         &lab.modify(session, SessionModificationRequest { update_fars: vec![end], ..Default::default() }),
     );
     assert!(rules(&lab, session).fars[0].duplicates.is_empty());
+}
+
+/// TS 29.244 8.2.64, and 5.4.4: what control planes number is theirs alone.
+#[test]
+fn packet_rates_and_correlations_come_and_go() {
+    let mut lab = Lab::associated();
+    let mut request = smf::establishment(77);
+    // 5 packets a minute up, 600 an hour down.
+    let carried = vec![RawIe { ie: ie::PACKET_RATE, value: vec![3, 0, 0, 5, 2, 2, 88] }];
+    request.create_qers = vec![CreateQer { qer_correlation_id: Some(9), carried, ..smf::qer(1) }];
+    let (session, _) = established(&mut lab, request);
+    let qer = rules(&lab, session).qers[0].clone();
+    let rate = |packets, window_s| Some(PacketRate { packets, window_s });
+    assert_eq!(qer.packet_rates, PacketRates { uplink: rate(5, 60), downlink: rate(600, 3_600) });
+    let number = qer.correlation.unwrap();
+    assert_eq!(number as u32, 9);
+    assert_ne!(number >> 32, 0, "another control plane's 9 is another's");
+    let carried = [ie::PACKET_RATE, ie::QER_CORRELATION_ID].map(|ie| RawIe { ie, value: vec![] }).to_vec();
+    let update_qers = vec![UpdateQer { qer_id: 1, carried, ..UpdateQer::default() }];
+    accepted(&lab.modify(session, SessionModificationRequest { update_qers, ..Default::default() }));
+    let qer = &rules(&lab, session).qers[0];
+    assert!(qer.packet_rates.is_none() && qer.correlation.is_none());
 }
 
 /// Several FARs with one tunnel are one path.

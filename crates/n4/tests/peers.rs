@@ -44,7 +44,7 @@ fn next_request(lab: &mut Lab) -> u32 {
 
 /// What works, and no more.
 const FEATURES: &[UpFeature] =
-    &[UpFeature::Ftup, UpFeature::Ddnd, UpFeature::Empu, UpFeature::Mnop, UpFeature::Vtime];
+    &[UpFeature::Ftup, UpFeature::Ddnd, UpFeature::Quoac, UpFeature::Empu, UpFeature::Mnop, UpFeature::Vtime];
 
 #[test]
 fn anyone_is_told_that_we_are_there() {

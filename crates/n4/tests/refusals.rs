@@ -37,6 +37,11 @@ fn urr() -> CreateUrr {
     }
 }
 
+fn packet_rate(request: &mut SessionEstablishmentRequest, value: &[u8]) {
+    let carried = vec![RawIe { ie: ie::PACKET_RATE, value: value.to_vec() }];
+    request.create_qers.push(CreateQer { carried, ..smf::qer(1) });
+}
+
 fn urr_in(request: &mut SessionEstablishmentRequest, change: fn(&mut CreateUrr)) {
     let mut urr = urr();
     change(&mut urr);
@@ -54,18 +59,15 @@ fn parameters(request: &mut SessionEstablishmentRequest) -> &mut ForwardingParam
 const ESTABLISHMENTS: &[Case] = &[
     (ie::REPORTING_TRIGGERS, |r| urr_in(r, |urr| urr.reporting_triggers = ReportingTriggers::new(1 << 5))),
     (ie::REPORTING_TRIGGERS, |r| urr_in(r, |urr| urr.reporting_triggers = ReportingTriggers::new(1 << 17))),
-    (ie::FAR_ID, |r| {
-        urr_in(r, |urr| urr.quota_far_id = Some(1));
-    }),
-    (ie::DROPPED_DL_TRAFFIC_THRESHOLD, |r| {
-        urr_in(r, |urr| urr.dropped_dl_traffic_threshold = Some(DroppedTraffic::default()));
-    }),
     (ie::MEASUREMENT_INFORMATION, |r| urr_in(r, |urr| urr.measurement_information = Some(1 << 7))),
     (ie::EVENT_THRESHOLD, |r| urr_in(r, |urr| carry(&mut urr.carried, ie::EVENT_THRESHOLD))),
     (ie::TIME_QUOTA_MECHANISM, |r| urr_in(r, |urr| carry(&mut urr.carried, ie::TIME_QUOTA_MECHANISM))),
     (ie::AGGREGATED_URRS, |r| urr_in(r, |urr| carry(&mut urr.carried, ie::AGGREGATED_URRS))),
     (ie::NUMBER_OF_REPORTS, |r| urr_in(r, |urr| carry(&mut urr.carried, ie::NUMBER_OF_REPORTS))),
-    (ie::PACKET_RATE, |r| qer_in(r, |qer| carry(&mut qer.carried, ie::PACKET_RATE))),
+    // With exception reports, which we cannot tell from other packets.
+    (ie::PACKET_RATE, |r| {
+        qer_in(r, |qer| qer.carried.push(RawIe { ie: ie::PACKET_RATE, value: vec![0b101, 0, 0, 9, 0, 1] }));
+    }),
     (ie::DL_FLOW_LEVEL_MARKING, |r| qer_in(r, |qer| carry(&mut qer.carried, ie::DL_FLOW_LEVEL_MARKING))),
     (ie::APPLICATION_ID, |r| r.create_pdrs[1].pdi.application_id = Some(b"web".to_vec())),
     (ie::TRAFFIC_ENDPOINT_ID, |r| r.create_pdrs[0].pdi.traffic_endpoint_id = Some(1)),
@@ -109,7 +111,7 @@ const ESTABLISHMENTS: &[Case] = &[
 const MODIFICATIONS: &[Change] = &[
     (ie::NODE_ID, |r| carry(&mut r.carried, ie::NODE_ID)),
     (ie::REPORTING_TRIGGERS, |r| {
-        let reporting_triggers = Some(ReportingTriggers::new(1 << 6));
+        let reporting_triggers = Some(ReportingTriggers::new(1 << 5));
         r.update_urrs.push(UpdateUrr { urr_id: 1, reporting_triggers, ..UpdateUrr::default() });
     }),
     (ie::ETHERNET_INACTIVITY_TIMER, |r| {
@@ -121,9 +123,9 @@ const MODIFICATIONS: &[Change] = &[
         let to = r.update_fars[0].update_forwarding_parameters.as_mut().unwrap();
         carry(&mut to.carried, ie::PROXYING);
     }),
-    (ie::PACKET_RATE, |r| {
+    (ie::DL_FLOW_LEVEL_MARKING, |r| {
         r.update_qers.push(UpdateQer { qer_id: 1, ..UpdateQer::default() });
-        carry(&mut r.update_qers[0].carried, ie::PACKET_RATE);
+        carry(&mut r.update_qers[0].carried, ie::DL_FLOW_LEVEL_MARKING);
     }),
     (ie::QUERY_PACKET_RATE_STATUS, |r| carry(&mut r.carried, ie::QUERY_PACKET_RATE_STATUS)),
 ];
@@ -194,6 +196,7 @@ fn what_makes_no_sense_is_named_and_leaves_nothing() {
         ((NO_RULE, None, Some(FailedRuleId::Qer(1))), |r| r.create_qers = vec![smf::qer(1), smf::qer(1)]),
         ((NO_RULE, None, Some(FailedRuleId::Urr(1))), |r| r.create_urrs = vec![urr(), urr()]),
         ((NO_RULE, None, Some(FailedRuleId::Urr(1))), |r| urr_in(r, |urr| urr.linked_urr_ids.push(9))),
+        ((NO_RULE, None, Some(FailedRuleId::Urr(1))), |r| urr_in(r, |urr| urr.quota_far_id = Some(40))),
         ((NO_RULE, Some(ie::SDF_FILTER), Some(FailedRuleId::Pdr(2))), |r| {
             let flow_description = Some("deny out ip from any to any".to_owned());
             r.create_pdrs[1].pdi.sdf_filters.push(SdfFilter { flow_description, ..SdfFilter::default() });
@@ -210,6 +213,9 @@ fn what_makes_no_sense_is_named_and_leaves_nothing() {
         ((Cause::MandatoryIeIncorrect, Some(ie::APPLY_ACTION), None), |r| {
             act(r, ApplyAction::FORW | ApplyAction::NOCP);
         }),
+        // No such unit of time; and a number cut short.
+        ((Cause::MandatoryIeIncorrect, Some(ie::PACKET_RATE), None), |r| packet_rate(r, &[1, 5, 0, 9])),
+        ((Cause::MandatoryIeIncorrect, Some(ie::PACKET_RATE), None), |r| packet_rate(r, &[3, 0, 0, 9, 0, 9])),
         ((Cause::MandatoryIeIncorrect, Some(ie::F_TEID), None), |r| {
             r.create_pdrs[0].pdi.f_teid = Some(smf::given(0));
         }),

@@ -189,6 +189,27 @@ fn a_time_quota_that_runs_out_stops_packets_until_the_next() {
     assert_eq!(octets(&reported(&mut lab, session)[0]), (10, 0));
 }
 
+/// It goes to the data plane whichever of its quotas runs out, can be changed, and be taken away.
+#[test]
+fn a_quota_has_a_far_of_its_own() {
+    let mut rule = urr(1, TIMQU);
+    (rule.time_quota, rule.quota_far_id) = (Some(30), Some(2));
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (1, 1), false);
+    seconds(&mut lab, 31);
+    let quota = |lab: &common::Lab| {
+        let urr = &lab.in_force[&session].rules.urrs[0];
+        (urr.volume_quota.and_then(|quota| quota.total), urr.quota_far.map(|far| far.0))
+    };
+    assert_eq!(quota(&lab), (Some(0), Some(2)));
+    let none = RawIe { ie: ie::FAR_ID, value: vec![] };
+    for (quota_far_id, carried, expected) in [(Some(1), vec![], Some(1)), (None, vec![none], None)] {
+        let update = UpdateUrr { urr_id: 1, quota_far_id, carried, ..UpdateUrr::default() };
+        lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+        assert_eq!(quota(&lab).1, expected);
+    }
+}
+
 #[test]
 fn a_quota_is_held_only_so_long_without_packets_and_valid_only_so_long() {
     let mut rule = urr(1, QUHTI | QUVTI);
@@ -274,4 +295,25 @@ fn usage_before_and_after_the_monitoring_time_is_told_apart() {
     assert_eq!(after.usage_information, Some(flags::USAGE_AFT));
     assert_eq!((before.end_time, before.ur_seqn + 1), (after.start_time, after.ur_seqn));
     assert!(octets(after).1 > 0);
+}
+
+/// The data plane counts what is dropped; a threshold of nothing is none.
+#[test]
+fn dropped_downlink_traffic_is_told_to_whom_it_concerns() {
+    const DROTH: u32 = 1 << 6;
+    let mut rule = urr(1, DROTH);
+    rule.dropped_dl_traffic_threshold = Some(DroppedTraffic { packets: Some(5), bytes: Some(0) });
+    let (mut lab, session) = lab(vec![rule]);
+    let urr = &lab.in_force[&session].rules.urrs[0];
+    let threshold = rules::DroppedDownlink { packets: Some(5), bytes: None };
+    assert_eq!(urr.dropped_downlink, Some(threshold));
+    let counts = dplink::UsageCounts { urr: UrrId(1), dropped_downlink_packets: 5, ..Default::default() };
+    let cause = dplink::UsageCause::DroppedDownlink;
+    let notice = dplink::Notice::Usage { session, cause, counts: vec![counts] };
+    lab.handle(n4::Input::DataPath(&notice));
+    assert_eq!(reported(&mut lab, session)[0].usage_report_trigger, Trigger(Trigger::DROTH));
+    let none = RawIe { ie: ie::DROPPED_DL_TRAFFIC_THRESHOLD, value: vec![] };
+    let update = UpdateUrr { urr_id: 1, carried: vec![none], ..UpdateUrr::default() };
+    lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+    assert_eq!(lab.in_force[&session].rules.urrs[0].dropped_downlink, None);
 }

@@ -5,8 +5,8 @@ use crate::errors::Stopped;
 use crate::reason::DropReason;
 use crate::setup::Setup;
 use rules::{
-    ApplyAction, Direction, Far, FarId, ForwardingParameters, Gate, Interface, Pdr, Qer, QerId, Qfi, Rules,
-    Seid, Urr, UrrId, Volume,
+    ApplyAction, BitRates, Direction, DroppedDownlink, Far, FarId, ForwardingParameters, Gate, Interface,
+    PacketRate, PacketRates, Pdr, Qer, QerId, Qfi, Rules, Seid, Urr, UrrId, Volume,
 };
 use std::net::IpAddr;
 
@@ -26,6 +26,10 @@ pub struct UsageCounts {
     pub uplink_packets: u64,
     /// To the user.
     pub downlink_packets: u64,
+    /// To the user, dropped by a FAR, where the URR has a threshold for that.
+    pub dropped_downlink_packets: u64,
+    /// Bytes of these.
+    pub dropped_downlink_bytes: u64,
 }
 
 /// A URR's counts, and where they stood when the quota was given.
@@ -38,12 +42,92 @@ struct Usage {
     downlink_at_grant: u64,
 }
 
-/// A QER's theoretical arrival times, in units of 1/256 ns.
+/// What a meter belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MeterKey {
+    /// A QER of one session.
+    Own(QerId),
+    /// All QERs of one correlation, in whichever session.
+    Shared(u64),
+}
+
+/// What QERs let pass, and what has passed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Meter {
+    key: MeterKey,
+    mbr: Option<BitRates>,
+    packet_rates: PacketRates,
+    uplink: Passed,
+    downlink: Passed,
+}
+
+/// What has passed one way.
 #[derive(Clone, Copy, Debug, Default)]
-struct Meter {
-    qer: QerId,
-    uplink: u64,
-    downlink: u64,
+struct Passed {
+    /// The theoretical arrival time, in units of 1/256 ns.
+    arrival: u64,
+    /// Where the window of a packet rate ends, in nanoseconds, and how many packets have passed in it.
+    window_ends_ns: u64,
+    packets: u32,
+}
+
+impl Meter {
+    /// `None` for a QER without a limit.
+    fn new(qer: &Qer) -> Option<Self> {
+        let key = meter_key(qer)?;
+        let (uplink, downlink) = (Passed::default(), Passed::default());
+        Some(Self { key, mbr: qer.mbr, packet_rates: qer.packet_rates, uplink, downlink })
+    }
+
+    /// Where packets are no longer limited, how many passed is forgotten.
+    fn forgetting_windows(mut self) -> Self {
+        let PacketRates { uplink, downlink } = self.packet_rates;
+        for (rate, passed) in [(uplink, &mut self.uplink), (downlink, &mut self.downlink)] {
+            if rate.is_none() {
+                *passed = Passed { arrival: passed.arrival, ..Passed::default() };
+            }
+        }
+        self
+    }
+
+    fn limits(&self, direction: Direction) -> (Option<u64>, Option<PacketRate>) {
+        match direction {
+            Direction::Uplink => (self.mbr.map(|mbr| mbr.uplink_kbps), self.packet_rates.uplink),
+            Direction::Downlink => (self.mbr.map(|mbr| mbr.downlink_kbps), self.packet_rates.downlink),
+        }
+    }
+
+    /// A generic cell rate algorithm, and a window of packets. A rate of 0 lets nothing pass.
+    fn conforms(&self, direction: Direction, moment: Moment<'_>) -> bool {
+        let latest = moment.now_ns.saturating_add(moment.setup.burst_ns).saturating_mul(UNITS_PER_NS);
+        let passed = if direction == Direction::Uplink { &self.uplink } else { &self.downlink };
+        let (kbps, packets) = self.limits(direction);
+        let in_window = if moment.now_ns < passed.window_ends_ns { passed.packets } else { 0 };
+        kbps.is_none_or(|kbps| kbps > 0 && passed.arrival <= latest)
+            && packets.is_none_or(|rate| in_window < rate.packets.into())
+    }
+
+    fn charge(&mut self, load: Load, now_ns: u64) {
+        let (kbps, packets) = self.limits(load.direction);
+        let passed = if load.direction == Direction::Uplink { &mut self.uplink } else { &mut self.downlink };
+        if let Some(kbps) = kbps {
+            let now = now_ns.saturating_mul(UNITS_PER_NS);
+            passed.arrival = passed.arrival.max(now).saturating_add(cost(load.length, kbps));
+        }
+        if let Some(rate) = packets {
+            if now_ns >= passed.window_ends_ns {
+                passed.window_ends_ns = now_ns + u64::from(rate.window_s) * 1_000_000_000;
+                passed.packets = 0;
+            }
+            passed.packets += 1;
+        }
+    }
+}
+
+/// `None` for a QER without a limit.
+fn meter_key(qer: &Qer) -> Option<MeterKey> {
+    let is_limited = qer.mbr.is_some() || !qer.packet_rates.is_none();
+    is_limited.then(|| qer.correlation.map_or(MeterKey::Own(qer.id), MeterKey::Shared))
 }
 
 /// One session: its rules, and what they remember.
@@ -69,6 +153,8 @@ pub(crate) struct Verdict {
     pub(crate) marks: Marks,
     /// Where copies go (DUPL), whatever becomes of the packet.
     pub(crate) copies: Vec<ForwardingParameters>,
+    /// What it was decided by.
+    pub(crate) far: Chosen,
 }
 
 #[derive(Clone, Debug)]
@@ -85,7 +171,12 @@ pub(crate) enum Action {
 pub(crate) struct Moment<'a> {
     pub(crate) now_ns: u64,
     pub(crate) setup: &'a Setup,
+    /// Of a fragment: what was chosen for its packet.
+    pub(crate) part_of: Option<Chosen>,
 }
+
+/// A FAR, and whether it stands in for the PDR's own beyond a quota.
+pub(crate) type Chosen = (FarId, bool);
 
 /// What a packet weighs.
 #[derive(Clone, Copy, Debug)]
@@ -96,29 +187,52 @@ struct Load {
 }
 
 impl Session {
-    pub(crate) fn new(seid: Seid, rules: Rules) -> Self {
+    pub(crate) fn new(seid: Seid, rules: Rules, shared: &[Meter]) -> Self {
         let mut session = Self { seid, rules: Rules::default(), meters: Vec::new(), usages: Vec::new() };
-        session.replace(rules);
+        session.replace(rules, shared);
         session
     }
 
-    /// New rules: QERs and URRs that stay remember what they were; a new quota counts from now.
-    pub(crate) fn replace(&mut self, rules: Rules) {
-        let limited = rules.qers.iter().filter(|qer| qer.mbr.is_some());
-        self.meters = limited.map(|qer| self.meter(qer.id)).collect();
+    /// New rules: QERs and URRs that stay remember what they were; a new quota counts from now. Correlated meters go on
+    /// where others have brought them, by the limits of these rules.
+    pub(crate) fn replace(&mut self, rules: Rules, shared: &[Meter]) {
+        let mut meters: Vec<Meter> = Vec::new();
+        for meter in rules.qers.iter().filter_map(Meter::new) {
+            let known = self.meters.iter().chain(shared).find(|known| known.key == meter.key);
+            // Of several QERs of one correlation the first one's limits count.
+            if meters.iter().all(|other| other.key != meter.key) {
+                let (uplink, downlink) =
+                    known.map_or((meter.uplink, meter.downlink), |known| (known.uplink, known.downlink));
+                meters.push(Meter { uplink, downlink, ..meter }.forgetting_windows());
+            }
+        }
+        self.meters = meters;
         self.usages = rules.urrs.iter().map(|urr| self.usage(urr)).collect();
         self.rules = rules;
     }
 
-    fn meter(&self, qer: QerId) -> Meter {
-        let old = self.meters.iter().find(|meter| meter.qer == qer);
-        old.copied().unwrap_or(Meter { qer, ..Meter::default() })
+    /// Its meters that other sessions may have, too.
+    pub(crate) fn shared_meters(&self) -> Vec<Meter> {
+        let is_shared = |meter: &&Meter| matches!(meter.key, MeterKey::Shared(_));
+        self.meters.iter().filter(is_shared).copied().collect()
+    }
+
+    /// Another session has used, or changed, meters that may be of this session, too.
+    pub(crate) fn adopt(&mut self, shared: &[Meter]) {
+        for meter in &mut self.meters {
+            if let Some(other) = shared.iter().find(|other| other.key == meter.key) {
+                *meter = *other;
+            }
+        }
     }
 
     fn usage(&self, urr: &Urr) -> Usage {
         let old = self.usages.iter().find(|usage| usage.counts.urr == urr.id);
         let counts = UsageCounts { urr: urr.id, ..UsageCounts::default() };
         let mut usage = old.copied().unwrap_or(Usage { counts, ..Usage::default() });
+        if urr.dropped_downlink.unwrap_or_default() == DroppedDownlink::default() {
+            (usage.counts.dropped_downlink_packets, usage.counts.dropped_downlink_bytes) = (0, 0);
+        }
         let quota = urr.volume_quota.unwrap_or_default();
         if (usage.grant, usage.quota) != (urr.quota_grant, quota) {
             (usage.grant, usage.quota) = (urr.quota_grant, quota);
@@ -135,19 +249,23 @@ impl Session {
     /// Decides about a packet that matches a PDR, charges it and counts it. The order:
     ///
     /// 1. the gates;
-    /// 2. a FAR that drops or buffers: nothing is charged or counted, for nothing leaves;
-    /// 3. copies;
-    /// 4. what is not sent in any case: to ourselves, no hop left, too long;
-    /// 5. the rates;
-    /// 6. the quotas, and counting.
+    /// 2. the FAR: once a quota is used up, that of its URR stands in for one that forwards or buffers;
+    /// 3. a FAR that drops or buffers: nothing is charged or counted, for nothing leaves;
+    /// 4. copies;
+    /// 5. what is not sent in any case: to ourselves, no hop left, too long;
+    /// 6. the rates;
+    /// 7. the quotas, unless a FAR stands in, and counting.
     ///
-    /// What gates and rates drop is counted by those URRs that count before QoS enforcement (MBQE).
+    /// What gates and rates drop is counted by those URRs that count before QoS enforcement (MBQE). Of several quotas used
+    /// up the first in the order of the PDR decides. Fragments go by the FAR of their packet, but the quotas are asked for
+    /// each.
     pub(crate) fn decide(
         &mut self,
         pdr: &Pdr,
         arrival: &Arrival,
         moment: Moment<'_>,
     ) -> Result<Verdict, DropReason> {
+        let part_of = moment.part_of;
         let direction = arrival.source.direction();
         let load = Load { direction, length: arrival.packet.bytes.len() as u64 };
         let qers = self.qers(pdr);
@@ -156,39 +274,61 @@ impl Session {
             return Err(DropReason::GateClosed);
         }
         let marks = marks(&qers);
-        let far = self.far(pdr.far).ok_or(DropReason::FarDrop)?.clone();
+        let (far, stands_in) = self.far_for(pdr, part_of).ok_or(DropReason::FarDrop)?;
         let to = match (far.apply_action, &far.forwarding) {
             (ApplyAction::Buffer, _) => {
-                return Ok(Verdict { action: Action::Buffer, marks, copies: Vec::new() });
+                return Ok(Verdict {
+                    action: Action::Buffer,
+                    marks,
+                    copies: Vec::new(),
+                    far: (far.id, stands_in),
+                });
             }
-            (ApplyAction::Drop, _) | (_, None) => return Err(DropReason::FarDrop),
+            (ApplyAction::Drop, _) | (_, None) => {
+                self.count_dropped(pdr, load);
+                return Err(DropReason::FarDrop);
+            }
             (ApplyAction::Forward, Some(to)) => *to,
         };
         let copies = far.duplicates.clone();
         let action = match may_leave(arrival, &to, marks, moment.setup) {
             Err(Refused::Quietly(reason)) => Action::Drop(reason),
             Err(Refused::Stopped(stopped)) => Action::Stop(stopped, to.destination_interface),
-            Ok(()) => self.enforce(pdr, load, moment).map_or_else(Action::Drop, Action::Forward),
+            Ok(()) => match self.enforce((pdr, stands_in), load, moment) {
+                Ok(()) => Action::Forward(to),
+                Err(reason) => Action::Drop(reason),
+            },
         };
-        Ok(Verdict { action, marks, copies })
+        Ok(Verdict { action, marks, copies, far: (far.id, stands_in) })
     }
 
-    /// Holds a packet that may leave to rates and quotas, and counts it: where it goes.
+    /// The FAR to obey, and whether it stands in for the PDR's own. A part of a packet goes by the packet's.
+    fn far_for(&self, pdr: &Pdr, part_of: Option<Chosen>) -> Option<(Far, bool)> {
+        if let Some((id, stands_in)) = part_of {
+            return Some((self.far(id)?.clone(), stands_in));
+        }
+        let own = self.far(pdr.far)?;
+        let drops = own.apply_action == ApplyAction::Drop;
+        let other = self.exhausted(pdr).and_then(|urr| self.far(urr.quota_far?)).filter(|_| !drops);
+        Some((other.unwrap_or(own).clone(), other.is_some()))
+    }
+
+    /// Holds a packet that may leave to rates and, unless a FAR stands in for the time after them, quotas, and counts it.
     fn enforce(
         &mut self,
-        pdr: &Pdr,
+        (pdr, stands_in): (&Pdr, bool),
         load: Load,
         moment: Moment<'_>,
-    ) -> Result<ForwardingParameters, DropReason> {
+    ) -> Result<(), DropReason> {
         if !self.charge(&self.qers(pdr), load, moment) {
             self.count(pdr, load, |urr| urr.before_qos);
             return Err(DropReason::RateExceeded);
         }
-        let far = self.far(pdr.far).ok_or(DropReason::FarDrop)?.clone();
-        let far = self.within_quota(pdr, far).ok_or(DropReason::QuotaExhausted)?;
-        let to = far.forwarding.ok_or(DropReason::QuotaExhausted)?;
+        if !stands_in && self.exhausted(pdr).is_some() {
+            return Err(DropReason::QuotaExhausted);
+        }
         self.count(pdr, load, |_| true);
-        Ok(to)
+        Ok(())
     }
 
     /// Where packets of a PDR go in a tunnel, with what marks; `None` where they do not.
@@ -212,14 +352,10 @@ impl Session {
         self.rules.fars.iter().find(|far| far.id == id)
     }
 
-    /// The FAR to obey: the PDR's own, or that of the first URR whose quota is used up; `None` where that has none
-    /// that forwards.
-    fn within_quota(&self, pdr: &Pdr, far: Far) -> Option<Far> {
-        let urrs = pdr.urrs.iter().filter_map(|id| self.rules.urrs.iter().find(|urr| urr.id == *id));
-        let exhausted = urrs.filter(|urr| !urr.inactive).find(|urr| self.is_exhausted(urr.id));
-        let Some(urr) = exhausted else { return Some(far) };
-        let other = self.far(urr.quota_far?)?;
-        (other.apply_action == ApplyAction::Forward).then(|| other.clone())
+    /// The first URR of a PDR that measures and whose quota is used up.
+    fn exhausted(&self, pdr: &Pdr) -> Option<&Urr> {
+        let mut urrs = pdr.urrs.iter().filter_map(|id| self.rules.urrs.iter().find(|urr| urr.id == *id));
+        urrs.find(|urr| !urr.inactive && self.is_exhausted(urr.id))
     }
 
     /// A quota that is used up in one respect, be it in one direction only, is used up.
@@ -233,32 +369,31 @@ impl Session {
             || reached(usage.quota.downlink, downlink)
     }
 
-    /// A generic cell rate algorithm: whether all meters let the packet pass; if so, all are charged, else none. A rate
-    /// of 0 lets nothing pass.
+    /// Whether all meters of these QERs let the packet pass; if so, all are charged, else none.
     fn charge(&mut self, qers: &[Qer], load: Load, moment: Moment<'_>) -> bool {
-        let now = moment.now_ns.saturating_mul(UNITS_PER_NS);
-        let latest = moment.now_ns.saturating_add(moment.setup.burst_ns).saturating_mul(UNITS_PER_NS);
-        let limited = |meter: &Meter| qers.iter().find(|qer| qer.id == meter.qer)?.mbr;
-        let conforms = |meter: &Meter| {
-            let Some(mbr) = limited(meter) else { return true };
-            let (arrival, kbps) = match load.direction {
-                Direction::Uplink => (meter.uplink, mbr.uplink_kbps),
-                Direction::Downlink => (meter.downlink, mbr.downlink_kbps),
-            };
-            kbps > 0 && arrival <= latest
+        let is_meant = |meter: &&mut Meter| qers.iter().any(|qer| meter_key(qer) == Some(meter.key));
+        let mut meters: Vec<&mut Meter> = self.meters.iter_mut().filter(is_meant).collect();
+        let all = meters.iter().all(|meter| meter.conforms(load.direction, moment));
+        if all {
+            meters.iter_mut().for_each(|meter| meter.charge(load, moment.now_ns));
+        }
+        all
+    }
+
+    /// Counts a packet to the user that its FAR drops.
+    fn count_dropped(&mut self, pdr: &Pdr, load: Load) {
+        let minds = |urr: &&Urr| {
+            pdr.urrs.contains(&urr.id)
+                && !urr.inactive
+                && urr.dropped_downlink.unwrap_or_default() != DroppedDownlink::default()
         };
-        if !self.meters.iter().all(conforms) {
-            return false;
+        for urr in self.rules.urrs.iter().filter(minds) {
+            let usage = self.usages.iter_mut().find(|usage| usage.counts.urr == urr.id);
+            if let Some(usage) = usage.filter(|_| load.direction == Direction::Downlink) {
+                usage.counts.dropped_downlink_packets += 1;
+                usage.counts.dropped_downlink_bytes += load.length;
+            }
         }
-        for meter in &mut self.meters {
-            let Some(mbr) = limited(meter) else { continue };
-            let (arrival, kbps) = match load.direction {
-                Direction::Uplink => (&mut meter.uplink, mbr.uplink_kbps),
-                Direction::Downlink => (&mut meter.downlink, mbr.downlink_kbps),
-            };
-            *arrival = (*arrival).max(now).saturating_add(cost(load.length, kbps));
-        }
-        true
     }
 
     /// Counts a packet in those URRs of its PDR that are chosen and measure.

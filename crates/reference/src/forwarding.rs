@@ -2,7 +2,7 @@
 
 use crate::Reference;
 use crate::detection::{Arrival, first_pdr};
-use crate::enforcement::{Action, Marks, Moment, Verdict, is_of_a_link};
+use crate::enforcement::{Action, Chosen, Marks, Moment, Verdict, is_of_a_link};
 use crate::errors::Stopped;
 use crate::fragments::split;
 use crate::gtpu::{self, Container};
@@ -23,7 +23,7 @@ impl Reference {
         }
         let rules = &self.sessions.get(session).ok_or(DropReason::NoSession)?.rules;
         let pdr = first_pdr(rules, arrival).ok_or(DropReason::NoPdr)?.clone();
-        let verdict = self.decide(session, &pdr, arrival)?;
+        let verdict = self.decide((session, &pdr), arrival, None)?;
         let copy = |to: &ForwardingParameters| self.copy(arrival, to, verdict.marks).into();
         let copies: Vec<Outcome> = verdict.copies.iter().map(copy).collect();
         let mut outcome = match &verdict.action {
@@ -31,7 +31,7 @@ impl Reference {
             Action::Buffer => Outcome::of(Fate::Kept),
             Action::Drop(reason) => Outcome::of(Fate::Dropped(*reason)),
             Action::Stop(stopped, side) => match parts(arrival, *stopped) {
-                Some(parts) => self.serve_parts(session, &pdr, &parts),
+                Some(parts) => self.serve_parts((session, &pdr), &parts, verdict.far),
                 None => self.tell(session, arrival, (*stopped, *side)),
             },
         };
@@ -39,14 +39,23 @@ impl Reference {
         Ok(outcome)
     }
 
-    fn decide(&mut self, session: usize, pdr: &Pdr, arrival: &Arrival) -> Result<Verdict, DropReason> {
-        let moment = Moment { now_ns: self.now_ns, setup: &self.setup };
-        self.sessions.get_mut(session).ok_or(DropReason::NoSession)?.decide(pdr, arrival, moment)
+    fn decide(
+        &mut self,
+        (session, pdr): (usize, &Pdr),
+        arrival: &Arrival,
+        part_of: Option<Chosen>,
+    ) -> Result<Verdict, DropReason> {
+        let moment = Moment { now_ns: self.now_ns, setup: &self.setup, part_of };
+        let deciding = self.sessions.get_mut(session).ok_or(DropReason::NoSession)?;
+        let verdict = deciding.decide(pdr, arrival, moment);
+        let shared = deciding.shared_meters();
+        self.sessions.iter_mut().for_each(|other| other.adopt(&shared));
+        verdict
     }
 
     /// Fragments go the way of their packet, which has been copied; each is held to rates and counted by itself.
-    fn serve_parts(&mut self, session: usize, pdr: &Pdr, parts: &[Arrival]) -> Outcome {
-        let mut serve = |part: &Arrival| match self.decide(session, pdr, part) {
+    fn serve_parts(&mut self, by: (usize, &Pdr), parts: &[Arrival], chosen: Chosen) -> Outcome {
+        let mut serve = |part: &Arrival| match self.decide(by, part, Some(chosen)) {
             Ok(Verdict { action: Action::Forward(to), marks, .. }) => self.forward(part, &to, marks).into(),
             Ok(Verdict { action: Action::Drop(reason), .. }) | Err(reason) => {
                 Outcome::of(Fate::Dropped(reason))

@@ -125,6 +125,8 @@ fn rules(session: u32) -> Rules {
             uplink_gate: Gate::Open,
             downlink_gate: if shut { Gate::Closed } else { Gate::Open },
             mbr: None,
+            packet_rates: PacketRates::default(),
+            correlation: None,
             gbr: None,
             qfi,
             reflective: false,
@@ -322,7 +324,17 @@ fn far(id: u32, forwarding: Option<ForwardingParameters>) -> Far {
 fn marking(id: u32, qfi: u8) -> Qer {
     let open = Gate::Open;
     let qfi = Qfi::new(qfi);
-    Qer { id: QerId(id), uplink_gate: open, downlink_gate: open, mbr: None, gbr: None, qfi, reflective: true }
+    Qer {
+        id: QerId(id),
+        uplink_gate: open,
+        downlink_gate: open,
+        mbr: None,
+        packet_rates: PacketRates::default(),
+        correlation: None,
+        gbr: None,
+        qfi,
+        reflective: true,
+    }
 }
 
 /// Over IPv6, QFI 9 with reflective QoS, marked both ways.

@@ -28,7 +28,7 @@
 //!
 //! # What it leaves out
 //!
-//! What happens without a packet: reports, end markers, packets kept for a sleeping user leaving later, ageing of
+//! What happens without a packet: reports, end markers, peers asked whether they are there, packets kept for a sleeping user leaving later, ageing of
 //! neighbours, router advertisements for users, VLANs, segment sizes clamped, the limits on sessions, flows, buffers, Error Indications and ICMP errors (for the last two see
 //! [`Reference::allow_error_indications`] and [`Reference::allow_icmp_errors`]). Extension headers of GTP-U are not relayed from tunnel to tunnel.
 //!
@@ -135,7 +135,7 @@ pub use outcome::{Fate, Outcome};
 pub use reason::DropReason;
 pub use setup::{Mac, Neighbour, PortSetup, Route, Setup, SetupError};
 
-use enforcement::Session;
+use enforcement::{Meter, Session};
 use ethernet::{Asked, Waiting};
 use rules::{Rules, Seid};
 
@@ -183,10 +183,14 @@ impl Reference {
         for pdr in &mut rules.pdrs {
             pdr.pdi.f_teid = pdr.pdi.f_teid.map(|f_teid| self.setup.canonical(f_teid));
         }
+        let shared: Vec<Meter> = self.sessions.iter().flat_map(Session::shared_meters).collect();
         match self.sessions.iter_mut().find(|known| known.seid == session) {
-            Some(known) => known.replace(rules),
-            None => self.sessions.push(Session::new(session, rules)),
+            Some(known) => known.replace(rules, &shared),
+            None => self.sessions.push(Session::new(session, rules, &shared)),
         }
+        let known = self.sessions.iter().find(|known| known.seid == session);
+        let shared = known.map(Session::shared_meters).unwrap_or_default();
+        self.sessions.iter_mut().for_each(|other| other.adopt(&shared));
     }
 
     /// Takes a session out of force, if it was in.

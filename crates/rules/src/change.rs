@@ -9,7 +9,8 @@ mod tests;
 
 use crate::ids::{BarId, FarId, PdrId, QerId, Qfi, UrrId};
 use crate::intent::{
-    ApplyAction, BitRates, ForwardingParameters, Gate, Interface, OuterHeaderCreation, Pdi, Rules,
+    ApplyAction, BitRates, ForwardingParameters, Gate, Interface, OuterHeaderCreation, PacketRates, Pdi,
+    Rules,
 };
 use crate::urr::{DroppedDownlink, Methods, Triggers, Volume};
 
@@ -69,6 +70,10 @@ pub struct QerUpdate {
     pub gates: Option<(Gate, Gate)>,
     /// New maximum, or none.
     pub mbr: Option<Option<BitRates>>,
+    /// New packet rates: both ways.
+    pub packet_rates: Option<PacketRates>,
+    /// New correlation, or none.
+    pub correlation: Option<Option<u64>>,
     /// New guarantee, or none.
     pub gbr: Option<Option<BitRates>>,
     /// New QFI, or none.

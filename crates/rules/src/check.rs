@@ -6,7 +6,9 @@ mod tests;
 
 use crate::error::{RuleError, RuleRef};
 use crate::ids::Teid;
-use crate::intent::{ApplyAction, Bar, BitRates, Far, ForwardingParameters, Pdr, Qer, Rules, limits};
+use crate::intent::{
+    ApplyAction, Bar, BitRates, Far, ForwardingParameters, PacketRates, Pdr, Qer, Rules, limits,
+};
 use crate::rule::ById;
 use crate::sdf::SdfFilter;
 use crate::urr::Urr;
@@ -104,7 +106,10 @@ impl<'a> Checked<'a> {
 
 fn qer(qer: &Qer) -> Result<(), RuleError> {
     let fits = |rates: &BitRates| rates.uplink_kbps.max(rates.downlink_kbps) <= MAX_RATE_KBPS;
-    ensure(qer.mbr.iter().chain(&qer.gbr).all(fits), RuleError::BitRate(RuleRef::Qer(qer.id)))
+    ensure(qer.mbr.iter().chain(&qer.gbr).all(fits), RuleError::BitRate(RuleRef::Qer(qer.id)))?;
+    let PacketRates { uplink, downlink } = qer.packet_rates;
+    let timed = uplink.iter().chain(&downlink).all(|rate| rate.window_s > 0);
+    ensure(timed, RuleError::PacketRate(RuleRef::Qer(qer.id)))
 }
 
 fn parameters(to: &ForwardingParameters, rule: RuleRef) -> Result<(), RuleError> {

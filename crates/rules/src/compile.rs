@@ -8,9 +8,9 @@ use crate::check::Checked;
 use crate::classifier::Classifier;
 use crate::error::RuleError;
 use crate::ids::{FarId, PdrId, QerId, Qfi, Teid, UrrId};
-use crate::intent::{BitRates, FTeid, Interface, Pdi, Pdr, Rules};
+use crate::intent::{BitRates, FTeid, Interface, PacketRates, Pdi, Pdr, Rules};
 use crate::list::{Mostly1, Places, Rare};
-use crate::urr::{Urr, Volume};
+use crate::urr::{DroppedDownlink, Urr, Volume};
 use ipnet::Ipv6Net;
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -97,6 +97,17 @@ pub struct Step {
     pub usages: Places,
 }
 
+/// What becomes of a step's packets once certain quotas are used up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Beyond {
+    /// The place of the step it stands in for.
+    pub of: u16,
+    /// Places in [`Program::usages`]: those of the step's URRs whose quotas lead here.
+    pub usages: Places,
+    /// The same PDR with the FAR of these URRs.
+    pub step: Step,
+}
+
 /// What PDRs look at in a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
@@ -124,13 +135,17 @@ pub struct Arrival {
     pub flow_label: Option<u32>,
 }
 
-/// A QER that limits a rate.
+/// A QER that limits a rate, or several of one correlation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meter {
-    /// Finds the meter's state again after a modification.
+    /// The first of them. Finds the meter's state again after a modification.
     pub qer: QerId,
-    /// The limit.
-    pub mbr: BitRates,
+    /// The limit, if bits are limited.
+    pub mbr: Option<BitRates>,
+    /// The limits, if packets are limited.
+    pub packet_rates: PacketRates,
+    /// Meters of one number are one, in whichever sessions.
+    pub correlation: Option<u64>,
 }
 
 /// A URR, as far as the data plane obeys it.
@@ -140,18 +155,18 @@ pub struct Usage {
     pub urr: UrrId,
     /// Tell the control engine after so much, again and again.
     pub threshold: Volume,
-    /// Packets beyond are dropped, or go by `quota_far`.
+    /// Packets beyond are dropped, or go as [`Program::beyond_quota`] says.
     pub quota: Volume,
     /// A quota of another grant counts from now.
     pub quota_grant: u32,
+    /// Tell after so much downlink traffic that was dropped, again and again.
+    pub dropped_downlink: DroppedDownlink,
     /// Tell of the first packet.
     pub start_of_traffic: bool,
     /// Count packets that QoS enforcement drops, too.
     pub before_qos: bool,
     /// Count nothing.
     pub inactive: bool,
-    /// Packets beyond the quota go as [`Program::beyond_quota`] says, rather than nowhere.
-    pub quota_far: Option<FarId>,
 }
 
 /// A session's rules, ready to run.
@@ -173,16 +188,18 @@ pub struct Program {
     pub ue_ipv6s: Mostly1<Ipv6Net>,
     /// Packets it may keep at most; `None` leaves it to the data plane.
     pub buffer_packets: Option<u16>,
-    /// What becomes of each step's packets, in the order of the steps, once a quota is used up whose URR has a
-    /// `quota_far`: what the first such FAR among the step's URRs says. Empty where no URR has one.
-    pub beyond_quota: Rare<Action>,
+    /// What becomes of packets once a quota is used up whose URR has a FAR for that (TS 29.244 5.2.2.2.1), by step, then
+    /// in the order of the PDR's URRs; of several used up, the first URR in that order decides. Steps that drop have
+    /// none: what no quota lets pass, the end of one does not either.
+    pub beyond_quota: Rare<Beyond>,
 }
 
 impl Program {
     /// Bytes allocated, without what the allocator adds: the design figure of memory per session, besides the size of
     /// the struct. A test prints both for a plain session.
     pub fn heap_bytes(&self) -> usize {
-        let duplicates: usize = self.steps.iter().map(|step| step.duplicates.heap_bytes()).sum();
+        let all_steps = self.steps.iter().chain(self.beyond_quota.iter().map(|beyond| &beyond.step));
+        let duplicates: usize = all_steps.map(|step| step.duplicates.heap_bytes()).sum();
         let keys = self.f_teids.heap_bytes() + self.ue_ipv4s.heap_bytes() + self.ue_ipv6s.heap_bytes();
         let states = self.meters.heap_bytes() + size_of_val(&*self.usages) + self.beyond_quota.heap_bytes();
         self.classifier.heap_bytes() + size_of_val(&*self.steps) + duplicates + keys + states
@@ -200,7 +217,7 @@ pub fn compile(rules: &Rules) -> Result<Program, RuleError> {
     let steps = Steps::new(rules, &checked);
     Ok(Program {
         classifier: Classifier::new(&pdrs, &checked),
-        steps: pdrs.iter().map(|pdr| steps.step(pdr)).collect(),
+        steps: pdrs.iter().map(|pdr| steps.step(pdr, pdr.far)).collect(),
         beyond_quota: steps.beyond_quota(&pdrs),
         meters: steps.meters,
         usages: rules.urrs.iter().map(usage).collect(),
@@ -222,10 +239,10 @@ fn usage(urr: &Urr) -> Usage {
         threshold: urr.volume_threshold.unwrap_or_default(),
         quota: urr.volume_quota.unwrap_or_default(),
         quota_grant: urr.quota_grant,
+        dropped_downlink: urr.dropped_downlink.unwrap_or_default(),
         start_of_traffic: urr.triggers.contains(crate::urr::Triggers::START_OF_TRAFFIC),
         before_qos: urr.before_qos,
         inactive: urr.inactive,
-        quota_far: urr.quota_far,
     }
 }
 

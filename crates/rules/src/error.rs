@@ -72,6 +72,9 @@ pub enum RuleError {
     /// A bit rate has 40 bits (TS 29.244 8.2.8 and 8.2.9).
     #[error("{0} has a bit rate of more than 40 bits")]
     BitRate(RuleRef),
+    /// A packet rate is that of a time (TS 29.244 8.2.64).
+    #[error("{0} has a packet rate of no time at all")]
+    PacketRate(RuleRef),
     /// A flow has one end in IPv4, the other in IPv6.
     #[error("{0} has an SDF filter from IPv4 to IPv6 or the other way")]
     MixedFamilies(RuleRef),
@@ -106,6 +109,7 @@ impl RuleError {
             | Self::CopiesWithoutForwarding(rule)
             | Self::PrefixLength(rule)
             | Self::BitRate(rule)
+            | Self::PacketRate(rule)
             | Self::MixedFamilies(rule)
             | Self::Portless(rule, _)
             | Self::PortRange(rule)

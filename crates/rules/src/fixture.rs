@@ -51,6 +51,8 @@ pub(crate) fn qer(id: u32) -> Qer {
         uplink_gate: Gate::Open,
         downlink_gate: Gate::Open,
         mbr: None,
+        packet_rates: PacketRates::default(),
+        correlation: None,
         gbr: None,
         qfi: None,
         reflective: false,

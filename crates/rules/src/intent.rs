@@ -170,6 +170,31 @@ pub struct BitRates {
     pub downlink_kbps: u64,
 }
 
+/// Packets in a time (TS 29.244 8.2.64), reckoned in windows: one begins with the first packet after the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PacketRate {
+    /// So many pass; 0 lets none pass.
+    pub packets: u16,
+    /// In a window of so many seconds, at least 1.
+    pub window_s: u32,
+}
+
+/// Packets in a time, each way; `None` is without limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PacketRates {
+    /// From the user.
+    pub uplink: Option<PacketRate>,
+    /// To the user.
+    pub downlink: Option<PacketRate>,
+}
+
+impl PacketRates {
+    /// Whether neither way has a limit.
+    pub const fn is_none(&self) -> bool {
+        self.uplink.is_none() && self.downlink.is_none()
+    }
+}
+
 /// QoS Enforcement Rule (TS 29.244 7.5.2.5).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Qer {
@@ -181,6 +206,11 @@ pub struct Qer {
     pub downlink_gate: Gate,
     /// No more than this passes; shared by all PDRs that name the QER.
     pub mbr: Option<BitRates>,
+    /// No more packets than this pass; shared in the same way.
+    pub packet_rates: PacketRates,
+    /// QERs of one number, in whichever session, share their limits: an AMBR over several sessions (TS 29.244 5.4.4). Of
+    /// different limits in one session the first QER's count, of different sessions those that were put in force last.
+    pub correlation: Option<u64>,
     /// What the radio guarantees; the user plane admits nothing by it (TS 29.244 5.4.4).
     pub gbr: Option<BitRates>,
     /// Marks packets put into a tunnel, in the PDU session container; the first QFI among a PDR's QERs does.

@@ -21,12 +21,14 @@ mod urr;
 
 pub use change::{BarUpdate, Change, FarUpdate, ForwardingUpdate, PdrUpdate, QerUpdate, UrrUpdate};
 pub use classifier::{Classifier, FilterMismatch, Mismatch};
-pub use compile::{Action, Arrival, Direction, Encapsulation, Forward, Meter, Program, Step, Usage, compile};
+pub use compile::{
+    Action, Arrival, Beyond, Direction, Encapsulation, Forward, Meter, Program, Step, Usage, compile,
+};
 pub use error::{RuleError, RuleRef};
 pub use ids::{BarId, FarId, PdrId, QerId, Qfi, Seid, Teid, UrrId};
 pub use intent::{
-    ApplyAction, Bar, BitRates, FTeid, Far, ForwardingParameters, Gate, Interface, OuterHeaderCreation, Pdi,
-    Pdr, Qer, Rules, limits,
+    ApplyAction, Bar, BitRates, FTeid, Far, ForwardingParameters, Gate, Interface, OuterHeaderCreation,
+    PacketRate, PacketRates, Pdi, Pdr, Qer, Rules, limits,
 };
 pub use list::{Mostly1, Places, Rare};
 pub use sdf::{FlowDescription, FlowEnd, PortRange, SdfError, SdfFilter, TrafficClass};

@@ -58,6 +58,7 @@ impl Collector for Snapshot {
         families.gauge("dpe_uptime_seconds", "Since the data plane started", uptime)?;
         ports(&mut families, &dpe.ports)?;
         levels(&mut families, &dpe.workers)?;
+        paths(&mut families, &dpe.workers)?;
         books(&mut families, &dpe.workers)?;
         nodes(&mut families, &dpe.workers)?;
         drops(&mut families, &dpe.workers)
@@ -162,6 +163,19 @@ fn levels(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Res
     families.gauge("held_packets", "Packets that wait for a neighbour or a sleeping user", held)
 }
 
+fn paths(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Result {
+    let peers = by_worker(workers, |worker| worker.paths.peers);
+    families.gauge("gtpu_peers", "GTP-U peers that tunnels lead to", peers)?;
+    let failed = by_worker(workers, |worker| worker.paths.failed);
+    families.gauge("gtpu_failed_paths", "GTP-U peers in use that do not answer", failed)?;
+    let failures = by_worker(workers, |worker| worker.paths.failures);
+    families.counter("gtpu_path_failures", "Times a GTP-U path failed", failures)?;
+    let requests = by_worker(workers, |worker| worker.paths.echo_requests);
+    families.counter("gtpu_echo_requests", "Echo requests sent, repetitions included", requests)?;
+    let responses = by_worker(workers, |worker| worker.paths.echo_responses);
+    families.counter("gtpu_echo_responses", "Answers to echo requests", responses)
+}
+
 fn books(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Result {
     /// Name, help, and what is counted.
     type Family = (&'static str, &'static str, fn(&WorkerStatistics) -> u64);
@@ -216,7 +230,7 @@ fn by_worker(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dplink::{Books, NodeStatistics};
+    use dplink::{Books, NodeStatistics, PathStatistics};
     use std::collections::HashSet;
 
     fn statistics() -> Statistics {
@@ -232,6 +246,7 @@ mod tests {
         let worker = WorkerStatistics {
             sessions: 2,
             flows: 3,
+            paths: PathStatistics { peers: 5, failed: 2, echo_requests: 9, echo_responses: 4, failures: 3 },
             books: Books { received: 10, dropped: 10, ..Books::default() },
             nodes: vec![NodeStatistics { name: "far".to_owned(), vectors: 1, packets: 10, cycles: 250 }],
             drops: vec![("no_pdr".to_owned(), 10)],
@@ -251,6 +266,8 @@ mod tests {
             "anchorline_port_received_bytes_total{port=\"n\\\"3\"} 640",
             "anchorline_sessions{worker=\"0\"} 2",
             "anchorline_flows{worker=\"0\"} 3",
+            "anchorline_gtpu_failed_paths{worker=\"0\"} 2",
+            "anchorline_gtpu_path_failures_total{worker=\"0\"} 3",
             "anchorline_node_cycles_total{worker=\"0\",node=\"far\"} 250",
             "anchorline_drops_total{worker=\"0\",reason=\"no_pdr\"} 10",
             "anchorline_drops_total{worker=\"0\",reason=\"far_drop\"} 0",

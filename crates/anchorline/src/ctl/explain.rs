@@ -167,7 +167,10 @@ const fn side(side: Interface) -> &'static str {
 fn rate(qer: &ExplainedQer, is_down: bool) -> String {
     let way = if is_down { "downlink" } else { "uplink" };
     let now = if qer.admits { "has room now" } else { "is used up now" };
-    format!("{} limits {way} to {} kbit/s (MBR), and {now}", qer.qer, qer.limit_kbps)
+    match qer.limit_kbps {
+        Some(kbps) => format!("{} limits {way} to {kbps} kbit/s (MBR), and {now}", qer.qer),
+        None => format!("{} limits {way} to so many packets in a time, and {now}", qer.qer),
+    }
 }
 
 fn usage(urr: &ExplainedUrr) -> String {
@@ -232,7 +235,7 @@ mod tests {
             pdr: Some(PdrId(2)),
             pdrs: 4,
             action: Some(action),
-            qers: vec![ExplainedQer { qer: QerId(1), limit_kbps: 8, admits: true }],
+            qers: vec![ExplainedQer { qer: QerId(1), limit_kbps: Some(8), admits: true }],
             urrs: vec![urr],
             next_hop: Some(hop),
             outcome: Outcome::Dropped { reason: "quota_exhausted".to_owned() },

@@ -1,6 +1,6 @@
 //! What tests of the views share.
 
-use dplink::{Books, NodeStatistics, PortStatistics, Statistics, WorkerStatistics};
+use dplink::{Books, NodeStatistics, PathStatistics, PortStatistics, Statistics, WorkerStatistics};
 
 pub(super) fn statistics() -> Statistics {
     let node = |name: &str, vectors, packets, cycles| NodeStatistics {
@@ -21,6 +21,7 @@ pub(super) fn statistics() -> Statistics {
     let worker = WorkerStatistics {
         sessions: 2,
         flows: 3,
+        paths: PathStatistics::default(),
         books: Books { received: 10, dropped: 10, ..Books::default() },
         nodes: vec![node("classify", 4, 10, 250), node("urr", 0, 0, 0), node("far", 4, 10, 750)],
         drops: vec![("no_pdr".to_owned(), 3), ("no_session".to_owned(), 7)],

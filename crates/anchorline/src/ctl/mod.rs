@@ -6,6 +6,7 @@ mod explain;
 mod fixture;
 mod interval;
 mod packet;
+mod peers;
 mod runtime;
 mod status;
 mod trace;
@@ -24,7 +25,7 @@ pub(crate) struct Args {
     view: View,
     #[command(flatten)]
     settings: settings::Args,
-    /// Print one JSON object: all the engine counts, or for `trace` and `explain` all they tell.
+    /// Print one JSON object: all the engine counts, or for `peers`, `trace` and `explain` all they tell.
     #[arg(long, global = true)]
     json: bool,
 }
@@ -37,6 +38,8 @@ enum View {
     Runtime(Interval),
     /// Dropped packets by reason, and what each reason means.
     Drops(Interval),
+    /// GTP-U peers that tunnels lead to, and whether they answer (TS 29.281 7.2).
+    Peers,
     /// Watch the next packets on their way through the graph: every node, the rule, the end.
     ///
     /// All criteria given must match. While a trace lasts the worker looks at every packet and is a little slower; the
@@ -64,6 +67,11 @@ impl View {
             Self::Status => say(&crate::observer::statistics(link).await?, json, status::text),
             Self::Runtime(interval) => say(&interval.statistics(link).await?, json, runtime::text),
             Self::Drops(interval) => say(&interval.statistics(link).await?, json, drops::text),
+            Self::Peers => {
+                let mut peers = crate::observer::peers(link).await?;
+                peers.sort_by_key(|peer| peer.address);
+                say(&serde_json::json!({ "peers": peers }), json, |_| peers::text(&peers))
+            }
             Self::Trace(args) => say(&crate::observer::trace(link, args.filter()).await?, json, trace::text),
             Self::Explain(args) => {
                 let question = args.question()?;

@@ -161,7 +161,9 @@ impl Server {
                         self.tell(asker, notice.clone());
                     }
                 }
-                Notice::Trace { token, .. } | Notice::Explanation { token, .. } => self.tell(token, notice),
+                Notice::Trace { token, .. }
+                | Notice::Explanation { token, .. }
+                | Notice::Peers { token, .. } => self.tell(token, notice),
                 notice => {
                     if let Some(id) = self.in_control {
                         self.tell(id, notice);
@@ -193,12 +195,16 @@ impl Server {
 
 /// Whether a command changes nothing.
 const fn is_a_look(command: &Command) -> bool {
-    matches!(command, Command::GetStatistics | Command::Trace { .. } | Command::Explain { .. })
+    matches!(
+        command,
+        Command::GetStatistics | Command::GetPeers { .. } | Command::Trace { .. } | Command::Explain { .. }
+    )
 }
 
 /// Tokens of looks are those of connections here, so that each gets its own answer.
 fn marked(command: Command, id: ConnectionId) -> Command {
     match command {
+        Command::GetPeers { .. } => Command::GetPeers { token: id },
         Command::Trace { filter, .. } => Command::Trace { token: id, filter },
         Command::Explain { question, .. } => Command::Explain { token: id, question },
         other => other,
@@ -255,7 +261,7 @@ mod tests {
     use super::*;
     use dplink::{Question, TraceFilter};
 
-    fn looks() -> [Command; 2] {
+    fn looks() -> [Command; 3] {
         let filter = TraceFilter { packets: 1, seconds: 1, port: None, ue: None, teid: None };
         let question = Question {
             is_down: false,
@@ -268,7 +274,8 @@ mod tests {
             teid: None,
             is_verbose: false,
         };
-        [Command::Trace { token: 1, filter }, Command::Explain { token: 1, question }]
+        let (trace, explain) = (Command::Trace { token: 1, filter }, Command::Explain { token: 1, question });
+        [Command::GetPeers { token: 1 }, trace, explain]
     }
 
     #[test]
@@ -283,7 +290,9 @@ mod tests {
     #[test]
     fn a_look_is_answered_where_it_came_from_whatever_it_says_of_itself() {
         for look in looks() {
-            let (Command::Trace { token, .. } | Command::Explain { token, .. }) = marked(look, 7) else {
+            let (Command::Trace { token, .. } | Command::Explain { token, .. } | Command::GetPeers { token }) =
+                marked(look, 7)
+            else {
                 panic!("a look became something else")
             };
             assert_eq!(token, 7);

@@ -21,6 +21,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         ports: configs,
         routes: settings.dpe.routes.clone(),
         limits: limits(&settings.dpe),
+        echo: settings.dpe.echo,
         epoch: rand::random(),
         seed: rand::random(),
     };

@@ -1,6 +1,9 @@
 //! The file as it is written, and what its values must be together.
 
-use super::values::{Flows, HugePages, Idle, MemoryMb, Mtu, PortAddress, PortAddress6, Sessions, Side, Vlan};
+use super::values::{
+    EchoN3, EchoPeriod, EchoT3, Flows, HugePages, Idle, MemoryMb, Mtu, PortAddress, PortAddress6, Sessions,
+    Side, Vlan,
+};
 use super::{DpeSettings, N4Settings, PortSettings, Settings};
 use config::{NodeIdText, Refusal, Spanned};
 use ipnet::{IpNet, Ipv6Net};
@@ -43,9 +46,29 @@ struct Dpe {
     sessions: Sessions,
     #[serde(default)]
     flows: Flows,
+    #[serde(default)]
+    echo: Echo,
     port: Vec<Port>,
     #[serde(default)]
     route: Vec<Route>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Echo {
+    #[serde(default)]
+    period_s: EchoPeriod,
+    #[serde(default)]
+    t3_s: EchoT3,
+    #[serde(default)]
+    n3: EchoN3,
+}
+
+impl From<Echo> for dataplane::Echo {
+    fn from(echo: Echo) -> Self {
+        const S: u64 = 1_000_000_000;
+        Self { period_ns: echo.period_s.0 * S, t3_ns: echo.t3_s.0 * S, n3: echo.n3.0 }
+    }
 }
 
 #[derive(Deserialize)]
@@ -143,6 +166,7 @@ fn dpe(dpe: Dpe) -> DpeSettings {
         cpu: dpe.cpu,
         sessions: dpe.sessions.0,
         flows: dpe.flows.0,
+        echo: dpe.echo.into(),
         ports: dpe.port.into_iter().map(port).collect(),
         routes: dpe.route.into_iter().map(route).collect(),
     }
@@ -236,6 +260,16 @@ mod tests {
         let ports = config::parse(&text, check).unwrap().dpe.ports;
         assert_eq!((ports[0].vlan, ports[0].mss_clamp), (Some(30), true));
         assert_eq!((ports[1].vlan, ports[1].mss_clamp), (None, false));
+    }
+
+    #[test]
+    fn peers_are_asked_every_minute_unless_told_otherwise() {
+        assert_eq!(config::parse(EXAMPLE, check).unwrap().dpe.echo, dataplane::Echo::default());
+        let text = EXAMPLE.replace("period_s = 60", "period_s = 0").replace("n3 = 3", "n3 = 7");
+        let echo = config::parse(&text, check).unwrap().dpe.echo;
+        assert_eq!((echo.period_ns, echo.t3_ns, echo.n3), (0, 5_000_000_000, 7));
+        let message = error("t3_s = 5", "t3_s = 0");
+        assert!(message.contains("t3_s = 0: T3-RESPONSE is 1 to 60 seconds"), "{message}");
     }
 
     #[test]

@@ -49,6 +49,8 @@ pub(crate) struct DpeSettings {
     pub(crate) cpu: Option<usize>,
     pub(crate) sessions: usize,
     pub(crate) flows: usize,
+    /// `[dpe.echo]`.
+    pub(crate) echo: dataplane::Echo,
     pub(crate) ports: Vec<PortSettings>,
     pub(crate) routes: Vec<dataplane::Route>,
 }

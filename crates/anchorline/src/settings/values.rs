@@ -92,6 +92,21 @@ bounded!(
     Flows(usize), 1_024..=64_000_000, 1_000_000, "a node remembers 1024 to 64000000 flows"
 );
 
+bounded!(
+    /// Seconds between two echo requests to a peer; 0 sends none.
+    EchoPeriod(u64), 0..=86_400, 60, "peers are asked every 1 to 86400 seconds, or never with 0"
+);
+
+bounded!(
+    /// T3-RESPONSE, in seconds.
+    EchoT3(u64), 1..=60, 5, "T3-RESPONSE is 1 to 60 seconds"
+);
+
+bounded!(
+    /// N3-REQUESTS.
+    EchoN3(u32), 1..=20, 3, "N3-REQUESTS is 1 to 20"
+);
+
 /// An IPv6 address of ours with its subnet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Ipv6Net")]

@@ -4,8 +4,9 @@ use packet::{Buffer, gtpu, ipv4, ipv6, protocol, udp};
 use rules::Teid;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Bytes of an end marker.
+/// Bytes of an end marker, and of an echo request.
 const END_MARKER: usize = 8;
+const ECHO_REQUEST: usize = 12;
 
 /// From us to a peer's address and UDP port.
 #[derive(Clone, Copy, Debug)]
@@ -75,5 +76,16 @@ fn seal(datagram: &mut [u8], source: Ipv6Addr, destination: Ipv6Addr) -> Option<
 pub(crate) fn write_end_marker<B: Buffer>(buffer: &mut B, ends: (IpAddr, IpAddr), teid: Teid) -> Option<()> {
     let mut message = [0; END_MARKER];
     gtpu::write_end_marker(&mut message, teid.0)?;
+    replace_by_gtpu(buffer, Way { source: ends.0, destination: ends.1, port: gtpu::PORT }, &message)
+}
+
+/// Makes an empty buffer an echo request; `None` where it is too small.
+pub(crate) fn write_echo_request<B: Buffer>(
+    buffer: &mut B,
+    ends: (IpAddr, IpAddr),
+    sequence: u16,
+) -> Option<()> {
+    let mut message = [0; ECHO_REQUEST];
+    gtpu::write_echo_request(&mut message, sequence)?;
     replace_by_gtpu(buffer, Way { source: ends.0, destination: ends.1, port: gtpu::PORT }, &message)
 }

@@ -5,6 +5,7 @@ use crate::frame::{Fate, Packet};
 use crate::graph::{Next, Node, NodeId};
 use crate::state::{HotStep, Kind, Ports, State};
 use packet::{Buffer, ipv4, ipv6};
+use rules::Direction;
 
 pub(crate) struct Far;
 
@@ -13,12 +14,19 @@ impl<B: Buffer> Node<B> for Far {
 
     #[inline]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
+        substitute(state, packet);
         let step = state.sessions.cells.step(packet.meta.step);
         packet.meta.towards = step.to();
         let plain = match step.kind {
             Kind::Tunnel => false,
             Kind::Plain => true,
-            Kind::Drop => return Next::drop(DropReason::FarDrop),
+            Kind::Drop => {
+                let (step, bytes) = (*step, packet.meta.bytes);
+                if step.minds_drops() && packet.meta.direction() == Direction::Downlink {
+                    state.count_dropped(&step, bytes.into());
+                }
+                return Next::drop(DropReason::FarDrop);
+            }
             Kind::GateClosed => return super::qer::refuse(state, packet, DropReason::GateClosed),
             Kind::Keep | Kind::KeepAndNotify => return Next::End(Fate::Keep),
         };
@@ -29,6 +37,16 @@ impl<B: Buffer> Node<B> for Far {
             Ok(()) => Next::To(onward(step)),
             Err(reason) => stop(packet, reason),
         }
+    }
+}
+
+/// Once a quota is used up, another FAR may stand in for the PDR's own.
+#[inline]
+fn substitute<B: Buffer>(state: &mut State, packet: &mut Packet<B>) {
+    let step = *state.sessions.cells.step(packet.meta.step);
+    let (at, bytes) = (packet.meta.step, u32::from(packet.meta.bytes));
+    if step.may_yield() && !state.has_plenty(&step, at, bytes) {
+        packet.meta.step = state.beyond_quota(at).unwrap_or(at);
     }
 }
 

@@ -1,4 +1,5 @@
-//! Path and tunnel management messages: answers echo requests, notes Error Indications (TS 29.281 7.2 and 7.3).
+//! Path and tunnel management messages: answers echo requests, notes answers to ours and Error Indications (TS 29.281 7.2
+//! and 7.3).
 
 use super::answer::{Way, ends, replace_by_gtpu};
 use crate::counters::DropReason;
@@ -25,7 +26,8 @@ impl<B: Buffer> Node<B> for GtpuPath {
         match message.message_type {
             message_type::ECHO_REQUEST => answer_echo(packet, &message),
             message_type::ERROR_INDICATION => note_error(state, &message, payload),
-            message_type::ECHO_RESPONSE | message_type::END_MARKER => Next::End(Fate::Consumed),
+            message_type::ECHO_RESPONSE => note_answer(state, packet, &message),
+            message_type::END_MARKER => Next::End(Fate::Consumed),
             _ => Next::drop(DropReason::GtpuUnknownType),
         }
     }
@@ -50,6 +52,15 @@ fn answer_echo<B: Buffer>(packet: &mut Packet<B>, request: &Message) -> Next {
         Some(()) => Next::To(NodeId::IpOutput),
         None => Next::drop(DropReason::NoHeadroom),
     }
+}
+
+/// A peer is there if it answers from the address that was asked, to the number that was asked; what else its answer
+/// holds, its restart counter among it, says nothing (TS 29.281 7.2.2).
+fn note_answer<B: Buffer>(state: &mut State, packet: &Packet<B>, message: &Message) -> Next {
+    if let (Some((peer, _)), Some(sequence)) = (ends(packet.buffer.data()), message.sequence) {
+        state.sessions.peers.answered((packet.meta.source, peer), sequence, state.now_ns);
+    }
+    Next::End(Fate::Consumed)
 }
 
 fn note_error(state: &mut State, message: &Message, payload: &[u8]) -> Next {

@@ -29,7 +29,7 @@ mod user_input;
 mod usual_input;
 mod verdict;
 
-pub(crate) use answer::write_end_marker;
+pub(crate) use answer::{write_echo_request, write_end_marker};
 pub(crate) use arp::Arp;
 pub(crate) use arp::write_request as write_arp_request;
 pub(crate) use classify::Classify;

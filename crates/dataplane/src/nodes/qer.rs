@@ -16,16 +16,16 @@ impl<B: Buffer> Node<B> for Qer {
         let meta = &packet.meta;
         let (direction, bytes) = (meta.direction(), u32::from(meta.bytes));
         let (now_ns, burst_ns) = (state.now_ns, state.burst_ns);
-        let cells = &mut state.sessions.cells;
-        let step = *cells.step(meta.step);
+        let sessions = &mut state.sessions;
+        let step = *sessions.cells.step(meta.step);
         let base = step.base(meta.step);
         for place in step.meters() {
-            if !cells.account(base, *place).rate.admits(direction, now_ns, burst_ns) {
+            if !sessions.admits((base, *place), direction, (now_ns, burst_ns)) {
                 return refuse(state, packet, DropReason::RateExceeded);
             }
         }
         for place in step.meters() {
-            cells.account(base, *place).rate.charge(direction, now_ns, bytes);
+            sessions.charge((base, *place), direction, (now_ns, bytes));
         }
         Next::To(match (step.usages().is_empty(), step.kind) {
             (false, _) => NodeId::Urr,

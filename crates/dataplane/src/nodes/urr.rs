@@ -14,10 +14,13 @@ impl<B: Buffer> Node<B> for Urr {
     #[inline]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let step = *state.sessions.cells.step(packet.meta.step);
-        let bytes = u32::from(packet.meta.bytes);
-        let (base, cells) = (step.base(packet.meta.step), &mut state.sessions.cells);
-        let plenty = |place: &u16| cells.account(base, *place).count.left >= bytes;
-        if !step.usages().iter().all(plenty) && is_used_up(state, &step) {
+        let (at, bytes) = (packet.meta.step, u32::from(packet.meta.bytes));
+        // Where a FAR stands in for the time after a quota, quotas have had their say; `far` saw to it.
+        if !state.has_plenty(&step, at, bytes)
+            && !step.stands_in()
+            && let Some(place) = state.used_up(&step)
+        {
+            state.remind((step.session, place));
             return Next::drop(DropReason::QuotaExhausted);
         }
         for place in step.usages() {
@@ -25,14 +28,6 @@ impl<B: Buffer> Node<B> for Urr {
         }
         Next::To(if step.kind == Kind::Tunnel { NodeId::GtpuEncap } else { NodeId::IpOutput })
     }
-}
-
-/// Whether any of the step's quotas lets nothing pass. Nothing is counted before all have been asked.
-fn is_used_up(state: &mut State, step: &HotStep) -> bool {
-    step.usages().iter().any(|place| {
-        let ledger = state.sessions.ledger(step.session, *place);
-        ledger.is_some_and(|(ledger, account)| ledger.is_used_up(&account.count))
-    })
 }
 
 #[inline]

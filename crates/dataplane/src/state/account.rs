@@ -28,14 +28,27 @@ impl Rate {
         Self { due: [0; 2], cost: [cost(limit.uplink_kbps), cost(limit.downlink_kbps)] }
     }
 
-    /// The limit of a direction.
-    pub(crate) fn limit_kbps(&self, direction: Direction) -> u64 {
-        (PARTS as f64 * NS_PER_OCTET_AT_1_KBPS / self.cost[direction as usize]).round() as u64
+    /// Stands for a meter apart, by its place.
+    pub(crate) const fn apart(at: u32) -> Self {
+        Self { due: [at as u64, 0], cost: [f64::NAN; 2] }
     }
 
-    /// Goes on where `old` stood: a modification grants nobody a burst.
+    /// The place of the meter apart that it stands for.
+    pub(crate) const fn stands_for(&self) -> Option<u32> {
+        if self.cost[0].is_nan() { Some(self.due[0] as u32) } else { None }
+    }
+
+    /// The limit of a direction; `None` without one.
+    pub(crate) fn limit_kbps(&self, direction: Direction) -> Option<u64> {
+        let cost = self.cost[direction as usize];
+        (cost > 0.0).then(|| (PARTS as f64 * NS_PER_OCTET_AT_1_KBPS / cost).round() as u64)
+    }
+
+    /// Goes on where `old` stood: a modification grants nobody a burst. What stands for a meter apart is left alone.
     pub(crate) const fn carry(&mut self, old: &Self) {
-        self.due = old.due;
+        if self.stands_for().is_none() && old.stands_for().is_none() {
+            self.due = old.due;
+        }
     }
 
     /// Whether a packet may pass now, `burst_ns` ahead of the rate at most.

@@ -85,6 +85,11 @@ impl FlowKey {
         (a ^ f) | (b ^ g) | (c ^ h) | (d ^ i) | (e ^ j) == 0
     }
 
+    /// Whose flow it is: the user's IPv4 address, or its prefix of 64 bits.
+    pub(crate) const fn user(&self) -> u64 {
+        self.words[0]
+    }
+
     /// For tables; senders who do not know `seed` cannot aim at one place.
     #[inline]
     pub(crate) fn hash(&self, seed: u64) -> u64 {

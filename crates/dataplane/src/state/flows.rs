@@ -2,24 +2,26 @@
 //!
 //! It is a cache of verdicts, never the only place of anything: what does not fit, or was written under older rules, is
 //! classified again. An entry is one cache line. A flow may stand in any of the [`WAYS`] places of its block; when all
-//! are taken, one that was not used lately gives way. So a full table costs time, and loses nothing.
+//! are taken, one gives way that has had no packet for long, first of all those of users who have more than their share.
+//! So a full table costs time, and loses nothing.
 //!
 //! Tables read at random lose most of their time to the translation of addresses, so what tells where in a block a flow
 //! stands lies in the block, and both in one page.
 
 use super::flow_key::FlowKey;
 use super::memory;
+use super::share::give_way;
 use super::step::StepIndex;
 use super::tags::{TAGS, Tags};
 use rules::Direction;
 
 /// Places a flow may stand in: all that a block has tags for, but one.
 const WAYS: usize = TAGS - 1;
-/// Flows of a block on average, where the table holds as many as it was made for: of 1,000 flows, two then find their
+/// Flows of a block on average, where the table holds as many as it was made for: of 1,000 flows, one then finds its
 /// block full.
 const FILL: usize = 20;
-/// Places looked at for one that may be taken.
-const VICTIMS: usize = 4;
+/// Places of a full block that are looked at for one that gives way.
+const CANDIDATES: usize = 8;
 /// Nanoseconds per tick, as a shift: about a second.
 const TICK_SHIFT: u32 = 30;
 
@@ -138,8 +140,7 @@ impl Flows {
     /// Writes a verdict down, in the place of an older flow if need be.
     pub(crate) fn learn(&mut self, place: Place<'_>, verdict: Verdict, now_ns: u64) {
         let direction = place.direction;
-        let At { block, way } =
-            self.search(place).unwrap_or_else(|| self.make_room(place.hash, tick(now_ns)));
+        let At { block, way } = self.search(place).unwrap_or_else(|| self.make_room(place, tick(now_ns)));
         let Block { tags, flows } = &mut self.blocks[block];
         let flow = &mut flows[way];
         if flow.key != *place.key {
@@ -191,15 +192,19 @@ impl Flows {
         block.tags.places_of(tag(place.hash)).find(is_it).map(|way| At { block: at, way })
     }
 
-    /// A free place of the flow's block, or one whose flow was not used lately.
-    fn make_room(&self, hash: u64, now: u16) -> At {
-        let at = self.block(hash);
+    /// A free place of the flow's block, or the one that has to give way.
+    fn make_room(&self, place: Place<'_>, now: u16) -> At {
+        let at = self.block(place.hash);
         let block = &self.blocks[at];
         // The tags alone tell of a free place; only where there is none are flows themselves read.
-        let free = block.tags.places_of(Tags::FREE).next().filter(|way| *way < WAYS);
-        let idle = |way: &usize| now.wrapping_sub(block.flows[*way].seen);
-        let any = (0..VICTIMS).map(|n| (hash as usize + n) % WAYS).max_by_key(idle);
-        At { block: at, way: free.or(any).unwrap_or_default() }
+        if let Some(way) = block.tags.places_of(Tags::FREE).next().filter(|way| *way < WAYS) {
+            return At { block: at, way };
+        }
+        let way = |candidate: usize| (place.hash as usize % WAYS + candidate) % WAYS;
+        let flow = |candidate| &block.flows[way(candidate)];
+        let idle = |candidate| now.wrapping_sub(flow(candidate).seen);
+        let gone = give_way::<CANDIDATES>(place.key.user(), |candidate| flow(candidate).key.user(), idle);
+        At { block: at, way: way(gone) }
     }
 }
 

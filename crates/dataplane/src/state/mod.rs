@@ -1,6 +1,8 @@
 //! What a worker knows: everything its nodes read and write besides the packets.
 
 mod account;
+mod apart;
+mod beyond;
 mod budget;
 mod cells;
 mod flow_key;
@@ -9,16 +11,19 @@ mod fragments;
 mod link;
 mod memory;
 mod neighbours;
+mod paths;
 mod peers;
 mod ports;
 mod routes;
 mod sessions;
+mod share;
 mod step;
 mod table;
 mod tags;
 mod usage;
 
 pub(crate) use account::{Account, Count, Rate};
+pub(crate) use apart::Apart;
 pub(crate) use budget::Budget;
 pub(crate) use cells::CellRun;
 pub(crate) use flow_key::FlowKey;
@@ -26,6 +31,7 @@ pub(crate) use flows::{Circumstances, Flows, Place, Verdict};
 pub(crate) use fragments::{DatagramName, Fragments, Part, Useless};
 pub(crate) use link::{Reach, link_local};
 pub(crate) use neighbours::{Lookup, Neighbours};
+pub use peers::PathCounts;
 pub(crate) use peers::{Name, Way};
 pub(crate) use ports::{Ports, Receiver};
 pub(crate) use routes::Routes;
@@ -46,6 +52,9 @@ use std::net::IpAddr;
 const EVENTS_MAX: usize = 64;
 /// Most usage told between two turns of the control side; what does not fit is told with the session's next packet.
 const USED_MAX: usize = 256;
+
+/// URRs whose thresholds wait to be told; those of others are looked at with every packet.
+const LATE_MAX: usize = 4_096;
 
 /// A URR has something to tell.
 #[derive(Clone, Copy, Debug)]
@@ -75,13 +84,21 @@ pub(crate) struct State {
     pub(crate) events: Vec<Event>,
     /// For the control side.
     pub(crate) used: Vec<Used>,
+    /// Accounts whose thresholds were crossed again too soon.
+    late: Vec<(SessionIndex, u16)>,
 }
 
 impl State {
     pub(crate) fn new(config: &Config) -> Result<Self, ConfigError> {
         let ports = Ports::new(&config.ports)?;
         let limits = &config.limits;
-        let room = Room { sessions: limits.sessions, pdrs: limits.pdrs, peers: limits.peers };
+        let room = Room {
+            sessions: limits.sessions,
+            pdrs: limits.pdrs,
+            peers: limits.peers,
+            aparts: limits.meters_apart,
+            echo: config.echo,
+        };
         Ok(Self {
             now_ns: 0,
             burst_ns: limits.burst_ns,
@@ -94,6 +111,7 @@ impl State {
             icmp_errors: Budget::new(limits.icmp_errors_per_s),
             events: Vec::with_capacity(EVENTS_MAX),
             used: Vec::with_capacity(USED_MAX),
+            late: Vec::with_capacity(LATE_MAX),
             ports,
         })
     }
@@ -105,6 +123,11 @@ impl State {
             self.events.push(event);
         }
         room
+    }
+
+    /// The next event for the control side, the oldest first: a path may fail and be there again.
+    pub(crate) fn next_event(&mut self) -> Option<Event> {
+        (!self.events.is_empty()).then(|| self.events.remove(0))
     }
 
     /// How packets get to a peer; `None` where no route leads there.
@@ -136,13 +159,68 @@ impl State {
         let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { return };
         let due = ledger.count(&mut account.count, (direction, bytes), now_ns);
         for cause in due.causes() {
-            if self.used.len() == USED_MAX {
-                account.count.left = 0;
-                return;
+            self.tell((seid, at), cause);
+        }
+    }
+
+    /// Counts a packet to the user that was dropped, in those of its step's URRs that mind.
+    #[cold]
+    pub(crate) fn count_dropped(&mut self, step: &HotStep, bytes: u32) {
+        let Some(seid) = self.sessions.get(step.session).map(|session| session.seid) else { return };
+        for place in step.usages() {
+            let at = (step.session, *place);
+            let ledger = self.sessions.ledger(at.0, at.1);
+            if ledger.is_some_and(|(ledger, _)| ledger.drop_downlink(bytes)) {
+                self.tell((seid, at), UsageCause::DroppedDownlink);
             }
+        }
+    }
+
+    /// Tells what is due about an account: now, or where its like was told just before, or there is no room, soon.
+    fn tell(&mut self, (seid, at): (Seid, (SessionIndex, u16)), cause: UsageCause) {
+        let now_ns = self.now_ns;
+        let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { return };
+        let has_room = self.used.len() < USED_MAX;
+        if has_room && !ledger.has_to_wait(cause, now_ns) {
             let counts = ledger.counts(&account.count, now_ns);
             self.used.push(Used { seid, cause, counts });
-            ledger.told(&mut account.count, cause);
+            ledger.told(&mut account.count, cause, now_ns);
+        } else if has_room && self.late.len() < LATE_MAX {
+            if !ledger.wait(&mut account.count) {
+                self.late.push(at);
+            }
+        } else {
+            account.count.left = 0;
+        }
+    }
+
+    /// Tells that a quota is used up, where there was no room to before.
+    #[cold]
+    pub(crate) fn remind(&mut self, at: (SessionIndex, u16)) {
+        let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { return };
+        let now_ns = self.now_ns;
+        let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { return };
+        if self.used.len() < USED_MAX && ledger.is_end_untold(&account.count) {
+            let (cause, counts) = (UsageCause::VolumeQuota, ledger.counts(&account.count, now_ns));
+            self.used.push(Used { seid, cause, counts });
+            ledger.told(&mut account.count, cause, now_ns);
+        }
+    }
+
+    /// Tells of thresholds that had to wait, as far as there is room.
+    pub(crate) fn tell_late(&mut self) {
+        let now_ns = self.now_ns;
+        // One account may have two things to tell.
+        while self.used.len() + 1 < USED_MAX
+            && let Some(at) = self.late.pop()
+        {
+            let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { continue };
+            let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { continue };
+            for cause in ledger.take_late(&mut account.count) {
+                let counts = ledger.counts(&account.count, now_ns);
+                self.used.push(Used { seid, cause, counts });
+                ledger.told(&mut account.count, cause, now_ns);
+            }
         }
     }
 }

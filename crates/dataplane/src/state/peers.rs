@@ -1,10 +1,23 @@
 //! The other ends of tunnels: few, and named by many sessions, so each is kept once.
 
+use super::paths::{Due, Path};
+use crate::config::Echo;
 use crate::frame::NextHop;
+use arrayvec::ArrayVec;
+use dplink::PathState;
 use packet::gtpu::Template;
 use rules::Interface;
 use std::collections::HashMap;
 use std::net::IpAddr;
+
+/// Peers looked at in one turn.
+const SEARCH: usize = 512;
+/// Questions asked in one turn, and changes told.
+const AT_ONCE: usize = 32;
+/// Peers listed in one turn.
+const LISTED: usize = 256;
+/// How long a peer is remembered that no tunnel leads to.
+const MEMORY_NS: u64 = 600_000_000_000;
 
 /// A peer by its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,66 +41,131 @@ pub(crate) struct Way {
 /// On which side a peer is, and its address: the same address on two sides is two stations.
 pub(crate) type Name = (Interface, IpAddr);
 
-/// One peer.
+/// A peer, as packets to it read it.
 #[derive(Clone, Copy, Debug)]
 struct Peer {
-    name: Name,
-    tunnels: u32,
     /// `None`: no route leads there.
     way: Option<Way>,
 }
 
-/// All peers of a worker.
+/// A peer, as the rest of us sees it.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    /// `None` where the place is free.
+    name: Option<Name>,
+    tunnels: u32,
+    /// Since when no tunnel leads there, as far as somebody looked.
+    idle_ns: Option<u64>,
+    path: Path,
+}
+
+const FREE: Known = Known { name: None, tunnels: 0, idle_ns: None, path: Path::NEW };
+
+/// All peers of a worker. One without tunnels is remembered for a while, or as long as there is room: sessions come and
+/// go, and a change of rules takes tunnels away to give them back.
 pub(crate) struct Peers {
     peers: Vec<Peer>,
+    /// By the same places.
+    known: Vec<Known>,
     free: Vec<u32>,
     by_name: HashMap<Name, PeerIndex>,
     limit: usize,
+    /// Known peers without tunnels.
+    idle: usize,
+    echo: Echo,
+    /// Looked at last.
+    looked: usize,
+    pub(crate) counts: PathCounts,
+}
+
+/// What became of questions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathCounts {
+    /// Echo requests sent.
+    pub requests: u64,
+    /// Answers to them.
+    pub responses: u64,
+    /// Paths that failed.
+    pub failures: u64,
+    /// Peers that tunnels lead to now.
+    pub peers: u64,
+    /// Of them, those whose path has failed.
+    pub failed: u64,
+}
+
+/// What is to be done about paths now.
+#[derive(Debug, Default)]
+pub(crate) struct PathsDue {
+    /// Ways to peers that are to be asked, and the numbers of the questions.
+    pub(crate) questions: ArrayVec<(Way, u16), AT_ONCE>,
+    /// Peers whose path has failed, or is there again.
+    pub(crate) changes: ArrayVec<(Name, bool), AT_ONCE>,
 }
 
 impl Peers {
-    pub(crate) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize, echo: Echo) -> Self {
         Self {
             peers: Vec::with_capacity(limit),
+            known: Vec::with_capacity(limit),
             free: Vec::with_capacity(limit),
             by_name: HashMap::with_capacity(limit),
             limit,
+            idle: 0,
+            echo,
+            looked: 0,
+            counts: PathCounts::default(),
         }
     }
 
     /// Peers that can still be taken in.
     pub(crate) fn room(&self) -> usize {
-        self.limit - self.by_name.len()
+        self.limit - self.by_name.len() + self.idle
     }
 
     /// One more tunnel leads to a peer; `way` finds how packets reach a new one. Room was made sure of.
     pub(crate) fn enter(&mut self, name: Name, way: impl FnOnce() -> Option<Way>) -> PeerIndex {
         if let Some(index) = self.by_name.get(&name) {
-            self.peers[index.0 as usize].tunnels += 1;
+            if let Some(known) = self.known.get_mut(index.0 as usize) {
+                self.idle -= usize::from(known.tunnels == 0);
+                (known.tunnels, known.idle_ns) = (known.tunnels + 1, None);
+            }
             return *index;
         }
-        let peer = Peer { name, tunnels: 1, way: way() };
-        let place = match self.free.pop() {
-            Some(place) => {
-                self.peers[place as usize] = peer;
-                place
-            }
+        let place = self.place();
+        let (peer, known) = (Peer { way: way() }, Known { name: Some(name), tunnels: 1, ..FREE });
+        match self.peers.get_mut(place as usize).zip(self.known.get_mut(place as usize)) {
+            Some(slots) => (*slots.0, *slots.1) = (peer, known),
             None => {
                 self.peers.push(peer);
-                self.peers.len() as u32 - 1
+                self.known.push(known);
             }
-        };
+        }
         self.by_name.insert(name, PeerIndex(place));
         PeerIndex(place)
     }
 
+    /// For one more: where one was, or at the end, or instead of the first that no tunnel leads to.
+    fn place(&mut self) -> u32 {
+        if self.free.is_empty() && self.peers.len() >= self.limit {
+            let idle = self.known.iter().position(|known| known.tunnels == 0);
+            idle.into_iter().for_each(|place| self.erase(place));
+        }
+        self.free.pop().unwrap_or(self.peers.len() as u32)
+    }
+
     /// One tunnel less leads to a peer.
     pub(crate) fn leave(&mut self, index: PeerIndex) {
-        let Some(peer) = self.peers.get_mut(index.0 as usize) else { return };
-        peer.tunnels -= 1;
-        if peer.tunnels == 0 {
-            self.by_name.remove(&peer.name);
-            self.free.push(index.0);
+        let Some(known) = self.known.get_mut(index.0 as usize) else { return };
+        known.tunnels -= 1;
+        self.idle += usize::from(known.tunnels == 0);
+    }
+
+    fn erase(&mut self, place: usize) {
+        let Some(known) = self.known.get_mut(place) else { return };
+        if let Some(name) = known.name.take() {
+            self.by_name.remove(&name);
+            self.idle -= 1;
+            self.free.push(place as u32);
         }
     }
 
@@ -95,5 +173,163 @@ impl Peers {
     #[inline]
     pub(crate) fn way(&self, index: PeerIndex) -> Option<&Way> {
         self.peers.get(index.0 as usize)?.way.as_ref()
+    }
+
+    /// Looks at some peers in turn: what is to be done about their paths. Changes come again until
+    /// [`Peers::told`] says that they were told.
+    pub(crate) fn look(&mut self, now_ns: u64) -> PathsDue {
+        let mut due = PathsDue::default();
+        for _ in 0..SEARCH.min(self.known.len()) {
+            if due.questions.is_full() || due.changes.is_full() {
+                break;
+            }
+            self.looked = (self.looked + 1) % self.known.len();
+            self.look_at(self.looked, now_ns, &mut due);
+        }
+        due
+    }
+
+    fn look_at(&mut self, place: usize, now_ns: u64, due: &mut PathsDue) {
+        let Some(known) = self.known.get_mut(place) else { return };
+        let Some(name) = known.name else { return };
+        if known.tunnels == 0 {
+            let idle_ns = *known.idle_ns.get_or_insert(now_ns);
+            if now_ns.saturating_sub(idle_ns) > MEMORY_NS {
+                self.erase(place);
+            }
+            return;
+        }
+        let Some(way) = self.peers.get(place).and_then(|peer| peer.way) else { return };
+        match known.path.look(now_ns, self.echo) {
+            Due::Ask(sequence) => {
+                self.counts.requests += 1;
+                due.questions.push((way, sequence));
+            }
+            Due::Failed => self.counts.failures += 1,
+            Due::Nothing => {}
+        }
+        due.changes.extend(known.path.untold().map(|failed| (name, failed)));
+    }
+
+    /// The control plane has been told of a peer.
+    pub(crate) fn told(&mut self, name: Name) {
+        if let Some(known) = self.known_mut(name) {
+            known.path.told();
+        }
+    }
+
+    /// An answer to one of our questions, by its number.
+    pub(crate) fn answered(&mut self, name: Name, sequence: u16, now_ns: u64) {
+        let echo = self.echo;
+        let known = self.known_mut(name);
+        let is_wanted = known.is_some_and(|known| known.path.answered(sequence, now_ns, echo));
+        self.counts.responses += u64::from(is_wanted);
+    }
+
+    fn known_mut(&mut self, name: Name) -> Option<&mut Known> {
+        let index = *self.by_name.get(&name)?;
+        self.known.get_mut(index.0 as usize)
+    }
+
+    /// What is counted, with how many there are now.
+    pub(crate) fn counts(&self) -> PathCounts {
+        let in_use = self.known.iter().filter(|known| known.tunnels > 0);
+        let failed = in_use.filter(|known| known.path.is_failed()).count() as u64;
+        PathCounts { peers: (self.by_name.len() - self.idle) as u64, failed, ..self.counts }
+    }
+
+    /// Appends peers in use to a list that has the room, from a place on; returns the place to go on from, or `None` at
+    /// the end.
+    pub(crate) fn list(
+        &self,
+        from: usize,
+        now_ns: u64,
+        into: &mut Vec<dplink::PeerStatistics>,
+    ) -> Option<usize> {
+        let places = from..(from + LISTED).min(self.known.len());
+        for place in places.clone() {
+            let seen = self.known.get(place).zip(self.peers.get(place));
+            let told = seen.and_then(|(known, peer)| known.tell(peer, now_ns));
+            into.extend(told.filter(|_| into.len() < into.capacity()));
+        }
+        (places.end < self.known.len()).then_some(places.end)
+    }
+}
+
+impl Known {
+    fn tell(&self, peer: &Peer, now_ns: u64) -> Option<dplink::PeerStatistics> {
+        let (side, address) = self.name.filter(|_| self.tunnels > 0)?;
+        let answer = self.path.answer();
+        let path = match (peer.way, self.path.is_failed(), answer) {
+            (None, ..) => PathState::NoRoute,
+            (_, true, _) => PathState::Failed,
+            (_, _, Some(_)) => PathState::Up,
+            (_, _, None) => PathState::Unknown,
+        };
+        Some(dplink::PeerStatistics {
+            side,
+            address,
+            ours: peer.way.map(|way| way.ends.0),
+            tunnels: self.tunnels,
+            path,
+            round_trip_us: answer.map(|(_, took_us)| took_us),
+            last_answer_age_ms: answer.map(|(at_ns, _)| now_ns.saturating_sub(at_ns) / 1_000_000),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    fn name(last: u8) -> Name {
+        (Interface::Access, [10, 30, 0, last].into())
+    }
+
+    fn peers(limit: usize) -> Peers {
+        Peers::new(limit, Echo::default())
+    }
+
+    #[test]
+    fn a_peer_is_remembered_without_tunnels_until_its_place_is_needed() {
+        let mut peers = peers(2);
+        let first = peers.enter(name(1), || None);
+        peers.leave(first);
+        assert_eq!(peers.room(), 2);
+        assert_eq!(peers.enter(name(1), || None), first, "a modification gives the tunnel back");
+        let second = peers.enter(name(2), || None);
+        assert_eq!(peers.room(), 0);
+        peers.leave(second);
+        assert_eq!((peers.room(), peers.enter(name(3), || None)), (1, second));
+        assert_eq!((peers.room(), peers.counts().peers), (0, 2));
+    }
+
+    #[test]
+    fn a_peer_without_tunnels_is_forgotten_in_time() {
+        let mut peers = peers(4);
+        let index = peers.enter(name(1), || None);
+        peers.leave(index);
+        peers.look(0);
+        peers.look(MEMORY_NS);
+        assert!(peers.by_name.contains_key(&name(1)));
+        peers.look(MEMORY_NS + 1);
+        assert_eq!((peers.by_name.len(), peers.idle, peers.room()), (0, 0, 4));
+        assert_eq!(peers.enter(name(2), || None), index);
+    }
+
+    /// Nobody is asked where no route leads.
+    #[test]
+    fn a_peer_without_a_route_is_no_failure() {
+        let mut peers = peers(1);
+        peers.enter(name(1), || None);
+        for second in 0..100 {
+            let due = peers.look(second * S);
+            assert!(due.questions.is_empty() && due.changes.is_empty());
+        }
+        let mut list = Vec::with_capacity(1);
+        assert_eq!(peers.list(0, 0, &mut list), None);
+        assert_eq!(list.first().map(|peer| peer.path), Some(PathState::NoRoute));
     }
 }

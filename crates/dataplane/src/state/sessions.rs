@@ -1,15 +1,17 @@
 //! The sessions of a worker, and the keys by which packets find them.
 
-use super::account::{Account, Count};
+use super::account::{Account, Count, Rate};
+use super::apart::{Apart, Aparts};
 use super::cells::{CellRun, Cells, STEPS};
 use super::memory;
 use super::peers::{Name, Peers, Way};
 use super::step::{HotStep, Kind, StepIndex};
 use super::table::Table;
 use super::usage::Ledger;
+use crate::config::Echo;
 use crate::worker::Query;
 use dplink::UsageCounts;
-use rules::{Classifier, Forward, OuterHeaderCreation, QerId, Seid};
+use rules::{Classifier, Direction, Forward, OuterHeaderCreation, Places, QerId, Rare, Seid};
 
 /// Tunnels, and user addresses, a session has on average at most, over all sessions.
 const KEYS_PER_SESSION: usize = 2;
@@ -48,19 +50,24 @@ pub(crate) struct Session {
     /// Packets it may have kept at once.
     pub(crate) kept_max: u16,
     pub(crate) run: CellRun,
+    /// Of its PDRs; those that stand in beyond a quota come behind them.
     pub(crate) steps: u16,
+    /// Which step each of these stands in for, and the accounts whose quotas it is.
+    pub(crate) beyond: Rare<(u16, Places)>,
 }
 
 /// A session and what its cells are to hold.
 #[derive(Debug)]
 pub(crate) struct Installation {
     pub(crate) session: Box<Session>,
-    /// By precedence.
+    /// By precedence, then those that stand in.
     pub(crate) steps: Box<[HotStep]>,
     /// The peer of each step that needs one.
     pub(crate) peers: Box<[Option<Name>]>,
     /// By account.
     pub(crate) accounts: Box<[Account]>,
+    /// Accounts whose meters are apart, and these.
+    pub(crate) aparts: Box<[(u16, Apart)]>,
     /// Packets kept for the session are to be dropped.
     pub(crate) drop_kept: bool,
     /// Tunnels that end now.
@@ -80,6 +87,8 @@ pub(crate) enum Refusal {
     Rules,
     #[error("the data plane knows as many peers as it is configured for")]
     Peers,
+    #[error("the data plane holds as many shared meters and packet rates as it is configured for")]
+    Meters,
     #[error("a tunnel belongs to another session")]
     TunnelTaken,
     #[error("a user address belongs to another session")]
@@ -95,6 +104,7 @@ pub(crate) struct Sessions {
     by_user: Table,
     pub(crate) cells: Cells,
     pub(crate) peers: Peers,
+    aparts: Aparts,
     generation: u32,
 }
 
@@ -104,6 +114,8 @@ pub(crate) struct Room {
     pub(crate) sessions: usize,
     pub(crate) pdrs: usize,
     pub(crate) peers: usize,
+    pub(crate) aparts: usize,
+    pub(crate) echo: Echo,
 }
 
 impl Sessions {
@@ -116,7 +128,8 @@ impl Sessions {
             by_tunnel: Table::new(room.sessions * KEYS_PER_SESSION),
             by_user: Table::new(room.sessions * KEYS_PER_SESSION),
             cells: Cells::new(room.sessions.max(room.pdrs.div_ceil(STEPS))),
-            peers: Peers::new(room.peers),
+            peers: Peers::new(room.peers, room.echo),
+            aparts: Aparts::new(room.aparts),
             generation: 0,
         }
     }
@@ -172,6 +185,47 @@ impl Sessions {
         Some((session.ledgers.get_mut(usize::from(place))?, account))
     }
 
+    /// Whether the meter of an account lets a packet pass now.
+    #[inline]
+    pub(crate) fn admits(
+        &mut self,
+        (base, place): (u32, u16),
+        direction: Direction,
+        (now_ns, burst_ns): (u64, u64),
+    ) -> bool {
+        let rate = self.cells.account(base, place).rate;
+        match rate.stands_for().map(|at| self.aparts.at(at)) {
+            None => rate.admits(direction, now_ns, burst_ns),
+            Some(apart) => apart.is_some_and(|apart| apart.admits(direction, now_ns, burst_ns)),
+        }
+    }
+
+    /// A packet passes the meter of an account.
+    #[inline]
+    pub(crate) fn charge(
+        &mut self,
+        (base, place): (u32, u16),
+        direction: Direction,
+        (now_ns, bytes): (u64, u32),
+    ) {
+        let rate = &mut self.cells.account(base, place).rate;
+        match rate.stands_for() {
+            None => rate.charge(direction, now_ns, bytes),
+            Some(at) => {
+                self.aparts.at_mut(at).into_iter().for_each(|apart| apart.charge(direction, now_ns, bytes))
+            }
+        }
+    }
+
+    /// Bits a second that the meter of an account lets pass, in units of 1,000; `None` without such a limit.
+    pub(crate) fn limit_kbps(&mut self, (base, place): (u32, u16), direction: Direction) -> Option<u64> {
+        let rate = self.cells.account(base, place).rate;
+        match rate.stands_for() {
+            None => rate.limit_kbps(direction),
+            Some(at) => self.aparts.at(at)?.rate().limit_kbps(direction),
+        }
+    }
+
     /// Appends what a session has used to `counts`, which has the room.
     pub(crate) fn usage(&mut self, index: SessionIndex, now_ns: u64, counts: &mut Vec<UsageCounts>) {
         let Some(session) = self.slots.get(index.0 as usize).and_then(|slot| slot.as_deref()) else { return };
@@ -210,6 +264,7 @@ impl Sessions {
         match self.admit(&mut new) {
             Ok(place) => {
                 let old = self.slots[place as usize].take();
+                self.enter_aparts(old.as_deref(), &mut new);
                 if let Some(old) = &old {
                     self.retire(old, &mut new, now_ns);
                 }
@@ -225,6 +280,9 @@ impl Sessions {
         self.admit_keys(&new.session.keys, own)?;
         if self.peers.room() < new.peers.iter().flatten().count() {
             return Err(Refusal::Peers);
+        }
+        if !self.aparts.have_room(&new.aparts) {
+            return Err(Refusal::Meters);
         }
         if own.is_none() && self.free.is_empty() {
             return Err(Refusal::Sessions);
@@ -255,6 +313,24 @@ impl Sessions {
         }
     }
 
+    /// Before the old session leaves them, so that meters that stay go on where they stood.
+    fn enter_aparts(&mut self, old: Option<&Session>, new: &mut Installation) {
+        let Installation { session, aparts, accounts, .. } = new;
+        for (place, apart) in aparts.iter() {
+            let place = usize::from(*place);
+            let Some((qer, account)) = session.qers.get(place).zip(accounts.get_mut(place)) else { continue };
+            let before = old.and_then(|old| self.rate_of(old, *qer, place));
+            let apart = before.map_or(*apart, |before| apart.carry(&before));
+            account.rate = Rate::apart(self.aparts.enter(apart, before.and_then(|rate| rate.stands_for())));
+        }
+    }
+
+    /// The rate of a QER, which is likely at this place.
+    fn rate_of(&mut self, session: &Session, qer: QerId, near: usize) -> Option<Rate> {
+        let place = find_near(&session.qers, near, |other| *other == qer)?;
+        Some(self.cells.account(session.run.base, place as u16).rate)
+    }
+
     fn retire(&mut self, old: &Session, new: &mut Installation, now_ns: u64) {
         self.carry(old, new, now_ns);
         self.forget(old);
@@ -271,7 +347,11 @@ impl Sessions {
             let mut step = *step;
             (step.generation, step.session, step.cell) =
                 (self.generation, SessionIndex(place), (number / STEPS) as u16);
-            step.simplify(number < STEPS);
+            let is_apart = |place: &u16| {
+                let account = new.accounts.get(usize::from(*place));
+                account.is_some_and(|account| account.rate.stands_for().is_some())
+            };
+            step.simplify(number < STEPS && !step.meters().iter().any(is_apart));
             if let Some(name) = *peer {
                 step.peer = self.peers.enter(name, || way(name));
             }
@@ -280,17 +360,23 @@ impl Sessions {
         for (account, number) in new.accounts.iter().zip(0..) {
             *self.cells.account(base, number) = *account;
         }
-        let Installation { session, steps, peers, accounts, removed, .. } = new;
+        let Installation { session, steps, peers, accounts, aparts, removed, .. } = new;
         self.slots[place as usize] = Some(session);
-        Installed { index: SessionIndex(place), removed, _old: None, _spent: (steps, peers, accounts) }
+        Installed {
+            index: SessionIndex(place),
+            removed,
+            _old: None,
+            _spent: (steps, peers, accounts, aparts),
+        }
     }
 
     /// Rates and counts go on where they stood; of URRs that go, the last counts are taken down.
     fn carry(&mut self, old: &Session, new: &mut Installation, now_ns: u64) {
         let base = old.run.base;
         for (place, qer) in new.session.qers.iter().enumerate() {
-            let Some(before) = find_near(&old.qers, place, |other| other == qer) else { continue };
-            new.accounts[place].rate.carry(&self.cells.account(base, before as u16).rate);
+            let Some(before) = self.rate_of(old, *qer, place) else { continue };
+            let apart = before.stands_for().and_then(|at| self.aparts.at(at)?.own_rate());
+            new.accounts[place].rate.carry(apart.unwrap_or(&before));
         }
         for (place, before) in old.ledgers.iter().enumerate() {
             let count = self.cells.account(base, place as u16).count;
@@ -342,7 +428,12 @@ impl Sessions {
                 Key::User(key) => self.by_user.remove(key),
             };
         }
-        for number in 0..usize::from(session.steps) {
+        for place in 0..session.qers.len() as u16 {
+            if let Some(apart) = self.cells.account(session.run.base, place).rate.stands_for() {
+                self.aparts.leave(apart);
+            }
+        }
+        for number in 0..usize::from(session.steps) + session.beyond.len() {
             let step = self.cells.step_mut(step_index(session.run.base, number));
             let (tunnel, peer) = (step.kind == Kind::Tunnel, step.peer);
             *step = HotStep::EMPTY;
@@ -364,7 +455,7 @@ pub(crate) struct Installed {
 }
 
 /// What the worker needs no longer.
-type Spent = (Box<[HotStep]>, Box<[Option<Name>]>, Box<[Account]>);
+type Spent = (Box<[HotStep]>, Box<[Option<Name>]>, Box<[Account]>, Box<[(u16, Apart)]>);
 
 /// Where something is in a list; soon found where it was in an older one, as it mostly is.
 fn find_near<T>(list: &[T], place: usize, is_it: impl Fn(&T) -> bool) -> Option<usize> {

@@ -4,7 +4,7 @@ use super::peers::PeerIndex;
 use super::sessions::SessionIndex;
 use crate::config::PortConfig;
 use packet::{gtpu, ipv4, ipv6, udp};
-use rules::{Action, Encapsulation, Forward, Interface, PdrId, Qfi, Step, Usage, limits};
+use rules::{Action, DroppedDownlink, Encapsulation, Forward, Interface, PdrId, Qfi, Step, Usage, limits};
 use std::net::IpAddr;
 
 /// QERs that limit a rate, and URRs, of one step.
@@ -92,6 +92,12 @@ const SIMPLE: u8 = 4;
 /// It leads to the access side, to an SGi-LAN; otherwise to the core.
 const TO_ACCESS: u8 = 8;
 const TO_LAN: u8 = 16;
+/// Once a quota is used up, another step may stand in for it.
+const YIELDS: u8 = 32;
+/// It stands in for another step: the quotas of its URRs hold nothing up.
+const STANDS_IN: u8 = 64;
+/// Somebody wants to hear of its packets that are dropped.
+const MINDS_DROPS: u8 = 128;
 /// Bits of a count, up to [`SLOTS`].
 const COUNT_BITS: u32 = 4;
 const COUNT: u8 = 15;
@@ -203,6 +209,35 @@ impl HotStep {
         if self.qfi == NONE { 0 } else { CONTAINER }
     }
 
+    /// Another step stands in for it once a quota is used up.
+    pub(crate) fn yields(&mut self) {
+        self.flags |= YIELDS;
+    }
+
+    /// It stands in for another step beyond a quota.
+    pub(crate) fn standing_in(mut self) -> Self {
+        self.flags |= STANDS_IN;
+        self
+    }
+
+    /// Whether another step may stand in for it.
+    #[inline]
+    pub(crate) const fn may_yield(&self) -> bool {
+        self.flags & YIELDS != 0
+    }
+
+    /// Whether somebody wants to hear of its packets that are dropped.
+    #[inline]
+    pub(crate) const fn minds_drops(&self) -> bool {
+        self.flags & MINDS_DROPS != 0
+    }
+
+    /// Whether it stands in for another step.
+    #[inline]
+    pub(crate) const fn stands_in(&self) -> bool {
+        self.flags & STANDS_IN != 0
+    }
+
     /// Notes what fits for sure, over whichever port of its side a packet leaves.
     pub(crate) fn fit(mut self, ports: &[PortConfig], step: &Step) -> Self {
         let Action::Forward(forward) = step.action else { return self };
@@ -219,6 +254,10 @@ impl HotStep {
         let active: Vec<u16> = active.copied().collect();
         let before_qos = active.iter().map(|place| usage(place).is_some_and(|usage| usage.before_qos));
         self.before_qos = (0..).zip(before_qos).fold(0, |mask, (n, early)| mask | u8::from(early) << n);
+        let minds = |place: &u16| {
+            usage(place).is_some_and(|usage| usage.dropped_downlink != DroppedDownlink::default())
+        };
+        self.flags |= if active.iter().any(minds) { MINDS_DROPS } else { 0 };
         self.counts |= copy(&active, &mut self.slots[1]) << COUNT_BITS;
     }
 

@@ -2,16 +2,22 @@
 
 use super::account::Count;
 use dplink::{UsageCause, UsageCounts};
-use rules::{Direction, UrrId, Usage, Volume};
+use rules::{Direction, DroppedDownlink, UrrId, Usage, Volume};
+use std::num::NonZeroU32;
+
+/// Packets and bytes.
+type Dropped = [u64; 2];
 
 /// Limits on total, uplink and downlink bytes, as the counts then read.
 type Marks = [u64; 3];
 
+/// Between two notices of one URR's thresholds, in ticks: about a tenth of a second.
+const NOTICE_GAP: u32 = 100_000_000 >> Count::TICK_SHIFT;
 /// Beyond every count.
 const NEVER: u64 = u64::MAX;
 
 /// One URR of a session in force.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) urr: UrrId,
     threshold: Volume,
@@ -23,9 +29,42 @@ pub(crate) struct Ledger {
     grant: u32,
     start_of_traffic: bool,
     quota_told: bool,
+    /// A threshold was crossed again too soon: it waits to be told.
+    is_late: bool,
+    /// When a threshold was told last, in the ticks of [`Count::last`].
+    told: Option<NonZeroU32>,
+    /// Where somebody wants to hear of what is dropped: few.
+    drops: Option<Box<Drops>>,
     /// Packets folded out of the count, by [`Direction`].
     packets: [u64; 2],
     first_ns: Option<u64>,
+}
+
+/// What was dropped on its way to the user.
+#[derive(Debug)]
+struct Drops {
+    threshold: DroppedDownlink,
+    so_far: Dropped,
+    /// Where the threshold is crossed next.
+    mark: Dropped,
+}
+
+impl Drops {
+    fn new(threshold: DroppedDownlink) -> Option<Box<Self>> {
+        let is_asked_for = threshold != DroppedDownlink::default();
+        is_asked_for
+            .then(|| Box::new(Self { threshold, so_far: [0; 2], mark: dropped_mark(threshold, [0; 2]) }))
+    }
+
+    fn carry(&mut self, old: &Self) {
+        self.so_far = old.so_far;
+        let same = self.threshold == old.threshold;
+        self.mark = if same { old.mark } else { dropped_mark(self.threshold, self.so_far) };
+    }
+
+    fn is_due(&self) -> bool {
+        self.so_far.iter().zip(&self.mark).any(|(dropped, mark)| dropped >= mark)
+    }
 }
 
 /// What came of a look at a ledger.
@@ -52,15 +91,20 @@ impl Ledger {
     /// Nothing counted yet.
     pub(crate) fn new(usage: &Usage) -> Self {
         let zero = Count::default();
+        let quotas = marks(usage.quota, &zero);
         Self {
             urr: usage.urr,
             threshold: usage.threshold,
             thresholds: marks(usage.threshold, &zero),
             quota: usage.quota,
-            quotas: marks(usage.quota, &zero),
+            quotas,
             grant: usage.quota_grant,
             start_of_traffic: usage.start_of_traffic,
-            quota_told: false,
+            // A quota of nothing was never used up: whoever gave it knows.
+            quota_told: reached(&quotas, &zero),
+            is_late: false,
+            told: None,
+            drops: Drops::new(usage.dropped_downlink),
             packets: [0; 2],
             first_ns: None,
         }
@@ -68,18 +112,27 @@ impl Ledger {
 
     /// Goes on where `old` stood; a changed threshold, or another quota, counts from now.
     pub(crate) fn carry(&mut self, old: &Self, count: &Count) {
+        self.told = old.told;
+        if let (Some(drops), Some(old)) = (&mut self.drops, &old.drops) {
+            drops.carry(old);
+        }
         self.packets = old.packets;
         self.first_ns = old.first_ns;
         let same = self.threshold == old.threshold;
         self.thresholds = if same { old.thresholds } else { marks(self.threshold, count) };
         let same = self.grant == old.grant && self.quota == old.quota;
         self.quotas = if same { old.quotas } else { marks(self.quota, count) };
-        self.quota_told = same && old.quota_told;
+        self.quota_told = if same { old.quota_told } else { reached(&self.quotas, count) };
     }
 
     /// Whether the quota lets no packet pass.
     pub(crate) fn is_used_up(&self, count: &Count) -> bool {
         reached(&self.quotas, count)
+    }
+
+    /// Whether the quota is used up, and nobody was told for want of room.
+    pub(crate) fn is_end_untold(&self, count: &Count) -> bool {
+        !self.quota_told && self.is_used_up(count)
     }
 
     /// Counts a packet whose count wanted a look. What is due has to be told, and [`Ledger::told`] be called.
@@ -93,15 +146,62 @@ impl Ledger {
         self.first_ns.get_or_insert(now_ns);
         let due = Due {
             start: first && self.start_of_traffic,
-            threshold: reached(&self.thresholds, count),
+            threshold: !self.is_late && reached(&self.thresholds, count),
             quota: !self.quota_told && reached(&self.quotas, count),
         };
         count.left = self.left(count);
         due
     }
 
+    /// Whether a cause has to wait, because its like was told just before: tiny thresholds are crossed by every packet.
+    pub(crate) fn has_to_wait(&self, cause: UsageCause, now_ns: u64) -> bool {
+        let since = |told: NonZeroU32| tick(now_ns).get().wrapping_sub(told.get());
+        let is_soon = self.told.is_some_and(|told| since(told) < NOTICE_GAP);
+        matches!(cause, UsageCause::VolumeThreshold | UsageCause::DroppedDownlink) && is_soon
+    }
+
+    /// A crossed threshold waits to be told; until then nobody looks for it. Whether it did so before.
+    pub(crate) fn wait(&mut self, count: &mut Count) -> bool {
+        let before = std::mem::replace(&mut self.is_late, true);
+        count.left = self.left(count);
+        before
+    }
+
+    /// The thresholds that have waited to be told; they do no longer.
+    pub(crate) fn take_late(&mut self, count: &mut Count) -> impl Iterator<Item = UsageCause> + use<> {
+        let is_late = std::mem::take(&mut self.is_late);
+        count.left = 0;
+        let volume = is_late && reached(&self.thresholds, count);
+        let dropped = is_late && self.is_dropped_due();
+        let all = [(volume, UsageCause::VolumeThreshold), (dropped, UsageCause::DroppedDownlink)];
+        all.into_iter().filter_map(|(due, cause)| due.then_some(cause))
+    }
+
+    /// Counts a packet to the user that was dropped, where that is of interest; whether it is to be told now.
+    pub(crate) fn drop_downlink(&mut self, bytes: u32) -> bool {
+        let Some(drops) = &mut self.drops else { return false };
+        drops.so_far = [drops.so_far[0] + 1, drops.so_far[1] + u64::from(bytes)];
+        !self.is_late && drops.is_due()
+    }
+
+    fn is_dropped_due(&self) -> bool {
+        self.drops.as_ref().is_some_and(|drops| drops.is_due())
+    }
+
     /// A cause has been told: thresholds begin anew.
-    pub(crate) fn told(&mut self, count: &mut Count, cause: UsageCause) {
+    pub(crate) fn told(&mut self, count: &mut Count, cause: UsageCause, now_ns: u64) {
+        match cause {
+            UsageCause::VolumeThreshold => self.told = Some(tick(now_ns)),
+            UsageCause::DroppedDownlink => {
+                self.told = Some(tick(now_ns));
+                if let Some(drops) = &mut self.drops {
+                    drops.mark = dropped_mark(drops.threshold, drops.so_far);
+                }
+                // Volumes have a threshold of their own.
+                return;
+            }
+            _ => {}
+        }
         self.quota_told |= cause == UsageCause::VolumeQuota;
         match cause {
             UsageCause::StartOfTraffic => {}
@@ -112,11 +212,13 @@ impl Ledger {
     /// The counts have been told: thresholds begin anew.
     pub(crate) fn reported(&mut self, count: &mut Count) {
         self.thresholds = marks(self.threshold, count);
+        self.is_late = false;
         count.left = if self.first_ns.is_some() { self.left(count) } else { 0 };
     }
 
     /// The counts as they are told.
     pub(crate) fn counts(&self, count: &Count, now_ns: u64) -> UsageCounts {
+        let [dropped_packets, dropped_bytes] = self.drops.as_ref().map_or([0; 2], |drops| drops.so_far);
         let packets = |direction: usize| self.packets[direction] + u64::from(count.packets[direction]);
         let now_tick = (now_ns >> Count::TICK_SHIFT) as u32;
         let age_ms = |first: u64| now_ns.saturating_sub(first) / 1_000_000;
@@ -127,6 +229,8 @@ impl Ledger {
             downlink_bytes: count.bytes[1],
             uplink_packets: packets(0),
             downlink_packets: packets(1),
+            dropped_downlink_packets: dropped_packets,
+            dropped_downlink_bytes: dropped_bytes,
             first_packet_age_ms: self.first_ns.map(age_ms),
             last_packet_age_ms: self.first_ns.map(|_| last_age_ms),
         }
@@ -141,11 +245,17 @@ impl Ledger {
     /// Bytes that may be counted before the next look; folding alone asks for one in every 4 GiB.
     fn left(&self, count: &Count) -> u32 {
         let totals = totals(count);
-        let marks = self.thresholds.iter().chain(&self.quotas).zip(totals.iter().cycle());
+        let thresholds = if self.is_late { &[NEVER; 3] } else { &self.thresholds };
+        let marks = thresholds.iter().chain(&self.quotas).zip(totals.iter().cycle());
         let nearest = marks.map(|(mark, total)| mark.saturating_sub(*total)).min().unwrap_or(NEVER);
         // The packet that reaches a mark is to be looked at, so one octet less may pass.
         u32::try_from(nearest.saturating_sub(1)).unwrap_or(u32::MAX)
     }
+}
+
+/// Ticks run over after 52 days; then a notice may come a tenth of a second late.
+fn tick(now_ns: u64) -> NonZeroU32 {
+    NonZeroU32::new((now_ns >> Count::TICK_SHIFT) as u32).unwrap_or(NonZeroU32::MIN)
 }
 
 const fn totals(count: &Count) -> [u64; 3] {
@@ -157,6 +267,12 @@ fn marks(volume: Volume, from: &Count) -> Marks {
     let [total, up, down] = totals(from);
     let mark = |limit: Option<u64>, from: u64| limit.map_or(NEVER, |limit| from.saturating_add(limit));
     [mark(volume.total, total), mark(volume.uplink, up), mark(volume.downlink, down)]
+}
+
+/// Where the threshold of what is dropped will be crossed.
+fn dropped_mark(threshold: DroppedDownlink, from: Dropped) -> Dropped {
+    let mark = |limit: Option<u64>, from: u64| limit.map_or(NEVER, |limit| from.saturating_add(limit));
+    [mark(threshold.packets, from[0]), mark(threshold.bytes, from[1])]
 }
 
 fn reached(marks: &Marks, count: &Count) -> bool {

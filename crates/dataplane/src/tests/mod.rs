@@ -5,6 +5,8 @@ mod fragments;
 mod kept;
 mod mtu;
 mod observe;
+mod paths;
+mod rates;
 mod usage;
 mod vlan;
 
@@ -238,4 +240,37 @@ proptest! {
         prop_assert!(books.balanced(), "{:?}", books);
         prop_assert_eq!(drops(&bench, DropReason::Unfinished), 0);
     }
+}
+
+/// A user makes every packet a flow of its own; the flows of others stay known.
+#[test]
+fn a_flood_of_flows_displaces_only_its_own() {
+    let mut config = crate::fixture::config();
+    config.limits.flows = 1_024;
+    let mut bench = Bench::over(&config);
+    for session in [1, 2] {
+        bench.put(session, 1, rules(session));
+    }
+    bench.settle();
+    let packet = |session: u8, port: u16| {
+        let mut frame = to_user(session);
+        packet::udp::Header::new(port, 53, 0).unwrap().write(&mut frame[34..]).unwrap();
+        frame
+    };
+    let classified = |bench: &Bench| bench.worker.counters().nodes[crate::NodeId::Classify as usize].packets;
+    let speak = |bench: &mut Bench, session, ports: std::ops::Range<u16>| {
+        for port in ports {
+            bench.receive(N6, &packet(session, port));
+            bench.worker.turn(bench.now_ns);
+        }
+    };
+    speak(&mut bench, 1, 0..200);
+    for _ in 0..3 {
+        bench.now_ns += 2_000_000_000;
+        speak(&mut bench, 2, 0..20_000);
+    }
+    let before = classified(&bench);
+    speak(&mut bench, 1, 0..200);
+    let again = classified(&bench) - before;
+    assert!(again < 10, "{again} flows of the quiet user had to be classified again");
 }

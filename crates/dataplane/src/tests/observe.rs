@@ -206,10 +206,13 @@ fn an_explanation_tells_rates_and_counts_as_they_stand_and_leaves_them_alone() {
     let mut bench = Bench::full();
     let ue = [10, 60, 0, METERED as u8];
     let fresh = explain(&mut bench, question(ue, false));
-    assert_eq!((fresh.qers[0].qer, fresh.qers[0].limit_kbps, fresh.qers[0].admits), (QerId(1), 8, true));
+    assert_eq!(
+        (fresh.qers[0].qer, fresh.qers[0].limit_kbps, fresh.qers[0].admits),
+        (QerId(1), Some(8), true)
+    );
     assert_eq!((fresh.urrs[0].urr, fresh.urrs[0].is_used_up), (UrrId(1), false));
     let down = explain(&mut bench, question(ue, true));
-    assert_eq!(down.qers[0].limit_kbps, 1_000_000);
+    assert_eq!(down.qers[0].limit_kbps, Some(1_000_000));
     (0..5).for_each(|_| bench.receive(N6, &to_user(METERED as u8)));
     bench.settle();
     let after = explain(&mut bench, question(ue, true));

@@ -1,10 +1,14 @@
 //! Usage: counted to the byte, told when it is due, carried through changes.
 
 use super::applied;
+use crate::counters::DropReason;
 use crate::fixture::{Bench, METERED, N3, N6, metered, rules};
 use dplink::{Command, Notice, UsageCause, UsageCounts};
 use proptest::prelude::*;
-use rules::{Rules, Seid, Urr, UrrId, Volume};
+use rules::{
+    ApplyAction, DroppedDownlink, Far, FarId, ForwardingParameters, Interface, OuterHeaderCreation, Rules,
+    Seid, Teid, Urr, UrrId, Volume,
+};
 
 /// Bytes of the user's packets in these tests, less the payload.
 const HEADERS: u64 = 28;
@@ -62,12 +66,54 @@ fn a_threshold_is_told_by_the_packet_that_crosses_it_again_and_again() {
     bench.settle();
     let mut crossings = Vec::new();
     for _ in 0..10 {
+        bench.now_ns += 50_000_000;
         bench.receive(N6, &downlink(72));
         crossings.extend(told(&bench.settle()));
     }
     let volume = UsageCause::VolumeThreshold;
     assert_eq!(crossings, [(volume, 300), (volume, 600), (volume, 900)]);
     assert_eq!(query(&mut bench).downlink_packets, 10);
+}
+
+/// A threshold of one byte is crossed by every packet; it is told some ten times a second, and at last of everything.
+#[test]
+fn a_tiny_threshold_is_told_so_often_and_not_more() {
+    let mut bench = Bench::new();
+    bench.put(METERED, 1, with_urr(threshold(1, 1)));
+    bench.settle();
+    let mut crossings = Vec::new();
+    for _ in 0..1_000 {
+        bench.now_ns += 1_000_000;
+        bench.receive(N6, &downlink(72));
+        bench.worker.turn(bench.now_ns);
+        crossings.extend(told(&bench.engine.poll(0)));
+    }
+    assert!((10..=12).contains(&crossings.len()), "{crossings:?}");
+    // Nobody has to send anything for the rest to be told.
+    bench.now_ns += 100_000_000;
+    crossings.extend(told(&bench.settle()));
+    assert_eq!(crossings.last(), Some(&(UsageCause::VolumeThreshold, 100_000)));
+    assert!(crossings.iter().map(|(_, bytes)| bytes).is_sorted());
+}
+
+/// More quotas end at once than there is room to tell of; packets that come later remind.
+#[test]
+fn the_end_of_a_quota_is_told_though_there_was_no_room() {
+    let mut bench = Bench::new();
+    bench.put(METERED, 1, metered());
+    bench.settle();
+    for _ in 0..3 {
+        // Nobody hears what is told: first the ring fills, then what is to go there.
+        bench.worker.crowd_usage(256);
+        bench.worker.turn(bench.now_ns);
+    }
+    for _ in 0..3 {
+        bench.receive(N6, &downlink(72));
+        bench.worker.turn(bench.now_ns);
+    }
+    bench.settle();
+    bench.receive(N6, &downlink(72));
+    assert_eq!(told(&bench.settle()), [(UsageCause::VolumeQuota, 100)]);
 }
 
 #[test]
@@ -108,6 +154,97 @@ fn a_new_quota_lets_packets_pass_again_and_the_same_one_does_not() {
     bench.put(METERED, 3, rules);
     bench.settle();
     assert_eq!(pass(&mut bench), 2);
+}
+
+/// The rules of [`METERED`], and what its URR's packets do once 100 bytes have passed.
+fn with_quota_far(far: Far) -> Rules {
+    let mut rules = metered();
+    rules.urrs[0].quota_far = Some(far.id);
+    rules.fars.push(far);
+    rules
+}
+
+/// Into a tunnel to a station of the core.
+fn portal() -> Far {
+    let tunnel = OuterHeaderCreation { teid: Teid(0x999), address: [10, 50, 0, 1].into() };
+    let forwarding = ForwardingParameters {
+        destination_interface: Interface::Core,
+        outer_header_creation: Some(tunnel),
+        dscp: None,
+    };
+    Far { id: FarId(3), forwarding: Some(forwarding), ..metered().fars[0].clone() }
+}
+
+/// A quota for URR 1 of 100 bytes, of which each packet takes 60.
+#[test]
+fn beyond_a_quota_packets_go_by_its_far_until_there_is_a_new_one() {
+    let mut bench = Bench::new();
+    let rules = with_quota_far(portal());
+    bench.put(METERED, 1, rules.clone());
+    bench.settle();
+    let mut causes = Vec::new();
+    for _ in 0..4 {
+        bench.receive(N6, &downlink(32));
+        causes.extend(told(&bench.settle()));
+    }
+    assert_eq!(causes, [(UsageCause::VolumeQuota, 120)], "told once, by the packet that uses it up");
+    assert_eq!((bench.sent(N3).len(), bench.sent(N6).len()), (2, 2));
+    assert_eq!(query(&mut bench).downlink_packets, 4, "what leaves is counted, wherever it goes");
+    let mut more = rules;
+    more.urrs[0].quota_grant += 1;
+    bench.put(METERED, 2, more);
+    bench.settle();
+    bench.receive(N6, &downlink(32));
+    bench.settle();
+    assert_eq!((bench.sent(N3).len(), bench.sent(N6).len()), (1, 0));
+    assert!(bench.worker.books().balanced());
+}
+
+/// Where the FAR keeps packets, they go once there is a new quota.
+#[test]
+fn a_quota_may_be_waited_for() {
+    let mut bench = Bench::new();
+    let wait = Far { id: FarId(3), apply_action: ApplyAction::Buffer, ..metered().fars[0].clone() };
+    let mut rules = with_quota_far(wait);
+    bench.put(METERED, 1, rules.clone());
+    bench.settle();
+    for _ in 0..3 {
+        bench.receive(N6, &downlink(32));
+        bench.settle();
+    }
+    assert_eq!((bench.sent(N3).len(), bench.worker.books().held), (2, 1));
+    rules.urrs[0].quota_grant += 1;
+    bench.put(METERED, 2, rules);
+    bench.settle();
+    assert_eq!((bench.sent(N3).len(), bench.worker.books().held), (1, 0));
+}
+
+/// Where a packet of a vector uses the quota up, those behind it are too late to go elsewhere; none of them passes.
+#[test]
+fn no_vector_overdraws_a_quota() {
+    let mut bench = Bench::new();
+    bench.put(METERED, 1, with_quota_far(portal()));
+    bench.settle();
+    (0..10).for_each(|_| bench.receive(N6, &downlink(32)));
+    bench.settle();
+    let late = bench.worker.counters().drops[DropReason::QuotaExhausted as usize];
+    assert_eq!((bench.sent(N3).len(), bench.sent(N6).len(), late), (2, 0, 8));
+    (0..10).for_each(|_| bench.receive(N6, &downlink(32)));
+    bench.settle();
+    assert_eq!((bench.sent(N3).len(), bench.sent(N6).len()), (0, 10));
+}
+
+/// The first quota of a time that has run out: whoever gave it knows.
+#[test]
+fn a_quota_of_nothing_is_not_told() {
+    let mut bench = Bench::new();
+    let mut rules = with_quota_far(portal());
+    rules.urrs[0].volume_quota = Some(Volume { total: Some(0), ..Volume::default() });
+    bench.put(METERED, 1, rules);
+    bench.settle();
+    bench.receive(N6, &downlink(32));
+    assert_eq!(told(&bench.settle()), []);
+    assert_eq!(bench.sent(N6).len(), 1);
 }
 
 #[test]
@@ -162,4 +299,44 @@ proptest! {
         let counts = query(&mut bench);
         prop_assert_eq!((counts.downlink_packets, counts.downlink_bytes), sent);
     }
+}
+
+/// The user sleeps, and what comes for it is dropped: told after so many, again and again (TS 23.401 5.3.6A).
+#[test]
+fn dropped_downlink_traffic_is_told_after_so_much() {
+    let mut bench = Bench::new();
+    let limit = DroppedDownlink { packets: Some(3), bytes: None };
+    let mut rules = with_urr(Urr { id: UrrId(1), dropped_downlink: Some(limit), ..Urr::default() });
+    rules.fars[1].apply_action = ApplyAction::Drop;
+    bench.put(METERED, 1, rules.clone());
+    bench.settle();
+    let dropped = |notices: &[Notice]| match notices {
+        [Notice::Usage { cause: UsageCause::DroppedDownlink, counts, .. }] => {
+            Some((counts[0].dropped_downlink_packets, counts[0].dropped_downlink_bytes))
+        }
+        _ => None,
+    };
+    let mut seen = Vec::new();
+    for _ in 0..7 {
+        bench.now_ns += 100_000_000;
+        bench.receive(N6, &downlink(72));
+        seen.extend(dropped(&bench.settle()));
+    }
+    assert_eq!(seen, [(3, 300), (6, 600)]);
+    // One more is kept, for which there is room for two; two are not.
+    rules.fars[1].apply_action = ApplyAction::Buffer;
+    bench.put(METERED, 2, rules);
+    bench.settle();
+    for _ in 0..4 {
+        bench.now_ns += 100_000_000;
+        bench.receive(N6, &downlink(72));
+        seen.extend(dropped(&bench.settle()));
+    }
+    assert_eq!(seen.last(), Some(&(9, 900)));
+    let counts = query(&mut bench);
+    assert_eq!((counts.downlink_packets, counts.dropped_downlink_packets), (0, 9));
+    // Those that are kept for too long are dropped in the end.
+    bench.now_ns += 61_000_000_000;
+    bench.settle();
+    assert_eq!(query(&mut bench).dropped_downlink_packets, 11);
 }

@@ -2,9 +2,11 @@
 //! within the same turn.
 
 use super::Worker;
+use crate::counters::DropReason;
 use crate::frame::{Packet, VECTOR};
 use crate::graph::NodeId;
 use crate::port::Port;
+use rules::Direction;
 
 /// Packets that still have to run. Bounded by what one vector can leave behind.
 pub(super) struct Rest<B> {
@@ -32,6 +34,15 @@ impl<B> Rest<B> {
 }
 
 impl<P: Port> Worker<P> {
+    /// Drops a packet that could not be kept, or no longer: URRs may want to hear of it.
+    pub(super) fn discard_kept(&mut self, packet: Packet<P::Buffer>, reason: DropReason) {
+        let step = *self.state.sessions.cells.step(packet.meta.step);
+        if step.minds_drops() && packet.meta.direction() == Direction::Downlink {
+            self.state.count_dropped(&step, packet.meta.bytes.into());
+        }
+        self.discard(packet.buffer, reason);
+    }
+
     /// Runs what the last vector left behind.
     pub(super) fn run_rest(&mut self) {
         while let Some((packets, node)) = self.rest.next() {

@@ -76,7 +76,7 @@ impl<'a> Translator<'a> {
         Ok(Rules {
             pdrs: each(&request.create_pdrs, |pdr| self.pdr(pdr))?,
             fars: each(&request.create_fars, far::far)?,
-            qers: request.create_qers.iter().map(qer::qer).collect(),
+            qers: each(&request.create_qers, qer::qer)?,
             urrs: each(&request.create_urrs, |urr| self.urr(urr))?,
             bars: request.create_bar.iter().map(qer::bar).collect(),
         })
@@ -123,13 +123,13 @@ impl<'a> Translator<'a> {
             create: Rules {
                 pdrs: each(&request.create_pdrs, |pdr| self.pdr(pdr))?,
                 fars: each(&request.create_fars, far::far)?,
-                qers: request.create_qers.iter().map(qer::qer).collect(),
+                qers: each(&request.create_qers, qer::qer)?,
                 urrs: each(&request.create_urrs, |urr| self.urr(urr))?,
                 bars: request.create_bar.iter().map(qer::bar).collect(),
             },
             update_pdrs: each(&request.update_pdrs, |pdr| self.pdr_update(pdr))?,
             update_fars: each(&request.update_fars, |far| far::update(&self.fars, far))?,
-            update_qers: request.update_qers.iter().map(qer::update).collect(),
+            update_qers: each(&request.update_qers, qer::update)?,
             update_urrs: each(&request.update_urrs, |urr| self.urr_update(urr))?,
             update_bars: request.update_bar.iter().map(qer::bar_update).collect(),
         })

@@ -4,8 +4,8 @@ use super::Translator;
 use crate::refusal::Refusal;
 use crate::support;
 use crate::usage::Given;
-use pfcp::{CreateUrr, ReportingTriggers, UpdateUrr, Volumes, flags, ie};
-use rules::{FarId, Methods, Triggers, Urr, UrrId, UrrUpdate, Volume};
+use pfcp::{CreateUrr, DroppedTraffic, ReportingTriggers, UpdateUrr, Volumes, flags, ie};
+use rules::{DroppedDownlink, FarId, Methods, Triggers, Urr, UrrId, UrrUpdate, Volume};
 
 impl Translator<'_> {
     pub(super) fn urr(&mut self, urr: &CreateUrr) -> Result<Urr, Refusal> {
@@ -25,7 +25,7 @@ impl Translator<'_> {
             time_quota_s: urr.time_quota,
             quota_holding_time_s: nonzero(urr.quota_holding_time),
             quota_validity_time_s: nonzero(urr.quota_validity_time),
-            dropped_downlink: None,
+            dropped_downlink: urr.dropped_dl_traffic_threshold.map(dropped),
             inactivity_detection_time_s: nonzero(urr.inactivity_detection_time),
             monitoring_time: urr.monitoring_time,
             subsequent_volume_threshold: urr.subsequent_volume_threshold.map(threshold),
@@ -61,7 +61,10 @@ impl Translator<'_> {
             quota_validity_time_s: field
                 .seconds(update.quota_validity_time, ie::QUOTA_VALIDITY_TIME)
                 .map(nonzero),
-            dropped_downlink: update.removes(ie::DROPPED_DL_TRAFFIC_THRESHOLD).then_some(None),
+            dropped_downlink: update
+                .dropped_dl_traffic_threshold
+                .map(|threshold| Some(dropped(threshold)))
+                .or(update.removes(ie::DROPPED_DL_TRAFFIC_THRESHOLD).then_some(None)),
             inactivity_detection_time_s: field
                 .seconds(update.inactivity_detection_time, ie::INACTIVITY_DETECTION_TIME)
                 .map(nonzero),
@@ -136,6 +139,12 @@ const fn volume(volumes: Volumes) -> Volume {
 fn threshold(volumes: Volumes) -> Volume {
     let some = |octets: Option<u64>| octets.filter(|octets| *octets > 0);
     Volume { total: some(volumes.total), uplink: some(volumes.uplink), downlink: some(volumes.downlink) }
+}
+
+/// As for volumes.
+fn dropped(threshold: DroppedTraffic) -> DroppedDownlink {
+    let some = |count: Option<u64>| count.filter(|count| *count > 0);
+    DroppedDownlink { packets: some(threshold.packets), bytes: some(threshold.bytes) }
 }
 
 /// As for volumes.

@@ -13,10 +13,20 @@ const BLOCKED: u32 = 1 << 31;
 pub(crate) fn wanted(record: &SessionRecord) -> Rules {
     let mut rules = record.rules.clone();
     rules.urrs.iter_mut().zip(&record.usage.urrs).for_each(|(urr, usage)| adjust(urr, usage));
+    let numbers = rules.qers.iter_mut().filter_map(|qer| qer.correlation.as_mut());
+    numbers.for_each(|number| *number |= name_of(&record.owner) << 32);
     if record.usage.inactivity.is_some() {
         listen(&mut rules);
     }
     rules
+}
+
+/// Control planes number correlations each for itself: a digest of the owner's name (FNV-1a, 32 bits) tells them apart.
+fn name_of(owner: &str) -> u64 {
+    let digest = owner
+        .bytes()
+        .fold(0x811c_9dc5_u32, |digest, byte| (digest ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    digest.into()
 }
 
 fn adjust(urr: &mut Urr, usage: &UrrUsage) {

@@ -73,6 +73,7 @@ impl Counter {
             downlink_packets: self.packets.1,
             first_packet_age_ms: age(self.first),
             last_packet_age_ms: age(self.last),
+            ..UsageCounts::default()
         }
     }
 

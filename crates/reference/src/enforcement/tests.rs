@@ -55,6 +55,8 @@ fn qer(id: u32, kbps: u64) -> Qer {
         uplink_gate: Gate::Open,
         downlink_gate: Gate::Open,
         mbr: Some(BitRates { uplink_kbps: kbps, downlink_kbps: kbps }),
+        packet_rates: PacketRates::default(),
+        correlation: None,
         gbr: None,
         qfi: None,
         reflective: false,
@@ -115,7 +117,7 @@ fn decide(
 /// The reason of the drop, if it is one.
 fn send(session: &mut Session, source: Interface, bytes: usize, now_ns: u64) -> Option<DropReason> {
     let setup = setup(Ipv4Addr::new(10, 50, 0, 2));
-    decide(session, &arrival(source, bytes), Moment { now_ns, setup: &setup }).err()
+    decide(session, &arrival(source, bytes), Moment { now_ns, setup: &setup, part_of: None }).err()
 }
 
 #[test]
@@ -127,7 +129,7 @@ fn a_byte_at_a_megabit_takes_eight_microseconds() {
 /// 8 Mb/s offered to 1 Mb/s for ten seconds: 1,250 packets of 1,000 bytes, and what the burst lets ahead.
 #[test]
 fn a_rate_is_held_each_way_for_itself() {
-    let mut session = Session::new(Seid(1), rules(vec![qer(1, 1_000)], vec![]));
+    let mut session = Session::new(Seid(1), rules(vec![qer(1, 1_000)], vec![]), &[]);
     for source in [Interface::Access, Interface::Core] {
         let passed = (0..10_000).filter(|ms| send(&mut session, source, 1_000, ms * MS).is_none()).count();
         assert!((1_250..=1_252).contains(&passed), "{passed}");
@@ -137,36 +139,51 @@ fn a_rate_is_held_each_way_for_itself() {
 /// The burst is 10 ms: at 800 kb/s, where a packet of 1,000 bytes takes 10 ms, two pass at once and not three.
 #[test]
 fn a_packet_passes_while_the_meter_is_not_further_ahead_than_the_burst() {
-    let mut session = Session::new(Seid(1), rules(vec![qer(1, 800)], vec![]));
+    let mut session = Session::new(Seid(1), rules(vec![qer(1, 800)], vec![]), &[]);
     let mut at = |now_ns| send(&mut session, Interface::Access, 1_000, now_ns);
     let refused = Some(DropReason::RateExceeded);
     assert_eq!([at(0), at(0), at(0)], [None, None, refused]);
     assert_eq!([at(10 * MS - 1), at(10 * MS)], [refused, None]);
 }
 
+/// Three in a minute, which begins with the first.
+#[test]
+fn packets_are_limited_in_windows() {
+    let uplink = Some(PacketRate { packets: 3, window_s: 60 });
+    let packet_rates = PacketRates { uplink, downlink: None };
+    let limited = Qer { mbr: None, packet_rates, ..qer(1, 1) };
+    let mut session = Session::new(Seid(1), rules(vec![limited], vec![]), &[]);
+    let passed = |session: &mut Session, source, seconds: std::ops::Range<u64>| {
+        seconds.filter(|second| send(session, source, 100, second * 1_000 * MS).is_none()).count()
+    };
+    assert_eq!(passed(&mut session, Interface::Access, 5..65), 3);
+    assert_eq!(passed(&mut session, Interface::Access, 65..67), 2);
+    assert_eq!(passed(&mut session, Interface::Core, 5..65), 60);
+}
+
 /// A slow meter in front of a fast one must not eat the fast one's allowance.
 #[test]
 fn a_packet_that_one_meter_refuses_is_charged_to_none() {
-    let mut session = Session::new(Seid(1), rules(vec![qer(1, 80), qer(2, 800)], vec![]));
+    let mut session = Session::new(Seid(1), rules(vec![qer(1, 80), qer(2, 800)], vec![]), &[]);
     assert_eq!(send(&mut session, Interface::Access, 1_000, 0), None);
-    let fast = session.meters[1].uplink;
+    let fast = session.meters[1].uplink.arrival;
     assert_eq!(fast, 10 * MS * UNITS_PER_NS);
     assert_eq!(send(&mut session, Interface::Access, 1_000, 0), Some(DropReason::RateExceeded));
-    assert_eq!(session.meters[1].uplink, fast);
+    assert_eq!(session.meters[1].uplink.arrival, fast);
 }
 
 #[test]
 fn new_rules_do_not_refill_a_meter() {
-    let mut session = Session::new(Seid(1), rules(vec![qer(1, 80)], vec![]));
+    let mut session = Session::new(Seid(1), rules(vec![qer(1, 80)], vec![]), &[]);
     assert_eq!(send(&mut session, Interface::Access, 1_000, 0), None);
-    session.replace(rules(vec![qer(2, 80), qer(1, 80)], vec![]));
+    session.replace(rules(vec![qer(2, 80), qer(1, 80)], vec![]), &[]);
     assert_eq!(send(&mut session, Interface::Access, 1_000, 0), Some(DropReason::RateExceeded));
 }
 
 #[test]
 fn the_packet_that_crosses_a_quota_passes_and_the_next_does_not() {
     let limited = Urr { volume_quota: quota(Some(2_500), None), ..urr(1) };
-    let mut session = Session::new(Seid(1), rules(vec![], vec![limited.clone(), urr(2)]));
+    let mut session = Session::new(Seid(1), rules(vec![], vec![limited.clone(), urr(2)]), &[]);
     let pass = [Interface::Access, Interface::Core, Interface::Access];
     assert!(pass.iter().all(|source| send(&mut session, *source, 1_000, 0).is_none()));
     for source in [Interface::Access, Interface::Core] {
@@ -178,12 +195,13 @@ fn the_packet_that_crosses_a_quota_passes_and_the_next_does_not() {
         downlink_bytes: 1_000,
         uplink_packets: 2,
         downlink_packets: 1,
+        ..UsageCounts::default()
     };
     assert_eq!(session.counts(), [counts, UsageCounts { urr: UrrId(2), ..counts }]);
     // The same grant again gives nothing; another counts from now.
-    session.replace(rules(vec![], vec![limited.clone()]));
+    session.replace(rules(vec![], vec![limited.clone()]), &[]);
     assert_eq!(send(&mut session, Interface::Core, 1_000, 0), Some(DropReason::QuotaExhausted));
-    session.replace(rules(vec![], vec![Urr { quota_grant: 1, ..limited }]));
+    session.replace(rules(vec![], vec![Urr { quota_grant: 1, ..limited }]), &[]);
     assert_eq!(send(&mut session, Interface::Core, 1_000, 0), None);
     assert_eq!(session.counts()[0].downlink_bytes, 2_000);
 }
@@ -192,7 +210,7 @@ fn the_packet_that_crosses_a_quota_passes_and_the_next_does_not() {
 #[test]
 fn a_quota_of_one_direction_stops_both() {
     let limited = Urr { volume_quota: quota(None, Some(1_000)), ..urr(1) };
-    let mut session = Session::new(Seid(1), rules(vec![], vec![limited]));
+    let mut session = Session::new(Seid(1), rules(vec![], vec![limited]), &[]);
     assert_eq!(send(&mut session, Interface::Core, 5_000, 0), None);
     assert_eq!(send(&mut session, Interface::Access, 1_000, 0), None);
     for source in [Interface::Access, Interface::Core] {
@@ -202,35 +220,39 @@ fn a_quota_of_one_direction_stops_both() {
 
 #[test]
 fn a_rate_of_zero_lets_nothing_pass() {
-    let mut session = Session::new(Seid(1), rules(vec![qer(1, 0)], vec![]));
+    let mut session = Session::new(Seid(1), rules(vec![qer(1, 0)], vec![]), &[]);
     assert_eq!(send(&mut session, Interface::Access, 1_000, 5_000 * MS), Some(DropReason::RateExceeded));
 }
 
 /// A packet that would not be sent anyway costs nobody anything.
 #[test]
 fn what_cannot_leave_is_neither_counted_nor_charged() {
-    let mut session = Session::new(Seid(1), rules(vec![qer(1, 80)], vec![urr(1)]));
+    let mut session = Session::new(Seid(1), rules(vec![qer(1, 80)], vec![urr(1)]), &[]);
     let mut last = arrival(Interface::Access, 1_000);
     last.packet.header.hops = 1;
     let beside_us = setup(Ipv4Addr::new(203, 0, 113, 2));
-    let moment = Moment { now_ns: 0, setup: &beside_us };
+    let moment = Moment { now_ns: 0, setup: &beside_us, part_of: None };
     assert_eq!(decide(&mut session, &last, moment), Err(DropReason::TtlExpired));
     let long = arrival(Interface::Access, 1_501);
     assert_eq!(decide(&mut session, &long, moment), Err(DropReason::MtuExceeded));
     let ours = setup(SERVER);
-    let to_us = decide(&mut session, &arrival(Interface::Access, 1_000), Moment { now_ns: 0, setup: &ours });
+    let to_us = decide(
+        &mut session,
+        &arrival(Interface::Access, 1_000),
+        Moment { now_ns: 0, setup: &ours, part_of: None },
+    );
     assert_eq!(to_us, Err(DropReason::ToOurselves));
-    assert_eq!((session.counts()[0].uplink_packets, session.meters[0].uplink), (0, 0));
+    assert_eq!((session.counts()[0].uplink_packets, session.meters[0].uplink.arrival), (0, 0));
 }
 
 #[test]
 fn what_qos_drops_is_counted_before_qos_only() {
     let urrs = vec![Urr { before_qos: true, ..urr(1) }, urr(2), Urr { inactive: true, ..urr(3) }];
-    let mut session = Session::new(Seid(1), rules(vec![qer(1, 80)], urrs.clone()));
+    let mut session = Session::new(Seid(1), rules(vec![qer(1, 80)], urrs.clone()), &[]);
     assert_eq!(send(&mut session, Interface::Access, 1_000, 0), None);
     assert_eq!(send(&mut session, Interface::Access, 1_000, 0), Some(DropReason::RateExceeded));
     let shut = Qer { uplink_gate: Gate::Closed, ..qer(1, 80) };
-    session.replace(rules(vec![shut], urrs));
+    session.replace(rules(vec![shut], urrs), &[]);
     assert_eq!(send(&mut session, Interface::Access, 1_000, 0), Some(DropReason::GateClosed));
     let bytes: Vec<u64> = session.counts().iter().map(|counts| counts.uplink_bytes).collect();
     assert_eq!(bytes, [3_000, 1_000, 0]);
@@ -241,10 +263,10 @@ fn what_is_dropped_or_kept_by_a_far_is_neither_counted_nor_charged() {
     for action in [ApplyAction::Drop, ApplyAction::Buffer] {
         let mut held = rules(vec![qer(1, 80)], vec![Urr { before_qos: true, ..urr(1) }]);
         held.fars[0].apply_action = action;
-        let mut session = Session::new(Seid(1), held);
+        let mut session = Session::new(Seid(1), held, &[]);
         let dropped = send(&mut session, Interface::Core, 1_000, 0);
         assert_eq!(dropped, (action == ApplyAction::Drop).then_some(DropReason::FarDrop));
-        assert_eq!((session.counts()[0].downlink_packets, session.meters[0].downlink), (0, 0));
+        assert_eq!((session.counts()[0].downlink_packets, session.meters[0].downlink.arrival), (0, 0));
     }
 }
 
@@ -256,9 +278,13 @@ fn a_used_up_quota_may_lead_elsewhere() {
     other.id = FarId(2);
     other.forwarding.as_mut().unwrap().destination_interface = Interface::SgiLan;
     portal.fars.push(other);
-    let mut session = Session::new(Seid(1), portal);
+    let mut session = Session::new(Seid(1), portal, &[]);
     let setup = setup(US);
-    let to =
-        decide(&mut session, &arrival(Interface::Access, 100), Moment { now_ns: 0, setup: &setup }).unwrap();
+    let to = decide(
+        &mut session,
+        &arrival(Interface::Access, 100),
+        Moment { now_ns: 0, setup: &setup, part_of: None },
+    )
+    .unwrap();
     assert_eq!(to.destination_interface, Interface::SgiLan);
 }

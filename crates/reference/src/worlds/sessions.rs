@@ -15,6 +15,7 @@ pub(super) fn rules(random: &mut Random, scope: Scope, number: u32) -> Rules {
         draft.add_pdrs(random, &source);
     }
     draft.share_filters(random);
+    draft.lead_on_beyond_quotas(random);
     draft.rules
 }
 
@@ -207,6 +208,23 @@ impl Draft {
         ForwardingParameters { destination_interface, outer_header_creation, dscp }
     }
 
+    /// Gives some URRs a FAR for the time after their quota: one of the session's, whatever it does and wherever it leads,
+    /// or one of its own.
+    fn lead_on_beyond_quotas(&mut self, random: &mut Random) {
+        for at in 0..self.rules.urrs.len() {
+            let has_quota = self.rules.urrs.get(at).is_some_and(|urr| urr.volume_quota.is_some());
+            if !has_quota || !chance(random, 600) {
+                continue;
+            }
+            let fars: Vec<FarId> = self.rules.fars.iter().map(|far| far.id).collect();
+            let known = pick_of(random, &fars).copied().filter(|_| chance(random, 500));
+            let far = known.unwrap_or_else(|| self.far(random, Interface::Access));
+            if let Some(urr) = self.rules.urrs.get_mut(at) {
+                urr.quota_far = Some(far);
+            }
+        }
+    }
+
     /// Gives some filters an ID, and lets other PDRs name them by it (BID).
     fn share_filters(&mut self, random: &mut Random) {
         if self.rules.pdrs.len() < 2 || !chance(random, 250) {
@@ -226,11 +244,16 @@ fn gate(random: &mut Random) -> Gate {
 }
 
 fn qer(random: &mut Random, scope: Scope, id: u32) -> Qer {
+    let mut packets =
+        || maybe(random, 120, |random| PacketRate { packets: pick(random, [0, 20, 200]), window_s: 1 });
+    let packet_rates = PacketRates { uplink: packets(), downlink: packets() };
     Qer {
         id: QerId(id),
         uplink_gate: gate(random),
         downlink_gate: gate(random),
         mbr: if scope.rates { maybe(random, 400, rates) } else { None },
+        packet_rates: if scope.rates { packet_rates } else { PacketRates::default() },
+        correlation: maybe(random, 200, |random| pick(random, [1, 1, 2])),
         gbr: None,
         qfi: maybe(random, 600, |random| pick(random, [1, 5, 9, 63])).and_then(Qfi::new),
         reflective: scope.reflective && chance(random, 200),
@@ -250,6 +273,10 @@ fn urr(random: &mut Random, id: u32) -> Urr {
         volume_threshold: maybe(random, 300, volume),
         volume_quota: maybe(random, 250, volume),
         before_qos: chance(random, 250),
+        dropped_downlink: maybe(random, 300, |random| DroppedDownlink {
+            packets: maybe(random, 500, |random| pick(random, [1, 10])),
+            bytes: maybe(random, 500, |random| pick(random, [1, 1_000])),
+        }),
         inactive: chance(random, 80),
         ..Urr::default()
     }

@@ -136,7 +136,10 @@ impl Update for QerUpdate {
     }
 
     fn apply(self, qer: &mut Qer) -> Result<(), RuleError> {
-        set!(qer = self as QerUpdate { mbr, gbr, qfi, reflective }, except gates);
+        set!(
+            qer = self as QerUpdate { mbr, packet_rates, correlation, gbr, qfi, reflective },
+            except gates
+        );
         if let Some((uplink, downlink)) = gates {
             qer.uplink_gate = uplink;
             qer.downlink_gate = downlink;

@@ -2,7 +2,7 @@ use super::*;
 use crate::error::{RuleError, RuleRef};
 use crate::fixture::{GNB, bar, drop_far, pdi, pdr, qer, rules, towards, urr};
 use crate::ids::Teid;
-use crate::intent::limits;
+use crate::intent::{PacketRate, limits};
 use std::time::{Duration, Instant};
 
 const TUNNEL: OuterHeaderCreation = OuterHeaderCreation { teid: Teid(9), address: GNB };
@@ -110,8 +110,11 @@ fn a_qer_is_updated_field_by_field() {
     let gates = Some((Gate::Closed, Gate::Open));
     let next = rules.change(change(QerUpdate { id: QerId(1), gates, ..QerUpdate::default() })).unwrap();
     assert_eq!(next.qers[0], crate::Qer { uplink_gate: Gate::Closed, ..rules.qers[0].clone() });
+    let packet_rates = PacketRates { uplink: Some(PacketRate { packets: 9, window_s: 60 }), downlink: None };
     let update = QerUpdate {
         mbr: Some(None),
+        packet_rates: Some(packet_rates),
+        correlation: Some(Some(7)),
         gbr: Some(Some(rates)),
         qfi: Some(None),
         reflective: Some(true),
@@ -119,7 +122,10 @@ fn a_qer_is_updated_field_by_field() {
         gates: None,
     };
     let next = rules.change(change(update)).unwrap();
-    assert_eq!(next.qers[0], crate::Qer { gbr: Some(rates), reflective: true, ..qer(1) });
+    let (gbr, correlation) = (Some(rates), Some(7));
+    assert_eq!(next.qers[0], crate::Qer { gbr, correlation, packet_rates, reflective: true, ..qer(1) });
+    let none = QerUpdate { id: QerId(1), correlation: Some(None), ..QerUpdate::default() };
+    assert_eq!(next.change(change(none)).unwrap().qers[0].correlation, None);
 }
 
 #[test]

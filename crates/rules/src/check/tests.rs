@@ -118,6 +118,10 @@ fn a_bit_rate_has_forty_bits() {
     let refused = RuleError::BitRate(RuleRef::Qer(QerId(1)));
     assert_eq!(refusal(|bad| bad.qers = vec![Qer { mbr: rates(1, 1 << 40), ..qer(1) }]), refused);
     assert_eq!(refusal(|bad| bad.qers = vec![Qer { gbr: rates(1 << 40, 1), ..qer(1) }]), refused);
+    let downlink = Some(PacketRate { packets: 1, window_s: 0 });
+    let packet_rates = PacketRates { uplink: None, downlink };
+    let timeless = refusal(|bad| bad.qers = vec![Qer { packet_rates, ..qer(1) }]);
+    assert_eq!(timeless, RuleError::PacketRate(RuleRef::Qer(QerId(1))));
     let most = (1 << 40) - 1;
     let good = Rules { qers: vec![Qer { mbr: rates(most, most), ..qer(1) }], ..rules() };
     assert_eq!(good.check(), Ok(()));

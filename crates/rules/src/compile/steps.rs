@@ -1,42 +1,49 @@
 //! One PDR into one step.
 
-use super::{Action, Direction, Encapsulation, Forward, Meter, Step};
+use super::{Action, Beyond, Direction, Encapsulation, Forward, Meter, Step};
 use crate::check::Checked;
-use crate::ids::{QerId, UrrId};
+use crate::ids::{FarId, QerId, UrrId};
 use crate::intent::{ApplyAction, Far, ForwardingParameters, Gate, Pdr, Qer, Rules};
 use crate::list::{Mostly1, Rare};
+use std::collections::HashMap;
 
 /// What steps are made of.
 pub(super) struct Steps<'a> {
     checked: &'a Checked<'a>,
     /// Of QERs that limit a rate, in their order.
     pub(super) meters: Mostly1<Meter>,
-    /// For each QER, the place its meter has or would have.
-    meter_places: Vec<u16>,
+    /// For each QER, the place of its meter; `None` without a limit.
+    meter_places: Vec<Option<u16>>,
 }
 
 impl<'a> Steps<'a> {
     pub(super) fn new(rules: &Rules, checked: &'a Checked<'a>) -> Self {
-        let limited = rules.qers.iter().filter_map(|qer| Some(Meter { qer: qer.id, mbr: qer.mbr? }));
-        let counted = rules.qers.iter().scan(0, |next, qer| {
-            let place = *next;
-            *next += u16::from(qer.mbr.is_some());
+        let (mut meters, mut correlated) = (Vec::new(), HashMap::new());
+        let mut place_of = |qer: &Qer| {
+            let meter = meter(qer)?;
+            let next = meters.len() as u16;
+            let place = qer.correlation.map_or(next, |number| *correlated.entry(number).or_insert(next));
+            if place == next {
+                meters.push(meter);
+            }
             Some(place)
-        });
-        Self { checked, meters: limited.collect(), meter_places: counted.collect() }
+        };
+        let meter_places = rules.qers.iter().map(&mut place_of).collect();
+        Self { checked, meters: meters.into_iter().collect(), meter_places }
     }
 
-    pub(super) fn step(&self, pdr: &Pdr) -> Step {
+    /// What becomes of a PDR's packets by a FAR: its own, or another.
+    pub(super) fn step(&self, pdr: &Pdr, far: FarId) -> Step {
         let (direction, qers) = (pdr.pdi.source_interface.direction(), self.qers(pdr));
-        let far = self.checked.fars.get(pdr.far);
-        let action = far.map_or(Action::Drop, |far| action(far, &qers, direction));
-        let copies = match (action, far) {
+        let found = self.checked.fars.get(far);
+        let action = found.map_or(Action::Drop, |far| action(far, &qers, direction));
+        let copies = match (action, found) {
             (Action::Forward(_), Some(far)) => &*far.duplicates,
             _ => &[],
         };
         Step {
             pdr: pdr.id,
-            far: pdr.far,
+            far,
             teid: pdr.pdi.f_teid.map(|f_teid| f_teid.teid),
             direction,
             action,
@@ -46,19 +53,29 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Nothing where no URR has a FAR for the time after its quota.
-    pub(super) fn beyond_quota(&self, pdrs: &[&Pdr]) -> Rare<Action> {
-        let actions: Vec<Option<Action>> = pdrs.iter().map(|pdr| self.beyond(pdr)).collect();
-        match actions.iter().any(Option::is_some) {
-            true => actions.into_iter().map(|action| action.unwrap_or(Action::Drop)).collect(),
-            false => Rare::default(),
-        }
+    pub(super) fn beyond_quota(&self, pdrs: &[&Pdr]) -> Rare<Beyond> {
+        pdrs.iter().zip(0..).flat_map(|(pdr, of)| self.beyond(pdr, of)).collect()
     }
 
-    fn beyond(&self, pdr: &Pdr) -> Option<Action> {
-        let far = pdr.urrs.iter().find_map(|urr| self.checked.urrs.get(*urr)?.quota_far)?;
-        let direction = pdr.pdi.source_interface.direction();
-        Some(action(self.checked.fars.get(far)?, &self.qers(pdr), direction))
+    /// One for each FAR that URRs of the PDR name.
+    fn beyond(&self, pdr: &Pdr, of: u16) -> Vec<Beyond> {
+        let quota_far = |urr: &UrrId| self.checked.urrs.get(*urr)?.quota_far;
+        let mut fars: Vec<FarId> = Vec::new();
+        for far in pdr.urrs.iter().filter_map(quota_far) {
+            if !fars.contains(&far) {
+                fars.push(far);
+            }
+        }
+        if fars.is_empty() || matches!(self.step(pdr, pdr.far).action, Action::Drop | Action::GateClosed) {
+            return Vec::new();
+        }
+        let leading_to = |far| pdr.urrs.iter().filter(move |urr| quota_far(urr) == Some(far));
+        let beyond = |far| Beyond {
+            of,
+            usages: leading_to(far).filter_map(|urr| self.usage(*urr)).collect(),
+            step: self.step(pdr, far),
+        };
+        fars.into_iter().map(beyond).collect()
     }
 
     fn qers(&self, pdr: &Pdr) -> Vec<&'a Qer> {
@@ -67,13 +84,19 @@ impl<'a> Steps<'a> {
 
     /// `None` for a QER without a limit.
     fn meter(&self, qer: QerId) -> Option<u16> {
-        self.checked.qers.get(qer)?.mbr?;
-        self.meter_places.get(self.checked.qers.place(qer)?).copied()
+        *self.meter_places.get(self.checked.qers.place(qer)?)?
     }
 
     fn usage(&self, urr: UrrId) -> Option<u16> {
         u16::try_from(self.checked.urrs.place(urr)?).ok()
     }
+}
+
+/// `None` for a QER without a limit.
+fn meter(qer: &Qer) -> Option<Meter> {
+    let Qer { id, mbr, packet_rates, correlation, .. } = *qer;
+    let is_limited = mbr.is_some() || !packet_rates.is_none();
+    is_limited.then_some(Meter { qer: id, mbr, packet_rates, correlation })
 }
 
 fn action(far: &Far, qers: &[&Qer], direction: Direction) -> Action {

@@ -113,12 +113,46 @@ fn steps_know_the_places_of_their_meters_and_usages() {
     rules.pdrs[0].qers = vec![QerId(4), QerId(1), QerId(2), QerId(4)];
     rules.pdrs[0].urrs = vec![UrrId(6), UrrId(6)];
     let program = compile(&rules).unwrap();
-    let meters = [2, 4].map(|id| Meter { qer: QerId(id), mbr: RATES });
+    let meters = [2, 4].map(|id| meter(id, None));
     assert_eq!(*program.meters, meters);
     assert_eq!(*program.steps[0].meters, [1, 0], "each once, however often it is named");
     assert_eq!(program.usages.iter().map(|usage| usage.urr).collect::<Vec<_>>(), [UrrId(5), UrrId(6)]);
     assert_eq!(*program.steps[0].usages, [1]);
     assert!(program.steps[1].meters.is_empty() && program.steps[1].usages.is_empty());
+}
+
+fn meter(id: u32, correlation: Option<u64>) -> Meter {
+    Meter { qer: QerId(id), mbr: Some(RATES), packet_rates: PacketRates::default(), correlation }
+}
+
+/// QERs of one correlation are one meter, with the limits of the first; a QER without a limit is none.
+#[test]
+fn qers_of_one_correlation_are_one_meter() {
+    let mut rules = rules();
+    let of = |id, mbr, correlation| Qer { mbr, correlation, ..qer(id) };
+    let slower = Some(BitRates { uplink_kbps: 1, downlink_kbps: 1 });
+    rules.qers = vec![
+        of(1, None, Some(7)),
+        of(2, Some(RATES), Some(7)),
+        of(3, Some(RATES), Some(8)),
+        of(4, slower, Some(7)),
+    ];
+    rules.pdrs[0].qers = [1, 2, 3, 4].map(QerId).to_vec();
+    let program = compile(&rules).unwrap();
+    assert_eq!(*program.meters, [meter(2, Some(7)), meter(3, Some(8))]);
+    assert_eq!(*program.steps[0].meters, [0, 1]);
+}
+
+#[test]
+fn a_packet_rate_alone_is_a_meter() {
+    let mut rules = rules();
+    let uplink = Some(PacketRate { packets: 5, window_s: 60 });
+    let packet_rates = PacketRates { uplink, downlink: None };
+    rules.qers = vec![Qer { packet_rates, ..qer(1) }];
+    rules.pdrs[0].qers = vec![QerId(1)];
+    let program = compile(&rules).unwrap();
+    assert_eq!(*program.meters, [Meter { qer: QerId(1), mbr: None, packet_rates, correlation: None }]);
+    assert_eq!(*program.steps[0].meters, [0]);
 }
 
 #[test]
@@ -129,6 +163,7 @@ fn usages_carry_what_the_data_plane_enforces() {
         volume_threshold: Some(volume(10)),
         volume_quota: Some(volume(20)),
         quota_grant: 3,
+        dropped_downlink: Some(DroppedDownlink { packets: Some(4), bytes: None }),
         triggers: Triggers::START_OF_TRAFFIC,
         before_qos: true,
         inactive: true,
@@ -139,10 +174,10 @@ fn usages_carry_what_the_data_plane_enforces() {
         threshold: volume(10),
         quota: volume(20),
         quota_grant: 3,
+        dropped_downlink: DroppedDownlink { packets: Some(4), bytes: None },
         start_of_traffic: true,
         before_qos: true,
         inactive: true,
-        quota_far: None,
     };
     assert_eq!(*compile(&rules).unwrap().usages, [expected]);
 }
@@ -151,12 +186,32 @@ fn usages_carry_what_the_data_plane_enforces() {
 fn beyond_a_quota_packets_go_by_its_far() {
     let mut rules = with_tunnel();
     assert!(compile(&rules).unwrap().beyond_quota.is_empty());
-    rules.urrs = vec![urr(1), Urr { quota_far: Some(FarId(1)), ..urr(2) }];
-    rules.pdrs[1].urrs = vec![UrrId(1), UrrId(2)];
+    let to_the_portal = |id| Urr { quota_far: Some(FarId(1)), ..urr(id) };
+    rules.urrs =
+        vec![urr(1), to_the_portal(2), Urr { quota_far: Some(FarId(3)), ..urr(3) }, to_the_portal(4)];
+    rules.fars.push(crate::fixture::drop_far(3));
+    rules.pdrs[1].urrs = [1, 4, 3, 2].map(UrrId).to_vec();
     let program = compile(&rules).unwrap();
+    let seen = program.beyond_quota.iter().map(|to| (to.of, to.step.far, to.usages.to_vec(), to.step.action));
     let portal = Forward { to: Interface::Core, encapsulation: None, dscp: None };
-    assert_eq!(*program.beyond_quota, [Action::Drop, Action::Forward(portal)]);
-    assert_eq!(program.usages[1].quota_far, Some(FarId(1)));
+    let expected = [(1, FarId(1), vec![3, 1], Action::Forward(portal)), (1, FarId(3), vec![2], Action::Drop)];
+    assert_eq!(seen.collect::<Vec<_>>(), expected);
+    assert_eq!(program.beyond_quota[0].step.usages, program.steps[1].usages, "all still count");
+}
+
+/// The end of a quota opens no gate, and lets nothing through that was to be dropped.
+#[test]
+fn what_is_dropped_within_a_quota_is_dropped_beyond_it() {
+    let mut rules = with_tunnel();
+    rules.urrs = vec![Urr { quota_far: Some(FarId(1)), ..urr(1) }];
+    rules.pdrs[1].urrs = vec![UrrId(1)];
+    let mut shut = Rules { qers: vec![Qer { downlink_gate: Gate::Closed, ..qer(1) }], ..rules.clone() };
+    shut.pdrs[1].qers = vec![QerId(1)];
+    assert!(compile(&shut).unwrap().beyond_quota.is_empty());
+    rules.fars[1].apply_action = ApplyAction::Buffer;
+    assert_eq!(compile(&rules).unwrap().beyond_quota.len(), 1);
+    rules.fars[1].apply_action = ApplyAction::Drop;
+    assert!(compile(&rules).unwrap().beyond_quota.is_empty());
 }
 
 #[test]
@@ -211,7 +266,7 @@ fn a_plain_session_takes_little_memory() {
         size_of::<Meter>(),
         size_of::<Usage>()
     );
-    assert!(size_of::<Program>() <= 192);
-    assert!(program.heap_bytes() <= 368);
+    assert!(size_of::<Program>() <= 256);
+    assert!(program.heap_bytes() <= 400);
     assert!(program.classifier.heap_bytes() <= 150);
 }

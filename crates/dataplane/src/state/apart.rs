@@ -1,0 +1,237 @@
+//! Meters that few QERs need, apart from the sessions: those that several sessions share, and those that count packets
+//! (TS 29.244 5.4.4 and 8.2.64). Packets that meet none of them do not touch this.
+
+use super::account::Rate;
+use super::table::Table;
+use rules::{Direction, Meter, PacketRate};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Packets in a time, one way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Window {
+    limit: Option<PacketRate>,
+    /// When the window ends; later, another begins with the next packet.
+    end_ns: u64,
+    used: u16,
+}
+
+impl Window {
+    const fn new(limit: Option<PacketRate>) -> Self {
+        Self { limit, end_ns: 0, used: 0 }
+    }
+
+    fn admits(&self, now_ns: u64) -> bool {
+        let Some(limit) = self.limit else { return true };
+        limit.packets > 0 && (now_ns >= self.end_ns || self.used < limit.packets)
+    }
+
+    fn charge(&mut self, now_ns: u64) {
+        let Some(limit) = self.limit else { return };
+        if now_ns >= self.end_ns {
+            let length_ns = u64::from(limit.window_s).saturating_mul(SECOND_NS);
+            (self.end_ns, self.used) = (now_ns.saturating_add(length_ns), 0);
+        }
+        self.used = self.used.saturating_add(1);
+    }
+}
+
+/// A meter apart.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Apart {
+    /// Meters of one number are one.
+    number: Option<u64>,
+    rate: Rate,
+    /// By [`Direction`].
+    windows: [Window; 2],
+}
+
+impl Apart {
+    /// `None` for a meter that belongs into its session's account.
+    pub(crate) fn new(meter: &Meter) -> Option<Self> {
+        let rates = meter.packet_rates;
+        let is_apart = meter.correlation.is_some() || !rates.is_none();
+        is_apart.then(|| Self {
+            number: meter.correlation,
+            rate: meter.mbr.map_or(Rate::ZERO, Rate::new),
+            windows: [rates.uplink, rates.downlink].map(Window::new),
+        })
+    }
+
+    /// Whether a packet may pass now.
+    pub(crate) fn admits(&self, direction: Direction, now_ns: u64, burst_ns: u64) -> bool {
+        // What a limit has seen does not count once it is gone.
+        let is_limited = self.rate.limit_kbps(direction).is_some();
+        (!is_limited || self.rate.admits(direction, now_ns, burst_ns))
+            && self.windows[direction as usize].admits(now_ns)
+    }
+
+    /// A packet passes.
+    pub(crate) fn charge(&mut self, direction: Direction, now_ns: u64, bytes: u32) {
+        self.rate.charge(direction, now_ns, bytes);
+        self.windows[direction as usize].charge(now_ns);
+    }
+
+    /// The limit of bits, if there is one.
+    pub(crate) fn rate(&self) -> &Rate {
+        &self.rate
+    }
+
+    /// Takes over the limits of another, not what it has seen.
+    fn limit_as(&mut self, other: &Self) {
+        let before = std::mem::replace(&mut self.rate, other.rate);
+        self.rate.carry(&before);
+        for (window, other) in self.windows.iter_mut().zip(&other.windows) {
+            // Without a limit nothing is remembered.
+            *window = if other.limit.is_none() { *other } else { Window { limit: other.limit, ..*window } };
+        }
+    }
+
+    /// Goes on where the session's own meter of the same QER stood, which was in its account.
+    pub(crate) fn carry(mut self, old: &Rate) -> Self {
+        if self.number.is_none() {
+            self.rate.carry(old);
+        }
+        self
+    }
+
+    /// The rate of a meter that is nobody else's.
+    pub(crate) fn own_rate(&self) -> Option<&Rate> {
+        self.number.is_none().then_some(&self.rate)
+    }
+}
+
+/// All meters apart of a worker.
+pub(crate) struct Aparts {
+    /// With how many sessions use each.
+    meters: Vec<(Apart, u32)>,
+    free: Vec<u32>,
+    by_number: Table,
+    limit: usize,
+}
+
+impl Aparts {
+    /// Room for so many.
+    pub(crate) fn new(limit: usize) -> Self {
+        let (meters, free) = (Vec::with_capacity(limit), Vec::with_capacity(limit));
+        Self { meters, free, by_number: Table::new(limit), limit }
+    }
+
+    /// Whether all of these find room.
+    pub(crate) fn have_room(&self, wanted: &[(u16, Apart)]) -> bool {
+        let is_new = |apart: &Apart| apart.number.is_none_or(|number| self.by_number.get(number).is_none());
+        let new = wanted.iter().filter(|(_, apart)| is_new(apart)).count();
+        new <= self.limit - (self.meters.len() - self.free.len())
+    }
+
+    /// One more session uses a meter: one of the same number, `before` where that is the session's own, or a new one.
+    /// What was seen stays, the limits are those of `apart`. Room was made sure of.
+    pub(crate) fn enter(&mut self, apart: Apart, before: Option<u32>) -> u32 {
+        let known = match apart.number {
+            Some(number) => self.by_number.get(number),
+            None => before.filter(|at| self.at(*at).is_some_and(|old| old.number.is_none())),
+        };
+        if let Some(at) = known
+            && let Some((meter, users)) = self.meters.get_mut(at as usize)
+        {
+            meter.limit_as(&apart);
+            *users += 1;
+            return at;
+        }
+        let at = self.free.pop().unwrap_or(self.meters.len() as u32);
+        match self.meters.get_mut(at as usize) {
+            Some(slot) => *slot = (apart, 1),
+            None => self.meters.push((apart, 1)),
+        }
+        if let Some(number) = apart.number {
+            let inserted = self.by_number.insert(number, at);
+            debug_assert!(inserted.is_ok(), "there are as many places as numbers");
+        }
+        at
+    }
+
+    /// One session less uses a meter.
+    pub(crate) fn leave(&mut self, at: u32) {
+        let Some((meter, users)) = self.meters.get_mut(at as usize) else { return };
+        *users -= 1;
+        if *users == 0 {
+            meter.number.into_iter().for_each(|number| {
+                self.by_number.remove(number);
+            });
+            self.free.push(at);
+        }
+    }
+
+    /// The meter at a place.
+    pub(crate) fn at(&self, at: u32) -> Option<&Apart> {
+        self.meters.get(at as usize).map(|(meter, _)| meter)
+    }
+
+    /// The meter at a place.
+    pub(crate) fn at_mut(&mut self, at: u32) -> Option<&mut Apart> {
+        self.meters.get_mut(at as usize).map(|(meter, _)| meter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rules::{PacketRates, QerId};
+
+    fn apart(number: Option<u64>, packets: u16) -> Apart {
+        let uplink = Some(PacketRate { packets, window_s: 60 });
+        let packet_rates = PacketRates { uplink, downlink: None };
+        Apart::new(&Meter { qer: QerId(1), mbr: None, packet_rates, correlation: number }).unwrap()
+    }
+
+    fn passed(meter: &mut Apart, seconds: std::ops::Range<u64>) -> usize {
+        let pass = |second: &u64| {
+            let admitted = meter.admits(Direction::Uplink, second * SECOND_NS, 0);
+            admitted.then(|| meter.charge(Direction::Uplink, second * SECOND_NS, 100)).is_some()
+        };
+        seconds.filter(pass).count()
+    }
+
+    #[test]
+    fn a_window_begins_with_a_packet_and_takes_so_many() {
+        let mut meter = apart(None, 3);
+        assert_eq!(passed(&mut meter, 7..67), 3);
+        assert_eq!(passed(&mut meter, 67..127), 3);
+        assert!((0..9).all(|_| meter.admits(Direction::Downlink, 0, 0)));
+        assert_eq!(passed(&mut apart(None, 0), 0..500), 0);
+    }
+
+    #[test]
+    fn what_is_used_together_lives_as_long_as_anybody_uses_it() {
+        let mut all = Aparts::new(2);
+        let first = all.enter(apart(Some(9), 3), None);
+        assert_eq!(passed(all.at_mut(first).unwrap(), 0..10), 3);
+        // Another session joins with another limit; the first one leaves.
+        assert_eq!(all.enter(apart(Some(9), 5), None), first);
+        all.leave(first);
+        assert_eq!(passed(all.at_mut(first).unwrap(), 10..20), 2);
+        all.leave(first);
+        let next = all.enter(apart(Some(9), 3), None);
+        assert_eq!(passed(all.at_mut(next).unwrap(), 20..30), 3);
+    }
+
+    #[test]
+    fn a_meter_of_ones_own_goes_on_after_a_change() {
+        let mut all = Aparts::new(2);
+        let own = all.enter(apart(None, 3), None);
+        assert_eq!(passed(all.at_mut(own).unwrap(), 0..10), 3);
+        assert_eq!(all.enter(apart(None, 4), Some(own)), own);
+        all.leave(own);
+        assert_eq!(passed(all.at_mut(own).unwrap(), 10..20), 1);
+        assert_ne!(all.enter(apart(Some(1), 4), Some(own)), own, "what is shared is nobody's own");
+    }
+
+    #[test]
+    fn room_is_counted_without_what_is_there() {
+        let mut all = Aparts::new(2);
+        let known = apart(Some(1), 3);
+        all.enter(known, None);
+        assert!(all.have_room(&[(0, known), (1, apart(None, 1))]));
+        assert!(!all.have_room(&[(0, known), (1, apart(None, 1)), (2, apart(Some(2), 1))]));
+    }
+}
