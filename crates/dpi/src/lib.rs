@@ -1,0 +1,2 @@
+//! Content awareness, the pure half.
+pub mod extract;
