@@ -1,2 +1,3 @@
 //! Content awareness, the pure half.
 pub mod extract;
+pub mod matching;

@@ -1,0 +1,374 @@
+//! From what operators say to what is asked.
+
+use super::check::{Check, More};
+use super::classifier::{Candidate, Classifier, Group, List, Outcome};
+use super::limits;
+use super::names::{NONE, Names};
+use super::paths::Paths;
+use super::pattern::{HostPattern, PathPattern};
+use super::regexes::{Automaton, Loose};
+use super::rule::{Conditions, Layer, PortRange, Rule};
+use super::spans::{Network, Spans};
+use ipnet::IpNet;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Why a rule is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// Its id is another rule's.
+    #[error("id {0} is that of an earlier rule")]
+    Duplicate(u32),
+    /// More rules than [`limits::RULES`].
+    #[error("more than {} rules", limits::RULES)]
+    Rules,
+    /// More alternatives than [`limits`] allow.
+    #[error("more than {} alternatives in one condition", limits::ALTERNATIVES)]
+    Alternatives,
+    /// The same over all rules.
+    #[error("more than {} alternatives in all rules", limits::ALL_ALTERNATIVES)]
+    AllAlternatives,
+    /// Ports that begin behind their end.
+    #[error("ports {0} to {1} are none")]
+    Ports(u16, u16),
+    /// Not below 64.
+    #[error("DSCP {0} is above 63")]
+    Dscp(u8),
+    /// A regular expression that is none, or too large.
+    #[error("regular expression: {0}")]
+    Regex(String),
+    /// More regular expressions without a host, path or network than [`limits::LOOSE_REGEXES`].
+    #[error("more than {} regular expressions without host, path or network", limits::LOOSE_REGEXES)]
+    LooseRegexes,
+    /// More memory for regular expressions than [`limits::ALL_REGEX_BYTES`].
+    #[error("the regular expressions up to this rule take more than {} MiB", limits::ALL_REGEX_BYTES >> 20)]
+    AllRegexes,
+}
+
+/// Ranks rules by precedence, then id, and builds the indexes.
+///
+/// # Errors
+/// Each rule that is refused, by its place in `rules`, with the reason; none of the rules is then in force.
+pub fn compile(rules: &[Rule]) -> Result<Classifier, Vec<(usize, Problem)>> {
+    let mut draft = Draft::default();
+    let problems = check_all(rules);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let mut order: Vec<usize> = (0..rules.len()).collect();
+    order.sort_unstable_by_key(|place| rules.get(*place).map(|rule| (rule.precedence, rule.id)));
+    let mut problems = vec![];
+    for place in order {
+        if let Some(rule) = rules.get(place)
+            && let Err(problem) = draft.add(rule)
+        {
+            problems.push((place, problem));
+        }
+    }
+    problems.sort_unstable_by_key(|(place, _)| *place);
+    if problems.is_empty() { draft.finish().map_err(|problem| vec![(0, problem)]) } else { Err(problems) }
+}
+
+/// What each rule alone, or its number, tells.
+fn check_all(rules: &[Rule]) -> Vec<(usize, Problem)> {
+    let mut problems = vec![];
+    let mut ids = FxHashMap::default();
+    let mut alternatives = 0;
+    for (place, rule) in rules.iter().enumerate() {
+        let mut refuse = |problem| problems.push((place, problem));
+        if place >= limits::RULES {
+            refuse(Problem::Rules);
+            break;
+        }
+        if ids.insert(rule.id, place).is_some() {
+            refuse(Problem::Duplicate(rule.id));
+        }
+        let lengths = alternatives_of(&rule.when);
+        alternatives += lengths.iter().sum::<usize>();
+        if lengths.iter().any(|length| *length > limits::ALTERNATIVES) {
+            refuse(Problem::Alternatives);
+        }
+        if alternatives > limits::ALL_ALTERNATIVES {
+            refuse(Problem::AllAlternatives);
+            break;
+        }
+        if let Some(PortRange { first, last }) = rule.when.ports.iter().find(|range| range.first > range.last) {
+            refuse(Problem::Ports(*first, *last));
+        }
+        if let Some(dscp) = rule.when.dscp.filter(|dscp| *dscp > 63) {
+            refuse(Problem::Dscp(dscp));
+        }
+    }
+    problems
+}
+
+fn alternatives_of(when: &Conditions) -> [usize; 4] {
+    [when.hosts.len(), when.paths.len(), when.networks.len(), when.ports.len()]
+}
+
+/// The rules of one host, domain or network, while more are added. They are added in the order of their rank.
+#[derive(Default)]
+struct DraftGroup {
+    plain: Vec<(Candidate, Vec<u16>)>,
+    prefixes: BTreeMap<Box<str>, Vec<Candidate>>,
+    literals: BTreeMap<Box<str>, Vec<Candidate>>,
+}
+
+/// From this many rules of a group on, those that name their ports one by one are found by port.
+const MANY: usize = 16;
+
+#[derive(Default)]
+struct Draft {
+    outcomes: Vec<Outcome>,
+    checks: Vec<Check>,
+    more: Vec<More>,
+    names: Names,
+    networks: FxHashMap<IpNet, u32>,
+    groups: Vec<DraftGroup>,
+    anywhere: DraftGroup,
+    host_regexes: Vec<(String, u32)>,
+    url_regexes: Vec<(String, u32)>,
+    regex_bytes: usize,
+}
+
+impl Draft {
+    fn add(&mut self, rule: &Rule) -> Result<(), Problem> {
+        let rank = self.outcomes.len() as u32;
+        let Rule { id, precedence, rating_group, service, ref when } = *rule;
+        let mut more = self.more_of(when)?;
+        let loose = is_loose(when);
+        if loose && more.host_regex.take().is_none() {
+            // What it is found by need not be searched for again.
+            more.url_regex = None;
+        }
+        if loose && self.host_regexes.len() + self.url_regexes.len() >= limits::LOOSE_REGEXES {
+            return Err(Problem::LooseRegexes);
+        }
+        let check = self.check_of(when, more);
+        let candidate = Candidate::new(rank, !check.is_empty());
+        self.outcomes.push(Outcome { id, precedence, rating_group, service });
+        self.checks.push(check);
+        match (&when.host_regex, &when.url_regex) {
+            (Some(regex), _) if loose => self.host_regexes.push((regex.clone(), rank)),
+            (None, Some(regex)) if loose => self.url_regexes.push((regex.clone(), rank)),
+            _ => self.place(when, candidate),
+        }
+        Ok(())
+    }
+
+    fn check_of(&mut self, when: &Conditions, more: More) -> Check {
+        let ports = match when.ports.as_slice() {
+            [only] => *only,
+            _ => PortRange::ANY,
+        };
+        let layers = when.layers.iter().fold(0, |bits, layer: &Layer| bits | layer.bit());
+        let place = (!more.is_empty()).then_some(self.more.len() as u32);
+        if place.is_some() {
+            self.more.push(more);
+        }
+        Check { ports, protocol: when.protocol, dscp: when.dscp, layers, more: place }
+    }
+
+    /// What is not told by where the rule is found, nor by its [`Check`].
+    fn more_of(&mut self, when: &Conditions) -> Result<More, Problem> {
+        let by_host = !when.hosts.is_empty();
+        let is_whole_host = |pattern: &HostPattern| !matches!(pattern, HostPattern::Glob(_));
+        let is_whole_path = |pattern: &PathPattern| matches!(pattern, PathPattern::Prefix(_));
+        let unless = |told: bool| if told { 0 } else { usize::MAX };
+        Ok(More {
+            hosts: when.hosts.iter().take(unless(when.hosts.iter().all(is_whole_host))).cloned().collect(),
+            paths: when.paths.iter().take(unless(when.paths.iter().all(is_whole_path))).cloned().collect(),
+            networks: when.networks.iter().take(unless(!by_host)).copied().collect(),
+            ports: when.ports.iter().take(unless(when.ports.len() == 1)).copied().collect(),
+            host_regex: self.automaton(when.host_regex.as_ref())?,
+            url_regex: self.automaton(when.url_regex.as_ref())?,
+        })
+    }
+
+    fn automaton(&mut self, regex: Option<&String>) -> Result<Option<Automaton>, Problem> {
+        let Some(regex) = regex else { return Ok(None) };
+        if regex.len() > limits::PATTERN_BYTES {
+            return Err(Problem::Regex(format!("it is longer than {} bytes", limits::PATTERN_BYTES)));
+        }
+        if self.regex_bytes > limits::ALL_REGEX_BYTES {
+            return Err(Problem::AllRegexes);
+        }
+        let automaton = Automaton::new(&[regex]).map_err(Problem::Regex)?;
+        self.regex_bytes += automaton.memory_bytes();
+        Ok(Some(automaton))
+    }
+
+    /// Where a rule is found: by its hosts, else its networks; by its paths within those.
+    fn place(&mut self, when: &Conditions, candidate: Candidate) {
+        let place = Place { candidate, paths: &when.paths, ports: single_ports(&when.ports) };
+        if !when.hosts.is_empty() {
+            when.hosts.iter().for_each(|pattern| self.place_by_host(pattern, &place));
+        } else if !when.networks.is_empty() {
+            for network in &when.networks {
+                let fresh = self.groups.len() as u32;
+                let group = *self.networks.entry(network.trunc()).or_insert(fresh);
+                self.group(group).add(&place);
+            }
+        } else {
+            self.anywhere.add(&place);
+        }
+    }
+
+    fn place_by_host(&mut self, pattern: &HostPattern, place: &Place<'_>) {
+        let (exact, below) = match pattern {
+            HostPattern::Exact(name) => (Some(&**name), None),
+            HostPattern::Below(domain) => (None, Some(&**domain)),
+            HostPattern::Domain(domain) => (Some(&**domain), Some(&**domain)),
+            HostPattern::Glob(form) => (None, end_of(form)),
+        };
+        if exact.is_none() && below.is_none() {
+            return self.anywhere.add(place);
+        }
+        if let Some(name) = exact {
+            let fresh = self.groups.len() as u32;
+            let group = &mut self.names.entry(name).exact;
+            *group = if *group == NONE { fresh } else { *group };
+            let group = *group;
+            self.group(group).add(place);
+        }
+        if let Some(name) = below {
+            let fresh = self.groups.len() as u32;
+            let group = &mut self.names.entry(name).below;
+            *group = if *group == NONE { fresh } else { *group };
+            let group = *group;
+            self.group(group).add(place);
+        }
+    }
+
+    fn group(&mut self, place: u32) -> &mut DraftGroup {
+        let place = place as usize;
+        if place >= self.groups.len() {
+            self.groups.resize_with(place + 1, DraftGroup::default);
+        }
+        self.groups.get_mut(place).unwrap_or(&mut self.anywhere)
+    }
+
+    fn finish(self) -> Result<Classifier, Problem> {
+        let mut lists = Lists::default();
+        let groups = self.groups.into_iter().map(|group| lists.finish(group)).collect::<Result<_, _>>()?;
+        let anywhere = lists.finish(self.anywhere)?;
+        let (v4, v6) = networks(&self.networks);
+        let loose = |list: &[(String, u32)]| {
+            let list: Vec<(&str, u32)> = list.iter().map(|(text, rank)| (text.as_str(), *rank)).collect();
+            Loose::new(&list)
+        };
+        Ok(Classifier {
+            outcomes: self.outcomes,
+            checks: self.checks,
+            more: self.more,
+            names: self.names,
+            v4: Spans::new(v4),
+            v6: Spans::new(v6),
+            groups,
+            candidates: lists.candidates,
+            paths: lists.paths,
+            ports: lists.ports,
+            anywhere,
+            host_regexes: loose(&self.host_regexes),
+            url_regexes: loose(&self.url_regexes),
+        })
+    }
+}
+
+/// Whether a rule has nothing but regular expressions to be found by.
+fn is_loose(when: &Conditions) -> bool {
+    let regex = when.host_regex.is_some() || when.url_regex.is_some();
+    regex && when.hosts.is_empty() && when.networks.is_empty() && when.paths.is_empty()
+}
+
+/// The labels that a form of hosts ends with, whatever its `*` stand for.
+fn end_of(form: &str) -> Option<&str> {
+    let end = form.rsplit('*').next()?;
+    end.split_once('.').map(|(_, labels)| labels)
+}
+
+/// Ports that are named one by one; empty where there is a range, or none.
+fn single_ports(ports: &[PortRange]) -> Vec<u16> {
+    let single = ports.iter().all(|range| range.first == range.last);
+    ports.iter().filter(|_| single).map(|range| range.first).collect()
+}
+
+type Sides = (Vec<Network<u32>>, Vec<Network<u128>>);
+
+fn networks(groups: &FxHashMap<IpNet, u32>) -> Sides {
+    let (mut v4, mut v6): Sides = (vec![], vec![]);
+    for (network, &group) in groups {
+        match network {
+            IpNet::V4(net) => {
+                v4.push(Network { first: net.network().to_bits(), last: net.broadcast().to_bits(), group });
+            }
+            IpNet::V6(net) => {
+                v6.push(Network { first: net.network().to_bits(), last: net.broadcast().to_bits(), group });
+            }
+        }
+    }
+    (v4, v6)
+}
+
+/// A rule that is to be placed.
+struct Place<'a> {
+    candidate: Candidate,
+    paths: &'a [PathPattern],
+    ports: Vec<u16>,
+}
+
+impl DraftGroup {
+    fn add(&mut self, place: &Place<'_>) {
+        if place.paths.is_empty() {
+            self.plain.push((place.candidate, place.ports.clone()));
+        }
+        for pattern in place.paths {
+            let (map, text) = match (pattern.prefix(), pattern.literal()) {
+                ("", literal) if !literal.is_empty() => (&mut self.literals, literal),
+                (prefix, _) => (&mut self.prefixes, prefix),
+            };
+            map.entry(text.into()).or_default().push(place.candidate);
+        }
+    }
+}
+
+#[derive(Default)]
+struct Lists {
+    candidates: Vec<Candidate>,
+    paths: Vec<Paths>,
+    ports: Vec<FxHashMap<u16, List>>,
+}
+
+impl Lists {
+    fn finish(&mut self, group: DraftGroup) -> Result<Group, Problem> {
+        let many = group.plain.len() > MANY;
+        let by_port = |ports: &[u16]| many && !ports.is_empty();
+        let rest = group.plain.iter().filter(|(_, ports)| !by_port(ports)).map(|(candidate, _)| *candidate);
+        let plain = self.list(rest);
+        let mut numbers: BTreeMap<u16, Vec<Candidate>> = BTreeMap::new();
+        for (candidate, ports) in group.plain.iter().filter(|(_, ports)| by_port(ports)) {
+            ports.iter().for_each(|port| numbers.entry(*port).or_default().push(*candidate));
+        }
+        let mut finished = Group { plain, ..Group::default() };
+        if !numbers.is_empty() {
+            finished.ports = self.ports.len() as u32;
+            let ports = numbers.into_iter().map(|(port, list)| (port, self.list(list))).collect();
+            self.ports.push(ports);
+        }
+        if !group.prefixes.is_empty() || !group.literals.is_empty() {
+            finished.paths = self.paths.len() as u32;
+            let mut lists = |map: BTreeMap<Box<str>, Vec<Candidate>>| {
+                map.into_iter().map(|(text, list)| (text, self.list(list))).collect()
+            };
+            let (prefixes, literals) = (lists(group.prefixes), lists(group.literals));
+            self.paths.push(Paths::new(prefixes, literals).map_err(Problem::Regex)?);
+        }
+        Ok(finished)
+    }
+
+    fn list(&mut self, candidates: impl IntoIterator<Item = Candidate>) -> List {
+        let from = self.candidates.len() as u32;
+        self.candidates.extend(candidates);
+        List { from, count: self.candidates.len() as u32 - from }
+    }
+}
