@@ -1,3 +1,4 @@
 //! Content awareness, the pure half.
 pub mod extract;
+pub mod learn;
 pub mod matching;

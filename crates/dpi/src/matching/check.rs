@@ -74,8 +74,14 @@ impl More {
             && any_of(&self.networks, |network| network.contains(&facts.server))
             && any_of(&self.hosts, |pattern| host.is_some_and(|host| pattern.matches(host)))
             && any_of(&self.paths, |pattern| facts.path.is_some_and(|path| pattern.matches(path)))
-            && self.host_regex.as_ref().is_none_or(|regex| host.is_some_and(|host| regex.is_found([host, b""])))
-            && self.url_regex.as_ref().is_none_or(|regex| url.is_some_and(|(host, path)| regex.is_found([host, path])))
+            && self
+                .host_regex
+                .as_ref()
+                .is_none_or(|regex| host.is_some_and(|host| regex.is_found([host, b""])))
+            && self
+                .url_regex
+                .as_ref()
+                .is_none_or(|regex| url.is_some_and(|(host, path)| regex.is_found([host, path])))
     }
 }
 

@@ -92,7 +92,8 @@ fn check_all(rules: &[Rule]) -> Vec<(usize, Problem)> {
             refuse(Problem::AllAlternatives);
             break;
         }
-        if let Some(PortRange { first, last }) = rule.when.ports.iter().find(|range| range.first > range.last) {
+        if let Some(PortRange { first, last }) = rule.when.ports.iter().find(|range| range.first > range.last)
+        {
             refuse(Problem::Ports(*first, *last));
         }
         if let Some(dscp) = rule.when.dscp.filter(|dscp| *dscp > 63) {

@@ -32,7 +32,10 @@ impl Paths {
     ///
     /// # Errors
     /// The library's: too many literals.
-    pub(super) fn new(prefixes: Vec<(Box<str>, List)>, floating: Vec<(Box<str>, List)>) -> Result<Self, String> {
+    pub(super) fn new(
+        prefixes: Vec<(Box<str>, List)>,
+        floating: Vec<(Box<str>, List)>,
+    ) -> Result<Self, String> {
         let mut paths = Self::default();
         for (text, rules) in prefixes {
             let before = (paths.prefixes.len() as u32).checked_sub(1).unwrap_or(NONE);
@@ -41,7 +44,9 @@ impl Paths {
         }
         if !floating.is_empty() {
             let (texts, rules): (Vec<_>, Vec<_>) = floating.into_iter().unzip();
-            let builder = AhoCorasick::builder().match_kind(MatchKind::Standard).build(texts.iter().map(|text| &**text));
+            let builder = AhoCorasick::builder()
+                .match_kind(MatchKind::Standard)
+                .build(texts.iter().map(|text| &**text));
             paths.floating = Some(Floating { literals: builder.map_err(|error| error.to_string())?, rules });
         }
         Ok(paths)
@@ -80,8 +85,9 @@ impl Paths {
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        let prefixes = self.prefixes.iter().map(|prefix| prefix.text.len().next_multiple_of(16)).sum::<usize>()
-            + self.prefixes.capacity() * size_of::<Prefix>();
+        let prefixes =
+            self.prefixes.iter().map(|prefix| prefix.text.len().next_multiple_of(16)).sum::<usize>()
+                + self.prefixes.capacity() * size_of::<Prefix>();
         let floating = self.floating.as_ref().map_or(0, |floating| {
             floating.literals.memory_usage() + floating.rules.capacity() * size_of::<List>()
         });

@@ -74,12 +74,13 @@ impl FromStr for HostPattern {
         if text.len() > NAME_MAX {
             return Err(PatternError::Long(NAME_MAX));
         }
-        let (make, name): (fn(Box<str>) -> Self, &str) = match (text.strip_prefix("*."), text.strip_prefix('.')) {
-            (Some(domain), _) if !domain.contains('*') => (Self::Below, domain),
-            (_, Some(domain)) if !domain.contains('*') => (Self::Domain, domain),
-            _ if text.contains('*') => (Self::Glob, &text),
-            _ => (Self::Exact, &text),
-        };
+        let (make, name): (fn(Box<str>) -> Self, &str) =
+            match (text.strip_prefix("*."), text.strip_prefix('.')) {
+                (Some(domain), _) if !domain.contains('*') => (Self::Below, domain),
+                (_, Some(domain)) if !domain.contains('*') => (Self::Domain, domain),
+                _ if text.contains('*') => (Self::Glob, &text),
+                _ => (Self::Exact, &text),
+            };
         check_name(name).map(|()| make(name.into()))
     }
 }
@@ -236,7 +237,10 @@ mod tests {
         assert_eq!(host("a/b"), PatternError::Character('/'));
         assert_eq!(host(&"a".repeat(254)), PatternError::Long(253));
         let path = |text: &str| text.parse::<PathPattern>().unwrap_err();
-        assert_eq!((path(""), path("a"), path("/a b")), (PatternError::Empty, PatternError::Path, PatternError::Path));
+        assert_eq!(
+            (path(""), path("a"), path("/a b")),
+            (PatternError::Empty, PatternError::Path, PatternError::Path)
+        );
         assert_eq!(path(&"/".repeat(1_025)), PatternError::Long(1_024));
     }
 }

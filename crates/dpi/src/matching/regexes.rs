@@ -104,7 +104,10 @@ fn reason(error: &dense::BuildError) -> String {
 }
 
 fn too_large() -> String {
-    format!("its automaton would be of more than {} KiB; make repetitions and alternatives fewer", REGEX_BYTES >> 10)
+    format!(
+        "its automaton would be of more than {} KiB; make repetitions and alternatives fewer",
+        REGEX_BYTES >> 10
+    )
 }
 
 /// Expressions without anything else to find their rules by.

@@ -65,7 +65,8 @@ fn network() -> impl Strategy<Value = IpNet> {
 }
 
 fn ports() -> impl Strategy<Value = PortRange> {
-    (0..6_u16, prop_oneof![Just(0), 0..3_u16]).prop_map(|(first, more)| PortRange { first, last: first + more })
+    (0..6_u16, prop_oneof![Just(0), 0..3_u16])
+        .prop_map(|(first, more)| PortRange { first, last: first + more })
 }
 
 fn regex() -> impl Strategy<Value = Option<String>> {
