@@ -2,3 +2,4 @@
 pub mod extract;
 pub mod learn;
 pub mod matching;
+pub mod rule_file;
