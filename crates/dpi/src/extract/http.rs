@@ -41,12 +41,12 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Path and query: the target without scheme and host.
-    pub fn path(&self) -> &'a [u8] {
+    /// Path and query: the target without scheme and host; `None` where a target is none, as that of CONNECT.
+    pub fn path(&self) -> Option<&'a [u8]> {
         match authority(self.target) {
-            Some((_, b"")) => b"/",
-            Some((_, path)) => path,
-            None => self.target,
+            Some((_, b"")) => Some(b"/"),
+            Some((_, path)) => Some(path),
+            None => Some(self.target).filter(|target| target.starts_with(b"/")),
         }
     }
 }
@@ -158,7 +158,7 @@ mod tests {
             "POST /a?b=c HTTP/1.1\r\nuser-agent:  x y \r\nHOST: a.example:8080\r\nContent-Type: t/u\r\n\
              Referer: http://r.example/\r\n\r\n",
         );
-        assert_eq!((request.method, request.path()), (&b"POST"[..], &b"/a?b=c"[..]));
+        assert_eq!((request.method, request.path()), (&b"POST"[..], Some(&b"/a?b=c"[..])));
         assert_eq!(request.host, Some(&b"a.example"[..]));
         assert_eq!(request.user_agent, Some(&b"x y"[..]));
         assert_eq!(request.content_type, Some(&b"t/u"[..]));
@@ -168,9 +168,10 @@ mod tests {
     #[test]
     fn the_target_names_the_host_before_the_host_field_does() {
         let request = seen("GET http://u@a.example:80/b HTTP/1.1\nHost: other.example\n\n");
-        assert_eq!((request.host, request.path()), (Some(&b"a.example"[..]), &b"/b"[..]));
-        assert_eq!(seen("GET http://a.example HTTP/1.0\r\n\r\n").path(), b"/");
-        assert_eq!(seen("CONNECT a.example:443 HTTP/1.1\r\n\r\n").host, Some(&b"a.example"[..]));
+        assert_eq!((request.host, request.path()), (Some(&b"a.example"[..]), Some(&b"/b"[..])));
+        assert_eq!(seen("GET http://a.example HTTP/1.0\r\n\r\n").path(), Some(&b"/"[..]));
+        let connect = seen("CONNECT a.example:443 HTTP/1.1\r\n\r\n");
+        assert_eq!((connect.host, connect.path()), (Some(&b"a.example"[..]), None));
     }
 
     #[test]

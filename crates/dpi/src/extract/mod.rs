@@ -81,7 +81,7 @@ impl<'a> Seen<'a> {
     /// Path and query of a request in the clear.
     pub fn path(&self) -> Option<&'a [u8]> {
         match self {
-            Self::Http(request) => Some(request.path()),
+            Self::Http(request) => request.path(),
             _ => None,
         }
     }
