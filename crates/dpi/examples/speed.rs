@@ -42,6 +42,7 @@ fn main() {
         let both = [&none, &all].map(|classifier| look_up(classifier, &samples[&transport]));
         println!("  {:44} {:>14} {:>14}", format!("{transport:?}"), both[0], both[1]);
     }
+    regexes();
     println!("\nlearning                                       {:>14}", learning(&samples[&Transport::Dns]));
 }
 
@@ -66,6 +67,45 @@ fn compiled(rules: &[Rule]) -> Classifier {
     );
     println!("{shape:?}");
     all
+}
+
+/// Regular expressions at their worst: refused ones, and those that do not combine.
+fn regexes() {
+    let timed = |what: &str, texts: Vec<String>| {
+        let lines = texts
+            .iter()
+            .enumerate()
+            .map(|(id, text)| format!("id={id} precedence={id} rating-group=1 host-regex=\"{text}\"\n"));
+        let file = rule_file::read_lines(&lines.collect::<String>()).unwrap();
+        let started = Instant::now();
+        let compiled = file.compile();
+        let took = started.elapsed();
+        let Ok(classifier) = compiled else {
+            return println!("  {what:44} refused in {took:.0?}");
+        };
+        let host = b"www3.some-quite-usual.name.of-a-host.cdn.example";
+        let facts = anchorline_dpi::matching::Facts { host: Some(host), ..Default::default() };
+        let asked = rounds(100, || {
+            (0..100).for_each(|_| {
+                black_box(classifier.classify(&facts));
+            })
+        });
+        let shape = classifier.shape();
+        println!(
+            "  {what:44} {took:>10.0?} {:>5} automata {:>6} KiB {asked:>14} ns",
+            shape.loose_automata,
+            shape.bytes >> 10
+        );
+    };
+    println!(
+        "\nregular expressions without a host             compiled                              a look-up"
+    );
+    timed("one that explodes", vec!["(a|b)*a(a|b){20}".to_owned()]);
+    timed("one of a million repetitions", vec!["(x{1000}){1000}".to_owned()]);
+    timed("50 that explode", (0..50).map(|at| format!("{at}(a|b)*a(a|b){{20}}")).collect());
+    timed("1,000 anchored", (0..1_000).map(|at| format!("^(www|m)[0-9]*\\.x{at}\\.[a-z]+$")).collect());
+    timed("1,000 ends", (0..1_000).map(|at| format!("cdn[0-9]+\\.x{at}\\.example$")).collect());
+    timed("1,000 that do not combine", (0..1_000).map(|at| format!("x{at}.*y.*z{at}q")).collect());
 }
 
 fn resident_kib() -> i64 {

@@ -129,7 +129,8 @@ pub struct Inspection {
     /// Sequence number of the first byte of a stream.
     base: Option<u32>,
     connection: Option<quic::Connection>,
-    rtp: Option<Rtp>,
+    /// The last two, as the directions have a source each.
+    rtp: [Option<Rtp>; 2],
 }
 
 const _: () = assert!(size_of::<Inspection>() <= 4_352, "a thousand are four megabytes and a bit");
@@ -143,13 +144,13 @@ impl Default for Inspection {
 impl Inspection {
     /// Of a flow of which nothing came yet.
     pub const fn new() -> Self {
-        Self { assembly: Assembly::new(), packets: 0, base: None, connection: None, rtp: None }
+        Self { assembly: Assembly::new(), packets: 0, base: None, connection: None, rtp: [None; 2] }
     }
 
     /// The same as a new one, without touching most of its memory.
     pub fn reset(&mut self) {
         self.assembly.clear();
-        (self.packets, self.base, self.connection, self.rtp) = (0, None, None, None);
+        (self.packets, self.base, self.connection, self.rtp) = (0, None, None, [None; 2]);
     }
 
     /// Says where the client's stream begins: the sequence number behind its SYN. Without it, the first segment with
@@ -182,7 +183,7 @@ impl Inspection {
         or_bounds(look_at_assembled(&mut self.assembly, last), last)
     }
 
-    /// Looks at a datagram of either direction.
+    /// Looks at a datagram of either direction; a server's QUIC packets are passed over.
     pub fn datagram<'a>(&'a mut self, datagram: Datagram<'a>) -> Verdict<'a> {
         let last = self.count();
         let payload = datagram.payload;
@@ -202,11 +203,11 @@ impl Inspection {
 
     fn media(&mut self, payload: &[u8]) -> Look<'static> {
         let Some(rtp) = Rtp::parse(payload) else { return Verdict::Unknown(Unknown::Unrecognised) };
-        if self.rtp.is_some_and(|before| rtp.follows(&before)) {
+        let [last, before] = self.rtp;
+        if [last, before].into_iter().flatten().any(|before| rtp.follows(&before)) {
             return Verdict::Seen(Seen::Rtp(rtp));
         }
-        // The other direction has another source; each of this one's is compared with the one before.
-        self.rtp = Some(rtp);
+        self.rtp = [Some(rtp), last];
         Verdict::More
     }
 

@@ -70,6 +70,10 @@ fn datagrams_are_told_by_port_and_shape() {
     let mut inspection = Inspection::new();
     let mut rtp = [0x80, 96, 0, 1, 0, 0, 0, 0, 0, 0, 0, 7, 1, 2, 3];
     assert_eq!(inspection.datagram(Datagram { server_port: 30_000, payload: &rtp }), Verdict::More);
+    // The other direction has a source of its own.
+    let mut other = rtp;
+    other[11] = 9;
+    assert_eq!(inspection.datagram(Datagram { server_port: 30_000, payload: &other }), Verdict::More);
     rtp[3] = 2;
     let verdict = inspection.datagram(Datagram { server_port: 30_000, payload: &rtp });
     assert!(matches!(verdict, Verdict::Seen(Seen::Rtp(Rtp { payload_type: 96, source: 7, .. }))));

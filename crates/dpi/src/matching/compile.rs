@@ -3,7 +3,7 @@
 use super::check::{Check, More};
 use super::classifier::{Candidate, Classifier, Group, List, Outcome};
 use super::limits;
-use super::names::{NONE, Names};
+use super::names::{Entry, NONE, Names};
 use super::paths::Paths;
 use super::pattern::{HostPattern, PathPattern};
 use super::regexes::{Automaton, Loose};
@@ -48,7 +48,8 @@ pub enum Problem {
 /// Ranks rules by precedence, then id, and builds the indexes.
 ///
 /// # Errors
-/// Each rule that is refused, by its place in `rules`, with the reason; none of the rules is then in force.
+/// Rules that are refused, by their place in `rules`, with the reason: all, or at least [`limits::PROBLEMS`]. None of the
+/// rules is then in force.
 pub fn compile(rules: &[Rule]) -> Result<Classifier, Vec<(usize, Problem)>> {
     let mut draft = Draft::default();
     let problems = check_all(rules);
@@ -63,6 +64,9 @@ pub fn compile(rules: &[Rule]) -> Result<Classifier, Vec<(usize, Problem)>> {
             && let Err(problem) = draft.add(rule)
         {
             problems.push((place, problem));
+        }
+        if problems.len() == limits::PROBLEMS {
+            break;
         }
     }
     problems.sort_unstable_by_key(|(place, _)| *place);
@@ -226,19 +230,21 @@ impl Draft {
             return self.anywhere.add(place);
         }
         if let Some(name) = exact {
-            let fresh = self.groups.len() as u32;
-            let group = &mut self.names.entry(name).exact;
-            *group = if *group == NONE { fresh } else { *group };
-            let group = *group;
-            self.group(group).add(place);
+            self.group_of(name, |entry| &mut entry.exact).add(place);
         }
         if let Some(name) = below {
-            let fresh = self.groups.len() as u32;
-            let group = &mut self.names.entry(name).below;
-            *group = if *group == NONE { fresh } else { *group };
-            let group = *group;
-            self.group(group).add(place);
+            self.group_of(name, |entry| &mut entry.below).add(place);
         }
+    }
+
+    /// The group of a name; a fresh one where it has none yet.
+    fn group_of(&mut self, name: &str, which: impl Fn(&mut Entry) -> &mut u32) -> &mut DraftGroup {
+        let group = which(self.names.entry(name));
+        if *group == NONE {
+            *group = self.groups.len() as u32;
+        }
+        let group = *group;
+        self.group(group)
     }
 
     fn group(&mut self, place: u32) -> &mut DraftGroup {

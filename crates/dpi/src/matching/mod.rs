@@ -49,6 +49,8 @@ pub mod limits {
     pub const LOOSE_REGEXES: usize = 1_024;
     /// Bytes of the automaton of one regular expression.
     pub const REGEX_BYTES: usize = 1 << 20;
+    /// Rules that are refused before the others are looked at no more: to refuse an expression takes time.
+    pub const PROBLEMS: usize = 50;
     /// Bytes of the automata of all.
     pub const ALL_REGEX_BYTES: usize = 64 << 20;
 }

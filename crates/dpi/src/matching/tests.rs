@@ -198,3 +198,9 @@ fn rules_that_cannot_be_are_named_each_with_its_reason() {
     let rules: Vec<Rule> = (0..1_025).map(|id| rule(id, regex(&format!("^{id}$")))).collect();
     assert_eq!(compile(&rules).unwrap_err(), [(1_024, Problem::LooseRegexes)]);
 }
+
+#[test]
+fn workers_can_share_a_classifier() {
+    fn is_shared<T: Send + Sync>(_: &T) {}
+    is_shared(&compile(&[]).unwrap());
+}

@@ -75,7 +75,7 @@ pub struct Mistakes(Vec<Mistake>);
 
 impl Mistakes {
     /// Most that are told.
-    pub const MAX: usize = 50;
+    pub const MAX: usize = crate::matching::limits::PROBLEMS;
 
     pub(super) fn of(mistakes: impl IntoIterator<Item = Mistake>) -> Self {
         let mut list: Vec<Mistake> = mistakes.into_iter().collect();
