@@ -1,6 +1,7 @@
 //! Finding the rule of a flow.
 
 use super::check::{Check, More, View};
+use super::literals::{Literals, Tries};
 use super::names::{NONE, Names};
 use super::paths::Paths;
 use super::regexes::Loose;
@@ -42,8 +43,17 @@ pub struct Classifier {
     pub(super) ports: Vec<FxHashMap<u16, List>>,
     /// The rules without host and network.
     pub(super) anywhere: Group,
-    pub(super) host_regexes: Loose,
-    pub(super) url_regexes: Loose,
+    pub(super) regexes: Regexes,
+}
+
+/// Rules with nothing but regular expressions to be found by: by a literal that they have in all their matches, or by
+/// searching for them.
+#[derive(Debug)]
+pub(super) struct Regexes {
+    pub(super) host_literals: Literals,
+    pub(super) url_literals: Literals,
+    pub(super) host: Loose,
+    pub(super) url: Loose,
 }
 
 /// A rule by its rank, and whether there is anything left to check once it was found where it stands.
@@ -114,7 +124,8 @@ impl Classifier {
             memory.make_ascii_lowercase();
             Some(memory.as_slice())
         });
-        let mut search = Search { rules: self, view: View { facts: *facts, host }, best: u32::MAX };
+        let view = View { facts: *facts, host };
+        let mut search = Search { rules: self, view, best: u32::MAX, tries: Tries::new() };
         if let Some(host) = host {
             self.names.groups(host).for_each(|group| search.group(group));
         }
@@ -123,7 +134,7 @@ impl Classifier {
             IpAddr::V6(address) => self.v6.around(address.to_bits()).for_each(|group| search.group(group)),
         }
         search.rules_of(&self.anywhere);
-        search.loose();
+        search.regexes();
         self.outcomes.get(search.best as usize)
     }
 
@@ -133,9 +144,31 @@ impl Classifier {
             rules: self.outcomes.len(),
             names: self.names.len(),
             paths: self.paths.iter().map(Paths::len).sum(),
-            loose_automata: self.host_regexes.automata() + self.url_regexes.automata(),
+            loose_automata: self.regexes.host.automata() + self.regexes.url.automata(),
             bytes: self.memory_bytes(),
         }
+    }
+
+    /// The lowest rank of those of a list that match, and `best`. The first that matches is the best of a list.
+    #[inline]
+    fn best_of(&self, list: List, (view, best): (&View<'_>, u32)) -> u32 {
+        let (from, count) = (list.from as usize, list.count as usize);
+        for candidate in self.candidates.get(from..from + count).unwrap_or_default() {
+            let rank = candidate.rank();
+            if rank >= best {
+                return best;
+            }
+            if !candidate.is_checked() || self.holds(rank, view) {
+                return rank;
+            }
+        }
+        best
+    }
+
+    fn holds(&self, rank: u32, view: &View<'_>) -> bool {
+        let Some(check) = self.checks.get(rank as usize) else { return false };
+        let more = check.more.and_then(|more| self.more.get(more as usize));
+        check.holds(&view.facts) && more.is_none_or(|more| more.holds(view))
     }
 
     fn memory_bytes(&self) -> usize {
@@ -152,7 +185,7 @@ impl Classifier {
             + regexes.map(super::regexes::Automaton::memory_bytes).sum::<usize>()
             + self.paths.iter().map(Paths::memory_bytes).sum::<usize>()
             + (self.names.memory_bytes() + self.v4.memory_bytes() + self.v6.memory_bytes())
-            + (self.host_regexes.memory_bytes() + self.url_regexes.memory_bytes())
+            + self.regexes.memory_bytes()
     }
 }
 
@@ -162,6 +195,19 @@ struct Search<'c, 'f> {
     view: View<'f>,
     /// The lowest rank that matches so far.
     best: u32,
+    tries: Tries,
+}
+
+impl Regexes {
+    /// The first rule that is searched for by one automaton too many.
+    pub(super) fn first_beyond(&self) -> Option<u32> {
+        [&self.host, &self.url].into_iter().find_map(|loose| loose.first_of(super::limits::LOOSE_AUTOMATA))
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let literals = self.host_literals.memory_bytes() + self.url_literals.memory_bytes();
+        literals + self.host.memory_bytes() + self.url.memory_bytes()
+    }
 }
 
 impl Search<'_, '_> {
@@ -183,46 +229,28 @@ impl Search<'_, '_> {
         if let Some(path) = self.view.facts.path
             && let Some(paths) = self.rules.paths.get(group.paths as usize)
         {
-            paths.search(path, |list| self.list(list));
+            let (rules, view, best) = (self.rules, &self.view, &mut self.best);
+            paths.search(path, &mut self.tries, |list| *best = rules.best_of(list, (view, *best)));
         }
     }
 
-    /// The first that holds is the best of a list.
     #[inline]
     fn list(&mut self, list: List) {
-        let (from, count) = (list.from as usize, list.count as usize);
-        for candidate in self.rules.candidates.get(from..from + count).unwrap_or_default() {
-            let rank = candidate.rank();
-            if rank >= self.best {
-                return;
-            }
-            if !candidate.is_checked() || self.holds(rank) {
-                self.best = rank;
-                return;
-            }
-        }
+        self.best = self.rules.best_of(list, (&self.view, self.best));
     }
 
-    fn holds(&self, rank: u32) -> bool {
-        let Some(check) = self.rules.checks.get(rank as usize) else { return false };
-        let more = check.more.and_then(|more| self.rules.more.get(more as usize));
-        check.holds(&self.view.facts) && more.is_none_or(|more| more.holds(&self.view))
-    }
-
-    fn loose(&mut self) {
+    fn regexes(&mut self) {
         let Some(host) = self.view.host else { return };
-        let mut best = self.best;
-        let rules = self.rules;
-        let mut found = |rank: u32| {
-            if rank < best && self.holds(rank) {
-                best = rank;
-            }
-            best
-        };
-        let after = rules.host_regexes.search([host, b""], self.best, &mut found);
-        if let Some(path) = self.view.facts.path {
-            rules.url_regexes.search([host, path], after, &mut found);
+        let Classifier { regexes, .. } = self.rules;
+        let (rules, view, best, tries) = (self.rules, &self.view, &mut self.best, &mut self.tries);
+        let found = |list: List, best: u32| rules.best_of(list, (view, best));
+        let holds = |rank: u32, best: u32| if rules.holds(rank, view) { rank } else { best };
+        regexes.host_literals.search(host, tries, |list| *best = found(list, *best));
+        *best = regexes.host.search([host, b""], *best, holds);
+        if let Some(path) = view.facts.path {
+            regexes.url_literals.search(host, tries, |list| *best = found(list, *best));
+            regexes.url_literals.search(path, tries, |list| *best = found(list, *best));
+            *best = regexes.url.search([host, path], *best, holds);
         }
-        self.best = best;
     }
 }

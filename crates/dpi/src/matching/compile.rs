@@ -1,8 +1,9 @@
 //! From what operators say to what is asked.
 
 use super::check::{Check, More};
-use super::classifier::{Candidate, Classifier, Group, List, Outcome};
+use super::classifier::{Candidate, Classifier, Group, List, Outcome, Regexes};
 use super::limits;
+use super::literals::{self, Literals};
 use super::names::{Entry, NONE, Names};
 use super::paths::Paths;
 use super::pattern::{HostPattern, PathPattern};
@@ -37,8 +38,12 @@ pub enum Problem {
     /// A regular expression that is none, or too large.
     #[error("regular expression: {0}")]
     Regex(String),
-    /// More regular expressions without a host, path or network than [`limits::LOOSE_REGEXES`].
-    #[error("more than {} regular expressions without host, path or network", limits::LOOSE_REGEXES)]
+    /// The regular expressions without host, path, network and literal take more than [`limits::LOOSE_AUTOMATA`] searches.
+    #[error(
+        "regular expressions up to this rule that have neither host, path or network beside them nor letters in a row \
+         of their own take more than {} searches for every flow",
+        limits::LOOSE_AUTOMATA
+    )]
     LooseRegexes,
     /// More memory for regular expressions than [`limits::ALL_REGEX_BYTES`].
     #[error("the regular expressions up to this rule take more than {} MiB", limits::ALL_REGEX_BYTES >> 20)]
@@ -59,7 +64,7 @@ pub fn compile(rules: &[Rule]) -> Result<Classifier, Vec<(usize, Problem)>> {
     let mut order: Vec<usize> = (0..rules.len()).collect();
     order.sort_unstable_by_key(|place| rules.get(*place).map(|rule| (rule.precedence, rule.id)));
     let mut problems = vec![];
-    for place in order {
+    for &place in &order {
         if let Some(rule) = rules.get(place)
             && let Err(problem) = draft.add(rule)
         {
@@ -70,7 +75,13 @@ pub fn compile(rules: &[Rule]) -> Result<Classifier, Vec<(usize, Problem)>> {
         }
     }
     problems.sort_unstable_by_key(|(place, _)| *place);
-    if problems.is_empty() { draft.finish().map_err(|problem| vec![(0, problem)]) } else { Err(problems) }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let classifier = draft.finish().map_err(|problem| vec![(0, problem)])?;
+    // None was refused, so ranks are places in the order.
+    let beyond = classifier.regexes.first_beyond().and_then(|rank| order.get(rank as usize));
+    beyond.map_or(Ok(classifier), |place| Err(vec![(*place, Problem::LooseRegexes)]))
 }
 
 /// What each rule alone, or its number, tells.
@@ -122,6 +133,29 @@ struct DraftGroup {
 /// From this many rules of a group on, those that name their ports one by one are found by port.
 const MANY: usize = 16;
 
+/// Rules that share a literal; others that have it are searched for.
+const SHARED: usize = 4;
+
+/// Rules with nothing but regular expressions to be found by.
+#[derive(Default)]
+struct DraftRegexes {
+    literals: BTreeMap<Box<str>, Vec<Candidate>>,
+    loose: Vec<(String, u32)>,
+}
+
+impl DraftRegexes {
+    /// Adds an expression by its literal, if there is room for that; whether there was.
+    fn add_literal(&mut self, literal: Option<String>, candidate: Candidate) -> bool {
+        let Some(literal) = literal else { return false };
+        let rules = self.literals.entry(literal.into()).or_default();
+        let is_free = rules.len() < SHARED;
+        if is_free {
+            rules.push(candidate);
+        }
+        is_free
+    }
+}
+
 #[derive(Default)]
 struct Draft {
     outcomes: Vec<Outcome>,
@@ -131,8 +165,8 @@ struct Draft {
     networks: FxHashMap<IpNet, u32>,
     groups: Vec<DraftGroup>,
     anywhere: DraftGroup,
-    host_regexes: Vec<(String, u32)>,
-    url_regexes: Vec<(String, u32)>,
+    host_regexes: DraftRegexes,
+    url_regexes: DraftRegexes,
     regex_bytes: usize,
 }
 
@@ -141,24 +175,33 @@ impl Draft {
         let rank = self.outcomes.len() as u32;
         let Rule { id, precedence, rating_group, service, ref when } = *rule;
         let mut more = self.more_of(when)?;
-        let loose = is_loose(when);
-        if loose && more.host_regex.take().is_none() {
-            // What it is found by need not be searched for again.
-            more.url_regex = None;
-        }
-        if loose && self.host_regexes.len() + self.url_regexes.len() >= limits::LOOSE_REGEXES {
-            return Err(Problem::LooseRegexes);
-        }
-        let check = self.check_of(when, more);
-        let candidate = Candidate::new(rank, !check.is_empty());
         self.outcomes.push(Outcome { id, precedence, rating_group, service });
-        self.checks.push(check);
-        match (&when.host_regex, &when.url_regex) {
-            (Some(regex), _) if loose => self.host_regexes.push((regex.clone(), rank)),
-            (None, Some(regex)) if loose => self.url_regexes.push((regex.clone(), rank)),
-            _ => self.place(when, candidate),
+        if is_loose(when) {
+            self.place_by_regex(when, (rank, &mut more));
+            let check = self.check_of(when, more);
+            self.checks.push(check);
+        } else {
+            let check = self.check_of(when, more);
+            self.checks.push(check);
+            self.place(when, Candidate::new(rank, !check.is_empty()));
         }
         Ok(())
+    }
+
+    /// By the literal of its expression, else by the expression itself, which need then not be searched for again.
+    fn place_by_regex(&mut self, when: &Conditions, (rank, more): (u32, &mut More)) {
+        let candidate = Candidate::new(rank, true);
+        if let Some(regex) = &when.host_regex {
+            if !self.host_regexes.add_literal(literals::of_regex(regex), candidate) {
+                self.host_regexes.loose.push((regex.clone(), rank));
+                more.host_regex = None;
+            }
+        } else if let Some(regex) = &when.url_regex
+            && !self.url_regexes.add_literal(literals::of_url_regex(regex), candidate)
+        {
+            self.url_regexes.loose.push((regex.clone(), rank));
+            more.url_regex = None;
+        }
     }
 
     fn check_of(&mut self, when: &Conditions, more: More) -> Check {
@@ -198,7 +241,7 @@ impl Draft {
         if self.regex_bytes > limits::ALL_REGEX_BYTES {
             return Err(Problem::AllRegexes);
         }
-        let automaton = Automaton::new(&[regex]).map_err(Problem::Regex)?;
+        let automaton = Automaton::new(regex).map_err(Problem::Regex)?;
         self.regex_bytes += automaton.memory_bytes();
         Ok(Some(automaton))
     }
@@ -260,10 +303,8 @@ impl Draft {
         let groups = self.groups.into_iter().map(|group| lists.finish(group)).collect::<Result<_, _>>()?;
         let anywhere = lists.finish(self.anywhere)?;
         let (v4, v6) = networks(&self.networks);
-        let loose = |list: &[(String, u32)]| {
-            let list: Vec<(&str, u32)> = list.iter().map(|(text, rank)| (text.as_str(), *rank)).collect();
-            Loose::new(&list)
-        };
+        let (host_literals, host) = lists.regexes(self.host_regexes)?;
+        let (url_literals, url) = lists.regexes(self.url_regexes)?;
         Ok(Classifier {
             outcomes: self.outcomes,
             checks: self.checks,
@@ -276,8 +317,7 @@ impl Draft {
             paths: lists.paths,
             ports: lists.ports,
             anywhere,
-            host_regexes: loose(&self.host_regexes),
-            url_regexes: loose(&self.url_regexes),
+            regexes: Regexes { host_literals, url_literals, host, url },
         })
     }
 }
@@ -371,6 +411,13 @@ impl Lists {
             self.paths.push(Paths::new(prefixes, literals).map_err(Problem::Regex)?);
         }
         Ok(finished)
+    }
+
+    fn regexes(&mut self, draft: DraftRegexes) -> Result<(Literals, Loose), Problem> {
+        let rules = draft.literals.into_iter().map(|(text, list)| (text, self.list(list)));
+        let literals = Literals::new(rules.collect()).map_err(Problem::Regex)?;
+        let loose: Vec<(&str, u32)> = draft.loose.iter().map(|(text, rank)| (text.as_str(), *rank)).collect();
+        Ok((literals, Loose::new(&loose)))
     }
 
     fn list(&mut self, candidates: impl IntoIterator<Item = Candidate>) -> List {

@@ -12,17 +12,23 @@
 //!   own; patterns that begin with `*` by their longest literal, all at once (Aho-Corasick);
 //! - *port*: within those again, where there are many.
 //!
-//! Regular expressions that stand with a host, path or network are tried when that matches. The others are searched for
-//! together, as dense automata of the `regex-automata` crate, built whole when rules are compiled. They were taken instead
-//! of Vectorscan, the first plan, because the profile's 50,000 rules contain none (all are hosts, domains, prefixes and
-//! networks, which the indexes above answer in tens of nanoseconds); because an automaton of bounded size that is built
-//! before it is used runs in time linear in the text whatever the expression, without memory of its own, so a worker can
-//! share it and a hostile text cannot slow it; and because it needs no C++ library. What it cannot do as well is many
-//! hundreds of expressions without a host that do not combine: at most [`limits::LOOSE_REGEXES`] are taken.
+//! A regular expression that stands with a host, path or network is tried when that matches; one that does not, when the
+//! text has the longest literal that the expression has in all its matches. Those without such a literal, or with one that
+//! many share, are searched for together, as far as they combine.
+//!
+//! Expressions are dense automata of the `regex-automata` crate, built whole when rules are compiled. They were taken
+//! instead of Vectorscan, the first plan, because the profile's 50,000 rules contain none (all are hosts, domains, prefixes
+//! and networks, which the indexes above answer in tens of nanoseconds); because an automaton of bounded size that is
+//! built before it is used runs in time linear in the text whatever the expression, without memory of its own, so that
+//! workers share it and a hostile text cannot slow it; and because it needs no C++ library. What it cannot do is hundreds
+//! of expressions without host and literal that do not combine: [`limits::LOOSE_AUTOMATA`] refuses them.
+//!
+//! Of the literals that a text has, the rules of 32 are tried: so a text made of all of them costs no more than that.
 
 mod check;
 mod classifier;
 mod compile;
+mod literals;
 mod names;
 mod paths;
 mod pattern;
@@ -45,10 +51,11 @@ pub mod limits {
     pub const ALL_ALTERNATIVES: usize = 1_000_000;
     /// Bytes of a pattern or expression.
     pub const PATTERN_BYTES: usize = 1_024;
-    /// Regular expressions that no host, path or network of their rule stands with.
-    pub const LOOSE_REGEXES: usize = 1_024;
+    /// Searches that every text would go through for the regular expressions that no host, path or network of their rule
+    /// stands with, and that have no literal.
+    pub const LOOSE_AUTOMATA: usize = 64;
     /// Bytes of the automaton of one regular expression.
-    pub const REGEX_BYTES: usize = 1 << 20;
+    pub const REGEX_BYTES: usize = 256 << 10;
     /// Rules that are refused before the others are looked at no more: to refuse an expression takes time.
     pub const PROBLEMS: usize = 50;
     /// Bytes of the automata of all.

@@ -1,7 +1,7 @@
 //! Paths of the rules of one group.
 
 use super::classifier::List;
-use aho_corasick::{AhoCorasick, MatchKind};
+use super::literals::{Literals, Tries};
 
 /// No prefix.
 const NONE: u32 = u32::MAX;
@@ -11,7 +11,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug, Default)]
 pub(super) struct Paths {
     prefixes: Vec<Prefix>,
-    floating: Option<Floating>,
+    floating: Literals,
 }
 
 #[derive(Debug)]
@@ -19,12 +19,6 @@ struct Prefix {
     text: Box<str>,
     shorter: u32,
     rules: List,
-}
-
-#[derive(Debug)]
-struct Floating {
-    literals: AhoCorasick,
-    rules: Vec<List>,
 }
 
 impl Paths {
@@ -42,13 +36,7 @@ impl Paths {
             let shorter = paths.longest_of(before, text.as_bytes());
             paths.prefixes.push(Prefix { text, shorter, rules });
         }
-        if !floating.is_empty() {
-            let (texts, rules): (Vec<_>, Vec<_>) = floating.into_iter().unzip();
-            let builder = AhoCorasick::builder()
-                .match_kind(MatchKind::Standard)
-                .build(texts.iter().map(|text| &**text));
-            paths.floating = Some(Floating { literals: builder.map_err(|error| error.to_string())?, rules });
-        }
+        paths.floating = Literals::new(floating)?;
         Ok(paths)
     }
 
@@ -63,8 +51,8 @@ impl Paths {
         NONE
     }
 
-    /// Calls `found` with the rules whose prefix or literal a path has; the last may be the first again.
-    pub(super) fn search(&self, path: &[u8], mut found: impl FnMut(List)) {
+    /// Calls `found` with the rules whose prefix or literal a path has.
+    pub(super) fn search(&self, path: &[u8], tries: &mut Tries, mut found: impl FnMut(List)) {
         // All prefixes of the path stand before it, and the one just before it begins with all of them that are as long
         // as what the two have in common.
         let behind = self.prefixes.partition_point(|prefix| prefix.text.as_bytes() <= path) as u32;
@@ -73,25 +61,18 @@ impl Paths {
             found(prefix.rules);
             place = prefix.shorter;
         }
-        if let Some(Floating { literals, rules }) = &self.floating
-            && let Ok(matches) = literals.try_find_overlapping_iter(path)
-        {
-            matches.filter_map(|one| rules.get(one.pattern().as_usize())).for_each(|rules| found(*rules));
-        }
+        self.floating.search(path, tries, found);
     }
 
     pub(super) fn len(&self) -> usize {
-        self.prefixes.len() + self.floating.as_ref().map_or(0, |floating| floating.rules.len())
+        self.prefixes.len() + self.floating.len()
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
         let prefixes =
             self.prefixes.iter().map(|prefix| prefix.text.len().next_multiple_of(16)).sum::<usize>()
                 + self.prefixes.capacity() * size_of::<Prefix>();
-        let floating = self.floating.as_ref().map_or(0, |floating| {
-            floating.literals.memory_usage() + floating.rules.capacity() * size_of::<List>()
-        });
-        prefixes + floating
+        prefixes + self.floating.memory_bytes()
     }
 }
 
@@ -117,7 +98,7 @@ mod tests {
             };
             let paths = Paths::new(numbered(&prefixes, 0), numbered(&literals, 100)).unwrap();
             let mut found = BTreeSet::new();
-            paths.search(path.as_bytes(), |list| { found.insert(list.from as usize); });
+            paths.search(path.as_bytes(), &mut Tries::new(), |list| { found.insert(list.from as usize); });
             let begun = prefixes.iter().enumerate().filter(|(_, text)| path.starts_with(*text)).map(|(at, _)| at);
             let within = literals.iter().enumerate().filter(|(_, text)| path.contains(*text)).map(|(at, _)| at + 100);
             prop_assert_eq!(found, begun.chain(within).collect());

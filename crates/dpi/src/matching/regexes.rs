@@ -1,6 +1,6 @@
 //! Regular expressions as automata that were built whole.
 
-use super::limits::REGEX_BYTES;
+use super::limits::{LOOSE_AUTOMATA, REGEX_BYTES};
 use regex_automata::dfa::{Automaton as _, StartKind, dense};
 use regex_automata::nfa::thompson::{self, WhichCaptures};
 use regex_automata::util::primitives::StateID;
@@ -9,10 +9,12 @@ use regex_automata::{Input, MatchKind};
 
 type Dfa = dense::DFA<Vec<u32>>;
 
-/// Bytes that building an automaton may take beside it.
-const BUILDING_BYTES: usize = 4 * REGEX_BYTES;
+/// Building an automaton may take as many times its bytes.
+const BUILDING: usize = 4;
 /// Expressions that are searched for together, if they fit; and if they do not.
 const TOGETHER: [usize; 2] = [32, 8];
+/// Bytes of their automaton. Those that combine need much less, and to find out that others do not takes time.
+const TOGETHER_BYTES: usize = 128 << 10;
 
 /// One expression, or several that are searched for at once.
 #[derive(Debug)]
@@ -23,10 +25,14 @@ pub(super) struct Automaton {
 impl Automaton {
     /// # Errors
     /// Why an expression is refused: it is none, or its automaton would be too large.
-    pub(super) fn new(expressions: &[&str]) -> Result<Self, String> {
+    pub(super) fn new(expression: &str) -> Result<Self, String> {
+        Self::build(&[expression], REGEX_BYTES)
+    }
+
+    fn build(expressions: &[&str], bytes: usize) -> Result<Self, String> {
         let limits = dense::Config::new()
-            .dfa_size_limit(Some(REGEX_BYTES))
-            .determinize_size_limit(Some(BUILDING_BYTES))
+            .dfa_size_limit(Some(bytes))
+            .determinize_size_limit(Some(BUILDING * bytes))
             .match_kind(MatchKind::All)
             .start_kind(StartKind::Unanchored)
             .accelerate(false);
@@ -124,11 +130,15 @@ struct Batch {
 }
 
 impl Loose {
-    /// Of expressions that are each known to be right, and what they lead to, in its order.
+    /// Of expressions that are each known to be right, and what they lead to, in its order. Ends soon after
+    /// [`LOOSE_AUTOMATA`] automata, as more are refused.
     pub(super) fn new(expressions: &[(&str, u32)]) -> Self {
         let [most, fewer] = TOGETHER;
-        let mut batches = vec![];
+        let mut batches: Vec<Batch> = vec![];
         for chunk in expressions.chunks(most) {
+            if batches.len() > LOOSE_AUTOMATA {
+                break;
+            }
             match Batch::new(chunk) {
                 Some(batch) => batches.push(batch),
                 None => chunk.chunks(fewer).for_each(|chunk| match Batch::new(chunk) {
@@ -140,9 +150,9 @@ impl Loose {
         Self { batches }
     }
 
-    /// Calls `found` with what each expression that is found leads to, as long as that is below `best`, which `found`
-    /// returns anew.
-    pub(super) fn search(&self, parts: [&[u8]; 2], mut best: u32, mut found: impl FnMut(u32) -> u32) -> u32 {
+    /// The lowest of `best` and what the expressions that are found lead to: `holds` is given that and the lowest so far,
+    /// and says which of the two it is.
+    pub(super) fn search(&self, parts: [&[u8]; 2], mut best: u32, holds: impl Fn(u32, u32) -> u32) -> u32 {
         for batch in &self.batches {
             // In order: all others are beyond, too.
             if batch.leads_to.first().is_none_or(|first| *first >= best) {
@@ -150,12 +160,17 @@ impl Loose {
             }
             batch.automaton.search(parts, |number| {
                 if let Some(leads_to) = batch.leads_to.get(number).filter(|leads_to| **leads_to < best) {
-                    best = found(*leads_to);
+                    best = holds(*leads_to, best);
                 }
                 true
             });
         }
         best
+    }
+
+    /// What the first expression of an automaton leads to.
+    pub(super) fn first_of(&self, automaton: usize) -> Option<u32> {
+        self.batches.get(automaton).and_then(|batch| batch.leads_to.first()).copied()
     }
 
     /// Automata that are run, one after the other.
@@ -171,7 +186,8 @@ impl Loose {
 impl Batch {
     fn new(chunk: &[(&str, u32)]) -> Option<Self> {
         let expressions: Vec<&str> = chunk.iter().map(|(expression, _)| *expression).collect();
-        let automaton = Automaton::new(&expressions).ok()?;
+        let bytes = if chunk.len() == 1 { REGEX_BYTES } else { TOGETHER_BYTES };
+        let automaton = Automaton::build(&expressions, bytes).ok()?;
         Some(Self { automaton, leads_to: chunk.iter().map(|(_, leads_to)| *leads_to).collect() })
     }
 }
@@ -182,22 +198,22 @@ mod tests {
 
     #[test]
     fn expressions_are_found_over_both_parts() {
-        let automaton = Automaton::new(&[r"^a+\.example/x$"]).unwrap();
+        let automaton = Automaton::new(r"^a+\.example/x$").unwrap();
         assert!(automaton.is_found([b"aa.example", b"/x"]));
         assert!(!automaton.is_found([b"aa.example", b"/xy"]) && !automaton.is_found([b"", b""]));
-        assert!(Automaton::new(&["(?i)EXAMPLE"]).unwrap().is_found([b"an.example", b""]));
+        assert!(Automaton::new("(?i)EXAMPLE").unwrap().is_found([b"an.example", b""]));
     }
 
     #[test]
     fn what_cannot_be_bounded_is_refused_with_the_reason() {
         for (expression, why) in [
-            ("(a|b)*a(a|b){20}", "1024 KiB"),
-            ("(x{1000}){1000}", "1024 KiB"),
+            ("(a|b)*a(a|b){20}", "256 KiB"),
+            ("(x{1000}){1000}", "256 KiB"),
             ("(a", "unclosed group"),
             (r"(a)\1", "backreferences are not supported"),
             ("a(?=b)", "look-around"),
         ] {
-            let reason = Automaton::new(&[expression]).unwrap_err();
+            let reason = Automaton::new(expression).unwrap_err();
             assert!(reason.contains(why) && !reason.contains('\n'), "{expression}: {reason}");
         }
     }
@@ -211,12 +227,8 @@ mod tests {
         assert!(loose.automata() > 2, "{}", loose.automata());
         for number in 0..40 {
             let text = format!("-x{number}-y-z{number}q");
-            let mut found = vec![];
-            loose.search([text.as_bytes(), b""], u32::MAX, |leads_to| {
-                found.push(leads_to);
-                u32::MAX
-            });
-            assert!(found.contains(&number), "{text} {found:?}");
+            let found = loose.search([text.as_bytes(), b""], u32::MAX, |leads_to, _| leads_to);
+            assert_eq!(found, number, "{text}");
         }
     }
 }

@@ -70,7 +70,7 @@ fn ports() -> impl Strategy<Value = PortRange> {
 }
 
 fn regex() -> impl Strategy<Value = Option<String>> {
-    proptest::option::weighted(0.15, r"\^?[ab]{1,2}[+*]?(\.|/|\(a\|b\))?[ab]?\$?".prop_map(|text| text))
+    proptest::option::weighted(0.15, r"\^?[ab]{1,4}[+*]?(\.|/|\(a\|b\))?[ab]{0,3}\$?".prop_map(|text| text))
 }
 
 fn conditions() -> impl Strategy<Value = Conditions> {
@@ -195,8 +195,29 @@ fn rules_that_cannot_be_are_named_each_with_its_reason() {
     let rules = [rule(1, regex("a")), rule(2, regex("(a|b)*a(a|b){20}")), rule(3, regex("("))];
     let problems = compile(&rules).unwrap_err();
     assert!(matches!(problems.as_slice(), [(1, Problem::Regex(_)), (2, Problem::Regex(_))]), "{problems:?}");
-    let rules: Vec<Rule> = (0..1_025).map(|id| rule(id, regex(&format!("^{id}$")))).collect();
-    assert_eq!(compile(&rules).unwrap_err(), [(1_024, Problem::LooseRegexes)]);
+}
+
+#[test]
+fn expressions_are_found_by_literals_and_those_without_do_not_become_too_many() {
+    let regex = |text: String| Conditions { host_regex: Some(text), ..Conditions::default() };
+    // Ten of each literal: four are found by it, the others searched for.
+    let literal = |id: u32| rule(id, regex(format!("^{}[0-9]*\\.name{}\\.", id % 10, id / 10)));
+    let rules: Vec<Rule> = (0..1_000).map(literal).collect();
+    let classifier = compile(&rules).unwrap();
+    assert!((10..=64).contains(&classifier.shape().loose_automata), "{:?}", classifier.shape());
+    for id in 0..1_000 {
+        let host = format!("{}77.name{}.example", id % 10, id / 10);
+        let facts = Facts { host: Some(host.as_bytes()), ..Facts::default() };
+        assert_eq!(classifier.classify(&facts).map(|found| found.id), Some(id), "{host}");
+    }
+    let two = |number: u32| [number / 26 % 26, number % 26].map(|letter| (b'a' + letter as u8) as char);
+    let apart = |id: u32| {
+        let [one, other] = two(id);
+        rule(id, regex(format!("{one}{other}.*{other}{one}.*{one}{one}")))
+    };
+    let rules: Vec<Rule> = (0..400).map(apart).collect();
+    let refused = compile(&rules).map(|classifier| classifier.shape()).unwrap_err();
+    assert!(matches!(refused.as_slice(), [(64..400, Problem::LooseRegexes)]), "{refused:?}");
 }
 
 #[test]

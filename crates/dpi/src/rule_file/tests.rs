@@ -112,7 +112,7 @@ fn an_expression_beyond_bounds_is_refused_by_line() {
     let Mistake { line: 2, what: What::Rule(Problem::Regex(why)) } = &refused.list()[0] else {
         panic!("{refused}")
     };
-    assert!(why.contains("1024 KiB"), "{why}");
+    assert!(why.contains("256 KiB"), "{why}");
 }
 
 proptest! {
