@@ -12,6 +12,7 @@ use anchorline_dpi::extract::{Pool, Verdict};
 use anchorline_dpi::learn::{Config, Learner, Lookup};
 use anchorline_dpi::matching::{Classifier, Rule, compile};
 use anchorline_dpi::rule_file;
+use nix::time::{ClockId, clock_gettime};
 use std::collections::HashMap;
 use std::hint::black_box;
 use std::time::Instant;
@@ -193,8 +194,8 @@ fn learning(frames: &[Vec<u8>]) -> String {
 
 /// Time that this thread was running: the machine is shared.
 fn cpu_ns() -> u64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    text.split(' ').next().unwrap().parse().unwrap()
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap();
+    time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
 }
 
 fn rounds(count: usize, mut round: impl FnMut()) -> String {
