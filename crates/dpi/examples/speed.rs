@@ -43,6 +43,7 @@ fn main() {
         println!("  {:44} {:>14} {:>14}", format!("{transport:?}"), both[0], both[1]);
     }
     regexes();
+    hostile(&all);
     println!("\nlearning                                       {:>14}", learning(&samples[&Transport::Dns]));
 }
 
@@ -67,6 +68,46 @@ fn compiled(rules: &[Rule]) -> Classifier {
     );
     println!("{shape:?}");
     all
+}
+
+/// Flows made to cost much, each to its verdict: what one costs, all packets together.
+fn hostile(classifier: &Classifier) {
+    let request = |end: &str| format!("GET /{} HTTP/1.1\r\n{end}", "x/".repeat(50)).into_bytes();
+    let labels = format!("Host: {}a\r\n", "a.".repeat(126));
+    let records: Vec<u8> =
+        [1, 0, 0xff, 0xff].into_iter().chain([0; 900]).flat_map(|byte| [22, 3, 1, 0, 1, byte]).collect();
+    println!("\nhostile flows, to the verdict and the rule                      all packets");
+    for (what, stream, size) in [
+        ("a host of 127 labels", request(&labels), 1_400),
+        ("headers without end", request(&"a:b\r\n".repeat(1_000)), 400),
+        ("headers a byte at a time, from the end", request("Host: a.example\r\n"), 1),
+        ("TLS in records of a byte", records, 300),
+    ] {
+        let mut pool = Pool::new(16);
+        let segments: Vec<_> =
+            stream.chunks(size).enumerate().map(|(at, bytes)| ((at * size) as u32, bytes)).collect();
+        let each = rounds(100, || {
+            for _ in 0..100 {
+                let ticket = pool.take();
+                let inspection = pool.get(ticket).unwrap();
+                inspection.begin(0);
+                let order: Vec<_> =
+                    if size == 1 { segments.iter().rev().collect() } else { segments.iter().collect() };
+                let none = anchorline_dpi::matching::Facts::default();
+                for (sequence, bytes) in order {
+                    let facts = match inspection.segment(*sequence, bytes) {
+                        Verdict::More => continue,
+                        Verdict::Seen(seen) => none.with(&seen),
+                        Verdict::Unknown(_) => none,
+                    };
+                    black_box(classifier.classify(&facts));
+                    break;
+                }
+                pool.put(ticket);
+            }
+        });
+        println!("  {what:44} {each:>30} ns");
+    }
 }
 
 /// Regular expressions at their worst: refused ones, and those that do not combine.

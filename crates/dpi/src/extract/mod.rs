@@ -187,9 +187,11 @@ impl Inspection {
     pub fn datagram<'a>(&'a mut self, datagram: Datagram<'a>) -> Verdict<'a> {
         let last = self.count();
         let payload = datagram.payload;
-        if datagram.server_port == dns::PORT {
-            let message = dns::Message::parse(payload).map(Seen::Dns);
-            return message.map_or(Verdict::Unknown(Unknown::Malformed), Verdict::Seen);
+        // What is no DNS there may be anything: tunnels like that port.
+        if datagram.server_port == dns::PORT
+            && let Some(message) = dns::Message::parse(payload)
+        {
+            return Verdict::Seen(Seen::Dns(message));
         }
         if self.connection.is_some() || quic::can_begin(payload) {
             let look = quic::look((&mut self.connection, &mut self.assembly), payload, last);

@@ -24,12 +24,14 @@ pub(super) struct Connection {
     /// What the keys come from.
     id: ConnectionId,
     keys: Keys,
+    /// The client began anew, as a Retry told it to, which happens once (RFC 9000 17.2.5.2).
+    is_second: bool,
 }
 
 impl Connection {
-    fn new(packet: &Packet<'_>) -> Option<Self> {
+    fn new(packet: &Packet<'_>, is_second: bool) -> Option<Self> {
         let keys = Keys::client(packet.version, &packet.id)?;
-        Some(Self { version: packet.version, id: packet.id.clone(), keys })
+        Some(Self { version: packet.version, id: packet.id.clone(), keys, is_second })
     }
 }
 
@@ -67,10 +69,10 @@ fn read(connection: &mut Option<Connection>, assembly: &mut Assembly, packet: &P
         return frames::take(plain, assembly);
     }
     // After a Retry, clients begin anew with the connection ID it gave them (RFC 9001 5.2).
-    if connection.as_ref().is_some_and(|known| known.id == packet.id) {
+    if connection.as_ref().is_some_and(|known| known.is_second || known.id == packet.id) {
         return None;
     }
-    let fresh = Connection::new(packet)?;
+    let fresh = Connection::new(packet, connection.is_some())?;
     let plain = fresh.keys.open(packet, &mut memory)?;
     assembly.clear();
     *connection = Some(fresh);

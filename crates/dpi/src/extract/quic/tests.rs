@@ -89,6 +89,9 @@ fn after_a_retry_the_keys_are_others() {
     assert_eq!(look_at(&mut inspection, &first), None);
     let other = (Version::V1, &[9; 12][..]);
     assert_eq!(look_at(&mut inspection, &initial(other, 1, &crypto(&message, 0, 700))), None);
+    // But not a third time: keys cost.
+    let third = (Version::V1, &[8; 12][..]);
+    assert_eq!(look_at(&mut inspection, &initial(third, 2, &crypto(&message, 700, message.len()))), None);
     let last = initial(other, 2, &crypto(&message, 700, message.len()));
     assert!(look_at(&mut inspection, &last).is_some());
 }
