@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes clients.pcap: what real programs send first, over the loopback of a network namespace of its own.
 
-Run as root, with the Python packages aioquic and dnspython, and QUICGO naming a program made of quic-go that takes
-`server PORT CERT KEY`, `client HOST PORT [v2]` and `tls HOST PORT`. Needs curl, wget, node, java, openssl, tcpdump and
-ethtool. Every program has a server port of its own; the test names host and path of each.
+Run as root, with the Python packages aioquic and dnspython, and QUICGO naming the program that quicgo.go builds
+(`go mod init quicgo && go mod tidy && go build`). Needs curl, wget, node, java, openssl, tcpdump and ethtool. Every
+program has a server port of its own; tests/captures.rs names host and path of each.
 """
 
 import asyncio, os, socket, ssl, subprocess, sys, tempfile, threading, time

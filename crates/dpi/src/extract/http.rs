@@ -22,6 +22,9 @@ const METHODS: &[&[u8]] = &[
     b"REPORT ",
 ];
 
+/// Most lines that are looked through for the host, which stands in the first few.
+const FIELDS_MAX: usize = 64;
+
 /// What a request says. Header fields are those that came before the host was known, or with it: enough is known then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request<'a> {
@@ -81,12 +84,16 @@ fn request_line(line: &[u8]) -> Option<Request<'_>> {
     right.then_some(Request { method, target, ..Request::default() })
 }
 
-/// Reads header fields as far as there are whole lines; whether the header ended.
+/// Reads header fields as far as there are whole lines; whether the header ended, or is too long to go on with.
 fn fields<'a>(request: &mut Request<'a>, lines: Lines<'a>) -> bool {
     let mut said: Option<&[u8]> = None;
     let mut differ = false;
     let mut ended = false;
-    for line in lines {
+    for (number, line) in lines.enumerate() {
+        if number == FIELDS_MAX {
+            ended = true;
+            break;
+        }
         let Some((name, value)) = split_at(line, b':') else {
             ended = line.is_empty();
             if ended {
@@ -193,6 +200,14 @@ mod tests {
         }
         assert!(matches!(look(b"GET / HTTP/1.1\r\nA: b\r\n", false), Look::More));
         assert!(matches!(look(b"GET / HTTP/1.1\r\nA: b\r\n", true), Look::Seen(Seen::Http(_))));
+    }
+
+    #[test]
+    fn a_host_behind_many_fields_is_not_waited_for() {
+        let request =
+            |fields: usize| format!("GET / HTTP/1.1\r\n{}Host: a.example\r\n", "a: b\r\n".repeat(fields));
+        assert!(seen(&request(63)).host.is_some());
+        assert_eq!(seen(&request(64)).host, None);
     }
 
     #[test]

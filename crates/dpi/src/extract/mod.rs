@@ -7,9 +7,9 @@
 //!
 //! | found | how | bounds |
 //! |---|---|---|
-//! | HTTP/1.x | a method, then lines up to that of the host | as below |
+//! | HTTP/1.x | a method, then lines up to that of the host | 64 lines |
 //! | HTTP/2 in the clear | its preface; requests are compressed (HPACK) and are not read | |
-//! | TLS | a ClientHello, over any number of segments and records | part of it will do at the bound |
+//! | TLS | a ClientHello, over several segments and records; at the bounds, part of it | 64 records |
 //! | QUIC v1, v2 | Initial packets decrypted, CRYPTO frames in any order, over several packets | 24 pieces, 4 packets a datagram, 2,048 bytes a packet |
 //! | DNS over UDP | a query to port 53 | 64 records |
 //! | STUN | magic cookie and length | |

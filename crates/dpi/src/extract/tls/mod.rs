@@ -13,6 +13,9 @@ use super::{Look, Seen, Unknown};
 use hello::CLIENT_HELLO;
 use records::Records;
 
+/// Most records of a ClientHello. Usual clients take one, those who hide from inspection a few.
+const RECORDS_MAX: usize = 64;
+
 /// Bytes before the body of a handshake message: type and length.
 pub(super) const MESSAGE_HEADER: usize = 4;
 
@@ -65,8 +68,8 @@ pub(super) fn look_assembled(assembly: &mut Assembly, last: bool) -> Look<'_> {
 fn is_whole(bytes: &[u8]) -> Result<bool, Option<Unknown>> {
     let mut head = arrayvec::ArrayVec::<u8, MESSAGE_HEADER>::new();
     let mut have = 0;
-    for record in Records::new(bytes) {
-        let Ok(record) = record else { return Err(Some(Unknown::Malformed)) };
+    for (number, record) in Records::new(bytes).enumerate() {
+        let record = record.ok().filter(|_| number < RECORDS_MAX).ok_or(Some(Unknown::Malformed))?;
         have += record.len();
         let body = bytes.get(record).unwrap_or_default();
         head.extend(body.iter().copied().take(head.remaining_capacity()));
@@ -95,7 +98,7 @@ pub(crate) mod tests {
     #[test]
     fn one_record_is_read_where_it_stands_and_more_are_pushed_together() {
         let message = hello::tests::sample("a.example");
-        for size in [message.len(), 1_000, 100, 7, 3] {
+        for size in [message.len(), 1_000, 100, 23] {
             let stream = in_records(&message, size);
             let mut assembly = Assembly::new();
             assembly.insert(0, &stream).unwrap();
@@ -128,10 +131,13 @@ pub(crate) mod tests {
     fn records_that_are_none_are_refused() {
         let message = hello::tests::sample("a.example");
         let mut stream = in_records(&message, 90);
-        // The second record becomes an alert; then, an empty one.
+        // The second record becomes an alert; then, there are too many; then, an empty one.
         stream[HEADER + 90] = 21;
         let mut assembly = Assembly::new();
         assembly.insert(0, &stream).unwrap();
+        assert!(matches!(look_assembled(&mut assembly, false), Look::Unknown(Unknown::Malformed)));
+        let mut assembly = Assembly::new();
+        assembly.insert(0, &in_records(&message, 10)).unwrap();
         assert!(matches!(look_assembled(&mut assembly, false), Look::Unknown(Unknown::Malformed)));
         let mut assembly = Assembly::new();
         assembly.insert(0, &[22, 3, 1, 0, 0]).unwrap();
