@@ -7,48 +7,13 @@ use super::literals::{self, Literals};
 use super::names::{Entry, NONE, Names};
 use super::paths::Paths;
 use super::pattern::{HostPattern, PathPattern};
+use super::problem::{Problem, check_all};
 use super::regexes::{Automaton, Loose};
 use super::rule::{Conditions, Layer, PortRange, Rule};
 use super::spans::{Network, Spans};
 use ipnet::IpNet;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-
-/// Why a rule is refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
-    /// Its id is another rule's.
-    #[error("id {0} is that of an earlier rule")]
-    Duplicate(u32),
-    /// More rules than [`limits::RULES`].
-    #[error("more than {} rules", limits::RULES)]
-    Rules,
-    /// More alternatives than [`limits`] allow.
-    #[error("more than {} alternatives in one condition", limits::ALTERNATIVES)]
-    Alternatives,
-    /// The same over all rules.
-    #[error("more than {} alternatives in all rules", limits::ALL_ALTERNATIVES)]
-    AllAlternatives,
-    /// Ports that begin behind their end.
-    #[error("ports {0} to {1} are none")]
-    Ports(u16, u16),
-    /// Not below 64.
-    #[error("DSCP {0} is above 63")]
-    Dscp(u8),
-    /// A regular expression that is none, or too large.
-    #[error("regular expression: {0}")]
-    Regex(String),
-    /// The regular expressions without host, path, network and literal take more than [`limits::LOOSE_AUTOMATA`] searches.
-    #[error(
-        "regular expressions up to this rule that have neither host, path or network beside them nor letters in a row \
-         of their own take more than {} searches for every flow",
-        limits::LOOSE_AUTOMATA
-    )]
-    LooseRegexes,
-    /// More memory for regular expressions than [`limits::ALL_REGEX_BYTES`].
-    #[error("the regular expressions up to this rule take more than {} MiB", limits::ALL_REGEX_BYTES >> 20)]
-    AllRegexes,
-}
 
 /// Ranks rules by precedence, then id, and builds the indexes.
 ///
@@ -82,44 +47,6 @@ pub fn compile(rules: &[Rule]) -> Result<Classifier, Vec<(usize, Problem)>> {
     // None was refused, so ranks are places in the order.
     let beyond = classifier.regexes.first_beyond().and_then(|rank| order.get(rank as usize));
     beyond.map_or(Ok(classifier), |place| Err(vec![(*place, Problem::LooseRegexes)]))
-}
-
-/// What each rule alone, or its number, tells.
-fn check_all(rules: &[Rule]) -> Vec<(usize, Problem)> {
-    let mut problems = vec![];
-    let mut ids = FxHashMap::default();
-    let mut alternatives = 0;
-    for (place, rule) in rules.iter().enumerate() {
-        let mut refuse = |problem| problems.push((place, problem));
-        if place >= limits::RULES {
-            refuse(Problem::Rules);
-            break;
-        }
-        if ids.insert(rule.id, place).is_some() {
-            refuse(Problem::Duplicate(rule.id));
-        }
-        let lengths = alternatives_of(&rule.when);
-        alternatives += lengths.iter().sum::<usize>();
-        if lengths.iter().any(|length| *length > limits::ALTERNATIVES) {
-            refuse(Problem::Alternatives);
-        }
-        if alternatives > limits::ALL_ALTERNATIVES {
-            refuse(Problem::AllAlternatives);
-            break;
-        }
-        if let Some(PortRange { first, last }) = rule.when.ports.iter().find(|range| range.first > range.last)
-        {
-            refuse(Problem::Ports(*first, *last));
-        }
-        if let Some(dscp) = rule.when.dscp.filter(|dscp| *dscp > 63) {
-            refuse(Problem::Dscp(dscp));
-        }
-    }
-    problems
-}
-
-fn alternatives_of(when: &Conditions) -> [usize; 4] {
-    [when.hosts.len(), when.paths.len(), when.networks.len(), when.ports.len()]
 }
 
 /// The rules of one host, domain or network, while more are added. They are added in the order of their rank.

@@ -32,13 +32,15 @@ mod literals;
 mod names;
 mod paths;
 mod pattern;
+mod problem;
 mod regexes;
 mod rule;
 mod spans;
 
 pub use classifier::{Classifier, Outcome, Shape};
-pub use compile::{Problem, compile};
+pub use compile::compile;
 pub use pattern::{HostPattern, PathPattern, PatternError};
+pub use problem::Problem;
 pub use rule::{Conditions, Facts, Layer, PortRange, Rule};
 
 /// What a set of rules may hold. More is refused, with the rule.
