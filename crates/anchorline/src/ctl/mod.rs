@@ -1,5 +1,6 @@
 //! Looks into a running node: asks its data plane engine, which answers whether or not a control plane is there.
 
+mod content;
 mod drops;
 mod explain;
 #[cfg(test)]
@@ -50,10 +51,16 @@ enum View {
     ///
     /// The data plane asks the classifier and the rules it forwards by. Rates and quotas are as they stand now.
     Explain(explain::Args),
+    /// Check content rules.
+    Rules(content::Args),
 }
 
 /// Asks and prints.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    if let View::Rules(rules) = &args.view {
+        print!("{}", rules.execute(args.json)?);
+        return Ok(());
+    }
     let settings = args.settings.load()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let text = runtime.block_on(args.view.look(&settings.link(), args.json))?;
@@ -73,6 +80,7 @@ impl View {
                 say(&serde_json::json!({ "peers": peers }), json, |_| peers::text(&peers))
             }
             Self::Trace(args) => say(&crate::observer::trace(link, args.filter()).await?, json, trace::text),
+            Self::Rules(args) => args.execute(json),
             Self::Explain(args) => {
                 let question = args.question()?;
                 let explanation = crate::observer::explain(link, question.clone()).await?;

@@ -1,0 +1,160 @@
+//! Content rules: whether a file is right, before an engine is asked to load it.
+
+use anyhow::Context;
+use clap::{Subcommand, ValueEnum};
+use dpi::matching::Shape;
+use dpi::rule_file::{self, RuleFile};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// What to do with rules.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Read a rule file and build what an engine would search; needs no running node.
+    ///
+    /// Every mistake is told with its line. docs/content-rules.md describes the file.
+    Check(Check),
+}
+
+#[derive(clap::Args)]
+struct Check {
+    /// The file.
+    file: PathBuf,
+    /// Lines or a CSV table; without it, a table where the file's name ends in .csv.
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Print the rules as lines, for example those of a table.
+    #[arg(long)]
+    print: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Lines,
+    Csv,
+}
+
+/// What is told of rules that are right.
+#[derive(Serialize)]
+struct Summary {
+    rules: usize,
+    names: usize,
+    paths: usize,
+    loose_automata: usize,
+    memory_kib: usize,
+}
+
+impl Args {
+    /// Does it, and says what came of it.
+    pub(super) fn execute(&self, json: bool) -> anyhow::Result<String> {
+        let Task::Check(check) = &self.task;
+        check.execute(json).map_err(crate::exit::unusable)
+    }
+}
+
+impl Check {
+    fn execute(&self, json: bool) -> anyhow::Result<String> {
+        let shown = self.file.display();
+        let text = std::fs::read_to_string(&self.file).with_context(|| format!("cannot read {shown}"))?;
+        let (rules, shape) = self.check(&text).with_context(|| format!("{shown} is refused"))?;
+        if self.print {
+            return Ok(rules.rules().iter().map(|rule| format!("{rule}\n")).collect());
+        }
+        super::say(&Summary::of(shape), json, |summary| format!("{shown} is right: {}", summary.text()))
+    }
+
+    fn check(&self, text: &str) -> Result<(RuleFile, Shape), rule_file::Mistakes> {
+        let read = match self.format.unwrap_or_else(|| format_of(&self.file)) {
+            Format::Lines => rule_file::read_lines,
+            Format::Csv => rule_file::read_csv,
+        };
+        let rules = read(text)?;
+        let shape = rules.compile()?.shape();
+        Ok((rules, shape))
+    }
+}
+
+fn format_of(file: &Path) -> Format {
+    let is_csv = file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
+    if is_csv { Format::Csv } else { Format::Lines }
+}
+
+impl Summary {
+    const fn of(shape: Shape) -> Self {
+        let Shape { rules, names, paths, loose_automata, bytes } = shape;
+        Self { rules, names, paths, loose_automata, memory_kib: bytes >> 10 }
+    }
+
+    fn text(&self) -> String {
+        let Self { rules, names, paths, loose_automata, memory_kib } = self;
+        let mut text = format!(
+            "{rules} rules, of {names} hosts and domains and {paths} paths, which take {memory_kib} KiB\n"
+        );
+        if *loose_automata > 0 {
+            text += &format!(
+                "every new flow with a host is searched by {loose_automata} automata: a host, network or path beside \
+                 a regular expression saves that\n"
+            );
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    fn run(name: &str, text: &str, options: &[&str]) -> anyhow::Result<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(name);
+        std::fs::write(&file, text).unwrap();
+        let file = file.to_str().unwrap();
+        let arguments = ["rules", "check", file].into_iter().chain(options.iter().copied());
+        Cli::try_parse_from(arguments).unwrap().args.execute(false)
+    }
+
+    #[test]
+    fn a_file_that_is_right_is_summed_up() {
+        let text = "id=1 precedence=1 rating-group=1 host=a.example,.b.example\n\
+                    id=2 precedence=2 rating-group=1 host-regex=^x\n";
+        let told = run("content.rules", text, &[]).unwrap();
+        assert!(told.contains("is right: 2 rules, of 2 hosts and domains and 0 paths"), "{told}");
+        assert!(told.contains("searched by 1 automata"), "{told}");
+    }
+
+    #[test]
+    fn a_file_with_mistakes_is_refused_with_their_lines() {
+        let error = run("content.rules", "\nid=1 host=a..b\nhost\n", &[]).unwrap_err();
+        let told = format!("{error:#}");
+        assert!(told.contains("content.rules is refused: line 2: host \"a..b\""), "{told}");
+        assert!(told.contains("\nline 3: "), "{told}");
+        let missing = Check { file: "/nowhere".into(), format: None, print: false };
+        assert!(
+            format!("{:#}", missing.execute(false).unwrap_err())
+                .contains("cannot read /nowhere: No such file")
+        );
+    }
+
+    #[test]
+    fn a_table_is_printed_as_lines_that_are_right() {
+        let table = "id,precedence,rating-group,host\n7,1,2,a.example\n";
+        let lines = run("content.CSV", table, &["--print"]).unwrap();
+        assert_eq!(lines, "id=7 precedence=1 rating-group=2 host=a.example\n");
+        assert_eq!(run("lines.rules", &lines, &["--print"]).unwrap(), lines);
+        assert!(run("lines.rules", table, &[]).is_err());
+        assert_eq!(run("lines.rules", table, &["--format", "csv", "--print"]).unwrap(), lines);
+    }
+}

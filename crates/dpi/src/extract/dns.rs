@@ -1,0 +1,267 @@
+//! DNS messages over UDP (RFC 1035): the question, and the addresses of an answer.
+
+use super::name::NAME_MAX;
+use super::reader::Reader;
+use arrayvec::ArrayVec;
+use std::net::IpAddr;
+
+/// The port of DNS.
+pub const PORT: u16 = 53;
+
+/// Bytes before the question.
+const HEADER: usize = 12;
+/// Most bytes of a label.
+const LABEL_MAX: u8 = 63;
+/// Most pointers of one name. Each leads backwards, so this bounds time, not more.
+const POINTERS_MAX: usize = 16;
+/// Most records of an answer that are looked at.
+pub const RECORDS_MAX: usize = 64;
+
+const A: u16 = 1;
+const CNAME: u16 = 5;
+const AAAA: u16 = 28;
+const INTERNET: u16 = 1;
+
+/// A name: labels with dots between, in lower case.
+pub type Name = ArrayVec<u8, NAME_MAX>;
+
+/// A message with one question, as all that are sent have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message<'a> {
+    bytes: &'a [u8],
+    /// What answer and query have in common.
+    pub id: u16,
+    /// It is an answer.
+    pub is_response: bool,
+    /// 0: no error (RFC 1035 4.1.1).
+    pub code: u8,
+    /// What is asked for: 1 is A, 28 is AAAA, 65 is HTTPS.
+    pub kind: u16,
+    answers: u16,
+    /// Where they stand.
+    answers_at: usize,
+}
+
+/// A record of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Record<'a> {
+    owner: Name,
+    kind: u16,
+    ttl_s: u32,
+    data: &'a [u8],
+    data_at: usize,
+}
+
+impl<'a> Message<'a> {
+    /// The message that fills a datagram; `None` where it is none, or has not one question for a name of the Internet.
+    pub fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let mut reader = Reader::new(bytes);
+        let (id, flags) = (reader.u16()?, reader.u16()?);
+        let (questions, answers) = (reader.u16()?, reader.u16()?);
+        // Standard queries alone.
+        if flags >> 11 & 0xf != 0 || questions != 1 {
+            return None;
+        }
+        let (_, after) = name_at(bytes, HEADER)?;
+        let mut reader = Reader::new(bytes.get(after..)?);
+        let (kind, class) = (reader.u16()?, reader.u16()?);
+        (class == INTERNET).then_some(())?;
+        let (is_response, code) = (flags >> 15 == 1, flags as u8 & 0xf);
+        Some(Self { bytes, id, is_response, code, kind, answers, answers_at: after + 4 })
+    }
+
+    /// The name asked for.
+    pub fn name(&self) -> Name {
+        name_at(self.bytes, HEADER).map(|(name, _)| name).unwrap_or_default()
+    }
+
+    /// Addresses of the name asked for, with the seconds they may be used: those of the records that belong to it, or to
+    /// what it is an alias of (RFC 1034 3.6.2). Records are looked at in their order, [`RECORDS_MAX`] at most.
+    pub fn addresses(&self) -> impl Iterator<Item = (IpAddr, u32)> + use<'a> {
+        let mut owner = self.name();
+        let mut ttl_of_aliases = u32::MAX;
+        let bytes = self.bytes;
+        self.records().filter_map(move |record| {
+            if record.owner != owner {
+                return None;
+            }
+            if record.kind == CNAME {
+                owner = name_at(bytes, record.data_at)?.0;
+                ttl_of_aliases = ttl_of_aliases.min(record.ttl_s);
+            }
+            Some((record.address()?, record.ttl_s.min(ttl_of_aliases)))
+        })
+    }
+
+    fn records(&self) -> impl Iterator<Item = Record<'a>> + use<'a> {
+        let (bytes, mut at) = (self.bytes, self.answers_at);
+        let count = usize::from(self.answers).min(RECORDS_MAX);
+        (0..count).map_while(move |_| {
+            let (record, next) = record_at(bytes, at)?;
+            at = next;
+            Some(record)
+        })
+    }
+}
+
+impl Record<'_> {
+    fn address(&self) -> Option<IpAddr> {
+        match self.kind {
+            A => Some(IpAddr::from(<[u8; 4]>::try_from(self.data).ok()?)),
+            AAAA => Some(IpAddr::from(<[u8; 16]>::try_from(self.data).ok()?)),
+            _ => None,
+        }
+    }
+}
+
+fn record_at(bytes: &[u8], at: usize) -> Option<(Record<'_>, usize)> {
+    let (owner, at) = name_at(bytes, at)?;
+    let mut reader = Reader::new(bytes.get(at..)?);
+    let (kind, _class, ttl_s) = (reader.u16()?, reader.u16()?, reader.u32()?);
+    let data = reader.counted16()?;
+    let end = bytes.len() - reader.rest().len();
+    Some((Record { owner, kind, ttl_s, data, data_at: end - data.len() }, end))
+}
+
+/// The name that stands at a place (RFC 1035 4.1.4), and the place behind it.
+fn name_at(bytes: &[u8], at: usize) -> Option<(Name, usize)> {
+    let mut name = Name::new();
+    let (mut place, mut after) = (at, None);
+    let mut pointers = 0;
+    loop {
+        let length = *bytes.get(place)?;
+        match length {
+            0 => return Some((name, after.unwrap_or(place + 1))),
+            1..=LABEL_MAX => {
+                let end = place + 1 + usize::from(length);
+                push_label(&mut name, bytes.get(place + 1..end)?)?;
+                place = end;
+            }
+            0xc0.. => {
+                let target = usize::from(length & 0x3f) << 8 | usize::from(*bytes.get(place + 1)?);
+                after.get_or_insert(place + 2);
+                pointers += 1;
+                if target >= place || pointers > POINTERS_MAX {
+                    return None;
+                }
+                place = target;
+            }
+            _ => return None,
+        }
+    }
+}
+
+fn push_label(name: &mut Name, label: &[u8]) -> Option<()> {
+    if !name.is_empty() {
+        name.try_push(b'.').ok()?;
+    }
+    (label.len() <= name.remaining_capacity()).then_some(())?;
+    // A dot within a label would make it two.
+    let allowed = |byte: &u8| byte.is_ascii_graphic() && *byte != b'.';
+    label.iter().all(allowed).then(|| name.extend(label.iter().map(u8::to_ascii_lowercase)))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+
+    fn put_name(out: &mut Vec<u8>, name: &str) {
+        for label in name.split('.') {
+            out.push(label.len() as u8);
+            out.extend(label.as_bytes());
+        }
+        out.push(0);
+    }
+
+    /// A message for tests: a question, and addresses behind as many aliases as are given.
+    pub(crate) fn sample(
+        (id, name, flags): (u16, &str, u16),
+        aliases: &[&str],
+        addresses: &[IpAddr],
+    ) -> Vec<u8> {
+        let mut out = vec![];
+        let count = (aliases.len() + addresses.len()) as u16;
+        [id, flags, 1, count, 0, 0].iter().for_each(|number| out.extend(number.to_be_bytes()));
+        put_name(&mut out, name);
+        out.extend([0, if addresses.iter().any(IpAddr::is_ipv6) { 28 } else { 1 }, 0, 1]);
+        let mut owner = name.to_owned();
+        let record = |out: &mut Vec<u8>, owner: &str, kind: u8, data: &[u8]| {
+            if owner == name {
+                out.extend([0xc0, 12])
+            } else {
+                put_name(out, owner)
+            }
+            out.extend([0, kind, 0, 1, 0, 0, 0, 60, 0, data.len() as u8]);
+            out.extend(data);
+        };
+        for alias in aliases {
+            let mut data = vec![];
+            put_name(&mut data, alias);
+            record(&mut out, &owner, 5, &data);
+            owner = (*alias).to_owned();
+        }
+        for address in addresses {
+            match address {
+                IpAddr::V4(address) => record(&mut out, &owner, 1, &address.octets()),
+                IpAddr::V6(address) => record(&mut out, &owner, 28, &address.octets()),
+            }
+        }
+        out
+    }
+
+    pub(crate) const QUERY: u16 = 0x0100;
+    pub(crate) const RESPONSE: u16 = 0x8180;
+
+    fn addresses(bytes: &[u8]) -> Vec<(IpAddr, u32)> {
+        Message::parse(bytes).unwrap().addresses().collect()
+    }
+
+    #[test]
+    fn answers_lead_over_aliases_to_addresses() {
+        let [one, two] = [1, 2].map(|last| IpAddr::from(Ipv4Addr::new(192, 0, 2, last)));
+        let bytes = sample((7, "WWW.a.example", RESPONSE), &[], &[one, two]);
+        let message = Message::parse(&bytes).unwrap();
+        assert_eq!((message.id, message.is_response, message.kind), (7, true, 1));
+        assert_eq!(message.name().as_slice(), b"www.a.example");
+        assert_eq!(addresses(&bytes), [(one, 60), (two, 60)]);
+        let bytes = sample((7, "www.a.example", RESPONSE), &["b.example", "c.b.example"], &[one]);
+        assert_eq!(addresses(&bytes), [(one, 60)]);
+        let six: IpAddr = "2001:db8::1".parse().unwrap();
+        assert_eq!(addresses(&sample((7, "a.example", RESPONSE), &[], &[six])), [(six, 60)]);
+    }
+
+    #[test]
+    fn records_of_other_names_are_not_its_addresses() {
+        let mut bytes = sample((7, "a.example", RESPONSE), &[], &[]);
+        bytes[7] = 1;
+        put_name(&mut bytes, "b.example");
+        bytes.extend([0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 192, 0, 2, 1]);
+        assert_eq!(addresses(&bytes), []);
+    }
+
+    #[test]
+    fn every_message_cut_short_is_none_or_has_fewer_addresses() {
+        let address = IpAddr::from(Ipv4Addr::LOCALHOST);
+        let bytes = sample((7, "www.a.example", RESPONSE), &["b.example"], &[address]);
+        for end in 0..bytes.len() {
+            let found = Message::parse(&bytes[..end]).map_or(0, |message| message.addresses().count());
+            assert_eq!(found, 0, "{end}");
+        }
+    }
+
+    #[test]
+    fn names_that_lead_round_are_none() {
+        let mut bytes = sample((7, "a.example", QUERY), &[], &[]);
+        bytes[12..14].copy_from_slice(&[0xc0, 12]);
+        assert_eq!(Message::parse(&bytes), None);
+        bytes[12..14].copy_from_slice(&[0xc0, 200]);
+        assert_eq!(Message::parse(&bytes), None);
+        bytes[12] = 0x40;
+        assert_eq!(Message::parse(&bytes), None);
+        // Backwards over all that stands before: at most sixteen.
+        let mut chain = vec![0; 200];
+        (2..200).step_by(2).for_each(|at| chain[at..at + 2].copy_from_slice(&[0xc0, at as u8 - 2]));
+        assert!(name_at(&chain, 32).is_some() && name_at(&chain, 36).is_none());
+    }
+}

@@ -1,0 +1,223 @@
+//! HTTP/1.x requests in the clear (RFC 9112), and the preface of HTTP/2 without TLS (RFC 9113 3.4).
+
+use super::name;
+use super::{Look, Seen, Unknown};
+use memchr::memchr;
+
+/// Sent first by clients that know before that a server speaks HTTP/2.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// RFC 9110 9, RFC 5789, and those of RFC 4918 and SSDP that devices use.
+const METHODS: &[&[u8]] = &[
+    b"GET ",
+    b"POST ",
+    b"HEAD ",
+    b"PUT ",
+    b"OPTIONS ",
+    b"CONNECT ",
+    b"DELETE ",
+    b"PATCH ",
+    b"TRACE ",
+    b"PROPFIND ",
+    b"REPORT ",
+];
+
+/// Most lines that are looked through for the host, which stands in the first few.
+const FIELDS_MAX: usize = 64;
+
+/// What a request says. Header fields are those that came before the host was known, or with it: enough is known then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// The method.
+    pub method: &'a [u8],
+    /// The target as it stands in the request line.
+    pub target: &'a [u8],
+    /// The host without port: of the target where it has one, else of the Host field. `None` also where there are two
+    /// that differ, which servers refuse (RFC 9112 3.2).
+    pub host: Option<&'a [u8]>,
+    /// User-Agent.
+    pub user_agent: Option<&'a [u8]>,
+    /// Referer.
+    pub referer: Option<&'a [u8]>,
+    /// Content-Type.
+    pub content_type: Option<&'a [u8]>,
+}
+
+impl<'a> Request<'a> {
+    /// Path and query: the target without scheme and host; `None` where a target is none, as that of CONNECT.
+    pub fn path(&self) -> Option<&'a [u8]> {
+        match authority(self.target) {
+            Some((_, b"")) => Some(b"/"),
+            Some((_, path)) => Some(path),
+            None => Some(self.target).filter(|target| target.starts_with(b"/")),
+        }
+    }
+}
+
+/// Whether a stream that begins so can be HTTP, by its first bytes.
+pub(super) fn can_begin(bytes: &[u8]) -> bool {
+    let agrees = |start: &[u8]| bytes.iter().zip(start).all(|(byte, expected)| byte == expected);
+    METHODS.iter().any(|method| agrees(method)) || agrees(PREFACE)
+}
+
+/// Looks at the beginning of a stream; `last`: there will be no more of it.
+pub(super) fn look(bytes: &[u8], last: bool) -> Look<'_> {
+    if bytes.starts_with(PREFACE) {
+        return Look::Seen(Seen::Http2);
+    }
+    if PREFACE.starts_with(bytes) {
+        return Look::More;
+    }
+    let mut lines = Lines(bytes);
+    let Some(line) = lines.next() else { return Look::More };
+    let Some(mut request) = request_line(line) else { return Look::Unknown(Unknown::Malformed) };
+    let ended = fields(&mut request, lines);
+    if ended || last || request.host.is_some() { Look::Seen(Seen::Http(request)) } else { Look::More }
+}
+
+/// Method, target and version with a space between (RFC 9112 3).
+fn request_line(line: &[u8]) -> Option<Request<'_>> {
+    let (method, rest) = split_at(line, b' ')?;
+    let end = memchr::memrchr(b' ', rest)?;
+    let (target, version) = (rest.get(..end)?, rest.get(end + 1..)?);
+    let right = !target.is_empty() && version.starts_with(b"HTTP/1.");
+    right.then_some(Request { method, target, ..Request::default() })
+}
+
+/// Reads header fields as far as there are whole lines; whether the header ended, or is too long to go on with.
+fn fields<'a>(request: &mut Request<'a>, lines: Lines<'a>) -> bool {
+    let mut said: Option<&[u8]> = None;
+    let mut differ = false;
+    let mut ended = false;
+    for (number, line) in lines.enumerate() {
+        if number == FIELDS_MAX {
+            ended = true;
+            break;
+        }
+        let Some((name, value)) = split_at(line, b':') else {
+            ended = line.is_empty();
+            if ended {
+                break;
+            }
+            continue;
+        };
+        let value = value.trim_ascii();
+        match name.len() {
+            4 if name.eq_ignore_ascii_case(b"host") => {
+                differ |= said.replace(value).is_some_and(|before| before != value);
+            }
+            10 if name.eq_ignore_ascii_case(b"user-agent") => request.user_agent = Some(value),
+            7 if name.eq_ignore_ascii_case(b"referer") => request.referer = Some(value),
+            12 if name.eq_ignore_ascii_case(b"content-type") => request.content_type = Some(value),
+            _ => {}
+        }
+    }
+    request.host = match authority(request.target) {
+        Some((host, _)) => name::host(host),
+        None if request.method == b"CONNECT" => name::host(request.target),
+        None => said.filter(|_| !differ).and_then(name::host),
+    };
+    ended
+}
+
+/// Host and path of a target in absolute form (RFC 9112 3.2.2), without the user before the host.
+fn authority(target: &[u8]) -> Option<(&[u8], &[u8])> {
+    let rest = target.strip_prefix(b"http://").or_else(|| target.strip_prefix(b"https://"))?;
+    let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(rest.len());
+    let (host, path) = rest.split_at_checked(end)?;
+    let host = split_at(host, b'@').map_or(host, |(_, host)| host);
+    Some((host, path))
+}
+
+fn split_at(bytes: &[u8], separator: u8) -> Option<(&[u8], &[u8])> {
+    let at = memchr(separator, bytes)?;
+    Some((bytes.get(..at)?, bytes.get(at + 1..)?))
+}
+
+/// Whole lines, without their ends: CR LF, or LF alone (RFC 9112 2.2).
+#[derive(Clone, Copy)]
+struct Lines<'a>(&'a [u8]);
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let (line, rest) = split_at(self.0, b'\n')?;
+        self.0 = rest;
+        Some(line.strip_suffix(b"\r").unwrap_or(line))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(text: &str) -> Request<'_> {
+        match look(text.as_bytes(), false) {
+            Look::Seen(Seen::Http(request)) => request,
+            other => panic!("{text:?}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_request_says_host_path_and_some_fields() {
+        let request = seen(
+            "POST /a?b=c HTTP/1.1\r\nuser-agent:  x y \r\nHOST: a.example:8080\r\nContent-Type: t/u\r\n\
+             Referer: http://r.example/\r\n\r\n",
+        );
+        assert_eq!((request.method, request.path()), (&b"POST"[..], Some(&b"/a?b=c"[..])));
+        assert_eq!(request.host, Some(&b"a.example"[..]));
+        assert_eq!(request.user_agent, Some(&b"x y"[..]));
+        assert_eq!(request.content_type, Some(&b"t/u"[..]));
+        assert_eq!(request.referer, Some(&b"http://r.example/"[..]));
+    }
+
+    #[test]
+    fn the_target_names_the_host_before_the_host_field_does() {
+        let request = seen("GET http://u@a.example:80/b HTTP/1.1\nHost: other.example\n\n");
+        assert_eq!((request.host, request.path()), (Some(&b"a.example"[..]), Some(&b"/b"[..])));
+        assert_eq!(seen("GET http://a.example HTTP/1.0\r\n\r\n").path(), Some(&b"/"[..]));
+        let connect = seen("CONNECT a.example:443 HTTP/1.1\r\n\r\n");
+        assert_eq!((connect.host, connect.path()), (Some(&b"a.example"[..]), None));
+    }
+
+    #[test]
+    fn two_hosts_that_differ_are_none() {
+        assert_eq!(seen("GET / HTTP/1.1\r\nHost: free.example\r\nHost: paid.example\r\n\r\n").host, None);
+        let same = seen("GET / HTTP/1.1\r\nHost: a.example\r\nHost: a.example\r\n\r\n");
+        assert_eq!(same.host, Some(&b"a.example"[..]));
+        assert_eq!(seen("GET / HTTP/1.1\r\nHost : a.example\r\n\r\n").host, None);
+    }
+
+    #[test]
+    fn a_request_is_known_once_the_line_of_its_host_is_whole() {
+        let whole = "GET /index HTTP/1.1\r\nAccept: x\r\nHost: a.example\r\nCookie: long";
+        let enough = whole.find("Cookie").unwrap();
+        for end in 1..whole.len() {
+            let known = matches!(look(&whole.as_bytes()[..end], false), Look::Seen(_));
+            assert_eq!(known, end >= enough, "{end}");
+            assert!(can_begin(&whole.as_bytes()[..end]));
+        }
+        assert!(matches!(look(b"GET / HTTP/1.1\r\nA: b\r\n", false), Look::More));
+        assert!(matches!(look(b"GET / HTTP/1.1\r\nA: b\r\n", true), Look::Seen(Seen::Http(_))));
+    }
+
+    #[test]
+    fn a_host_behind_many_fields_is_not_waited_for() {
+        let request =
+            |fields: usize| format!("GET / HTTP/1.1\r\n{}Host: a.example\r\n", "a: b\r\n".repeat(fields));
+        assert!(seen(&request(63)).host.is_some());
+        assert_eq!(seen(&request(64)).host, None);
+    }
+
+    #[test]
+    fn the_preface_of_http_2_is_known_and_other_streams_are_not() {
+        for end in 1..PREFACE.len() {
+            assert!(matches!(look(&PREFACE[..end], false), Look::More), "{end}");
+        }
+        assert!(matches!(look(PREFACE, false), Look::Seen(Seen::Http2)));
+        assert!(!can_begin(b"SSH-2.0-x\r\n") && !can_begin(b"GETX") && can_begin(b"G"));
+        assert!(matches!(look(b"GET x\r\n", false), Look::Unknown(Unknown::Malformed)));
+        assert!(matches!(look(b"GET / SIP/2.0\r\n", false), Look::Unknown(Unknown::Malformed)));
+    }
+}

@@ -1,0 +1,268 @@
+//! What the first packets of a flow say, as views over their bytes.
+//!
+//! A flow that is not classified yet has an [`Inspection`], which takes its packets one after the other and says at each
+//! what it found, that it needs more, or that there is nothing to be found. It copies only what one packet does not tell,
+//! is bounded in bytes ([`BYTES_MAX`]) and packets ([`PACKETS_MAX`]), and allocates nothing. [`Pool`] keeps a bounded
+//! number of them.
+//!
+//! | found | how | bounds |
+//! |---|---|---|
+//! | HTTP/1.x | a method, then lines up to that of the host | 64 lines |
+//! | HTTP/2 in the clear | its preface; requests are compressed (HPACK) and are not read | |
+//! | TLS | a ClientHello, over several segments and records; at the bounds, part of it | 64 records |
+//! | QUIC v1, v2 | Initial packets decrypted, CRYPTO frames in any order, over several packets | 24 pieces, 4 packets a datagram, 2,048 bytes a packet |
+//! | DNS over UDP | a query to port 53 | 64 records |
+//! | STUN | magic cookie and length | |
+//! | RTP | two packets of one source in order | |
+//!
+//! Bytes of a TCP stream come by sequence number in any order; gaps are waited for as long as the bounds allow. Where two
+//! segments disagree about a byte, the first counts. Not looked for: protocols in which the server speaks first, DNS over
+//! TCP, drafts of QUIC before version 1.
+
+mod assembly;
+pub mod dns;
+mod http;
+mod media;
+mod name;
+mod pool;
+mod quic;
+mod reader;
+mod tls;
+
+pub use http::Request;
+pub use media::{Rtp, Stun};
+pub use name::{NAME_MAX, host};
+pub use pool::{Pool, Ticket};
+pub use quic::Version;
+pub use tls::{ClientHello, Protocols};
+
+use assembly::Assembly;
+
+/// Most bytes at the beginning of a flow that are looked at. Browsers' ClientHellos are of 500 to 2,300 bytes.
+pub const BYTES_MAX: usize = 4_096;
+/// Most packets with something in them that are looked at.
+pub const PACKETS_MAX: u8 = 16;
+
+/// What a flow is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen<'a> {
+    /// A request in the clear.
+    Http(Request<'a>),
+    /// HTTP/2 in the clear. Whom it asks for what is not known.
+    Http2,
+    /// TLS over TCP.
+    Tls(ClientHello<'a>),
+    /// QUIC.
+    Quic {
+        /// Which.
+        version: Version,
+        /// `None` where the bounds were reached before it was there.
+        hello: Option<ClientHello<'a>>,
+    },
+    /// A lookup.
+    Dns(dns::Message<'a>),
+    /// Session traversal, which goes before calls and media.
+    Stun(Stun),
+    /// Media.
+    Rtp(Rtp),
+}
+
+impl<'a> Seen<'a> {
+    /// The host that the flow is with, as the client said it. A lookup of a host is not with that host.
+    pub fn host(&self) -> Option<&'a [u8]> {
+        match self {
+            Self::Http(request) => request.host,
+            Self::Tls(hello) => hello.server_name,
+            Self::Quic { hello, .. } => hello.as_ref().and_then(|hello| hello.server_name),
+            _ => None,
+        }
+    }
+
+    /// Path and query of a request in the clear.
+    pub fn path(&self) -> Option<&'a [u8]> {
+        match self {
+            Self::Http(request) => request.path(),
+            _ => None,
+        }
+    }
+}
+
+/// Why nothing was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unknown {
+    /// It begins like no protocol that is looked for.
+    Unrecognised,
+    /// It begins like one, and then breaks its rules.
+    Malformed,
+    /// The bounds were reached before anything was found.
+    Bounds,
+}
+
+/// What comes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict<'a> {
+    /// The next packets may say it.
+    More,
+    /// It is known; the inspection is over.
+    Seen(Seen<'a>),
+    /// It will not be known; the inspection is over.
+    Unknown(Unknown),
+}
+
+/// As [`Verdict`], to the inspection itself.
+type Look<'a> = Verdict<'a>;
+
+/// A datagram of a flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Datagram<'a> {
+    /// The server's port.
+    pub server_port: u16,
+    /// What UDP carries.
+    pub payload: &'a [u8],
+}
+
+/// What is kept of a flow while it is looked at.
+#[derive(Debug)]
+pub struct Inspection {
+    assembly: Assembly,
+    packets: u8,
+    /// Sequence number of the first byte of a stream.
+    base: Option<u32>,
+    connection: Option<quic::Connection>,
+    /// The last two, as the directions have a source each.
+    rtp: [Option<Rtp>; 2],
+}
+
+const _: () = assert!(size_of::<Inspection>() <= 4_352, "a thousand are four megabytes and a bit");
+
+impl Default for Inspection {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Inspection {
+    /// Of a flow of which nothing came yet.
+    pub const fn new() -> Self {
+        Self { assembly: Assembly::new(), packets: 0, base: None, connection: None, rtp: [None; 2] }
+    }
+
+    /// The same as a new one, without touching most of its memory.
+    pub fn reset(&mut self) {
+        self.assembly.clear();
+        (self.packets, self.base, self.connection, self.rtp) = (0, None, None, [None; 2]);
+    }
+
+    /// Says where the client's stream begins: the sequence number behind its SYN. Without it, the first segment with
+    /// something in it is taken for the beginning.
+    pub fn begin(&mut self, sequence: u32) {
+        self.base.get_or_insert(sequence);
+    }
+
+    /// Looks at a segment of the client's stream; one with nothing in it changes nothing.
+    pub fn segment<'a>(&'a mut self, sequence: u32, payload: &'a [u8]) -> Verdict<'a> {
+        if payload.is_empty() {
+            return Verdict::More;
+        }
+        let last = self.count();
+        let base = *self.base.get_or_insert(sequence);
+        let Some((offset, fresh)) = place(sequence.wrapping_sub(base), payload) else {
+            return self.none_yet(last);
+        };
+        if offset == 0 && self.assembly.is_empty() {
+            match look_at_stream(fresh, false) {
+                Verdict::More => {}
+                verdict => return verdict,
+            }
+        }
+        let no_room = self.assembly.insert(offset, fresh).is_err();
+        let last = last || no_room || self.assembly.length() == BYTES_MAX;
+        if self.assembly.length() == 0 {
+            return self.none_yet(last);
+        }
+        or_bounds(look_at_assembled(&mut self.assembly, last), last)
+    }
+
+    /// Looks at a datagram of either direction; a server's QUIC packets are passed over.
+    pub fn datagram<'a>(&'a mut self, datagram: Datagram<'a>) -> Verdict<'a> {
+        let last = self.count();
+        let payload = datagram.payload;
+        // What is no DNS there may be anything: tunnels like that port.
+        if datagram.server_port == dns::PORT
+            && let Some(message) = dns::Message::parse(payload)
+        {
+            return Verdict::Seen(Seen::Dns(message));
+        }
+        if self.connection.is_some() || quic::can_begin(payload) {
+            let look = quic::look((&mut self.connection, &mut self.assembly), payload, last);
+            return or_bounds(look, last);
+        }
+        if let Some(stun) = Stun::parse(payload) {
+            return Verdict::Seen(Seen::Stun(stun));
+        }
+        or_bounds(self.media(payload), last)
+    }
+
+    fn media(&mut self, payload: &[u8]) -> Look<'static> {
+        let Some(rtp) = Rtp::parse(payload) else { return Verdict::Unknown(Unknown::Unrecognised) };
+        let [last, before] = self.rtp;
+        if [last, before].into_iter().flatten().any(|before| rtp.follows(&before)) {
+            return Verdict::Seen(Seen::Rtp(rtp));
+        }
+        self.rtp = [Some(rtp), last];
+        Verdict::More
+    }
+
+    /// Looks at the frames of a QUIC packet that somebody else decrypted.
+    #[doc(hidden)]
+    pub fn frames<'a>(&'a mut self, plain: &[u8]) -> Verdict<'a> {
+        let last = self.count();
+        or_bounds(quic::look_at_frames(&mut self.assembly, plain, last), last)
+    }
+
+    /// Counts a packet; whether it is the last that is looked at.
+    fn count(&mut self) -> bool {
+        self.packets = self.packets.saturating_add(1);
+        self.packets >= PACKETS_MAX
+    }
+
+    fn none_yet(&self, last: bool) -> Verdict<'static> {
+        or_bounds(Verdict::More, last)
+    }
+}
+
+fn or_bounds(verdict: Verdict<'_>, last: bool) -> Verdict<'_> {
+    match verdict {
+        Verdict::More if last => Verdict::Unknown(Unknown::Bounds),
+        verdict => verdict,
+    }
+}
+
+/// Where in the stream a payload stands, without what is before the beginning: keep-alives, old copies. `None` where that
+/// is all of it.
+fn place(ahead: u32, payload: &[u8]) -> Option<(usize, &[u8])> {
+    match ahead.cast_signed() {
+        0.. => Some((ahead as usize, payload)),
+        behind => {
+            let fresh = payload.get(behind.unsigned_abs() as usize..)?;
+            (!fresh.is_empty()).then_some((0, fresh))
+        }
+    }
+}
+
+fn look_at_stream(bytes: &[u8], last: bool) -> Look<'_> {
+    if tls::can_begin(bytes) {
+        return tls::look(bytes);
+    }
+    if http::can_begin(bytes) { http::look(bytes, last) } else { Look::Unknown(Unknown::Unrecognised) }
+}
+
+fn look_at_assembled(assembly: &mut Assembly, last: bool) -> Look<'_> {
+    if tls::can_begin(assembly.prefix()) {
+        return tls::look_assembled(assembly, last);
+    }
+    look_at_stream(assembly.prefix(), last)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+use super::*;
+use crate::extract::{Datagram, Inspection, Verdict};
+
+pub(super) fn hex(text: &str) -> Vec<u8> {
+    let digits: Vec<u8> =
+        text.chars().filter_map(|digit| digit.to_digit(16)).map(|digit| digit as u8).collect();
+    digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
+}
+
+const ID: [u8; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
+
+/// A protected Initial packet of a client with these frames, padded to 1,200 bytes at least.
+fn initial((version, id): (Version, &[u8]), number: u8, frames: &[u8]) -> Vec<u8> {
+    let (first, wire) = match version {
+        Version::V1 => (0xc3, [0, 0, 0, 1]),
+        Version::V2 => (0xd3, [0x6b, 0x33, 0x43, 0xcf]),
+    };
+    let mut plain = frames.to_vec();
+    plain.resize(plain.len().max(1_140), 0);
+    let mut header = vec![first];
+    header.extend(wire);
+    header.push(id.len() as u8);
+    header.extend(id);
+    header.extend([0, 0]);
+    header.extend(((plain.len() + 4 + 16) as u16 | 0x4000).to_be_bytes());
+    header.extend([0, 0, 0, number]);
+    Keys::client(version, id).unwrap().seal(&header, &plain)
+}
+
+fn crypto(message: &[u8], from: usize, to: usize) -> Vec<u8> {
+    let number = |value: usize| (value as u16 | 0x4000).to_be_bytes();
+    [&[6][..], &number(from), &number(to - from), &message[from..to]].concat()
+}
+
+fn look_at(inspection: &mut Inspection, payload: &[u8]) -> Option<(Version, String)> {
+    match inspection.datagram(Datagram { server_port: 443, payload }) {
+        Verdict::More => None,
+        Verdict::Seen(Seen::Quic { version, hello: Some(hello) }) => {
+            Some((version, String::from_utf8_lossy(hello.server_name.unwrap()).into_owned()))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn frames_in_disorder_over_two_packets_make_a_hello() {
+    let message = tls::hello_sample("q.example");
+    let end = message.len();
+    assert!(end > 1_300);
+    let first = [
+        vec![1, 0, 0],
+        crypto(&message, 100, 700),
+        vec![2, 0, 0, 1, 0, 0, 0, 1],
+        crypto(&message, 0, 60),
+        crypto(&message, 50, 90),
+    ];
+    let second = [crypto(&message, 700, end), crypto(&message, 90, 110)];
+    for version in [Version::V1, Version::V2] {
+        for turned in [false, true] {
+            let mut packets = [first.concat(), second.concat()]
+                .iter()
+                .enumerate()
+                .map(|(number, frames)| initial((version, &ID), number as u8, frames))
+                .collect::<Vec<_>>();
+            if turned {
+                packets.reverse();
+            }
+            let mut inspection = Inspection::new();
+            assert_eq!(look_at(&mut inspection, &packets[0]), None);
+            assert_eq!(look_at(&mut inspection, &packets[1]), Some((version, "q.example".to_owned())));
+        }
+    }
+}
+
+#[test]
+fn two_packets_of_one_datagram_are_read() {
+    let message = tls::hello_sample("q.example");
+    let (one, two) = (crypto(&message, 0, 600), crypto(&message, 600, message.len()));
+    let datagram = [initial((Version::V1, &ID), 0, &one), initial((Version::V1, &ID), 1, &two)].concat();
+    let mut inspection = Inspection::new();
+    assert_eq!(look_at(&mut inspection, &datagram), Some((Version::V1, "q.example".to_owned())));
+}
+
+#[test]
+fn after_a_retry_the_keys_are_others() {
+    let message = tls::hello_sample("q.example");
+    let mut inspection = Inspection::new();
+    let first = initial((Version::V1, &ID), 0, &crypto(&message, 0, 600));
+    assert_eq!(look_at(&mut inspection, &first), None);
+    let other = (Version::V1, &[9; 12][..]);
+    assert_eq!(look_at(&mut inspection, &initial(other, 1, &crypto(&message, 0, 700))), None);
+    // But not a third time: keys cost.
+    let third = (Version::V1, &[8; 12][..]);
+    assert_eq!(look_at(&mut inspection, &initial(third, 2, &crypto(&message, 700, message.len()))), None);
+    let last = initial(other, 2, &crypto(&message, 700, message.len()));
+    assert!(look_at(&mut inspection, &last).is_some());
+}
+
+#[test]
+fn later_packets_to_the_servers_own_connection_id_keep_the_first_keys() {
+    let message = tls::hello_sample("q.example");
+    let mut inspection = Inspection::new();
+    let first = initial((Version::V1, &ID), 0, &crypto(&message, 0, 600));
+    assert_eq!(look_at(&mut inspection, &first), None);
+    // Sealed with the keys of the first ID, sent to another of the same length.
+    let frames = crypto(&message, 600, message.len());
+    let mut plain = frames.clone();
+    plain.resize(1_140, 0);
+    let mut header = vec![0xc3, 0, 0, 0, 1, 8];
+    header.extend([7; 8]);
+    header.extend([0, 0]);
+    header.extend(((1_140 + 20) as u16 | 0x4000).to_be_bytes());
+    header.extend([0, 0, 0, 1]);
+    let packet = Keys::client(Version::V1, &ID).unwrap().seal(&header, &plain);
+    assert!(look_at(&mut inspection, &packet).is_some());
+}
+
+#[test]
+fn what_does_not_decrypt_is_not_quic() {
+    let message = tls::hello_sample("q.example");
+    let mut packet = initial((Version::V1, &ID), 0, &crypto(&message, 0, 600));
+    *packet.last_mut().unwrap() ^= 1;
+    let mut inspection = Inspection::new();
+    let verdict = inspection.datagram(Datagram { server_port: 443, payload: &packet });
+    assert_eq!(verdict, Verdict::Unknown(Unknown::Unrecognised));
+    // Longer than is looked at.
+    let long = initial((Version::V1, &ID), 0, &[0; 3_000]);
+    let verdict = Inspection::new().datagram(Datagram { server_port: 443, payload: &long }) == Verdict::More;
+    assert!(!verdict);
+}
+
+#[test]
+fn a_crypto_stream_that_is_no_hello_is_malformed_and_one_that_never_ends_is_bounded() {
+    let mut inspection = Inspection::new();
+    let packet = initial((Version::V1, &ID), 0, &[6, 0, 6, 2, 0, 0, 2, 1, 1]);
+    let verdict = inspection.datagram(Datagram { server_port: 443, payload: &packet });
+    assert_eq!(verdict, Verdict::Unknown(Unknown::Malformed));
+    let mut inspection = Inspection::new();
+    let ping = initial((Version::V1, &ID), 0, &[1]);
+    for number in 1..=crate::extract::PACKETS_MAX {
+        let verdict = inspection.datagram(Datagram { server_port: 443, payload: &ping });
+        if number < crate::extract::PACKETS_MAX {
+            assert_eq!(verdict, Verdict::More);
+        } else {
+            assert!(matches!(verdict, Verdict::Seen(Seen::Quic { hello: None, .. })));
+        }
+    }
+}

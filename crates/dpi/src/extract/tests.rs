@@ -1,0 +1,145 @@
+use super::*;
+use crate::extract::tls::tests::in_records;
+use proptest::prelude::*;
+
+const REQUEST: &[u8] = b"GET /a HTTP/1.1\r\nUser-Agent: x\r\nHost: a.example\r\n\r\n";
+
+fn host_of(verdict: &Verdict<'_>) -> Option<String> {
+    match verdict {
+        Verdict::Seen(seen) => seen.host().map(|host| String::from_utf8_lossy(host).into_owned()),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_stream_in_one_byte_segments_is_given_up() {
+    let mut inspection = Inspection::new();
+    for (place, byte) in REQUEST.iter().enumerate() {
+        let verdict = inspection.segment(place as u32, std::slice::from_ref(byte));
+        if place as u8 + 1 < PACKETS_MAX {
+            assert_eq!(verdict, Verdict::More, "{place}");
+        } else {
+            assert_eq!(verdict, Verdict::Unknown(Unknown::Bounds));
+            return;
+        }
+    }
+}
+
+#[test]
+fn endless_headers_are_given_up_with_what_is_known() {
+    let mut inspection = Inspection::new();
+    let line = [&b"X: "[..], &[b'y'; 1_000], b"\r\n"].concat();
+    let mut sequence = u32::MAX - 100;
+    let mut segments = vec![b"GET /a HTTP/1.1\r\n".to_vec()];
+    segments.extend((0..10).map(|_| line.clone()));
+    for segment in &segments {
+        match inspection.segment(sequence, segment) {
+            Verdict::More => sequence = sequence.wrapping_add(segment.len() as u32),
+            Verdict::Seen(Seen::Http(request)) => {
+                assert_eq!((request.target, request.host), (&b"/a"[..], None));
+                return;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    panic!("never given up");
+}
+
+#[test]
+fn segments_in_disorder_and_old_copies_are_put_in_order() {
+    let mut inspection = Inspection::new();
+    inspection.begin(1_000);
+    assert_eq!(inspection.segment(1_020, &REQUEST[20..]), Verdict::More);
+    // A keep-alive, an empty one, and an old copy.
+    assert_eq!(inspection.segment(999, b"\0"), Verdict::More);
+    assert_eq!(inspection.segment(1_000, b""), Verdict::More);
+    assert_eq!(inspection.segment(1_000, &REQUEST[..10]), Verdict::More);
+    let verdict = inspection.segment(1_005, &REQUEST[5..25]);
+    assert_eq!(host_of(&verdict), Some("a.example".to_owned()));
+}
+
+#[test]
+fn other_streams_are_unknown_at_their_first_bytes() {
+    for bytes in [&b"SSH-2.0-OpenSSH\r\n"[..], &[22, 3, 1, 0, 5, 2], &[0; 10], &[21, 3, 3]] {
+        assert_eq!(Inspection::new().segment(5, bytes), Verdict::Unknown(Unknown::Unrecognised));
+    }
+}
+
+#[test]
+fn datagrams_are_told_by_port_and_shape() {
+    let mut inspection = Inspection::new();
+    let mut rtp = [0x80, 96, 0, 1, 0, 0, 0, 0, 0, 0, 0, 7, 1, 2, 3];
+    assert_eq!(inspection.datagram(Datagram { server_port: 30_000, payload: &rtp }), Verdict::More);
+    // The other direction has a source of its own.
+    let mut other = rtp;
+    other[11] = 9;
+    assert_eq!(inspection.datagram(Datagram { server_port: 30_000, payload: &other }), Verdict::More);
+    rtp[3] = 2;
+    let verdict = inspection.datagram(Datagram { server_port: 30_000, payload: &rtp });
+    assert!(matches!(verdict, Verdict::Seen(Seen::Rtp(Rtp { payload_type: 96, source: 7, .. }))));
+    let query = dns::tests::sample((3, "a.example", dns::tests::QUERY), &[], &[]);
+    let mut inspection = Inspection::new();
+    let verdict = inspection.datagram(Datagram { server_port: 53, payload: &query });
+    let Verdict::Seen(seen @ Seen::Dns(message)) = verdict else { panic!("{verdict:?}") };
+    assert_eq!((message.name().as_slice(), seen.host()), (&b"a.example"[..], None));
+    let verdict =
+        Inspection::new().datagram(Datagram { server_port: 53, payload: &[0; 40] }) == Verdict::More;
+    assert!(!verdict);
+}
+
+proptest! {
+    /// However a stream is cut and shuffled, it says the same, if the packets are few enough.
+    #[test]
+    fn any_order_of_any_segments_says_the_same(
+        cuts in proptest::collection::btree_set(1..1_400_usize, 0..9),
+        order in Just((0..10).collect::<Vec<usize>>()).prop_shuffle(),
+        size in 60..1_500_usize,
+        base: u32,
+    ) {
+        let stream = in_records(&tls::hello_sample("b.example"), size);
+        let ends: Vec<usize> = cuts.into_iter().chain([stream.len()]).collect();
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        let segments: Vec<_> = starts.zip(&ends).map(|(from, to)| (from, &stream[from..*to])).collect();
+        let mut inspection = Inspection::new();
+        inspection.begin(base);
+        let mut said = None;
+        for place in order.into_iter().filter(|place| *place < segments.len()) {
+            let (offset, bytes) = segments[place];
+            let verdict = inspection.segment(base.wrapping_add(offset as u32), bytes);
+            prop_assert!(said.is_none());
+            said = host_of(&verdict);
+            prop_assert!(said.is_some() || verdict == Verdict::More);
+        }
+        prop_assert_eq!(said.as_deref(), Some("b.example"));
+    }
+
+    /// Whatever comes: no panic, and an end after the bounds.
+    #[test]
+    fn any_bytes_end(
+        segments in proptest::collection::vec(
+            (0..6_000_u32, proptest::collection::vec(any::<u8>(), 1..40)), 20,
+        ),
+        start in prop_oneof![Just(&b"GET "[..]), Just(&[22, 3, 1, 1, 0, 1][..]), Just(&[][..])],
+    ) {
+        let mut inspection = Inspection::new();
+        inspection.begin(0);
+        let mut open = inspection.segment(0, start) == Verdict::More;
+        for (offset, bytes) in &segments {
+            open = open && inspection.segment(*offset, bytes) == Verdict::More;
+        }
+        prop_assert!(!open);
+    }
+
+    #[test]
+    fn any_datagrams_end(payloads in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..80), 20)) {
+        for (server_port, first) in [(53, 0), (443, 0xc3), (443, 0x80), (443, 0)] {
+            let mut inspection = Inspection::new();
+            let mut open = true;
+            for payload in &payloads {
+                let payload = [&[first, 0, 0, 0, 1, 4][..], payload].concat();
+                open = open && inspection.datagram(Datagram { server_port, payload: &payload }) == Verdict::More;
+            }
+            prop_assert!(!open);
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Finding the rule of a flow.
+
+use super::check::{Check, More, View};
+use super::literals::{Literals, Tries};
+use super::names::{NONE, Names};
+use super::paths::Paths;
+use super::regexes::Loose;
+use super::rule::Facts;
+use super::spans::Spans;
+use crate::extract::NAME_MAX;
+use arrayvec::ArrayVec;
+use rustc_hash::FxHashMap;
+use std::net::IpAddr;
+
+/// What a flow's rule makes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Outcome {
+    /// The rule.
+    pub id: u32,
+    /// Its precedence.
+    pub precedence: u32,
+    /// Its rating group.
+    pub rating_group: u32,
+    /// Its service, where it has one.
+    pub service: Option<u32>,
+}
+
+/// Rules, ready to be asked. Immutable, so that workers can share it; asking allocates nothing.
+///
+/// Rules are numbered in the order in which they count: their rank. So the lowest rank that matches is the answer.
+#[derive(Debug)]
+pub struct Classifier {
+    /// By rank, as is [`Self::checks`].
+    pub(super) outcomes: Vec<Outcome>,
+    pub(super) checks: Vec<Check>,
+    pub(super) more: Vec<More>,
+    pub(super) names: Names,
+    pub(super) v4: Spans<u32>,
+    pub(super) v6: Spans<u128>,
+    pub(super) groups: Vec<Group>,
+    pub(super) candidates: Vec<Candidate>,
+    pub(super) paths: Vec<Paths>,
+    pub(super) ports: Vec<FxHashMap<u16, List>>,
+    /// The rules without host and network.
+    pub(super) anywhere: Group,
+    pub(super) regexes: Regexes,
+}
+
+/// Rules with nothing but regular expressions to be found by: by a literal that they have in all their matches, or by
+/// searching for them.
+#[derive(Debug)]
+pub(super) struct Regexes {
+    pub(super) host_literals: Literals,
+    pub(super) url_literals: Literals,
+    pub(super) host: Loose,
+    pub(super) url: Loose,
+}
+
+/// A rule by its rank, and whether there is anything left to check once it was found where it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Candidate(u32);
+
+impl Candidate {
+    pub(super) const fn new(rank: u32, checked: bool) -> Self {
+        Self(rank << 1 | checked as u32)
+    }
+
+    const fn rank(self) -> u32 {
+        self.0 >> 1
+    }
+
+    const fn is_checked(self) -> bool {
+        self.0 & 1 != 0
+    }
+}
+
+/// Candidates that stand together, lowest rank first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct List {
+    pub(super) from: u32,
+    pub(super) count: u32,
+}
+
+/// The rules of one host, domain or network.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Group {
+    pub(super) plain: List,
+    /// Where in [`Classifier::paths`].
+    pub(super) paths: u32,
+    /// Where in [`Classifier::ports`].
+    pub(super) ports: u32,
+}
+
+const _: () = assert!(size_of::<Group>() == 16);
+
+impl Default for Group {
+    fn default() -> Self {
+        Self { plain: List::default(), paths: NONE, ports: NONE }
+    }
+}
+
+/// How large a [`Classifier`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Rules.
+    pub rules: usize,
+    /// Distinct hosts and domains.
+    pub names: usize,
+    /// Distinct path prefixes and literals, counted for each host, domain or network.
+    pub paths: usize,
+    /// Automata that every host and every URL runs through.
+    pub loose_automata: usize,
+    /// Memory, as far as it can be counted.
+    pub bytes: usize,
+}
+
+impl Classifier {
+    /// The rule of the lowest precedence value that matches; `None` where none does. A host that is no name, as it is
+    /// longer than [`NAME_MAX`], counts as none.
+    pub fn classify(&self, facts: &Facts<'_>) -> Option<&Outcome> {
+        let mut memory = ArrayVec::<u8, NAME_MAX>::new();
+        let host = facts.host.and_then(|host| {
+            memory.try_extend_from_slice(host).ok()?;
+            memory.make_ascii_lowercase();
+            Some(memory.as_slice())
+        });
+        let view = View { facts: *facts, host };
+        let mut search = Search { rules: self, view, best: u32::MAX, tries: Tries::new() };
+        if let Some(host) = host {
+            self.names.groups(host).for_each(|group| search.group(group));
+        }
+        match facts.server {
+            IpAddr::V4(address) => self.v4.around(address.to_bits()).for_each(|group| search.group(group)),
+            IpAddr::V6(address) => self.v6.around(address.to_bits()).for_each(|group| search.group(group)),
+        }
+        search.rules_of(&self.anywhere);
+        search.regexes();
+        self.outcomes.get(search.best as usize)
+    }
+
+    /// How large it is.
+    pub fn shape(&self) -> Shape {
+        Shape {
+            rules: self.outcomes.len(),
+            names: self.names.len(),
+            paths: self.paths.iter().map(Paths::len).sum(),
+            loose_automata: self.regexes.host.automata() + self.regexes.url.automata(),
+            bytes: self.memory_bytes(),
+        }
+    }
+
+    /// The lowest rank of those of a list that match, and `best`. The first that matches is the best of a list.
+    #[inline]
+    fn best_of(&self, list: List, (view, best): (&View<'_>, u32)) -> u32 {
+        let (from, count) = (list.from as usize, list.count as usize);
+        for candidate in self.candidates.get(from..from + count).unwrap_or_default() {
+            let rank = candidate.rank();
+            if rank >= best {
+                return best;
+            }
+            if !candidate.is_checked() || self.holds(rank, view) {
+                return rank;
+            }
+        }
+        best
+    }
+
+    fn holds(&self, rank: u32, view: &View<'_>) -> bool {
+        let Some(check) = self.checks.get(rank as usize) else { return false };
+        let more = check.more.and_then(|more| self.more.get(more as usize));
+        check.holds(&view.facts) && more.is_none_or(|more| more.holds(view))
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let lists = size_of_val(self.outcomes.as_slice())
+            + size_of_val(self.checks.as_slice())
+            + size_of_val(self.more.as_slice())
+            + size_of_val(self.groups.as_slice())
+            + size_of_val(self.candidates.as_slice())
+            + size_of_val(self.paths.as_slice());
+        let ports: usize = self.ports.iter().map(|ports| ports.capacity() * 16).sum();
+        let regexes = self.more.iter().flat_map(|more| [&more.host_regex, &more.url_regex]).flatten();
+        lists
+            + ports
+            + regexes.map(super::regexes::Automaton::memory_bytes).sum::<usize>()
+            + self.paths.iter().map(Paths::memory_bytes).sum::<usize>()
+            + (self.names.memory_bytes() + self.v4.memory_bytes() + self.v6.memory_bytes())
+            + self.regexes.memory_bytes()
+    }
+}
+
+/// One question.
+struct Search<'c, 'f> {
+    rules: &'c Classifier,
+    view: View<'f>,
+    /// The lowest rank that matches so far.
+    best: u32,
+    tries: Tries,
+}
+
+impl Regexes {
+    /// The first rule that is searched for by one automaton too many.
+    pub(super) fn first_beyond(&self) -> Option<u32> {
+        [&self.host, &self.url].into_iter().find_map(|loose| loose.first_of(super::limits::LOOSE_AUTOMATA))
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let literals = self.host_literals.memory_bytes() + self.url_literals.memory_bytes();
+        literals + self.host.memory_bytes() + self.url.memory_bytes()
+    }
+}
+
+impl Search<'_, '_> {
+    #[inline]
+    fn group(&mut self, group: u32) {
+        if let Some(group) = self.rules.groups.get(group as usize) {
+            self.rules_of(group);
+        }
+    }
+
+    #[inline]
+    fn rules_of(&mut self, group: &Group) {
+        self.list(group.plain);
+        if let Some(ports) = self.rules.ports.get(group.ports as usize)
+            && let Some(list) = ports.get(&self.view.facts.server_port)
+        {
+            self.list(*list);
+        }
+        if let Some(path) = self.view.facts.path
+            && let Some(paths) = self.rules.paths.get(group.paths as usize)
+        {
+            let (rules, view, best) = (self.rules, &self.view, &mut self.best);
+            paths.search(path, &mut self.tries, |list| *best = rules.best_of(list, (view, *best)));
+        }
+    }
+
+    #[inline]
+    fn list(&mut self, list: List) {
+        self.best = self.rules.best_of(list, (&self.view, self.best));
+    }
+
+    fn regexes(&mut self) {
+        let Some(host) = self.view.host else { return };
+        let Classifier { regexes, .. } = self.rules;
+        let (rules, view, best, tries) = (self.rules, &self.view, &mut self.best, &mut self.tries);
+        let found = |list: List, best: u32| rules.best_of(list, (view, best));
+        let holds = |rank: u32, best: u32| if rules.holds(rank, view) { rank } else { best };
+        regexes.host_literals.search(host, tries, |list| *best = found(list, *best));
+        *best = regexes.host.search([host, b""], *best, holds);
+        if let Some(path) = view.facts.path {
+            regexes.url_literals.search(host, tries, |list| *best = found(list, *best));
+            regexes.url_literals.search(path, tries, |list| *best = found(list, *best));
+            *best = regexes.url.search([host, path], *best, holds);
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! From what operators say to what is asked.
+
+use super::check::{Check, More};
+use super::classifier::{Candidate, Classifier, Group, List, Outcome, Regexes};
+use super::limits;
+use super::literals::{self, Literals};
+use super::names::{Entry, NONE, Names};
+use super::paths::Paths;
+use super::pattern::{HostPattern, PathPattern};
+use super::problem::{Problem, check_all};
+use super::regexes::{Automaton, Loose};
+use super::rule::{Conditions, Layer, PortRange, Rule};
+use super::spans::{Network, Spans};
+use ipnet::IpNet;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Ranks rules by precedence, then id, and builds the indexes.
+///
+/// # Errors
+/// Rules that are refused, by their place in `rules`, with the reason: all, or at least [`limits::PROBLEMS`]. None of the
+/// rules is then in force.
+pub fn compile(rules: &[Rule]) -> Result<Classifier, Vec<(usize, Problem)>> {
+    let mut draft = Draft::default();
+    let problems = check_all(rules);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let mut order: Vec<usize> = (0..rules.len()).collect();
+    order.sort_unstable_by_key(|place| rules.get(*place).map(|rule| (rule.precedence, rule.id)));
+    let mut problems = vec![];
+    for &place in &order {
+        if let Some(rule) = rules.get(place)
+            && let Err(problem) = draft.add(rule)
+        {
+            problems.push((place, problem));
+        }
+        if problems.len() == limits::PROBLEMS {
+            break;
+        }
+    }
+    problems.sort_unstable_by_key(|(place, _)| *place);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let classifier = draft.finish().map_err(|problem| vec![(0, problem)])?;
+    // None was refused, so ranks are places in the order.
+    let beyond = classifier.regexes.first_beyond().and_then(|rank| order.get(rank as usize));
+    beyond.map_or(Ok(classifier), |place| Err(vec![(*place, Problem::LooseRegexes)]))
+}
+
+/// The rules of one host, domain or network, while more are added. They are added in the order of their rank.
+#[derive(Default)]
+struct DraftGroup {
+    plain: Vec<(Candidate, Vec<u16>)>,
+    prefixes: BTreeMap<Box<str>, Vec<Candidate>>,
+    literals: BTreeMap<Box<str>, Vec<Candidate>>,
+}
+
+/// From this many rules of a group on, those that name their ports one by one are found by port.
+const MANY: usize = 16;
+
+/// Rules that share a literal; others that have it are searched for.
+const SHARED: usize = 4;
+
+/// Rules with nothing but regular expressions to be found by.
+#[derive(Default)]
+struct DraftRegexes {
+    literals: BTreeMap<Box<str>, Vec<Candidate>>,
+    loose: Vec<(String, u32)>,
+}
+
+impl DraftRegexes {
+    /// Adds an expression by its literal, if there is room for that; whether there was.
+    fn add_literal(&mut self, literal: Option<String>, candidate: Candidate) -> bool {
+        let Some(literal) = literal else { return false };
+        let rules = self.literals.entry(literal.into()).or_default();
+        let is_free = rules.len() < SHARED;
+        if is_free {
+            rules.push(candidate);
+        }
+        is_free
+    }
+}
+
+#[derive(Default)]
+struct Draft {
+    outcomes: Vec<Outcome>,
+    checks: Vec<Check>,
+    more: Vec<More>,
+    names: Names,
+    networks: FxHashMap<IpNet, u32>,
+    groups: Vec<DraftGroup>,
+    anywhere: DraftGroup,
+    host_regexes: DraftRegexes,
+    url_regexes: DraftRegexes,
+    regex_bytes: usize,
+}
+
+impl Draft {
+    fn add(&mut self, rule: &Rule) -> Result<(), Problem> {
+        let rank = self.outcomes.len() as u32;
+        let Rule { id, precedence, rating_group, service, ref when } = *rule;
+        let mut more = self.more_of(when)?;
+        self.outcomes.push(Outcome { id, precedence, rating_group, service });
+        if is_loose(when) {
+            self.place_by_regex(when, (rank, &mut more));
+            let check = self.check_of(when, more);
+            self.checks.push(check);
+        } else {
+            let check = self.check_of(when, more);
+            self.checks.push(check);
+            self.place(when, Candidate::new(rank, !check.is_empty()));
+        }
+        Ok(())
+    }
+
+    /// By the literal of its expression, else by the expression itself, which need then not be searched for again.
+    fn place_by_regex(&mut self, when: &Conditions, (rank, more): (u32, &mut More)) {
+        let candidate = Candidate::new(rank, true);
+        if let Some(regex) = &when.host_regex {
+            if !self.host_regexes.add_literal(literals::of_regex(regex), candidate) {
+                self.host_regexes.loose.push((regex.clone(), rank));
+                more.host_regex = None;
+            }
+        } else if let Some(regex) = &when.url_regex
+            && !self.url_regexes.add_literal(literals::of_url_regex(regex), candidate)
+        {
+            self.url_regexes.loose.push((regex.clone(), rank));
+            more.url_regex = None;
+        }
+    }
+
+    fn check_of(&mut self, when: &Conditions, more: More) -> Check {
+        let ports = match when.ports.as_slice() {
+            [only] => *only,
+            _ => PortRange::ANY,
+        };
+        let layers = when.layers.iter().fold(0, |bits, layer: &Layer| bits | layer.bit());
+        let place = (!more.is_empty()).then_some(self.more.len() as u32);
+        if place.is_some() {
+            self.more.push(more);
+        }
+        Check { ports, protocol: when.protocol, dscp: when.dscp, layers, more: place }
+    }
+
+    /// What is not told by where the rule is found, nor by its [`Check`].
+    fn more_of(&mut self, when: &Conditions) -> Result<More, Problem> {
+        let by_host = !when.hosts.is_empty();
+        let is_whole_host = |pattern: &HostPattern| !matches!(pattern, HostPattern::Glob(_));
+        let is_whole_path = |pattern: &PathPattern| matches!(pattern, PathPattern::Prefix(_));
+        let unless = |told: bool| if told { 0 } else { usize::MAX };
+        Ok(More {
+            hosts: when.hosts.iter().take(unless(when.hosts.iter().all(is_whole_host))).cloned().collect(),
+            paths: when.paths.iter().take(unless(when.paths.iter().all(is_whole_path))).cloned().collect(),
+            networks: when.networks.iter().take(unless(!by_host)).copied().collect(),
+            ports: when.ports.iter().take(unless(when.ports.len() == 1)).copied().collect(),
+            host_regex: self.automaton(when.host_regex.as_ref())?,
+            url_regex: self.automaton(when.url_regex.as_ref())?,
+        })
+    }
+
+    fn automaton(&mut self, regex: Option<&String>) -> Result<Option<Automaton>, Problem> {
+        let Some(regex) = regex else { return Ok(None) };
+        if regex.len() > limits::PATTERN_BYTES {
+            return Err(Problem::Regex(format!("it is longer than {} bytes", limits::PATTERN_BYTES)));
+        }
+        if self.regex_bytes > limits::ALL_REGEX_BYTES {
+            return Err(Problem::AllRegexes);
+        }
+        let automaton = Automaton::new(regex).map_err(Problem::Regex)?;
+        self.regex_bytes += automaton.memory_bytes();
+        Ok(Some(automaton))
+    }
+
+    /// Where a rule is found: by its hosts, else its networks; by its paths within those.
+    fn place(&mut self, when: &Conditions, candidate: Candidate) {
+        let place = Place { candidate, paths: &when.paths, ports: single_ports(&when.ports) };
+        if !when.hosts.is_empty() {
+            when.hosts.iter().for_each(|pattern| self.place_by_host(pattern, &place));
+        } else if !when.networks.is_empty() {
+            for network in &when.networks {
+                let fresh = self.groups.len() as u32;
+                let group = *self.networks.entry(network.trunc()).or_insert(fresh);
+                self.group(group).add(&place);
+            }
+        } else {
+            self.anywhere.add(&place);
+        }
+    }
+
+    fn place_by_host(&mut self, pattern: &HostPattern, place: &Place<'_>) {
+        let (exact, below) = match pattern {
+            HostPattern::Exact(name) => (Some(&**name), None),
+            HostPattern::Below(domain) => (None, Some(&**domain)),
+            HostPattern::Domain(domain) => (Some(&**domain), Some(&**domain)),
+            HostPattern::Glob(form) => (None, end_of(form)),
+        };
+        if exact.is_none() && below.is_none() {
+            return self.anywhere.add(place);
+        }
+        if let Some(name) = exact {
+            self.group_of(name, |entry| &mut entry.exact).add(place);
+        }
+        if let Some(name) = below {
+            self.group_of(name, |entry| &mut entry.below).add(place);
+        }
+    }
+
+    /// The group of a name; a fresh one where it has none yet.
+    fn group_of(&mut self, name: &str, which: impl Fn(&mut Entry) -> &mut u32) -> &mut DraftGroup {
+        let group = which(self.names.entry(name));
+        if *group == NONE {
+            *group = self.groups.len() as u32;
+        }
+        let group = *group;
+        self.group(group)
+    }
+
+    fn group(&mut self, place: u32) -> &mut DraftGroup {
+        let place = place as usize;
+        if place >= self.groups.len() {
+            self.groups.resize_with(place + 1, DraftGroup::default);
+        }
+        self.groups.get_mut(place).unwrap_or(&mut self.anywhere)
+    }
+
+    fn finish(self) -> Result<Classifier, Problem> {
+        let mut lists = Lists::default();
+        let groups = self.groups.into_iter().map(|group| lists.finish(group)).collect::<Result<_, _>>()?;
+        let anywhere = lists.finish(self.anywhere)?;
+        let (v4, v6) = networks(&self.networks);
+        let (host_literals, host) = lists.regexes(self.host_regexes)?;
+        let (url_literals, url) = lists.regexes(self.url_regexes)?;
+        Ok(Classifier {
+            outcomes: self.outcomes,
+            checks: self.checks,
+            more: self.more,
+            names: self.names,
+            v4: Spans::new(v4),
+            v6: Spans::new(v6),
+            groups,
+            candidates: lists.candidates,
+            paths: lists.paths,
+            ports: lists.ports,
+            anywhere,
+            regexes: Regexes { host_literals, url_literals, host, url },
+        })
+    }
+}
+
+/// Whether a rule has nothing but regular expressions to be found by.
+fn is_loose(when: &Conditions) -> bool {
+    let regex = when.host_regex.is_some() || when.url_regex.is_some();
+    regex && when.hosts.is_empty() && when.networks.is_empty() && when.paths.is_empty()
+}
+
+/// The labels that a form of hosts ends with, whatever its `*` stand for.
+fn end_of(form: &str) -> Option<&str> {
+    let end = form.rsplit('*').next()?;
+    end.split_once('.').map(|(_, labels)| labels)
+}
+
+/// Ports that are named one by one; empty where there is a range, or none.
+fn single_ports(ports: &[PortRange]) -> Vec<u16> {
+    let single = ports.iter().all(|range| range.first == range.last);
+    ports.iter().filter(|_| single).map(|range| range.first).collect()
+}
+
+type Sides = (Vec<Network<u32>>, Vec<Network<u128>>);
+
+fn networks(groups: &FxHashMap<IpNet, u32>) -> Sides {
+    let (mut v4, mut v6): Sides = (vec![], vec![]);
+    for (network, &group) in groups {
+        match network {
+            IpNet::V4(net) => {
+                v4.push(Network { first: net.network().to_bits(), last: net.broadcast().to_bits(), group });
+            }
+            IpNet::V6(net) => {
+                v6.push(Network { first: net.network().to_bits(), last: net.broadcast().to_bits(), group });
+            }
+        }
+    }
+    (v4, v6)
+}
+
+/// A rule that is to be placed.
+struct Place<'a> {
+    candidate: Candidate,
+    paths: &'a [PathPattern],
+    ports: Vec<u16>,
+}
+
+impl DraftGroup {
+    fn add(&mut self, place: &Place<'_>) {
+        if place.paths.is_empty() {
+            self.plain.push((place.candidate, place.ports.clone()));
+        }
+        for pattern in place.paths {
+            let (map, text) = match (pattern.prefix(), pattern.literal()) {
+                ("", literal) if !literal.is_empty() => (&mut self.literals, literal),
+                (prefix, _) => (&mut self.prefixes, prefix),
+            };
+            map.entry(text.into()).or_default().push(place.candidate);
+        }
+    }
+}
+
+#[derive(Default)]
+struct Lists {
+    candidates: Vec<Candidate>,
+    paths: Vec<Paths>,
+    ports: Vec<FxHashMap<u16, List>>,
+}
+
+impl Lists {
+    fn finish(&mut self, group: DraftGroup) -> Result<Group, Problem> {
+        let many = group.plain.len() > MANY;
+        let by_port = |ports: &[u16]| many && !ports.is_empty();
+        let rest = group.plain.iter().filter(|(_, ports)| !by_port(ports)).map(|(candidate, _)| *candidate);
+        let plain = self.list(rest);
+        let mut numbers: BTreeMap<u16, Vec<Candidate>> = BTreeMap::new();
+        for (candidate, ports) in group.plain.iter().filter(|(_, ports)| by_port(ports)) {
+            ports.iter().for_each(|port| numbers.entry(*port).or_default().push(*candidate));
+        }
+        let mut finished = Group { plain, ..Group::default() };
+        if !numbers.is_empty() {
+            finished.ports = self.ports.len() as u32;
+            let ports = numbers.into_iter().map(|(port, list)| (port, self.list(list))).collect();
+            self.ports.push(ports);
+        }
+        if !group.prefixes.is_empty() || !group.literals.is_empty() {
+            finished.paths = self.paths.len() as u32;
+            let mut lists = |map: BTreeMap<Box<str>, Vec<Candidate>>| {
+                map.into_iter().map(|(text, list)| (text, self.list(list))).collect()
+            };
+            let (prefixes, literals) = (lists(group.prefixes), lists(group.literals));
+            self.paths.push(Paths::new(prefixes, literals).map_err(Problem::Regex)?);
+        }
+        Ok(finished)
+    }
+
+    fn regexes(&mut self, draft: DraftRegexes) -> Result<(Literals, Loose), Problem> {
+        let rules = draft.literals.into_iter().map(|(text, list)| (text, self.list(list)));
+        let literals = Literals::new(rules.collect()).map_err(Problem::Regex)?;
+        let loose: Vec<(&str, u32)> = draft.loose.iter().map(|(text, rank)| (text.as_str(), *rank)).collect();
+        Ok((literals, Loose::new(&loose)))
+    }
+
+    fn list(&mut self, candidates: impl IntoIterator<Item = Candidate>) -> List {
+        let from = self.candidates.len() as u32;
+        self.candidates.extend(candidates);
+        List { from, count: self.candidates.len() as u32 - from }
+    }
+}

@@ -1,0 +1,246 @@
+//! Patterns of hosts and paths.
+
+use super::limits::PATTERN_BYTES;
+use crate::extract::NAME_MAX;
+use memchr::memmem;
+use std::fmt;
+use std::str::FromStr;
+
+/// Which hosts. In lower case.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum HostPattern {
+    /// `a.example`: this host.
+    Exact(Box<str>),
+    /// `*.a.example`: all hosts below this domain.
+    Below(Box<str>),
+    /// `.a.example`: the host of this name, and all below it.
+    Domain(Box<str>),
+    /// `img*.a.example`: hosts of this form; `*` is any number of any characters, dots included.
+    Glob(Box<str>),
+}
+
+/// Which paths, query included. Letters count as they stand, and `%41` is not `A`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum PathPattern {
+    /// `/a`: this path.
+    Exact(Box<str>),
+    /// `/a*`: paths that begin so.
+    Prefix(Box<str>),
+    /// `/a*b`, `*.mp4`: paths of this form; `*` is any number of any characters.
+    Glob(Box<str>),
+}
+
+/// Why a pattern is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PatternError {
+    /// Nothing.
+    #[error("it is empty")]
+    Empty,
+    /// Longer than [`PATTERN_BYTES`], or a name than [`NAME_MAX`].
+    #[error("it is longer than {0} bytes")]
+    Long(usize),
+    /// Something that no host has.
+    #[error("'{0}' is in no host name")]
+    Character(char),
+    /// Two dots, or one at the end.
+    #[error("a label of the name is empty")]
+    Label,
+    /// Something no request has.
+    #[error("a path begins with / or *, and is of printable ASCII without spaces")]
+    Path,
+}
+
+impl HostPattern {
+    /// Whether a host, in lower case, is one of these.
+    pub fn matches(&self, host: &[u8]) -> bool {
+        match self {
+            Self::Exact(name) => host == name.as_bytes(),
+            Self::Below(domain) => is_below(host, domain.as_bytes()),
+            Self::Domain(domain) => host == domain.as_bytes() || is_below(host, domain.as_bytes()),
+            Self::Glob(form) => has_form(host, form.as_bytes()),
+        }
+    }
+}
+
+fn is_below(host: &[u8], domain: &[u8]) -> bool {
+    host.strip_suffix(domain).is_some_and(|rest| rest.ends_with(b"."))
+}
+
+impl FromStr for HostPattern {
+    type Err = PatternError;
+
+    fn from_str(text: &str) -> Result<Self, PatternError> {
+        let text = text.to_ascii_lowercase();
+        if text.len() > NAME_MAX {
+            return Err(PatternError::Long(NAME_MAX));
+        }
+        let (make, name): (fn(Box<str>) -> Self, &str) =
+            match (text.strip_prefix("*."), text.strip_prefix('.')) {
+                (Some(domain), _) if !domain.contains('*') => (Self::Below, domain),
+                (_, Some(domain)) if !domain.contains('*') => (Self::Domain, domain),
+                _ if text.contains('*') => (Self::Glob, &text),
+                _ => (Self::Exact, &text),
+            };
+        check_name(name).map(|()| make(name.into()))
+    }
+}
+
+fn check_name(name: &str) -> Result<(), PatternError> {
+    if name.is_empty() {
+        return Err(PatternError::Empty);
+    }
+    let allowed = |letter: &char| letter.is_ascii_alphanumeric() || "-_.*:".contains(*letter);
+    if let Some(wrong) = name.chars().find(|letter| !allowed(letter)) {
+        return Err(PatternError::Character(wrong));
+    }
+    // With a colon it is an IPv6 address.
+    let labels = name.split('.').all(|label| !label.is_empty());
+    if labels { Ok(()) } else { Err(PatternError::Label) }
+}
+
+impl fmt::Display for HostPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact(name) | Self::Glob(name) => f.write_str(name),
+            Self::Below(domain) => write!(f, "*.{domain}"),
+            Self::Domain(domain) => write!(f, ".{domain}"),
+        }
+    }
+}
+
+impl PathPattern {
+    /// Whether a path is one of these.
+    pub fn matches(&self, path: &[u8]) -> bool {
+        match self {
+            Self::Exact(text) => path == text.as_bytes(),
+            Self::Prefix(text) => path.starts_with(text.as_bytes()),
+            Self::Glob(form) => has_form(path, form.as_bytes()),
+        }
+    }
+
+    /// With what all of these paths begin.
+    pub(super) fn prefix(&self) -> &str {
+        match self {
+            Self::Exact(text) | Self::Prefix(text) => text,
+            Self::Glob(form) => form.split('*').next().unwrap_or_default(),
+        }
+    }
+
+    /// The longest run of characters that all of these paths have in them.
+    pub(super) fn literal(&self) -> &str {
+        match self {
+            Self::Exact(text) | Self::Prefix(text) => text,
+            Self::Glob(form) => form.split('*').max_by_key(|piece| piece.len()).unwrap_or_default(),
+        }
+    }
+}
+
+impl FromStr for PathPattern {
+    type Err = PatternError;
+
+    fn from_str(text: &str) -> Result<Self, PatternError> {
+        if text.is_empty() {
+            return Err(PatternError::Empty);
+        }
+        if text.len() > PATTERN_BYTES {
+            return Err(PatternError::Long(PATTERN_BYTES));
+        }
+        if !text.starts_with(['/', '*']) || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(PatternError::Path);
+        }
+        Ok(match text.strip_suffix('*') {
+            Some(prefix) if !prefix.contains('*') => Self::Prefix(prefix.into()),
+            None if !text.contains('*') => Self::Exact(text.into()),
+            _ => Self::Glob(text.into()),
+        })
+    }
+}
+
+impl fmt::Display for PathPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact(text) | Self::Glob(text) => f.write_str(text),
+            Self::Prefix(text) => write!(f, "{text}*"),
+        }
+    }
+}
+
+/// Whether a text is of a form in which `*` is anything. Each piece between is taken where it stands first, which leaves
+/// the most room for the others.
+fn has_form(text: &[u8], form: &[u8]) -> bool {
+    let mut pieces = form.split(|byte| *byte == b'*');
+    let first = pieces.next().unwrap_or_default();
+    let Some(last) = pieces.next_back() else { return text == form };
+    let rest = text.strip_prefix(first).and_then(|rest| rest.strip_suffix(last));
+    let Some(mut rest) = rest else { return false };
+    pieces.all(|piece| match memmem::find(rest, piece) {
+        Some(at) => {
+            rest = rest.get(at + piece.len()..).unwrap_or_default();
+            true
+        }
+        None => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The slow way: character by character.
+    pub(crate) fn slow_form(text: &[u8], form: &[u8]) -> bool {
+        match form.split_first() {
+            None => text.is_empty(),
+            Some((b'*', rest)) => (0..=text.len()).any(|at| slow_form(&text[at..], rest)),
+            Some((byte, rest)) => text.first() == Some(byte) && slow_form(&text[1..], rest),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn forms_are_found_as_the_slow_way_finds_them(text in "[ab]{0,10}", form in "[ab*]{0,7}") {
+            prop_assert_eq!(has_form(text.as_bytes(), form.as_bytes()), slow_form(text.as_bytes(), form.as_bytes()));
+        }
+
+        #[test]
+        fn patterns_read_as_they_are_written(text in "[*./]?[ab*./-]{1,9}") {
+            if let Ok(pattern) = text.parse::<HostPattern>() {
+                prop_assert_eq!(pattern.to_string(), text.clone());
+            }
+            if let Ok(pattern) = text.parse::<PathPattern>() {
+                prop_assert_eq!(pattern.to_string(), text);
+            }
+        }
+    }
+
+    #[test]
+    fn hosts_match_by_label() {
+        let matching = |pattern: &str| {
+            let pattern: HostPattern = pattern.parse().unwrap();
+            let hosts = ["a.example", "www.a.example", "xa.example", "b.example"];
+            hosts.map(|host| u8::from(pattern.matches(host.as_bytes())))
+        };
+        assert_eq!(matching("A.example"), [1, 0, 0, 0]);
+        assert_eq!(matching("*.a.example"), [0, 1, 0, 0]);
+        assert_eq!(matching(".a.example"), [1, 1, 0, 0]);
+        assert_eq!(matching("*a.example"), [1, 1, 1, 0]);
+        assert_eq!(matching("*"), [1, 1, 1, 1]);
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_refused_with_the_reason() {
+        let host = |text: &str| text.parse::<HostPattern>().unwrap_err();
+        assert_eq!(host(""), PatternError::Empty);
+        assert_eq!(host("."), PatternError::Empty);
+        assert_eq!(host("a..b"), PatternError::Label);
+        assert_eq!(host("a."), PatternError::Label);
+        assert_eq!(host("a/b"), PatternError::Character('/'));
+        assert_eq!(host(&"a".repeat(254)), PatternError::Long(253));
+        let path = |text: &str| text.parse::<PathPattern>().unwrap_err();
+        assert_eq!(
+            (path(""), path("a"), path("/a b")),
+            (PatternError::Empty, PatternError::Path, PatternError::Path)
+        );
+        assert_eq!(path(&"/".repeat(1_025)), PatternError::Long(1_024));
+    }
+}

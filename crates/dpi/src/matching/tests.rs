@@ -1,0 +1,227 @@
+//! The classifier against a search of all rules, one after the other.
+
+use super::*;
+use ipnet::IpNet;
+use proptest::prelude::*;
+use std::net::IpAddr;
+
+fn any_of<T>(list: &[T], holds: impl Fn(&T) -> bool) -> bool {
+    list.is_empty() || list.iter().any(holds)
+}
+
+fn finds(regex: &Option<String>, text: Option<String>) -> bool {
+    let Some(regex) = regex else { return true };
+    text.is_some_and(|text| regex::Regex::new(regex).unwrap().is_match(&text))
+}
+
+/// The conditions as their documentation has them.
+fn matches(when: &Conditions, facts: &Facts<'_>) -> bool {
+    let host = facts.host.map(|host| String::from_utf8(host.to_ascii_lowercase()).unwrap());
+    let path = facts.path.map(|path| String::from_utf8(path.to_vec()).unwrap());
+    let url = host.clone().zip(path.clone()).map(|(host, path)| host + &path);
+    any_of(&when.hosts, |pattern| host.as_ref().is_some_and(|host| pattern.matches(host.as_bytes())))
+        && any_of(&when.paths, |pattern| path.as_ref().is_some_and(|path| pattern.matches(path.as_bytes())))
+        && any_of(&when.networks, |network| network.contains(&facts.server))
+        && any_of(&when.ports, |range| range.contains(facts.server_port))
+        && any_of(&when.layers, |layer| facts.layer == Some(*layer))
+        && when.protocol.is_none_or(|protocol| protocol == facts.protocol)
+        && when.dscp.is_none_or(|dscp| dscp == facts.dscp)
+        && finds(&when.host_regex, host)
+        && finds(&when.url_regex, url)
+}
+
+fn slow(rules: &[Rule], facts: &Facts<'_>) -> Option<u32> {
+    let matching = rules.iter().filter(|rule| matches(&rule.when, facts));
+    matching.min_by_key(|rule| (rule.precedence, rule.id)).map(|rule| rule.id)
+}
+
+fn list<T: std::fmt::Debug>(of: impl Strategy<Value = T> + 'static) -> impl Strategy<Value = Vec<T>> {
+    let of = std::rc::Rc::new(of.boxed());
+    prop_oneof![3 => Just(0..1), 2 => Just(1..2), 1 => Just(1..4)]
+        .prop_flat_map(move |range| proptest::collection::vec(of.as_ref().clone(), range))
+}
+
+fn host_pattern() -> impl Strategy<Value = HostPattern> {
+    r"(\*\.|\.|\*)?[ab]{1,2}(\*)?[ab]?(\.[ab]){0,2}"
+        .prop_filter_map("no pattern", |text| text.parse::<HostPattern>().ok())
+}
+
+fn path_pattern() -> impl Strategy<Value = PathPattern> {
+    r"[/*][ab/]{0,3}[*]?[ab/]{0,2}[*]?".prop_filter_map("no pattern", |text| text.parse::<PathPattern>().ok())
+}
+
+/// Few addresses, so that networks meet them.
+fn address() -> impl Strategy<Value = IpAddr> {
+    let four = (0..4_u32, 0..4_u32).prop_map(|(high, low)| IpAddr::from((high << 30 | low).to_be_bytes()));
+    let six = (0..4_u128, 0..4_u128).prop_map(|(high, low)| IpAddr::from((high << 126 | low).to_be_bytes()));
+    prop_oneof![four, six]
+}
+
+fn network() -> impl Strategy<Value = IpNet> {
+    (address(), 0..=128_u8).prop_map(|(address, length)| {
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        IpNet::new(address, length.min(most)).unwrap()
+    })
+}
+
+fn ports() -> impl Strategy<Value = PortRange> {
+    (0..6_u16, prop_oneof![Just(0), 0..3_u16])
+        .prop_map(|(first, more)| PortRange { first, last: first + more })
+}
+
+fn regex() -> impl Strategy<Value = Option<String>> {
+    proptest::option::weighted(0.15, r"\^?[ab]{1,4}[+*]?(\.|/|\(a\|b\))?[ab]{0,3}\$?".prop_map(|text| text))
+}
+
+fn conditions() -> impl Strategy<Value = Conditions> {
+    let texts = (list(host_pattern()), list(path_pattern()), regex(), regex());
+    let numbers = (
+        list(network()),
+        list(ports()),
+        proptest::option::weighted(0.2, 0..3_u8),
+        list(proptest::sample::select(&Layer::ALL[..3])),
+        proptest::option::weighted(0.1, 0..2_u8),
+    );
+    (texts, numbers).prop_map(|(texts, numbers)| {
+        let (hosts, paths, host_regex, url_regex) = texts;
+        let (networks, ports, protocol, layers, dscp) = numbers;
+        Conditions { hosts, paths, host_regex, url_regex, networks, ports, protocol, layers, dscp }
+    })
+}
+
+fn rules() -> impl Strategy<Value = Vec<Rule>> {
+    proptest::collection::vec((conditions(), 0..40_u32), 0..60).prop_map(|list| {
+        let rule = |(at, (when, precedence)): (usize, (Conditions, u32))| Rule {
+            // Not in order.
+            id: (at as u32).wrapping_mul(0x9e37_79b1),
+            precedence,
+            rating_group: at as u32,
+            service: None,
+            when,
+        };
+        list.into_iter().enumerate().map(rule).collect()
+    })
+}
+
+type Asked = (Option<String>, Option<String>, IpAddr, (u16, u8, u8, Option<Layer>));
+
+fn asked() -> impl Strategy<Value = Asked> {
+    let host = proptest::option::weighted(0.8, r"[aAbB]{0,3}(\.[ab]{1,2}){0,3}");
+    let path = proptest::option::weighted(0.6, r"/[ab/]{0,6}");
+    let layer = proptest::option::of(proptest::sample::select(&Layer::ALL[..3]));
+    (host, path, address(), (0..6_u16, 0..3_u8, 0..2_u8, layer))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_best_of_all_that_match_is_found(
+        rules in rules(),
+        questions in proptest::collection::vec(asked(), 40),
+    ) {
+        let classifier = compile(&rules).unwrap();
+        for (host, path, server, (server_port, protocol, dscp, layer)) in &questions {
+            let facts = Facts {
+                server: *server,
+                server_port: *server_port,
+                protocol: *protocol,
+                dscp: *dscp,
+                layer: *layer,
+                host: host.as_deref().map(str::as_bytes),
+                path: path.as_deref().map(str::as_bytes),
+            };
+            prop_assert_eq!(classifier.classify(&facts).map(|found| found.id), slow(&rules, &facts), "{:?}", facts);
+        }
+    }
+}
+
+fn rule(id: u32, when: Conditions) -> Rule {
+    Rule { id, precedence: 100, rating_group: id, service: None, when }
+}
+
+#[test]
+fn many_ports_and_paths_of_one_group_are_found_by_them() {
+    let network: IpNet = "192.0.2.0/24".parse().unwrap();
+    let port = |port: u16| Conditions {
+        networks: vec![network],
+        ports: vec![PortRange { first: port, last: port }],
+        ..Conditions::default()
+    };
+    let path = |text: String| Conditions {
+        hosts: vec!["a.example".parse().unwrap()],
+        paths: vec![text.parse().unwrap()],
+        ..Conditions::default()
+    };
+    let mut rules: Vec<Rule> = (0..500).map(|number| rule(number, port(number as u16))).collect();
+    rules.extend((500..1_000).map(|number| rule(number, path(format!("/{number}/*")))));
+    rules.extend((1_000..1_500).map(|number| rule(number, path(format!("*x{number}y")))));
+    let classifier = compile(&rules).unwrap();
+    for number in 0..1_500 {
+        let path = if number < 1_000 { format!("/{number}/z") } else { format!("/z/x{number}y") };
+        let facts = Facts {
+            server: if number < 500 { "192.0.2.7".parse().unwrap() } else { "198.51.100.1".parse().unwrap() },
+            server_port: number as u16,
+            host: Some(b"A.example"),
+            path: Some(path.as_bytes()),
+            ..Facts::default()
+        };
+        assert_eq!(classifier.classify(&facts).map(|found| found.id), Some(number));
+        assert_eq!(slow(&rules, &facts), Some(number));
+    }
+    assert_eq!((classifier.shape().paths, classifier.ports.len()), (1_000, 1));
+}
+
+#[test]
+fn rules_that_cannot_be_are_named_each_with_its_reason() {
+    let regex = |text: &str| Conditions { host_regex: Some(text.to_owned()), ..Conditions::default() };
+    let rules = [
+        rule(1, Conditions::default()),
+        rule(1, Conditions::default()),
+        rule(2, Conditions { dscp: Some(64), ..Conditions::default() }),
+        rule(3, Conditions { ports: vec![PortRange { first: 2, last: 1 }], ..Conditions::default() }),
+        rule(4, Conditions { hosts: vec!["a".parse().unwrap(); 1_025], ..Conditions::default() }),
+    ];
+    let problems = compile(&rules).unwrap_err();
+    assert_eq!(
+        problems,
+        [
+            (1, Problem::Duplicate(1)),
+            (2, Problem::Dscp(64)),
+            (3, Problem::Ports(2, 1)),
+            (4, Problem::Alternatives)
+        ]
+    );
+    let rules = [rule(1, regex("a")), rule(2, regex("(a|b)*a(a|b){20}")), rule(3, regex("("))];
+    let problems = compile(&rules).unwrap_err();
+    assert!(matches!(problems.as_slice(), [(1, Problem::Regex(_)), (2, Problem::Regex(_))]), "{problems:?}");
+}
+
+#[test]
+fn expressions_are_found_by_literals_and_those_without_do_not_become_too_many() {
+    let regex = |text: String| Conditions { host_regex: Some(text), ..Conditions::default() };
+    // Ten of each literal: four are found by it, the others searched for.
+    let literal = |id: u32| rule(id, regex(format!("^{}[0-9]*\\.name{}\\.", id % 10, id / 10)));
+    let rules: Vec<Rule> = (0..1_000).map(literal).collect();
+    let classifier = compile(&rules).unwrap();
+    assert!((10..=64).contains(&classifier.shape().loose_automata), "{:?}", classifier.shape());
+    for id in 0..1_000 {
+        let host = format!("{}77.name{}.example", id % 10, id / 10);
+        let facts = Facts { host: Some(host.as_bytes()), ..Facts::default() };
+        assert_eq!(classifier.classify(&facts).map(|found| found.id), Some(id), "{host}");
+    }
+    let two = |number: u32| [number / 26 % 26, number % 26].map(|letter| (b'a' + letter as u8) as char);
+    let apart = |id: u32| {
+        let [one, other] = two(id);
+        rule(id, regex(format!("{one}{other}.*{other}{one}.*{one}{one}")))
+    };
+    let rules: Vec<Rule> = (0..400).map(apart).collect();
+    let refused = compile(&rules).map(|classifier| classifier.shape()).unwrap_err();
+    assert!(matches!(refused.as_slice(), [(64..400, Problem::LooseRegexes)]), "{refused:?}");
+}
+
+#[test]
+fn workers_can_share_a_classifier() {
+    fn is_shared<T: Send + Sync>(_: &T) {}
+    is_shared(&compile(&[]).unwrap());
+}

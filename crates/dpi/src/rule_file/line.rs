@@ -1,0 +1,124 @@
+//! A rule in a line, both ways.
+
+use super::error::What;
+use super::field::{Fields, PROTOCOLS, is_list};
+use crate::matching::{Conditions, Rule};
+use std::fmt::{self, Display, Write};
+
+/// The fields of a line; `None` where it has none.
+pub(super) fn fields(line: &str) -> Result<Option<Fields>, What> {
+    let mut fields = None;
+    let mut rest = line.trim_start();
+    while !rest.is_empty() && !rest.starts_with('#') {
+        let end = rest.find(|letter: char| letter == '=' || letter.is_whitespace()).unwrap_or(rest.len());
+        let (key, behind) = rest.split_at_checked(end).unwrap_or_default();
+        let fields = fields.get_or_insert_with(Fields::default);
+        let Some(behind) = behind.strip_prefix('=') else {
+            let flag = key == "any";
+            if !flag {
+                return Err(if super::field::KEYS.contains(&key) {
+                    What::NoValue(key.to_owned())
+                } else {
+                    What::Key(key.to_owned())
+                });
+            }
+            fields.take(key, "")?;
+            rest = behind.trim_start();
+            continue;
+        };
+        let (value, behind) = value(behind)?;
+        take_all(fields, key, &value)?;
+        rest = behind.trim_start();
+    }
+    Ok(fields)
+}
+
+fn take_all(fields: &mut Fields, key: &str, value: &str) -> Result<(), What> {
+    if value.is_empty() || key == "any" {
+        return Err(if key == "any" {
+            What::Key(format!("any={value}"))
+        } else {
+            What::NoValue(key.to_owned())
+        });
+    }
+    if !is_list(key) {
+        return fields.take(key, value);
+    }
+    value.split(',').try_for_each(|one| fields.take(key, one))
+}
+
+/// A value, in quotes or not, and what follows it.
+fn value(text: &str) -> Result<(String, &str), What> {
+    let Some(mut rest) = text.strip_prefix('"') else {
+        let end = text.find(char::is_whitespace).unwrap_or(text.len());
+        let (value, rest) = text.split_at_checked(end).unwrap_or_default();
+        return Ok((value.to_owned(), rest));
+    };
+    let mut value = String::new();
+    loop {
+        let (piece, behind) = rest.split_once('"').ok_or(What::Quotes)?;
+        value.push_str(piece);
+        match behind.strip_prefix('"') {
+            Some(behind) => {
+                value.push('"');
+                rest = behind;
+            }
+            None if behind.is_empty() || behind.starts_with(char::is_whitespace) => {
+                return Ok((value, behind));
+            }
+            None => return Err(What::Quotes),
+        }
+    }
+}
+
+impl Display for Rule {
+    /// As a line of a rule file.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { id, precedence, rating_group, service, when } = self;
+        write!(f, "id={id} precedence={precedence} rating-group={rating_group}")?;
+        if let Some(service) = service {
+            write!(f, " service={service}")?;
+        }
+        write_conditions(f, when)
+    }
+}
+
+fn write_conditions(f: &mut fmt::Formatter<'_>, when: &Conditions) -> fmt::Result {
+    write_list(f, "host", &when.hosts)?;
+    when.paths.iter().try_for_each(|path| write!(f, " path={path}"))?;
+    for (key, regex) in [("host-regex", &when.host_regex), ("url-regex", &when.url_regex)] {
+        if let Some(regex) = regex {
+            write!(f, " {key}=\"{}\"", regex.replace('"', "\"\""))?;
+        }
+    }
+    write_list(f, "network", &when.networks)?;
+    let port = |range: &crate::matching::PortRange| match range.first == range.last {
+        true => range.first.to_string(),
+        false => format!("{}-{}", range.first, range.last),
+    };
+    write_list(f, "port", &when.ports.iter().map(port).collect::<Vec<_>>())?;
+    if let Some(number) = when.protocol {
+        match PROTOCOLS.into_iter().find(|(_, known)| *known == number) {
+            Some((name, _)) => write!(f, " protocol={name}")?,
+            None => write!(f, " protocol={number}")?,
+        }
+    }
+    write_list(f, "layer", &when.layers)?;
+    if let Some(dscp) = when.dscp {
+        write!(f, " dscp={dscp}")?;
+    }
+    if *when == Conditions::default() { f.write_str(" any") } else { Ok(()) }
+}
+
+fn write_list(f: &mut fmt::Formatter<'_>, key: &str, list: &[impl Display]) -> fmt::Result {
+    for (number, one) in list.iter().enumerate() {
+        match number {
+            0 => write!(f, " {key}={one}")?,
+            _ => {
+                f.write_char(',')?;
+                one.fmt(f)?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,157 @@
+use super::*;
+use crate::matching::{Facts, Problem};
+use proptest::prelude::*;
+
+fn mistakes(text: &str) -> String {
+    read_lines(text).and_then(|file| file.compile()).unwrap_err().to_string()
+}
+
+const SAMPLE: &str = r#"
+# the documentation's
+id=1 precedence=100 rating-group=10 host=.video.example
+id=2 precedence=50  rating-group=0  service=7 url=www.operator.example/account/*   # free
+id=3 precedence=200 rating-group=20 network=198.51.100.0/24,2001:db8:1::/48 port=5000-5999,443 protocol=udp
+id=4 precedence=300 rating-group=30 layer=quic,tls host-regex="^cdn[0-9]+\.a{1,3}\."
+id=5 precedence=999 rating-group=99 any
+"#;
+
+#[test]
+fn the_sample_of_the_documentation_is_read_and_means_what_it_says() {
+    let documented = include_str!("mod.rs");
+    for line in SAMPLE.lines().filter(|line| line.starts_with("id=") && !line.contains('#')) {
+        assert!(documented.contains(line), "{line}");
+    }
+    let file = read_lines(SAMPLE).unwrap();
+    assert_eq!(file.lines, [3, 4, 5, 6, 7]);
+    let classifier = file.compile().unwrap();
+    let found = |facts: Facts<'_>| {
+        classifier.classify(&facts).map(|found| (found.id, found.rating_group, found.service))
+    };
+    let host = |host: &'static str| Facts { host: Some(host.as_bytes()), ..Facts::default() };
+    assert_eq!(found(host("a.video.example")), Some((1, 10, None)));
+    let account = Facts { path: Some(b"/account/1"), ..host("www.operator.example") };
+    assert_eq!(found(account), Some((2, 0, Some(7))));
+    let udp = Facts {
+        server: "2001:db8:1::7".parse().unwrap(),
+        server_port: 5_500,
+        protocol: 17,
+        ..Facts::default()
+    };
+    assert_eq!(found(udp), Some((3, 20, None)));
+    assert_eq!(found(Facts { protocol: 6, ..udp }), Some((5, 99, None)));
+    let cdn = Facts { layer: Some(crate::matching::Layer::Tls), ..host("CDN7.aa.example") };
+    assert_eq!(found(cdn), Some((4, 30, None)));
+}
+
+#[test]
+fn every_mistake_is_told_with_its_line() {
+    for (line, told) in [
+        ("id=x precedence=1 rating-group=1 any", "line 1: id \"x\": a number from 0 to 4294967295"),
+        ("precedence=1 rating-group=1 any", "line 1: \"id\" is missing"),
+        ("id=1 precedence=1 rating-group=1", "line 1: no condition; a rule for all flows says \"any\""),
+        ("id=1 precedence=1 rating-group=1 any host=a", "line 1: \"any\" stands with conditions"),
+        ("id=1 id=2", "line 1: \"id\" stands twice"),
+        ("id=1 host=a..b", "line 1: host \"a..b\": a label of the name is empty"),
+        ("id=1 network=192.0.2.1/24", "line 1: network \"192.0.2.1/24\": bits beyond the prefix are set"),
+        ("id=1 port=9-8", "line 1: port \"9-8\": a port, or two such as 5000-5999, the lower first"),
+        ("id=1 dscp=64", "line 1: dscp \"64\": a number from 0 to 63"),
+        ("id=1 layer=ftp", "line 1: layer \"ftp\": http, http2, tls, quic, dns, stun or rtp"),
+        ("id=1 host-regex=\"a", "line 1: quotes must be around a whole value"),
+        ("id=1 host-regex=\"a\"b", "line 1: quotes must be around a whole value"),
+        ("id=1 host", "line 1: \"host\" needs a value: host=..."),
+        ("id=1 host=", "line 1: \"host\" needs a value: host=..."),
+        ("id=1 url=a.example", "line 1: url \"a.example\": a host, then a path: a.example/b*"),
+        ("id=1 precedence=1 rating-group=1 host-regex=(", "line 1: regular expression: unclosed group"),
+    ] {
+        assert_eq!(mistakes(line), told);
+    }
+    assert!(mistakes("colour=red").starts_with("line 1: \"colour\" is no key; keys are id, precedence"));
+}
+
+#[test]
+fn one_wrong_line_loads_nothing_and_all_wrong_lines_are_told() {
+    let good = "id=1 precedence=1 rating-group=1 any\n";
+    let text = format!("{good}id=2\n\n{good}host=a..b\n");
+    let told = mistakes(&text);
+    assert_eq!(told.lines().count(), 2);
+    assert!(told.starts_with("line 2: ") && told.contains("\nline 5: "), "{told}");
+    // What only all rules together show is told by line, too.
+    assert_eq!(mistakes(&format!("\n{good}\n{good}")), "line 4: id 1 is that of an earlier rule");
+    let many = "x\n".repeat(1_000);
+    assert_eq!(mistakes(&many).lines().count(), Mistakes::MAX + 1);
+}
+
+#[test]
+fn a_table_has_the_same_keys() {
+    let table = "\u{feff}ID,Precedence,Rating_Group,Host,Path,Port,Any,host-regex\r\n\
+                 1,100,10,a.example *.b.example,/x* *.mp4,80 443,,\r\n\
+                 ,,,,,,,\r\n\
+                 2,200,20,,,,yes,\r\n\r\n\
+                 3,300,30,,,,,\"^\"\"a, b\"\"\"\r\n";
+    let file = read_csv(table).unwrap();
+    let lines = "id=1 precedence=100 rating-group=10 host=a.example,*.b.example path=/x* path=*.mp4 port=80,443\n\n\
+                 id=2 precedence=200 rating-group=20 any\n\
+                 id=3 precedence=300 rating-group=30 host-regex=\"^\"\"a, b\"\"\"\n";
+    assert_eq!(file.rules(), read_lines(lines).unwrap().rules());
+    assert_eq!(file.lines, [2, 4, 6]);
+    let told = |table: &str| read_csv(table).unwrap_err().to_string();
+    assert!(told("id,colour\n1,red\n").starts_with("line 1: \"colour\" is no key"));
+    assert_eq!(
+        told("id,host\n\n1,a\n2\n"),
+        "line 3: \"precedence\" is missing\nline 4: 1 cells, and the first row has 2"
+    );
+    assert_eq!(told("id,host\n1,a..b\n"), "line 2: host \"a..b\": a label of the name is empty");
+    assert!(read_csv("").unwrap().rules().is_empty());
+}
+
+#[test]
+fn an_expression_beyond_bounds_is_refused_by_line() {
+    let text = "# one\nid=1 precedence=1 rating-group=1 host-regex=(a|b)*a(a|b){20}\n";
+    let refused = read_lines(text).unwrap().compile().unwrap_err();
+    assert_eq!(refused.list().len(), 1);
+    let Mistake { line: 2, what: What::Rule(Problem::Regex(why)) } = &refused.list()[0] else {
+        panic!("{refused}")
+    };
+    assert!(why.contains("256 KiB"), "{why}");
+}
+
+proptest! {
+    #[test]
+    fn rules_read_as_they_are_written(
+        numbers in any::<[u32; 3]>(),
+        service in proptest::option::of(any::<u32>()),
+        texts in (
+            proptest::collection::vec(r"(\*\.|\.)?[a-z]{1,5}\*?[a-z]{0,2}(\.[a-z]{1,3}){0,2}", 0..3),
+            proptest::collection::vec(r"[/*][a-z/,=?#]{0,8}\*?", 0..3),
+            proptest::option::of(r#"[a-z" ]{1,8}"#),
+        ),
+        protocol in proptest::option::of(any::<u8>()),
+        ports in proptest::collection::vec(any::<(u16, u16)>(), 0..3),
+        networks in proptest::collection::vec((any::<u32>(), 0..=32_u8), 0..3),
+    ) {
+        let (hosts, paths, host_regex) = texts;
+        let port = |(one, other): (u16, u16)| crate::matching::PortRange { first: one.min(other), last: one.max(other) };
+        let network = |(address, length): (u32, u8)| {
+            ipnet::IpNet::new(std::net::Ipv4Addr::from_bits(address).into(), length).unwrap().trunc()
+        };
+        let when = crate::matching::Conditions {
+            hosts: hosts.iter().filter_map(|host| host.parse().ok()).collect(),
+            paths: paths.iter().map(|path| path.parse().unwrap()).collect(),
+            host_regex,
+            protocol,
+            ports: ports.into_iter().map(port).collect(),
+            networks: networks.into_iter().map(network).collect(),
+            ..crate::matching::Conditions::default()
+        };
+        let [id, precedence, rating_group] = numbers;
+        let rule = Rule { id, precedence, rating_group, service, when };
+        let file = read_lines(&rule.to_string()).unwrap();
+        prop_assert_eq!(file.rules(), std::slice::from_ref(&rule));
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(text in "(id=|host=|any|\"|,|\n|[ -~]){0,30}") {
+        let _ = read_lines(&text).and_then(|file| file.compile());
+        let _ = read_csv(&text).and_then(|file| file.compile());
+    }
+}

@@ -1,0 +1,29 @@
+//! Any text is read as rules or refused; rules read as they are written, and can be asked; any DNS message teaches or
+//! not.
+
+#![no_main]
+
+use dpi::learn::{Config, Learner, Lookup};
+use dpi::matching::Facts;
+use dpi::rule_file;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let user = std::net::Ipv4Addr::LOCALHOST.into();
+    let lookup = Lookup { instance: 0, user, user_port: 1, resolver: user };
+    let mut learner = Learner::new(Config { names: 8, queries: 8, ..Config::default() });
+    learner.query(&lookup, bytes, 0);
+    let mut answer = bytes.to_vec();
+    answer.iter_mut().skip(2).take(1).for_each(|flags| *flags |= 0x80);
+    let _ = learner.answer(&lookup, &answer, 1);
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    for read in [rule_file::read_lines, rule_file::read_csv] {
+        let Ok(file) = read(text) else { continue };
+        let written: String = file.rules().iter().map(|rule| format!("{rule}\n")).collect();
+        let again = rule_file::read_lines(&written).expect("what was written reads");
+        assert_eq!(again.rules(), file.rules());
+        if let Ok(classifier) = file.compile() {
+            let facts = Facts { host: Some(bytes), path: Some(bytes), ..Facts::default() };
+            classifier.classify(&facts);
+        }
+    }
+});

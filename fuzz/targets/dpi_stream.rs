@@ -1,0 +1,40 @@
+//! Any segments of a stream, in any order, come to a verdict within the bounds; what was seen can be looked up.
+
+#![no_main]
+
+use dpi::extract::{Inspection, PACKETS_MAX, Seen, Verdict};
+
+/// Each segment: two bytes of sequence number, one of length.
+fn segments(mut bytes: &[u8]) -> Vec<(u32, &[u8])> {
+    let mut segments = vec![];
+    while let [high, low, length, rest @ ..] = bytes {
+        let (payload, rest) = rest.split_at(usize::from(*length).min(rest.len()));
+        segments.push((u32::from(*high) << 8 | u32::from(*low), payload));
+        bytes = rest;
+    }
+    segments
+}
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let (whole, pieces) = bytes.split_at(bytes.len() / 2);
+    let mut inspection = Inspection::new();
+    inspection.begin(0);
+    let mut looked = 0;
+    for (sequence, payload) in [(0, whole)].into_iter().chain(segments(pieces)) {
+        looked += u8::from(!payload.is_empty());
+        assert!(looked <= PACKETS_MAX);
+        match inspection.segment(sequence, payload) {
+            Verdict::More => {}
+            Verdict::Seen(seen) => {
+                if let Seen::Tls(hello) = seen {
+                    hello.protocols.for_each(drop);
+                }
+                let (host, path) = (seen.host(), seen.path());
+                assert!(host.is_none_or(|host| dpi::extract::host(host).is_some()));
+                assert!(path.is_none_or(|path| path.len() <= bytes.len().max(1)));
+                return;
+            }
+            Verdict::Unknown(_) => return,
+        }
+    }
+});
