@@ -13,6 +13,7 @@ use dplink::{
 use rtrb::{Consumer, Producer};
 use rules::Seid;
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::num::NonZeroU64;
 
 /// Orders waiting for room in the ring before commands should no longer be read.
 const BACKLOG: usize = 4_096;
@@ -25,13 +26,22 @@ pub enum EngineError {
     Version(u16),
 }
 
+/// A session's revision plus one, so that none takes no memory.
+type Revision = NonZeroU64;
+
+fn known_as(revision: u64) -> Option<Revision> {
+    NonZeroU64::new(revision.wrapping_add(1))
+}
+
+const _: () = assert!(size_of::<Known>() == 24, "there are as many as sessions");
+
 /// What is known of a session.
 #[derive(Clone, Copy, Default)]
 struct Known {
     /// The revision in force.
-    applied: Option<u64>,
+    applied: Option<Revision>,
     /// The revision last sent to the worker.
-    ordered: Option<u64>,
+    ordered: Option<Revision>,
     /// URRs of that revision, or of the one before if it had more.
     urrs: u16,
 }
@@ -129,7 +139,7 @@ impl Engine {
             named.insert(session);
         }
         let known = self.known.get(&session).copied().unwrap_or_default();
-        if known.applied == Some(revision) && known.ordered == Some(revision) {
+        if known.applied == known_as(revision) && known.ordered == known.applied {
             return Some(Notice::Applied { session, revision, removed: Vec::new() });
         }
         let installation = match installation(&self.ports, desired, usize::from(known.urrs)) {
@@ -138,7 +148,7 @@ impl Engine {
         };
         // Until the new revision is in force, the old one's have to be reckoned with.
         let urrs = known.urrs.max(urrs as u16);
-        self.known.insert(session, Known { ordered: Some(revision), urrs, ..known });
+        self.known.insert(session, Known { ordered: known_as(revision), urrs, ..known });
         self.order(Order::Install(Box::new(installation)));
         None
     }
@@ -236,7 +246,7 @@ impl Engine {
     fn digest(&mut self, report: Report, uptime_ms: u64) -> Option<Notice> {
         Some(match report {
             Report::Installed { seid, revision, installed } => {
-                self.known.entry(seid).or_default().applied = Some(revision);
+                self.known.entry(seid).or_default().applied = known_as(revision);
                 Notice::Applied { session: seid, revision, removed: installed.removed }
             }
             Report::Refused { installation, refusal } => {
@@ -285,7 +295,7 @@ impl Engine {
     /// The session stays as it was: in its older revision, or not at all.
     fn forget_order(&mut self, seid: Seid, revision: u64) {
         let Some(known) = self.known.get_mut(&seid) else { return };
-        if known.ordered == Some(revision) {
+        if known.ordered == known_as(revision) {
             known.ordered = known.applied;
         }
         if known.ordered.is_none() {

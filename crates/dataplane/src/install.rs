@@ -5,7 +5,8 @@ use crate::state::{
     Account, Apart, CellRun, Count, HotStep, Installation, Key, Ledger, Name, Ports, Rate, Session, user_key,
 };
 use dplink::{Desired, UsageCounts};
-use rules::{Action, Forward, Program, RuleError, Step, compile};
+use rules::{Action, Forward, Program, Rare, RuleError, Step, compile};
+use smallvec::SmallVec;
 use std::net::IpAddr;
 
 /// Why a session cannot be put in force, whatever the worker's state.
@@ -77,7 +78,7 @@ fn account(meters: &[rules::Meter], place: usize) -> Account {
     Account { rate, count: Count::ZERO }
 }
 
-fn keys(ports: &[PortConfig], program: &Program) -> Result<Box<[Key]>, Unfit> {
+fn keys(ports: &[PortConfig], program: &Program) -> Result<SmallVec<[Key; 2]>, Unfit> {
     let tunnels = program.f_teids.iter().map(|endpoint| {
         Ports::endpoint_key(ports, *endpoint).map(Key::Tunnel).ok_or(Unfit::NotOurs(*endpoint))
     });
@@ -95,7 +96,7 @@ fn peer(step: &Step) -> Option<Name> {
     }
 }
 
-fn duplicates<'a>(steps: impl Iterator<Item = &'a Step>) -> Box<[(u16, Box<[Forward]>)]> {
+fn duplicates<'a>(steps: impl Iterator<Item = &'a Step>) -> Rare<(u16, Box<[Forward]>)> {
     let asking = steps.zip(0..).filter(|(step, _)| !step.duplicates.is_empty());
     asking.map(|(step, number)| (number, step.duplicates.iter().copied().collect())).collect()
 }

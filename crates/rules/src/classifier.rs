@@ -17,6 +17,7 @@ use crate::compile::Arrival;
 use crate::intent::Pdr;
 use index::{Entry, Index};
 use matcher::{Filter, Matcher};
+use smallvec::SmallVec;
 
 pub use mismatch::{FilterMismatch, Mismatch};
 
@@ -24,11 +25,12 @@ pub use mismatch::{FilterMismatch, Mismatch};
 /// would take more memory and save little.
 const FEW: usize = 48;
 
-/// All PDIs of a session, in the order they are to be tried. It allocates 32 bytes for each PDR of no more than a
+/// All PDIs of a session, in the order they are to be tried. It takes 32 bytes for each PDR of no more than a
 /// tunnel, an address and a QFI, and [`Classifier::MAX_BYTES`] at most.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classifier {
-    matchers: Box<[Matcher]>,
+    /// In place, of a session of two: a new flow then waits for memory once less.
+    matchers: SmallVec<[Matcher; 2]>,
     /// `None` where the filters are few.
     index: Option<Box<Index>>,
 }
@@ -39,7 +41,8 @@ impl Classifier {
 
     /// Of PDRs in the order they are to be tried.
     pub(crate) fn new(pdrs: &[&Pdr], checked: &Checked<'_>) -> Self {
-        let matchers: Box<[Matcher]> = pdrs.iter().map(|pdr| Matcher::new(&pdr.pdi, checked)).collect();
+        let matchers: SmallVec<[Matcher; 2]> =
+            pdrs.iter().map(|pdr| Matcher::new(&pdr.pdi, checked)).collect();
         let steps: usize = matchers.iter().map(Matcher::steps).sum();
         let index = (steps > FEW).then(|| Box::new(build::index(&matchers)));
         Self { matchers, index }
@@ -80,7 +83,8 @@ impl Classifier {
     /// Bytes allocated, without what the allocator adds.
     pub fn heap_bytes(&self) -> usize {
         let index = self.index.as_ref().map_or(0, |index| size_of::<Index>() + index.heap_bytes());
-        size_of_val(&*self.matchers) + self.matchers.iter().map(Matcher::heap_bytes).sum::<usize>() + index
+        let matchers = if self.matchers.spilled() { size_of_val(&*self.matchers) } else { 0 };
+        matchers + self.matchers.iter().map(Matcher::heap_bytes).sum::<usize>() + index
     }
 
     fn filters(&self) -> impl Iterator<Item = &Filter> {

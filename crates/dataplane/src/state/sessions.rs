@@ -12,6 +12,7 @@ use crate::config::Echo;
 use crate::worker::Query;
 use dplink::UsageCounts;
 use rules::{Classifier, Direction, Forward, OuterHeaderCreation, Places, QerId, Rare, Seid};
+use smallvec::SmallVec;
 
 /// Tunnels, and user addresses, a session has on average at most, over all sessions.
 const KEYS_PER_SESSION: usize = 2;
@@ -40,13 +41,14 @@ pub(crate) struct Session {
     pub(crate) seid: Seid,
     pub(crate) revision: u64,
     pub(crate) classifier: Classifier,
-    pub(crate) keys: Box<[Key]>,
+    /// Those of a plain session in place, as what follows.
+    pub(crate) keys: SmallVec<[Key; 2]>,
     /// By account.
-    pub(crate) qers: Box<[QerId]>,
+    pub(crate) qers: SmallVec<[QerId; 2]>,
     /// By account.
     pub(crate) ledgers: Box<[Ledger]>,
     /// Steps that ask for copies, and which.
-    pub(crate) duplicates: Box<[(u16, Box<[Forward]>)]>,
+    pub(crate) duplicates: Rare<(u16, Box<[Forward]>)>,
     /// Packets it may have kept at once.
     pub(crate) kept_max: u16,
     pub(crate) run: CellRun,
@@ -55,6 +57,9 @@ pub(crate) struct Session {
     /// Which step each of these stands in for, and the accounts whose quotas it is.
     pub(crate) beyond: Rare<(u16, Places)>,
 }
+
+const _: () = assert!(size_of::<Session>() <= 208, "a few lines, one after the other, a session");
+const _: () = assert!(size_of::<Ledger>() <= 152, "and a few more for each URR");
 
 /// A session and what its cells are to hold.
 #[derive(Debug)]

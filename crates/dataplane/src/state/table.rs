@@ -1,9 +1,8 @@
 //! A hash table of fixed size from 64-bit keys to 32-bit values: linear probing, nothing allocated after it was made.
 
-/// Never more than half full, so a probe ends soon.
+/// Never more than three quarters full, so a probe ends soon.
 pub(crate) struct Table {
     entries: Box<[Entry]>,
-    shift: u32,
     length: usize,
     limit: usize,
 }
@@ -25,9 +24,8 @@ pub(crate) struct Full;
 impl Table {
     /// Room for `limit` keys.
     pub(crate) fn new(limit: usize) -> Self {
-        let size = (2 * limit).next_power_of_two().max(2);
         let empty = Entry { key: 0, value: 0, used: false };
-        Self { entries: super::memory::filled(size, empty), shift: 64 - size.ilog2(), length: 0, limit }
+        Self { entries: super::memory::filled(limit + limit.div_ceil(3) + 1, empty), length: 0, limit }
     }
 
     /// The value of `key`.
@@ -95,17 +93,20 @@ impl Table {
         self.entries[gap].used = false;
     }
 
-    /// Fibonacci hashing: the high bits of a product with 2^64 / golden ratio.
+    /// Fibonacci hashing: a product with 2^64 / golden ratio, as a fraction of 2^64, of the table's length.
+    #[inline]
     fn home(&self, key: u64) -> usize {
-        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
+        let fraction = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (u128::from(fraction) * self.entries.len() as u128 >> 64) as usize
     }
 
+    #[inline]
     fn after(&self, at: usize) -> usize {
-        (at + 1) & (self.entries.len() - 1)
+        if at + 1 == self.entries.len() { 0 } else { at + 1 }
     }
 
     fn distance(&self, from: usize, to: usize) -> usize {
-        to.wrapping_sub(from) & (self.entries.len() - 1)
+        if to >= from { to - from } else { to + self.entries.len() - from }
     }
 }
 

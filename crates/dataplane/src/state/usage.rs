@@ -8,7 +8,9 @@ use std::num::NonZeroU32;
 /// Packets and bytes.
 type Dropped = [u64; 2];
 
-/// Limits on total, uplink and downlink bytes, as the counts then read.
+/// Limits on total, uplink and downlink bytes; [`NEVER`] for none.
+type Limits = [u64; 3];
+/// The same, as the counts then read.
 type Marks = [u64; 3];
 
 /// Between two notices of one URR's thresholds, in ticks: about a tenth of a second.
@@ -20,10 +22,10 @@ const NEVER: u64 = u64::MAX;
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) urr: UrrId,
-    threshold: Volume,
+    threshold: Limits,
     /// Where the threshold is crossed next.
     thresholds: Marks,
-    quota: Volume,
+    quota: Limits,
     /// Where the quota is used up.
     quotas: Marks,
     grant: u32,
@@ -91,12 +93,13 @@ impl Ledger {
     /// Nothing counted yet.
     pub(crate) fn new(usage: &Usage) -> Self {
         let zero = Count::default();
-        let quotas = marks(usage.quota, &zero);
+        let (threshold, quota) = (limits(usage.threshold), limits(usage.quota));
+        let quotas = marks(quota, &zero);
         Self {
             urr: usage.urr,
-            threshold: usage.threshold,
-            thresholds: marks(usage.threshold, &zero),
-            quota: usage.quota,
+            threshold,
+            thresholds: marks(threshold, &zero),
+            quota,
             quotas,
             grant: usage.quota_grant,
             start_of_traffic: usage.start_of_traffic,
@@ -263,10 +266,13 @@ const fn totals(count: &Count) -> [u64; 3] {
 }
 
 /// Limits as counts will read when so much more has been used.
-fn marks(volume: Volume, from: &Count) -> Marks {
-    let [total, up, down] = totals(from);
-    let mark = |limit: Option<u64>, from: u64| limit.map_or(NEVER, |limit| from.saturating_add(limit));
-    [mark(volume.total, total), mark(volume.uplink, up), mark(volume.downlink, down)]
+fn marks(limits: Limits, from: &Count) -> Marks {
+    let totals = totals(from);
+    std::array::from_fn(|at| totals[at].saturating_add(limits[at]))
+}
+
+fn limits(volume: Volume) -> Limits {
+    [volume.total, volume.uplink, volume.downlink].map(|limit| limit.unwrap_or(NEVER))
 }
 
 /// Where the threshold of what is dropped will be crossed.
