@@ -3,6 +3,7 @@
 use crate::interrupt;
 use crate::nic::Nic;
 use crate::replay::Replay;
+use crate::report::MemoryUse;
 use crate::setup::{ENDPOINTS, N3, N6, config, rules, user};
 use anyhow::{Context, bail};
 use dataplane::{Engine, Port, Worker};
@@ -64,13 +65,17 @@ impl Memory {
         self.pools.first().context("no pool was made")
     }
 
-    /// Memory this process took since, for each of so many things, in bytes.
+    /// Memory this process took since for the sessions and flows of a profile, and what each of them takes.
     ///
     /// # Errors
     /// The kernel does not say.
-    pub(crate) fn bytes_per(&self, things: u32) -> anyhow::Result<u64> {
+    pub(crate) fn of_data_plane(&self, profile: &Profile) -> anyhow::Result<MemoryUse> {
         let grown = crate::machine::resident_bytes("self")?.saturating_sub(self.resident_bytes);
-        Ok(grown / u64::from(things.max(1)))
+        let flows = dataplane::flow_table_bytes(profile.flows as usize) as u64;
+        Ok(MemoryUse {
+            bytes_per_session: Some(grown.saturating_sub(flows) / u64::from(profile.subscribers.max(1))),
+            bytes_per_flow: Some(flows / u64::from(profile.flows.max(1))),
+        })
     }
 }
 

@@ -35,5 +35,5 @@ pub use engine::{Engine, EngineError};
 pub use frame::VECTOR;
 pub use graph::NodeId;
 pub use port::Port;
-pub use state::PathCounts;
+pub use state::{PathCounts, flow_table_bytes};
 pub use worker::{Clock, Worker, connect};

@@ -91,7 +91,7 @@ pub(crate) fn measure_with(memory: &Memory, plan: &Plan, scenario: &str) -> anyh
     };
     let product = Product::new(ports.clone(), &mut ports, pool, &population)?;
     let mut report = Report::new(scenario, plan, machine::describe(memory.eal.tsc_hz()));
-    report.memory.bytes_per_session = Some(memory.bytes_per(plan.profile.subscribers)?);
+    report.memory = memory.of_data_plane(&plan.profile)?;
     let mut runnable = Runnable::new(product, ports.clone());
     let mut field = Field {
         rack: Rack::new(pool, plan)?,

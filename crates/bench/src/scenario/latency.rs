@@ -46,7 +46,7 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     machine::pin(*generator)?;
     let _thread = memory.eal.register_thread()?;
     let (mut bench, counted) = set_up(&memory, plan, *worker)?;
-    report.memory.bytes_per_session = Some(memory.bytes_per(plan.profile.subscribers)?);
+    report.memory = memory.of_data_plane(&plan.profile)?;
     let rates = search(&mut bench, plan)?;
     let zero_loss = Spread::of(&rates).context("interrupted before a rate was found")?;
     let searched = std::mem::take(&mut bench.found);

@@ -93,11 +93,20 @@ struct At {
     way: usize,
 }
 
+/// Bytes of a worker's table for `limit` flows, which it takes whole when it starts.
+pub const fn flow_table_bytes(limit: usize) -> usize {
+    blocks(limit) * size_of::<Block>()
+}
+
+const fn blocks(limit: usize) -> usize {
+    limit.div_ceil(FILL) + 1
+}
+
 impl Flows {
     /// Room for `limit` flows.
     pub(crate) fn new(limit: usize, seed: u64) -> Self {
         let empty = Block { tags: Tags::NONE, flows: [EMPTY; WAYS] };
-        Self { blocks: memory::filled(limit.div_ceil(FILL).max(1), empty), seed, live: 0, swept: 0 }
+        Self { blocks: memory::filled(blocks(limit), empty), seed, live: 0, swept: 0 }
     }
 
     /// The hash of a key in this table.

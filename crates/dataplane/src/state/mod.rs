@@ -27,6 +27,7 @@ pub(crate) use apart::Apart;
 pub(crate) use budget::Budget;
 pub(crate) use cells::CellRun;
 pub(crate) use flow_key::FlowKey;
+pub use flows::flow_table_bytes;
 pub(crate) use flows::{Circumstances, Flows, Place, Verdict};
 pub(crate) use fragments::{DatagramName, Fragments, Part, Useless};
 pub(crate) use link::{Reach, link_local};
