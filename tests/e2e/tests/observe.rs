@@ -110,9 +110,9 @@ fn peers(lab: &Lab, node: &Node, ran: &Ran) -> Result<()> {
         &["{\"peers\":[{\"side\":\"Access\",\"address\":\"10.30.0.1\"", "\"path\":\"Up\""],
     )?;
     let told = wait::until("the node says that the gNB is there again", Duration::from_secs(5), || {
-        Ok(Some(node.output()?).filter(|told| told.contains("is there again")))
+        Ok(Some(node.output()?).filter(|told| told.contains("the GTP-U peer 10.30.0.1 answers again")))
     })?;
-    says(&told, &["the GTP-U path to 10.30.0.1 on the access side has failed"])
+    says(&told, &["the GTP-U peer 10.30.0.1 is silent"])
 }
 
 /// Every line of a scrape is a comment of a known kind or a sample of a family that has one type and one explanation.
