@@ -23,7 +23,7 @@ impl Node {
             Notice::Removed { session, usage } => self.removed(*session, usage),
             Notice::Usage { session, cause, counts } => self.usage_told(*session, *cause, counts),
             Notice::Event(Event::ErrorIndication { teid, peer }) => self.error_indication(*teid, *peer),
-            Notice::Event(Event::Path { side, remote, failed }) => self.path(*side, *remote, *failed),
+            Notice::Event(Event::Path { remote, failed, .. }) => self.user_plane_path(*remote, !failed),
             Notice::Event(Event::DownlinkData { session, pdr, qfi, traffic_class }) => {
                 self.downlink_data(*session, *pdr, (*qfi, *traffic_class));
             }

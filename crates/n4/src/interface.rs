@@ -116,6 +116,4 @@ pub struct Counters {
     pub usage_reports: u64,
     /// Downlink data reports sent.
     pub downlink_data_reports: u64,
-    /// GTP-U paths that failed.
-    pub path_failures: u64,
 }

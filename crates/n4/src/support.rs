@@ -131,6 +131,7 @@ pub(crate) const TRIGGERS: u32 = Triggers::PERIODIC.0
     | Triggers::TIME_THRESHOLD.0
     | Triggers::QUOTA_HOLDING_TIME.0
     | Triggers::START_OF_TRAFFIC.0
+    | Triggers::STOP_OF_TRAFFIC.0
     | Triggers::DROPPED_DOWNLINK.0
     | Triggers::LINKED_USAGE.0
     | Triggers::VOLUME_QUOTA.0

@@ -57,7 +57,7 @@ fn parameters(request: &mut SessionEstablishmentRequest) -> &mut ForwardingParam
 }
 
 const ESTABLISHMENTS: &[Case] = &[
-    (ie::REPORTING_TRIGGERS, |r| urr_in(r, |urr| urr.reporting_triggers = ReportingTriggers::new(1 << 5))),
+    (ie::REPORTING_TRIGGERS, |r| urr_in(r, |urr| urr.reporting_triggers = ReportingTriggers::new(1 << 10))),
     (ie::REPORTING_TRIGGERS, |r| urr_in(r, |urr| urr.reporting_triggers = ReportingTriggers::new(1 << 17))),
     (ie::MEASUREMENT_INFORMATION, |r| urr_in(r, |urr| urr.measurement_information = Some(1 << 7))),
     (ie::EVENT_THRESHOLD, |r| urr_in(r, |urr| carry(&mut urr.carried, ie::EVENT_THRESHOLD))),
@@ -111,7 +111,7 @@ const ESTABLISHMENTS: &[Case] = &[
 const MODIFICATIONS: &[Change] = &[
     (ie::NODE_ID, |r| carry(&mut r.carried, ie::NODE_ID)),
     (ie::REPORTING_TRIGGERS, |r| {
-        let reporting_triggers = Some(ReportingTriggers::new(1 << 5));
+        let reporting_triggers = Some(ReportingTriggers::new(1 << 10));
         r.update_urrs.push(UpdateUrr { urr_id: 1, reporting_triggers, ..UpdateUrr::default() });
     }),
     (ie::ETHERNET_INACTIVITY_TIMER, |r| {

@@ -317,3 +317,46 @@ fn dropped_downlink_traffic_is_told_to_whom_it_concerns() {
     lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
     assert_eq!(lab.in_force[&session].rules.urrs[0].dropped_downlink, None);
 }
+
+/// Traffic that had no packet for a minute, or for the inactivity detection time, has stopped; it may start again.
+#[test]
+fn traffic_starts_and_stops_again_and_again() {
+    const STOPT: u32 = 1 << 5;
+    for (gap_s, detection_time) in [(60, None), (20, Some(20))] {
+        let mut rule = urr(1, START | STOPT);
+        rule.inactivity_detection_time = detection_time;
+        let (mut lab, session) = lab(vec![rule]);
+        let heard = |lab: &mut common::Lab| {
+            let reports = reported(lab, session);
+            reports.iter().map(|report| report.usage_report_trigger.0).collect::<Vec<_>>()
+        };
+        seconds(&mut lab, 2 * gap_s);
+        assert!(heard(&mut lab).is_empty(), "nothing can stop that never started");
+        for _ in 0..3 {
+            lab.traffic(session, (5, 5), false);
+            seconds(&mut lab, 1);
+            assert_eq!(heard(&mut lab), [Trigger::START]);
+            seconds(&mut lab, gap_s - 2);
+            lab.traffic(session, (5, 5), false);
+            seconds(&mut lab, gap_s - 1);
+            assert!(heard(&mut lab).is_empty());
+            seconds(&mut lab, 2);
+            assert_eq!(heard(&mut lab), [Trigger::STOPT]);
+            seconds(&mut lab, 3 * gap_s);
+            assert!(heard(&mut lab).is_empty());
+        }
+    }
+}
+
+/// Who asks for the end alone hears of each end.
+#[test]
+fn a_stop_is_told_without_its_start() {
+    const STOPT: u32 = 1 << 5;
+    let (mut lab, session) = lab(vec![urr(1, STOPT)]);
+    for _ in 0..2 {
+        lab.traffic(session, (5, 5), false);
+        seconds(&mut lab, 62);
+        let reports = reported(&mut lab, session);
+        assert_eq!(reports.iter().map(|report| report.usage_report_trigger.0).collect::<Vec<_>>(), [STOPT]);
+    }
+}

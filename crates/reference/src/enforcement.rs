@@ -2,16 +2,14 @@
 
 use crate::detection::Arrival;
 use crate::errors::Stopped;
+use crate::meters::{Load, Meter, meter_key};
 use crate::reason::DropReason;
 use crate::setup::Setup;
 use rules::{
-    ApplyAction, BitRates, Direction, DroppedDownlink, Far, FarId, ForwardingParameters, Gate, Interface,
-    PacketRate, PacketRates, Pdr, Qer, QerId, Qfi, Rules, Seid, Urr, UrrId, Volume,
+    ApplyAction, Direction, DroppedDownlink, Far, FarId, ForwardingParameters, Gate, Interface, Pdr, Qer,
+    QerId, Qfi, Rules, Seid, Urr, UrrId, Volume,
 };
 use std::net::IpAddr;
-
-/// Time in units of 1/256 ns: fine enough for a byte at hundreds of Gb/s.
-const UNITS_PER_NS: u64 = 256;
 
 /// What one URR has counted since its session was put in force: bytes of users' IP packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,94 +38,6 @@ struct Usage {
     quota: Volume,
     uplink_at_grant: u64,
     downlink_at_grant: u64,
-}
-
-/// What a meter belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum MeterKey {
-    /// A QER of one session.
-    Own(QerId),
-    /// All QERs of one correlation, in whichever session.
-    Shared(u64),
-}
-
-/// What QERs let pass, and what has passed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Meter {
-    key: MeterKey,
-    mbr: Option<BitRates>,
-    packet_rates: PacketRates,
-    uplink: Passed,
-    downlink: Passed,
-}
-
-/// What has passed one way.
-#[derive(Clone, Copy, Debug, Default)]
-struct Passed {
-    /// The theoretical arrival time, in units of 1/256 ns.
-    arrival: u64,
-    /// Where the window of a packet rate ends, in nanoseconds, and how many packets have passed in it.
-    window_ends_ns: u64,
-    packets: u32,
-}
-
-impl Meter {
-    /// `None` for a QER without a limit.
-    fn new(qer: &Qer) -> Option<Self> {
-        let key = meter_key(qer)?;
-        let (uplink, downlink) = (Passed::default(), Passed::default());
-        Some(Self { key, mbr: qer.mbr, packet_rates: qer.packet_rates, uplink, downlink })
-    }
-
-    /// Where packets are no longer limited, how many passed is forgotten.
-    fn forgetting_windows(mut self) -> Self {
-        let PacketRates { uplink, downlink } = self.packet_rates;
-        for (rate, passed) in [(uplink, &mut self.uplink), (downlink, &mut self.downlink)] {
-            if rate.is_none() {
-                *passed = Passed { arrival: passed.arrival, ..Passed::default() };
-            }
-        }
-        self
-    }
-
-    fn limits(&self, direction: Direction) -> (Option<u64>, Option<PacketRate>) {
-        match direction {
-            Direction::Uplink => (self.mbr.map(|mbr| mbr.uplink_kbps), self.packet_rates.uplink),
-            Direction::Downlink => (self.mbr.map(|mbr| mbr.downlink_kbps), self.packet_rates.downlink),
-        }
-    }
-
-    /// A generic cell rate algorithm, and a window of packets. A rate of 0 lets nothing pass.
-    fn conforms(&self, direction: Direction, moment: Moment<'_>) -> bool {
-        let latest = moment.now_ns.saturating_add(moment.setup.burst_ns).saturating_mul(UNITS_PER_NS);
-        let passed = if direction == Direction::Uplink { &self.uplink } else { &self.downlink };
-        let (kbps, packets) = self.limits(direction);
-        let in_window = if moment.now_ns < passed.window_ends_ns { passed.packets } else { 0 };
-        kbps.is_none_or(|kbps| kbps > 0 && passed.arrival <= latest)
-            && packets.is_none_or(|rate| in_window < rate.packets.into())
-    }
-
-    fn charge(&mut self, load: Load, now_ns: u64) {
-        let (kbps, packets) = self.limits(load.direction);
-        let passed = if load.direction == Direction::Uplink { &mut self.uplink } else { &mut self.downlink };
-        if let Some(kbps) = kbps {
-            let now = now_ns.saturating_mul(UNITS_PER_NS);
-            passed.arrival = passed.arrival.max(now).saturating_add(cost(load.length, kbps));
-        }
-        if let Some(rate) = packets {
-            if now_ns >= passed.window_ends_ns {
-                passed.window_ends_ns = now_ns + u64::from(rate.window_s) * 1_000_000_000;
-                passed.packets = 0;
-            }
-            passed.packets += 1;
-        }
-    }
-}
-
-/// `None` for a QER without a limit.
-fn meter_key(qer: &Qer) -> Option<MeterKey> {
-    let is_limited = qer.mbr.is_some() || !qer.packet_rates.is_none();
-    is_limited.then(|| qer.correlation.map_or(MeterKey::Own(qer.id), MeterKey::Shared))
 }
 
 /// One session: its rules, and what they remember.
@@ -178,14 +88,6 @@ pub(crate) struct Moment<'a> {
 /// A FAR, and whether it stands in for the PDR's own beyond a quota.
 pub(crate) type Chosen = (FarId, bool);
 
-/// What a packet weighs.
-#[derive(Clone, Copy, Debug)]
-struct Load {
-    direction: Direction,
-    /// Bytes of the user's IP packet.
-    length: u64,
-}
-
 impl Session {
     pub(crate) fn new(seid: Seid, rules: Rules, shared: &[Meter]) -> Self {
         let mut session = Self { seid, rules: Rules::default(), meters: Vec::new(), usages: Vec::new() };
@@ -201,9 +103,7 @@ impl Session {
             let known = self.meters.iter().chain(shared).find(|known| known.key == meter.key);
             // Of several QERs of one correlation the first one's limits count.
             if meters.iter().all(|other| other.key != meter.key) {
-                let (uplink, downlink) =
-                    known.map_or((meter.uplink, meter.downlink), |known| (known.uplink, known.downlink));
-                meters.push(Meter { uplink, downlink, ..meter }.forgetting_windows());
+                meters.push(meter.continuing(known));
             }
         }
         self.meters = meters;
@@ -213,7 +113,7 @@ impl Session {
 
     /// Its meters that other sessions may have, too.
     pub(crate) fn shared_meters(&self) -> Vec<Meter> {
-        let is_shared = |meter: &&Meter| matches!(meter.key, MeterKey::Shared(_));
+        let is_shared = |meter: &&Meter| meter.is_shared();
         self.meters.iter().filter(is_shared).copied().collect()
     }
 
@@ -468,12 +368,6 @@ pub(crate) enum Refused {
     Quietly(DropReason),
     /// Its sender may want to know.
     Stopped(Stopped),
-}
-
-/// The time that so many bytes take at a rate, in units of 1/256 ns. Data plane and reference must round alike, so the
-/// formula is fixed to the operation.
-fn cost(length: u64, kbps: u64) -> u64 {
-    (length as f64 * (256.0 * 8e6 / kbps as f64)) as u64
 }
 
 #[cfg(test)]

@@ -124,6 +124,7 @@ mod gtpu;
 mod icmp;
 mod input;
 mod ip;
+mod meters;
 mod outcome;
 mod reason;
 mod reassembly;
@@ -135,8 +136,9 @@ pub use outcome::{Fate, Outcome};
 pub use reason::DropReason;
 pub use setup::{Mac, Neighbour, PortSetup, Route, Setup, SetupError};
 
-use enforcement::{Meter, Session};
+use enforcement::Session;
 use ethernet::{Asked, Waiting};
+use meters::Meter;
 use rules::{Rules, Seid};
 
 /// The reference: an environment, sessions, and what they remember.

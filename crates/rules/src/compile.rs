@@ -10,7 +10,7 @@ use crate::error::RuleError;
 use crate::ids::{FarId, PdrId, QerId, Qfi, Teid, UrrId};
 use crate::intent::{BitRates, FTeid, Interface, PacketRates, Pdi, Pdr, Rules};
 use crate::list::{Mostly1, Places, Rare};
-use crate::urr::{DroppedDownlink, Urr, Volume};
+use crate::urr::{DroppedDownlink, Triggers, Urr, Volume};
 use ipnet::Ipv6Net;
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -161,8 +161,8 @@ pub struct Usage {
     pub quota_grant: u32,
     /// Tell after so much downlink traffic that was dropped, again and again.
     pub dropped_downlink: DroppedDownlink,
-    /// Tell of the first packet.
-    pub start_of_traffic: bool,
+    /// Tell of the first packet since this number changed; `None` tells of none.
+    pub start_of_traffic: Option<u32>,
     /// Count packets that QoS enforcement drops, too.
     pub before_qos: bool,
     /// Count nothing.
@@ -234,13 +234,14 @@ fn plain<'a>(pdrs: &'a [&Pdr]) -> impl Iterator<Item = &'a Pdi> {
 }
 
 fn usage(urr: &Urr) -> Usage {
+    let starts = urr.triggers.contains(Triggers::START_OF_TRAFFIC);
     Usage {
         urr: urr.id,
         threshold: urr.volume_threshold.unwrap_or_default(),
         quota: urr.volume_quota.unwrap_or_default(),
         quota_grant: urr.quota_grant,
         dropped_downlink: urr.dropped_downlink.unwrap_or_default(),
-        start_of_traffic: urr.triggers.contains(crate::urr::Triggers::START_OF_TRAFFIC),
+        start_of_traffic: starts.then_some(urr.starts_awaited),
         before_qos: urr.before_qos,
         inactive: urr.inactive,
     }

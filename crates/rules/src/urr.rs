@@ -89,6 +89,8 @@ pub struct Urr {
     /// Grows whenever the control plane gives a quota, even one of the same size: usage counts from there.
     /// [`Rules::change`](crate::Rules::change) sees to it.
     pub quota_grant: u32,
+    /// Grows whenever the start of traffic is waited for anew: the next packet is told of as the first was.
+    pub starts_awaited: u32,
     /// Report after so long.
     pub time_threshold_s: Option<u32>,
     /// Packets pass for so long.

@@ -99,6 +99,8 @@ pub struct UrrUsage {
     pub due: u32,
     /// Usage report triggers that come but once until a new quota or packet.
     pub fired: u32,
+    /// Times its traffic stopped: the next start is told.
+    pub stops: u32,
     /// The monitoring time that has passed last.
     pub passed_monitoring_time: Option<u32>,
     /// The subsequent thresholds and quotas hold.

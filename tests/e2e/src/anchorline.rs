@@ -94,6 +94,14 @@ impl Node {
         })
     }
 
+    /// What it has printed so far.
+    ///
+    /// # Errors
+    /// Where the log cannot be read.
+    pub fn output(&self) -> Result<String> {
+        self.process.output()
+    }
+
     /// What the data plane engine counts, from `ctl status`.
     ///
     /// # Errors
@@ -211,6 +219,14 @@ impl Ran {
             process,
             sessions: sessions.with_context(|| format!("no number of sessions in `{ready}`"))?,
         })
+    }
+
+    /// Its pid.
+    ///
+    /// # Errors
+    /// Where it has ended.
+    pub fn pid(&self) -> Result<Pid> {
+        self.process.pid()
     }
 
     /// Ends it: it deletes the sessions first.

@@ -78,6 +78,11 @@ pub fn write_upf(dir: &Path, driver: Driver) -> Result<PathBuf> {
     // Programs, kernel and data plane share few cores here: a spinning worker would take one from the others.
     set(&mut config, "dpe", "idle", "sleep")?;
     let dpe = config.get_mut("dpe").context("upf.toml has no [dpe]")?;
+    // Nobody here waits a minute to hear whether a peer is there.
+    let echo = dpe.get_mut("echo").and_then(Value::as_table_mut).context("upf.toml has no [dpe.echo]")?;
+    ["period_s", "t3_s", "n3"].into_iter().for_each(|key| {
+        echo.insert(key.into(), 1.into());
+    });
     let ports = dpe.get_mut("port").and_then(Value::as_array_mut).context("upf.toml has no [[dpe.port]]")?;
     for (number, port) in ports.iter_mut().enumerate() {
         let name = port.get("name").and_then(Value::as_str).context("a port has no name")?;

@@ -6,7 +6,7 @@ use lab::address::{SERVER, UE};
 use lab::anchorline::{Node, Part, Ran};
 use lab::config::{Driver, FTeid, METRICS};
 use lab::measure::Ping;
-use lab::{Core, Lab, command};
+use lab::{Core, Lab, command, wait};
 use nix::sys::signal::{Signal, kill};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -25,6 +25,7 @@ fn observe(lab: &Lab) -> Result<()> {
     explain(&node)?;
     drops(lab, &node)?;
     scrape(lab)?;
+    peers(lab, &node, &ran)?;
     scrape_without_data_plane(lab, &node)?;
     ran.stop()?;
     node.stop()
@@ -85,6 +86,33 @@ fn scrape_without_data_plane(lab: &Lab, node: &Node) -> Result<()> {
     kill(dpe, Signal::SIGCONT)?;
     says(&told?, &["\nanchorline_dpe_up 0\n", "\nanchorline_pfcp_sessions 1\n"])?;
     says(&metrics(lab)?, &["\nanchorline_dpe_up 1\n"])
+}
+
+/// The gNB answers echo requests until it is stopped, and again when it goes on.
+fn peers(lab: &Lab, node: &Node, ran: &Ran) -> Result<()> {
+    let is_seen = |path: &'static str| {
+        wait::until(&format!("the gNB's path is {path}"), Duration::from_secs(20), || {
+            let told = node.ctl("peers")?;
+            Ok(told.lines().any(|line| line.starts_with("10.30.0.1 ") && line.contains(path)).then_some(()))
+        })
+    };
+    is_seen(" up ")?;
+    let pid = ran.pid()?;
+    kill(pid, Signal::SIGSTOP)?;
+    let failed = is_seen(" FAILED ").and_then(|()| metrics(lab));
+    kill(pid, Signal::SIGCONT)?;
+    let failed = failed?;
+    says(&failed, &["\nanchorline_gtpu_failed_paths{worker=\"0\"} 1\n"])?;
+    says(&failed, &["\nanchorline_gtpu_path_failures_total{worker=\"0\"} 1\n"])?;
+    is_seen(" up ")?;
+    says(
+        &node.ctl("peers --json")?,
+        &["{\"peers\":[{\"side\":\"Access\",\"address\":\"10.30.0.1\"", "\"path\":\"Up\""],
+    )?;
+    let told = wait::until("the node says that the gNB is there again", Duration::from_secs(5), || {
+        Ok(Some(node.output()?).filter(|told| told.contains("the GTP-U peer 10.30.0.1 answers again")))
+    })?;
+    says(&told, &["the GTP-U peer 10.30.0.1 is silent"])
 }
 
 /// Every line of a scrape is a comment of a known kind or a sample of a family that has one type and one explanation.

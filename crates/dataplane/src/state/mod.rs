@@ -10,6 +10,7 @@ mod flows;
 mod fragments;
 mod link;
 mod memory;
+mod meters;
 mod neighbours;
 mod paths;
 mod peers;

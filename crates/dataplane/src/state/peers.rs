@@ -332,4 +332,35 @@ mod tests {
         assert_eq!(peers.list(0, 0, &mut list), None);
         assert_eq!(list.first().map(|peer| peer.path), Some(PathState::NoRoute));
     }
+
+    /// A way that leads anywhere.
+    fn way() -> Option<Way> {
+        let mut config = crate::fixture::config();
+        config.limits = crate::Limits { sessions: 1, pdrs: 2, flows: 8, kept: 1, ..config.limits };
+        let state = crate::state::State::new(&config).ok()?;
+        crate::state::State::way(&state.ports, &state.routes, (Interface::Access, crate::fixture::GNB.into()))
+    }
+
+    /// No turn asks many, none lists many, and nobody is left out.
+    #[test]
+    fn many_peers_are_asked_and_listed_piece_by_piece() {
+        let mut peers = peers(600);
+        for number in 0..600_u16 {
+            let [high, low] = number.to_be_bytes();
+            peers.enter((Interface::Access, [10, 30, high, low].into()), way);
+        }
+        let mut asked = Vec::new();
+        for _ in 0..20 {
+            asked.push(peers.look(1).questions.len());
+        }
+        assert!(asked.iter().all(|asked| *asked <= AT_ONCE));
+        assert_eq!((asked.iter().sum::<usize>(), peers.counts().requests), (600, 600));
+        let (mut list, mut from, mut turns) = (Vec::with_capacity(600), Some(0), 0);
+        while let Some(next) = from {
+            (from, turns) = (peers.list(next, 1, &mut list), turns + 1);
+        }
+        let mut addresses: Vec<IpAddr> = list.iter().map(|peer| peer.address).collect();
+        addresses.dedup();
+        assert_eq!((addresses.len(), turns), (600, 3));
+    }
 }

@@ -1,6 +1,6 @@
 //! The sessions of a worker, and the keys by which packets find them.
 
-use super::account::{Account, Count, Rate};
+use super::account::{Account, Count};
 use super::apart::{Apart, Aparts};
 use super::cells::{CellRun, Cells, STEPS};
 use super::memory;
@@ -11,7 +11,7 @@ use super::usage::Ledger;
 use crate::config::Echo;
 use crate::worker::Query;
 use dplink::UsageCounts;
-use rules::{Classifier, Direction, Forward, OuterHeaderCreation, Places, QerId, Rare, Seid};
+use rules::{Classifier, Forward, OuterHeaderCreation, Places, QerId, Rare, Seid};
 use smallvec::SmallVec;
 
 /// Tunnels, and user addresses, a session has on average at most, over all sessions.
@@ -109,7 +109,7 @@ pub(crate) struct Sessions {
     by_user: Table,
     pub(crate) cells: Cells,
     pub(crate) peers: Peers,
-    aparts: Aparts,
+    pub(super) aparts: Aparts,
     generation: u32,
 }
 
@@ -188,47 +188,6 @@ impl Sessions {
         let session = self.slots.get_mut(index.0 as usize)?.as_deref_mut()?;
         let account = self.cells.account(session.run.base, place);
         Some((session.ledgers.get_mut(usize::from(place))?, account))
-    }
-
-    /// Whether the meter of an account lets a packet pass now.
-    #[inline]
-    pub(crate) fn admits(
-        &mut self,
-        (base, place): (u32, u16),
-        direction: Direction,
-        (now_ns, burst_ns): (u64, u64),
-    ) -> bool {
-        let rate = self.cells.account(base, place).rate;
-        match rate.stands_for().map(|at| self.aparts.at(at)) {
-            None => rate.admits(direction, now_ns, burst_ns),
-            Some(apart) => apart.is_some_and(|apart| apart.admits(direction, now_ns, burst_ns)),
-        }
-    }
-
-    /// A packet passes the meter of an account.
-    #[inline]
-    pub(crate) fn charge(
-        &mut self,
-        (base, place): (u32, u16),
-        direction: Direction,
-        (now_ns, bytes): (u64, u32),
-    ) {
-        let rate = &mut self.cells.account(base, place).rate;
-        match rate.stands_for() {
-            None => rate.charge(direction, now_ns, bytes),
-            Some(at) => {
-                self.aparts.at_mut(at).into_iter().for_each(|apart| apart.charge(direction, now_ns, bytes))
-            }
-        }
-    }
-
-    /// Bits a second that the meter of an account lets pass, in units of 1,000; `None` without such a limit.
-    pub(crate) fn limit_kbps(&mut self, (base, place): (u32, u16), direction: Direction) -> Option<u64> {
-        let rate = self.cells.account(base, place).rate;
-        match rate.stands_for() {
-            None => rate.limit_kbps(direction),
-            Some(at) => self.aparts.at(at)?.rate().limit_kbps(direction),
-        }
     }
 
     /// Appends what a session has used to `counts`, which has the room.
@@ -316,24 +275,6 @@ impl Sessions {
             true => Err(Refusal::Keys),
             false => Ok(()),
         }
-    }
-
-    /// Before the old session leaves them, so that meters that stay go on where they stood.
-    fn enter_aparts(&mut self, old: Option<&Session>, new: &mut Installation) {
-        let Installation { session, aparts, accounts, .. } = new;
-        for (place, apart) in aparts.iter() {
-            let place = usize::from(*place);
-            let Some((qer, account)) = session.qers.get(place).zip(accounts.get_mut(place)) else { continue };
-            let before = old.and_then(|old| self.rate_of(old, *qer, place));
-            let apart = before.map_or(*apart, |before| apart.carry(&before));
-            account.rate = Rate::apart(self.aparts.enter(apart, before.and_then(|rate| rate.stands_for())));
-        }
-    }
-
-    /// The rate of a QER, which is likely at this place.
-    fn rate_of(&mut self, session: &Session, qer: QerId, near: usize) -> Option<Rate> {
-        let place = find_near(&session.qers, near, |other| *other == qer)?;
-        Some(self.cells.account(session.run.base, place as u16).rate)
     }
 
     fn retire(&mut self, old: &Session, new: &mut Installation, now_ns: u64) {
@@ -463,7 +404,7 @@ pub(crate) struct Installed {
 type Spent = (Box<[HotStep]>, Box<[Option<Name>]>, Box<[Account]>, Box<[(u16, Apart)]>);
 
 /// Where something is in a list; soon found where it was in an older one, as it mostly is.
-fn find_near<T>(list: &[T], place: usize, is_it: impl Fn(&T) -> bool) -> Option<usize> {
+pub(super) fn find_near<T>(list: &[T], place: usize, is_it: impl Fn(&T) -> bool) -> Option<usize> {
     let place = place.min(list.len());
     (place..list.len()).chain(0..place).find(|at| is_it(&list[*at]))
 }

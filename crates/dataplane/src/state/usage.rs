@@ -29,7 +29,9 @@ pub(crate) struct Ledger {
     /// Where the quota is used up.
     quotas: Marks,
     grant: u32,
-    start_of_traffic: bool,
+    /// Which start of traffic is waited for, if any.
+    awaited: Option<u32>,
+    start_told: bool,
     quota_told: bool,
     /// A threshold was crossed again too soon: it waits to be told.
     is_late: bool,
@@ -102,7 +104,8 @@ impl Ledger {
             quota,
             quotas,
             grant: usage.quota_grant,
-            start_of_traffic: usage.start_of_traffic,
+            awaited: usage.start_of_traffic,
+            start_told: false,
             // A quota of nothing was never used up: whoever gave it knows.
             quota_told: reached(&quotas, &zero),
             is_late: false,
@@ -119,6 +122,7 @@ impl Ledger {
         if let (Some(drops), Some(old)) = (&mut self.drops, &old.drops) {
             drops.carry(old);
         }
+        self.start_told = old.start_told && old.awaited == self.awaited;
         self.packets = old.packets;
         self.first_ns = old.first_ns;
         let same = self.threshold == old.threshold;
@@ -145,10 +149,9 @@ impl Ledger {
         count.left = bytes;
         let added = count.add(direction, bytes, now_ns);
         debug_assert!(added, "there is room for just this packet");
-        let first = self.first_ns.is_none();
         self.first_ns.get_or_insert(now_ns);
         let due = Due {
-            start: first && self.start_of_traffic,
+            start: self.awaited.is_some() && !self.start_told,
             threshold: !self.is_late && reached(&self.thresholds, count),
             quota: !self.quota_told && reached(&self.quotas, count),
         };
@@ -207,7 +210,7 @@ impl Ledger {
         }
         self.quota_told |= cause == UsageCause::VolumeQuota;
         match cause {
-            UsageCause::StartOfTraffic => {}
+            UsageCause::StartOfTraffic => self.start_told = true,
             _ => self.reported(count),
         }
     }

@@ -7,7 +7,7 @@ use dplink::{Command, Notice, UsageCause, UsageCounts};
 use proptest::prelude::*;
 use rules::{
     ApplyAction, DroppedDownlink, Far, FarId, ForwardingParameters, Interface, OuterHeaderCreation, Rules,
-    Seid, Teid, Urr, UrrId, Volume,
+    Seid, Teid, Triggers, Urr, UrrId, Volume,
 };
 
 /// Bytes of the user's packets in these tests, less the payload.
@@ -339,4 +339,25 @@ fn dropped_downlink_traffic_is_told_after_so_much() {
     bench.now_ns += 61_000_000_000;
     bench.settle();
     assert_eq!(query(&mut bench).dropped_downlink_packets, 11);
+}
+
+/// The control engine found that traffic had stopped, and waits for its next start.
+#[test]
+fn a_start_is_told_whenever_it_is_waited_for() {
+    let mut bench = Bench::new();
+    let mut urr = Urr { id: UrrId(1), triggers: Triggers::START_OF_TRAFFIC, ..Urr::default() };
+    let mut starts = Vec::new();
+    for revision in 1..5 {
+        // The third changes something else.
+        urr.starts_awaited += u32::from(revision != 3);
+        urr.before_qos = revision == 3;
+        bench.put(METERED, revision, with_urr(urr.clone()));
+        bench.settle();
+        for _ in 0..2 {
+            bench.receive(N6, &downlink(72));
+            starts.extend(told(&bench.settle()));
+        }
+    }
+    let start = UsageCause::StartOfTraffic;
+    assert_eq!(starts, [(start, 100), (start, 300), (start, 700)]);
 }

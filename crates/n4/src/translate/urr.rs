@@ -21,6 +21,7 @@ impl Translator<'_> {
             volume_threshold: urr.volume_threshold.map(threshold),
             volume_quota: urr.volume_quota.map(volume),
             quota_grant: 1,
+            starts_awaited: 0,
             time_threshold_s: nonzero(urr.time_threshold),
             time_quota_s: urr.time_quota,
             quota_holding_time_s: nonzero(urr.quota_holding_time),

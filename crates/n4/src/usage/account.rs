@@ -49,7 +49,7 @@ fn hear_one(usage: &mut UrrUsage, urr: &Urr, told: &UsageCounts, now: u64) {
     if is_more && last > usage.last_packet_ms {
         resume(usage, urr, last.unwrap_or(now));
         usage.last_packet_ms = last;
-        usage.fired &= !Trigger::QUHTI;
+        usage.fired &= !(Trigger::QUHTI | Trigger::STOPT);
     }
     if let Some(first) = usage.first_packet_ms.filter(|_| !usage.is_running) {
         usage.is_running = true;

@@ -9,6 +9,10 @@ use session::{Counts, UrrUsage, Used};
 /// Gaps shorter than this are not looked for.
 const SHORTEST_GAP_MS: u64 = 1_000;
 
+/// Traffic has stopped that had no packet for so long, unless the URR's inactivity detection time says otherwise. The
+/// specification leaves it to us (TS 29.244 8.2.19, STOPT).
+const STOP_MS: u64 = 60_000;
+
 /// What a look at a URR found, beside the triggers noted in its usage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
@@ -59,6 +63,7 @@ impl<'a> Look<'a> {
         look.monitoring_time();
         look.period();
         look.quota_times();
+        look.stop_of_traffic();
         let in_force = in_force(look.usage, look.urr);
         look.time_threshold(in_force.time_threshold_s);
         look.time_quota(in_force.time_quota_s);
@@ -134,6 +139,19 @@ impl<'a> Look<'a> {
             && self.is_known_at(self.usage.last_packet_ms.unwrap_or(0).max(granted) + holding)
         {
             self.fire(Trigger::QUHTI);
+        }
+    }
+
+    /// Traffic that stops may start again, which only the data plane sees at once.
+    fn stop_of_traffic(&mut self) {
+        let waits = self.wants(Triggers::STOP_OF_TRAFFIC) && self.usage.fired & Trigger::STOPT == 0;
+        let Some(last) = self.usage.last_packet_ms.filter(|_| waits) else { return };
+        let gap = self.urr.inactivity_detection_time_s.map_or(STOP_MS, ms).max(SHORTEST_GAP_MS);
+        if self.is_known_at(last + gap) {
+            self.fire(Trigger::STOPT);
+            self.usage.fired &= !Trigger::START;
+            self.usage.stops = self.usage.stops.wrapping_add(1);
+            self.found.rules_changed = true;
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::SILENCE;
 use super::due::in_force;
-use rules::{Methods, Rules, Urr, Volume, limits};
+use rules::{Methods, Rules, Triggers, Urr, Volume, limits};
 use session::{Counts, SessionRecord, UrrUsage};
 
 /// Marks grants that no control plane gave: counted quotas never get that far.
@@ -30,6 +30,11 @@ fn name_of(owner: &str) -> u64 {
 }
 
 fn adjust(urr: &mut Urr, usage: &UrrUsage) {
+    urr.starts_awaited = usage.stops;
+    if urr.triggers.contains(Triggers::STOP_OF_TRAFFIC) {
+        // Who waits for the end has to know of the beginning.
+        urr.triggers = Triggers(urr.triggers.0 | Triggers::START_OF_TRAFFIC.0);
+    }
     let in_force = in_force(usage, urr);
     if usage.is_subsequent {
         urr.volume_threshold = in_force.volume_threshold;

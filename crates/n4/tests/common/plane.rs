@@ -18,6 +18,7 @@ pub struct Counter {
     threshold_from: (u64, u64),
     quota_from: (u64, u64),
     is_exhausted: bool,
+    start_told: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -56,6 +57,7 @@ impl Counter {
             threshold_from: zero,
             quota_from: zero,
             is_exhausted: false,
+            start_told: false,
         }
     }
 
@@ -87,7 +89,8 @@ impl Counter {
     fn count(&mut self, (uplink, downlink): (u64, u64), now: Time) -> Vec<UsageCause> {
         let quota = self.rule.volume_quota.unwrap_or_default();
         let mut causes = vec![];
-        if self.first.is_none() && self.rule.triggers.contains(Triggers::START_OF_TRAFFIC) {
+        if !self.start_told && self.rule.triggers.contains(Triggers::START_OF_TRAFFIC) {
+            self.start_told = true;
             causes.push(UsageCause::StartOfTraffic);
         }
         (self.uplink, self.downlink) = (self.uplink + uplink, self.downlink + downlink);
@@ -109,6 +112,7 @@ impl Counter {
             self.quota_from = (self.uplink, self.downlink);
             self.is_exhausted = false;
         }
+        self.start_told &= self.rule.starts_awaited == rule.starts_awaited;
         self.rule = rule.clone();
     }
 }

@@ -1,9 +1,10 @@
 use super::*;
 use crate::detection::first_pdr;
 use crate::ip::{self, UserPacket};
+use crate::meters::{UNITS_PER_NS, cost};
 use crate::setup::PortSetup;
 use ipnet::Ipv4Net;
-use rules::{BitRates, FTeid, FarId, Interface, Pdi, PdrId, Teid};
+use rules::{BitRates, FTeid, FarId, Interface, PacketRate, PacketRates, Pdi, PdrId, Teid};
 use std::net::Ipv4Addr;
 
 const US: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 2);

@@ -165,6 +165,7 @@ fn usages_carry_what_the_data_plane_enforces() {
         quota_grant: 3,
         dropped_downlink: Some(DroppedDownlink { packets: Some(4), bytes: None }),
         triggers: Triggers::START_OF_TRAFFIC,
+        starts_awaited: 5,
         before_qos: true,
         inactive: true,
         ..urr(1)
@@ -175,7 +176,7 @@ fn usages_carry_what_the_data_plane_enforces() {
         quota: volume(20),
         quota_grant: 3,
         dropped_downlink: DroppedDownlink { packets: Some(4), bytes: None },
-        start_of_traffic: true,
+        start_of_traffic: Some(5),
         before_qos: true,
         inactive: true,
     };

@@ -139,6 +139,8 @@ impl UsageReportTrigger {
     pub const START: u32 = 1 << 4;
     /// Immediate: the control plane asked.
     pub const IMMER: u32 = 1 << 7;
+    /// Traffic stopped.
+    pub const STOPT: u32 = 1 << 5;
     /// Dropped downlink traffic crossed its threshold.
     pub const DROTH: u32 = 1 << 6;
     /// The volume quota is used up.

@@ -1,0 +1,66 @@
+//! The meters of sessions: in their accounts, or apart.
+
+use super::account::Rate;
+use super::sessions::{Installation, Session, Sessions, find_near};
+use rules::{Direction, QerId};
+
+impl Sessions {
+    /// Whether the meter of an account lets a packet pass now.
+    #[inline]
+    pub(crate) fn admits(
+        &mut self,
+        (base, place): (u32, u16),
+        direction: Direction,
+        (now_ns, burst_ns): (u64, u64),
+    ) -> bool {
+        let rate = self.cells.account(base, place).rate;
+        match rate.stands_for().map(|at| self.aparts.at(at)) {
+            None => rate.admits(direction, now_ns, burst_ns),
+            Some(apart) => apart.is_some_and(|apart| apart.admits(direction, now_ns, burst_ns)),
+        }
+    }
+
+    /// A packet passes the meter of an account.
+    #[inline]
+    pub(crate) fn charge(
+        &mut self,
+        (base, place): (u32, u16),
+        direction: Direction,
+        (now_ns, bytes): (u64, u32),
+    ) {
+        let rate = &mut self.cells.account(base, place).rate;
+        match rate.stands_for() {
+            None => rate.charge(direction, now_ns, bytes),
+            Some(at) => {
+                self.aparts.at_mut(at).into_iter().for_each(|apart| apart.charge(direction, now_ns, bytes))
+            }
+        }
+    }
+
+    /// Bits a second that the meter of an account lets pass, in units of 1,000; `None` without such a limit.
+    pub(crate) fn limit_kbps(&mut self, (base, place): (u32, u16), direction: Direction) -> Option<u64> {
+        let rate = self.cells.account(base, place).rate;
+        match rate.stands_for() {
+            None => rate.limit_kbps(direction),
+            Some(at) => self.aparts.at(at)?.rate().limit_kbps(direction),
+        }
+    }
+
+    /// Before the old session leaves them, so that meters that stay go on where they stood.
+    pub(super) fn enter_aparts(&mut self, old: Option<&Session>, new: &mut Installation) {
+        let Installation { session, aparts, accounts, .. } = new;
+        for (place, apart) in aparts.iter() {
+            let place = usize::from(*place);
+            let Some((qer, account)) = session.qers.get(place).zip(accounts.get_mut(place)) else { continue };
+            let before = old.and_then(|old| self.rate_of(old, *qer, place));
+            let apart = before.map_or(*apart, |before| apart.carry(&before));
+            account.rate = Rate::apart(self.aparts.enter(apart, before.and_then(|rate| rate.stands_for())));
+        }
+    }
+
+    /// The rate of a QER, which is likely at this place.
+    pub(super) fn rate_of(&mut self, session: &Session, qer: QerId, near: usize) -> Option<Rate> {
+        let place = find_near(&session.qers, near, |other| *other == qer)?;
+        Some(self.cells.account(session.run.base, place as u16).rate)
+    }
+}

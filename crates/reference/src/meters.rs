@@ -1,0 +1,121 @@
+//! Rates of QERs: of bits, by the generic cell rate algorithm, and of packets, by windows (TS 29.244 5.4.4 and 8.2.64).
+
+use crate::enforcement::Moment;
+use rules::{BitRates, Direction, PacketRate, PacketRates, Qer, QerId};
+
+/// Time in units of 1/256 ns: fine enough for a byte at hundreds of Gb/s.
+pub(crate) const UNITS_PER_NS: u64 = 256;
+
+/// What a packet weighs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    pub(crate) direction: Direction,
+    /// Bytes of the user's IP packet.
+    pub(crate) length: u64,
+}
+
+/// What a meter belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MeterKey {
+    /// A QER of one session.
+    Own(QerId),
+    /// All QERs of one correlation, in whichever session.
+    Shared(u64),
+}
+
+/// What QERs let pass, and what has passed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Meter {
+    pub(crate) key: MeterKey,
+    mbr: Option<BitRates>,
+    packet_rates: PacketRates,
+    pub(crate) uplink: Passed,
+    pub(crate) downlink: Passed,
+}
+
+/// What has passed one way.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Passed {
+    /// The theoretical arrival time, in units of 1/256 ns.
+    pub(crate) arrival: u64,
+    /// Where the window of a packet rate ends, in nanoseconds, and how many packets have passed in it.
+    window_ends_ns: u64,
+    packets: u32,
+}
+
+impl Meter {
+    /// `None` for a QER without a limit.
+    pub(crate) fn new(qer: &Qer) -> Option<Self> {
+        let key = meter_key(qer)?;
+        let (uplink, downlink) = (Passed::default(), Passed::default());
+        Some(Self { key, mbr: qer.mbr, packet_rates: qer.packet_rates, uplink, downlink })
+    }
+
+    /// Goes on where another has got to, by limits of its own.
+    pub(crate) fn continuing(self, known: Option<&Self>) -> Self {
+        let (uplink, downlink) =
+            known.map_or((self.uplink, self.downlink), |known| (known.uplink, known.downlink));
+        Self { uplink, downlink, ..self }.forgetting_windows()
+    }
+
+    /// Where packets are no longer limited, how many passed is forgotten.
+    fn forgetting_windows(mut self) -> Self {
+        let PacketRates { uplink, downlink } = self.packet_rates;
+        for (rate, passed) in [(uplink, &mut self.uplink), (downlink, &mut self.downlink)] {
+            if rate.is_none() {
+                *passed = Passed { arrival: passed.arrival, ..Passed::default() };
+            }
+        }
+        self
+    }
+
+    /// Whether other sessions may have it, too.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self.key, MeterKey::Shared(_))
+    }
+
+    fn limits(&self, direction: Direction) -> (Option<u64>, Option<PacketRate>) {
+        match direction {
+            Direction::Uplink => (self.mbr.map(|mbr| mbr.uplink_kbps), self.packet_rates.uplink),
+            Direction::Downlink => (self.mbr.map(|mbr| mbr.downlink_kbps), self.packet_rates.downlink),
+        }
+    }
+
+    /// A generic cell rate algorithm, and a window of packets. A rate of 0 lets nothing pass.
+    pub(crate) fn conforms(&self, direction: Direction, moment: Moment<'_>) -> bool {
+        let latest = moment.now_ns.saturating_add(moment.setup.burst_ns).saturating_mul(UNITS_PER_NS);
+        let passed = if direction == Direction::Uplink { &self.uplink } else { &self.downlink };
+        let (kbps, packets) = self.limits(direction);
+        let in_window = if moment.now_ns < passed.window_ends_ns { passed.packets } else { 0 };
+        kbps.is_none_or(|kbps| kbps > 0 && passed.arrival <= latest)
+            && packets.is_none_or(|rate| in_window < rate.packets.into())
+    }
+
+    pub(crate) fn charge(&mut self, load: Load, now_ns: u64) {
+        let (kbps, packets) = self.limits(load.direction);
+        let passed = if load.direction == Direction::Uplink { &mut self.uplink } else { &mut self.downlink };
+        if let Some(kbps) = kbps {
+            let now = now_ns.saturating_mul(UNITS_PER_NS);
+            passed.arrival = passed.arrival.max(now).saturating_add(cost(load.length, kbps));
+        }
+        if let Some(rate) = packets {
+            if now_ns >= passed.window_ends_ns {
+                passed.window_ends_ns = now_ns + u64::from(rate.window_s) * 1_000_000_000;
+                passed.packets = 0;
+            }
+            passed.packets += 1;
+        }
+    }
+}
+
+/// `None` for a QER without a limit.
+pub(crate) fn meter_key(qer: &Qer) -> Option<MeterKey> {
+    let is_limited = qer.mbr.is_some() || !qer.packet_rates.is_none();
+    is_limited.then(|| qer.correlation.map_or(MeterKey::Own(qer.id), MeterKey::Shared))
+}
+
+/// The time that so many bytes take at a rate, in units of 1/256 ns. Data plane and reference must round alike, so the
+/// formula is fixed to the operation.
+pub(crate) fn cost(length: u64, kbps: u64) -> u64 {
+    (length as f64 * (256.0 * 8e6 / kbps as f64)) as u64
+}
