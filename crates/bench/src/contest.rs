@@ -1,5 +1,6 @@
 //! Floor, bare loop and product in turns, in one process, over the same packets.
 
+use crate::expected;
 use crate::interrupt;
 use crate::machine::cpu_time;
 use crate::meter::{Laid, Rack, Took, timed};
@@ -8,6 +9,7 @@ use crate::replay::Replay;
 use crate::sample::Sampler;
 use crate::spread::{Spread, rounded};
 use crate::yardstick::Yardstick;
+use dpdk::Mempool;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::{Duration, Instant};
 
@@ -42,7 +44,21 @@ pub(crate) struct Field<'a, W> {
     pub(crate) sampler: Sampler,
 }
 
-impl<W: Worker> Field<'_, W> {
+impl<'a, W: Worker> Field<'a, W> {
+    /// With all packets of a pool.
+    ///
+    /// # Errors
+    /// The pool is in use, or there is no memory for the yardsticks.
+    pub(crate) fn new(
+        pool: &Mempool,
+        plan: &Plan,
+        ports: [Replay; 2],
+        product: &'a mut W,
+    ) -> anyhow::Result<Self> {
+        let sampler = Sampler::new(expected::reference(plan.pdrs)?);
+        Ok(Self { ports, rack: Rack::new(pool, plan)?, yardstick: Yardstick::new(plan)?, product, sampler })
+    }
+
     /// One round; returns what was run and what it took.
     ///
     /// # Errors

@@ -191,6 +191,22 @@ impl<P: Port<Buffer = Mbuf>> Product<P> {
         Ok(())
     }
 
+    /// Orders a change of a session: the rate of its QER differs with the revision.
+    ///
+    /// # Errors
+    /// The change is refused.
+    pub(crate) fn change(&mut self, number: u32, revision: u64, pdrs: u32) -> anyhow::Result<()> {
+        let mut rules = rules(number, pdrs);
+        for rate in rules.qers.iter_mut().filter_map(|qer| qer.mbr.as_mut()) {
+            rate.downlink_kbps -= revision % 1_000;
+        }
+        let desired = Desired::new(Seid(u64::from(number) + 1), revision, rules);
+        match self.engine.handle(Command::Put(desired))? {
+            None => Ok(()),
+            Some(notice) => bail!("a change was not taken: {notice:?}"),
+        }
+    }
+
     fn settle(&mut self) -> anyhow::Result<u64> {
         if interrupt::asked() {
             bail!("interrupted before there was anything to measure");
@@ -198,6 +214,14 @@ impl<P: Port<Buffer = Mbuf>> Product<P> {
         for _ in 0..32 {
             self.worker.turn(0);
         }
+        self.settled()
+    }
+
+    /// What the worker has put in force since it was last asked.
+    ///
+    /// # Errors
+    /// Anything else it reports.
+    pub(crate) fn settled(&mut self) -> anyhow::Result<u64> {
         let notices = self.engine.poll(0);
         match notices.iter().find(|notice| !matches!(notice, Notice::Applied { .. })) {
             Some(notice) => bail!("a session was not taken: {notice:?}"),

@@ -37,16 +37,18 @@ const RECORD: &[Case] = &[
     case("rules", "rules --duration 20"),
     case("latency", "latency --duration 30"),
     case("scaling", "scaling --duration 20"),
+    case("control", "control --duration 10"),
     case("pfcp", "pfcp --duration 20 --sessions 200000"),
 ];
 
 /// The same in less than a minute, rougher.
 const QUICK: &[Case] = &[
     case("forward-zte", "forward --profile zte --duration 3 --trials 3"),
-    case("sessions", "sessions --sessions 600000 --duration 5 --trials 3"),
-    case("rules", "rules --sessions 1000 --duration 5 --trials 3"),
+    case("sessions", "sessions --sessions 600000 --flows 100000 --duration 5 --trials 3"),
+    case("rules", "rules --sessions 1000 --flows 100000 --duration 5 --trials 3"),
     case("latency", "latency --sessions 60000 --duration 5 --trials 2"),
-    case("scaling", "scaling --sessions 60000 --duration 4 --trials 3"),
+    case("scaling", "scaling --sessions 60000 --flows 100000 --duration 4 --trials 3"),
+    case("control", "control --sessions 60000 --flows 100000 --duration 3 --trials 3"),
     case("pfcp", "pfcp --sessions 20000 --duration 4 --trials 3"),
 ];
 

@@ -57,6 +57,8 @@ pub(crate) struct Report {
     pub(crate) load: Option<Load>,
     #[serde(flatten)]
     pub(crate) pfcp: Option<PfcpRates>,
+    #[serde(flatten)]
+    pub(crate) control: Option<Control>,
     /// Of a sweep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) points: Vec<Report>,
@@ -73,6 +75,15 @@ pub(crate) struct Spreads {
     pub(crate) product: Spread,
     /// Product over bare loop.
     pub(crate) ratio: Spread,
+}
+
+/// What `control` adds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Control {
+    /// Sessions changed in each second the worker ran.
+    pub(crate) modifications_per_s: u32,
+    /// The rate with these changes over the rate without, by trial.
+    pub(crate) ratio_to_quiet: Spread,
 }
 
 /// One way, in microseconds.
@@ -189,6 +200,7 @@ impl Report {
             notes: vec![],
             load: None,
             pfcp: None,
+            control: None,
             points: vec![],
         }
     }

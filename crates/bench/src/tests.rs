@@ -106,6 +106,9 @@ fn scenarios_yield_sound_reports_and_wrong_packets_none() {
     let pdrs: Vec<u32> = sweep.points.iter().map(|point| point.pdrs).collect();
     assert_eq!(pdrs, [2, 10, 20]);
     sweep.points.iter().for_each(check);
+    let control = Scenario::Control.measure(&plan(Direction::Both)).unwrap();
+    assert!(control.balanced && control.compared > 0 && control.loss == Some(0.0));
+    assert!(control.control.unwrap().ratio_to_quiet.median > 0.0);
     check_scaling(&Scenario::Scaling.measure(&plan(Direction::Both)).unwrap());
     if cpus.len() > 1 {
         check_latency(&Scenario::Latency.measure(&plan(Direction::Both)).unwrap());

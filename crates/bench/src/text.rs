@@ -1,7 +1,7 @@
 //! A report as a table, for people.
 
 use crate::misses::UNKNOWN;
-use crate::report::{Latency, Load, Node, PfcpRates, Report};
+use crate::report::{Control, Latency, Load, Node, PfcpRates, Report};
 use crate::spread::Spread;
 use std::fmt::Write;
 
@@ -12,6 +12,7 @@ impl Report {
         let parts = [
             self.rates(),
             self.pfcp.as_ref().map(pfcp_table),
+            self.control.map(control_line),
             self.latency_us.zip(self.load.as_ref()).map(|(latency, load)| self.latency(latency, load)),
             (!self.points.is_empty()).then(|| self.table_of_points()),
             (!self.nodes.is_empty()).then(|| node_table(&self.nodes)),
@@ -181,6 +182,13 @@ fn pfcp_table(rates: &PfcpRates) -> String {
         rates.failures,
     );
     text
+}
+
+fn control_line(control: Control) -> String {
+    let Control { modifications_per_s, ratio_to_quiet: Spread { min, median, max } } = control;
+    format!(
+        "{modifications_per_s} sessions changed a second: {median:.3} of the rate without ({min:.3} to {max:.3})\n"
+    )
 }
 
 fn node_table(nodes: &[Node]) -> String {

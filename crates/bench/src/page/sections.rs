@@ -103,6 +103,14 @@ impl Results {
         if let Some(bytes) = self.usual().and_then(|report| report.memory.bytes_per_session) {
             let _ = write!(text, " A session takes {bytes} bytes of the data plane's memory.");
         }
+        if let Some(control) = self.of("control").and_then(|report| report.control) {
+            let _ = write!(
+                text,
+                " With {} sessions changed a second: {} of the rate without.",
+                control.modifications_per_s,
+                spread(Some(control.ratio_to_quiet), 3),
+            );
+        }
         text += "\n\n";
         Some(text + &notes(self.all_of("forward")))
     }

@@ -1,16 +1,12 @@
 //! `forward`: users' packets through session, PDR, QER gate and FAR, up and down.
 
 use crate::contest::{Field, Worker, contest};
-use crate::expected;
 use crate::machine;
-use crate::meter::Rack;
 use crate::misses::Misses;
 use crate::plan::Plan;
 use crate::product::{Memory, NOW_NS, Population, Product};
 use crate::replay::Replay;
 use crate::report::{Report, nodes};
-use crate::sample::Sampler;
-use crate::yardstick::Yardstick;
 use anyhow::bail;
 use dataplane::Counters;
 
@@ -76,11 +72,11 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     measure_with(&memory, plan, "forward")
 }
 
-/// Measures in the memory given; sweeps do it again and again.
+/// A report without figures, and what they are measured on.
 ///
 /// # Errors
-/// Sessions that are not taken, packets that are missing or wrong.
-pub(crate) fn measure_with(memory: &Memory, plan: &Plan, scenario: &str) -> anyhow::Result<Report> {
+/// Sessions that are not taken.
+pub(crate) fn stage(memory: &Memory, plan: &Plan, scenario: &str) -> anyhow::Result<(Report, Runnable)> {
     let pool = memory.pool()?;
     let mut ports = [Replay::new(pool), Replay::new(pool)];
     let population = Population {
@@ -92,14 +88,17 @@ pub(crate) fn measure_with(memory: &Memory, plan: &Plan, scenario: &str) -> anyh
     let product = Product::new(ports.clone(), &mut ports, pool, &population)?;
     let mut report = Report::new(scenario, plan, machine::describe(memory.eal.tsc_hz()));
     report.memory = memory.of_data_plane(&plan.profile)?;
-    let mut runnable = Runnable::new(product, ports.clone());
-    let mut field = Field {
-        rack: Rack::new(pool, plan)?,
-        yardstick: Yardstick::new(plan)?,
-        sampler: Sampler::new(expected::reference(plan.pdrs)?),
-        product: &mut runnable,
-        ports,
-    };
+    Ok((report, Runnable::new(product, ports)))
+}
+
+/// Measures in the memory given; sweeps do it again and again.
+///
+/// # Errors
+/// Sessions that are not taken, packets that are missing or wrong.
+pub(crate) fn measure_with(memory: &Memory, plan: &Plan, scenario: &str) -> anyhow::Result<Report> {
+    let (mut report, mut runnable) = stage(memory, plan, scenario)?;
+    let ports = runnable.ports.clone();
+    let mut field = Field::new(memory.pool()?, plan, ports, &mut runnable)?;
     let score = contest(&mut field, plan, Runnable::warm, "forward, bare and floor in turns")?;
     report.compared = field.sampler.compared();
     runnable.account(&mut report, score.laid.packets)?;

@@ -1,5 +1,6 @@
 //! What can be measured: each scenario is a value with a name that yields a report.
 
+mod control;
 mod forward;
 mod latency;
 mod pfcp;
@@ -28,6 +29,8 @@ pub(crate) enum Scenario {
     Latency,
     /// One worker, two, and so on up to the CPUs there are.
     Scaling,
+    /// What changes of sessions cost the worker that forwards meanwhile.
+    Control,
     /// Sessions set up, changed and ended over PFCP, by the shipped node.
     Pfcp,
 }
@@ -44,6 +47,7 @@ impl Scenario {
             Self::Rules => rules::measure(plan),
             Self::Latency => latency::measure(plan),
             Self::Scaling => scaling::measure(plan),
+            Self::Control => control::measure(plan),
             Self::Pfcp => pfcp::measure(plan),
         }
     }

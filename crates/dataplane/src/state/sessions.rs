@@ -59,7 +59,7 @@ pub(crate) struct Session {
 }
 
 const _: () = assert!(size_of::<Session>() <= 208, "a few lines, one after the other, a session");
-const _: () = assert!(size_of::<Ledger>() <= 152, "and a few more for each URR");
+const _: () = assert!(size_of::<Ledger>() <= 160, "and a few more for each URR");
 
 /// A session and what its cells are to hold.
 #[derive(Debug)]

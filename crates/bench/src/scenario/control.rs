@@ -1,0 +1,121 @@
+//! `control`: what changes of sessions cost the worker that forwards meanwhile.
+//!
+//! Rounds without changes and rounds with them take turns. Orders are given before a round, not timed; the worker obeys
+//! them in it, as it would those of a control side on another CPU.
+
+use super::forward::{PACKETS, Runnable, stage};
+use crate::contest::{Field, Runner, progress};
+use crate::interrupt;
+use crate::plan::Plan;
+use crate::product::Memory;
+use crate::report::{Control, Report};
+use crate::spread::Spread;
+use anyhow::Context;
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64;
+use std::time::{Duration, Instant};
+
+/// Changes a second of time the worker runs.
+const CHANGES_PER_S: u32 = 10_000;
+
+/// Nanoseconds a packet, by trial, without changes and with them.
+type Times = [Vec<f64>; 2];
+
+/// Measures.
+///
+/// # Errors
+/// Sessions or changes that are not taken, packets that are missing or wrong.
+pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
+    let memory = Memory::new(1, PACKETS)?;
+    let _thread = memory.eal.register_thread()?;
+    let (mut report, mut runnable) = stage(&memory, plan, "control")?;
+    let ports = runnable.ports.clone();
+    let mut field = Field::new(memory.pool()?, plan, ports, &mut runnable)?;
+    field.warm_up()?;
+    field.product.warm();
+    let mut changer = Changer::new(plan);
+    let times = changer.take_turns(&mut field, plan)?;
+    report.compared = field.sampler.compared();
+    let packets = changer.packets;
+    runnable.account(&mut report, packets)?;
+    let ratios: Vec<f64> = times[0].iter().zip(&times[1]).map(|(quiet, changed)| quiet / changed).collect();
+    let [_, changed] = times.map(|times| Spread::of(&times));
+    let time_ns = changed.context("interrupted before there was anything to report")?.median;
+    report.set_rate(1e9 / time_ns / 1e6);
+    report.trials = ratios.len() as u32;
+    report.interrupted = interrupt::asked();
+    report.control = Spread::of(&ratios)
+        .map(|ratio_to_quiet| Control { modifications_per_s: CHANGES_PER_S, ratio_to_quiet });
+    report.notes.push("any of the subscribers' sessions is changed, most of which are idle".to_owned());
+    Ok(report)
+}
+
+/// Changes any session, whichever: most are idle, as in a network.
+struct Changer {
+    random: Pcg64,
+    sessions: u32,
+    pdrs: u32,
+    /// Of the session changed last.
+    revision: u64,
+    /// Time run with changes that were not given yet.
+    owed: Duration,
+    packets: usize,
+}
+
+impl Changer {
+    fn new(plan: &Plan) -> Self {
+        Self {
+            random: Pcg64::seed_from_u64(plan.seed),
+            sessions: plan.profile.subscribers,
+            pdrs: plan.pdrs,
+            revision: 1,
+            owed: Duration::ZERO,
+            packets: 0,
+        }
+    }
+
+    fn take_turns(&mut self, field: &mut Field<'_, Runnable>, plan: &Plan) -> anyhow::Result<Times> {
+        let bar = progress(plan.duration, "rounds without changes and with them");
+        let (mut times, start) = (Times::default(), Instant::now());
+        for _ in 0..plan.trials {
+            for (all, one) in times.iter_mut().zip(self.trial(field, plan.trial())?) {
+                all.extend(Spread::of(&one).map(|spread| spread.median));
+            }
+            bar.set_position(start.elapsed().as_millis() as u64);
+            if interrupt::asked() {
+                break;
+            }
+        }
+        bar.finish_and_clear();
+        Ok(times)
+    }
+
+    fn trial(&mut self, field: &mut Field<'_, Runnable>, length: Duration) -> anyhow::Result<Times> {
+        let (mut times, start) = (Times::default(), Instant::now());
+        while start.elapsed() < length && !interrupt::asked() {
+            for (with, times) in [false, true].into_iter().zip(&mut times) {
+                if with {
+                    self.change(field.product)?;
+                }
+                let (run, took) = field.round(Runner::Product)?;
+                self.packets += run.packets;
+                self.owed += if with { took.cpu } else { Duration::ZERO };
+                times.push(took.cpu.as_nanos() as f64 / run.packets.max(1) as f64);
+            }
+        }
+        Ok(times)
+    }
+
+    /// Orders the changes that the rounds so far have earned; the worker will obey them.
+    fn change(&mut self, runnable: &mut Runnable) -> anyhow::Result<()> {
+        runnable.product.settled()?;
+        let each = Duration::from_secs(1) / CHANGES_PER_S;
+        while let Some(owed) = self.owed.checked_sub(each) {
+            self.owed = owed;
+            self.revision += 1;
+            let number = self.random.random_range(0..self.sessions.max(1));
+            runnable.product.change(number, self.revision, self.pdrs)?;
+        }
+        Ok(())
+    }
+}
