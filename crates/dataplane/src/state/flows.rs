@@ -6,7 +6,7 @@
 //! So a full table costs time, and loses nothing.
 //!
 //! Tables read at random lose most of their time to the translation of addresses, so what tells where in a block a flow
-//! stands lies in the block, and both in one page.
+//! stands lies in the block, and mostly both in one page.
 
 use super::flow_key::FlowKey;
 use super::memory;
@@ -15,11 +15,11 @@ use super::step::StepIndex;
 use super::tags::{TAGS, Tags};
 use rules::Direction;
 
-/// Places a flow may stand in: all that a block has tags for, but one.
-const WAYS: usize = TAGS - 1;
+/// Places a flow may stand in.
+const WAYS: usize = TAGS;
 /// Flows of a block on average, where the table holds as many as it was made for: of 1,000 flows, one then finds its
 /// block full.
-const FILL: usize = 20;
+const FILL: usize = 21;
 /// Places of a full block that are looked at for one that gives way.
 const CANDIDATES: usize = 8;
 /// Nanoseconds per tick, as a shift: about a second.
@@ -69,14 +69,17 @@ const EMPTY: Flow = Flow {
 
 /// Flows that stand together.
 #[derive(Clone, Copy)]
-#[repr(C, align(2048))]
+#[repr(C, align(64))]
 struct Block {
-    /// Of each place; the last one is of none.
+    /// Of each place.
     tags: Tags,
     flows: [Flow; WAYS],
 }
 
-const _: () = assert!(size_of::<Block>() == 2_048, "half a page, so that none lies in two");
+const _: () = assert!(
+    size_of::<Block>() == 33 * 64,
+    "an odd number of lines: were it a power of two, all tags would fall into the same few sets of the caches"
+);
 
 /// All flows of a worker.
 pub(crate) struct Flows {
@@ -206,7 +209,7 @@ impl Flows {
         let at = self.block(place.hash);
         let block = &self.blocks[at];
         // The tags alone tell of a free place; only where there is none are flows themselves read.
-        if let Some(way) = block.tags.places_of(Tags::FREE).next().filter(|way| *way < WAYS) {
+        if let Some(way) = block.tags.places_of(Tags::FREE).next() {
             return At { block: at, way };
         }
         let way = |candidate: usize| (place.hash as usize % WAYS + candidate) % WAYS;
