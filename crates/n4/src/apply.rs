@@ -234,7 +234,7 @@ fn accepted(modifying: &Modifying, usage_reports: Vec<UsageReport>) -> SessionMo
         created_pdrs: modifying.taken.created_pdrs.clone(),
         failed_rule_id: None,
         usage_reports,
-        carried: vec![],
+        created_traffic_endpoints: vec![], load: None, overload: None, carried: vec![],
     }
 }
 

@@ -32,7 +32,7 @@ impl Node {
             recovery_time_stamp: self.recovery_time_stamp,
             up_function_features: Some(support::features()),
             cp_function_features: None,
-            carried: vec![],
+            pools: vec![], smf_set_id: None, alternatives: vec![], carried: vec![],
         };
         self.accept(asked, None, response);
         Ok(())
@@ -123,7 +123,7 @@ impl Node {
             recovery_time_stamp: self.recovery_time_stamp,
             up_function_features: Some(support::features()),
             cp_function_features: None,
-            carried: vec![],
+            pools: vec![], smf_set_id: None, alternatives: vec![], carried: vec![],
         };
         let again = self.now + self.config.heartbeat_interval;
         let is_asked = self.ask(address, Purpose::Setup, |sequence| Message::node(sequence, request));

@@ -45,7 +45,7 @@ impl Node {
             cause: Cause::RequestAccepted,
             offending_ie: None,
             usage_reports,
-            carried: vec![],
+            load: None, overload: None, carried: vec![],
         };
         let bytes = answer_to(&pending.asked, Some(cp_seid), response);
         match tells_usage {

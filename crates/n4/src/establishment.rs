@@ -48,7 +48,7 @@ impl Node {
             up_f_seid: Some(FSeid::new(seid.0, IpAddr::V4(self.config.address))),
             created_pdrs: pending.created_pdrs(),
             failed_rule_id: None,
-            carried: vec![],
+            created_traffic_endpoints: vec![], load: None, overload: None, carried: vec![],
         }
     }
 }

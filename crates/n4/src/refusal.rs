@@ -143,12 +143,12 @@ pub(crate) fn response(procedure: Procedure, refusal: Refusal, us: Identity) -> 
                 created_pdrs,
                 failed_rule_id,
                 usage_reports,
-                carried,
+                created_traffic_endpoints: vec![], load: None, overload: None, carried,
             }
             .into()
         }
         Procedure::Deletion => {
-            SessionDeletionResponse { cause, offending_ie, usage_reports: vec![], carried }.into()
+            SessionDeletionResponse { cause, offending_ie, usage_reports: vec![], load: None, overload: None, carried }.into()
         }
     }
 }

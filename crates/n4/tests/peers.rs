@@ -117,7 +117,7 @@ fn we_associate_by_ourselves_and_never_tire() {
         recovery_time_stamp: 5,
         up_function_features: None,
         cp_function_features: None,
-        carried: vec![],
+        pools: vec![], smf_set_id: None, alternatives: vec![], carried: vec![],
     };
     // Only the one who was asked can answer.
     lab.tell(OTHER, &Message::node(last, answer.clone()));
@@ -212,7 +212,7 @@ fn an_update_is_answered_to_associates_only() {
         cp_function_features: None,
         association_release_request: None,
         graceful_release_period: None,
-        carried: vec![],
+        smf_set_id: None, alternatives: vec![], carried: vec![],
     };
     let mut lab = Lab::associated();
     for (peer, cause) in [(SMF, Cause::RequestAccepted), (OTHER, Cause::NoEstablishedPfcpAssociation)] {

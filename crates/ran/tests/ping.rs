@@ -123,7 +123,7 @@ fn accept(request: &Body) -> Body {
                 up_f_seid,
                 created_pdrs,
                 failed_rule_id,
-                carried,
+                created_traffic_endpoints: vec![], load: None, overload: None, carried,
             }
             .into()
         }
@@ -137,7 +137,7 @@ fn accept(request: &Body) -> Body {
         }
         .into(),
         Body::SessionDeletionRequest(_) => {
-            SessionDeletionResponse { cause, offending_ie, usage_reports: vec![], carried }.into()
+            SessionDeletionResponse { cause, offending_ie, usage_reports: vec![], load: None, overload: None, carried }.into()
         }
         other => panic!("not expected: {other:?}"),
     }
@@ -145,7 +145,7 @@ fn accept(request: &Body) -> Body {
 
 fn created_pdr(ue: u8) -> CreatedPdr {
     let f_teid = FTeid::Explicit { teid: UPLINK_TEIDS + u32::from(ue), ipv4: Some(N3), ipv6: None };
-    CreatedPdr { pdr_id: 1, local_f_teid: Some(f_teid), ue_ip_address: None, carried: vec![] }
+    CreatedPdr { pdr_id: 1, local_f_teid: Some(f_teid), ue_ip_addresses: vec![], carried: vec![] }
 }
 
 /// Sends every echo request back as its answer until all is done; how many came.

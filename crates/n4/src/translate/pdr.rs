@@ -112,7 +112,7 @@ fn created(pdr: PdrId, f_teid: FTeid) -> CreatedPdr {
         IpAddr::V6(address) => (None, Some(address)),
     };
     let local_f_teid = pfcp::FTeid::Explicit { teid: f_teid.teid.0, ipv4, ipv6 };
-    CreatedPdr { pdr_id: pdr.0, local_f_teid: Some(local_f_teid), ue_ip_address: None, carried: vec![] }
+    CreatedPdr { pdr_id: pdr.0, local_f_teid: Some(local_f_teid), ue_ip_addresses: vec![], carried: vec![] }
 }
 
 /// The user's addresses, each where all PDIs that name one name the same.
