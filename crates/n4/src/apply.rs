@@ -3,12 +3,13 @@
 use crate::exchange::{Asked, answer_to};
 use crate::interface::{Level, Output};
 use crate::node::Node;
+use crate::predefined::Predefined;
 use crate::refusal::Refusal;
 use crate::sessions::{Modifying, Pending, Session, Work, desired};
 use crate::usage;
 use dplink::{Desired, Event, Notice, UsageCounts};
 use pfcp::{Cause, SessionModificationResponse, UsageReport};
-use rules::{Rules, Seid};
+use rules::{Rules, Seid, Teid};
 use session::{AnswerRecord, SessionRecord};
 
 impl Node {
@@ -41,11 +42,11 @@ impl Node {
         let order = match &mut work {
             Work::Establish(_) => {
                 session.record.revision = revision;
-                Output::Put(desired(&session.record))
+                Output::Put(desired(&session.record, &self.config.predefined))
             }
             Work::Modify(next, modifying) => {
                 next.revision = revision;
-                Output::Put(modified(next, modifying))
+                Output::Put(modified(next, modifying, &self.config.predefined))
             }
             Work::Delete => Output::Delete(seid),
         };
@@ -121,6 +122,7 @@ impl Node {
     ) {
         let now_ms = self.wall_ms();
         let Some(session) = self.sessions.get_mut(next.seid) else { return };
+        let teids: Vec<Teid> = session.record.teids().collect();
         let before = std::mem::take(&mut session.record.rules);
         next.usage = std::mem::take(&mut session.record.usage);
         usage::hear(&mut next.usage, &before, counts, now_ms);
@@ -128,7 +130,7 @@ impl Node {
         let given = (&modifying.taken.given[..], modifying.silence);
         usage::apply(&mut next.usage, (&before, &next.rules), given, now_ms);
         session.paging.retain(&next.rules);
-        self.tunnels.release_unused(&before, &next.rules);
+        self.tunnels.release_unused(teids, &next);
         self.reports.reindex(next.seid, &before, &next.rules);
         self.counters.usage_reports += usage_reports.len() as u64;
         self.counters.accepted += 1;
@@ -164,7 +166,7 @@ impl Node {
         let Some(session) = self.sessions.remove(seid) else { return };
         self.unschedule(seid, &session);
         let Session { record, waiting, .. } = session;
-        self.tunnels.release_unused(&record.rules, &Rules::default());
+        self.release_all(&record);
         self.out.push(Output::Delete(seid));
         self.refuse_waiting(waiting.into_iter().map(|(asked, _)| asked), record.cp_f_seid.seid);
     }
@@ -212,9 +214,9 @@ impl Node {
 }
 
 /// What the data plane is told of a modification: the session as it will be, and what is done but once.
-fn modified(next: &SessionRecord, modifying: &Modifying) -> Desired {
+fn modified(next: &SessionRecord, modifying: &Modifying, table: &Predefined) -> Desired {
     let (end_markers, drop_buffered) = (modifying.taken.end_markers.clone(), modifying.drop_buffered);
-    Desired { end_markers, drop_buffered, ..desired(next) }
+    Desired { end_markers, drop_buffered, ..desired(next, table) }
 }
 
 fn tell(next: &mut SessionRecord, before: &Rules, modifying: &Modifying, now_ms: u64) -> Vec<UsageReport> {
@@ -234,7 +236,10 @@ fn accepted(modifying: &Modifying, usage_reports: Vec<UsageReport>) -> SessionMo
         created_pdrs: modifying.taken.created_pdrs.clone(),
         failed_rule_id: None,
         usage_reports,
-        created_traffic_endpoints: vec![], load: None, overload: None, carried: vec![],
+        created_traffic_endpoints: modifying.taken.created_endpoints.clone(),
+        load: None,
+        overload: None,
+        carried: vec![],
     }
 }
 

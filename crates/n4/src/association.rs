@@ -3,14 +3,17 @@
 use crate::exchange::{Asked, Asking, Purpose};
 use crate::interface::{Level, Output};
 use crate::node::Node;
+use crate::pools::UePool;
 use crate::refusal::{self, Refusal};
 use crate::support;
+use ipnet::IpNet;
 use pfcp::{
     AssociationReleaseRequest, AssociationReleaseResponse, AssociationSetupRequest, AssociationSetupResponse,
-    AssociationUpdateRequest, Cause, Message, NodeId,
+    AssociationUpdateRequest, Cause, CpFunctionFeatures, CpIpAddress, Message, NetworkInstance, NodeId,
+    PoolIdentity, PoolInformation, flags,
 };
 use session::AssociationRecord;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 impl Node {
     pub(crate) fn set_up(&mut self, asked: &Asked, request: &AssociationSetupRequest) -> Result<(), Refusal> {
@@ -23,6 +26,9 @@ impl Node {
             node_id,
             address,
             recovery_time_stamp: request.recovery_time_stamp,
+            features: features(request.cp_function_features.as_ref()),
+            set_id: request.smf_set_id.clone().unwrap_or_default(),
+            alternatives: addresses(&request.alternatives),
         });
         // If the peer has restarted, this request was forgotten with its earlier ones.
         self.answers.begin(asked.key, self.now);
@@ -30,9 +36,12 @@ impl Node {
             node_id: self.config.node_id.clone(),
             cause: Cause::RequestAccepted,
             recovery_time_stamp: self.recovery_time_stamp,
-            up_function_features: Some(support::features()),
+            up_function_features: Some(support::features(&self.config)),
             cp_function_features: None,
-            pools: vec![], smf_set_id: None, alternatives: vec![], carried: vec![],
+            pools: self.pool_information(),
+            smf_set_id: None,
+            alternatives: vec![],
+            carried: vec![],
         };
         self.accept(asked, None, response);
         Ok(())
@@ -44,7 +53,11 @@ impl Node {
         request: &AssociationUpdateRequest,
     ) -> Result<(), Refusal> {
         self.associated(asked, &request.node_id)?;
-        let response = refusal::update_response(self.config.node_id.clone(), Cause::RequestAccepted);
+        let response = refusal::update_response(
+            self.config.node_id.clone(),
+            Cause::RequestAccepted,
+            support::features(&self.config),
+        );
         self.accept(asked, None, response);
         Ok(())
     }
@@ -121,9 +134,12 @@ impl Node {
         let request = AssociationSetupRequest {
             node_id: self.config.node_id.clone(),
             recovery_time_stamp: self.recovery_time_stamp,
-            up_function_features: Some(support::features()),
+            up_function_features: Some(support::features(&self.config)),
             cp_function_features: None,
-            pools: vec![], smf_set_id: None, alternatives: vec![], carried: vec![],
+            pools: self.pool_information(),
+            smf_set_id: None,
+            alternatives: vec![],
+            carried: vec![],
         };
         let again = self.now + self.config.heartbeat_interval;
         let is_asked = self.ask(address, Purpose::Setup, |sequence| Message::node(sequence, request));
@@ -142,8 +158,29 @@ impl Node {
             self.note(Level::Warning, format!("no room to associate with {node_id}"));
         } else {
             let recovery_time_stamp = response.recovery_time_stamp;
-            self.associate(AssociationRecord { node_id, address: asking.to, recovery_time_stamp });
+            self.associate(AssociationRecord {
+                node_id,
+                address: asking.to,
+                recovery_time_stamp,
+                features: features(response.cp_function_features.as_ref()),
+                set_id: response.smf_set_id.unwrap_or_default(),
+                alternatives: addresses(&response.alternatives),
+            });
         }
+    }
+
+    /// The pools we choose users' addresses from (TS 29.244 7.4.4.1-3).
+    fn pool_information(&self) -> Vec<PoolInformation> {
+        let information = |pool: &UePool| PoolInformation {
+            identity: PoolIdentity(pool.name.clone().into_bytes()),
+            network_instance: pool.network_instance.as_deref().map(NetworkInstance::labels),
+            ip_version: Some(match pool.prefix {
+                IpNet::V4(_) => flags::IP_VERSION_V4,
+                IpNet::V6(_) => flags::IP_VERSION_V6,
+            }),
+            carried: vec![],
+        };
+        self.config.ue_pools.iter().map(information).collect()
     }
 
     /// Answered or not: the next attempt, if one is needed, comes an interval from now.
@@ -153,4 +190,15 @@ impl Node {
             (wanted.is_asked, wanted.next) = (false, again);
         }
     }
+}
+
+/// Others of its set that are remembered for a peer; more are not needed to go on without it.
+const ALTERNATIVES: usize = 16;
+
+fn features(told: Option<&CpFunctionFeatures>) -> Vec<u8> {
+    told.map(|told| told.octets().to_vec()).unwrap_or_default()
+}
+
+fn addresses(told: &[CpIpAddress]) -> Vec<IpAddr> {
+    told.iter().flat_map(CpIpAddress::addresses).take(ALTERNATIVES).collect()
 }

@@ -37,7 +37,7 @@ impl Node {
         self.unschedule(seid, &session);
         let usage_reports = usage::tell_all(&mut session.record, self.wall_ms());
         self.counters.usage_reports += usage_reports.len() as u64;
-        self.tunnels.release_unused(&session.record.rules, &Rules::default());
+        self.release_all(&session.record);
         self.reports.reindex(seid, &session.record.rules, &Rules::default());
         let cp_seid = session.record.cp_f_seid.seid;
         let tells_usage = !usage_reports.is_empty();
@@ -45,7 +45,9 @@ impl Node {
             cause: Cause::RequestAccepted,
             offending_ie: None,
             usage_reports,
-            load: None, overload: None, carried: vec![],
+            load: None,
+            overload: None,
+            carried: vec![],
         };
         let bytes = answer_to(&pending.asked, Some(cp_seid), response);
         match tells_usage {
@@ -67,7 +69,12 @@ impl Node {
             self.out.extend(oldest);
         }
         self.over.push_back((self.now + self.config.answer_lifetime, record.seid));
-        self.out.push(Output::SaveSession(SessionRecord { rules: Rules::default(), usage, ..record }));
+        self.out.push(Output::SaveSession(SessionRecord {
+            rules: Rules::default(),
+            usage,
+            extras: None,
+            ..record
+        }));
     }
 
     /// Answers nobody asks for any more.
@@ -81,7 +88,7 @@ impl Node {
     pub(crate) fn drop_session(&mut self, seid: Seid) {
         let Some(session) = self.sessions.remove(seid) else { return };
         self.unschedule(seid, &session);
-        self.tunnels.release_unused(&session.record.rules, &Rules::default());
+        self.release_all(&session.record);
         self.reports.reindex(seid, &session.record.rules, &Rules::default());
         self.out.push(Output::Delete(seid));
         self.out.push(Output::EraseSession(seid));
@@ -100,6 +107,15 @@ impl Node {
     pub(crate) fn release_taken(&mut self, pending: &Pending) {
         let teids = pending.taken().into_iter().flat_map(|taken| &taken.teids);
         teids.for_each(|teid| self.tunnels.release(*teid));
+        let addresses = pending.taken().into_iter().flat_map(|taken| &taken.addresses);
+        addresses.for_each(|address| self.pools.release(*address));
+    }
+
+    /// What a session had is free again.
+    pub(crate) fn release_all(&mut self, record: &SessionRecord) {
+        record.teids().for_each(|teid| self.tunnels.release(teid));
+        let addresses = record.extras.iter().flat_map(|extras| &extras.addresses);
+        addresses.for_each(|address| self.pools.release(*address));
     }
 
     pub(crate) fn refuse_waiting(&mut self, waiting: impl Iterator<Item = Asked>, cp_seid: u64) {

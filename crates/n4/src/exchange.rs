@@ -3,6 +3,7 @@
 use crate::interface::{Level, Note, Output};
 use crate::node::Node;
 use crate::refusal::{self, Identity, Procedure, Refusal};
+use crate::support;
 use pfcp::{Body, Header, Message};
 use rules::{PdrId, Seid};
 use std::collections::hash_map::DefaultHasher;
@@ -141,8 +142,11 @@ impl Node {
         let Some(procedure) = asked.procedure else { return };
         self.counters.refused += 1;
         self.note(Level::Warning, format!("{} is refused {procedure:?}: {refusal}", asked.key.from));
-        let us =
-            Identity { node_id: self.config.node_id.clone(), recovery_time_stamp: self.recovery_time_stamp };
+        let us = Identity {
+            node_id: self.config.node_id.clone(),
+            recovery_time_stamp: self.recovery_time_stamp,
+            features: support::features(&self.config),
+        };
         // A response about a session has a SEID, if only 0 (TS 29.244 7.2.2.4.2).
         let seid = procedure.is_of_a_session().then(|| cp_seid.unwrap_or(0));
         self.answer(asked, seid, refusal::response(procedure, refusal, us));

@@ -13,7 +13,8 @@
 //! | `support`, `values`, `translate` | from PFCP to rules |
 //! | `usage`, `metering` | what sessions use, and when and how control planes hear of it |
 //! | `paging` | packets kept for users who sleep |
-//! | `tunnels`, `report` | our tunnel endpoints, and peers' that are no more |
+//! | `tunnels`, `pools`, `report` | our tunnel endpoints, users' addresses, and peers' tunnels that are no more |
+//! | `predefined` | rules the operator knows by name |
 
 mod apply;
 mod association;
@@ -28,6 +29,8 @@ mod modification;
 mod node;
 mod paging;
 mod peers;
+mod pools;
+mod predefined;
 mod refusal;
 mod report;
 mod sessions;
@@ -40,3 +43,5 @@ mod values;
 pub use config::{Config, Limits};
 pub use interface::{Counters, Input, Level, Note, Output, Start};
 pub use node::Node;
+pub use pools::UePool;
+pub use predefined::{Predefined, PredefinedError, PredefinedRule};

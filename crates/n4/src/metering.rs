@@ -232,7 +232,7 @@ impl Node {
         if !session.put_again {
             session.record.revision = session.next_revision();
             let drop_buffered = std::mem::take(&mut session.paging.drop_buffered);
-            let put = dplink::Desired { drop_buffered, ..desired(&session.record) };
+            let put = dplink::Desired { drop_buffered, ..desired(&session.record, &self.config.predefined) };
             self.out.push(Output::SaveSession(session.record.clone()));
             self.out.push(Output::Put(put));
         }

@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::exchange::{Asked, Asking, Key, SEQUENCES, VERSION_NOT_SUPPORTED, digest};
 use crate::interface::{Counters, Input, Output, Start};
 use crate::peers::Peers;
+use crate::pools::Pools;
 use crate::refusal::{self, Procedure, Refusal};
 use crate::report::Reports;
 use crate::sessions::{Session, Sessions};
@@ -24,6 +25,7 @@ pub struct Node {
     pub(crate) peers: Peers,
     pub(crate) sessions: Sessions,
     pub(crate) tunnels: Tunnels,
+    pub(crate) pools: Pools,
     pub(crate) reports: Reports,
     pub(crate) answers: AnswerCache<Key>,
     pub(crate) requests: Requests<u32, Asking>,
@@ -57,6 +59,7 @@ impl Node {
             peers: Peers::new(&config, start.associations),
             sessions: Sessions::new(stamp),
             tunnels: Tunnels::new(stamp, limits.tunnels),
+            pools: Pools::new(&config.ue_pools),
             reports: Reports::default(),
             answers: AnswerCache::new(config.answer_lifetime, limits.answers),
             requests: Requests::new(config.t1, config.n1, limits.requests),
@@ -88,7 +91,11 @@ impl Node {
     }
 
     fn restore(&mut self, record: SessionRecord) {
-        self.tunnels.restore(record.seid, &record.rules, self.recovery_time_stamp);
+        self.tunnels.restore(&record, self.recovery_time_stamp);
+        for address in record.extras.iter().flat_map(|extras| &extras.addresses) {
+            // Pools may have changed: what is of none of them is the control plane's concern.
+            let _ = self.pools.claim(*address, record.seid);
+        }
         self.reports.reindex(record.seid, &Rules::default(), &record.rules);
         let seid = self.sessions.restore(record);
         self.wake(seid, Some(Time::ZERO));
@@ -116,7 +123,7 @@ impl Node {
 
     /// How all sessions should be: what a data plane that resynchronises must be told.
     pub fn desired(&self) -> impl Iterator<Item = Desired> {
-        self.sessions.iter().filter_map(Session::desired)
+        self.sessions.iter().filter_map(|session| session.desired(&self.config.predefined))
     }
 
     /// What has been counted.
@@ -132,6 +139,11 @@ impl Node {
     /// How many tunnel endpoints of ours are in use.
     pub fn tunnels(&self) -> usize {
         self.tunnels.len()
+    }
+
+    /// How many users' addresses of our pools are in use.
+    pub fn addresses(&self) -> usize {
+        self.pools.len()
     }
 
     fn tick(&mut self) {

@@ -3,7 +3,7 @@
 use pfcp::{
     AssociationReleaseResponse, AssociationSetupResponse, AssociationUpdateResponse, Body, Cause, ErrorKind,
     FailedRuleId, NodeId, SessionDeletionResponse, SessionEstablishmentResponse, SessionModificationResponse,
-    ie,
+    UpFunctionFeatures, ie,
 };
 use rules::{RuleError, RuleRef};
 use std::fmt;
@@ -107,6 +107,7 @@ impl Procedure {
 pub(crate) struct Identity {
     pub(crate) node_id: NodeId,
     pub(crate) recovery_time_stamp: u32,
+    pub(crate) features: UpFunctionFeatures,
 }
 
 /// The response to a request that is not done.
@@ -118,12 +119,15 @@ pub(crate) fn response(procedure: Procedure, refusal: Refusal, us: Identity) -> 
             node_id,
             cause,
             recovery_time_stamp: us.recovery_time_stamp,
-            up_function_features: Some(crate::support::features()),
+            up_function_features: Some(us.features),
             cp_function_features: None,
+            pools: vec![],
+            smf_set_id: None,
+            alternatives: vec![],
             carried,
         }
         .into(),
-        Procedure::Update => update_response(node_id, cause).into(),
+        Procedure::Update => update_response(node_id, cause, us.features).into(),
         Procedure::Release => AssociationReleaseResponse { node_id, cause, carried }.into(),
         Procedure::Establishment => SessionEstablishmentResponse {
             node_id,
@@ -131,7 +135,10 @@ pub(crate) fn response(procedure: Procedure, refusal: Refusal, us: Identity) -> 
             offending_ie,
             up_f_seid: None,
             created_pdrs: vec![],
+            created_traffic_endpoints: vec![],
             failed_rule_id,
+            load: None,
+            overload: None,
             carried,
         }
         .into(),
@@ -143,22 +150,34 @@ pub(crate) fn response(procedure: Procedure, refusal: Refusal, us: Identity) -> 
                 created_pdrs,
                 failed_rule_id,
                 usage_reports,
-                created_traffic_endpoints: vec![], load: None, overload: None, carried,
+                created_traffic_endpoints: vec![],
+                load: None,
+                overload: None,
+                carried,
             }
             .into()
         }
-        Procedure::Deletion => {
-            SessionDeletionResponse { cause, offending_ie, usage_reports: vec![], load: None, overload: None, carried }.into()
+        Procedure::Deletion => SessionDeletionResponse {
+            cause,
+            offending_ie,
+            usage_reports: vec![],
+            load: None,
+            overload: None,
+            carried,
         }
+        .into(),
     }
 }
 
-pub(crate) fn update_response(node_id: NodeId, cause: Cause) -> AssociationUpdateResponse {
-    let up_function_features = Some(crate::support::features());
+pub(crate) const fn update_response(
+    node_id: NodeId,
+    cause: Cause,
+    features: UpFunctionFeatures,
+) -> AssociationUpdateResponse {
     AssociationUpdateResponse {
         node_id,
         cause,
-        up_function_features,
+        up_function_features: Some(features),
         cp_function_features: None,
         carried: vec![],
     }

@@ -2,11 +2,12 @@
 
 use crate::exchange::Asked;
 use crate::paging::Paging;
+use crate::predefined::Predefined;
 use crate::translate::Taken;
 use crate::usage::{Meter, wanted};
 use dplink::{Desired, UsageCounts};
 use machine::Time;
-use pfcp::{Body, CreatedPdr};
+use pfcp::Body;
 use rules::{Seid, UrrId};
 use session::SessionRecord;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -101,22 +102,17 @@ impl Pending {
             _ => None,
         }
     }
-
-    /// What the answer tells of endpoints chosen.
-    pub(crate) fn created_pdrs(&self) -> Vec<CreatedPdr> {
-        self.taken().map(|taken| taken.created_pdrs.clone()).unwrap_or_default()
-    }
 }
 
 impl Session {
     /// What the data plane should hold now, confirmed or not; nothing where it should be gone.
-    pub(crate) fn desired(&self) -> Option<Desired> {
+    pub(crate) fn desired(&self, table: &Predefined) -> Option<Desired> {
         let record = match self.pending.as_ref().map(|pending| &pending.work) {
             Some(Work::Delete) => return None,
             Some(Work::Modify(next, _)) => next,
             Some(Work::Establish(_)) | None => &self.record,
         };
-        Some(desired(record))
+        Some(desired(record, table))
     }
 
     pub(crate) const fn next_revision(&mut self) -> u64 {
@@ -125,8 +121,8 @@ impl Session {
     }
 }
 
-pub(crate) fn desired(record: &SessionRecord) -> Desired {
-    Desired::new(record.seid, record.revision, wanted(record))
+pub(crate) fn desired(record: &SessionRecord, table: &Predefined) -> Desired {
+    Desired::new(record.seid, record.revision, wanted(record, table))
 }
 
 /// All of them.

@@ -14,6 +14,7 @@
 //! whose silence is to be told of is not heard by PDRs that have eight URRs already.
 //! Values (interfaces, actions, addresses) that are not done are in `values`.
 
+use crate::config::Config;
 use crate::refusal::Refusal;
 use crate::usage;
 use pfcp::{
@@ -23,20 +24,20 @@ use pfcp::{
 };
 use rules::Triggers;
 
-/// What we say we can do (TS 29.244 8.2.25).
-pub(crate) fn features() -> UpFunctionFeatures {
-    UpFunctionFeatures::of(&[
-        UpFeature::Ftup,
-        UpFeature::Ddnd,
-        UpFeature::Empu,
-        UpFeature::Mnop,
-        UpFeature::Vtime,
-    ])
+/// What we always can do (TS 29.244 8.2.25).
+const FEATURES: &[UpFeature] =
+    &[UpFeature::Ftup, UpFeature::Ddnd, UpFeature::Empu, UpFeature::Pdiu, UpFeature::Mnop, UpFeature::Vtime];
+
+/// What we say we can do: some of it only if the operator has provided for it.
+pub(crate) fn features(config: &Config) -> UpFunctionFeatures {
+    let predefined = (!config.predefined.is_empty()).then_some(UpFeature::Adpdp);
+    let addresses = (!config.ue_pools.is_empty()).then_some(UpFeature::Ueip);
+    let all: Vec<UpFeature> = FEATURES.iter().copied().chain(predefined).chain(addresses).collect();
+    UpFunctionFeatures::of(&all)
 }
 
 /// Refused in a Session Establishment Request and, with what follows, in a Session Modification Request.
 const IN_SESSION: &[u16] = &[
-    ie::CREATE_TRAFFIC_ENDPOINT,
     ie::TRACE_INFORMATION,
     ie::ETHERNET_CONTEXT_INFORMATION,
     ie::CREATE_MAR,
@@ -53,9 +54,6 @@ const IN_SESSION: &[u16] = &[
 
 /// A new Node ID would move the session to another control plane of a set: SSET is not offered.
 const IN_MODIFICATION: &[u16] = &[
-    ie::NODE_ID,
-    ie::UPDATE_TRAFFIC_ENDPOINT,
-    ie::REMOVE_TRAFFIC_ENDPOINT,
     ie::UPDATE_MAR,
     ie::REMOVE_MAR,
     ie::UPDATE_SRR,
@@ -79,6 +77,18 @@ const IN_PDI: &[u16] = &[
     ie::PROTOCOL_DESCRIPTION,
 ];
 
+const IN_TRAFFIC_ENDPOINT: &[u16] = &[
+    ie::ETHERNET_PDU_SESSION_INFORMATION,
+    ie::FRAMED_ROUTE,
+    ie::FRAMED_ROUTING,
+    ie::FRAMED_IPV6_ROUTE,
+    ie::REDUNDANT_TRANSMISSION_PARAMETERS,
+    ie::IP_MULTICAST_ADDRESSING_INFO,
+    ie::LOCAL_INGRESS_TUNNEL,
+    ie::MBS_SESSION_IDENTIFIER,
+    ie::AREA_SESSION_ID,
+];
+
 const IN_PDR: &[u16] = &[
     ie::MAR_ID,
     ie::PACKET_REPLICATION_AND_DETECTION_CARRY_ON_INFORMATION,
@@ -99,7 +109,6 @@ const IN_FAR: &[u16] = &[
 const IN_FORWARDING: &[u16] = &[
     ie::REDIRECT_INFORMATION,
     ie::HEADER_ENRICHMENT,
-    ie::TRAFFIC_ENDPOINT_ID,
     ie::PROXYING,
     ie::DATA_STATUS,
     ie::IP_ADDRESS_AND_PORT_NUMBER_REPLACEMENT,
@@ -157,17 +166,13 @@ fn without_any(carried: &[RawIe], refused: &[u16]) -> Result<(), Refusal> {
     }
 }
 
-fn without_predefined(names: &[Vec<u8>], ie: u16) -> Result<(), Refusal> {
-    if names.is_empty() { Ok(()) } else { Err(Refusal::blaming(Cause::UnknownPredefinedRule, ie)) }
-}
-
-pub(crate) fn establishment(
-    request: &SessionEstablishmentRequest,
-    policies: &[String],
-) -> Result<(), Refusal> {
+pub(crate) fn establishment(request: &SessionEstablishmentRequest, config: &Config) -> Result<(), Refusal> {
+    let policies = &config.forwarding_policies;
     without_any(&request.carried, IN_SESSION)?;
     let is_ip = matches!(request.pdn_type, None | Some(PdnType::Ipv4 | PdnType::Ipv6 | PdnType::Ipv4v6));
     without(!is_ip, ie::PDN_TYPE)?;
+    let endpoints = request.create_traffic_endpoints.iter().map(|endpoint| &endpoint.carried);
+    endpoints.into_iter().try_for_each(|carried| without_any(carried, IN_TRAFFIC_ENDPOINT))?;
     request.create_pdrs.iter().try_for_each(create_pdr)?;
     request.create_qers.iter().try_for_each(|qer| without_any(&qer.carried, IN_QER))?;
     request.create_urrs.iter().try_for_each(create_urr)?;
@@ -178,10 +183,16 @@ pub(crate) fn establishment(
     })
 }
 
-pub(crate) fn modification(request: &SessionModificationRequest, policies: &[String]) -> Result<(), Refusal> {
+pub(crate) fn modification(request: &SessionModificationRequest, config: &Config) -> Result<(), Refusal> {
+    let policies = &config.forwarding_policies;
     without_any(&request.carried, IN_SESSION)?;
     without_any(&request.carried, IN_MODIFICATION)?;
+    without(request.node_id.is_some(), ie::NODE_ID)?;
+    let endpoints = request.create_traffic_endpoints.iter().map(|endpoint| &endpoint.carried);
+    endpoints.into_iter().try_for_each(|carried| without_any(carried, IN_TRAFFIC_ENDPOINT))?;
     request.create_pdrs.iter().try_for_each(create_pdr)?;
+    let endpoints = request.update_traffic_endpoints.iter().map(|endpoint| &endpoint.carried);
+    endpoints.into_iter().try_for_each(|carried| without_any(carried, IN_TRAFFIC_ENDPOINT))?;
     request.update_pdrs.iter().try_for_each(update_pdr)?;
     request.create_qers.iter().try_for_each(|qer| without_any(&qer.carried, IN_QER))?;
     request.update_qers.iter().try_for_each(|qer| without_any(&qer.carried, IN_QER))?;
@@ -215,21 +226,17 @@ pub(crate) fn urrs(rules: &rules::Rules) -> Result<(), Refusal> {
 
 fn create_pdr(pdr: &CreatePdr) -> Result<(), Refusal> {
     without_any(&pdr.carried, IN_PDR)?;
-    without_predefined(&pdr.activate_predefined_rules, ie::ACTIVATE_PREDEFINED_RULES)?;
     pdi(&pdr.pdi)
 }
 
 fn update_pdr(pdr: &UpdatePdr) -> Result<(), Refusal> {
     without_any(&pdr.carried, IN_PDR)?;
-    without_predefined(&pdr.activate_predefined_rules, ie::ACTIVATE_PREDEFINED_RULES)?;
-    without_predefined(&pdr.deactivate_predefined_rules, ie::DEACTIVATE_PREDEFINED_RULES)?;
     pdr.pdi.iter().try_for_each(pdi)
 }
 
 fn pdi(pdi: &Pdi) -> Result<(), Refusal> {
     without_any(&pdi.carried, IN_PDI)?;
-    without(pdi.application_id.is_some(), ie::APPLICATION_ID)?;
-    without(pdi.traffic_endpoint_id.is_some(), ie::TRAFFIC_ENDPOINT_ID)
+    without(pdi.application_id.is_some(), ie::APPLICATION_ID)
 }
 
 /// The name of a policy stands behind an octet of its length (TS 29.244 8.2.23).

@@ -105,6 +105,9 @@ fn lab_accepts() -> Body {
         offending_ie: None,
         created_pdrs: vec![],
         usage_reports: vec![],
+        created_traffic_endpoints: vec![],
+        load: None,
+        overload: None,
         failed_rule_id: None,
         carried: vec![],
     }

@@ -44,7 +44,7 @@ fn next_request(lab: &mut Lab) -> u32 {
 
 /// What works, and no more.
 const FEATURES: &[UpFeature] =
-    &[UpFeature::Ftup, UpFeature::Ddnd, UpFeature::Empu, UpFeature::Mnop, UpFeature::Vtime];
+    &[UpFeature::Ftup, UpFeature::Ddnd, UpFeature::Empu, UpFeature::Pdiu, UpFeature::Mnop, UpFeature::Vtime];
 
 #[test]
 fn anyone_is_told_that_we_are_there() {
@@ -117,7 +117,10 @@ fn we_associate_by_ourselves_and_never_tire() {
         recovery_time_stamp: 5,
         up_function_features: None,
         cp_function_features: None,
-        pools: vec![], smf_set_id: None, alternatives: vec![], carried: vec![],
+        pools: vec![],
+        smf_set_id: None,
+        alternatives: vec![],
+        carried: vec![],
     };
     // Only the one who was asked can answer.
     lab.tell(OTHER, &Message::node(last, answer.clone()));
@@ -212,7 +215,9 @@ fn an_update_is_answered_to_associates_only() {
         cp_function_features: None,
         association_release_request: None,
         graceful_release_period: None,
-        smf_set_id: None, alternatives: vec![], carried: vec![],
+        smf_set_id: None,
+        alternatives: vec![],
+        carried: vec![],
     };
     let mut lab = Lab::associated();
     for (peer, cause) in [(SMF, Cause::RequestAccepted), (OTHER, Cause::NoEstablishedPfcpAssociation)] {

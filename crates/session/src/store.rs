@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
 /// Of the records' encoding. A store of another format is refused, not guessed at.
-const FORMAT: [u8; 1] = [2];
+const FORMAT: [u8; 1] = [3];
 const FORMAT_KEY: &str = "format";
 const NODE_KEY: &str = "node";
 
@@ -146,6 +146,7 @@ mod tests {
             cp_f_seid: CpFSeid { seid: 7, address: [10, 40, 0, 1].into() },
             rules: Rules::default(),
             usage: UsageRecord::default(),
+            extras: None,
         }
     }
 
@@ -154,6 +155,9 @@ mod tests {
             node_id: "smf.example".to_owned(),
             address: ([10, 40, 0, 1], 8805).into(),
             recovery_time_stamp: 3_900_000_000,
+            features: vec![1],
+            set_id: vec![],
+            alternatives: vec![],
         }
     }
 

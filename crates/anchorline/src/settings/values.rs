@@ -92,6 +92,11 @@ bounded!(
     Flows(usize), 1_024..=64_000_000, 1_000_000, "a node remembers 1024 to 64000000 flows"
 );
 
+bounded!(
+    /// A bit rate.
+    Kbps(u64), 0..=1_099_511_627_775, 0, "a rate is 0 to 1099511627775 kbit/s"
+);
+
 /// An IPv6 address of ours with its subnet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Ipv6Net")]

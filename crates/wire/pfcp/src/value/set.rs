@@ -22,6 +22,18 @@ pub struct FqCsid {
 }
 
 impl FqCsid {
+    /// As on the wire.
+    pub fn octets(&self) -> Vec<u8> {
+        let mut octets = Vec::new();
+        self.write(&mut octets);
+        octets
+    }
+
+    /// Of what [`FqCsid::octets`] gave; `None` for anything else.
+    pub fn of_octets(octets: &[u8]) -> Option<Self> {
+        Self::read(octets, crate::ie::FQ_CSID).ok()
+    }
+
     /// Whether they have a set in common.
     pub fn overlaps(&self, other: &Self) -> bool {
         let same_node = self.node_id_type == other.node_id_type && self.node == other.node;
