@@ -2,6 +2,7 @@
 
 use crate::exchange::{Asked, answer_to};
 use crate::interface::{Level, Output};
+use crate::load::Pressure;
 use crate::node::Node;
 use crate::predefined::Predefined;
 use crate::refusal::Refusal;
@@ -109,7 +110,8 @@ impl Node {
         self.reports.reindex(seid, &Rules::default(), &record.rules);
         let cp_seid = Some(record.cp_f_seid.seid);
         self.out.push(Output::SaveSession(record));
-        self.accept(&pending.asked, cp_seid, self.established(seid, pending));
+        let response = self.established(seid, pending);
+        self.accept(&pending.asked, cp_seid, response);
     }
 
     /// The usage is that of now, not of when the request came. What the answer tells of it is kept with the session,
@@ -135,7 +137,8 @@ impl Node {
         self.counters.usage_reports += usage_reports.len() as u64;
         self.counters.accepted += 1;
         let tells_usage = !usage_reports.is_empty();
-        let bytes = answer_to(asked, Some(next.cp_f_seid.seid), accepted(modifying, usage_reports));
+        let pressure = self.pressure(asked.key.from.ip());
+        let bytes = answer_to(asked, Some(next.cp_f_seid.seid), accepted(modifying, usage_reports, pressure));
         next.usage.answer = tells_usage.then(|| Box::new(answer_record(asked, &bytes)));
         self.out.push(Output::SaveSession(next.clone()));
         self.sessions.replace_record(next);
@@ -229,7 +232,11 @@ fn tell(next: &mut SessionRecord, before: &Rules, modifying: &Modifying, now_ms:
     usage::tell_asked(&mut next.usage, before, &asked, now_ms)
 }
 
-fn accepted(modifying: &Modifying, usage_reports: Vec<UsageReport>) -> SessionModificationResponse {
+fn accepted(
+    modifying: &Modifying,
+    usage_reports: Vec<UsageReport>,
+    Pressure { load, overload }: Pressure,
+) -> SessionModificationResponse {
     SessionModificationResponse {
         cause: Cause::RequestAccepted,
         offending_ie: None,
@@ -237,8 +244,8 @@ fn accepted(modifying: &Modifying, usage_reports: Vec<UsageReport>) -> SessionMo
         failed_rule_id: None,
         usage_reports,
         created_traffic_endpoints: modifying.taken.created_endpoints.clone(),
-        load: None,
-        overload: None,
+        load,
+        overload,
         carried: vec![],
     }
 }

@@ -3,6 +3,7 @@
 use crate::apply::answer_record;
 use crate::exchange::{Asked, answer_to};
 use crate::interface::Output;
+use crate::load::Pressure;
 use crate::node::Node;
 use crate::refusal::Refusal;
 use crate::sessions::{Pending, Work};
@@ -41,12 +42,13 @@ impl Node {
         self.reports.reindex(seid, &session.record.rules, &Rules::default());
         let cp_seid = session.record.cp_f_seid.seid;
         let tells_usage = !usage_reports.is_empty();
+        let Pressure { load, overload } = self.pressure(pending.asked.key.from.ip());
         let response = SessionDeletionResponse {
             cause: Cause::RequestAccepted,
             offending_ie: None,
             usage_reports,
-            load: None,
-            overload: None,
+            load,
+            overload,
             carried: vec![],
         };
         let bytes = answer_to(&pending.asked, Some(cp_seid), response);

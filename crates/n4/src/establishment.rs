@@ -1,6 +1,7 @@
 //! Session Establishment (TS 29.244 6.3.2).
 
 use crate::exchange::Asked;
+use crate::load::Pressure;
 use crate::node::Node;
 use crate::refusal::Refusal;
 use crate::sessions::{Pending, Work};
@@ -19,6 +20,9 @@ impl Node {
         request: &SessionEstablishmentRequest,
     ) -> Result<(), Refusal> {
         let owner = self.associated(asked, &request.node_id)?;
+        if self.peers.get(&owner).is_some_and(|association| association.ends.is_some()) {
+            return Err(Refusal::of(Cause::RequestRejected));
+        }
         let cp_f_seid = cp_f_seid(&request.cp_f_seid)?;
         support::establishment(request, &self.config)?;
         // The owner counts on one session of that name only: it lost the one before.
@@ -50,7 +54,8 @@ impl Node {
         }
     }
 
-    pub(crate) fn established(&self, seid: Seid, pending: &Pending) -> SessionEstablishmentResponse {
+    pub(crate) fn established(&mut self, seid: Seid, pending: &Pending) -> SessionEstablishmentResponse {
+        let Pressure { load, overload } = self.pressure(pending.asked.key.from.ip());
         let taken = pending.taken();
         SessionEstablishmentResponse {
             node_id: self.config.node_id.clone(),
@@ -59,8 +64,8 @@ impl Node {
             up_f_seid: Some(FSeid::new(seid.0, IpAddr::V4(self.config.address))),
             created_pdrs: taken.map(|taken| taken.created_pdrs.clone()).unwrap_or_default(),
             created_traffic_endpoints: taken.map(|taken| taken.created_endpoints.clone()).unwrap_or_default(),
-            load: None,
-            overload: None,
+            load,
+            overload,
             failed_rule_id: None,
             carried: vec![],
         }

@@ -14,6 +14,7 @@
 //! | `usage`, `metering` | what sessions use, and when and how control planes hear of it |
 //! | `paging` | packets kept for users who sleep |
 //! | `tunnels`, `pools`, `report` | our tunnel endpoints, users' addresses, and peers' tunnels that are no more |
+//! | `sets`, `load`, `paths` | what is about many sessions, or about none |
 //! | `predefined` | rules the operator knows by name |
 
 mod apply;
@@ -24,17 +25,21 @@ mod establishment;
 mod exchange;
 mod heartbeat;
 mod interface;
+mod load;
 mod metering;
 mod modification;
 mod node;
 mod paging;
+mod paths;
 mod peers;
 mod pools;
 mod predefined;
 mod refusal;
 mod report;
 mod sessions;
+mod sets;
 mod support;
+mod table;
 mod translate;
 mod tunnels;
 mod usage;
@@ -45,3 +50,4 @@ pub use interface::{Counters, Input, Level, Note, Output, Start};
 pub use node::Node;
 pub use pools::UePool;
 pub use predefined::{Predefined, PredefinedError, PredefinedRule};
+pub use table::{IeSupport, Standing, ie_support};

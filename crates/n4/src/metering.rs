@@ -173,9 +173,7 @@ impl Node {
         let Some(session) = self.sessions.get_mut(seid) else { return };
         session.is_reporting = false;
         session.record.usage.unconfirmed = None;
-        let is_established =
-            !session.pending.as_ref().is_some_and(|pending| matches!(pending.work, Work::Establish(_)));
-        if is_established {
+        if session.is_established() {
             self.out.push(Output::SaveSession(session.record.clone()));
         }
     }

@@ -23,8 +23,9 @@ impl Node {
         let session = self.sessions.get(seid).ok_or(Refusal::of(Cause::SessionContextNotFound))?;
         let before = &session.record;
         let cp_f_seid = request.cp_f_seid.as_ref().map_or(Ok(before.cp_f_seid), cp_f_seid)?;
+        let owner = self.new_owner(&before.owner, request.node_id.as_ref())?;
         // A name of another session of the same owner cannot be this one's, too.
-        let named = self.sessions.of_owner(&before.owner, cp_f_seid.seid);
+        let named = self.sessions.of_owner(&owner, cp_f_seid.seid);
         if named.is_some_and(|other| other != seid) {
             return Err(Refusal::incorrect(pfcp::ie::F_SEID));
         }
@@ -41,7 +42,7 @@ impl Node {
         let mut next = SessionRecord {
             seid,
             revision: before.revision,
-            owner: before.owner.clone(),
+            owner,
             cp_f_seid,
             rules,
             usage: before.usage.clone(),

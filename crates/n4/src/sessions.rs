@@ -9,8 +9,9 @@ use dplink::{Desired, UsageCounts};
 use machine::Time;
 use pfcp::Body;
 use rules::{Seid, UrrId};
-use session::SessionRecord;
+use session::{Extras, SessionRecord};
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::net::IpAddr;
 
 /// A session.
 #[derive(Debug)]
@@ -113,6 +114,33 @@ impl Session {
             Some(Work::Establish(_)) | None => &self.record,
         };
         Some(desired(record, table))
+    }
+
+    /// Whether its owner has been told that it is there.
+    pub(crate) fn is_established(&self) -> bool {
+        !self.pending.as_ref().is_some_and(|pending| matches!(pending.work, Work::Establish(_)))
+    }
+
+    /// Who looks after it instead of its owner.
+    pub(crate) fn alternative(&self) -> Option<IpAddr> {
+        self.record.extras.as_ref()?.alternative
+    }
+
+    /// What is under way must not forget it.
+    pub(crate) fn look_to(&mut self, alternative: Option<IpAddr>) {
+        let cp_f_seid = self.record.cp_f_seid;
+        let next = match self.pending.as_mut().map(|pending| &mut pending.work) {
+            Some(Work::Modify(next, _)) => Some(&mut **next),
+            _ => None,
+        };
+        for record in next.into_iter().chain([&mut self.record]) {
+            let mut extras = record.extras.take().map(|extras| *extras).unwrap_or_default();
+            extras.alternative = alternative;
+            record.extras = Some(extras).filter(|extras| *extras != Extras::default()).map(Box::new);
+            if alternative.is_none() {
+                record.cp_f_seid = cp_f_seid;
+            }
+        }
     }
 
     pub(crate) const fn next_revision(&mut self) -> u64 {

@@ -25,8 +25,16 @@ use pfcp::{
 use rules::Triggers;
 
 /// What we always can do (TS 29.244 8.2.25).
-const FEATURES: &[UpFeature] =
-    &[UpFeature::Ftup, UpFeature::Ddnd, UpFeature::Empu, UpFeature::Pdiu, UpFeature::Mnop, UpFeature::Vtime];
+const FEATURES: &[UpFeature] = &[
+    UpFeature::Ftup,
+    UpFeature::Ddnd,
+    UpFeature::Empu,
+    UpFeature::Pdiu,
+    UpFeature::Sset,
+    UpFeature::Mnop,
+    UpFeature::Mpas,
+    UpFeature::Vtime,
+];
 
 /// What we say we can do: some of it only if the operator has provided for it.
 pub(crate) fn features(config: &Config) -> UpFunctionFeatures {
@@ -37,7 +45,7 @@ pub(crate) fn features(config: &Config) -> UpFunctionFeatures {
 }
 
 /// Refused in a Session Establishment Request and, with what follows, in a Session Modification Request.
-const IN_SESSION: &[u16] = &[
+pub(crate) const IN_SESSION: &[u16] = &[
     ie::TRACE_INFORMATION,
     ie::ETHERNET_CONTEXT_INFORMATION,
     ie::CREATE_MAR,
@@ -52,8 +60,7 @@ const IN_SESSION: &[u16] = &[
     ie::DSCP_TO_PPI_CONTROL_INFORMATION,
 ];
 
-/// A new Node ID would move the session to another control plane of a set: SSET is not offered.
-const IN_MODIFICATION: &[u16] = &[
+pub(crate) const IN_MODIFICATION: &[u16] = &[
     ie::UPDATE_MAR,
     ie::REMOVE_MAR,
     ie::UPDATE_SRR,
@@ -63,7 +70,7 @@ const IN_MODIFICATION: &[u16] = &[
     ie::QUERY_PACKET_RATE_STATUS,
 ];
 
-const IN_PDI: &[u16] = &[
+pub(crate) const IN_PDI: &[u16] = &[
     ie::ETHERNET_PDU_SESSION_INFORMATION,
     ie::ETHERNET_PACKET_FILTER,
     ie::FRAMED_ROUTE,
@@ -77,7 +84,7 @@ const IN_PDI: &[u16] = &[
     ie::PROTOCOL_DESCRIPTION,
 ];
 
-const IN_TRAFFIC_ENDPOINT: &[u16] = &[
+pub(crate) const IN_TRAFFIC_ENDPOINT: &[u16] = &[
     ie::ETHERNET_PDU_SESSION_INFORMATION,
     ie::FRAMED_ROUTE,
     ie::FRAMED_ROUTING,
@@ -89,7 +96,7 @@ const IN_TRAFFIC_ENDPOINT: &[u16] = &[
     ie::AREA_SESSION_ID,
 ];
 
-const IN_PDR: &[u16] = &[
+pub(crate) const IN_PDR: &[u16] = &[
     ie::MAR_ID,
     ie::PACKET_REPLICATION_AND_DETECTION_CARRY_ON_INFORMATION,
     ie::IP_MULTICAST_ADDRESSING_INFO,
@@ -99,14 +106,14 @@ const IN_PDR: &[u16] = &[
     ie::DEACTIVATION_TIME,
 ];
 
-const IN_FAR: &[u16] = &[
+pub(crate) const IN_FAR: &[u16] = &[
     ie::REDUNDANT_TRANSMISSION_FORWARDING_PARAMETERS,
     ie::MBS_MULTICAST_PARAMETERS,
     ie::ADD_MBS_UNICAST_PARAMETERS,
     ie::REMOVE_MBS_UNICAST_PARAMETERS,
 ];
 
-const IN_FORWARDING: &[u16] = &[
+pub(crate) const IN_FORWARDING: &[u16] = &[
     ie::REDIRECT_INFORMATION,
     ie::HEADER_ENRICHMENT,
     ie::PROXYING,
@@ -114,7 +121,7 @@ const IN_FORWARDING: &[u16] = &[
     ie::IP_ADDRESS_AND_PORT_NUMBER_REPLACEMENT,
 ];
 
-const IN_QER: &[u16] = &[
+pub(crate) const IN_QER: &[u16] = &[
     ie::PACKET_RATE,
     ie::DL_FLOW_LEVEL_MARKING,
     ie::PAGING_POLICY_INDICATOR,
@@ -123,7 +130,7 @@ const IN_QER: &[u16] = &[
 ];
 
 /// In URRs: events and what belongs to them, envelopes, aggregation, Ethernet, a number of reports.
-const IN_URR: &[u16] = &[
+pub(crate) const IN_URR: &[u16] = &[
     ie::EVENT_QUOTA,
     ie::EVENT_THRESHOLD,
     ie::SUBSEQUENT_EVENT_QUOTA,
@@ -133,6 +140,47 @@ const IN_URR: &[u16] = &[
     ie::ETHERNET_INACTIVITY_TIMER,
     ie::ADDITIONAL_MONITORING_TIME,
     ie::NUMBER_OF_REPORTS,
+];
+
+/// Of what is decoded in a PDI.
+pub(crate) const FIELDS_IN_PDI: &[u16] = &[ie::APPLICATION_ID];
+
+/// Of what is decoded in a URR. Packets beyond a quota are dropped; the data plane does not follow another FAR for them
+/// yet (QUOAC).
+pub(crate) const FIELDS_IN_URR: &[u16] = &[ie::DROPPED_DL_TRAFFIC_THRESHOLD, ie::FAR_ID];
+
+/// What is decoded and has nothing to do for us, by group.
+pub(crate) const WITHOUT_EFFECT: &[(&str, u16)] = &[
+    ("Association Setup Request", ie::UP_FUNCTION_FEATURES),
+    ("Association Setup Request", ie::UE_IP_ADDRESS_POOL_INFORMATION),
+    ("Association Update Request", ie::UP_FUNCTION_FEATURES),
+    ("Association Update Request", ie::PFCP_ASSOCIATION_RELEASE_REQUEST),
+    ("Association Update Request", ie::GRACEFUL_RELEASE_PERIOD),
+    ("Session Establishment Request", ie::USER_ID),
+    ("Session Establishment Request", ie::APN_DNN),
+    ("Session Establishment Request", ie::S_NSSAI),
+    ("Session Establishment Request", ie::PFCPSEREQ_FLAGS),
+    ("PDI", ie::TGPP_INTERFACE_TYPE),
+    ("Forwarding Parameters", ie::NETWORK_INSTANCE),
+    ("Forwarding Parameters", ie::TGPP_INTERFACE_TYPE),
+    ("Update Forwarding Parameters", ie::NETWORK_INSTANCE),
+    ("Update Forwarding Parameters", ie::TGPP_INTERFACE_TYPE),
+    ("Create Traffic Endpoint", ie::TGPP_INTERFACE_TYPE),
+    ("Update Traffic Endpoint", ie::TGPP_INTERFACE_TYPE),
+    ("Create QER", ie::QER_CORRELATION_ID),
+    ("Update QER", ie::QER_CORRELATION_ID),
+    ("Create QER", ie::GBR),
+    ("Update QER", ie::GBR),
+    ("Node Report Response", ie::OFFENDING_IE),
+    ("Session Report Response", ie::OFFENDING_IE),
+];
+
+/// What only control planes say in messages that both sides send.
+pub(crate) const NOT_OURS: &[(&str, u16)] = &[
+    ("Association Setup Response", ie::CP_FUNCTION_FEATURES),
+    ("Association Setup Response", ie::SMF_SET_ID),
+    ("Association Setup Response", ie::ALTERNATIVE_SMF_IP_ADDRESS),
+    ("Association Update Response", ie::CP_FUNCTION_FEATURES),
 ];
 
 /// Reporting triggers that are obeyed. Not those that need applications to be recognised, Ethernet, envelopes, or
@@ -187,7 +235,6 @@ pub(crate) fn modification(request: &SessionModificationRequest, config: &Config
     let policies = &config.forwarding_policies;
     without_any(&request.carried, IN_SESSION)?;
     without_any(&request.carried, IN_MODIFICATION)?;
-    without(request.node_id.is_some(), ie::NODE_ID)?;
     let endpoints = request.create_traffic_endpoints.iter().map(|endpoint| &endpoint.carried);
     endpoints.into_iter().try_for_each(|carried| without_any(carried, IN_TRAFFIC_ENDPOINT))?;
     request.create_pdrs.iter().try_for_each(create_pdr)?;
@@ -256,7 +303,6 @@ fn forwarding(carried: &[RawIe], policies: &[String]) -> Result<(), Refusal> {
 fn create_urr(urr: &CreateUrr) -> Result<(), Refusal> {
     without_any(&urr.carried, IN_URR)?;
     without(urr.dropped_dl_traffic_threshold.is_some(), ie::DROPPED_DL_TRAFFIC_THRESHOLD)?;
-    // Packets beyond a quota are dropped; the data plane does not follow another FAR for them yet (QUOAC).
     without(urr.quota_far_id.is_some(), ie::FAR_ID)?;
     measurement(urr.measurement_information)?;
     let is_periodic = |triggers: &ReportingTriggers| triggers.bits() & Triggers::PERIODIC.0 != 0;

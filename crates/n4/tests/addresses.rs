@@ -192,6 +192,11 @@ fn the_feature_and_the_pools_are_advertised_if_there_are_any() {
         };
         assert_eq!(response.up_function_features.unwrap().contains(UpFeature::Ueip), pools > 0);
         assert_eq!(response.pools.len(), pools);
+        if let [four, six] = &response.pools[..] {
+            assert_eq!((&*four.identity.0, four.ip_version), (&b"users"[..], Some(flags::IP_VERSION_V4)));
+            assert_eq!(four.network_instance, Some(NetworkInstance::labels("internet")));
+            assert_eq!((six.ip_version, &six.network_instance), (Some(flags::IP_VERSION_V6), &None));
+        }
     }
     let mut lab = Lab::associated();
     assert_eq!(cause(&mut lab, asking(1, CHOOSE)), (Cause::ServiceNotSupported, Some(ie::UE_IP_ADDRESS)));

@@ -43,8 +43,16 @@ fn next_request(lab: &mut Lab) -> u32 {
 }
 
 /// What works, and no more.
-const FEATURES: &[UpFeature] =
-    &[UpFeature::Ftup, UpFeature::Ddnd, UpFeature::Empu, UpFeature::Pdiu, UpFeature::Mnop, UpFeature::Vtime];
+const FEATURES: &[UpFeature] = &[
+    UpFeature::Ftup,
+    UpFeature::Ddnd,
+    UpFeature::Empu,
+    UpFeature::Pdiu,
+    UpFeature::Sset,
+    UpFeature::Mnop,
+    UpFeature::Mpas,
+    UpFeature::Vtime,
+];
 
 #[test]
 fn anyone_is_told_that_we_are_there() {

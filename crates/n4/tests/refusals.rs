@@ -109,7 +109,6 @@ const ESTABLISHMENTS: &[Case] = &[
 ];
 
 const MODIFICATIONS: &[Change] = &[
-    (ie::NODE_ID, |r| r.node_id = Some(NodeId::Ipv4(SMF))),
     (ie::REPORTING_TRIGGERS, |r| {
         let reporting_triggers = Some(ReportingTriggers::new(1 << 6));
         r.update_urrs.push(UpdateUrr { urr_id: 1, reporting_triggers, ..UpdateUrr::default() });

@@ -109,6 +109,9 @@ fn accept(request: &Body) -> Body {
             recovery_time_stamp: 1,
             up_function_features: None,
             cp_function_features: None,
+            pools: vec![],
+            smf_set_id: None,
+            alternatives: vec![],
             carried,
         }
         .into(),
@@ -123,7 +126,10 @@ fn accept(request: &Body) -> Body {
                 up_f_seid,
                 created_pdrs,
                 failed_rule_id,
-                created_traffic_endpoints: vec![], load: None, overload: None, carried,
+                created_traffic_endpoints: vec![],
+                load: None,
+                overload: None,
+                carried,
             }
             .into()
         }
@@ -133,12 +139,21 @@ fn accept(request: &Body) -> Body {
             created_pdrs: vec![],
             failed_rule_id,
             usage_reports: vec![],
+            created_traffic_endpoints: vec![],
+            load: None,
+            overload: None,
             carried,
         }
         .into(),
-        Body::SessionDeletionRequest(_) => {
-            SessionDeletionResponse { cause, offending_ie, usage_reports: vec![], load: None, overload: None, carried }.into()
+        Body::SessionDeletionRequest(_) => SessionDeletionResponse {
+            cause,
+            offending_ie,
+            usage_reports: vec![],
+            load: None,
+            overload: None,
+            carried,
         }
+        .into(),
         other => panic!("not expected: {other:?}"),
     }
 }

@@ -185,7 +185,8 @@ fn check_pools(pools: &[Pool]) -> Result<(), Refusal> {
             return Err(Refusal::of(&pool.prefix, "each user gets a prefix of 64 bits: it cannot be longer"));
         }
         let overlaps = |other: &Pool| {
-            other.prefix.get_ref().contains(&prefix.network()) || prefix.contains(&other.prefix.get_ref().network())
+            other.prefix.get_ref().contains(&prefix.network())
+                || prefix.contains(&other.prefix.get_ref().network())
         };
         if others.iter().any(overlaps) {
             return Err(Refusal::of(&pool.prefix, "overlaps with another pool"));
@@ -203,7 +204,8 @@ fn pool(pool: Pool) -> UePool {
 }
 
 fn predefined(rules: Vec<Rule>, groups: Vec<Group>) -> Result<Predefined, Refusal> {
-    let groups: Vec<(String, Vec<String>)> = groups.into_iter().map(|group| (group.name, group.rules)).collect();
+    let groups: Vec<(String, Vec<String>)> =
+        groups.into_iter().map(|group| (group.name, group.rules)).collect();
     let table = Predefined::new(rules.into_iter().map(rule).collect(), &groups);
     table.map_err(|error| Refusal::absent(format!("[[n4.predefined_rule]]: {error}")))
 }

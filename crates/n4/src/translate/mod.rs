@@ -187,6 +187,10 @@ impl<'a> Translator<'a> {
         if let Some(group_id) = &request.group_id {
             self.extras.group_id.clone_from(group_id);
         }
+        if request.cp_f_seid.is_some() {
+            // Whoever named it looks after it.
+            self.extras.alternative = None;
+        }
         let removed: Vec<PdrId> = request.remove_pdrs.iter().map(|rule| PdrId(rule.pdr_id)).collect();
         let (remove_pdrs, moved) = self.change_endpoints(request, removed)?;
         let created = request.create_fars.iter().map(far::linked);

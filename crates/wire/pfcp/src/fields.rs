@@ -136,6 +136,10 @@ macro_rules! group {
         }
 
         impl $name {
+            /// What it has by name: the IE and the field.
+            pub const FIELDS: &'static [(u16, &'static str)] =
+                &[$(($crate::ie::$ie, stringify!($field)),)*];
+
             /// Whether an IE without octets asks for removal of what it names (TS 29.244 5.6.3).
             pub fn removes(&self, ie: u16) -> bool {
                 self.carried.iter().any(|other| other.ie == ie && other.value.is_empty())

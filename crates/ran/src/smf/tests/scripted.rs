@@ -156,7 +156,15 @@ impl Scene {
             }
             Body::SessionDeletionRequest(_) => (
                 self.cp_seid(request),
-                SessionDeletionResponse { cause, offending_ie: None, usage_reports: vec![], load: None, overload: None, carried }.into(),
+                SessionDeletionResponse {
+                    cause,
+                    offending_ie: None,
+                    usage_reports: vec![],
+                    load: None,
+                    overload: None,
+                    carried,
+                }
+                .into(),
             ),
             other => panic!("not a request of an SMF: {other:?}"),
         };
@@ -178,7 +186,10 @@ pub(super) fn setup_response(cause: Cause, recovery_time_stamp: u32) -> Associat
         recovery_time_stamp,
         up_function_features: None,
         cp_function_features: None,
-        pools: vec![], smf_set_id: None, alternatives: vec![], carried: vec![],
+        pools: vec![],
+        smf_set_id: None,
+        alternatives: vec![],
+        carried: vec![],
     }
 }
 
@@ -194,7 +205,10 @@ pub(super) fn establishment_response(made: Option<u8>) -> SessionEstablishmentRe
         up_f_seid: Some(FSeid::new(0x5000 + u64::from(made.unwrap_or(0)), (*UPF.ip()).into())),
         created_pdrs: made.map(created).into_iter().collect(),
         failed_rule_id: None,
-        created_traffic_endpoints: vec![], load: None, overload: None, carried: vec![],
+        created_traffic_endpoints: vec![],
+        load: None,
+        overload: None,
+        carried: vec![],
     }
 }
 
@@ -205,6 +219,9 @@ pub(super) fn modification_response(cause: Cause) -> SessionModificationResponse
         created_pdrs: vec![],
         failed_rule_id: None,
         usage_reports: vec![],
-        created_traffic_endpoints: vec![], load: None, overload: None, carried: vec![],
+        created_traffic_endpoints: vec![],
+        load: None,
+        overload: None,
+        carried: vec![],
     }
 }

@@ -166,6 +166,10 @@ pub mod flags {
         let Some(seconds) = seconds else { return 7 << 5 };
         let mut unit = 0;
         while unit < UNITS_S.len() {
+            #[expect(
+                clippy::indexing_slicing,
+                reason = "iterators are not for constants; the loop ends before"
+            )]
             let value = seconds.div_ceil(UNITS_S[unit]);
             if value < 32 {
                 return (unit as u8) << 5 | value as u8;

@@ -165,6 +165,7 @@ prop_compose! {
         pdr_ids in of((vec(any::<u16>(), 1..3), vec(service_information(), 0..3))),
         usage_reports in reports(),
         remote_f_teids in of(vec(f_teid(), 1..3)),
+        old_cp_f_seid in of(f_seid()),
         carried in carried(),
     ) -> SessionReportRequest {
         SessionReportRequest {
@@ -177,6 +178,7 @@ prop_compose! {
             usage_reports,
             error_indication_report: remote_f_teids
                 .map(|remote_f_teids| ErrorIndicationReport { remote_f_teids, carried: vec![] }),
+            old_cp_f_seid,
             carried,
         }
     }
