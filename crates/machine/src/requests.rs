@@ -155,7 +155,10 @@ mod tests {
         assert_eq!(requests.next_due(), Some(Time::from_millis(3_010)));
         let overdue = requests.overdue(Time::from_millis(4_000));
         assert_eq!(overdue, [Overdue::Resend("late"), Overdue::Resend("anew")]);
-        assert_eq!((requests.finish(&1), requests.next_due()), (Some("late"), Some(Time::from_millis(7_000))));
+        assert_eq!(
+            (requests.finish(&1), requests.next_due()),
+            (Some("late"), Some(Time::from_millis(7_000)))
+        );
         assert_eq!(requests.overdue(Time::from_millis(7_000)), [Overdue::GaveUp(9, "anew")]);
         assert_eq!((requests.next_due(), requests.due.len()), (None, 0));
     }

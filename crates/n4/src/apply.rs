@@ -7,6 +7,7 @@ use crate::node::Node;
 use crate::predefined::Predefined;
 use crate::refusal::Refusal;
 use crate::sessions::{Modifying, Pending, Session, Work, desired};
+use crate::translate::Taken;
 use crate::usage;
 use dplink::{Desired, Event, Notice, UsageCounts};
 use pfcp::{Cause, SessionModificationResponse, UsageReport};
@@ -60,7 +61,7 @@ impl Node {
             let (urrs, token) = (query.urrs.clone(), query.token);
             self.out.push(Output::QueryUsage { session: seid, urrs, token, is_reported: true });
         }
-        session.pending = Some(Pending { asked: *asked, revision, work, applied: None });
+        session.pending = Some(Box::new(Pending { asked: *asked, revision, work, applied: None }));
         self.deadlines.push_back((deadline, seid, revision));
         self.out.push(order);
     }
@@ -68,8 +69,9 @@ impl Node {
     fn applied(&mut self, seid: Seid, revision: u64, removed: &[UsageCounts]) {
         let now_ms = self.wall_ms();
         let Some(session) = self.sessions.get_mut(seid) else { return };
-        let is_it =
-            |pending: &&mut Pending| pending.revision == revision && !matches!(pending.work, Work::Delete);
+        let is_it = |pending: &&mut Box<Pending>| {
+            pending.revision == revision && !matches!(pending.work, Work::Delete)
+        };
         match session.pending.as_mut().filter(is_it) {
             Some(pending) => pending.applied = Some(removed.to_vec()),
             // A change that came too late and was taken back: what it removed counts anew from there, and nobody
@@ -89,29 +91,30 @@ impl Node {
         let session = self.sessions.get_mut(seid);
         let done = session.and_then(|session| session.pending.take_if(|pending| pending.is_done()));
         let Some(pending) = done else { return };
-        self.commit(seid, pending);
+        self.commit(seid, *pending);
         self.go_on(seid);
         self.attend(seid);
     }
 
     fn commit(&mut self, seid: Seid, pending: Pending) {
-        match &pending.work {
-            Work::Establish(_) => self.commit_establishment(seid, &pending),
+        let Pending { asked, work, applied, .. } = pending;
+        match work {
+            Work::Establish(taken) => self.commit_establishment(seid, &asked, &taken),
             Work::Modify(next, modifying) => {
-                let counts = pending.applied.as_deref().unwrap_or_default();
-                self.commit_modification((**next).clone(), modifying, (&pending.asked, counts));
+                let counts = applied.as_deref().unwrap_or_default();
+                self.commit_modification(*next, &modifying, (&asked, counts));
             }
             Work::Delete => {}
         }
     }
 
-    fn commit_establishment(&mut self, seid: Seid, pending: &Pending) {
+    fn commit_establishment(&mut self, seid: Seid, asked: &Asked, taken: &Taken) {
         let Some(record) = self.sessions.get(seid).map(|session| session.record.clone()) else { return };
         self.reports.reindex(seid, &Rules::default(), &record.rules);
         let cp_seid = Some(record.cp_f_seid.seid);
         self.out.push(Output::SaveSession(record));
-        let response = self.established(seid, pending);
-        self.accept(&pending.asked, cp_seid, response);
+        let response = self.established(seid, asked, taken);
+        self.accept(asked, cp_seid, response);
     }
 
     /// The usage is that of now, not of when the request came. What the answer tells of it is kept with the session,
@@ -148,7 +151,7 @@ impl Node {
     /// The request under way fails, and the session is what it was before it: the data plane is told so anew, as it
     /// may have obeyed after all. `revision` tells which request is meant, if only one is.
     pub(crate) fn fail(&mut self, seid: Seid, revision: Option<u64>) {
-        let is_it = |pending: &mut Pending| revision.is_none_or(|revision| pending.revision == revision);
+        let is_it = |pending: &mut Box<Pending>| revision.is_none_or(|revision| pending.revision == revision);
         let session = self.sessions.get_mut(seid);
         let Some(pending) = session.and_then(|session| session.pending.take_if(is_it)) else { return };
         let cp_seid = self.sessions.get(seid).map(|session| session.record.cp_f_seid.seid);

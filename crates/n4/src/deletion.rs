@@ -24,7 +24,7 @@ impl Node {
         let Some(session) = self.sessions.get_mut(seid) else { return };
         usage::hear(&mut session.record.usage, &session.record.rules, counts, now);
         usage::begin_anew(&mut session.record.usage);
-        let deleting = |pending: &mut Pending| matches!(pending.work, Work::Delete);
+        let deleting = |pending: &mut Box<Pending>| matches!(pending.work, Work::Delete);
         match session.pending.take_if(deleting) {
             Some(pending) => self.forget(seid, &pending),
             // It came too late, and was taken back.
@@ -95,14 +95,14 @@ impl Node {
         self.out.push(Output::Delete(seid));
         self.out.push(Output::EraseSession(seid));
         let cp_seid = session.record.cp_f_seid.seid;
-        let under_way = session.pending.map(|pending| self.give_back(pending));
+        let under_way = session.pending.map(|pending| self.give_back(&pending));
         let waiting = session.waiting.into_iter().map(|(asked, _)| asked);
         self.refuse_waiting(under_way.into_iter().chain(waiting), cp_seid);
     }
 
     /// What an unfinished request took is free again.
-    fn give_back(&mut self, pending: Pending) -> Asked {
-        self.release_taken(&pending);
+    fn give_back(&mut self, pending: &Pending) -> Asked {
+        self.release_taken(pending);
         pending.asked
     }
 

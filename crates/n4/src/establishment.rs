@@ -4,9 +4,9 @@ use crate::exchange::Asked;
 use crate::load::Pressure;
 use crate::node::Node;
 use crate::refusal::Refusal;
-use crate::sessions::{Pending, Work};
+use crate::sessions::Work;
 use crate::support;
-use crate::translate::{Sources, Translated, Translator};
+use crate::translate::{Sources, Taken, Translated, Translator};
 use crate::usage;
 use pfcp::{Cause, FSeid, SessionEstablishmentRequest, SessionEstablishmentResponse, ie};
 use rules::{Rules, Seid};
@@ -54,16 +54,20 @@ impl Node {
         }
     }
 
-    pub(crate) fn established(&mut self, seid: Seid, pending: &Pending) -> SessionEstablishmentResponse {
-        let Pressure { load, overload } = self.pressure(pending.asked.key.from.ip());
-        let taken = pending.taken();
+    pub(crate) fn established(
+        &mut self,
+        seid: Seid,
+        asked: &Asked,
+        taken: &Taken,
+    ) -> SessionEstablishmentResponse {
+        let Pressure { load, overload } = self.pressure(asked.key.from.ip());
         SessionEstablishmentResponse {
             node_id: self.config.node_id.clone(),
             cause: Cause::RequestAccepted,
             offending_ie: None,
             up_f_seid: Some(FSeid::new(seid.0, IpAddr::V4(self.config.address))),
-            created_pdrs: taken.map(|taken| taken.created_pdrs.clone()).unwrap_or_default(),
-            created_traffic_endpoints: taken.map(|taken| taken.created_endpoints.clone()).unwrap_or_default(),
+            created_pdrs: taken.created_pdrs.clone(),
+            created_traffic_endpoints: taken.created_endpoints.clone(),
             load,
             overload,
             failed_rule_id: None,

@@ -21,7 +21,7 @@ pub(crate) struct Session {
     /// The last revision given out.
     pub(crate) revision: u64,
     /// What the data plane was told and has not confirmed.
-    pub(crate) pending: Option<Pending>,
+    pub(crate) pending: Option<Box<Pending>>,
     /// Requests that came meanwhile.
     pub(crate) waiting: VecDeque<(Asked, Body)>,
     /// What is under way about its usage, and about packets kept for it.
@@ -156,9 +156,10 @@ pub(crate) fn desired(record: &SessionRecord, table: &Predefined) -> Desired {
 /// All of them.
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    by_seid: BTreeMap<Seid, Session>,
+    /// In boxes: nodes of the map are half empty when names are given out in order.
+    by_seid: BTreeMap<Seid, Box<Session>>,
     /// By owner and the SEID it gave.
-    by_owner: HashMap<(String, u64), Seid>,
+    by_owner: HashMap<String, HashMap<u64, Seid>>,
     recovery_time_stamp: u32,
     last: u32,
 }
@@ -197,7 +198,7 @@ impl Sessions {
 
     pub(crate) fn insert(&mut self, record: SessionRecord) -> &mut Session {
         let (seid, revision) = (record.seid, record.revision);
-        self.by_owner.insert((record.owner.clone(), record.cp_f_seid.seid), seid);
+        self.name(&record);
         let session = Session {
             record,
             revision,
@@ -210,40 +211,66 @@ impl Sessions {
             put_again: false,
             timer: None,
         };
-        self.by_seid.entry(seid).insert_entry(session).into_mut()
+        self.by_seid.entry(seid).insert_entry(Box::new(session)).into_mut()
+    }
+
+    fn name(&mut self, record: &SessionRecord) {
+        let (name, seid) = (record.cp_f_seid.seid, record.seid);
+        match self.by_owner.get_mut(&record.owner) {
+            Some(names) => drop(names.insert(name, seid)),
+            None => drop(self.by_owner.insert(record.owner.clone(), HashMap::from([(name, seid)]))),
+        }
+    }
+
+    /// Another session may have the name by now.
+    fn unname(&mut self, (owner, name): (&str, u64), seid: Seid) {
+        let Some(names) = self.by_owner.get_mut(owner) else { return };
+        if names.get(&name) == Some(&seid) {
+            names.remove(&name);
+        }
+        if names.is_empty() {
+            self.by_owner.remove(owner);
+        }
     }
 
     /// Puts the next record in the place of the one before, which it returns.
     pub(crate) fn replace_record(&mut self, next: SessionRecord) -> Option<SessionRecord> {
-        let session = self.by_seid.get_mut(&next.seid)?;
-        self.by_owner.remove(&(session.record.owner.clone(), session.record.cp_f_seid.seid));
-        self.by_owner.insert((next.owner.clone(), next.cp_f_seid.seid), next.seid);
-        Some(std::mem::replace(&mut session.record, next))
+        let seid = next.seid;
+        let session = self.by_seid.get(&seid)?;
+        let is_renamed =
+            session.record.owner != next.owner || session.record.cp_f_seid.seid != next.cp_f_seid.seid;
+        if is_renamed {
+            let (owner, name) = (session.record.owner.clone(), session.record.cp_f_seid.seid);
+            self.unname((&owner, name), seid);
+            self.name(&next);
+        }
+        Some(std::mem::replace(&mut self.by_seid.get_mut(&seid)?.record, next))
     }
 
     pub(crate) fn remove(&mut self, seid: Seid) -> Option<Session> {
-        let session = self.by_seid.remove(&seid)?;
-        let key = (session.record.owner.clone(), session.record.cp_f_seid.seid);
-        if self.by_owner.get(&key) == Some(&seid) {
-            self.by_owner.remove(&key);
-        }
+        let session = *self.by_seid.remove(&seid)?;
+        self.unname((&session.record.owner, session.record.cp_f_seid.seid), seid);
         Some(session)
     }
 
     pub(crate) fn get(&self, seid: Seid) -> Option<&Session> {
-        self.by_seid.get(&seid)
+        self.by_seid.get(&seid).map(|session| &**session)
     }
 
     pub(crate) fn get_mut(&mut self, seid: Seid) -> Option<&mut Session> {
-        self.by_seid.get_mut(&seid)
+        self.by_seid.get_mut(&seid).map(|session| &mut **session)
     }
 
     pub(crate) fn of_owner(&self, owner: &str, cp_seid: u64) -> Option<Seid> {
-        self.by_owner.get(&(owner.to_owned(), cp_seid)).copied()
+        self.by_owner.get(owner)?.get(&cp_seid).copied()
     }
 
     pub(crate) fn all_of(&self, owner: &str) -> Vec<Seid> {
-        self.by_seid.values().filter(|s| s.record.owner == owner).map(|s| s.record.seid).collect()
+        let mut all: Vec<Seid> =
+            self.by_owner.get(owner).into_iter().flat_map(|names| names.values().copied()).collect();
+        // The same order in every run.
+        all.sort_unstable();
+        all
     }
 
     pub(crate) fn pending(&self) -> Vec<Seid> {
@@ -251,14 +278,29 @@ impl Sessions {
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Session> {
-        self.by_seid.values_mut()
+        self.by_seid.values_mut().map(|session| &mut **session)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Session> {
-        self.by_seid.values()
+        self.by_seid.values().map(|session| &**session)
     }
 
     pub(crate) fn len(&self) -> usize {
         self.by_seid.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rules::{Far, Pdr, Qer, Urr};
+    use session::UrrUsage;
+
+    /// What a session of two PDRs, two FARs, a QER and a URR costs, beside a few lists of one item each.
+    #[test]
+    fn sessions_are_small() {
+        let rules = 2 * size_of::<Pdr>() + 2 * size_of::<Far>() + size_of::<Qer>() + size_of::<Urr>();
+        let whole = size_of::<Session>() + rules + size_of::<UrrUsage>();
+        assert!(whole <= 1_536, "{} of {whole}", size_of::<Session>());
     }
 }

@@ -49,11 +49,7 @@ fn tests() -> Vec<(String, String)> {
 }
 
 fn has_word(text: &str, word: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    text.match_indices(word).any(|(at, _)| {
-        !text[..at].chars().next_back().is_some_and(is_part)
-            && !text[at + word.len()..].chars().next().is_some_and(is_part)
-    })
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|other| other == word)
 }
 
 /// The first test that names the field.

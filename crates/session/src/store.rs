@@ -27,7 +27,6 @@ pub enum StoreError {
 }
 
 /// One change of the database.
-#[expect(clippy::large_enum_variant, reason = "nearly all changes are of the largest kind")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Keep this node's record.

@@ -54,6 +54,7 @@ impl Message {
 macro_rules! bodies {
     ($($(#[$doc:meta])* $name:ident = $number:literal,)*) => {
         /// What a message says, by type (TS 29.244 7.3).
+        #[expect(clippy::large_enum_variant, reason = "the largest are the usual ones, and they do not live long")]
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Body {
             $($(#[$doc])* $name($name),)*

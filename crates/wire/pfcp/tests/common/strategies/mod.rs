@@ -79,75 +79,48 @@ prop_compose! {
     }
 }
 
+type Rest = (
+    Option<FailedRuleId>,
+    Vec<CreatedTrafficEndpoint>,
+    Option<LoadControlInformation>,
+    Option<OverloadControlInformation>,
+);
+
+/// What answers about sessions have in common.
+fn rest() -> impl Strategy<Value = Rest> {
+    (of(failed_rule_id()), vec(created_traffic_endpoint(), 0..2), of(load()), of(overload()))
+}
+
+prop_compose! {
+    fn established()(
+        (node_id, cause, offending_ie) in (node_id(), cause(), any::<Option<u16>>()),
+        (up_f_seid, created_pdrs) in (of(f_seid()), vec(created_pdr(), 0..3)),
+        (failed_rule_id, created_traffic_endpoints, load, overload) in rest(),
+        carried in carried(),
+    ) -> SessionEstablishmentResponse {
+        SessionEstablishmentResponse { node_id, cause, offending_ie, up_f_seid, created_pdrs, failed_rule_id,
+            created_traffic_endpoints, load, overload, carried }
+    }
+}
+
+prop_compose! {
+    fn modified()(
+        (cause, offending_ie) in (cause(), any::<Option<u16>>()),
+        created_pdrs in vec(created_pdr(), 0..3),
+        (failed_rule_id, created_traffic_endpoints, load, overload) in rest(),
+        (usage_reports, carried) in (reports(), carried()),
+    ) -> SessionModificationResponse {
+        SessionModificationResponse { cause, offending_ie, created_pdrs, failed_rule_id, usage_reports,
+            created_traffic_endpoints, load, overload, carried }
+    }
+}
+
 fn session_body() -> impl Strategy<Value = Body> {
-    let established = (
-        node_id(),
-        cause(),
-        any::<Option<u16>>(),
-        of(f_seid()),
-        vec(created_pdr(), 0..3),
-        (of(failed_rule_id()), vec(created_traffic_endpoint(), 0..2), of(load()), of(overload())),
-        carried(),
-    );
-    let modified = (
-        cause(),
-        any::<Option<u16>>(),
-        vec(created_pdr(), 0..3),
-        (of(failed_rule_id()), vec(created_traffic_endpoint(), 0..2), of(load()), of(overload())),
-        reports(),
-        carried(),
-    );
     prop_oneof![
         establishment_request().prop_map(Body::from).boxed(),
-        established.prop_map(
-            |(
-                node_id,
-                cause,
-                offending_ie,
-                up_f_seid,
-                created_pdrs,
-                (failed_rule_id, created_traffic_endpoints, load, overload),
-                carried,
-            )| {
-                SessionEstablishmentResponse {
-                    node_id,
-                    cause,
-                    offending_ie,
-                    up_f_seid,
-                    created_pdrs,
-                    failed_rule_id,
-                    created_traffic_endpoints,
-                    load,
-                    overload,
-                    carried,
-                }
-                .into()
-            }
-        ),
+        established().prop_map(Body::from).boxed(),
         modification_request().prop_map(Body::from).boxed(),
-        modified.prop_map(
-            |(
-                cause,
-                offending_ie,
-                created_pdrs,
-                (failed_rule_id, created_traffic_endpoints, load, overload),
-                usage_reports,
-                carried,
-            )| {
-                SessionModificationResponse {
-                    cause,
-                    offending_ie,
-                    created_pdrs,
-                    failed_rule_id,
-                    usage_reports,
-                    created_traffic_endpoints,
-                    load,
-                    overload,
-                    carried,
-                }
-                .into()
-            }
-        ),
+        modified().prop_map(Body::from).boxed(),
         carried().prop_map(|carried| SessionDeletionRequest { carried }.into()),
         (cause(), any::<Option<u16>>(), reports(), of(load()), of(overload()), carried()).prop_map(
             |(cause, offending_ie, usage_reports, load, overload, carried)| {
