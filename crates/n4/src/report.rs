@@ -18,7 +18,7 @@ type Remote = (Teid, IpAddr);
 /// Which sessions send into which tunnel of a peer, and what was reported lately.
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
-    users: BTreeMap<Remote, BTreeSet<Seid>>,
+    users: BTreeSet<(Remote, Seid)>,
     lately: BTreeMap<(Seid, Remote), Time>,
 }
 
@@ -26,14 +26,9 @@ impl Reports {
     /// A session's rules have changed.
     pub(crate) fn reindex(&mut self, seid: Seid, old: &Rules, new: &Rules) {
         for remote in remotes(old) {
-            let users = self.users.get_mut(&remote);
-            if users.is_some_and(|users| users.remove(&seid) && users.is_empty()) {
-                self.users.remove(&remote);
-            }
+            self.users.remove(&(remote, seid));
         }
-        remotes(new).for_each(|remote| {
-            self.users.entry(remote).or_default().insert(seid);
-        });
+        self.users.extend(remotes(new).map(|remote| (remote, seid)));
     }
 
     /// Whether to report now; not again before `until`, and not beyond `limit` at once.
@@ -50,7 +45,8 @@ impl Reports {
     }
 
     fn users(&self, remote: Remote) -> Vec<Seid> {
-        self.users.get(&remote).into_iter().flatten().copied().collect()
+        let all = (remote, Seid(0))..=(remote, Seid(u64::MAX));
+        self.users.range(all).map(|(_, seid)| *seid).collect()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What this user plane does not do yet. Every IE that would need it is refused by name; the rest is done, or has
 //! nothing to do for us. This list shrinks with every release.
 //!
-//! Accepted and without effect: User ID, APN/DNN, S-NSSAI, RAT Type, FQ-CSID, Group ID, 3GPP Interface Type, QER
+//! Accepted and without effect: User ID, APN/DNN, S-NSSAI, RAT Type, 3GPP Interface Type, GBR, RESTI, QER
 //! Correlation ID and Averaging Window (each QER is a meter of its own session), and Network Instance: there is one
 //! network behind each side, so every name stands for it. A Forwarding Policy is accepted by the names the operator
 //! lists, which stand for that one network, too.

@@ -22,6 +22,7 @@ use pfcp::{
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rules::{PdrId, Seid};
+use session::SessionRecord;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -308,6 +309,16 @@ impl Chaos {
     }
 }
 
+/// PDRs that name a traffic endpoint have its tunnel.
+fn agrees_with_endpoints(record: &SessionRecord) -> bool {
+    let extras = record.extras.clone().unwrap_or_default();
+    extras.at_endpoint.iter().all(|(pdr, id)| {
+        let endpoint = extras.endpoints.iter().find(|endpoint| endpoint.id == *id).unwrap();
+        let pdr = record.rules.pdrs.iter().find(|rule| rule.id == *pdr).unwrap();
+        pdr.pdi.f_teid == endpoint.f_teid
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
@@ -329,12 +340,7 @@ proptest! {
             // Each activates one rule at most, which stands in its place.
             prop_assert_eq!(saved.pdrs.len(), desired.rules.pdrs.len());
             prop_assert_eq!(&saved.fars, &desired.rules.fars);
-            let extras = record.extras.clone().unwrap_or_default();
-            prop_assert!(extras.at_endpoint.iter().all(|(pdr, id)| {
-                let teid = |id: u8| extras.endpoints.iter().find(|endpoint| endpoint.id == id).unwrap().f_teid;
-                let pdr = saved.pdrs.iter().find(|rule| rule.id == *pdr).unwrap();
-                pdr.pdi.f_teid == teid(*id)
-            }));
+            prop_assert!(agrees_with_endpoints(record));
             prop_assert!(desired.rules.urrs.starts_with(&saved.urrs));
             prop_assert_eq!(chaos.lab.saved[&desired.session].revision, desired.revision);
         }
