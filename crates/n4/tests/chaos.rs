@@ -252,6 +252,13 @@ impl Chaos {
                 self.lab.handle(Input::DataPath(&Notice::Event(event)));
             }
             Step::Restart => self.restart(),
+            other => self.run_short(other),
+        }
+    }
+
+    /// What control planes leave to us.
+    fn run_short(&mut self, step: Step) {
+        match step {
             Step::EstablishShort { cp_seid } => self.tell(SMF, Some(0), short(cp_seid)),
             Step::Endpoint { session, id, how } => {
                 self.tell(SMF, Some(self.seid(&session)), change_endpoint(id, how));
@@ -272,6 +279,7 @@ impl Chaos {
                 self.tell(SMF, None, request);
             }
             Step::Path(is_up) => self.lab.handle(Input::UserPlanePath { peer: [10, 30, 0, 7].into(), is_up }),
+            other => panic!("{other:?}"),
         }
     }
 
