@@ -229,17 +229,24 @@ impl Runtime {
             self.store.apply(&self.changes)?;
             self.changes.clear();
         }
-        for action in std::mem::take(&mut self.actions) {
+        let mut actions = std::mem::take(&mut self.actions);
+        for action in actions.drain(..) {
             match action {
                 Action::Send(to, bytes) => self.send(to, &bytes).await,
                 Action::Command(command) => self.command(command),
             }
         }
+        // The room it has grown to is for the next ones.
+        self.actions = actions;
         self.send_command();
         Ok(())
     }
 
     async fn send(&self, to: SocketAddr, bytes: &[u8]) {
+        // Nearly always there is room at once.
+        if self.socket.try_send_to(bytes, to).is_ok() {
+            return;
+        }
         if let Err(error) = self.socket.send_to(bytes, to).await {
             tracing::warn!("a datagram to {to} was not sent: {error}");
         }
