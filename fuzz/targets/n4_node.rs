@@ -6,16 +6,26 @@
 
 use dplink::{Notice, UsageCause, UsageCounts};
 use machine::Time;
-use n4::{Config, Input, Node, Output, Start};
+use n4::{Config, Input, Node, Output, Predefined, PredefinedRule, Start, UePool};
 use rules::UrrId;
 use session::NodeRecord;
 use std::net::{Ipv4Addr, SocketAddr};
 
 fn node() -> Node {
     let address = Ipv4Addr::new(10, 40, 0, 2);
-    let config = Config::new(pfcp::NodeId::Ipv4(address), address, Ipv4Addr::new(10, 30, 0, 2));
+    let mut config = Config::new(pfcp::NodeId::Ipv4(address), address, Ipv4Addr::new(10, 30, 0, 2));
+    // A pool and rules by name, both with short names that the fuzzer finds soon.
+    config.ue_pools.extend("10.70.0.0/28".parse().ok().map(|prefix| UePool {
+        name: "p".to_owned(),
+        prefix,
+        network_instance: None,
+    }));
+    config.predefined = Predefined::new(vec![PredefinedRule::new("a".to_owned())], &[]).unwrap_or_default();
     let node = NodeRecord { recovery_time_stamp: 3_900_000_000 };
-    Node::new(config, Start { node, associations: vec![], sessions: vec![], since_1900_ms: 3_900_000_000_000 })
+    Node::new(
+        config,
+        Start { node, associations: vec![], sessions: vec![], since_1900_ms: 3_900_000_000_000 },
+    )
 }
 
 /// What a data plane in this mood says about an output.
@@ -29,7 +39,8 @@ fn notice(output: Output, mood: u8) -> Option<Notice> {
         }
         (Output::Delete(session), 0..=2) => Some(Notice::Removed { session, usage: vec![] }),
         (Output::QueryUsage { session, urrs, token, .. }, 0 | 1) => {
-            let count = |urr: UrrId| UsageCounts { urr, uplink_bytes: u64::from(mood), ..UsageCounts::default() };
+            let count =
+                |urr: UrrId| UsageCounts { urr, uplink_bytes: u64::from(mood), ..UsageCounts::default() };
             let counts = urrs.into_iter().map(count).collect();
             Some(Notice::Usage { session, cause: UsageCause::Query(token), counts })
         }
@@ -50,6 +61,8 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         let from = SocketAddr::from(([10, 40, 0, 1 + (mood >> 2 & 1)], 8805));
         let mut waiting = node.handle(Input::Datagram { from, bytes: datagram }, now);
         waiting.extend(node.handle(Input::Tick, now));
+        let path = Input::UserPlanePath { peer: [10, 30, 0, 7].into(), is_up: mood & 4 != 0 };
+        waiting.extend(node.handle(path, now));
         while let Some(output) = waiting.pop() {
             if let Some(notice) = notice(output, *mood) {
                 waiting.extend(node.handle(Input::DataPath(&notice), now));

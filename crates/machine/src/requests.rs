@@ -1,7 +1,7 @@
 //! Requests of ours that wait for an answer: sent again every T1, given up after N1 tries.
 
 use crate::Time;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Requests under way, by key (a sequence number, or a peer and one).
@@ -11,6 +11,8 @@ pub struct Requests<K, P> {
     tries: u32,
     limit: usize,
     pending: BTreeMap<K, Pending<P>>,
+    /// The same by when they are due: what is next must not cost a look at all of them.
+    due: BTreeSet<(Time, K)>,
 }
 
 #[derive(Debug)]
@@ -36,7 +38,7 @@ pub enum Overdue<K, P> {
 impl<K: Ord + Clone, P: Clone> Requests<K, P> {
     /// Each request is sent `tries` times, `interval` apart; at most `limit` are under way at once.
     pub fn new(interval: Duration, tries: u32, limit: usize) -> Self {
-        Self { interval, tries, limit, pending: BTreeMap::new() }
+        Self { interval, tries, limit, pending: BTreeMap::new(), due: BTreeSet::new() }
     }
 
     /// Notes a request sent for the first time.
@@ -47,8 +49,10 @@ impl<K: Ord + Clone, P: Clone> Requests<K, P> {
         if self.pending.len() >= self.limit {
             return Err(Full);
         }
-        let tries_left = self.tries.saturating_sub(1);
-        self.pending.insert(key, Pending { payload, due: now + self.interval, tries_left });
+        self.finish(&key);
+        let (due, tries_left) = (now + self.interval, self.tries.saturating_sub(1));
+        self.due.insert((due, key.clone()));
+        self.pending.insert(key, Pending { payload, due, tries_left });
         Ok(())
     }
 
@@ -59,13 +63,15 @@ impl<K: Ord + Clone, P: Clone> Requests<K, P> {
 
     /// The answer came: the request, if it was under way.
     pub fn finish(&mut self, key: &K) -> Option<P> {
-        self.pending.remove(key).map(|pending| pending.payload)
+        let pending = self.pending.remove(key)?;
+        self.due.remove(&(pending.due, key.clone()));
+        Some(pending.payload)
     }
 
-    /// What is due by `now`, in order of key.
+    /// What is due by `now`, in the order it fell due.
     pub fn overdue(&mut self, now: Time) -> Vec<Overdue<K, P>> {
-        let due = self.pending.iter().filter(|(_, pending)| pending.due <= now);
-        let keys: Vec<K> = due.map(|(key, _)| key.clone()).collect();
+        let due = self.due.iter().take_while(|(due, _)| *due <= now);
+        let keys: Vec<K> = due.map(|(_, key)| key.clone()).collect();
         keys.into_iter().filter_map(|key| self.try_again(key, now)).collect()
     }
 
@@ -75,18 +81,21 @@ impl<K: Ord + Clone, P: Clone> Requests<K, P> {
             return self.finish(&key).map(|payload| Overdue::GaveUp(key, payload));
         }
         pending.tries_left -= 1;
+        self.due.remove(&(pending.due, key.clone()));
         pending.due = now + self.interval;
+        self.due.insert((pending.due, key));
         Some(Overdue::Resend(pending.payload.clone()))
     }
 
     /// When [`Requests::overdue`] next has something to say.
     pub fn next_due(&self) -> Option<Time> {
-        self.pending.values().map(|pending| pending.due).min()
+        self.due.first().map(|(due, _)| *due)
     }
 
     /// Forgets every request whose key `drop` picks.
     pub fn cancel(&mut self, drop: impl Fn(&K) -> bool) {
         self.pending.retain(|key, _| !drop(key));
+        self.due.retain(|(_, key)| !drop(key));
     }
 
     /// How many are under way.
@@ -135,6 +144,23 @@ mod tests {
         requests.start(1, "a", Time::ZERO).unwrap();
         requests.start(2, "b", Time::ZERO).unwrap();
         assert_eq!(requests.start(3, "c", Time::ZERO), Err(Full));
+    }
+
+    #[test]
+    fn what_falls_due_first_comes_first_and_nothing_is_left_behind() {
+        let mut requests = Requests::new(Duration::from_secs(3), 2, 10);
+        requests.start(9, "early", Time::ZERO).unwrap();
+        requests.start(1, "late", Time::from_millis(10)).unwrap();
+        requests.start(9, "anew", Time::from_millis(20)).unwrap();
+        assert_eq!(requests.next_due(), Some(Time::from_millis(3_010)));
+        let overdue = requests.overdue(Time::from_millis(4_000));
+        assert_eq!(overdue, [Overdue::Resend("late"), Overdue::Resend("anew")]);
+        assert_eq!(
+            (requests.finish(&1), requests.next_due()),
+            (Some("late"), Some(Time::from_millis(7_000)))
+        );
+        assert_eq!(requests.overdue(Time::from_millis(7_000)), [Overdue::GaveUp(9, "anew")]);
+        assert_eq!((requests.next_due(), requests.due.len()), (None, 0));
     }
 
     #[test]

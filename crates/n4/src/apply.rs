@@ -2,13 +2,16 @@
 
 use crate::exchange::{Asked, answer_to};
 use crate::interface::{Level, Output};
+use crate::load::Pressure;
 use crate::node::Node;
+use crate::predefined::Predefined;
 use crate::refusal::Refusal;
 use crate::sessions::{Modifying, Pending, Session, Work, desired};
+use crate::translate::Taken;
 use crate::usage;
 use dplink::{Desired, Event, Notice, UsageCounts};
 use pfcp::{Cause, SessionModificationResponse, UsageReport};
-use rules::{Rules, Seid};
+use rules::{Rules, Seid, Teid};
 use session::{AnswerRecord, SessionRecord};
 
 impl Node {
@@ -43,11 +46,11 @@ impl Node {
         let order = match &mut work {
             Work::Establish(_) => {
                 session.record.revision = revision;
-                Output::Put(desired(&session.record))
+                Output::Put(desired(&session.record, &self.config.predefined))
             }
             Work::Modify(next, modifying) => {
                 next.revision = revision;
-                Output::Put(modified(next, modifying))
+                Output::Put(modified(next, modifying, &self.config.predefined))
             }
             Work::Delete => Output::Delete(seid),
         };
@@ -60,7 +63,7 @@ impl Node {
             let (urrs, token) = (query.urrs.clone(), query.token);
             self.out.push(Output::QueryUsage { session: seid, urrs, token, is_reported: true });
         }
-        session.pending = Some(Pending { asked: *asked, revision, work, applied: None });
+        session.pending = Some(Box::new(Pending { asked: *asked, revision, work, applied: None }));
         self.deadlines.push_back((deadline, seid, revision));
         self.out.push(order);
     }
@@ -68,8 +71,9 @@ impl Node {
     fn applied(&mut self, seid: Seid, revision: u64, removed: &[UsageCounts]) {
         let now_ms = self.wall_ms();
         let Some(session) = self.sessions.get_mut(seid) else { return };
-        let is_it =
-            |pending: &&mut Pending| pending.revision == revision && !matches!(pending.work, Work::Delete);
+        let is_it = |pending: &&mut Box<Pending>| {
+            pending.revision == revision && !matches!(pending.work, Work::Delete)
+        };
         match session.pending.as_mut().filter(is_it) {
             Some(pending) => pending.applied = Some(removed.to_vec()),
             // A change that came too late and was taken back: what it removed counts anew from there, and nobody
@@ -89,28 +93,30 @@ impl Node {
         let session = self.sessions.get_mut(seid);
         let done = session.and_then(|session| session.pending.take_if(|pending| pending.is_done()));
         let Some(pending) = done else { return };
-        self.commit(seid, pending);
+        self.commit(seid, *pending);
         self.go_on(seid);
         self.attend(seid);
     }
 
     fn commit(&mut self, seid: Seid, pending: Pending) {
-        match &pending.work {
-            Work::Establish(_) => self.commit_establishment(seid, &pending),
+        let Pending { asked, work, applied, .. } = pending;
+        match work {
+            Work::Establish(taken) => self.commit_establishment(seid, &asked, &taken),
             Work::Modify(next, modifying) => {
-                let counts = pending.applied.as_deref().unwrap_or_default();
-                self.commit_modification((**next).clone(), modifying, (&pending.asked, counts));
+                let counts = applied.as_deref().unwrap_or_default();
+                self.commit_modification(*next, &modifying, (&asked, counts));
             }
             Work::Delete => {}
         }
     }
 
-    fn commit_establishment(&mut self, seid: Seid, pending: &Pending) {
+    fn commit_establishment(&mut self, seid: Seid, asked: &Asked, taken: &Taken) {
         let Some(record) = self.sessions.get(seid).map(|session| session.record.clone()) else { return };
         self.reports.reindex(seid, &Rules::default(), &record.rules);
         let cp_seid = Some(record.cp_f_seid.seid);
         self.out.push(Output::SaveSession(record));
-        self.accept(&pending.asked, cp_seid, self.established(seid, pending));
+        let response = self.established(seid, asked, taken);
+        self.accept(asked, cp_seid, response);
     }
 
     /// The usage is that of now, not of when the request came. What the answer tells of it is kept with the session,
@@ -123,6 +129,7 @@ impl Node {
     ) {
         let now_ms = self.wall_ms();
         let Some(session) = self.sessions.get_mut(next.seid) else { return };
+        let teids: Vec<Teid> = session.record.teids().collect();
         let before = std::mem::take(&mut session.record.rules);
         next.usage = std::mem::take(&mut session.record.usage);
         usage::hear(&mut next.usage, &before, counts, now_ms);
@@ -130,12 +137,13 @@ impl Node {
         let given = (&modifying.taken.given[..], modifying.silence);
         usage::apply(&mut next.usage, (&before, &next.rules), given, now_ms);
         session.paging.retain(&next.rules);
-        self.tunnels.release_unused(&before, &next.rules);
+        self.tunnels.release_unused(teids, &next);
         self.reports.reindex(next.seid, &before, &next.rules);
         self.counters.usage_reports += usage_reports.len() as u64;
         self.counters.accepted += 1;
         let tells_usage = !usage_reports.is_empty();
-        let bytes = answer_to(asked, Some(next.cp_f_seid.seid), accepted(modifying, usage_reports));
+        let pressure = self.pressure(asked.key.from.ip());
+        let bytes = answer_to(asked, Some(next.cp_f_seid.seid), accepted(modifying, usage_reports, pressure));
         next.usage.answer = tells_usage.then(|| Box::new(answer_record(asked, &bytes)));
         self.out.push(Output::SaveSession(next.clone()));
         self.sessions.replace_record(next);
@@ -145,7 +153,7 @@ impl Node {
     /// The request under way fails, and the session is what it was before it: the data plane is told so anew, as it
     /// may have obeyed after all. `revision` tells which request is meant, if only one is.
     pub(crate) fn fail(&mut self, seid: Seid, revision: Option<u64>) {
-        let is_it = |pending: &mut Pending| revision.is_none_or(|revision| pending.revision == revision);
+        let is_it = |pending: &mut Box<Pending>| revision.is_none_or(|revision| pending.revision == revision);
         let session = self.sessions.get_mut(seid);
         let Some(pending) = session.and_then(|session| session.pending.take_if(is_it)) else { return };
         let cp_seid = self.sessions.get(seid).map(|session| session.record.cp_f_seid.seid);
@@ -166,7 +174,7 @@ impl Node {
         let Some(session) = self.sessions.remove(seid) else { return };
         self.unschedule(seid, &session);
         let Session { record, waiting, .. } = session;
-        self.tunnels.release_unused(&record.rules, &Rules::default());
+        self.release_all(&record);
         self.out.push(Output::Delete(seid));
         self.refuse_waiting(waiting.into_iter().map(|(asked, _)| asked), record.cp_f_seid.seid);
     }
@@ -214,9 +222,9 @@ impl Node {
 }
 
 /// What the data plane is told of a modification: the session as it will be, and what is done but once.
-fn modified(next: &SessionRecord, modifying: &Modifying) -> Desired {
+fn modified(next: &SessionRecord, modifying: &Modifying, table: &Predefined) -> Desired {
     let (end_markers, drop_buffered) = (modifying.taken.end_markers.clone(), modifying.drop_buffered);
-    Desired { end_markers, drop_buffered, ..desired(next) }
+    Desired { end_markers, drop_buffered, ..desired(next, table) }
 }
 
 fn tell(next: &mut SessionRecord, before: &Rules, modifying: &Modifying, now_ms: u64) -> Vec<UsageReport> {
@@ -229,13 +237,20 @@ fn tell(next: &mut SessionRecord, before: &Rules, modifying: &Modifying, now_ms:
     usage::tell_asked(&mut next.usage, before, &asked, now_ms)
 }
 
-fn accepted(modifying: &Modifying, usage_reports: Vec<UsageReport>) -> SessionModificationResponse {
+fn accepted(
+    modifying: &Modifying,
+    usage_reports: Vec<UsageReport>,
+    Pressure { load, overload }: Pressure,
+) -> SessionModificationResponse {
     SessionModificationResponse {
         cause: Cause::RequestAccepted,
         offending_ie: None,
         created_pdrs: modifying.taken.created_pdrs.clone(),
         failed_rule_id: None,
         usage_reports,
+        created_traffic_endpoints: modifying.taken.created_endpoints.clone(),
+        load,
+        overload,
         carried: vec![],
     }
 }

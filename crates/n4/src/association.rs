@@ -3,14 +3,19 @@
 use crate::exchange::{Asked, Asking, Purpose};
 use crate::interface::{Level, Output};
 use crate::node::Node;
+use crate::pools::UePool;
 use crate::refusal::{self, Refusal};
 use crate::support;
+use ipnet::IpNet;
+use machine::Time;
 use pfcp::{
     AssociationReleaseRequest, AssociationReleaseResponse, AssociationSetupRequest, AssociationSetupResponse,
-    AssociationUpdateRequest, Cause, Message, NodeId,
+    AssociationUpdateRequest, Cause, CpFunctionFeatures, CpIpAddress, Message, NetworkInstance, NodeId,
+    PoolIdentity, PoolInformation, flags,
 };
 use session::AssociationRecord;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 impl Node {
     pub(crate) fn set_up(&mut self, asked: &Asked, request: &AssociationSetupRequest) -> Result<(), Refusal> {
@@ -23,6 +28,9 @@ impl Node {
             node_id,
             address,
             recovery_time_stamp: request.recovery_time_stamp,
+            features: features(request.cp_function_features.as_ref()),
+            set_id: request.smf_set_id.clone().unwrap_or_default(),
+            alternatives: addresses(&request.alternatives),
         });
         // If the peer has restarted, this request was forgotten with its earlier ones.
         self.answers.begin(asked.key, self.now);
@@ -30,8 +38,11 @@ impl Node {
             node_id: self.config.node_id.clone(),
             cause: Cause::RequestAccepted,
             recovery_time_stamp: self.recovery_time_stamp,
-            up_function_features: Some(support::features()),
+            up_function_features: Some(support::features(&self.config)),
             cp_function_features: None,
+            pools: self.pool_information(),
+            smf_set_id: None,
+            alternatives: vec![],
             carried: vec![],
         };
         self.accept(asked, None, response);
@@ -43,10 +54,81 @@ impl Node {
         asked: &Asked,
         request: &AssociationUpdateRequest,
     ) -> Result<(), Refusal> {
-        self.associated(asked, &request.node_id)?;
-        let response = refusal::update_response(self.config.node_id.clone(), Cause::RequestAccepted);
+        let node_id = self.associated(asked, &request.node_id)?;
+        self.learn(&node_id, request);
+        let response = refusal::update_response(
+            self.config.node_id.clone(),
+            Cause::RequestAccepted,
+            support::features(&self.config),
+        );
         self.accept(asked, None, response);
         Ok(())
+    }
+
+    /// What the peer tells anew of itself.
+    fn learn(&mut self, node_id: &str, request: &AssociationUpdateRequest) {
+        let Some(association) = self.peers.get_mut(node_id) else { return };
+        let record = &mut association.record;
+        if request.cp_function_features.is_some() {
+            record.features = features(request.cp_function_features.as_ref());
+        }
+        if let Some(set_id) = &request.smf_set_id {
+            record.set_id.clone_from(set_id);
+        }
+        if !request.alternatives.is_empty() {
+            record.alternatives = addresses(&request.alternatives);
+        }
+        self.out.push(Output::SaveAssociation(record.clone()));
+    }
+
+    /// Asks a control plane to release its association within a time (TS 29.244 6.2.7.3, 6.2.8). Until then no session is
+    /// made for it; then the association is over with all its sessions, whether or not it was released. What is to be
+    /// done; nothing, where there is no association of that Node ID.
+    pub fn release_association(&mut self, node_id: &str, within: Duration, now: Time) -> Vec<Output> {
+        self.now = self.now.max(now);
+        let ends = self.now + within;
+        if let Some(association) = self.peers.get_mut(node_id) {
+            association.ends = Some(ends);
+            let address = association.record.address;
+            self.peers.want_no_more(address);
+            let request = AssociationUpdateRequest {
+                node_id: self.config.node_id.clone(),
+                up_function_features: None,
+                cp_function_features: None,
+                association_release_request: Some(flags::RELEASE_SARR),
+                graceful_release_period: Some(flags::timer(Some(within.as_secs()))),
+                smf_set_id: None,
+                alternatives: vec![],
+                carried: vec![],
+            };
+            let purpose = Purpose::Leave(node_id.to_owned());
+            self.ask(address, purpose, |sequence| Message::node(sequence, request));
+        }
+        std::mem::take(&mut self.out)
+    }
+
+    pub(crate) fn answered_leave(&mut self, node_id: &str, cause: Cause) {
+        if !cause.is_accepted() {
+            let number = cause.number();
+            self.note(Level::Warning, format!("{node_id} does not want to release us: cause {number}"));
+        }
+    }
+
+    /// Associations whose release was asked for and whose time has run out.
+    pub(crate) fn end_associations(&mut self) {
+        for node_id in self.peers.ended(self.now) {
+            self.note(
+                Level::Warning,
+                format!("the association with {node_id} is over: it was not released in time"),
+            );
+            self.end_association(node_id);
+        }
+    }
+
+    fn end_association(&mut self, node_id: String) {
+        self.drop_sessions_of(&node_id);
+        self.peers.remove(&node_id, self.now + self.config.heartbeat_interval);
+        self.out.push(Output::EraseAssociation(node_id));
     }
 
     pub(crate) fn release(
@@ -58,10 +140,8 @@ impl Node {
             Err(_) if request.node_id == NodeId::Ipv4([0, 0, 0, 0].into()) => self.only_at(asked)?,
             other => other?,
         };
-        self.drop_sessions_of(&node_id);
-        self.peers.remove(&node_id, self.now + self.config.heartbeat_interval);
         self.note(Level::Info, format!("the association with {node_id} is released by it"));
-        self.out.push(Output::EraseAssociation(node_id));
+        self.end_association(node_id);
         let node_id = self.config.node_id.clone();
         let response = AssociationReleaseResponse { node_id, cause: Cause::RequestAccepted, carried: vec![] };
         self.accept(asked, None, response);
@@ -71,8 +151,8 @@ impl Node {
     /// The association of a Node ID, if it is the sender's.
     pub(crate) fn associated(&self, asked: &Asked, node_id: &NodeId) -> Result<String, Refusal> {
         let node_id = node_id.to_string();
-        let peer = self.peers.get(&node_id).map(|association| association.record.address.ip());
-        match peer == Some(asked.key.from.ip()) {
+        let peer = self.peers.get(&node_id);
+        match peer.is_some_and(|association| association.speaks_from(asked.key.from.ip())) {
             true => Ok(node_id),
             false => Err(Refusal::of(Cause::NoEstablishedPfcpAssociation)),
         }
@@ -121,8 +201,11 @@ impl Node {
         let request = AssociationSetupRequest {
             node_id: self.config.node_id.clone(),
             recovery_time_stamp: self.recovery_time_stamp,
-            up_function_features: Some(support::features()),
+            up_function_features: Some(support::features(&self.config)),
             cp_function_features: None,
+            pools: self.pool_information(),
+            smf_set_id: None,
+            alternatives: vec![],
             carried: vec![],
         };
         let again = self.now + self.config.heartbeat_interval;
@@ -142,8 +225,29 @@ impl Node {
             self.note(Level::Warning, format!("no room to associate with {node_id}"));
         } else {
             let recovery_time_stamp = response.recovery_time_stamp;
-            self.associate(AssociationRecord { node_id, address: asking.to, recovery_time_stamp });
+            self.associate(AssociationRecord {
+                node_id,
+                address: asking.to,
+                recovery_time_stamp,
+                features: features(response.cp_function_features.as_ref()),
+                set_id: response.smf_set_id.unwrap_or_default(),
+                alternatives: addresses(&response.alternatives),
+            });
         }
+    }
+
+    /// The pools we choose users' addresses from (TS 29.244 7.4.4.1-3).
+    fn pool_information(&self) -> Vec<PoolInformation> {
+        let information = |pool: &UePool| PoolInformation {
+            identity: PoolIdentity(pool.name.clone().into_bytes()),
+            network_instance: pool.network_instance.as_deref().map(NetworkInstance::labels),
+            ip_version: Some(match pool.prefix {
+                IpNet::V4(_) => flags::IP_VERSION_V4,
+                IpNet::V6(_) => flags::IP_VERSION_V6,
+            }),
+            carried: vec![],
+        };
+        self.config.ue_pools.iter().map(information).collect()
     }
 
     /// Answered or not: the next attempt, if one is needed, comes an interval from now.
@@ -153,4 +257,15 @@ impl Node {
             (wanted.is_asked, wanted.next) = (false, again);
         }
     }
+}
+
+/// Others of its set that are remembered for a peer; more are not needed to go on without it.
+const ALTERNATIVES: usize = 16;
+
+fn features(told: Option<&CpFunctionFeatures>) -> Vec<u8> {
+    told.map(|told| told.octets().to_vec()).unwrap_or_default()
+}
+
+fn addresses(told: &[CpIpAddress]) -> Vec<IpAddr> {
+    told.iter().flat_map(CpIpAddress::addresses).take(ALTERNATIVES).collect()
 }

@@ -1,5 +1,7 @@
 //! What an operator sets.
 
+use crate::pools::UePool;
+use crate::predefined::Predefined;
 use crate::values::Ours;
 use pfcp::NodeId;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -51,6 +53,10 @@ pub struct Config {
     pub access_address_ipv6: Option<Ipv6Addr>,
     /// Names of forwarding policies that control planes may give; they all stand for the one network behind us.
     pub forwarding_policies: Vec<String>,
+    /// Rules and groups of them that control planes switch on by name.
+    pub predefined: Predefined,
+    /// Where users' addresses are chosen from, if control planes leave that to us.
+    pub ue_pools: Vec<UePool>,
     /// Control planes to associate with from our side; others may come by themselves.
     pub associate: Vec<SocketAddr>,
     /// Limits.
@@ -84,6 +90,8 @@ impl Config {
             access_address,
             access_address_ipv6: None,
             forwarding_policies: vec![],
+            predefined: Predefined::default(),
+            ue_pools: vec![],
             associate: vec![],
             limits: Limits::default(),
             heartbeat_interval: Duration::from_secs(10),

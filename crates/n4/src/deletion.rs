@@ -3,6 +3,7 @@
 use crate::apply::answer_record;
 use crate::exchange::{Asked, answer_to};
 use crate::interface::Output;
+use crate::load::Pressure;
 use crate::node::Node;
 use crate::refusal::Refusal;
 use crate::sessions::{Pending, Work};
@@ -23,7 +24,7 @@ impl Node {
         let Some(session) = self.sessions.get_mut(seid) else { return };
         usage::hear(&mut session.record.usage, &session.record.rules, counts, now);
         usage::begin_anew(&mut session.record.usage);
-        let deleting = |pending: &mut Pending| matches!(pending.work, Work::Delete);
+        let deleting = |pending: &mut Box<Pending>| matches!(pending.work, Work::Delete);
         match session.pending.take_if(deleting) {
             Some(pending) => self.forget(seid, &pending),
             // It came too late, and was taken back.
@@ -37,14 +38,17 @@ impl Node {
         self.unschedule(seid, &session);
         let usage_reports = usage::tell_all(&mut session.record, self.wall_ms());
         self.counters.usage_reports += usage_reports.len() as u64;
-        self.tunnels.release_unused(&session.record.rules, &Rules::default());
+        self.release_all(&session.record);
         self.reports.reindex(seid, &session.record.rules, &Rules::default());
         let cp_seid = session.record.cp_f_seid.seid;
         let tells_usage = !usage_reports.is_empty();
+        let Pressure { load, overload } = self.pressure(pending.asked.key.from.ip());
         let response = SessionDeletionResponse {
             cause: Cause::RequestAccepted,
             offending_ie: None,
             usage_reports,
+            load,
+            overload,
             carried: vec![],
         };
         let bytes = answer_to(&pending.asked, Some(cp_seid), response);
@@ -67,7 +71,12 @@ impl Node {
             self.out.extend(oldest);
         }
         self.over.push_back((self.now + self.config.answer_lifetime, record.seid));
-        self.out.push(Output::SaveSession(SessionRecord { rules: Rules::default(), usage, ..record }));
+        self.out.push(Output::SaveSession(SessionRecord {
+            rules: Rules::default(),
+            usage,
+            extras: None,
+            ..record
+        }));
     }
 
     /// Answers nobody asks for any more.
@@ -81,25 +90,34 @@ impl Node {
     pub(crate) fn drop_session(&mut self, seid: Seid) {
         let Some(session) = self.sessions.remove(seid) else { return };
         self.unschedule(seid, &session);
-        self.tunnels.release_unused(&session.record.rules, &Rules::default());
+        self.release_all(&session.record);
         self.reports.reindex(seid, &session.record.rules, &Rules::default());
         self.out.push(Output::Delete(seid));
         self.out.push(Output::EraseSession(seid));
         let cp_seid = session.record.cp_f_seid.seid;
-        let under_way = session.pending.map(|pending| self.give_back(pending));
+        let under_way = session.pending.map(|pending| self.give_back(&pending));
         let waiting = session.waiting.into_iter().map(|(asked, _)| asked);
         self.refuse_waiting(under_way.into_iter().chain(waiting), cp_seid);
     }
 
     /// What an unfinished request took is free again.
-    fn give_back(&mut self, pending: Pending) -> Asked {
-        self.release_taken(&pending);
+    fn give_back(&mut self, pending: &Pending) -> Asked {
+        self.release_taken(pending);
         pending.asked
     }
 
     pub(crate) fn release_taken(&mut self, pending: &Pending) {
         let teids = pending.taken().into_iter().flat_map(|taken| &taken.teids);
         teids.for_each(|teid| self.tunnels.release(*teid));
+        let addresses = pending.taken().into_iter().flat_map(|taken| &taken.addresses);
+        addresses.for_each(|address| self.pools.release(*address));
+    }
+
+    /// What a session had is free again.
+    pub(crate) fn release_all(&mut self, record: &SessionRecord) {
+        record.teids().for_each(|teid| self.tunnels.release(teid));
+        let addresses = record.extras.iter().flat_map(|extras| &extras.addresses);
+        addresses.for_each(|address| self.pools.release(*address));
     }
 
     pub(crate) fn refuse_waiting(&mut self, waiting: impl Iterator<Item = Asked>, cp_seid: u64) {

@@ -1,11 +1,12 @@
 //! Session Establishment (TS 29.244 6.3.2).
 
 use crate::exchange::Asked;
+use crate::load::Pressure;
 use crate::node::Node;
 use crate::refusal::Refusal;
-use crate::sessions::{Pending, Work};
+use crate::sessions::Work;
 use crate::support;
-use crate::translate::Translator;
+use crate::translate::{Sources, Taken, Translated, Translator};
 use crate::usage;
 use pfcp::{Cause, FSeid, SessionEstablishmentRequest, SessionEstablishmentResponse, ie};
 use rules::{Rules, Seid};
@@ -19,8 +20,11 @@ impl Node {
         request: &SessionEstablishmentRequest,
     ) -> Result<(), Refusal> {
         let owner = self.associated(asked, &request.node_id)?;
+        if self.peers.get(&owner).is_some_and(|association| association.ends.is_some()) {
+            return Err(Refusal::of(Cause::RequestRejected));
+        }
         let cp_f_seid = cp_f_seid(&request.cp_f_seid)?;
-        support::establishment(request, &self.config.forwarding_policies)?;
+        support::establishment(request, &self.config)?;
         // The owner counts on one session of that name only: it lost the one before.
         if let Some(old) = self.sessions.of_owner(&owner, cp_f_seid.seid) {
             self.drop_session(old);
@@ -30,23 +34,42 @@ impl Node {
         }
         let seid = self.sessions.new_seid();
         let none = Rules::default();
-        let ours = self.config.ours();
-        let (rules, taken) = Translator::new(&mut self.tunnels, ours, seid, &none).establishment(request)?;
+        let translator = Translator::new(self.sources(), seid, (&none, None));
+        let Translated { rules, extras, taken } = translator.establishment(request)?;
         let mut usage = UsageRecord { epoch: self.epoch.unwrap_or(0), ..UsageRecord::default() };
         let given = (&taken.given[..], request.user_plane_inactivity_timer);
         usage::apply(&mut usage, (&none, &rules), given, self.wall_ms());
-        self.sessions.insert(SessionRecord { seid, revision: 0, owner, cp_f_seid, rules, usage });
+        self.sessions.insert(SessionRecord { seid, revision: 0, owner, cp_f_seid, rules, usage, extras });
         self.order(seid, asked, Work::Establish(taken));
         Ok(())
     }
 
-    pub(crate) fn established(&self, seid: Seid, pending: &Pending) -> SessionEstablishmentResponse {
+    /// What translations draw on.
+    pub(crate) fn sources(&mut self) -> Sources<'_> {
+        Sources {
+            ours: self.config.ours(),
+            tunnels: &mut self.tunnels,
+            pools: &mut self.pools,
+            predefined: &self.config.predefined,
+        }
+    }
+
+    pub(crate) fn established(
+        &mut self,
+        seid: Seid,
+        asked: &Asked,
+        taken: &Taken,
+    ) -> SessionEstablishmentResponse {
+        let Pressure { load, overload } = self.pressure(asked.key.from.ip());
         SessionEstablishmentResponse {
             node_id: self.config.node_id.clone(),
             cause: Cause::RequestAccepted,
             offending_ie: None,
             up_f_seid: Some(FSeid::new(seid.0, IpAddr::V4(self.config.address))),
-            created_pdrs: pending.created_pdrs(),
+            created_pdrs: taken.created_pdrs.clone(),
+            created_traffic_endpoints: taken.created_endpoints.clone(),
+            load,
+            overload,
             failed_rule_id: None,
             carried: vec![],
         }

@@ -1,8 +1,10 @@
 //! Requests and their answers, both ways.
 
 use crate::interface::{Level, Note, Output};
+use crate::load::Pressure;
 use crate::node::Node;
 use crate::refusal::{self, Identity, Procedure, Refusal};
+use crate::support;
 use pfcp::{Body, Header, Message};
 use rules::{PdrId, Seid};
 use std::collections::hash_map::DefaultHasher;
@@ -43,6 +45,10 @@ pub(crate) enum Purpose {
     Heartbeat(String),
     /// To associate.
     Setup,
+    /// To be released by the peer of a Node ID.
+    Leave(String),
+    /// To tell the peer of a Node ID of a path.
+    NodeReport(String),
     /// To report about a session, once.
     Report(Seid),
     /// To report what it used.
@@ -57,6 +63,8 @@ impl Purpose {
         match self {
             Self::Heartbeat(_) => 2,
             Self::Setup => 6,
+            Self::Leave(_) => 8,
+            Self::NodeReport(_) => 13,
             Self::Report(_) | Self::Usage(_) | Self::Paging(..) => 57,
         }
     }
@@ -78,6 +86,10 @@ impl Node {
             (Purpose::Setup, Body::AssociationSetupResponse(response)) => {
                 self.answered_setup(&asking, response.clone());
             }
+            (Purpose::Leave(node_id), Body::AssociationUpdateResponse(response)) => {
+                self.answered_leave(node_id, response.cause);
+            }
+            (Purpose::NodeReport(_), Body::NodeReportResponse(_)) => {}
             (
                 Purpose::Report(seid) | Purpose::Usage(seid) | Purpose::Paging(seid, _),
                 Body::SessionReportResponse(response),
@@ -107,6 +119,9 @@ impl Node {
         match &asking.purpose {
             Purpose::Heartbeat(node_id) => self.heartbeat_is_over(node_id, false),
             Purpose::Setup => self.setup_is_over(asking.to),
+            Purpose::Leave(node_id) | Purpose::NodeReport(node_id) => {
+                self.note(Level::Warning, format!("{node_id} does not take what it was told"));
+            }
             Purpose::Usage(seid) => self.usage_unconfirmed(*seid),
             Purpose::Paging(seid, pdrs) => self.page_again(*seid, pdrs),
             Purpose::Report(seid) => {
@@ -141,8 +156,15 @@ impl Node {
         let Some(procedure) = asked.procedure else { return };
         self.counters.refused += 1;
         self.note(Level::Warning, format!("{} is refused {procedure:?}: {refusal}", asked.key.from));
-        let us =
-            Identity { node_id: self.config.node_id.clone(), recovery_time_stamp: self.recovery_time_stamp };
+        let us = Identity {
+            node_id: self.config.node_id.clone(),
+            recovery_time_stamp: self.recovery_time_stamp,
+            features: support::features(&self.config),
+            pressure: match procedure.is_of_a_session() {
+                true => self.pressure(asked.key.from.ip()),
+                false => Pressure::default(),
+            },
+        };
         // A response about a session has a SEID, if only 0 (TS 29.244 7.2.2.4.2).
         let seid = procedure.is_of_a_session().then(|| cp_seid.unwrap_or(0));
         self.answer(asked, seid, refusal::response(procedure, refusal, us));

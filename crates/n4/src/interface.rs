@@ -3,7 +3,7 @@
 use dplink::{Desired, Notice};
 use rules::{Seid, UrrId};
 use session::{AssociationRecord, NodeRecord, SessionRecord};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// What is known when a node starts: what the session database holds, and what time it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +32,13 @@ pub enum Input<'a> {
     DataPath(&'a Notice),
     /// The data plane cannot be reached: what it has not confirmed it may never do.
     DataPathLost,
+    /// A GTP-U peer no longer answers the data plane, or answers it again (TS 23.007 20.3.1): all control planes are told.
+    UserPlanePath {
+        /// The peer.
+        peer: IpAddr,
+        /// It answers.
+        is_up: bool,
+    },
     /// Nothing; but something may be due.
     Tick,
 }

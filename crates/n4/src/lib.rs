@@ -13,7 +13,9 @@
 //! | `support`, `values`, `translate` | from PFCP to rules |
 //! | `usage`, `metering` | what sessions use, and when and how control planes hear of it |
 //! | `paging` | packets kept for users who sleep |
-//! | `tunnels`, `report` | our tunnel endpoints, and peers' that are no more |
+//! | `tunnels`, `pools`, `report` | our tunnel endpoints, users' addresses, and peers' tunnels that are no more |
+//! | `sets`, `load`, `paths` | what is about many sessions, or about none |
+//! | `predefined` | rules the operator knows by name |
 
 mod apply;
 mod association;
@@ -23,16 +25,21 @@ mod establishment;
 mod exchange;
 mod heartbeat;
 mod interface;
+mod load;
 mod metering;
 mod modification;
 mod node;
 mod paging;
 mod paths;
 mod peers;
+mod pools;
+mod predefined;
 mod refusal;
 mod report;
 mod sessions;
+mod sets;
 mod support;
+mod table;
 mod translate;
 mod tunnels;
 mod usage;
@@ -41,3 +48,6 @@ mod values;
 pub use config::{Config, Limits};
 pub use interface::{Counters, Input, Level, Note, Output, Start};
 pub use node::Node;
+pub use pools::UePool;
+pub use predefined::{Predefined, PredefinedError, PredefinedRule};
+pub use table::{IeSupport, Standing, ie_support};

@@ -173,9 +173,7 @@ impl Node {
         let Some(session) = self.sessions.get_mut(seid) else { return };
         session.is_reporting = false;
         session.record.usage.unconfirmed = None;
-        let is_established =
-            !session.pending.as_ref().is_some_and(|pending| matches!(pending.work, Work::Establish(_)));
-        if is_established {
+        if session.is_established() {
             self.out.push(Output::SaveSession(session.record.clone()));
         }
     }
@@ -233,7 +231,7 @@ impl Node {
         if !session.put_again {
             session.record.revision = session.next_revision();
             let drop_buffered = std::mem::take(&mut session.paging.drop_buffered);
-            let put = dplink::Desired { drop_buffered, ..desired(&session.record) };
+            let put = dplink::Desired { drop_buffered, ..desired(&session.record, &self.config.predefined) };
             self.out.push(Output::SaveSession(session.record.clone()));
             self.out.push(Output::Put(put));
         }

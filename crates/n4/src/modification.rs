@@ -6,7 +6,7 @@ use crate::node::Node;
 use crate::refusal::Refusal;
 use crate::sessions::{Modifying, Query, Work};
 use crate::support;
-use crate::translate::Translator;
+use crate::translate::{Sources, Translated, Translator};
 use crate::usage;
 use pfcp::{Cause, SessionModificationRequest, flags};
 use rules::{RuleError, RuleRef, Rules, Seid, UrrId};
@@ -19,21 +19,35 @@ impl Node {
         seid: Seid,
         request: &SessionModificationRequest,
     ) -> Result<(), Refusal> {
-        support::modification(request, &self.config.forwarding_policies)?;
+        support::modification(request, &self.config)?;
         let session = self.sessions.get(seid).ok_or(Refusal::of(Cause::SessionContextNotFound))?;
         let before = &session.record;
         let cp_f_seid = request.cp_f_seid.as_ref().map_or(Ok(before.cp_f_seid), cp_f_seid)?;
+        let owner = self.new_owner(&before.owner, request.node_id.as_ref())?;
         // A name of another session of the same owner cannot be this one's, too.
-        let named = self.sessions.of_owner(&before.owner, cp_f_seid.seid);
+        let named = self.sessions.of_owner(&owner, cp_f_seid.seid);
         if named.is_some_and(|other| other != seid) {
             return Err(Refusal::incorrect(pfcp::ie::F_SEID));
         }
         let query = query(request, &before.rules)?;
-        let ours = self.config.ours();
-        let translator = Translator::new(&mut self.tunnels, ours, seid, &before.rules);
-        let (rules, taken) = translator.modification(request)?;
+        let sources = Sources {
+            ours: self.config.ours(),
+            tunnels: &mut self.tunnels,
+            pools: &mut self.pools,
+            predefined: &self.config.predefined,
+        };
+        let translator = Translator::new(sources, seid, (&before.rules, before.extras.as_deref()));
+        let Translated { rules, extras, taken } = translator.modification(request)?;
         let silence = request.user_plane_inactivity_timer;
-        let mut next = SessionRecord { cp_f_seid, rules, ..before.clone() };
+        let mut next = SessionRecord {
+            seid,
+            revision: before.revision,
+            owner,
+            cp_f_seid,
+            rules,
+            usage: before.usage.clone(),
+            extras,
+        };
         let changed = (&before.rules, &next.rules);
         usage::apply(&mut next.usage, changed, (&taken.given, silence), self.wall_ms());
         let drop_buffered = asks_for(request, flags::PFCPSM_DROBU);

@@ -3,10 +3,12 @@
 use crate::config::Config;
 use crate::exchange::{Asked, Asking, Key, SEQUENCES, VERSION_NOT_SUPPORTED, digest};
 use crate::interface::{Counters, Input, Output, Start};
+use crate::load::Figure;
 use crate::peers::Peers;
+use crate::pools::Pools;
 use crate::refusal::{self, Procedure, Refusal};
 use crate::report::Reports;
-use crate::sessions::{Session, Sessions};
+use crate::sessions::Sessions;
 use crate::tunnels::Tunnels;
 use dplink::Desired;
 use machine::{AnswerCache, Overdue, Requests, Seen, Time};
@@ -14,7 +16,7 @@ use pfcp::{Body, Cause, DecodeError, ErrorKind, Header, Message, VersionNotSuppo
 use rules::{Rules, Seid};
 use session::SessionRecord;
 use std::collections::{BTreeSet, VecDeque};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// A PFCP node of a user plane.
 #[derive(Debug)]
@@ -24,6 +26,7 @@ pub struct Node {
     pub(crate) peers: Peers,
     pub(crate) sessions: Sessions,
     pub(crate) tunnels: Tunnels,
+    pub(crate) pools: Pools,
     pub(crate) reports: Reports,
     pub(crate) answers: AnswerCache<Key>,
     pub(crate) requests: Requests<u32, Asking>,
@@ -42,6 +45,10 @@ pub struct Node {
     /// Of our last question about usage.
     pub(crate) token: u64,
     pub(crate) since_1900_ms: u64,
+    pub(crate) load: Figure,
+    pub(crate) overload: Figure,
+    /// GTP-U peers that do not answer.
+    pub(crate) failed_paths: BTreeSet<IpAddr>,
     pub(crate) counters: Counters,
     pub(crate) out: Vec<Output>,
     pub(crate) now: Time,
@@ -57,6 +64,7 @@ impl Node {
             peers: Peers::new(&config, start.associations),
             sessions: Sessions::new(stamp),
             tunnels: Tunnels::new(stamp, limits.tunnels),
+            pools: Pools::new(&config.ue_pools),
             reports: Reports::default(),
             answers: AnswerCache::new(config.answer_lifetime, limits.answers),
             requests: Requests::new(config.t1, config.n1, limits.requests),
@@ -69,6 +77,9 @@ impl Node {
             lost_ms: start.since_1900_ms,
             token: 0,
             since_1900_ms: start.since_1900_ms,
+            load: Figure::default(),
+            overload: Figure::default(),
+            failed_paths: BTreeSet::new(),
             counters: Counters::default(),
             out: vec![],
             now: Time::ZERO,
@@ -88,7 +99,11 @@ impl Node {
     }
 
     fn restore(&mut self, record: SessionRecord) {
-        self.tunnels.restore(record.seid, &record.rules, self.recovery_time_stamp);
+        self.tunnels.restore(&record, self.recovery_time_stamp);
+        for address in record.extras.iter().flat_map(|extras| &extras.addresses) {
+            // Pools may have changed: what is of none of them is the control plane's concern.
+            let _ = self.pools.claim(*address, record.seid);
+        }
         self.reports.reindex(record.seid, &Rules::default(), &record.rules);
         let seid = self.sessions.restore(record);
         self.wake(seid, Some(Time::ZERO));
@@ -101,6 +116,7 @@ impl Node {
             Input::Datagram { from, bytes } => self.datagram(from, bytes),
             Input::DataPath(notice) => self.data_path(notice),
             Input::DataPathLost => self.data_path_lost(),
+            Input::UserPlanePath { peer, is_up } => self.user_plane_path(peer, is_up),
             Input::Tick => self.tick(),
         }
         std::mem::take(&mut self.out)
@@ -116,7 +132,7 @@ impl Node {
 
     /// How all sessions should be: what a data plane that resynchronises must be told.
     pub fn desired(&self) -> impl Iterator<Item = Desired> {
-        self.sessions.iter().filter_map(Session::desired)
+        self.sessions.iter().filter_map(|session| session.desired(&self.config.predefined))
     }
 
     /// What has been counted.
@@ -134,6 +150,11 @@ impl Node {
         self.tunnels.len()
     }
 
+    /// How many users' addresses of our pools are in use.
+    pub fn addresses(&self) -> usize {
+        self.pools.len()
+    }
+
     fn tick(&mut self) {
         for overdue in self.requests.overdue(self.now) {
             match overdue {
@@ -144,6 +165,7 @@ impl Node {
         self.fail_late();
         self.attend_due();
         self.erase_old();
+        self.end_associations();
         for (node_id, address) in self.peers.to_ask(self.now) {
             self.ask_whether_alive(node_id, address);
         }
@@ -190,6 +212,8 @@ impl Node {
             Body::AssociationSetupRequest(request) => (self.set_up(asked, request), None),
             Body::AssociationUpdateRequest(request) => (self.update(asked, request), None),
             Body::AssociationReleaseRequest(request) => (self.release(asked, request), None),
+            Body::SessionSetDeletionRequest(request) => (self.delete_set(asked, request), None),
+            Body::SessionSetModificationRequest(request) => (self.modify_set(asked, request), None),
             Body::SessionEstablishmentRequest(request) => {
                 (self.establish(asked, request), Some(request.cp_f_seid.seid))
             }
@@ -218,15 +242,12 @@ impl Node {
 
     /// A session is its owner's: to anyone else it is not there.
     fn owned(&self, from: SocketAddr, seid: Seid) -> Result<u64, Refusal> {
-        if self.peers.at(from.ip()).next().is_none() {
-            return Err(Refusal::of(Cause::NoEstablishedPfcpAssociation));
-        }
-        let session = self.sessions.get(seid).filter(|session| self.is_owner(from, session));
-        session.map(|session| session.record.cp_f_seid.seid).ok_or(Refusal::of(Cause::SessionContextNotFound))
-    }
-
-    fn is_owner(&self, from: SocketAddr, session: &Session) -> bool {
-        self.peers.at(from.ip()).any(|association| association.record.node_id == session.record.owner)
+        let session = self.sessions.get(seid).filter(|session| self.may_speak(from.ip(), session));
+        let is_known = self.peers.speaking_from(from.ip()).next().is_some();
+        session.map(|session| session.record.cp_f_seid.seid).ok_or(Refusal::of(match is_known {
+            true => Cause::SessionContextNotFound,
+            false => Cause::NoEstablishedPfcpAssociation,
+        }))
     }
 
     pub(crate) fn session_request(&mut self, asked: &Asked, seid: Seid, body: &Body) {

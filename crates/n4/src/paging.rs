@@ -3,6 +3,7 @@
 use crate::exchange::Purpose;
 use crate::interface::Level;
 use crate::node::Node;
+use crate::predefined;
 use crate::sessions::Work;
 use pfcp::{
     DownlinkDataReport, DownlinkDataServiceInformation, ReportType, SessionReportRequest,
@@ -63,6 +64,7 @@ impl Node {
     pub(crate) fn downlink_data(&mut self, seid: Seid, pdr: PdrId, (qfi, class): (Option<Qfi>, u8)) {
         let now_ms = self.wall_ms();
         let Some(session) = self.sessions.get_mut(seid) else { return };
+        let pdr = predefined::parent(&session.record, &self.config.predefined, pdr);
         let rules = &session.record.rules;
         let Some(far) = far_of(rules, pdr).filter(|far| notifies(far)) else { return };
         if session.paging.knows(pdr) {

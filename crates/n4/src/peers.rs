@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use machine::Time;
+use pfcp::CpFeature;
 use session::AssociationRecord;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -16,6 +17,34 @@ pub(crate) struct Association {
     pub(crate) next_heartbeat: Time,
     /// It has been asked and has not answered yet.
     pub(crate) is_asked: bool,
+    /// When it is over, as we asked for its release.
+    pub(crate) ends: Option<Time>,
+    /// The load it was told of last, and the overload and when.
+    pub(crate) told: Told,
+}
+
+/// What a control plane was told last of how busy we are: sequence numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) load: Option<u32>,
+    pub(crate) overload: Option<(u32, Time)>,
+}
+
+impl Association {
+    /// Whether it speaks from there: itself, or others of its set in its name (TS 29.244 5.22.2).
+    pub(crate) fn speaks_from(&self, address: IpAddr) -> bool {
+        self.record.address.ip() == address || self.record.alternatives.contains(&address)
+    }
+
+    pub(crate) fn is_of_set(&self, other: &Self) -> bool {
+        !self.record.set_id.is_empty() && self.record.set_id == other.record.set_id
+    }
+
+    /// Whether it can do something (TS 29.244 8.2.58).
+    pub(crate) fn has(&self, feature: CpFeature) -> bool {
+        let bit = feature as usize;
+        self.record.features.get(bit / 8).is_some_and(|octet| octet & (1 << (bit % 8)) != 0)
+    }
 }
 
 /// A control plane of the configuration, to be asked until it is associated.
@@ -56,7 +85,14 @@ impl Peers {
 
     pub(crate) fn insert(&mut self, record: AssociationRecord, next_heartbeat: Time) {
         let node_id = record.node_id.clone();
-        let association = Association { record, is_up: true, next_heartbeat, is_asked: false };
+        let association = Association {
+            record,
+            is_up: true,
+            next_heartbeat,
+            is_asked: false,
+            ends: None,
+            told: Told::default(),
+        };
         self.by_node_id.insert(node_id, association);
     }
 
@@ -65,6 +101,36 @@ impl Peers {
         let Some(gone) = self.by_node_id.remove(node_id) else { return };
         let same = |wanted: &&mut Wanted| wanted.address == gone.record.address;
         self.wanted.iter_mut().filter(same).for_each(|wanted| wanted.next = again);
+    }
+
+    /// The associations that speak from an address, which may be another's of their set.
+    pub(crate) fn speaking_from(&self, address: IpAddr) -> impl Iterator<Item = &Association> {
+        self.by_node_id.values().filter(move |association| association.speaks_from(address))
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Association> {
+        self.by_node_id.values()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Association> {
+        self.by_node_id.values_mut()
+    }
+
+    /// Whether one may act for the other: they are the same, or of one set (TS 29.244 5.22.3).
+    pub(crate) fn are_one(&self, one: &str, other: &str) -> bool {
+        let both = self.get(one).zip(self.get(other));
+        one == other || both.is_some_and(|(one, other)| one.is_of_set(other))
+    }
+
+    /// Is not asked to associate any more.
+    pub(crate) fn want_no_more(&mut self, address: SocketAddr) {
+        self.wanted.retain(|wanted| wanted.address != address);
+    }
+
+    /// Associations whose time has run out.
+    pub(crate) fn ended(&self, now: Time) -> Vec<String> {
+        let ended = self.by_node_id.values().filter(|peer| peer.ends.is_some_and(|ends| ends <= now));
+        ended.map(|peer| peer.record.node_id.clone()).collect()
     }
 
     /// The associations of an address.
@@ -100,6 +166,7 @@ impl Peers {
     pub(crate) fn next_due(&self) -> Option<Time> {
         let heartbeats =
             self.by_node_id.values().filter(|peer| !peer.is_asked).map(|peer| peer.next_heartbeat);
-        heartbeats.chain(self.unassociated().map(|wanted| wanted.next)).min()
+        let ends = self.by_node_id.values().filter_map(|peer| peer.ends);
+        heartbeats.chain(ends).chain(self.unassociated().map(|wanted| wanted.next)).min()
     }
 }

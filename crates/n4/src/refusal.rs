@@ -1,9 +1,10 @@
 //! Why a request is not done, and the response that says so.
 
+use crate::load::Pressure;
 use pfcp::{
     AssociationReleaseResponse, AssociationSetupResponse, AssociationUpdateResponse, Body, Cause, ErrorKind,
     FailedRuleId, NodeId, SessionDeletionResponse, SessionEstablishmentResponse, SessionModificationResponse,
-    ie,
+    SessionSetDeletionResponse, SessionSetModificationResponse, UpFunctionFeatures, ie,
 };
 use rules::{RuleError, RuleRef};
 use std::fmt;
@@ -78,6 +79,8 @@ pub(crate) enum Procedure {
     Setup,
     Update,
     Release,
+    SetDeletion,
+    SetModification,
     Establishment,
     Modification,
     Deletion,
@@ -90,6 +93,8 @@ impl Procedure {
             5 => Some(Self::Setup),
             7 => Some(Self::Update),
             9 => Some(Self::Release),
+            14 => Some(Self::SetDeletion),
+            16 => Some(Self::SetModification),
             50 => Some(Self::Establishment),
             52 => Some(Self::Modification),
             54 => Some(Self::Deletion),
@@ -107,31 +112,44 @@ impl Procedure {
 pub(crate) struct Identity {
     pub(crate) node_id: NodeId,
     pub(crate) recovery_time_stamp: u32,
+    pub(crate) features: UpFunctionFeatures,
+    pub(crate) pressure: Pressure,
 }
 
 /// The response to a request that is not done.
 pub(crate) fn response(procedure: Procedure, refusal: Refusal, us: Identity) -> Body {
     let Refusal { cause, offending_ie, failed_rule_id, rule_error: _ } = refusal;
     let (node_id, carried) = (us.node_id, vec![]);
+    let Pressure { load, overload } = us.pressure;
     match procedure {
         Procedure::Setup => AssociationSetupResponse {
             node_id,
             cause,
             recovery_time_stamp: us.recovery_time_stamp,
-            up_function_features: Some(crate::support::features()),
+            up_function_features: Some(us.features),
             cp_function_features: None,
+            pools: vec![],
+            smf_set_id: None,
+            alternatives: vec![],
             carried,
         }
         .into(),
-        Procedure::Update => update_response(node_id, cause).into(),
+        Procedure::Update => update_response(node_id, cause, us.features).into(),
         Procedure::Release => AssociationReleaseResponse { node_id, cause, carried }.into(),
+        Procedure::SetDeletion => SessionSetDeletionResponse { node_id, cause, offending_ie, carried }.into(),
+        Procedure::SetModification => {
+            SessionSetModificationResponse { node_id, cause, offending_ie, carried }.into()
+        }
         Procedure::Establishment => SessionEstablishmentResponse {
             node_id,
             cause,
             offending_ie,
             up_f_seid: None,
             created_pdrs: vec![],
+            created_traffic_endpoints: vec![],
             failed_rule_id,
+            load,
+            overload,
             carried,
         }
         .into(),
@@ -143,22 +161,29 @@ pub(crate) fn response(procedure: Procedure, refusal: Refusal, us: Identity) -> 
                 created_pdrs,
                 failed_rule_id,
                 usage_reports,
+                created_traffic_endpoints: vec![],
+                load,
+                overload,
                 carried,
             }
             .into()
         }
         Procedure::Deletion => {
-            SessionDeletionResponse { cause, offending_ie, usage_reports: vec![], carried }.into()
+            SessionDeletionResponse { cause, offending_ie, usage_reports: vec![], load, overload, carried }
+                .into()
         }
     }
 }
 
-pub(crate) fn update_response(node_id: NodeId, cause: Cause) -> AssociationUpdateResponse {
-    let up_function_features = Some(crate::support::features());
+pub(crate) const fn update_response(
+    node_id: NodeId,
+    cause: Cause,
+    features: UpFunctionFeatures,
+) -> AssociationUpdateResponse {
     AssociationUpdateResponse {
         node_id,
         cause,
-        up_function_features,
+        up_function_features: Some(features),
         cp_function_features: None,
         carried: vec![],
     }

@@ -1,5 +1,6 @@
 //! Error Indications of peers, reported to the owners of the sessions they hit (TS 29.244 5.10, 7.5.8.4).
 
+use crate::establishment::cp_f_seid;
 use crate::exchange::{Asking, Purpose};
 use crate::interface::Level;
 use crate::node::Node;
@@ -17,7 +18,7 @@ type Remote = (Teid, IpAddr);
 /// Which sessions send into which tunnel of a peer, and what was reported lately.
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
-    users: BTreeMap<Remote, BTreeSet<Seid>>,
+    users: BTreeSet<(Remote, Seid)>,
     lately: BTreeMap<(Seid, Remote), Time>,
 }
 
@@ -25,14 +26,9 @@ impl Reports {
     /// A session's rules have changed.
     pub(crate) fn reindex(&mut self, seid: Seid, old: &Rules, new: &Rules) {
         for remote in remotes(old) {
-            let users = self.users.get_mut(&remote);
-            if users.is_some_and(|users| users.remove(&seid) && users.is_empty()) {
-                self.users.remove(&remote);
-            }
+            self.users.remove(&(remote, seid));
         }
-        remotes(new).for_each(|remote| {
-            self.users.entry(remote).or_default().insert(seid);
-        });
+        self.users.extend(remotes(new).map(|remote| (remote, seid)));
     }
 
     /// Whether to report now; not again before `until`, and not beyond `limit` at once.
@@ -49,7 +45,8 @@ impl Reports {
     }
 
     fn users(&self, remote: Remote) -> Vec<Seid> {
-        self.users.get(&remote).into_iter().flatten().copied().collect()
+        let all = (remote, Seid(0))..=(remote, Seid(u64::MAX));
+        self.users.range(all).map(|(_, seid)| *seid).collect()
     }
 }
 
@@ -87,14 +84,13 @@ impl Node {
 
     /// Sends a report about a session to its owner; whether there was room for it.
     pub(crate) fn tell_owner(&mut self, seid: Seid, purpose: Purpose, request: SessionReportRequest) -> bool {
-        let Some(session) = self.sessions.get(seid) else { return false };
-        let (cp_f_seid, owner) = (session.record.cp_f_seid, &session.record.owner);
-        let to = self.report_address(owner, cp_f_seid.address);
-        self.ask(to, purpose, |sequence| Message::session(cp_f_seid.seid, sequence, request))
+        let Some((to, cp_seid, old_cp_f_seid)) = self.looks_after(seid) else { return false };
+        let request = SessionReportRequest { old_cp_f_seid, ..request };
+        self.ask(to, purpose, |sequence| Message::session(cp_seid, sequence, request))
     }
 
     /// Requests about a session go to the address of its CP F-SEID (TS 29.244 5.6.2).
-    fn report_address(&self, owner: &str, address: IpAddr) -> SocketAddr {
+    pub(crate) fn report_address(&self, owner: &str, address: IpAddr) -> SocketAddr {
         let associated = self.peers.get(owner).map(|association| association.record.address);
         associated
             .filter(|associated| associated.ip() == address)
@@ -109,6 +105,9 @@ impl Node {
         if response.cause == Cause::SessionContextNotFound {
             self.note(Level::Warning, format!("{} does not know session {seid}: it is removed", asking.to));
             return self.drop_session(seid);
+        }
+        if let Some(Ok(cp_f_seid)) = response.cp_f_seid.as_ref().map(cp_f_seid) {
+            self.rename(seid, cp_f_seid);
         }
         if let Purpose::Usage(_) = asking.purpose {
             self.usage_answered(seid, asking.to, response.cause);

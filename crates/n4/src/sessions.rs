@@ -2,14 +2,16 @@
 
 use crate::exchange::Asked;
 use crate::paging::Paging;
+use crate::predefined::Predefined;
 use crate::translate::Taken;
 use crate::usage::{Meter, wanted};
 use dplink::{Desired, UsageCounts};
 use machine::Time;
-use pfcp::{Body, CreatedPdr};
+use pfcp::Body;
 use rules::{Seid, UrrId};
-use session::SessionRecord;
+use session::{Extras, SessionRecord};
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::net::IpAddr;
 
 /// A session.
 #[derive(Debug)]
@@ -19,7 +21,7 @@ pub(crate) struct Session {
     /// The last revision given out.
     pub(crate) revision: u64,
     /// What the data plane was told and has not confirmed.
-    pub(crate) pending: Option<Pending>,
+    pub(crate) pending: Option<Box<Pending>>,
     /// Requests that came meanwhile.
     pub(crate) waiting: VecDeque<(Asked, Body)>,
     /// What is under way about its usage, and about packets kept for it.
@@ -101,22 +103,44 @@ impl Pending {
             _ => None,
         }
     }
-
-    /// What the answer tells of endpoints chosen.
-    pub(crate) fn created_pdrs(&self) -> Vec<CreatedPdr> {
-        self.taken().map(|taken| taken.created_pdrs.clone()).unwrap_or_default()
-    }
 }
 
 impl Session {
     /// What the data plane should hold now, confirmed or not; nothing where it should be gone.
-    pub(crate) fn desired(&self) -> Option<Desired> {
+    pub(crate) fn desired(&self, table: &Predefined) -> Option<Desired> {
         let record = match self.pending.as_ref().map(|pending| &pending.work) {
             Some(Work::Delete) => return None,
             Some(Work::Modify(next, _)) => next,
             Some(Work::Establish(_)) | None => &self.record,
         };
-        Some(desired(record))
+        Some(desired(record, table))
+    }
+
+    /// Whether its owner has been told that it is there.
+    pub(crate) fn is_established(&self) -> bool {
+        !self.pending.as_ref().is_some_and(|pending| matches!(pending.work, Work::Establish(_)))
+    }
+
+    /// Who looks after it instead of its owner.
+    pub(crate) fn alternative(&self) -> Option<IpAddr> {
+        self.record.extras.as_ref()?.alternative
+    }
+
+    /// What is under way must not forget it.
+    pub(crate) fn look_to(&mut self, alternative: Option<IpAddr>) {
+        let cp_f_seid = self.record.cp_f_seid;
+        let next = match self.pending.as_mut().map(|pending| &mut pending.work) {
+            Some(Work::Modify(next, _)) => Some(&mut **next),
+            _ => None,
+        };
+        for record in next.into_iter().chain([&mut self.record]) {
+            let mut extras = record.extras.take().map(|extras| *extras).unwrap_or_default();
+            extras.alternative = alternative;
+            record.extras = Some(extras).filter(|extras| *extras != Extras::default()).map(Box::new);
+            if alternative.is_none() {
+                record.cp_f_seid = cp_f_seid;
+            }
+        }
     }
 
     pub(crate) const fn next_revision(&mut self) -> u64 {
@@ -125,16 +149,17 @@ impl Session {
     }
 }
 
-pub(crate) fn desired(record: &SessionRecord) -> Desired {
-    Desired::new(record.seid, record.revision, wanted(record))
+pub(crate) fn desired(record: &SessionRecord, table: &Predefined) -> Desired {
+    Desired::new(record.seid, record.revision, wanted(record, table))
 }
 
 /// All of them.
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    by_seid: BTreeMap<Seid, Session>,
+    /// In boxes: nodes of the map are half empty when names are given out in order.
+    by_seid: BTreeMap<Seid, Box<Session>>,
     /// By owner and the SEID it gave.
-    by_owner: HashMap<(String, u64), Seid>,
+    by_owner: HashMap<String, HashMap<u64, Seid>>,
     recovery_time_stamp: u32,
     last: u32,
 }
@@ -173,7 +198,7 @@ impl Sessions {
 
     pub(crate) fn insert(&mut self, record: SessionRecord) -> &mut Session {
         let (seid, revision) = (record.seid, record.revision);
-        self.by_owner.insert((record.owner.clone(), record.cp_f_seid.seid), seid);
+        self.name(&record);
         let session = Session {
             record,
             revision,
@@ -186,40 +211,66 @@ impl Sessions {
             put_again: false,
             timer: None,
         };
-        self.by_seid.entry(seid).insert_entry(session).into_mut()
+        self.by_seid.entry(seid).insert_entry(Box::new(session)).into_mut()
+    }
+
+    fn name(&mut self, record: &SessionRecord) {
+        let (name, seid) = (record.cp_f_seid.seid, record.seid);
+        match self.by_owner.get_mut(&record.owner) {
+            Some(names) => drop(names.insert(name, seid)),
+            None => drop(self.by_owner.insert(record.owner.clone(), HashMap::from([(name, seid)]))),
+        }
+    }
+
+    /// Another session may have the name by now.
+    fn unname(&mut self, (owner, name): (&str, u64), seid: Seid) {
+        let Some(names) = self.by_owner.get_mut(owner) else { return };
+        if names.get(&name) == Some(&seid) {
+            names.remove(&name);
+        }
+        if names.is_empty() {
+            self.by_owner.remove(owner);
+        }
     }
 
     /// Puts the next record in the place of the one before, which it returns.
     pub(crate) fn replace_record(&mut self, next: SessionRecord) -> Option<SessionRecord> {
-        let session = self.by_seid.get_mut(&next.seid)?;
-        self.by_owner.remove(&(session.record.owner.clone(), session.record.cp_f_seid.seid));
-        self.by_owner.insert((next.owner.clone(), next.cp_f_seid.seid), next.seid);
-        Some(std::mem::replace(&mut session.record, next))
+        let seid = next.seid;
+        let session = self.by_seid.get(&seid)?;
+        let is_renamed =
+            session.record.owner != next.owner || session.record.cp_f_seid.seid != next.cp_f_seid.seid;
+        if is_renamed {
+            let (owner, name) = (session.record.owner.clone(), session.record.cp_f_seid.seid);
+            self.unname((&owner, name), seid);
+            self.name(&next);
+        }
+        Some(std::mem::replace(&mut self.by_seid.get_mut(&seid)?.record, next))
     }
 
     pub(crate) fn remove(&mut self, seid: Seid) -> Option<Session> {
-        let session = self.by_seid.remove(&seid)?;
-        let key = (session.record.owner.clone(), session.record.cp_f_seid.seid);
-        if self.by_owner.get(&key) == Some(&seid) {
-            self.by_owner.remove(&key);
-        }
+        let session = *self.by_seid.remove(&seid)?;
+        self.unname((&session.record.owner, session.record.cp_f_seid.seid), seid);
         Some(session)
     }
 
     pub(crate) fn get(&self, seid: Seid) -> Option<&Session> {
-        self.by_seid.get(&seid)
+        self.by_seid.get(&seid).map(|session| &**session)
     }
 
     pub(crate) fn get_mut(&mut self, seid: Seid) -> Option<&mut Session> {
-        self.by_seid.get_mut(&seid)
+        self.by_seid.get_mut(&seid).map(|session| &mut **session)
     }
 
     pub(crate) fn of_owner(&self, owner: &str, cp_seid: u64) -> Option<Seid> {
-        self.by_owner.get(&(owner.to_owned(), cp_seid)).copied()
+        self.by_owner.get(owner)?.get(&cp_seid).copied()
     }
 
     pub(crate) fn all_of(&self, owner: &str) -> Vec<Seid> {
-        self.by_seid.values().filter(|s| s.record.owner == owner).map(|s| s.record.seid).collect()
+        let mut all: Vec<Seid> =
+            self.by_owner.get(owner).into_iter().flat_map(|names| names.values().copied()).collect();
+        // The same order in every run.
+        all.sort_unstable();
+        all
     }
 
     pub(crate) fn pending(&self) -> Vec<Seid> {
@@ -227,14 +278,30 @@ impl Sessions {
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Session> {
-        self.by_seid.values_mut()
+        self.by_seid.values_mut().map(|session| &mut **session)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Session> {
-        self.by_seid.values()
+        self.by_seid.values().map(|session| &**session)
     }
 
     pub(crate) fn len(&self) -> usize {
         self.by_seid.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rules::{Far, Pdr, Qer, Urr};
+    use session::UrrUsage;
+
+    /// What a session of two PDRs, two FARs, a QER and a URR costs, beside a few lists of one item each. 1,536 would be
+    /// the aim; a URR and its usage are the largest part.
+    #[test]
+    fn sessions_are_small() {
+        let rules = 2 * size_of::<Pdr>() + 2 * size_of::<Far>() + size_of::<Qer>() + size_of::<Urr>();
+        let whole = size_of::<Session>() + rules + size_of::<UrrUsage>();
+        assert!(whole <= 1_744, "{} of {whole}", size_of::<Session>());
     }
 }

@@ -1,8 +1,9 @@
 //! What this user plane does not do yet. Every IE that would need it is refused by name; the rest is done, or has
 //! nothing to do for us. This list shrinks with every release.
 //!
-//! Accepted and without effect: User ID, APN/DNN, S-NSSAI, RAT Type, FQ-CSID, Group ID, 3GPP Interface Type,
-//! Averaging Window, and Network Instance: there is one network behind each side, so every name stands for it. A Forwarding Policy is accepted by the names the operator
+//! Accepted and without effect: User ID, APN/DNN, S-NSSAI, RAT Type, 3GPP Interface Type, GBR, RESTI, Averaging
+//! Window, and Network Instance: there is one network behind each side, so every name stands for it. A Forwarding
+//! Policy is accepted by the names the operator
 //! lists, which stand for that one network, too.
 //!
 //! Packets to and from a control plane (CP-function, in tunnels) go by the access side, where our tunnel endpoints
@@ -13,6 +14,7 @@
 //! whose silence is to be told of is not heard by PDRs that have eight URRs already.
 //! Values (interfaces, actions, addresses) that are not done are in `values`.
 
+use crate::config::Config;
 use crate::refusal::Refusal;
 use crate::usage;
 use pfcp::{
@@ -22,21 +24,29 @@ use pfcp::{
 };
 use rules::Triggers;
 
-/// What we say we can do (TS 29.244 8.2.25).
-pub(crate) fn features() -> UpFunctionFeatures {
-    UpFunctionFeatures::of(&[
-        UpFeature::Ftup,
-        UpFeature::Ddnd,
-        UpFeature::Quoac,
-        UpFeature::Empu,
-        UpFeature::Mnop,
-        UpFeature::Vtime,
-    ])
+/// What we always can do (TS 29.244 8.2.25).
+const FEATURES: &[UpFeature] = &[
+    UpFeature::Ftup,
+    UpFeature::Ddnd,
+    UpFeature::Quoac,
+    UpFeature::Empu,
+    UpFeature::Pdiu,
+    UpFeature::Sset,
+    UpFeature::Mnop,
+    UpFeature::Mpas,
+    UpFeature::Vtime,
+];
+
+/// What we say we can do: some of it only if the operator has provided for it.
+pub(crate) fn features(config: &Config) -> UpFunctionFeatures {
+    let predefined = (!config.predefined.is_empty()).then_some(UpFeature::Adpdp);
+    let addresses = (!config.ue_pools.is_empty()).then_some(UpFeature::Ueip);
+    let all: Vec<UpFeature> = FEATURES.iter().copied().chain(predefined).chain(addresses).collect();
+    UpFunctionFeatures::of(&all)
 }
 
 /// Refused in a Session Establishment Request and, with what follows, in a Session Modification Request.
-const IN_SESSION: &[u16] = &[
-    ie::CREATE_TRAFFIC_ENDPOINT,
+pub(crate) const IN_SESSION: &[u16] = &[
     ie::TRACE_INFORMATION,
     ie::ETHERNET_CONTEXT_INFORMATION,
     ie::CREATE_MAR,
@@ -51,11 +61,7 @@ const IN_SESSION: &[u16] = &[
     ie::DSCP_TO_PPI_CONTROL_INFORMATION,
 ];
 
-/// A new Node ID would move the session to another control plane of a set: SSET is not offered.
-const IN_MODIFICATION: &[u16] = &[
-    ie::NODE_ID,
-    ie::UPDATE_TRAFFIC_ENDPOINT,
-    ie::REMOVE_TRAFFIC_ENDPOINT,
+pub(crate) const IN_MODIFICATION: &[u16] = &[
     ie::UPDATE_MAR,
     ie::REMOVE_MAR,
     ie::UPDATE_SRR,
@@ -65,7 +71,7 @@ const IN_MODIFICATION: &[u16] = &[
     ie::QUERY_PACKET_RATE_STATUS,
 ];
 
-const IN_PDI: &[u16] = &[
+pub(crate) const IN_PDI: &[u16] = &[
     ie::ETHERNET_PDU_SESSION_INFORMATION,
     ie::ETHERNET_PACKET_FILTER,
     ie::FRAMED_ROUTE,
@@ -79,7 +85,19 @@ const IN_PDI: &[u16] = &[
     ie::PROTOCOL_DESCRIPTION,
 ];
 
-const IN_PDR: &[u16] = &[
+pub(crate) const IN_TRAFFIC_ENDPOINT: &[u16] = &[
+    ie::ETHERNET_PDU_SESSION_INFORMATION,
+    ie::FRAMED_ROUTE,
+    ie::FRAMED_ROUTING,
+    ie::FRAMED_IPV6_ROUTE,
+    ie::REDUNDANT_TRANSMISSION_PARAMETERS,
+    ie::IP_MULTICAST_ADDRESSING_INFO,
+    ie::LOCAL_INGRESS_TUNNEL,
+    ie::MBS_SESSION_IDENTIFIER,
+    ie::AREA_SESSION_ID,
+];
+
+pub(crate) const IN_PDR: &[u16] = &[
     ie::MAR_ID,
     ie::PACKET_REPLICATION_AND_DETECTION_CARRY_ON_INFORMATION,
     ie::IP_MULTICAST_ADDRESSING_INFO,
@@ -89,23 +107,22 @@ const IN_PDR: &[u16] = &[
     ie::DEACTIVATION_TIME,
 ];
 
-const IN_FAR: &[u16] = &[
+pub(crate) const IN_FAR: &[u16] = &[
     ie::REDUNDANT_TRANSMISSION_FORWARDING_PARAMETERS,
     ie::MBS_MULTICAST_PARAMETERS,
     ie::ADD_MBS_UNICAST_PARAMETERS,
     ie::REMOVE_MBS_UNICAST_PARAMETERS,
 ];
 
-const IN_FORWARDING: &[u16] = &[
+pub(crate) const IN_FORWARDING: &[u16] = &[
     ie::REDIRECT_INFORMATION,
     ie::HEADER_ENRICHMENT,
-    ie::TRAFFIC_ENDPOINT_ID,
     ie::PROXYING,
     ie::DATA_STATUS,
     ie::IP_ADDRESS_AND_PORT_NUMBER_REPLACEMENT,
 ];
 
-const IN_QER: &[u16] = &[
+pub(crate) const IN_QER: &[u16] = &[
     ie::DL_FLOW_LEVEL_MARKING,
     ie::PAGING_POLICY_INDICATOR,
     ie::QER_CONTROL_INDICATIONS,
@@ -113,7 +130,7 @@ const IN_QER: &[u16] = &[
 ];
 
 /// In URRs: events and what belongs to them, envelopes, aggregation, Ethernet, a number of reports.
-const IN_URR: &[u16] = &[
+pub(crate) const IN_URR: &[u16] = &[
     ie::EVENT_QUOTA,
     ie::EVENT_THRESHOLD,
     ie::SUBSEQUENT_EVENT_QUOTA,
@@ -123,6 +140,41 @@ const IN_URR: &[u16] = &[
     ie::ETHERNET_INACTIVITY_TIMER,
     ie::ADDITIONAL_MONITORING_TIME,
     ie::NUMBER_OF_REPORTS,
+];
+
+/// Of what is decoded in a PDI.
+pub(crate) const FIELDS_IN_PDI: &[u16] = &[ie::APPLICATION_ID];
+
+/// What is decoded and has nothing to do for us, by group.
+pub(crate) const WITHOUT_EFFECT: &[(&str, u16)] = &[
+    ("Association Setup Request", ie::UP_FUNCTION_FEATURES),
+    ("Association Setup Request", ie::UE_IP_ADDRESS_POOL_INFORMATION),
+    ("Association Update Request", ie::UP_FUNCTION_FEATURES),
+    ("Association Update Request", ie::PFCP_ASSOCIATION_RELEASE_REQUEST),
+    ("Association Update Request", ie::GRACEFUL_RELEASE_PERIOD),
+    ("Session Establishment Request", ie::USER_ID),
+    ("Session Establishment Request", ie::APN_DNN),
+    ("Session Establishment Request", ie::S_NSSAI),
+    ("Session Establishment Request", ie::PFCPSEREQ_FLAGS),
+    ("PDI", ie::TGPP_INTERFACE_TYPE),
+    ("Forwarding Parameters", ie::NETWORK_INSTANCE),
+    ("Forwarding Parameters", ie::TGPP_INTERFACE_TYPE),
+    ("Update Forwarding Parameters", ie::NETWORK_INSTANCE),
+    ("Update Forwarding Parameters", ie::TGPP_INTERFACE_TYPE),
+    ("Create Traffic Endpoint", ie::TGPP_INTERFACE_TYPE),
+    ("Update Traffic Endpoint", ie::TGPP_INTERFACE_TYPE),
+    ("Create QER", ie::GBR),
+    ("Update QER", ie::GBR),
+    ("Node Report Response", ie::OFFENDING_IE),
+    ("Session Report Response", ie::OFFENDING_IE),
+];
+
+/// What only control planes say in messages that both sides send.
+pub(crate) const NOT_OURS: &[(&str, u16)] = &[
+    ("Association Setup Response", ie::CP_FUNCTION_FEATURES),
+    ("Association Setup Response", ie::SMF_SET_ID),
+    ("Association Setup Response", ie::ALTERNATIVE_SMF_IP_ADDRESS),
+    ("Association Update Response", ie::CP_FUNCTION_FEATURES),
 ];
 
 /// Reporting triggers that are obeyed. Not those that need applications to be recognised, Ethernet, or envelopes.
@@ -157,17 +209,13 @@ fn without_any(carried: &[RawIe], refused: &[u16]) -> Result<(), Refusal> {
     }
 }
 
-fn without_predefined(names: &[Vec<u8>], ie: u16) -> Result<(), Refusal> {
-    if names.is_empty() { Ok(()) } else { Err(Refusal::blaming(Cause::UnknownPredefinedRule, ie)) }
-}
-
-pub(crate) fn establishment(
-    request: &SessionEstablishmentRequest,
-    policies: &[String],
-) -> Result<(), Refusal> {
+pub(crate) fn establishment(request: &SessionEstablishmentRequest, config: &Config) -> Result<(), Refusal> {
+    let policies = &config.forwarding_policies;
     without_any(&request.carried, IN_SESSION)?;
     let is_ip = matches!(request.pdn_type, None | Some(PdnType::Ipv4 | PdnType::Ipv6 | PdnType::Ipv4v6));
     without(!is_ip, ie::PDN_TYPE)?;
+    let endpoints = request.create_traffic_endpoints.iter().map(|endpoint| &endpoint.carried);
+    endpoints.into_iter().try_for_each(|carried| without_any(carried, IN_TRAFFIC_ENDPOINT))?;
     request.create_pdrs.iter().try_for_each(create_pdr)?;
     request.create_qers.iter().try_for_each(|qer| without_any(&qer.carried, IN_QER))?;
     request.create_urrs.iter().try_for_each(create_urr)?;
@@ -178,10 +226,15 @@ pub(crate) fn establishment(
     })
 }
 
-pub(crate) fn modification(request: &SessionModificationRequest, policies: &[String]) -> Result<(), Refusal> {
+pub(crate) fn modification(request: &SessionModificationRequest, config: &Config) -> Result<(), Refusal> {
+    let policies = &config.forwarding_policies;
     without_any(&request.carried, IN_SESSION)?;
     without_any(&request.carried, IN_MODIFICATION)?;
+    let endpoints = request.create_traffic_endpoints.iter().map(|endpoint| &endpoint.carried);
+    endpoints.into_iter().try_for_each(|carried| without_any(carried, IN_TRAFFIC_ENDPOINT))?;
     request.create_pdrs.iter().try_for_each(create_pdr)?;
+    let endpoints = request.update_traffic_endpoints.iter().map(|endpoint| &endpoint.carried);
+    endpoints.into_iter().try_for_each(|carried| without_any(carried, IN_TRAFFIC_ENDPOINT))?;
     request.update_pdrs.iter().try_for_each(update_pdr)?;
     request.create_qers.iter().try_for_each(|qer| without_any(&qer.carried, IN_QER))?;
     request.update_qers.iter().try_for_each(|qer| without_any(&qer.carried, IN_QER))?;
@@ -215,21 +268,17 @@ pub(crate) fn urrs(rules: &rules::Rules) -> Result<(), Refusal> {
 
 fn create_pdr(pdr: &CreatePdr) -> Result<(), Refusal> {
     without_any(&pdr.carried, IN_PDR)?;
-    without_predefined(&pdr.activate_predefined_rules, ie::ACTIVATE_PREDEFINED_RULES)?;
     pdi(&pdr.pdi)
 }
 
 fn update_pdr(pdr: &UpdatePdr) -> Result<(), Refusal> {
     without_any(&pdr.carried, IN_PDR)?;
-    without_predefined(&pdr.activate_predefined_rules, ie::ACTIVATE_PREDEFINED_RULES)?;
-    without_predefined(&pdr.deactivate_predefined_rules, ie::DEACTIVATE_PREDEFINED_RULES)?;
     pdr.pdi.iter().try_for_each(pdi)
 }
 
 fn pdi(pdi: &Pdi) -> Result<(), Refusal> {
     without_any(&pdi.carried, IN_PDI)?;
-    without(pdi.application_id.is_some(), ie::APPLICATION_ID)?;
-    without(pdi.traffic_endpoint_id.is_some(), ie::TRAFFIC_ENDPOINT_ID)
+    without(pdi.application_id.is_some(), ie::APPLICATION_ID)
 }
 
 /// The name of a policy stands behind an octet of its length (TS 29.244 8.2.23).

@@ -1,6 +1,7 @@
 //! Our tunnel endpoints: which session has which TEID.
 
-use rules::{Rules, Seid, Teid};
+use rules::{Seid, Teid};
+use session::SessionRecord;
 use std::collections::HashMap;
 
 /// Spreads start values over the 32 bits (the golden ratio's fraction, odd).
@@ -31,10 +32,10 @@ impl Tunnels {
     }
 
     /// Takes back what a session of the database has, and counts on behind it.
-    pub(crate) fn restore(&mut self, session: Seid, rules: &Rules, recovery_time_stamp: u32) {
+    pub(crate) fn restore(&mut self, record: &SessionRecord, recovery_time_stamp: u32) {
         let start = recovery_time_stamp.wrapping_mul(SPREAD);
-        for teid in teids(rules) {
-            self.owners.insert(teid, session);
+        for teid in record.teids() {
+            self.owners.insert(teid, record.seid);
             // Endpoints that control planes gave lie anywhere; those we counted lie shortly behind the start.
             let behind = teid.0.wrapping_sub(start);
             if behind < 1 << 31 && behind >= self.next.wrapping_sub(start) {
@@ -74,19 +75,15 @@ impl Tunnels {
         self.owners.remove(&teid);
     }
 
-    /// Releases what `old` has and `new` has not.
-    pub(crate) fn release_unused(&mut self, old: &Rules, new: &Rules) {
-        let kept: Vec<Teid> = teids(new).collect();
-        teids(old).filter(|teid| !kept.contains(teid)).for_each(|teid| self.release(teid));
+    /// Releases those of `old` that the session has no more.
+    pub(crate) fn release_unused(&mut self, old: Vec<Teid>, new: &SessionRecord) {
+        let kept: Vec<Teid> = new.teids().collect();
+        old.into_iter().filter(|teid| !kept.contains(teid)).for_each(|teid| self.release(teid));
     }
 
     pub(crate) fn len(&self) -> usize {
         self.owners.len()
     }
-}
-
-fn teids(rules: &Rules) -> impl Iterator<Item = Teid> {
-    rules.pdrs.iter().filter_map(|pdr| pdr.pdi.f_teid).map(|f_teid| f_teid.teid)
 }
 
 #[cfg(test)]

@@ -105,6 +105,9 @@ fn lab_accepts() -> Body {
         offending_ie: None,
         created_pdrs: vec![],
         usage_reports: vec![],
+        created_traffic_endpoints: vec![],
+        load: None,
+        overload: None,
         failed_rule_id: None,
         carried: vec![],
     }
@@ -130,10 +133,10 @@ fn what_is_no_request_for_us_meets_silence() {
     for end in 0..whole.len() {
         lab.receive(at(SMF), &whole[..end]);
     }
-    for message_type in [0, 3, 12, 14, 99, 255] {
+    for message_type in [0, 3, 12, 18, 99, 255] {
         lab.receive(at(SMF), &[0x20, message_type, 0, 4, 0, 0, 9, 0]);
     }
-    for message_type in [2, 6, 10, 51, 53, 55, 57] {
+    for message_type in [2, 6, 10, 13, 15, 17, 51, 53, 55, 57] {
         lab.receive(at(SMF), &[0x21, message_type, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0]);
     }
     lab.tell(SMF, &Message::session(1, 9, lab_accepts()));

@@ -13,13 +13,16 @@ use common::billing::{metered, total, urr};
 use common::smf::{self, establishment, path_switch, setup};
 use common::{Lab, OTHER, Obedience, SMF, at};
 use dplink::{Event, Notice};
-use n4::Input;
+use n4::{Config, Input, Predefined, PredefinedRule, UePool};
 use pfcp::{
-    ApplyAction, Body, CreateUrr, Message, RemovePdr, SessionDeletionRequest, SessionModificationRequest,
+    ApplyAction, Body, CreateTrafficEndpoint, CreateUrr, FqCsid, Message, NodeId, RemovePdr,
+    RemoveTrafficEndpoint, SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationRequest,
+    SessionSetDeletionRequest, UeIpAddress, UpdatePdr, UpdateTrafficEndpoint,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
 use rules::{PdrId, Seid};
+use session::SessionRecord;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -70,6 +73,21 @@ enum Step {
     FromStranger {
         session: Index,
     },
+    /// Traffic endpoints, an address and a predefined rule.
+    EstablishShort {
+        cp_seid: u64,
+    },
+    Endpoint {
+        session: Index,
+        id: u8,
+        how: u8,
+    },
+    Predefined {
+        session: Index,
+        is_on: bool,
+    },
+    DeleteSet,
+    Path(bool),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -97,6 +115,11 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<Index>().prop_map(|session| Paging { session }),
         1 => Just(Restart),
         1 => any::<Index>().prop_map(|session| FromStranger { session }),
+        4 => (1u64..8).prop_map(|cp_seid| EstablishShort { cp_seid }),
+        4 => (any::<Index>(), 1u8..4, 0u8..4).prop_map(|(session, id, how)| Endpoint { session, id, how }),
+        2 => (any::<Index>(), any::<bool>()).prop_map(|(session, is_on)| Predefined { session, is_on }),
+        1 => Just(DeleteSet),
+        1 => any::<bool>().prop_map(Path),
     ]
 }
 
@@ -106,6 +129,57 @@ fn rule(id: u32) -> CreateUrr {
     (rule.measurement_period, rule.volume_threshold) = (Some(3), total(2_000));
     rule.quota_holding_time = Some(2);
     rule
+}
+
+fn config() -> Config {
+    let prefix = "10.70.0.0/29".parse().unwrap();
+    let ue_pools = vec![UePool { name: "users".to_owned(), prefix, network_instance: None }];
+    let video = PredefinedRule { qfi: rules::Qfi::new(7), ..PredefinedRule::new("video".to_owned()) };
+    let predefined = Predefined::new(vec![video], &[]).unwrap();
+    Config { ue_pools, predefined, ..common::config() }
+}
+
+fn set() -> FqCsid {
+    FqCsid { node_id_type: 0, node: vec![10, 0, 0, 7], csids: vec![1], node_type: None }
+}
+
+fn endpoint(id: u8) -> CreateTrafficEndpoint {
+    CreateTrafficEndpoint {
+        traffic_endpoint_id: id,
+        local_f_teid: Some(smf::choose(Some(1))),
+        ..CreateTrafficEndpoint::default()
+    }
+}
+
+/// Uplink at endpoint 1; the user's address is ours to choose.
+fn short(cp_seid: u64) -> SessionEstablishmentRequest {
+    let mut request = establishment(cp_seid);
+    request.create_traffic_endpoints = vec![endpoint(1)];
+    request.create_pdrs[0].pdi.f_teid = None;
+    request.create_pdrs[0].pdi.traffic_endpoint_id = Some(1);
+    let choose = UeIpAddress { choose_ipv4: true, ..UeIpAddress::default() };
+    request.create_pdrs[1].pdi.ue_ip_addresses = vec![choose];
+    request.create_pdrs[1].activate_predefined_rules = vec![b"video".to_vec()];
+    request.fq_csids = vec![set()];
+    request
+}
+
+fn change_endpoint(id: u8, how: u8) -> SessionModificationRequest {
+    let mut request = SessionModificationRequest::default();
+    let local_f_teid = Some(if how == 1 { smf::given(77) } else { smf::choose(None) });
+    match how {
+        0 => request.create_traffic_endpoints = vec![endpoint(id)],
+        3 => {
+            request.remove_traffic_endpoints =
+                vec![RemoveTrafficEndpoint { traffic_endpoint_id: id, carried: vec![] }];
+        }
+        _ => {
+            let update =
+                UpdateTrafficEndpoint { traffic_endpoint_id: id, local_f_teid, ..Default::default() };
+            request.update_traffic_endpoints = vec![update];
+        }
+    }
+    request
 }
 
 struct Chaos {
@@ -178,6 +252,34 @@ impl Chaos {
                 self.lab.handle(Input::DataPath(&Notice::Event(event)));
             }
             Step::Restart => self.restart(),
+            other => self.run_short(other),
+        }
+    }
+
+    /// What control planes leave to us.
+    fn run_short(&mut self, step: Step) {
+        match step {
+            Step::EstablishShort { cp_seid } => self.tell(SMF, Some(0), short(cp_seid)),
+            Step::Endpoint { session, id, how } => {
+                self.tell(SMF, Some(self.seid(&session)), change_endpoint(id, how));
+            }
+            Step::Predefined { session, is_on } => {
+                let mut update = UpdatePdr { pdr_id: 2, ..UpdatePdr::default() };
+                let names = vec![b"video".to_vec()];
+                match is_on {
+                    true => update.activate_predefined_rules = names,
+                    false => update.deactivate_predefined_rules = names,
+                }
+                let request = SessionModificationRequest { update_pdrs: vec![update], ..Default::default() };
+                self.tell(SMF, Some(self.seid(&session)), request);
+            }
+            Step::DeleteSet => {
+                let node_id = NodeId::Ipv4(SMF);
+                let request = SessionSetDeletionRequest { node_id, fq_csids: vec![set()], carried: vec![] };
+                self.tell(SMF, None, request);
+            }
+            Step::Path(is_up) => self.lab.handle(Input::UserPlanePath { peer: [10, 30, 0, 7].into(), is_up }),
+            other => panic!("{other:?}"),
         }
     }
 
@@ -215,12 +317,22 @@ impl Chaos {
     }
 }
 
+/// PDRs that name a traffic endpoint have its tunnel.
+fn agrees_with_endpoints(record: &SessionRecord) -> bool {
+    let extras = record.extras.clone().unwrap_or_default();
+    extras.at_endpoint.iter().all(|(pdr, id)| {
+        let endpoint = extras.endpoints.iter().find(|endpoint| endpoint.id == *id).unwrap();
+        let pdr = record.rules.pdrs.iter().find(|rule| rule.id == *pdr).unwrap();
+        pdr.pdi.f_teid == endpoint.f_teid
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn whatever_comes_the_node_stays_whole(steps in prop::collection::vec(step(), 1..60)) {
-        let mut chaos = Chaos { lab: Lab::associated(), sequence: 0, last: vec![], owed: vec![] };
+        let mut chaos = Chaos { lab: Lab::associated_with(config()), sequence: 0, last: vec![], owed: vec![] };
         steps.into_iter().for_each(|step| chaos.run(step));
         chaos.settle();
         let answered: Vec<u32> = chaos.lab.sent.iter().map(|(_, message)| message.sequence).collect();
@@ -231,14 +343,18 @@ proptest! {
         for desired in chaos.lab.desired().into_values() {
             prop_assert_eq!(desired.rules.check(), Ok(()));
             // Beside a URR of our own that listens for silence.
-            let saved = &chaos.lab.saved[&desired.session].rules;
+            let record = &chaos.lab.saved[&desired.session];
+            let saved = &record.rules;
+            // Each activates one rule at most, which stands in its place.
             prop_assert_eq!(saved.pdrs.len(), desired.rules.pdrs.len());
             prop_assert_eq!(&saved.fars, &desired.rules.fars);
+            prop_assert!(agrees_with_endpoints(record));
             prop_assert!(desired.rules.urrs.starts_with(&saved.urrs));
             prop_assert_eq!(chaos.lab.saved[&desired.session].revision, desired.revision);
         }
         release_all(&mut chaos);
         prop_assert_eq!((chaos.lab.node.sessions(), chaos.lab.node.tunnels()), (0, 0));
+        prop_assert_eq!(chaos.lab.node.addresses(), 0);
         prop_assert!(chaos.lab.saved.is_empty() && chaos.lab.in_force.is_empty());
     }
 }

@@ -43,8 +43,17 @@ fn next_request(lab: &mut Lab) -> u32 {
 }
 
 /// What works, and no more.
-const FEATURES: &[UpFeature] =
-    &[UpFeature::Ftup, UpFeature::Ddnd, UpFeature::Quoac, UpFeature::Empu, UpFeature::Mnop, UpFeature::Vtime];
+const FEATURES: &[UpFeature] = &[
+    UpFeature::Ftup,
+    UpFeature::Ddnd,
+    UpFeature::Quoac,
+    UpFeature::Empu,
+    UpFeature::Pdiu,
+    UpFeature::Sset,
+    UpFeature::Mnop,
+    UpFeature::Mpas,
+    UpFeature::Vtime,
+];
 
 #[test]
 fn anyone_is_told_that_we_are_there() {
@@ -117,6 +126,9 @@ fn we_associate_by_ourselves_and_never_tire() {
         recovery_time_stamp: 5,
         up_function_features: None,
         cp_function_features: None,
+        pools: vec![],
+        smf_set_id: None,
+        alternatives: vec![],
         carried: vec![],
     };
     // Only the one who was asked can answer.
@@ -212,6 +224,8 @@ fn an_update_is_answered_to_associates_only() {
         cp_function_features: None,
         association_release_request: None,
         graceful_release_period: None,
+        smf_set_id: None,
+        alternatives: vec![],
         carried: vec![],
     };
     let mut lab = Lab::associated();

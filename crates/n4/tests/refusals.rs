@@ -70,8 +70,10 @@ const ESTABLISHMENTS: &[Case] = &[
     }),
     (ie::DL_FLOW_LEVEL_MARKING, |r| qer_in(r, |qer| carry(&mut qer.carried, ie::DL_FLOW_LEVEL_MARKING))),
     (ie::APPLICATION_ID, |r| r.create_pdrs[1].pdi.application_id = Some(b"web".to_vec())),
-    (ie::TRAFFIC_ENDPOINT_ID, |r| r.create_pdrs[0].pdi.traffic_endpoint_id = Some(1)),
-    (ie::CREATE_TRAFFIC_ENDPOINT, |r| carry(&mut r.carried, ie::CREATE_TRAFFIC_ENDPOINT)),
+    (ie::LOCAL_INGRESS_TUNNEL, |r| {
+        r.create_traffic_endpoints.push(CreateTrafficEndpoint::default());
+        carry(&mut r.create_traffic_endpoints[0].carried, ie::LOCAL_INGRESS_TUNNEL);
+    }),
     (ie::ETHERNET_PACKET_FILTER, |r| carry(&mut r.create_pdrs[0].pdi.carried, ie::ETHERNET_PACKET_FILTER)),
     (ie::FRAMED_ROUTE, |r| carry(&mut r.create_pdrs[1].pdi.carried, ie::FRAMED_ROUTE)),
     (ie::ACTIVATION_TIME, |r| carry(&mut r.create_pdrs[1].carried, ie::ACTIVATION_TIME)),
@@ -109,7 +111,6 @@ const ESTABLISHMENTS: &[Case] = &[
 ];
 
 const MODIFICATIONS: &[Change] = &[
-    (ie::NODE_ID, |r| carry(&mut r.carried, ie::NODE_ID)),
     (ie::REPORTING_TRIGGERS, |r| {
         let reporting_triggers = Some(ReportingTriggers::new(1 << 10));
         r.update_urrs.push(UpdateUrr { urr_id: 1, reporting_triggers, ..UpdateUrr::default() });
@@ -223,9 +224,12 @@ fn what_makes_no_sense_is_named_and_leaves_nothing() {
             let name = RawIe { ie: ie::FORWARDING_POLICY, value: b"\x04MEC1".to_vec() };
             parameters(r).carried.push(name);
         }),
-        ((Cause::UnknownPredefinedRule, Some(ie::ACTIVATE_PREDEFINED_RULES), None), |r| {
-            r.create_pdrs[0].activate_predefined_rules.push(b"gold".to_vec());
-        }),
+        (
+            (Cause::UnknownPredefinedRule, Some(ie::ACTIVATE_PREDEFINED_RULES), Some(FailedRuleId::Pdr(1))),
+            |r| {
+                r.create_pdrs[0].activate_predefined_rules.push(b"gold".to_vec());
+            },
+        ),
     ];
     for (at, (expected, change)) in cases.iter().enumerate() {
         let mut request = establishment(77);

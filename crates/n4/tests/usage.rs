@@ -10,10 +10,10 @@
 mod common;
 
 use common::billing::*;
-use common::{Obedience, SINCE_1900_MS};
+use common::{Lab, Obedience, SINCE_1900_MS};
 use pfcp::UsageReportTrigger as Trigger;
 use pfcp::*;
-use rules::UrrId;
+use rules::{Seid, UrrId};
 use std::time::Duration;
 
 const PERIO: u32 = 1;
@@ -359,4 +359,55 @@ fn a_stop_is_told_without_its_start() {
         let reports = reported(&mut lab, session);
         assert_eq!(reports.iter().map(|report| report.usage_report_trigger.0).collect::<Vec<_>>(), [STOPT]);
     }
+}
+
+/// A monitoring time in a minute, and the moment it has passed.
+fn monitored(change: impl Fn(&mut CreateUrr)) -> (Lab, Seid) {
+    let mut rule = urr(1, VOLTH);
+    rule.monitoring_time = Some((SINCE_1900_MS / 1_000) as u32 + 60);
+    rule.measurement_information = Some(flags::MEASUREMENT_ISTM);
+    change(&mut rule);
+    let (mut lab, session) = lab(vec![rule]);
+    seconds(&mut lab, 61);
+    (lab, session)
+}
+
+#[test]
+fn subsequent_quotas_hold_from_the_monitoring_time_on() {
+    let (lab, session) = monitored(|rule| {
+        rule.reporting_triggers = ReportingTriggers::new(VOLQU);
+        rule.volume_quota = total(1_000_000);
+        rule.subsequent_volume_quota = total(100);
+    });
+    assert_eq!(lab.in_force[&session].rules.urrs[0].volume_quota.unwrap().total, Some(100));
+}
+
+#[test]
+fn subsequent_times_hold_from_the_monitoring_time_on() {
+    let (mut lab, session) = monitored(|rule| {
+        rule.reporting_triggers = ReportingTriggers::new(TIMTH);
+        rule.time_threshold = Some(1_000);
+        rule.subsequent_time_threshold = Some(20);
+    });
+    reported(&mut lab, session);
+    seconds(&mut lab, 15);
+    assert!(reported(&mut lab, session).is_empty());
+    seconds(&mut lab, 10);
+    let reports = reported(&mut lab, session);
+    assert!(reports.iter().any(|report| report.usage_report_trigger.contains(Trigger::TIMTH)), "{reports:?}");
+
+    let (mut lab, session) = monitored(|rule| {
+        rule.reporting_triggers = ReportingTriggers::new(TIMQU);
+        rule.time_quota = Some(1_000);
+        rule.subsequent_time_quota = Some(20);
+    });
+    reported(&mut lab, session);
+    seconds(&mut lab, 15);
+    assert_eq!(lab.in_force[&session].rules.urrs[0].volume_quota, None);
+    seconds(&mut lab, 10);
+    assert_eq!(
+        lab.in_force[&session].rules.urrs[0].volume_quota.unwrap().total,
+        Some(0),
+        "nothing passes any more"
+    );
 }

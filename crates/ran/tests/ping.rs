@@ -109,6 +109,9 @@ fn accept(request: &Body) -> Body {
             recovery_time_stamp: 1,
             up_function_features: None,
             cp_function_features: None,
+            pools: vec![],
+            smf_set_id: None,
+            alternatives: vec![],
             carried,
         }
         .into(),
@@ -123,6 +126,9 @@ fn accept(request: &Body) -> Body {
                 up_f_seid,
                 created_pdrs,
                 failed_rule_id,
+                created_traffic_endpoints: vec![],
+                load: None,
+                overload: None,
                 carried,
             }
             .into()
@@ -133,19 +139,28 @@ fn accept(request: &Body) -> Body {
             created_pdrs: vec![],
             failed_rule_id,
             usage_reports: vec![],
+            created_traffic_endpoints: vec![],
+            load: None,
+            overload: None,
             carried,
         }
         .into(),
-        Body::SessionDeletionRequest(_) => {
-            SessionDeletionResponse { cause, offending_ie, usage_reports: vec![], carried }.into()
+        Body::SessionDeletionRequest(_) => SessionDeletionResponse {
+            cause,
+            offending_ie,
+            usage_reports: vec![],
+            load: None,
+            overload: None,
+            carried,
         }
+        .into(),
         other => panic!("not expected: {other:?}"),
     }
 }
 
 fn created_pdr(ue: u8) -> CreatedPdr {
     let f_teid = FTeid::Explicit { teid: UPLINK_TEIDS + u32::from(ue), ipv4: Some(N3), ipv6: None };
-    CreatedPdr { pdr_id: 1, local_f_teid: Some(f_teid), ue_ip_address: None, carried: vec![] }
+    CreatedPdr { pdr_id: 1, local_f_teid: Some(f_teid), ue_ip_addresses: vec![], carried: vec![] }
 }
 
 /// Sends every echo request back as its answer until all is done; how many came.

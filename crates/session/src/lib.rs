@@ -7,6 +7,6 @@ mod record;
 mod store;
 mod usage;
 
-pub use record::{AssociationRecord, CpFSeid, NodeRecord, SessionRecord};
+pub use record::{AssociationRecord, CpFSeid, Extras, NodeRecord, SessionRecord, TrafficEndpoint};
 pub use store::{Change, Contents, Store, StoreError};
 pub use usage::{AnswerRecord, Counts, Inactivity, UrrUsage, UsageRecord, Used};

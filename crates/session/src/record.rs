@@ -1,9 +1,10 @@
 //! What is kept.
 
 use crate::usage::UsageRecord;
-use rules::{Rules, Seid};
+use ipnet::Ipv6Net;
+use rules::{FTeid, PdrId, Qfi, Rules, Seid, Teid};
 use serde::{Deserialize, Serialize};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// The control plane's name for a session (TS 29.244 8.2.37).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -29,6 +30,53 @@ pub struct SessionRecord {
     pub rules: Rules,
     /// What has been used, and told.
     pub usage: UsageRecord,
+    /// What else the control plane said; most sessions have nothing.
+    pub extras: Option<Box<Extras>>,
+}
+
+impl SessionRecord {
+    /// Our tunnel endpoints that the session has; one may come several times.
+    pub fn teids(&self) -> impl Iterator<Item = Teid> {
+        let endpoints = self.extras.iter().flat_map(|extras| &extras.endpoints);
+        let f_teids = self.rules.pdrs.iter().filter_map(|pdr| pdr.pdi.f_teid);
+        f_teids.chain(endpoints.filter_map(|endpoint| endpoint.f_teid)).map(|f_teid| f_teid.teid)
+    }
+}
+
+/// What a control plane said of a session that its rules do not show.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extras {
+    /// Traffic endpoints, each with an ID of its own (TS 29.244 7.5.2.7).
+    pub endpoints: Vec<TrafficEndpoint>,
+    /// PDRs whose PDI names a traffic endpoint, and which.
+    pub at_endpoint: Vec<(PdrId, u8)>,
+    /// PDRs that activate predefined rules or groups of them, and which, in order (TS 29.244 5.19).
+    pub predefined: Vec<(PdrId, Vec<String>)>,
+    /// Addresses of our pools that the session has; a prefix by its first address.
+    pub addresses: Vec<IpAddr>,
+    /// Sets of sessions it belongs to: FQ-CSIDs as on the wire (TS 29.244 8.2.43).
+    pub fq_csids: Vec<Vec<u8>>,
+    /// The group it belongs to; none, where empty.
+    pub group_id: Vec<u8>,
+    /// Where its messages go instead of the address of the CP F-SEID (TS 29.244 5.22).
+    pub alternative: Option<IpAddr>,
+}
+
+/// What several PDIs have in common.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrafficEndpoint {
+    /// Its name in the session.
+    pub id: u8,
+    /// The tunnel packets come in.
+    pub f_teid: Option<FTeid>,
+    /// The user's address.
+    pub ue_ipv4: Option<Ipv4Addr>,
+    /// The user's prefix or address.
+    pub ue_ipv6: Option<Ipv6Net>,
+    /// As on the wire; none, where empty.
+    pub network_instance: Vec<u8>,
+    /// Any of these.
+    pub qfis: Vec<Qfi>,
 }
 
 /// One PFCP association (TS 29.244 6.2.6).
@@ -40,6 +88,12 @@ pub struct AssociationRecord {
     pub address: SocketAddr,
     /// The peer's recovery time stamp: seconds since 1900 (TS 29.244 8.2.65).
     pub recovery_time_stamp: u32,
+    /// What the peer can do: CP Function Features as on the wire (TS 29.244 8.2.58).
+    pub features: Vec<u8>,
+    /// The set of control planes it belongs to: SMF Set ID as on the wire; none, where empty.
+    pub set_id: Vec<u8>,
+    /// Where others of its set speak in its name (TS 29.244 5.22.2).
+    pub alternatives: Vec<IpAddr>,
 }
 
 /// This node.

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
 /// Of the records' encoding. A store of another format is refused, not guessed at.
-const FORMAT: [u8; 1] = [3];
+const FORMAT: [u8; 1] = [4];
 const FORMAT_KEY: &str = "format";
 const NODE_KEY: &str = "node";
 
@@ -27,7 +27,6 @@ pub enum StoreError {
 }
 
 /// One change of the database.
-#[expect(clippy::large_enum_variant, reason = "nearly all changes are of the largest kind")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Keep this node's record.
@@ -146,6 +145,7 @@ mod tests {
             cp_f_seid: CpFSeid { seid: 7, address: [10, 40, 0, 1].into() },
             rules: Rules::default(),
             usage: UsageRecord::default(),
+            extras: None,
         }
     }
 
@@ -154,6 +154,9 @@ mod tests {
             node_id: "smf.example".to_owned(),
             address: ([10, 40, 0, 1], 8805).into(),
             recovery_time_stamp: 3_900_000_000,
+            features: vec![1],
+            set_id: vec![],
+            alternatives: vec![],
         }
     }
 

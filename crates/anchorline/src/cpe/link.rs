@@ -56,6 +56,11 @@ impl Link {
     pub(crate) async fn next(&mut self) -> Option<Heard> {
         self.heard.recv().await
     }
+
+    /// What has happened already and was not told yet.
+    pub(crate) fn try_next(&mut self) -> Option<Heard> {
+        self.heard.try_recv().ok()
+    }
 }
 
 async fn converse(socket: UnixStream, tell: &mpsc::Sender<Heard>) -> anyhow::Result<()> {

@@ -82,6 +82,10 @@ fn config(settings: &Settings) -> anyhow::Result<Config> {
     };
     let sessions = settings.dpe.sessions;
     Ok(Config {
+        access_address_ipv6: settings.access_address6(),
+        forwarding_policies: settings.n4.forwarding_policies.clone(),
+        predefined: settings.n4.predefined.clone(),
+        ue_pools: settings.n4.ue_pools.clone(),
         associate: settings.n4.associate.clone(),
         limits: Limits { sessions, ..Limits::default() },
         ..Config::new(node_id, *settings.n4.listen.ip(), access_address)

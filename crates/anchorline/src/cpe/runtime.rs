@@ -14,6 +14,9 @@ use tokio::time::{Instant, sleep_until};
 
 /// The longest datagram there is.
 const DATAGRAM: usize = 65_535;
+/// Inputs of one kind that are taken before what they ask for is done: the database is written once for all of them,
+/// which costs hardly more than for one.
+const BATCH: usize = 64;
 
 /// The node and everything around it.
 pub(crate) struct Runtime {
@@ -25,6 +28,9 @@ pub(crate) struct Runtime {
     commands: Option<mpsc::Sender<Command>>,
     /// Commands the link has not taken yet: at most one resynchronisation and what the node has under way.
     outbox: VecDeque<Command>,
+    /// What the node said and is not done yet.
+    changes: Vec<Change>,
+    actions: Vec<Action>,
     zero: Instant,
     announced: bool,
     /// For metrics.
@@ -55,6 +61,8 @@ impl Runtime {
             link,
             commands: None,
             outbox: VecDeque::new(),
+            changes: Vec::new(),
+            actions: Vec::new(),
             zero: Instant::now(),
             announced: false,
         }
@@ -70,15 +78,24 @@ impl Runtime {
         let mut bytes = vec![0; DATAGRAM];
         loop {
             match self.wake(&mut bytes).await? {
-                Wake::Datagram(length, from) => {
-                    let bytes = bytes.get(..length).unwrap_or_default();
-                    self.input(Input::Datagram { from, bytes }).await?;
-                }
+                Wake::Datagram(length, from) => self.datagrams(&mut bytes, (length, from)),
                 Wake::Link(Some(heard)) => self.heard(heard).await?,
                 Wake::Link(None) => anyhow::bail!("the link's task ended"),
                 Wake::Room => self.send_command(),
-                Wake::Timer => self.input(Input::Tick).await?,
+                Wake::Timer => self.input(Input::Tick),
             }
+            self.carry_out().await?;
+        }
+    }
+
+    /// A datagram, and those that wait behind it.
+    fn datagrams(&mut self, buffer: &mut [u8], (length, from): (usize, SocketAddr)) {
+        let (mut next, mut taken) = (Some((length, from)), 0);
+        while let Some((length, from)) = next {
+            let bytes = buffer.get(..length).unwrap_or_default();
+            self.input(Input::Datagram { from, bytes });
+            taken += 1;
+            next = if taken < BATCH { self.socket.try_recv_from(buffer).ok() } else { None };
         }
     }
 
@@ -109,7 +126,31 @@ impl Runtime {
         }
     }
 
+    /// What the link says, and what it has said meanwhile.
     async fn heard(&mut self, heard: Heard) -> anyhow::Result<()> {
+        let (mut next, mut taken) = (Some(heard), 0);
+        while let Some(heard) = next {
+            match heard {
+                Heard::Notice(notice) => self.notice(&notice),
+                other => self.link_changed(other).await?,
+            }
+            taken += 1;
+            next = if taken < BATCH { self.link.try_next() } else { None };
+        }
+        Ok(())
+    }
+
+    fn notice(&mut self, notice: &Notice) {
+        if let Notice::Resynced { swept } = notice {
+            tracing::info!("the data plane is in step; {swept} sessions nobody wants any more were removed");
+            return self.announce();
+        }
+        self.input(Input::DataPath(notice));
+    }
+
+    /// What came before is done first: it was said to another link.
+    async fn link_changed(&mut self, heard: Heard) -> anyhow::Result<()> {
+        self.carry_out().await?;
         match heard {
             Heard::Connected { hello, commands } => {
                 if let Notice::Hello { sessions, .. } = hello {
@@ -118,25 +159,19 @@ impl Runtime {
                 self.commands = Some(commands);
                 // What is left of a quota depends on which life of the data plane counted: the node hears of that
                 // before it says how sessions should be.
-                self.input(Input::DataPath(&hello)).await?;
+                self.input(Input::DataPath(&hello));
+                self.carry_out().await?;
                 self.resynchronise();
                 self.send_command();
-                Ok(())
             }
-            Heard::Notice(Notice::Resynced { swept }) => {
-                tracing::info!(
-                    "the data plane is in step; {swept} sessions nobody wants any more were removed"
-                );
-                self.announce();
-                Ok(())
-            }
-            Heard::Notice(notice) => self.input(Input::DataPath(&notice)).await,
             Heard::Lost => {
                 self.commands = None;
                 self.outbox.clear();
-                self.input(Input::DataPathLost).await
+                self.input(Input::DataPathLost);
             }
+            Heard::Notice(notice) => self.notice(&notice),
         }
+        Ok(())
     }
 
     /// Says what every session should be; what is not named goes.
@@ -166,42 +201,52 @@ impl Runtime {
         }
     }
 
-    async fn input(&mut self, input: Input<'_>) -> anyhow::Result<()> {
+    /// Tells the node what came, and notes what it says.
+    fn input(&mut self, input: Input<'_>) {
         let now = Time::from_zero(self.zero.elapsed());
-        let outputs = self.node.handle(input, now);
-        self.told.send_replace(Pfcp::of(&self.node));
-        let (mut changes, mut rest) = (Vec::new(), Vec::new());
-        for output in outputs {
+        for output in self.node.handle(input, now) {
             match output {
-                Output::SaveSession(record) => changes.push(Change::SaveSession(record)),
-                Output::EraseSession(seid) => changes.push(Change::EraseSession(seid)),
-                Output::SaveAssociation(record) => changes.push(Change::SaveAssociation(record)),
-                Output::EraseAssociation(node_id) => changes.push(Change::EraseAssociation(node_id)),
-                Output::Send { to, bytes } => rest.push(Action::Send(to, bytes)),
-                Output::Put(desired) => rest.push(Action::Command(Command::Put(desired))),
-                Output::Delete(session) => rest.push(Action::Command(Command::Delete { session })),
+                Output::SaveSession(record) => self.changes.push(Change::SaveSession(record)),
+                Output::EraseSession(seid) => self.changes.push(Change::EraseSession(seid)),
+                Output::SaveAssociation(record) => self.changes.push(Change::SaveAssociation(record)),
+                Output::EraseAssociation(node_id) => self.changes.push(Change::EraseAssociation(node_id)),
+                Output::Send { to, bytes } => self.actions.push(Action::Send(to, bytes)),
+                Output::Put(desired) => self.actions.push(Action::Command(Command::Put(desired))),
+                Output::Delete(session) => self.actions.push(Action::Command(Command::Delete { session })),
                 Output::QueryUsage { session, urrs, token, is_reported } => {
                     let query = Command::QueryUsage { session, urrs, token, is_reported };
-                    rest.push(Action::Command(query));
+                    self.actions.push(Action::Command(query));
                 }
                 Output::Note(note) => say(note),
             }
         }
-        // What is answered must be in the database first.
-        if !changes.is_empty() {
-            self.store.apply(&changes)?;
+    }
+
+    /// Does what the node said. What is answered must be in the database first.
+    async fn carry_out(&mut self) -> anyhow::Result<()> {
+        self.told.send_replace(Pfcp::of(&self.node));
+        if !self.changes.is_empty() {
+            self.store.apply(&self.changes)?;
+            self.changes.clear();
         }
-        for action in rest {
+        let mut actions = std::mem::take(&mut self.actions);
+        for action in actions.drain(..) {
             match action {
                 Action::Send(to, bytes) => self.send(to, &bytes).await,
                 Action::Command(command) => self.command(command),
             }
         }
+        // The room it has grown to is for the next ones.
+        self.actions = actions;
         self.send_command();
         Ok(())
     }
 
     async fn send(&self, to: SocketAddr, bytes: &[u8]) {
+        // Nearly always there is room at once.
+        if self.socket.try_send_to(bytes, to).is_ok() {
+            return;
+        }
         if let Err(error) = self.socket.send_to(bytes, to).await {
             tracing::warn!("a datagram to {to} was not sent: {error}");
         }

@@ -4,12 +4,12 @@ use super::values::{
     EchoN3, EchoPeriod, EchoT3, Flows, HugePages, Idle, MemoryMb, Mtu, PortAddress, PortAddress6, Sessions,
     Side, Vlan,
 };
-use super::{DpeSettings, N4Settings, PortSettings, Settings};
+use super::{DpeSettings, PortSettings, Settings, n4};
 use config::{NodeIdText, Refusal, Spanned};
 use ipnet::{IpNet, Ipv6Net};
 use rules::Interface;
 use serde::Deserialize;
-use std::net::{IpAddr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 /// As many as a data path can have.
@@ -20,7 +20,7 @@ const PORTS_MAX: usize = 16;
 pub(super) struct File {
     node: Node,
     dpe: Dpe,
-    n4: N4,
+    n4: n4::N4,
     metrics: Option<Metrics>,
 }
 
@@ -95,14 +95,6 @@ struct Route {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct N4 {
-    listen: Spanned<SocketAddrV4>,
-    #[serde(default)]
-    associate: Vec<Peer>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Metrics {
     listen: Address,
 }
@@ -122,37 +114,16 @@ impl TryFrom<String> for Address {
     }
 }
 
-/// A control plane: its address, with or without a port.
-#[derive(Deserialize)]
-#[serde(try_from = "String")]
-struct Peer(SocketAddr);
-
-impl TryFrom<String> for Peer {
-    type Error = &'static str;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        let with_port = text.parse().ok();
-        let alone = || text.parse().ok().map(|address| SocketAddr::new(address, pfcp::PORT));
-        with_port.or_else(alone).map(Self).ok_or("a control plane is an IP address, with or without a port")
-    }
-}
-
 /// Makes settings of a file whose values fit together.
 pub(super) fn check(file: File) -> Result<Settings, Refusal> {
     check_ports(&file.dpe.port)?;
     file.dpe.route.iter().try_for_each(|route| check_route(route, &file.dpe.port))?;
-    if file.n4.listen.get_ref().ip().is_unspecified() {
-        return Err(Refusal::of(&file.n4.listen, "peers are told this address: it cannot be 0.0.0.0"));
-    }
     Ok(Settings {
         node_id: file.node.id,
         run_dir: file.node.run_dir,
         state_dir: file.node.state_dir,
         dpe: dpe(file.dpe),
-        n4: N4Settings {
-            listen: file.n4.listen.into_inner(),
-            associate: file.n4.associate.into_iter().map(|peer| peer.0).collect(),
-        },
+        n4: n4::check(file.n4)?,
         metrics: file.metrics.map(|metrics| metrics.listen.0),
     })
 }
@@ -294,6 +265,46 @@ mod tests {
             assert!(message.contains(expected), "{message}");
         }
         assert!(error("mtu = 1500", "mtu = 12").starts_with("configuration, line "), "the line is named");
+    }
+
+    #[test]
+    fn what_control_planes_may_find_besides() {
+        assert_eq!(config::parse(EXAMPLE, check).unwrap().n4.ue_pools, []);
+        let settings = config::parse(&commented_in(), check).unwrap().n4;
+        assert_eq!(settings.forwarding_policies, ["mec1"]);
+        let pools: Vec<_> = settings.ue_pools.iter().map(|pool| pool.prefix.to_string()).collect();
+        assert_eq!(pools, ["10.60.0.0/16", "2001:db8:60::/48"]);
+        assert_ne!(settings.predefined, ::n4::Predefined::default());
+        assert!(config::parse(EXAMPLE, check).unwrap().access_address6().is_none());
+        let with_ipv6 = EXAMPLE.replace("# ipv6 =", "ipv6 =");
+        let address = config::parse(&with_ipv6, check).unwrap().access_address6();
+        assert_eq!(address, Some("2001:db8:3::2".parse().unwrap()));
+    }
+
+    /// The example with everything of `[n4]` that is only shown.
+    fn commented_in() -> String {
+        let shown = ["# forwarding_policies", "# [[n4.", "# name =", "# prefix =", "# network_instance ="]
+            .iter()
+            .chain(&["# precedence =", "# filters =", "# action =", "# mbr_kbps =", "# rules ="]);
+        shown.fold(EXAMPLE.to_owned(), |text, shown| text.replace(shown, shown.trim_start_matches("# ")))
+    }
+
+    #[test]
+    fn errors_of_pools_and_rules_say_what_is_allowed() {
+        let text = commented_in();
+        for (from, to, expected) in [
+            ("10.60.0.0/16", "2001:db8:60:1::/65", "it cannot be longer"),
+            ("10.60.0.0/16", "2001:db8:60:8000::/49", "overlaps with another pool"),
+            ("name = \"users6\"", "name = \"users\"", "another pool has this name"),
+            ("to assigned", "two assigned", "a filter reads like"),
+            ("rules = [\"video\"", "rules = [\"radio\"", "has a rule \"radio\", which does not exist"),
+            ("action = \"drop\"", "action = \"eat\"", "unknown variant `eat`"),
+            ("uplink = 5000", "uplink = 2199023255552", "a rate is 0 to"),
+        ] {
+            assert!(text.contains(from), "{from}");
+            let message = config::parse(&text.replacen(from, to, 1), check).unwrap_err().to_string();
+            assert!(message.contains(expected), "{message}");
+        }
     }
 
     #[test]

@@ -1,14 +1,16 @@
 //! The configuration of a node: one TOML file for all its roles.
 
 mod file;
+mod n4;
 mod values;
 
+pub(crate) use n4::N4Settings;
 pub(crate) use values::{HugePages, Idle};
 
 use config::{ConfigError, NodeIdText};
 use ipnet::{Ipv4Net, Ipv6Net};
 use rules::Interface;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 /// Where the configuration is.
@@ -69,13 +71,6 @@ pub(crate) struct PortSettings {
     pub(crate) mss_clamp: bool,
 }
 
-/// `[n4]`.
-#[derive(Debug)]
-pub(crate) struct N4Settings {
-    pub(crate) listen: SocketAddrV4,
-    pub(crate) associate: Vec<SocketAddr>,
-}
-
 impl Settings {
     /// Reads a file.
     pub(crate) fn read(path: &Path) -> Result<Self, ConfigError> {
@@ -89,7 +84,15 @@ impl Settings {
 
     /// The address tunnels of ours end at: that of the first access port.
     pub(crate) fn access_address(&self) -> Option<Ipv4Addr> {
-        let access = self.dpe.ports.iter().find(|port| port.interface == Interface::Access)?;
-        Some(access.address.addr())
+        Some(self.access()?.address.addr())
+    }
+
+    /// As [`Settings::access_address`], over IPv6, if that port has one.
+    pub(crate) fn access_address6(&self) -> Option<Ipv6Addr> {
+        Some(self.access()?.address6?.addr())
+    }
+
+    fn access(&self) -> Option<&PortSettings> {
+        self.dpe.ports.iter().find(|port| port.interface == Interface::Access)
     }
 }

@@ -107,6 +107,11 @@ bounded!(
     EchoN3(u32), 1..=20, 3, "N3-REQUESTS is 1 to 20"
 );
 
+bounded!(
+    /// A bit rate.
+    Kbps(u64), 0..=1_099_511_627_775, 0, "a rate is 0 to 1099511627775 kbit/s"
+);
+
 /// An IPv6 address of ours with its subnet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "Ipv6Net")]

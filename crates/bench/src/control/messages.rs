@@ -24,6 +24,9 @@ pub(super) fn setup(recovery_time_stamp: u32) -> Message {
         recovery_time_stamp,
         up_function_features: None,
         cp_function_features: Some(CpFunctionFeatures::of(&[])),
+        pools: vec![],
+        smf_set_id: None,
+        alternatives: vec![],
         carried: vec![],
     };
     Message::node(UNNUMBERED, request)
@@ -52,6 +55,9 @@ pub(crate) fn establishment(number: u32) -> Message {
         apn_dnn: None,
         s_nssai: None,
         pfcpse_req_flags: None,
+        create_traffic_endpoints: vec![],
+        fq_csids: vec![],
+        group_id: None,
         carried: vec![],
     };
     Message::session(0, UNNUMBERED, request)
@@ -108,6 +114,7 @@ fn pdr(pdr_id: u16, pdi: Pdi) -> CreatePdr {
         urr_ids: vec![],
         qer_ids: vec![1],
         activate_predefined_rules: vec![],
+        ue_ip_address_pool: None,
         carried: vec![],
     }
 }
@@ -119,6 +126,7 @@ fn uplink_far() -> CreateFar {
         outer_header_creation: None,
         transport_level_marking: None,
         interface_type: None,
+        linked_traffic_endpoint_id: None,
         carried: vec![],
     };
     far(UPLINK, ApplyAction::FORW, Some(parameters))

@@ -31,6 +31,18 @@ pub(super) fn far(far: &CreateFar) -> Result<Far, Refusal> {
     })
 }
 
+/// The traffic endpoint a FAR names as that of the other direction. It must be there, and that is all it does.
+pub(super) fn linked(far: &CreateFar) -> (FarId, Option<u8>) {
+    let to = far.forwarding_parameters.as_ref();
+    (FarId(far.far_id), to.and_then(|to| to.linked_traffic_endpoint_id))
+}
+
+/// As [`linked`].
+pub(super) fn linked_anew(far: &UpdateFar) -> (FarId, Option<u8>) {
+    let to = far.update_forwarding_parameters.as_ref();
+    (FarId(far.far_id), to.and_then(|to| to.linked_traffic_endpoint_id))
+}
+
 fn forwarding(to: &pfcp::ForwardingParameters, forwards: bool) -> Result<ForwardingParameters, Refusal> {
     let creation = to.outer_header_creation.as_ref();
     let tunnel = creation.map_or(Ok(None), |creation| values::tunnel(creation, forwards))?;

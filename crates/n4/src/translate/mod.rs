@@ -1,37 +1,65 @@
 //! From what a control plane asks for to rules, taking tunnel endpoints on the way.
 
+mod endpoint;
 mod far;
 mod pdr;
 mod qer;
 mod urr;
 
+use crate::pools::Pools;
+use crate::predefined::{self, NO_FAR, Predefined};
 use crate::refusal::Refusal;
 use crate::support;
 use crate::tunnels::{Tunnels, Unavailable};
 use crate::usage::Given;
 use crate::values::Ours;
-use pfcp::{CreatedPdr, SessionEstablishmentRequest, SessionModificationRequest};
+use pfcp::{
+    CreatedPdr, CreatedTrafficEndpoint, FqCsid, SessionEstablishmentRequest, SessionModificationRequest,
+};
 use rules::{
     BarId, Change, FTeid, Far, FarId, OuterHeaderCreation, Pdr, PdrId, QerId, Rules, Seid, Teid, UrrId,
 };
-use std::collections::{BTreeMap, HashMap};
+use session::Extras;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::net::IpAddr;
 
 /// What one request took and made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Taken {
     /// TEIDs that were not the session's before.
     pub(crate) teids: Vec<Teid>,
-    /// What the answer tells of the endpoints we chose.
+    /// Users' addresses that were not the session's before.
+    pub(crate) addresses: Vec<IpAddr>,
+    /// What the answer tells of the endpoints and addresses we chose.
     pub(crate) created_pdrs: Vec<CreatedPdr>,
+    pub(crate) created_endpoints: Vec<CreatedTrafficEndpoint>,
     /// What is given to URRs.
     pub(crate) given: Vec<Given>,
     /// Tunnels that end.
     pub(crate) end_markers: Vec<OuterHeaderCreation>,
 }
 
+/// What a translation draws on.
+pub(crate) struct Sources<'a> {
+    pub(crate) ours: Ours,
+    pub(crate) tunnels: &'a mut Tunnels,
+    pub(crate) pools: &'a mut Pools,
+    pub(crate) predefined: &'a Predefined,
+}
+
+/// What a request comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Translated {
+    pub(crate) rules: Rules,
+    pub(crate) extras: Option<Box<Extras>>,
+    pub(crate) taken: Taken,
+}
+
 /// Translates one request.
 pub(crate) struct Translator<'a> {
     tunnels: &'a mut Tunnels,
+    pools: &'a mut Pools,
+    predefined: &'a Predefined,
     session: Seid,
     ours: Ours,
     /// The session's rules before the request, and where in them to find some.
@@ -40,19 +68,27 @@ pub(crate) struct Translator<'a> {
     fars: HashMap<FarId, &'a Far>,
     /// By CHOOSE ID, which holds within one request (TS 29.244 8.2.3).
     chosen: BTreeMap<u8, FTeid>,
+    extras: Extras,
     taken: Taken,
 }
 
 impl<'a> Translator<'a> {
-    pub(crate) fn new(tunnels: &'a mut Tunnels, ours: Ours, session: Seid, before: &'a Rules) -> Self {
+    pub(crate) fn new(
+        sources: Sources<'a>,
+        session: Seid,
+        (before, extras): (&'a Rules, Option<&Extras>),
+    ) -> Self {
         Self {
-            tunnels,
+            tunnels: sources.tunnels,
+            pools: sources.pools,
+            predefined: sources.predefined,
             session,
-            ours,
+            ours: sources.ours,
             before,
             pdrs: before.pdrs.iter().map(|pdr| (pdr.id, pdr)).collect(),
             fars: before.fars.iter().map(|far| (far.id, far)).collect(),
             chosen: BTreeMap::new(),
+            extras: extras.cloned().unwrap_or_default(),
             taken: Taken::default(),
         }
     }
@@ -61,21 +97,29 @@ impl<'a> Translator<'a> {
     pub(crate) fn establishment(
         mut self,
         request: &SessionEstablishmentRequest,
-    ) -> Result<(Rules, Taken), Refusal> {
+    ) -> Result<Translated, Refusal> {
+        self.extras.fq_csids = request.fq_csids.iter().map(octets).collect();
+        self.extras.group_id = request.group_id.clone().unwrap_or_default();
         let rules = self.new_rules(request).and_then(|mut rules| {
             let known = pdr::session_addresses(rules.pdrs.iter().map(|pdr| &pdr.pdi));
             rules.pdrs.iter_mut().for_each(|pdr| known.infer(&mut pdr.pdi));
             rules.check()?;
-            support::urrs(&rules)?;
+            self.check(&rules)?;
             Ok(rules)
         });
         self.finish(rules)
     }
 
     fn new_rules(&mut self, request: &SessionEstablishmentRequest) -> Result<Rules, Refusal> {
+        request.create_traffic_endpoints.iter().try_for_each(|endpoint| self.create_endpoint(endpoint))?;
+        let linked = request.create_fars.iter().map(far::linked);
+        self.check_linked(linked)?;
+        let pdrs = each(&request.create_pdrs, |pdr| self.pdr(pdr))?;
+        let mut fars = each(&request.create_fars, far::far)?;
+        fars.extend(no_far(&pdrs));
         Ok(Rules {
-            pdrs: each(&request.create_pdrs, |pdr| self.pdr(pdr))?,
-            fars: each(&request.create_fars, far::far)?,
+            pdrs,
+            fars,
             qers: each(&request.create_qers, qer::qer)?,
             urrs: each(&request.create_urrs, |urr| self.urr(urr))?,
             bars: request.create_bar.iter().map(qer::bar).collect(),
@@ -86,7 +130,7 @@ impl<'a> Translator<'a> {
     pub(crate) fn modification(
         mut self,
         request: &SessionModificationRequest,
-    ) -> Result<(Rules, Taken), Refusal> {
+    ) -> Result<Translated, Refusal> {
         let rules = self.change(request).and_then(|mut change| {
             let known = self.before.pdrs.iter().chain(&change.create.pdrs).map(|pdr| &pdr.pdi);
             let updated = change.update_pdrs.iter().filter_map(|pdr| pdr.pdi.as_ref());
@@ -95,43 +139,91 @@ impl<'a> Translator<'a> {
             let updated = change.update_pdrs.iter_mut().filter_map(|pdr| pdr.pdi.as_mut());
             updated.for_each(|pdi| known.infer(pdi));
             let rules = self.before.change(change)?;
-            support::urrs(&rules)?;
+            self.forget_removed(&rules);
+            self.check(&rules)?;
             self.taken.end_markers = far::end_markers(&self.fars, &rules, request);
             Ok(rules)
         });
         self.finish(rules)
     }
 
+    /// What the rules' own check does not see.
+    fn check(&self, rules: &Rules) -> Result<(), Refusal> {
+        support::urrs(rules)?;
+        let mut without = rules.pdrs.iter().filter(|pdr| pdr.far == NO_FAR);
+        let undecided = without.find(|pdr| !self.predefined.decide_all(self.activated(pdr.id)));
+        undecided.map_or(Ok(()), |_| Err(pdr::no_far_id()))?;
+        Ok(predefined::check(rules, &self.extras, self.predefined)?)
+    }
+
+    fn forget_removed(&mut self, rules: &Rules) {
+        if self.extras.at_endpoint.is_empty() && self.extras.predefined.is_empty() {
+            return;
+        }
+        let present: HashSet<PdrId> = rules.pdrs.iter().map(|pdr| pdr.id).collect();
+        self.extras.at_endpoint.retain(|(pdr, _)| present.contains(pdr));
+        self.extras.predefined.retain(|(pdr, _)| present.contains(pdr));
+    }
+
     /// A request is done whole or not at all: what a refused one took goes back.
-    fn finish(self, rules: Result<Rules, Refusal>) -> Result<(Rules, Taken), Refusal> {
+    fn finish(self, rules: Result<Rules, Refusal>) -> Result<Translated, Refusal> {
         match rules {
-            Ok(rules) => Ok((rules, self.taken)),
+            Ok(mut rules) => {
+                fit(&mut rules);
+                let extras = Some(self.extras).filter(|extras| *extras != Extras::default()).map(Box::new);
+                Ok(Translated { rules, extras, taken: self.taken })
+            }
             Err(refusal) => {
                 self.taken.teids.iter().for_each(|teid| self.tunnels.release(*teid));
+                self.taken.addresses.iter().for_each(|address| self.pools.release(*address));
                 Err(refusal)
             }
         }
     }
 
     fn change(&mut self, request: &SessionModificationRequest) -> Result<Change, Refusal> {
+        if !request.fq_csids.is_empty() {
+            self.extras.fq_csids = request.fq_csids.iter().map(octets).collect();
+        }
+        if let Some(group_id) = &request.group_id {
+            self.extras.group_id.clone_from(group_id);
+        }
+        if request.cp_f_seid.is_some() {
+            // Whoever named it looks after it.
+            self.extras.alternative = None;
+        }
+        let removed: Vec<PdrId> = request.remove_pdrs.iter().map(|rule| PdrId(rule.pdr_id)).collect();
+        let (remove_pdrs, moved) = self.change_endpoints(request, removed)?;
+        let created = request.create_fars.iter().map(far::linked);
+        self.check_linked(created.chain(request.update_fars.iter().map(far::linked_anew)))?;
+        self.extras.predefined.retain(|(pdr, _)| !remove_pdrs.contains(pdr));
+        let mut create = self.creations(request)?;
+        let updates = each(&request.update_pdrs, |pdr| self.pdr_update(pdr))?;
+        let has_no_far = self.fars.contains_key(&NO_FAR);
+        let no_far = no_far(&create.pdrs).filter(|_| !has_no_far);
+        create.fars.extend(no_far);
         Ok(Change {
-            remove_pdrs: request.remove_pdrs.iter().map(|rule| PdrId(rule.pdr_id)).collect(),
+            remove_pdrs,
             remove_fars: request.remove_fars.iter().map(|rule| FarId(rule.far_id)).collect(),
             remove_qers: request.remove_qers.iter().map(|rule| QerId(rule.qer_id)).collect(),
             remove_urrs: request.remove_urrs.iter().map(|rule| UrrId(rule.urr_id)).collect(),
             remove_bars: request.remove_bar.iter().map(|rule| BarId(rule.bar_id)).collect(),
-            create: Rules {
-                pdrs: each(&request.create_pdrs, |pdr| self.pdr(pdr))?,
-                fars: each(&request.create_fars, far::far)?,
-                qers: each(&request.create_qers, qer::qer)?,
-                urrs: each(&request.create_urrs, |urr| self.urr(urr))?,
-                bars: request.create_bar.iter().map(qer::bar).collect(),
-            },
-            update_pdrs: each(&request.update_pdrs, |pdr| self.pdr_update(pdr))?,
+            create,
+            update_pdrs: moved.into_iter().chain(updates).collect(),
             update_fars: each(&request.update_fars, |far| far::update(&self.fars, far))?,
             update_qers: each(&request.update_qers, qer::update)?,
             update_urrs: each(&request.update_urrs, |urr| self.urr_update(urr))?,
             update_bars: request.update_bar.iter().map(qer::bar_update).collect(),
+        })
+    }
+
+    fn creations(&mut self, request: &SessionModificationRequest) -> Result<Rules, Refusal> {
+        Ok(Rules {
+            pdrs: each(&request.create_pdrs, |pdr| self.pdr(pdr))?,
+            fars: each(&request.create_fars, far::far)?,
+            qers: each(&request.create_qers, qer::qer)?,
+            urrs: each(&request.create_urrs, |urr| self.urr(urr))?,
+            bars: request.create_bar.iter().map(qer::bar).collect(),
         })
     }
 
@@ -141,6 +233,24 @@ impl<'a> Translator<'a> {
         }
         Ok(())
     }
+}
+
+/// Lists as long as what is in them: there are a million sessions.
+fn fit(rules: &mut Rules) {
+    rules.pdrs.shrink_to_fit();
+    rules.fars.shrink_to_fit();
+    rules.qers.shrink_to_fit();
+    rules.urrs.shrink_to_fit();
+    rules.bars.shrink_to_fit();
+}
+
+/// The FAR of PDRs that leave theirs to predefined rules, if there are any.
+fn no_far(pdrs: &[Pdr]) -> Option<Far> {
+    pdrs.iter().any(|pdr| pdr.far == NO_FAR).then(|| predefined::dropping(NO_FAR))
+}
+
+fn octets(fq_csid: &FqCsid) -> Vec<u8> {
+    fq_csid.octets()
 }
 
 fn each<T, U>(items: &[T], mut with: impl FnMut(&T) -> Result<U, Refusal>) -> Result<Vec<U>, Refusal> {

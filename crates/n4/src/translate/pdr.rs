@@ -1,6 +1,7 @@
 //! PDRs, and the tunnel endpoints they take.
 
 use super::Translator;
+use crate::predefined::{LAST, NO_FAR};
 use crate::refusal::Refusal;
 use crate::tunnels::Unavailable;
 use crate::values::{self, Endpoint};
@@ -9,20 +10,21 @@ use pfcp::{Cause, CreatePdr, CreatedPdr, FailedRuleId, SourceInterface, UpdatePd
 use rules::{FTeid, FarId, Interface, Pdi, Pdr, PdrId, PdrUpdate, QerId, UrrId};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// A PDR without precedence gives way to all others (some control planes send none for a session's only rules).
-const LAST: u32 = u32::MAX;
-
 impl Translator<'_> {
     pub(super) fn pdr(&mut self, pdr: &CreatePdr) -> Result<Pdr, Refusal> {
         let id = PdrId(pdr.pdr_id);
-        let pdi = self.pdi(id, &pdr.pdi, None)?;
+        let resolved = self.resolve(id, &pdr.pdi, pdr.ue_ip_address_pool.as_ref())?;
+        let pdi = self.pdi(id, &resolved, None)?;
+        self.activate(id, &pdr.activate_predefined_rules)?;
+        // Only predefined rules can bring their own (TS 29.244 7.5.2.2).
+        let far = pdr.far_id.map(FarId).or((!pdr.activate_predefined_rules.is_empty()).then_some(NO_FAR));
         Ok(Pdr {
             id,
+            // Some control planes send none for a session's only rules.
             precedence: pdr.precedence.unwrap_or(LAST),
             pdi,
             outer_header_removal: pdr.outer_header_removal.map_or(Ok(false), values::removes_tunnel)?,
-            // Only a predefined rule could bring its own (TS 29.244 7.5.2.2).
-            far: pdr.far_id.map(FarId).ok_or(Refusal::blaming(Cause::ConditionalIeMissing, ie::FAR_ID))?,
+            far: far.ok_or(no_far_id())?,
             qers: pdr.qer_ids.iter().copied().map(QerId).collect(),
             urrs: pdr.urr_ids.iter().copied().map(UrrId).collect(),
         })
@@ -31,7 +33,15 @@ impl Translator<'_> {
     pub(super) fn pdr_update(&mut self, update: &UpdatePdr) -> Result<PdrUpdate, Refusal> {
         let id = PdrId(update.pdr_id);
         let current = self.pdrs.get(&id).and_then(|pdr| pdr.pdi.f_teid);
-        let pdi = update.pdi.as_ref().map(|pdi| self.pdi(id, pdi, current)).transpose()?;
+        let pdi = match &update.pdi {
+            Some(pdi) => {
+                let resolved = self.resolve(id, pdi, None)?;
+                Some(self.pdi(id, &resolved, current)?)
+            }
+            None => None,
+        };
+        self.deactivate(id, &update.deactivate_predefined_rules)?;
+        self.activate(id, &update.activate_predefined_rules)?;
         let keeps_tunnel = update.removes(ie::OUTER_HEADER_REMOVAL).then_some(false);
         let removal = update.outer_header_removal.map(values::removes_tunnel).transpose()?;
         // An ID without octets takes all rules of that kind off the PDR (TS 29.244 5.6.3).
@@ -50,7 +60,12 @@ impl Translator<'_> {
 
     /// `current` is the endpoint the PDR has: one that is to be chosen anew stays as it is, and so does one that is
     /// not named again. A control plane in use sends new filters without it, and plain packets never come from radio.
-    fn pdi(&mut self, pdr: PdrId, pdi: &pfcp::Pdi, current: Option<FTeid>) -> Result<Pdi, Refusal> {
+    pub(super) fn pdi(
+        &mut self,
+        pdr: PdrId,
+        pdi: &pfcp::Pdi,
+        current: Option<FTeid>,
+    ) -> Result<Pdi, Refusal> {
         let endpoint = pdi.f_teid.map(|f_teid| values::endpoint(f_teid, self.ours)).transpose()?;
         let user = values::user(&pdi.ue_ip_addresses)?;
         let has_no_address = user.ipv4.is_none() && user.ipv6.is_none();
@@ -74,17 +89,31 @@ impl Translator<'_> {
     }
 
     fn f_teid(&mut self, pdr: PdrId, endpoint: Endpoint) -> Result<FTeid, Refusal> {
-        match endpoint {
-            Endpoint::Given(f_teid) => {
-                self.claim(f_teid.teid).map_err(|unavailable| no_endpoint(unavailable, pdr))?;
-                Ok(f_teid)
-            }
-            Endpoint::Chosen(id, address) => {
-                let f_teid = self.choose(id, address).map_err(|unavailable| no_endpoint(unavailable, pdr))?;
-                self.taken.created_pdrs.push(created(pdr, f_teid));
-                Ok(f_teid)
-            }
+        let (f_teid, is_chosen) = self.take(endpoint).map_err(|unavailable| no_endpoint(unavailable, pdr))?;
+        if is_chosen {
+            self.tell(pdr, |created| created.local_f_teid = Some(told(f_teid)));
         }
+        Ok(f_teid)
+    }
+
+    /// The endpoint, and whether it is one we chose.
+    pub(super) fn take(&mut self, endpoint: Endpoint) -> Result<(FTeid, bool), Unavailable> {
+        match endpoint {
+            Endpoint::Given(f_teid) => self.claim(f_teid.teid).map(|()| (f_teid, false)),
+            Endpoint::Chosen(id, address) => self.choose(id, address).map(|f_teid| (f_teid, true)),
+        }
+    }
+
+    /// Tells of a PDR in the answer.
+    pub(super) fn tell(&mut self, pdr: PdrId, with: impl FnOnce(&mut CreatedPdr)) {
+        let told = &mut self.taken.created_pdrs;
+        if let Some(created) = told.iter_mut().find(|created| created.pdr_id == pdr.0) {
+            return with(created);
+        }
+        let (local_f_teid, ue_ip_addresses, carried) = (None, vec![], vec![]);
+        let mut created = CreatedPdr { pdr_id: pdr.0, local_f_teid, ue_ip_addresses, carried };
+        with(&mut created);
+        told.push(created);
     }
 
     fn choose(&mut self, id: Option<u8>, address: IpAddr) -> Result<FTeid, Unavailable> {
@@ -98,21 +127,30 @@ impl Translator<'_> {
     }
 }
 
+/// A PDR needs a FAR, unless what it activates decides all.
+pub(super) const fn no_far_id() -> Refusal {
+    Refusal::blaming(Cause::ConditionalIeMissing, ie::FAR_ID)
+}
+
 const fn no_endpoint(unavailable: Unavailable, pdr: PdrId) -> Refusal {
+    Refusal { failed_rule_id: Some(FailedRuleId::Pdr(pdr.0)), ..unavailable_endpoint(unavailable) }
+}
+
+pub(super) const fn unavailable_endpoint(unavailable: Unavailable) -> Refusal {
     let cause = match unavailable {
         Unavailable::Exhausted => Cause::NoResourcesAvailable,
         Unavailable::Taken => Cause::RuleCreationModificationFailure,
     };
-    Refusal { failed_rule_id: Some(FailedRuleId::Pdr(pdr.0)), ..Refusal::blaming(cause, ie::F_TEID) }
+    Refusal::blaming(cause, ie::F_TEID)
 }
 
-fn created(pdr: PdrId, f_teid: FTeid) -> CreatedPdr {
-    let (ipv4, ipv6) = match f_teid.address {
-        IpAddr::V4(address) => (Some(address), None),
-        IpAddr::V6(address) => (None, Some(address)),
-    };
-    let local_f_teid = pfcp::FTeid::Explicit { teid: f_teid.teid.0, ipv4, ipv6 };
-    CreatedPdr { pdr_id: pdr.0, local_f_teid: Some(local_f_teid), ue_ip_address: None, carried: vec![] }
+/// An endpoint of ours, as peers are told.
+pub(super) const fn told(f_teid: FTeid) -> pfcp::FTeid {
+    let teid = f_teid.teid.0;
+    match f_teid.address {
+        IpAddr::V4(address) => pfcp::FTeid::Explicit { teid, ipv4: Some(address), ipv6: None },
+        IpAddr::V6(address) => pfcp::FTeid::Explicit { teid, ipv4: None, ipv6: Some(address) },
+    }
 }
 
 /// The user's addresses, each where all PDIs that name one name the same.

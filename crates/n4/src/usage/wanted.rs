@@ -2,6 +2,7 @@
 
 use super::SILENCE;
 use super::due::in_force;
+use crate::predefined::{self, Predefined};
 use rules::{Methods, Rules, Triggers, Urr, Volume, limits};
 use session::{Counts, SessionRecord, UrrUsage};
 
@@ -10,11 +11,14 @@ const SUBSEQUENT: u32 = 1 << 30;
 const BLOCKED: u32 = 1 << 31;
 
 /// What the data plane should do for a session now.
-pub(crate) fn wanted(record: &SessionRecord) -> Rules {
+pub(crate) fn wanted(record: &SessionRecord, table: &Predefined) -> Rules {
     let mut rules = record.rules.clone();
     rules.urrs.iter_mut().zip(&record.usage.urrs).for_each(|(urr, usage)| adjust(urr, usage));
     let numbers = rules.qers.iter_mut().filter_map(|qer| qer.correlation.as_mut());
     numbers.for_each(|number| *number |= name_of(&record.owner) << 32);
+    if let Some(extras) = record.extras.as_ref().filter(|extras| !extras.predefined.is_empty()) {
+        predefined::expand(&mut rules, extras, table);
+    }
     if record.usage.inactivity.is_some() {
         listen(&mut rules);
     }

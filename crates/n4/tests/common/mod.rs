@@ -51,6 +51,7 @@ pub enum Obedience {
 }
 
 pub struct Lab {
+    pub config: Config,
     pub node: Node,
     pub now: Time,
     /// When the process started: its own zero.
@@ -79,13 +80,14 @@ impl Lab {
     pub fn new(config: Config) -> Self {
         let node = NodeRecord { recovery_time_stamp: STAMP };
         let start = Start { node, associations: vec![], sessions: vec![], since_1900_ms: SINCE_1900_MS };
-        let mut lab = Self::from(Node::new(config, start));
+        let mut lab = Self::from(config.clone(), Node::new(config, start));
         lab.connect();
         lab
     }
 
-    fn from(node: Node) -> Self {
+    fn from(config: Config, node: Node) -> Self {
         Self {
+            config,
             node,
             now: Time::ZERO,
             started: Time::ZERO,
@@ -106,7 +108,11 @@ impl Lab {
 
     /// With one control plane associated.
     pub fn associated() -> Self {
-        let mut lab = Self::new(config());
+        Self::associated_with(config())
+    }
+
+    pub fn associated_with(config: Config) -> Self {
+        let mut lab = Self::new(config);
         lab.associate(SMF, 1);
         lab
     }
@@ -129,7 +135,7 @@ impl Lab {
         let sessions = self.saved.values().chain(self.over.values()).cloned().collect();
         let since_1900_ms = SINCE_1900_MS + self.now.since_zero().as_millis() as u64;
         self.started = self.now;
-        self.node = Node::new(config(), Start { node, associations, sessions, since_1900_ms });
+        self.node = Node::new(self.config.clone(), Start { node, associations, sessions, since_1900_ms });
     }
 
     /// The link stands; the data plane learns how things should be. A session in the revision it holds is left alone.

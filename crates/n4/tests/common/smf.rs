@@ -13,6 +13,9 @@ pub fn setup(peer: Ipv4Addr, stamp: u32) -> AssociationSetupRequest {
         recovery_time_stamp: stamp,
         up_function_features: None,
         cp_function_features: Some(CpFunctionFeatures::of(&[])),
+        pools: vec![],
+        smf_set_id: None,
+        alternatives: vec![],
         carried: vec![],
     }
 }
@@ -54,6 +57,7 @@ pub fn pdr(id: u16, pdi: Pdi, far: u32) -> CreatePdr {
         urr_ids: vec![],
         qer_ids: vec![],
         activate_predefined_rules: vec![],
+        ue_ip_address_pool: None,
         carried: vec![],
     }
 }
@@ -76,6 +80,7 @@ pub fn forwarding(destination_interface: DestinationInterface) -> ForwardingPara
         outer_header_creation: None,
         transport_level_marking: None,
         interface_type: None,
+        linked_traffic_endpoint_id: None,
         carried: vec![],
     }
 }
@@ -123,6 +128,9 @@ pub fn establishment(cp_seid: u64) -> SessionEstablishmentRequest {
         apn_dnn: Some(NetworkInstance::labels("internet").0),
         s_nssai: Some(vec![1, 0xFF, 0xFF, 0xFF]),
         pfcpse_req_flags: None,
+        create_traffic_endpoints: vec![],
+        fq_csids: vec![],
+        group_id: None,
         carried: vec![],
     }
 }

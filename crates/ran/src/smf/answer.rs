@@ -55,6 +55,9 @@ impl Smf {
             recovery_time_stamp: self.settings.recovery_time_stamp,
             up_function_features: None,
             cp_function_features: Some(CpFunctionFeatures::of(&[])),
+            pools: vec![],
+            smf_set_id: None,
+            alternatives: vec![],
             carried: vec![],
         }
     }

@@ -33,6 +33,9 @@ pub(super) fn setup(settings: &Settings) -> Message {
         recovery_time_stamp: settings.recovery_time_stamp,
         up_function_features: None,
         cp_function_features: Some(CpFunctionFeatures::of(&[])),
+        pools: vec![],
+        smf_set_id: None,
+        alternatives: vec![],
         carried: vec![],
     };
     Message::node(UNNUMBERED, request)
@@ -68,6 +71,9 @@ pub(super) fn establishment(settings: &Settings, session: &Session) -> Message {
         apn_dnn: None,
         s_nssai: None,
         pfcpse_req_flags: None,
+        create_traffic_endpoints: vec![],
+        fq_csids: vec![],
+        group_id: None,
         carried: vec![],
     };
     // The user plane has no SEID for it yet (TS 29.244 7.2.2.4.2).
@@ -102,6 +108,7 @@ fn pdr(pdr_id: u16, far_id: u32, pdi: Pdi) -> CreatePdr {
         urr_ids: vec![],
         qer_ids: vec![QER],
         activate_predefined_rules: vec![],
+        ue_ip_address_pool: None,
         carried: vec![],
     }
 }
@@ -131,6 +138,7 @@ fn uplink_far() -> CreateFar {
         outer_header_creation: None,
         transport_level_marking: None,
         interface_type: None,
+        linked_traffic_endpoint_id: None,
         carried: vec![],
     };
     far(UPLINK_FAR, ApplyAction::FORW, Some(forwarding_parameters))

@@ -88,9 +88,7 @@ pub(crate) mod put {
     use super::{RawIe, Value};
 
     pub(crate) fn one<T: Value>(ie: u16, value: &T, out: &mut Vec<u8>) {
-        let mut bytes = Vec::new();
-        value.write(&mut bytes);
-        raw(ie, &bytes, out);
+        framed(ie, out, |out| value.write(out));
     }
 
     pub(crate) fn opt<T: Value>(ie: u16, value: &Option<T>, out: &mut Vec<u8>) {
@@ -107,12 +105,22 @@ pub(crate) mod put {
         ies.iter().for_each(|other| raw(other.ie, &other.value, out));
     }
 
-    /// A value longer than the length field can tell is left out: the message stays readable.
     fn raw(ie: u16, value: &[u8], out: &mut Vec<u8>) {
-        let Ok(length) = u16::try_from(value.len()) else { return };
+        framed(ie, out, |out| out.extend_from_slice(value));
+    }
+
+    /// The length is known when the value is written. One longer than the length field can tell is left out: the message
+    /// stays readable.
+    fn framed(ie: u16, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = out.len();
         out.extend_from_slice(&ie.to_be_bytes());
-        out.extend_from_slice(&length.to_be_bytes());
-        out.extend_from_slice(value);
+        out.extend_from_slice(&[0, 0]);
+        write(out);
+        let length = u16::try_from(out.len() - start - 4);
+        match (length, out.get_mut(start + 2..start + 4)) {
+            (Ok(length), Some(field)) => field.copy_from_slice(&length.to_be_bytes()),
+            _ => out.truncate(start),
+        }
     }
 }
 
@@ -136,6 +144,10 @@ macro_rules! group {
         }
 
         impl $name {
+            /// What it has by name: the IE and the field.
+            pub const FIELDS: &'static [(u16, &'static str)] =
+                &[$(($crate::ie::$ie, stringify!($field)),)*];
+
             /// Whether an IE without octets asks for removal of what it names (TS 29.244 5.6.3).
             pub fn removes(&self, ie: u16) -> bool {
                 self.carried.iter().any(|other| other.ie == ie && other.value.is_empty())

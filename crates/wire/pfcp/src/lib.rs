@@ -23,23 +23,27 @@ pub use header::Header;
 pub use message::{
     AssociationReleaseRequest, AssociationReleaseResponse, AssociationSetupRequest, AssociationSetupResponse,
     AssociationUpdateRequest, AssociationUpdateResponse, Body, DownlinkDataReport, ErrorIndicationReport,
-    HeartbeatRequest, HeartbeatResponse, Message, SessionDeletionRequest, SessionDeletionResponse,
-    SessionEstablishmentRequest, SessionEstablishmentResponse, SessionModificationRequest,
-    SessionModificationResponse, SessionReportRequest, SessionReportResponse, VersionNotSupportedResponse,
-    decode, encode,
+    HeartbeatRequest, HeartbeatResponse, LoadControlInformation, Message, NodeReportRequest,
+    NodeReportResponse, OverloadControlInformation, PathReport, PoolInformation, SessionChangeInfo,
+    SessionDeletionRequest, SessionDeletionResponse, SessionEstablishmentRequest,
+    SessionEstablishmentResponse, SessionModificationRequest, SessionModificationResponse,
+    SessionReportRequest, SessionReportResponse, SessionSetDeletionRequest, SessionSetDeletionResponse,
+    SessionSetModificationRequest, SessionSetModificationResponse, VersionNotSupportedResponse, decode,
+    encode,
 };
 pub use rule::{
-    CreateBar, CreateFar, CreatePdr, CreateQer, CreateUrr, CreatedPdr, DuplicatingParameters,
-    ForwardingParameters, Pdi, QueryUrr, RemoveBar, RemoveFar, RemovePdr, RemoveQer, RemoveUrr, UpdateBar,
-    UpdateBarInReport, UpdateDuplicatingParameters, UpdateFar, UpdateForwardingParameters, UpdatePdr,
-    UpdateQer, UpdateUrr, UsageReport,
+    CreateBar, CreateFar, CreatePdr, CreateQer, CreateTrafficEndpoint, CreateUrr, CreatedPdr,
+    CreatedTrafficEndpoint, DuplicatingParameters, ForwardingParameters, Pdi, QueryUrr, RemoveBar, RemoveFar,
+    RemovePdr, RemoveQer, RemoveTrafficEndpoint, RemoveUrr, UpdateBar, UpdateBarInReport,
+    UpdateDuplicatingParameters, UpdateFar, UpdateForwardingParameters, UpdatePdr, UpdateQer,
+    UpdateTrafficEndpoint, UpdateUrr, UsageReport,
 };
 pub use value::{
-    ApplyAction, Cause, CpFeature, CpFunctionFeatures, DestinationInterface, DownlinkDataServiceInformation,
-    DroppedTraffic, FSeid, FTeid, FailedRuleId, Gate, GateStatus, NetworkInstance, NodeId,
-    OuterHeaderCreation, OuterHeaderRemoval, PacketCount, PdnType, Rates, ReportType, ReportingTriggers,
-    SdfFilter, SourceInterface, UeIpAddress, UpFeature, UpFunctionFeatures, UsageReportTrigger,
-    VolumeMeasurement, Volumes, flags,
+    ApplyAction, Cause, CpFeature, CpFunctionFeatures, CpIpAddress, DestinationInterface,
+    DownlinkDataServiceInformation, DroppedTraffic, FSeid, FTeid, FailedRuleId, FqCsid, Gate, GateStatus,
+    NetworkInstance, NodeId, OuterHeaderCreation, OuterHeaderRemoval, PacketCount, PdnType, PoolIdentity,
+    Rates, RemoteGtpuPeer, ReportType, ReportingTriggers, SdfFilter, SourceInterface, UeIpAddress, UpFeature,
+    UpFunctionFeatures, UsageReportTrigger, VolumeMeasurement, Volumes, flags,
 };
 
 /// The UDP port PFCP is served at (TS 29.244 6.1).

@@ -43,6 +43,9 @@ fn a_setup_from_the_other_side_is_answered_and_a_restart_told_by_it_is_seen() {
             recovery_time_stamp,
             up_function_features: None,
             cp_function_features: None,
+            pools: vec![],
+            smf_set_id: None,
+            alternatives: vec![],
             carried: vec![],
         };
         Message::node(sequence, request)

@@ -156,7 +156,15 @@ impl Scene {
             }
             Body::SessionDeletionRequest(_) => (
                 self.cp_seid(request),
-                SessionDeletionResponse { cause, offending_ie: None, usage_reports: vec![], carried }.into(),
+                SessionDeletionResponse {
+                    cause,
+                    offending_ie: None,
+                    usage_reports: vec![],
+                    load: None,
+                    overload: None,
+                    carried,
+                }
+                .into(),
             ),
             other => panic!("not a request of an SMF: {other:?}"),
         };
@@ -178,6 +186,9 @@ pub(super) fn setup_response(cause: Cause, recovery_time_stamp: u32) -> Associat
         recovery_time_stamp,
         up_function_features: None,
         cp_function_features: None,
+        pools: vec![],
+        smf_set_id: None,
+        alternatives: vec![],
         carried: vec![],
     }
 }
@@ -186,7 +197,7 @@ pub(super) fn setup_response(cause: Cause, recovery_time_stamp: u32) -> Associat
 pub(super) fn establishment_response(made: Option<u8>) -> SessionEstablishmentResponse {
     let f_teid = |n: u8| FTeid::Explicit { teid: 0x100 + u32::from(n), ipv4: Some(N3), ipv6: None };
     let created =
-        |n| CreatedPdr { pdr_id: 1, local_f_teid: Some(f_teid(n)), ue_ip_address: None, carried: vec![] };
+        |n| CreatedPdr { pdr_id: 1, local_f_teid: Some(f_teid(n)), ue_ip_addresses: vec![], carried: vec![] };
     SessionEstablishmentResponse {
         node_id: NodeId::Ipv4(*UPF.ip()),
         cause: Cause::RequestAccepted,
@@ -194,6 +205,9 @@ pub(super) fn establishment_response(made: Option<u8>) -> SessionEstablishmentRe
         up_f_seid: Some(FSeid::new(0x5000 + u64::from(made.unwrap_or(0)), (*UPF.ip()).into())),
         created_pdrs: made.map(created).into_iter().collect(),
         failed_rule_id: None,
+        created_traffic_endpoints: vec![],
+        load: None,
+        overload: None,
         carried: vec![],
     }
 }
@@ -205,6 +219,9 @@ pub(super) fn modification_response(cause: Cause) -> SessionModificationResponse
         created_pdrs: vec![],
         failed_rule_id: None,
         usage_reports: vec![],
+        created_traffic_endpoints: vec![],
+        load: None,
+        overload: None,
         carried: vec![],
     }
 }

@@ -1,18 +1,25 @@
 //! Messages whole.
 
+mod load;
 mod node;
 mod report;
 mod session;
+mod set;
 
+pub use load::{LoadControlInformation, OverloadControlInformation};
 pub use node::{
     AssociationReleaseRequest, AssociationReleaseResponse, AssociationSetupRequest, AssociationSetupResponse,
     AssociationUpdateRequest, AssociationUpdateResponse, HeartbeatRequest, HeartbeatResponse,
-    VersionNotSupportedResponse,
+    PoolInformation, VersionNotSupportedResponse,
 };
 pub use report::{DownlinkDataReport, ErrorIndicationReport, SessionReportRequest, SessionReportResponse};
 pub use session::{
     SessionDeletionRequest, SessionDeletionResponse, SessionEstablishmentRequest,
     SessionEstablishmentResponse, SessionModificationRequest, SessionModificationResponse,
+};
+pub use set::{
+    NodeReportRequest, NodeReportResponse, PathReport, SessionChangeInfo, SessionSetDeletionRequest,
+    SessionSetDeletionResponse, SessionSetModificationRequest, SessionSetModificationResponse,
 };
 
 use crate::fields::{Fields, Value};
@@ -47,6 +54,7 @@ impl Message {
 macro_rules! bodies {
     ($($(#[$doc:meta])* $name:ident = $number:literal,)*) => {
         /// What a message says, by type (TS 29.244 7.3).
+        #[expect(clippy::large_enum_variant, reason = "the largest are the usual ones, and they do not live long")]
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Body {
             $($(#[$doc])* $name($name),)*
@@ -101,6 +109,18 @@ bodies! {
     AssociationReleaseResponse = 10,
     /// Speak the version of this header.
     VersionNotSupportedResponse = 11,
+    /// Something happened to the node.
+    NodeReportRequest = 12,
+    /// Answers [`NodeReportRequest`].
+    NodeReportResponse = 13,
+    /// End all sessions of a set.
+    SessionSetDeletionRequest = 14,
+    /// Answers [`SessionSetDeletionRequest`].
+    SessionSetDeletionResponse = 15,
+    /// Another control plane has the sessions of a set.
+    SessionSetModificationRequest = 16,
+    /// Answers [`SessionSetModificationRequest`].
+    SessionSetModificationResponse = 17,
     /// Make a session.
     SessionEstablishmentRequest = 50,
     /// Answers [`SessionEstablishmentRequest`].

@@ -1,7 +1,9 @@
 //! Node related messages (TS 29.244 7.4).
 
 use crate::fields::group;
-use crate::value::{Cause, CpFunctionFeatures, NodeId, UpFunctionFeatures};
+use crate::value::{
+    Cause, CpFunctionFeatures, CpIpAddress, NetworkInstance, NodeId, PoolIdentity, UpFunctionFeatures,
+};
 
 group! {
     /// Heartbeat Request (7.4.2.1).
@@ -22,6 +24,19 @@ group! {
 }
 
 group! {
+    /// UE IP Address Pool Information (7.4.4.1-3): one pool a user plane chooses addresses from.
+    #[derive(Default)]
+    PoolInformation {
+        /// Its name.
+        identity: one PoolIdentity = UE_IP_ADDRESS_POOL_IDENTITY,
+        /// The network it belongs to.
+        network_instance: opt NetworkInstance = NETWORK_INSTANCE,
+        /// The bits of [`crate::flags`].
+        ip_version: opt u8 = IP_VERSION,
+    }
+}
+
+group! {
     /// Association Setup Request (7.4.4.1).
     AssociationSetupRequest {
         /// The sender.
@@ -32,6 +47,12 @@ group! {
         up_function_features: opt UpFunctionFeatures = UP_FUNCTION_FEATURES,
         /// What the sender can do, if it is a control plane.
         cp_function_features: opt CpFunctionFeatures = CP_FUNCTION_FEATURES,
+        /// Pools the sender chooses users' addresses from, if it is a user plane.
+        pools: all PoolInformation = UE_IP_ADDRESS_POOL_INFORMATION,
+        /// The set of control planes the sender belongs to.
+        smf_set_id: opt Vec<u8> = SMF_SET_ID,
+        /// Where the other control planes of its set are.
+        alternatives: all CpIpAddress = ALTERNATIVE_SMF_IP_ADDRESS,
     }
 }
 
@@ -48,6 +69,12 @@ group! {
         up_function_features: opt UpFunctionFeatures = UP_FUNCTION_FEATURES,
         /// What the sender can do, if it is a control plane.
         cp_function_features: opt CpFunctionFeatures = CP_FUNCTION_FEATURES,
+        /// Pools the sender chooses users' addresses from, if it is a user plane.
+        pools: all PoolInformation = UE_IP_ADDRESS_POOL_INFORMATION,
+        /// The set of control planes the sender belongs to.
+        smf_set_id: opt Vec<u8> = SMF_SET_ID,
+        /// Where the other control planes of its set are.
+        alternatives: all CpIpAddress = ALTERNATIVE_SMF_IP_ADDRESS,
     }
 }
 
@@ -64,6 +91,10 @@ group! {
         association_release_request: opt u8 = PFCP_ASSOCIATION_RELEASE_REQUEST,
         /// How long a release may take.
         graceful_release_period: opt u8 = GRACEFUL_RELEASE_PERIOD,
+        /// The set of control planes the sender belongs to now.
+        smf_set_id: opt Vec<u8> = SMF_SET_ID,
+        /// Where the other control planes of its set are now.
+        alternatives: all CpIpAddress = ALTERNATIVE_SMF_IP_ADDRESS,
     }
 }
 

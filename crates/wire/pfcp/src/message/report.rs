@@ -36,6 +36,8 @@ group! {
         usage_reports: all UsageReport = USAGE_REPORT_IN_REPORT,
         /// A peer sent an Error Indication.
         error_indication_report: opt ErrorIndicationReport = ERROR_INDICATION_REPORT,
+        /// Another control plane's name for the session, where this one of its set has none yet.
+        old_cp_f_seid: opt FSeid = F_SEID,
     }
 }
 

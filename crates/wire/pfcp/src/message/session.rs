@@ -1,11 +1,13 @@
 //! Session related messages (TS 29.244 7.5).
 
+use super::load::{LoadControlInformation, OverloadControlInformation};
 use crate::fields::group;
 use crate::rule::{
-    CreateBar, CreateFar, CreatePdr, CreateQer, CreateUrr, CreatedPdr, QueryUrr, RemoveBar, RemoveFar,
-    RemovePdr, RemoveQer, RemoveUrr, UpdateBar, UpdateFar, UpdatePdr, UpdateQer, UpdateUrr, UsageReport,
+    CreateBar, CreateFar, CreatePdr, CreateQer, CreateTrafficEndpoint, CreateUrr, CreatedPdr,
+    CreatedTrafficEndpoint, QueryUrr, RemoveBar, RemoveFar, RemovePdr, RemoveQer, RemoveTrafficEndpoint,
+    RemoveUrr, UpdateBar, UpdateFar, UpdatePdr, UpdateQer, UpdateTrafficEndpoint, UpdateUrr, UsageReport,
 };
-use crate::value::{Cause, FSeid, FailedRuleId, NodeId, PdnType};
+use crate::value::{Cause, FSeid, FailedRuleId, FqCsid, NodeId, PdnType};
 
 group! {
     /// Session Establishment Request (7.5.2).
@@ -24,6 +26,8 @@ group! {
         create_qers: all CreateQer = CREATE_QER,
         /// How to buffer.
         create_bar: opt CreateBar = CREATE_BAR,
+        /// What PDIs have in common.
+        create_traffic_endpoints: all CreateTrafficEndpoint = CREATE_TRAFFIC_ENDPOINT,
         /// What the user's packets are.
         pdn_type: opt PdnType = PDN_TYPE,
         /// After so many seconds without packets the control plane wants to know.
@@ -36,6 +40,10 @@ group! {
         s_nssai: opt Vec<u8> = S_NSSAI,
         /// The bits of [`crate::flags`].
         pfcpse_req_flags: opt u8 = PFCPSEREQ_FLAGS,
+        /// The sets of sessions it belongs to: what they share may fail together (TS 23.007).
+        fq_csids: all FqCsid = FQ_CSID,
+        /// The group it belongs to.
+        group_id: opt Vec<u8> = GROUP_ID,
     }
 }
 
@@ -52,8 +60,14 @@ group! {
         up_f_seid: opt FSeid = F_SEID,
         /// What was chosen for PDRs.
         created_pdrs: all CreatedPdr = CREATED_PDR,
+        /// What was chosen for traffic endpoints.
+        created_traffic_endpoints: all CreatedTrafficEndpoint = CREATED_TRAFFIC_ENDPOINT,
         /// The rule to blame.
         failed_rule_id: opt FailedRuleId = FAILED_RULE_ID,
+        /// How busy the user plane is.
+        load: opt LoadControlInformation = LOAD_CONTROL_INFORMATION,
+        /// How much less the control plane should send.
+        overload: opt OverloadControlInformation = OVERLOAD_CONTROL_INFORMATION,
     }
 }
 
@@ -63,6 +77,8 @@ group! {
     SessionModificationRequest {
         /// The control plane's new name for the session.
         cp_f_seid: opt FSeid = F_SEID,
+        /// The control plane of the same set that takes the session over.
+        node_id: opt NodeId = NODE_ID,
         /// PDRs to remove.
         remove_pdrs: all RemovePdr = REMOVE_PDR,
         /// FARs to remove.
@@ -83,6 +99,12 @@ group! {
         create_qers: all CreateQer = CREATE_QER,
         /// The BAR to create.
         create_bar: opt CreateBar = CREATE_BAR,
+        /// Traffic endpoints to create.
+        create_traffic_endpoints: all CreateTrafficEndpoint = CREATE_TRAFFIC_ENDPOINT,
+        /// Traffic endpoints to update.
+        update_traffic_endpoints: all UpdateTrafficEndpoint = UPDATE_TRAFFIC_ENDPOINT,
+        /// Traffic endpoints to remove, with all PDRs that name them.
+        remove_traffic_endpoints: all RemoveTrafficEndpoint = REMOVE_TRAFFIC_ENDPOINT,
         /// PDRs to update.
         update_pdrs: all UpdatePdr = UPDATE_PDR,
         /// FARs to update.
@@ -101,6 +123,10 @@ group! {
         user_plane_inactivity_timer: set u32 = USER_PLANE_INACTIVITY_TIMER,
         /// The bits of [`crate::flags`].
         pfcpsm_req_flags: opt u8 = PFCPSMREQ_FLAGS,
+        /// Replaces the sets of sessions it belongs to, if there are any.
+        fq_csids: each FqCsid = FQ_CSID,
+        /// Another group.
+        group_id: set Vec<u8> = GROUP_ID,
     }
 }
 
@@ -113,8 +139,14 @@ group! {
         offending_ie: opt u16 = OFFENDING_IE,
         /// What was chosen for PDRs.
         created_pdrs: all CreatedPdr = CREATED_PDR,
+        /// What was chosen for traffic endpoints.
+        created_traffic_endpoints: all CreatedTrafficEndpoint = CREATED_TRAFFIC_ENDPOINT,
         /// The rule to blame.
         failed_rule_id: opt FailedRuleId = FAILED_RULE_ID,
+        /// How busy the user plane is.
+        load: opt LoadControlInformation = LOAD_CONTROL_INFORMATION,
+        /// How much less the control plane should send.
+        overload: opt OverloadControlInformation = OVERLOAD_CONTROL_INFORMATION,
         /// Of URRs queried or removed.
         usage_reports: all UsageReport = USAGE_REPORT_IN_MODIFICATION,
     }
@@ -133,6 +165,10 @@ group! {
         cause: one Cause = CAUSE,
         /// The IE to blame.
         offending_ie: opt u16 = OFFENDING_IE,
+        /// How busy the user plane is.
+        load: opt LoadControlInformation = LOAD_CONTROL_INFORMATION,
+        /// How much less the control plane should send.
+        overload: opt OverloadControlInformation = OVERLOAD_CONTROL_INFORMATION,
         /// The last of all URRs.
         usage_reports: all UsageReport = USAGE_REPORT_IN_DELETION,
     }

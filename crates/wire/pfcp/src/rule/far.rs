@@ -14,6 +14,8 @@ group! {
         outer_header_creation: opt OuterHeaderCreation = OUTER_HEADER_CREATION,
         /// ToS or traffic class of the outer header, and its mask.
         transport_level_marking: opt u16 = TRANSPORT_LEVEL_MARKING,
+        /// The traffic endpoint of the other direction.
+        linked_traffic_endpoint_id: opt u8 = TRAFFIC_ENDPOINT_ID,
         /// N3, N6, S1-U ... for people and statistics.
         interface_type: opt u8 = TGPP_INTERFACE_TYPE,
     }
@@ -74,6 +76,8 @@ group! {
         transport_level_marking: set u16 = TRANSPORT_LEVEL_MARKING,
         /// The bits of [`crate::flags`].
         pfcpsm_req_flags: set u8 = PFCPSMREQ_FLAGS,
+        /// The new traffic endpoint of the other direction.
+        linked_traffic_endpoint_id: set u8 = TRAFFIC_ENDPOINT_ID,
         /// N3, N6, S1-U ... for people and statistics.
         interface_type: set u8 = TGPP_INTERFACE_TYPE,
     }

@@ -1,12 +1,16 @@
 //! Grouped IEs: the rules of a session.
 
 mod bar;
+mod endpoint;
 mod far;
 mod pdr;
 mod qer;
 mod usage;
 
 pub use bar::{CreateBar, RemoveBar, UpdateBar, UpdateBarInReport};
+pub use endpoint::{
+    CreateTrafficEndpoint, CreatedTrafficEndpoint, RemoveTrafficEndpoint, UpdateTrafficEndpoint,
+};
 pub use far::{
     CreateFar, DuplicatingParameters, ForwardingParameters, RemoveFar, UpdateDuplicatingParameters,
     UpdateFar, UpdateForwardingParameters,

@@ -1,7 +1,9 @@
 //! Packet Detection Rules.
 
 use crate::fields::group;
-use crate::value::{FTeid, NetworkInstance, OuterHeaderRemoval, SdfFilter, SourceInterface, UeIpAddress};
+use crate::value::{
+    FTeid, NetworkInstance, OuterHeaderRemoval, PoolIdentity, SdfFilter, SourceInterface, UeIpAddress,
+};
 
 group! {
     /// PDI (TS 29.244 7.5.2.2-2): all that is there must match.
@@ -46,6 +48,8 @@ group! {
         qer_ids: all u32 = QER_ID,
         /// Names of rules known beforehand.
         activate_predefined_rules: all Vec<u8> = ACTIVATE_PREDEFINED_RULES,
+        /// From which of our pools the user's address is.
+        ue_ip_address_pool: opt PoolIdentity = UE_IP_ADDRESS_POOL_IDENTITY,
     }
 }
 
@@ -56,8 +60,8 @@ group! {
         pdr_id: one u16 = PDR_ID,
         /// The tunnel endpoint chosen for it.
         local_f_teid: opt FTeid = F_TEID,
-        /// The address chosen for it.
-        ue_ip_address: opt UeIpAddress = UE_IP_ADDRESS,
+        /// The addresses chosen for it.
+        ue_ip_addresses: all UeIpAddress = UE_IP_ADDRESS,
     }
 }
 

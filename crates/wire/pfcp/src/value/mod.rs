@@ -7,6 +7,7 @@ mod node;
 mod pdr;
 mod qer;
 mod session;
+mod set;
 mod usage;
 
 pub use buffering::{DownlinkDataServiceInformation, PacketCount};
@@ -16,6 +17,7 @@ pub use node::{CpFeature, CpFunctionFeatures, NodeId, UpFeature, UpFunctionFeatu
 pub use pdr::{FTeid, NetworkInstance, OuterHeaderRemoval, SdfFilter, SourceInterface, UeIpAddress};
 pub use qer::{Gate, GateStatus, Rates};
 pub use session::{FSeid, PdnType, ReportType, flags};
+pub use set::{CpIpAddress, FqCsid, PoolIdentity, RemoteGtpuPeer};
 pub use usage::{DroppedTraffic, ReportingTriggers, UsageReportTrigger, VolumeMeasurement, Volumes};
 
 use crate::ErrorKind;

@@ -152,6 +152,8 @@ features! {
         Bundl = 22,
         /// 5G VN group communication.
         Gcom = 23,
+        /// Several associations with control planes of one set.
+        Mpas = 24,
         /// Quota validity times.
         Vtime = 26,
         /// Prefixes of users that are not 64 bits long.

@@ -146,4 +146,50 @@ pub mod flags {
     pub const USAGE_BEF: u8 = 1;
     /// Used after the monitoring time: Usage Information.
     pub const USAGE_AFT: u8 = 1 << 1;
+    /// A user plane path failed: Node Report Type (TS 29.244 8.2.69).
+    pub const NODE_REPORT_UPFR: u8 = 1;
+    /// A user plane path recovered: Node Report Type.
+    pub const NODE_REPORT_UPRR: u8 = 1 << 1;
+    /// The sender asks to be released: PFCP Association Release Request (TS 29.244 8.2.77).
+    pub const RELEASE_SARR: u8 = 1;
+    /// IPv4: IP version (TS 29.244 8.2.173).
+    pub const IP_VERSION_V4: u8 = 1;
+    /// IPv6: IP version.
+    pub const IP_VERSION_V6: u8 = 1 << 1;
+    /// It holds for the node, not for the sessions of an address: OCI Flags (TS 29.244 8.2.76).
+    pub const OCI_AOCI: u8 = 1;
+
+    /// A timer of three bits of unit and five of value, rounded up (TS 29.244 8.2.35 and 8.2.78): units are 2 s, 1 min,
+    /// 10 min, 1 h and 10 h; `None` is for ever.
+    pub const fn timer(seconds: Option<u64>) -> u8 {
+        const UNITS_S: [u64; 5] = [2, 60, 600, 3_600, 36_000];
+        let Some(seconds) = seconds else { return 7 << 5 };
+        let mut unit = 0;
+        while unit < UNITS_S.len() {
+            #[expect(
+                clippy::indexing_slicing,
+                reason = "iterators are not for constants; the loop ends before"
+            )]
+            let value = seconds.div_ceil(UNITS_S[unit]);
+            if value < 32 {
+                return (unit as u8) << 5 | value as u8;
+            }
+            unit += 1;
+        }
+        7 << 5
+    }
+
+    /// The seconds of a timer; `None` is for ever.
+    pub const fn timer_s(octet: u8) -> Option<u64> {
+        let value = (octet & 0x1F) as u64;
+        match octet >> 5 {
+            0 => Some(value * 2),
+            2 => Some(value * 600),
+            3 => Some(value * 3_600),
+            4 => Some(value * 36_000),
+            7 => None,
+            // 1 is minutes, and what is not defined reads as minutes.
+            _ => Some(value * 60),
+        }
+    }
 }

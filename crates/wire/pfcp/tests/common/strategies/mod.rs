@@ -1,6 +1,7 @@
 //! Every message there can be.
 
 mod rules;
+mod sets;
 mod usage;
 mod values;
 
@@ -9,6 +10,7 @@ use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
 use rules::*;
+use sets::*;
 use usage::*;
 use values::*;
 
@@ -23,16 +25,20 @@ prop_compose! {
         pdn_type in of((1u8..5).prop_map(|n| [PdnType::Ipv4, PdnType::Ipv6, PdnType::NonIp, PdnType::Ethernet][usize::from(n - 1)])),
         (user_id, apn_dnn, s_nssai) in (of(imsi()), of(label()), of(vec(any::<u8>(), 4))),
         (pfcpse_req_flags, user_plane_inactivity_timer) in any::<(Option<u8>, Option<u32>)>(),
+        create_traffic_endpoints in vec(create_traffic_endpoint().boxed(), 0..3),
+        (fq_csids, group_id) in (vec(fq_csid(), 0..2), of(text())),
         carried in carried(),
     ) -> SessionEstablishmentRequest {
         SessionEstablishmentRequest { node_id, cp_f_seid, create_pdrs, create_fars, create_urrs, create_qers,
-            create_bar, pdn_type, user_plane_inactivity_timer, user_id, apn_dnn, s_nssai, pfcpse_req_flags, carried }
+            create_bar, pdn_type, user_plane_inactivity_timer, user_id, apn_dnn, s_nssai, pfcpse_req_flags, create_traffic_endpoints, fq_csids, group_id,
+            carried }
     }
 }
 
 prop_compose! {
     fn modification_request()(
-        cp_f_seid in of(f_seid()),
+        (cp_f_seid, node_id) in (of(f_seid()), of(node_id())),
+        (update_traffic_endpoints, gone) in (vec(update_traffic_endpoint().boxed(), 0..2), vec(any::<u8>(), 0..2)),
         create in establishment_request().boxed(),
         (pdrs, fars, qers) in (vec(any::<u16>(), 0..3), vec(any::<u32>(), 0..3), vec(any::<u32>(), 0..3)),
         (urrs, bar) in (vec(any::<u32>(), 0..2), any::<Option<u8>>()),
@@ -63,54 +69,62 @@ prop_compose! {
             user_plane_inactivity_timer: create.user_plane_inactivity_timer,
             pfcpsm_req_flags: create.pfcpse_req_flags,
             carried: create.carried,
+            node_id,
+            create_traffic_endpoints: create.create_traffic_endpoints,
+            update_traffic_endpoints,
+            remove_traffic_endpoints: gone.into_iter().map(|traffic_endpoint_id| RemoveTrafficEndpoint { traffic_endpoint_id, carried: vec![] }).collect(),
+            fq_csids: create.fq_csids,
+            group_id: create.group_id,
         }
     }
 }
 
+type Rest = (
+    Option<FailedRuleId>,
+    Vec<CreatedTrafficEndpoint>,
+    Option<LoadControlInformation>,
+    Option<OverloadControlInformation>,
+);
+
+/// What answers about sessions have in common.
+fn rest() -> impl Strategy<Value = Rest> {
+    (of(failed_rule_id()), vec(created_traffic_endpoint(), 0..2), of(load()), of(overload()))
+}
+
+prop_compose! {
+    fn established()(
+        (node_id, cause, offending_ie) in (node_id(), cause(), any::<Option<u16>>()),
+        (up_f_seid, created_pdrs) in (of(f_seid()), vec(created_pdr(), 0..3)),
+        (failed_rule_id, created_traffic_endpoints, load, overload) in rest(),
+        carried in carried(),
+    ) -> SessionEstablishmentResponse {
+        SessionEstablishmentResponse { node_id, cause, offending_ie, up_f_seid, created_pdrs, failed_rule_id,
+            created_traffic_endpoints, load, overload, carried }
+    }
+}
+
+prop_compose! {
+    fn modified()(
+        (cause, offending_ie) in (cause(), any::<Option<u16>>()),
+        created_pdrs in vec(created_pdr(), 0..3),
+        (failed_rule_id, created_traffic_endpoints, load, overload) in rest(),
+        (usage_reports, carried) in (reports(), carried()),
+    ) -> SessionModificationResponse {
+        SessionModificationResponse { cause, offending_ie, created_pdrs, failed_rule_id, usage_reports,
+            created_traffic_endpoints, load, overload, carried }
+    }
+}
+
 fn session_body() -> impl Strategy<Value = Body> {
-    let established = (
-        node_id(),
-        cause(),
-        any::<Option<u16>>(),
-        of(f_seid()),
-        vec(created_pdr(), 0..3),
-        of(failed_rule_id()),
-        carried(),
-    );
-    let modified =
-        (cause(), any::<Option<u16>>(), vec(created_pdr(), 0..3), of(failed_rule_id()), reports(), carried());
     prop_oneof![
         establishment_request().prop_map(Body::from).boxed(),
-        established.prop_map(
-            |(node_id, cause, offending_ie, up_f_seid, created_pdrs, failed_rule_id, carried)| {
-                SessionEstablishmentResponse {
-                    node_id,
-                    cause,
-                    offending_ie,
-                    up_f_seid,
-                    created_pdrs,
-                    failed_rule_id,
-                    carried,
-                }
-                .into()
-            }
-        ),
+        established().prop_map(Body::from).boxed(),
         modification_request().prop_map(Body::from).boxed(),
-        modified.prop_map(|(cause, offending_ie, created_pdrs, failed_rule_id, usage_reports, carried)| {
-            SessionModificationResponse {
-                cause,
-                offending_ie,
-                created_pdrs,
-                failed_rule_id,
-                usage_reports,
-                carried,
-            }
-            .into()
-        }),
+        modified().prop_map(Body::from).boxed(),
         carried().prop_map(|carried| SessionDeletionRequest { carried }.into()),
-        (cause(), any::<Option<u16>>(), reports(), carried()).prop_map(
-            |(cause, offending_ie, usage_reports, carried)| {
-                SessionDeletionResponse { cause, offending_ie, usage_reports, carried }.into()
+        (cause(), any::<Option<u16>>(), reports(), of(load()), of(overload()), carried()).prop_map(
+            |(cause, offending_ie, usage_reports, load, overload, carried)| {
+                SessionDeletionResponse { cause, offending_ie, usage_reports, load, overload, carried }.into()
             }
         ),
         report_request().prop_map(Body::from).boxed(),
@@ -124,6 +138,7 @@ prop_compose! {
         pdr_ids in of((vec(any::<u16>(), 1..3), vec(service_information(), 0..3))),
         usage_reports in reports(),
         remote_f_teids in of(vec(f_teid(), 1..3)),
+        old_cp_f_seid in of(f_seid()),
         carried in carried(),
     ) -> SessionReportRequest {
         SessionReportRequest {
@@ -136,6 +151,7 @@ prop_compose! {
             usage_reports,
             error_indication_report: remote_f_teids
                 .map(|remote_f_teids| ErrorIndicationReport { remote_f_teids, carried: vec![] }),
+            old_cp_f_seid,
             carried,
         }
     }
@@ -153,14 +169,18 @@ prop_compose! {
 }
 
 fn node_body() -> impl Strategy<Value = Body> {
-    let setup = (node_id(), cause(), any::<u32>(), of(up_features()), of(cp_features()), carried());
-    let both = setup.prop_flat_map(|(node_id, cause, recovery_time_stamp, up, cp, carried)| {
+    let set = (vec(pool_information(), 0..2), of(set_id()), vec(alternative(), 0..2));
+    let setup = (node_id(), cause(), any::<u32>(), of(up_features()), of(cp_features()), set, carried());
+    let both = setup.prop_flat_map(|(node_id, cause, recovery_time_stamp, up, cp, set, carried)| {
         let answer = AssociationSetupResponse {
             node_id,
             cause,
             recovery_time_stamp,
             up_function_features: up,
             cp_function_features: cp,
+            pools: set.0,
+            smf_set_id: set.1,
+            alternatives: set.2,
             carried,
         };
         proptest::sample::select(association_bodies(answer))
@@ -171,6 +191,7 @@ fn node_body() -> impl Strategy<Value = Body> {
         .prop_map(|recovery_time_stamp| HeartbeatResponse { recovery_time_stamp, carried: vec![] });
     prop_oneof![
         both,
+        set_body().boxed(),
         heartbeat.prop_map(Body::from),
         answer.prop_map(Body::from),
         Just(VersionNotSupportedResponse::default().into()),
@@ -187,6 +208,9 @@ fn association_bodies(from: AssociationSetupResponse) -> Vec<Body> {
             recovery_time_stamp: from.recovery_time_stamp,
             up_function_features: up.clone(),
             cp_function_features: cp.clone(),
+            pools: from.pools.clone(),
+            smf_set_id: from.smf_set_id.clone(),
+            alternatives: from.alternatives.clone(),
             carried: carried.clone(),
         }
         .into(),
@@ -196,6 +220,8 @@ fn association_bodies(from: AssociationSetupResponse) -> Vec<Body> {
             cp_function_features: cp.clone(),
             association_release_request: Some(1),
             graceful_release_period: None,
+            smf_set_id: from.smf_set_id.clone(),
+            alternatives: from.alternatives.clone(),
             carried: carried.clone(),
         }
         .into(),

@@ -1,5 +1,6 @@
 //! Every rule there can be.
 
+use super::sets::pool_identity;
 use super::values::*;
 use pfcp::*;
 use proptest::collection::vec;
@@ -31,10 +32,11 @@ prop_compose! {
         outer_header_removal in of(outer_header_removal()),
         (urr_ids, qer_ids) in (vec(any::<u32>(), 0..3), vec(any::<u32>(), 0..3)),
         activate_predefined_rules in vec(text(), 0..2),
+        ue_ip_address_pool in of(pool_identity()),
         carried in carried(),
     ) -> CreatePdr {
         CreatePdr { pdr_id, precedence, pdi, outer_header_removal, far_id, urr_ids, qer_ids,
-            activate_predefined_rules, carried }
+            activate_predefined_rules, ue_ip_address_pool, carried }
     }
 }
 
@@ -55,10 +57,10 @@ prop_compose! {
     pub fn created_pdr()(
         pdr_id in any::<u16>(),
         local_f_teid in of(f_teid()),
-        ue_ip_address in of(ue_ip_address()),
+        ue_ip_addresses in vec(ue_ip_address(), 0..3),
         carried in carried(),
     ) -> CreatedPdr {
-        CreatedPdr { pdr_id, local_f_teid, ue_ip_address, carried }
+        CreatedPdr { pdr_id, local_f_teid, ue_ip_addresses, carried }
     }
 }
 
@@ -67,12 +69,12 @@ prop_compose! {
         destination_interface in destination_interface(),
         network_instance in of(network_instance()),
         outer_header_creation in of(outer_header_creation()),
-        transport_level_marking in any::<Option<u16>>(),
+        (transport_level_marking, linked_traffic_endpoint_id) in any::<(Option<u16>, Option<u8>)>(),
         interface_type in of(0u8..32),
         carried in carried(),
     ) -> ForwardingParameters {
         ForwardingParameters { destination_interface, network_instance, outer_header_creation,
-            transport_level_marking, interface_type, carried }
+            transport_level_marking, interface_type, linked_traffic_endpoint_id, carried }
     }
 }
 
@@ -107,6 +109,7 @@ const NOTHING: UpdateForwardingParameters = UpdateForwardingParameters {
     transport_level_marking: None,
     pfcpsm_req_flags: None,
     interface_type: None,
+    linked_traffic_endpoint_id: None,
     carried: vec![],
 };
 
@@ -120,7 +123,8 @@ prop_compose! {
         let update = create.forwarding_parameters.map(|p| UpdateForwardingParameters { destination_interface,
             network_instance: p.network_instance, outer_header_creation: p.outer_header_creation,
             transport_level_marking: p.transport_level_marking, pfcpsm_req_flags,
-            interface_type: p.interface_type, carried: p.carried });
+            interface_type: p.interface_type, linked_traffic_endpoint_id: p.linked_traffic_endpoint_id,
+            carried: p.carried });
         // A group of nothing is, in an update, the wish to remove it (TS 29.244 5.6.3): another message.
         let update = update.filter(|update| *update != NOTHING);
         UpdateFar { far_id: create.far_id, apply_action, update_forwarding_parameters: update,

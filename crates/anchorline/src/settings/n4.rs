@@ -1,0 +1,224 @@
+//! `[n4]`: what control planes find.
+
+use super::values::Kbps;
+use config::{Refusal, Spanned};
+use ipnet::IpNet;
+use n4::{Predefined, PredefinedRule, UePool};
+use rules::{BitRates, FlowDescription, Qfi, SdfFilter};
+use serde::Deserialize;
+use std::net::{SocketAddr, SocketAddrV4};
+
+/// Pools of users' addresses.
+const POOLS_MAX: usize = 64;
+
+/// The longest name there is room for on the wire (TS 29.244 8.2.23 and 8.2.128).
+const NAME_MAX: usize = 255;
+
+/// `[n4]`.
+#[derive(Debug)]
+pub(crate) struct N4Settings {
+    pub(crate) listen: SocketAddrV4,
+    pub(crate) associate: Vec<SocketAddr>,
+    pub(crate) forwarding_policies: Vec<String>,
+    pub(crate) ue_pools: Vec<UePool>,
+    pub(crate) predefined: Predefined,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct N4 {
+    listen: Spanned<SocketAddrV4>,
+    #[serde(default)]
+    associate: Vec<Peer>,
+    #[serde(default)]
+    forwarding_policies: Vec<Spanned<String>>,
+    #[serde(default)]
+    ue_pool: Vec<Pool>,
+    #[serde(default)]
+    predefined_rule: Vec<Rule>,
+    #[serde(default)]
+    predefined_group: Vec<Group>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Pool {
+    name: Spanned<String>,
+    prefix: Spanned<IpNet>,
+    network_instance: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rule {
+    name: String,
+    precedence: Option<u32>,
+    #[serde(default)]
+    filters: Vec<Filter>,
+    #[serde(default)]
+    action: Action,
+    #[serde(default)]
+    uplink_gate: Gate,
+    #[serde(default)]
+    downlink_gate: Gate,
+    mbr_kbps: Option<Rates>,
+    gbr_kbps: Option<Rates>,
+    qfi: Option<QosFlow>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Group {
+    name: String,
+    rules: Vec<String>,
+}
+
+/// What becomes of the packets a predefined rule matches.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Action {
+    /// What the PDR says.
+    #[default]
+    Pdr,
+    Drop,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Gate {
+    #[default]
+    Open,
+    Closed,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rates {
+    uplink: Kbps,
+    downlink: Kbps,
+}
+
+impl From<Rates> for BitRates {
+    fn from(rates: Rates) -> Self {
+        Self { uplink_kbps: rates.uplink.0, downlink_kbps: rates.downlink.0 }
+    }
+}
+
+/// A flow description as control planes write them.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct Filter(SdfFilter);
+
+impl TryFrom<String> for Filter {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let flow: FlowDescription = text.parse().map_err(|error| {
+            format!("{error}; a filter reads like \"permit out ip from 203.0.113.0/24 to assigned\"")
+        })?;
+        Ok(Self(SdfFilter { flow: Some(flow), ..SdfFilter::default() }))
+    }
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(try_from = "u8")]
+struct QosFlow(Qfi);
+
+impl TryFrom<u8> for QosFlow {
+    type Error = &'static str;
+
+    fn try_from(value: u8) -> Result<Self, Self::Error> {
+        Qfi::try_from(value).map(Self)
+    }
+}
+
+/// A control plane: its address, with or without a port.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct Peer(SocketAddr);
+
+impl TryFrom<String> for Peer {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let with_port = text.parse().ok();
+        let alone = || text.parse().ok().map(|address| SocketAddr::new(address, pfcp::PORT));
+        with_port.or_else(alone).map(Self).ok_or("a control plane is an IP address, with or without a port")
+    }
+}
+
+/// Makes settings of values that fit together.
+pub(super) fn check(n4: N4) -> Result<N4Settings, Refusal> {
+    if n4.listen.get_ref().ip().is_unspecified() {
+        return Err(Refusal::of(&n4.listen, "peers are told this address: it cannot be 0.0.0.0"));
+    }
+    n4.forwarding_policies.iter().try_for_each(check_name)?;
+    check_pools(&n4.ue_pool)?;
+    Ok(N4Settings {
+        listen: n4.listen.into_inner(),
+        associate: n4.associate.into_iter().map(|peer| peer.0).collect(),
+        forwarding_policies: n4.forwarding_policies.into_iter().map(Spanned::into_inner).collect(),
+        ue_pools: n4.ue_pool.into_iter().map(pool).collect(),
+        predefined: predefined(n4.predefined_rule, n4.predefined_group)?,
+    })
+}
+
+fn check_name(name: &Spanned<String>) -> Result<(), Refusal> {
+    match (1..=NAME_MAX).contains(&name.get_ref().len()) {
+        true => Ok(()),
+        false => Err(Refusal::of(name, "a name has 1 to 255 octets")),
+    }
+}
+
+fn check_pools(pools: &[Pool]) -> Result<(), Refusal> {
+    if pools.len() > POOLS_MAX {
+        return Err(Refusal::absent(format!("{} pools are more than the {POOLS_MAX} allowed", pools.len())));
+    }
+    for (at, pool) in pools.iter().enumerate() {
+        check_name(&pool.name)?;
+        let others = pools.get(..at).unwrap_or_default();
+        if others.iter().any(|other| other.name.get_ref() == pool.name.get_ref()) {
+            return Err(Refusal::of(&pool.name, "another pool has this name"));
+        }
+        let prefix = pool.prefix.get_ref();
+        if matches!(prefix, IpNet::V6(prefix) if prefix.prefix_len() > 64) {
+            return Err(Refusal::of(&pool.prefix, "each user gets a prefix of 64 bits: it cannot be longer"));
+        }
+        let overlaps = |other: &Pool| {
+            other.prefix.get_ref().contains(&prefix.network())
+                || prefix.contains(&other.prefix.get_ref().network())
+        };
+        if others.iter().any(overlaps) {
+            return Err(Refusal::of(&pool.prefix, "overlaps with another pool"));
+        }
+    }
+    Ok(())
+}
+
+fn pool(pool: Pool) -> UePool {
+    UePool {
+        name: pool.name.into_inner(),
+        prefix: pool.prefix.into_inner().trunc(),
+        network_instance: pool.network_instance.map(|name| name.to_ascii_lowercase()),
+    }
+}
+
+fn predefined(rules: Vec<Rule>, groups: Vec<Group>) -> Result<Predefined, Refusal> {
+    let groups: Vec<(String, Vec<String>)> =
+        groups.into_iter().map(|group| (group.name, group.rules)).collect();
+    let table = Predefined::new(rules.into_iter().map(rule).collect(), &groups);
+    table.map_err(|error| Refusal::absent(format!("[[n4.predefined_rule]]: {error}")))
+}
+
+fn rule(rule: Rule) -> PredefinedRule {
+    PredefinedRule {
+        precedence: rule.precedence,
+        filters: rule.filters.into_iter().map(|filter| filter.0).collect(),
+        drops: rule.action == Action::Drop,
+        is_open: (rule.uplink_gate == Gate::Open, rule.downlink_gate == Gate::Open),
+        mbr: rule.mbr_kbps.map(BitRates::from),
+        gbr: rule.gbr_kbps.map(BitRates::from),
+        qfi: rule.qfi.map(|qfi| qfi.0),
+        ..PredefinedRule::new(rule.name)
+    }
+}

@@ -1,0 +1,144 @@
+//! Many sessions at once: sets of sessions that end or move together (TS 29.244 6.2.9, 7.4.7), and control planes of a
+//! set that take sessions over from one another (5.22).
+
+use crate::exchange::Asked;
+use crate::interface::{Level, Output};
+use crate::node::Node;
+use crate::refusal::Refusal;
+use crate::sessions::Session;
+use pfcp::{
+    Cause, CpIpAddress, FSeid, FqCsid, NodeId, SessionChangeInfo, SessionSetDeletionRequest,
+    SessionSetDeletionResponse, SessionSetModificationRequest, SessionSetModificationResponse, ie,
+};
+use rules::Seid;
+use session::CpFSeid;
+use std::net::{IpAddr, SocketAddr};
+
+impl Node {
+    /// All sessions of the sender that are of any of these sets end, without telling what they used.
+    pub(crate) fn delete_set(
+        &mut self,
+        asked: &Asked,
+        request: &SessionSetDeletionRequest,
+    ) -> Result<(), Refusal> {
+        let node_id = self.associated(asked, &request.node_id)?;
+        if request.fq_csids.is_empty() {
+            return Err(Refusal::blaming(Cause::ConditionalIeMissing, ie::FQ_CSID));
+        }
+        let ended = self.matching(&node_id, |session| is_of_any(session, &request.fq_csids));
+        self.note(Level::Info, format!("{node_id} ends {} sessions of a set", ended.len()));
+        ended.into_iter().for_each(|seid| self.drop_session(seid));
+        let node_id = self.config.node_id.clone();
+        let (cause, offending_ie, carried) = (Cause::RequestAccepted, None, vec![]);
+        self.accept(asked, None, SessionSetDeletionResponse { node_id, cause, offending_ie, carried });
+        Ok(())
+    }
+
+    /// What we have to say of sessions goes elsewhere from now on.
+    pub(crate) fn modify_set(
+        &mut self,
+        asked: &Asked,
+        request: &SessionSetModificationRequest,
+    ) -> Result<(), Refusal> {
+        let node_id = self.associated(asked, &request.node_id)?;
+        for change in &request.changes {
+            let to = change.alternative.addresses().next();
+            let to = to.ok_or(Refusal::incorrect(ie::ALTERNATIVE_SMF_IP_ADDRESS))?;
+            let moved = self.matching(&node_id, |session| is_meant(session, change));
+            self.note(Level::Info, format!("{} sessions of {node_id} are looked after by {to}", moved.len()));
+            moved.into_iter().for_each(|seid| self.look_to(seid, to));
+        }
+        let node_id = self.config.node_id.clone();
+        let (cause, offending_ie, carried) = (Cause::RequestAccepted, None, vec![]);
+        self.accept(asked, None, SessionSetModificationResponse { node_id, cause, offending_ie, carried });
+        Ok(())
+    }
+
+    fn matching(&self, node_id: &str, is_meant: impl Fn(&Session) -> bool) -> Vec<Seid> {
+        let of_sender =
+            self.sessions.iter().filter(|session| self.peers.are_one(node_id, &session.record.owner));
+        of_sender.filter(|session| is_meant(session)).map(|session| session.record.seid).collect()
+    }
+
+    fn look_to(&mut self, seid: Seid, to: IpAddr) {
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        session.look_to(Some(to));
+        if session.is_established() {
+            self.out.push(Output::SaveSession(session.record.clone()));
+        }
+    }
+
+    /// Whether a sender may speak of a session: its owner, one of the owner's set, or who looks after it.
+    pub(crate) fn may_speak(&self, from: IpAddr, session: &Session) -> bool {
+        let owner = &session.record.owner;
+        let mut peers = self.peers.speaking_from(from);
+        session.alternative() == Some(from)
+            || peers.any(|association| self.peers.are_one(&association.record.node_id, owner))
+    }
+
+    /// The control plane that has the session after a modification: one of the owner's set (TS 29.244 5.22.3).
+    pub(crate) fn new_owner(&self, owner: &str, node_id: Option<&NodeId>) -> Result<String, Refusal> {
+        let Some(new) = node_id.map(NodeId::to_string) else { return Ok(owner.to_owned()) };
+        match self.peers.get(&new).is_some() && self.peers.are_one(&new, owner) {
+            true => Ok(new),
+            false => Err(Refusal::blaming(Cause::NoEstablishedPfcpAssociation, ie::NODE_ID)),
+        }
+    }
+
+    /// Where a session's reports go, and by which name: those who did not give the session its name are told who did.
+    pub(crate) fn looks_after(&self, seid: Seid) -> Option<(SocketAddr, u64, Option<FSeid>)> {
+        let session = self.sessions.get(seid)?;
+        let CpFSeid { seid: cp_seid, address } = session.record.cp_f_seid;
+        let old = Some(FSeid::new(cp_seid, address));
+        let owner = self.peers.get(&session.record.owner);
+        if let Some(to) = session.alternative() {
+            return Some((self.peers.request_address(to), 0, old));
+        }
+        if owner.is_some_and(|owner| !owner.is_up)
+            && let Some(to) = self.stand_in(&session.record.owner)
+        {
+            return Some((to, 0, old));
+        }
+        Some((self.report_address(&session.record.owner, address), cp_seid, None))
+    }
+
+    /// One of the owner's set that answers, or might.
+    fn stand_in(&self, owner: &str) -> Option<SocketAddr> {
+        let mut others = self.peers.iter().filter(|other| other.is_up && other.record.node_id != owner);
+        let other = others.find(|other| self.peers.are_one(&other.record.node_id, owner));
+        let unknown = || self.peers.get(owner)?.record.alternatives.first().copied();
+        other.map(|other| other.record.address).or_else(|| unknown().map(|to| self.peers.request_address(to)))
+    }
+
+    /// The control plane calls the session otherwise from now on (TS 29.244 7.5.9).
+    pub(crate) fn rename(&mut self, seid: Seid, cp_f_seid: CpFSeid) {
+        let Some(session) = self.sessions.get(seid) else { return };
+        let named = self.sessions.of_owner(&session.record.owner, cp_f_seid.seid);
+        if named.is_some_and(|other| other != seid) {
+            return self.note(Level::Warning, format!("session {seid} cannot have the name of another"));
+        }
+        let mut record = session.record.clone();
+        record.cp_f_seid = cp_f_seid;
+        self.sessions.replace_record(record);
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        session.look_to(None);
+        if session.is_established() {
+            self.out.push(Output::SaveSession(session.record.clone()));
+        }
+    }
+}
+
+fn is_of_any(session: &Session, fq_csids: &[FqCsid]) -> bool {
+    let own = session.record.extras.iter().flat_map(|extras| &extras.fq_csids);
+    let mut own = own.filter_map(|octets| FqCsid::of_octets(octets));
+    own.any(|own| fq_csids.iter().any(|other| own.overlaps(other)))
+}
+
+fn is_meant(session: &Session, change: &SessionChangeInfo) -> bool {
+    let group = session.record.extras.as_ref().map_or(&[][..], |extras| &extras.group_id);
+    let address = session.record.cp_f_seid.address;
+    let mut addresses = change.cp_ip_addresses.iter().flat_map(CpIpAddress::addresses);
+    is_of_any(session, &change.fq_csids)
+        || (!group.is_empty() && change.group_ids.iter().any(|other| other == group))
+        || addresses.any(|other| other == address)
+}

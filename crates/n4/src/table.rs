@@ -1,0 +1,143 @@
+//! What becomes of every IE (TS 29.244 8.1.2), worked out from the groups that are decoded and the lists of what is
+//! refused: `docs/ie-support.md` is made of it.
+
+use crate::support;
+use pfcp::*;
+
+/// What becomes of an IE in a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// It is done.
+    Obeyed,
+    /// We say it.
+    Sent,
+    /// It is taken, and there is nothing to do for us.
+    WithoutEffect,
+    /// Whoever asks for it is refused, by its name.
+    Refused,
+}
+
+/// One IE in one group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IeSupport {
+    /// The message or grouped IE it is in.
+    pub group: &'static str,
+    /// Its number.
+    pub ie: u16,
+    /// The name of the field that holds it, where it is decoded.
+    pub field: Option<&'static str>,
+    /// What becomes of it.
+    pub standing: Standing,
+}
+
+type Fields = &'static [(u16, &'static str)];
+
+/// Groups that come to us, and what is refused in them although or because it is not decoded.
+fn received() -> Vec<(&'static str, Fields, Vec<u16>)> {
+    let both = |one: &[u16], other: &[u16]| [one, other].concat();
+    let none = Vec::new;
+    vec![
+        ("Heartbeat Request", HeartbeatRequest::FIELDS, none()),
+        ("Association Setup Request", AssociationSetupRequest::FIELDS, none()),
+        ("Association Update Request", AssociationUpdateRequest::FIELDS, none()),
+        ("Association Release Request", AssociationReleaseRequest::FIELDS, none()),
+        ("Session Set Deletion Request", SessionSetDeletionRequest::FIELDS, none()),
+        ("Session Set Modification Request", SessionSetModificationRequest::FIELDS, none()),
+        ("PFCP Session Change Info", SessionChangeInfo::FIELDS, none()),
+        ("Node Report Response", NodeReportResponse::FIELDS, none()),
+        ("Session Establishment Request", SessionEstablishmentRequest::FIELDS, support::IN_SESSION.to_vec()),
+        (
+            "Session Modification Request",
+            SessionModificationRequest::FIELDS,
+            both(support::IN_SESSION, support::IN_MODIFICATION),
+        ),
+        ("Session Report Response", SessionReportResponse::FIELDS, none()),
+        ("Create PDR", CreatePdr::FIELDS, support::IN_PDR.to_vec()),
+        ("Update PDR", UpdatePdr::FIELDS, support::IN_PDR.to_vec()),
+        ("Remove PDR", RemovePdr::FIELDS, none()),
+        ("PDI", Pdi::FIELDS, both(support::IN_PDI, support::FIELDS_IN_PDI)),
+        ("Create FAR", CreateFar::FIELDS, support::IN_FAR.to_vec()),
+        ("Update FAR", UpdateFar::FIELDS, support::IN_FAR.to_vec()),
+        ("Remove FAR", RemoveFar::FIELDS, none()),
+        ("Forwarding Parameters", ForwardingParameters::FIELDS, support::IN_FORWARDING.to_vec()),
+        ("Update Forwarding Parameters", UpdateForwardingParameters::FIELDS, support::IN_FORWARDING.to_vec()),
+        ("Duplicating Parameters", DuplicatingParameters::FIELDS, support::IN_FORWARDING.to_vec()),
+        (
+            "Update Duplicating Parameters",
+            UpdateDuplicatingParameters::FIELDS,
+            support::IN_FORWARDING.to_vec(),
+        ),
+        ("Create QER", CreateQer::FIELDS, support::IN_QER.to_vec()),
+        ("Update QER", UpdateQer::FIELDS, support::IN_QER.to_vec()),
+        ("Remove QER", RemoveQer::FIELDS, none()),
+        ("Create URR", CreateUrr::FIELDS, support::IN_URR.to_vec()),
+        ("Update URR", UpdateUrr::FIELDS, support::IN_URR.to_vec()),
+        ("Remove URR", RemoveUrr::FIELDS, none()),
+        ("Query URR", QueryUrr::FIELDS, none()),
+        ("Create BAR", CreateBar::FIELDS, none()),
+        ("Update BAR", UpdateBar::FIELDS, none()),
+        ("Update BAR (Session Report Response)", UpdateBarInReport::FIELDS, none()),
+        ("Remove BAR", RemoveBar::FIELDS, none()),
+        ("Create Traffic Endpoint", CreateTrafficEndpoint::FIELDS, support::IN_TRAFFIC_ENDPOINT.to_vec()),
+        ("Update Traffic Endpoint", UpdateTrafficEndpoint::FIELDS, support::IN_TRAFFIC_ENDPOINT.to_vec()),
+        ("Remove Traffic Endpoint", RemoveTrafficEndpoint::FIELDS, none()),
+    ]
+}
+
+/// Groups that we send.
+const SENT: &[(&str, Fields)] = &[
+    ("Heartbeat Response", HeartbeatResponse::FIELDS),
+    ("Association Setup Response", AssociationSetupResponse::FIELDS),
+    ("UE IP Address Pool Information", PoolInformation::FIELDS),
+    ("Association Update Response", AssociationUpdateResponse::FIELDS),
+    ("Association Release Response", AssociationReleaseResponse::FIELDS),
+    ("Session Set Deletion Response", SessionSetDeletionResponse::FIELDS),
+    ("Session Set Modification Response", SessionSetModificationResponse::FIELDS),
+    ("Node Report Request", NodeReportRequest::FIELDS),
+    ("User Plane Path Failure or Recovery Report", PathReport::FIELDS),
+    ("Session Establishment Response", SessionEstablishmentResponse::FIELDS),
+    ("Created PDR", CreatedPdr::FIELDS),
+    ("Created Traffic Endpoint", CreatedTrafficEndpoint::FIELDS),
+    ("Load Control Information", LoadControlInformation::FIELDS),
+    ("Overload Control Information", OverloadControlInformation::FIELDS),
+    ("Session Modification Response", SessionModificationResponse::FIELDS),
+    ("Session Deletion Response", SessionDeletionResponse::FIELDS),
+    ("Session Report Request", SessionReportRequest::FIELDS),
+    ("Downlink Data Report", DownlinkDataReport::FIELDS),
+    ("Error Indication Report", ErrorIndicationReport::FIELDS),
+    ("Usage Report", UsageReport::FIELDS),
+];
+
+/// Every IE in every group we know, group by group.
+pub fn ie_support() -> Vec<IeSupport> {
+    let mut rows = Vec::new();
+    for (group, fields, refused) in received() {
+        for (ie, field) in fields {
+            let standing = match (refused.contains(ie), support::WITHOUT_EFFECT.contains(&(group, *ie))) {
+                (true, _) => Standing::Refused,
+                (false, true) => Standing::WithoutEffect,
+                (false, false) => Standing::Obeyed,
+            };
+            rows.push(IeSupport { group, ie: *ie, field: Some(*field), standing });
+        }
+        let undecoded = refused.iter().filter(|ie| !fields.iter().any(|(field, _)| field == *ie));
+        rows.extend(undecoded.map(|ie| IeSupport {
+            group,
+            ie: *ie,
+            field: None,
+            standing: Standing::Refused,
+        }));
+    }
+    for (group, fields) in SENT {
+        let row = |(ie, field): &(u16, &'static str)| IeSupport {
+            group,
+            ie: *ie,
+            field: Some(*field),
+            standing: Standing::Sent,
+        };
+        // What only control planes put into a message that goes both ways.
+        let ours = fields.iter().filter(|(ie, _)| !support::NOT_OURS.contains(&(*group, *ie)));
+        rows.extend(ours.map(row));
+    }
+    rows
+}

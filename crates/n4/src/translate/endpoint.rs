@@ -1,0 +1,379 @@
+//! What PDIs leave to others: traffic endpoints (TS 29.244 feature PDIU), addresses we choose (UEIP), and predefined
+//! rules (ADPDP). A PDI that names a traffic endpoint is translated as if it said what the endpoint says.
+
+use super::Translator;
+use super::pdr::{told, unavailable_endpoint};
+use crate::pools::{Choice, Lack};
+use crate::refusal::Refusal;
+use crate::values;
+use pfcp::{
+    Cause, CreateTrafficEndpoint, CreatedTrafficEndpoint, FailedRuleId, NetworkInstance, PoolIdentity,
+    SessionModificationRequest, SourceInterface, UeIpAddress, UpdateTrafficEndpoint, ie,
+};
+use rules::{FTeid, FarId, Interface, Pdi, PdrId, PdrUpdate, Qfi};
+use session::TrafficEndpoint;
+use std::borrow::Cow;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Users' prefixes have no other length.
+const PREFIX_BITS: u8 = 64;
+
+/// Which pool an address is to be of.
+#[derive(Clone, Copy)]
+struct Origin<'a> {
+    pool: Option<&'a PoolIdentity>,
+    network_instance: Option<&'a NetworkInstance>,
+}
+
+/// Addresses: all of them, and those of them that we chose.
+type Addresses = (Vec<UeIpAddress>, Vec<UeIpAddress>);
+
+impl Translator<'_> {
+    /// A PDI that says itself what it matches.
+    pub(super) fn resolve<'p>(
+        &mut self,
+        pdr: PdrId,
+        pdi: &'p pfcp::Pdi,
+        pool: Option<&PoolIdentity>,
+    ) -> Result<Cow<'p, pfcp::Pdi>, Refusal> {
+        self.extras.at_endpoint.retain(|(other, _)| *other != pdr);
+        if let Some(id) = pdi.traffic_endpoint_id {
+            let says_it_twice = pdi.f_teid.is_some() || !pdi.ue_ip_addresses.is_empty();
+            let endpoint = self.extras.endpoints.iter().find(|endpoint| endpoint.id == id);
+            let endpoint =
+                endpoint.filter(|_| !says_it_twice).ok_or(no_endpoint(FailedRuleId::Pdr(pdr.0)))?;
+            let resolved = at(endpoint, pdi);
+            self.extras.at_endpoint.push((pdr, id));
+            return Ok(Cow::Owned(resolved));
+        }
+        let chooses = pdi.ue_ip_addresses.iter().any(|address| address.choose_ipv4 || address.choose_ipv6);
+        if !chooses && self.pools.is_empty() {
+            return Ok(Cow::Borrowed(pdi));
+        }
+        let origin = Origin { pool, network_instance: pdi.network_instance.as_ref() };
+        let (ue_ip_addresses, chosen) = self.addresses(&pdi.ue_ip_addresses, origin)?;
+        if !chosen.is_empty() {
+            self.tell(pdr, |created| created.ue_ip_addresses = chosen);
+        }
+        Ok(Cow::Owned(pfcp::Pdi { ue_ip_addresses, ..pdi.clone() }))
+    }
+
+    fn addresses(&mut self, asked: &[UeIpAddress], origin: Origin<'_>) -> Result<Addresses, Refusal> {
+        let (mut all, mut chosen) = (vec![], vec![]);
+        for address in asked {
+            let resolved = self.address(address, origin)?;
+            all.push(resolved);
+            if address.choose_ipv4 || address.choose_ipv6 {
+                chosen.push(resolved);
+            }
+        }
+        Ok((all, chosen))
+    }
+
+    /// One address of each family that is asked for. A session has one of each, whichever of its rules asks.
+    fn address(&mut self, asked: &UeIpAddress, origin: Origin<'_>) -> Result<UeIpAddress, Refusal> {
+        let has_length = asked.ipv6_prefix_length.is_some_and(|length| length != PREFIX_BITS)
+            || asked.ipv6_prefix_delegation_bits.is_some_and(|bits| bits > 0);
+        if asked.choose_ipv6 && has_length {
+            return Err(Refusal::unsupported(ie::UE_IP_ADDRESS));
+        }
+        let given = asked.ipv4.map(IpAddr::V4).into_iter().chain(asked.ipv6.map(IpAddr::V6));
+        given.into_iter().try_for_each(|address| self.claim_address(address))?;
+        let mut resolved = UeIpAddress { choose_ipv4: false, choose_ipv6: false, ..*asked };
+        if asked.choose_ipv4 {
+            resolved.ipv4 = Some(self.chosen_address(origin, ipv4)?);
+        }
+        if asked.choose_ipv6 {
+            resolved.ipv6 = Some(self.chosen_address(origin, ipv6)?);
+            (resolved.ipv6_prefix_length, resolved.ipv6_prefix_delegation_bits) = (None, None);
+        }
+        Ok(resolved)
+    }
+
+    fn claim_address(&mut self, address: IpAddr) -> Result<(), Refusal> {
+        if self.pools.claim(address, self.session).map_err(lacking)? {
+            self.taken.addresses.push(address);
+            self.extras.addresses.push(address);
+        }
+        Ok(())
+    }
+
+    fn chosen_address<T>(
+        &mut self,
+        origin: Origin<'_>,
+        family: impl Fn(&IpAddr) -> Option<T>,
+    ) -> Result<T, Refusal> {
+        if let Some(known) = self.extras.addresses.iter().find_map(&family) {
+            return Ok(known);
+        }
+        let name = origin.network_instance.and_then(NetworkInstance::name);
+        let choice = Choice {
+            is_ipv6: family(&IpAddr::V6(Ipv6Addr::UNSPECIFIED)).is_some(),
+            pool: origin.pool.map(|pool| &*pool.0),
+            network_instance: name.as_deref(),
+        };
+        let address = self.pools.allocate(choice, self.session).map_err(lacking)?;
+        self.taken.addresses.push(address);
+        self.extras.addresses.push(address);
+        family(&address).ok_or(lacking(Lack::NoPool))
+    }
+
+    pub(super) fn create_endpoint(&mut self, create: &CreateTrafficEndpoint) -> Result<(), Refusal> {
+        let id = create.traffic_endpoint_id;
+        if self.extras.endpoints.iter().any(|endpoint| endpoint.id == id) {
+            return Err(wrong(ie::CREATE_TRAFFIC_ENDPOINT));
+        }
+        let origin = Origin {
+            pool: create.ue_ip_address_pool.as_ref(),
+            network_instance: create.network_instance.as_ref(),
+        };
+        let (all, ue_ip_addresses) = self.addresses(&create.ue_ip_addresses, origin)?;
+        let user = values::user(&all)?;
+        let (f_teid, local_f_teid) = match create.local_f_teid {
+            Some(f_teid) => self.endpoint_f_teid(f_teid)?,
+            None => (None, None),
+        };
+        self.extras.endpoints.push(TrafficEndpoint {
+            id,
+            f_teid,
+            ue_ipv4: user.ipv4,
+            ue_ipv6: user.ipv6,
+            network_instance: create.network_instance.clone().unwrap_or_default().0,
+            qfis: create.qfis.iter().filter_map(|qfi| values::qfi(*qfi)).collect(),
+        });
+        self.tell_endpoint(id, local_f_teid, ue_ip_addresses);
+        Ok(())
+    }
+
+    /// The endpoint, and what is told of it if we chose it.
+    fn endpoint_f_teid(
+        &mut self,
+        f_teid: pfcp::FTeid,
+    ) -> Result<(Option<FTeid>, Option<pfcp::FTeid>), Refusal> {
+        let endpoint = values::endpoint(f_teid, self.ours)?;
+        let (f_teid, is_chosen) = self.take(endpoint).map_err(unavailable_endpoint)?;
+        Ok((Some(f_teid), is_chosen.then(|| told(f_teid))))
+    }
+
+    fn tell_endpoint(
+        &mut self,
+        id: u8,
+        local_f_teid: Option<pfcp::FTeid>,
+        ue_ip_addresses: Vec<UeIpAddress>,
+    ) {
+        if local_f_teid.is_some() || !ue_ip_addresses.is_empty() {
+            self.taken.created_endpoints.push(CreatedTrafficEndpoint {
+                traffic_endpoint_id: id,
+                local_f_teid,
+                ue_ip_addresses,
+                carried: vec![],
+            });
+        }
+    }
+
+    /// Removes, creates and updates traffic endpoints. All PDRs to remove, as those go that name an endpoint that goes;
+    /// and what changes in PDRs that name one that changes.
+    pub(super) fn change_endpoints(
+        &mut self,
+        request: &SessionModificationRequest,
+        mut removed: Vec<PdrId>,
+    ) -> Result<(Vec<PdrId>, Vec<PdrUpdate>), Refusal> {
+        for remove in &request.remove_traffic_endpoints {
+            let id = remove.traffic_endpoint_id;
+            let place = self.extras.endpoints.iter().position(|endpoint| endpoint.id == id);
+            self.extras.endpoints.remove(place.ok_or(wrong(ie::REMOVE_TRAFFIC_ENDPOINT))?);
+            let naming = self.extras.at_endpoint.iter().filter(|(_, endpoint)| *endpoint == id);
+            let naming: Vec<PdrId> =
+                naming.map(|(pdr, _)| *pdr).filter(|pdr| !removed.contains(pdr)).collect();
+            removed.extend(naming);
+        }
+        self.extras.at_endpoint.retain(|(pdr, _)| !removed.contains(pdr));
+        request.create_traffic_endpoints.iter().try_for_each(|endpoint| self.create_endpoint(endpoint))?;
+        let mut moved = Vec::new();
+        for update in &request.update_traffic_endpoints {
+            moved.extend(self.update_endpoint(update)?);
+        }
+        Ok((removed, moved))
+    }
+
+    fn update_endpoint(&mut self, update: &UpdateTrafficEndpoint) -> Result<Vec<PdrUpdate>, Refusal> {
+        let id = update.traffic_endpoint_id;
+        let place = self.extras.endpoints.iter().position(|endpoint| endpoint.id == id);
+        let before = place.and_then(|place| self.extras.endpoints.get(place)).cloned();
+        let before = before.ok_or(wrong(ie::UPDATE_TRAFFIC_ENDPOINT))?;
+        let after = self.updated(update, &before)?;
+        if let Some(endpoint) = self.extras.endpoints.iter_mut().find(|endpoint| endpoint.id == id) {
+            *endpoint = after;
+        }
+        let naming = self.extras.at_endpoint.iter().filter(|(_, endpoint)| *endpoint == id);
+        let naming: Vec<PdrId> = naming.map(|(pdr, _)| *pdr).collect();
+        let moved = naming.into_iter().map(|pdr| self.moved(pdr, &before));
+        moved.filter_map(Result::transpose).collect()
+    }
+
+    fn updated(
+        &mut self,
+        update: &UpdateTrafficEndpoint,
+        before: &TrafficEndpoint,
+    ) -> Result<TrafficEndpoint, Refusal> {
+        let mut after = before.clone();
+        if update.removes(ie::F_TEID) {
+            after.f_teid = None;
+        }
+        if let Some(f_teid) = update.local_f_teid {
+            // One that is to be chosen anew stays as it is.
+            let stays = matches!(f_teid, pfcp::FTeid::Choose { .. }) && before.f_teid.is_some();
+            let (new, told) = if stays { (before.f_teid, None) } else { self.endpoint_f_teid(f_teid)? };
+            after.f_teid = new;
+            self.tell_endpoint(before.id, told, vec![]);
+        }
+        if update.network_instance.is_some() || update.removes(ie::NETWORK_INSTANCE) {
+            after.network_instance = update.network_instance.clone().unwrap_or_default().0;
+        }
+        if !update.ue_ip_addresses.is_empty() || update.removes(ie::UE_IP_ADDRESS) {
+            let network_instance = update.network_instance.as_ref();
+            let origin = Origin { pool: None, network_instance };
+            let (all, chosen) = self.addresses(&update.ue_ip_addresses, origin)?;
+            let user = values::user(&all)?;
+            (after.ue_ipv4, after.ue_ipv6) = (user.ipv4, user.ipv6);
+            self.tell_endpoint(before.id, None, chosen);
+        }
+        if !update.qfis.is_empty() || update.removes(ie::QFI) {
+            after.qfis = qfis(&update.qfis);
+        }
+        Ok(after)
+    }
+
+    /// What changes in a PDR whose traffic endpoint has: all but its filters, and QFIs of its own.
+    fn moved(&mut self, pdr: PdrId, before: &TrafficEndpoint) -> Result<Option<PdrUpdate>, Refusal> {
+        let Some(current) = self.pdrs.get(&pdr).map(|pdr| pdr.pdi.clone()) else { return Ok(None) };
+        let asked = pfcp::Pdi {
+            source_interface: source(current.source_interface),
+            f_teid: None,
+            network_instance: None,
+            ue_ip_addresses: vec![],
+            traffic_endpoint_id: Some(before.id),
+            sdf_filters: vec![],
+            application_id: None,
+            qfis: vec![],
+            interface_type: None,
+            carried: vec![],
+        };
+        let resolved = self.resolve(pdr, &asked, None)?;
+        let at_endpoint = self.pdi(pdr, &resolved, None)?;
+        let has_own = current.qfis != before.qfis;
+        let qfis = if has_own { current.qfis } else { at_endpoint.qfis.clone() };
+        let pdi = Pdi { sdf_filters: current.sdf_filters, qfis, ..at_endpoint };
+        Ok(Some(PdrUpdate { id: pdr, pdi: Some(pdi), ..PdrUpdate::default() }))
+    }
+
+    /// FARs may only name traffic endpoints that are there.
+    pub(super) fn check_linked(
+        &self,
+        mut linked: impl Iterator<Item = (FarId, Option<u8>)>,
+    ) -> Result<(), Refusal> {
+        let is_known = |id: u8| self.extras.endpoints.iter().any(|endpoint| endpoint.id == id);
+        let unknown = linked.find(|(_, id)| id.is_some_and(|id| !is_known(id)));
+        unknown.map_or(Ok(()), |(far, _)| Err(no_endpoint(FailedRuleId::Far(far.0))))
+    }
+
+    /// Names of predefined rules that a PDR activates.
+    pub(super) fn activated(&self, pdr: PdrId) -> &[String] {
+        let known = self.extras.predefined.iter().find(|(id, _)| *id == pdr);
+        known.map_or(&[], |(_, names)| names)
+    }
+
+    pub(super) fn activate(&mut self, pdr: PdrId, names: &[Vec<u8>]) -> Result<(), Refusal> {
+        for name in names {
+            let name = self.predefined.known(name).ok_or(unknown_rule(pdr, ie::ACTIVATE_PREDEFINED_RULES))?;
+            match self.extras.predefined.iter_mut().find(|(id, _)| *id == pdr) {
+                Some((_, active)) if active.contains(&name) => {}
+                Some((_, active)) => active.push(name),
+                None => self.extras.predefined.push((pdr, vec![name])),
+            }
+        }
+        Ok(())
+    }
+
+    /// What was not active is not active afterwards.
+    pub(super) fn deactivate(&mut self, pdr: PdrId, names: &[Vec<u8>]) -> Result<(), Refusal> {
+        for octets in names {
+            let name = self.predefined.known(octets);
+            let name = name.ok_or(unknown_rule(pdr, ie::DEACTIVATE_PREDEFINED_RULES))?;
+            let of_it = self.extras.predefined.iter_mut().filter(|(id, _)| *id == pdr);
+            of_it.for_each(|(_, active)| active.retain(|other| *other != name));
+        }
+        self.extras.predefined.retain(|(_, active)| !active.is_empty());
+        Ok(())
+    }
+}
+
+/// The PDI with what its traffic endpoint says; QFIs of its own go before the endpoint's.
+fn at(endpoint: &TrafficEndpoint, pdi: &pfcp::Pdi) -> pfcp::Pdi {
+    let address = UeIpAddress {
+        ipv4: endpoint.ue_ipv4,
+        ipv6: endpoint.ue_ipv6.map(|prefix| prefix.addr()),
+        ipv6_prefix_length: endpoint.ue_ipv6.map(|prefix| prefix.prefix_len()),
+        ..UeIpAddress::default()
+    };
+    let has_address = address.ipv4.is_some() || address.ipv6.is_some();
+    let instance = Some(&endpoint.network_instance).filter(|name| !name.is_empty());
+    let endpoint_qfis = || endpoint.qfis.iter().map(|qfi| qfi.value()).collect();
+    pfcp::Pdi {
+        f_teid: endpoint.f_teid.map(told),
+        network_instance: pdi.network_instance.clone().or(instance.cloned().map(NetworkInstance)),
+        ue_ip_addresses: has_address.then_some(address).into_iter().collect(),
+        traffic_endpoint_id: None,
+        qfis: if pdi.qfis.is_empty() { endpoint_qfis() } else { pdi.qfis.clone() },
+        ..pdi.clone()
+    }
+}
+
+fn qfis(octets: &[u8]) -> Vec<Qfi> {
+    octets.iter().filter_map(|qfi| values::qfi(*qfi)).collect()
+}
+
+const fn source(interface: Interface) -> SourceInterface {
+    match interface {
+        Interface::Access => SourceInterface::Access,
+        Interface::Core => SourceInterface::Core,
+        Interface::SgiLan => SourceInterface::SgiLan,
+    }
+}
+
+fn ipv4(address: &IpAddr) -> Option<Ipv4Addr> {
+    match address {
+        IpAddr::V4(address) => Some(*address),
+        IpAddr::V6(_) => None,
+    }
+}
+
+fn ipv6(address: &IpAddr) -> Option<Ipv6Addr> {
+    match address {
+        IpAddr::V6(address) => Some(*address),
+        IpAddr::V4(_) => None,
+    }
+}
+
+/// A traffic endpoint that is there already, or is not.
+const fn wrong(ie: u16) -> Refusal {
+    Refusal::blaming(Cause::RuleCreationModificationFailure, ie)
+}
+
+const fn no_endpoint(rule: FailedRuleId) -> Refusal {
+    Refusal { failed_rule_id: Some(rule), ..wrong(ie::TRAFFIC_ENDPOINT_ID) }
+}
+
+const fn unknown_rule(pdr: PdrId, ie: u16) -> Refusal {
+    let failed_rule_id = Some(FailedRuleId::Pdr(pdr.0));
+    Refusal { failed_rule_id, ..Refusal::blaming(Cause::UnknownPredefinedRule, ie) }
+}
+
+const fn lacking(lack: Lack) -> Refusal {
+    let cause = match lack {
+        Lack::NoPool => Cause::ServiceNotSupported,
+        Lack::Exhausted => Cause::AllDynamicAddressesAreOccupied,
+        Lack::Taken => Cause::RuleCreationModificationFailure,
+    };
+    Refusal::blaming(cause, ie::UE_IP_ADDRESS)
+}

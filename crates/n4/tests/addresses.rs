@@ -1,0 +1,234 @@
+//! Users' addresses that we choose.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests say plainly what they expect"
+)]
+
+mod common;
+
+use common::personas::{accepted, established, rules};
+use common::smf::{self, establishment};
+use common::{Lab, SMF};
+use n4::{Config, UePool};
+use pfcp::*;
+use rules::{PdrId, Seid};
+use std::net::Ipv4Addr;
+
+const CHOOSE: UeIpAddress = UeIpAddress {
+    ipv4: None,
+    ipv6: None,
+    is_destination: false,
+    choose_ipv4: true,
+    choose_ipv6: false,
+    ipv6_prefix_delegation_bits: None,
+    ipv6_prefix_length: None,
+};
+
+fn pool(name: &str, prefix: &str, network_instance: Option<&str>) -> UePool {
+    let network_instance = network_instance.map(str::to_owned);
+    UePool { name: name.to_owned(), prefix: prefix.parse().unwrap(), network_instance }
+}
+
+fn config() -> Config {
+    let ue_pools =
+        vec![pool("users", "10.60.0.0/30", Some("internet")), pool("six", "2001:db8:60::/56", None)];
+    Config { ue_pools, ..common::config() }
+}
+
+/// Both directions ask for an address.
+fn asking(cp_seid: u64, address: UeIpAddress) -> SessionEstablishmentRequest {
+    let mut request = establishment(cp_seid);
+    request.create_pdrs[0].pdi.ue_ip_addresses = vec![address];
+    request.create_pdrs[1].pdi.ue_ip_addresses = vec![UeIpAddress { is_destination: true, ..address }];
+    request
+}
+
+fn told(created: &[CreatedPdr]) -> Vec<(u16, Option<Ipv4Addr>)> {
+    created
+        .iter()
+        .map(|pdr| (pdr.pdr_id, pdr.ue_ip_addresses.first().and_then(|address| address.ipv4)))
+        .collect()
+}
+
+fn cause(lab: &mut Lab, request: SessionEstablishmentRequest) -> (Cause, Option<u16>) {
+    let Body::SessionEstablishmentResponse(response) = lab.ask(SMF, &Message::session(0, 900, request))
+    else {
+        panic!("an answer")
+    };
+    (response.cause, response.offending_ie)
+}
+
+#[test]
+fn a_session_gets_one_address_for_all_its_rules() {
+    let mut lab = Lab::associated_with(config());
+    let (session, created) = established(&mut lab, asking(1, CHOOSE));
+    let address = Ipv4Addr::new(10, 60, 0, 1);
+    assert_eq!(told(&created), [(1, Some(address)), (2, Some(address))]);
+    assert!(created[0].local_f_teid.is_some() && created[1].local_f_teid.is_none());
+    assert!(created[1].ue_ip_addresses[0].is_destination);
+    assert!(rules(&lab, session).pdrs.iter().all(|pdr| pdr.pdi.ue_ipv4 == Some(address)));
+    let (_, created) = established(&mut lab, asking(2, CHOOSE));
+    assert_eq!(told(&created)[0].1, Some(Ipv4Addr::new(10, 60, 0, 2)));
+    let exhausted = (Cause::AllDynamicAddressesAreOccupied, Some(ie::UE_IP_ADDRESS));
+    assert_eq!(cause(&mut lab, asking(3, CHOOSE)), exhausted);
+    assert_eq!((lab.node.addresses(), lab.node.sessions(), lab.node.tunnels()), (2, 2, 2));
+    lab.delete(session);
+    let (_, created) = established(&mut lab, asking(4, CHOOSE));
+    assert_eq!(told(&created)[0].1, Some(address));
+}
+
+#[test]
+fn both_families_at_once() {
+    let mut lab = Lab::associated_with(config());
+    let (session, created) = established(&mut lab, asking(1, UeIpAddress { choose_ipv6: true, ..CHOOSE }));
+    let address = created[1].ue_ip_addresses[0];
+    assert_eq!(
+        (address.ipv4, address.ipv6),
+        (Some([10, 60, 0, 1].into()), Some("2001:db8:60::".parse().unwrap()))
+    );
+    let pdi = &rules(&lab, session).pdrs[1].pdi;
+    assert_eq!(pdi.ue_ipv6.unwrap().to_string(), "2001:db8:60::/64");
+    assert_eq!(lab.node.addresses(), 2);
+}
+
+#[test]
+fn later_rules_have_the_same_address_and_a_restart_loses_none() {
+    let mut lab = Lab::associated_with(config());
+    let (session, _) = established(&mut lab, asking(1, CHOOSE));
+    lab.restart();
+    assert_eq!(lab.node.addresses(), 1);
+    let mut create = smf::downlink(5, None);
+    create.pdi.ue_ip_addresses = vec![CHOOSE];
+    let response =
+        lab.modify(session, SessionModificationRequest { create_pdrs: vec![create], ..Default::default() });
+    accepted(&response);
+    assert_eq!(told(&response.created_pdrs), [(5, Some([10, 60, 0, 1].into()))]);
+    let (_, created) = established(&mut lab, asking(2, CHOOSE));
+    assert_eq!(told(&created)[0].1, Some([10, 60, 0, 2].into()));
+    lab.delete(session);
+    assert_eq!(lab.node.addresses(), 1);
+}
+
+#[test]
+fn traffic_endpoints_may_ask_for_an_address() {
+    let mut lab = Lab::associated_with(config());
+    let mut request = establishment(1);
+    request.create_traffic_endpoints = vec![CreateTrafficEndpoint {
+        traffic_endpoint_id: 2,
+        network_instance: Some(NetworkInstance::text("internet")),
+        ue_ip_addresses: vec![CHOOSE],
+        ..CreateTrafficEndpoint::default()
+    }];
+    request.create_pdrs[1].pdi.ue_ip_addresses = vec![];
+    request.create_pdrs[1].pdi.traffic_endpoint_id = Some(2);
+    let Body::SessionEstablishmentResponse(response) = lab.ask(SMF, &Message::session(0, 1, request)) else {
+        panic!("an answer")
+    };
+    let [created] = &response.created_traffic_endpoints[..] else { panic!("{response:?}") };
+    assert_eq!(created.ue_ip_addresses[0].ipv4, Some([10, 60, 0, 1].into()));
+    let session = Seid(response.up_f_seid.unwrap().seid);
+    assert_eq!(rules(&lab, session).pdrs[1].pdi.ue_ipv4, Some([10, 60, 0, 1].into()));
+}
+
+#[test]
+fn an_address_that_is_given_is_nobody_elses() {
+    let mut lab = Lab::associated_with(config());
+    let given = smf::ue([10, 60, 0, 1].into());
+    established(&mut lab, asking(1, given));
+    let taken = (Cause::RuleCreationModificationFailure, Some(ie::UE_IP_ADDRESS));
+    assert_eq!(cause(&mut lab, asking(2, given)), taken);
+    let (session, created) = established(&mut lab, asking(3, CHOOSE));
+    assert_eq!(told(&created)[0].1, Some([10, 60, 0, 2].into()));
+    assert_eq!(rules(&lab, session).pdrs.len(), 2);
+    // Outside of the pools it is the control plane's concern.
+    established(&mut lab, asking(4, smf::ue([10, 99, 0, 1].into())));
+    assert_eq!(lab.node.addresses(), 2);
+}
+
+#[test]
+fn a_pool_may_be_named() {
+    let pools = vec![pool("a", "10.60.0.0/24", None), pool("b", "10.61.0.0/24", None)];
+    let mut lab = Lab::associated_with(Config { ue_pools: pools, ..common::config() });
+    let mut request = asking(1, CHOOSE);
+    request.create_pdrs[0].ue_ip_address_pool = Some(PoolIdentity(b"b".to_vec()));
+    let (_, created) = established(&mut lab, request);
+    assert_eq!(told(&created), [(1, Some([10, 61, 0, 1].into())), (2, Some([10, 61, 0, 1].into()))]);
+    let mut request = asking(2, CHOOSE);
+    request.create_pdrs[0].ue_ip_address_pool = Some(PoolIdentity(b"c".to_vec()));
+    assert_eq!(cause(&mut lab, request), (Cause::ServiceNotSupported, Some(ie::UE_IP_ADDRESS)));
+    assert_eq!(lab.node.addresses(), 1);
+}
+
+#[test]
+fn what_fails_gives_its_address_back() {
+    let mut lab = Lab::associated_with(config());
+    let mut request = asking(1, CHOOSE);
+    request.create_pdrs[1].far_id = Some(40);
+    assert_eq!(cause(&mut lab, request).0, Cause::RuleCreationModificationFailure);
+    assert_eq!(lab.node.addresses(), 0);
+    lab.obedience = common::Obedience::Refuses;
+    assert_eq!(cause(&mut lab, asking(2, CHOOSE)).0, Cause::SystemFailure);
+    assert_eq!(lab.node.addresses(), 0);
+    lab.obedience = common::Obedience::Obeys;
+    let (session, _) = established(&mut lab, asking(3, smf::ue([10, 99, 0, 1].into())));
+    lab.obedience = common::Obedience::Refuses;
+    let mut create = smf::downlink(5, None);
+    create.pdi.ue_ip_addresses = vec![CHOOSE];
+    lab.modify(session, SessionModificationRequest { create_pdrs: vec![create], ..Default::default() });
+    assert_eq!(lab.node.addresses(), 0);
+    assert!(rules(&lab, session).pdrs.iter().any(|pdr| pdr.id == PdrId(2)));
+}
+
+#[test]
+fn the_feature_and_the_pools_are_advertised_if_there_are_any() {
+    for (config, pools) in [(config(), 2), (common::config(), 0)] {
+        let mut lab = Lab::new(config);
+        let Body::AssociationSetupResponse(response) = lab.ask(SMF, &Message::node(1, smf::setup(SMF, 5)))
+        else {
+            panic!("an answer")
+        };
+        assert_eq!(response.up_function_features.unwrap().contains(UpFeature::Ueip), pools > 0);
+        assert_eq!(response.pools.len(), pools);
+        if let [four, six] = &response.pools[..] {
+            assert_eq!((&*four.identity.0, four.ip_version), (&b"users"[..], Some(flags::IP_VERSION_V4)));
+            assert_eq!(four.network_instance, Some(NetworkInstance::labels("internet")));
+            assert_eq!((six.ip_version, &six.network_instance), (Some(flags::IP_VERSION_V6), &None));
+        }
+    }
+    let mut lab = Lab::associated();
+    assert_eq!(cause(&mut lab, asking(1, CHOOSE)), (Cause::ServiceNotSupported, Some(ie::UE_IP_ADDRESS)));
+}
+
+#[test]
+fn prefixes_of_other_lengths_are_refused() {
+    let mut lab = Lab::associated_with(config());
+    let six = UeIpAddress { choose_ipv4: false, choose_ipv6: true, ipv6_prefix_length: Some(56), ..CHOOSE };
+    assert_eq!(cause(&mut lab, asking(1, six)), (Cause::ServiceNotSupported, Some(ie::UE_IP_ADDRESS)));
+    established(&mut lab, asking(1, UeIpAddress { ipv6_prefix_length: Some(64), ..six }));
+}
+
+#[test]
+fn two_thousand_users_come_and_go() {
+    let ue_pools = vec![pool("users", "10.60.0.0/16", None)];
+    let mut lab = Lab::associated_with(Config { ue_pools, ..common::config() });
+    let sessions: Vec<Seid> = (1..=2_000)
+        .map(|cp_seid| {
+            let request = asking(cp_seid, CHOOSE);
+            lab.tell(SMF, &Message::session(0, cp_seid as u32, request));
+            lab.sent.clear();
+            *lab.in_force.keys().next_back().unwrap()
+        })
+        .collect();
+    assert_eq!(lab.node.addresses(), 2_000);
+    let addresses: std::collections::BTreeSet<_> =
+        lab.in_force.values().map(|desired| desired.rules.pdrs[1].pdi.ue_ipv4).collect();
+    assert_eq!(addresses.len(), 2_000);
+    for session in sessions {
+        lab.tell(SMF, &Message::session(session.0, 1, SessionDeletionRequest::default()));
+        lab.sent.clear();
+    }
+    assert_eq!((lab.node.addresses(), lab.node.tunnels(), lab.node.sessions()), (0, 0, 0));
+}

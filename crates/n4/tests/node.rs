@@ -1,0 +1,221 @@
+//! What is said of the node itself: how busy it is, which paths are well, and that it wants to be released.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests say plainly what they expect"
+)]
+
+mod common;
+
+use common::personas::{accepted, established};
+use common::smf::{establishment, path_switch, setup};
+use common::{Lab, OTHER, SMF, at, config};
+use n4::{Config, Input, Limits};
+use pfcp::*;
+use rules::Seid;
+use std::net::IpAddr;
+use std::time::Duration;
+
+const RADIO: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 30, 0, 77));
+
+/// Ten sessions are the limit.
+fn small() -> Lab {
+    let limits = Limits { sessions: 10, ..Limits::default() };
+    Lab::new(Config { limits, ..config() })
+}
+
+fn associate(lab: &mut Lab, features: &[CpFeature]) {
+    let request = AssociationSetupRequest {
+        cp_function_features: Some(CpFunctionFeatures::of(features)),
+        ..setup(SMF, 1)
+    };
+    lab.ask(SMF, &Message::node(1, request));
+}
+
+type Said = (Option<u8>, Option<u8>);
+
+fn establish(lab: &mut Lab, cp_seid: u64) -> (Said, Option<Seid>) {
+    let mut request = establishment(cp_seid);
+    request.create_pdrs[1].pdi.ue_ip_addresses = vec![common::smf::ue([10, 60, 1, cp_seid as u8].into())];
+    let Body::SessionEstablishmentResponse(response) =
+        lab.ask(SMF, &Message::session(0, 100 + cp_seid as u32, request))
+    else {
+        panic!("an answer")
+    };
+    let said =
+        (response.load.map(|load| load.metric), response.overload.map(|overload| overload.reduction_metric));
+    (said, response.up_f_seid.map(|f_seid| Seid(f_seid.seid)))
+}
+
+#[test]
+fn load_is_told_to_those_who_understand_whenever_it_changes() {
+    let mut lab = small();
+    associate(&mut lab, &[CpFeature::Load]);
+    let (first, session) = establish(&mut lab, 1);
+    assert_eq!((first, establish(&mut lab, 2).0), ((Some(10), None), (Some(20), None)));
+    let session = session.unwrap();
+    assert_eq!(lab.modify(session, path_switch(9)).load, None, "nothing new");
+    assert_eq!(lab.delete(session).load.map(|load| load.metric), Some(10));
+}
+
+#[test]
+fn numbers_of_load_grow_through_a_restart() {
+    let mut lab = small();
+    associate(&mut lab, &[CpFeature::Load]);
+    let number = |lab: &mut Lab, cp_seid| {
+        let Body::SessionEstablishmentResponse(response) =
+            lab.ask(SMF, &Message::session(0, 100 + cp_seid as u32, establishment(cp_seid)))
+        else {
+            panic!("an answer")
+        };
+        response.load.unwrap().sequence_number
+    };
+    let (first, second) = (number(&mut lab, 1), number(&mut lab, 2));
+    lab.pass(Duration::from_secs(5));
+    lab.restart();
+    assert!(first < second && second < number(&mut lab, 3));
+}
+
+#[test]
+fn overload_is_told_until_it_is_over() {
+    let mut lab = small();
+    associate(&mut lab, &[CpFeature::Ovrl]);
+    let said: Vec<Said> = (1..=9).map(|cp_seid| establish(&mut lab, cp_seid).0).collect();
+    assert!(said.iter().all(|said| *said == (None, None)));
+    let (said, session) = establish(&mut lab, 10);
+    assert_eq!(said, (None, Some(100)));
+    // One too many is refused, and is no news.
+    let (said, refused) = establish(&mut lab, 11);
+    assert_eq!((said, refused), ((None, None), None));
+    // It is told anew before it is forgotten.
+    lab.pass(Duration::from_secs(40));
+    lab.sent.clear();
+    let again = lab.modify(session.unwrap(), path_switch(9)).overload.unwrap();
+    assert_eq!((again.reduction_metric, flags::timer_s(again.period_of_validity)), (100, Some(60)));
+    let over = lab.delete(session.unwrap()).overload.unwrap();
+    assert!(over.reduction_metric == 0 && over.sequence_number > again.sequence_number);
+    assert_eq!(establish(&mut lab, 12).0, (None, Some(100)));
+}
+
+#[test]
+fn a_refusal_tells_of_overload_too() {
+    let mut lab = Lab::new(Config { limits: Limits { tunnels: 0, ..Limits::default() }, ..config() });
+    associate(&mut lab, &[CpFeature::Load, CpFeature::Ovrl]);
+    assert_eq!(establish(&mut lab, 1), ((Some(100), Some(100)), None));
+}
+
+#[test]
+fn who_does_not_understand_is_told_nothing() {
+    let mut lab = small();
+    associate(&mut lab, &[]);
+    assert!((1..=10).all(|cp_seid| establish(&mut lab, cp_seid).0 == (None, None)));
+}
+
+fn node_reports(lab: &mut Lab) -> Vec<(std::net::SocketAddr, u32, NodeReportRequest)> {
+    let reports = lab.sent.extract_if(.., |(_, sent)| matches!(sent.body, Body::NodeReportRequest(_)));
+    let report = |(to, message): (_, Message)| match message.body {
+        Body::NodeReportRequest(request) => (to, message.sequence, request),
+        other => panic!("{other:?}"),
+    };
+    reports.map(report).collect()
+}
+
+fn path(lab: &mut Lab, is_up: bool) {
+    lab.handle(Input::UserPlanePath { peer: RADIO, is_up });
+}
+
+#[test]
+fn all_control_planes_hear_of_a_path_that_fails_and_recovers() {
+    let mut lab = Lab::associated();
+    lab.associate(OTHER, 1);
+    path(&mut lab, true);
+    assert!(node_reports(&mut lab).is_empty(), "no news");
+    path(&mut lab, false);
+    path(&mut lab, false);
+    let reports = node_reports(&mut lab);
+    assert!(reports.iter().map(|(to, ..)| *to).eq([at(OTHER), at(SMF)]));
+    for (_, _, report) in &reports {
+        assert_eq!((report.report_type, &report.recovered), (flags::NODE_REPORT_UPFR, &None));
+        assert_eq!(report.failed.as_ref().unwrap().peers, [RemoteGtpuPeer::new(RADIO)]);
+    }
+    path(&mut lab, true);
+    let recovered = node_reports(&mut lab);
+    assert_eq!(recovered.len(), 2);
+    assert_eq!(recovered[0].2.report_type, flags::NODE_REPORT_UPRR);
+    assert!(recovered[0].2.failed.is_none() && recovered[0].2.recovered.is_some());
+}
+
+#[test]
+fn a_report_comes_again_until_it_is_confirmed() {
+    let mut lab = Lab::associated();
+    path(&mut lab, false);
+    let (_, sequence, _) = node_reports(&mut lab).remove(0);
+    lab.pass(Duration::from_secs(4));
+    assert_eq!(node_reports(&mut lab)[0].1, sequence);
+    let response = NodeReportResponse {
+        node_id: NodeId::Ipv4(SMF),
+        cause: Cause::RequestAccepted,
+        offending_ie: None,
+        carried: vec![],
+    };
+    lab.tell(SMF, &Message::node(sequence, response));
+    lab.pass(Duration::from_secs(4));
+    assert!(node_reports(&mut lab).is_empty());
+}
+
+#[test]
+fn more_failed_paths_than_the_limit_are_not_told() {
+    let limits = Limits { reports: 3, ..Limits::default() };
+    let mut lab = Lab::associated_with(Config { limits, ..config() });
+    for host in 1..=5 {
+        lab.handle(Input::UserPlanePath { peer: [10, 30, 0, host].into(), is_up: false });
+    }
+    assert_eq!((node_reports(&mut lab).len(), lab.node.counters().reports_held_back), (3, 2));
+}
+
+fn release(lab: &mut Lab, within_s: u64) -> Option<AssociationUpdateRequest> {
+    let now = lab.now;
+    let outputs = lab.node.release_association("10.40.0.9", Duration::from_secs(within_s), now);
+    outputs.into_iter().find_map(|output| match output {
+        n4::Output::Send { bytes, .. } => match decode(&bytes).unwrap().body {
+            Body::AssociationUpdateRequest(request) => Some(request),
+            other => panic!("{other:?}"),
+        },
+        _ => None,
+    })
+}
+
+#[test]
+fn a_control_plane_is_asked_to_release_us_within_a_time() {
+    let mut lab = Lab::associated();
+    let (session, _) = established(&mut lab, establishment(77));
+    let request = release(&mut lab, 100).unwrap();
+    assert_eq!(request.association_release_request, Some(flags::RELEASE_SARR));
+    assert_eq!(request.graceful_release_period.map(flags::timer_s), Some(Some(120)));
+    // What is there may be changed, and nothing new is made.
+    accepted(&lab.modify(session, path_switch(9)));
+    let Body::SessionEstablishmentResponse(response) =
+        lab.ask(SMF, &Message::session(0, 5, establishment(78)))
+    else {
+        panic!("an answer")
+    };
+    assert_eq!(response.cause, Cause::RequestRejected);
+    let request = AssociationReleaseRequest { node_id: NodeId::Ipv4(SMF), carried: vec![] };
+    let answer = lab.ask(SMF, &Message::node(6, request));
+    assert!(matches!(answer, Body::AssociationReleaseResponse(response) if response.cause.is_accepted()));
+    assert_eq!((lab.node.sessions(), lab.associations.len()), (0, 0));
+}
+
+#[test]
+fn who_does_not_release_us_in_time_is_released() {
+    let mut lab = Lab::associated();
+    established(&mut lab, establishment(77));
+    release(&mut lab, 50).unwrap();
+    lab.pass(Duration::from_secs(49));
+    assert_eq!((lab.node.sessions(), lab.associations.len()), (1, 1));
+    lab.pass(Duration::from_secs(2));
+    assert_eq!((lab.node.sessions(), lab.associations.len(), lab.in_force.len()), (0, 0, 0));
+    assert!(release(&mut lab, 50).is_none(), "there is nobody to ask");
+}

@@ -1,0 +1,259 @@
+//! Rules the operator knows by name.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests say plainly what they expect"
+)]
+
+mod common;
+
+use common::personas::{accepted, established, rules};
+use common::smf::{self, establishment};
+use common::{Lab, SMF};
+use dplink::{Event, Notice};
+use n4::{Config, Input, Predefined, PredefinedError, PredefinedRule};
+use pfcp::*;
+use rules::{BitRates, FarId, Pdr, PdrId, Rules, Seid};
+
+fn filter(text: &str) -> rules::SdfFilter {
+    rules::SdfFilter { flow: Some(text.parse().unwrap()), ..Default::default() }
+}
+
+fn rule(name: &str, description: &str) -> PredefinedRule {
+    PredefinedRule { filters: vec![filter(description)], ..PredefinedRule::new(name.to_owned()) }
+}
+
+fn table() -> Predefined {
+    let mbr = Some(BitRates { uplink_kbps: 1_000, downlink_kbps: 2_000 });
+    let video = PredefinedRule { mbr, ..rule("video", "permit out ip from 203.0.113.0/24 to assigned") };
+    let ads = PredefinedRule { drops: true, ..rule("ads", "permit out ip from 198.51.100.0/24 to assigned") };
+    let last = PredefinedRule { precedence: Some(900), ..PredefinedRule::new("rest".to_owned()) };
+    let family = ("family".to_owned(), vec!["ads".to_owned(), "video".to_owned()]);
+    Predefined::new(vec![video, ads, last], &[family]).unwrap()
+}
+
+fn lab() -> Lab {
+    Lab::associated_with(Config { predefined: table(), ..common::config() })
+}
+
+fn activating(names: &[&str]) -> SessionEstablishmentRequest {
+    let mut request = establishment(77);
+    let names: Vec<Vec<u8>> = names.iter().map(|name| name.as_bytes().to_vec()).collect();
+    request.create_pdrs.iter_mut().for_each(|pdr| pdr.activate_predefined_rules.clone_from(&names));
+    request
+}
+
+/// The rules of the downlink, by precedence as the data plane takes them.
+fn downlink(rules: &Rules) -> Vec<&Pdr> {
+    let mut pdrs: Vec<&Pdr> = rules.pdrs.iter().filter(|pdr| pdr.pdi.f_teid.is_none()).collect();
+    pdrs.sort_by_key(|pdr| (pdr.precedence, pdr.id));
+    pdrs
+}
+
+fn update(pdr_id: u16, on: &[&str], off: &[&str]) -> SessionModificationRequest {
+    let octets = |names: &[&str]| names.iter().map(|name| name.as_bytes().to_vec()).collect();
+    let update = UpdatePdr {
+        pdr_id,
+        activate_predefined_rules: octets(on),
+        deactivate_predefined_rules: octets(off),
+        ..UpdatePdr::default()
+    };
+    SessionModificationRequest { update_pdrs: vec![update], ..SessionModificationRequest::default() }
+}
+
+#[test]
+fn a_pdr_stands_for_the_rules_it_activates() {
+    let mut lab = lab();
+    let (session, created) = established(&mut lab, activating(&["video"]));
+    assert_eq!(created.iter().map(|pdr| pdr.pdr_id).collect::<Vec<_>>(), [1]);
+    let rules = rules(&lab, session);
+    rules.check().unwrap();
+    assert_eq!((rules.pdrs.len(), rules.qers.len()), (2, 1));
+    let [video] = downlink(rules)[..] else { panic!("{rules:?}") };
+    assert_eq!((video.pdi.ue_ipv4, video.far), (Some(smf::UE), FarId(2)));
+    assert_eq!(video.pdi.sdf_filters, [filter("permit out ip from 203.0.113.0/24 to assigned")]);
+    assert_eq!((video.precedence, &video.qers[..]), (255, &[rules.qers[0].id][..]));
+    // Both directions share one rate.
+    assert!(rules.pdrs.iter().all(|pdr| pdr.qers == video.qers));
+    // What the control plane asked for is what is kept.
+    assert_eq!(lab.saved[&session].rules.pdrs.len(), 2);
+    assert!(lab.saved[&session].rules.qers.is_empty());
+}
+
+#[test]
+fn a_group_activates_its_rules_in_order() {
+    let mut lab = lab();
+    let (session, _) = established(&mut lab, activating(&["family", "video", "rest"]));
+    let rules = rules(&lab, session);
+    rules.check().unwrap();
+    let [ads, video, rest] = downlink(rules)[..] else { panic!("{rules:?}") };
+    let action = |pdr: &Pdr| rules.fars.iter().find(|far| far.id == pdr.far).unwrap().apply_action;
+    assert_eq!((action(ads), ads.far.0 >> 31), (rules::ApplyAction::Drop, 1));
+    assert_eq!((video.far, rest.far), (FarId(2), FarId(2)));
+    assert!(rest.pdi.sdf_filters.is_empty() && !video.pdi.sdf_filters.is_empty());
+}
+
+#[test]
+fn rules_are_switched_on_and_off() {
+    let mut lab = lab();
+    let (session, _) = established(&mut lab, establishment(77));
+    let plain = rules(&lab, session).clone();
+    accepted(&lab.modify(session, update(2, &["video"], &[])));
+    assert_eq!(downlink(rules(&lab, session))[0].pdi.sdf_filters.len(), 1);
+    accepted(&lab.modify(session, update(2, &["ads"], &["video"])));
+    let [ads] = downlink(rules(&lab, session))[..] else { panic!("one") };
+    assert_eq!(ads.far.0 >> 31, 1);
+    accepted(&lab.modify(session, update(2, &[], &["ads"])));
+    assert_eq!(*rules(&lab, session), plain);
+    assert_eq!(lab.saved[&session].extras, None);
+}
+
+#[test]
+fn a_pdr_with_filters_of_its_own_is_there_besides() {
+    let mut lab = lab();
+    let mut request = activating(&["video"]);
+    let flow_description = Some("permit out ip from 192.0.2.0/24 to assigned".to_owned());
+    request.create_pdrs[1].pdi.sdf_filters = vec![SdfFilter { flow_description, ..SdfFilter::default() }];
+    let (session, _) = established(&mut lab, request);
+    assert_eq!(downlink(rules(&lab, session)).len(), 2);
+}
+
+#[test]
+fn rules_that_drop_need_no_far() {
+    let mut lab = lab();
+    let mut request = activating(&["ads"]);
+    request.create_pdrs[1].far_id = None;
+    let (session, _) = established(&mut lab, request.clone());
+    rules(&lab, session).check().unwrap();
+    let [ads] = downlink(rules(&lab, session))[..] else { panic!("one") };
+    assert_eq!(ads.far.0 >> 31, 1);
+    // Without what decides, the PDR has nothing to go by.
+    let response = lab.modify(session, update(2, &[], &["ads"]));
+    assert_eq!((response.cause, response.offending_ie), (Cause::ConditionalIeMissing, Some(ie::FAR_ID)));
+    request.create_pdrs[1].activate_predefined_rules.push(b"video".to_vec());
+    request.cp_f_seid.seid = 78;
+    let Body::SessionEstablishmentResponse(response) = lab.ask(SMF, &Message::session(0, 9, request)) else {
+        panic!("an answer")
+    };
+    assert_eq!((response.cause, response.offending_ie), (Cause::ConditionalIeMissing, Some(ie::FAR_ID)));
+}
+
+#[test]
+fn identifiers_never_clash_with_the_control_planes() {
+    let mut lab = lab();
+    let mut request = activating(&["family"]);
+    request.create_pdrs[0].pdr_id = u16::MAX;
+    request.create_qers = vec![CreateQer { qer_id: 1 << 31, ..smf::qer(1) }];
+    request.create_fars.push(smf::far(1 << 31, ApplyAction::DROP, None));
+    let (session, _) = established(&mut lab, request);
+    rules(&lab, session).check().unwrap();
+    assert_eq!(rules(&lab, session).pdrs.len(), 4);
+    // A rule created where one of ours was makes room for itself.
+    let create = smf::downlink(u16::MAX - 1, Some(smf::UE));
+    accepted(
+        &lab.modify(session, SessionModificationRequest { create_pdrs: vec![create], ..Default::default() }),
+    );
+    rules(&lab, session).check().unwrap();
+    assert_eq!(rules(&lab, session).pdrs.len(), 5);
+}
+
+#[test]
+fn packets_kept_are_told_of_by_the_control_planes_rule() {
+    let mut lab = lab();
+    let mut request = activating(&["video"]);
+    request.create_fars[1].apply_action =
+        pfcp::ApplyAction::new(pfcp::ApplyAction::BUFF | pfcp::ApplyAction::NOCP);
+    let (session, _) = established(&mut lab, request);
+    let pdr = downlink(rules(&lab, session))[0].id;
+    assert_ne!(pdr, PdrId(2));
+    let event = Event::DownlinkData { session, pdr, qfi: None, traffic_class: 0 };
+    lab.handle(Input::DataPath(&Notice::Event(event)));
+    let (_, message) = lab.reports().remove(0);
+    let Body::SessionReportRequest(report) = message.body else { panic!("{message:?}") };
+    assert_eq!(report.downlink_data_report.unwrap().pdr_ids, [2]);
+}
+
+#[test]
+fn names_that_are_not_known_are_refused() {
+    let mut lab = lab();
+    let (session, _) = established(&mut lab, activating(&["video"]));
+    let before = (lab.desired(), lab.saved.clone());
+    for (request, ie) in [
+        (update(2, &["gold"], &[]), ie::ACTIVATE_PREDEFINED_RULES),
+        (update(2, &["ads"], &["gold"]), ie::DEACTIVATE_PREDEFINED_RULES),
+        (update(2, &["\u{80}"], &[]), ie::ACTIVATE_PREDEFINED_RULES),
+    ] {
+        let response = lab.modify(session, request);
+        let told = (response.cause, response.offending_ie, response.failed_rule_id);
+        assert_eq!(told, (Cause::UnknownPredefinedRule, Some(ie), Some(FailedRuleId::Pdr(2))));
+    }
+    assert_eq!((lab.desired(), lab.saved.clone()), before);
+    // As some write it.
+    let mut request = update(2, &[], &[]);
+    request.update_pdrs[0].activate_predefined_rules.push(b"ads\0".to_vec());
+    accepted(&lab.modify(session, request));
+}
+
+#[test]
+fn too_many_rates_for_a_pdr_are_refused_by_its_name() {
+    let mut lab = lab();
+    let mut request = activating(&["video"]);
+    request.create_qers = (1..=8).map(smf::qer).collect();
+    request.create_pdrs[1].qer_ids = (1..=8).collect();
+    let Body::SessionEstablishmentResponse(response) = lab.ask(SMF, &Message::session(0, 1, request)) else {
+        panic!("an answer")
+    };
+    let told = (response.cause, response.failed_rule_id);
+    assert_eq!(told, (Cause::NoResourcesAvailable, Some(FailedRuleId::Pdr(2))));
+    assert_eq!((lab.node.sessions(), lab.node.tunnels()), (0, 0));
+}
+
+#[test]
+fn a_restart_goes_by_the_table_of_now() {
+    let mut lab = lab();
+    let (session, _) = established(&mut lab, activating(&["video"]));
+    let before = rules(&lab, session).clone();
+    lab.restart();
+    assert_eq!(*rules(&lab, session), before);
+    // The rule is no more: a PDR that stands for nothing matches nothing.
+    lab.config.predefined = Predefined::default();
+    lab.restart();
+    lab.restart_plane();
+    assert!(rules(&lab, session).pdrs.is_empty());
+}
+
+#[test]
+fn the_feature_is_advertised_if_there_are_rules() {
+    for (config, has) in
+        [(Config { predefined: table(), ..common::config() }, true), (common::config(), false)]
+    {
+        let mut lab = Lab::new(config);
+        let Body::AssociationSetupResponse(response) = lab.ask(SMF, &Message::node(1, smf::setup(SMF, 5)))
+        else {
+            panic!("an answer")
+        };
+        assert_eq!(response.up_function_features.unwrap().contains(UpFeature::Adpdp), has);
+    }
+}
+
+#[test]
+fn tables_that_cannot_be_are_refused() {
+    let one = || rule("a", "permit out ip from any to assigned");
+    let names = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
+    let group = |name: &str, members: &str| vec![(name.to_owned(), names(members))];
+    let error = |rules, groups: &[(String, Vec<String>)]| Predefined::new(rules, groups).unwrap_err();
+    assert_eq!(error(vec![one(), one()], &[]), PredefinedError::Twice("a".to_owned()));
+    assert_eq!(error(vec![one()], &group("a", "a")), PredefinedError::Twice("a".to_owned()));
+    assert_eq!(
+        error(vec![one()], &group("g", "a,b")),
+        PredefinedError::Unknown("g".to_owned(), "b".to_owned())
+    );
+    assert_eq!(error(vec![rule("", "permit out ip from any to assigned")], &[]), PredefinedError::Name);
+    let many = PredefinedRule { filters: vec![filter("permit out ip from any to assigned"); 65], ..one() };
+    assert!(matches!(error(vec![many], &[]), PredefinedError::Impossible(..)));
+    assert_eq!(error(vec![one(); 4_097], &[]), PredefinedError::TooMany);
+    let mut lab = lab();
+    let _: Seid = established(&mut lab, activating(&["rest"])).0;
+}

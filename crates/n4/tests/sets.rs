@@ -1,0 +1,272 @@
+//! Sets of sessions that end or move together, and control planes that take over from one another.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests say plainly what they expect"
+)]
+
+mod common;
+
+use common::personas::{accepted, established};
+use common::smf::{self, establishment, path_switch, setup};
+use common::{Lab, OTHER, SMF, at, config};
+use dplink::{Event, Notice};
+use n4::Input;
+use pfcp::*;
+use rules::Seid;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+const SET: &[u8] = b"\0\x04set1";
+
+fn fq_csid(csid: u16) -> FqCsid {
+    FqCsid { node_id_type: 0, node: vec![10, 0, 0, 7], csids: vec![csid], node_type: None }
+}
+
+fn sessions_of(lab: &mut Lab, csids: &[u16]) -> Vec<Seid> {
+    let establish = |(at, csid): (usize, &u16)| {
+        let mut request = establishment(at as u64 + 1);
+        (request.fq_csids, request.group_id) = (vec![fq_csid(*csid)], Some(vec![*csid as u8]));
+        request.create_pdrs[0].pdi.f_teid = Some(smf::choose(None));
+        established(lab, request).0
+    };
+    csids.iter().enumerate().map(establish).collect()
+}
+
+fn associate_of_set(lab: &mut Lab, peer: Ipv4Addr, alternatives: &[Ipv4Addr]) {
+    let request = AssociationSetupRequest {
+        smf_set_id: Some(SET.to_vec()),
+        alternatives: alternatives.iter().map(|address| CpIpAddress::new((*address).into())).collect(),
+        ..setup(peer, 1)
+    };
+    let answer = lab.ask(peer, &Message::node(0xFFF1, request));
+    assert!(matches!(answer, Body::AssociationSetupResponse(ref setup) if setup.cause.is_accepted()));
+}
+
+fn delete_set(lab: &mut Lab, from: Ipv4Addr, fq_csids: Vec<FqCsid>) -> (Cause, Option<u16>) {
+    let request = SessionSetDeletionRequest { node_id: NodeId::Ipv4(from), fq_csids, carried: vec![] };
+    let sequence = lab.trace.len() as u32;
+    match lab.ask(from, &Message::node(sequence, request)) {
+        Body::SessionSetDeletionResponse(response) => (response.cause, response.offending_ie),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn move_set(lab: &mut Lab, change: SessionChangeInfo) -> Cause {
+    let (node_id, changes) = (NodeId::Ipv4(SMF), vec![change]);
+    let request = SessionSetModificationRequest { node_id, changes, carried: vec![] };
+    let sequence = lab.trace.len() as u32;
+    match lab.ask(SMF, &Message::node(sequence, request)) {
+        Body::SessionSetModificationResponse(response) => response.cause,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn to(alternative: Ipv4Addr) -> SessionChangeInfo {
+    SessionChangeInfo {
+        fq_csids: vec![],
+        group_ids: vec![],
+        cp_ip_addresses: vec![],
+        alternative: CpIpAddress::new(alternative.into()),
+        carried: vec![],
+    }
+}
+
+/// Where a report about a session goes, its message, and what it says of the control plane before.
+fn reported(lab: &mut Lab, session: Seid) -> (Ipv4Addr, Message, Option<FSeid>) {
+    let tunnel = lab.in_force[&session].rules.fars[1].forwarding.unwrap().outer_header_creation.unwrap();
+    let event = Event::ErrorIndication { teid: tunnel.teid, peer: tunnel.address };
+    lab.handle(Input::DataPath(&Notice::Event(event)));
+    let (to, message) = lab.reports().remove(0);
+    let Body::SessionReportRequest(report) = &message.body else { panic!("{message:?}") };
+    let old = report.old_cp_f_seid;
+    let std::net::SocketAddr::V4(to) = to else { panic!("{to}") };
+    (*to.ip(), message, old)
+}
+
+#[test]
+fn a_set_of_sessions_ends_whole() {
+    let mut lab = Lab::associated();
+    let sessions = sessions_of(&mut lab, &[1, 2, 1]);
+    assert_eq!(delete_set(&mut lab, SMF, vec![fq_csid(1)]), (Cause::RequestAccepted, None));
+    assert!(lab.in_force.keys().eq([&sessions[1]]) && lab.saved.keys().eq([&sessions[1]]));
+    assert_eq!((lab.node.sessions(), lab.node.tunnels()), (1, 1));
+    let foreign = FqCsid { node: vec![10, 0, 0, 8], ..fq_csid(2) };
+    assert_eq!(delete_set(&mut lab, SMF, vec![foreign]), (Cause::RequestAccepted, None));
+    assert_eq!(lab.node.sessions(), 1);
+}
+
+#[test]
+fn sets_survive_a_restart() {
+    let mut lab = Lab::associated();
+    sessions_of(&mut lab, &[1, 2]);
+    lab.restart();
+    delete_set(&mut lab, SMF, vec![fq_csid(2), fq_csid(1)]);
+    assert_eq!((lab.node.sessions(), lab.saved.len()), (0, 0));
+}
+
+#[test]
+fn nobody_ends_the_sessions_of_others() {
+    let mut lab = Lab::associated();
+    sessions_of(&mut lab, &[1]);
+    assert_eq!(delete_set(&mut lab, OTHER, vec![fq_csid(1)]), (Cause::NoEstablishedPfcpAssociation, None));
+    lab.associate(OTHER, 1);
+    assert_eq!(delete_set(&mut lab, OTHER, vec![fq_csid(1)]), (Cause::RequestAccepted, None));
+    let missing = (Cause::ConditionalIeMissing, Some(ie::FQ_CSID));
+    assert_eq!(delete_set(&mut lab, SMF, vec![]), missing);
+    assert_eq!(lab.node.sessions(), 1);
+}
+
+#[test]
+fn a_modification_gives_a_session_another_set() {
+    let mut lab = Lab::associated();
+    let session = sessions_of(&mut lab, &[1])[0];
+    let request = SessionModificationRequest { fq_csids: vec![fq_csid(5)], ..Default::default() };
+    accepted(&lab.modify(session, request));
+    delete_set(&mut lab, SMF, vec![fq_csid(1)]);
+    assert_eq!(lab.node.sessions(), 1);
+    delete_set(&mut lab, SMF, vec![fq_csid(5)]);
+    assert_eq!(lab.node.sessions(), 0);
+}
+
+#[test]
+fn reports_go_to_who_looks_after_the_session() {
+    let changes = [
+        SessionChangeInfo { fq_csids: vec![fq_csid(1)], ..to(OTHER) },
+        SessionChangeInfo { group_ids: vec![vec![1]], ..to(OTHER) },
+        SessionChangeInfo { cp_ip_addresses: vec![CpIpAddress::new(SMF.into())], ..to(OTHER) },
+    ];
+    for change in changes {
+        let mut lab = Lab::associated();
+        let session = sessions_of(&mut lab, &[1])[0];
+        accepted(&lab.modify(session, path_switch(9)));
+        assert_eq!(move_set(&mut lab, change), Cause::RequestAccepted);
+        lab.restart();
+        let (to, message, old) = reported(&mut lab, session);
+        assert_eq!((to, message.seid, old), (OTHER, Some(0), Some(FSeid::new(1, SMF.into()))));
+        // The new one answers with its own name, and is the one from now on.
+        let response = SessionReportResponse {
+            cp_f_seid: Some(FSeid::new(99, OTHER.into())),
+            ..SessionReportResponse::of(Cause::RequestAccepted)
+        };
+        lab.tell(OTHER, &Message::session(session.0, message.sequence, response));
+        assert_eq!(lab.saved[&session].cp_f_seid.seid, 99);
+        lab.pass(Duration::from_secs(30));
+        let (to, message, old) = reported(&mut lab, session);
+        assert_eq!((to, message.seid, old), (OTHER, Some(99), None));
+    }
+}
+
+#[test]
+fn what_is_not_meant_stays() {
+    let mut lab = Lab::associated();
+    let session = sessions_of(&mut lab, &[1])[0];
+    accepted(&lab.modify(session, path_switch(9)));
+    move_set(
+        &mut lab,
+        SessionChangeInfo { fq_csids: vec![fq_csid(2)], group_ids: vec![vec![]], ..to(OTHER) },
+    );
+    assert_eq!(reported(&mut lab, session).0, SMF);
+}
+
+fn taking_over(cp_seid: u64) -> SessionModificationRequest {
+    SessionModificationRequest {
+        node_id: Some(NodeId::Ipv4(OTHER)),
+        cp_f_seid: Some(FSeid::new(cp_seid, OTHER.into())),
+        ..path_switch(9)
+    }
+}
+
+fn ask_other(lab: &mut Lab, session: Seid, request: impl Into<Body>) -> Body {
+    lab.ask(OTHER, &Message::session(session.0, 800, request))
+}
+
+#[test]
+fn one_of_the_set_takes_a_session_over() {
+    let mut lab = Lab::new(config());
+    associate_of_set(&mut lab, SMF, &[]);
+    associate_of_set(&mut lab, OTHER, &[]);
+    let (session, _) = established(&mut lab, establishment(77));
+    let Body::SessionModificationResponse(response) = ask_other(&mut lab, session, taking_over(5)) else {
+        panic!("an answer")
+    };
+    accepted(&response);
+    let record = &lab.saved[&session];
+    assert_eq!((record.owner.as_str(), record.cp_f_seid.seid), ("10.40.0.8", 5));
+    let (to, message, old) = reported(&mut lab, session);
+    assert_eq!((to, message.seid, old), (OTHER, Some(5), None));
+    // The old owner's restart is none of the session's business any more.
+    lab.associate(SMF, 2);
+    lab.restart();
+    assert_eq!(lab.node.sessions(), 1);
+    let answer = ask_other(&mut lab, session, SessionDeletionRequest::default());
+    assert!(matches!(answer, Body::SessionDeletionResponse(response) if response.cause.is_accepted()));
+    assert_eq!((lab.node.sessions(), lab.node.tunnels()), (0, 0));
+}
+
+#[test]
+fn nobody_else_takes_a_session_over() {
+    let mut lab = Lab::new(config());
+    associate_of_set(&mut lab, SMF, &[]);
+    lab.associate(OTHER, 1);
+    let (session, _) = established(&mut lab, establishment(77));
+    let before = lab.saved.clone();
+    let Body::SessionModificationResponse(response) = ask_other(&mut lab, session, taking_over(5)) else {
+        panic!("an answer")
+    };
+    assert_eq!(response.cause, Cause::SessionContextNotFound);
+    let response = lab.modify(session, taking_over(5));
+    let told = (response.cause, response.offending_ie);
+    assert_eq!(told, (Cause::NoEstablishedPfcpAssociation, Some(ie::NODE_ID)));
+    assert_eq!(lab.saved, before);
+}
+
+#[test]
+fn one_association_may_speak_from_several_places() {
+    let mut lab = Lab::new(config());
+    associate_of_set(&mut lab, SMF, &[OTHER]);
+    let (session, _) = established(&mut lab, establishment(77));
+    let Body::SessionModificationResponse(response) = ask_other(&mut lab, session, path_switch(9)) else {
+        panic!("an answer")
+    };
+    accepted(&response);
+    let request = SessionEstablishmentRequest { ..establishment(78) };
+    let answer = lab.ask(OTHER, &Message::session(0, 801, request));
+    assert!(matches!(answer, Body::SessionEstablishmentResponse(response) if response.cause.is_accepted()));
+    // Another's heartbeat tells nothing of the one we are associated with.
+    lab.tell(OTHER, &Message::node(802, HeartbeatRequest { recovery_time_stamp: 9, carried: vec![] }));
+    assert_eq!(lab.node.sessions(), 2);
+}
+
+#[test]
+fn while_the_owner_is_silent_another_of_the_set_hears_of_its_sessions() {
+    let mut lab = Lab::new(config());
+    associate_of_set(&mut lab, SMF, &[]);
+    associate_of_set(&mut lab, OTHER, &[]);
+    let (session, _) = established(&mut lab, establishment(77));
+    accepted(&lab.modify(session, path_switch(9)));
+    // Only the other one answers heartbeats.
+    for _ in 0..60 {
+        lab.pass(Duration::from_secs(1));
+        for (to, message) in std::mem::take(&mut lab.sent) {
+            if to == at(OTHER) {
+                let response = HeartbeatResponse { recovery_time_stamp: 1, carried: vec![] };
+                lab.tell(OTHER, &Message::node(message.sequence, response));
+            }
+        }
+    }
+    let (to, message, old) = reported(&mut lab, session);
+    assert_eq!((to, message.seid, old), (OTHER, Some(0), Some(FSeid::new(77, SMF.into()))));
+}
+
+#[test]
+fn the_features_are_advertised() {
+    let mut lab = Lab::new(config());
+    let Body::AssociationSetupResponse(response) = lab.ask(SMF, &Message::node(1, setup(SMF, 5))) else {
+        panic!("an answer")
+    };
+    let features = response.up_function_features.unwrap();
+    assert!(features.contains(UpFeature::Sset) && features.contains(UpFeature::Mpas));
+}
