@@ -124,7 +124,7 @@ impl Rack {
         rewind(mbuf).context("a packet has no room")?;
         let frame = mbuf.append(MAX_FRAME).context("a packet has no room")?;
         let written = match met {
-            Some((_, up)) => self.packets.write_way(user, flow, up, frame).map(|length| (length, up)),
+            Some((_, up)) => self.packets.write_way(user, (flow, up), frame).map(|length| (length, up)),
             None => self.packets.write(user, flow, frame),
         };
         let (length, up) = written.context("a packet does not fit its buffer")?;

@@ -2,6 +2,7 @@
 //! completion, sharing nothing.
 
 mod copies;
+mod orders;
 mod paths;
 mod rest;
 mod split;
@@ -10,26 +11,24 @@ mod tag;
 use crate::config::{Config, ConfigError};
 use crate::counters::{Counters, DropReason};
 use crate::engine::Engine;
-use crate::explain::Explain;
 use crate::frame::{Fate, Meta, Packet, PortIndex, VECTOR};
 use crate::graph::{Graph, Hop, NodeId, Run};
 use crate::held::Held;
 use crate::kept::Kept;
 use crate::nodes;
 use crate::port::Port;
-use crate::state::{Installation, Installed, Kind, Lookup, Refusal, Session, SessionIndex, State, Used};
+use crate::state::{Kind, Lookup, State};
 use crate::trace::Tracer;
-use dplink::{Event, UsageCounts};
+use dplink::Event;
+pub(crate) use orders::{Order, Query, Report};
 use packet::{Buffer, ethernet};
 pub(crate) use paths::Listing;
 use rtrb::{Consumer, Producer, RingBuffer};
-use rules::{Interface, OuterHeaderCreation, Qfi, Seid, UrrId};
+use rules::Qfi;
 use std::net::IpAddr;
 
 /// Packets taken from one port at once: what a vector touches should fit the first-level cache.
 pub(crate) const BURST: usize = 64;
-/// Orders obeyed between two vectors, so that control never holds up traffic.
-const ORDERS_PER_TURN: usize = 16;
 /// Orders, and reports, on their way at once.
 const RING: usize = 1024;
 /// Between two looks for packets that wait too long.
@@ -40,64 +39,6 @@ const SWEEP: usize = 4;
 
 /// Reads a cycle counter; only differences matter.
 pub type Clock = fn() -> u64;
-
-/// From the control side.
-#[derive(Debug)]
-pub(crate) enum Order {
-    /// Put a session in force.
-    Install(Box<Installation>),
-    /// Take a session out of force; its last counts go into the list, which has the room.
-    Remove(Seid, Vec<UsageCounts>),
-    /// Tell what a session has used.
-    Query(Box<Query>),
-    /// Fill in the counters.
-    Count(Box<Counters>),
-    /// Trace packets, in place of what is traced now; nothing ends that.
-    Trace(Option<Box<Tracer>>),
-    /// Say what would happen to a packet.
-    Explain(Box<Explain>),
-    /// List some more peers.
-    List(Box<Listing>),
-}
-
-/// What a session has used, asked for and told.
-#[derive(Debug)]
-pub(crate) struct Query {
-    pub(crate) seid: Seid,
-    /// Empty for all.
-    pub(crate) urrs: Vec<UrrId>,
-    /// Comes back.
-    pub(crate) token: u64,
-    /// Thresholds begin anew.
-    pub(crate) is_reported: bool,
-    /// The answer; has the room for all URRs.
-    pub(crate) counts: Vec<UsageCounts>,
-}
-
-/// To the control side, which frees what the worker no longer needs: a worker allocates and frees nothing.
-#[derive(Debug)]
-pub(crate) enum Report {
-    /// In force; with the one it replaced.
-    Installed { seid: Seid, revision: u64, installed: Installed },
-    /// Not in force, and why.
-    Refused { installation: Box<Installation>, refusal: Refusal },
-    /// Out of force, if it ever was in.
-    Removed { seid: Seid, usage: Vec<UsageCounts>, _old: Option<Box<Session>> },
-    /// What a session has used.
-    Queried(Box<Query>),
-    /// A URR has something to tell.
-    Used(Used),
-    /// The counters, and the number of sessions.
-    Counted { counters: Box<Counters>, sessions: usize },
-    /// What was traced, if anything was.
-    Traced(Option<Box<Tracer>>),
-    /// What would happen to a packet.
-    Explained(Box<Explain>),
-    /// Some peers, and perhaps more to come.
-    Listed(Box<Listing>),
-    /// Something was seen on the wire.
-    Event(Event),
-}
 
 /// One port and what is about to go out of it.
 struct Lane<P: Port> {
@@ -246,120 +187,6 @@ impl<P: Port> Worker<P> {
         neighbours.learn(next_hop, mac, self.state.now_ns);
         neighbours.requests.clear();
         neighbours.learnt.clear();
-    }
-
-    fn obey(&mut self) {
-        for _ in 0..ORDERS_PER_TURN {
-            // An order is taken only when its report is sure to fit: no acknowledgement is ever lost.
-            if self.reports.slots() == 0 {
-                return;
-            }
-            let Ok(order) = self.orders.pop() else { break };
-            let report = self.execute(order);
-            self.report(report);
-        }
-        if self.reports.slots() > 0
-            && let Some(over) = self.tracer.take_if(|tracer| tracer.is_over(self.state.now_ns))
-        {
-            self.report(Report::Traced(Some(over)));
-        }
-        while self.reports.slots() > RING / 2
-            && let Some(event) = self.state.next_event()
-        {
-            self.report(Report::Event(event));
-        }
-        while self.reports.slots() > RING / 2
-            && let Some(used) = self.state.used.pop()
-        {
-            self.report(Report::Used(used));
-        }
-    }
-
-    fn report(&mut self, report: Report) {
-        let pushed = self.reports.push(report);
-        debug_assert!(pushed.is_ok(), "room was checked before");
-    }
-
-    fn execute(&mut self, order: Order) -> Report {
-        match order {
-            Order::Install(installation) => self.install(installation),
-            Order::Remove(seid, usage) => self.remove(seid, usage),
-            Order::Query(mut query) => {
-                self.state.sessions.query(&mut query, self.state.now_ns);
-                Report::Queried(query)
-            }
-            Order::Count(mut counters) => {
-                self.counters.held = (self.held.len() + self.kept.len()) as u64;
-                self.counters.flows = self.state.flows.len() as u64;
-                self.counters.paths = self.state.sessions.peers.counts();
-                for (lane, port) in self.lanes.iter().zip(&mut self.counters.ports) {
-                    port.missed = lane.port.missed();
-                }
-                counters.copy_from(&self.counters);
-                Report::Counted { counters, sessions: self.state.sessions.len() }
-            }
-            Order::Trace(tracer) => Report::Traced(std::mem::replace(&mut self.tracer, tracer)),
-            Order::Explain(mut explain) => {
-                explain.answer(&mut self.state);
-                Report::Explained(explain)
-            }
-            Order::List(mut listing) => {
-                self.list_peers(&mut listing);
-                Report::Listed(listing)
-            }
-        }
-    }
-
-    fn install(&mut self, installation: Box<Installation>) -> Report {
-        let (seid, revision) = (installation.session.seid, installation.session.revision);
-        let (drop_kept, markers) = (installation.drop_kept, installation.end_markers.clone());
-        let State { sessions, ports, routes, now_ns, .. } = &mut self.state;
-        let installed = sessions.install(installation, *now_ns, |peer| State::way(ports, routes, peer));
-        match installed {
-            Ok(installed) => {
-                self.wake(installed.index, drop_kept);
-                markers.iter().for_each(|tunnel| self.send_end_marker(*tunnel));
-                Report::Installed { seid, revision, installed }
-            }
-            Err((refusal, installation)) => Report::Refused { installation, refusal },
-        }
-    }
-
-    fn remove(&mut self, seid: Seid, mut usage: Vec<UsageCounts>) -> Report {
-        let removed = self.state.sessions.remove(seid, self.state.now_ns, &mut usage);
-        let _old = removed.map(|(index, session)| {
-            self.wake(index, true);
-            session
-        });
-        Report::Removed { seid, usage, _old }
-    }
-
-    /// The session has changed: what was kept for it goes its way, or is dropped.
-    fn wake(&mut self, session: SessionIndex, drop_kept: bool) {
-        let before = self.resumed.len();
-        self.kept.release(session, &mut self.resumed);
-        if drop_kept {
-            for packet in self.resumed.split_off(before) {
-                self.discard(packet.buffer, DropReason::BufferDropped);
-            }
-        }
-    }
-
-    /// Tells a peer that nothing more comes through a tunnel (TS 29.281 7.3.2).
-    fn send_end_marker(&mut self, tunnel: OuterHeaderCreation) {
-        let Some(mut buffer) = self.lanes.first_mut().and_then(|lane| lane.port.allocate()) else { return };
-        self.counters.created += 1;
-        let ways = [Interface::Access, Interface::Core].map(|side| (side, tunnel.address));
-        let ways = ways.map(|name| State::way(&self.state.ports, &self.state.routes, name));
-        let way = ways.into_iter().flatten().next();
-        let written = way.and_then(|way| nodes::write_end_marker(&mut buffer, way.ends, tunnel.teid));
-        let (Some(way), Some(())) = (way, written) else {
-            return self.discard(buffer, DropReason::NoRoute);
-        };
-        let mut meta = Meta::new(way.next_hop.port, Interface::Access);
-        meta.next_hop = way.next_hop;
-        self.vector.push(Packet { buffer, meta });
-        self.run(NodeId::EthernetOutput, None);
     }
 
     fn receive(&mut self) {

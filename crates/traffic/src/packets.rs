@@ -31,11 +31,11 @@ impl Packets {
     /// Bytes of the payload are left as they are. `None` where `frame` is too short.
     pub fn write(&mut self, user: User, flow: u32, frame: &mut [u8]) -> Option<(usize, bool)> {
         let up = self.random.random_bool(self.profile.uplink);
-        self.write_way(user, flow, up, frame).map(|length| (length, up))
+        self.write_way(user, (flow, up), frame).map(|length| (length, up))
     }
 
-    /// As [`Packets::write`], going the way that is asked for; returns its length.
-    pub fn write_way(&mut self, user: User, flow: u32, up: bool, frame: &mut [u8]) -> Option<usize> {
+    /// As [`Packets::write`], going `up` or down as asked; returns its length.
+    pub fn write_way(&mut self, user: User, (flow, up): (u32, bool), frame: &mut [u8]) -> Option<usize> {
         if up { self.write_uplink(user, flow, frame) } else { self.write_downlink(user, flow, frame) }
     }
 

@@ -193,7 +193,7 @@ impl Flows {
 
     #[inline]
     fn block(&self, hash: u64) -> usize {
-        ((hash >> 32) * self.blocks.len() as u64 >> 32) as usize
+        (((hash >> 32) * self.blocks.len() as u64) >> 32) as usize
     }
 
     #[inline]

@@ -97,7 +97,7 @@ impl Table {
     #[inline]
     fn home(&self, key: u64) -> usize {
         let fraction = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (u128::from(fraction) * self.entries.len() as u128 >> 64) as usize
+        ((u128::from(fraction) * self.entries.len() as u128) >> 64) as usize
     }
 
     #[inline]

@@ -236,7 +236,7 @@ impl Template4 {
         *front = zerocopy::transmute!(self.front);
         let front: &mut Front4 = zerocopy::transmute_mut!(front);
         // The type of service is the low octet of the header's first word.
-        front.ip.tos |= tos;
+        front.ip.tos = self.front.ip.tos | tos;
         let sum = checksum::add(self.sum, u16::from(tos));
         front.ip.total_length.set(total);
         front.ip.checksum.set(!checksum::add(sum, total));
