@@ -27,8 +27,8 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use rules::Qfi;
 use std::net::IpAddr;
 
-/// Packets taken from one port at once: what a vector touches should fit the first-level cache.
-pub(crate) const BURST: usize = 64;
+/// Packets taken from one port at once; where there are many ports, each has its share of the vector.
+pub(crate) const BURST: usize = VECTOR / 2;
 /// Orders, and reports, on their way at once.
 const RING: usize = 1024;
 /// Between two looks for packets that wait too long.
@@ -190,9 +190,9 @@ impl<P: Port> Worker<P> {
     }
 
     fn receive(&mut self) {
+        let limit = BURST.min(VECTOR / self.lanes.len().max(1));
         for (index, config) in self.state.ports.iter() {
             let Some(lane) = self.lanes.get_mut(usize::from(index)) else { return };
-            let limit = BURST.min(VECTOR - self.vector.len());
             lane.port.receive(&mut self.received, limit);
             self.received.iter().for_each(Buffer::prefetch);
             let counters = &mut self.counters.ports[usize::from(index)];
