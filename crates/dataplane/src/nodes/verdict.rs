@@ -14,27 +14,30 @@ impl<B: Buffer> Node<B> for Verdict {
     const ID: NodeId = NodeId::Verdict;
 
     #[inline]
-    fn ahead(_: &State, packet: &Packet<B>) {
+    fn ahead(state: &State, packet: &Packet<B>) {
         // A whole vector has passed since it was read.
         packet.buffer.prefetch_data();
+        state.sessions.cells.prefetch_first_account(packet.meta.step);
     }
 
     #[inline]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let meta = &packet.meta;
         let (direction, bytes, now_ns) = (meta.direction(), u32::from(meta.bytes), state.now_ns);
-        let (step, account) = state.sessions.cells.step_and_account(meta.step);
+        let step = state.sessions.cells.step(meta.step);
         // The same addresses and ports may come in another tunnel, which is another PDR's, or nobody's.
         if step.generation != meta.generation || step.arrives_in != meta.teid {
             return Next::To(NodeId::Session);
         }
         let (metered, counted) = (!step.meters().is_empty(), !step.usages().is_empty());
-        if !step.is_simple() || (counted && account.count.left < bytes) {
+        let (is_simple, plain) = (step.is_simple(), step.kind == Kind::Plain);
+        let (towards, fits) = (step.to(), step.fits);
+        let account = state.sessions.cells.first_account(packet.meta.step);
+        if !is_simple || (counted && account.count.left < bytes) {
             return Next::To(NodeId::Far);
         }
-        let plain = step.kind == Kind::Plain;
-        packet.meta.towards = step.to();
-        if let Err(reason) = super::far::route(&state.ports, packet, plain, step.fits) {
+        packet.meta.towards = towards;
+        if let Err(reason) = super::far::route(&state.ports, packet, plain, fits) {
             return super::far::stop(packet, reason);
         }
         if metered {

@@ -101,11 +101,21 @@ impl Cells {
         &self.cells[index.cell()].steps[index.place()]
     }
 
-    /// A step, and the account that stands beside it: the one a simple step means.
+    /// The first account of a step's session: the one a simple step means.
     #[inline]
-    pub(crate) fn step_and_account(&mut self, index: StepIndex) -> (&HotStep, &mut Account) {
-        let Cell { account, steps } = &mut self.cells[index.cell()];
-        (&steps[index.place()], account)
+    pub(crate) fn first_account(&mut self, at: StepIndex) -> &mut Account {
+        let base = self.step(at).base(at);
+        &mut self.cells[base as usize].account
+    }
+
+    /// Asks for the first account of a step's session, once the step is there: that of a plain session lies beside it
+    /// and was asked for with it.
+    #[inline]
+    pub(crate) fn prefetch_first_account(&self, at: StepIndex) {
+        let base = self.step(at).base(at);
+        if base as usize != at.cell() {
+            memory::prefetch(&self.cells[base as usize].account);
+        }
     }
 
     #[inline]

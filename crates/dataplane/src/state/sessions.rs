@@ -297,7 +297,7 @@ impl Sessions {
                 let account = new.accounts.get(usize::from(*place));
                 account.is_some_and(|account| account.rate.stands_for().is_some())
             };
-            step.simplify(number < STEPS && !step.meters().iter().any(is_apart));
+            step.simplify(!step.meters().iter().any(is_apart));
             if let Some(name) = *peer {
                 step.peer = self.peers.enter(name, || way(name));
             }

@@ -87,7 +87,7 @@ const _: () = assert!(size_of::<HotStep>() == 64, "one cache line a step");
 const REFLECTIVE: u8 = 1;
 /// Copies are to be made.
 const DUPLICATES: u8 = 2;
-/// It forwards, with at most one rate and one count, both in the account of its own cell.
+/// It forwards, with at most one rate and one count, both in its session's first account.
 const SIMPLE: u8 = 4;
 /// It leads to the access side, to an SGi-LAN; otherwise to the core.
 const TO_ACCESS: u8 = 8;
@@ -159,10 +159,10 @@ impl HotStep {
         hot
     }
 
-    /// Marks a step in the cell of its session's first account that needs nothing but that.
-    pub(crate) fn simplify(&mut self, is_beside_account_0: bool) {
+    /// Marks a step that needs nothing but its session's first account, which has its rate in place.
+    pub(crate) fn simplify(&mut self, has_rate_in_place: bool) {
         let at_0 = |places: &[u16]| matches!(places, [] | [0]);
-        let simple = is_beside_account_0
+        let simple = has_rate_in_place
             && matches!(self.kind, Kind::Plain | Kind::Tunnel)
             && !self.has_duplicates()
             && at_0(self.meters())
@@ -176,7 +176,7 @@ impl HotStep {
         at.cell() as u32 - self.cell as u32
     }
 
-    /// Whether it forwards, with at most one rate and one count, both in the account of its own cell.
+    /// Whether it forwards, with at most one rate and one count, both in its session's first account.
     #[inline]
     pub(crate) const fn is_simple(&self) -> bool {
         self.flags & SIMPLE != 0
