@@ -80,8 +80,9 @@ pub(crate) struct Spreads {
 /// What `control` adds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Control {
-    /// Sessions changed in each second the worker ran.
-    pub(crate) modifications_per_s: u32,
+    /// Sessions changed in each second the worker ran. (No other scenario may add a key of this name: of two that are
+    /// flattened, only the first is read back.)
+    pub(crate) changes_per_s: u32,
     /// The rate with these changes over the rate without, by trial.
     pub(crate) ratio_to_quiet: Spread,
 }

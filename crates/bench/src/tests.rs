@@ -109,6 +109,8 @@ fn scenarios_yield_sound_reports_and_wrong_packets_none() {
     let control = Scenario::Control.measure(&plan(Direction::Both)).unwrap();
     assert!(control.balanced && control.compared > 0 && control.loss == Some(0.0));
     assert!(control.control.unwrap().ratio_to_quiet.median > 0.0);
+    let read: Report = serde_json::from_str(&serde_json::to_string(&control).unwrap()).unwrap();
+    assert_eq!(read.control, control.control, "what is written can be read");
     check_scaling(&Scenario::Scaling.measure(&plan(Direction::Both)).unwrap());
     if cpus.len() > 1 {
         check_latency(&Scenario::Latency.measure(&plan(Direction::Both)).unwrap());

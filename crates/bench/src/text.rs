@@ -185,9 +185,9 @@ fn pfcp_table(rates: &PfcpRates) -> String {
 }
 
 fn control_line(control: Control) -> String {
-    let Control { modifications_per_s, ratio_to_quiet: Spread { min, median, max } } = control;
+    let Control { changes_per_s, ratio_to_quiet: Spread { min, median, max } } = control;
     format!(
-        "{modifications_per_s} sessions changed a second: {median:.3} of the rate without ({min:.3} to {max:.3})\n"
+        "{changes_per_s} sessions changed a second: {median:.3} of the rate without ({min:.3} to {max:.3})\n"
     )
 }
 

@@ -107,7 +107,7 @@ impl Results {
             let _ = write!(
                 text,
                 " With {} sessions changed a second: {} of the rate without.",
-                control.modifications_per_s,
+                control.changes_per_s,
                 spread(Some(control.ratio_to_quiet), 3),
             );
         }

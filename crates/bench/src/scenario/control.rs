@@ -44,8 +44,8 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     report.set_rate(1e9 / time_ns / 1e6);
     report.trials = ratios.len() as u32;
     report.interrupted = interrupt::asked();
-    report.control = Spread::of(&ratios)
-        .map(|ratio_to_quiet| Control { modifications_per_s: CHANGES_PER_S, ratio_to_quiet });
+    report.control =
+        Spread::of(&ratios).map(|ratio_to_quiet| Control { changes_per_s: CHANGES_PER_S, ratio_to_quiet });
     report.notes.push("any of the subscribers' sessions is changed, most of which are idle".to_owned());
     Ok(report)
 }
