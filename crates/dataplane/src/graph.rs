@@ -13,9 +13,6 @@ pub(crate) trait Node<B: Buffer> {
     /// Its place in the graph.
     const ID: NodeId;
 
-    /// How many packets ahead memory is asked for.
-    const AHEAD: usize = AHEAD;
-
     /// Asks for memory that [`Node::ahead`] will need, for every packet of the vector before the first is handled. What
     /// is likely to miss the translation of addresses belongs here: in a loop this short, several misses overlap.
     #[inline]
@@ -104,7 +101,7 @@ graph! {
 }
 
 /// How many packets ahead memory is asked for.
-pub(crate) const AHEAD: usize = 12;
+const AHEAD: usize = 12;
 
 /// Packets by their place in the vector.
 type Places = ArrayVec<u8, VECTOR>;
@@ -156,11 +153,11 @@ impl Graph {
         for &place in &places {
             N::first(run.state, &run.packets[usize::from(place)]);
         }
-        for &place in places.iter().take(N::AHEAD) {
+        for &place in places.iter().take(AHEAD) {
             N::ahead(run.state, &run.packets[usize::from(place)]);
         }
         for (at, &place) in places.iter().enumerate() {
-            if let Some(&later) = places.get(at + N::AHEAD) {
+            if let Some(&later) = places.get(at + AHEAD) {
                 N::ahead(run.state, &run.packets[usize::from(later)]);
             }
             let packet = &mut run.packets[usize::from(place)];

@@ -306,11 +306,12 @@ impl Sessions {
         for (account, number) in new.accounts.iter().zip(0..) {
             *self.cells.account(base, number) = *account;
         }
-        let Installation { session, steps, peers, accounts, aparts, removed, .. } = new;
+        let Installation { session, steps, peers, accounts, aparts, removed, end_markers, .. } = new;
         self.slots[place as usize] = Some(session);
         Installed {
             index: SessionIndex(place),
             removed,
+            end_markers,
             _old: None,
             _spent: (steps, peers, accounts, aparts),
         }
@@ -396,6 +397,8 @@ pub(crate) struct Installed {
     pub(crate) index: SessionIndex,
     /// The last counts of URRs that are no longer there.
     pub(crate) removed: Vec<UsageCounts>,
+    /// Tunnels that end now.
+    pub(crate) end_markers: Box<[OuterHeaderCreation]>,
     _old: Option<Box<Session>>,
     _spent: Spent,
 }

@@ -1,4 +1,6 @@
-//! Tags of the places of a block: a few bits of what stands in each, all compared at once.
+//! Tags of the places of a block: a few bits of what stands in each, all compared at once. An unsafe room, because the
+//! compiler takes every vector instruction for unsafe; its invariant is that these touch no memory and are part of every
+//! x86-64.
 #![allow(unsafe_code)]
 
 /// Tags in a block.

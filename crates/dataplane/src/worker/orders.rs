@@ -138,13 +138,13 @@ impl<P: Port> Worker<P> {
 
     fn install(&mut self, installation: Box<Installation>) -> Report {
         let (seid, revision) = (installation.session.seid, installation.session.revision);
-        let (drop_kept, markers) = (installation.drop_kept, installation.end_markers.clone());
+        let drop_kept = installation.drop_kept;
         let State { sessions, ports, routes, now_ns, .. } = &mut self.state;
         let installed = sessions.install(installation, *now_ns, |peer| State::way(ports, routes, peer));
         match installed {
             Ok(installed) => {
                 self.wake(installed.index, drop_kept);
-                markers.iter().for_each(|tunnel| self.send_end_marker(*tunnel));
+                installed.end_markers.iter().for_each(|tunnel| self.send_end_marker(*tunnel));
                 Report::Installed { seid, revision, installed }
             }
             Err((refusal, installation)) => Report::Refused { installation, refusal },
