@@ -1,5 +1,6 @@
 //! `anchorline`: the whole product in one executable.
 
+mod content;
 mod cpe;
 mod ctl;
 mod dpe;

@@ -20,6 +20,7 @@ GNB, ROUTER = "02:00:00:00:03:01", "02:00:00:00:06:01"
 N3_IP, N6_IP, GNB_IP, ROUTER_IP = "10.30.0.2", "10.50.0.2", "10.30.0.1", "10.50.0.1"
 UE, UE_4G, UE_SHUT, SERVER = "10.60.0.1", "10.60.0.2", "10.60.0.3", "203.0.113.80"
 UE_METERED, UE_ASLEEP, N6_IP6 = "10.60.0.40", "10.60.0.50", "2001:db8:6::2"
+UE_SERVED = "10.60.0.90"
 PAYLOAD = Raw(b"anchorline golden payload")
 
 # The way of a usual packet of a flow not seen before, and of one that has to be looked at closely.
@@ -304,6 +305,29 @@ def enforcement():
     case("far/kept", "The user sleeps.", ("n6", asleep, f"{DOWN} keep", []), ("n6", asleep, "usual_input flow verdict far keep", []))
 
 
+def content():
+    """inspect."""
+    def up(flags, seq, data=b""):
+        ports = dict(sport=41000, dport=80, flags=flags, seq=seq)
+        return IP(src=UE_SERVED, dst=SERVER, ttl=64, id=7) / TCP(**ports) / Raw(data)
+
+    def asks(host):
+        return up("PA", 1001, b"GET / HTTP/1.1\r\nHost: " + host + b"\r\n\r\n")
+
+    opening, look = up("S", 1000), f"{UP} classify inspect far"
+    passes = f"{look} urr ip_output ethernet_output send:n6"
+    first = ("n3", up_frame(opening, 0x159, None), passes, [("n6", Ether(dst=ROUTER, src=N6) / routed(opening))])
+    blocked, allowed = asks(b"www.blocked.example"), asks(b"www.example")
+    case("inspect/blocked_once_it_is_known", "The handshake passes, as nobody knows; the request does not, nor what follows.",
+         first, ("n3", up_frame(blocked, 0x159, None), f"{look} drop:far_drop", []),
+         ("n3", up_frame(blocked, 0x159, None), "usual_input flow verdict far drop:far_drop", []))
+    case("inspect/of_no_application", "What is not blocked is looked at, and then known.", first,
+         ("n3", up_frame(allowed, 0x159, None), f"{look} ip_output ethernet_output send:n6",
+          [("n6", Ether(dst=ROUTER, src=N6) / routed(allowed))]),
+         ("n3", up_frame(allowed, 0x159, None), "usual_input flow verdict send:n6",
+          [("n6", Ether(dst=ROUTER, src=N6) / routed(allowed))]))
+
+
 def ip6():
     """ip6_input."""
     node = "usual_input ethernet_input ip6_input"
@@ -324,7 +348,7 @@ def ip6():
 
 
 if __name__ == "__main__":
-    ethernet(), arp(), ip4(), icmp(), gtpu(), sessions(), enforcement(), ip6()
+    ethernet(), arp(), ip4(), icmp(), gtpu(), sessions(), enforcement(), content(), ip6()
     import make6
     import make_errors
     make6.cases(), make_errors.errors()

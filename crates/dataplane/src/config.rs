@@ -52,6 +52,8 @@ pub struct Limits {
     pub flows: usize,
     /// A flow without packets for so long is forgotten.
     pub flow_age_ns: u64,
+    /// Flows looked at for what application they are of, at once; 4.5 kB each, taken with the first content rules.
+    pub inspections: usize,
     /// Peers that tunnels lead to: gNBs, eNBs, other gateways.
     pub peers: usize,
     /// Meters that several sessions share, and meters that count packets.
@@ -81,6 +83,7 @@ impl Default for Limits {
             pdrs: 200_000,
             flows: 1 << 20,
             flow_age_ns: 300_000_000_000,
+            inspections: 4_096,
             peers: 4_096,
             meters_apart: 16_384,
             kept: 16_384,

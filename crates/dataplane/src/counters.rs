@@ -1,7 +1,7 @@
 //! What a worker counts.
 
 use crate::graph::NodeId;
-use crate::state::PathCounts;
+use crate::state::{ContentCounts, PathCounts};
 use dplink::{Books, NodeStatistics};
 
 macro_rules! drop_reasons {
@@ -185,6 +185,8 @@ pub struct Counters {
     pub flows: u64,
     /// Paths to peers.
     pub paths: PathCounts,
+    /// What content rules found out.
+    pub content: ContentCounts,
     /// By [`DropReason`].
     pub drops: [u64; DropReason::ALL.len()],
     /// By [`NodeId`].
@@ -202,6 +204,7 @@ impl Counters {
             held: 0,
             flows: 0,
             paths: PathCounts::default(),
+            content: ContentCounts::default(),
             drops: [0; DropReason::ALL.len()],
             nodes: [NodeCounters::default(); NodeId::ALL.len()],
             ports: vec![PortCounters::default(); ports],
@@ -215,6 +218,7 @@ impl Counters {
         self.held = other.held;
         self.flows = other.flows;
         self.paths = other.paths;
+        self.content = other.content;
         self.drops = other.drops;
         self.nodes = other.nodes;
         self.ports.copy_from_slice(&other.ports);

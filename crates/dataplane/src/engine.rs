@@ -1,19 +1,22 @@
 //! The control side of a worker: commands in, notices out. No socket, clock or thread.
 
 use crate::config::{Config, PortConfig};
+use crate::content::ContentRules;
 use crate::counters::Counters;
 use crate::explain::Explain;
 use crate::install::installation;
+use crate::state::{ContentCounts, Loading, Memory};
 use crate::trace::Tracer;
 use crate::worker::{Listing, Order, Query, Report};
 use dplink::{
-    Command, Desired, Event, Notice, PathState, PathStatistics, PeerStatistics, PortStatistics, Statistics,
-    TraceFilter, UsageCause, VERSION, WorkerStatistics,
+    Command, ContentStatistics, Desired, Event, Notice, PathState, PathStatistics, PeerStatistics,
+    PortStatistics, Statistics, TraceFilter, UsageCause, VERSION, WorkerStatistics,
 };
 use rtrb::{Consumer, Producer};
 use rules::Seid;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::num::NonZeroU64;
+use std::sync::Arc;
 
 /// Orders waiting for room in the ring before commands should no longer be read.
 const BACKLOG: usize = 4_096;
@@ -60,6 +63,10 @@ pub struct Engine {
     counting: bool,
     /// The token of the trace under way.
     tracing: Option<u64>,
+    /// The content rules ordered last.
+    content: Option<Arc<ContentRules>>,
+    /// Flows a worker looks at, and the seed of its tables.
+    inspections: (usize, u64),
 }
 
 impl Engine {
@@ -75,6 +82,8 @@ impl Engine {
             named: None,
             counting: false,
             tracing: None,
+            content: None,
+            inspections: (config.limits.inspections, config.seed),
         }
     }
 
@@ -87,9 +96,12 @@ impl Engine {
             Command::Hello { version, .. } if version != VERSION => {
                 return Err(EngineError::Version(version));
             }
-            Command::Hello { .. } => {
-                Some(Notice::Hello { version: VERSION, sessions: self.known.len() as u64, epoch: self.epoch })
-            }
+            Command::Hello { .. } => Some(Notice::Hello {
+                version: VERSION,
+                sessions: self.known.len() as u64,
+                epoch: self.epoch,
+                content: self.content.as_ref().map_or(0, |rules| rules.revision()),
+            }),
             Command::ResyncBegin => {
                 self.named = Some(HashSet::new());
                 None
@@ -109,6 +121,8 @@ impl Engine {
                 self.order(Order::Query(Box::new(Query { seid: session, urrs, token, is_reported, counts })));
                 None
             }
+            // To build rules takes long: whoever has the engine does that, and calls `load`.
+            Command::PutContent(_) => None,
             Command::GetStatistics => {
                 self.count();
                 None
@@ -131,6 +145,19 @@ impl Engine {
     /// Whether more commands can be taken; where not, read them later.
     pub fn has_room(&self) -> bool {
         self.backlog.len() < BACKLOG
+    }
+
+    /// Puts content rules in force, which [`Notice::ContentLoaded`] confirms.
+    pub fn load(&mut self, rules: ContentRules) {
+        let (flows, seed) = self.inspections;
+        let memory = self.content.is_none().then(|| Box::new(Memory::new(flows, seed)));
+        let rules = self.content.insert(Arc::new(rules)).clone();
+        self.order(Order::Load(Box::new(Loading { rules: Some(rules), memory })));
+    }
+
+    /// The content rules ordered last.
+    pub fn content(&self) -> Option<Arc<ContentRules>> {
+        self.content.clone()
     }
 
     fn put(&mut self, desired: Desired) -> Option<Notice> {
@@ -269,6 +296,10 @@ impl Engine {
                 self.counting = false;
                 Notice::Statistics(self.statistics(&counters, sessions as u64, uptime_ms))
             }
+            Report::Loaded { revision, .. } => {
+                let rules = self.content.as_ref().map_or(0, |rules| rules.rules() as u64);
+                Notice::ContentLoaded { revision, rules }
+            }
             Report::Event(event) => Notice::Event(event),
             Report::Listed(_) => return None,
             Report::Traced(tracer) => {
@@ -323,10 +354,16 @@ impl Engine {
                 echo_responses: counters.paths.responses,
                 failures: counters.paths.failures,
             },
+            content: content(&counters.content),
             books: counters.books(),
             nodes: counters.named_nodes(),
             drops: counters.named_drops(),
         };
         Statistics { uptime_ms, sessions, ports: ports.collect(), workers: vec![worker] }
     }
+}
+
+const fn content(counts: &ContentCounts) -> ContentStatistics {
+    let ContentCounts { revision, waiting, detected, undetected, displaced, names } = *counts;
+    ContentStatistics { revision, waiting, detected, undetected, displaced, names }
 }

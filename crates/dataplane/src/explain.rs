@@ -11,7 +11,7 @@ use dplink::{
     ExplainedAction, ExplainedHop, ExplainedQer, ExplainedTunnel, ExplainedUrr, Explanation, Outcome,
     Question,
 };
-use rules::{Arrival, Direction, Interface, Mismatch, PdrId, Qfi, Seid, Teid, limits};
+use rules::{Application, Arrival, Direction, Interface, Mismatch, PdrId, Qfi, Seid, Teid, limits};
 
 /// Tunnels of a session a packet is thought into, if its own is not named.
 const TUNNELS_MAX: usize = 8;
@@ -271,5 +271,6 @@ fn arrival(question: &Question, (source, teid): (Interface, Option<Teid>), qfi: 
         traffic_class: question.traffic_class,
         spi: None,
         flow_label: question.ue.is_ipv6().then_some(0),
+        application: Application::None,
     }
 }

@@ -1,6 +1,7 @@
 //! What tests of the data path share: two ports on the heap, three sessions, two neighbours.
 
 use crate::config::{Config, Echo, Limits, PortConfig, Route};
+use crate::content::ContentRules;
 use crate::engine::Engine;
 use crate::port::Port;
 use crate::worker::{Worker, connect};
@@ -108,7 +109,7 @@ impl Bench {
     }
 
     /// And with the session that is held to a rate and a quota, the one whose user sleeps, the one over IPv6, and the
-    /// ones that are copied and marked.
+    /// ones that are copied and marked; and the one with a service that is blocked, and content rules that tell it.
     pub(crate) fn full() -> Self {
         let mut bench = Self::new();
         for (session, rules) in
@@ -116,8 +117,13 @@ impl Bench {
         {
             bench.put(session, 1, rules);
         }
+        bench.put(SERVED, 1, served());
         let notices = bench.settle();
-        assert_eq!(notices.len(), 5, "{notices:?}");
+        assert_eq!(notices.len(), 6, "{notices:?}");
+        let rules = "id=1 precedence=1 rating-group=1 application=blocked host=.blocked.example";
+        let classifier = dpi::rule_file::read_lines(rules).unwrap().compile().unwrap();
+        bench.engine.load(ContentRules::new(1, classifier, None).unwrap());
+        bench.settle();
         bench
     }
 
@@ -164,8 +170,9 @@ pub(crate) fn config() -> Config {
     let routes =
         vec![default("0.0.0.0/0", Ipv4Addr::new(10, 50, 0, 1).into()), default("::/0", ROUTER6.into())];
     let limits = Limits {
-        sessions: 8,
-        pdrs: 16,
+        sessions: 16,
+        pdrs: 32,
+        inspections: 4,
         flows: 64,
         peers: 16,
         kept: 4,
@@ -241,6 +248,20 @@ pub(crate) fn marked() -> Rules {
     rules
 }
 
+/// A session with a service that is blocked.
+pub(crate) const SERVED: u64 = 90;
+
+/// The application "blocked" is, on its way up.
+pub(crate) fn served() -> Rules {
+    let mut rules = rules(SERVED);
+    let mut blocked = Pdr { id: PdrId(3), precedence: 10, far: FarId(3), ..rules.pdrs[0].clone() };
+    blocked.pdi.application = ApplicationId::new("blocked");
+    let far = Far { id: FarId(3), apply_action: ApplyAction::Drop, ..rules.fars[0].clone() };
+    rules.pdrs.push(blocked);
+    rules.fars.push(far);
+    rules
+}
+
 /// 8 kbit/s up, and 100 bytes in all.
 pub(crate) fn metered() -> Rules {
     let mut rules = rules(METERED);
@@ -276,6 +297,7 @@ pub(crate) fn rules(session: u64) -> Rules {
         ue_ipv4: Some(ue),
         ue_ipv6: None,
         sdf_filters: vec![],
+        application: None,
         qfis: qfi.filter(|_| source_interface == Interface::Access).into_iter().collect(),
     };
     let pdr = |id, pdi: Pdi, far| Pdr {

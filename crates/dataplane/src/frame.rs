@@ -1,7 +1,7 @@
 //! A vector of packets on its way through the graph.
 
 use crate::counters::DropReason;
-use crate::state::{Circumstances, FlowKey, Place, SessionIndex, StepIndex};
+use crate::state::{Circumstances, FlowKey, Place, SessionIndex, StepIndex, Ticket};
 use rules::{Direction, Interface};
 use std::net::IpAddr;
 
@@ -65,6 +65,8 @@ pub(crate) struct Meta {
     pub(crate) step: StepIndex,
     /// Copies have been made of it.
     pub(crate) copied: bool,
+    /// Its flow waits to be of an application. Set by `inspect`.
+    pub(crate) waits: Ticket,
     /// Set by `flow`: of the rules that step was found by.
     pub(crate) generation: u32,
     /// Set by `far` and the nodes that answer.
@@ -94,6 +96,7 @@ impl Meta {
             session: SessionIndex::NONE,
             step: StepIndex::NONE,
             copied: false,
+            waits: Ticket::NONE,
             generation: 0,
             next_hop: NextHop { port: 0, address: IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED) },
             fate: Fate::Drop(DropReason::Unfinished),

@@ -88,6 +88,7 @@ graph! {
     Verdict = "verdict",
     Session = "session",
     Classify = "classify",
+    Inspect = "inspect",
     RouterSolicitation = "router_solicitation",
     Far = "far",
     PathMtu = "path_mtu",

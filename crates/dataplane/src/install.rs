@@ -41,6 +41,7 @@ pub(crate) fn installation(
         kept_max: program.buffer_packets.unwrap_or(u16::MAX),
         run: CellRun::default(),
         steps: program.steps.len() as u16,
+        waiting: 0,
         beyond: program.beyond_quota.iter().map(|beyond| (beyond.of, beyond.usages)).collect(),
         classifier: program.classifier,
     };

@@ -6,6 +6,7 @@
 //! that implements [`Port`], time comes in with the vector, so the whole path runs in a test.
 
 mod config;
+mod content;
 mod counters;
 #[cfg(test)]
 mod differential;
@@ -30,10 +31,11 @@ mod trace;
 mod worker;
 
 pub use config::{Config, ConfigError, Echo, Limits, PortConfig, Route};
+pub use content::{ContentError, ContentRules};
 pub use counters::{Counters, DropReason, NodeCounters, PortCounters};
 pub use engine::{Engine, EngineError};
 pub use frame::VECTOR;
 pub use graph::NodeId;
 pub use port::Port;
-pub use state::{PathCounts, flow_table_bytes};
+pub use state::{ContentCounts, PathCounts, flow_table_bytes};
 pub use worker::{Clock, Worker, connect};

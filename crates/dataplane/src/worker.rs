@@ -126,6 +126,7 @@ impl<P: Port> Worker<P> {
             }
         }
         self.state.flows.sweep(SWEEP, now_ns, self.flow_age_ns);
+        self.state.sweep_waiting();
         if now_ns >= self.expire_ns {
             self.expire_ns = now_ns + EXPIRY_NS;
             self.expire();

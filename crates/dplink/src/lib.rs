@@ -16,10 +16,10 @@ pub use explain::{
     ExplainedAction, ExplainedHop, ExplainedQer, ExplainedTunnel, ExplainedUrr, Explanation, Outcome,
     Question,
 };
-pub use message::{Command, Desired, Event, Notice, Role, VERSION};
+pub use message::{Command, ContentPart, Desired, Event, Notice, Role, VERSION};
 pub use statistics::{
-    Books, NodeStatistics, PathState, PathStatistics, PeerStatistics, PortStatistics, Statistics,
-    WorkerStatistics,
+    Books, ContentStatistics, NodeStatistics, PathState, PathStatistics, PeerStatistics, PortStatistics,
+    Statistics, WorkerStatistics,
 };
 pub use trace::{
     IpSummary, PacketSummary, TRACE_PACKETS_MAX, TRACE_SECONDS_MAX, Trace, TraceEnd, TraceFilter,

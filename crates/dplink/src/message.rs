@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// Of this contract: both sides must be of the same.
-pub const VERSION: u16 = 5;
+pub const VERSION: u16 = 6;
 
 /// What a connection to a DPE is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +38,26 @@ impl Desired {
     pub const fn new(session: Seid, revision: u64, rules: Rules) -> Self {
         Self { session, revision, rules, end_markers: Vec::new(), drop_buffered: false }
     }
+}
+
+/// Some of the content rules: a file of lines may be longer than a frame.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContentPart {
+    /// Names the rules, the same in all parts; the same revision twice is the same rules. Never 0.
+    pub revision: u64,
+    /// Which part, from 0; they come in order.
+    pub part: u32,
+    /// How many there are.
+    pub parts: u32,
+    /// Of the file.
+    pub text: String,
+}
+
+impl ContentPart {
+    /// Most bytes of a part.
+    pub const BYTES: usize = 1 << 19;
+    /// Most parts.
+    pub const PARTS: u32 = 512;
 }
 
 /// To a DPE.
@@ -72,6 +92,9 @@ pub enum Command {
         /// What it tells is reported: volume thresholds begin anew from there. A look that is not leaves them alone.
         is_reported: bool,
     },
+    /// Put content rules in force, in place of those before; answered by [`Notice::ContentLoaded`] or
+    /// [`Notice::ContentRefused`] once all parts are there.
+    PutContent(ContentPart),
     /// Answered by [`Notice::Statistics`].
     GetStatistics,
     /// Answered by [`Notice::Peers`].
@@ -106,6 +129,8 @@ pub enum Notice {
         sessions: u64,
         /// Of this life of the DPE, unlike those before it: counts of usage begin at zero with each.
         epoch: u64,
+        /// Revision of the content rules in force; 0 without.
+        content: u64,
     },
     /// The session is as revision says, on every packet from now on.
     Applied {
@@ -145,6 +170,20 @@ pub enum Notice {
     Resynced {
         /// Sessions removed because the CPE no longer named them.
         swept: u64,
+    },
+    /// Content rules are in force, for every flow that begins from now on.
+    ContentLoaded {
+        /// Which.
+        revision: u64,
+        /// How many.
+        rules: u64,
+    },
+    /// Content rules are as they were before the command.
+    ContentRefused {
+        /// The revision refused.
+        revision: u64,
+        /// Sentences for people, a line each.
+        reason: String,
     },
     /// Something happened on the wire.
     Event(Event),

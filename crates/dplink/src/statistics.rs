@@ -97,12 +97,31 @@ pub struct WorkerStatistics {
     pub flows: u64,
     /// Paths to its peers.
     pub paths: PathStatistics,
+    /// What content rules found out about flows.
+    pub content: ContentStatistics,
     /// Where its packets went.
     pub books: Books,
     /// By node, in graph order.
     pub nodes: Vec<NodeStatistics>,
     /// Drops by reason; reasons that never occurred are left out.
     pub drops: Vec<(String, u64)>,
+}
+
+/// What content rules found out about flows, since the worker started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContentStatistics {
+    /// Of the rules in force; 0 without.
+    pub revision: u64,
+    /// Flows that are looked at now.
+    pub waiting: u64,
+    /// Flows found to be of an application.
+    pub detected: u64,
+    /// Flows found to be of none.
+    pub undetected: u64,
+    /// Flows that had to give way to others before it was known.
+    pub displaced: u64,
+    /// Server addresses that got a name from DNS.
+    pub names: u64,
 }
 
 /// One port.

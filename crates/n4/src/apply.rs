@@ -31,6 +31,8 @@ impl Node {
                 self.downlink_data(*session, *pdr, (*qfi, *traffic_class));
             }
             Notice::Resynced { .. }
+            | Notice::ContentLoaded { .. }
+            | Notice::ContentRefused { .. }
             | Notice::Statistics(_)
             | Notice::Peers { .. }
             | Notice::Trace { .. }

@@ -6,8 +6,8 @@
 //! plane is told, from the table as it then is.
 
 use rules::{
-    ApplyAction, BitRates, Far, FarId, Gate, PacketRates, Pdr, PdrId, Qer, QerId, Qfi, RuleError, RuleRef,
-    Rules, SdfFilter,
+    ApplicationId, ApplyAction, BitRates, Far, FarId, Gate, PacketRates, Pdi, Pdr, PdrId, Qer, QerId, Qfi,
+    RuleError, RuleRef, Rules, SdfFilter,
 };
 use session::{Extras, SessionRecord};
 use std::collections::{BTreeMap, HashSet};
@@ -36,6 +36,8 @@ pub struct PredefinedRule {
     pub precedence: Option<u32>,
     /// Any of these; empty matches all that the PDR matches.
     pub filters: Vec<SdfFilter>,
+    /// Flows of this application only.
+    pub application: Option<ApplicationId>,
     /// What it matches is dropped, whatever the PDR says.
     pub drops: bool,
     /// Packets from and to the user pass.
@@ -55,6 +57,7 @@ impl PredefinedRule {
             name,
             precedence: None,
             filters: vec![],
+            application: None,
             drops: false,
             is_open: (true, true),
             mbr: None,
@@ -178,13 +181,14 @@ impl Predefined {
 
 /// Whether a session can have it.
 fn possible(rule: &PredefinedRule) -> Result<(), PredefinedError> {
-    let pdi = rules::Pdi {
+    let pdi = Pdi {
         source_interface: rules::Interface::Core,
         ue_ipv4: Some([10, 0, 0, 1].into()),
         f_teid: None,
         ue_ipv6: None,
         qfis: vec![],
         sdf_filters: rule.filters.clone(),
+        application: rule.application.clone(),
     };
     let alone = Rules {
         pdrs: vec![Pdr {
@@ -224,12 +228,16 @@ pub(crate) fn expand(rules: &mut Rules, extras: &Extras, table: &Predefined) {
     rules.fars.extend(made.dropping);
 }
 
+/// Whether a PDI says no more than which user's packets it is about.
+const fn is_plain(pdi: &Pdi) -> bool {
+    pdi.sdf_filters.is_empty() && pdi.application.is_none()
+}
+
 /// Whether a PDR only stands for others.
 fn is_replaced(pdr: &Pdr, extras: &Extras, table: &Predefined) -> bool {
     let mut of_it = extras.predefined.iter().filter(|(id, _)| *id == pdr.id);
-    of_it.any(|(_, names)| {
-        pdr.pdi.sdf_filters.is_empty() || table.of(names).any(|(_, rule)| rule.filters.is_empty())
-    })
+    let matches_all = |rule: &PredefinedRule| rule.filters.is_empty() && rule.application.is_none();
+    of_it.any(|(_, names)| is_plain(&pdr.pdi) || table.of(names).any(|(_, rule)| matches_all(rule)))
 }
 
 type Activated<'a> = (PdrId, PdrId, (usize, &'a PredefinedRule));
@@ -269,6 +277,9 @@ impl Made {
         let mut pdr = Pdr { id, ..parent.clone() };
         if !rule.filters.is_empty() {
             pdr.pdi.sdf_filters.clone_from(&rule.filters);
+        }
+        if rule.application.is_some() {
+            pdr.pdi.application.clone_from(&rule.application);
         }
         if pdr.precedence == LAST {
             pdr.precedence = rule.precedence.unwrap_or(LAST);

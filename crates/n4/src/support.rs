@@ -142,9 +142,6 @@ pub(crate) const IN_URR: &[u16] = &[
     ie::NUMBER_OF_REPORTS,
 ];
 
-/// Of what is decoded in a PDI.
-pub(crate) const FIELDS_IN_PDI: &[u16] = &[ie::APPLICATION_ID];
-
 /// What is decoded and has nothing to do for us, by group.
 pub(crate) const WITHOUT_EFFECT: &[(&str, u16)] = &[
     ("Association Setup Request", ie::UP_FUNCTION_FEATURES),
@@ -277,8 +274,7 @@ fn update_pdr(pdr: &UpdatePdr) -> Result<(), Refusal> {
 }
 
 fn pdi(pdi: &Pdi) -> Result<(), Refusal> {
-    without_any(&pdi.carried, IN_PDI)?;
-    without(pdi.application_id.is_some(), ie::APPLICATION_ID)
+    without_any(&pdi.carried, IN_PDI)
 }
 
 /// The name of a policy stands behind an octet of its length (TS 29.244 8.2.23).

@@ -55,7 +55,7 @@ fn received() -> Vec<(&'static str, Fields, Vec<u16>)> {
         ("Create PDR", CreatePdr::FIELDS, support::IN_PDR.to_vec()),
         ("Update PDR", UpdatePdr::FIELDS, support::IN_PDR.to_vec()),
         ("Remove PDR", RemovePdr::FIELDS, none()),
-        ("PDI", Pdi::FIELDS, both(support::IN_PDI, support::FIELDS_IN_PDI)),
+        ("PDI", Pdi::FIELDS, support::IN_PDI.to_vec()),
         ("Create FAR", CreateFar::FIELDS, support::IN_FAR.to_vec()),
         ("Update FAR", UpdateFar::FIELDS, support::IN_FAR.to_vec()),
         ("Remove FAR", RemoveFar::FIELDS, none()),

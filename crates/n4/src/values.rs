@@ -7,7 +7,8 @@ use pfcp::{
     UeIpAddress, ie,
 };
 use rules::{
-    ApplyAction, FTeid, FlowDescription, Gate, Interface, PdrId, Qfi, SdfFilter, Teid, TrafficClass,
+    ApplicationId, ApplyAction, FTeid, FlowDescription, Gate, Interface, PdrId, Qfi, SdfFilter, Teid,
+    TrafficClass,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -213,6 +214,13 @@ pub(crate) fn sdf_filter(filter: &pfcp::SdfFilter, pdr: PdrId) -> Result<SdfFilt
         flow_label: label,
         id: filter.filter_id,
     })
+}
+
+/// Some senders close the name with a zero. One that is no text is that of no application of ours.
+pub(crate) fn application(octets: &[u8]) -> Result<ApplicationId, Refusal> {
+    let octets = octets.strip_suffix(b"\0").unwrap_or(octets);
+    let name = std::str::from_utf8(octets).ok().and_then(ApplicationId::new);
+    name.ok_or(Refusal::blaming(Cause::RuleCreationModificationFailure, ie::APPLICATION_ID))
 }
 
 /// The two high bits are spare (TS 29.244 8.2.89).

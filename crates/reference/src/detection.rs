@@ -48,12 +48,13 @@ pub(crate) fn first_pdr<'a>(rules: &'a Rules, arrival: &Arrival) -> Option<&'a P
     matching.min_by_key(|pdr| (pdr.precedence, pdr.id))
 }
 
-/// All that is present must match.
+/// All that is present must match. Nothing is known of applications here: a packet is of none.
 fn pdi_matches(pdi: &Pdi, rules: &Rules, arrival: &Arrival) -> bool {
     let qfi = arrival.tunnel.and_then(|tunnel| tunnel.qfi);
     pdi.source_interface == arrival.source
         && pdi.f_teid == arrival.tunnel.map(|tunnel| tunnel.f_teid)
         && ue_matches(pdi, arrival.ends().0)
+        && pdi.application.is_none()
         && (pdi.qfis.is_empty() || qfi.is_some_and(|qfi| pdi.qfis.contains(&qfi)))
         && (pdi.sdf_filters.is_empty()
             || pdi.sdf_filters.iter().any(|filter| sdf_matches(meant(filter, rules), arrival)))
@@ -128,6 +129,7 @@ mod tests {
             traffic_class: header.traffic_class,
             spi: arrival.packet.spi,
             flow_label: header.flow_label,
+            application: rules::Application::None,
         }
     }
 

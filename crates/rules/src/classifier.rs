@@ -80,6 +80,15 @@ impl Classifier {
         }
     }
 
+    /// Whether any PDR is of an application.
+    #[inline]
+    pub fn looks_at_application(&self) -> bool {
+        match &self.index {
+            Some(index) => index.looks_at_application,
+            None => self.matchers.iter().any(|matcher| matcher.application().is_some()),
+        }
+    }
+
     /// Bytes allocated, without what the allocator adds.
     pub fn heap_bytes(&self) -> usize {
         let index = self.index.as_ref().map_or(0, |index| size_of::<Index>() + index.heap_bytes());

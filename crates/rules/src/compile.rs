@@ -7,7 +7,7 @@ mod tests;
 use crate::check::Checked;
 use crate::classifier::Classifier;
 use crate::error::RuleError;
-use crate::ids::{FarId, PdrId, QerId, Qfi, Teid, UrrId};
+use crate::ids::{ApplicationTag, FarId, PdrId, QerId, Qfi, Teid, UrrId};
 use crate::intent::{BitRates, FTeid, Interface, PacketRates, Pdi, Pdr, Rules};
 use crate::list::{Mostly1, Places, Rare};
 use crate::urr::{DroppedDownlink, Triggers, Urr, Volume};
@@ -133,6 +133,19 @@ pub struct Arrival {
     pub spi: Option<u32>,
     /// Of an IPv6 packet.
     pub flow_label: Option<u32>,
+    /// What is known of its flow.
+    pub application: Application,
+}
+
+/// What is known of the application a flow is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Application {
+    /// It is of none, or not known to be of any: PDRs of applications do not match.
+    None,
+    /// PDRs of this one match, too.
+    Of(ApplicationTag),
+    /// It may be of any: all of them match.
+    Any,
 }
 
 /// A QER that limits a rate, or several of one correlation.

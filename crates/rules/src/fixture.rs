@@ -15,6 +15,7 @@ pub(crate) fn pdi(source_interface: Interface) -> Pdi {
         ue_ipv6: None,
         qfis: vec![],
         sdf_filters: vec![],
+        application: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($inner:ty), $format:literal) => {
@@ -45,6 +46,39 @@ id!(
     /// BAR ID (TS 29.244 8.2.57).
     BarId(u8), "BAR {}"
 );
+
+/// Application ID: the name of an application that content rules or PFDs describe (TS 29.244 8.2.6).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ApplicationId(Box<str>);
+
+impl ApplicationId {
+    /// `None` for the empty name, and for more than 255 octets.
+    pub fn new(name: &str) -> Option<Self> {
+        (1..=255).contains(&name.len()).then(|| Self(name.into()))
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+
+    /// What stands for it where packets are looked at.
+    pub fn tag(&self) -> ApplicationTag {
+        let mut hasher = DefaultHasher::new();
+        self.0.hash(&mut hasher);
+        ApplicationTag(hasher.finish())
+    }
+}
+
+impl fmt::Display for ApplicationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A hash of an [`ApplicationId`], the same throughout a process: of content rules, names that share one are refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ApplicationTag(u64);
 
 /// QoS Flow Identifier, 0 to 63 (TS 29.244 8.2.89).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

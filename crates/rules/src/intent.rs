@@ -3,7 +3,7 @@
 //! Each field says what the data plane does about it and what [`Rules::check`] asks of it. A rule that another names
 //! must exist in the same session.
 
-use crate::ids::{BarId, FarId, PdrId, QerId, Qfi, Teid, UrrId};
+use crate::ids::{ApplicationId, BarId, FarId, PdrId, QerId, Qfi, Teid, UrrId};
 use crate::sdf::SdfFilter;
 use crate::urr::Urr;
 use ipnet::Ipv6Net;
@@ -79,6 +79,8 @@ pub struct Pdi {
     /// Any of these; empty matches every packet. At most [`limits::SDF_FILTERS_PER_PDI`], and
     /// [`limits::SDF_FILTERS`] in all PDIs of a session.
     pub sdf_filters: Vec<SdfFilter>,
+    /// The packet's flow is of this application, as content rules find out from its first packets.
+    pub application: Option<ApplicationId>,
 }
 
 /// Packet Detection Rule (TS 29.244 7.5.2.2).

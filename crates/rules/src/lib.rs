@@ -22,10 +22,11 @@ mod urr;
 pub use change::{BarUpdate, Change, FarUpdate, ForwardingUpdate, PdrUpdate, QerUpdate, UrrUpdate};
 pub use classifier::{Classifier, FilterMismatch, Mismatch};
 pub use compile::{
-    Action, Arrival, Beyond, Direction, Encapsulation, Forward, Meter, Program, Step, Usage, compile,
+    Action, Application, Arrival, Beyond, Direction, Encapsulation, Forward, Meter, Program, Step, Usage,
+    compile,
 };
 pub use error::{RuleError, RuleRef};
-pub use ids::{BarId, FarId, PdrId, QerId, Qfi, Seid, Teid, UrrId};
+pub use ids::{ApplicationId, ApplicationTag, BarId, FarId, PdrId, QerId, Qfi, Seid, Teid, UrrId};
 pub use intent::{
     ApplyAction, Bar, BitRates, FTeid, Far, ForwardingParameters, Gate, Interface, OuterHeaderCreation,
     PacketRate, PacketRates, Pdi, Pdr, Qer, Rules, limits,

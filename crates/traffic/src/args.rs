@@ -1,10 +1,11 @@
 //! The command line.
 
+use crate::catalogue;
 use crate::flows::Flows;
 use crate::frame::Endpoints;
 use crate::profile::{PROFILES, Profile, profile};
 use crate::record::record;
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::{Parser, Subcommand};
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -21,8 +22,16 @@ pub struct Args {
 enum What {
     /// List the models and their figures.
     Profiles,
+    /// Write the content rules by which the applications in these packets are told, 50,000 of 50 services.
+    Rules(Rules),
     /// Write the packets of a model as a capture, the same for the same seed.
     Pcap(Pcap),
+}
+
+#[derive(Clone, Debug, Parser)]
+struct Rules {
+    /// The rule file: a line for each.
+    file: PathBuf,
 }
 
 #[derive(Clone, Debug, Parser)]
@@ -67,6 +76,11 @@ impl Args {
             What::Profiles => {
                 let text: String = PROFILES.iter().map(described).collect();
                 Ok(io::stdout().write_all(text.as_bytes())?)
+            }
+            What::Rules(rules) => {
+                let text: String = catalogue::applications().map(|rule| format!("{rule}\n")).collect();
+                std::fs::write(&rules.file, text)
+                    .with_context(|| format!("{} cannot be written", rules.file.display()))
             }
             What::Pcap(pcap) => pcap.execute(),
         }
@@ -150,7 +164,7 @@ mod tests {
     fn model(words: &[&str]) -> anyhow::Result<Profile> {
         match Args::parse_from([&["traffic", "pcap", "-"], words].concat()).what {
             What::Pcap(pcap) => pcap.model(),
-            What::Profiles => panic!("not asked for"),
+            What::Profiles | What::Rules(_) => panic!("not asked for"),
         }
     }
 

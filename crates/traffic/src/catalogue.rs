@@ -9,6 +9,7 @@
 use crate::profile::Transport;
 use ipnet::Ipv4Net;
 use packet::ipv4;
+use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Applications told by name: those with numbers below.
@@ -69,6 +70,38 @@ pub fn application(id: u32) -> Option<Application> {
         Kind::Port => Match::Port { network: network(id), protocol: ipv4::UDP, port: port(id) },
     };
     Some(Application { id, told_by })
+}
+
+/// PCC rules of the `zte` profile, 45 of them static: services that its content rules belong to.
+pub const SERVICES: u32 = 50;
+
+/// The service that an application belongs to, by number.
+pub const fn service(id: u32) -> u32 {
+    id % SERVICES
+}
+
+/// The name of a service: an Application ID.
+pub fn service_name(service: u32) -> String {
+    format!("service-{service}")
+}
+
+/// As a line of a content rule file: its id is the application's number, its rating group and application those of the
+/// service.
+impl fmt::Display for Application {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (id, service) = (self.id, service(self.id));
+        let name = service_name(service);
+        let (precedence, condition) = match &self.told_by {
+            Match::Url { host, prefix } => (100, format!("url={host}{prefix}*")),
+            Match::Host(host) => (200, format!("host={host}")),
+            Match::Domain(domain) => (300, format!("host=.{domain}")),
+            Match::Port { network, protocol, port } => {
+                (400, format!("network={network} protocol={protocol} port={port}"))
+            }
+            Match::Network(network) => (500, format!("network={network}")),
+        };
+        write!(f, "id={id} precedence={precedence} rating-group={service} application={name} {condition}")
+    }
 }
 
 /// The host of a named application, its domain where it has many; `None` from [`NAMED`] on.

@@ -59,6 +59,7 @@ impl Collector for Snapshot {
         ports(&mut families, &dpe.ports)?;
         levels(&mut families, &dpe.workers)?;
         paths(&mut families, &dpe.workers)?;
+        content(&mut families, &dpe.workers)?;
         books(&mut families, &dpe.workers)?;
         nodes(&mut families, &dpe.workers)?;
         drops(&mut families, &dpe.workers)
@@ -176,6 +177,19 @@ fn paths(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Resu
     families.counter("gtpu_echo_responses", "Answers to echo requests", responses)
 }
 
+fn content(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Result {
+    let waiting = by_worker(workers, |worker| worker.content.waiting);
+    families.gauge("content_waiting_flows", "Flows looked at for what application they are of", waiting)?;
+    let detected = by_worker(workers, |worker| worker.content.detected);
+    families.counter("content_detected_flows", "Flows found to be of an application", detected)?;
+    let undetected = by_worker(workers, |worker| worker.content.undetected);
+    families.counter("content_undetected_flows", "Flows found to be of no application", undetected)?;
+    let displaced = by_worker(workers, |worker| worker.content.displaced);
+    families.counter("content_displaced_flows", "Flows that gave way before it was known", displaced)?;
+    let names = by_worker(workers, |worker| worker.content.names);
+    families.counter("content_learned_names", "Server addresses that got a name from DNS", names)
+}
+
 fn books(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Result {
     /// Name, help, and what is counted.
     type Family = (&'static str, &'static str, fn(&WorkerStatistics) -> u64);
@@ -247,6 +261,7 @@ mod tests {
             sessions: 2,
             flows: 3,
             paths: PathStatistics { peers: 5, failed: 2, echo_requests: 9, echo_responses: 4, failures: 3 },
+            content: dplink::ContentStatistics::default(),
             books: Books { received: 10, dropped: 10, ..Books::default() },
             nodes: vec![NodeStatistics { name: "far".to_owned(), vectors: 1, packets: 10, cycles: 250 }],
             drops: vec![("no_pdr".to_owned(), 10)],

@@ -1,6 +1,7 @@
 //! The control plane engine: one thread that carries what the PFCP node says to its socket, its database and the data
 //! plane, and back.
 
+mod content;
 mod endpoint;
 mod link;
 mod metrics;
@@ -35,7 +36,8 @@ async fn serve(settings: &Settings, store: Store, node: Node) -> anyhow::Result<
     let listen = settings.n4.listen;
     let socket = UdpSocket::bind(listen).await.map_err(|error| exit::unusable(bind_error(listen, &error)))?;
     let link = link::Link::start(settings.link());
-    let runtime = runtime::Runtime::new(node, store, socket, link);
+    let content = content::watch(settings.content.as_deref()).map_err(exit::unusable)?;
+    let runtime = runtime::Runtime::new((node, store), socket, link, content);
     let endpoint = match settings.metrics {
         Some(listen) => Some(endpoint::Endpoint::bind(listen, settings.link(), runtime.told()).await?),
         None => None,

@@ -1,5 +1,6 @@
 //! Carries inputs to the PFCP node and does what it says.
 
+use super::content::Rules;
 use super::link::{Heard, Link};
 use super::metrics::Pfcp;
 use dplink::{Command, Notice};
@@ -35,6 +36,8 @@ pub(crate) struct Runtime {
     announced: bool,
     /// For metrics.
     told: watch::Sender<Pfcp>,
+    /// Content rules to be in force.
+    content: watch::Receiver<Rules>,
 }
 
 /// What wakes the runtime.
@@ -42,6 +45,7 @@ enum Wake {
     Datagram(usize, SocketAddr),
     Link(Option<Heard>),
     Room,
+    Content,
     Timer,
 }
 
@@ -52,7 +56,12 @@ enum Action {
 }
 
 impl Runtime {
-    pub(crate) fn new(node: Node, store: Store, socket: UdpSocket, link: Link) -> Self {
+    pub(crate) fn new(
+        (node, store): (Node, Store),
+        socket: UdpSocket,
+        link: Link,
+        content: watch::Receiver<Rules>,
+    ) -> Self {
         Self {
             told: watch::Sender::new(Pfcp::of(&node)),
             node,
@@ -65,6 +74,7 @@ impl Runtime {
             actions: Vec::new(),
             zero: Instant::now(),
             announced: false,
+            content,
         }
     }
 
@@ -82,6 +92,7 @@ impl Runtime {
                 Wake::Link(Some(heard)) => self.heard(heard).await?,
                 Wake::Link(None) => anyhow::bail!("the link's task ended"),
                 Wake::Room => self.send_command(),
+                Wake::Content => self.put_content(None),
                 Wake::Timer => self.input(Input::Tick),
             }
             self.carry_out().await?;
@@ -122,6 +133,7 @@ impl Runtime {
             },
             heard = self.link.next() => Ok(Wake::Link(heard)),
             _ = room => Ok(Wake::Room),
+            Ok(()) = self.content.changed() => Ok(Wake::Content),
             () = timer => Ok(Wake::Timer),
         }
     }
@@ -140,10 +152,26 @@ impl Runtime {
         Ok(())
     }
 
+    /// Tells the data plane of the content rules, unless it has them.
+    fn put_content(&mut self, in_force: Option<u64>) {
+        let rules = self.content.borrow_and_update().clone();
+        let Some(rules) = rules.filter(|rules| in_force != Some(rules.revision)) else { return };
+        if self.commands.is_some() {
+            self.outbox.extend(rules.parts().into_iter().map(Command::PutContent));
+        }
+    }
+
     fn notice(&mut self, notice: &Notice) {
         if let Notice::Resynced { swept } = notice {
             tracing::info!("the data plane is in step; {swept} sessions nobody wants any more were removed");
             return self.announce();
+        }
+        match notice {
+            Notice::ContentLoaded { rules, .. } => tracing::info!("{rules} content rules are in force"),
+            Notice::ContentRefused { reason, .. } => {
+                tracing::warn!("the content rules stay as they are: {reason}");
+            }
+            _ => {}
         }
         self.input(Input::DataPath(notice));
     }
@@ -153,8 +181,10 @@ impl Runtime {
         self.carry_out().await?;
         match heard {
             Heard::Connected { hello, commands } => {
-                if let Notice::Hello { sessions, .. } = hello {
+                let mut in_force = None;
+                if let Notice::Hello { sessions, content, .. } = hello {
                     tracing::info!("the data plane is here; it holds {sessions} sessions");
+                    in_force = Some(content);
                 }
                 self.commands = Some(commands);
                 // What is left of a quota depends on which life of the data plane counted: the node hears of that
@@ -162,6 +192,7 @@ impl Runtime {
                 self.input(Input::DataPath(&hello));
                 self.carry_out().await?;
                 self.resynchronise();
+                self.put_content(in_force);
                 self.send_command();
             }
             Heard::Lost => {

@@ -1,11 +1,13 @@
 //! Content rules: whether a file is right, before an engine is asked to load it.
 
+use crate::content::{Format, RuleText};
 use anyhow::Context;
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 use dpi::matching::Shape;
-use dpi::rule_file::{self, RuleFile};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
 
 /// What to do with rules.
 #[derive(clap::Args)]
@@ -20,6 +22,13 @@ enum Task {
     ///
     /// Every mistake is told with its line. docs/content-rules.md describes the file.
     Check(Check),
+    /// Check a rule file and put it in the place of the node's; waits until its rules are in force.
+    ///
+    /// Flows that begin from then on go by the new rules. A file with a mistake changes nothing.
+    Load {
+        /// The file.
+        file: PathBuf,
+    },
 }
 
 #[derive(clap::Args)]
@@ -34,12 +43,6 @@ struct Check {
     print: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Lines,
-    Csv,
-}
-
 /// What is told of rules that are right.
 #[derive(Serialize)]
 struct Summary {
@@ -51,38 +54,67 @@ struct Summary {
 }
 
 impl Args {
-    /// Does it, and says what came of it.
-    pub(super) fn execute(&self, json: bool) -> anyhow::Result<String> {
-        let Task::Check(check) = &self.task;
-        check.execute(json).map_err(crate::exit::unusable)
+    /// Does it, and says what came of it; `None` where the node is needed.
+    pub(super) fn execute(&self, json: bool) -> Option<anyhow::Result<String>> {
+        match &self.task {
+            Task::Check(check) => Some(check.execute(json).map_err(crate::exit::unusable)),
+            Task::Load { .. } => None,
+        }
     }
+
+    /// Does what needs the node, whose rule file and data plane these are.
+    pub(super) async fn execute_on(&self, rules: Option<&Path>, link: &Path) -> anyhow::Result<String> {
+        let Task::Load { file } = &self.task else { return Ok(String::new()) };
+        let place =
+            rules.context("the node has no content rules: name a file in its configuration, [content] rules");
+        load(file, place.map_err(crate::exit::unusable)?, link).await
+    }
+}
+
+/// More than a data plane takes to build rules.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two looks whether they are in force.
+const PAUSE: Duration = Duration::from_millis(100);
+
+async fn load(file: &Path, place: &Path, link: &Path) -> anyhow::Result<String> {
+    let rules = RuleText::read(file).map_err(crate::exit::unusable)?;
+    // Lines go in the place of lines, a table in that of a table.
+    if Format::of(file) != Format::of(place) {
+        let (from, to) = (file.display(), place.display());
+        let error =
+            anyhow::anyhow!("{from} and {to} must both be tables, or neither; `check --print` makes lines");
+        return Err(crate::exit::unusable(error));
+    }
+    let beside = place.with_extension("new");
+    std::fs::copy(file, &beside).with_context(|| format!("{} cannot be written", beside.display()))?;
+    std::fs::rename(&beside, place).with_context(|| format!("{} cannot be written", place.display()))?;
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE {
+        let statistics = crate::observer::statistics(link).await?;
+        if statistics.workers.iter().all(|worker| worker.content.revision == rules.revision) {
+            return Ok(format!("the rules of {} are in force\n", file.display()));
+        }
+        sleep(PAUSE).await;
+    }
+    anyhow::bail!(
+        "{} is in its place, but its rules are not in force; the node's log says why",
+        place.display()
+    )
 }
 
 impl Check {
     fn execute(&self, json: bool) -> anyhow::Result<String> {
         let shown = self.file.display();
         let text = std::fs::read_to_string(&self.file).with_context(|| format!("cannot read {shown}"))?;
-        let (rules, shape) = self.check(&text).with_context(|| format!("{shown} is refused"))?;
+        let format = self.format.unwrap_or_else(|| Format::of(&self.file));
+        let (rules, classifier) = format.read(&text).with_context(|| format!("{shown} is refused"))?;
         if self.print {
             return Ok(rules.rules().iter().map(|rule| format!("{rule}\n")).collect());
         }
-        super::say(&Summary::of(shape), json, |summary| format!("{shown} is right: {}", summary.text()))
+        super::say(&Summary::of(classifier.shape()), json, |summary| {
+            format!("{shown} is right: {}", summary.text())
+        })
     }
-
-    fn check(&self, text: &str) -> Result<(RuleFile, Shape), rule_file::Mistakes> {
-        let read = match self.format.unwrap_or_else(|| format_of(&self.file)) {
-            Format::Lines => rule_file::read_lines,
-            Format::Csv => rule_file::read_csv,
-        };
-        let rules = read(text)?;
-        let shape = rules.compile()?.shape();
-        Ok((rules, shape))
-    }
-}
-
-fn format_of(file: &Path) -> Format {
-    let is_csv = file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
-    if is_csv { Format::Csv } else { Format::Lines }
 }
 
 impl Summary {
@@ -123,7 +155,7 @@ mod tests {
         std::fs::write(&file, text).unwrap();
         let file = file.to_str().unwrap();
         let arguments = ["rules", "check", file].into_iter().chain(options.iter().copied());
-        Cli::try_parse_from(arguments).unwrap().args.execute(false)
+        Cli::try_parse_from(arguments).unwrap().args.execute(false).unwrap()
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub(super) fn statistics() -> Statistics {
         sessions: 2,
         flows: 3,
         paths: PathStatistics::default(),
+        content: dplink::ContentStatistics::default(),
         books: Books { received: 10, dropped: 10, ..Books::default() },
         nodes: vec![node("classify", 4, 10, 250), node("urr", 0, 0, 0), node("far", 4, 10, 750)],
         drops: vec![("no_pdr".to_owned(), 3), ("no_session".to_owned(), 7)],

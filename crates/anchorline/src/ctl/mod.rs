@@ -17,7 +17,6 @@ use crate::settings;
 use clap::{Parser, Subcommand};
 use interval::Interval;
 use serde::Serialize;
-use std::path::Path;
 
 /// What to look at, and how to say it.
 #[derive(Parser)]
@@ -51,25 +50,28 @@ enum View {
     ///
     /// The data plane asks the classifier and the rules it forwards by. Rates and quotas are as they stand now.
     Explain(explain::Args),
-    /// Check content rules.
+    /// Check and load content rules.
     Rules(content::Args),
 }
 
 /// Asks and prints.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    if let View::Rules(rules) = &args.view {
-        print!("{}", rules.execute(args.json)?);
+    if let View::Rules(rules) = &args.view
+        && let Some(done) = rules.execute(args.json)
+    {
+        print!("{}", done?);
         return Ok(());
     }
     let settings = args.settings.load()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let text = runtime.block_on(args.view.look(&settings.link(), args.json))?;
+    let text = runtime.block_on(args.view.look(&settings, args.json))?;
     print!("{text}");
     Ok(())
 }
 
 impl View {
-    async fn look(&self, link: &Path, json: bool) -> anyhow::Result<String> {
+    async fn look(&self, settings: &settings::Settings, json: bool) -> anyhow::Result<String> {
+        let link = &settings.link();
         match self {
             Self::Status => say(&crate::observer::statistics(link).await?, json, status::text),
             Self::Runtime(interval) => say(&interval.statistics(link).await?, json, runtime::text),
@@ -80,7 +82,7 @@ impl View {
                 say(&serde_json::json!({ "peers": peers }), json, |_| peers::text(&peers))
             }
             Self::Trace(args) => say(&crate::observer::trace(link, args.filter()).await?, json, trace::text),
-            Self::Rules(args) => args.execute(json),
+            Self::Rules(args) => args.execute_on(settings.content.as_deref(), link).await,
             Self::Explain(args) => {
                 let question = args.question()?;
                 let explanation = crate::observer::explain(link, question.clone()).await?;

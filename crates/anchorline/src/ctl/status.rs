@@ -37,8 +37,21 @@ pub(super) fn text(statistics: &Statistics) -> String {
             "\nworker {number}: received {} + created {} = sent {} + dropped {} + consumed {} + held {} ({verdict})",
             books.received, books.created, books.sent, books.dropped, books.consumed, books.held
         );
+        text += &content(&worker.content);
     }
     text
+}
+
+/// What content rules found out; nothing where there are none.
+fn content(content: &dplink::ContentStatistics) -> String {
+    let dplink::ContentStatistics { revision, waiting, detected, undetected, displaced, names } = *content;
+    if revision == 0 {
+        return String::new();
+    }
+    format!(
+        "content rules {revision:016x}: {detected} flows of an application, {undetected} of none, {waiting} looked at, \
+         {displaced} displaced; {names} servers named by DNS\n"
+    )
 }
 
 #[cfg(test)]

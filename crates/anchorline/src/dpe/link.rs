@@ -1,8 +1,9 @@
 //! Serves the link to the control plane on a Unix socket: any number of connections, one of them in control.
 
+use super::content::{Builder, Built};
 use crate::exit;
 use anyhow::Context;
-use dataplane::Engine;
+use dataplane::{ContentRules, Engine};
 use dplink::frame::{self, Reader};
 use dplink::{Command, Notice, Role};
 use std::collections::{HashMap, VecDeque};
@@ -45,6 +46,7 @@ pub(crate) struct Server {
     in_control: Option<ConnectionId>,
     /// Who waits for statistics, in order.
     askers: VecDeque<ConnectionId>,
+    content: Builder,
 }
 
 impl Server {
@@ -71,6 +73,7 @@ impl Server {
             last_id: 0,
             in_control: None,
             askers: VecDeque::new(),
+            content: Builder::new(),
         })
     }
 
@@ -84,6 +87,7 @@ impl Server {
                 accepted = self.listener.accept() => self.accept(accepted?.0, tell.clone()),
                 // What the engine has no room for stays in the channel, then in the sockets.
                 Some((id, command)) = heard.recv(), if self.engine.has_room() => self.obey(id, command),
+                Some(built) = self.content.built() => self.load(built),
                 _ = poll.tick() => {}
             }
             self.tell_reports();
@@ -112,6 +116,12 @@ impl Server {
         if !self.is_allowed(id, &command) {
             tracing::warn!("connection {id} was closed: it may not do what it asked for");
             return self.close(id);
+        }
+        if let Command::PutContent(part) = command {
+            if let Err(refused) = self.content.take(part) {
+                self.tell(id, refused);
+            }
+            return;
         }
         if command == Command::GetStatistics {
             self.askers.push_back(id);
@@ -149,6 +159,22 @@ impl Server {
             self.close(old);
         } else {
             tracing::info!("the control plane is here");
+        }
+    }
+
+    /// Puts content rules in force that are ready.
+    fn load(&mut self, Built { revision, outcome }: Built) {
+        let before = self.engine.content();
+        let rules = outcome.and_then(|classifier| {
+            ContentRules::new(revision, classifier, before.as_deref()).map_err(|error| error.to_string())
+        });
+        match rules {
+            Ok(rules) => self.engine.load(rules),
+            Err(reason) => {
+                if let Some(id) = self.in_control {
+                    self.tell(id, Built::refused(revision, reason));
+                }
+            }
         }
     }
 

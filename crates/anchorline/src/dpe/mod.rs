@@ -1,5 +1,6 @@
 //! The data plane engine: ports and a worker on one side, the link to the control plane on the other.
 
+mod content;
 mod link;
 mod ports;
 mod worker;

@@ -21,6 +21,7 @@ pub(super) struct File {
     node: Node,
     dpe: Dpe,
     n4: n4::N4,
+    content: Option<Content>,
     metrics: Option<Metrics>,
 }
 
@@ -95,6 +96,12 @@ struct Route {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct Content {
+    rules: PathBuf,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Metrics {
     listen: Address,
 }
@@ -124,6 +131,7 @@ pub(super) fn check(file: File) -> Result<Settings, Refusal> {
         state_dir: file.node.state_dir,
         dpe: dpe(file.dpe),
         n4: n4::check(file.n4)?,
+        content: file.content.map(|content| content.rules),
         metrics: file.metrics.map(|metrics| metrics.listen.0),
     })
 }

@@ -37,6 +37,8 @@ pub(crate) struct Settings {
     pub(crate) state_dir: PathBuf,
     pub(crate) dpe: DpeSettings,
     pub(crate) n4: N4Settings,
+    /// `[content]`: the file of content rules, if any.
+    pub(crate) content: Option<PathBuf>,
     /// `[metrics]`: where Prometheus finds them; nowhere, where absent.
     pub(crate) metrics: Option<SocketAddr>,
 }

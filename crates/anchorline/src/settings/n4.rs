@@ -4,7 +4,7 @@ use super::values::Kbps;
 use config::{Refusal, Spanned};
 use ipnet::IpNet;
 use n4::{Predefined, PredefinedRule, UePool};
-use rules::{BitRates, FlowDescription, Qfi, SdfFilter};
+use rules::{ApplicationId, BitRates, FlowDescription, Qfi, SdfFilter};
 use serde::Deserialize;
 use std::net::{SocketAddr, SocketAddrV4};
 
@@ -55,6 +55,7 @@ struct Rule {
     precedence: Option<u32>,
     #[serde(default)]
     filters: Vec<Filter>,
+    application: Option<Application>,
     #[serde(default)]
     action: Action,
     #[serde(default)]
@@ -117,6 +118,19 @@ impl TryFrom<String> for Filter {
             format!("{error}; a filter reads like \"permit out ip from 203.0.113.0/24 to assigned\"")
         })?;
         Ok(Self(SdfFilter { flow: Some(flow), ..SdfFilter::default() }))
+    }
+}
+
+/// The name of an application of the content rules.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct Application(ApplicationId);
+
+impl TryFrom<String> for Application {
+    type Error = &'static str;
+
+    fn try_from(name: String) -> Result<Self, Self::Error> {
+        ApplicationId::new(&name).map(Self).ok_or("an application's name has 1 to 255 octets")
     }
 }
 
@@ -214,6 +228,7 @@ fn rule(rule: Rule) -> PredefinedRule {
     PredefinedRule {
         precedence: rule.precedence,
         filters: rule.filters.into_iter().map(|filter| filter.0).collect(),
+        application: rule.application.map(|application| application.0),
         drops: rule.action == Action::Drop,
         is_open: (rule.uplink_gate == Gate::Open, rule.downlink_gate == Gate::Open),
         mbr: rule.mbr_kbps.map(BitRates::from),

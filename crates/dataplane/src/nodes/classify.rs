@@ -1,12 +1,16 @@
 //! Finds the first PDR of the session that matches, and notes it for the flow (TS 29.244 5.2.1).
 
+use crate::content::Detected;
 use crate::counters::DropReason;
 use crate::frame::{Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{State, Verdict, step_index};
+use crate::state::{State, StepIndex, Verdict, step_index};
 use packet::Buffer;
 use packet::five_tuple::FiveTuple;
-use rules::{Arrival, Direction, Qfi, Teid};
+use rules::{Application, Arrival, Direction, Qfi, Teid};
+
+/// The port of DNS.
+const DNS: u16 = dpi::extract::dns::PORT;
 
 pub(crate) struct Classify;
 
@@ -28,21 +32,47 @@ impl<B: Buffer> Node<B> for Classify {
         if super::router_solicitation::is_for_us(packet, &found.tuple, session) {
             return Next::To(NodeId::RouterSolicitation);
         }
-        let meta = &mut packet.meta;
-        let Some(number) = session.classifier.find(&arrival(meta, &found.tuple)) else {
-            return Next::drop(DropReason::NoPdr);
-        };
-        meta.step = step_index(session.run.base, number);
-        state.sessions.cells.prefetch(meta.step);
-        let generation = state.sessions.cells.step(meta.step).generation;
-        // Flow labels differ within a flow: there is nothing to remember.
-        if !session.classifier.looks_at_flow_label() {
-            let class_matters = session.classifier.looks_at_traffic_class();
-            let verdict = Verdict { step: meta.step, generation, class_matters };
-            state.flows.learn(meta.flow(), verdict, state.now_ns);
+        let mut arrival = arrival(&packet.meta, &found.tuple);
+        if session.classifier.looks_at_application() && state.content.is_loaded() {
+            let detected = state.flows.detected(packet.meta.flow());
+            if detected == Detected::NOT_YET {
+                return Next::To(NodeId::Inspect);
+            }
+            arrival.application = state.content.application(detected);
         }
-        Next::To(NodeId::Far)
+        go_by(state, packet, &arrival, Detected::NOT_YET)
     }
+}
+
+/// Sends a packet the way of the first PDR that matches, and notes that for its flow, and of what application that was
+/// found to be.
+#[inline]
+pub(super) fn go_by<B: Buffer>(
+    state: &mut State,
+    packet: &mut Packet<B>,
+    arrival: &Arrival,
+    detected: Detected,
+) -> Next {
+    let meta = &mut packet.meta;
+    let Some(session) = state.sessions.get(meta.session) else {
+        return Next::drop(DropReason::NoSession);
+    };
+    let number = session.classifier.find(arrival);
+    meta.step = number.map_or(StepIndex::NONE, |number| step_index(session.run.base, number));
+    // Of lookups every packet is looked at; flow labels differ within a flow. There is nothing to remember then.
+    let is_lookup = session.classifier.looks_at_application() && arrival.remote_port == Some(DNS);
+    let is_lasting = !session.classifier.looks_at_flow_label() && !is_lookup;
+    let step = if is_lasting { meta.step } else { StepIndex::NONE };
+    let mut verdict = Verdict { step, generation: 0, class_matters: false, detected };
+    if number.is_some() {
+        state.sessions.cells.prefetch(meta.step);
+        verdict.generation = state.sessions.cells.step(meta.step).generation;
+        verdict.class_matters = session.classifier.looks_at_traffic_class();
+    }
+    if step != StepIndex::NONE || detected != Detected::NOT_YET {
+        state.flows.learn(meta.flow(), verdict, state.now_ns);
+    }
+    if number.is_some() { Next::To(NodeId::Far) } else { Next::drop(DropReason::NoPdr) }
 }
 
 /// A packet as classifiers see it.
@@ -66,5 +96,6 @@ pub(super) fn arrival(meta: &Meta, tuple: &FiveTuple) -> Arrival {
         traffic_class: tuple.tos,
         spi: is_ipsec.then_some(tuple.spi),
         flow_label: (tuple.version == 6).then_some(tuple.flow_label),
+        application: Application::None,
     }
 }

@@ -3,7 +3,7 @@
 use crate::counters::DropReason;
 use crate::frame::{Fate, Packet};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{HotStep, Kind, Ports, State};
+use crate::state::{HotStep, Kind, Ports, State, Ticket};
 use packet::{Buffer, ipv4, ipv6};
 use rules::Direction;
 
@@ -28,13 +28,17 @@ impl<B: Buffer> Node<B> for Far {
                 return Next::drop(DropReason::FarDrop);
             }
             Kind::GateClosed => return super::qer::refuse(state, packet, DropReason::GateClosed),
-            Kind::Keep | Kind::KeepAndNotify => return Next::End(Fate::Keep),
+            Kind::Keep | Kind::KeepAndNotify => {
+                // It will be looked at again.
+                packet.meta.waits = Ticket::NONE;
+                return Next::End(Fate::Keep);
+            }
         };
         if step.has_duplicates() && !packet.meta.copied {
             return Next::End(Fate::Duplicate);
         }
         match route(&state.ports, packet, plain, step.fits) {
-            Ok(()) => Next::To(onward(step)),
+            Ok(()) => Next::To(onward(step, packet.meta.waits.is_some())),
             Err(reason) => stop(packet, reason),
         }
     }
@@ -50,10 +54,10 @@ fn substitute<B: Buffer>(state: &mut State, packet: &mut Packet<B>) {
     }
 }
 
-/// Where a packet goes that the FAR forwards.
+/// Where a packet goes that the FAR forwards. One that waits may be counted by rules that are not known yet.
 #[inline]
-pub(super) fn onward(step: &HotStep) -> NodeId {
-    match (step.meters().is_empty(), step.usages().is_empty(), step.kind) {
+pub(super) fn onward(step: &HotStep, waits: bool) -> NodeId {
+    match (step.meters().is_empty(), step.usages().is_empty() && !waits, step.kind) {
         (false, _, _) => NodeId::Qer,
         (true, false, _) => NodeId::Urr,
         (true, true, Kind::Tunnel) => NodeId::GtpuEncap,

@@ -28,7 +28,7 @@ impl<B: Buffer> Node<B> for PathMtu {
         }
         let step = *state.sessions.cells.step(packet.meta.step);
         match far::route(&state.ports, packet, step.kind == Kind::Plain, u16::MAX) {
-            Ok(()) => Next::To(far::onward(&step)),
+            Ok(()) => Next::To(far::onward(&step, packet.meta.waits.is_some())),
             Err(reason) => far::stop(packet, reason),
         }
     }

@@ -27,7 +27,9 @@ impl<B: Buffer> Node<B> for Qer {
         for place in step.meters() {
             sessions.charge((base, *place), direction, (now_ns, bytes));
         }
-        Next::To(match (step.usages().is_empty(), step.kind) {
+        // Whatever its rules count, others may count it once they are known.
+        let is_counted = !step.usages().is_empty() || packet.meta.waits.is_some();
+        Next::To(match (!is_counted, step.kind) {
             (false, _) => NodeId::Urr,
             (true, Kind::Tunnel) => NodeId::GtpuEncap,
             (true, _) => NodeId::IpOutput,

@@ -23,11 +23,18 @@ impl<B: Buffer> Node<B> for Urr {
             state.remind((step.session, place));
             return Next::drop(DropReason::QuotaExhausted);
         }
+        if packet.meta.waits.is_some() && super::inspect::defer(state, packet) {
+            return Next::To(out(&step));
+        }
         for place in step.usages() {
             count(state, &step, packet, *place);
         }
-        Next::To(if step.kind == Kind::Tunnel { NodeId::GtpuEncap } else { NodeId::IpOutput })
+        Next::To(out(&step))
     }
+}
+
+fn out(step: &HotStep) -> NodeId {
+    if step.kind == Kind::Tunnel { NodeId::GtpuEncap } else { NodeId::IpOutput }
 }
 
 #[inline]

@@ -13,6 +13,7 @@ use super::memory;
 use super::share::give_way;
 use super::step::StepIndex;
 use super::tags::{TAGS, Tags};
+use crate::content::Detected;
 use rules::Direction;
 
 /// Places a flow may stand in.
@@ -42,7 +43,9 @@ pub(crate) struct Flow {
     classes: [u8; 2],
     /// Whether the rules look at it.
     class_matters: bool,
-    _spare: [u8; 3],
+    _spare: u8,
+    /// Of what application it is.
+    detected: Detected,
 }
 
 const _: () = assert!(size_of::<Flow>() == 64, "one cache line a flow");
@@ -64,7 +67,8 @@ const EMPTY: Flow = Flow {
     seen: 0,
     classes: [0; 2],
     class_matters: false,
-    _spare: [0; 3],
+    _spare: 0,
+    detected: Detected::NOT_YET,
 };
 
 /// Flows that stand together.
@@ -165,10 +169,19 @@ impl Flows {
             flow.generation = verdict.generation;
             flow.class_matters = verdict.class_matters;
         }
+        if verdict.detected != Detected::NOT_YET {
+            flow.detected = verdict.detected;
+        }
         flow.seen = tick(now_ns);
         flow.steps[direction as usize] = verdict.step;
         flow.classes[direction as usize] = place.circumstances.class;
         flow.arrivals[direction as usize] = place.circumstances.arrival;
+    }
+
+    /// Of what application a flow was found to be, whatever rules are in force now.
+    pub(crate) fn detected(&self, place: Place<'_>) -> Detected {
+        let found = self.search(place);
+        found.map_or(Detected::NOT_YET, |At { block, way }| self.blocks[block].flows[way].detected)
     }
 
     /// Forgets flows that had no packet for `age_ns`, looking at `count` entries, so that nobody ever waits for it.
@@ -234,6 +247,8 @@ pub(crate) struct Verdict {
     pub(crate) generation: u32,
     /// Whether they look at the traffic class.
     pub(crate) class_matters: bool,
+    /// Of what application the flow was found to be.
+    pub(crate) detected: Detected,
 }
 
 /// Where a packet's flow would be.

@@ -5,6 +5,7 @@ mod apart;
 mod beyond;
 mod budget;
 mod cells;
+mod content;
 mod flow_key;
 mod flows;
 mod fragments;
@@ -22,11 +23,14 @@ mod step;
 mod table;
 mod tags;
 mod usage;
+mod waiting;
 
 pub(crate) use account::{Account, Count, Rate};
 pub(crate) use apart::Apart;
 pub(crate) use budget::Budget;
 pub(crate) use cells::CellRun;
+pub use content::ContentCounts;
+pub(crate) use content::{Content, Loading, Memory, View};
 pub(crate) use flow_key::FlowKey;
 pub use flows::flow_table_bytes;
 pub(crate) use flows::{Circumstances, Flows, Place, Verdict};
@@ -43,6 +47,7 @@ pub(crate) use sessions::{
 pub(crate) use step::{HotStep, Kind, StepIndex};
 pub(crate) use table::Table;
 pub(crate) use usage::Ledger;
+pub(crate) use waiting::Ticket;
 
 use crate::config::{Config, ConfigError};
 use dplink::{Event, UsageCause, UsageCounts};
@@ -88,6 +93,7 @@ pub(crate) struct State {
     pub(crate) used: Vec<Used>,
     /// Accounts whose thresholds were crossed again too soon.
     late: Vec<(SessionIndex, u16)>,
+    pub(crate) content: Content,
 }
 
 impl State {
@@ -114,6 +120,7 @@ impl State {
             events: Vec::with_capacity(EVENTS_MAX),
             used: Vec::with_capacity(USED_MAX),
             late: Vec::with_capacity(LATE_MAX),
+            content: Content::default(),
             ports,
         })
     }
@@ -156,10 +163,16 @@ impl State {
     /// Counts a packet that its account wanted a look at, and tells what is due. Where there is no room to tell, the
     /// next packet is looked at again.
     pub(crate) fn look(&mut self, at: (SessionIndex, u16), direction: Direction, bytes: u32) {
+        self.look_at(at, direction, (1, bytes));
+    }
+
+    /// As [`State::look`], of several packets together.
+    fn look_at(&mut self, at: (SessionIndex, u16), direction: Direction, (packets, bytes): (u32, u32)) {
         let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { return };
         let now_ns = self.now_ns;
         let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { return };
         let due = ledger.count(&mut account.count, (direction, bytes), now_ns);
+        account.count.packets[direction as usize] += packets.saturating_sub(1);
         for cause in due.causes() {
             self.tell((seid, at), cause);
         }

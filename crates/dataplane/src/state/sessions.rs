@@ -54,6 +54,8 @@ pub(crate) struct Session {
     pub(crate) run: CellRun,
     /// Of its PDRs; those that stand in beyond a quota come behind them.
     pub(crate) steps: u16,
+    /// Flows that wait to be of an application.
+    pub(crate) waiting: u16,
     /// Which step each of these stands in for, and the accounts whose quotas it is.
     pub(crate) beyond: Rare<(u16, Places)>,
 }
@@ -123,6 +125,12 @@ pub(crate) struct Room {
     pub(crate) echo: Echo,
 }
 
+/// How many peers there are at most: most steps lead to the same as the one before.
+fn most_peers(peers: &[Option<Name>]) -> usize {
+    let mut last = None;
+    peers.iter().flatten().filter(|peer| last.replace(**peer) != Some(**peer)).count()
+}
+
 impl Sessions {
     pub(crate) fn new(room: Room) -> Self {
         let places = 0..u32::try_from(room.sessions).unwrap_or(u32::MAX);
@@ -175,6 +183,14 @@ impl Sessions {
     pub(crate) fn prefetch(&self, index: SessionIndex) {
         if let Some(session) = self.get(index) {
             memory::prefetch(session);
+        }
+    }
+
+    /// So many more flows of a session wait to be of an application.
+    pub(super) fn count_waiting(&mut self, index: SessionIndex, more: i16) {
+        let session = self.slots.get_mut(index.0 as usize).and_then(|slot| slot.as_deref_mut());
+        if let Some(session) = session {
+            session.waiting = session.waiting.saturating_add_signed(more);
         }
     }
 
@@ -242,7 +258,7 @@ impl Sessions {
     fn admit(&mut self, new: &mut Installation) -> Result<u32, Refusal> {
         let own = self.by_seid.get(new.session.seid.0);
         self.admit_keys(&new.session.keys, own)?;
-        if self.peers.room() < new.peers.iter().flatten().count() {
+        if self.peers.room() < most_peers(&new.peers) {
             return Err(Refusal::Peers);
         }
         if !self.aparts.have_room(&new.aparts) {
@@ -319,6 +335,7 @@ impl Sessions {
 
     /// Rates and counts go on where they stood; of URRs that go, the last counts are taken down.
     fn carry(&mut self, old: &Session, new: &mut Installation, now_ns: u64) {
+        new.session.waiting = old.waiting;
         let base = old.run.base;
         for (place, qer) in new.session.qers.iter().enumerate() {
             let Some(before) = self.rate_of(old, *qer, place) else { continue };

@@ -1,5 +1,6 @@
 //! A worker and its engine together.
 
+mod content;
 mod copies;
 mod fragments;
 mod kept;
@@ -99,14 +100,14 @@ fn rules_that_do_not_compile_are_refused_at_once() {
 #[test]
 fn the_limit_on_sessions_holds() {
     let mut bench = Bench::new();
-    for session in 4..=9 {
+    for session in 4..=17 {
         bench.put(session, 1, rules(session));
     }
     let notices = bench.settle();
-    assert!(matches!(notices.last(), Some(Notice::Refused { session: Seid(9), .. })), "{notices:?}");
+    assert!(matches!(notices.last(), Some(Notice::Refused { session: Seid(17), .. })), "{notices:?}");
     bench.engine.handle(Command::Delete { session: Seid(4) }).unwrap();
-    bench.put(9, 2, rules(9));
-    assert_eq!(bench.settle(), [removed(4), applied(9, 2)]);
+    bench.put(17, 2, rules(17));
+    assert_eq!(bench.settle(), [removed(4), applied(17, 2)]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::frame::{Meta, Packet};
 use crate::graph::NodeId;
 use crate::nodes;
 use crate::port::Port;
-use crate::state::{Installation, Installed, Refusal, Session, SessionIndex, State, Used};
+use crate::state::{Installation, Installed, Loading, Refusal, Session, SessionIndex, State, Used};
 use crate::trace::Tracer;
 use dplink::{Event, UsageCounts};
 use rules::{Interface, OuterHeaderCreation, Seid, UrrId};
@@ -32,6 +32,8 @@ pub(crate) enum Order {
     Explain(Box<Explain>),
     /// List some more peers.
     List(Box<Listing>),
+    /// Put content rules in force.
+    Load(Box<Loading>),
 }
 
 /// What a session has used, asked for and told.
@@ -69,6 +71,8 @@ pub(crate) enum Report {
     Explained(Box<Explain>),
     /// Some peers, and perhaps more to come.
     Listed(Box<Listing>),
+    /// Content rules are in force; with those they replaced.
+    Loaded { revision: u64, _old: Box<Loading> },
     /// Something was seen on the wire.
     Event(Event),
 }
@@ -111,6 +115,7 @@ impl<P: Port> Worker<P> {
             Order::Install(installation) => self.install(installation),
             Order::Remove(seid, usage) => self.remove(seid, usage),
             Order::Query(mut query) => {
+                self.settle(query.seid, false);
                 self.state.sessions.query(&mut query, self.state.now_ns);
                 Report::Queried(query)
             }
@@ -118,6 +123,7 @@ impl<P: Port> Worker<P> {
                 self.counters.held = (self.held.len() + self.kept.len()) as u64;
                 self.counters.flows = self.state.flows.len() as u64;
                 self.counters.paths = self.state.sessions.peers.counts();
+                self.counters.content = self.state.content.counts();
                 for (lane, port) in self.lanes.iter().zip(&mut self.counters.ports) {
                     port.missed = lane.port.missed();
                 }
@@ -129,6 +135,10 @@ impl<P: Port> Worker<P> {
                 explain.answer(&mut self.state);
                 Report::Explained(explain)
             }
+            Order::Load(loading) => {
+                let _old = self.state.content.load(loading);
+                Report::Loaded { revision: self.state.content.counts().revision, _old }
+            }
             Order::List(mut listing) => {
                 self.list_peers(&mut listing);
                 Report::Listed(listing)
@@ -139,6 +149,7 @@ impl<P: Port> Worker<P> {
     fn install(&mut self, installation: Box<Installation>) -> Report {
         let (seid, revision) = (installation.session.seid, installation.session.revision);
         let drop_kept = installation.drop_kept;
+        self.settle(seid, false);
         let State { sessions, ports, routes, now_ns, .. } = &mut self.state;
         let installed = sessions.install(installation, *now_ns, |peer| State::way(ports, routes, peer));
         match installed {
@@ -152,12 +163,20 @@ impl<P: Port> Worker<P> {
     }
 
     fn remove(&mut self, seid: Seid, mut usage: Vec<UsageCounts>) -> Report {
+        self.settle(seid, true);
         let removed = self.state.sessions.remove(seid, self.state.now_ns, &mut usage);
         let _old = removed.map(|(index, session)| {
             self.wake(index, true);
             session
         });
         Report::Removed { seid, usage, _old }
+    }
+
+    /// Counts what flows of a session have used that wait to be of an application.
+    fn settle(&mut self, seid: Seid, goes: bool) {
+        if let Some(session) = self.state.sessions.by_seid(seid) {
+            self.state.settle_session(session, goes);
+        }
     }
 
     /// The session has changed: what was kept for it goes its way, or is dropped.

@@ -23,6 +23,8 @@ pub struct Outcome {
     pub rating_group: u32,
     /// Its service, where it has one.
     pub service: Option<u32>,
+    /// The place of its application in [`Classifier::applications`], where it has one.
+    pub application: Option<u16>,
 }
 
 /// Rules, ready to be asked. Immutable, so that workers can share it; asking allocates nothing.
@@ -44,6 +46,7 @@ pub struct Classifier {
     /// The rules without host and network.
     pub(super) anywhere: Group,
     pub(super) regexes: Regexes,
+    pub(super) applications: Vec<Box<str>>,
 }
 
 /// Rules with nothing but regular expressions to be found by: by a literal that they have in all their matches, or by
@@ -136,6 +139,11 @@ impl Classifier {
         search.rules_of(&self.anywhere);
         search.regexes();
         self.outcomes.get(search.best as usize)
+    }
+
+    /// The names of all applications, each once.
+    pub fn applications(&self) -> &[Box<str>] {
+        &self.applications
     }
 
     /// How large it is.

@@ -95,14 +95,16 @@ struct Draft {
     host_regexes: DraftRegexes,
     url_regexes: DraftRegexes,
     regex_bytes: usize,
+    applications: FxHashMap<Box<str>, u16>,
 }
 
 impl Draft {
     fn add(&mut self, rule: &Rule) -> Result<(), Problem> {
         let rank = self.outcomes.len() as u32;
-        let Rule { id, precedence, rating_group, service, ref when } = *rule;
+        let Rule { id, precedence, rating_group, service, ref application, ref when } = *rule;
         let mut more = self.more_of(when)?;
-        self.outcomes.push(Outcome { id, precedence, rating_group, service });
+        let application = application.as_deref().map(|name| self.application(name)).transpose()?;
+        self.outcomes.push(Outcome { id, precedence, rating_group, service, application });
         if is_loose(when) {
             self.place_by_regex(when, (rank, &mut more));
             let check = self.check_of(when, more);
@@ -113,6 +115,19 @@ impl Draft {
             self.place(when, Candidate::new(rank, !check.is_empty()));
         }
         Ok(())
+    }
+
+    /// The place of an application's name.
+    fn application(&mut self, name: &str) -> Result<u16, Problem> {
+        if let Some(place) = self.applications.get(name) {
+            return Ok(*place);
+        }
+        let place = self.applications.len();
+        if place >= limits::APPLICATIONS {
+            return Err(Problem::Applications);
+        }
+        self.applications.insert(name.into(), place as u16);
+        Ok(place as u16)
     }
 
     /// By the literal of its expression, else by the expression itself, which need then not be searched for again.
@@ -232,6 +247,9 @@ impl Draft {
         let (v4, v6) = networks(&self.networks);
         let (host_literals, host) = lists.regexes(self.host_regexes)?;
         let (url_literals, url) = lists.regexes(self.url_regexes)?;
+        let mut applications: Vec<_> = self.applications.into_iter().collect();
+        applications.sort_unstable_by_key(|(_, place)| *place);
+        let applications = applications.into_iter().map(|(name, _)| name).collect();
         Ok(Classifier {
             outcomes: self.outcomes,
             checks: self.checks,
@@ -245,6 +263,7 @@ impl Draft {
             ports: lists.ports,
             anywhere,
             regexes: Regexes { host_literals, url_literals, host, url },
+            applications,
         })
     }
 }

@@ -47,6 +47,8 @@ pub use rule::{Conditions, Facts, Layer, PortRange, Rule};
 pub mod limits {
     /// Rules.
     pub const RULES: usize = 200_000;
+    /// Applications that rules are of.
+    pub const APPLICATIONS: usize = 32_768;
     /// Patterns, networks or port ranges of one condition.
     pub const ALTERNATIVES: usize = 1_024;
     /// The same of all rules.

@@ -13,6 +13,12 @@ pub enum Problem {
     /// More rules than [`limits::RULES`].
     #[error("more than {} rules", limits::RULES)]
     Rules,
+    /// A name that no Application ID has.
+    #[error("the name of an application has 1 to 255 octets")]
+    ApplicationName,
+    /// More applications than [`limits::APPLICATIONS`].
+    #[error("more than {} applications", limits::APPLICATIONS)]
+    Applications,
     /// More alternatives than [`limits`] allow.
     #[error("more than {} alternatives in one condition", limits::ALTERNATIVES)]
     Alternatives,
@@ -66,6 +72,9 @@ pub(super) fn check_all(rules: &[Rule]) -> Vec<(usize, Problem)> {
         if let Some(PortRange { first, last }) = rule.when.ports.iter().find(|range| range.first > range.last)
         {
             refuse(Problem::Ports(*first, *last));
+        }
+        if rule.application.as_ref().is_some_and(|name| !(1..=255).contains(&name.len())) {
+            refuse(Problem::ApplicationName);
         }
         if let Some(dscp) = rule.when.dscp.filter(|dscp| *dscp > 63) {
             refuse(Problem::Dscp(dscp));

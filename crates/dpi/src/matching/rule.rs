@@ -18,6 +18,8 @@ pub struct Rule {
     pub rating_group: u32,
     /// Service identifier (TS 32.299 7.2.167), where the rating group is not enough.
     pub service: Option<u32>,
+    /// The application it is of: the Application ID of PDRs for its flows (TS 29.244 8.2.6).
+    pub application: Option<Box<str>>,
     /// When it matches.
     pub when: Conditions,
 }

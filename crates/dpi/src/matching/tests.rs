@@ -96,6 +96,7 @@ fn rules() -> impl Strategy<Value = Vec<Rule>> {
             id: (at as u32).wrapping_mul(0x9e37_79b1),
             precedence,
             rating_group: at as u32,
+            application: None,
             service: None,
             when,
         };
@@ -137,7 +138,7 @@ proptest! {
 }
 
 fn rule(id: u32, when: Conditions) -> Rule {
-    Rule { id, precedence: 100, rating_group: id, service: None, when }
+    Rule { id, precedence: 100, rating_group: id, service: None, application: None, when }
 }
 
 #[test]

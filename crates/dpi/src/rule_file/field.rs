@@ -7,8 +7,8 @@ use std::net::IpAddr;
 
 /// All keys.
 #[rustfmt::skip]
-pub(super) const KEYS: [&str; 15] = [
-    "id", "precedence", "rating-group", "service", "host", "path", "url", "host-regex", "url-regex", "network", "port",
+pub(super) const KEYS: [&str; 16] = [
+    "id", "precedence", "rating-group", "service", "application", "host", "path", "url", "host-regex", "url-regex", "network", "port",
     "protocol", "layer", "dscp", "any",
 ];
 
@@ -23,6 +23,7 @@ pub(super) struct Fields {
     precedence: Option<u32>,
     rating_group: Option<u32>,
     service: Option<u32>,
+    application: Option<Box<str>>,
     is_any: bool,
     when: Conditions,
 }
@@ -40,6 +41,7 @@ impl Fields {
             "precedence" => number(&mut self.precedence, key, value),
             "rating-group" => number(&mut self.rating_group, key, value),
             "service" => number(&mut self.service, key, value),
+            "application" => once(&mut self.application, key, value.into()),
             "host" => {
                 value.parse().map(|host| when.hosts.push(host)).map_err(|why| refuse(Why::Pattern(why)))
             }
@@ -89,6 +91,7 @@ impl Fields {
             precedence: self.precedence.ok_or(What::Missing("precedence"))?,
             rating_group: self.rating_group.ok_or(What::Missing("rating-group"))?,
             service: self.service,
+            application: self.application,
             when: self.when,
         })
     }

@@ -74,10 +74,13 @@ fn value(text: &str) -> Result<(String, &str), What> {
 impl Display for Rule {
     /// As a line of a rule file.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { id, precedence, rating_group, service, when } = self;
+        let Self { id, precedence, rating_group, service, application, when } = self;
         write!(f, "id={id} precedence={precedence} rating-group={rating_group}")?;
         if let Some(service) = service {
             write!(f, " service={service}")?;
+        }
+        if let Some(name) = application {
+            write!(f, " application=\"{}\"", name.replace('"', "\"\""))?;
         }
         write_conditions(f, when)
     }

@@ -12,6 +12,7 @@
 //! | key | value | more than one |
 //! |---|---|---|
 //! | `id`, `precedence`, `rating-group`, `service` | number | |
+//! | `application` | the name that PDRs ask for as Application ID | |
 //! | `host` | `a.example` (this host), `*.a.example` (all below), `.a.example` (both), `img*.a.example` | with commas |
 //! | `path` | `/a` (this path), `/a*` (all that begin so), `*.mp4`, `/a*b`; the query belongs to it | `path=` again |
 //! | `url` | a host, then a path: `a.example/b*` | |

@@ -120,6 +120,7 @@ proptest! {
     fn rules_read_as_they_are_written(
         numbers in any::<[u32; 3]>(),
         service in proptest::option::of(any::<u32>()),
+        application in proptest::option::of(r#"[a-z" ]{1,8}"#),
         texts in (
             proptest::collection::vec(r"(\*\.|\.)?[a-z]{1,5}\*?[a-z]{0,2}(\.[a-z]{1,3}){0,2}", 0..3),
             proptest::collection::vec(r"[/*][a-z/,=?#]{0,8}\*?", 0..3),
@@ -144,7 +145,8 @@ proptest! {
             ..crate::matching::Conditions::default()
         };
         let [id, precedence, rating_group] = numbers;
-        let rule = Rule { id, precedence, rating_group, service, when };
+        let application = application.map(Box::from);
+        let rule = Rule { id, precedence, rating_group, service, application, when };
         let file = read_lines(&rule.to_string()).unwrap();
         prop_assert_eq!(file.rules(), std::slice::from_ref(&rule));
     }

@@ -1,36 +1,15 @@
 //! The traffic crate's catalogue as rules, and its frames as the packets in them.
 
 use anchorline_dpi::extract::{Datagram, Inspection, Verdict};
-use anchorline_dpi::matching::{Conditions, Facts, PortRange, Rule};
+use anchorline_dpi::matching::{Facts, Rule};
 use packet::{FiveTuple, ethernet, gtpu, ipv4, protocol, tcp, udp};
 use std::net::IpAddr;
-use traffic::catalogue::{self, Application, Match};
+use traffic::catalogue;
 
-/// The rules of the `zte` profile: id and rating group are the application's number.
+/// The rules of the `zte` profile: id and rating group are the application's number and service.
 pub(crate) fn rules() -> Vec<Rule> {
-    catalogue::applications().map(rule).collect()
-}
-
-fn rule(application: Application) -> Rule {
-    let host = |text: String| vec![text.parse().unwrap()];
-    let (precedence, when) = match application.told_by {
-        Match::Url { host: name, prefix } => {
-            let paths = vec![format!("{prefix}*").parse().unwrap()];
-            (100, Conditions { hosts: host(name), paths, ..Conditions::default() })
-        }
-        Match::Host(name) => (200, Conditions { hosts: host(name), ..Conditions::default() }),
-        Match::Domain(name) => (300, Conditions { hosts: host(format!(".{name}")), ..Conditions::default() }),
-        Match::Port { network, protocol, port } => {
-            let ports = vec![PortRange { first: port, last: port }];
-            let networks = vec![network.into()];
-            (400, Conditions { networks, ports, protocol: Some(protocol), ..Conditions::default() })
-        }
-        Match::Network(network) => {
-            (500, Conditions { networks: vec![network.into()], ..Conditions::default() })
-        }
-    };
-    let id = application.id;
-    Rule { id, precedence, rating_group: id, service: None, when }
+    let lines: String = catalogue::applications().map(|rule| format!("{rule}\n")).collect();
+    anchorline_dpi::rule_file::read_lines(&lines).unwrap().rules().to_vec()
 }
 
 /// A user's packet.

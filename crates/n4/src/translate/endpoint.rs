@@ -263,7 +263,8 @@ impl Translator<'_> {
         let at_endpoint = self.pdi(pdr, &resolved, None)?;
         let has_own = current.qfis != before.qfis;
         let qfis = if has_own { current.qfis } else { at_endpoint.qfis.clone() };
-        let pdi = Pdi { sdf_filters: current.sdf_filters, qfis, ..at_endpoint };
+        let Pdi { sdf_filters, application, .. } = current;
+        let pdi = Pdi { sdf_filters, application, qfis, ..at_endpoint };
         Ok(Some(PdrUpdate { id: pdr, pdi: Some(pdi), ..PdrUpdate::default() }))
     }
 

@@ -85,6 +85,7 @@ impl Translator<'_> {
                 .iter()
                 .map(|filter| values::sdf_filter(filter, pdr))
                 .collect::<Result<_, _>>()?,
+            application: pdi.application_id.as_deref().map(values::application).transpose()?,
         })
     }
 

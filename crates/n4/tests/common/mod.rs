@@ -141,7 +141,12 @@ impl Lab {
     /// The link stands; the data plane learns how things should be. A session in the revision it holds is left alone.
     pub fn connect(&mut self) {
         let (sessions, epoch) = (self.in_force.len() as u64, self.plane.epoch);
-        self.handle(Input::DataPath(&Notice::Hello { version: dplink::VERSION, sessions, epoch }));
+        self.handle(Input::DataPath(&Notice::Hello {
+            version: dplink::VERSION,
+            sessions,
+            epoch,
+            content: 0,
+        }));
         let wanted = self.desired();
         self.in_force.retain(|session, _| wanted.contains_key(session));
         self.plane.retain(|session| wanted.contains_key(session));

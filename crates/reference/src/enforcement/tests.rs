@@ -30,6 +30,7 @@ fn rules(qers: Vec<Qer>, urrs: Vec<Urr>) -> Rules {
             ue_ipv6: None,
             qfis: vec![],
             sdf_filters: vec![],
+            application: None,
         },
         outer_header_removal: f_teid.is_some(),
         far: FarId(1),

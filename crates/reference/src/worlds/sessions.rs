@@ -121,6 +121,7 @@ impl Draft {
             ue_ipv6: self.ipv6.filter(|_| named),
             qfis: Vec::new(),
             sdf_filters: Vec::new(),
+            application: None,
         };
         // With both addresses, each may have PDRs of its own.
         if pdi.ue_ipv4.is_some() && pdi.ue_ipv6.is_some() {

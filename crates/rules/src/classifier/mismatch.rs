@@ -22,6 +22,8 @@ pub enum Mismatch {
     User(Option<Ipv4Addr>, Option<Ipv6Net>),
     /// Packets of other QoS flows: bit n set wants QFI n.
     Qfis(u64),
+    /// Packets of a certain application.
+    Application,
     /// None of so many SDF filters matches; this is what the nearest lacks.
     Filters(u16, FilterMismatch),
 }
@@ -73,6 +75,8 @@ impl Matcher {
             Mismatch::User(self.ue_ipv4, self.ue_ipv6())
         } else if !self.matches_qfi(packet.qfi) {
             Mismatch::Qfis(self.qfi_mask())
+        } else if !self.matches_application(packet.application) {
+            Mismatch::Application
         } else {
             let lacking = self.filters().iter().filter_map(|filter| filter.mismatch(packet));
             // Later criteria are looked at last: who fails there was near.
@@ -140,6 +144,9 @@ impl fmt::Display for Mismatch {
             Self::Qfis(mask) => {
                 let qfis = (0..64).filter(|qfi| mask >> qfi & 1 == 1).map(|qfi: u32| qfi.to_string());
                 write!(f, "is for QFI {}", qfis.collect::<Vec<_>>().join(", "))
+            }
+            Self::Application => {
+                f.write_str("is for packets of an application that this is not known to be of")
             }
             Self::Filters(1, lacks) => write!(f, "its SDF filter wants {lacks}"),
             Self::Filters(count, lacks) => {

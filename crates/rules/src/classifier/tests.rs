@@ -23,8 +23,17 @@ fn pdi_matches(pdi: &Pdi, rules: &Rules, packet: &Arrival) -> bool {
         && pdi.f_teid.map(|f_teid| f_teid.teid) == packet.teid
         && (ue || (pdi.ue_ipv4.is_none() && pdi.ue_ipv6.is_none()))
         && (pdi.qfis.is_empty() || packet.qfi.is_some_and(|qfi| pdi.qfis.contains(&qfi)))
+        && application_matches(pdi.application.as_ref(), packet.application)
         && (pdi.sdf_filters.is_empty()
             || pdi.sdf_filters.iter().any(|filter| filter_matches(meant(filter, rules), packet)))
+}
+
+fn application_matches(wanted: Option<&ApplicationId>, application: Application) -> bool {
+    match (wanted, application) {
+        (None, _) | (_, Application::Any) => true,
+        (Some(_), Application::None) => false,
+        (Some(wanted), Application::Of(tag)) => wanted.tag() == tag,
+    }
 }
 
 fn meant<'a>(filter: &'a SdfFilter, rules: &'a Rules) -> &'a SdfFilter {
@@ -206,6 +215,7 @@ fn the_first_criterion_that_differs_is_named() {
         traffic_class: 0,
         spi: None,
         flow_label: None,
+        application: Application::None,
     };
     let why = |packet: &Arrival| classifier.mismatch(0, packet).map(|mismatch| mismatch.to_string());
     let mut expect = |mend: fn(&mut Arrival), next: Option<&str>| {

@@ -27,6 +27,7 @@ fn uplink_packet() -> Arrival {
         traffic_class: 0,
         spi: None,
         flow_label: None,
+        application: Application::None,
     }
 }
 

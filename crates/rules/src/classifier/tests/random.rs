@@ -67,6 +67,7 @@ fn random_pdr(random: &mut Pcg64, scale: Scale, id: u16) -> Pdr {
         qfis: some(random, 20, |random| list(random, 4, qfi)).unwrap_or_default(),
         sdf_filters: some(random, scale.detail.0, |random| list(random, scale.filters, |r| filter(r, scale)))
             .unwrap_or_default(),
+        application: some(random, 10, application),
         ..pdi(interface(random))
     };
     Pdr { precedence: random.random_range(0..10), ..pdr(id, pdi, 2) }
@@ -150,6 +151,11 @@ pub(super) fn packet(random: &mut Pcg64, rules: &Rules) -> Arrival {
         traffic_class: random.random(),
         spi: some(random, 20, spi),
         flow_label: some(random, 50, label),
+        application: match random.random_range(0..4) {
+            0 => Application::Any,
+            1 => Application::None,
+            _ => Application::Of(application(random).tag()),
+        },
     };
     if random.random_ratio(3, 4) {
         let pdr = rules.pdrs.choose(random).unwrap();
@@ -209,6 +215,10 @@ fn protocol(random: &mut Pcg64) -> u8 {
 
 fn spi(random: &mut Pcg64) -> u32 {
     *[0, 1, u32::MAX].choose(random).unwrap()
+}
+
+fn application(random: &mut Pcg64) -> ApplicationId {
+    ApplicationId::new(["video", "voice"].choose(random).unwrap()).unwrap()
 }
 
 fn label(random: &mut Pcg64) -> u32 {

@@ -52,6 +52,7 @@ fn to_user(random: &mut Pcg64, remote: Ipv4Addr, remote_port: u16) -> Arrival {
         traffic_class: 0,
         spi: None,
         flow_label: None,
+        application: Application::None,
     }
 }
 

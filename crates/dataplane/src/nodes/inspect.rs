@@ -1,0 +1,90 @@
+//! Looks at the first packets of flows whose session has rules for applications, until it is known of which the flow is.
+//! Until then a packet goes by the rules that ask for none, or if there are none by those of any application, and what it
+//! uses is counted later, by the rules of the application.
+
+use super::classify::{arrival, go_by};
+use crate::content::Detected;
+use crate::counters::DropReason;
+use crate::frame::Packet;
+use crate::graph::{Next, Node, NodeId};
+use crate::state::{State, View, step_index};
+use packet::Buffer;
+use packet::five_tuple::FiveTuple;
+use rules::{Application, Arrival};
+
+pub(crate) struct Inspect;
+
+impl<B: Buffer> Node<B> for Inspect {
+    const ID: NodeId = NodeId::Inspect;
+
+    fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
+        let (meta, now_ns) = (&packet.meta, state.now_ns);
+        let found = FiveTuple::parse(packet.buffer.data());
+        let view = found.ok().and_then(|found| View::new(packet.buffer.data(), &found, meta.direction()));
+        let Some((found, view)) = found.ok().zip(view) else {
+            return Next::drop(DropReason::UserPacketMalformed);
+        };
+        let arrival = arrival(meta, &found.tuple);
+        if view.is_dns() {
+            let detected = state.content.detect(&view, now_ns);
+            let application = state.content.application(detected);
+            return go_by(state, packet, &Arrival { application, ..arrival }, Detected::NOT_YET);
+        }
+        let ticket = if view.may_wait() { state.wait((&meta.key, meta.hash), meta.session) } else { None };
+        let detected = match ticket {
+            Some(ticket) => state.content.look(ticket, &view, now_ns),
+            None => Some(state.content.detect(&view, now_ns)),
+        };
+        match (detected, ticket) {
+            (None, Some(ticket)) => {
+                state.content.note(ticket, (meta.direction(), arrival), now_ns);
+                packet.meta.waits = ticket;
+                go_unknown(state, packet, &arrival)
+            }
+            (detected, ticket) => {
+                let detected = detected.unwrap_or(Detected::NONE);
+                let application = state.content.application(detected);
+                if let Some(ticket) = ticket {
+                    state.settle(ticket, application);
+                }
+                go_by(state, packet, &Arrival { application, ..arrival }, detected)
+            }
+        }
+    }
+}
+
+/// It is not known yet of what application the packet is.
+fn go_unknown<B: Buffer>(state: &mut State, packet: &mut Packet<B>, arrival: &Arrival) -> Next {
+    let Some(session) = state.sessions.get(packet.meta.session) else {
+        return Next::drop(DropReason::NoSession);
+    };
+    let any = Arrival { application: Application::Any, ..*arrival };
+    let number = session.classifier.find(arrival).or_else(|| session.classifier.find(&any));
+    let Some(number) = number else { return Next::drop(DropReason::NoPdr) };
+    packet.meta.step = step_index(session.run.base, number);
+    Next::To(NodeId::Far)
+}
+
+/// Takes down what a packet of a flow that waits has used; false where the packet's own rules count it. Where a later
+/// packet of the same vector has told, the rules of the application do.
+#[cold]
+pub(super) fn defer<B: Buffer>(state: &mut State, packet: &Packet<B>) -> bool {
+    let meta = &packet.meta;
+    let (direction, bytes) = (meta.direction(), u32::from(meta.bytes));
+    if state.content.defer(meta.waits, direction, bytes) {
+        return true;
+    }
+    let application = state.content.application(state.flows.detected(meta.flow()));
+    let (Ok(found), Some(session)) =
+        (FiveTuple::parse(packet.buffer.data()), state.sessions.get(meta.session))
+    else {
+        return false;
+    };
+    let arrival = Arrival { application, ..arrival(meta, &found.tuple) };
+    let Some(number) = session.classifier.find(&arrival) else { return false };
+    let step = *state.sessions.cells.step(step_index(session.run.base, number));
+    for place in step.usages() {
+        state.look((meta.session, *place), direction, bytes);
+    }
+    true
+}

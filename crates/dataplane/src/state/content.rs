@@ -1,0 +1,329 @@
+//! What a worker knows of the content of flows.
+
+use super::waiting::{Ticket, Waiter, Waiting};
+use super::{SessionIndex, State, step_index};
+use crate::content::{ContentRules, Detected};
+use dpi::extract::{Datagram, Inspection, Seen, Verdict};
+use dpi::learn::{Learner, Lookup};
+use dpi::matching::Facts;
+use packet::five_tuple::{Dissected, FiveTuple};
+use packet::{protocol, tcp, udp};
+use rules::{Application, Arrival, Direction};
+use std::fmt;
+use std::sync::Arc;
+
+/// Packets of both directions after which a flow that says nothing is left alone.
+const PACKETS_MAX: u16 = 32;
+/// A flow without packets for so long is left alone, in nanoseconds.
+const PATIENCE_NS: u64 = 10_000_000_000;
+/// Flows of one session that wait at once; others go by their addresses.
+pub(crate) const WAITING_PER_SESSION: u16 = 256;
+/// The port of DNS.
+const DNS: u16 = dpi::extract::dns::PORT;
+/// All users are of one network.
+const INSTANCE: u16 = 0;
+
+/// What is kept of flows and servers.
+pub(crate) struct Memory {
+    waiting: Waiting,
+    learner: Learner,
+}
+
+impl Memory {
+    /// For so many flows that are looked at.
+    pub(crate) fn new(flows: usize, seed: u64) -> Self {
+        let config = dpi::learn::Config { seed, ..dpi::learn::Config::default() };
+        Self { waiting: Waiting::new(flows), learner: Learner::new(config) }
+    }
+}
+
+/// Rules to be put in force, and those that were.
+#[derive(Debug)]
+pub(crate) struct Loading {
+    pub(crate) rules: Option<Arc<ContentRules>>,
+    /// For a worker that has none.
+    pub(crate) memory: Option<Box<Memory>>,
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory").finish_non_exhaustive()
+    }
+}
+
+/// What was found out, and how often.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContentCounts {
+    /// Of the rules in force; 0 without.
+    pub revision: u64,
+    /// Flows that are looked at now.
+    pub waiting: u64,
+    /// Flows found to be of an application.
+    pub detected: u64,
+    /// Flows found to be of none.
+    pub undetected: u64,
+    /// Flows that had to give way to others before it was known.
+    pub displaced: u64,
+    /// Server addresses that got a name from DNS.
+    pub names: u64,
+}
+
+/// Rules and memory.
+#[derive(Default)]
+pub(crate) struct Content {
+    rules: Option<Arc<ContentRules>>,
+    memory: Option<Box<Memory>>,
+    counts: ContentCounts,
+}
+
+/// A user's packet as it is looked at.
+pub(crate) struct View<'a> {
+    /// As it goes up.
+    tuple: FiveTuple,
+    direction: Direction,
+    /// From the header behind IP on.
+    upper: &'a [u8],
+}
+
+impl<'a> View<'a> {
+    /// `None` for a packet cut short.
+    pub(crate) fn new(packet: &'a [u8], found: &Dissected, direction: Direction) -> Option<Self> {
+        let tuple = match direction {
+            Direction::Uplink => found.tuple,
+            Direction::Downlink => found.tuple.reversed(),
+        };
+        Some(Self { tuple, direction, upper: packet.get(found.upper..found.total)? })
+    }
+
+    /// Whether later packets may say more than this one.
+    pub(crate) fn may_wait(&self) -> bool {
+        !self.tuple.fragment && matches!(self.tuple.protocol, protocol::TCP | protocol::UDP) && !self.is_dns()
+    }
+
+    /// Whether it may be a lookup or its answer: of those, every packet is looked at.
+    pub(crate) fn is_dns(&self) -> bool {
+        let tuple = &self.tuple;
+        tuple.protocol == protocol::UDP && !tuple.fragment && tuple.destination_port == DNS
+    }
+
+    /// What addresses tell.
+    fn facts(&self) -> Facts<'a> {
+        Facts {
+            server: self.tuple.destination_address(),
+            server_port: self.tuple.destination_port,
+            protocol: self.tuple.protocol,
+            dscp: self.tuple.tos >> 2,
+            ..Facts::default()
+        }
+    }
+
+    fn datagram(&self) -> Datagram<'a> {
+        let payload = self.upper.get(udp::LENGTH..).unwrap_or_default();
+        Datagram { server_port: self.tuple.destination_port, payload }
+    }
+
+    /// Of TCP, only what the user says is looked at: servers that speak first are rare, and say little.
+    fn inspect<'i>(&self, inspection: &'i mut Inspection) -> Verdict<'i>
+    where
+        'a: 'i,
+    {
+        if self.tuple.protocol == protocol::UDP {
+            return inspection.datagram(self.datagram());
+        }
+        let Ok(segment) = tcp::Segment::parse(self.upper) else { return Verdict::More };
+        let is_over = segment.flags() & (tcp::flag::RST | tcp::flag::FIN) != 0;
+        let verdict = match self.direction {
+            Direction::Downlink => Verdict::More,
+            Direction::Uplink => {
+                if segment.flags() & tcp::flag::SYN != 0 {
+                    inspection.begin(segment.sequence().wrapping_add(1));
+                }
+                inspection.segment(segment.sequence(), segment.payload())
+            }
+        };
+        match verdict {
+            Verdict::More if is_over => Verdict::Unknown(dpi::extract::Unknown::Bounds),
+            verdict => verdict,
+        }
+    }
+}
+
+impl Content {
+    /// Whether there are rules.
+    pub(crate) const fn is_loaded(&self) -> bool {
+        self.rules.is_some()
+    }
+
+    /// Puts rules in force; gives back what is no longer needed.
+    pub(crate) fn load(&mut self, mut loading: Box<Loading>) -> Box<Loading> {
+        std::mem::swap(&mut self.rules, &mut loading.rules);
+        if self.memory.is_none() {
+            self.memory = loading.memory.take();
+        }
+        loading
+    }
+
+    /// What was counted.
+    pub(crate) fn counts(&self) -> ContentCounts {
+        ContentCounts {
+            revision: self.rules.as_ref().map_or(0, |rules| rules.revision()),
+            waiting: self.memory.as_ref().map_or(0, |memory| memory.waiting.len() as u64),
+            ..self.counts
+        }
+    }
+
+    /// As PDRs look at it.
+    pub(crate) fn application(&self, detected: Detected) -> Application {
+        self.rules.as_ref().map_or(Application::None, |rules| detected.application(rules))
+    }
+
+    /// Of what application a packet is that is looked at alone.
+    pub(crate) fn detect(&mut self, view: &View<'_>, now_ns: u64) -> Detected {
+        let Some((rules, memory)) = self.rules.as_deref().zip(self.memory.as_deref_mut()) else {
+            return Detected::NONE;
+        };
+        let mut facts = view.facts();
+        if view.is_dns() {
+            facts.layer = dpi::extract::dns::Message::parse(view.datagram().payload)
+                .map(|message| dpi::matching::Layer::of(&Seen::Dns(message)));
+            self.counts.names += memory.learn(view, now_ns);
+        }
+        facts.host = memory.learner.name(INSTANCE, facts.server, now_ns / 1_000_000);
+        let detected = rules.detect(&facts);
+        self.count(detected);
+        detected
+    }
+
+    /// Of what application a flow is that waits, if this packet tells.
+    pub(crate) fn look(&mut self, ticket: Ticket, view: &View<'_>, now_ns: u64) -> Option<Detected> {
+        let (rules, memory) = self.rules.as_deref().zip(self.memory.as_deref_mut())?;
+        let Memory { waiting, learner } = memory;
+        let Waiter { packets, inspection, .. } = waiting.get(ticket)?;
+        *packets += 1;
+        let is_last = *packets >= PACKETS_MAX;
+        let facts = match view.inspect(inspection) {
+            Verdict::More if !is_last => return None,
+            Verdict::Seen(seen) => view.facts().with(&seen),
+            _ => view.facts(),
+        };
+        let learned = || learner.name(INSTANCE, facts.server, now_ns / 1_000_000);
+        let detected = rules.detect(&Facts { host: facts.host.or_else(learned), ..facts });
+        self.count(detected);
+        Some(detected)
+    }
+
+    fn count(&mut self, detected: Detected) {
+        match detected {
+            Detected::NONE => self.counts.undetected += 1,
+            _ => self.counts.detected += 1,
+        }
+    }
+
+    /// Takes down what a packet used; false where its flow waits no longer.
+    pub(crate) fn defer(&mut self, ticket: Ticket, direction: Direction, bytes: u32) -> bool {
+        self.memory.as_mut().is_some_and(|memory| memory.waiting.defer(ticket, direction, bytes))
+    }
+
+    /// Notes a packet of a flow that goes on waiting.
+    pub(crate) fn note(&mut self, ticket: Ticket, packet: (Direction, Arrival), now_ns: u64) {
+        if let Some(memory) = &mut self.memory {
+            memory.waiting.note(ticket, packet, now_ns);
+        }
+    }
+}
+
+impl Memory {
+    /// Takes note of a lookup, or learns from its answer; how many names.
+    fn learn(&mut self, view: &View<'_>, now_ns: u64) -> u64 {
+        let tuple = &view.tuple;
+        let lookup = Lookup {
+            instance: INSTANCE,
+            user: tuple.source_address(),
+            user_port: tuple.source_port,
+            resolver: tuple.destination_address(),
+        };
+        let (payload, now_ms) = (view.datagram().payload, now_ns / 1_000_000);
+        match view.direction {
+            Direction::Uplink => self.learner.query(&lookup, payload, now_ms),
+            Direction::Downlink => {
+                return self.learner.answer(&lookup, payload, now_ms).unwrap_or_default() as u64;
+            }
+        }
+        0
+    }
+}
+
+impl State {
+    /// The flow of a packet, which waits from now on if it did not; `None` where it cannot.
+    pub(crate) fn wait(&mut self, flow: (&super::FlowKey, u64), session: SessionIndex) -> Option<Ticket> {
+        let memory = self.content.memory.as_mut()?;
+        if let Some(ticket) = memory.waiting.find(flow.0, flow.1).ok()? {
+            return Some(ticket);
+        }
+        if self.sessions.get(session)?.waiting >= WAITING_PER_SESSION {
+            return None;
+        }
+        if let Some(surplus) = memory.waiting.surplus() {
+            self.content.counts.displaced += 1;
+            self.settle(surplus, Application::None);
+        }
+        let memory = self.content.memory.as_mut()?;
+        self.sessions.count_waiting(session, 1);
+        Some(memory.waiting.open(flow, session, self.now_ns))
+    }
+
+    /// A flow waits no longer: what it has used is counted by the rules for its application.
+    pub(crate) fn settle(&mut self, ticket: Ticket, application: Application) {
+        let Some(session) = self.count_deferred(ticket, application) else { return };
+        self.sessions.count_waiting(session, -1);
+        if let Some(memory) = &mut self.content.memory {
+            memory.waiting.close(ticket);
+        }
+    }
+
+    /// Before a session changes, or tells what it has used: what its flows that wait have used is counted as if they were
+    /// of no application. Where it goes, they do.
+    pub(crate) fn settle_session(&mut self, session: SessionIndex, goes: bool) {
+        if self.sessions.get(session).is_none_or(|session| session.waiting == 0) {
+            return;
+        }
+        let mut from = 0;
+        while let Some(memory) = &self.content.memory
+            && let Some((place, ticket)) = memory.waiting.of_session(session, from)
+        {
+            match goes {
+                true => self.settle(ticket, Application::None),
+                false => drop(self.count_deferred(ticket, Application::None)),
+            }
+            from = place + 1;
+        }
+    }
+
+    /// Leaves flows alone that say nothing, looking at one of them a call.
+    pub(crate) fn sweep_waiting(&mut self) {
+        let Some(memory) = self.content.memory.as_mut().filter(|memory| memory.waiting.len() > 0) else {
+            return;
+        };
+        if let Some(late) = memory.waiting.sweep(self.now_ns, PATIENCE_NS) {
+            self.settle(late, Application::None);
+        }
+    }
+
+    fn count_deferred(&mut self, ticket: Ticket, application: Application) -> Option<SessionIndex> {
+        let (session, deferred) = self.content.memory.as_mut()?.waiting.take(ticket)?;
+        for (deferred, direction) in deferred.into_iter().zip([Direction::Uplink, Direction::Downlink]) {
+            let Some(arrival) = deferred.arrival.filter(|_| deferred.packets > 0) else { continue };
+            let arrival = Arrival { application, ..arrival };
+            let Some(found) = self.sessions.get(session) else { continue };
+            // What was forwarded by the rule of some application is counted by it, if by no other.
+            let any = Arrival { application: Application::Any, ..arrival };
+            let number = found.classifier.find(&arrival).or_else(|| found.classifier.find(&any));
+            let Some(number) = number else { continue };
+            let step = *self.sessions.cells.step(step_index(found.run.base, number));
+            for place in step.usages() {
+                self.look_at((session, *place), direction, (deferred.packets, deferred.bytes));
+            }
+        }
+        Some(session)
+    }
+}

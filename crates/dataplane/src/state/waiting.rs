@@ -1,0 +1,191 @@
+//! Flows whose first packets have not yet said of what application they are: what is looked at, and what they have used
+//! meanwhile, which is counted once it is known by which rules.
+
+use super::flow_key::FlowKey;
+use super::sessions::SessionIndex;
+use super::table::Table;
+use dpi::extract::Inspection;
+use rules::Arrival;
+use rules::Direction;
+
+/// A flow that is looked at; no other ever has the same until 65,536 others had its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    place: u16,
+    turn: u16,
+}
+
+impl Ticket {
+    /// Of no flow.
+    pub(crate) const NONE: Self = Self { place: u16::MAX, turn: 0 };
+
+    /// Whether it is one.
+    #[inline]
+    pub(crate) fn is_some(self) -> bool {
+        self != Self::NONE
+    }
+}
+
+/// What the packets of one direction have used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Deferred {
+    /// The last of them, as classifiers see it.
+    pub(crate) arrival: Option<Arrival>,
+    pub(crate) packets: u32,
+    pub(crate) bytes: u32,
+}
+
+/// One flow.
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    key: FlowKey,
+    hash: u64,
+    turn: u16,
+    /// Packets of both directions.
+    pub(crate) packets: u16,
+    pub(crate) session: SessionIndex,
+    /// By [`Direction`].
+    pub(crate) deferred: [Deferred; 2],
+    seen_ns: u64,
+    pub(crate) inspection: Inspection,
+}
+
+/// All of a worker, in memory of fixed size.
+pub(crate) struct Waiting {
+    waiters: Box<[Waiter]>,
+    free: Vec<u16>,
+    /// From hashes of flows.
+    by_flow: Table,
+    swept: usize,
+    /// Which gives way next where all are taken.
+    next: usize,
+}
+
+impl Waiting {
+    /// Room for `limit` flows, 65,535 at most.
+    pub(crate) fn new(limit: usize) -> Self {
+        let limit = limit.clamp(1, usize::from(u16::MAX));
+        let waiter = |_| Waiter {
+            key: FlowKey::NONE,
+            hash: 0,
+            turn: 0,
+            packets: 0,
+            session: SessionIndex::NONE,
+            deferred: [Deferred::default(); 2],
+            seen_ns: 0,
+            inspection: Inspection::new(),
+        };
+        Self {
+            waiters: (0..limit).map(waiter).collect(),
+            free: (0..limit as u16).rev().collect(),
+            by_flow: Table::new(limit),
+            swept: 0,
+            next: 0,
+        }
+    }
+
+    /// Flows that wait.
+    pub(crate) fn len(&self) -> usize {
+        self.waiters.len() - self.free.len()
+    }
+
+    /// The flow of a packet, if it waits. Another of the same hash is in the way: `Err`.
+    pub(crate) fn find(&self, key: &FlowKey, hash: u64) -> Result<Option<Ticket>, InTheWay> {
+        let Some(place) = self.by_flow.get(hash) else { return Ok(None) };
+        let place = place as u16;
+        match self.waiters.get(usize::from(place)) {
+            Some(waiter) if waiter.key == *key => Ok(Some(Ticket { place, turn: waiter.turn })),
+            _ => Err(InTheWay),
+        }
+    }
+
+    /// The one that has to give way before another can wait; `None` where there is room.
+    pub(crate) fn surplus(&mut self) -> Option<Ticket> {
+        if !self.free.is_empty() {
+            return None;
+        }
+        self.next = (self.next + 1) % self.waiters.len();
+        self.ticket_at(self.next)
+    }
+
+    /// Lets a flow wait that does not yet; there is room.
+    pub(crate) fn open(
+        &mut self,
+        (key, hash): (&FlowKey, u64),
+        session: SessionIndex,
+        now_ns: u64,
+    ) -> Ticket {
+        let Some(place) = self.free.pop() else { return Ticket::NONE };
+        let waiter = &mut self.waiters[usize::from(place)];
+        let turn = waiter.turn.wrapping_add(1);
+        waiter.inspection.reset();
+        (waiter.key, waiter.hash, waiter.turn, waiter.packets) = (*key, hash, turn, 0);
+        (waiter.session, waiter.deferred, waiter.seen_ns) = (session, [Deferred::default(); 2], now_ns);
+        let inserted = self.by_flow.insert(hash, u32::from(place));
+        debug_assert!(inserted.is_ok(), "there are as many places as names");
+        Ticket { place, turn }
+    }
+
+    /// The flow of a ticket, if it still waits.
+    pub(crate) fn get(&mut self, ticket: Ticket) -> Option<&mut Waiter> {
+        let waiter = self.waiters.get_mut(usize::from(ticket.place))?;
+        (waiter.turn == ticket.turn && waiter.key != FlowKey::NONE).then_some(waiter)
+    }
+
+    /// Notes a packet of a flow that goes on waiting.
+    pub(crate) fn note(&mut self, ticket: Ticket, (direction, arrival): (Direction, Arrival), now_ns: u64) {
+        let Some(waiter) = self.get(ticket) else { return };
+        waiter.deferred[direction as usize].arrival = Some(arrival);
+        waiter.seen_ns = now_ns;
+    }
+
+    /// Takes down what a packet used; false where its flow waits no longer.
+    pub(crate) fn defer(&mut self, ticket: Ticket, direction: Direction, bytes: u32) -> bool {
+        let Some(waiter) = self.get(ticket) else { return false };
+        let deferred = &mut waiter.deferred[direction as usize];
+        deferred.packets += 1;
+        deferred.bytes = deferred.bytes.saturating_add(bytes);
+        true
+    }
+
+    /// Takes out what a flow has used so far, which goes on waiting.
+    pub(crate) fn take(&mut self, ticket: Ticket) -> Option<(SessionIndex, [Deferred; 2])> {
+        let waiter = self.get(ticket)?;
+        let taken = waiter.deferred;
+        for deferred in &mut waiter.deferred {
+            (deferred.packets, deferred.bytes) = (0, 0);
+        }
+        Some((waiter.session, taken))
+    }
+
+    /// It waits no longer.
+    pub(crate) fn close(&mut self, ticket: Ticket) {
+        let Some(waiter) = self.get(ticket) else { return };
+        let hash = waiter.hash;
+        (waiter.key, waiter.session) = (FlowKey::NONE, SessionIndex::NONE);
+        self.by_flow.remove(hash);
+        self.free.push(ticket.place);
+    }
+
+    /// A flow of a session, at `from` or behind.
+    pub(crate) fn of_session(&self, session: SessionIndex, from: usize) -> Option<(usize, Ticket)> {
+        let place = self.waiters.iter().skip(from).position(|waiter| waiter.session == session)? + from;
+        Some((place, self.ticket_at(place)?))
+    }
+
+    /// Looks at one place, for a flow that waits for no packet for longer than `patience_ns`.
+    pub(crate) fn sweep(&mut self, now_ns: u64, patience_ns: u64) -> Option<Ticket> {
+        self.swept = (self.swept + 1) % self.waiters.len();
+        let is_late = now_ns.saturating_sub(self.waiters[self.swept].seen_ns) > patience_ns;
+        if is_late { self.ticket_at(self.swept) } else { None }
+    }
+
+    fn ticket_at(&self, place: usize) -> Option<Ticket> {
+        let waiter = self.waiters.get(place).filter(|waiter| waiter.key != FlowKey::NONE)?;
+        Some(Ticket { place: place as u16, turn: waiter.turn })
+    }
+}
+
+/// A flow that waits has the same hash as another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct InTheWay;
