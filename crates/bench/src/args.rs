@@ -10,7 +10,7 @@ use clap::{Parser, ValueEnum};
 use rules::limits;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use traffic::{PROFILES, Profile, profile};
+use traffic::{PROFILES, Profile, catalogue, profile};
 
 /// Unless given.
 const PROFILE: &str = "zte";
@@ -20,6 +20,10 @@ const TRIALS: u32 = 5;
 const SWEEP_SESSIONS: u32 = 1_000_000;
 /// Sessions of `rules`, unless given: those of 1,000 PDRs each must fit into memory.
 const RULES_SESSIONS: u32 = 6_000;
+/// PDRs of a session of `services`, unless given: the usual two, and five services up and down.
+const SERVICE_PDRS: u32 = PDRS_MIN + 10;
+/// Share of the packets of `services` that open flows.
+const SERVICE_OPENING: f64 = 0.10;
 /// Where a report goes, unless told.
 const FOLDER: &str = "bench/report";
 
@@ -42,10 +46,10 @@ pub struct Args {
     /// Flows of all active sessions together; those of the profile unless given.
     #[arg(long, value_name = "N")]
     flows: Option<u32>,
-    /// Content rules of a session.
+    /// Content rules, of `services` alone; 50,000 unless given.
     #[arg(long, value_name = "N")]
     rules: Option<u32>,
-    /// PDRs of a session; 2 unless given. Of `rules`: the most; 1,000 unless given.
+    /// PDRs of a session; 2 unless given. Of `rules`: the most; 1,000 unless given. Of `services`: 12 unless given.
     #[arg(long, value_name = "N")]
     pdrs: Option<u32>,
     /// Which way packets go; both unless given.
@@ -97,6 +101,7 @@ impl ValueEnum for Task {
             Task::One(Scenario::Latency),
             Task::One(Scenario::Scaling),
             Task::One(Scenario::Control),
+            Task::One(Scenario::Services),
             Task::One(Scenario::Pfcp),
             Task::All,
             Task::Check,
@@ -169,14 +174,16 @@ impl Args {
 
     fn plan(&self, scenario: Scenario) -> anyhow::Result<Plan> {
         let profile = self.traffic(scenario)?;
-        let default_pdrs = if scenario == Scenario::Rules { limits::PDRS as u32 } else { PDRS_MIN };
+        let default_pdrs = match scenario {
+            Scenario::Rules => limits::PDRS as u32,
+            Scenario::Services => SERVICE_PDRS,
+            _ => PDRS_MIN,
+        };
         let pdrs = self.pdrs.unwrap_or(default_pdrs);
         if !(PDRS_MIN..=limits::PDRS as u32).contains(&pdrs) {
             bail!("--pdrs {pdrs}: a session has {PDRS_MIN} to {}", limits::PDRS);
         }
-        if let Some(rules) = self.rules.filter(|rules| *rules > 0) {
-            bail!("--rules {rules}: the data path has no content rules yet; 0 can be measured");
-        }
+        let rules = self.content_rules(scenario)?;
         let seconds = self.duration.unwrap_or(DURATION_S);
         if !(0.1..=86_400.0).contains(&seconds) {
             bail!("--duration {seconds}: 0.1 to 86400 seconds can be measured");
@@ -186,7 +193,22 @@ impl Args {
             bail!("--trials {trials}: 1 to {TRIALS_MAX} can be measured");
         }
         let (duration, direction, seed) = (Duration::from_secs_f64(seconds), self.direction(), self.seed);
-        Ok(Plan { profile, direction, pdrs, duration, trials, seed })
+        Ok(Plan { profile, direction, pdrs, rules, duration, trials, seed })
+    }
+
+    /// Only `services` has any.
+    fn content_rules(&self, scenario: Scenario) -> anyhow::Result<u32> {
+        match (scenario, self.rules) {
+            (Scenario::Services, rules) => {
+                let (rules, most) = (rules.unwrap_or(catalogue::APPLICATIONS), catalogue::APPLICATIONS);
+                if !(1..=most).contains(&rules) {
+                    bail!("--rules {rules}: 1 to {most} content rules can be measured");
+                }
+                Ok(rules)
+            }
+            (_, Some(rules @ 1..)) => bail!("--rules {rules}: only `services` has content rules"),
+            _ => Ok(0),
+        }
     }
 
     fn direction(&self) -> Direction {
@@ -216,7 +238,8 @@ impl Args {
             Direction::Down => 0.0,
             Direction::Both => model.uplink,
         };
-        Ok(Profile { subscribers, active, flows, uplink, ..*model })
+        let opening = if scenario == Scenario::Services { SERVICE_OPENING } else { model.opening };
+        Ok(Profile { subscribers, active, flows, uplink, opening, ..*model })
     }
 
     /// Sessions that exist, and those of them that are active.
@@ -298,7 +321,7 @@ mod tests {
             (["--duration", "nan"], "0.1 to 86400 seconds"),
             (["--trials", "0"], "1 to 100"),
             (["--pdrs", "1"], "2 to 1000"),
-            (["--rules", "5"], "no content rules yet"),
+            (["--rules", "5"], "only `services` has"),
         ] {
             let error = plan(&words).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");

@@ -7,6 +7,7 @@ use crate::meter::{Laid, Rack, Took, timed};
 use crate::plan::Plan;
 use crate::replay::Replay;
 use crate::sample::Sampler;
+use crate::setup::PDRS_MIN;
 use crate::spread::{Spread, rounded};
 use crate::yardstick::Yardstick;
 use dpdk::Mempool;
@@ -33,6 +34,12 @@ const WARM_UP: u32 = 8;
 pub(crate) trait Worker {
     /// Runs all of them.
     fn run(&mut self);
+
+    /// Whatever must be done between rounds.
+    ///
+    /// # Errors
+    /// It could not be done.
+    fn rest(&mut self, pool: &Mempool) -> anyhow::Result<()>;
 }
 
 /// Everything a round needs.
@@ -42,6 +49,7 @@ pub(crate) struct Field<'a, W> {
     pub(crate) yardstick: Yardstick,
     pub(crate) product: &'a mut W,
     pub(crate) sampler: Sampler,
+    pub(crate) pool: Mempool,
 }
 
 impl<'a, W: Worker> Field<'a, W> {
@@ -55,8 +63,25 @@ impl<'a, W: Worker> Field<'a, W> {
         ports: [Replay; 2],
         product: &'a mut W,
     ) -> anyhow::Result<Self> {
-        let sampler = Sampler::new(expected::reference(plan.pdrs)?);
-        Ok(Self { ports, rack: Rack::new(pool, plan)?, yardstick: Yardstick::new(plan)?, product, sampler })
+        let rack = Rack::new(pool, plan)?;
+        Self::with_rack((rack, pool), plan, ports, product)
+    }
+
+    /// With packets that are laid out in another way.
+    ///
+    /// # Errors
+    /// There is no memory for the yardsticks.
+    pub(crate) fn with_rack(
+        (rack, pool): (Rack, &Mempool),
+        plan: &Plan,
+        ports: [Replay; 2],
+        product: &'a mut W,
+    ) -> anyhow::Result<Self> {
+        // Services change nothing about what becomes of a packet.
+        let pdrs = if plan.rules > 0 { PDRS_MIN } else { plan.pdrs };
+        let sampler = Sampler::new(expected::reference(pdrs)?);
+        let (yardstick, pool) = (Yardstick::new(plan)?, pool.clone());
+        Ok(Self { ports, rack, yardstick, product, sampler, pool })
     }
 
     /// One round; returns what was run and what it took.
@@ -88,7 +113,11 @@ impl<'a, W: Worker> Field<'a, W> {
     /// Its third part: packets are counted and compared.
     pub(crate) fn take_back(&mut self, runner: Runner, laid: Laid) -> anyhow::Result<()> {
         let sampler = (runner == Runner::Product).then_some(&mut self.sampler);
-        self.rack.take_back(&self.ports, laid, sampler)
+        self.rack.take_back(&self.ports, laid, sampler)?;
+        match runner {
+            Runner::Product => self.product.rest(&self.pool),
+            _ => Ok(()),
+        }
     }
 
     /// Runs until every memory was touched and the product has met every flow each way: one that remembers flows is

@@ -15,7 +15,7 @@ use rand_pcg::Pcg64;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::Duration;
-use traffic::Packets;
+use traffic::{Flows, Packets};
 
 /// Packets of a round: their headers together fit the last-level cache, as a network card would leave them there.
 pub(crate) const ROUND: usize = 16_384;
@@ -27,13 +27,19 @@ const MAX_FRAME: usize = 1_600;
 /// Packets waiting to be used, shuffled, and the stream that fills them.
 pub(crate) struct Rack {
     idle: VecDeque<Mbuf>,
-    packets: Packets,
-    active: u32,
-    flows_per_user: u32,
+    stream: Stream,
     /// Twice the number of the flow whose packet comes next, and one more on the way down; while flows are met.
     meeting: Range<u64>,
     /// Where a card spreads the stream over several workers: how many, and which queue is ours.
     share: Option<(Nic, usize, usize)>,
+}
+
+/// Where packets come from.
+enum Stream {
+    /// Packets of flows that never begin nor end, with nothing in them.
+    Endless { packets: Packets, active: u32, flows_per_user: u32 },
+    /// Flows that begin, say what they are about, and end.
+    Living(Box<Flows>),
 }
 
 /// A round that was laid out.
@@ -61,19 +67,32 @@ impl Rack {
         let count = (pool.capacity() as usize).saturating_sub(RESERVE);
         pool.alloc_bulk(&mut idle, count).context("the pool is smaller than it should be")?;
         idle.shuffle(&mut Pcg64::seed_from_u64(plan.seed));
-        Ok(Self {
-            idle: idle.into(),
+        let stream = Stream::Endless {
             packets: Packets::new(plan.profile, ENDPOINTS, plan.seed),
             active: plan.profile.active,
             flows_per_user: (plan.profile.flows / plan.profile.active).max(1),
-            meeting: 0..0,
-            share: None,
-        })
+        };
+        Ok(Self { idle: idle.into(), stream, meeting: 0..0, share: None })
+    }
+
+    /// With flows that begin and end, instead of endless ones.
+    pub(crate) fn living(self, flows: Flows) -> Self {
+        Self { stream: Stream::Living(Box::new(flows)), ..self }
+    }
+
+    /// The flows, where they begin and end.
+    pub(crate) fn flows(&mut self) -> Option<&mut Flows> {
+        match &mut self.stream {
+            Stream::Living(flows) => Some(flows),
+            Stream::Endless { .. } => None,
+        }
     }
 
     /// The next packets are one of each flow each way; random ones follow again.
     pub(crate) fn meet(&mut self) {
-        self.meeting = 0..2 * u64::from(self.active) * u64::from(self.flows_per_user);
+        if let Stream::Endless { active, flows_per_user, .. } = self.stream {
+            self.meeting = 0..2 * u64::from(active) * u64::from(flows_per_user);
+        }
     }
 
     /// Whether there are still flows to meet.
@@ -118,24 +137,24 @@ impl Rack {
 
     /// Writes the next packet of the stream; whether it goes up.
     fn fill(&mut self, mbuf: &mut Mbuf) -> anyhow::Result<bool> {
-        let met = self.meeting.next().and_then(|next| Some((u32::try_from(next / 2).ok()?, next % 2 == 0)));
-        let flow = met.map_or_else(|| self.draw(), |(flow, _)| flow);
-        let user = user(flow / self.flows_per_user);
         rewind(mbuf).context("a packet has no room")?;
         let frame = mbuf.append(MAX_FRAME).context("a packet has no room")?;
-        let written = match met {
-            Some((_, up)) => self.packets.write_way(user, (flow, up), frame).map(|length| (length, up)),
-            None => self.packets.write(user, flow, frame),
+        let written = match &mut self.stream {
+            Stream::Living(flows) => flows.next(frame).map(|written| (written.length, written.uplink)),
+            Stream::Endless { packets, active, flows_per_user } => {
+                let next = self.meeting.next();
+                let met = next.and_then(|next| Some((u32::try_from(next / 2).ok()?, next % 2 == 0)));
+                let flow = met.map_or_else(|| draw(packets, *active, *flows_per_user), |(flow, _)| flow);
+                let user = user(flow / *flows_per_user);
+                match met {
+                    Some((_, up)) => packets.write_way(user, (flow, up), frame).map(|length| (length, up)),
+                    None => packets.write(user, flow, frame),
+                }
+            }
         };
         let (length, up) = written.context("a packet does not fit its buffer")?;
         mbuf.truncate(length).context("a packet is shorter than it is")?;
         Ok(up)
-    }
-
-    /// Any flow of any active user.
-    fn draw(&mut self) -> u32 {
-        let number = self.packets.any(self.active);
-        number.wrapping_mul(self.flows_per_user) + self.packets.any(self.flows_per_user)
     }
 
     fn is_ours(&self, frame: &[u8], up: bool) -> bool {
@@ -168,6 +187,12 @@ impl Rack {
         }
         Ok(())
     }
+}
+
+/// Any flow of any active user.
+fn draw(packets: &mut Packets, active: u32, flows_per_user: u32) -> u32 {
+    let number = packets.any(active);
+    number.wrapping_mul(flows_per_user) + packets.any(flows_per_user)
 }
 
 /// Bytes of the user's own packet in a frame.

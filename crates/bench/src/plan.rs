@@ -42,6 +42,8 @@ pub(crate) struct Plan {
     pub(crate) direction: Direction,
     /// PDRs of a session.
     pub(crate) pdrs: u32,
+    /// Content rules; sessions have PDRs for services only where there are some to be measured.
+    pub(crate) rules: u32,
     /// Of all trials together.
     pub(crate) duration: Duration,
     pub(crate) trials: u32,
@@ -109,7 +111,7 @@ mod tests {
     fn more_than_memory_is_refused_with_the_limit() {
         let profile = *traffic::profile("zte").unwrap();
         let (direction, duration) = (Direction::Both, Duration::from_secs(1));
-        let plan = Plan { profile, direction, pdrs: 1_000, duration, trials: 1, seed: 1 };
+        let plan = Plan { profile, direction, pdrs: 1_000, rules: 0, duration, trials: 1, seed: 1 };
         let error = plan.check_memory(8 << 30).unwrap_err().to_string();
         let most = plan.most_sessions(8 << 30) as u32;
         assert!(error.contains("600000 sessions of 1000 PDRs with 1000000 flows need about"), "{error}");

@@ -4,9 +4,9 @@ use crate::interrupt;
 use crate::nic::Nic;
 use crate::replay::Replay;
 use crate::report::MemoryUse;
-use crate::setup::{ENDPOINTS, N3, N6, config, rules, user};
+use crate::setup::{ENDPOINTS, N3, N6, config, rules, service_rules, user};
 use anyhow::{Context, bail};
-use dataplane::{Engine, Port, Worker};
+use dataplane::{ContentRules, Engine, Port, Worker};
 use dpdk::{Eal, EalConfig, Mbuf, Mempool, MempoolConfig};
 use dplink::{Command, Desired, Notice};
 use indicatif::{ProgressBar, ProgressDrawTarget};
@@ -14,7 +14,7 @@ use packet::arp::{self, Operation, Station};
 use packet::ethernet::{self, MacAddress};
 use rules::Seid;
 use std::net::Ipv4Addr;
-use traffic::{PROFILES, Packets, Profile};
+use traffic::{PROFILES, Packets, Profile, catalogue};
 
 /// When everything happens in a measurement without a clock: shortly after the neighbours were met, so that none is
 /// asked again.
@@ -88,11 +88,17 @@ pub(crate) struct Population {
     pub(crate) pdrs: u32,
     /// Flows of all of them together.
     pub(crate) flows: u32,
+    /// Whether the PDRs beyond the first two are for services.
+    pub(crate) services: bool,
     /// Only those whose packets this card brings to this queue.
     pub(crate) share: Option<(Nic, usize)>,
 }
 
 impl Population {
+    fn rules(&self, number: u32) -> rules::Rules {
+        if self.services { service_rules(number, self.pdrs) } else { rules(number, self.pdrs) }
+    }
+
     fn numbers(&self) -> impl Iterator<Item = u32> {
         let ours = |number: &u32| {
             let address = user(*number).address;
@@ -165,6 +171,24 @@ impl<P: Port<Buffer = Mbuf>> Product<P> {
         (self.worker.books().held == 0).then_some(())
     }
 
+    /// The neighbours say again where they are.
+    ///
+    /// # Errors
+    /// There is no packet for that.
+    pub(crate) fn meet_again(
+        &mut self,
+        outside: &mut impl Outside,
+        (pool, now_ns): (&Mempool, u64),
+    ) -> anyhow::Result<()> {
+        for port in [N3, N6] {
+            let reply = arp_reply(port).and_then(|frame| pool.packet(&frame));
+            outside.give(port, reply.context("there is no packet for an answer")?);
+        }
+        self.worker.turn(now_ns);
+        outside.clear();
+        Ok(())
+    }
+
     fn establish(&mut self, population: &Population) -> anyhow::Result<()> {
         let bar = ProgressBar::new(population.numbers().count() as u64).with_message("sessions");
         // One of several workers speaks for all.
@@ -173,8 +197,7 @@ impl<P: Port<Buffer = Mbuf>> Product<P> {
         }
         let (mut applied, mut ordered) = (0, 0u64);
         for number in population.numbers() {
-            let rules = rules(number, population.pdrs);
-            let desired = Desired::new(Seid(u64::from(number) + 1), 1, rules);
+            let desired = Desired::new(Seid(u64::from(number) + 1), 1, population.rules(number));
             if let Some(notice) = self.engine.handle(Command::Put(desired))? {
                 bail!("session {number} was not taken: {notice:?}");
             }
@@ -204,6 +227,23 @@ impl<P: Port<Buffer = Mbuf>> Product<P> {
         match self.engine.handle(Command::Put(desired))? {
             None => Ok(()),
             Some(notice) => bail!("a change was not taken: {notice:?}"),
+        }
+    }
+
+    /// Puts the first so many content rules of the catalogue in force.
+    ///
+    /// # Errors
+    /// They are refused.
+    pub(crate) fn load(&mut self, rules: u32) -> anyhow::Result<()> {
+        let lines = catalogue::applications().take(rules as usize).map(|rule| format!("{rule}\n"));
+        let classifier = dpi::rule_file::read_lines(&lines.collect::<String>())?.compile()?;
+        let revision = u64::from(rules) + 1;
+        let before = self.engine.content();
+        self.engine.load(ContentRules::new(revision, classifier, before.as_deref())?);
+        self.worker.turn(NOW_NS);
+        match self.engine.poll(0).as_slice() {
+            [Notice::ContentLoaded { revision: loaded, .. }] if *loaded == revision => Ok(()),
+            other => bail!("content rules were not taken: {other:?}"),
         }
     }
 

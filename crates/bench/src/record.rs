@@ -38,6 +38,7 @@ const RECORD: &[Case] = &[
     case("latency", "latency --duration 30"),
     case("scaling", "scaling --duration 20"),
     case("control", "control --duration 10"),
+    case("services", "services --duration 20"),
     case("pfcp", "pfcp --duration 20 --sessions 200000"),
 ];
 
@@ -49,6 +50,7 @@ const QUICK: &[Case] = &[
     case("latency", "latency --sessions 60000 --duration 5 --trials 2"),
     case("scaling", "scaling --sessions 60000 --flows 100000 --duration 4 --trials 3"),
     case("control", "control --sessions 60000 --flows 100000 --duration 3 --trials 3"),
+    case("services", "services --sessions 60000 --flows 100000 --duration 4 --trials 3"),
     case("pfcp", "pfcp --sessions 20000 --duration 4 --trials 3"),
 ];
 

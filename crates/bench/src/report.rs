@@ -59,6 +59,8 @@ pub(crate) struct Report {
     pub(crate) pfcp: Option<PfcpRates>,
     #[serde(flatten)]
     pub(crate) control: Option<Control>,
+    #[serde(flatten)]
+    pub(crate) services: Option<Services>,
     /// Of a sweep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) points: Vec<Report>,
@@ -85,6 +87,20 @@ pub(crate) struct Control {
     pub(crate) changes_per_s: u32,
     /// The rate with these changes over the rate without, by trial.
     pub(crate) ratio_to_quiet: Spread,
+}
+
+/// What `services` adds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Services {
+    /// The rate over that of a worker whose sessions know of no services, over the same packets, by trial.
+    pub(crate) ratio_to_forward: Spread,
+    /// That other worker's rate.
+    pub(crate) forward_mpps_per_core: f64,
+    /// Flows the worker found to be of an application, and to be of none, in a second of its time.
+    pub(crate) detected_flows_per_s: f64,
+    pub(crate) undetected_flows_per_s: f64,
+    /// Flows that had to give way to others before it was known, of all.
+    pub(crate) displaced_flows: u64,
 }
 
 /// One way, in microseconds.
@@ -176,7 +192,7 @@ impl Report {
             sessions: profile.subscribers,
             active: profile.active,
             flows: profile.flows,
-            rules: 0,
+            rules: plan.rules,
             pdrs: plan.pdrs,
             seed: plan.seed,
             trials: plan.trials,
@@ -202,6 +218,7 @@ impl Report {
             load: None,
             pfcp: None,
             control: None,
+            services: None,
             points: vec![],
         }
     }

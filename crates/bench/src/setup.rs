@@ -5,12 +5,12 @@ use dataplane::{Config, Limits, PortConfig, Route};
 use packet::ethernet::MacAddress;
 use packet::{ipv4, udp};
 use rules::{
-    ApplyAction, BitRates, FTeid, Far, FarId, FlowDescription, FlowEnd, ForwardingParameters, Gate,
-    Interface, Methods, OuterHeaderCreation, PacketRates, Pdi, Pdr, PdrId, Qer, QerId, Qfi, Rules, SdfFilter,
-    Teid, Urr, UrrId,
+    ApplicationId, ApplyAction, BitRates, FTeid, Far, FarId, FlowDescription, FlowEnd, ForwardingParameters,
+    Gate, Interface, Methods, OuterHeaderCreation, PacketRates, Pdi, Pdr, PdrId, Qer, QerId, Qfi, Rules,
+    SdfFilter, Teid, Urr, UrrId,
 };
 use std::net::Ipv4Addr;
-use traffic::{Endpoints, User};
+use traffic::{Endpoints, User, catalogue};
 
 /// The ports, by their place.
 pub(crate) const N3: usize = 0;
@@ -114,6 +114,24 @@ pub(crate) fn rules(number: u32, pdrs: u32) -> Rules {
     }
 }
 
+/// The same of a user with two PDRs, and besides them a pair for each of some services, counted by a URR each.
+pub(crate) fn service_rules(number: u32, pdrs: u32) -> Rules {
+    let mut rules = rules(number, PDRS_MIN);
+    for pair in 0..pdrs.saturating_sub(PDRS_MIN) / 2 {
+        let service = (number + pair * 11) % catalogue::SERVICES;
+        let urr = Urr { id: UrrId(2 + pair), ..rules.urrs.first().cloned().unwrap_or_default() };
+        for way in 0..2 {
+            let Some(mut pdr) = rules.pdrs.get(way).cloned() else { continue };
+            pdr.id = PdrId((3 + 2 * pair as usize + way) as u16);
+            (pdr.precedence, pdr.urrs) = (100 + pair, vec![urr.id]);
+            pdr.pdi.application = ApplicationId::new(&catalogue::service_name(service));
+            rules.pdrs.push(pdr);
+        }
+        rules.urrs.push(urr);
+    }
+    rules
+}
+
 /// `permit out udp from 192.0.2.N to assigned`.
 fn nobody(number: u32) -> FlowDescription {
     let prefix = ipnet::IpNet::from(std::net::IpAddr::from([192, 0, 2, number as u8]));
@@ -172,6 +190,7 @@ mod tests {
             let rules = rules(7, count);
             assert_eq!(rules.pdrs.len(), count as usize);
             rules.check().unwrap();
+            service_rules(7, count).check().unwrap();
         }
         assert_eq!(number_of(user(7).address), 7);
     }

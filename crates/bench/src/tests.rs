@@ -23,7 +23,7 @@ fn plan(direction: Direction) -> Plan {
     };
     let profile = Profile { subscribers: 500, active: 200, flows: 1_000, uplink, ..PROFILES[0] };
     let duration = Duration::from_millis(200);
-    Plan { profile, direction, pdrs: 4, duration, trials: 2, seed: 3 }
+    Plan { profile, direction, pdrs: 4, duration, trials: 2, rules: 0, seed: 3 }
 }
 
 /// Promises that nothing ever changes.
@@ -39,7 +39,14 @@ fn field<'a>(memory: &Memory, runnable: &'a mut Runnable, sampler: Sampler) -> F
     let plan = plan(Direction::Both);
     let rack = Rack::new(memory.pool().unwrap(), &plan).unwrap();
     let yardstick = Yardstick::new(&plan).unwrap();
-    Field { ports: runnable.ports.clone(), rack, yardstick, product: runnable, sampler }
+    Field {
+        ports: runnable.ports.clone(),
+        rack,
+        yardstick,
+        product: runnable,
+        sampler,
+        pool: memory.pool().unwrap().clone(),
+    }
 }
 
 fn check(report: &Report) {
@@ -137,9 +144,9 @@ fn a_wrong_packet_is_refused() {
     let _thread = memory.eal.register_thread().unwrap();
     let pool = memory.pool().unwrap();
     let mut ports = [Replay::new(pool), Replay::new(pool)];
-    let population = Population { sessions: 500, pdrs: 2, flows: 1_000, share: None };
+    let population = Population { sessions: 500, pdrs: 2, flows: 1_000, services: false, share: None };
     let product = Product::new(ports.clone(), &mut ports, pool, &population).unwrap();
-    let mut runnable = Runnable::new(product, ports);
+    let mut runnable = Runnable::new(product, ports, memory.eal.tsc_hz());
     let mut field = field(&memory, &mut runnable, Sampler::new(Box::new(Unchanged)));
     for runner in RUNNERS {
         let result = field.round(runner).map_err(|error| error.to_string());

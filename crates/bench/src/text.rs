@@ -1,7 +1,7 @@
 //! A report as a table, for people.
 
 use crate::misses::UNKNOWN;
-use crate::report::{Control, Latency, Load, Node, PfcpRates, Report};
+use crate::report::{Control, Latency, Load, Node, PfcpRates, Report, Services};
 use crate::spread::Spread;
 use std::fmt::Write;
 
@@ -13,6 +13,7 @@ impl Report {
             self.rates(),
             self.pfcp.as_ref().map(pfcp_table),
             self.control.map(control_line),
+            self.services.map(services_line),
             self.latency_us.zip(self.load.as_ref()).map(|(latency, load)| self.latency(latency, load)),
             (!self.points.is_empty()).then(|| self.table_of_points()),
             (!self.nodes.is_empty()).then(|| node_table(&self.nodes)),
@@ -188,6 +189,16 @@ fn control_line(control: Control) -> String {
     let Control { changes_per_s, ratio_to_quiet: Spread { min, median, max } } = control;
     format!(
         "{changes_per_s} sessions changed a second: {median:.3} of the rate without ({min:.3} to {max:.3})\n"
+    )
+}
+
+fn services_line(services: Services) -> String {
+    let Services { ratio_to_forward: Spread { min, median, max }, forward_mpps_per_core, .. } = services;
+    let flows = services.detected_flows_per_s + services.undetected_flows_per_s;
+    format!(
+        "{median:.3} of the rate without services, which is {forward_mpps_per_core:.2} Mpps ({min:.3} to {max:.3}); \
+         {flows:.0} new flows a second, {:.0} of them of a known application\n",
+        services.detected_flows_per_s
     )
 }
 

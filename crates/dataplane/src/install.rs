@@ -42,6 +42,7 @@ pub(crate) fn installation(
         run: CellRun::default(),
         steps: program.steps.len() as u16,
         waiting: 0,
+        generation: 0,
         beyond: program.beyond_quota.iter().map(|beyond| (beyond.of, beyond.usages)).collect(),
         classifier: program.classifier,
     };

@@ -17,7 +17,7 @@ use crate::held::Held;
 use crate::kept::Kept;
 use crate::nodes;
 use crate::port::Port;
-use crate::state::{Kind, Lookup, State};
+use crate::state::{ContentCounts, Kind, Lookup, State};
 use crate::trace::Tracer;
 use dplink::Event;
 pub(crate) use orders::{Order, Query, Report};
@@ -172,6 +172,11 @@ impl<P: Port> Worker<P> {
     /// What this worker has counted.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// What content rules have found out.
+    pub fn content_counts(&self) -> ContentCounts {
+        self.state.content.counts()
     }
 
     /// What this worker's books say now.

@@ -13,7 +13,8 @@ mod mismatch;
 mod tests;
 
 use crate::check::Checked;
-use crate::compile::Arrival;
+use crate::compile::{Application, Arrival};
+use crate::ids::{ApplicationId, ApplicationTag};
 use crate::intent::Pdr;
 use index::{Entry, Index};
 use matcher::{Filter, Matcher};
@@ -31,8 +32,18 @@ const FEW: usize = 48;
 pub struct Classifier {
     /// In place, of a session of two: a new flow then waits for memory once less.
     matchers: SmallVec<[Matcher; 2]>,
+    /// `None` where the filters are few and none is of an application.
+    more: Option<Box<More>>,
+}
+
+/// What few sessions have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct More {
     /// `None` where the filters are few.
-    index: Option<Box<Index>>,
+    index: Option<Index>,
+    /// The application of each PDI that is of one; empty where none is. By itself, so that those of other applications
+    /// are passed over without a look at them.
+    applications: Box<[Option<ApplicationTag>]>,
 }
 
 impl Classifier {
@@ -44,29 +55,59 @@ impl Classifier {
         let matchers: SmallVec<[Matcher; 2]> =
             pdrs.iter().map(|pdr| Matcher::new(&pdr.pdi, checked)).collect();
         let steps: usize = matchers.iter().map(Matcher::steps).sum();
-        let index = (steps > FEW).then(|| Box::new(build::index(&matchers)));
-        Self { matchers, index }
+        let index = (steps > FEW).then(|| build::index(&matchers));
+        let application = |pdr: &&Pdr| pdr.pdi.application.as_ref().map(ApplicationId::tag);
+        let any = pdrs.iter().any(|pdr| pdr.pdi.application.is_some());
+        let applications = pdrs.iter().map(application).take(if any { pdrs.len() } else { 0 }).collect();
+        let more = (any || index.is_some()).then(|| Box::new(More { index, applications }));
+        Self { matchers, more }
     }
 
     /// The place of the first PDR that matches.
     #[inline]
     pub fn find(&self, packet: &Arrival) -> Option<usize> {
-        match &self.index {
-            None => self.matchers.iter().position(|matcher| matcher.matches(packet)),
+        let Some(more) = &self.more else {
+            return self.matchers.iter().position(|matcher| matcher.matches(packet));
+        };
+        match &more.index {
             Some(index) => index.first(packet, |entry| self.confirm(entry, packet)),
+            None => {
+                let mut all = self.matchers.iter().zip(more.applications.iter());
+                all.position(|(matcher, wanted)| {
+                    is_of(*wanted, packet.application) && matcher.matches(packet)
+                })
+            }
         }
+    }
+
+    /// Reads what [`Classifier::find`] will read first, so that it waits for memory before others do. What it returns
+    /// means nothing.
+    #[inline]
+    pub fn touch(&self) -> usize {
+        let Some(more) = &self.more else { return 0 };
+        let applications = more.applications.iter().step_by(4).filter(|application| application.is_some());
+        let few = if more.index.is_some() { 0 } else { FEW };
+        let matchers = self.matchers.iter().take(few).step_by(2).filter(|matcher| matcher.ue_ipv4.is_some());
+        applications.count() + matchers.count()
+    }
+
+    #[inline]
+    fn is_of(&self, place: usize, application: Application) -> bool {
+        let wanted = self.more.as_ref().and_then(|more| more.applications.get(place).copied().flatten());
+        is_of(wanted, application)
     }
 
     /// The index names what can match; the matcher alone knows what does.
     fn confirm(&self, entry: &Entry, packet: &Arrival) -> Option<usize> {
         let place = usize::from(entry.matcher);
-        let matches = self.matchers.get(place)?.matches_by(entry.filter, packet);
+        let matches = self.is_of(place, packet.application)
+            && self.matchers.get(place)?.matches_by(entry.filter, packet);
         matches.then_some(place)
     }
 
     /// Whether two packets of one 5-tuple, tunnel and QFI can match different PDRs by their traffic class.
     pub fn looks_at_traffic_class(&self) -> bool {
-        match &self.index {
+        match self.index() {
             Some(index) => index.looks_at_traffic_class,
             None => self.filters().any(|filter| filter.traffic_class.is_some()),
         }
@@ -74,7 +115,7 @@ impl Classifier {
 
     /// As [`Classifier::looks_at_traffic_class`], by their flow label.
     pub fn looks_at_flow_label(&self) -> bool {
-        match &self.index {
+        match self.index() {
             Some(index) => index.looks_at_flow_label,
             None => self.filters().any(|filter| filter.flow_label.is_some()),
         }
@@ -83,20 +124,32 @@ impl Classifier {
     /// Whether any PDR is of an application.
     #[inline]
     pub fn looks_at_application(&self) -> bool {
-        match &self.index {
-            Some(index) => index.looks_at_application,
-            None => self.matchers.iter().any(|matcher| matcher.application().is_some()),
-        }
+        self.more.as_ref().is_some_and(|more| !more.applications.is_empty())
     }
 
     /// Bytes allocated, without what the allocator adds.
     pub fn heap_bytes(&self) -> usize {
-        let index = self.index.as_ref().map_or(0, |index| size_of::<Index>() + index.heap_bytes());
+        let index = self.index().map_or(0, Index::heap_bytes);
+        let more = self.more.as_ref().map_or(0, |more| size_of::<More>() + size_of_val(&*more.applications));
         let matchers = if self.matchers.spilled() { size_of_val(&*self.matchers) } else { 0 };
-        matchers + self.matchers.iter().map(Matcher::heap_bytes).sum::<usize>() + index
+        matchers + self.matchers.iter().map(Matcher::heap_bytes).sum::<usize>() + index + more
+    }
+
+    fn index(&self) -> Option<&Index> {
+        self.more.as_ref()?.index.as_ref()
     }
 
     fn filters(&self) -> impl Iterator<Item = &Filter> {
         self.matchers.iter().flat_map(Matcher::filters)
     }
+}
+
+/// Whether a packet of this application may match a PDI that wants that one.
+#[inline]
+fn is_of(wanted: Option<ApplicationTag>, application: Application) -> bool {
+    wanted.is_none_or(|wanted| match application {
+        Application::None => false,
+        Application::Of(application) => application == wanted,
+        Application::Any => true,
+    })
 }

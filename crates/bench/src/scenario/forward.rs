@@ -1,14 +1,16 @@
 //! `forward`: users' packets through session, PDR, QER gate and FAR, up and down.
 
+use crate::clock::Clock;
 use crate::contest::{Field, Worker, contest};
 use crate::machine;
 use crate::misses::Misses;
 use crate::plan::Plan;
-use crate::product::{Memory, NOW_NS, Population, Product};
+use crate::product::{Memory, Population, Product};
 use crate::replay::Replay;
 use crate::report::{Report, nodes};
 use anyhow::bail;
 use dataplane::Counters;
+use dpdk::Mempool;
 
 /// Packets in the pool: far more than are on their way, so that each is a stranger to the caches.
 pub(crate) const PACKETS: u32 = 131_071;
@@ -18,6 +20,7 @@ pub(crate) struct Runnable {
     pub(crate) product: Product<Replay>,
     pub(crate) ports: [Replay; 2],
     misses: Misses,
+    clock: Clock,
     /// When the measurement began.
     counted: Counters,
 }
@@ -26,16 +29,33 @@ impl Worker for Runnable {
     fn run(&mut self) {
         self.misses.resume();
         while self.ports.iter().any(|port| !port.wire.borrow().inbox.is_empty()) {
-            self.product.worker.turn(NOW_NS);
+            self.product.worker.turn(self.clock.now_ns());
         }
         self.misses.pause();
+        self.clock.pause();
+    }
+
+    fn rest(&mut self, pool: &Mempool) -> anyhow::Result<()> {
+        self.keep_company(pool)
     }
 }
 
 impl Runnable {
-    pub(crate) fn new(product: Product<Replay>, ports: [Replay; 2]) -> Self {
+    pub(crate) fn new(product: Product<Replay>, ports: [Replay; 2], tsc_hz: u64) -> Self {
         let counted = product.worker.counters().clone();
-        Self { product, ports, misses: Misses::new(), counted }
+        Self { product, ports, misses: Misses::new(), clock: Clock::new(tsc_hz), counted }
+    }
+
+    /// Lets the neighbours say that they are still there, before the worker asks them.
+    ///
+    /// # Errors
+    /// There is no packet for that.
+    pub(crate) fn keep_company(&mut self, pool: &Mempool) -> anyhow::Result<()> {
+        if self.clock.is_time_to_meet() {
+            self.product.meet_again(&mut self.ports, (pool, self.clock.now_ns()))?;
+            self.clock.pause();
+        }
+        Ok(())
     }
 
     /// What was before does not count.
@@ -79,16 +99,21 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
 pub(crate) fn stage(memory: &Memory, plan: &Plan, scenario: &str) -> anyhow::Result<(Report, Runnable)> {
     let pool = memory.pool()?;
     let mut ports = [Replay::new(pool), Replay::new(pool)];
-    let population = Population {
+    let product = Product::new(ports.clone(), &mut ports, pool, &population(plan))?;
+    let mut report = Report::new(scenario, plan, machine::describe(memory.eal.tsc_hz()));
+    report.memory = memory.of_data_plane(&plan.profile)?;
+    Ok((report, Runnable::new(product, ports, memory.eal.tsc_hz())))
+}
+
+/// The sessions of one worker.
+pub(crate) fn population(plan: &Plan) -> Population {
+    Population {
         sessions: plan.profile.subscribers,
         pdrs: plan.pdrs,
         flows: plan.profile.flows,
+        services: plan.rules > 0,
         share: None,
-    };
-    let product = Product::new(ports.clone(), &mut ports, pool, &population)?;
-    let mut report = Report::new(scenario, plan, machine::describe(memory.eal.tsc_hz()));
-    report.memory = memory.of_data_plane(&plan.profile)?;
-    Ok((report, Runnable::new(product, ports)))
+    }
 }
 
 /// Measures in the memory given; sweeps do it again and again.

@@ -74,6 +74,7 @@ fn set_up(memory: &Memory, plan: &Plan, cpu: usize) -> anyhow::Result<(Bench, Co
         sessions: plan.profile.subscribers,
         pdrs: plan.pdrs,
         flows: plan.profile.flows,
+        services: false,
         share: None,
     };
     let product = Product::new([n3, n6], &mut far, theirs, &population)?;

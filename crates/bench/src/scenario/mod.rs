@@ -6,6 +6,7 @@ mod latency;
 mod pfcp;
 mod rules;
 mod scaling;
+mod services;
 mod sessions;
 mod sweep;
 
@@ -31,6 +32,8 @@ pub(crate) enum Scenario {
     Scaling,
     /// What changes of sessions cost the worker that forwards meanwhile.
     Control,
+    /// What it costs to know what flows are about: content rules, and a bill for every service.
+    Services,
     /// Sessions set up, changed and ended over PFCP, by the shipped node.
     Pfcp,
 }
@@ -48,6 +51,7 @@ impl Scenario {
             Self::Latency => latency::measure(plan),
             Self::Scaling => scaling::measure(plan),
             Self::Control => control::measure(plan),
+            Self::Services => services::measure(plan),
             Self::Pfcp => pfcp::measure(plan),
         }
     }

@@ -19,7 +19,7 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let mut report = sweep("rules", &plans)?;
     let notes = [
         "the PDR that matches is the last by precedence; all others of its direction are in vain",
-        "content rules are not measured: the data path has none yet",
+        "content rules are measured by `services`",
     ];
     report.notes.extend(notes.map(str::to_owned));
     Ok(report)

@@ -3,16 +3,13 @@
 use super::forward::Runnable;
 use crate::contest::{Field, RUNNERS, Runner, Score};
 use crate::crew::{Crew, Stints, guarded};
-use crate::expected;
 use crate::meter::Rack;
 use crate::nic::{Hash, Nic};
 use crate::plan::Plan;
 use crate::product::{Memory, Population, Product};
 use crate::replay::Replay;
 use crate::report::Report;
-use crate::sample::Sampler;
 use crate::spread::{Spread, rounded};
-use crate::yardstick::Yardstick;
 use crate::{contest, interrupt, machine};
 use anyhow::{Context, anyhow};
 use dpdk::Mempool;
@@ -161,18 +158,17 @@ impl Seat<'_> {
         let mut ports = [Replay::new(self.pool), Replay::new(self.pool)];
         let share = Some((self.nic.clone(), self.queue));
         let (sessions, pdrs) = (self.plan.profile.subscribers, self.plan.pdrs);
-        let population = Population { sessions, pdrs, flows: self.plan.profile.flows, share };
+        let population =
+            Population { sessions, pdrs, flows: self.plan.profile.flows, services: false, share };
         let product = Product::new(ports.clone(), &mut ports, self.pool, &population)?;
-        Ok(Runnable::new(product, ports))
+        Ok(Runnable::new(product, ports, self.memory.eal.tsc_hz()))
     }
 
     fn field<'b>(&self, runnable: &'b mut Runnable) -> anyhow::Result<Field<'b, Runnable>> {
         let workers = self.crew.workers();
         let rack = Rack::new(self.pool, self.plan)?.behind(self.nic.clone(), self.queue, workers);
         let ports = runnable.ports.clone();
-        let yardstick = Yardstick::new(&self.own_plan())?;
-        let sampler = Sampler::new(expected::reference(self.plan.pdrs)?);
-        let mut field = Field { ports, rack, yardstick, product: runnable, sampler };
+        let mut field = Field::with_rack((rack, self.pool), &self.own_plan(), ports, runnable)?;
         field.warm_up()?;
         field.product.warm();
         Ok(field)

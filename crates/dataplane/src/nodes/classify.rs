@@ -18,8 +18,16 @@ impl<B: Buffer> Node<B> for Classify {
     const ID: NodeId = NodeId::Classify;
 
     #[inline]
-    fn ahead(state: &State, packet: &Packet<B>) {
+    fn first(state: &State, packet: &Packet<B>) {
         state.sessions.prefetch(packet.meta.session);
+    }
+
+    #[inline]
+    fn ahead(state: &State, packet: &Packet<B>) {
+        if let Some(session) = state.sessions.get(packet.meta.session) {
+            std::hint::black_box(session.classifier.touch());
+            state.sessions.cells.prefetch(step_index(session.run.base, 0));
+        }
     }
 
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
@@ -66,7 +74,7 @@ pub(super) fn go_by<B: Buffer>(
     let mut verdict = Verdict { step, generation: 0, class_matters: false, detected };
     if number.is_some() {
         state.sessions.cells.prefetch(meta.step);
-        verdict.generation = state.sessions.cells.step(meta.step).generation;
+        verdict.generation = session.generation;
         verdict.class_matters = session.classifier.looks_at_traffic_class();
     }
     if step != StepIndex::NONE || detected != Detected::NOT_YET {

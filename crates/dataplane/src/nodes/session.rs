@@ -3,13 +3,25 @@
 use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{State, StepIndex, user_key};
+use crate::state::{Key, State, StepIndex, user_key};
 use packet::Buffer;
 
 pub(crate) struct Session;
 
 impl<B: Buffer> Node<B> for Session {
     const ID: NodeId = NodeId::Session;
+
+    #[inline]
+    fn first(state: &State, packet: &Packet<B>) {
+        let meta = &packet.meta;
+        let key = match meta.tunnelled() {
+            true => Some(Key::Tunnel(state.ports.tunnel_key(meta))),
+            false => destination(packet.buffer.data()).map(Key::User),
+        };
+        if let Some(key) = key {
+            state.sessions.prefetch_key(key);
+        }
+    }
 
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let meta = &mut packet.meta;

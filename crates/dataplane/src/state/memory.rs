@@ -2,18 +2,31 @@
 //! is that advice changes nothing a program can see.
 #![allow(unsafe_code)]
 
+/// Bytes of a cache line.
+const LINE: usize = 64;
+
 /// Asks the CPU for the first cache line of `value`, which will be read soon. It never faults.
 #[inline(always)]
 pub(crate) fn prefetch<T>(value: &T) {
+    ask(std::ptr::from_ref(value).cast());
+}
+
+/// Asks for all lines of a value.
+#[inline(always)]
+pub(crate) fn prefetch_all<T>(value: &T) {
+    let first = std::ptr::from_ref(value).cast::<u8>();
+    (0..size_of::<T>()).step_by(LINE).for_each(|at| ask(first.wrapping_add(at)));
+}
+
+#[inline(always)]
+fn ask(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: the address is that of a valid reference; SSE is part of x86-64.
+    // SAFETY: whatever the address, asking for it never faults; SSE is part of x86-64.
     unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(
-            std::ptr::from_ref(value).cast(),
-        );
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = value;
+    let _ = address;
 }
 
 /// A table of `length` entries alike, in huge pages where the kernel has some: tables that are read at random lose more

@@ -56,11 +56,13 @@ pub(crate) struct Session {
     pub(crate) steps: u16,
     /// Flows that wait to be of an application.
     pub(crate) waiting: u16,
+    /// Of the rules in force, as all its steps have it.
+    pub(crate) generation: u32,
     /// Which step each of these stands in for, and the accounts whose quotas it is.
     pub(crate) beyond: Rare<(u16, Places)>,
 }
 
-const _: () = assert!(size_of::<Session>() <= 208, "a few lines, one after the other, a session");
+const _: () = assert!(size_of::<Session>() <= 216, "allocated as 224 bytes, as are 208");
 const _: () = assert!(size_of::<Ledger>() <= 160, "and a few more for each URR");
 
 /// A session and what its cells are to hold.
@@ -182,7 +184,16 @@ impl Sessions {
     #[inline]
     pub(crate) fn prefetch(&self, index: SessionIndex) {
         if let Some(session) = self.get(index) {
-            memory::prefetch(session);
+            memory::prefetch_all(session);
+        }
+    }
+
+    /// Asks for what leads to the session of a tunnel or a user's address.
+    #[inline]
+    pub(crate) fn prefetch_key(&self, key: Key) {
+        match key {
+            Key::Tunnel(key) => self.by_tunnel.prefetch(key),
+            Key::User(key) => self.by_user.prefetch(key),
         }
     }
 
@@ -322,7 +333,8 @@ impl Sessions {
         for (account, number) in new.accounts.iter().zip(0..) {
             *self.cells.account(base, number) = *account;
         }
-        let Installation { session, steps, peers, accounts, aparts, removed, end_markers, .. } = new;
+        let Installation { mut session, steps, peers, accounts, aparts, removed, end_markers, .. } = new;
+        session.generation = self.generation;
         self.slots[place as usize] = Some(session);
         Installed {
             index: SessionIndex(place),

@@ -35,6 +35,12 @@ impl Table {
         entry.used.then_some(entry.value)
     }
 
+    /// Asks for the memory that [`Table::get`] reads first.
+    #[inline]
+    pub(crate) fn prefetch(&self, key: u64) {
+        super::memory::prefetch(&self.entries[self.home(key)]);
+    }
+
     /// Sets the value of `key`.
     pub(crate) fn insert(&mut self, key: u64, value: u32) -> Result<(), Full> {
         let at = self.find(key);

@@ -33,7 +33,6 @@ pub(super) fn index(matchers: &[Matcher]) -> Index {
         group,
         looks_at_traffic_class: any_filter(|filter| filter.traffic_class.is_some()),
         looks_at_flow_label: any_filter(|filter| filter.flow_label.is_some()),
-        looks_at_application: matchers.iter().any(|matcher| matcher.application().is_some()),
         entries,
     }
 }

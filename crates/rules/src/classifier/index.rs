@@ -48,7 +48,6 @@ pub(super) struct Index {
     pub(super) group: usize,
     pub(super) looks_at_traffic_class: bool,
     pub(super) looks_at_flow_label: bool,
-    pub(super) looks_at_application: bool,
 }
 
 impl<F: Field> Dimension<F> {

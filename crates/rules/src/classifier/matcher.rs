@@ -1,8 +1,8 @@
 //! One PDI, resolved and in little memory: 32 bytes unless it asks for more than plain sessions do.
 
 use crate::check::Checked;
-use crate::compile::{Application, Arrival};
-use crate::ids::{ApplicationId, ApplicationTag, Qfi, Teid};
+use crate::compile::Arrival;
+use crate::ids::{Qfi, Teid};
 use crate::intent::{Interface, Pdi};
 use crate::list::Mostly1;
 use crate::sdf::{FlowDescription, FlowEnd, PortRange, SdfFilter, TrafficClass};
@@ -34,8 +34,6 @@ struct Rest {
     ue_ipv6: Option<Ipv6Addr>,
     /// Any of these; empty matches everything.
     filters: Box<[Filter]>,
-    /// The application its flow is of.
-    application: Option<ApplicationTag>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +65,6 @@ impl Matcher {
             qfis: if mask.count_ones() > 1 { mask } else { 0 },
             ue_ipv6: pdi.ue_ipv6.filter(|_| link.is_none()).map(|prefix| prefix.addr()),
             filters: pdi.sdf_filters.iter().map(|filter| Filter::new(checked.resolve(filter))).collect(),
-            application: pdi.application.as_ref().map(ApplicationId::tag),
         };
         Self {
             source: pdi.source_interface,
@@ -83,7 +80,7 @@ impl Matcher {
         }
     }
 
-    /// Whether a packet matches.
+    /// Whether a packet matches, of whatever application it is.
     #[inline]
     pub(super) fn matches(&self, packet: &Arrival) -> bool {
         let filters = self.filters();
@@ -103,22 +100,6 @@ impl Matcher {
             && self.teid() == packet.teid
             && self.matches_ue(packet.ue)
             && self.matches_qfi(packet.qfi)
-            && self.matches_application(packet.application)
-    }
-
-    #[inline]
-    pub(super) fn matches_application(&self, application: Application) -> bool {
-        self.application().is_none_or(|wanted| match application {
-            Application::None => false,
-            Application::Of(application) => application == wanted,
-            Application::Any => true,
-        })
-    }
-
-    /// The application its packets are of.
-    #[inline]
-    pub(super) fn application(&self) -> Option<ApplicationTag> {
-        self.rest.as_ref()?.application
     }
 
     #[inline]

@@ -53,7 +53,8 @@ impl Classifier {
     /// Why the PDR at `place`, in the order they are tried, does not match; `None` where it does, and where there is
     /// none. Slow beside [`Classifier::find`].
     pub fn mismatch(&self, place: usize, packet: &Arrival) -> Option<Mismatch> {
-        self.matchers.get(place)?.mismatch(packet)
+        let mismatch = self.matchers.get(place)?.mismatch(packet);
+        mismatch.or_else(|| (!self.is_of(place, packet.application)).then_some(Mismatch::Application))
     }
 
     /// Bit n set: some PDR asks for QFI n.
@@ -75,8 +76,6 @@ impl Matcher {
             Mismatch::User(self.ue_ipv4, self.ue_ipv6())
         } else if !self.matches_qfi(packet.qfi) {
             Mismatch::Qfis(self.qfi_mask())
-        } else if !self.matches_application(packet.application) {
-            Mismatch::Application
         } else {
             let lacking = self.filters().iter().filter_map(|filter| filter.mismatch(packet));
             // Later criteria are looked at last: who fails there was near.

@@ -1,0 +1,217 @@
+//! `services`: what it costs to know what flows are about, and to bill each service on its own.
+//!
+//! Two workers have the same users: the sessions of one have two PDRs, those of the other PDRs for services besides, and
+//! content rules. Both are given the same packets, of flows that begin, say what they are about and end, in turns.
+
+use super::forward::{PACKETS, Runnable, population};
+use crate::contest::{Field, Runner, Score, Worker, progress};
+use crate::interrupt;
+use crate::machine;
+use crate::meter::Rack;
+use crate::plan::Plan;
+use crate::product::{Memory, Product};
+use crate::replay::Replay;
+use crate::report::{Report, Services};
+use crate::setup::{ENDPOINTS, PDRS_MIN};
+use crate::spread::{Spread, rounded};
+use anyhow::{Context, bail};
+use dataplane::ContentCounts;
+use dpdk::Mempool;
+use indicatif::ProgressBar;
+use std::time::Instant;
+use traffic::Flows;
+
+/// Numbers of content rules that are measured before the one that is asked for.
+const POINTS: [u32; 3] = [100, 1_000, 10_000];
+
+/// Measures over the number of content rules.
+///
+/// # Errors
+/// Sessions or rules that are not taken, packets that are missing or wrong.
+pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
+    let memory = Memory::new(3, PACKETS)?;
+    let _thread = memory.eal.register_thread()?;
+    let plain = Plan { pdrs: PDRS_MIN, rules: 0, ..plan.clone() };
+    let [first, second, third] = memory.pools.as_slice() else { bail!("three pools were asked for") };
+    let mut one = worker(&memory, first, &plain)?;
+    let mut other = worker(&memory, second, plan)?;
+    let mut idle = Idle;
+    let (one_ports, other_ports) = (one.ports.clone(), other.ports.clone());
+    let mut trio = Trio {
+        plain: field((first, one_ports), &plain, &mut one)?,
+        services: field((second, other_ports), plan, &mut other)?,
+        yard: field((third, [Replay::new(third), Replay::new(third)]), &plain, &mut idle)?,
+    };
+    trio.fill(plan)?;
+    let mut sizes: Vec<u32> = POINTS.into_iter().filter(|rules| *rules < plan.rules).collect();
+    sizes.push(plan.rules);
+    let part = plan.for_one_of(sizes.len());
+    let mut points = vec![];
+    for rules in sizes {
+        points.push(trio.point(&memory, &Plan { rules, ..part.clone() })?);
+        if interrupt::asked() {
+            break;
+        }
+    }
+    let last = points.last().cloned().context("nothing was measured")?;
+    let mut report = Report { points, ..last };
+    report.notes = notes(plan);
+    Ok(report)
+}
+
+fn notes(plan: &Plan) -> Vec<String> {
+    let opening = plan.profile.opening * 100.0;
+    vec![
+        format!(
+            "{opening:.0} % of the packets open flows: handshakes, first payloads, lookups; the others follow"
+        ),
+        format!("a session has PDRs for {} of 50 services, each with a URR", (plan.pdrs - PDRS_MIN) / 2),
+        "`forward` here is a worker whose sessions know of no services, over the same packets in turns"
+            .to_owned(),
+    ]
+}
+
+fn worker(memory: &Memory, pool: &Mempool, plan: &Plan) -> anyhow::Result<Runnable> {
+    let mut ports = [Replay::new(pool), Replay::new(pool)];
+    let product = Product::new(ports.clone(), &mut ports, pool, &population(plan))?;
+    Ok(Runnable::new(product, ports, memory.eal.tsc_hz()))
+}
+
+fn field<'a, W: Worker>(
+    (pool, ports): (&Mempool, [Replay; 2]),
+    plan: &Plan,
+    worker: &'a mut W,
+) -> anyhow::Result<Field<'a, W>> {
+    let flows = Flows::new(&plan.profile, ENDPOINTS, plan.seed)?.headers_only();
+    let rack = Rack::new(pool, plan)?.living(flows);
+    Field::with_rack((rack, pool), plan, ports, worker)
+}
+
+/// In the place of a worker beside the yardsticks.
+struct Idle;
+
+impl Worker for Idle {
+    fn run(&mut self) {}
+
+    fn rest(&mut self, _: &Mempool) -> anyhow::Result<()> {
+        Ok(())
+    }
+}
+
+/// The two workers and the yardsticks, each with the same stream of packets, so that none misses the beginning of a flow.
+struct Trio<'a> {
+    plain: Field<'a, Runnable>,
+    services: Field<'a, Runnable>,
+    yard: Field<'a, Idle>,
+}
+
+/// What both have done.
+#[derive(Default)]
+struct Scores {
+    plain: Score,
+    services: Score,
+}
+
+impl Trio<'_> {
+    /// Opens as many flows as the profile says, and lets both know them.
+    fn fill(&mut self, plan: &Plan) -> anyhow::Result<()> {
+        self.services.product.product.load(plan.rules)?;
+        fill(&mut self.plain, Runner::Product, plan)?;
+        fill(&mut self.services, Runner::Product, plan)?;
+        fill(&mut self.yard, Runner::Floor, plan)
+    }
+
+    /// With so many rules.
+    fn point(&mut self, memory: &Memory, plan: &Plan) -> anyhow::Result<Report> {
+        self.services.product.product.load(plan.rules)?;
+        // Some rounds, so that both have met what is open now.
+        self.turn(plan, &mut Scores::default())?;
+        self.plain.product.warm();
+        self.services.product.warm();
+        let (before, mut scores) = (self.counts(), Scores::default());
+        let bar = progress(plan.duration, "forwarding and services in turns");
+        let start = Instant::now();
+        for _ in 0..plan.trials {
+            self.turn(plan, &mut scores)?;
+            bar.set_position(start.elapsed().as_millis() as u64);
+            if interrupt::asked() {
+                break;
+            }
+        }
+        bar.finish_and_clear();
+        let mut report = Report::new("services", plan, machine::describe(memory.eal.tsc_hz()));
+        self.plain.product.account(&mut report, scores.plain.laid.packets)?;
+        self.services.product.account(&mut report, scores.services.laid.packets)?;
+        report.compared = self.plain.sampler.compared() + self.services.sampler.compared();
+        scores.services.interrupted = interrupt::asked();
+        report.services = Some(compared(&scores, (before, self.counts()))?);
+        report.score(&scores.services, memory);
+        Ok(report)
+    }
+
+    fn counts(&self) -> ContentCounts {
+        self.services.product.product.worker.content_counts()
+    }
+
+    /// A trial: floor, bare loop and both workers in turns.
+    fn turn(&mut self, plan: &Plan, scores: &mut Scores) -> anyhow::Result<()> {
+        let (mut rounds, start): ([Vec<f64>; 4], _) = (Default::default(), Instant::now());
+        while start.elapsed() < plan.trial() && !interrupt::asked() {
+            for runner in [Runner::Floor, Runner::Bare] {
+                rounds[runner as usize].push(round(&mut self.yard, runner, &mut Score::default())?);
+            }
+            let product = Runner::Product;
+            rounds[product as usize].push(round(&mut self.services, product, &mut scores.services)?);
+            rounds[3].push(round(&mut self.plain, product, &mut scores.plain)?);
+        }
+        let median = |rounds: &Vec<f64>| Spread::of(rounds).map(|spread| spread.median);
+        for (all, rounds) in scores.services.times_ns.iter_mut().zip(&rounds) {
+            all.extend(median(rounds));
+        }
+        scores.plain.times_ns[Runner::Product as usize].extend(median(&rounds[3]));
+        Ok(())
+    }
+}
+
+/// Opens as many flows as the profile says, while a runner takes the packets.
+fn fill<W: Worker>(field: &mut Field<'_, W>, runner: Runner, plan: &Plan) -> anyhow::Result<()> {
+    let Some(flows) = field.rack.flows() else { return Ok(()) };
+    let limit = flows.limit();
+    flows.set_opening(1.0);
+    let bar = ProgressBar::new(u64::from(limit)).with_message("flows");
+    while let Some(open) = field.rack.flows().map(|flows| flows.open()).filter(|open| *open < limit)
+        && !interrupt::asked()
+    {
+        field.round(runner)?;
+        bar.set_position(u64::from(open));
+    }
+    bar.finish_and_clear();
+    if let Some(flows) = field.rack.flows() {
+        flows.set_opening(plan.profile.opening);
+    }
+    Ok(())
+}
+
+/// Nanoseconds a packet of one round.
+fn round<W: Worker>(field: &mut Field<'_, W>, runner: Runner, score: &mut Score) -> anyhow::Result<f64> {
+    let (laid, took) = field.round(runner)?;
+    if runner == Runner::Product {
+        (score.laid, score.took) = (score.laid.and(laid), score.took.and(took));
+    }
+    Ok(took.cpu.as_nanos() as f64 / laid.packets.max(1) as f64)
+}
+
+fn compared(scores: &Scores, (before, after): (ContentCounts, ContentCounts)) -> anyhow::Result<Services> {
+    let product = Runner::Product as usize;
+    let (plain, services) = (&scores.plain.times_ns[product], &scores.services.times_ns[product]);
+    let ratios: Vec<f64> = plain.iter().zip(services).map(|(plain, services)| plain / services).collect();
+    let forward = Spread::of(plain).context("interrupted before there was anything to report")?;
+    let seconds = scores.services.took.cpu.as_secs_f64().max(f64::MIN_POSITIVE);
+    Ok(Services {
+        ratio_to_forward: Spread::of(&ratios).unwrap_or_default(),
+        forward_mpps_per_core: rounded(1e3 / forward.median),
+        detected_flows_per_s: rounded((after.detected - before.detected) as f64 / seconds),
+        undetected_flows_per_s: rounded((after.undetected - before.undetected) as f64 / seconds),
+        displaced_flows: after.displaced - before.displaced,
+    })
+}
