@@ -19,12 +19,17 @@ pub struct Books {
     pub consumed: u64,
     /// Packets held now, waiting for something.
     pub held: u64,
+    /// Packets that other workers handed over.
+    pub handed_in: u64,
+    /// Packets handed to other workers.
+    pub handed_out: u64,
 }
 
 impl Books {
-    /// `received + created = sent + dropped + consumed + held`.
+    /// `received + created + handed_in = sent + dropped + consumed + held + handed_out`.
     pub const fn balanced(&self) -> bool {
-        self.received + self.created == self.sent + self.dropped + self.consumed + self.held
+        self.received + self.created + self.handed_in
+            == self.sent + self.dropped + self.consumed + self.held + self.handed_out
     }
 }
 

@@ -143,7 +143,7 @@ fn pfcp(families: &mut Families<'_>, pfcp: &Pfcp) -> fmt::Result {
 fn ports(families: &mut Families<'_>, ports: &[PortStatistics]) -> fmt::Result {
     /// Name, help, and what is counted.
     type Family = (&'static str, &'static str, fn(&PortStatistics) -> u64);
-    const ALL: [Family; 5] = [
+    const ALL: [Family; 7] = [
         ("port_received_packets", "Packets received", |port| port.received),
         ("port_received_bytes", "Bytes received, from the Ethernet header on", |port| port.received_bytes),
         ("port_sent_packets", "Packets sent", |port| port.sent),
@@ -179,12 +179,14 @@ fn paths(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Resu
 fn books(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Result {
     /// Name, help, and what is counted.
     type Family = (&'static str, &'static str, fn(&WorkerStatistics) -> u64);
-    const ALL: [Family; 5] = [
+    const ALL: [Family; 7] = [
         ("worker_received_packets", "Packets taken from ports", |worker| worker.books.received),
         ("worker_created_packets", "Packets made by the engine", |worker| worker.books.created),
         ("worker_sent_packets", "Packets given to ports", |worker| worker.books.sent),
         ("worker_dropped_packets", "Packets dropped, whatever the reason", |worker| worker.books.dropped),
         ("worker_consumed_packets", "Packets to the engine itself", |worker| worker.books.consumed),
+        ("worker_handed_in_packets", "Packets taken from other workers", |worker| worker.books.handed_in),
+        ("worker_handed_out_packets", "Packets given to other workers", |worker| worker.books.handed_out),
     ];
     ALL.into_iter()
         .try_for_each(|(name, help, count)| families.counter(name, help, by_worker(workers, count)))
