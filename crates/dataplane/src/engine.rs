@@ -251,7 +251,7 @@ impl Engine {
         if self.tracing.is_some() {
             return Err("another trace is under way; it ends by itself".to_owned());
         }
-        let tracer = || Tracer::new(&self.ports, token, filter).map(Box::new);
+        let tracer = || Tracer::new(&self.ports, filter).map(Box::new);
         let tracers = self.hands.iter().map(|_| tracer()).collect::<Result<Vec<_>, _>>()?;
         let mut parts = Rounds::new();
         parts.ask(None, tracers.len());

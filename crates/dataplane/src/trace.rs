@@ -19,8 +19,6 @@ const NS_PER_S: u64 = 1_000_000_000;
 /// One trace, under way or over.
 #[derive(Debug)]
 pub(crate) struct Tracer {
-    /// Comes back.
-    pub(crate) token: u64,
     port: Option<PortIndex>,
     ue: Option<IpAddr>,
     teid: Option<Teid>,
@@ -58,7 +56,7 @@ impl Tracer {
     ///
     /// # Errors
     /// One sentence for people: what is asked for cannot be traced.
-    pub(crate) fn new(ports: &[PortConfig], token: u64, filter: &TraceFilter) -> Result<Self, String> {
+    pub(crate) fn new(ports: &[PortConfig], filter: &TraceFilter) -> Result<Self, String> {
         if !(1..=TRACE_PACKETS_MAX).contains(&filter.packets) {
             return Err(format!("a trace is of 1 to {TRACE_PACKETS_MAX} packets"));
         }
@@ -67,7 +65,6 @@ impl Tracer {
         }
         let (limit, deepest) = (usize::from(filter.packets), NodeId::ALL.len());
         Ok(Self {
-            token,
             port: filter.port.as_ref().map(|name| place(ports, name)).transpose()?,
             ue: filter.ue,
             teid: filter.teid,

@@ -236,6 +236,7 @@ impl<P: Port> Worker<P> {
         neighbours.learn(next_hop, mac, self.state.now_ns);
         neighbours.requests.clear();
         neighbours.learnt.clear();
+        neighbours.heard.clear();
     }
 
     fn receive(&mut self) {

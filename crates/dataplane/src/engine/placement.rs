@@ -149,7 +149,9 @@ impl Claims {
 
     fn release(&mut self, session: Seid) {
         let Some(Claim { keys, shared }) = self.by_session.remove(&session) else { return };
-        keys.iter().for_each(|key| drop(self.by_key.remove(key)));
+        for key in &keys {
+            self.by_key.remove(key);
+        }
         for number in shared {
             let left = self.shared.get_mut(&number).map(|(_, sessions)| {
                 *sessions -= 1;

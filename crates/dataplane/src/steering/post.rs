@@ -73,7 +73,9 @@ impl Post {
 
     /// Tells all others something they can do without.
     pub(crate) fn tell_all(&mut self, note: Note) {
-        self.to.iter_mut().flatten().for_each(|to| drop(to.push(note)));
+        for to in self.to.iter_mut().flatten() {
+            let _ = to.push(note);
+        }
     }
 
     /// Tells all others something they have to know. What finds no room waits; see [`Post::is_told`].

@@ -65,6 +65,12 @@ impl<P: Port> Worker<P> {
         self.unsent = left;
     }
 
+    /// Whether a session is this worker's.
+    #[cfg(test)]
+    pub(crate) fn holds(&self, session: rules::Seid) -> bool {
+        self.state.sessions.by_seid(session).is_some()
+    }
+
     /// Tells the other workers of stations that told their addresses.
     pub(super) fn pass_on_stations(&mut self) {
         for (next_hop, mac) in std::mem::take(&mut self.state.neighbours.heard) {
