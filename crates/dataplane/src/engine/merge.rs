@@ -2,9 +2,11 @@
 
 use crate::config::PortConfig;
 use crate::counters::Counters;
+use crate::graph::NodeId;
 use crate::steering::steward;
 use dplink::{
-    Explanation, PathStatistics, PeerStatistics, PortStatistics, Statistics, Trace, WorkerStatistics,
+    Explanation, PathStatistics, PeerStatistics, PortStatistics, Statistics, Trace, TracedPacket,
+    WorkerStatistics,
 };
 use rules::Interface;
 use std::collections::HashMap;
@@ -79,7 +81,10 @@ pub(super) fn traces(traces: Vec<Trace>, limit: usize) -> Trace {
     let looked_at = traces.iter().map(|trace| trace.looked_at).sum();
     let lasted_ms = traces.iter().map(|trace| trace.lasted_ms).max().unwrap_or(0);
     let mut packets: Vec<_> = traces.into_iter().flat_map(|trace| trace.packets).collect();
-    packets.sort_by_key(|packet| packet.after_us);
+    // Of one moment, what came in goes before what was handed over.
+    let came_in =
+        |packet: &TracedPacket| packet.nodes.first().is_some_and(|node| node == NodeId::UsualInput.name());
+    packets.sort_by_key(|packet| (packet.after_us, !came_in(packet)));
     packets.truncate(limit);
     Trace { packets, looked_at, lasted_ms }
 }

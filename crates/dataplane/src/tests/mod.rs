@@ -1,6 +1,7 @@
 //! A worker and its engine together.
 
 mod copies;
+mod crew;
 mod fragments;
 mod kept;
 mod mtu;
