@@ -9,7 +9,7 @@ use crate::port::Port;
 use crate::steering::Crew;
 use crate::worker::{Worker, connect_crew};
 use crate::{Counters, DropReason};
-use dplink::{Command, Desired, Notice};
+use dplink::{Command, Desired, Notice, Spread};
 use packet::ethernet::MacAddress;
 use packet::{Buffer, HeapBuffer};
 use rand::SeedableRng;
@@ -348,7 +348,7 @@ fn several_workers_do_with_every_packet_what_the_reference_does() {
     let scope = Scope { twin_tunnels: false, ..Scope::ALL };
     compare(scope, 1, &Crew::of(3));
     // The card hashes the users' addresses, but not as we do: every second packet is at the wrong worker.
-    compare(scope, 1, &Crew { inner_hashed: (0..16).collect(), ..Crew::of(2) });
+    compare(scope, 1, &Crew { spread: vec![Spread::InnerHash; 16], ..Crew::of(2) });
 }
 
 #[test]

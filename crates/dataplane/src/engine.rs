@@ -14,8 +14,8 @@ use crate::steering::Crew;
 use crate::trace::Tracer;
 use crate::worker::{Listing, Order, Query, Report};
 use dplink::{
-    Command, Desired, Event, Explanation, Notice, PathState, PeerStatistics, Trace, TraceFilter, UsageCause,
-    VERSION,
+    Command, Desired, Event, Explanation, Notice, PathState, PeerStatistics, Spread, Trace, TraceFilter,
+    UsageCause, VERSION,
 };
 pub(crate) use hand::Ends;
 use hand::Hand;
@@ -69,6 +69,8 @@ pub struct Engine {
     peers: usize,
     epoch: u64,
     hands: Vec<Hand>,
+    /// By port.
+    spread: Vec<Spread>,
     placement: Placement,
     known: HashMap<Seid, Known>,
     /// While a resynchronisation runs: the sessions named in it.
@@ -86,6 +88,7 @@ impl Engine {
             peers: config.limits.peers,
             epoch: config.epoch,
             hands: hands.into_iter().map(Hand::new).collect(),
+            spread: crew.spread.clone(),
             placement: Placement::new(crew, &config.limits),
             known: HashMap::new(),
             named: None,
@@ -334,7 +337,7 @@ impl Engine {
             }
             Report::Counted { counters, sessions } => {
                 let counted = self.counts.answer(None, worker, (counters, sessions))?;
-                Notice::Statistics(merge::statistics(&self.ports, &counted, uptime_ms))
+                Notice::Statistics(merge::statistics((&self.ports, &self.spread), &counted, uptime_ms))
             }
             Report::Event(event) => Notice::Event(event),
             Report::Listed(_) => return None,

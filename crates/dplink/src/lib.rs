@@ -18,7 +18,7 @@ pub use explain::{
 };
 pub use message::{Command, Desired, Event, Notice, Role, VERSION};
 pub use statistics::{
-    Books, NodeStatistics, PathState, PathStatistics, PeerStatistics, PortStatistics, Statistics,
+    Books, NodeStatistics, PathState, PathStatistics, PeerStatistics, PortStatistics, Spread, Statistics,
     WorkerStatistics,
 };
 pub use trace::{

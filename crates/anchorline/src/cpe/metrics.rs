@@ -143,7 +143,7 @@ fn pfcp(families: &mut Families<'_>, pfcp: &Pfcp) -> fmt::Result {
 fn ports(families: &mut Families<'_>, ports: &[PortStatistics]) -> fmt::Result {
     /// Name, help, and what is counted.
     type Family = (&'static str, &'static str, fn(&PortStatistics) -> u64);
-    const ALL: [Family; 7] = [
+    const ALL: [Family; 5] = [
         ("port_received_packets", "Packets received", |port| port.received),
         ("port_received_bytes", "Bytes received, from the Ethernet header on", |port| port.received_bytes),
         ("port_sent_packets", "Packets sent", |port| port.sent),
@@ -244,6 +244,7 @@ mod tests {
             sent: 0,
             sent_bytes: 0,
             missed: 0,
+            spread: dplink::Spread::OneWorker,
         };
         let worker = WorkerStatistics {
             sessions: 2,

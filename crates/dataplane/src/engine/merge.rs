@@ -5,7 +5,7 @@ use crate::counters::Counters;
 use crate::graph::NodeId;
 use crate::steering::steward;
 use dplink::{
-    Explanation, PathStatistics, PeerStatistics, PortStatistics, Statistics, Trace, TracedPacket,
+    Explanation, PathStatistics, PeerStatistics, PortStatistics, Spread, Statistics, Trace, TracedPacket,
     WorkerStatistics,
 };
 use rules::Interface;
@@ -16,7 +16,11 @@ use std::net::IpAddr;
 pub(super) type Counted = (Box<Counters>, usize);
 
 /// Ports count for all workers together, everything else for each.
-pub(super) fn statistics(ports: &[PortConfig], counted: &[Counted], uptime_ms: u64) -> Statistics {
+pub(super) fn statistics(
+    (ports, spread): (&[PortConfig], &[Spread]),
+    counted: &[Counted],
+    uptime_ms: u64,
+) -> Statistics {
     let port = |(at, config): (usize, &PortConfig)| {
         let of_workers = || counted.iter().filter_map(|(counters, _)| counters.ports.get(at));
         PortStatistics {
@@ -27,6 +31,7 @@ pub(super) fn statistics(ports: &[PortConfig], counted: &[Counted], uptime_ms: u
             sent: of_workers().map(|port| port.sent).sum(),
             sent_bytes: of_workers().map(|port| port.sent_bytes).sum(),
             missed: of_workers().map(|port| port.missed).sum(),
+            spread: spread.get(at).copied().unwrap_or_default(),
         }
     };
     Statistics {

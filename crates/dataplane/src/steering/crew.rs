@@ -1,6 +1,7 @@
 //! How many workers there are, and what reaches them.
 
-use crate::config::{ConfigError, Limits};
+use crate::config::{ConfigError, Limits, PORTS_MAX};
+use dplink::Spread;
 
 /// Most workers of an engine.
 const WORKERS_MAX: usize = 32;
@@ -15,14 +16,15 @@ pub struct Crew {
     pub workers: usize,
     /// Of them, the first so many own no session: they receive, and hand everything to the others.
     pub distributors: usize,
-    /// Ports, by their place in the configuration, whose device brings a user's packets to the worker that owns the
-    /// user, by the same hash of the inner address and the same table. Packets of all others are looked at first.
-    pub inner_hashed: Vec<usize>,
+    /// How the packets of each port get to their owners, in the order of the configuration; of ports not named, by
+    /// hand-off. [`Spread::InnerHash`] is of devices that hash the inner address as [`Buckets`](super::Buckets) do, with
+    /// the same table; their packets are not looked at before their flows are.
+    pub spread: Vec<Spread>,
 }
 
 impl Default for Crew {
     fn default() -> Self {
-        Self { workers: 1, distributors: 0, inner_hashed: Vec::new() }
+        Self { workers: 1, distributors: 0, spread: Vec::new() }
     }
 }
 
@@ -61,7 +63,7 @@ impl Crew {
 
     /// A bit for each port whose packets may be anybody's.
     pub(super) fn mixed_ports(&self) -> u16 {
-        let trusted = self.inner_hashed.iter().filter(|port| **port < 16);
-        !trusted.fold(0, |bits, port| bits | 1 << port)
+        let hashed = |port: &usize| self.spread.get(*port) == Some(&Spread::InnerHash);
+        !(0..PORTS_MAX).filter(hashed).fold(0, |bits, port| bits | 1 << port)
     }
 }
