@@ -8,6 +8,7 @@ mod args;
 mod contest;
 mod control;
 mod crew;
+mod dock;
 mod expected;
 mod gaps;
 mod generator;

@@ -37,6 +37,7 @@ const RECORD: &[Case] = &[
     case("rules", "rules --duration 20"),
     case("latency", "latency --duration 30"),
     case("scaling", "scaling --duration 20"),
+    case("steering", "steering --sessions 60000 --duration 30"),
     case("control", "control --duration 10"),
     case("pfcp", "pfcp --duration 20 --sessions 200000"),
 ];
@@ -48,6 +49,7 @@ const QUICK: &[Case] = &[
     case("rules", "rules --sessions 1000 --flows 100000 --duration 5 --trials 3"),
     case("latency", "latency --sessions 60000 --duration 5 --trials 2"),
     case("scaling", "scaling --sessions 60000 --flows 100000 --duration 4 --trials 3"),
+    case("steering", "steering --sessions 20000 --flows 100000 --duration 8 --trials 3"),
     case("control", "control --sessions 60000 --flows 100000 --duration 3 --trials 3"),
     case("pfcp", "pfcp --sessions 20000 --duration 4 --trials 3"),
 ];

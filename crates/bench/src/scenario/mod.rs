@@ -7,6 +7,7 @@ mod pfcp;
 mod rules;
 mod scaling;
 mod sessions;
+mod steering;
 mod sweep;
 
 #[cfg(test)]
@@ -29,6 +30,8 @@ pub(crate) enum Scenario {
     Latency,
     /// One worker, two, and so on up to the CPUs there are.
     Scaling,
+    /// What it costs to bring packets to the workers that own their users, and what a card that does it saves.
+    Steering,
     /// What changes of sessions cost the worker that forwards meanwhile.
     Control,
     /// Sessions set up, changed and ended over PFCP, by the shipped node.
@@ -47,6 +50,7 @@ impl Scenario {
             Self::Rules => rules::measure(plan),
             Self::Latency => latency::measure(plan),
             Self::Scaling => scaling::measure(plan),
+            Self::Steering => steering::measure(plan),
             Self::Control => control::measure(plan),
             Self::Pfcp => pfcp::measure(plan),
         }
