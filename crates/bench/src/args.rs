@@ -100,6 +100,7 @@ impl ValueEnum for Task {
             Task::One(Scenario::Rules),
             Task::One(Scenario::Latency),
             Task::One(Scenario::Scaling),
+            Task::One(Scenario::Steering),
             Task::One(Scenario::Control),
             Task::One(Scenario::Services),
             Task::One(Scenario::Pfcp),

@@ -74,7 +74,7 @@ impl Crew {
     }
 
     /// Whether any worker wants to end: all hear the same.
-    fn is_over(&self, wish: bool) -> bool {
+    pub(crate) fn is_over(&self, wish: bool) -> bool {
         if wish || interrupt::asked() {
             self.stop.store(true, Ordering::SeqCst);
         }
@@ -86,7 +86,7 @@ impl Crew {
     }
 
     /// Waits for the others. It spins: to be woken takes longer than a round may be off.
-    fn meet(&self) {
+    pub(crate) fn meet(&self) {
         let step = self.step.load(Ordering::Acquire);
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.workers {
             self.arrived.store(0, Ordering::Release);

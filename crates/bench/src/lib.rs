@@ -9,6 +9,7 @@ mod clock;
 mod contest;
 mod control;
 mod crew;
+mod dock;
 mod expected;
 mod gaps;
 mod generator;

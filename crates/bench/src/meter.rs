@@ -8,7 +8,7 @@ use crate::sample::Sampler;
 use crate::setup::{ENDPOINTS, N3, N6, TUNNEL_HEADERS, user};
 use anyhow::{Context, bail};
 use dpdk::{Mbuf, Mempool};
-use packet::{Buffer, HEADROOM, ethernet};
+use packet::{Buffer, HEADROOM, ethernet, ipv4};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
@@ -21,6 +21,8 @@ use traffic::{Flows, Packets};
 pub(crate) const ROUND: usize = 16_384;
 /// Packets that stay in a pool, for those a worker makes itself.
 const RESERVE: usize = 1_024;
+/// Last octet of the first of several gNBs.
+const FIRST_GNB: u8 = 100;
 /// Longest frame of any profile, and then some.
 const MAX_FRAME: usize = 1_600;
 
@@ -32,6 +34,8 @@ pub(crate) struct Rack {
     meeting: Range<u64>,
     /// Where a card spreads the stream over several workers: how many, and which queue is ours.
     share: Option<(Nic, usize, usize)>,
+    /// Users' tunnels come from so many gNBs.
+    gnbs: u32,
 }
 
 /// Where packets come from.
@@ -72,7 +76,7 @@ impl Rack {
             active: plan.profile.active,
             flows_per_user: (plan.profile.flows / plan.profile.active).max(1),
         };
-        Ok(Self { idle: idle.into(), stream, meeting: 0..0, share: None })
+        Ok(Self { idle: idle.into(), stream, meeting: 0..0, share: None, gnbs: 1 })
     }
 
     /// With flows that begin and end, instead of endless ones.
@@ -103,6 +107,26 @@ impl Rack {
     /// Of a stream for several workers, only what a card brings to `queue`. All racks of one plan draw the same stream.
     pub(crate) fn behind(self, nic: Nic, queue: usize, queues: usize) -> Self {
         Self { share: Some((nic, queue, queues)), ..self }
+    }
+
+    /// Tunnels come from so many gNBs from now on, each with an address of its own.
+    pub(crate) fn set_gnbs(&mut self, gnbs: u32) {
+        self.gnbs = gnbs;
+    }
+
+    /// The next packet of the stream, and whether it goes up.
+    ///
+    /// # Errors
+    /// It does not fit its buffer, or the pool is used up.
+    pub(crate) fn next(&mut self) -> anyhow::Result<(Mbuf, bool)> {
+        let mut mbuf = self.idle.pop_front().context("more packets are under way than the pool holds")?;
+        let up = self.fill(&mut mbuf)?;
+        Ok((mbuf, up))
+    }
+
+    /// Takes one back.
+    pub(crate) fn put(&mut self, mbuf: Mbuf) {
+        self.idle.push_back(mbuf);
     }
 
     /// Lays a round of packets before the two ports.
@@ -140,20 +164,28 @@ impl Rack {
         rewind(mbuf).context("a packet has no room")?;
         let frame = mbuf.append(MAX_FRAME).context("a packet has no room")?;
         let written = match &mut self.stream {
-            Stream::Living(flows) => flows.next(frame).map(|written| (written.length, written.uplink)),
+            Stream::Living(flows) => {
+                flows.next(frame).map(|written| (written.user, (written.length, written.uplink)))
+            }
             Stream::Endless { packets, active, flows_per_user } => {
                 let next = self.meeting.next();
                 let met = next.and_then(|next| Some((u32::try_from(next / 2).ok()?, next % 2 == 0)));
                 let flow = met.map_or_else(|| draw(packets, *active, *flows_per_user), |(flow, _)| flow);
-                let user = user(flow / *flows_per_user);
-                match met {
-                    Some((_, up)) => packets.write_way(user, (flow, up), frame).map(|length| (length, up)),
-                    None => packets.write(user, flow, frame),
-                }
+                let number = flow / *flows_per_user;
+                let written = match met {
+                    Some((_, up)) => {
+                        packets.write_way(user(number), (flow, up), frame).map(|length| (length, up))
+                    }
+                    None => packets.write(user(number), flow, frame),
+                };
+                written.map(|written| (number, written))
             }
         };
-        let (length, up) = written.context("a packet does not fit its buffer")?;
+        let (user, (length, up)) = written.context("a packet does not fit its buffer")?;
         mbuf.truncate(length).context("a packet is shorter than it is")?;
+        if up && self.gnbs > 1 {
+            move_to_gnb(mbuf.data_mut(), user % self.gnbs).context("a frame without a tunnel")?;
+        }
         Ok(up)
     }
 
@@ -193,6 +225,21 @@ impl Rack {
 fn draw(packets: &mut Packets, active: u32, flows_per_user: u32) -> u32 {
     let number = packets.any(active);
     number.wrapping_mul(flows_per_user) + packets.any(flows_per_user)
+}
+
+/// Users' frames of gNB 0 are as they are; those of others come from another address.
+fn move_to_gnb(frame: &mut [u8], gnb: u32) -> Option<()> {
+    let header = frame.get_mut(ethernet::LENGTH..)?;
+    let gnbs = FIRST_GNB.wrapping_add(u8::try_from(gnb).ok()?);
+    *header.get_mut(15)? = gnbs;
+    // The checksum covers the header, itself taken for zero (RFC 791 3.1).
+    header.get_mut(10..12)?.fill(0);
+    let words = header.get(..ipv4::LENGTH)?.chunks_exact(2);
+    let sum: u32 = words.map(|word| u32::from(word[0]) << 8 | u32::from(word[1])).sum();
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = ((sum & 0xffff) + (sum >> 16)) as u16;
+    header.get_mut(10..12)?.copy_from_slice(&(!sum).to_be_bytes());
+    Some(())
 }
 
 /// Bytes of the user's own packet in a frame.

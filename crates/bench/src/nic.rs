@@ -15,13 +15,14 @@ const TEID: usize = 14 + 20 + 8 + 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hash {
     /// The outermost addresses and ports: plain RSS. All packets of one gNB then go to one queue.
-    #[allow(dead_code, reason = "for the steering experiments")]
     Outer,
     /// The tunnel, on the way up.
     #[allow(dead_code, reason = "for the steering experiments")]
     Teid,
     /// The user's address: source on the way up, destination on the way down (Intel's DDP profile for GTP).
     Inner,
+    /// Nothing: there is one queue, whatever the number of workers.
+    Nothing,
 }
 
 /// The card.
@@ -41,6 +42,7 @@ impl Nic {
     pub(crate) fn queue(&self, frame: &[u8], tunnelled: bool) -> usize {
         let field = |at: usize, octets: usize| frame.get(at..at + octets).unwrap_or_default();
         let hash = match (self.hash, tunnelled) {
+            (Hash::Nothing, _) => return 0,
             (Hash::Inner, true) => toeplitz(field(crate::setup::TUNNEL_HEADERS + ADDRESSES, 4)),
             (Hash::Inner, false) => toeplitz(field(ADDRESSES + 4, 4)),
             (Hash::Teid, true) => toeplitz(field(TEID, 4)),

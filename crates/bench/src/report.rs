@@ -61,6 +61,8 @@ pub(crate) struct Report {
     pub(crate) control: Option<Control>,
     #[serde(flatten)]
     pub(crate) services: Option<Services>,
+    #[serde(flatten)]
+    pub(crate) steering: Option<Steering>,
     /// Of a sweep.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) points: Vec<Report>,
@@ -101,6 +103,30 @@ pub(crate) struct Services {
     pub(crate) undetected_flows_per_s: f64,
     /// Flows that had to give way to others before it was known, of all.
     pub(crate) displaced_flows: u64,
+}
+
+/// What `steering` adds: how packets get to the workers that own their users, and what that costs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Steering {
+    /// `inner`, `outer`, `one-queue` or `distributor`.
+    pub(crate) mode: String,
+    /// Tunnels come from so many.
+    pub(crate) gnbs: u32,
+    /// Share of the packets that one worker handed to another.
+    pub(crate) handed_share: f64,
+    /// Cycles of each worker for each packet of all.
+    pub(crate) worker_cycles: Vec<f64>,
+    /// Of all workers together, for each packet.
+    pub(crate) work_cycles: Option<Spread>,
+    /// The rate over that of a card with inner hash, in the same turns.
+    pub(crate) ratio_to_inner: Option<Spread>,
+    /// Cycles that handing one packet over adds, of both workers together.
+    pub(crate) handoff_cycles: Option<f64>,
+    /// The rate that a mode reached alone over that of inner hash, where cores are shared out between distribution and
+    /// processing as it is best: computed of what both cost here.
+    pub(crate) ratio_shared_out: Option<f64>,
+    /// Of a point of latency: a million packets a second, of all workers together.
+    pub(crate) offered_mpps: Option<f64>,
 }
 
 /// One way, in microseconds.
@@ -219,6 +245,7 @@ impl Report {
             pfcp: None,
             control: None,
             services: None,
+            steering: None,
             points: vec![],
         }
     }

@@ -146,6 +146,11 @@ pub enum ConfigError {
     /// No port reaches the next hop.
     #[error("route {0} goes via {1}, which is in the subnet of no port")]
     UnreachableNextHop(IpNet, IpAddr),
+    /// See [`crate::Crew`].
+    #[error(
+        "{0} workers, {1} of which only distribute, cannot be: an engine has 1 to 32, one of which owns sessions"
+    )]
+    Crew(usize, usize),
     /// Two ports with one address.
     #[error("address {0} stands on two ports")]
     DoubleAddress(IpAddr),

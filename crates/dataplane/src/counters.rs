@@ -140,6 +140,8 @@ drop_reasons! {
     NotCopied = "not_copied",
     /// A neighbour did not tell its Ethernet address, or too many packets wait for it.
     NeighbourUnresolved = "neighbour_unresolved",
+    /// A packet of another worker, which had as many of them waiting as may.
+    HandoffFull = "handoff_full",
     /// The port did not take the packet.
     PortFull = "port_full",
     /// A packet no node finished: an error in the graph's wiring.
@@ -177,6 +179,10 @@ pub struct PortCounters {
 pub struct Counters {
     /// Packets made here.
     pub created: u64,
+    /// Packets that other workers handed over.
+    pub handed_in: u64,
+    /// Packets handed to other workers.
+    pub handed_out: u64,
     /// Packets addressed to this node that reached their end.
     pub consumed: u64,
     /// Packets waiting now.
@@ -200,6 +206,8 @@ impl Counters {
     pub fn new(ports: usize) -> Self {
         Self {
             created: 0,
+            handed_in: 0,
+            handed_out: 0,
             consumed: 0,
             held: 0,
             flows: 0,
@@ -214,6 +222,7 @@ impl Counters {
     /// Takes over the counts of a worker with as many ports, allocating nothing.
     pub(crate) fn copy_from(&mut self, other: &Self) {
         self.created = other.created;
+        (self.handed_in, self.handed_out) = (other.handed_in, other.handed_out);
         self.consumed = other.consumed;
         self.held = other.held;
         self.flows = other.flows;
@@ -239,6 +248,8 @@ impl Counters {
             dropped: self.drops.iter().sum(),
             consumed: self.consumed,
             held: self.held,
+            handed_in: self.handed_in,
+            handed_out: self.handed_out,
         }
     }
 

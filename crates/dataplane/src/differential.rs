@@ -6,9 +6,10 @@
 use crate::config::{Config, Echo, Limits, PortConfig, Route};
 use crate::engine::Engine;
 use crate::port::Port;
-use crate::worker::{Worker, connect};
+use crate::steering::Crew;
+use crate::worker::{Worker, connect_crew};
 use crate::{Counters, DropReason};
-use dplink::{Command, Desired, Notice};
+use dplink::{Command, Desired, Notice, Spread};
 use packet::ethernet::MacAddress;
 use packet::{Buffer, HeapBuffer};
 use rand::SeedableRng;
@@ -114,29 +115,41 @@ struct Pair {
     world: World,
     reference: Reference,
     engine: Engine,
-    worker: Worker<Wire>,
-    wires: Vec<Wire>,
+    workers: Vec<Worker<Wire>>,
+    /// By worker, then by port.
+    wires: Vec<Vec<Wire>>,
     revision: u64,
     now_ns: u64,
 }
 
 impl Pair {
-    fn new(seed: u64, scope: Scope) -> Self {
-        let world = World::within(seed, scope);
-        let wires: Vec<Wire> = world.setup.ports.iter().map(|_| Wire::default()).collect();
-        let (engine, mut worker) = connect(&config(&world.setup), wires.clone(), || 0).unwrap();
+    fn new(seed: u64, scope: Scope, crew: &Crew) -> Self {
+        let mut world = World::within(seed, scope);
+        if crew.workers > 1 {
+            // Each worker lets as many wait.
+            world.setup.held_per_neighbour = PACKETS;
+        }
+        let ports = || world.setup.ports.iter().map(|_| Wire::default()).collect::<Vec<_>>();
+        let wires: Vec<Vec<Wire>> = (0..crew.workers).map(|_| ports()).collect();
+        let (engine, mut workers) = connect_crew(&config(&world.setup), crew, wires.clone(), || 0).unwrap();
         for known in &world.setup.neighbours {
-            worker.know(known.port as u8, MacAddress(known.mac), known.address);
+            for worker in &mut workers {
+                worker.know(known.port as u8, MacAddress(known.mac), known.address);
+            }
         }
         let reference = Reference::new(world.setup.clone()).unwrap();
-        let mut pair = Self { reference, engine, worker, wires, revision: 0, now_ns: 1, world };
+        let mut pair = Self { reference, engine, workers, wires, revision: 0, now_ns: 1, world };
         for (seid, rules) in pair.world.sessions.clone() {
             pair.put(seid, rules);
         }
         pair
     }
 
-    fn put(&mut self, session: Seid, rules: Rules) {
+    fn put(&mut self, session: Seid, mut rules: Rules) {
+        if self.workers.len() > 1 {
+            // Sessions that share a meter have to share a worker, which those of a world cannot always.
+            rules.qers.iter_mut().for_each(|qer| qer.correlation = None);
+        }
         self.revision += 1;
         // What was kept for a user would leave now; the reference does not follow packets for so long.
         let desired = Desired { drop_buffered: true, ..Desired::new(session, self.revision, rules.clone()) };
@@ -147,12 +160,17 @@ impl Pair {
     fn command(&mut self, command: Command) -> Vec<Notice> {
         let mut notices: Vec<Notice> = self.engine.handle(command).unwrap().into_iter().collect();
         for _ in 0..3 {
-            self.worker.turn(self.now_ns);
+            self.turn();
             notices.extend(self.engine.poll(0));
         }
         let refused = notices.iter().find(|notice| matches!(notice, Notice::Refused { .. }));
         assert_eq!(refused, None);
         notices
+    }
+
+    /// One turn of each worker; returns the packets taken.
+    fn turn(&mut self) -> usize {
+        self.workers.iter_mut().map(|worker| worker.turn(self.now_ns)).sum()
     }
 
     fn change(&mut self, random: &mut Random) {
@@ -172,20 +190,31 @@ impl Pair {
         for _ in 0..count {
             let (port, frame) = self.world.packet(random);
             expected.expect(self.reference.process(port, &frame, self.now_ns));
-            self.wires[port].0.borrow_mut().0.push_back(roomy(&frame));
+            let worker = bystander(&frame, self.workers.len());
+            self.wires[worker][port].0.borrow_mut().0.push_back(roomy(&frame));
             frames.push(Frame(port, frame));
         }
-        let before = self.worker.counters().clone();
-        while self.worker.turn(self.now_ns) > 0 {}
+        let before: Vec<Counters> = self.workers.iter().map(|worker| worker.counters().clone()).collect();
+        while self.turn() > 0 {}
         self.engine.poll(0);
-        seen.consumed = self.worker.counters().consumed - before.consumed;
-        seen.drops = drops(&before, self.worker.counters());
-        for (port, wire) in self.wires.iter().enumerate() {
+        for (before, worker) in before.iter().zip(&self.workers) {
+            seen.consumed += worker.counters().consumed - before.consumed;
+            for (reason, count) in drops(before, worker.counters()) {
+                *seen.drops.entry(reason).or_default() += count;
+            }
+            assert!(worker.books().balanced());
+        }
+        for (port, wire) in self.wires.iter().flat_map(|wires| wires.iter().enumerate()) {
             seen.sent.extend(wire.0.borrow_mut().1.drain(..).map(|frame| Frame(port, frame)));
+        }
+        if self.workers.len() > 1 {
+            // Each asks for the stations it needs.
+            for tally in [&mut expected, &mut seen] {
+                tally.sent.retain(|Frame(_, frame)| !is_question(frame));
+            }
         }
         expected.sent.sort();
         seen.sent.sort();
-        assert!(self.worker.books().balanced());
         (expected, seen, frames)
     }
 
@@ -207,6 +236,19 @@ impl Pair {
         });
         (self.reference.usage(session), told.collect())
     }
+}
+
+/// The worker that a device would bring a frame to that hashes the outermost addresses.
+fn bystander(frame: &[u8], workers: usize) -> usize {
+    let tag = if frame.get(12..14) == Some(&[0x81, 0]) { 4 } else { 0 };
+    let octets = frame.iter().skip(tag + 26).take(8).map(|octet| usize::from(*octet));
+    octets.fold(0, |hash, octet| hash * 31 + octet) % workers
+}
+
+/// Whether a frame asks for a station's address: by ARP, or by neighbour solicitation.
+fn is_question(frame: &[u8]) -> bool {
+    let is = |at: usize, octets: &[u8]| frame.get(at..at + octets.len()) == Some(octets);
+    (is(12, &[8, 6]) && is(20, &[0, 1])) || (is(12, &[0x86, 0xdd]) && is(20, &[58]) && is(54, &[135]))
 }
 
 fn drops(before: &Counters, after: &Counters) -> BTreeMap<&'static str, u64> {
@@ -255,10 +297,11 @@ fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
 
-fn compare(scope: Scope, at_once: usize) {
+fn compare(scope: Scope, at_once: usize, crew: &Crew) {
     let first = number("FIRST", 0);
+    let mut all_handed = 0;
     for seed in first..first + number("WORLDS", 100) {
-        let mut pair = Pair::new(seed, scope);
+        let mut pair = Pair::new(seed, scope, crew);
         let random = &mut Random::seed_from_u64(seed);
         for done in (0..PACKETS).step_by(at_once) {
             let (expected, seen, frames) = pair.run(at_once, random);
@@ -275,17 +318,41 @@ fn compare(scope: Scope, at_once: usize) {
         for (session, rules) in pair.world.sessions.clone() {
             let (expected, seen) = pair.usage(session);
             assert_eq!(expected, seen, "usage of {session} in world {seed}: {rules:#?}");
+            let holders = pair.workers.iter().filter(|worker| worker.holds(session)).count();
+            assert_eq!(holders, 1, "a session belongs to one worker");
         }
+        let handed =
+            |count: fn(&Counters) -> u64| pair.workers.iter().map(|worker| count(worker.counters())).sum();
+        let (handed_out, handed_in): (u64, u64) =
+            (handed(|counters| counters.handed_out), handed(|counters| counters.handed_in));
+        assert_eq!(handed_out, handed_in, "world {seed}");
+        all_handed += handed_in;
     }
+    assert!((crew.workers > 1) == (all_handed > 0), "{all_handed} packets were handed over");
 }
 
 #[test]
 fn the_data_plane_does_with_every_packet_what_the_reference_does() {
-    compare(Scope { twin_tunnels: false, ..Scope::ALL }, 1);
+    compare(Scope { twin_tunnels: false, ..Scope::ALL }, 1, &Crew::default());
 }
 
 #[test]
 fn whole_vectors_end_as_their_packets_do_alone() {
     let scope = Scope { rates: false, usage: false, signals: false, twin_tunnels: false, ..Scope::ALL };
-    compare(scope, 64);
+    compare(scope, 64, &Crew::default());
+}
+
+/// Whatever the device brings to which worker: every fate and every count is what one worker would come to.
+#[test]
+fn several_workers_do_with_every_packet_what_the_reference_does() {
+    let scope = Scope { twin_tunnels: false, ..Scope::ALL };
+    compare(scope, 1, &Crew::of(3));
+    // The card hashes the users' addresses, but not as we do: every second packet is at the wrong worker.
+    compare(scope, 1, &Crew { spread: vec![Spread::InnerHash; 16], ..Crew::of(2) });
+}
+
+#[test]
+fn whole_vectors_handed_over_end_as_their_packets_do_alone() {
+    let scope = Scope { rates: false, usage: false, signals: false, twin_tunnels: false, ..Scope::ALL };
+    compare(scope, 64, &Crew { distributors: 1, ..Crew::of(4) });
 }

@@ -1,25 +1,32 @@
-//! The control side of a worker: commands in, notices out. No socket, clock or thread.
+//! The control side of the workers: commands in, notices out. No socket, clock or thread.
+
+mod hand;
+mod merge;
+mod placement;
+mod rounds;
 
 use crate::config::{Config, PortConfig};
 use crate::content::ContentRules;
 use crate::counters::Counters;
 use crate::explain::Explain;
 use crate::install::installation;
-use crate::state::{ContentCounts, Loading, Memory};
+use crate::state::{Key, Loading, Memory, Refusal};
+use crate::steering::Crew;
 use crate::trace::Tracer;
 use crate::worker::{Listing, Order, Query, Report};
 use dplink::{
-    Command, ContentStatistics, Desired, Event, Notice, PathState, PathStatistics, PeerStatistics,
-    PortStatistics, Statistics, TraceFilter, UsageCause, VERSION, WorkerStatistics,
+    Command, Desired, Event, Explanation, Notice, PathState, PeerStatistics, Spread, Trace, TraceFilter,
+    UsageCause, VERSION,
 };
-use rtrb::{Consumer, Producer};
+pub(crate) use hand::Ends;
+use hand::Hand;
+use merge::Counted;
+use placement::{Owner, Placement, Shared};
+use rounds::Rounds;
 use rules::Seid;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU64;
 use std::sync::Arc;
-
-/// Orders waiting for room in the ring before commands should no longer be read.
-const BACKLOG: usize = 4_096;
 
 /// A command that cannot be obeyed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,42 +54,57 @@ struct Known {
     ordered: Option<Revision>,
     /// URRs of that revision, or of the one before if it had more.
     urrs: u16,
+    /// The worker that has it.
+    owner: Owner,
 }
 
-/// Controls one worker.
+/// A trace that runs in all workers.
+struct Tracing {
+    token: u64,
+    packets: usize,
+    parts: Rounds<Trace>,
+}
+
+/// Controls the workers.
 pub struct Engine {
     ports: Vec<PortConfig>,
     peers: usize,
     epoch: u64,
-    orders: Producer<Order>,
-    reports: Consumer<Report>,
-    backlog: VecDeque<Order>,
+    hands: Vec<Hand>,
+    /// By port.
+    spread: Vec<Spread>,
+    placement: Placement,
     known: HashMap<Seid, Known>,
     /// While a resynchronisation runs: the sessions named in it.
     named: Option<HashSet<Seid>>,
-    counting: bool,
-    /// The token of the trace under way.
-    tracing: Option<u64>,
     /// The content rules ordered last.
     content: Option<Arc<ContentRules>>,
     /// Flows a worker looks at, and the seed of its tables.
     inspections: (usize, u64),
+    loads: Rounds<()>,
+    counts: Rounds<Counted>,
+    lists: Rounds<Vec<PeerStatistics>>,
+    explanations: Rounds<Explanation>,
+    tracing: Option<Tracing>,
 }
 
 impl Engine {
-    pub(crate) fn new(config: &Config, orders: Producer<Order>, reports: Consumer<Report>) -> Self {
+    pub(crate) fn new(config: &Config, crew: &Crew, hands: Vec<Ends>) -> Self {
         Self {
             ports: config.ports.clone(),
             peers: config.limits.peers,
             epoch: config.epoch,
-            orders,
-            reports,
-            backlog: VecDeque::new(),
+            hands: hands.into_iter().map(Hand::new).collect(),
+            spread: crew.spread.clone(),
+            placement: Placement::new(crew, &config.limits),
             known: HashMap::new(),
             named: None,
-            counting: false,
+            counts: Rounds::new(),
+            lists: Rounds::new(),
+            explanations: Rounds::new(),
             tracing: None,
             content: None,
+            loads: Rounds::new(),
             inspections: (config.limits.inspections, config.seed),
         }
     }
@@ -118,7 +140,8 @@ impl Engine {
             }
             Command::QueryUsage { session, urrs, token, is_reported } => {
                 let counts = Vec::with_capacity(self.urrs(session));
-                self.order(Order::Query(Box::new(Query { seid: session, urrs, token, is_reported, counts })));
+                let query = Query { seid: session, urrs, token, is_reported, counts };
+                self.order(self.owner(session), Order::Query(Box::new(query)));
                 None
             }
             // To build rules takes long: whoever has the engine does that, and calls `load`.
@@ -136,7 +159,8 @@ impl Engine {
                 refused.map(|reason| Notice::Trace { token, outcome: Err(reason) })
             }
             Command::Explain { token, question } => {
-                self.order(Order::Explain(Box::new(Explain::new(token, question))));
+                self.explanations.ask(Some(token), self.hands.len());
+                self.order_all(|| Order::Explain(Box::new(Explain::new(token, question.clone()))));
                 None
             }
         })
@@ -144,15 +168,19 @@ impl Engine {
 
     /// Whether more commands can be taken; where not, read them later.
     pub fn has_room(&self) -> bool {
-        self.backlog.len() < BACKLOG
+        self.hands.iter().all(Hand::has_room)
     }
 
     /// Puts content rules in force, which [`Notice::ContentLoaded`] confirms.
     pub fn load(&mut self, rules: ContentRules) {
         let (flows, seed) = self.inspections;
-        let memory = self.content.is_none().then(|| Box::new(Memory::new(flows, seed)));
+        let is_first = self.content.is_none();
         let rules = self.content.insert(Arc::new(rules)).clone();
-        self.order(Order::Load(Box::new(Loading { rules: Some(rules), memory })));
+        self.loads.ask(Some(rules.revision()), self.hands.len());
+        self.order_all(|| {
+            let memory = is_first.then(|| Box::new(Memory::new(flows, seed)));
+            Order::Load(Box::new(Loading { rules: Some(rules.clone()), memory }))
+        });
     }
 
     /// The content rules ordered last.
@@ -169,15 +197,37 @@ impl Engine {
         if known.applied == known_as(revision) && known.ordered == known.applied {
             return Some(Notice::Applied { session, revision, removed: Vec::new() });
         }
+        let refused = |reason: String| Some(Notice::Refused { session, revision, reason });
+        let shared = placement::shared_meters(&desired.rules);
         let installation = match installation(&self.ports, desired, usize::from(known.urrs)) {
             Ok(installation) => installation,
-            Err(error) => return Some(Notice::Refused { session, revision, reason: error.to_string() }),
+            Err(error) => return refused(error.to_string()),
+        };
+        let owner = match self.owner_for(session, &installation.session.keys, shared) {
+            Ok(owner) => owner,
+            Err(refusal) => return refused(refusal.to_string()),
         };
         // Until the new revision is in force, the old one's have to be reckoned with.
         let urrs = known.urrs.max(urrs as u16);
-        self.known.insert(session, Known { ordered: known_as(revision), urrs, ..known });
-        self.order(Order::Install(Box::new(installation)));
+        self.known.insert(session, Known { ordered: known_as(revision), urrs, owner, ..known });
+        self.order(owner, Order::Install(Box::new(installation)));
         None
+    }
+
+    /// A session stays with its worker; a new one is given to one.
+    fn owner_for(&mut self, session: Seid, keys: &[Key], shared: Shared) -> Result<Owner, Refusal> {
+        let known = self.known.get(&session).map(|known| known.owner);
+        let owner = known.map_or_else(|| self.placement.place(keys, &shared), Ok)?;
+        let claimed = self.placement.claim((session, owner), keys, shared);
+        if claimed.is_err() && known.is_none() {
+            self.placement.left(session, owner);
+        }
+        claimed.map(|()| owner)
+    }
+
+    /// The worker of a session; of one that is not there, any.
+    fn owner(&self, session: Seid) -> Owner {
+        self.known.get(&session).map_or(0, |known| known.owner)
     }
 
     fn urrs(&self, session: Seid) -> usize {
@@ -197,27 +247,33 @@ impl Engine {
         if let Some(known) = self.known.get_mut(&session) {
             known.ordered = None;
         }
-        self.order(Order::Remove(session, Vec::with_capacity(self.urrs(session))));
+        self.placement.release(session);
+        self.order(self.owner(session), Order::Remove(session, Vec::with_capacity(self.urrs(session))));
     }
 
     fn count(&mut self) {
-        if !self.counting {
-            self.counting = true;
-            self.order(Order::Count(Box::new(Counters::new(self.ports.len()))));
+        if self.counts.is_empty() {
+            self.counts.ask(None, self.hands.len());
+            let ports = self.ports.len();
+            self.order_all(|| Order::Count(Box::new(Counters::new(ports))));
         }
     }
 
     fn list_peers(&mut self, token: Option<u64>) {
-        self.order(Order::List(Box::new(Listing::new(self.peers, token))));
+        self.lists.ask(token, self.hands.len());
+        let peers = self.peers;
+        self.order_all(|| Order::List(Box::new(Listing::new(peers, token))));
     }
 
-    /// Goes on with a list until it is whole.
-    fn listed(&mut self, listing: Box<Listing>) -> Vec<Notice> {
+    /// Goes on with a list until it is whole, at every worker.
+    fn listed(&mut self, worker: usize, listing: Box<Listing>) -> Vec<Notice> {
         if listing.from.is_some() {
-            self.order(Order::List(listing));
+            self.order(worker as Owner, Order::List(listing));
             return Vec::new();
         }
         let Listing { peers, token, .. } = *listing;
+        let Some(lists) = self.lists.answer(token, worker, peers) else { return Vec::new() };
+        let peers = merge::peers(lists);
         if let Some(token) = token {
             return vec![Notice::Peers { token, peers }];
         }
@@ -230,47 +286,66 @@ impl Engine {
         if self.tracing.is_some() {
             return Err("another trace is under way; it ends by itself".to_owned());
         }
-        let tracer = Tracer::new(&self.ports, token, filter)?;
-        self.tracing = Some(token);
-        self.order(Order::Trace(Some(Box::new(tracer))));
+        let tracer = || Tracer::new(&self.ports, filter).map(Box::new);
+        let tracers = self.hands.iter().map(|_| tracer()).collect::<Result<Vec<_>, _>>()?;
+        let mut parts = Rounds::new();
+        parts.ask(None, tracers.len());
+        self.tracing = Some(Tracing { token, packets: filter.packets.into(), parts });
+        for (worker, tracer) in (0..).zip(tracers) {
+            self.order(worker, Order::Trace(Some(tracer)));
+        }
         Ok(())
     }
 
     /// Ends the trace of this token now, if it is under way: nobody waits for it any more.
     pub fn end_trace(&mut self, token: u64) {
-        if self.tracing == Some(token) {
-            self.order(Order::Trace(None));
+        if self.tracing.as_ref().is_some_and(|tracing| tracing.token == token) {
+            self.order_all(|| Order::Trace(None));
         }
     }
 
-    fn order(&mut self, order: Order) {
-        self.backlog.push_back(order);
-        self.push_orders();
+    /// A worker's part of a trace is over; where it saw as many packets as were asked for, so is the whole.
+    fn traced(&mut self, worker: usize, tracer: Tracer) -> Option<Notice> {
+        let tracing = self.tracing.as_mut()?;
+        let (token, limit) = (tracing.token, tracing.packets);
+        let part = tracer.into_trace(&self.ports);
+        let is_enough = part.packets.len() >= limit;
+        if let Some(parts) = tracing.parts.answer(None, worker, part) {
+            self.tracing = None;
+            return Some(Notice::Trace { token, outcome: Ok(merge::traces(parts, limit)) });
+        }
+        if is_enough {
+            self.order_all(|| Order::Trace(None));
+        }
+        None
     }
 
-    fn push_orders(&mut self) {
-        while let Some(order) = self.backlog.pop_front() {
-            if let Err(rtrb::PushError::Full(order)) = self.orders.push(order) {
-                self.backlog.push_front(order);
-                return;
-            }
+    fn order(&mut self, owner: Owner, order: Order) {
+        if let Some(hand) = self.hands.get_mut(usize::from(owner)) {
+            hand.order(order);
         }
     }
 
-    /// What the worker has reported since the last call. `uptime_ms` goes into statistics.
+    fn order_all(&mut self, order: impl Fn() -> Order) {
+        self.hands.iter_mut().for_each(|hand| hand.order(order()));
+    }
+
+    /// What the workers have reported since the last call. `uptime_ms` goes into statistics.
     pub fn poll(&mut self, uptime_ms: u64) -> Vec<Notice> {
-        self.push_orders();
         let mut notices = Vec::new();
-        while let Ok(report) = self.reports.pop() {
-            match report {
-                Report::Listed(listing) => notices.extend(self.listed(listing)),
-                report => notices.extend(self.digest(report, uptime_ms)),
+        for worker in 0..self.hands.len() {
+            self.hands.iter_mut().skip(worker).take(1).for_each(Hand::push);
+            while let Some(report) = self.hands.get_mut(worker).and_then(Hand::report) {
+                match report {
+                    Report::Listed(listing) => notices.extend(self.listed(worker, listing)),
+                    report => notices.extend(self.digest(worker, report, uptime_ms)),
+                }
             }
         }
         notices
     }
 
-    fn digest(&mut self, report: Report, uptime_ms: u64) -> Option<Notice> {
+    fn digest(&mut self, worker: usize, report: Report, uptime_ms: u64) -> Option<Notice> {
         Some(match report {
             Report::Installed { seid, revision, installed } => {
                 self.known.entry(seid).or_default().applied = known_as(revision);
@@ -293,23 +368,22 @@ impl Engine {
                 Notice::Usage { session: used.seid, cause: used.cause, counts: vec![used.counts] }
             }
             Report::Counted { counters, sessions } => {
-                self.counting = false;
-                Notice::Statistics(self.statistics(&counters, sessions as u64, uptime_ms))
+                let counted = self.counts.answer(None, worker, (counters, sessions))?;
+                Notice::Statistics(merge::statistics((&self.ports, &self.spread), &counted, uptime_ms))
             }
             Report::Loaded { revision, .. } => {
+                self.loads.answer(Some(revision), worker, ())?;
                 let rules = self.content.as_ref().map_or(0, |rules| rules.rules() as u64);
                 Notice::ContentLoaded { revision, rules }
             }
             Report::Event(event) => Notice::Event(event),
             Report::Listed(_) => return None,
-            Report::Traced(tracer) => {
-                let tracer = tracer?;
-                self.tracing = None;
-                Notice::Trace { token: tracer.token, outcome: Ok(tracer.into_trace(&self.ports)) }
-            }
+            Report::Traced(tracer) => return self.traced(worker, *tracer?),
             Report::Explained(explain) => {
                 let token = explain.token;
-                Notice::Explanation { token, explanation: Box::new(explain.into_explanation(&self.ports)) }
+                let answer = explain.into_explanation(&self.ports);
+                let answers = self.explanations.answer(Some(token), worker, answer)?;
+                Notice::Explanation { token, explanation: Box::new(merge::explanation(answers)?) }
             }
         })
     }
@@ -319,7 +393,9 @@ impl Engine {
         let Some(known) = self.known.get_mut(&seid) else { return };
         known.applied = None;
         if known.ordered.is_none() {
+            let owner = known.owner;
             self.known.remove(&seid);
+            self.placement.left(seid, owner);
         }
     }
 
@@ -330,40 +406,9 @@ impl Engine {
             known.ordered = known.applied;
         }
         if known.ordered.is_none() {
+            let owner = known.owner;
             self.known.remove(&seid);
+            self.placement.left(seid, owner);
         }
     }
-
-    fn statistics(&self, counters: &Counters, sessions: u64, uptime_ms: u64) -> Statistics {
-        let ports = self.ports.iter().zip(&counters.ports).map(|(config, port)| PortStatistics {
-            name: config.name.clone(),
-            device: config.device.clone(),
-            received: port.received,
-            received_bytes: port.received_bytes,
-            sent: port.sent,
-            sent_bytes: port.sent_bytes,
-            missed: port.missed,
-        });
-        let worker = WorkerStatistics {
-            sessions,
-            flows: counters.flows,
-            paths: PathStatistics {
-                peers: counters.paths.peers,
-                failed: counters.paths.failed,
-                echo_requests: counters.paths.requests,
-                echo_responses: counters.paths.responses,
-                failures: counters.paths.failures,
-            },
-            content: content(&counters.content),
-            books: counters.books(),
-            nodes: counters.named_nodes(),
-            drops: counters.named_drops(),
-        };
-        Statistics { uptime_ms, sessions, ports: ports.collect(), workers: vec![worker] }
-    }
-}
-
-const fn content(counts: &ContentCounts) -> ContentStatistics {
-    let ContentCounts { revision, waiting, detected, undetected, displaced, names } = *counts;
-    ContentStatistics { revision, waiting, detected, undetected, displaced, names }
 }

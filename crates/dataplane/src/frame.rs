@@ -28,6 +28,8 @@ pub(crate) enum Fate {
     Split,
     /// Copy it; then it goes on from `far` itself.
     Duplicate,
+    /// Hand it to the worker that owns its session: it goes on from `flow` there.
+    HandOff(u8),
 }
 
 /// Where a packet goes next on the wire.
@@ -67,6 +69,8 @@ pub(crate) struct Meta {
     pub(crate) copied: bool,
     /// Its flow waits to be of an application. Set by `inspect`.
     pub(crate) waits: Ticket,
+    /// How often one worker handed it to another.
+    pub(crate) handed: u8,
     /// Set by `flow`: of the rules that step was found by.
     pub(crate) generation: u32,
     /// Set by `far` and the nodes that answer.
@@ -97,6 +101,7 @@ impl Meta {
             step: StepIndex::NONE,
             copied: false,
             waits: Ticket::NONE,
+            handed: 0,
             generation: 0,
             next_hop: NextHop { port: 0, address: IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED) },
             fate: Fate::Drop(DropReason::Unfinished),

@@ -84,6 +84,7 @@ graph! {
     GtpuInput = "gtpu_input",
     GtpuPath = "gtpu_path",
     UserInput = "user_input",
+    Steer = "steer",
     Flow = "flow",
     Verdict = "verdict",
     Session = "session",

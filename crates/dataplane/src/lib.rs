@@ -24,6 +24,7 @@ mod kept;
 mod nodes;
 mod port;
 mod state;
+mod steering;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -38,4 +39,5 @@ pub use frame::VECTOR;
 pub use graph::NodeId;
 pub use port::Port;
 pub use state::{ContentCounts, PathCounts, flow_table_bytes};
-pub use worker::{Clock, Worker, connect};
+pub use steering::Crew;
+pub use worker::{Clock, Worker, connect, connect_crew};

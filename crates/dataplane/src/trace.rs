@@ -19,8 +19,6 @@ const NS_PER_S: u64 = 1_000_000_000;
 /// One trace, under way or over.
 #[derive(Debug)]
 pub(crate) struct Tracer {
-    /// Comes back.
-    pub(crate) token: u64,
     port: Option<PortIndex>,
     ue: Option<IpAddr>,
     teid: Option<Teid>,
@@ -58,7 +56,7 @@ impl Tracer {
     ///
     /// # Errors
     /// One sentence for people: what is asked for cannot be traced.
-    pub(crate) fn new(ports: &[PortConfig], token: u64, filter: &TraceFilter) -> Result<Self, String> {
+    pub(crate) fn new(ports: &[PortConfig], filter: &TraceFilter) -> Result<Self, String> {
         if !(1..=TRACE_PACKETS_MAX).contains(&filter.packets) {
             return Err(format!("a trace is of 1 to {TRACE_PACKETS_MAX} packets"));
         }
@@ -67,7 +65,6 @@ impl Tracer {
         }
         let (limit, deepest) = (usize::from(filter.packets), NodeId::ALL.len());
         Ok(Self {
-            token,
             port: filter.port.as_ref().map(|name| place(ports, name)).transpose()?,
             ue: filter.ue,
             teid: filter.teid,
@@ -91,11 +88,11 @@ impl Tracer {
     }
 
     /// Before a vector runs: what its packets are.
-    pub(crate) fn look_at<B: Buffer>(&mut self, packets: &[Packet<B>]) {
+    pub(crate) fn look_at<B: Buffer>(&mut self, packets: &mut [Packet<B>]) {
         self.hops.clear();
         self.arrived.clear();
-        self.arrived.extend(packets.iter().take(VECTOR).map(|packet| summary(packet.buffer.data())));
-        self.looked_at += packets.len() as u64;
+        self.looked_at += packets.iter().filter(|packet| packet.meta.handed == 0).count() as u64;
+        self.arrived.extend(packets.iter_mut().take(VECTOR).map(arrival));
     }
 
     /// After it ran: what became of those that were to be seen.
@@ -159,6 +156,22 @@ impl Tracer {
     }
 }
 
+/// What a packet was when it came in. One that another worker handed over has lost its headers, but they still stand in
+/// front of it.
+fn arrival<B: Buffer>(packet: &mut Packet<B>) -> PacketSummary {
+    let lost = match packet.meta.handed {
+        0 => 0,
+        _ => usize::from(packet.meta.outer) + packet::ethernet::LENGTH,
+    };
+    let is_back = packet.buffer.prepend(lost).is_some();
+    let seen = summary(packet.buffer.data());
+    if is_back {
+        // It is as long as what was put in front.
+        let _ = packet.buffer.trim_front(lost);
+    }
+    seen
+}
+
 fn place(ports: &[PortConfig], name: &str) -> Result<PortIndex, String> {
     let place = ports.iter().position(|port| port.name == name);
     let names = || ports.iter().map(|port| port.name.as_str()).collect::<Vec<_>>().join(", ");
@@ -178,6 +191,7 @@ fn end(ports: &[PortConfig], taken: &Taken) -> TraceEnd {
         Fate::Hold => TraceEnd::Held,
         Fate::Keep => TraceEnd::Kept,
         Fate::Split | Fate::Duplicate => TraceEnd::Parted,
+        Fate::HandOff(worker) => TraceEnd::HandedOff { worker },
     }
 }
 

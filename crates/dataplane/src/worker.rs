@@ -2,6 +2,7 @@
 //! completion, sharing nothing.
 
 mod copies;
+mod handoff;
 mod orders;
 mod paths;
 mod rest;
@@ -18,6 +19,7 @@ use crate::kept::Kept;
 use crate::nodes;
 use crate::port::Port;
 use crate::state::{ContentCounts, Kind, Lookup, State};
+use crate::steering::{Crew, Handoff, Steering, handoffs, posts};
 use crate::trace::Tracer;
 use dplink::Event;
 pub(crate) use orders::{Order, Query, Report};
@@ -59,6 +61,11 @@ pub struct Worker<P: Port> {
     trash: Vec<P::Buffer>,
     /// Packets whose session has changed, and that go their way now.
     resumed: Vec<Packet<P::Buffer>>,
+    handoff: Handoff<P::Buffer>,
+    /// Packets that other workers had no room for; empty between vectors.
+    unsent: Vec<Packet<P::Buffer>>,
+    /// Made, but not to be told before the other workers have been.
+    withheld: Option<Report>,
     rest: rest::Rest<P::Buffer>,
     kept_per_session: u16,
     kept_ns: u64,
@@ -80,35 +87,76 @@ pub fn connect<P: Port>(
     ports: Vec<P>,
     clock: Clock,
 ) -> Result<(Engine, Worker<P>), ConfigError> {
-    let (order_sender, orders) = RingBuffer::new(RING);
-    let (reports, report_receiver) = RingBuffer::new(RING);
-    let lane = |port| Lane { port, out: Vec::with_capacity(2 * VECTOR) };
-    let worker = Worker {
-        counters: Counters::new(ports.len()),
-        lanes: ports.into_iter().map(lane).collect(),
-        state: State::new(config)?,
-        graph: Graph::new(),
-        held: Held::new(config.limits.held_per_neighbour),
-        kept: Kept::new(config.limits.kept),
-        received: Vec::with_capacity(VECTOR),
-        vector: Vec::with_capacity(VECTOR),
-        trash: Vec::with_capacity(2 * VECTOR),
-        resumed: Vec::with_capacity(config.limits.kept),
-        rest: rest::Rest::new(),
-        kept_per_session: config.limits.kept_per_session,
-        kept_ns: config.limits.kept_ns,
-        flow_age_ns: config.limits.flow_age_ns,
-        orders,
-        reports,
-        clock,
-        expire_ns: 0,
-        tracer: None,
-    };
-    Ok((Engine::new(config, order_sender, report_receiver), worker))
+    let (engine, workers) = connect_crew(config, &Crew::default(), vec![ports], clock)?;
+    let worker = workers.into_iter().next().ok_or(ConfigError::Crew(0, 0))?;
+    Ok((engine, worker))
+}
+
+/// The same of several workers, each with its own ports in the order of the configuration.
+///
+/// # Errors
+/// A configuration that makes no sense, or not as many workers' ports as workers.
+pub fn connect_crew<P: Port>(
+    config: &Config,
+    crew: &Crew,
+    ports: Vec<Vec<P>>,
+    clock: Clock,
+) -> Result<(Engine, Vec<Worker<P>>), ConfigError> {
+    crew.check()?;
+    if ports.len() != crew.workers {
+        return Err(ConfigError::Crew(ports.len(), crew.distributors));
+    }
+    let own = Config { limits: crew.share(&config.limits), ..config.clone() };
+    let (mut hands, mut workers) = (Vec::new(), Vec::new());
+    let links = posts(crew.workers).into_iter().zip(handoffs(crew.workers));
+    for ((me, ports), (post, handoff)) in ports.into_iter().enumerate().zip(links) {
+        let (order_sender, orders) = RingBuffer::new(RING);
+        let (reports, report_receiver) = RingBuffer::new(RING);
+        let steering = Steering::new(crew, me as u8, post, &own.limits);
+        let mut state = State::new(&own, steering)?;
+        state.sessions.peers.share(me as u8, crew.workers as u8);
+        workers.push(Worker::new(&own, (state, ports, handoff), (orders, reports), clock));
+        hands.push((order_sender, report_receiver));
+    }
+    Ok((Engine::new(config, crew, hands), workers))
 }
 
 impl<P: Port> Worker<P> {
-    /// One turn: obeys some orders, then takes one vector from the ports to its end. Returns the packets received.
+    fn new(
+        config: &Config,
+        (state, ports, handoff): (State, Vec<P>, Handoff<P::Buffer>),
+        (orders, reports): (Consumer<Order>, Producer<Report>),
+        clock: Clock,
+    ) -> Self {
+        let lane = |port| Lane { port, out: Vec::with_capacity(2 * VECTOR) };
+        Self {
+            counters: Counters::new(ports.len()),
+            lanes: ports.into_iter().map(lane).collect(),
+            state,
+            graph: Graph::new(),
+            held: Held::new(config.limits.held_per_neighbour),
+            kept: Kept::new(config.limits.kept),
+            received: Vec::with_capacity(VECTOR),
+            vector: Vec::with_capacity(VECTOR),
+            trash: Vec::with_capacity(2 * VECTOR),
+            resumed: Vec::with_capacity(config.limits.kept),
+            handoff,
+            unsent: Vec::with_capacity(VECTOR),
+            withheld: None,
+            rest: rest::Rest::new(),
+            kept_per_session: config.limits.kept_per_session,
+            kept_ns: config.limits.kept_ns,
+            flow_age_ns: config.limits.flow_age_ns,
+            orders,
+            reports,
+            clock,
+            expire_ns: 0,
+            tracer: None,
+        }
+    }
+
+    /// One turn: obeys some orders, takes what other workers handed over, then one vector from the ports, to its end.
+    /// Returns the packets received and taken.
     pub fn turn(&mut self, now_ns: u64) -> usize {
         self.turn_traced(now_ns, None)
     }
@@ -117,12 +165,13 @@ impl<P: Port> Worker<P> {
         self.state.now_ns = now_ns;
         self.obey();
         self.resume();
+        let handed = if self.state.steering.is_shared() { self.hear_others() } else { 0 };
         self.receive();
         let received = self.vector.len();
         if received > 0 {
             match self.tracer.take() {
                 None => self.run(NodeId::UsualInput, trace),
-                Some(tracer) => self.run_watched(tracer),
+                Some(tracer) => self.run_watched(NodeId::UsualInput, tracer),
             }
         }
         self.state.flows.sweep(SWEEP, now_ns, self.flow_age_ns);
@@ -132,7 +181,7 @@ impl<P: Port> Worker<P> {
             self.expire();
         }
         self.send();
-        received
+        received + handed
     }
 
     /// Takes the vector from a node to its end, and what it leaves behind, too.
@@ -149,11 +198,11 @@ impl<P: Port> Worker<P> {
 
     /// As [`Worker::run`], of packets that came in, for somebody who wants to see what becomes of some of them.
     #[cold]
-    fn run_watched(&mut self, mut tracer: Box<Tracer>) {
-        tracer.look_at(&self.vector);
+    fn run_watched(&mut self, start: NodeId, mut tracer: Box<Tracer>) {
+        tracer.look_at(&mut self.vector);
         let (packets, state, counters) = (&mut self.vector[..], &mut self.state, &mut self.counters);
         let trace = Some(&mut tracer.hops);
-        self.graph.run(NodeId::UsualInput, Run { packets, state, counters, clock: self.clock, trace });
+        self.graph.run(start, Run { packets, state, counters, clock: self.clock, trace });
         tracer.take_down(&self.vector, &self.state);
         self.tracer = Some(tracer);
         self.finish();
@@ -193,6 +242,7 @@ impl<P: Port> Worker<P> {
         neighbours.learn(next_hop, mac, self.state.now_ns);
         neighbours.requests.clear();
         neighbours.learnt.clear();
+        neighbours.heard.clear();
     }
 
     fn receive(&mut self) {
@@ -237,11 +287,18 @@ impl<P: Port> Worker<P> {
                 Fate::Keep => self.keep(packet),
                 Fate::Split => self.split(packet),
                 Fate::Duplicate => self.duplicate(packet),
+                Fate::HandOff(worker) => self.hand_off(worker, packet),
             }
         }
         self.vector = vector;
+        if self.handoff.waits() {
+            self.send_handed();
+        }
         self.ask_neighbours();
         self.release_held();
+        if !self.state.neighbours.heard.is_empty() {
+            self.pass_on_stations();
+        }
     }
 
     fn discard(&mut self, buffer: P::Buffer, reason: DropReason) {

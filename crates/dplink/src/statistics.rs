@@ -19,12 +19,17 @@ pub struct Books {
     pub consumed: u64,
     /// Packets held now, waiting for something.
     pub held: u64,
+    /// Packets that other workers handed over.
+    pub handed_in: u64,
+    /// Packets handed to other workers.
+    pub handed_out: u64,
 }
 
 impl Books {
-    /// `received + created = sent + dropped + consumed + held`.
+    /// `received + created + handed_in = sent + dropped + consumed + held + handed_out`.
     pub const fn balanced(&self) -> bool {
-        self.received + self.created == self.sent + self.dropped + self.consumed + self.held
+        self.received + self.created + self.handed_in
+            == self.sent + self.dropped + self.consumed + self.held + self.handed_out
     }
 }
 
@@ -141,6 +146,35 @@ pub struct PortStatistics {
     pub sent_bytes: u64,
     /// Packets the device lost before they could be received, where it counts them; not in the books.
     pub missed: u64,
+    /// How its packets get to the workers that own their users.
+    pub spread: Spread,
+}
+
+/// How the packets of a port get to the workers that own their users.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Spread {
+    /// There is one worker.
+    #[default]
+    OneWorker,
+    /// The device brings them there: it hashes the user's address.
+    InnerHash,
+    /// The device spreads them by something else, over all workers or over those that only distribute; each hands on what
+    /// is not its own.
+    OuterHash,
+    /// The device has one queue: one worker receives them all, and hands on what is not its own.
+    OneQueue,
+}
+
+impl Spread {
+    /// For people.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::OneWorker => "one worker",
+            Self::InnerHash => "inner hash by the device",
+            Self::OuterHash => "outer hash, then hand-off",
+            Self::OneQueue => "one queue, then hand-off",
+        }
+    }
 }
 
 /// A whole DPE.

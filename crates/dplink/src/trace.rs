@@ -78,6 +78,11 @@ pub enum TraceEnd {
     Kept,
     /// Split, or copied: its parts went on, each on its own.
     Parted,
+    /// Handed to the worker that owns its session, where it is traced on.
+    HandedOff {
+        /// That worker.
+        worker: u8,
+    },
 }
 
 /// What a frame says of itself.

@@ -48,7 +48,18 @@ impl Node {
     /// # Errors
     /// Where it does not come up.
     pub fn start(lab: &Lab, driver: Driver) -> Result<Self> {
+        Self::start_with(lab, driver, 1)
+    }
+
+    /// The same with so many workers.
+    ///
+    /// # Errors
+    /// Where it does not come up.
+    pub fn start_with(lab: &Lab, driver: Driver, workers: u32) -> Result<Self> {
         let (config, program) = (config::write_upf(lab.dir.path(), driver)?, program("anchorline")?);
+        if workers > 1 {
+            config::set_workers(&config, workers)?;
+        }
         let mut up = lab.upf.command(&program);
         up.args(["up", "--config"]).arg(&config);
         let mut process = Process::spawn("up", &mut up, lab.dir.path())?;

@@ -43,6 +43,25 @@ impl Driver {
     }
 }
 
+/// Has the node of a configuration written by [`write_upf`] run so many workers.
+///
+/// # Errors
+/// Where the file cannot be read or written.
+pub fn set_workers(path: &Path, workers: u32) -> Result<()> {
+    let mut config: Table = fs::read_to_string(path)?.parse()?;
+    let dpe = config.get_mut("dpe").and_then(Value::as_table_mut).context("upf.toml has no [dpe]")?;
+    dpe.insert("workers".into(), workers.into());
+    // All queues of all ports are in memory that an ordinary user has little of.
+    let ports = dpe.get_mut("port").and_then(Value::as_array_mut).context("upf.toml has no [[dpe.port]]")?;
+    for port in ports.iter_mut().filter_map(Value::as_table_mut) {
+        let device = port.get("device").and_then(Value::as_str).context("a port has no device")?;
+        let less = (frames() / u64::from(workers)) & !1;
+        let device = device.replace(&format!("framecnt={}", frames()), &format!("framecnt={less}"));
+        port.insert("device".into(), device.into());
+    }
+    fs::write(path, config.to_string()).with_context(|| format!("cannot write {}", path.display()))
+}
+
 /// Packets a packet socket holds while the worker, which shares its core here, does not run. Both ports keep a
 /// ring for each direction in locked memory, of which an ordinary user has little.
 fn frames() -> u64 {

@@ -14,15 +14,18 @@ use std::process::Command;
 use std::time::Duration;
 
 pub(crate) const TESTS: &[Test] = &[
-    ("traffic_flows_where_the_user_plane_chooses_the_f_teid", Core::Engine, |lab| flows(lab, FTeid::Choose)),
-    ("traffic_flows_where_the_smf_gives_the_f_teid", Core::Engine, |lab| flows(lab, FTeid::Explicit)),
+    ("traffic_flows_where_the_user_plane_chooses_the_f_teid", Core::Engine, |lab| {
+        flows(lab, FTeid::Choose, 1)
+    }),
+    ("traffic_flows_where_the_smf_gives_the_f_teid", Core::Engine, |lab| flows(lab, FTeid::Explicit, 1)),
+    ("traffic_flows_through_two_workers", Core::Engine, |lab| flows(lab, FTeid::Choose, 2)),
     ("traffic_flows_without_root", Core::Engine, flows_without_root),
 ];
 
-fn flows(lab: &Lab, f_teid: FTeid) -> Result<()> {
+fn flows(lab: &Lab, f_teid: FTeid, workers: u32) -> Result<()> {
     let (dir, files) = (lab.dir.path(), lab.scratch.path());
     let capture = Capture::start(&lab.ran, dir)?;
-    let node = Node::start(lab, Driver::AfPacket)?;
+    let node = Node::start_with(lab, Driver::AfPacket, workers)?;
     let ran = Ran::start(lab, f_teid)?;
     node.wait_sessions(ran.sessions)?;
 
@@ -35,6 +38,7 @@ fn flows(lab: &Lab, f_teid: FTeid) -> Result<()> {
     node.wait_sessions(0)?;
     let status = node.wait_balance()?;
     let received: u64 = status.workers.iter().map(|worker| worker.books.received).sum();
+    ensure!(status.workers.len() == workers as usize, "{} workers", status.workers.len());
     ensure!(received > 3000, "5 MiB came in {received} packets?");
     node.stop()?;
     Audit::read(&capture.finish()?)?.expect_clean()

@@ -193,12 +193,14 @@ fn content(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Re
 fn books(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Result {
     /// Name, help, and what is counted.
     type Family = (&'static str, &'static str, fn(&WorkerStatistics) -> u64);
-    const ALL: [Family; 5] = [
+    const ALL: [Family; 7] = [
         ("worker_received_packets", "Packets taken from ports", |worker| worker.books.received),
         ("worker_created_packets", "Packets made by the engine", |worker| worker.books.created),
         ("worker_sent_packets", "Packets given to ports", |worker| worker.books.sent),
         ("worker_dropped_packets", "Packets dropped, whatever the reason", |worker| worker.books.dropped),
         ("worker_consumed_packets", "Packets to the engine itself", |worker| worker.books.consumed),
+        ("worker_handed_in_packets", "Packets taken from other workers", |worker| worker.books.handed_in),
+        ("worker_handed_out_packets", "Packets given to other workers", |worker| worker.books.handed_out),
     ];
     ALL.into_iter()
         .try_for_each(|(name, help, count)| families.counter(name, help, by_worker(workers, count)))
@@ -256,6 +258,7 @@ mod tests {
             sent: 0,
             sent_bytes: 0,
             missed: 0,
+            spread: dplink::Spread::OneWorker,
         };
         let worker = WorkerStatistics {
             sessions: 2,

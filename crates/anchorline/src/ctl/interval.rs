@@ -57,6 +57,8 @@ fn subtract_books(now: &mut Books, then: &Books) {
     subtract(&mut now.sent, then.sent);
     subtract(&mut now.dropped, then.dropped);
     subtract(&mut now.consumed, then.consumed);
+    subtract(&mut now.handed_in, then.handed_in);
+    subtract(&mut now.handed_out, then.handed_out);
 }
 
 fn subtract_node(now: &mut NodeStatistics, then: &NodeStatistics) {

@@ -6,7 +6,7 @@ use std::fmt::Write;
 /// Sessions, ports and books.
 pub(super) fn text(statistics: &Statistics) -> String {
     let mut text = format!(
-        "up for {:.1} s, {} sessions\n\n{:<12} {:>14} {:>16} {:>14} {:>16} {:>10}  device\n",
+        "up for {:.1} s, {} sessions\n\n{:<12} {:>14} {:>16} {:>14} {:>16} {:>10}  {:<25} device\n",
         statistics.uptime_ms as f64 / 1_000.0,
         statistics.sessions,
         "port",
@@ -15,27 +15,41 @@ pub(super) fn text(statistics: &Statistics) -> String {
         "sent",
         "bytes",
         "missed",
+        "spread",
     );
     for port in &statistics.ports {
         let _ = writeln!(
             text,
-            "{:<12} {:>14} {:>16} {:>14} {:>16} {:>10}  {}",
+            "{:<12} {:>14} {:>16} {:>14} {:>16} {:>10}  {:<25} {}",
             port.name,
             port.received,
             port.received_bytes,
             port.sent,
             port.sent_bytes,
             port.missed,
+            port.spread.about(),
             port.device
         );
     }
     for (number, worker) in statistics.workers.iter().enumerate() {
         let books = &worker.books;
         let verdict = if books.balanced() { "balanced" } else { "NOT BALANCED" };
+        // With one worker there is nobody to hand anything to.
+        let [handed_in, handed_out] = match statistics.workers.len() {
+            1 => [String::new(), String::new()],
+            _ => [format!(" + handed in {}", books.handed_in), format!(" + handed out {}", books.handed_out)],
+        };
         let _ = writeln!(
             text,
-            "\nworker {number}: received {} + created {} = sent {} + dropped {} + consumed {} + held {} ({verdict})",
-            books.received, books.created, books.sent, books.dropped, books.consumed, books.held
+            "\nworker {number}: received {} + created {}{} = sent {} + dropped {} + consumed {} + held {}{} ({verdict})",
+            books.received,
+            books.created,
+            handed_in,
+            books.sent,
+            books.dropped,
+            books.consumed,
+            books.held,
+            handed_out
         );
         text += &content(&worker.content);
     }
@@ -65,5 +79,17 @@ mod tests {
         assert!(text(&statistics).contains("(balanced)"));
         statistics.workers[0].books.sent = 1;
         assert!(text(&statistics).contains("(NOT BALANCED)"));
+        assert!(!text(&statistics).contains("handed"));
+    }
+
+    #[test]
+    fn several_workers_say_what_they_hand_each_other() {
+        let mut statistics = statistics();
+        statistics.ports[0].spread = dplink::Spread::OneQueue;
+        statistics.workers.push(statistics.workers[0].clone());
+        (statistics.workers[0].books.handed_out, statistics.workers[0].books.dropped) = (4, 6);
+        let text = text(&statistics);
+        assert!(text.contains("one queue, then hand-off"), "{text}");
+        assert!(text.contains("dropped 6 + consumed 0 + held 0 + handed out 4 (balanced)"), "{text}");
     }
 }

@@ -78,6 +78,7 @@ fn end(end: &TraceEnd) -> String {
         TraceEnd::Held => "held until the next hop's Ethernet address is known".to_owned(),
         TraceEnd::Kept => "kept for its user, who sleeps".to_owned(),
         TraceEnd::Parted => "split or copied; its parts went on".to_owned(),
+        TraceEnd::HandedOff { worker } => format!("handed to worker {worker}"),
     }
 }
 

@@ -1,8 +1,9 @@
-//! The data plane engine: ports and a worker on one side, the link to the control plane on the other.
+//! The data plane engine: ports and workers on one side, the link to the control plane on the other.
 
 mod content;
 mod link;
 mod ports;
+mod queues;
 mod worker;
 
 use crate::exit;
@@ -17,19 +18,20 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let settings = args.load()?;
     let eal = start_eal(&settings.dpe)?;
     say_memory(eal.memory());
-    let (configs, ports) = ports::open(eal, &settings.dpe).map_err(exit::unusable)?;
+    let opened = ports::open(eal, &settings.dpe).map_err(exit::unusable)?;
     let config = Config {
-        ports: configs,
+        ports: opened.configs,
         routes: settings.dpe.routes.clone(),
         limits: limits(&settings.dpe),
         echo: settings.dpe.echo,
         epoch: rand::random(),
         seed: rand::random(),
     };
-    let (engine, worker) = dataplane::connect(&config, ports, dpdk::tsc).map_err(exit::unusable)?;
-    let worker = worker::Running::start(eal, worker, &settings.dpe)?;
-    let served = serve(&settings, engine, &worker);
-    worker.stop()?;
+    let (engine, workers) =
+        dataplane::connect_crew(&config, &opened.crew, opened.ports, dpdk::tsc).map_err(exit::unusable)?;
+    let workers = worker::Running::start(eal, workers, &settings.dpe)?;
+    let served = serve(&settings, engine, &workers);
+    workers.stop()?;
     // The AF_XDP driver keeps some packets when it closes; the kernel takes all memory back with the process.
     if let Err(error) = eal.cleanup() {
         tracing::debug!("DPDK is left as it is: {error}");
@@ -48,7 +50,7 @@ fn start_eal(dpe: &DpeSettings) -> anyhow::Result<&'static Eal> {
     eal
 }
 
-fn serve(settings: &Settings, engine: dataplane::Engine, worker: &worker::Running) -> anyhow::Result<()> {
+fn serve(settings: &Settings, engine: dataplane::Engine, workers: &worker::Running) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let server = link::Server::listen(&settings.link(), engine)?;
@@ -56,7 +58,7 @@ fn serve(settings: &Settings, engine: dataplane::Engine, worker: &worker::Runnin
         tokio::select! {
             result = server.serve() => result,
             () = crate::up::told_to_stop() => Ok(()),
-            () = worker.died() => anyhow::bail!("the worker stopped"),
+            () = workers.died() => anyhow::bail!("a worker stopped"),
         }
     })
 }

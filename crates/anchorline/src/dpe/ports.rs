@@ -1,29 +1,33 @@
 //! DPDK ports as the data path sees them.
 
+use super::queues::{self, Outlet, Queues};
 use crate::settings::{DpeSettings, PortSettings};
-use dpdk::{Eal, Mbuf, Mempool, MempoolConfig, RxQueue, TxQueue};
+use dataplane::Crew;
+use dpdk::{Eal, Mbuf, Mempool, MempoolConfig, RxQueue};
 use packet::ethernet::MacAddress;
 
 /// Bytes of memory one packet takes in a pool: data room, mbuf and the pool's own header.
 const PACKET_BYTES: u32 = 2_048 + 128 + 128 + 64;
 
-/// One queue pair of a DPDK port.
+/// A worker's part of a DPDK port.
 pub(crate) struct Port {
-    rx: RxQueue,
-    tx: TxQueue,
+    /// `None`: other workers receive, and hand over.
+    inlet: Option<RxQueue>,
+    outlet: Outlet,
     pool: Mempool,
-    port: dpdk::Port,
+    /// The first worker asks the device what it counts.
+    port: Option<dpdk::Port>,
 }
 
 impl dataplane::Port for Port {
     type Buffer = Mbuf;
 
     fn receive(&mut self, into: &mut Vec<Mbuf>, limit: usize) -> usize {
-        self.rx.receive(into, limit)
+        self.inlet.as_mut().map_or(0, |inlet| inlet.receive(into, limit))
     }
 
     fn send(&mut self, from: &mut Vec<Mbuf>) -> usize {
-        self.tx.send(from)
+        self.outlet.send(from)
     }
 
     fn allocate(&mut self) -> Option<Mbuf> {
@@ -31,7 +35,8 @@ impl dataplane::Port for Port {
     }
 
     fn missed(&self) -> u64 {
-        self.port.stats().map_or(0, |stats| stats.rx_missed + stats.rx_no_buffer)
+        let stats = self.port.as_ref().and_then(|port| port.stats().ok());
+        stats.map_or(0, |stats| stats.rx_missed + stats.rx_no_buffer)
     }
 
     fn is_contiguous(buffer: &Mbuf) -> bool {
@@ -44,32 +49,48 @@ pub(crate) fn is_pci(device: &str) -> bool {
     device.starts_with(|c: char| c.is_ascii_hexdigit()) && device.contains(':')
 }
 
+/// The ports of all workers.
+pub(crate) struct Opened {
+    pub(crate) configs: Vec<dataplane::PortConfig>,
+    pub(crate) crew: Crew,
+    /// By worker, then in the order of the configuration.
+    pub(crate) ports: Vec<Vec<Port>>,
+}
+
 /// Opens every port of the configuration, in its order.
-pub(crate) fn open(
-    eal: &Eal,
-    dpe: &DpeSettings,
-) -> Result<(Vec<dataplane::PortConfig>, Vec<Port>), dpdk::Error> {
+pub(crate) fn open(eal: &Eal, dpe: &DpeSettings) -> Result<Opened, dpdk::Error> {
     // Half of the memory is for packets; the rest is for queues, rings and what drivers want.
     let capacity = (dpe.memory_mb * (1 << 20) / 2 / PACKET_BYTES).min(262_143);
     let pool = Mempool::new(eal, MempoolConfig { capacity, ..MempoolConfig::default() })?;
-    let opened: Result<Vec<_>, _> = dpe.ports.iter().map(|port| open_one(eal, port, &pool)).collect();
-    Ok(opened?.into_iter().unzip())
+    let (workers, distributors) = (dpe.crew.workers, dpe.crew.distributors);
+    let mut opened = Opened {
+        configs: Vec::new(),
+        crew: Crew { workers, distributors, spread: Vec::new() },
+        ports: (0..workers).map(|_| Vec::new()).collect(),
+    };
+    for settings in &dpe.ports {
+        let queues = queues::open(eal, settings, &dpe.crew, &pool)?;
+        opened.configs.push(config(settings, &queues));
+        opened.crew.spread.push(queues.spread);
+        share_out(queues, &pool, &mut opened.ports);
+    }
+    Ok(opened)
 }
 
-fn open_one(
-    eal: &Eal,
-    settings: &PortSettings,
-    pool: &Mempool,
-) -> Result<(dataplane::PortConfig, Port), dpdk::Error> {
-    let config = dpdk::PortConfig { mtu: settings.mtu, ..dpdk::PortConfig::new(&settings.device) };
-    let mut port = dpdk::Port::open(eal, &config, pool)?;
-    let no_queues = || dpdk::Error::Queues { device: settings.device.clone(), rx: 0, tx: 0 };
-    let rx = port.take_rx_queues().pop().ok_or_else(no_queues)?;
-    let tx = port.take_tx_queues().pop().ok_or_else(no_queues)?;
-    let mac = MacAddress(port.capabilities().mac);
-    let (name, address) = (&settings.name, settings.address);
-    tracing::info!("port {name}: {} ({}), {mac}, {address}", settings.device, port.capabilities().driver);
-    let config = dataplane::PortConfig {
+/// Gives each worker its queues.
+fn share_out(queues: Queues, pool: &Mempool, workers: &mut [Vec<Port>]) {
+    let (mut inlets, mut port) = (queues.inlets.into_iter(), Some(queues.port));
+    for (worker, outlet) in workers.iter_mut().zip(queues.outlets) {
+        worker.push(Port { inlet: inlets.next(), outlet, pool: pool.clone(), port: port.take() });
+    }
+}
+
+fn config(settings: &PortSettings, queues: &Queues) -> dataplane::PortConfig {
+    let capabilities = queues.port.capabilities();
+    let mac = MacAddress(capabilities.mac);
+    let (name, address, spread) = (&settings.name, settings.address, queues.spread.about());
+    tracing::info!("port {name}: {} ({}), {mac}, {address}, {spread}", settings.device, capabilities.driver);
+    dataplane::PortConfig {
         name: settings.name.clone(),
         device: settings.device.clone(),
         interface: settings.interface,
@@ -79,6 +100,5 @@ fn open_one(
         mtu: settings.mtu,
         vlan: settings.vlan,
         mss_clamp: settings.mss_clamp,
-    };
-    Ok((config, Port { rx, tx, pool: pool.clone(), port }))
+    }
 }

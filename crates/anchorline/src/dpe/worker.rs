@@ -1,4 +1,4 @@
-//! The worker's thread.
+//! The workers' threads.
 
 use super::ports::Port;
 use crate::settings::{DpeSettings, Idle};
@@ -11,46 +11,86 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use tokio::sync::oneshot;
+use tokio::sync::mpsc;
 
 /// Turns without a packet before a worker that may sleep does.
 const PATIENCE: u32 = 256;
 /// How long it sleeps.
 const NAP: Duration = Duration::from_micros(50);
 
-/// A worker under way.
+/// The workers under way.
 pub(crate) struct Running {
-    thread: JoinHandle<()>,
+    threads: Vec<JoinHandle<()>>,
     stop: Arc<AtomicBool>,
-    died: tokio::sync::Mutex<oneshot::Receiver<()>>,
+    died: tokio::sync::Mutex<mpsc::Receiver<()>>,
+}
+
+/// What all workers are told.
+#[derive(Clone)]
+struct Told {
+    stop: Arc<AtomicBool>,
+    idle: Idle,
+    /// They have one time.
+    zero: Instant,
 }
 
 impl Running {
-    /// Starts the worker on a thread of its own, on the CPU the configuration names, if it names one.
-    pub(crate) fn start(eal: &'static Eal, worker: Worker<Port>, dpe: &DpeSettings) -> anyhow::Result<Self> {
+    /// Starts each worker on a thread of its own, on the CPU the configuration names, if it names any.
+    pub(crate) fn start(
+        eal: &'static Eal,
+        workers: Vec<Worker<Port>>,
+        dpe: &DpeSettings,
+    ) -> anyhow::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
-        let (alive, died) = oneshot::channel();
-        let (idle, cpu, told) = (dpe.idle, dpe.cpu, stop.clone());
-        let body = move || {
-            // Dropped when the thread ends, in whatever way.
-            let _alive = alive;
-            if let Err(error) = prepare(eal, cpu).map(|_worker| work(worker, idle, &told)) {
-                tracing::error!("{error:#}");
-            }
-        };
-        let thread = thread::Builder::new().name("worker-0".to_owned()).spawn(body)?;
-        Ok(Self { thread, stop, died: tokio::sync::Mutex::new(died) })
+        let (tell, died) = mpsc::channel(workers.len().max(1));
+        let told = Told { stop: stop.clone(), idle: dpe.idle, zero: Instant::now() };
+        // Where one cannot be started, those before it end with this.
+        let mut running = Self { threads: Vec::new(), stop, died: tokio::sync::Mutex::new(died) };
+        for (number, worker) in workers.into_iter().enumerate() {
+            let (cpu, told, tell) = (dpe.crew.cpus.get(number).copied(), told.clone(), tell.clone());
+            let body = move || {
+                if let Err(error) = prepare(eal, cpu).map(|_worker| work(worker, &told)) {
+                    tracing::error!("{error:#}");
+                }
+            };
+            let guarded = move || {
+                // Told when the thread ends, in whatever way.
+                let _ending = Ending(tell);
+                body();
+            };
+            running.threads.push(thread::Builder::new().name(format!("worker-{number}")).spawn(guarded)?);
+        }
+        Ok(running)
     }
 
-    /// Returns when the worker has stopped without being told to.
+    /// Returns when a worker has stopped without being told to.
     pub(crate) async fn died(&self) {
-        let _ = (&mut *self.died.lock().await).await;
+        let _ = self.died.lock().await.recv().await;
     }
 
-    /// Ends the worker between two turns.
-    pub(crate) fn stop(self) -> anyhow::Result<()> {
+    /// Ends the workers between two turns.
+    pub(crate) fn stop(mut self) -> anyhow::Result<()> {
         self.stop.store(true, Ordering::Relaxed);
-        self.thread.join().map_err(|_| anyhow::anyhow!("the worker panicked"))
+        let joined: Vec<_> = self.threads.drain(..).map(JoinHandle::join).collect();
+        match joined.iter().all(Result::is_ok) {
+            true => Ok(()),
+            false => Err(anyhow::anyhow!("a worker panicked")),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Says so when it goes.
+struct Ending(mpsc::Sender<()>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let _ = self.0.try_send(());
     }
 }
 
@@ -58,20 +98,19 @@ fn prepare(eal: &Eal, cpu: Option<usize>) -> anyhow::Result<dpdk::WorkerThread> 
     if let Some(cpu) = cpu {
         let mut set = CpuSet::new();
         set.set(cpu).and_then(|()| sched_setaffinity(Pid::from_raw(0), &set)).with_context(|| {
-            format!("dpe.cpu = {cpu}: the worker cannot run there; name a CPU this process may use")
+            format!("dpe.cpus: no worker can run on CPU {cpu}; name CPUs this process may use")
         })?;
     }
     Ok(eal.register_thread()?)
 }
 
-fn work(mut worker: Worker<Port>, idle: Idle, stop: &AtomicBool) {
-    let zero = Instant::now();
+fn work(mut worker: Worker<Port>, told: &Told) {
     let mut idle_turns = 0u32;
-    while !stop.load(Ordering::Relaxed) {
-        let now_ns = zero.elapsed().as_nanos() as u64;
+    while !told.stop.load(Ordering::Relaxed) {
+        let now_ns = told.zero.elapsed().as_nanos() as u64;
         let received = worker.turn(now_ns);
         idle_turns = if received > 0 { 0 } else { idle_turns.saturating_add(1) };
-        if idle == Idle::Sleep && idle_turns > PATIENCE {
+        if told.idle == Idle::Sleep && idle_turns > PATIENCE {
             thread::sleep(NAP);
         }
     }

@@ -1,10 +1,10 @@
 //! The file as it is written, and what its values must be together.
 
 use super::values::{
-    EchoN3, EchoPeriod, EchoT3, Flows, HugePages, Idle, MemoryMb, Mtu, PortAddress, PortAddress6, Sessions,
-    Side, Vlan,
+    DeviceHash, EchoN3, EchoPeriod, EchoT3, Flows, HugePages, Idle, MemoryMb, Mtu, PortAddress, PortAddress6,
+    Sessions, Side, Vlan, Workers,
 };
-use super::{DpeSettings, PortSettings, Settings, n4};
+use super::{DpeSettings, PortSettings, Settings, crew, n4};
 use config::{NodeIdText, Refusal, Spanned};
 use ipnet::{IpNet, Ipv6Net};
 use rules::Interface;
@@ -42,7 +42,10 @@ struct Dpe {
     huge_pages: HugePages,
     #[serde(default)]
     idle: Idle,
-    cpu: Option<usize>,
+    #[serde(default)]
+    workers: Workers,
+    cpus: Option<Spanned<Vec<usize>>>,
+    distributors: Option<Spanned<usize>>,
     #[serde(default)]
     sessions: Sessions,
     #[serde(default)]
@@ -85,6 +88,8 @@ struct Port {
     vlan: Option<Vlan>,
     #[serde(default)]
     mss_clamp: bool,
+    #[serde(default)]
+    hash: DeviceHash,
 }
 
 #[derive(Deserialize)]
@@ -129,26 +134,27 @@ pub(super) fn check(file: File) -> Result<Settings, Refusal> {
         node_id: file.node.id,
         run_dir: file.node.run_dir,
         state_dir: file.node.state_dir,
-        dpe: dpe(file.dpe),
+        dpe: dpe(file.dpe)?,
         n4: n4::check(file.n4)?,
         content: file.content.map(|content| content.rules),
         metrics: file.metrics.map(|metrics| metrics.listen.0),
     })
 }
 
-fn dpe(dpe: Dpe) -> DpeSettings {
+fn dpe(dpe: Dpe) -> Result<DpeSettings, Refusal> {
+    let crew = crew::check(dpe.workers, dpe.cpus.as_ref(), dpe.distributors.as_ref())?;
     let route = |route: Route| dataplane::Route { prefix: route.prefix, via: route.via.into_inner() };
-    DpeSettings {
+    Ok(DpeSettings {
         memory_mb: dpe.memory_mb.0,
         huge_pages: dpe.huge_pages,
         idle: dpe.idle,
-        cpu: dpe.cpu,
+        crew,
         sessions: dpe.sessions.0,
         flows: dpe.flows.0,
         echo: dpe.echo.into(),
         ports: dpe.port.into_iter().map(port).collect(),
         routes: dpe.route.into_iter().map(route).collect(),
-    }
+    })
 }
 
 fn port(port: Port) -> PortSettings {
@@ -161,6 +167,7 @@ fn port(port: Port) -> PortSettings {
         mtu: port.mtu.0,
         vlan: port.vlan.map(|vlan| vlan.0),
         mss_clamp: port.mss_clamp,
+        hash: port.hash,
     }
 }
 
@@ -239,6 +246,25 @@ mod tests {
         let ports = config::parse(&text, check).unwrap().dpe.ports;
         assert_eq!((ports[0].vlan, ports[0].mss_clamp), (Some(30), true));
         assert_eq!((ports[1].vlan, ports[1].mss_clamp), (None, false));
+    }
+
+    #[test]
+    fn there_is_one_worker_unless_told_otherwise() {
+        let crew = config::parse(EXAMPLE, check).unwrap().dpe.crew;
+        assert_eq!((crew.workers, crew.distributors, crew.cpus), (1, 0, vec![]));
+        let more = "idle = \"spin\"\nworkers = 3\ncpus = [2, 3, 4]\ndistributors = 1";
+        let text = EXAMPLE.replace("idle = \"spin\"", more);
+        let crew = config::parse(&text, check).unwrap().dpe.crew;
+        assert_eq!((crew.workers, crew.distributors, crew.cpus), (3, 1, vec![2, 3, 4]));
+        for (to, expected) in [
+            ("workers = 0", "a node has 1 to 32 workers"),
+            ("workers = 2\ncpus = [1]", "one CPU for each of the 2 workers"),
+            ("workers = 2\ncpus = [1, 1]", "two workers on one CPU"),
+            ("workers = 2\ndistributors = 2", "has to own sessions"),
+        ] {
+            let message = error("idle = \"spin\"", to);
+            assert!(message.contains(expected), "{message}");
+        }
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! The configuration of a node: one TOML file for all its roles.
 
+mod crew;
 mod file;
 mod n4;
 mod values;
 
+pub(crate) use crew::CrewSettings;
 pub(crate) use n4::N4Settings;
-pub(crate) use values::{HugePages, Idle};
+pub(crate) use values::{DeviceHash, HugePages, Idle};
 
 use config::{ConfigError, NodeIdText};
 use ipnet::{Ipv4Net, Ipv6Net};
@@ -49,8 +51,7 @@ pub(crate) struct DpeSettings {
     pub(crate) memory_mb: u32,
     pub(crate) huge_pages: HugePages,
     pub(crate) idle: Idle,
-    /// The CPU the worker runs on; any, where absent.
-    pub(crate) cpu: Option<usize>,
+    pub(crate) crew: CrewSettings,
     pub(crate) sessions: usize,
     pub(crate) flows: usize,
     /// `[dpe.echo]`.
@@ -71,6 +72,7 @@ pub(crate) struct PortSettings {
     /// The VLAN its frames are tagged with, if any.
     pub(crate) vlan: Option<u16>,
     pub(crate) mss_clamp: bool,
+    pub(crate) hash: DeviceHash,
 }
 
 impl Settings {

@@ -28,6 +28,17 @@ pub(crate) enum Idle {
     Sleep,
 }
 
+/// What a device of several queues spreads packets by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum DeviceHash {
+    /// The outermost addresses, or the tunnel: whatever the driver makes of it.
+    #[default]
+    Outer,
+    /// The user's address, up and down; somebody has set the device up for it.
+    Inner,
+}
+
 /// The side a port is on.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -90,6 +101,11 @@ bounded!(
 bounded!(
     /// Flows remembered at once.
     Flows(usize), 1_024..=64_000_000, 1_000_000, "a node remembers 1024 to 64000000 flows"
+);
+
+bounded!(
+    /// Workers.
+    Workers(usize), 1..=32, 1, "a node has 1 to 32 workers"
 );
 
 bounded!(

@@ -8,6 +8,7 @@ mod rules;
 mod scaling;
 mod services;
 mod sessions;
+mod steering;
 mod sweep;
 
 #[cfg(test)]
@@ -30,6 +31,8 @@ pub(crate) enum Scenario {
     Latency,
     /// One worker, two, and so on up to the CPUs there are.
     Scaling,
+    /// What it costs to bring packets to the workers that own their users, and what a card that does it saves.
+    Steering,
     /// What changes of sessions cost the worker that forwards meanwhile.
     Control,
     /// What it costs to know what flows are about: content rules, and a bill for every service.
@@ -50,6 +53,7 @@ impl Scenario {
             Self::Rules => rules::measure(plan),
             Self::Latency => latency::measure(plan),
             Self::Scaling => scaling::measure(plan),
+            Self::Steering => steering::measure(plan),
             Self::Control => control::measure(plan),
             Self::Services => services::measure(plan),
             Self::Pfcp => pfcp::measure(plan),

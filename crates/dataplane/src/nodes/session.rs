@@ -1,6 +1,5 @@
 //! Finds the session of a packet whose flow is unknown: by its tunnel, or by the user's address.
 
-use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
 use crate::state::{Key, State, StepIndex, user_key};
@@ -37,8 +36,7 @@ impl<B: Buffer> Node<B> for Session {
                 state.sessions.prefetch_place(session);
                 Next::To(NodeId::Classify)
             }
-            None if packet.meta.tunnelled() => Next::To(NodeId::GtpuErrorIndication),
-            None => Next::drop(DropReason::NoSession),
+            None => super::steer::astray(state, packet),
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{FlowKey, State};
+use crate::state::{FlowKey, Key, State};
 use packet::Buffer;
 use packet::five_tuple::FiveTuple;
 use rules::Direction;
@@ -28,7 +28,7 @@ impl<B: Buffer> Node<B> for UserInput {
         let meta = &mut packet.meta;
         (meta.key, meta.bytes, meta.traffic_class) = (key, length, class);
         meta.hash = state.flows.hash(&key);
-        Next::To(NodeId::Flow)
+        Next::To(state.steering.next(packet.meta.port))
     }
 }
 
@@ -39,9 +39,13 @@ fn look_closely(packet: &[u8], direction: Direction) -> Option<(FlowKey, u16, u8
 }
 
 /// A peer whose tunnel leads nowhere is told so, whatever it sends through it.
-fn malformed<B: Buffer>(state: &State, packet: &Packet<B>) -> Next {
+fn malformed<B: Buffer>(state: &mut State, packet: &Packet<B>) -> Next {
     let meta = &packet.meta;
-    if meta.tunnelled() && state.sessions.by_tunnel(state.ports.tunnel_key(meta)).is_none() {
+    let key = state.ports.tunnel_key(meta);
+    if meta.tunnelled()
+        && state.sessions.by_tunnel(key).is_none()
+        && !state.steering.is_elsewhere(Key::Tunnel(key))
+    {
         return Next::To(NodeId::GtpuErrorIndication);
     }
     Next::drop(DropReason::UserPacketMalformed)

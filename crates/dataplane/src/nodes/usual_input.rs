@@ -36,7 +36,7 @@ impl<B: Buffer> Node<B> for UsualInput {
         (meta.key, meta.bytes, meta.traffic_class) = (key, length, class);
         meta.hash = state.flows.hash(&key);
         match packet.buffer.keep(usize::from(tunnel.end), usize::from(length)) {
-            Some(()) => Next::To(NodeId::Flow),
+            Some(()) => Next::To(state.steering.next(packet.meta.port)),
             None => Next::To(NodeId::EthernetInput),
         }
     }

@@ -42,7 +42,8 @@ pub(crate) use peers::{Name, Way};
 pub(crate) use ports::{Ports, Receiver};
 pub(crate) use routes::Routes;
 pub(crate) use sessions::{
-    Installation, Installed, Key, Refusal, Room, Session, SessionIndex, Sessions, step_index, step_number,
+    Installation, Installed, KEYS_PER_SESSION, Key, Refusal, Room, Session, SessionIndex, Sessions,
+    step_index, step_number,
 };
 pub(crate) use step::{HotStep, Kind, StepIndex};
 pub(crate) use table::Table;
@@ -50,6 +51,7 @@ pub(crate) use usage::Ledger;
 pub(crate) use waiting::Ticket;
 
 use crate::config::{Config, ConfigError};
+use crate::steering::{Note, Steering};
 use dplink::{Event, UsageCause, UsageCounts};
 use packet::gtpu::{Endpoints, OuterHeader, PORT, UdpChecksum};
 use rules::{Direction, Seid};
@@ -87,6 +89,8 @@ pub(crate) struct State {
     pub(crate) fragments: Fragments,
     /// ICMP errors that may still be sent.
     pub(crate) icmp_errors: Budget,
+    /// The other workers.
+    pub(crate) steering: Steering,
     /// For the control side.
     pub(crate) events: Vec<Event>,
     /// For the control side.
@@ -97,7 +101,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(config: &Config) -> Result<Self, ConfigError> {
+    pub(crate) fn new(config: &Config, steering: Steering) -> Result<Self, ConfigError> {
         let ports = Ports::new(&config.ports)?;
         let limits = &config.limits;
         let room = Room {
@@ -111,7 +115,7 @@ impl State {
             now_ns: 0,
             burst_ns: limits.burst_ns,
             routes: Routes::new(&ports, &config.routes)?,
-            neighbours: Neighbours::new(limits.neighbours),
+            neighbours: Neighbours::new(limits.neighbours, steering.is_shared()),
             sessions: Sessions::new(room),
             flows: Flows::new(limits.flows, config.seed),
             error_indications: Budget::new(limits.error_indications_per_s),
@@ -121,6 +125,7 @@ impl State {
             used: Vec::with_capacity(USED_MAX),
             late: Vec::with_capacity(LATE_MAX),
             content: Content::default(),
+            steering,
             ports,
         })
     }
@@ -137,6 +142,14 @@ impl State {
     /// The next event for the control side, the oldest first: a path may fail and be there again.
     pub(crate) fn next_event(&mut self) -> Option<Event> {
         (!self.events.is_empty()).then(|| self.events.remove(0))
+    }
+
+    /// A peer answered a question, ours or another worker's.
+    pub(crate) fn answered(&mut self, peer: Name, sequence: u16) {
+        match self.steering.other_steward(peer) {
+            Some(steward) => self.steering.post.tell(steward, Note::Answered(peer, sequence)),
+            None => self.sessions.peers.answered(peer, sequence, self.now_ns),
+        }
     }
 
     /// How packets get to a peer; `None` where no route leads there.

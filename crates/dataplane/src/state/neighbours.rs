@@ -48,10 +48,14 @@ pub(crate) struct Neighbours {
     pub(crate) requests: ArrayVec<NextHop, REQUESTS_MAX>,
     /// Learnt in this vector: what waits for them can go.
     pub(crate) learnt: ArrayVec<NextHop, REQUESTS_MAX>,
+    /// Heard in this vector: other workers may have asked. Empty where there are none.
+    pub(crate) heard: ArrayVec<(NextHop, MacAddress), REQUESTS_MAX>,
+    is_shared: bool,
 }
 
 impl Neighbours {
-    pub(crate) fn new(limit: usize) -> Self {
+    /// So many; `is_shared` where other workers want to hear what stations tell.
+    pub(crate) fn new(limit: usize, is_shared: bool) -> Self {
         Self {
             table: Table::new(limit),
             entries: Vec::with_capacity(limit),
@@ -59,6 +63,8 @@ impl Neighbours {
             lately: [0; LATELY],
             requests: ArrayVec::new(),
             learnt: ArrayVec::new(),
+            heard: ArrayVec::new(),
+            is_shared,
         }
     }
 
@@ -105,6 +111,15 @@ impl Neighbours {
 
     /// A station told its address. Stations nobody asked for are not remembered, so nobody can fill the table.
     pub(crate) fn learn(&mut self, next_hop: NextHop, mac: MacAddress, now_ns: u64) {
+        if self.is_shared {
+            // What there is no room for is asked for again.
+            let _ = self.heard.try_push((next_hop, mac));
+        }
+        self.learn_quietly(next_hop, mac, now_ns);
+    }
+
+    /// The same, told by another worker.
+    pub(crate) fn learn_quietly(&mut self, next_hop: NextHop, mac: MacAddress, now_ns: u64) {
         let Some(at) = self.table.get(key(next_hop)) else { return };
         let neighbour = &mut self.entries[at as usize];
         if neighbour.next_hop != next_hop {
@@ -196,7 +211,7 @@ mod tests {
 
     #[test]
     fn an_unknown_station_is_asked_for_once_a_second() {
-        let mut neighbours = Neighbours::new(4);
+        let mut neighbours = Neighbours::new(4, false);
         for now_ns in [0, 1, REQUEST_INTERVAL_NS - 1, REQUEST_INTERVAL_NS] {
             assert_eq!(neighbours.find(hop(1), now_ns), Lookup::Asked);
         }
@@ -205,7 +220,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_used_confirmed_and_at_last_forgotten() {
-        let mut neighbours = Neighbours::new(4);
+        let mut neighbours = Neighbours::new(4, false);
         neighbours.find(hop(1), 0);
         neighbours.learn(hop(1), MAC, 5);
         assert_eq!(neighbours.learnt.as_slice(), [hop(1)]);
@@ -219,14 +234,14 @@ mod tests {
 
     #[test]
     fn nobody_is_remembered_unasked() {
-        let mut neighbours = Neighbours::new(4);
+        let mut neighbours = Neighbours::new(4, false);
         neighbours.learn(hop(1), MAC, 0);
         assert_eq!(neighbours.find(hop(1), 0), Lookup::Asked);
     }
 
     #[test]
     fn stations_that_never_answered_make_room() {
-        let mut neighbours = Neighbours::new(2);
+        let mut neighbours = Neighbours::new(2, false);
         neighbours.find(hop(1), 0);
         neighbours.learn(hop(1), MAC, 0);
         neighbours.find(hop(2), 0);

@@ -3,6 +3,7 @@
 use super::paths::{Due, Path};
 use crate::config::Echo;
 use crate::frame::NextHop;
+use crate::steering::steward;
 use arrayvec::ArrayVec;
 use dplink::PathState;
 use packet::gtpu::Template;
@@ -16,6 +17,9 @@ const SEARCH: usize = 512;
 const AT_ONCE: usize = 32;
 /// Peers listed in one turn.
 const LISTED: usize = 256;
+/// A peer of another worker's is named to it so often, and remembered by it so long without.
+const NAMED_NS: u64 = 30_000_000_000;
+const NAMED_MEMORY_NS: u64 = 100_000_000_000;
 /// How long a peer is remembered that no tunnel leads to.
 const MEMORY_NS: u64 = 600_000_000_000;
 
@@ -57,9 +61,12 @@ struct Known {
     /// Since when no tunnel leads there, as far as somebody looked.
     idle_ns: Option<u64>,
     path: Path,
+    /// Of a peer that another worker asks: when it is named to it next. Of one that this worker asks: until when tunnels
+    /// of another worker lead there.
+    named_ns: u64,
 }
 
-const FREE: Known = Known { name: None, tunnels: 0, idle_ns: None, path: Path::NEW };
+const FREE: Known = Known { name: None, tunnels: 0, idle_ns: None, path: Path::NEW, named_ns: 0 };
 
 /// All peers of a worker. One without tunnels is remembered for a while, or as long as there is room: sessions come and
 /// go, and a change of rules takes tunnels away to give them back.
@@ -73,6 +80,8 @@ pub(crate) struct Peers {
     /// Known peers without tunnels.
     idle: usize,
     echo: Echo,
+    /// Which of so many workers this is: each peer is asked by one of them.
+    place: (u8, u8),
     /// Looked at last.
     looked: usize,
     pub(crate) counts: PathCounts,
@@ -100,6 +109,8 @@ pub(crate) struct PathsDue {
     pub(crate) questions: ArrayVec<(Way, u16), AT_ONCE>,
     /// Peers whose path has failed, or is there again.
     pub(crate) changes: ArrayVec<(Name, bool), AT_ONCE>,
+    /// Peers in use that other workers ask, and which.
+    pub(crate) named: ArrayVec<(u8, Name), AT_ONCE>,
 }
 
 impl Peers {
@@ -112,9 +123,35 @@ impl Peers {
             limit,
             idle: 0,
             echo,
+            place: (0, 1),
             looked: 0,
             counts: PathCounts::default(),
         }
+    }
+
+    /// One of `workers` workers, the one numbered `me`.
+    pub(crate) fn share(&mut self, me: u8, workers: u8) {
+        self.place = (me, workers);
+    }
+
+    /// Tunnels of another worker lead to a peer. Where there is no room it is named again.
+    pub(crate) fn name(&mut self, name: Name, now_ns: u64, way: impl FnOnce() -> Option<Way>) {
+        if !self.by_name.contains_key(&name) {
+            if self.room() == 0 {
+                return;
+            }
+            let index = self.enter(name, way);
+            self.leave(index);
+        }
+        if let Some(known) = self.known_mut(name) {
+            (known.named_ns, known.idle_ns) = (now_ns + NAMED_MEMORY_NS, None);
+        }
+    }
+
+    /// The worker that asks a peer, unless it is this one.
+    fn other_steward(&self, name: Name) -> Option<u8> {
+        let (me, workers) = self.place;
+        Some(steward(name, workers)).filter(|steward| *steward != me)
     }
 
     /// Peers that can still be taken in.
@@ -180,7 +217,7 @@ impl Peers {
     pub(crate) fn look(&mut self, now_ns: u64) -> PathsDue {
         let mut due = PathsDue::default();
         for _ in 0..SEARCH.min(self.known.len()) {
-            if due.questions.is_full() || due.changes.is_full() {
+            if due.questions.is_full() || due.changes.is_full() || due.named.is_full() {
                 break;
             }
             self.looked = (self.looked + 1) % self.known.len();
@@ -190,12 +227,20 @@ impl Peers {
     }
 
     fn look_at(&mut self, place: usize, now_ns: u64, due: &mut PathsDue) {
+        let Some(name) = self.known.get(place).and_then(|known| known.name) else { return };
+        let other = self.other_steward(name);
         let Some(known) = self.known.get_mut(place) else { return };
-        let Some(name) = known.name else { return };
-        if known.tunnels == 0 {
+        if known.tunnels == 0 && (other.is_some() || known.named_ns <= now_ns) {
             let idle_ns = *known.idle_ns.get_or_insert(now_ns);
             if now_ns.saturating_sub(idle_ns) > MEMORY_NS {
                 self.erase(place);
+            }
+            return;
+        }
+        if let Some(other) = other {
+            if known.named_ns <= now_ns {
+                known.named_ns = now_ns + NAMED_NS;
+                due.named.push((other, name));
             }
             return;
         }
@@ -231,11 +276,16 @@ impl Peers {
         self.known.get_mut(index.0 as usize)
     }
 
-    /// What is counted, with how many there are now.
-    pub(crate) fn counts(&self) -> PathCounts {
-        let in_use = self.known.iter().filter(|known| known.tunnels > 0);
-        let failed = in_use.filter(|known| known.path.is_failed()).count() as u64;
-        PathCounts { peers: (self.by_name.len() - self.idle) as u64, failed, ..self.counts }
+    /// What is counted, with how many there are now that this worker asks.
+    pub(crate) fn counts(&self, now_ns: u64) -> PathCounts {
+        let asks = |known: &&Known| known.name.is_some_and(|name| self.other_steward(name).is_none());
+        let in_use = self.known.iter().filter(asks).filter(|known| self.is_listed(known, now_ns));
+        let counts = PathCounts { peers: 0, failed: 0, ..self.counts };
+        in_use.fold(counts, |counts, known| PathCounts {
+            peers: counts.peers + 1,
+            failed: counts.failed + u64::from(known.path.is_failed()),
+            ..counts
+        })
     }
 
     /// Appends peers in use to a list that has the room, from a place on; returns the place to go on from, or `None` at
@@ -249,16 +299,23 @@ impl Peers {
         let places = from..(from + LISTED).min(self.known.len());
         for place in places.clone() {
             let seen = self.known.get(place).zip(self.peers.get(place));
-            let told = seen.and_then(|(known, peer)| known.tell(peer, now_ns));
+            let told = seen.filter(|(known, _)| self.is_listed(known, now_ns));
+            let told = told.and_then(|(known, peer)| known.tell(peer, now_ns));
             into.extend(told.filter(|_| into.len() < into.capacity()));
         }
         (places.end < self.known.len()).then_some(places.end)
+    }
+
+    /// Whether tunnels lead there: of this worker, or of another for which this one asks.
+    fn is_listed(&self, known: &Known, now_ns: u64) -> bool {
+        let asks = || known.name.is_some_and(|name| self.other_steward(name).is_none());
+        known.tunnels > 0 || (known.named_ns > now_ns && asks())
     }
 }
 
 impl Known {
     fn tell(&self, peer: &Peer, now_ns: u64) -> Option<dplink::PeerStatistics> {
-        let (side, address) = self.name.filter(|_| self.tunnels > 0)?;
+        let (side, address) = self.name?;
         let answer = self.path.answer();
         let path = match (peer.way, self.path.is_failed(), answer) {
             (None, ..) => PathState::NoRoute,
@@ -303,7 +360,7 @@ mod tests {
         assert_eq!(peers.room(), 0);
         peers.leave(second);
         assert_eq!((peers.room(), peers.enter(name(3), || None)), (1, second));
-        assert_eq!((peers.room(), peers.counts().peers), (0, 2));
+        assert_eq!((peers.room(), peers.counts(0).peers), (0, 2));
     }
 
     #[test]
@@ -337,7 +394,7 @@ mod tests {
     fn way() -> Option<Way> {
         let mut config = crate::fixture::config();
         config.limits = crate::Limits { sessions: 1, pdrs: 2, flows: 8, kept: 1, ..config.limits };
-        let state = crate::state::State::new(&config).ok()?;
+        let state = crate::state::State::new(&config, crate::steering::Steering::alone()).ok()?;
         crate::state::State::way(&state.ports, &state.routes, (Interface::Access, crate::fixture::GNB.into()))
     }
 
@@ -354,7 +411,7 @@ mod tests {
             asked.push(peers.look(1).questions.len());
         }
         assert!(asked.iter().all(|asked| *asked <= AT_ONCE));
-        assert_eq!((asked.iter().sum::<usize>(), peers.counts().requests), (600, 600));
+        assert_eq!((asked.iter().sum::<usize>(), peers.counts(0).requests), (600, 600));
         let (mut list, mut from, mut turns) = (Vec::with_capacity(600), Some(0), 0);
         while let Some(next) = from {
             (from, turns) = (peers.list(next, 1, &mut list), turns + 1);

@@ -15,7 +15,7 @@ use rules::{Classifier, Forward, OuterHeaderCreation, Places, QerId, Rare, Seid}
 use smallvec::SmallVec;
 
 /// Tunnels, and user addresses, a session has on average at most, over all sessions.
-const KEYS_PER_SESSION: usize = 2;
+pub(crate) const KEYS_PER_SESSION: usize = 2;
 
 /// A session by its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl SessionIndex {
 }
 
 /// By what packets find a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Key {
     /// A tunnel endpoint of ours.
     Tunnel(u64),
@@ -259,7 +259,7 @@ impl Sessions {
                 if let Some(old) = &old {
                     self.retire(old, &mut new, now_ns);
                 }
-                Ok(Installed { _old: old, ..self.put(place, *new, way) })
+                Ok(Installed { old, ..self.put(place, *new, way) })
             }
             Err(refusal) => Err((refusal, new)),
         }
@@ -340,7 +340,7 @@ impl Sessions {
             index: SessionIndex(place),
             removed,
             end_markers,
-            _old: None,
+            old: None,
             _spent: (steps, peers, accounts, aparts),
         }
     }
@@ -428,7 +428,8 @@ pub(crate) struct Installed {
     pub(crate) removed: Vec<UsageCounts>,
     /// Tunnels that end now.
     pub(crate) end_markers: Box<[OuterHeaderCreation]>,
-    _old: Option<Box<Session>>,
+    /// What it replaced.
+    pub(crate) old: Option<Box<Session>>,
     _spent: Spent,
 }
 

@@ -2,6 +2,7 @@
 
 mod content;
 mod copies;
+mod crew;
 mod fragments;
 mod kept;
 mod mtu;

@@ -283,6 +283,7 @@ fn an_explanation_agrees_with_what_happens() {
             // Its parts are traced by nobody.
             TraceEnd::Parted => continue,
             TraceEnd::Consumed => panic!("a user's packet was consumed"),
+            TraceEnd::HandedOff { worker } => panic!("there is no worker {worker}"),
         };
         assert_eq!(said.outcome, expected, "{said:?}");
         compared += 1;

@@ -7,7 +7,7 @@ use crate::frame::{Meta, Packet};
 use crate::graph::NodeId;
 use crate::nodes;
 use crate::port::Port;
-use crate::state::{Installation, Installed, Loading, Refusal, Session, SessionIndex, State, Used};
+use crate::state::{Installation, Installed, Key, Loading, Refusal, Session, SessionIndex, State, Used};
 use crate::trace::Tracer;
 use dplink::{Event, UsageCounts};
 use rules::{Interface, OuterHeaderCreation, Seid, UrrId};
@@ -79,6 +79,9 @@ pub(crate) enum Report {
 
 impl<P: Port> Worker<P> {
     pub(super) fn obey(&mut self) {
+        if self.withheld.is_some() && !self.tell_withheld() {
+            return;
+        }
         for _ in 0..ORDERS_PER_TURN {
             // An order is taken only when its report is sure to fit: no acknowledgement is ever lost.
             if self.reports.slots() == 0 {
@@ -86,6 +89,11 @@ impl<P: Port> Worker<P> {
             }
             let Ok(order) = self.orders.pop() else { break };
             let report = self.execute(order);
+            // What others have to know is on its way before anybody is told that it is done.
+            if !self.state.steering.post.is_told() {
+                self.withheld = Some(report);
+                return;
+            }
             self.report(report);
         }
         if self.reports.slots() > 0
@@ -105,6 +113,16 @@ impl<P: Port> Worker<P> {
         }
     }
 
+    /// Whether nothing is withheld any more.
+    #[cold]
+    fn tell_withheld(&mut self) -> bool {
+        let is_told = self.reports.slots() > 0 && self.state.steering.post.is_told();
+        if let Some(report) = self.withheld.take_if(|_| is_told) {
+            self.report(report);
+        }
+        is_told
+    }
+
     fn report(&mut self, report: Report) {
         let pushed = self.reports.push(report);
         debug_assert!(pushed.is_ok(), "room was checked before");
@@ -122,7 +140,7 @@ impl<P: Port> Worker<P> {
             Order::Count(mut counters) => {
                 self.counters.held = (self.held.len() + self.kept.len()) as u64;
                 self.counters.flows = self.state.flows.len() as u64;
-                self.counters.paths = self.state.sessions.peers.counts();
+                self.counters.paths = self.state.sessions.peers.counts(self.state.now_ns);
                 self.counters.content = self.state.content.counts();
                 for (lane, port) in self.lanes.iter().zip(&mut self.counters.ports) {
                     port.missed = lane.port.missed();
@@ -150,10 +168,12 @@ impl<P: Port> Worker<P> {
         let (seid, revision) = (installation.session.seid, installation.session.revision);
         let drop_kept = installation.drop_kept;
         self.settle(seid, false);
-        let State { sessions, ports, routes, now_ns, .. } = &mut self.state;
+        let State { sessions, ports, routes, now_ns, steering, .. } = &mut self.state;
         let installed = sessions.install(installation, *now_ns, |peer| State::way(ports, routes, peer));
         match installed {
             Ok(installed) => {
+                let [before, now] = [installed.old.as_deref(), sessions.get(installed.index)].map(keys);
+                steering.announce(before, now);
                 self.wake(installed.index, drop_kept);
                 installed.end_markers.iter().for_each(|tunnel| self.send_end_marker(*tunnel));
                 Report::Installed { seid, revision, installed }
@@ -166,6 +186,7 @@ impl<P: Port> Worker<P> {
         self.settle(seid, true);
         let removed = self.state.sessions.remove(seid, self.state.now_ns, &mut usage);
         let _old = removed.map(|(index, session)| {
+            self.state.steering.announce(&session.keys, &[]);
             self.wake(index, true);
             session
         });
@@ -206,4 +227,8 @@ impl<P: Port> Worker<P> {
         self.vector.push(Packet { buffer, meta });
         self.run(NodeId::EthernetOutput, None);
     }
+}
+
+fn keys(session: Option<&Session>) -> &[Key] {
+    session.map_or(&[], |session| &session.keys)
 }

@@ -7,6 +7,7 @@ use crate::graph::NodeId;
 use crate::nodes;
 use crate::port::Port;
 use crate::state::Way;
+use crate::steering::Note;
 use dplink::{Event, PeerStatistics};
 use rules::Interface;
 
@@ -38,6 +39,9 @@ impl<P: Port> Worker<P> {
             if self.state.note(Event::Path { side, remote, failed }) {
                 self.state.sessions.peers.told(name);
             }
+        }
+        for (steward, name) in due.named {
+            self.state.steering.post.tell(steward, Note::InUse(name));
         }
         due.questions.into_iter().for_each(|(way, sequence)| self.ask_peer(&way, sequence));
         if !self.vector.is_empty() {

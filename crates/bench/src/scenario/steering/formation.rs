@@ -1,0 +1,215 @@
+//! Workers of one engine behind a card, with all sessions in force and their neighbours met.
+
+use crate::dock::{Dock, Ledger};
+use crate::interrupt;
+use crate::meter::Rack;
+use crate::nic::{Hash, Nic};
+use crate::plan::Plan;
+use crate::product::{NOW_NS, Population, arp_reply};
+use crate::setup::{N3, N6, config, rules};
+use anyhow::{Context, bail, ensure};
+use dataplane::{Crew, Engine, Worker};
+use dpdk::Mempool;
+use dplink::{Books, Command, Desired, Notice, Spread};
+use packet::Buffer;
+use rules::Seid;
+use std::sync::Arc;
+
+/// Packets of all workers under way at most, where workers hand over: what their rings hold with room to spare.
+const WINDOW: usize = 768;
+/// Users by whose packets all workers meet the neighbours.
+const MEETERS: u32 = 64;
+
+/// How packets get to the workers that own their users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// The card hashes the users' addresses.
+    Inner,
+    /// The card hashes the outermost addresses; workers hand over.
+    Outer,
+    /// The card has one queue: the first worker receives, and hands over what is not its own.
+    OneQueue,
+    /// The same, and the first worker does nothing else.
+    Distributor,
+}
+
+impl Mode {
+    /// In results.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Inner => "inner",
+            Self::Outer => "outer",
+            Self::OneQueue => "one-queue",
+            Self::Distributor => "distributor",
+        }
+    }
+
+    const fn hash(self) -> Hash {
+        match self {
+            Self::Inner => Hash::Inner,
+            Self::Outer => Hash::Outer,
+            Self::OneQueue | Self::Distributor => Hash::Nothing,
+        }
+    }
+
+    fn crew(self, workers: usize) -> Crew {
+        let spread = match self {
+            Self::Inner => Spread::InnerHash,
+            Self::Outer => Spread::OuterHash,
+            Self::OneQueue | Self::Distributor => Spread::OneQueue,
+        };
+        Crew { workers, distributors: usize::from(self == Self::Distributor), spread: vec![spread; 2] }
+    }
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Case {
+    pub(super) mode: Mode,
+    pub(super) gnbs: u32,
+    pub(super) workers: usize,
+}
+
+/// The workers, and all that is around them.
+pub(super) struct Formation {
+    pub(super) case: Case,
+    pub(super) workers: Vec<Worker<Dock>>,
+    /// By worker, then by port.
+    pub(super) docks: Vec<[Dock; 2]>,
+    pub(super) ledger: Arc<Ledger>,
+    pub(super) nic: Nic,
+    /// Every flow has had a packet each way.
+    pub(super) has_met: bool,
+    engine: Engine,
+}
+
+impl Formation {
+    /// With the sessions of a plan.
+    ///
+    /// # Errors
+    /// A session that is not taken, neighbours that cannot be met, an interruption.
+    pub(super) fn new(case: Case, plan: &Plan, pool: &Mempool) -> anyhow::Result<Self> {
+        let Case { mode, workers, .. } = case;
+        let population = Population {
+            sessions: plan.profile.subscribers,
+            pdrs: plan.pdrs,
+            flows: plan.profile.flows,
+            services: false,
+            share: None,
+        };
+        let ledger = Arc::new(Ledger::new(workers));
+        let window = if mode == Mode::Inner { usize::MAX / 2 } else { WINDOW };
+        let docks: Vec<[Dock; 2]> = (0..workers)
+            .map(|worker| std::array::from_fn(|_| Dock::new(pool, &ledger, worker, window)))
+            .collect();
+        let ports = docks.iter().map(|docks| docks.to_vec()).collect();
+        let (engine, workers) =
+            dataplane::connect_crew(&config(&population), &mode.crew(workers), ports, dpdk::tsc)?;
+        let nic = Nic::new(mode.hash(), workers.len());
+        let mut formation = Self { case, workers, docks, ledger, nic, has_met: false, engine };
+        formation.establish(&population)?;
+        formation.meet(pool, plan)?;
+        Ok(formation)
+    }
+
+    fn establish(&mut self, population: &Population) -> anyhow::Result<()> {
+        let mut applied = 0;
+        for number in 0..population.sessions {
+            let desired = Desired::new(Seid(u64::from(number) + 1), 1, rules(number, population.pdrs));
+            if let Some(notice) = self.engine.handle(Command::Put(desired))? {
+                bail!("session {number} was not taken: {notice:?}");
+            }
+            if number % 256 == 0 {
+                applied += self.settle()?;
+            }
+        }
+        while applied < population.sessions {
+            applied += self.settle()?;
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self) -> anyhow::Result<u32> {
+        ensure!(!interrupt::asked(), "interrupted before there was anything to measure");
+        for _ in 0..8 {
+            self.turn();
+        }
+        let notices = self.engine.poll(0);
+        match notices.iter().find(|notice| !matches!(notice, Notice::Applied { .. })) {
+            Some(notice) => bail!("a session was not taken: {notice:?}"),
+            None => Ok(notices.len() as u32),
+        }
+    }
+
+    fn turn(&mut self) -> usize {
+        self.workers.iter_mut().map(|worker| worker.turn(NOW_NS)).sum()
+    }
+
+    /// Packets of some users, wherever they belong, make every worker ask for its neighbours; one hears the answers.
+    fn meet(&mut self, pool: &Mempool, plan: &Plan) -> anyhow::Result<()> {
+        let mut packets = traffic::Packets::new(plan.profile, crate::setup::ENDPOINTS, plan.seed);
+        let mut frame = vec![0; 2_048];
+        for number in 0..MEETERS.min(plan.profile.subscribers) {
+            for up in [true, false] {
+                let written = packets.write_way(crate::setup::user(number), (number, up), &mut frame);
+                let bytes =
+                    written.and_then(|length| frame.get(..length)).context("a frame cannot be made")?;
+                self.give(if up { N3 } else { N6 }, pool, bytes)?;
+            }
+            while self.turn() > 0 {}
+        }
+        for port in [N3, N6] {
+            let reply = arp_reply(port).context("an ARP reply cannot be made")?;
+            self.give(port, pool, &reply)?;
+        }
+        for _ in 0..4 {
+            self.turn();
+        }
+        for dock in self.docks.iter().flatten() {
+            dock.quay().outbox.clear();
+        }
+        let held: u64 = self.books().iter().map(|books| books.held).sum();
+        ensure!(held == 0, "{held} packets still wait for their neighbours");
+        for (at, worker) in self.workers.iter().enumerate() {
+            self.ledger.level(at, done(worker));
+        }
+        Ok(())
+    }
+
+    /// The first worker receives a frame.
+    fn give(&self, port: usize, pool: &Mempool, frame: &[u8]) -> anyhow::Result<()> {
+        let packet = pool.packet(frame).context("the pool is empty")?;
+        let dock = self.docks.first().and_then(|docks| docks.get(port)).context("no such port")?;
+        dock.quay().inbox.push_back(packet);
+        Ok(())
+    }
+
+    /// What each worker has counted.
+    pub(super) fn books(&self) -> Vec<Books> {
+        self.workers.iter().map(Worker::books).collect()
+    }
+}
+
+/// Packets a worker is done with: what it handed over is another's.
+pub(super) fn done(worker: &Worker<Dock>) -> usize {
+    let counters = worker.counters();
+    let sent: u64 = counters.ports.iter().map(|port| port.sent).sum();
+    (sent + counters.drops.iter().sum::<u64>()) as usize
+}
+
+/// Lays packets of the stream before the workers the card brings them to.
+pub(super) fn lay(
+    (docks, nic): (&[[Dock; 2]], &Nic),
+    rack: &mut Rack,
+    count: usize,
+    mut seen: impl FnMut(usize, &dpdk::Mbuf),
+) -> anyhow::Result<()> {
+    for _ in 0..count {
+        let (mbuf, up) = rack.next()?;
+        let (worker, port) = (nic.queue(mbuf.data(), up), if up { N3 } else { N6 });
+        seen(port, &mbuf);
+        let dock = docks.get(worker).and_then(|docks| docks.get(port)).context("no such queue")?;
+        dock.quay().inbox.push_back(mbuf);
+    }
+    Ok(())
+}

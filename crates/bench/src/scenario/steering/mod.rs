@@ -1,0 +1,235 @@
+//! `steering`: what it costs to bring packets to the workers that own their users, and what a card that does it saves.
+//!
+//! The same engine runs behind a model of a card in each mode, the modes in turns: by the users' addresses (inner hash),
+//! by the outermost addresses of tunnels from 1, 4 or 64 gNBs, by one queue, and by one queue with a worker that does
+//! nothing but distribute, as systems did before cards could.
+
+mod formation;
+mod rounds;
+mod team;
+mod waiting;
+
+use crate::expected;
+use crate::meter::Rack;
+use crate::plan::Plan;
+use crate::product::Memory;
+use crate::report::{Report, Steering};
+use crate::sample::Sampler;
+use crate::spread::{Spread, rounded};
+use crate::{contest, interrupt, machine};
+use anyhow::{Context, bail};
+use formation::{Case, Formation, Mode};
+use rounds::{Round, Tools};
+use std::time::Duration;
+use team::Team;
+
+/// Packets in the pool.
+const PACKETS: u32 = 131_071;
+/// Most workers: every case has its own, with all its sessions.
+const WORKERS_MAX: usize = 8;
+/// Of the duration, for rounds at the full rate; the rest is for latency.
+const ROUNDS_SHARE: f64 = 0.7;
+/// Loads at which latency is measured, as shares of what the slowest mode carries.
+const LOADS: [f64; 3] = [0.3, 0.5, 0.7];
+
+/// One case, and what was found.
+struct Entry {
+    formation: Formation,
+    /// Nanoseconds for each packet, by trial: of all workers together, and of the slowest for each core.
+    work_ns: Vec<f64>,
+    core_ns: Vec<f64>,
+    /// Of each worker, by trial.
+    worker_ns: Vec<Vec<f64>>,
+    handed_share: f64,
+}
+
+/// Measures all modes.
+///
+/// # Errors
+/// One CPU alone; packets missing or wrong, or at a worker that does not own them.
+pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
+    let cpus = machine::cpus();
+    let [first, _, ..] = cpus.as_slice() else {
+        bail!("steering needs two CPUs, one for each of two workers; one can be used here");
+    };
+    let memory = Memory::new(1, PACKETS)?;
+    machine::pin(*first)?;
+    let _thread = memory.eal.register_thread()?;
+    let hz = memory.eal.tsc_hz();
+    let team = Team { eal: memory.eal, cpus: &cpus, hz };
+    let mut entries = Vec::new();
+    let spinner = contest::spinner("sessions of all modes".to_owned());
+    for case in cases(cpus.len().min(WORKERS_MAX)) {
+        let formation = Formation::new(case, plan, memory.pool()?)?;
+        let (work_ns, core_ns, worker_ns) = (Vec::new(), Vec::new(), Vec::new());
+        entries.push(Entry { formation, work_ns, core_ns, worker_ns, handed_share: 0.0 });
+    }
+    spinner.finish_and_clear();
+    let sampler = Sampler::new(expected::reference(plan.pdrs)?);
+    let mut tools = Tools { rack: Rack::new(memory.pool()?, plan)?, sampler, bytes: 0, packets: 0 };
+    trials(&team, plan, &mut entries, &mut tools)?;
+    let mut report = Report::new("steering", plan, machine::describe(hz));
+    report.mean_bytes = rounded(tools.bytes as f64 / tools.packets.max(1) as f64);
+    (report.compared, report.balanced, report.loss) = (tools.sampler.compared(), true, Some(0.0));
+    let mut points = entries.iter().map(|entry| point(&report, entry, &entries, hz)).collect();
+    latencies(&team, plan, (&mut entries, &mut tools.rack), &mut points)?;
+    Ok(whole(report, points))
+}
+
+/// One worker alone; then all workers in each mode.
+fn cases(workers: usize) -> Vec<Case> {
+    let case = |mode, gnbs, workers| Case { mode, gnbs, workers };
+    vec![
+        case(Mode::Inner, 1, workers),
+        case(Mode::Inner, 1, 1),
+        case(Mode::OneQueue, 1, workers),
+        case(Mode::Distributor, 1, workers),
+        case(Mode::Outer, 1, workers),
+        case(Mode::Outer, 4, workers),
+        case(Mode::Outer, 64, workers),
+    ]
+}
+
+/// Every case in every trial, one after the other.
+fn trials(team: &Team<'_>, plan: &Plan, entries: &mut [Entry], tools: &mut Tools) -> anyhow::Result<()> {
+    let length = plan.trial().mul_f64(ROUNDS_SHARE / entries.len().max(1) as f64);
+    let bar = contest::progress(plan.duration.mul_f64(ROUNDS_SHARE), "all modes in turns");
+    for _ in 0..plan.trials {
+        for entry in &mut *entries {
+            if interrupt::asked() {
+                bail!("interrupted before there was anything to compare");
+            }
+            tools.rack.set_gnbs(entry.formation.case.gnbs);
+            let (rounds, handed_share) = rounds::run(team, &mut entry.formation, tools, length)?;
+            entry.take(&rounds).context("no round was measured")?;
+            entry.handed_share = handed_share;
+            bar.inc(length.as_millis() as u64);
+        }
+    }
+    bar.finish_and_clear();
+    Ok(())
+}
+
+impl Entry {
+    /// Medians of a trial's rounds.
+    fn take(&mut self, rounds: &[Round]) -> Option<()> {
+        let median = |of: &dyn Fn(&Round) -> f64| {
+            let values: Vec<f64> =
+                rounds.iter().map(|round| of(round) / round.packets.max(1) as f64).collect();
+            Spread::of(&values).map(|spread| spread.median)
+        };
+        let workers = self.formation.case.workers;
+        self.work_ns.push(median(&|round| round.busy_ns.iter().sum())?);
+        let slowest = |round: &Round| round.busy_ns.iter().copied().fold(0.0, f64::max);
+        self.core_ns.push(median(&|round| slowest(round) * workers as f64)?);
+        let one = |at: usize| median(&|round| round.busy_ns.get(at).copied().unwrap_or_default());
+        self.worker_ns.push((0..workers).map(one).collect::<Option<_>>()?);
+        Some(())
+    }
+}
+
+fn median(values: &[f64]) -> f64 {
+    Spread::of(values).map_or(0.0, |spread| spread.median)
+}
+
+/// What was found about a case, beside inner hash with as many workers, which is the first.
+fn point(report: &Report, entry: &Entry, entries: &[Entry], hz: u64) -> Report {
+    let cycles = |ns: f64| ns * hz as f64 / 1e9;
+    let Case { mode, gnbs, workers } = entry.formation.case;
+    let inner = entries.first().unwrap_or(entry);
+    let in_turns = inner.core_ns.iter().zip(&entry.core_ns).map(|(inner, ours)| inner / ours);
+    let ratio = Spread::of(&in_turns.collect::<Vec<f64>>());
+    let is_compared = entry.handed_share > 0.0;
+    let extra = cycles(median(&entry.work_ns) - median(&inner.work_ns));
+    let of_worker = |at: usize| {
+        let values: Vec<f64> = entry.worker_ns.iter().filter_map(|trial| trial.get(at).copied()).collect();
+        rounded(cycles(median(&values)))
+    };
+    let mut point = report.clone();
+    point.workers = workers as u32;
+    point.trials = entry.work_ns.len() as u32;
+    point.set_rate(1e3 / median(&entry.core_ns));
+    point.cycles_per_packet = Some(rounded(cycles(median(&entry.core_ns))));
+    let work: Vec<f64> = entry.work_ns.iter().map(|ns| cycles(*ns)).collect();
+    point.steering = Some(Steering {
+        mode: mode.name().to_owned(),
+        gnbs,
+        handed_share: rounded(entry.handed_share),
+        worker_cycles: (0..workers).map(of_worker).collect(),
+        work_cycles: Spread::of(&work),
+        ratio_to_inner: ratio,
+        handoff_cycles: is_compared.then(|| rounded(extra / entry.handed_share)),
+        ratio_shared_out: is_compared.then(|| rounded(median(&inner.work_ns) / median(&entry.work_ns))),
+        offered_mpps: None,
+    });
+    point
+}
+
+/// Latency of inner hash, of hand-off and of a distributor, at the same rates.
+fn latencies(
+    team: &Team<'_>,
+    plan: &Plan,
+    (entries, rack): (&mut [Entry], &mut Rack),
+    points: &mut Vec<Report>,
+) -> anyhow::Result<()> {
+    let slowest = |point: &Report| point.mpps_per_core.map(|mpps| mpps * f64::from(point.workers));
+    let least = points.iter().filter(|point| point.workers > 1).filter_map(slowest).fold(f64::MAX, f64::min);
+    let chosen: Vec<usize> = (0..entries.len())
+        .filter(|at| entries.get(*at).is_some_and(|entry| is_timed(entry.formation.case)))
+        .collect();
+    let length = plan.duration.mul_f64((1.0 - ROUNDS_SHARE) / (chosen.len().max(1) * LOADS.len()) as f64);
+    for (load, at) in LOADS.into_iter().flat_map(|load| chosen.iter().map(move |at| (load, *at))) {
+        let (Some(entry), Some(found)) = (entries.get_mut(at), points.get(at).cloned()) else { continue };
+        rack.set_gnbs(1);
+        let offered = (least * 1e6 * load, length.max(Duration::from_millis(50)));
+        match waiting::measure(team, &mut entry.formation, rack, offered) {
+            Ok((latency, [void, counted])) => {
+                points.push(timed(found, (latency, least * load), (void, counted)))
+            }
+            Err(error) => points.push(untimed(found, least * load, &format!("{error:#}"))),
+        }
+    }
+    Ok(())
+}
+
+fn is_timed(case: Case) -> bool {
+    case.workers > 1
+        && (matches!(case.mode, Mode::Inner | Mode::Distributor)
+            || case == Case { gnbs: 1, ..case } && case.mode == Mode::Outer)
+}
+
+fn timed(
+    found: Report,
+    (latency, mpps): (crate::report::Latency, f64),
+    (void, counted): (u32, u32),
+) -> Report {
+    let mut point =
+        untimed(found, mpps, &format!("{counted} runs counted, in {void} another program had a CPU"));
+    point.latency_us = Some(latency);
+    point
+}
+
+fn untimed(mut point: Report, mpps: f64, note: &str) -> Report {
+    if let Some(steering) = &mut point.steering {
+        steering.offered_mpps = Some(rounded(mpps));
+    }
+    (point.mpps_per_core, point.gbps_per_core, point.cycles_per_packet) = (None, None, None);
+    point.notes = vec![note.to_owned()];
+    point
+}
+
+/// The first point, inner hash, stands for the whole.
+fn whole(mut report: Report, points: Vec<Report>) -> Report {
+    if let Some(first) = points.first() {
+        (report.workers, report.trials) = (first.workers, first.trials);
+        (report.mpps_per_core, report.gbps_per_core) = (first.mpps_per_core, first.gbps_per_core);
+        (report.cycles_per_packet, report.steering) = (first.cycles_per_packet, first.steering.clone());
+    }
+    report.notes = vec![
+        "the card is a model: it costs nothing, and packets lie in memory".to_owned(),
+        "rates are those of the slowest worker for each core; busy time is CPU time without turns in which nothing came"
+            .to_owned(),
+    ];
+    report.points = points;
+    report
+}

@@ -1,0 +1,110 @@
+//! What several workers say, as one.
+
+use crate::config::PortConfig;
+use crate::counters::Counters;
+use crate::graph::NodeId;
+use crate::state::ContentCounts;
+use crate::steering::steward;
+use dplink::{
+    ContentStatistics, Explanation, PathStatistics, PeerStatistics, PortStatistics, Spread, Statistics,
+    Trace, TracedPacket, WorkerStatistics,
+};
+use rules::Interface;
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+/// What a worker counted, and its sessions.
+pub(super) type Counted = (Box<Counters>, usize);
+
+/// Ports count for all workers together, everything else for each.
+pub(super) fn statistics(
+    (ports, spread): (&[PortConfig], &[Spread]),
+    counted: &[Counted],
+    uptime_ms: u64,
+) -> Statistics {
+    let port = |(at, config): (usize, &PortConfig)| {
+        let of_workers = || counted.iter().filter_map(|(counters, _)| counters.ports.get(at));
+        PortStatistics {
+            name: config.name.clone(),
+            device: config.device.clone(),
+            received: of_workers().map(|port| port.received).sum(),
+            received_bytes: of_workers().map(|port| port.received_bytes).sum(),
+            sent: of_workers().map(|port| port.sent).sum(),
+            sent_bytes: of_workers().map(|port| port.sent_bytes).sum(),
+            missed: of_workers().map(|port| port.missed).sum(),
+            spread: spread.get(at).copied().unwrap_or_default(),
+        }
+    };
+    Statistics {
+        uptime_ms,
+        sessions: counted.iter().map(|(_, sessions)| *sessions as u64).sum(),
+        ports: ports.iter().enumerate().map(port).collect(),
+        workers: counted.iter().map(|(counters, sessions)| worker(counters, *sessions as u64)).collect(),
+    }
+}
+
+fn worker(counters: &Counters, sessions: u64) -> WorkerStatistics {
+    WorkerStatistics {
+        sessions,
+        flows: counters.flows,
+        paths: PathStatistics {
+            peers: counters.paths.peers,
+            failed: counters.paths.failed,
+            echo_requests: counters.paths.requests,
+            echo_responses: counters.paths.responses,
+            failures: counters.paths.failures,
+        },
+        content: content(&counters.content),
+        books: counters.books(),
+        nodes: counters.named_nodes(),
+        drops: counters.named_drops(),
+    }
+}
+
+const fn content(counts: &ContentCounts) -> ContentStatistics {
+    let ContentCounts { revision, waiting, detected, undetected, displaced, names } = *counts;
+    ContentStatistics { revision, waiting, detected, undetected, displaced, names }
+}
+
+/// A peer is the worker's that asks it whether it is there; tunnels of all lead to it.
+pub(super) fn peers(lists: Vec<Vec<PeerStatistics>>) -> Vec<PeerStatistics> {
+    let workers = lists.len() as u8;
+    let mut merged: Vec<PeerStatistics> = Vec::new();
+    let mut places: HashMap<(Interface, IpAddr), usize> = HashMap::new();
+    for (worker, peer) in
+        (0..).zip(lists).flat_map(|(worker, list)| list.into_iter().map(move |peer| (worker, peer)))
+    {
+        let name = (peer.side, peer.address);
+        let at = *places.entry(name).or_insert(merged.len());
+        match merged.get_mut(at) {
+            None => merged.push(peer),
+            Some(known) => {
+                let tunnels = known.tunnels + peer.tunnels;
+                let knows = worker == steward(name, workers);
+                *known = PeerStatistics { tunnels, ..if knows { peer } else { known.clone() } };
+            }
+        }
+    }
+    merged
+}
+
+/// The first so many packets that any worker saw.
+pub(super) fn traces(traces: Vec<Trace>, limit: usize) -> Trace {
+    let looked_at = traces.iter().map(|trace| trace.looked_at).sum();
+    let lasted_ms = traces.iter().map(|trace| trace.lasted_ms).max().unwrap_or(0);
+    let mut packets: Vec<_> = traces.into_iter().flat_map(|trace| trace.packets).collect();
+    // Of one moment, what came in goes before what was handed over.
+    let came_in =
+        |packet: &TracedPacket| packet.nodes.first().is_some_and(|node| node == NodeId::UsualInput.name());
+    packets.sort_by_key(|packet| (packet.after_us, !came_in(packet)));
+    packets.truncate(limit);
+    Trace { packets, looked_at, lasted_ms }
+}
+
+/// That of the worker that knows the session.
+pub(super) fn explanation(explanations: Vec<Explanation>) -> Option<Explanation> {
+    let mut explanations: Vec<_> = explanations;
+    let knows = explanations.iter().position(|explanation| explanation.session.is_some());
+    let at = knows.unwrap_or(0);
+    (at < explanations.len()).then(|| explanations.swap_remove(at))
+}

@@ -1,0 +1,170 @@
+//! Which worker gets a session, and what belongs to which session where several workers have them.
+
+use crate::config::Limits;
+use crate::state::{Key, Ports, Refusal};
+use crate::steering::{Buckets, Crew};
+use rules::{Rules, Seid};
+use smallvec::SmallVec;
+use std::collections::HashMap;
+
+/// The worker of a session, for as long as it lives.
+pub(super) type Owner = u8;
+
+/// Meters of a session that other sessions may share, by their numbers.
+pub(super) type Shared = SmallVec<[u64; 1]>;
+
+/// Of these rules.
+pub(super) fn shared_meters(rules: &Rules) -> Shared {
+    rules.qers.iter().filter_map(|qer| qer.correlation).collect()
+}
+
+/// Places new sessions.
+pub(super) struct Placement {
+    buckets: Buckets,
+    distributors: usize,
+    /// Of each worker.
+    sessions: Vec<usize>,
+    /// Of all together, and of each.
+    limit: usize,
+    room: usize,
+    claims: Claims,
+}
+
+/// Keys that sessions have, once all orders that were given are obeyed. A worker knows those of its own sessions alone.
+#[derive(Default)]
+struct Claims {
+    by_key: HashMap<Key, Seid>,
+    by_session: HashMap<Seid, Claim>,
+    /// Meters that several sessions share, and where: these sessions have to be together.
+    shared: HashMap<u64, (Owner, usize)>,
+}
+
+#[derive(Default)]
+struct Claim {
+    keys: SmallVec<[Key; 2]>,
+    shared: Shared,
+}
+
+impl Placement {
+    /// For the workers of a crew, which together hold no more than `limits` say.
+    pub(super) fn new(crew: &Crew, limits: &Limits) -> Self {
+        Self {
+            buckets: Buckets::new(crew),
+            distributors: crew.distributors,
+            sessions: vec![0; crew.workers],
+            limit: limits.sessions,
+            room: crew.share(limits).sessions,
+            claims: Claims::default(),
+        }
+    }
+
+    /// With one worker there is nothing to decide, and the worker refuses what cannot be.
+    fn is_alone(&self) -> bool {
+        self.sessions.len() == 1
+    }
+
+    /// The worker of a new session: that of the meters it shares, or that of its user's address, or if there is no room,
+    /// the one with the fewest sessions.
+    pub(super) fn place(&mut self, keys: &[Key], shared: &Shared) -> Result<Owner, Refusal> {
+        if self.is_alone() {
+            return Ok(0);
+        }
+        if self.sessions.iter().sum::<usize>() >= self.limit {
+            return Err(Refusal::Sessions);
+        }
+        let owner = self.claims.sharer(shared).unwrap_or_else(|| self.by_keys(keys));
+        let has_room =
+            |owner: Owner| self.sessions.get(usize::from(owner)).is_some_and(|count| *count < self.room);
+        let owner = Some(owner).filter(|owner| has_room(*owner)).or_else(|| self.least_loaded());
+        let owner = owner.filter(|owner| has_room(*owner)).ok_or(Refusal::Sessions)?;
+        if let Some(count) = self.sessions.get_mut(usize::from(owner)) {
+            *count += 1;
+        }
+        Ok(owner)
+    }
+
+    /// By the first address of its user, IPv4 before IPv6; without any, by its first tunnel.
+    fn by_keys(&self, keys: &[Key]) -> Owner {
+        let users =
+            || keys.iter().filter_map(|key| if let Key::User(user) = key { Some(*user) } else { None });
+        let user = users().find(|user| user >> 32 == 0).or_else(|| users().next());
+        let tunnels =
+            keys.iter().filter_map(|key| if let Key::Tunnel(key) = key { Some(*key) } else { None });
+        let tunnel = tunnels.map(|key| u64::from(Ports::tunnel(key).1.0)).next();
+        self.buckets.owner(Buckets::user(user.or(tunnel).unwrap_or_default()))
+    }
+
+    fn least_loaded(&self) -> Option<Owner> {
+        let owners = self.sessions.iter().enumerate().skip(self.distributors);
+        owners.min_by_key(|(_, count)| **count).map(|(owner, _)| owner as Owner)
+    }
+
+    /// A session has these keys from now on, instead of those it had.
+    pub(super) fn claim(
+        &mut self,
+        session: (Seid, Owner),
+        keys: &[Key],
+        shared: Shared,
+    ) -> Result<(), Refusal> {
+        if self.is_alone() {
+            return Ok(());
+        }
+        self.claims.check(session.0, keys)?;
+        self.claims.release(session.0);
+        self.claims.enter(session, keys, shared);
+        Ok(())
+    }
+
+    /// A session is to go: its keys are free for others.
+    pub(super) fn release(&mut self, session: Seid) {
+        self.claims.release(session);
+    }
+
+    /// A session is gone from its worker, or never came.
+    pub(super) fn left(&mut self, session: Seid, owner: Owner) {
+        self.claims.release(session);
+        if let Some(count) = self.sessions.get_mut(usize::from(owner)) {
+            *count = count.saturating_sub(1);
+        }
+    }
+}
+
+impl Claims {
+    fn check(&self, session: Seid, keys: &[Key]) -> Result<(), Refusal> {
+        let is_taken = |key: &&Key| self.by_key.get(key).is_some_and(|holder| *holder != session);
+        match keys.iter().find(is_taken) {
+            None => Ok(()),
+            Some(Key::Tunnel(_)) => Err(Refusal::TunnelTaken),
+            Some(Key::User(_)) => Err(Refusal::AddressTaken),
+        }
+    }
+
+    fn enter(&mut self, (session, owner): (Seid, Owner), keys: &[Key], shared: Shared) {
+        for number in &shared {
+            self.shared.entry(*number).or_insert((owner, 0)).1 += 1;
+        }
+        self.by_key.extend(keys.iter().map(|key| (*key, session)));
+        self.by_session.insert(session, Claim { keys: keys.into(), shared });
+    }
+
+    fn release(&mut self, session: Seid) {
+        let Some(Claim { keys, shared }) = self.by_session.remove(&session) else { return };
+        for key in &keys {
+            self.by_key.remove(key);
+        }
+        for number in shared {
+            let left = self.shared.get_mut(&number).map(|(_, sessions)| {
+                *sessions -= 1;
+                *sessions
+            });
+            if left == Some(0) {
+                self.shared.remove(&number);
+            }
+        }
+    }
+
+    /// Where sessions are that share a meter with this one.
+    fn sharer(&self, shared: &Shared) -> Option<Owner> {
+        shared.iter().find_map(|number| self.shared.get(number)).map(|(owner, _)| *owner)
+    }
+}

@@ -1,0 +1,36 @@
+//! Sends users' packets to the worker that owns the user, where the device may have brought them to any.
+
+use crate::counters::DropReason;
+use crate::frame::{Fate, Packet};
+use crate::graph::{Next, Node, NodeId};
+use crate::state::{Key, State, user_key};
+use packet::Buffer;
+
+pub(crate) struct Steer;
+
+impl<B: Buffer> Node<B> for Steer {
+    const ID: NodeId = NodeId::Steer;
+
+    #[inline]
+    fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
+        match state.steering.other_owner(packet.meta.key.user()) {
+            None => Next::To(NodeId::Flow),
+            Some(owner) => Next::End(Fate::HandOff(owner)),
+        }
+    }
+}
+
+/// A packet for which this worker has no session: another worker may.
+#[cold]
+pub(super) fn astray<B: Buffer>(state: &mut State, packet: &Packet<B>) -> Next {
+    let meta = &packet.meta;
+    let key = match meta.tunnelled() {
+        true => Some(Key::Tunnel(state.ports.tunnel_key(meta))),
+        false => super::destination(packet.buffer.data()).and_then(user_key).map(Key::User),
+    };
+    match key.and_then(|key| state.steering.elsewhere(key, meta.handed)) {
+        Some(owner) => Next::End(Fate::HandOff(owner)),
+        None if meta.tunnelled() => Next::To(NodeId::GtpuErrorIndication),
+        None => Next::drop(DropReason::NoSession),
+    }
+}

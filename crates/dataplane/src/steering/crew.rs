@@ -1,0 +1,69 @@
+//! How many workers there are, and what reaches them.
+
+use crate::config::{ConfigError, Limits, PORTS_MAX};
+use dplink::Spread;
+
+/// Most workers of an engine.
+const WORKERS_MAX: usize = 32;
+
+/// Room besides, where there are few sessions.
+const SLACK: usize = 64;
+
+/// The workers of an engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Crew {
+    /// At least one, at most 32.
+    pub workers: usize,
+    /// Of them, the first so many own no session: they receive, and hand everything to the others.
+    pub distributors: usize,
+    /// How the packets of each port get to their owners, in the order of the configuration; of ports not named, by
+    /// hand-off. [`Spread::InnerHash`] is of devices that hash the inner address as [`Buckets`](super::Buckets) do, with
+    /// the same table; their packets are not looked at before their flows are.
+    pub spread: Vec<Spread>,
+}
+
+impl Default for Crew {
+    fn default() -> Self {
+        Self { workers: 1, distributors: 0, spread: Vec::new() }
+    }
+}
+
+impl Crew {
+    /// So many workers that hand each other what the devices bring to the wrong one.
+    pub fn of(workers: usize) -> Self {
+        Self { workers, ..Self::default() }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        match (1..=WORKERS_MAX).contains(&self.workers) && self.distributors < self.workers {
+            true => Ok(()),
+            false => Err(ConfigError::Crew(self.workers, self.distributors)),
+        }
+    }
+
+    /// What each worker holds at most of what all of them together may. Users are not spread evenly, so each has room for
+    /// a quarter more than its share; the engine sees to it that together they hold no more than they may.
+    pub(crate) fn share(&self, limits: &Limits) -> Limits {
+        if self.workers == 1 {
+            return *limits;
+        }
+        let owners = self.workers - self.distributors;
+        let part = |all: usize| all.div_ceil(owners);
+        let roomy = |all: usize| all.min(part(all) + part(all).div_ceil(4) + SLACK);
+        Limits {
+            sessions: roomy(limits.sessions),
+            pdrs: roomy(limits.pdrs),
+            flows: part(limits.flows),
+            kept: part(limits.kept),
+            error_indications_per_s: limits.error_indications_per_s.div_ceil(self.workers as u32),
+            icmp_errors_per_s: limits.icmp_errors_per_s.div_ceil(self.workers as u32),
+            ..*limits
+        }
+    }
+
+    /// A bit for each port whose packets may be anybody's.
+    pub(super) fn mixed_ports(&self) -> u16 {
+        let hashed = |port: &usize| self.spread.get(*port) == Some(&Spread::InnerHash);
+        !(0..PORTS_MAX).filter(hashed).fold(0, |bits, port| bits | 1 << port)
+    }
+}

@@ -1,0 +1,160 @@
+//! Several workers: which of them owns a session, and how a packet gets there.
+//!
+//! The owner is a pure function of the user's address ([`Buckets`]), the one network cards compute that hash the inner
+//! address, so that behind such a card every packet is where it belongs. What the function cannot say is in a
+//! [`Directory`] that each worker keeps for itself and that owners keep up to date by notes ([`Post`]): tunnels whose
+//! packets show another address than the user's, users with a second address, sessions placed elsewhere for lack of
+//! room. A worker looks for a session among its own first; the directory is asked when it has none.
+
+mod buckets;
+mod crew;
+mod directory;
+mod post;
+mod rings;
+mod toeplitz;
+
+pub(crate) use buckets::Buckets;
+pub use crew::Crew;
+pub(crate) use post::{Note, Post, posts};
+pub(crate) use rings::{Handoff, handoffs};
+
+use crate::config::Limits;
+use crate::frame::PortIndex;
+use crate::graph::NodeId;
+use crate::state::{Key, Name};
+use directory::Directory;
+use std::net::IpAddr;
+
+/// A packet is handed on no more often: by the function, by the directory, and by the directory of a worker that has
+/// just lost the session.
+const HANDED_MAX: u8 = 3;
+
+/// What a worker knows of the others.
+pub(crate) struct Steering {
+    me: u8,
+    workers: u8,
+    /// Ports whose packets may be anybody's: what they bring is looked at before flows are, a bit each.
+    mixed: u16,
+    buckets: Buckets,
+    directory: Directory,
+    pub(crate) post: Post,
+}
+
+impl Steering {
+    /// Of the worker number `me`; `limits` are those of one worker.
+    pub(crate) fn new(crew: &Crew, me: u8, post: Post, limits: &Limits) -> Self {
+        let is_alone = crew.workers < 2;
+        let elsewhere = if is_alone { 0 } else { limits.sessions * (crew.workers - 1) };
+        Self {
+            me,
+            workers: crew.workers as u8,
+            mixed: if is_alone { 0 } else { crew.mixed_ports() },
+            buckets: Buckets::new(crew),
+            directory: Directory::new(elsewhere),
+            post,
+        }
+    }
+
+    /// Of the only worker.
+    #[cfg(test)]
+    pub(crate) fn alone() -> Self {
+        let post = posts(1).pop().unwrap();
+        Self::new(&Crew::default(), 0, post, &Limits::default())
+    }
+
+    /// Whether there are other workers.
+    #[inline]
+    pub(crate) const fn is_shared(&self) -> bool {
+        self.workers > 1
+    }
+
+    /// Where users' packets of a port go once their flow's key is known.
+    #[inline]
+    pub(crate) const fn next(&self, port: PortIndex) -> NodeId {
+        if self.mixed >> port & 1 == 0 { NodeId::Flow } else { NodeId::Steer }
+    }
+
+    /// The worker that the function gives a user to, unless it is this one; `user` as in a flow's key.
+    #[inline]
+    pub(crate) fn other_owner(&self, user: u64) -> Option<u8> {
+        let owner = self.buckets.owner(user);
+        (owner != self.me).then_some(owner)
+    }
+
+    /// Who has the session of a key, where this worker has none; `handed` is how often the packet was handed on.
+    #[cold]
+    pub(crate) fn elsewhere(&mut self, key: Key, handed: u8) -> Option<u8> {
+        if !self.is_shared() || handed >= HANDED_MAX {
+            return None;
+        }
+        let known = self.look_up(key);
+        known.or_else(|| match key {
+            Key::User(user) if handed == 0 => self.other_owner(Buckets::user(user)),
+            _ => None,
+        })
+    }
+
+    /// Whether another worker has a session of this key.
+    #[cold]
+    pub(crate) fn is_elsewhere(&mut self, key: Key) -> bool {
+        self.is_shared() && self.look_up(key).is_some()
+    }
+
+    /// A session is acknowledged when its notes are on their way, so that they are read before anybody is told that
+    /// there is none.
+    fn look_up(&mut self, key: Key) -> Option<u8> {
+        if let Some(owner) = self.directory.find(key) {
+            return Some(owner);
+        }
+        self.read();
+        self.directory.find(key)
+    }
+
+    /// Reads what the others wrote; what the directory has no use for is left for the worker.
+    pub(crate) fn read(&mut self) {
+        let Self { post, directory, .. } = self;
+        post.read(|from, note| match note {
+            Note::Owns(key) => directory.enter(key, from),
+            Note::Left(key) => directory.leave(key, from),
+            _ => {}
+        });
+    }
+
+    /// Whether other workers have to hear who owns a key: the function says it of users, unless they are elsewhere.
+    fn is_exceptional(&self, key: Key) -> bool {
+        match key {
+            Key::Tunnel(_) => true,
+            Key::User(user) => self.buckets.owner(Buckets::user(user)) != self.me,
+        }
+    }
+
+    /// The keys of a session of this worker have changed.
+    pub(crate) fn announce(&mut self, old: &[Key], new: &[Key]) {
+        if !self.is_shared() {
+            return;
+        }
+        let changes = old.iter().filter(|key| !new.contains(key)).map(|key| (*key, Note::Left(*key)));
+        let changes =
+            changes.chain(new.iter().filter(|key| !old.contains(key)).map(|key| (*key, Note::Owns(*key))));
+        for (key, note) in changes {
+            if self.is_exceptional(key) {
+                self.post.must_tell_all(note);
+            }
+        }
+    }
+
+    /// The worker that asks a peer whether it is there, unless it is this one: no peer is asked by two.
+    pub(crate) fn other_steward(&self, name: Name) -> Option<u8> {
+        let steward = steward(name, self.workers);
+        (steward != self.me).then_some(steward)
+    }
+}
+
+/// The worker, of so many, that asks a peer whether it is there.
+pub(crate) fn steward((side, address): Name, workers: u8) -> u8 {
+    let bits = match address {
+        IpAddr::V4(address) => u64::from(address.to_bits()) << 32,
+        IpAddr::V6(address) => (address.to_bits() >> 64) as u64 ^ address.to_bits() as u64,
+    };
+    ((toeplitz::hash(bits) ^ side as u32) % u32::from(workers.max(1))) as u8
+}

@@ -1,0 +1,94 @@
+//! Packets and notes between workers.
+
+use super::Worker;
+use crate::counters::DropReason;
+use crate::frame::Packet;
+use crate::graph::NodeId;
+use crate::port::Port;
+use crate::state::State;
+use crate::steering::Note;
+use packet::Buffer;
+
+impl<P: Port> Worker<P> {
+    /// Sees to the notes of the other workers, then takes a vector of packets of each; returns how many.
+    pub(super) fn hear_others(&mut self) -> usize {
+        self.hear_notes();
+        let mut taken = 0;
+        for worker in 0..self.handoff.workers() {
+            let count = self.handoff.take(worker, &mut self.vector);
+            if count > 0 {
+                taken += count;
+                self.counters.handed_in += count as u64;
+                self.run_handed();
+            }
+        }
+        taken
+    }
+
+    /// Another worker has read these packets; what it found out about them came along.
+    fn run_handed(&mut self) {
+        self.vector.iter().for_each(|packet| packet.buffer.prefetch());
+        match self.tracer.take() {
+            None => self.run(NodeId::Flow, None),
+            Some(tracer) => self.run_watched(NodeId::Flow, tracer),
+        }
+    }
+
+    fn hear_notes(&mut self) {
+        self.state.steering.read();
+        let mut learnt = false;
+        while let Some(note) = self.state.steering.post.next() {
+            learnt |= matches!(note, Note::Station(..));
+            self.state.hear(note);
+        }
+        if learnt {
+            self.release_held();
+        }
+    }
+
+    /// Puts a packet among those for another worker.
+    #[inline]
+    pub(super) fn hand_off(&mut self, worker: u8, mut packet: Packet<P::Buffer>) {
+        packet.meta.handed += 1;
+        if let Err(packet) = self.handoff.put(worker, packet) {
+            self.discard(packet.buffer, DropReason::NoSession);
+        }
+    }
+
+    /// Hands over what waits. A full ring drops: to wait for one worker would hold up the users of all.
+    pub(super) fn send_handed(&mut self) {
+        let mut left = std::mem::take(&mut self.unsent);
+        self.counters.handed_out += self.handoff.send(&mut left);
+        for packet in left.drain(..) {
+            self.discard(packet.buffer, DropReason::HandoffFull);
+        }
+        self.unsent = left;
+    }
+
+    /// Whether a session is this worker's.
+    #[cfg(test)]
+    pub(crate) fn holds(&self, session: rules::Seid) -> bool {
+        self.state.sessions.by_seid(session).is_some()
+    }
+
+    /// Tells the other workers of stations that told their addresses.
+    pub(super) fn pass_on_stations(&mut self) {
+        for (next_hop, mac) in std::mem::take(&mut self.state.neighbours.heard) {
+            self.state.steering.post.tell_all(Note::Station(next_hop, mac));
+        }
+    }
+}
+
+impl State {
+    /// Sees to a note of another worker.
+    fn hear(&mut self, note: Note) {
+        let Self { sessions, neighbours, ports, routes, now_ns, .. } = self;
+        match note {
+            Note::Station(next_hop, mac) => neighbours.learn_quietly(next_hop, mac, *now_ns),
+            Note::InUse(name) => sessions.peers.name(name, *now_ns, || Self::way(ports, routes, name)),
+            Note::Answered(name, sequence) => sessions.peers.answered(name, sequence, *now_ns),
+            // The directory has read them.
+            Note::Owns(_) | Note::Left(_) => {}
+        }
+    }
+}
