@@ -4,7 +4,7 @@
 
 mod made;
 
-use anchorline_host::tune::{Hands, Options, Plan, Step, Undo, Write, apply, plan, undo};
+use anchorline_host::tune::{Hands, Kernel, Options, Plan, Record, Step, Undo, Write, apply, plan, undo};
 use anchorline_host::{CpuSet, Node};
 use made::{Made, servers};
 use proptest::prelude::*;
@@ -174,6 +174,27 @@ fn a_kernel_that_takes_less_is_found_out() {
     let failure = apply(&plan, &mut poor, |_| Ok(())).unwrap_err();
     assert!(failure.to_string().contains("nr_hugepages") && failure.not_undone.is_empty(), "{failure}");
     assert_eq!(poor.0.files, before);
+}
+
+/// With real files below a made root, through the undo file.
+#[test]
+fn files_below_a_root_are_changed_and_undone() {
+    let made = servers::epyc();
+    made.file("/proc/sys/kernel/nmi_watchdog", "1");
+    let plan = planned(&made, None, &Options { huge_mb: 8192, ..Options::default() });
+    let (root, watchdog) = (made.root(), made.place("/proc/sys/kernel/nmi_watchdog"));
+    let record = Record(&root);
+    let applied = apply(&plan, &mut Kernel(root.clone()), |undo| record.save(undo)).unwrap();
+    assert_eq!(applied.undo.len(), 10);
+    assert_eq!(std::fs::read_to_string(&watchdog).unwrap(), "0");
+    let undone = record.load().unwrap();
+    assert_eq!(undone, applied.undo);
+    assert!(undo(&undone, &mut Kernel(root.clone())).is_empty());
+    assert_eq!(std::fs::read_to_string(&watchdog).unwrap(), "1\n");
+    record.remove().unwrap();
+    assert!(!record.exists());
+    let program = ["true".to_owned()];
+    assert!(Kernel(root).run(&program).is_err(), "no program runs below another root");
 }
 
 #[test]

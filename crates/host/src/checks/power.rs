@@ -108,7 +108,7 @@ fn hardware_p_states(view: &View<'_>) -> Vec<Outcome> {
         return vec![Outcome::not_here(hidden(facts))];
     }
     if !facts.cpu.is_intel() {
-        return vec![Outcome::not_here("the processor is not Intel's")];
+        return vec![Outcome::not_here(facts.cpu.not_intel())];
     }
     vec![match (facts.cpu.has("hwp"), power.preferences.is_empty()) {
         (true, false) => {
@@ -160,7 +160,7 @@ fn uncore(view: &View<'_>) -> Vec<Outcome> {
         let because = if facts.cpu.is_intel() {
             "the module intel_uncore_frequency is not there"
         } else {
-            "the processor is not Intel's"
+            facts.cpu.not_intel()
         };
         return vec![Outcome::not_here(because)];
     }
@@ -176,7 +176,7 @@ fn uncore(view: &View<'_>) -> Vec<Outcome> {
 fn core_power(view: &View<'_>) -> Vec<Outcome> {
     let (facts, sst) = (view.facts, &view.facts.power.sst);
     vec![match (facts.cpu.is_intel(), sst.interface, &sst.tool) {
-        (false, _, _) => Outcome::not_here("the processor is not Intel's"),
+        (false, _, _) => Outcome::not_here(facts.cpu.not_intel()),
         (true, false, _) => Outcome::not_here(
             "there is no /dev/isst_interface (an older CPU, a virtual machine, or the module isst_if_mbox_pci is not loaded)",
         ),

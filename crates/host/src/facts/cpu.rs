@@ -40,6 +40,14 @@ impl Cpu {
         self.flags.contains(flag)
     }
 
+    /// Why there is nothing that only Intel's processors have.
+    pub fn not_intel(&self) -> &'static str {
+        match self.vendor {
+            Some(_) => "the processor is not Intel's",
+            None => "/proc/cpuinfo does not say who made the processor",
+        }
+    }
+
     /// Whether Intel made it.
     pub fn is_intel(&self) -> bool {
         self.vendor.as_deref() == Some("GenuineIntel")

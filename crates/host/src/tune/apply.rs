@@ -1,14 +1,12 @@
 //! Applying a plan whole or not at all, and undoing it.
 
 use super::plan::Plan;
+use super::record::UNDO_FILE;
 use super::step::{Command, Step, Write, chosen};
 use crate::Root;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
-
-/// Where what was changed is kept until it is undone. It is gone after a restart, as are the changes.
-pub const UNDO_FILE: &str = "/run/anchorline/tune-undo.json";
 
 /// What changes the system, so that tests change something else.
 pub trait Hands {

@@ -91,7 +91,7 @@ fn uncore(wanted: &Wanted<'_>) -> Vec<Step> {
     if dies.is_empty() {
         let because = match wanted.facts.cpu.is_intel() {
             true => "the module intel_uncore_frequency is not there",
-            false => "the processor is not Intel's",
+            false => wanted.facts.cpu.not_intel(),
         };
         return vec![Step::not_here("uncore frequency", because)];
     }

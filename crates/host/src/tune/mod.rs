@@ -5,10 +5,12 @@ mod frequency;
 mod interrupts;
 mod memory;
 mod plan;
+mod record;
 mod speed_select;
 mod start;
 mod step;
 
-pub use apply::{Applied, Failure, Hands, Kernel, UNDO_FILE, Undo, apply, undo};
+pub use apply::{Applied, Failure, Hands, Kernel, Undo, apply, undo};
 pub use plan::{Options, Plan, plan};
+pub use record::{Record, UNDO_FILE};
 pub use step::{Command, Step, Write};

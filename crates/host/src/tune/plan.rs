@@ -41,7 +41,7 @@ impl Wanted<'_> {
     /// Sets a file to a value, unless it says so already; the third is why it cannot be had if the file is not there.
     pub(super) fn set(&self, path: &str, then: &str, why: &str) -> Step {
         match self.root.read(path) {
-            Err(absent) => Step::not_here(path, absent.to_string()),
+            Err(absent) => Step::not_here(path, format!("the file {}", absent.why)),
             Ok(now) if chosen(path, &now) == then => Step::done(format!("{path} is {then}")),
             Ok(now) => Step::Write(Write {
                 path: path.to_owned(),

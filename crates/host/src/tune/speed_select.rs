@@ -11,7 +11,7 @@ pub(super) fn steps(wanted: &Wanted<'_>) -> Vec<Step> {
     const WHAT: &str = "Speed Select (SST-CP, SST-BF)";
     let (facts, sst) = (wanted.facts, &wanted.facts.power.sst);
     if !facts.cpu.is_intel() {
-        return vec![Step::not_here(WHAT, "the processor is not Intel's")];
+        return vec![Step::not_here(WHAT, facts.cpu.not_intel())];
     }
     if !sst.interface {
         return vec![Step::not_here(WHAT, "there is no /dev/isst_interface")];

@@ -104,31 +104,31 @@ impl Made {
         self
     }
 
-    /// A file of every CPU.
-    pub(crate) fn of_cpus(&self, count: usize, file: &str, text: &str) -> &Self {
-        (0..count).for_each(|cpu| {
+    /// A file of some CPUs.
+    pub(crate) fn of_cpus(&self, cpus: &[usize], file: &str, text: &str) -> &Self {
+        cpus.iter().for_each(|cpu| {
             self.file(&format!("/sys/devices/system/cpu/cpu{cpu}/{file}"), text);
         });
         self
     }
 
-    pub(crate) fn sleep_states(&self, count: usize, states: &[(&str, u32)]) -> &Self {
+    pub(crate) fn sleep_states(&self, cpus: &[usize], states: &[(&str, u32)]) -> &Self {
         self.file("/sys/devices/system/cpu/cpuidle/current_driver", "intel_idle");
         for (number, (name, latency)) in states.iter().enumerate() {
-            self.of_cpus(count, &format!("cpuidle/state{number}/name"), name);
-            self.of_cpus(count, &format!("cpuidle/state{number}/latency"), &latency.to_string());
-            self.of_cpus(count, &format!("cpuidle/state{number}/disable"), "0");
+            self.of_cpus(cpus, &format!("cpuidle/state{number}/name"), name);
+            self.of_cpus(cpus, &format!("cpuidle/state{number}/latency"), &latency.to_string());
+            self.of_cpus(cpus, &format!("cpuidle/state{number}/disable"), "0");
         }
         self
     }
 
-    pub(crate) fn huge_pages(&self, node: usize, size_kb: u64, total: u64, free: u64) -> &Self {
+    pub(crate) fn huge_pages(&self, node: usize, size_kb: u64, [total, free]: [u64; 2]) -> &Self {
         let folder = format!("/sys/devices/system/node/node{node}/hugepages/hugepages-{size_kb}kB");
         self.file(&format!("{folder}/nr_hugepages"), &total.to_string());
         self.file(&format!("{folder}/free_hugepages"), &free.to_string())
     }
 
-    pub(crate) fn nic(&self, address: &str, id: (&str, &str), driver: &str, node: i32) -> &Self {
+    pub(crate) fn nic(&self, address: &str, id: (&str, &str), (driver, node): (&str, i32)) -> &Self {
         let file = |name: &str, text: &str| {
             self.file(&format!("/sys/bus/pci/devices/{address}/{name}"), text);
         };
@@ -142,8 +142,8 @@ impl Made {
         )
     }
 
-    pub(crate) fn pcie(&self, address: &str, now: (&str, u32), best: (&str, u32)) -> &Self {
-        for (name, (speed, width)) in [("current", now), ("max", best)] {
+    pub(crate) fn pcie(&self, address: &str, links: [(&str, u32); 2]) -> &Self {
+        for (name, (speed, width)) in ["current", "max"].into_iter().zip(links) {
             let folder = format!("/sys/bus/pci/devices/{address}/{name}_link");
             self.file(&format!("{folder}_speed"), speed);
             self.file(&format!("{folder}_width"), &width.to_string());
