@@ -4,7 +4,7 @@
 mod made;
 
 use anchorline_host::{
-    Colours, Facts, Finding, Node, Root, State, examine, explain, explained, identifiers, table,
+    Colours, Facts, Finding, Node, NodePort, Root, State, examine, explain, explained, identifiers, table,
 };
 use made::{Made, servers};
 use std::path::PathBuf;
@@ -41,6 +41,22 @@ fn two_xeons_with_e810_and_x710() {
         of(&findings, "node.ports").iter().filter(|finding| finding.state == State::Problem).count(),
         2
     );
+}
+
+/// Ports of the kernel and of none.
+#[test]
+fn interfaces_of_ports_are_looked_for() {
+    let port = |device: &str| NodePort { name: "n3".to_owned(), device: device.to_owned() };
+    let devices =
+        ["net_af_xdp0,iface=enp193s0f0np0", "net_af_packet0,iface=n3", "net_tap0,iface=tap0", "net_null0"];
+    let node =
+        Node { ports: devices.map(port).to_vec(), worker_count: 2, workers: vec![0, 99], ..Node::default() };
+    let made = servers::epyc();
+    made.folder("/sys/class/net/enp193s0f0np0");
+    let findings = examine(&made.facts(), Some(&node));
+    let states = |id: &str| of(&findings, id).iter().map(|finding| finding.state).collect::<Vec<_>>();
+    assert_eq!(states("node.ports"), [State::Good, State::Warning, State::Good, State::Good]);
+    assert_eq!(states("node.workers"), [State::Warning, State::Problem]);
 }
 
 #[test]

@@ -57,6 +57,13 @@ impl Hands for Fake {
         if self.stubborn.iter().any(|stubborn| stubborn == path) {
             return Err(io::Error::other("Input/output error"));
         }
+        // As intel_pstate: no other preference under the governor `performance`.
+        let governor =
+            path.strip_suffix("energy_performance_preference").map(|cpu| format!("{cpu}scaling_governor"));
+        let governor = governor.and_then(|path| self.files.get(&path));
+        if text.trim() != "performance" && governor.is_some_and(|governor| governor.trim() == "performance") {
+            return Err(io::Error::other("Device or resource busy"));
+        }
         let file = self.files.get_mut(path).ok_or(io::ErrorKind::NotFound)?;
         let choices: Vec<String> =
             file.split_whitespace().map(|choice| choice.trim_matches(['[', ']']).to_owned()).collect();
@@ -174,6 +181,29 @@ fn a_kernel_that_takes_less_is_found_out() {
     let failure = apply(&plan, &mut poor, |_| Ok(())).unwrap_err();
     assert!(failure.to_string().contains("nr_hugepages") && failure.not_undone.is_empty(), "{failure}");
     assert_eq!(poor.0.files, before);
+}
+
+/// In whatever order things depend on each other.
+#[test]
+fn a_server_is_as_it_was_after_all_is_undone_and_after_any_failure() {
+    let (made, plan) = xeon();
+    for fails_after in 0..plan.changes() {
+        let mut flaky = Flaky(Fake { left: Some(fails_after), ..Fake::of(&made, &plan) });
+        let before = flaky.0.files.clone();
+        let not_undone = match apply(&plan, &mut flaky, |_| Ok(())) {
+            Err(failure) => failure.not_undone,
+            // An interrupt was left alone, and all went on.
+            Ok(applied) => undo(&applied.undo, &mut flaky),
+        };
+        assert_eq!(not_undone, Vec::<String>::new());
+        assert_eq!(flaky.0.files, before);
+    }
+    let mut fake = Fake::of(&made, &plan);
+    let before = fake.files.clone();
+    let applied = apply(&plan, &mut fake, |_| Ok(())).unwrap();
+    assert_eq!(fake.programs.len(), 4);
+    assert_eq!(undo(&applied.undo, &mut fake), Vec::<String>::new());
+    assert_eq!((fake.files, fake.programs.len()), (before, 8));
 }
 
 /// With real files below a made root, through the undo file.
@@ -295,13 +325,20 @@ impl Hands for Flaky {
 
     fn write(&mut self, path: &str, text: &str) -> io::Result<()> {
         let result = self.0.write(path, text);
+        self.once(result)
+    }
+
+    fn run(&mut self, words: &[String]) -> io::Result<()> {
+        let result = self.0.run(words);
+        self.once(result)
+    }
+}
+
+impl Flaky {
+    fn once(&mut self, result: io::Result<()>) -> io::Result<()> {
         if self.0.left == Some(0) && result.is_err() {
             self.0.left = None;
         }
         result
-    }
-
-    fn run(&mut self, words: &[String]) -> io::Result<()> {
-        self.0.run(words)
     }
 }

@@ -186,10 +186,7 @@ fn ports(facts: &Facts, node: &Node) -> Vec<Outcome> {
     let one = |port: &NodePort| {
         let name = &port.name;
         match (port.pci(), nic(facts, port)) {
-            (None, Some(nic)) => {
-                Outcome::good(format!("{name}: over the kernel's {}", nic.interfaces.join(", ")))
-            }
-            (None, None) => Outcome::good(format!("{name}: {} is no PCI device", port.device)),
+            (None, _) => of_kernel(facts, port),
             (Some(address), None) => Outcome::problem(
                 format!("{name}: there is no network card at {address}"),
                 "lspci -D | grep Ethernet",
@@ -211,6 +208,25 @@ fn ports(facts: &Facts, node: &Node) -> Vec<Outcome> {
         }
     };
     node.ports.iter().map(one).collect()
+}
+
+/// A port over an interface of the kernel, or over no device at all.
+fn of_kernel(facts: &Facts, port: &NodePort) -> Outcome {
+    let name = &port.name;
+    match port.interface() {
+        None => Outcome::good(format!("{name}: {} is no PCI device", port.device)),
+        Some(interface) if facts.interfaces.iter().any(|other| other == interface) => {
+            Outcome::good(format!("{name}: over the kernel's {interface}"))
+        }
+        // A TAP port makes its own.
+        Some(_) if port.device.starts_with("net_tap") => {
+            Outcome::good(format!("{name}: {} is made at the start", port.device))
+        }
+        Some(interface) => Outcome::warning(
+            format!("{name}: the kernel has no interface {interface} in this network namespace"),
+            "run the doctor in the node's network namespace (ip netns exec), or make the interface",
+        ),
+    }
 }
 
 fn steering(facts: &Facts, node: &Node) -> Vec<Outcome> {

@@ -36,6 +36,8 @@ pub struct Facts {
     pub machine: Machine,
     /// What keeps devices apart.
     pub iommu: Iommu,
+    /// The kernel's network interfaces, in this network namespace.
+    pub interfaces: Vec<String>,
     /// Network devices on PCI.
     pub nics: Vec<Nic>,
     /// Packages for Intel cards among the firmware files.
@@ -55,6 +57,7 @@ impl Facts {
             power: Power::read(root),
             machine: Machine::read(root),
             iommu: Iommu::read(root),
+            interfaces: root.list("/sys/class/net"),
             nics: Nic::read_all(root),
             ddp: Ddp::read(root),
             interrupts: Interrupt::read_all(root),

@@ -49,7 +49,6 @@ fn governors(wanted: &Wanted<'_>) -> Vec<Step> {
     for cpu in wanted.workers.iter() {
         let folder = format!("{CPUS}/cpu{cpu}");
         let why = format!("the worker on CPU {cpu} keeps its frequency");
-        steps.push(wanted.set(&format!("{folder}/cpufreq/scaling_governor"), "performance", &why));
         if !power.preferences.is_empty() {
             steps.push(wanted.set(
                 &format!("{folder}/cpufreq/energy_performance_preference"),
@@ -60,6 +59,8 @@ fn governors(wanted: &Wanted<'_>) -> Vec<Step> {
         if !power.biases.is_empty() {
             steps.push(wanted.set(&format!("{folder}/power/energy_perf_bias"), "0", &why));
         }
+        // Last, so that it is undone first: under `performance` intel_pstate takes no other preference (EBUSY).
+        steps.push(wanted.set(&format!("{folder}/cpufreq/scaling_governor"), "performance", &why));
     }
     steps
 }
