@@ -43,6 +43,17 @@ fn two_xeons_with_e810_and_x710() {
     );
 }
 
+/// A socket in two nodes, and a limit of sleep states on the command line.
+#[test]
+fn what_the_bios_and_the_command_line_changed_is_seen() {
+    let made = servers::epyc();
+    made.file("/proc/cmdline", "idle=poll processor.max_cstate=1");
+    made.file("/sys/devices/system/node/node1/cpulist", "16-31,48-63");
+    let findings = examine(&made.facts(), None);
+    assert_eq!(of(&findings, "bios.sub-numa")[0].state, State::Advice);
+    assert!(of(&findings, "power.sleep")[0].found.ends_with("; processor.max_cstate=1; idle=poll"));
+}
+
 /// Ports of the kernel and of none.
 #[test]
 fn interfaces_of_ports_are_looked_for() {

@@ -70,6 +70,9 @@ fn of_node(view: &View<'_>, ask: fn(&Facts, &Node) -> Vec<Outcome>) -> Vec<Outco
 
 fn workers(facts: &Facts, node: &Node) -> Vec<Outcome> {
     let topology = &facts.topology;
+    if topology.cpus.is_empty() {
+        return vec![Outcome::not_here("/sys/devices/system/cpu/online cannot be read")];
+    }
     if node.workers.is_empty() {
         return vec![Outcome::advice(
             "workers may run on any CPU",

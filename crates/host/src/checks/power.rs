@@ -132,7 +132,9 @@ fn sleep(view: &View<'_>) -> Vec<Outcome> {
     };
     let on = power.c_states.iter().filter(|state| !state.disabled);
     let all: Vec<String> = on.map(|state| format!("{} {} us", state.name, state.latency_us)).collect();
-    let found = format!("{driver}: {}", all.join(", "));
+    let limits = ["intel_idle.max_cstate", "processor.max_cstate", "idle"];
+    let limits = limits.iter().filter_map(|name| Some(format!("; {name}={}", facts.kernel.parameter(name)?)));
+    let found = format!("{driver}: {}{}", all.join(", "), limits.collect::<String>());
     vec![match wake_up {
         0..=SHALLOW_US => Outcome::good(found),
         _ => Outcome::advice(

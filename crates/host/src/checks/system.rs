@@ -12,6 +12,19 @@ pub(super) const CHECKS: &[Check] = &[
         ask: machine,
     },
     Check {
+        id: "bios.virtualisation",
+        means: "The CPU's help for running virtual machines; of use only where the data plane runs in one on this host.",
+        worth: "ZTE's BIOS table: virtualisation technology enabled (its UPF ran in virtual machines); no figure for it alone",
+        ask: virtualisation,
+    },
+    Check {
+        id: "bios.sub-numa",
+        means: "A socket that shows itself as several NUMA nodes (Intel: sub-NUMA clustering, AMD: nodes per socket) has nearer \
+                and farther memory, cache and PCIe slots of its own: ports and workers must be placed by them.",
+        worth: "Chunghwa's BIOS table: sub-NUMA clustering off; no figure for it alone",
+        ask: sub_numa,
+    },
+    Check {
         id: "system.quota",
         means: "A CPU quota stops a worker that never sleeps for the rest of each period: tens of milliseconds without a packet.",
         worth: NO_FIGURE,
@@ -45,6 +58,31 @@ fn machine(view: &View<'_>) -> Vec<Outcome> {
             "ask its host for pinned CPUs, huge pages, and virtual functions of a card instead of virtio",
         ),
         false => Outcome::good(format!("{name}{bios}{inside}")),
+    }]
+}
+
+fn virtualisation(view: &View<'_>) -> Vec<Outcome> {
+    let (cpu, virtual_machine) = (&view.facts.cpu, view.facts.machine.virtual_machine);
+    vec![match (cpu.has("vmx") || cpu.has("svm"), virtual_machine) {
+        (true, _) => Outcome::good("on"),
+        (false, true) => {
+            Outcome::not_here("this is a virtual machine itself, and its host does not pass it on")
+        }
+        (false, false) => {
+            Outcome::not_here("the CPU shows neither vmx nor svm (off in the BIOS, or not there)")
+        }
+    }]
+}
+
+fn sub_numa(view: &View<'_>) -> Vec<Outcome> {
+    let topology = &view.facts.topology;
+    vec![match (topology.packages(), topology.nodes.len()) {
+        (0, _) | (_, 0) => Outcome::not_here("/sys does not show sockets or nodes"),
+        (sockets, nodes) if nodes > sockets => Outcome::advice(
+            format!("{nodes} nodes on {}", count(sockets, "socket")),
+            "BIOS: sub-NUMA clustering off (AMD: NPS1), or a node of the product for each NUMA node",
+        ),
+        _ => Outcome::good("off: a node a socket"),
     }]
 }
 

@@ -4,9 +4,9 @@ use super::Made;
 use anchorline_host::{Node, NodePort};
 
 const XEON: &str =
-    "sse4_2 avx2 avx512f avx512bw aes pclmulqdq clflushopt pdpe1gb constant_tsc nonstop_tsc hwp";
+    "sse4_2 avx2 avx512f avx512bw aes pclmulqdq clflushopt pdpe1gb constant_tsc nonstop_tsc hwp vmx";
 const EPYC: &str =
-    "sse4_2 avx2 avx512f avx512bw aes pclmulqdq clflushopt pdpe1gb constant_tsc nonstop_tsc monitorx";
+    "sse4_2 avx2 avx512f avx512bw aes pclmulqdq clflushopt pdpe1gb constant_tsc nonstop_tsc monitorx svm";
 /// The first CPU, whose sleep states are read, and the workers' of `node`.
 const SOME: [usize; 3] = [0, 8, 20];
 const GEN3: &str = "8.0 GT/s PCIe";
@@ -31,6 +31,7 @@ pub(crate) fn xeon() -> Made {
         .huge_pages(1, 2048, [512, 512])
         .huge_pages(1, 1 << 20, [0, 0]);
     made.file("/sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never");
+    made.file("/sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet");
     made.file("/sys/kernel/mm/ksm/run", "1").file("/proc/sys/kernel/nmi_watchdog", "1");
     made.of_cpus(&every(80), "cpufreq/scaling_governor", "powersave").of_cpus(
         &SOME,
