@@ -3,11 +3,13 @@
 mod content;
 mod cpe;
 mod ctl;
+mod doctor;
 mod dpe;
 mod exit;
 mod log;
 mod observer;
 mod settings;
+mod tune;
 mod up;
 
 use clap::{Parser, Subcommand};
@@ -37,6 +39,10 @@ enum Role {
     Traffic(traffic::Args),
     /// Look into a running node.
     Ctl(ctl::Args),
+    /// Examine this host: what of it slows packets down, what that is worth, and what to do.
+    Doctor(doctor::Args),
+    /// Make this host better for a node while it runs: print what would change, change it, change it back.
+    Tune(tune::Args),
 }
 
 fn main() -> ExitCode {
@@ -50,6 +56,8 @@ fn main() -> ExitCode {
         Role::Bench(args) => args.execute(),
         Role::Traffic(args) => args.execute(),
         Role::Ctl(args) => ctl::run(&args),
+        Role::Doctor(args) => doctor::run(&args),
+        Role::Tune(args) => tune::run(&args),
     })
 }
 

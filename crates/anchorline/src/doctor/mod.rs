@@ -1,0 +1,119 @@
+//! Examines this host: what of it slows packets down, what that is worth, and what to do.
+
+mod flow_rules;
+mod node;
+
+pub(crate) use node::node;
+
+use clap::{Parser, Subcommand};
+use host::{Colours, Facts, Finding, Root, State};
+use serde::Serialize;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+/// Which host, and what for.
+#[derive(Parser)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    view: Option<View>,
+    #[command(flatten)]
+    host: HostArgs,
+    /// Print one JSON object with all facts and findings.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+/// The host and the configuration it is for.
+#[derive(clap::Args)]
+pub(crate) struct HostArgs {
+    /// Check the host for this configuration of a node too.
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Read /sys, /proc, /dev and /lib/firmware below this folder: a copy of another machine's.
+    #[arg(long, global = true, value_name = "FOLDER", default_value = "/")]
+    root: PathBuf,
+}
+
+impl HostArgs {
+    pub(crate) fn root(&self) -> Root {
+        Root::at(&self.root)
+    }
+
+    /// The node the configuration asks for, if there is one.
+    pub(crate) fn node(&self) -> anyhow::Result<Option<host::Node>> {
+        let Some(path) = &self.config else { return Ok(None) };
+        let settings = crate::settings::Settings::read(path).map_err(crate::exit::unusable)?;
+        Ok(Some(node(&settings.dpe)))
+    }
+}
+
+#[derive(Subcommand)]
+enum View {
+    /// Say what one finding means and what it is worth.
+    Explain {
+        /// As the table names it, such as memory.huge-pages.
+        id: String,
+    },
+    /// Print the flow rules that a network card would get, as DPDK's testpmd reads them.
+    ///
+    /// Generated; the grammar is checked by testpmd of DPDK 22.11; run on no network card so far.
+    FlowRules(flow_rules::Args),
+}
+
+/// Examines and prints; fails if there is a problem.
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    match &args.view {
+        None => examine(args),
+        Some(View::Explain { id }) => explain(args, id),
+        Some(View::FlowRules(rules)) => {
+            print!("{}", rules.text(&args.host.root(), args.json)?);
+            Ok(())
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    facts: &'a Facts,
+    findings: &'a [Finding],
+}
+
+fn examine(args: &Args) -> anyhow::Result<()> {
+    let node = args.host.node()?;
+    let facts = Facts::read(&args.host.root());
+    let findings = host::examine(&facts, node.as_ref());
+    match args.json {
+        true => println!("{}", serde_json::to_string(&Report { facts: &facts, findings: &findings })?),
+        false => print!("{}", host::table(&findings, colours())),
+    }
+    let problems = findings.iter().filter(|finding| finding.state == State::Problem).count();
+    anyhow::ensure!(
+        problems == 0,
+        "{problems} of the findings are problems: the node would not do what it is for"
+    );
+    Ok(())
+}
+
+fn explain(args: &Args, id: &str) -> anyhow::Result<()> {
+    let node = args.host.node()?;
+    let facts = Facts::read(&args.host.root());
+    let Some(findings) = host::explain(id, &facts, node.as_ref()) else {
+        let known: Vec<&str> = host::identifiers().collect();
+        return Err(crate::exit::unusable(anyhow::anyhow!(
+            "there is no finding {id}; there are {}",
+            known.join(", ")
+        )));
+    };
+    match args.json {
+        true => println!("{}", serde_json::to_string(&findings)?),
+        false => print!("{}", host::explained(&findings, colours())),
+    }
+    Ok(())
+}
+
+fn colours() -> Colours {
+    match std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
+        true => Colours::Yes,
+        false => Colours::No,
+    }
+}

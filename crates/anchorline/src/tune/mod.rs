@@ -1,0 +1,163 @@
+//! Makes this host better for a node while it runs: says what it would change, changes it, changes it back.
+
+use crate::doctor::HostArgs;
+use crate::exit::unusable;
+use anyhow::Context;
+use clap::Parser;
+use host::tune::{Kernel, Options, Record, UNDO_FILE, apply, plan, undo};
+use host::{CpuSet, Facts, Root};
+
+/// What to change, and whether.
+#[derive(Parser)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    host: HostArgs,
+    /// Change nothing; say what would be changed. So it is without --apply and --undo, too.
+    #[arg(long)]
+    dry_run: bool,
+    /// Change it, all or nothing, and remember what was.
+    #[arg(long, conflicts_with = "dry_run")]
+    apply: bool,
+    /// Change it back.
+    #[arg(long, conflicts_with_all = ["dry_run", "apply"])]
+    undo: bool,
+    /// CPUs of the workers, such as 2-5; those of the configuration, else the isolated ones, unless named.
+    #[arg(long, value_name = "CPUS")]
+    workers: Option<CpuSet>,
+    /// Huge pages wanted, in MiB; the configuration's memory_mb, unless named.
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    huge_mb: u64,
+    /// Switch Intel SST-BF on: some cores get a higher guaranteed frequency, the others a lower one.
+    #[arg(long)]
+    sst_bf: bool,
+    /// Print the plan as one JSON object, and change nothing.
+    #[arg(long, conflicts_with_all = ["apply", "undo"])]
+    json: bool,
+}
+
+/// Plans, and does what it is told.
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let root = args.host.root();
+    if args.undo {
+        return change_back(&root);
+    }
+    let node = args.host.node()?;
+    let options = Options {
+        workers: args.workers.clone().unwrap_or_default(),
+        huge_mb: args.huge_mb,
+        base_frequency: args.sst_bf,
+    };
+    let plan = plan(&root, &Facts::read(&root), node.as_ref(), &options);
+    if args.json {
+        println!("{}", serde_json::to_string(&plan.steps)?);
+        return Ok(());
+    }
+    print!("{}", plan.text());
+    match args.apply {
+        false => {
+            println!("\n{} changes; nothing was changed (--apply does it)", plan.changes());
+            Ok(())
+        }
+        true => change(&root, &plan),
+    }
+}
+
+fn change(root: &Root, plan: &host::tune::Plan) -> anyhow::Result<()> {
+    let record = Record(root);
+    if record.exists() {
+        let message = "something was changed before and not changed back: anchorline tune --undo first";
+        return Err(unusable(anyhow::anyhow!(message)));
+    }
+    let result = apply(plan, &mut Kernel(root.clone()), |undo| record.save(undo));
+    match result {
+        Ok(applied) => {
+            applied.left.iter().for_each(|left| println!("left alone: {left}"));
+            println!("\n{} changes made; anchorline tune --undo takes them back", applied.undo.len());
+            Ok(())
+        }
+        Err(failure) => {
+            // What could not be undone stays on record, so that --undo can try again.
+            if failure.not_undone.is_empty() && record.exists() {
+                record.remove().with_context(|| format!("{failure}; {UNDO_FILE} cannot be removed"))?;
+            }
+            Err(failure.into())
+        }
+    }
+}
+
+fn change_back(root: &Root) -> anyhow::Result<()> {
+    let record = Record(root);
+    if !record.exists() {
+        return Err(unusable(anyhow::anyhow!("nothing was changed: there is no {UNDO_FILE}")));
+    }
+    let changes = record.load().with_context(|| UNDO_FILE.to_owned())?;
+    let left = undo(&changes, &mut Kernel(root.clone()));
+    anyhow::ensure!(left.is_empty(), "not changed back, so {UNDO_FILE} stays: {}", left.join("; "));
+    record.remove().with_context(|| UNDO_FILE.to_owned())?;
+    println!("{} changes taken back", changes.len());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::path::Path;
+
+    fn tune(root: &Path, words: &[&str]) -> anyhow::Result<()> {
+        let place = root.to_str().unwrap();
+        run(&Args::try_parse_from(["tune", "--root", place].iter().chain(words))?)
+    }
+
+    /// A machine of two CPUs with an interrupt and a governor.
+    fn made() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in [
+            ("sys/devices/system/cpu/online", "0-1\n"),
+            ("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "powersave\n"),
+            ("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n"),
+            ("proc/irq/9/smp_affinity_list", "0-1\n"),
+        ] {
+            let place = folder.path().join(path);
+            fs::create_dir_all(place.parent().unwrap()).unwrap();
+            fs::write(place, text).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn a_plan_is_applied_once_and_undone() {
+        let folder = made();
+        let read = |path: &str| fs::read_to_string(folder.path().join(path)).unwrap();
+        let governor = "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor";
+        tune(folder.path(), &["--workers", "1", "--dry-run"]).unwrap();
+        assert_eq!(read(governor), "powersave\n");
+        tune(folder.path(), &["--workers", "1", "--apply"]).unwrap();
+        assert_eq!(
+            (read(governor).as_str(), read("proc/irq/9/smp_affinity_list").as_str()),
+            ("performance", "0")
+        );
+        assert!(
+            tune(folder.path(), &["--workers", "1", "--apply"])
+                .unwrap_err()
+                .to_string()
+                .contains("--undo first")
+        );
+        tune(folder.path(), &["--undo"]).unwrap();
+        assert_eq!(
+            (read(governor).as_str(), read("proc/irq/9/smp_affinity_list").as_str()),
+            ("powersave\n", "0-1\n")
+        );
+        assert!(tune(folder.path(), &["--undo"]).unwrap_err().to_string().contains("nothing was changed"));
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused() {
+        let folder = made();
+        for words in
+            [["--apply", "--undo"], ["--apply", "--dry-run"], ["--apply", "--json"], ["--workers", "a-b"]]
+        {
+            assert!(tune(folder.path(), &words).is_err(), "{words:?}");
+        }
+    }
+}

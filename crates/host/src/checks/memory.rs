@@ -1,0 +1,125 @@
+//! Memory.
+
+use super::{Check, NO_FIGURE, View};
+use crate::HugePages;
+use crate::finding::Outcome;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: "memory.huge-pages",
+        means: "Packet memory in huge pages: without them, every packet costs the CPU translations of addresses, and PCI \
+                cards cannot be used at all unless addresses are virtual (IOMMU).",
+        worth: "our own: the bare loop runs at 0.5 to 0.7 of its speed without",
+        ask: huge_pages,
+    },
+    Check {
+        id: "memory.huge-1g",
+        means: "Pages of 1 GiB keep all packet memory in a few entries of the TLB; they can hardly be had after the start.",
+        worth: NO_FIGURE,
+        ask: gigabyte,
+    },
+    Check {
+        id: "memory.transparent",
+        means: "Tables of flows and sessions ask for huge pages by themselves (madvise). `always` lets the kernel also move \
+                pages of others about, at times it chooses; `never` leaves the tables in small pages.",
+        worth: NO_FIGURE,
+        ask: transparent,
+    },
+    Check {
+        id: "memory.ksm",
+        means: "A kernel that merges same pages writes to page tables behind workers' backs: latency at times nobody chose.",
+        worth: NO_FIGURE,
+        ask: ksm,
+    },
+    Check {
+        id: "memory.swap",
+        means: "A page of the control plane that was swapped out is a session that waits for a disk.",
+        worth: NO_FIGURE,
+        ask: swap,
+    },
+    Check {
+        id: "memory.numa-balancing",
+        means: "The kernel takes pages out of reach to see who asks for them, and moves them: page faults in workers, which \
+                are bound to their node anyway.",
+        worth: NO_FIGURE,
+        ask: balancing,
+    },
+];
+
+fn text(pages: &HugePages) -> String {
+    let node = pages.node.map_or_else(String::new, |node| format!(" on node {node}"));
+    let size = if pages.size_kb >= 1 << 20 {
+        format!("{} GiB", pages.size_kb >> 20)
+    } else {
+        format!("{} MiB", pages.size_kb >> 10)
+    };
+    format!("{} of {} x {size} free{node}", pages.free, pages.total)
+}
+
+fn huge_pages(view: &View<'_>) -> Vec<Outcome> {
+    let memory = &view.facts.memory;
+    if memory.huge_pages.is_empty() {
+        return vec![Outcome::not_here(
+            "neither /sys/devices/system/node nor /sys/kernel/mm/hugepages shows any size",
+        )];
+    }
+    let there: Vec<String> = memory.huge_pages.iter().filter(|pages| pages.total > 0).map(text).collect();
+    let act = "anchorline tune, or at start: hugepagesz=1G hugepages=4 on the kernel command line";
+    vec![match (there.is_empty(), memory.free_huge_mb(None)) {
+        (true, _) => Outcome::warning(
+            "none reserved; the data plane asks for its own when it starts, and may not get them",
+            act,
+        ),
+        (false, 0) => Outcome::warning(format!("none free: {}", there.join(", ")), act),
+        (false, _) => Outcome::good(there.join(", ")),
+    }]
+}
+
+fn gigabyte(view: &View<'_>) -> Vec<Outcome> {
+    let facts = view.facts;
+    if !facts.cpu.has("pdpe1gb") {
+        return vec![Outcome::not_here("the CPU, or the hypervisor, does not show pages of 1 GiB (pdpe1gb)")];
+    }
+    let reserved = facts.memory.huge_pages.iter().any(|pages| pages.size_kb == 1 << 20 && pages.total > 0);
+    vec![match reserved {
+        true => Outcome::good("some are reserved"),
+        false => Outcome::advice(
+            "the CPU has them; none are reserved",
+            "kernel command line: default_hugepagesz=1G hugepagesz=1G hugepages=4",
+        ),
+    }]
+}
+
+fn transparent(view: &View<'_>) -> Vec<Outcome> {
+    vec![match view.facts.memory.transparent.as_deref() {
+        None => Outcome::not_here("/sys/kernel/mm/transparent_hugepage does not exist"),
+        Some("madvise") => Outcome::good("madvise"),
+        Some(other) => Outcome::advice(other, "anchorline tune sets madvise"),
+    }]
+}
+
+fn ksm(view: &View<'_>) -> Vec<Outcome> {
+    vec![match view.facts.memory.ksm {
+        None => Outcome::not_here("the kernel has no /sys/kernel/mm/ksm"),
+        Some(1) => Outcome::warning("on", "anchorline tune switches it off"),
+        Some(_) => Outcome::good("off"),
+    }]
+}
+
+fn swap(view: &View<'_>) -> Vec<Outcome> {
+    let swaps = &view.facts.memory.swaps;
+    vec![match swaps.is_empty() {
+        true => Outcome::good("none"),
+        false => Outcome::advice(swaps.join(", "), "swapoff -a, if nothing else on this machine needs it"),
+    }]
+}
+
+fn balancing(view: &View<'_>) -> Vec<Outcome> {
+    let many = view.facts.topology.nodes.len() > 1;
+    vec![match view.facts.memory.numa_balancing {
+        None => Outcome::not_here("the kernel has no /proc/sys/kernel/numa_balancing"),
+        Some(0) => Outcome::good("off"),
+        Some(_) if !many => Outcome::good("on, without a second node to move pages to"),
+        Some(_) => Outcome::warning("on", "anchorline tune switches it off"),
+    }]
+}

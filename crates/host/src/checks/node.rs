@@ -1,0 +1,277 @@
+//! What a configuration asks of this host.
+
+use super::{Check, NO_FIGURE, View, count};
+use crate::finding::Outcome;
+use crate::{Facts, Nic, Node, NodePort};
+use steer::{Abilities, decide};
+
+/// What a session and a flow take of the data plane's memory, about: `bench memory` measures it.
+const SESSION_BYTES: u64 = 1_000;
+const FLOW_BYTES: u64 = 70;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: "node.workers",
+        means: "A worker that is bound to an isolated CPU is neither moved nor interrupted; one that is not shares its CPU \
+                with whatever the kernel puts there.",
+        worth: "as kernel.isolation",
+        ask: |view| of_node(view, workers),
+    },
+    Check {
+        id: "node.siblings",
+        means: "What runs on the other thread of a worker's core takes up to half of the core from it.",
+        worth: NO_FIGURE,
+        ask: |view| of_node(view, siblings),
+    },
+    Check {
+        id: "node.placement",
+        means: "Worker, port and packet memory belong on one NUMA node.",
+        worth: "as numa.nodes",
+        ask: |view| of_node(view, placement),
+    },
+    Check {
+        id: "node.packet-memory",
+        means: "Packet memory (memory_mb) comes from free huge pages, or from those the data plane may make; with \
+                huge_pages = \"require\" it does not start without.",
+        worth: "as memory.huge-pages",
+        ask: |view| of_node(view, packet_memory),
+    },
+    Check {
+        id: "node.tables",
+        means: "Sessions and flows are in memory of their own, reserved at the start; a table that is swapped is lost for \
+                packets.",
+        worth: "our own: about 1000 bytes a session and 70 a flow (bench memory)",
+        ask: |view| of_node(view, tables),
+    },
+    Check {
+        id: "node.ports",
+        means: "A port is a device that is there, and that a driver for user space has, or the kernel's interface.",
+        worth: NO_FIGURE,
+        ask: |view| of_node(view, ports),
+    },
+    Check {
+        id: "node.steering",
+        means: "How the packets of a user get to the worker that owns him, port by port.",
+        worth: "as nic.steering",
+        ask: |view| of_node(view, steering),
+    },
+    Check {
+        id: "node.idle",
+        means: "A worker that looks without pause takes a whole CPU at all times; where it does not have one, it takes it \
+                from the others.",
+        worth: NO_FIGURE,
+        ask: |view| of_node(view, idle),
+    },
+];
+
+fn of_node(view: &View<'_>, ask: fn(&Facts, &Node) -> Vec<Outcome>) -> Vec<Outcome> {
+    view.node.map_or_else(Vec::new, |node| ask(view.facts, node))
+}
+
+fn workers(facts: &Facts, node: &Node) -> Vec<Outcome> {
+    let topology = &facts.topology;
+    if topology.cpus.is_empty() {
+        return vec![Outcome::not_here("/sys/devices/system/cpu/online cannot be read")];
+    }
+    if node.workers.is_empty() {
+        return vec![Outcome::advice(
+            "workers may run on any CPU",
+            "name theirs in [dpe], isolated if possible",
+        )];
+    }
+    let one = |cpu: &usize| match (topology.place(*cpu), topology.isolated.has(*cpu)) {
+        (None, _) => Outcome::problem(
+            format!("CPU {cpu} is not there or not online"),
+            format!("name one of {}", topology.online()),
+        ),
+        (Some(_), true) => Outcome::good(format!("CPU {cpu} is isolated")),
+        (Some(_), false) if *cpu == 0 => {
+            Outcome::warning("CPU 0 is where the kernel does its own work", "name another CPU")
+        }
+        (Some(_), false) => Outcome::advice(format!("CPU {cpu} is not isolated"), "as kernel.isolation says"),
+    };
+    node.workers.iter().map(one).collect()
+}
+
+fn siblings(facts: &Facts, node: &Node) -> Vec<Outcome> {
+    let one = |cpu: &usize| {
+        let siblings = &facts.topology.place(*cpu)?.siblings;
+        let others = siblings.iter().filter(|sibling| sibling != cpu);
+        let idle = |sibling: &usize| facts.topology.isolated.has(*sibling) && !node.workers.contains(sibling);
+        let busy: Vec<String> =
+            others.filter(|sibling| !idle(sibling)).map(|sibling| sibling.to_string()).collect();
+        Some(match (siblings.len(), busy.is_empty()) {
+            (0 | 1, _) => Outcome::good(format!("CPU {cpu} has its core to itself")),
+            (_, true) => Outcome::good(format!("nothing is put on the sibling of CPU {cpu}")),
+            (_, false) if busy.iter().all(|busy| node.workers.iter().any(|cpu| cpu.to_string() == *busy)) => {
+                Outcome::good(format!("CPU {cpu} shares its core with the worker on CPU {}", busy.join(", ")))
+            }
+            (_, false) => Outcome::warning(
+                format!("CPU {cpu} shares its core with CPU {}, which anything may run on", busy.join(", ")),
+                format!(
+                    "isolate it, or: echo 0 > /sys/devices/system/cpu/cpu{}/online",
+                    busy.first().map_or("", |busy| busy)
+                ),
+            ),
+        })
+    };
+    node.workers.iter().filter_map(one).collect()
+}
+
+fn nic<'a>(facts: &'a Facts, port: &NodePort) -> Option<&'a Nic> {
+    match port.pci() {
+        Some(address) => facts.nics.iter().find(|nic| nic.address.eq_ignore_ascii_case(&address)),
+        None => facts
+            .nics
+            .iter()
+            .find(|nic| nic.interfaces.iter().any(|name| Some(name.as_str()) == port.interface())),
+    }
+}
+
+fn placement(facts: &Facts, node: &Node) -> Vec<Outcome> {
+    if facts.topology.nodes.len() < 2 {
+        return vec![Outcome::good("there is one NUMA node")];
+    }
+    let pairs = node.ports.iter().flat_map(|port| node.workers.iter().map(move |cpu| (port, *cpu)));
+    let one = |(port, cpu): (&NodePort, usize)| {
+        let (of_port, of_cpu) = (nic(facts, port)?.numa_node?, facts.topology.node_of(cpu)?);
+        Some(match of_port == of_cpu {
+            true => {
+                Outcome::good(format!("port {} and the worker on CPU {cpu} are on node {of_port}", port.name))
+            }
+            false => Outcome::warning(
+                format!("port {} is on node {of_port}, the worker on CPU {cpu} on node {of_cpu}", port.name),
+                format!("name a CPU of node {of_port}, or run one node of the product a socket"),
+            ),
+        })
+    };
+    pairs.filter_map(one).collect()
+}
+
+fn packet_memory(facts: &Facts, node: &Node) -> Vec<Outcome> {
+    if !node.huge_pages {
+        return vec![Outcome::warning("huge_pages = \"never\"", "leave it out, or \"auto\"")];
+    }
+    let of_ports = node.ports.iter().filter_map(|port| nic(facts, port)?.numa_node).next();
+    let free = facts.memory.free_huge_mb(of_ports);
+    let place = of_ports.map_or_else(String::new, |number| format!(" on node {number}, where the ports are"));
+    let found = format!("{free} MiB of huge pages are free{place}; memory_mb is {}", node.memory_mb);
+    let act = "anchorline tune --config FILE reserves them";
+    vec![match (free >= u64::from(node.memory_mb), node.required) {
+        (true, _) => Outcome::good(found),
+        (false, true) => Outcome::problem(format!("{found}, and huge_pages = \"require\""), act),
+        (false, false) => Outcome::advice(format!("{found}: the data plane asks for more at its start"), act),
+    }]
+}
+
+fn tables(facts: &Facts, node: &Node) -> Vec<Outcome> {
+    let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+    let sessions = count(node.sessions).saturating_mul(SESSION_BYTES);
+    let bytes = sessions.saturating_add(count(node.flows).saturating_mul(FLOW_BYTES));
+    let needed_mb = (bytes >> 20) + u64::from(node.memory_mb);
+    let found = format!("{} sessions and {} flows need about {} MiB", node.sessions, node.flows, bytes >> 20);
+    let Some(total_mb) = facts.memory.total_kb.map(|kb| kb >> 10) else {
+        return vec![Outcome::not_here("/proc/meminfo cannot be read")];
+    };
+    let act = "lower sessions, flows or memory_mb, or add memory";
+    vec![match needed_mb {
+        needed if needed > total_mb => {
+            Outcome::problem(format!("{found}; with packets {needed} MiB of {total_mb}"), act)
+        }
+        needed if needed > total_mb / 4 * 3 => {
+            Outcome::warning(format!("{found}; with packets {needed} MiB of {total_mb}"), act)
+        }
+        _ => Outcome::good(format!("{found}, of {total_mb}")),
+    }]
+}
+
+fn ports(facts: &Facts, node: &Node) -> Vec<Outcome> {
+    let one = |port: &NodePort| {
+        let name = &port.name;
+        match (port.pci(), nic(facts, port)) {
+            (None, _) => of_kernel(facts, port),
+            (Some(address), None) => Outcome::problem(
+                format!("{name}: there is no network card at {address}"),
+                "lspci -D | grep Ethernet",
+            ),
+            (Some(_), Some(nic)) if nic.in_user_space() || nic.family == steer::Family::Mlx5 => {
+                Outcome::good(format!(
+                    "{name}: {} has {}",
+                    nic.driver.as_deref().unwrap_or("nobody"),
+                    nic.address
+                ))
+            }
+            (Some(address), Some(nic)) => Outcome::problem(
+                format!(
+                    "{name}: the kernel's driver {} has {address}",
+                    nic.driver.as_deref().unwrap_or("(none)")
+                ),
+                format!("dpdk-devbind.py --bind=vfio-pci {address}"),
+            ),
+        }
+    };
+    node.ports.iter().map(one).collect()
+}
+
+/// A port over an interface of the kernel, or over no device at all.
+fn of_kernel(facts: &Facts, port: &NodePort) -> Outcome {
+    let name = &port.name;
+    match port.interface() {
+        None => Outcome::good(format!("{name}: {} is no PCI device", port.device)),
+        Some(interface) if facts.interfaces.iter().any(|other| other == interface) => {
+            Outcome::good(format!("{name}: over the kernel's {interface}"))
+        }
+        // A TAP port makes its own.
+        Some(_) if port.device.starts_with("net_tap") => {
+            Outcome::good(format!("{name}: {} is made at the start", port.device))
+        }
+        Some(interface) => Outcome::warning(
+            format!("{name}: the kernel has no interface {interface} in this network namespace"),
+            "run the doctor in the node's network namespace (ip netns exec), or make the interface",
+        ),
+    }
+}
+
+fn steering(facts: &Facts, node: &Node) -> Vec<Outcome> {
+    let workers = u16::try_from(node.worker_count.max(1)).unwrap_or(u16::MAX);
+    if workers == 1 {
+        return vec![Outcome::good("one worker owns every user")];
+    }
+    let one = |port: &NodePort| {
+        let name = &port.name;
+        let Some(nic) = nic(facts, port).filter(|_| port.pci().is_some()) else {
+            return Outcome::advice(
+                format!("{name}: {} does not look into GTP-U; workers hand packets over", port.device),
+                "a card that does, for more than one worker",
+            );
+        };
+        let decision = decide(Abilities::of(nic.family, facts.ddp.package(nic.family), workers), workers);
+        match decision.mode {
+            steer::Mode::Software => {
+                Outcome::advice(format!("{name}: {}", decision.reason), "as nic.steering says")
+            }
+            _ => Outcome::good(format!("{name}: {}", decision.reason)),
+        }
+    };
+    node.ports.iter().map(one).collect()
+}
+
+fn idle(facts: &Facts, node: &Node) -> Vec<Outcome> {
+    let cpus = facts.topology.cpus.len();
+    let workers = node.worker_count.max(1);
+    vec![match (node.spinning, cpus) {
+        (_, 0) => Outcome::not_here("/sys/devices/system/cpu/online cannot be read"),
+        (true, cpus) if workers >= cpus => Outcome::warning(
+            format!("{} that never sleep on {}", count(workers, "worker"), count(cpus, "CPU")),
+            "idle = \"sleep\", or fewer workers",
+        ),
+        (true, _) if facts.machine.quota_millicpus.is_some() => Outcome::warning(
+            "workers never sleep, and a quota limits their CPU time",
+            "idle = \"sleep\", or no quota",
+        ),
+        (true, _) => Outcome::good("workers never sleep: lowest latency"),
+        (false, _) => {
+            Outcome::advice("workers sleep when no packet waits", "idle = \"spin\" on a machine of its own")
+        }
+    }]
+}

@@ -1,0 +1,218 @@
+//! Frequencies and sleep. The BIOS settings are those of ZTE's table ("BIOS Configuration for a Compute Node").
+
+use super::{Check, NO_FIGURE, View};
+use crate::Facts;
+use crate::finding::Outcome;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check {
+        id: "power.governor",
+        means: "A governor that lowers frequencies finds a worker always busy, or, if it sleeps, always idle: it follows the \
+                traffic too late.",
+        worth: "ZTE's BIOS table: CPU power and performance policy: performance; SpeedStep enabled. No figure for it alone",
+        ask: governor,
+    },
+    Check {
+        id: "power.turbo",
+        means: "Frequency is throughput. What turbo gives depends on how many cores are busy and how warm they are, so it is \
+                worth most together with SST-CP, which says which cores get it.",
+        worth: "Chunghwa MEC: 1.34 times (2.3 to 3.5 GHz, one core, 1280-byte payload); ZTE's BIOS table: enabled",
+        ask: turbo,
+    },
+    Check {
+        id: "power.hardware-p-states",
+        means: "With hardware P-states the CPU chooses frequencies by itself, by a preference the system gives (EPP).",
+        worth: "ZTE's BIOS table: disabled; Chunghwa's: native mode. They differ, so measure on your machine",
+        ask: hardware_p_states,
+    },
+    Check {
+        id: "power.sleep",
+        means: "A core that sleeps deeply needs its wake-up time before it looks at a packet, and loses its caches. Workers \
+                that look without pause never sleep; those with idle = \"sleep\", the control plane and the card's wake-up do.",
+        worth: "ZTE's BIOS table: package C-state C0/C1, C1E and C6 disabled; Chunghwa's: C6 enabled, to leave turbo to the \
+                busy cores",
+        ask: sleep,
+    },
+    Check {
+        id: "power.bias",
+        means: "A hint to the CPU how much speed it may give up for power (EPP, EPB).",
+        worth: "ZTE's BIOS table: CPU power and performance policy: performance; no figure for it alone",
+        ask: bias,
+    },
+    Check {
+        id: "power.uncore",
+        means: "Memory controllers, last-level cache and PCIe have a frequency of their own, which falls when cores wait: just \
+                when a flow table is read at random.",
+        worth: NO_FIGURE,
+        ask: uncore,
+    },
+    Check {
+        id: "power.sst-cp",
+        means: "Intel Speed Select, core power: cores of a class get frequency first. Workers high, the rest low.",
+        worth: "ZTE UPF on Xeon 6230N: worker cores held at 2.8 GHz, the other 8 of each socket at 1.5 GHz (base 2.3)",
+        ask: core_power,
+    },
+    Check {
+        id: "power.sst-bf",
+        means: "Intel Speed Select, base frequency: some cores have a higher guaranteed frequency, the others a lower one.",
+        worth: "Chunghwa MEC ran with SST-BF enabled; no figure for it alone",
+        ask: base_frequency,
+    },
+    Check {
+        id: "bios.prefetch",
+        means: "The hardware's prefetchers fetch the line beside the one that is asked for. They help copying and hurt \
+                random tables; our code asks ahead for the lines it needs.",
+        worth: "Chunghwa's BIOS table: on; Samsung's UPF leans on them. No figure for it alone",
+        ask: prefetch,
+    },
+];
+
+/// Why a machine shows no frequencies.
+fn hidden(facts: &Facts) -> &'static str {
+    match (facts.machine.virtual_machine, facts.machine.container.is_some()) {
+        (true, _) => "this is a virtual machine: frequencies are its host's business",
+        (_, true) => "this is a container, which is not shown them",
+        _ => "the kernel shows no frequencies (no cpufreq driver: P-states are off in the BIOS?)",
+    }
+}
+
+fn governor(view: &View<'_>) -> Vec<Outcome> {
+    let power = &view.facts.power;
+    if power.governors.is_empty() {
+        return vec![Outcome::not_here(hidden(view.facts))];
+    }
+    let driver = power.driver.as_deref().unwrap_or("unknown driver");
+    let all: Vec<String> =
+        power.governors.iter().map(|(name, cpus)| format!("{name} on CPUs {cpus}")).collect();
+    let found = format!("{} ({driver})", all.join(", "));
+    vec![match power.governors.keys().all(|name| name == "performance") {
+        true => Outcome::good(found),
+        false => Outcome::warning(found, "anchorline tune sets performance on the workers' CPUs"),
+    }]
+}
+
+fn turbo(view: &View<'_>) -> Vec<Outcome> {
+    vec![match &view.facts.power.turbo {
+        None => Outcome::not_here(hidden(view.facts)),
+        Some((true, _)) => Outcome::good("on"),
+        Some((false, _)) => Outcome::warning(
+            "off",
+            "anchorline tune switches it on; or BIOS: CPU P State Control, Turbo Boost: enabled",
+        ),
+    }]
+}
+
+fn hardware_p_states(view: &View<'_>) -> Vec<Outcome> {
+    let (facts, power) = (view.facts, &view.facts.power);
+    if power.driver.is_none() {
+        return vec![Outcome::not_here(hidden(facts))];
+    }
+    if !facts.cpu.is_intel() {
+        return vec![Outcome::not_here(facts.cpu.not_intel())];
+    }
+    vec![match (facts.cpu.has("hwp"), power.preferences.is_empty()) {
+        (true, false) => {
+            Outcome::advice("on", "measure with BIOS: Hardware P-States: disabled, as ZTE had it")
+        }
+        (true, true) => Outcome::good("the CPU has them, and they are off"),
+        _ => Outcome::good("off"),
+    }]
+}
+
+fn sleep(view: &View<'_>) -> Vec<Outcome> {
+    /// C1 of every processor wakes up sooner.
+    const SHALLOW_US: u64 = 10;
+    let (facts, power) = (view.facts, &view.facts.power);
+    let (Some(driver), Some(wake_up)) = (&power.idle_driver, power.wake_up_us()) else {
+        return vec![Outcome::not_here(if facts.machine.virtual_machine {
+            hidden(facts)
+        } else {
+            "no idle driver shows sleep states"
+        })];
+    };
+    let on = power.c_states.iter().filter(|state| !state.disabled);
+    let all: Vec<String> = on.map(|state| format!("{} {} us", state.name, state.latency_us)).collect();
+    let limits = ["intel_idle.max_cstate", "processor.max_cstate", "idle"];
+    let limits = limits.iter().filter_map(|name| Some(format!("; {name}={}", facts.kernel.parameter(name)?)));
+    let found = format!("{driver}: {}{}", all.join(", "), limits.collect::<String>());
+    vec![match wake_up {
+        0..=SHALLOW_US => Outcome::good(found),
+        _ => Outcome::advice(
+            found,
+            "anchorline tune switches deep states off on the workers' CPUs; or BIOS: package C-state C0/C1, C1E and C6 disabled",
+        ),
+    }]
+}
+
+fn bias(view: &View<'_>) -> Vec<Outcome> {
+    let power = &view.facts.power;
+    let preferences = power.preferences.keys().map(|name| format!("EPP {name}"));
+    let all: Vec<String> = preferences.chain(power.biases.keys().map(|bias| format!("EPB {bias}"))).collect();
+    let performance = power.preferences.keys().all(|name| name == "performance" || name == "0");
+    vec![match all.is_empty() {
+        true => Outcome::not_here("the kernel shows neither EPP nor EPB"),
+        false if performance && power.biases.keys().all(|bias| *bias == 0) => Outcome::good(all.join(", ")),
+        false => Outcome::advice(all.join(", "), "anchorline tune sets performance on the workers' CPUs"),
+    }]
+}
+
+fn uncore(view: &View<'_>) -> Vec<Outcome> {
+    let (facts, dies) = (view.facts, &view.facts.power.uncore);
+    if dies.is_empty() {
+        let because = if facts.cpu.is_intel() {
+            "the module intel_uncore_frequency is not there"
+        } else {
+            facts.cpu.not_intel()
+        };
+        return vec![Outcome::not_here(because)];
+    }
+    let text =
+        |die: &crate::Uncore| format!("{} {} to {} MHz", die.name, die.min_khz / 1000, die.max_khz / 1000);
+    let all: Vec<String> = dies.iter().map(text).collect();
+    vec![match dies.iter().all(|die| die.min_khz == die.max_khz) {
+        true => Outcome::good(all.join(", ")),
+        false => Outcome::advice(all.join(", "), "anchorline tune sets the lowest to the highest"),
+    }]
+}
+
+fn core_power(view: &View<'_>) -> Vec<Outcome> {
+    let (facts, sst) = (view.facts, &view.facts.power.sst);
+    vec![match (facts.cpu.is_intel(), sst.interface, &sst.tool) {
+        (false, _, _) => Outcome::not_here(facts.cpu.not_intel()),
+        (true, false, _) => Outcome::not_here(
+            "there is no /dev/isst_interface (an older CPU, a virtual machine, or the module isst_if_mbox_pci is not loaded)",
+        ),
+        (true, true, None) => Outcome::advice(
+            "the interface is there, the tool is not",
+            "install intel-speed-select (linux-cpupower), then anchorline tune",
+        ),
+        (true, true, Some(tool)) => Outcome::advice(
+            format!("can be asked: {tool} core-power info"),
+            "anchorline tune puts the workers' cores into class 0 and the others into class 3",
+        ),
+    }]
+}
+
+fn base_frequency(view: &View<'_>) -> Vec<Outcome> {
+    let sst = &view.facts.power.sst;
+    let all: Vec<String> =
+        sst.base_khz.iter().map(|(khz, cpus)| format!("{} MHz on CPUs {cpus}", khz / 1000)).collect();
+    vec![match (all.len(), sst.interface) {
+        (2.., _) => Outcome::good(format!("on: {}; workers belong on the faster ones", all.join(", "))),
+        (_, true) => Outcome::advice(
+            "off, or not of this CPU",
+            "intel-speed-select base-freq info; anchorline tune --sst-bf",
+        ),
+        _ => {
+            Outcome::not_here("there is no /dev/isst_interface, and all CPUs show one base frequency or none")
+        }
+    }]
+}
+
+fn prefetch(view: &View<'_>) -> Vec<Outcome> {
+    let because = match view.facts.cpu.is_intel() {
+        true => "only a privileged register (MSR 0x1a4) or the BIOS says it, and neither is read",
+        false => "only the BIOS says it",
+    };
+    vec![Outcome::not_here(because)]
+}

@@ -1,0 +1,66 @@
+//! What there is on a host.
+
+mod cpu;
+mod irq;
+mod kernel;
+mod machine;
+mod memory;
+mod nic;
+mod power;
+
+pub use cpu::{Cpu, CpuPlace, NumaNode, Topology};
+pub use irq::Interrupt;
+pub use kernel::Kernel;
+pub use machine::{Iommu, Machine};
+pub use memory::{HugePages, Memory};
+pub use nic::{Ddp, Link, Nic};
+pub use power::{CState, Power, Sst, Uncore};
+
+use crate::Root;
+use serde::Serialize;
+
+/// All that is read of a host. What is not there or may not be read is `None` or empty.
+#[derive(Clone, Debug, Serialize)]
+pub struct Facts {
+    /// The processor.
+    pub cpu: Cpu,
+    /// Sockets, cores, threads, NUMA nodes.
+    pub topology: Topology,
+    /// Huge pages and what the kernel does with memory behind a program's back.
+    pub memory: Memory,
+    /// Command line, clock, modules.
+    pub kernel: Kernel,
+    /// Frequencies and sleep states.
+    pub power: Power,
+    /// Virtual or not, limits.
+    pub machine: Machine,
+    /// What keeps devices apart.
+    pub iommu: Iommu,
+    /// The kernel's network interfaces, in this network namespace.
+    pub interfaces: Vec<String>,
+    /// Network devices on PCI.
+    pub nics: Vec<Nic>,
+    /// Packages for Intel cards among the firmware files.
+    pub ddp: Ddp,
+    /// Which CPUs interrupts go to.
+    pub interrupts: Vec<Interrupt>,
+}
+
+impl Facts {
+    /// Reads them.
+    pub fn read(root: &Root) -> Self {
+        Self {
+            cpu: Cpu::read(root),
+            topology: Topology::read(root),
+            memory: Memory::read(root),
+            kernel: Kernel::read(root),
+            power: Power::read(root),
+            machine: Machine::read(root),
+            iommu: Iommu::read(root),
+            interfaces: root.list("/sys/class/net"),
+            nics: Nic::read_all(root),
+            ddp: Ddp::read(root),
+            interrupts: Interrupt::read_all(root),
+        }
+    }
+}

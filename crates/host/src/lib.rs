@@ -1,0 +1,28 @@
+//! What a host is, what of it slows packets down, and what can be changed while it runs.
+//!
+//! All of it is read below a [`Root`], which is `/` or a made tree in tests, so every answer about a server that is not
+//! here can be tested here. Nothing is called, no privileged register is read: `/sys`, `/proc`, `/dev`, and firmware files.
+//!
+//! * [`Facts`]: what there is. What cannot be read is absent, not guessed.
+//! * [`examine`]: what it means for a user plane: [`Finding`]s, each with what to do and what it is worth.
+//! * [`tune`]: changes at run time, as a plan that is printed, applied whole or not at all, and undone.
+
+mod checks;
+mod cpus;
+mod facts;
+mod finding;
+mod node;
+mod report;
+mod root;
+pub mod tune;
+
+pub use checks::{examine, explain, identifiers};
+pub use cpus::CpuSet;
+pub use facts::{
+    CState, Cpu, CpuPlace, Ddp, Facts, HugePages, Interrupt, Iommu, Kernel, Link, Machine, Memory, Nic,
+    NumaNode, Power, Sst, Topology, Uncore,
+};
+pub use finding::{Finding, State};
+pub use node::{Node, NodePort};
+pub use report::{Colours, explained, table};
+pub use root::{Absent, Root};

@@ -1,0 +1,67 @@
+//! What the product is configured for, as far as the host matters to it.
+
+/// What a node's configuration asks of the host.
+#[derive(Clone, Debug, Default)]
+pub struct Node {
+    /// CPUs that workers are bound to; none if they may run anywhere.
+    pub workers: Vec<usize>,
+    /// How many workers there are.
+    pub worker_count: usize,
+    /// Packet memory, in MiB.
+    pub memory_mb: u32,
+    /// Whether packet memory is to be had from huge pages; `required`: or the node does not start.
+    pub huge_pages: bool,
+    /// See above.
+    pub required: bool,
+    /// Whether workers look for packets without pause.
+    pub spinning: bool,
+    /// Most sessions.
+    pub sessions: usize,
+    /// Flows remembered.
+    pub flows: usize,
+    /// Its ports.
+    pub ports: Vec<NodePort>,
+}
+
+/// A port of the node.
+#[derive(Clone, Debug)]
+pub struct NodePort {
+    /// As the operator calls it.
+    pub name: String,
+    /// As DPDK calls its device: a PCI address, or a virtual device.
+    pub device: String,
+}
+
+impl NodePort {
+    /// The PCI address, in full (`0000:3b:00.0`), if it is a PCI device; options after a comma are left out.
+    pub fn pci(&self) -> Option<String> {
+        let address = self.device.split(',').next()?;
+        let address = match address.matches(':').count() {
+            1 => format!("0000:{address}"),
+            _ => address.to_owned(),
+        };
+        let parts: Vec<&str> = address.split([':', '.']).collect();
+        let hexadecimal =
+            |part: &&str| !part.is_empty() && part.chars().all(|digit| digit.is_ascii_hexdigit());
+        (parts.len() == 4 && parts.iter().all(hexadecimal)).then_some(address)
+    }
+
+    /// The kernel's interface under it, of AF_PACKET and AF_XDP ports.
+    pub fn interface(&self) -> Option<&str> {
+        self.device.split(',').find_map(|part| part.strip_prefix("iface="))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_told_apart() {
+        let port = |device: &str| NodePort { name: "n3".to_owned(), device: device.to_owned() };
+        assert_eq!(port("0000:3b:00.0").pci().as_deref(), Some("0000:3b:00.0"));
+        assert_eq!(port("3b:00.1,safe-mode-support=1").pci().as_deref(), Some("0000:3b:00.1"));
+        assert_eq!(port("net_af_packet0,iface=n3").pci(), None);
+        assert_eq!(port("net_af_packet0,iface=n3,framecnt=4096").interface(), Some("n3"));
+    }
+}

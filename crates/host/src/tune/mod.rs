@@ -1,0 +1,16 @@
+//! Changes at run time: a plan that is printed first, applied whole or not at all, and undone.
+
+mod apply;
+mod frequency;
+mod interrupts;
+mod memory;
+mod plan;
+mod record;
+mod speed_select;
+mod start;
+mod step;
+
+pub use apply::{Applied, Failure, Hands, Kernel, Undo, apply, undo};
+pub use plan::{Options, Plan, plan};
+pub use record::{Record, UNDO_FILE};
+pub use step::{Command, Step, Write};

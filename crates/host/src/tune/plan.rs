@@ -1,0 +1,139 @@
+//! What is to be changed.
+
+use super::step::{Step, Write, chosen};
+use super::{frequency, interrupts, memory, speed_select, start};
+use crate::{CpuSet, Facts, Node, Root};
+use std::fmt::Write as _;
+
+/// What is asked for besides the configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// CPUs of the workers; those of the configuration, else the isolated ones, if empty.
+    pub workers: CpuSet,
+    /// Huge pages wanted, in MiB; the configuration's packet memory if 0.
+    pub huge_mb: u64,
+    /// Whether SST-BF is switched on, which changes guaranteed frequencies of all cores.
+    pub base_frequency: bool,
+}
+
+/// A plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Its steps, in the order in which they are taken.
+    pub steps: Vec<Step>,
+}
+
+/// What the parts of a plan are made from.
+pub(super) struct Wanted<'a> {
+    pub(super) root: &'a Root,
+    pub(super) facts: &'a Facts,
+    /// CPUs of the workers; may be empty.
+    pub(super) workers: CpuSet,
+    /// All others that are online, without the other threads of the workers' cores if there are any besides.
+    pub(super) others: CpuSet,
+    pub(super) huge_mb: u64,
+    /// The NUMA node that packet memory belongs on.
+    pub(super) node: Option<usize>,
+    pub(super) base_frequency: bool,
+}
+
+impl Wanted<'_> {
+    /// Sets a file to a value, unless it says so already; the third is why it cannot be had if the file is not there.
+    pub(super) fn set(&self, path: &str, then: &str, why: &str) -> Step {
+        match self.root.read(path) {
+            Err(absent) => Step::not_here(path, format!("the file {}", absent.why)),
+            Ok(now) if chosen(path, &now) == then => Step::done(format!("{path} is {then}")),
+            Ok(now) => Step::Write(Write {
+                path: path.to_owned(),
+                now,
+                then: then.to_owned(),
+                why: why.to_owned(),
+                may_fail: false,
+            }),
+        }
+    }
+}
+
+/// Plans what makes a host better for a node, and says what cannot be had. Nothing is changed.
+pub fn plan(root: &Root, facts: &Facts, node: Option<&Node>, options: &Options) -> Plan {
+    let wanted = wanted(root, facts, node, options);
+    let parts = [memory::steps, interrupts::steps, frequency::steps, speed_select::steps, start::steps];
+    Plan { steps: parts.iter().flat_map(|part| part(&wanted)).collect() }
+}
+
+fn wanted<'a>(root: &'a Root, facts: &'a Facts, node: Option<&Node>, options: &Options) -> Wanted<'a> {
+    let configured: CpuSet = node.map(|node| node.workers.iter().copied().collect()).unwrap_or_default();
+    let candidates = [&options.workers, &configured, &facts.topology.isolated];
+    let online = facts.topology.online();
+    let workers =
+        candidates.into_iter().find(|cpus| !cpus.is_empty()).cloned().unwrap_or_default().common(&online);
+    let memory_mb = node.filter(|node| node.huge_pages).map_or(0, |node| u64::from(node.memory_mb));
+    let of_port = |node: &Node| {
+        let address = node.ports.iter().find_map(crate::NodePort::pci)?;
+        facts.nics.iter().find(|nic| nic.address == address)?.numa_node
+    };
+    Wanted {
+        root,
+        facts,
+        others: others(facts, &workers),
+        node: node.and_then(of_port).or_else(|| facts.topology.node_of(workers.iter().next()?)),
+        workers,
+        huge_mb: if options.huge_mb > 0 { options.huge_mb } else { memory_mb },
+        base_frequency: options.base_frequency,
+    }
+}
+
+fn others(facts: &Facts, workers: &CpuSet) -> CpuSet {
+    let beside = workers.iter().filter_map(|cpu| facts.topology.place(cpu));
+    let beside: CpuSet = beside.flat_map(|place| place.siblings.iter()).collect();
+    let others = facts.topology.online().without(workers);
+    let apart = others.without(&beside);
+    if apart.is_empty() { others } else { apart }
+}
+
+impl Plan {
+    /// Steps that change something.
+    pub fn changes(&self) -> usize {
+        self.steps.iter().filter(|step| matches!(step, Step::Write(_) | Step::Run(_))).count()
+    }
+
+    /// For people, as a difference: what is now with `-`, what will be with `+`.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        self.steps.iter().for_each(|step| show(step, &mut text));
+        text
+    }
+}
+
+fn show(step: &Step, text: &mut String) {
+    let _ = match step {
+        Step::Write(write) => {
+            let may = if write.may_fail { " (left alone if the kernel refuses)" } else { "" };
+            let (path, why, now, then) =
+                (&write.path, &write.why, chosen(&write.path, &write.now), &write.then);
+            let _ = writeln!(text, "{path}: {why}{may}");
+            lines(text, '-', now, then);
+            lines(text, '+', then, now);
+            Ok(())
+        }
+        Step::Run(command) => {
+            writeln!(
+                text,
+                "{}\n$ {}\nundone by: {}",
+                command.why,
+                command.words.join(" "),
+                command.undo.join(" ")
+            )
+        }
+        Step::Done(what) => writeln!(text, "= {what}"),
+        Step::Advice { what, why } => writeln!(text, "by hand: {what}\n  {why}"),
+        Step::NotHere { what, because } => writeln!(text, "{what}: not available here, because {because}"),
+    };
+}
+
+/// Lines of one text that are not in the other.
+fn lines(text: &mut String, sign: char, of: &str, other: &str) {
+    for line in of.lines().filter(|line| other.lines().all(|there| there != *line)) {
+        let _ = writeln!(text, "{sign} {line}");
+    }
+}

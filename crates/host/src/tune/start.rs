@@ -1,0 +1,53 @@
+//! What only the next start changes: it is said, not done.
+
+use super::plan::Wanted;
+use super::step::Step;
+
+pub(super) fn steps(wanted: &Wanted<'_>) -> Vec<Step> {
+    if wanted.workers.is_empty() {
+        return vec![Step::not_here(
+            "the kernel's command line for workers",
+            "no CPU is set apart for workers",
+        )];
+    }
+    let missing: Vec<String> = parameters(wanted).into_iter().filter(|word| lacks(wanted, word)).collect();
+    if missing.is_empty() {
+        return vec![Step::done("the kernel's command line has all that is advised")];
+    }
+    vec![Step::Advice {
+        what: format!("GRUB_CMDLINE_LINUX=\"{}\" in /etc/default/grub, then update-grub and restart", missing.join(" ")),
+        why: "CPUs of workers without scheduler, tick and callbacks; large pages that can only be had at the start; the \
+              kernel's command line is never changed from here"
+            .to_owned(),
+    }]
+}
+
+fn parameters(wanted: &Wanted<'_>) -> Vec<String> {
+    let (facts, workers) = (wanted.facts, &wanted.workers);
+    let mut words = vec![
+        format!("isolcpus=managed_irq,domain,{workers}"),
+        format!("nohz_full={workers}"),
+        format!("rcu_nocbs={workers}"),
+    ];
+    if facts.cpu.has("pdpe1gb") && wanted.huge_mb > 0 {
+        words.push("hugepagesz=1G".to_owned());
+        words.push(format!("hugepages={}", wanted.huge_mb.div_ceil(1024)));
+    }
+    if !facts.machine.virtual_machine {
+        words.extend(facts.cpu.is_intel().then(|| "intel_iommu=on".to_owned()));
+        words.push("iommu=pt".to_owned());
+    }
+    words
+}
+
+/// Parameters with CPUs count as there if they name the workers' at least.
+fn lacks(wanted: &Wanted<'_>, word: &str) -> bool {
+    let kernel = &wanted.facts.kernel;
+    match word.split_once('=') {
+        Some((name @ ("isolcpus" | "nohz_full" | "rcu_nocbs"), _)) => {
+            !wanted.workers.without(&kernel.cpus_of(name)).is_empty()
+        }
+        Some((name, _)) => kernel.parameter(name).is_none(),
+        None => kernel.parameter(word).is_none(),
+    }
+}

@@ -1,0 +1,75 @@
+//! One step of a plan.
+
+use serde::{Deserialize, Serialize};
+
+/// A file that gets a new value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Write {
+    /// The file as it is called on a running system.
+    pub path: String,
+    /// All it says now.
+    pub now: String,
+    /// What is written.
+    pub then: String,
+    /// Why.
+    pub why: String,
+    /// Whether the kernel may refuse it without harm (an interrupt whose CPUs a driver chose for good): it is then left.
+    pub may_fail: bool,
+}
+
+/// A program that is run, because no file does it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    /// Program and arguments.
+    pub words: Vec<String>,
+    /// What undoes it.
+    pub undo: Vec<String>,
+    /// Why.
+    pub why: String,
+}
+
+/// What a plan has to say about one thing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// A file gets a value.
+    Write(Write),
+    /// A program runs.
+    Run(Command),
+    /// It is so already.
+    Done(String),
+    /// Nobody but the operator can do it: at the start, in the BIOS.
+    Advice {
+        /// What.
+        what: String,
+        /// Why.
+        why: String,
+    },
+    /// It cannot be had here.
+    NotHere {
+        /// What.
+        what: String,
+        /// Completes "not available here, because".
+        because: String,
+    },
+}
+
+impl Step {
+    pub(crate) fn not_here(what: &str, because: impl Into<String>) -> Self {
+        Self::NotHere { what: what.to_owned(), because: because.into() }
+    }
+
+    pub(crate) fn done(what: impl Into<String>) -> Self {
+        Self::Done(what.into())
+    }
+}
+
+/// Of a choice the kernel writes as `always [madvise] never`, the one in brackets; other text without its line's end.
+/// Files elsewhere than in `/sys` may have brackets of their own.
+pub(crate) fn chosen<'a>(path: &str, text: &'a str) -> &'a str {
+    let text = text.trim();
+    if !path.starts_with("/sys/") {
+        return text;
+    }
+    text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or(text, |(chosen, _)| chosen)
+}

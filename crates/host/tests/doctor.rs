@@ -1,0 +1,134 @@
+//! What the doctor says of known servers. `BLESS=1` writes the golden files anew.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests speak plainly")]
+
+mod made;
+
+use anchorline_host::{
+    Colours, Facts, Finding, Node, NodePort, Root, State, examine, explain, explained, identifiers, table,
+};
+use made::{Made, servers};
+use std::path::PathBuf;
+
+fn compare(name: &str, text: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.txt"));
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap();
+    assert!(golden == text, "{name} differs from {}:\n{text}", path.display());
+}
+
+fn doctor(name: &str, made: &Made, node: Option<&Node>) -> Vec<Finding> {
+    let findings = examine(&made.facts(), node);
+    compare(&format!("doctor-{name}"), &table(&findings, Colours::No));
+    findings
+}
+
+fn of<'a>(findings: &'a [Finding], id: &str) -> Vec<&'a Finding> {
+    findings.iter().filter(|finding| finding.id == id).collect()
+}
+
+#[test]
+fn two_xeons_with_e810_and_x710() {
+    let findings = doctor("xeon", &servers::xeon(), Some(&servers::node()));
+    assert_eq!(of(&findings, "nic.link")[0].state, State::Warning);
+    let packages: Vec<State> = of(&findings, "nic.package").iter().map(|finding| finding.state).collect();
+    assert_eq!(packages, [State::Warning, State::Good]);
+    let placement = of(&findings, "node.placement");
+    assert!(placement.iter().any(|finding| finding.found.contains("node 1, the worker on CPU 8 on node 0")));
+    assert!(of(&findings, "node.packet-memory")[0].state == State::Problem);
+    assert_eq!(
+        of(&findings, "node.ports").iter().filter(|finding| finding.state == State::Problem).count(),
+        2
+    );
+}
+
+/// A socket in two nodes, and a limit of sleep states on the command line.
+#[test]
+fn what_the_bios_and_the_command_line_changed_is_seen() {
+    let made = servers::epyc();
+    made.file("/proc/cmdline", "idle=poll processor.max_cstate=1");
+    made.file("/sys/devices/system/node/node1/cpulist", "16-31,48-63");
+    let findings = examine(&made.facts(), None);
+    assert_eq!(of(&findings, "bios.sub-numa")[0].state, State::Advice);
+    assert!(of(&findings, "power.sleep")[0].found.ends_with("; processor.max_cstate=1; idle=poll"));
+}
+
+/// Ports of the kernel and of none.
+#[test]
+fn interfaces_of_ports_are_looked_for() {
+    let port = |device: &str| NodePort { name: "n3".to_owned(), device: device.to_owned() };
+    let devices =
+        ["net_af_xdp0,iface=enp193s0f0np0", "net_af_packet0,iface=n3", "net_tap0,iface=tap0", "net_null0"];
+    let node =
+        Node { ports: devices.map(port).to_vec(), worker_count: 2, workers: vec![0, 99], ..Node::default() };
+    let made = servers::epyc();
+    made.folder("/sys/class/net/enp193s0f0np0");
+    let findings = examine(&made.facts(), Some(&node));
+    let states = |id: &str| of(&findings, id).iter().map(|finding| finding.state).collect::<Vec<_>>();
+    assert_eq!(states("node.ports"), [State::Good, State::Warning, State::Good, State::Good]);
+    assert_eq!(states("node.workers"), [State::Warning, State::Problem]);
+}
+
+#[test]
+fn an_epyc_with_mlx5_is_fine() {
+    let findings = doctor("epyc", &servers::epyc(), None);
+    assert!(
+        findings.iter().all(|finding| finding.state <= State::NotAvailable),
+        "warnings on a good machine"
+    );
+}
+
+#[test]
+fn a_virtual_machine_of_a_cloud() {
+    let findings = doctor("cloud", &servers::cloud(), None);
+    for id in ["kernel.clock", "system.quota"] {
+        assert_eq!(of(&findings, id)[0].state, State::Warning, "{id}");
+    }
+}
+
+#[test]
+fn a_container_that_is_shown_nothing_gets_answers_all_the_same() {
+    let findings = doctor("container", &servers::container(), Some(&servers::node()));
+    let silent = findings.iter().filter(|finding| finding.state == State::NotAvailable);
+    assert!(silent.clone().count() > 15);
+    assert!(silent.clone().all(|finding| finding.found.starts_with("not available here, because ")
+        || finding.found.contains(": not available here, because ")));
+}
+
+#[test]
+fn a_small_virtual_machine_without_dmi() {
+    let findings = doctor("microvm", &Made::of_file("microvm.tree"), None);
+    assert_eq!(of(&findings, "nic.driver").len(), 1);
+    assert_eq!(of(&findings, "cpu.flags")[0].state, State::Good);
+}
+
+/// Every check says something of every server, and every explanation can be had.
+#[test]
+fn every_check_is_explained_everywhere() {
+    for made in [servers::xeon(), servers::epyc(), servers::cloud(), servers::container()] {
+        let facts = made.facts();
+        for id in identifiers() {
+            let findings = explain(id, &facts, Some(&servers::node())).unwrap();
+            let text = explained(&findings, Colours::No);
+            assert!(text.starts_with(id) && text.contains("means  ") && text.contains("worth  "), "{text}");
+        }
+        assert!(explain("no.such-check", &facts, None).is_none());
+    }
+}
+
+/// Whatever this machine is, it can be examined.
+#[test]
+fn this_very_machine_is_examined() {
+    let facts = Facts::read(&Root::system());
+    let findings = examine(&facts, None);
+    assert!(findings.len() > 20);
+    serde_json::to_string(&(facts, findings)).unwrap();
+}
+
+#[test]
+fn colours_are_for_terminals() {
+    let findings = examine(&servers::container().facts(), None);
+    assert!(table(&findings, Colours::Yes).contains("\x1b[90mnot here\x1b[0m"));
+    assert!(!table(&findings, Colours::No).contains('\x1b'));
+}

@@ -1,0 +1,344 @@
+//! Plans for known servers, and that a plan is applied whole or not at all and undone to the octet. Nothing here touches
+//! this machine. `BLESS=1` writes the golden files anew.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests speak plainly")]
+
+mod made;
+
+use anchorline_host::tune::{Hands, Kernel, Options, Plan, Record, Step, Undo, Write, apply, plan, undo};
+use anchorline_host::{CpuSet, Node};
+use made::{Made, servers};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+/// Files as a kernel keeps them: a choice in brackets stays one, and some take no more than they have.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Fake {
+    files: BTreeMap<String, String>,
+    programs: Vec<String>,
+    /// Writes and runs until one fails.
+    left: Option<usize>,
+    /// Files that take no value.
+    stubborn: Vec<String>,
+}
+
+impl Fake {
+    fn of(made: &Made, plan: &Plan) -> Self {
+        let mut fake = Self::default();
+        for step in &plan.steps {
+            if let Step::Write(write) = step {
+                let text = std::fs::read_to_string(made.place(&write.path)).unwrap();
+                fake.files.insert(write.path.clone(), text);
+            }
+        }
+        fake
+    }
+
+    fn act(&mut self) -> io::Result<()> {
+        match &mut self.left {
+            Some(0) => Err(io::Error::other("it was enough")),
+            Some(left) => {
+                *left -= 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Hands for Fake {
+    fn read(&mut self, path: &str) -> io::Result<String> {
+        self.files.get(path).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn write(&mut self, path: &str, text: &str) -> io::Result<()> {
+        self.act()?;
+        if self.stubborn.iter().any(|stubborn| stubborn == path) {
+            return Err(io::Error::other("Input/output error"));
+        }
+        // As intel_pstate: no other preference under the governor `performance`.
+        let governor =
+            path.strip_suffix("energy_performance_preference").map(|cpu| format!("{cpu}scaling_governor"));
+        let governor = governor.and_then(|path| self.files.get(&path));
+        if text.trim() != "performance" && governor.is_some_and(|governor| governor.trim() == "performance") {
+            return Err(io::Error::other("Device or resource busy"));
+        }
+        let file = self.files.get_mut(path).ok_or(io::ErrorKind::NotFound)?;
+        let choices: Vec<String> =
+            file.split_whitespace().map(|choice| choice.trim_matches(['[', ']']).to_owned()).collect();
+        if !path.starts_with("/sys") || !file.contains('[') {
+            text.clone_into(file);
+        } else if choices.iter().any(|choice| choice == text) {
+            let chosen =
+                |choice: &String| if choice == text { format!("[{choice}]") } else { choice.clone() };
+            *file = choices.iter().map(chosen).collect::<Vec<_>>().join(" ") + "\n";
+        } else {
+            return Err(io::Error::other("Invalid argument"));
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, words: &[String]) -> io::Result<()> {
+        self.act()?;
+        self.programs.push(words.join(" "));
+        Ok(())
+    }
+}
+
+fn planned(made: &Made, node: Option<&Node>, options: &Options) -> Plan {
+    plan(&made.root(), &made.facts(), node, options)
+}
+
+fn xeon() -> (Made, Plan) {
+    let made = servers::xeon();
+    let options = Options { base_frequency: true, ..Options::default() };
+    let plan = planned(&made, Some(&servers::node()), &options);
+    (made, plan)
+}
+
+fn compare(name: &str, text: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.txt"));
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap();
+    assert!(golden == text, "{name} differs from {}:\n{text}", path.display());
+}
+
+#[test]
+fn plans_are_those_of_the_golden_files() {
+    compare("tune-xeon", &xeon().1.text());
+    compare(
+        "tune-epyc",
+        &planned(&servers::epyc(), None, &Options { huge_mb: 8192, ..Options::default() }).text(),
+    );
+    compare("tune-cloud", &planned(&servers::cloud(), None, &Options::default()).text());
+    compare(
+        "tune-container",
+        &planned(&servers::container(), Some(&servers::node()), &Options::default()).text(),
+    );
+    let workers: CpuSet = "1".parse().unwrap();
+    let options = Options { workers, huge_mb: 256, ..Options::default() };
+    compare("tune-microvm", &planned(&Made::of_file("microvm.tree"), None, &options).text());
+}
+
+#[test]
+fn where_nothing_is_there_nothing_is_changed() {
+    assert_eq!(planned(&servers::container(), Some(&servers::node()), &Options::default()).changes(), 0);
+}
+
+#[test]
+fn a_plan_that_was_applied_has_nothing_left_to_do() {
+    let (made, plan) = xeon();
+    let mut fake = Fake::of(&made, &plan);
+    apply(&plan, &mut fake, |_| Ok(())).unwrap();
+    fake.files.iter().for_each(|(path, text)| std::fs::write(made.place(path), text).unwrap());
+    // The pages that were made are free.
+    std::fs::write(
+        made.place("/sys/devices/system/node/node0/hugepages/hugepages-2048kB/free_hugepages"),
+        "1024",
+    )
+    .unwrap();
+    let again = planned(&made, Some(&servers::node()), &Options::default());
+    let left: Vec<&Step> = again.steps.iter().filter(|step| matches!(step, Step::Write(_))).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_file_that_may_be_refused_is_left_and_said() {
+    let (made, plan) = xeon();
+    let mut fake = Fake::of(&made, &plan);
+    fake.stubborn.push("/proc/irq/25/smp_affinity_list".to_owned());
+    fake.stubborn.push("/proc/irq/24/smp_affinity_list".to_owned());
+    let before = fake.clone();
+    let applied = apply(&plan, &mut fake, |_| Ok(())).unwrap();
+    assert_eq!(applied.left.len(), 1);
+    assert_eq!(applied.undo.len(), plan.changes() - 1);
+    assert!(undo(&applied.undo, &mut fake).is_empty());
+    assert_eq!(fake.files, before.files);
+}
+
+/// Fewer pages than were asked for are a failure, and given back.
+#[test]
+fn a_kernel_that_takes_less_is_found_out() {
+    struct Poor(Fake);
+    impl Hands for Poor {
+        fn read(&mut self, path: &str) -> io::Result<String> {
+            self.0.read(path)
+        }
+        fn write(&mut self, path: &str, text: &str) -> io::Result<()> {
+            let text = if path.ends_with("nr_hugepages") && text != "0\n" { "17\n" } else { text };
+            self.0.write(path, text)
+        }
+        fn run(&mut self, words: &[String]) -> io::Result<()> {
+            self.0.run(words)
+        }
+    }
+    let (made, plan) = xeon();
+    let mut poor = Poor(Fake::of(&made, &plan));
+    let before = poor.0.files.clone();
+    let failure = apply(&plan, &mut poor, |_| Ok(())).unwrap_err();
+    assert!(failure.to_string().contains("nr_hugepages") && failure.not_undone.is_empty(), "{failure}");
+    assert_eq!(poor.0.files, before);
+}
+
+/// In whatever order things depend on each other.
+#[test]
+fn a_server_is_as_it_was_after_all_is_undone_and_after_any_failure() {
+    let (made, plan) = xeon();
+    for fails_after in 0..plan.changes() {
+        let mut flaky = Flaky(Fake { left: Some(fails_after), ..Fake::of(&made, &plan) });
+        let before = flaky.0.files.clone();
+        let not_undone = match apply(&plan, &mut flaky, |_| Ok(())) {
+            Err(failure) => failure.not_undone,
+            // An interrupt was left alone, and all went on.
+            Ok(applied) => undo(&applied.undo, &mut flaky),
+        };
+        assert_eq!(not_undone, Vec::<String>::new());
+        assert_eq!(flaky.0.files, before);
+    }
+    let mut fake = Fake::of(&made, &plan);
+    let before = fake.files.clone();
+    let applied = apply(&plan, &mut fake, |_| Ok(())).unwrap();
+    assert_eq!(fake.programs.len(), 4);
+    assert_eq!(undo(&applied.undo, &mut fake), Vec::<String>::new());
+    assert_eq!((fake.files, fake.programs.len()), (before, 8));
+}
+
+/// With real files below a made root, through the undo file.
+#[test]
+fn files_below_a_root_are_changed_and_undone() {
+    let made = servers::epyc();
+    made.file("/proc/sys/kernel/nmi_watchdog", "1");
+    let plan = planned(&made, None, &Options { huge_mb: 8192, ..Options::default() });
+    let (root, watchdog) = (made.root(), made.place("/proc/sys/kernel/nmi_watchdog"));
+    let record = Record(&root);
+    let applied = apply(&plan, &mut Kernel(root.clone()), |undo| record.save(undo)).unwrap();
+    assert_eq!(applied.undo.len(), 10);
+    assert_eq!(std::fs::read_to_string(&watchdog).unwrap(), "0");
+    let undone = record.load().unwrap();
+    assert_eq!(undone, applied.undo);
+    assert!(undo(&undone, &mut Kernel(root.clone())).is_empty());
+    assert_eq!(std::fs::read_to_string(&watchdog).unwrap(), "1\n");
+    record.remove().unwrap();
+    assert!(!record.exists());
+    let program = ["true".to_owned()];
+    assert!(Kernel(root).run(&program).is_err(), "no program runs below another root");
+}
+
+#[test]
+fn an_undo_that_fails_says_what_is_left() {
+    let (made, plan) = xeon();
+    let mut fake = Fake::of(&made, &plan);
+    let applied = apply(&plan, &mut fake, |_| Ok(())).unwrap();
+    fake.stubborn.push("/sys/kernel/mm/ksm/run".to_owned());
+    let left = undo(&applied.undo, &mut fake);
+    assert!(left.len() == 1 && left[0].starts_with("/sys/kernel/mm/ksm/run: "), "{left:?}");
+}
+
+fn write(path: String, now: String, then: String) -> Step {
+    Step::Write(Write { path, now, then, why: String::new(), may_fail: false })
+}
+
+prop_compose! {
+    /// A file with some text, or a choice among words, and another value for it.
+    fn change(number: usize)(
+        kind in 0..3, text in "[ -~]{0,12}(\n[ -~]{0,12})?\n?", words in proptest::collection::hash_set("[a-z]{1,6}", 2..5),
+        from: prop::sample::Index, to: prop::sample::Index,
+    ) -> (String, String, String) {
+        let words: Vec<String> = words.into_iter().collect();
+        match kind {
+            0 => (format!("/etc/{number}"), text, "other\n".to_owned()),
+            1 => (format!("/sys/{number}"), text.replace(['[', ']'], ""), "1".to_owned()),
+            _ => {
+                let chosen = from.index(words.len());
+                let bracket = |(at, word): (usize, &String)| if at == chosen { format!("[{word}]") } else { word.clone() };
+                let now = words.iter().enumerate().map(bracket).collect::<Vec<_>>().join(" ") + "\n";
+                (format!("/sys/{number}"), now, words[to.index(words.len())].clone())
+            }
+        }
+    }
+}
+
+fn changes() -> impl Strategy<Value = Vec<(String, String, String)>> {
+    (0..12_usize).prop_flat_map(|count| (0..count).map(change).collect::<Vec<_>>())
+}
+
+proptest! {
+    /// Applied and undone, or failed anywhere: every file is as it was, to the octet.
+    #[test]
+    fn what_is_undone_is_as_it_was(files in changes(), fails_after in proptest::option::of(0..20_usize)) {
+        let mut fake = Fake { left: fails_after, ..Fake::default() };
+        let mut steps = Vec::new();
+        for (path, now, then) in files {
+            fake.files.insert(path.clone(), now.clone());
+            steps.push(write(path, now, then));
+        }
+        let before = fake.files.clone();
+        let plan = Plan { steps };
+        let mut recorded = Undo::default();
+        // Undoing is not what fails here.
+        let mut hands = Flaky(fake);
+        let result = apply(&plan, &mut hands, |undo| {
+            recorded = undo.clone();
+            Ok(())
+        });
+        match result {
+            Ok(applied) => {
+                prop_assert_eq!(&applied.undo, &recorded);
+                prop_assert_eq!(applied.undo.len(), plan.changes());
+                hands.0.left = None;
+                // What is read from the undo file is what was recorded.
+                let read: Undo = serde_json::from_str(&serde_json::to_string(&recorded).unwrap()).unwrap();
+                prop_assert!(undo(&read, &mut hands).is_empty());
+            }
+            Err(failure) => prop_assert!(failure.not_undone.is_empty(), "{failure}"),
+        }
+        prop_assert_eq!(hands.0.files, before);
+    }
+
+    /// A record that cannot be written stops everything before anything is changed.
+    #[test]
+    fn nothing_is_changed_without_a_record(files in changes()) {
+        prop_assume!(!files.is_empty());
+        let mut fake = Fake::default();
+        let mut steps = Vec::new();
+        for (path, now, then) in files {
+            fake.files.insert(path.clone(), now.clone());
+            steps.push(write(path, now, then));
+        }
+        let before = fake.files.clone();
+        let failure = apply(&Plan { steps }, &mut fake, |_| Err(io::ErrorKind::StorageFull.into())).unwrap_err();
+        prop_assert!(failure.not_undone.is_empty());
+        prop_assert_eq!(fake.files, before);
+    }
+}
+
+/// Fails once, and works from then on.
+struct Flaky(Fake);
+
+impl Hands for Flaky {
+    fn read(&mut self, path: &str) -> io::Result<String> {
+        self.0.read(path)
+    }
+
+    fn write(&mut self, path: &str, text: &str) -> io::Result<()> {
+        let result = self.0.write(path, text);
+        self.once(result)
+    }
+
+    fn run(&mut self, words: &[String]) -> io::Result<()> {
+        let result = self.0.run(words);
+        self.once(result)
+    }
+}
+
+impl Flaky {
+    fn once(&mut self, result: io::Result<()>) -> io::Result<()> {
+        if self.0.left == Some(0) && result.is_err() {
+            self.0.left = None;
+        }
+        result
+    }
+}

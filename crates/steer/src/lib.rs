@@ -1,0 +1,27 @@
+//! How a port leads the packets of one user, both ways, to one worker: what each family of network cards can do, which
+//! of three ways follows ([`decide`]), the flow rules for it ([`script`]), and TEIDs that hash where they should
+//! ([`Completer`]).
+//!
+//! Pure: nothing here opens a port. Rules are values; [`Step::testpmd`] writes them as DPDK's testpmd reads them.
+//!
+//! **What has run where.** Generated; the grammar of every line is checked by testpmd of DPDK 22.11
+//! (`scripts/check-flow-rules.sh`); patterns and RSS types are those the drivers' sources of that time list. No rule has
+//! run on any network card.
+
+mod family;
+mod key;
+mod mode;
+mod request;
+mod rule;
+mod rules;
+mod step;
+mod teid;
+
+pub use family::Family;
+pub use key::{KEY, queue_of_address, toeplitz};
+pub use mode::{Abilities, Decision, Mode, Package, Reach, decide};
+pub use request::{Class, Refused, Request, Side, Steered};
+pub use rule::{Action, Item, Rss, RssType, Rule};
+pub use rules::{Script, script};
+pub use step::{Setup, Step};
+pub use teid::{Completer, Table};

@@ -1,0 +1,60 @@
+//! The rules of each family.
+
+mod i40e;
+mod intel;
+mod mlx5;
+
+use crate::request::{Refused, Request, Side};
+use crate::rule::{Action, Item, Rss, RssType};
+use crate::{Family, Step};
+
+/// What is done to a port, in order, so that both directions of a user meet in one worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Script {
+    port: u16,
+    /// The steps.
+    pub steps: Vec<Step>,
+}
+
+impl Script {
+    /// All of it as testpmd reads it, one command a line.
+    pub fn testpmd(&self) -> String {
+        let lines = self.steps.iter().flat_map(|step| step.testpmd(self.port));
+        lines.map(|line| line + "\n").collect()
+    }
+}
+
+/// Makes the rules for a port on one side. The same request for both sides gives rules that meet: one key, one order of
+/// queues, and the user's address alone hashed.
+///
+/// # Errors
+/// What about the request cannot be met.
+pub fn script(request: &Request, side: Side) -> Result<Script, Refused> {
+    request.check()?;
+    let steps = match request.family {
+        Family::I40e => i40e::steps(request, side),
+        Family::Ice | Family::Iavf => intel::steps(request, side),
+        Family::Mlx5 => mlx5::steps(request, side),
+        other => return Err(Refused::NoRules(other)),
+    };
+    Ok(Script { port: request.port, steps })
+}
+
+/// The two IP versions, as item and as what is hashed.
+const VERSIONS: [(Item, RssType); 2] = [(Item::Ipv4, RssType::Ipv4), (Item::Ipv6, RssType::Ipv6)];
+
+/// Hash by the port's key over the port's table.
+fn hash(types: Vec<RssType>) -> Action {
+    Action::Rss(Rss { types, ..Rss::default() })
+}
+
+/// To a group of queues; what is hashed, another rule says.
+fn group(queues: Vec<u16>) -> Action {
+    Action::Rss(Rss { queues, ..Rss::default() })
+}
+
+/// What nobody can have here, as notes.
+fn unmet(request: &Request, what: &str, of: impl Fn(&crate::Class) -> bool) -> Option<Step> {
+    let asked = request.classes.iter().any(of);
+    asked.then(|| Step::Note(format!("not available with {}: {what}", request.family)))
+}

@@ -1,0 +1,91 @@
+//! What is done to a port, in order.
+
+use crate::Rule;
+use crate::rule::hexadecimal;
+
+/// What must be set before or beside rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Setup {
+    /// Start with RSS off (`rss_hf` 0, testpmd's `--disable-rss`), so that no rule of the driver's own is more specific
+    /// than ours.
+    NoDefaultRss,
+    /// The port's hash key (`rte_eth_dev_rss_hash_update`).
+    Key(Vec<u8>),
+    /// Load a DDP profile from this file (`rte_pmd_i40e_process_ddp_package`), the port being stopped.
+    Profile(&'static str),
+    /// Give a packet type of the profile a flow type (`rte_pmd_i40e_flow_type_mapping_update`).
+    FlowType {
+        /// The packet classifier type.
+        pctype: u8,
+        /// DPDK's flow type.
+        flow_type: u8,
+    },
+    /// Hash these 16-bit words of the field vector, for a packet type (`rte_pmd_i40e_inset_set`).
+    HashWords {
+        /// The packet classifier type.
+        pctype: u8,
+        /// Numbers of words.
+        words: Vec<u8>,
+    },
+}
+
+/// One step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// What follows is for this.
+    Note(String),
+    /// A setting.
+    Set(Setup),
+    /// A flow rule.
+    Create(Rule),
+}
+
+impl Step {
+    pub(crate) fn note(text: &str) -> Self {
+        Self::Note(text.to_owned())
+    }
+
+    /// Lines for testpmd; a note becomes a comment.
+    pub fn testpmd(&self, port: u16) -> Vec<String> {
+        match self {
+            Self::Note(text) => vec![format!("# {text}")],
+            Self::Create(rule) => vec![rule.testpmd("create", port)],
+            Self::Set(setup) => setup.testpmd(port),
+        }
+    }
+}
+
+impl Setup {
+    fn testpmd(&self, port: u16) -> Vec<String> {
+        match self {
+            Self::NoDefaultRss => vec!["# start testpmd with --disable-rss".to_owned()],
+            Self::Key(key) => {
+                let hash_type = "ipv4";
+                vec![format!("port config {port} rss-hash-key {hash_type} {}", hexadecimal(key))]
+            }
+            Self::Profile(path) => {
+                vec![
+                    format!("port stop {port}"),
+                    format!("ddp add {port} {path}"),
+                    format!("port start {port}"),
+                ]
+            }
+            Self::FlowType { pctype, flow_type } => {
+                vec![format!("port config {port} pctype mapping update {pctype} {flow_type}")]
+            }
+            Self::HashWords { pctype, words } => {
+                let clear = format!("port config {port} pctype {pctype} hash_inset clear all");
+                let set =
+                    |word: &u8| format!("port config {port} pctype {pctype} hash_inset set field {word}");
+                stopped(std::iter::once(clear).chain(words.iter().map(set)).collect())
+            }
+        }
+    }
+}
+
+/// testpmd takes some commands only while no port runs.
+fn stopped(mut lines: Vec<String>) -> Vec<String> {
+    lines.insert(0, "port stop all".to_owned());
+    lines.push("port start all".to_owned());
+    lines
+}

@@ -1,0 +1,72 @@
+//! The rules of each family, as they would be typed into testpmd. `BLESS=1` writes the files anew.
+
+#![allow(clippy::unwrap_used, reason = "tests speak plainly")]
+
+use anchorline_steer::{Class, Family, Refused, Request, Side, Steered, script};
+use std::path::PathBuf;
+
+fn request(family: Family) -> Request {
+    let classes = vec![
+        Class { qfis: vec![1, 5], dscps: vec![46], pcps: vec![5] },
+        Class { qfis: vec![2], dscps: vec![34], pcps: vec![3, 4] },
+    ];
+    let steered = vec![
+        Steered { teid: 0x100, ue: "10.60.0.1".parse().unwrap(), queue: 2 },
+        Steered { teid: 0x101, ue: "2001:db8:60::1".parse().unwrap(), queue: 3 },
+    ];
+    Request { classes, steered, ..Request::new(family, 4) }
+}
+
+fn text(request: &Request) -> String {
+    let side = |side| script(request, side).unwrap().testpmd();
+    format!("## access\n{}\n## core\n{}", side(Side::Access), side(Side::Core))
+}
+
+fn compare(name: &str, text: &str) {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(format!("{name}.txt"));
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap();
+    assert!(golden == text, "{name} differs from {}:\n{text}", path.display());
+}
+
+#[test]
+fn rules_are_those_of_the_golden_files() {
+    for family in [Family::I40e, Family::Ice, Family::Iavf, Family::Mlx5] {
+        compare(family.name(), &text(&Request::new(family, 4)));
+        compare(&format!("{family}-classes"), &text(&request(family)));
+    }
+}
+
+#[test]
+fn one_worker_and_sixty_four_have_rules_too() {
+    for family in [Family::I40e, Family::Ice, Family::Iavf, Family::Mlx5] {
+        for workers in [1, 3, 64] {
+            let rules = text(&Request::new(family, workers));
+            assert_eq!(
+                rules.contains(" 63 end"),
+                workers == 64 && (family == Family::I40e || family == Family::Mlx5)
+            );
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_met_is_refused() {
+    let refused = |request: &Request| script(request, Side::Access).unwrap_err();
+    assert_eq!(refused(&Request::new(Family::Virtio, 4)), Refused::NoRules(Family::Virtio));
+    assert_eq!(refused(&Request::new(Family::Ice, 0)), Refused::Workers(0));
+    assert_eq!(refused(&Request::new(Family::Ice, 65)), Refused::Workers(65));
+    let odd = Request { workers: 3, steered: vec![], ..request(Family::Ice) };
+    assert_eq!(refused(&odd), Refused::NotPowerOfTwo(3));
+    let wide = Request { workers: 32, steered: vec![], ..request(Family::I40e) };
+    assert_eq!(refused(&wide), Refused::Queues { family: Family::I40e, wanted: 96, most: 64 });
+    let many = Request { classes: vec![Class::default(); 8], ..request(Family::Ice) };
+    assert_eq!(refused(&many), Refused::Classes(8));
+    let high =
+        Request { classes: vec![Class { qfis: vec![64], ..Class::default() }], ..request(Family::Ice) };
+    assert_eq!(refused(&high), Refused::Value(64));
+    let astray = Request { workers: 2, ..request(Family::Mlx5) };
+    assert_eq!(refused(&astray), Refused::Steered);
+}
