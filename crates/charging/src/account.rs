@@ -102,6 +102,11 @@ impl Account {
         &self.session
     }
 
+    /// What a meter was last charged under.
+    pub fn key_of(&self, meter: u32) -> Option<Key> {
+        self.meters.iter().find(|known| known.meter == meter).map(|known| known.key)
+    }
+
     /// When [`Account::attend`] has something to do even if nothing is counted. The readings it is given should be of
     /// then or later.
     pub fn next_due_ms(&self, policy: &Policy) -> u64 {
@@ -245,7 +250,7 @@ impl Account {
         (used, from_ms, is_first)
     }
 
-    /// Meters as they are now: new ones are charged from now on, under the keys they have now.
+    /// Meters as they are now, under the keys they have now. All that new ones have counted is still to be charged.
     pub fn set_meters(&mut self, readings: &[Reading], now_ms: u64) {
         self.rename(readings, now_ms);
         for reading in readings {
@@ -255,7 +260,7 @@ impl Account {
                 None => self.meters.push(Meter {
                     meter: reading.meter,
                     key: reading.key,
-                    charged: reading.used,
+                    charged: Used::default(),
                     since_ms: now_ms,
                 }),
             }

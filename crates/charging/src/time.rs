@@ -52,7 +52,7 @@ impl Calendar {
 
     /// `TimeStamp` of TS 32.298: YYMMDDhhmmss in packed decimals, the sign as a character, hhmm.
     pub fn timestamp(&self) -> [u8; 9] {
-        let packed = |value: u8| value / 10 << 4 | value % 10;
+        let packed = |value: u8| ((value / 10) << 4) | (value % 10);
         let (sign, hours, minutes) = self.utc_offset();
         let parts =
             [(self.year % 100) as u8, self.month, self.day, self.hour, self.minute, self.second].map(packed);

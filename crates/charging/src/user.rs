@@ -66,26 +66,6 @@ impl User {
             }
         }
     }
-
-    /// Takes an APN or DNN: labels, each behind its length (TS 23.003 9.1).
-    pub fn read_dnn(&mut self, octets: &[u8]) {
-        let mut labels = Vec::new();
-        let mut rest = octets;
-        while let Some((length, after)) = rest.split_first() {
-            let Some((label, after)) = after.split_at_checked(usize::from(*length)) else { return };
-            labels.push(label);
-            rest = after;
-        }
-        self.dnn = name(&labels.join(&b'.')).or_else(|| self.dnn.take());
-    }
-
-    /// Takes a network instance: text, or labels as in an APN (TS 29.244 8.2.4).
-    pub fn read_network_instance(&mut self, octets: &[u8]) {
-        match octets.first() {
-            Some(first) if *first < b' ' => self.read_dnn(octets),
-            _ => self.dnn = name(octets).or_else(|| self.dnn.take()),
-        }
-    }
 }
 
 /// Digits, the lower half of an octet first; the last half may be filled up (TS 29.002 TBCD-STRING).
@@ -146,17 +126,9 @@ mod tests {
     }
 
     #[test]
-    fn data_networks_are_named_in_labels_or_text() {
-        let mut user = User::default();
-        user.read_dnn(b"\x03ims\x06mnc001");
-        assert_eq!(user.dnn.as_deref(), Some("ims.mnc001"));
-        user.read_network_instance(b"internet");
-        assert_eq!(user.dnn.as_deref(), Some("internet"));
-        user.read_network_instance(b"\x08internet");
-        assert_eq!(user.dnn.as_deref(), Some("internet"));
-        user.read_dnn(b"\x09internet");
-        assert_eq!(user.dnn.as_deref(), Some("internet"), "what cannot be read changes nothing");
+    fn slices_may_have_no_differentiator() {
         assert_eq!(Slice::read(&[1, 0xFF, 0xFF, 0xFF]), Some(Slice { sst: 1, sd: None }));
         assert_eq!(Slice::read(&[1, 0, 0, 9]), Some(Slice { sst: 1, sd: Some([0, 0, 9]) }));
+        assert_eq!((Slice::read(&[1]), Slice::read(&[])), (Some(Slice { sst: 1, sd: None }), None));
     }
 }

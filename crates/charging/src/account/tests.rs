@@ -96,7 +96,7 @@ fn a_meter_that_goes_is_charged_and_one_of_its_number_begins_anew() {
     let policy = Policy::default();
     let mut account = account(&policy);
     account.retire(&[reading(1, (50, 0))], 1);
-    account.set_meters(&[reading(1, (0, 0))], 1);
+    account.set_meters(&[reading(1, (5, 0))], 1);
     let cdr = account.end(&[reading(1, (20, 0))], Cause::NormalRelease, 2);
     assert_eq!(volumes(&cdr), [(1, 50, 0), (1, 20, 0)]);
 }
