@@ -143,6 +143,11 @@ impl Predefined {
         Ok(Self { rules, ..table })
     }
 
+    /// What its rules are charged under.
+    pub fn keys(&self) -> impl Iterator<Item = Key> {
+        self.rules.iter().filter_map(|rule| rule.key)
+    }
+
     fn name(&mut self, name: &str, places: Vec<usize>) -> Result<(), PredefinedError> {
         if !(1..=255).contains(&name.len()) {
             return Err(PredefinedError::Name);

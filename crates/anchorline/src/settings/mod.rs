@@ -1,9 +1,11 @@
 //! The configuration of a node: one TOML file for all its roles.
 
+mod charging;
 mod file;
 mod n4;
 mod values;
 
+pub(crate) use charging::ChargingSettings;
 pub(crate) use n4::N4Settings;
 pub(crate) use values::{HugePages, Idle};
 
@@ -37,6 +39,8 @@ pub(crate) struct Settings {
     pub(crate) state_dir: PathBuf,
     pub(crate) dpe: DpeSettings,
     pub(crate) n4: N4Settings,
+    /// `[charging]`: nothing is charged, where absent.
+    pub(crate) charging: Option<ChargingSettings>,
     /// `[metrics]`: where Prometheus finds them; nowhere, where absent.
     pub(crate) metrics: Option<SocketAddr>,
 }

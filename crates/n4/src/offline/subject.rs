@@ -13,10 +13,9 @@ pub(crate) fn opened(
     request: &SessionEstablishmentRequest,
     (charging, now_ms): (&Charging, u64),
 ) -> Box<ChargingRecord> {
-    let mut user = User::default();
-    user.dnn = data_network(request);
+    let slice = request.s_nssai.as_deref().and_then(Slice::read);
+    let mut user = User { dnn: data_network(request), slice, ..User::default() };
     request.user_id.iter().for_each(|user_id| user.read_user_id(user_id));
-    user.slice = request.s_nssai.as_deref().and_then(Slice::read);
     let mut session = Session {
         seid: record.seid.0,
         owner: record.owner.clone(),
