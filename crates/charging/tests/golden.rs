@@ -79,7 +79,16 @@ fn least() -> Cdr {
         user: User { ipv6: Some(("2001:db8::7".parse().unwrap(), 128)), ..User::default() },
     };
     let (cause, containers) = (Cause::AbnormalRelease, vec![]);
-    Cdr { serial: 301, session, started_ms: MOMENT, opened_ms: MOMENT, sequence: 1, cause, containers, ..full() }
+    Cdr {
+        serial: 301,
+        session,
+        started_ms: MOMENT,
+        opened_ms: MOMENT,
+        sequence: 1,
+        cause,
+        containers,
+        ..full()
+    }
 }
 
 /// As many containers as a record may have, and then some: its length needs three octets.

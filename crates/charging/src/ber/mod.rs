@@ -70,13 +70,18 @@ fn ip_address(writer: &mut Writer, address: IpAddr) {
     }
 }
 
-/// An IPv6 address, with the length of its prefix where that is not the whole of it.
+/// `PDPAddressPrefixLength` where none is told.
+const USUAL_PREFIX: u8 = 64;
+
+/// An IPv6 address, or a prefix, whose length is told unless it is the usual one.
 fn ipv6_prefix(writer: &mut Writer, (address, length): (Ipv6Addr, u8)) {
     match length {
         128 => writer.octets(1, &address.octets()),
         _ => writer.constructed(4, |prefix| {
             prefix.universal(write::OCTET_STRING, &address.octets());
-            prefix.universal(write::INTEGER, &write::integer(length.into()));
+            if length != USUAL_PREFIX {
+                prefix.universal(write::INTEGER, &write::integer(length.into()));
+            }
         }),
     }
 }
