@@ -159,7 +159,7 @@ mod tests {
         for (octets, expected) in [
             (&b"{\"serial\":1}"[..], "line 1: this is no CDR"),
             (b"{", "line 1: EOF"),
-            (b"\0\0\0\x09", "its lengths do not fit"),
+            (b"\0\0\0\x09\0\0\0\x36", "its lengths do not fit"),
             (b"", "it is cut off"),
         ] {
             let error = format!("{:#}", shown(octets, false).unwrap_err());
