@@ -48,7 +48,20 @@ impl Node {
     /// # Errors
     /// Where it does not come up.
     pub fn start(lab: &Lab, driver: Driver) -> Result<Self> {
-        let (config, program) = (config::write_upf(lab.dir.path(), driver)?, program("anchorline")?);
+        Self::start_with(lab, config::write_upf(lab.dir.path(), driver)?)
+    }
+
+    /// Starts one that charges, and says where its files will be.
+    ///
+    /// # Errors
+    /// Where it does not come up.
+    pub fn start_charging(lab: &Lab, driver: Driver) -> Result<(Self, PathBuf)> {
+        let (folder, config) = config::write_upf_charging(lab.dir.path(), driver)?;
+        Ok((Self::start_with(lab, config)?, folder))
+    }
+
+    fn start_with(lab: &Lab, config: PathBuf) -> Result<Self> {
+        let program = program("anchorline")?;
         let mut up = lab.upf.command(&program);
         up.args(["up", "--config"]).arg(&config);
         let mut process = Process::spawn("up", &mut up, lab.dir.path())?;
