@@ -182,6 +182,10 @@ impl Account {
         };
         let old: Vec<Reading> = readings.iter().filter_map(old_key).collect();
         self.close_containers(&old, Conditions::SERVICE_STOP, now_ms);
+        for reading in readings {
+            let known = self.meters.iter_mut().filter(|meter| meter.meter == reading.meter);
+            known.for_each(|meter| meter.key = reading.key);
+        }
     }
 
     /// A partial record of nothing is not worth one: the record stays open.
@@ -254,15 +258,9 @@ impl Account {
     pub fn set_meters(&mut self, readings: &[Reading], now_ms: u64) {
         self.rename(readings, now_ms);
         for reading in readings {
-            let known = self.meters.iter_mut().find(|meter| meter.meter == reading.meter);
-            match known {
-                Some(meter) => meter.key = reading.key,
-                None => self.meters.push(Meter {
-                    meter: reading.meter,
-                    key: reading.key,
-                    charged: Used::default(),
-                    since_ms: now_ms,
-                }),
+            if self.key_of(reading.meter).is_none() {
+                let Reading { meter, key, .. } = *reading;
+                self.meters.push(Meter { meter, key, charged: Used::default(), since_ms: now_ms });
             }
         }
     }

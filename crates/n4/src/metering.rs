@@ -66,8 +66,10 @@ impl Node {
             return;
         }
         let can_look = can_ask || back_by_ms > now_ms;
-        let Looked { asks, next_ms: charging, closed } =
+        let refreshes = session.meter.refresh_ms.is_some_and(|refresh| refresh <= now_ms);
+        let Looked { mut asks, next_ms: charging, closed } =
             offline::look(&mut session.record, self.config.charging.as_ref(), now_ms, can_look);
+        asks.extend(offline::own_meters(&session.record).filter(|_| refreshes));
         let SessionRecord { usage, rules, .. } = &mut session.record;
         let can_report = usage.unconfirmed.is_none();
         let when = Circumstances { now_ms, can_ask, back_by_ms, can_report, interval_ms };
@@ -219,10 +221,11 @@ impl Node {
     pub(crate) fn data_path_found(&mut self, epoch: u64) {
         self.epoch = Some(epoch);
         let now_ms = self.wall_ms();
-        let mut meters = Vec::new();
+        let (mut meters, mut changed) = (Vec::new(), Vec::new());
         for session in self.sessions.iter_mut() {
             if session.record.usage.epoch != epoch {
                 offline::begin_anew(&mut session.record.charging);
+                changed.extend(session.record.charging.is_some().then_some(session.record.seid));
             }
             usage::new_epoch(&mut session.record.usage, epoch);
             let SessionRecord { usage, charging, .. } = &session.record;
@@ -231,6 +234,10 @@ impl Node {
                 meters.push(session.record.seid);
             }
         }
+        // What the former life counted is nowhere else any more.
+        let records = changed.iter().filter_map(|seid| self.sessions.get(*seid));
+        let saved = records.filter(|session| session.is_established());
+        self.out.extend(saved.map(|session| Output::SaveSession(session.record.clone())));
         meters.into_iter().for_each(|seid| self.attend(seid));
     }
 

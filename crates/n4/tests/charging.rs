@@ -212,6 +212,49 @@ fn the_default_may_be_not_to_charge() {
     assert_eq!(volumes(&lab.cdrs[0]), []);
 }
 
+/// A session that was dropped is charged by the next process, if this one dies before the data plane has spoken.
+#[test]
+fn a_session_that_was_leaving_when_the_process_died_is_charged() {
+    let (mut lab, session) = lab_of(Policy { volume_limit_bytes: 8_000, ..Policy::default() }, vec![]);
+    lab.traffic(session, (1_000, 0), false);
+    lab.obedience = common::Obedience::Waits;
+    lab.tell(SMF, &Message::node(900, smf::setup(SMF, 2)));
+    assert!(lab.cdrs.is_empty() && lab.over.contains_key(&session));
+    lab.orders.clear();
+    lab.obedience = common::Obedience::Obeys;
+    lab.restart();
+    assert_eq!((lab.cdrs[0].cause, volumes(&lab.cdrs[0])), (Closed::AbnormalRelease, vec![(1, 1_000, 0)]));
+    assert!(lab.over.is_empty());
+    lab.restart();
+    assert_eq!(lab.cdrs.len(), 1);
+}
+
+/// The data plane that has removed it says nothing.
+#[test]
+fn a_session_whose_last_counts_never_come_is_charged_with_what_is_known() {
+    let (mut lab, session) = lab_of(Policy { volume_limit_bytes: 8_000, ..Policy::default() }, vec![]);
+    lab.traffic(session, (1_000, 0), false);
+    lab.obedience = common::Obedience::Waits;
+    lab.tell(SMF, &Message::node(900, smf::setup(SMF, 2)));
+    seconds(&mut lab, 2);
+    assert_eq!(volumes(&lab.cdrs[0]), [(1, 1_000, 0)]);
+    assert!(lab.notes.iter().any(|note| note.contains("has not told the last counts")));
+    assert!(lab.over.is_empty());
+}
+
+#[test]
+fn a_session_that_is_charged_no_longer_has_a_last_record() {
+    let (mut lab, session) = lab_of(Policy { volume_limit_bytes: 8_000, ..Policy::default() }, vec![]);
+    lab.traffic(session, (1_000, 0), false);
+    lab.config.charging = None;
+    seconds(&mut lab, 1);
+    lab.restart();
+    lab.handle(n4::Input::Tick);
+    assert_eq!(lab.cdrs[0].cause, Closed::ManagementIntervention);
+    lab.delete(session);
+    assert_eq!(lab.cdrs.len(), 1);
+}
+
 #[test]
 fn records_go_on_after_a_restart_of_either_process() {
     let (mut lab, session) = lab_of(Policy::default(), vec![]);
@@ -259,7 +302,7 @@ proptest! {
     /// Whatever gets lost and whoever restarts: what was counted is in records once.
     #[test]
     fn what_was_counted_is_charged_once(
-        steps in prop::collection::vec((0u8..8, 0u64..4_000, 0u64..2_000), 1..40),
+        steps in prop::collection::vec((0u8..9, 0u64..4_000, 0u64..2_000), 1..40),
         is_mapped in any::<bool>(),
     ) {
         let policy = Policy {
@@ -279,6 +322,11 @@ proptest! {
                     lab.modify(session, SessionModificationRequest { pfcpsm_req_flags: all, ..Default::default() });
                 }
                 3 => seconds(&mut lab, downlink * 10),
+                4 => {
+                    // What a process has not asked about since it started, it does not know.
+                    seconds(&mut lab, 11);
+                    lab.restart_plane();
+                }
                 what => lab.traffic(session, (uplink, downlink), what % 2 == 0),
             }
         }

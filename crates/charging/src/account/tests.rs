@@ -107,9 +107,10 @@ fn what_was_used_before_the_key_changed_goes_under_the_old_one() {
     let mut account = account(&policy);
     account.set_meters(&[reading(1, (0, 0))], 0);
     let renamed = Reading { key: key(9), ..reading(1, (30, 0)) };
-    account.set_meters(&[renamed], 1);
-    let later = Reading { key: key(9), ..reading(1, (35, 0)) };
-    let cdr = account.end(&[later], Cause::NormalRelease, 2);
+    assert_eq!(account.attend(&[renamed], &policy, 1), None);
+    let later = |bytes| Reading { key: key(9), ..reading(1, (bytes, 0)) };
+    assert_eq!(account.attend(&[later(33)], &policy, 2), None);
+    let cdr = account.end(&[later(35)], Cause::NormalRelease, 3);
     assert_eq!(volumes(&cdr), [(1, 30, 0), (9, 5, 0)]);
 }
 

@@ -30,6 +30,11 @@ pub(crate) struct Before {
     closed: Option<Cdr>,
 }
 
+/// Our own meters: after the data plane has come back, they are asked about, too.
+pub(crate) fn own_meters(record: &SessionRecord) -> impl Iterator<Item = UrrId> {
+    record.charging.iter().flat_map(|charged| &charged.own).map(|meter| meter.urr)
+}
+
 /// Looks whether something is due. Beside what is due at a moment, a record may have become full.
 pub(crate) fn look(
     record: &mut SessionRecord,

@@ -13,7 +13,7 @@ mod closing;
 mod meters;
 mod subject;
 
-pub(crate) use closing::{Looked, look};
+pub(crate) use closing::{Looked, look, own_meters};
 pub(crate) use meters::{begin_anew, hear, hear_last, measure};
 pub(crate) use subject::opened;
 
