@@ -1,10 +1,11 @@
 //! What the data plane is told, and what becomes of a request when it obeys, refuses or says nothing.
 
+use crate::config::Config;
 use crate::exchange::{Asked, answer_to};
 use crate::interface::{Level, Output};
 use crate::load::Pressure;
 use crate::node::Node;
-use crate::predefined::Predefined;
+use crate::offline;
 use crate::refusal::Refusal;
 use crate::sessions::{Modifying, Pending, Session, Work, desired};
 use crate::translate::Taken;
@@ -48,11 +49,11 @@ impl Node {
         let order = match &mut work {
             Work::Establish(_) => {
                 session.record.revision = revision;
-                Output::Put(desired(&session.record, &self.config.predefined))
+                Output::Put(desired(&session.record, &self.config))
             }
             Work::Modify(next, modifying) => {
                 next.revision = revision;
-                Output::Put(modified(next, modifying, &self.config.predefined))
+                Output::Put(modified(next, modifying, &self.config))
             }
             Work::Delete => Output::Delete(seid),
         };
@@ -81,8 +82,9 @@ impl Node {
             // A change that came too late and was taken back: what it removed counts anew from there, and nobody
             // else has these counts any more.
             None if !removed.is_empty() => {
-                let SessionRecord { usage, rules, .. } = &mut session.record;
+                let SessionRecord { usage, rules, charging, .. } = &mut session.record;
                 usage::hear_last(usage, rules, removed, now_ms);
+                offline::hear_last(charging, removed, now_ms);
                 return self.out.push(Output::SaveSession(session.record.clone()));
             }
             None => return,
@@ -113,6 +115,7 @@ impl Node {
     }
 
     fn commit_establishment(&mut self, seid: Seid, asked: &Asked, taken: &Taken) {
+        self.begin_charging(seid);
         let Some(record) = self.sessions.get(seid).map(|session| session.record.clone()) else { return };
         self.reports.reindex(seid, &Rules::default(), &record.rules);
         let cp_seid = Some(record.cp_f_seid.seid);
@@ -131,14 +134,19 @@ impl Node {
     ) {
         let now_ms = self.wall_ms();
         let Some(session) = self.sessions.get_mut(next.seid) else { return };
+        usage::hear(&mut session.record.usage, &session.record.rules, counts, now_ms);
+        offline::hear_last(&mut session.record.charging, counts, now_ms);
+        let charged = self.before_change(next.seid, &next.rules);
+        let Some(session) = self.sessions.get_mut(next.seid) else { return };
         let teids: Vec<Teid> = session.record.teids().collect();
         let before = std::mem::take(&mut session.record.rules);
         next.usage = std::mem::take(&mut session.record.usage);
-        usage::hear(&mut next.usage, &before, counts, now_ms);
+        next.charging = session.record.charging.take();
         let usage_reports = tell(&mut next, &before, modifying, now_ms);
         let given = (&modifying.taken.given[..], modifying.silence);
         usage::apply(&mut next.usage, (&before, &next.rules), given, now_ms);
         session.paging.retain(&next.rules);
+        let closed = self.after_change(&mut next, charged);
         self.tunnels.release_unused(teids, &next);
         self.reports.reindex(next.seid, &before, &next.rules);
         self.counters.usage_reports += usage_reports.len() as u64;
@@ -148,6 +156,7 @@ impl Node {
         let bytes = answer_to(asked, Some(next.cp_f_seid.seid), accepted(modifying, usage_reports, pressure));
         next.usage.answer = tells_usage.then(|| Box::new(answer_record(asked, &bytes)));
         self.out.push(Output::SaveSession(next.clone()));
+        closed.into_iter().for_each(|cdr| self.charge(cdr));
         self.sessions.replace_record(next);
         self.answer_bytes(asked, bytes);
     }
@@ -224,9 +233,9 @@ impl Node {
 }
 
 /// What the data plane is told of a modification: the session as it will be, and what is done but once.
-fn modified(next: &SessionRecord, modifying: &Modifying, table: &Predefined) -> Desired {
+fn modified(next: &SessionRecord, modifying: &Modifying, config: &Config) -> Desired {
     let (end_markers, drop_buffered) = (modifying.taken.end_markers.clone(), modifying.drop_buffered);
-    Desired { end_markers, drop_buffered, ..desired(next, table) }
+    Desired { end_markers, drop_buffered, ..desired(next, config) }
 }
 
 fn tell(next: &mut SessionRecord, before: &Rules, modifying: &Modifying, now_ms: u64) -> Vec<UsageReport> {

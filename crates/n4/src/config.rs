@@ -1,5 +1,6 @@
 //! What an operator sets.
 
+use crate::offline::Charging;
 use crate::pools::UePool;
 use crate::predefined::Predefined;
 use crate::values::Ours;
@@ -55,6 +56,8 @@ pub struct Config {
     pub forwarding_policies: Vec<String>,
     /// Rules and groups of them that control planes switch on by name.
     pub predefined: Predefined,
+    /// What is charged here, if anything is.
+    pub charging: Option<Charging>,
     /// Where users' addresses are chosen from, if control planes leave that to us.
     pub ue_pools: Vec<UePool>,
     /// Control planes to associate with from our side; others may come by themselves.
@@ -91,6 +94,7 @@ impl Config {
             access_address_ipv6: None,
             forwarding_policies: vec![],
             predefined: Predefined::default(),
+            charging: None,
             ue_pools: vec![],
             associate: vec![],
             limits: Limits::default(),

@@ -5,6 +5,7 @@ use crate::exchange::{Asked, answer_to};
 use crate::interface::Output;
 use crate::load::Pressure;
 use crate::node::Node;
+use crate::offline;
 use crate::refusal::Refusal;
 use crate::sessions::{Pending, Work};
 use crate::usage;
@@ -21,9 +22,14 @@ impl Node {
     /// The data plane has removed it, and tells the last counts.
     pub(crate) fn removed(&mut self, seid: Seid, counts: &[UsageCounts]) {
         let now = self.wall_ms();
+        if self.left(seid, counts) {
+            return;
+        }
         let Some(session) = self.sessions.get_mut(seid) else { return };
+        offline::hear_last(&mut session.record.charging, counts, now);
         usage::hear(&mut session.record.usage, &session.record.rules, counts, now);
         usage::begin_anew(&mut session.record.usage);
+        offline::begin_anew(&mut session.record.charging);
         let deleting = |pending: &mut Box<Pending>| matches!(pending.work, Work::Delete);
         match session.pending.take_if(deleting) {
             Some(pending) => self.forget(seid, &pending),
@@ -38,6 +44,7 @@ impl Node {
         self.unschedule(seid, &session);
         let usage_reports = usage::tell_all(&mut session.record, self.wall_ms());
         self.counters.usage_reports += usage_reports.len() as u64;
+        self.charge_last(&mut session.record, charging::Cause::NormalRelease);
         self.release_all(&session.record);
         self.reports.reindex(seid, &session.record.rules, &Rules::default());
         let cp_seid = session.record.cp_f_seid.seid;
@@ -75,6 +82,7 @@ impl Node {
             rules: Rules::default(),
             usage,
             extras: None,
+            charging: None,
             ..record
         }));
     }
@@ -93,8 +101,10 @@ impl Node {
         self.release_all(&session.record);
         self.reports.reindex(seid, &session.record.rules, &Rules::default());
         self.out.push(Output::Delete(seid));
-        self.out.push(Output::EraseSession(seid));
         let cp_seid = session.record.cp_f_seid.seid;
+        if !session.is_established() || !self.charge_when_removed(session.record) {
+            self.out.push(Output::EraseSession(seid));
+        }
         let under_way = session.pending.map(|pending| self.give_back(&pending));
         let waiting = session.waiting.into_iter().map(|(asked, _)| asked);
         self.refuse_waiting(under_way.into_iter().chain(waiting), cp_seid);

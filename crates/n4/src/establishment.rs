@@ -3,6 +3,7 @@
 use crate::exchange::Asked;
 use crate::load::Pressure;
 use crate::node::Node;
+use crate::offline;
 use crate::refusal::Refusal;
 use crate::sessions::Work;
 use crate::support;
@@ -39,7 +40,12 @@ impl Node {
         let mut usage = UsageRecord { epoch: self.epoch.unwrap_or(0), ..UsageRecord::default() };
         let given = (&taken.given[..], request.user_plane_inactivity_timer);
         usage::apply(&mut usage, (&none, &rules), given, self.wall_ms());
-        self.sessions.insert(SessionRecord { seid, revision: 0, owner, cp_f_seid, rules, usage, extras });
+        let mut record =
+            SessionRecord { seid, revision: 0, owner, cp_f_seid, rules, usage, extras, charging: None };
+        let charging = self.config.charging.as_ref();
+        record.charging =
+            charging.map(|charging| offline::opened(&record, request, (charging, self.wall_ms())));
+        self.sessions.insert(record);
         self.order(seid, asked, Work::Establish(taken));
         Ok(())
     }

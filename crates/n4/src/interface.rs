@@ -1,5 +1,6 @@
 //! What goes into the machine and what comes out.
 
+use charging::Cdr;
 use dplink::{Desired, Notice};
 use rules::{Seid, UrrId};
 use session::{AssociationRecord, NodeRecord, SessionRecord};
@@ -14,6 +15,8 @@ pub struct Start {
     pub associations: Vec<AssociationRecord>,
     /// Their sessions.
     pub sessions: Vec<SessionRecord>,
+    /// The highest number of a charging data record.
+    pub last_cdr: u64,
     /// Milliseconds since 1900 at [`machine::Time::ZERO`]: usage reports tell the time of day.
     pub since_1900_ms: u64,
 }
@@ -72,6 +75,9 @@ pub enum Output {
     SaveSession(SessionRecord),
     /// Drop a session from the database.
     EraseSession(Seid),
+    /// Keep a charging data record in the database until it is in a file: in one transaction with the other changes
+    /// that come with it.
+    SaveCdr(Box<Cdr>),
     /// Keep an association in the database.
     SaveAssociation(AssociationRecord),
     /// Drop the association with a Node ID from the database.
@@ -121,6 +127,8 @@ pub struct Counters {
     pub reports_held_back: u64,
     /// Usage reports made, in whatever message.
     pub usage_reports: u64,
+    /// Charging data records closed.
+    pub cdrs: u64,
     /// Downlink data reports sent.
     pub downlink_data_reports: u64,
 }

@@ -12,6 +12,7 @@
 //! | `sessions`, `establishment`, `modification`, `deletion`, `apply` | their sessions, and the data plane's word |
 //! | `support`, `values`, `translate` | from PFCP to rules |
 //! | `usage`, `metering` | what sessions use, and when and how control planes hear of it |
+//! | `offline` | what of it goes into charging data records |
 //! | `paging` | packets kept for users who sleep |
 //! | `tunnels`, `pools`, `report` | our tunnel endpoints, users' addresses, and peers' tunnels that are no more |
 //! | `sets`, `load`, `paths` | what is about many sessions, or about none |
@@ -29,6 +30,7 @@ mod load;
 mod metering;
 mod modification;
 mod node;
+mod offline;
 mod paging;
 mod paths;
 mod peers;
@@ -48,6 +50,7 @@ mod values;
 pub use config::{Config, Limits};
 pub use interface::{Counters, Input, Level, Note, Output, Start};
 pub use node::Node;
+pub use offline::Charging;
 pub use pools::UePool;
 pub use predefined::{Predefined, PredefinedError, PredefinedRule};
 pub use table::{IeSupport, Standing, ie_support};

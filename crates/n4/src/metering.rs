@@ -3,6 +3,7 @@
 use crate::exchange::{Key, Purpose};
 use crate::interface::{Level, Output};
 use crate::node::Node;
+use crate::offline::{self, Looked};
 use crate::sessions::{Session, Work, desired};
 use crate::usage::{self, Circumstances, Step};
 use dplink::{UsageCause, UsageCounts};
@@ -64,16 +65,22 @@ impl Node {
         if session.pending.as_ref().is_some_and(|pending| !matches!(pending.work, Work::Modify(..))) {
             return;
         }
+        let can_look = can_ask || back_by_ms > now_ms;
+        let refreshes = session.meter.refresh_ms.is_some_and(|refresh| refresh <= now_ms);
+        let Looked { mut asks, next_ms: charging, closed } =
+            offline::look(&mut session.record, self.config.charging.as_ref(), now_ms, can_look);
+        asks.extend(offline::own_meters(&session.record).filter(|_| refreshes));
         let SessionRecord { usage, rules, .. } = &mut session.record;
         let can_report = usage.unconfirmed.is_none();
         let when = Circumstances { now_ms, can_ask, back_by_ms, can_report, interval_ms };
-        let plan = session.meter.plan(usage, rules, when);
+        let plan = session.meter.plan(usage, (rules, &asks), when);
+        self.charge_partial(seid, closed);
         plan.steps.into_iter().for_each(|step| self.take(seid, step));
         if plan.rules_changed {
             self.put_again(seid);
         }
         // Never at once: what was found due now has been done.
-        let next = [plan.next_ms, paging, confirming].into_iter().flatten().min();
+        let next = [plan.next_ms, paging, confirming, charging].into_iter().flatten().min();
         let soonest = self.now + Duration::from_millis(1);
         self.wake(seid, next.map(|next| self.time_of(next).max(soonest)));
         self.attend_answer(seid);
@@ -184,6 +191,7 @@ impl Node {
         let Some(session) = self.sessions.get_mut(seid) else { return };
         let Session { record, meter, .. } = session;
         usage::hear(&mut record.usage, &record.rules, counts, now_ms);
+        offline::hear(&mut record.charging, counts, now_ms);
         let (wanted, trigger) = match cause {
             UsageCause::Query(token) => return self.query_answered(seid, token),
             UsageCause::VolumeThreshold => (Triggers::VOLUME_THRESHOLD, Trigger::VOLTH),
@@ -213,14 +221,23 @@ impl Node {
     pub(crate) fn data_path_found(&mut self, epoch: u64) {
         self.epoch = Some(epoch);
         let now_ms = self.wall_ms();
-        let mut meters = Vec::new();
+        let (mut meters, mut changed) = (Vec::new(), Vec::new());
         for session in self.sessions.iter_mut() {
+            if session.record.usage.epoch != epoch {
+                offline::begin_anew(&mut session.record.charging);
+                changed.extend(session.record.charging.is_some().then_some(session.record.seid));
+            }
             usage::new_epoch(&mut session.record.usage, epoch);
-            if !session.record.usage.urrs.is_empty() || session.record.usage.inactivity.is_some() {
+            let SessionRecord { usage, charging, .. } = &session.record;
+            if !usage.urrs.is_empty() || usage.inactivity.is_some() || charging.is_some() {
                 session.meter.refresh_ms = Some(now_ms + session.record.seid.0 % REFRESH_MS);
                 meters.push(session.record.seid);
             }
         }
+        // What the former life counted is nowhere else any more.
+        let records = changed.iter().filter_map(|seid| self.sessions.get(*seid));
+        let saved = records.filter(|session| session.is_established());
+        self.out.extend(saved.map(|session| Output::SaveSession(session.record.clone())));
         meters.into_iter().for_each(|seid| self.attend(seid));
     }
 
@@ -231,7 +248,7 @@ impl Node {
         if !session.put_again {
             session.record.revision = session.next_revision();
             let drop_buffered = std::mem::take(&mut session.paging.drop_buffered);
-            let put = dplink::Desired { drop_buffered, ..desired(&session.record, &self.config.predefined) };
+            let put = dplink::Desired { drop_buffered, ..desired(&session.record, &self.config) };
             self.out.push(Output::SaveSession(session.record.clone()));
             self.out.push(Output::Put(put));
         }

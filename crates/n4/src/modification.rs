@@ -47,11 +47,13 @@ impl Node {
             rules,
             usage: before.usage.clone(),
             extras,
+            charging: before.charging.clone(),
         };
         let changed = (&before.rules, &next.rules);
         usage::apply(&mut next.usage, changed, (&taken.given, silence), self.wall_ms());
         let drop_buffered = asks_for(request, flags::PFCPSM_DROBU);
         let modifying = Modifying { taken, silence, query, drop_buffered };
+        self.ask_before_change(seid, &next.rules);
         self.order(seid, asked, Work::Modify(Box::new(next), Box::new(modifying)));
         Ok(())
     }

@@ -15,7 +15,7 @@ use machine::{AnswerCache, Overdue, Requests, Seen, Time};
 use pfcp::{Body, Cause, DecodeError, ErrorKind, Header, Message, VersionNotSupportedResponse};
 use rules::{Rules, Seid};
 use session::SessionRecord;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 /// A PFCP node of a user plane.
@@ -50,6 +50,11 @@ pub struct Node {
     /// GTP-U peers that do not answer.
     pub(crate) failed_paths: BTreeSet<IpAddr>,
     pub(crate) counters: Counters,
+    /// The highest number of a charging data record.
+    pub(crate) last_cdr: u64,
+    /// Sessions that are gone and not charged yet, and until when their last counts are waited for; some may have come.
+    pub(crate) leaving: BTreeMap<Seid, Box<SessionRecord>>,
+    pub(crate) leaving_until: VecDeque<(Time, Seid)>,
     pub(crate) out: Vec<Output>,
     pub(crate) now: Time,
 }
@@ -81,11 +86,15 @@ impl Node {
             overload: Figure::default(),
             failed_paths: BTreeSet::new(),
             counters: Counters::default(),
+            last_cdr: start.last_cdr,
+            leaving: BTreeMap::new(),
+            leaving_until: VecDeque::new(),
             out: vec![],
             now: Time::ZERO,
             config,
         };
-        for record in start.sessions {
+        for mut record in start.sessions {
+            node.restore_charging(&mut record);
             node.restore_answer(&record);
             match record.usage.is_over {
                 true => {
@@ -127,12 +136,16 @@ impl Node {
         let late = self.deadlines.front().map(|(deadline, ..)| *deadline);
         let timer = self.timers.first().map(|(at, _)| *at);
         let over = self.over.front().map(|(until, _)| *until);
-        [self.requests.next_due(), self.peers.next_due(), late, timer, over].into_iter().flatten().min()
+        let leaving = self.leaving_due();
+        [self.requests.next_due(), self.peers.next_due(), late, timer, over, leaving]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// How all sessions should be: what a data plane that resynchronises must be told.
     pub fn desired(&self) -> impl Iterator<Item = Desired> {
-        self.sessions.iter().filter_map(|session| session.desired(&self.config.predefined))
+        self.sessions.iter().filter_map(|session| session.desired(&self.config))
     }
 
     /// What has been counted.
@@ -165,6 +178,7 @@ impl Node {
         self.fail_late();
         self.attend_due();
         self.erase_old();
+        self.charge_late();
         self.end_associations();
         for (node_id, address) in self.peers.to_ask(self.now) {
             self.ask_whether_alive(node_id, address);

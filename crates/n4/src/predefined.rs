@@ -5,6 +5,7 @@
 //! own is there besides. The session's record keeps the control plane's rules; the others are made whenever the data
 //! plane is told, from the table as it then is.
 
+use charging::Key;
 use rules::{
     ApplicationId, ApplyAction, BitRates, Far, FarId, Gate, PacketRates, Pdi, Pdr, PdrId, Qer, QerId, Qfi,
     RuleError, RuleRef, Rules, SdfFilter,
@@ -48,6 +49,8 @@ pub struct PredefinedRule {
     pub gbr: Option<BitRates>,
     /// Marks packets put into a tunnel.
     pub qfi: Option<Qfi>,
+    /// What its packets are charged under, unless a URR of the PDR says so.
+    pub key: Option<Key>,
 }
 
 impl PredefinedRule {
@@ -63,6 +66,7 @@ impl PredefinedRule {
             mbr: None,
             gbr: None,
             qfi: None,
+            key: None,
         }
     }
 
@@ -142,6 +146,11 @@ impl Predefined {
         Ok(Self { rules, ..table })
     }
 
+    /// What its rules are charged under.
+    pub fn keys(&self) -> impl Iterator<Item = Key> {
+        self.rules.iter().filter_map(|rule| rule.key)
+    }
+
     fn name(&mut self, name: &str, places: Vec<usize>) -> Result<(), PredefinedError> {
         if !(1..=255).contains(&name.len()) {
             return Err(PredefinedError::Name);
@@ -212,13 +221,15 @@ pub(crate) fn dropping(id: FarId) -> Far {
     Far { id, apply_action, notify: false, forwarding: None, duplicates: vec![], bar: None }
 }
 
-/// Makes what is activated part of `rules`.
-pub(crate) fn expand(rules: &mut Rules, extras: &Extras, table: &Predefined) {
+/// Makes what is activated part of `rules`; says which of the PDRs made are charged under a key of their own.
+pub(crate) fn expand(rules: &mut Rules, extras: &Extras, table: &Predefined) -> BTreeMap<PdrId, Key> {
     let mut made = Made::new(rules);
+    let mut keys = BTreeMap::new();
     let pdrs: Vec<Pdr> = activated(rules, extras, table)
         .into_iter()
         .filter_map(|(id, parent, rule)| {
             let parent = rules.pdrs.iter().find(|pdr| pdr.id == parent)?;
+            keys.extend(rule.1.key.map(|key| (id, key)));
             Some(made.pdr(id, parent, rule))
         })
         .collect();
@@ -226,6 +237,7 @@ pub(crate) fn expand(rules: &mut Rules, extras: &Extras, table: &Predefined) {
     rules.pdrs.extend(pdrs);
     rules.qers.extend(made.qers.into_values());
     rules.fars.extend(made.dropping);
+    keys
 }
 
 /// Whether a PDI says no more than which user's packets it is about.

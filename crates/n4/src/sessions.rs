@@ -1,8 +1,8 @@
 //! The sessions, by our name and by their owners'.
 
+use crate::config::Config;
 use crate::exchange::Asked;
 use crate::paging::Paging;
-use crate::predefined::Predefined;
 use crate::translate::Taken;
 use crate::usage::{Meter, wanted};
 use dplink::{Desired, UsageCounts};
@@ -107,13 +107,13 @@ impl Pending {
 
 impl Session {
     /// What the data plane should hold now, confirmed or not; nothing where it should be gone.
-    pub(crate) fn desired(&self, table: &Predefined) -> Option<Desired> {
+    pub(crate) fn desired(&self, config: &Config) -> Option<Desired> {
         let record = match self.pending.as_ref().map(|pending| &pending.work) {
             Some(Work::Delete) => return None,
             Some(Work::Modify(next, _)) => next,
             Some(Work::Establish(_)) | None => &self.record,
         };
-        Some(desired(record, table))
+        Some(desired(record, config))
     }
 
     /// Whether its owner has been told that it is there.
@@ -149,8 +149,8 @@ impl Session {
     }
 }
 
-pub(crate) fn desired(record: &SessionRecord, table: &Predefined) -> Desired {
-    Desired::new(record.seid, record.revision, wanted(record, table))
+pub(crate) fn desired(record: &SessionRecord, config: &Config) -> Desired {
+    Desired::new(record.seid, record.revision, wanted(record, config))
 }
 
 /// All of them.
@@ -302,6 +302,6 @@ mod tests {
     fn sessions_are_small() {
         let rules = 2 * size_of::<Pdr>() + 2 * size_of::<Far>() + size_of::<Qer>() + size_of::<Urr>();
         let whole = size_of::<Session>() + rules + size_of::<UrrUsage>();
-        assert!(whole <= 1_744, "{} of {whole}", size_of::<Session>());
+        assert!(whole <= 1_752, "{} of {whole}", size_of::<Session>());
     }
 }

@@ -1,7 +1,7 @@
 //! What this user plane does not do yet. Every IE that would need it is refused by name; the rest is done, or has
 //! nothing to do for us. This list shrinks with every release.
 //!
-//! Accepted and without effect: User ID, APN/DNN, S-NSSAI, RAT Type, 3GPP Interface Type, GBR, RESTI, Averaging
+//! User ID, APN/DNN and S-NSSAI only go into charging data records. Accepted and without effect: RAT Type, 3GPP Interface Type, GBR, RESTI, Averaging
 //! Window, and Network Instance: there is one network behind each side, so every name stands for it. A Forwarding
 //! Policy is accepted by the names the operator
 //! lists, which stand for that one network, too.
@@ -149,9 +149,6 @@ pub(crate) const WITHOUT_EFFECT: &[(&str, u16)] = &[
     ("Association Update Request", ie::UP_FUNCTION_FEATURES),
     ("Association Update Request", ie::PFCP_ASSOCIATION_RELEASE_REQUEST),
     ("Association Update Request", ie::GRACEFUL_RELEASE_PERIOD),
-    ("Session Establishment Request", ie::USER_ID),
-    ("Session Establishment Request", ie::APN_DNN),
-    ("Session Establishment Request", ie::S_NSSAI),
     ("Session Establishment Request", ie::PFCPSEREQ_FLAGS),
     ("PDI", ie::TGPP_INTERFACE_TYPE),
     ("Forwarding Parameters", ie::NETWORK_INSTANCE),

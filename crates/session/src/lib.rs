@@ -3,10 +3,12 @@
 //! Records are plain values; a [`Store`] keeps them. Every producer of rules writes its sessions here before it
 //! answers, so a control plane engine that restarts goes on where it stopped.
 
+mod charge;
 mod record;
 mod store;
 mod usage;
 
+pub use charge::{ChargingRecord, OwnMeter};
 pub use record::{AssociationRecord, CpFSeid, Extras, NodeRecord, SessionRecord, TrafficEndpoint};
 pub use store::{Change, Contents, Store, StoreError};
 pub use usage::{AnswerRecord, Counts, Inactivity, UrrUsage, UsageRecord, Used};

@@ -1,5 +1,6 @@
 //! What is kept.
 
+use crate::charge::ChargingRecord;
 use crate::usage::UsageRecord;
 use ipnet::Ipv6Net;
 use rules::{FTeid, PdrId, Qfi, Rules, Seid, Teid};
@@ -32,6 +33,8 @@ pub struct SessionRecord {
     pub usage: UsageRecord,
     /// What else the control plane said; most sessions have nothing.
     pub extras: Option<Box<Extras>>,
+    /// What of the usage is charged here, where the operator wants that.
+    pub charging: Option<Box<ChargingRecord>>,
 }
 
 impl SessionRecord {

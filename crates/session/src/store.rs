@@ -1,6 +1,7 @@
 //! The embedded store: a folder on the local disk.
 
 use crate::record::{AssociationRecord, NodeRecord, SessionRecord};
+use charging::Cdr;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions};
 use rules::Seid;
 use serde::Serialize;
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 const FORMAT: [u8; 1] = [5];
 const FORMAT_KEY: &str = "format";
 const NODE_KEY: &str = "node";
+const LAST_CDR_KEY: &str = "last_cdr";
 
 /// The store cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +41,12 @@ pub enum Change {
     SaveSession(SessionRecord),
     /// Forget a session.
     EraseSession(Seid),
+    /// Keep a charging data record until it is in files. None of a lower number comes any more.
+    SaveCdr(Cdr),
+    /// There is no record of this number, nor will there be.
+    SkipCdr(u64),
+    /// Forget the records from one number to another, both included.
+    EraseCdrs(u64, u64),
 }
 
 /// Everything in the database.
@@ -50,6 +58,10 @@ pub struct Contents {
     pub associations: Vec<AssociationRecord>,
     /// By SEID.
     pub sessions: Vec<SessionRecord>,
+    /// Charging data records that are not in files yet, by number.
+    pub cdrs: Vec<Cdr>,
+    /// The highest number that one ever had.
+    pub last_cdr: u64,
 }
 
 /// An open database. What was applied survives the end of the process, at whatever moment; a power failure may take
@@ -59,6 +71,7 @@ pub struct Store {
     node: Keyspace,
     associations: Keyspace,
     sessions: Keyspace,
+    cdrs: Keyspace,
 }
 
 impl Store {
@@ -73,6 +86,7 @@ impl Store {
             node: keyspace("node")?,
             associations: keyspace("associations")?,
             sessions: keyspace("sessions")?,
+            cdrs: keyspace("cdrs")?,
             database,
         };
         match store.node.get(FORMAT_KEY)? {
@@ -89,10 +103,13 @@ impl Store {
     /// The disk, or a damaged record.
     pub fn load(&self) -> Result<Contents, StoreError> {
         let node = self.node.get(NODE_KEY)?;
+        let last_cdr = self.node.get(LAST_CDR_KEY)?;
         Ok(Contents {
             node: node.map(|bytes| postcard::from_bytes(&bytes)).transpose()?,
             associations: records(&self.associations)?,
             sessions: records(&self.sessions)?,
+            cdrs: records(&self.cdrs)?,
+            last_cdr: last_cdr.map_or(Ok(0), |bytes| postcard::from_bytes(&bytes))?,
         })
     }
 
@@ -113,6 +130,14 @@ impl Store {
                     batch.insert(&self.sessions, key(record.seid), encode(record)?);
                 }
                 Change::EraseSession(seid) => batch.remove(&self.sessions, key(*seid)),
+                Change::SaveCdr(cdr) => {
+                    batch.insert(&self.cdrs, cdr.serial.to_be_bytes(), encode(cdr)?);
+                    batch.insert(&self.node, LAST_CDR_KEY, encode(&cdr.serial)?);
+                }
+                Change::SkipCdr(serial) => batch.insert(&self.node, LAST_CDR_KEY, encode(serial)?),
+                Change::EraseCdrs(first, last) => {
+                    (*first..=*last).for_each(|serial| batch.remove(&self.cdrs, serial.to_be_bytes()));
+                }
             }
         }
         Ok(batch.commit()?)
@@ -146,7 +171,33 @@ mod tests {
             rules: Rules::default(),
             usage: UsageRecord::default(),
             extras: None,
+            charging: None,
         }
+    }
+
+    fn cdr(serial: u64) -> Cdr {
+        let session = charging::Session {
+            seid: 1,
+            owner: "smf.example".to_owned(),
+            cp_seid: 7,
+            cp_address: [10, 40, 0, 1].into(),
+            serving_nodes: vec![],
+            user: charging::User::default(),
+        };
+        let mut account = charging::Account::new(session, &charging::Policy::default(), 1);
+        Cdr { serial, ..account.end(&[], charging::Cause::NormalRelease, 2) }
+    }
+
+    #[test]
+    fn charging_data_records_stay_until_they_are_erased_and_their_numbers_go_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || Store::open(folder.path()).unwrap();
+        open().apply(&[256, 255, 257].map(|serial| Change::SaveCdr(cdr(serial)))).unwrap();
+        let contents = open().load().unwrap();
+        assert_eq!(contents.cdrs.iter().map(|cdr| cdr.serial).collect::<Vec<_>>(), [255, 256, 257]);
+        open().apply(&[Change::EraseCdrs(255, 256), Change::SkipCdr(258)]).unwrap();
+        let contents = open().load().unwrap();
+        assert_eq!((contents.cdrs, contents.last_cdr), (vec![cdr(257)], 258));
     }
 
     fn association() -> AssociationRecord {
@@ -174,8 +225,12 @@ mod tests {
         ];
         Store::open(folder.path()).unwrap().apply(&changes).unwrap();
         let contents = Store::open(folder.path()).unwrap().load().unwrap();
-        let expected =
-            Contents { node: Some(node), associations: vec![association()], sessions: vec![session(2, 2)] };
+        let expected = Contents {
+            node: Some(node),
+            associations: vec![association()],
+            sessions: vec![session(2, 2)],
+            ..Contents::default()
+        };
         assert_eq!(contents, expected);
     }
 

@@ -56,10 +56,24 @@ impl Node {
     /// # Errors
     /// Where it does not come up.
     pub fn start_with(lab: &Lab, driver: Driver, workers: u32) -> Result<Self> {
-        let (config, program) = (config::write_upf(lab.dir.path(), driver)?, program("anchorline")?);
+        let config = config::write_upf(lab.dir.path(), driver)?;
         if workers > 1 {
             config::set_workers(&config, workers)?;
         }
+        Self::start_by(lab, config)
+    }
+
+    /// Starts one that charges, and says where its files will be.
+    ///
+    /// # Errors
+    /// Where it does not come up.
+    pub fn start_charging(lab: &Lab, driver: Driver) -> Result<(Self, PathBuf)> {
+        let (folder, config) = config::write_upf_charging(lab.dir.path(), driver)?;
+        Ok((Self::start_by(lab, config)?, folder))
+    }
+
+    fn start_by(lab: &Lab, config: PathBuf) -> Result<Self> {
+        let program = program("anchorline")?;
         let mut up = lab.upf.command(&program);
         up.args(["up", "--config"]).arg(&config);
         let mut process = Process::spawn("up", &mut up, lab.dir.path())?;

@@ -113,6 +113,22 @@ pub fn write_upf(dir: &Path, driver: Driver) -> Result<PathBuf> {
     write(dir, "upf.toml", &config.to_string())
 }
 
+/// Writes `upf.toml` into `dir`, as [`write_upf`], for a node that charges: the folder its files are in, and the file.
+///
+/// # Errors
+/// Where the example lacks what must change, or the file cannot be written.
+pub fn write_upf_charging(dir: &Path, driver: Driver) -> Result<(PathBuf, PathBuf)> {
+    let config = write_upf(dir, driver)?;
+    let folder = dir.join("cdr");
+    let charging = format!(
+        "\n[charging]\ndirectory = \"{}\"\nformats = [\"pgw\", \"chf\", \"json\"]\ndefault_rating_group = 1\n\
+         file_max_s = 1\nmin_free_mb = 0\n",
+        folder.display()
+    );
+    let text = fs::read_to_string(&config)? + &charging;
+    Ok((folder, write(dir, "upf.toml", &text)?))
+}
+
 /// Writes `ran.toml` into `dir`: the example, with TEIDs given by `f_teid`.
 ///
 /// # Errors

@@ -3,6 +3,7 @@
 //! Where the machine gives no namespaces they are skipped with a notice; `ANCHORLINE_REQUIRE_E2E=1` makes that a
 //! failure.
 
+mod charging;
 mod laboratory;
 mod observe;
 mod refusal;
@@ -30,7 +31,9 @@ fn main() -> Result<ExitCode> {
     if let (Some(lack), false) = (&refused, required) {
         println!("skipped: {lack}");
     }
-    let tests = [laboratory::TESTS, traffic::TESTS, restart::TESTS, refusal::TESTS, observe::TESTS].concat();
+    let tests =
+        [laboratory::TESTS, traffic::TESTS, restart::TESTS, refusal::TESTS, observe::TESTS, charging::TESTS]
+            .concat();
     let trials = tests.into_iter().map(|test| trial(test, refused.clone(), required)).collect();
     // One after the other: each wants the whole machine.
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };

@@ -2,6 +2,7 @@
 //! labels are ports, workers, nodes and reasons, never sessions or users, so that there are as many series whatever the
 //! load.
 
+use super::charging::Figures;
 use dataplane::DropReason;
 use dplink::{PortStatistics, Statistics, WorkerStatistics};
 use n4::{Counters, Node};
@@ -17,11 +18,18 @@ pub(crate) struct Pfcp {
     counters: Counters,
     sessions: u64,
     tunnels: u64,
+    /// Where anything is charged.
+    charging: Option<Figures>,
 }
 
 impl Pfcp {
-    pub(crate) fn of(node: &Node) -> Self {
-        Self { counters: *node.counters(), sessions: node.sessions() as u64, tunnels: node.tunnels() as u64 }
+    pub(crate) fn of(node: &Node, charging: Option<Figures>) -> Self {
+        Self {
+            counters: *node.counters(),
+            sessions: node.sessions() as u64,
+            tunnels: node.tunnels() as u64,
+            charging,
+        }
     }
 }
 
@@ -53,6 +61,7 @@ impl Collector for Snapshot {
             [(NO_LABELS, u64::from(self.dpe.is_some()))],
         )?;
         pfcp(&mut families, &self.pfcp)?;
+        charging(&mut families, &self.pfcp)?;
         let Some(dpe) = &self.dpe else { return Ok(()) };
         let uptime = [(NO_LABELS, dpe.uptime_ms / 1_000)];
         families.gauge("dpe_uptime_seconds", "Since the data plane started", uptime)?;
@@ -139,6 +148,25 @@ fn pfcp(families: &mut Families<'_>, pfcp: &Pfcp) -> fmt::Result {
     let reports = vec![("usage", usage_reports), ("downlink_data", downlink_data_reports)];
     families.counter("pfcp_reports", "Reports to control planes by kind", by("kind", reports))?;
     families.counter("pfcp_reports_held_back", "Error Indications not reported", one(reports_held_back))
+}
+
+fn charging(families: &mut Families<'_>, pfcp: &Pfcp) -> fmt::Result {
+    let Some(figures) = pfcp.charging else { return Ok(()) };
+    let one = |value| [(NO_LABELS, value)];
+    families.counter("charging_records", "Charging records closed", one(pfcp.counters.cdrs))?;
+    families.counter(
+        "charging_written_records",
+        "Charging records written to files",
+        one(figures.written),
+    )?;
+    families.counter("charging_files", "Rounds of charging files, one of each format", one(figures.files))?;
+    families.counter("charging_lost_records", "Charging records without room", one(figures.dropped))?;
+    families.counter("charging_lost_bytes", "Users' bytes in lost records", one(figures.dropped_bytes))?;
+    families.gauge("charging_waiting_records", "Charging records in the database", one(figures.waiting))?;
+    families.gauge("charging_waiting_limit_records", "Room for those that wait", one(figures.limit))?;
+    families.gauge("charging_free_bytes", "Free on the disk of charging files", one(figures.free_bytes))?;
+    let problem = u64::from(figures.has_problem);
+    families.gauge("charging_problem", "Whether files cannot be written, or soon will not be", one(problem))
 }
 
 fn ports(families: &mut Families<'_>, ports: &[PortStatistics]) -> fmt::Result {
@@ -274,11 +302,15 @@ mod tests {
 
     #[test]
     fn counters_and_levels_stand_under_their_names() {
-        let told = exposition(Pfcp { sessions: 7, ..Pfcp::default() }, Some(statistics())).unwrap();
+        let charging = Some(Figures { waiting: 3, dropped: 1, has_problem: true, ..Figures::default() });
+        let told = exposition(Pfcp { sessions: 7, charging, ..Pfcp::default() }, Some(statistics())).unwrap();
         for line in [
             "anchorline_dpe_up 1",
             "anchorline_dpe_uptime_seconds 2",
             "anchorline_pfcp_sessions 7",
+            "anchorline_charging_waiting_records 3",
+            "anchorline_charging_lost_records_total 1",
+            "anchorline_charging_problem 1",
             "anchorline_pfcp_requests_total{outcome=\"refused\"} 0",
             "anchorline_port_received_packets_total{port=\"n\\\"3\"} 10",
             "anchorline_port_received_bytes_total{port=\"n\\\"3\"} 640",
@@ -297,7 +329,8 @@ mod tests {
 
     #[test]
     fn every_sample_is_typed_explained_and_told_once() {
-        let told = exposition(Pfcp::default(), Some(statistics())).unwrap();
+        let pfcp = Pfcp { charging: Some(Figures::default()), ..Pfcp::default() };
+        let told = exposition(pfcp, Some(statistics())).unwrap();
         let comments = |kind: &'static str| {
             told.lines().filter_map(move |line| line.strip_prefix(kind)?.split_once(' ')).collect::<Vec<_>>()
         };
@@ -321,6 +354,6 @@ mod tests {
     fn a_dead_data_plane_is_a_value_not_an_error() {
         let told = exposition(Pfcp::default(), None).unwrap();
         assert!(told.contains("\nanchorline_dpe_up 0\n") && told.contains("anchorline_pfcp_sessions 0"));
-        assert!(!told.contains("anchorline_drops"));
+        assert!(!told.contains("anchorline_drops") && !told.contains("anchorline_charging"));
     }
 }

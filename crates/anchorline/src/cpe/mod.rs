@@ -1,6 +1,7 @@
 //! The control plane engine: one thread that carries what the PFCP node says to its socket, its database and the data
 //! plane, and back.
 
+pub(crate) mod charging;
 mod content;
 mod endpoint;
 mod link;
@@ -9,7 +10,9 @@ mod runtime;
 
 use crate::exit;
 use crate::settings::{Args, Settings};
+use ::charging::Cdr;
 use anyhow::Context;
+use charging::Outbox;
 use config::NodeIdText;
 use n4::{Config, Limits, Node, Start};
 use pfcp::NodeId;
@@ -25,19 +28,28 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     crate::up::bind_to_parent();
     let settings = args.load()?;
     let store = open_store(&settings).map_err(exit::unusable)?;
-    let node = Node::new(config(&settings)?, start(&store)?);
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?
-        .block_on(serve(&settings, store, node))
+    let (start, cdrs) = start(&store)?;
+    let stream = start.node.recovery_time_stamp;
+    let charging = settings.charging.as_ref();
+    let outbox = charging.map(|charging| Outbox::start(charging, &settings, (cdrs, stream))).transpose()?;
+    let node = Node::new(config(&settings)?, start);
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(serve(
+        &settings,
+        (store, outbox),
+        node,
+    ))
 }
 
-async fn serve(settings: &Settings, store: Store, node: Node) -> anyhow::Result<()> {
+async fn serve(
+    settings: &Settings,
+    (store, outbox): (Store, Option<Outbox>),
+    node: Node,
+) -> anyhow::Result<()> {
     let listen = settings.n4.listen;
     let socket = UdpSocket::bind(listen).await.map_err(|error| exit::unusable(bind_error(listen, &error)))?;
     let link = link::Link::start(settings.link());
     let content = content::watch(settings.content.as_deref()).map_err(exit::unusable)?;
-    let runtime = runtime::Runtime::new((node, store), socket, link, content);
+    let runtime = runtime::Runtime::new((node, store, outbox), socket, link, content);
     let endpoint = match settings.metrics {
         Some(listen) => Some(endpoint::Endpoint::bind(listen, settings.link(), runtime.told()).await?),
         None => None,
@@ -87,6 +99,7 @@ fn config(settings: &Settings) -> anyhow::Result<Config> {
         access_address_ipv6: settings.access_address6(),
         forwarding_policies: settings.n4.forwarding_policies.clone(),
         predefined: settings.n4.predefined.clone(),
+        charging: settings.charging.as_ref().map(|charging| charging.offline.clone()),
         ue_pools: settings.n4.ue_pools.clone(),
         associate: settings.n4.associate.clone(),
         limits: Limits { sessions, ..Limits::default() },
@@ -94,12 +107,12 @@ fn config(settings: &Settings) -> anyhow::Result<Config> {
     })
 }
 
-/// Everything the node knew when it last ran. A new database gets a new recovery time stamp: that is how peers learn
+/// Everything the node knew when it last ran, and charging records that are not in files yet. A new database gets a new recovery time stamp: that is how peers learn
 /// that sessions were lost (TS 23.007 19A).
-fn start(store: &Store) -> anyhow::Result<Start> {
+fn start(store: &Store) -> anyhow::Result<(Start, Vec<Cdr>)> {
     let since_1900_ms =
         SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as u64 + NTP_TO_UNIX_S * 1_000;
-    let Contents { node, associations, sessions } = store.load()?;
+    let Contents { node, associations, sessions, cdrs, last_cdr } = store.load()?;
     let node = match node {
         Some(node) => node,
         None => {
@@ -110,5 +123,5 @@ fn start(store: &Store) -> anyhow::Result<Start> {
         }
     };
     tracing::info!("{} sessions and {} associations in the database", sessions.len(), associations.len());
-    Ok(Start { node, associations, sessions, since_1900_ms })
+    Ok((Start { node, associations, sessions, last_cdr, since_1900_ms }, cdrs))
 }

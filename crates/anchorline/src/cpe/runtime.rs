@@ -1,8 +1,11 @@
 //! Carries inputs to the PFCP node and does what it says.
 
+use super::charging::Outbox;
 use super::content::Rules;
 use super::link::{Heard, Link};
 use super::metrics::Pfcp;
+use charging::Cdr;
+use charging::spool::Durable;
 use dplink::{Command, Notice};
 use machine::Time;
 use n4::{Input, Level, Node, Note, Output};
@@ -23,6 +26,8 @@ const BATCH: usize = 64;
 pub(crate) struct Runtime {
     node: Node,
     store: Store,
+    /// Charging records on their way into files, where anything is charged.
+    charging: Option<Outbox>,
     socket: UdpSocket,
     link: Link,
     /// Commands go here while the link stands.
@@ -47,25 +52,28 @@ enum Wake {
     Room,
     Content,
     Timer,
+    Durable(Durable),
 }
 
 /// What is done once the database has what it must have.
 enum Action {
     Send(SocketAddr, Vec<u8>),
     Command(Command),
+    Write(Box<Cdr>),
 }
 
 impl Runtime {
     pub(crate) fn new(
-        (node, store): (Node, Store),
+        (node, store, charging): (Node, Store, Option<Outbox>),
         socket: UdpSocket,
         link: Link,
         content: watch::Receiver<Rules>,
     ) -> Self {
         Self {
-            told: watch::Sender::new(Pfcp::of(&node)),
+            told: watch::Sender::new(Pfcp::of(&node, charging.as_ref().map(Outbox::figures))),
             node,
             store,
+            charging,
             socket,
             link,
             commands: None,
@@ -94,6 +102,7 @@ impl Runtime {
                 Wake::Room => self.send_command(),
                 Wake::Content => self.put_content(None),
                 Wake::Timer => self.input(Input::Tick),
+                Wake::Durable(durable) => self.durable(durable),
             }
             self.carry_out().await?;
         }
@@ -124,6 +133,12 @@ impl Runtime {
                 _ => std::future::pending().await,
             }
         };
+        let durable = async {
+            match &mut self.charging {
+                Some(charging) => charging.durable().await,
+                None => None,
+            }
+        };
         tokio::select! {
             received = self.socket.recv_from(bytes) => match received {
                 Ok((length, from)) => Ok(Wake::Datagram(length, from)),
@@ -134,7 +149,24 @@ impl Runtime {
             heard = self.link.next() => Ok(Wake::Link(heard)),
             _ = room => Ok(Wake::Room),
             Ok(()) = self.content.changed() => Ok(Wake::Content),
+            Some(durable) = durable => Ok(Wake::Durable(durable)),
             () = timer => Ok(Wake::Timer),
+        }
+    }
+
+    /// Records that are in files are in the database no longer.
+    fn durable(&mut self, durable: Durable) {
+        self.changes.push(Change::EraseCdrs(durable.first, durable.last));
+        self.charging.iter_mut().for_each(|charging| charging.forgotten(durable));
+    }
+
+    /// A record without room is lost; its number is not given out again, so that files tell of it.
+    fn record(&mut self, cdr: Cdr) {
+        if self.charging.as_mut().is_none_or(|charging| charging.admits(&cdr)) {
+            self.changes.push(Change::SaveCdr(cdr.clone()));
+            self.actions.push(Action::Write(Box::new(cdr)));
+        } else {
+            self.changes.push(Change::SkipCdr(cdr.serial));
         }
     }
 
@@ -248,6 +280,7 @@ impl Runtime {
                     let query = Command::QueryUsage { session, urrs, token, is_reported };
                     self.actions.push(Action::Command(query));
                 }
+                Output::SaveCdr(cdr) => self.record(*cdr),
                 Output::Note(note) => say(note),
             }
         }
@@ -255,7 +288,8 @@ impl Runtime {
 
     /// Does what the node said. What is answered must be in the database first.
     async fn carry_out(&mut self) -> anyhow::Result<()> {
-        self.told.send_replace(Pfcp::of(&self.node));
+        let charging = self.charging.as_ref().map(Outbox::figures);
+        self.told.send_replace(Pfcp::of(&self.node, charging));
         if !self.changes.is_empty() {
             self.store.apply(&self.changes)?;
             self.changes.clear();
@@ -265,6 +299,7 @@ impl Runtime {
             match action {
                 Action::Send(to, bytes) => self.send(to, &bytes).await,
                 Action::Command(command) => self.command(command),
+                Action::Write(cdr) => self.charging.iter().for_each(|charging| charging.send((*cdr).clone())),
             }
         }
         // The room it has grown to is for the next ones.

@@ -1,5 +1,6 @@
 //! Looks into a running node: asks its data plane engine, which answers whether or not a control plane is there.
 
+mod cdr;
 mod content;
 mod drops;
 mod explain;
@@ -52,6 +53,8 @@ enum View {
     Explain(explain::Args),
     /// Check and load content rules.
     Rules(content::Args),
+    /// Read files of charging records, and see how writing them goes.
+    Cdr(cdr::Args),
 }
 
 /// Asks and prints.
@@ -62,10 +65,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         print!("{}", done?);
         return Ok(());
     }
+    if let View::Cdr(cdr) = &args.view {
+        print!("{}", cdr.execute(&args.settings, args.json)?);
+        return Ok(());
+    }
     let settings = args.settings.load()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let text = runtime.block_on(args.view.look(&settings, args.json))?;
     print!("{text}");
+    if matches!(args.view, View::Status) && !args.json {
+        print!("{}", cdr::status_line(&settings));
+    }
     Ok(())
 }
 
@@ -83,6 +93,7 @@ impl View {
             }
             Self::Trace(args) => say(&crate::observer::trace(link, args.filter()).await?, json, trace::text),
             Self::Rules(args) => args.execute_on(settings.content.as_deref(), link).await,
+            Self::Cdr(_) => Ok(String::new()),
             Self::Explain(args) => {
                 let question = args.question()?;
                 let explanation = crate::observer::explain(link, question.clone()).await?;

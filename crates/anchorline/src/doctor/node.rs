@@ -10,8 +10,8 @@ pub(crate) fn node(dpe: &DpeSettings) -> Node {
         device: port.device.clone(),
     };
     Node {
-        workers: dpe.cpu.into_iter().collect(),
-        worker_count: 1,
+        workers: dpe.crew.cpus.clone(),
+        worker_count: dpe.crew.workers,
         memory_mb: dpe.memory_mb,
         huge_pages: dpe.huge_pages != HugePages::Never,
         required: dpe.huge_pages == HugePages::Require,

@@ -4,7 +4,7 @@ use super::values::{
     DeviceHash, EchoN3, EchoPeriod, EchoT3, Flows, HugePages, Idle, MemoryMb, Mtu, PortAddress, PortAddress6,
     Sessions, Side, Vlan, Workers,
 };
-use super::{DpeSettings, PortSettings, Settings, crew, n4};
+use super::{DpeSettings, PortSettings, Settings, charging, crew, n4};
 use config::{NodeIdText, Refusal, Spanned};
 use ipnet::{IpNet, Ipv6Net};
 use rules::Interface;
@@ -21,6 +21,7 @@ pub(super) struct File {
     node: Node,
     dpe: Dpe,
     n4: n4::N4,
+    charging: Option<charging::File>,
     content: Option<Content>,
     metrics: Option<Metrics>,
 }
@@ -130,12 +131,15 @@ impl TryFrom<String> for Address {
 pub(super) fn check(file: File) -> Result<Settings, Refusal> {
     check_ports(&file.dpe.port)?;
     file.dpe.route.iter().try_for_each(|route| check_route(route, &file.dpe.port))?;
+    let n4 = n4::check(file.n4)?;
+    let charging = file.charging.map(|charging| charging::check(charging, &n4.predefined)).transpose()?;
     Ok(Settings {
         node_id: file.node.id,
         run_dir: file.node.run_dir,
         state_dir: file.node.state_dir,
         dpe: dpe(file.dpe)?,
-        n4: n4::check(file.n4)?,
+        n4,
+        charging,
         content: file.content.map(|content| content.rules),
         metrics: file.metrics.map(|metrics| metrics.listen.0),
     })
@@ -339,6 +343,25 @@ mod tests {
             let message = config::parse(&text.replacen(from, to, 1), check).unwrap_err().to_string();
             assert!(message.contains(expected), "{message}");
         }
+    }
+
+    #[test]
+    fn nothing_is_charged_unless_told_how() {
+        assert!(config::parse(EXAMPLE, check).unwrap().charging.is_none());
+        let (before, rest) = EXAMPLE.split_once("# [charging]\n").unwrap();
+        let (shown, after) = rest.split_once("\n\n").unwrap();
+        let is_value = |line: &&str| line.contains(" = ") || line.starts_with("# [[");
+        let values: Vec<&str> =
+            shown.lines().filter(is_value).filter_map(|line| line.strip_prefix("# ")).collect();
+        let text = format!("{before}[charging]\n{}\n\n{after}", values.join("\n"));
+        let charging = config::parse(&text, check).unwrap().charging.unwrap();
+        assert_eq!((charging.formats.len(), charging.file_age_ms), (2, 300_000));
+        let key = ::charging::Key { rating_group: 10, service_id: Some(7) };
+        assert_eq!(charging.offline.rating.key_of(150), Some(key));
+        assert_eq!(charging.offline.policy.tariff_minutes, [360, 1_320]);
+        let with_rule = "[[n4.predefined_rule]]\nname = \"x\"\nservice_id = 3\n";
+        let error = config::parse(&format!("{EXAMPLE}\n{with_rule}"), check).unwrap_err().to_string();
+        assert!(error.contains("it belongs to a rating_group"), "{error}");
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! The configuration of a node: one TOML file for all its roles.
 
+mod charging;
 mod crew;
 mod file;
 mod n4;
 mod values;
 
+pub(crate) use charging::ChargingSettings;
 pub(crate) use crew::CrewSettings;
 pub(crate) use n4::N4Settings;
 pub(crate) use values::{DeviceHash, HugePages, Idle};
@@ -41,6 +43,8 @@ pub(crate) struct Settings {
     pub(crate) n4: N4Settings,
     /// `[content]`: the file of content rules, if any.
     pub(crate) content: Option<PathBuf>,
+    /// `[charging]`: nothing is charged, where absent.
+    pub(crate) charging: Option<ChargingSettings>,
     /// `[metrics]`: where Prometheus finds them; nowhere, where absent.
     pub(crate) metrics: Option<SocketAddr>,
 }

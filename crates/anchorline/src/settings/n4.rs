@@ -1,6 +1,7 @@
 //! `[n4]`: what control planes find.
 
 use super::values::Kbps;
+use ::charging::Key;
 use config::{Refusal, Spanned};
 use ipnet::IpNet;
 use n4::{Predefined, PredefinedRule, UePool};
@@ -65,6 +66,8 @@ struct Rule {
     mbr_kbps: Option<Rates>,
     gbr_kbps: Option<Rates>,
     qfi: Option<QosFlow>,
+    rating_group: Option<u32>,
+    service_id: Option<Spanned<u32>>,
 }
 
 #[derive(Deserialize)]
@@ -218,6 +221,11 @@ fn pool(pool: Pool) -> UePool {
 }
 
 fn predefined(rules: Vec<Rule>, groups: Vec<Group>) -> Result<Predefined, Refusal> {
+    let alone =
+        rules.iter().filter(|rule| rule.rating_group.is_none()).find_map(|rule| rule.service_id.as_ref());
+    if let Some(service_id) = alone {
+        return Err(Refusal::of(service_id, "it belongs to a rating_group, which is not there"));
+    }
     let groups: Vec<(String, Vec<String>)> =
         groups.into_iter().map(|group| (group.name, group.rules)).collect();
     let table = Predefined::new(rules.into_iter().map(rule).collect(), &groups);
@@ -234,6 +242,9 @@ fn rule(rule: Rule) -> PredefinedRule {
         mbr: rule.mbr_kbps.map(BitRates::from),
         gbr: rule.gbr_kbps.map(BitRates::from),
         qfi: rule.qfi.map(|qfi| qfi.0),
+        key: rule
+            .rating_group
+            .map(|rating_group| Key { rating_group, service_id: rule.service_id.map(Spanned::into_inner) }),
         ..PredefinedRule::new(rule.name)
     }
 }

@@ -124,6 +124,46 @@ bounded!(
 );
 
 bounded!(
+    /// Seconds until a charging record is closed.
+    Age(u64), 60..=604_800, 3_600, "a record is closed after 60 to 604800 seconds"
+);
+
+bounded!(
+    /// Bytes of a charging record.
+    RecordBytes(u64), 1_000_000..=1_000_000_000_000_000, 1_073_741_824, "a record is closed with 1000000 bytes to 10^15"
+);
+
+bounded!(
+    /// Containers of a charging record.
+    Containers(usize), 1..=250, 100, "a record is closed with 1 to 250 containers"
+);
+
+bounded!(
+    /// Seconds until a file of charging records is closed.
+    FileAge(u64), 1..=86_400, 300, "a file is closed after 1 to 86400 seconds"
+);
+
+bounded!(
+    /// Records in a file.
+    Cdrs(usize), 1..=1_000_000, 10_000, "a file is closed with 1 to 1000000 records"
+);
+
+bounded!(
+    /// The size of a file, in KiB.
+    FileKib(usize), 1..=1_048_576, 10_240, "a file is closed with 1 to 1048576 KiB"
+);
+
+bounded!(
+    /// Charging records that wait for a file.
+    Waiting(usize), 1_000..=10_000_000, 100_000, "1000 to 10000000 records wait for a file"
+);
+
+bounded!(
+    /// What is to be free on the disk, in MiB.
+    FreeMb(u64), 0..=1_048_576, 256, "0 to 1048576 MiB are to be free"
+);
+
+bounded!(
     /// A bit rate.
     Kbps(u64), 0..=1_099_511_627_775, 0, "a rate is 0 to 1099511627775 kbit/s"
 );

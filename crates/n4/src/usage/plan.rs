@@ -147,7 +147,13 @@ impl Meter {
     }
 
     /// What to do about a session now.
-    pub(crate) fn plan(&mut self, record: &mut UsageRecord, rules: &Rules, when: Circumstances) -> Plan {
+    /// `asks` is what charging wants to know.
+    pub(crate) fn plan(
+        &mut self,
+        record: &mut UsageRecord,
+        (rules, asks): (&Rules, &[UrrId]),
+        when: Circumstances,
+    ) -> Plan {
         let now = when.now_ms;
         let mut plan = Plan::new(when);
         self.give_up_asking(record, now, when.interval_ms);
@@ -159,6 +165,7 @@ impl Meter {
             self.refresh_ms = None;
             plan.unknown = record.urrs.iter().map(|usage| usage.urr).collect();
         }
+        plan.unknown.extend(asks.iter().filter(|_| when.can_ask));
         self.refresh_ms.into_iter().for_each(|refresh| plan.come_again(refresh));
         self.report(record, rules, &mut plan);
         self.look(&mut plan);

@@ -2,22 +2,28 @@
 
 use super::SILENCE;
 use super::due::in_force;
-use crate::predefined::{self, Predefined};
+use crate::config::Config;
+use crate::{offline, predefined};
 use rules::{Methods, Rules, Triggers, Urr, Volume, limits};
 use session::{Counts, SessionRecord, UrrUsage};
+use std::collections::BTreeMap;
 
 /// Marks grants that no control plane gave: counted quotas never get that far.
 const SUBSEQUENT: u32 = 1 << 30;
 const BLOCKED: u32 = 1 << 31;
 
 /// What the data plane should do for a session now.
-pub(crate) fn wanted(record: &SessionRecord, table: &Predefined) -> Rules {
+pub(crate) fn wanted(record: &SessionRecord, config: &Config) -> Rules {
     let mut rules = record.rules.clone();
     rules.urrs.iter_mut().zip(&record.usage.urrs).for_each(|(urr, usage)| adjust(urr, usage));
     let numbers = rules.qers.iter_mut().filter_map(|qer| qer.correlation.as_mut());
     numbers.for_each(|number| *number |= name_of(&record.owner) << 32);
+    let mut keys = BTreeMap::new();
     if let Some(extras) = record.extras.as_ref().filter(|extras| !extras.predefined.is_empty()) {
-        predefined::expand(&mut rules, extras, table);
+        keys = predefined::expand(&mut rules, extras, &config.predefined);
+    }
+    if let (Some(charging), Some(_)) = (&config.charging, &record.charging) {
+        offline::measure(&mut rules, charging, &keys);
     }
     if record.usage.inactivity.is_some() {
         listen(&mut rules);

@@ -72,6 +72,9 @@ pub struct Lab {
     /// Saved, too: what is left of sessions that are over.
     pub over: BTreeMap<Seid, SessionRecord>,
     pub associations: BTreeMap<String, AssociationRecord>,
+    /// Charging data records, all there ever were, and the highest number of one.
+    pub cdrs: Vec<charging::Cdr>,
+    pub last_cdr: u64,
     /// All datagrams both ways: from, to, octets.
     pub trace: Vec<(SocketAddr, SocketAddr, Vec<u8>)>,
 }
@@ -79,7 +82,8 @@ pub struct Lab {
 impl Lab {
     pub fn new(config: Config) -> Self {
         let node = NodeRecord { recovery_time_stamp: STAMP };
-        let start = Start { node, associations: vec![], sessions: vec![], since_1900_ms: SINCE_1900_MS };
+        let start =
+            Start { node, associations: vec![], sessions: vec![], last_cdr: 0, since_1900_ms: SINCE_1900_MS };
         let mut lab = Self::from(config.clone(), Node::new(config, start));
         lab.connect();
         lab
@@ -102,6 +106,8 @@ impl Lab {
             saved: BTreeMap::new(),
             over: BTreeMap::new(),
             associations: BTreeMap::new(),
+            cdrs: vec![],
+            last_cdr: 0,
             trace: vec![],
         }
     }
@@ -135,7 +141,9 @@ impl Lab {
         let sessions = self.saved.values().chain(self.over.values()).cloned().collect();
         let since_1900_ms = SINCE_1900_MS + self.now.since_zero().as_millis() as u64;
         self.started = self.now;
-        self.node = Node::new(self.config.clone(), Start { node, associations, sessions, since_1900_ms });
+        let last_cdr = self.last_cdr;
+        let start = Start { node, associations, sessions, last_cdr, since_1900_ms };
+        self.node = Node::new(self.config.clone(), start);
     }
 
     /// The link stands; the data plane learns how things should be. A session in the revision it holds is left alone.
@@ -190,6 +198,11 @@ impl Lab {
             Output::SaveSession(record) if record.usage.is_over => {
                 self.saved.remove(&record.seid);
                 self.over.insert(record.seid, record);
+            }
+            Output::SaveCdr(cdr) => {
+                assert_eq!(cdr.serial, self.last_cdr + 1);
+                self.last_cdr = cdr.serial;
+                self.cdrs.push(*cdr);
             }
             Output::SaveSession(record) => drop(self.saved.insert(record.seid, record)),
             Output::EraseSession(seid) => {

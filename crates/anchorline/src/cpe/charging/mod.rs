@@ -1,0 +1,157 @@
+//! Charging data records on their way from the session database into files.
+//!
+//! A thread of its own writes them: a disk that is slow or full holds up nothing but files. What waits for it is in the
+//! database, up to a limit.
+
+mod disk;
+mod writer;
+
+pub(crate) use writer::Status;
+
+use crate::settings::{ChargingSettings, Settings};
+use anyhow::Context;
+use charging::Cdr;
+use charging::spool::{Durable, Settings as SpoolSettings};
+use config::NodeIdText;
+use disk::Disk;
+use std::path::PathBuf;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use tokio::sync::{mpsc, watch};
+use writer::STATUS_FILE;
+
+/// Files made and not yet forgotten by the database: who is that late is waited for.
+const AHEAD: usize = 16;
+
+/// The runtime's end of it.
+pub(crate) struct Outbox {
+    to_writer: SyncSender<Cdr>,
+    durable: mpsc::Receiver<Durable>,
+    status: watch::Receiver<Status>,
+    /// Records in the database.
+    waiting: usize,
+    limit: usize,
+    dropped: u64,
+    dropped_bytes: u64,
+}
+
+/// What metrics tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Figures {
+    pub(crate) waiting: u64,
+    pub(crate) limit: u64,
+    pub(crate) dropped: u64,
+    pub(crate) dropped_bytes: u64,
+    pub(crate) written: u64,
+    pub(crate) files: u64,
+    pub(crate) has_problem: bool,
+    pub(crate) free_bytes: u64,
+}
+
+impl Outbox {
+    /// Starts the writer, with the records that the database holds.
+    ///
+    /// # Errors
+    /// A folder that cannot be made, or no thread.
+    pub(crate) fn start(
+        charging: &ChargingSettings,
+        settings: &Settings,
+        (cdrs, stream): (Vec<Cdr>, u32),
+    ) -> anyhow::Result<Self> {
+        let folder = &charging.directory;
+        let unusable = || format!("charging.directory {} cannot be used", folder.display());
+        std::fs::create_dir_all(folder).with_context(unusable).map_err(crate::exit::unusable)?;
+        let (waiting, limit) = (cdrs.len(), charging.waiting_max);
+        let (to_writer, from_runtime) = sync_channel(limit.max(waiting));
+        let (to_runtime, durable) = mpsc::channel(AHEAD);
+        let (told, status) = watch::channel(Status::default());
+        let writer = writer::Writer {
+            settings: spool_settings(charging, settings, stream),
+            disk: Disk::new(folder.clone()),
+            min_free_bytes: charging.min_free_bytes,
+            cdrs: from_runtime,
+            durable: to_runtime,
+            told,
+            status_file: status_file(settings),
+        };
+        std::thread::Builder::new().name("charging".to_owned()).spawn(move || writer.run(cdrs))?;
+        Ok(Self { to_writer, durable, status, waiting, limit, dropped: 0, dropped_bytes: 0 })
+    }
+
+    /// Whether there is room for one more record in the database; one without is lost, and named.
+    pub(crate) fn admits(&mut self, cdr: &Cdr) -> bool {
+        let has_room = self.waiting < self.limit;
+        if has_room {
+            self.waiting += 1;
+            if self.waiting == self.limit / 2 {
+                tracing::warn!(
+                    "{} charging records wait for a file: half of charging.waiting_max",
+                    self.waiting
+                );
+            }
+        } else {
+            let (uplink, downlink) = cdr.bytes();
+            self.dropped += 1;
+            self.dropped_bytes = self.dropped_bytes.saturating_add(uplink).saturating_add(downlink);
+            let (serial, seid) = (cdr.serial, cdr.session.seid);
+            let imsi = cdr.session.user.imsi.as_deref().unwrap_or("-");
+            tracing::error!(
+                "charging record {serial} is lost, there is no room for it: session {seid:#x}, IMSI {imsi}, \
+                 {uplink} bytes up and {downlink} down"
+            );
+        }
+        has_room
+    }
+
+    /// Hands over a record that the database has.
+    pub(crate) fn send(&self, cdr: Cdr) {
+        // There is room for all that are admitted; a writer that died leaves them to the next process.
+        if self.to_writer.try_send(cdr).is_err() {
+            tracing::error!("charging records are not written any more: the writer has ended");
+        }
+    }
+
+    /// Records that the database may forget.
+    pub(crate) async fn durable(&mut self) -> Option<Durable> {
+        self.durable.recv().await
+    }
+
+    /// They are forgotten.
+    pub(crate) const fn forgotten(&mut self, durable: Durable) {
+        self.waiting = self.waiting.saturating_sub(durable.cdrs);
+    }
+
+    pub(crate) fn figures(&self) -> Figures {
+        let status = self.status.borrow();
+        Figures {
+            waiting: self.waiting as u64,
+            limit: self.limit as u64,
+            dropped: self.dropped,
+            dropped_bytes: self.dropped_bytes,
+            written: status.written,
+            files: status.files,
+            has_problem: status.problem.is_some(),
+            free_bytes: status.free_bytes,
+        }
+    }
+}
+
+/// Where the writer says how it is, for `ctl`.
+pub(crate) fn status_file(settings: &Settings) -> PathBuf {
+    settings.run_dir.join(STATUS_FILE)
+}
+
+fn spool_settings(charging: &ChargingSettings, settings: &Settings, stream: u32) -> SpoolSettings {
+    SpoolSettings {
+        node: match &settings.node_id {
+            NodeIdText::Ipv4(address) => address.to_string(),
+            NodeIdText::Fqdn(name) => name.clone(),
+        },
+        address: (*settings.n4.listen.ip()).into(),
+        utc_offset_min: charging.offline.policy.utc_offset_min,
+        formats: charging.formats.clone(),
+        file_age_ms: charging.file_age_ms,
+        file_cdrs: charging.file_cdrs,
+        file_bytes: charging.file_bytes,
+        stream,
+    }
+}

@@ -1,0 +1,223 @@
+//! The thread that writes files.
+
+use super::Disk;
+use charging::Cdr;
+use charging::spool::{Durable, Settings, Spool};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::{mpsc, watch};
+
+/// Where the writer says how it is: in the run folder.
+pub(crate) const STATUS_FILE: &str = "charging.json";
+
+/// Between two looks at what is due and how much room there is.
+const LOOK: Duration = Duration::from_secs(1);
+/// After a disk refused something.
+const PAUSE_MS: u64 = 5_000;
+
+/// How the writer is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Status {
+    /// Records that wait for a file.
+    pub(crate) waiting: u64,
+    /// Records written since the process started.
+    pub(crate) written: u64,
+    /// Rounds of files written since then, one of each format.
+    pub(crate) files: u64,
+    /// Free on the disk.
+    pub(crate) free_bytes: u64,
+    /// What is wrong.
+    pub(crate) problem: Option<String>,
+}
+
+/// What the thread has.
+pub(super) struct Writer {
+    pub(super) settings: Settings,
+    pub(super) disk: Disk,
+    pub(super) min_free_bytes: u64,
+    pub(super) cdrs: Receiver<Cdr>,
+    pub(super) durable: mpsc::Sender<Durable>,
+    pub(super) told: watch::Sender<Status>,
+    pub(super) status_file: PathBuf,
+}
+
+impl Writer {
+    /// Writes until nobody has records any more. `waiting` is what the database holds.
+    pub(super) fn run(mut self, waiting: Vec<Cdr>) {
+        let Some(mut spool) = self.open(waiting) else { return };
+        let mut again_ms = 0;
+        loop {
+            match self.cdrs.recv_timeout(LOOK) {
+                Ok(cdr) => spool.add(cdr, now_ms()),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            self.cdrs.try_iter().for_each(|cdr| spool.add(cdr, now_ms()));
+            if again_ms <= now_ms() {
+                again_ms = self.rotate(&mut spool);
+            }
+            self.tell(|status| status.waiting = spool.len() as u64);
+        }
+    }
+
+    /// A folder that cannot be put in order now may be later.
+    fn open(&mut self, waiting: Vec<Cdr>) -> Option<Spool> {
+        loop {
+            match Spool::open(self.settings.clone(), &mut self.disk, waiting.clone(), now_ms()) {
+                Ok(spool) => return Some(spool),
+                Err(error) => self.problem(Some(format!("the folder cannot be put in order: {error}"))),
+            }
+            self.tell(|status| status.waiting = waiting.len() as u64);
+            if self.durable.is_closed() {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(PAUSE_MS));
+        }
+    }
+
+    /// Makes what files are due; says when to look again.
+    fn rotate(&mut self, spool: &mut Spool) -> u64 {
+        loop {
+            match spool.rotate(&mut self.disk, false, now_ms()) {
+                Ok(Some(durable)) => {
+                    self.tell(|status| {
+                        status.written += durable.cdrs as u64;
+                        status.files += 1;
+                    });
+                    if self.durable.blocking_send(durable).is_err() {
+                        return u64::MAX;
+                    }
+                }
+                Ok(None) => {
+                    self.look_at_room();
+                    return 0;
+                }
+                Err(error) => {
+                    self.problem(Some(format!("a file cannot be written: {error}")));
+                    return now_ms() + PAUSE_MS;
+                }
+            }
+        }
+    }
+
+    /// A disk that will soon be full is told of before it is.
+    fn look_at_room(&self) {
+        let free = self.disk.free_bytes();
+        let free_bytes = free.as_ref().copied().unwrap_or(0);
+        let mib = free_bytes >> 20;
+        let problem = match free {
+            Err(error) => Some(format!("the folder cannot be looked at: {error}")),
+            Ok(_) if free_bytes < self.min_free_bytes => Some(format!("only {mib} MiB are free for files")),
+            Ok(_) => None,
+        };
+        self.tell(|status| status.free_bytes = free_bytes);
+        self.problem(problem);
+    }
+
+    fn problem(&self, problem: Option<String>) {
+        // What is told changes with every megabyte; people want to hear of it once.
+        let was = self.told.borrow().problem.is_some();
+        match (&problem, was) {
+            (Some(problem), false) => {
+                tracing::error!("charging: {problem}; records wait in the session database")
+            }
+            (None, true) => tracing::info!("charging: files are written again"),
+            _ => {}
+        }
+        self.tell(|status| status.problem = problem);
+    }
+
+    fn tell(&self, with: impl FnOnce(&mut Status)) {
+        let before = self.told.borrow().clone();
+        self.told.send_modify(with);
+        let status = self.told.borrow().clone();
+        if status != before {
+            // Who asks while it is written sees the one before.
+            let temporary = self.status_file.with_extension("tmp");
+            let octets = serde_json::to_vec(&status).unwrap_or_default();
+            let _ = std::fs::write(&temporary, octets)
+                .and_then(|()| std::fs::rename(temporary, &self.status_file));
+        }
+    }
+}
+
+/// Milliseconds since 1900.
+fn now_ms() -> u64 {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    charging::time::UNIX_EPOCH_MS + since_1970.as_millis() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use charging::file::{self, Format};
+    use charging::{Account, Cause, Policy, Session, User};
+    use std::path::Path;
+    use std::sync::mpsc::sync_channel;
+
+    fn cdr(serial: u64) -> Cdr {
+        let session = Session {
+            seid: 1,
+            owner: "smf.example".to_owned(),
+            cp_seid: 7,
+            cp_address: [10, 40, 0, 1].into(),
+            serving_nodes: vec![],
+            user: User::default(),
+        };
+        let mut account = Account::new(session, &Policy::default(), 1);
+        Cdr { serial, ..account.end(&[], Cause::NormalRelease, 2) }
+    }
+
+    fn settings() -> Settings {
+        Settings {
+            node: "upf".to_owned(),
+            address: [10, 40, 0, 2].into(),
+            utc_offset_min: 0,
+            formats: vec![Format::Json],
+            file_age_ms: 60_000,
+            file_cdrs: 2,
+            file_bytes: 1 << 20,
+            stream: 1,
+        }
+    }
+
+    fn serials(folder: &Path) -> Vec<u64> {
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let files = files.filter(|path| path.extension().is_some_and(|it| it == "jsonl"));
+        let records = files.flat_map(|path| file::read(&std::fs::read(path).unwrap()).unwrap().records);
+        let mut serials: Vec<u64> = records.map(|record| record.serial).collect();
+        serials.sort_unstable();
+        serials
+    }
+
+    /// The folder is not there at first: records wait, and someone is told; then all is written.
+    #[test]
+    fn records_wait_for_a_folder_that_cannot_be_used() {
+        let run = tempfile::tempdir().unwrap();
+        let folder = run.path().join("cdr");
+        let (to_writer, cdrs) = sync_channel(8);
+        let (durable, mut heard) = mpsc::channel(8);
+        let (told, mut status) = watch::channel(Status::default());
+        let status_file = run.path().join(STATUS_FILE);
+        let disk = Disk::new(folder.clone());
+        let parts = (status_file.clone(), settings());
+        let writer =
+            Writer { settings: parts.1, disk, min_free_bytes: 0, cdrs, durable, told, status_file: parts.0 };
+        let thread = std::thread::spawn(move || writer.run(vec![cdr(1), cdr(2)]));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(status.wait_for(|status| status.problem.is_some())).unwrap();
+        std::fs::create_dir(&folder).unwrap();
+        to_writer.send(cdr(3)).unwrap();
+        to_writer.send(cdr(4)).unwrap();
+        assert_eq!(heard.blocking_recv(), Some(Durable { first: 1, last: 2, cdrs: 2 }));
+        assert_eq!(heard.blocking_recv(), Some(Durable { first: 3, last: 4, cdrs: 2 }));
+        runtime.block_on(status.wait_for(|status| status.problem.is_none() && status.waiting == 0)).unwrap();
+        drop(to_writer);
+        thread.join().unwrap();
+        assert_eq!(serials(&folder), [1, 2, 3, 4]);
+        let told: Status = serde_json::from_slice(&std::fs::read(status_file).unwrap()).unwrap();
+        assert_eq!((told.written, told.files, told.problem), (4, 2, None));
+    }
+}

@@ -1,0 +1,177 @@
+//! Files of charging records, for people; and how writing them goes.
+
+use crate::cpe::charging::{Status, status_file};
+use crate::settings::{self, Settings};
+use anyhow::Context;
+use charging::ber::{Seen, SeenContainer};
+use charging::file::{self, File};
+use clap::Subcommand;
+use serde_json::json;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// What to do with charging records.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Print what is in files: records and their containers; needs no running node.
+    ///
+    /// Files are those the node wrote: PGWRecords or CHFRecords in BER with the headers of TS 32.297, or JSON Lines.
+    /// docs/charging.md says what each field means.
+    Show {
+        /// The files.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
+    /// Say how many records wait, and what is wrong.
+    Status,
+}
+
+impl Args {
+    /// Does it, and says what came of it.
+    pub(super) fn execute(&self, settings: &settings::Args, json: bool) -> anyhow::Result<String> {
+        match &self.task {
+            Task::Show { files } => show(files, json).map_err(crate::exit::unusable),
+            Task::Status => {
+                let settings = settings.load()?;
+                let status = status(&settings)?.context("nothing is charged: there is no [charging]")?;
+                super::say(&status, json, text_of_status)
+            }
+        }
+    }
+}
+
+/// A line for those who look at the node as a whole; none where nothing is charged.
+pub(super) fn status_line(settings: &Settings) -> String {
+    match status(settings) {
+        Ok(None) => String::new(),
+        Ok(Some(status)) => format!("\n{}", text_of_status(&status)),
+        Err(error) => format!("\ncharging: {error:#}\n"),
+    }
+}
+
+fn status(settings: &Settings) -> anyhow::Result<Option<Status>> {
+    if settings.charging.is_none() {
+        return Ok(None);
+    }
+    let file = status_file(settings);
+    let told = std::fs::read(&file).with_context(|| {
+        format!("no control plane engine has written {}; is the node up?", file.display())
+    })?;
+    Ok(Some(serde_json::from_slice(&told)?))
+}
+
+fn text_of_status(status: &Status) -> String {
+    let Status { waiting, written, files, free_bytes, problem } = status;
+    let free_mib = free_bytes >> 20;
+    let verdict = problem.as_deref().map_or_else(|| "all is well".to_owned(), |it| format!("PROBLEM: {it}"));
+    format!(
+        "charging: {waiting} records wait, {written} written in {files} rounds of files, {free_mib} MiB free ({verdict})\n"
+    )
+}
+
+fn show(files: &[PathBuf], json: bool) -> anyhow::Result<String> {
+    let read = files.iter().map(|file| Ok((file.as_path(), read(file)?)));
+    let read: Vec<(&Path, File)> = read.collect::<anyhow::Result<_>>()?;
+    if json {
+        let all = read.iter().map(|(path, file)| json!({ "file": path, "records": file.records }));
+        return Ok(json!({ "files": all.collect::<Vec<_>>() }).to_string() + "\n");
+    }
+    Ok(read.iter().map(|(path, file)| text(path, file)).collect())
+}
+
+fn read(path: &Path) -> anyhow::Result<File> {
+    let shown = path.display();
+    let octets = std::fs::read(path).with_context(|| format!("cannot read {shown}"))?;
+    file::read(&octets).with_context(|| format!("{shown} is refused"))
+}
+
+fn text(path: &Path, file: &File) -> String {
+    let mut text = format!("{}: {} records", path.display(), file.records.len());
+    if let Some(header) = &file.header {
+        let _ =
+            write!(text, ", file {} of {}, closed by {:?}", header.sequence, header.address, header.closure);
+        if header.lost > 0 {
+            let _ = write!(text, ", {} LOST BEFORE THEM", header.lost);
+        }
+    }
+    let _ = writeln!(
+        text,
+        "\n{:>8} {:<16} {:<16} {:>4} {:<25} {:>7} {:>5} {:>10} {:>8} {:>14} {:>14}",
+        "serial", "user", "address", "part", "opened", "seconds", "cause", "group", "service", "up", "down"
+    );
+    file.records.iter().for_each(|record| lines(&mut text, record));
+    text
+}
+
+/// A line for each container; a record without any has one as well.
+fn lines(text: &mut String, record: &Seen) {
+    let dash = || "-".to_owned();
+    let Seen { serial, sequence, opened, duration_s, cause, .. } = record;
+    let user = record.subscriber.clone().unwrap_or_else(dash);
+    let address = record.address.map_or_else(dash, |address| address.to_string());
+    let head =
+        format!("{serial:>8} {user:<16} {address:<16} {sequence:>4} {opened:<25} {duration_s:>7} {cause:>5}");
+    if record.containers.is_empty() {
+        let _ = writeln!(text, "{head} {:>10} {:>8} {:>14} {:>14}", "-", "-", 0, 0);
+    }
+    for container in &record.containers {
+        let SeenContainer { rating_group, service_id, uplink_bytes, downlink_bytes, .. } = container;
+        let service = service_id.map_or_else(dash, |service| service.to_string());
+        let _ =
+            writeln!(text, "{head} {rating_group:>10} {service:>8} {uplink_bytes:>14} {downlink_bytes:>14}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str = r#"{"serial":7,"seid":1,"sequence":2,"imsi":"001010000000001","ipv4":"10.60.0.1",
+        "opened":"2026-01-01T00:00:00.000Z","duration_s":60,"cause_number":17,
+        "containers":[{"rating_group":10,"service_id":3,"uplink_bytes":5,"downlink_bytes":6,"time_s":null}]}"#;
+
+    fn shown(octets: &[u8], json: bool) -> anyhow::Result<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, octets).unwrap();
+        show(&[file], json)
+    }
+
+    #[test]
+    fn records_are_shown_line_by_line() {
+        let text = shown(LINE.replace('\n', "").as_bytes(), false).unwrap();
+        let line = text.lines().nth(2).unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(words[..3], ["7", "001010000000001", "10.60.0.1"]);
+        assert_eq!(words[words.len() - 5..], ["17", "10", "3", "5", "6"]);
+        let json = shown(LINE.replace('\n', "").as_bytes(), true).unwrap();
+        assert!(json.contains("\"uplink_bytes\":5"), "{json}");
+    }
+
+    #[test]
+    fn what_is_no_file_of_records_is_refused_with_the_reason() {
+        for (octets, expected) in [
+            (&b"{\"serial\":1}"[..], "line 1: this is no CDR"),
+            (b"{", "line 1: EOF"),
+            (b"\0\0\0\x09\0\0\0\x36", "its lengths do not fit"),
+            (b"", "it is cut off"),
+        ] {
+            let error = format!("{:#}", shown(octets, false).unwrap_err());
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn status_says_what_is_wrong() {
+        let status = Status { waiting: 3, problem: Some("no room".to_owned()), ..Status::default() };
+        assert!(text_of_status(&status).contains("3 records wait"));
+        assert!(text_of_status(&status).contains("PROBLEM: no room"));
+        assert!(text_of_status(&Status::default()).contains("all is well"));
+    }
+}

@@ -1,0 +1,87 @@
+//! What is charged under which rating group.
+//!
+//! A PDR's packets are charged by those of its URRs that the operator has mapped to a key. Where it has none, they are
+//! charged by a meter of our own: of the predefined rule's key if it has one, else of the default key. So a packet is
+//! charged once, unless the operator maps two URRs of one PDR.
+
+use crate::record::Key;
+use std::ops::RangeInclusive;
+
+/// URR IDs of our own meters begin here; the last is the URR that listens for silence. Control planes leave the highest
+/// bit 0 (TS 29.244 8.2.54).
+pub const OWN_METERS: u32 = 0xFFFF_0000;
+
+/// Keys with meters of our own.
+const KEYS: usize = 0xFFF0;
+
+/// What an operator sets. One without default and mapping charges nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rating {
+    mapped: Vec<(RangeInclusive<u32>, Key)>,
+    default: Option<Key>,
+    /// A meter of our own is [`OWN_METERS`] and its key's place here.
+    own: Vec<Key>,
+}
+
+/// There are more keys than meters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there are more than {KEYS} pairs of rating group and service")]
+pub struct TooManyKeys;
+
+impl Rating {
+    /// Of a default key, URRs mapped to keys by their IDs (the first range that holds one counts), and keys of
+    /// predefined rules.
+    ///
+    /// # Errors
+    /// More keys than the limit.
+    pub fn new(
+        default: Option<Key>,
+        mapped: Vec<(RangeInclusive<u32>, Key)>,
+        predefined: impl IntoIterator<Item = Key>,
+    ) -> Result<Self, TooManyKeys> {
+        let mut own: Vec<Key> = predefined.into_iter().chain(default).collect();
+        own.sort_unstable();
+        own.dedup();
+        if own.len() > KEYS { Err(TooManyKeys) } else { Ok(Self { mapped, default, own }) }
+    }
+
+    /// What is charged that nothing else is said of.
+    pub const fn default_key(&self) -> Option<Key> {
+        self.default
+    }
+
+    /// The key a URR is charged under: one of a control plane that is mapped, or one of our own.
+    pub fn key_of(&self, urr: u32) -> Option<Key> {
+        match urr.checked_sub(OWN_METERS) {
+            Some(place) => self.own.get(usize::try_from(place).ok()?).copied(),
+            None => self.mapped.iter().find_map(|(ids, key)| ids.contains(&urr).then_some(*key)),
+        }
+    }
+
+    /// Our own meter of a key.
+    pub fn own_meter(&self, key: Key) -> Option<u32> {
+        let place = self.own.binary_search(&key).ok()?;
+        Some(OWN_METERS + u32::try_from(place).ok()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn key(rating_group: u32) -> Key {
+        Key { rating_group, service_id: None }
+    }
+
+    #[test]
+    fn urrs_are_charged_as_they_are_mapped_and_own_meters_as_they_are_made() {
+        let mapped = vec![(7..=7, key(70)), (1..=9, key(10))];
+        let rating = Rating::new(Some(key(1)), mapped, [key(5), key(1), key(5)]).unwrap();
+        assert_eq!([3, 7, 10].map(|urr| rating.key_of(urr)), [Some(key(10)), Some(key(70)), None]);
+        let (default, other) = (rating.own_meter(key(1)).unwrap(), rating.own_meter(key(5)).unwrap());
+        assert_ne!(default, other);
+        assert_eq!([default, other].map(|urr| rating.key_of(urr)), [Some(key(1)), Some(key(5))]);
+        assert_eq!(rating.own_meter(key(10)), None);
+        assert_eq!(rating.key_of(u32::MAX), None);
+    }
+}

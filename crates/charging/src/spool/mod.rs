@@ -1,0 +1,219 @@
+//! CDRs into files, each once, whenever the process dies.
+//!
+//! The session database keeps a record from the moment it is closed until it is in a file of every format. Records are
+//! numbered in that order, so files hold ascending numbers, and one number says of a folder what is in it. It is kept in
+//! a *mark*, one for each format. A file is made in four steps, each durable before the next:
+//!
+//! 1. the whole file under a temporary name,
+//! 2. the mark: which records it holds, and the names,
+//! 3. the file gets its name: readers see it, and may take it away,
+//! 4. the database forgets its records.
+//!
+//! A process that dies before 2 leaves a temporary that nobody knows, which is removed; one that dies after it leaves
+//! one that the next process gives its name. A file that was taken away meanwhile is not written again: its temporary is
+//! gone and its mark is there.
+
+mod folder;
+mod mark;
+
+pub use folder::Folder;
+
+use crate::ber::Context;
+use crate::file::{self, Closure, Format, Frame};
+use crate::record::Cdr;
+use mark::Mark;
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+/// What an operator sets, and who we are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Our Node ID.
+    pub node: String,
+    /// Our address.
+    pub address: IpAddr,
+    /// Local time is so many minutes ahead of UTC.
+    pub utc_offset_min: i32,
+    /// Each gets files of its own.
+    pub formats: Vec<Format>,
+    /// A file is closed so long after its first record.
+    pub file_age_ms: u64,
+    /// A file is closed with so many records.
+    pub file_cdrs: usize,
+    /// A file is closed before it has more octets, unless one record has.
+    pub file_bytes: usize,
+    /// Tells apart databases, whose records are each counted from 1: our recovery time stamp.
+    pub stream: u32,
+}
+
+/// Records that wait for a file.
+#[derive(Debug)]
+pub struct Spool {
+    settings: Settings,
+    marks: Vec<Mark>,
+    /// Something went wrong: what the folder holds is looked up anew before anything else is written.
+    is_unsure: bool,
+    waiting: VecDeque<Cdr>,
+    /// When the first of them came.
+    since_ms: u64,
+}
+
+/// Records that are in files of every format: their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Durable {
+    /// The first.
+    pub first: u64,
+    /// The last.
+    pub last: u64,
+    /// How many.
+    pub cdrs: usize,
+}
+
+impl Spool {
+    /// A spool over a folder, which is put in order. `waiting` is what the database holds, ascending.
+    ///
+    /// # Errors
+    /// The folder's.
+    pub fn open<F: Folder>(
+        settings: Settings,
+        folder: &mut F,
+        waiting: Vec<Cdr>,
+        now_ms: u64,
+    ) -> Result<Self, F::Error> {
+        let mut spool =
+            Self { settings, marks: vec![], is_unsure: true, waiting: waiting.into(), since_ms: now_ms };
+        spool.restore(folder)?;
+        Ok(spool)
+    }
+
+    fn restore<F: Folder>(&mut self, folder: &mut F) -> Result<(), F::Error> {
+        self.marks.clear();
+        for format in &self.settings.formats {
+            self.marks.push(Mark::restore(*format, self.settings.stream, folder)?);
+        }
+        for name in folder.list()?.iter().filter(|name| mark::is_temporary(name)) {
+            folder.remove(name)?;
+        }
+        self.is_unsure = false;
+        Ok(())
+    }
+
+    /// Takes a record that the database has. They come in the order of their numbers.
+    pub fn add(&mut self, cdr: Cdr, now_ms: u64) {
+        if self.waiting.is_empty() {
+            self.since_ms = now_ms;
+        }
+        self.waiting.push_back(cdr);
+    }
+
+    /// Records that wait.
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// When a file is to be closed; at once, where there are enough records for one.
+    pub fn due_ms(&self) -> Option<u64> {
+        if self.waiting.len() >= self.settings.file_cdrs {
+            return Some(self.since_ms);
+        }
+        (!self.is_empty()).then(|| self.since_ms.saturating_add(self.settings.file_age_ms))
+    }
+
+    /// Makes a file of each format, if one is due or if `is_all`; says what is then durable.
+    ///
+    /// # Errors
+    /// The folder's: nothing is lost, it is tried again with the next call.
+    pub fn rotate<F: Folder>(
+        &mut self,
+        folder: &mut F,
+        is_all: bool,
+        now_ms: u64,
+    ) -> Result<Option<Durable>, F::Error> {
+        let is_due = self.due_ms().is_some_and(|due_ms| due_ms <= now_ms);
+        if self.is_empty() || !(is_due || is_all) {
+            return Ok(None);
+        }
+        if self.is_unsure {
+            self.restore(folder)?;
+        }
+        let (taken, closure) = self.take(is_due);
+        let cdrs: Vec<Cdr> = self.waiting.iter().take(taken).cloned().collect();
+        self.is_unsure = true;
+        for mark in &mut self.marks {
+            write(mark, &cdrs, (&self.settings, closure, now_ms), folder)?;
+        }
+        self.is_unsure = false;
+        self.waiting.drain(..taken);
+        self.since_ms = now_ms;
+        let (first, last) = (cdrs.first(), cdrs.last());
+        let durable =
+            |(first, last): (&Cdr, &Cdr)| Durable { first: first.serial, last: last.serial, cdrs: taken };
+        Ok(first.zip(last).map(durable))
+    }
+
+    /// How many records go into the next file, and why no more.
+    fn take(&self, is_due: bool) -> (usize, Closure) {
+        let Settings { node, utc_offset_min, formats, file_bytes, file_cdrs, .. } = &self.settings;
+        let context = Context { node, utc_offset_min: *utc_offset_min };
+        let longest = |cdr: &Cdr| {
+            let lengths = formats.iter().map(|format| file::record(cdr, *format, context).len());
+            lengths.max().unwrap_or(0)
+        };
+        let mut bytes = 0;
+        for (at, cdr) in self.waiting.iter().enumerate() {
+            bytes += longest(cdr);
+            if bytes > *file_bytes && at > 0 {
+                return (at, Closure::Size);
+            }
+            if at == *file_cdrs {
+                return (at, Closure::Count);
+            }
+        }
+        let all = self.waiting.len();
+        (
+            all,
+            if all == *file_cdrs {
+                Closure::Count
+            } else if is_due {
+                Closure::Time
+            } else {
+                Closure::Normal
+            },
+        )
+    }
+}
+
+/// Writes the file of one format; of records that are in one already, none.
+fn write<F: Folder>(
+    mark: &mut Mark,
+    cdrs: &[Cdr],
+    (settings, closure, now_ms): (&Settings, Closure, u64),
+    folder: &mut F,
+) -> Result<(), F::Error> {
+    let new: Vec<Cdr> = cdrs.iter().filter(|cdr| cdr.serial > mark.last).cloned().collect();
+    let Some(last) = new.last().map(|cdr| cdr.serial) else { return Ok(()) };
+    let frame = Frame {
+        context: Context { node: &settings.node, utc_offset_min: settings.utc_offset_min },
+        address: settings.address,
+        sequence: mark.files.saturating_add(1),
+        closure,
+        // Records are numbered without gaps: numbers that are not here are nowhere.
+        lost: last.saturating_sub(mark.last).saturating_sub(new.len() as u64),
+        now_ms,
+    };
+    let octets = file::encode(&new, mark.format, frame);
+    let next = mark.next(settings.stream, last, file::name(mark.format, &frame));
+    folder.write(&next.temporary(), &octets)?;
+    next.save(folder)?;
+    folder.rename(&next.temporary(), &next.name)?;
+    *mark = next;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,217 @@
+//! A folder in memory, whose process dies when it is told to.
+
+use super::*;
+use crate::record::{Cause, Conditions, Container, Key};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// Dies, or is full, after so many operations.
+#[derive(Clone, Debug, Default)]
+struct Memory {
+    files: BTreeMap<String, Vec<u8>>,
+    left: Option<usize>,
+    /// Nothing happens any more; a full one only fails.
+    is_dead: bool,
+    dies: bool,
+    /// Taken away by whoever bills.
+    taken: BTreeMap<String, Vec<u8>>,
+}
+
+impl Memory {
+    /// `Err(part)` where the process dies in the middle of it.
+    fn step(&mut self) -> Result<(), String> {
+        match &mut self.left {
+            Some(0) => {
+                // A full disk has room again some time.
+                (self.is_dead, self.left) = (self.dies, Some(if self.dies { 0 } else { 7 }));
+                Err("dead or full".to_owned())
+            }
+            Some(left) => {
+                *left -= 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn take_away(&mut self) {
+        let is_ready = |name: &String, _: &mut Vec<u8>| !name.starts_with('.');
+        let ready = self.files.extract_if(.., is_ready);
+        for (name, octets) in ready {
+            assert!(self.taken.insert(name.clone(), octets).is_none(), "{name} is there twice");
+        }
+    }
+
+    /// Serials of all records in files of a format, in order.
+    fn serials(&self, format: Format) -> Vec<u64> {
+        let ending = format!("_-_{}.", format.name());
+        let all = self.files.iter().chain(&self.taken).filter(|(name, _)| name.contains(&ending));
+        let read = all.flat_map(|(_, octets)| file::read(octets).unwrap().records);
+        let mut serials: Vec<u64> = read.map(|record| record.serial).collect();
+        serials.sort_unstable();
+        serials
+    }
+}
+
+impl Folder for Memory {
+    type Error = String;
+
+    fn list(&self) -> Result<Vec<String>, String> {
+        Ok(self.files.keys().cloned().collect())
+    }
+
+    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, String> {
+        Ok(self.files.get(name).cloned())
+    }
+
+    fn write(&mut self, name: &str, octets: &[u8]) -> Result<(), String> {
+        if self.is_dead {
+            return Err("dead".to_owned());
+        }
+        let part = octets.get(..octets.len() / 2).unwrap_or_default();
+        self.files.insert(name.to_owned(), part.to_vec());
+        self.step()?;
+        self.files.insert(name.to_owned(), octets.to_vec());
+        Ok(())
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> Result<(), String> {
+        self.step()?;
+        let octets = self.files.remove(from).ok_or("there is no such file")?;
+        self.files.insert(to.to_owned(), octets);
+        Ok(())
+    }
+
+    fn remove(&mut self, name: &str) -> Result<(), String> {
+        self.step()?;
+        self.files.remove(name);
+        Ok(())
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        node: "upf.example".to_owned(),
+        address: [10, 40, 0, 2].into(),
+        utc_offset_min: 0,
+        formats: vec![Format::Pgw, Format::Chf, Format::Json],
+        file_age_ms: 60_000,
+        file_cdrs: 3,
+        file_bytes: 1 << 20,
+        stream: 4_711,
+    }
+}
+
+fn cdr(serial: u64) -> Cdr {
+    let container = Container {
+        key: Key { rating_group: 10, service_id: Some(3) },
+        sequence: 1,
+        uplink_bytes: serial,
+        downlink_bytes: 2 * serial,
+        duration_ms: 0,
+        from_ms: 1,
+        until_ms: 2,
+        first_packet_ms: None,
+        last_packet_ms: None,
+        conditions: Conditions::SESSION_END,
+    };
+    Cdr {
+        serial,
+        session: crate::account::tests::session(),
+        started_ms: 1,
+        opened_ms: 1,
+        closed_ms: 2,
+        sequence: 1,
+        cause: Cause::NormalRelease,
+        containers: vec![container],
+    }
+}
+
+fn open(folder: &mut Memory, waiting: Vec<Cdr>) -> Spool {
+    Spool::open(settings(), folder, waiting, 0).unwrap()
+}
+
+#[test]
+fn a_file_is_closed_by_age_by_number_and_by_size() {
+    let mut folder = Memory::default();
+    let mut spool = open(&mut folder, vec![]);
+    assert_eq!((spool.due_ms(), spool.rotate(&mut folder, true, 5)), (None, Ok(None)));
+    spool.add(cdr(1), 1_000);
+    assert_eq!(spool.due_ms(), Some(61_000));
+    assert_eq!(spool.rotate(&mut folder, false, 60_999), Ok(None));
+    assert_eq!(spool.rotate(&mut folder, false, 61_000), Ok(Some(Durable { first: 1, last: 1, cdrs: 1 })));
+    (2..=5).for_each(|serial| spool.add(cdr(serial), 70_000));
+    assert_eq!(spool.due_ms(), Some(70_000));
+    assert_eq!(spool.rotate(&mut folder, false, 70_000), Ok(Some(Durable { first: 2, last: 4, cdrs: 3 })));
+    assert_eq!(spool.rotate(&mut folder, false, 70_000), Ok(None));
+    assert_eq!(spool.rotate(&mut folder, true, 70_000), Ok(Some(Durable { first: 5, last: 5, cdrs: 1 })));
+    let closure = |(_, octets): (&String, &Vec<u8>)| file::read(octets).unwrap().header.unwrap().closure;
+    let of_pgw = folder.files.iter().filter(|(name, _)| name.ends_with("_-_pgw.cdr"));
+    let closures: Vec<Closure> = of_pgw.map(closure).collect();
+    assert_eq!(closures, [Closure::Time, Closure::Count, Closure::Normal]);
+    let names: Vec<_> = folder.files.keys().filter(|name| name.ends_with("jsonl")).collect();
+    assert_eq!(names[0], "upf.example_-_1.19000101_-_0001+0000_-_json.jsonl");
+    spool.settings.file_bytes = 900;
+    (6..=7).for_each(|serial| spool.add(cdr(serial), 80_000));
+    assert_eq!(spool.rotate(&mut folder, true, 80_000), Ok(Some(Durable { first: 6, last: 6, cdrs: 1 })));
+}
+
+#[test]
+fn records_of_another_database_are_not_taken_for_written_ones() {
+    let mut folder = Memory::default();
+    let mut spool = open(&mut folder, vec![cdr(1), cdr(2)]);
+    spool.rotate(&mut folder, true, 1).unwrap();
+    let other = Settings { stream: 4_712, ..settings() };
+    let mut spool = Spool::open(other, &mut folder, vec![cdr(1)], 1).unwrap();
+    spool.rotate(&mut folder, true, 1).unwrap();
+    assert_eq!(folder.serials(Format::Chf), [1, 1, 2]);
+}
+
+#[test]
+fn records_that_are_missing_are_told() {
+    let mut folder = Memory::default();
+    let mut spool = open(&mut folder, vec![cdr(1), cdr(4), cdr(7)]);
+    spool.rotate(&mut folder, true, 1).unwrap();
+    let (_, octets) = folder.files.iter().find(|(name, _)| name.ends_with("_-_pgw.cdr")).unwrap();
+    assert_eq!(file::read(octets).unwrap().header.unwrap().lost, 4);
+}
+
+proptest! {
+    /// The process dies or the disk is full at any step, again and again, and whoever bills takes files away at any time: in the end every
+    /// record is in one file of each format.
+    #[test]
+    fn each_record_is_written_once_whenever_the_process_dies(
+        lives in prop::collection::vec((0usize..5, 0usize..30, any::<(bool, bool)>()), 1..25),
+    ) {
+        let mut folder = Memory::default();
+        let mut database = BTreeMap::<u64, Cdr>::new();
+        let mut serial = 0;
+        for (now, (records, steps, (takes, dies))) in lives.into_iter().enumerate() {
+            (folder.left, folder.is_dead, folder.dies) = (Some(steps), false, dies);
+            let waiting = database.values().cloned().collect();
+            if let Ok(mut spool) = Spool::open(settings(), &mut folder, waiting, now as u64) {
+                for _ in 0..records {
+                    serial += 1;
+                    database.insert(serial, cdr(serial));
+                    spool.add(cdr(serial), now as u64);
+                    // What is durable is forgotten, or the process dies before that.
+                    if let Ok(Some(durable)) = spool.rotate(&mut folder, records % 2 == 0, now as u64)
+                        && folder.step().is_ok()
+                    {
+                        database.retain(|serial, _| !(durable.first..=durable.last).contains(serial));
+                    }
+                }
+            }
+            if takes {
+                folder.take_away();
+            }
+        }
+        (folder.left, folder.is_dead) = (None, false);
+        let mut spool = open(&mut folder, database.into_values().collect());
+        while spool.rotate(&mut folder, true, 1_000).unwrap().is_some() {}
+        for format in settings().formats {
+            prop_assert_eq!(folder.serials(format), (1..=serial).collect::<Vec<_>>());
+        }
+        prop_assert!(!folder.files.keys().any(|name| mark::is_temporary(name)));
+    }
+}

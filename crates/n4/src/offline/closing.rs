@@ -1,0 +1,217 @@
+//! When records are closed: times, changes, ends.
+
+use super::{Charging, meters, subject};
+use crate::interface::{Level, Output};
+use crate::node::Node;
+use crate::usage::wanted;
+use charging::{Cause, Cdr, Conditions, Reading};
+use machine::Time;
+use rules::{Rules, Seid, UrrId};
+use session::{SessionRecord, UsageRecord};
+
+/// A record that is due waits so long for the data plane's counts; then what is known must do.
+const PATIENCE_MS: u64 = 60_000;
+
+/// What a look at a session's charging found.
+#[derive(Debug, Default)]
+pub(crate) struct Looked {
+    /// Only the data plane knows: ask it about these.
+    pub(crate) asks: Vec<UrrId>,
+    /// When to look again.
+    pub(crate) next_ms: Option<u64>,
+    /// A record was closed.
+    pub(crate) closed: Option<Cdr>,
+}
+
+/// What charging knows of a session before it changes.
+#[derive(Debug, Default)]
+pub(crate) struct Before {
+    readings: Vec<Reading>,
+    closed: Option<Cdr>,
+}
+
+/// Our own meters: after the data plane has come back, they are asked about, too.
+pub(crate) fn own_meters(record: &SessionRecord) -> impl Iterator<Item = UrrId> {
+    record.charging.iter().flat_map(|charged| &charged.own).map(|meter| meter.urr)
+}
+
+/// Looks whether something is due. Beside what is due at a moment, a record may have become full.
+pub(crate) fn look(
+    record: &mut SessionRecord,
+    charging: Option<&Charging>,
+    now_ms: u64,
+    can_ask: bool,
+) -> Looked {
+    let Some(charging) = charging else { return Looked::default() };
+    let Some(due_ms) = record.charging.as_ref().map(|it| it.account.next_due_ms(&charging.policy)) else {
+        return Looked::default();
+    };
+    let unheard = || meters::unheard(record, charging, due_ms);
+    if due_ms <= now_ms && can_ask && now_ms < due_ms + PATIENCE_MS {
+        let asks = unheard();
+        if !asks.is_empty() {
+            return Looked { asks, next_ms: Some(due_ms + PATIENCE_MS), closed: None };
+        }
+    }
+    let readings = meters::readings(record, Some(charging));
+    let Some(charged) = &mut record.charging else { return Looked::default() };
+    let closed = charged.account.attend(&readings, &charging.policy, now_ms);
+    Looked { asks: vec![], next_ms: Some(charged.account.next_due_ms(&charging.policy)), closed }
+}
+
+/// What a modification changes of the conditions a session is charged under.
+pub(crate) fn conditions(before: &Rules, after: &Rules) -> Conditions {
+    let mut conditions = Conditions::default();
+    if before.qers != after.qers {
+        conditions = conditions.and(Conditions::QOS_CHANGE);
+    }
+    let (old, new) = (subject::serving_nodes(before), subject::serving_nodes(after));
+    // A user who falls asleep or wakes up has not moved.
+    if old != new && !old.is_empty() && !new.is_empty() {
+        conditions = conditions.and(Conditions::SERVING_NODE_CHANGE);
+    }
+    conditions
+}
+
+impl Node {
+    /// Closes a record: it gets its number, and is saved with the session's account.
+    pub(crate) fn charge(&mut self, cdr: Cdr) {
+        self.last_cdr += 1;
+        self.counters.cdrs += 1;
+        self.out.push(Output::SaveCdr(Box::new(Cdr { serial: self.last_cdr, ..cdr })));
+    }
+
+    /// A record of a session that goes on.
+    pub(crate) fn charge_partial(&mut self, seid: Seid, cdr: Option<Cdr>) {
+        let Some(cdr) = cdr else { return };
+        if let Some(session) = self.sessions.get(seid) {
+            self.out.push(Output::SaveSession(session.record.clone()));
+        }
+        self.charge(cdr);
+    }
+
+    /// A session that its owner is told of.
+    pub(crate) fn begin_charging(&mut self, seid: Seid) {
+        let now_ms = self.wall_ms();
+        if let Some(session) = self.sessions.get_mut(seid) {
+            meters::match_own(&mut session.record, &self.config, now_ms);
+        }
+    }
+
+    /// Counts as of just before the change are asked for where it changes charging conditions: the data plane does one
+    /// after the other.
+    pub(crate) fn ask_before_change(&mut self, seid: Seid, after: &Rules) {
+        let Some(charging) = &self.config.charging else { return };
+        let Some(session) = self.sessions.get(seid).filter(|it| it.record.charging.is_some()) else { return };
+        if conditions(&session.record.rules, after).is_empty() {
+            return;
+        }
+        let urrs = meters::unheard(&session.record, charging, u64::MAX);
+        if !urrs.is_empty() {
+            self.token += 1;
+            let token = self.token;
+            self.out.push(Output::QueryUsage { session: seid, urrs, token, is_reported: false });
+        }
+    }
+
+    /// The session as it was, for the last time: what changes charging conditions closes containers.
+    pub(crate) fn before_change(&mut self, seid: Seid, after: &Rules) -> Before {
+        let now_ms = self.wall_ms();
+        let session = self.sessions.get_mut(seid).filter(|session| session.record.charging.is_some());
+        let (Some(charging), Some(session)) = (&self.config.charging, session) else {
+            return Before::default();
+        };
+        let record = &mut session.record;
+        let readings = meters::readings(record, Some(charging));
+        let conditions = conditions(&record.rules, after);
+        let charged = record.charging.as_mut().filter(|_| !conditions.is_empty());
+        let closed =
+            charged.and_then(|it| it.account.change(&readings, conditions, (&charging.policy, now_ms)));
+        Before { readings, closed }
+    }
+
+    /// The session as it is now: meters that are no more are charged, new ones begin.
+    pub(crate) fn after_change(&self, record: &mut SessionRecord, before: Before) -> Option<Cdr> {
+        let charging = self.config.charging.as_ref()?;
+        record.charging.as_ref()?;
+        let now_ms = self.wall_ms();
+        let in_force: Vec<u32> = wanted(record, &self.config).urrs.iter().map(|urr| urr.id.0).collect();
+        let is_gone = |reading: &&Reading| !in_force.contains(&reading.meter);
+        let gone: Vec<Reading> = before.readings.iter().filter(is_gone).copied().collect();
+        record.charging.as_mut()?.account.retire(&gone, now_ms);
+        meters::match_own(record, &self.config, now_ms);
+        let readings = meters::readings(record, Some(charging));
+        let mut session = record.charging.as_ref()?.account.session().clone();
+        subject::describe(&mut session, record);
+        let account = &mut record.charging.as_mut()?.account;
+        *account.session_mut() = session;
+        account.set_meters(&readings, now_ms);
+        before.closed
+    }
+
+    /// The last record of a session whose last counts were told, or will never be.
+    pub(crate) fn charge_last(&mut self, record: &mut SessionRecord, cause: Cause) {
+        let readings = meters::readings(record, self.config.charging.as_ref());
+        if let Some(mut charged) = record.charging.take() {
+            let cdr = charged.account.end(&readings, cause, self.wall_ms());
+            self.charge(cdr);
+        }
+    }
+
+    /// A session that goes without being asked about is charged when the data plane has told its last counts, or when it
+    /// does not. Until then the database keeps what is charged; who asks for the session does not find it.
+    pub(crate) fn charge_when_removed(&mut self, record: SessionRecord) -> bool {
+        if record.charging.is_none() {
+            return false;
+        }
+        let seid = record.seid;
+        let until = self.now + self.config.apply_timeout;
+        let record = SessionRecord { usage: UsageRecord { is_over: true, ..record.usage }, ..record };
+        self.out.push(Output::SaveSession(record.clone()));
+        self.leaving.insert(seid, Box::new(record));
+        self.leaving_until.push_back((until, seid));
+        true
+    }
+
+    /// The last counts of a session that is gone. Whether it was one.
+    pub(crate) fn left(&mut self, seid: Seid, counts: &[dplink::UsageCounts]) -> bool {
+        let Some(mut record) = self.leaving.remove(&seid) else { return false };
+        let now_ms = self.wall_ms();
+        let SessionRecord { usage, rules, charging, .. } = &mut *record;
+        crate::usage::hear(usage, rules, counts, now_ms);
+        meters::hear(charging, counts, now_ms);
+        self.charge_last(&mut record, Cause::AbnormalRelease);
+        self.out.push(Output::EraseSession(seid));
+        true
+    }
+
+    /// Sessions that are gone and whose last counts did not come: what is known must do.
+    pub(crate) fn charge_late(&mut self) {
+        while let Some((_, seid)) = self.leaving_until.pop_front_if(|(until, _)| *until <= self.now) {
+            if self.left(seid, &[]) {
+                let text = format!("the data plane has not told the last counts of session {seid}");
+                self.note(Level::Warning, text);
+            }
+        }
+    }
+
+    /// When that is looked at next.
+    pub(crate) fn leaving_due(&self) -> Option<Time> {
+        self.leaving_until.front().map(|(until, _)| *until)
+    }
+
+    /// A session of the database. One that was leaving has left; one that the operator no longer wants charged is
+    /// charged for the last time. One that was there before the operator wanted that is not charged.
+    pub(crate) fn restore_charging(&mut self, record: &mut SessionRecord) {
+        let is_over = record.usage.is_over;
+        if record.charging.is_some() && (is_over || self.config.charging.is_none()) {
+            let cause = if is_over { Cause::AbnormalRelease } else { Cause::ManagementIntervention };
+            self.charge_last(record, cause);
+            self.out.push(if is_over && record.usage.answer.is_none() {
+                Output::EraseSession(record.seid)
+            } else {
+                Output::SaveSession(record.clone())
+            });
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What is charged, and what it has counted.
+
+use super::Charging;
+use crate::config::Config;
+use crate::usage::{SILENCE, wanted};
+use ::charging::{Account, Key, OWN_METERS, Reading, Used};
+use dplink::UsageCounts;
+use rules::{Methods, Pdr, PdrId, Rules, Triggers, Urr, UrrId, Volume, limits};
+use session::{ChargingRecord, Counts, OwnMeter, SessionRecord};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The data plane tells of every eighth of a record's volume limit, so that a record is not much larger.
+const PARTS_OF_LIMIT: u64 = 8;
+
+const fn is_own(urr: UrrId) -> bool {
+    urr.0 >= OWN_METERS && urr.0 != SILENCE.0
+}
+
+/// Puts meters on all PDRs that have none: of the keys their predefined rules bring, or of the default.
+pub(crate) fn measure(rules: &mut Rules, charging: &Charging, keys: &BTreeMap<PdrId, Key>) {
+    let mut made = BTreeSet::new();
+    for pdr in &mut rules.pdrs {
+        if pdr.urrs.iter().any(|urr| charging.rating.key_of(urr.0).is_some()) {
+            continue;
+        }
+        let key = keys.get(&pdr.id).copied().or(charging.rating.default_key());
+        let Some(meter) = key.and_then(|key| charging.rating.own_meter(key)).map(UrrId) else { continue };
+        if put(pdr, meter) {
+            made.insert(meter);
+        }
+    }
+    let told = told_volume(charging);
+    for urr in &mut rules.urrs {
+        let is_free = urr.volume_threshold.is_none() && !urr.triggers.contains(Triggers::VOLUME_THRESHOLD);
+        if is_free && charging.rating.key_of(urr.id.0).is_some() {
+            urr.volume_threshold = Some(told);
+        }
+    }
+    let methods = Methods { volume: true, ..Methods::default() };
+    let meter = |id| Urr { id, methods, volume_threshold: Some(told), ..Urr::default() };
+    rules.urrs.extend(made.into_iter().map(meter));
+}
+
+fn put(pdr: &mut Pdr, meter: UrrId) -> bool {
+    let has_room = pdr.urrs.len() < limits::URRS_PER_PDR;
+    pdr.urrs.extend(has_room.then_some(meter));
+    has_room
+}
+
+fn told_volume(charging: &Charging) -> Volume {
+    let total = (charging.policy.volume_limit_bytes / PARTS_OF_LIMIT).max(1);
+    Volume { total: Some(total), ..Volume::default() }
+}
+
+/// Makes a session's own meters those that its rules need: what is known of the others is forgotten.
+pub(super) fn match_own(record: &mut SessionRecord, config: &Config, now: u64) {
+    if record.charging.is_none() {
+        return;
+    }
+    let in_force = wanted(record, config).urrs;
+    let needed: Vec<UrrId> = in_force.iter().map(|urr| urr.id).filter(|urr| is_own(*urr)).collect();
+    let Some(charging) = &mut record.charging else { return };
+    charging.own.retain(|meter| needed.contains(&meter.urr));
+    let known: Vec<UrrId> = charging.own.iter().map(|meter| meter.urr).collect();
+    let new = needed.into_iter().filter(|urr| !known.contains(urr));
+    charging.own.extend(new.map(|urr| OwnMeter { urr, heard_ms: now, ..OwnMeter::default() }));
+}
+
+/// Counts of the data plane, told at `now`.
+pub(crate) fn hear(charging: &mut Option<Box<ChargingRecord>>, told: &[UsageCounts], now: u64) {
+    let Some(charging) = charging else { return };
+    for counts in told.iter().filter(|counts| is_own(counts.urr)) {
+        match charging.own.iter_mut().find(|meter| meter.urr == counts.urr) {
+            Some(meter) => hear_one(meter, counts, now),
+            None => {
+                let mut meter = OwnMeter { urr: counts.urr, ..OwnMeter::default() };
+                hear_one(&mut meter, counts, now);
+                charging.own.push(meter);
+            }
+        }
+    }
+}
+
+fn hear_one(meter: &mut OwnMeter, told: &UsageCounts, now: u64) {
+    let engines = Counts {
+        uplink_bytes: told.uplink_bytes,
+        downlink_bytes: told.downlink_bytes,
+        uplink_packets: told.uplink_packets,
+        downlink_packets: told.downlink_packets,
+    };
+    // The data plane counts less than before: it has lost the session in between, and counts anew.
+    if !(meter.base + engines).is_at_least(meter.known) {
+        meter.base = meter.known;
+    }
+    meter.known = meter.base + engines;
+    meter.heard_ms = now;
+    let moment = |age: u64| now.saturating_sub(age);
+    meter.first_packet_ms = meter.first_packet_ms.or(told.first_packet_age_ms.map(moment));
+    meter.last_packet_ms = meter.last_packet_ms.max(told.last_packet_age_ms.map(moment));
+}
+
+/// The data plane has forgotten the session: should it get it again, it counts anew.
+pub(crate) fn begin_anew(charging: &mut Option<Box<ChargingRecord>>) {
+    let own = charging.iter_mut().flat_map(|charging| &mut charging.own);
+    own.for_each(|meter| meter.base = meter.known);
+}
+
+/// The last counts of meters that the data plane has forgotten: should it get them again, it counts anew.
+pub(crate) fn hear_last(charging: &mut Option<Box<ChargingRecord>>, told: &[UsageCounts], now: u64) {
+    hear(charging, told, now);
+    let own = charging.iter_mut().flat_map(|charging| &mut charging.own);
+    let forgotten = own.filter(|meter| told.iter().any(|told| told.urr == meter.urr));
+    forgotten.for_each(|meter| meter.base = meter.known);
+}
+
+/// What all meters of a session have counted. Where the operator has taken a key away, what was measured under it until
+/// now is still charged under it.
+pub(super) fn readings(record: &SessionRecord, charging: Option<&Charging>) -> Vec<Reading> {
+    let Some(charged) = &record.charging else { return vec![] };
+    let key = |urr: UrrId| key_of(urr, charging, &charged.account);
+    let theirs = record.usage.urrs.iter().zip(&record.rules.urrs).filter_map(|(usage, urr)| {
+        let duration_ms = if urr.methods.duration { usage.known.duration_ms } else { 0 };
+        let moments = (usage.first_packet_ms, usage.last_packet_ms);
+        Some(reading(usage.urr, key(usage.urr)?, (usage.known.counts, duration_ms), moments))
+    });
+    let own = charged.own.iter().filter_map(|meter| {
+        let moments = (meter.first_packet_ms, meter.last_packet_ms);
+        Some(reading(meter.urr, key(meter.urr)?, (meter.known, 0), moments))
+    });
+    theirs.chain(own).collect()
+}
+
+fn key_of(urr: UrrId, charging: Option<&Charging>, account: &Account) -> Option<Key> {
+    charging.and_then(|charging| charging.rating.key_of(urr.0)).or_else(|| account.key_of(urr.0))
+}
+
+const fn reading(
+    urr: UrrId,
+    key: Key,
+    (counts, duration_ms): (Counts, u64),
+    (first_packet_ms, last_packet_ms): (Option<u64>, Option<u64>),
+) -> Reading {
+    let Counts { uplink_bytes, downlink_bytes, .. } = counts;
+    let used = Used { uplink_bytes, downlink_bytes, duration_ms };
+    Reading { meter: urr.0, key, used, first_packet_ms, last_packet_ms }
+}
+
+/// Meters of a session whose counts were told before a moment: only the data plane knows more.
+pub(super) fn unheard(record: &SessionRecord, charging: &Charging, moment_ms: u64) -> Vec<UrrId> {
+    let theirs = record.usage.urrs.iter().map(|usage| (usage.urr, usage.heard_ms));
+    let own =
+        record.charging.iter().flat_map(|charged| &charged.own).map(|meter| (meter.urr, meter.heard_ms));
+    let charged = theirs.chain(own).filter(|(urr, _)| charging.rating.key_of(urr.0).is_some());
+    charged.filter(|(_, heard_ms)| *heard_ms < moment_ms).map(|(urr, _)| urr).collect()
+}

@@ -1,0 +1,29 @@
+//! Offline charging: what of sessions' usage goes into charging data records, whatever control planes are told of it.
+//! What decides is in the crate `charging`; here it meets the PFCP node.
+//!
+//! | file | what it is about |
+//! |---|---|
+//! | `meters` | what is charged: control planes' URRs, and our own where they have none; what was counted |
+//! | `subject` | whom: what a session's request and rules say of its user |
+//! | `closing` | when: times, changes, ends |
+//!
+//! A record is closed in the same breath as the session's account says so; both are saved in one transaction.
+
+mod closing;
+mod meters;
+mod subject;
+
+pub(crate) use closing::{Looked, look, own_meters};
+pub(crate) use meters::{begin_anew, hear, hear_last, measure};
+pub(crate) use subject::opened;
+
+use charging::{Policy, Rating};
+
+/// What an operator sets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Charging {
+    /// What is charged under which rating group.
+    pub rating: Rating,
+    /// When records and containers are closed.
+    pub policy: Policy,
+}
