@@ -17,6 +17,11 @@ pub(crate) struct Inspect;
 impl<B: Buffer> Node<B> for Inspect {
     const ID: NodeId = NodeId::Inspect;
 
+    #[inline]
+    fn ahead(state: &State, packet: &Packet<B>) {
+        state.content.prefetch(packet.meta.hash);
+    }
+
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let (meta, now_ns) = (&packet.meta, state.now_ns);
         let found = FiveTuple::parse(packet.buffer.data());

@@ -17,7 +17,7 @@ impl<B: Buffer> Node<B> for Verdict {
     fn ahead(state: &State, packet: &Packet<B>) {
         // A whole vector has passed since it was read.
         packet.buffer.prefetch_data();
-        state.sessions.cells.prefetch_first_account(packet.meta.step);
+        state.sessions.cells.prefetch_accounts(packet.meta.step);
     }
 
     #[inline]
@@ -32,8 +32,9 @@ impl<B: Buffer> Node<B> for Verdict {
         let (metered, counted) = (!step.meters().is_empty(), !step.usages().is_empty());
         let (is_simple, plain) = (step.is_simple(), step.kind == Kind::Plain);
         let (towards, fits) = (step.to(), step.fits);
-        let account = state.sessions.cells.first_account(packet.meta.step);
-        if !is_simple || (counted && account.count.left < bytes) {
+        let (base, counted_at) = (step.base(meta.step), step.counted_at());
+        let cells = &mut state.sessions.cells;
+        if !is_simple || (counted && cells.account(base, counted_at).count.left < bytes) {
             return Next::To(NodeId::Far);
         }
         packet.meta.towards = towards;
@@ -41,13 +42,14 @@ impl<B: Buffer> Node<B> for Verdict {
             return super::far::stop(packet, reason);
         }
         if metered {
-            if !account.rate.admits(direction, now_ns, state.burst_ns) {
+            let rate = &mut cells.account(base, 0).rate;
+            if !rate.admits(direction, now_ns, state.burst_ns) {
                 return super::qer::refuse(state, packet, DropReason::RateExceeded);
             }
-            account.rate.charge(direction, now_ns, bytes);
+            rate.charge(direction, now_ns, bytes);
         }
         if counted {
-            account.count.add(direction, bytes, now_ns);
+            cells.account(base, counted_at).count.add(direction, bytes, now_ns);
         }
         let next = if plain { IpOutput::process(state, packet) } else { GtpuEncap::process(state, packet) };
         match next {

@@ -88,6 +88,20 @@ impl Count {
     /// Unit of [`Count::last`]: about a millisecond; it runs over after 52 days.
     pub(crate) const TICK_SHIFT: u32 = 20;
 
+    /// Counts packets at once, as [`Count::add`] counts one.
+    pub(crate) fn add_all(
+        &mut self,
+        direction: Direction,
+        (packets, bytes): (u32, u32),
+        now_ns: u64,
+    ) -> bool {
+        let added = self.add(direction, bytes, now_ns);
+        if added {
+            self.packets[direction as usize] += packets.saturating_sub(1);
+        }
+        added
+    }
+
     /// Counts a packet; false, and nothing counted, where it must be looked at first.
     #[inline]
     pub(crate) fn add(&mut self, direction: Direction, bytes: u32, now_ns: u64) -> bool {

@@ -101,20 +101,17 @@ impl Cells {
         &self.cells[index.cell()].steps[index.place()]
     }
 
-    /// The first account of a step's session: the one a simple step means.
+    /// Asks for the accounts of a simple step, once the step is there. The one beside it was asked for with it.
     #[inline]
-    pub(crate) fn first_account(&mut self, at: StepIndex) -> &mut Account {
-        let base = self.step(at).base(at);
-        &mut self.cells[base as usize].account
-    }
-
-    /// Asks for the first account of a step's session, once the step is there: that of a plain session lies beside it
-    /// and was asked for with it.
-    #[inline]
-    pub(crate) fn prefetch_first_account(&self, at: StepIndex) {
-        let base = self.step(at).base(at);
-        if base as usize != at.cell() {
-            memory::prefetch(&self.cells[base as usize].account);
+    pub(crate) fn prefetch_accounts(&self, at: StepIndex) {
+        let step = self.step(at);
+        let base = step.base(at) as usize;
+        let counted = base + usize::from(step.counted_at());
+        if base != at.cell() {
+            memory::prefetch(&self.cells[base].account);
+        }
+        if counted != at.cell() && counted != base {
+            memory::prefetch(&self.cells[counted].account);
         }
     }
 

@@ -187,8 +187,9 @@ impl Content {
             facts.layer = dpi::extract::dns::Message::parse(view.datagram().payload)
                 .map(|message| dpi::matching::Layer::of(&Seen::Dns(message)));
             self.counts.names += memory.learn(view, now_ns);
+        } else {
+            facts.host = memory.learner.name(INSTANCE, facts.server, now_ns / 1_000_000);
         }
-        facts.host = memory.learner.name(INSTANCE, facts.server, now_ns / 1_000_000);
         let detected = rules.detect(&facts);
         self.count(detected);
         detected
@@ -222,6 +223,14 @@ impl Content {
     /// Takes down what a packet used; false where its flow waits no longer.
     pub(crate) fn defer(&mut self, ticket: Ticket, direction: Direction, bytes: u32) -> bool {
         self.memory.as_mut().is_some_and(|memory| memory.waiting.defer(ticket, direction, bytes))
+    }
+
+    /// Asks for what is kept of a flow, if it waits.
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        if let Some(memory) = &self.memory {
+            memory.waiting.prefetch(hash);
+        }
     }
 
     /// Notes a packet of a flow that goes on waiting.
@@ -320,8 +329,13 @@ impl State {
             let number = found.classifier.find(&arrival).or_else(|| found.classifier.find(&any));
             let Some(number) = number else { continue };
             let step = *self.sessions.cells.step(step_index(found.run.base, number));
+            let base = found.run.base;
+            let used = (deferred.packets, deferred.bytes);
             for place in step.usages() {
-                self.look_at((session, *place), direction, (deferred.packets, deferred.bytes));
+                let count = &mut self.sessions.cells.account(base, *place).count;
+                if !count.add_all(direction, used, self.now_ns) {
+                    self.look_at((session, *place), direction, used);
+                }
             }
         }
         Some(session)

@@ -87,7 +87,7 @@ const _: () = assert!(size_of::<HotStep>() == 64, "one cache line a step");
 const REFLECTIVE: u8 = 1;
 /// Copies are to be made.
 const DUPLICATES: u8 = 2;
-/// It forwards, with at most one rate and one count, both in its session's first account.
+/// It forwards, with at most one rate, in its session's first account, and one count.
 const SIMPLE: u8 = 4;
 /// It leads to the access side, to an SGi-LAN; otherwise to the core.
 const TO_ACCESS: u8 = 8;
@@ -159,14 +159,13 @@ impl HotStep {
         hot
     }
 
-    /// Marks a step that needs nothing but its session's first account, which has its rate in place.
+    /// Marks a step that needs at most a rate in its session's first account, which is in place, and one count.
     pub(crate) fn simplify(&mut self, has_rate_in_place: bool) {
-        let at_0 = |places: &[u16]| matches!(places, [] | [0]);
         let simple = has_rate_in_place
             && matches!(self.kind, Kind::Plain | Kind::Tunnel)
             && !self.has_duplicates()
-            && at_0(self.meters())
-            && at_0(self.usages());
+            && matches!(self.meters(), [] | [0])
+            && self.usages().len() <= 1;
         self.flags = self.flags & !SIMPLE | if simple { SIMPLE } else { 0 };
     }
 
@@ -176,7 +175,7 @@ impl HotStep {
         at.cell() as u32 - self.cell as u32
     }
 
-    /// Whether it forwards, with at most one rate and one count, both in its session's first account.
+    /// Whether it forwards, with at most one rate, in its session's first account, and one count.
     #[inline]
     pub(crate) const fn is_simple(&self) -> bool {
         self.flags & SIMPLE != 0
@@ -302,6 +301,12 @@ impl HotStep {
             .into_iter()
             .enumerate()
             .filter_map(move |(n, place)| (mask >> n & 1 == 1).then_some(place))
+    }
+
+    /// The account of a simple step's count, if it has one.
+    #[inline]
+    pub(crate) const fn counted_at(&self) -> u16 {
+        self.slots[1][0]
     }
 
     /// Accounts whose usage is counted.

@@ -2,6 +2,7 @@
 //! meanwhile, which is counted once it is known by which rules.
 
 use super::flow_key::FlowKey;
+use super::memory;
 use super::sessions::SessionIndex;
 use super::table::Table;
 use dpi::extract::Inspection;
@@ -96,6 +97,16 @@ impl Waiting {
         match self.waiters.get(usize::from(place)) {
             Some(waiter) if waiter.key == *key => Ok(Some(Ticket { place, turn: waiter.turn })),
             _ => Err(InTheWay),
+        }
+    }
+
+    /// Asks for the flow of this hash, if it waits.
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        if let Some(waiter) = self.by_flow.get(hash).and_then(|place| self.waiters.get(place as usize)) {
+            memory::prefetch(&waiter.key);
+            memory::prefetch_all(&waiter.deferred);
+            memory::prefetch(&waiter.inspection);
         }
     }
 

@@ -240,7 +240,8 @@ impl Draft {
         self.groups.get_mut(place).unwrap_or(&mut self.anywhere)
     }
 
-    fn finish(self) -> Result<Classifier, Problem> {
+    fn finish(mut self) -> Result<Classifier, Problem> {
+        self.names.seal();
         let mut lists = Lists::default();
         let groups = self.groups.into_iter().map(|group| lists.finish(group)).collect::<Result<_, _>>()?;
         let anywhere = lists.finish(self.anywhere)?;
