@@ -236,6 +236,7 @@ fn sessions(config: &Config) -> Vec<PduSession> {
         downlink: downlink(index),
         mbr: ue.mbr,
         report_after_bytes: ue.report_after_bytes,
+        predefined_rules: ue.predefined_rules.clone(),
     };
     ues.map(session).collect()
 }

@@ -72,7 +72,11 @@ impl Node {
         Ok((Self::start_by(lab, config)?, folder))
     }
 
-    fn start_by(lab: &Lab, config: PathBuf) -> Result<Self> {
+    /// Starts one of another configuration.
+    ///
+    /// # Errors
+    /// Where it does not come up.
+    pub fn start_by(lab: &Lab, config: PathBuf) -> Result<Self> {
         let program = program("anchorline")?;
         let mut up = lab.upf.command(&program);
         up.args(["up", "--config"]).arg(&config);
@@ -234,7 +238,11 @@ impl Ran {
         Self::run(lab, &config::write_ran_with(lab.dir.path(), contract)?)
     }
 
-    fn run(lab: &Lab, config: &Path) -> Result<Self> {
+    /// As [`Ran::start`], of another configuration.
+    ///
+    /// # Errors
+    /// Where they do not come up.
+    pub fn run(lab: &Lab, config: &Path) -> Result<Self> {
         let mut ran = lab.ran.command(program("anchorline")?);
         ran.args(["ran", "--config"]).arg(config);
         let mut process = Process::spawn("ran", &mut ran, lab.dir.path())?;

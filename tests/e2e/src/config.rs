@@ -129,6 +129,33 @@ pub fn write_upf_charging(dir: &Path, driver: Driver) -> Result<(PathBuf, PathBu
     Ok((folder, write(dir, "upf.toml", &text)?))
 }
 
+/// Writes `upf.toml` into `dir`, as [`write_upf`], for a node with content rules and predefined rules (TOML): the file of
+/// content rules, and the configuration.
+///
+/// # Errors
+/// Where the example lacks what must change, or a file cannot be written.
+pub fn write_upf_content(dir: &Path, content: &str, predefined: &str) -> Result<(PathBuf, PathBuf)> {
+    let config = write_upf(dir, Driver::AfPacket)?;
+    let rules = write(dir, "content.rules", content)?;
+    let section = format!("\n[content]\nrules = \"{}\"\n{predefined}", rules.display());
+    let text = fs::read_to_string(&config)? + &section;
+    Ok((rules, write(dir, "upf.toml", &text)?))
+}
+
+/// Writes `ran.toml` into `dir`: the example, whose users' sessions activate rules by name.
+///
+/// # Errors
+/// Where the example lacks what must change, or the file cannot be written.
+pub fn write_ran_predefined(dir: &Path, rules: &[&str]) -> Result<PathBuf> {
+    let mut config: Table = example("ran.toml")?.parse()?;
+    let ues = config.get_mut("ue").and_then(Value::as_array_mut).context("ran.toml has no [[ue]]")?;
+    for ue in ues.iter_mut().filter_map(Value::as_table_mut) {
+        let rules: Vec<Value> = rules.iter().map(|rule| Value::from(*rule)).collect();
+        ue.insert("predefined_rules".into(), rules.into());
+    }
+    write(dir, "ran.toml", &config.to_string())
+}
+
 /// Writes `ran.toml` into `dir`: the example, with TEIDs given by `f_teid`.
 ///
 /// # Errors

@@ -4,6 +4,7 @@
 //! failure.
 
 mod charging;
+mod content;
 mod laboratory;
 mod observe;
 mod refusal;
@@ -31,9 +32,16 @@ fn main() -> Result<ExitCode> {
     if let (Some(lack), false) = (&refused, required) {
         println!("skipped: {lack}");
     }
-    let tests =
-        [laboratory::TESTS, traffic::TESTS, restart::TESTS, refusal::TESTS, observe::TESTS, charging::TESTS]
-            .concat();
+    let tests = [
+        laboratory::TESTS,
+        traffic::TESTS,
+        restart::TESTS,
+        refusal::TESTS,
+        observe::TESTS,
+        charging::TESTS,
+        content::TESTS,
+    ]
+    .concat();
     let trials = tests.into_iter().map(|test| trial(test, refused.clone(), required)).collect();
     // One after the other: each wants the whole machine.
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };

@@ -52,6 +52,8 @@ struct Ue {
     routes: Vec<RouteText>,
     mbr: Option<Spanned<Mbr>>,
     report_after_bytes: Option<Spanned<u64>>,
+    #[serde(default)]
+    predefined_rules: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -151,5 +153,6 @@ fn ue(ue: Ue) -> UeConfig {
         routes: ue.routes.iter().map(|route| route.0.trunc()).collect(),
         mbr: mbr.map(|mbr| BitRates { uplink_kbps: mbr.uplink_kbps, downlink_kbps: mbr.downlink_kbps }),
         report_after_bytes: ue.report_after_bytes.map(Spanned::into_inner),
+        predefined_rules: ue.predefined_rules,
     }
 }

@@ -26,7 +26,7 @@ pub struct Settings {
 }
 
 /// A session to establish.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct PduSession {
     /// The UE's address.
     pub ue: Ipv4Addr,
@@ -38,6 +38,8 @@ pub struct PduSession {
     pub mbr: Option<BitRates>,
     /// A usage report is wanted after so many bytes both ways, and at the end.
     pub report_after_bytes: Option<u64>,
+    /// Rules of the user plane's that are activated by name.
+    pub predefined_rules: Vec<String>,
 }
 
 /// What happened.

@@ -23,6 +23,8 @@ const URR: u32 = 1;
 /// The reporting trigger of volume thresholds (TS 29.244 8.2.19).
 const VOLTH: u32 = 1 << 1;
 /// Of both PDRs: they never match the same packet.
+/// Between the ID of a PDR and that of one that activates rules in its place.
+const ACTIVATING: u16 = 10;
 const PRECEDENCE: u32 = 255;
 /// PDRs of a session with the same CHOOSE ID share an F-TEID (TS 29.244 8.2.3).
 const CHOOSE_ID: u8 = 1;
@@ -57,10 +59,7 @@ pub(super) fn establishment(settings: &Settings, session: &Session) -> Message {
     let request = SessionEstablishmentRequest {
         node_id: settings.node_id.clone(),
         cp_f_seid: FSeid::new(session.seid, settings.address.into()),
-        create_pdrs: vec![
-            measured(session, uplink_pdr(settings, session)),
-            measured(session, downlink_pdr(session)),
-        ],
+        create_pdrs: pdrs(settings, session),
         create_fars: vec![uplink_far(), downlink_far()],
         create_urrs: urr(session).into_iter().collect(),
         create_qers: vec![qer(session)],
@@ -78,6 +77,22 @@ pub(super) fn establishment(settings: &Settings, session: &Session) -> Message {
     };
     // The user plane has no SEID for it yet (TS 29.244 7.2.2.4.2).
     Message::session(0, UNNUMBERED, request)
+}
+
+/// One each way, and where rules of the user plane's are to be activated, another each way that stands for them.
+fn pdrs(settings: &Settings, session: &Session) -> Vec<CreatePdr> {
+    let plain = [uplink_pdr(settings, session), downlink_pdr(session)];
+    let plain = plain.map(|pdr| measured(session, pdr));
+    let rules: Vec<_> = session.plan.predefined_rules.iter().map(|name| name.clone().into_bytes()).collect();
+    let activating = |pdr: &CreatePdr| CreatePdr {
+        pdr_id: pdr.pdr_id + ACTIVATING,
+        // The rules' own.
+        precedence: None,
+        activate_predefined_rules: rules.clone(),
+        ..pdr.clone()
+    };
+    let others: Vec<_> = plain.iter().filter(|_| !rules.is_empty()).map(activating).collect();
+    plain.into_iter().chain(others).collect()
 }
 
 fn uplink_pdr(settings: &Settings, session: &Session) -> CreatePdr {

@@ -53,6 +53,7 @@ impl Scene {
             downlink: GNB,
             mbr: None,
             report_after_bytes: None,
+            predefined_rules: vec![],
         }
     }
 

@@ -1,0 +1,124 @@
+//! What flows are about decides what becomes of them: with real clients and servers, in the clear and encrypted.
+
+use crate::Test;
+use anyhow::{Context, Result, ensure};
+use lab::address::{HTTP_PORT, SERVER};
+use lab::anchorline::{Node, Ran};
+use lab::http::FileServer;
+use lab::measure::random_file;
+use lab::{Core, Lab, Process, command, config, wait};
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+pub(crate) const TESTS: &[Test] =
+    &[("services_are_told_apart_and_treated_as_their_rules_say", Core::Engine, services)];
+
+const TLS_PORT: u16 = 8443;
+/// What a client gives a server to answer.
+const PATIENCE: &str = "2";
+
+const CONTENT: &str = "id=1 precedence=1 rating-group=1 application=ads host=.ads.example\n\
+                       id=2 precedence=2 rating-group=2 application=video host=.video.example\n";
+const RELAXED: &str = "id=2 precedence=2 rating-group=2 application=video host=.video.example\n";
+
+const PREDEFINED: &str = r#"
+[[n4.predefined_rule]]
+name = "no-ads"
+application = "ads"
+precedence = 1
+action = "drop"
+[[n4.predefined_rule]]
+name = "slow-video"
+application = "video"
+precedence = 2
+mbr_kbps = { uplink = 4000, downlink = 4000 }
+"#;
+
+/// Bytes of the file that is asked for: a second and more at the video's rate.
+const BYTES: u64 = 600_000;
+
+fn services(lab: &Lab) -> Result<()> {
+    let (rules, config) = config::write_upf_content(lab.dir.path(), CONTENT, PREDEFINED)?;
+    let node = Node::start_by(lab, config)?;
+    let ran = Ran::run(lab, &config::write_ran_predefined(lab.dir.path(), &["no-ads", "slow-video"])?)?;
+    node.wait_sessions(ran.sessions)?;
+    wait::until("the content rules to be in force", command::SHORT, || {
+        Ok(node.status()?.workers.iter().all(|worker| worker.content.revision != 0).then_some(()))
+    })?;
+    let files = lab.scratch.path();
+    random_file(&files.join("file"), BYTES)?;
+    let _server = FileServer::start(&lab.dn, (SERVER, HTTP_PORT), files)?;
+    let tls = tls_server(lab)?;
+
+    for (scheme, port) in [("http", HTTP_PORT), ("https", TLS_PORT)] {
+        ensure!(
+            fetch(lab, (scheme, "www.other.example", port))?.is_some(),
+            "{scheme}: what is not named passes"
+        );
+        ensure!(fetch(lab, (scheme, "www.ads.example", port))?.is_none(), "{scheme}: what is blocked passes");
+    }
+    let free = fetch(lab, ("http", "www.other.example", HTTP_PORT))?.context("nothing came")?;
+    let held = fetch(lab, ("http", "cdn.video.example", HTTP_PORT))?.context("the video did not come")?;
+    let least = Duration::from_secs_f64(BYTES as f64 * 8.0 / 4e6 * 0.9);
+    ensure!(
+        held > least && held > 4 * free,
+        "600 kB at 4 Mbit/s took {held:?}, and {free:?} without a limit"
+    );
+
+    // Rules are loaded while it runs; who was blocked no longer is.
+    let new = config::write(lab.dir.path(), "new.rules", RELAXED)?;
+    node.ctl(&format!("rules load {}", new.display()))?;
+    ensure!(fs::read_to_string(&rules)? == RELAXED, "the node's file is the old one");
+    ensure!(fetch(lab, ("https", "www.ads.example", TLS_PORT))?.is_some(), "it is blocked no more");
+    let counts =
+        node.status()?.workers.into_iter().map(|worker| worker.content).next().context("no worker")?;
+    ensure!(counts.detected >= 4 && counts.undetected >= 3, "{counts:?}");
+    drop(tls);
+    ran.stop()?;
+    node.wait_sessions(0)?;
+    node.wait_balance()?;
+    node.stop()
+}
+
+/// A web server that speaks TLS, with a certificate that nobody knows.
+fn tls_server(lab: &Lab) -> Result<Process> {
+    let (key, certificate) = (lab.scratch.path().join("key.pem"), lab.scratch.path().join("certificate.pem"));
+    let mut make = Command::new("openssl");
+    make.args([
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "1",
+        "-subj",
+        "/CN=anybody",
+        "-keyout",
+    ]);
+    command::run(make.arg(&key).arg("-out").arg(&certificate), command::SHORT)?.success()?;
+    let mut serve = lab.dn.command("openssl");
+    serve.args(["s_server", "-quiet", "-www", "-accept", &format!("{SERVER}:{TLS_PORT}"), "-key"]);
+    let mut process =
+        Process::spawn("openssl", serve.arg(&key).arg("-cert").arg(&certificate), lab.dir.path())?;
+    let begun = Instant::now();
+    wait::until("a server of TLS", command::SHORT, || {
+        ensure!(process.runs()?, "openssl ended after {:?}", begun.elapsed());
+        let probe = lab.dn.inside(|| Ok(std::net::TcpStream::connect((SERVER, TLS_PORT)).is_ok()))?;
+        Ok(probe.then_some(()))
+    })?;
+    Ok(process)
+}
+
+/// How long the user waited for all of it; `None` where nothing came.
+fn fetch(lab: &Lab, (scheme, host, port): (&str, &str, u16)) -> Result<Option<Duration>> {
+    let path = if scheme == "http" { "file" } else { "" };
+    let mut curl = lab.ran.command("curl");
+    curl.args(["--silent", "--insecure", "--noproxy", "*", "--max-time"]);
+    curl.arg(if host.contains("ads") { PATIENCE } else { "20" });
+    curl.args(["--resolve", &format!("{host}:{port}:{SERVER}"), "--output", "/dev/null"]);
+    let begun = Instant::now();
+    let done = command::run(curl.arg(format!("{scheme}://{host}:{port}/{path}")), Duration::from_secs(30))?;
+    Ok(done.status.success().then(|| begun.elapsed()))
+}
