@@ -153,6 +153,7 @@ fn now_ms() -> u64 {
 mod tests {
     use super::*;
     use charging::file::{self, Format};
+    use charging::spool::Folder;
     use charging::{Account, Cause, Policy, Session, User};
     use std::path::Path;
     use std::sync::mpsc::sync_channel;
@@ -190,6 +191,29 @@ mod tests {
         let mut serials: Vec<u64> = records.map(|record| record.serial).collect();
         serials.sort_unstable();
         serials
+    }
+
+    /// The disk is full at first. `mount -t tmpfs -o size=1m tmpfs DIR` makes one for `TMPDIR=DIR`.
+    #[test]
+    #[ignore = "needs TMPDIR on a file system with less than 8 MiB"]
+    fn records_wait_for_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut disk = Disk::new(folder.path().to_owned());
+        assert!(disk.free_bytes().unwrap() < 8 << 20, "TMPDIR is too large to be filled");
+        let _ = disk.write("filler", &vec![0; 8 << 20]);
+        let settings = Settings { formats: vec![Format::Json, Format::Chf], file_cdrs: 200, ..settings() };
+        let mut spool = Spool::open(settings, &mut disk, (1..=200).map(cdr).collect(), 0).unwrap();
+        for _ in 0..3 {
+            let error = spool.rotate(&mut disk, false, 1).unwrap_err();
+            assert_eq!(error.kind(), std::io::ErrorKind::StorageFull, "{error}");
+        }
+        disk.remove("filler").unwrap();
+        assert_eq!(
+            spool.rotate(&mut disk, false, 1).unwrap(),
+            Some(Durable { first: 1, last: 200, cdrs: 200 })
+        );
+        assert_eq!(serials(folder.path()), (1..=200).collect::<Vec<_>>());
+        assert_eq!(disk.list().unwrap().iter().filter(|name| name.ends_with(".cdr")).count(), 1);
     }
 
     /// The folder is not there at first: records wait, and someone is told; then all is written.
