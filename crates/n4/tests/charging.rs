@@ -242,6 +242,21 @@ fn a_session_whose_last_counts_never_come_is_charged_with_what_is_known() {
     assert!(lab.over.is_empty());
 }
 
+/// The control plane engine alone starts with another configuration.
+#[test]
+fn what_is_charged_under_another_key_from_a_restart_on_is_measured_anew() {
+    let (mut lab, session) = lab_of(Policy::default(), vec![]);
+    lab.traffic(session, (3, 0), true);
+    let policy = Policy::default();
+    let rating = Rating::new(Some(key(5)), vec![], []).unwrap();
+    lab.config.charging = Some(Charging { rating, policy });
+    lab.restart();
+    lab.handle(n4::Input::Tick);
+    lab.traffic(session, (4, 0), true);
+    lab.delete(session);
+    assert_eq!(lab.cdrs.iter().flat_map(volumes).collect::<Vec<_>>(), [(1, 3, 0), (5, 4, 0)]);
+}
+
 #[test]
 fn a_session_that_is_charged_no_longer_has_a_last_record() {
     let (mut lab, session) = lab_of(Policy { volume_limit_bytes: 8_000, ..Policy::default() }, vec![]);
