@@ -90,6 +90,23 @@ fn predefined_rules_bring_their_rating_groups() {
     assert_eq!(cdr.containers[1].key.service_id, Some(7));
 }
 
+/// The data plane tells of parts of a record's volume limit; that is nobody else's concern.
+#[test]
+fn control_planes_hear_nothing_of_thresholds_of_ours() {
+    let (mut lab, session) =
+        lab_of(Policy { volume_limit_bytes: 8_000, ..Policy::default() }, vec![urr(10, 0)]);
+    (0..9).for_each(|_| lab.traffic(session, (600, 400), false));
+    seconds(&mut lab, 60);
+    assert!(lab.reports().is_empty());
+    assert_eq!(lab.cdrs[0].cause, Closed::VolumeLimit);
+    // One that the control plane has set is left alone.
+    let mut own = urr(11, 1 << 1);
+    own.volume_threshold = total(500);
+    let session = lab.establish(metered(78, vec![own]));
+    let threshold = lab.in_force[&session].rules.urrs[0].volume_threshold;
+    assert_eq!(threshold.and_then(|threshold| threshold.total), Some(500));
+}
+
 #[test]
 fn records_tell_whose_they_are() {
     let mut lab = Lab::associated_with(charging(Policy::default()));
