@@ -8,7 +8,7 @@ use crate::record::Key;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-/// URR IDs of our own meters begin here; the last is the URR that listens for silence. Control planes leave the highest
+/// URR IDs of our own meters begin here; the last ID of all is the URR that listens for silence. Control planes leave the highest
 /// bit 0 (TS 29.244 8.2.54).
 pub const OWN_METERS: u32 = 0xFFFF_0000;
 

@@ -90,6 +90,17 @@ fn predefined_rules_bring_their_rating_groups() {
     assert_eq!(cdr.containers[1].key.service_id, Some(7));
 }
 
+#[test]
+fn control_planes_may_not_use_ids_of_ours() {
+    let mut lab = Lab::associated_with(charging(Policy::default()));
+    match lab.ask(SMF, &Message::session(0, 5, metered(77, vec![urr(OWN_METERS + 3, 0)]))) {
+        Body::SessionEstablishmentResponse(response) => {
+            assert_eq!(response.failed_rule_id, Some(FailedRuleId::Urr(OWN_METERS + 3)));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
 /// The data plane tells of parts of a record's volume limit; that is nobody else's concern.
 #[test]
 fn control_planes_hear_nothing_of_thresholds_of_ours() {
