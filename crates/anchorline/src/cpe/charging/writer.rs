@@ -156,7 +156,7 @@ mod tests {
     use charging::spool::Folder;
     use charging::{Account, Cause, Policy, Session, User};
     use std::path::Path;
-    use std::sync::mpsc::sync_channel;
+    use std::sync::mpsc::channel;
 
     fn cdr(serial: u64) -> Cdr {
         let session = Session {
@@ -221,7 +221,7 @@ mod tests {
     fn records_wait_for_a_folder_that_cannot_be_used() {
         let run = tempfile::tempdir().unwrap();
         let folder = run.path().join("cdr");
-        let (to_writer, cdrs) = sync_channel(8);
+        let (to_writer, cdrs) = channel();
         let (durable, mut heard) = mpsc::channel(8);
         let (told, mut status) = watch::channel(Status::default());
         let status_file = run.path().join(STATUS_FILE);
