@@ -5,9 +5,10 @@
 //! charged once, unless the operator maps two URRs of one PDR.
 
 use crate::record::Key;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
-/// URR IDs of our own meters begin here; the last is the URR that listens for silence. Control planes leave the highest
+/// URR IDs of our own meters begin here; the last ID of all is the URR that listens for silence. Control planes leave the highest
 /// bit 0 (TS 29.244 8.2.54).
 pub const OWN_METERS: u32 = 0xFFFF_0000;
 
@@ -19,8 +20,9 @@ const KEYS: usize = 0xFFF0;
 pub struct Rating {
     mapped: Vec<(RangeInclusive<u32>, Key)>,
     default: Option<Key>,
-    /// A meter of our own is [`OWN_METERS`] and its key's place here.
-    own: Vec<Key>,
+    /// Our own meters: keys by URR IDs, and the other way round.
+    own: BTreeMap<u32, Key>,
+    meters: BTreeMap<Key, u32>,
 }
 
 /// There are more keys than meters.
@@ -39,10 +41,13 @@ impl Rating {
         mapped: Vec<(RangeInclusive<u32>, Key)>,
         predefined: impl IntoIterator<Item = Key>,
     ) -> Result<Self, TooManyKeys> {
-        let mut own: Vec<Key> = predefined.into_iter().chain(default).collect();
-        own.sort_unstable();
-        own.dedup();
-        if own.len() > KEYS { Err(TooManyKeys) } else { Ok(Self { mapped, default, own }) }
+        let keys: BTreeSet<Key> = predefined.into_iter().chain(default).collect();
+        if keys.len() > KEYS {
+            return Err(TooManyKeys);
+        }
+        let own = numbered(keys);
+        let meters = own.iter().map(|(urr, key)| (*key, *urr)).collect();
+        Ok(Self { mapped, default, own, meters })
     }
 
     /// What is charged that nothing else is said of.
@@ -52,17 +57,36 @@ impl Rating {
 
     /// The key a URR is charged under: one of a control plane that is mapped, or one of our own.
     pub fn key_of(&self, urr: u32) -> Option<Key> {
-        match urr.checked_sub(OWN_METERS) {
-            Some(place) => self.own.get(usize::try_from(place).ok()?).copied(),
-            None => self.mapped.iter().find_map(|(ids, key)| ids.contains(&urr).then_some(*key)),
+        match urr >= OWN_METERS {
+            true => self.own.get(&urr).copied(),
+            false => self.mapped.iter().find_map(|(ids, key)| ids.contains(&urr).then_some(*key)),
         }
     }
 
     /// Our own meter of a key.
     pub fn own_meter(&self, key: Key) -> Option<u32> {
-        let place = self.own.binary_search(&key).ok()?;
-        Some(OWN_METERS + u32::try_from(place).ok()?)
+        self.meters.get(&key).copied()
     }
+}
+
+/// An ID for each key: of all that may be, one that the key itself leads to (FNV-1a), or the next that is free. So a key
+/// that comes or goes hardly ever changes the meters of others, which sessions have.
+fn numbered(keys: BTreeSet<Key>) -> BTreeMap<u32, Key> {
+    let mut taken = BTreeMap::new();
+    for key in keys {
+        let octets =
+            [key.rating_group, key.service_id.map_or(0, |id| id.wrapping_add(1))].map(u32::to_be_bytes);
+        let digest = octets
+            .as_flattened()
+            .iter()
+            .fold(0x811c_9dc5_u32, |digest, octet| (digest ^ u32::from(*octet)).wrapping_mul(0x0100_0193));
+        let first = digest % KEYS as u32;
+        let mut places = (first..KEYS as u32).chain(0..first).map(|place| OWN_METERS + place);
+        if let Some(free) = places.find(|urr| !taken.contains_key(urr)) {
+            taken.insert(free, key);
+        }
+    }
+    taken
 }
 
 #[cfg(test)]
@@ -81,7 +105,17 @@ mod tests {
         let (default, other) = (rating.own_meter(key(1)).unwrap(), rating.own_meter(key(5)).unwrap());
         assert_ne!(default, other);
         assert_eq!([default, other].map(|urr| rating.key_of(urr)), [Some(key(1)), Some(key(5))]);
+        let fewer = Rating::new(Some(key(1)), vec![], []).unwrap();
+        assert_eq!(fewer.own_meter(key(1)), Some(default), "whatever other keys there are");
         assert_eq!(rating.own_meter(key(10)), None);
         assert_eq!(rating.key_of(u32::MAX), None);
+    }
+
+    #[test]
+    fn every_key_has_a_meter_while_there_are_enough() {
+        let all = Rating::new(None, vec![], (0..KEYS as u32).map(key)).unwrap();
+        let meters: BTreeSet<u32> = all.own.keys().copied().collect();
+        assert_eq!((meters.len(), meters.last()), (KEYS, Some(&(OWN_METERS + KEYS as u32 - 1))));
+        assert_eq!(Rating::new(None, vec![], (0..=KEYS as u32).map(key)), Err(TooManyKeys));
     }
 }

@@ -11,6 +11,7 @@
 use charging::ber::Context;
 use charging::file::{self, Closure, Format, Frame};
 use charging::{Cause, Cdr, Conditions, Container, Key, Session, Slice, User};
+use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 
 /// 2026-01-31 22:30:00 UTC.
@@ -139,5 +140,39 @@ fn files_are_read_as_they_were_written() {
         assert_eq!((read.records[1].sequence, read.records[2].containers.len()), (1, 300));
         let header = read.header.map(|header| (header.cdrs, header.sequence, header.closure, header.lost));
         assert_eq!(header, (format != Format::Json).then_some((3, 12, Closure::Count, 1)));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
+
+    /// Files that were damaged, cut off or made up are read or refused; what is read of them is no more than they hold.
+    #[test]
+    fn damaged_files_are_read_or_refused(
+        damage in prop::collection::vec((0usize..24_000, any::<u8>()), 1..20),
+        cut in 0usize..24_000,
+        made_up in prop::collection::vec(any::<u8>(), 0..300),
+    ) {
+        for format in [Format::Pgw, Format::Chf, Format::Json] {
+            let (_, whole) = golden(format);
+            let mut damaged = whole.clone();
+            for (at, octet) in &damage {
+                let at = at % damaged.len();
+                damaged[at] = *octet;
+            }
+            for octets in [&damaged[..], &whole[..cut.min(whole.len() - 1)], &made_up] {
+                if let Ok(read) = file::read(octets) {
+                    prop_assert!(read.records.len() * 4 <= octets.len());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn anything_may_be_a_user_id(octets in prop::collection::vec(any::<u8>(), 0..80)) {
+        let mut user = User::default();
+        user.read_user_id(&octets);
+        let digits = [user.imsi, user.msisdn, user.imei].into_iter().flatten();
+        prop_assert!(digits.into_iter().all(|it| it.len() <= 16 && it.bytes().all(|it| it.is_ascii_digit())));
     }
 }

@@ -115,6 +115,7 @@ impl Node {
         }
         self.reports.reindex(record.seid, &Rules::default(), &record.rules);
         let seid = self.sessions.restore(record);
+        self.restore_meters(seid);
         self.wake(seid, Some(Time::ZERO));
     }
 

@@ -16,7 +16,7 @@
 
 use crate::config::Config;
 use crate::refusal::Refusal;
-use crate::usage;
+use charging::OWN_METERS;
 use pfcp::{
     Cause, CreatePdr, CreateUrr, FailedRuleId, Pdi, PdnType, RawIe, ReportingTriggers,
     SessionEstablishmentRequest, SessionModificationRequest, UpFeature, UpFunctionFeatures, UpdatePdr,
@@ -252,7 +252,7 @@ pub(crate) fn urrs(rules: &rules::Rules) -> Result<(), Refusal> {
         failed_rule_id: Some(FailedRuleId::Urr(urr.id.0)),
         ..Refusal::of(cause)
     };
-    let ours = rules.urrs.iter().find(|urr| urr.id == usage::SILENCE);
+    let ours = rules.urrs.iter().find(|urr| urr.id.0 >= OWN_METERS);
     let refusal = match (rules.urrs.get(URRS), ours) {
         (Some(excess), _) => Some(blame(Cause::NoResourcesAvailable, excess)),
         (None, ours) => ours.map(|ours| blame(Cause::RuleCreationModificationFailure, ours)),

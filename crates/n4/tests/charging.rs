@@ -91,6 +91,34 @@ fn predefined_rules_bring_their_rating_groups() {
 }
 
 #[test]
+fn control_planes_may_not_use_ids_of_ours() {
+    let mut lab = Lab::associated_with(charging(Policy::default()));
+    match lab.ask(SMF, &Message::session(0, 5, metered(77, vec![urr(OWN_METERS + 3, 0)]))) {
+        Body::SessionEstablishmentResponse(response) => {
+            assert_eq!(response.failed_rule_id, Some(FailedRuleId::Urr(OWN_METERS + 3)));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The data plane tells of parts of a record's volume limit; that is nobody else's concern.
+#[test]
+fn control_planes_hear_nothing_of_thresholds_of_ours() {
+    let (mut lab, session) =
+        lab_of(Policy { volume_limit_bytes: 8_000, ..Policy::default() }, vec![urr(10, 0)]);
+    (0..9).for_each(|_| lab.traffic(session, (600, 400), false));
+    seconds(&mut lab, 60);
+    assert!(lab.reports().is_empty());
+    assert_eq!(lab.cdrs[0].cause, Closed::VolumeLimit);
+    // One that the control plane has set is left alone.
+    let mut own = urr(11, 1 << 1);
+    own.volume_threshold = total(500);
+    let session = lab.establish(metered(78, vec![own]));
+    let threshold = lab.in_force[&session].rules.urrs[0].volume_threshold;
+    assert_eq!(threshold.and_then(|threshold| threshold.total), Some(500));
+}
+
+#[test]
 fn records_tell_whose_they_are() {
     let mut lab = Lab::associated_with(charging(Policy::default()));
     let mut request = metered(77, vec![]);
@@ -240,6 +268,21 @@ fn a_session_whose_last_counts_never_come_is_charged_with_what_is_known() {
     assert_eq!(volumes(&lab.cdrs[0]), [(1, 1_000, 0)]);
     assert!(lab.notes.iter().any(|note| note.contains("has not told the last counts")));
     assert!(lab.over.is_empty());
+}
+
+/// The control plane engine alone starts with another configuration.
+#[test]
+fn what_is_charged_under_another_key_from_a_restart_on_is_measured_anew() {
+    let (mut lab, session) = lab_of(Policy::default(), vec![]);
+    lab.traffic(session, (3, 0), true);
+    let policy = Policy::default();
+    let rating = Rating::new(Some(key(5)), vec![], []).unwrap();
+    lab.config.charging = Some(Charging { rating, policy });
+    lab.restart();
+    lab.handle(n4::Input::Tick);
+    lab.traffic(session, (4, 0), true);
+    lab.delete(session);
+    assert_eq!(lab.cdrs.iter().flat_map(volumes).collect::<Vec<_>>(), [(1, 3, 0), (5, 4, 0)]);
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub enum Change {
     SaveCdr(Cdr),
     /// There is no record of this number, nor will there be.
     SkipCdr(u64),
-    /// Forget the records from one number to another, both included.
+    /// Forget the records from one number to another, both included, that were there before these changes.
     EraseCdrs(u64, u64),
 }
 
@@ -136,7 +136,9 @@ impl Store {
                 }
                 Change::SkipCdr(serial) => batch.insert(&self.node, LAST_CDR_KEY, encode(serial)?),
                 Change::EraseCdrs(first, last) => {
-                    (*first..=*last).for_each(|serial| batch.remove(&self.cdrs, serial.to_be_bytes()));
+                    for entry in self.cdrs.range(first.to_be_bytes()..=last.to_be_bytes()) {
+                        batch.remove(&self.cdrs, entry.key()?);
+                    }
                 }
             }
         }

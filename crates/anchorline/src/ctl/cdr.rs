@@ -132,7 +132,7 @@ fn lines(text: &mut String, record: &Seen) {
 mod tests {
     use super::*;
 
-    const LINE: &str = r#"{"serial":7,"seid":1,"sequence":2,"imsi":"001010000000001","ipv4":"10.60.0.1",
+    const LINE: &str = r#"{"serial":7,"seid":"e000000100000001","sequence":2,"imsi":"001010000000001","ipv4":"10.60.0.1",
         "opened":"2026-01-01T00:00:00.000Z","duration_s":60,"cause_number":17,
         "containers":[{"rating_group":10,"service_id":3,"uplink_bytes":5,"downlink_bytes":6,"time_s":null}]}"#;
 

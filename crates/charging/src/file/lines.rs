@@ -15,9 +15,10 @@ pub fn line(cdr: &Cdr, node: &str) -> String {
     let value = json!({
         "serial": cdr.serial,
         "node": node,
-        "seid": session.seid,
+        // As text: not every reader keeps all 64 bits of a number.
+        "seid": format!("{:016x}", session.seid),
         "cp_node": session.owner,
-        "cp_seid": session.cp_seid,
+        "cp_seid": format!("{:016x}", session.cp_seid),
         "cp_address": session.cp_address,
         "serving_nodes": session.serving_nodes,
         "imsi": user.imsi,

@@ -80,7 +80,7 @@ fn of_object(value: &Value) -> Option<Seen> {
     Some(Seen {
         shape: "json",
         serial: number("serial")?,
-        charging_id: number("seid")? & 0xFFFF_FFFF,
+        charging_id: u64::from_str_radix(&text("seid")?, 16).ok()? & 0xFFFF_FFFF,
         sequence: number("sequence")?,
         subscriber: text("imsi").or_else(|| text("nai")).or_else(|| text("msisdn")),
         address: text("ipv4").and_then(|it| it.parse().ok()).or_else(ipv6),

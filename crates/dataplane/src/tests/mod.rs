@@ -7,6 +7,7 @@ mod fragments;
 mod kept;
 mod mtu;
 mod observe;
+mod online;
 mod paths;
 mod rates;
 mod usage;

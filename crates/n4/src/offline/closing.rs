@@ -93,9 +93,12 @@ impl Node {
     /// A session that its owner is told of.
     pub(crate) fn begin_charging(&mut self, seid: Seid) {
         let now_ms = self.wall_ms();
-        if let Some(session) = self.sessions.get_mut(seid) {
-            meters::match_own(&mut session.record, &self.config, now_ms);
-        }
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        let needed = meters::needed(&session.record, &self.config);
+        meters::add_own(&mut session.record, &needed, now_ms);
+        let readings = meters::readings(&session.record, self.config.charging.as_ref());
+        let charged = session.record.charging.iter_mut();
+        charged.for_each(|it| it.account.set_meters(&readings, now_ms));
     }
 
     /// Counts as of just before the change are asked for where it changes charging conditions: the data plane does one
@@ -139,7 +142,9 @@ impl Node {
         let is_gone = |reading: &&Reading| !in_force.contains(&reading.meter);
         let gone: Vec<Reading> = before.readings.iter().filter(is_gone).copied().collect();
         record.charging.as_mut()?.account.retire(&gone, now_ms);
-        meters::match_own(record, &self.config, now_ms);
+        let needed = meters::needed(record, &self.config);
+        meters::add_own(record, &needed, now_ms);
+        record.charging.as_mut()?.own.retain(|meter| needed.contains(&meter.urr));
         let readings = meters::readings(record, Some(charging));
         let mut session = record.charging.as_ref()?.account.session().clone();
         subject::describe(&mut session, record);
@@ -198,6 +203,20 @@ impl Node {
     /// When that is looked at next.
     pub(crate) fn leaving_due(&self) -> Option<Time> {
         self.leaving_until.front().map(|(until, _)| *until)
+    }
+
+    /// The operator may have changed what is charged under which key: the data plane then needs other meters. Those it
+    /// has are charged as before, until their last counts have come.
+    pub(crate) fn restore_meters(&mut self, seid: Seid) {
+        let now_ms = self.wall_ms();
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        let needed = meters::needed(&session.record, &self.config);
+        let own: Vec<UrrId> = own_meters(&session.record).collect();
+        meters::add_own(&mut session.record, &needed, now_ms);
+        let is_as_before = own.iter().all(|urr| needed.contains(urr)) && own.len() == needed.len();
+        if session.record.charging.is_some() && !is_as_before {
+            self.put_again(seid);
+        }
     }
 
     /// A session of the database. One that was leaving has left; one that the operator no longer wants charged is

@@ -52,18 +52,22 @@ fn told_volume(charging: &Charging) -> Volume {
     Volume { total: Some(total), ..Volume::default() }
 }
 
-/// Makes a session's own meters those that its rules need: what is known of the others is forgotten.
-pub(super) fn match_own(record: &mut SessionRecord, config: &Config, now: u64) {
+/// Our own meters that a session's rules need.
+pub(super) fn needed(record: &SessionRecord, config: &Config) -> Vec<UrrId> {
     if record.charging.is_none() {
-        return;
+        return vec![];
     }
-    let in_force = wanted(record, config).urrs;
-    let needed: Vec<UrrId> = in_force.iter().map(|urr| urr.id).filter(|urr| is_own(*urr)).collect();
+    wanted(record, config).urrs.iter().map(|urr| urr.id).filter(|urr| is_own(*urr)).collect()
+}
+
+/// Adds those of them that are new.
+pub(super) fn add_own(record: &mut SessionRecord, needed: &[UrrId], now: u64) {
     let Some(charging) = &mut record.charging else { return };
-    charging.own.retain(|meter| needed.contains(&meter.urr));
-    let known: Vec<UrrId> = charging.own.iter().map(|meter| meter.urr).collect();
-    let new = needed.into_iter().filter(|urr| !known.contains(urr));
-    charging.own.extend(new.map(|urr| OwnMeter { urr, heard_ms: now, ..OwnMeter::default() }));
+    for urr in needed {
+        if !charging.own.iter().any(|meter| meter.urr == *urr) {
+            charging.own.push(OwnMeter { urr: *urr, heard_ms: now, ..OwnMeter::default() });
+        }
+    }
 }
 
 /// Counts of the data plane, told at `now`.

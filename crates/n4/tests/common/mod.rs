@@ -160,8 +160,11 @@ impl Lab {
         self.plane.retain(|session| wanted.contains_key(session));
         for (session, desired) in wanted {
             if self.in_force.get(&session).is_none_or(|held| held.revision != desired.revision) {
-                self.plane.put(&desired, self.now);
+                let (removed, revision) = (self.plane.put(&desired, self.now), desired.revision);
                 self.in_force.insert(session, desired);
+                if !removed.is_empty() {
+                    self.handle(Input::DataPath(&Notice::Applied { session, revision, removed }));
+                }
             }
         }
     }

@@ -15,7 +15,7 @@ use charging::spool::{Durable, Settings as SpoolSettings};
 use config::NodeIdText;
 use disk::Disk;
 use std::path::PathBuf;
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Sender, channel};
 use tokio::sync::{mpsc, watch};
 use writer::STATUS_FILE;
 
@@ -24,7 +24,8 @@ const AHEAD: usize = 16;
 
 /// The runtime's end of it.
 pub(crate) struct Outbox {
-    to_writer: SyncSender<Cdr>,
+    /// Holds no more than the database does: a queue with a bound would take room for all of it at once.
+    to_writer: Sender<Cdr>,
     durable: mpsc::Receiver<Durable>,
     status: watch::Receiver<Status>,
     /// Records in the database.
@@ -61,7 +62,7 @@ impl Outbox {
         let unusable = || format!("charging.directory {} cannot be used", folder.display());
         std::fs::create_dir_all(folder).with_context(unusable).map_err(crate::exit::unusable)?;
         let (waiting, limit) = (cdrs.len(), charging.waiting_max);
-        let (to_writer, from_runtime) = sync_channel(limit.max(waiting));
+        let (to_writer, from_runtime) = channel();
         let (to_runtime, durable) = mpsc::channel(AHEAD);
         let (told, status) = watch::channel(Status::default());
         let writer = writer::Writer {
@@ -104,8 +105,8 @@ impl Outbox {
 
     /// Hands over a record that the database has.
     pub(crate) fn send(&self, cdr: Cdr) {
-        // There is room for all that are admitted; a writer that died leaves them to the next process.
-        if self.to_writer.try_send(cdr).is_err() {
+        // A writer that died leaves them to the next process.
+        if self.to_writer.send(cdr).is_err() {
             tracing::error!("charging records are not written any more: the writer has ended");
         }
     }

@@ -153,9 +153,10 @@ fn now_ms() -> u64 {
 mod tests {
     use super::*;
     use charging::file::{self, Format};
+    use charging::spool::Folder;
     use charging::{Account, Cause, Policy, Session, User};
     use std::path::Path;
-    use std::sync::mpsc::sync_channel;
+    use std::sync::mpsc::channel;
 
     fn cdr(serial: u64) -> Cdr {
         let session = Session {
@@ -192,12 +193,35 @@ mod tests {
         serials
     }
 
+    /// The disk is full at first. `mount -t tmpfs -o size=1m tmpfs DIR` makes one for `TMPDIR=DIR`.
+    #[test]
+    #[ignore = "needs TMPDIR on a file system with less than 8 MiB"]
+    fn records_wait_for_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut disk = Disk::new(folder.path().to_owned());
+        assert!(disk.free_bytes().unwrap() < 8 << 20, "TMPDIR is too large to be filled");
+        let _ = disk.write("filler", &vec![0; 8 << 20]);
+        let settings = Settings { formats: vec![Format::Json, Format::Chf], file_cdrs: 200, ..settings() };
+        let mut spool = Spool::open(settings, &mut disk, (1..=200).map(cdr).collect(), 0).unwrap();
+        for _ in 0..3 {
+            let error = spool.rotate(&mut disk, false, 1).unwrap_err();
+            assert_eq!(error.kind(), std::io::ErrorKind::StorageFull, "{error}");
+        }
+        disk.remove("filler").unwrap();
+        assert_eq!(
+            spool.rotate(&mut disk, false, 1).unwrap(),
+            Some(Durable { first: 1, last: 200, cdrs: 200 })
+        );
+        assert_eq!(serials(folder.path()), (1..=200).collect::<Vec<_>>());
+        assert_eq!(disk.list().unwrap().iter().filter(|name| name.ends_with(".cdr")).count(), 1);
+    }
+
     /// The folder is not there at first: records wait, and someone is told; then all is written.
     #[test]
     fn records_wait_for_a_folder_that_cannot_be_used() {
         let run = tempfile::tempdir().unwrap();
         let folder = run.path().join("cdr");
-        let (to_writer, cdrs) = sync_channel(8);
+        let (to_writer, cdrs) = channel();
         let (durable, mut heard) = mpsc::channel(8);
         let (told, mut status) = watch::channel(Status::default());
         let status_file = run.path().join(STATUS_FILE);
