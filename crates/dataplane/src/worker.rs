@@ -19,7 +19,7 @@ use crate::kept::Kept;
 use crate::nodes;
 use crate::port::Port;
 use crate::state::{Kind, Lookup, State};
-use crate::steering::{Crew, Handoff, Steering, handoffs, posts};
+use crate::steering::{Crew, Handed, Handoff, Steering, handoffs, posts};
 use crate::trace::Tracer;
 use dplink::Event;
 pub(crate) use orders::{Order, Query, Report};
@@ -63,7 +63,7 @@ pub struct Worker<P: Port> {
     resumed: Vec<Packet<P::Buffer>>,
     handoff: Handoff<P::Buffer>,
     /// Packets that other workers had no room for; empty between vectors.
-    unsent: Vec<Packet<P::Buffer>>,
+    unsent: Vec<Handed<P::Buffer>>,
     /// Made, but not to be told before the other workers have been.
     withheld: Option<Report>,
     rest: rest::Rest<P::Buffer>,

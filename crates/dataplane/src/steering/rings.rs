@@ -1,24 +1,65 @@
 //! Packets between workers: a ring from each to each, filled and emptied in vectors.
 
 use super::post::pairs;
-use crate::frame::{Packet, VECTOR};
+use crate::frame::{Meta, Packet, PortIndex, VECTOR};
+use crate::state::FlowKey;
 use rtrb::{Consumer, Producer, RingBuffer};
+use rules::Interface;
 
 /// Packets on their way from one worker to another: four vectors, so that a worker that is away for some turns loses
 /// none, and one that cannot keep up does not make packets old.
 pub(crate) const DEPTH: usize = 4 * VECTOR;
 
+/// A packet and what its next worker cannot read from it: one cache line, since lines are what it costs to hand over.
+#[repr(align(64))]
+pub(crate) struct Handed<B> {
+    pub(crate) buffer: B,
+    key: FlowKey,
+    teid: u32,
+    bytes: u16,
+    port: PortIndex,
+    outer: u8,
+    qfi: u8,
+    traffic_class: u8,
+    handed: u8,
+}
+
+const _: () = assert!(size_of::<Handed<usize>>() == 64, "a line");
+
+impl<B> Handed<B> {
+    #[inline]
+    fn new(packet: Packet<B>) -> Self {
+        let Packet { buffer, meta } = packet;
+        let Meta { key, teid, bytes, port, outer, qfi, traffic_class, handed, .. } = meta;
+        Self { buffer, key, teid, bytes, port, outer, qfi, traffic_class, handed: handed + 1 }
+    }
+
+    /// Where it came in.
+    pub(crate) const fn port(&self) -> PortIndex {
+        self.port
+    }
+
+    /// As it was before `flow`: `source` is the side of its port, `hash` that of its key.
+    #[inline]
+    pub(crate) fn packet(self, source: Interface, hash: impl FnOnce(&FlowKey) -> u64) -> Packet<B> {
+        let Self { buffer, key, teid, bytes, port, outer, qfi, traffic_class, handed } = self;
+        let hash = hash(&key);
+        let meta = Meta::new(port, source);
+        Packet { buffer, meta: Meta { key, hash, teid, bytes, outer, qfi, traffic_class, handed, ..meta } }
+    }
+}
+
 /// A worker's ends of the rings, by worker; `None` towards itself.
 pub(crate) struct Handoff<B> {
     to: Vec<Option<Lane<B>>>,
-    from: Vec<Option<Consumer<Packet<B>>>>,
+    from: Vec<Option<Consumer<Handed<B>>>>,
     waits: bool,
 }
 
 /// To one worker: the ring, and what goes into it at the end of the vector.
 struct Lane<B> {
-    ring: Producer<Packet<B>>,
-    out: Vec<Packet<B>>,
+    ring: Producer<Handed<B>>,
+    out: Vec<Handed<B>>,
 }
 
 /// The ends of so many workers.
@@ -45,7 +86,7 @@ impl<B> Handoff<B> {
     pub(crate) fn put(&mut self, worker: u8, packet: Packet<B>) -> Result<(), Packet<B>> {
         match self.to.get_mut(usize::from(worker)) {
             Some(Some(lane)) => {
-                lane.out.push(packet);
+                lane.out.push(Handed::new(packet));
                 self.waits = true;
                 Ok(())
             }
@@ -60,7 +101,7 @@ impl<B> Handoff<B> {
     }
 
     /// Puts what waits into the rings; returns how many packets went. What finds no room goes to `left`.
-    pub(crate) fn send(&mut self, left: &mut Vec<Packet<B>>) -> u64 {
+    pub(crate) fn send(&mut self, left: &mut Vec<Handed<B>>) -> u64 {
         self.waits = false;
         let mut sent = 0;
         for lane in self.to.iter_mut().flatten() {
@@ -79,12 +120,12 @@ impl<B> Handoff<B> {
     }
 
     /// Takes up to a vector of the packets that a worker handed over; returns how many.
-    pub(crate) fn take(&mut self, worker: usize, into: &mut Vec<Packet<B>>) -> usize {
+    pub(crate) fn take(&mut self, worker: usize, into: impl FnMut(Handed<B>)) -> usize {
         let Some(Some(from)) = self.from.get_mut(worker) else { return 0 };
         let count = from.slots().min(VECTOR);
         match from.read_chunk(count) {
             Ok(chunk) => {
-                into.extend(chunk);
+                chunk.into_iter().for_each(into);
                 count
             }
             Err(_) => 0,
