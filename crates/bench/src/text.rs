@@ -1,5 +1,7 @@
 //! A report as a table, for people.
 
+mod steering;
+
 use crate::misses::UNKNOWN;
 use crate::report::{Control, Latency, Load, Node, PfcpRates, Report};
 use crate::spread::Spread;
@@ -14,7 +16,8 @@ impl Report {
             self.pfcp.as_ref().map(pfcp_table),
             self.control.map(control_line),
             self.latency_us.zip(self.load.as_ref()).map(|(latency, load)| self.latency(latency, load)),
-            (!self.points.is_empty()).then(|| self.table_of_points()),
+            self.steering.as_ref().map(|_| steering::table(&self.points)),
+            (!self.points.is_empty() && self.steering.is_none()).then(|| self.table_of_points()),
             (!self.nodes.is_empty()).then(|| node_table(&self.nodes)),
             Some(self.remarks()),
         ];
