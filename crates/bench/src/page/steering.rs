@@ -97,7 +97,7 @@ fn ours(report: &Report, mode: &str) -> String {
             let points = of("inner", false);
             let total =
                 |point: &&Report| point.mpps_per_core.map_or(0.0, |mpps| mpps * f64::from(point.workers));
-            let one = points.iter().find(|point| point.workers == 1).map_or(f64::NAN, |point| total(point));
+            let one = points.iter().find(|point| point.workers == 1).map_or(f64::NAN, total);
             let most = points.iter().max_by_key(|point| point.workers);
             most.map_or("not measured".to_owned(), |point| {
                 format!("{} workers carry {:.2} times as much as one", point.workers, total(point) / one)
