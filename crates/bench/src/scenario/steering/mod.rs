@@ -24,7 +24,7 @@ use std::time::Duration;
 use team::Team;
 
 /// Packets in the pool.
-const PACKETS: u32 = 131_071;
+const PACKETS: u32 = 65_535;
 /// Most workers: every case has its own, with all its sessions.
 const WORKERS_MAX: usize = 8;
 /// Of the duration, for rounds at the full rate; the rest is for latency.
