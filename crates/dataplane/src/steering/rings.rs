@@ -2,7 +2,7 @@
 
 use super::post::pairs;
 use crate::frame::{Meta, Packet, PortIndex, VECTOR};
-use crate::state::FlowKey;
+use crate::state::{FlowKey, prefetch};
 use rtrb::{Consumer, Producer, RingBuffer};
 use rules::Interface;
 
@@ -125,6 +125,9 @@ impl<B> Handoff<B> {
         let count = from.slots().min(VECTOR);
         match from.read_chunk(count) {
             Ok(chunk) => {
+                // They lie in the other's cache: asked for all at once, they come one behind the other.
+                let (first, second) = chunk.as_slices();
+                first.iter().chain(second).for_each(prefetch);
                 chunk.into_iter().for_each(into);
                 count
             }
