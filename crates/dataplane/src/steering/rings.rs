@@ -2,7 +2,7 @@
 
 use super::post::pairs;
 use crate::frame::{Meta, Packet, PortIndex, VECTOR};
-use crate::state::{FlowKey, prefetch};
+use crate::state::{FlowKey, prefetch, prefetch_write};
 use rtrb::{Consumer, Producer, RingBuffer};
 use rules::Interface;
 
@@ -106,7 +106,10 @@ impl<B> Handoff<B> {
         let mut sent = 0;
         for lane in self.to.iter_mut().flatten() {
             let room = lane.ring.slots().min(lane.out.len());
-            if let Ok(chunk) = lane.ring.write_chunk_uninit(room) {
+            if let Ok(mut chunk) = lane.ring.write_chunk_uninit(room) {
+                // The taker has read these lines when they were filled before, and has to give them up.
+                let (first, second) = chunk.as_mut_slices();
+                first.iter().chain(second.iter()).for_each(prefetch_write);
                 sent += chunk.fill_from_iter(lane.out.drain(..room)) as u64;
             }
             left.append(&mut lane.out);

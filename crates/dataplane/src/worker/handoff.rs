@@ -32,6 +32,8 @@ impl<P: Port> Worker<P> {
 
     /// Another worker has read these packets; what it found out about them came along.
     fn run_handed(&mut self) {
+        // What it changed lies in its cache: asked for in a loop this short, many lines come at once.
+        self.vector.iter().for_each(|packet| packet.buffer.prefetch_data());
         match self.tracer.take() {
             None => self.run(NodeId::Flow, None),
             Some(tracer) => self.run_watched(NodeId::Flow, tracer),
