@@ -48,7 +48,8 @@ struct Lane<P: Port> {
     out: Vec<P::Buffer>,
 }
 
-/// One worker.
+/// One worker. It shares no cache line with another, wherever both lie: one that polls writes some lines all the time.
+#[repr(align(128))]
 pub struct Worker<P: Port> {
     lanes: Vec<Lane<P>>,
     state: State,

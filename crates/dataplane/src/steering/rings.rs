@@ -52,11 +52,16 @@ impl<B> Handed<B> {
 /// A worker's ends of the rings, by worker; `None` towards itself.
 pub(crate) struct Handoff<B> {
     to: Vec<Option<Lane<B>>>,
-    from: Vec<Option<Consumer<Handed<B>>>>,
+    from: Vec<Option<Inlet<B>>>,
     waits: bool,
 }
 
+/// From one worker. Like [`Lane`] on lines of its own: the ends remember what they saw of each other.
+#[repr(align(128))]
+struct Inlet<B>(Consumer<Handed<B>>);
+
 /// To one worker: the ring, and what goes into it at the end of the vector.
+#[repr(align(128))]
 struct Lane<B> {
     ring: Producer<Handed<B>>,
     out: Vec<Handed<B>>,
@@ -71,7 +76,7 @@ pub(crate) fn handoffs<B>(workers: usize) -> Vec<Handoff<B>> {
             true => (None, None),
             false => {
                 let (ring, from) = RingBuffer::new(DEPTH);
-                (Some(Lane { ring, out: Vec::with_capacity(VECTOR) }), Some(from))
+                (Some(Lane { ring, out: Vec::with_capacity(VECTOR) }), Some(Inlet(from)))
             }
         };
         ends[giver].to.push(to);
@@ -124,7 +129,7 @@ impl<B> Handoff<B> {
 
     /// Takes up to a vector of the packets that a worker handed over; returns how many.
     pub(crate) fn take(&mut self, worker: usize, into: impl FnMut(Handed<B>)) -> usize {
-        let Some(Some(from)) = self.from.get_mut(worker) else { return 0 };
+        let Some(Some(Inlet(from))) = self.from.get_mut(worker) else { return 0 };
         let count = from.slots().min(VECTOR);
         match from.read_chunk(count) {
             Ok(chunk) => {
