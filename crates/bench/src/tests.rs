@@ -121,6 +121,9 @@ fn scenarios_yield_sound_reports_and_wrong_packets_none() {
     check_scaling(&Scenario::Scaling.measure(&plan(Direction::Both)).unwrap());
     if cpus.len() > 1 {
         check_latency(&Scenario::Latency.measure(&plan(Direction::Both)).unwrap());
+        // The generator had one to itself.
+        crate::machine::pin_to(&cpus).unwrap();
+        check_steering(&Scenario::Steering.measure(&plan(Direction::Both)).unwrap());
     }
     a_wrong_packet_is_refused();
 }
@@ -137,6 +140,26 @@ fn check_latency(report: &Report) {
     assert!(report.load.as_ref().unwrap().zero_loss_mpps.is_some());
     let latency = report.latency_us.or(report.points.first().and_then(|point| point.latency_us));
     assert!(latency.is_none_or(|latency| 0.0 < latency.p50 && latency.p50 <= latency.max));
+}
+
+/// What the card brings where decides what is handed over, and nothing else does.
+fn check_steering(report: &Report) {
+    assert!(report.balanced && report.compared > 0 && !report.text().is_empty());
+    let rates = report.points.iter().filter_map(|point| point.steering.as_ref());
+    for steering in rates.filter(|steering| steering.offered_mpps.is_none()) {
+        let share = steering.handed_share;
+        match steering.mode.as_str() {
+            "inner" => assert_eq!(share, 0.0),
+            "distributor" => assert_eq!(share, 1.0),
+            // Of two workers; of more, more.
+            _ => assert!((0.4..0.9).contains(&share), "{steering:?}"),
+        }
+        assert!(steering.work_cycles.unwrap().median > 0.0);
+    }
+    assert!(report.points.iter().any(|point| point.steering.as_ref().unwrap().offered_mpps.is_some()));
+    let value = serde_json::to_value(report).unwrap();
+    let again: Report = serde_json::from_value(value.clone()).unwrap();
+    assert_eq!(serde_json::to_value(again).unwrap(), value, "what is written can be read");
 }
 
 fn a_wrong_packet_is_refused() {

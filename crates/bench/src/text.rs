@@ -1,5 +1,7 @@
 //! A report as a table, for people.
 
+mod steering;
+
 use crate::misses::UNKNOWN;
 use crate::report::{Control, Latency, Load, Node, PfcpRates, Report, Services};
 use crate::spread::Spread;
@@ -15,7 +17,8 @@ impl Report {
             self.control.map(control_line),
             self.services.map(services_line),
             self.latency_us.zip(self.load.as_ref()).map(|(latency, load)| self.latency(latency, load)),
-            (!self.points.is_empty()).then(|| self.table_of_points()),
+            self.steering.as_ref().map(|_| steering::table(&self.points)),
+            (!self.points.is_empty() && self.steering.is_none()).then(|| self.table_of_points()),
             (!self.nodes.is_empty()).then(|| node_table(&self.nodes)),
             Some(self.remarks()),
         ];

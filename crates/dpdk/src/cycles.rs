@@ -22,6 +22,22 @@ pub fn prefetch_read(bytes: &[u8]) {
     prefetch(bytes.as_ptr());
 }
 
+/// The same of what will be written: a line that another CPU has changed comes to be this one's at once, and not with the
+/// first write, which would wait for it.
+#[inline]
+pub(crate) fn prefetch_write(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch never faults, whatever the address; every x86-64 CPU has this one, or takes it for none.
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, readonly, preserves_flags));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!("prfm pstl1keep, [{}]", in(reg) address, options(nostack, readonly));
+    }
+}
+
 /// The same by address, which need not be valid: a hint never faults.
 #[inline]
 pub(crate) fn prefetch(address: *const u8) {

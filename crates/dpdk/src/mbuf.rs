@@ -155,18 +155,18 @@ impl Buffer for Mbuf {
     fn prefetch_data(&self) {
         // Tunnel headers and the user's headers behind them reach into a second cache line.
         let first = self.first_byte();
-        cycles::prefetch(first);
+        cycles::prefetch_write(first);
         cycles::prefetch(first.wrapping_add(64));
     }
 
     #[inline]
     fn prefetch(&self) {
-        cycles::prefetch(self.raw.as_ptr().cast());
+        cycles::prefetch_write(self.raw.as_ptr().cast());
     }
 
     #[inline]
     fn prefetch_headroom(&self) {
-        cycles::prefetch(self.first_byte().wrapping_sub(64));
+        cycles::prefetch_write(self.first_byte().wrapping_sub(64));
     }
 
     #[inline]

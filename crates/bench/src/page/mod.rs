@@ -3,6 +3,7 @@
 mod plots;
 mod published;
 mod sections;
+mod steering;
 
 use crate::output;
 use crate::report::Report;

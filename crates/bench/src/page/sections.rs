@@ -53,6 +53,7 @@ impl Results {
             self.rules(),
             self.latency(),
             self.scaling(),
+            self.of("steering").map(super::steering::section),
             self.pfcp(),
             self.gaps(),
         ];
@@ -252,7 +253,7 @@ impl Results {
 
     /// What there is no figure for.
     fn gaps(&self) -> Option<String> {
-        let mut text = "## Not measured\n\n* Network cards: none was near this machine.\n* Content rules, DPI and charging, steering: the data path does not have them yet.\n".to_owned();
+        let mut text = "## Not measured\n\n* Network cards: none was near this machine.\n* Content rules, DPI and charging: the data path does not have them yet.\n".to_owned();
         for (what, why) in &self.refused {
             let _ = writeln!(text, "* `{what}`: {why}");
         }
@@ -280,7 +281,7 @@ fn sweep(report: &Report, what: &str, size: fn(&Report) -> u32) -> String {
 }
 
 /// What a reader must know of some results, each thing once.
-fn notes<'a>(reports: impl IntoIterator<Item = &'a Report>) -> String {
+pub(super) fn notes<'a>(reports: impl IntoIterator<Item = &'a Report>) -> String {
     let reports: Vec<&Report> = reports.into_iter().collect();
     let points = || reports.iter().flat_map(|report| report.points.iter().chain([*report]));
     let share = points().filter_map(|point| point.cpu_share).fold(1.0, f64::min);
@@ -304,11 +305,11 @@ fn capital(text: &str) -> String {
     format!("{first}{}.", letters.as_str())
 }
 
-fn number(value: Option<f64>, digits: usize) -> String {
+pub(super) fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
 }
 
-fn spread(spread: Option<Spread>, digits: usize) -> String {
+pub(super) fn spread(spread: Option<Spread>, digits: usize) -> String {
     let Some(Spread { min, median, max }) = spread else { return "-".to_owned() };
     format!("{median:.digits$} ({min:.digits$} to {max:.digits$})")
 }

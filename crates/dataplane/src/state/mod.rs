@@ -36,6 +36,7 @@ pub use flows::flow_table_bytes;
 pub(crate) use flows::{Circumstances, Flows, Place, Verdict};
 pub(crate) use fragments::{DatagramName, Fragments, Part, Useless};
 pub(crate) use link::{Reach, link_local};
+pub(crate) use memory::{prefetch, prefetch_write};
 pub(crate) use neighbours::{Lookup, Neighbours};
 pub use peers::PathCounts;
 pub(crate) use peers::{Name, Way};

@@ -16,7 +16,7 @@ mod toeplitz;
 pub(crate) use buckets::Buckets;
 pub use crew::Crew;
 pub(crate) use post::{Note, Post, posts};
-pub(crate) use rings::{Handoff, handoffs};
+pub(crate) use rings::{Handed, Handoff, handoffs};
 
 use crate::config::Limits;
 use crate::frame::PortIndex;

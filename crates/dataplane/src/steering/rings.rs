@@ -1,24 +1,70 @@
 //! Packets between workers: a ring from each to each, filled and emptied in vectors.
 
 use super::post::pairs;
-use crate::frame::{Packet, VECTOR};
+use crate::frame::{Meta, Packet, PortIndex, VECTOR};
+use crate::state::{FlowKey, prefetch, prefetch_write};
 use rtrb::{Consumer, Producer, RingBuffer};
+use rules::Interface;
 
 /// Packets on their way from one worker to another: four vectors, so that a worker that is away for some turns loses
 /// none, and one that cannot keep up does not make packets old.
 pub(crate) const DEPTH: usize = 4 * VECTOR;
 
+/// A packet and what its next worker cannot read from it: one cache line, since lines are what it costs to hand over.
+#[repr(align(64))]
+pub(crate) struct Handed<B> {
+    pub(crate) buffer: B,
+    key: FlowKey,
+    teid: u32,
+    bytes: u16,
+    port: PortIndex,
+    outer: u8,
+    qfi: u8,
+    traffic_class: u8,
+    handed: u8,
+}
+
+const _: () = assert!(size_of::<Handed<usize>>() == 64, "a line");
+
+impl<B> Handed<B> {
+    #[inline]
+    fn new(packet: Packet<B>) -> Self {
+        let Packet { buffer, meta } = packet;
+        let Meta { key, teid, bytes, port, outer, qfi, traffic_class, handed, .. } = meta;
+        Self { buffer, key, teid, bytes, port, outer, qfi, traffic_class, handed: handed + 1 }
+    }
+
+    /// Where it came in.
+    pub(crate) const fn port(&self) -> PortIndex {
+        self.port
+    }
+
+    /// As it was before `flow`: `source` is the side of its port, `hash` that of its key.
+    #[inline]
+    pub(crate) fn packet(self, source: Interface, hash: impl FnOnce(&FlowKey) -> u64) -> Packet<B> {
+        let Self { buffer, key, teid, bytes, port, outer, qfi, traffic_class, handed } = self;
+        let hash = hash(&key);
+        let meta = Meta::new(port, source);
+        Packet { buffer, meta: Meta { key, hash, teid, bytes, outer, qfi, traffic_class, handed, ..meta } }
+    }
+}
+
 /// A worker's ends of the rings, by worker; `None` towards itself.
 pub(crate) struct Handoff<B> {
     to: Vec<Option<Lane<B>>>,
-    from: Vec<Option<Consumer<Packet<B>>>>,
+    from: Vec<Option<Inlet<B>>>,
     waits: bool,
 }
 
+/// From one worker. Like [`Lane`] on lines of its own: the ends remember what they saw of each other.
+#[repr(align(128))]
+struct Inlet<B>(Consumer<Handed<B>>);
+
 /// To one worker: the ring, and what goes into it at the end of the vector.
+#[repr(align(128))]
 struct Lane<B> {
-    ring: Producer<Packet<B>>,
-    out: Vec<Packet<B>>,
+    ring: Producer<Handed<B>>,
+    out: Vec<Handed<B>>,
 }
 
 /// The ends of so many workers.
@@ -30,7 +76,7 @@ pub(crate) fn handoffs<B>(workers: usize) -> Vec<Handoff<B>> {
             true => (None, None),
             false => {
                 let (ring, from) = RingBuffer::new(DEPTH);
-                (Some(Lane { ring, out: Vec::with_capacity(VECTOR) }), Some(from))
+                (Some(Lane { ring, out: Vec::with_capacity(VECTOR) }), Some(Inlet(from)))
             }
         };
         ends[giver].to.push(to);
@@ -45,7 +91,7 @@ impl<B> Handoff<B> {
     pub(crate) fn put(&mut self, worker: u8, packet: Packet<B>) -> Result<(), Packet<B>> {
         match self.to.get_mut(usize::from(worker)) {
             Some(Some(lane)) => {
-                lane.out.push(packet);
+                lane.out.push(Handed::new(packet));
                 self.waits = true;
                 Ok(())
             }
@@ -60,12 +106,15 @@ impl<B> Handoff<B> {
     }
 
     /// Puts what waits into the rings; returns how many packets went. What finds no room goes to `left`.
-    pub(crate) fn send(&mut self, left: &mut Vec<Packet<B>>) -> u64 {
+    pub(crate) fn send(&mut self, left: &mut Vec<Handed<B>>) -> u64 {
         self.waits = false;
         let mut sent = 0;
         for lane in self.to.iter_mut().flatten() {
             let room = lane.ring.slots().min(lane.out.len());
-            if let Ok(chunk) = lane.ring.write_chunk_uninit(room) {
+            if let Ok(mut chunk) = lane.ring.write_chunk_uninit(room) {
+                // The taker has read these lines when they were filled before, and has to give them up.
+                let (first, second) = chunk.as_mut_slices();
+                first.iter().chain(second.iter()).for_each(prefetch_write);
                 sent += chunk.fill_from_iter(lane.out.drain(..room)) as u64;
             }
             left.append(&mut lane.out);
@@ -79,12 +128,15 @@ impl<B> Handoff<B> {
     }
 
     /// Takes up to a vector of the packets that a worker handed over; returns how many.
-    pub(crate) fn take(&mut self, worker: usize, into: &mut Vec<Packet<B>>) -> usize {
-        let Some(Some(from)) = self.from.get_mut(worker) else { return 0 };
+    pub(crate) fn take(&mut self, worker: usize, into: impl FnMut(Handed<B>)) -> usize {
+        let Some(Some(Inlet(from))) = self.from.get_mut(worker) else { return 0 };
         let count = from.slots().min(VECTOR);
         match from.read_chunk(count) {
             Ok(chunk) => {
-                into.extend(chunk);
+                // They lie in the other's cache: asked for all at once, they come one behind the other.
+                let (first, second) = chunk.as_slices();
+                first.iter().chain(second).for_each(prefetch);
+                chunk.into_iter().for_each(into);
                 count
             }
             Err(_) => 0,

@@ -15,7 +15,12 @@ impl<P: Port> Worker<P> {
         self.hear_notes();
         let mut taken = 0;
         for worker in 0..self.handoff.workers() {
-            let count = self.handoff.take(worker, &mut self.vector);
+            let (vector, State { ports, flows, .. }) = (&mut self.vector, &self.state);
+            let count = self.handoff.take(worker, |handed| {
+                handed.buffer.prefetch();
+                let source = ports.get(handed.port()).interface;
+                vector.push(handed.packet(source, |key| flows.hash(key)));
+            });
             if count > 0 {
                 taken += count;
                 self.counters.handed_in += count as u64;
@@ -27,7 +32,8 @@ impl<P: Port> Worker<P> {
 
     /// Another worker has read these packets; what it found out about them came along.
     fn run_handed(&mut self) {
-        self.vector.iter().for_each(|packet| packet.buffer.prefetch());
+        // What it changed lies in its cache: asked for in a loop this short, many lines come at once.
+        self.vector.iter().for_each(|packet| packet.buffer.prefetch_data());
         match self.tracer.take() {
             None => self.run(NodeId::Flow, None),
             Some(tracer) => self.run_watched(NodeId::Flow, tracer),
@@ -48,8 +54,7 @@ impl<P: Port> Worker<P> {
 
     /// Puts a packet among those for another worker.
     #[inline]
-    pub(super) fn hand_off(&mut self, worker: u8, mut packet: Packet<P::Buffer>) {
-        packet.meta.handed += 1;
+    pub(super) fn hand_off(&mut self, worker: u8, packet: Packet<P::Buffer>) {
         if let Err(packet) = self.handoff.put(worker, packet) {
             self.discard(packet.buffer, DropReason::NoSession);
         }
@@ -59,8 +64,8 @@ impl<P: Port> Worker<P> {
     pub(super) fn send_handed(&mut self) {
         let mut left = std::mem::take(&mut self.unsent);
         self.counters.handed_out += self.handoff.send(&mut left);
-        for packet in left.drain(..) {
-            self.discard(packet.buffer, DropReason::HandoffFull);
+        for handed in left.drain(..) {
+            self.discard(handed.buffer, DropReason::HandoffFull);
         }
         self.unsent = left;
     }

@@ -13,18 +13,19 @@ use crate::expected;
 use crate::meter::Rack;
 use crate::plan::Plan;
 use crate::product::Memory;
-use crate::report::{Report, Steering};
+use crate::report::{Report, Steering, nodes};
 use crate::sample::Sampler;
 use crate::spread::{Spread, rounded};
 use crate::{contest, interrupt, machine};
 use anyhow::{Context, bail};
+use dataplane::Counters;
 use formation::{Case, Formation, Mode};
 use rounds::{Round, Tools};
 use std::time::Duration;
 use team::Team;
 
 /// Packets in the pool.
-const PACKETS: u32 = 131_071;
+const PACKETS: u32 = 65_535;
 /// Most workers: every case has its own, with all its sessions.
 const WORKERS_MAX: usize = 8;
 /// Of the duration, for rounds at the full rate; the rest is for latency.
@@ -41,6 +42,8 @@ struct Entry {
     /// Of each worker, by trial.
     worker_ns: Vec<Vec<f64>>,
     handed_share: f64,
+    /// Of the last worker, when its flows had been met.
+    counted: Option<Counters>,
 }
 
 /// Measures all modes.
@@ -62,7 +65,7 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     for case in cases(cpus.len().min(WORKERS_MAX)) {
         let formation = Formation::new(case, plan, memory.pool()?)?;
         let (work_ns, core_ns, worker_ns) = (Vec::new(), Vec::new(), Vec::new());
-        entries.push(Entry { formation, work_ns, core_ns, worker_ns, handed_share: 0.0 });
+        entries.push(Entry { formation, work_ns, core_ns, worker_ns, handed_share: 0.0, counted: None });
     }
     spinner.finish_and_clear();
     let sampler = Sampler::new(expected::reference(plan.pdrs)?);
@@ -102,6 +105,10 @@ fn trials(team: &Team<'_>, plan: &Plan, entries: &mut [Entry], tools: &mut Tools
             tools.rack.set_gnbs(entry.formation.case.gnbs);
             let (rounds, handed_share) = rounds::run(team, &mut entry.formation, tools, length)?;
             entry.take(&rounds).context("no round was measured")?;
+            entry.counted = entry
+                .counted
+                .take()
+                .or_else(|| entry.formation.workers.last().map(|worker| worker.counters().clone()));
             entry.handed_share = handed_share;
             bar.inc(length.as_millis() as u64);
         }
@@ -150,6 +157,8 @@ fn point(report: &Report, entry: &Entry, entries: &[Entry], hz: u64) -> Report {
     point.trials = entry.work_ns.len() as u32;
     point.set_rate(1e3 / median(&entry.core_ns));
     point.cycles_per_packet = Some(rounded(cycles(median(&entry.core_ns))));
+    let last = entry.formation.workers.last().zip(entry.counted.as_ref());
+    point.nodes = last.map(|(worker, before)| nodes(worker.counters(), before)).unwrap_or_default();
     let work: Vec<f64> = entry.work_ns.iter().map(|ns| cycles(*ns)).collect();
     point.steering = Some(Steering {
         mode: mode.name().to_owned(),

@@ -1,0 +1,108 @@
+//! The section about bringing packets to the workers that own their users.
+
+use super::published::STEERING;
+use super::sections::{notes, number, spread};
+use crate::report::{Report, Steering};
+use std::fmt::Write;
+
+/// What the columns mean.
+const HOW_TO_READ: &str = "\
+Every user belongs to one worker. The same engine runs behind a model of a card that brings packets to it by the users'
+own addresses (inner hash: nothing is handed over), by the outermost addresses (all packets of one gNB to one worker), or
+to one queue; a *distributor* is a worker that does nothing but receive and hand over, as systems did before cards could
+hash inside tunnels. *Of inner hash* is the rate of the slowest worker, for each core, over that of inner hash in the same
+turns. *Work* is what all workers together spend on a packet; *shared out* is what remains of inner hash's rate where
+cores are given to distribution and processing as it is best: computed of the work, not run.
+
+";
+
+/// The section of one report.
+pub(super) fn section(report: &Report) -> String {
+    let mut text = "## Steering: users' packets to users' workers\n\n".to_owned() + HOW_TO_READ;
+    text += "| card | gNBs | workers | Mpps per core | of inner hash | handed over | work, cycles | by worker | hand-off, cycles | shared out |\n|---|---|---|---|---|---|---|---|---|---|\n";
+    let points = || report.points.iter().filter_map(|point| Some((point, point.steering.as_ref()?)));
+    for (point, steering) in points().filter(|(_, steering)| steering.offered_mpps.is_none()) {
+        rate(&mut text, point, steering);
+    }
+    text += "\n| card | gNBs | offered Mpps | p50 us | p99 us | p99.9 us | most us | |\n|---|---|---|---|---|---|---|---|\n";
+    for (point, steering) in points().filter(|(_, steering)| steering.offered_mpps.is_some()) {
+        wait(&mut text, point, steering);
+    }
+    text += "\nBeside what others published, with cards:\n\n| what | their figure | ours nearest to it |\n|---|---|---|\n";
+    for (what, figure, mode) in STEERING {
+        let _ = writeln!(text, "| {what} | {figure} | {} |", ours(report, mode));
+    }
+    text + "\n" + &notes([report])
+}
+
+fn rate(text: &mut String, point: &Report, steering: &Steering) {
+    let by_worker: Vec<String> = steering.worker_cycles.iter().map(|cycles| format!("{cycles:.0}")).collect();
+    let _ = writeln!(
+        text,
+        "| {} | {} | {} | **{}** | {} | {:.0} % | {} | {} | {} | {} |",
+        steering.mode,
+        steering.gnbs,
+        point.workers,
+        number(point.mpps_per_core, 2),
+        spread(steering.ratio_to_inner, 3),
+        steering.handed_share * 100.0,
+        spread(steering.work_cycles, 0),
+        by_worker.join(" + "),
+        number(steering.handoff_cycles, 0),
+        number(steering.ratio_shared_out, 3),
+    );
+}
+
+fn wait(text: &mut String, point: &Report, steering: &Steering) {
+    let us = |pick: fn(&crate::report::Latency) -> f64| number(point.latency_us.as_ref().map(pick), 1);
+    let _ = writeln!(
+        text,
+        "| {} | {} | {} | {} | {} | {} | {} | {} |",
+        steering.mode,
+        steering.gnbs,
+        number(steering.offered_mpps, 2),
+        us(|latency| latency.p50),
+        us(|latency| latency.p99),
+        us(|latency| latency.p999),
+        us(|latency| latency.max),
+        point.notes.first().map_or("", String::as_str),
+    );
+}
+
+/// Inner hash over a mode: how many times the rate, or at the middle load, the latency of both.
+fn ours(report: &Report, mode: &str) -> String {
+    let of = |mode: &str, is_timed: bool| {
+        let points = report.points.iter().filter(move |point| {
+            let steering = point.steering.as_ref();
+            steering.is_some_and(|steering| {
+                steering.mode == mode && steering.gnbs == 1 && steering.offered_mpps.is_some() == is_timed
+            })
+        });
+        points.collect::<Vec<&Report>>()
+    };
+    let gain = |mode: &str| {
+        let ratio = of(mode, false).first().and_then(|point| point.steering.as_ref()?.ratio_to_inner);
+        ratio.map_or("not measured".to_owned(), |ratio| format!("{:.2} times", 1.0 / ratio.median))
+    };
+    let p50 = |mode: &str| {
+        let points = of(mode, true);
+        let latency = points.get(points.len() / 2).and_then(|point| point.latency_us);
+        latency.map_or("?".to_owned(), |latency| format!("{:.1}", latency.p50))
+    };
+    match mode {
+        "latency" => {
+            format!("p50 {} us with a distributor, {} us with inner hash", p50("distributor"), p50("inner"))
+        }
+        "scaling" => {
+            let points = of("inner", false);
+            let total =
+                |point: &&Report| point.mpps_per_core.map_or(0.0, |mpps| mpps * f64::from(point.workers));
+            let one = points.iter().find(|point| point.workers == 1).map_or(f64::NAN, total);
+            let most = points.iter().max_by_key(|point| point.workers);
+            most.map_or("not measured".to_owned(), |point| {
+                format!("{} workers carry {:.2} times as much as one", point.workers, total(point) / one)
+            })
+        }
+        mode => gain(mode),
+    }
+}

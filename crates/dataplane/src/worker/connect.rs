@@ -1,0 +1,92 @@
+//! Makes workers and the engine that controls them.
+
+use super::{Clock, Lane, Order, RING, Report, Worker, rest};
+use crate::config::{Config, ConfigError};
+use crate::counters::Counters;
+use crate::engine::Engine;
+use crate::frame::VECTOR;
+use crate::graph::Graph;
+use crate::held::Held;
+use crate::kept::Kept;
+use crate::port::Port;
+use crate::state::State;
+use crate::steering::{Crew, Handoff, Steering, handoffs, posts};
+use rtrb::{Consumer, Producer, RingBuffer};
+
+/// Makes a worker over `ports`, in the order of the configuration, and the engine that controls it.
+///
+/// # Errors
+/// A configuration that makes no sense.
+pub fn connect<P: Port>(
+    config: &Config,
+    ports: Vec<P>,
+    clock: Clock,
+) -> Result<(Engine, Worker<P>), ConfigError> {
+    let (engine, workers) = connect_crew(config, &Crew::default(), vec![ports], clock)?;
+    let worker = workers.into_iter().next().ok_or(ConfigError::Crew(0, 0))?;
+    Ok((engine, worker))
+}
+
+/// The same of several workers, each with its own ports in the order of the configuration.
+///
+/// # Errors
+/// A configuration that makes no sense, or not as many workers' ports as workers.
+pub fn connect_crew<P: Port>(
+    config: &Config,
+    crew: &Crew,
+    ports: Vec<Vec<P>>,
+    clock: Clock,
+) -> Result<(Engine, Vec<Worker<P>>), ConfigError> {
+    crew.check()?;
+    if ports.len() != crew.workers {
+        return Err(ConfigError::Crew(ports.len(), crew.distributors));
+    }
+    let own = Config { limits: crew.share(&config.limits), ..config.clone() };
+    let (mut hands, mut workers) = (Vec::new(), Vec::new());
+    let links = posts(crew.workers).into_iter().zip(handoffs(crew.workers));
+    for ((me, ports), (post, handoff)) in ports.into_iter().enumerate().zip(links) {
+        let (order_sender, orders) = RingBuffer::new(RING);
+        let (reports, report_receiver) = RingBuffer::new(RING);
+        let steering = Steering::new(crew, me as u8, post, &own.limits);
+        let mut state = State::new(&own, steering)?;
+        state.sessions.peers.share(me as u8, crew.workers as u8);
+        workers.push(Worker::new(&own, (state, ports, handoff), (orders, reports), clock));
+        hands.push((order_sender, report_receiver));
+    }
+    Ok((Engine::new(config, crew, hands), workers))
+}
+
+impl<P: Port> Worker<P> {
+    fn new(
+        config: &Config,
+        (state, ports, handoff): (State, Vec<P>, Handoff<P::Buffer>),
+        (orders, reports): (Consumer<Order>, Producer<Report>),
+        clock: Clock,
+    ) -> Self {
+        let lane = |port| Lane { port, out: Vec::with_capacity(2 * VECTOR) };
+        Self {
+            counters: Counters::new(ports.len()),
+            lanes: ports.into_iter().map(lane).collect(),
+            state,
+            graph: Graph::new(),
+            held: Held::new(config.limits.held_per_neighbour),
+            kept: Kept::new(config.limits.kept),
+            received: Vec::with_capacity(VECTOR),
+            vector: Vec::with_capacity(VECTOR),
+            trash: Vec::with_capacity(2 * VECTOR),
+            resumed: Vec::with_capacity(config.limits.kept),
+            handoff,
+            unsent: Vec::with_capacity(VECTOR),
+            withheld: None,
+            rest: rest::Rest::new(),
+            kept_per_session: config.limits.kept_per_session,
+            kept_ns: config.limits.kept_ns,
+            flow_age_ns: config.limits.flow_age_ns,
+            orders,
+            reports,
+            clock,
+            expire_ns: 0,
+            tracer: None,
+        }
+    }
+}
