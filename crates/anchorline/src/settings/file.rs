@@ -323,7 +323,7 @@ mod tests {
     fn commented_in() -> String {
         let shown = ["# forwarding_policies", "# [[n4.", "# name =", "# prefix =", "# network_instance ="]
             .iter()
-            .chain(&["# precedence =", "# filters =", "# action =", "# mbr_kbps =", "# rules ="]);
+            .chain(&["# precedence =", "# filters =", "# action =", "# mbr_kbps =", "# rules = ["]);
         shown.fold(EXAMPLE.to_owned(), |text, shown| text.replace(shown, shown.trim_start_matches("# ")))
     }
 

@@ -144,6 +144,7 @@ impl Trio<'_> {
         self.services.product.account(&mut report, scores.services.laid.packets)?;
         report.compared = self.plain.sampler.compared() + self.services.sampler.compared();
         scores.services.interrupted = interrupt::asked();
+        scores.services.cpu_share = rounded(scores.services.took.share(memory.eal.tsc_hz()));
         report.services = Some(compared(&scores, (before, self.counts()))?);
         report.score(&scores.services, memory);
         Ok(report)
