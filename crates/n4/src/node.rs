@@ -250,7 +250,7 @@ impl Node {
         if session.pending.is_none() {
             self.session_request(asked, seid, body);
         } else if session.waiting.len() < waiting {
-            session.waiting.push_back((*asked, body.clone()));
+            session.waiting.push(*asked, body.clone());
         } else {
             let cp_seid = session.record.cp_f_seid.seid;
             self.refuse(asked, Some(cp_seid), Refusal::of(Cause::PfcpEntityInCongestion));

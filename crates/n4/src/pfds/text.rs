@@ -21,7 +21,9 @@ pub(super) enum Url {
 
 /// Letters that no URL has as it stands, or that say `.*`, or a scheme or two.
 fn is_regex(text: &str) -> bool {
-    text.contains(['\\', '^', '$', '[', ']', '(', ')', '{', '}', '|', '+']) || text.contains(".*") || text.contains("s?://")
+    text.contains(['\\', '^', '$', '[', ']', '(', ')', '{', '}', '|', '+'])
+        || text.contains(".*")
+        || text.contains("s?://")
 }
 
 /// `None` for what is neither.
