@@ -10,9 +10,6 @@ use std::path::{Path, PathBuf};
 
 /// Of the records' encoding. A store of another format is refused, not guessed at.
 const FORMAT: [u8; 1] = [5];
-/// Of sessions that were written and are not in tables yet, in bytes. What was written last is in memory twice, here and in
-/// the node; more than this brings nothing.
-const MEMTABLE: u64 = 16 << 20;
 const FORMAT_KEY: &str = "format";
 const NODE_KEY: &str = "node";
 const LAST_CDR_KEY: &str = "last_cdr";
@@ -91,8 +88,7 @@ impl Store {
     /// A folder that cannot be used, or a database of another format.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let database = Database::builder(folder).open()?;
-        let keyspace =
-            |name| database.keyspace(name, || KeyspaceCreateOptions::default().max_memtable_size(MEMTABLE));
+        let keyspace = |name| database.keyspace(name, KeyspaceCreateOptions::default);
         let store = Self {
             node: keyspace("node")?,
             associations: keyspace("associations")?,
