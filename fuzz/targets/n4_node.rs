@@ -24,7 +24,7 @@ fn node() -> Node {
     let node = NodeRecord { recovery_time_stamp: 3_900_000_000 };
     Node::new(
         config,
-        Start { node, associations: vec![], sessions: vec![], last_cdr: 0, since_1900_ms: 3_900_000_000_000 },
+        Start { node, associations: vec![], sessions: vec![], pfds: vec![], last_cdr: 0, since_1900_ms: 3_900_000_000_000 },
     )
 }
 

@@ -1,7 +1,7 @@
 //! Content rules as a file, and in the parts in which they go to the data plane. docs/content-rules.md describes the file.
 
 use anyhow::Context;
-use dpi::matching::Classifier;
+use dpi::matching::{Classifier, Rule};
 use dpi::rule_file::{self, Mistakes, RuleFile};
 use dplink::ContentPart;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -27,6 +27,7 @@ impl Format {
             Self::Lines => rule_file::read_lines(text)?,
             Self::Csv => rule_file::read_csv(text)?,
         };
+        rules.check_reserved()?;
         let classifier = rules.compile()?;
         Ok((rules, classifier))
     }
@@ -35,9 +36,17 @@ impl Format {
 /// Rules that are right, as lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RuleText {
-    /// The same for the same rules.
+    /// The same for the same rules, and never 0: the upper half of those of the file, the lower half of those made of PFDs,
+    /// 0 where there are none.
     pub(crate) revision: u64,
     lines: String,
+}
+
+impl Default for RuleText {
+    /// No rules.
+    fn default() -> Self {
+        Self { revision: 1 << 32, lines: String::new() }
+    }
 }
 
 impl RuleText {
@@ -50,10 +59,29 @@ impl RuleText {
     }
 
     fn of(rules: &RuleFile) -> Self {
-        let lines: String = rules.rules().iter().map(|rule| format!("{rule}\n")).collect();
-        let mut hasher = DefaultHasher::new();
-        lines.hash(&mut hasher);
-        Self { revision: hasher.finish().max(1), lines }
+        let lines = lines(rules.rules());
+        // 1 is no rules at all.
+        Self { revision: u64::from(digest(&lines).max(2)) << 32, lines }
+    }
+
+    /// These and others that are made of PFDs.
+    pub(crate) fn with(&self, made: &[Rule]) -> Self {
+        if made.is_empty() {
+            return self.clone();
+        }
+        let made = lines(made);
+        let revision = self.revision | u64::from(digest(&made).max(1));
+        Self { revision, lines: format!("{}{made}", self.lines) }
+    }
+
+    /// Whether the rules of a revision are those of this file, whatever PFDs add.
+    pub(crate) const fn is_of_file(&self, revision: u64) -> bool {
+        revision >> 32 == self.revision >> 32
+    }
+
+    /// Whether a data plane that has the rules of a revision has these.
+    pub(crate) fn is_in_force(&self, revision: u64) -> bool {
+        revision == self.revision || (revision == 0 && *self == Self::default())
     }
 
     /// As the data plane is told.
@@ -75,6 +103,16 @@ impl RuleText {
     }
 }
 
+fn lines(rules: &[Rule]) -> String {
+    rules.iter().map(|rule| format!("{rule}\n")).collect()
+}
+
+fn digest(lines: &str) -> u32 {
+    let mut hasher = DefaultHasher::new();
+    lines.hash(&mut hasher);
+    (hasher.finish() >> 32) as u32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,5 +130,28 @@ mod tests {
         );
         assert_eq!(parts.iter().map(|part| part.text.as_str()).collect::<String>(), text);
         assert_eq!(RuleText::of(&RuleFile::default()).parts().len(), 1, "no rules are told, too");
+    }
+
+    #[test]
+    fn rules_of_pfds_come_behind_those_of_the_file_and_change_half_the_revision() {
+        let read = |text: &str| RuleText::of(&rule_file::read_lines(text).unwrap());
+        let made = |host: &str| {
+            let line =
+                format!("id=4000000000 precedence=4000000002 rating-group=0 application=a host={host}");
+            rule_file::read_lines(&line).unwrap().rules().to_vec()
+        };
+        let file = read("id=1 precedence=1 rating-group=1 any\n");
+        let (one, other) = (file.with(&made("a.example")), file.with(&made("b.example")));
+        assert!(one.revision != other.revision && one.revision != file.revision);
+        assert!(file.is_of_file(one.revision) && !RuleText::default().is_of_file(one.revision));
+        assert_eq!(file.with(&[]), file);
+        let whole: String = one.parts().into_iter().map(|part| part.text).collect();
+        assert!(rule_file::read_lines(&whole).unwrap().compile().is_ok_and(|rules| rules.shape().rules == 2));
+        // A data plane without rules needs not be told of none; one that has some does.
+        assert!(RuleText::default().is_in_force(0) && !file.is_in_force(0));
+        assert!(!RuleText::default().is_in_force(one.revision));
+        assert!(!RuleText::default().with(&made("a.example")).is_in_force(0));
+        // What is reserved for them is no file's.
+        assert!(Format::Lines.read(&whole).unwrap_err().to_string().contains("line 2: id \"4000000000\""));
     }
 }

@@ -187,7 +187,7 @@ impl Node {
         let Session { record, waiting, .. } = session;
         self.release_all(&record);
         self.out.push(Output::Delete(seid));
-        self.refuse_waiting(waiting.into_iter().map(|(asked, _)| asked), record.cp_f_seid.seid);
+        self.refuse_waiting(waiting.into_asked(), record.cp_f_seid.seid);
     }
 
     /// Takes up what waited for the session, until something is under way again.
@@ -196,7 +196,7 @@ impl Node {
             self.put_again(seid);
         }
         while let Some(session) = self.sessions.get_mut(seid).filter(|session| session.pending.is_none()) {
-            let Some((asked, body)) = session.waiting.pop_front() else { return };
+            let Some((asked, body)) = session.waiting.pop() else { return };
             self.session_request(&asked, seid, &body);
         }
     }

@@ -127,6 +127,7 @@ impl Node {
 
     fn end_association(&mut self, node_id: String) {
         self.drop_sessions_of(&node_id);
+        self.drop_pfds_of(&node_id);
         self.peers.remove(&node_id, self.now + self.config.heartbeat_interval);
         self.out.push(Output::EraseAssociation(node_id));
     }
@@ -193,6 +194,7 @@ impl Node {
     fn lose_sessions_of(&mut self, node_id: &str) {
         self.note(Level::Warning, format!("{node_id} has restarted: its sessions are gone"));
         self.drop_sessions_of(node_id);
+        self.drop_pfds_of(node_id);
         let address = self.peers.get(node_id).map(|association| association.record.address.ip());
         self.answers.forget_all(|key| Some(key.from.ip()) == address);
     }

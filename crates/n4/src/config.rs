@@ -25,6 +25,10 @@ pub struct Limits {
     pub requests: usize,
     /// Tunnels of peers lately reported as gone.
     pub reports: usize,
+    /// Applications that PFDs were provisioned for.
+    pub pfd_applications: usize,
+    /// Content rules made of PFDs; at most as many as are reserved for them.
+    pub pfd_rules: usize,
 }
 
 impl Default for Limits {
@@ -37,6 +41,8 @@ impl Default for Limits {
             answers: 65_536,
             requests: 4_096,
             reports: 4_096,
+            pfd_applications: 1_024,
+            pfd_rules: 10_000,
         }
     }
 }

@@ -65,7 +65,7 @@ impl Node {
         }
         self.counters.accepted += 1;
         self.answer_bytes(&pending.asked, bytes);
-        self.refuse_waiting(session.waiting.into_iter().map(|(asked, _)| asked), cp_seid);
+        self.refuse_waiting(session.waiting.into_asked(), cp_seid);
     }
 
     /// The last counts are in this answer and nowhere else: as long as it may be asked for again, it outlives the
@@ -106,7 +106,7 @@ impl Node {
             self.out.push(Output::EraseSession(seid));
         }
         let under_way = session.pending.map(|pending| self.give_back(&pending));
-        let waiting = session.waiting.into_iter().map(|(asked, _)| asked);
+        let waiting = session.waiting.into_asked();
         self.refuse_waiting(under_way.into_iter().chain(waiting), cp_seid);
     }
 

@@ -3,7 +3,7 @@
 use charging::Cdr;
 use dplink::{Desired, Notice};
 use rules::{Seid, UrrId};
-use session::{AssociationRecord, NodeRecord, SessionRecord};
+use session::{AssociationRecord, NodeRecord, PfdRecord, SessionRecord};
 use std::net::{IpAddr, SocketAddr};
 
 /// What is known when a node starts: what the session database holds, and what time it is.
@@ -15,6 +15,8 @@ pub struct Start {
     pub associations: Vec<AssociationRecord>,
     /// Their sessions.
     pub sessions: Vec<SessionRecord>,
+    /// What control planes told of applications.
+    pub pfds: Vec<PfdRecord>,
     /// The highest number of a charging data record.
     pub last_cdr: u64,
     /// Milliseconds since 1900 at [`machine::Time::ZERO`]: usage reports tell the time of day.
@@ -82,6 +84,12 @@ pub enum Output {
     SaveAssociation(AssociationRecord),
     /// Drop the association with a Node ID from the database.
     EraseAssociation(String),
+    /// Keep the PFDs of an application in the database.
+    SavePfds(PfdRecord),
+    /// Drop the PFDs of an application from the database.
+    ErasePfds(String),
+    /// Content rules made of PFDs are others now: those of [`Node::content_rules`](crate::Node::content_rules).
+    ContentRules,
     /// Tell people.
     Note(Note),
 }

@@ -16,6 +16,7 @@
 //! | `paging` | packets kept for users who sleep |
 //! | `tunnels`, `pools`, `report` | our tunnel endpoints, users' addresses, and peers' tunnels that are no more |
 //! | `sets`, `load`, `paths` | what is about many sessions, or about none |
+//! | `pfds` | what applications look like, as control planes say |
 //! | `predefined` | rules the operator knows by name |
 
 mod apply;
@@ -34,6 +35,7 @@ mod offline;
 mod paging;
 mod paths;
 mod peers;
+mod pfds;
 mod pools;
 mod predefined;
 mod refusal;

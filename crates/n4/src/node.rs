@@ -5,6 +5,7 @@ use crate::exchange::{Asked, Asking, Key, SEQUENCES, VERSION_NOT_SUPPORTED, dige
 use crate::interface::{Counters, Input, Output, Start};
 use crate::load::Figure;
 use crate::peers::Peers;
+use crate::pfds::Pfds;
 use crate::pools::Pools;
 use crate::refusal::{self, Procedure, Refusal};
 use crate::report::Reports;
@@ -27,6 +28,7 @@ pub struct Node {
     pub(crate) sessions: Sessions,
     pub(crate) tunnels: Tunnels,
     pub(crate) pools: Pools,
+    pub(crate) pfds: Pfds,
     pub(crate) reports: Reports,
     pub(crate) answers: AnswerCache<Key>,
     pub(crate) requests: Requests<u32, Asking>,
@@ -70,6 +72,7 @@ impl Node {
             sessions: Sessions::new(stamp),
             tunnels: Tunnels::new(stamp, limits.tunnels),
             pools: Pools::new(&config.ue_pools),
+            pfds: Pfds::new(start.pfds),
             reports: Reports::default(),
             answers: AnswerCache::new(config.answer_lifetime, limits.answers),
             requests: Requests::new(config.t1, config.n1, limits.requests),
@@ -227,6 +230,7 @@ impl Node {
             Body::AssociationSetupRequest(request) => (self.set_up(asked, request), None),
             Body::AssociationUpdateRequest(request) => (self.update(asked, request), None),
             Body::AssociationReleaseRequest(request) => (self.release(asked, request), None),
+            Body::PfdManagementRequest(request) => (self.manage_pfds(asked, request), None),
             Body::SessionSetDeletionRequest(request) => (self.delete_set(asked, request), None),
             Body::SessionSetModificationRequest(request) => (self.modify_set(asked, request), None),
             Body::SessionEstablishmentRequest(request) => {
@@ -247,7 +251,7 @@ impl Node {
         if session.pending.is_none() {
             self.session_request(asked, seid, body);
         } else if session.waiting.len() < waiting {
-            session.waiting.push_back((*asked, body.clone()));
+            session.waiting.push(*asked, body.clone());
         } else {
             let cp_seid = session.record.cp_f_seid.seid;
             self.refuse(asked, Some(cp_seid), Refusal::of(Cause::PfcpEntityInCongestion));

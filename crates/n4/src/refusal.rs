@@ -3,8 +3,9 @@
 use crate::load::Pressure;
 use pfcp::{
     AssociationReleaseResponse, AssociationSetupResponse, AssociationUpdateResponse, Body, Cause, ErrorKind,
-    FailedRuleId, NodeId, SessionDeletionResponse, SessionEstablishmentResponse, SessionModificationResponse,
-    SessionSetDeletionResponse, SessionSetModificationResponse, UpFunctionFeatures, ie,
+    FailedRuleId, NodeId, PfdManagementResponse, SessionDeletionResponse, SessionEstablishmentResponse,
+    SessionModificationResponse, SessionSetDeletionResponse, SessionSetModificationResponse,
+    UpFunctionFeatures, ie,
 };
 use rules::{RuleError, RuleRef};
 use std::fmt;
@@ -76,6 +77,7 @@ pub(crate) fn of_decoding(kind: ErrorKind) -> Option<Refusal> {
 /// What a request is about, which decides how its response looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Procedure {
+    PfdManagement,
     Setup,
     Update,
     Release,
@@ -90,6 +92,7 @@ impl Procedure {
     /// `None` for responses, heartbeats and what a user plane is not asked.
     pub(crate) const fn of(message_type: u8) -> Option<Self> {
         match message_type {
+            3 => Some(Self::PfdManagement),
             5 => Some(Self::Setup),
             7 => Some(Self::Update),
             9 => Some(Self::Release),
@@ -122,6 +125,9 @@ pub(crate) fn response(procedure: Procedure, refusal: Refusal, us: Identity) -> 
     let (node_id, carried) = (us.node_id, vec![]);
     let Pressure { load, overload } = us.pressure;
     match procedure {
+        Procedure::PfdManagement => {
+            PfdManagementResponse { cause, offending_ie, node_id: Some(node_id), carried }.into()
+        }
         Procedure::Setup => AssociationSetupResponse {
             node_id,
             cause,

@@ -23,7 +23,7 @@ pub(crate) struct Session {
     /// What the data plane was told and has not confirmed.
     pub(crate) pending: Option<Box<Pending>>,
     /// Requests that came meanwhile.
-    pub(crate) waiting: VecDeque<(Asked, Body)>,
+    pub(crate) waiting: Waiting,
     /// What is under way about its usage, and about packets kept for it.
     pub(crate) meter: Meter,
     pub(crate) paging: Paging,
@@ -34,6 +34,32 @@ pub(crate) struct Session {
     pub(crate) put_again: bool,
     /// When it is attended to next.
     pub(crate) timer: Option<Time>,
+}
+
+/// Requests of a session that wait for the one before: hardly ever any, and then 8 bytes.
+#[expect(clippy::box_collection, reason = "a list of its own has 32 bytes, and there are a million sessions")]
+#[derive(Debug, Default)]
+pub(crate) struct Waiting(Option<Box<VecDeque<(Asked, Body)>>>);
+
+impl Waiting {
+    pub(crate) fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |waiting| waiting.len())
+    }
+
+    pub(crate) fn push(&mut self, asked: Asked, body: Body) {
+        self.0.get_or_insert_default().push_back((asked, body));
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<(Asked, Body)> {
+        let next = self.0.as_mut()?.pop_front();
+        self.0.take_if(|waiting| waiting.is_empty());
+        next
+    }
+
+    /// Who asks.
+    pub(crate) fn into_asked(self) -> impl Iterator<Item = Asked> {
+        self.0.into_iter().flat_map(|waiting| *waiting).map(|(asked, _)| asked)
+    }
 }
 
 /// A request under way.
@@ -203,7 +229,7 @@ impl Sessions {
             record,
             revision,
             pending: None,
-            waiting: VecDeque::new(),
+            waiting: Waiting::default(),
             meter: Meter::default(),
             paging: Paging::default(),
             is_reporting: false,

@@ -27,6 +27,8 @@ use rules::Triggers;
 /// What we always can do (TS 29.244 8.2.25).
 const FEATURES: &[UpFeature] = &[
     UpFeature::Ftup,
+    UpFeature::Pfdm,
+    UpFeature::Pfde,
     UpFeature::Ddnd,
     UpFeature::Quoac,
     UpFeature::Empu,

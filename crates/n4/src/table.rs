@@ -38,6 +38,9 @@ fn received() -> Vec<(&'static str, Fields, Vec<u16>)> {
     let none = Vec::new;
     vec![
         ("Heartbeat Request", HeartbeatRequest::FIELDS, none()),
+        ("PFD Management Request", PfdManagementRequest::FIELDS, none()),
+        ("Application ID's PFDs", ApplicationPfds::FIELDS, none()),
+        ("PFD context", PfdContext::FIELDS, none()),
         ("Association Setup Request", AssociationSetupRequest::FIELDS, none()),
         ("Association Update Request", AssociationUpdateRequest::FIELDS, none()),
         ("Association Release Request", AssociationReleaseRequest::FIELDS, none()),
@@ -87,6 +90,7 @@ fn received() -> Vec<(&'static str, Fields, Vec<u16>)> {
 /// Groups that we send.
 const SENT: &[(&str, Fields)] = &[
     ("Heartbeat Response", HeartbeatResponse::FIELDS),
+    ("PFD Management Response", PfdManagementResponse::FIELDS),
     ("Association Setup Response", AssociationSetupResponse::FIELDS),
     ("UE IP Address Pool Information", PoolInformation::FIELDS),
     ("Association Update Response", AssociationUpdateResponse::FIELDS),

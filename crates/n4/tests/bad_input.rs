@@ -133,7 +133,7 @@ fn what_is_no_request_for_us_meets_silence() {
     for end in 0..whole.len() {
         lab.receive(at(SMF), &whole[..end]);
     }
-    for message_type in [0, 3, 12, 18, 99, 255] {
+    for message_type in [0, 4, 12, 18, 99, 255] {
         lab.receive(at(SMF), &[0x20, message_type, 0, 4, 0, 0, 9, 0]);
     }
     for message_type in [2, 6, 10, 13, 15, 17, 51, 53, 55, 57] {

@@ -45,6 +45,8 @@ fn next_request(lab: &mut Lab) -> u32 {
 /// What works, and no more.
 const FEATURES: &[UpFeature] = &[
     UpFeature::Ftup,
+    UpFeature::Pfdm,
+    UpFeature::Pfde,
     UpFeature::Ddnd,
     UpFeature::Quoac,
     UpFeature::Empu,

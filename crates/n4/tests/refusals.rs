@@ -69,7 +69,6 @@ const ESTABLISHMENTS: &[Case] = &[
         qer_in(r, |qer| qer.carried.push(RawIe { ie: ie::PACKET_RATE, value: vec![0b101, 0, 0, 9, 0, 1] }));
     }),
     (ie::DL_FLOW_LEVEL_MARKING, |r| qer_in(r, |qer| carry(&mut qer.carried, ie::DL_FLOW_LEVEL_MARKING))),
-    (ie::APPLICATION_ID, |r| r.create_pdrs[1].pdi.application_id = Some(b"web".to_vec())),
     (ie::LOCAL_INGRESS_TUNNEL, |r| {
         r.create_traffic_endpoints.push(CreateTrafficEndpoint::default());
         carry(&mut r.create_traffic_endpoints[0].carried, ie::LOCAL_INGRESS_TUNNEL);

@@ -47,14 +47,14 @@ id!(
     BarId(u8), "BAR {}"
 );
 
-/// Application ID: the name of an application that content rules or PFDs describe (TS 29.244 8.2.6).
+/// Application ID (8 bytes, as few PDRs have one): the name of an application that content rules or PFDs describe (TS 29.244 8.2.6).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct ApplicationId(Box<str>);
+pub struct ApplicationId(Box<Box<str>>);
 
 impl ApplicationId {
     /// `None` for the empty name, and for more than 255 octets.
     pub fn new(name: &str) -> Option<Self> {
-        (1..=255).contains(&name.len()).then(|| Self(name.into()))
+        (1..=255).contains(&name.len()).then(|| Self(Box::new(name.into())))
     }
 
     /// The name.

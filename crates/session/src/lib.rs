@@ -9,6 +9,6 @@ mod store;
 mod usage;
 
 pub use charge::{ChargingRecord, OwnMeter};
-pub use record::{AssociationRecord, CpFSeid, Extras, NodeRecord, SessionRecord, TrafficEndpoint};
+pub use record::{AssociationRecord, CpFSeid, Extras, NodeRecord, PfdRecord, SessionRecord, TrafficEndpoint};
 pub use store::{Change, Contents, Store, StoreError};
 pub use usage::{AnswerRecord, Counts, Inactivity, UrrUsage, UsageRecord, Used};

@@ -99,6 +99,17 @@ pub struct AssociationRecord {
     pub alternatives: Vec<IpAddr>,
 }
 
+/// What a control plane said an application looks like (TS 29.244 7.4.3).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PfdRecord {
+    /// The application's name.
+    pub application: String,
+    /// Node ID of the control plane that said so last.
+    pub owner: String,
+    /// Packet flow descriptions, each with its PFD contents as on the wire.
+    pub pfds: Vec<Vec<Vec<u8>>>,
+}
+
 /// This node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeRecord {

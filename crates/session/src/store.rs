@@ -1,6 +1,6 @@
 //! The embedded store: a folder on the local disk.
 
-use crate::record::{AssociationRecord, NodeRecord, SessionRecord};
+use crate::record::{AssociationRecord, NodeRecord, PfdRecord, SessionRecord};
 use charging::Cdr;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions};
 use rules::Seid;
@@ -37,6 +37,10 @@ pub enum Change {
     SaveAssociation(AssociationRecord),
     /// Forget the association with this Node ID.
     EraseAssociation(String),
+    /// Keep the PFDs of an application, in place of older ones.
+    SavePfds(PfdRecord),
+    /// Forget the PFDs of the application of this name.
+    ErasePfds(String),
     /// Keep a session, in place of an older one with the same SEID.
     SaveSession(SessionRecord),
     /// Forget a session.
@@ -56,6 +60,8 @@ pub struct Contents {
     pub node: Option<NodeRecord>,
     /// By Node ID.
     pub associations: Vec<AssociationRecord>,
+    /// By application.
+    pub pfds: Vec<PfdRecord>,
     /// By SEID.
     pub sessions: Vec<SessionRecord>,
     /// Charging data records that are not in files yet, by number.
@@ -70,6 +76,7 @@ pub struct Store {
     database: Database,
     node: Keyspace,
     associations: Keyspace,
+    pfds: Keyspace,
     sessions: Keyspace,
     cdrs: Keyspace,
 }
@@ -85,6 +92,7 @@ impl Store {
         let store = Self {
             node: keyspace("node")?,
             associations: keyspace("associations")?,
+            pfds: keyspace("pfds")?,
             sessions: keyspace("sessions")?,
             cdrs: keyspace("cdrs")?,
             database,
@@ -107,6 +115,7 @@ impl Store {
         Ok(Contents {
             node: node.map(|bytes| postcard::from_bytes(&bytes)).transpose()?,
             associations: records(&self.associations)?,
+            pfds: records(&self.pfds)?,
             sessions: records(&self.sessions)?,
             cdrs: records(&self.cdrs)?,
             last_cdr: last_cdr.map_or(Ok(0), |bytes| postcard::from_bytes(&bytes))?,
@@ -126,6 +135,10 @@ impl Store {
                     batch.insert(&self.associations, record.node_id.as_str(), encode(record)?);
                 }
                 Change::EraseAssociation(node_id) => batch.remove(&self.associations, node_id.as_str()),
+                Change::SavePfds(record) => {
+                    batch.insert(&self.pfds, record.application.as_str(), encode(record)?);
+                }
+                Change::ErasePfds(application) => batch.remove(&self.pfds, application.as_str()),
                 Change::SaveSession(record) => {
                     batch.insert(&self.sessions, key(record.seid), encode(record)?);
                 }
@@ -202,6 +215,11 @@ mod tests {
         assert_eq!((contents.cdrs, contents.last_cdr), (vec![cdr(257)], 258));
     }
 
+    fn pfds(application: &str, octet: u8) -> PfdRecord {
+        let owner = "smf.example".to_owned();
+        PfdRecord { application: application.to_owned(), owner, pfds: vec![vec![vec![octet]]] }
+    }
+
     fn association() -> AssociationRecord {
         AssociationRecord {
             node_id: "smf.example".to_owned(),
@@ -220,6 +238,10 @@ mod tests {
         let changes = [
             Change::SaveNode(node),
             Change::SaveAssociation(association()),
+            Change::SavePfds(pfds("video", 1)),
+            Change::SavePfds(pfds("video", 2)),
+            Change::SavePfds(pfds("voice", 1)),
+            Change::ErasePfds("voice".to_owned()),
             Change::SaveSession(session(1, 1)),
             Change::SaveSession(session(2, 1)),
             Change::SaveSession(session(2, 2)),
@@ -230,6 +252,7 @@ mod tests {
         let expected = Contents {
             node: Some(node),
             associations: vec![association()],
+            pfds: vec![pfds("video", 2)],
             sessions: vec![session(2, 2)],
             ..Contents::default()
         };

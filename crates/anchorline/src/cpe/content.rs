@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 /// Between two looks at the file.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -58,9 +58,76 @@ fn stamp(file: &Path) -> Stamp {
     Some((found.modified().ok()?, found.len()))
 }
 
+/// Between a change of PFDs and when the data plane is told: what else changes meanwhile is told with it, since it builds
+/// all rules anew for each.
+const GATHER: Duration = Duration::from_millis(400);
+/// Until a data plane that does not say what became of rules is told of others.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// When the data plane is told of content rules: one set of them at a time.
+#[derive(Debug, Default)]
+pub(super) struct Telling {
+    due: Option<Instant>,
+    /// Until when its answer is waited for.
+    busy: Option<Instant>,
+}
+
+impl Telling {
+    /// PFDs have changed.
+    pub(super) fn pfds_changed(&mut self, now: Instant) {
+        self.due.get_or_insert(now + GATHER);
+    }
+
+    /// The file has changed.
+    pub(super) fn file_changed(&mut self, now: Instant) {
+        self.due = Some(now);
+    }
+
+    /// It is told.
+    pub(super) fn told(&mut self, now: Instant) {
+        *self = Self { due: None, busy: Some(now + PATIENCE) };
+    }
+
+    /// It has answered.
+    pub(super) fn answered(&mut self) {
+        self.busy = None;
+    }
+
+    /// It is gone: the next one is told what it does not have.
+    pub(super) fn lost(&mut self) {
+        *self = Self::default();
+    }
+
+    /// When it is to be told.
+    pub(super) fn at(&self) -> Option<Instant> {
+        self.due.map(|due| self.busy.map_or(due, |busy| busy.max(due)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn changes_in_a_row_are_told_once_and_one_set_at_a_time() {
+        let now = Instant::now();
+        let after = |ms| now + Duration::from_millis(ms);
+        let mut telling = Telling::default();
+        assert_eq!(telling.at(), None);
+        telling.pfds_changed(now);
+        telling.pfds_changed(after(300));
+        assert_eq!(telling.at(), Some(now + GATHER), "later changes do not put it off");
+        telling.told(after(400));
+        assert_eq!(telling.at(), None);
+        telling.pfds_changed(after(450));
+        assert_eq!(telling.at(), Some(after(400) + PATIENCE), "it still builds the others");
+        telling.answered();
+        assert_eq!(telling.at(), Some(after(850)));
+        telling.file_changed(after(500));
+        assert_eq!(telling.at(), Some(after(500)));
+        telling.lost();
+        assert_eq!(telling.at(), None);
+    }
     use std::fs;
 
     #[tokio::test]

@@ -112,7 +112,7 @@ fn config(settings: &Settings) -> anyhow::Result<Config> {
 fn start(store: &Store) -> anyhow::Result<(Start, Vec<Cdr>)> {
     let since_1900_ms =
         SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as u64 + NTP_TO_UNIX_S * 1_000;
-    let Contents { node, associations, sessions, cdrs, last_cdr } = store.load()?;
+    let Contents { node, associations, pfds, sessions, cdrs, last_cdr } = store.load()?;
     let node = match node {
         Some(node) => node,
         None => {
@@ -123,5 +123,5 @@ fn start(store: &Store) -> anyhow::Result<(Start, Vec<Cdr>)> {
         }
     };
     tracing::info!("{} sessions and {} associations in the database", sessions.len(), associations.len());
-    Ok((Start { node, associations, sessions, last_cdr, since_1900_ms }, cdrs))
+    Ok((Start { node, associations, sessions, pfds, last_cdr, since_1900_ms }, cdrs))
 }

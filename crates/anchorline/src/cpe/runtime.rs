@@ -1,7 +1,7 @@
 //! Carries inputs to the PFCP node and does what it says.
 
 use super::charging::Outbox;
-use super::content::Rules;
+use super::content::{Rules, Telling};
 use super::link::{Heard, Link};
 use super::metrics::Pfcp;
 use charging::Cdr;
@@ -41,8 +41,10 @@ pub(crate) struct Runtime {
     announced: bool,
     /// For metrics.
     told: watch::Sender<Pfcp>,
-    /// Content rules to be in force.
+    /// The file of content rules to be in force.
     content: watch::Receiver<Rules>,
+    /// When the data plane is told of it, and of rules made of PFDs.
+    telling: Telling,
 }
 
 /// What wakes the runtime.
@@ -50,6 +52,9 @@ enum Wake {
     Datagram(usize, SocketAddr),
     Link(Option<Heard>),
     Room,
+    /// The file of content rules has changed.
+    ContentFile,
+    /// The data plane is to be told of content rules.
     Content,
     Timer,
     Durable(Durable),
@@ -83,6 +88,7 @@ impl Runtime {
             zero: Instant::now(),
             announced: false,
             content,
+            telling: Telling::default(),
         }
     }
 
@@ -100,6 +106,7 @@ impl Runtime {
                 Wake::Link(Some(heard)) => self.heard(heard).await?,
                 Wake::Link(None) => anyhow::bail!("the link's task ended"),
                 Wake::Room => self.send_command(),
+                Wake::ContentFile => self.telling.file_changed(Instant::now()),
                 Wake::Content => self.put_content(None),
                 Wake::Timer => self.input(Input::Tick),
                 Wake::Durable(durable) => self.durable(durable),
@@ -121,12 +128,6 @@ impl Runtime {
 
     async fn wake(&mut self, bytes: &mut [u8]) -> anyhow::Result<Wake> {
         let due = self.node.next_due().map(|due| self.zero + due.since_zero());
-        let timer = async {
-            match due {
-                Some(due) => sleep_until(due).await,
-                None => std::future::pending().await,
-            }
-        };
         let room = async {
             match &self.commands {
                 Some(commands) if !self.outbox.is_empty() => commands.reserve().await.is_ok(),
@@ -148,9 +149,10 @@ impl Runtime {
             },
             heard = self.link.next() => Ok(Wake::Link(heard)),
             _ = room => Ok(Wake::Room),
-            Ok(()) = self.content.changed() => Ok(Wake::Content),
+            Ok(()) = self.content.changed() => Ok(Wake::ContentFile),
+            () = until(self.telling.at()) => Ok(Wake::Content),
             Some(durable) = durable => Ok(Wake::Durable(durable)),
-            () = timer => Ok(Wake::Timer),
+            () = until(due) => Ok(Wake::Timer),
         }
     }
 
@@ -186,9 +188,11 @@ impl Runtime {
 
     /// Tells the data plane of the content rules, unless it has them.
     fn put_content(&mut self, in_force: Option<u64>) {
-        let rules = self.content.borrow_and_update().clone();
-        let Some(rules) = rules.filter(|rules| in_force != Some(rules.revision)) else { return };
-        if self.commands.is_some() {
+        let file = self.content.borrow_and_update().clone().unwrap_or_default();
+        let rules = file.with(&self.node.content_rules());
+        self.telling.lost();
+        if self.commands.is_some() && !in_force.is_some_and(|revision| rules.is_in_force(revision)) {
+            self.telling.told(Instant::now());
             self.outbox.extend(rules.parts().into_iter().map(Command::PutContent));
         }
     }
@@ -199,8 +203,12 @@ impl Runtime {
             return self.announce();
         }
         match notice {
-            Notice::ContentLoaded { rules, .. } => tracing::info!("{rules} content rules are in force"),
+            Notice::ContentLoaded { rules, .. } => {
+                self.telling.answered();
+                tracing::info!("{rules} content rules are in force");
+            }
             Notice::ContentRefused { reason, .. } => {
+                self.telling.answered();
                 tracing::warn!("the content rules stay as they are: {reason}");
             }
             _ => {}
@@ -230,6 +238,7 @@ impl Runtime {
             Heard::Lost => {
                 self.commands = None;
                 self.outbox.clear();
+                self.telling.lost();
                 self.input(Input::DataPathLost);
             }
             Heard::Notice(notice) => self.notice(&notice),
@@ -273,6 +282,9 @@ impl Runtime {
                 Output::EraseSession(seid) => self.changes.push(Change::EraseSession(seid)),
                 Output::SaveAssociation(record) => self.changes.push(Change::SaveAssociation(record)),
                 Output::EraseAssociation(node_id) => self.changes.push(Change::EraseAssociation(node_id)),
+                Output::SavePfds(record) => self.changes.push(Change::SavePfds(record)),
+                Output::ErasePfds(application) => self.changes.push(Change::ErasePfds(application)),
+                Output::ContentRules => self.telling.pfds_changed(Instant::now()),
                 Output::Send { to, bytes } => self.actions.push(Action::Send(to, bytes)),
                 Output::Put(desired) => self.actions.push(Action::Command(Command::Put(desired))),
                 Output::Delete(session) => self.actions.push(Action::Command(Command::Delete { session })),
@@ -323,6 +335,14 @@ impl Runtime {
         if self.commands.is_some() {
             self.outbox.push_back(command);
         }
+    }
+}
+
+/// For ever, where there is no moment.
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -91,7 +91,7 @@ async fn load(file: &Path, place: &Path, link: &Path) -> anyhow::Result<String> 
     let start = Instant::now();
     while start.elapsed() < PATIENCE {
         let statistics = crate::observer::statistics(link).await?;
-        if statistics.workers.iter().all(|worker| worker.content.revision == rules.revision) {
+        if statistics.workers.iter().all(|worker| rules.is_of_file(worker.content.revision)) {
             return Ok(format!("the rules of {} are in force\n", file.display()));
         }
         sleep(PAUSE).await;

@@ -40,10 +40,16 @@ mod table;
 pub use error::{Mistake, Mistakes, What};
 
 use crate::matching::{Classifier, Rule, compile, limits};
+use error::Why;
 use field::Fields;
+use std::ops::RangeInclusive;
 
 /// Most bytes of a file.
 pub const FILE_BYTES_MAX: usize = 256 << 20;
+
+/// Ids and precedences of rules made of packet flow descriptions (PFDs, TS 29.244 7.4.3), which are no file's: rules of
+/// lower precedence values count before those, rules of higher ones after them.
+pub const PFD_RULES: RangeInclusive<u32> = 4_000_000_000..=4_000_999_999;
 
 /// The rules of a file, each with its line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,6 +63,22 @@ impl RuleFile {
     /// In the order of the file.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
+    }
+
+    /// Whether the rules leave alone what is not for files: [`PFD_RULES`].
+    ///
+    /// # Errors
+    /// Every rule that does not, with its line.
+    pub fn check_reserved(&self) -> Result<(), Mistakes> {
+        let mut mistakes = vec![];
+        for (rule, &line) in self.rules.iter().zip(&self.lines) {
+            let values = [("id", rule.id), ("precedence", rule.precedence)];
+            for (key, value) in values.into_iter().filter(|(_, value)| PFD_RULES.contains(value)) {
+                let why = Why::Allowed("4000000000 to 4000999999 are for rules made of PFDs");
+                mistakes.push(Mistake { line, what: What::Value { key, value: value.to_string(), why } });
+            }
+        }
+        if mistakes.is_empty() { Ok(()) } else { Err(Mistakes::of(mistakes)) }
     }
 
     /// Builds the classifier.

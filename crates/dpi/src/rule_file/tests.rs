@@ -82,6 +82,16 @@ fn one_wrong_line_loads_nothing_and_all_wrong_lines_are_told() {
 }
 
 #[test]
+fn what_is_for_rules_of_pfds_is_no_files() {
+    let text = "id=3999999999 precedence=4001000000 rating-group=1 any\n\
+                id=4000000000 precedence=1 rating-group=1 any\n\
+                id=2 precedence=4000999999 rating-group=1 any\n";
+    let told = read_lines(text).unwrap().check_reserved().unwrap_err().to_string();
+    let why = "4000000000 to 4000999999 are for rules made of PFDs";
+    assert_eq!(told, format!("line 2: id \"4000000000\": {why}\nline 3: precedence \"4000999999\": {why}"));
+}
+
+#[test]
 fn a_table_has_the_same_keys() {
     let table = "\u{feff}ID,Precedence,Rating_Group,Host,Path,Port,Any,host-regex\r\n\
                  1,100,10,a.example *.b.example,/x* *.mp4,80 443,,\r\n\

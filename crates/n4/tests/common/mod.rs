@@ -20,7 +20,7 @@ use machine::Time;
 use n4::{Config, Input, Node, Output, Start};
 use pfcp::{Body, Message, NodeId};
 use rules::Seid;
-use session::{AssociationRecord, NodeRecord, SessionRecord};
+use session::{AssociationRecord, NodeRecord, PfdRecord, SessionRecord};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -72,6 +72,10 @@ pub struct Lab {
     /// Saved, too: what is left of sessions that are over.
     pub over: BTreeMap<Seid, SessionRecord>,
     pub associations: BTreeMap<String, AssociationRecord>,
+    /// What was told of applications.
+    pub pfds: BTreeMap<String, PfdRecord>,
+    /// How often content rules were said to have changed.
+    pub content_changes: usize,
     /// Charging data records, all there ever were, and the highest number of one.
     pub cdrs: Vec<charging::Cdr>,
     pub last_cdr: u64,
@@ -82,8 +86,14 @@ pub struct Lab {
 impl Lab {
     pub fn new(config: Config) -> Self {
         let node = NodeRecord { recovery_time_stamp: STAMP };
-        let start =
-            Start { node, associations: vec![], sessions: vec![], last_cdr: 0, since_1900_ms: SINCE_1900_MS };
+        let start = Start {
+            node,
+            associations: vec![],
+            sessions: vec![],
+            pfds: vec![],
+            last_cdr: 0,
+            since_1900_ms: SINCE_1900_MS,
+        };
         let mut lab = Self::from(config.clone(), Node::new(config, start));
         lab.connect();
         lab
@@ -106,6 +116,8 @@ impl Lab {
             saved: BTreeMap::new(),
             over: BTreeMap::new(),
             associations: BTreeMap::new(),
+            pfds: BTreeMap::new(),
+            content_changes: 0,
             cdrs: vec![],
             last_cdr: 0,
             trace: vec![],
@@ -142,7 +154,8 @@ impl Lab {
         let since_1900_ms = SINCE_1900_MS + self.now.since_zero().as_millis() as u64;
         self.started = self.now;
         let last_cdr = self.last_cdr;
-        let start = Start { node, associations, sessions, last_cdr, since_1900_ms };
+        let pfds = self.pfds.values().cloned().collect();
+        let start = Start { node, associations, sessions, pfds, last_cdr, since_1900_ms };
         self.node = Node::new(self.config.clone(), start);
     }
 
@@ -215,6 +228,9 @@ impl Lab {
             Output::SaveAssociation(record) => {
                 drop(self.associations.insert(record.node_id.clone(), record));
             }
+            Output::SavePfds(record) => drop(self.pfds.insert(record.application.clone(), record)),
+            Output::ErasePfds(application) => drop(self.pfds.remove(&application)),
+            Output::ContentRules => self.content_changes += 1,
             Output::EraseAssociation(node_id) => drop(self.associations.remove(&node_id)),
             Output::Note(note) => self.notes.push(note.text),
         }

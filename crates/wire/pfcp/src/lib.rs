@@ -21,15 +21,15 @@ pub use error::{DecodeError, ErrorKind};
 pub use fields::RawIe;
 pub use header::Header;
 pub use message::{
-    AssociationReleaseRequest, AssociationReleaseResponse, AssociationSetupRequest, AssociationSetupResponse,
-    AssociationUpdateRequest, AssociationUpdateResponse, Body, DownlinkDataReport, ErrorIndicationReport,
-    HeartbeatRequest, HeartbeatResponse, LoadControlInformation, Message, NodeReportRequest,
-    NodeReportResponse, OverloadControlInformation, PathReport, PoolInformation, SessionChangeInfo,
-    SessionDeletionRequest, SessionDeletionResponse, SessionEstablishmentRequest,
-    SessionEstablishmentResponse, SessionModificationRequest, SessionModificationResponse,
-    SessionReportRequest, SessionReportResponse, SessionSetDeletionRequest, SessionSetDeletionResponse,
-    SessionSetModificationRequest, SessionSetModificationResponse, VersionNotSupportedResponse, decode,
-    encode,
+    ApplicationPfds, AssociationReleaseRequest, AssociationReleaseResponse, AssociationSetupRequest,
+    AssociationSetupResponse, AssociationUpdateRequest, AssociationUpdateResponse, Body, DownlinkDataReport,
+    ErrorIndicationReport, HeartbeatRequest, HeartbeatResponse, LoadControlInformation, Message,
+    NodeReportRequest, NodeReportResponse, OverloadControlInformation, PathReport, PfdContext,
+    PfdManagementRequest, PfdManagementResponse, PoolInformation, SessionChangeInfo, SessionDeletionRequest,
+    SessionDeletionResponse, SessionEstablishmentRequest, SessionEstablishmentResponse,
+    SessionModificationRequest, SessionModificationResponse, SessionReportRequest, SessionReportResponse,
+    SessionSetDeletionRequest, SessionSetDeletionResponse, SessionSetModificationRequest,
+    SessionSetModificationResponse, VersionNotSupportedResponse, decode, encode,
 };
 pub use rule::{
     CreateBar, CreateFar, CreatePdr, CreateQer, CreateTrafficEndpoint, CreateUrr, CreatedPdr,
@@ -39,11 +39,11 @@ pub use rule::{
     UpdateTrafficEndpoint, UpdateUrr, UsageReport,
 };
 pub use value::{
-    ApplyAction, Cause, CpFeature, CpFunctionFeatures, CpIpAddress, DestinationInterface,
+    ApplyAction, Cause, CpFeature, CpFunctionFeatures, CpIpAddress, DestinationInterface, DomainName,
     DownlinkDataServiceInformation, DroppedTraffic, FSeid, FTeid, FailedRuleId, FqCsid, Gate, GateStatus,
-    NetworkInstance, NodeId, OuterHeaderCreation, OuterHeaderRemoval, PacketCount, PdnType, PoolIdentity,
-    Rates, RemoteGtpuPeer, ReportType, ReportingTriggers, SdfFilter, SourceInterface, UeIpAddress, UpFeature,
-    UpFunctionFeatures, UsageReportTrigger, VolumeMeasurement, Volumes, flags,
+    NetworkInstance, NodeId, OuterHeaderCreation, OuterHeaderRemoval, PacketCount, PdnType, PfdContents,
+    PoolIdentity, Rates, RemoteGtpuPeer, ReportType, ReportingTriggers, SdfFilter, SourceInterface,
+    UeIpAddress, UpFeature, UpFunctionFeatures, UsageReportTrigger, VolumeMeasurement, Volumes, flags,
 };
 
 /// The UDP port PFCP is served at (TS 29.244 6.1).

@@ -2,6 +2,7 @@
 
 mod load;
 mod node;
+mod pfd;
 mod report;
 mod session;
 mod set;
@@ -12,6 +13,7 @@ pub use node::{
     AssociationUpdateRequest, AssociationUpdateResponse, HeartbeatRequest, HeartbeatResponse,
     PoolInformation, VersionNotSupportedResponse,
 };
+pub use pfd::{ApplicationPfds, PfdContext, PfdManagementRequest, PfdManagementResponse};
 pub use report::{DownlinkDataReport, ErrorIndicationReport, SessionReportRequest, SessionReportResponse};
 pub use session::{
     SessionDeletionRequest, SessionDeletionResponse, SessionEstablishmentRequest,
@@ -95,6 +97,10 @@ bodies! {
     HeartbeatRequest = 1,
     /// Yes.
     HeartbeatResponse = 2,
+    /// This is what applications look like.
+    PfdManagementRequest = 3,
+    /// Answers [`PfdManagementRequest`].
+    PfdManagementResponse = 4,
     /// Let us work together.
     AssociationSetupRequest = 5,
     /// Answers [`AssociationSetupRequest`].

@@ -192,6 +192,7 @@ fn node_body() -> impl Strategy<Value = Body> {
     prop_oneof![
         both,
         set_body().boxed(),
+        pfd_body().boxed(),
         heartbeat.prop_map(Body::from),
         answer.prop_map(Body::from),
         Just(VersionNotSupportedResponse::default().into()),

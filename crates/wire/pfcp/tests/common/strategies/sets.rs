@@ -124,6 +124,35 @@ fn peers() -> impl Strategy<Value = Option<PathReport>> {
     of(peers.prop_map(|peers| PathReport { peers, carried: vec![] }))
 }
 
+fn domain_name() -> impl Strategy<Value = DomainName> {
+    (text(), of(text())).prop_map(|(name, protocol)| DomainName { name, protocol })
+}
+
+fn pfd_context() -> impl Strategy<Value = PfdContext> {
+    let texts = (vec(text(), 0..4), vec(text(), 0..4), vec(domain_name(), 0..4), of(text()));
+    let contents = texts.prop_map(|(flow_descriptions, urls, domain_names, custom)| PfdContents {
+        flow_descriptions,
+        urls,
+        domain_names,
+        custom,
+    });
+    (vec(contents, 1..3), carried()).prop_map(|(contents, carried)| PfdContext { contents, carried })
+}
+
+/// Messages about what applications look like.
+pub fn pfd_body() -> impl Strategy<Value = Body> {
+    let application = (text(), vec(pfd_context(), 0..3))
+        .prop_map(|(application_id, contexts)| ApplicationPfds { application_id, contexts, carried: vec![] });
+    prop_oneof![
+        (vec(application, 0..3), of(node_id()), carried()).prop_map(|(applications, node_id, carried)| {
+            PfdManagementRequest { applications, node_id, carried }.into()
+        }),
+        (cause(), of(1u16..300), of(node_id())).prop_map(|(cause, offending_ie, node_id)| {
+            PfdManagementResponse { cause, offending_ie, node_id, carried: vec![] }.into()
+        }),
+    ]
+}
+
 /// Messages about sets of sessions, and about the node.
 pub fn set_body() -> impl Strategy<Value = Body> {
     let answer = || (node_id(), cause(), of(1u16..300));

@@ -1,0 +1,199 @@
+//! What PFDs of an application say, as content rules.
+//!
+//! Of one PFD, every kind of filter must match, and of several filters of one kind, any (TS 29.122 5.14.2.1.2); of
+//! several PFDs, any. So a PFD makes a rule for each combination of a flow description, a URL and a domain name.
+
+use super::text::{Host, Url, host, url};
+use crate::refusal::Refusal;
+use dpi::matching::{Conditions, Layer, PortRange, Rule};
+use dpi::rule_file;
+use pfcp::{Cause, DomainName, PfdContents, ie};
+use rules::{FlowDescription, FlowEnd};
+
+/// The most rules of one PFD.
+const COMBINATIONS: usize = 1_024;
+
+/// The rules of one PFD, without ids; those that say more count first.
+///
+/// # Errors
+/// What cannot be read, or is not done here.
+pub(super) fn of_pfd(application: &str, contents: &[PfdContents]) -> Result<Vec<Rule>, Refusal> {
+    if contents.iter().any(|contents| contents.custom.is_some()) {
+        return Err(Refusal::unsupported(ie::PFD_CONTENTS));
+    }
+    let texts = |of: fn(&PfdContents) -> &Vec<Vec<u8>>| contents.iter().flat_map(of);
+    let flows = texts(|contents| &contents.flow_descriptions).map(|octets| flow(octets));
+    let flows = flows.collect::<Result<Vec<_>, _>>()?;
+    let urls = texts(|contents| &contents.urls).map(|octets| url(text(octets)?));
+    let urls = urls.collect::<Option<Vec<_>>>().ok_or(INCORRECT)?;
+    let names = contents.iter().flat_map(|contents| &contents.domain_names).map(name);
+    let names = names.collect::<Result<Vec<_>, _>>()?;
+    let kinds = [flows.is_empty(), urls.is_empty(), names.is_empty()].map(|is_empty| u32::from(!is_empty));
+    let combinations = flows.len().max(1) * urls.len().max(1) * names.len().max(1);
+    if kinds == [0; 3] {
+        return Err(INCORRECT);
+    }
+    if combinations > COMBINATIONS {
+        return Err(Refusal::blaming(Cause::NoResourcesAvailable, ie::PFD_CONTENTS));
+    }
+    let said_less = kinds.len() as u32 - kinds.iter().sum::<u32>();
+    let rule = |when| Rule {
+        id: 0,
+        precedence: rule_file::PFD_RULES.start() + said_less,
+        rating_group: 0,
+        service: None,
+        application: Some(application.into()),
+        when,
+    };
+    Ok(combine(&flows, &urls, &names).into_iter().map(rule).collect())
+}
+
+const INCORRECT: Refusal = Refusal::incorrect(ie::PFD_CONTENTS);
+
+/// Nothing, where a list is empty.
+fn each<T>(list: &[T]) -> impl Iterator<Item = Option<&T>> {
+    list.iter().map(Some).chain(list.is_empty().then_some(None))
+}
+
+fn combine(flows: &[Conditions], urls: &[Url], names: &[(Host, Vec<Layer>)]) -> Vec<Conditions> {
+    let mut all = vec![];
+    for flow in each(flows) {
+        for url in each(urls) {
+            all.extend(each(names).map(|name| conditions(flow, url, name)));
+        }
+    }
+    all
+}
+
+fn conditions(flow: Option<&Conditions>, url: Option<&Url>, name: Option<&(Host, Vec<Layer>)>) -> Conditions {
+    let mut when = flow.cloned().unwrap_or_default();
+    match (url, name) {
+        (Some(Url::Parts(host, path)), None) => {
+            when.hosts.extend(host.clone());
+            when.paths.extend(path.clone());
+        }
+        (Some(url), _) => when.url_regex = Some(url.regex()),
+        (None, _) => {}
+    }
+    if let Some((host, layers)) = name {
+        when.layers.clone_from(layers);
+        match host {
+            Host::Pattern(pattern) => when.hosts.push(pattern.clone()),
+            Host::Regex(regex) => when.host_regex = Some(regex.clone()),
+        }
+    }
+    when
+}
+
+/// Some senders close a text with a zero. Rules are lines, so control characters have no place in them.
+pub(super) fn text(octets: &[u8]) -> Option<&str> {
+    let octets = octets.strip_suffix(b"\0").unwrap_or(octets);
+    std::str::from_utf8(octets).ok().filter(|text| !text.contains(char::is_control))
+}
+
+/// A description tells the protocol and the server's end. It is no matter which end the sender calls the user's: PFDs
+/// say nothing of users, so of the two ends, one is any.
+fn flow(octets: &[u8]) -> Result<Conditions, Refusal> {
+    let description = text(octets).and_then(|text| text.parse::<FlowDescription>().ok()).ok_or(INCORRECT)?;
+    let is_any =
+        |end: &FlowEnd| end.ports.is_empty() && end.prefix.is_none_or(|prefix| prefix.prefix_len() == 0);
+    let server = match (is_any(&description.remote), is_any(&description.user)) {
+        (_, true) => description.remote,
+        (true, false) => description.user,
+        (false, false) => return Err(INCORRECT),
+    };
+    Ok(Conditions {
+        networks: server.prefix.into_iter().map(|prefix| prefix.trunc()).collect(),
+        ports: server.ports.iter().map(|range| PortRange { first: range.first, last: range.last }).collect(),
+        protocol: description.protocol,
+        ..Conditions::default()
+    })
+}
+
+/// Domain names are looked for in server names of TLS, which QUIC has, too; and where no protocol is told, wherever a
+/// host is named. Certificates (TLS_SAN, TLS_SCN) are not looked at, nor are lookups (DNS_QNAME) their host's traffic.
+fn name(domain: &DomainName) -> Result<(Host, Vec<Layer>), Refusal> {
+    let host = text(&domain.name).and_then(host).ok_or(INCORRECT)?;
+    match domain.protocol.as_deref() {
+        None => Ok((host, vec![])),
+        Some(protocol) if is_server_name(protocol) => Ok((host, vec![Layer::Tls, Layer::Quic])),
+        Some(_) => Err(Refusal::unsupported(ie::PFD_CONTENTS)),
+    }
+}
+
+/// TLS_SNI (TS 29.122 5.14.2.2.4), by name or as the number of its place among the names.
+fn is_server_name(protocol: &[u8]) -> bool {
+    protocol.eq_ignore_ascii_case(b"TLS_SNI") || matches!(protocol, [1] | [0, 0, 0, 1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contents(flows: &[&str], urls: &[&str], names: &[(&str, Option<&str>)]) -> PfdContents {
+        let octets = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect();
+        let name = |(name, protocol): &(&str, Option<&str>)| DomainName {
+            name: name.as_bytes().to_vec(),
+            protocol: protocol.map(|protocol| protocol.as_bytes().to_vec()),
+        };
+        PfdContents {
+            flow_descriptions: octets(flows),
+            urls: octets(urls),
+            domain_names: names.iter().map(name).collect(),
+            custom: None,
+        }
+    }
+
+    fn lines(contents: &[PfdContents]) -> Vec<String> {
+        of_pfd("app", contents).unwrap().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn every_kind_must_match_and_of_a_kind_any() {
+        let flows =
+            ["permit out 6 from 192.0.2.7/24 443 to assigned", "permit in ip from any to 2001:db8::1 80-81"];
+        let pfd = [
+            contents(&flows, &[], &[("a.example", None)]),
+            contents(&[], &[], &[("b.example", Some("tls_sni"))]),
+        ];
+        let rule =
+            |rest: &str| format!("id=0 precedence=4000000001 rating-group=0 application=\"app\" {rest}");
+        assert_eq!(
+            lines(&pfd),
+            [
+                "host=a.example network=192.0.2.0/24 port=443 protocol=tcp",
+                "host=b.example network=192.0.2.0/24 port=443 protocol=tcp layer=tls,quic",
+                "host=a.example network=2001:db8::1/128 port=80-81",
+                "host=b.example network=2001:db8::1/128 port=80-81 layer=tls,quic",
+            ]
+            .map(rule)
+        );
+    }
+
+    #[test]
+    fn a_url_beside_a_name_is_an_expression() {
+        let pfd = contents(&[], &["http://a.example/b"], &[(".example", None)]);
+        assert!(lines(&[pfd])[0].ends_with(r#"host=.example url-regex="^a\.example/b.*""#));
+        let pfd = contents(&[], &["http://a.example/b", "https?://b/"], &[]);
+        let lines = lines(&[pfd]);
+        assert!(lines[0].ends_with(" host=a.example path=/b*"), "{lines:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused() {
+        let refused = |pfd: PfdContents| of_pfd("app", &[pfd]).unwrap_err().cause;
+        let incorrect = Cause::MandatoryIeIncorrect;
+        assert_eq!(refused(contents(&[], &[], &[])), incorrect);
+        assert_eq!(refused(contents(&["permit out ip from"], &[], &[])), incorrect);
+        assert_eq!(refused(contents(&["permit out ip from 192.0.2.1 to 192.0.2.2"], &[], &[])), incorrect);
+        assert_eq!(refused(contents(&[], &["a b"], &[])), incorrect);
+        assert_eq!(refused(contents(&[], &["a(\nid=1"], &[])), incorrect);
+        assert_eq!(refused(contents(&[], &[], &[("", None)])), incorrect);
+        let other = Cause::ServiceNotSupported;
+        assert_eq!(refused(contents(&[], &[], &[("a.example", Some("DNS_QNAME"))])), other);
+        assert_eq!(refused(PfdContents { custom: Some(vec![1]), ..PfdContents::default() }), other);
+        let urls = vec!["a.example/b"; 33];
+        let names = vec![("a.example", None); 32];
+        assert_eq!(refused(contents(&[], &urls, &names)), Cause::NoResourcesAvailable);
+    }
+}
