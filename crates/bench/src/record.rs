@@ -46,14 +46,14 @@ const RECORD: &[Case] = &[
 /// The same in less than a minute, rougher.
 const QUICK: &[Case] = &[
     case("forward-zte", "forward --profile zte --duration 3 --trials 3"),
-    case("sessions", "sessions --sessions 600000 --flows 100000 --duration 5 --trials 3"),
-    case("rules", "rules --sessions 1000 --flows 100000 --duration 5 --trials 3"),
-    case("latency", "latency --sessions 60000 --duration 5 --trials 2"),
+    case("sessions", "sessions --sessions 100000 --flows 100000 --duration 4 --trials 3"),
+    case("rules", "rules --sessions 1000 --flows 100000 --duration 4 --trials 3"),
+    case("latency", "latency --sessions 60000 --duration 4 --trials 2"),
     case("scaling", "scaling --sessions 60000 --flows 100000 --duration 4 --trials 3"),
-    case("steering", "steering --sessions 20000 --flows 100000 --duration 8 --trials 3"),
+    case("steering", "steering --sessions 20000 --flows 100000 --duration 6 --trials 3"),
     case("control", "control --sessions 60000 --flows 100000 --duration 3 --trials 3"),
-    case("services", "services --sessions 60000 --flows 100000 --duration 4 --trials 3"),
-    case("pfcp", "pfcp --sessions 20000 --duration 4 --trials 3"),
+    case("services", "services --sessions 20000 --flows 50000 --duration 3 --trials 3"),
+    case("pfcp", "pfcp --sessions 20000 --duration 3 --trials 3"),
 ];
 
 /// Measures everything and writes results and page into `folder`.

@@ -9,7 +9,7 @@ use crate::interrupt;
 use crate::machine;
 use crate::meter::Rack;
 use crate::plan::Plan;
-use crate::product::{Memory, Product};
+use crate::product::{Memory, Population, Product};
 use crate::replay::Replay;
 use crate::report::{Report, Services};
 use crate::setup::{ENDPOINTS, PDRS_MIN};
@@ -21,6 +21,8 @@ use indicatif::ProgressBar;
 use std::time::Instant;
 use traffic::Flows;
 
+/// Flows a worker remembers for each that is open: those that ended stay until they are old, as in a network.
+const ROOM: u32 = 2;
 /// Numbers of content rules that are measured before the one that is asked for.
 const POINTS: [u32; 3] = [100, 1_000, 10_000];
 
@@ -73,7 +75,8 @@ fn notes(plan: &Plan) -> Vec<String> {
 
 fn worker(memory: &Memory, pool: &Mempool, plan: &Plan) -> anyhow::Result<Runnable> {
     let mut ports = [Replay::new(pool), Replay::new(pool)];
-    let product = Product::new(ports.clone(), &mut ports, pool, &population(plan))?;
+    let population = Population { flows: plan.profile.flows.saturating_mul(ROOM), ..population(plan) };
+    let product = Product::new(ports.clone(), &mut ports, pool, &population)?;
     Ok(Runnable::new(product, ports, memory.eal.tsc_hz()))
 }
 
