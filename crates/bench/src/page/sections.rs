@@ -253,7 +253,7 @@ impl Results {
 
     /// What there is no figure for.
     fn gaps(&self) -> Option<String> {
-        let mut text = "## Not measured\n\n* Network cards: none was near this machine.\n* Content rules, DPI and charging: the data path does not have them yet.\n".to_owned();
+        let mut text = "## Not measured\n\n* Network cards: none was near this machine.\n* Charging: records are written by the control plane, of counts that are measured; more content than `services` has.\n".to_owned();
         for (what, why) in &self.refused {
             let _ = writeln!(text, "* `{what}`: {why}");
         }
