@@ -44,7 +44,6 @@ pub(crate) struct Waiter {
     turn: u16,
     /// Packets of both directions.
     pub(crate) packets: u16,
-    pub(crate) session: SessionIndex,
     /// By [`Direction`].
     pub(crate) deferred: [Deferred; 2],
     seen_ns: u64,
@@ -54,6 +53,8 @@ pub(crate) struct Waiter {
 /// All of a worker, in memory of fixed size.
 pub(crate) struct Waiting {
     waiters: Box<[Waiter]>,
+    /// By waiter: whose flow it is. By themselves, so that those of one are found without a look at the others.
+    owners: Box<[SessionIndex]>,
     free: Vec<u16>,
     /// From hashes of flows.
     by_flow: Table,
@@ -71,13 +72,13 @@ impl Waiting {
             hash: 0,
             turn: 0,
             packets: 0,
-            session: SessionIndex::NONE,
             deferred: [Deferred::default(); 2],
             seen_ns: 0,
             inspection: Inspection::new(),
         };
         Self {
             waiters: (0..limit).map(waiter).collect(),
+            owners: vec![SessionIndex::NONE; limit].into(),
             free: (0..limit as u16).rev().collect(),
             by_flow: Table::new(limit),
             swept: 0,
@@ -131,7 +132,8 @@ impl Waiting {
         let turn = waiter.turn.wrapping_add(1);
         waiter.inspection.reset();
         (waiter.key, waiter.hash, waiter.turn, waiter.packets) = (*key, hash, turn, 0);
-        (waiter.session, waiter.deferred, waiter.seen_ns) = (session, [Deferred::default(); 2], now_ns);
+        (waiter.deferred, waiter.seen_ns) = ([Deferred::default(); 2], now_ns);
+        self.owners[usize::from(place)] = session;
         let inserted = self.by_flow.insert(hash, u32::from(place));
         debug_assert!(inserted.is_ok(), "there are as many places as names");
         Ticket { place, turn }
@@ -161,26 +163,28 @@ impl Waiting {
 
     /// Takes out what a flow has used so far, which goes on waiting.
     pub(crate) fn take(&mut self, ticket: Ticket) -> Option<(SessionIndex, [Deferred; 2])> {
+        let session = *self.owners.get(usize::from(ticket.place))?;
         let waiter = self.get(ticket)?;
         let taken = waiter.deferred;
         for deferred in &mut waiter.deferred {
             (deferred.packets, deferred.bytes) = (0, 0);
         }
-        Some((waiter.session, taken))
+        Some((session, taken))
     }
 
     /// It waits no longer.
     pub(crate) fn close(&mut self, ticket: Ticket) {
         let Some(waiter) = self.get(ticket) else { return };
         let hash = waiter.hash;
-        (waiter.key, waiter.session) = (FlowKey::NONE, SessionIndex::NONE);
+        waiter.key = FlowKey::NONE;
+        self.owners[usize::from(ticket.place)] = SessionIndex::NONE;
         self.by_flow.remove(hash);
         self.free.push(ticket.place);
     }
 
     /// A flow of a session, at `from` or behind.
     pub(crate) fn of_session(&self, session: SessionIndex, from: usize) -> Option<(usize, Ticket)> {
-        let place = self.waiters.iter().skip(from).position(|waiter| waiter.session == session)? + from;
+        let place = self.owners.iter().skip(from).position(|owner| *owner == session)? + from;
         Some((place, self.ticket_at(place)?))
     }
 
