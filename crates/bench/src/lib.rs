@@ -37,7 +37,6 @@ mod station;
 #[cfg(test)]
 mod tests;
 mod text;
-mod toeplitz;
 mod yardstick;
 
 pub use args::Args;

@@ -1,7 +1,7 @@
 //! A model of a network card: it spreads packets over queues by a hash of their headers, as cards do.
 
-use crate::toeplitz::toeplitz;
 use std::net::Ipv4Addr;
+use steer::KEY;
 
 /// Entries of the table from hash to queue, as most cards have.
 const TABLE: usize = 128;
@@ -43,17 +43,17 @@ impl Nic {
         let field = |at: usize, octets: usize| frame.get(at..at + octets).unwrap_or_default();
         let hash = match (self.hash, tunnelled) {
             (Hash::Nothing, _) => return 0,
-            (Hash::Inner, true) => toeplitz(field(crate::setup::TUNNEL_HEADERS + ADDRESSES, 4)),
-            (Hash::Inner, false) => toeplitz(field(ADDRESSES + 4, 4)),
-            (Hash::Teid, true) => toeplitz(field(TEID, 4)),
-            _ => toeplitz(&[field(ADDRESSES, 8), field(PORTS, 4)].concat()),
+            (Hash::Inner, true) => steer::toeplitz(&KEY, field(crate::setup::TUNNEL_HEADERS + ADDRESSES, 4)),
+            (Hash::Inner, false) => steer::toeplitz(&KEY, field(ADDRESSES + 4, 4)),
+            (Hash::Teid, true) => steer::toeplitz(&KEY, field(TEID, 4)),
+            _ => steer::toeplitz(&KEY, &[field(ADDRESSES, 8), field(PORTS, 4)].concat()),
         };
         self.entry(hash)
     }
 
     /// The queue of a user's packets, where the hash is over the user's address.
     pub(crate) fn queue_of_user(&self, address: Ipv4Addr) -> usize {
-        self.entry(toeplitz(&address.octets()))
+        self.entry(steer::toeplitz(&KEY, &address.octets()))
     }
 
     fn entry(&self, hash: u32) -> usize {

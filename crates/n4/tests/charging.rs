@@ -15,7 +15,7 @@ use common::{Lab, SMF, config, smf};
 use n4::{Charging, Config, Predefined, PredefinedRule};
 use pfcp::*;
 use proptest::prelude::*;
-use rules::{Seid, UrrId};
+use rules::{ApplicationId, Seid, UrrId};
 use std::collections::BTreeMap;
 
 const HOUR_S: u64 = 3_600;
@@ -88,6 +88,24 @@ fn predefined_rules_bring_their_rating_groups() {
     let cdr = &lab.cdrs[0];
     assert_eq!(volumes(cdr), [(1, 1, 2), (20, 1, 2)]);
     assert_eq!(cdr.containers[1].key.service_id, Some(7));
+}
+
+/// Flows of the application go by the rule's PDR, all others by the one that activates it; each has a meter of its own.
+#[test]
+fn an_application_is_charged_under_the_key_of_its_rule() {
+    let mut config = charging(Policy::default());
+    let key = Key { rating_group: 20, service_id: Some(7) };
+    let application = ApplicationId::new("video");
+    let video = PredefinedRule { key: Some(key), application, ..PredefinedRule::new("video".to_owned()) };
+    config.predefined = Predefined::new(vec![video], &[]).unwrap();
+    let mut lab = Lab::associated_with(config);
+    let mut request = smf::establishment(79);
+    request.create_pdrs[1].activate_predefined_rules = vec![b"video".to_vec()];
+    let session = lab.establish(request);
+    let pdrs = &lab.in_force[&session].rules.pdrs;
+    let (of_video, others): (Vec<_>, Vec<_>) = pdrs.iter().partition(|pdr| pdr.pdi.application.is_some());
+    assert_eq!((of_video.len(), of_video[0].urrs.len(), others.is_empty()), (1, 1, false));
+    assert!(others.iter().all(|pdr| pdr.urrs.len() == 1 && pdr.urrs != of_video[0].urrs), "{others:?}");
 }
 
 #[test]

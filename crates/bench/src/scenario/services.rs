@@ -68,6 +68,9 @@ fn notes(plan: &Plan) -> Vec<String> {
             "{opening:.0} % of the packets open flows: handshakes, first payloads, lookups; the others follow"
         ),
         format!("a session has PDRs for {} of 50 services, each with a URR", (plan.pdrs - PDRS_MIN) / 2),
+        format!(
+            "both workers' flow tables have room for {ROOM} flows for each that is open: ended ones stay until they are old"
+        ),
         "`forward` here is a worker whose sessions know of no services, over the same packets in turns"
             .to_owned(),
     ]

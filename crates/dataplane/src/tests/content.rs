@@ -180,6 +180,101 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
+/// Rules that most flows are of some service by.
+const BY_LAYER: &str = "id=1 precedence=1 rating-group=1 application=service-1 layer=tls\n\
+                        id=2 precedence=2 rating-group=2 application=service-2 layer=http\n\
+                        id=3 precedence=3 rating-group=3 application=service-3 layer=quic\n\
+                        id=4 precedence=4 rating-group=4 application=service-4 network=198.18.0.0/16\n";
+
+/// Sessions through events, and all that was forwarded and told.
+struct Story {
+    bench: Bench,
+    flows: Flows,
+    random: StdRng,
+    revision: u64,
+    forwarded: u64,
+    told: u64,
+}
+
+fn total(counts: &[UsageCounts]) -> u64 {
+    used(counts).values().sum()
+}
+
+impl Story {
+    fn new(seed: u64, inspections: usize) -> Self {
+        let (bench, flows) = (bench(inspections, 8), flows(seed, 40));
+        let random = StdRng::seed_from_u64(seed);
+        let mut story = Self { bench, flows, random, revision: 1, forwarded: 0, told: 0 };
+        story.load(BY_LAYER);
+        story
+    }
+
+    fn happens(&mut self, event: Event) {
+        match event {
+            Event::Packets(count) => self.packets(count),
+            Event::Change(user) => self.change(u64::from(user) + 1),
+            Event::Remove(user) => self.remove(Seid(u64::from(user) + 1)),
+            Event::Query(user) => drop(query(&mut self.bench, user)),
+            Event::Load(some) => self.load(if some { BY_LAYER } else { "" }),
+            Event::Wait => {
+                self.bench.now_ns += 11_000_000_000;
+                self.bench.settle();
+            }
+        }
+    }
+
+    fn packets(&mut self, count: u8) {
+        let mut written = vec![];
+        for _ in 0..count {
+            written.push(offer(&mut self.bench, &mut self.flows));
+            if self.random.random() {
+                self.bench.now_ns += 1_000;
+                self.bench.worker.turn(self.bench.now_ns);
+            }
+        }
+        self.bench.settle();
+        assert_eq!(sent(&mut self.bench), written.len());
+        self.forwarded += written.iter().map(bytes).sum::<u64>();
+    }
+
+    /// Some service is billed no more.
+    fn change(&mut self, session: u64) {
+        let mut rules = in_service(session);
+        let gone = UrrId(self.random.random_range(0..6));
+        rules.urrs.retain(|urr| urr.id != gone);
+        rules.pdrs.retain(|pdr| pdr.urrs != [gone]);
+        self.revision += 1;
+        self.bench.put(session, self.revision, rules);
+        self.settle();
+    }
+
+    fn remove(&mut self, session: Seid) {
+        self.bench.engine.handle(Command::Delete { session }).unwrap();
+        self.settle();
+        self.revision += 1;
+        self.bench.put(session.0, self.revision, in_service(session.0));
+        self.settle();
+    }
+
+    fn load(&mut self, text: &str) {
+        self.revision += 1;
+        let rules = content(text, self.revision, &self.bench);
+        self.bench.engine.load(rules);
+        self.settle();
+    }
+
+    /// Adds up what is told of what is no more.
+    fn settle(&mut self) {
+        for notice in self.bench.settle() {
+            self.told += match notice {
+                Notice::Applied { removed, .. } => total(&removed),
+                Notice::Removed { usage, .. } => total(&usage),
+                _ => 0,
+            };
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
@@ -191,68 +286,10 @@ proptest! {
         events in proptest::collection::vec(event(), 1..60),
         inspections in 1..6_usize,
     ) {
-        let mut random = StdRng::seed_from_u64(seed);
-        let mut bench = bench(inspections, 8);
-        let few: String = text().lines().take(200).map(|line| format!("{line}\n")).collect();
-        let mut flows = flows(seed, 40);
-        let (mut forwarded, mut told) = (0, 0);
-        let mut revision = 1;
-        let total = |counts: &[UsageCounts]| used(counts).values().sum::<u64>();
-        for event in events {
-            match event {
-                Event::Packets(count) => {
-                    let mut written = vec![];
-                    for _ in 0..count {
-                        written.push(offer(&mut bench, &mut flows));
-                        if random.random() {
-                            bench.now_ns += 1_000;
-                            bench.worker.turn(bench.now_ns);
-                        }
-                    }
-                    bench.settle();
-                    prop_assert_eq!(sent(&mut bench), written.len());
-                    forwarded += written.iter().map(bytes).sum::<u64>();
-                }
-                Event::Change(user) => {
-                    revision += 1;
-                    let mut rules = in_service(u64::from(user) + 1);
-                    let gone = UrrId(random.random_range(0..catalogue::SERVICES));
-                    rules.urrs.retain(|urr| urr.id != gone);
-                    rules.pdrs.retain(|pdr| pdr.urrs != [gone]);
-                    bench.put(u64::from(user) + 1, revision, rules);
-                    for notice in bench.settle() {
-                        let Notice::Applied { removed, .. } = notice else { continue };
-                        told += total(&removed);
-                    }
-                }
-                Event::Remove(user) => {
-                    let session = Seid(u64::from(user) + 1);
-                    bench.engine.handle(Command::Delete { session }).unwrap();
-                    for notice in bench.settle() {
-                        let Notice::Removed { usage, .. } = notice else { continue };
-                        told += total(&usage);
-                    }
-                    revision += 1;
-                    bench.put(session.0, revision, in_service(session.0));
-                    bench.settle();
-                }
-                Event::Query(user) => {
-                    query(&mut bench, user);
-                }
-                Event::Load(all) => {
-                    revision += 1;
-                    let rules = content(if all { few.as_str() } else { "" }, revision, &bench);
-                    bench.engine.load(rules);
-                    bench.settle();
-                }
-                Event::Wait => {
-                    bench.now_ns += 11_000_000_000;
-                    bench.settle();
-                }
-            }
-        }
-        let open: u64 = (0..USERS).map(|user| total(&query(&mut bench, user))).sum();
-        prop_assert_eq!(told + open, forwarded);
+        let mut story = Story::new(seed, inspections);
+        events.into_iter().for_each(|event| story.happens(event));
+        let open: u64 = (0..USERS).map(|user| total(&query(&mut story.bench, user))).sum();
+        prop_assert_eq!(story.told + open, story.forwarded);
     }
 }
 

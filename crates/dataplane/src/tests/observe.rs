@@ -224,6 +224,12 @@ fn an_explanation_tells_rates_and_counts_as_they_stand_and_leaves_them_alone() {
     assert!(bench.worker.books().balanced());
 }
 
+/// What the packet itself is at fault for is not asked.
+fn is_own_fault(end: &TraceEnd) -> bool {
+    let own_fault = ["ttl_expired", "mtu_exceeded", "user_packet_malformed", "not_our_mac", "ip_not_for_us"];
+    matches!(end, TraceEnd::Dropped { reason } if own_fault.contains(&&**reason))
+}
+
 /// What is said of a packet beforehand is what then happens, for every user's packet in the goldens.
 #[test]
 fn an_explanation_agrees_with_what_happens() {
@@ -263,16 +269,11 @@ fn an_explanation_agrees_with_what_happens() {
         let seen = traces(bench.settle()).pop();
         let Some(packet) = seen.and_then(|(_, trace)| trace.packets.into_iter().next()) else { continue };
         let Some(seid) = packet.session else { continue };
-        // What the packet itself is at fault for is not asked.
-        let own_fault =
-            ["ttl_expired", "mtu_exceeded", "user_packet_malformed", "not_our_mac", "ip_not_for_us"];
-        let is_own_fault =
-            matches!(&packet.end, TraceEnd::Dropped { reason } if own_fault.contains(&&**reason));
         // A packet without QFI is thought into the flows of the session; the real one has none.
         let is_without_flow = arrived.tunnel.is_some_and(|tunnel| tunnel.qfi.is_none());
         let is_answered =
             packet.nodes.iter().any(|node| node == "icmp_error" || node == "router_solicitation");
-        if is_own_fault || is_answered || (is_without_flow && packet.pdr.is_none()) {
+        if is_own_fault(&packet.end) || is_answered || (is_without_flow && packet.pdr.is_none()) {
             continue;
         }
         assert_eq!((said.session, said.pdr), (Some(seid), packet.pdr), "{packet:?}");
