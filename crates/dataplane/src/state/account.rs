@@ -5,8 +5,13 @@ use rules::{BitRates, Direction};
 
 /// Parts of a nanosecond in which meters reckon, so that fast rates stay exact.
 const PARTS: u64 = 256;
-/// 8 bits an octet, 1,000,000 ns a ms: nanoseconds an octet takes at 1 kbit/s.
-const NS_PER_OCTET_AT_1_KBPS: f64 = 8e6;
+/// Bits of a cost behind the point.
+const FRACTION: u32 = 24;
+/// What an octet costs at 1 kbit/s: 8 bits an octet, 1,000,000 ns a ms.
+const COST_AT_1_KBPS: u64 = (8_000_000 * PARTS) << FRACTION;
+/// The cost where nothing may pass, and that of what stands for a meter apart.
+const ENDLESS: u64 = u64::MAX;
+const APART: u64 = u64::MAX - 1;
 
 /// A rate limit each way: the generic cell rate algorithm (ITU-T I.371), which needs one number a direction, the time
 /// at which the packets so far would have left at the rate allowed.
@@ -14,34 +19,39 @@ const NS_PER_OCTET_AT_1_KBPS: f64 = 8e6;
 pub(crate) struct Rate {
     /// By [`Direction`], in [`PARTS`] of a nanosecond.
     due: [u64; 2],
-    /// By [`Direction`], in [`PARTS`] of a nanosecond an octet.
-    cost: [f64; 2],
+    /// By [`Direction`], of an octet, in [`PARTS`] of a nanosecond, with [`FRACTION`] bits behind the point; 0 without a
+    /// limit.
+    cost: [u64; 2],
 }
 
 impl Rate {
     /// No limit, nothing used.
-    pub(crate) const ZERO: Self = Self { due: [0; 2], cost: [0.0; 2] };
+    pub(crate) const ZERO: Self = Self { due: [0; 2], cost: [0; 2] };
 
     /// Nothing used yet.
     pub(crate) fn new(limit: BitRates) -> Self {
-        let cost = |kbps: u64| PARTS as f64 * NS_PER_OCTET_AT_1_KBPS / kbps as f64;
+        let cost = |kbps: u64| COST_AT_1_KBPS.checked_div(kbps).map_or(ENDLESS, |cost| cost.max(1));
         Self { due: [0; 2], cost: [cost(limit.uplink_kbps), cost(limit.downlink_kbps)] }
     }
 
     /// Stands for a meter apart, by its place.
     pub(crate) const fn apart(at: u32) -> Self {
-        Self { due: [at as u64, 0], cost: [f64::NAN; 2] }
+        Self { due: [at as u64, 0], cost: [APART; 2] }
     }
 
     /// The place of the meter apart that it stands for.
     pub(crate) const fn stands_for(&self) -> Option<u32> {
-        if self.cost[0].is_nan() { Some(self.due[0] as u32) } else { None }
+        if self.cost[0] == APART { Some(self.due[0] as u32) } else { None }
     }
 
     /// The limit of a direction; `None` without one.
     pub(crate) fn limit_kbps(&self, direction: Direction) -> Option<u64> {
-        let cost = self.cost[direction as usize];
-        (cost > 0.0).then(|| (PARTS as f64 * NS_PER_OCTET_AT_1_KBPS / cost).round() as u64)
+        match self.cost[direction as usize] {
+            0 => None,
+            ENDLESS => Some(0),
+            // To the nearest.
+            cost => Some((COST_AT_1_KBPS + cost / 2) / cost),
+        }
     }
 
     /// Goes on where `old` stood: a modification grants nobody a burst. What stands for a meter apart is left alone.
@@ -54,15 +64,14 @@ impl Rate {
     /// Whether a packet may pass now, `burst_ns` ahead of the rate at most.
     #[inline]
     pub(crate) fn admits(&self, direction: Direction, now_ns: u64, burst_ns: u64) -> bool {
-        // A rate of 0 has an infinite cost.
         self.due[direction as usize] <= now_ns.saturating_add(burst_ns).saturating_mul(PARTS)
-            && self.cost[direction as usize].is_finite()
+            && self.cost[direction as usize] != ENDLESS
     }
 
     /// A packet passes.
     #[inline]
     pub(crate) fn charge(&mut self, direction: Direction, now_ns: u64, bytes: u32) {
-        let cost = (f64::from(bytes) * self.cost[direction as usize]) as u64;
+        let cost = ((u128::from(bytes) * u128::from(self.cost[direction as usize])) >> FRACTION) as u64;
         let due = &mut self.due[direction as usize];
         *due = (*due).max(now_ns.saturating_mul(PARTS)).saturating_add(cost);
     }
