@@ -3,6 +3,7 @@
 use dpi::matching::{Classifier, Facts};
 use rules::{Application, ApplicationId, ApplicationTag};
 use std::collections::HashMap;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Applications that may be named in all sets of rules a process ever has: their numbers are never used again, because
 /// flows keep them.
@@ -83,7 +84,8 @@ impl ContentRules {
 }
 
 /// What has been found out about a flow, in as little memory as a flow has for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(transparent)]
 pub(crate) struct Detected(u16);
 
 impl Detected {

@@ -13,8 +13,8 @@ pub(crate) trait Node<B: Buffer> {
     /// Its place in the graph.
     const ID: NodeId;
 
-    /// Asks for memory that [`Node::ahead`] will need, for every packet of the vector before the first is handled. What
-    /// is likely to miss the translation of addresses belongs here: in a loop this short, several misses overlap.
+    /// Asks for memory that [`Node::ahead`] will need, for a whole chunk of packets before the chunk before it is handled.
+    /// What is likely to miss the translation of addresses belongs here: in a loop this short, several misses overlap.
     #[inline]
     fn first(_: &State, _: &Packet<B>) {}
 
@@ -105,6 +105,9 @@ graph! {
 /// How many packets ahead memory is asked for.
 const AHEAD: usize = 12;
 
+/// Packets of a chunk: many enough for misses to overlap, few enough for what came to be in the L1 cache still.
+const CHUNK: usize = 32;
+
 /// Packets by their place in the vector.
 type Places = ArrayVec<u8, VECTOR>;
 
@@ -152,13 +155,18 @@ impl Graph {
         if places.is_empty() {
             return;
         }
-        for &place in &places {
+        for &place in places.iter().take(CHUNK) {
             N::first(run.state, &run.packets[usize::from(place)]);
         }
         for &place in places.iter().take(AHEAD) {
             N::ahead(run.state, &run.packets[usize::from(place)]);
         }
         for (at, &place) in places.iter().enumerate() {
+            if at.is_multiple_of(CHUNK) {
+                for &later in places.iter().skip(at + CHUNK).take(CHUNK) {
+                    N::first(run.state, &run.packets[usize::from(later)]);
+                }
+            }
             if let Some(&later) = places.get(at + AHEAD) {
                 N::ahead(run.state, &run.packets[usize::from(later)]);
             }

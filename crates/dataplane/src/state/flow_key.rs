@@ -2,6 +2,7 @@
 
 use packet::five_tuple::FiveTuple;
 use rules::Direction;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Bits of the last word: protocol, version, later fragment.
 const VERSION_SHIFT: u32 = 8;
@@ -9,7 +10,8 @@ const FRAGMENT_SHIFT: u32 = 16;
 const PORTS_SHIFT: u32 = 32;
 
 /// The user's address, the far end's, and the rest. No key of a packet is all zero.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
 pub(crate) struct FlowKey {
     words: [u64; 5],
 }

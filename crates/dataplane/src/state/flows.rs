@@ -5,20 +5,18 @@
 //! are taken, one gives way that has had no packet for long, first of all those of users who have more than their share.
 //! So a full table costs time, and loses nothing.
 //!
-//! Tables read at random lose most of their time to the translation of addresses, so what tells where in a block a flow
-//! stands lies in the block, and mostly both in one page.
+//! Where the entries lie is said in [`super::blocks`].
 
+use super::blocks::{At, Blocks, WAYS};
 use super::flow_key::FlowKey;
-use super::memory;
 use super::share::give_way;
 use super::step::StepIndex;
-use super::tags::{TAGS, Tags};
+use super::tags::Tags;
 use crate::content::Detected;
 use rules::Direction;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Places a flow may stand in.
-const WAYS: usize = TAGS;
-/// Flows of a block on average, where the table holds as many as it was made for: of 1,000 flows, one then finds its
+/// Flows of a block on average, where the table holds as many as it was made for: of 1,000 flows, two then find their
 /// block full.
 const FILL: usize = 21;
 /// Places of a full block that are looked at for one that gives way.
@@ -27,9 +25,9 @@ const CANDIDATES: usize = 8;
 const TICK_SHIFT: u32 = 30;
 
 /// One flow, both directions. Fits a cache line, exactly.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-pub(crate) struct Flow {
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub(super) struct Flow {
     key: FlowKey,
     /// Of the rules the verdicts were reached under.
     generation: u32,
@@ -41,8 +39,8 @@ pub(crate) struct Flow {
     seen: u16,
     /// Traffic class each verdict is for.
     classes: [u8; 2],
-    /// Whether the rules look at it.
-    class_matters: bool,
+    /// Whether the rules look at it: 0 for no.
+    class_matters: u8,
     _spare: u8,
     /// Of what application it is.
     detected: Detected,
@@ -66,43 +64,22 @@ const EMPTY: Flow = Flow {
     arrivals: [0; 2],
     seen: 0,
     classes: [0; 2],
-    class_matters: false,
+    class_matters: 0,
     _spare: 0,
     detected: Detected::NOT_YET,
 };
 
-/// Flows that stand together.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Block {
-    /// Of each place.
-    tags: Tags,
-    flows: [Flow; WAYS],
-}
-
-const _: () = assert!(
-    size_of::<Block>() == 33 * 64,
-    "an odd number of lines: were it a power of two, all tags would fall into the same few sets of the caches"
-);
-
 /// All flows of a worker.
 pub(crate) struct Flows {
-    blocks: Box<[Block]>,
+    blocks: Blocks,
     seed: u64,
     live: usize,
     swept: usize,
 }
 
-/// A place in the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct At {
-    block: usize,
-    way: usize,
-}
-
 /// Bytes of a worker's table for `limit` flows, which it takes whole when it starts.
 pub const fn flow_table_bytes(limit: usize) -> usize {
-    blocks(limit) * size_of::<Block>()
+    Blocks::bytes(blocks(limit))
 }
 
 const fn blocks(limit: usize) -> usize {
@@ -112,8 +89,7 @@ const fn blocks(limit: usize) -> usize {
 impl Flows {
     /// Room for `limit` flows.
     pub(crate) fn new(limit: usize, seed: u64) -> Self {
-        let empty = Block { tags: Tags::NONE, flows: [EMPTY; WAYS] };
-        Self { blocks: memory::filled(blocks(limit), empty), seed, live: 0, swept: 0 }
+        Self { blocks: Blocks::new(blocks(limit)), seed, live: 0, swept: 0 }
     }
 
     /// The hash of a key in this table.
@@ -125,15 +101,15 @@ impl Flows {
     /// Asks for what tells where a flow stands.
     #[inline]
     pub(crate) fn prefetch_tags(&self, hash: u64) {
-        memory::prefetch(&self.blocks[self.block(hash)].tags);
+        self.blocks.prefetch_tags(self.block(hash));
     }
 
     /// Asks for the flow, if it seems to be there.
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {
-        let block = &self.blocks[self.block(hash)];
-        if let Some(flow) = block.tags.places_of(tag(hash)).next().and_then(|way| block.flows.get(way)) {
-            memory::prefetch(flow);
+        let block = self.block(hash);
+        if let Some(way) = self.blocks.tags(block).places_of(tag(hash)).next() {
+            self.blocks.prefetch(At { block, way });
         }
     }
 
@@ -142,8 +118,8 @@ impl Flows {
     #[inline]
     pub(crate) fn find(&mut self, place: Place<'_>, now_ns: u64) -> Option<(StepIndex, u32)> {
         let direction = place.direction;
-        let At { block, way } = self.search(place)?;
-        let flow = &mut self.blocks[block].flows[way];
+        let at = self.search(place)?;
+        let flow = self.blocks.flow_mut(at);
         // A line that is only read need not be written back.
         if flow.seen != tick(now_ns) {
             flow.seen = tick(now_ns);
@@ -156,18 +132,16 @@ impl Flows {
     /// Writes a verdict down, in the place of an older flow if need be.
     pub(crate) fn learn(&mut self, place: Place<'_>, verdict: Verdict, now_ns: u64) {
         let direction = place.direction;
-        let At { block, way } = self.search(place).unwrap_or_else(|| self.make_room(place, tick(now_ns)));
-        let Block { tags, flows } = &mut self.blocks[block];
-        let flow = &mut flows[way];
-        if flow.key != *place.key {
-            self.live += usize::from(flow.key == FlowKey::NONE);
-            *flow = Flow { key: *place.key, ..EMPTY };
-            tags.set(way, tag(place.hash));
+        let at = self.search(place).unwrap_or_else(|| self.make_room(place, tick(now_ns)));
+        if self.blocks.flow(at).key != *place.key {
+            self.live += usize::from(self.blocks.flow(at).key == FlowKey::NONE);
+            self.blocks.put(at, tag(place.hash), Flow { key: *place.key, ..EMPTY });
         }
+        let flow = self.blocks.flow_mut(at);
         if flow.generation != verdict.generation {
             flow.steps = [StepIndex::NONE; 2];
             flow.generation = verdict.generation;
-            flow.class_matters = verdict.class_matters;
+            flow.class_matters = u8::from(verdict.class_matters);
         }
         if verdict.detected != Detected::NOT_YET {
             flow.detected = verdict.detected;
@@ -181,7 +155,7 @@ impl Flows {
     /// Of what application a flow was found to be, whatever rules are in force now.
     pub(crate) fn detected(&self, place: Place<'_>) -> Detected {
         let found = self.search(place);
-        found.map_or(Detected::NOT_YET, |At { block, way }| self.blocks[block].flows[way].detected)
+        found.map_or(Detected::NOT_YET, |at| self.blocks.flow(at).detected)
     }
 
     /// Forgets flows that had no packet for `age_ns`, looking at `count` entries, so that nobody ever waits for it.
@@ -189,11 +163,10 @@ impl Flows {
         let (now, age) = (tick(now_ns), tick(age_ns));
         for _ in 0..count {
             self.swept = (self.swept + 1) % (self.blocks.len() * WAYS);
-            let (block, way) = (&mut self.blocks[self.swept / WAYS], self.swept % WAYS);
-            let flow = &mut block.flows[way];
+            let at = At { block: self.swept / WAYS, way: self.swept % WAYS };
+            let flow = self.blocks.flow(at);
             if flow.key != FlowKey::NONE && now.wrapping_sub(flow.seen) > age {
-                *flow = EMPTY;
-                block.tags.set(way, Tags::FREE);
+                self.blocks.put(at, Tags::FREE, EMPTY);
                 self.live -= 1;
             }
         }
@@ -211,25 +184,23 @@ impl Flows {
 
     #[inline]
     fn search(&self, place: Place<'_>) -> Option<At> {
-        let at = self.block(place.hash);
-        let block = &self.blocks[at];
-        let is_it = |way: &usize| block.flows.get(*way).is_some_and(|flow| flow.key.is(place.key));
-        block.tags.places_of(tag(place.hash)).find(is_it).map(|way| At { block: at, way })
+        let block = self.block(place.hash);
+        let places = self.blocks.tags(block).places_of(tag(place.hash));
+        places.map(|way| At { block, way }).find(|at| self.blocks.flow(*at).key.is(place.key))
     }
 
     /// A free place of the flow's block, or the one that has to give way.
     fn make_room(&self, place: Place<'_>, now: u16) -> At {
-        let at = self.block(place.hash);
-        let block = &self.blocks[at];
+        let block = self.block(place.hash);
         // The tags alone tell of a free place; only where there is none are flows themselves read.
-        if let Some(way) = block.tags.places_of(Tags::FREE).next() {
-            return At { block: at, way };
+        if let Some(way) = self.blocks.tags(block).places_of(Tags::FREE).next() {
+            return At { block, way };
         }
         let way = |candidate: usize| (place.hash as usize % WAYS + candidate) % WAYS;
-        let flow = |candidate| &block.flows[way(candidate)];
+        let flow = |candidate| self.blocks.flow(At { block, way: way(candidate) });
         let idle = |candidate| now.wrapping_sub(flow(candidate).seen);
         let gone = give_way::<CANDIDATES>(place.key.user(), |candidate| flow(candidate).key.user(), idle);
-        At { block: at, way: way(gone) }
+        At { block, way: way(gone) }
     }
 }
 
@@ -264,7 +235,7 @@ impl Flow {
     #[inline]
     fn fits(&self, other: Circumstances, direction: Direction) -> bool {
         self.arrivals[direction as usize] == other.arrival
-            && (!self.class_matters || self.classes[direction as usize] == other.class)
+            && (self.class_matters == 0 || self.classes[direction as usize] == other.class)
     }
 }
 

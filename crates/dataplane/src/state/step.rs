@@ -6,13 +6,15 @@ use crate::config::PortConfig;
 use packet::{gtpu, ipv4, ipv6, udp};
 use rules::{Action, DroppedDownlink, Encapsulation, Forward, Interface, PdrId, Qfi, Step, Usage, limits};
 use std::net::IpAddr;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// QERs that limit a rate, and URRs, of one step.
 const SLOTS: usize = 8;
 const _: () = assert!(limits::QERS_PER_PDR <= SLOTS && limits::URRS_PER_PDR <= SLOTS);
 
 /// A step of a session by its place: cell and place in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(transparent)]
 pub(crate) struct StepIndex(u32);
 
 impl StepIndex {

@@ -3,14 +3,16 @@
 //! x86-64.
 #![allow(unsafe_code)]
 
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
 /// Tags in a block.
 pub(super) const TAGS: usize = 32;
 const PER_WORD: usize = 4;
 const TAG_BITS: usize = 16;
 
 /// One cache line of tags.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
 pub(super) struct Tags {
     words: [u64; TAGS / PER_WORD],
 }
@@ -18,8 +20,11 @@ pub(super) struct Tags {
 impl Tags {
     /// Of a place where nothing stands.
     pub(super) const FREE: u16 = 0;
+    /// Of a place where nothing can stand: it is even, as no flow's is.
+    pub(super) const CLOSED: u16 = 0xfffe;
     /// Nothing stands anywhere.
-    pub(super) const NONE: Self = Self { words: [0; TAGS / PER_WORD] };
+    #[cfg(test)]
+    const NONE: Self = Self { words: [0; TAGS / PER_WORD] };
 
     /// Changes the tag of a place.
     pub(super) fn set(&mut self, place: usize, tag: u16) {
