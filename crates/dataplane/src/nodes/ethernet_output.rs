@@ -12,8 +12,6 @@ pub(crate) struct EthernetOutput;
 impl<B: Buffer> Node<B> for EthernetOutput {
     const ID: NodeId = NodeId::EthernetOutput;
 
-    // Two nodes do this: on the usual way, a call would cost more than some of it.
-    #[inline(always)]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let next_hop = packet.meta.next_hop;
         let port = state.ports.get(next_hop.port);

@@ -16,28 +16,27 @@ const ECN_BITS: u32 = 2;
 impl<B: Buffer> Node<B> for GtpuEncap {
     const ID: NodeId = NodeId::GtpuEncap;
 
-    // Two nodes do this: on the usual way, a call would cost more than some of it.
-    #[inline(always)]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let step = state.sessions.cells.step(packet.meta.step);
         let Some(way) = state.sessions.peers.way(step.peer) else {
             return Next::drop(DropReason::NoRoute);
         };
         packet.meta.next_hop = way.next_hop;
-        let tunnel = Tunnel {
-            teid: step.teid,
-            pdu_session: container(step),
-            tos: step.dscp().unwrap_or_default() << ECN_BITS,
-        };
-        match way.template.encapsulate_into(&mut packet.buffer, tunnel) {
+        match way.template.encapsulate_into(&mut packet.buffer, tunnel(step)) {
             Some(()) => Next::To(NodeId::EthernetOutput),
             None => Next::drop(DropReason::NoHeadroom),
         }
     }
 }
 
+/// The tunnel a step's packets go into.
+#[inline(always)]
+pub(super) fn tunnel(step: &HotStep) -> Tunnel {
+    Tunnel { teid: step.teid, pdu_session: container(step), tos: step.dscp().unwrap_or_default() << ECN_BITS }
+}
+
 /// Towards the radio a packet is a downlink one, towards the next user plane function an uplink one.
-#[inline]
+#[inline(always)]
 fn container(step: &HotStep) -> Option<PduSession> {
     let qfi = step.qfi()?;
     Some(match step.to().direction() {

@@ -11,8 +11,6 @@ pub(crate) struct IpOutput;
 impl<B: Buffer> Node<B> for IpOutput {
     const ID: NodeId = NodeId::IpOutput;
 
-    // Two nodes do this: on the usual way, a call would cost more than some of it.
-    #[inline(always)]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         // Answers of our own follow no rule.
         if packet.meta.step != StepIndex::NONE

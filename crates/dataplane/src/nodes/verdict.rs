@@ -1,12 +1,13 @@
 //! Makes sure that what is known of a flow was said by the rules in force, and does the usual at once: one rate, one
 //! count, forward, out. Whatever is not that simple goes the long way from `far` on, which comes to the same.
 
-use super::{EthernetOutput, GtpuEncap, IpOutput};
+use super::{EthernetOutput, GtpuEncap, IpOutput, gtpu_encap};
 use crate::counters::DropReason;
-use crate::frame::Packet;
+use crate::frame::{Fate, Packet, PortIndex};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{Kind, State};
-use packet::Buffer;
+use crate::state::{Exit, Kind, State};
+use packet::gtpu::Template;
+use packet::{Buffer, ethernet, ipv4};
 
 pub(crate) struct Verdict;
 
@@ -51,10 +52,75 @@ impl<B: Buffer> Node<B> for Verdict {
         if counted {
             cells.account(base, counted_at).count.add(direction, bytes, now_ns);
         }
-        let next = if plain { IpOutput::process(state, packet) } else { GtpuEncap::process(state, packet) };
-        match next {
-            Next::To(_) => EthernetOutput::process(state, packet),
-            end @ Next::End(_) => end,
+        let left = if plain { leave(state, packet) } else { leave_in_tunnel(state, packet) };
+        match left {
+            Some(port) => Next::End(Fate::Send(port)),
+            None => leave_anew(state, packet, plain),
         }
     }
+}
+
+/// Sends a plain packet as the one before it was; the port it leaves by, or `None` where somebody has to look closer.
+#[inline(always)]
+fn leave<B: Buffer>(state: &State, packet: &mut Packet<B>) -> Option<PortIndex> {
+    let header: &[u8; ipv4::LENGTH] = packet.buffer.data().first_chunk()?;
+    let is_marked = state.sessions.cells.step(packet.meta.step).dscp().is_some();
+    let exit = state.routes.exit(packet.meta.towards, destination(header))?;
+    let usual = header[0] >> 4 == 4
+        && !is_marked
+        && packet.meta.bytes <= exit.mtu
+        && exit.holds(&state.neighbours, state.now_ns);
+    if !usual {
+        return None;
+    }
+    *packet.buffer.prepend(ethernet::LENGTH)?.first_chunk_mut::<{ ethernet::LENGTH }>()? =
+        zerocopy::transmute!(exit.headers);
+    Some(exit.port)
+}
+
+/// The same into a tunnel.
+#[inline(always)]
+fn leave_in_tunnel<B: Buffer>(state: &State, packet: &mut Packet<B>) -> Option<PortIndex> {
+    let step = state.sessions.cells.step(packet.meta.step);
+    let exit = state.sessions.peers.exit(step.peer)?;
+    if !exit.holds(&state.neighbours, state.now_ns) {
+        return None;
+    }
+    exit.headers.encapsulate(&mut packet.buffer, gtpu_encap::tunnel(step), exit.mtu).map(|()| exit.port)
+}
+
+/// Sends a packet by the nodes that know all there is to know, and notes how, for those that follow.
+#[cold]
+#[inline(never)]
+fn leave_anew<B: Buffer>(state: &mut State, packet: &mut Packet<B>, plain: bool) -> Next {
+    let header = packet.buffer.data().first_chunk().filter(|header| header[0] >> 4 == 4);
+    let destination = header.map(destination);
+    let next = if plain { IpOutput::process(state, packet) } else { GtpuEncap::process(state, packet) };
+    let end = match next {
+        Next::To(_) => EthernetOutput::process(state, packet),
+        end @ Next::End(_) => end,
+    };
+    if matches!(end, Next::End(Fate::Send(_))) {
+        let State { sessions, routes, ports, neighbours, now_ns, .. } = state;
+        let known = (&*neighbours, *now_ns);
+        match (plain, destination) {
+            (true, None) => {}
+            (true, Some(destination)) => {
+                routes.note_exit((packet.meta.towards, destination), |next_hop| {
+                    Exit::new(known, (next_hop, ports.get(next_hop.port)), |header| header)
+                });
+            }
+            (false, _) => sessions.peers.note_exit(sessions.cells.step(packet.meta.step).peer, |way| {
+                let Template::V4(template) = &way.template else { return None };
+                let port = ports.get(way.next_hop.port);
+                Exit::new(known, (way.next_hop, port), |header| template.framed(header))
+            }),
+        }
+    }
+    end
+}
+
+#[inline(always)]
+const fn destination(header: &[u8; ipv4::LENGTH]) -> u32 {
+    u32::from_be_bytes([header[16], header[17], header[18], header[19]])
 }

@@ -51,6 +51,8 @@ pub(crate) struct Neighbours {
     /// Heard in this vector: other workers may have asked. Empty where there are none.
     pub(crate) heard: ArrayVec<(NextHop, MacAddress), REQUESTS_MAX>,
     is_shared: bool,
+    /// Ethernet addresses that turned out to be others, or new.
+    changes: u64,
 }
 
 impl Neighbours {
@@ -65,7 +67,22 @@ impl Neighbours {
             learnt: ArrayVec::new(),
             heard: ArrayVec::new(),
             is_shared,
+            changes: 0,
         }
+    }
+
+    /// Counts the Ethernet addresses that turned out to be others, or new: what was read before the last is out of date.
+    #[inline(always)]
+    pub(crate) const fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// The Ethernet address of a next hop that need not be asked for again, and when it must.
+    pub(crate) fn fresh(&self, next_hop: NextHop, now_ns: u64) -> Option<(MacAddress, u64)> {
+        let known = self.entries.get(self.table.get(key(next_hop))? as usize)?;
+        let until_ns = known.confirmed_ns.saturating_add(FRESH_NS);
+        let is_fresh = known.next_hop == next_hop && now_ns < until_ns;
+        known.mac.filter(|_| is_fresh).map(|mac| (mac, until_ns))
     }
 
     /// The Ethernet address of a next hop; asks for it where it is unknown or old.
@@ -128,6 +145,7 @@ impl Neighbours {
         if neighbour.mac.is_none() && self.learnt.try_push(next_hop).is_err() {
             return;
         }
+        self.changes += u64::from(neighbour.mac != Some(mac));
         neighbour.mac = Some(mac);
         neighbour.confirmed_ns = now_ns;
         neighbour.asked_ns = None;

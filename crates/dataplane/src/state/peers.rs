@@ -1,12 +1,13 @@
 //! The other ends of tunnels: few, and named by many sessions, so each is kept once.
 
+use super::exits::Exit;
 use super::paths::{Due, Path};
 use crate::config::Echo;
 use crate::frame::NextHop;
 use crate::steering::steward;
 use arrayvec::ArrayVec;
 use dplink::PathState;
-use packet::gtpu::Template;
+use packet::gtpu::{Framed, Template};
 use rules::Interface;
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -48,6 +49,8 @@ pub(crate) type Name = (Interface, IpAddr);
 /// A peer, as packets to it read it.
 #[derive(Clone, Copy, Debug)]
 struct Peer {
+    /// How packets left that went there before, over IPv4.
+    exit: Option<Exit<Framed>>,
     /// `None`: no route leads there.
     way: Option<Way>,
 }
@@ -169,7 +172,7 @@ impl Peers {
             return *index;
         }
         let place = self.place();
-        let (peer, known) = (Peer { way: way() }, Known { name: Some(name), tunnels: 1, ..FREE });
+        let (peer, known) = (Peer { exit: None, way: way() }, Known { name: Some(name), tunnels: 1, ..FREE });
         match self.peers.get_mut(place as usize).zip(self.known.get_mut(place as usize)) {
             Some(slots) => (*slots.0, *slots.1) = (peer, known),
             None => {
@@ -210,6 +213,19 @@ impl Peers {
     #[inline]
     pub(crate) fn way(&self, index: PeerIndex) -> Option<&Way> {
         self.peers.get(index.0 as usize)?.way.as_ref()
+    }
+
+    /// How packets left that went to a peer before.
+    #[inline(always)]
+    pub(crate) fn exit(&self, index: PeerIndex) -> Option<&Exit<Framed>> {
+        self.peers.get(index.0 as usize)?.exit.as_ref()
+    }
+
+    /// Notes how packets leave that go to a peer.
+    pub(crate) fn note_exit(&mut self, index: PeerIndex, exit: impl FnOnce(&Way) -> Option<Exit<Framed>>) {
+        if let Some(peer) = self.peers.get_mut(index.0 as usize) {
+            peer.exit = peer.way.as_ref().and_then(exit);
+        }
     }
 
     /// Looks at some peers in turn: what is to be done about their paths. Changes come again until

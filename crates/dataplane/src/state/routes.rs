@@ -3,9 +3,11 @@
 //! Each side has routes of its own: a user can never reach the access network's hosts through the core.
 
 use super::Ports;
+use super::exits::Exit;
 use crate::config::{ConfigError, Route};
 use crate::frame::{NextHop, PortIndex};
 use ipnet::IpNet;
+use packet::ethernet;
 use rules::Interface;
 use std::net::IpAddr;
 
@@ -16,13 +18,14 @@ pub(crate) struct Routes {
     ipv4: Box<[Entry4]>,
 }
 
-#[derive(Clone, Copy)]
 struct Entry4 {
     interface: Interface,
     mask: u32,
     prefix: u32,
     port: PortIndex,
     via: Option<IpAddr>,
+    /// How packets left that took this route before; of routes that name a next hop.
+    exit: Option<Exit<ethernet::Header>>,
 }
 
 struct Entry {
@@ -46,11 +49,33 @@ impl Routes {
     /// As [`Routes::find`], of an IPv4 address.
     #[inline]
     pub(crate) fn find_ipv4(&self, interface: Interface, destination: u32) -> Option<NextHop> {
-        let leads =
-            |entry: &&Entry4| entry.interface == interface && destination & entry.mask == entry.prefix;
-        let entry = self.ipv4.iter().find(leads)?;
+        let entry = self.entry4(interface, destination)?;
         let address = entry.via.unwrap_or(IpAddr::V4(destination.into()));
         Some(NextHop { port: entry.port, address })
+    }
+
+    /// How packets left that took the same way before.
+    #[inline(always)]
+    pub(crate) fn exit(&self, interface: Interface, destination: u32) -> Option<&Exit<ethernet::Header>> {
+        self.entry4(interface, destination)?.exit.as_ref()
+    }
+
+    /// Notes how packets leave that go the same way.
+    pub(crate) fn note_exit(
+        &mut self,
+        (interface, destination): (Interface, u32),
+        exit: impl FnOnce(NextHop) -> Option<Exit<ethernet::Header>>,
+    ) {
+        let entry = self.ipv4.iter_mut().find(|entry| entry.leads(interface, destination));
+        let Some((entry, address)) = entry.and_then(|entry| entry.via.map(|via| (entry, via))) else {
+            return;
+        };
+        entry.exit = exit(NextHop { port: entry.port, address });
+    }
+
+    #[inline(always)]
+    fn entry4(&self, interface: Interface, destination: u32) -> Option<&Entry4> {
+        self.ipv4.iter().find(|entry| entry.leads(interface, destination))
     }
 
     /// The next hop towards `destination` on one side.
@@ -62,6 +87,13 @@ impl Routes {
     }
 }
 
+impl Entry4 {
+    #[inline(always)]
+    fn leads(&self, interface: Interface, destination: u32) -> bool {
+        self.interface == interface && destination & self.mask == self.prefix
+    }
+}
+
 fn entry4(entry: &Entry) -> Option<Entry4> {
     let IpNet::V4(prefix) = entry.prefix else { return None };
     Some(Entry4 {
@@ -70,6 +102,7 @@ fn entry4(entry: &Entry) -> Option<Entry4> {
         prefix: prefix.network().to_bits(),
         port: entry.port,
         via: entry.via,
+        exit: None,
     })
 }
 

@@ -3,6 +3,7 @@
 mod content;
 mod copies;
 mod crew;
+mod exits;
 mod fragments;
 mod kept;
 mod mtu;

@@ -13,7 +13,7 @@ const MS: u64 = 1_000_000;
 const PACKET: usize = 1_000;
 
 /// A frame from the core to a user, from one server or another.
-fn downlink(session: u8, server: u8) -> Vec<u8> {
+pub(super) fn downlink(session: u8, server: u8) -> Vec<u8> {
     let (from, to) = ([203, 0, 113, server], [10, 60, 0, session]);
     let mut frame = vec![2, 0, 0, 0, 6, 2, 2, 0, 0, 0, 6, 1, 8, 0];
     frame.extend(packet(from, to));
@@ -21,7 +21,7 @@ fn downlink(session: u8, server: u8) -> Vec<u8> {
 }
 
 /// A frame from a user to one server or another.
-fn uplink(session: u8, server: u8) -> Vec<u8> {
+pub(super) fn uplink(session: u8, server: u8) -> Vec<u8> {
     let inner = packet([10, 60, 0, session], [203, 0, 113, server]);
     let mut frame = vec![2, 0, 0, 0, 3, 2, 2, 0, 0, 0, 3, 1, 8, 0];
     let length = 8 + 8 + inner.len();

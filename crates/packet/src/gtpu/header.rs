@@ -21,12 +21,32 @@ const OPTIONAL: usize = size_of::<Optional>();
 /// What every message begins with.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
-struct Head {
+pub(super) struct Head {
     flags: u8,
     message_type: u8,
     /// Bytes after the head.
     length: U16,
     teid: U32,
+}
+
+impl Head {
+    /// Of a user's packet without extension headers.
+    pub(super) const fn g_pdu() -> Self {
+        Self { flags: VERSION_1_GTP, message_type: G_PDU, length: U16::ZERO, teid: U32::ZERO }
+    }
+
+    /// Fills in what differs from packet to packet; `after_head` counts all that follows.
+    #[inline(always)]
+    pub(super) fn patch(&mut self, teid: u32, after_head: u16) {
+        self.length.set(after_head);
+        self.teid.set(teid);
+    }
+
+    /// An extension header follows.
+    #[inline(always)]
+    pub(super) fn announce_extension(&mut self) {
+        self.flags = VERSION_1_GTP | EXTENSION;
+    }
 }
 
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
@@ -163,7 +183,7 @@ impl GPdu {
     #[inline]
     pub(super) fn new(teid: u32, pdu_session: Option<PduSession>) -> Self {
         let flags = if pdu_session.is_some() { VERSION_1_GTP | EXTENSION } else { VERSION_1_GTP };
-        let head = Head { flags, message_type: G_PDU, length: U16::ZERO, teid: U32::new(teid) };
+        let head = Head { flags, teid: U32::new(teid), ..Head::g_pdu() };
         // No sequence number and no N-PDU number before the type of the container.
         let optional = u64::from(extension_type::PDU_SESSION_CONTAINER) << 32;
         let tail = pdu_session.map_or(0, |container| optional | u64::from(container.word()));

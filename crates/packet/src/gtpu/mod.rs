@@ -3,6 +3,7 @@
 mod element;
 mod error_indication;
 mod extension;
+mod framed;
 mod header;
 mod pdu_session;
 mod signalling;
@@ -10,6 +11,7 @@ mod template;
 
 pub use error_indication::{ErrorIndication, TunnelError};
 pub use extension::{BrokenChain, EXTENSIONS_MAX, Extension, Extensions, SUPPORTED, extension_type};
+pub use framed::Framed;
 pub use header::{Malformed, Message, encapsulated_length, write_g_pdu, write_g_pdu_with};
 pub use pdu_session::{PduSession, PduType};
 pub use signalling::{

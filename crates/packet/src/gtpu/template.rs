@@ -73,9 +73,20 @@ pub struct OuterHeader {
 /// IPv4 and UDP.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
-struct Front4 {
+pub(super) struct Front4 {
     ip: ipv4::Header,
     udp: udp::Header,
+}
+
+impl Front4 {
+    /// Fills in what differs from packet to packet; `sum` is that of the rest.
+    #[inline(always)]
+    pub(super) fn patch(&mut self, sum: u16, tos: u8, total: u16) {
+        self.ip.tos = tos;
+        self.ip.total_length.set(total);
+        self.ip.checksum.set(!checksum::add(checksum::add(sum, u16::from(tos)), total));
+        self.udp.length.set(total - ipv4::LENGTH as u16);
+    }
 }
 
 /// IPv6 and UDP.
@@ -185,6 +196,11 @@ impl Template4 {
         Self { sum: checksum::sum(ip.as_bytes()), front, gtpu: GPdu::new(outer.teid, outer.pdu_session) }
     }
 
+    /// The sum of the IPv4 header without its length, and what stands before GTP-U.
+    pub(super) const fn front(&self) -> (u16, Front4) {
+        (self.sum, self.front)
+    }
+
     /// Bytes of all headers together.
     #[inline]
     pub const fn length(&self) -> usize {
@@ -231,17 +247,13 @@ impl Template4 {
     #[inline(always)]
     fn write_marked(&self, bytes: &mut [u8], gtpu: &GPdu, (payload, tos): (usize, u8)) -> Option<()> {
         let total = u16::try_from(size_of::<Front4>() + gtpu.length() + payload).ok()?;
-        let udp = total - ipv4::LENGTH as u16;
         let (front, rest) = bytes.split_first_chunk_mut::<{ size_of::<Front4>() }>()?;
         *front = zerocopy::transmute!(self.front);
         let front: &mut Front4 = zerocopy::transmute_mut!(front);
-        // The type of service is the low octet of the header's first word.
-        front.ip.tos = self.front.ip.tos | tos;
-        let sum = checksum::add(self.sum, u16::from(tos));
-        front.ip.total_length.set(total);
-        front.ip.checksum.set(!checksum::add(sum, total));
-        front.udp.length.set(udp);
-        gtpu.write(rest, udp - BEFORE_GTPU_LENGTH)
+        // The type of service is the low octet of the header's first word, and in the sum already where it is not 0.
+        front.patch(self.sum, tos, total);
+        front.ip.tos |= self.front.ip.tos;
+        gtpu.write(rest, total - ipv4::LENGTH as u16 - BEFORE_GTPU_LENGTH)
     }
 }
 

@@ -145,3 +145,30 @@ proptest! {
         prop_assert_eq!(buffers[0].data(), buffers[1].data());
     }
 }
+
+proptest! {
+    /// What the short way writes, the long way writes in pieces.
+    #[test]
+    fn framed_is_the_template_with_an_ethernet_header(
+        (source, destination, source_port) in any::<(Ipv4Addr, Ipv4Addr, u16)>(),
+        (teid, tos, pdu_session) in (any::<u32>(), any::<u8>(), container()),
+        (payload, mtu) in (proptest::collection::vec(any::<u8>(), 0..300), 0u16..400),
+    ) {
+        let endpoints = Endpoints::V4 { source, destination };
+        let outer = OuterHeader { endpoints, tos: 0, source_port, teid: 0, pdu_session: None };
+        let Template::V4(template) = outer.template() else { unreachable!() };
+        let header = crate::ethernet::Header::new(
+            crate::ethernet::MacAddress([1; 6]), crate::ethernet::MacAddress([2; 6]), crate::ethernet::IPV4,
+        );
+        let tunnel = Tunnel { teid, pdu_session, tos };
+        let mut expected = HeapBuffer::new(&payload);
+        template.encapsulate_into(&mut expected, tunnel).unwrap();
+        let fits = expected.data().len() <= usize::from(mtu);
+        header.write(expected.prepend(crate::ethernet::LENGTH).unwrap()).unwrap();
+        let mut buffer = HeapBuffer::new(&payload);
+        let done = template.framed(header).encapsulate(&mut buffer, tunnel, mtu);
+        let is_short = pdu_session.is_none_or(|container| container.paging_policy.is_none());
+        prop_assert_eq!(done.is_some(), fits && is_short);
+        prop_assert_eq!(buffer.data(), if done.is_some() { expected.data() } else { &payload[..] });
+    }
+}
