@@ -150,7 +150,8 @@ impl Results {
                 node.name, node.packets, node.vectors, node.packets_per_vector, node.cycles_per_packet
             );
         }
-        text += "\nA packet does not visit every node. In the drawing each node's cycles are spread over all packets.\n";
+        text += "\nA packet of a flow that is known goes `usual_input`, `flow`, `verdict`, and out; the first of a flow, and whatever is \
+unusual, takes the long way through the other nodes. In the drawing each node's cycles are spread over all packets.\n";
         let _ = match report.cache_misses_per_packet {
             Some(misses) => writeln!(text, "\n{misses} misses of the last-level cache per packet."),
             None => writeln!(text, "\nNote: {UNKNOWN}."),

@@ -120,11 +120,11 @@ fn flatness(points: &[Report]) -> Option<String> {
     let ((fewest, first), (most, last)) = (with_rules.next()?, with_rules.next_back()?);
     let none = points.iter().filter_map(of).find(|(rules, _)| *rules == 0);
     let change = |from: f64| (last / from - 1.0) * 100.0;
-    let beside_none =
-        none.map_or(String::new(), |(_, ratio)| format!(" and {:+.1} % from that with none", change(ratio)));
+    let beside_none = none
+        .map_or(String::new(), |(_, ratio)| format!(", and by {:+.1} % from that with none", change(ratio)));
     Some(format!(
-        "with {most} content rules the rate (beside `forward` in the same turns) is {:+.1} % from that with \
-         {fewest}{beside_none}; with more rules, more flows turn out to be of an application",
+        "the rate with {most} content rules, beside that of `forward` in the same turns, differs by {:+.1} % from that with \
+         {fewest}{beside_none}; the more rules there are, the more flows turn out to be of an application",
         change(first)
     ))
 }
