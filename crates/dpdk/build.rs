@@ -33,7 +33,7 @@ const OPAQUE: [&str; 9] = [
 ];
 
 fn main() {
-    for file in ["c/wrapper.h", "c/shim.h", "c/shim.c"] {
+    for file in ["c/wrapper.h", "c/shim.h", "c/shim.c", "c/flow.c"] {
         println!("cargo:rerun-if-changed={file}");
     }
     for variable in ["ANCHORLINE_CPU", "LIBCLANG_PATH", "PKG_CONFIG_PATH"] {
@@ -70,7 +70,11 @@ fn cpu() -> String {
 
 fn compile_shim(dpdk: &pkg_config::Library) {
     let mut build = cc::Build::new();
-    build.file("c/shim.c").includes(&dpdk.include_paths).opt_level(3).flag(format!("-march={}", cpu()));
+    build
+        .files(["c/shim.c", "c/flow.c"])
+        .includes(&dpdk.include_paths)
+        .opt_level(3)
+        .flag(format!("-march={}", cpu()));
     build
         .flag("-include")
         .flag("rte_config.h")

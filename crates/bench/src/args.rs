@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::plan::{Direction, FLOWS_MAX, Plan, SESSIONS_MAX, TRIALS_MAX};
-use crate::scenario::Scenario;
+use crate::scenario::{SERVICE_OPENING, SERVICE_PDRS, Scenario};
 use crate::setup::PDRS_MIN;
 use crate::{interrupt, machine, output, ratchet, record};
 use anyhow::bail;
@@ -20,10 +20,6 @@ const TRIALS: u32 = 5;
 const SWEEP_SESSIONS: u32 = 1_000_000;
 /// Sessions of `rules`, unless given: those of 1,000 PDRs each must fit into memory.
 const RULES_SESSIONS: u32 = 6_000;
-/// PDRs of a session of `services`, unless given: the usual two, and five services up and down.
-const SERVICE_PDRS: u32 = PDRS_MIN + 10;
-/// Share of the packets of `services` that open flows.
-const SERVICE_OPENING: f64 = 0.10;
 /// Where a report goes, unless told.
 const FOLDER: &str = "bench/report";
 
@@ -46,7 +42,7 @@ pub struct Args {
     /// Flows of all active sessions together; those of the profile unless given.
     #[arg(long, value_name = "N")]
     flows: Option<u32>,
-    /// Content rules, of `services` alone; 50,000 unless given.
+    /// Most content rules, of `services` and `rules`; 50,000 unless given. Of `rules`: 0 measures PDRs alone.
     #[arg(long, value_name = "N")]
     rules: Option<u32>,
     /// PDRs of a session; 2 unless given. Of `rules`: the most; 1,000 unless given. Of `services`: 12 unless given.
@@ -168,7 +164,7 @@ impl Args {
 
     fn measure(&self, scenario: Scenario) -> anyhow::Result<()> {
         let plan = self.plan(scenario)?;
-        plan.check_memory(machine::available_bytes()?)?;
+        plan.check_memory(machine::available_bytes()?, scenario.engines())?;
         let report = scenario.measure(&plan)?;
         output::give(&report, self.json.as_deref(), self.report.as_deref())
     }
@@ -194,20 +190,23 @@ impl Args {
             bail!("--trials {trials}: 1 to {TRIALS_MAX} can be measured");
         }
         let (duration, direction, seed) = (Duration::from_secs_f64(seconds), self.direction(), self.seed);
-        Ok(Plan { profile, direction, pdrs, rules, duration, trials, seed })
+        let services = scenario == Scenario::Services;
+        Ok(Plan { profile, direction, pdrs, rules, services, duration, trials, seed })
     }
 
-    /// Only `services` has any.
+    /// Only `services` and `rules` have any.
     fn content_rules(&self, scenario: Scenario) -> anyhow::Result<u32> {
         match (scenario, self.rules) {
-            (Scenario::Services, rules) => {
+            (Scenario::Services | Scenario::Rules, rules) => {
                 let (rules, most) = (rules.unwrap_or(catalogue::APPLICATIONS), catalogue::APPLICATIONS);
-                if !(1..=most).contains(&rules) {
-                    bail!("--rules {rules}: 1 to {most} content rules can be measured");
+                if rules > most {
+                    bail!("--rules {rules}: 0 to {most} content rules can be measured");
                 }
                 Ok(rules)
             }
-            (_, Some(rules @ 1..)) => bail!("--rules {rules}: only `services` has content rules"),
+            (_, Some(rules @ 1..)) => {
+                bail!("--rules {rules}: only `services` and `rules` have content rules")
+            }
             _ => Ok(0),
         }
     }
@@ -322,10 +321,25 @@ mod tests {
             (["--duration", "nan"], "0.1 to 86400 seconds"),
             (["--trials", "0"], "1 to 100"),
             (["--pdrs", "1"], "2 to 1000"),
-            (["--rules", "5"], "only `services` has"),
+            (["--rules", "5"], "only `services` and `rules` have"),
         ] {
             let error = plan(&words).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
+        }
+        for scenario in [Scenario::Services, Scenario::Rules] {
+            let error = of(scenario, &["--rules", "50001"]).unwrap_err().to_string();
+            assert!(error.contains("0 to 50000 content rules"), "{error}");
+            assert_eq!(of(scenario, &["--rules", "0"]).unwrap().rules, 0);
+            assert_eq!(of(scenario, &[]).unwrap().rules, 50_000);
+        }
+    }
+
+    #[test]
+    fn more_than_memory_is_refused_whatever_is_measured() {
+        for scenario in Scenario::value_variants() {
+            let plan = of(*scenario, &["--sessions", "2000000"]).unwrap();
+            let error = plan.check_memory(1 << 30, scenario.engines()).unwrap_err().to_string();
+            assert!(error.contains("1024 MiB are available: at most"), "{scenario:?}: {error}");
         }
     }
 }

@@ -78,7 +78,7 @@ impl<'a, W: Worker> Field<'a, W> {
         product: &'a mut W,
     ) -> anyhow::Result<Self> {
         // Services change nothing about what becomes of a packet.
-        let pdrs = if plan.rules > 0 { PDRS_MIN } else { plan.pdrs };
+        let pdrs = if plan.services { PDRS_MIN } else { plan.pdrs };
         let sampler = Sampler::new(expected::reference(pdrs)?);
         let (yardstick, pool) = (Yardstick::new(plan)?, pool.clone());
         Ok(Self { ports, rack, yardstick, product, sampler, pool })

@@ -5,6 +5,7 @@
 //! Nothing is reported when packets are missing from the books, or when a packet came out wrong ([`sample`]).
 
 mod args;
+mod beside;
 mod clock;
 mod contest;
 mod control;

@@ -42,8 +42,10 @@ pub(crate) struct Plan {
     pub(crate) direction: Direction,
     /// PDRs of a session.
     pub(crate) pdrs: u32,
-    /// Content rules; sessions have PDRs for services only where there are some to be measured.
+    /// Content rules; of `rules` and `services`, the most.
     pub(crate) rules: u32,
+    /// Whether the PDRs beyond the first two are for services.
+    pub(crate) services: bool,
     /// Of all trials together.
     pub(crate) duration: Duration,
     pub(crate) trials: u32,
@@ -64,42 +66,52 @@ impl Plan {
         Self { duration, ..self.clone() }
     }
 
+    /// What comes to one of so many workers.
+    pub(crate) fn share_of_one(&self, workers: usize) -> Self {
+        let share = |all: u32| (all / u32::try_from(workers).unwrap_or(1).max(1)).max(1);
+        let Profile { subscribers, flows, .. } = self.profile;
+        let profile = Profile { subscribers: share(subscribers), flows: share(flows), ..self.profile };
+        Self { profile, ..self.clone() }
+    }
+
     /// What one trial may take.
     pub(crate) fn trial(&self) -> Duration {
         self.duration / self.trials.max(1)
     }
 
-    /// Whether this much memory is there.
+    /// Whether this much memory is there, where all sessions and flows are kept by so many `engines`.
     ///
     /// # Errors
     /// The most that can be measured with `available` bytes.
-    pub(crate) fn check_memory(&self, available: u64) -> anyhow::Result<()> {
+    pub(crate) fn check_memory(&self, available: u64, engines: u64) -> anyhow::Result<()> {
         let Profile { subscribers, flows, .. } = self.profile;
-        if self.most_sessions(available) >= u64::from(subscribers) {
+        let most = self.most_sessions(available, engines);
+        if most >= u64::from(subscribers) {
             return Ok(());
         }
-        let needed = self.base_bytes() + u64::from(subscribers) * self.session_bytes();
+        let sessions = u64::from(subscribers) * self.session_bytes() * engines;
+        let needed = self.base_bytes(engines) + sessions;
+        let of_each = if engines > 1 { format!(" in each of {engines} engines") } else { String::new() };
         bail!(
-            "{subscribers} sessions of {} PDRs with {flows} flows need about {} MiB of memory and {} MiB are \
-             available: at most {} such sessions can be measured here; --sessions, --pdrs and --flows make it less",
+            "{subscribers} sessions of {} PDRs with {flows} flows{of_each} need about {} MiB of memory and {} MiB are \
+             available: at most {most} such sessions can be measured here; --sessions, --pdrs and --flows make it less",
             self.pdrs,
             needed >> 20,
             available >> 20,
-            self.most_sessions(available),
         )
     }
 
     /// With as many flows and PDRs.
-    fn most_sessions(&self, available: u64) -> u64 {
-        available.saturating_sub(self.base_bytes()) / self.session_bytes()
+    fn most_sessions(&self, available: u64, engines: u64) -> u64 {
+        available.saturating_sub(self.base_bytes(engines)) / (self.session_bytes() * engines.max(1))
     }
 
     fn session_bytes(&self) -> u64 {
         SESSION_BYTES + u64::from(self.pdrs) * PDR_BYTES
     }
 
-    fn base_bytes(&self) -> u64 {
-        BASE_BYTES + u64::from(self.profile.flows) * FLOW_BYTES
+    fn base_bytes(&self, engines: u64) -> u64 {
+        BASE_BYTES + u64::from(self.profile.flows) * FLOW_BYTES * engines
     }
 }
 
@@ -111,12 +123,15 @@ mod tests {
     fn more_than_memory_is_refused_with_the_limit() {
         let profile = *traffic::profile("zte").unwrap();
         let (direction, duration) = (Direction::Both, Duration::from_secs(1));
-        let plan = Plan { profile, direction, pdrs: 1_000, rules: 0, duration, trials: 1, seed: 1 };
-        let error = plan.check_memory(8 << 30).unwrap_err().to_string();
-        let most = plan.most_sessions(8 << 30) as u32;
+        let plan =
+            Plan { profile, direction, pdrs: 1_000, rules: 0, services: false, duration, trials: 1, seed: 1 };
+        let error = plan.check_memory(8 << 30, 1).unwrap_err().to_string();
+        let most = plan.most_sessions(8 << 30, 1) as u32;
         assert!(error.contains("600000 sessions of 1000 PDRs with 1000000 flows need about"), "{error}");
         assert!(error.contains(&format!("8192 MiB are available: at most {most} such sessions")), "{error}");
-        plan.with_sessions(most).check_memory(8 << 30).unwrap();
-        plan.with_sessions(most + 1).check_memory(8 << 30).unwrap_err();
+        plan.with_sessions(most).check_memory(8 << 30, 1).unwrap();
+        plan.with_sessions(most + 1).check_memory(8 << 30, 1).unwrap_err();
+        let error = plan.with_sessions(most).check_memory(8 << 30, 7).unwrap_err().to_string();
+        assert!(error.contains("flows in each of 7 engines need about"), "{error}");
     }
 }

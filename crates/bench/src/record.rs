@@ -34,7 +34,7 @@ const RECORD: &[Case] = &[
     case("forward-epc-us", "forward --profile epc-us --duration 5"),
     case("forward-epc-us-stress", "forward --profile epc-us-stress --duration 5"),
     case("sessions", "sessions --duration 25"),
-    case("rules", "rules --duration 20"),
+    case("rules", "rules --duration 30"),
     case("latency", "latency --duration 30"),
     case("scaling", "scaling --duration 20"),
     case("steering", "steering --sessions 60000 --duration 30"),
@@ -43,17 +43,17 @@ const RECORD: &[Case] = &[
     case("pfcp", "pfcp --duration 20 --sessions 200000"),
 ];
 
-/// The same in less than a minute, rougher.
+/// The same in less than a minute, rougher. The sweep over content rules is that of `services`.
 const QUICK: &[Case] = &[
-    case("forward-zte", "forward --profile zte --duration 3 --trials 3"),
-    case("sessions", "sessions --sessions 100000 --flows 100000 --duration 4 --trials 3"),
-    case("rules", "rules --sessions 1000 --flows 100000 --duration 4 --trials 3"),
-    case("latency", "latency --sessions 60000 --duration 4 --trials 2"),
-    case("scaling", "scaling --sessions 60000 --flows 100000 --duration 4 --trials 3"),
-    case("steering", "steering --sessions 20000 --flows 100000 --duration 6 --trials 3"),
-    case("control", "control --sessions 60000 --flows 100000 --duration 3 --trials 3"),
+    case("forward-zte", "forward --profile zte --sessions 200000 --flows 400000 --duration 2 --trials 3"),
+    case("sessions", "sessions --sessions 100000 --flows 100000 --duration 3 --trials 3"),
+    case("rules", "rules --sessions 600 --flows 50000 --rules 0 --duration 3 --trials 3"),
+    case("latency", "latency --sessions 60000 --duration 3 --trials 2"),
+    case("scaling", "scaling --sessions 60000 --flows 100000 --duration 3 --trials 3"),
+    case("steering", "steering --sessions 10000 --flows 50000 --duration 5 --trials 3"),
+    case("control", "control --sessions 60000 --flows 100000 --duration 2 --trials 3"),
     case("services", "services --sessions 20000 --flows 50000 --duration 3 --trials 3"),
-    case("pfcp", "pfcp --sessions 20000 --duration 3 --trials 3"),
+    case("pfcp", "pfcp --sessions 20000 --duration 2 --trials 3"),
 ];
 
 /// Measures everything and writes results and page into `folder`.

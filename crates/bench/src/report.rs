@@ -194,6 +194,9 @@ pub(crate) struct PfcpRates {
     pub(crate) retransmissions: u64,
     /// Requests refused or never answered.
     pub(crate) failures: u64,
+    /// Share of the time in which the client had work to do: near 1, it is the client's rate and not the node's.
+    #[serde(default)]
+    pub(crate) client_busy: f64,
 }
 
 /// A thread that was away for more of the time than this says nothing of the engine.
@@ -252,30 +255,39 @@ impl Report {
 
     /// Takes over what a contest found.
     pub(crate) fn score(&mut self, score: &Score, memory: &Memory) {
-        let spread = |runner| score.spread(runner, memory.eal.tsc_hz());
-        let spreads = Spreads {
-            floor: spread(Runner::Floor),
-            bare: spread(Runner::Bare),
-            product: spread(Runner::Product),
-            ratio: score.ratio(),
-        };
-        let mpps = |cycles: f64| memory.eal.tsc_hz() as f64 / cycles / 1e6;
+        let hz = memory.eal.tsc_hz();
+        self.compare(score, hz);
+        let product = score.spread(Runner::Product, hz).median;
         self.trials = score.times_ns[Runner::Product as usize].len() as u32;
         self.mean_bytes = rounded(score.laid.bytes as f64 / score.laid.packets.max(1) as f64);
-        self.set_rate(mpps(spreads.product.median));
-        self.floor_mpps_per_core = Some(rounded(mpps(spreads.floor.median)));
-        self.bare_mpps_per_core = Some(rounded(mpps(spreads.bare.median)));
-        self.cycles_per_packet = Some(spreads.product.median);
-        self.ratio = Some(spreads.ratio.median);
-        self.spread = Some(spreads);
+        self.set_rate(hz as f64 / product / 1e6);
+        self.cycles_per_packet = Some(product);
         // Nodes are timed by a counter that runs on while other programs have the CPU, which meets each of them in
         // proportion to the time it takes.
-        let share = score.took.share(memory.eal.tsc_hz());
+        let share = score.took.share(hz);
         self.nodes
             .iter_mut()
             .for_each(|node| node.cycles_per_packet = rounded(node.cycles_per_packet * share));
         self.cpu_share = Some(score.cpu_share);
         self.interrupted = score.interrupted;
+    }
+
+    /// Takes over the yardsticks, and what the product is beside them; its own rate is another's business.
+    pub(crate) fn compare(&mut self, score: &Score, hz: u64) {
+        let spread = |runner| score.spread(runner, hz);
+        let (floor, bare, product) = (spread(Runner::Floor), spread(Runner::Bare), spread(Runner::Product));
+        let ratio = score.ratio();
+        let mpps = |cycles: f64| (cycles > 0.0).then(|| rounded(hz as f64 / cycles / 1e6));
+        self.floor_mpps_per_core = mpps(floor.median);
+        self.bare_mpps_per_core = mpps(bare.median);
+        self.ratio = (ratio.median > 0.0).then_some(ratio.median);
+        self.spread = self.ratio.map(|_| Spreads { floor, bare, product, ratio });
+    }
+
+    /// There is no rate to compare.
+    pub(crate) fn has_no_rate(&mut self) {
+        (self.mpps_per_core, self.gbps_per_core, self.cycles_per_packet) = (None, None, None);
+        (self.ratio, self.spread) = (None, None);
     }
 
     /// Packets and bits of a second.

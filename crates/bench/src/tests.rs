@@ -13,7 +13,7 @@ use std::time::Duration;
 use traffic::{PROFILES, Profile};
 
 /// Enough for the pools of any scenario with two CPUs.
-const MEMORY_MB: u32 = 512;
+const MEMORY_MB: u32 = 1_024;
 
 fn plan(direction: Direction) -> Plan {
     let uplink = match direction {
@@ -23,7 +23,7 @@ fn plan(direction: Direction) -> Plan {
     };
     let profile = Profile { subscribers: 500, active: 200, flows: 1_000, uplink, ..PROFILES[0] };
     let duration = Duration::from_millis(200);
-    Plan { profile, direction, pdrs: 4, duration, trials: 2, rules: 0, seed: 3 }
+    Plan { profile, direction, pdrs: 4, duration, trials: 2, rules: 0, services: false, seed: 3 }
 }
 
 /// Promises that nothing ever changes.
@@ -49,7 +49,17 @@ fn field<'a>(memory: &Memory, runnable: &'a mut Runnable, sampler: Sampler) -> F
     }
 }
 
+/// Both yardsticks ran beside it, and it is compared with them.
+fn check_yardsticks(report: &Report) {
+    let scenario = &report.scenario;
+    let (floor, bare) = (report.floor_mpps_per_core.unwrap(), report.bare_mpps_per_core.unwrap());
+    assert!(floor > 0.0 && bare > 0.0, "{scenario}");
+    let ratio = report.spread.unwrap().ratio;
+    assert!(ratio.min > 0.0 && report.ratio == Some(ratio.median), "{scenario}");
+}
+
 fn check(report: &Report) {
+    check_yardsticks(report);
     let scenario = &report.scenario;
     assert!(report.balanced && !report.interrupted, "{scenario}");
     assert!(report.compared > 0, "{scenario}: nothing was compared");
@@ -113,9 +123,12 @@ fn scenarios_yield_sound_reports_and_wrong_packets_none() {
     let pdrs: Vec<u32> = sweep.points.iter().map(|point| point.pdrs).collect();
     assert_eq!(pdrs, [2, 10, 20]);
     sweep.points.iter().for_each(check);
+    let services = Plan { rules: 100, services: true, pdrs: 12, ..plan(Direction::Both) };
+    check_services(&Scenario::Services.measure(&services).unwrap());
     let control = Scenario::Control.measure(&plan(Direction::Both)).unwrap();
     assert!(control.balanced && control.compared > 0 && control.loss == Some(0.0));
     assert!(control.control.unwrap().ratio_to_quiet.median > 0.0);
+    check(&control);
     let read: Report = serde_json::from_str(&serde_json::to_string(&control).unwrap()).unwrap();
     assert_eq!(read.control, control.control, "what is written can be read");
     check_scaling(&Scenario::Scaling.measure(&plan(Direction::Both)).unwrap());
@@ -128,6 +141,20 @@ fn scenarios_yield_sound_reports_and_wrong_packets_none() {
     a_wrong_packet_is_refused();
 }
 
+/// From no content rules to those asked for; with none, no flow is of an application.
+fn check_services(report: &Report) {
+    check(report);
+    let rules: Vec<u32> = report.points.iter().map(|point| point.rules).collect();
+    assert_eq!(rules, [0, 100]);
+    let of = |at: usize| report.points[at].services.unwrap();
+    assert_eq!(of(0).detected_flows_per_s, 0.0);
+    assert!(of(1).detected_flows_per_s > 0.0 && of(1).ratio_to_forward.median > 0.0);
+    let value = serde_json::to_value(report).unwrap();
+    assert_eq!(value.pointer("/points/0/rules"), Some(&0.into()));
+    let again: Report = serde_json::from_value(value.clone()).unwrap();
+    assert_eq!(serde_json::to_value(again).unwrap(), value, "what is written can be read");
+}
+
 fn check_scaling(report: &Report) {
     check(report);
     let workers: Vec<u32> = report.points.iter().map(|point| point.workers).collect();
@@ -137,13 +164,23 @@ fn check_scaling(report: &Report) {
 /// A machine busy with other tests lets packets wait, not go missing from the books.
 fn check_latency(report: &Report) {
     assert!(report.balanced && report.compared > 0);
-    assert!(report.load.as_ref().unwrap().zero_loss_mpps.is_some());
+    let load = report.load.as_ref().unwrap();
+    assert!(load.zero_loss_mpps.is_some());
+    assert_eq!(
+        report.ratio.is_none(),
+        load.generator_bound,
+        "no figure where the generator was the bottleneck"
+    );
+    if !load.generator_bound {
+        check_yardsticks(report);
+    }
     let latency = report.latency_us.or(report.points.first().and_then(|point| point.latency_us));
     assert!(latency.is_none_or(|latency| 0.0 < latency.p50 && latency.p50 <= latency.max));
 }
 
 /// What the card brings where decides what is handed over, and nothing else does.
 fn check_steering(report: &Report) {
+    check_yardsticks(report);
     assert!(report.balanced && report.compared > 0 && !report.text().is_empty());
     let rates = report.points.iter().filter_map(|point| point.steering.as_ref());
     for steering in rates.filter(|steering| steering.offered_mpps.is_none()) {

@@ -99,9 +99,10 @@ impl Report {
 
     fn table_of_points(&self) -> String {
         let mut text = format!(
-            "{:>9} {:>6} {:>8} {:>6} {:>9} {:>9} {:>7} {:>9} {:>9} {:>9} {:>9}\n",
+            "{:>9} {:>6} {:>7} {:>8} {:>6} {:>9} {:>9} {:>7} {:>9} {:>9} {:>9} {:>9}\n",
             "sessions",
             "PDRs",
+            "content",
             "workers",
             "load",
             "Mpps/core",
@@ -119,9 +120,10 @@ impl Report {
             let latency = |pick: fn(&Latency) -> f64| number(point.latency_us.as_ref().map(pick), 1);
             let _ = writeln!(
                 text,
-                "{:>9} {:>6} {:>8} {:>6} {:>9} {:>9} {:>7} {:>9} {:>9} {:>9} {:>9}",
+                "{:>9} {:>6} {:>7} {:>8} {:>6} {:>9} {:>9} {:>7} {:>9} {:>9} {:>9} {:>9}",
                 point.sessions,
                 point.pdrs,
+                point.rules,
                 point.workers,
                 number(point.load.as_ref().map(|load| load.load), 2),
                 number(point.mpps_per_core, 2),

@@ -8,6 +8,7 @@
 struct rte_mbuf;
 struct rte_mempool;
 struct rte_ring;
+struct rte_flow;
 
 /* Receives at most `limit` packets into `packets`; returns how many. */
 uint16_t anchorline_rx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **packets, uint16_t limit);
@@ -35,5 +36,76 @@ int anchorline_errno(void);
 /* Sends DPDK's log to `sink` from now on: 0, or -1 without the memory. `sink` gets text and its level. */
 typedef void (*anchorline_log_sink)(const char *text, size_t length, uint32_t level);
 int anchorline_log_to(anchorline_log_sink sink);
+
+/* One layer of a flow rule's pattern: which, and what its header must say. */
+struct anchorline_flow_item {
+	uint32_t kind;
+	uint32_t value;
+	uint8_t address[16];
+};
+
+enum {
+	ANCHORLINE_ITEM_ETH,
+	ANCHORLINE_ITEM_VLAN_PRIORITY,
+	ANCHORLINE_ITEM_IPV4,
+	ANCHORLINE_ITEM_IPV6,
+	/* type of service or traffic class: the value below, the bits that count above it */
+	ANCHORLINE_ITEM_IPV4_TOS,
+	ANCHORLINE_ITEM_IPV6_CLASS,
+	ANCHORLINE_ITEM_IPV4_TO,
+	ANCHORLINE_ITEM_IPV6_TO,
+	ANCHORLINE_ITEM_UDP,
+	ANCHORLINE_ITEM_UDP_TO,
+	ANCHORLINE_ITEM_TCP,
+	ANCHORLINE_ITEM_SCTP,
+	ANCHORLINE_ITEM_GTPU,
+	ANCHORLINE_ITEM_GTPU_TEID,
+	ANCHORLINE_ITEM_PSC,
+	ANCHORLINE_ITEM_PSC_TYPE,
+	ANCHORLINE_ITEM_PSC_QFI
+};
+
+enum { ANCHORLINE_ACTION_RSS, ANCHORLINE_ACTION_QUEUE, ANCHORLINE_ACTION_JUMP };
+
+/* Most layers of a pattern. */
+enum { ANCHORLINE_ITEMS_MAX = 12 };
+
+struct anchorline_flow_rule {
+	uint32_t group;
+	uint32_t priority;
+	const struct anchorline_flow_item *items;
+	uint32_t item_count;
+	uint32_t action;
+	/* a queue, or a group to jump to */
+	uint32_t target;
+	uint32_t level;
+	uint64_t types;
+	const uint8_t *key;
+	uint32_t key_length;
+	uint32_t queue_count;
+	const uint16_t *queues;
+};
+
+/* Asks the driver whether it takes a rule, and with `created` not null puts it in force: 0 or a negative errno, and the
+ * driver's words, with their end, in `why` of `room` octets. */
+int anchorline_flow(uint16_t port, const struct anchorline_flow_rule *rule, struct rte_flow **created, char *why, size_t room);
+
+/* Takes one rule out of force, or with null all of the port's. */
+int anchorline_flow_destroy(uint16_t port, struct rte_flow *flow, char *why, size_t room);
+
+/* Sets the port's hash: types, and a key unless null. */
+int anchorline_rss_update(uint16_t port, uint8_t *key, uint8_t key_length, uint64_t types);
+
+/* The table from hash to queue: entry i leads to queue i % period % queues. */
+int anchorline_rss_table(uint16_t port, uint16_t entries, uint16_t period, uint16_t queues);
+
+/* What only the i40e driver has, found in it at run time: -ENOSYS where it is not loaded. */
+int anchorline_i40e_profile(uint16_t port, uint8_t *data, uint32_t size);
+int anchorline_i40e_flow_type(uint16_t port, uint8_t pctype, uint16_t flow_type);
+int anchorline_i40e_hash_words(uint16_t port, uint8_t pctype, const uint8_t *words, uint32_t count);
+
+/* Whether this CPU can wait in a light sleep until a time (WAITPKG or its like), and wait. */
+int anchorline_can_pause(void);
+int anchorline_pause_until(uint64_t tsc);
 
 #endif

@@ -52,6 +52,8 @@ pub struct Capabilities {
     pub max_mtu: u16,
     /// What its hash spreads by.
     pub rss: RssTypes,
+    /// Octets of its hash's key; 0 without one.
+    pub hash_key_bytes: u8,
     /// Entries of the table from hash to queue.
     pub rss_table_size: u16,
     /// Checksums it checks on receipt.
@@ -89,6 +91,7 @@ impl Capabilities {
             min_mtu: info.min_mtu,
             max_mtu: info.max_mtu,
             rss: RssTypes::new(info.flow_type_rss_offloads),
+            hash_key_bytes: info.hash_key_size,
             rss_table_size: info.reta_size,
             rx_checksums: rx_checksums(info.rx_offload_capa),
             tx_checksums: tx_checksums(info.tx_offload_capa),

@@ -167,6 +167,16 @@ pub enum Error {
         /// The largest that device and pool take, in bytes.
         most: u16,
     },
+    /// A flow rule is not taken.
+    #[error("device \"{device}\" does not take the flow rule \"{rule}\": {reason}")]
+    FlowRule {
+        /// As configured.
+        device: String,
+        /// Its pattern and action, as testpmd reads them.
+        rule: String,
+        /// The driver's own words.
+        reason: String,
+    },
     /// The device's driver refused.
     #[error("device \"{device}\" cannot be {action}: {reason}")]
     Device {

@@ -97,6 +97,13 @@ impl Ethdev {
         check(unsafe { sys::rte_eth_dev_start(self.0) })
     }
 
+    /// # Safety
+    /// Nobody receives or sends on it meanwhile.
+    pub(crate) unsafe fn stop(self) -> Result<(), Errno> {
+        // SAFETY: DPDK checks the port's number; nobody is in its queues.
+        check(unsafe { sys::rte_eth_dev_stop(self.0) })
+    }
+
     pub(crate) fn promiscuous(self) -> Result<(), Errno> {
         // SAFETY: DPDK checks the port's number.
         check(unsafe { sys::rte_eth_promiscuous_enable(self.0) })

@@ -68,6 +68,7 @@
 //! process, machines with several NUMA nodes, anything but x86-64, DPDK releases other than 22.11.
 
 mod capabilities;
+mod card;
 mod control;
 mod cpus;
 mod cycles;
@@ -75,7 +76,9 @@ mod device;
 mod eal;
 mod error;
 mod ethdev;
+mod flow;
 mod hugepages;
+mod idle;
 mod log;
 mod loopback;
 mod mbuf;
@@ -91,6 +94,8 @@ pub use capabilities::{Capabilities, Checksums, RssTypes};
 pub use cycles::{prefetch_read, tsc};
 pub use eal::{Eal, EalConfig, HugePages, Memory};
 pub use error::Error;
+pub use flow::RuleId;
+pub use idle::{Backoff, Idle, light_sleep, wake_on_time};
 pub use mbuf::Mbuf;
 pub use mempool::{Mempool, MempoolConfig};
 pub use port::{Link, Port, PortConfig, PortStats};

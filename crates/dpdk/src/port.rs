@@ -5,12 +5,14 @@ use crate::device::Device;
 use crate::eal::Eal;
 use crate::error::Error;
 use crate::ethdev::{Errno, Ethdev};
+use crate::flow::{Flow, RuleId};
 use crate::loopback::Rings;
 use crate::mempool::Mempool;
 use crate::queue::{RxQueue, TxQueue};
 use crate::setup::{attach, attempt, set_up};
 use crate::{control, log, sys};
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -104,6 +106,11 @@ pub struct Port {
     promiscuous: bool,
     rx_queues: Vec<RxQueue>,
     tx_queues: Vec<TxQueue>,
+    /// As many as it was opened with.
+    queues: (usize, usize),
+    /// Flow rules in force, and the number of the next.
+    rules: BTreeMap<RuleId, Flow>,
+    next_rule: u64,
     /// Not shared between threads: DPDK's control functions are not made for it.
     not_sync: PhantomData<Cell<()>>,
 }
@@ -146,9 +153,12 @@ impl Port {
     }
 
     fn new(open: Arc<OpenPort>, config: &PortConfig, capabilities: Capabilities, promiscuous: bool) -> Self {
-        let rx_queues = (0..config.rx_queues).map(|queue| RxQueue::new(&open, queue)).collect();
-        let tx_queues = (0..config.tx_queues).map(|queue| TxQueue::new(&open, queue)).collect();
-        Self { open, capabilities, promiscuous, rx_queues, tx_queues, not_sync: PhantomData }
+        let rx_queues: Vec<_> = (0..config.rx_queues).map(|queue| RxQueue::new(&open, queue)).collect();
+        let tx_queues: Vec<_> = (0..config.tx_queues).map(|queue| TxQueue::new(&open, queue)).collect();
+        let queues = (rx_queues.len(), tx_queues.len());
+        let (rules, next_rule) = (BTreeMap::new(), 0);
+        let not_sync = PhantomData;
+        Self { open, capabilities, promiscuous, rx_queues, tx_queues, queues, rules, next_rule, not_sync }
     }
 
     /// What its device can do.
@@ -207,6 +217,49 @@ impl Port {
             tx_errors: stats.oerrors,
             rx_no_buffer: stats.rx_nombuf,
         })
+    }
+
+    /// Runs a call about the port under the control lock; also what DPDK logged meanwhile.
+    pub(crate) fn with_lock<T>(&self, call: impl FnOnce(u16) -> T) -> (T, String) {
+        let _control = control::lock();
+        log::capture(|| call(self.open.ethdev.0))
+    }
+
+    /// Whether none of its queues has been taken, so that nobody can be receiving or sending.
+    pub(crate) fn has_its_queues(&self) -> bool {
+        (self.rx_queues.len(), self.tx_queues.len()) == self.queues
+    }
+
+    pub(crate) fn keep_rule(&mut self, flow: Flow) -> RuleId {
+        let id = RuleId(self.next_rule);
+        self.next_rule += 1;
+        self.rules.insert(id, flow);
+        id
+    }
+
+    pub(crate) fn forget_rule(&mut self, id: RuleId) -> Option<Flow> {
+        self.rules.remove(&id)
+    }
+
+    pub(crate) fn forget_rules(&mut self) {
+        self.rules.clear();
+    }
+
+    /// Nothing is received or sent from now on; refused unless the port has all its queues.
+    pub(crate) fn stop(&mut self) -> Result<(), Error> {
+        if !self.has_its_queues() {
+            let (device, reason) = (self.device().to_owned(), "its queues are in use".to_owned());
+            return Err(Error::Device { device, action: "stopped", reason });
+        }
+        let _control = control::lock();
+        // SAFETY: all queues are here, so nobody else has any, and we are borrowed alone.
+        attempt(self.device(), "stopped", || unsafe { self.open.ethdev.stop() })
+    }
+
+    /// It runs again.
+    pub(crate) fn go_on(&mut self) -> Result<(), Error> {
+        let _control = control::lock();
+        self.ask("started again", Ethdev::start)
     }
 
     fn ask<T>(&self, action: &'static str, call: fn(Ethdev) -> Result<T, Errno>) -> Result<T, Error> {

@@ -83,6 +83,14 @@ impl Family {
         }
     }
 
+    /// The family of a driver as DPDK names it with a port, such as "net_i40e" or "mlx5_pci".
+    pub fn of_driver(driver: &str) -> Self {
+        let name = driver.strip_prefix("net_").unwrap_or(driver);
+        let name = name.strip_suffix("_pci").unwrap_or(name);
+        let name = if name.starts_with("virtio") { "virtio" } else { name };
+        NAMES.iter().find(|(_, known)| *known == name).map_or(Self::Other, |(family, _)| *family)
+    }
+
     /// As the DPDK driver is called.
     pub fn name(self) -> &'static str {
         NAMES.iter().find(|(family, _)| *family == self).map_or("other", |(_, name)| name)
@@ -123,6 +131,21 @@ impl FromStr for Family {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn drivers_as_ports_name_them_are_known() {
+        for (driver, family) in [
+            ("net_i40e", Family::I40e),
+            ("net_ice", Family::Ice),
+            ("net_iavf", Family::Iavf),
+            ("mlx5_pci", Family::Mlx5),
+            ("net_virtio_user", Family::Virtio),
+            ("net_tap", Family::Other),
+            ("", Family::Other),
+        ] {
+            assert_eq!(Family::of_driver(driver), family, "{driver}");
+        }
+    }
 
     #[test]
     fn well_known_cards_are_known() {

@@ -178,6 +178,15 @@ pub struct Rule {
     pub action: Action,
 }
 
+/// Pattern and action, as testpmd reads them.
+impl Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("pattern")?;
+        self.pattern.iter().try_for_each(|item| write!(f, " {item} /"))?;
+        write!(f, " end actions {} / end", self.action)
+    }
+}
+
 impl Rule {
     /// In the first group, of the highest priority.
     pub const fn new(pattern: Vec<Item>, action: Action) -> Self {
@@ -193,11 +202,7 @@ impl Rule {
         if self.priority != 0 {
             let _ = write!(text, " priority {}", self.priority);
         }
-        text.push_str(" pattern");
-        self.pattern.iter().for_each(|item| {
-            let _ = write!(text, " {item} /");
-        });
-        let _ = write!(text, " end actions {} / end", self.action);
+        let _ = write!(text, " {self}");
         text
     }
 }

@@ -3,7 +3,9 @@
 mod plots;
 mod published;
 mod sections;
+mod services;
 mod steering;
+mod summary;
 
 use crate::output;
 use crate::report::Report;
@@ -65,12 +67,18 @@ impl Results {
 
     fn draw(&self, folder: &Path) -> anyhow::Result<()> {
         if let Some(report) = self.of("sessions") {
-            let chart = rate_chart(report, "Throughput over sessions", "sessions", |point| point.sessions);
+            let points: Vec<&Report> = report.points.iter().collect();
+            let chart = rate_chart(&points, "Throughput over sessions", "sessions", |point| point.sessions);
             chart.draw(&folder.join("sessions.svg"))?;
         }
         if let Some(report) = self.of("rules") {
-            let chart = rate_chart(report, "Throughput over PDRs", "PDRs of a session", |point| point.pdrs);
+            let points: Vec<&Report> =
+                report.points.iter().filter(|point| point.services.is_none()).collect();
+            let chart = rate_chart(&points, "Throughput over PDRs", "PDRs of a session", |point| point.pdrs);
             chart.draw(&folder.join("rules.svg"))?;
+        }
+        if let Some(points) = self.content_points() {
+            content_chart(&points).draw(&folder.join("content.svg"))?;
         }
         if let Some(report) = self.of("latency") {
             latency_chart(report).draw(&folder.join("latency.svg"))?;
@@ -83,16 +91,38 @@ impl Results {
 }
 
 /// Product and bare loop over something that grows.
-fn rate_chart(report: &Report, title: &'static str, x: &'static str, size: fn(&Report) -> u32) -> Chart {
-    let line = |name, rate: fn(&Report) -> Option<f64>| {
-        let point = |point: &Report| Some((f64::from(size(point)), rate(point)?));
-        Series { name, points: report.points.iter().filter_map(point).collect() }
-    };
+fn rate_chart(points: &[&Report], title: &'static str, x: &'static str, size: fn(&Report) -> u32) -> Chart {
     let series = vec![
-        line("product", |point| point.mpps_per_core),
-        line("bare loop", |point| point.bare_mpps_per_core),
+        line(points, size, ("product", |point| point.mpps_per_core)),
+        line(points, size, ("bare loop", |point| point.bare_mpps_per_core)),
     ];
-    Chart { title, x, y: "Mpackets/s, one core, in memory", log_x: true, log_y: false, series }
+    Chart { title, x, y: RATE, log_x: true, log_y: false, series }
+}
+
+/// Where no rule is drawn, on an axis that has no zero.
+const NO_RULES: u32 = 10;
+
+/// The worker with services, the one without, and the bare loop over content rules.
+fn content_chart(points: &[&Report]) -> Chart {
+    let size = |point: &Report| point.rules.max(NO_RULES);
+    let series = vec![
+        line(points, size, ("services", |point| point.mpps_per_core)),
+        line(points, size, ("forward", |point| Some(point.services?.forward_mpps_per_core))),
+        line(points, size, ("bare loop", |point| point.bare_mpps_per_core)),
+    ];
+    let (title, x) = ("Throughput over content rules", "content rules (none is drawn at 10)");
+    Chart { title, x, y: RATE, log_x: true, log_y: false, series }
+}
+
+/// What rates are drawn in.
+const RATE: &str = "Mpackets/s, one core, in memory";
+
+/// A name, and what is drawn under it.
+type Drawn = (&'static str, fn(&Report) -> Option<f64>);
+
+fn line(points: &[&Report], size: fn(&Report) -> u32, (name, rate): Drawn) -> Series {
+    let point = |point: &&Report| Some((f64::from(size(point)), rate(point)?));
+    Series { name, points: points.iter().filter_map(point).collect() }
 }
 
 fn latency_chart(report: &Report) -> Chart {

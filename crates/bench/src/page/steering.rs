@@ -19,11 +19,17 @@ cores are given to distribution and processing as it is best: computed of the wo
 /// The section of one report.
 pub(super) fn section(report: &Report) -> String {
     let mut text = "## Steering: users' packets to users' workers\n\n".to_owned() + HOW_TO_READ;
-    text += "| card | gNBs | workers | Mpps per core | of inner hash | handed over | work, cycles | by worker | hand-off, cycles | shared out |\n|---|---|---|---|---|---|---|---|---|---|\n";
+    text += "| card | gNBs | workers | Mpps per core | ratio to bare | of inner hash | handed over | work, cycles | by worker | hand-off, cycles | shared out |\n|---|---|---|---|---|---|---|---|---|---|---|\n";
     let points = || report.points.iter().filter_map(|point| Some((point, point.steering.as_ref()?)));
     for (point, steering) in points().filter(|(_, steering)| steering.offered_mpps.is_none()) {
         rate(&mut text, point, steering);
     }
+    let _ = writeln!(
+        text,
+        "\nIn the same process, on one core: bare loop {} Mpps, floor {} Mpps.",
+        number(report.bare_mpps_per_core, 2),
+        number(report.floor_mpps_per_core, 2),
+    );
     text += "\n| card | gNBs | offered Mpps | p50 us | p99 us | p99.9 us | most us | |\n|---|---|---|---|---|---|---|---|\n";
     for (point, steering) in points().filter(|(_, steering)| steering.offered_mpps.is_some()) {
         wait(&mut text, point, steering);
@@ -39,11 +45,12 @@ fn rate(text: &mut String, point: &Report, steering: &Steering) {
     let by_worker: Vec<String> = steering.worker_cycles.iter().map(|cycles| format!("{cycles:.0}")).collect();
     let _ = writeln!(
         text,
-        "| {} | {} | {} | **{}** | {} | {:.0} % | {} | {} | {} | {} |",
+        "| {} | {} | {} | **{}** | {} | {} | {:.0} % | {} | {} | {} | {} |",
         steering.mode,
         steering.gnbs,
         point.workers,
         number(point.mpps_per_core, 2),
+        number(point.ratio, 3),
         spread(steering.ratio_to_inner, 3),
         steering.handed_share * 100.0,
         spread(steering.work_cycles, 0),

@@ -4,12 +4,13 @@
 //! them in it, as it would those of a control side on another CPU.
 
 use super::forward::{PACKETS, Runnable, stage};
-use crate::contest::{Field, Runner, progress};
+use crate::contest::{Field, Runner, Score, progress};
 use crate::interrupt;
+use crate::machine::cpu_time;
 use crate::plan::Plan;
 use crate::product::Memory;
 use crate::report::{Control, Report};
-use crate::spread::Spread;
+use crate::spread::{Spread, rounded};
 use anyhow::Context;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
@@ -18,8 +19,16 @@ use std::time::{Duration, Instant};
 /// Changes a second of time the worker runs.
 const CHANGES_PER_S: u32 = 10_000;
 
-/// Nanoseconds a packet, by trial, without changes and with them.
-type Times = [Vec<f64>; 2];
+/// Nanoseconds a packet, by trial, without changes; of yardsticks and worker with them.
+#[derive(Default)]
+struct Times {
+    quiet: Vec<f64>,
+    score: Score,
+}
+
+/// Who runs in turns, and whether sessions change meanwhile.
+const TURNS: [(Runner, bool); 4] =
+    [(Runner::Floor, false), (Runner::Bare, false), (Runner::Product, false), (Runner::Product, true)];
 
 /// Measures.
 ///
@@ -38,14 +47,15 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     report.compared = field.sampler.compared();
     let packets = changer.packets;
     runnable.account(&mut report, packets)?;
-    let ratios: Vec<f64> = times[0].iter().zip(&times[1]).map(|(quiet, changed)| quiet / changed).collect();
-    let [_, changed] = times.map(|times| Spread::of(&times));
-    let time_ns = changed.context("interrupted before there was anything to report")?.median;
-    report.set_rate(1e9 / time_ns / 1e6);
-    report.trials = ratios.len() as u32;
-    report.interrupted = interrupt::asked();
-    report.control =
-        Spread::of(&ratios).map(|ratio_to_quiet| Control { changes_per_s: CHANGES_PER_S, ratio_to_quiet });
+    let changed = &times.score.times_ns[Runner::Product as usize];
+    let ratios: Vec<f64> = times.quiet.iter().zip(changed).map(|(quiet, changed)| quiet / changed).collect();
+    let ratio_to_quiet = Spread::of(&ratios).context("interrupted before there was anything to report")?;
+    report.score(&times.score, &memory);
+    report.control = Some(Control { changes_per_s: CHANGES_PER_S, ratio_to_quiet });
+    report.notes.push(
+        "the rate, and its ratio to the bare loop, are those of rounds with changes; nodes are those of all rounds"
+            .to_owned(),
+    );
     report.notes.push("any of the subscribers' sessions is changed, most of which are idle".to_owned());
     Ok(report)
 }
@@ -76,29 +86,44 @@ impl Changer {
 
     fn take_turns(&mut self, field: &mut Field<'_, Runnable>, plan: &Plan) -> anyhow::Result<Times> {
         let bar = progress(plan.duration, "rounds without changes and with them");
-        let (mut times, start) = (Times::default(), Instant::now());
+        let (mut times, start, busy) = (Times::default(), Instant::now(), cpu_time());
         for _ in 0..plan.trials {
-            for (all, one) in times.iter_mut().zip(self.trial(field, plan.trial())?) {
-                all.extend(Spread::of(&one).map(|spread| spread.median));
+            let [floor, bare, quiet, changed] = self.trial(field, (plan.trial(), &mut times.score))?;
+            let median = |rounds: &[f64]| Spread::of(rounds).map(|spread| spread.median);
+            times.quiet.extend(median(&quiet));
+            for (all, one) in times.score.times_ns.iter_mut().zip([floor, bare, changed]) {
+                all.extend(median(&one));
             }
             bar.set_position(start.elapsed().as_millis() as u64);
             if interrupt::asked() {
                 break;
             }
         }
+        let busy = cpu_time().saturating_sub(busy);
+        times.score.cpu_share = rounded(busy.as_secs_f64() / start.elapsed().as_secs_f64());
+        times.score.interrupted = interrupt::asked();
         bar.finish_and_clear();
         Ok(times)
     }
 
-    fn trial(&mut self, field: &mut Field<'_, Runnable>, length: Duration) -> anyhow::Result<Times> {
-        let (mut times, start) = (Times::default(), Instant::now());
+    /// Nanoseconds a packet of every round of the yardsticks, of the worker without changes and with them.
+    fn trial(
+        &mut self,
+        field: &mut Field<'_, Runnable>,
+        (length, score): (Duration, &mut Score),
+    ) -> anyhow::Result<[Vec<f64>; 4]> {
+        let (mut times, start): ([Vec<f64>; 4], _) = (Default::default(), Instant::now());
         while start.elapsed() < length && !interrupt::asked() {
-            for (with, times) in [false, true].into_iter().zip(&mut times) {
+            for (turn, times) in TURNS.into_iter().zip(&mut times) {
+                let (runner, with) = turn;
                 if with {
                     self.change(field.product)?;
                 }
-                let (run, took) = field.round(Runner::Product)?;
-                self.packets += run.packets;
+                let (run, took) = field.round(runner)?;
+                if runner == Runner::Product {
+                    (score.laid, score.took) = (score.laid.and(run), score.took.and(took));
+                    self.packets += run.packets;
+                }
                 self.owed += if with { took.cpu } else { Duration::ZERO };
                 times.push(took.cpu.as_nanos() as f64 / run.packets.max(1) as f64);
             }

@@ -111,7 +111,7 @@ pub(crate) fn population(plan: &Plan) -> Population {
         sessions: plan.profile.subscribers,
         pdrs: plan.pdrs,
         flows: plan.profile.flows,
-        services: plan.rules > 0,
+        services: plan.services,
         share: None,
     }
 }

@@ -1,8 +1,11 @@
 //! `latency`: the rate without loss, and how long packets take at shares of it.
 
+use crate::beside::Beside;
+use crate::contest::Score;
 use crate::gaps::GAP_US;
 use crate::generator::Generator;
 use crate::link::{DEPTH, End, pair};
+use crate::meter::Rack;
 use crate::plan::Plan;
 use crate::product::{Memory, Population, Product};
 use crate::report::{Latency, Load, Report, nodes};
@@ -12,19 +15,24 @@ use crate::station::Station;
 use crate::{contest, interrupt, machine};
 use anyhow::{Context, bail};
 use dataplane::Counters;
+use dpdk::Mempool;
 use hdrhistogram::Histogram;
 use std::time::Duration;
 
 /// Packets of each pool.
 const PACKETS: u32 = 32_767;
-/// Pools: the generator's and the worker's.
-const POOLS: usize = 2;
+/// Pools: the generator's, the worker's and the yardsticks'.
+const POOLS: usize = 3;
 /// Loads, as shares of the rate without loss.
 const LOADS: [f64; 5] = [0.1, 0.3, 0.5, 0.7, 0.9];
+/// A search that finds nothing at all counts as this, beside the bare loop.
+const RATE_MIN_MPPS: f64 = 1e-3;
 /// The load whose latency stands for the whole.
 const USUAL: f64 = 0.5;
 /// Of the duration, for the searches; the rest is for the loads.
-const SEARCH_SHARE: f64 = 0.6;
+const SEARCH_SHARE: f64 = 0.55;
+/// Of the duration, for the yardsticks: a stretch after each search.
+const YARDSTICK_SHARE: f64 = 0.1;
 /// Trials of one search, the first and those that are repeated included, on average.
 const TRIALS_OF_SEARCH: u32 = 9;
 /// No trial is longer.
@@ -47,13 +55,18 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let _thread = memory.eal.register_thread()?;
     let (mut bench, counted) = set_up(&memory, plan, *worker)?;
     report.memory = memory.of_data_plane(&plan.profile)?;
-    let rates = search(&mut bench, plan)?;
+    let (rates, score) = search(&mut bench, plan, memory.pools.last().context("no pool was made")?)?;
     let zero_loss = Spread::of(&rates).context("interrupted before a rate was found")?;
     let searched = std::mem::take(&mut bench.found);
     report.trials = rates.len() as u32;
     report.set_rate(zero_loss.median);
     report.cycles_per_packet = Some(rounded(bench.hz as f64 / zero_loss.median / 1e6));
+    report.compare(&score, bench.hz);
     report.points = loads(&mut bench, plan, &report)?;
+    if searched.generator_bound {
+        // What was found is the generator's rate; `zero_loss_mpps` says how far it got.
+        report.has_no_rate();
+    }
     let usual = report.points.iter().find(|point| point.load.as_ref().is_some_and(|load| load.load == USUAL));
     report.latency_us = usual.and_then(|point| point.latency_us);
     report.load = Some(load(USUAL, searched.and(bench.found), bench.hz));
@@ -66,7 +79,7 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
 }
 
 fn set_up(memory: &Memory, plan: &Plan, cpu: usize) -> anyhow::Result<(Bench, Counters)> {
-    let [theirs, ours] = memory.pools.as_slice() else { bail!("two pools are needed") };
+    let [theirs, ours, _] = memory.pools.as_slice() else { bail!("{POOLS} pools are needed") };
     let (n3, far_n3) = pair(memory.eal, ours)?;
     let (n6, far_n6) = pair(memory.eal, ours)?;
     let mut far: [End; 2] = [far_n3, far_n6];
@@ -85,25 +98,30 @@ fn set_up(memory: &Memory, plan: &Plan, cpu: usize) -> anyhow::Result<(Bench, Co
     Ok((Bench { generator, station, hz, found: Found::default() }, counted))
 }
 
-fn search(bench: &mut Bench, plan: &Plan) -> anyhow::Result<Vec<f64>> {
+/// The rates found, and their times beside the yardsticks', which run between the searches where the generator does.
+fn search(bench: &mut Bench, plan: &Plan, pool: &Mempool) -> anyhow::Result<(Vec<f64>, Score)> {
     let length = plan.duration.mul_f64(SEARCH_SHARE) / (plan.trials * TRIALS_OF_SEARCH);
     let bar = contest::progress(plan.duration, "searching the rate without loss");
     let mut rates = Vec::new();
+    let mut rack = Rack::new(pool, plan)?;
+    let mut beside = Beside::new(plan, pool, &mut rack)?;
     for search in 0..plan.trials {
         if interrupt::asked() {
             break;
         }
         rates.push(rounded(bench.zero_loss(length.min(LONGEST_TRIAL))? / 1e6));
+        beside.stretch(&mut rack, plan.duration.mul_f64(YARDSTICK_SHARE) / plan.trials)?;
         bar.set_position(u64::from(search + 1) * (length * TRIALS_OF_SEARCH).as_millis() as u64);
     }
     bar.finish_and_clear();
-    Ok(rates)
+    let score = beside.score(&rates.iter().map(|mpps| 1e3 / mpps.max(RATE_MIN_MPPS)).collect::<Vec<f64>>());
+    Ok((rates, score))
 }
 
 /// A point for each load.
 fn loads(bench: &mut Bench, plan: &Plan, whole: &Report) -> anyhow::Result<Vec<Report>> {
     let zero_loss = whole.mpps_per_core.unwrap_or_default();
-    let length = plan.duration.mul_f64(1.0 - SEARCH_SHARE) / LOADS.len() as u32;
+    let length = plan.duration.mul_f64(1.0 - SEARCH_SHARE - YARDSTICK_SHARE) / LOADS.len() as u32;
     let bar = contest::progress(length * LOADS.len() as u32, "latency at shares of it");
     let mut all = Found::default();
     let mut points = Vec::new();
@@ -111,7 +129,7 @@ fn loads(bench: &mut Bench, plan: &Plan, whole: &Report) -> anyhow::Result<Vec<R
         if interrupt::asked() || zero_loss <= 0.0 {
             break;
         }
-        let (trial, _) = bench.trial(zero_loss * 1e6 * share, length.min(LONGEST_TRIAL))?;
+        let (trial, absent) = bench.trial(zero_loss * 1e6 * share, length.min(LONGEST_TRIAL))?;
         let found = Found {
             late: trial.lateness.value_at_quantile(0.99),
             generator_bound: trial.stretch > STRETCH,
@@ -119,8 +137,11 @@ fn loads(bench: &mut Bench, plan: &Plan, whole: &Report) -> anyhow::Result<Vec<R
         };
         all = all.and(found);
         let mut point = whole.clone();
+        point.has_no_rate();
         point.set_rate(zero_loss * share);
-        point.latency_us = Some(latency(&trial.latency, bench.hz));
+        // A generator that cannot keep up, though nobody took its CPU, measures itself.
+        let is_the_engines = absent || !found.generator_bound;
+        point.latency_us = is_the_engines.then(|| latency(&trial.latency, bench.hz));
         point.loss = Some(trial.lost() as f64 / trial.offered.max(1) as f64);
         point.load = Some(load(share, found, bench.hz));
         points.push(point);
@@ -183,9 +204,16 @@ fn remarks(report: &Report) -> Vec<String> {
              when a packet was due to when the generator had it back, its own polling included"
         ),
         "rate without loss: halving, 8 trials a search, not one packet lost in a trial".to_owned(),
+        "floor and bare loop run on the generator's CPU, between the searches, over packets of the same traffic; the ratio \
+         is the rate without loss over the bare loop's: it has the rings and the search in it"
+            .to_owned(),
     ];
     if load.generator_bound {
-        notes.push("the generator was the bottleneck: the engine can do more than the rate given".to_owned());
+        notes.push(
+            "the generator was the bottleneck: the engine can do more than the rate that was reached, which is therefore \
+             not given for the engine's; latencies of loads the generator could not offer are not given either"
+                .to_owned(),
+        );
     }
     if load.worker_away.max(load.generator_away) > 0.0 {
         notes.push(format!(

@@ -14,6 +14,8 @@ mod sweep;
 #[cfg(test)]
 pub(crate) use forward::Runnable;
 
+pub(crate) use services::{SERVICE_OPENING, SERVICE_PDRS};
+
 use crate::plan::Plan;
 use crate::report::Report;
 use clap::ValueEnum;
@@ -25,7 +27,7 @@ pub(crate) enum Scenario {
     Forward,
     /// The same over the number of sessions, all of them active.
     Sessions,
-    /// The same over the number of PDRs in a session.
+    /// The same over the number of PDRs in a session, and over the number of content rules.
     Rules,
     /// The rate without loss, and how long packets take below it.
     Latency,
@@ -42,6 +44,16 @@ pub(crate) enum Scenario {
 }
 
 impl Scenario {
+    /// How many engines keep all sessions and flows at once.
+    pub(crate) const fn engines(self) -> u64 {
+        match self {
+            Self::Steering => steering::CASES as u64,
+            // One with services, one without.
+            Self::Services => 2,
+            _ => 1,
+        }
+    }
+
     /// Measures.
     ///
     /// # Errors

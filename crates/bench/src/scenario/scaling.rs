@@ -15,7 +15,6 @@ use anyhow::{Context, anyhow};
 use dpdk::Mempool;
 use std::sync::mpsc;
 use std::thread;
-use traffic::Profile;
 
 /// Packets in the pool of each worker.
 const PACKETS: u32 = 65_535;
@@ -168,18 +167,12 @@ impl Seat<'_> {
         let workers = self.crew.workers();
         let rack = Rack::new(self.pool, self.plan)?.behind(self.nic.clone(), self.queue, workers);
         let ports = runnable.ports.clone();
-        let mut field = Field::with_rack((rack, self.pool), &self.own_plan(), ports, runnable)?;
+        // The yardsticks have a line for each session and flow that comes to this worker.
+        let own = self.plan.share_of_one(workers);
+        let mut field = Field::with_rack((rack, self.pool), &own, ports, runnable)?;
         field.warm_up()?;
         field.product.warm();
         Ok(field)
-    }
-
-    /// The sessions and flows that come to this worker.
-    fn own_plan(&self) -> Plan {
-        let share = |all: u32| (all / self.crew.workers() as u32).max(1);
-        let Profile { subscribers, flows, .. } = self.plan.profile;
-        let (subscribers, flows) = (share(subscribers), share(flows));
-        Plan { profile: Profile { subscribers, flows, ..self.plan.profile }, ..self.plan.clone() }
     }
 }
 

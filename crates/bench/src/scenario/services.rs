@@ -4,7 +4,7 @@
 //! content rules. Both are given the same packets, of flows that begin, say what they are about and end, in turns.
 
 use super::forward::{PACKETS, Runnable, population};
-use crate::contest::{Field, Runner, Score, Worker, progress};
+use crate::contest::{Field, Runner, Score, Worker, progress, spinner};
 use crate::interrupt;
 use crate::machine;
 use crate::meter::Rack;
@@ -19,24 +19,54 @@ use dataplane::ContentCounts;
 use dpdk::Mempool;
 use indicatif::ProgressBar;
 use std::time::Instant;
-use traffic::Flows;
+use traffic::{Flows, Profile, catalogue};
 
 /// Flows a worker remembers for each that is open: those that ended stay until they are old, as in a network.
 const ROOM: u32 = 2;
 /// Numbers of content rules that are measured before the one that is asked for.
-const POINTS: [u32; 3] = [100, 1_000, 10_000];
+const POINTS: [u32; 4] = [0, 100, 1_000, 10_000];
+/// PDRs of a session, unless told: the usual two, and five services up and down.
+pub(crate) const SERVICE_PDRS: u32 = PDRS_MIN + 10;
+/// Share of the packets that open flows.
+pub(crate) const SERVICE_OPENING: f64 = 0.10;
+/// Packets before a point is measured, for each flow that is open: rules have changed, and flows are looked at anew.
+const SETTLING: usize = 2;
+/// One round of each runner at least, of the yardsticks too.
+const SETTLING_TURN: u32 = 10;
+/// Pools: of the worker without services, of the one with them, and of the yardsticks.
+pub(super) const POOLS: usize = 3;
 
 /// Measures over the number of content rules.
 ///
 /// # Errors
 /// Sessions or rules that are not taken, packets that are missing or wrong.
 pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
-    let memory = Memory::new(3, PACKETS)?;
+    let memory = Memory::new(POOLS, PACKETS)?;
     let _thread = memory.eal.register_thread()?;
-    let plain = Plan { pdrs: PDRS_MIN, rules: 0, ..plan.clone() };
-    let [first, second, third] = memory.pools.as_slice() else { bail!("three pools were asked for") };
-    let mut one = worker(&memory, first, &plain)?;
-    let mut other = worker(&memory, second, plan)?;
+    let points = points(&memory, plan, "services")?;
+    let last = points.last().cloned().context("nothing was measured")?;
+    let mut report = Report { points, ..last };
+    report.notes = notes(plan, &report.points);
+    report.interrupted = interrupt::asked();
+    Ok(report)
+}
+
+/// The same sessions with PDRs for services, and flows that say what they are about.
+pub(super) fn with_services(plan: &Plan) -> Plan {
+    let profile = Profile { opening: SERVICE_OPENING, ..plan.profile };
+    Plan { profile, pdrs: SERVICE_PDRS, services: true, ..plan.clone() }
+}
+
+/// A point for each number of content rules up to the plan's.
+///
+/// # Errors
+/// Sessions or rules that are not taken, packets that are missing or wrong; an interruption before there is a point.
+pub(super) fn points(memory: &Memory, plan: &Plan, scenario: &str) -> anyhow::Result<Vec<Report>> {
+    let plain = Plan { pdrs: PDRS_MIN, services: false, ..plan.clone() };
+    let pools = memory.pools.get(..POOLS);
+    let Some([first, second, third]) = pools else { bail!("{POOLS} pools were asked for") };
+    let mut one = worker(memory, first, &plain)?;
+    let mut other = worker(memory, second, plan)?;
     let mut idle = Idle;
     let (one_ports, other_ports) = (one.ports.clone(), other.ports.clone());
     let mut trio = Trio {
@@ -50,30 +80,53 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let part = plan.for_one_of(sizes.len());
     let mut points = vec![];
     for rules in sizes {
-        points.push(trio.point(&memory, &Plan { rules, ..part.clone() })?);
+        match trio.point(memory, &Plan { rules, ..part.clone() }, scenario) {
+            Err(_) if interrupt::asked() && !points.is_empty() => break,
+            point => points.push(point?),
+        }
         if interrupt::asked() {
             break;
         }
     }
-    let last = points.last().cloned().context("nothing was measured")?;
-    let mut report = Report { points, ..last };
-    report.notes = notes(plan);
-    Ok(report)
+    Ok(points)
 }
 
-fn notes(plan: &Plan) -> Vec<String> {
+/// What a reader must know of the points.
+pub(super) fn notes(plan: &Plan, points: &[Report]) -> Vec<String> {
     let opening = plan.profile.opening * 100.0;
-    vec![
+    let mut notes = vec![
         format!(
             "{opening:.0} % of the packets open flows: handshakes, first payloads, lookups; the others follow"
         ),
-        format!("a session has PDRs for {} of 50 services, each with a URR", (plan.pdrs - PDRS_MIN) / 2),
+        format!(
+            "a session has PDRs for {} of {} services, each with a URR",
+            plan.pdrs.saturating_sub(PDRS_MIN) / 2,
+            catalogue::SERVICES
+        ),
         format!(
             "both workers' flow tables have room for {ROOM} flows for each that is open: ended ones stay until they are old"
         ),
         "`forward` here is a worker whose sessions know of no services, over the same packets in turns"
             .to_owned(),
-    ]
+    ];
+    notes.extend(flatness(points));
+    notes
+}
+
+/// How much the number of rules matters: their cost must not grow with it.
+fn flatness(points: &[Report]) -> Option<String> {
+    let of = |point: &Report| Some((point.rules, point.services?.ratio_to_forward.median));
+    let mut with_rules = points.iter().filter_map(of).filter(|(rules, _)| *rules > 0);
+    let ((fewest, first), (most, last)) = (with_rules.next()?, with_rules.next_back()?);
+    let none = points.iter().filter_map(of).find(|(rules, _)| *rules == 0);
+    let change = |from: f64| (last / from - 1.0) * 100.0;
+    let beside_none = none
+        .map_or(String::new(), |(_, ratio)| format!(", and by {:+.1} % from that with none", change(ratio)));
+    Some(format!(
+        "the rate with {most} content rules, beside that of `forward` in the same turns, differs by {:+.1} % from that with \
+         {fewest}{beside_none}; the more rules there are, the more flows turn out to be of an application",
+        change(first)
+    ))
 }
 
 fn worker(memory: &Memory, pool: &Mempool, plan: &Plan) -> anyhow::Result<Runnable> {
@@ -121,17 +174,15 @@ struct Scores {
 impl Trio<'_> {
     /// Opens as many flows as the profile says, and lets both know them.
     fn fill(&mut self, plan: &Plan) -> anyhow::Result<()> {
-        self.services.product.product.load(plan.rules)?;
         fill(&mut self.plain, Runner::Product, plan)?;
         fill(&mut self.services, Runner::Product, plan)?;
         fill(&mut self.yard, Runner::Floor, plan)
     }
 
     /// With so many rules.
-    fn point(&mut self, memory: &Memory, plan: &Plan) -> anyhow::Result<Report> {
+    fn point(&mut self, memory: &Memory, plan: &Plan, scenario: &str) -> anyhow::Result<Report> {
         self.services.product.product.load(plan.rules)?;
-        // Some rounds, so that both have met what is open now.
-        self.turn(plan, &mut Scores::default())?;
+        self.settle(plan)?;
         self.plain.product.warm();
         self.services.product.warm();
         let (before, mut scores) = (self.counts(), Scores::default());
@@ -145,7 +196,7 @@ impl Trio<'_> {
             }
         }
         bar.finish_and_clear();
-        let mut report = Report::new("services", plan, machine::describe(memory.eal.tsc_hz()));
+        let mut report = Report::new(scenario, plan, machine::describe(memory.eal.tsc_hz()));
         self.plain.product.account(&mut report, scores.plain.laid.packets)?;
         self.services.product.account(&mut report, scores.services.laid.packets)?;
         report.compared = self.plain.sampler.compared() + self.services.sampler.compared();
@@ -154,6 +205,19 @@ impl Trio<'_> {
         report.services = Some(compared(&scores, (before, self.counts()))?);
         report.score(&scores.services, memory);
         Ok(report)
+    }
+
+    /// Runs until both have met most of the flows that are open under the rules in force now.
+    fn settle(&mut self, plan: &Plan) -> anyhow::Result<()> {
+        let spinner = spinner(format!("flows meet {} content rules", plan.rules));
+        let mut packets = 0;
+        while packets < plan.profile.flows as usize * SETTLING && !interrupt::asked() {
+            self.plain.round(Runner::Product)?;
+            packets += self.services.round(Runner::Product)?.0.packets;
+        }
+        self.turn(&Plan { duration: plan.duration / SETTLING_TURN, ..plan.clone() }, &mut Scores::default())?;
+        spinner.finish_and_clear();
+        Ok(())
     }
 
     fn counts(&self) -> ContentCounts {

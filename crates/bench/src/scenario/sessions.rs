@@ -1,7 +1,9 @@
 //! `sessions`: forwarding over the number of sessions. All of them are active, or most would stay cold.
 
+use super::forward::PACKETS;
 use super::sweep::sweep;
 use crate::plan::Plan;
+use crate::product::Memory;
 use crate::report::Report;
 
 /// Sessions of the points: powers of ten, and the number that published tests used.
@@ -17,7 +19,9 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     sizes.push(most);
     let part = plan.for_one_of(sizes.len());
     let plans: Vec<Plan> = sizes.into_iter().map(|sessions| part.with_sessions(sessions)).collect();
-    let mut report = sweep("sessions", &plans)?;
+    let memory = Memory::new(1, PACKETS)?;
+    let _thread = memory.eal.register_thread()?;
+    let mut report = sweep(&memory, "sessions", &plans)?;
     report.notes.push("all sessions are active; the yardsticks' tables have as many lines".to_owned());
     Ok(report)
 }

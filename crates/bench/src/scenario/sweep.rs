@@ -1,6 +1,6 @@
 //! One measurement at several sizes.
 
-use super::forward::{PACKETS, measure_with};
+use super::forward::measure_with;
 use crate::interrupt;
 use crate::machine;
 use crate::plan::Plan;
@@ -12,9 +12,7 @@ use crate::report::Report;
 ///
 /// # Errors
 /// Those of a point.
-pub(crate) fn sweep(scenario: &str, plans: &[Plan]) -> anyhow::Result<Report> {
-    let memory = Memory::new(1, PACKETS)?;
-    let _thread = memory.eal.register_thread()?;
+pub(crate) fn sweep(memory: &Memory, scenario: &str, plans: &[Plan]) -> anyhow::Result<Report> {
     let mut points: Vec<Report> = Vec::new();
     let mut interrupted = false;
     for plan in plans {
@@ -22,7 +20,7 @@ pub(crate) fn sweep(scenario: &str, plans: &[Plan]) -> anyhow::Result<Report> {
             interrupted = true;
             break;
         }
-        match measure_with(&memory, plan, scenario) {
+        match measure_with(memory, plan, scenario) {
             Err(_) if interrupt::asked() => interrupted = true,
             result => points.push(result?),
         }

@@ -9,12 +9,13 @@ pub(super) fn table(points: &[Report]) -> String {
         value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
     };
     let mut text = format!(
-        "{:<12} {:>5} {:>8} {:>8} {:>10} {:>9} {:>9} {:>7} {:>9} {:>10} {:>8} {:>8}\n",
+        "{:<12} {:>5} {:>8} {:>8} {:>10} {:>7} {:>9} {:>9} {:>7} {:>9} {:>10} {:>8} {:>8}\n",
         "card",
         "gNBs",
         "workers",
         "offered",
         "Mpps/core",
+        "ratio",
         "of inner",
         "handed %",
         "work",
@@ -29,12 +30,13 @@ pub(super) fn table(points: &[Report]) -> String {
         let latency = point.latency_us.as_ref();
         let _ = writeln!(
             text,
-            "{:<12} {:>5} {:>8} {:>8} {:>10} {:>9} {:>9} {:>7} {:>9} {:>10} {:>8} {:>8}",
+            "{:<12} {:>5} {:>8} {:>8} {:>10} {:>7} {:>9} {:>9} {:>7} {:>9} {:>10} {:>8} {:>8}",
             steering.mode,
             steering.gnbs,
             point.workers,
             number(steering.offered_mpps, 2),
             number(point.mpps_per_core, 2),
+            number(point.ratio, 3),
             number(of_rate(steering.ratio_to_inner.map(|ratio| ratio.median)), 3),
             number(of_rate(Some(steering.handed_share * 100.0)), 0),
             number(of_rate(steering.work_cycles.map(|work| work.median)), 0),

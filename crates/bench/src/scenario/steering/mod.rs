@@ -9,6 +9,7 @@ mod rounds;
 mod team;
 mod waiting;
 
+use crate::beside::Beside;
 use crate::expected;
 use crate::meter::Rack;
 use crate::plan::Plan;
@@ -26,8 +27,8 @@ use team::Team;
 
 /// Packets in the pool.
 const PACKETS: u32 = 65_535;
-/// Most workers: every case has its own, with all its sessions.
-const WORKERS_MAX: usize = 8;
+/// Cases, each with workers and sessions of its own.
+pub(super) const CASES: usize = 7;
 /// Of the duration, for rounds at the full rate; the rest is for latency.
 const ROUNDS_SHARE: f64 = 0.7;
 /// Loads at which latency is measured, as shares of what the slowest mode carries.
@@ -62,7 +63,7 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let team = Team { eal: memory.eal, cpus: &cpus, hz };
     let mut entries = Vec::new();
     let spinner = contest::spinner("sessions of all modes".to_owned());
-    for case in cases(cpus.len().min(WORKERS_MAX)) {
+    for case in cases(team.workers()) {
         let formation = Formation::new(case, plan, memory.pool()?)?;
         let (work_ns, core_ns, worker_ns) = (Vec::new(), Vec::new(), Vec::new());
         entries.push(Entry { formation, work_ns, core_ns, worker_ns, handed_share: 0.0, counted: None });
@@ -70,19 +71,25 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     spinner.finish_and_clear();
     let sampler = Sampler::new(expected::reference(plan.pdrs)?);
     let mut tools = Tools { rack: Rack::new(memory.pool()?, plan)?, sampler, bytes: 0, packets: 0 };
-    trials(&team, plan, &mut entries, &mut tools)?;
+    // The bare loop is one worker's: it has the lines of that worker's users.
+    let share = plan.share_of_one(team.workers());
+    let mut beside = Beside::new(&share, memory.pool()?, &mut tools.rack)?;
+    trials(&team, plan, &mut entries, (&mut tools, &mut beside))?;
     let mut report = Report::new("steering", plan, machine::describe(hz));
+    report.compare(&beside.score(&[]), hz);
     report.mean_bytes = rounded(tools.bytes as f64 / tools.packets.max(1) as f64);
     (report.compared, report.balanced, report.loss) = (tools.sampler.compared(), true, Some(0.0));
-    let mut points = entries.iter().map(|entry| point(&report, entry, &entries, hz)).collect();
+    let mut points: Vec<Report> =
+        entries.iter().map(|entry| point(&report, entry, &entries, (hz, &beside))).collect();
     latencies(&team, plan, (&mut entries, &mut tools.rack), &mut points)?;
+    report.interrupted = interrupt::asked();
     Ok(whole(report, points))
 }
 
 /// One worker alone; then all workers in each mode.
-fn cases(workers: usize) -> Vec<Case> {
+fn cases(workers: usize) -> [Case; CASES] {
     let case = |mode, gnbs, workers| Case { mode, gnbs, workers };
-    vec![
+    [
         case(Mode::Inner, 1, workers),
         case(Mode::Inner, 1, 1),
         case(Mode::OneQueue, 1, workers),
@@ -94,12 +101,23 @@ fn cases(workers: usize) -> Vec<Case> {
 }
 
 /// Every case in every trial, one after the other.
-fn trials(team: &Team<'_>, plan: &Plan, entries: &mut [Entry], tools: &mut Tools) -> anyhow::Result<()> {
-    let length = plan.trial().mul_f64(ROUNDS_SHARE / entries.len().max(1) as f64);
-    let bar = contest::progress(plan.duration.mul_f64(ROUNDS_SHARE), "all modes in turns");
-    for _ in 0..plan.trials {
+fn trials(
+    team: &Team<'_>,
+    plan: &Plan,
+    entries: &mut [Entry],
+    (tools, beside): (&mut Tools, &mut Beside),
+) -> anyhow::Result<()> {
+    // The yardsticks have a turn as long as a case's.
+    let length = plan.trial().mul_f64(ROUNDS_SHARE / (entries.len() + 1) as f64);
+    let bar = contest::progress(plan.duration.mul_f64(ROUNDS_SHARE), "yardsticks and all modes in turns");
+    for trial in 0..plan.trials {
+        if interrupt::asked() && trial > 0 {
+            break;
+        }
+        tools.rack.set_gnbs(1);
+        beside.stretch(&mut tools.rack, length)?;
         for entry in &mut *entries {
-            if interrupt::asked() {
+            if interrupt::asked() && trial == 0 {
                 bail!("interrupted before there was anything to compare");
             }
             tools.rack.set_gnbs(entry.formation.case.gnbs);
@@ -140,7 +158,7 @@ fn median(values: &[f64]) -> f64 {
 }
 
 /// What was found about a case, beside inner hash with as many workers, which is the first.
-fn point(report: &Report, entry: &Entry, entries: &[Entry], hz: u64) -> Report {
+fn point(report: &Report, entry: &Entry, entries: &[Entry], (hz, beside): (u64, &Beside)) -> Report {
     let cycles = |ns: f64| ns * hz as f64 / 1e9;
     let Case { mode, gnbs, workers } = entry.formation.case;
     let inner = entries.first().unwrap_or(entry);
@@ -157,6 +175,7 @@ fn point(report: &Report, entry: &Entry, entries: &[Entry], hz: u64) -> Report {
     point.trials = entry.work_ns.len() as u32;
     point.set_rate(1e3 / median(&entry.core_ns));
     point.cycles_per_packet = Some(rounded(cycles(median(&entry.core_ns))));
+    point.compare(&beside.score(&entry.core_ns), hz);
     let last = entry.formation.workers.last().zip(entry.counted.as_ref());
     point.nodes = last.map(|(worker, before)| nodes(worker.counters(), before)).unwrap_or_default();
     let work: Vec<f64> = entry.work_ns.iter().map(|ns| cycles(*ns)).collect();
@@ -189,6 +208,9 @@ fn latencies(
     let length = plan.duration.mul_f64((1.0 - ROUNDS_SHARE) / (chosen.len().max(1) * LOADS.len()) as f64);
     for (load, at) in LOADS.into_iter().flat_map(|load| chosen.iter().map(move |at| (load, *at))) {
         let (Some(entry), Some(found)) = (entries.get_mut(at), points.get(at).cloned()) else { continue };
+        if interrupt::asked() {
+            break;
+        }
         rack.set_gnbs(1);
         let offered = (least * 1e6 * load, length.max(Duration::from_millis(50)));
         match waiting::measure(team, &mut entry.formation, rack, offered) {
@@ -222,7 +244,7 @@ fn untimed(mut point: Report, mpps: f64, note: &str) -> Report {
     if let Some(steering) = &mut point.steering {
         steering.offered_mpps = Some(rounded(mpps));
     }
-    (point.mpps_per_core, point.gbps_per_core, point.cycles_per_packet) = (None, None, None);
+    point.has_no_rate();
     point.notes = vec![note.to_owned()];
     point
 }
@@ -233,10 +255,14 @@ fn whole(mut report: Report, points: Vec<Report>) -> Report {
         (report.workers, report.trials) = (first.workers, first.trials);
         (report.mpps_per_core, report.gbps_per_core) = (first.mpps_per_core, first.gbps_per_core);
         (report.cycles_per_packet, report.steering) = (first.cycles_per_packet, first.steering.clone());
+        (report.ratio, report.spread) = (first.ratio, first.spread);
     }
     report.notes = vec![
         "the card is a model: it costs nothing, and packets lie in memory".to_owned(),
         "rates are those of the slowest worker for each core; busy time is CPU time without turns in which nothing came"
+            .to_owned(),
+        "floor and bare loop run on the first worker's CPU, a turn in each trial, with the lines of one worker's share of \
+         users and flows"
             .to_owned(),
     ];
     report.points = points;

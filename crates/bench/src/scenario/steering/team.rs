@@ -11,11 +11,21 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
+/// Most workers: every case has its own, with all its sessions.
+const WORKERS_MAX: usize = 8;
+
 /// Where workers run. The caller's thread is the first's, and registered.
 pub(super) struct Team<'a> {
     pub(super) eal: &'static Eal,
     pub(super) cpus: &'a [usize],
     pub(super) hz: u64,
+}
+
+impl Team<'_> {
+    /// Workers there are at most: a CPU for each.
+    pub(super) fn workers(&self) -> usize {
+        self.cpus.len().min(WORKERS_MAX)
+    }
 }
 
 /// Runs steps until the leader says that it was the last. In each, all workers do `work` at once; `lead` prepares it,

@@ -1,0 +1,76 @@
+//! The sections about content rules, and about sessions that change while packets flow.
+
+use super::Results;
+use super::sections::{notes, number, spread};
+use crate::report::Report;
+use std::fmt::Write;
+
+/// What the columns mean.
+const HOW_TO_READ: &str = "\
+Two workers have the same users and are given the same packets in turns, of flows that begin, say what they are about, and
+end. The sessions of one know of no services (*forward*); those of the other have PDRs for services, and a bill for each.
+*Of forward* is the rate of the second over that of the first.
+
+";
+
+impl Results {
+    /// Points over the number of content rules: those of `services`, or else those of `rules`.
+    pub(super) fn content_points(&self) -> Option<Vec<&Report>> {
+        ["services", "rules"].into_iter().find_map(|scenario| {
+            let points = self.of(scenario)?.points.iter().filter(|point| point.services.is_some());
+            let points: Vec<&Report> = points.collect();
+            (!points.is_empty()).then_some(points)
+        })
+    }
+
+    pub(super) fn services(&self) -> Option<String> {
+        let points = self.content_points()?;
+        let mut text =
+            "## Over the number of content rules\n\n![Throughput over content rules](content.svg)\n\n"
+                .to_owned()
+                + HOW_TO_READ
+                + "| sessions | content rules | Mpps per core | of forward | forward Mpps | bare Mpps | ratio | cycles per packet | new flows a second, of those of a known application |\n|---|---|---|---|---|---|---|---|---|\n";
+        let others = self.of("rules").map_or(&[][..], |report| &report.points);
+        let others = others.iter().filter(|point| point.services.is_some());
+        let others = others.filter(|point| !points.iter().any(|shown| std::ptr::eq(*shown, *point)));
+        points.iter().copied().chain(others).for_each(|point| row(&mut text, point));
+        let report = self.of("services").or_else(|| self.of("rules"))?;
+        Some(text + "\n" + &notes([report]))
+    }
+
+    /// Sessions that change while packets flow.
+    pub(super) fn control(&self) -> Option<String> {
+        let report = self.of("control")?;
+        let control = report.control.as_ref()?;
+        let text = format!(
+            "## While sessions change\n\n| sessions | changed a second | Mpps per core | of the rate without changes | bare Mpps | floor Mpps | ratio |\n|---|---|---|---|---|---|---|\n\
+             | {} | {} | **{}** | {} | {} | {} | {} |\n\n",
+            report.sessions,
+            control.changes_per_s,
+            number(report.mpps_per_core, 2),
+            spread(Some(control.ratio_to_quiet), 3),
+            number(report.bare_mpps_per_core, 2),
+            number(report.floor_mpps_per_core, 2),
+            spread(report.spread.map(|spread| spread.ratio), 3),
+        );
+        Some(text + &notes([report]))
+    }
+}
+
+fn row(text: &mut String, point: &Report) {
+    let Some(services) = point.services.as_ref() else { return };
+    let flows = services.detected_flows_per_s + services.undetected_flows_per_s;
+    let _ = writeln!(
+        text,
+        "| {} | {} | **{}** | {} | {:.2} | {} | {} | {} | {flows:.0}, {:.0} |",
+        point.sessions,
+        point.rules,
+        number(point.mpps_per_core, 2),
+        spread(Some(services.ratio_to_forward), 3),
+        services.forward_mpps_per_core,
+        number(point.bare_mpps_per_core, 2),
+        spread(point.spread.map(|spread| spread.ratio), 3),
+        number(point.cycles_per_packet, 0),
+        services.detected_flows_per_s,
+    );
+}
