@@ -93,6 +93,8 @@ fn rules() -> Rules {
         notify: false,
         duplicates: vec![],
         bar: None,
+        redirect: None,
+        enrichment: None,
     };
     let rates = BitRates { uplink_kbps: 8, downlink_kbps: 1_000 };
     let qer = Qer {

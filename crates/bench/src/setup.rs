@@ -92,6 +92,8 @@ pub(crate) fn rules(number: u32, pdrs: u32) -> Rules {
         notify: false,
         duplicates: vec![],
         bar: None,
+        redirect: None,
+        enrichment: None,
     };
     let qer = Qer {
         id: QerId(1),

@@ -20,7 +20,7 @@ GNB, ROUTER = "02:00:00:00:03:01", "02:00:00:00:06:01"
 N3_IP, N6_IP, GNB_IP, ROUTER_IP = "10.30.0.2", "10.50.0.2", "10.30.0.1", "10.50.0.1"
 UE, UE_4G, UE_SHUT, SERVER = "10.60.0.1", "10.60.0.2", "10.60.0.3", "203.0.113.80"
 UE_METERED, UE_ASLEEP, N6_IP6 = "10.60.0.40", "10.60.0.50", "2001:db8:6::2"
-UE_SERVED = "10.60.0.90"
+UE_SERVED, UE_REDIRECTED = "10.60.0.90", "10.60.0.100"
 PAYLOAD = Raw(b"anchorline golden payload")
 
 # The way of a usual packet of a flow not seen before, and of one that has to be looked at closely.
@@ -328,6 +328,37 @@ def content():
           [("n6", Ether(dst=ROUTER, src=N6) / routed(allowed))]))
 
 
+def redirect():
+    """redirect."""
+    def up(port, flags, data=b"", **more):
+        ports = dict(sport=41000, dport=port, flags=flags, seq=1000)
+        return up_frame(IP(src=UE_REDIRECTED, dst=SERVER, ttl=64, id=7) / TCP(**ports, **more) / Raw(data), 0x163, None)
+
+    def back(port, flags, data=b"", **more):
+        ports = dict(sport=port, dport=41000, flags=flags)
+        inner = IP(src=SERVER, dst=UE_REDIRECTED, ttl=64, id=0, flags="DF") / TCP(**ports, **more) / Raw(data)
+        return [("n3", tunnelled(inner, 0x263, None))]
+
+    first, later = f"{UP} classify far redirect", "usual_input flow verdict far redirect"
+    end = "gtpu_encap ethernet_output send:n3"
+    hello = bytes([22, 3, 1, 0, 200, 1])
+    answer = (b"HTTP/1.1 302 Found\r\nLocation: http://portal.example/more\r\nCache-Control: no-store\r\n"
+              b"Content-Length: 0\r\nConnection: close\r\n\r\n")
+    get = b"GET /x HTTP/1.1\r\nHost: www.example\r\n\r\n"
+    stamps = lambda a, b: [("NOP", None), ("NOP", None), ("Timestamp", (a, b))]
+    case("redirect/refused", "A connection to a port that no request of HTTP goes to.",
+         ("n3", up(443, "S"), f"{first} {end}", back(443, "RA", seq=0, ack=1001, window=0)))
+    case("redirect/reset", "What is no request; its server is to hear of it, too, but no rule leads there.",
+         ("n3", up(443, "PA", hello, ack=2000), f"{first} answer", back(443, "RA", seq=2000, ack=1006, window=0)))
+    case("redirect/portal", "A request, with timestamps, and the end of the connection.",
+         ("n3", up(80, "PA", get, ack=2000, options=stamps(5, 9)), f"{first} answer",
+          back(80, "FPA", answer, seq=2000, ack=1000 + len(get), window=65535, options=stamps(9, 5))),
+         ("n3", up(80, "FA", ack=2000), f"{later} answer", back(80, "A", seq=2000, ack=1001, window=65535)))
+    dropped("redirect/datagram", "QUIC, say.", "n3",
+            up_frame(IP(src=UE_REDIRECTED, dst=SERVER, ttl=64) / UDP(sport=41000, dport=443) / PAYLOAD, 0x163, None),
+            first, "redirected")
+
+
 def ip6():
     """ip6_input."""
     node = "usual_input ethernet_input ip6_input"
@@ -348,7 +379,7 @@ def ip6():
 
 
 if __name__ == "__main__":
-    ethernet(), arp(), ip4(), icmp(), gtpu(), sessions(), enforcement(), content(), ip6()
+    ethernet(), arp(), ip4(), icmp(), gtpu(), sessions(), enforcement(), content(), redirect(), ip6()
     import make6
     import make_errors
     make6.cases(), make_errors.errors()

@@ -114,6 +114,8 @@ drop_reasons! {
     NoPdr = "no_pdr",
     /// The FAR says DROP.
     FarDrop = "far_drop",
+    /// A packet that a FAR redirects and that has no answer: not of TCP, or of a connection that is over.
+    Redirected = "redirected",
     /// A QER's gate is closed.
     GateClosed = "gate_closed",
     /// A QER's rate is used up.

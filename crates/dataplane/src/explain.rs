@@ -46,6 +46,7 @@ struct Finding {
 enum Seen {
     Sent,
     Kept,
+    Answered,
     Dropped(DropReason),
 }
 
@@ -135,6 +136,8 @@ impl Explain {
             Kind::Drop => Seen::Dropped(DropReason::FarDrop),
             Kind::GateClosed => Seen::Dropped(DropReason::GateClosed),
             Kind::Keep | Kind::KeepAndNotify => Seen::Kept,
+            Kind::Redirect if self.question.protocol == packet::protocol::TCP => Seen::Answered,
+            Kind::Redirect => Seen::Dropped(DropReason::Redirected),
             _ if to_ourselves => Seen::Dropped(DropReason::ToOurselves),
             _ if self.finding.qers.iter().any(|qer| !qer.admits) => Seen::Dropped(DropReason::RateExceeded),
             _ if !step.stands_in() && self.finding.urrs.iter().any(|urr| urr.is_used_up) => {
@@ -161,6 +164,7 @@ impl Explain {
             Kind::GateClosed => ExplainedAction::GateClosed,
             Kind::Keep => ExplainedAction::Buffer { notify: false },
             Kind::KeepAndNotify => ExplainedAction::Buffer { notify: true },
+            Kind::Redirect => ExplainedAction::Redirect,
             Kind::Plain | Kind::Tunnel => ExplainedAction::Forward {
                 to: step.to(),
                 tunnel,
@@ -229,6 +233,7 @@ impl Explain {
             outcome: match fate.unwrap_or(Seen::Dropped(DropReason::Unfinished)) {
                 Seen::Sent => Outcome::Sent,
                 Seen::Kept => Outcome::Kept,
+                Seen::Answered => Outcome::Answered,
                 Seen::Dropped(reason) => Outcome::Dropped { reason: reason.name().to_owned() },
             },
             tried,

@@ -109,7 +109,8 @@ impl Bench {
     }
 
     /// And with the session that is held to a rate and a quota, the one whose user sleeps, the one over IPv6, and the
-    /// ones that are copied and marked; and the one with a service that is blocked, and content rules that tell it.
+    /// ones that are copied and marked; the one with a service that is blocked, and content rules that tell it; and the one
+    /// whose user is sent to a portal.
     pub(crate) fn full() -> Self {
         let mut bench = Self::new();
         for (session, rules) in
@@ -118,8 +119,9 @@ impl Bench {
             bench.put(session, 1, rules);
         }
         bench.put(SERVED, 1, served());
+        bench.put(REDIRECTED, 1, redirected());
         let notices = bench.settle();
-        assert_eq!(notices.len(), 6, "{notices:?}");
+        assert_eq!(notices.len(), 7, "{notices:?}");
         let rules = "id=1 precedence=1 rating-group=1 application=blocked host=.blocked.example";
         let classifier = dpi::rule_file::read_lines(rules).unwrap().compile().unwrap();
         bench.engine.load(ContentRules::new(1, classifier, None).unwrap());
@@ -262,6 +264,19 @@ pub(crate) fn served() -> Rules {
     rules
 }
 
+/// A session whose user is sent to a portal.
+pub(crate) const REDIRECTED: u64 = 100;
+/// Where to.
+pub(crate) const PORTAL: &str = "http://portal.example/more";
+
+/// Whatever comes from the user, as control planes say it (TS 29.244 8.2.24, note 4).
+pub(crate) fn redirected() -> Rules {
+    let mut rules = rules(REDIRECTED);
+    rules.fars[0].forwarding.as_mut().unwrap().destination_interface = Interface::Access;
+    rules.fars[0].redirect = RedirectUrl::new(PORTAL);
+    rules
+}
+
 /// 8 kbit/s up, and 100 bytes in all.
 pub(crate) fn metered() -> Rules {
     let mut rules = rules(METERED);
@@ -320,6 +335,8 @@ pub(crate) fn rules(session: u64) -> Rules {
         forwarding,
         duplicates: vec![],
         bar: None,
+        redirect: None,
+        enrichment: None,
     };
     let shut = session == 3;
     let up = if shut { ApplyAction::Drop } else { ApplyAction::Forward };

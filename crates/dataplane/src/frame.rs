@@ -28,8 +28,21 @@ pub(crate) enum Fate {
     Split,
     /// Copy it; then it goes on from `far` itself.
     Duplicate,
+    /// Copy it; then it goes on from `redirect` for the user, and the copy for the server.
+    Answer,
     /// Hand it to the worker that owns its session: it goes on from `flow` there.
     HandOff(u8),
+}
+
+/// For whom a packet is answered that a FAR redirects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// For everybody who has to hear of it.
+    Whole,
+    /// For the user alone.
+    ForUser,
+    /// For the server alone.
+    ForServer,
 }
 
 /// Where a packet goes next on the wire.
@@ -67,6 +80,8 @@ pub(crate) struct Meta {
     pub(crate) step: StepIndex,
     /// Copies have been made of it.
     pub(crate) copied: bool,
+    /// Set by the worker.
+    pub(crate) part: Part,
     /// Its flow waits to be of an application. Set by `inspect`.
     pub(crate) waits: Ticket,
     /// How often one worker handed it to another.
@@ -100,6 +115,7 @@ impl Meta {
             session: SessionIndex::NONE,
             step: StepIndex::NONE,
             copied: false,
+            part: Part::Whole,
             waits: Ticket::NONE,
             handed: 0,
             generation: 0,

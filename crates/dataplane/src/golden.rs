@@ -75,6 +75,7 @@ fn path(hops: &[Hop]) -> String {
         Some(Next::End(Fate::Keep)) => "keep".to_owned(),
         Some(Next::End(Fate::Split)) => "split".to_owned(),
         Some(Next::End(Fate::Duplicate)) => "duplicate".to_owned(),
+        Some(Next::End(Fate::Answer)) => "answer".to_owned(),
         Some(Next::End(Fate::HandOff(worker))) => format!("hand off {worker}"),
         next => panic!("a packet ended its way with {next:?}"),
     });

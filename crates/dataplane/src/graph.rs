@@ -92,6 +92,7 @@ graph! {
     Inspect = "inspect",
     RouterSolicitation = "router_solicitation",
     Far = "far",
+    Redirect = "redirect",
     PathMtu = "path_mtu",
     IcmpError = "icmp_error",
     Qer = "qer",

@@ -2,7 +2,8 @@
 
 use crate::config::PortConfig;
 use crate::state::{
-    Account, Apart, CellRun, Count, HotStep, Installation, Key, Ledger, Name, Ports, Rate, Session, user_key,
+    Account, Apart, CellRun, Count, Extra, HotStep, Installation, Key, Ledger, Name, Ports, Rate, Session,
+    Treatment, user_key,
 };
 use dplink::{Desired, UsageCounts};
 use rules::{Action, Forward, Program, Rare, RuleError, Step, compile};
@@ -37,7 +38,7 @@ pub(crate) fn installation(
         keys,
         qers: program.meters.iter().map(|meter| meter.qer).collect(),
         ledgers: program.usages.iter().map(Ledger::new).collect(),
-        duplicates: duplicates(all_steps(&program)),
+        extras: extras(&program),
         kept_max: program.buffer_packets.unwrap_or(u16::MAX),
         run: CellRun::default(),
         steps: program.steps.len() as u16,
@@ -64,7 +65,8 @@ fn all_steps(program: &Program) -> impl Iterator<Item = &Step> {
 }
 
 fn hot_steps(ports: &[PortConfig], program: &Program) -> Box<[HotStep]> {
-    let hot = |step: &Step| HotStep::new(step, &program.usages).fit(ports, step);
+    let hot =
+        |step: &Step| HotStep::new(step, &program.usages).fit(ports, step).treated(program.treatment(step));
     let mut steps: Vec<HotStep> = program.steps.iter().map(hot).collect();
     for beyond in &program.beyond_quota {
         if let Some(step) = steps.get_mut(usize::from(beyond.of)) {
@@ -98,7 +100,11 @@ fn peer(step: &Step) -> Option<Name> {
     }
 }
 
-fn duplicates<'a>(steps: impl Iterator<Item = &'a Step>) -> Rare<(u16, Box<[Forward]>)> {
-    let asking = steps.zip(0..).filter(|(step, _)| !step.duplicates.is_empty());
-    asking.map(|(step, number)| (number, step.duplicates.iter().copied().collect())).collect()
+fn extras(program: &Program) -> Rare<(u16, Extra)> {
+    let extra = |step: &Step| Extra {
+        duplicates: step.duplicates.iter().copied().collect(),
+        treatment: program.treatment(step).map(Treatment::from),
+    };
+    let all = all_steps(program).zip(0..).map(|(step, number)| (number, extra(step)));
+    all.filter(|(_, extra)| !extra.duplicates.is_empty() || extra.treatment.is_some()).collect()
 }

@@ -212,6 +212,7 @@ impl<P: Port> Worker<P> {
                 Fate::Keep => self.keep(packet),
                 Fate::Split => self.split(packet),
                 Fate::Duplicate => self.duplicate(packet),
+                Fate::Answer => self.answer(packet),
                 Fate::HandOff(worker) => self.hand_off(worker, packet),
             }
         }

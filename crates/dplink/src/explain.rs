@@ -62,6 +62,8 @@ pub enum Outcome {
     Sent,
     /// It is kept for its user, who sleeps.
     Kept,
+    /// Its user is answered in the place of the server, or the connection is reset.
+    Answered,
     /// It is dropped.
     Dropped {
         /// The name of the reason.
@@ -81,6 +83,8 @@ pub enum ExplainedAction {
         /// NOCP.
         notify: bool,
     },
+    /// FORW, with Redirect Information.
+    Redirect,
     /// FORW.
     Forward {
         /// The side it leaves on.

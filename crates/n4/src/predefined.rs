@@ -8,7 +8,7 @@
 use charging::Key;
 use rules::{
     ApplicationId, ApplyAction, BitRates, Far, FarId, Gate, PacketRates, Pdi, Pdr, PdrId, Qer, QerId, Qfi,
-    RuleError, RuleRef, Rules, SdfFilter,
+    RedirectUrl, RuleError, RuleRef, Rules, SdfFilter,
 };
 use session::{Extras, SessionRecord};
 use std::collections::{BTreeMap, HashSet};
@@ -41,6 +41,8 @@ pub struct PredefinedRule {
     pub application: Option<ApplicationId>,
     /// What it matches is dropped, whatever the PDR says.
     pub drops: bool,
+    /// Users are sent to this portal, where the PDR forwards.
+    pub redirect: Option<RedirectUrl>,
     /// Packets from and to the user pass.
     pub is_open: (bool, bool),
     /// No more than this passes, of all PDRs of a session that activate it together.
@@ -62,6 +64,7 @@ impl PredefinedRule {
             filters: vec![],
             application: None,
             drops: false,
+            redirect: None,
             is_open: (true, true),
             mbr: None,
             gbr: None,
@@ -218,7 +221,16 @@ fn possible(rule: &PredefinedRule) -> Result<(), PredefinedError> {
 
 pub(crate) fn dropping(id: FarId) -> Far {
     let apply_action = ApplyAction::Drop;
-    Far { id, apply_action, notify: false, forwarding: None, duplicates: vec![], bar: None }
+    Far {
+        id,
+        apply_action,
+        notify: false,
+        forwarding: None,
+        duplicates: vec![],
+        bar: None,
+        redirect: None,
+        enrichment: None,
+    }
 }
 
 /// Makes what is activated part of `rules`; says which of the PDRs made are charged under a key of their own.
@@ -236,7 +248,13 @@ pub(crate) fn expand(rules: &mut Rules, extras: &Extras, table: &Predefined) -> 
     rules.pdrs.retain(|pdr| !is_replaced(pdr, extras, table));
     rules.pdrs.extend(pdrs);
     rules.qers.extend(made.qers.into_values());
-    rules.fars.extend(made.dropping);
+    let redirecting = made.redirecting.into_iter().filter_map(|((far, place), id)| {
+        let like = rules.fars.iter().find(|other| other.id == far)?;
+        Some(Far { id, redirect: table.rules.get(place)?.redirect.clone(), ..like.clone() })
+    });
+    let redirecting: Vec<Far> = redirecting.collect();
+    rules.fars.extend(redirecting);
+    rules.fars.extend(made.dropping.map(dropping));
     keys
 }
 
@@ -272,7 +290,9 @@ struct Made {
     used_fars: HashSet<FarId>,
     /// By place in the table: PDRs that activate the same rule share its rate.
     qers: BTreeMap<usize, Qer>,
-    dropping: Option<Far>,
+    dropping: Option<FarId>,
+    /// By the PDR's own FAR, and the place of the rule in the table.
+    redirecting: BTreeMap<(FarId, usize), FarId>,
 }
 
 impl Made {
@@ -282,6 +302,7 @@ impl Made {
             used_fars: rules.fars.iter().map(|far| far.id).collect(),
             qers: BTreeMap::new(),
             dropping: None,
+            redirecting: BTreeMap::new(),
         }
     }
 
@@ -298,6 +319,8 @@ impl Made {
         }
         if rule.drops {
             pdr.far = self.far();
+        } else if rule.redirect.is_some() && self.used_fars.contains(&pdr.far) {
+            pdr.far = self.redirecting(pdr.far, place);
         }
         if rule.has_qer() {
             pdr.qers.push(self.qer(place, rule));
@@ -306,9 +329,25 @@ impl Made {
     }
 
     fn far(&mut self) -> FarId {
-        let free = || (PREDEFINED..).map(FarId).find(|id| !self.used_fars.contains(id)).unwrap_or(NO_FAR);
-        let far = self.dropping.take().unwrap_or_else(|| dropping(free()));
-        self.dropping.insert(far).id
+        let id = self.dropping.unwrap_or_else(|| self.free_far());
+        *self.dropping.insert(id)
+    }
+
+    /// The PDR's own FAR, and a redirection.
+    fn redirecting(&mut self, far: FarId, place: usize) -> FarId {
+        match self.redirecting.get(&(far, place)) {
+            Some(id) => *id,
+            None => {
+                let id = self.free_far();
+                *self.redirecting.entry((far, place)).or_insert(id)
+            }
+        }
+    }
+
+    fn free_far(&mut self) -> FarId {
+        let id = (PREDEFINED..).map(FarId).find(|id| !self.used_fars.contains(id)).unwrap_or(NO_FAR);
+        self.used_fars.insert(id);
+        id
     }
 
     fn qer(&mut self, place: usize, rule: &PredefinedRule) -> QerId {

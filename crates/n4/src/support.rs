@@ -12,6 +12,7 @@
 //!
 //! A URR with both quotas whose time quota ran out counts its volume quota anew when it gets a new time quota. A user
 //! whose silence is to be told of is not heard by PDRs that have eight URRs already.
+//! A redirection is done to a URL, in the user plane (TREU); to another address, or by SIP, is refused.
 //! Values (interfaces, actions, addresses) that are not done are in `values`.
 
 use crate::config::Config;
@@ -30,6 +31,7 @@ const FEATURES: &[UpFeature] = &[
     UpFeature::Pfdm,
     UpFeature::Pfde,
     UpFeature::Ddnd,
+    UpFeature::Treu,
     UpFeature::Quoac,
     UpFeature::Empu,
     UpFeature::Pdiu,
@@ -116,13 +118,11 @@ pub(crate) const IN_FAR: &[u16] = &[
     ie::REMOVE_MBS_UNICAST_PARAMETERS,
 ];
 
-pub(crate) const IN_FORWARDING: &[u16] = &[
-    ie::REDIRECT_INFORMATION,
-    ie::HEADER_ENRICHMENT,
-    ie::PROXYING,
-    ie::DATA_STATUS,
-    ie::IP_ADDRESS_AND_PORT_NUMBER_REPLACEMENT,
-];
+pub(crate) const IN_FORWARDING: &[u16] =
+    &[ie::HEADER_ENRICHMENT, ie::PROXYING, ie::DATA_STATUS, ie::IP_ADDRESS_AND_PORT_NUMBER_REPLACEMENT];
+
+pub(crate) const IN_DUPLICATING: &[u16] =
+    &[ie::REDIRECT_INFORMATION, ie::HEADER_ENRICHMENT, ie::PROXYING, ie::DATA_STATUS, ie::IP_ADDRESS_AND_PORT_NUMBER_REPLACEMENT];
 
 pub(crate) const IN_QER: &[u16] = &[
     ie::DL_FLOW_LEVEL_MARKING,
@@ -218,7 +218,7 @@ pub(crate) fn establishment(request: &SessionEstablishmentRequest, config: &Conf
     request.create_fars.iter().try_for_each(|far| {
         without_any(&far.carried, IN_FAR)?;
         far.forwarding_parameters.iter().try_for_each(|to| forwarding(&to.carried, policies))?;
-        far.duplicating_parameters.iter().try_for_each(|to| forwarding(&to.carried, policies))
+        far.duplicating_parameters.iter().try_for_each(|to| copying(&to.carried, policies))
     })
 }
 
@@ -239,12 +239,12 @@ pub(crate) fn modification(request: &SessionModificationRequest, config: &Config
     request.create_fars.iter().try_for_each(|far| {
         without_any(&far.carried, IN_FAR)?;
         far.forwarding_parameters.iter().try_for_each(|to| forwarding(&to.carried, policies))?;
-        far.duplicating_parameters.iter().try_for_each(|to| forwarding(&to.carried, policies))
+        far.duplicating_parameters.iter().try_for_each(|to| copying(&to.carried, policies))
     })?;
     request.update_fars.iter().try_for_each(|far| {
         without_any(&far.carried, IN_FAR)?;
         far.update_forwarding_parameters.iter().try_for_each(|to| forwarding(&to.carried, policies))?;
-        far.update_duplicating_parameters.iter().try_for_each(|to| forwarding(&to.carried, policies))
+        far.update_duplicating_parameters.iter().try_for_each(|to| copying(&to.carried, policies))
     })
 }
 
@@ -274,6 +274,11 @@ fn update_pdr(pdr: &UpdatePdr) -> Result<(), Refusal> {
 
 fn pdi(pdi: &Pdi) -> Result<(), Refusal> {
     without_any(&pdi.carried, IN_PDI)
+}
+
+fn copying(carried: &[RawIe], policies: &[String]) -> Result<(), Refusal> {
+    without_any(carried, IN_DUPLICATING)?;
+    forwarding(carried, policies)
 }
 
 /// The name of a policy stands behind an octet of its length (TS 29.244 8.2.23).

@@ -64,11 +64,11 @@ fn received() -> Vec<(&'static str, Fields, Vec<u16>)> {
         ("Remove FAR", RemoveFar::FIELDS, none()),
         ("Forwarding Parameters", ForwardingParameters::FIELDS, support::IN_FORWARDING.to_vec()),
         ("Update Forwarding Parameters", UpdateForwardingParameters::FIELDS, support::IN_FORWARDING.to_vec()),
-        ("Duplicating Parameters", DuplicatingParameters::FIELDS, support::IN_FORWARDING.to_vec()),
+        ("Duplicating Parameters", DuplicatingParameters::FIELDS, support::IN_DUPLICATING.to_vec()),
         (
             "Update Duplicating Parameters",
             UpdateDuplicatingParameters::FIELDS,
-            support::IN_FORWARDING.to_vec(),
+            support::IN_DUPLICATING.to_vec(),
         ),
         ("Create QER", CreateQer::FIELDS, support::IN_QER.to_vec()),
         ("Update QER", UpdateQer::FIELDS, support::IN_QER.to_vec()),

@@ -7,8 +7,8 @@ use pfcp::{
     UeIpAddress, ie,
 };
 use rules::{
-    ApplicationId, ApplyAction, FTeid, FlowDescription, Gate, Interface, PdrId, Qfi, SdfFilter, Teid,
-    TrafficClass,
+    ApplicationId, ApplyAction, FTeid, FlowDescription, Gate, Interface, PdrId, Qfi, RedirectUrl, SdfFilter,
+    Teid, TrafficClass,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -129,6 +129,16 @@ fn either_family(bytes: &[u8]) -> Option<(u32, IpAddr)> {
 pub(crate) const fn dscp(marking: u16) -> u8 {
     let [class, mask] = marking.to_be_bytes();
     (class & mask) >> 2
+}
+
+/// Where users are sent instead. To another address, or by SIP, is not done.
+pub(crate) fn redirect(information: &pfcp::RedirectInformation) -> Result<RedirectUrl, Refusal> {
+    match information {
+        pfcp::RedirectInformation::Url(url) => {
+            RedirectUrl::new(url).ok_or(Refusal::incorrect(ie::REDIRECT_INFORMATION))
+        }
+        pfcp::RedirectInformation::Other(_) => Err(Refusal::unsupported(ie::REDIRECT_INFORMATION)),
+    }
 }
 
 /// How a PDR gets its tunnel endpoint.

@@ -99,18 +99,59 @@ fn the_rest_of_a_quota_is_told_at_the_end() {
     assert_eq!((octets(&last), last.usage_report_trigger), ((700, 0), Trigger(Trigger::TERMR)));
 }
 
-/// What is not done is refused by name, never taken for done: a redirection of HTTP by the user plane.
+/// TS 29.244 8.2.20: to a URL, the usual FAR for the time after a quota; nothing else is taken for it.
 #[test]
-fn a_redirection_that_is_not_done_is_refused() {
+fn a_quota_may_end_at_a_portal() {
     let mut lab = Lab::associated();
-    let mut request = metered(77, vec![urr(1, 0)]);
-    let parameters = request.create_fars[0].forwarding_parameters.as_mut().unwrap();
-    parameters.carried = vec![RawIe { ie: ie::REDIRECT_INFORMATION, value: vec![2, 0, 1, b'x'] }];
-    match lab.ask(common::SMF, &Message::session(0, 5, request)) {
-        Body::SessionEstablishmentResponse(response) => {
-            assert_ne!(response.cause, Cause::RequestAccepted);
-            assert_eq!(response.offending_ie, Some(ie::REDIRECT_INFORMATION));
+    let url = "http://portal.example/?more=1";
+    let redirecting = |to| {
+        let mut request = metered(77, vec![CreateUrr { quota_far_id: Some(9), ..urr(1, VOLQU) }]);
+        request.create_urrs[0].volume_quota = total(1_000);
+        let parameters = ForwardingParameters {
+            redirect_information: Some(to),
+            ..common::smf::forwarding(DestinationInterface::Access)
+        };
+        request.create_fars.push(common::smf::far(9, ApplyAction::FORW, Some(parameters)));
+        request
+    };
+    for (to, cause) in [
+        (RedirectInformation::Url("portal.example".to_owned()), Cause::MandatoryIeIncorrect),
+        (RedirectInformation::Url("http://a\r\nX: y".to_owned()), Cause::MandatoryIeIncorrect),
+        (
+            RedirectInformation::Other(vec![0, 0, 9, b'1', b'9', b'2', b'.', b'0', b'.', b'2', b'.', b'1']),
+            Cause::ServiceNotSupported,
+        ),
+    ] {
+        match lab.ask(common::SMF, &Message::session(0, 5, redirecting(to))) {
+            Body::SessionEstablishmentResponse(response) => {
+                assert_eq!((response.cause, response.offending_ie), (cause, Some(ie::REDIRECT_INFORMATION)));
+            }
+            other => panic!("{other:?}"),
         }
-        other => panic!("{other:?}"),
     }
+    let request = redirecting(RedirectInformation::Url(url.to_owned()));
+    let (session, _) = common::personas::established(&mut lab, request);
+    let portal = |lab: &Lab| common::personas::rules(lab, session).fars[2].redirect.clone();
+    assert_eq!(portal(&lab).unwrap().url(), url);
+    let change = |redirect_information, carried| SessionModificationRequest {
+        update_fars: vec![UpdateFar {
+            far_id: 9,
+            update_forwarding_parameters: Some(UpdateForwardingParameters {
+                redirect_information,
+                carried,
+                ..Default::default()
+            }),
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let other = RedirectInformation::Url("https://other.example".to_owned());
+    assert_eq!(lab.modify(session, change(Some(other), vec![])).cause, Cause::RequestAccepted);
+    assert_eq!(portal(&lab).unwrap().url(), "https://other.example");
+    // An update of something else leaves it; an empty one takes it away (TS 29.244 5.6.3).
+    assert_eq!(lab.modify(session, change(None, vec![])).cause, Cause::RequestAccepted);
+    assert!(portal(&lab).is_some());
+    let nothing = RawIe { ie: ie::REDIRECT_INFORMATION, value: vec![] };
+    assert_eq!(lab.modify(session, change(None, vec![nothing])).cause, Cause::RequestAccepted);
+    assert_eq!(portal(&lab), None);
 }

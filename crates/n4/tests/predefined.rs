@@ -140,6 +140,35 @@ fn rules_that_drop_need_no_far() {
     assert_eq!((response.cause, response.offending_ie), (Cause::ConditionalIeMissing, Some(ie::FAR_ID)));
 }
 
+/// Its FARs are the PDRs' own and a redirection: where those wait for the user, so do they.
+#[test]
+fn a_rule_may_send_users_to_a_portal() {
+    let portal = rules::RedirectUrl::new("http://portal.example/");
+    let video = rule("video", "permit out ip from 203.0.113.0/24 to assigned");
+    let sent = PredefinedRule { redirect: portal.clone(), ..video };
+    let predefined = Predefined::new(vec![sent], &[]).unwrap();
+    let mut lab = Lab::associated_with(Config { predefined, ..common::config() });
+    let (session, _) = established(&mut lab, activating(&["video"]));
+    let made = rules(&lab, session).clone();
+    made.check().unwrap();
+    let far = |rules: &Rules, up: bool| {
+        let pdr = rules.pdrs.iter().find(|pdr| pdr.pdi.f_teid.is_some() == up).unwrap();
+        rules.fars.iter().find(|far| far.id == pdr.far).unwrap().clone()
+    };
+    for (up, like) in [(true, &made.fars[0]), (false, &made.fars[1])] {
+        let far = far(&made, up);
+        assert_eq!((far.redirect.clone(), far.id.0 >> 31), (portal.clone(), 1));
+        let own = rules::Far { id: like.id, redirect: None, ..far };
+        assert_eq!(own, *like);
+    }
+    // Nothing of it is the control plane's.
+    assert!(lab.saved[&session].rules.fars.iter().all(|far| far.redirect.is_none()));
+    accepted(&lab.modify(session, smf::path_switch(9)));
+    let moved = rules(&lab, session).clone();
+    let tunnel = far(&moved, false).forwarding.unwrap().outer_header_creation.unwrap();
+    assert_eq!((tunnel.teid.0, far(&moved, false).redirect), (9, portal));
+}
+
 #[test]
 fn identifiers_never_clash_with_the_control_planes() {
     let mut lab = lab();

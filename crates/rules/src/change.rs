@@ -12,6 +12,7 @@ use crate::intent::{
     ApplyAction, BitRates, ForwardingParameters, Gate, Interface, OuterHeaderCreation, PacketRates, Pdi,
     Rules,
 };
+use crate::treatment::{HeaderField, RedirectUrl};
 use crate::urr::{DroppedDownlink, Methods, Triggers, Volume};
 
 /// What an Update PDR replaces (TS 29.244 7.5.4.2).
@@ -59,6 +60,10 @@ pub struct FarUpdate {
     pub duplicates: Option<Vec<ForwardingParameters>>,
     /// New BAR, or none.
     pub bar: Option<Option<BarId>>,
+    /// New redirection, or none.
+    pub redirect: Option<Option<RedirectUrl>>,
+    /// New header enrichment, or none.
+    pub enrichment: Option<Option<HeaderField>>,
 }
 
 /// What an Update QER replaces (TS 29.244 7.5.4.5).

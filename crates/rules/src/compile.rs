@@ -10,6 +10,7 @@ use crate::error::RuleError;
 use crate::ids::{ApplicationTag, FarId, PdrId, QerId, Qfi, Teid, UrrId};
 use crate::intent::{BitRates, FTeid, Interface, PacketRates, Pdi, Pdr, Rules};
 use crate::list::{Mostly1, Places, Rare};
+use crate::treatment::Treatment;
 use crate::urr::{DroppedDownlink, Triggers, Urr, Volume};
 use ipnet::Ipv6Net;
 use std::collections::HashSet;
@@ -205,16 +206,28 @@ pub struct Program {
     /// in the order of the PDR's URRs; of several used up, the first URR in that order decides. Steps that drop have
     /// none: what no quota lets pass, the end of one does not either.
     pub beyond_quota: Rare<Beyond>,
+    /// What FARs do to the requests of steps that forward by them.
+    pub treatments: Rare<(FarId, Treatment)>,
 }
 
 impl Program {
+    /// What a step does to requests; `None` for all that do not forward, and most that do.
+    pub fn treatment(&self, step: &Step) -> Option<&Treatment> {
+        let forwards = matches!(step.action, Action::Forward(_));
+        let found = self.treatments.iter().find(|(far, _)| *far == step.far);
+        found.filter(|_| forwards).map(|(_, treatment)| treatment)
+    }
+
     /// Bytes allocated, without what the allocator adds: the design figure of memory per session, besides the size of
     /// the struct. A test prints both for a plain session.
     pub fn heap_bytes(&self) -> usize {
         let all_steps = self.steps.iter().chain(self.beyond_quota.iter().map(|beyond| &beyond.step));
         let duplicates: usize = all_steps.map(|step| step.duplicates.heap_bytes()).sum();
         let keys = self.f_teids.heap_bytes() + self.ue_ipv4s.heap_bytes() + self.ue_ipv6s.heap_bytes();
-        let states = self.meters.heap_bytes() + size_of_val(&*self.usages) + self.beyond_quota.heap_bytes();
+        let states = self.meters.heap_bytes()
+            + size_of_val(&*self.usages)
+            + self.beyond_quota.heap_bytes()
+            + self.treatments.heap_bytes();
         self.classifier.heap_bytes() + size_of_val(&*self.steps) + duplicates + keys + states
     }
 }
@@ -234,6 +247,7 @@ pub fn compile(rules: &Rules) -> Result<Program, RuleError> {
         beyond_quota: steps.beyond_quota(&pdrs),
         meters: steps.meters,
         usages: rules.urrs.iter().map(usage).collect(),
+        treatments: rules.fars.iter().filter_map(|far| Some((far.id, Treatment::of(far)?))).collect(),
         f_teids: unique(pdrs.iter().filter_map(|pdr| pdr.pdi.f_teid)),
         ue_ipv4s: unique(plain(&pdrs).filter_map(|pdi| pdi.ue_ipv4)),
         ue_ipv6s: unique(plain(&pdrs).filter_map(|pdi| Some(pdi.ue_ipv6?.trunc()))),

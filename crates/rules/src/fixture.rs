@@ -39,6 +39,8 @@ pub(crate) fn drop_far(id: u32) -> Far {
         forwarding: None,
         duplicates: vec![],
         bar: None,
+        redirect: None,
+        enrichment: None,
     }
 }
 

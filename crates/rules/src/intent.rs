@@ -5,6 +5,7 @@
 
 use crate::ids::{ApplicationId, BarId, FarId, PdrId, QerId, Qfi, Teid, UrrId};
 use crate::sdf::SdfFilter;
+use crate::treatment::{HeaderField, RedirectUrl};
 use crate::urr::Urr;
 use ipnet::Ipv6Net;
 use serde::{Deserialize, Serialize};
@@ -152,6 +153,11 @@ pub struct Far {
     pub duplicates: Vec<ForwardingParameters>,
     /// How to keep packets; without effect on other actions.
     pub bar: Option<BarId>,
+    /// With [`ApplyAction::Forward`], nothing is forwarded: the user's requests of HTTP are answered with this URL, other
+    /// connections over TCP are reset, and all else is dropped (TS 29.244 8.2.20).
+    pub redirect: Option<RedirectUrl>,
+    /// With [`ApplyAction::Forward`], requests of HTTP that are forwarded get this field (TS 29.244 8.2.67).
+    pub enrichment: Option<HeaderField>,
 }
 
 /// A gate (TS 29.244 8.2.7).

@@ -17,6 +17,7 @@ mod intent;
 mod list;
 mod rule;
 mod sdf;
+mod treatment;
 mod urr;
 
 pub use change::{BarUpdate, Change, FarUpdate, ForwardingUpdate, PdrUpdate, QerUpdate, UrrUpdate};
@@ -33,4 +34,5 @@ pub use intent::{
 };
 pub use list::{Mostly1, Places, Rare};
 pub use sdf::{FlowDescription, FlowEnd, PortRange, SdfError, SdfFilter, TrafficClass};
+pub use treatment::{HeaderField, RedirectUrl, Treatment};
 pub use urr::{DroppedDownlink, Methods, Triggers, Urr, Volume};

@@ -11,8 +11,10 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-pub(crate) const TESTS: &[Test] =
-    &[("services_are_told_apart_and_treated_as_their_rules_say", Core::Engine, services)];
+pub(crate) const TESTS: &[Test] = &[
+    ("services_are_told_apart_and_treated_as_their_rules_say", Core::Engine, services),
+    ("users_are_sent_to_a_portal", Core::Engine, portal),
+];
 
 const TLS_PORT: u16 = 8443;
 /// What a client gives a server to answer.
@@ -80,6 +82,87 @@ fn services(lab: &Lab) -> Result<()> {
     node.wait_sessions(0)?;
     node.wait_balance()?;
     node.stop()
+}
+
+const PORTAL: &str = "http://portal.example/more";
+
+const REDIRECTING: &str = r#"
+[[n4.predefined_rule]]
+name = "portal-for-ads"
+application = "ads"
+precedence = 1
+redirect = "http://portal.example/more"
+# Of a server whose names nobody knows: its connections begin with the node.
+[[n4.predefined_rule]]
+name = "captive"
+precedence = 2
+filters = ["permit out ip from 203.0.113.99 to assigned"]
+redirect = "http://portal.example/more"
+"#;
+
+/// Requests are answered with the portal's place, TLS ends at once, and all else is as it was.
+fn portal(lab: &Lab) -> Result<()> {
+    let (_, config) = config::write_upf_content(lab.dir.path(), CONTENT, REDIRECTING)?;
+    let node = Node::start_by(lab, config)?;
+    let ran = Ran::run(lab, &config::write_ran_predefined(lab.dir.path(), &["portal-for-ads", "captive"])?)?;
+    node.wait_sessions(ran.sessions)?;
+    wait::until("the content rules to be in force", command::SHORT, || {
+        Ok(node.status()?.workers.iter().all(|worker| worker.content.revision != 0).then_some(()))
+    })?;
+    let files = lab.scratch.path();
+    random_file(&files.join("file"), 1_000)?;
+    let _server = FileServer::start(&lab.dn, (SERVER, HTTP_PORT), files)?;
+    let _tls = tls_server(lab)?;
+    for _ in 0..3 {
+        let told = ask(lab, ("http", "www.ads.example", HTTP_PORT), &SERVER.to_string())?;
+        ensure!(told == Told { exit: 0, status: "302".to_owned(), to: PORTAL.to_owned() }, "{told:?}");
+        let told = ask(lab, ("http", "www.other.example", HTTP_PORT), &SERVER.to_string())?;
+        ensure!(told.exit == 0 && told.status == "200", "what is not named passes: {told:?}");
+    }
+    let begun = Instant::now();
+    let told = ask(lab, ("https", "www.ads.example", TLS_PORT), &SERVER.to_string())?;
+    ensure!(told.exit == RESET_IN_TLS && begun.elapsed() < Duration::from_secs(1), "{told:?}");
+    let told = ask(lab, ("https", "www.other.example", TLS_PORT), &SERVER.to_string())?;
+    ensure!(told.exit == 0, "what is not named passes: {told:?}");
+
+    // Nobody is at this address: the node itself completes the handshake, or refuses it.
+    let told = ask(lab, ("http", "anything.example", 80), NOBODY)?;
+    ensure!(told == Told { exit: 0, status: "302".to_owned(), to: PORTAL.to_owned() }, "{told:?}");
+    let told = ask(lab, ("https", "anything.example", 443), NOBODY)?;
+    ensure!(told.exit == REFUSED, "{told:?}");
+    ran.stop()?;
+    node.wait_sessions(0)?;
+    node.wait_balance()?;
+    node.stop()
+}
+
+const NOBODY: &str = "203.0.113.99";
+/// How curl says that a connection is refused, and that one of TLS ended before its time.
+const REFUSED: i32 = 7;
+const RESET_IN_TLS: i32 = 35;
+
+/// What a client made of an answer.
+#[derive(Debug, PartialEq, Eq)]
+struct Told {
+    exit: i32,
+    status: String,
+    to: String,
+}
+
+fn ask(lab: &Lab, (scheme, host, port): (&str, &str, u16), address: &str) -> Result<Told> {
+    let path = if scheme == "http" { "file" } else { "" };
+    let mut curl = lab.ran.command("curl");
+    curl.args(["--silent", "--insecure", "--noproxy", "*", "--max-time", "20", "--output", "/dev/null"]);
+    curl.args([
+        "--resolve",
+        &format!("{host}:{port}:{address}"),
+        "--write-out",
+        "%{http_code} %{redirect_url}",
+    ]);
+    let done = command::run(curl.arg(format!("{scheme}://{host}:{port}/{path}")), Duration::from_secs(30))?;
+    let (status, to) = done.stdout.split_once(' ').context("curl wrote nothing")?;
+    let exit = done.status.code().context("curl was killed")?;
+    Ok(Told { exit, status: status.to_owned(), to: to.to_owned() })
 }
 
 /// A web server that speaks TLS, with a certificate that nobody knows.

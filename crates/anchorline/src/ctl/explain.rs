@@ -137,6 +137,7 @@ fn action(action: &ExplainedAction) -> String {
             "the FAR says keep it, and tell the control plane of the first".to_owned()
         }
         ExplainedAction::Buffer { notify: false } => "the FAR says keep it".to_owned(),
+        ExplainedAction::Redirect => "the FAR redirects the user; gates are open".to_owned(),
         ExplainedAction::Forward { to, tunnel, dscp, duplicates } => {
             let dscp = dscp.map(|dscp| format!(", marked DSCP {dscp}")).unwrap_or_default();
             let copies = if *duplicates { ", with copies elsewhere" } else { "" };
@@ -190,6 +191,7 @@ fn outcome(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Sent => "it would be sent".to_owned(),
         Outcome::Kept => "it would be kept for its user, who sleeps".to_owned(),
+        Outcome::Answered => "its user would be sent elsewhere, or the connection reset".to_owned(),
         Outcome::Dropped { reason } => {
             format!("it would be dropped: {reason} ({})", about(reason).trim_end_matches('.'))
         }

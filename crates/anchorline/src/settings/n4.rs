@@ -5,7 +5,7 @@ use ::charging::Key;
 use config::{Refusal, Spanned};
 use ipnet::IpNet;
 use n4::{Predefined, PredefinedRule, UePool};
-use rules::{ApplicationId, BitRates, FlowDescription, Qfi, SdfFilter};
+use rules::{ApplicationId, BitRates, FlowDescription, Qfi, RedirectUrl, SdfFilter};
 use serde::Deserialize;
 use std::net::{SocketAddr, SocketAddrV4};
 
@@ -59,6 +59,7 @@ struct Rule {
     application: Option<Application>,
     #[serde(default)]
     action: Action,
+    redirect: Option<Spanned<RedirectUrl>>,
     #[serde(default)]
     uplink_gate: Gate,
     #[serde(default)]
@@ -226,6 +227,11 @@ fn predefined(rules: Vec<Rule>, groups: Vec<Group>) -> Result<Predefined, Refusa
     if let Some(service_id) = alone {
         return Err(Refusal::of(service_id, "it belongs to a rating_group, which is not there"));
     }
+    let both =
+        rules.iter().filter(|rule| rule.action == Action::Drop).find_map(|rule| rule.redirect.as_ref());
+    if let Some(redirect) = both {
+        return Err(Refusal::of(redirect, "what is dropped is not redirected"));
+    }
     let groups: Vec<(String, Vec<String>)> =
         groups.into_iter().map(|group| (group.name, group.rules)).collect();
     let table = Predefined::new(rules.into_iter().map(rule).collect(), &groups);
@@ -238,6 +244,7 @@ fn rule(rule: Rule) -> PredefinedRule {
         filters: rule.filters.into_iter().map(|filter| filter.0).collect(),
         application: rule.application.map(|application| application.0),
         drops: rule.action == Action::Drop,
+        redirect: rule.redirect.map(Spanned::into_inner),
         is_open: (rule.uplink_gate == Gate::Open, rule.downlink_gate == Gate::Open),
         mbr: rule.mbr_kbps.map(BitRates::from),
         gbr: rule.gbr_kbps.map(BitRates::from),

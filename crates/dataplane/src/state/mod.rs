@@ -24,6 +24,7 @@ mod share;
 mod step;
 mod table;
 mod tags;
+mod treatment;
 mod usage;
 mod waiting;
 
@@ -51,6 +52,7 @@ pub(crate) use sessions::{
 };
 pub(crate) use step::{HotStep, Kind, StepIndex};
 pub(crate) use table::Table;
+pub(crate) use treatment::{Extra, Treatment};
 pub(crate) use usage::Ledger;
 pub(crate) use waiting::Ticket;
 

@@ -4,14 +4,15 @@ use super::account::{Account, Count};
 use super::apart::{Apart, Aparts};
 use super::cells::{CellRun, Cells, STEPS};
 use super::memory;
-use super::peers::{Name, Peers, Way};
-use super::step::{HotStep, Kind, StepIndex};
+use super::peers::{Name, PeerIndex, Peers, Way};
+use super::step::{HotStep, StepIndex};
 use super::table::Table;
+use super::treatment::Extra;
 use super::usage::Ledger;
 use crate::config::Echo;
 use crate::worker::Query;
 use dplink::UsageCounts;
-use rules::{Classifier, Forward, OuterHeaderCreation, Places, QerId, Rare, Seid};
+use rules::{Classifier, OuterHeaderCreation, Places, QerId, Rare, Seid};
 use smallvec::SmallVec;
 
 /// Tunnels, and user addresses, a session has on average at most, over all sessions.
@@ -47,8 +48,8 @@ pub(crate) struct Session {
     pub(crate) qers: SmallVec<[QerId; 2]>,
     /// By account.
     pub(crate) ledgers: Box<[Ledger]>,
-    /// Steps that ask for copies, and which.
-    pub(crate) duplicates: Rare<(u16, Box<[Forward]>)>,
+    /// Steps that do more than others, and what, by step.
+    pub(crate) extras: Rare<(u16, Extra)>,
     /// Packets it may have kept at once.
     pub(crate) kept_max: u16,
     pub(crate) run: CellRun,
@@ -411,9 +412,9 @@ impl Sessions {
         }
         for number in 0..usize::from(session.steps) + session.beyond.len() {
             let step = self.cells.step_mut(step_index(session.run.base, number));
-            let (tunnel, peer) = (step.kind == Kind::Tunnel, step.peer);
+            let peer = step.peer;
             *step = HotStep::EMPTY;
-            if tunnel {
+            if peer != PeerIndex::NONE {
                 self.peers.leave(peer);
             }
         }

@@ -4,7 +4,9 @@ use super::peers::PeerIndex;
 use super::sessions::SessionIndex;
 use crate::config::PortConfig;
 use packet::{gtpu, ipv4, ipv6, udp};
-use rules::{Action, DroppedDownlink, Encapsulation, Forward, Interface, PdrId, Qfi, Step, Usage, limits};
+use rules::{
+    Action, DroppedDownlink, Encapsulation, Forward, Interface, PdrId, Qfi, Step, Treatment, Usage, limits,
+};
 use std::net::IpAddr;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -50,6 +52,8 @@ pub(crate) enum Kind {
     Plain,
     /// It goes out in a tunnel.
     Tunnel,
+    /// The user is sent elsewhere.
+    Redirect,
 }
 
 /// One step, ready to run.
@@ -159,6 +163,20 @@ impl HotStep {
             Action::Forward(to) => hot.forward(to),
         }
         hot
+    }
+
+    /// Its packets go to a node of their own, which knows whether there is a tunnel.
+    pub(crate) const fn treated(mut self, treatment: Option<&Treatment>) -> Self {
+        if let Some(Treatment::Redirect(_)) = treatment {
+            self.kind = Kind::Redirect;
+        }
+        self
+    }
+
+    /// Whether packets that leave on this side do so in a tunnel; `None` where none leave there.
+    pub(crate) fn leads_to(&self, side: Interface) -> Option<bool> {
+        let forwards = matches!(self.kind, Kind::Plain | Kind::Tunnel | Kind::Redirect);
+        (forwards && self.to() == side).then_some(self.peer != PeerIndex::NONE)
     }
 
     /// Marks a step that needs at most a rate in its session's first account, which is in place, and one count.

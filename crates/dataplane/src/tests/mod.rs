@@ -11,6 +11,7 @@ mod observe;
 mod online;
 mod paths;
 mod rates;
+mod redirect;
 mod usage;
 mod vlan;
 

@@ -269,6 +269,13 @@ fn an_explanation_agrees_with_what_happens() {
         let seen = traces(bench.settle()).pop();
         let Some(packet) = seen.and_then(|(_, trace)| trace.packets.into_iter().next()) else { continue };
         let Some(seid) = packet.session else { continue };
+        if packet.nodes.iter().any(|node| node == "redirect") {
+            let is_tcp = ip.protocol == packet::protocol::TCP;
+            let expected = if is_tcp { Outcome::Answered } else { dropped(DropReason::Redirected) };
+            assert_eq!((said.action, said.outcome), (Some(ExplainedAction::Redirect), expected));
+            compared += 1;
+            continue;
+        }
         // A packet without QFI is thought into the flows of the session; the real one has none.
         let is_without_flow = arrived.tunnel.is_some_and(|tunnel| tunnel.qfi.is_none());
         let is_answered =

@@ -3,10 +3,10 @@
 
 use super::Worker;
 use crate::counters::DropReason;
-use crate::frame::{Meta, NextHop, Packet};
+use crate::frame::{Meta, NextHop, Packet, Part};
 use crate::nodes;
 use crate::port::Port;
-use crate::state::{State, step_number};
+use crate::state::State;
 use arrayvec::ArrayVec;
 use packet::gtpu::{PduSession, Tunnel};
 use packet::{Buffer, ethernet, ipv4, ipv6};
@@ -29,20 +29,35 @@ impl<P: Port> Worker<P> {
         self.rest.copied.push(packet);
     }
 
+    /// Lets a packet be answered for its user, and for the server, by a copy.
+    pub(super) fn answer(&mut self, mut packet: Packet<P::Buffer>) {
+        self.counters.created += 1;
+        match self.copy_whole(&packet) {
+            Some(buffer) => {
+                let meta = Meta { part: Part::ForServer, ..packet.meta };
+                self.rest.answered.push(Packet { buffer, meta });
+            }
+            None => self.counters.count_drops(DropReason::NotCopied, 1),
+        }
+        packet.meta.part = Part::ForUser;
+        self.rest.answered.push(packet);
+    }
+
+    fn copy_whole(&mut self, packet: &Packet<P::Buffer>) -> Option<P::Buffer> {
+        let original = packet.buffer.data();
+        let mut buffer = self.lanes.first_mut()?.port.allocate()?;
+        buffer.append(original.len())?.copy_from_slice(original);
+        Some(buffer)
+    }
+
     fn copies_of(&self, meta: &Meta) -> ArrayVec<Forward, { limits::DUPLICATES }> {
-        let step = self.state.sessions.cells.step(meta.step);
-        let Some(session) = self.state.sessions.get(step.session) else { return ArrayVec::new() };
-        let number = step_number(session.run.base, meta.step);
-        let found = session.duplicates.binary_search_by_key(&number, |(asking, _)| usize::from(*asking));
-        let forwards = found.ok().and_then(|at| session.duplicates.get(at)).map(|(_, forwards)| &**forwards);
+        let forwards = self.state.extra(meta.step).map(|extra| &*extra.duplicates);
         forwards.unwrap_or_default().iter().take(limits::DUPLICATES).copied().collect()
     }
 
     /// `None` without memory, or a way.
     fn copy(&mut self, packet: &Packet<P::Buffer>, forward: Forward) -> Option<Packet<P::Buffer>> {
-        let original = packet.buffer.data();
-        let mut buffer = self.lanes.first_mut()?.port.allocate()?;
-        buffer.append(original.len())?.copy_from_slice(original);
+        let mut buffer = self.copy_whole(packet)?;
         let mut meta = Meta::new(packet.meta.port, packet.meta.source);
         meta.next_hop = send_off(&self.state, &mut buffer, forward)?;
         Some(Packet { buffer, meta })

@@ -14,6 +14,8 @@ pub(super) struct Rest<B> {
     pub(super) copies: Vec<Packet<B>>,
     /// Packets that copies were made of.
     pub(super) copied: Vec<Packet<B>>,
+    /// Packets that a FAR redirects, and copies for their servers.
+    pub(super) answered: Vec<Packet<B>>,
     /// Fragments of packets that were too long.
     pub(super) parts: Vec<Packet<B>>,
 }
@@ -21,14 +23,24 @@ pub(super) struct Rest<B> {
 impl<B> Rest<B> {
     pub(super) fn new() -> Self {
         let copies = Vec::with_capacity(rules::limits::DUPLICATES * VECTOR);
-        Self { copies, copied: Vec::with_capacity(VECTOR), parts: Vec::with_capacity(VECTOR) }
+        Self {
+            copies,
+            copied: Vec::with_capacity(VECTOR),
+            answered: Vec::with_capacity(2 * VECTOR),
+            parts: Vec::with_capacity(VECTOR),
+        }
     }
 
-    /// Some of the next to run, and where they begin. What was copied may have to be split; fragments and copies leave
-    /// nothing behind, so there is an end.
+    /// Some of the next to run, and where they begin. What was copied may have to be split; fragments, copies and
+    /// what is answered leave nothing behind, so there is an end.
     fn next(&mut self) -> Option<(&mut Vec<Packet<B>>, NodeId)> {
-        let Self { copies, copied, parts } = self;
-        let all = [(copies, NodeId::EthernetOutput), (copied, NodeId::Far), (parts, NodeId::Far)];
+        let Self { copies, copied, answered, parts } = self;
+        let all = [
+            (copies, NodeId::EthernetOutput),
+            (copied, NodeId::Far),
+            (answered, NodeId::Redirect),
+            (parts, NodeId::Far),
+        ];
         all.into_iter().find(|(packets, _)| !packets.is_empty())
     }
 }

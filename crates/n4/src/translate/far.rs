@@ -21,6 +21,7 @@ pub(super) fn far(far: &CreateFar) -> Result<Far, Refusal> {
     if duplicates && copies.is_empty() {
         return Err(Refusal::blaming(Cause::ConditionalIeMissing, ie::DUPLICATING_PARAMETERS));
     }
+    let redirect = far.forwarding_parameters.as_ref().and_then(|to| to.redirect_information.as_ref());
     Ok(Far {
         id: FarId(far.far_id),
         apply_action,
@@ -28,6 +29,8 @@ pub(super) fn far(far: &CreateFar) -> Result<Far, Refusal> {
         forwarding,
         duplicates: super::each(copies, copy)?,
         bar: far.bar_id.map(BarId),
+        redirect: redirect.map(values::redirect).transpose()?,
+        enrichment: None,
     })
 }
 
@@ -71,6 +74,8 @@ pub(super) fn update(fars: &HashMap<FarId, &Far>, update: &UpdateFar) -> Result<
     let parameters = update.update_forwarding_parameters.as_ref();
     let forwarding = parameters.map(|to| forwarding_update(before, to, forwards)).transpose()?;
     let no_bar = update.removes(ie::BAR_ID).then_some(None);
+    let redirect = parameters.and_then(|to| to.redirect_information.as_ref());
+    let ends = |ie| parameters.is_some_and(|to| to.removes(ie)).then_some(None);
     Ok(FarUpdate {
         id,
         apply_action,
@@ -78,6 +83,8 @@ pub(super) fn update(fars: &HashMap<FarId, &Far>, update: &UpdateFar) -> Result<
         forwarding,
         duplicates: copies(before, update, action)?,
         bar: update.bar_id.map(|bar| Some(BarId(bar))).or(no_bar),
+        redirect: redirect.map(values::redirect).transpose()?.map(Some).or(ends(ie::REDIRECT_INFORMATION)),
+        enrichment: None,
     })
 }
 

@@ -7,8 +7,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub const LENGTH: usize = size_of::<Header>();
 
 const END: u8 = 0;
-const NO_OPERATION: u8 = 1;
+pub(super) const NO_OPERATION: u8 = 1;
 pub(super) const MAXIMUM_SEGMENT_SIZE: u8 = 2;
+pub(super) const TIMESTAMPS: u8 = 8;
 
 /// Control bits (RFC 9293 3.1).
 pub mod flag {
@@ -146,6 +147,13 @@ impl<'a> Segment<'a> {
     pub fn maximum_segment_size(&self) -> Option<u16> {
         let option = self.options().find(|option| option.kind == MAXIMUM_SEGMENT_SIZE)?;
         option.content.try_into().ok().map(u16::from_be_bytes)
+    }
+
+    /// TSval and TSecr, where it has them (RFC 7323 3.2).
+    pub fn timestamps(&self) -> Option<(u32, u32)> {
+        let option = self.options().find(|option| option.kind == TIMESTAMPS)?;
+        let both = u64::from_be_bytes(option.content.try_into().ok()?);
+        Some(((both >> 32) as u32, both as u32))
     }
 }
 

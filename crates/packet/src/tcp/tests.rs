@@ -1,7 +1,7 @@
 use super::*;
-use crate::{checksum, ipv4, ipv6, protocol};
+use crate::{FiveTuple, checksum, ipv4, ipv6, protocol};
 use proptest::prelude::*;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 const UE: Ipv4Addr = Ipv4Addr::new(10, 60, 0, 1);
 const SERVER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 80);
@@ -171,4 +171,48 @@ proptest! {
         let _ = clamp_mss(&mut bytes.clone(), mss);
         let _ = write_reset(&over_v4(&bytes), &mut [0; 60]);
     }
+}
+
+/// The flow of [`segment`], the other way.
+fn back(packet: &[u8]) -> FiveTuple {
+    FiveTuple::parse(packet).unwrap().tuple.reversed()
+}
+
+#[test]
+fn an_answer_has_the_numbers_and_timestamps_its_receiver_expects() {
+    let options = [1, 1, 8, 10, 0, 0, 0, 5, 0, 0, 0, 9];
+    let bytes = segment(flag::ACK | flag::FIN, &options, b"GET /");
+    let asked = Segment::parse(&bytes).unwrap();
+    assert_eq!(asked.timestamps(), Some((5, 9)));
+    for packet in [over_v4(&bytes), over_v6(&bytes)] {
+        let mut out = [0; 200];
+        let made = Made::answering(&asked, flag::ACK | flag::PSH, b"odd");
+        let length = made.write(&back(&packet), &mut out).unwrap();
+        let found = FiveTuple::parse(&out[..length]).unwrap();
+        assert_eq!((found.tuple.source, found.tuple.source_port), (back(&packet).source, 80));
+        let answer = Segment::parse(&out[found.upper..length]).unwrap();
+        assert_eq!((answer.sequence(), answer.acknowledgement()), (2000, 1000 + 5 + 1));
+        assert_eq!((answer.timestamps(), answer.payload()), (Some((9, 5)), &b"odd"[..]));
+        let pseudo = match (found.tuple.source_address(), found.tuple.destination_address()) {
+            (IpAddr::V4(a), IpAddr::V4(b)) => ipv4::pseudo_sum(a, b, protocol::TCP, length - 20),
+            (IpAddr::V6(a), IpAddr::V6(b)) => ipv6::pseudo_sum(a, b, protocol::TCP, length - 40),
+            _ => unreachable!(),
+        };
+        assert_eq!(checksum::add(checksum::sum(&out[found.upper..length]), pseudo), u16::MAX);
+        assert_eq!(made.write(&back(&packet), &mut out[..length - 1]), None, "it does not fit");
+    }
+}
+
+#[test]
+fn without_an_acknowledgement_an_answer_begins_at_zero() {
+    let bytes = segment(flag::SYN, &[], b"");
+    let made = Made::answering(&Segment::parse(&bytes).unwrap(), flag::RST | flag::ACK, b"");
+    assert_eq!((made.sequence, made.acknowledgement, made.timestamps), (0, 1001, None));
+    let mut out = [0; 40];
+    assert_eq!(made.write(&back(&over_v4(&bytes)), &mut out), Some(40));
+    assert_eq!(out.to_vec(), {
+        let mut reset = [0; 40];
+        write_reset(&over_v4(&bytes), &mut reset).unwrap();
+        reset.to_vec()
+    });
 }

@@ -152,6 +152,7 @@ fn uplink_far() -> CreateFar {
         network_instance: None,
         outer_header_creation: None,
         transport_level_marking: None,
+        redirect_information: None,
         interface_type: None,
         linked_traffic_endpoint_id: None,
         carried: vec![],

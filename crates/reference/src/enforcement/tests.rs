@@ -46,6 +46,8 @@ fn rules(qers: Vec<Qer>, urrs: Vec<Urr>) -> Rules {
         forwarding: Some(forwarding),
         duplicates: vec![],
         bar: None,
+        redirect: None,
+        enrichment: None,
     };
     let pdrs = vec![pdr(1, Interface::Access, Some(f_teid())), pdr(2, Interface::Core, None)];
     Rules { pdrs, fars: vec![far], qers, urrs, bars: vec![] }

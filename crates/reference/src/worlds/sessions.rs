@@ -185,6 +185,8 @@ impl Draft {
             forwarding: needed.then(|| self.destination(random, way_back)),
             duplicates: (0..copies).map(|_| self.destination(random, way_back)).collect(),
             bar: None,
+            redirect: None,
+            enrichment: None,
         });
         id
     }

@@ -272,3 +272,17 @@ fn a_plain_session_takes_little_memory() {
     assert!(program.heap_bytes() <= 336);
     assert_eq!(program.classifier.heap_bytes(), 0);
 }
+
+#[test]
+fn a_redirection_counts_where_its_far_forwards() {
+    let url = crate::RedirectUrl::new("http://portal.example/").unwrap();
+    let mut rules = rules();
+    rules.fars[0].redirect = Some(url.clone());
+    rules.fars[0].enrichment = crate::HeaderField::new("X-A", "b");
+    let program = compile(&rules).unwrap();
+    let treatments: Vec<_> = program.steps.iter().map(|step| program.treatment(step)).collect();
+    assert_eq!(treatments, [Some(&Treatment::Redirect(url)), None]);
+    rules.fars[0].apply_action = ApplyAction::Drop;
+    let program = compile(&rules).unwrap();
+    assert!(program.steps.iter().all(|step| program.treatment(step).is_none()));
+}

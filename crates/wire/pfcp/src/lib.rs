@@ -41,9 +41,10 @@ pub use rule::{
 pub use value::{
     ApplyAction, Cause, CpFeature, CpFunctionFeatures, CpIpAddress, DestinationInterface, DomainName,
     DownlinkDataServiceInformation, DroppedTraffic, FSeid, FTeid, FailedRuleId, FqCsid, Gate, GateStatus,
-    NetworkInstance, NodeId, OuterHeaderCreation, OuterHeaderRemoval, PacketCount, PdnType, PfdContents,
-    PoolIdentity, Rates, RemoteGtpuPeer, ReportType, ReportingTriggers, SdfFilter, SourceInterface,
-    UeIpAddress, UpFeature, UpFunctionFeatures, UsageReportTrigger, VolumeMeasurement, Volumes, flags,
+    HeaderEnrichment, NetworkInstance, NodeId, OuterHeaderCreation, OuterHeaderRemoval, PacketCount, PdnType,
+    PfdContents, PoolIdentity, Rates, RedirectInformation, RemoteGtpuPeer, ReportType, ReportingTriggers,
+    SdfFilter, SourceInterface, UeIpAddress, UpFeature, UpFunctionFeatures, UsageReportTrigger,
+    VolumeMeasurement, Volumes, flags,
 };
 
 /// The UDP port PFCP is served at (TS 29.244 6.1).

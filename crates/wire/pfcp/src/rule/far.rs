@@ -1,7 +1,9 @@
 //! Forwarding Action Rules.
 
 use crate::fields::group;
-use crate::value::{ApplyAction, DestinationInterface, NetworkInstance, OuterHeaderCreation};
+use crate::value::{
+    ApplyAction, DestinationInterface, NetworkInstance, OuterHeaderCreation, RedirectInformation,
+};
 
 group! {
     /// Forwarding Parameters (TS 29.244 7.5.2.3-2).
@@ -14,6 +16,8 @@ group! {
         outer_header_creation: opt OuterHeaderCreation = OUTER_HEADER_CREATION,
         /// ToS or traffic class of the outer header, and its mask.
         transport_level_marking: opt u16 = TRANSPORT_LEVEL_MARKING,
+        /// Where users are sent instead.
+        redirect_information: opt RedirectInformation = REDIRECT_INFORMATION,
         /// The traffic endpoint of the other direction.
         linked_traffic_endpoint_id: opt u8 = TRAFFIC_ENDPOINT_ID,
         /// N3, N6, S1-U ... for people and statistics.
@@ -74,6 +78,8 @@ group! {
         outer_header_creation: set OuterHeaderCreation = OUTER_HEADER_CREATION,
         /// New marking.
         transport_level_marking: set u16 = TRANSPORT_LEVEL_MARKING,
+        /// Where users are sent instead, anew.
+        redirect_information: set RedirectInformation = REDIRECT_INFORMATION,
         /// The bits of [`crate::flags`].
         pfcpsm_req_flags: set u8 = PFCPSMREQ_FLAGS,
         /// The new traffic endpoint of the other direction.

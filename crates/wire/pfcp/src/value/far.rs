@@ -154,3 +154,91 @@ impl Value for OuterHeaderCreation {
         }
     }
 }
+
+/// Redirect Information (TS 29.244 8.2.20).
+///
+/// Coded here: `rs-pfcp` does not know the types with two addresses or a port.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum RedirectInformation {
+    /// A URL.
+    Url(String),
+    /// Any other type, as it came: addresses, a SIP URI, a port.
+    Other(Vec<u8>),
+}
+
+impl RedirectInformation {
+    const URL: u8 = 2;
+}
+
+impl Value for RedirectInformation {
+    fn read(bytes: &[u8], ie: u16) -> Result<Self, ErrorKind> {
+        let (kind, rest) = bytes.split_first().ok_or(ErrorKind::InvalidLength(ie))?;
+        if kind & 0x0F != Self::URL {
+            return Ok(Self::Other(bytes.to_vec()));
+        }
+        let (length, rest) = rest.split_first_chunk().ok_or(ErrorKind::InvalidLength(ie))?;
+        let length = usize::from(u16::from_be_bytes(*length));
+        let url = rest.get(..length).ok_or(ErrorKind::InvalidLength(ie))?;
+        String::from_utf8(url.to_vec()).map(Self::Url).map_err(|_| ErrorKind::MandatoryIeIncorrect(ie))
+    }
+
+    /// A URL is cut at what its length can tell.
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Url(url) => {
+                let length = u16::try_from(url.len()).unwrap_or(u16::MAX);
+                out.push(Self::URL);
+                out.extend_from_slice(&length.to_be_bytes());
+                out.extend(url.bytes().take(usize::from(length)));
+            }
+            Self::Other(bytes) => out.extend_from_slice(bytes),
+        }
+    }
+}
+
+/// Header Enrichment (TS 29.244 8.2.67).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum HeaderEnrichment {
+    /// A field of HTTP, of up to 255 octets each.
+    Http {
+        /// Its name.
+        name: Vec<u8>,
+        /// Its value.
+        value: Vec<u8>,
+    },
+    /// A type of a release after ours, as it came.
+    Other(Vec<u8>),
+}
+
+impl Value for HeaderEnrichment {
+    fn read(bytes: &[u8], ie: u16) -> Result<Self, ErrorKind> {
+        let (kind, rest) = bytes.split_first().ok_or(ErrorKind::InvalidLength(ie))?;
+        if kind & 0x1F != 0 {
+            return Ok(Self::Other(bytes.to_vec()));
+        }
+        let (name, rest) = counted(rest).ok_or(ErrorKind::InvalidLength(ie))?;
+        let (value, _) = counted(rest).ok_or(ErrorKind::InvalidLength(ie))?;
+        Ok(Self::Http { name: name.to_vec(), value: value.to_vec() })
+    }
+
+    /// Name and value are cut at what their lengths can tell.
+    fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Http { name, value } => {
+                out.push(0);
+                for text in [name, value] {
+                    let length = u8::try_from(text.len()).unwrap_or(u8::MAX);
+                    out.push(length);
+                    out.extend(text.iter().take(usize::from(length)));
+                }
+            }
+            Self::Other(bytes) => out.extend_from_slice(bytes),
+        }
+    }
+}
+
+/// Octets behind one that says how many, and the rest.
+fn counted(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_first()?;
+    rest.split_at_checked(usize::from(*length))
+}

@@ -13,7 +13,9 @@ mod usage;
 
 pub use buffering::{DownlinkDataServiceInformation, PacketCount};
 pub use cause::{Cause, FailedRuleId};
-pub use far::{ApplyAction, DestinationInterface, OuterHeaderCreation};
+pub use far::{
+    ApplyAction, DestinationInterface, HeaderEnrichment, OuterHeaderCreation, RedirectInformation,
+};
 pub use node::{CpFeature, CpFunctionFeatures, NodeId, UpFeature, UpFunctionFeatures};
 pub use pdr::{FTeid, NetworkInstance, OuterHeaderRemoval, SdfFilter, SourceInterface, UeIpAddress};
 pub use pfd::{DomainName, PfdContents};

@@ -141,3 +141,11 @@ pub fn failed_rule_id() -> impl Strategy<Value = FailedRuleId> {
         any::<u8>().prop_map(Bar),
     ]
 }
+
+pub fn redirect_information() -> impl Strategy<Value = RedirectInformation> {
+    let sip = |uri: String| [&[3, 0, uri.len() as u8], uri.as_bytes()].concat();
+    prop_oneof![
+        "http://[a-z]{1,12}/".prop_map(RedirectInformation::Url),
+        "sip:[a-z]{1,12}".prop_map(move |uri| RedirectInformation::Other(sip(uri))),
+    ]
+}

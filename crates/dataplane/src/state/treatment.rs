@@ -1,0 +1,60 @@
+//! What few FARs ask for: copies, and what is done to requests, as the packet path does it.
+
+use super::step::StepIndex;
+use super::{State, step_number};
+use rules::Forward;
+
+/// What few steps have.
+#[derive(Debug)]
+pub(crate) struct Extra {
+    /// Copies to send besides.
+    pub(crate) duplicates: Box<[Forward]>,
+    /// What is done to requests.
+    pub(crate) treatment: Option<Treatment>,
+}
+
+/// One of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Treatment {
+    /// This is the answer, in HTTP/1.1, status line and all.
+    Answer(Box<[u8]>),
+    /// This goes in front of the first field, line end and all.
+    Enrich(Box<[u8]>),
+}
+
+impl From<&rules::Treatment> for Treatment {
+    fn from(treatment: &rules::Treatment) -> Self {
+        match treatment {
+            rules::Treatment::Redirect(url) => Self::Answer(found(url.url()).into_bytes().into()),
+            rules::Treatment::Enrich(field) => {
+                Self::Enrich(format!("{}: {}\r\n", field.name(), field.value()).into_bytes().into())
+            }
+        }
+    }
+}
+
+/// RFC 9110 15.4.3. Nobody may keep it: the portal is for now, and the page is what it was.
+fn found(url: &str) -> String {
+    format!(
+        "HTTP/1.1 302 Found\r\nLocation: {url}\r\nCache-Control: no-store\r\nContent-Length: 0\r\n\
+         Connection: close\r\n\r\n"
+    )
+}
+
+impl State {
+    /// What a step does that others do not.
+    pub(crate) fn extra(&self, at: StepIndex) -> Option<&Extra> {
+        let session = self.sessions.get(self.sessions.cells.step(at).session)?;
+        let number = step_number(session.run.base, at);
+        let found = session.extras.binary_search_by_key(&number, |(of, _)| usize::from(*of)).ok()?;
+        session.extras.get(found).map(|(_, extra)| extra)
+    }
+
+    /// What a step answers instead of forwarding.
+    pub(crate) fn portal(&self, at: StepIndex) -> Option<&[u8]> {
+        match self.extra(at)?.treatment.as_ref()? {
+            Treatment::Answer(answer) => Some(answer),
+            Treatment::Enrich(_) => None,
+        }
+    }
+}
