@@ -85,6 +85,17 @@ pub(crate) fn resident_bytes(process: &str) -> anyhow::Result<u64> {
     Ok(pages * 4_096)
 }
 
+/// How long all threads of a process have had a CPU, in nanoseconds.
+///
+/// # Errors
+/// There is no such process.
+pub(crate) fn process_cpu_ns(process: u32) -> anyhow::Result<u64> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task"))?;
+    // A thread may end meanwhile.
+    let times = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok());
+    Ok(times.filter_map(|text| text.split(' ').next()?.parse::<u64>().ok()).sum())
+}
+
 /// How long the calling thread has had a CPU: time in which the kernel gave it to others is not in it.
 pub(crate) fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);

@@ -184,6 +184,9 @@ pub(crate) struct PfcpRates {
     pub(crate) establishments_per_s: Option<Spread>,
     pub(crate) modifications_per_s: Option<Spread>,
     pub(crate) deletions_per_s: Option<Spread>,
+    /// CPU time that a request costs each process.
+    #[serde(default)]
+    pub(crate) cpu: PfcpCosts,
     /// Of both processes.
     pub(crate) bytes_per_session: u64,
     pub(crate) cpe_bytes_per_session: u64,
@@ -197,6 +200,21 @@ pub(crate) struct PfcpRates {
     /// Share of the time in which the client had work to do: near 1, it is the client's rate and not the node's.
     #[serde(default)]
     pub(crate) client_busy: f64,
+}
+
+/// CPU time, of all threads of a process, system calls included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PfcpCosts {
+    pub(crate) establishment: PfcpCost,
+    pub(crate) modification: PfcpCost,
+    pub(crate) deletion: PfcpCost,
+}
+
+/// Microseconds of CPU for one request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PfcpCost {
+    pub(crate) cpe_us: f64,
+    pub(crate) dpe_us: f64,
 }
 
 /// A thread that was away for more of the time than this says nothing of the engine.

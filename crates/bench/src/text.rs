@@ -3,7 +3,7 @@
 mod steering;
 
 use crate::misses::UNKNOWN;
-use crate::report::{Control, Latency, Load, Node, PfcpRates, Report, Services};
+use crate::report::{Control, Latency, Load, Node, PfcpCost, PfcpRates, Report, Services};
 use crate::spread::Spread;
 use std::fmt::Write;
 
@@ -162,17 +162,18 @@ impl Report {
 }
 
 fn pfcp_table(rates: &PfcpRates) -> String {
-    let mut text = format!("{:<16} {:>10} {:>10} {:>10}\n", "per second", "median", "least", "most");
+    let mut text = format!("{:<16} {:>10} {:>10} {:>10}  CPU time a request\n", "per second", "median", "least", "most");
     let rows = [
-        ("establishments", rates.establishments_per_s),
-        ("modifications", rates.modifications_per_s),
-        ("deletions", rates.deletions_per_s),
+        ("establishments", rates.establishments_per_s, rates.cpu.establishment),
+        ("modifications", rates.modifications_per_s, rates.cpu.modification),
+        ("deletions", rates.deletions_per_s, rates.cpu.deletion),
     ];
-    for (name, rate) in rows {
+    for (name, rate, PfcpCost { cpe_us, dpe_us }) in rows {
         let _ = match rate {
-            Some(Spread { min, median, max }) => {
-                writeln!(text, "{name:<16} {median:>10.0} {min:>10.0} {max:>10.0}")
-            }
+            Some(Spread { min, median, max }) => writeln!(
+                text,
+                "{name:<16} {median:>10.0} {min:>10.0} {max:>10.0} {cpe_us:>8.1} us cpe {dpe_us:>8.1} us dpe"
+            ),
             None => writeln!(text, "{name:<16} {:>10}", "-"),
         };
     }

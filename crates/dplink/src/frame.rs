@@ -24,14 +24,35 @@ pub enum FrameError {
 /// # Errors
 /// [`FrameError::TooLong`]; `stream` is then unchanged.
 pub fn write<T: Serialize>(value: &T, stream: &mut Vec<u8>) -> Result<(), FrameError> {
-    let body = postcard::to_stdvec(value)?;
-    let length = u32::try_from(body.len()).map_err(|_| FrameError::TooLong(body.len()))?;
-    if body.len() > LIMIT {
-        return Err(FrameError::TooLong(body.len()));
+    let start = stream.len();
+    let written = append(value, stream);
+    if written.is_err() {
+        stream.truncate(start);
     }
-    stream.extend_from_slice(&length.to_le_bytes());
-    stream.extend_from_slice(&body);
+    written
+}
+
+/// The value is written where it goes: commands come by the ten thousands a second.
+fn append<T: Serialize>(value: &T, stream: &mut Vec<u8>) -> Result<(), FrameError> {
+    let start = stream.len();
+    stream.extend_from_slice(&[0; PREFIX]);
+    postcard::to_extend(value, Tail(stream))?;
+    let length = stream.len() - start - PREFIX;
+    if length > LIMIT {
+        return Err(FrameError::TooLong(length));
+    }
+    let prefix = (length as u32).to_le_bytes();
+    stream.iter_mut().skip(start).zip(prefix).for_each(|(octet, value)| *octet = value);
     Ok(())
+}
+
+/// The end of a stream.
+struct Tail<'a>(&'a mut Vec<u8>);
+
+impl Extend<u8> for Tail<'_> {
+    fn extend<I: IntoIterator<Item = u8>>(&mut self, octets: I) {
+        self.0.extend(octets);
+    }
 }
 
 /// Cuts a byte stream into values.
@@ -108,6 +129,13 @@ mod tests {
             reader.extend(&bytes);
             while let Ok(Some(_)) = reader.take::<Command>() {}
         }
+    }
+
+    #[test]
+    fn a_value_beyond_the_limit_leaves_the_stream_as_it_was() {
+        let mut stream = vec![1, 2, 3];
+        assert!(matches!(write(&vec![7u8; LIMIT], &mut stream), Err(FrameError::TooLong(_))));
+        assert_eq!(stream, [1, 2, 3]);
     }
 
     #[test]

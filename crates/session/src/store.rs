@@ -14,6 +14,9 @@ const FORMAT_KEY: &str = "format";
 const NODE_KEY: &str = "node";
 const LAST_CDR_KEY: &str = "last_cdr";
 
+/// Of most records: more room is made where it is needed.
+const RECORD_BYTES: usize = 512;
+
 /// The store cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -164,7 +167,7 @@ fn key(seid: Seid) -> [u8; 8] {
 }
 
 fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>, StoreError> {
-    Ok(postcard::to_stdvec(record)?)
+    Ok(postcard::to_extend(record, Vec::with_capacity(RECORD_BYTES))?)
 }
 
 fn records<T: DeserializeOwned>(keyspace: &Keyspace) -> Result<Vec<T>, StoreError> {

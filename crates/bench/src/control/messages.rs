@@ -2,11 +2,11 @@
 
 use crate::setup::{ENDPOINTS, QFI, user};
 use pfcp::{
-    ApplyAction, AssociationSetupRequest, CpFunctionFeatures, CreateFar, CreatePdr, CreateQer,
+    ApplyAction, AssociationSetupRequest, CpFunctionFeatures, CreateFar, CreatePdr, CreateQer, CreateUrr,
     DestinationInterface, FSeid, FTeid, ForwardingParameters, Gate, GateStatus, Message, NodeId,
-    OuterHeaderCreation, OuterHeaderRemoval, Pdi, PdnType, SessionDeletionRequest,
+    OuterHeaderCreation, OuterHeaderRemoval, Pdi, PdnType, ReportingTriggers, SessionDeletionRequest,
     SessionEstablishmentRequest, SessionModificationRequest, SourceInterface, UeIpAddress, UpdateFar,
-    UpdateForwardingParameters,
+    UpdateForwardingParameters, Volumes, flags,
 };
 use std::net::Ipv4Addr;
 
@@ -17,6 +17,10 @@ const UNNUMBERED: u32 = 0;
 /// The rules that matter up and down.
 const UPLINK: u16 = 1;
 const DOWNLINK: u16 = 2;
+/// Report when the volume threshold is reached (TS 29.244 8.2.19).
+const VOLTH: u32 = 1 << 1;
+/// Never reached: there is no traffic.
+const THRESHOLD_BYTES: u64 = 1 << 30;
 
 pub(super) fn setup(recovery_time_stamp: u32) -> Message {
     let request = AssociationSetupRequest {
@@ -32,7 +36,7 @@ pub(super) fn setup(recovery_time_stamp: u32) -> Message {
     Message::node(UNNUMBERED, request)
 }
 
-/// A PDR, a FAR each way and a QER; the user plane chooses the tunnel.
+/// A PDR, a FAR each way, a QER and a URR; the user plane chooses the tunnel.
 pub(crate) fn establishment(number: u32) -> Message {
     let choose = FTeid::Choose { ipv4: true, ipv6: false, choose_id: Some(1) };
     let removal = OuterHeaderRemoval::new(OuterHeaderRemoval::GTPU_UDP_IPV4);
@@ -46,7 +50,7 @@ pub(crate) fn establishment(number: u32) -> Message {
             pdr(DOWNLINK, down),
         ],
         create_fars: vec![uplink_far(), far(DOWNLINK, ApplyAction::DROP, None)],
-        create_urrs: vec![],
+        create_urrs: vec![urr()],
         create_qers: vec![qer()],
         create_bar: None,
         pdn_type: Some(PdnType::Ipv4),
@@ -111,7 +115,7 @@ fn pdr(pdr_id: u16, pdi: Pdi) -> CreatePdr {
         pdi,
         outer_header_removal: None,
         far_id: Some(pdr_id.into()),
-        urr_ids: vec![],
+        urr_ids: vec![1],
         qer_ids: vec![1],
         activate_predefined_rules: vec![],
         ue_ip_address_pool: None,
@@ -155,5 +159,16 @@ fn qer() -> CreateQer {
         qfi: Some(QFI),
         rqi: None,
         carried: vec![],
+    }
+}
+
+/// All bytes are counted; what the session used is told when it ends.
+fn urr() -> CreateUrr {
+    CreateUrr {
+        urr_id: 1,
+        measurement_method: flags::METHOD_VOLUM,
+        reporting_triggers: ReportingTriggers::new(VOLTH),
+        volume_threshold: Some(Volumes { total: Some(THRESHOLD_BYTES), ..Volumes::default() }),
+        ..CreateUrr::default()
     }
 }

@@ -220,13 +220,14 @@ unusual, takes the long way through the other nodes. In the drawing each node's 
     fn pfcp(&self) -> Option<String> {
         let report = self.of("pfcp")?;
         let rates = report.pfcp.as_ref()?;
-        let mut text = "## Control: sessions over PFCP\n\n| a second | |\n|---|---|\n".to_owned();
-        for (name, rate) in [
-            ("establishments", rates.establishments_per_s),
-            ("modifications", rates.modifications_per_s),
-            ("deletions", rates.deletions_per_s),
+        let mut text = "## Control: sessions over PFCP\n\n| | a second | CPU of the control plane engine, us each | of the data plane engine |\n|---|---|---|---|\n".to_owned();
+        for (name, rate, cpu) in [
+            ("establishments", rates.establishments_per_s, rates.cpu.establishment),
+            ("modifications", rates.modifications_per_s, rates.cpu.modification),
+            ("deletions", rates.deletions_per_s, rates.cpu.deletion),
         ] {
-            let _ = writeln!(text, "| {name} | **{}** |", spread(rate, 0));
+            let spread = spread(rate, 0);
+            let _ = writeln!(text, "| {name} | **{spread}** | {:.1} | {:.1} |", cpu.cpe_us, cpu.dpe_us);
         }
         let _ = writeln!(
             text,

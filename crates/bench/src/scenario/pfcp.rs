@@ -3,7 +3,7 @@
 use crate::control::{Client, Node, Tally, WINDOW, deletion, establishment, modification};
 use crate::plan::Plan;
 use crate::product::tsc_hz;
-use crate::report::{PfcpRates, Report};
+use crate::report::{PfcpCost, PfcpCosts, PfcpRates, Report};
 use crate::spread::{Spread, rounded};
 use crate::{contest, interrupt, machine};
 use anyhow::Context;
@@ -53,9 +53,10 @@ fn remarks(cpus: usize, client_busy: f64) -> Vec<String> {
             "one control plane over UDP on the loopback, {WINDOW} requests under way at once; {place}; each request is \
              applied by the data plane and written to the database before it is answered"
         ),
-        "a session: a PDR and a FAR each way, a QER, its tunnel chosen by the user plane; the modification gives it \
+        "a session: a PDR and a FAR each way, a QER, a URR, its tunnel chosen by the user plane; the modification gives it \
          its downlink tunnel"
             .to_owned(),
+        "CPU time is that of all threads of a process, in user mode and in the kernel".to_owned(),
         "bytes of a session are what the two processes grew by, tables made at the start not included".to_owned(),
         "no packets of users are sent, so there is no bare loop to compare with".to_owned(),
     ];
@@ -75,12 +76,12 @@ impl Run<'_> {
     fn run(mut self) -> anyhow::Result<PfcpRates> {
         let before = self.resident()?;
         let sessions = self.fitting()?;
-        let establishments = self.phase(TRY..sessions, |_, number| Some(establishment(number)))?;
+        let (establishments, establishment_cost) = self.phase(TRY..sessions, |_, number| Some(establishment(number)))?;
         let after = self.resident()?;
         let known = |client: &Client, number: u32| client.seids.get(&number).copied();
-        let modifications =
+        let (modifications, modification_cost) =
             self.phase(0..sessions, |client, number| Some(modification(number, known(client, number)?)))?;
-        let deletions = self.phase(0..sessions, |client, number| Some(deletion(known(client, number)?)))?;
+        let (deletions, deletion_cost) = self.phase(0..sessions, |client, number| Some(deletion(known(client, number)?)))?;
         let there = (self.client.seids.len() as u64).max(1);
         let [cpe, dpe] = [0, 1].map(|at| after[at].saturating_sub(before[at]) / there);
         let Tally { failures, retransmissions, .. } = self.client.tally;
@@ -88,6 +89,11 @@ impl Run<'_> {
             establishments_per_s: establishments,
             modifications_per_s: modifications,
             deletions_per_s: deletions,
+            cpu: PfcpCosts {
+                establishment: establishment_cost,
+                modification: modification_cost,
+                deletion: deletion_cost,
+            },
             bytes_per_session: cpe + dpe,
             cpe_bytes_per_session: cpe,
             dpe_bytes_per_session: dpe,
@@ -107,12 +113,13 @@ impl Run<'_> {
         Ok(fit.clamp(TRY + self.plan.trials, self.plan.profile.subscribers.max(TRY + self.plan.trials)))
     }
 
-    /// The sessions in as many parts as there are trials; `None` where it was interrupted before.
+    /// The sessions in as many parts as there are trials, and what a request costs; `None` where it was interrupted before.
     fn phase(
         &mut self,
         sessions: Range<u32>,
         request: impl Fn(&Client, u32) -> Option<Message>,
-    ) -> anyhow::Result<Option<Spread>> {
+    ) -> anyhow::Result<(Option<Spread>, PfcpCost)> {
+        let (before, answered) = (self.cpu_ns()?, self.client.tally.answered);
         let part = (sessions.len() as u32).div_ceil(self.plan.trials).max(1);
         let mut rates = Vec::new();
         for from in sessions.clone().step_by(part as usize) {
@@ -121,7 +128,16 @@ impl Run<'_> {
                 rates.push(rounded(rate));
             }
         }
-        Ok(Spread::of(&rates))
+        let answered = (self.client.tally.answered - answered).max(1);
+        let us = |after: u64, before: u64| rounded(after.saturating_sub(before) as f64 / answered as f64 / 1e3);
+        let after = self.cpu_ns()?;
+        let cost = PfcpCost { cpe_us: us(after[0], before[0]), dpe_us: us(after[1], before[1]) };
+        Ok((Spread::of(&rates), cost))
+    }
+
+    /// Of the control plane engine and of the data plane engine.
+    fn cpu_ns(&self) -> anyhow::Result<[u64; 2]> {
+        Ok([machine::process_cpu_ns(self.node.cpe)?, machine::process_cpu_ns(self.node.dpe)?])
     }
 
     /// Of the control plane engine and of the data plane engine, in bytes.
