@@ -44,6 +44,7 @@ pub(crate) fn installation(
         steps: program.steps.len() as u16,
         waiting: 0,
         generation: 0,
+        looks: program.classifier.looks(),
         beyond: program.beyond_quota.iter().map(|beyond| (beyond.of, beyond.usages)).collect(),
         classifier: program.classifier,
     };

@@ -25,6 +25,8 @@ pub use mismatch::{FilterMismatch, Mismatch};
 /// Up to so many filters and port ranges (PDRs without filters count as one) are searched one after the other: an index
 /// would take more memory and save little.
 const FEW: usize = 48;
+/// PDRs of a session with applications whose applications are found without another look into memory.
+const SOME: usize = 12;
 
 /// All PDIs of a session, in the order they are to be tried. It takes 32 bytes for each PDR of no more than a
 /// tunnel, an address and a QFI, and [`Classifier::MAX_BYTES`] at most.
@@ -39,11 +41,22 @@ pub struct Classifier {
 /// What few sessions have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct More {
-    /// `None` where the filters are few.
-    index: Option<Index>,
     /// The application of each PDI that is of one; empty where none is. By itself, so that those of other applications
     /// are passed over without a look at them.
-    applications: Box<[Option<ApplicationTag>]>,
+    applications: SmallVec<[Option<ApplicationTag>; SOME]>,
+    /// `None` where the filters are few.
+    index: Option<Index>,
+}
+
+/// What any PDR of a session looks at besides what all packets of a flow have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Looks {
+    /// Two packets of one 5-tuple, tunnel and QFI can match different PDRs by their traffic class.
+    pub traffic_class: bool,
+    /// By their flow label.
+    pub flow_label: bool,
+    /// A PDR is of an application.
+    pub application: bool,
 }
 
 impl Classifier {
@@ -85,7 +98,7 @@ impl Classifier {
     #[inline]
     pub fn touch(&self) -> usize {
         let Some(more) = &self.more else { return 0 };
-        let applications = more.applications.iter().step_by(4).filter(|application| application.is_some());
+        let applications = more.applications.iter().step_by(8).filter(|application| application.is_some());
         let few = if more.index.is_some() { 0 } else { FEW };
         let matchers = self.matchers.iter().take(few).step_by(2).filter(|matcher| matcher.ue_ipv4.is_some());
         applications.count() + matchers.count()
@@ -105,32 +118,23 @@ impl Classifier {
         matches.then_some(place)
     }
 
-    /// Whether two packets of one 5-tuple, tunnel and QFI can match different PDRs by their traffic class.
-    pub fn looks_at_traffic_class(&self) -> bool {
-        match self.index() {
-            Some(index) => index.looks_at_traffic_class,
-            None => self.filters().any(|filter| filter.traffic_class.is_some()),
-        }
-    }
-
-    /// As [`Classifier::looks_at_traffic_class`], by their flow label.
-    pub fn looks_at_flow_label(&self) -> bool {
-        match self.index() {
-            Some(index) => index.looks_at_flow_label,
-            None => self.filters().any(|filter| filter.flow_label.is_some()),
-        }
-    }
-
-    /// Whether any PDR is of an application.
-    #[inline]
-    pub fn looks_at_application(&self) -> bool {
-        self.more.as_ref().is_some_and(|more| !more.applications.is_empty())
+    /// What any PDR looks at. It reads all there is: ask once, and remember.
+    pub fn looks(&self) -> Looks {
+        let any = |looks: fn(&Filter) -> bool| self.filters().any(looks);
+        let application = self.more.as_ref().is_some_and(|more| !more.applications.is_empty());
+        let (traffic_class, flow_label) = match self.index() {
+            Some(index) => (index.looks_at_traffic_class, index.looks_at_flow_label),
+            None => (any(|filter| filter.traffic_class.is_some()), any(|filter| filter.flow_label.is_some())),
+        };
+        Looks { traffic_class, flow_label, application }
     }
 
     /// Bytes allocated, without what the allocator adds.
     pub fn heap_bytes(&self) -> usize {
         let index = self.index().map_or(0, Index::heap_bytes);
-        let more = self.more.as_ref().map_or(0, |more| size_of::<More>() + size_of_val(&*more.applications));
+        let applications =
+            |more: &More| if more.applications.spilled() { size_of_val(&*more.applications) } else { 0 };
+        let more = self.more.as_ref().map_or(0, |more| size_of::<More>() + applications(more));
         let matchers = if self.matchers.spilled() { size_of_val(&*self.matchers) } else { 0 };
         matchers + self.matchers.iter().map(Matcher::heap_bytes).sum::<usize>() + index + more
     }

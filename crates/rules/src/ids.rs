@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::num::NonZeroU64;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($inner:ty), $format:literal) => {
@@ -66,7 +67,7 @@ impl ApplicationId {
     pub fn tag(&self) -> ApplicationTag {
         let mut hasher = DefaultHasher::new();
         self.0.hash(&mut hasher);
-        ApplicationTag(hasher.finish())
+        ApplicationTag(NonZeroU64::new(hasher.finish()).unwrap_or(NonZeroU64::MAX))
     }
 }
 
@@ -78,7 +79,7 @@ impl fmt::Display for ApplicationId {
 
 /// A hash of an [`ApplicationId`], the same throughout a process: of content rules, names that share one are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ApplicationTag(u64);
+pub struct ApplicationTag(NonZeroU64);
 
 /// QoS Flow Identifier, 0 to 63 (TS 29.244 8.2.89).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

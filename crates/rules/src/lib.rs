@@ -21,7 +21,7 @@ mod treatment;
 mod urr;
 
 pub use change::{BarUpdate, Change, FarUpdate, ForwardingUpdate, PdrUpdate, QerUpdate, UrrUpdate};
-pub use classifier::{Classifier, FilterMismatch, Mismatch};
+pub use classifier::{Classifier, FilterMismatch, Looks, Mismatch};
 pub use compile::{
     Action, Application, Arrival, Beyond, Direction, Encapsulation, Forward, Meter, Program, Step, Usage,
     compile,

@@ -24,6 +24,10 @@ impl<B: Buffer> Node<B> for Classify {
 
     #[inline]
     fn ahead(state: &State, packet: &Packet<B>) {
+        if packet.meta.direction() == Direction::Downlink {
+            // Most likely it will be put into a tunnel.
+            packet.buffer.prefetch_headroom();
+        }
         if let Some(session) = state.sessions.get(packet.meta.session) {
             std::hint::black_box(session.classifier.touch());
             state.sessions.cells.prefetch(step_index(session.run.base, 0));
@@ -41,7 +45,7 @@ impl<B: Buffer> Node<B> for Classify {
             return Next::To(NodeId::RouterSolicitation);
         }
         let mut arrival = arrival(&packet.meta, &found.tuple);
-        if session.classifier.looks_at_application() && state.content.is_loaded() {
+        if session.looks.application && state.content.is_loaded() {
             let detected = state.flows.detected(packet.meta.flow());
             if detected == Detected::NOT_YET {
                 return Next::To(NodeId::Inspect);
@@ -68,14 +72,14 @@ pub(super) fn go_by<B: Buffer>(
     let number = session.classifier.find(arrival);
     meta.step = number.map_or(StepIndex::NONE, |number| step_index(session.run.base, number));
     // Of lookups every packet is looked at; flow labels differ within a flow. There is nothing to remember then.
-    let is_lookup = session.classifier.looks_at_application() && arrival.remote_port == Some(DNS);
-    let is_lasting = !session.classifier.looks_at_flow_label() && !is_lookup;
+    let is_lookup = session.looks.application && arrival.remote_port == Some(DNS);
+    let is_lasting = !session.looks.flow_label && !is_lookup;
     let step = if is_lasting { meta.step } else { StepIndex::NONE };
     let mut verdict = Verdict { step, generation: 0, class_matters: false, detected };
     if number.is_some() {
         state.sessions.cells.prefetch(meta.step);
         verdict.generation = session.generation;
-        verdict.class_matters = session.classifier.looks_at_traffic_class();
+        verdict.class_matters = session.looks.traffic_class;
     }
     if step != StepIndex::NONE || detected != Detected::NOT_YET {
         state.flows.learn(meta.flow(), verdict, state.now_ns);

@@ -35,7 +35,10 @@ impl<B: Buffer> Node<B> for Flow {
                 (meta.step, meta.generation) = (step, generation);
                 Next::To(NodeId::Verdict)
             }
-            None => Next::To(NodeId::Session),
+            None => {
+                state.flows.prefetch_room(packet.meta.hash);
+                Next::To(NodeId::Session)
+            }
         }
     }
 }

@@ -96,6 +96,12 @@ impl Blocks {
         memory::prefetch(self.flow(at));
     }
 
+    /// Asks for a place that a flow will be written to.
+    #[inline]
+    pub(super) fn prefetch_to_write(&self, at: At) {
+        memory::prefetch_write(self.flow(at));
+    }
+
     fn tags_mut(&mut self, block: usize) -> &mut Tags {
         zerocopy::transmute_mut!(&mut self.blocks[block].lines[tags_line(block)].0)
     }

@@ -113,6 +113,15 @@ impl Flows {
         }
     }
 
+    /// Asks for the place that a flow would get which is not there, if one is free.
+    #[inline]
+    pub(crate) fn prefetch_room(&self, hash: u64) {
+        let block = self.block(hash);
+        if let Some(way) = self.blocks.tags(block).places_of(Tags::FREE).next() {
+            self.blocks.prefetch_to_write(At { block, way });
+        }
+    }
+
     /// The step a packet takes, and the generation of the rules that said so; `None` where nobody knows. Notes that a
     /// packet came.
     #[inline]

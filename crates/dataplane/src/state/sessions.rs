@@ -12,7 +12,7 @@ use super::usage::Ledger;
 use crate::config::Echo;
 use crate::worker::Query;
 use dplink::UsageCounts;
-use rules::{Classifier, OuterHeaderCreation, Places, QerId, Rare, Seid};
+use rules::{Classifier, Looks, OuterHeaderCreation, Places, QerId, Rare, Seid};
 use smallvec::SmallVec;
 
 /// Tunnels, and user addresses, a session has on average at most, over all sessions.
@@ -42,6 +42,8 @@ pub(crate) struct Session {
     pub(crate) seid: Seid,
     pub(crate) revision: u64,
     pub(crate) classifier: Classifier,
+    /// What its classifier looks at.
+    pub(crate) looks: Looks,
     /// Those of a plain session in place, as what follows.
     pub(crate) keys: SmallVec<[Key; 2]>,
     /// By account.

@@ -158,7 +158,7 @@ fn the_traffic_class_and_the_flow_label_are_known_to_matter() {
         rules.pdrs[0].pdi.sdf_filters = vec![SdfFilter::default(); copies];
         rules.pdrs[0].pdi.sdf_filters.push(filter);
         let classifier = compile(&rules).unwrap().classifier;
-        (classifier.looks_at_traffic_class(), classifier.looks_at_flow_label())
+        (classifier.looks().traffic_class, classifier.looks().flow_label)
     };
     let class = SdfFilter { traffic_class: Some(TrafficClass::default()), ..SdfFilter::default() };
     let label = SdfFilter { flow_label: Some(1), ..SdfFilter::default() };
