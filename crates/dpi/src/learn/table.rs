@@ -3,37 +3,55 @@
 /// Entries that share a place.
 const WAYS: usize = 8;
 
-/// Sets of eight. What was inserted is found until its time is over, or until others of its set needed the room.
+/// A number for each entry of a set, in one cache line: what is looked at first.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+struct Line([u64; WAYS]);
+
+/// Sets of eight. What was inserted is found until its time is over, or until others of its set needed the room. Keys and
+/// times lie apart from values, so that a search reads two cache lines and no value but the right one.
 #[derive(Debug)]
 pub(super) struct Table<V> {
-    /// Eight after eight.
-    slots: Vec<Option<Slot<V>>>,
+    keys: Vec<Line>,
+    /// Until when each is valid; 0 where nothing is.
+    until_ms: Vec<Line>,
+    values: Vec<[Option<V>; WAYS]>,
 }
 
-#[derive(Clone, Debug)]
-struct Slot<V> {
-    key: u64,
-    until_ms: u64,
-    value: V,
-}
-
-impl<V: Clone> Table<V> {
+impl<V> Table<V> {
     /// For this many entries or a few more.
     pub(super) fn new(capacity: usize) -> Self {
-        Self { slots: vec![None; capacity.max(1).next_multiple_of(WAYS)] }
+        let sets = capacity.div_ceil(WAYS).max(1);
+        let values = (0..sets).map(|_| std::array::from_fn(|_| None)).collect();
+        Self { keys: vec![Line::default(); sets], until_ms: vec![Line::default(); sets], values }
     }
 
     fn set(&self, key: u64) -> usize {
-        let sets = (self.slots.len() / WAYS) as u128;
-        ((u128::from(key) * sets) >> 64) as usize * WAYS
+        ((u128::from(key) * self.keys.len() as u128) >> 64) as usize
+    }
+
+    /// The places of a set that hold this key and are valid.
+    fn places(&self, set: usize, key: u64, now_ms: u64) -> impl Iterator<Item = usize> + use<V> {
+        let (keys, until_ms) = self
+            .keys
+            .get(set)
+            .zip(self.until_ms.get(set))
+            .map_or_else(Default::default, |set| (set.0.0, set.1.0));
+        (0..)
+            .zip(keys.into_iter().zip(until_ms))
+            .filter(move |(_, (other, until_ms))| *other == key && now_ms < *until_ms)
+            .map(|(place, _)| place)
+    }
+
+    fn value(&self, set: usize, place: usize) -> Option<&V> {
+        self.values.get(set)?.get(place)?.as_ref()
     }
 
     /// The entry of this key that `is_it`.
     pub(super) fn get(&self, key: u64, now_ms: u64, is_it: impl Fn(&V) -> bool) -> Option<&V> {
         let set = self.set(key);
-        let slots = self.slots.get(set..set + WAYS)?.iter().flatten();
-        let mut found = slots.filter(|slot| slot.key == key && now_ms < slot.until_ms && is_it(&slot.value));
-        found.next().map(|slot| &slot.value)
+        let mut found = self.places(set, key, now_ms).filter_map(|place| self.value(set, place));
+        found.find(|value| is_it(value))
     }
 
     /// Inserts, in the place of the entry that is the same, else of one that is free or over, else of the one that ends
@@ -45,29 +63,32 @@ impl<V: Clone> Table<V> {
         (value, is_same): (V, impl Fn(&V) -> bool),
     ) {
         let set = self.set(key);
-        let slots = self.slots.get_mut(set..set + WAYS).unwrap_or_default();
-        // Higher goes first: the same, free or over, and then by the end.
-        let claim = |slot: &Option<Slot<V>>| match slot {
-            Some(slot) if slot.key == key && is_same(&slot.value) => (2, 0),
-            Some(slot) if now_ms < slot.until_ms => (0, u64::MAX - slot.until_ms),
-            _ => (1, 0),
-        };
-        if let Some(place) = slots.iter_mut().max_by_key(|slot| claim(slot)) {
-            *place = Some(Slot { key, until_ms, value });
+        let same = self.places(set, key, now_ms).find(|place| self.value(set, *place).is_some_and(&is_same));
+        let Some(times) = self.until_ms.get(set) else { return };
+        // What is over ended before anything that is not, and what is free before that.
+        let oldest = || (0..WAYS).min_by_key(|place| times.0.get(*place));
+        let Some(place) = same.or_else(oldest) else { return };
+        let lines = (self.keys.get_mut(set), self.until_ms.get_mut(set), self.values.get_mut(set));
+        let (Some(keys), Some(times), Some(values)) = lines else { return };
+        for (line, number) in [(keys, key), (times, until_ms)] {
+            line.0.get_mut(place).into_iter().for_each(|at| *at = number);
+        }
+        if let Some(at) = values.get_mut(place) {
+            *at = Some(value);
         }
     }
 
     /// Takes the entry of a key out, if its time is not over.
     pub(super) fn remove(&mut self, key: u64, now_ms: u64) -> Option<V> {
         let set = self.set(key);
-        let slots = self.slots.get_mut(set..set + WAYS)?;
-        let place = slots.iter_mut().find(|slot| slot.as_ref().is_some_and(|slot| slot.key == key))?;
-        place.take().filter(|slot| now_ms < slot.until_ms).map(|slot| slot.value)
+        let place = self.places(set, key, now_ms).next()?;
+        *self.until_ms.get_mut(set)?.0.get_mut(place)? = 0;
+        self.values.get_mut(set)?.get_mut(place)?.take()
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
-        self.slots.capacity() * size_of::<Option<Slot<V>>>()
+        self.keys.capacity() * 2 * size_of::<Line>() + self.values.capacity() * size_of::<[Option<V>; WAYS]>()
     }
 }
 
-const _: () = assert!(size_of::<Option<Slot<super::Known>>>() <= 168 && size_of::<Option<Slot<()>>>() <= 24);
+const _: () = assert!(size_of::<Option<super::Known>>() <= 152 && size_of::<Option<()>>() == 1);

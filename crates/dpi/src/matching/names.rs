@@ -24,7 +24,12 @@ impl Default for Entry {
 /// All names that rules name, in lower case.
 #[derive(Debug, Default)]
 pub(super) struct Names {
+    /// Once all names are there, those that are too long for `short`.
     entries: FxHashMap<Box<[u8]>, Entry>,
+    /// The others.
+    short: Short,
+    /// How many there are of both.
+    count: usize,
     /// Most labels of any: longer ends of a host need not be looked up.
     labels_max: usize,
     /// Of which ends of a host need be looked up at all.
@@ -45,7 +50,7 @@ impl Sieve {
         let words = (names.len() * BITS / 64).next_power_of_two();
         let mut sieve = Self { bits: vec![0; words].into() };
         for name in names {
-            let (word, bit) = sieve.place(name);
+            let (word, bit) = sieve.place(hash(name));
             if let Some(word) = sieve.bits.get_mut(word) {
                 *word |= bit;
             }
@@ -54,16 +59,84 @@ impl Sieve {
     }
 
     #[inline]
-    fn may_have(&self, name: &[u8]) -> bool {
-        let (word, bit) = self.place(name);
+    fn may_have(&self, hash: u64) -> bool {
+        let (word, bit) = self.place(hash);
         self.bits.get(word).is_some_and(|word| word & bit != 0)
     }
 
     #[inline]
-    fn place(&self, name: &[u8]) -> (usize, u64) {
-        let hash = FxBuildHasher.hash_one(name);
+    fn place(&self, hash: u64) -> (usize, u64) {
         // There are as many words as a power of two, or none.
         ((hash >> 6) as usize & self.bits.len().wrapping_sub(1), 1 << (hash & 63))
+    }
+}
+
+#[inline]
+fn hash(name: &[u8]) -> u64 {
+    FxBuildHasher.hash_one(name)
+}
+
+/// Bytes of a name that lies in its slot.
+const SHORT: usize = 55;
+
+/// A name and its entry: one cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+struct Slot {
+    entry: Entry,
+    /// 0 where there is none.
+    length: u8,
+    name: [u8; SHORT],
+}
+
+const _: () = assert!(size_of::<Slot>() == 64, "one cache line a name");
+const EMPTY: Slot = Slot { entry: Entry { exact: NONE, below: NONE }, length: 0, name: [0; SHORT] };
+
+/// Names that fit a slot, in a table of linear probing that is never more than half full. A host is found by reading one
+/// cache line, mostly.
+#[derive(Debug, Default)]
+struct Short {
+    slots: Box<[Slot]>,
+}
+
+impl Short {
+    fn new(entries: &FxHashMap<Box<[u8]>, Entry>) -> Self {
+        let count = entries.keys().filter(|name| name.len() <= SHORT).count();
+        let mut short = Self { slots: vec![EMPTY; count * 2 + 1].into() };
+        for (name, entry) in entries {
+            short.insert(name, *entry);
+        }
+        short
+    }
+
+    fn insert(&mut self, name: &[u8], entry: Entry) {
+        let Some(free) =
+            self.way(hash(name)).find(|at| self.slots.get(*at).is_some_and(|slot| slot.length == 0))
+        else {
+            return;
+        };
+        if let Some((slot, length)) = self.slots.get_mut(free).zip(u8::try_from(name.len()).ok())
+            && let Some(room) = slot.name.get_mut(..name.len())
+        {
+            room.copy_from_slice(name);
+            (slot.entry, slot.length) = (entry, length);
+        }
+    }
+
+    /// The entry of a name that is no longer than [`SHORT`].
+    #[inline]
+    fn get(&self, name: &[u8], hash: u64) -> Option<&Entry> {
+        let slots = self.way(hash).filter_map(|at| self.slots.get(at));
+        let mut taken = slots.take_while(|slot| slot.length > 0);
+        taken.find(|slot| slot.name.get(..usize::from(slot.length)) == Some(name)).map(|slot| &slot.entry)
+    }
+
+    /// Where a name of this hash may be, in order.
+    #[inline]
+    fn way(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
+        let slots = self.slots.len();
+        let home = ((u128::from(hash) * slots as u128) >> 64) as usize;
+        (home..slots).chain(0..home)
     }
 }
 
@@ -76,10 +149,20 @@ impl Names {
     /// All names are there: they may be asked for.
     pub(super) fn seal(&mut self) {
         self.sieve = Sieve::new(self.entries.keys().map(|name| &**name));
+        self.short = Short::new(&self.entries);
+        self.count = self.entries.len();
+        self.entries.retain(|name, _| name.len() > SHORT);
+        self.entries.shrink_to_fit();
     }
 
+    #[inline]
     fn get(&self, name: &[u8]) -> Option<&Entry> {
-        if self.sieve.may_have(name) { self.entries.get(name) } else { None }
+        let hash = hash(name);
+        match (self.sieve.may_have(hash), name.len() <= SHORT) {
+            (false, _) => None,
+            (true, true) => self.short.get(name, hash),
+            (true, false) => self.entries.get(name),
+        }
     }
 
     /// Groups of the rules that a host, in lower case, leads to.
@@ -93,7 +176,7 @@ impl Names {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.entries.len()
+        self.count
     }
 
     pub(super) fn memory_bytes(&self) -> usize {
@@ -102,5 +185,6 @@ impl Names {
         self.entries.capacity() * (size_of::<(Box<[u8]>, Entry)>() + 1) * 8 / 7
             + names
             + size_of_val(&*self.sieve.bits)
+            + size_of_val(&*self.short.slots)
     }
 }
