@@ -50,7 +50,7 @@ const QUICK: &[Case] = &[
     case("rules", "rules --sessions 600 --flows 50000 --rules 0 --duration 3 --trials 3"),
     case("latency", "latency --sessions 60000 --duration 3 --trials 2"),
     case("scaling", "scaling --sessions 60000 --flows 100000 --duration 3 --trials 3"),
-    case("steering", "steering --sessions 10000 --flows 50000 --duration 5 --trials 3"),
+    case("steering", "steering --sessions 10000 --flows 50000 --duration 4 --trials 3"),
     case("control", "control --sessions 60000 --flows 100000 --duration 2 --trials 3"),
     case("services", "services --sessions 20000 --flows 50000 --duration 3 --trials 3"),
     case("pfcp", "pfcp --sessions 20000 --duration 2 --trials 3"),

@@ -9,6 +9,7 @@ use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 use packet::Buffer;
 use std::error::Error;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 /// Packets of each way to be idle.
@@ -41,9 +42,18 @@ fn one(eal: &'static Eal, pool: &Mempool, (idle, longest_us): (Idle, u64)) -> Re
     let (mut near, mut far) = Port::loopback(eal, pool, 1, 1_023)?;
     let (mut tx, rx) = (near.take_tx_queues().remove(0), far.take_rx_queues().remove(0));
     let cpus = cpus();
-    pin(cpus.first().copied())?;
     let backoff = Backoff::new(idle, Duration::from_micros(longest_us), eal.tsc_hz());
-    let worker = std::thread::spawn(move || work(rx, backoff, cpus.last().copied()));
+    let (tell, ready) = mpsc::channel();
+    let cpu = cpus.last().copied();
+    let worker = std::thread::spawn(move || {
+        let pinned = pin(cpu);
+        anchorline_dpdk::wake_on_time();
+        // The sender waits for this: what it sends before the worker looks would count as waiting.
+        let _ = tell.send(pinned);
+        work(rx, backoff)
+    });
+    ready.recv()??;
+    pin(cpus.first().copied())?;
     send(pool, &mut tx, eal.tsc_hz());
     let (mut waits, busy) = worker.join().map_err(|_| "the worker panicked")?;
     waits.sort_unstable();
@@ -51,6 +61,7 @@ fn one(eal: &'static Eal, pool: &Mempool, (idle, longest_us): (Idle, u64)) -> Re
         let at = ((waits.len() - 1) as f64 * share) as usize;
         waits.get(at).map_or(f64::NAN, |wait| *wait as f64 * 1e6 / eal.tsc_hz() as f64)
     };
+    pin_to(&cpus)?;
     println!(
         "{:<8} {longest_us:>10} {:>9.1} {:>9.1} {:>9.1} {:>9.1} {:>9.0}",
         format!("{idle:?}").to_lowercase(),
@@ -64,9 +75,7 @@ fn one(eal: &'static Eal, pool: &Mempool, (idle, longest_us): (Idle, u64)) -> Re
 }
 
 /// Cycles from each packet's leaving to its being received, and the share of a CPU it took to wait for them.
-fn work(mut rx: RxQueue, mut backoff: Backoff, cpu: Option<usize>) -> (Vec<u64>, f64) {
-    let _ = pin(cpu);
-    anchorline_dpdk::wake_on_time();
+fn work(mut rx: RxQueue, mut backoff: Backoff) -> (Vec<u64>, f64) {
     let (mut waits, mut packets) = (Vec::new(), Vec::with_capacity(64));
     let (start, busy) = (Instant::now(), cpu_time());
     while waits.len() < PACKETS as usize {
@@ -100,8 +109,13 @@ fn cpus() -> Vec<usize> {
 }
 
 fn pin(cpu: Option<usize>) -> nix::Result<()> {
+    cpu.map_or(Ok(()), |cpu| pin_to(&[cpu]))
+}
+
+fn pin_to(cpus: &[usize]) -> nix::Result<()> {
     let mut set = CpuSet::new();
-    cpu.map_or(Ok(()), |cpu| set.set(cpu).and_then(|()| sched_setaffinity(Pid::from_raw(0), &set)))
+    cpus.iter().try_for_each(|cpu| set.set(*cpu))?;
+    sched_setaffinity(Pid::from_raw(0), &set)
 }
 
 fn cpu_time() -> Duration {

@@ -19,7 +19,7 @@ pub use explain::{
 pub use message::{Command, ContentPart, Desired, Event, Notice, Role, VERSION};
 pub use statistics::{
     Books, ContentStatistics, NodeStatistics, PathState, PathStatistics, PeerStatistics, PortStatistics,
-    Spread, Statistics, WorkerStatistics,
+    PortSteering, Spread, Statistics, WorkerStatistics,
 };
 pub use trace::{
     IpSummary, PacketSummary, TRACE_PACKETS_MAX, TRACE_SECONDS_MAX, Trace, TraceEnd, TraceFilter,

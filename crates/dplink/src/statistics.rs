@@ -148,6 +148,24 @@ pub struct PortStatistics {
     pub missed: u64,
     /// How its packets get to the workers that own their users.
     pub spread: Spread,
+    /// What the device was found to be able to do about that, and what was done.
+    pub steering: PortSteering,
+}
+
+/// What was found out about a port's device at the start, and what was done so that it leads packets to the workers that
+/// own their users.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortSteering {
+    /// DPDK's driver.
+    pub driver: String,
+    /// Receive queues in use.
+    pub queues: u32,
+    /// Why packets get to their workers in the way they do, as a sentence.
+    pub reason: String,
+    /// Settings made and flow rules in force, as DPDK's testpmd reads them.
+    pub installed: Vec<String>,
+    /// What the driver did not take, each with its words.
+    pub refused: Vec<String>,
 }
 
 /// How the packets of a port get to the workers that own their users.

@@ -5,8 +5,9 @@
 //! Pure: nothing here opens a port. Rules are values; [`Step::testpmd`] writes them as DPDK's testpmd reads them.
 //!
 //! **What has run where.** Generated; the grammar of every line is checked by testpmd of DPDK 22.11
-//! (`scripts/check-flow-rules.sh`); patterns and RSS types are those the drivers' sources of that time list. No rule has
-//! run on any network card.
+//! (`scripts/check-flow-rules.sh`); patterns and RSS types are those the drivers' sources of that time list. The engine gives
+//! them to the driver at the start, each validated first (`anchorline`, `dpe/steering.rs`), and does without what is refused.
+//! No rule has run on any network card.
 
 mod family;
 mod key;

@@ -22,7 +22,7 @@ pub(crate) const TESTS: &[Test] = &[
 const SPOILED: [(&str, &str, &str, &[&str]); 6] = [
     ("upf.toml", "memory_mb = 256", "memory_mb = \"lots\"", &["memory_mb", "lots"]),
     ("upf.toml", "memory_mb = 256", "memory_mbyte = 256", &["memory_mbyte"]),
-    ("upf.toml", "idle = \"spin\"", "idle = \"dance\"", &["idle", "dance"]),
+    ("upf.toml", "idle = \"poll\"", "idle = \"dance\"", &["idle", "dance"]),
     (
         "upf.toml",
         "listen = \"10.40.0.2:8805\"",

@@ -287,6 +287,7 @@ mod tests {
             sent_bytes: 0,
             missed: 0,
             spread: dplink::Spread::OneWorker,
+            steering: dplink::PortSteering::default(),
         };
         let worker = WorkerStatistics {
             sessions: 2,

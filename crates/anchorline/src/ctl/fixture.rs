@@ -18,6 +18,7 @@ pub(super) fn statistics() -> Statistics {
         sent_bytes: 0,
         missed: 0,
         spread: dplink::Spread::OneWorker,
+        steering: dplink::PortSteering::default(),
     };
     let worker = WorkerStatistics {
         sessions: 2,

@@ -9,6 +9,7 @@ mod fixture;
 mod interval;
 mod packet;
 mod peers;
+mod ports;
 mod runtime;
 mod status;
 mod trace;
@@ -26,7 +27,7 @@ pub(crate) struct Args {
     view: View,
     #[command(flatten)]
     settings: settings::Args,
-    /// Print one JSON object: all the engine counts, or for `peers`, `trace` and `explain` all they tell.
+    /// Print one JSON object: all the engine counts, or for `ports`, `peers`, `trace` and `explain` all they tell.
     #[arg(long, global = true)]
     json: bool,
 }
@@ -35,6 +36,8 @@ pub(crate) struct Args {
 enum View {
     /// Sessions, ports, and whether every packet is accounted for.
     Status,
+    /// How each port's packets get to the workers that own their users, and what its card was found to be able to do.
+    Ports(ports::Args),
     /// Packets, vectors and cycles by node of the graph.
     Runtime(Interval),
     /// Dropped packets by reason, and what each reason means.
@@ -84,6 +87,10 @@ impl View {
         let link = &settings.link();
         match self {
             Self::Status => say(&crate::observer::statistics(link).await?, json, status::text),
+            Self::Ports(args) => {
+                let ports = crate::observer::statistics(link).await?.ports;
+                say(&ports::json(&ports), json, |_| args.text(&ports))
+            }
             Self::Runtime(interval) => say(&interval.statistics(link).await?, json, runtime::text),
             Self::Drops(interval) => say(&interval.statistics(link).await?, json, drops::text),
             Self::Peers => {

@@ -1,6 +1,7 @@
 //! What a configuration asks of its host.
 
-use crate::settings::{DpeSettings, HugePages, Idle};
+use crate::settings::{DpeSettings, HugePages};
+use dpdk::Idle;
 use host::{Node, NodePort};
 
 /// The node of `[dpe]`.
@@ -15,7 +16,7 @@ pub(crate) fn node(dpe: &DpeSettings) -> Node {
         memory_mb: dpe.memory_mb,
         huge_pages: dpe.huge_pages != HugePages::Never,
         required: dpe.huge_pages == HugePages::Require,
-        spinning: dpe.idle == Idle::Spin,
+        spinning: dpe.idle != Idle::Sleep,
         sessions: dpe.sessions,
         flows: dpe.flows,
         ports: dpe.ports.iter().map(port).collect(),

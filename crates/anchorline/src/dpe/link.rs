@@ -5,7 +5,7 @@ use crate::exit;
 use anyhow::Context;
 use dataplane::{ContentRules, Engine};
 use dplink::frame::{self, Reader};
-use dplink::{Command, Notice, Role};
+use dplink::{Command, Notice, PortSteering, Role};
 use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,9 +47,17 @@ pub(crate) struct Server {
     /// Who waits for statistics, in order.
     askers: VecDeque<ConnectionId>,
     content: Builder,
+    /// What was found out about each port's card when it was opened.
+    steering: Vec<PortSteering>,
 }
 
 impl Server {
+    /// Tells of ports what was found out about their cards, in the order of the configuration.
+    pub(crate) fn with_steering(mut self, steering: Vec<PortSteering>) -> Self {
+        self.steering = steering;
+        self
+    }
+
     /// Listens at `path`, in place of a socket that a dead engine left behind.
     pub(crate) fn listen(path: &Path, engine: Engine) -> anyhow::Result<Self> {
         let folder = path.parent().unwrap_or(Path::new("/"));
@@ -74,6 +82,7 @@ impl Server {
             in_control: None,
             askers: VecDeque::new(),
             content: Builder::new(),
+            steering: Vec::new(),
         })
     }
 
@@ -182,7 +191,10 @@ impl Server {
         let uptime_ms = self.started.elapsed().as_millis() as u64;
         for notice in self.engine.poll(uptime_ms) {
             match notice {
-                Notice::Statistics(_) => {
+                Notice::Statistics(mut statistics) => {
+                    let ports = statistics.ports.iter_mut().zip(&self.steering);
+                    ports.for_each(|(port, steering)| port.steering.clone_from(steering));
+                    let notice = Notice::Statistics(statistics);
                     for asker in std::mem::take(&mut self.askers) {
                         self.tell(asker, notice.clone());
                     }

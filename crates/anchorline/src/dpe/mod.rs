@@ -4,12 +4,14 @@ mod content;
 mod link;
 mod ports;
 mod queues;
+mod steering;
 mod worker;
 
 use crate::exit;
 use crate::settings::{Args, DpeSettings, HugePages, Settings};
 use dataplane::{Config, Limits};
 use dpdk::{Eal, EalConfig, Memory};
+use dplink::PortSteering;
 use nix::sys::signal::{SigSet, Signal};
 
 /// Runs until told to stop.
@@ -30,7 +32,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let (engine, workers) =
         dataplane::connect_crew(&config, &opened.crew, opened.ports, dpdk::tsc).map_err(exit::unusable)?;
     let workers = worker::Running::start(eal, workers, &settings.dpe)?;
-    let served = serve(&settings, engine, &workers);
+    let served = serve(&settings, (engine, opened.steering), &workers);
     workers.stop()?;
     // The AF_XDP driver keeps some packets when it closes; the kernel takes all memory back with the process.
     if let Err(error) = eal.cleanup() {
@@ -50,10 +52,14 @@ fn start_eal(dpe: &DpeSettings) -> anyhow::Result<&'static Eal> {
     eal
 }
 
-fn serve(settings: &Settings, engine: dataplane::Engine, workers: &worker::Running) -> anyhow::Result<()> {
+fn serve(
+    settings: &Settings,
+    (engine, steering): (dataplane::Engine, Vec<PortSteering>),
+    workers: &worker::Running,
+) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let server = link::Server::listen(&settings.link(), engine)?;
+        let server = link::Server::listen(&settings.link(), engine)?.with_steering(steering);
         println!("dpe: ready");
         tokio::select! {
             result = server.serve() => result,

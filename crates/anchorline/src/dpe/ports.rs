@@ -4,6 +4,7 @@ use super::queues::{self, Outlet, Queues};
 use crate::settings::{DpeSettings, PortSettings};
 use dataplane::Crew;
 use dpdk::{Eal, Mbuf, Mempool, MempoolConfig, RxQueue};
+use dplink::PortSteering;
 use packet::ethernet::MacAddress;
 
 /// Bytes of memory one packet takes in a pool: data room, mbuf and the pool's own header.
@@ -55,6 +56,8 @@ pub(crate) struct Opened {
     pub(crate) crew: Crew,
     /// By worker, then in the order of the configuration.
     pub(crate) ports: Vec<Vec<Port>>,
+    /// What was found out about each port's card.
+    pub(crate) steering: Vec<PortSteering>,
 }
 
 /// Opens every port of the configuration, in its order.
@@ -67,11 +70,13 @@ pub(crate) fn open(eal: &Eal, dpe: &DpeSettings) -> Result<Opened, dpdk::Error> 
         configs: Vec::new(),
         crew: Crew { workers, distributors, spread: Vec::new() },
         ports: (0..workers).map(|_| Vec::new()).collect(),
+        steering: Vec::new(),
     };
     for settings in &dpe.ports {
-        let queues = queues::open(eal, settings, &dpe.crew, &pool)?;
+        let mut queues = queues::open(eal, settings, &dpe.crew, &pool)?;
         opened.configs.push(config(settings, &queues));
         opened.crew.spread.push(queues.spread);
+        opened.steering.push(std::mem::take(&mut queues.steering));
         share_out(queues, &pool, &mut opened.ports);
     }
     Ok(opened)
@@ -90,6 +95,9 @@ fn config(settings: &PortSettings, queues: &Queues) -> dataplane::PortConfig {
     let mac = MacAddress(capabilities.mac);
     let (name, address, spread) = (&settings.name, settings.address, queues.spread.about());
     tracing::info!("port {name}: {} ({}), {mac}, {address}, {spread}", settings.device, capabilities.driver);
+    let PortSteering { reason, refused, .. } = &queues.steering;
+    tracing::info!("port {name}: {reason}");
+    refused.iter().for_each(|refused| tracing::info!("port {name}: not taken: {refused}"));
     dataplane::PortConfig {
         name: settings.name.clone(),
         device: settings.device.clone(),

@@ -1,9 +1,12 @@
 //! As many queues of a device as it has and the workers can use.
 
-use crate::settings::{CrewSettings, DeviceHash, PortSettings};
+use super::steering::{self, Asked};
+use crate::settings::{CrewSettings, PortSettings};
 use dpdk::{Eal, Error, Mempool, PortConfig, RxQueue, TxQueue};
-use dplink::Spread;
+use dplink::{PortSteering, Spread};
+use rules::Interface;
 use std::sync::{Arc, Mutex, PoisonError};
+use steer::Side;
 
 /// Where a worker sends.
 pub(super) enum Outlet {
@@ -30,6 +33,8 @@ pub(super) struct Queues {
     /// Of each worker.
     pub(super) outlets: Vec<Outlet>,
     pub(super) spread: Spread,
+    /// What was found out about the card.
+    pub(super) steering: PortSteering,
 }
 
 /// Opens a device with a queue for each worker that receives, or as many as it has.
@@ -42,19 +47,24 @@ pub(super) fn open(
     crew: &CrewSettings,
     pool: &Mempool,
 ) -> Result<Queues, Error> {
-    let mut port = open_with(eal, settings, wanted(crew), pool)?;
+    let (mut port, queues) = open_with(eal, settings, wanted(crew), pool)?;
+    let driver = port.capabilities().driver.clone();
+    let side = if settings.interface == Interface::Access { Side::Access } else { Side::Core };
+    let asked = Asked { hash: settings.hash, side, crew, driver: &driver, queues: queues.into() };
+    // Before anybody has its queues: some of it needs the port to stand still.
+    let (leads, steering) = steering::set_up(&mut port, &asked);
     let inlets = port.take_rx_queues();
     let outlets = outlets(port.take_tx_queues(), crew.workers);
     if inlets.is_empty() || outlets.len() != crew.workers {
         return Err(Error::Queues { device: settings.device.clone(), rx: 0, tx: 0 });
     }
-    let spread = match (crew.workers, inlets.len(), settings.hash) {
-        (1, ..) => Spread::OneWorker,
-        (_, 1, _) => Spread::OneQueue,
-        (_, queues, DeviceHash::Inner) if queues == crew.workers => Spread::InnerHash,
+    let spread = match (crew.workers, inlets.len()) {
+        (1, _) => Spread::OneWorker,
+        (_, 1) => Spread::OneQueue,
+        _ if leads => Spread::InnerHash,
         _ => Spread::OuterHash,
     };
-    Ok(Queues { port, inlets, outlets, spread })
+    Ok(Queues { port, inlets, outlets, spread, steering })
 }
 
 /// Queues to receive by: of those that only distribute, where there are any.
@@ -63,8 +73,13 @@ fn wanted(crew: &CrewSettings) -> u16 {
     u16::try_from(receivers).unwrap_or(u16::MAX)
 }
 
-/// Software devices want as many queues each way; one that has fewer says how many.
-fn open_with(eal: &Eal, settings: &PortSettings, queues: u16, pool: &Mempool) -> Result<dpdk::Port, Error> {
+/// Software devices want as many queues each way; one that has fewer says how many, and gets those.
+fn open_with(
+    eal: &Eal,
+    settings: &PortSettings,
+    queues: u16,
+    pool: &Mempool,
+) -> Result<(dpdk::Port, u16), Error> {
     let device = device(&settings.device, queues);
     let config = |queues| PortConfig {
         mtu: settings.mtu,
@@ -74,9 +89,9 @@ fn open_with(eal: &Eal, settings: &PortSettings, queues: u16, pool: &Mempool) ->
     };
     match dpdk::Port::open(eal, &config(queues), pool) {
         Err(Error::Queues { rx, tx, .. }) if rx.min(tx) > 0 && rx.min(tx) < queues => {
-            dpdk::Port::open(eal, &config(rx.min(tx)), pool)
+            Ok((dpdk::Port::open(eal, &config(rx.min(tx)), pool)?, rx.min(tx)))
         }
-        opened => opened,
+        opened => Ok((opened?, queues)),
     }
 }
 

@@ -1,10 +1,10 @@
 //! The workers' threads.
 
 use super::ports::Port;
-use crate::settings::{DpeSettings, Idle};
+use crate::settings::DpeSettings;
 use anyhow::Context;
 use dataplane::Worker;
-use dpdk::Eal;
+use dpdk::{Backoff, Eal, Idle};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 use std::sync::Arc;
@@ -12,11 +12,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
-
-/// Turns without a packet before a worker that may sleep does.
-const PATIENCE: u32 = 256;
-/// How long it sleeps.
-const NAP: Duration = Duration::from_micros(50);
 
 /// The workers under way.
 pub(crate) struct Running {
@@ -29,7 +24,8 @@ pub(crate) struct Running {
 #[derive(Clone)]
 struct Told {
     stop: Arc<AtomicBool>,
-    idle: Idle,
+    /// Fresh for each.
+    backoff: Backoff,
     /// They have one time.
     zero: Instant,
 }
@@ -43,7 +39,7 @@ impl Running {
     ) -> anyhow::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let (tell, died) = mpsc::channel(workers.len().max(1));
-        let told = Told { stop: stop.clone(), idle: dpe.idle, zero: Instant::now() };
+        let told = Told { stop: stop.clone(), backoff: backoff(dpe, eal), zero: Instant::now() };
         // Where one cannot be started, those before it end with this.
         let mut running = Self { threads: Vec::new(), stop, died: tokio::sync::Mutex::new(died) };
         for (number, worker) in workers.into_iter().enumerate() {
@@ -104,14 +100,21 @@ fn prepare(eal: &Eal, cpu: Option<usize>) -> anyhow::Result<dpdk::WorkerThread> 
     Ok(eal.register_thread()?)
 }
 
+/// What workers do while no packet waits, and whether the CPU can do what was asked for.
+fn backoff(dpe: &DpeSettings, eal: &Eal) -> Backoff {
+    if let (Idle::Pause, Err(why)) = (dpe.idle, dpdk::light_sleep()) {
+        tracing::info!(
+            "idle = \"pause\": a light sleep of the CPU is {why}; workers repeat a short pause instead"
+        );
+    }
+    Backoff::new(dpe.idle, Duration::from_micros(dpe.idle_us), eal.tsc_hz())
+}
+
 fn work(mut worker: Worker<Port>, told: &Told) {
-    let mut idle_turns = 0u32;
+    let mut backoff = told.backoff.clone();
+    dpdk::wake_on_time();
     while !told.stop.load(Ordering::Relaxed) {
         let now_ns = told.zero.elapsed().as_nanos() as u64;
-        let received = worker.turn(now_ns);
-        idle_turns = if received > 0 { 0 } else { idle_turns.saturating_add(1) };
-        if told.idle == Idle::Sleep && idle_turns > PATIENCE {
-            thread::sleep(NAP);
-        }
+        backoff.turn(worker.turn(now_ns));
     }
 }

@@ -1,8 +1,8 @@
 //! The file as it is written, and what its values must be together.
 
 use super::values::{
-    DeviceHash, EchoN3, EchoPeriod, EchoT3, Flows, HugePages, Idle, MemoryMb, Mtu, PortAddress, PortAddress6,
-    Sessions, Side, Vlan, Workers,
+    DeviceHash, EchoN3, EchoPeriod, EchoT3, Flows, HugePages, Idle, IdleUs, MemoryMb, Mtu, PortAddress,
+    PortAddress6, Sessions, Side, Vlan, Workers,
 };
 use super::{DpeSettings, PortSettings, Settings, charging, crew, n4};
 use config::{NodeIdText, Refusal, Spanned};
@@ -43,6 +43,8 @@ struct Dpe {
     huge_pages: HugePages,
     #[serde(default)]
     idle: Idle,
+    #[serde(default)]
+    idle_us: IdleUs,
     #[serde(default)]
     workers: Workers,
     cpus: Option<Spanned<Vec<usize>>>,
@@ -151,7 +153,8 @@ fn dpe(dpe: Dpe) -> Result<DpeSettings, Refusal> {
     Ok(DpeSettings {
         memory_mb: dpe.memory_mb.0,
         huge_pages: dpe.huge_pages,
-        idle: dpe.idle,
+        idle: dpe.idle.into(),
+        idle_us: dpe.idle_us.0,
         crew,
         sessions: dpe.sessions.0,
         flows: dpe.flows.0,
@@ -256,8 +259,8 @@ mod tests {
     fn there_is_one_worker_unless_told_otherwise() {
         let crew = config::parse(EXAMPLE, check).unwrap().dpe.crew;
         assert_eq!((crew.workers, crew.distributors, crew.cpus), (1, 0, vec![]));
-        let more = "idle = \"spin\"\nworkers = 3\ncpus = [2, 3, 4]\ndistributors = 1";
-        let text = EXAMPLE.replace("idle = \"spin\"", more);
+        let more = "idle = \"poll\"\nworkers = 3\ncpus = [2, 3, 4]\ndistributors = 1";
+        let text = EXAMPLE.replace("idle = \"poll\"", more);
         let crew = config::parse(&text, check).unwrap().dpe.crew;
         assert_eq!((crew.workers, crew.distributors, crew.cpus), (3, 1, vec![2, 3, 4]));
         for (to, expected) in [
@@ -266,9 +269,24 @@ mod tests {
             ("workers = 2\ncpus = [1, 1]", "two workers on one CPU"),
             ("workers = 2\ndistributors = 2", "has to own sessions"),
         ] {
-            let message = error("idle = \"spin\"", to);
+            let message = error("idle = \"poll\"", to);
             assert!(message.contains(expected), "{message}");
         }
+    }
+
+    #[test]
+    fn idle_workers_poll_unless_told_otherwise() {
+        let idle =
+            |text: &str| config::parse(text, check).map(|settings| (settings.dpe.idle, settings.dpe.idle_us));
+        assert_eq!(idle(EXAMPLE).unwrap(), (dpdk::Idle::Poll, 50));
+        for (word, expected) in
+            [("spin", dpdk::Idle::Poll), ("pause", dpdk::Idle::Pause), ("sleep", dpdk::Idle::Sleep)]
+        {
+            let text = EXAMPLE.replace("idle = \"poll\"", &format!("idle = \"{word}\"\nidle_us = 9"));
+            assert_eq!(idle(&text).unwrap(), (expected, 9));
+        }
+        let message = error("idle = \"poll\"", "idle_us = 0");
+        assert!(message.contains("rests 1 to 10000 microseconds"), "{message}");
     }
 
     #[test]
@@ -294,7 +312,7 @@ mod tests {
             ),
             ("name = \"n6\"", "name = \"n3\"", "name = \"n3\": another port has this name"),
             ("10.30.0.2/24", "10.30.0.0/24", "a port's address is that of a host"),
-            ("idle = \"spin\"", "idel = \"spin\"", "idel = \"spin\": unknown field `idel`"),
+            ("idle = \"poll\"", "idel = \"spin\"", "idel = \"spin\": unknown field `idel`"),
             ("10.40.0.2:8805", "0.0.0.0:8805", "it cannot be 0.0.0.0"),
             ("interface = \"access\"", "interface = \"core\"", "tunnels end there"),
             ("associate = []", "associate = [\"smf\"]", "a control plane is an IP address"),

@@ -9,7 +9,7 @@ mod values;
 pub(crate) use charging::ChargingSettings;
 pub(crate) use crew::CrewSettings;
 pub(crate) use n4::N4Settings;
-pub(crate) use values::{DeviceHash, HugePages, Idle};
+pub(crate) use values::{DeviceHash, HugePages};
 
 use config::{ConfigError, NodeIdText};
 use ipnet::{Ipv4Net, Ipv6Net};
@@ -54,7 +54,9 @@ pub(crate) struct Settings {
 pub(crate) struct DpeSettings {
     pub(crate) memory_mb: u32,
     pub(crate) huge_pages: HugePages,
-    pub(crate) idle: Idle,
+    pub(crate) idle: dpdk::Idle,
+    /// An idle worker rests so many microseconds at most.
+    pub(crate) idle_us: u64,
     pub(crate) crew: CrewSettings,
     pub(crate) sessions: usize,
     pub(crate) flows: usize,

@@ -17,23 +17,35 @@ pub(crate) enum HugePages {
     Never,
 }
 
-/// What a worker does when no packet waits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+/// What a worker does when no packet waits, by name.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Idle {
-    /// Looks again at once.
+pub(super) enum Idle {
     #[default]
-    Spin,
-    /// Looks again a little later.
+    #[serde(alias = "spin")]
+    Poll,
+    Pause,
     Sleep,
+}
+
+impl From<Idle> for dpdk::Idle {
+    fn from(idle: Idle) -> Self {
+        match idle {
+            Idle::Poll => Self::Poll,
+            Idle::Pause => Self::Pause,
+            Idle::Sleep => Self::Sleep,
+        }
+    }
 }
 
 /// What a device of several queues spreads packets by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum DeviceHash {
-    /// The outermost addresses, or the tunnel: whatever the driver makes of it.
+    /// The best the card can: it is asked, and set up for users' addresses if it takes the rules for that.
     #[default]
+    Auto,
+    /// The outermost addresses, or the tunnel: whatever the driver makes of it.
     Outer,
     /// The user's address, up and down; somebody has set the device up for it.
     Inner,
@@ -92,6 +104,10 @@ bounded!(
 bounded!(
     /// Packet memory, in MiB.
     MemoryMb(u32), 32..=1_048_576, 256, "packet memory is 32 to 1048576 MiB"
+);
+bounded!(
+    /// Microseconds an idle worker rests at most.
+    IdleUs(u64), 1..=10_000, 50, "an idle worker rests 1 to 10000 microseconds at most"
 );
 bounded!(
     /// Most sessions at once.

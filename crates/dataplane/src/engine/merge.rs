@@ -6,8 +6,8 @@ use crate::graph::NodeId;
 use crate::state::ContentCounts;
 use crate::steering::steward;
 use dplink::{
-    ContentStatistics, Explanation, PathStatistics, PeerStatistics, PortStatistics, Spread, Statistics,
-    Trace, TracedPacket, WorkerStatistics,
+    ContentStatistics, Explanation, PathStatistics, PeerStatistics, PortStatistics, PortSteering, Spread,
+    Statistics, Trace, TracedPacket, WorkerStatistics,
 };
 use rules::Interface;
 use std::collections::HashMap;
@@ -33,6 +33,8 @@ pub(super) fn statistics(
             sent_bytes: of_workers().map(|port| port.sent_bytes).sum(),
             missed: of_workers().map(|port| port.missed).sum(),
             spread: spread.get(at).copied().unwrap_or_default(),
+            // Who opened the port says it.
+            steering: PortSteering::default(),
         }
     };
     Statistics {

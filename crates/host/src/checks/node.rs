@@ -271,7 +271,7 @@ fn idle(facts: &Facts, node: &Node) -> Vec<Outcome> {
         ),
         (true, _) => Outcome::good("workers never sleep: lowest latency"),
         (false, _) => {
-            Outcome::advice("workers sleep when no packet waits", "idle = \"spin\" on a machine of its own")
+            Outcome::advice("workers sleep when no packet waits", "idle = \"poll\" on a machine of its own")
         }
     }]
 }

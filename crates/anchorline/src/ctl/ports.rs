@@ -1,0 +1,115 @@
+//! Ports: what their devices were found to be able to do, and what was done about it.
+
+use dplink::{PortStatistics, Spread};
+use serde::Serialize;
+use std::fmt::Write;
+
+/// How to look at ports.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// Print the settings and flow rules in force on each card, as DPDK's testpmd reads them.
+    #[arg(long)]
+    flow_rules: bool,
+}
+
+/// What is told of a port.
+#[derive(Serialize)]
+struct Told<'a> {
+    name: &'a str,
+    device: &'a str,
+    spread: Spread,
+    about: &'static str,
+    steering: &'a dplink::PortSteering,
+}
+
+impl Args {
+    /// A table, and below each port why; or the rules alone.
+    pub(super) fn text(&self, ports: &[PortStatistics]) -> String {
+        match self.flow_rules {
+            true => ports.iter().map(rules).collect(),
+            false => table(ports),
+        }
+    }
+}
+
+/// For programs.
+pub(super) fn json(ports: &[PortStatistics]) -> serde_json::Value {
+    let ports: Vec<Told<'_>> = ports.iter().map(told).collect();
+    serde_json::json!({ "ports": ports })
+}
+
+fn told(port: &PortStatistics) -> Told<'_> {
+    let PortStatistics { name, device, spread, steering, .. } = port;
+    Told { name, device, spread: *spread, about: spread.about(), steering }
+}
+
+fn table(ports: &[PortStatistics]) -> String {
+    let mut text =
+        format!("{:<12} {:<16} {:>6}  {:<25} {:>5}  device\n", "port", "driver", "queues", "spread", "rules");
+    for PortStatistics { name, device, spread, steering, .. } in ports {
+        let rules = steering.installed.iter().filter(|line| line.starts_with("flow create")).count();
+        let _ = writeln!(
+            text,
+            "{name:<12} {:<16} {:>6}  {:<25} {rules:>5}  {device}",
+            steering.driver,
+            steering.queues,
+            spread.about(),
+        );
+    }
+    for PortStatistics { name, steering, .. } in ports {
+        let _ = writeln!(text, "\n{name}: {}", steering.reason);
+        steering.refused.iter().for_each(|refused| _ = writeln!(text, "  not taken: {refused}"));
+    }
+    text
+}
+
+fn rules(PortStatistics { name, steering, .. }: &PortStatistics) -> String {
+    let lines = steering.installed.iter().map(|line| format!("{line}\n"));
+    let none = match steering.installed.is_empty() {
+        true => "# none are in force; those for a card: anchorline doctor flow-rules --family FAMILY\n",
+        false => "",
+    };
+    format!("# {name}: {}\n{none}{}", steering.reason, lines.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::statistics;
+    use super::*;
+
+    fn ports() -> Vec<PortStatistics> {
+        let mut ports = statistics().ports;
+        let steering = dplink::PortSteering {
+            driver: "net_ice".to_owned(),
+            queues: 4,
+            reason: "the card took the flow rules for ice".to_owned(),
+            installed: vec!["# start".to_owned(), "flow create 0 ingress".to_owned()],
+            refused: vec!["no ipv6".to_owned()],
+        };
+        ports.iter_mut().for_each(|port| port.steering = steering.clone());
+        ports
+    }
+
+    #[test]
+    fn a_port_says_what_it_can_do_and_what_it_did_not_take() {
+        let text = Args { flow_rules: false }.text(&ports());
+        assert!(
+            text.contains("net_ice               4  one worker                    1  net_null0"),
+            "{text}"
+        );
+        assert!(text.contains("n3: the card took") && text.contains("  not taken: no ipv6\n"), "{text}");
+        let json = json(&ports()).to_string();
+        assert!(
+            json.contains("\"refused\":[\"no ipv6\"]") && json.contains("\"about\":\"one worker\""),
+            "{json}"
+        );
+    }
+
+    #[test]
+    fn rules_are_printed_as_testpmd_reads_them() {
+        let text = Args { flow_rules: true }.text(&ports());
+        assert_eq!(text, "# n3: the card took the flow rules for ice\n# start\nflow create 0 ingress\n");
+        let text = Args { flow_rules: true }.text(&statistics().ports);
+        assert!(text.contains("doctor flow-rules"), "{text}");
+    }
+}
