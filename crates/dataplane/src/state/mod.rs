@@ -5,6 +5,7 @@ mod apart;
 mod beyond;
 mod budget;
 mod cells;
+mod connections;
 mod content;
 mod flow_key;
 mod flows;
@@ -30,6 +31,7 @@ pub(crate) use account::{Account, Count, Rate};
 pub(crate) use apart::Apart;
 pub(crate) use budget::Budget;
 pub(crate) use cells::CellRun;
+pub(crate) use connections::{Connection, Connections};
 pub use content::ContentCounts;
 pub(crate) use content::{Content, Loading, Memory, View};
 pub(crate) use flow_key::FlowKey;
@@ -101,6 +103,8 @@ pub(crate) struct State {
     /// Accounts whose thresholds were crossed again too soon.
     late: Vec<(SessionIndex, u16)>,
     pub(crate) content: Content,
+    /// Of users whose requests get a field.
+    pub(crate) connections: Connections,
 }
 
 impl State {
@@ -128,6 +132,7 @@ impl State {
             used: Vec::with_capacity(USED_MAX),
             late: Vec::with_capacity(LATE_MAX),
             content: Content::default(),
+            connections: Connections::new(limits.connections),
             steering,
             ports,
         })

@@ -3,6 +3,7 @@
 mod content;
 mod copies;
 mod crew;
+mod enrich;
 mod fragments;
 mod kept;
 mod mtu;
@@ -11,6 +12,7 @@ mod online;
 mod paths;
 mod rates;
 mod redirect;
+mod services;
 mod usage;
 mod vlan;
 
