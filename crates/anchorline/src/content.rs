@@ -2,10 +2,10 @@
 
 use anyhow::Context;
 use dpi::matching::{Classifier, Rule};
-use dpi::rule_file::{self, Mistakes, RuleFile};
+use dpi::rule_file::{self, Category, Mistakes, RuleFile};
 use dplink::ContentPart;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How a file says its rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -33,6 +33,47 @@ impl Format {
     }
 }
 
+/// `[content]`: where rules come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sources {
+    pub(crate) rules: PathBuf,
+    pub(crate) categories: Vec<(Category, PathBuf)>,
+}
+
+impl Sources {
+    /// All files there are.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        std::iter::once(self.rules.as_path()).chain(self.categories.iter().map(|(_, file)| file.as_path()))
+    }
+
+    /// Reads all and finds what is wrong with it; `rules` stands for the file of rules.
+    pub(crate) fn read_with(&self, rules: &Path) -> anyhow::Result<RuleText> {
+        let shown = rules.display();
+        let text = read(rules)?;
+        let (file, _) = Format::of(rules).read(&text).with_context(|| format!("{shown} is refused"))?;
+        let mut all = file.rules().to_vec();
+        for ((category, file), place) in self.categories.iter().zip(0..) {
+            let refused = || format!("{} is refused", file.display());
+            all.extend(category.rules(place, &read(file)?).with_context(refused)?);
+        }
+        if !self.categories.is_empty() {
+            let together =
+                |_| anyhow::anyhow!("the rules and categories together are more than there may be");
+            dpi::matching::compile(&all).map_err(together)?;
+        }
+        Ok(RuleText::of(&all))
+    }
+
+    /// Reads all and finds what is wrong with it.
+    pub(crate) fn read(&self) -> anyhow::Result<RuleText> {
+        self.read_with(&self.rules)
+    }
+}
+
+fn read(file: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
+}
+
 /// Rules that are right, as lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RuleText {
@@ -50,16 +91,8 @@ impl Default for RuleText {
 }
 
 impl RuleText {
-    /// Reads a file and finds all that is wrong with it.
-    pub(crate) fn read(file: &Path) -> anyhow::Result<Self> {
-        let shown = file.display();
-        let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {shown}"))?;
-        let read = Format::of(file).read(&text).with_context(|| format!("{shown} is refused"))?;
-        Ok(Self::of(&read.0))
-    }
-
-    fn of(rules: &RuleFile) -> Self {
-        let lines = lines(rules.rules());
+    fn of(rules: &[Rule]) -> Self {
+        let lines = lines(rules);
         // 1 is no rules at all.
         Self { revision: u64::from(digest(&lines).max(2)) << 32, lines }
     }
@@ -122,19 +155,19 @@ mod tests {
         let path = "%C3".repeat(300);
         let line = |id: u32| format!("id={id} precedence=1 rating-group=1 path=/{path}\n");
         let text: String = (0..1_500).map(line).collect();
-        let rules = RuleText::of(&rule_file::read_lines(&text).unwrap());
+        let rules = RuleText::of(rule_file::read_lines(&text).unwrap().rules());
         let parts = rules.parts();
         assert!(parts.len() > 2 && parts.iter().all(|part| part.text.len() <= ContentPart::BYTES));
         assert!(
             parts.iter().zip(0..).all(|(part, at)| part.part == at && part.parts as usize == parts.len())
         );
         assert_eq!(parts.iter().map(|part| part.text.as_str()).collect::<String>(), text);
-        assert_eq!(RuleText::of(&RuleFile::default()).parts().len(), 1, "no rules are told, too");
+        assert_eq!(RuleText::of(&[]).parts().len(), 1, "no rules are told, too");
     }
 
     #[test]
     fn rules_of_pfds_come_behind_those_of_the_file_and_change_half_the_revision() {
-        let read = |text: &str| RuleText::of(&rule_file::read_lines(text).unwrap());
+        let read = |text: &str| RuleText::of(rule_file::read_lines(text).unwrap().rules());
         let made = |host: &str| {
             let line =
                 format!("id=4000000000 precedence=4000000002 rating-group=0 application=a host={host}");
@@ -153,5 +186,29 @@ mod tests {
         assert!(!RuleText::default().with(&made("a.example")).is_in_force(0));
         // What is reserved for them is no file's.
         assert!(Format::Lines.read(&whole).unwrap_err().to_string().contains("line 2: id \"4000000000\""));
+    }
+
+    #[test]
+    fn categories_stand_beside_the_rules_and_are_refused_by_file_and_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let file = folder.path().join(name);
+            std::fs::write(&file, text).unwrap();
+            file
+        };
+        let category = Category { name: "games".to_owned(), precedence: 500, rating_group: 0 };
+        let hosts = write("games.hosts", "games.example\nplay.example\n");
+        let rules = write("content.rules", "id=1 precedence=1 rating-group=1 any\n");
+        let sources = Sources { rules, categories: vec![(category, hosts)] };
+        let read = sources.read().unwrap();
+        let line = "id=4100000000 precedence=500 rating-group=0 application=games host=.games.example,.play.example\n";
+        assert!(read.lines.ends_with(line), "{}", read.lines);
+        write("games.hosts", "games.example\nnot a host\n");
+        let error = format!("{:#}", sources.read().unwrap_err());
+        assert!(error.contains("games.hosts is refused: line 2: host \"not a host\""), "{error}");
+        write("content.rules", "id=4100000000 precedence=1 rating-group=1 any\n");
+        assert!(
+            format!("{:#}", sources.read().unwrap_err()).contains("content.rules is refused: line 1: id")
+        );
     }
 }

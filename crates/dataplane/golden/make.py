@@ -21,6 +21,7 @@ N3_IP, N6_IP, GNB_IP, ROUTER_IP = "10.30.0.2", "10.50.0.2", "10.30.0.1", "10.50.
 UE, UE_4G, UE_SHUT, SERVER = "10.60.0.1", "10.60.0.2", "10.60.0.3", "203.0.113.80"
 UE_METERED, UE_ASLEEP, N6_IP6 = "10.60.0.40", "10.60.0.50", "2001:db8:6::2"
 UE_SERVED, UE_REDIRECTED = "10.60.0.90", "10.60.0.100"
+UE_ENRICHED = "10.60.0.110"
 PAYLOAD = Raw(b"anchorline golden payload")
 
 # The way of a usual packet of a flow not seen before, and of one that has to be looked at closely.
@@ -359,6 +360,34 @@ def redirect():
             first, "redirected")
 
 
+def enrich():
+    """enrich."""
+    def up(flags, seq, data=b""):
+        return IP(src=UE_ENRICHED, dst=SERVER, ttl=64, id=7) / TCP(sport=41000, dport=80, flags=flags, seq=seq, ack=500) / Raw(data)
+
+    def goes(inner, path):
+        return ("n3", up_frame(inner, 0x16d, None), path, [("n6", Ether(dst=ROUTER, src=N6) / routed(inner))])
+
+    def becomes(inner, other, path):
+        return ("n3", up_frame(inner, 0x16d, None), path, [("n6", Ether(dst=ROUTER, src=N6) / routed(other))])
+
+    def down(ack):
+        return IP(src=SERVER, dst=UE_ENRICHED, ttl=60, id=9) / TCP(sport=80, dport=41000, flags="A", seq=500, ack=ack)
+
+    field = b"X-MSISDN: 491701234567\r\n"
+    line, rest = b"GET / HTTP/1.1\r\n", b"Host: www.example\r\n\r\n"
+    first, later = f"{UP} classify far enrich ip_output ethernet_output send:n6", "usual_input flow verdict far enrich ip_output ethernet_output send:n6"
+    opening = IP(src=UE_ENRICHED, dst=SERVER, ttl=64, id=7) / TCP(sport=41000, dport=80, flags="S", seq=999)
+    back = "usual_input flow session classify far enrich gtpu_encap ethernet_output send:n3"
+    size = len(line + rest)
+    case("enrich/request", "The request gets its field, what follows other numbers, and the user its own back.",
+         goes(opening, first), becomes(up("PA", 1000, line + rest), up("PA", 1000, line + field + rest), later),
+         ("n6", Ether(dst=N6, src=ROUTER) / down(1000 + size + len(field)), back,
+          [("n3", tunnelled(routed(down(1000 + size)), 0x26d, None))]),
+         becomes(up("FA", 1000 + size), up("FA", 1000 + size + len(field)), later))
+    case("enrich/no_request", "What is none passes as it is.", goes(opening, first), goes(up("PA", 1000, b"HELO"), later))
+
+
 def ip6():
     """ip6_input."""
     node = "usual_input ethernet_input ip6_input"
@@ -379,7 +408,7 @@ def ip6():
 
 
 if __name__ == "__main__":
-    ethernet(), arp(), ip4(), icmp(), gtpu(), sessions(), enforcement(), content(), redirect(), ip6()
+    ethernet(), arp(), ip4(), icmp(), gtpu(), sessions(), enforcement(), content(), redirect(), enrich(), ip6()
     import make6
     import make_errors
     make6.cases(), make_errors.errors()

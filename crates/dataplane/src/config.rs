@@ -58,6 +58,8 @@ pub struct Limits {
     pub peers: usize,
     /// Meters that several sessions share, and meters that count packets.
     pub meters_apart: usize,
+    /// Connections over TCP of users whose requests get a field, by header enrichment.
+    pub connections: usize,
     /// Packets kept for sleeping users, all together.
     pub kept: usize,
     /// Packets kept for one session, unless its BAR asks for less.
@@ -86,6 +88,7 @@ impl Default for Limits {
             inspections: 4_096,
             peers: 4_096,
             meters_apart: 16_384,
+            connections: 4_096,
             kept: 16_384,
             kept_per_session: 128,
             kept_ns: 60_000_000_000,

@@ -96,6 +96,12 @@ impl Detected {
     /// The first number of an application.
     const FIRST: u16 = 2;
 
+    /// Its name, if it is one.
+    pub(crate) fn name(self, rules: &ContentRules) -> Option<&str> {
+        let number = self.0.checked_sub(Self::FIRST)?;
+        rules.applications.get(usize::from(number)).map(|(application, _)| application.name())
+    }
+
     /// As PDRs look at it.
     pub(crate) fn application(self, rules: &ContentRules) -> Application {
         let number = self.0.checked_sub(Self::FIRST);

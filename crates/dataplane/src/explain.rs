@@ -2,16 +2,21 @@
 //! Nothing is sent, counted or charged, and nobody is asked for an Ethernet address.
 
 use crate::config::PortConfig;
+use crate::content::{ContentRules, Detected};
 use crate::counters::DropReason;
-use crate::frame::{NextHop, PortIndex};
-use crate::state::{HotStep, Key, Kind, Ports, SessionIndex, State, StepIndex, step_index, user_key};
+use crate::frame::{Meta, NextHop, PortIndex};
+use crate::state::{
+    FlowKey, HotStep, Key, Kind, Place, Ports, SessionIndex, State, StepIndex, step_index, user_key,
+};
 use crate::trace::name;
 use arrayvec::ArrayVec;
 use dplink::{
-    ExplainedAction, ExplainedHop, ExplainedQer, ExplainedTunnel, ExplainedUrr, Explanation, Outcome,
-    Question,
+    ExplainedAction, ExplainedApplication, ExplainedHop, ExplainedQer, ExplainedTunnel, ExplainedUrr,
+    Explanation, Outcome, Question,
 };
+use packet::FiveTuple;
 use rules::{Application, Arrival, Direction, Interface, Mismatch, PdrId, Qfi, Seid, Teid, limits};
+use std::net::IpAddr;
 
 /// Tunnels of a session a packet is thought into, if its own is not named.
 const TUNNELS_MAX: usize = 8;
@@ -37,6 +42,7 @@ struct Finding {
     urrs: ArrayVec<ExplainedUrr, { limits::URRS_PER_PDR }>,
     next_hop: Option<(NextHop, bool)>,
     fate: Option<Seen>,
+    taken_as: Option<TakenAs>,
     /// Has the room.
     tried: Vec<(PdrId, Mismatch)>,
 }
@@ -48,6 +54,17 @@ enum Seen {
     Kept,
     Answered,
     Dropped(DropReason),
+}
+
+/// Of what application the packet's flow was taken to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TakenAs {
+    /// As the question says.
+    Asked,
+    /// As its flow is known to be.
+    Known(Detected),
+    /// Its first packets would be looked at.
+    Unknown,
 }
 
 /// A tunnel of ours by its port.
@@ -76,8 +93,17 @@ impl Explain {
         let session = state.sessions.get(found).ok_or(DropReason::NoSession)?;
         (self.finding.session, self.finding.pdrs) = (Some(session.seid), session.steps);
         let classifier = &session.classifier;
+        let (taken_as, application) = known(&self.question, state, classifier.looks_at_application());
+        self.finding.taken_as = taken_as;
+        let find = |application| {
+            let arrivals = arrivals(&self.question, &tunnels, state, classifier.qfis());
+            let mut arrivals = arrivals.map(move |packet| Arrival { application, ..packet });
+            arrivals.find_map(|packet| Some((packet, classifier.find(&packet)?)))
+        };
+        // What is not known yet goes by the rules of any application where there are no others.
+        let waits = taken_as == Some(TakenAs::Unknown);
+        let taken = find(application).or_else(|| waits.then(|| find(Application::Any))?);
         let arrivals = arrivals(&self.question, &tunnels, state, classifier.qfis());
-        let taken = arrivals.clone().find_map(|packet| Some((packet, classifier.find(&packet)?)));
         let packet = taken.map(|(packet, _)| packet).or_else(|| arrivals.clone().next());
         let packet = packet.ok_or(DropReason::NoTunnel)?;
         (self.finding.teid, self.finding.qfi) = (packet.teid, packet.qfi);
@@ -131,7 +157,8 @@ impl Explain {
         self.note_rates(state, &step, at);
         self.note_usage(state, &step);
         self.note_next_hop(state, &step);
-        let to_ourselves = step.kind == Kind::Plain && state.ports.is_ours(self.destination());
+        let is_plain = matches!(step.kind, Kind::Plain | Kind::Enrich) && !step.tunnels();
+        let to_ourselves = is_plain && state.ports.is_ours(self.destination());
         match step.kind {
             Kind::Drop => Seen::Dropped(DropReason::FarDrop),
             Kind::GateClosed => Seen::Dropped(DropReason::GateClosed),
@@ -148,12 +175,12 @@ impl Explain {
         }
     }
 
-    fn destination(&self) -> std::net::IpAddr {
+    fn destination(&self) -> IpAddr {
         if self.question.is_down { self.question.ue } else { self.question.remote }
     }
 
     fn note_action(&mut self, state: &State, step: &HotStep) {
-        let tunnel = (step.kind == Kind::Tunnel).then(|| ExplainedTunnel {
+        let tunnel = step.tunnels().then(|| ExplainedTunnel {
             teid: Teid(step.teid),
             ends: state.sessions.peers.way(step.peer).map(|way| way.ends),
             qfi: step.qfi(),
@@ -165,7 +192,7 @@ impl Explain {
             Kind::Keep => ExplainedAction::Buffer { notify: false },
             Kind::KeepAndNotify => ExplainedAction::Buffer { notify: true },
             Kind::Redirect => ExplainedAction::Redirect,
-            Kind::Plain | Kind::Tunnel => ExplainedAction::Forward {
+            Kind::Plain | Kind::Tunnel | Kind::Enrich => ExplainedAction::Forward {
                 to: step.to(),
                 tunnel,
                 dscp: step.dscp(),
@@ -204,8 +231,10 @@ impl Explain {
 
     fn note_next_hop(&mut self, state: &State, step: &HotStep) {
         let next_hop = match step.kind {
-            Kind::Tunnel => state.sessions.peers.way(step.peer).map(|way| way.next_hop),
-            Kind::Plain => state.routes.find(step.to(), self.destination()),
+            Kind::Tunnel | Kind::Enrich if step.tunnels() => {
+                state.sessions.peers.way(step.peer).map(|way| way.next_hop)
+            }
+            Kind::Plain | Kind::Enrich => state.routes.find(step.to(), self.destination()),
             _ => None,
         };
         let is_resolved = |hop| state.neighbours.is_known(hop, state.now_ns);
@@ -213,8 +242,20 @@ impl Explain {
     }
 
     /// As it is told.
-    pub(crate) fn into_explanation(self, ports: &[PortConfig]) -> Explanation {
-        let Finding { session, teid, qfi, pdr, pdrs, action, qers, urrs, next_hop, fate, tried } =
+    pub(crate) fn into_explanation(
+        self,
+        ports: &[PortConfig],
+        content: Option<&ContentRules>,
+    ) -> Explanation {
+        let application = self.finding.taken_as.map(|taken_as| match taken_as {
+            TakenAs::Asked => ExplainedApplication::Asked,
+            TakenAs::Unknown => ExplainedApplication::Unknown,
+            TakenAs::Known(detected) => {
+                let name = content.and_then(|content| detected.name(content));
+                name.map_or(ExplainedApplication::None, |name| ExplainedApplication::Known(name.to_owned()))
+            }
+        });
+        let Finding { session, teid, qfi, pdr, pdrs, action, qers, urrs, next_hop, fate, tried, taken_as: _ } =
             self.finding;
         Explanation {
             session,
@@ -222,6 +263,7 @@ impl Explain {
             qfi,
             pdr,
             pdrs,
+            application,
             action,
             qers: qers.into_iter().collect(),
             urrs: urrs.into_iter().collect(),
@@ -239,6 +281,40 @@ impl Explain {
             tried,
         }
     }
+}
+
+/// Of what application the packet is, where the session's rules ask.
+fn known(question: &Question, state: &State, is_asked_for: bool) -> (Option<TakenAs>, Application) {
+    if let Some(application) = &question.application {
+        return (Some(TakenAs::Asked), Application::Of(application.tag()));
+    }
+    if !is_asked_for || !state.content.is_loaded() {
+        return (None, Application::None);
+    }
+    let key = flow_key(question);
+    let place = Place { key: &key, hash: state.flows.hash(&key), ..Meta::new(0, Interface::Access).flow() };
+    match state.flows.detected(place) {
+        Detected::NOT_YET => (Some(TakenAs::Unknown), Application::None),
+        detected => (Some(TakenAs::Known(detected)), state.content.application(detected)),
+    }
+}
+
+fn flow_key(question: &Question) -> FlowKey {
+    let number = |address: IpAddr| match address {
+        IpAddr::V4(address) => u128::from(address.to_bits()) << 96,
+        IpAddr::V6(address) => address.to_bits(),
+    };
+    let (source_port, destination_port) = question.ports.unwrap_or_default();
+    let up = FiveTuple {
+        source: number(question.ue),
+        destination: number(question.remote),
+        source_port,
+        destination_port,
+        protocol: question.protocol,
+        version: if question.ue.is_ipv4() { 4 } else { 6 },
+        ..FiveTuple::default()
+    };
+    FlowKey::new(&up, Direction::Uplink)
 }
 
 fn direction(question: &Question) -> Direction {

@@ -110,7 +110,7 @@ impl Bench {
 
     /// And with the session that is held to a rate and a quota, the one whose user sleeps, the one over IPv6, and the
     /// ones that are copied and marked; the one with a service that is blocked, and content rules that tell it; and the one
-    /// whose user is sent to a portal.
+    /// whose user is sent to a portal, and the one whose requests get a field.
     pub(crate) fn full() -> Self {
         let mut bench = Self::new();
         for (session, rules) in
@@ -120,8 +120,9 @@ impl Bench {
         }
         bench.put(SERVED, 1, served());
         bench.put(REDIRECTED, 1, redirected());
+        bench.put(ENRICHED, 1, enriched(ENRICHED));
         let notices = bench.settle();
-        assert_eq!(notices.len(), 7, "{notices:?}");
+        assert_eq!(notices.len(), 8, "{notices:?}");
         let rules = "id=1 precedence=1 rating-group=1 application=blocked host=.blocked.example";
         let classifier = dpi::rule_file::read_lines(rules).unwrap().compile().unwrap();
         bench.engine.load(ContentRules::new(1, classifier, None).unwrap());
@@ -274,6 +275,16 @@ pub(crate) fn redirected() -> Rules {
     let mut rules = rules(REDIRECTED);
     rules.fars[0].forwarding.as_mut().unwrap().destination_interface = Interface::Access;
     rules.fars[0].redirect = RedirectUrl::new(PORTAL);
+    rules
+}
+
+/// A session whose requests get a field.
+pub(crate) const ENRICHED: u64 = 110;
+
+/// X-MSISDN.
+pub(crate) fn enriched(session: u64) -> Rules {
+    let mut rules = rules(session);
+    rules.fars[0].enrichment = HeaderField::new("X-MSISDN", "491701234567");
     rules
 }
 

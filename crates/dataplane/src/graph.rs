@@ -95,6 +95,7 @@ graph! {
     Redirect = "redirect",
     PathMtu = "path_mtu",
     IcmpError = "icmp_error",
+    Enrich = "enrich",
     Qer = "qer",
     Urr = "urr",
     GtpuErrorIndication = "gtpu_error_indication",

@@ -66,8 +66,21 @@ fn all_steps(program: &Program) -> impl Iterator<Item = &Step> {
 }
 
 fn hot_steps(ports: &[PortConfig], program: &Program) -> Box<[HotStep]> {
-    let hot =
-        |step: &Step| HotStep::new(step, &program.usages).fit(ports, step).treated(program.treatment(step));
+    let treats =
+        |step: &Step, is_it: fn(&rules::Treatment) -> bool| program.treatment(step).is_some_and(is_it);
+    // Whoever may have put something in must see all packets from then on, and those of the other direction.
+    let enriches =
+        all_steps(program).any(|step| treats(step, |it| matches!(it, rules::Treatment::Enrich(_))));
+    let hot = |step: &Step| {
+        let mut hot = HotStep::new(step, &program.usages).fit(ports, step);
+        if treats(step, |it| matches!(it, rules::Treatment::Redirect(_))) {
+            hot.redirects();
+        }
+        if enriches {
+            hot.enriches();
+        }
+        hot
+    };
     let mut steps: Vec<HotStep> = program.steps.iter().map(hot).collect();
     for beyond in &program.beyond_quota {
         if let Some(step) = steps.get_mut(usize::from(beyond.of)) {

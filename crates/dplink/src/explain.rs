@@ -1,6 +1,6 @@
 //! What would happen to a packet, and by which rule.
 
-use rules::{Interface, Mismatch, PdrId, QerId, Qfi, Seid, Teid, UrrId};
+use rules::{ApplicationId, Interface, Mismatch, PdrId, QerId, Qfi, Seid, Teid, UrrId};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -26,6 +26,8 @@ pub struct Question {
     pub teid: Option<Teid>,
     /// Also tell of each PDR that was tried in vain.
     pub is_verbose: bool,
+    /// Its flow is of this application; `None`: as the data plane knows, or what it does while it does not.
+    pub application: Option<ApplicationId>,
 }
 
 /// The answer to a [`Question`]. Nothing was sent, counted or charged for it.
@@ -41,6 +43,8 @@ pub struct Explanation {
     pub pdr: Option<PdrId>,
     /// PDRs of the session.
     pub pdrs: u16,
+    /// Of what application its flow was taken to be; `None` where the session's rules do not ask.
+    pub application: Option<ExplainedApplication>,
     /// What the PDR's FAR does, once the gates of its QERs have had their say.
     pub action: Option<ExplainedAction>,
     /// The QERs of the PDR that limit a rate.
@@ -53,6 +57,19 @@ pub struct Explanation {
     pub outcome: Outcome,
     /// The PDRs tried before the one that matches, and why each does not; only if asked for.
     pub tried: Vec<(PdrId, Mismatch)>,
+}
+
+/// Of what application a flow was taken to be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ExplainedApplication {
+    /// Of that in the question.
+    Asked,
+    /// Of this one, as its first packets said.
+    Known(String),
+    /// Of none, as its first packets said.
+    None,
+    /// It is not known: its first packets would be looked at, and meanwhile go as is told.
+    Unknown,
 }
 
 /// What becomes of a packet.

@@ -13,8 +13,8 @@ mod trace;
 mod usage;
 
 pub use explain::{
-    ExplainedAction, ExplainedHop, ExplainedQer, ExplainedTunnel, ExplainedUrr, Explanation, Outcome,
-    Question,
+    ExplainedAction, ExplainedApplication, ExplainedHop, ExplainedQer, ExplainedTunnel, ExplainedUrr,
+    Explanation, Outcome, Question,
 };
 pub use message::{Command, ContentPart, Desired, Event, Notice, Role, VERSION};
 pub use statistics::{

@@ -127,6 +127,10 @@ pub struct ContentStatistics {
     pub displaced: u64,
     /// Server addresses that got a name from DNS.
     pub names: u64,
+    /// Requests that got a field by header enrichment.
+    pub enriched: u64,
+    /// Requests that were to get one, and could not.
+    pub unenriched: u64,
 }
 
 /// One port.

@@ -7,8 +7,8 @@
 
 use charging::Key;
 use rules::{
-    ApplicationId, ApplyAction, BitRates, Far, FarId, Gate, PacketRates, Pdi, Pdr, PdrId, Qer, QerId, Qfi,
-    RedirectUrl, RuleError, RuleRef, Rules, SdfFilter,
+    ApplicationId, ApplyAction, BitRates, Far, FarId, Gate, HeaderField, PacketRates, Pdi, Pdr, PdrId, Qer,
+    QerId, Qfi, RedirectUrl, RuleError, RuleRef, Rules, SdfFilter,
 };
 use session::{Extras, SessionRecord};
 use std::collections::{BTreeMap, HashSet};
@@ -43,6 +43,8 @@ pub struct PredefinedRule {
     pub drops: bool,
     /// Users are sent to this portal, where the PDR forwards.
     pub redirect: Option<RedirectUrl>,
+    /// Requests of HTTP get this field, where the PDR forwards.
+    pub enrichment: Option<HeaderField>,
     /// Packets from and to the user pass.
     pub is_open: (bool, bool),
     /// No more than this passes, of all PDRs of a session that activate it together.
@@ -65,12 +67,18 @@ impl PredefinedRule {
             application: None,
             drops: false,
             redirect: None,
+            enrichment: None,
             is_open: (true, true),
             mbr: None,
             gbr: None,
             qfi: None,
             key: None,
         }
+    }
+
+    /// Whether it does something to requests that the PDR's FAR does not.
+    const fn treats(&self) -> bool {
+        self.redirect.is_some() || self.enrichment.is_some()
     }
 
     fn has_qer(&self) -> bool {
@@ -248,12 +256,13 @@ pub(crate) fn expand(rules: &mut Rules, extras: &Extras, table: &Predefined) -> 
     rules.pdrs.retain(|pdr| !is_replaced(pdr, extras, table));
     rules.pdrs.extend(pdrs);
     rules.qers.extend(made.qers.into_values());
-    let redirecting = made.redirecting.into_iter().filter_map(|((far, place), id)| {
+    let treating = made.treating.into_iter().filter_map(|((far, place), id)| {
         let like = rules.fars.iter().find(|other| other.id == far)?;
-        Some(Far { id, redirect: table.rules.get(place)?.redirect.clone(), ..like.clone() })
+        let PredefinedRule { redirect, enrichment, .. } = table.rules.get(place)?.clone();
+        Some(Far { id, redirect, enrichment, ..like.clone() })
     });
-    let redirecting: Vec<Far> = redirecting.collect();
-    rules.fars.extend(redirecting);
+    let treating: Vec<Far> = treating.collect();
+    rules.fars.extend(treating);
     rules.fars.extend(made.dropping.map(dropping));
     keys
 }
@@ -292,7 +301,7 @@ struct Made {
     qers: BTreeMap<usize, Qer>,
     dropping: Option<FarId>,
     /// By the PDR's own FAR, and the place of the rule in the table.
-    redirecting: BTreeMap<(FarId, usize), FarId>,
+    treating: BTreeMap<(FarId, usize), FarId>,
 }
 
 impl Made {
@@ -302,7 +311,7 @@ impl Made {
             used_fars: rules.fars.iter().map(|far| far.id).collect(),
             qers: BTreeMap::new(),
             dropping: None,
-            redirecting: BTreeMap::new(),
+            treating: BTreeMap::new(),
         }
     }
 
@@ -319,8 +328,8 @@ impl Made {
         }
         if rule.drops {
             pdr.far = self.far();
-        } else if rule.redirect.is_some() && self.used_fars.contains(&pdr.far) {
-            pdr.far = self.redirecting(pdr.far, place);
+        } else if rule.treats() && self.used_fars.contains(&pdr.far) {
+            pdr.far = self.treating(pdr.far, place);
         }
         if rule.has_qer() {
             pdr.qers.push(self.qer(place, rule));
@@ -333,13 +342,13 @@ impl Made {
         *self.dropping.insert(id)
     }
 
-    /// The PDR's own FAR, and a redirection.
-    fn redirecting(&mut self, far: FarId, place: usize) -> FarId {
-        match self.redirecting.get(&(far, place)) {
+    /// The PDR's own FAR, and what the rule does to requests.
+    fn treating(&mut self, far: FarId, place: usize) -> FarId {
+        match self.treating.get(&(far, place)) {
             Some(id) => *id,
             None => {
                 let id = self.free_far();
-                *self.redirecting.entry((far, place)).or_insert(id)
+                *self.treating.entry((far, place)).or_insert(id)
             }
         }
     }

@@ -31,6 +31,7 @@ const FEATURES: &[UpFeature] = &[
     UpFeature::Pfdm,
     UpFeature::Pfde,
     UpFeature::Ddnd,
+    UpFeature::Heeu,
     UpFeature::Treu,
     UpFeature::Quoac,
     UpFeature::Empu,
@@ -119,7 +120,7 @@ pub(crate) const IN_FAR: &[u16] = &[
 ];
 
 pub(crate) const IN_FORWARDING: &[u16] =
-    &[ie::HEADER_ENRICHMENT, ie::PROXYING, ie::DATA_STATUS, ie::IP_ADDRESS_AND_PORT_NUMBER_REPLACEMENT];
+    &[ie::PROXYING, ie::DATA_STATUS, ie::IP_ADDRESS_AND_PORT_NUMBER_REPLACEMENT];
 
 pub(crate) const IN_DUPLICATING: &[u16] = &[
     ie::REDIRECT_INFORMATION,

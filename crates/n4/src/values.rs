@@ -7,8 +7,8 @@ use pfcp::{
     UeIpAddress, ie,
 };
 use rules::{
-    ApplicationId, ApplyAction, FTeid, FlowDescription, Gate, Interface, PdrId, Qfi, RedirectUrl, SdfFilter,
-    Teid, TrafficClass,
+    ApplicationId, ApplyAction, FTeid, FlowDescription, Gate, HeaderField, Interface, PdrId, Qfi,
+    RedirectUrl, SdfFilter, Teid, TrafficClass,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -139,6 +139,16 @@ pub(crate) fn redirect(information: &pfcp::RedirectInformation) -> Result<Redire
         }
         pfcp::RedirectInformation::Other(_) => Err(Refusal::unsupported(ie::REDIRECT_INFORMATION)),
     }
+}
+
+/// The field that requests of HTTP get.
+pub(crate) fn enrichment(enrichment: &pfcp::HeaderEnrichment) -> Result<HeaderField, Refusal> {
+    let pfcp::HeaderEnrichment::Http { name, value } = enrichment else {
+        return Err(Refusal::unsupported(ie::HEADER_ENRICHMENT));
+    };
+    let texts = str::from_utf8(name).ok().zip(str::from_utf8(value).ok());
+    let field = texts.and_then(|(name, value)| HeaderField::new(name, value));
+    field.ok_or(Refusal::incorrect(ie::HEADER_ENRICHMENT))
 }
 
 /// How a PDR gets its tunnel endpoint.

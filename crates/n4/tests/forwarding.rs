@@ -139,3 +139,45 @@ fn one_path_change_is_one_end_marker() {
     accepted(&lab.modify(session, switch(7, None)));
     assert_eq!(end_markers(&lab), [5]);
 }
+
+/// TS 29.244 8.2.67.
+#[test]
+fn header_enrichment_comes_and_goes() {
+    let mut lab = Lab::associated();
+    let field = |name: &str, value: &str| HeaderEnrichment::Http { name: name.into(), value: value.into() };
+    let with = |header_enrichment| {
+        let mut request = smf::establishment(77);
+        let to = request.create_fars[0].forwarding_parameters.as_mut().unwrap();
+        to.header_enrichment = Some(header_enrichment);
+        request
+    };
+    let refused = [
+        (field("X-A", "a\r\nHost: b"), Cause::MandatoryIeIncorrect),
+        (field("X A", "a"), Cause::MandatoryIeIncorrect),
+        (HeaderEnrichment::Other(vec![1, 1, b'a', 1, b'b']), Cause::ServiceNotSupported),
+    ];
+    for (header_enrichment, cause) in refused {
+        match lab.ask(SMF, &Message::session(0, 5, with(header_enrichment))) {
+            Body::SessionEstablishmentResponse(response) => {
+                assert_eq!((response.cause, response.offending_ie), (cause, Some(ie::HEADER_ENRICHMENT)));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let (session, _) = established(&mut lab, with(field("X-MSISDN", "491701234567")));
+    let told = |lab: &Lab| {
+        let enrichment = rules(lab, session).fars[0].enrichment.clone();
+        enrichment.map(|field| format!("{}={}", field.name(), field.value()))
+    };
+    assert_eq!(told(&lab).as_deref(), Some("X-MSISDN=491701234567"));
+    let mut change = |header_enrichment, carried| {
+        let to = UpdateForwardingParameters { header_enrichment, carried, ..Default::default() };
+        let update = UpdateFar { far_id: 1, update_forwarding_parameters: Some(to), ..Default::default() };
+        let request = SessionModificationRequest { update_fars: vec![update], ..Default::default() };
+        assert_eq!(lab.modify(session, request).cause, Cause::RequestAccepted);
+        told(&lab)
+    };
+    assert_eq!(change(Some(field("X-B", "")), vec![]).as_deref(), Some("X-B="));
+    let nothing = RawIe { ie: ie::HEADER_ENRICHMENT, value: vec![] };
+    assert_eq!(change(None, vec![nothing]), None);
+}

@@ -8,12 +8,15 @@ use lab::http::FileServer;
 use lab::measure::random_file;
 use lab::{Core, Lab, Process, command, config, wait};
 use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 pub(crate) const TESTS: &[Test] = &[
     ("services_are_told_apart_and_treated_as_their_rules_say", Core::Engine, services),
     ("users_are_sent_to_a_portal", Core::Engine, portal),
+    ("requests_get_a_field", Core::Engine, enrichment),
 ];
 
 const TLS_PORT: u16 = 8443;
@@ -86,6 +89,22 @@ fn services(lab: &Lab) -> Result<()> {
 
 const PORTAL: &str = "http://portal.example/more";
 
+/// As docs/content-rules.md has it; the file goes in the place of its name.
+const CATEGORY: &str = r#"
+[[content.category]]
+name = "games"
+file = "/etc/anchorline/games.hosts"
+
+[[n4.predefined_rule]]
+name = "no-games"
+application = "games"
+precedence = 20
+redirect = "http://portal.example/more"
+"#;
+const GAMES: &str = "# games.hosts\n\
+                     games.example          # this host and all below it\n\
+                     =play.example          # this host alone\n";
+
 const REDIRECTING: &str = r#"
 [[n4.predefined_rule]]
 name = "portal-for-ads"
@@ -96,15 +115,18 @@ redirect = "http://portal.example/more"
 [[n4.predefined_rule]]
 name = "captive"
 precedence = 2
-filters = ["permit out ip from 203.0.113.99 to assigned"]
+filters = ["permit out ip from 10.50.0.99 to assigned"]
 redirect = "http://portal.example/more"
 "#;
 
 /// Requests are answered with the portal's place, TLS ends at once, and all else is as it was.
 fn portal(lab: &Lab) -> Result<()> {
-    let (_, config) = config::write_upf_content(lab.dir.path(), CONTENT, REDIRECTING)?;
+    let games = config::write(lab.dir.path(), "games.hosts", GAMES)?;
+    let category = CATEGORY.replace("/etc/anchorline/games.hosts", &games.display().to_string());
+    let (_, config) = config::write_upf_content(lab.dir.path(), CONTENT, &(category + REDIRECTING))?;
     let node = Node::start_by(lab, config)?;
-    let ran = Ran::run(lab, &config::write_ran_predefined(lab.dir.path(), &["portal-for-ads", "captive"])?)?;
+    let rules = ["portal-for-ads", "captive", "no-games"];
+    let ran = Ran::run(lab, &config::write_ran_predefined(lab.dir.path(), &rules)?)?;
     node.wait_sessions(ran.sessions)?;
     wait::until("the content rules to be in force", command::SHORT, || {
         Ok(node.status()?.workers.iter().all(|worker| worker.content.revision != 0).then_some(()))
@@ -118,6 +140,10 @@ fn portal(lab: &Lab) -> Result<()> {
         ensure!(told == Told { exit: 0, status: "302".to_owned(), to: PORTAL.to_owned() }, "{told:?}");
         let told = ask(lab, ("http", "www.other.example", HTTP_PORT), &SERVER.to_string())?;
         ensure!(told.exit == 0 && told.status == "200", "what is not named passes: {told:?}");
+    }
+    for (host, is_one) in [("www.games.example", true), ("play.example", true), ("www.play.example", false)] {
+        let told = ask(lab, ("http", host, HTTP_PORT), &SERVER.to_string())?;
+        ensure!(told.status == if is_one { "302" } else { "200" }, "{host}: {told:?}");
     }
     let begun = Instant::now();
     let told = ask(lab, ("https", "www.ads.example", TLS_PORT), &SERVER.to_string())?;
@@ -136,7 +162,99 @@ fn portal(lab: &Lab) -> Result<()> {
     node.stop()
 }
 
-const NOBODY: &str = "203.0.113.99";
+const ENRICHING: &str = r#"
+[[n4.predefined_rule]]
+name = "known-here"
+header = { name = "X-Network", value = "example" }
+"#;
+
+/// Several requests of one connection, with and without a body, between real stacks.
+fn enrichment(lab: &Lab) -> Result<()> {
+    let (_, config) = config::write_upf_content(lab.dir.path(), CONTENT, ENRICHING)?;
+    let node = Node::start_by(lab, config)?;
+    let ran = Ran::run(lab, &config::write_ran_predefined(lab.dir.path(), &["known-here"])?)?;
+    node.wait_sessions(ran.sessions)?;
+    let listener = lab.dn.inside(|| Ok(TcpListener::bind((SERVER, HTTP_PORT))?))?;
+    let server = std::thread::spawn(move || echo(&listener));
+    let url = |path: &str| format!("http://{SERVER}:{HTTP_PORT}/{path}");
+    let file = lab.scratch.path().join("body");
+    random_file(&file, BODY as u64)?;
+    let usual = ["--silent", "--noproxy", "*", "--max-time", "20", "-H", "Expect:"];
+    let mut curl = lab.ran.command("curl");
+    curl.args(usual).args([url("one"), url("two")]).arg("--next").args(usual);
+    curl.args(["--data-binary", &format!("@{}", file.display()), &url("three"), "--next"]);
+    curl.args(usual).arg(url("four"));
+    let told = command::run(&mut curl, Duration::from_secs(30))?.success()?;
+    for (path, bytes) in [("one", 0), ("two", 0), ("three", BODY), ("four", 0)] {
+        let method = if bytes > 0 { "POST" } else { "GET" };
+        let expected = format!("{method} /{path} HTTP/1.1\r\nX-Network: example\r\n");
+        ensure!(told.contains(&expected), "{path}: {told}");
+    }
+    let arrived = format!("[{BODY} octets, sum {}]", sum(&fs::read(&file)?));
+    ensure!(told.contains(&arrived), "the body is not what was sent: {told}");
+    let connections = server.join().map_err(|_| anyhow::anyhow!("the server panicked"))??;
+    ensure!(connections == 1, "all of it on one connection, not {connections}");
+    let counts = node.status()?.workers.first().context("no worker")?.content;
+    ensure!((counts.enriched, counts.unenriched) == (4, 0), "{counts:?}");
+    ran.stop()?;
+    node.wait_sessions(0)?;
+    node.wait_balance()?;
+    node.stop()
+}
+
+/// More than a window takes.
+const BODY: usize = 300_000;
+
+fn sum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |sum: u64, octet| sum.wrapping_mul(31).wrapping_add(u64::from(*octet)))
+}
+
+/// Answers each request with its head, and what its body was, until a client has asked for `/four`; on how many
+/// connections.
+fn echo(listener: &TcpListener) -> Result<usize> {
+    for connections in 1.. {
+        let mut client = listener.accept()?.0;
+        client.set_read_timeout(Some(Duration::from_secs(20)))?;
+        let mut bytes = vec![];
+        while let Some(head) = read_until(&mut client, &mut bytes, end_of_head)? {
+            let text = String::from_utf8(bytes.drain(..head).collect())?;
+            let length = text.lines().find_map(|line| line.strip_prefix("Content-Length: "));
+            let length: usize = length.map_or(Ok(0), str::parse)?;
+            read_until(&mut client, &mut bytes, |bytes| (bytes.len() >= length).then_some(length))?;
+            let body: Vec<u8> = bytes.drain(..length).collect();
+            let told = format!("{text}[{length} octets, sum {}]\n", sum(&body));
+            write!(client, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{told}", told.len())?;
+            if text.contains("/four ") {
+                return Ok(connections);
+            }
+        }
+    }
+    Ok(0)
+}
+
+fn end_of_head(bytes: &[u8]) -> Option<usize> {
+    bytes.windows(4).position(|octets| octets == b"\r\n\r\n").map(|at| at + 4)
+}
+
+/// Reads on until something is found; `None` where the client has ended.
+fn read_until(
+    client: &mut TcpStream,
+    bytes: &mut Vec<u8>,
+    find: impl Fn(&[u8]) -> Option<usize>,
+) -> Result<Option<usize>> {
+    loop {
+        if let Some(found) = find(bytes) {
+            return Ok(Some(found));
+        }
+        let mut more = [0; 4096];
+        match client.read(&mut more)? {
+            0 => return Ok(None),
+            count => bytes.extend(more.get(..count).unwrap_or_default()),
+        }
+    }
+}
+
+const NOBODY: &str = "10.50.0.99";
 /// How curl says that a connection is refused, and that one of TLS ended before its time.
 const REFUSED: i32 = 7;
 const RESET_IN_TLS: i32 = 35;

@@ -1,7 +1,7 @@
-//! Watches the file of content rules: a change is read, checked and told, and a file with a mistake changes nothing.
+//! Watches the files of content rules and categories: a change is read, checked and told, and a file with a mistake changes nothing.
 
-use crate::content::RuleText;
-use std::path::{Path, PathBuf};
+use crate::content::{RuleText, Sources};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
@@ -16,28 +16,28 @@ pub(crate) type Rules = Option<Arc<RuleText>>;
 /// What tells one writing of a file from another.
 type Stamp = Option<(SystemTime, u64)>;
 
-/// Reads the file, and goes on watching it.
+/// Reads the files, and goes on watching them.
 ///
 /// # Errors
 /// A file that is refused: a node that is started with it should not run.
-pub(crate) fn watch(file: Option<&Path>) -> anyhow::Result<watch::Receiver<Rules>> {
-    let Some(file) = file else { return Ok(watch::channel(None).1) };
-    let stamp = stamp(file);
-    let (tell, rules) = watch::channel(Some(Arc::new(RuleText::read(file)?)));
-    tokio::spawn(follow(file.to_owned(), stamp, tell));
+pub(crate) fn watch(sources: Option<&Sources>) -> anyhow::Result<watch::Receiver<Rules>> {
+    let Some(sources) = sources else { return Ok(watch::channel(None).1) };
+    let stamps = stamps(sources);
+    let (tell, rules) = watch::channel(Some(Arc::new(sources.read()?)));
+    tokio::spawn(follow(sources.clone(), stamps, tell));
     Ok(rules)
 }
 
-async fn follow(file: PathBuf, mut seen: Stamp, tell: watch::Sender<Rules>) {
+async fn follow(sources: Sources, mut seen: Vec<Stamp>, tell: watch::Sender<Rules>) {
     while !tell.is_closed() {
         sleep(PAUSE).await;
-        let now = stamp(&file);
+        let now = stamps(&sources);
         if now == seen {
             continue;
         }
         seen = now;
-        let path = file.clone();
-        match tokio::task::spawn_blocking(move || RuleText::read(&path)).await {
+        let all = sources.clone();
+        match tokio::task::spawn_blocking(move || all.read()).await {
             Ok(Ok(rules)) => {
                 tell.send_if_modified(|told| {
                     let is_new = told.as_ref().is_none_or(|told| **told != rules);
@@ -48,9 +48,13 @@ async fn follow(file: PathBuf, mut seen: Stamp, tell: watch::Sender<Rules>) {
                 });
             }
             Ok(Err(error)) => tracing::warn!("the content rules stay as they are: {error:#}"),
-            Err(_) => tracing::warn!("the content rules stay as they are: reading {} failed", file.display()),
+            Err(_) => tracing::warn!("the content rules stay as they are: reading them failed"),
         }
     }
+}
+
+fn stamps(sources: &Sources) -> Vec<Stamp> {
+    sources.files().map(stamp).collect()
 }
 
 fn stamp(file: &Path) -> Stamp {
@@ -135,7 +139,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("content.rules");
         fs::write(&file, "id=1 precedence=1 rating-group=1 any\n").unwrap();
-        let mut rules = watch(Some(&file)).unwrap();
+        let sources = Sources { rules: file.clone(), categories: vec![] };
+        let mut rules = watch(Some(&sources)).unwrap();
         let first = rules.borrow_and_update().clone().unwrap();
         fs::write(&file, "id=1 precedence=1 rating-group=1\n").unwrap();
         sleep(2 * PAUSE).await;
@@ -145,6 +150,6 @@ mod tests {
         let second = rules.borrow_and_update().clone().unwrap();
         assert_ne!(first.revision, second.revision);
         fs::write(&file, "id=x\n").unwrap();
-        assert!(format!("{:#}", watch(Some(&file)).unwrap_err()).contains("line 1: "));
+        assert!(format!("{:#}", watch(Some(&sources)).unwrap_err()).contains("line 1: "));
     }
 }

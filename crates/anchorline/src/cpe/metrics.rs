@@ -215,7 +215,19 @@ fn content(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Re
     let displaced = by_worker(workers, |worker| worker.content.displaced);
     families.counter("content_displaced_flows", "Flows that gave way before it was known", displaced)?;
     let names = by_worker(workers, |worker| worker.content.names);
-    families.counter("content_learned_names", "Server addresses that got a name from DNS", names)
+    families.counter("content_learned_names", "Server addresses that got a name from DNS", names)?;
+    let enriched = by_worker(workers, |worker| worker.content.enriched);
+    families.counter(
+        "content_enriched_requests",
+        "Requests that got a field by header enrichment",
+        enriched,
+    )?;
+    let unenriched = by_worker(workers, |worker| worker.content.unenriched);
+    families.counter(
+        "content_unenriched_requests",
+        "Requests that were to get a field, and could not",
+        unenriched,
+    )
 }
 
 fn books(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Result {

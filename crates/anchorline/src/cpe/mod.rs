@@ -48,7 +48,7 @@ async fn serve(
     let listen = settings.n4.listen;
     let socket = UdpSocket::bind(listen).await.map_err(|error| exit::unusable(bind_error(listen, &error)))?;
     let link = link::Link::start(settings.link());
-    let content = content::watch(settings.content.as_deref()).map_err(exit::unusable)?;
+    let content = content::watch(settings.content.as_ref()).map_err(exit::unusable)?;
     let runtime = runtime::Runtime::new((node, store, outbox), socket, link, content);
     let endpoint = match settings.metrics {
         Some(listen) => Some(endpoint::Endpoint::bind(listen, settings.link(), runtime.told()).await?),

@@ -1,6 +1,6 @@
 //! Content rules: whether a file is right, before an engine is asked to load it.
 
-use crate::content::{Format, RuleText};
+use crate::content::{Format, Sources};
 use anyhow::Context;
 use clap::Subcommand;
 use dpi::matching::Shape;
@@ -63,7 +63,7 @@ impl Args {
     }
 
     /// Does what needs the node, whose rule file and data plane these are.
-    pub(super) async fn execute_on(&self, rules: Option<&Path>, link: &Path) -> anyhow::Result<String> {
+    pub(super) async fn execute_on(&self, rules: Option<&Sources>, link: &Path) -> anyhow::Result<String> {
         let Task::Load { file } = &self.task else { return Ok(String::new()) };
         let place =
             rules.context("the node has no content rules: name a file in its configuration, [content] rules");
@@ -76,8 +76,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks whether they are in force.
 const PAUSE: Duration = Duration::from_millis(100);
 
-async fn load(file: &Path, place: &Path, link: &Path) -> anyhow::Result<String> {
-    let rules = RuleText::read(file).map_err(crate::exit::unusable)?;
+async fn load(file: &Path, sources: &Sources, link: &Path) -> anyhow::Result<String> {
+    let place = sources.rules.as_path();
+    let rules = sources.read_with(file).map_err(crate::exit::unusable)?;
     // Lines go in the place of lines, a table in that of a table.
     if Format::of(file) != Format::of(place) {
         let (from, to) = (file.display(), place.display());

@@ -5,11 +5,11 @@ use super::packet::{protocol_name, with_port};
 use super::values::{self, End, Protocol};
 use anyhow::{Context, ensure};
 use dplink::{
-    ExplainedAction, ExplainedHop, ExplainedQer, ExplainedTunnel, ExplainedUrr, Explanation, Outcome,
-    Question,
+    ExplainedAction, ExplainedApplication, ExplainedHop, ExplainedQer, ExplainedTunnel, ExplainedUrr,
+    Explanation, Outcome, Question,
 };
 use packet::protocol;
-use rules::{Interface, Qfi, Teid};
+use rules::{ApplicationId, Interface, Qfi, Teid};
 use std::fmt::Write;
 use std::net::IpAddr;
 
@@ -43,6 +43,9 @@ pub(super) struct Args {
     /// Also tell of each PDR that was tried in vain, and why.
     #[arg(long)]
     verbose: bool,
+    /// Its flow is of this application of the content rules; without it, as the data plane knows of this flow.
+    #[arg(long, value_name = "NAME", value_parser = application)]
+    application: Option<ApplicationId>,
 }
 
 impl Args {
@@ -72,6 +75,7 @@ impl Args {
             qfi: self.qfi.and_then(Qfi::new),
             teid: self.teid,
             is_verbose: self.verbose,
+            application: self.application.clone(),
         })
     }
 }
@@ -85,6 +89,9 @@ pub(super) fn text(question: &Question, explanation: &Explanation) -> String {
     match explanation.session {
         Some(session) => line("session", format!("{session}, {} PDRs", explanation.pdrs)),
         None => line("session", "none".to_owned()),
+    }
+    if let Some(taken_as) = &explanation.application {
+        line("of", of_application(question, taken_as));
     }
     for (pdr, why) in &explanation.tried {
         line("tried", format!("{pdr} {why}"));
@@ -104,6 +111,21 @@ pub(super) fn text(question: &Question, explanation: &Explanation) -> String {
     }
     line("outcome", outcome(&explanation.outcome));
     text
+}
+
+fn application(name: &str) -> Result<ApplicationId, &'static str> {
+    ApplicationId::new(name).ok_or("an application's name has 1 to 255 octets")
+}
+
+fn of_application(question: &Question, taken_as: &ExplainedApplication) -> String {
+    match (taken_as, &question.application) {
+        (ExplainedApplication::Asked, Some(application)) => format!("application {application}, as asked"),
+        (ExplainedApplication::Known(name), _) => format!("application {name}, as its first packets said"),
+        (ExplainedApplication::None, _) => "no application, as its first packets said".to_owned(),
+        (ExplainedApplication::Asked | ExplainedApplication::Unknown, _) => {
+            "an application not known yet: first packets are looked at, and go so meanwhile".to_owned()
+        }
+    }
 }
 
 fn packet(question: &Question, explanation: &Explanation) -> String {
@@ -236,6 +258,7 @@ mod tests {
             qfi: None,
             pdr: Some(PdrId(2)),
             pdrs: 4,
+            application: Some(ExplainedApplication::Known("video".to_owned())),
             action: Some(action),
             qers: vec![ExplainedQer { qer: QerId(1), limit_kbps: Some(8), admits: true }],
             urrs: vec![urr],
@@ -252,6 +275,7 @@ mod tests {
             text(&question, &explanation()),
             "packet:   UDP 8.8.8.8:53 > 10.60.0.1:49152, to the user, tos 0xb8\n\
              session:  0x0000000000000001, 4 PDRs\n\
+             of:       application video, as its first packets said\n\
              tried:    PDR 1 its SDF filter wants protocol 6\n\
              rule:     PDR 2 matches\n\
              action:   the FAR says forward to the access side, in tunnel 0x00000200 from 10.30.0.2 to 10.30.0.1, \

@@ -99,7 +99,7 @@ impl View {
                 say(&serde_json::json!({ "peers": peers }), json, |_| peers::text(&peers))
             }
             Self::Trace(args) => say(&crate::observer::trace(link, args.filter()).await?, json, trace::text),
-            Self::Rules(args) => args.execute_on(settings.content.as_deref(), link).await,
+            Self::Rules(args) => args.execute_on(settings.content.as_ref(), link).await,
             Self::Cdr(_) => Ok(String::new()),
             Self::Explain(args) => {
                 let question = args.question()?;

@@ -58,13 +58,26 @@ pub(super) fn text(statistics: &Statistics) -> String {
 
 /// What content rules found out; nothing where there are none.
 fn content(content: &dplink::ContentStatistics) -> String {
-    let dplink::ContentStatistics { revision, waiting, detected, undetected, displaced, names } = *content;
+    let dplink::ContentStatistics {
+        revision,
+        waiting,
+        detected,
+        undetected,
+        displaced,
+        names,
+        enriched,
+        unenriched,
+    } = *content;
+    let requests = match enriched + unenriched {
+        0 => String::new(),
+        _ => format!("requests: {enriched} got a field, {unenriched} passed as they were\n"),
+    };
     if revision == 0 {
-        return String::new();
+        return requests;
     }
     format!(
         "content rules {revision:016x}: {detected} flows of an application, {undetected} of none, {waiting} looked at, \
-         {displaced} displaced; {names} servers named by DNS\n"
+         {displaced} displaced; {names} servers named by DNS\n{requests}"
     )
 }
 

@@ -311,6 +311,7 @@ mod tests {
             qfi: None,
             teid: None,
             is_verbose: false,
+            application: None,
         };
         let (trace, explain) = (Command::Trace { token: 1, filter }, Command::Explain { token: 1, question });
         [Command::GetPeers { token: 1 }, trace, explain]

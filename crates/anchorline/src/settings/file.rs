@@ -5,7 +5,9 @@ use super::values::{
     PortAddress6, Sessions, Side, Vlan, Workers,
 };
 use super::{DpeSettings, PortSettings, Settings, charging, crew, n4};
+use crate::content::Sources;
 use config::{NodeIdText, Refusal, Spanned};
+use dpi::rule_file::Category;
 use ipnet::{IpNet, Ipv6Net};
 use rules::Interface;
 use serde::Deserialize;
@@ -106,6 +108,44 @@ struct Route {
 #[serde(deny_unknown_fields)]
 struct Content {
     rules: PathBuf,
+    #[serde(default)]
+    category: Vec<ContentCategory>,
+}
+
+/// A list of hosts that are one application.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ContentCategory {
+    name: Spanned<String>,
+    file: PathBuf,
+    #[serde(default = "category_precedence")]
+    precedence: u32,
+    #[serde(default)]
+    rating_group: u32,
+}
+
+/// Behind most rules, so that one for a host of a category can say otherwise.
+const fn category_precedence() -> u32 {
+    1_000_000
+}
+
+/// Categories of a node.
+const CATEGORIES_MAX: usize = 64;
+
+fn content(content: Content) -> Result<Sources, Refusal> {
+    let Content { rules, category } = content;
+    if let Some(excess) = category.get(CATEGORIES_MAX) {
+        return Err(Refusal::of(&excess.name, format!("more than {CATEGORIES_MAX} categories")));
+    }
+    let mut categories = Vec::with_capacity(category.len());
+    for ContentCategory { name, file, precedence, rating_group } in category {
+        if rules::ApplicationId::new(name.get_ref()).is_none() {
+            return Err(Refusal::of(&name, "an application's name has 1 to 255 octets"));
+        }
+        let name = name.into_inner();
+        categories.push((Category { name, precedence, rating_group }, file));
+    }
+    Ok(Sources { rules, categories })
 }
 
 #[derive(Deserialize)]
@@ -142,7 +182,7 @@ pub(super) fn check(file: File) -> Result<Settings, Refusal> {
         dpe: dpe(file.dpe)?,
         n4,
         charging,
-        content: file.content.map(|content| content.rules),
+        content: file.content.map(content).transpose()?,
         metrics: file.metrics.map(|metrics| metrics.listen.0),
     })
 }

@@ -11,6 +11,7 @@ pub(crate) use crew::CrewSettings;
 pub(crate) use n4::N4Settings;
 pub(crate) use values::{DeviceHash, HugePages};
 
+use crate::content::Sources;
 use config::{ConfigError, NodeIdText};
 use ipnet::{Ipv4Net, Ipv6Net};
 use rules::Interface;
@@ -41,8 +42,8 @@ pub(crate) struct Settings {
     pub(crate) state_dir: PathBuf,
     pub(crate) dpe: DpeSettings,
     pub(crate) n4: N4Settings,
-    /// `[content]`: the file of content rules, if any.
-    pub(crate) content: Option<PathBuf>,
+    /// `[content]`: content rules, if any.
+    pub(crate) content: Option<Sources>,
     /// `[charging]`: nothing is charged, where absent.
     pub(crate) charging: Option<ChargingSettings>,
     /// `[metrics]`: where Prometheus finds them; nowhere, where absent.

@@ -5,7 +5,7 @@ use ::charging::Key;
 use config::{Refusal, Spanned};
 use ipnet::IpNet;
 use n4::{Predefined, PredefinedRule, UePool};
-use rules::{ApplicationId, BitRates, FlowDescription, Qfi, RedirectUrl, SdfFilter};
+use rules::{ApplicationId, BitRates, FlowDescription, HeaderField, Qfi, RedirectUrl, SdfFilter};
 use serde::Deserialize;
 use std::net::{SocketAddr, SocketAddrV4};
 
@@ -60,6 +60,7 @@ struct Rule {
     #[serde(default)]
     action: Action,
     redirect: Option<Spanned<RedirectUrl>>,
+    header: Option<Header>,
     #[serde(default)]
     uplink_gate: Gate,
     #[serde(default)]
@@ -122,6 +123,26 @@ impl TryFrom<String> for Filter {
             format!("{error}; a filter reads like \"permit out ip from 203.0.113.0/24 to assigned\"")
         })?;
         Ok(Self(SdfFilter { flow: Some(flow), ..SdfFilter::default() }))
+    }
+}
+
+/// A header field that requests get.
+#[derive(Deserialize)]
+#[serde(try_from = "HeaderText")]
+struct Header(HeaderField);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HeaderText {
+    name: String,
+    value: String,
+}
+
+impl TryFrom<HeaderText> for Header {
+    type Error = &'static str;
+
+    fn try_from(text: HeaderText) -> Result<Self, Self::Error> {
+        HeaderField::try_from((text.name, text.value)).map(Self)
     }
 }
 
@@ -245,6 +266,7 @@ fn rule(rule: Rule) -> PredefinedRule {
         application: rule.application.map(|application| application.0),
         drops: rule.action == Action::Drop,
         redirect: rule.redirect.map(Spanned::into_inner),
+        enrichment: rule.header.map(|header| header.0),
         is_open: (rule.uplink_gate == Gate::Open, rule.downlink_gate == Gate::Open),
         mbr: rule.mbr_kbps.map(BitRates::from),
         gbr: rule.gbr_kbps.map(BitRates::from),

@@ -130,6 +130,7 @@ fn uplink_far() -> CreateFar {
         outer_header_creation: None,
         transport_level_marking: None,
         redirect_information: None,
+        header_enrichment: None,
         interface_type: None,
         linked_traffic_endpoint_id: None,
         carried: vec![],

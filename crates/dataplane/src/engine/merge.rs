@@ -64,8 +64,9 @@ fn worker(counters: &Counters, sessions: u64) -> WorkerStatistics {
 }
 
 const fn content(counts: &ContentCounts) -> ContentStatistics {
-    let ContentCounts { revision, waiting, detected, undetected, displaced, names } = *counts;
-    ContentStatistics { revision, waiting, detected, undetected, displaced, names }
+    let ContentCounts { revision, waiting, detected, undetected, displaced, names, enriched, unenriched } =
+        *counts;
+    ContentStatistics { revision, waiting, detected, undetected, displaced, names, enriched, unenriched }
 }
 
 /// A peer is the worker's that asks it whether it is there; tunnels of all lead to it.

@@ -20,6 +20,7 @@ impl<B: Buffer> Node<B> for Far {
         let plain = match step.kind {
             Kind::Tunnel => false,
             Kind::Plain => true,
+            Kind::Enrich => !step.tunnels(),
             Kind::Drop => {
                 let (step, bytes) = (*step, packet.meta.bytes);
                 if step.minds_drops() && packet.meta.direction() == Direction::Downlink {
@@ -39,7 +40,7 @@ impl<B: Buffer> Node<B> for Far {
             return Next::End(Fate::Duplicate);
         }
         match route(&state.ports, packet, plain, step.fits) {
-            Ok(()) => Next::To(onward(step, packet.meta.waits.is_some())),
+            Ok(()) => Next::To(routed(step, packet.meta.waits.is_some())),
             Err(reason) => stop(packet, reason),
         }
     }
@@ -55,14 +56,20 @@ fn substitute<B: Buffer>(state: &mut State, packet: &mut Packet<B>) {
     }
 }
 
+/// Where a packet goes that has been routed.
+#[inline]
+pub(super) fn routed(step: &HotStep, waits: bool) -> NodeId {
+    if step.kind == Kind::Enrich { NodeId::Enrich } else { onward(step, waits) }
+}
+
 /// Where a packet goes that the FAR forwards. One that waits may be counted by rules that are not known yet.
 #[inline]
 pub(super) fn onward(step: &HotStep, waits: bool) -> NodeId {
-    match (step.meters().is_empty(), step.usages().is_empty() && !waits, step.kind) {
+    match (step.meters().is_empty(), step.usages().is_empty() && !waits, step.tunnels()) {
         (false, _, _) => NodeId::Qer,
         (true, false, _) => NodeId::Urr,
-        (true, true, Kind::Tunnel) => NodeId::GtpuEncap,
-        (true, true, _) => NodeId::IpOutput,
+        (true, true, true) => NodeId::GtpuEncap,
+        (true, true, false) => NodeId::IpOutput,
     }
 }
 

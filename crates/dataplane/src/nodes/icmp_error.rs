@@ -7,7 +7,7 @@ use super::path_mtu::path_mtu;
 use crate::counters::DropReason;
 use crate::frame::{Fate, Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{Kind, State, step_index};
+use crate::state::{State, step_index};
 use packet::five_tuple::FiveTuple;
 use packet::{Buffer, icmp, icmpv6};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -95,5 +95,5 @@ fn towards_user(state: &State, about: Meta, answer: &[u8]) -> Option<Meta> {
     let tuple = FiveTuple::parse(answer).ok()?.tuple;
     let number = session.classifier.find(&arrival(&meta, &tuple))?;
     meta.step = step_index(session.run.base, number);
-    (state.sessions.cells.step(meta.step).kind == Kind::Tunnel).then_some(meta)
+    state.sessions.cells.step(meta.step).tunnels().then_some(meta)
 }

@@ -5,7 +5,7 @@ use super::{ethertype, far};
 use crate::counters::DropReason;
 use crate::frame::{Fate, Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{Kind, State};
+use crate::state::State;
 use packet::fragment::Split;
 use packet::{Buffer, ethernet};
 
@@ -27,8 +27,8 @@ impl<B: Buffer> Node<B> for PathMtu {
             };
         }
         let step = *state.sessions.cells.step(packet.meta.step);
-        match far::route(&state.ports, packet, step.kind == Kind::Plain, u16::MAX) {
-            Ok(()) => Next::To(far::onward(&step, packet.meta.waits.is_some())),
+        match far::route(&state.ports, packet, !step.tunnels(), u16::MAX) {
+            Ok(()) => Next::To(far::routed(&step, packet.meta.waits.is_some())),
             Err(reason) => far::stop(packet, reason),
         }
     }
@@ -44,12 +44,12 @@ fn is_last_hop(packet: &[u8]) -> bool {
 pub(crate) fn path_mtu<B: Buffer>(state: &State, packet: &Packet<B>) -> Option<u16> {
     let Meta { step, towards, .. } = packet.meta;
     let step = state.sessions.cells.step(step);
-    let (port, headers) = match step.kind {
-        Kind::Tunnel => {
+    let (port, headers) = match step.tunnels() {
+        true => {
             let way = state.sessions.peers.way(step.peer)?;
             (way.next_hop.port, way.template.length() + step.container_length())
         }
-        _ => (state.routes.find(towards, super::destination(packet.buffer.data())?)?.port, 0),
+        false => (state.routes.find(towards, super::destination(packet.buffer.data())?)?.port, 0),
     };
     state.ports.get(port).mtu.checked_sub(headers as u16)
 }

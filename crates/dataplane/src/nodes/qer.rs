@@ -3,7 +3,7 @@
 use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{Kind, State};
+use crate::state::State;
 use packet::Buffer;
 
 pub(crate) struct Qer;
@@ -29,10 +29,10 @@ impl<B: Buffer> Node<B> for Qer {
         }
         // Whatever its rules count, others may count it once they are known.
         let is_counted = !step.usages().is_empty() || packet.meta.waits.is_some();
-        Next::To(match (!is_counted, step.kind) {
+        Next::To(match (!is_counted, step.tunnels()) {
             (false, _) => NodeId::Urr,
-            (true, Kind::Tunnel) => NodeId::GtpuEncap,
-            (true, _) => NodeId::IpOutput,
+            (true, true) => NodeId::GtpuEncap,
+            (true, false) => NodeId::IpOutput,
         })
     }
 }

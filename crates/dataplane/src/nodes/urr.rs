@@ -3,7 +3,7 @@
 use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{HotStep, Kind, State};
+use crate::state::{HotStep, State};
 use packet::Buffer;
 
 pub(crate) struct Urr;
@@ -34,7 +34,7 @@ impl<B: Buffer> Node<B> for Urr {
 }
 
 fn out(step: &HotStep) -> NodeId {
-    if step.kind == Kind::Tunnel { NodeId::GtpuEncap } else { NodeId::IpOutput }
+    if step.tunnels() { NodeId::GtpuEncap } else { NodeId::IpOutput }
 }
 
 #[inline]

@@ -66,6 +66,10 @@ pub struct ContentCounts {
     pub displaced: u64,
     /// Server addresses that got a name from DNS.
     pub names: u64,
+    /// Requests that got a field.
+    pub enriched: u64,
+    /// Requests that were to get one, and could not.
+    pub unenriched: u64,
 }
 
 /// Rules and memory.
@@ -218,6 +222,12 @@ impl Content {
             Detected::NONE => self.counts.undetected += 1,
             _ => self.counts.detected += 1,
         }
+    }
+
+    /// Counts a request: whether it got its field.
+    pub(crate) fn count_request(&mut self, is_enriched: Option<bool>) {
+        self.counts.enriched += u64::from(is_enriched == Some(true));
+        self.counts.unenriched += u64::from(is_enriched == Some(false));
     }
 
     /// Takes down what a packet used; false where its flow waits no longer.

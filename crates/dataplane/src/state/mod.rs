@@ -6,6 +6,7 @@ mod beyond;
 mod blocks;
 mod budget;
 mod cells;
+mod connections;
 mod content;
 mod exits;
 mod flow_key;
@@ -32,6 +33,7 @@ pub(crate) use account::{Account, Count, Rate};
 pub(crate) use apart::Apart;
 pub(crate) use budget::Budget;
 pub(crate) use cells::CellRun;
+pub(crate) use connections::{Connection, Connections};
 pub use content::ContentCounts;
 pub(crate) use content::{Content, Loading, Memory, View};
 pub(crate) use exits::Exit;
@@ -104,6 +106,8 @@ pub(crate) struct State {
     /// Accounts whose thresholds were crossed again too soon.
     late: Vec<(SessionIndex, u16)>,
     pub(crate) content: Content,
+    /// Of users whose requests get a field.
+    pub(crate) connections: Connections,
 }
 
 impl State {
@@ -131,6 +135,7 @@ impl State {
             used: Vec::with_capacity(USED_MAX),
             late: Vec::with_capacity(LATE_MAX),
             content: Content::default(),
+            connections: Connections::new(limits.connections),
             steering,
             ports,
         })

@@ -31,6 +31,12 @@ pub(crate) struct PeerIndex(u32);
 impl PeerIndex {
     /// No peer.
     pub(crate) const NONE: Self = Self(u32::MAX);
+
+    /// Whether it is one.
+    #[inline]
+    pub(crate) const fn is_some(self) -> bool {
+        self.0 != Self::NONE.0
+    }
 }
 
 /// How packets reach a peer.

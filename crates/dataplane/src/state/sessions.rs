@@ -4,8 +4,8 @@ use super::account::{Account, Count};
 use super::apart::{Apart, Aparts};
 use super::cells::{CellRun, Cells, STEPS};
 use super::memory;
-use super::peers::{Name, PeerIndex, Peers, Way};
-use super::step::{HotStep, StepIndex};
+use super::peers::{Name, Peers, Way};
+use super::step::{HotStep, Kind, StepIndex};
 use super::table::Table;
 use super::treatment::Extra;
 use super::usage::Ledger;
@@ -308,11 +308,20 @@ impl Sessions {
     }
 
     fn retire(&mut self, old: &Session, new: &mut Installation, now_ns: u64) {
+        // Connections that were put something into go on, whatever becomes of the rule.
+        if self.steps_of(old).any(|step| self.cells.step(step).kind == Kind::Enrich) {
+            new.steps.iter_mut().for_each(HotStep::enriches);
+        }
         self.carry(old, new, now_ns);
         self.forget(old);
         if old.run != new.session.run {
             self.cells.release(old.run);
         }
+    }
+
+    fn steps_of(&self, session: &Session) -> impl Iterator<Item = StepIndex> + use<> {
+        let base = session.run.base;
+        (0..usize::from(session.steps) + session.beyond.len()).map(move |number| step_index(base, number))
     }
 
     fn put(&mut self, place: u32, new: Installation, way: impl Fn(Name) -> Option<Way>) -> Installed {
@@ -412,11 +421,11 @@ impl Sessions {
                 self.aparts.leave(apart);
             }
         }
-        for number in 0..usize::from(session.steps) + session.beyond.len() {
-            let step = self.cells.step_mut(step_index(session.run.base, number));
+        for at in self.steps_of(session) {
+            let step = self.cells.step_mut(at);
             let peer = step.peer;
             *step = HotStep::EMPTY;
-            if peer != PeerIndex::NONE {
+            if peer.is_some() {
                 self.peers.leave(peer);
             }
         }

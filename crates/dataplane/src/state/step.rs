@@ -4,9 +4,7 @@ use super::peers::PeerIndex;
 use super::sessions::SessionIndex;
 use crate::config::PortConfig;
 use packet::{gtpu, ipv4, ipv6, udp};
-use rules::{
-    Action, DroppedDownlink, Encapsulation, Forward, Interface, PdrId, Qfi, Step, Treatment, Usage, limits,
-};
+use rules::{Action, DroppedDownlink, Encapsulation, Forward, Interface, PdrId, Qfi, Step, Usage, limits};
 use std::net::IpAddr;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -54,6 +52,8 @@ pub(crate) enum Kind {
     Tunnel,
     /// The user is sent elsewhere.
     Redirect,
+    /// It goes out, in a tunnel or as it is; requests may get a field.
+    Enrich,
 }
 
 /// One step, ready to run.
@@ -166,17 +166,27 @@ impl HotStep {
     }
 
     /// Its packets go to a node of their own, which knows whether there is a tunnel.
-    pub(crate) const fn treated(mut self, treatment: Option<&Treatment>) -> Self {
-        if let Some(Treatment::Redirect(_)) = treatment {
-            self.kind = Kind::Redirect;
+    pub(crate) const fn redirects(&mut self) {
+        self.kind = Kind::Redirect;
+    }
+
+    /// The numbers of its connections may have to be changed, if it forwards.
+    pub(crate) const fn enriches(&mut self) {
+        if matches!(self.kind, Kind::Plain | Kind::Tunnel) {
+            self.kind = Kind::Enrich;
         }
-        self
+    }
+
+    /// Whether its packets are put into a tunnel, where it forwards.
+    #[inline]
+    pub(crate) const fn tunnels(&self) -> bool {
+        self.peer.is_some()
     }
 
     /// Whether packets that leave on this side do so in a tunnel; `None` where none leave there.
     pub(crate) fn leads_to(&self, side: Interface) -> Option<bool> {
-        let forwards = matches!(self.kind, Kind::Plain | Kind::Tunnel | Kind::Redirect);
-        (forwards && self.to() == side).then_some(self.peer != PeerIndex::NONE)
+        let forwards = matches!(self.kind, Kind::Plain | Kind::Tunnel | Kind::Redirect | Kind::Enrich);
+        (forwards && self.to() == side).then_some(self.tunnels())
     }
 
     /// Marks a step that needs at most a rate in its session's first account, which is in place, and one count.

@@ -3,6 +3,7 @@
 use super::step::StepIndex;
 use super::{State, step_number};
 use rules::Forward;
+use std::sync::Arc;
 
 /// What few steps have.
 #[derive(Debug)]
@@ -19,7 +20,7 @@ pub(crate) enum Treatment {
     /// This is the answer, in HTTP/1.1, status line and all.
     Answer(Box<[u8]>),
     /// This goes in front of the first field, line end and all.
-    Enrich(Box<[u8]>),
+    Enrich(Arc<[u8]>),
 }
 
 impl From<&rules::Treatment> for Treatment {

@@ -394,6 +394,7 @@ fn questions_are_answered_by_whoever_knows() {
             qfi: None,
             teid: None,
             is_verbose: false,
+            application: None,
         };
         let told = team.ask(Command::Explain { token: 4, question });
         let [Notice::Explanation { token: 4, explanation }] = &told[..] else { panic!("{told:?}") };

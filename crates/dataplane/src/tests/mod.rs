@@ -3,6 +3,7 @@
 mod content;
 mod copies;
 mod crew;
+mod enrich;
 mod exits;
 mod fragments;
 mod kept;
@@ -12,6 +13,7 @@ mod online;
 mod paths;
 mod rates;
 mod redirect;
+mod services;
 mod usage;
 mod vlan;
 

@@ -3,10 +3,11 @@
 use super::{drops, to_user};
 use crate::counters::DropReason;
 use crate::fixture::{ASLEEP, Bench, METERED, N3, N6, SERVED, rules};
-use crate::golden::frames;
+use crate::golden::{file, frames};
 use crate::graph::{Hop, NodeId};
 use dplink::{
-    Command, ExplainedAction, Explanation, Notice, Outcome, Question, Trace, TraceEnd, TraceFilter,
+    Command, ExplainedAction, ExplainedApplication, Explanation, Notice, Outcome, Question, Trace, TraceEnd,
+    TraceFilter,
 };
 use packet::gtpu::message_type;
 use rules::*;
@@ -143,6 +144,7 @@ fn question(ue: [u8; 4], is_down: bool) -> Question {
         qfi: None,
         teid: None,
         is_verbose: false,
+        application: None,
     }
 }
 
@@ -178,6 +180,34 @@ fn an_explanation_names_session_rule_tunnel_and_next_hop() {
     assert_eq!((tunnel.teid, tunnel.qfi), (Teid(0x200), Some(9)));
     assert_eq!(tunnel.ends, Some(([10, 30, 0, 2].into(), [10, 30, 0, 1].into())));
     assert_eq!(bench.sent(N3).len() + bench.sent(N6).len(), 0);
+}
+
+/// Of what application a flow is: as the question says, as its first packets said, or not known yet.
+#[test]
+fn an_explanation_goes_by_the_application() {
+    let mut bench = Bench::full();
+    let asked = Question {
+        protocol: packet::protocol::TCP,
+        ports: Some((41_000, 80)),
+        ..question([10, 60, 0, SERVED as u8], false)
+    };
+    let told = |explanation: Explanation| (explanation.application, explanation.pdr, explanation.outcome);
+    let unknown = (Some(ExplainedApplication::Unknown), Some(PdrId(1)), Outcome::Sent);
+    assert_eq!(told(explain(&mut bench, asked.clone())), unknown);
+    let blocked = Question { application: rules::ApplicationId::new("blocked"), ..asked.clone() };
+    let expected = (Some(ExplainedApplication::Asked), Some(PdrId(3)), dropped(DropReason::FarDrop));
+    assert_eq!(told(explain(&mut bench, blocked)), expected);
+    for (name, application) in [
+        ("inspect/blocked_once_it_is_known", ExplainedApplication::Known("blocked".to_owned())),
+        ("inspect/of_no_application", ExplainedApplication::None),
+    ] {
+        let mut bench = Bench::full();
+        file(name).iter().for_each(|frame| bench.receive(N3, frame));
+        bench.settle();
+        assert_eq!(explain(&mut bench, asked.clone()).application, Some(application), "{name}");
+    }
+    let plain = explain(&mut bench, question([10, 60, 0, 1], false));
+    assert_eq!(plain.application, None, "its rules do not ask");
 }
 
 #[test]
@@ -262,6 +292,7 @@ fn an_explanation_agrees_with_what_happens() {
                 qfi: arrived.tunnel.and_then(|tunnel| Qfi::new(tunnel.qfi?)),
                 teid: arrived.tunnel.map(|tunnel| tunnel.teid),
                 is_verbose: true,
+                application: None,
             },
         );
         arm(&mut bench, 1, TraceFilter { packets: 1, ..ANY });

@@ -12,7 +12,7 @@ use std::net::Ipv4Addr;
 
 const SERVER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 80);
 /// Bytes in front of the user's packet in its tunnel.
-const TUNNEL: usize = ethernet::LENGTH + ipv4::LENGTH + udp::LENGTH + 8;
+pub(super) const TUNNEL: usize = ethernet::LENGTH + ipv4::LENGTH + udp::LENGTH + 8;
 /// The number of a user's SYN.
 const USER: u32 = 5_000;
 /// The number of a server's.
@@ -22,7 +22,7 @@ const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: www.blocked.example\r\n\r\n";
 const HELLO: &[u8] = &[22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3];
 
 /// The user of a session asks port 80 of the server.
-fn flow(session: u64) -> FiveTuple {
+pub(super) fn flow(session: u64) -> FiveTuple {
     let mut ip = [0; 44];
     let made = Made { flags: flag::SYN, sequence: 0, acknowledgement: 0, timestamps: None, payload: &[] };
     let address = |address: Ipv4Addr| u128::from(address.to_bits()) << 96;
@@ -39,12 +39,12 @@ fn flow(session: u64) -> FiveTuple {
     FiveTuple::parse(&ip[..length]).unwrap().tuple
 }
 
-fn made(flags: u8, (sequence, acknowledgement): (u32, u32), payload: &[u8]) -> Made<'_> {
+pub(super) fn made(flags: u8, (sequence, acknowledgement): (u32, u32), payload: &[u8]) -> Made<'_> {
     Made { flags, sequence, acknowledgement, timestamps: None, payload }
 }
 
 /// The frame with a segment from the user.
-fn up(session: u64, flow: &FiveTuple, segment: &Made<'_>) -> Vec<u8> {
+pub(super) fn up(session: u64, flow: &FiveTuple, segment: &Made<'_>) -> Vec<u8> {
     let mut inner = [0; 1500];
     let length = segment.write(flow, &mut inner).unwrap();
     tunnelled(session, &inner[..length])
@@ -67,7 +67,7 @@ fn tunnelled(session: u64, inner: &[u8]) -> Vec<u8> {
 }
 
 /// The frame with a segment from the server.
-fn down(flow: &FiveTuple, segment: &Made<'_>) -> Vec<u8> {
+pub(super) fn down(flow: &FiveTuple, segment: &Made<'_>) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 6, 2, 2, 0, 0, 0, 6, 1, 8, 0];
     frame.resize(1500, 0);
     let length = segment.write(&flow.reversed(), &mut frame[14..]).unwrap();
@@ -76,7 +76,7 @@ fn down(flow: &FiveTuple, segment: &Made<'_>) -> Vec<u8> {
 }
 
 /// A segment that was sent: flags, number, acknowledgement, timestamps, payload.
-type Heard = (u8, u32, u32, Option<(u32, u32)>, Vec<u8>);
+pub(super) type Heard = (u8, u32, u32, Option<(u32, u32)>, Vec<u8>);
 
 /// What left on one side.
 fn heard(bench: &mut Bench, port: usize) -> Vec<(FiveTuple, Heard)> {
@@ -92,7 +92,7 @@ fn heard(bench: &mut Bench, port: usize) -> Vec<(FiveTuple, Heard)> {
 }
 
 /// What both sides hear of a frame.
-fn pass(bench: &mut Bench, port: usize, frame: &[u8]) -> (Vec<Heard>, Vec<Heard>) {
+pub(super) fn pass(bench: &mut Bench, port: usize, frame: &[u8]) -> (Vec<Heard>, Vec<Heard>) {
     bench.receive(port, frame);
     bench.worker.turn(bench.now_ns);
     assert!(bench.worker.books().balanced(), "{:?}", bench.worker.books());
@@ -176,11 +176,19 @@ fn service(down: bool) -> Rules {
     rules
 }
 
-fn with_service(down: bool) -> Bench {
+/// What follows the numbers of the SYNs.
+pub(super) const USER_FIRST: u32 = USER + 1;
+pub(super) const SERVER_FIRST: u32 = THEIRS + 1;
+
+pub(super) fn bench_with(session: u64, rules: Rules) -> Bench {
     let mut bench = Bench::full();
-    bench.put(SERVED, 2, service(down));
+    bench.put(session, 2, rules);
     bench.settle();
     bench
+}
+
+fn with_service(down: bool) -> Bench {
+    bench_with(SERVED, service(down))
 }
 
 /// A handshake that passes, because nobody knows yet.

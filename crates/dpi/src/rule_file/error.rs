@@ -53,6 +53,9 @@ pub enum What {
     /// A table that is none.
     #[error("{0}")]
     Table(String),
+    /// Too many hosts of one category.
+    #[error("more than {0} hosts")]
+    Hosts(usize),
     /// Too large a file.
     #[error("the file is larger than {0} MiB")]
     Large(usize),

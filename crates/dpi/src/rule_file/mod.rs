@@ -32,11 +32,13 @@
 //!
 //! A file with a mistake gives no rules at all, and every mistake with its line.
 
+mod category;
 mod error;
 mod field;
 mod line;
 mod table;
 
+pub use category::{CATEGORY_RULES, Category, HOSTS_MAX};
 pub use error::{Mistake, Mistakes, What};
 
 use crate::matching::{Classifier, Rule, compile, limits};
@@ -65,7 +67,7 @@ impl RuleFile {
         &self.rules
     }
 
-    /// Whether the rules leave alone what is not for files: [`PFD_RULES`].
+    /// Whether the rules leave alone what is not for files: [`PFD_RULES`] and [`CATEGORY_RULES`].
     ///
     /// # Errors
     /// Every rule that does not, with its line.
@@ -76,6 +78,11 @@ impl RuleFile {
             for (key, value) in values.into_iter().filter(|(_, value)| PFD_RULES.contains(value)) {
                 let why = Why::Allowed("4000000000 to 4000999999 are for rules made of PFDs");
                 mistakes.push(Mistake { line, what: What::Value { key, value: value.to_string(), why } });
+            }
+            if CATEGORY_RULES.contains(&rule.id) {
+                let why = Why::Allowed("4100000000 to 4100999999 are for rules made of categories");
+                let value = rule.id.to_string();
+                mistakes.push(Mistake { line, what: What::Value { key: "id", value, why } });
             }
         }
         if mistakes.is_empty() { Ok(()) } else { Err(Mistakes::of(mistakes)) }

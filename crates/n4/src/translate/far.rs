@@ -22,6 +22,7 @@ pub(super) fn far(far: &CreateFar) -> Result<Far, Refusal> {
         return Err(Refusal::blaming(Cause::ConditionalIeMissing, ie::DUPLICATING_PARAMETERS));
     }
     let redirect = far.forwarding_parameters.as_ref().and_then(|to| to.redirect_information.as_ref());
+    let enrichment = far.forwarding_parameters.as_ref().and_then(|to| to.header_enrichment.as_ref());
     Ok(Far {
         id: FarId(far.far_id),
         apply_action,
@@ -30,7 +31,7 @@ pub(super) fn far(far: &CreateFar) -> Result<Far, Refusal> {
         duplicates: super::each(copies, copy)?,
         bar: far.bar_id.map(BarId),
         redirect: redirect.map(values::redirect).transpose()?,
-        enrichment: None,
+        enrichment: enrichment.map(values::enrichment).transpose()?,
     })
 }
 
@@ -75,6 +76,7 @@ pub(super) fn update(fars: &HashMap<FarId, &Far>, update: &UpdateFar) -> Result<
     let forwarding = parameters.map(|to| forwarding_update(before, to, forwards)).transpose()?;
     let no_bar = update.removes(ie::BAR_ID).then_some(None);
     let redirect = parameters.and_then(|to| to.redirect_information.as_ref());
+    let enrichment = parameters.and_then(|to| to.header_enrichment.as_ref());
     let ends = |ie| parameters.is_some_and(|to| to.removes(ie)).then_some(None);
     Ok(FarUpdate {
         id,
@@ -84,7 +86,11 @@ pub(super) fn update(fars: &HashMap<FarId, &Far>, update: &UpdateFar) -> Result<
         duplicates: copies(before, update, action)?,
         bar: update.bar_id.map(|bar| Some(BarId(bar))).or(no_bar),
         redirect: redirect.map(values::redirect).transpose()?.map(Some).or(ends(ie::REDIRECT_INFORMATION)),
-        enrichment: None,
+        enrichment: enrichment
+            .map(values::enrichment)
+            .transpose()?
+            .map(Some)
+            .or(parameters.is_some_and(|to| to.removes(ie::HEADER_ENRICHMENT)).then_some(None)),
     })
 }
 

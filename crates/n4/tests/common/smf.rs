@@ -80,6 +80,7 @@ pub fn forwarding(destination_interface: DestinationInterface) -> ForwardingPara
         outer_header_creation: None,
         transport_level_marking: None,
         redirect_information: None,
+        header_enrichment: None,
         interface_type: None,
         linked_traffic_endpoint_id: None,
         carried: vec![],

@@ -29,6 +29,14 @@ pub fn reverse(bytes: &mut [u8]) -> Option<()> {
     Some(())
 }
 
+/// Sets how long the packet at the front of `bytes` is; `None` where they are too short for a header.
+pub fn set_total_length(bytes: &mut [u8], total: u16) -> Option<()> {
+    let (header, _) = Header::mut_from_prefix(bytes).ok()?;
+    header.checksum.set(checksum::update(header.checksum.get(), header.total_length.get(), total));
+    header.total_length.set(total);
+    Some(())
+}
+
 /// Sets the type of service (DSCP and ECN) of the packet at the front of `bytes`; `None` where they are too short.
 #[inline]
 pub fn set_tos(bytes: &mut [u8], tos: u8) -> Option<()> {

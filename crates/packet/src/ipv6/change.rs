@@ -10,6 +10,11 @@ pub fn decrement_hop_limit(bytes: &mut [u8]) -> Option<()> {
     Some(())
 }
 
+/// Sets how much follows the header of the packet at the front of `bytes`; `None` where it is not IPv6.
+pub fn set_payload_length(bytes: &mut [u8], length: u16) -> Option<()> {
+    Header::of(bytes).map(|header| header.payload_length.set(length))
+}
+
 /// Sets the traffic class (DSCP and ECN) of the packet at the front of `bytes`; `None` where it is not IPv6.
 #[inline]
 pub fn set_traffic_class(bytes: &mut [u8], class: u8) -> Option<()> {

@@ -2,7 +2,8 @@
 
 use crate::fields::group;
 use crate::value::{
-    ApplyAction, DestinationInterface, NetworkInstance, OuterHeaderCreation, RedirectInformation,
+    ApplyAction, DestinationInterface, HeaderEnrichment, NetworkInstance, OuterHeaderCreation,
+    RedirectInformation,
 };
 
 group! {
@@ -18,6 +19,8 @@ group! {
         transport_level_marking: opt u16 = TRANSPORT_LEVEL_MARKING,
         /// Where users are sent instead.
         redirect_information: opt RedirectInformation = REDIRECT_INFORMATION,
+        /// What requests get.
+        header_enrichment: opt HeaderEnrichment = HEADER_ENRICHMENT,
         /// The traffic endpoint of the other direction.
         linked_traffic_endpoint_id: opt u8 = TRAFFIC_ENDPOINT_ID,
         /// N3, N6, S1-U ... for people and statistics.
@@ -80,6 +83,8 @@ group! {
         transport_level_marking: set u16 = TRANSPORT_LEVEL_MARKING,
         /// Where users are sent instead, anew.
         redirect_information: set RedirectInformation = REDIRECT_INFORMATION,
+        /// What requests get, anew.
+        header_enrichment: set HeaderEnrichment = HEADER_ENRICHMENT,
         /// The bits of [`crate::flags`].
         pfcpsm_req_flags: set u8 = PFCPSMREQ_FLAGS,
         /// The new traffic endpoint of the other direction.

@@ -70,12 +70,12 @@ prop_compose! {
         network_instance in of(network_instance()),
         outer_header_creation in of(outer_header_creation()),
         (transport_level_marking, linked_traffic_endpoint_id) in any::<(Option<u16>, Option<u8>)>(),
-        redirect_information in of(redirect_information()),
+        (redirect_information, header_enrichment) in (of(redirect_information()), of(header_enrichment())),
         interface_type in of(0u8..32),
         carried in carried(),
     ) -> ForwardingParameters {
         ForwardingParameters { destination_interface, network_instance, outer_header_creation,
-            transport_level_marking, redirect_information, interface_type, linked_traffic_endpoint_id, carried }
+            transport_level_marking, redirect_information, header_enrichment, interface_type, linked_traffic_endpoint_id, carried }
     }
 }
 
@@ -109,6 +109,7 @@ const NOTHING: UpdateForwardingParameters = UpdateForwardingParameters {
     outer_header_creation: None,
     transport_level_marking: None,
     redirect_information: None,
+    header_enrichment: None,
     pfcpsm_req_flags: None,
     interface_type: None,
     linked_traffic_endpoint_id: None,
@@ -125,7 +126,7 @@ prop_compose! {
         let update = create.forwarding_parameters.map(|p| UpdateForwardingParameters { destination_interface,
             network_instance: p.network_instance, outer_header_creation: p.outer_header_creation,
             transport_level_marking: p.transport_level_marking, pfcpsm_req_flags,
-            redirect_information: p.redirect_information,
+            redirect_information: p.redirect_information, header_enrichment: p.header_enrichment,
             interface_type: p.interface_type, linked_traffic_endpoint_id: p.linked_traffic_endpoint_id,
             carried: p.carried });
         // A group of nothing is, in an update, the wish to remove it (TS 29.244 5.6.3): another message.

@@ -149,3 +149,7 @@ pub fn redirect_information() -> impl Strategy<Value = RedirectInformation> {
         "sip:[a-z]{1,12}".prop_map(move |uri| RedirectInformation::Other(sip(uri))),
     ]
 }
+
+pub fn header_enrichment() -> impl Strategy<Value = HeaderEnrichment> {
+    (text(), text()).prop_map(|(name, value)| HeaderEnrichment::Http { name, value })
+}

@@ -1,0 +1,236 @@
+//! Puts a field into requests of HTTP/1.x (TS 29.244 8.2.67), and keeps the numbers of their connections right on both
+//! sides from then on (RFC 9293 3.4, RFC 2018 3).
+//!
+//! A request gets it where that is sure to be right: its head is whole in one segment, which begins where a request must
+//! begin, nothing behind it has gone before, the checksum is right, and there is room on its way. All others pass as they
+//! are, and are counted.
+
+use crate::frame::{Meta, Packet};
+use crate::graph::{Next, Node, NodeId};
+use crate::state::{Connection, State, Treatment};
+use packet::tcp::{Segment, change, flag, is_sealed, seal};
+use packet::{Buffer, FiveTuple, ipv4, ipv6, protocol};
+use rules::Direction;
+use std::sync::Arc;
+
+pub(crate) struct Enrich;
+
+/// A segment in its packet.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    /// Bytes in front of TCP's header, and of that.
+    upper: usize,
+    header: usize,
+    /// Bytes it carries.
+    payload: usize,
+    sequence: u32,
+    /// The first number behind it.
+    end: u32,
+    acknowledgement: u32,
+    flags: u8,
+}
+
+impl<B: Buffer> Node<B> for Enrich {
+    const ID: NodeId = NodeId::Enrich;
+
+    fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
+        if let Some(seen) = see(packet.buffer.data()) {
+            // What is cut short here was checked before.
+            let _ = match packet.meta.direction() {
+                Direction::Uplink => from_user(state, packet, &seen),
+                Direction::Downlink => to_user(state, packet, &seen),
+            };
+        }
+        let step = state.sessions.cells.step(packet.meta.step);
+        Next::To(super::far::onward(step, packet.meta.waits.is_some()))
+    }
+}
+
+/// `None` for what shows no header of TCP.
+fn see(packet: &[u8]) -> Option<Seen> {
+    let found = FiveTuple::parse(packet).ok()?;
+    if found.tuple.protocol != protocol::TCP || found.tuple.fragment {
+        return None;
+    }
+    let segment = Segment::parse(packet.get(found.upper..found.total)?).ok()?;
+    Some(Seen {
+        upper: found.upper,
+        header: segment.header_length(),
+        payload: segment.payload().len(),
+        sequence: segment.sequence(),
+        end: segment.sequence().wrapping_add(segment.sequence_length()),
+        acknowledgement: segment.acknowledgement(),
+        flags: segment.flags(),
+    })
+}
+
+fn from_user<B: Buffer>(state: &mut State, packet: &mut Packet<B>, seen: &Seen) -> Option<()> {
+    let Meta { key, hash, step, .. } = packet.meta;
+    if seen.flags & (flag::SYN | flag::ACK) == flag::SYN {
+        state.connections.begin((&key, hash), seen.end, state.now_ns);
+        return Some(());
+    }
+    let text = match state.extra(step).and_then(|extra| extra.treatment.as_ref()) {
+        Some(Treatment::Enrich(text)) => Some(Arc::clone(text)),
+        _ => None,
+    };
+    let fits = usize::from(state.sessions.cells.step(step).fits);
+    let now_ns = state.now_ns;
+    let Some(connection) = state.connections.get((&key, hash)) else {
+        let is_passed = text.is_some() && request(payload(packet, seen)).is_some();
+        state.content.count_request(is_passed.then_some(false));
+        return Some(());
+    };
+    connection.hear(now_ns, seen.flags & (flag::FIN | flag::RST) != 0);
+    let is_put = text.and_then(|text| open(connection, packet, seen, (&text, fits)));
+    if is_put.is_none() && connection.boundary == Some(seen.sequence) && seen.payload > 0 {
+        // It passes as it is; where the next one begins may be known all the same.
+        connection.boundary = next_boundary(packet, seen);
+    }
+    connection.pass(seen.end);
+    let shifted = connection.to_server(seen.sequence);
+    let insertion = connection.covers(seen.sequence, seen.payload);
+    state.content.count_request(is_put);
+    if let Some((offset, text)) = insertion {
+        put(&mut packet.buffer, seen, (offset, &text), fits)?;
+    }
+    if shifted != seen.sequence {
+        change(packet.buffer.data_mut().get_mut(seen.upper..)?, SEQUENCE, shifted)?;
+    }
+    Some(())
+}
+
+/// Places of numbers in a header of TCP.
+const SEQUENCE: usize = 4;
+const ACKNOWLEDGEMENT: usize = 8;
+/// The kind of the option of selective acknowledgement (RFC 2018 3).
+const SACK: u8 = 5;
+
+fn payload<'a, B: Buffer>(packet: &'a Packet<B>, seen: &Seen) -> &'a [u8] {
+    let from = seen.upper + seen.header;
+    packet.buffer.data().get(from..from + seen.payload).unwrap_or_default()
+}
+
+fn next_boundary<B: Buffer>(packet: &Packet<B>, seen: &Seen) -> Option<u32> {
+    let next = request(payload(packet, seen))?.next?;
+    Some(seen.sequence.wrapping_add(next))
+}
+
+/// Opens an insertion where this is a request and nothing is in the way. `None` where it is no request, or not where one
+/// begins; `Some(false)` where something is in the way.
+fn open<B: Buffer>(
+    connection: &mut Connection,
+    packet: &Packet<B>,
+    seen: &Seen,
+    (text, fits): (&Arc<[u8]>, usize),
+) -> Option<bool> {
+    if connection.boundary != Some(seen.sequence) || seen.payload == 0 {
+        return None;
+    }
+    let request = request(payload(packet, seen))?;
+    connection.boundary = request.next.map(|next| seen.sequence.wrapping_add(next));
+    let length = seen.upper + seen.header + seen.payload;
+    let is_possible = connection.is_next(seen.sequence)
+        && length + connection.text_or(text).len() <= fits
+        && is_sealed(packet.buffer.data(), seen.upper);
+    Some(is_possible && connection.insert(seen.sequence.wrapping_add(request.line), text))
+}
+
+/// A request whose head is whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Request {
+    /// Bytes of the request line, line end included.
+    line: u32,
+    /// Bytes up to where the next request begins, if that is sure.
+    next: Option<u32>,
+}
+
+/// What fields follow (RFC 9110 9.3); not CONNECT, behind which there is no HTTP.
+const METHODS: [&[u8]; 8] =
+    [b"GET ", b"POST ", b"HEAD ", b"PUT ", b"OPTIONS ", b"DELETE ", b"PATCH ", b"PROPFIND "];
+
+fn request(payload: &[u8]) -> Option<Request> {
+    if !METHODS.iter().any(|method| payload.starts_with(method)) {
+        return None;
+    }
+    let head = payload.windows(4).position(|octets| octets == b"\r\n\r\n")? + 4;
+    let line = payload.windows(2).position(|octets| octets == b"\r\n")? + 2;
+    let version = payload.get(..line - 2)?;
+    if !(version.ends_with(b" HTTP/1.1") || version.ends_with(b" HTTP/1.0")) {
+        return None;
+    }
+    let body = body(payload.get(line..head)?);
+    let next = body.and_then(|body| u32::try_from(head).ok()?.checked_add(body));
+    Some(Request { line: line as u32, next })
+}
+
+/// Bytes behind the fields; `None` where that takes more to find out (RFC 9112 6.3).
+fn body(fields: &[u8]) -> Option<u32> {
+    let mut length = None;
+    for line in fields.split(|octet| *octet == b'\n') {
+        let Some(colon) = line.iter().position(|octet| *octet == b':') else { continue };
+        let (name, value) = line.split_at_checked(colon)?;
+        let value = value.get(1..)?.trim_ascii();
+        let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
+        if is(b"transfer-encoding") || is(b"upgrade") || (is(b"content-length") && length.is_some()) {
+            return None;
+        }
+        if is(b"content-length") {
+            length = Some(str::from_utf8(value).ok()?.parse().ok()?);
+        }
+    }
+    Some(length.unwrap_or(0))
+}
+
+/// Puts the text in front of an octet of the payload. Where there is no room for all, the segment ends earlier: its sender
+/// sends the rest again.
+fn put<B: Buffer>(buffer: &mut B, seen: &Seen, (offset, text): (usize, &[u8]), fits: usize) -> Option<()> {
+    if !is_sealed(buffer.data(), seen.upper) {
+        // What is damaged stays so.
+        return Some(());
+    }
+    let before = seen.upper + seen.header + offset;
+    let whole = seen.upper + seen.header + seen.payload;
+    let left = whole.min(fits.checked_sub(text.len())?.max(before + 1));
+    buffer.truncate(left)?;
+    let packet = buffer.append(text.len())?;
+    packet.copy_within(before..left, before + text.len());
+    packet.get_mut(before..before + text.len())?.copy_from_slice(text);
+    let flags = packet.get_mut(seen.upper + 13)?;
+    if left < whole {
+        *flags &= !(flag::FIN | flag::PSH);
+    }
+    lengthen(packet, left + text.len())?;
+    seal(packet, seen.upper)
+}
+
+/// Says how long the packet is.
+fn lengthen(packet: &mut [u8], total: usize) -> Option<()> {
+    match packet.first()? >> 4 {
+        4 => ipv4::set_total_length(packet, u16::try_from(total).ok()?),
+        _ => ipv6::set_payload_length(packet, u16::try_from(total - ipv6::LENGTH).ok()?),
+    }
+}
+
+/// What the server acknowledges is told the user by its own numbers.
+fn to_user<B: Buffer>(state: &mut State, packet: &mut Packet<B>, seen: &Seen) -> Option<()> {
+    let Meta { key, hash, .. } = packet.meta;
+    let now_ns = state.now_ns;
+    let connection = state.connections.get((&key, hash))?;
+    connection.hear(now_ns, seen.flags & (flag::FIN | flag::RST) != 0);
+    if !connection.is_shifted() || seen.flags & flag::ACK == 0 {
+        return Some(());
+    }
+    let segment = packet.buffer.data_mut().get_mut(seen.upper..)?;
+    change(segment, ACKNOWLEDGEMENT, connection.to_user(seen.acknowledgement))?;
+    let mut edges = arrayvec::ArrayVec::<(usize, u32), 8>::new();
+    for option in Segment::parse(segment).ok()?.options().filter(|option| option.kind == SACK) {
+        let numbers = option.content.chunks_exact(4).filter_map(<[u8]>::first_chunk);
+        let places = (packet::tcp::LENGTH + option.at + 2..).step_by(4);
+        for (place, number) in places.zip(numbers) {
+            let _ = edges.try_push((place, connection.to_user(u32::from_be_bytes(*number))));
+        }
+    }
+    connection.acknowledge(seen.acknowledgement);
+    edges.into_iter().try_for_each(|(place, number)| change(segment, place, number))
+}

@@ -1,0 +1,279 @@
+//! Connections whose requests get a field (TS 29.244 8.2.67): how far numbers of TCP are apart on both sides.
+//!
+//! One insertion at a time is open: from the moment it is made until the server has acknowledged all of it. Until then
+//! the user may send the same octets again, cut otherwise, and whatever segment carries the octet behind the insertion
+//! carries the insertion, too. After that it only counts in the distance.
+
+use super::flow_key::FlowKey;
+use super::table::Table;
+use std::sync::Arc;
+
+/// Connections looked at for one that gives way.
+const CANDIDATES: usize = 16;
+/// As long as translators of addresses keep a connection that says nothing, in nanoseconds (RFC 5382 REQ-5: 2 h 4 min).
+const IDLE_NS: u64 = 7_440_000_000_000;
+/// The same of one that has ended (4 min).
+const ENDED_NS: u64 = 240_000_000_000;
+
+/// One connection; numbers are the user's unless said otherwise.
+#[derive(Clone, Debug)]
+pub(crate) struct Connection {
+    key: FlowKey,
+    hash: u64,
+    seen_ns: u64,
+    /// The first number behind all that has gone.
+    high: u32,
+    /// Octets put in before, all acknowledged.
+    base: u32,
+    /// The octet in front of which the text was put and has not been acknowledged.
+    open: Option<u32>,
+    /// Where the next request begins, as far as that is sure.
+    pub(crate) boundary: Option<u32>,
+    /// What is put in, from the first time on.
+    text: Option<Arc<[u8]>>,
+    has_ended: bool,
+}
+
+impl Connection {
+    const NONE: Self = Self {
+        key: FlowKey::NONE,
+        hash: 0,
+        seen_ns: 0,
+        high: 0,
+        base: 0,
+        open: None,
+        boundary: None,
+        text: None,
+        has_ended: false,
+    };
+
+    /// Whether numbers differ.
+    pub(crate) const fn is_shifted(&self) -> bool {
+        self.base != 0 || self.open.is_some()
+    }
+
+    fn text_length(&self) -> u32 {
+        self.text.as_ref().map_or(0, |text| text.len() as u32)
+    }
+
+    /// The text to put into a segment of so many octets from this number on, and in front of which of them.
+    pub(crate) fn covers(&self, sequence: u32, length: usize) -> Option<(usize, Arc<[u8]>)> {
+        let offset = self.open?.wrapping_sub(sequence) as usize;
+        Some((offset, self.text.clone()?)).filter(|(offset, _)| *offset < length)
+    }
+
+    /// A text is put in front of this octet. `false`, and nothing happens, while another insertion is open. The text is
+    /// that of the first time.
+    pub(crate) fn insert(&mut self, at: u32, text: &Arc<[u8]>) -> bool {
+        let is_free = self.open.is_none();
+        if is_free {
+            self.open = Some(at);
+            self.text.get_or_insert_with(|| Arc::clone(text));
+        }
+        is_free
+    }
+
+    /// What would be put in: that of the first time.
+    pub(crate) fn text_or<'a>(&'a self, text: &'a Arc<[u8]>) -> &'a Arc<[u8]> {
+        self.text.as_ref().unwrap_or(text)
+    }
+
+    /// Whether nothing from this number on has gone.
+    pub(crate) const fn is_next(&self, sequence: u32) -> bool {
+        self.high == sequence
+    }
+
+    /// A segment that ends in front of this number goes.
+    pub(crate) fn pass(&mut self, end: u32) {
+        if is_before(self.high, end) {
+            self.high = end;
+        }
+    }
+
+    /// What the server knows the user's number as.
+    pub(crate) fn to_server(&self, sequence: u32) -> u32 {
+        let is_behind = self.open.is_some_and(|at| is_before(at, sequence));
+        sequence.wrapping_add(self.base).wrapping_add(if is_behind { self.text_length() } else { 0 })
+    }
+
+    /// What the user knows a number as that the server acknowledges: of what was put in, the octet behind it.
+    pub(crate) fn to_user(&self, acknowledged: u32) -> u32 {
+        let plain = acknowledged.wrapping_sub(self.base);
+        match self.open {
+            Some(at) if is_before(at, plain) => {
+                let behind = plain.wrapping_sub(at);
+                at.wrapping_add(behind.saturating_sub(self.text_length()))
+            }
+            _ => plain,
+        }
+    }
+
+    /// The server acknowledges this number, of its own.
+    pub(crate) fn acknowledge(&mut self, acknowledged: u32) {
+        let plain = acknowledged.wrapping_sub(self.base);
+        let length = self.text_length();
+        if self.open.is_some_and(|at| !is_before(plain, at.wrapping_add(length))) {
+            self.base = self.base.wrapping_add(length);
+            self.open = None;
+        }
+    }
+
+    /// It has had a segment, perhaps its last.
+    pub(crate) fn hear(&mut self, now_ns: u64, ends: bool) {
+        self.seen_ns = now_ns;
+        self.has_ended |= ends;
+    }
+
+    /// Whether nothing breaks when it is forgotten.
+    fn may_go(&self, now_ns: u64) -> bool {
+        let idle_ns = now_ns.saturating_sub(self.seen_ns);
+        !self.is_shifted() || idle_ns > if self.has_ended { ENDED_NS } else { IDLE_NS }
+    }
+}
+
+/// Of numbers less than half the space apart (RFC 9293 3.4).
+const fn is_before(a: u32, b: u32) -> bool {
+    (b.wrapping_sub(a) as i32) > 0
+}
+
+/// Those of a worker, in memory of fixed size.
+pub(crate) struct Connections {
+    all: Box<[Connection]>,
+    /// From hashes of flows.
+    by_flow: Table,
+    /// Which is looked at next for one that gives way.
+    next: usize,
+}
+
+impl Connections {
+    /// Room for `limit` connections, one at least.
+    pub(crate) fn new(limit: usize) -> Self {
+        let limit = limit.max(1);
+        Self { all: vec![Connection::NONE; limit].into(), by_flow: Table::new(limit), next: 0 }
+    }
+
+    /// A connection, if it is known.
+    pub(crate) fn get(&mut self, (key, hash): (&FlowKey, u64)) -> Option<&mut Connection> {
+        let place = self.by_flow.get(hash)?;
+        self.all.get_mut(place as usize).filter(|connection| connection.key == *key)
+    }
+
+    /// A connection begins, whose user's first octet has this number. Where there is no room it is not known.
+    pub(crate) fn begin(&mut self, (key, hash): (&FlowKey, u64), first: u32, now_ns: u64) {
+        let numbers = Connection { high: first, boundary: Some(first), ..Connection::NONE };
+        let fresh = Connection { key: *key, hash, seen_ns: now_ns, ..numbers };
+        let known = self.by_flow.get(hash).map(|place| place as usize);
+        let Some(place) = known.or_else(|| self.make_room(now_ns)) else { return };
+        let Some(connection) = self.all.get_mut(place) else { return };
+        // Another of the same hash stays: its numbers may differ.
+        if connection.key != FlowKey::NONE && connection.key != *key {
+            return;
+        }
+        *connection = fresh;
+        let inserted = self.by_flow.insert(hash, place as u32);
+        debug_assert!(inserted.is_ok(), "there are as many places as names");
+    }
+
+    /// A free place, or one of a connection that may be forgotten.
+    fn make_room(&mut self, now_ns: u64) -> Option<usize> {
+        for _ in 0..CANDIDATES.min(self.all.len()) {
+            self.next = (self.next + 1) % self.all.len();
+            let connection = self.all.get_mut(self.next)?;
+            if connection.may_go(now_ns) {
+                if connection.key != FlowKey::NONE {
+                    self.by_flow.remove(connection.hash);
+                }
+                *connection = Connection::NONE;
+                return Some(self.next);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn connection(text: &str, at: u32) -> Connection {
+        let mut connection = Connection { boundary: Some(at), ..Connection::NONE };
+        assert!(connection.insert(at, &Arc::from(text.as_bytes())));
+        connection
+    }
+
+    #[test]
+    fn numbers_differ_behind_the_insertion_alone() {
+        let mut it = connection("12345", 100);
+        assert_eq!([99, 100, 101, 500].map(|number| it.to_server(number)), [99, 100, 106, 505]);
+        assert_eq!(
+            [99, 100, 103, 105, 106, 505].map(|number| it.to_user(number)),
+            [99, 100, 100, 100, 101, 500]
+        );
+        it.acknowledge(104);
+        assert_eq!(it.covers(90, 20).map(|(offset, _)| offset), Some(10), "not all of it is there");
+        it.acknowledge(105);
+        assert_eq!((it.covers(90, 20), it.base), (None, 5));
+        assert_eq!([101, 500].map(|number| it.to_server(number)), [106, 505]);
+        assert!(it.insert(200, &Arc::from(&b"other"[..])));
+        assert_eq!((it.to_server(200), it.to_server(201), it.to_user(211)), (205, 211, 201));
+    }
+
+    #[test]
+    fn what_is_shifted_gives_way_to_nothing() {
+        let mut all = Connections::new(2);
+        let keys: Vec<FlowKey> = (1..5)
+            .map(|port| {
+                let tuple = packet::FiveTuple { source_port: port, version: 4, ..Default::default() };
+                FlowKey::new(&tuple, rules::Direction::Uplink)
+            })
+            .collect();
+        all.begin((&keys[0], 1), 10, 0);
+        assert!(all.get((&keys[0], 1)).unwrap().insert(10, &Arc::from(&b"x"[..])));
+        all.begin((&keys[1], 2), 10, 0);
+        all.begin((&keys[2], 3), 10, 0);
+        assert!(all.get((&keys[1], 2)).is_none() && all.get((&keys[2], 3)).is_some());
+        assert!(all.get((&keys[0], 1)).unwrap().is_shifted());
+        assert!(all.get((&keys[3], 1)).is_none(), "another of the same hash");
+        all.begin((&keys[3], 4), 10, IDLE_NS + 1);
+        all.begin((&keys[1], 2), 10, IDLE_NS + 1);
+        assert!(all.get((&keys[0], 1)).is_none() && all.get((&keys[1], 2)).is_some());
+    }
+
+    proptest! {
+        /// A stream cut into segments at random, some of them sent again, cut otherwise: whatever arrives, laid down by
+        /// number, is the stream with the text in its place, and what is acknowledged comes back right.
+        #[test]
+        fn however_it_is_cut_the_server_reads_the_same(
+            first in any::<u32>(),
+            stream in proptest::collection::vec(any::<u8>(), 1..60),
+            at in 0..60_usize,
+            cuts in proptest::collection::vec((0..60_usize, 1..20_usize), 1..40),
+        ) {
+            let at = at % stream.len();
+            let text = b"inserted";
+            let mut it = Connection { boundary: Some(first), ..Connection::NONE };
+            assert!(it.insert(first.wrapping_add(at as u32), &Arc::from(&text[..])));
+            let expected = [&stream[..at], text, &stream[at..]].concat();
+            let mut laid = vec![None; expected.len()];
+            for (from, length) in cuts {
+                let from = from % stream.len();
+                let until = (from + length).min(stream.len());
+                let sequence = first.wrapping_add(from as u32);
+                let mut payload = stream[from..until].to_vec();
+                if let Some((offset, text)) = it.covers(sequence, payload.len()) {
+                    payload.splice(offset..offset, text.iter().copied());
+                }
+                let place = it.to_server(sequence).wrapping_sub(first) as usize;
+                for (octet, place) in payload.into_iter().zip(place..) {
+                    laid[place] = Some(octet);
+                }
+                prop_assert!(laid.iter().zip(&expected).all(|(seen, right)| seen.is_none_or(|seen| seen == *right)));
+                let whole = laid.iter().take_while(|octet| octet.is_some()).count() as u32;
+                let told = it.to_user(first.wrapping_add(whole)).wrapping_sub(first) as usize;
+                let right = (whole as usize).min(at).max((whole as usize).saturating_sub(text.len()));
+                prop_assert_eq!(told, right);
+            }
+        }
+    }
+}
