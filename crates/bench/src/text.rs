@@ -160,7 +160,8 @@ impl Report {
 }
 
 fn pfcp_table(rates: &PfcpRates) -> String {
-    let mut text = format!("{:<16} {:>10} {:>10} {:>10}  CPU time a request\n", "per second", "median", "least", "most");
+    let mut text =
+        format!("{:<16} {:>10} {:>10} {:>10}  CPU time a request\n", "per second", "median", "least", "most");
     let rows = [
         ("establishments", rates.establishments_per_s, rates.cpu.establishment),
         ("modifications", rates.modifications_per_s, rates.cpu.modification),

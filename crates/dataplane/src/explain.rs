@@ -108,7 +108,8 @@ impl Explain {
             let (session, tunnel) = found.ok_or(DropReason::NoTunnel)?;
             return Ok((session, ArrayVec::from_iter([tunnel])));
         }
-        let found = user_key(question.ue).and_then(|key| state.sessions.by_user(key));
+        let key = user_key(question.ue);
+        let found = key.and_then(|key| state.sessions.by_user((key, question.instance)));
         let found = found.ok_or(DropReason::NoSession)?;
         let session = state.sessions.get(found).ok_or(DropReason::NoSession)?;
         let tunnels = session.keys.iter().filter_map(|key| match key {
@@ -162,7 +163,7 @@ impl Explain {
             Kind::Keep => ExplainedAction::Buffer { notify: false },
             Kind::KeepAndNotify => ExplainedAction::Buffer { notify: true },
             Kind::Plain | Kind::Tunnel => ExplainedAction::Forward {
-                to: step.to(),
+                to: step.to().interface(),
                 tunnel,
                 dscp: step.dscp(),
                 duplicates: step.has_duplicates(),
@@ -261,6 +262,7 @@ fn arrivals<'a>(
 fn arrival(question: &Question, (source, teid): (Interface, Option<Teid>), qfi: Option<Qfi>) -> Arrival {
     Arrival {
         source,
+        instance: question.instance,
         teid,
         qfi,
         ue: question.ue,

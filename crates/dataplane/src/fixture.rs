@@ -159,6 +159,7 @@ pub(crate) fn config() -> Config {
         name: name.to_owned(),
         device: format!("net_{name}"),
         interface,
+        instance: Instance::DEFAULT,
         mac: MacAddress(mac),
         address: address.parse().unwrap(),
         address6: Some(format!("2001:db8:{}::2/64", name.trim_start_matches('n')).parse().unwrap()),
@@ -166,7 +167,7 @@ pub(crate) fn config() -> Config {
         vlan: None,
         mss_clamp: name == "n3",
     };
-    let default = |prefix: &str, via: IpAddr| Route { prefix: prefix.parse().unwrap(), via };
+    let default = |prefix: &str, via: IpAddr| Route { prefix: prefix.parse().unwrap(), via, instance: None };
     let routes =
         vec![default("0.0.0.0/0", Ipv4Addr::new(10, 50, 0, 1).into()), default("::/0", ROUTER6.into())];
     let limits = Limits {
@@ -227,6 +228,7 @@ pub(crate) fn copied() -> Rules {
     let collector = OuterHeaderCreation { teid: Teid(0x999), address: Ipv4Addr::new(10, 50, 0, 1).into() };
     let copy = |outer_header_creation, dscp| ForwardingParameters {
         destination_interface: Interface::Core,
+        instance: Instance::DEFAULT,
         outer_header_creation,
         dscp,
     };
@@ -293,6 +295,7 @@ pub(crate) fn rules(session: u64) -> Rules {
     let f_teid = FTeid { teid: Teid(0xff + number), address: N3_ADDRESS.into() };
     let pdi = |source_interface, f_teid| Pdi {
         source_interface,
+        instance: Instance::DEFAULT,
         f_teid,
         ue_ipv4: Some(ue),
         ue_ipv6: None,
@@ -311,7 +314,12 @@ pub(crate) fn rules(session: u64) -> Rules {
     };
     let tunnel = OuterHeaderCreation { teid: Teid(0x1ff + number), address: GNB.into() };
     let forward = |destination_interface, outer_header_creation| {
-        Some(ForwardingParameters { destination_interface, outer_header_creation, dscp: None })
+        Some(ForwardingParameters {
+            destination_interface,
+            instance: Instance::DEFAULT,
+            outer_header_creation,
+            dscp: None,
+        })
     };
     let far = |id, apply_action, forwarding| Far {
         id: FarId(id),

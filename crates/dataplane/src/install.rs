@@ -1,11 +1,12 @@
 //! A compiled program as a worker takes it: cells to copy, keys to enter.
 
 use crate::config::PortConfig;
+use crate::side::Side;
 use crate::state::{
     Account, Apart, CellRun, Count, HotStep, Installation, Key, Ledger, Name, Ports, Rate, Session, user_key,
 };
 use dplink::{Desired, UsageCounts};
-use rules::{Action, Forward, Program, Rare, RuleError, Step, compile};
+use rules::{Action, Forward, Instance, Program, Rare, RuleError, Step, compile};
 use smallvec::SmallVec;
 use std::net::IpAddr;
 
@@ -18,6 +19,8 @@ pub(crate) enum Unfit {
     NotOurs(rules::FTeid),
     #[error("user address {0} is not in use on any network")]
     NoSuchUser(IpAddr),
+    #[error("no port is of a network instance that the rules name")]
+    NoSuchNetwork,
 }
 
 /// Compiles a session. `urrs` is how many the older revision has.
@@ -27,6 +30,11 @@ pub(crate) fn installation(
     urrs: usize,
 ) -> Result<Installation, Unfit> {
     let program = compile(&desired.rules)?;
+    let mut users =
+        program.ue_ipv4s.iter().map(|user| user.0).chain(program.ue_ipv6s.iter().map(|user| user.0));
+    if !users.all(|instance| is_known(ports, instance)) {
+        return Err(Unfit::NoSuchNetwork);
+    }
     let accounts = program.meters.len().max(program.usages.len());
     let keys = keys(ports, &program)?;
     let steps = hot_steps(ports, &program);
@@ -58,6 +66,11 @@ pub(crate) fn installation(
     })
 }
 
+/// The default one always is. A control plane engine that was configured otherwise may know others.
+fn is_known(ports: &[PortConfig], instance: Instance) -> bool {
+    instance == Instance::DEFAULT || ports.iter().any(|port| port.instance == instance)
+}
+
 /// Those of the PDRs, then those that stand in for them beyond a quota.
 fn all_steps(program: &Program) -> impl Iterator<Item = &Step> {
     program.steps.iter().chain(program.beyond_quota.iter().map(|beyond| &beyond.step))
@@ -84,16 +97,21 @@ fn keys(ports: &[PortConfig], program: &Program) -> Result<SmallVec<[Key; 2]>, U
     let tunnels = program.f_teids.iter().map(|endpoint| {
         Ports::endpoint_key(ports, *endpoint).map(Key::Tunnel).ok_or(Unfit::NotOurs(*endpoint))
     });
-    let ipv4s = program.ue_ipv4s.iter().map(|address| IpAddr::V4(*address));
-    let users = ipv4s.chain(program.ue_ipv6s.iter().map(|prefix| IpAddr::V6(prefix.network())));
-    let users = users.map(|address| user_key(address).map(Key::User).ok_or(Unfit::NoSuchUser(address)));
+    let ipv4s = program.ue_ipv4s.iter().map(|(instance, address)| (*instance, IpAddr::V4(*address)));
+    let ipv6s = program.ue_ipv6s.iter().map(|(instance, prefix)| (*instance, IpAddr::V6(prefix.network())));
+    let users = ipv4s.chain(ipv6s).map(|(instance, address)| {
+        let key = user_key(address).map(|key| Key::User(key, instance));
+        key.ok_or(Unfit::NoSuchUser(address))
+    });
     tunnels.chain(users).collect()
 }
 
 /// The other end of the tunnel a step puts packets into.
 fn peer(step: &Step) -> Option<Name> {
     match step.action {
-        Action::Forward(Forward { to, encapsulation: Some(tunnel), .. }) => Some((to, tunnel.peer)),
+        Action::Forward(Forward { to, instance, encapsulation: Some(tunnel), .. }) => {
+            Some((Side::new(to, instance), tunnel.peer))
+        }
         _ => None,
     }
 }

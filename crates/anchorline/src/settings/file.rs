@@ -7,13 +7,15 @@ use super::values::{
 use super::{DpeSettings, PortSettings, Settings, charging, crew, n4};
 use config::{NodeIdText, Refusal, Spanned};
 use ipnet::{IpNet, Ipv6Net};
-use rules::Interface;
+use rules::{Instance, Interface};
 use serde::Deserialize;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 /// As many as a data path can have.
 const PORTS_MAX: usize = 16;
+/// As long as a name of labels may be (TS 23.003 9.1).
+const NAME_MAX: usize = 100;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -87,6 +89,7 @@ struct Port {
     #[serde(default)]
     mtu: Mtu,
     vlan: Option<Vlan>,
+    network_instance: Option<Spanned<String>>,
     #[serde(default)]
     mss_clamp: bool,
     #[serde(default)]
@@ -98,6 +101,7 @@ struct Port {
 struct Route {
     prefix: IpNet,
     via: Spanned<IpAddr>,
+    network_instance: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -131,13 +135,14 @@ impl TryFrom<String> for Address {
 pub(super) fn check(file: File) -> Result<Settings, Refusal> {
     check_ports(&file.dpe.port)?;
     file.dpe.route.iter().try_for_each(|route| check_route(route, &file.dpe.port))?;
-    let n4 = n4::check(file.n4)?;
+    let dpe = dpe(file.dpe)?;
+    let n4 = n4::check(file.n4, &dpe.network_instances())?;
     let charging = file.charging.map(|charging| charging::check(charging, &n4.predefined)).transpose()?;
     Ok(Settings {
         node_id: file.node.id,
         run_dir: file.node.run_dir,
         state_dir: file.node.state_dir,
-        dpe: dpe(file.dpe)?,
+        dpe,
         n4,
         charging,
         content: file.content.map(|content| content.rules),
@@ -147,7 +152,11 @@ pub(super) fn check(file: File) -> Result<Settings, Refusal> {
 
 fn dpe(dpe: Dpe) -> Result<DpeSettings, Refusal> {
     let crew = crew::check(dpe.workers, dpe.cpus.as_ref(), dpe.distributors.as_ref())?;
-    let route = |route: Route| dataplane::Route { prefix: route.prefix, via: route.via.into_inner() };
+    let route = |route: Route| dataplane::Route {
+        prefix: route.prefix,
+        via: route.via.into_inner(),
+        instance: route.network_instance.map(|name| Instance::of(name.get_ref())),
+    };
     Ok(DpeSettings {
         memory_mb: dpe.memory_mb.0,
         huge_pages: dpe.huge_pages,
@@ -170,6 +179,7 @@ fn port(port: Port) -> PortSettings {
         address6: port.ipv6.map(|address| address.into_inner().0),
         mtu: port.mtu.0,
         vlan: port.vlan.map(|vlan| vlan.0),
+        network_instance: port.network_instance.map(|name| name.get_ref().to_ascii_lowercase()),
         mss_clamp: port.mss_clamp,
         hash: port.hash,
     }
@@ -187,6 +197,7 @@ fn check_ports(ports: &[Port]) -> Result<(), Refusal> {
         if others.iter().any(|other| other.device.get_ref() == port.device.get_ref()) {
             return Err(Refusal::of(&port.device, "another port has this device"));
         }
+        check_network(port, others)?;
         let address = port.address.get_ref().0;
         if others.iter().any(|other| other.address.get_ref().0.addr() == address.addr()) {
             return Err(Refusal::of(&port.address, "another port has this address"));
@@ -207,6 +218,27 @@ fn check_ports(ports: &[Port]) -> Result<(), Refusal> {
     }
 }
 
+/// Names are told apart by a digest.
+fn check_network(port: &Port, others: &[Port]) -> Result<(), Refusal> {
+    let Some(name) = &port.network_instance else { return Ok(()) };
+    if name.get_ref().is_empty() || name.get_ref().len() > NAME_MAX {
+        return Err(Refusal::of(name, "a network instance has a name of 1 to 100 characters"));
+    }
+    let others = others.iter().filter_map(|other| other.network_instance.as_ref());
+    let mut others = others.filter(|other| !other.get_ref().eq_ignore_ascii_case(name.get_ref()));
+    match others.any(|other| Instance::of(other.get_ref()) == Instance::of(name.get_ref())) {
+        true => Err(Refusal::of(name, "cannot be told apart from the name of another network instance")),
+        false => Ok(()),
+    }
+}
+
+/// Whether a port is of the network a route is of; one that names none is of whichever its next hop is in.
+fn is_of_network(port: &Port, route: &Route) -> bool {
+    let name = |name: &Spanned<String>| name.get_ref().to_ascii_lowercase();
+    let meant = route.network_instance.as_ref().map(name);
+    meant.is_none() || meant == port.network_instance.as_ref().map(name)
+}
+
 fn ipv6(port: &Port) -> Option<Ipv6Net> {
     port.ipv6.as_ref().map(|address| address.get_ref().0)
 }
@@ -219,7 +251,7 @@ fn check_route(route: &Route, ports: &[Port]) -> Result<(), Refusal> {
     if route.prefix.addr().is_ipv4() != route.via.get_ref().is_ipv4() {
         return Err(Refusal::of(&route.via, "is not of the family of the prefix"));
     }
-    match ports.iter().any(reaches) {
+    match ports.iter().any(|port| is_of_network(port, route) && reaches(port)) {
         true => Ok(()),
         false => Err(Refusal::of(&route.via, "is in the subnet of no port")),
     }
@@ -250,6 +282,39 @@ mod tests {
         let ports = config::parse(&text, check).unwrap().dpe.ports;
         assert_eq!((ports[0].vlan, ports[0].mss_clamp), (Some(30), true));
         assert_eq!((ports[1].vlan, ports[1].mss_clamp), (None, false));
+    }
+
+    #[test]
+    fn ports_are_of_networks_that_have_names() {
+        let networks =
+            |text: &str| config::parse(text, check).map(|settings| settings.dpe.network_instances());
+        assert_eq!(networks(EXAMPLE).unwrap(), Vec::<String>::new());
+        let named = EXAMPLE.replacen(
+            "interface = \"core\"",
+            "interface = \"core\"\nnetwork_instance = \"Internet\"",
+            1,
+        );
+        let named = named.replacen("# network_instance = \"access\"", "network_instance = \"access\"", 1);
+        assert_eq!(networks(&named).unwrap(), ["access", "internet"]);
+        let route = |name: &str| {
+            named.replacen("# network_instance = \"internet\"", &format!("network_instance = \"{name}\""), 1)
+        };
+        assert!(networks(&route("internet")).is_ok());
+        assert!(networks(&route("ims")).unwrap_err().to_string().contains("is in the subnet of no port"));
+        let nameless = named.replacen("\"Internet\"", "\"\"", 1);
+        assert!(networks(&nameless).unwrap_err().to_string().contains("a name of 1 to 100 characters"));
+        let pools = |name: &str| {
+            let pool = |name: &str, of: &str| {
+                format!(
+                    "\n[[n4.ue_pool]]\nname = \"{name}\"\nprefix = \"10.60.0.0/16\"\nnetwork_instance = \"{of}\"\n"
+                )
+            };
+            networks(&(named.clone() + &pool("a", "internet") + &pool("b", name)))
+        };
+        assert!(pools("access").is_ok());
+        for name in ["INTERNET", "ims"] {
+            assert!(pools(name).unwrap_err().to_string().contains("overlaps with another pool"));
+        }
     }
 
     #[test]

@@ -66,12 +66,14 @@ impl Run<'_> {
     fn run(mut self) -> anyhow::Result<PfcpRates> {
         let before = self.resident()?;
         let sessions = self.fitting()?;
-        let (establishments, establishment_cost) = self.phase(TRY..sessions, |_, number| Some(establishment(number)))?;
+        let (establishments, establishment_cost) =
+            self.phase(TRY..sessions, |_, number| Some(establishment(number)))?;
         let after = self.resident()?;
         let known = |client: &Client, number: u32| client.seids.get(&number).copied();
         let (modifications, modification_cost) =
             self.phase(0..sessions, |client, number| Some(modification(number, known(client, number)?)))?;
-        let (deletions, deletion_cost) = self.phase(0..sessions, |client, number| Some(deletion(known(client, number)?)))?;
+        let (deletions, deletion_cost) =
+            self.phase(0..sessions, |client, number| Some(deletion(known(client, number)?)))?;
         let there = (self.client.seids.len() as u64).max(1);
         let [cpe, dpe] = [0, 1].map(|at| after[at].saturating_sub(before[at]) / there);
         let Tally { failures, retransmissions, .. } = self.client.tally;
@@ -118,7 +120,8 @@ impl Run<'_> {
             }
         }
         let answered = (self.client.tally.answered - answered).max(1);
-        let us = |after: u64, before: u64| rounded(after.saturating_sub(before) as f64 / answered as f64 / 1e3);
+        let us =
+            |after: u64, before: u64| rounded(after.saturating_sub(before) as f64 / answered as f64 / 1e3);
         let after = self.cpu_ns()?;
         let cost = PfcpCost { cpe_us: us(after[0], before[0]), dpe_us: us(after[1], before[1]) };
         Ok((Spread::of(&rates), cost))

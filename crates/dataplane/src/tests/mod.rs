@@ -4,6 +4,7 @@ mod content;
 mod copies;
 mod crew;
 mod fragments;
+mod instances;
 mod kept;
 mod mtu;
 mod observe;
