@@ -61,9 +61,8 @@ fn check<'a>(mut names: impl Iterator<Item = Named<'a>>, config: &Config) -> Res
     if !config.has_instances() {
         return Ok(());
     }
-    let is_known = |name: &NetworkInstance| {
-        name.name().is_some_and(|name| config.network_instances.iter().any(|known| *known == name))
-    };
+    let is_known =
+        |name: &NetworkInstance| name.name().is_some_and(|name| config.network_instances.contains(&name));
     match names.find(|(_, name)| !is_known(name)) {
         None => Ok(()),
         Some((failed_rule_id, _)) => Err(Refusal {
