@@ -287,6 +287,14 @@ pub(crate) fn asleep() -> Rules {
     rules
 }
 
+fn towards(
+    destination_interface: Interface,
+    outer_header_creation: Option<OuterHeaderCreation>,
+) -> Option<ForwardingParameters> {
+    let (instance, dscp) = (Instance::DEFAULT, None);
+    Some(ForwardingParameters { destination_interface, instance, outer_header_creation, dscp })
+}
+
 /// Session 1: 5G with QFI 9. Session 2: 4G, no QFI. Session 3: FAR DROP up, gate closed down.
 pub(crate) fn rules(session: u64) -> Rules {
     let number = session as u32;
@@ -313,14 +321,6 @@ pub(crate) fn rules(session: u64) -> Rules {
         urrs: vec![],
     };
     let tunnel = OuterHeaderCreation { teid: Teid(0x1ff + number), address: GNB.into() };
-    let forward = |destination_interface, outer_header_creation| {
-        Some(ForwardingParameters {
-            destination_interface,
-            instance: Instance::DEFAULT,
-            outer_header_creation,
-            dscp: None,
-        })
-    };
     let far = |id, apply_action, forwarding| Far {
         id: FarId(id),
         apply_action,
@@ -334,8 +334,8 @@ pub(crate) fn rules(session: u64) -> Rules {
     Rules {
         pdrs: vec![pdr(1, pdi(Interface::Access, Some(f_teid)), 1), pdr(2, pdi(Interface::Core, None), 2)],
         fars: vec![
-            far(1, up, forward(Interface::Core, None)),
-            far(2, ApplyAction::Forward, forward(Interface::Access, Some(tunnel))),
+            far(1, up, towards(Interface::Core, None)),
+            far(2, ApplyAction::Forward, towards(Interface::Access, Some(tunnel))),
         ],
         qers: vec![Qer {
             id: QerId(1),
