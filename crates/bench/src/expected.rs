@@ -45,6 +45,7 @@ fn environment() -> Setup {
     let config = setup::ports();
     let port = |port: &dataplane::PortConfig| PortSetup {
         interface: port.interface,
+        instance: port.instance,
         mac: port.mac.0,
         ipv4: port.address,
         ipv6: port.address6,
@@ -55,8 +56,11 @@ fn environment() -> Setup {
         address: address.into(),
         mac: mac.0,
     };
-    let routes =
-        vec![Route { prefix: ipnet::Ipv4Net::default().into(), via: IpAddr::V4(ENDPOINTS.router.1) }];
+    let routes = vec![Route {
+        prefix: ipnet::Ipv4Net::default().into(),
+        via: IpAddr::V4(ENDPOINTS.router.1),
+        instance: rules::Instance::DEFAULT,
+    }];
     let neighbours = vec![neighbour(N3, ENDPOINTS.gnb), neighbour(N6, ENDPOINTS.router)];
     Setup { routes, neighbours, ..Setup::new(config.iter().map(port).collect()) }
 }

@@ -6,8 +6,8 @@ use packet::ethernet::MacAddress;
 use packet::{ipv4, udp};
 use rules::{
     ApplicationId, ApplyAction, BitRates, FTeid, Far, FarId, FlowDescription, FlowEnd, ForwardingParameters,
-    Gate, Interface, Methods, OuterHeaderCreation, PacketRates, Pdi, Pdr, PdrId, Qer, QerId, Qfi, Rules,
-    SdfFilter, Teid, Urr, UrrId,
+    Gate, Instance, Interface, Methods, OuterHeaderCreation, PacketRates, Pdi, Pdr, PdrId, Qer, QerId, Qfi,
+    Rules, SdfFilter, Teid, Urr, UrrId,
 };
 use std::net::Ipv4Addr;
 use traffic::{Endpoints, User, catalogue};
@@ -52,9 +52,20 @@ pub(crate) fn ports() -> Vec<PortConfig> {
     let port = |name: &str, (mac, address): (MacAddress, Ipv4Addr), interface| {
         let address = ipnet::Ipv4Net::new(address, 24).ok()?;
         let (name, device) = (name.to_owned(), "memory".to_owned());
-        let (address6, vlan) = (None, None);
+        let (address6, vlan, instance) = (None, None, Instance::DEFAULT);
         let mtu = 1_500;
-        Some(PortConfig { name, device, interface, mac, address, address6, mtu, vlan, mss_clamp: false })
+        Some(PortConfig {
+            name,
+            device,
+            interface,
+            instance,
+            mac,
+            address,
+            address6,
+            mtu,
+            vlan,
+            mss_clamp: false,
+        })
     };
     let ports = [port("n3", ENDPOINTS.n3, Interface::Access), port("n6", ENDPOINTS.n6, Interface::Core)];
     ports.into_iter().flatten().collect()
@@ -63,7 +74,8 @@ pub(crate) fn ports() -> Vec<PortConfig> {
 /// A worker's configuration for these sessions.
 pub(crate) fn config(population: &Population) -> Config {
     let Population { sessions, pdrs, flows, .. } = *population;
-    let route = Route { prefix: ipnet::Ipv4Net::default().into(), via: ENDPOINTS.router.1.into() };
+    let route =
+        Route { prefix: ipnet::Ipv4Net::default().into(), via: ENDPOINTS.router.1.into(), instance: None };
     Config {
         ports: ports(),
         routes: vec![route],
@@ -88,7 +100,12 @@ pub(crate) fn rules(number: u32, pdrs: u32) -> Rules {
     let far = |id, destination_interface, outer_header_creation| Far {
         id: FarId(id),
         apply_action: ApplyAction::Forward,
-        forwarding: Some(ForwardingParameters { destination_interface, outer_header_creation, dscp: None }),
+        forwarding: Some(ForwardingParameters {
+            destination_interface,
+            instance: Instance::DEFAULT,
+            outer_header_creation,
+            dscp: None,
+        }),
         notify: false,
         duplicates: vec![],
         bar: None,
@@ -150,6 +167,7 @@ fn pdrs_of(user: User, count: u32) -> Vec<Pdr> {
             precedence: if sdf_filters.is_empty() { 255 } else { id },
             pdi: Pdi {
                 source_interface,
+                instance: Instance::DEFAULT,
                 f_teid: up.then_some(f_teid),
                 ue_ipv4: Some(user.address),
                 ue_ipv6: None,

@@ -1,8 +1,9 @@
 //! What a worker must know before the first packet.
 
+use crate::side::Side;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use packet::ethernet::MacAddress;
-use rules::Interface;
+use rules::{Instance, Interface};
 use std::net::IpAddr;
 
 /// Most ports of an engine.
@@ -17,6 +18,9 @@ pub struct PortConfig {
     pub device: String,
     /// The side it is on.
     pub interface: Interface,
+    /// The network instance it belongs to: users' addresses and routes of ports of different ones may be the same. Of
+    /// ports on the access side, without effect.
+    pub instance: Instance,
     /// Our Ethernet address there.
     pub mac: MacAddress,
     /// Our address and subnet there.
@@ -32,6 +36,14 @@ pub struct PortConfig {
     pub mss_clamp: bool,
 }
 
+impl PortConfig {
+    /// Where its packets come from.
+    #[inline]
+    pub(crate) const fn side(&self) -> Side {
+        Side::new(self.interface, self.instance)
+    }
+}
+
 /// A route beyond the subnets of the ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
@@ -39,6 +51,8 @@ pub struct Route {
     pub prefix: IpNet,
     /// The next hop, in the subnet of one of the ports.
     pub via: IpAddr,
+    /// The network instance of that port; `None`: of whichever port the next hop is in the subnet of.
+    pub instance: Option<Instance>,
 }
 
 /// How much of everything a worker holds at most.

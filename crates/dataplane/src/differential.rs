@@ -263,6 +263,7 @@ fn config(setup: &Setup) -> Config {
         name: format!("port {number}"),
         device: String::new(),
         interface: port.interface,
+        instance: port.instance,
         mac: MacAddress(port.mac),
         address: port.ipv4,
         address6: port.ipv6,
@@ -270,7 +271,11 @@ fn config(setup: &Setup) -> Config {
         vlan: None,
         mss_clamp: false,
     };
-    let route = |route: &reference::Route| Route { prefix: route.prefix, via: route.via };
+    let route = |route: &reference::Route| Route {
+        prefix: route.prefix,
+        via: route.via,
+        instance: Some(route.instance),
+    };
     Config {
         ports: setup.ports.iter().enumerate().map(port).collect(),
         routes: setup.routes.iter().map(route).collect(),

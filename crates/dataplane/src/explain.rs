@@ -5,6 +5,7 @@ use crate::config::PortConfig;
 use crate::content::{ContentRules, Detected};
 use crate::counters::DropReason;
 use crate::frame::{Meta, NextHop, PortIndex};
+use crate::side::Side;
 use crate::state::{
     FlowKey, HotStep, Key, Kind, Place, Ports, SessionIndex, State, StepIndex, step_index, user_key,
 };
@@ -93,7 +94,7 @@ impl Explain {
         let session = state.sessions.get(found).ok_or(DropReason::NoSession)?;
         (self.finding.session, self.finding.pdrs) = (Some(session.seid), session.steps);
         let classifier = &session.classifier;
-        let (taken_as, application) = known(&self.question, state, classifier.looks_at_application());
+        let (taken_as, application) = known(&self.question, state, session.looks.application);
         self.finding.taken_as = taken_as;
         let find = |application| {
             let arrivals = arrivals(&self.question, &tunnels, state, classifier.qfis());
@@ -135,7 +136,8 @@ impl Explain {
             let (session, tunnel) = found.ok_or(DropReason::NoTunnel)?;
             return Ok((session, ArrayVec::from_iter([tunnel])));
         }
-        let found = user_key(question.ue).and_then(|key| state.sessions.by_user(key));
+        let key = user_key(question.ue);
+        let found = key.and_then(|key| state.sessions.by_user((key, question.instance)));
         let found = found.ok_or(DropReason::NoSession)?;
         let session = state.sessions.get(found).ok_or(DropReason::NoSession)?;
         let tunnels = session.keys.iter().filter_map(|key| match key {
@@ -193,7 +195,7 @@ impl Explain {
             Kind::KeepAndNotify => ExplainedAction::Buffer { notify: true },
             Kind::Redirect => ExplainedAction::Redirect,
             Kind::Plain | Kind::Tunnel | Kind::Enrich => ExplainedAction::Forward {
-                to: step.to(),
+                to: step.to().interface(),
                 tunnel,
                 dscp: step.dscp(),
                 duplicates: step.has_duplicates(),
@@ -292,7 +294,8 @@ fn known(question: &Question, state: &State, is_asked_for: bool) -> (Option<Take
         return (None, Application::None);
     }
     let key = flow_key(question);
-    let place = Place { key: &key, hash: state.flows.hash(&key), ..Meta::new(0, Interface::Access).flow() };
+    let place =
+        Place { key: &key, hash: state.flows.hash(&key), ..Meta::new(0, Side::of(Interface::Access)).flow() };
     match state.flows.detected(place) {
         Detected::NOT_YET => (Some(TakenAs::Unknown), Application::None),
         detected => (Some(TakenAs::Known(detected)), state.content.application(detected)),
@@ -314,7 +317,7 @@ fn flow_key(question: &Question) -> FlowKey {
         version: if question.ue.is_ipv4() { 4 } else { 6 },
         ..FiveTuple::default()
     };
-    FlowKey::new(&up, Direction::Uplink)
+    FlowKey::new(&up, Direction::Uplink).within(question.instance)
 }
 
 fn direction(question: &Question) -> Direction {
@@ -342,6 +345,7 @@ fn arrivals<'a>(
 fn arrival(question: &Question, (source, teid): (Interface, Option<Teid>), qfi: Option<Qfi>) -> Arrival {
     Arrival {
         source,
+        instance: question.instance,
         teid,
         qfi,
         ue: question.ue,

@@ -162,6 +162,7 @@ pub(crate) fn config() -> Config {
         name: name.to_owned(),
         device: format!("net_{name}"),
         interface,
+        instance: Instance::DEFAULT,
         mac: MacAddress(mac),
         address: address.parse().unwrap(),
         address6: Some(format!("2001:db8:{}::2/64", name.trim_start_matches('n')).parse().unwrap()),
@@ -169,7 +170,7 @@ pub(crate) fn config() -> Config {
         vlan: None,
         mss_clamp: name == "n3",
     };
-    let default = |prefix: &str, via: IpAddr| Route { prefix: prefix.parse().unwrap(), via };
+    let default = |prefix: &str, via: IpAddr| Route { prefix: prefix.parse().unwrap(), via, instance: None };
     let routes =
         vec![default("0.0.0.0/0", Ipv4Addr::new(10, 50, 0, 1).into()), default("::/0", ROUTER6.into())];
     let limits = Limits {
@@ -230,6 +231,7 @@ pub(crate) fn copied() -> Rules {
     let collector = OuterHeaderCreation { teid: Teid(0x999), address: Ipv4Addr::new(10, 50, 0, 1).into() };
     let copy = |outer_header_creation, dscp| ForwardingParameters {
         destination_interface: Interface::Core,
+        instance: Instance::DEFAULT,
         outer_header_creation,
         dscp,
     };
@@ -311,6 +313,14 @@ pub(crate) fn asleep() -> Rules {
     rules
 }
 
+fn towards(
+    destination_interface: Interface,
+    outer_header_creation: Option<OuterHeaderCreation>,
+) -> Option<ForwardingParameters> {
+    let (instance, dscp) = (Instance::DEFAULT, None);
+    Some(ForwardingParameters { destination_interface, instance, outer_header_creation, dscp })
+}
+
 /// Session 1: 5G with QFI 9. Session 2: 4G, no QFI. Session 3: FAR DROP up, gate closed down.
 pub(crate) fn rules(session: u64) -> Rules {
     let number = session as u32;
@@ -319,6 +329,7 @@ pub(crate) fn rules(session: u64) -> Rules {
     let f_teid = FTeid { teid: Teid(0xff + number), address: N3_ADDRESS.into() };
     let pdi = |source_interface, f_teid| Pdi {
         source_interface,
+        instance: Instance::DEFAULT,
         f_teid,
         ue_ipv4: Some(ue),
         ue_ipv6: None,
@@ -336,9 +347,6 @@ pub(crate) fn rules(session: u64) -> Rules {
         urrs: vec![],
     };
     let tunnel = OuterHeaderCreation { teid: Teid(0x1ff + number), address: GNB.into() };
-    let forward = |destination_interface, outer_header_creation| {
-        Some(ForwardingParameters { destination_interface, outer_header_creation, dscp: None })
-    };
     let far = |id, apply_action, forwarding| Far {
         id: FarId(id),
         apply_action,
@@ -354,8 +362,8 @@ pub(crate) fn rules(session: u64) -> Rules {
     Rules {
         pdrs: vec![pdr(1, pdi(Interface::Access, Some(f_teid)), 1), pdr(2, pdi(Interface::Core, None), 2)],
         fars: vec![
-            far(1, up, forward(Interface::Core, None)),
-            far(2, ApplyAction::Forward, forward(Interface::Access, Some(tunnel))),
+            far(1, up, towards(Interface::Core, None)),
+            far(2, ApplyAction::Forward, towards(Interface::Access, Some(tunnel))),
         ],
         qers: vec![Qer {
             id: QerId(1),

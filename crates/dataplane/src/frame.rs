@@ -1,8 +1,9 @@
 //! A vector of packets on its way through the graph.
 
 use crate::counters::DropReason;
+use crate::side::Side;
 use crate::state::{Circumstances, FlowKey, Place, SessionIndex, StepIndex, Ticket};
-use rules::{Direction, Interface};
+use rules::{Direction, Instance, Interface};
 use std::net::IpAddr;
 
 /// Most packets of a vector.
@@ -59,6 +60,8 @@ pub(crate) struct Meta {
     pub(crate) port: PortIndex,
     /// The side of that port.
     pub(crate) source: Interface,
+    /// The network it came from, where that matters.
+    pub(crate) instance: Instance,
     /// Bytes of the IP header at hand: the outer one, then the user's.
     pub(crate) header_length: u8,
     /// Bytes of the tunnel's headers that were taken off; 0 outside tunnels.
@@ -68,7 +71,7 @@ pub(crate) struct Meta {
     /// The QoS flow its tunnel header names, [`Meta::NO_QFI`] for none.
     pub(crate) qfi: u8,
     /// Whose routes apply on its way out.
-    pub(crate) towards: Interface,
+    pub(crate) towards: Side,
     /// Bytes of the user's packet. Set by `user_input`, as what follows.
     pub(crate) bytes: u16,
     pub(crate) key: FlowKey,
@@ -99,15 +102,16 @@ impl Meta {
     pub(crate) const NO_QFI: u8 = u8::MAX;
 
     /// What is known of a packet that just came in on a port of this side.
-    pub(crate) const fn new(port: PortIndex, source: Interface) -> Self {
+    pub(crate) const fn new(port: PortIndex, from: Side) -> Self {
         Self {
             port,
-            source,
+            source: from.interface(),
+            instance: from.instance(),
             header_length: 0,
             outer: 0,
             teid: 0,
             qfi: Self::NO_QFI,
-            towards: source,
+            towards: from,
             bytes: 0,
             key: FlowKey::NONE,
             hash: 0,
@@ -127,6 +131,11 @@ impl Meta {
     /// The way the user's packet goes.
     pub(crate) const fn direction(&self) -> Direction {
         self.source.direction()
+    }
+
+    /// Where it came from.
+    pub(crate) const fn side(&self) -> Side {
+        Side::new(self.source, self.instance)
     }
 
     /// Whether it came in a tunnel.

@@ -1,12 +1,13 @@
 //! A compiled program as a worker takes it: cells to copy, keys to enter.
 
 use crate::config::PortConfig;
+use crate::side::Side;
 use crate::state::{
     Account, Apart, CellRun, Count, Extra, HotStep, Installation, Key, Ledger, Name, Ports, Rate, Session,
     Treatment, user_key,
 };
 use dplink::{Desired, UsageCounts};
-use rules::{Action, Forward, Program, Rare, RuleError, Step, compile};
+use rules::{Action, Forward, Instance, Program, Rare, RuleError, Step, compile};
 use smallvec::SmallVec;
 use std::net::IpAddr;
 
@@ -19,6 +20,8 @@ pub(crate) enum Unfit {
     NotOurs(rules::FTeid),
     #[error("user address {0} is not in use on any network")]
     NoSuchUser(IpAddr),
+    #[error("no port is of a network instance that the rules name")]
+    NoSuchNetwork,
 }
 
 /// Compiles a session. `urrs` is how many the older revision has.
@@ -28,6 +31,11 @@ pub(crate) fn installation(
     urrs: usize,
 ) -> Result<Installation, Unfit> {
     let program = compile(&desired.rules)?;
+    let mut users =
+        program.ue_ipv4s.iter().map(|user| user.0).chain(program.ue_ipv6s.iter().map(|user| user.0));
+    if !users.all(|instance| is_known(ports, instance)) {
+        return Err(Unfit::NoSuchNetwork);
+    }
     let accounts = program.meters.len().max(program.usages.len());
     let keys = keys(ports, &program)?;
     let steps = hot_steps(ports, &program);
@@ -58,6 +66,11 @@ pub(crate) fn installation(
         end_markers: desired.end_markers.into(),
         removed: Vec::<UsageCounts>::with_capacity(urrs),
     })
+}
+
+/// The default one always is. A control plane engine that was configured otherwise may know others.
+fn is_known(ports: &[PortConfig], instance: Instance) -> bool {
+    instance == Instance::DEFAULT || ports.iter().any(|port| port.instance == instance)
 }
 
 /// Those of the PDRs, then those that stand in for them beyond a quota.
@@ -100,16 +113,21 @@ fn keys(ports: &[PortConfig], program: &Program) -> Result<SmallVec<[Key; 2]>, U
     let tunnels = program.f_teids.iter().map(|endpoint| {
         Ports::endpoint_key(ports, *endpoint).map(Key::Tunnel).ok_or(Unfit::NotOurs(*endpoint))
     });
-    let ipv4s = program.ue_ipv4s.iter().map(|address| IpAddr::V4(*address));
-    let users = ipv4s.chain(program.ue_ipv6s.iter().map(|prefix| IpAddr::V6(prefix.network())));
-    let users = users.map(|address| user_key(address).map(Key::User).ok_or(Unfit::NoSuchUser(address)));
+    let ipv4s = program.ue_ipv4s.iter().map(|(instance, address)| (*instance, IpAddr::V4(*address)));
+    let ipv6s = program.ue_ipv6s.iter().map(|(instance, prefix)| (*instance, IpAddr::V6(prefix.network())));
+    let users = ipv4s.chain(ipv6s).map(|(instance, address)| {
+        let key = user_key(address).map(|key| Key::User(key, instance));
+        key.ok_or(Unfit::NoSuchUser(address))
+    });
     tunnels.chain(users).collect()
 }
 
 /// The other end of the tunnel a step puts packets into.
 fn peer(step: &Step) -> Option<Name> {
     match step.action {
-        Action::Forward(Forward { to, encapsulation: Some(tunnel), .. }) => Some((to, tunnel.peer)),
+        Action::Forward(Forward { to, instance, encapsulation: Some(tunnel), .. }) => {
+            Some((Side::new(to, instance), tunnel.peer))
+        }
         _ => None,
     }
 }

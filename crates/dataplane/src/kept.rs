@@ -54,7 +54,7 @@ impl<B> Kept<B> {
         packet: Packet<B>,
         now_ns: u64,
     ) -> Result<(), Packet<B>> {
-        let known = self.by_session.get(session.0.into());
+        let known = self.by_session.get(u64::from(session.0));
         let length = known.map_or(0, |queue| self.queues[queue as usize].length);
         if length >= u32::from(most) {
             return Err(packet);
@@ -74,13 +74,13 @@ impl<B> Kept<B> {
 
     /// Whether the control plane still has to be told of the session's packets; [`Kept::told`] says that it was.
     pub(crate) fn is_untold(&self, session: SessionIndex) -> bool {
-        let queue = self.by_session.get(session.0.into());
+        let queue = self.by_session.get(u64::from(session.0));
         queue.is_some_and(|queue| !self.queues[queue as usize].told)
     }
 
     /// The control plane has been told.
     pub(crate) fn told(&mut self, session: SessionIndex) {
-        if let Some(queue) = self.by_session.get(session.0.into()) {
+        if let Some(queue) = self.by_session.get(u64::from(session.0)) {
             self.queues[queue as usize].told = true;
         }
     }
@@ -122,20 +122,20 @@ impl<B> Kept<B> {
                 self.queues.len() as u32 - 1
             }
         };
-        let inserted = self.by_session.insert(session.0.into(), at);
+        let inserted = self.by_session.insert(u64::from(session.0), at);
         debug_assert!(inserted.is_ok(), "every queue has a packet, and there is room for each packet");
         at
     }
 
     fn pop(&mut self, session: SessionIndex) -> Option<Packet<B>> {
-        let at = self.by_session.get(session.0.into())?;
+        let at = self.by_session.get(u64::from(session.0))?;
         let queue = &mut self.queues[at as usize];
         let slot = queue.first;
         queue.first = self.slots[slot as usize].next;
         queue.length -= 1;
         if queue.length == 0 {
             *queue = Queue { first: NONE, last: NONE, ..*queue };
-            self.by_session.remove(session.0.into());
+            self.by_session.remove(u64::from(session.0));
             self.free_queues.push(at);
         }
         self.free.push(slot);
@@ -147,10 +147,11 @@ impl<B> Kept<B> {
 mod tests {
     use super::*;
     use crate::frame::Meta;
+    use crate::side::Side;
     use rules::Interface;
 
     fn packet(name: char) -> Packet<char> {
-        Packet { buffer: name, meta: Meta::new(0, Interface::Core) }
+        Packet { buffer: name, meta: Meta::new(0, Side::of(Interface::Core)) }
     }
 
     fn names(packets: Vec<Packet<char>>) -> String {

@@ -23,6 +23,7 @@ mod install;
 mod kept;
 mod nodes;
 mod port;
+mod side;
 mod state;
 mod steering;
 mod summary;

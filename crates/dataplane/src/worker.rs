@@ -186,7 +186,7 @@ impl<P: Port> Worker<P> {
                 };
                 match taken {
                     Ok(()) => {
-                        self.vector.push(Packet { buffer, meta: Meta::new(index, config.interface) });
+                        self.vector.push(Packet { buffer, meta: Meta::new(index, config.side()) });
                     }
                     Err(reason) => {
                         self.counters.drops[reason as usize] += 1;

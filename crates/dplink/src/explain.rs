@@ -1,6 +1,6 @@
 //! What would happen to a packet, and by which rule.
 
-use rules::{ApplicationId, Interface, Mismatch, PdrId, QerId, Qfi, Seid, Teid, UrrId};
+use rules::{ApplicationId, Instance, Interface, Mismatch, PdrId, QerId, Qfi, Seid, Teid, UrrId};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -11,6 +11,8 @@ pub struct Question {
     pub is_down: bool,
     /// The user's address.
     pub ue: IpAddr,
+    /// The network the user's address is of.
+    pub instance: Instance,
     /// The other address, of the same IP version.
     pub remote: IpAddr,
     /// What it carries.

@@ -171,7 +171,7 @@ impl Node {
         match &pending.work {
             Work::Establish(_) => self.undo_establishment(seid),
             Work::Modify(..) => {
-                self.release_taken(&pending);
+                self.release_taken(seid, &pending);
                 self.put_again(seid);
             }
             Work::Delete => self.put_again(seid),

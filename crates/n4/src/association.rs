@@ -81,6 +81,11 @@ impl Node {
         self.out.push(Output::SaveAssociation(record.clone()));
     }
 
+    /// Node IDs of the control planes that are associated.
+    pub fn associations(&self) -> Vec<String> {
+        self.peers.iter().map(|association| association.record.node_id.clone()).collect()
+    }
+
     /// Asks a control plane to release its association within a time (TS 29.244 6.2.7.3, 6.2.8). Until then no session is
     /// made for it; then the association is over with all its sessions, whether or not it was released. What is to be
     /// done; nothing, where there is no association of that Node ID.

@@ -58,6 +58,9 @@ pub struct Config {
     pub access_address: Ipv4Addr,
     /// Where GTP-U is served over IPv6, if it is.
     pub access_address_ipv6: Option<Ipv6Addr>,
+    /// Names of network instances, in lower case: users' addresses are unique in each, and others are refused. Without any,
+    /// every name stands for the one network there is.
+    pub network_instances: Vec<String>,
     /// Names of forwarding policies that control planes may give; they all stand for the one network behind us.
     pub forwarding_policies: Vec<String>,
     /// Rules and groups of them that control planes switch on by name.
@@ -91,6 +94,11 @@ impl Config {
         Ours { ipv4: self.access_address, ipv6: self.access_address_ipv6 }
     }
 
+    /// Whether users of different networks may have the same address.
+    pub(crate) const fn has_instances(&self) -> bool {
+        !self.network_instances.is_empty()
+    }
+
     /// With the defaults for everything that has one.
     pub fn new(node_id: NodeId, address: Ipv4Addr, access_address: Ipv4Addr) -> Self {
         Self {
@@ -98,6 +106,7 @@ impl Config {
             address,
             access_address,
             access_address_ipv6: None,
+            network_instances: vec![],
             forwarding_policies: vec![],
             predefined: Predefined::default(),
             charging: None,

@@ -105,29 +105,29 @@ impl Node {
         if !session.is_established() || !self.charge_when_removed(session.record) {
             self.out.push(Output::EraseSession(seid));
         }
-        let under_way = session.pending.map(|pending| self.give_back(&pending));
+        let under_way = session.pending.map(|pending| self.give_back(seid, &pending));
         let waiting = session.waiting.into_asked();
         self.refuse_waiting(under_way.into_iter().chain(waiting), cp_seid);
     }
 
     /// What an unfinished request took is free again.
-    fn give_back(&mut self, pending: &Pending) -> Asked {
-        self.release_taken(pending);
+    fn give_back(&mut self, seid: Seid, pending: &Pending) -> Asked {
+        self.release_taken(seid, pending);
         pending.asked
     }
 
-    pub(crate) fn release_taken(&mut self, pending: &Pending) {
+    pub(crate) fn release_taken(&mut self, seid: Seid, pending: &Pending) {
         let teids = pending.taken().into_iter().flat_map(|taken| &taken.teids);
         teids.for_each(|teid| self.tunnels.release(*teid));
         let addresses = pending.taken().into_iter().flat_map(|taken| &taken.addresses);
-        addresses.for_each(|address| self.pools.release(*address));
+        addresses.for_each(|address| self.pools.release(*address, seid));
     }
 
     /// What a session had is free again.
     pub(crate) fn release_all(&mut self, record: &SessionRecord) {
         record.teids().for_each(|teid| self.tunnels.release(teid));
         let addresses = record.extras.iter().flat_map(|extras| &extras.addresses);
-        addresses.for_each(|address| self.pools.release(*address));
+        addresses.for_each(|address| self.pools.release(*address, record.seid));
     }
 
     pub(crate) fn refuse_waiting(&mut self, waiting: impl Iterator<Item = Asked>, cp_seid: u64) {

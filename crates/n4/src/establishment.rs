@@ -57,6 +57,7 @@ impl Node {
             tunnels: &mut self.tunnels,
             pools: &mut self.pools,
             predefined: &self.config.predefined,
+            has_instances: self.config.has_instances(),
         }
     }
 

@@ -35,6 +35,7 @@ impl Node {
             tunnels: &mut self.tunnels,
             pools: &mut self.pools,
             predefined: &self.config.predefined,
+            has_instances: self.config.has_instances(),
         };
         let translator = Translator::new(sources, seid, (&before.rules, before.extras.as_deref()));
         let Translated { rules, extras, taken } = translator.modification(request)?;

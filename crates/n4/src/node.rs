@@ -14,7 +14,7 @@ use crate::tunnels::Tunnels;
 use dplink::Desired;
 use machine::{AnswerCache, Overdue, Requests, Seen, Time};
 use pfcp::{Body, Cause, DecodeError, ErrorKind, Header, Message, VersionNotSupportedResponse};
-use rules::{Rules, Seid};
+use rules::{Instance, Pdi, Rules, Seid};
 use session::SessionRecord;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -114,7 +114,8 @@ impl Node {
         self.tunnels.restore(&record, self.recovery_time_stamp);
         for address in record.extras.iter().flat_map(|extras| &extras.addresses) {
             // Pools may have changed: what is of none of them is the control plane's concern.
-            let _ = self.pools.claim(*address, record.seid);
+            let instance = self.config.has_instances().then(|| instance_of(&record, *address));
+            let _ = self.pools.claim(*address, instance, record.seid);
         }
         self.reports.reindex(record.seid, &Rules::default(), &record.rules);
         let seid = self.sessions.restore(record);
@@ -309,4 +310,15 @@ impl Node {
         let told = error.cp_f_seid.map(|f_seid| f_seid.seid);
         told.or_else(|| self.owned(from, Seid(header.seid?)).ok())
     }
+}
+
+/// The network in which a session has an address.
+fn instance_of(record: &SessionRecord, address: IpAddr) -> Instance {
+    let has = |pdi: &&Pdi| match address {
+        IpAddr::V4(address) => pdi.ue_ipv4 == Some(address),
+        IpAddr::V6(address) => pdi.ue_ipv6.is_some_and(|prefix| prefix.contains(&address)),
+    };
+    let pdis = record.rules.pdrs.iter().map(|pdr| &pdr.pdi).filter(has);
+    let mut instances = pdis.map(|pdi| pdi.instance).filter(|instance| *instance != Instance::DEFAULT);
+    instances.next().unwrap_or_default()
 }

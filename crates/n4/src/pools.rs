@@ -1,7 +1,7 @@
 //! Users' addresses that we choose (TS 29.244 5.21, feature UEIP): which session has which.
 
 use ipnet::IpNet;
-use rules::Seid;
+use rules::{Instance, Seid};
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -46,6 +46,10 @@ pub(crate) enum Lack {
 #[derive(Debug)]
 struct Pool {
     pool: UePool,
+    /// Its network; `None` serves all.
+    instance: Option<Instance>,
+    /// Who has which of its addresses.
+    owners: HashMap<u32, Seid>,
     size: u32,
     /// From here on, none was ever given out.
     fresh: u32,
@@ -57,7 +61,6 @@ struct Pool {
 #[derive(Debug)]
 pub(crate) struct Pools {
     pools: Vec<Pool>,
-    owners: HashMap<IpAddr, Seid>,
 }
 
 impl Pool {
@@ -68,7 +71,9 @@ impl Pool {
             IpNet::V4(prefix) => (power(32 - prefix.prefix_len()), 0),
             IpNet::V6(prefix) => (power(USER_BITS.saturating_sub(prefix.prefix_len())), 0),
         };
-        Self { pool, size: size.min(LARGEST), fresh, freed: VecDeque::new() }
+        let instance = pool.network_instance.as_deref().map(Instance::of);
+        let (owners, freed) = (HashMap::new(), VecDeque::new());
+        Self { pool, instance, owners, size: size.min(LARGEST), fresh, freed }
     }
 
     fn address(&self, index: u32) -> IpAddr {
@@ -94,15 +99,35 @@ impl Pool {
         Some(index).filter(|index| *index < self.size)
     }
 
-    fn take(&mut self, owners: &HashMap<IpAddr, Seid>) -> Option<IpAddr> {
-        while self.fresh < self.size {
-            let address = self.address(self.fresh);
-            self.fresh += 1;
-            if !owners.contains_key(&address) {
-                return Some(address);
+    /// A free address, which `session` has from now on.
+    fn take(&mut self, session: Seid) -> Option<IpAddr> {
+        let taken = |index: &u32| self.owners.contains_key(index);
+        let fresh = (self.fresh..self.size).find(|index| !taken(index));
+        self.fresh = fresh.map_or(self.size.max(self.fresh), |index| index + 1);
+        let index = fresh.or_else(|| self.freed.pop_front())?;
+        self.owners.insert(index, session);
+        Some(self.address(index))
+    }
+
+    /// As [`Pools::claim`], of one of its addresses.
+    fn claim(&mut self, index: u32, session: Seid) -> Result<bool, Lack> {
+        match self.owners.get(&index) {
+            Some(owner) if *owner == session => return Ok(false),
+            Some(_) => return Err(Lack::Taken),
+            None if index < self.fresh => self.freed.retain(|freed| *freed != index),
+            None => {}
+        }
+        self.owners.insert(index, session);
+        Ok(true)
+    }
+
+    fn release(&mut self, index: u32, session: Seid) {
+        if self.owners.get(&index) == Some(&session) {
+            self.owners.remove(&index);
+            if index < self.fresh {
+                self.freed.push_back(index);
             }
         }
-        self.freed.pop_front().map(|index| self.address(index))
     }
 
     fn serves(&self, choice: &Choice<'_>) -> bool {
@@ -115,17 +140,9 @@ const fn power(bits: u8) -> u32 {
     if bits >= 24 { LARGEST } else { 1 << bits }
 }
 
-/// What a pool is asked for by: the first address of a user's prefix.
-fn key(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from(u128::from(address) >> USER_BITS << USER_BITS)),
-    }
-}
-
 impl Pools {
     pub(crate) fn new(pools: &[UePool]) -> Self {
-        Self { pools: pools.iter().cloned().map(Pool::new).collect(), owners: HashMap::new() }
+        Self { pools: pools.iter().cloned().map(Pool::new).collect() }
     }
 
     pub(crate) const fn is_empty(&self) -> bool {
@@ -146,48 +163,37 @@ impl Pools {
         let mut lack = Lack::NoPool;
         let found = candidates.find_map(|pool| {
             lack = Lack::Exhausted;
-            pool.take(&self.owners)
+            pool.take(session)
         });
-        let address = found.ok_or(lack)?;
-        self.owners.insert(address, session);
-        Ok(address)
+        found.ok_or(lack)
     }
 
-    /// An address the control plane gives to `session`. If it is of ours, nobody else gets it; whether that is new.
-    pub(crate) fn claim(&mut self, address: IpAddr, session: Seid) -> Result<bool, Lack> {
-        let address = key(address);
-        let Some((pool, index)) =
-            self.pools.iter_mut().find_map(|pool| pool.index(address).map(|index| (pool, index)))
-        else {
-            return Ok(false);
-        };
-        match self.owners.get(&address) {
-            Some(owner) if *owner == session => Ok(false),
-            Some(_) => Err(Lack::Taken),
-            None => {
-                if index < pool.fresh {
-                    pool.freed.retain(|freed| *freed != index);
-                }
-                self.owners.insert(address, session);
-                Ok(true)
+    /// An address the control plane gives to `session`, in this network where there are several. If it is of ours, nobody
+    /// else gets it; whether that is new.
+    pub(crate) fn claim(
+        &mut self,
+        address: IpAddr,
+        instance: Option<Instance>,
+        session: Seid,
+    ) -> Result<bool, Lack> {
+        let is_meant =
+            |pool: &&mut Pool| instance.is_none() || pool.instance.is_none() || pool.instance == instance;
+        let mut pools = self.pools.iter_mut().filter(is_meant);
+        let found = pools.find_map(|pool| pool.index(address).map(|index| (pool, index)));
+        found.map_or(Ok(false), |(pool, index)| pool.claim(index, session))
+    }
+
+    /// Takes an address back that `session` had, which comes again only after all others.
+    pub(crate) fn release(&mut self, address: IpAddr, session: Seid) {
+        for pool in &mut self.pools {
+            if let Some(index) = pool.index(address) {
+                pool.release(index, session);
             }
         }
     }
 
-    /// Takes an address back, which comes again only after all others.
-    pub(crate) fn release(&mut self, address: IpAddr) {
-        let address = key(address);
-        if self.owners.remove(&address).is_none() {
-            return;
-        }
-        let at = self.pools.iter_mut().find_map(|pool| pool.index(address).map(|index| (pool, index)));
-        if let Some((pool, index)) = at.filter(|(pool, index)| *index < pool.fresh) {
-            pool.freed.push_back(index);
-        }
-    }
-
     pub(crate) fn len(&self) -> usize {
-        self.owners.len()
+        self.pools.iter().map(|pool| pool.owners.len()).sum()
     }
 }
 
@@ -214,9 +220,9 @@ mod tests {
         let all: Vec<_> = (0..6).map(|_| pools.allocate(any(false), Seid(1)).unwrap()).collect();
         assert_eq!(all, (1..7).map(|host| IpAddr::from([10, 60, 0, host])).collect::<Vec<_>>());
         assert_eq!(pools.allocate(any(false), Seid(1)), Err(Lack::Exhausted));
-        pools.release(all[3]);
-        pools.release(all[0]);
-        pools.release(all[0]);
+        pools.release(all[3], Seid(1));
+        pools.release(all[0], Seid(1));
+        pools.release(all[0], Seid(1));
         assert_eq!(pools.allocate(any(false), Seid(1)), Ok(all[3]));
         assert_eq!(pools.allocate(any(false), Seid(1)), Ok(all[0]));
         assert_eq!((pools.allocate(any(false), Seid(1)), pools.len()), (Err(Lack::Exhausted), 6));
@@ -226,8 +232,8 @@ mod tests {
     fn users_get_prefixes_of_64_bits() {
         let mut pools = Pools::new(&[pool("a", "2001:db8:60::/63", None)]);
         assert_eq!(pools.allocate(any(true), Seid(1)), Ok(address("2001:db8:60::")));
-        assert_eq!(pools.claim(address("2001:db8:60:1::77"), Seid(2)), Ok(true));
-        assert_eq!(pools.claim(address("2001:db8:60:1::78"), Seid(3)), Err(Lack::Taken));
+        assert_eq!(pools.claim(address("2001:db8:60:1::77"), None, Seid(2)), Ok(true));
+        assert_eq!(pools.claim(address("2001:db8:60:1::78"), None, Seid(3)), Err(Lack::Taken));
         assert_eq!(pools.allocate(any(true), Seid(1)), Err(Lack::Exhausted));
         assert_eq!(pools.allocate(any(false), Seid(1)), Err(Lack::NoPool));
     }
@@ -236,15 +242,15 @@ mod tests {
     fn a_claimed_address_is_nobody_elses_and_leaves_no_trace() {
         let mut pools = Pools::new(&[pool("a", "10.60.0.0/30", None)]);
         for _ in 0..10 {
-            assert_eq!(pools.claim(address("10.60.0.2"), Seid(1)), Ok(true));
-            assert_eq!(pools.claim(address("10.60.0.2"), Seid(1)), Ok(false));
-            pools.release(address("10.60.0.2"));
+            assert_eq!(pools.claim(address("10.60.0.2"), None, Seid(1)), Ok(true));
+            assert_eq!(pools.claim(address("10.60.0.2"), None, Seid(1)), Ok(false));
+            pools.release(address("10.60.0.2"), Seid(1));
         }
-        assert_eq!(pools.claim(address("10.61.0.2"), Seid(1)), Ok(false));
-        assert_eq!(pools.claim(address("10.60.0.1"), Seid(1)), Ok(true));
+        assert_eq!(pools.claim(address("10.61.0.2"), None, Seid(1)), Ok(false));
+        assert_eq!(pools.claim(address("10.60.0.1"), None, Seid(1)), Ok(true));
         assert_eq!(pools.allocate(any(false), Seid(2)), Ok(address("10.60.0.2")));
-        pools.release(address("10.60.0.2"));
-        assert_eq!(pools.claim(address("10.60.0.2"), Seid(1)), Ok(true));
+        pools.release(address("10.60.0.2"), Seid(2));
+        assert_eq!(pools.claim(address("10.60.0.2"), None, Seid(1)), Ok(true));
         assert_eq!(pools.allocate(any(false), Seid(2)), Err(Lack::Exhausted));
     }
 
@@ -268,5 +274,22 @@ mod tests {
         assert_eq!(pools.allocate(any(false), Seid(1)), Ok(address("10.1.0.1")));
         let internet = Choice { network_instance: Some("internet"), ..any(false) };
         assert_eq!(pools.allocate(internet, Seid(1)), Err(Lack::NoPool));
+    }
+
+    #[test]
+    fn pools_of_two_networks_may_have_the_same_addresses() {
+        let mut pools = Pools::new(&[
+            pool("a", "10.60.0.0/30", Some("internet")),
+            pool("b", "10.60.0.0/30", Some("ims")),
+        ]);
+        let choice = |name| Choice { is_ipv6: false, pool: None, network_instance: Some(name) };
+        let first = pools.allocate(choice("internet"), Seid(1));
+        assert_eq!((first, pools.allocate(choice("ims"), Seid(2))), (Ok(address("10.60.0.1")), first));
+        let ims = Some(Instance::of("ims"));
+        assert_eq!(pools.claim(address("10.60.0.1"), ims, Seid(3)), Err(Lack::Taken));
+        pools.release(address("10.60.0.1"), Seid(2));
+        assert_eq!((pools.claim(address("10.60.0.1"), ims, Seid(3)), pools.len()), (Ok(true), 2));
+        let other = Some(Instance::of("internet"));
+        assert_eq!(pools.claim(address("10.60.0.1"), other, Seid(3)), Err(Lack::Taken));
     }
 }

@@ -203,6 +203,7 @@ impl Predefined {
 fn possible(rule: &PredefinedRule) -> Result<(), PredefinedError> {
     let pdi = Pdi {
         source_interface: rules::Interface::Core,
+        instance: rules::Instance::DEFAULT,
         ue_ipv4: Some([10, 0, 0, 1].into()),
         f_teid: None,
         ue_ipv6: None,

@@ -3,14 +3,15 @@
 use crate::config::Config;
 use crate::exchange::Asked;
 use crate::paging::Paging;
+use crate::set_index::SetIndex;
 use crate::translate::Taken;
 use crate::usage::{Meter, wanted};
 use dplink::{Desired, UsageCounts};
 use machine::Time;
-use pfcp::Body;
+use pfcp::{Body, FqCsid};
 use rules::{Seid, UrrId};
 use session::{Extras, SessionRecord};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::net::IpAddr;
 
 /// A session.
@@ -186,13 +187,20 @@ pub(crate) struct Sessions {
     by_seid: BTreeMap<Seid, Box<Session>>,
     /// By owner and the SEID it gave.
     by_owner: HashMap<String, HashMap<u64, Seid>>,
+    by_set: SetIndex,
     recovery_time_stamp: u32,
     last: u32,
 }
 
 impl Sessions {
     pub(crate) fn new(recovery_time_stamp: u32) -> Self {
-        Self { by_seid: BTreeMap::new(), by_owner: HashMap::new(), recovery_time_stamp, last: 0 }
+        Self {
+            by_seid: BTreeMap::new(),
+            by_owner: HashMap::new(),
+            by_set: SetIndex::default(),
+            recovery_time_stamp,
+            last: 0,
+        }
     }
 
     /// A name no session of ours has, nor had since we lost any: the stamp tells lives apart. Never 0.
@@ -225,6 +233,7 @@ impl Sessions {
     pub(crate) fn insert(&mut self, record: SessionRecord) -> &mut Session {
         let (seid, revision) = (record.seid, record.revision);
         self.name(&record);
+        self.by_set.enter(&record);
         let session = Session {
             record,
             revision,
@@ -270,12 +279,16 @@ impl Sessions {
             self.unname((&owner, name), seid);
             self.name(&next);
         }
-        Some(std::mem::replace(&mut self.by_seid.get_mut(&seid)?.record, next))
+        let session = self.by_seid.get_mut(&seid)?;
+        self.by_set.leave(&session.record);
+        self.by_set.enter(&next);
+        Some(std::mem::replace(&mut session.record, next))
     }
 
     pub(crate) fn remove(&mut self, seid: Seid) -> Option<Session> {
         let session = *self.by_seid.remove(&seid)?;
         self.unname((&session.record.owner, session.record.cp_f_seid.seid), seid);
+        self.by_set.leave(&session.record);
         Some(session)
     }
 
@@ -297,6 +310,11 @@ impl Sessions {
         // The same order in every run.
         all.sort_unstable();
         all
+    }
+
+    /// Those that may be of any of these sets.
+    pub(crate) fn of_sets(&self, fq_csids: &[FqCsid]) -> BTreeSet<Seid> {
+        self.by_set.of(fq_csids)
     }
 
     pub(crate) fn pending(&self) -> Vec<Seid> {
@@ -328,6 +346,6 @@ mod tests {
     fn sessions_are_small() {
         let rules = 2 * size_of::<Pdr>() + 2 * size_of::<Far>() + size_of::<Qer>() + size_of::<Urr>();
         let whole = size_of::<Session>() + rules + size_of::<UrrUsage>();
-        assert!(whole <= 1_752, "{} of {whole}", size_of::<Session>());
+        assert!(whole <= 1_760, "{} of {whole}", size_of::<Session>());
     }
 }

@@ -25,7 +25,9 @@ impl Node {
         if request.fq_csids.is_empty() {
             return Err(Refusal::blaming(Cause::ConditionalIeMissing, ie::FQ_CSID));
         }
-        let ended = self.matching(&node_id, |session| is_of_any(session, &request.fq_csids));
+        let named = self.sessions.of_sets(&request.fq_csids);
+        let named = named.iter().filter_map(|seid| self.sessions.get(*seid));
+        let ended = self.matching(&node_id, named, |session| is_of_any(session, &request.fq_csids));
         self.note(Level::Info, format!("{node_id} ends {} sessions of a set", ended.len()));
         ended.into_iter().for_each(|seid| self.drop_session(seid));
         let node_id = self.config.node_id.clone();
@@ -44,7 +46,7 @@ impl Node {
         for change in &request.changes {
             let to = change.alternative.addresses().next();
             let to = to.ok_or(Refusal::incorrect(ie::ALTERNATIVE_SMF_IP_ADDRESS))?;
-            let moved = self.matching(&node_id, |session| is_meant(session, change));
+            let moved = self.matching(&node_id, self.sessions.iter(), |session| is_meant(session, change));
             self.note(Level::Info, format!("{} sessions of {node_id} are looked after by {to}", moved.len()));
             moved.into_iter().for_each(|seid| self.look_to(seid, to));
         }
@@ -54,9 +56,13 @@ impl Node {
         Ok(())
     }
 
-    fn matching(&self, node_id: &str, is_meant: impl Fn(&Session) -> bool) -> Vec<Seid> {
-        let of_sender =
-            self.sessions.iter().filter(|session| self.peers.are_one(node_id, &session.record.owner));
+    fn matching<'a>(
+        &self,
+        node_id: &str,
+        sessions: impl Iterator<Item = &'a Session>,
+        is_meant: impl Fn(&Session) -> bool,
+    ) -> Vec<Seid> {
+        let of_sender = sessions.filter(|session| self.peers.are_one(node_id, &session.record.owner));
         of_sender.filter(|session| is_meant(session)).map(|session| session.record.seid).collect()
     }
 

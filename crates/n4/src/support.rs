@@ -2,9 +2,9 @@
 //! nothing to do for us. This list shrinks with every release.
 //!
 //! User ID, APN/DNN and S-NSSAI only go into charging data records. Accepted and without effect: RAT Type, 3GPP Interface Type, GBR, RESTI, Averaging
-//! Window, and Network Instance: there is one network behind each side, so every name stands for it. A Forwarding
-//! Policy is accepted by the names the operator
-//! lists, which stand for that one network, too.
+//! Window. Network Instances are obeyed where the operator has named some; else there is one network behind each side,
+//! and every name stands for it. A Forwarding Policy is accepted by the names the operator lists, and leads where packets
+//! go anyway.
 //!
 //! Packets to and from a control plane (CP-function, in tunnels) go by the access side, where our tunnel endpoints
 //! are. Router solicitations of users are the exception: where a session has an IPv6 prefix, the data plane answers
@@ -16,6 +16,7 @@
 //! Values (interfaces, actions, addresses) that are not done are in `values`.
 
 use crate::config::Config;
+use crate::networks;
 use crate::refusal::Refusal;
 use charging::OWN_METERS;
 use pfcp::{
@@ -159,9 +160,7 @@ pub(crate) const WITHOUT_EFFECT: &[(&str, u16)] = &[
     ("Association Update Request", ie::GRACEFUL_RELEASE_PERIOD),
     ("Session Establishment Request", ie::PFCPSEREQ_FLAGS),
     ("PDI", ie::TGPP_INTERFACE_TYPE),
-    ("Forwarding Parameters", ie::NETWORK_INSTANCE),
     ("Forwarding Parameters", ie::TGPP_INTERFACE_TYPE),
-    ("Update Forwarding Parameters", ie::NETWORK_INSTANCE),
     ("Update Forwarding Parameters", ie::TGPP_INTERFACE_TYPE),
     ("Create Traffic Endpoint", ie::TGPP_INTERFACE_TYPE),
     ("Update Traffic Endpoint", ie::TGPP_INTERFACE_TYPE),
@@ -213,6 +212,7 @@ fn without_any(carried: &[RawIe], refused: &[u16]) -> Result<(), Refusal> {
 
 pub(crate) fn establishment(request: &SessionEstablishmentRequest, config: &Config) -> Result<(), Refusal> {
     let policies = &config.forwarding_policies;
+    networks::establishment(request, config)?;
     without_any(&request.carried, IN_SESSION)?;
     let is_ip = matches!(request.pdn_type, None | Some(PdnType::Ipv4 | PdnType::Ipv6 | PdnType::Ipv4v6));
     without(!is_ip, ie::PDN_TYPE)?;
@@ -230,6 +230,7 @@ pub(crate) fn establishment(request: &SessionEstablishmentRequest, config: &Conf
 
 pub(crate) fn modification(request: &SessionModificationRequest, config: &Config) -> Result<(), Refusal> {
     let policies = &config.forwarding_policies;
+    networks::modification(request, config)?;
     without_any(&request.carried, IN_SESSION)?;
     without_any(&request.carried, IN_MODIFICATION)?;
     let endpoints = request.create_traffic_endpoints.iter().map(|endpoint| &endpoint.carried);

@@ -3,11 +3,11 @@
 use crate::refusal::Refusal;
 use ipnet::Ipv6Net;
 use pfcp::{
-    Cause, DestinationInterface, FailedRuleId, OuterHeaderCreation, OuterHeaderRemoval, SourceInterface,
-    UeIpAddress, ie,
+    Cause, DestinationInterface, FailedRuleId, NetworkInstance, OuterHeaderCreation, OuterHeaderRemoval,
+    SourceInterface, UeIpAddress, ie,
 };
 use rules::{
-    ApplicationId, ApplyAction, FTeid, FlowDescription, Gate, HeaderField, Interface, PdrId, Qfi,
+    ApplicationId, ApplyAction, FTeid, FlowDescription, Gate, HeaderField, Instance, Interface, PdrId, Qfi,
     RedirectUrl, SdfFilter, Teid, TrafficClass,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -241,6 +241,12 @@ pub(crate) fn application(octets: &[u8]) -> Result<ApplicationId, Refusal> {
     let octets = octets.strip_suffix(b"\0").unwrap_or(octets);
     let name = std::str::from_utf8(octets).ok().and_then(ApplicationId::new);
     name.ok_or(Refusal::blaming(Cause::RuleCreationModificationFailure, ie::APPLICATION_ID))
+}
+
+/// The network of a name that is known; without a name, or where there is one network, the default one.
+pub(crate) fn instance(name: Option<&NetworkInstance>, has_instances: bool) -> Instance {
+    let name = name.filter(|_| has_instances).and_then(NetworkInstance::name);
+    name.map_or(Instance::DEFAULT, |name| Instance::of(&name))
 }
 
 /// The two high bits are spare (TS 29.244 8.2.89).

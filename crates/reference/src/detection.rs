@@ -1,7 +1,9 @@
 //! Which PDR a packet matches (TS 29.244 5.2.1).
 
 use crate::ip::UserPacket;
-use rules::{Direction, FTeid, FlowDescription, FlowEnd, Interface, Pdi, Pdr, Qfi, Rules, SdfFilter};
+use rules::{
+    Direction, FTeid, FlowDescription, FlowEnd, Instance, Interface, Pdi, Pdr, Qfi, Rules, SdfFilter,
+};
 use std::net::IpAddr;
 
 /// The tunnel a packet came in.
@@ -18,6 +20,8 @@ pub(crate) struct Arrival {
     /// Where it came in.
     pub(crate) port: usize,
     pub(crate) source: Interface,
+    /// The network there.
+    pub(crate) instance: Instance,
     pub(crate) tunnel: Option<Tunnel>,
     pub(crate) packet: UserPacket,
 }
@@ -53,6 +57,7 @@ fn pdi_matches(pdi: &Pdi, rules: &Rules, arrival: &Arrival) -> bool {
     let qfi = arrival.tunnel.and_then(|tunnel| tunnel.qfi);
     pdi.source_interface == arrival.source
         && pdi.f_teid == arrival.tunnel.map(|tunnel| tunnel.f_teid)
+        && (arrival.tunnel.is_some() || pdi.instance == arrival.instance)
         && ue_matches(pdi, arrival.ends().0)
         && pdi.application.is_none()
         && (pdi.qfis.is_empty() || qfi.is_some_and(|qfi| pdi.qfis.contains(&qfi)))
@@ -119,6 +124,7 @@ mod tests {
         let header = &arrival.packet.header;
         rules::Arrival {
             source: arrival.source,
+            instance: arrival.instance,
             teid: arrival.tunnel.map(|tunnel| tunnel.f_teid.teid),
             qfi: arrival.tunnel.and_then(|tunnel| tunnel.qfi),
             ue,

@@ -2,12 +2,13 @@
 
 use crate::detection::Arrival;
 use crate::errors::Stopped;
+use crate::forwarding::towards;
 use crate::meters::{Load, Meter, meter_key};
 use crate::reason::DropReason;
-use crate::setup::Setup;
+use crate::setup::{Network, Setup};
 use rules::{
-    ApplyAction, Direction, DroppedDownlink, Far, FarId, ForwardingParameters, Gate, Interface, Pdr, Qer,
-    QerId, Qfi, Rules, Seid, Urr, UrrId, Volume,
+    ApplyAction, Direction, DroppedDownlink, Far, FarId, ForwardingParameters, Gate, Pdr, Qer, QerId, Qfi,
+    Rules, Seid, Urr, UrrId, Volume,
 };
 use std::net::IpAddr;
 
@@ -72,7 +73,7 @@ pub(crate) enum Action {
     Forward(ForwardingParameters),
     Buffer,
     /// To be split, or its sender told; it would have left on this side.
-    Stop(Stopped, Interface),
+    Stop(Stopped, Network),
     Drop(DropReason),
 }
 
@@ -193,7 +194,7 @@ impl Session {
         let copies = far.duplicates.clone();
         let action = match may_leave(arrival, &to, marks, moment.setup) {
             Err(Refused::Quietly(reason)) => Action::Drop(reason),
-            Err(Refused::Stopped(stopped)) => Action::Stop(stopped, to.destination_interface),
+            Err(Refused::Stopped(stopped)) => Action::Stop(stopped, towards(&to)),
             Ok(()) => match self.enforce((pdr, stands_in), load, moment) {
                 Ok(()) => Action::Forward(to),
                 Err(reason) => Action::Drop(reason),

@@ -7,7 +7,7 @@ use crate::icmp::icmp_message;
 use crate::ip::{self, ICMP, ICMPV6, UserPacket};
 use crate::outcome::Outcome;
 use crate::reason::DropReason;
-use rules::Interface;
+use crate::setup::{Network, network};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// No answer over IPv4 is longer (RFC 1812 4.3.2.3).
@@ -41,7 +41,7 @@ impl Reference {
         &mut self,
         session: usize,
         about: &Arrival,
-        (stopped, side): (Stopped, Interface),
+        (stopped, side): (Stopped, Network),
     ) -> Outcome {
         let reason = Err(stopped.reason());
         let answer = if self.icmp_errors { self.error(about, stopped) } else { None };
@@ -58,12 +58,12 @@ impl Reference {
     fn send_to_user(
         &mut self,
         session: usize,
-        source: Interface,
+        (source, instance): Network,
         answer: &[u8],
     ) -> Option<Result<Outcome, DropReason>> {
         let packet = UserPacket::read(answer)?;
         let session = self.sessions.get(session)?;
-        let arrival = Arrival { port: 0, source, tunnel: None, packet };
+        let arrival = Arrival { port: 0, source, instance, tunnel: None, packet };
         let pdr = first_pdr(&session.rules, &arrival)?;
         let (to, marks) = session.tunnel_of(pdr, source.direction())?;
         let routed = self.put_into_tunnel(answer, &to, marks);
@@ -71,7 +71,7 @@ impl Reference {
     }
 
     fn send_to_server(&mut self, about: &Arrival, answer: Vec<u8>) -> Option<Result<Outcome, DropReason>> {
-        let next_hop = self.setup.next_hop(about.source, about.packet.header.source);
+        let next_hop = self.setup.next_hop(network(about.source, about.instance), about.packet.header.source);
         Some(next_hop.ok_or(DropReason::NoRoute).and_then(|next_hop| self.transmit(next_hop, answer)))
     }
 

@@ -9,7 +9,7 @@ use crate::gtpu::{self, Container};
 use crate::ip::{self, UDP, UserPacket};
 use crate::outcome::{Fate, Outcome};
 use crate::reason::DropReason;
-use crate::setup::{NextHop, Setup};
+use crate::setup::{Network, NextHop, Setup, network};
 use rules::{Direction, ForwardingParameters, Pdr};
 
 const HOPS: u8 = 64;
@@ -116,8 +116,8 @@ impl Reference {
         if let Some(dscp) = to.dscp {
             ip::set_dscp(&mut bytes, &packet.header, dscp);
         }
-        let (side, destination) = (to.destination_interface, packet.header.destination);
-        let next_hop = self.setup.next_hop(side, destination).ok_or(DropReason::NoRoute)?;
+        let (to, destination) = (towards(to), packet.header.destination);
+        let next_hop = self.setup.next_hop(to, destination).ok_or(DropReason::NoRoute)?;
         Ok((next_hop, bytes))
     }
 
@@ -129,7 +129,7 @@ impl Reference {
     ) -> Result<Routed, DropReason> {
         let tunnel = to.outer_header_creation.ok_or(DropReason::NoRoute)?;
         let side = to.destination_interface;
-        let next_hop = self.setup.next_hop(side, tunnel.address).ok_or(DropReason::NoRoute)?;
+        let next_hop = self.setup.next_hop(towards(to), tunnel.address).ok_or(DropReason::NoRoute)?;
         let ours = self.port(next_hop.port)?.address_like(tunnel.address).ok_or(DropReason::NoRoute)?;
         // Towards the radio a packet is a downlink one, towards the next user plane function an uplink one.
         let container = marks.qfi.map(|qfi| Container {
@@ -143,6 +143,11 @@ impl Reference {
         let new = ip::New { protocol: UDP, traffic_class, hops: HOPS };
         Ok((next_hop, ip::packet(ours, tunnel.address, new, &datagram)))
     }
+}
+
+/// The network a FAR leads to.
+pub(crate) fn towards(to: &ForwardingParameters) -> Network {
+    network(to.destination_interface, to.instance)
 }
 
 /// A packet and its next hop.
@@ -165,7 +170,7 @@ impl Setup {
         marks: Marks,
     ) -> Option<usize> {
         let tunnel = to.outer_header_creation.map(|tunnel| tunnel.address);
-        let next_hop = self.next_hop(to.destination_interface, tunnel.unwrap_or(destination))?;
+        let next_hop = self.next_hop(towards(to), tunnel.unwrap_or(destination))?;
         let ip = tunnel.map(|peer| if peer.is_ipv4() { 20 } else { 40 });
         // UDP, GTP-U, and its extension header with what announces it.
         let headers = ip.map_or(0, |ip| ip + 8 + 8 + if marks.qfi.is_some() { 8 } else { 0 });

@@ -56,6 +56,7 @@ fn steps(text: &str) -> Vec<Step> {
 fn setup() -> Setup {
     let port = |interface, place, ipv4: &str| PortSetup {
         interface,
+        instance: Instance::DEFAULT,
         mac: [2, 0, 0, 0, place, 2],
         ipv4: ipv4.parse().unwrap(),
         ipv6: Some(format!("2001:db8:{place}::2/64").parse().unwrap()),
@@ -63,7 +64,8 @@ fn setup() -> Setup {
     };
     let [gnb6, router6] = ["2001:db8:3::1", "2001:db8:6::1"].map(|address| address.parse().unwrap());
     let neighbour = |port, address, place| Neighbour { port, address, mac: [2, 0, 0, 0, place, 1] };
-    let route = |prefix: &str, via| Route { prefix: prefix.parse().unwrap(), via };
+    let route =
+        |prefix: &str, via| Route { prefix: prefix.parse().unwrap(), via, instance: Instance::DEFAULT };
     Setup {
         routes: vec![route("0.0.0.0/0", ROUTER.into()), route("::/0", router6)],
         neighbours: vec![
@@ -89,6 +91,7 @@ fn rules(session: u32) -> Rules {
     let f_teid = FTeid { teid: Teid(0xff + session), address: Ipv4Addr::new(10, 30, 0, 2).into() };
     let pdi = |source_interface, f_teid| Pdi {
         source_interface,
+        instance: Instance::DEFAULT,
         f_teid,
         ue_ipv4: Some(Ipv4Addr::from(0x0a3c_0000 + session)),
         ue_ipv6: None,
@@ -109,7 +112,12 @@ fn rules(session: u32) -> Rules {
         id: FarId(id),
         apply_action,
         notify: false,
-        forwarding: Some(ForwardingParameters { destination_interface, outer_header_creation, dscp: None }),
+        forwarding: Some(ForwardingParameters {
+            destination_interface,
+            instance: Instance::DEFAULT,
+            outer_header_creation,
+            dscp: None,
+        }),
         duplicates: vec![],
         bar: None,
         redirect: None,
@@ -268,6 +276,7 @@ fn wide_setup() -> Setup {
     let subnets = [(30, 3, Interface::Access), (50, 6, Interface::Core), (40, 9, Interface::Core)];
     let port = |(net, place, interface): (u8, u8, Interface)| PortSetup {
         interface,
+        instance: Instance::DEFAULT,
         mac: [2, 0, 0, 0, place, 2],
         ipv4: format!("10.{net}.0.2/24").parse().unwrap(),
         ipv6: Some(format!("fd00:{net}::2/64").parse().unwrap()),
@@ -280,8 +289,11 @@ fn wide_setup() -> Setup {
             setup.neighbours.push(Neighbour { port, address, mac: [2, 0, 0, 0, place, 1] });
         }
     }
-    let route =
-        |prefix: &str, via: &str| Route { prefix: prefix.parse().unwrap(), via: via.parse().unwrap() };
+    let route = |prefix: &str, via: &str| Route {
+        prefix: prefix.parse().unwrap(),
+        via: via.parse().unwrap(),
+        instance: Instance::DEFAULT,
+    };
     setup.routes = vec![route("0.0.0.0/0", "10.50.0.1"), route("::/0", "fd00:50::1")];
     setup
 }
@@ -301,6 +313,7 @@ fn pdr(id: u16, source_interface: Interface, f_teid: Option<FTeid>, user: Option
         precedence: id.into(),
         pdi: Pdi {
             source_interface,
+            instance: Instance::DEFAULT,
             f_teid,
             ue_ipv4: user.map(|user| Ipv4Addr::new(10, 60, 0, user as u8)),
             ue_ipv6: user.map(user_ipv6),
@@ -317,7 +330,8 @@ fn pdr(id: u16, source_interface: Interface, f_teid: Option<FTeid>, user: Option
 
 fn to(destination_interface: Interface, tunnel: Option<FTeid>, dscp: Option<u8>) -> ForwardingParameters {
     let outer = |tunnel: FTeid| OuterHeaderCreation { teid: tunnel.teid, address: tunnel.address };
-    ForwardingParameters { destination_interface, outer_header_creation: tunnel.map(outer), dscp }
+    let instance = Instance::DEFAULT;
+    ForwardingParameters { destination_interface, instance, outer_header_creation: tunnel.map(outer), dscp }
 }
 
 fn far(id: u32, forwarding: Option<ForwardingParameters>) -> Far {

@@ -139,7 +139,7 @@ impl Reference {
         let ToUs { port, header: Header { source, .. }, .. } = to_us;
         let next_hop = match source {
             IpAddr::V6(asker) if asker.is_unicast_link_local() => Some(NextHop { port, address: source }),
-            _ => self.setup.next_hop(self.port(port)?.interface, source),
+            _ => self.setup.next_hop(self.port(port)?.network(), source),
         };
         self.transmit(next_hop.ok_or(DropReason::NoRoute)?, answer)
     }

@@ -10,7 +10,7 @@ use crate::ip::{self, Fault, Header, ICMP, ICMPV6, UDP, UserPacket};
 use crate::outcome::{Fate, Outcome};
 use crate::reason::DropReason;
 use crate::setup::{Mac, PortSetup};
-use rules::{FTeid, Interface, Pdi, Qfi, Teid};
+use rules::{FTeid, Instance, Interface, Pdi, Qfi, Teid};
 use std::net::{IpAddr, Ipv6Addr};
 
 /// Bytes in front of what is for us, and of a user's packet in a tunnel: no sender needs more.
@@ -108,7 +108,7 @@ impl Reference {
     fn receive_plain(&mut self, port: usize, packet: &[u8]) -> Result<Outcome, DropReason> {
         let arrival = self.arrival(port, None, packet)?;
         let destination = arrival.packet.header.destination;
-        let session = self.session_of_address(destination).ok_or(DropReason::NoSession)?;
+        let session = self.session_of_user((arrival.instance, destination)).ok_or(DropReason::NoSession)?;
         self.serve(session, &arrival)
     }
 
@@ -174,7 +174,8 @@ impl Reference {
 
     fn arrival(&self, port: usize, tunnel: Option<Tunnel>, bytes: &[u8]) -> Result<Arrival, DropReason> {
         let packet = UserPacket::read(bytes).ok_or(DropReason::UserPacketMalformed)?;
-        Ok(Arrival { port, source: self.port(port)?.interface, tunnel, packet })
+        let (source, instance) = self.port(port)?.network();
+        Ok(Arrival { port, source, instance, tunnel, packet })
     }
 
     fn session_of_tunnel(&self, f_teid: FTeid) -> Option<usize> {
@@ -183,15 +184,16 @@ impl Reference {
         self.sessions.iter().position(leads)
     }
 
-    /// The session with a PDR of plain packets for this address. Of IPv6 addresses, the first half decides, for a user
+    /// The session with a PDR of plain packets for this address in this network. Of IPv6 addresses, the first half decides, for a user
     /// has a link of its own; whether the rest is right is for the PDRs to say.
-    fn session_of_address(&self, address: IpAddr) -> Option<usize> {
+    fn session_of_user(&self, (instance, address): (Instance, IpAddr)) -> Option<usize> {
         let leads = |pdi: &Pdi| match address {
             IpAddr::V4(address) => pdi.ue_ipv4 == Some(address),
             IpAddr::V6(address) => pdi.ue_ipv6.is_some_and(|prefix| link(prefix.addr()) == link(address)),
         };
         let plain = |session: &crate::Session| {
-            session.rules.pdrs.iter().any(|pdr| pdr.pdi.f_teid.is_none() && leads(&pdr.pdi))
+            let mut plain = session.rules.pdrs.iter().map(|pdr| &pdr.pdi).filter(|pdi| pdi.f_teid.is_none());
+            plain.any(|pdi| pdi.instance == instance && leads(pdi))
         };
         self.sessions.iter().position(plain)
     }

@@ -1,7 +1,7 @@
 //! What the reference must know before the first packet: ports, routes, neighbours.
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
-use rules::{FTeid, Interface};
+use rules::{FTeid, Instance, Interface};
 use std::net::{IpAddr, Ipv6Addr};
 
 /// An Ethernet address.
@@ -12,6 +12,8 @@ pub type Mac = [u8; 6];
 pub struct PortSetup {
     /// The side it is on.
     pub interface: Interface,
+    /// The network instance it belongs to; of no matter on the access side.
+    pub instance: Instance,
     /// Our Ethernet address there.
     pub mac: Mac,
     /// Our IPv4 address and subnet there.
@@ -29,6 +31,8 @@ pub struct Route {
     pub prefix: IpNet,
     /// The next hop, in the subnet of one of the ports.
     pub via: IpAddr,
+    /// The network instance of that port.
+    pub instance: Instance,
 }
 
 /// A station whose Ethernet address is known.
@@ -97,6 +101,11 @@ impl PortSetup {
         }
     }
 
+    /// The network it is a port of.
+    pub(crate) fn network(&self) -> Network {
+        network(self.interface, self.instance)
+    }
+
     /// Our subnets there.
     pub(crate) fn subnets(&self) -> impl Iterator<Item = IpNet> {
         std::iter::once(IpNet::V4(self.ipv4)).chain(self.ipv6.map(IpNet::V6))
@@ -116,6 +125,17 @@ impl PortSetup {
     }
 }
 
+/// A side, and there one of several networks.
+pub(crate) type Network = (Interface, Instance);
+
+/// The access side is one network, whatever it is called: tunnels tell everything apart there.
+pub(crate) fn network(interface: Interface, instance: Instance) -> Network {
+    match interface {
+        Interface::Access => (interface, Instance::DEFAULT),
+        Interface::Core | Interface::SgiLan => (interface, instance),
+    }
+}
+
 /// Where a packet goes next on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NextHop {
@@ -130,7 +150,7 @@ impl Setup {
             if route.via.is_ipv4() != route.prefix.addr().is_ipv4() {
                 return Err(SetupError::MixedVersions(route.prefix, route.via));
             }
-            if self.port_towards(route.via).is_none() {
+            if self.port_towards(route).is_none() {
                 return Err(SetupError::UnreachableNextHop(route.prefix, route.via));
             }
         }
@@ -140,13 +160,14 @@ impl Setup {
         }
     }
 
-    /// The first port with a subnet an address is in.
-    fn port_towards(&self, address: IpAddr) -> Option<usize> {
-        self.ports.iter().position(|port| port.subnets().any(|subnet| subnet.contains(&address)))
+    /// The first port of a route's network with a subnet its next hop is in.
+    fn port_towards(&self, route: &Route) -> Option<usize> {
+        let reaches = |port: &PortSetup| port.subnets().any(|subnet| subnet.contains(&route.via));
+        self.ports.iter().position(|port| port.instance == route.instance && reaches(port))
     }
 
-    /// The next hop towards `destination` on one side: a user can never reach hosts of another side.
-    pub(crate) fn next_hop(&self, side: Interface, destination: IpAddr) -> Option<NextHop> {
+    /// The next hop towards `destination` in one network: a user can never reach hosts of another.
+    pub(crate) fn next_hop(&self, side: Network, destination: IpAddr) -> Option<NextHop> {
         let mut best: Option<(u8, NextHop)> = None;
         let mut consider = |prefix: IpNet, next_hop: NextHop| {
             let longer = best.is_none_or(|(length, _)| prefix.prefix_len() > length);
@@ -154,12 +175,12 @@ impl Setup {
                 best = Some((prefix.prefix_len(), next_hop));
             }
         };
-        for (port, setup) in self.ports.iter().enumerate().filter(|(_, port)| port.interface == side) {
+        for (port, setup) in self.ports.iter().enumerate().filter(|(_, port)| port.network() == side) {
             setup.subnets().for_each(|subnet| consider(subnet, NextHop { port, address: destination }));
         }
         for route in &self.routes {
-            let port = self.port_towards(route.via);
-            let on_side = |port: &usize| self.ports.get(*port).is_some_and(|setup| setup.interface == side);
+            let port = self.port_towards(route);
+            let on_side = |port: &usize| self.ports.get(*port).is_some_and(|setup| setup.network() == side);
             if let Some(port) = port.filter(on_side) {
                 consider(route.prefix, NextHop { port, address: route.via });
             }
@@ -190,6 +211,7 @@ mod tests {
     fn setup() -> Setup {
         let port = |interface, ipv4: &str| PortSetup {
             interface,
+            instance: Instance::DEFAULT,
             mac: [2; 6],
             ipv4: ipv4.parse().unwrap(),
             ipv6: None,
@@ -199,11 +221,11 @@ mod tests {
     }
 
     fn route(prefix: &str, via: &str) -> Route {
-        Route { prefix: prefix.parse().unwrap(), via: via.parse().unwrap() }
+        Route { prefix: prefix.parse().unwrap(), via: via.parse().unwrap(), instance: Instance::DEFAULT }
     }
 
     fn hop(setup: &Setup, side: Interface, to: &str) -> Option<(usize, String)> {
-        let hop = setup.next_hop(side, to.parse().unwrap())?;
+        let hop = setup.next_hop((side, Instance::DEFAULT), to.parse().unwrap())?;
         Some((hop.port, hop.address.to_string()))
     }
 
@@ -222,6 +244,16 @@ mod tests {
         assert_eq!(found("10.50.0.77"), (1, "10.50.0.77".to_owned()));
         assert_eq!(hop(&setup, Interface::Access, "203.0.113.5"), None);
         assert_eq!(hop(&setup, Interface::Access, "10.30.0.5"), Some((0, "10.30.0.5".to_owned())));
+    }
+
+    #[test]
+    fn networks_have_routes_of_their_own() {
+        let (mut setup, ims) = (setup(), Instance::of("ims"));
+        setup.ports.push(PortSetup { instance: ims, ..setup.ports[1].clone() });
+        setup.routes = vec![Route { instance: ims, ..route("0.0.0.0/0", "10.50.0.9") }];
+        let server = "203.0.113.5".parse().unwrap();
+        assert_eq!(setup.next_hop((Interface::Core, Instance::DEFAULT), server), None);
+        assert_eq!(setup.next_hop((Interface::Core, ims), server).map(|hop| hop.port), Some(2));
     }
 
     #[test]

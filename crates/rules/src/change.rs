@@ -7,7 +7,7 @@ mod apply;
 #[cfg(test)]
 mod tests;
 
-use crate::ids::{BarId, FarId, PdrId, QerId, Qfi, UrrId};
+use crate::ids::{BarId, FarId, Instance, PdrId, QerId, Qfi, UrrId};
 use crate::intent::{
     ApplyAction, BitRates, ForwardingParameters, Gate, Interface, OuterHeaderCreation, PacketRates, Pdi,
     Rules,
@@ -39,6 +39,8 @@ pub struct PdrUpdate {
 pub struct ForwardingUpdate {
     /// New destination interface; needed where the FAR has no forwarding parameters yet.
     pub destination_interface: Option<Interface>,
+    /// New network.
+    pub instance: Option<Instance>,
     /// New tunnel, or none.
     pub outer_header_creation: Option<Option<OuterHeaderCreation>>,
     /// New DSCP of the outermost header, or none.

@@ -7,7 +7,7 @@ mod tests;
 use crate::check::Checked;
 use crate::classifier::Classifier;
 use crate::error::RuleError;
-use crate::ids::{ApplicationTag, FarId, PdrId, QerId, Qfi, Teid, UrrId};
+use crate::ids::{ApplicationTag, FarId, Instance, PdrId, QerId, Qfi, Teid, UrrId};
 use crate::intent::{BitRates, FTeid, Interface, PacketRates, Pdi, Pdr, Rules};
 use crate::list::{Mostly1, Places, Rare};
 use crate::treatment::Treatment;
@@ -55,6 +55,8 @@ pub struct Encapsulation {
 pub struct Forward {
     /// The side it leaves on.
     pub to: Interface,
+    /// The network there.
+    pub instance: Instance,
     /// The tunnel, if any.
     pub encapsulation: Option<Encapsulation>,
     /// DSCP of the outermost header.
@@ -114,6 +116,8 @@ pub struct Beyond {
 pub struct Arrival {
     /// Where it came from.
     pub source: Interface,
+    /// The network there; of packets in tunnels, nobody asks.
+    pub instance: Instance,
     /// The tunnel it came in.
     pub teid: Option<Teid>,
     /// The QoS flow its tunnel header names.
@@ -196,10 +200,10 @@ pub struct Program {
     pub usages: Box<[Usage]>,
     /// The tunnels that lead to this session, each once.
     pub f_teids: Mostly1<FTeid>,
-    /// The user addresses that lead to this session on the downlink, each once.
-    pub ue_ipv4s: Mostly1<Ipv4Addr>,
-    /// The user prefixes that lead to this session on the downlink, each once, without host bits.
-    pub ue_ipv6s: Mostly1<Ipv6Net>,
+    /// The user addresses that lead to this session on the downlink, each once, and in which network.
+    pub ue_ipv4s: Mostly1<(Instance, Ipv4Addr)>,
+    /// The user prefixes that lead to this session on the downlink, each once, without host bits, and in which network.
+    pub ue_ipv6s: Mostly1<(Instance, Ipv6Net)>,
     /// Packets it may keep at most; `None` leaves it to the data plane.
     pub buffer_packets: Option<u16>,
     /// What becomes of packets once a quota is used up whose URR has a FAR for that (TS 29.244 5.2.2.2.1), by step, then
@@ -249,8 +253,8 @@ pub fn compile(rules: &Rules) -> Result<Program, RuleError> {
         usages: rules.urrs.iter().map(usage).collect(),
         treatments: rules.fars.iter().filter_map(|far| Some((far.id, Treatment::of(far)?))).collect(),
         f_teids: unique(pdrs.iter().filter_map(|pdr| pdr.pdi.f_teid)),
-        ue_ipv4s: unique(plain(&pdrs).filter_map(|pdi| pdi.ue_ipv4)),
-        ue_ipv6s: unique(plain(&pdrs).filter_map(|pdi| Some(pdi.ue_ipv6?.trunc()))),
+        ue_ipv4s: unique(plain(&pdrs).filter_map(|pdi| Some((pdi.instance, pdi.ue_ipv4?)))),
+        ue_ipv6s: unique(plain(&pdrs).filter_map(|pdi| Some((pdi.instance, pdi.ue_ipv6?.trunc())))),
         buffer_packets: rules.bars.iter().filter_map(|bar| bar.suggested_packets).max(),
     })
 }

@@ -10,6 +10,7 @@ const OURS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 30, 0, 2));
 pub(crate) fn pdi(source_interface: Interface) -> Pdi {
     Pdi {
         source_interface,
+        instance: Instance::DEFAULT,
         f_teid: None,
         ue_ipv4: Some(UE),
         ue_ipv6: None,
@@ -45,7 +46,12 @@ pub(crate) fn drop_far(id: u32) -> Far {
 }
 
 pub(crate) fn towards(destination_interface: Interface) -> ForwardingParameters {
-    ForwardingParameters { destination_interface, outer_header_creation: None, dscp: None }
+    ForwardingParameters {
+        destination_interface,
+        instance: Instance::DEFAULT,
+        outer_header_creation: None,
+        dscp: None,
+    }
 }
 
 pub(crate) fn qer(id: u32) -> Qer {

@@ -48,6 +48,34 @@ id!(
     BarId(u8), "BAR {}"
 );
 
+/// A network instance (TS 29.244 8.2.4): users' addresses and routes of its own, known by a digest of its name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Instance(u16);
+
+impl Instance {
+    /// The network of whatever belongs to none that has a name.
+    pub const DEFAULT: Self = Self(0);
+
+    /// That of a name, in lower case, never the default one (FNV-1a of 32 bits, folded). An operator's names are few, and
+    /// two of one digest are refused when they are configured.
+    pub fn of(name: &str) -> Self {
+        let octets = name.bytes().map(|octet| octet.to_ascii_lowercase());
+        let digest = octets
+            .fold(0x811c_9dc5_u32, |digest, octet| (digest ^ u32::from(octet)).wrapping_mul(0x0100_0193));
+        Self(((digest >> 16) as u16 ^ digest as u16).max(1))
+    }
+
+    /// That of a digest, as [`Instance::digest`] tells it.
+    pub const fn of_digest(digest: u16) -> Self {
+        Self(digest)
+    }
+
+    /// The digest of its name; 0 is the default one.
+    pub const fn digest(self) -> u16 {
+        self.0
+    }
+}
+
 /// Application ID (8 bytes, as few PDRs have one): the name of an application that content rules or PFDs describe (TS 29.244 8.2.6).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ApplicationId(Box<Box<str>>);

@@ -3,7 +3,7 @@
 //! Each field says what the data plane does about it and what [`Rules::check`] asks of it. A rule that another names
 //! must exist in the same session.
 
-use crate::ids::{ApplicationId, BarId, FarId, PdrId, QerId, Qfi, Teid, UrrId};
+use crate::ids::{ApplicationId, BarId, FarId, Instance, PdrId, QerId, Qfi, Teid, UrrId};
 use crate::sdf::SdfFilter;
 use crate::treatment::{HeaderField, RedirectUrl};
 use crate::urr::Urr;
@@ -68,6 +68,9 @@ pub struct FTeid {
 pub struct Pdi {
     /// Where the packet arrives from.
     pub source_interface: Interface,
+    /// The network its plain packets arrive from, in which the user's addresses are unique. A tunnel says enough: packets
+    /// in one match whatever this is.
+    pub instance: Instance,
     /// The tunnel it arrives in; `None` takes only packets outside any tunnel, and then the PDI needs an address.
     pub f_teid: Option<FTeid>,
     /// The user's address: source on the uplink, destination on the downlink. With both addresses, either matches.
@@ -129,6 +132,8 @@ pub struct OuterHeaderCreation {
 pub struct ForwardingParameters {
     /// The side it leaves on.
     pub destination_interface: Interface,
+    /// The network it leaves for; without effect on packets put into a tunnel.
+    pub instance: Instance,
     /// The tunnel to put it into; `None` sends plain IP.
     pub outer_header_creation: Option<OuterHeaderCreation>,
     /// DSCP of the outermost header it leaves with, 0 to 63 (TS 29.244 8.2.12); `None` keeps the packet's own and

@@ -27,7 +27,7 @@ pub use compile::{
     compile,
 };
 pub use error::{RuleError, RuleRef};
-pub use ids::{ApplicationId, ApplicationTag, BarId, FarId, PdrId, QerId, Qfi, Seid, Teid, UrrId};
+pub use ids::{ApplicationId, ApplicationTag, BarId, FarId, Instance, PdrId, QerId, Qfi, Seid, Teid, UrrId};
 pub use intent::{
     ApplyAction, Bar, BitRates, FTeid, Far, ForwardingParameters, Gate, Interface, OuterHeaderCreation,
     PacketRate, PacketRates, Pdi, Pdr, Qer, Rules, limits,

@@ -3,6 +3,7 @@
 
 pub(crate) mod charging;
 mod content;
+pub(crate) mod control;
 mod endpoint;
 mod link;
 mod metrics;
@@ -49,7 +50,8 @@ async fn serve(
     let socket = UdpSocket::bind(listen).await.map_err(|error| exit::unusable(bind_error(listen, &error)))?;
     let link = link::Link::start(settings.link());
     let content = content::watch(settings.content.as_ref()).map_err(exit::unusable)?;
-    let runtime = runtime::Runtime::new((node, store, outbox), socket, link, content);
+    let control = control::Control::listen(&settings.control())?;
+    let runtime = runtime::Runtime::new((node, store, outbox), socket, (link, control), content);
     let endpoint = match settings.metrics {
         Some(listen) => Some(endpoint::Endpoint::bind(listen, settings.link(), runtime.told()).await?),
         None => None,
@@ -97,6 +99,7 @@ fn config(settings: &Settings) -> anyhow::Result<Config> {
     let sessions = settings.dpe.sessions;
     Ok(Config {
         access_address_ipv6: settings.access_address6(),
+        network_instances: settings.dpe.network_instances(),
         forwarding_policies: settings.n4.forwarding_policies.clone(),
         predefined: settings.n4.predefined.clone(),
         charging: settings.charging.as_ref().map(|charging| charging.offline.clone()),

@@ -2,6 +2,7 @@
 
 use super::charging::Outbox;
 use super::content::{Rules, Telling};
+use super::control::{Control, Done, Order, Ordered};
 use super::link::{Heard, Link};
 use super::metrics::Pfcp;
 use charging::Cdr;
@@ -12,6 +13,7 @@ use n4::{Input, Level, Node, Note, Output};
 use session::{Change, Store};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::time::Duration;
 use tokio::net::UdpSocket;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
@@ -30,6 +32,8 @@ pub(crate) struct Runtime {
     charging: Option<Outbox>,
     socket: UdpSocket,
     link: Link,
+    /// What the operator orders.
+    control: Control,
     /// Commands go here while the link stands.
     commands: Option<mpsc::Sender<Command>>,
     /// Commands the link has not taken yet: at most one resynchronisation and what the node has under way.
@@ -58,6 +62,7 @@ enum Wake {
     Content,
     Timer,
     Durable(Durable),
+    Ordered(Ordered),
 }
 
 /// What is done once the database has what it must have.
@@ -71,7 +76,7 @@ impl Runtime {
     pub(crate) fn new(
         (node, store, charging): (Node, Store, Option<Outbox>),
         socket: UdpSocket,
-        link: Link,
+        (link, control): (Link, Control),
         content: watch::Receiver<Rules>,
     ) -> Self {
         Self {
@@ -81,6 +86,7 @@ impl Runtime {
             charging,
             socket,
             link,
+            control,
             commands: None,
             outbox: VecDeque::new(),
             changes: Vec::new(),
@@ -110,6 +116,7 @@ impl Runtime {
                 Wake::Content => self.put_content(None),
                 Wake::Timer => self.input(Input::Tick),
                 Wake::Durable(durable) => self.durable(durable),
+                Wake::Ordered(ordered) => self.obey(ordered),
             }
             self.carry_out().await?;
         }
@@ -152,6 +159,7 @@ impl Runtime {
             Ok(()) = self.content.changed() => Ok(Wake::ContentFile),
             () = until(self.telling.at()) => Ok(Wake::Content),
             Some(durable) = durable => Ok(Wake::Durable(durable)),
+            ordered = self.control.next() => Ok(Wake::Ordered(ordered)),
             () = until(due) => Ok(Wake::Timer),
         }
     }
@@ -275,8 +283,29 @@ impl Runtime {
 
     /// Tells the node what came, and notes what it says.
     fn input(&mut self, input: Input<'_>) {
-        let now = Time::from_zero(self.zero.elapsed());
-        for output in self.node.handle(input, now) {
+        let outputs = self.node.handle(input, self.now());
+        self.note_outputs(outputs);
+    }
+
+    fn now(&self) -> Time {
+        Time::from_zero(self.zero.elapsed())
+    }
+
+    /// Does what an operator orders.
+    fn obey(&mut self, (order, answer): Ordered) {
+        let Order::Release { grace_s } = order;
+        let asked = self.node.associations();
+        for node_id in &asked {
+            tracing::info!("{node_id} is asked to release its association within {grace_s} s");
+            let outputs = self.node.release_association(node_id, Duration::from_secs(grace_s), self.now());
+            self.note_outputs(outputs);
+        }
+        // Who asked may have hung up.
+        let _ = answer.send(Done { asked });
+    }
+
+    fn note_outputs(&mut self, outputs: Vec<Output>) {
+        for output in outputs {
             match output {
                 Output::SaveSession(record) => self.changes.push(Change::SaveSession(record)),
                 Output::EraseSession(seid) => self.changes.push(Change::EraseSession(seid)),

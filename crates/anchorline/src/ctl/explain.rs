@@ -9,7 +9,7 @@ use dplink::{
     Explanation, Outcome, Question,
 };
 use packet::protocol;
-use rules::{ApplicationId, Interface, Qfi, Teid};
+use rules::{ApplicationId, Instance, Interface, Qfi, Teid};
 use std::fmt::Write;
 use std::net::IpAddr;
 
@@ -40,6 +40,9 @@ pub(super) struct Args {
     /// Its type of service, or traffic class: decimal, or hexadecimal after 0x.
     #[arg(long, value_name = "TOS", default_value = "0", value_parser = values::tos)]
     tos: u8,
+    /// The network instance the user's address is of, where the node has several.
+    #[arg(long, value_name = "NAME")]
+    network_instance: Option<String>,
     /// Also tell of each PDR that was tried in vain, and why.
     #[arg(long)]
     verbose: bool,
@@ -68,6 +71,7 @@ impl Args {
         Ok(Question {
             is_down: self.down,
             ue,
+            instance: self.network_instance.as_deref().map_or(Instance::DEFAULT, Instance::of),
             remote,
             protocol: number,
             ports,

@@ -10,6 +10,7 @@ mod interval;
 mod packet;
 mod peers;
 mod ports;
+mod release;
 mod runtime;
 mod status;
 mod trace;
@@ -56,6 +57,10 @@ enum View {
     Explain(explain::Args),
     /// Check and load content rules.
     Rules(content::Args),
+    /// Ask all control planes to release their associations, before the node is taken out of service (TS 29.244 6.2.7.3).
+    ///
+    /// No session is made for them any more. Once the time is over, so are the associations, with all their sessions.
+    Release(release::Args),
     /// Read files of charging records, and see how writing them goes.
     Cdr(cdr::Args),
 }
@@ -100,6 +105,7 @@ impl View {
             }
             Self::Trace(args) => say(&crate::observer::trace(link, args.filter()).await?, json, trace::text),
             Self::Rules(args) => args.execute_on(settings.content.as_ref(), link).await,
+            Self::Release(args) => args.execute(&settings.control(), json).await,
             Self::Cdr(_) => Ok(String::new()),
             Self::Explain(args) => {
                 let question = args.question()?;

@@ -304,6 +304,7 @@ mod tests {
         let question = Question {
             is_down: false,
             ue: [10, 60, 0, 1].into(),
+            instance: rules::Instance::DEFAULT,
             remote: [8, 8, 8, 8].into(),
             protocol: 1,
             ports: None,

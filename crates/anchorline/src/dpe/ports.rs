@@ -6,6 +6,7 @@ use dataplane::Crew;
 use dpdk::{Eal, Mbuf, Mempool, MempoolConfig, RxQueue};
 use dplink::PortSteering;
 use packet::ethernet::MacAddress;
+use rules::Instance;
 
 /// Bytes of memory one packet takes in a pool: data room, mbuf and the pool's own header.
 const PACKET_BYTES: u32 = 2_048 + 128 + 128 + 64;
@@ -102,6 +103,7 @@ fn config(settings: &PortSettings, queues: &Queues) -> dataplane::PortConfig {
         name: settings.name.clone(),
         device: settings.device.clone(),
         interface: settings.interface,
+        instance: settings.network_instance.as_deref().map_or(Instance::DEFAULT, Instance::of),
         mac,
         address,
         address6: settings.address6,

@@ -78,8 +78,21 @@ pub(crate) struct PortSettings {
     pub(crate) mtu: u16,
     /// The VLAN its frames are tagged with, if any.
     pub(crate) vlan: Option<u16>,
+    /// The network instance it belongs to, in lower case.
+    pub(crate) network_instance: Option<String>,
     pub(crate) mss_clamp: bool,
     pub(crate) hash: DeviceHash,
+}
+
+impl DpeSettings {
+    /// Names of network instances, each once.
+    pub(crate) fn network_instances(&self) -> Vec<String> {
+        let mut names: Vec<String> =
+            self.ports.iter().filter_map(|port| port.network_instance.clone()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
 }
 
 impl Settings {
@@ -91,6 +104,11 @@ impl Settings {
     /// Where the data plane engine is reached.
     pub(crate) fn link(&self) -> PathBuf {
         self.run_dir.join("dpe.sock")
+    }
+
+    /// Where the control plane engine takes orders.
+    pub(crate) fn control(&self) -> PathBuf {
+        self.run_dir.join("cpe.sock")
     }
 
     /// The address tunnels of ours end at: that of the first access port.

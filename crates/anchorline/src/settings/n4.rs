@@ -186,13 +186,13 @@ impl TryFrom<String> for Peer {
     }
 }
 
-/// Makes settings of values that fit together.
-pub(super) fn check(n4: N4) -> Result<N4Settings, Refusal> {
+/// Makes settings of values that fit together; `networks` are the names of network instances that ports are of.
+pub(super) fn check(n4: N4, networks: &[String]) -> Result<N4Settings, Refusal> {
     if n4.listen.get_ref().ip().is_unspecified() {
         return Err(Refusal::of(&n4.listen, "peers are told this address: it cannot be 0.0.0.0"));
     }
     n4.forwarding_policies.iter().try_for_each(check_name)?;
-    check_pools(&n4.ue_pool)?;
+    check_pools(&n4.ue_pool, networks)?;
     Ok(N4Settings {
         listen: n4.listen.into_inner(),
         associate: n4.associate.into_iter().map(|peer| peer.0).collect(),
@@ -209,7 +209,13 @@ fn check_name(name: &Spanned<String>) -> Result<(), Refusal> {
     }
 }
 
-fn check_pools(pools: &[Pool]) -> Result<(), Refusal> {
+/// The name of a network that users of this pool alone are in.
+fn network<'a>(pool: &Pool, networks: &'a [String]) -> Option<&'a String> {
+    let name = pool.network_instance.as_ref()?;
+    networks.iter().find(|network| network.eq_ignore_ascii_case(name))
+}
+
+fn check_pools(pools: &[Pool], networks: &[String]) -> Result<(), Refusal> {
     if pools.len() > POOLS_MAX {
         return Err(Refusal::absent(format!("{} pools are more than the {POOLS_MAX} allowed", pools.len())));
     }
@@ -227,7 +233,10 @@ fn check_pools(pools: &[Pool]) -> Result<(), Refusal> {
             other.prefix.get_ref().contains(&prefix.network())
                 || prefix.contains(&other.prefix.get_ref().network())
         };
-        if others.iter().any(overlaps) {
+        let of = network(pool, networks);
+        let is_apart =
+            |other: &Pool| of.is_some() && network(other, networks).is_some_and(|it| Some(it) != of);
+        if others.iter().any(|other| overlaps(other) && !is_apart(other)) {
             return Err(Refusal::of(&pool.prefix, "overlaps with another pool"));
         }
     }

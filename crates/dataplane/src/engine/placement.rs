@@ -86,7 +86,7 @@ impl Placement {
     /// By the first address of its user, IPv4 before IPv6; without any, by its first tunnel.
     fn by_keys(&self, keys: &[Key]) -> Owner {
         let users =
-            || keys.iter().filter_map(|key| if let Key::User(user) = key { Some(*user) } else { None });
+            || keys.iter().filter_map(|key| if let Key::User(user, _) = key { Some(*user) } else { None });
         let user = users().find(|user| user >> 32 == 0).or_else(|| users().next());
         let tunnels =
             keys.iter().filter_map(|key| if let Key::Tunnel(key) = key { Some(*key) } else { None });
@@ -135,7 +135,7 @@ impl Claims {
         match keys.iter().find(is_taken) {
             None => Ok(()),
             Some(Key::Tunnel(_)) => Err(Refusal::TunnelTaken),
-            Some(Key::User(_)) => Err(Refusal::AddressTaken),
+            Some(Key::User(..)) => Err(Refusal::AddressTaken),
         }
     }
 

@@ -98,6 +98,7 @@ pub(super) fn arrival(meta: &Meta, tuple: &FiveTuple) -> Arrival {
     let is_ipsec = !tuple.fragment && tuple.spi != 0;
     Arrival {
         source: meta.source,
+        instance: meta.instance,
         teid: meta.tunnelled().then_some(Teid(meta.teid)),
         qfi: Qfi::new(meta.qfi),
         ue: normal.source_address(),

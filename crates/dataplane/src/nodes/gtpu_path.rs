@@ -58,7 +58,7 @@ fn answer_echo<B: Buffer>(packet: &mut Packet<B>, request: &Message) -> Next {
 /// holds, its restart counter among it, says nothing (TS 29.281 7.2.2).
 fn note_answer<B: Buffer>(state: &mut State, packet: &Packet<B>, message: &Message) -> Next {
     if let (Some((peer, _)), Some(sequence)) = (ends(packet.buffer.data()), message.sequence) {
-        state.answered((packet.meta.source, peer), sequence);
+        state.answered((packet.meta.side(), peer), sequence);
     }
     Next::End(Fate::Consumed)
 }

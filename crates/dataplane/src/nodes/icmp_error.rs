@@ -41,7 +41,7 @@ fn answer<B: Buffer>(state: &State, packet: &mut Packet<B>, reason: DropReason) 
             NodeId::GtpuEncap
         }
         false => {
-            packet.meta = Meta::new(packet.meta.port, packet.meta.source);
+            packet.meta = Meta::new(packet.meta.port, packet.meta.side());
             NodeId::IpOutput
         }
     };

@@ -10,6 +10,7 @@ use super::classify::arrival;
 use crate::counters::DropReason;
 use crate::frame::{Fate, Meta, Packet, Part};
 use crate::graph::{Next, Node, NodeId};
+use crate::side::Side;
 use crate::state::{State, StepIndex, step_index};
 use packet::tcp::{Made, Segment, flag};
 use packet::{Buffer, FiveTuple, protocol};
@@ -157,7 +158,7 @@ fn for_user<B: Buffer>(
     let made = Made { timestamps: made.timestamps.filter(|_| reply != Reply::Accept), ..made };
     let length = made.write(&flow, bytes)?;
     let step = way_to_user(state, packet, &flow)?;
-    Some((length, Meta { step, ..Meta::new(meta.port, meta.source) }, NodeId::GtpuEncap))
+    Some((length, Meta { step, ..Meta::new(meta.port, meta.side()) }, NodeId::GtpuEncap))
 }
 
 /// In the place of who sent this segment: the connection is no more.
@@ -188,7 +189,7 @@ fn for_server<B: Buffer>(
     if next == NodeId::IpOutput && state.ports.is_ours(flow.destination_address()) {
         return None;
     }
-    Some((length, Meta { step, towards, ..Meta::new(meta.port, meta.source) }, next))
+    Some((length, Meta { step, towards, ..Meta::new(meta.port, meta.side()) }, next))
 }
 
 /// A rule that puts packets to the user into a tunnel: this one, that of this flow, or else any.
@@ -196,7 +197,10 @@ fn way_to_user<B: Buffer>(state: &State, packet: &Packet<B>, flow: &FiveTuple) -
     let meta = &packet.meta;
     let session = state.sessions.get(state.sessions.cells.step(meta.step).session)?;
     let leads = |at: &StepIndex| state.sessions.cells.step(*at).leads_to(Interface::Access) == Some(true);
-    let far = if meta.direction() == Direction::Uplink { Interface::Core } else { meta.source };
+    let far = match meta.direction() {
+        Direction::Uplink => Side::new(Interface::Core, session.instance()),
+        Direction::Downlink => meta.side(),
+    };
     let coming = arrival(&Meta::new(meta.port, far), flow);
     let usual = session.classifier.find(&coming).map(|number| step_index(session.run.base, number));
     let own = (meta.direction() == Direction::Downlink).then_some(meta.step);
@@ -209,11 +213,11 @@ fn way_to_server<B: Buffer>(
     state: &State,
     packet: &Packet<B>,
     flow: &FiveTuple,
-) -> Option<(StepIndex, Interface, NodeId)> {
+) -> Option<(StepIndex, Side, NodeId)> {
     let meta = &packet.meta;
     if meta.direction() == Direction::Downlink {
         // Back to where the segment came from.
-        return (!meta.tunnelled()).then_some((StepIndex::NONE, meta.source, NodeId::IpOutput));
+        return (!meta.tunnelled()).then_some((StepIndex::NONE, meta.side(), NodeId::IpOutput));
     }
     let session = state.sessions.get(state.sessions.cells.step(meta.step).session)?;
     let known = arrival(meta, flow);
@@ -221,8 +225,8 @@ fn way_to_server<B: Buffer>(
     let find = |arrival| Some(step_index(session.run.base, session.classifier.find(arrival)?));
     [find(&known), find(&any), Some(meta.step)].into_iter().flatten().find_map(|at| {
         let step = state.sessions.cells.step(at);
-        let far = Some(step.to()).filter(|to| *to != Interface::Access)?;
-        let next = if step.leads_to(far)? { NodeId::GtpuEncap } else { NodeId::IpOutput };
+        let far = Some(step.to()).filter(|to| to.interface() != Interface::Access)?;
+        let next = if step.leads_to(far.interface())? { NodeId::GtpuEncap } else { NodeId::IpOutput };
         Some((at, far, next))
     })
 }

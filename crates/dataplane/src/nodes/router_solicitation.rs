@@ -48,7 +48,7 @@ pub(super) fn is_for_us<B: Buffer>(packet: &Packet<B>, tuple: &FiveTuple, sessio
 /// Of IPv6, a user's key is the prefix.
 fn prefix(session: &Session) -> Option<Ipv6Addr> {
     session.keys.iter().find_map(|key| match *key {
-        Key::User(key) if key >> 32 != 0 => Some(Ipv6Addr::from_bits(u128::from(key) << 64)),
+        Key::User(key, _) if key >> 32 != 0 => Some(Ipv6Addr::from_bits(u128::from(key) << 64)),
         _ => None,
     })
 }
@@ -76,7 +76,7 @@ fn answer<B: Buffer>(state: &State, packet: &mut Packet<B>, asker: Ipv6Addr) -> 
     let mut bytes = [0; ADVERTISEMENT];
     let length = message.write(us, to, &mut bytes)?;
     replace(&mut packet.buffer, bytes.get(..length)?)?;
-    packet.meta = Meta { step, ..Meta::new(packet.meta.port, packet.meta.source) };
+    packet.meta = Meta { step, ..Meta::new(packet.meta.port, packet.meta.side()) };
     Some(())
 }
 

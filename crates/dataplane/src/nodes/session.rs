@@ -4,6 +4,7 @@ use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
 use crate::state::{Key, State, StepIndex, user_key};
 use packet::Buffer;
+use rules::Instance;
 
 pub(crate) struct Session;
 
@@ -15,7 +16,7 @@ impl<B: Buffer> Node<B> for Session {
         let meta = &packet.meta;
         let key = match meta.tunnelled() {
             true => Some(Key::Tunnel(state.ports.tunnel_key(meta))),
-            false => destination(packet.buffer.data()).map(Key::User),
+            false => user(packet).map(|(address, instance)| Key::User(address, instance)),
         };
         if let Some(key) = key {
             state.sessions.prefetch_key(key);
@@ -23,12 +24,12 @@ impl<B: Buffer> Node<B> for Session {
     }
 
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
-        let meta = &mut packet.meta;
         // What an older verdict said holds no longer.
-        meta.step = StepIndex::NONE;
+        packet.meta.step = StepIndex::NONE;
+        let meta = &packet.meta;
         let found = match meta.tunnelled() {
             true => state.sessions.by_tunnel(state.ports.tunnel_key(meta)),
-            false => destination(packet.buffer.data()).and_then(|key| state.sessions.by_user(key)),
+            false => user(packet).and_then(|user| state.sessions.by_user(user)),
         };
         match found {
             Some(session) => {
@@ -41,6 +42,9 @@ impl<B: Buffer> Node<B> for Session {
     }
 }
 
-fn destination(packet: &[u8]) -> Option<u64> {
-    user_key(super::destination(packet)?)
+/// Whom a plain packet is for: a user of the network it came from.
+#[inline]
+fn user<B: Buffer>(packet: &Packet<B>) -> Option<(u64, Instance)> {
+    let address = user_key(super::destination(packet.buffer.data())?)?;
+    Some((address, packet.meta.instance))
 }

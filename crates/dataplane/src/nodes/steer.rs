@@ -26,7 +26,10 @@ pub(super) fn astray<B: Buffer>(state: &mut State, packet: &Packet<B>) -> Next {
     let meta = &packet.meta;
     let key = match meta.tunnelled() {
         true => Some(Key::Tunnel(state.ports.tunnel_key(meta))),
-        false => super::destination(packet.buffer.data()).and_then(user_key).map(Key::User),
+        false => {
+            let address = super::destination(packet.buffer.data()).and_then(user_key);
+            address.map(|address| Key::User(address, meta.instance))
+        }
     };
     match key.and_then(|key| state.steering.elsewhere(key, meta.handed)) {
         Some(owner) => Next::End(Fate::HandOff(owner)),

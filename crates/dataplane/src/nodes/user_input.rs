@@ -26,8 +26,9 @@ impl<B: Buffer> Node<B> for UserInput {
             return malformed(state, packet);
         }
         let meta = &mut packet.meta;
-        (meta.key, meta.bytes, meta.traffic_class) = (key, length, class);
-        meta.hash = state.flows.hash(&key);
+        (meta.bytes, meta.traffic_class) = (length, class);
+        meta.key = state.in_network(key, meta);
+        meta.hash = state.flows.hash(&meta.key);
         Next::To(state.steering.next(packet.meta.port))
     }
 }

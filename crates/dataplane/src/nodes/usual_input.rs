@@ -33,8 +33,9 @@ impl<B: Buffer> Node<B> for UsualInput {
         };
         let meta = &mut packet.meta;
         (meta.teid, meta.qfi, meta.outer) = (tunnel.teid, tunnel.qfi, tunnel.end - ethernet::LENGTH as u8);
-        (meta.key, meta.bytes, meta.traffic_class) = (key, length, class);
-        meta.hash = state.flows.hash(&key);
+        (meta.bytes, meta.traffic_class) = (length, class);
+        meta.key = state.in_network(key, meta);
+        meta.hash = state.flows.hash(&meta.key);
         match packet.buffer.keep(usize::from(tunnel.end), usize::from(length)) {
             Some(()) => Next::To(state.steering.next(packet.meta.port)),
             None => Next::To(NodeId::EthernetInput),

@@ -1,12 +1,13 @@
 //! What tells one flow of a user from another, the same for both directions.
 
 use packet::five_tuple::FiveTuple;
-use rules::Direction;
+use rules::{Direction, Instance};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Bits of the last word: protocol, version, later fragment.
+/// Bits of the last word: protocol, version, later fragment, network instance.
 const VERSION_SHIFT: u32 = 8;
-const FRAGMENT_SHIFT: u32 = 16;
+const FRAGMENT_SHIFT: u32 = 12;
+const INSTANCE_SHIFT: u32 = 16;
 const PORTS_SHIFT: u32 = 32;
 
 /// The user's address, the far end's, and the rest. No key of a packet is all zero.
@@ -78,6 +79,13 @@ impl FlowKey {
         let last = u64::from(ports) << PORTS_SHIFT | kind;
         let words = [u64::from(user) << 32, u64::from(remote) << 32, 0, 0, last];
         Some((Self { words }, length, (first >> 16) as u8))
+    }
+
+    /// The same of a network where users have addresses of their own; keys are made as of the default one.
+    #[inline]
+    pub(crate) fn within(mut self, instance: Instance) -> Self {
+        self.words[4] |= u64::from(instance.digest()) << INSTANCE_SHIFT;
+        self
     }
 
     /// Whether it is the same key: without branches, because it mostly is.

@@ -53,16 +53,17 @@ pub(crate) use sessions::{
     step_index, step_number,
 };
 pub(crate) use step::{HotStep, Kind, StepIndex};
-pub(crate) use table::Table;
+pub(crate) use table::{Name as TableName, Table};
 pub(crate) use treatment::{Extra, Treatment};
 pub(crate) use usage::Ledger;
 pub(crate) use waiting::Ticket;
 
 use crate::config::{Config, ConfigError};
+use crate::frame::Meta;
 use crate::steering::{Note, Steering};
 use dplink::{Event, UsageCause, UsageCounts};
 use packet::gtpu::{Endpoints, OuterHeader, PORT, UdpChecksum};
-use rules::{Direction, Seid};
+use rules::{Direction, Instance, Interface, Seid};
 use std::net::IpAddr;
 
 /// Most events noted between two turns of the control side; later ones are only counted.
@@ -119,6 +120,7 @@ impl State {
             pdrs: limits.pdrs,
             peers: limits.peers,
             aparts: limits.meters_apart,
+            has_instances: ports.has_instances(),
             echo: config.echo,
         };
         Ok(Self {
@@ -141,6 +143,24 @@ impl State {
         })
     }
 
+    /// The key of a packet's flow, given as of the default network, in that of its user. Of packets in tunnels it is the
+    /// session behind the tunnel that says which.
+    #[inline]
+    pub(crate) fn in_network(&self, key: FlowKey, meta: &Meta) -> FlowKey {
+        match self.ports.receiver(meta.port).is_plain {
+            true => key,
+            false => key.within(self.network(meta)),
+        }
+    }
+
+    #[inline(never)]
+    fn network(&self, meta: &Meta) -> Instance {
+        match meta.tunnelled() {
+            true => self.sessions.instance_behind(self.ports.tunnel_key(meta)),
+            false => meta.instance,
+        }
+    }
+
     /// An event is a hint: when too many come at once, the rest are lost.
     pub(crate) fn note(&mut self, event: Event) -> bool {
         let room = self.events.len() < EVENTS_MAX;
@@ -161,6 +181,12 @@ impl State {
             Some(steward) => self.steering.post.tell(steward, Note::Answered(peer, sequence)),
             None => self.sessions.peers.answered(peer, sequence, self.now_ns),
         }
+    }
+
+    /// How packets get to an address on one of these sides, the first that leads there, in whichever network.
+    pub(crate) fn any_way(&self, sides: &[Interface], address: IpAddr) -> Option<Way> {
+        let mut sides = self.ports.sides(sides);
+        sides.find_map(|side| Self::way(&self.ports, &self.routes, (side, address)))
     }
 
     /// How packets get to a peer; `None` where no route leads there.

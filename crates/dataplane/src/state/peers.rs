@@ -4,11 +4,11 @@ use super::exits::Exit;
 use super::paths::{Due, Path};
 use crate::config::Echo;
 use crate::frame::NextHop;
+use crate::side::Side;
 use crate::steering::steward;
 use arrayvec::ArrayVec;
 use dplink::PathState;
 use packet::gtpu::{Framed, Template};
-use rules::Interface;
 use std::collections::HashMap;
 use std::net::IpAddr;
 
@@ -50,7 +50,7 @@ pub(crate) struct Way {
 }
 
 /// On which side a peer is, and its address: the same address on two sides is two stations.
-pub(crate) type Name = (Interface, IpAddr);
+pub(crate) type Name = (Side, IpAddr);
 
 /// A peer, as packets to it read it.
 #[derive(Clone, Copy, Debug)]
@@ -160,7 +160,7 @@ impl Peers {
     /// The worker that asks a peer, unless it is this one.
     fn other_steward(&self, name: Name) -> Option<u8> {
         let (me, workers) = self.place;
-        Some(steward(name, workers)).filter(|steward| *steward != me)
+        Some(steward((name.0.interface(), name.1), workers)).filter(|steward| *steward != me)
     }
 
     /// Peers that can still be taken in.
@@ -346,7 +346,7 @@ impl Known {
             (_, _, None) => PathState::Unknown,
         };
         Some(dplink::PeerStatistics {
-            side,
+            side: side.interface(),
             address,
             ours: peer.way.map(|way| way.ends.0),
             tunnels: self.tunnels,
@@ -360,11 +360,12 @@ impl Known {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rules::Interface;
 
     const S: u64 = 1_000_000_000;
 
     fn name(last: u8) -> Name {
-        (Interface::Access, [10, 30, 0, last].into())
+        (Side::of(Interface::Access), [10, 30, 0, last].into())
     }
 
     fn peers(limit: usize) -> Peers {
@@ -417,7 +418,11 @@ mod tests {
         let mut config = crate::fixture::config();
         config.limits = crate::Limits { sessions: 1, pdrs: 2, flows: 8, kept: 1, ..config.limits };
         let state = crate::state::State::new(&config, crate::steering::Steering::alone()).ok()?;
-        crate::state::State::way(&state.ports, &state.routes, (Interface::Access, crate::fixture::GNB.into()))
+        crate::state::State::way(
+            &state.ports,
+            &state.routes,
+            (Side::of(Interface::Access), crate::fixture::GNB.into()),
+        )
     }
 
     /// No turn asks many, none lists many, and nobody is left out.
@@ -426,7 +431,7 @@ mod tests {
         let mut peers = peers(600);
         for number in 0..600_u16 {
             let [high, low] = number.to_be_bytes();
-            peers.enter((Interface::Access, [10, 30, high, low].into()), way);
+            peers.enter((Side::of(Interface::Access), [10, 30, high, low].into()), way);
         }
         let mut asked = Vec::new();
         for _ in 0..20 {

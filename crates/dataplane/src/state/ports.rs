@@ -3,7 +3,8 @@
 use super::step::longest_tunnel;
 use crate::config::{ConfigError, PORTS_MAX, PortConfig};
 use crate::frame::{Meta, PortIndex};
-use rules::{FTeid, Interface, Teid};
+use crate::side::Side;
+use rules::{FTeid, Instance, Interface, Teid};
 use std::net::IpAddr;
 
 /// In the order of the configuration.
@@ -11,6 +12,8 @@ pub(crate) struct Ports {
     ports: Box<[PortConfig]>,
     receivers: Box<[Receiver]>,
     clamp_mtu: Option<u16>,
+    /// Some port is of a network instance that is not the default one.
+    has_instances: bool,
 }
 
 /// What tells that a packet is for us, as it stands on the wire.
@@ -18,6 +21,8 @@ pub(crate) struct Ports {
 pub(crate) struct Receiver {
     pub(crate) mac: [u8; 6],
     pub(crate) address: [u8; 4],
+    /// Users' addresses say all: the port is of the default instance, or there is no other.
+    pub(crate) is_plain: bool,
 }
 
 impl Ports {
@@ -32,10 +37,22 @@ impl Ports {
                 }
             }
         }
-        let receiver =
-            |port: &PortConfig| Receiver { mac: port.mac.0, address: port.address.addr().octets() };
+        let has_instances = ports.iter().any(|port| port.side().instance() != Instance::DEFAULT);
+        let receiver = |port: &PortConfig| Receiver {
+            mac: port.mac.0,
+            address: port.address.addr().octets(),
+            is_plain: match port.interface {
+                Interface::Access => !has_instances,
+                Interface::Core | Interface::SgiLan => port.instance == Instance::DEFAULT,
+            },
+        };
         let clamp_mtu = ports.iter().filter(|port| port.mss_clamp).map(room).min();
-        Ok(Self { ports: ports.into(), receivers: ports.iter().map(receiver).collect(), clamp_mtu })
+        Ok(Self {
+            ports: ports.into(),
+            receivers: ports.iter().map(receiver).collect(),
+            clamp_mtu,
+            has_instances,
+        })
     }
 
     /// The port at a place; indexes come from the worker, which counts the same ports.
@@ -48,6 +65,12 @@ impl Ports {
     #[inline]
     pub(crate) const fn clamp_mtu(&self) -> Option<u16> {
         self.clamp_mtu
+    }
+
+    /// Whether users of different networks may have the same address.
+    #[inline]
+    pub(crate) const fn has_instances(&self) -> bool {
+        self.has_instances
     }
 
     /// What tells that a packet is for us.
@@ -89,6 +112,15 @@ impl Ports {
         let ours = |port: &PortConfig| addresses(port).any(|address| address == endpoint.address);
         let port = ports.iter().position(ours)?;
         Some(key(port as PortIndex, endpoint.teid.0))
+    }
+
+    /// All sides of these kinds that ports are on, the kinds in this order; some come more than once.
+    pub(crate) fn sides(&self, kinds: &[Interface]) -> impl Iterator<Item = Side> {
+        let of = |kind: &Interface| {
+            let kind = *kind;
+            self.ports.iter().map(PortConfig::side).filter(move |side| side.interface() == kind)
+        };
+        kinds.iter().flat_map(of)
     }
 
     /// Ports with their places.

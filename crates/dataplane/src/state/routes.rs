@@ -1,14 +1,14 @@
 //! Where a packet leaves, by its destination and the side it leaves on.
 //!
-//! Each side has routes of its own: a user can never reach the access network's hosts through the core.
+//! Each side, and there each network instance, has routes of its own: a user can never reach the access network's hosts through the core.
 
 use super::Ports;
 use super::exits::Exit;
 use crate::config::{ConfigError, Route};
 use crate::frame::{NextHop, PortIndex};
+use crate::side::Side;
 use ipnet::IpNet;
 use packet::ethernet;
-use rules::Interface;
 use std::net::IpAddr;
 
 /// Longest prefix first.
@@ -19,7 +19,7 @@ pub(crate) struct Routes {
 }
 
 struct Entry4 {
-    interface: Interface,
+    side: Side,
     mask: u32,
     prefix: u32,
     port: PortIndex,
@@ -29,7 +29,7 @@ struct Entry4 {
 }
 
 struct Entry {
-    interface: Interface,
+    side: Side,
     prefix: IpNet,
     port: PortIndex,
     /// `None`: the destination itself is the next hop.
@@ -48,25 +48,25 @@ impl Routes {
 
     /// As [`Routes::find`], of an IPv4 address.
     #[inline]
-    pub(crate) fn find_ipv4(&self, interface: Interface, destination: u32) -> Option<NextHop> {
-        let entry = self.entry4(interface, destination)?;
+    pub(crate) fn find_ipv4(&self, side: Side, destination: u32) -> Option<NextHop> {
+        let entry = self.entry4(side, destination)?;
         let address = entry.via.unwrap_or(IpAddr::V4(destination.into()));
         Some(NextHop { port: entry.port, address })
     }
 
     /// How packets left that took the same way before.
     #[inline(always)]
-    pub(crate) fn exit(&self, interface: Interface, destination: u32) -> Option<&Exit<ethernet::Header>> {
-        self.entry4(interface, destination)?.exit.as_ref()
+    pub(crate) fn exit(&self, side: Side, destination: u32) -> Option<&Exit<ethernet::Header>> {
+        self.entry4(side, destination)?.exit.as_ref()
     }
 
     /// Notes how packets leave that go the same way.
     pub(crate) fn note_exit(
         &mut self,
-        (interface, destination): (Interface, u32),
+        (side, destination): (Side, u32),
         exit: impl FnOnce(NextHop) -> Option<Exit<ethernet::Header>>,
     ) {
-        let entry = self.ipv4.iter_mut().find(|entry| entry.leads(interface, destination));
+        let entry = self.ipv4.iter_mut().find(|entry| entry.leads(side, destination));
         let Some((entry, address)) = entry.and_then(|entry| entry.via.map(|via| (entry, via))) else {
             return;
         };
@@ -74,14 +74,14 @@ impl Routes {
     }
 
     #[inline(always)]
-    fn entry4(&self, interface: Interface, destination: u32) -> Option<&Entry4> {
-        self.ipv4.iter().find(|entry| entry.leads(interface, destination))
+    fn entry4(&self, side: Side, destination: u32) -> Option<&Entry4> {
+        self.ipv4.iter().find(|entry| entry.leads(side, destination))
     }
 
     /// The next hop towards `destination` on one side.
     #[inline]
-    pub(crate) fn find(&self, interface: Interface, destination: IpAddr) -> Option<NextHop> {
-        let leads = |entry: &&Entry| entry.interface == interface && entry.prefix.contains(&destination);
+    pub(crate) fn find(&self, side: Side, destination: IpAddr) -> Option<NextHop> {
+        let leads = |entry: &&Entry| entry.side == side && entry.prefix.contains(&destination);
         let entry = self.entries.iter().find(leads)?;
         Some(NextHop { port: entry.port, address: entry.via.unwrap_or(destination) })
     }
@@ -89,15 +89,15 @@ impl Routes {
 
 impl Entry4 {
     #[inline(always)]
-    fn leads(&self, interface: Interface, destination: u32) -> bool {
-        self.interface == interface && destination & self.mask == self.prefix
+    fn leads(&self, side: Side, destination: u32) -> bool {
+        self.side == side && destination & self.mask == self.prefix
     }
 }
 
 fn entry4(entry: &Entry) -> Option<Entry4> {
     let IpNet::V4(prefix) = entry.prefix else { return None };
     Some(Entry4 {
-        interface: entry.interface,
+        side: entry.side,
         mask: prefix.netmask().to_bits(),
         prefix: prefix.network().to_bits(),
         port: entry.port,
@@ -109,8 +109,8 @@ fn entry4(entry: &Entry) -> Option<Entry4> {
 /// The subnets of a port: their stations are reached directly.
 fn subnets((port, config): (PortIndex, &crate::PortConfig)) -> impl Iterator<Item = Entry> {
     let prefixes = [Some(IpNet::from(config.address)), config.address6.map(IpNet::from)];
-    let interface = config.interface;
-    let direct = move |prefix: IpNet| Entry { interface, prefix: prefix.trunc(), port, via: None };
+    let side = config.side();
+    let direct = move |prefix: IpNet| Entry { side, prefix: prefix.trunc(), port, via: None };
     prefixes.into_iter().flatten().map(direct)
 }
 
@@ -119,9 +119,10 @@ fn entry(ports: &Ports, route: &Route) -> Result<Entry, ConfigError> {
         IpAddr::V4(via) => config.address.contains(&via),
         IpAddr::V6(via) => config.address6.is_some_and(|address| address.contains(&via)),
     };
+    let is_meant = |config: &crate::PortConfig| route.instance.is_none_or(|meant| meant == config.instance);
     let (port, config) = ports
         .iter()
-        .find(|(_, config)| reaches(config))
+        .find(|(_, config)| is_meant(config) && reaches(config))
         .ok_or(ConfigError::UnreachableNextHop(route.prefix, route.via))?;
-    Ok(Entry { interface: config.interface, prefix: route.prefix.trunc(), port, via: Some(route.via) })
+    Ok(Entry { side: config.side(), prefix: route.prefix.trunc(), port, via: Some(route.via) })
 }

@@ -12,7 +12,7 @@ use super::usage::Ledger;
 use crate::config::Echo;
 use crate::worker::Query;
 use dplink::UsageCounts;
-use rules::{Classifier, Looks, OuterHeaderCreation, Places, QerId, Rare, Seid};
+use rules::{Classifier, Instance, Looks, OuterHeaderCreation, Places, QerId, Rare, Seid};
 use smallvec::SmallVec;
 
 /// Tunnels, and user addresses, a session has on average at most, over all sessions.
@@ -32,8 +32,8 @@ impl SessionIndex {
 pub(crate) enum Key {
     /// A tunnel endpoint of ours.
     Tunnel(u64),
-    /// A user's address or prefix.
-    User(u64),
+    /// A user's address or prefix, and the network it is unique in.
+    User(u64, Instance),
 }
 
 /// One session: the part that packets of known flows do not touch.
@@ -114,6 +114,8 @@ pub(crate) struct Sessions {
     by_seid: Table,
     by_tunnel: Table,
     by_user: Table,
+    /// By place, the network that its user's addresses are of; empty where there is one network.
+    instances: Box<[Instance]>,
     pub(crate) cells: Cells,
     pub(crate) peers: Peers,
     pub(super) aparts: Aparts,
@@ -128,6 +130,7 @@ pub(crate) struct Room {
     pub(crate) peers: usize,
     pub(crate) aparts: usize,
     pub(crate) echo: Echo,
+    pub(crate) has_instances: bool,
 }
 
 /// How many peers there are at most: most steps lead to the same as the one before.
@@ -141,10 +144,11 @@ impl Sessions {
         let places = 0..u32::try_from(room.sessions).unwrap_or(u32::MAX);
         Self {
             slots: places.clone().map(|_| None).collect(),
-            free: places.rev().collect(),
+            free: places.clone().rev().collect(),
             by_seid: Table::new(room.sessions),
             by_tunnel: Table::new(room.sessions * KEYS_PER_SESSION),
             by_user: Table::new(room.sessions * KEYS_PER_SESSION),
+            instances: places.filter(|_| room.has_instances).map(|_| Instance::DEFAULT).collect(),
             cells: Cells::new(room.sessions.max(room.pdrs.div_ceil(STEPS))),
             peers: Peers::new(room.peers, room.echo),
             aparts: Aparts::new(room.aparts),
@@ -160,8 +164,14 @@ impl Sessions {
 
     /// The session of a user's address.
     #[inline]
-    pub(crate) fn by_user(&self, key: u64) -> Option<SessionIndex> {
-        self.by_user.get(key).map(SessionIndex)
+    pub(crate) fn by_user(&self, user: (u64, Instance)) -> Option<SessionIndex> {
+        self.by_user.get(user).map(SessionIndex)
+    }
+
+    /// The network of the user behind a tunnel of ours; the default one where nobody is behind it.
+    pub(crate) fn instance_behind(&self, tunnel: u64) -> Instance {
+        let place = self.by_tunnel.get(tunnel).unwrap_or(u32::MAX);
+        self.instances.get(place as usize).copied().unwrap_or_default()
     }
 
     /// The session of this name.
@@ -196,7 +206,7 @@ impl Sessions {
     pub(crate) fn prefetch_key(&self, key: Key) {
         match key {
             Key::Tunnel(key) => self.by_tunnel.prefetch(key),
-            Key::User(key) => self.by_user.prefetch(key),
+            Key::User(address, instance) => self.by_user.prefetch((address, instance)),
         }
     }
 
@@ -296,9 +306,11 @@ impl Sessions {
         for key in keys {
             match *key {
                 Key::Tunnel(key) if taken(self.by_tunnel.get(key)) => return Err(Refusal::TunnelTaken),
-                Key::User(key) if taken(self.by_user.get(key)) => return Err(Refusal::AddressTaken),
+                Key::User(address, instance) if taken(self.by_user.get((address, instance))) => {
+                    return Err(Refusal::AddressTaken);
+                }
                 Key::Tunnel(_) => tunnels += 1,
-                Key::User(_) => users += 1,
+                Key::User(..) => users += 1,
             }
         }
         match tunnels > self.by_tunnel.room() || users > self.by_user.room() {
@@ -397,10 +409,13 @@ impl Sessions {
     }
 
     fn remember(&mut self, session: &Session, place: u32) {
+        if let Some(instance) = self.instances.get_mut(place as usize) {
+            *instance = session.instance();
+        }
         for key in &session.keys {
             let inserted = match *key {
                 Key::Tunnel(key) => self.by_tunnel.insert(key, place),
-                Key::User(key) => self.by_user.insert(key, place),
+                Key::User(address, instance) => self.by_user.insert((address, instance), place),
             };
             debug_assert!(inserted.is_ok(), "admit_keys made sure of room");
         }
@@ -413,7 +428,7 @@ impl Sessions {
         for key in &session.keys {
             match *key {
                 Key::Tunnel(key) => self.by_tunnel.remove(key),
-                Key::User(key) => self.by_user.remove(key),
+                Key::User(address, instance) => self.by_user.remove((address, instance)),
             };
         }
         for place in 0..session.qers.len() as u16 {
@@ -429,6 +444,17 @@ impl Sessions {
                 self.peers.leave(peer);
             }
         }
+    }
+}
+
+impl Session {
+    /// The network its user's addresses are of: one that is not the default one, if there is any.
+    pub(crate) fn instance(&self) -> Instance {
+        let users = self.keys.iter().filter_map(|key| match key {
+            Key::User(_, instance) => Some(*instance),
+            Key::Tunnel(_) => None,
+        });
+        users.min_by_key(|instance| *instance == Instance::DEFAULT).unwrap_or_default()
     }
 }
 

@@ -3,8 +3,11 @@
 use super::peers::PeerIndex;
 use super::sessions::SessionIndex;
 use crate::config::PortConfig;
+use crate::side::Side;
 use packet::{gtpu, ipv4, ipv6, udp};
-use rules::{Action, DroppedDownlink, Encapsulation, Forward, Interface, PdrId, Qfi, Step, Usage, limits};
+use rules::{
+    Action, DroppedDownlink, Encapsulation, Forward, Instance, Interface, PdrId, Qfi, Step, Usage, limits,
+};
 use std::net::IpAddr;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -65,7 +68,7 @@ pub(crate) struct HotStep {
     pub(crate) session: SessionIndex,
     /// The tunnel its packets come in; 0 for plain ones.
     pub(crate) arrives_in: u32,
-    /// Of the tunnel to put packets into.
+    /// Of the tunnel to put packets into; of plain ones, the digest of the network instance they leave for.
     pub(crate) teid: u32,
     /// The tunnel's other end.
     pub(crate) peer: PeerIndex,
@@ -186,7 +189,7 @@ impl HotStep {
     /// Whether packets that leave on this side do so in a tunnel; `None` where none leave there.
     pub(crate) fn leads_to(&self, side: Interface) -> Option<bool> {
         let forwards = matches!(self.kind, Kind::Plain | Kind::Tunnel | Kind::Redirect | Kind::Enrich);
-        (forwards && self.to() == side).then_some(self.tunnels())
+        (forwards && self.to().interface() == side).then_some(self.tunnels())
     }
 
     /// Marks a step that needs at most a rate in its session's first account, which is in place, and one count.
@@ -211,9 +214,17 @@ impl HotStep {
         self.flags & SIMPLE != 0
     }
 
-    /// The side its packets leave on.
+    /// The side its packets leave on, and of plain ones the network there.
     #[inline]
-    pub(crate) const fn to(&self) -> Interface {
+    pub(crate) const fn to(&self) -> Side {
+        match self.tunnels() {
+            false => Side::new(self.interface(), Instance::of_digest(self.teid as u16)),
+            true => Side::of(self.interface()),
+        }
+    }
+
+    #[inline]
+    const fn interface(&self) -> Interface {
         match self.flags & (TO_ACCESS | TO_LAN) {
             0 => Interface::Core,
             TO_ACCESS => Interface::Access,
@@ -270,7 +281,8 @@ impl HotStep {
     /// Notes what fits for sure, over whichever port of its side a packet leaves.
     pub(crate) fn fit(mut self, ports: &[PortConfig], step: &Step) -> Self {
         let Action::Forward(forward) = step.action else { return self };
-        let mtus = ports.iter().filter(|port| port.interface == forward.to).map(|port| port.mtu);
+        let side = Side::new(forward.to, forward.instance);
+        let mtus = ports.iter().filter(|port| port.side() == side).map(|port| port.mtu);
         let headers = forward.encapsulation.map_or(0, |tunnel| self.container_length() + outer(tunnel.peer));
         self.fits = mtus.min().unwrap_or(u16::MAX).saturating_sub(headers as u16);
         self
@@ -297,7 +309,7 @@ impl HotStep {
             Interface::SgiLan => TO_LAN,
         };
         self.dscp = forward.dscp.unwrap_or(NONE);
-        self.kind = Kind::Plain;
+        (self.kind, self.teid) = (Kind::Plain, forward.instance.digest().into());
         if let Some(Encapsulation { teid, qfi, reflective, .. }) = forward.encapsulation {
             self.kind = Kind::Tunnel;
             self.teid = teid.0;

@@ -1,5 +1,28 @@
 //! A hash table of fixed size from 64-bit keys to 32-bit values: linear probing, nothing allocated after it was made.
 
+use rules::Instance;
+
+/// What a value is found by: 64 bits, and for users' addresses the network they are unique in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Name {
+    bits: u64,
+    instance: Instance,
+}
+
+impl From<u64> for Name {
+    #[inline]
+    fn from(bits: u64) -> Self {
+        Self { bits, instance: Instance::DEFAULT }
+    }
+}
+
+impl From<(u64, Instance)> for Name {
+    #[inline]
+    fn from((bits, instance): (u64, Instance)) -> Self {
+        Self { bits, instance }
+    }
+}
+
 /// Never more than three quarters full, so a probe ends soon.
 pub(crate) struct Table {
     entries: Box<[Entry]>,
@@ -11,7 +34,15 @@ pub(crate) struct Table {
 struct Entry {
     key: u64,
     value: u32,
+    instance: Instance,
     used: bool,
+}
+
+impl Entry {
+    #[inline]
+    const fn name(&self) -> Name {
+        Name { bits: self.key, instance: self.instance }
+    }
 }
 
 /// Four to a cache line.
@@ -24,25 +55,26 @@ pub(crate) struct Full;
 impl Table {
     /// Room for `limit` keys.
     pub(crate) fn new(limit: usize) -> Self {
-        let empty = Entry { key: 0, value: 0, used: false };
+        let empty = Entry { key: 0, value: 0, instance: Instance::DEFAULT, used: false };
         Self { entries: super::memory::filled(limit + limit.div_ceil(3) + 1, empty), length: 0, limit }
     }
 
     /// The value of `key`.
     #[inline]
-    pub(crate) fn get(&self, key: u64) -> Option<u32> {
-        let entry = &self.entries[self.find(key)];
+    pub(crate) fn get(&self, key: impl Into<Name>) -> Option<u32> {
+        let entry = &self.entries[self.find(key.into())];
         entry.used.then_some(entry.value)
     }
 
     /// Asks for the memory that [`Table::get`] reads first.
     #[inline]
-    pub(crate) fn prefetch(&self, key: u64) {
-        super::memory::prefetch(&self.entries[self.home(key)]);
+    pub(crate) fn prefetch(&self, key: impl Into<Name>) {
+        super::memory::prefetch(&self.entries[self.home(key.into())]);
     }
 
     /// Sets the value of `key`.
-    pub(crate) fn insert(&mut self, key: u64, value: u32) -> Result<(), Full> {
+    pub(crate) fn insert(&mut self, key: impl Into<Name>, value: u32) -> Result<(), Full> {
+        let key = key.into();
         let at = self.find(key);
         if !self.entries[at].used {
             if self.length == self.limit {
@@ -50,13 +82,13 @@ impl Table {
             }
             self.length += 1;
         }
-        self.entries[at] = Entry { key, value, used: true };
+        self.entries[at] = Entry { key: key.bits, value, instance: key.instance, used: true };
         Ok(())
     }
 
     /// Forgets `key`; whether it was there.
-    pub(crate) fn remove(&mut self, key: u64) -> bool {
-        let at = self.find(key);
+    pub(crate) fn remove(&mut self, key: impl Into<Name>) -> bool {
+        let at = self.find(key.into());
         if !self.entries[at].used {
             return false;
         }
@@ -77,9 +109,9 @@ impl Table {
 
     /// Where `key` is, or would go.
     #[inline]
-    fn find(&self, key: u64) -> usize {
+    fn find(&self, key: Name) -> usize {
         let mut at = self.home(key);
-        while self.entries[at].used && self.entries[at].key != key {
+        while self.entries[at].used && self.entries[at].name() != key {
             at = self.after(at);
         }
         at
@@ -89,7 +121,7 @@ impl Table {
     fn close_gap(&mut self, mut gap: usize) {
         let mut at = self.after(gap);
         while self.entries[at].used {
-            let home = self.home(self.entries[at].key);
+            let home = self.home(self.entries[at].name());
             if self.distance(home, at) >= self.distance(gap, at) {
                 self.entries[gap] = self.entries[at];
                 gap = at;
@@ -101,8 +133,9 @@ impl Table {
 
     /// Fibonacci hashing: a product with 2^64 / golden ratio, as a fraction of 2^64, of the table's length.
     #[inline]
-    fn home(&self, key: u64) -> usize {
-        let fraction = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    fn home(&self, key: Name) -> usize {
+        let bits = key.bits ^ u64::from(key.instance.digest()) << 48;
+        let fraction = bits.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         ((u128::from(fraction) * self.entries.len() as u128) >> 64) as usize
     }
 
@@ -141,8 +174,19 @@ mod tests {
                 prop_assert_eq!(table.len(), model.len());
                 for key in 0..24 {
                     prop_assert_eq!(table.get(key), model.get(&key).copied());
+                    prop_assert_eq!(table.get((key, Instance::of("other"))), None);
                 }
             }
         }
+    }
+
+    #[test]
+    fn one_address_in_two_networks_is_two_keys() {
+        let (mut table, other) = (Table::new(4), Instance::of("other"));
+        table.insert(7, 1).ok().unwrap();
+        table.insert((7, other), 2).ok().unwrap();
+        assert_eq!((table.get(7), table.get((7, other)), table.len()), (Some(1), Some(2), 2));
+        assert!(table.remove(7));
+        assert_eq!((table.get(7), table.get((7, other))), (None, Some(2)));
     }
 }

@@ -1,6 +1,6 @@
 //! Who owns what the function cannot say.
 
-use crate::state::{KEYS_PER_SESSION, Key, Table};
+use crate::state::{KEYS_PER_SESSION, Key, Table, TableName};
 
 /// Keys of sessions of other workers, and who they are.
 pub(super) struct Directory {
@@ -16,9 +16,9 @@ impl Directory {
     }
 
     pub(super) fn find(&self, key: Key) -> Option<u8> {
-        let (table, key) = match key {
-            Key::Tunnel(key) => (&self.tunnels, key),
-            Key::User(key) => (&self.users, key),
+        let (table, key): (_, TableName) = match key {
+            Key::Tunnel(key) => (&self.tunnels, key.into()),
+            Key::User(address, instance) => (&self.users, (address, instance).into()),
         };
         table.get(key).map(|owner| owner as u8)
     }
@@ -38,10 +38,10 @@ impl Directory {
         }
     }
 
-    fn table(&mut self, key: Key) -> (&mut Table, u64) {
+    fn table(&mut self, key: Key) -> (&mut Table, TableName) {
         match key {
-            Key::Tunnel(key) => (&mut self.tunnels, key),
-            Key::User(key) => (&mut self.users, key),
+            Key::Tunnel(key) => (&mut self.tunnels, key.into()),
+            Key::User(address, instance) => (&mut self.users, (address, instance).into()),
         }
     }
 }
@@ -57,7 +57,10 @@ mod tests {
         directory.enter(Key::Tunnel(7), 1);
         directory.enter(Key::Tunnel(7), 2);
         directory.leave(Key::Tunnel(7), 1);
-        assert_eq!((directory.find(Key::Tunnel(7)), directory.find(Key::User(7))), (Some(2), None));
+        assert_eq!(
+            (directory.find(Key::Tunnel(7)), directory.find(Key::User(7, rules::Instance::DEFAULT))),
+            (Some(2), None)
+        );
         directory.leave(Key::Tunnel(7), 2);
         assert_eq!(directory.find(Key::Tunnel(7)), None);
     }

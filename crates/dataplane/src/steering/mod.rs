@@ -23,6 +23,7 @@ use crate::frame::PortIndex;
 use crate::graph::NodeId;
 use crate::state::{Key, Name};
 use directory::Directory;
+use rules::Interface;
 use std::net::IpAddr;
 
 /// A packet is handed on no more often: by the function, by the directory, and by the directory of a worker that has
@@ -89,7 +90,7 @@ impl Steering {
         }
         let known = self.look_up(key);
         known.or_else(|| match key {
-            Key::User(user) if handed == 0 => self.other_owner(Buckets::user(user)),
+            Key::User(user, _) if handed == 0 => self.other_owner(Buckets::user(user)),
             _ => None,
         })
     }
@@ -124,7 +125,7 @@ impl Steering {
     fn is_exceptional(&self, key: Key) -> bool {
         match key {
             Key::Tunnel(_) => true,
-            Key::User(user) => self.buckets.owner(Buckets::user(user)) != self.me,
+            Key::User(user, _) => self.buckets.owner(Buckets::user(user)) != self.me,
         }
     }
 
@@ -145,13 +146,13 @@ impl Steering {
 
     /// The worker that asks a peer whether it is there, unless it is this one: no peer is asked by two.
     pub(crate) fn other_steward(&self, name: Name) -> Option<u8> {
-        let steward = steward(name, self.workers);
+        let steward = steward((name.0.interface(), name.1), self.workers);
         (steward != self.me).then_some(steward)
     }
 }
 
 /// The worker, of so many, that asks a peer whether it is there.
-pub(crate) fn steward((side, address): Name, workers: u8) -> u8 {
+pub(crate) fn steward((side, address): (Interface, IpAddr), workers: u8) -> u8 {
     let bits = match address {
         IpAddr::V4(address) => u64::from(address.to_bits()) << 32,
         IpAddr::V6(address) => (address.to_bits() >> 64) as u64 ^ address.to_bits() as u64,

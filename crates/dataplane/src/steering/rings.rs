@@ -2,9 +2,9 @@
 
 use super::post::pairs;
 use crate::frame::{Meta, Packet, PortIndex, VECTOR};
+use crate::side::Side;
 use crate::state::{FlowKey, prefetch, prefetch_write};
 use rtrb::{Consumer, Producer, RingBuffer};
-use rules::Interface;
 
 /// Packets on their way from one worker to another: four vectors, so that a worker that is away for some turns loses
 /// none, and one that cannot keep up does not make packets old.
@@ -39,12 +39,12 @@ impl<B> Handed<B> {
         self.port
     }
 
-    /// As it was before `flow`: `source` is the side of its port, `hash` that of its key.
+    /// As it was before `flow`: `from` is the side of its port, `hash` that of its key.
     #[inline]
-    pub(crate) fn packet(self, source: Interface, hash: impl FnOnce(&FlowKey) -> u64) -> Packet<B> {
+    pub(crate) fn packet(self, from: Side, hash: impl FnOnce(&FlowKey) -> u64) -> Packet<B> {
         let Self { buffer, key, teid, bytes, port, outer, qfi, traffic_class, handed } = self;
         let hash = hash(&key);
-        let meta = Meta::new(port, source);
+        let meta = Meta::new(port, from);
         Packet { buffer, meta: Meta { key, hash, teid, bytes, outer, qfi, traffic_class, handed, ..meta } }
     }
 }

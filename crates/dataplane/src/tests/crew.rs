@@ -117,7 +117,7 @@ fn from_gnb(ip_payload: &[u8], protocol: u8) -> Vec<u8> {
 }
 
 /// A user's packet in a tunnel: the user's address is `source`, which may be a lie.
-fn from_user(session: u64, source: Ipv4Addr, port: u16) -> Vec<u8> {
+pub(super) fn from_user(session: u64, source: Ipv4Addr, port: u16) -> Vec<u8> {
     let mut inner = vec![0; 28];
     packet::ipv4::Header::new(source, [203, 0, 113, 80].into(), 17, 8).unwrap().write(&mut inner).unwrap();
     packet::udp::Header::new(port, 53, 0).unwrap().write(&mut inner[20..]).unwrap();
@@ -387,6 +387,7 @@ fn questions_are_answered_by_whoever_knows() {
         let question = Question {
             is_down: true,
             ue: address(session).into(),
+            instance: rules::Instance::DEFAULT,
             remote: [203, 0, 113, 80].into(),
             protocol: 17,
             ports: Some((1, 53)),

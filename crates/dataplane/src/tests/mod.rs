@@ -6,6 +6,7 @@ mod crew;
 mod enrich;
 mod exits;
 mod fragments;
+mod instances;
 mod kept;
 mod mtu;
 mod observe;

@@ -137,6 +137,7 @@ fn question(ue: [u8; 4], is_down: bool) -> Question {
     Question {
         is_down,
         ue: ue.into(),
+        instance: rules::Instance::DEFAULT,
         remote: [203, 0, 113, 80].into(),
         protocol: 17,
         ports: Some((40_000, 53)),
@@ -285,6 +286,7 @@ fn an_explanation_agrees_with_what_happens() {
             Question {
                 is_down,
                 ue,
+                instance: rules::Instance::DEFAULT,
                 remote,
                 protocol: ip.protocol,
                 ports,

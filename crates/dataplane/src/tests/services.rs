@@ -18,6 +18,7 @@ fn marked_and_copied() -> Rules {
     far.forwarding.as_mut().unwrap().dscp = Some(DSCP);
     let collector = OuterHeaderCreation { teid: Teid(0x999), address: [10, 50, 0, 1].into() };
     far.duplicates = vec![ForwardingParameters {
+        instance: rules::Instance::DEFAULT,
         destination_interface: Interface::Core,
         outer_header_creation: Some(collector),
         dscp: None,

@@ -6,8 +6,8 @@ use crate::fixture::{Bench, METERED, N3, N6, metered, rules};
 use dplink::{Command, Notice, UsageCause, UsageCounts};
 use proptest::prelude::*;
 use rules::{
-    ApplyAction, DroppedDownlink, Far, FarId, ForwardingParameters, Interface, OuterHeaderCreation, Rules,
-    Seid, Teid, Triggers, Urr, UrrId, Volume,
+    ApplyAction, DroppedDownlink, Far, FarId, ForwardingParameters, Instance, Interface, OuterHeaderCreation,
+    Rules, Seid, Teid, Triggers, Urr, UrrId, Volume,
 };
 
 /// Bytes of the user's packets in these tests, less the payload.
@@ -169,6 +169,7 @@ fn portal() -> Far {
     let tunnel = OuterHeaderCreation { teid: Teid(0x999), address: [10, 50, 0, 1].into() };
     let forwarding = ForwardingParameters {
         destination_interface: Interface::Core,
+        instance: Instance::DEFAULT,
         outer_header_creation: Some(tunnel),
         dscp: None,
     };

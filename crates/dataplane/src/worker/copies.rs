@@ -6,6 +6,7 @@ use crate::counters::DropReason;
 use crate::frame::{Meta, NextHop, Packet, Part};
 use crate::nodes;
 use crate::port::Port;
+use crate::side::Side;
 use crate::state::State;
 use arrayvec::ArrayVec;
 use packet::gtpu::{PduSession, Tunnel};
@@ -58,7 +59,7 @@ impl<P: Port> Worker<P> {
     /// `None` without memory, or a way.
     fn copy(&mut self, packet: &Packet<P::Buffer>, forward: Forward) -> Option<Packet<P::Buffer>> {
         let mut buffer = self.copy_whole(packet)?;
-        let mut meta = Meta::new(packet.meta.port, packet.meta.source);
+        let mut meta = Meta::new(packet.meta.port, packet.meta.side());
         meta.next_hop = send_off(&self.state, &mut buffer, forward)?;
         Some(Packet { buffer, meta })
     }
@@ -66,6 +67,7 @@ impl<P: Port> Worker<P> {
 
 /// Puts a copy into its tunnel, if it has one; returns where it goes.
 fn send_off<B: Buffer>(state: &State, buffer: &mut B, forward: Forward) -> Option<NextHop> {
+    let side = Side::new(forward.to, forward.instance);
     let Some(tunnel) = forward.encapsulation else {
         // As a router we take a hop off, or a copy that comes back is copied for ever.
         nodes::route_plain(&state.ports, buffer).ok()?;
@@ -74,9 +76,9 @@ fn send_off<B: Buffer>(state: &State, buffer: &mut B, forward: Forward) -> Optio
             let data = buffer.data_mut();
             if is_ipv6 { ipv6::set_dscp(data, dscp) } else { ipv4::set_dscp(data, dscp) }?;
         }
-        return state.routes.find(forward.to, nodes::destination(buffer.data())?);
+        return state.routes.find(side, nodes::destination(buffer.data())?);
     };
-    let way = State::way(&state.ports, &state.routes, (forward.to, tunnel.peer))?;
+    let way = State::way(&state.ports, &state.routes, (side, tunnel.peer))?;
     let pdu_session = tunnel.qfi.map(Qfi::value).map(|qfi| match forward.to.direction() {
         Direction::Uplink => PduSession { reflective: tunnel.reflective, ..PduSession::downlink(qfi) },
         Direction::Downlink => PduSession::uplink(qfi),

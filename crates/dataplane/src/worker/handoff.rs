@@ -18,8 +18,8 @@ impl<P: Port> Worker<P> {
             let (vector, State { ports, flows, .. }) = (&mut self.vector, &self.state);
             let count = self.handoff.take(worker, |handed| {
                 handed.buffer.prefetch();
-                let source = ports.get(handed.port()).interface;
-                vector.push(handed.packet(source, |key| flows.hash(key)));
+                let side = ports.get(handed.port()).side();
+                vector.push(handed.packet(side, |key| flows.hash(key)));
             });
             if count > 0 {
                 taken += count;
@@ -30,8 +30,19 @@ impl<P: Port> Worker<P> {
         taken
     }
 
+    /// Which network a tunnel's user is of, only the owner of the session knows.
+    fn find_networks(&mut self) {
+        for Packet { meta, .. } in self.vector.iter_mut().filter(|packet| packet.meta.tunnelled()) {
+            meta.key = self.state.in_network(meta.key, meta);
+            meta.hash = self.state.flows.hash(&meta.key);
+        }
+    }
+
     /// Another worker has read these packets; what it found out about them came along.
     fn run_handed(&mut self) {
+        if self.state.ports.has_instances() {
+            self.find_networks();
+        }
         // What it changed lies in its cache: asked for in a loop this short, many lines come at once.
         self.vector.iter().for_each(|packet| packet.buffer.prefetch_data());
         match self.tracer.take() {

@@ -7,6 +7,7 @@ use crate::frame::{Meta, Packet};
 use crate::graph::NodeId;
 use crate::nodes;
 use crate::port::Port;
+use crate::side::Side;
 use crate::state::{Installation, Installed, Key, Loading, Refusal, Session, SessionIndex, State, Used};
 use crate::trace::Tracer;
 use dplink::{Event, UsageCounts};
@@ -215,14 +216,12 @@ impl<P: Port> Worker<P> {
     fn send_end_marker(&mut self, tunnel: OuterHeaderCreation) {
         let Some(mut buffer) = self.lanes.first_mut().and_then(|lane| lane.port.allocate()) else { return };
         self.counters.created += 1;
-        let ways = [Interface::Access, Interface::Core].map(|side| (side, tunnel.address));
-        let ways = ways.map(|name| State::way(&self.state.ports, &self.state.routes, name));
-        let way = ways.into_iter().flatten().next();
+        let way = self.state.any_way(&[Interface::Access, Interface::Core], tunnel.address);
         let written = way.and_then(|way| nodes::write_end_marker(&mut buffer, way.ends, tunnel.teid));
         let (Some(way), Some(())) = (way, written) else {
             return self.discard(buffer, DropReason::NoRoute);
         };
-        let mut meta = Meta::new(way.next_hop.port, Interface::Access);
+        let mut meta = Meta::new(way.next_hop.port, Side::of(Interface::Access));
         meta.next_hop = way.next_hop;
         self.vector.push(Packet { buffer, meta });
         self.run(NodeId::EthernetOutput, None);

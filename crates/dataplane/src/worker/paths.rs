@@ -6,6 +6,7 @@ use crate::frame::{Meta, Packet};
 use crate::graph::NodeId;
 use crate::nodes;
 use crate::port::Port;
+use crate::side::Side;
 use crate::state::Way;
 use crate::steering::Note;
 use dplink::{Event, PeerStatistics};
@@ -35,7 +36,7 @@ impl<P: Port> Worker<P> {
         self.state.tell_late();
         let due = self.state.sessions.peers.look(self.state.now_ns);
         for (name, failed) in due.changes {
-            let (side, remote) = name;
+            let (side, remote) = (name.0.interface(), name.1);
             if self.state.note(Event::Path { side, remote, failed }) {
                 self.state.sessions.peers.told(name);
             }
@@ -56,7 +57,7 @@ impl<P: Port> Worker<P> {
         if nodes::write_echo_request(&mut buffer, way.ends, sequence).is_none() {
             return self.discard(buffer, DropReason::NoHeadroom);
         }
-        let mut meta = Meta::new(way.next_hop.port, Interface::Access);
+        let mut meta = Meta::new(way.next_hop.port, Side::of(Interface::Access));
         meta.next_hop = way.next_hop;
         self.vector.push(Packet { buffer, meta });
     }

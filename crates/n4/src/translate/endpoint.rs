@@ -78,7 +78,7 @@ impl Translator<'_> {
             return Err(Refusal::unsupported(ie::UE_IP_ADDRESS));
         }
         let given = asked.ipv4.map(IpAddr::V4).into_iter().chain(asked.ipv6.map(IpAddr::V6));
-        given.into_iter().try_for_each(|address| self.claim_address(address))?;
+        given.into_iter().try_for_each(|address| self.claim_address(address, origin))?;
         let mut resolved = UeIpAddress { choose_ipv4: false, choose_ipv6: false, ..*asked };
         if asked.choose_ipv4 {
             resolved.ipv4 = Some(self.chosen_address(origin, ipv4)?);
@@ -90,8 +90,10 @@ impl Translator<'_> {
         Ok(resolved)
     }
 
-    fn claim_address(&mut self, address: IpAddr) -> Result<(), Refusal> {
-        if self.pools.claim(address, self.session).map_err(lacking)? {
+    fn claim_address(&mut self, address: IpAddr, origin: Origin<'_>) -> Result<(), Refusal> {
+        let instance = values::instance(origin.network_instance, self.has_instances);
+        let instance = Some(instance).filter(|_| self.has_instances);
+        if self.pools.claim(address, instance, self.session).map_err(lacking)? {
             self.taken.addresses.push(address);
             self.extras.addresses.push(address);
         }
@@ -231,7 +233,8 @@ impl Translator<'_> {
             after.network_instance = update.network_instance.clone().unwrap_or_default().0;
         }
         if !update.ue_ip_addresses.is_empty() || update.removes(ie::UE_IP_ADDRESS) {
-            let network_instance = update.network_instance.as_ref();
+            let network = NetworkInstance(after.network_instance.clone());
+            let network_instance = Some(&network).filter(|name| !name.0.is_empty());
             let origin = Origin { pool: None, network_instance };
             let (all, chosen) = self.addresses(&update.ue_ip_addresses, origin)?;
             let user = values::user(&all)?;

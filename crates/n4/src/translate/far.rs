@@ -7,15 +7,16 @@ use pfcp::{
     UpdateFar, UpdateForwardingParameters, flags, ie,
 };
 use rules::{
-    ApplyAction, BarId, Far, FarId, FarUpdate, ForwardingParameters, ForwardingUpdate, Interface,
+    ApplyAction, BarId, Far, FarId, FarUpdate, ForwardingParameters, ForwardingUpdate, Instance, Interface,
     OuterHeaderCreation, Rules,
 };
 use std::collections::HashMap;
 
-pub(super) fn far(far: &CreateFar) -> Result<Far, Refusal> {
+pub(super) fn far(far: &CreateFar, has_instances: bool) -> Result<Far, Refusal> {
     let Action { apply_action, notify, duplicates } = values::apply_action(far.apply_action)?;
     let forwards = apply_action == ApplyAction::Forward;
-    let forwarding = far.forwarding_parameters.as_ref().map(|to| forwarding(to, forwards)).transpose()?;
+    let forwarding = |to| forwarding(to, forwards, has_instances);
+    let forwarding = far.forwarding_parameters.as_ref().map(forwarding).transpose()?;
     // Parameters of copies that are not asked for yet: they come again when they are.
     let copies = if duplicates { far.duplicating_parameters.as_slice() } else { &[] };
     if duplicates && copies.is_empty() {
@@ -47,11 +48,16 @@ pub(super) fn linked_anew(far: &UpdateFar) -> (FarId, Option<u8>) {
     (FarId(far.far_id), to.and_then(|to| to.linked_traffic_endpoint_id))
 }
 
-fn forwarding(to: &pfcp::ForwardingParameters, forwards: bool) -> Result<ForwardingParameters, Refusal> {
+fn forwarding(
+    to: &pfcp::ForwardingParameters,
+    forwards: bool,
+    has_instances: bool,
+) -> Result<ForwardingParameters, Refusal> {
     let creation = to.outer_header_creation.as_ref();
     let tunnel = creation.map_or(Ok(None), |creation| values::tunnel(creation, forwards))?;
     Ok(ForwardingParameters {
         destination_interface: values::destination(to.destination_interface, creation.is_some())?,
+        instance: values::instance(to.network_instance.as_ref(), has_instances),
         outer_header_creation: tunnel,
         dscp: to.transport_level_marking.map(values::dscp),
     })
@@ -61,19 +67,27 @@ fn copy(to: &DuplicatingParameters) -> Result<ForwardingParameters, Refusal> {
     let creation = to.outer_header_creation.as_ref();
     Ok(ForwardingParameters {
         destination_interface: values::copy_destination(to.destination_interface)?,
+        // Where copies go has no name (TS 29.244 table 7.5.2.3-3).
+        instance: Instance::DEFAULT,
         outer_header_creation: creation.map_or(Ok(None), |creation| values::tunnel(creation, true))?,
         dscp: to.transport_level_marking.map(values::dscp),
     })
 }
 
-pub(super) fn update(fars: &HashMap<FarId, &Far>, update: &UpdateFar) -> Result<FarUpdate, Refusal> {
+pub(super) fn update(
+    fars: &HashMap<FarId, &Far>,
+    update: &UpdateFar,
+    has_instances: bool,
+) -> Result<FarUpdate, Refusal> {
     let id = FarId(update.far_id);
     let before = fars.get(&id).copied();
     let action = update.apply_action.map(values::apply_action).transpose()?;
     let apply_action = action.map(|action| action.apply_action);
     let forwards = apply_action.or(before.map(|far| far.apply_action)) == Some(ApplyAction::Forward);
     let parameters = update.update_forwarding_parameters.as_ref();
+    let instance = parameters.and_then(|to| new_instance(to, has_instances));
     let forwarding = parameters.map(|to| forwarding_update(before, to, forwards)).transpose()?;
+    let forwarding = forwarding.map(|to| ForwardingUpdate { instance, ..to });
     let no_bar = update.removes(ie::BAR_ID).then_some(None);
     let redirect = parameters.and_then(|to| to.redirect_information.as_ref());
     let enrichment = parameters.and_then(|to| to.header_enrichment.as_ref());
@@ -108,12 +122,18 @@ fn forwarding_update(
             .destination_interface
             .map(|interface| values::destination(interface, has_tunnel))
             .transpose()?,
+        instance: None,
         outer_header_creation: tunnel.or(to.removes(ie::OUTER_HEADER_CREATION).then_some(None)),
         dscp: to
             .transport_level_marking
             .map(|marking| Some(values::dscp(marking)))
             .or(to.removes(ie::TRANSPORT_LEVEL_MARKING).then_some(None)),
     })
+}
+
+fn new_instance(to: &UpdateForwardingParameters, has_instances: bool) -> Option<Instance> {
+    let is_said = to.network_instance.is_some() || to.removes(ie::NETWORK_INSTANCE);
+    is_said.then(|| values::instance(to.network_instance.as_ref(), has_instances))
 }
 
 /// Copies end where the new action asks for none, or their parameters are taken away.
@@ -158,6 +178,7 @@ fn copy_update(
     };
     Ok(ForwardingParameters {
         destination_interface: named.or(old.map(|old| old.destination_interface)).ok_or(missing)?,
+        instance: Instance::DEFAULT,
         outer_header_creation: tunnel,
         dscp,
     })

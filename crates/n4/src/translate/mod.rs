@@ -45,6 +45,8 @@ pub(crate) struct Sources<'a> {
     pub(crate) tunnels: &'a mut Tunnels,
     pub(crate) pools: &'a mut Pools,
     pub(crate) predefined: &'a Predefined,
+    /// Names of networks mean something.
+    pub(crate) has_instances: bool,
 }
 
 /// What a request comes to.
@@ -60,6 +62,7 @@ pub(crate) struct Translator<'a> {
     tunnels: &'a mut Tunnels,
     pools: &'a mut Pools,
     predefined: &'a Predefined,
+    has_instances: bool,
     session: Seid,
     ours: Ours,
     /// The session's rules before the request, and where in them to find some.
@@ -82,6 +85,7 @@ impl<'a> Translator<'a> {
             tunnels: sources.tunnels,
             pools: sources.pools,
             predefined: sources.predefined,
+            has_instances: sources.has_instances,
             session,
             ours: sources.ours,
             before,
@@ -115,7 +119,7 @@ impl<'a> Translator<'a> {
         let linked = request.create_fars.iter().map(far::linked);
         self.check_linked(linked)?;
         let pdrs = each(&request.create_pdrs, |pdr| self.pdr(pdr))?;
-        let mut fars = each(&request.create_fars, far::far)?;
+        let mut fars = each(&request.create_fars, |far| far::far(far, self.has_instances))?;
         fars.extend(no_far(&pdrs));
         Ok(Rules {
             pdrs,
@@ -175,7 +179,7 @@ impl<'a> Translator<'a> {
             }
             Err(refusal) => {
                 self.taken.teids.iter().for_each(|teid| self.tunnels.release(*teid));
-                self.taken.addresses.iter().for_each(|address| self.pools.release(*address));
+                self.taken.addresses.iter().for_each(|address| self.pools.release(*address, self.session));
                 Err(refusal)
             }
         }
@@ -210,7 +214,7 @@ impl<'a> Translator<'a> {
             remove_bars: request.remove_bar.iter().map(|rule| BarId(rule.bar_id)).collect(),
             create,
             update_pdrs: moved.into_iter().chain(updates).collect(),
-            update_fars: each(&request.update_fars, |far| far::update(&self.fars, far))?,
+            update_fars: each(&request.update_fars, |far| far::update(&self.fars, far, self.has_instances))?,
             update_qers: each(&request.update_qers, qer::update)?,
             update_urrs: each(&request.update_urrs, |urr| self.urr_update(urr))?,
             update_bars: request.update_bar.iter().map(qer::bar_update).collect(),
@@ -220,7 +224,7 @@ impl<'a> Translator<'a> {
     fn creations(&mut self, request: &SessionModificationRequest) -> Result<Rules, Refusal> {
         Ok(Rules {
             pdrs: each(&request.create_pdrs, |pdr| self.pdr(pdr))?,
-            fars: each(&request.create_fars, far::far)?,
+            fars: each(&request.create_fars, |far| far::far(far, self.has_instances))?,
             qers: each(&request.create_qers, qer::qer)?,
             urrs: each(&request.create_urrs, |urr| self.urr(urr))?,
             bars: request.create_bar.iter().map(qer::bar).collect(),

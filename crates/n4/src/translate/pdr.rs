@@ -7,7 +7,7 @@ use crate::tunnels::Unavailable;
 use crate::values::{self, Endpoint};
 use ipnet::Ipv6Net;
 use pfcp::{Cause, CreatePdr, CreatedPdr, FailedRuleId, SourceInterface, UpdatePdr, ie};
-use rules::{FTeid, FarId, Interface, Pdi, Pdr, PdrId, PdrUpdate, QerId, UrrId};
+use rules::{FTeid, FarId, Instance, Interface, Pdi, Pdr, PdrId, PdrUpdate, QerId, UrrId};
 use std::net::{IpAddr, Ipv4Addr};
 
 impl Translator<'_> {
@@ -72,6 +72,7 @@ impl Translator<'_> {
         let from_radio = pdi.source_interface == SourceInterface::Access;
         Ok(Pdi {
             source_interface: values::source(pdi.source_interface, endpoint.is_some())?,
+            instance: values::instance(pdi.network_instance.as_ref(), self.has_instances),
             f_teid: match (endpoint, current) {
                 (Some(Endpoint::Chosen(..)), Some(current)) => Some(current),
                 (None, Some(current)) if has_no_address || from_radio => Some(current),
@@ -158,12 +159,15 @@ pub(super) const fn told(f_teid: FTeid) -> pfcp::FTeid {
 pub(super) struct Addresses {
     ipv4: Option<Ipv4Addr>,
     ipv6: Option<Ipv6Net>,
+    /// And their network, likewise.
+    instance: Option<Instance>,
 }
 
 pub(super) fn session_addresses<'a>(pdis: impl Iterator<Item = &'a Pdi> + Clone) -> Addresses {
     Addresses {
         ipv4: only(pdis.clone().filter_map(|pdi| pdi.ue_ipv4)),
-        ipv6: only(pdis.filter_map(|pdi| pdi.ue_ipv6)),
+        ipv6: only(pdis.clone().filter_map(|pdi| pdi.ue_ipv6)),
+        instance: only(pdis.map(|pdi| pdi.instance).filter(|instance| *instance != Instance::DEFAULT)),
     }
 }
 
@@ -178,6 +182,9 @@ impl Addresses {
         let has_none = pdi.f_teid.is_none() && pdi.ue_ipv4.is_none() && pdi.ue_ipv6.is_none();
         if has_none && pdi.source_interface != Interface::Access {
             (pdi.ue_ipv4, pdi.ue_ipv6) = (self.ipv4, self.ipv6);
+            if pdi.instance == Instance::DEFAULT {
+                pdi.instance = self.instance.unwrap_or_default();
+            }
         }
     }
 }

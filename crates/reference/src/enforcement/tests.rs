@@ -4,7 +4,7 @@ use crate::ip::{self, UserPacket};
 use crate::meters::{UNITS_PER_NS, cost};
 use crate::setup::PortSetup;
 use ipnet::Ipv4Net;
-use rules::{BitRates, FTeid, FarId, Interface, PacketRate, PacketRates, Pdi, PdrId, Teid};
+use rules::{BitRates, FTeid, FarId, Instance, Interface, PacketRate, PacketRates, Pdi, PdrId, Teid};
 use std::net::Ipv4Addr;
 
 const US: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 2);
@@ -25,6 +25,7 @@ fn rules(qers: Vec<Qer>, urrs: Vec<Urr>) -> Rules {
         precedence: 1,
         pdi: Pdi {
             source_interface,
+            instance: Instance::DEFAULT,
             f_teid,
             ue_ipv4: Some(UE),
             ue_ipv6: None,
@@ -38,7 +39,12 @@ fn rules(qers: Vec<Qer>, urrs: Vec<Urr>) -> Rules {
         urrs: urrs.iter().map(|urr| urr.id).collect(),
     };
     let destination_interface = Interface::Core;
-    let forwarding = ForwardingParameters { destination_interface, outer_header_creation: None, dscp: None };
+    let forwarding = ForwardingParameters {
+        destination_interface,
+        instance: Instance::DEFAULT,
+        outer_header_creation: None,
+        dscp: None,
+    };
     let far = Far {
         id: FarId(1),
         apply_action: ApplyAction::Forward,
@@ -84,13 +90,14 @@ fn arrival(source: Interface, bytes: usize) -> Arrival {
         _ => (SERVER, UE, None),
     };
     let packet = UserPacket::read(&ip::packet(from.into(), to.into(), new, &payload)).unwrap();
-    Arrival { port: 0, source, tunnel, packet }
+    Arrival { port: 0, source, instance: Instance::DEFAULT, tunnel, packet }
 }
 
 /// One port of the core side.
 fn setup(address: Ipv4Addr) -> Setup {
     let port = PortSetup {
         interface: Interface::Core,
+        instance: Instance::DEFAULT,
         mac: [2; 6],
         ipv4: Ipv4Net::new(address, 24).unwrap(),
         ipv6: None,
@@ -110,6 +117,7 @@ fn decide(
         // Kept, for these tests.
         Action::Buffer => Ok(ForwardingParameters {
             destination_interface: Interface::Core,
+            instance: Instance::DEFAULT,
             outer_header_creation: None,
             dscp: None,
         }),

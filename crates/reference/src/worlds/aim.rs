@@ -36,7 +36,7 @@ pub(super) fn packet(world: &World, random: &mut Random) -> Option<(usize, Vec<u
     }
     let right = |port: &crate::PortSetup| match pdi.f_teid {
         Some(f_teid) => port.has(f_teid.address),
-        None => port.interface == pdi.source_interface,
+        None => port.interface == pdi.source_interface && port.instance == pdi.instance,
     };
     let ports: Vec<usize> =
         (0..).zip(&world.setup.ports).filter(|(_, port)| right(port)).map(|(at, _)| at).collect();

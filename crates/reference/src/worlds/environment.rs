@@ -4,15 +4,18 @@ use super::Scope;
 use super::random::{Random, chance, pick};
 use crate::setup::{Neighbour, PortSetup, Route, Setup};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
-use rules::Interface;
+use rules::{Instance, Interface};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Places of the ports.
 pub(super) const N3: usize = 0;
 pub(super) const N9: usize = 2;
 
+/// The port of the second network.
+const N6_IMS: usize = 4;
+
 /// The second octet of a port's subnet: 10.x.0.0/24 and fd00:x::/64.
-const SUBNETS: [u8; 4] = [30, 50, 40, 70];
+const SUBNETS: [u8; 5] = [30, 50, 40, 70, 80];
 /// Hosts of each subnet whose Ethernet address is known.
 const HOSTS: [u8; 2] = [1, 3];
 
@@ -78,13 +81,32 @@ pub(super) fn server(random: &mut Random, ipv6: bool) -> IpAddr {
     }
 }
 
-/// N3 and N6 always, N9 and an SGi-LAN port where tunnels of the core side are in scope.
+/// The second network.
+pub(super) fn ims() -> Instance {
+    Instance::of("ims")
+}
+
+/// Whether there is one.
+pub(super) const fn has_instances(scope: Scope) -> bool {
+    scope.instances && scope.core_tunnels
+}
+
+fn instance_of(place: usize) -> Instance {
+    if place == N6_IMS { ims() } else { Instance::DEFAULT }
+}
+
+/// N3 and N6 always, N9 and an SGi-LAN port where tunnels of the core side are in scope, and N6 of the second network.
 pub(super) fn setup(random: &mut Random, scope: Scope) -> Setup {
     let mtu = pick(random, [1500, 1500, 1500, 1400, 9000]);
-    let interfaces = [Interface::Access, Interface::Core, Interface::Core, Interface::SgiLan];
-    let count = if scope.core_tunnels { interfaces.len() } else { 2 };
+    let interfaces =
+        [Interface::Access, Interface::Core, Interface::Core, Interface::SgiLan, Interface::Core];
+    let count = match scope.core_tunnels {
+        true => interfaces.len() - usize::from(!has_instances(scope)),
+        false => 2,
+    };
     let port = |(place, interface): (usize, Interface)| PortSetup {
         interface,
+        instance: instance_of(place),
         mac: [2, 0, 0, 0, place as u8, 2],
         ipv4: ipv4_net(host(place, 2, false)),
         ipv6: if scope.ipv6_transport { ipv6_net(host(place, 2, true)) } else { None },
@@ -111,13 +133,17 @@ fn add_surroundings(setup: &mut Setup, place: usize, ipv6: bool) {
         mac: [2, 0, 0, u8::from(ipv6), place as u8, number],
     };
     setup.neighbours.extend(HOSTS.map(neighbour));
-    let via = host(place, 1, ipv6);
+    let (via, instance) = (host(place, 1, ipv6), instance_of(place));
     let subnet = SUBNETS.get(place).copied().unwrap_or(0);
-    setup.routes.push(Route { prefix: net(near(subnet + 1, 0, ipv6), if ipv6 { 32 } else { 16 }), via });
-    if place == 1 || place == 3 {
-        setup.routes.push(Route { prefix: net(near(0, 0, ipv6), 0), via });
+    setup.routes.push(Route {
+        prefix: net(near(subnet + 1, 0, ipv6), if ipv6 { 32 } else { 16 }),
+        via,
+        instance,
+    });
+    if [1, 3, N6_IMS].contains(&place) {
+        setup.routes.push(Route { prefix: net(near(0, 0, ipv6), 0), via, instance });
         let other = if ipv6 { "2001:db8:fe::/48" } else { "198.51.100.0/24" };
-        let route = other.parse().map(|prefix| Route { prefix, via: host(place, 3, ipv6) });
+        let route = other.parse().map(|prefix| Route { prefix, via: host(place, 3, ipv6), instance });
         setup.routes.extend(route.ok());
     }
 }

@@ -30,6 +30,8 @@ pub struct Scope {
     pub ipv6_transport: bool,
     /// Tunnels of ours on the core side: SGW-U, intermediate UPF, branching.
     pub core_tunnels: bool,
+    /// With them, a second network behind a port of its own, whose users have the addresses of those of the first.
+    pub instances: bool,
     /// One TEID at both addresses of a port: in two sessions, and twice in one ([`Setup::one_teid_space_per_port`]).
     pub twin_tunnels: bool,
     /// PDRs with SDF filters.
@@ -58,6 +60,7 @@ impl Scope {
         ipv6_users: true,
         ipv6_transport: true,
         core_tunnels: true,
+        instances: true,
         twin_tunnels: true,
         sdf_filters: true,
         rates: true,
@@ -75,6 +78,7 @@ impl Scope {
         ipv6_users: false,
         ipv6_transport: false,
         core_tunnels: false,
+        instances: false,
         twin_tunnels: false,
         sdf_filters: false,
         rates: false,

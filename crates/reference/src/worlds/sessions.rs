@@ -1,6 +1,6 @@
 //! Random sessions: what SGW-C, PGW-C and SMF ask for, and combinations that they might.
 
-use super::environment::{Below, N3, N9, host, peer, user_ipv4, user_ipv6};
+use super::environment::{Below, N3, N9, has_instances, host, ims, peer, user_ipv4, user_ipv6};
 use super::random::{Random, chance, maybe, pick, pick_of, some_of};
 use super::{Scope, filters};
 use ipnet::Ipv6Net;
@@ -30,6 +30,8 @@ struct Entry {
 struct Draft {
     scope: Scope,
     number: u32,
+    /// The network of its user.
+    instance: Instance,
     ipv4: Option<Ipv4Addr>,
     ipv6: Option<Ipv6Net>,
     /// Tunnels over IPv6.
@@ -40,11 +42,18 @@ struct Draft {
 impl Draft {
     fn new(random: &mut Random, scope: Scope, number: u32) -> Self {
         let kind = if scope.ipv6_users { random.next_below(4) } else { 0 };
+        // Of two sessions, one is of each network, and their users have the same addresses.
+        let (instance, user) = match has_instances(scope) {
+            true if number % 2 == 1 => (ims(), number / 2),
+            true => (Instance::DEFAULT, number / 2 - 1),
+            false => (Instance::DEFAULT, number),
+        };
         Self {
             scope,
             number,
-            ipv4: (kind != 3).then(|| user_ipv4(number)),
-            ipv6: (kind >= 2).then(|| user_ipv6(random, number)),
+            instance,
+            ipv4: (kind != 3).then(|| user_ipv4(user)),
+            ipv6: (kind >= 2).then(|| user_ipv6(random, user)),
             ipv6_tunnels: scope.ipv6_transport && chance(random, 350),
             rules: Rules::default(),
         }
@@ -116,6 +125,8 @@ impl Draft {
         let named = entry.f_teid.is_none() || chance(random, 800);
         let mut pdi = Pdi {
             source_interface: entry.source,
+            // Of packets in tunnels it says nothing.
+            instance: if entry.f_teid.is_none() || chance(random, 500) { self.instance } else { ims() },
             f_teid: entry.f_teid,
             ue_ipv4: self.ipv4.filter(|_| named),
             ue_ipv6: self.ipv6.filter(|_| named),
@@ -208,7 +219,13 @@ impl Draft {
         let outer_header_creation = port.map(tunnel);
         let dscp =
             if self.scope.dscp { maybe(random, 300, |random| pick(random, [0, 10, 46, 63])) } else { None };
-        ForwardingParameters { destination_interface, outer_header_creation, dscp }
+        let instance = match destination_interface {
+            Interface::Core if outer_header_creation.is_none() => self.instance,
+            // Where there is one network, others lead nowhere.
+            _ if has_instances(self.scope) && chance(random, 20) => ims(),
+            _ => Instance::DEFAULT,
+        };
+        ForwardingParameters { destination_interface, instance, outer_header_creation, dscp }
     }
 
     /// Gives some URRs a FAR for the time after their quota: one of the session's, whatever it does and wherever it leads,

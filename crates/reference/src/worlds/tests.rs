@@ -59,8 +59,8 @@ fn sessions_share_no_key() {
             for f_teid in &program.f_teids {
                 assert_eq!(*owners.entry(format!("{f_teid:?}")).or_insert(*seid), *seid);
             }
-            let ipv4s = program.ue_ipv4s.iter().map(ToString::to_string);
-            for key in ipv4s.chain(program.ue_ipv6s.iter().map(|net| net.trunc().to_string())) {
+            let ipv4s = program.ue_ipv4s.iter().map(|user| format!("{user:?}"));
+            for key in ipv4s.chain(program.ue_ipv6s.iter().map(|user| format!("{user:?}"))) {
                 assert_eq!(*owners.entry(key).or_insert(*seid), *seid);
             }
         }

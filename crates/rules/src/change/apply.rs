@@ -206,6 +206,7 @@ fn merge(old: Option<ForwardingParameters>, update: ForwardingUpdate) -> Option<
     let old_tunnel = old.and_then(|to| to.outer_header_creation);
     Some(ForwardingParameters {
         destination_interface: update.destination_interface.or(old.map(|to| to.destination_interface))?,
+        instance: update.instance.or(old.map(|to| to.instance)).unwrap_or_default(),
         outer_header_creation: update.outer_header_creation.unwrap_or(old_tunnel),
         dscp: update.dscp.unwrap_or(old.and_then(|to| to.dscp)),
     })

@@ -26,6 +26,7 @@ fn with_tunnel() -> Rules {
 fn an_update_far_gives_the_downlink_its_tunnel() {
     let forwarding = ForwardingUpdate {
         destination_interface: Some(Interface::Access),
+        instance: Some(Instance::of("ims")),
         outer_header_creation: Some(Some(TUNNEL)),
         dscp: Some(Some(46)),
     };
@@ -37,7 +38,9 @@ fn an_update_far_gives_the_downlink_its_tunnel() {
     };
     let next = update_far(&rules(), update).unwrap();
     assert_eq!(next.fars[1].apply_action, ApplyAction::Forward);
-    assert_eq!(next.fars[1].forwarding, with_tunnel().fars[1].forwarding);
+    let expected = with_tunnel().fars[1].forwarding;
+    let expected = expected.map(|to| ForwardingParameters { instance: Instance::of("ims"), ..to });
+    assert_eq!(next.fars[1].forwarding, expected);
 }
 
 #[test]

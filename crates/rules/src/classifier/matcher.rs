@@ -2,7 +2,7 @@
 
 use crate::check::Checked;
 use crate::compile::Arrival;
-use crate::ids::{Qfi, Teid};
+use crate::ids::{Instance, Qfi, Teid};
 use crate::intent::{Interface, Pdi};
 use crate::list::Mostly1;
 use crate::sdf::{FlowDescription, FlowEnd, PortRange, SdfFilter, TrafficClass};
@@ -16,6 +16,8 @@ const _: () = assert!(size_of::<Matcher>() == 32);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Matcher {
     pub(super) source: Interface,
+    /// Of plain packets.
+    pub(super) instance: Instance,
     qfis: Qfis,
     /// `None` takes plain packets only.
     teid: Option<NonZeroU32>,
@@ -68,6 +70,7 @@ impl Matcher {
         };
         Self {
             source: pdi.source_interface,
+            instance: pdi.instance,
             qfis: match (mask.count_ones(), pdi.qfis.first()) {
                 (1, Some(qfi)) => Qfis::One(*qfi),
                 (0, _) => Qfis::Any,
@@ -98,8 +101,14 @@ impl Matcher {
     fn matches_tunnel_and_user(&self, packet: &Arrival) -> bool {
         self.source == packet.source
             && self.teid() == packet.teid
+            && self.matches_instance(packet)
             && self.matches_ue(packet.ue)
             && self.matches_qfi(packet.qfi)
+    }
+
+    #[inline]
+    pub(super) fn matches_instance(&self, packet: &Arrival) -> bool {
+        self.teid.is_some() || self.instance == packet.instance
     }
 
     #[inline]

@@ -16,6 +16,8 @@ use std::net::Ipv4Addr;
 pub enum Mismatch {
     /// Packets from another side.
     Source(Interface),
+    /// Packets of another network instance.
+    Instance,
     /// Packets of another tunnel; `None`: of none.
     Tunnel(Option<Teid>),
     /// Packets of a user at other addresses.
@@ -72,6 +74,8 @@ impl Matcher {
             Mismatch::Source(self.source)
         } else if self.teid() != packet.teid {
             Mismatch::Tunnel(self.teid())
+        } else if !self.matches_instance(packet) {
+            Mismatch::Instance
         } else if !self.matches_ue(packet.ue) {
             Mismatch::User(self.ue_ipv4, self.ue_ipv6())
         } else if !self.matches_qfi(packet.qfi) {
@@ -134,6 +138,7 @@ impl fmt::Display for Mismatch {
             Self::Source(Interface::Access) => f.write_str("is for packets from the access side"),
             Self::Source(Interface::Core) => f.write_str("is for packets from the core side"),
             Self::Source(Interface::SgiLan) => f.write_str("is for packets from the SGi-LAN"),
+            Self::Instance => f.write_str("is for packets from another network instance"),
             Self::Tunnel(Some(teid)) => write!(f, "is for packets in tunnel {teid}"),
             Self::Tunnel(None) => f.write_str("is for packets outside any tunnel"),
             Self::User(Some(ipv4), Some(ipv6)) => write!(f, "is for user {ipv4} or {ipv6}"),

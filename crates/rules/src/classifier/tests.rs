@@ -21,6 +21,7 @@ fn pdi_matches(pdi: &Pdi, rules: &Rules, packet: &Arrival) -> bool {
     };
     pdi.source_interface == packet.source
         && pdi.f_teid.map(|f_teid| f_teid.teid) == packet.teid
+        && (pdi.f_teid.is_some() || pdi.instance == packet.instance)
         && (ue || (pdi.ue_ipv4.is_none() && pdi.ue_ipv6.is_none()))
         && (pdi.qfis.is_empty() || packet.qfi.is_some_and(|qfi| pdi.qfis.contains(&qfi)))
         && application_matches(pdi.application.as_ref(), packet.application)
@@ -205,6 +206,7 @@ fn the_first_criterion_that_differs_is_named() {
     let classifier = compile(&rules).unwrap().classifier;
     let mut packet = Arrival {
         source: Interface::Access,
+        instance: Instance::DEFAULT,
         teid: Some(Teid(7)),
         qfi: None,
         ue: [10, 60, 0, 9].into(),

@@ -118,6 +118,7 @@ fn action(far: &Far, qers: &[&Qer], direction: Direction) -> Action {
 fn forward(to: &ForwardingParameters, qers: &[&Qer]) -> Forward {
     Forward {
         to: to.destination_interface,
+        instance: to.instance,
         encapsulation: to.outer_header_creation.map(|tunnel| Encapsulation {
             teid: tunnel.teid,
             peer: tunnel.address,

@@ -17,6 +17,7 @@ fn with_tunnel() -> Rules {
 fn uplink_packet() -> Arrival {
     Arrival {
         source: Interface::Access,
+        instance: Instance::DEFAULT,
         teid: Some(Teid(0x100)),
         qfi: Qfi::new(5),
         ue: UE.into(),
@@ -58,8 +59,8 @@ fn keys_are_the_tunnels_up_and_the_addresses_down_each_once() {
     }
     let program = compile(&rules).unwrap();
     assert_eq!(*program.f_teids, [rules.pdrs[0].pdi.f_teid.unwrap()]);
-    assert_eq!(*program.ue_ipv4s, [UE]);
-    assert_eq!(*program.ue_ipv6s, ["2001:db8:0:1::/64".parse().unwrap()]);
+    assert_eq!(*program.ue_ipv4s, [(Instance::DEFAULT, UE)]);
+    assert_eq!(*program.ue_ipv6s, [(Instance::DEFAULT, "2001:db8:0:1::/64".parse().unwrap())]);
 }
 
 #[test]
@@ -68,7 +69,7 @@ fn any_closed_gate_closes_its_own_direction_only() {
     rules.qers = vec![qer(1), Qer { downlink_gate: Gate::Closed, ..qer(2) }];
     rules.pdrs.iter_mut().for_each(|pdr| pdr.qers = vec![QerId(1), QerId(2)]);
     let program = compile(&rules).unwrap();
-    let plain = Forward { to: Interface::Core, encapsulation: None, dscp: None };
+    let plain = Forward { to: Interface::Core, instance: Instance::DEFAULT, encapsulation: None, dscp: None };
     assert_eq!(program.steps[0].action, Action::Forward(plain));
     assert_eq!(program.steps[1].action, Action::GateClosed);
 }
@@ -79,7 +80,12 @@ fn the_first_qfi_and_any_rqi_mark_the_tunnel() {
     rules.qers = vec![Qer { reflective: true, ..qer(1) }, Qer { qfi: Qfi::new(9), ..qer(2) }];
     rules.pdrs[1].qers = vec![QerId(1), QerId(2)];
     let tunnel = Encapsulation { teid: Teid(7), peer: GNB, qfi: Qfi::new(9), reflective: true };
-    let expected = Forward { to: Interface::Access, encapsulation: Some(tunnel), dscp: None };
+    let expected = Forward {
+        to: Interface::Access,
+        instance: Instance::DEFAULT,
+        encapsulation: Some(tunnel),
+        dscp: None,
+    };
     assert_eq!(compile(&rules).unwrap().steps[1].action, Action::Forward(expected));
 }
 
@@ -87,7 +93,8 @@ fn the_first_qfi_and_any_rqi_mark_the_tunnel() {
 fn copies_are_made_of_what_is_forwarded_and_not_of_what_a_gate_stops() {
     let mut rules = rules();
     rules.fars[0].duplicates = vec![ForwardingParameters { dscp: Some(8), ..towards(Interface::SgiLan) }];
-    let copy = Forward { to: Interface::SgiLan, encapsulation: None, dscp: Some(8) };
+    let copy =
+        Forward { to: Interface::SgiLan, instance: Instance::DEFAULT, encapsulation: None, dscp: Some(8) };
     assert_eq!(*compile(&rules).unwrap().steps[0].duplicates, [copy]);
     rules.qers = vec![Qer { uplink_gate: Gate::Closed, ..qer(1) }];
     rules.pdrs[0].qers = vec![QerId(1)];
@@ -195,7 +202,8 @@ fn beyond_a_quota_packets_go_by_its_far() {
     rules.pdrs[1].urrs = [1, 4, 3, 2].map(UrrId).to_vec();
     let program = compile(&rules).unwrap();
     let seen = program.beyond_quota.iter().map(|to| (to.of, to.step.far, to.usages.to_vec(), to.step.action));
-    let portal = Forward { to: Interface::Core, encapsulation: None, dscp: None };
+    let portal =
+        Forward { to: Interface::Core, instance: Instance::DEFAULT, encapsulation: None, dscp: None };
     let expected = [(1, FarId(1), vec![3, 1], Action::Forward(portal)), (1, FarId(3), vec![2], Action::Drop)];
     assert_eq!(seen.collect::<Vec<_>>(), expected);
     assert_eq!(program.beyond_quota[0].step.usages, program.steps[1].usages, "all still count");

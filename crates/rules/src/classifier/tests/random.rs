@@ -64,6 +64,7 @@ fn random_pdr(random: &mut Pcg64, scale: Scale, id: u16) -> Pdr {
         f_teid,
         ue_ipv4: if unreachable { Some(UE) } else { ue_ipv4 },
         ue_ipv6,
+        instance: instance(random),
         qfis: some(random, 20, |random| list(random, 4, qfi)).unwrap_or_default(),
         sdf_filters: some(random, scale.detail.0, |random| list(random, scale.filters, |r| filter(r, scale)))
             .unwrap_or_default(),
@@ -141,6 +142,7 @@ pub(super) fn packet(random: &mut Pcg64, rules: &Rules) -> Arrival {
     let has_ports = random.random_ratio(4, 5);
     let mut packet = Arrival {
         source: interface(random),
+        instance: instance(random),
         teid: some(random, 50, teid),
         qfi: some(random, 50, qfi),
         ue: if is_ipv4 { ue_ipv4(random).into() } else { ue_ipv6(random).into() },
@@ -166,6 +168,7 @@ pub(super) fn packet(random: &mut Pcg64, rules: &Rules) -> Arrival {
 
 fn imitate(random: &mut Pcg64, pdi: &Pdi, packet: &mut Arrival) {
     packet.source = pdi.source_interface;
+    packet.instance = pdi.instance;
     packet.teid = pdi.f_teid.map(|f_teid| f_teid.teid);
     packet.qfi = pdi.qfis.choose(random).copied().or(packet.qfi);
     packet.ue = match packet.ue {
@@ -199,6 +202,10 @@ fn list<T>(random: &mut Pcg64, most: usize, mut make: impl FnMut(&mut Pcg64) -> 
 
 fn interface(random: &mut Pcg64) -> Interface {
     *[Interface::Access, Interface::Core, Interface::SgiLan].choose(random).unwrap()
+}
+
+fn instance(random: &mut Pcg64) -> Instance {
+    *[Instance::DEFAULT, Instance::of("ims")].choose(random).unwrap()
 }
 
 fn teid(random: &mut Pcg64) -> Teid {

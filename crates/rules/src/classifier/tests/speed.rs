@@ -42,6 +42,7 @@ fn compile_time(rules: &Rules) -> Duration {
 fn to_user(random: &mut Pcg64, remote: Ipv4Addr, remote_port: u16) -> Arrival {
     Arrival {
         source: Interface::Core,
+        instance: Instance::DEFAULT,
         teid: None,
         qfi: None,
         ue: UE.into(),

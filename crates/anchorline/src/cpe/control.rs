@@ -1,0 +1,166 @@
+//! What an operator orders of the control plane engine: over a Unix socket beside that of the data plane, one line of JSON
+//! each way.
+
+use crate::exit;
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time::{sleep, timeout};
+
+/// Connections at once; who comes besides is hung up on.
+const CONNECTIONS_MAX: usize = 8;
+/// An order is no longer, in octets.
+const ORDER_MAX: u64 = 4_096;
+/// Who does not say what it wants is hung up on.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// After an error of the socket.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Order {
+    /// Ask every control plane to release its association.
+    Release {
+        /// Within so many seconds; then the associations are over.
+        grace_s: u64,
+    },
+}
+
+/// What was done.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Done {
+    /// Node IDs of the control planes that were asked.
+    pub(crate) asked: Vec<String>,
+}
+
+/// An order, and where its answer goes.
+pub(crate) type Ordered = (Order, oneshot::Sender<Done>);
+
+/// The socket.
+pub(crate) struct Control(mpsc::Receiver<Ordered>);
+
+impl Control {
+    /// Listens at `path`, in place of a socket that a dead engine left behind.
+    pub(crate) fn listen(path: &Path) -> anyhow::Result<Self> {
+        if std::os::unix::net::UnixStream::connect(path).is_ok() {
+            return Err(exit::unusable(anyhow::anyhow!(
+                "another control plane runs at {}; stop it or change node.run_dir",
+                path.display()
+            )));
+        }
+        let _ = fs::remove_file(path);
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+        let listener =
+            UnixListener::bind(path).with_context(|| format!("{} cannot be listened at", path.display()))?;
+        let (tell, ordered) = mpsc::channel(CONNECTIONS_MAX);
+        tokio::spawn(accept(listener, tell));
+        Ok(Self(ordered))
+    }
+
+    /// The next order; never returns where none can come any more.
+    pub(crate) async fn next(&mut self) -> Ordered {
+        match self.0.recv().await {
+            Some(ordered) => ordered,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+async fn accept(listener: UnixListener, tell: mpsc::Sender<Ordered>) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            sleep(PAUSE).await;
+            continue;
+        };
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
+        let tell = tell.clone();
+        tokio::spawn(async move {
+            if let Ok(Err(error)) = timeout(PATIENCE, converse(stream, tell)).await {
+                tracing::warn!("an order was not understood: {error:#}");
+            }
+            drop(place);
+        });
+    }
+}
+
+/// One order and its answer.
+async fn converse(stream: UnixStream, tell: mpsc::Sender<Ordered>) -> anyhow::Result<()> {
+    let (from, mut to) = stream.into_split();
+    let mut line = String::new();
+    BufReader::new(from.take(ORDER_MAX)).read_line(&mut line).await?;
+    let order = serde_json::from_str(&line)?;
+    let (answer, answered) = oneshot::channel();
+    tell.send((order, answer)).await?;
+    let done = serde_json::to_string(&answered.await?)? + "\n";
+    Ok(to.write_all(done.as_bytes()).await?)
+}
+
+/// Orders something of the engine behind the socket at `path`.
+pub(crate) async fn order(path: &Path, order: Order) -> anyhow::Result<Done> {
+    let conversation = async {
+        let mut stream = UnixStream::connect(path).await.with_context(|| {
+            format!(
+                "no control plane runs at {}; is the node up, and is --config that of the node?",
+                path.display()
+            )
+        })?;
+        stream.write_all((serde_json::to_string(&order)? + "\n").as_bytes()).await?;
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).await?;
+        serde_json::from_str(&line).context("the control plane hung up; is it of another version?")
+    };
+    let answer = timeout(PATIENCE, conversation).await;
+    answer.with_context(|| format!("the control plane at {} does not answer", path.display()))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run<T>(test: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test)
+    }
+
+    #[test]
+    fn an_order_is_heard_and_answered() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run/cpe.sock");
+        run(async {
+            let mut control = Control::listen(&path).unwrap();
+            let engine = async {
+                let (order, answer) = control.next().await;
+                answer.send(Done { asked: vec!["smf.example".to_owned()] }).unwrap();
+                order
+            };
+            let asked = Order::Release { grace_s: 60 };
+            let (heard, done) = tokio::join!(engine, order(&path, asked));
+            assert_eq!((heard, done.unwrap().asked), (asked, vec!["smf.example".to_owned()]));
+            assert!(Control::listen(&path).is_err(), "somebody listens there");
+        });
+    }
+
+    #[test]
+    fn what_is_no_order_is_hung_up_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cpe.sock");
+        run(async {
+            let _control = Control::listen(&path).unwrap();
+            let mut stream = UnixStream::connect(&path).await.unwrap();
+            stream.write_all(b"{\"release\":{}}\n").await.unwrap();
+            let mut said = Vec::new();
+            stream.read_to_end(&mut said).await.unwrap();
+            assert!(said.is_empty(), "{said:?}");
+            let absent = order(&folder.path().join("none"), Order::Release { grace_s: 0 }).await;
+            assert!(absent.unwrap_err().to_string().contains("no control plane runs at"));
+        });
+    }
+}

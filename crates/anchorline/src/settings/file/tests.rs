@@ -1,0 +1,200 @@
+use super::*;
+use std::net::Ipv4Addr;
+
+const EXAMPLE: &str = include_str!("../../../../../config/upf.toml");
+
+fn error(from: &str, to: &str) -> String {
+    assert!(EXAMPLE.contains(from), "the example has no {from}");
+    config::parse(&EXAMPLE.replacen(from, to, 1), check).unwrap_err().to_string()
+}
+
+#[test]
+fn the_example_is_right() {
+    let settings = config::parse(EXAMPLE, check).unwrap();
+    assert_eq!(settings.access_address(), Some(Ipv4Addr::new(10, 30, 0, 2)));
+    assert_eq!(settings.dpe.ports.len(), 2);
+}
+
+#[test]
+fn what_a_port_may_have_besides() {
+    let text = EXAMPLE.replace("# vlan = 30", "vlan = 30").replace("# mss_clamp", "mss_clamp");
+    let ports = config::parse(&text, check).unwrap().dpe.ports;
+    assert_eq!((ports[0].vlan, ports[0].mss_clamp), (Some(30), true));
+    assert_eq!((ports[1].vlan, ports[1].mss_clamp), (None, false));
+}
+
+#[test]
+fn ports_are_of_networks_that_have_names() {
+    let networks = |text: &str| config::parse(text, check).map(|settings| settings.dpe.network_instances());
+    assert_eq!(networks(EXAMPLE).unwrap(), Vec::<String>::new());
+    let named =
+        EXAMPLE.replacen("interface = \"core\"", "interface = \"core\"\nnetwork_instance = \"Internet\"", 1);
+    let named = named.replacen("# network_instance = \"access\"", "network_instance = \"access\"", 1);
+    assert_eq!(networks(&named).unwrap(), ["access", "internet"]);
+    let route = |name: &str| {
+        named.replacen("# network_instance = \"internet\"", &format!("network_instance = \"{name}\""), 1)
+    };
+    assert!(networks(&route("internet")).is_ok());
+    assert!(networks(&route("ims")).unwrap_err().to_string().contains("is in the subnet of no port"));
+    let nameless = named.replacen("\"Internet\"", "\"\"", 1);
+    assert!(networks(&nameless).unwrap_err().to_string().contains("a name of 1 to 100 characters"));
+    let pools = |name: &str| {
+        let pool = |name: &str, of: &str| {
+            format!(
+                "\n[[n4.ue_pool]]\nname = \"{name}\"\nprefix = \"10.60.0.0/16\"\nnetwork_instance = \"{of}\"\n"
+            )
+        };
+        networks(&(named.clone() + &pool("a", "internet") + &pool("b", name)))
+    };
+    assert!(pools("access").is_ok());
+    for name in ["INTERNET", "ims"] {
+        assert!(pools(name).unwrap_err().to_string().contains("overlaps with another pool"));
+    }
+}
+
+#[test]
+fn there_is_one_worker_unless_told_otherwise() {
+    let crew = config::parse(EXAMPLE, check).unwrap().dpe.crew;
+    assert_eq!((crew.workers, crew.distributors, crew.cpus), (1, 0, vec![]));
+    let more = "idle = \"poll\"\nworkers = 3\ncpus = [2, 3, 4]\ndistributors = 1";
+    let text = EXAMPLE.replace("idle = \"poll\"", more);
+    let crew = config::parse(&text, check).unwrap().dpe.crew;
+    assert_eq!((crew.workers, crew.distributors, crew.cpus), (3, 1, vec![2, 3, 4]));
+    for (to, expected) in [
+        ("workers = 0", "a node has 1 to 32 workers"),
+        ("workers = 2\ncpus = [1]", "one CPU for each of the 2 workers"),
+        ("workers = 2\ncpus = [1, 1]", "two workers on one CPU"),
+        ("workers = 2\ndistributors = 2", "has to own sessions"),
+    ] {
+        let message = error("idle = \"poll\"", to);
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
+fn idle_workers_poll_unless_told_otherwise() {
+    let idle =
+        |text: &str| config::parse(text, check).map(|settings| (settings.dpe.idle, settings.dpe.idle_us));
+    assert_eq!(idle(EXAMPLE).unwrap(), (dpdk::Idle::Poll, 50));
+    for (word, expected) in
+        [("spin", dpdk::Idle::Poll), ("pause", dpdk::Idle::Pause), ("sleep", dpdk::Idle::Sleep)]
+    {
+        let text = EXAMPLE.replace("idle = \"poll\"", &format!("idle = \"{word}\"\nidle_us = 9"));
+        assert_eq!(idle(&text).unwrap(), (expected, 9));
+    }
+    let message = error("idle = \"poll\"", "idle_us = 0");
+    assert!(message.contains("rests 1 to 10000 microseconds"), "{message}");
+}
+
+#[test]
+fn peers_are_asked_every_minute_unless_told_otherwise() {
+    assert_eq!(config::parse(EXAMPLE, check).unwrap().dpe.echo, dataplane::Echo::default());
+    let text = EXAMPLE.replace("period_s = 60", "period_s = 0").replace("n3 = 3", "n3 = 7");
+    let echo = config::parse(&text, check).unwrap().dpe.echo;
+    assert_eq!((echo.period_ns, echo.t3_ns, echo.n3), (0, 5_000_000_000, 7));
+    let message = error("t3_s = 5", "t3_s = 0");
+    assert!(message.contains("t3_s = 0: T3-RESPONSE is 1 to 60 seconds"), "{message}");
+}
+
+#[test]
+fn errors_name_key_value_line_and_what_is_allowed() {
+    for (from, to, expected) in [
+        ("mtu = 1500", "mtu = 12", "mtu = 12: an MTU is 576 to 9600 bytes"),
+        ("# vlan = 30", "vlan = 4095", "vlan = 4095: a VLAN is 1 to 4094"),
+        ("interface = \"core\"", "interface = \"n6\"", "interface = \"n6\": unknown variant `n6`"),
+        ("via = \"10.50.0.1\"", "via = \"10.51.0.1\"", "via = \"10.51.0.1\": is in the subnet of no port"),
+        ("name = \"n6\"", "name = \"n3\"", "name = \"n3\": another port has this name"),
+        ("10.30.0.2/24", "10.30.0.0/24", "a port's address is that of a host"),
+        ("idle = \"poll\"", "idel = \"spin\"", "idel = \"spin\": unknown field `idel`"),
+        ("10.40.0.2:8805", "0.0.0.0:8805", "it cannot be 0.0.0.0"),
+        ("interface = \"access\"", "interface = \"core\"", "tunnels end there"),
+        ("associate = []", "associate = [\"smf\"]", "a control plane is an IP address"),
+    ] {
+        let message = error(from, to);
+        assert!(message.contains(expected), "{message}");
+    }
+    assert!(error("mtu = 1500", "mtu = 12").starts_with("configuration, line "), "the line is named");
+}
+
+#[test]
+fn what_control_planes_may_find_besides() {
+    assert_eq!(config::parse(EXAMPLE, check).unwrap().n4.ue_pools, []);
+    let settings = config::parse(&commented_in(), check).unwrap().n4;
+    assert_eq!(settings.forwarding_policies, ["mec1"]);
+    let pools: Vec<_> = settings.ue_pools.iter().map(|pool| pool.prefix.to_string()).collect();
+    assert_eq!(pools, ["10.60.0.0/16", "2001:db8:60::/48"]);
+    assert_ne!(settings.predefined, ::n4::Predefined::default());
+    assert!(config::parse(EXAMPLE, check).unwrap().access_address6().is_none());
+    let with_ipv6 = EXAMPLE.replace("# ipv6 =", "ipv6 =");
+    let address = config::parse(&with_ipv6, check).unwrap().access_address6();
+    assert_eq!(address, Some("2001:db8:3::2".parse().unwrap()));
+}
+
+/// The example with everything of `[n4]` that is only shown.
+fn commented_in() -> String {
+    let shown = ["# forwarding_policies", "# [[n4.", "# name =", "# prefix =", "# network_instance ="]
+        .iter()
+        .chain(&["# precedence =", "# filters =", "# action =", "# mbr_kbps =", "# rules = ["]);
+    let (before, n4) = EXAMPLE.split_once("\n[n4]\n").unwrap();
+    let n4 = shown.fold(n4.to_owned(), |text, shown| text.replace(shown, shown.trim_start_matches("# ")));
+    format!("{before}\n[n4]\n{n4}")
+}
+
+#[test]
+fn errors_of_pools_and_rules_say_what_is_allowed() {
+    let text = commented_in();
+    for (from, to, expected) in [
+        ("10.60.0.0/16", "2001:db8:60:1::/65", "it cannot be longer"),
+        ("10.60.0.0/16", "2001:db8:60:8000::/49", "overlaps with another pool"),
+        ("name = \"users6\"", "name = \"users\"", "another pool has this name"),
+        ("to assigned", "two assigned", "a filter reads like"),
+        ("rules = [\"video\"", "rules = [\"radio\"", "has a rule \"radio\", which does not exist"),
+        ("action = \"drop\"", "action = \"eat\"", "unknown variant `eat`"),
+        ("uplink = 5000", "uplink = 2199023255552", "a rate is 0 to"),
+    ] {
+        assert!(text.contains(from), "{from}");
+        let message = config::parse(&text.replacen(from, to, 1), check).unwrap_err().to_string();
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
+fn nothing_is_charged_unless_told_how() {
+    assert!(config::parse(EXAMPLE, check).unwrap().charging.is_none());
+    let (before, rest) = EXAMPLE.split_once("# [charging]\n").unwrap();
+    let (shown, after) = rest.split_once("\n\n").unwrap();
+    let is_value = |line: &&str| line.contains(" = ") || line.starts_with("# [[");
+    let values: Vec<&str> =
+        shown.lines().filter(is_value).filter_map(|line| line.strip_prefix("# ")).collect();
+    let text = format!("{before}[charging]\n{}\n\n{after}", values.join("\n"));
+    let charging = config::parse(&text, check).unwrap().charging.unwrap();
+    assert_eq!((charging.formats.len(), charging.file_age_ms), (2, 300_000));
+    let key = ::charging::Key { rating_group: 10, service_id: Some(7) };
+    assert_eq!(charging.offline.rating.key_of(150), Some(key));
+    assert_eq!(charging.offline.policy.tariff_minutes, [360, 1_320]);
+    let with_rule = "[[n4.predefined_rule]]\nname = \"x\"\nservice_id = 3\n";
+    let error = config::parse(&format!("{EXAMPLE}\n{with_rule}"), check).unwrap_err().to_string();
+    assert!(error.contains("it belongs to a rating_group"), "{error}");
+}
+
+#[test]
+fn metrics_are_off_unless_told_where() {
+    assert_eq!(config::parse(EXAMPLE, check).unwrap().metrics, None);
+    let with = |value: &str| config::parse(&format!("{EXAMPLE}\n[metrics]\n{value}\n"), check);
+    let listen = with("listen = \"127.0.0.1:9100\"").unwrap().metrics.unwrap();
+    assert_eq!(listen.port(), 9100);
+    for (value, complaint) in
+        [("listen = \"localhost\"", "like 127.0.0.1:9100"), ("port = 9100", "unknown field `port`")]
+    {
+        let error = with(value).unwrap_err().to_string();
+        assert!(error.contains(complaint), "{error}");
+    }
+}
+
+#[test]
+fn a_control_plane_has_the_standard_port_unless_told_otherwise() {
+    let text = EXAMPLE.replace("associate = []", "associate = [\"10.40.0.1\", \"10.40.0.9:9805\"]");
+    let settings = config::parse(&text, check).unwrap();
+    let ports: Vec<u16> = settings.n4.associate.iter().map(SocketAddr::port).collect();
+    assert_eq!(ports, [8805, 9805]);
+}

@@ -1,0 +1,132 @@
+//! Networks whose users have the same addresses.
+
+use super::crew::from_user;
+use super::to_user;
+use crate::config::PortConfig;
+use crate::fixture::{GNB, N3, N6, TestPort, config, rules};
+use crate::graph::NodeId;
+use crate::worker::{Worker, connect};
+use crate::{Config, Route};
+use dplink::{Command, Desired, Notice};
+use packet::HeapBuffer;
+use packet::ethernet::MacAddress;
+use rules::{Instance, Rules, Seid};
+use std::net::Ipv4Addr;
+
+/// The place of the other network's port.
+const IMS: usize = 2;
+const ROUTERS: [(usize, Ipv4Addr); 2] =
+    [(N6, Ipv4Addr::new(10, 50, 0, 1)), (IMS, Ipv4Addr::new(10, 80, 0, 1))];
+
+fn two_networks() -> Config {
+    let mut config = config();
+    let n6 = config.ports[N6].clone();
+    let (name, mac) = ("ims".to_owned(), MacAddress([2, 0, 0, 0, 8, 2]));
+    let (address, instance) = ("10.80.0.2/24".parse().unwrap(), Instance::of("ims"));
+    config.ports.push(PortConfig { name, mac, address, address6: None, instance, ..n6 });
+    let via = ROUTERS[1].1.into();
+    config.routes.push(Route { prefix: "0.0.0.0/0".parse().unwrap(), via, instance: Some(instance) });
+    config
+}
+
+/// Session 4 with the address of session 2, in the other network.
+fn twin() -> Rules {
+    let mut twin = rules(4);
+    for (pdr, of_first) in twin.pdrs.iter_mut().zip(rules(2).pdrs) {
+        (pdr.pdi.ue_ipv4, pdr.pdi.instance) = (of_first.pdi.ue_ipv4, Instance::of("ims"));
+    }
+    twin.fars[0].forwarding.as_mut().unwrap().instance = Instance::of("ims");
+    twin
+}
+
+struct Lab {
+    worker: Worker<TestPort>,
+    wires: [TestPort; 3],
+    now_ns: u64,
+}
+
+impl Lab {
+    fn new() -> Self {
+        let wires = [TestPort::default(), TestPort::default(), TestPort::default()];
+        let (mut engine, mut worker) = connect(&two_networks(), wires.to_vec(), || 0).unwrap();
+        worker.know(N3 as u8, MacAddress([3; 6]), GNB);
+        for (port, router) in ROUTERS {
+            worker.know(port as u8, MacAddress([6; 6]), router);
+        }
+        for (session, rules) in [(2, rules(2)), (4, twin())] {
+            assert_eq!(engine.handle(Command::Put(Desired::new(Seid(session), 1, rules))).unwrap(), None);
+        }
+        worker.turn(1);
+        let notices = engine.poll(0);
+        assert!(notices.iter().all(|notice| matches!(notice, Notice::Applied { .. })), "{notices:?}");
+        Self { worker, wires, now_ns: 1 }
+    }
+
+    /// What leaves by which port.
+    fn pass(&mut self, port: usize, frame: &[u8]) -> Vec<(usize, Vec<u8>)> {
+        self.wires[port].0.borrow_mut().to_worker.push_back(HeapBuffer::new(frame));
+        self.now_ns += 1_000;
+        self.worker.turn(self.now_ns);
+        assert!(self.worker.books().balanced());
+        let sent = |(port, wire): (usize, &TestPort)| {
+            let sent = std::mem::take(&mut wire.0.borrow_mut().from_worker);
+            sent.into_iter().map(move |frame| (port, frame))
+        };
+        self.wires.iter().enumerate().flat_map(sent).collect()
+    }
+
+    fn classified(&self) -> u64 {
+        self.worker.counters().nodes[NodeId::Classify as usize].packets
+    }
+}
+
+fn of_ims(mut frame: Vec<u8>) -> Vec<u8> {
+    frame[4] = 8;
+    frame
+}
+
+/// Of a frame to the gNB.
+fn teid(frame: &[u8]) -> u32 {
+    u32::from_be_bytes([frame[46], frame[47], frame[48], frame[49]])
+}
+
+#[test]
+fn each_of_two_users_of_one_address_gets_its_own_packets() {
+    let mut lab = Lab::new();
+    for _ in 0..3 {
+        let of = |sent: Vec<(usize, Vec<u8>)>| {
+            sent.iter().map(|(port, frame)| (*port, teid(frame))).collect::<Vec<_>>()
+        };
+        assert_eq!(of(lab.pass(N6, &to_user(2))), [(N3, 0x201)]);
+        assert_eq!(of(lab.pass(IMS, &of_ims(to_user(2)))), [(N3, 0x203)]);
+    }
+    // Each flow was classified once: they do not stand in each other's place.
+    assert_eq!(lab.classified(), 2);
+}
+
+#[test]
+fn what_two_users_of_one_address_send_goes_to_the_network_of_each() {
+    let mut lab = Lab::new();
+    for _ in 0..3 {
+        for (session, port) in [(2, N6), (4, IMS)] {
+            let sent = lab.pass(N3, &from_user(session, [10, 60, 0, 2].into(), 4_000));
+            assert_eq!(sent.iter().map(|(port, _)| *port).collect::<Vec<_>>(), [port]);
+        }
+    }
+    assert_eq!(lab.classified(), 2);
+}
+
+#[test]
+fn a_user_who_is_in_one_network_is_not_in_the_other() {
+    let mut lab = Lab::new();
+    assert_eq!(lab.pass(IMS, &of_ims(to_user(3))), []);
+    assert_eq!(lab.worker.counters().drops[crate::DropReason::NoSession as usize], 1);
+}
+
+#[test]
+fn a_network_that_no_port_is_of_is_refused() {
+    let wires = [TestPort::default(), TestPort::default()];
+    let (mut engine, _worker) = connect(&config(), wires.to_vec(), || 0).unwrap();
+    let told = engine.handle(Command::Put(Desired::new(Seid(4), 1, twin()))).unwrap();
+    assert!(matches!(told, Some(Notice::Refused { session: Seid(4), .. })), "{told:?}");
+}

@@ -1,0 +1,95 @@
+//! Which sessions are of which set, so that the end of one costs no look at all the others (TS 29.244 6.2.9). Sessions
+//! that are of none, as most are, take nothing here.
+
+use pfcp::FqCsid;
+use rules::Seid;
+use session::SessionRecord;
+use std::collections::{BTreeSet, HashMap};
+
+/// A set: how its node is named, the name, and the set's number there (TS 29.244 8.2.43).
+type Set = (u8, Vec<u8>, u16);
+
+/// Sessions by set.
+#[derive(Debug, Default)]
+pub(crate) struct SetIndex {
+    by_set: HashMap<Set, BTreeSet<Seid>>,
+}
+
+fn sets(fq_csid: &FqCsid) -> impl Iterator<Item = Set> {
+    let FqCsid { node_id_type, node, csids, .. } = fq_csid;
+    csids.iter().map(|csid| (*node_id_type, node.clone(), *csid))
+}
+
+fn sets_of(record: &SessionRecord) -> impl Iterator<Item = Set> {
+    let told = record.extras.iter().flat_map(|extras| &extras.fq_csids);
+    let told: Vec<FqCsid> = told.filter_map(|octets| FqCsid::of_octets(octets)).collect();
+    told.into_iter().flat_map(|fq_csid| sets(&fq_csid).collect::<Vec<_>>())
+}
+
+impl SetIndex {
+    /// A session is there.
+    pub(crate) fn enter(&mut self, record: &SessionRecord) {
+        for set in sets_of(record) {
+            self.by_set.entry(set).or_default().insert(record.seid);
+        }
+    }
+
+    /// A session is no more as it was.
+    pub(crate) fn leave(&mut self, record: &SessionRecord) {
+        for set in sets_of(record) {
+            let Some(sessions) = self.by_set.get_mut(&set) else { continue };
+            sessions.remove(&record.seid);
+            if sessions.is_empty() {
+                self.by_set.remove(&set);
+            }
+        }
+    }
+
+    /// Sessions of any of these sets, whatever the type of the node that named them.
+    pub(crate) fn of(&self, fq_csids: &[FqCsid]) -> BTreeSet<Seid> {
+        let found = fq_csids.iter().flat_map(sets).filter_map(|set| self.by_set.get(&set));
+        found.flatten().copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use session::{CpFSeid, Extras, UsageRecord};
+
+    fn fq_csid(csids: &[u16]) -> FqCsid {
+        FqCsid { node_id_type: 0, node: vec![10, 0, 0, 7], csids: csids.to_vec(), node_type: None }
+    }
+
+    fn session(seid: u64, csids: &[u16]) -> SessionRecord {
+        let extras = Extras { fq_csids: vec![fq_csid(csids).octets()], ..Extras::default() };
+        SessionRecord {
+            seid: Seid(seid),
+            revision: 1,
+            owner: "smf.example".to_owned(),
+            cp_f_seid: CpFSeid { seid, address: [10, 40, 0, 9].into() },
+            rules: rules::Rules::default(),
+            usage: UsageRecord::default(),
+            extras: Some(Box::new(extras)),
+            charging: None,
+        }
+    }
+
+    #[test]
+    fn sets_are_found_and_leave_nothing_behind() {
+        let mut index = SetIndex::default();
+        let sessions = [session(1, &[1, 2]), session(2, &[2]), session(3, &[3])];
+        sessions.iter().for_each(|session| index.enter(session));
+        let of = |index: &SetIndex, csids| {
+            index.of(&[fq_csid(csids)]).into_iter().map(|seid| seid.0).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (of(&index, &[2]), of(&index, &[1, 3]), of(&index, &[4])),
+            (vec![1, 2], vec![1, 3], vec![])
+        );
+        index.leave(&sessions[0]);
+        assert_eq!(of(&index, &[1, 2, 3]), [2, 3]);
+        sessions.iter().for_each(|session| index.leave(session));
+        assert!(index.by_set.is_empty());
+    }
+}
