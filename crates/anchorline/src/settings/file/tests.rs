@@ -135,9 +135,10 @@ fn commented_in() -> String {
     let shown = ["# forwarding_policies", "# [[n4.", "# name =", "# prefix =", "# network_instance ="]
         .iter()
         .chain(&["# precedence =", "# filters =", "# action =", "# mbr_kbps =", "# rules = ["]);
-    let (before, n4) = EXAMPLE.split_once("\n[n4]\n").unwrap();
+    let (before, rest) = EXAMPLE.split_once("\n[n4]\n").unwrap();
+    let (n4, after) = rest.split_once("\n# Content rules").unwrap();
     let n4 = shown.fold(n4.to_owned(), |text, shown| text.replace(shown, shown.trim_start_matches("# ")));
-    format!("{before}\n[n4]\n{n4}")
+    format!("{before}\n[n4]\n{n4}\n# Content rules{after}")
 }
 
 #[test]
