@@ -116,6 +116,8 @@ drop_reasons! {
     FarDrop = "far_drop",
     /// A packet that a FAR redirects and that has no answer: not of TCP, or of a connection that is over.
     Redirected = "redirected",
+    /// A segment sent again whose field could not be put into it again.
+    NotEnriched = "not_enriched",
     /// A QER's gate is closed.
     GateClosed = "gate_closed",
     /// A QER's rate is used up.

@@ -165,6 +165,7 @@ fn portal(lab: &Lab) -> Result<()> {
 const ENRICHING: &str = r#"
 [[n4.predefined_rule]]
 name = "known-here"
+precedence = 1
 header = { name = "X-Network", value = "example" }
 "#;
 
@@ -185,16 +186,16 @@ fn enrichment(lab: &Lab) -> Result<()> {
     curl.args(["--data-binary", &format!("@{}", file.display()), &url("three"), "--next"]);
     curl.args(usual).arg(url("four"));
     let told = command::run(&mut curl, Duration::from_secs(30))?.success()?;
+    let counts = node.status()?.workers.first().context("no worker")?.content;
     for (path, bytes) in [("one", 0), ("two", 0), ("three", BODY), ("four", 0)] {
         let method = if bytes > 0 { "POST" } else { "GET" };
         let expected = format!("{method} /{path} HTTP/1.1\r\nX-Network: example\r\n");
-        ensure!(told.contains(&expected), "{path}: {told}");
+        ensure!(told.contains(&expected), "{path}, of {counts:?}: {told}");
     }
     let arrived = format!("[{BODY} octets, sum {}]", sum(&fs::read(&file)?));
     ensure!(told.contains(&arrived), "the body is not what was sent: {told}");
     let connections = server.join().map_err(|_| anyhow::anyhow!("the server panicked"))??;
     ensure!(connections == 1, "all of it on one connection, not {connections}");
-    let counts = node.status()?.workers.first().context("no worker")?.content;
     ensure!((counts.enriched, counts.unenriched) == (4, 0), "{counts:?}");
     ran.stop()?;
     node.wait_sessions(0)?;

@@ -5,6 +5,7 @@
 //! begin, nothing behind it has gone before, the checksum is right, and there is room on its way. All others pass as they
 //! are, and are counted.
 
+use crate::counters::DropReason;
 use crate::frame::{Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
 use crate::state::{Connection, State, Treatment};
@@ -28,18 +29,24 @@ struct Seen {
     end: u32,
     acknowledgement: u32,
     flags: u8,
+    /// A fragment, the first.
+    is_fragment: bool,
 }
 
 impl<B: Buffer> Node<B> for Enrich {
     const ID: NodeId = NodeId::Enrich;
 
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
-        if let Some(seen) = see(packet.buffer.data()) {
-            // What is cut short here was checked before.
-            let _ = match packet.meta.direction() {
+        let done = see(packet.buffer.data()).is_none_or(|seen| {
+            let done = match packet.meta.direction() {
                 Direction::Uplink => from_user(state, packet, &seen),
                 Direction::Downlink => to_user(state, packet, &seen),
             };
+            done.is_some()
+        });
+        if !done {
+            // As it is, it would not fit what the other end has; its sender sends it again.
+            return Next::drop(DropReason::NotEnriched);
         }
         let step = state.sessions.cells.step(packet.meta.step);
         Next::To(super::far::onward(step, packet.meta.waits.is_some()))
@@ -61,9 +68,18 @@ fn see(packet: &[u8]) -> Option<Seen> {
         end: segment.sequence().wrapping_add(segment.sequence_length()),
         acknowledgement: segment.acknowledgement(),
         flags: segment.flags(),
+        is_fragment: is_fragment(packet),
     })
 }
 
+fn is_fragment(packet: &[u8]) -> bool {
+    match packet.first().map(|first| first >> 4) {
+        Some(4) => ipv4::Packet::parse(packet).is_ok_and(|ip| ip.is_fragment()),
+        _ => ipv6::Packet::parse(packet).is_ok_and(|ip| ip.upper().is_ok_and(|upper| upper.is_fragment())),
+    }
+}
+
+/// `None` where the packet must not go as it is.
 fn from_user<B: Buffer>(state: &mut State, packet: &mut Packet<B>, seen: &Seen) -> Option<()> {
     let Meta { key, hash, step, .. } = packet.meta;
     if seen.flags & (flag::SYN | flag::ACK) == flag::SYN {
@@ -92,6 +108,7 @@ fn from_user<B: Buffer>(state: &mut State, packet: &mut Packet<B>, seen: &Seen) 
     let insertion = connection.covers(seen.sequence, seen.payload);
     state.content.count_request(is_put);
     if let Some((offset, text)) = insertion {
+        (!seen.is_fragment).then_some(())?;
         put(&mut packet.buffer, seen, (offset, &text), fits)?;
     }
     if shifted != seen.sequence {
@@ -216,7 +233,7 @@ fn lengthen(packet: &mut [u8], total: usize) -> Option<()> {
 fn to_user<B: Buffer>(state: &mut State, packet: &mut Packet<B>, seen: &Seen) -> Option<()> {
     let Meta { key, hash, .. } = packet.meta;
     let now_ns = state.now_ns;
-    let connection = state.connections.get((&key, hash))?;
+    let Some(connection) = state.connections.get((&key, hash)) else { return Some(()) };
     connection.hear(now_ns, seen.flags & (flag::FIN | flag::RST) != 0);
     if !connection.is_shifted() || seen.flags & flag::ACK == 0 {
         return Some(());

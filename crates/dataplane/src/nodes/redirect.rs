@@ -180,7 +180,10 @@ fn for_server<B: Buffer>(
 ) -> Option<Answered> {
     let (meta, segment) = (&packet.meta, &plan.segment);
     let (made, flow) = match meta.direction() {
-        Direction::Uplink => (ending(segment), plan.flow),
+        Direction::Uplink => {
+            let sequence = state.connections.to_server((&meta.key, meta.hash), segment.sequence());
+            (Made { sequence, ..ending(segment) }, plan.flow)
+        }
         Direction::Downlink => (Made::answering(segment, flag::RST | flag::ACK, &[]), plan.flow.reversed()),
     };
     let length = made.write(&flow, bytes)?;

@@ -158,6 +158,13 @@ impl Connections {
         self.all.get_mut(place as usize).filter(|connection| connection.key == *key)
     }
 
+    /// What the server knows a user's number as, whether the connection is known or not.
+    pub(crate) fn to_server(&self, (key, hash): (&FlowKey, u64), sequence: u32) -> u32 {
+        let found = self.by_flow.get(hash).and_then(|place| self.all.get(place as usize));
+        let found = found.filter(|connection| connection.key == *key);
+        found.map_or(sequence, |connection| connection.to_server(sequence))
+    }
+
     /// A connection begins, whose user's first octet has this number. Where there is no room it is not known.
     pub(crate) fn begin(&mut self, (key, hash): (&FlowKey, u64), first: u32, now_ns: u64) {
         let numbers = Connection { high: first, boundary: Some(first), ..Connection::NONE };

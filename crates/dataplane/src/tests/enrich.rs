@@ -164,6 +164,54 @@ fn bodies_are_stepped_over() {
     assert_eq!(say(&mut bench, &flow, next, GET), (next + n, with_field(GET)));
 }
 
+/// Of a segment that is sent again in fragments, the field has no place in the first one alone.
+#[test]
+fn fragments_are_not_put_anything_into() {
+    let (mut bench, flow) = (bench(), flow(SERVED));
+    shake_hands(&mut bench, &flow);
+    say(&mut bench, &flow, USER_FIRST, GET);
+    let mut frame = up(SERVED, &flow, &made(flag::ACK, (USER_FIRST, SERVER_FIRST), GET));
+    let ip = &mut frame[super::redirect::TUNNEL..];
+    ip[6] = 0x20;
+    ip[10..12].copy_from_slice(&[0, 0]);
+    let sum = packet::checksum::of(&ip[..20]);
+    ip[10..12].copy_from_slice(&sum.to_be_bytes());
+    let (_, server) = pass(&mut bench, N3, &frame);
+    assert_eq!((server.len(), super::drops(&bench, crate::counters::DropReason::NotEnriched)), (0, 1));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+    /// Whatever segments come, cut short or not: each leaves or is dropped, and the books balance.
+    #[test]
+    fn whatever_comes_goes_or_is_dropped(
+        segments in proptest::collection::vec(
+            (any::<bool>(), any::<u8>(), (0..200_u32, 0..200_u32), proptest::collection::vec(any::<u8>(), 0..60)),
+            1..20,
+        ),
+        cut in 0..60_usize,
+    ) {
+        let (mut bench, flow) = (bench(), flow(SERVED));
+        shake_hands(&mut bench, &flow);
+        say(&mut bench, &flow, USER_FIRST, GET);
+        for (is_up, flags, (sequence, acknowledged), payload) in &segments {
+            let numbers = match is_up {
+                true => (USER_FIRST + sequence, SERVER_FIRST + acknowledged),
+                false => (SERVER_FIRST + sequence, USER_FIRST + acknowledged),
+            };
+            let segment = made(*flags, numbers, payload);
+            let (port, mut frame) = match is_up {
+                true => (N3, up(SERVED, &flow, &segment)),
+                false => (N6, down(&flow, &segment)),
+            };
+            let length = frame.len() - cut.min(frame.len() - 14) * usize::from(payload.len() % 7 == 0);
+            frame.truncate(length);
+            pass(&mut bench, port, &frame);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 

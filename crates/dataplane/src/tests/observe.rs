@@ -261,6 +261,13 @@ fn is_own_fault(end: &TraceEnd) -> bool {
     matches!(end, TraceEnd::Dropped { reason } if own_fault.contains(&&**reason))
 }
 
+/// What is said of a packet that a FAR redirects.
+fn redirected(protocol: u8) -> (Option<ExplainedAction>, Outcome) {
+    let is_tcp = protocol == packet::protocol::TCP;
+    let outcome = if is_tcp { Outcome::Answered } else { dropped(DropReason::Redirected) };
+    (Some(ExplainedAction::Redirect), outcome)
+}
+
 /// What is said of a packet beforehand is what then happens, for every user's packet in the goldens.
 #[test]
 fn an_explanation_agrees_with_what_happens() {
@@ -303,9 +310,7 @@ fn an_explanation_agrees_with_what_happens() {
         let Some(packet) = seen.and_then(|(_, trace)| trace.packets.into_iter().next()) else { continue };
         let Some(seid) = packet.session else { continue };
         if packet.nodes.iter().any(|node| node == "redirect") {
-            let is_tcp = ip.protocol == packet::protocol::TCP;
-            let expected = if is_tcp { Outcome::Answered } else { dropped(DropReason::Redirected) };
-            assert_eq!((said.action, said.outcome), (Some(ExplainedAction::Redirect), expected));
+            assert_eq!((said.action, said.outcome), redirected(ip.protocol));
             compared += 1;
             continue;
         }
