@@ -48,6 +48,8 @@ const FEATURES: &[UpFeature] = &[
     UpFeature::Pfdm,
     UpFeature::Pfde,
     UpFeature::Ddnd,
+    UpFeature::Heeu,
+    UpFeature::Treu,
     UpFeature::Quoac,
     UpFeature::Empu,
     UpFeature::Pdiu,
