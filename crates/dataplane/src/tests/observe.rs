@@ -268,6 +268,10 @@ fn redirected(protocol: u8) -> (Option<ExplainedAction>, Outcome) {
     (Some(ExplainedAction::Redirect), outcome)
 }
 
+fn is_user_packet(arrived: &dplink::PacketSummary) -> bool {
+    arrived.tunnel.is_some_and(|tunnel| tunnel.message_type == message_type::G_PDU)
+}
+
 /// What is said of a packet beforehand is what then happens, for every user's packet in the goldens.
 #[test]
 fn an_explanation_agrees_with_what_happens() {
@@ -277,8 +281,7 @@ fn an_explanation_agrees_with_what_happens() {
         let mut bench = Bench::full();
         let arrived = crate::summary::summary(frame);
         let Some(ip) = arrived.ip else { continue };
-        let is_user_packet = arrived.tunnel.is_some_and(|tunnel| tunnel.message_type == message_type::G_PDU);
-        if is_user_packet != (port == N3) {
+        if is_user_packet(&arrived) != (port == N3) {
             continue;
         }
         let is_down = port == N6;
