@@ -6,9 +6,7 @@ use crate::content::{ContentRules, Detected};
 use crate::counters::DropReason;
 use crate::frame::{Meta, NextHop, PortIndex};
 use crate::side::Side;
-use crate::state::{
-    FlowKey, HotStep, Key, Kind, Place, Ports, SessionIndex, State, StepIndex, step_index, user_key,
-};
+use crate::state::{FlowKey, HotStep, Key, Kind, Place, Ports, SessionIndex, State, StepIndex, user_key};
 use crate::trace::name;
 use arrayvec::ArrayVec;
 use dplink::{
@@ -92,7 +90,7 @@ impl Explain {
     fn find(&mut self, state: &State) -> Result<StepIndex, DropReason> {
         let (found, tunnels) = self.find_session(state)?;
         let session = state.sessions.get(found).ok_or(DropReason::NoSession)?;
-        (self.finding.session, self.finding.pdrs) = (Some(session.seid), session.steps);
+        (self.finding.session, self.finding.pdrs) = (Some(session.seid), session.pdrs);
         let classifier = &session.classifier;
         let (taken_as, application) = known(&self.question, state, session.looks.application);
         self.finding.taken_as = taken_as;
@@ -109,15 +107,15 @@ impl Explain {
         let packet = packet.ok_or(DropReason::NoTunnel)?;
         (self.finding.teid, self.finding.qfi) = (packet.teid, packet.qfi);
         let number = taken.map(|(_, number)| number);
-        let pdr = |number| state.sessions.cells.step(step_index(session.run.base, number)).pdr;
+        let pdr = |number| state.sessions.pdr(session, number);
         if self.question.is_verbose {
-            let before = 0..number.unwrap_or(usize::from(session.steps));
+            let before = 0..number.unwrap_or(usize::from(session.pdrs));
             let tried = before.filter_map(|at| Some((pdr(at), classifier.mismatch(at, &packet)?)));
             self.finding.tried.extend(tried.take(limits::PDRS));
         }
         let number = number.ok_or(DropReason::NoPdr)?;
         self.finding.pdr = Some(pdr(number));
-        Ok(step_index(session.run.base, number))
+        Ok(session.step(number))
     }
 
     /// The session, and the tunnels of it that the packet may come in.

@@ -1,5 +1,6 @@
 //! A compiled program as a worker takes it: cells to copy, keys to enter.
 
+use crate::arrangement::{Arrangement, Standing};
 use crate::config::PortConfig;
 use crate::side::Side;
 use crate::state::{
@@ -7,7 +8,7 @@ use crate::state::{
     Treatment, user_key,
 };
 use dplink::{Desired, UsageCounts};
-use rules::{Action, Forward, Instance, Program, Rare, RuleError, Step, compile};
+use rules::{Action, Forward, Instance, Places, Program, Rare, RuleError, Step, compile};
 use smallvec::SmallVec;
 use std::net::IpAddr;
 
@@ -38,34 +39,50 @@ pub(crate) fn installation(
     }
     let accounts = program.meters.len().max(program.usages.len());
     let keys = keys(ports, &program)?;
-    let steps = hot_steps(ports, &program);
-    let peers = all_steps(&program).map(peer).collect();
-    let session = Session {
+    let standing = hot_steps(ports, &program).into_iter().zip(all_steps(&program).map(peer));
+    let arrangement = Arrangement::new(&standing.collect::<Vec<Standing>>(), accounts);
+    Ok(Installation {
+        aparts: (0..).zip(&program.meters).filter_map(|(at, meter)| Some((at, Apart::new(meter)?))).collect(),
+        accounts: (0..accounts).map(|place| account(&program.meters, place)).collect(),
+        drop_kept: desired.drop_buffered,
+        removed: Vec::<UsageCounts>::with_capacity(urrs),
+        session: Box::new(session(&desired, program, &arrangement, keys)),
+        end_markers: desired.end_markers.into(),
+        steps: arrangement.standing.iter().map(|(step, _)| *step).collect(),
+        peers: arrangement.standing.iter().map(|(_, peer)| *peer).collect(),
+    })
+}
+
+/// The part that packets of known flows do not touch.
+fn session(
+    desired: &Desired,
+    program: Program,
+    arrangement: &Arrangement,
+    keys: SmallVec<[Key; 2]>,
+) -> Session {
+    let (extras, beyond) = (extras(&program, &arrangement.places), beyond(&program, &arrangement.places));
+    let pdrs = program.steps.len() as u16;
+    let mut classifier = program.classifier;
+    if let Some(places) = arrangement.of_pdrs(program.steps.iter().map(|step| step.pdr)) {
+        classifier.lead_to(&places);
+    }
+    Session {
         seid: desired.session,
         revision: desired.revision,
         keys,
         qers: program.meters.iter().map(|meter| meter.qer).collect(),
         ledgers: program.usages.iter().map(Ledger::new).collect(),
-        extras: extras(&program),
+        extras,
         kept_max: program.buffer_packets.unwrap_or(u16::MAX),
         run: CellRun::default(),
-        steps: program.steps.len() as u16,
+        pdrs,
+        places: arrangement.standing.len() as u16,
         waiting: 0,
         generation: 0,
-        looks: program.classifier.looks(),
-        beyond: program.beyond_quota.iter().map(|beyond| (beyond.of, beyond.usages)).collect(),
-        classifier: program.classifier,
-    };
-    Ok(Installation {
-        aparts: (0..).zip(&program.meters).filter_map(|(at, meter)| Some((at, Apart::new(meter)?))).collect(),
-        accounts: (0..accounts).map(|place| account(&program.meters, place)).collect(),
-        session: Box::new(session),
-        steps,
-        peers,
-        drop_kept: desired.drop_buffered,
-        end_markers: desired.end_markers.into(),
-        removed: Vec::<UsageCounts>::with_capacity(urrs),
-    })
+        looks: classifier.looks(),
+        beyond,
+        classifier,
+    }
 }
 
 /// The default one always is. A control plane engine that was configured otherwise may know others.
@@ -78,7 +95,7 @@ fn all_steps(program: &Program) -> impl Iterator<Item = &Step> {
     program.steps.iter().chain(program.beyond_quota.iter().map(|beyond| &beyond.step))
 }
 
-fn hot_steps(ports: &[PortConfig], program: &Program) -> Box<[HotStep]> {
+fn hot_steps(ports: &[PortConfig], program: &Program) -> Vec<HotStep> {
     let treats =
         |step: &Step, is_it: fn(&rules::Treatment) -> bool| program.treatment(step).is_some_and(is_it);
     // Whoever may have put something in must see all packets from then on, and those of the other direction.
@@ -101,7 +118,7 @@ fn hot_steps(ports: &[PortConfig], program: &Program) -> Box<[HotStep]> {
         }
     }
     steps.extend(program.beyond_quota.iter().map(|beyond| hot(&beyond.step).standing_in()));
-    steps.into()
+    steps
 }
 
 fn account(meters: &[rules::Meter], place: usize) -> Account {
@@ -132,11 +149,25 @@ fn peer(step: &Step) -> Option<Name> {
     }
 }
 
-fn extras(program: &Program) -> Rare<(u16, Extra)> {
+/// By place, in its order.
+fn extras(program: &Program, places: &[u16]) -> Rare<(u16, Extra)> {
     let extra = |step: &Step| Extra {
         duplicates: step.duplicates.iter().copied().collect(),
         treatment: program.treatment(step).map(Treatment::from),
     };
-    let all = all_steps(program).zip(0..).map(|(step, number)| (number, extra(step)));
-    all.filter(|(_, extra)| !extra.duplicates.is_empty() || extra.treatment.is_some()).collect()
+    let all = all_steps(program).zip(places).map(|(step, place)| (*place, extra(step)));
+    let mut some: Vec<_> =
+        all.filter(|(_, extra)| !extra.duplicates.is_empty() || extra.treatment.is_some()).collect();
+    some.sort_unstable_by_key(|(place, _)| *place);
+    some.into_iter().collect()
+}
+
+/// Stand-ins come behind the steps of PDRs.
+fn beyond(program: &Program, places: &[u16]) -> Rare<(u16, Places, u16)> {
+    let stand_ins = places.iter().skip(program.steps.len());
+    let all = program.beyond_quota.iter().zip(stand_ins);
+    let known = all.filter_map(|(beyond, place)| {
+        Some((*places.get(usize::from(beyond.of))?, beyond.usages.clone(), *place))
+    });
+    known.collect()
 }

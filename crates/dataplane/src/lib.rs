@@ -5,6 +5,7 @@
 //! ring, and turns what comes back into [`dplink::Notice`]s. Nothing here does input or output: ports are anything
 //! that implements [`Port`], time comes in with the vector, so the whole path runs in a test.
 
+mod arrangement;
 mod config;
 mod content;
 mod counters;

@@ -9,29 +9,34 @@ use rules::Teid;
 
 /// Reads a whole frame.
 pub(crate) fn summary(frame: &[u8]) -> PacketSummary {
-    let bytes = frame.len().min(usize::from(u16::MAX)) as u16;
-    let Ok(tags) = Tags::parse(frame) else { return PacketSummary { bytes, ..PacketSummary::default() } };
-    let seen = PacketSummary { bytes, ethertype: tags.ethertype, tunnel: None, ip: None };
-    if !matches!(tags.ethertype, ethernet::IPV4 | ethernet::IPV6) {
-        return seen;
-    }
-    let packet = frame.get(tags.length..).unwrap_or_default();
-    match tunnel(packet) {
-        Some((tunnel, inner)) => PacketSummary { tunnel: Some(tunnel), ip: ip(inner), ..seen },
-        None => PacketSummary { ip: ip(packet), ..seen },
-    }
+    summary_and_tuple(frame).0
 }
 
-fn ip(packet: &[u8]) -> Option<IpSummary> {
-    let tuple = FiveTuple::parse(packet).ok()?.tuple;
+/// The same, and what tells the user's flow.
+pub(crate) fn summary_and_tuple(frame: &[u8]) -> (PacketSummary, Option<FiveTuple>) {
+    let bytes = frame.len().min(usize::from(u16::MAX)) as u16;
+    let Ok(tags) = Tags::parse(frame) else {
+        return (PacketSummary { bytes, ..PacketSummary::default() }, None);
+    };
+    let seen = PacketSummary { bytes, ethertype: tags.ethertype, tunnel: None, ip: None };
+    if !matches!(tags.ethertype, ethernet::IPV4 | ethernet::IPV6) {
+        return (seen, None);
+    }
+    let packet = frame.get(tags.length..).unwrap_or_default();
+    let (tunnel, user) = tunnel(packet).map_or((None, packet), |(tunnel, inner)| (Some(tunnel), inner));
+    let tuple = FiveTuple::parse(user).ok().map(|found| found.tuple);
+    (PacketSummary { tunnel, ip: tuple.as_ref().map(ip), ..seen }, tuple)
+}
+
+fn ip(tuple: &FiveTuple) -> IpSummary {
     let has_ports = protocol::has_ports(tuple.protocol) && !tuple.fragment;
-    Some(IpSummary {
+    IpSummary {
         source: tuple.source_address(),
         destination: tuple.destination_address(),
         protocol: tuple.protocol,
         ports: has_ports.then_some((tuple.source_port, tuple.destination_port)),
         traffic_class: tuple.tos,
-    })
+    }
 }
 
 /// A GTP-U message, and the user's packet inside, if any.

@@ -5,16 +5,21 @@ use crate::config::PortConfig;
 use crate::counters::DropReason;
 use crate::frame::{Fate, Meta, Packet, PortIndex, VECTOR};
 use crate::graph::{Hop, Next, NodeId};
-use crate::state::{State, StepIndex};
-use crate::summary::summary;
+use crate::nodes::arrival;
+use crate::state::{Session, State, StepIndex};
+use crate::summary::{summary, summary_and_tuple};
 use dplink::{
     PacketSummary, TRACE_PACKETS_MAX, TRACE_SECONDS_MAX, Trace, TraceEnd, TraceFilter, TracedPacket,
 };
 use packet::Buffer;
-use rules::{PdrId, Seid, Teid};
+use packet::five_tuple::FiveTuple;
+use rules::{Application, Arrival, PdrId, Seid, Teid};
 use std::net::IpAddr;
 
 const NS_PER_S: u64 = 1_000_000_000;
+
+/// What a packet was when it came in, and what tells the user's flow.
+type Arrived = (PacketSummary, Option<FiveTuple>);
 
 /// One trace, under way or over.
 #[derive(Debug)]
@@ -29,7 +34,7 @@ pub(crate) struct Tracer {
     now_ns: u64,
     looked_at: u64,
     /// Of the vector at hand, by place.
-    arrived: Vec<PacketSummary>,
+    arrived: Vec<Arrived>,
     /// Of the vector at hand.
     pub(crate) hops: Vec<Hop>,
     taken: Vec<Taken>,
@@ -92,12 +97,13 @@ impl Tracer {
         self.hops.clear();
         self.arrived.clear();
         self.looked_at += packets.iter().filter(|packet| packet.meta.handed == 0).count() as u64;
-        self.arrived.extend(packets.iter_mut().take(VECTOR).map(arrival));
+        self.arrived.extend(packets.iter_mut().take(VECTOR).map(arrived));
     }
 
     /// After it ran: what became of those that were to be seen.
     pub(crate) fn take_down<B: Buffer>(&mut self, packets: &[Packet<B>], state: &State) {
-        for (place, (packet, arrived)) in packets.iter().zip(&self.arrived).enumerate() {
+        for (place, packet) in packets.iter().enumerate().take(self.arrived.len()) {
+            let (arrived, tuple) = self.arrived[place];
             if self.taken.len() == self.limit {
                 return;
             }
@@ -105,15 +111,15 @@ impl Tracer {
                 Fate::Send(_) => summary(packet.buffer.data()),
                 _ => PacketSummary::default(),
             };
-            if self.wants(&packet.meta, arrived, &left) {
+            if self.wants(&packet.meta, &arrived, &left) {
                 let hops = self.hops.iter().filter(|hop| usize::from(hop.place) == place);
                 let before = self.nodes.len();
                 self.nodes.extend(hops.clone().map(|hop| hop.node));
-                let (session, pdr) = rule(&packet.meta, hops, state);
+                let (session, pdr) = rule(&packet.meta, tuple.as_ref(), hops, state);
                 self.taken.push(Taken {
                     at_ns: state.now_ns,
                     port: packet.meta.port,
-                    arrived: *arrived,
+                    arrived,
                     left,
                     fate: packet.meta.fate,
                     nodes: self.nodes.len() - before,
@@ -158,13 +164,13 @@ impl Tracer {
 
 /// What a packet was when it came in. One that another worker handed over has lost its headers, but they still stand in
 /// front of it.
-fn arrival<B: Buffer>(packet: &mut Packet<B>) -> PacketSummary {
+fn arrived<B: Buffer>(packet: &mut Packet<B>) -> Arrived {
     let lost = match packet.meta.handed {
         0 => 0,
         _ => usize::from(packet.meta.outer) + packet::ethernet::LENGTH,
     };
     let is_back = packet.buffer.prepend(lost).is_some();
-    let seen = summary(packet.buffer.data());
+    let seen = summary_and_tuple(packet.buffer.data());
     if is_back {
         // It is as long as what was put in front.
         let _ = packet.buffer.trim_front(lost);
@@ -207,6 +213,7 @@ fn is_same_user(address: IpAddr, ue: IpAddr) -> bool {
 /// out of date, and what `session` found only if `classify` found a PDR.
 fn rule<'a>(
     meta: &Meta,
+    tuple: Option<&FiveTuple>,
     hops: impl Iterator<Item = &'a Hop>,
     state: &State,
 ) -> (Option<Seid>, Option<PdrId>) {
@@ -221,7 +228,19 @@ fn rule<'a>(
         Some(_) if meta.step == StepIndex::NONE => (seid(meta.session), None),
         Some(_) => {
             let step = state.sessions.cells.step(meta.step);
-            (seid(step.session), Some(step.pdr))
+            let asked = state.sessions.get(step.session).zip(tuple);
+            let pdr = asked.and_then(|(session, tuple)| matched(session, meta, tuple, state));
+            (seid(step.session), Some(pdr.unwrap_or(step.pdr)))
         }
     }
+}
+
+/// The PDR a packet matched; `None` where its step, which leads nowhere else, tells. A step may be that of several.
+fn matched(session: &Session, meta: &Meta, tuple: &FiveTuple, state: &State) -> Option<PdrId> {
+    let application = state.content.application(state.flows.detected(meta.flow()));
+    let arrival = Arrival { application, ..arrival(meta, tuple) };
+    let any = Arrival { application: Application::Any, ..arrival };
+    let mut found = [&arrival, &any].into_iter().filter_map(|arrival| session.classifier.find(arrival));
+    let number = found.find(|number| session.step(*number) == meta.step)?;
+    session.classifier.pdr(number)
 }

@@ -14,7 +14,7 @@ mod tests;
 
 use crate::check::Checked;
 use crate::compile::{Application, Arrival};
-use crate::ids::{ApplicationId, ApplicationTag};
+use crate::ids::{ApplicationId, ApplicationTag, PdrId};
 use crate::intent::Pdr;
 use index::{Entry, Index};
 use matcher::{Filter, Matcher};
@@ -34,18 +34,27 @@ const SOME: usize = 12;
 pub struct Classifier {
     /// In place, of a session of two: a new flow then waits for memory once less.
     matchers: SmallVec<[Matcher; 2]>,
-    /// `None` where the filters are few and none is of an application.
+    /// `None` where each PDR has a matcher and a step of its own, the filters are few, and none is of an application.
     more: Option<Box<More>>,
 }
 
 /// What few sessions have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct More {
-    /// The application of each PDI that is of one; empty where none is. By itself, so that those of other applications
-    /// are passed over without a look at them.
-    applications: SmallVec<[Option<ApplicationTag>; SOME]>,
+    /// By PDR, in the order they are to be tried.
+    lines: SmallVec<[Line; SOME]>,
     /// `None` where the filters are few.
-    index: Option<Index>,
+    index: Option<Box<Index>>,
+}
+
+/// A PDR. By itself, so that those of other applications are passed over without a look at their matchers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Line {
+    application: Option<ApplicationTag>,
+    /// PDRs that differ in nothing but their application share one.
+    matcher: u16,
+    step: u16,
+    pdr: PdrId,
 }
 
 /// What any PDR of a session looks at besides what all packets of a flow have in common.
@@ -63,20 +72,36 @@ impl Classifier {
     /// No session's classifier allocates more, whatever its rules (that [`limits`](crate::limits) allow).
     pub const MAX_BYTES: usize = 2 << 20;
 
-    /// Of PDRs in the order they are to be tried.
+    /// Of PDRs in the order they are to be tried, each of which leads to the step of its place.
     pub(crate) fn new(pdrs: &[&Pdr], checked: &Checked<'_>) -> Self {
-        let matchers: SmallVec<[Matcher; 2]> =
+        let mut matchers: SmallVec<[Matcher; 2]> =
             pdrs.iter().map(|pdr| Matcher::new(&pdr.pdi, checked)).collect();
         let steps: usize = matchers.iter().map(Matcher::steps).sum();
-        let index = (steps > FEW).then(|| build::index(&matchers));
-        let application = |pdr: &&Pdr| pdr.pdi.application.as_ref().map(ApplicationId::tag);
-        let any = pdrs.iter().any(|pdr| pdr.pdi.application.is_some());
-        let applications = pdrs.iter().map(application).take(if any { pdrs.len() } else { 0 }).collect();
-        let more = (any || index.is_some()).then(|| Box::new(More { index, applications }));
-        Self { matchers, more }
+        let index = (steps > FEW).then(|| Box::new(build::index(&matchers)));
+        let has_applications = pdrs.iter().any(|pdr| pdr.pdi.application.is_some());
+        if index.is_none() && !has_applications {
+            return Self { matchers, more: None };
+        }
+        let mut lines: SmallVec<[Line; SOME]> = pdrs.iter().zip(0..).map(Line::new).collect();
+        if index.is_none() {
+            matchers = share(&matchers, &mut lines);
+        }
+        Self { matchers, more: Some(Box::new(More { lines, index })) }
     }
 
-    /// The place of the first PDR that matches.
+    /// From now on, PDRs lead to these steps, in the order they are tried.
+    pub fn lead_to(&mut self, steps: &[(PdrId, u16)]) {
+        let matchers = self.matchers.len();
+        let more = self.more.get_or_insert_with(|| {
+            let line = |matcher| Line { application: None, matcher, step: matcher, pdr: PdrId(0) };
+            Box::new(More { lines: (0..).take(matchers).map(line).collect(), index: None })
+        });
+        for (line, (pdr, step)) in more.lines.iter_mut().zip(steps) {
+            (line.pdr, line.step) = (*pdr, *step);
+        }
+    }
+
+    /// The place of the first PDR that matches, in the order they are tried.
     #[inline]
     pub fn find(&self, packet: &Arrival) -> Option<usize> {
         let Some(more) = &self.more else {
@@ -84,13 +109,22 @@ impl Classifier {
         };
         match &more.index {
             Some(index) => index.first(packet, |entry| self.confirm(entry, packet)),
-            None => {
-                let mut all = self.matchers.iter().zip(more.applications.iter());
-                all.position(|(matcher, wanted)| {
-                    is_of(*wanted, packet.application) && matcher.matches(packet)
-                })
-            }
+            None => more.lines.iter().position(|line| {
+                is_of(line.application, packet.application)
+                    && self.matcher(line).is_some_and(|matcher| matcher.matches(packet))
+            }),
         }
+    }
+
+    /// The step that the PDR at a place leads to.
+    #[inline]
+    pub fn step(&self, place: usize) -> usize {
+        self.line(place).map_or(place, |line| line.step.into())
+    }
+
+    /// The PDR at a place; `None` where its step, which is no other's, tells.
+    pub fn pdr(&self, place: usize) -> Option<PdrId> {
+        self.line(place).map(|line| line.pdr)
     }
 
     /// Reads what [`Classifier::find`] will read first, so that it waits for memory before others do. What it returns
@@ -98,16 +132,28 @@ impl Classifier {
     #[inline]
     pub fn touch(&self) -> usize {
         let Some(more) = &self.more else { return 0 };
-        let applications = more.applications.iter().step_by(8).filter(|application| application.is_some());
         let few = if more.index.is_some() { 0 } else { FEW };
-        let matchers = self.matchers.iter().take(few).step_by(2).filter(|matcher| matcher.ue_ipv4.is_some());
-        applications.count() + matchers.count()
+        more.lines.iter().take(few).step_by(4).filter(|line| line.application.is_some()).count()
+    }
+
+    #[inline]
+    fn line(&self, place: usize) -> Option<&Line> {
+        self.more.as_ref()?.lines.get(place)
+    }
+
+    #[inline]
+    fn matcher(&self, line: &Line) -> Option<&Matcher> {
+        self.matchers.get(usize::from(line.matcher))
+    }
+
+    /// The matcher of the PDR at a place.
+    fn matcher_of(&self, place: usize) -> Option<&Matcher> {
+        self.line(place).map_or(self.matchers.get(place), |line| self.matcher(line))
     }
 
     #[inline]
     fn is_of(&self, place: usize, application: Application) -> bool {
-        let wanted = self.more.as_ref().and_then(|more| more.applications.get(place).copied().flatten());
-        is_of(wanted, application)
+        is_of(self.line(place).and_then(|line| line.application), application)
     }
 
     /// The index names what can match; the matcher alone knows what does.
@@ -121,7 +167,8 @@ impl Classifier {
     /// What any PDR looks at. It reads all there is: ask once, and remember.
     pub fn looks(&self) -> Looks {
         let any = |looks: fn(&Filter) -> bool| self.filters().any(looks);
-        let application = self.more.as_ref().is_some_and(|more| !more.applications.is_empty());
+        let is_of_one = |more: &Box<More>| more.lines.iter().any(|line| line.application.is_some());
+        let application = self.more.as_ref().is_some_and(is_of_one);
         let (traffic_class, flow_label) = match self.index() {
             Some(index) => (index.looks_at_traffic_class, index.looks_at_flow_label),
             None => (any(|filter| filter.traffic_class.is_some()), any(|filter| filter.flow_label.is_some())),
@@ -131,21 +178,43 @@ impl Classifier {
 
     /// Bytes allocated, without what the allocator adds.
     pub fn heap_bytes(&self) -> usize {
-        let index = self.index().map_or(0, Index::heap_bytes);
-        let applications =
-            |more: &More| if more.applications.spilled() { size_of_val(&*more.applications) } else { 0 };
-        let more = self.more.as_ref().map_or(0, |more| size_of::<More>() + applications(more));
+        let index = self.index().map_or(0, |index| size_of::<Index>() + index.heap_bytes());
+        let lines = |more: &More| if more.lines.spilled() { size_of_val(&*more.lines) } else { 0 };
+        let more = self.more.as_ref().map_or(0, |more| size_of::<More>() + lines(more));
         let matchers = if self.matchers.spilled() { size_of_val(&*self.matchers) } else { 0 };
         matchers + self.matchers.iter().map(Matcher::heap_bytes).sum::<usize>() + index + more
     }
 
     fn index(&self) -> Option<&Index> {
-        self.more.as_ref()?.index.as_ref()
+        self.more.as_ref()?.index.as_deref()
     }
 
     fn filters(&self) -> impl Iterator<Item = &Filter> {
         self.matchers.iter().flat_map(Matcher::filters)
     }
+}
+
+impl Line {
+    /// The PDR at a place, with a matcher and a step of its own.
+    fn new((pdr, place): (&&Pdr, u16)) -> Self {
+        let application = pdr.pdi.application.as_ref().map(ApplicationId::tag);
+        Self { application, matcher: place, step: place, pdr: pdr.id }
+    }
+}
+
+/// Each matcher once. Only for a few.
+fn share(matchers: &[Matcher], lines: &mut [Line]) -> SmallVec<[Matcher; 2]> {
+    let mut shared: SmallVec<[Matcher; 2]> = SmallVec::new();
+    for (matcher, line) in matchers.iter().zip(lines) {
+        let known = shared.iter().position(|other| other == matcher);
+        let place = known.unwrap_or(shared.len());
+        if known.is_none() {
+            shared.push(matcher.clone());
+        }
+        line.matcher = u16::try_from(place).unwrap_or(u16::MAX);
+    }
+    shared.shrink_to_fit();
+    shared
 }
 
 /// Whether a packet of this application may match a PDI that wants that one.

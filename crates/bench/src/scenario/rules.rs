@@ -25,8 +25,8 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let part = Plan { rules: 0, ..half.for_one_of(sizes.len()) };
     let plans: Vec<Plan> = sizes.into_iter().map(|pdrs| Plan { pdrs, ..part.clone() }).collect();
     let mut report = sweep(&memory, "rules", &plans)?;
-    let first =
-        "over PDRs: the one that matches is the last by precedence; all others of its direction are in vain";
+    let first = "over PDRs: the one that matches is the last by precedence; all others of its direction are in vain, and lead to \
+         the same FAR, QER and URR";
     report.notes.push(first.to_owned());
     if has_content && !interrupt::asked() {
         let plan = services::with_services(&half);

@@ -4,7 +4,7 @@ use crate::content::Detected;
 use crate::counters::DropReason;
 use crate::frame::{Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{State, StepIndex, Verdict, step_index};
+use crate::state::{State, StepIndex, Verdict};
 use packet::Buffer;
 use packet::five_tuple::FiveTuple;
 use rules::{Application, Arrival, Direction, Qfi, Teid};
@@ -30,7 +30,7 @@ impl<B: Buffer> Node<B> for Classify {
         }
         if let Some(session) = state.sessions.get(packet.meta.session) {
             std::hint::black_box(session.classifier.touch());
-            state.sessions.cells.prefetch(step_index(session.run.base, 0));
+            state.sessions.cells.prefetch(session.step(0));
         }
     }
 
@@ -69,14 +69,14 @@ pub(super) fn go_by<B: Buffer>(
     let Some(session) = state.sessions.get(meta.session) else {
         return Next::drop(DropReason::NoSession);
     };
-    let number = session.classifier.find(arrival);
-    meta.step = number.map_or(StepIndex::NONE, |number| step_index(session.run.base, number));
+    let found = session.find(arrival);
+    meta.step = found.unwrap_or(StepIndex::NONE);
     // Of lookups every packet is looked at; flow labels differ within a flow. There is nothing to remember then.
     let is_lookup = session.looks.application && arrival.remote_port == Some(DNS);
     let is_lasting = !session.looks.flow_label && !is_lookup;
     let step = if is_lasting { meta.step } else { StepIndex::NONE };
     let mut verdict = Verdict { step, generation: 0, class_matters: false, detected };
-    if number.is_some() {
+    if found.is_some() {
         state.sessions.cells.prefetch(meta.step);
         verdict.generation = session.generation;
         verdict.class_matters = session.looks.traffic_class;
@@ -84,11 +84,11 @@ pub(super) fn go_by<B: Buffer>(
     if step != StepIndex::NONE || detected != Detected::NOT_YET {
         state.flows.learn(meta.flow(), verdict, state.now_ns);
     }
-    if number.is_some() { Next::To(NodeId::Far) } else { Next::drop(DropReason::NoPdr) }
+    if found.is_some() { Next::To(NodeId::Far) } else { Next::drop(DropReason::NoPdr) }
 }
 
 /// A packet as classifiers see it.
-pub(super) fn arrival(meta: &Meta, tuple: &FiveTuple) -> Arrival {
+pub(crate) fn arrival(meta: &Meta, tuple: &FiveTuple) -> Arrival {
     let normal = match meta.direction() {
         Direction::Uplink => *tuple,
         Direction::Downlink => tuple.reversed(),

@@ -7,7 +7,7 @@ use super::path_mtu::path_mtu;
 use crate::counters::DropReason;
 use crate::frame::{Fate, Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{State, step_index};
+use crate::state::State;
 use packet::five_tuple::FiveTuple;
 use packet::{Buffer, icmp, icmpv6};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -93,7 +93,6 @@ fn towards_user(state: &State, about: Meta, answer: &[u8]) -> Option<Meta> {
     let session = state.sessions.get(state.sessions.cells.step(about.step).session)?;
     let mut meta = Meta::new(about.port, about.towards);
     let tuple = FiveTuple::parse(answer).ok()?.tuple;
-    let number = session.classifier.find(&arrival(&meta, &tuple))?;
-    meta.step = step_index(session.run.base, number);
+    meta.step = session.find(&arrival(&meta, &tuple))?;
     state.sessions.cells.step(meta.step).tunnels().then_some(meta)
 }

@@ -7,7 +7,7 @@ use crate::content::Detected;
 use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{State, View, step_index};
+use crate::state::{State, View};
 use packet::Buffer;
 use packet::five_tuple::FiveTuple;
 use rules::{Application, Arrival};
@@ -64,9 +64,9 @@ fn go_unknown<B: Buffer>(state: &mut State, packet: &mut Packet<B>, arrival: &Ar
         return Next::drop(DropReason::NoSession);
     };
     let any = Arrival { application: Application::Any, ..*arrival };
-    let number = session.classifier.find(arrival).or_else(|| session.classifier.find(&any));
-    let Some(number) = number else { return Next::drop(DropReason::NoPdr) };
-    packet.meta.step = step_index(session.run.base, number);
+    let found = session.find(arrival).or_else(|| session.find(&any));
+    let Some(step) = found else { return Next::drop(DropReason::NoPdr) };
+    packet.meta.step = step;
     Next::To(NodeId::Far)
 }
 
@@ -86,8 +86,8 @@ pub(super) fn defer<B: Buffer>(state: &mut State, packet: &Packet<B>) -> bool {
         return false;
     };
     let arrival = Arrival { application, ..arrival(meta, &found.tuple) };
-    let Some(number) = session.classifier.find(&arrival) else { return false };
-    let step = *state.sessions.cells.step(step_index(session.run.base, number));
+    let Some(at) = session.find(&arrival) else { return false };
+    let step = *state.sessions.cells.step(at);
     for place in step.usages() {
         state.look((meta.session, *place), direction, bytes);
     }

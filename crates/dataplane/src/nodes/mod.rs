@@ -36,7 +36,7 @@ mod verdict;
 pub(crate) use answer::{write_echo_request, write_end_marker};
 pub(crate) use arp::Arp;
 pub(crate) use arp::write_request as write_arp_request;
-pub(crate) use classify::Classify;
+pub(crate) use classify::{Classify, arrival};
 pub(crate) use enrich::Enrich;
 pub(crate) use ethernet_input::EthernetInput;
 pub(crate) use ethernet_output::EthernetOutput;

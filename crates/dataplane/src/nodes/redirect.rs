@@ -11,7 +11,7 @@ use crate::counters::DropReason;
 use crate::frame::{Fate, Meta, Packet, Part};
 use crate::graph::{Next, Node, NodeId};
 use crate::side::Side;
-use crate::state::{State, StepIndex, step_index};
+use crate::state::{State, StepIndex};
 use packet::tcp::{Made, Segment, flag};
 use packet::{Buffer, FiveTuple, protocol};
 use rules::{Application, Arrival, Direction, Interface};
@@ -205,10 +205,9 @@ fn way_to_user<B: Buffer>(state: &State, packet: &Packet<B>, flow: &FiveTuple) -
         Direction::Downlink => meta.side(),
     };
     let coming = arrival(&Meta::new(meta.port, far), flow);
-    let usual = session.classifier.find(&coming).map(|number| step_index(session.run.base, number));
+    let usual = session.find(&coming);
     let own = (meta.direction() == Direction::Downlink).then_some(meta.step);
-    let all = (0..usize::from(session.steps)).map(|number| step_index(session.run.base, number));
-    own.into_iter().chain(usual).chain(all).find(leads)
+    own.into_iter().chain(usual).chain(session.steps()).find(leads)
 }
 
 /// Where packets of this flow go from the user, or went before it was known what they are.
@@ -225,8 +224,7 @@ fn way_to_server<B: Buffer>(
     let session = state.sessions.get(state.sessions.cells.step(meta.step).session)?;
     let known = arrival(meta, flow);
     let any = Arrival { application: Application::Any, ..known };
-    let find = |arrival| Some(step_index(session.run.base, session.classifier.find(arrival)?));
-    [find(&known), find(&any), Some(meta.step)].into_iter().flatten().find_map(|at| {
+    [session.find(&known), session.find(&any), Some(meta.step)].into_iter().flatten().find_map(|at| {
         let step = state.sessions.cells.step(at);
         let far = Some(step.to()).filter(|to| to.interface() != Interface::Access)?;
         let next = if step.leads_to(far.interface())? { NodeId::GtpuEncap } else { NodeId::IpOutput };

@@ -4,7 +4,7 @@ use super::answer::replace;
 use crate::counters::DropReason;
 use crate::frame::{Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{Key, Session, State, StepIndex, link_local, step_index};
+use crate::state::{Key, Session, State, StepIndex, link_local};
 use packet::five_tuple::FiveTuple;
 use packet::ndp::{ALL_NODES, Message, Prefix, RouterAdvertisement};
 use packet::{Buffer, ipv6, protocol};
@@ -88,7 +88,6 @@ const fn told(address: Ipv6Addr) -> Prefix {
 
 /// The first of the session's rules, by precedence, that puts packets into a tunnel to this side.
 fn tunnel(state: &State, session: &Session, side: rules::Interface) -> Option<StepIndex> {
-    let mut steps = (0..usize::from(session.steps)).map(|number| step_index(session.run.base, number));
     let leads = |step: &StepIndex| state.sessions.cells.step(*step).leads_to(side) == Some(true);
-    steps.find(leads)
+    session.steps().find(leads)
 }

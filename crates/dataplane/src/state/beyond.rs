@@ -1,7 +1,8 @@
 //! Where packets go once a quota is used up whose URR has a FAR for that (TS 29.244 5.2.2.2.1 and 7.5.2.4).
 
+use super::State;
+use super::sessions::{step_index, step_place};
 use super::step::{HotStep, StepIndex};
-use super::{State, step_index, step_number};
 
 impl State {
     /// Whether the step's URRs let so many bytes pass without anybody having to look.
@@ -27,9 +28,10 @@ impl State {
         let step = *self.sessions.cells.step(at);
         let usage = self.used_up(&step)?;
         let session = self.sessions.get(step.session)?;
-        let of = step_number(session.run.base, at);
-        let mut all = session.beyond.iter().zip(usize::from(session.steps)..);
-        let stands_in = all.find(|((other, usages), _)| usize::from(*other) == of && usages.contains(&usage));
-        stands_in.map(|(_, number)| step_index(session.run.base, number))
+        let base = session.run.base;
+        let of = step_place(base, at);
+        let mut all = session.beyond.iter();
+        let stands_in = all.find(|(other, usages, _)| usize::from(*other) == of && usages.contains(&usage));
+        stands_in.map(|(.., place)| step_index(base, usize::from(*place)))
     }
 }

@@ -1,7 +1,7 @@
 //! What a worker knows of the content of flows.
 
 use super::waiting::{Ticket, Waiter, Waiting};
-use super::{SessionIndex, State, step_index};
+use super::{SessionIndex, State};
 use crate::content::{ContentRules, Detected};
 use dpi::extract::{Datagram, Inspection, Seen, Verdict};
 use dpi::learn::{Learner, Lookup};
@@ -336,9 +336,8 @@ impl State {
             let Some(found) = self.sessions.get(session) else { continue };
             // What was forwarded by the rule of some application is counted by it, if by no other.
             let any = Arrival { application: Application::Any, ..arrival };
-            let number = found.classifier.find(&arrival).or_else(|| found.classifier.find(&any));
-            let Some(number) = number else { continue };
-            let step = *self.sessions.cells.step(step_index(found.run.base, number));
+            let Some(at) = found.find(&arrival).or_else(|| found.find(&any)) else { continue };
+            let step = *self.sessions.cells.step(at);
             let base = found.run.base;
             let used = (deferred.packets, deferred.bytes);
             for place in step.usages() {

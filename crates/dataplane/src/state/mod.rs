@@ -32,7 +32,7 @@ mod waiting;
 pub(crate) use account::{Account, Count, Rate};
 pub(crate) use apart::Apart;
 pub(crate) use budget::Budget;
-pub(crate) use cells::CellRun;
+pub(crate) use cells::{CellRun, STEPS};
 pub(crate) use connections::{Connection, Connections};
 pub use content::ContentCounts;
 pub(crate) use content::{Content, Loading, Memory, View};
@@ -50,7 +50,6 @@ pub(crate) use ports::{Ports, Receiver};
 pub(crate) use routes::Routes;
 pub(crate) use sessions::{
     Installation, Installed, KEYS_PER_SESSION, Key, Refusal, Room, Session, SessionIndex, Sessions,
-    step_index, step_number,
 };
 pub(crate) use step::{HotStep, Kind, StepIndex};
 pub(crate) use table::{Name as TableName, Table};

@@ -25,7 +25,7 @@ const NAMED_MEMORY_NS: u64 = 100_000_000_000;
 const MEMORY_NS: u64 = 600_000_000_000;
 
 /// A peer by its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PeerIndex(u32);
 
 impl PeerIndex {

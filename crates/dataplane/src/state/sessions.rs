@@ -12,14 +12,14 @@ use super::usage::Ledger;
 use crate::config::Echo;
 use crate::worker::Query;
 use dplink::UsageCounts;
-use rules::{Classifier, Instance, Looks, OuterHeaderCreation, Places, QerId, Rare, Seid};
+use rules::{Arrival, Classifier, Instance, Looks, OuterHeaderCreation, PdrId, Places, QerId, Rare, Seid};
 use smallvec::SmallVec;
 
 /// Tunnels, and user addresses, a session has on average at most, over all sessions.
 pub(crate) const KEYS_PER_SESSION: usize = 2;
 
 /// A session by its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SessionIndex(pub(crate) u32);
 
 impl SessionIndex {
@@ -50,19 +50,21 @@ pub(crate) struct Session {
     pub(crate) qers: SmallVec<[QerId; 2]>,
     /// By account.
     pub(crate) ledgers: Box<[Ledger]>,
-    /// Steps that do more than others, and what, by step.
+    /// Steps that do more than others, and what, by place.
     pub(crate) extras: Rare<(u16, Extra)>,
     /// Packets it may have kept at once.
     pub(crate) kept_max: u16,
     pub(crate) run: CellRun,
-    /// Of its PDRs; those that stand in beyond a quota come behind them.
-    pub(crate) steps: u16,
+    /// How many it has.
+    pub(crate) pdrs: u16,
+    /// Where its steps stand, and none behind these.
+    pub(crate) places: u16,
     /// Flows that wait to be of an application.
     pub(crate) waiting: u16,
     /// Of the rules in force, as all its steps have it.
     pub(crate) generation: u32,
-    /// Which step each of these stands in for, and the accounts whose quotas it is.
-    pub(crate) beyond: Rare<(u16, Places)>,
+    /// The step another stands in for, the accounts whose quotas it is, and the step that stands in, by their places.
+    pub(crate) beyond: Rare<(u16, Places, u16)>,
 }
 
 const _: () = assert!(size_of::<Session>() <= 216, "allocated as 224 bytes, as are 208");
@@ -72,9 +74,9 @@ const _: () = assert!(size_of::<Ledger>() <= 160, "and a few more for each URR")
 #[derive(Debug)]
 pub(crate) struct Installation {
     pub(crate) session: Box<Session>,
-    /// By precedence, then those that stand in.
+    /// By place.
     pub(crate) steps: Box<[HotStep]>,
-    /// The peer of each step that needs one.
+    /// By place, the peer of each step that needs one.
     pub(crate) peers: Box<[Option<Name>]>,
     /// By account.
     pub(crate) accounts: Box<[Account]>,
@@ -183,6 +185,11 @@ impl Sessions {
     #[inline]
     pub(crate) fn get(&self, index: SessionIndex) -> Option<&Session> {
         self.slots.get(index.0 as usize)?.as_deref()
+    }
+
+    /// The name of the PDR of a session that is tried in this place.
+    pub(crate) fn pdr(&self, session: &Session, number: usize) -> PdrId {
+        session.classifier.pdr(number).unwrap_or(self.cells.step(session.step(number)).pdr)
     }
 
     /// Asks for what leads to a session.
@@ -333,7 +340,7 @@ impl Sessions {
 
     fn steps_of(&self, session: &Session) -> impl Iterator<Item = StepIndex> + use<> {
         let base = session.run.base;
-        (0..usize::from(session.steps) + session.beyond.len()).map(move |number| step_index(base, number))
+        (0..usize::from(session.places)).map(move |place| step_index(base, place))
     }
 
     fn put(&mut self, place: u32, new: Installation, way: impl Fn(Name) -> Option<Way>) -> Installed {
@@ -448,6 +455,23 @@ impl Sessions {
 }
 
 impl Session {
+    /// The step of the PDR that is tried in this place.
+    #[inline]
+    pub(crate) fn step(&self, number: usize) -> StepIndex {
+        step_index(self.run.base, self.classifier.step(number))
+    }
+
+    /// The first PDR that matches a packet, by its step.
+    #[inline]
+    pub(crate) fn find(&self, packet: &Arrival) -> Option<StepIndex> {
+        self.classifier.find(packet).map(|number| self.step(number))
+    }
+
+    /// The steps of its PDRs, in the order they are tried.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = StepIndex> {
+        (0..usize::from(self.pdrs)).map(|number| self.step(number))
+    }
+
     /// The network its user's addresses are of: one that is not the default one, if there is any.
     pub(crate) fn instance(&self) -> Instance {
         let users = self.keys.iter().filter_map(|key| match key {
@@ -480,12 +504,12 @@ pub(super) fn find_near<T>(list: &[T], place: usize, is_it: impl Fn(&T) -> bool)
     (place..list.len()).chain(0..place).find(|at| is_it(&list[*at]))
 }
 
-/// The number of a step of the session whose first cell is `base`.
-pub(crate) const fn step_number(base: u32, step: StepIndex) -> usize {
+/// The place of a step of the session whose first cell is `base`.
+pub(super) const fn step_place(base: u32, step: StepIndex) -> usize {
     (step.cell() - base as usize) * STEPS + step.place()
 }
 
-/// The step of this number, in order of precedence.
-pub(crate) const fn step_index(base: u32, number: usize) -> StepIndex {
-    StepIndex::new(base + (number / STEPS) as u32, (number % STEPS) as u32)
+/// The step at a place.
+pub(super) const fn step_index(base: u32, place: usize) -> StepIndex {
+    StepIndex::new(base + (place / STEPS) as u32, (place % STEPS) as u32)
 }

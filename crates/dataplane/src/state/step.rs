@@ -38,7 +38,7 @@ impl StepIndex {
 }
 
 /// What becomes of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub(crate) enum Kind {
     /// The FAR says DROP.
@@ -60,7 +60,7 @@ pub(crate) enum Kind {
 }
 
 /// One step, ready to run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(C, align(64))]
 pub(crate) struct HotStep {
     /// Of the rules it belongs to; 0 for no rules at all.
@@ -72,6 +72,7 @@ pub(crate) struct HotStep {
     pub(crate) teid: u32,
     /// The tunnel's other end.
     pub(crate) peer: PeerIndex,
+    /// The first of its PDRs.
     pub(crate) pdr: PdrId,
     /// Cells between the session's first one and this step's.
     pub(crate) cell: u16,
@@ -148,6 +149,14 @@ impl HotStep {
         slots: [[0; SLOTS]; 2],
     };
 
+    /// Into a tunnel, counted by these accounts.
+    #[cfg(test)]
+    pub(crate) fn tunnel(pdr: PdrId, teid: rules::Teid, accounts: &[u16]) -> Self {
+        let mut hot = Self { pdr, kind: Kind::Tunnel, teid: teid.0, ..Self::EMPTY };
+        hot.counts = copy(accounts, &mut hot.slots[1]) << COUNT_BITS;
+        hot
+    }
+
     /// A step of the rules; where it belongs is filled in when it is put in force.
     pub(crate) fn new(step: &Step, usages: &[Usage]) -> Self {
         let mut hot = Self {
@@ -166,6 +175,11 @@ impl HotStep {
             Action::Forward(to) => hot.forward(to),
         }
         hot
+    }
+
+    /// The same of whichever PDR.
+    pub(crate) const fn of_no_pdr(self) -> Self {
+        Self { pdr: PdrId(0), ..self }
     }
 
     /// Its packets go to a node of their own, which knows whether there is a tunnel.

@@ -1,7 +1,8 @@
 //! What few FARs ask for: copies, and what is done to requests, as the packet path does it.
 
+use super::State;
+use super::sessions::step_place;
 use super::step::StepIndex;
-use super::{State, step_number};
 use rules::Forward;
 use std::sync::Arc;
 
@@ -46,8 +47,8 @@ impl State {
     /// What a step does that others do not.
     pub(crate) fn extra(&self, at: StepIndex) -> Option<&Extra> {
         let session = self.sessions.get(self.sessions.cells.step(at).session)?;
-        let number = step_number(session.run.base, at);
-        let found = session.extras.binary_search_by_key(&number, |(of, _)| usize::from(*of)).ok()?;
+        let place = step_place(session.run.base, at);
+        let found = session.extras.binary_search_by_key(&place, |(of, _)| usize::from(*of)).ok()?;
         session.extras.get(found).map(|(_, extra)| extra)
     }
 

@@ -62,6 +62,36 @@ fn a_trace_tells_the_nodes_the_rule_and_the_end_of_each_packet() {
 }
 
 #[test]
+fn a_trace_names_the_pdr_where_several_lead_to_the_same() {
+    let mut bench = Bench::new();
+    let mut rules = rules(1);
+    let filter = FlowDescription {
+        protocol: Some(packet::protocol::UDP),
+        remote: FlowEnd { prefix: Some("203.0.113.80/32".parse().unwrap()), ports: vec![] },
+        user: FlowEnd::default(),
+    };
+    let filter = SdfFilter { flow: Some(filter), ..SdfFilter::default() };
+    let mut narrow = rules.pdrs[1].clone();
+    (narrow.id, narrow.precedence) = (PdrId(7), 50);
+    narrow.pdi.sdf_filters = vec![filter];
+    rules.pdrs.push(narrow);
+    assert_eq!(bench.put(1, 2, rules), None);
+    bench.settle();
+    let mut other = to_user(1);
+    let echo = packet::ipv4::Header::new([203, 0, 113, 80].into(), [10, 60, 0, 1].into(), 1, 8).unwrap();
+    echo.write(&mut other[14..]).unwrap();
+    // New flows, then known ones.
+    for is_known in [false, true] {
+        let seen = trace(&mut bench, ANY, &[to_user(1), other.clone()]);
+        let pdrs: Vec<_> = seen.packets.iter().map(|packet| packet.pdr).collect();
+        assert_eq!(pdrs, [7, 2].map(|pdr| Some(PdrId(pdr))));
+        let was_known = |packet: &dplink::TracedPacket| packet.nodes.contains(&"verdict".to_owned());
+        assert!(seen.packets.iter().all(|packet| was_known(packet) == is_known));
+    }
+    assert_eq!(bench.sent(N3).len(), 4);
+}
+
+#[test]
 fn a_trace_holds_what_was_asked_for_and_no_more() {
     let mut bench = Bench::new();
     let sent = [to_user(1), to_user(2), to_user(3)];

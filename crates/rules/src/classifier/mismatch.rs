@@ -55,7 +55,7 @@ impl Classifier {
     /// Why the PDR at `place`, in the order they are tried, does not match; `None` where it does, and where there is
     /// none. Slow beside [`Classifier::find`].
     pub fn mismatch(&self, place: usize, packet: &Arrival) -> Option<Mismatch> {
-        let mismatch = self.matchers.get(place)?.mismatch(packet);
+        let mismatch = self.matcher_of(place)?.mismatch(packet);
         mismatch.or_else(|| (!self.is_of(place, packet.application)).then_some(Mismatch::Application))
     }
 

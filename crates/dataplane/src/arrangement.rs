@@ -1,0 +1,165 @@
+//! Where the steps of a session stand in its cells.
+//!
+//! PDRs that lead to the same share a step, so that what packets need of a session is as large as what it does, however
+//! many PDRs say so. A step that is counted once stands in the cell of the account that counts it.
+
+use crate::state::{HotStep, Kind, Name, STEPS};
+use rules::PdrId;
+use std::collections::HashMap;
+
+/// A step, and the peer of one that puts packets into a tunnel.
+pub(crate) type Standing = (HotStep, Option<Name>);
+
+/// Steps by place.
+pub(crate) struct Arrangement {
+    /// In the cells, in their order; [`HotStep::EMPTY`] where none stands.
+    pub(crate) standing: Vec<Standing>,
+    /// Where the steps stand that were given.
+    pub(crate) places: Vec<u16>,
+}
+
+impl Arrangement {
+    /// Of steps in the order of their PDRs, then of others, in cells of as many accounts.
+    pub(crate) fn new(steps: &[Standing], accounts: usize) -> Self {
+        let (distinct, numbers) = distinct(steps);
+        let cells = distinct.len().div_ceil(STEPS).max(accounts);
+        let mut room = Room { standing: vec![(HotStep::EMPTY, None); cells * STEPS], taken: vec![0; cells] };
+        let mut places: Vec<Option<u16>> = distinct.iter().map(|step| room.beside(step)).collect();
+        let mut cell = 0;
+        for (place, step) in places.iter_mut().zip(&distinct).filter(|(place, _)| place.is_none()) {
+            *place = room.anywhere(&mut cell, step);
+        }
+        let mut standing = room.standing;
+        let used = places.iter().flatten().max().map_or(0, |last| usize::from(*last) + 1);
+        standing.truncate(used);
+        let place = |number: usize| places.get(number).copied().flatten().unwrap_or_default();
+        Self { standing, places: numbers.into_iter().map(place).collect() }
+    }
+
+    /// Where the steps of these PDRs stand, unless each stands in its order.
+    pub(crate) fn of_pdrs(&self, pdrs: impl Iterator<Item = PdrId>) -> Option<Vec<(PdrId, u16)>> {
+        let places: Vec<(PdrId, u16)> = pdrs.zip(self.places.iter().copied()).collect();
+        let in_order = places.iter().zip(0..).all(|((_, place), number)| *place == number);
+        (!in_order).then_some(places)
+    }
+}
+
+/// Each step once, and which of these each is.
+fn distinct(steps: &[Standing]) -> (Vec<Standing>, Vec<usize>) {
+    let (mut distinct, mut known) = (Vec::new(), HashMap::new());
+    let mut number = |(step, peer): &Standing| {
+        let next = distinct.len();
+        let number = match can_be_shared(step) {
+            true => *known.entry((step.of_no_pdr(), *peer)).or_insert(next),
+            false => next,
+        };
+        if number == next {
+            distinct.push((*step, *peer));
+        }
+        number
+    };
+    let numbers = steps.iter().map(&mut number).collect();
+    (distinct, numbers)
+}
+
+/// Whether nothing but its bytes says what becomes of packets: a notification names the PDR, and copies, portals and
+/// quotas' other ways are found by the step's place.
+fn can_be_shared(step: &HotStep) -> bool {
+    matches!(step.kind, Kind::Drop | Kind::GateClosed | Kind::Plain | Kind::Tunnel)
+        && !step.has_duplicates()
+        && !step.may_yield()
+        && !step.stands_in()
+}
+
+/// Cells while they are filled.
+struct Room {
+    standing: Vec<Standing>,
+    /// Steps in each cell.
+    taken: Vec<usize>,
+}
+
+impl Room {
+    /// Puts a step beside the one account that counts it.
+    fn beside(&mut self, step: &Standing) -> Option<u16> {
+        match step.0.usages() {
+            [account] => self.put((*account).into(), step),
+            _ => None,
+        }
+    }
+
+    /// Puts a step into the first cell from `cell` on that has room.
+    fn anywhere(&mut self, cell: &mut usize, step: &Standing) -> Option<u16> {
+        while self.taken.get(*cell).is_some_and(|taken| *taken == STEPS) {
+            *cell += 1;
+        }
+        self.put(*cell, step)
+    }
+
+    fn put(&mut self, cell: usize, step: &Standing) -> Option<u16> {
+        let taken = self.taken.get_mut(cell).filter(|taken| **taken < STEPS)?;
+        let place = cell * STEPS + *taken;
+        *taken += 1;
+        *self.standing.get_mut(place)? = *step;
+        u16::try_from(place).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::side::Side;
+    use rules::{Interface, Teid};
+    use std::net::IpAddr;
+
+    /// Of a PDR, to a tunnel, counted by these accounts.
+    fn step(pdr: u16, teid: u32, accounts: &[u16]) -> Standing {
+        let gnb = (Side::of(Interface::Access), IpAddr::from([192, 0, 2, 1]));
+        (HotStep::tunnel(PdrId(pdr), Teid(teid), accounts), Some(gnb))
+    }
+
+    fn pdrs(arrangement: &Arrangement) -> Vec<u16> {
+        arrangement.standing.iter().map(|(step, _)| step.pdr.0).collect()
+    }
+
+    #[test]
+    fn a_plain_session_stays_in_order() {
+        let found = Arrangement::new(&[step(1, 7, &[0]), step(2, 8, &[0])], 1);
+        assert_eq!((pdrs(&found), &found.places[..]), (vec![1, 2], &[0, 1][..]));
+        assert_eq!(found.of_pdrs([PdrId(1), PdrId(2)].into_iter()), None);
+    }
+
+    #[test]
+    fn what_does_the_same_stands_once() {
+        let steps: Vec<Standing> = (1..=1_000).map(|pdr| step(pdr, u32::from(pdr % 2), &[0])).collect();
+        let found = Arrangement::new(&steps, 1);
+        assert_eq!(pdrs(&found), [1, 2]);
+        assert!(found.places.iter().zip(0..).all(|(place, number)| *place == number % 2));
+        assert!(found.of_pdrs((1..=1_000).map(PdrId)).is_some());
+    }
+
+    #[test]
+    fn another_peer_is_another_step() {
+        let mut other = step(2, 7, &[0]);
+        other.1 = Some((Side::of(Interface::Access), IpAddr::from([192, 0, 2, 2])));
+        assert_eq!(Arrangement::new(&[step(1, 7, &[0]), other], 1).places, [0, 1]);
+    }
+
+    #[test]
+    fn what_is_known_by_its_place_stands_alone() {
+        let mut first = step(1, 7, &[0]);
+        first.0.yields();
+        let mut second = step(2, 7, &[0]);
+        second.0.yields();
+        let third = (step(3, 7, &[0]).0.standing_in(), None);
+        assert_eq!(Arrangement::new(&[first, second, third], 1).places, [0, 1, 2]);
+    }
+
+    #[test]
+    fn steps_stand_beside_what_counts_them() {
+        let steps =
+            [step(1, 1, &[2]), step(2, 2, &[2]), step(3, 3, &[2]), step(4, 4, &[0, 1]), step(5, 5, &[1])];
+        let found = Arrangement::new(&steps, 3);
+        assert_eq!(found.places, [4, 5, 0, 1, 2]);
+        assert_eq!(pdrs(&found), [3, 4, 5, 0, 1, 2]);
+    }
+}
