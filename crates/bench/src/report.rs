@@ -89,6 +89,18 @@ pub(crate) struct Control {
     pub(crate) changes_per_s: u32,
     /// The rate with these changes over the rate without, by trial.
     pub(crate) ratio_to_quiet: Spread,
+    /// How long the worker's turns take without changes, a vector of packets from each port in each; and with changes,
+    /// which the worker sees to between two turns: by so much longer a packet may wait.
+    pub(crate) quiet_turn: TurnLengths,
+    pub(crate) changed_turn: TurnLengths,
+}
+
+/// How long turns take, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct TurnLengths {
+    pub(crate) p50_us: f64,
+    pub(crate) p99_us: f64,
+    pub(crate) p99_9_us: f64,
 }
 
 /// What `services` adds.

@@ -81,7 +81,8 @@ pub(crate) fn config(population: &Population) -> Config {
         routes: vec![route],
         limits: Limits {
             sessions: sessions as usize,
-            pdrs: sessions as usize * pdrs as usize * 2,
+            // Memory for rules is given out in powers of two.
+            pdrs: sessions as usize * pdrs.next_power_of_two() as usize,
             flows: flows as usize,
             ..Limits::default()
         },

@@ -127,7 +127,9 @@ fn scenarios_yield_sound_reports_and_wrong_packets_none() {
     check_services(&Scenario::Services.measure(&services).unwrap());
     let control = Scenario::Control.measure(&plan(Direction::Both)).unwrap();
     assert!(control.balanced && control.compared > 0 && control.loss == Some(0.0));
-    assert!(control.control.unwrap().ratio_to_quiet.median > 0.0);
+    let found = control.control.unwrap();
+    assert!(found.ratio_to_quiet.median > 0.0);
+    assert!(found.quiet_turn.p99_9_us >= found.quiet_turn.p50_us && found.changed_turn.p50_us > 0.0);
     check(&control);
     let read: Report = serde_json::from_str(&serde_json::to_string(&control).unwrap()).unwrap();
     assert_eq!(read.control, control.control, "what is written can be read");

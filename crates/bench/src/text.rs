@@ -193,9 +193,12 @@ fn pfcp_table(rates: &PfcpRates) -> String {
 }
 
 fn control_line(control: Control) -> String {
-    let Control { changes_per_s, ratio_to_quiet: Spread { min, median, max } } = control;
+    let Control { changes_per_s, ratio_to_quiet: Spread { min, median, max }, quiet_turn, changed_turn } =
+        control;
     format!(
-        "{changes_per_s} sessions changed a second: {median:.3} of the rate without ({min:.3} to {max:.3})\n"
+        "{changes_per_s} sessions changed a second: {median:.3} of the rate without ({min:.3} to {max:.3}); \
+         999 of 1,000 turns of the worker take {:.1} us at most, without changes {:.1} us\n",
+        changed_turn.p99_9_us, quiet_turn.p99_9_us
     )
 }
 

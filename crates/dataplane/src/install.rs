@@ -166,8 +166,7 @@ fn extras(program: &Program, places: &[u16]) -> Rare<(u16, Extra)> {
 fn beyond(program: &Program, places: &[u16]) -> Rare<(u16, Places, u16)> {
     let stand_ins = places.iter().skip(program.steps.len());
     let all = program.beyond_quota.iter().zip(stand_ins);
-    let known = all.filter_map(|(beyond, place)| {
-        Some((*places.get(usize::from(beyond.of))?, beyond.usages.clone(), *place))
-    });
+    let known =
+        all.filter_map(|(beyond, place)| Some((*places.get(usize::from(beyond.of))?, beyond.usages, *place)));
     known.collect()
 }

@@ -167,8 +167,8 @@ impl Classifier {
     /// What any PDR looks at. It reads all there is: ask once, and remember.
     pub fn looks(&self) -> Looks {
         let any = |looks: fn(&Filter) -> bool| self.filters().any(looks);
-        let is_of_one = |more: &Box<More>| more.lines.iter().any(|line| line.application.is_some());
-        let application = self.more.as_ref().is_some_and(is_of_one);
+        let is_of_one = |more: &More| more.lines.iter().any(|line| line.application.is_some());
+        let application = self.more.as_deref().is_some_and(is_of_one);
         let (traffic_class, flow_label) = match self.index() {
             Some(index) => (index.looks_at_traffic_class, index.looks_at_flow_label),
             None => (any(|filter| filter.traffic_class.is_some()), any(|filter| filter.flow_label.is_some())),

@@ -1,7 +1,8 @@
 //! `control`: what changes of sessions cost the worker that forwards meanwhile.
 //!
 //! Rounds without changes and rounds with them take turns. Orders are given before a round, not timed; the worker obeys
-//! them in it, as it would those of a control side on another CPU.
+//! them in it, as it would those of a control side on another CPU. In further rounds each turn of the worker is timed,
+//! and orders are given between turns, as they come: by so much longer a packet may wait.
 
 use super::forward::{PACKETS, Runnable, stage};
 use crate::contest::{Field, Runner, Score, progress};
@@ -9,9 +10,10 @@ use crate::interrupt;
 use crate::machine::cpu_time;
 use crate::plan::Plan;
 use crate::product::Memory;
-use crate::report::{Control, Report};
+use crate::report::{Control, Report, TurnLengths};
 use crate::spread::{Spread, rounded};
 use anyhow::Context;
+use hdrhistogram::Histogram;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 use std::time::{Duration, Instant};
@@ -25,6 +27,12 @@ struct Times {
     quiet: Vec<f64>,
     score: Score,
 }
+
+/// How long turns of the worker took, in cycles: without changes, and with them.
+type Turns = [Histogram<u64>; 2];
+
+/// Digits of a turn's length that count.
+const DIGITS: u8 = 3;
 
 /// Who runs in turns, and whether sessions change meanwhile.
 const TURNS: [(Runner, bool); 4] =
@@ -42,8 +50,13 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let mut field = Field::new(memory.pool()?, plan, ports, &mut runnable)?;
     field.warm_up()?;
     field.product.warm();
-    let mut changer = Changer::new(plan);
+    let hz = memory.eal.tsc_hz();
+    let mut changer = Changer::new(plan, hz)?;
     let times = changer.take_turns(&mut field, plan)?;
+    let turns = changer.turns.each_ref().map(|turns| {
+        let us = |quantile| rounded(turns.value_at_quantile(quantile) as f64 * 1e6 / hz as f64);
+        TurnLengths { p50_us: us(0.5), p99_us: us(0.99), p99_9_us: us(0.999) }
+    });
     report.compared = field.sampler.compared();
     let packets = changer.packets;
     runnable.account(&mut report, packets)?;
@@ -51,7 +64,8 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let ratios: Vec<f64> = times.quiet.iter().zip(changed).map(|(quiet, changed)| quiet / changed).collect();
     let ratio_to_quiet = Spread::of(&ratios).context("interrupted before there was anything to report")?;
     report.score(&times.score, &memory);
-    report.control = Some(Control { changes_per_s: CHANGES_PER_S, ratio_to_quiet });
+    let [quiet_turn, changed_turn] = turns;
+    report.control = Some(Control { changes_per_s: CHANGES_PER_S, ratio_to_quiet, quiet_turn, changed_turn });
     report.notes.push(
         "the rate, and its ratio to the bare loop, are those of rounds with changes; nodes are those of all rounds"
             .to_owned(),
@@ -70,18 +84,22 @@ struct Changer {
     /// Time run with changes that were not given yet.
     owed: Duration,
     packets: usize,
+    turns: Turns,
+    hz: u64,
 }
 
 impl Changer {
-    fn new(plan: &Plan) -> Self {
-        Self {
+    fn new(plan: &Plan, hz: u64) -> anyhow::Result<Self> {
+        Ok(Self {
             random: Pcg64::seed_from_u64(plan.seed),
             sessions: plan.profile.subscribers,
             pdrs: plan.pdrs,
             revision: 1,
             owed: Duration::ZERO,
             packets: 0,
-        }
+            turns: [Histogram::new(DIGITS)?, Histogram::new(DIGITS)?],
+            hz,
+        })
     }
 
     fn take_turns(&mut self, field: &mut Field<'_, Runnable>, plan: &Plan) -> anyhow::Result<Times> {
@@ -127,8 +145,27 @@ impl Changer {
                 self.owed += if with { took.cpu } else { Duration::ZERO };
                 times.push(took.cpu.as_nanos() as f64 / run.packets.max(1) as f64);
             }
+            for with in [false, true] {
+                self.time_turns(field, with)?;
+            }
         }
         Ok(times)
+    }
+
+    /// A round of the worker, each turn of which is timed; with changes, those are given between turns.
+    fn time_turns(&mut self, field: &mut Field<'_, Runnable>, with: bool) -> anyhow::Result<()> {
+        let laid = field.lay(Runner::Product)?;
+        while let Some(cycles) = field.product.turn() {
+            let [quiet, changed] = &mut self.turns;
+            let lengths = if with { changed } else { quiet };
+            lengths.record(cycles)?;
+            if with {
+                self.owed += Duration::from_secs_f64(cycles as f64 / self.hz as f64);
+                self.change(field.product)?;
+            }
+        }
+        self.packets += laid.packets;
+        field.take_back(Runner::Product, laid)
     }
 
     /// Orders the changes that the rounds so far have earned; the worker will obey them.

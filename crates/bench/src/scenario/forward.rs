@@ -46,6 +46,18 @@ impl Runnable {
         Self { product, ports, misses: Misses::new(), clock: Clock::new(tsc_hz), counted }
     }
 
+    /// Runs one turn; the cycles it took, or `None` where nothing has come.
+    pub(crate) fn turn(&mut self) -> Option<u64> {
+        if self.ports.iter().all(|port| port.wire.borrow().inbox.is_empty()) {
+            return None;
+        }
+        let (now_ns, begun) = (self.clock.now_ns(), dpdk::tsc());
+        self.product.worker.turn(now_ns);
+        let took = dpdk::tsc().wrapping_sub(begun);
+        self.clock.pause();
+        Some(took)
+    }
+
     /// Lets the neighbours say that they are still there, before the worker asks them.
     ///
     /// # Errors

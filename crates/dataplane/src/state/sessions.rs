@@ -68,7 +68,7 @@ pub(crate) struct Session {
 }
 
 const _: () = assert!(size_of::<Session>() <= 216, "allocated as 224 bytes, as are 208");
-const _: () = assert!(size_of::<Ledger>() <= 160, "and a few more for each URR");
+const _: () = assert!(size_of::<Ledger>() <= 72, "and a few more for each URR");
 
 /// A session and what its cells are to hold.
 #[derive(Debug)]

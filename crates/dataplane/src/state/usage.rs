@@ -3,7 +3,7 @@
 use super::account::Count;
 use dplink::{UsageCause, UsageCounts};
 use rules::{Direction, DroppedDownlink, UrrId, Usage, Volume};
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 
 /// Packets and bytes.
 type Dropped = [u64; 2];
@@ -22,12 +22,10 @@ const NEVER: u64 = u64::MAX;
 #[derive(Debug)]
 pub(crate) struct Ledger {
     pub(crate) urr: UrrId,
-    threshold: Limits,
-    /// Where the threshold is crossed next.
-    thresholds: Marks,
-    quota: Limits,
-    /// Where the quota is used up.
-    quotas: Marks,
+    /// `None` without a threshold.
+    threshold: Option<Box<Bound>>,
+    /// `None` without a quota.
+    quota: Option<Box<Bound>>,
     grant: u32,
     /// Which start of traffic is waited for, if any.
     awaited: Option<u32>,
@@ -41,7 +39,56 @@ pub(crate) struct Ledger {
     drops: Option<Box<Drops>>,
     /// Packets folded out of the count, by [`Direction`].
     packets: [u64; 2],
-    first_ns: Option<u64>,
+    first_ns: Option<NonZeroU64>,
+}
+
+/// Limits that count from some time on. By itself: most URRs have one kind or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Bound {
+    limits: Limits,
+    /// Where they are reached next.
+    marks: Marks,
+}
+
+impl Bound {
+    /// From now on; `None` where nothing is limited.
+    fn new(volume: Volume) -> Option<Box<Self>> {
+        let limits = [volume.total, volume.uplink, volume.downlink].map(|limit| limit.unwrap_or(NEVER));
+        let is_any = volume != Volume::default();
+        is_any.then(|| Box::new(Self { limits, marks: marks(limits, &Count::default()) }))
+    }
+
+    /// Counts from here.
+    fn begin(&mut self, count: &Count) {
+        self.marks = marks(self.limits, count);
+    }
+
+    fn is_reached(&self, count: &Count) -> bool {
+        totals(count).iter().zip(&self.marks).any(|(total, mark)| total >= mark)
+    }
+
+    /// Bytes until then.
+    fn left(&self, count: &Count) -> u64 {
+        let left = self.marks.iter().zip(totals(count)).map(|(mark, total)| mark.saturating_sub(total));
+        left.min().unwrap_or(NEVER)
+    }
+}
+
+/// Goes on where `old` stood if it is `same`, which means that both have the same limits; otherwise from here.
+fn carry(bound: &mut Option<Box<Bound>>, old: &Option<Box<Bound>>, count: &Count, same: bool) {
+    match (bound, old) {
+        (Some(bound), Some(old)) if same => bound.marks = old.marks,
+        (Some(bound), _) => bound.begin(count),
+        (None, _) => {}
+    }
+}
+
+fn is_reached(bound: &Option<Box<Bound>>, count: &Count) -> bool {
+    bound.as_ref().is_some_and(|bound| bound.is_reached(count))
+}
+
+fn limits(bound: &Option<Box<Bound>>) -> Option<Limits> {
+    bound.as_ref().map(|bound| bound.limits)
 }
 
 /// What was dropped on its way to the user.
@@ -94,20 +141,16 @@ impl Due {
 impl Ledger {
     /// Nothing counted yet.
     pub(crate) fn new(usage: &Usage) -> Self {
-        let zero = Count::default();
-        let (threshold, quota) = (limits(usage.threshold), limits(usage.quota));
-        let quotas = marks(quota, &zero);
+        let quota = Bound::new(usage.quota);
         Self {
             urr: usage.urr,
-            threshold,
-            thresholds: marks(threshold, &zero),
+            threshold: Bound::new(usage.threshold),
+            // A quota of nothing was never used up: whoever gave it knows.
+            quota_told: is_reached(&quota, &Count::default()),
             quota,
-            quotas,
             grant: usage.quota_grant,
             awaited: usage.start_of_traffic,
             start_told: false,
-            // A quota of nothing was never used up: whoever gave it knows.
-            quota_told: reached(&quotas, &zero),
             is_late: false,
             told: None,
             drops: Drops::new(usage.dropped_downlink),
@@ -125,16 +168,16 @@ impl Ledger {
         self.start_told = old.start_told && old.awaited == self.awaited;
         self.packets = old.packets;
         self.first_ns = old.first_ns;
-        let same = self.threshold == old.threshold;
-        self.thresholds = if same { old.thresholds } else { marks(self.threshold, count) };
-        let same = self.grant == old.grant && self.quota == old.quota;
-        self.quotas = if same { old.quotas } else { marks(self.quota, count) };
-        self.quota_told = if same { old.quota_told } else { reached(&self.quotas, count) };
+        let same = limits(&self.threshold) == limits(&old.threshold);
+        carry(&mut self.threshold, &old.threshold, count, same);
+        let same = self.grant == old.grant && limits(&self.quota) == limits(&old.quota);
+        carry(&mut self.quota, &old.quota, count, same);
+        self.quota_told = if same { old.quota_told } else { is_reached(&self.quota, count) };
     }
 
     /// Whether the quota lets no packet pass.
     pub(crate) fn is_used_up(&self, count: &Count) -> bool {
-        reached(&self.quotas, count)
+        is_reached(&self.quota, count)
     }
 
     /// Whether the quota is used up, and nobody was told for want of room.
@@ -149,11 +192,11 @@ impl Ledger {
         count.left = bytes;
         let added = count.add(direction, bytes, now_ns);
         debug_assert!(added, "there is room for just this packet");
-        self.first_ns.get_or_insert(now_ns);
+        self.first_ns.get_or_insert(NonZeroU64::new(now_ns).unwrap_or(NonZeroU64::MIN));
         let due = Due {
             start: self.awaited.is_some() && !self.start_told,
-            threshold: !self.is_late && reached(&self.thresholds, count),
-            quota: !self.quota_told && reached(&self.quotas, count),
+            threshold: !self.is_late && is_reached(&self.threshold, count),
+            quota: !self.quota_told && is_reached(&self.quota, count),
         };
         count.left = self.left(count);
         due
@@ -177,7 +220,7 @@ impl Ledger {
     pub(crate) fn take_late(&mut self, count: &mut Count) -> impl Iterator<Item = UsageCause> + use<> {
         let is_late = std::mem::take(&mut self.is_late);
         count.left = 0;
-        let volume = is_late && reached(&self.thresholds, count);
+        let volume = is_late && is_reached(&self.threshold, count);
         let dropped = is_late && self.is_dropped_due();
         let all = [(volume, UsageCause::VolumeThreshold), (dropped, UsageCause::DroppedDownlink)];
         all.into_iter().filter_map(|(due, cause)| due.then_some(cause))
@@ -217,7 +260,9 @@ impl Ledger {
 
     /// The counts have been told: thresholds begin anew.
     pub(crate) fn reported(&mut self, count: &mut Count) {
-        self.thresholds = marks(self.threshold, count);
+        if let Some(threshold) = &mut self.threshold {
+            threshold.begin(count);
+        }
         self.is_late = false;
         count.left = if self.first_ns.is_some() { self.left(count) } else { 0 };
     }
@@ -227,7 +272,7 @@ impl Ledger {
         let [dropped_packets, dropped_bytes] = self.drops.as_ref().map_or([0; 2], |drops| drops.so_far);
         let packets = |direction: usize| self.packets[direction] + u64::from(count.packets[direction]);
         let now_tick = (now_ns >> Count::TICK_SHIFT) as u32;
-        let age_ms = |first: u64| now_ns.saturating_sub(first) / 1_000_000;
+        let age_ms = |first: NonZeroU64| now_ns.saturating_sub(first.get()) / 1_000_000;
         let last_age_ms = (u64::from(now_tick.wrapping_sub(count.last)) << Count::TICK_SHIFT) / 1_000_000;
         UsageCounts {
             urr: self.urr,
@@ -250,10 +295,9 @@ impl Ledger {
 
     /// Bytes that may be counted before the next look; folding alone asks for one in every 4 GiB.
     fn left(&self, count: &Count) -> u32 {
-        let totals = totals(count);
-        let thresholds = if self.is_late { &[NEVER; 3] } else { &self.thresholds };
-        let marks = thresholds.iter().chain(&self.quotas).zip(totals.iter().cycle());
-        let nearest = marks.map(|(mark, total)| mark.saturating_sub(*total)).min().unwrap_or(NEVER);
+        let threshold = self.threshold.as_ref().filter(|_| !self.is_late);
+        let bounds = threshold.into_iter().chain(&self.quota);
+        let nearest = bounds.map(|bound| bound.left(count)).min().unwrap_or(NEVER);
         // The packet that reaches a mark is to be looked at, so one octet less may pass.
         u32::try_from(nearest.saturating_sub(1)).unwrap_or(u32::MAX)
     }
@@ -274,16 +318,8 @@ fn marks(limits: Limits, from: &Count) -> Marks {
     std::array::from_fn(|at| totals[at].saturating_add(limits[at]))
 }
 
-fn limits(volume: Volume) -> Limits {
-    [volume.total, volume.uplink, volume.downlink].map(|limit| limit.unwrap_or(NEVER))
-}
-
 /// Where the threshold of what is dropped will be crossed.
 fn dropped_mark(threshold: DroppedDownlink, from: Dropped) -> Dropped {
     let mark = |limit: Option<u64>, from: u64| limit.map_or(NEVER, |limit| from.saturating_add(limit));
     [mark(threshold.packets, from[0]), mark(threshold.bytes, from[1])]
-}
-
-fn reached(marks: &Marks, count: &Count) -> bool {
-    totals(count).iter().zip(marks).any(|(total, mark)| total >= mark)
 }
