@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::plan::{Direction, FLOWS_MAX, Plan, SESSIONS_MAX, TRIALS_MAX};
-use crate::scenario::{SERVICE_OPENING, SERVICE_PDRS, Scenario};
+use crate::scenario::{SERVICE_OPENING, SERVICE_PDRS, SWEEP_FLOWS, Scenario};
 use crate::setup::PDRS_MIN;
 use crate::{interrupt, machine, output, ratchet, record};
 use anyhow::bail;
@@ -93,6 +93,7 @@ impl ValueEnum for Task {
         const TASKS: &[Task] = &[
             Task::One(Scenario::Forward),
             Task::One(Scenario::Sessions),
+            Task::One(Scenario::Flows),
             Task::One(Scenario::Rules),
             Task::One(Scenario::Latency),
             Task::One(Scenario::Scaling),
@@ -223,7 +224,8 @@ impl Args {
             bail!("there is no profile \"{name}\"; there are {}", names.join(", "));
         };
         let (subscribers, active) = self.subscribers(model, scenario);
-        let flows = self.flows.unwrap_or(model.flows.max(active));
+        let usual = if scenario == Scenario::Flows { SWEEP_FLOWS } else { model.flows };
+        let flows = self.flows.unwrap_or(usual.max(active));
         if !(1..=SESSIONS_MAX).contains(&subscribers) {
             bail!("--sessions {subscribers}: 1 to {SESSIONS_MAX} can be measured");
         }

@@ -34,6 +34,7 @@ const RECORD: &[Case] = &[
     case("forward-epc-us", "forward --profile epc-us --duration 5"),
     case("forward-epc-us-stress", "forward --profile epc-us-stress --duration 5"),
     case("sessions", "sessions --duration 25"),
+    case("flows", "flows --duration 15"),
     case("rules", "rules --duration 30"),
     case("latency", "latency --duration 30"),
     case("scaling", "scaling --duration 20"),
@@ -47,6 +48,7 @@ const RECORD: &[Case] = &[
 const QUICK: &[Case] = &[
     case("forward-zte", "forward --profile zte --sessions 200000 --flows 400000 --duration 2 --trials 3"),
     case("sessions", "sessions --sessions 100000 --flows 100000 --duration 3 --trials 3"),
+    case("flows", "flows --sessions 60000 --flows 400000 --duration 2 --trials 3"),
     case("rules", "rules --sessions 600 --flows 50000 --rules 0 --duration 3 --trials 3"),
     case("latency", "latency --sessions 60000 --duration 3 --trials 2"),
     case("scaling", "scaling --sessions 60000 --flows 100000 --duration 3 --trials 3"),

@@ -168,13 +168,10 @@ fn check_latency(report: &Report) {
     assert!(report.balanced && report.compared > 0);
     let load = report.load.as_ref().unwrap();
     assert!(load.zero_loss_mpps.is_some());
-    assert_eq!(
-        report.ratio.is_none(),
-        load.generator_bound,
-        "no figure where the generator was the bottleneck"
-    );
-    if !load.generator_bound {
-        check_yardsticks(report);
+    // Without a figure only where the generator was the bottleneck. It may be so after the search, which has its figure.
+    match report.ratio {
+        None => assert!(load.generator_bound),
+        Some(_) => check_yardsticks(report),
     }
     let latency = report.latency_us.or(report.points.first().and_then(|point| point.latency_us));
     assert!(latency.is_none_or(|latency| 0.0 < latency.p50 && latency.p50 <= latency.max));

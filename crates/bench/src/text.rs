@@ -99,8 +99,9 @@ impl Report {
 
     fn table_of_points(&self) -> String {
         let mut text = format!(
-            "{:>9} {:>6} {:>7} {:>8} {:>6} {:>9} {:>9} {:>7} {:>9} {:>9} {:>9} {:>9}\n",
+            "{:>9} {:>9} {:>6} {:>7} {:>8} {:>6} {:>9} {:>9} {:>7} {:>9} {:>9} {:>9} {:>9}\n",
             "sessions",
+            "flows",
             "PDRs",
             "content",
             "workers",
@@ -120,8 +121,9 @@ impl Report {
             let latency = |pick: fn(&Latency) -> f64| number(point.latency_us.as_ref().map(pick), 1);
             let _ = writeln!(
                 text,
-                "{:>9} {:>6} {:>7} {:>8} {:>6} {:>9} {:>9} {:>7} {:>9} {:>9} {:>9} {:>9}",
+                "{:>9} {:>9} {:>6} {:>7} {:>8} {:>6} {:>9} {:>9} {:>7} {:>9} {:>9} {:>9} {:>9}",
                 point.sessions,
+                point.flows,
                 point.pdrs,
                 point.rules,
                 point.workers,

@@ -71,6 +71,11 @@ impl Results {
             let chart = rate_chart(&points, "Throughput over sessions", "sessions", |point| point.sessions);
             chart.draw(&folder.join("sessions.svg"))?;
         }
+        if let Some(report) = self.of("flows") {
+            let points: Vec<&Report> = report.points.iter().collect();
+            let chart = rate_chart(&points, "Throughput over flows", "flows", |point| point.flows);
+            chart.draw(&folder.join("flows.svg"))?;
+        }
         if let Some(report) = self.of("rules") {
             let points: Vec<&Report> =
                 report.points.iter().filter(|point| point.services.is_none()).collect();

@@ -52,6 +52,7 @@ impl Results {
             self.published(),
             self.nodes(),
             self.sessions(),
+            self.flows(),
             self.rules(),
             self.services(),
             self.control(),
@@ -165,11 +166,18 @@ unusual, takes the long way through the other nodes. In the drawing each node's 
         Some(head.to_owned() + &sweep(&report.points, "sessions", |point| point.sessions) + &notes([report]))
     }
 
+    fn flows(&self) -> Option<String> {
+        let report = self.of("flows")?;
+        let head = "## Over the number of flows\n\n![Throughput over flows](flows.svg)\n\n";
+        Some(head.to_owned() + &sweep(&report.points, "flows", |point| point.flows) + &notes([report]))
+    }
+
     fn rules(&self) -> Option<String> {
         let report = self.of("rules")?;
         let head = "## Over the number of PDRs in a session\n\n![Throughput over PDRs](rules.svg)\n\n";
         let points = report.points.iter().filter(|point| point.services.is_none());
-        let text = "The PDR that matches a packet is the last by precedence; all others of its direction are in vain.\n\n";
+        let text = "The PDR that matches a packet is the last by precedence; all others of its direction are in vain, and lead to \
+the same FAR, QER and URR.\n\n";
         Some(head.to_owned() + text + &sweep(points, "PDRs", |point| point.pdrs))
     }
 

@@ -20,6 +20,7 @@ impl Results {
         let lines = [
             self.usual().map(forwarding),
             self.of("sessions").and_then(|report| grown(&points(report), "sessions", |point| point.sessions)),
+            self.of("flows").and_then(|report| grown(&points(report), "flows", |point| point.flows)),
             self.of("rules").and_then(|report| {
                 let pdrs: Vec<&Report> =
                     points(report).into_iter().filter(|p| p.services.is_none()).collect();

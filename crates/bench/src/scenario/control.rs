@@ -28,7 +28,7 @@ struct Times {
     score: Score,
 }
 
-/// How long turns of the worker took, in cycles: without changes, and with them.
+/// How long turns of the worker took, in nanoseconds: without changes, and with them.
 type Turns = [Histogram<u64>; 2];
 
 /// Digits of a turn's length that count.
@@ -50,11 +50,10 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let mut field = Field::new(memory.pool()?, plan, ports, &mut runnable)?;
     field.warm_up()?;
     field.product.warm();
-    let hz = memory.eal.tsc_hz();
-    let mut changer = Changer::new(plan, hz)?;
+    let mut changer = Changer::new(plan)?;
     let times = changer.take_turns(&mut field, plan)?;
     let turns = changer.turns.each_ref().map(|turns| {
-        let us = |quantile| rounded(turns.value_at_quantile(quantile) as f64 * 1e6 / hz as f64);
+        let us = |quantile| rounded(turns.value_at_quantile(quantile) as f64 / 1e3);
         TurnLengths { p50_us: us(0.5), p99_us: us(0.99), p99_9_us: us(0.999) }
     });
     report.compared = field.sampler.compared();
@@ -85,11 +84,10 @@ struct Changer {
     owed: Duration,
     packets: usize,
     turns: Turns,
-    hz: u64,
 }
 
 impl Changer {
-    fn new(plan: &Plan, hz: u64) -> anyhow::Result<Self> {
+    fn new(plan: &Plan) -> anyhow::Result<Self> {
         Ok(Self {
             random: Pcg64::seed_from_u64(plan.seed),
             sessions: plan.profile.subscribers,
@@ -98,7 +96,6 @@ impl Changer {
             owed: Duration::ZERO,
             packets: 0,
             turns: [Histogram::new(DIGITS)?, Histogram::new(DIGITS)?],
-            hz,
         })
     }
 
@@ -155,12 +152,12 @@ impl Changer {
     /// A round of the worker, each turn of which is timed; with changes, those are given between turns.
     fn time_turns(&mut self, field: &mut Field<'_, Runnable>, with: bool) -> anyhow::Result<()> {
         let laid = field.lay(Runner::Product)?;
-        while let Some(cycles) = field.product.turn() {
+        while let Some(took) = field.product.turn() {
             let [quiet, changed] = &mut self.turns;
             let lengths = if with { changed } else { quiet };
-            lengths.record(cycles)?;
+            lengths.record(took.as_nanos() as u64)?;
             if with {
-                self.owed += Duration::from_secs_f64(cycles as f64 / self.hz as f64);
+                self.owed += took;
                 self.change(field.product)?;
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::contest::{Field, Worker, contest};
-use crate::machine;
+use crate::machine::{self, cpu_time};
 use crate::misses::Misses;
 use crate::plan::Plan;
 use crate::product::{Memory, Population, Product};
@@ -11,6 +11,7 @@ use crate::report::{Report, nodes};
 use anyhow::bail;
 use dataplane::Counters;
 use dpdk::Mempool;
+use std::time::Duration;
 
 /// Packets in the pool: far more than are on their way, so that each is a stranger to the caches.
 pub(crate) const PACKETS: u32 = 131_071;
@@ -46,14 +47,14 @@ impl Runnable {
         Self { product, ports, misses: Misses::new(), clock: Clock::new(tsc_hz), counted }
     }
 
-    /// Runs one turn; the cycles it took, or `None` where nothing has come.
-    pub(crate) fn turn(&mut self) -> Option<u64> {
+    /// Runs one turn; the time it had a CPU, or `None` where nothing has come.
+    pub(crate) fn turn(&mut self) -> Option<Duration> {
         if self.ports.iter().all(|port| port.wire.borrow().inbox.is_empty()) {
             return None;
         }
-        let (now_ns, begun) = (self.clock.now_ns(), dpdk::tsc());
+        let (now_ns, begun) = (self.clock.now_ns(), cpu_time());
         self.product.worker.turn(now_ns);
-        let took = dpdk::tsc().wrapping_sub(begun);
+        let took = cpu_time().saturating_sub(begun);
         self.clock.pause();
         Some(took)
     }

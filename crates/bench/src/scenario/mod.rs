@@ -1,6 +1,7 @@
 //! What can be measured: each scenario is a value with a name that yields a report.
 
 mod control;
+mod flows;
 mod forward;
 mod latency;
 mod pfcp;
@@ -14,6 +15,7 @@ mod sweep;
 #[cfg(test)]
 pub(crate) use forward::Runnable;
 
+pub(crate) use flows::SWEEP_FLOWS;
 pub(crate) use services::{SERVICE_OPENING, SERVICE_PDRS};
 
 use crate::plan::Plan;
@@ -27,6 +29,8 @@ pub(crate) enum Scenario {
     Forward,
     /// The same over the number of sessions, all of them active.
     Sessions,
+    /// The same over the number of flows.
+    Flows,
     /// The same over the number of PDRs in a session, and over the number of content rules.
     Rules,
     /// The rate without loss, and how long packets take below it.
@@ -62,6 +66,7 @@ impl Scenario {
         match self {
             Self::Forward => forward::measure(plan),
             Self::Sessions => sessions::measure(plan),
+            Self::Flows => flows::measure(plan),
             Self::Rules => rules::measure(plan),
             Self::Latency => latency::measure(plan),
             Self::Scaling => scaling::measure(plan),

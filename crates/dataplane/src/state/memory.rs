@@ -20,24 +20,24 @@ pub(crate) fn prefetch_all<T>(value: &T) {
 
 #[inline(always)]
 fn ask(address: *const u8) {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: whatever the address, asking for it never faults; SSE is part of x86-64.
     unsafe {
         std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(any(not(target_arch = "x86_64"), miri))]
     let _ = address;
 }
 
 /// The same where it will be written: another CPU that has the line gives it up at once, and not when it is written.
 #[inline(always)]
 pub(crate) fn prefetch_write<T>(value: &T) {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: the address is that of a valid reference; every x86-64 CPU has the instruction, or takes it for none.
     unsafe {
         std::arch::asm!("prefetchw [{}]", in(reg) std::ptr::from_ref(value), options(nostack, readonly, preserves_flags));
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(any(not(target_arch = "x86_64"), miri))]
     let _ = value;
 }
 
@@ -55,7 +55,8 @@ const WORTH_BYTES: usize = 4 << 20;
 
 fn advise_huge<T>(memory: &mut [T]) {
     let bytes = size_of_val(memory);
-    if bytes < WORTH_BYTES {
+    // Miri knows no advice.
+    if bytes < WORTH_BYTES || cfg!(miri) {
         return;
     }
     let page = 4096;
