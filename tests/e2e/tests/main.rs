@@ -7,6 +7,7 @@ mod charging;
 mod content;
 mod laboratory;
 mod observe;
+mod programs;
 mod refusal;
 mod restart;
 mod traffic;
@@ -40,6 +41,7 @@ fn main() -> Result<ExitCode> {
         observe::TESTS,
         charging::TESTS,
         content::TESTS,
+        programs::TESTS,
     ]
     .concat();
     let trials = tests.into_iter().map(|test| trial(test, refused.clone(), required)).collect();

@@ -284,7 +284,7 @@ impl State {
         }
         if let Some(surplus) = memory.waiting.surplus() {
             self.content.counts.displaced += 1;
-            self.settle(surplus, Application::None);
+            self.settle_unknown(surplus);
         }
         let memory = self.content.memory.as_mut()?;
         self.sessions.count_waiting(session, 1);
@@ -300,8 +300,36 @@ impl State {
         }
     }
 
-    /// Before a session changes, or tells what it has used: what its flows that wait have used is counted as if they were
-    /// of no application. Where it goes, they do.
+    /// A flow waits no longer, and has not said what it is of: its addresses must do.
+    fn settle_unknown(&mut self, ticket: Ticket) {
+        let application = self.by_addresses(ticket);
+        self.settle(ticket, application);
+    }
+
+    /// Of what application a flow that waits is by its addresses, and the name that its server was last asked for by.
+    fn by_addresses(&mut self, ticket: Ticket) -> Application {
+        let content = &mut self.content;
+        let Some((rules, memory)) = content.rules.as_deref().zip(content.memory.as_deref_mut()) else {
+            return Application::None;
+        };
+        let waiter = memory.waiting.get(ticket);
+        let Some(arrival) = waiter.and_then(|it| it.deferred.iter().find_map(|deferred| deferred.arrival))
+        else {
+            return Application::None;
+        };
+        let facts = Facts {
+            server: arrival.remote,
+            server_port: arrival.remote_port.unwrap_or_default(),
+            protocol: arrival.protocol,
+            dscp: arrival.traffic_class >> 2,
+            host: memory.learner.name(INSTANCE, arrival.remote, self.now_ns / 1_000_000),
+            ..Facts::default()
+        };
+        rules.detect(&facts).application(rules)
+    }
+
+    /// Before a session changes, or tells what it has used: what its flows that wait have used is counted by their
+    /// addresses. Where it goes, they do.
     pub(crate) fn settle_session(&mut self, session: SessionIndex, goes: bool) {
         if self.sessions.get(session).is_none_or(|session| session.waiting == 0) {
             return;
@@ -310,9 +338,10 @@ impl State {
         while let Some(memory) = &self.content.memory
             && let Some((place, ticket)) = memory.waiting.of_session(session, from)
         {
+            let application = self.by_addresses(ticket);
             match goes {
-                true => self.settle(ticket, Application::None),
-                false => drop(self.count_deferred(ticket, Application::None)),
+                true => self.settle(ticket, application),
+                false => drop(self.count_deferred(ticket, application)),
             }
             from = place + 1;
         }
@@ -324,7 +353,7 @@ impl State {
             return;
         };
         if let Some(late) = memory.waiting.sweep(self.now_ns, PATIENCE_NS) {
-            self.settle(late, Application::None);
+            self.settle_unknown(late);
         }
     }
 

@@ -12,6 +12,7 @@ mod mtu;
 mod observe;
 mod online;
 mod paths;
+mod programs;
 mod rates;
 mod redirect;
 mod services;

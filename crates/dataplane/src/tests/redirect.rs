@@ -50,7 +50,8 @@ pub(super) fn up(session: u64, flow: &FiveTuple, segment: &Made<'_>) -> Vec<u8> 
     tunnelled(session, &inner[..length])
 }
 
-fn tunnelled(session: u64, inner: &[u8]) -> Vec<u8> {
+/// The frame with a packet from the user, in the tunnel of its session.
+pub(super) fn tunnelled(session: u64, inner: &[u8]) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 3, 2, 2, 0, 0, 0, 3, 1, 8, 0];
     frame.resize(TUNNEL, 0);
     let gtpu = 8 + inner.len();
