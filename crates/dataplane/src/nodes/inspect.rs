@@ -25,7 +25,7 @@ impl<B: Buffer> Node<B> for Inspect {
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let (meta, now_ns) = (&packet.meta, state.now_ns);
         let found = FiveTuple::parse(packet.buffer.data());
-        let view = found.ok().and_then(|found| View::new(packet.buffer.data(), &found, meta.direction()));
+        let view = found.ok().and_then(|found| View::new(packet.buffer.data(), &found, meta));
         let Some((found, view)) = found.ok().zip(view) else {
             return Next::drop(DropReason::UserPacketMalformed);
         };

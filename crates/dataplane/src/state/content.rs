@@ -3,6 +3,7 @@
 use super::waiting::{Ticket, Waiter, Waiting};
 use super::{SessionIndex, State};
 use crate::content::{ContentRules, Detected};
+use crate::frame::Meta;
 use dpi::extract::{Datagram, Inspection, Seen, Verdict};
 use dpi::learn::{Learner, Lookup};
 use dpi::matching::Facts;
@@ -20,9 +21,6 @@ const PATIENCE_NS: u64 = 10_000_000_000;
 pub(crate) const WAITING_PER_SESSION: u16 = 256;
 /// The port of DNS.
 const DNS: u16 = dpi::extract::dns::PORT;
-/// All users are of one network.
-const INSTANCE: u16 = 0;
-
 /// What is kept of flows and servers.
 pub(crate) struct Memory {
     waiting: Waiting,
@@ -85,18 +83,22 @@ pub(crate) struct View<'a> {
     /// As it goes up.
     tuple: FiveTuple,
     direction: Direction,
+    /// The user's, by the digest of its name: names of servers are learned in each by itself.
+    network: u16,
     /// From the header behind IP on.
     upper: &'a [u8],
 }
 
 impl<'a> View<'a> {
     /// `None` for a packet cut short.
-    pub(crate) fn new(packet: &'a [u8], found: &Dissected, direction: Direction) -> Option<Self> {
+    pub(crate) fn new(packet: &'a [u8], found: &Dissected, meta: &Meta) -> Option<Self> {
+        let direction = meta.direction();
         let tuple = match direction {
             Direction::Uplink => found.tuple,
             Direction::Downlink => found.tuple.reversed(),
         };
-        Some(Self { tuple, direction, upper: packet.get(found.upper..found.total)? })
+        let network = meta.key.network();
+        Some(Self { tuple, direction, network, upper: packet.get(found.upper..found.total)? })
     }
 
     /// Whether later packets may say more than this one.
@@ -192,7 +194,7 @@ impl Content {
                 .map(|message| dpi::matching::Layer::of(&Seen::Dns(message)));
             self.counts.names += memory.learn(view, now_ns);
         } else {
-            facts.host = memory.learner.name(INSTANCE, facts.server, now_ns / 1_000_000);
+            facts.host = memory.learner.name(view.network, facts.server, now_ns / 1_000_000);
         }
         let detected = rules.detect(&facts);
         self.count(detected);
@@ -211,7 +213,7 @@ impl Content {
             Verdict::Seen(seen) => view.facts().with(&seen),
             _ => view.facts(),
         };
-        let learned = || learner.name(INSTANCE, facts.server, now_ns / 1_000_000);
+        let learned = || learner.name(view.network, facts.server, now_ns / 1_000_000);
         let detected = rules.detect(&Facts { host: facts.host.or_else(learned), ..facts });
         self.count(detected);
         Some(detected)
@@ -256,7 +258,7 @@ impl Memory {
     fn learn(&mut self, view: &View<'_>, now_ns: u64) -> u64 {
         let tuple = &view.tuple;
         let lookup = Lookup {
-            instance: INSTANCE,
+            instance: view.network,
             user: tuple.source_address(),
             user_port: tuple.source_port,
             resolver: tuple.destination_address(),
@@ -312,9 +314,11 @@ impl State {
         let Some((rules, memory)) = content.rules.as_deref().zip(content.memory.as_deref_mut()) else {
             return Application::None;
         };
-        let waiter = memory.waiting.get(ticket);
-        let Some(arrival) = waiter.and_then(|it| it.deferred.iter().find_map(|deferred| deferred.arrival))
-        else {
+        let known = memory.waiting.get(ticket).and_then(|waiter| {
+            let arrival = waiter.deferred.iter().find_map(|deferred| deferred.arrival)?;
+            Some((waiter.network(), arrival))
+        });
+        let Some((network, arrival)) = known else {
             return Application::None;
         };
         let facts = Facts {
@@ -322,7 +326,7 @@ impl State {
             server_port: arrival.remote_port.unwrap_or_default(),
             protocol: arrival.protocol,
             dscp: arrival.traffic_class >> 2,
-            host: memory.learner.name(INSTANCE, arrival.remote, self.now_ns / 1_000_000),
+            host: memory.learner.name(network, arrival.remote, self.now_ns / 1_000_000),
             ..Facts::default()
         };
         rules.detect(&facts).application(rules)

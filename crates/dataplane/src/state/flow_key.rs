@@ -88,6 +88,11 @@ impl FlowKey {
         self
     }
 
+    /// The digest of that network's name; 0 of the default one.
+    pub(crate) const fn network(&self) -> u16 {
+        (self.words[4] >> INSTANCE_SHIFT) as u16
+    }
+
     /// Whether it is the same key: without branches, because it mostly is.
     #[inline]
     pub(crate) fn is(&self, other: &Self) -> bool {

@@ -50,6 +50,13 @@ pub(crate) struct Waiter {
     pub(crate) inspection: Inspection,
 }
 
+impl Waiter {
+    /// The network of the flow's user.
+    pub(crate) const fn network(&self) -> u16 {
+        self.key.network()
+    }
+}
+
 /// All of a worker, in memory of fixed size.
 pub(crate) struct Waiting {
     waiters: Box<[Waiter]>,

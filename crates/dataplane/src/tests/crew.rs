@@ -121,6 +121,11 @@ pub(super) fn from_user(session: u64, source: Ipv4Addr, port: u16) -> Vec<u8> {
     let mut inner = vec![0; 28];
     packet::ipv4::Header::new(source, [203, 0, 113, 80].into(), 17, 8).unwrap().write(&mut inner).unwrap();
     packet::udp::Header::new(port, 53, 0).unwrap().write(&mut inner[20..]).unwrap();
+    to_network(session, &inner)
+}
+
+/// Any packet of a user, in its tunnel.
+pub(super) fn to_network(session: u64, inner: &[u8]) -> Vec<u8> {
     let teid = 0xff + session as u32;
     let mut gtpu = vec![0x30, 255, 0, inner.len() as u8];
     gtpu.extend(teid.to_be_bytes());

@@ -1,16 +1,17 @@
 //! Networks whose users have the same addresses.
 
-use super::crew::from_user;
+use super::crew::{from_user, to_network};
 use super::to_user;
 use crate::config::PortConfig;
+use crate::content::ContentRules;
 use crate::fixture::{GNB, N3, N6, TestPort, config, rules};
 use crate::graph::NodeId;
 use crate::worker::{Worker, connect};
-use crate::{Config, Route};
+use crate::{Config, Engine, Route};
 use dplink::{Command, Desired, Notice};
 use packet::HeapBuffer;
 use packet::ethernet::MacAddress;
-use rules::{Instance, Rules, Seid};
+use rules::{ApplicationId, Instance, PdrId, Rules, Seid};
 use std::net::Ipv4Addr;
 
 /// The place of the other network's port.
@@ -40,6 +41,7 @@ fn twin() -> Rules {
 }
 
 struct Lab {
+    engine: Engine,
     worker: Worker<TestPort>,
     wires: [TestPort; 3],
     now_ns: u64,
@@ -59,7 +61,7 @@ impl Lab {
         worker.turn(1);
         let notices = engine.poll(0);
         assert!(notices.iter().all(|notice| matches!(notice, Notice::Applied { .. })), "{notices:?}");
-        Self { worker, wires, now_ns: 1 }
+        Self { engine, worker, wires, now_ns: 1 }
     }
 
     /// What leaves by which port.
@@ -73,6 +75,24 @@ impl Lab {
             sent.into_iter().map(move |frame| (port, frame))
         };
         self.wires.iter().enumerate().flat_map(sent).collect()
+    }
+
+    /// Puts a content rule in force, and rules that ask for its application.
+    fn serve(&mut self, rule: &str, application: &str) {
+        let classifier = dpi::rule_file::read_lines(rule).unwrap().compile().unwrap();
+        self.engine.load(ContentRules::new(1, classifier, None).unwrap());
+        for (session, mut rules) in [(2, rules(2)), (4, twin())] {
+            let mut served = rules.pdrs[0].clone();
+            (served.id, served.precedence) = (PdrId(7), 10);
+            served.pdi.application = ApplicationId::new(application);
+            rules.pdrs.push(served);
+            assert_eq!(
+                self.engine.handle(Command::Put(Desired::new(Seid(session), 2, rules))).unwrap(),
+                None
+            );
+        }
+        self.worker.turn(self.now_ns);
+        self.engine.poll(0);
     }
 
     fn classified(&self) -> u64 {
@@ -129,4 +149,58 @@ fn a_network_that_no_port_is_of_is_refused() {
     let (mut engine, _worker) = connect(&config(), wires.to_vec(), || 0).unwrap();
     let told = engine.handle(Command::Put(Desired::new(Seid(4), 1, twin()))).unwrap();
     assert!(matches!(told, Some(Notice::Refused { session: Seid(4), .. })), "{told:?}");
+}
+
+/// Question 7, for the address of `video.example`, and with an answer, where it has one.
+fn dns(answer: Option<[u8; 4]>) -> Vec<u8> {
+    let mut message = vec![
+        0,
+        7,
+        if answer.is_some() { 0x80 } else { 0 },
+        0,
+        0,
+        1,
+        0,
+        u8::from(answer.is_some()),
+        0,
+        0,
+        0,
+        0,
+    ];
+    message.extend(b"\x05video\x07example\x00\x00\x01\x00\x01");
+    if let Some(address) = answer {
+        message.extend(b"\xc0\x0c\x00\x01\x00\x01\x00\x00\x0e\x10\x00\x04");
+        message.extend(address);
+    }
+    message
+}
+
+#[test]
+fn what_servers_are_called_is_learned_in_each_network_by_itself() {
+    let (user, resolver, server) = ([10, 60, 0, 2], [203, 0, 113, 53], [198, 51, 100, 7]);
+    let mut lab = Lab::new();
+    lab.serve("id=1 precedence=1 rating-group=1 application=video host=video.example", "video");
+    lab.pass(N3, &to_network(2, &datagram((user, 4_000), (resolver, 53), &dns(None))));
+    let answer = datagram((resolver, 53), (user, 4_000), &dns(Some(server)));
+    lab.pass(N6, &[&to_user(2)[..14], &answer].concat());
+    assert_eq!(lab.worker.content_counts().names, 1);
+    // An echo request says nothing of itself.
+    let mut echo = vec![0; 28];
+    packet::ipv4::Header::new(user.into(), server.into(), 1, 8).unwrap().write(&mut echo).unwrap();
+    echo[20] = 8;
+    let detected = |lab: &mut Lab, session| {
+        let before = lab.worker.content_counts().detected;
+        assert_eq!(lab.pass(N3, &to_network(session, &echo)).len(), 1);
+        lab.worker.content_counts().detected - before
+    };
+    assert_eq!((detected(&mut lab, 2), detected(&mut lab, 4)), (1, 0));
+}
+
+fn datagram(from: ([u8; 4], u16), to: ([u8; 4], u16), payload: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0; 28];
+    let length = 8 + payload.len();
+    packet::ipv4::Header::new(from.0.into(), to.0.into(), 17, length).unwrap().write(&mut packet).unwrap();
+    packet::udp::Header::new(from.1, to.1, payload.len()).unwrap().write(&mut packet[20..]).unwrap();
+    packet.extend_from_slice(payload);
+    packet
 }
