@@ -5,7 +5,7 @@ set -euo pipefail
 # Build: DPDK, bindgen's clang, a C compiler, and a C++ compiler for the fuzzer. Run and test: the programs the laboratory is made of.
 packages=(
     ca-certificates clang-14 g++ gcc libc6-dev libclang-14-dev libdpdk-dev make pkg-config
-    coreutils curl ethtool iperf3 iproute2 iputils-ping openssl procps tcpdump tshark util-linux wireshark-common
+    bind9-dnsutils coreutils curl ethtool iperf3 iproute2 iputils-ping openssl procps tcpdump tshark util-linux wireshark-common
 )
 # Debian 12 proper has an older Rust; its security archive carries a current one under these names.
 rust_packages=(cargo-web rustc-web rustfmt-web)

@@ -1,8 +1,9 @@
 //! What is charged under which rating group.
 //!
 //! A PDR's packets are charged by those of its URRs that the operator has mapped to a key. Where it has none, they are
-//! charged by a meter of our own: of the predefined rule's key if it has one, else of the default key. So a packet is
-//! charged once, unless the operator maps two URRs of one PDR.
+//! charged by a meter of our own: of the predefined rule's key if it has one, else of the flow's content rule's key if the
+//! operator has listed that, else of the default key. So a packet is charged once, unless the operator maps two URRs of one
+//! PDR.
 
 use crate::record::Key;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +21,7 @@ const KEYS: usize = 0xFFF0;
 pub struct Rating {
     mapped: Vec<(RangeInclusive<u32>, Key)>,
     default: Option<Key>,
+    content: Vec<Key>,
     /// Our own meters: keys by URR IDs, and the other way round.
     own: BTreeMap<u32, Key>,
     meters: BTreeMap<Key, u32>,
@@ -47,7 +49,19 @@ impl Rating {
         }
         let own = numbered(keys);
         let meters = own.iter().map(|(urr, key)| (*key, *urr)).collect();
-        Ok(Self { mapped, default, own, meters })
+        Ok(Self { mapped, default, content: vec![], own, meters })
+    }
+
+    /// The same, where flows whose content rules have these keys are charged under them. Each must be among those that
+    /// [`Rating::new`] was given: others have no meter.
+    pub fn with_content(self, keys: impl IntoIterator<Item = Key>) -> Self {
+        let keys: BTreeSet<Key> = keys.into_iter().filter(|key| self.meters.contains_key(key)).collect();
+        Self { content: keys.into_iter().collect(), ..self }
+    }
+
+    /// Keys of content rules that are charged, each once, in order.
+    pub fn content(&self) -> &[Key] {
+        &self.content
     }
 
     /// What is charged that nothing else is said of.

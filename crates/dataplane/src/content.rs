@@ -1,6 +1,6 @@
 //! Content rules in force: what the first packets of a flow make of it.
 
-use dpi::matching::{Classifier, Facts};
+use dpi::matching::{Classifier, Facts, Outcome};
 use rules::{Application, ApplicationId, ApplicationTag};
 use std::collections::HashMap;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -22,15 +22,73 @@ pub enum ContentError {
     Alike(String, String),
 }
 
+/// A rating group and service of content rules under which flows are charged.
+pub type ChargingKey = (u32, Option<u32>);
+
 /// Content rules, ready to be asked. Immutable, so that workers share them.
 #[derive(Debug)]
 pub struct ContentRules {
     revision: u64,
     classifier: Classifier,
-    /// By the place of an application in the classifier.
+    /// By the place of an application in the classifier: of flows that are not charged by content.
     numbers: Box<[u16]>,
+    /// Of flows that are.
+    charged: HashMap<(Option<u16>, ChargingKey), u16>,
     /// Of all that ever had a number, by number.
-    applications: Vec<(ApplicationId, ApplicationTag)>,
+    known: Vec<Known>,
+}
+
+/// What flows of one number are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Known {
+    application: Option<(ApplicationId, ApplicationTag)>,
+    charged: Option<ApplicationTag>,
+}
+
+impl Known {
+    fn tags(&self) -> (Option<ApplicationTag>, Option<ApplicationTag>) {
+        (self.application.as_ref().map(|(_, tag)| *tag), self.charged)
+    }
+}
+
+/// Numbers being given.
+struct Numbers {
+    known: Vec<Known>,
+    by_tags: HashMap<(Option<ApplicationTag>, Option<ApplicationTag>), u16>,
+    names: HashMap<ApplicationTag, ApplicationId>,
+}
+
+impl Numbers {
+    fn after(before: Option<&ContentRules>) -> Self {
+        let known = before.map_or_else(Vec::new, |before| before.known.clone());
+        let by_tags = known.iter().map(Known::tags).zip(0..).collect();
+        let names = known.iter().filter_map(|known| known.application.clone());
+        Self { names: names.map(|(name, tag)| (tag, name)).collect(), known, by_tags }
+    }
+
+    /// The number of what it was before, or the next.
+    fn give(&mut self, name: Option<&str>, key: Option<ChargingKey>) -> Result<u16, ContentError> {
+        // The classifier refused names that are none.
+        let application = name.and_then(ApplicationId::new).map(|name| (name.clone(), name.tag()));
+        if let Some((name, tag)) = &application {
+            let other = self.names.entry(*tag).or_insert_with(|| name.clone());
+            if other != name {
+                return Err(ContentError::Alike(other.to_string(), name.to_string()));
+            }
+        }
+        let charged = key.map(|(group, service)| ApplicationId::of_charging(group, service).tag());
+        let known = Known { application, charged };
+        if let Some(number) = self.by_tags.get(&known.tags()) {
+            return Ok(*number);
+        }
+        if self.known.len() == NUMBERS {
+            return Err(ContentError::TooManyApplications);
+        }
+        let number = self.known.len() as u16;
+        self.by_tags.insert(known.tags(), number);
+        self.known.push(known);
+        Ok(number)
+    }
 }
 
 impl ContentRules {
@@ -40,25 +98,30 @@ impl ContentRules {
     /// # Errors
     /// Applications without a number of their own.
     pub fn new(revision: u64, classifier: Classifier, before: Option<&Self>) -> Result<Self, ContentError> {
-        let mut applications = before.map_or_else(Vec::new, |before| before.applications.clone());
-        let mut known: HashMap<ApplicationTag, u16> =
-            applications.iter().zip(0..).map(|((_, tag), number)| (*tag, number)).collect();
-        let mut numbers = Vec::with_capacity(classifier.applications().len());
-        // The classifier refused names that are none.
-        for application in classifier.applications().iter().filter_map(|name| ApplicationId::new(name)) {
-            let tag = application.tag();
-            let number = *known.entry(tag).or_insert(applications.len().min(NUMBERS) as u16);
-            match applications.get(usize::from(number)) {
-                Some((other, _)) if *other != application => {
-                    return Err(ContentError::Alike(other.to_string(), application.to_string()));
-                }
-                Some(_) => {}
-                None if applications.len() == NUMBERS => return Err(ContentError::TooManyApplications),
-                None => applications.push((application, tag)),
-            }
-            numbers.push(number);
+        Self::charging((revision, classifier), &[], before)
+    }
+
+    /// The same, where flows whose rules have one of these keys are of that, too, besides their applications.
+    ///
+    /// # Errors
+    /// As [`ContentRules::new`].
+    pub fn charging(
+        (revision, classifier): (u64, Classifier),
+        keys: &[ChargingKey],
+        before: Option<&Self>,
+    ) -> Result<Self, ContentError> {
+        let mut given = Numbers::after(before);
+        let names = classifier.applications();
+        let numbers = names.iter().map(|name| given.give(Some(name), None)).collect::<Result<_, _>>()?;
+        let mut charged = HashMap::new();
+        let is_charged = |outcome: &&Outcome| keys.contains(&(outcome.rating_group, outcome.service));
+        for outcome in classifier.outcomes().iter().filter(is_charged) {
+            let key = (outcome.rating_group, outcome.service);
+            let name = outcome.application.and_then(|place| names.get(usize::from(place)));
+            let number = given.give(name.map(|name| &**name), Some(key))?;
+            charged.insert((outcome.application, key), number);
         }
-        Ok(Self { revision, classifier, numbers: numbers.into(), applications })
+        Ok(Self { revision, numbers, charged, known: given.known, classifier })
     }
 
     /// Which they are.
@@ -73,13 +136,17 @@ impl ContentRules {
 
     /// Of what application a flow is.
     pub(crate) fn detect(&self, facts: &Facts<'_>) -> Detected {
-        let application = self.classifier.classify(facts).and_then(|outcome| outcome.application);
-        let number = application.and_then(|place| self.numbers.get(usize::from(place)));
+        let Some(outcome) = self.classifier.classify(facts) else { return Detected::NONE };
+        let key = (outcome.application, (outcome.rating_group, outcome.service));
+        let number = match self.charged.get(&key) {
+            None => outcome.application.and_then(|place| self.numbers.get(usize::from(place))),
+            number => number,
+        };
         number.map_or(Detected::NONE, |number| Detected(number + Detected::FIRST))
     }
 
-    fn tag(&self, number: u16) -> Option<ApplicationTag> {
-        self.applications.get(usize::from(number)).map(|(_, tag)| *tag)
+    fn known(&self, detected: Detected) -> Option<&Known> {
+        self.known.get(usize::from(detected.0.checked_sub(Detected::FIRST)?))
     }
 }
 
@@ -96,16 +163,18 @@ impl Detected {
     /// The first number of an application.
     const FIRST: u16 = 2;
 
-    /// Its name, if it is one.
+    /// The name of its application, if it is of one.
     pub(crate) fn name(self, rules: &ContentRules) -> Option<&str> {
-        let number = self.0.checked_sub(Self::FIRST)?;
-        rules.applications.get(usize::from(number)).map(|(application, _)| application.name())
+        rules.known(self)?.application.as_ref().map(|(application, _)| application.name())
     }
 
     /// As PDRs look at it.
     pub(crate) fn application(self, rules: &ContentRules) -> Application {
-        let number = self.0.checked_sub(Self::FIRST);
-        number.and_then(|number| rules.tag(number)).map_or(Application::None, Application::Of)
+        match rules.known(self).map(Known::tags) {
+            None | Some((None, None)) => Application::None,
+            Some((Some(application), None)) => Application::Of(application),
+            Some((application, Some(charged))) => Application::Charged(application, charged),
+        }
     }
 }
 
@@ -143,5 +212,28 @@ mod tests {
         );
         assert_eq!(Detected::NONE.application(&third), Application::None);
         assert_eq!(Detected::NOT_YET.application(&third), Application::None);
+    }
+
+    #[test]
+    fn what_is_charged_is_told_with_the_application_and_without() {
+        let text = "id=1 precedence=1 rating-group=7 application=video host=video.example\n\
+                    id=2 precedence=2 rating-group=7 service=1 application=video host=free.example\n\
+                    id=3 precedence=3 rating-group=7 host=plain.example\n\
+                    id=4 precedence=4 rating-group=9 host=other.example\n";
+        let classifier = dpi::rule_file::read_lines(text).unwrap().compile().unwrap();
+        let rules = ContentRules::charging((1, classifier), &[(7, None)], None).unwrap();
+        let video = ApplicationId::new("video").unwrap().tag();
+        let seven = ApplicationId::of_charging(7, None).tag();
+        assert_ne!(seven, ApplicationId::of_charging(7, Some(0)).tag());
+        for (host, expected) in [
+            ("video.example", Application::Charged(Some(video), seven)),
+            ("free.example", Application::Of(video)),
+            ("plain.example", Application::Charged(None, seven)),
+            ("other.example", Application::None),
+        ] {
+            assert_eq!(detect(&rules, host).application(&rules), expected, "{host}");
+        }
+        let named = |host| detect(&rules, host).name(&rules);
+        assert_eq!((named("video.example"), named("plain.example")), (Some("video"), None));
     }
 }

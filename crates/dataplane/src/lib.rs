@@ -34,7 +34,7 @@ mod trace;
 mod worker;
 
 pub use config::{Config, ConfigError, Echo, Limits, PortConfig, Route};
-pub use content::{ContentError, ContentRules};
+pub use content::{ChargingKey, ContentError, ContentRules};
 pub use counters::{Counters, DropReason, NodeCounters, PortCounters};
 pub use engine::{Engine, EngineError};
 pub use frame::VECTOR;

@@ -3,8 +3,8 @@
 use crate::exchange::Purpose;
 use crate::interface::Level;
 use crate::node::Node;
-use crate::predefined;
 use crate::sessions::Work;
+use crate::{offline, predefined};
 use pfcp::{
     DownlinkDataReport, DownlinkDataServiceInformation, ReportType, SessionReportRequest,
     SessionReportResponse, UpdateBarInReport, flags,
@@ -64,6 +64,7 @@ impl Node {
     pub(crate) fn downlink_data(&mut self, seid: Seid, pdr: PdrId, (qfi, class): (Option<Qfi>, u8)) {
         let now_ms = self.wall_ms();
         let Some(session) = self.sessions.get_mut(seid) else { return };
+        let pdr = offline::behind(&session.record, &self.config, pdr);
         let pdr = predefined::parent(&session.record, &self.config.predefined, pdr);
         let rules = &session.record.rules;
         let Some(far) = far_of(rules, pdr).filter(|far| notifies(far)) else { return };

@@ -108,6 +108,86 @@ fn an_application_is_charged_under_the_key_of_its_rule() {
     assert!(others.iter().all(|pdr| pdr.urrs.len() == 1 && pdr.urrs != of_video[0].urrs), "{others:?}");
 }
 
+/// As [`charging`], and content rules' rating group 30 and its service 7 are charged under.
+fn by_content() -> Config {
+    let content = [key(30), Key { rating_group: 30, service_id: Some(7) }];
+    let rating = Rating::new(Some(key(1)), vec![(10..=19, key(10))], content).unwrap();
+    let charging = Charging { rating: rating.with_content(content), policy: Policy::default() };
+    Config { charging: Some(charging), ..config() }
+}
+
+/// In the order in which they are tried: what it is a part of by its tunnel and direction, its application, its meters.
+fn tried(lab: &Lab, session: Seid) -> Vec<(rules::Interface, Option<ApplicationId>, Vec<UrrId>)> {
+    let mut pdrs = lab.in_force[&session].rules.pdrs.clone();
+    pdrs.sort_by_key(|pdr| (pdr.precedence, pdr.id));
+    pdrs.into_iter().map(|pdr| (pdr.pdi.source_interface, pdr.pdi.application, pdr.urrs)).collect()
+}
+
+#[test]
+fn what_content_rules_say_the_rating_group_of_is_charged_under_it() {
+    let mut lab = Lab::associated_with(by_content());
+    let session = lab.establish(metered(80, vec![]));
+    let rating = lab.config.charging.clone().unwrap().rating;
+    let part = |service_id| {
+        let key = Key { rating_group: 30, service_id };
+        (Some(ApplicationId::of_charging(30, service_id)), vec![UrrId(rating.own_meter(key).unwrap())])
+    };
+    let rest = (None, vec![UrrId(rating.own_meter(key(1)).unwrap())]);
+    let tried = tried(&lab, session);
+    assert_eq!(tried.len(), 6);
+    for pdrs in tried.chunks(3) {
+        let [first, second, third] = pdrs else { panic!("{pdrs:?}") };
+        assert!([first.0, second.0].iter().all(|interface| *interface == third.0), "{pdrs:?}");
+        let mut parts = [first, second].map(|(_, application, urrs)| (application.clone(), urrs.clone()));
+        parts.sort();
+        let mut expected = [part(None), part(Some(7))];
+        expected.sort();
+        assert_eq!((parts, (third.1.clone(), third.2.clone())), (expected, rest.clone()));
+    }
+    lab.traffic(session, (100, 900), false);
+    lab.delete(session);
+    let told = lab.cdrs[0].containers.iter().map(|it| (it.key, it.uplink_bytes, it.downlink_bytes));
+    let keys = [key(1), key(30), Key { rating_group: 30, service_id: Some(7) }];
+    assert_eq!(told.collect::<Vec<_>>(), keys.map(|key| (key, 100, 900)));
+}
+
+#[test]
+fn what_is_mapped_or_predefined_or_of_an_application_is_not_split() {
+    let mut lab = Lab::associated_with(by_content());
+    let mut request = metered(81, vec![urr(10, 0)]);
+    let session = lab.establish(request.clone());
+    assert_eq!(lab.in_force[&session].rules.pdrs.len(), request.create_pdrs.len());
+    request = metered(82, vec![]);
+    request.create_pdrs.iter_mut().for_each(|pdr| pdr.pdi.application_id = Some(b"video".to_vec()));
+    let session = lab.establish(request.clone());
+    let before = lab.in_force[&session].rules.pdrs.len();
+    assert_eq!(before, request.create_pdrs.len());
+}
+
+/// A packet kept for part of a PDR is told of as the PDR's.
+#[test]
+fn control_planes_hear_of_their_own_pdrs_alone() {
+    let mut lab = Lab::associated_with(by_content());
+    let mut request = metered(77, vec![]);
+    request.create_fars[1].apply_action = ApplyAction::new(ApplyAction::BUFF | ApplyAction::NOCP);
+    let own: Vec<u16> = request.create_pdrs.iter().map(|pdr| pdr.pdr_id).collect();
+    let session = lab.establish(request);
+    let pdrs = lab.in_force[&session].rules.pdrs.clone();
+    let part = pdrs
+        .iter()
+        .find(|pdr| pdr.pdi.application.is_some() && pdr.pdi.source_interface == rules::Interface::Core);
+    let pdr = part.unwrap().id;
+    assert!(!own.contains(&pdr.0));
+    let event = dplink::Event::DownlinkData { session, pdr, qfi: None, traffic_class: 0 };
+    lab.handle(n4::Input::DataPath(&dplink::Notice::Event(event)));
+    let reports = lab.reports();
+    let [(_, Message { body: Body::SessionReportRequest(request), .. })] = &reports[..] else {
+        panic!("{reports:?}")
+    };
+    let told = &request.downlink_data_report.as_ref().unwrap().pdr_ids;
+    assert!(told.len() == 1 && own.contains(&told[0]), "{told:?}");
+}
+
 #[test]
 fn control_planes_may_not_use_ids_of_ours() {
     let mut lab = Lab::associated_with(charging(Policy::default()));

@@ -223,6 +223,7 @@ fn is_of(wanted: Option<ApplicationTag>, application: Application) -> bool {
     wanted.is_none_or(|wanted| match application {
         Application::None => false,
         Application::Of(application) => application == wanted,
+        Application::Charged(application, charged) => application == Some(wanted) || charged == wanted,
         Application::Any => true,
     })
 }

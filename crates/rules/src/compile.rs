@@ -149,6 +149,9 @@ pub enum Application {
     None,
     /// PDRs of this one match, too.
     Of(ApplicationTag),
+    /// As [`Application::Of`], where it is of one; and PDRs of what its content rule charges it under match
+    /// ([`ApplicationId::of_charging`](crate::ApplicationId::of_charging)).
+    Charged(Option<ApplicationTag>, ApplicationTag),
     /// It may be of any: all of them match.
     Any,
 }

@@ -86,6 +86,13 @@ impl ApplicationId {
         (1..=255).contains(&name.len()).then(|| Self(Box::new(name.into())))
     }
 
+    /// What stands for the flows that content rules charge under a rating group and service, whatever their applications
+    /// are. No operator can write the name.
+    pub fn of_charging(rating_group: u32, service: Option<u32>) -> Self {
+        let service = service.map_or(String::new(), |service| format!("/{service}"));
+        Self(Box::new(format!("\0charging {rating_group}{service}").into()))
+    }
+
     /// The name.
     pub fn name(&self) -> &str {
         &self.0

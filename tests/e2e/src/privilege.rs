@@ -17,8 +17,9 @@ use std::process::Command;
 pub(crate) const MARK: &str = "ANCHORLINE_LAB";
 
 /// Programs the laboratory is built with, each with the Debian package that brings it.
-const PROGRAMS: [(&str, &str); 10] = [
+const PROGRAMS: [(&str, &str); 11] = [
     ("curl", "curl"),
+    ("dig", "bind9-dnsutils"),
     ("dumpcap", "wireshark-common"),
     ("ethtool", "ethtool"),
     ("ip", "iproute2"),

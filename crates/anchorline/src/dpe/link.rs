@@ -3,7 +3,7 @@
 use super::content::{Builder, Built};
 use crate::exit;
 use anyhow::Context;
-use dataplane::{ContentRules, Engine};
+use dataplane::{ChargingKey, ContentRules, Engine};
 use dplink::frame::{self, Reader};
 use dplink::{Command, Notice, PortSteering, Role};
 use std::collections::{HashMap, VecDeque};
@@ -49,9 +49,17 @@ pub(crate) struct Server {
     content: Builder,
     /// What was found out about each port's card when it was opened.
     steering: Vec<PortSteering>,
+    /// What flows are charged under if their content rules say so.
+    charged: Vec<ChargingKey>,
 }
 
 impl Server {
+    /// Has flows charged under these keys where their content rules say so.
+    pub(crate) fn with_charged(mut self, charged: Vec<ChargingKey>) -> Self {
+        self.charged = charged;
+        self
+    }
+
     /// Tells of ports what was found out about their cards, in the order of the configuration.
     pub(crate) fn with_steering(mut self, steering: Vec<PortSteering>) -> Self {
         self.steering = steering;
@@ -83,6 +91,7 @@ impl Server {
             askers: VecDeque::new(),
             content: Builder::new(),
             steering: Vec::new(),
+            charged: Vec::new(),
         })
     }
 
@@ -175,7 +184,8 @@ impl Server {
     fn load(&mut self, Built { revision, outcome }: Built) {
         let before = self.engine.content();
         let rules = outcome.and_then(|classifier| {
-            ContentRules::new(revision, classifier, before.as_deref()).map_err(|error| error.to_string())
+            ContentRules::charging((revision, classifier), &self.charged, before.as_deref())
+                .map_err(|error| error.to_string())
         });
         match rules {
             Ok(rules) => self.engine.load(rules),

@@ -60,6 +60,7 @@ fn serve(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let server = link::Server::listen(&settings.link(), engine)?.with_steering(steering);
+        let server = server.with_charged(charged(settings));
         println!("dpe: ready");
         tokio::select! {
             result = server.serve() => result,
@@ -67,6 +68,12 @@ fn serve(
             () = workers.died() => anyhow::bail!("a worker stopped"),
         }
     })
+}
+
+/// What flows are charged under if their content rules say so.
+fn charged(settings: &Settings) -> Vec<dataplane::ChargingKey> {
+    let keys = settings.charging.iter().flat_map(|charging| charging.offline.rating.content());
+    keys.map(|key| (key.rating_group, key.service_id)).collect()
 }
 
 fn eal_config(dpe: &DpeSettings) -> EalConfig {

@@ -13,6 +13,8 @@ use std::path::PathBuf;
 const TARIFF_TIMES_MAX: usize = 24;
 /// Ranges of URRs.
 const URRS_MAX: usize = 1_024;
+/// Keys of content rules. A session has a PDR more of each for every one that is split, and a meter.
+const CONTENT_MAX: usize = 64;
 
 /// `[charging]`.
 #[derive(Debug)]
@@ -57,6 +59,16 @@ pub(super) struct File {
     min_free_mb: FreeMb,
     #[serde(default)]
     urr: Vec<Urr>,
+    #[serde(default)]
+    content: Vec<Content>,
+}
+
+/// What flows are charged under if their content rules say so.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Content {
+    rating_group: u32,
+    service_id: Option<u32>,
 }
 
 #[derive(Deserialize)]
@@ -124,9 +136,15 @@ pub(super) fn check(file: File, predefined: &Predefined) -> Result<ChargingSetti
         rating_group,
         service_id: file.default_service_id.as_ref().map(|service_id| *service_id.get_ref()),
     });
+    if file.content.len() > CONTENT_MAX {
+        return Err(Refusal::absent(format!("more than {CONTENT_MAX} [[charging.content]]")));
+    }
+    let key = |content: &Content| Key { rating_group: content.rating_group, service_id: content.service_id };
+    let content: Vec<Key> = file.content.iter().map(key).collect();
     let mapped = file.urr.iter().map(range).collect::<Result<_, _>>()?;
-    let rating = Rating::new(default, mapped, predefined.keys());
+    let rating = Rating::new(default, mapped, predefined.keys().chain(content.iter().copied()));
     let rating = rating.map_err(|error| Refusal::absent(format!("[charging]: {error}")))?;
+    let rating = rating.with_content(content);
     let policy = policy(&file)?;
     Ok(ChargingSettings {
         offline: Charging { rating, policy },
@@ -198,13 +216,18 @@ mod tests {
     fn all_can_be_said() {
         let text = "directory = \"/cdr\"\nformats = [\"pgw\", \"chf\"]\ndefault_rating_group = 1\n\
                     tariff_times = [\"22:00\", \"06:30\"]\nutc_offset = \"-05:30\"\nfile_max_kib = 1\n\
-                    [[urr]]\nfirst = 10\nlast = 19\nrating_group = 7\nservice_id = 3\n";
+                    [[urr]]\nfirst = 10\nlast = 19\nrating_group = 7\nservice_id = 3\n\
+                    [[content]]\nrating_group = 8\n[[content]]\nrating_group = 7\nservice_id = 4\n";
         let settings = parse(text).unwrap();
         let policy = settings.offline.policy;
         assert_eq!((policy.tariff_minutes, policy.utc_offset_min), (vec![390, 1_320], -330));
         let mapped = settings.offline.rating.key_of(15);
         assert_eq!(mapped, Some(Key { rating_group: 7, service_id: Some(3) }));
         assert_eq!(settings.file_bytes, 1_024);
+        let content = [(7, Some(4)), (8, None)];
+        let content = content.map(|(rating_group, service_id)| Key { rating_group, service_id });
+        assert_eq!(settings.offline.rating.content(), content);
+        assert!(content.iter().all(|key| settings.offline.rating.own_meter(*key).is_some()));
     }
 
     #[test]

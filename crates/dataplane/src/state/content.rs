@@ -286,7 +286,7 @@ impl State {
         }
         if let Some(surplus) = memory.waiting.surplus() {
             self.content.counts.displaced += 1;
-            self.settle_unknown(surplus);
+            self.settle(surplus, Application::None);
         }
         let memory = self.content.memory.as_mut()?;
         self.sessions.count_waiting(session, 1);
@@ -302,13 +302,12 @@ impl State {
         }
     }
 
-    /// A flow waits no longer, and has not said what it is of: its addresses must do.
-    fn settle_unknown(&mut self, ticket: Ticket) {
+    /// A flow says nothing any more: its addresses must do, and the name that its server was last asked for by.
+    fn settle_silent(&mut self, ticket: Ticket) {
         let application = self.by_addresses(ticket);
         self.settle(ticket, application);
     }
 
-    /// Of what application a flow that waits is by its addresses, and the name that its server was last asked for by.
     fn by_addresses(&mut self, ticket: Ticket) -> Application {
         let content = &mut self.content;
         let Some((rules, memory)) = content.rules.as_deref().zip(content.memory.as_deref_mut()) else {
@@ -332,8 +331,8 @@ impl State {
         rules.detect(&facts).application(rules)
     }
 
-    /// Before a session changes, or tells what it has used: what its flows that wait have used is counted by their
-    /// addresses. Where it goes, they do.
+    /// Before a session changes, or tells what it has used: what its flows that wait have used is counted as if they were
+    /// of no application. Where it goes, they do, and have said all they will.
     pub(crate) fn settle_session(&mut self, session: SessionIndex, goes: bool) {
         if self.sessions.get(session).is_none_or(|session| session.waiting == 0) {
             return;
@@ -342,10 +341,9 @@ impl State {
         while let Some(memory) = &self.content.memory
             && let Some((place, ticket)) = memory.waiting.of_session(session, from)
         {
-            let application = self.by_addresses(ticket);
             match goes {
-                true => self.settle(ticket, application),
-                false => drop(self.count_deferred(ticket, application)),
+                true => self.settle_silent(ticket),
+                false => drop(self.count_deferred(ticket, Application::None)),
             }
             from = place + 1;
         }
@@ -357,7 +355,7 @@ impl State {
             return;
         };
         if let Some(late) = memory.waiting.sweep(self.now_ns, PATIENCE_NS) {
-            self.settle_unknown(late);
+            self.settle_silent(late);
         }
     }
 

@@ -141,6 +141,11 @@ impl Classifier {
         self.outcomes.get(search.best as usize)
     }
 
+    /// What the rules make of flows, in the order in which they count.
+    pub fn outcomes(&self) -> &[Outcome] {
+        &self.outcomes
+    }
+
     /// The names of all applications, each once.
     pub fn applications(&self) -> &[Box<str>] {
         &self.applications

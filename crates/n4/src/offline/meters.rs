@@ -1,6 +1,6 @@
 //! What is charged, and what it has counted.
 
-use super::Charging;
+use super::{Charging, content};
 use crate::config::Config;
 use crate::usage::{SILENCE, wanted};
 use ::charging::{Account, Key, OWN_METERS, Reading, Used};
@@ -16,14 +16,15 @@ const fn is_own(urr: UrrId) -> bool {
     urr.0 >= OWN_METERS && urr.0 != SILENCE.0
 }
 
-/// Puts meters on all PDRs that have none: of the keys their predefined rules bring, or of the default.
+/// Puts meters on all PDRs that have none: of the keys their predefined rules bring, of content rules, or of the default.
 pub(crate) fn measure(rules: &mut Rules, charging: &Charging, keys: &BTreeMap<PdrId, Key>) {
     let mut made = BTreeSet::new();
+    let by_content = content::split(rules, charging, keys);
     for pdr in &mut rules.pdrs {
         if pdr.urrs.iter().any(|urr| charging.rating.key_of(urr.0).is_some()) {
             continue;
         }
-        let key = keys.get(&pdr.id).copied().or(charging.rating.default_key());
+        let key = keys.get(&pdr.id).or(by_content.get(&pdr.id)).copied().or(charging.rating.default_key());
         let Some(meter) = key.and_then(|key| charging.rating.own_meter(key)).map(UrrId) else { continue };
         if put(pdr, meter) {
             made.insert(meter);

@@ -3,6 +3,7 @@
 //!
 //! | file | what it is about |
 //! |---|---|
+//! | `content` | rules of the data plane for what content rules say the rating group of |
 //! | `meters` | what is charged: control planes' URRs, and our own where they have none; what was counted |
 //! | `subject` | whom: what a session's request and rules say of its user |
 //! | `closing` | when: times, changes, ends |
@@ -10,10 +11,12 @@
 //! A record is closed in the same breath as the session's account says so; both are saved in one transaction.
 
 mod closing;
+mod content;
 mod meters;
 mod subject;
 
 pub(crate) use closing::{Looked, look, own_meters};
+pub(crate) use content::behind;
 pub(crate) use meters::{begin_anew, hear, hear_last, measure};
 pub(crate) use subject::opened;
 

@@ -34,6 +34,9 @@ fn application_matches(wanted: Option<&ApplicationId>, application: Application)
         (None, _) | (_, Application::Any) => true,
         (Some(_), Application::None) => false,
         (Some(wanted), Application::Of(tag)) => wanted.tag() == tag,
+        (Some(wanted), Application::Charged(tag, charged)) => {
+            [tag, Some(charged)].contains(&Some(wanted.tag()))
+        }
     }
 }
 

@@ -22,9 +22,12 @@ use std::time::Duration;
 use std::{env, fs};
 
 pub(crate) const TESTS: &[Test] = &[
-    ("real_programs_are_charged_by_what_they_do", Core::Engine, |lab| run(lab, "programs", programs)),
+    ("real_programs_are_charged_by_what_they_do", Core::Engine, |lab| run(lab, By::Applications, programs)),
+    ("real_programs_are_charged_by_content_rules_alone", Core::Engine, |lab| {
+        run(lab, By::ContentRules, programs)
+    }),
     ("chromium_is_charged_by_what_it_does", Core::Engine, |lab| match clients::has_chromium() {
-        true => run(lab, "chromium", chromium),
+        true => run(lab, By::Applications, chromium),
         false => {
             println!("skipped: there is no /usr/bin/chromium; `apt-get install chromium` brings it");
             Ok(())
@@ -106,14 +109,26 @@ fn chromium(lab: &Lab, servers: &Servers) -> Result<Vec<u32>> {
     Ok(pages.map(|(service, _)| service.rating_group()).into_iter().chain([DNS.rating_group()]).collect())
 }
 
-fn run(lab: &Lab, name: &str, traffic: Traffic) -> Result<()> {
+/// What has the rating groups.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// Predefined rules for applications, which users' sessions activate.
+    Applications,
+    /// Content rules: sessions know of nothing, and half of the rules have no application.
+    ContentRules,
+}
+
+fn run(lab: &Lab, by: By, traffic: Traffic) -> Result<()> {
     let (dir, folder) = (lab.dir.path(), lab.dir.path().join("cdr"));
-    let (_, config) = config::write_upf_content(dir, &content(), &predefined(&folder))?;
+    let (_, config) = config::write_upf_content(dir, &content(by), &charging(by, &folder))?;
     let servers = Servers::start(lab)?;
     let n3 = Wire::start(&lab.ran, "n3", dir)?;
     let n6 = Wire::start(&lab.dn, "n6", dir)?;
     let node = Node::start_by(lab, config)?;
-    let hosts: Vec<&str> = SERVICES.iter().map(|service| service.host).collect();
+    let hosts: Vec<&str> = match by {
+        By::Applications => SERVICES.iter().map(|service| service.host).collect(),
+        By::ContentRules => vec![],
+    };
     let ran = Ran::run(lab, &config::write_ran_predefined(dir, &hosts)?)?;
     node.wait_sessions(ran.sessions)?;
     wait::until("the content rules to be in force", command::SHORT, || {
@@ -128,39 +143,47 @@ fn run(lab: &Lab, name: &str, traffic: Traffic) -> Result<()> {
     })?;
     node.stop()?;
     let (n3, n6) = (n3.finish()?, n6.finish()?);
-    keep(&n6, name)?;
+    keep(&n6, lab.dir.path())?;
     ledger::compare(&ledger::forwarded(&n3, &n6)?, &charged, &used)
 }
 
-fn keep(capture: &Path, name: &str) -> Result<()> {
+/// Copies a capture to where it is asked for.
+fn keep(capture: &Path, dir: &Path) -> Result<()> {
     let Some(folder) = env::var_os("ANCHORLINE_CAPTURES") else { return Ok(()) };
-    let to = Path::new(&folder).join(format!("{name}.pcap"));
+    let is_of = |name: &str| dir.file_name().is_some_and(|dir| dir.to_string_lossy().starts_with(name));
+    let name = if is_of("chromium") { "chromium.pcap" } else { "programs.pcap" };
+    let to = Path::new(&folder).join(name);
     fs::copy(capture, &to).with_context(|| format!("cannot write {}", to.display())).map(drop)
 }
 
 /// A rule for each service: what it is asked for, or what is spoken.
-fn content() -> String {
+fn content(by: By) -> String {
     let line = |service: &&Service| {
         let Service { number, host, .. } = service;
         let what = if *number == DNS.number { "layer=dns".to_owned() } else { format!("host={host}") };
-        format!("id={number} precedence={number} rating-group={number} application={host} {what}\n")
+        let has_application = by == By::Applications || number % 2 == 0;
+        let application = if has_application { format!("application={host}") } else { String::new() };
+        format!("id={number} precedence={number} rating-group={number} {application} {what}\n")
     };
     SERVICES.iter().map(line).collect()
 }
 
-/// A charged rule for each application, which users have; and charging, of what is of none, too.
-fn predefined(folder: &Path) -> String {
-    let rule = |service: &&Service| {
+/// Charging, of what is of no service, too; and what charges each service.
+fn charging(by: By, folder: &Path) -> String {
+    let of_service = |service: &&Service| {
         let Service { number, host, .. } = service;
-        format!(
-            "[[n4.predefined_rule]]\nname = \"{host}\"\napplication = \"{host}\"\nprecedence = {number}\n\
-             rating_group = {number}\n"
-        )
+        match by {
+            By::Applications => format!(
+                "[[n4.predefined_rule]]\nname = \"{host}\"\napplication = \"{host}\"\nprecedence = {number}\n\
+                 rating_group = {number}\n"
+            ),
+            By::ContentRules => format!("[[charging.content]]\nrating_group = {number}\n"),
+        }
     };
     let charging = format!(
         "[charging]\ndirectory = \"{}\"\nformats = [\"json\"]\ndefault_rating_group = {OTHER}\nfile_max_s = 1\n\
          min_free_mb = 0\n",
         folder.display()
     );
-    SERVICES.iter().map(rule).chain([charging]).collect()
+    [charging].into_iter().chain(SERVICES.iter().map(of_service)).collect()
 }

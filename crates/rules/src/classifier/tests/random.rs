@@ -153,9 +153,14 @@ pub(super) fn packet(random: &mut Pcg64, rules: &Rules) -> Arrival {
         traffic_class: random.random(),
         spi: some(random, 20, spi),
         flow_label: some(random, 50, label),
-        application: match random.random_range(0..4) {
+        application: match random.random_range(0..5) {
             0 => Application::Any,
             1 => Application::None,
+            2 => {
+                let is_of_one = random.random();
+                let of = Some(application(random).tag()).filter(|_| is_of_one);
+                Application::Charged(of, application(random).tag())
+            }
             _ => Application::Of(application(random).tag()),
         },
     };
