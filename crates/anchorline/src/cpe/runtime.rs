@@ -307,7 +307,7 @@ impl Runtime {
     fn note_outputs(&mut self, outputs: Vec<Output>) {
         for output in outputs {
             match output {
-                Output::SaveSession(record) => self.changes.push(Change::SaveSession(record)),
+                Output::SaveSession(seid, packed) => self.changes.push(Change::SaveSession(seid, packed)),
                 Output::EraseSession(seid) => self.changes.push(Change::EraseSession(seid)),
                 Output::SaveAssociation(record) => self.changes.push(Change::SaveAssociation(record)),
                 Output::EraseAssociation(node_id) => self.changes.push(Change::EraseAssociation(node_id)),
