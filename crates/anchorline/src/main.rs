@@ -15,6 +15,11 @@ mod up;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
+/// Sessions are many small pieces of memory that come and go: it takes a fifth less time than the C library's, and keeps
+/// little of what was given back.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A mobile packet core for 4G and 5G at line rate.
 #[derive(Parser)]
 #[command(version, about, arg_required_else_help = true)]

@@ -63,6 +63,21 @@ pub(crate) fn pin_to(cpus: &[usize]) -> anyhow::Result<()> {
     sched_setaffinity(Pid::from_raw(0), &set).with_context(|| format!("CPUs {cpus:?} cannot be used"))
 }
 
+/// Keeps all threads of another process on one CPU.
+///
+/// # Errors
+/// Where the kernel refuses, or there is no such process.
+pub(crate) fn pin_process(pid: u32, cpu: usize) -> anyhow::Result<()> {
+    let mut set = CpuSet::new();
+    set.set(cpu)?;
+    for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        let thread = thread?.file_name().to_string_lossy().parse()?;
+        sched_setaffinity(Pid::from_raw(thread), &set)
+            .with_context(|| format!("CPU {cpu} cannot be used"))?;
+    }
+    Ok(())
+}
+
 /// Bytes of memory that programs can still get, as the kernel estimates.
 ///
 /// # Errors

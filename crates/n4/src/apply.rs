@@ -85,7 +85,7 @@ impl Node {
                 let SessionRecord { usage, rules, charging, .. } = &mut session.record;
                 usage::hear_last(usage, rules, removed, now_ms);
                 offline::hear_last(charging, removed, now_ms);
-                return self.out.push(Output::SaveSession(session.record.clone()));
+                return session.save();
             }
             None => return,
         }
@@ -116,10 +116,10 @@ impl Node {
 
     fn commit_establishment(&mut self, seid: Seid, asked: &Asked, taken: &Taken) {
         self.begin_charging(seid);
-        let Some(record) = self.sessions.get(seid).map(|session| session.record.clone()) else { return };
-        self.reports.reindex(seid, &Rules::default(), &record.rules);
-        let cp_seid = Some(record.cp_f_seid.seid);
-        self.out.push(Output::SaveSession(record));
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        self.reports.reindex(seid, &Rules::default(), &session.record.rules);
+        let cp_seid = Some(session.record.cp_f_seid.seid);
+        session.save();
         let response = self.established(seid, asked, taken);
         self.accept(asked, cp_seid, response);
     }
@@ -155,9 +155,10 @@ impl Node {
         let pressure = self.pressure(asked.key.from.ip());
         let bytes = answer_to(asked, Some(next.cp_f_seid.seid), accepted(modifying, usage_reports, pressure));
         next.usage.answer = tells_usage.then(|| Box::new(answer_record(asked, &bytes)));
-        self.out.push(Output::SaveSession(next.clone()));
-        closed.into_iter().for_each(|cdr| self.charge(cdr));
+        let seid = next.seid;
         self.sessions.replace_record(next);
+        self.sessions.get_mut(seid).into_iter().for_each(Session::save);
+        closed.into_iter().for_each(|cdr| self.charge(cdr));
         self.answer_bytes(asked, bytes);
     }
 
@@ -227,7 +228,7 @@ impl Node {
             "the data plane is lost: what it has not confirmed is taken back".to_owned(),
         );
         (self.epoch, self.lost_ms) = (None, self.wall_ms());
-        self.sessions.iter_mut().for_each(|session| session.meter.lost());
+        self.sessions.lost();
         self.sessions.pending().into_iter().for_each(|seid| self.fail(seid, None));
     }
 }

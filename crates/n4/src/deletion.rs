@@ -2,7 +2,7 @@
 
 use crate::apply::answer_record;
 use crate::exchange::{Asked, answer_to};
-use crate::interface::Output;
+use crate::interface::{Output, saved};
 use crate::load::Pressure;
 use crate::node::Node;
 use crate::offline;
@@ -34,7 +34,7 @@ impl Node {
         match session.pending.take_if(deleting) {
             Some(pending) => self.forget(seid, &pending),
             // It came too late, and was taken back.
-            None if !counts.is_empty() => self.out.push(Output::SaveSession(session.record.clone())),
+            None if !counts.is_empty() => session.save(),
             None => {}
         }
     }
@@ -78,13 +78,8 @@ impl Node {
             self.out.extend(oldest);
         }
         self.over.push_back((self.now + self.config.answer_lifetime, record.seid));
-        self.out.push(Output::SaveSession(SessionRecord {
-            rules: Rules::default(),
-            usage,
-            extras: None,
-            charging: None,
-            ..record
-        }));
+        let record = SessionRecord { rules: Rules::default(), usage, extras: None, charging: None, ..record };
+        self.out.push(saved(&record));
     }
 
     /// Answers nobody asks for any more.

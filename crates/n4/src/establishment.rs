@@ -5,7 +5,7 @@ use crate::load::Pressure;
 use crate::node::Node;
 use crate::offline;
 use crate::refusal::Refusal;
-use crate::sessions::Work;
+use crate::sessions::{Session, Work};
 use crate::support;
 use crate::translate::{Sources, Taken, Translated, Translator};
 use crate::usage;
@@ -45,7 +45,7 @@ impl Node {
         let charging = self.config.charging.as_ref();
         record.charging =
             charging.map(|charging| offline::opened(&record, request, (charging, self.wall_ms())));
-        self.sessions.insert(record);
+        self.sessions.insert(Session::new(record));
         self.order(seid, asked, Work::Establish(taken));
         Ok(())
     }

@@ -3,7 +3,7 @@
 use charging::Cdr;
 use dplink::{Desired, Notice};
 use rules::{Seid, UrrId};
-use session::{AssociationRecord, NodeRecord, PfdRecord, SessionRecord};
+use session::{AssociationRecord, NodeRecord, Packed, PfdRecord, SessionRecord};
 use std::net::{IpAddr, SocketAddr};
 
 /// What is known when a node starts: what the session database holds, and what time it is.
@@ -14,7 +14,7 @@ pub struct Start {
     /// Its peers.
     pub associations: Vec<AssociationRecord>,
     /// Their sessions.
-    pub sessions: Vec<SessionRecord>,
+    pub sessions: Vec<Packed>,
     /// What control planes told of applications.
     pub pfds: Vec<PfdRecord>,
     /// The highest number of a charging data record.
@@ -73,8 +73,8 @@ pub enum Output {
         /// The answer goes into a report.
         is_reported: bool,
     },
-    /// Keep a session in the database.
-    SaveSession(SessionRecord),
+    /// Keep a session in the database. Comes before all else.
+    SaveSession(Seid, Packed),
     /// Drop a session from the database.
     EraseSession(Seid),
     /// Keep a charging data record in the database until it is in a file: in one transaction with the other changes
@@ -92,6 +92,11 @@ pub enum Output {
     ContentRules,
     /// Tell people.
     Note(Note),
+}
+
+/// A record is kept that is no session's, or none's any more.
+pub(crate) fn saved(record: &SessionRecord) -> Output {
+    Output::SaveSession(record.seid, Packed::of(record))
 }
 
 /// One sentence for people.

@@ -9,7 +9,8 @@
 //! |---|---|
 //! | `node`, `exchange` | the machine: what comes in, what is due, requests and answers both ways |
 //! | `peers`, `association`, `heartbeat` | control planes we work with |
-//! | `sessions`, `establishment`, `modification`, `deletion`, `apply` | their sessions, and the data plane's word |
+//! | `registry`, `slot`, `sessions` | all sessions, asleep and awake |
+//! | `establishment`, `modification`, `deletion`, `apply` | their sessions, and the data plane's word |
 //! | `support`, `values`, `translate` | from PFCP to rules |
 //! | `usage`, `metering` | what sessions use, and when and how control planes hear of it |
 //! | `offline` | what of it goes into charging data records |
@@ -40,10 +41,12 @@ mod pfds;
 mod pools;
 mod predefined;
 mod refusal;
+mod registry;
 mod report;
 mod sessions;
 mod set_index;
 mod sets;
+mod slot;
 mod support;
 mod table;
 mod translate;

@@ -125,7 +125,7 @@ impl Node {
         let Some(session) = self.sessions.get_mut(seid) else { return };
         let message = Message::session(session.record.cp_f_seid.seid, 0, request.clone());
         session.record.usage.unconfirmed = Some(pfcp::encode(&message));
-        self.out.push(Output::SaveSession(session.record.clone()));
+        session.save();
         self.send_usage(seid, request);
     }
 
@@ -181,7 +181,7 @@ impl Node {
         session.is_reporting = false;
         session.record.usage.unconfirmed = None;
         if session.is_established() {
-            self.out.push(Output::SaveSession(session.record.clone()));
+            session.save();
         }
     }
 
@@ -221,24 +221,35 @@ impl Node {
     pub(crate) fn data_path_found(&mut self, epoch: u64) {
         self.epoch = Some(epoch);
         let now_ms = self.wall_ms();
-        let (mut meters, mut changed) = (Vec::new(), Vec::new());
-        for session in self.sessions.iter_mut() {
-            if session.record.usage.epoch != epoch {
-                offline::begin_anew(&mut session.record.charging);
-                changed.extend(session.record.charging.is_some().then_some(session.record.seid));
-            }
-            usage::new_epoch(&mut session.record.usage, epoch);
-            let SessionRecord { usage, charging, .. } = &session.record;
-            if !usage.urrs.is_empty() || usage.inactivity.is_some() || charging.is_some() {
-                session.meter.refresh_ms = Some(now_ms + session.record.seid.0 % REFRESH_MS);
-                meters.push(session.record.seid);
-            }
+        for seid in self.sessions.all() {
+            self.counted_by(seid, epoch, now_ms);
+            // One after the other: all of them awake would be many times as large.
+            self.sessions.rest(now_ms);
         }
+    }
+
+    /// A session is counted by this life of the data plane now.
+    fn counted_by(&mut self, seid: Seid, epoch: u64, now_ms: u64) {
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        let Session { record, meter, .. } = session;
+        let SessionRecord { usage, charging, .. } = record;
+        let is_new = usage.epoch != epoch;
+        if is_new {
+            offline::begin_anew(charging);
+        }
+        usage::new_epoch(usage, epoch);
+        let is_metered = !usage.urrs.is_empty() || usage.inactivity.is_some() || charging.is_some();
         // What the former life counted is nowhere else any more.
-        let records = changed.iter().filter_map(|seid| self.sessions.get(*seid));
-        let saved = records.filter(|session| session.is_established());
-        self.out.extend(saved.map(|session| Output::SaveSession(session.record.clone())));
-        meters.into_iter().for_each(|seid| self.attend(seid));
+        let is_saved = is_new && charging.is_some();
+        if is_metered {
+            meter.refresh_ms = Some(now_ms + seid.0 % REFRESH_MS);
+        }
+        if is_saved && session.is_established() {
+            session.save();
+        }
+        if is_metered {
+            self.attend(seid);
+        }
     }
 
     /// Tells the data plane anew what it should do for a session: at once, or when what is pending is over.
@@ -249,7 +260,7 @@ impl Node {
             session.record.revision = session.next_revision();
             let drop_buffered = std::mem::take(&mut session.paging.drop_buffered);
             let put = dplink::Desired { drop_buffered, ..desired(&session.record, &self.config) };
-            self.out.push(Output::SaveSession(session.record.clone()));
+            session.save();
             self.out.push(Output::Put(put));
         }
     }

@@ -8,8 +8,8 @@ use crate::peers::Peers;
 use crate::pfds::Pfds;
 use crate::pools::Pools;
 use crate::refusal::{self, Procedure, Refusal};
+use crate::registry::Sessions;
 use crate::report::Reports;
-use crate::sessions::Sessions;
 use crate::tunnels::Tunnels;
 use dplink::Desired;
 use machine::{AnswerCache, Overdue, Requests, Seen, Time};
@@ -96,7 +96,8 @@ impl Node {
             now: Time::ZERO,
             config,
         };
-        for mut record in start.sessions {
+        // The database has found that all can be read.
+        for mut record in start.sessions.iter().filter_map(|packed| packed.record().ok()) {
             node.restore_charging(&mut record);
             node.restore_answer(&record);
             match record.usage.is_over {
@@ -121,6 +122,7 @@ impl Node {
         let seid = self.sessions.restore(record);
         self.restore_meters(seid);
         self.wake(seid, Some(Time::ZERO));
+        self.sessions.rest(self.wall_ms());
     }
 
     /// Takes what came, at `now`, and says what is to be done.
@@ -133,7 +135,9 @@ impl Node {
             Input::UserPlanePath { peer, is_up } => self.user_plane_path(peer, is_up),
             Input::Tick => self.tick(),
         }
-        std::mem::take(&mut self.out)
+        self.sessions.rest(self.wall_ms());
+        let saved = self.sessions.saved().map(|(seid, packed)| Output::SaveSession(seid, packed));
+        saved.chain(self.out.drain(..)).collect()
     }
 
     /// When a [`Input::Tick`] next has something to do.
@@ -150,7 +154,7 @@ impl Node {
 
     /// How all sessions should be: what a data plane that resynchronises must be told.
     pub fn desired(&self) -> impl Iterator<Item = Desired> {
-        self.sessions.iter().filter_map(|session| session.desired(&self.config))
+        self.sessions.desired(&self.config)
     }
 
     /// What has been counted.

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 const DELAY_UNIT_MS: u64 = 50;
 
 /// What a session's owner knows of packets kept.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Paging {
     /// Rules it was told of.
     told: BTreeSet<PdrId>,
@@ -33,6 +33,13 @@ impl Paging {
         let keeps = |pdr: &PdrId| far_of(rules, *pdr).is_some_and(notifies);
         self.told.retain(keeps);
         self.waiting.retain(|(pdr, _)| keeps(pdr));
+    }
+
+    /// Where nothing is to be told, no moment is either.
+    pub(crate) const fn pass(&mut self) {
+        if self.waiting.is_empty() {
+            self.due_ms = 0;
+        }
     }
 
     fn wait(&mut self, pdr: PdrId, information: DownlinkDataServiceInformation, due_ms: u64) {

@@ -99,7 +99,7 @@ impl Node {
 
     /// An owner that does not know the session has lost it: it would stay for ever.
     pub(crate) fn answered_report(&mut self, seid: Seid, asking: &Asking, response: &SessionReportResponse) {
-        if self.sessions.get(seid).is_none() {
+        if !self.sessions.has(seid) {
             return;
         }
         if response.cause == Cause::SessionContextNotFound {

@@ -5,6 +5,7 @@ use pfcp::FqCsid;
 use rules::Seid;
 use session::SessionRecord;
 use std::collections::{BTreeSet, HashMap};
+use std::hash::Hash;
 
 /// A set: how its node is named, the name, and the set's number there (TS 29.244 8.2.43).
 type Set = (u8, Vec<u8>, u16);
@@ -13,6 +14,8 @@ type Set = (u8, Vec<u8>, u16);
 #[derive(Debug, Default)]
 pub(crate) struct SetIndex {
     by_set: HashMap<Set, BTreeSet<Seid>>,
+    /// By Group ID (TS 29.244 5.22.2).
+    by_group: HashMap<Vec<u8>, BTreeSet<Seid>>,
 }
 
 fn sets(fq_csid: &FqCsid) -> impl Iterator<Item = Set> {
@@ -26,22 +29,37 @@ fn sets_of(record: &SessionRecord) -> impl Iterator<Item = Set> {
     told.into_iter().flat_map(|fq_csid| sets(&fq_csid).collect::<Vec<_>>())
 }
 
+/// None, where it is empty.
+fn group_of(record: &SessionRecord) -> Option<&Vec<u8>> {
+    record.extras.as_ref().map(|extras| &extras.group_id).filter(|group| !group.is_empty())
+}
+
+fn leave<K: Eq + Hash>(index: &mut HashMap<K, BTreeSet<Seid>>, key: &K, seid: Seid) {
+    let Some(sessions) = index.get_mut(key) else { return };
+    sessions.remove(&seid);
+    if sessions.is_empty() {
+        index.remove(key);
+    }
+}
+
 impl SetIndex {
     /// A session is there.
     pub(crate) fn enter(&mut self, record: &SessionRecord) {
         for set in sets_of(record) {
             self.by_set.entry(set).or_default().insert(record.seid);
         }
+        if let Some(group) = group_of(record) {
+            self.by_group.entry(group.clone()).or_default().insert(record.seid);
+        }
     }
 
     /// A session is no more as it was.
     pub(crate) fn leave(&mut self, record: &SessionRecord) {
         for set in sets_of(record) {
-            let Some(sessions) = self.by_set.get_mut(&set) else { continue };
-            sessions.remove(&record.seid);
-            if sessions.is_empty() {
-                self.by_set.remove(&set);
-            }
+            leave(&mut self.by_set, &set, record.seid);
+        }
+        if let Some(group) = group_of(record) {
+            leave(&mut self.by_group, group, record.seid);
         }
     }
 
@@ -49,6 +67,11 @@ impl SetIndex {
     pub(crate) fn of(&self, fq_csids: &[FqCsid]) -> BTreeSet<Seid> {
         let found = fq_csids.iter().flat_map(sets).filter_map(|set| self.by_set.get(&set));
         found.flatten().copied().collect()
+    }
+
+    /// Sessions of this group.
+    pub(crate) fn of_group(&self, group_id: &[u8]) -> BTreeSet<Seid> {
+        self.by_group.get(group_id).cloned().unwrap_or_default()
     }
 }
 
@@ -62,7 +85,8 @@ mod tests {
     }
 
     fn session(seid: u64, csids: &[u16]) -> SessionRecord {
-        let extras = Extras { fq_csids: vec![fq_csid(csids).octets()], ..Extras::default() };
+        let (fq_csids, group_id) = (vec![fq_csid(csids).octets()], vec![seid as u8 % 2 + 1]);
+        let extras = Extras { fq_csids, group_id, ..Extras::default() };
         SessionRecord {
             seid: Seid(seid),
             revision: 1,
@@ -87,9 +111,13 @@ mod tests {
             (of(&index, &[2]), of(&index, &[1, 3]), of(&index, &[4])),
             (vec![1, 2], vec![1, 3], vec![])
         );
+        assert_eq!(
+            (index.of_group(&[2]).len(), index.of_group(&[1]).len(), index.of_group(&[]).len()),
+            (2, 1, 0)
+        );
         index.leave(&sessions[0]);
-        assert_eq!(of(&index, &[1, 2, 3]), [2, 3]);
+        assert_eq!((of(&index, &[1, 2, 3]), index.of_group(&[2]).len()), (vec![2, 3], 1));
         sessions.iter().for_each(|session| index.leave(session));
-        assert!(index.by_set.is_empty());
+        assert!(index.by_set.is_empty() && index.by_group.is_empty());
     }
 }

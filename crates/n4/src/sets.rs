@@ -2,7 +2,7 @@
 //! set that take sessions over from one another (5.22).
 
 use crate::exchange::Asked;
-use crate::interface::{Level, Output};
+use crate::interface::Level;
 use crate::node::Node;
 use crate::refusal::Refusal;
 use crate::sessions::Session;
@@ -12,6 +12,7 @@ use pfcp::{
 };
 use rules::Seid;
 use session::CpFSeid;
+use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
 impl Node {
@@ -26,7 +27,6 @@ impl Node {
             return Err(Refusal::blaming(Cause::ConditionalIeMissing, ie::FQ_CSID));
         }
         let named = self.sessions.of_sets(&request.fq_csids);
-        let named = named.iter().filter_map(|seid| self.sessions.get(*seid));
         let ended = self.matching(&node_id, named, |session| is_of_any(session, &request.fq_csids));
         self.note(Level::Info, format!("{node_id} ends {} sessions of a set", ended.len()));
         ended.into_iter().for_each(|seid| self.drop_session(seid));
@@ -46,9 +46,13 @@ impl Node {
         for change in &request.changes {
             let to = change.alternative.addresses().next();
             let to = to.ok_or(Refusal::incorrect(ie::ALTERNATIVE_SMF_IP_ADDRESS))?;
-            let moved = self.matching(&node_id, self.sessions.iter(), |session| is_meant(session, change));
+            let named = self.named(&node_id, change);
+            let moved = self.matching(&node_id, named, |session| is_meant(session, change));
             self.note(Level::Info, format!("{} sessions of {node_id} are looked after by {to}", moved.len()));
-            moved.into_iter().for_each(|seid| self.look_to(seid, to));
+            for seid in moved {
+                self.look_to(seid, to);
+                self.sessions.rest(self.wall_ms());
+            }
         }
         let node_id = self.config.node_id.clone();
         let (cause, offending_ie, carried) = (Cause::RequestAccepted, None, vec![]);
@@ -56,21 +60,34 @@ impl Node {
         Ok(())
     }
 
-    fn matching<'a>(
+    /// Those of the sender's. They are not woken: there may be very many.
+    fn matching(
         &self,
         node_id: &str,
-        sessions: impl Iterator<Item = &'a Session>,
+        named: BTreeSet<Seid>,
         is_meant: impl Fn(&Session) -> bool,
     ) -> Vec<Seid> {
-        let of_sender = sessions.filter(|session| self.peers.are_one(node_id, &session.record.owner));
-        of_sender.filter(|session| is_meant(session)).map(|session| session.record.seid).collect()
+        let is_it =
+            |session: &Session| self.peers.are_one(node_id, &session.record.owner) && is_meant(session);
+        named.into_iter().filter(|seid| self.sessions.look(*seid, is_it)).collect()
+    }
+
+    /// Sessions that a change may mean. An address is that of all sessions of a control plane, or nearly.
+    fn named(&self, node_id: &str, change: &SessionChangeInfo) -> BTreeSet<Seid> {
+        let mut named = self.sessions.of_sets(&change.fq_csids);
+        named.extend(change.group_ids.iter().flat_map(|group| self.sessions.of_group(group)));
+        if !change.cp_ip_addresses.is_empty() {
+            let owners = self.sessions.owners().filter(|owner| self.peers.are_one(node_id, owner));
+            named.extend(owners.flat_map(|owner| self.sessions.all_of(owner)));
+        }
+        named
     }
 
     fn look_to(&mut self, seid: Seid, to: IpAddr) {
         let Some(session) = self.sessions.get_mut(seid) else { return };
         session.look_to(Some(to));
         if session.is_established() {
-            self.out.push(Output::SaveSession(session.record.clone()));
+            session.save();
         }
     }
 
@@ -129,7 +146,7 @@ impl Node {
         let Some(session) = self.sessions.get_mut(seid) else { return };
         session.look_to(None);
         if session.is_established() {
-            self.out.push(Output::SaveSession(session.record.clone()));
+            session.save();
         }
     }
 }

@@ -4,11 +4,13 @@
 //! answers, so a control plane engine that restarts goes on where it stopped.
 
 mod charge;
+mod packed;
 mod record;
 mod store;
 mod usage;
 
 pub use charge::{ChargingRecord, OwnMeter};
+pub use packed::Packed;
 pub use record::{AssociationRecord, CpFSeid, Extras, NodeRecord, PfdRecord, SessionRecord, TrafficEndpoint};
 pub use store::{Change, Contents, Store, StoreError};
 pub use usage::{AnswerRecord, Counts, Inactivity, UrrUsage, UsageRecord, Used};

@@ -1,6 +1,7 @@
 //! The embedded store: a folder on the local disk.
 
-use crate::record::{AssociationRecord, NodeRecord, PfdRecord, SessionRecord};
+use crate::packed::Packed;
+use crate::record::{AssociationRecord, NodeRecord, PfdRecord};
 use charging::Cdr;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions};
 use rules::Seid;
@@ -45,7 +46,7 @@ pub enum Change {
     /// Forget the PFDs of the application of this name.
     ErasePfds(String),
     /// Keep a session, in place of an older one with the same SEID.
-    SaveSession(SessionRecord),
+    SaveSession(Seid, Packed),
     /// Forget a session.
     EraseSession(Seid),
     /// Keep a charging data record until it is in files. None of a lower number comes any more.
@@ -66,7 +67,7 @@ pub struct Contents {
     /// By application.
     pub pfds: Vec<PfdRecord>,
     /// By SEID.
-    pub sessions: Vec<SessionRecord>,
+    pub sessions: Vec<Packed>,
     /// Charging data records that are not in files yet, by number.
     pub cdrs: Vec<Cdr>,
     /// The highest number that one ever had.
@@ -119,7 +120,7 @@ impl Store {
             node: node.map(|bytes| postcard::from_bytes(&bytes)).transpose()?,
             associations: records(&self.associations)?,
             pfds: records(&self.pfds)?,
-            sessions: records(&self.sessions)?,
+            sessions: sessions(&self.sessions)?,
             cdrs: records(&self.cdrs)?,
             last_cdr: last_cdr.map_or(Ok(0), |bytes| postcard::from_bytes(&bytes))?,
         })
@@ -142,8 +143,8 @@ impl Store {
                     batch.insert(&self.pfds, record.application.as_str(), encode(record)?);
                 }
                 Change::ErasePfds(application) => batch.remove(&self.pfds, application.as_str()),
-                Change::SaveSession(record) => {
-                    batch.insert(&self.sessions, key(record.seid), encode(record)?);
+                Change::SaveSession(seid, packed) => {
+                    batch.insert(&self.sessions, key(*seid), packed.octets().clone());
                 }
                 Change::EraseSession(seid) => batch.remove(&self.sessions, key(*seid)),
                 Change::SaveCdr(cdr) => {
@@ -174,10 +175,20 @@ fn records<T: DeserializeOwned>(keyspace: &Keyspace) -> Result<Vec<T>, StoreErro
     keyspace.iter().map(|entry| Ok(postcard::from_bytes(&entry.value()?)?)).collect()
 }
 
+/// All can be read.
+fn sessions(keyspace: &Keyspace) -> Result<Vec<Packed>, StoreError> {
+    let packed = |entry: fjall::Guard| {
+        let packed = Packed::of_octets(&entry.value()?);
+        packed.record()?;
+        Ok(packed)
+    };
+    keyspace.iter().map(packed).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CpFSeid, UsageRecord};
+    use crate::{CpFSeid, SessionRecord, UsageRecord};
     use rules::Rules;
 
     fn session(seid: u64, revision: u64) -> SessionRecord {
@@ -191,6 +202,10 @@ mod tests {
             extras: None,
             charging: None,
         }
+    }
+
+    fn save(seid: u64, revision: u64) -> Change {
+        Change::SaveSession(Seid(seid), Packed::of(&session(seid, revision)))
     }
 
     fn cdr(serial: u64) -> Cdr {
@@ -245,9 +260,9 @@ mod tests {
             Change::SavePfds(pfds("video", 2)),
             Change::SavePfds(pfds("voice", 1)),
             Change::ErasePfds("voice".to_owned()),
-            Change::SaveSession(session(1, 1)),
-            Change::SaveSession(session(2, 1)),
-            Change::SaveSession(session(2, 2)),
+            save(1, 1),
+            save(2, 1),
+            save(2, 2),
             Change::EraseSession(Seid(1)),
         ];
         Store::open(folder.path()).unwrap().apply(&changes).unwrap();
@@ -256,7 +271,7 @@ mod tests {
             node: Some(node),
             associations: vec![association()],
             pfds: vec![pfds("video", 2)],
-            sessions: vec![session(2, 2)],
+            sessions: vec![Packed::of(&session(2, 2))],
             ..Contents::default()
         };
         assert_eq!(contents, expected);
@@ -266,10 +281,19 @@ mod tests {
     fn erased_records_are_gone() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
-        store.apply(&[Change::SaveAssociation(association()), Change::SaveSession(session(1, 1))]).unwrap();
+        store.apply(&[Change::SaveAssociation(association()), save(1, 1)]).unwrap();
         let erase = [Change::EraseAssociation("smf.example".to_owned()), Change::EraseSession(Seid(1))];
         store.apply(&erase).unwrap();
         assert_eq!(store.load().unwrap(), Contents::default());
+    }
+
+    #[test]
+    fn a_packed_record_is_the_record_and_a_damaged_one_is_an_error() {
+        assert_eq!(Packed::of(&session(1, 7)).record().unwrap(), session(1, 7));
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        store.apply(&[save(1, 1), Change::SaveSession(Seid(2), Packed::default())]).unwrap();
+        assert!(matches!(store.load(), Err(StoreError::Record(_))));
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod endpoint;
 mod link;
 mod metrics;
 mod runtime;
+mod send;
 
 use crate::exit;
 use crate::settings::{Args, Settings};
@@ -16,10 +17,14 @@ use anyhow::Context;
 use charging::Outbox;
 use config::NodeIdText;
 use n4::{Config, Limits, Node, Start};
+use nix::sys::socket::{setsockopt, sockopt};
 use pfcp::NodeId;
 use session::{Change, Contents, NodeRecord, Store};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::net::UdpSocket;
+
+/// Room for requests that come while one batch of others is done; the system may grant less.
+const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// Seconds from 1900, where PFCP counts from, to 1970 (TS 29.244 8.2.65, RFC 5905 6).
 const NTP_TO_UNIX_S: u64 = 2_208_988_800;
@@ -48,6 +53,8 @@ async fn serve(
 ) -> anyhow::Result<()> {
     let listen = settings.n4.listen;
     let socket = UdpSocket::bind(listen).await.map_err(|error| exit::unusable(bind_error(listen, &error)))?;
+    // What the system does not grant it does without.
+    let _ = setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER);
     let link = link::Link::start(settings.link());
     let content = content::watch(settings.content.as_ref()).map_err(exit::unusable)?;
     let control = control::Control::listen(&settings.control())?;

@@ -5,6 +5,7 @@ use super::content::{Rules, Telling};
 use super::control::{Control, Done, Order, Ordered};
 use super::link::{Heard, Link};
 use super::metrics::Pfcp;
+use super::send::{Datagram, send_all};
 use charging::Cdr;
 use charging::spool::Durable;
 use dplink::{Command, Notice};
@@ -22,7 +23,7 @@ use tokio::time::{Instant, sleep_until};
 const DATAGRAM: usize = 65_535;
 /// Inputs of one kind that are taken before what they ask for is done: the database is written once for all of them,
 /// which costs hardly more than for one.
-const BATCH: usize = 64;
+const BATCH: usize = 128;
 
 /// The node and everything around it.
 pub(crate) struct Runtime {
@@ -41,6 +42,8 @@ pub(crate) struct Runtime {
     /// What the node said and is not done yet.
     changes: Vec<Change>,
     actions: Vec<Action>,
+    /// What goes out together.
+    datagrams: Vec<Datagram>,
     zero: Instant,
     announced: bool,
     /// For metrics.
@@ -91,6 +94,7 @@ impl Runtime {
             outbox: VecDeque::new(),
             changes: Vec::new(),
             actions: Vec::new(),
+            datagrams: Vec::new(),
             zero: Instant::now(),
             announced: false,
             content,
@@ -307,7 +311,7 @@ impl Runtime {
     fn note_outputs(&mut self, outputs: Vec<Output>) {
         for output in outputs {
             match output {
-                Output::SaveSession(record) => self.changes.push(Change::SaveSession(record)),
+                Output::SaveSession(seid, packed) => self.changes.push(Change::SaveSession(seid, packed)),
                 Output::EraseSession(seid) => self.changes.push(Change::EraseSession(seid)),
                 Output::SaveAssociation(record) => self.changes.push(Change::SaveAssociation(record)),
                 Output::EraseAssociation(node_id) => self.changes.push(Change::EraseAssociation(node_id)),
@@ -338,7 +342,7 @@ impl Runtime {
         let mut actions = std::mem::take(&mut self.actions);
         for action in actions.drain(..) {
             match action {
-                Action::Send(to, bytes) => self.send(to, &bytes).await,
+                Action::Send(to, bytes) => self.datagrams.push((to, bytes)),
                 Action::Command(command) => self.command(command),
                 Action::Write(cdr) => self.charging.iter().for_each(|charging| charging.send((*cdr).clone())),
             }
@@ -346,17 +350,8 @@ impl Runtime {
         // The room it has grown to is for the next ones.
         self.actions = actions;
         self.send_command();
+        send_all(&self.socket, &mut self.datagrams).await;
         Ok(())
-    }
-
-    async fn send(&self, to: SocketAddr, bytes: &[u8]) {
-        // Nearly always there is room at once.
-        if self.socket.try_send_to(bytes, to).is_ok() {
-            return;
-        }
-        if let Err(error) = self.socket.send_to(bytes, to).await {
-            tracing::warn!("a datagram to {to} was not sent: {error}");
-        }
     }
 
     /// Without a link there is nobody to tell; the next one starts with a resynchronisation.

@@ -118,6 +118,7 @@ state_dir = "{folder}/state"
 memory_mb = 64
 huge_pages = "never"
 idle = "sleep"
+idle_us = 250
 sessions = {sessions}
 
 [[dpe.port]]

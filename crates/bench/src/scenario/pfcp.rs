@@ -29,6 +29,8 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     machine::pin(*first)?;
     let node = Node::start(plan.profile.subscribers)?;
     machine::pin(*last)?;
+    // The control process has a CPU of its own, as the data path has in service.
+    machine::pin_process(node.dpe, *last)?;
     let mut client = Client::associate(node.address)?;
     let spinner = contest::spinner("sessions over PFCP".to_owned());
     let (start, busy) = (Instant::now(), machine::cpu_time());
@@ -47,7 +49,11 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
 }
 
 fn remarks(cpus: usize, client_busy: f64) -> Vec<String> {
-    let place = if cpus > 1 { "the client has a CPU of its own" } else { "client and node share one CPU" };
+    let place = if cpus > 1 {
+        "the control process has a CPU of its own, client and data plane share another"
+    } else {
+        "all share one CPU"
+    };
     let mut notes = vec![
         format!(
             "one control plane over UDP on the loopback, {WINDOW} requests under way at once; {place}; each request is \

@@ -1,7 +1,7 @@
 //! When records are closed: times, changes, ends.
 
 use super::{Charging, meters, subject};
-use crate::interface::{Level, Output};
+use crate::interface::{Level, Output, saved};
 use crate::node::Node;
 use crate::usage::wanted;
 use charging::{Cause, Cdr, Conditions, Reading};
@@ -84,8 +84,8 @@ impl Node {
     /// A record of a session that goes on.
     pub(crate) fn charge_partial(&mut self, seid: Seid, cdr: Option<Cdr>) {
         let Some(cdr) = cdr else { return };
-        if let Some(session) = self.sessions.get(seid) {
-            self.out.push(Output::SaveSession(session.record.clone()));
+        if let Some(session) = self.sessions.get_mut(seid) {
+            session.save();
         }
         self.charge(cdr);
     }
@@ -172,7 +172,7 @@ impl Node {
         let seid = record.seid;
         let until = self.now + self.config.apply_timeout;
         let record = SessionRecord { usage: UsageRecord { is_over: true, ..record.usage }, ..record };
-        self.out.push(Output::SaveSession(record.clone()));
+        self.out.push(saved(&record));
         self.leaving.insert(seid, Box::new(record));
         self.leaving_until.push_back((until, seid));
         true
@@ -229,7 +229,7 @@ impl Node {
             self.out.push(if is_over && record.usage.answer.is_none() {
                 Output::EraseSession(record.seid)
             } else {
-                Output::SaveSession(record.clone())
+                saved(record)
             });
         }
     }

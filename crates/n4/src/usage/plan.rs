@@ -15,7 +15,7 @@ const URGENT: u32 = Trigger::VOLQU | Trigger::TIMQU | Trigger::START;
 const BETWEEN_LOOKS_MS: u64 = 100;
 
 /// What is under way about a session's usage. It need not outlive the process.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Meter {
     /// Due URRs whose counts are as of their trigger: they need not be asked for.
     told: BTreeSet<UrrId>,
@@ -129,6 +129,13 @@ impl Meter {
     /// Until when an answer is waited for.
     pub(crate) fn until_ms(&self) -> Option<u64> {
         self.asked.as_ref().map(|asked| asked.until_ms)
+    }
+
+    /// Moments that have passed mean nothing any more.
+    pub(crate) fn pass(&mut self, now_ms: u64) {
+        for from_ms in [&mut self.report_from_ms, &mut self.ask_from_ms, &mut self.look_from_ms] {
+            *from_ms = if *from_ms > now_ms { *from_ms } else { 0 };
+        }
     }
 
     /// The data plane is gone, and its answers with it.

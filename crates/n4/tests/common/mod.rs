@@ -20,7 +20,7 @@ use machine::Time;
 use n4::{Config, Input, Node, Output, Start};
 use pfcp::{Body, Message, NodeId};
 use rules::Seid;
-use session::{AssociationRecord, NodeRecord, PfdRecord, SessionRecord};
+use session::{AssociationRecord, NodeRecord, Packed, PfdRecord, SessionRecord};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -150,7 +150,7 @@ impl Lab {
     pub fn restart_alone(&mut self) {
         let node = NodeRecord { recovery_time_stamp: STAMP };
         let associations = self.associations.values().cloned().collect();
-        let sessions = self.saved.values().chain(self.over.values()).cloned().collect();
+        let sessions = self.saved.values().chain(self.over.values()).map(Packed::of).collect();
         let since_1900_ms = SINCE_1900_MS + self.now.since_zero().as_millis() as u64;
         self.started = self.now;
         let last_cdr = self.last_cdr;
@@ -211,16 +211,12 @@ impl Lab {
                 self.trace.push((at(US), to, bytes));
             }
             Output::Put(_) | Output::Delete(_) | Output::QueryUsage { .. } => self.order(output),
-            Output::SaveSession(record) if record.usage.is_over => {
-                self.saved.remove(&record.seid);
-                self.over.insert(record.seid, record);
-            }
+            Output::SaveSession(seid, packed) => self.save(seid, packed.record().unwrap()),
             Output::SaveCdr(cdr) => {
                 assert_eq!(cdr.serial, self.last_cdr + 1);
                 self.last_cdr = cdr.serial;
                 self.cdrs.push(*cdr);
             }
-            Output::SaveSession(record) => drop(self.saved.insert(record.seid, record)),
             Output::EraseSession(seid) => {
                 self.saved.remove(&seid);
                 self.over.remove(&seid);
@@ -233,6 +229,16 @@ impl Lab {
             Output::ContentRules => self.content_changes += 1,
             Output::EraseAssociation(node_id) => drop(self.associations.remove(&node_id)),
             Output::Note(note) => self.notes.push(note.text),
+        }
+    }
+
+    fn save(&mut self, seid: Seid, record: SessionRecord) {
+        assert_eq!(record.seid, seid);
+        if record.usage.is_over {
+            self.saved.remove(&seid);
+            self.over.insert(seid, record);
+        } else {
+            self.saved.insert(seid, record);
         }
     }
 

@@ -1,0 +1,44 @@
+//! A session's record in one piece of memory.
+
+use crate::record::SessionRecord;
+use crate::store::StoreError;
+use fjall::Slice;
+
+/// Of most records: more room is made where it is needed.
+const RECORD_BYTES: usize = 512;
+
+/// A session's record as the database keeps it: some 250 octets in one piece, where a [`SessionRecord`] has 2 KiB in a
+/// dozen. Copies share the memory, with the database, too. The default is no record at all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Packed(Slice);
+
+impl Packed {
+    /// This record.
+    pub fn of(record: &SessionRecord) -> Self {
+        // Only values that do not know their length cannot be written into memory; a record has none.
+        let octets = postcard::to_extend(record, Vec::with_capacity(RECORD_BYTES)).unwrap_or_default();
+        Self(Slice::new(&octets))
+    }
+
+    /// As read from the database. A copy: what the database gives out keeps the whole block it was read from.
+    pub(crate) fn of_octets(octets: &[u8]) -> Self {
+        Self(Slice::new(octets))
+    }
+
+    /// The record.
+    ///
+    /// # Errors
+    /// [`StoreError::Record`] where the octets are damaged.
+    pub fn record(&self) -> Result<SessionRecord, StoreError> {
+        Ok(postcard::from_bytes(&self.0)?)
+    }
+
+    /// Its length in octets.
+    pub fn size(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn octets(&self) -> &Slice {
+        &self.0
+    }
+}
