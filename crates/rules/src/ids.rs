@@ -87,7 +87,7 @@ impl ApplicationId {
     }
 
     /// What stands for the flows that content rules charge under a rating group and service, whatever their applications
-    /// are. No operator can write the name.
+    /// are. The name begins with a zero byte, lest it be taken for an operator's.
     pub fn of_charging(rating_group: u32, service: Option<u32>) -> Self {
         let service = service.map_or(String::new(), |service| format!("/{service}"));
         Self(Box::new(format!("\0charging {rating_group}{service}").into()))
