@@ -5,9 +5,9 @@ mod pdi;
 #[cfg(test)]
 mod tests;
 
+use crate::compile::Direction;
 use crate::error::{RuleError, RuleRef};
 use crate::ethernet::EthernetFilter;
-use crate::compile::Direction;
 use crate::ids::Teid;
 use crate::intent::{
     ApplyAction, Bar, BitRates, Far, ForwardingParameters, PacketRates, Pdr, Qer, Rules, limits,

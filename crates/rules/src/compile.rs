@@ -248,9 +248,10 @@ impl Program {
             + size_of_val(&*self.usages)
             + self.beyond_quota.heap_bytes()
             + self.treatments.heap_bytes();
-        let ethernet = self.ethernet.as_ref().map_or(0, |ethernet| {
-            size_of::<EthernetProgram>() + ethernet.classifier.heap_bytes()
-        });
+        let ethernet = self
+            .ethernet
+            .as_ref()
+            .map_or(0, |ethernet| size_of::<EthernetProgram>() + ethernet.classifier.heap_bytes());
         self.classifier.heap_bytes() + size_of_val(&*self.steps) + duplicates + keys + states + ethernet
     }
 }

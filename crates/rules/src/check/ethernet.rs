@@ -61,8 +61,18 @@ fn pdr(pdr: &Pdr, ethernet: &EthernetPdi, checked: &Checked<'_>) -> Result<(), R
 }
 
 fn filter(filter: &EthernetFilter, rule: RuleRef, checked: &Checked<'_>) -> Result<(), RuleError> {
-    at_most(limits::MACS_PER_ETHERNET_FILTER, filter.macs.len(), rule, "MAC addresses in an Ethernet filter")?;
-    at_most(limits::SDF_FILTERS_PER_PDI, filter.sdf_filters.len(), rule, "SDF filters in an Ethernet filter")?;
+    at_most(
+        limits::MACS_PER_ETHERNET_FILTER,
+        filter.macs.len(),
+        rule,
+        "MAC addresses in an Ethernet filter",
+    )?;
+    at_most(
+        limits::SDF_FILTERS_PER_PDI,
+        filter.sdf_filters.len(),
+        rule,
+        "SDF filters in an Ethernet filter",
+    )?;
     let mut ranges = filter.macs.iter().flat_map(|mac| mac.source.iter().chain(&mac.destination));
     ensure(ranges.all(|range| range.first <= range.last), RuleError::MacRange(rule))?;
     match filter.reference().filter(|id| !checked.frame_filters.contains_key(id)) {

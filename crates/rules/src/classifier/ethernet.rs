@@ -129,8 +129,7 @@ impl FrameMatcher {
     }
 
     fn looks_at_packets(&self) -> bool {
-        !self.sdf_filters.is_empty()
-            || self.frame_filters.iter().any(|filter| !filter.sdf_filters.is_empty())
+        !self.sdf_filters.is_empty() || self.frame_filters.iter().any(|filter| !filter.sdf_filters.is_empty())
     }
 }
 
@@ -180,9 +179,7 @@ fn holds(filters: &[Filter], frame: &FrameArrival) -> bool {
 mod tests {
     use super::*;
     use crate::fixture::{pdi, rules};
-    use crate::{
-        Application, EthernetPdi, MacRange, RuleError, RuleRef, Rules, SdfFilter, compile, limits,
-    };
+    use crate::{Application, EthernetPdi, MacRange, RuleError, RuleRef, Rules, SdfFilter, compile, limits};
 
     const UE: [u8; 6] = [2, 0, 0, 0, 0, 1];
     const HOST: [u8; 6] = [2, 0, 0, 0, 0, 9];
@@ -329,7 +326,10 @@ mod tests {
     fn what_the_switch_has_to_know_is_compiled() {
         let mut rules = ethernet();
         let program = compile(&rules).unwrap().ethernet.unwrap();
-        assert_eq!((program.network, program.reports, program.inactivity_s), (Some(Instance::DEFAULT), false, None));
+        assert_eq!(
+            (program.network, program.reports, program.inactivity_s),
+            (Some(Instance::DEFAULT), false, None)
+        );
         rules.urrs = vec![crate::Urr {
             id: crate::UrrId(1),
             triggers: crate::Triggers::MAC_ADDRESSES,
