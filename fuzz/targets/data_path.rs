@@ -91,6 +91,7 @@ fn rules() -> Rules {
             qfis: vec![],
             sdf_filters: vec![],
             application: None,
+            ethernet: None,
         },
         far: FarId(id.into()),
         qers: vec![QerId(1)],

@@ -172,6 +172,7 @@ fn pdrs_of(user: User, count: u32) -> Vec<Pdr> {
                 ue_ipv4: Some(user.address),
                 ue_ipv6: None,
                 application: None,
+                ethernet: None,
                 qfis: vec![],
                 sdf_filters,
             },

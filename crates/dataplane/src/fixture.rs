@@ -335,6 +335,7 @@ pub(crate) fn rules(session: u64) -> Rules {
         ue_ipv6: None,
         sdf_filters: vec![],
         application: None,
+        ethernet: None,
         qfis: qfi.filter(|_| source_interface == Interface::Access).into_iter().collect(),
     };
     let pdr = |id, pdi: Pdi, far| Pdr {

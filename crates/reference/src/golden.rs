@@ -98,6 +98,7 @@ fn rules(session: u32) -> Rules {
         qfis: qfi.filter(|_| source_interface == Interface::Access).into_iter().collect(),
         sdf_filters: vec![],
         application: None,
+        ethernet: None,
     };
     let pdr = |id, far, pdi: Pdi| Pdr {
         id: PdrId(id),
@@ -320,6 +321,7 @@ fn pdr(id: u16, source_interface: Interface, f_teid: Option<FTeid>, user: Option
             qfis: vec![],
             sdf_filters: vec![],
             application: None,
+            ethernet: None,
         },
         outer_header_removal: f_teid.is_some(),
         far: FarId(id.into()),
