@@ -50,6 +50,7 @@ fn config() -> Config {
         mtu: 1500,
         vlan: None,
         mss_clamp: false,
+        ethernet: false,
     };
     Config {
         ports: vec![

@@ -65,6 +65,7 @@ pub(crate) fn ports() -> Vec<PortConfig> {
             mtu,
             vlan,
             mss_clamp: false,
+            ethernet: false,
         })
     };
     let ports = [port("n3", ENDPOINTS.n3, Interface::Access), port("n6", ENDPOINTS.n6, Interface::Core)];

@@ -31,9 +31,9 @@ pub(crate) fn installation(
     urrs: usize,
 ) -> Result<Installation, Unfit> {
     let program = compile(&desired.rules)?;
-    let mut users =
-        program.ue_ipv4s.iter().map(|user| user.0).chain(program.ue_ipv6s.iter().map(|user| user.0));
-    if !users.all(|instance| is_known(ports, instance)) {
+    let users = program.ue_ipv4s.iter().map(|user| user.0).chain(program.ue_ipv6s.iter().map(|user| user.0));
+    let network = program.ethernet.as_ref().and_then(|ethernet| ethernet.network);
+    if !users.chain(network).all(|instance| is_known(ports, instance)) {
         return Err(Unfit::NoSuchNetwork);
     }
     let accounts = program.meters.len().max(program.usages.len());
@@ -62,6 +62,7 @@ pub(crate) fn installation(
         session: Box::new(session),
         steps,
         peers,
+        ethernet: program.ethernet,
         drop_kept: desired.drop_buffered,
         end_markers: desired.end_markers.into(),
         removed: Vec::<UsageCounts>::with_capacity(urrs),
@@ -119,7 +120,11 @@ fn keys(ports: &[PortConfig], program: &Program) -> Result<SmallVec<[Key; 2]>, U
         let key = user_key(address).map(|key| Key::User(key, instance));
         key.ok_or(Unfit::NoSuchUser(address))
     });
-    tunnels.chain(users).collect()
+    let has_frames = program.ethernet.is_some();
+    let mut keys: SmallVec<[Key; 2]> = tunnels.chain(users).collect::<Result<_, Unfit>>()?;
+    let tunnels = program.f_teids.iter().filter(|_| has_frames);
+    keys.extend(tunnels.filter_map(|endpoint| Ports::endpoint_key(ports, *endpoint)).map(Key::frames));
+    Ok(keys)
 }
 
 /// The other end of the tunnel a step puts packets into.

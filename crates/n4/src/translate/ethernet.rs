@@ -3,8 +3,8 @@
 use crate::refusal::Refusal;
 use crate::values;
 use pfcp::{
-    Cause, EthernetPacketFilter, FailedRuleId, Mac, MacAddresses, PdnType, SessionEstablishmentRequest, VlanTag,
-    flags, ie,
+    Cause, EthernetPacketFilter, FailedRuleId, Mac, MacAddresses, PdnType, SessionEstablishmentRequest,
+    VlanTag, flags, ie,
 };
 use rules::{EthernetFilter, EthernetPdi, MacFilter, MacRange, PdrId, Rules, TagFilter};
 

@@ -1,5 +1,5 @@
 use super::*;
-use std::net::Ipv4Addr;
+
 
 const EXAMPLE: &str = include_str!("../../../../../config/upf.toml");
 
