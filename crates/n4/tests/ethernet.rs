@@ -145,7 +145,7 @@ fn modifications_change_filters_and_keep_the_type() {
     let request = SessionModificationRequest { create_pdrs, ..SessionModificationRequest::default() };
     let response = lab.modify(plain, request);
     assert_eq!(response.cause, Cause::RuleCreationModificationFailure);
-    assert_eq!(response.failed_rule_id, Some(FailedRuleId::Pdr(2)));
+    assert_eq!(response.failed_rule_id, Some(FailedRuleId::Pdr(3)));
 }
 
 #[test]

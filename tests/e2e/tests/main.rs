@@ -5,6 +5,7 @@
 
 mod charging;
 mod content;
+mod ethernet;
 mod laboratory;
 mod observe;
 mod refusal;
@@ -40,6 +41,7 @@ fn main() -> Result<ExitCode> {
         observe::TESTS,
         charging::TESTS,
         content::TESTS,
+        ethernet::TESTS,
     ]
     .concat();
     let trials = tests.into_iter().map(|test| trial(test, refused.clone(), required)).collect();

@@ -251,7 +251,9 @@ fn check_ports(ports: &[Port]) -> Result<(), Refusal> {
         check_network(port, others)?;
         check_ethernet(port, others)?;
         if let Some(address) = &port.address
-            && others.iter().any(|other| ipv4(other).is_some_and(|ipv4| ipv4.addr() == address.get_ref().0.addr()))
+            && others
+                .iter()
+                .any(|other| ipv4(other).is_some_and(|ipv4| ipv4.addr() == address.get_ref().0.addr()))
         {
             return Err(Refusal::of(address, "another port has this address"));
         }
@@ -292,7 +294,8 @@ fn check_ethernet(port: &Port, others: &[Port]) -> Result<(), Refusal> {
     if Interface::from(port.interface) == Interface::Access {
         return Err(Refusal::of(ethernet, "an Ethernet data network is on the core side"));
     }
-    let network = |port: &Port| port.network_instance.as_ref().map(|name| name.get_ref().to_ascii_lowercase());
+    let network =
+        |port: &Port| port.network_instance.as_ref().map(|name| name.get_ref().to_ascii_lowercase());
     match others.iter().any(|other| is_ethernet(other) && network(other) == network(port)) {
         true => Err(Refusal::of(ethernet, "another port of this network instance is of Ethernet")),
         false => Ok(()),
