@@ -75,6 +75,14 @@ impl Lab {
         self.dn.ip(&format!("addr add {ETHERNET_HOST}/24 dev n6e")).map(drop)
     }
 
+    /// Another namespace, with no wire to it; it goes when dropped.
+    ///
+    /// # Errors
+    /// Where the kernel refuses it.
+    pub fn namespace(&self, name: &str) -> Result<Namespace> {
+        Namespace::create(name)
+    }
+
     fn wire(&self) -> Result<()> {
         cable(&self.ran, &self.upf, "n3")?;
         cable(&self.ran, &self.upf, "n4")?;

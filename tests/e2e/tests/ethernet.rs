@@ -22,7 +22,7 @@ fn frames_pass(lab: &Lab) -> Result<()> {
     let mut ran = Ran::run(lab, &config::write_ran_ethernet(dir)?)?;
     node.wait_sessions(ran.sessions)?;
     let [near, far_station] = STATIONS;
-    let far = Namespace::create("far")?;
+    let far = lab.namespace("far")?;
     lab.ran.ip(&format!("link set tap1 netns {}", far.name()))?;
     far.ip(&format!("addr add {far_station}/24 dev tap1"))?;
     far.ip("link set tap1 up")?;

@@ -105,7 +105,7 @@ impl Smf {
     pub(super) fn used(&mut self, index: usize, reports: &[UsageReport]) {
         for report in reports {
             // URRs count their reports each for itself.
-            if report.urr_id == messages::MACS_URR {
+            if report.urr_id == super::messages::MACS_URR {
                 let told = report.ethernet_traffic_information.clone();
                 told.into_iter().for_each(|told| self.event(Event::Macs(index, told)));
             } else if let Some(account) = self.sessions.account(index) {
