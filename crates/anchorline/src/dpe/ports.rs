@@ -109,7 +109,7 @@ fn config(settings: &PortSettings, queues: &Queues) -> dataplane::PortConfig {
         interface: settings.interface,
         instance: settings.network_instance.as_deref().map_or(Instance::DEFAULT, Instance::of),
         mac,
-        address,
+        address: settings.address,
         address6: settings.address6,
         mtu: settings.mtu,
         vlan: settings.vlan,

@@ -225,7 +225,7 @@ fn port(port: Port) -> PortSettings {
         name: port.name.into_inner(),
         device: port.device.into_inner(),
         interface: port.interface.into(),
-        ethernet: is_ethernet(&port),
+        ethernet: port.ethernet.is_some_and(|ethernet| ethernet.into_inner()),
         address: port.address.map_or(NO_ADDRESS, |address| address.into_inner().0),
         address6: port.ipv6.map(|address| address.into_inner().0),
         mtu: port.mtu.0,

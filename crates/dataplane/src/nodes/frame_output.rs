@@ -6,6 +6,7 @@ use crate::graph::{Next, Node, NodeId};
 use crate::side::Side;
 use crate::state::State;
 use packet::{Buffer, ethernet, vlan};
+use rules::Direction;
 
 pub(crate) struct FrameOutput;
 
@@ -16,6 +17,10 @@ impl<B: Buffer> Node<B> for FrameOutput {
     const ID: NodeId = NodeId::FrameOutput;
 
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
+        // A frame to a user goes by a tunnel: what came from the network does not go back there, and on to others again.
+        if packet.meta.direction() == Direction::Downlink {
+            return Next::drop(DropReason::NoRoute);
+        }
         let side = packet.meta.towards;
         let Some(header) = ethernet::Header::parse(packet.buffer.data()) else {
             return Next::drop(DropReason::EthernetTruncated);

@@ -196,3 +196,14 @@ fn ports_of_ethernet_are_of_the_core_and_one_of_each_network() {
     twins.ports.push(twins.ports[N6E].clone());
     assert_eq!(refused(&twins), Some(ConfigError::TwoEthernetPorts));
 }
+
+/// A downlink FAR that leads back to the network would make a copy of a copy for ever.
+#[test]
+fn frames_for_users_do_not_go_back_into_the_network() {
+    let mut bench = bench_with(|rules| {
+        let to = rules.fars[1].forwarding.as_mut().unwrap();
+        (to.destination_interface, to.outer_header_creation) = (Interface::Core, None);
+    });
+    send(&mut bench, N6E, &frame(HOST, [0xff; 6]));
+    assert_eq!((bench.sent(N6E).len(), drops(&bench, DropReason::NoRoute)), (0, 2));
+}
