@@ -39,14 +39,6 @@ fn frames_pass(lab: &Lab) -> Result<()> {
     // Between users, by the node alone.
     Ping::run(&far, near, SERIES)?.expect_no_loss()?;
     ensure!(neighbour(&far, "tap1", near)? == mac(&lab.ran, "tap0")?, "a MAC address on the way");
-    // A tagged frame keeps its tag.
-    for (namespace, device, address) in [(&far, "tap1", "10.71.0.12"), (&lab.dn, "n6e", "10.71.0.1")] {
-        namespace.ip(&format!("link add link {device} name vlan7 type vlan id 7"))?;
-        namespace.ip(&format!("addr add {address}/24 dev vlan7"))?;
-        namespace.ip("link set vlan7 up")?;
-    }
-    Ping::run(&far, [10, 71, 0, 1].into(), SERIES)?.expect_no_loss()?;
-
     let server = IperfServer::start(&lab.dn, ETHERNET_HOST, dir)?;
     for direction in [Direction::Uplink, Direction::Downlink] {
         let tcp = server.tcp(&lab.ran, direction, 2)?;
