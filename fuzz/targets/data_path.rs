@@ -50,6 +50,7 @@ fn config() -> Config {
         mtu: 1500,
         vlan: None,
         mss_clamp: false,
+        ethernet: false,
     };
     Config {
         ports: vec![
@@ -91,6 +92,7 @@ fn rules() -> Rules {
             qfis: vec![],
             sdf_filters: vec![],
             application: None,
+            ethernet: None,
         },
         far: FarId(id.into()),
         qers: vec![QerId(1)],

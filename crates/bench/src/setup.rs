@@ -65,6 +65,7 @@ pub(crate) fn ports() -> Vec<PortConfig> {
             mtu,
             vlan,
             mss_clamp: false,
+            ethernet: false,
         })
     };
     let ports = [port("n3", ENDPOINTS.n3, Interface::Access), port("n6", ENDPOINTS.n6, Interface::Core)];
@@ -173,6 +174,7 @@ fn pdrs_of(user: User, count: u32) -> Vec<Pdr> {
                 ue_ipv4: Some(user.address),
                 ue_ipv6: None,
                 application: None,
+                ethernet: None,
                 qfis: vec![],
                 sdf_filters,
             },

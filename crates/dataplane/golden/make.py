@@ -411,4 +411,5 @@ if __name__ == "__main__":
     ethernet(), arp(), ip4(), icmp(), gtpu(), sessions(), enforcement(), content(), redirect(), enrich(), ip6()
     import make6
     import make_errors
-    make6.cases(), make_errors.errors()
+    import make_frames
+    make6.cases(), make_errors.errors(), make_frames.cases()

@@ -34,6 +34,9 @@ pub struct PortConfig {
     /// Users' TCP connections agree on segments that fit this port and, on the access side, its tunnels. Where several
     /// ports ask for it, the smallest counts for all connections.
     pub mss_clamp: bool,
+    /// It is an Ethernet data network: frames pass as they are, to and from sessions that carry them, and we have no
+    /// address there. One of a network instance at most.
+    pub ethernet: bool,
 }
 
 impl PortConfig {
@@ -86,6 +89,12 @@ pub struct Limits {
     pub neighbours: usize,
     /// Packets waiting for one neighbour's Ethernet address.
     pub held_per_neighbour: usize,
+    /// Sessions that carry Ethernet frames of a data network.
+    pub ethernet_sessions: usize,
+    /// MAC addresses behind all of them.
+    pub macs: usize,
+    /// Copies of frames for many users made in a second.
+    pub frame_copies_per_s: u32,
     /// Error Indications sent in a second.
     pub error_indications_per_s: u32,
     /// ICMP errors sent in a second.
@@ -109,6 +118,9 @@ impl Default for Limits {
             burst_ns: 10_000_000,
             neighbours: 4_096,
             held_per_neighbour: 16,
+            ethernet_sessions: 1_024,
+            macs: 8_192,
+            frame_copies_per_s: 100_000,
             error_indications_per_s: 100,
             icmp_errors_per_s: 1_000,
         }
@@ -168,6 +180,12 @@ pub enum ConfigError {
         "{0} workers, {1} of which only distribute, cannot be: an engine has 1 to 32, one of which owns sessions"
     )]
     Crew(usize, usize),
+    /// Two ports of an Ethernet data network would be a bridge between them.
+    #[error("two ports of one network instance are of Ethernet: frames would not know by which to leave")]
+    TwoEthernetPorts,
+    /// An Ethernet data network is beyond the core.
+    #[error("port {0} is of Ethernet and not on the core side")]
+    EthernetAccess(String),
     /// Two ports with one address.
     #[error("address {0} stands on two ports")]
     DoubleAddress(IpAddr),

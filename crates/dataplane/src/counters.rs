@@ -110,6 +110,20 @@ drop_reasons! {
     NoSession = "no_session",
     /// A user's packet that is not sound IPv4.
     UserPacketMalformed = "user_packet_malformed",
+    /// An Ethernet frame of a user, or for one, that names a group of stations as its sender.
+    FrameSource = "frame_source",
+    /// A frame of an Ethernet data network for a station that is behind no user there.
+    FrameUnknownStation = "frame_unknown_station",
+    /// A frame of a user for a station behind the same user.
+    FrameToItself = "frame_to_itself",
+    /// A frame in a tunnel, for a group whose address begins like an IP packet, and that reads as one.
+    FrameLikePacket = "frame_like_packet",
+    /// A frame of a user, or for one, with more than two VLAN tags, or a tag cut short.
+    FrameTags = "frame_tags",
+    /// A frame of a station that there is no room to learn, for the user or for all.
+    MacTableFull = "mac_table_full",
+    /// A copy of a frame for many users, and as many as may be were made in this second.
+    FrameCopies = "frame_copies",
     /// No PDR of the session matches.
     NoPdr = "no_pdr",
     /// The FAR says DROP.

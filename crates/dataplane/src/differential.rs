@@ -270,6 +270,7 @@ fn config(setup: &Setup) -> Config {
         mtu: port.mtu,
         vlan: None,
         mss_clamp: false,
+        ethernet: false,
     };
     let route = |route: &reference::Route| Route {
         prefix: route.prefix,

@@ -10,7 +10,7 @@ use crate::content::ContentRules;
 use crate::counters::Counters;
 use crate::explain::Explain;
 use crate::install::installation;
-use crate::state::{Key, Loading, Memory, Refusal};
+use crate::state::{Key, Loading, MACS_PER_SESSION, Memory, Refusal};
 use crate::steering::Crew;
 use crate::trace::Tracer;
 use crate::worker::{Listing, Order, Query, Report};
@@ -131,6 +131,7 @@ impl Engine {
             Command::ResyncEnd => {
                 // What failed while nobody listened was told to nobody.
                 self.list_peers(None);
+                self.order_all(|| Order::AllMacs);
                 Some(Notice::Resynced { swept: self.sweep() })
             }
             Command::Put(desired) => self.put(desired),
@@ -203,7 +204,8 @@ impl Engine {
             Ok(installation) => installation,
             Err(error) => return refused(error.to_string()),
         };
-        let owner = match self.owner_for(session, &installation.session.keys, shared) {
+        let of_frames = installation.ethernet.is_some();
+        let owner = match self.owner_for(session, (&installation.session.keys, of_frames), shared) {
             Ok(owner) => owner,
             Err(refusal) => return refused(refusal.to_string()),
         };
@@ -215,9 +217,14 @@ impl Engine {
     }
 
     /// A session stays with its worker; a new one is given to one.
-    fn owner_for(&mut self, session: Seid, keys: &[Key], shared: Shared) -> Result<Owner, Refusal> {
+    fn owner_for(
+        &mut self,
+        session: Seid,
+        (keys, of_frames): (&[Key], bool),
+        shared: Shared,
+    ) -> Result<Owner, Refusal> {
         let known = self.known.get(&session).map(|known| known.owner);
-        let owner = known.map_or_else(|| self.placement.place(keys, &shared), Ok)?;
+        let owner = known.map_or_else(|| self.placement.place(keys, &shared, of_frames), Ok)?;
         let claimed = self.placement.claim((session, owner), keys, shared);
         if claimed.is_err() && known.is_none() {
             self.placement.left(session, owner);
@@ -377,6 +384,13 @@ impl Engine {
                 Notice::ContentLoaded { revision, rules }
             }
             Report::Event(event) => Notice::Event(event),
+            Report::MacsChanged(seid) => {
+                let macs = Vec::with_capacity(MACS_PER_SESSION);
+                self.order(worker as Owner, Order::Macs(seid, macs));
+                return None;
+            }
+            Report::Macs(session, macs) => Notice::Macs { session, macs },
+            Report::Done => return None,
             Report::Listed(_) => return None,
             Report::Traced(tracer) => return self.traced(worker, *tracer?),
             Report::Explained(explain) => {

@@ -91,6 +91,10 @@ impl Explain {
         let (found, tunnels) = self.find_session(state)?;
         let session = state.sessions.get(found).ok_or(DropReason::NoSession)?;
         (self.finding.session, self.finding.pdrs) = (Some(session.seid), session.pdrs);
+        // It is of IP packets that is asked; an IPv4 packet in such a tunnel is one of these frames.
+        if state.switch.carries(found) {
+            return Err(DropReason::FrameLikePacket);
+        }
         let classifier = &session.classifier;
         let (taken_as, application) = known(&self.question, state, session.looks.application);
         self.finding.taken_as = taken_as;

@@ -16,6 +16,8 @@ use std::rc::Rc;
 
 pub(crate) const N3: usize = 0;
 pub(crate) const N6: usize = 1;
+/// Of Ethernet.
+pub(crate) const N6E: usize = 2;
 pub(crate) const GNB: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 1);
 pub(crate) const GNB6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 3, 0, 0, 0, 0, 1);
 const ROUTER6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 6, 0, 0, 0, 0, 1);
@@ -75,7 +77,7 @@ impl Port for TestPort {
 pub(crate) struct Bench {
     pub(crate) engine: Engine,
     pub(crate) worker: Worker<TestPort>,
-    pub(crate) wires: [TestPort; 2],
+    pub(crate) wires: Vec<TestPort>,
     pub(crate) now_ns: u64,
 }
 
@@ -87,8 +89,8 @@ impl Bench {
 
     /// The same of another configuration.
     pub(crate) fn over(config: &Config) -> Self {
-        let wires = [TestPort::default(), TestPort::default()];
-        let (engine, worker) = connect(config, wires.to_vec(), || 0).unwrap();
+        let wires: Vec<TestPort> = config.ports.iter().map(|_| TestPort::default()).collect();
+        let (engine, worker) = connect(config, wires.clone(), || 0).unwrap();
         let mut bench = Self { engine, worker, wires, now_ns: 1 };
         bench.meet(N3, [2, 0, 0, 0, 3, 1], GNB);
         bench.meet(N6, [2, 0, 0, 0, 6, 1], Ipv4Addr::new(10, 50, 0, 1));
@@ -99,7 +101,11 @@ impl Bench {
 
     /// With the three sessions of the goldens.
     pub(crate) fn new() -> Self {
-        let mut bench = Self::bare();
+        Self::with_sessions(&config())
+    }
+
+    fn with_sessions(config: &Config) -> Self {
+        let mut bench = Self::over(config);
         for session in 1..=3 {
             bench.put(session, 1, rules(session));
         }
@@ -110,9 +116,9 @@ impl Bench {
 
     /// And with the session that is held to a rate and a quota, the one whose user sleeps, the one over IPv6, and the
     /// ones that are copied and marked; the one with a service that is blocked, and content rules that tell it; and the one
-    /// whose user is sent to a portal, and the one whose requests get a field.
+    /// whose user is sent to a portal, and the one whose requests get a field; and two that carry Ethernet frames.
     pub(crate) fn full() -> Self {
-        let mut bench = Self::new();
+        let mut bench = Self::with_sessions(&with_ethernet());
         for (session, rules) in
             [(METERED, metered()), (ASLEEP, asleep()), (SIX, six()), (COPIED, copied()), (MARKED, marked())]
         {
@@ -121,8 +127,9 @@ impl Bench {
         bench.put(SERVED, 1, served());
         bench.put(REDIRECTED, 1, redirected());
         bench.put(ENRICHED, 1, enriched(ENRICHED));
+        FRAMES.iter().for_each(|session| drop(bench.put(*session, 1, ethernet(*session))));
         let notices = bench.settle();
-        assert_eq!(notices.len(), 8, "{notices:?}");
+        assert_eq!(notices.len(), 10, "{notices:?}");
         let rules = "id=1 precedence=1 rating-group=1 application=blocked host=.blocked.example";
         let classifier = dpi::rule_file::read_lines(rules).unwrap().compile().unwrap();
         bench.engine.load(ContentRules::new(1, classifier, None).unwrap());
@@ -169,13 +176,17 @@ pub(crate) fn config() -> Config {
         mtu: 1500,
         vlan: None,
         mss_clamp: name == "n3",
+        ethernet: false,
     };
     let default = |prefix: &str, via: IpAddr| Route { prefix: prefix.parse().unwrap(), via, instance: None };
     let routes =
         vec![default("0.0.0.0/0", Ipv4Addr::new(10, 50, 0, 1).into()), default("::/0", ROUTER6.into())];
     let limits = Limits {
         sessions: 16,
-        pdrs: 32,
+        ethernet_sessions: 4,
+        macs: 8,
+        frame_copies_per_s: 4,
+        pdrs: 48,
         inspections: 4,
         flows: 64,
         peers: 16,
@@ -204,6 +215,39 @@ pub(crate) fn config() -> Config {
 pub(crate) const METERED: u64 = 40;
 /// A session whose user sleeps.
 pub(crate) const ASLEEP: u64 = 50;
+
+/// Two sessions that carry Ethernet frames of one network.
+pub(crate) const FRAMES: [u64; 2] = [120, 121];
+
+/// As the others, of frames: those of EtherType 0x88b5, from either side, are dropped.
+pub(crate) fn ethernet(session: u64) -> Rules {
+    let mut rules = rules(session);
+    for pdr in &mut rules.pdrs {
+        (pdr.pdi.ue_ipv4, pdr.pdi.ethernet) = (None, Some(Box::default()));
+    }
+    let experimental = EthernetFilter { ethertype: Some(0x88b5), ..EthernetFilter::default() };
+    let dropped = rules.pdrs.iter().map(|pdr| {
+        let filters = vec![experimental.clone()];
+        let pdi = Pdi { ethernet: Some(Box::new(EthernetPdi { filters })), ..pdr.pdi.clone() };
+        Pdr { id: PdrId(pdr.id.0 + 10), precedence: 10, pdi, far: FarId(3), ..pdr.clone() }
+    });
+    let dropped: Vec<Pdr> = dropped.collect();
+    rules.pdrs.extend(dropped);
+    let far =
+        Far { id: FarId(3), apply_action: ApplyAction::Drop, forwarding: None, ..rules.fars[0].clone() };
+    rules.fars.push(far);
+    rules
+}
+
+/// With a port of Ethernet besides.
+pub(crate) fn with_ethernet() -> Config {
+    let mut config = config();
+    let (name, mac) = ("n6e".to_owned(), MacAddress([2, 0, 0, 0, 7, 2]));
+    let address = "0.0.0.0/32".parse().unwrap();
+    let of_n6 = config.ports[N6].clone();
+    config.ports.push(PortConfig { name, mac, address, address6: None, ethernet: true, ..of_n6 });
+    config
+}
 
 /// A session of an IPv6 user, over IPv6.
 pub(crate) const SIX: u64 = 60;
@@ -335,6 +379,7 @@ pub(crate) fn rules(session: u64) -> Rules {
         ue_ipv6: None,
         sdf_filters: vec![],
         application: None,
+        ethernet: None,
         qfis: qfi.filter(|_| source_interface == Interface::Access).into_iter().collect(),
     };
     let pdr = |id, pdi: Pdi, far| Pdr {

@@ -31,6 +31,8 @@ pub(crate) enum Fate {
     Duplicate,
     /// Copy it; then it goes on from `redirect` for the user, and the copy for the server.
     Answer,
+    /// An Ethernet frame: it goes to the users it is for, by the rules of each, and where it is for many, into the network.
+    Switch,
     /// Hand it to the worker that owns its session: it goes on from `flow` there.
     HandOff(u8),
 }

@@ -4,7 +4,7 @@
 //! HEX`, `path NODE... END`, `out PORT HEX`, and `#` for why the case is there.
 
 use crate::counters::DropReason;
-use crate::fixture::{Bench, N3, N6};
+use crate::fixture::{Bench, N3, N6, N6E};
 use crate::frame::Fate;
 use crate::graph::{Hop, Next, NodeId};
 use std::collections::HashSet;
@@ -24,6 +24,8 @@ const ELSEWHERE: &[(DropReason, &str)] = &[
     (DropReason::NotEnriched, "enrich"),
     (DropReason::FragmentsFull, "worker"),
     (DropReason::HandoffFull, "crew"),
+    (DropReason::MacTableFull, "switch, ethernet"),
+    (DropReason::FrameCopies, "ethernet"),
     (
         DropReason::Unfinished,
         "nowhere: needs an error in the wiring; a property test says that it never occurs",
@@ -38,7 +40,11 @@ struct Step {
 }
 
 fn port(name: &str) -> usize {
-    if name == "n3" { N3 } else { N6 }
+    match name {
+        "n3" => N3,
+        "n6e" => N6E,
+        _ => N6,
+    }
 }
 
 fn bytes(hex: &str) -> Vec<u8> {
@@ -69,7 +75,7 @@ fn steps(text: &str) -> Vec<Step> {
 fn path(hops: &[Hop]) -> String {
     let mut words: Vec<String> = hops.iter().map(|hop| hop.node.name().to_owned()).collect();
     words.push(match hops.last().map(|hop| hop.next) {
-        Some(Next::End(Fate::Send(port))) => format!("send:{}", ["n3", "n6"][usize::from(port)]),
+        Some(Next::End(Fate::Send(port))) => format!("send:{}", ["n3", "n6", "n6e"][usize::from(port)]),
         Some(Next::End(Fate::Drop(reason))) => format!("drop:{}", reason.name()),
         Some(Next::End(Fate::Consumed)) => "consumed".to_owned(),
         Some(Next::End(Fate::Hold)) => "hold".to_owned(),
@@ -77,6 +83,7 @@ fn path(hops: &[Hop]) -> String {
         Some(Next::End(Fate::Split)) => "split".to_owned(),
         Some(Next::End(Fate::Duplicate)) => "duplicate".to_owned(),
         Some(Next::End(Fate::Answer)) => "answer".to_owned(),
+        Some(Next::End(Fate::Switch)) => "switch".to_owned(),
         Some(Next::End(Fate::HandOff(worker))) => format!("hand off {worker}"),
         next => panic!("a packet ended its way with {next:?}"),
     });
@@ -91,7 +98,7 @@ fn run(file: &Path) {
         bench.receive(step.port, &step.frame);
         bench.worker.turn_traced(bench.now_ns, Some(&mut hops));
         assert_eq!(path(&hops), step.path, "{place}");
-        let sent = [N3, N6].map(|port| bench.sent(port).into_iter().map(move |frame| (port, frame)));
+        let sent = [N3, N6, N6E].map(|port| bench.sent(port).into_iter().map(move |frame| (port, frame)));
         let sent: Vec<_> = sent.into_iter().flatten().collect();
         assert_eq!(sent, step.out, "{place}: frames sent");
         let books = bench.worker.books();

@@ -31,10 +31,10 @@ pub(crate) fn installation(
     desired: Desired,
     urrs: usize,
 ) -> Result<Installation, Unfit> {
-    let program = compile(&desired.rules)?;
-    let mut users =
-        program.ue_ipv4s.iter().map(|user| user.0).chain(program.ue_ipv6s.iter().map(|user| user.0));
-    if !users.all(|instance| is_known(ports, instance)) {
+    let mut program = compile(&desired.rules)?;
+    let users = program.ue_ipv4s.iter().map(|user| user.0).chain(program.ue_ipv6s.iter().map(|user| user.0));
+    let network = program.ethernet.as_ref().and_then(|ethernet| ethernet.network);
+    if !users.chain(network).all(|instance| is_known(ports, instance)) {
         return Err(Unfit::NoSuchNetwork);
     }
     let accounts = program.meters.len().max(program.usages.len());
@@ -42,6 +42,7 @@ pub(crate) fn installation(
     let standing = hot_steps(ports, &program).into_iter().zip(all_steps(&program).map(peer));
     let arrangement = Arrangement::new(&standing.collect::<Vec<Standing>>(), accounts);
     Ok(Installation {
+        ethernet: program.ethernet.take(),
         aparts: (0..).zip(&program.meters).filter_map(|(at, meter)| Some((at, Apart::new(meter)?))).collect(),
         accounts: (0..accounts).map(|place| account(&program.meters, place)).collect(),
         drop_kept: desired.drop_buffered,
@@ -136,7 +137,11 @@ fn keys(ports: &[PortConfig], program: &Program) -> Result<SmallVec<[Key; 2]>, U
         let key = user_key(address).map(|key| Key::User(key, instance));
         key.ok_or(Unfit::NoSuchUser(address))
     });
-    tunnels.chain(users).collect()
+    let has_frames = program.ethernet.is_some();
+    let mut keys: SmallVec<[Key; 2]> = tunnels.chain(users).collect::<Result<_, Unfit>>()?;
+    let tunnels = program.f_teids.iter().filter(|_| has_frames);
+    keys.extend(tunnels.filter_map(|endpoint| Ports::endpoint_key(ports, *endpoint)).map(Key::frames));
+    Ok(keys)
 }
 
 /// The other end of the tunnel a step puts packets into.

@@ -3,6 +3,7 @@
 
 mod connect;
 mod copies;
+mod frames;
 mod handoff;
 mod orders;
 mod paths;
@@ -86,18 +87,21 @@ impl<P: Port> Worker<P> {
         self.turn_traced(now_ns, None)
     }
 
-    pub(crate) fn turn_traced(&mut self, now_ns: u64, trace: Option<&mut Vec<Hop>>) -> usize {
+    pub(crate) fn turn_traced(&mut self, now_ns: u64, mut trace: Option<&mut Vec<Hop>>) -> usize {
         self.state.now_ns = now_ns;
         self.obey();
         self.resume();
         let handed = if self.state.steering.is_shared() { self.hear_others() } else { 0 };
         self.receive();
-        let received = self.vector.len();
-        if received > 0 {
+        let received = self.vector.len() + self.rest.arrived.len();
+        if !self.vector.is_empty() {
             match self.tracer.take() {
-                None => self.run(NodeId::UsualInput, trace),
+                None => self.run(NodeId::UsualInput, trace.as_deref_mut()),
                 Some(tracer) => self.run_watched(NodeId::UsualInput, tracer),
             }
+        }
+        if !self.rest.arrived.is_empty() {
+            self.run_arrived(trace);
         }
         self.state.flows.sweep(SWEEP, now_ns, self.flow_age_ns);
         self.state.sweep_waiting();
@@ -141,6 +145,9 @@ impl<P: Port> Worker<P> {
             self.vector.extend(self.resumed.drain(..count));
             self.run(NodeId::Flow, None);
         }
+        if !self.rest.frames.is_empty() {
+            self.run_rest();
+        }
     }
 
     /// What this worker has counted.
@@ -176,6 +183,7 @@ impl<P: Port> Worker<P> {
             let Some(lane) = self.lanes.get_mut(usize::from(index)) else { return };
             lane.port.receive(&mut self.received, limit);
             self.received.iter().for_each(Buffer::prefetch);
+            let arrived = if config.ethernet { &mut self.rest.arrived } else { &mut self.vector };
             let counters = &mut self.counters.ports[usize::from(index)];
             for mut buffer in self.received.drain(..) {
                 counters.received += 1;
@@ -186,7 +194,7 @@ impl<P: Port> Worker<P> {
                 };
                 match taken {
                     Ok(()) => {
-                        self.vector.push(Packet { buffer, meta: Meta::new(index, config.side()) });
+                        arrived.push(Packet { buffer, meta: Meta::new(index, config.side()) });
                     }
                     Err(reason) => {
                         self.counters.drops[reason as usize] += 1;
@@ -213,6 +221,7 @@ impl<P: Port> Worker<P> {
                 Fate::Split => self.split(packet),
                 Fate::Duplicate => self.duplicate(packet),
                 Fate::Answer => self.answer(packet),
+                Fate::Switch => self.switch(packet),
                 Fate::HandOff(worker) => self.hand_off(worker, packet),
             }
         }
@@ -305,6 +314,7 @@ impl<P: Port> Worker<P> {
         for packet in late {
             self.discard_kept(packet, DropReason::BufferExpired);
         }
+        self.state.switch.expire(self.state.now_ns);
         self.look_after_paths();
     }
 

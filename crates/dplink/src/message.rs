@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// Of this contract: both sides must be of the same.
-pub const VERSION: u16 = 7;
+pub const VERSION: u16 = 8;
 
 /// What a connection to a DPE is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -165,6 +165,14 @@ pub enum Notice {
         cause: UsageCause,
         /// Of the URRs the cause is about.
         counts: Vec<UsageCounts>,
+    },
+    /// MAC addresses that frames of an Ethernet PDU session came from, all that are in use: told when they have changed,
+    /// and after every resynchronisation, where a URR of the session asks for them.
+    Macs {
+        /// The session.
+        session: Seid,
+        /// In no order.
+        macs: Vec<[u8; 6]>,
     },
     /// [`Command::ResyncEnd`] is done.
     Resynced {

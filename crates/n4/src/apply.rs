@@ -26,6 +26,7 @@ impl Node {
             }
             Notice::Removed { session, usage } => self.removed(*session, usage),
             Notice::Usage { session, cause, counts } => self.usage_told(*session, *cause, counts),
+            Notice::Macs { session, macs } => self.macs_told(*session, macs),
             Notice::Event(Event::ErrorIndication { teid, peer }) => self.error_indication(*teid, *peer),
             Notice::Event(Event::Path { remote, failed, .. }) => self.user_plane_path(*remote, !failed),
             Notice::Event(Event::DownlinkData { session, pdr, qfi, traffic_class }) => {

@@ -205,6 +205,14 @@ impl Node {
         self.attend(seid);
     }
 
+    /// The data plane tells which MAC addresses a session's frames come from.
+    pub(crate) fn macs_told(&mut self, seid: Seid, macs: &[[u8; 6]]) {
+        if let Some(session) = self.sessions.get_mut(seid) {
+            usage::hear_macs(&mut session.record.usage, macs);
+            self.attend(seid);
+        }
+    }
+
     fn query_answered(&mut self, seid: Seid, token: u64) {
         let now_ms = self.wall_ms();
         let Some(session) = self.sessions.get_mut(seid) else { return };

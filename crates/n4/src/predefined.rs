@@ -210,6 +210,7 @@ fn possible(rule: &PredefinedRule) -> Result<(), PredefinedError> {
         qfis: vec![],
         sdf_filters: rule.filters.clone(),
         application: rule.application.clone(),
+        ethernet: None,
     };
     let alone = Rules {
         pdrs: vec![Pdr {
@@ -269,8 +270,9 @@ pub(crate) fn expand(rules: &mut Rules, extras: &Extras, table: &Predefined) -> 
 }
 
 /// Whether a PDI says no more than which user's packets it is about.
-const fn is_plain(pdi: &Pdi) -> bool {
-    pdi.sdf_filters.is_empty() && pdi.application.is_none()
+fn is_plain(pdi: &Pdi) -> bool {
+    let has_frame_filters = pdi.ethernet.as_ref().is_some_and(|ethernet| !ethernet.filters.is_empty());
+    pdi.sdf_filters.is_empty() && pdi.application.is_none() && !has_frame_filters
 }
 
 /// Whether a PDR only stands for others.

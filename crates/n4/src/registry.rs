@@ -235,6 +235,7 @@ mod tests {
                 qfis: vec![],
                 sdf_filters: vec![],
                 application: None,
+                ethernet: None,
             },
             outer_header_removal: f_teid.is_some(),
             far: FarId(id.into()),

@@ -13,6 +13,8 @@
 //! A URR with both quotas whose time quota ran out counts its volume quota anew when it gets a new time quota. A user
 //! whose silence is to be told of is not heard by PDRs that have eight URRs already.
 //! A redirection is done to a URL, in the user plane (TREU); to another address, or by SIP, is refused.
+//! Sessions of Ethernet frames have no copies, redirection, header enrichment or applications; ARP and ND are not proxied, and
+//! their anchor is not relocated (ETHAR).
 //! Values (interfaces, actions, addresses) that are not done are in `values`.
 
 use crate::config::Config;
@@ -78,8 +80,6 @@ pub(crate) const IN_MODIFICATION: &[u16] = &[
 ];
 
 pub(crate) const IN_PDI: &[u16] = &[
-    ie::ETHERNET_PDU_SESSION_INFORMATION,
-    ie::ETHERNET_PACKET_FILTER,
     ie::FRAMED_ROUTE,
     ie::FRAMED_ROUTING,
     ie::FRAMED_IPV6_ROUTE,
@@ -92,7 +92,6 @@ pub(crate) const IN_PDI: &[u16] = &[
 ];
 
 pub(crate) const IN_TRAFFIC_ENDPOINT: &[u16] = &[
-    ie::ETHERNET_PDU_SESSION_INFORMATION,
     ie::FRAMED_ROUTE,
     ie::FRAMED_ROUTING,
     ie::FRAMED_IPV6_ROUTE,
@@ -138,7 +137,7 @@ pub(crate) const IN_QER: &[u16] = &[
     ie::QER_INDICATIONS,
 ];
 
-/// In URRs: events and what belongs to them, envelopes, aggregation, Ethernet, a number of reports.
+/// In URRs: events and what belongs to them, envelopes, aggregation, a number of reports.
 pub(crate) const IN_URR: &[u16] = &[
     ie::EVENT_QUOTA,
     ie::EVENT_THRESHOLD,
@@ -146,7 +145,6 @@ pub(crate) const IN_URR: &[u16] = &[
     ie::SUBSEQUENT_EVENT_THRESHOLD,
     ie::TIME_QUOTA_MECHANISM,
     ie::AGGREGATED_URRS,
-    ie::ETHERNET_INACTIVITY_TIMER,
     ie::ADDITIONAL_MONITORING_TIME,
     ie::NUMBER_OF_REPORTS,
 ];
@@ -178,7 +176,7 @@ pub(crate) const NOT_OURS: &[(&str, u16)] = &[
     ("Association Update Response", ie::CP_FUNCTION_FEATURES),
 ];
 
-/// Reporting triggers that are obeyed. Not those that need applications to be recognised, Ethernet, or envelopes.
+/// Reporting triggers that are obeyed. Not those that need applications to be recognised, or envelopes.
 pub(crate) const TRIGGERS: u32 = Triggers::PERIODIC.0
     | Triggers::VOLUME_THRESHOLD.0
     | Triggers::TIME_THRESHOLD.0
@@ -189,6 +187,7 @@ pub(crate) const TRIGGERS: u32 = Triggers::PERIODIC.0
     | Triggers::LINKED_USAGE.0
     | Triggers::VOLUME_QUOTA.0
     | Triggers::TIME_QUOTA.0
+    | Triggers::MAC_ADDRESSES.0
     | Triggers::QUOTA_VALIDITY_TIME.0;
 
 /// SSPOC, ASPOC and CIAM: pauses of charging, and measuring by application (TS 29.244 8.2.68).
@@ -214,8 +213,8 @@ pub(crate) fn establishment(request: &SessionEstablishmentRequest, config: &Conf
     let policies = &config.forwarding_policies;
     networks::establishment(request, config)?;
     without_any(&request.carried, IN_SESSION)?;
-    let is_ip = matches!(request.pdn_type, None | Some(PdnType::Ipv4 | PdnType::Ipv6 | PdnType::Ipv4v6));
-    without(!is_ip, ie::PDN_TYPE)?;
+    let is_done = !matches!(request.pdn_type, Some(PdnType::NonIp | PdnType::Other(_)));
+    without(!is_done, ie::PDN_TYPE)?;
     let endpoints = request.create_traffic_endpoints.iter().map(|endpoint| &endpoint.carried);
     endpoints.into_iter().try_for_each(|carried| without_any(carried, IN_TRAFFIC_ENDPOINT))?;
     request.create_pdrs.iter().try_for_each(create_pdr)?;

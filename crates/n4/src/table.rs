@@ -59,6 +59,7 @@ fn received() -> Vec<(&'static str, Fields, Vec<u16>)> {
         ("Update PDR", UpdatePdr::FIELDS, support::IN_PDR.to_vec()),
         ("Remove PDR", RemovePdr::FIELDS, none()),
         ("PDI", Pdi::FIELDS, support::IN_PDI.to_vec()),
+        ("Ethernet Packet Filter", EthernetPacketFilter::FIELDS, none()),
         ("Create FAR", CreateFar::FIELDS, support::IN_FAR.to_vec()),
         ("Update FAR", UpdateFar::FIELDS, support::IN_FAR.to_vec()),
         ("Remove FAR", RemoveFar::FIELDS, none()),
@@ -110,6 +111,7 @@ const SENT: &[(&str, Fields)] = &[
     ("Downlink Data Report", DownlinkDataReport::FIELDS),
     ("Error Indication Report", ErrorIndicationReport::FIELDS),
     ("Usage Report", UsageReport::FIELDS),
+    ("Ethernet Traffic Information", EthernetTrafficInformation::FIELDS),
 ];
 
 /// Every IE in every group we know, group by group.

@@ -73,7 +73,6 @@ const ESTABLISHMENTS: &[Case] = &[
         r.create_traffic_endpoints.push(CreateTrafficEndpoint::default());
         carry(&mut r.create_traffic_endpoints[0].carried, ie::LOCAL_INGRESS_TUNNEL);
     }),
-    (ie::ETHERNET_PACKET_FILTER, |r| carry(&mut r.create_pdrs[0].pdi.carried, ie::ETHERNET_PACKET_FILTER)),
     (ie::FRAMED_ROUTE, |r| carry(&mut r.create_pdrs[1].pdi.carried, ie::FRAMED_ROUTE)),
     (ie::ACTIVATION_TIME, |r| carry(&mut r.create_pdrs[1].carried, ie::ACTIVATION_TIME)),
     // The control plane's packets come in tunnels only.
@@ -104,7 +103,6 @@ const ESTABLISHMENTS: &[Case] = &[
     }),
     (ie::REDIRECT_INFORMATION, |r| carry(&mut parameters(r).carried, ie::REDIRECT_INFORMATION)),
     (ie::HEADER_ENRICHMENT, |r| carry(&mut parameters(r).carried, ie::HEADER_ENRICHMENT)),
-    (ie::PDN_TYPE, |r| r.pdn_type = Some(PdnType::Ethernet)),
     (ie::PDN_TYPE, |r| r.pdn_type = Some(PdnType::NonIp)),
     (ie::TRACE_INFORMATION, |r| carry(&mut r.carried, ie::TRACE_INFORMATION)),
 ];
@@ -114,9 +112,10 @@ const MODIFICATIONS: &[Change] = &[
         let reporting_triggers = Some(ReportingTriggers::new(1 << 10));
         r.update_urrs.push(UpdateUrr { urr_id: 1, reporting_triggers, ..UpdateUrr::default() });
     }),
-    (ie::ETHERNET_INACTIVITY_TIMER, |r| {
+    (ie::ETHERNET_CONTEXT_INFORMATION, |r| carry(&mut r.carried, ie::ETHERNET_CONTEXT_INFORMATION)),
+    (ie::ADDITIONAL_MONITORING_TIME, |r| {
         r.create_urrs.push(urr());
-        carry(&mut r.create_urrs[0].carried, ie::ETHERNET_INACTIVITY_TIMER);
+        carry(&mut r.create_urrs[0].carried, ie::ADDITIONAL_MONITORING_TIME);
     }),
     (ie::APPLY_ACTION, |r| r.update_fars[0].apply_action = Some(ApplyAction::new(ApplyAction::IPMA))),
     (ie::PROXYING, |r| {

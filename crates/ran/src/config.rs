@@ -70,6 +70,8 @@ pub struct UeConfig {
     pub mbr: Option<BitRates>,
     /// The user plane reports what the UE used after so many bytes, and at the end.
     pub report_after_bytes: Option<u64>,
+    /// Its session carries Ethernet frames: the device is a TAP, and the address that of a station on it.
+    pub ethernet: bool,
     /// Rules of the user plane's that its session activates, by name.
     pub predefined_rules: Vec<String>,
 }

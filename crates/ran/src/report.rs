@@ -3,6 +3,8 @@
 use crate::Config;
 use crate::gnb::{Gnb, GnbCounts, TunnelRefused, UeCounts};
 use crate::smf::{Event, Smf, Usage};
+use packet::ethernet::MacAddress;
+use pfcp::{EthernetTrafficInformation, MacAddressList};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::net::Ipv4Addr;
@@ -30,7 +32,9 @@ impl Reporter {
         }
         let (name, sentence) = self.describe(event);
         match event {
-            Event::Asleep(_) | Event::Paged(_) | Event::Awake(_) => self.result(name, &sentence),
+            Event::Asleep(_) | Event::Paged(_) | Event::Awake(_) | Event::Macs(..) => {
+                self.result(name, &sentence);
+            }
             Event::Associated(_) | Event::SessionUp(..) | Event::SessionDeleted(_) | Event::Stopped => {
                 tracing::debug!("{sentence}");
             }
@@ -70,6 +74,7 @@ impl Reporter {
                 format!("the UPF lost the session of {}; establishing it again", self.ue(*ue)),
             ),
             Event::SessionDeleted(ue) => ("session_deleted", format!("{}: session deleted", self.ue(*ue))),
+            Event::Macs(ue, told) => ("macs", format!("{}: {}", self.ue(*ue), macs(told))),
             Event::Asleep(ue) => ("asleep", format!("{} sleeps", self.ue(*ue))),
             Event::Paged(ue) => ("paged", format!("{} is paged: packets came for it", self.ue(*ue))),
             Event::Awake(ue) => ("awake", format!("{} is awake", self.ue(*ue))),
@@ -116,6 +121,16 @@ impl Reporter {
             false => counters_text(gnb, &usages).iter().for_each(|line| out(line)),
         }
     }
+}
+
+/// Which MAC addresses are in use now, and which no longer.
+fn macs(told: &EthernetTrafficInformation) -> String {
+    let list = |lists: &[MacAddressList]| {
+        let all = lists.iter().flat_map(|list| &list.addresses);
+        all.map(|mac| MacAddress(*mac).to_string()).collect::<Vec<_>>().join(" ")
+    };
+    let (detected, removed) = (list(&told.mac_addresses_detected), list(&told.mac_addresses_removed));
+    format!("MAC addresses detected [{detected}], removed [{removed}]")
 }
 
 /// A reader that went away is no reason to end.

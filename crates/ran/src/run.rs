@@ -89,7 +89,7 @@ impl Node {
         let endpoint = Endpoint::bind(config.gnb.address)?;
         let tuns = config.ues.iter().map(Tun::open).collect::<Result<Vec<Tun>>>()?;
         add_routes(&config.ues, &tuns).await?;
-        let bearers = config.ues.iter().map(|ue| Bearer::new(ue.address, ue.qfi));
+        let bearers = config.ues.iter().map(|ue| Bearer::new(ue.address, ue.qfi).of_frames(ue.ethernet));
         let (gnb, refused) = Gnb::start(endpoint, bearers.zip(tuns).collect()).context("gNB")?;
         Ok(Self {
             smf: Smf::new(settings(config, options), sessions(config)),
@@ -236,6 +236,7 @@ fn sessions(config: &Config) -> Vec<PduSession> {
         downlink: downlink(index),
         mbr: ue.mbr,
         report_after_bytes: ue.report_after_bytes,
+        ethernet: ue.ethernet,
         predefined_rules: ue.predefined_rules.clone(),
     };
     ues.map(session).collect()

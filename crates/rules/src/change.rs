@@ -134,6 +134,8 @@ pub struct UrrUpdate {
     pub inactive: Option<bool>,
     /// New ISTM.
     pub immediate_start: Option<bool>,
+    /// New inactivity timer of MAC addresses, or none.
+    pub ethernet_inactivity_s: Option<Option<u32>>,
     /// New FAR for the time after the quota, or none.
     pub quota_far: Option<Option<FarId>>,
 }

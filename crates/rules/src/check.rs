@@ -1,10 +1,13 @@
 //! Which rules make sense together. What does not is refused whole, naming the rule.
 
+mod ethernet;
 mod pdi;
 #[cfg(test)]
 mod tests;
 
+use crate::compile::Direction;
 use crate::error::{RuleError, RuleRef};
+use crate::ethernet::EthernetFilter;
 use crate::ids::Teid;
 use crate::intent::{
     ApplyAction, Bar, BitRates, Far, ForwardingParameters, PacketRates, Pdr, Qer, Rules, limits,
@@ -28,6 +31,8 @@ pub(crate) struct Checked<'a> {
     bars: ById<'a, Bar>,
     /// The SDF filters that others may refer to, by their ID.
     filters: HashMap<u32, &'a SdfFilter>,
+    /// As those, each with the direction of the PDR it stands in.
+    pub(crate) frame_filters: HashMap<u32, (&'a EthernetFilter, Direction)>,
 }
 
 impl Rules {
@@ -49,12 +54,14 @@ impl<'a> Checked<'a> {
             urrs: ById::new(&rules.urrs, limits::URRS)?,
             bars: ById::new(&rules.bars, limits::BARS)?,
             filters: pdi::filters_by_id(rules),
+            frame_filters: ethernet::filters_by_id(rules),
         };
         rules.fars.iter().try_for_each(|far| checked.far(far))?;
         rules.qers.iter().try_for_each(qer)?;
         rules.urrs.iter().try_for_each(|urr| checked.urr(urr))?;
         rules.pdrs.iter().try_for_each(|pdr| checked.pdr(pdr))?;
         pdi::totals(rules)?;
+        ethernet::check(rules, &checked)?;
         Ok(checked)
     }
 
@@ -88,7 +95,7 @@ impl<'a> Checked<'a> {
         self.fars.named(pdr.far, rule)?;
         pdr.qers.iter().try_for_each(|qer| self.qers.named(*qer, rule).map(drop))?;
         pdr.urrs.iter().try_for_each(|urr| self.urrs.named(*urr, rule).map(drop))?;
-        let mut references = pdr.pdi.sdf_filters.iter().filter_map(SdfFilter::reference);
+        let mut references = pdr.pdi.all_sdf_filters().filter_map(SdfFilter::reference);
         let unknown = references.find(|id| !self.filters.contains_key(id));
         unknown.map_or(Ok(()), |id| Err(RuleError::UnknownFilter(rule, id)))?;
         self.tunnel(pdr)

@@ -5,6 +5,7 @@
 //! few filters that can match without looking at the others.
 
 mod build;
+mod ethernet;
 mod field;
 mod index;
 mod matcher;
@@ -20,6 +21,7 @@ use index::{Entry, Index};
 use matcher::{Filter, Matcher};
 use smallvec::SmallVec;
 
+pub use ethernet::{EthernetClassifier, FrameArrival, FrameTag};
 pub use mismatch::{FilterMismatch, Mismatch};
 
 /// Up to so many filters and port ranges (PDRs without filters count as one) are searched one after the other: an index

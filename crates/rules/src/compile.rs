@@ -5,7 +5,7 @@ mod steps;
 mod tests;
 
 use crate::check::Checked;
-use crate::classifier::Classifier;
+use crate::classifier::{Classifier, EthernetClassifier};
 use crate::error::RuleError;
 use crate::ids::{ApplicationTag, FarId, Instance, PdrId, QerId, Qfi, Teid, UrrId};
 use crate::intent::{BitRates, FTeid, Interface, PacketRates, Pdi, Pdr, Rules};
@@ -215,6 +215,22 @@ pub struct Program {
     pub beyond_quota: Rare<Beyond>,
     /// What FARs do to the requests of steps that forward by them.
     pub treatments: Rare<(FarId, Treatment)>,
+    /// The session carries Ethernet frames: finds a frame's step, in place of [`Program::classifier`].
+    pub ethernet: Option<Box<EthernetProgram>>,
+}
+
+/// What an Ethernet PDU session has besides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EthernetProgram {
+    /// Finds a frame's step.
+    pub classifier: EthernetClassifier,
+    /// The network whose frames outside tunnels it takes, and in which its MAC addresses are known; `None` where all its
+    /// frames come in tunnels, as between user planes: nothing is learnt then.
+    pub network: Option<Instance>,
+    /// A MAC address without frames for so long is no longer in use: the shortest time any URR that reports them gives.
+    pub inactivity_s: Option<u32>,
+    /// Some URR wants to hear of MAC addresses.
+    pub reports: bool,
 }
 
 impl Program {
@@ -235,7 +251,11 @@ impl Program {
             + size_of_val(&*self.usages)
             + self.beyond_quota.heap_bytes()
             + self.treatments.heap_bytes();
-        self.classifier.heap_bytes() + size_of_val(&*self.steps) + duplicates + keys + states
+        let ethernet = self
+            .ethernet
+            .as_ref()
+            .map_or(0, |ethernet| size_of::<EthernetProgram>() + ethernet.classifier.heap_bytes());
+        self.classifier.heap_bytes() + size_of_val(&*self.steps) + duplicates + keys + states + ethernet
     }
 }
 
@@ -258,6 +278,7 @@ pub fn compile(rules: &Rules) -> Result<Program, RuleError> {
         f_teids: unique(pdrs.iter().filter_map(|pdr| pdr.pdi.f_teid)),
         ue_ipv4s: unique(plain(&pdrs).filter_map(|pdi| Some((pdi.instance, pdi.ue_ipv4?)))),
         ue_ipv6s: unique(plain(&pdrs).filter_map(|pdi| Some((pdi.instance, pdi.ue_ipv6?.trunc())))),
+        ethernet: ethernet(rules, &pdrs, &checked).map(Box::new),
         buffer_packets: rules.bars.iter().filter_map(|bar| bar.suggested_packets).max(),
     })
 }
@@ -265,6 +286,19 @@ pub fn compile(rules: &Rules) -> Result<Program, RuleError> {
 /// PDIs of packets outside any tunnel: their addresses lead to the session.
 fn plain<'a>(pdrs: &'a [&Pdr]) -> impl Iterator<Item = &'a Pdi> {
     pdrs.iter().map(|pdr| &pdr.pdi).filter(|pdi| pdi.f_teid.is_none())
+}
+
+fn ethernet(rules: &Rules, pdrs: &[&Pdr], checked: &Checked<'_>) -> Option<EthernetProgram> {
+    if pdrs.iter().all(|pdr| pdr.pdi.ethernet.is_none()) {
+        return None;
+    }
+    let asking = || rules.urrs.iter().filter(|urr| urr.triggers.contains(Triggers::MAC_ADDRESSES));
+    Some(EthernetProgram {
+        classifier: EthernetClassifier::new(pdrs, checked),
+        network: plain(pdrs).map(|pdi| pdi.instance).next(),
+        inactivity_s: asking().filter_map(|urr| urr.ethernet_inactivity_s).min(),
+        reports: asking().next().is_some(),
+    })
 }
 
 fn usage(urr: &Urr) -> Usage {

@@ -90,6 +90,21 @@ pub enum RuleError {
     /// An SDF filter is nothing but the ID of another, which the session does not have.
     #[error("{0} refers to SDF filter {1}, which does not exist")]
     UnknownFilter(RuleRef, u32),
+    /// A session carries either Ethernet frames or IP packets.
+    #[error("{0} is of Ethernet frames, or of IP packets, and other PDRs of the session are not")]
+    MixedTypes(RuleRef),
+    /// What only IP packets have, or what is not done to frames.
+    #[error("{0} asks for {1}, which Ethernet frames do not get")]
+    NotOfFrames(RuleRef, &'static str),
+    /// A range of MAC addresses ends before it begins.
+    #[error("{0} has an Ethernet filter with a range of MAC addresses that ends before it begins")]
+    MacRange(RuleRef),
+    /// An Ethernet filter is nothing but the ID of another, which is not there or not bidirectional.
+    #[error("{0} refers to bidirectional Ethernet filter {1}, which does not exist")]
+    UnknownEthernetFilter(RuleRef, u32),
+    /// The plain PDRs of an Ethernet session are of one network.
+    #[error("{0} is of another network than the session's other PDRs of frames outside tunnels")]
+    SeveralNetworks(RuleRef),
 }
 
 impl RuleError {
@@ -114,7 +129,12 @@ impl RuleError {
             | Self::Portless(rule, _)
             | Self::PortRange(rule)
             | Self::FlowLabel(rule)
-            | Self::UnknownFilter(rule, _) => *rule,
+            | Self::UnknownFilter(rule, _)
+            | Self::MixedTypes(rule)
+            | Self::NotOfFrames(rule, _)
+            | Self::MacRange(rule)
+            | Self::UnknownEthernetFilter(rule, _)
+            | Self::SeveralNetworks(rule) => *rule,
         }
     }
 }

@@ -17,6 +17,7 @@ pub(crate) fn pdi(source_interface: Interface) -> Pdi {
         qfis: vec![],
         sdf_filters: vec![],
         application: None,
+        ethernet: None,
     }
 }
 

@@ -3,6 +3,7 @@
 //! Each field says what the data plane does about it and what [`Rules::check`] asks of it. A rule that another names
 //! must exist in the same session.
 
+use crate::ethernet::EthernetPdi;
 use crate::ids::{ApplicationId, BarId, FarId, Instance, PdrId, QerId, Qfi, Teid, UrrId};
 use crate::sdf::SdfFilter;
 use crate::treatment::{HeaderField, RedirectUrl};
@@ -39,6 +40,12 @@ pub mod limits {
     pub const PORT_RANGES: usize = 32;
     /// Port ranges in a session.
     pub const PORT_RANGES_PER_SESSION: usize = 16_384;
+    /// Ethernet packet filters in one PDI.
+    pub const ETHERNET_FILTERS_PER_PDI: usize = 16;
+    /// Ethernet packet filters in a session, references to others included.
+    pub const ETHERNET_FILTERS: usize = 256;
+    /// MAC addresses in one Ethernet packet filter (TS 29.244 7.5.2.2-3).
+    pub const MACS_PER_ETHERNET_FILTER: usize = 16;
     /// Copies of a packet that one FAR asks for.
     pub const DUPLICATES: usize = 2;
 }
@@ -85,6 +92,17 @@ pub struct Pdi {
     pub sdf_filters: Vec<SdfFilter>,
     /// The packet's flow is of this application, as content rules find out from its first packets.
     pub application: Option<ApplicationId>,
+    /// The session carries Ethernet frames, and these match: a PDI then has neither the user's address nor an application,
+    /// and needs no tunnel. 8 bytes, as few sessions have it.
+    pub ethernet: Option<Box<EthernetPdi>>,
+}
+
+impl Pdi {
+    /// Its SDF filters, those of frames' packets included.
+    pub fn all_sdf_filters(&self) -> impl Iterator<Item = &SdfFilter> {
+        let of_frames = self.ethernet.iter().flat_map(|ethernet| &ethernet.filters);
+        self.sdf_filters.iter().chain(of_frames.flat_map(|filter| &filter.sdf_filters))
+    }
 }
 
 /// Packet Detection Rule (TS 29.244 7.5.2.2).

@@ -10,6 +10,7 @@ mod check;
 mod classifier;
 mod compile;
 mod error;
+mod ethernet;
 #[cfg(test)]
 mod fixture;
 mod ids;
@@ -21,12 +22,15 @@ mod treatment;
 mod urr;
 
 pub use change::{BarUpdate, Change, FarUpdate, ForwardingUpdate, PdrUpdate, QerUpdate, UrrUpdate};
-pub use classifier::{Classifier, FilterMismatch, Looks, Mismatch};
+pub use classifier::{
+    Classifier, EthernetClassifier, FilterMismatch, FrameArrival, FrameTag, Looks, Mismatch,
+};
 pub use compile::{
-    Action, Application, Arrival, Beyond, Direction, Encapsulation, Forward, Meter, Program, Step, Usage,
-    compile,
+    Action, Application, Arrival, Beyond, Direction, Encapsulation, EthernetProgram, Forward, Meter, Program,
+    Step, Usage, compile,
 };
 pub use error::{RuleError, RuleRef};
+pub use ethernet::{EthernetFilter, EthernetPdi, MacFilter, MacRange, TagFilter};
 pub use ids::{ApplicationId, ApplicationTag, BarId, FarId, Instance, PdrId, QerId, Qfi, Seid, Teid, UrrId};
 pub use intent::{
     ApplyAction, Bar, BitRates, FTeid, Far, ForwardingParameters, Gate, Interface, OuterHeaderCreation,

@@ -41,6 +41,8 @@ impl Triggers {
     pub const TIME_QUOTA: Self = Self(1 << 9);
     /// ENVCL: closing an envelope.
     pub const ENVELOPE_CLOSURE: Self = Self(1 << 10);
+    /// MACAR: MAC addresses of the user were detected, or are no longer in use.
+    pub const MAC_ADDRESSES: Self = Self(1 << 11);
     /// QUVTI: the quota's validity time ended.
     pub const QUOTA_VALIDITY_TIME: Self = Self(1 << 15);
 
@@ -121,6 +123,8 @@ pub struct Urr {
     pub inactive: bool,
     /// ISTM: time runs from the rule's creation, not from its first packet.
     pub immediate_start: bool,
+    /// A MAC address without frames for so long is no longer in use (TS 29.244 8.2.105).
+    pub ethernet_inactivity_s: Option<u32>,
     /// What becomes of packets once the quota is used up: what this FAR says, by the QERs of the packet's PDR; `None`
     /// drops them.
     pub quota_far: Option<FarId>,

@@ -122,6 +122,24 @@ pub struct Inactivity {
     pub is_reported: bool,
 }
 
+/// MAC addresses of an Ethernet PDU session, each list in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MacRecord {
+    /// As the data plane told last.
+    pub known: Vec<[u8; 6]>,
+    /// By URR, what reports have told; of others, nothing.
+    pub told: Vec<ToldMacs>,
+}
+
+/// MAC addresses a control plane knows of by a URR.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToldMacs {
+    /// The rule.
+    pub urr: UrrId,
+    /// The addresses.
+    pub macs: Vec<[u8; 6]>,
+}
+
 /// An answer that must not be worked out again: it told of usage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerRecord {
@@ -144,6 +162,8 @@ pub struct UsageRecord {
     pub urrs: Vec<UrrUsage>,
     /// Where the control plane wants to know of silence.
     pub inactivity: Option<Inactivity>,
+    /// MAC addresses of the user, once any were heard of: of few sessions.
+    pub macs: Option<Box<MacRecord>>,
     /// A report the control plane has not confirmed, as it was sent; there is at most one.
     pub unconfirmed: Option<Vec<u8>>,
     /// The last answer that told of usage.

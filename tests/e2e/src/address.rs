@@ -18,6 +18,10 @@ pub const UPF_N6: Ipv4Addr = Ipv4Addr::new(10, 50, 0, 2);
 pub const UE: Ipv4Addr = Ipv4Addr::new(10, 60, 0, 1);
 /// Where all users are.
 pub const UE_POOL: &str = "10.60.0.0/16";
+/// A host of the Ethernet data network.
+pub const ETHERNET_HOST: Ipv4Addr = Ipv4Addr::new(10, 70, 0, 1);
+/// Stations behind users whose sessions carry frames.
+pub const STATIONS: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 70, 0, 11), Ipv4Addr::new(10, 70, 0, 12)];
 /// PFCP (TS 29.244 6.4).
 pub const PFCP_PORT: u16 = 8805;
 /// Our web server; no dissector claims this port.

@@ -254,6 +254,14 @@ impl Ran {
         })
     }
 
+    /// Waits until it says something.
+    ///
+    /// # Errors
+    /// Where it does not in time.
+    pub fn wait_for_line(&mut self, words: &str) -> Result<()> {
+        self.process.wait_for_line(words, START).map(drop)
+    }
+
     /// Its pid.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! The configuration of the programs: the examples we ship, with what a run has to change.
 
-use crate::address::UPF_N3;
+use crate::address::{STATIONS, UPF_N3};
 use crate::privilege;
 use anyhow::{Context, Result};
 use nix::sys::resource::{Resource, getrlimit};
@@ -127,6 +127,52 @@ pub fn write_upf_charging(dir: &Path, driver: Driver) -> Result<(PathBuf, PathBu
     );
     let text = fs::read_to_string(&config)? + &charging;
     Ok((folder, write(dir, "upf.toml", &text)?))
+}
+
+/// Writes `upf.toml` into `dir`, as [`write_upf`], with a port of an Ethernet data network besides.
+///
+/// # Errors
+/// Where the example lacks what must change, or the file cannot be written.
+pub fn write_upf_ethernet(dir: &Path) -> Result<PathBuf> {
+    let path = write_upf(dir, Driver::AfPacket)?;
+    // Three ports share the memory of two.
+    let less = frames() * 2 / 3 & !1;
+    let text =
+        fs::read_to_string(&path)?.replace(&format!("framecnt={}", frames()), &format!("framecnt={less}"));
+    let mut config: Table = text.parse()?;
+    let ports = config.get_mut("dpe").and_then(|dpe| dpe.get_mut("port")).and_then(Value::as_array_mut);
+    let device = format!("net_af_packet2,iface=n6e,framecnt={less}");
+    let port: [(&str, Value); 5] = [
+        ("name", "n6e".into()),
+        ("device", device.into()),
+        ("interface", "core".into()),
+        ("ethernet", true.into()),
+        ("mtu", 1500.into()),
+    ];
+    let port = Table::from_iter(port.map(|(key, value)| (key.to_owned(), value)));
+    ports.context("upf.toml has no [[dpe.port]]")?.push(port.into());
+    write(dir, "upf.toml", &config.to_string())
+}
+
+/// Writes `ran.toml` into `dir`: the example's user, and two whose sessions carry Ethernet frames.
+///
+/// # Errors
+/// Where the example lacks what must change, or the file cannot be written.
+pub fn write_ran_ethernet(dir: &Path) -> Result<PathBuf> {
+    let mut config: Table = example("ran.toml")?.parse()?;
+    let ues = config.get_mut("ue").and_then(Value::as_array_mut).context("ran.toml has no [[ue]]")?;
+    for (number, station) in STATIONS.into_iter().enumerate() {
+        let routes: Vec<Value> = if number == 0 { vec!["10.70.0.0/24".into()] } else { vec![] };
+        let ue: [(&str, Value); 5] = [
+            ("tun", format!("tap{number}").into()),
+            ("address", station.to_string().into()),
+            ("qfi", 9.into()),
+            ("ethernet", true.into()),
+            ("routes", routes.into()),
+        ];
+        ues.push(Table::from_iter(ue.map(|(key, value)| (key.to_owned(), value))).into());
+    }
+    write(dir, "ran.toml", &config.to_string())
 }
 
 /// Writes `upf.toml` into `dir`, as [`write_upf`], for a node with content rules and predefined rules (TOML): the file of

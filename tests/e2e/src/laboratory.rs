@@ -1,6 +1,6 @@
 //! The three namespaces and the wires between them.
 
-use crate::address::{GNB_N3, SERVER, SMF_N4, UE, UE_POOL, UPF_N3, UPF_N4, UPF_N6};
+use crate::address::{ETHERNET_HOST, GNB_N3, SERVER, SMF_N4, UE, UE_POOL, UPF_N3, UPF_N4, UPF_N6};
 use crate::{Namespace, RunDir, Scratch, command, interrupt};
 use anyhow::{Result, ensure};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -64,6 +64,23 @@ impl Lab {
         let left = command::line("ip netns list")?;
         ensure!(left.trim().is_empty(), "namespaces are left: {}", command::last_lines(&left, 3));
         Ok(())
+    }
+
+    /// Adds an Ethernet data network: another wire from the node to a host.
+    ///
+    /// # Errors
+    /// Where the kernel refuses it.
+    pub fn wire_ethernet(&self) -> Result<()> {
+        cable(&self.upf, &self.dn, "n6e")?;
+        self.dn.ip(&format!("addr add {ETHERNET_HOST}/24 dev n6e")).map(drop)
+    }
+
+    /// Another namespace, with no wire to it; it goes when dropped.
+    ///
+    /// # Errors
+    /// Where the kernel refuses it.
+    pub fn namespace(&self, name: &str) -> Result<Namespace> {
+        Namespace::create(name)
     }
 
     fn wire(&self) -> Result<()> {

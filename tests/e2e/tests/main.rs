@@ -5,6 +5,7 @@
 
 mod charging;
 mod content;
+mod ethernet;
 mod laboratory;
 mod observe;
 mod programs;
@@ -42,6 +43,7 @@ fn main() -> Result<ExitCode> {
         charging::TESTS,
         content::TESTS,
         programs::TESTS,
+        ethernet::TESTS,
     ]
     .concat();
     let trials = tests.into_iter().map(|test| trial(test, refused.clone(), required)).collect();

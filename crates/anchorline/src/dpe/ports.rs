@@ -94,7 +94,11 @@ fn share_out(queues: Queues, pool: &Mempool, workers: &mut [Vec<Port>]) {
 fn config(settings: &PortSettings, queues: &Queues) -> dataplane::PortConfig {
     let capabilities = queues.port.capabilities();
     let mac = MacAddress(capabilities.mac);
-    let (name, address, spread) = (&settings.name, settings.address, queues.spread.about());
+    let (name, spread) = (&settings.name, queues.spread.about());
+    let address = match settings.ethernet {
+        true => "Ethernet".to_owned(),
+        false => settings.address.to_string(),
+    };
     tracing::info!("port {name}: {} ({}), {mac}, {address}, {spread}", settings.device, capabilities.driver);
     let PortSteering { reason, refused, .. } = &queues.steering;
     tracing::info!("port {name}: {reason}");
@@ -105,10 +109,11 @@ fn config(settings: &PortSettings, queues: &Queues) -> dataplane::PortConfig {
         interface: settings.interface,
         instance: settings.network_instance.as_deref().map_or(Instance::DEFAULT, Instance::of),
         mac,
-        address,
+        address: settings.address,
         address6: settings.address6,
         mtu: settings.mtu,
         vlan: settings.vlan,
         mss_clamp: settings.mss_clamp,
+        ethernet: settings.ethernet,
     }
 }

@@ -11,10 +11,10 @@ use super::{DpeSettings, PortSettings, Settings, charging, crew, n4};
 use crate::content::Sources;
 use config::{NodeIdText, Refusal, Spanned};
 use dpi::rule_file::Category;
-use ipnet::{IpNet, Ipv6Net};
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use rules::{Instance, Interface};
 use serde::Deserialize;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 /// As many as a data path can have.
@@ -91,7 +91,7 @@ struct Port {
     name: Spanned<String>,
     device: Spanned<String>,
     interface: Side,
-    address: Spanned<PortAddress>,
+    address: Option<Spanned<PortAddress>>,
     ipv6: Option<Spanned<PortAddress6>>,
     #[serde(default)]
     mtu: Mtu,
@@ -99,6 +99,7 @@ struct Port {
     network_instance: Option<Spanned<String>>,
     #[serde(default)]
     mss_clamp: bool,
+    ethernet: Option<Spanned<bool>>,
     #[serde(default)]
     hash: DeviceHash,
 }
@@ -216,12 +217,16 @@ fn dpe(dpe: Dpe) -> Result<DpeSettings, Refusal> {
     })
 }
 
+/// Of a port of Ethernet: nothing is reached there by an address of ours.
+const NO_ADDRESS: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::UNSPECIFIED, 32);
+
 fn port(port: Port) -> PortSettings {
     PortSettings {
         name: port.name.into_inner(),
         device: port.device.into_inner(),
         interface: port.interface.into(),
-        address: port.address.into_inner().0,
+        ethernet: port.ethernet.is_some_and(|ethernet| ethernet.into_inner()),
+        address: port.address.map_or(NO_ADDRESS, |address| address.into_inner().0),
         address6: port.ipv6.map(|address| address.into_inner().0),
         mtu: port.mtu.0,
         vlan: port.vlan.map(|vlan| vlan.0),
@@ -244,9 +249,13 @@ fn check_ports(ports: &[Port]) -> Result<(), Refusal> {
             return Err(Refusal::of(&port.device, "another port has this device"));
         }
         check_network(port, others)?;
-        let address = port.address.get_ref().0;
-        if others.iter().any(|other| other.address.get_ref().0.addr() == address.addr()) {
-            return Err(Refusal::of(&port.address, "another port has this address"));
+        check_ethernet(port, others)?;
+        if let Some(address) = &port.address
+            && others
+                .iter()
+                .any(|other| ipv4(other).is_some_and(|ipv4| ipv4.addr() == address.get_ref().0.addr()))
+        {
+            return Err(Refusal::of(address, "another port has this address"));
         }
         if let Some(address) = &port.ipv6
             && others
@@ -261,6 +270,35 @@ fn check_ports(ports: &[Port]) -> Result<(), Refusal> {
         false => {
             Err(Refusal::absent("a [[dpe.port]] with interface = \"access\" is needed: tunnels end there"))
         }
+    }
+}
+
+fn is_ethernet(port: &Port) -> bool {
+    port.ethernet.as_ref().is_some_and(|ethernet| *ethernet.get_ref())
+}
+
+/// A port of Ethernet has no address; every other has one.
+fn check_ethernet(port: &Port, others: &[Port]) -> Result<(), Refusal> {
+    let Some(ethernet) = port.ethernet.as_ref().filter(|_| is_ethernet(port)) else {
+        return match port.address {
+            Some(_) => Ok(()),
+            None => Err(Refusal::of(&port.name, "needs an address, as it is not a port of Ethernet")),
+        };
+    };
+    if let Some(address) = &port.address {
+        return Err(Refusal::of(address, "a port of Ethernet has no address"));
+    }
+    if let Some(address) = &port.ipv6 {
+        return Err(Refusal::of(address, "a port of Ethernet has no address"));
+    }
+    if Interface::from(port.interface) == Interface::Access {
+        return Err(Refusal::of(ethernet, "an Ethernet data network is on the core side"));
+    }
+    let network =
+        |port: &Port| port.network_instance.as_ref().map(|name| name.get_ref().to_ascii_lowercase());
+    match others.iter().any(|other| is_ethernet(other) && network(other) == network(port)) {
+        true => Err(Refusal::of(ethernet, "another port of this network instance is of Ethernet")),
+        false => Ok(()),
     }
 }
 
@@ -285,13 +323,17 @@ fn is_of_network(port: &Port, route: &Route) -> bool {
     meant.is_none() || meant == port.network_instance.as_ref().map(name)
 }
 
+fn ipv4(port: &Port) -> Option<Ipv4Net> {
+    port.address.as_ref().map(|address| address.get_ref().0)
+}
+
 fn ipv6(port: &Port) -> Option<Ipv6Net> {
     port.ipv6.as_ref().map(|address| address.get_ref().0)
 }
 
 fn check_route(route: &Route, ports: &[Port]) -> Result<(), Refusal> {
     let reaches = |port: &Port| match route.via.get_ref() {
-        IpAddr::V4(via) => port.address.get_ref().0.contains(via),
+        IpAddr::V4(via) => ipv4(port).is_some_and(|address| address.contains(via)),
         IpAddr::V6(via) => ipv6(port).is_some_and(|address| address.contains(via)),
     };
     if route.prefix.addr().is_ipv4() != route.via.get_ref().is_ipv4() {

@@ -81,6 +81,8 @@ pub(crate) struct PortSettings {
     /// The network instance it belongs to, in lower case.
     pub(crate) network_instance: Option<String>,
     pub(crate) mss_clamp: bool,
+    /// It is an Ethernet data network, and the address is none.
+    pub(crate) ethernet: bool,
     pub(crate) hash: DeviceHash,
 }
 

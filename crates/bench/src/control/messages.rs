@@ -99,6 +99,8 @@ fn pdi(source_interface: SourceInterface, number: u32) -> Pdi {
         network_instance: None,
         ue_ip_addresses: vec![ue],
         traffic_endpoint_id: None,
+        ethernet_pdu_session_information: None,
+        ethernet_packet_filters: vec![],
         sdf_filters: vec![],
         application_id: None,
         qfis: vec![],

@@ -65,7 +65,9 @@ impl Placement {
 
     /// The worker of a new session: that of the meters it shares, or that of its user's address, or if there is no room,
     /// the one with the fewest sessions.
-    pub(super) fn place(&mut self, keys: &[Key], shared: &Shared) -> Result<Owner, Refusal> {
+    ///
+    /// Sessions of Ethernet frames are switched to each other, and so together, in the first worker that has any.
+    pub(super) fn place(&mut self, keys: &[Key], shared: &Shared, of_frames: bool) -> Result<Owner, Refusal> {
         if self.is_alone() {
             return Ok(0);
         }
@@ -75,7 +77,10 @@ impl Placement {
         let owner = self.claims.sharer(shared).unwrap_or_else(|| self.by_keys(keys));
         let has_room =
             |owner: Owner| self.sessions.get(usize::from(owner)).is_some_and(|count| *count < self.room);
-        let owner = Some(owner).filter(|owner| has_room(*owner)).or_else(|| self.least_loaded());
+        let owner = match of_frames {
+            true => Some(self.distributors as Owner),
+            false => Some(owner).filter(|owner| has_room(*owner)).or_else(|| self.least_loaded()),
+        };
         let owner = owner.filter(|owner| has_room(*owner)).ok_or(Refusal::Sessions)?;
         if let Some(count) = self.sessions.get_mut(usize::from(owner)) {
             *count += 1;

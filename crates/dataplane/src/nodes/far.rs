@@ -48,7 +48,7 @@ impl<B: Buffer> Node<B> for Far {
 
 /// Once a quota is used up, another FAR may stand in for the PDR's own.
 #[inline]
-fn substitute<B: Buffer>(state: &mut State, packet: &mut Packet<B>) {
+pub(super) fn substitute<B: Buffer>(state: &mut State, packet: &mut Packet<B>) {
     let step = *state.sessions.cells.step(packet.meta.step);
     let (at, bytes) = (packet.meta.step, u32::from(packet.meta.bytes));
     if step.may_yield() && !state.has_plenty(&step, at, bytes) {

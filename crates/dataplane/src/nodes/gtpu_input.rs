@@ -1,5 +1,6 @@
 //! Reads GTP-U; takes the tunnel's headers off users' packets (TS 29.281).
 
+use super::frame_user::behind_tunnel;
 use crate::counters::DropReason;
 use crate::frame::{Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
@@ -13,7 +14,7 @@ impl<B: Buffer> Node<B> for GtpuInput {
     const ID: NodeId = NodeId::GtpuInput;
 
     #[inline]
-    fn process(_: &mut State, packet: &mut Packet<B>) -> Next {
+    fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let message = match read(packet) {
             Ok(message) => message,
             Err(reason) => return Next::drop(reason),
@@ -24,7 +25,10 @@ impl<B: Buffer> Node<B> for GtpuInput {
         packet.meta.teid = message.teid;
         packet.meta.qfi = message.pdu_session.map_or(Meta::NO_QFI, |container| container.qfi);
         match unwrap(packet, &message) {
-            Some(()) => Next::To(NodeId::UserInput),
+            Some(()) => match behind_tunnel(state, &mut packet.meta) {
+                None => Next::To(NodeId::UserInput),
+                Some(next) => next,
+            },
             // Nobody needs more than 255 octets of headers.
             None => Next::drop(DropReason::GtpuExtension),
         }

@@ -34,6 +34,10 @@ impl<B: Buffer> Node<B> for Session {
         match found {
             Some(session) => {
                 packet.meta.session = session;
+                // Only tunnels lead here to those that carry frames.
+                if state.switch.carries(session) {
+                    return Next::To(NodeId::FrameUser);
+                }
                 state.sessions.prefetch_place(session);
                 Next::To(NodeId::Classify)
             }

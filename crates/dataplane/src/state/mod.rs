@@ -23,6 +23,7 @@ mod routes;
 mod sessions;
 mod share;
 mod step;
+mod switch;
 mod table;
 mod tags;
 mod treatment;
@@ -52,6 +53,7 @@ pub(crate) use sessions::{
     Installation, Installed, KEYS_PER_SESSION, Key, Refusal, Room, Session, SessionIndex, Sessions,
 };
 pub(crate) use step::{HotStep, Kind, StepIndex};
+pub(crate) use switch::{MACS_PER_SESSION, Switch};
 pub(crate) use table::{Name as TableName, Table};
 pub(crate) use treatment::{Extra, Treatment};
 pub(crate) use usage::Ledger;
@@ -108,6 +110,8 @@ pub(crate) struct State {
     pub(crate) content: Content,
     /// Of users whose requests get a field.
     pub(crate) connections: Connections,
+    /// Of users whose sessions carry Ethernet frames.
+    pub(crate) switch: Switch,
 }
 
 impl State {
@@ -137,6 +141,7 @@ impl State {
             late: Vec::with_capacity(LATE_MAX),
             content: Content::default(),
             connections: Connections::new(limits.connections),
+            switch: Switch::new(limits),
             steering,
             ports,
         })

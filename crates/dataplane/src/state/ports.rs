@@ -31,6 +31,13 @@ impl Ports {
             return Err(ConfigError::TooManyPorts(ports.len()));
         }
         for (at, port) in ports.iter().enumerate() {
+            if port.ethernet && port.interface == Interface::Access {
+                return Err(ConfigError::EthernetAccess(port.name.clone()));
+            }
+            let is_twin = |other: &PortConfig| other.ethernet && other.side() == port.side();
+            if port.ethernet && ports[..at].iter().any(is_twin) {
+                return Err(ConfigError::TwoEthernetPorts);
+            }
             for address in addresses(port) {
                 if ports[..at].iter().flat_map(addresses).any(|other| other == address) {
                     return Err(ConfigError::DoubleAddress(address));
@@ -139,10 +146,11 @@ fn room(port: &PortConfig) -> u16 {
     port.mtu.saturating_sub(headers as u16)
 }
 
-/// The addresses of a port.
+/// The addresses of a port; none on one of Ethernet.
 pub(crate) fn addresses(port: &PortConfig) -> impl Iterator<Item = IpAddr> {
     let second = port.address6.map(|address| IpAddr::V6(address.addr()));
-    std::iter::once(IpAddr::V4(port.address.addr())).chain(second)
+    let all = std::iter::once(IpAddr::V4(port.address.addr())).chain(second);
+    all.take(if port.ethernet { 0 } else { 2 })
 }
 
 /// A port's IPv4 and IPv6 address share one space of TEIDs.

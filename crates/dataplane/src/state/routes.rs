@@ -111,11 +111,12 @@ fn subnets((port, config): (PortIndex, &crate::PortConfig)) -> impl Iterator<Ite
     let prefixes = [Some(IpNet::from(config.address)), config.address6.map(IpNet::from)];
     let side = config.side();
     let direct = move |prefix: IpNet| Entry { side, prefix: prefix.trunc(), port, via: None };
-    prefixes.into_iter().flatten().map(direct)
+    prefixes.into_iter().flatten().take(if config.ethernet { 0 } else { 2 }).map(direct)
 }
 
 fn entry(ports: &Ports, route: &Route) -> Result<Entry, ConfigError> {
     let reaches = |config: &crate::PortConfig| match route.via {
+        _ if config.ethernet => false,
         IpAddr::V4(via) => config.address.contains(&via),
         IpAddr::V6(via) => config.address6.is_some_and(|address| address.contains(&via)),
     };

@@ -12,7 +12,10 @@ use super::usage::Ledger;
 use crate::config::Echo;
 use crate::worker::Query;
 use dplink::UsageCounts;
-use rules::{Arrival, Classifier, Instance, Looks, OuterHeaderCreation, PdrId, Places, QerId, Rare, Seid};
+use rules::{
+    Arrival, Classifier, EthernetProgram, Instance, Looks, OuterHeaderCreation, PdrId, Places, QerId, Rare,
+    Seid,
+};
 use smallvec::SmallVec;
 
 /// Tunnels, and user addresses, a session has on average at most, over all sessions.
@@ -26,6 +29,9 @@ impl SessionIndex {
     /// No session.
     pub(crate) const NONE: Self = Self(u32::MAX);
 }
+
+const FRAMES_SHIFT: u32 = 48;
+const FRAMES: u64 = 1 << FRAMES_SHIFT;
 
 /// By what packets find a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -82,6 +88,8 @@ pub(crate) struct Installation {
     pub(crate) accounts: Box<[Account]>,
     /// Accounts whose meters are apart, and these.
     pub(crate) aparts: Box<[(u16, Apart)]>,
+    /// It carries Ethernet frames.
+    pub(crate) ethernet: Option<Box<EthernetProgram>>,
     /// Packets kept for the session are to be dropped.
     pub(crate) drop_kept: bool,
     /// Tunnels that end now.
@@ -103,6 +111,8 @@ pub(crate) enum Refusal {
     Peers,
     #[error("the data plane holds as many shared meters and packet rates as it is configured for")]
     Meters,
+    #[error("the data plane holds as many sessions of Ethernet frames as it is configured for")]
+    EthernetSessions,
     #[error("a tunnel belongs to another session")]
     TunnelTaken,
     #[error("a user address belongs to another session")]
@@ -372,6 +382,7 @@ impl Sessions {
             removed,
             end_markers,
             old: None,
+            _ethernet: None,
             _spent: (steps, peers, accounts, aparts),
         }
     }
@@ -454,6 +465,19 @@ impl Sessions {
     }
 }
 
+impl Key {
+    /// What says that the session of a tunnel carries Ethernet frames: a user of a prefix that is in use nowhere (0001::/16,
+    /// RFC 4291 4). So other workers, and the directory, know of it as of any user.
+    pub(crate) const fn frames(tunnel: u64) -> Self {
+        Self::User(FRAMES | tunnel, Instance::DEFAULT)
+    }
+
+    /// Whether it is one of [`Key::frames`].
+    pub(crate) const fn is_of_frames(self) -> bool {
+        matches!(self, Self::User(user, _) if user >> FRAMES_SHIFT == 1)
+    }
+}
+
 impl Session {
     /// The step of the PDR that is tried in this place.
     #[inline]
@@ -492,6 +516,8 @@ pub(crate) struct Installed {
     pub(crate) end_markers: Box<[OuterHeaderCreation]>,
     /// What it replaced.
     pub(crate) old: Option<Box<Session>>,
+    /// What it did with frames before.
+    pub(crate) _ethernet: Option<Box<EthernetProgram>>,
     _spent: Spent,
 }
 

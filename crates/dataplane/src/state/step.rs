@@ -296,7 +296,7 @@ impl HotStep {
     pub(crate) fn fit(mut self, ports: &[PortConfig], step: &Step) -> Self {
         let Action::Forward(forward) = step.action else { return self };
         let side = Side::new(forward.to, forward.instance);
-        let mtus = ports.iter().filter(|port| port.side() == side).map(|port| port.mtu);
+        let mtus = ports.iter().filter(|port| port.side() == side && !port.ethernet).map(|port| port.mtu);
         let headers = forward.encapsulation.map_or(0, |tunnel| self.container_length() + outer(tunnel.peer));
         self.fits = mtus.min().unwrap_or(u16::MAX).saturating_sub(headers as u16);
         self

@@ -36,6 +36,10 @@ pub(crate) struct Steering {
     workers: u8,
     /// Ports whose packets may be anybody's: what they bring is looked at before flows are, a bit each.
     mixed: u16,
+    /// The worker that has all sessions of Ethernet frames: they are switched to each other.
+    frames_owner: u8,
+    /// Another worker has had one.
+    has_frames: bool,
     buckets: Buckets,
     directory: Directory,
     pub(crate) post: Post,
@@ -50,6 +54,8 @@ impl Steering {
             me,
             workers: crew.workers as u8,
             mixed: if is_alone { 0 } else { crew.mixed_ports() },
+            frames_owner: crew.distributors as u8,
+            has_frames: false,
             buckets: Buckets::new(crew),
             directory: Directory::new(elsewhere),
             post,
@@ -95,6 +101,25 @@ impl Steering {
         })
     }
 
+    /// The worker that has all sessions of Ethernet frames, unless it is this one.
+    pub(crate) const fn other_owner_of_frames(&self) -> Option<u8> {
+        if self.frames_owner == self.me { None } else { Some(self.frames_owner) }
+    }
+
+    /// Whether other workers have sessions of Ethernet frames, or had some, as far as this one has heard.
+    #[inline]
+    pub(crate) const fn has_frames(&self) -> bool {
+        self.has_frames
+    }
+
+    /// The other worker that has the session of [`Key::frames`].
+    pub(crate) fn elsewhere_of_frames(&mut self, key: Key, handed: u8) -> Option<u8> {
+        if !self.is_shared() || handed >= HANDED_MAX {
+            return None;
+        }
+        self.look_up(key)
+    }
+
     /// Whether another worker has a session of this key.
     #[cold]
     pub(crate) fn is_elsewhere(&mut self, key: Key) -> bool {
@@ -113,9 +138,12 @@ impl Steering {
 
     /// Reads what the others wrote; what the directory has no use for is left for the worker.
     pub(crate) fn read(&mut self) {
-        let Self { post, directory, .. } = self;
+        let Self { post, directory, has_frames, .. } = self;
         post.read(|from, note| match note {
-            Note::Owns(key) => directory.enter(key, from),
+            Note::Owns(key) => {
+                *has_frames |= key.is_of_frames();
+                directory.enter(key, from);
+            }
             Note::Left(key) => directory.leave(key, from),
             _ => {}
         });
@@ -125,6 +153,7 @@ impl Steering {
     fn is_exceptional(&self, key: Key) -> bool {
         match key {
             Key::Tunnel(_) => true,
+            Key::User(..) if key.is_of_frames() => true,
             Key::User(user, _) => self.buckets.owner(Buckets::user(user)) != self.me,
         }
     }

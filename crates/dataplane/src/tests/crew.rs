@@ -459,3 +459,34 @@ fn a_crew_that_cannot_be_is_refused() {
         assert!(connect_crew(&config(), &crew, ports, || 0).is_err());
     }
 }
+
+/// All sessions of frames are with one worker, and whichever receives a frame hands it there unread.
+#[test]
+fn frames_go_to_the_worker_that_switches_them() {
+    use super::ethernet::{frame, in_tunnel};
+    use crate::fixture::{FRAMES, N6E, ethernet, with_ethernet};
+    const HOST: [u8; 6] = [2, 0, 0, 0, 12, 1];
+    // The first reads as the beginning of an IPv6 packet.
+    const STATIONS: [[u8; 6]; 2] = [[0x60, 0, 0, 0, 10, 1], [2, 0, 0, 0, 10, 2]];
+    let mut team = Team::over(&with_ethernet(), &Crew { distributors: 1, ..Crew::of(3) });
+    for worker in &mut team.workers {
+        worker.know(N3 as u8, MacAddress([2, 0, 0, 0, 3, 1]), GNB);
+    }
+    FRAMES.iter().for_each(|session| team.put(*session, 1, ethernet(*session)));
+    assert_eq!(team.settle().len(), 2);
+    assert_eq!(FRAMES.map(|session| team.owner(session)), [1, 1]);
+    for receiver in 0..3 {
+        for (session, station) in FRAMES.iter().zip(STATIONS) {
+            team.receive(receiver, N3, &in_tunnel(*session, &frame(station, HOST)));
+            team.receive(receiver, N6E, &frame(HOST, station));
+        }
+        team.settle();
+        let (network, users) = (team.sent(N6E), team.sent(N3));
+        assert_eq!((network[1].len(), users[1].len()), (2, 2), "received by {receiver}");
+        assert!(network[1].iter().all(|sent| sent.len() == 60));
+    }
+    // Between two users, received by a worker that has neither.
+    team.receive(2, N3, &in_tunnel(120, &frame(STATIONS[0], STATIONS[1])));
+    team.settle();
+    assert_eq!((team.sent(N3)[1].len(), team.sent(N6E)[1].len()), (1, 0));
+}

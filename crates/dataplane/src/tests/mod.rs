@@ -4,6 +4,7 @@ mod content;
 mod copies;
 mod crew;
 mod enrich;
+mod ethernet;
 mod exits;
 mod fragments;
 mod instances;

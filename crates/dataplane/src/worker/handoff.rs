@@ -16,10 +16,12 @@ impl<P: Port> Worker<P> {
         let mut taken = 0;
         for worker in 0..self.handoff.workers() {
             let (vector, State { ports, flows, .. }) = (&mut self.vector, &self.state);
+            let arrived = &mut self.rest.arrived;
             let count = self.handoff.take(worker, |handed| {
                 handed.buffer.prefetch();
-                let side = ports.get(handed.port()).side();
-                vector.push(handed.packet(side, |key| flows.hash(key)));
+                let port = ports.get(handed.port());
+                let (side, into) = (port.side(), if port.ethernet { &mut *arrived } else { &mut *vector });
+                into.push(handed.packet(side, |key| flows.hash(key)));
             });
             if count > 0 {
                 taken += count;

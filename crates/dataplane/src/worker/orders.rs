@@ -11,7 +11,7 @@ use crate::side::Side;
 use crate::state::{Installation, Installed, Key, Loading, Refusal, Session, SessionIndex, State, Used};
 use crate::trace::Tracer;
 use dplink::{Event, UsageCounts};
-use rules::{Interface, OuterHeaderCreation, Seid, UrrId};
+use rules::{EthernetProgram, Interface, OuterHeaderCreation, Seid, UrrId};
 
 /// Orders obeyed between two vectors, so that control never holds up traffic.
 const ORDERS_PER_TURN: usize = 16;
@@ -35,6 +35,10 @@ pub(crate) enum Order {
     List(Box<Listing>),
     /// Put content rules in force.
     Load(Box<Loading>),
+    /// Tell the MAC addresses of a session; the list has the room.
+    Macs(Seid, Vec<[u8; 6]>),
+    /// Tell of the MAC addresses of all sessions that have somebody ask for them.
+    AllMacs,
 }
 
 /// What a session has used, asked for and told.
@@ -51,6 +55,9 @@ pub(crate) struct Query {
     pub(crate) counts: Vec<UsageCounts>,
 }
 
+/// A session that is gone, and what it did with frames.
+type Removed = (Box<Session>, Option<Box<EthernetProgram>>);
+
 /// To the control side, which frees what the worker no longer needs: a worker allocates and frees nothing.
 #[derive(Debug)]
 pub(crate) enum Report {
@@ -59,7 +66,7 @@ pub(crate) enum Report {
     /// Not in force, and why.
     Refused { installation: Box<Installation>, refusal: Refusal },
     /// Out of force, if it ever was in.
-    Removed { seid: Seid, usage: Vec<UsageCounts>, _old: Option<Box<Session>> },
+    Removed { seid: Seid, usage: Vec<UsageCounts>, _old: Option<Removed> },
     /// What a session has used.
     Queried(Box<Query>),
     /// A URR has something to tell.
@@ -76,6 +83,12 @@ pub(crate) enum Report {
     Loaded { revision: u64, _old: Box<Loading> },
     /// Something was seen on the wire.
     Event(Event),
+    /// The MAC addresses of a session have changed.
+    MacsChanged(Seid),
+    /// The MAC addresses of a session.
+    Macs(Seid, Vec<[u8; 6]>),
+    /// Nothing to tell.
+    Done,
 }
 
 impl<P: Port> Worker<P> {
@@ -106,6 +119,13 @@ impl<P: Port> Worker<P> {
             && let Some(event) = self.state.next_event()
         {
             self.report(Report::Event(event));
+        }
+        while self.reports.slots() > RING / 2
+            && let Some(session) = self.state.switch.next_changed()
+        {
+            if let Some(seid) = self.state.sessions.get(session).map(|session| session.seid) {
+                self.report(Report::MacsChanged(seid));
+            }
         }
         while self.reports.slots() > RING / 2
             && let Some(used) = self.state.used.pop()
@@ -158,6 +178,16 @@ impl<P: Port> Worker<P> {
                 let _old = self.state.content.load(loading);
                 Report::Loaded { revision: self.state.content.counts().revision, _old }
             }
+            Order::Macs(seid, mut macs) => {
+                if let Some(session) = self.state.sessions.by_seid(seid) {
+                    self.state.switch.list(session, &mut macs);
+                }
+                Report::Macs(seid, macs)
+            }
+            Order::AllMacs => {
+                self.state.switch.change_all();
+                Report::Done
+            }
             Order::List(mut listing) => {
                 self.list_peers(&mut listing);
                 Report::Listed(listing)
@@ -165,21 +195,29 @@ impl<P: Port> Worker<P> {
         }
     }
 
-    fn install(&mut self, installation: Box<Installation>) -> Report {
+    fn install(&mut self, mut installation: Box<Installation>) -> Report {
         let (seid, revision) = (installation.session.seid, installation.session.revision);
         let drop_kept = installation.drop_kept;
         self.settle(seid, false);
-        let State { sessions, ports, routes, now_ns, steering, .. } = &mut self.state;
+        let State { sessions, ports, routes, now_ns, steering, switch, .. } = &mut self.state;
+        if installation.ethernet.is_some() && !switch.has_room(sessions.by_seid(seid)) {
+            return Report::Refused { installation, refusal: Refusal::EthernetSessions };
+        }
+        let ethernet = installation.ethernet.take();
         let installed = sessions.install(installation, *now_ns, |peer| State::way(ports, routes, peer));
         match installed {
-            Ok(installed) => {
+            Ok(mut installed) => {
                 let [before, now] = [installed.old.as_deref(), sessions.get(installed.index)].map(keys);
                 steering.announce(before, now);
+                installed._ethernet = switch.enter(installed.index, ethernet);
                 self.wake(installed.index, drop_kept);
                 installed.end_markers.iter().for_each(|tunnel| self.send_end_marker(*tunnel));
                 Report::Installed { seid, revision, installed }
             }
-            Err((refusal, installation)) => Report::Refused { installation, refusal },
+            Err((refusal, mut installation)) => {
+                installation.ethernet = ethernet;
+                Report::Refused { installation, refusal }
+            }
         }
     }
 
@@ -189,7 +227,7 @@ impl<P: Port> Worker<P> {
         let _old = removed.map(|(index, session)| {
             self.state.steering.announce(&session.keys, &[]);
             self.wake(index, true);
-            session
+            (session, self.state.switch.leave(index))
         });
         Report::Removed { seid, usage, _old }
     }
@@ -209,6 +247,9 @@ impl<P: Port> Worker<P> {
             for packet in self.resumed.split_off(before) {
                 self.discard(packet.buffer, DropReason::BufferDropped);
             }
+        }
+        if self.resumed.len() > before && self.state.switch.carries(session) {
+            self.resume_frames(before);
         }
     }
 

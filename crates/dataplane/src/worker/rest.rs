@@ -2,9 +2,10 @@
 //! within the same turn.
 
 use super::Worker;
+use super::frames::WAITING;
 use crate::counters::DropReason;
 use crate::frame::{Packet, VECTOR};
-use crate::graph::NodeId;
+use crate::graph::{Hop, NodeId};
 use crate::port::Port;
 use rules::Direction;
 
@@ -18,6 +19,10 @@ pub(super) struct Rest<B> {
     pub(super) answered: Vec<Packet<B>>,
     /// Fragments of packets that were too long.
     pub(super) parts: Vec<Packet<B>>,
+    /// Frames of Ethernet data networks, as they came.
+    pub(super) arrived: Vec<Packet<B>>,
+    /// Frames for users whose session is known.
+    pub(super) frames: Vec<Packet<B>>,
 }
 
 impl<B> Rest<B> {
@@ -28,18 +33,21 @@ impl<B> Rest<B> {
             copied: Vec::with_capacity(VECTOR),
             answered: Vec::with_capacity(2 * VECTOR),
             parts: Vec::with_capacity(VECTOR),
+            arrived: Vec::with_capacity(4 * VECTOR),
+            frames: Vec::with_capacity(2 * WAITING),
         }
     }
 
-    /// Some of the next to run, and where they begin. What was copied may have to be split; fragments, copies and
-    /// what is answered leave nothing behind, so there is an end.
+    /// Some of the next to run, and where they begin. What was copied may have to be split; fragments, copies,
+    /// frames and what is answered leave nothing behind, so there is an end.
     fn next(&mut self) -> Option<(&mut Vec<Packet<B>>, NodeId)> {
-        let Self { copies, copied, answered, parts } = self;
+        let Self { copies, copied, answered, parts, frames, arrived: _ } = self;
         let all = [
             (copies, NodeId::EthernetOutput),
             (copied, NodeId::Far),
             (answered, NodeId::Redirect),
             (parts, NodeId::Far),
+            (frames, NodeId::FrameClassify),
         ];
         all.into_iter().find(|(packets, _)| !packets.is_empty())
     }
@@ -53,6 +61,18 @@ impl<P: Port> Worker<P> {
             self.state.count_dropped(&step, packet.meta.bytes.into());
         }
         self.discard(packet.buffer, reason);
+    }
+
+    /// Runs frames that came in from Ethernet data networks, or that other workers handed over.
+    pub(super) fn run_arrived(&mut self, mut trace: Option<&mut Vec<Hop>>) {
+        while !self.rest.arrived.is_empty() {
+            let count = self.rest.arrived.len().min(VECTOR);
+            self.vector.extend(self.rest.arrived.drain(..count));
+            match self.tracer.take() {
+                None => self.run(NodeId::FrameInput, trace.as_deref_mut()),
+                Some(tracer) => self.run_watched(NodeId::FrameInput, tracer),
+            }
+        }
     }
 
     /// Runs what the last vector left behind.

@@ -256,6 +256,8 @@ impl Translator<'_> {
             network_instance: None,
             ue_ip_addresses: vec![],
             traffic_endpoint_id: Some(before.id),
+            ethernet_pdu_session_information: None,
+            ethernet_packet_filters: vec![],
             sdf_filters: vec![],
             application_id: None,
             qfis: vec![],
@@ -266,8 +268,8 @@ impl Translator<'_> {
         let at_endpoint = self.pdi(pdr, &resolved, None)?;
         let has_own = current.qfis != before.qfis;
         let qfis = if has_own { current.qfis } else { at_endpoint.qfis.clone() };
-        let Pdi { sdf_filters, application, .. } = current;
-        let pdi = Pdi { sdf_filters, application, qfis, ..at_endpoint };
+        let Pdi { sdf_filters, application, ethernet, .. } = current;
+        let pdi = Pdi { sdf_filters, application, ethernet, qfis, ..at_endpoint };
         Ok(Some(PdrUpdate { id: pdr, pdi: Some(pdi), ..PdrUpdate::default() }))
     }
 

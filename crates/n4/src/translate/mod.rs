@@ -1,6 +1,7 @@
 //! From what a control plane asks for to rules, taking tunnel endpoints on the way.
 
 mod endpoint;
+mod ethernet;
 mod far;
 mod pdr;
 mod qer;
@@ -63,6 +64,8 @@ pub(crate) struct Translator<'a> {
     pools: &'a mut Pools,
     predefined: &'a Predefined,
     has_instances: bool,
+    /// The session carries Ethernet frames.
+    is_of_frames: bool,
     session: Seid,
     ours: Ours,
     /// The session's rules before the request, and where in them to find some.
@@ -86,6 +89,7 @@ impl<'a> Translator<'a> {
             pools: sources.pools,
             predefined: sources.predefined,
             has_instances: sources.has_instances,
+            is_of_frames: ethernet::are_of_frames(before),
             session,
             ours: sources.ours,
             before,
@@ -102,6 +106,8 @@ impl<'a> Translator<'a> {
         mut self,
         request: &SessionEstablishmentRequest,
     ) -> Result<Translated, Refusal> {
+        ethernet::check_type(request)?;
+        self.is_of_frames = ethernet::is_of_frames(request);
         self.extras.fq_csids = request.fq_csids.iter().map(octets).collect();
         self.extras.group_id = request.group_id.clone().unwrap_or_default();
         let rules = self.new_rules(request).and_then(|mut rules| {

@@ -1,6 +1,6 @@
 //! PDRs, and the tunnel endpoints they take.
 
-use super::Translator;
+use super::{Translator, ethernet};
 use crate::predefined::{LAST, NO_FAR};
 use crate::refusal::Refusal;
 use crate::tunnels::Unavailable;
@@ -87,6 +87,7 @@ impl Translator<'_> {
                 .map(|filter| values::sdf_filter(filter, pdr))
                 .collect::<Result<_, _>>()?,
             application: pdi.application_id.as_deref().map(values::application).transpose()?,
+            ethernet: ethernet::pdi(pdr, pdi, self.is_of_frames)?,
         })
     }
 

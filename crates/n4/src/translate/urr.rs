@@ -37,6 +37,7 @@ impl Translator<'_> {
             before_qos: information & flags::MEASUREMENT_MBQE != 0,
             inactive: information & flags::MEASUREMENT_INAM != 0,
             immediate_start: information & flags::MEASUREMENT_ISTM != 0,
+            ethernet_inactivity_s: nonzero(urr.ethernet_inactivity_timer),
             quota_far: urr.quota_far_id.map(FarId),
         })
     }
@@ -82,6 +83,9 @@ impl Translator<'_> {
             before_qos: bit(flags::MEASUREMENT_MBQE),
             inactive: bit(flags::MEASUREMENT_INAM),
             immediate_start: bit(flags::MEASUREMENT_ISTM),
+            ethernet_inactivity_s: field
+                .seconds(update.ethernet_inactivity_timer, ie::ETHERNET_INACTIVITY_TIMER)
+                .map(nonzero),
             quota_far: update
                 .quota_far_id
                 .map(|far| Some(FarId(far)))

@@ -1,7 +1,7 @@
 //! What a modification gives and takes.
 
 use super::account::elapse;
-use super::moment;
+use super::{macs, moment};
 use pfcp::UsageReportTrigger as Trigger;
 use rules::{Rules, Urr, UrrId};
 use session::{Inactivity, UrrUsage, UsageRecord, Used};
@@ -51,6 +51,8 @@ pub(crate) fn apply(
     let old = std::mem::take(&mut record.urrs);
     let of = |id: UrrId| old.iter().find(|usage| usage.urr == id);
     record.urrs = after.urrs.iter().map(|urr| of(urr.id).copied().unwrap_or(fresh(urr, now))).collect();
+    let is_new = |id: UrrId| given.iter().any(|given| given.is_new && given.urr == id);
+    macs::forget(record, |id| after.urrs.iter().any(|urr| urr.id == id) && !is_new(id));
     for given in given {
         let of_it = record.urrs.iter_mut().zip(&after.urrs).filter(|(usage, _)| usage.urr == given.urr);
         of_it.for_each(|(usage, urr)| give(usage, urr, given, now));

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `account` | what the data plane told, and time that passed |
 //! | `due` | which triggers have come, what must be looked up, and when to look again |
+//! | `macs` | MAC addresses of Ethernet PDU sessions |
 //! | `plan` | a session's next step: look, ask, report, wait |
 //! | `tell` | the reports themselves |
 //! | `apply` | what a modification gives and takes |
@@ -19,12 +20,14 @@
 mod account;
 mod apply;
 mod due;
+mod macs;
 mod plan;
 mod tell;
 mod wanted;
 
 pub(crate) use account::{begin_anew, hear, hear_last, new_epoch};
 pub(crate) use apply::{Given, apply, removed};
+pub(crate) use macs::hear_macs;
 pub(crate) use plan::{Circumstances, Meter, Step};
 pub(crate) use tell::{Asked, tell_all, tell_asked};
 pub(crate) use wanted::wanted;

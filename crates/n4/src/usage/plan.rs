@@ -2,7 +2,7 @@
 
 use super::due::{Found, Look};
 use super::tell::tell;
-use super::{SILENCE, ms};
+use super::{SILENCE, macs, ms};
 use pfcp::{UsageReport, UsageReportTrigger as Trigger};
 use rules::{Rules, Triggers, UrrId};
 use session::UsageRecord;
@@ -167,6 +167,7 @@ impl Meter {
         for (usage, urr) in record.urrs.iter_mut().zip(&rules.urrs) {
             plan.add(urr.id, Look::at(usage, urr, now, when.can_ask));
         }
+        macs::look(record, rules);
         silence(record, &mut plan);
         if self.refresh_ms.is_some_and(|refresh| refresh <= now) && when.can_ask {
             self.refresh_ms = None;
@@ -253,6 +254,11 @@ fn link(record: &mut UsageRecord, rules: &Rules) {
 }
 
 fn tell_due(record: &mut UsageRecord, rules: &Rules) -> Vec<UsageReport> {
-    let due = record.urrs.iter_mut().zip(&rules.urrs).filter(|(usage, _)| usage.due != 0);
-    due.flat_map(|(usage, urr)| tell(usage, urr, usage.due, None)).collect()
+    let UsageRecord { urrs, macs, .. } = record;
+    let due = urrs.iter_mut().zip(&rules.urrs).filter(|(usage, _)| usage.due != 0);
+    due.flat_map(|(usage, urr)| {
+        let triggers = usage.due;
+        tell((usage, macs), urr, triggers, None)
+    })
+    .collect()
 }

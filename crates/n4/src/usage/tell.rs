@@ -1,16 +1,21 @@
 //! The reports themselves (TS 29.244 7.5.8.3).
 
 use super::account::elapse;
-use super::ntp;
+use super::{macs, ntp};
 use pfcp::{UsageReport, UsageReportTrigger as Trigger, VolumeMeasurement, Volumes, flags};
 use rules::{Rules, Urr, UrrId};
-use session::{Counts, SessionRecord, UrrUsage, UsageRecord, Used};
+use session::{Counts, MacRecord, SessionRecord, UrrUsage, UsageRecord, Used};
 
 /// Tells what has not been told of a URR, for these triggers: one report, or one for each side of the monitoring
 /// time. It counts as told from now on.
-pub(super) fn tell(usage: &mut UrrUsage, urr: &Urr, triggers: u32, query: Option<u32>) -> Vec<UsageReport> {
+pub(super) fn tell(
+    (usage, macs): (&mut UrrUsage, &mut Option<Box<MacRecord>>),
+    urr: &Urr,
+    triggers: u32,
+    query: Option<u32>,
+) -> Vec<UsageReport> {
     let end = usage.known;
-    let parts = match usage.monitored.take() {
+    let mut parts = match usage.monitored.take() {
         Some(middle) => {
             let before = part(usage, urr, (usage.reported, middle), triggers | Trigger::MONIT);
             let after = part(usage, urr, (middle, end), triggers);
@@ -22,6 +27,7 @@ pub(super) fn tell(usage: &mut UrrUsage, urr: &Urr, triggers: u32, query: Option
         None => vec![part(usage, urr, (usage.reported, end), triggers)],
     };
     (usage.reported, usage.due) = (end, 0);
+    macs::tell(macs, urr, &mut parts);
     parts.into_iter().map(|part| UsageReport { query_urr_reference: query, ..part }).collect()
 }
 
@@ -42,14 +48,16 @@ pub(crate) fn tell_asked(
     now: u64,
 ) -> Vec<UsageReport> {
     let mut reports = Vec::new();
-    for (usage, urr) in record.urrs.iter_mut().zip(&rules.urrs) {
+    let UsageRecord { urrs, macs, .. } = record;
+    for (usage, urr) in urrs.iter_mut().zip(&rules.urrs) {
         let triggers = |list: &[UrrId], trigger| if list.contains(&urr.id) { trigger } else { 0 };
         let queried = triggers(asked.queried, Trigger::IMMER);
         let asked_for = queried | triggers(&asked.removed, Trigger::TERMR);
         if asked_for != 0 {
             elapse(usage, urr, now);
             let reference = asked.reference.filter(|_| queried != 0);
-            reports.extend(tell(usage, urr, usage.due | asked_for, reference));
+            let triggers = usage.due | asked_for;
+            reports.extend(tell((usage, macs), urr, triggers, reference));
         }
     }
     reports

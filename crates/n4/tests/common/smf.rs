@@ -39,6 +39,8 @@ pub fn pdi(source_interface: SourceInterface) -> Pdi {
         network_instance: Some(NetworkInstance::labels("internet")),
         ue_ip_addresses: vec![],
         traffic_endpoint_id: None,
+        ethernet_pdu_session_information: None,
+        ethernet_packet_filters: vec![],
         sdf_filters: vec![],
         application_id: None,
         qfis: vec![],

@@ -53,6 +53,8 @@ struct Ue {
     mbr: Option<Spanned<Mbr>>,
     report_after_bytes: Option<Spanned<u64>>,
     #[serde(default)]
+    ethernet: bool,
+    #[serde(default)]
     predefined_rules: Vec<String>,
 }
 
@@ -153,6 +155,7 @@ fn ue(ue: Ue) -> UeConfig {
         routes: ue.routes.iter().map(|route| route.0.trunc()).collect(),
         mbr: mbr.map(|mbr| BitRates { uplink_kbps: mbr.uplink_kbps, downlink_kbps: mbr.downlink_kbps }),
         report_after_bytes: ue.report_after_bytes.map(Spanned::into_inner),
+        ethernet: ue.ethernet,
         predefined_rules: ue.predefined_rules,
     }
 }

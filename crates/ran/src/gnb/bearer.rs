@@ -14,6 +14,8 @@ const FIRST_TEID: u32 = 1;
 pub struct Bearer {
     address: Ipv4Addr,
     qfi: Qfi,
+    /// It carries Ethernet frames.
+    of_frames: bool,
     /// Address and TEID in one word, so that a packet never meets half of a change. 0 is no tunnel.
     uplink: AtomicU64,
     pub(super) counters: UeCounters,
@@ -22,7 +24,17 @@ pub struct Bearer {
 impl Bearer {
     /// A bearer without a tunnel as yet.
     pub fn new(address: Ipv4Addr, qfi: Qfi) -> Self {
-        Self { address, qfi, uplink: AtomicU64::new(0), counters: UeCounters::default() }
+        Self { address, qfi, of_frames: false, uplink: AtomicU64::new(0), counters: UeCounters::default() }
+    }
+
+    /// The same, of Ethernet frames or not.
+    pub fn of_frames(self, of_frames: bool) -> Self {
+        Self { of_frames, ..self }
+    }
+
+    /// Whether it carries Ethernet frames, and not IP packets.
+    pub fn carries_frames(&self) -> bool {
+        self.of_frames
     }
 
     /// The UE's address.

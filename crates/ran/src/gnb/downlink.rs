@@ -90,13 +90,17 @@ impl Downlink {
             return self.unknown_teid(message.teid, from);
         };
         let packet = datagram.get(message.header_length..message.total_length).unwrap_or_default();
-        let Ok(inner) = ipv4::Packet::parse(packet) else {
-            return self.nothing(|counters| &counters.malformed_inner);
-        };
         let right = |c: &gtpu::PduSession| c.pdu_type == PduType::Downlink && c.qfi == bearer.qfi().value();
         if !message.pdu_session.as_ref().is_some_and(right) {
             add(&bearer.counters.down_wrong_qfi, 1);
         }
+        // A frame is for whichever station its device knows.
+        if bearer.carries_frames() {
+            return Verdict::Deliver(index, packet);
+        }
+        let Ok(inner) = ipv4::Packet::parse(packet) else {
+            return self.nothing(|counters| &counters.malformed_inner);
+        };
         if inner.destination() != bearer.address() {
             add(&bearer.counters.down_wrong_address, 1);
             return Verdict::Nothing;

@@ -1,19 +1,22 @@
-//! The TUN device that is a UE to every application.
+//! The TUN device that is a UE to every application, or the TAP device that is a station behind one.
 
 use crate::config::UeConfig;
 use anyhow::{Context, Result, anyhow};
 use nix::libc::{EBUSY, EINVAL, EPERM};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use tun_rs::{DeviceBuilder, SyncDevice};
+use tun_rs::{DeviceBuilder, Layer, SyncDevice};
 
 /// Packets that wait for us in the device; the kernel's own default of 500 is less than one burst.
 const QUEUE_PACKETS: u32 = 4_096;
 
-/// A TUN device that is up and has the UE's address. It goes when dropped.
+/// An Ethernet header, and the tag of a VLAN made on the device.
+const FRAME_HEADERS: usize = 18;
+
+/// A TUN device, or for Ethernet a TAP device, that is up and has the UE's address. It goes when dropped.
 pub struct Tun {
     device: SyncDevice,
-    mtu: usize,
+    longest: usize,
 }
 
 impl Tun {
@@ -22,8 +25,10 @@ impl Tun {
     /// # Errors
     /// One sentence with the device's name and a remedy.
     pub fn open(ue: &UeConfig) -> Result<Self> {
+        let layer = if ue.ethernet { Layer::L2 } else { Layer::L3 };
         let device = DeviceBuilder::new()
             .name(ue.tun.as_str())
+            .layer(layer)
             .ipv4(ue.address, 32, None)
             .mtu(ue.mtu.bytes())
             .offload(false)
@@ -33,7 +38,8 @@ impl Tun {
         lengthen_queue(&device, ue);
         // Reads end a batch when nothing is left.
         device.set_nonblocking(true).with_context(|| format!("TUN device {}", ue.tun))?;
-        Ok(Self { device, mtu: usize::from(ue.mtu.bytes()) })
+        let headers = if ue.ethernet { FRAME_HEADERS } else { 0 };
+        Ok(Self { device, longest: usize::from(ue.mtu.bytes()) + headers })
     }
 
     /// Its index among the host's devices.
@@ -44,8 +50,9 @@ impl Tun {
         self.device.if_index()
     }
 
-    pub(super) fn mtu(&self) -> usize {
-        self.mtu
+    /// Bytes of the longest packet or frame it gives.
+    pub(super) fn longest(&self) -> usize {
+        self.longest
     }
 
     /// Takes one packet the UE sends; `WouldBlock` where there is none.

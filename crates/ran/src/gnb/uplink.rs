@@ -23,7 +23,7 @@ impl Thread {
 
     /// Until told to stop.
     pub(super) fn run(&self) {
-        let mtu = self.shared.tuns.iter().map(|tun| tun.mtu()).max().unwrap_or(0);
+        let mtu = self.shared.tuns.iter().map(|tun| tun.longest()).max().unwrap_or(0);
         let mut sender = Sender::new(mtu);
         let tuns = self.shared.tuns.iter().map(|tun| PollFd::new(tun.as_fd(), PollFlags::POLLIN));
         let mut polls: Vec<PollFd<'_>> = tuns.chain([self.shared.stop_poll()]).collect();
@@ -46,7 +46,8 @@ impl Thread {
         let frame = sender.free()?;
         let length = tun.read(frame.room()).ok()?;
         // The host's own IPv6 (router solicitations and the like) is not the UE's: its session is IPv4.
-        if frame.packet(length).first().is_none_or(|first| first >> 4 != 4) {
+        let is_ipv4 = |packet: &[u8]| packet.first().is_some_and(|first| first >> 4 == 4);
+        if !bearer.carries_frames() && !is_ipv4(frame.packet(length)) {
             add(&bearer.counters.up_not_ipv4, 1);
             return Some(());
         }

@@ -103,7 +103,14 @@ impl Smf {
 
     /// What a UE used goes on its account.
     pub(super) fn used(&mut self, index: usize, reports: &[UsageReport]) {
-        let Some(account) = self.sessions.account(index) else { return };
-        reports.iter().for_each(|report| account.add(report));
+        for report in reports {
+            // URRs count their reports each for itself.
+            if report.urr_id == super::messages::MACS_URR {
+                let told = report.ethernet_traffic_information.clone();
+                told.into_iter().for_each(|told| self.event(Event::Macs(index, told)));
+            } else if let Some(account) = self.sessions.account(index) {
+                account.add(report);
+            }
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::failure::Failure;
 use crate::config::FTeidMode;
 use crate::tunnel::Tunnel;
-use pfcp::{ErrorKind, NodeId};
+use pfcp::{ErrorKind, EthernetTrafficInformation, NodeId};
 use rules::{BitRates, Qfi};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
@@ -38,6 +38,8 @@ pub struct PduSession {
     pub mbr: Option<BitRates>,
     /// A usage report is wanted after so many bytes both ways, and at the end.
     pub report_after_bytes: Option<u64>,
+    /// It carries Ethernet frames, and the address is nothing to the user plane.
+    pub ethernet: bool,
     /// Rules of the user plane's that are activated by name.
     pub predefined_rules: Vec<String>,
 }
@@ -93,6 +95,8 @@ pub enum Event {
     Paged(usize),
     /// A UE is awake again.
     Awake(usize),
+    /// The user plane tells which MAC addresses are in use behind a UE, or no longer.
+    Macs(usize, EthernetTrafficInformation),
     /// The user plane reported the gNB's Error Indication about a session.
     ErrorIndicationReport(usize),
     /// A datagram of the user plane that cannot be read.

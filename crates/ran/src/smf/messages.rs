@@ -20,8 +20,14 @@ const UPLINK_FAR: u32 = 1;
 const DOWNLINK_FAR: u32 = 2;
 const QER: u32 = 1;
 const URR: u32 = 1;
+/// Of MAC addresses.
+pub(super) const MACS_URR: u32 = 2;
+/// After so many seconds without frames an address is no longer in use.
+const MACS_INACTIVE_S: u32 = 30;
 /// The reporting trigger of volume thresholds (TS 29.244 8.2.19).
 const VOLTH: u32 = 1 << 1;
+/// That of MAC addresses.
+const MACAR: u32 = 1 << 11;
 /// Of both PDRs: they never match the same packet.
 /// Between the ID of a PDR and that of one that activates rules in its place.
 const ACTIVATING: u16 = 10;
@@ -61,10 +67,10 @@ pub(super) fn establishment(settings: &Settings, session: &Session) -> Message {
         cp_f_seid: FSeid::new(session.seid, settings.address.into()),
         create_pdrs: pdrs(settings, session),
         create_fars: vec![uplink_far(), downlink_far()],
-        create_urrs: urr(session).into_iter().collect(),
+        create_urrs: urr(session).into_iter().chain(macs_urr(session)).collect(),
         create_qers: vec![qer(session)],
         create_bar: None,
-        pdn_type: Some(PdnType::Ipv4),
+        pdn_type: Some(if session.plan.ethernet { PdnType::Ethernet } else { PdnType::Ipv4 }),
         user_plane_inactivity_timer: None,
         user_id: None,
         apn_dnn: None,
@@ -136,8 +142,12 @@ fn pdi(source_interface: SourceInterface, session: &Session) -> Pdi {
         source_interface,
         f_teid: None,
         network_instance: None,
-        ue_ip_addresses: vec![ue],
+        ue_ip_addresses: if session.plan.ethernet { vec![] } else { vec![ue] },
         traffic_endpoint_id: None,
+        // Of downlink PDRs (TS 29.244 7.5.2.2-2).
+        ethernet_pdu_session_information: (session.plan.ethernet && is_destination)
+            .then_some(flags::ETHERNET_ETHI),
+        ethernet_packet_filters: vec![],
         sdf_filters: vec![],
         application_id: None,
         qfis: vec![],
@@ -205,8 +215,20 @@ fn urr(session: &Session) -> Option<CreateUrr> {
     })
 }
 
+/// MAC addresses behind the UE, as they come and go.
+fn macs_urr(session: &Session) -> Option<CreateUrr> {
+    session.plan.ethernet.then(|| CreateUrr {
+        urr_id: MACS_URR,
+        measurement_method: flags::METHOD_EVENT,
+        reporting_triggers: ReportingTriggers::new(MACAR),
+        ethernet_inactivity_timer: Some(MACS_INACTIVE_S),
+        ..CreateUrr::default()
+    })
+}
+
 fn measured(session: &Session, pdr: CreatePdr) -> CreatePdr {
-    let urr_ids = session.plan.report_after_bytes.map(|_| URR).into_iter().collect();
+    let volume = session.plan.report_after_bytes.map(|_| URR);
+    let urr_ids = volume.into_iter().chain(session.plan.ethernet.then_some(MACS_URR)).collect();
     CreatePdr { urr_ids, ..pdr }
 }
 

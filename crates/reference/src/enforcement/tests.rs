@@ -32,6 +32,7 @@ fn rules(qers: Vec<Qer>, urrs: Vec<Urr>) -> Rules {
             qfis: vec![],
             sdf_filters: vec![],
             application: None,
+            ethernet: None,
         },
         outer_header_removal: f_teid.is_some(),
         far: FarId(1),

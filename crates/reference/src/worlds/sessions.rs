@@ -133,6 +133,7 @@ impl Draft {
             qfis: Vec::new(),
             sdf_filters: Vec::new(),
             application: None,
+            ethernet: None,
         };
         // With both addresses, each may have PDRs of its own.
         if pdi.ue_ipv4.is_some() && pdi.ue_ipv6.is_some() {

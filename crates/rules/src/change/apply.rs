@@ -179,6 +179,7 @@ impl Update for UrrUpdate {
                 before_qos,
                 inactive,
                 immediate_start,
+                ethernet_inactivity_s,
                 quota_far
             }
         );

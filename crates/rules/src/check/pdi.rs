@@ -19,7 +19,7 @@ const WITH_PORTS: [u8; 5] = [6, 17, 33, 132, 136];
 
 /// What a reference finds: of several filters of one ID, the first.
 pub(super) fn filters_by_id(rules: &Rules) -> HashMap<u32, &SdfFilter> {
-    let all = rules.pdrs.iter().flat_map(|pdr| &pdr.pdi.sdf_filters);
+    let all = rules.pdrs.iter().flat_map(|pdr| pdr.pdi.all_sdf_filters());
     let mut by_id = HashMap::new();
     for filter in all.filter(|filter| filter.reference().is_none()) {
         if let Some(id) = filter.id {
@@ -33,8 +33,8 @@ pub(super) fn filters_by_id(rules: &Rules) -> HashMap<u32, &SdfFilter> {
 pub(super) fn totals(rules: &Rules) -> Result<(), RuleError> {
     let (mut filters, mut ranges) = (0, 0);
     for pdr in &rules.pdrs {
-        filters += pdr.pdi.sdf_filters.len();
-        ranges += pdr.pdi.sdf_filters.iter().map(port_ranges).sum::<usize>();
+        filters += pdr.pdi.all_sdf_filters().count();
+        ranges += pdr.pdi.all_sdf_filters().map(port_ranges).sum::<usize>();
         at_most(limits::SDF_FILTERS, filters, RuleRef::Pdr(pdr.id), "SDF filters")?;
         at_most(limits::PORT_RANGES_PER_SESSION, ranges, RuleRef::Pdr(pdr.id), "port ranges")?;
     }
@@ -48,13 +48,14 @@ fn port_ranges(filter: &SdfFilter) -> usize {
 /// What one PDI says, without the rest of the session.
 pub(super) fn check(pdi: &Pdi, rule: RuleRef) -> Result<(), RuleError> {
     let addressed = pdi.f_teid.is_some() || pdi.ue_ipv4.is_some() || pdi.ue_ipv6.is_some();
+    let addressed = addressed || pdi.ethernet.is_some();
     ensure(addressed, RuleError::Unreachable(rule))?;
     ensure(pdi.f_teid.is_none_or(|f_teid| f_teid.teid != Teid(0)), RuleError::ZeroTeid(rule))?;
     let known_length = |prefix: ipnet::Ipv6Net| UE_PREFIX_LENGTHS.contains(&prefix.prefix_len());
     ensure(pdi.ue_ipv6.is_none_or(known_length), RuleError::PrefixLength(rule))?;
     at_most(limits::QFIS_PER_PDI, pdi.qfis.len(), rule, "QFIs")?;
     at_most(limits::SDF_FILTERS_PER_PDI, pdi.sdf_filters.len(), rule, "SDF filters")?;
-    pdi.sdf_filters.iter().try_for_each(|filter| sdf_filter(filter, rule))
+    pdi.all_sdf_filters().try_for_each(|filter| sdf_filter(filter, rule))
 }
 
 fn sdf_filter(filter: &SdfFilter, rule: RuleRef) -> Result<(), RuleError> {

@@ -182,7 +182,7 @@ impl Matcher {
 }
 
 impl Filter {
-    fn new(filter: &SdfFilter) -> Self {
+    pub(super) fn new(filter: &SdfFilter) -> Self {
         let any = FlowDescription::default();
         let FlowDescription { protocol, remote, user } = filter.flow.as_ref().unwrap_or(&any);
         let ports = |end: &FlowEnd| end.ports.iter().copied().collect();
@@ -198,7 +198,7 @@ impl Filter {
         }
     }
 
-    fn matches(&self, packet: &Arrival) -> bool {
+    pub(super) fn matches(&self, packet: &Arrival) -> bool {
         let class = |wanted: TrafficClass| (packet.traffic_class ^ wanted.value) & wanted.mask == 0;
         self.protocol.is_none_or(|protocol| protocol == packet.protocol)
             && within(&self.remote_ports, packet.remote_port)
@@ -235,6 +235,6 @@ fn link_of(address: Ipv6Addr) -> [u8; 8] {
     link
 }
 
-const fn bit(qfi: Qfi) -> u64 {
+pub(super) const fn bit(qfi: Qfi) -> u64 {
     1 << qfi.value()
 }

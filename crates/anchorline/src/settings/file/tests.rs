@@ -1,5 +1,4 @@
 use super::*;
-use std::net::Ipv4Addr;
 
 const EXAMPLE: &str = include_str!("../../../../../config/upf.toml");
 
@@ -50,6 +49,25 @@ fn ports_are_of_networks_that_have_names() {
     for name in ["INTERNET", "ims"] {
         assert!(pools(name).unwrap_err().to_string().contains("overlaps with another pool"));
     }
+}
+
+#[test]
+fn ports_of_ethernet_have_no_address() {
+    let with = |port: &str| {
+        config::parse(
+            &format!("{EXAMPLE}\n[[dpe.port]]\nname = \"n6e\"\ndevice = \"net_tap9\"\n{port}"),
+            check,
+        )
+    };
+    let ports = with("interface = \"core\"\nethernet = true\n").unwrap().dpe.ports;
+    assert!(ports[2].ethernet && !ports[1].ethernet && ports[2].address.addr().is_unspecified());
+    let refused = |port: &str| with(port).unwrap_err().to_string();
+    assert!(refused("interface = \"core\"\n").contains("needs an address"));
+    let addressed = "interface = \"core\"\nethernet = true\naddress = \"10.70.0.2/24\"\n";
+    assert!(refused(addressed).contains("has no address"));
+    assert!(refused("interface = \"access\"\nethernet = true\n").contains("on the core side"));
+    let twin = "interface = \"core\"\nethernet = true\n[[dpe.port]]\nname = \"n6f\"\ndevice = \"net_tap8\"\ninterface = \"core\"\nethernet = true\n";
+    assert!(refused(twin).contains("another port of this network instance"));
 }
 
 #[test]

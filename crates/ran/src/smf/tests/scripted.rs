@@ -53,6 +53,7 @@ impl Scene {
             downlink: GNB,
             mbr: None,
             report_after_bytes: None,
+            ethernet: false,
             predefined_rules: vec![],
         }
     }

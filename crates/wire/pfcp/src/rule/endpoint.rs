@@ -17,6 +17,8 @@ group! {
         ue_ip_addresses: all UeIpAddress = UE_IP_ADDRESS,
         /// Any of these.
         qfis: all u8 = QFI,
+        /// ETHI: the bits of [`crate::flags`].
+        ethernet_pdu_session_information: opt u8 = ETHERNET_PDU_SESSION_INFORMATION,
         /// From which of our pools the user's address is.
         ue_ip_address_pool: opt PoolIdentity = UE_IP_ADDRESS_POOL_IDENTITY,
         /// N3, N6, S1-U ... for people and statistics.

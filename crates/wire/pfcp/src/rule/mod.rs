@@ -2,6 +2,7 @@
 
 mod bar;
 mod endpoint;
+mod ethernet;
 mod far;
 mod pdr;
 mod qer;
@@ -11,6 +12,7 @@ pub use bar::{CreateBar, RemoveBar, UpdateBar, UpdateBarInReport};
 pub use endpoint::{
     CreateTrafficEndpoint, CreatedTrafficEndpoint, RemoveTrafficEndpoint, UpdateTrafficEndpoint,
 };
+pub use ethernet::{EthernetPacketFilter, EthernetTrafficInformation};
 pub use far::{
     CreateFar, DuplicatingParameters, ForwardingParameters, RemoveFar, UpdateDuplicatingParameters,
     UpdateFar, UpdateForwardingParameters,

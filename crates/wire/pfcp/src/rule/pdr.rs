@@ -1,5 +1,6 @@
 //! Packet Detection Rules.
 
+use super::ethernet::EthernetPacketFilter;
 use crate::fields::group;
 use crate::value::{
     FTeid, NetworkInstance, OuterHeaderRemoval, PoolIdentity, SdfFilter, SourceInterface, UeIpAddress,
@@ -18,6 +19,10 @@ group! {
         ue_ip_addresses: all UeIpAddress = UE_IP_ADDRESS,
         /// Stands for a tunnel and an address declared elsewhere.
         traffic_endpoint_id: opt u8 = TRAFFIC_ENDPOINT_ID,
+        /// ETHI: the bits of [`crate::flags`].
+        ethernet_pdu_session_information: opt u8 = ETHERNET_PDU_SESSION_INFORMATION,
+        /// Any of these.
+        ethernet_packet_filters: all EthernetPacketFilter = ETHERNET_PACKET_FILTER,
         /// Any of these.
         sdf_filters: all SdfFilter = SDF_FILTER,
         /// As in the control plane's catalogue.

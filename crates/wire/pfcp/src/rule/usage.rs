@@ -1,5 +1,6 @@
 //! Usage Reporting Rules and reports of usage. Times are seconds; moments are seconds since 1900.
 
+use super::ethernet::EthernetTrafficInformation;
 use crate::fields::group;
 use crate::value::{DroppedTraffic, ReportingTriggers, UsageReportTrigger, VolumeMeasurement, Volumes};
 
@@ -45,6 +46,8 @@ group! {
         linked_urr_ids: all u32 = LINKED_URR_ID,
         /// How to measure: the bits of [`crate::flags`].
         measurement_information: opt u8 = MEASUREMENT_INFORMATION,
+        /// A MAC address without frames for so long is no longer in use.
+        ethernet_inactivity_timer: opt u32 = ETHERNET_INACTIVITY_TIMER,
         /// What becomes of packets beyond the quota.
         quota_far_id: opt u32 = FAR_ID,
     }
@@ -92,6 +95,8 @@ group! {
         linked_urr_ids: each u32 = LINKED_URR_ID,
         /// How to measure: the bits of [`crate::flags`].
         measurement_information: set u8 = MEASUREMENT_INFORMATION,
+        /// A MAC address without frames for so long is no longer in use.
+        ethernet_inactivity_timer: set u32 = ETHERNET_INACTIVITY_TIMER,
         /// What becomes of packets beyond the quota.
         quota_far_id: set u32 = FAR_ID,
     }
@@ -141,5 +146,7 @@ group! {
         usage_information: opt u8 = USAGE_INFORMATION,
         /// Of the query it answers.
         query_urr_reference: opt u32 = QUERY_URR_REFERENCE,
+        /// MAC addresses of the user.
+        ethernet_traffic_information: opt EthernetTrafficInformation = ETHERNET_TRAFFIC_INFORMATION,
     }
 }

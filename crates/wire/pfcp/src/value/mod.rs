@@ -2,6 +2,7 @@
 
 mod buffering;
 mod cause;
+mod ethernet;
 mod far;
 mod node;
 mod pdr;
@@ -13,6 +14,7 @@ mod usage;
 
 pub use buffering::{DownlinkDataServiceInformation, PacketCount};
 pub use cause::{Cause, FailedRuleId};
+pub use ethernet::{Mac, MacAddressList, MacAddresses, VlanTag};
 pub use far::{
     ApplyAction, DestinationInterface, HeaderEnrichment, OuterHeaderCreation, RedirectInformation,
 };

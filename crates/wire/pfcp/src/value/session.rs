@@ -158,6 +158,10 @@ pub mod flags {
     pub const IP_VERSION_V6: u8 = 1 << 1;
     /// It holds for the node, not for the sessions of an address: OCI Flags (TS 29.244 8.2.76).
     pub const OCI_AOCI: u8 = 1;
+    /// Ethernet PDU Session Information: the PDI is of an Ethernet PDU session (8.2.102).
+    pub const ETHERNET_ETHI: u8 = 1;
+    /// Ethernet Filter Properties: bidirectional (8.2.99).
+    pub const ETHERNET_FILTER_BIDE: u8 = 1;
 
     /// A timer of three bits of unit and five of value, rounded up (TS 29.244 8.2.35 and 8.2.78): units are 2 s, 1 min,
     /// 10 min, 1 h and 10 h; `None` is for ever.

@@ -153,6 +153,8 @@ impl UsageReportTrigger {
     pub const TERMR: u32 = 1 << 11;
     /// The monitoring time has come.
     pub const MONIT: u32 = 1 << 12;
+    /// MAC addresses of the user: new ones, or some no longer in use.
+    pub const MACAR: u32 = 1 << 14;
     /// The quota is no longer valid.
     pub const QUVTI: u32 = 1 << 19;
 

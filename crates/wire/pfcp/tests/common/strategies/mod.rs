@@ -1,5 +1,6 @@
 //! Every message there can be.
 
+mod ethernet;
 mod rules;
 mod sets;
 mod usage;

@@ -1,5 +1,6 @@
 //! Every rule there can be.
 
+use super::ethernet::packet_filter;
 use super::sets::pool_identity;
 use super::values::*;
 use pfcp::*;
@@ -14,14 +15,15 @@ prop_compose! {
         network_instance in of(network_instance()),
         ue_ip_addresses in vec(ue_ip_address(), 0..3),
         traffic_endpoint_id in any::<Option<u8>>(),
+        (ethernet_pdu_session_information, ethernet_packet_filters) in (of(0u8..2), vec(packet_filter(), 0..2)),
         sdf_filters in vec(sdf_filter(), 0..3),
         application_id in of(text()),
         qfis in vec(0u8..64, 0..3),
         interface_type in of(0u8..32),
         carried in carried(),
     ) -> Pdi {
-        Pdi { source_interface, f_teid, network_instance, ue_ip_addresses, traffic_endpoint_id, sdf_filters,
-            application_id, qfis, interface_type, carried }
+        Pdi { source_interface, f_teid, network_instance, ue_ip_addresses, traffic_endpoint_id,
+            ethernet_pdu_session_information, ethernet_packet_filters, sdf_filters, application_id, qfis, interface_type, carried }
     }
 }
 

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 prop_compose! {
     pub fn create_traffic_endpoint()(
-        traffic_endpoint_id in any::<u8>(),
+        (traffic_endpoint_id, ethernet_pdu_session_information) in (any::<u8>(), of(0u8..2)),
         local_f_teid in of(f_teid()),
         network_instance in of(network_instance()),
         ue_ip_addresses in vec(ue_ip_address(), 0..3),
@@ -18,7 +18,7 @@ prop_compose! {
         interface_type in of(0u8..32),
         carried in carried(),
     ) -> CreateTrafficEndpoint {
-        CreateTrafficEndpoint { traffic_endpoint_id, local_f_teid, network_instance, ue_ip_addresses, qfis,
+        CreateTrafficEndpoint { traffic_endpoint_id, ethernet_pdu_session_information, local_f_teid, network_instance, ue_ip_addresses, qfis,
             ue_ip_address_pool, interface_type, carried }
     }
 }

@@ -1,5 +1,6 @@
 //! Every URR, BAR and usage report there can be.
 
+use super::ethernet::traffic_information;
 use super::values::carried;
 use pfcp::*;
 use proptest::collection::vec;
@@ -28,7 +29,7 @@ prop_compose! {
         (quota_holding_time, quota_validity_time) in any::<(Option<u32>, Option<u32>)>(),
         (subsequent_time_threshold, subsequent_time_quota) in any::<(Option<u32>, Option<u32>)>(),
         (packets, bytes) in any::<(Option<u64>, Option<u64>)>(),
-        (inactivity_detection_time, quota_far_id) in any::<(Option<u32>, Option<u32>)>(),
+        (inactivity_detection_time, quota_far_id, ethernet_inactivity_timer) in any::<(Option<u32>, Option<u32>, Option<u32>)>(),
         (linked_urr_ids, measurement_information) in (vec(any::<u32>(), 0..3), any::<Option<u8>>()),
         carried in carried(),
     ) -> UpdateUrr {
@@ -37,7 +38,7 @@ prop_compose! {
             volume_quota, time_threshold, time_quota, quota_holding_time, dropped_dl_traffic_threshold,
             quota_validity_time, monitoring_time, subsequent_volume_threshold, subsequent_time_threshold,
             subsequent_volume_quota, subsequent_time_quota, inactivity_detection_time, linked_urr_ids,
-            measurement_information, quota_far_id, carried }
+            measurement_information, ethernet_inactivity_timer, quota_far_id, carried }
     }
 }
 
@@ -54,7 +55,8 @@ prop_compose! {
             subsequent_volume_quota: u.subsequent_volume_quota,
             subsequent_time_quota: u.subsequent_time_quota,
             inactivity_detection_time: u.inactivity_detection_time, linked_urr_ids: u.linked_urr_ids,
-            measurement_information: u.measurement_information, quota_far_id: u.quota_far_id,
+            measurement_information: u.measurement_information,
+            ethernet_inactivity_timer: u.ethernet_inactivity_timer, quota_far_id: u.quota_far_id,
             carried: u.carried }
     }
 }
@@ -66,11 +68,13 @@ prop_compose! {
         (start_time, end_time, duration_measurement) in any::<(Option<u32>, Option<u32>, Option<u32>)>(),
         (time_of_first_packet, time_of_last_packet) in any::<(Option<u32>, Option<u32>)>(),
         (usage_information, query_urr_reference) in (of(0u8..16), any::<Option<u32>>()),
+        ethernet_traffic_information in of(traffic_information()),
         carried in carried(),
     ) -> UsageReport {
         UsageReport { urr_id, ur_seqn, usage_report_trigger: UsageReportTrigger(trigger), start_time, end_time,
             volume_measurement: Some(VolumeMeasurement { octets, packets }), duration_measurement,
-            time_of_first_packet, time_of_last_packet, usage_information, query_urr_reference, carried }
+            time_of_first_packet, time_of_last_packet, usage_information, query_urr_reference,
+            ethernet_traffic_information, carried }
     }
 }
 

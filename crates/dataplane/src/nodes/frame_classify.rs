@@ -1,0 +1,64 @@
+//! Finds the first PDR of the session that a frame matches (TS 29.244 5.2.1), for each frame anew.
+
+use super::classify;
+use crate::counters::DropReason;
+use crate::frame::{Meta, Packet};
+use crate::graph::{Next, Node, NodeId};
+use crate::state::{State, StepIndex};
+use packet::five_tuple::FiveTuple;
+use packet::vlan::{SERVICE, Tag, Tags};
+use packet::{Buffer, ethernet};
+use rules::{FrameArrival, FrameTag, Qfi, Teid};
+
+pub(crate) struct FrameClassify;
+
+impl<B: Buffer> Node<B> for FrameClassify {
+    const ID: NodeId = NodeId::FrameClassify;
+
+    fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
+        let Some(session) = state.sessions.get(packet.meta.session) else {
+            return Next::drop(DropReason::NoSession);
+        };
+        let Some(program) = state.switch.program(packet.meta.session) else {
+            return Next::drop(DropReason::NoSession);
+        };
+        let frame = packet.buffer.data();
+        let Some(arrival) = arrival(&packet.meta, frame, program.classifier.looks_at_packets()) else {
+            return Next::drop(DropReason::FrameTags);
+        };
+        let Ok(bytes) = u16::try_from(frame.len()) else { return Next::drop(DropReason::MtuExceeded) };
+        let found = program.classifier.find(&arrival);
+        packet.meta.step = found.map_or(StepIndex::NONE, |number| session.step(number));
+        packet.meta.bytes = bytes;
+        if found.is_some() { Next::To(NodeId::FrameForward) } else { Next::drop(DropReason::NoPdr) }
+    }
+}
+
+/// A frame as classifiers see it; `None` where its tags cannot be read.
+fn arrival(meta: &Meta, frame: &[u8], looks_at_packets: bool) -> Option<FrameArrival> {
+    let header = ethernet::Header::parse(frame)?;
+    let tags = Tags::parse(frame).ok()?;
+    let (s_tag, c_tag) = match header.ethertype() {
+        SERVICE => (tags.outer, tags.inner),
+        _ => (None, tags.outer),
+    };
+    let is_ip = matches!(tags.ethertype, ethernet::IPV4 | ethernet::IPV6);
+    let packet = frame.get(tags.length..).filter(|_| looks_at_packets && is_ip);
+    let tuple = packet.and_then(|packet| FiveTuple::parse(packet).ok().map(|found| found.tuple));
+    Some(FrameArrival {
+        source: meta.source,
+        instance: meta.instance,
+        teid: meta.tunnelled().then_some(Teid(meta.teid)),
+        qfi: Qfi::new(meta.qfi),
+        from: header.source.0,
+        to: header.destination.0,
+        c_tag: c_tag.map(tag),
+        s_tag: s_tag.map(tag),
+        ethertype: tags.ethertype,
+        packet: tuple.map(|tuple| classify::arrival(meta, &tuple)),
+    })
+}
+
+const fn tag(tag: Tag) -> FrameTag {
+    FrameTag { id: tag.id, priority: tag.priority, drop_eligible: tag.drop_eligible }
+}
