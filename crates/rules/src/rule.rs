@@ -45,7 +45,7 @@ rules! {
 }
 
 /// Up to so many rules are faster found by looking at each.
-const FEW: usize = 16;
+pub(crate) const FEW: usize = 16;
 
 /// The rules of one kind in a session, each found by its identifier in constant time.
 pub(crate) struct ById<'a, R: Rule> {
@@ -88,7 +88,8 @@ impl<'a, R: Rule> ById<'a, R> {
     }
 }
 
-fn place_in<R: Rule>(rules: &[R], id: R::Id) -> Option<usize> {
+/// Found by looking at each.
+pub(crate) fn place_in<R: Rule>(rules: &[R], id: R::Id) -> Option<usize> {
     rules.iter().position(|rule| rule.id() == id)
 }
 

@@ -23,6 +23,9 @@ use session::{Change, Contents, NodeRecord, Store};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::net::UdpSocket;
 
+/// Of a PDU session with indirect forwarding during a handover, and some to spare.
+const TUNNELS_PER_SESSION: usize = 4;
+
 /// Room for requests that come while one batch of others is done; the system may grant less.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
@@ -103,7 +106,6 @@ fn config(settings: &Settings) -> anyhow::Result<Config> {
         NodeIdText::Ipv4(address) => NodeId::Ipv4(*address),
         NodeIdText::Fqdn(name) => NodeId::Fqdn(name.clone()),
     };
-    let sessions = settings.dpe.sessions;
     Ok(Config {
         access_address_ipv6: settings.access_address6(),
         network_instances: settings.dpe.network_instances(),
@@ -112,9 +114,15 @@ fn config(settings: &Settings) -> anyhow::Result<Config> {
         charging: settings.charging.as_ref().map(|charging| charging.offline.clone()),
         ue_pools: settings.n4.ue_pools.clone(),
         associate: settings.n4.associate.clone(),
-        limits: Limits { sessions, ..Limits::default() },
+        limits: limits(settings.dpe.sessions),
         ..Config::new(node_id, *settings.n4.listen.ip(), access_address)
     })
+}
+
+/// Tunnel endpoints are as many as the sessions the operator wants room for may need.
+fn limits(sessions: usize) -> Limits {
+    let fewest = Limits::default();
+    Limits { sessions, tunnels: sessions.saturating_mul(TUNNELS_PER_SESSION).max(fewest.tunnels), ..fewest }
 }
 
 /// Everything the node knew when it last ran, and charging records that are not in files yet. A new database gets a new recovery time stamp: that is how peers learn
@@ -134,4 +142,15 @@ fn start(store: &Store) -> anyhow::Result<(Start, Vec<Cdr>)> {
     };
     tracing::info!("{} sessions and {} associations in the database", sessions.len(), associations.len());
     Ok((Start { node, associations, sessions, pfds, last_cdr, since_1900_ms }, cdrs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_million_sessions_have_room_for_their_tunnels() {
+        assert!(limits(1_000_000).tunnels >= 2_000_000);
+        assert_eq!(limits(1).tunnels, Limits::default().tunnels);
+    }
 }

@@ -178,8 +178,7 @@ impl<'a> Translator<'a> {
     /// A request is done whole or not at all: what a refused one took goes back.
     fn finish(self, rules: Result<Rules, Refusal>) -> Result<Translated, Refusal> {
         match rules {
-            Ok(mut rules) => {
-                fit(&mut rules);
+            Ok(rules) => {
                 let extras = Some(self.extras).filter(|extras| *extras != Extras::default()).map(Box::new);
                 Ok(Translated { rules, extras, taken: self.taken })
             }
@@ -243,15 +242,6 @@ impl<'a> Translator<'a> {
         }
         Ok(())
     }
-}
-
-/// Lists as long as what is in them: there are a million sessions.
-fn fit(rules: &mut Rules) {
-    rules.pdrs.shrink_to_fit();
-    rules.fars.shrink_to_fit();
-    rules.qers.shrink_to_fit();
-    rules.urrs.shrink_to_fit();
-    rules.bars.shrink_to_fit();
 }
 
 /// The FAR of PDRs that leave theirs to predefined rules, if there are any.

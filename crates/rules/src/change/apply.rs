@@ -3,7 +3,7 @@
 use super::{BarUpdate, Change, FarUpdate, ForwardingUpdate, PdrUpdate, QerUpdate, UrrUpdate};
 use crate::error::{RuleError, RuleRef};
 use crate::intent::{Bar, Far, ForwardingParameters, Pdr, Qer, Rules};
-use crate::rule::Rule;
+use crate::rule::{FEW, Rule, place_in};
 use crate::urr::Urr;
 use std::collections::{HashMap, HashSet};
 
@@ -81,10 +81,15 @@ fn update<U: Update>(rules: &mut [U::Rule], updates: Vec<U>) -> Result<(), RuleE
     if updates.is_empty() {
         return Ok(());
     }
-    let places: HashMap<_, _> = rules.iter().map(Rule::id).zip(0..).collect();
+    let places: Option<HashMap<_, usize>> =
+        (rules.len() > FEW).then(|| rules.iter().map(Rule::id).zip(0..).collect());
     updates.into_iter().try_for_each(|update| {
         let id = update.id();
-        let rule = places.get(&id).and_then(|place: &usize| rules.get_mut(*place));
+        let place = match &places {
+            Some(places) => places.get(&id).copied(),
+            None => place_in(rules, id),
+        };
+        let rule = place.and_then(|place| rules.get_mut(place));
         update.apply(rule.ok_or(RuleError::Unknown(id.into()))?)
     })
 }
