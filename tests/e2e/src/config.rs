@@ -136,7 +136,7 @@ pub fn write_upf_charging(dir: &Path, driver: Driver) -> Result<(PathBuf, PathBu
 pub fn write_upf_ethernet(dir: &Path) -> Result<PathBuf> {
     let path = write_upf(dir, Driver::AfPacket)?;
     // Three ports share the memory of two.
-    let less = frames() * 2 / 3 & !1;
+    let less = (frames() * 2 / 3) & !1;
     let text =
         fs::read_to_string(&path)?.replace(&format!("framecnt={}", frames()), &format!("framecnt={less}"));
     let mut config: Table = text.parse()?;
