@@ -1,7 +1,7 @@
 //! Where packets go once a quota is used up whose URR has a FAR for that (TS 29.244 5.2.2.2.1 and 7.5.2.4).
 
 use super::State;
-use super::sessions::{step_index, step_place};
+use super::session::{step_index, step_place};
 use super::step::{HotStep, StepIndex};
 
 impl State {

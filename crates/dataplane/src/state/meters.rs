@@ -1,7 +1,9 @@
 //! The meters of sessions: in their accounts, or apart.
 
 use super::account::Rate;
-use super::sessions::{Installation, Session, Sessions, find_near};
+use super::installation::Installation;
+use super::session::Session;
+use super::sessions::{Sessions, find_near};
 use rules::{Direction, QerId};
 
 impl Sessions {

@@ -1,123 +1,22 @@
 //! The sessions of a worker, and the keys by which packets find them.
 
 use super::account::{Account, Count};
-use super::apart::{Apart, Aparts};
-use super::cells::{CellRun, Cells, STEPS};
+use super::apart::Aparts;
+use super::cells::{Cells, STEPS};
+use super::installation::{Installation, Installed, Refusal};
 use super::memory;
 use super::peers::{Name, Peers, Way};
+use super::session::{Key, Session, SessionIndex, step_index};
 use super::step::{HotStep, Kind, StepIndex};
 use super::table::Table;
-use super::treatment::Extra;
 use super::usage::Ledger;
 use crate::config::Echo;
 use crate::worker::Query;
 use dplink::UsageCounts;
-use rules::{
-    Arrival, Classifier, EthernetProgram, Instance, Looks, OuterHeaderCreation, PdrId, Places, QerId, Rare,
-    Seid,
-};
-use smallvec::SmallVec;
+use rules::{Instance, PdrId, Seid};
 
 /// Tunnels, and user addresses, a session has on average at most, over all sessions.
 pub(crate) const KEYS_PER_SESSION: usize = 2;
-
-/// A session by its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct SessionIndex(pub(crate) u32);
-
-impl SessionIndex {
-    /// No session.
-    pub(crate) const NONE: Self = Self(u32::MAX);
-}
-
-const FRAMES_SHIFT: u32 = 48;
-const FRAMES: u64 = 1 << FRAMES_SHIFT;
-
-/// By what packets find a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Key {
-    /// A tunnel endpoint of ours.
-    Tunnel(u64),
-    /// A user's address or prefix, and the network it is unique in.
-    User(u64, Instance),
-}
-
-/// One session: the part that packets of known flows do not touch.
-#[derive(Debug)]
-pub(crate) struct Session {
-    pub(crate) seid: Seid,
-    pub(crate) revision: u64,
-    pub(crate) classifier: Classifier,
-    /// What its classifier looks at.
-    pub(crate) looks: Looks,
-    /// Those of a plain session in place, as what follows.
-    pub(crate) keys: SmallVec<[Key; 2]>,
-    /// By account.
-    pub(crate) qers: SmallVec<[QerId; 2]>,
-    /// By account.
-    pub(crate) ledgers: Box<[Ledger]>,
-    /// Steps that do more than others, and what, by place.
-    pub(crate) extras: Rare<(u16, Extra)>,
-    /// Packets it may have kept at once.
-    pub(crate) kept_max: u16,
-    pub(crate) run: CellRun,
-    /// How many it has.
-    pub(crate) pdrs: u16,
-    /// Where its steps stand, and none behind these.
-    pub(crate) places: u16,
-    /// Flows that wait to be of an application.
-    pub(crate) waiting: u16,
-    /// Of the rules in force, as all its steps have it.
-    pub(crate) generation: u32,
-    /// The step another stands in for, the accounts whose quotas it is, and the step that stands in, by their places.
-    pub(crate) beyond: Rare<(u16, Places, u16)>,
-}
-
-const _: () = assert!(size_of::<Session>() <= 216, "allocated as 224 bytes, as are 208");
-const _: () = assert!(size_of::<Ledger>() <= 72, "and a few more for each URR");
-
-/// A session and what its cells are to hold.
-#[derive(Debug)]
-pub(crate) struct Installation {
-    pub(crate) session: Box<Session>,
-    /// By place.
-    pub(crate) steps: Box<[HotStep]>,
-    /// By place, the peer of each step that needs one.
-    pub(crate) peers: Box<[Option<Name>]>,
-    /// By account.
-    pub(crate) accounts: Box<[Account]>,
-    /// Accounts whose meters are apart, and these.
-    pub(crate) aparts: Box<[(u16, Apart)]>,
-    /// It carries Ethernet frames.
-    pub(crate) ethernet: Option<Box<EthernetProgram>>,
-    /// Packets kept for the session are to be dropped.
-    pub(crate) drop_kept: bool,
-    /// Tunnels that end now.
-    pub(crate) end_markers: Box<[OuterHeaderCreation]>,
-    /// Takes the last counts of URRs that are no longer there; has room for them.
-    pub(crate) removed: Vec<UsageCounts>,
-}
-
-/// Why a session cannot be installed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Refusal {
-    #[error("the data plane holds as many sessions as it is configured for")]
-    Sessions,
-    #[error("the data plane holds as many tunnels or user addresses as it is configured for")]
-    Keys,
-    #[error("the data plane holds as many rules as it is configured for")]
-    Rules,
-    #[error("the data plane knows as many peers as it is configured for")]
-    Peers,
-    #[error("the data plane holds as many shared meters and packet rates as it is configured for")]
-    Meters,
-    #[error("the data plane holds as many sessions of Ethernet frames as it is configured for")]
-    EthernetSessions,
-    #[error("a tunnel belongs to another session")]
-    TunnelTaken,
-    #[error("a user address belongs to another session")]
-    AddressTaken,
-}
 
 pub(crate) struct Sessions {
     /// A session's place does not change while it lives.
@@ -465,77 +364,8 @@ impl Sessions {
     }
 }
 
-impl Key {
-    /// What says that the session of a tunnel carries Ethernet frames: a user of a prefix that is in use nowhere (0001::/16,
-    /// RFC 4291 4). So other workers, and the directory, know of it as of any user.
-    pub(crate) const fn frames(tunnel: u64) -> Self {
-        Self::User(FRAMES | tunnel, Instance::DEFAULT)
-    }
-
-    /// Whether it is one of [`Key::frames`].
-    pub(crate) const fn is_of_frames(self) -> bool {
-        matches!(self, Self::User(user, _) if user >> FRAMES_SHIFT == 1)
-    }
-}
-
-impl Session {
-    /// The step of the PDR that is tried in this place.
-    #[inline]
-    pub(crate) fn step(&self, number: usize) -> StepIndex {
-        step_index(self.run.base, self.classifier.step(number))
-    }
-
-    /// The first PDR that matches a packet, by its step.
-    #[inline]
-    pub(crate) fn find(&self, packet: &Arrival) -> Option<StepIndex> {
-        self.classifier.find(packet).map(|number| self.step(number))
-    }
-
-    /// The steps of its PDRs, in the order they are tried.
-    pub(crate) fn steps(&self) -> impl Iterator<Item = StepIndex> {
-        (0..usize::from(self.pdrs)).map(|number| self.step(number))
-    }
-
-    /// The network its user's addresses are of: one that is not the default one, if there is any.
-    pub(crate) fn instance(&self) -> Instance {
-        let users = self.keys.iter().filter_map(|key| match key {
-            Key::User(_, instance) => Some(*instance),
-            Key::Tunnel(_) => None,
-        });
-        users.min_by_key(|instance| *instance == Instance::DEFAULT).unwrap_or_default()
-    }
-}
-
-/// What came of an installation; dropped on the control side.
-#[derive(Debug)]
-pub(crate) struct Installed {
-    pub(crate) index: SessionIndex,
-    /// The last counts of URRs that are no longer there.
-    pub(crate) removed: Vec<UsageCounts>,
-    /// Tunnels that end now.
-    pub(crate) end_markers: Box<[OuterHeaderCreation]>,
-    /// What it replaced.
-    pub(crate) old: Option<Box<Session>>,
-    /// What it did with frames before.
-    pub(crate) _ethernet: Option<Box<EthernetProgram>>,
-    _spent: Spent,
-}
-
-/// What the worker needs no longer.
-type Spent = (Box<[HotStep]>, Box<[Option<Name>]>, Box<[Account]>, Box<[(u16, Apart)]>);
-
 /// Where something is in a list; soon found where it was in an older one, as it mostly is.
 pub(super) fn find_near<T>(list: &[T], place: usize, is_it: impl Fn(&T) -> bool) -> Option<usize> {
     let place = place.min(list.len());
     (place..list.len()).chain(0..place).find(|at| is_it(&list[*at]))
-}
-
-/// The place of a step of the session whose first cell is `base`.
-pub(super) const fn step_place(base: u32, step: StepIndex) -> usize {
-    (step.cell() - base as usize) * STEPS + step.place()
-}
-
-/// The step at a place.
-pub(super) const fn step_index(base: u32, place: usize) -> StepIndex {
-    StepIndex::new(base + (place / STEPS) as u32, (place % STEPS) as u32)
 }

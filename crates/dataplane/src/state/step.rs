@@ -1,7 +1,7 @@
 //! A PDR and what it leads to, as the packet path reads it: one cache line.
 
 use super::peers::PeerIndex;
-use super::sessions::SessionIndex;
+use super::session::SessionIndex;
 use crate::config::PortConfig;
 use crate::side::Side;
 use packet::{gtpu, ipv4, ipv6, udp};

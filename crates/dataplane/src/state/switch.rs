@@ -4,7 +4,7 @@
 //! Everything is of a fixed size. A session whose addresses have changed is noted once, until it was told.
 
 use super::budget::Budget;
-use super::sessions::SessionIndex;
+use super::session::SessionIndex;
 use super::table::Table;
 use crate::config::Limits;
 use crate::counters::DropReason;

@@ -1,7 +1,7 @@
 //! What few FARs ask for: copies, and what is done to requests, as the packet path does it.
 
 use super::State;
-use super::sessions::step_place;
+use super::session::step_place;
 use super::step::StepIndex;
 use rules::Forward;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 
 use super::flow_key::FlowKey;
 use super::memory;
-use super::sessions::SessionIndex;
+use super::session::SessionIndex;
 use super::table::Table;
 use dpi::extract::Inspection;
 use rules::Arrival;
