@@ -92,11 +92,16 @@ impl Bench {
         let wires: Vec<TestPort> = config.ports.iter().map(|_| TestPort::default()).collect();
         let (engine, worker) = connect(config, wires.clone(), || 0).unwrap();
         let mut bench = Self { engine, worker, wires, now_ns: 1 };
-        bench.meet(N3, [2, 0, 0, 0, 3, 1], GNB);
-        bench.meet(N6, [2, 0, 0, 0, 6, 1], Ipv4Addr::new(10, 50, 0, 1));
-        bench.meet(N3, [2, 0, 0, 0, 3, 1], GNB6);
-        bench.meet(N6, [2, 0, 0, 0, 6, 1], ROUTER6);
+        bench.meet_neighbours();
         bench
+    }
+
+    /// Neighbours say where they are; after a while they are asked again.
+    pub(crate) fn meet_neighbours(&mut self) {
+        self.meet(N3, [2, 0, 0, 0, 3, 1], GNB);
+        self.meet(N6, [2, 0, 0, 0, 6, 1], Ipv4Addr::new(10, 50, 0, 1));
+        self.meet(N3, [2, 0, 0, 0, 3, 1], GNB6);
+        self.meet(N6, [2, 0, 0, 0, 6, 1], ROUTER6);
     }
 
     /// With the three sessions of the goldens.

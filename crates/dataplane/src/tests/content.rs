@@ -244,6 +244,8 @@ impl Story {
             Event::Load(some) => self.load(if some { BY_LAYER } else { "" }),
             Event::Wait => {
                 self.bench.now_ns += 11_000_000_000;
+                // However often it waits, nobody is asked for in front of packets.
+                self.bench.meet_neighbours();
                 self.bench.settle();
             }
         }
