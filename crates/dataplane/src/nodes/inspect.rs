@@ -35,6 +35,12 @@ impl<B: Buffer> Node<B> for Inspect {
             let application = state.content.application(detected);
             return go_by(state, packet, &Arrival { application, ..arrival }, Detected::NOT_YET);
         }
+        // A packet before it in the vector may have told: what this one says, as a server's answer, is no second opinion.
+        let known = state.flows.detected(meta.flow());
+        if known != Detected::NOT_YET {
+            let application = state.content.application(known);
+            return go_by(state, packet, &Arrival { application, ..arrival }, Detected::NOT_YET);
+        }
         let ticket = if view.may_wait() { state.wait((&meta.key, meta.hash), meta.session) } else { None };
         let detected = match ticket {
             Some(ticket) => state.content.look(ticket, &view, now_ns),
