@@ -23,7 +23,7 @@ const fn case(name: &'static str, words: &'static str) -> Case {
 /// Between two looks whether a measurement is done.
 const TICK: Duration = Duration::from_millis(20);
 
-/// For the record: about five minutes.
+/// For the record: some eight minutes.
 const RECORD: &[Case] = &[
     case("forward-zte", "forward --profile zte --duration 10"),
     case("forward-zte-up", "forward --profile zte --direction up --duration 5"),
