@@ -169,7 +169,7 @@ drop_reasons! {
 /// One node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeCounters {
-    /// Times it ran.
+    /// Vectors it had packets of.
     pub vectors: u64,
     /// Packets it handled.
     pub packets: u64,
@@ -249,6 +249,14 @@ impl Counters {
         self.drops = other.drops;
         self.nodes = other.nodes;
         self.ports.copy_from_slice(&other.ports);
+    }
+
+    /// A vector of so many packets at a node, if there were any.
+    #[inline]
+    pub(crate) fn count_vector(&mut self, node: NodeId, packets: usize) {
+        let node = &mut self.nodes[node as usize];
+        node.vectors += u64::from(packets > 0);
+        node.packets += packets as u64;
     }
 
     pub(crate) fn count_drops(&mut self, reason: DropReason, packets: u64) {

@@ -7,6 +7,8 @@ use crate::state::State;
 use arrayvec::ArrayVec;
 use packet::Buffer;
 
+mod usual;
+
 /// A node is a plain function from a packet to where it goes next. It reads no clock, allocates nothing, logs nothing
 /// and never blocks; what it needs to know is in the state and in the packet's metadata.
 pub(crate) trait Node<B: Buffer> {
@@ -137,6 +139,18 @@ pub(crate) struct Run<'a, B> {
     pub(crate) trace: Option<&'a mut Vec<Hop>>,
 }
 
+impl<B: Buffer> Run<'_, B> {
+    /// Where a packet goes from this node.
+    #[inline(always)]
+    fn process<N: Node<B>>(&mut self, place: u8) -> Next {
+        let next = N::process(self.state, &mut self.packets[usize::from(place)]);
+        if let Some(trace) = &mut self.trace {
+            trace.push(Hop { place, node: N::ID, next });
+        }
+        next
+    }
+}
+
 /// The places waiting at each node.
 pub(crate) struct Graph {
     waiting: Box<[Places]>,
@@ -151,8 +165,11 @@ impl Graph {
     /// Takes every packet from a node to its fate.
     pub(crate) fn run<B: Buffer>(&mut self, start: NodeId, mut run: Run<'_, B>) {
         debug_assert!(run.packets.len() <= VECTOR, "places are counted in a u8");
-        self.waiting[start as usize] = (0..run.packets.len()).map(|place| place as u8).collect();
         self.cycles = (run.clock)();
+        match start {
+            NodeId::UsualInput => self.run_usual(&mut run),
+            other => self.waiting[other as usize] = (0..run.packets.len()).map(|place| place as u8).collect(),
+        }
         self.run_all(&mut run);
     }
 
@@ -177,25 +194,27 @@ impl Graph {
             if let Some(&later) = places.get(at + AHEAD) {
                 N::ahead(run.state, &run.packets[usize::from(later)]);
             }
-            let packet = &mut run.packets[usize::from(place)];
-            let next = N::process(run.state, packet);
-            match next {
-                Next::To(node) => self.waiting[node as usize].push(place),
-                Next::End(fate) => packet.meta.fate = fate,
-            }
-            if let Some(trace) = &mut run.trace {
-                trace.push(Hop { place, node: N::ID, next });
-            }
+            let next = run.process::<N>(place);
+            self.leave(run, place, next);
         }
-        self.count::<B, N>(run, places.len());
+        self.charge::<B, N>(run);
+        run.counters.count_vector(N::ID, places.len());
     }
 
-    fn count<B: Buffer, N: Node<B>>(&mut self, run: &mut Run<'_, B>, packets: usize) {
+    /// Puts a packet where it goes.
+    #[inline(always)]
+    fn leave<B: Buffer>(&mut self, run: &mut Run<'_, B>, place: u8, next: Next) {
+        match next {
+            Next::To(node) => self.waiting[node as usize].push(place),
+            Next::End(fate) => run.packets[usize::from(place)].meta.fate = fate,
+        }
+    }
+
+    /// Cycles since the last node was charged with some are this one's.
+    #[inline(always)]
+    fn charge<B: Buffer, N: Node<B>>(&mut self, run: &mut Run<'_, B>) {
         let now = (run.clock)();
-        let node = &mut run.counters.nodes[N::ID as usize];
-        node.vectors += 1;
-        node.packets += packets as u64;
-        node.cycles += now.wrapping_sub(self.cycles);
+        run.counters.nodes[N::ID as usize].cycles += now.wrapping_sub(self.cycles);
         self.cycles = now;
     }
 }

@@ -11,17 +11,17 @@ pub(crate) struct Flow;
 impl<B: Buffer> Node<B> for Flow {
     const ID: NodeId = NodeId::Flow;
 
-    #[inline]
+    #[inline(always)]
     fn first(state: &State, packet: &Packet<B>) {
         state.flows.prefetch_tags(packet.meta.hash);
     }
 
-    #[inline]
+    #[inline(always)]
     fn ahead(state: &State, packet: &Packet<B>) {
         state.flows.prefetch(packet.meta.hash);
     }
 
-    #[inline]
+    #[inline(always)]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let meta = &mut packet.meta;
         match state.flows.find(meta.flow(), state.now_ns) {

@@ -13,12 +13,12 @@ pub(crate) struct UsualInput;
 impl<B: Buffer> Node<B> for UsualInput {
     const ID: NodeId = NodeId::UsualInput;
 
-    #[inline]
+    #[inline(always)]
     fn ahead(_: &State, packet: &Packet<B>) {
         packet.buffer.prefetch_data();
     }
 
-    #[inline]
+    #[inline(always)]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let receiver = state.ports.receiver(packet.meta.port);
         let frame = packet.buffer.data();
@@ -58,12 +58,12 @@ const TUNNEL: usize = ethernet::LENGTH + ipv4::LENGTH + udp::LENGTH + 8;
 /// GTP-U's optional part, and the PDU session container in its shortest form.
 const CONTAINER: usize = 8;
 
-#[inline]
+#[inline(always)]
 fn is_for_us(frame: &[u8], receiver: &Receiver) -> bool {
     frame.first_chunk() == Some(&receiver.mac) && frame.get(12..14) == Some(&ethernet::IPV4.to_be_bytes())
 }
 
-#[inline]
+#[inline(always)]
 fn plain(frame: &[u8], receiver: &Receiver) -> Option<Before> {
     let header: &[u8; ethernet::LENGTH + ipv4::LENGTH] = frame.first_chunk()?;
     let to_us = header[30..34] == receiver.address;
@@ -77,7 +77,7 @@ fn plain(frame: &[u8], receiver: &Receiver) -> Option<Before> {
 }
 
 /// Lengths must agree with each other: where they do not, somebody else finds out what that means.
-#[inline]
+#[inline(always)]
 fn tunnel(frame: &[u8], receiver: &Receiver) -> Option<Before> {
     let header: &[u8; TUNNEL + CONTAINER] = frame.first_chunk()?;
     let short = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);

@@ -8,20 +8,21 @@ use crate::graph::{Next, Node, NodeId};
 use crate::state::{Exit, Kind, State};
 use packet::gtpu::Template;
 use packet::{Buffer, ethernet, ipv4};
+use zerocopy::IntoBytes;
 
 pub(crate) struct Verdict;
 
 impl<B: Buffer> Node<B> for Verdict {
     const ID: NodeId = NodeId::Verdict;
 
-    #[inline]
+    #[inline(always)]
     fn ahead(state: &State, packet: &Packet<B>) {
         // A whole vector has passed since it was read.
         packet.buffer.prefetch_data();
         state.sessions.cells.prefetch_accounts(packet.meta.step);
     }
 
-    #[inline]
+    #[inline(always)]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let meta = &packet.meta;
         let (direction, bytes, now_ns) = (meta.direction(), u32::from(meta.bytes), state.now_ns);
@@ -73,8 +74,8 @@ fn leave<B: Buffer>(state: &State, packet: &mut Packet<B>) -> Option<PortIndex> 
     if !usual {
         return None;
     }
-    *packet.buffer.prepend(ethernet::LENGTH)?.first_chunk_mut::<{ ethernet::LENGTH }>()? =
-        zerocopy::transmute!(exit.headers);
+    let header = packet.buffer.prepend(ethernet::LENGTH)?.first_chunk_mut::<{ ethernet::LENGTH }>()?;
+    header.copy_from_slice(exit.headers.as_bytes());
     Some(exit.port)
 }
 

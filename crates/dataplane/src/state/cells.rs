@@ -40,6 +40,8 @@ pub(crate) struct Cells {
     fresh: usize,
     /// Runs given back, by class.
     free: [Vec<u32>; CLASSES],
+    /// Runs of more than one cell that are in use.
+    long: usize,
 }
 
 impl CellRun {
@@ -60,12 +62,17 @@ fn free_lists(cells: usize) -> [Vec<u32>; CLASSES] {
 
 impl Cells {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { cells: memory::filled(limit, EMPTY), fresh: 0, free: free_lists(limit) }
+        Self { cells: memory::filled(limit, EMPTY), fresh: 0, free: free_lists(limit), long: 0 }
     }
 
     /// A run of at least so many cells; `None` where there is no room.
     pub(crate) fn allocate(&mut self, cells: usize) -> Option<CellRun> {
-        let class = class(cells.max(1));
+        let run = self.find(class(cells.max(1)))?;
+        self.long += usize::from(run.class > 0);
+        Some(run)
+    }
+
+    fn find(&mut self, class: u8) -> Option<CellRun> {
         if let Some(base) = self.free.get_mut(usize::from(class))?.pop() {
             return Some(CellRun { base, class });
         }
@@ -88,8 +95,15 @@ impl Cells {
         Some(CellRun { base, class })
     }
 
+    /// Whether any session has more than one cell, and so steps that are not beside all of their accounts.
+    #[inline]
+    pub(crate) const fn are_long(&self) -> bool {
+        self.long > 0
+    }
+
     /// Takes a run back; nothing refers to its steps any more.
     pub(crate) fn release(&mut self, run: CellRun) {
+        self.long -= usize::from(run.class > 0);
         for cell in &mut self.cells[run.base as usize..][..1 << run.class] {
             *cell = EMPTY;
         }

@@ -1,0 +1,94 @@
+//! The usual way, in chunks: while one is in the first node, the one before it is in the second, and the one before that
+//! in the third. So what a node asks for comes while the others have other packets at hand, and what came for a packet is
+//! in the L1 cache still when the last node needs it; and as the nodes are in one loop, no list is kept of who goes on.
+
+use super::{AHEAD, CHUNK, Graph, Next, Node, NodeId, Run};
+use crate::frame::{Packet, VECTOR};
+use crate::nodes::{Flow, UsualInput, Verdict};
+use crate::state::State;
+use packet::Buffer;
+use std::ops::Range;
+
+/// The node each packet waits at; `None` for those that have come to the end of the usual way, or left it.
+type Waits = [Option<NodeId>; VECTOR];
+
+/// The places of a chunk in a vector of `count` packets; none where there is no such chunk.
+fn chunk(number: Option<usize>, count: usize) -> Range<usize> {
+    let start = number.map_or(count, |number| (number * CHUNK).min(count));
+    start..(start + CHUNK).min(count)
+}
+
+/// Asks for memory for those of a chunk that wait at this node.
+#[inline(always)]
+fn ask<B: Buffer, N: Node<B>>(
+    run: &Run<'_, B>,
+    (waits, chunk): (&Waits, Range<usize>),
+    what: impl Fn(&State, &Packet<B>),
+) {
+    for place in chunk {
+        if waits[place] == Some(N::ID) {
+            what(run.state, &run.packets[place]);
+        }
+    }
+}
+
+impl Graph {
+    /// Takes all packets the usual way; those that leave it wait where they are to go on.
+    pub(super) fn run_usual<B: Buffer>(&mut self, run: &mut Run<'_, B>) {
+        let count = run.packets.len();
+        let mut waits: Waits = [Some(NodeId::UsualInput); VECTOR];
+        let mut packets = [0; 3];
+        ask::<B, UsualInput>(run, (&waits, 0..AHEAD.min(count)), UsualInput::ahead);
+        for turn in 0..count.div_ceil(CHUNK) + 2 {
+            let chunk = |number| chunk(number, count);
+            let [new, second, third] = [0, 1, 2].map(|before| chunk(turn.checked_sub(before)));
+            if run.state.sessions.cells.are_long() {
+                // Their packets' data came with the first node.
+                ask::<B, Verdict>(run, (&waits, third.clone()), |state, packet| {
+                    state.sessions.cells.prefetch_accounts(packet.meta.step);
+                });
+            }
+            packets[0] += self.pass::<B, UsualInput>(run, (&mut waits, new.clone()), Some(NodeId::Flow));
+            ask::<B, Flow>(run, (&waits, new.clone()), Flow::first);
+            packets[1] += self.pass::<B, Flow>(run, (&mut waits, second), Some(NodeId::Verdict));
+            ask::<B, Flow>(run, (&waits, new), Flow::ahead);
+            packets[2] += self.pass::<B, Verdict>(run, (&mut waits, third), None);
+        }
+        let [new, flow, verdict] = packets;
+        run.counters.count_vector(NodeId::UsualInput, new);
+        run.counters.count_vector(NodeId::Flow, flow);
+        run.counters.count_vector(NodeId::Verdict, verdict);
+    }
+
+    /// Takes those of a chunk that wait at this node through it, mostly onward to the next, and says how many they were.
+    #[inline(always)]
+    fn pass<B: Buffer, N: Node<B>>(
+        &mut self,
+        run: &mut Run<'_, B>,
+        (waits, chunk): (&mut Waits, Range<usize>),
+        onward: Option<NodeId>,
+    ) -> usize {
+        let mut packets = 0;
+        for place in chunk {
+            // All wait at the first.
+            if N::ID != NodeId::UsualInput && waits[place] != Some(N::ID) {
+                continue;
+            }
+            if N::ID == NodeId::UsualInput
+                && let Some(later) = run.packets.get(place + AHEAD)
+            {
+                N::ahead(run.state, later);
+            }
+            packets += 1;
+            waits[place] = match run.process::<N>(place as u8) {
+                Next::To(node) if Some(node) == onward => onward,
+                next => {
+                    self.leave(run, place as u8, next);
+                    None
+                }
+            };
+        }
+        self.charge::<B, N>(run);
+        packets
+    }
+}
