@@ -17,6 +17,7 @@ mod programs;
 mod rates;
 mod redirect;
 mod services;
+mod starts;
 mod usage;
 mod vlan;
 
