@@ -7,6 +7,7 @@ mod enrich;
 mod ethernet;
 mod exits;
 mod fragments;
+mod frames_between;
 mod instances;
 mod kept;
 mod mtu;
