@@ -33,7 +33,8 @@ pub struct Args {
     /// Traffic model: zte (the default), samsung, cht-512, cht-1280, epc-us, epc-us-stress.
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
-    /// Sessions that exist; those of the profile unless given. Of `sessions`: the most; 1,000,000 unless given.
+    /// Sessions that exist; those of the profile unless given. Of `sessions`: the most; 1,000,000 unless given. Of `pfcp`: all
+    /// of them are established, however long it takes; unless given, as many as the time allows.
     #[arg(long, value_name = "N")]
     sessions: Option<u32>,
     /// Sessions that send and receive; those of the profile unless given.
@@ -192,7 +193,8 @@ impl Args {
         }
         let (duration, direction, seed) = (Duration::from_secs_f64(seconds), self.direction(), self.seed);
         let services = scenario == Scenario::Services;
-        Ok(Plan { profile, direction, pdrs, rules, services, duration, trials, seed })
+        let every_session = self.sessions.is_some();
+        Ok(Plan { profile, direction, pdrs, rules, every_session, services, duration, trials, seed })
     }
 
     /// Only `services` and `rules` have any.

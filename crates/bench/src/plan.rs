@@ -44,6 +44,8 @@ pub(crate) struct Plan {
     pub(crate) pdrs: u32,
     /// Content rules; of `rules` and `services`, the most.
     pub(crate) rules: u32,
+    /// `pfcp` establishes all sessions, however long it takes: their number was given.
+    pub(crate) every_session: bool,
     /// Whether the PDRs beyond the first two are for services.
     pub(crate) services: bool,
     /// Of all trials together.

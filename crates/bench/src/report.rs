@@ -196,6 +196,12 @@ pub(crate) struct PfcpRates {
     pub(crate) establishments_per_s: Option<Spread>,
     pub(crate) modifications_per_s: Option<Spread>,
     pub(crate) deletions_per_s: Option<Spread>,
+    /// The rate of establishments while sessions became more: a step for each part, in order.
+    #[serde(default)]
+    pub(crate) growth: Vec<PfcpGrowth>,
+    /// The rate of the last of these over that of the first: below 1, more sessions are slower.
+    #[serde(default)]
+    pub(crate) last_to_first: Option<f64>,
     /// CPU time that a request costs each process.
     #[serde(default)]
     pub(crate) cpu: PfcpCosts,
@@ -212,6 +218,14 @@ pub(crate) struct PfcpRates {
     /// Share of the time in which the client had work to do: near 1, it is the client's rate and not the node's.
     #[serde(default)]
     pub(crate) client_busy: f64,
+}
+
+/// Establishments of one part of the sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PfcpGrowth {
+    /// That were there after it.
+    pub(crate) sessions: u32,
+    pub(crate) establishments_per_s: f64,
 }
 
 /// CPU time, of all threads of a process, system calls included.

@@ -23,7 +23,17 @@ fn plan(direction: Direction) -> Plan {
     };
     let profile = Profile { subscribers: 500, active: 200, flows: 1_000, uplink, ..PROFILES[0] };
     let duration = Duration::from_millis(200);
-    Plan { profile, direction, pdrs: 4, duration, trials: 2, rules: 0, services: false, seed: 3 }
+    Plan {
+        profile,
+        direction,
+        pdrs: 4,
+        duration,
+        trials: 2,
+        rules: 0,
+        every_session: false,
+        services: false,
+        seed: 3,
+    }
 }
 
 /// Promises that nothing ever changes.

@@ -180,6 +180,7 @@ fn pfcp_table(rates: &PfcpRates) -> String {
             None => writeln!(text, "{name:<16} {:>10}", "-"),
         };
     }
+    growth_table(rates, &mut text);
     let _ = writeln!(
         text,
         "\n{} bytes of memory a session: {} in the control plane engine, {} in the data plane engine\n\
@@ -192,6 +193,15 @@ fn pfcp_table(rates: &PfcpRates) -> String {
         rates.failures,
     );
     text
+}
+
+fn growth_table(rates: &PfcpRates, text: &mut String) {
+    let Some(ratio) = rates.last_to_first else { return };
+    let _ = writeln!(text, "\n{:<16} {:>10}", "up to sessions", "a second");
+    for step in &rates.growth {
+        let _ = writeln!(text, "{:<16} {:>10.0}", step.sessions, step.establishments_per_s);
+    }
+    let _ = writeln!(text, "the last whole step at {ratio:.2} of the first one's rate");
 }
 
 fn control_line(control: Control) -> String {

@@ -25,4 +25,4 @@ pub use trace::{
     IpSummary, PacketSummary, TRACE_PACKETS_MAX, TRACE_SECONDS_MAX, Trace, TraceEnd, TraceFilter,
     TracedPacket, TunnelSummary,
 };
-pub use usage::{UsageCause, UsageCounts};
+pub use usage::{Start, UsageCause, UsageCounts};

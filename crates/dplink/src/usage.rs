@@ -2,8 +2,9 @@
 //! ([`Notice::Hello`](crate::Notice::Hello) tells lives apart): a notice that gets lost loses no byte, because the next
 //! one holds it too.
 
-use rules::UrrId;
+use rules::{PdrId, UrrId};
 use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
 
 /// One URR. Bytes are those of users' IP packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,8 +39,25 @@ pub enum UsageCause {
     VolumeThreshold,
     /// The volume quota is used up.
     VolumeQuota,
-    /// The first packet came.
-    StartOfTraffic,
+    /// The first packet came; `None` where it was a frame, or it was never known of what application it was.
+    StartOfTraffic(Option<Start>),
     /// The threshold of dropped downlink traffic was crossed.
     DroppedDownlink,
+}
+
+/// The packet that traffic began with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Start {
+    /// The PDR it matched; `None` where that is not certain, because PDRs that lead to the same share what they lead to.
+    pub pdr: Option<PdrId>,
+    /// The user's address.
+    pub ue: IpAddr,
+    /// The other end's.
+    pub remote: IpAddr,
+    /// Of IPv6, behind the extension headers.
+    pub protocol: u8,
+    /// The user's port, where the protocol has ports and the packet shows them.
+    pub ue_port: Option<u16>,
+    /// The other end's.
+    pub remote_port: Option<u16>,
 }

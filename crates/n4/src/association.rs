@@ -86,6 +86,12 @@ impl Node {
         self.peers.iter().map(|association| association.record.node_id.clone()).collect()
     }
 
+    /// Node IDs of those whose release was asked for and has not come yet.
+    pub fn leaving(&self) -> Vec<String> {
+        let leaving = self.peers.iter().filter(|association| association.ends.is_some());
+        leaving.map(|association| association.record.node_id.clone()).collect()
+    }
+
     /// Asks a control plane to release its association within a time (TS 29.244 6.2.7.3, 6.2.8). Until then no session is
     /// made for it; then the association is over with all its sessions, whether or not it was released. What is to be
     /// done; nothing, where there is no association of that Node ID.

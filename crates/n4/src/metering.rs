@@ -197,7 +197,11 @@ impl Node {
             UsageCause::VolumeThreshold => (Triggers::VOLUME_THRESHOLD, Trigger::VOLTH),
             UsageCause::VolumeQuota => (Triggers::VOLUME_QUOTA, Trigger::VOLQU),
             UsageCause::DroppedDownlink => (Triggers::DROPPED_DOWNLINK, Trigger::DROTH),
-            UsageCause::StartOfTraffic => (Triggers::START_OF_TRAFFIC, Trigger::START),
+            UsageCause::StartOfTraffic(start) => {
+                let of_it = counts.iter().map(|counts| counts.urr);
+                of_it.for_each(|urr| usage::hear_start(record, urr, start.as_ref(), &self.config));
+                (Triggers::START_OF_TRAFFIC, Trigger::START)
+            }
         };
         for counts in counts {
             meter.triggered(&mut record.usage, &record.rules, (counts.urr, wanted, trigger));

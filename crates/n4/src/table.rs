@@ -111,6 +111,7 @@ const SENT: &[(&str, Fields)] = &[
     ("Downlink Data Report", DownlinkDataReport::FIELDS),
     ("Error Indication Report", ErrorIndicationReport::FIELDS),
     ("Usage Report", UsageReport::FIELDS),
+    ("Application Detection Information", ApplicationDetectionInformation::FIELDS),
     ("Ethernet Traffic Information", EthernetTrafficInformation::FIELDS),
 ];
 

@@ -193,6 +193,7 @@ fn a_control_plane_is_asked_to_release_us_within_a_time() {
     let (session, _) = established(&mut lab, establishment(77));
     let request = release(&mut lab, 100).unwrap();
     assert_eq!(request.association_release_request, Some(flags::RELEASE_SARR));
+    assert_eq!(lab.node.leaving(), ["10.40.0.9"]);
     assert_eq!(request.graceful_release_period.map(flags::timer_s), Some(Some(120)));
     // What is there may be changed, and nothing new is made.
     accepted(&lab.modify(session, path_switch(9)));
@@ -206,6 +207,9 @@ fn a_control_plane_is_asked_to_release_us_within_a_time() {
     let answer = lab.ask(SMF, &Message::node(6, request));
     assert!(matches!(answer, Body::AssociationReleaseResponse(response) if response.cause.is_accepted()));
     assert_eq!((lab.node.sessions(), lab.associations.len()), (0, 0));
+    assert!(lab.node.leaving().is_empty());
+    lab.associate(SMF, 2);
+    assert!(lab.node.leaving().is_empty(), "who comes again is not asked to leave");
 }
 
 #[test]

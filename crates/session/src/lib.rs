@@ -13,4 +13,6 @@ pub use charge::{ChargingRecord, OwnMeter};
 pub use packed::Packed;
 pub use record::{AssociationRecord, CpFSeid, Extras, NodeRecord, PfdRecord, SessionRecord, TrafficEndpoint};
 pub use store::{Change, Contents, Store, StoreError};
-pub use usage::{AnswerRecord, Counts, Inactivity, MacRecord, ToldMacs, UrrUsage, UsageRecord, Used};
+pub use usage::{
+    AnswerRecord, Counts, Inactivity, MacRecord, StartRecord, ToldMacs, UrrUsage, UsageRecord, Used,
+};

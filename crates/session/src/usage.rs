@@ -3,7 +3,7 @@
 
 use rules::UrrId;
 use serde::{Deserialize, Serialize};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::{Add, Sub};
 
 /// Bytes and packets of a user.
@@ -73,6 +73,8 @@ pub struct UrrUsage {
     pub urr: UrrId,
     /// MNOP: reports tell packets, too.
     pub tells_packets: bool,
+    /// RADI: reports tell no more of an application than its name.
+    pub names_only: bool,
     /// All that is known; its moment is up to when time has been counted.
     pub known: Used,
     /// Of the known counts, those of the data plane's former lives, or from before it forgot the session.
@@ -140,6 +142,25 @@ pub struct ToldMacs {
     pub macs: Vec<[u8; 6]>,
 }
 
+/// Traffic of an application that has started, by the URR that found it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartRecord {
+    /// The rule.
+    pub urr: UrrId,
+    /// Of the rule's starts, which: [`UrrUsage::stops`] then.
+    pub number: u32,
+    /// The application.
+    pub application: String,
+    /// The flow of its first packet, as an IPFilterRule.
+    pub flow: String,
+    /// The user's address, where the PDR that found it does not say.
+    pub ue: Option<IpAddr>,
+    /// The network of that address, where it has a name.
+    pub network: Option<String>,
+    /// The control plane knows this start by its number.
+    pub is_told: bool,
+}
+
 /// An answer that must not be worked out again: it told of usage.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerRecord {
@@ -164,6 +185,8 @@ pub struct UsageRecord {
     pub inactivity: Option<Inactivity>,
     /// MAC addresses of the user, once any were heard of: of few sessions.
     pub macs: Option<Box<MacRecord>>,
+    /// Applications whose traffic has started, one by URR at most.
+    pub starts: Vec<StartRecord>,
     /// A report the control plane has not confirmed, as it was sent; there is at most one.
     pub unconfirmed: Option<Vec<u8>>,
     /// The last answer that told of usage.

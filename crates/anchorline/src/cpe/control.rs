@@ -31,12 +31,14 @@ pub(crate) enum Order {
         /// Within so many seconds; then the associations are over.
         grace_s: u64,
     },
+    /// Who was asked to, and has neither done so nor run out of time.
+    Leaving,
 }
 
 /// What was done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Done {
-    /// Node IDs of the control planes that were asked.
+    /// Node IDs of the control planes that were asked, or have not released us yet.
     pub(crate) asked: Vec<String>,
 }
 

@@ -297,15 +297,23 @@ impl Runtime {
 
     /// Does what an operator orders.
     fn obey(&mut self, (order, answer): Ordered) {
-        let Order::Release { grace_s } = order;
+        let asked = match order {
+            Order::Release { grace_s } => self.leave(grace_s),
+            Order::Leaving => self.node.leaving(),
+        };
+        // Who asked may have hung up.
+        let _ = answer.send(Done { asked });
+    }
+
+    /// Asks all to release us; who they are.
+    fn leave(&mut self, grace_s: u64) -> Vec<String> {
         let asked = self.node.associations();
         for node_id in &asked {
             tracing::info!("{node_id} is asked to release its association within {grace_s} s");
             let outputs = self.node.release_association(node_id, Duration::from_secs(grace_s), self.now());
             self.note_outputs(outputs);
         }
-        // Who asked may have hung up.
-        let _ = answer.send(Done { asked });
+        asked
     }
 
     fn note_outputs(&mut self, outputs: Vec<Output>) {

@@ -1,7 +1,14 @@
 //! Takes leave of control planes.
 
-use crate::cpe::control::{self, Order};
+use crate::cpe::control::{self, Done, Order};
 use std::path::Path;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// Between looks at who is still there.
+const LOOK: Duration = Duration::from_millis(200);
+/// After the time it has given, the control plane ends associations itself.
+const SPARE: Duration = Duration::from_secs(5);
 
 /// How long they have.
 #[derive(clap::Args)]
@@ -9,18 +16,82 @@ pub(super) struct Args {
     /// Seconds until the associations are over in any case. Peers are told in units of 2 seconds or more, rounded up.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(0..=86_400))]
     grace: u64,
+    /// Wait until all have released us, or the time is up: then the node can be stopped and leaves no session behind.
+    #[arg(long)]
+    wait: bool,
 }
 
 impl Args {
     /// Orders it, and says who was asked.
     pub(super) async fn execute(&self, control: &Path, json: bool) -> anyhow::Result<String> {
         let done = control::order(control, Order::Release { grace_s: self.grace }).await?;
+        if self.wait && !done.asked.is_empty() {
+            self.until_left(control).await?;
+        }
         if json {
             return Ok(serde_json::to_string(&done)? + "\n");
         }
-        Ok(match &done.asked[..] {
-            [] => "no control plane is associated\n".to_owned(),
-            asked => format!("asked to release within {} s: {}\n", self.grace, asked.join(", ")),
-        })
+        Ok(self.words(&done))
+    }
+
+    fn words(&self, done: &Done) -> String {
+        match (&done.asked[..], self.wait) {
+            ([], _) => "no control plane is associated\n".to_owned(),
+            (asked, false) => format!("asked to release within {} s: {}\n", self.grace, asked.join(", ")),
+            (asked, true) => format!("no longer associated: {}\n", asked.join(", ")),
+        }
+    }
+
+    async fn until_left(&self, control: &Path) -> anyhow::Result<()> {
+        let end = Instant::now() + Duration::from_secs(self.grace) + SPARE;
+        loop {
+            let Done { asked } = control::order(control, Order::Leaving).await?;
+            if asked.is_empty() {
+                return Ok(());
+            }
+            anyhow::ensure!(
+                Instant::now() < end,
+                "the time is up and still associated: {}",
+                asked.join(", ")
+            );
+            sleep(LOOK).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpe::control::Control;
+
+    /// An engine that one control plane leaves only after it was asked about twice.
+    async fn engine(mut control: Control) {
+        let mut looks = 0;
+        loop {
+            let (order, answer) = control.next().await;
+            looks += u32::from(order == Order::Leaving);
+            let asked = if looks < 3 { vec!["smf.example".to_owned()] } else { vec![] };
+            answer.send(Done { asked }).unwrap();
+        }
+    }
+
+    #[test]
+    fn who_waits_is_told_once_they_have_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cpe.sock");
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            tokio::spawn(engine(Control::listen(&path).unwrap()));
+            let said = |wait| {
+                let args = Args { grace: 60, wait };
+                let path = path.clone();
+                async move { args.execute(&path, false).await.unwrap() }
+            };
+            assert_eq!(said(false).await, "asked to release within 60 s: smf.example\n");
+            let begun = Instant::now();
+            assert_eq!(said(true).await, "no longer associated: smf.example\n");
+            assert!(begun.elapsed() >= 2 * LOOK, "it did not look until they had left");
+            assert_eq!(said(true).await, "no control plane is associated\n");
+        });
     }
 }

@@ -4,7 +4,7 @@ use super::Results;
 use super::published::{FORWARDING, LATENCY};
 use crate::machine::Machine;
 use crate::misses::UNKNOWN;
-use crate::report::Report;
+use crate::report::{PfcpRates, Report};
 use crate::spread::Spread;
 use crate::text::{BUSY, busy};
 use std::fmt::Write;
@@ -247,6 +247,7 @@ the same FAR, QER and URR.\n\n";
             rates.cpe_bytes_per_session,
             rates.dpe_bytes_per_session,
         );
+        text += &growth(rates);
         Some(text + &notes([report]))
     }
 
@@ -258,6 +259,17 @@ the same FAR, QER and URR.\n\n";
         }
         Some(text)
     }
+}
+
+/// Whether many sessions are slower to establish than few.
+fn growth(rates: &PfcpRates) -> String {
+    let Some(ratio) = rates.last_to_first else { return String::new() };
+    let mut text = "| sessions up to | establishments a second |\n|---|---|\n".to_owned();
+    for step in &rates.growth {
+        let _ = writeln!(text, "| {} | {:.0} |", step.sessions, step.establishments_per_s);
+    }
+    let _ = writeln!(text, "\nThe last whole step went at **{ratio:.2}** of the first one's rate.\n");
+    text
 }
 
 fn sweep<'a>(points: impl IntoIterator<Item = &'a Report>, what: &str, size: fn(&Report) -> u32) -> String {

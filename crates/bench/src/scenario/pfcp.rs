@@ -3,7 +3,7 @@
 use crate::control::{Client, Node, Tally, WINDOW, deletion, establishment, modification};
 use crate::plan::Plan;
 use crate::product::tsc_hz;
-use crate::report::{PfcpCost, PfcpCosts, PfcpRates, Report};
+use crate::report::{PfcpCost, PfcpCosts, PfcpGrowth, PfcpRates, Report};
 use crate::spread::{Spread, rounded};
 use crate::{contest, interrupt, machine};
 use anyhow::Context;
@@ -15,6 +15,9 @@ use std::time::Instant;
 const TRY: u32 = 200;
 /// A client that is busy for more of the time is the bottleneck.
 const CLIENT_BUSY: f64 = 0.95;
+/// Sessions of a step of growth: these, or fewer where that makes fewer steps than so many.
+const STEP: u32 = 100_000;
+const STEPS: u32 = 10;
 /// Of the duration: establishments; the rest is for modifications and deletions.
 const ESTABLISHING: f64 = 0.4;
 
@@ -72,6 +75,27 @@ fn remarks(cpus: usize, client_busy: f64) -> Vec<String> {
     notes
 }
 
+/// Sessions, and how many of them make a part.
+type Parts = (Range<u32>, u32);
+
+/// What rates mean by the sessions that were there.
+fn growth((sessions, part): Parts, rates: &[f64]) -> Vec<PfcpGrowth> {
+    let ends = sessions.clone().step_by(part as usize).map(|from| (from + part).min(sessions.end));
+    let step = |(sessions, rate): (u32, &f64)| PfcpGrowth { sessions, establishments_per_s: *rate };
+    ends.zip(rates).map(step).collect()
+}
+
+/// Of steps of one length: the last may be shorter, and says little then.
+fn last_to_first(growth: &[PfcpGrowth]) -> Option<f64> {
+    let first = growth.first()?;
+    let step = first.sessions.checked_sub(TRY)?;
+    let last = growth.windows(2).rev().find_map(|pair| match pair {
+        [before, after] if after.sessions - before.sessions == step => Some(after),
+        _ => None,
+    })?;
+    Some(rounded(last.establishments_per_s / first.establishments_per_s))
+}
+
 struct Run<'a> {
     node: &'a Node,
     client: &'a mut Client,
@@ -82,21 +106,27 @@ impl Run<'_> {
     fn run(mut self) -> anyhow::Result<PfcpRates> {
         let before = self.resident()?;
         let sessions = self.fitting()?;
-        let (establishments, establishment_cost) =
-            self.phase(TRY..sessions, |_, number| Some(establishment(number)))?;
+        let step = sessions.div_ceil(STEPS).clamp(1, STEP);
+        let (rates, establishment_cost) =
+            self.phase((TRY..sessions, step), |_, number| Some(establishment(number)))?;
+        let growth = growth((TRY..sessions, step), &rates);
+        let establishments = Spread::of(&rates);
         let after = self.resident()?;
         let known = |client: &Client, number: u32| client.seids.get(&number).copied();
+        let all = (0..sessions, sessions.div_ceil(self.plan.trials).max(1));
         let (modifications, modification_cost) =
-            self.phase(0..sessions, |client, number| Some(modification(number, known(client, number)?)))?;
+            self.phase(all.clone(), |client, number| Some(modification(number, known(client, number)?)))?;
         let (deletions, deletion_cost) =
-            self.phase(0..sessions, |client, number| Some(deletion(known(client, number)?)))?;
+            self.phase(all, |client, number| Some(deletion(known(client, number)?)))?;
         let there = (self.client.seids.len() as u64).max(1);
         let [cpe, dpe] = [0, 1].map(|at| after[at].saturating_sub(before[at]) / there);
         let Tally { failures, retransmissions, .. } = self.client.tally;
         Ok(PfcpRates {
             establishments_per_s: establishments,
-            modifications_per_s: modifications,
-            deletions_per_s: deletions,
+            modifications_per_s: Spread::of(&modifications),
+            deletions_per_s: Spread::of(&deletions),
+            last_to_first: last_to_first(&growth),
+            growth,
             cpu: PfcpCosts {
                 establishment: establishment_cost,
                 modification: modification_cost,
@@ -118,17 +148,17 @@ impl Run<'_> {
         self.client.all(0..TRY, |_, number| Some(establishment(number)))?;
         let each = start.elapsed().as_secs_f64() / f64::from(TRY);
         let fit = (self.plan.duration.as_secs_f64() * ESTABLISHING / each) as u32;
-        Ok(fit.clamp(TRY + self.plan.trials, self.plan.profile.subscribers.max(TRY + self.plan.trials)))
+        let (least, most) = (TRY + self.plan.trials, self.plan.profile.subscribers);
+        Ok(if self.plan.every_session { most.max(least) } else { fit.clamp(least, most.max(least)) })
     }
 
-    /// The sessions in as many parts as there are trials, and what a request costs; `None` where it was interrupted before.
+    /// The rates of the sessions' parts, of so many each, and what a request costs; fewer where it was interrupted.
     fn phase(
         &mut self,
-        sessions: Range<u32>,
+        (sessions, part): Parts,
         request: impl Fn(&Client, u32) -> Option<Message>,
-    ) -> anyhow::Result<(Option<Spread>, PfcpCost)> {
+    ) -> anyhow::Result<(Vec<f64>, PfcpCost)> {
         let (before, answered) = (self.cpu_ns()?, self.client.tally.answered);
-        let part = (sessions.len() as u32).div_ceil(self.plan.trials).max(1);
         let mut rates = Vec::new();
         for from in sessions.clone().step_by(part as usize) {
             if !interrupt::asked() {
@@ -141,7 +171,7 @@ impl Run<'_> {
             |after: u64, before: u64| rounded(after.saturating_sub(before) as f64 / answered as f64 / 1e3);
         let after = self.cpu_ns()?;
         let cost = PfcpCost { cpe_us: us(after[0], before[0]), dpe_us: us(after[1], before[1]) };
-        Ok((Spread::of(&rates), cost))
+        Ok((rates, cost))
     }
 
     /// Of the control plane engine and of the data plane engine.
@@ -153,5 +183,33 @@ impl Run<'_> {
     fn resident(&self) -> anyhow::Result<[u64; 2]> {
         let of = |pid: u32| machine::resident_bytes(&pid.to_string());
         Ok([of(self.node.cpe)?, of(self.node.dpe)?])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(steps: &[(u32, f64)]) -> Option<f64> {
+        let step = |(sessions, establishments_per_s): &(u32, f64)| PfcpGrowth {
+            sessions: *sessions,
+            establishments_per_s: *establishments_per_s,
+        };
+        last_to_first(&steps.iter().map(step).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn rates_are_told_by_the_sessions_there_were() {
+        let told = growth((TRY..2_500, 1_000), &[3.0, 2.0, 1.0]);
+        let told: Vec<_> = told.iter().map(|step| (step.sessions, step.establishments_per_s)).collect();
+        assert_eq!(told, [(1_200, 3.0), (2_200, 2.0), (2_500, 1.0)]);
+    }
+
+    #[test]
+    fn the_last_whole_step_is_compared_with_the_first() {
+        assert_eq!(of(&[(1_200, 4.0), (2_200, 2.0), (2_300, 9.0)]), Some(0.5));
+        assert_eq!(of(&[(1_200, 4.0), (2_200, 3.0)]), Some(0.75));
+        assert_eq!(of(&[(1_200, 4.0)]), None);
+        assert_eq!(of(&[]), None);
     }
 }

@@ -95,7 +95,8 @@ pub(super) fn defer<B: Buffer>(state: &mut State, packet: &Packet<B>) -> bool {
     let Some(at) = session.find(&arrival) else { return false };
     let step = *state.sessions.cells.step(at);
     for place in step.usages() {
-        state.look((meta.session, *place), direction, bytes);
+        let start = |state: &State| Some(state.start((meta.session, at), &arrival));
+        state.look((meta.session, *place), (direction, bytes), start);
     }
     true
 }

@@ -42,6 +42,6 @@ pub(super) fn count<B: Buffer>(state: &mut State, step: &HotStep, packet: &Packe
     let (direction, bytes) = (packet.meta.direction(), u32::from(packet.meta.bytes));
     let count = &mut state.sessions.cells.account(step.base(packet.meta.step), place).count;
     if !count.add(direction, bytes, state.now_ns) {
-        state.look((step.session, place), direction, bytes);
+        state.look((step.session, place), (direction, bytes), |state| state.start_of(packet));
     }
 }

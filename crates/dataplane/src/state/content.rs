@@ -123,6 +123,13 @@ impl<'a> View<'a> {
         }
     }
 
+    /// As [`View::facts`], of what may be a lookup.
+    fn facts_of_lookup(&self) -> Facts<'a> {
+        let layer = dpi::extract::dns::Message::parse(self.datagram().payload)
+            .map(|message| dpi::matching::Layer::of(&Seen::Dns(message)));
+        Facts { layer, ..self.facts() }
+    }
+
     fn datagram(&self) -> Datagram<'a> {
         let payload = self.upper.get(udp::LENGTH..).unwrap_or_default();
         Datagram { server_port: self.tuple.destination_port, payload }
@@ -188,17 +195,21 @@ impl Content {
         let Some((rules, memory)) = self.rules.as_deref().zip(self.memory.as_deref_mut()) else {
             return Detected::NONE;
         };
-        let mut facts = view.facts();
-        if view.is_dns() {
-            facts.layer = dpi::extract::dns::Message::parse(view.datagram().payload)
-                .map(|message| dpi::matching::Layer::of(&Seen::Dns(message)));
+        let facts = if view.is_dns() {
             self.counts.names += memory.learn(view, now_ns);
+            view.facts_of_lookup()
         } else {
-            facts.host = memory.learner.name(view.network, facts.server, now_ns / 1_000_000);
-        }
+            let facts = view.facts();
+            Facts { host: memory.learner.name(view.network, facts.server, now_ns / 1_000_000), ..facts }
+        };
         let detected = rules.detect(&facts);
         self.count(detected);
         detected
+    }
+
+    /// Of what application a lookup is that was looked at before.
+    pub(crate) fn of_lookup(&self, view: &View<'_>) -> Detected {
+        self.rules.as_ref().map_or(Detected::NONE, |rules| rules.detect(&view.facts_of_lookup()))
     }
 
     /// Of what application a flow is that waits, if this packet tells.
@@ -367,14 +378,16 @@ impl State {
             let Some(found) = self.sessions.get(session) else { continue };
             // What was forwarded by the rule of some application is counted by it, if by no other.
             let any = Arrival { application: Application::Any, ..arrival };
-            let Some(at) = found.find(&arrival).or_else(|| found.find(&any)) else { continue };
+            let certain = found.find(&arrival);
+            let Some(at) = certain.or_else(|| found.find(&any)) else { continue };
             let step = *self.sessions.cells.step(at);
             let base = found.run.base;
             let used = (deferred.packets, deferred.bytes);
             for place in step.usages() {
                 let count = &mut self.sessions.cells.account(base, *place).count;
                 if !count.add_all(direction, used, self.now_ns) {
-                    self.look_at((session, *place), direction, used);
+                    let start = |state: &Self| certain.map(|at| state.start((session, at), &arrival));
+                    self.look_at((session, *place), direction, used, start);
                 }
             }
         }

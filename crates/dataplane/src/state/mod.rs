@@ -24,6 +24,7 @@ mod routes;
 mod session;
 mod sessions;
 mod share;
+mod start;
 mod step;
 mod switch;
 mod table;
@@ -64,7 +65,7 @@ pub(crate) use waiting::Ticket;
 use crate::config::{Config, ConfigError};
 use crate::frame::Meta;
 use crate::steering::{Note, Steering};
-use dplink::{Event, UsageCause, UsageCounts};
+use dplink::{Event, Start, UsageCause, UsageCounts};
 use packet::gtpu::{Endpoints, OuterHeader, PORT, UdpChecksum};
 use rules::{Direction, Instance, Interface, Seid};
 use std::net::IpAddr;
@@ -217,19 +218,31 @@ impl State {
     }
 
     /// Counts a packet that its account wanted a look at, and tells what is due. Where there is no room to tell, the
-    /// next packet is looked at again.
-    pub(crate) fn look(&mut self, at: (SessionIndex, u16), direction: Direction, bytes: u32) {
-        self.look_at(at, direction, (1, bytes));
+    /// next packet is looked at again. `start` says what the packet is, should it be the first.
+    pub(crate) fn look(
+        &mut self,
+        at: (SessionIndex, u16),
+        (direction, bytes): (Direction, u32),
+        start: impl FnOnce(&Self) -> Option<Start>,
+    ) {
+        self.look_at(at, direction, (1, bytes), start);
     }
 
     /// As [`State::look`], of several packets together.
-    fn look_at(&mut self, at: (SessionIndex, u16), direction: Direction, (packets, bytes): (u32, u32)) {
+    fn look_at(
+        &mut self,
+        at: (SessionIndex, u16),
+        direction: Direction,
+        (packets, bytes): (u32, u32),
+        start: impl FnOnce(&Self) -> Option<Start>,
+    ) {
         let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { return };
         let now_ns = self.now_ns;
         let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { return };
         let due = ledger.count(&mut account.count, (direction, bytes), now_ns);
         account.count.packets[direction as usize] += packets.saturating_sub(1);
-        for cause in due.causes() {
+        let start = if due.start { start(self) } else { None };
+        for cause in due.causes(start) {
             self.tell((seid, at), cause);
         }
     }

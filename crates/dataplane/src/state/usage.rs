@@ -1,7 +1,7 @@
 //! What a URR's counts mean: thresholds to tell of, quotas to hold. Looked at only when a count says so.
 
 use super::account::Count;
-use dplink::{UsageCause, UsageCounts};
+use dplink::{Start, UsageCause, UsageCounts};
 use rules::{Direction, DroppedDownlink, UrrId, Usage, Volume};
 use std::num::{NonZeroU32, NonZeroU64};
 
@@ -128,9 +128,9 @@ pub(crate) struct Due {
 
 impl Due {
     /// Why to tell, the most urgent last.
-    pub(crate) fn causes(self) -> impl Iterator<Item = UsageCause> {
+    pub(crate) fn causes(self, start: Option<Start>) -> impl Iterator<Item = UsageCause> {
         let all = [
-            (self.start, UsageCause::StartOfTraffic),
+            (self.start, UsageCause::StartOfTraffic(start)),
             (self.threshold, UsageCause::VolumeThreshold),
             (self.quota, UsageCause::VolumeQuota),
         ];
@@ -253,7 +253,7 @@ impl Ledger {
         }
         self.quota_told |= cause == UsageCause::VolumeQuota;
         match cause {
-            UsageCause::StartOfTraffic => self.start_told = true,
+            UsageCause::StartOfTraffic(_) => self.start_told = true,
             _ => self.reported(count),
         }
     }

@@ -16,17 +16,17 @@ use std::collections::HashMap;
 use traffic::{Endpoints, FRAME_MAX, Flows, Profile, User, Users, Written, catalogue, profile};
 
 /// Sessions of these tests: 1 and those behind it.
-const USERS: u32 = 4;
+pub(super) const USERS: u32 = 4;
 /// Counts what is of no application.
 const OTHER: u32 = 1_000;
 /// Bytes before the user's packet on the way up: Ethernet, IPv4, UDP, GTP-U with a PDU session container.
 const UPLINK_HEADERS: usize = 14 + 20 + 8 + 16;
 
-fn text() -> String {
+pub(super) fn text() -> String {
     catalogue::applications().map(|rule| format!("{rule}\n")).collect()
 }
 
-fn content(text: &str, revision: u64, bench: &Bench) -> ContentRules {
+pub(super) fn content(text: &str, revision: u64, bench: &Bench) -> ContentRules {
     let classifier = dpi::rule_file::read_lines(text).unwrap().compile().unwrap();
     ContentRules::new(revision, classifier, bench.engine.content().as_deref()).unwrap()
 }
@@ -52,13 +52,13 @@ fn with_services(session: u64) -> Rules {
     rules
 }
 
-fn flows(seed: u64, open: u32) -> Flows {
+pub(super) fn flows(seed: u64, open: u32) -> Flows {
     let profile = Profile { active: USERS, flows: open, opening: 0.5, ..*profile("zte").unwrap() };
     let first = User { address: [10, 60, 0, 1].into(), teid: 0x100, qfi: 9 };
     Flows::new(&profile, Endpoints::EXAMPLE, seed).unwrap().with_users(Users(first))
 }
 
-fn bench(inspections: usize, flows: usize) -> Bench {
+pub(super) fn bench(inspections: usize, flows: usize) -> Bench {
     let mut config = config();
     (config.limits.inspections, config.limits.flows, config.limits.pdrs) = (inspections, flows, 2_000);
     let mut bench = Bench::over(&config);
@@ -71,7 +71,7 @@ fn bench(inspections: usize, flows: usize) -> Bench {
 }
 
 /// Every session forwards, in QoS flow 9.
-fn in_service(session: u64) -> Rules {
+pub(super) fn in_service(session: u64) -> Rules {
     let mut rules = with_services(session);
     let open = crate::fixture::rules(1);
     for (far, like) in rules.fars.iter_mut().zip(open.fars) {
@@ -103,7 +103,7 @@ fn bytes(written: &Written) -> u64 {
 }
 
 /// Gives the worker one packet.
-fn offer(bench: &mut Bench, flows: &mut Flows) -> Written {
+pub(super) fn offer(bench: &mut Bench, flows: &mut Flows) -> Written {
     let mut frame = [0; FRAME_MAX];
     let written = flows.next(&mut frame).unwrap();
     bench.receive(if written.uplink { N3 } else { N6 }, &frame[..written.length]);

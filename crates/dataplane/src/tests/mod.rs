@@ -7,6 +7,7 @@ mod enrich;
 mod ethernet;
 mod exits;
 mod fragments;
+mod frames_between;
 mod instances;
 mod kept;
 mod mtu;
@@ -17,6 +18,7 @@ mod programs;
 mod rates;
 mod redirect;
 mod services;
+mod starts;
 mod usage;
 mod vlan;
 

@@ -3,11 +3,11 @@
 use super::applied;
 use crate::counters::DropReason;
 use crate::fixture::{Bench, METERED, N3, N6, metered, rules};
-use dplink::{Command, Notice, UsageCause, UsageCounts};
+use dplink::{Command, Notice, Start, UsageCause, UsageCounts};
 use proptest::prelude::*;
 use rules::{
     ApplyAction, DroppedDownlink, Far, FarId, ForwardingParameters, Instance, Interface, OuterHeaderCreation,
-    Rules, Seid, Teid, Triggers, Urr, UrrId, Volume,
+    PdrId, Rules, Seid, Teid, Triggers, Urr, UrrId, Volume,
 };
 
 /// Bytes of the user's packets in these tests, less the payload.
@@ -359,6 +359,13 @@ fn a_start_is_told_whenever_it_is_waited_for() {
             starts.extend(told(&bench.settle()));
         }
     }
-    let start = UsageCause::StartOfTraffic;
+    let start = UsageCause::StartOfTraffic(Some(Start {
+        pdr: Some(PdrId(2)),
+        ue: [10, 60, 0, METERED as u8].into(),
+        remote: [203, 0, 113, 80].into(),
+        protocol: 17,
+        ue_port: Some(4000),
+        remote_port: Some(53),
+    }));
     assert_eq!(starts, [(start, 100), (start, 300), (start, 700)]);
 }

@@ -12,7 +12,8 @@ impl Translator<'_> {
         let id = UrrId(urr.urr_id);
         let information = urr.measurement_information.unwrap_or(0);
         let tells_packets = Some(information & flags::MEASUREMENT_MNOP != 0);
-        self.taken.given.push(Given { urr: id, is_new: true, tells_packets, ..Given::default() });
+        let names_only = Some(information & flags::MEASUREMENT_RADI != 0);
+        self.taken.given.push(Given { urr: id, is_new: true, tells_packets, names_only, ..Given::default() });
         Ok(Urr {
             id,
             methods: methods(urr.measurement_method),
@@ -45,7 +46,8 @@ impl Translator<'_> {
     pub(super) fn urr_update(&mut self, update: &UpdateUrr) -> Result<UrrUpdate, Refusal> {
         let id = UrrId(update.urr_id);
         let bit = |bit: u8| update.measurement_information.map(|bits| bits & bit != 0);
-        self.taken.given.push(given(update, bit(flags::MEASUREMENT_MNOP)));
+        let told = (bit(flags::MEASUREMENT_MNOP), bit(flags::MEASUREMENT_RADI));
+        self.taken.given.push(given(update, told));
         let names_linked = !update.linked_urr_ids.is_empty() || update.removes(ie::LINKED_URR_ID);
         let field = Field(update);
         Ok(UrrUpdate {
@@ -94,11 +96,12 @@ impl Translator<'_> {
     }
 }
 
-fn given(update: &UpdateUrr, tells_packets: Option<bool>) -> Given {
+fn given(update: &UpdateUrr, (tells_packets, names_only): (Option<bool>, Option<bool>)) -> Given {
     Given {
         urr: UrrId(update.urr_id),
         is_new: false,
         tells_packets,
+        names_only,
         volume_quota: update.volume_quota.is_some(),
         time_quota: update.time_quota.is_some(),
         validity: update.quota_validity_time.is_some() || update.quota_holding_time.is_some(),

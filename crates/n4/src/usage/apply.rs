@@ -14,6 +14,8 @@ pub(crate) struct Given {
     pub(crate) is_new: bool,
     /// MNOP, where told.
     pub(crate) tells_packets: Option<bool>,
+    /// RADI, where told.
+    pub(crate) names_only: Option<bool>,
     /// A volume quota.
     pub(crate) volume_quota: bool,
     /// A time quota.
@@ -52,7 +54,9 @@ pub(crate) fn apply(
     let of = |id: UrrId| old.iter().find(|usage| usage.urr == id);
     record.urrs = after.urrs.iter().map(|urr| of(urr.id).copied().unwrap_or(fresh(urr, now))).collect();
     let is_new = |id: UrrId| given.iter().any(|given| given.is_new && given.urr == id);
-    macs::forget(record, |id| after.urrs.iter().any(|urr| urr.id == id) && !is_new(id));
+    let stays = |id| after.urrs.iter().any(|urr| urr.id == id) && !is_new(id);
+    macs::forget(record, stays);
+    record.starts.retain(|start| stays(start.urr));
     for given in given {
         let of_it = record.urrs.iter_mut().zip(&after.urrs).filter(|(usage, _)| usage.urr == given.urr);
         of_it.for_each(|(usage, urr)| give(usage, urr, given, now));
@@ -82,6 +86,7 @@ fn give(usage: &mut UrrUsage, urr: &Urr, given: &Given, now: u64) {
         begin(usage, urr, now);
     }
     usage.tells_packets = given.tells_packets.unwrap_or(usage.tells_packets);
+    usage.names_only = given.names_only.unwrap_or(usage.names_only);
     if given.volume_quota {
         usage.granted.counts = usage.known.counts;
         usage.fired &= !Trigger::VOLQU;

@@ -7,6 +7,7 @@
 //! | `due` | which triggers have come, what must be looked up, and when to look again |
 //! | `macs` | MAC addresses of Ethernet PDU sessions |
 //! | `plan` | a session's next step: look, ask, report, wait |
+//! | `starts` | applications whose traffic has started or stopped |
 //! | `tell` | the reports themselves |
 //! | `apply` | what a modification gives and takes |
 //! | `wanted` | the rules the data plane gets so that all this comes true |
@@ -22,6 +23,7 @@ mod apply;
 mod due;
 mod macs;
 mod plan;
+mod starts;
 mod tell;
 mod wanted;
 
@@ -29,6 +31,7 @@ pub(crate) use account::{begin_anew, hear, hear_last, new_epoch};
 pub(crate) use apply::{Given, apply, removed};
 pub(crate) use macs::hear_macs;
 pub(crate) use plan::{Circumstances, Meter, Step};
+pub(crate) use starts::hear_start;
 pub(crate) use tell::{Asked, tell_all, tell_asked};
 pub(crate) use wanted::wanted;
 

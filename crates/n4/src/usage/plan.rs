@@ -254,11 +254,11 @@ fn link(record: &mut UsageRecord, rules: &Rules) {
 }
 
 fn tell_due(record: &mut UsageRecord, rules: &Rules) -> Vec<UsageReport> {
-    let UsageRecord { urrs, macs, .. } = record;
+    let UsageRecord { urrs, macs, starts, .. } = record;
     let due = urrs.iter_mut().zip(&rules.urrs).filter(|(usage, _)| usage.due != 0);
     due.flat_map(|(usage, urr)| {
         let triggers = usage.due;
-        tell((usage, macs), urr, triggers, None)
+        tell((usage, macs, starts), urr, triggers, None)
     })
     .collect()
 }

@@ -1,15 +1,15 @@
 //! The reports themselves (TS 29.244 7.5.8.3).
 
 use super::account::elapse;
-use super::{macs, ntp};
+use super::{macs, ntp, starts};
 use pfcp::{UsageReport, UsageReportTrigger as Trigger, VolumeMeasurement, Volumes, flags};
 use rules::{Rules, Urr, UrrId};
-use session::{Counts, MacRecord, SessionRecord, UrrUsage, UsageRecord, Used};
+use session::{Counts, MacRecord, SessionRecord, StartRecord, UrrUsage, UsageRecord, Used};
 
 /// Tells what has not been told of a URR, for these triggers: one report, or one for each side of the monitoring
 /// time. It counts as told from now on.
 pub(super) fn tell(
-    (usage, macs): (&mut UrrUsage, &mut Option<Box<MacRecord>>),
+    (usage, macs, starts): (&mut UrrUsage, &mut Option<Box<MacRecord>>, &mut [StartRecord]),
     urr: &Urr,
     triggers: u32,
     query: Option<u32>,
@@ -28,6 +28,7 @@ pub(super) fn tell(
     };
     (usage.reported, usage.due) = (end, 0);
     macs::tell(macs, urr, &mut parts);
+    starts::tell(starts, usage, &mut parts);
     parts.into_iter().map(|part| UsageReport { query_urr_reference: query, ..part }).collect()
 }
 
@@ -48,7 +49,7 @@ pub(crate) fn tell_asked(
     now: u64,
 ) -> Vec<UsageReport> {
     let mut reports = Vec::new();
-    let UsageRecord { urrs, macs, .. } = record;
+    let UsageRecord { urrs, macs, starts, .. } = record;
     for (usage, urr) in urrs.iter_mut().zip(&rules.urrs) {
         let triggers = |list: &[UrrId], trigger| if list.contains(&urr.id) { trigger } else { 0 };
         let queried = triggers(asked.queried, Trigger::IMMER);
@@ -57,7 +58,7 @@ pub(crate) fn tell_asked(
             elapse(usage, urr, now);
             let reference = asked.reference.filter(|_| queried != 0);
             let triggers = usage.due | asked_for;
-            reports.extend(tell((usage, macs), urr, triggers, reference));
+            reports.extend(tell((usage, macs, starts), urr, triggers, reference));
         }
     }
     reports

@@ -91,7 +91,7 @@ impl Counter {
         let mut causes = vec![];
         if !self.start_told && self.rule.triggers.contains(Triggers::START_OF_TRAFFIC) {
             self.start_told = true;
-            causes.push(UsageCause::StartOfTraffic);
+            causes.push(UsageCause::StartOfTraffic(None));
         }
         (self.uplink, self.downlink) = (self.uplink + uplink, self.downlink + downlink);
         self.packets = (self.packets.0 + u64::from(uplink > 0), self.packets.1 + u64::from(downlink > 0));

@@ -32,19 +32,21 @@ pub use message::{
     SessionSetModificationResponse, VersionNotSupportedResponse, decode, encode,
 };
 pub use rule::{
-    CreateBar, CreateFar, CreatePdr, CreateQer, CreateTrafficEndpoint, CreateUrr, CreatedPdr,
-    CreatedTrafficEndpoint, DuplicatingParameters, EthernetPacketFilter, EthernetTrafficInformation,
-    ForwardingParameters, Pdi, QueryUrr, RemoveBar, RemoveFar, RemovePdr, RemoveQer, RemoveTrafficEndpoint,
-    RemoveUrr, UpdateBar, UpdateBarInReport, UpdateDuplicatingParameters, UpdateFar,
-    UpdateForwardingParameters, UpdatePdr, UpdateQer, UpdateTrafficEndpoint, UpdateUrr, UsageReport,
+    ApplicationDetectionInformation, CreateBar, CreateFar, CreatePdr, CreateQer, CreateTrafficEndpoint,
+    CreateUrr, CreatedPdr, CreatedTrafficEndpoint, DuplicatingParameters, EthernetPacketFilter,
+    EthernetTrafficInformation, ForwardingParameters, Pdi, QueryUrr, RemoveBar, RemoveFar, RemovePdr,
+    RemoveQer, RemoveTrafficEndpoint, RemoveUrr, UpdateBar, UpdateBarInReport, UpdateDuplicatingParameters,
+    UpdateFar, UpdateForwardingParameters, UpdatePdr, UpdateQer, UpdateTrafficEndpoint, UpdateUrr,
+    UsageReport,
 };
 pub use value::{
     ApplyAction, Cause, CpFeature, CpFunctionFeatures, CpIpAddress, DestinationInterface, DomainName,
-    DownlinkDataServiceInformation, DroppedTraffic, FSeid, FTeid, FailedRuleId, FqCsid, Gate, GateStatus,
-    HeaderEnrichment, Mac, MacAddressList, MacAddresses, NetworkInstance, NodeId, OuterHeaderCreation,
-    OuterHeaderRemoval, PacketCount, PdnType, PfdContents, PoolIdentity, Rates, RedirectInformation,
-    RemoteGtpuPeer, ReportType, ReportingTriggers, SdfFilter, SourceInterface, UeIpAddress, UpFeature,
-    UpFunctionFeatures, UsageReportTrigger, VlanTag, VolumeMeasurement, Volumes, flags,
+    DownlinkDataServiceInformation, DroppedTraffic, FSeid, FTeid, FailedRuleId, FlowInformation, FqCsid,
+    Gate, GateStatus, HeaderEnrichment, Mac, MacAddressList, MacAddresses, NetworkInstance, NodeId,
+    OuterHeaderCreation, OuterHeaderRemoval, PacketCount, PdnType, PfdContents, PoolIdentity, Rates,
+    RedirectInformation, RemoteGtpuPeer, ReportType, ReportingTriggers, SdfFilter, SourceInterface,
+    UeIpAddress, UpFeature, UpFunctionFeatures, UsageReportTrigger, VlanTag, VolumeMeasurement, Volumes,
+    flags,
 };
 
 /// The UDP port PFCP is served at (TS 29.244 6.1).

@@ -19,4 +19,4 @@ pub use far::{
 };
 pub use pdr::{CreatePdr, CreatedPdr, Pdi, RemovePdr, UpdatePdr};
 pub use qer::{CreateQer, RemoveQer, UpdateQer};
-pub use usage::{CreateUrr, QueryUrr, RemoveUrr, UpdateUrr, UsageReport};
+pub use usage::{ApplicationDetectionInformation, CreateUrr, QueryUrr, RemoveUrr, UpdateUrr, UsageReport};

@@ -2,7 +2,10 @@
 
 use super::ethernet::EthernetTrafficInformation;
 use crate::fields::group;
-use crate::value::{DroppedTraffic, ReportingTriggers, UsageReportTrigger, VolumeMeasurement, Volumes};
+use crate::value::{
+    DroppedTraffic, FlowInformation, NetworkInstance, ReportingTriggers, UeIpAddress, UsageReportTrigger,
+    VolumeMeasurement, Volumes,
+};
 
 group! {
     /// Create URR (TS 29.244 7.5.2.4).
@@ -138,6 +141,12 @@ group! {
         volume_measurement: opt VolumeMeasurement = VOLUME_MEASUREMENT,
         /// How long.
         duration_measurement: opt u32 = DURATION_MEASUREMENT,
+        /// Of what application traffic has started or stopped.
+        application_detection_information: opt ApplicationDetectionInformation = APPLICATION_DETECTION_INFORMATION,
+        /// Whose it is, where the PDI does not say.
+        ue_ip_address: opt UeIpAddress = UE_IP_ADDRESS,
+        /// The network of that address.
+        network_instance: opt NetworkInstance = NETWORK_INSTANCE,
         /// When the first packet came.
         time_of_first_packet: opt u32 = TIME_OF_FIRST_PACKET,
         /// When the last one came.
@@ -148,5 +157,18 @@ group! {
         query_urr_reference: opt u32 = QUERY_URR_REFERENCE,
         /// MAC addresses of the user.
         ethernet_traffic_information: opt EthernetTrafficInformation = ETHERNET_TRAFFIC_INFORMATION,
+    }
+}
+
+group! {
+    /// Application Detection Information (TS 29.244 7.5.8.3).
+    #[derive(Default)]
+    ApplicationDetectionInformation {
+        /// As in the PDI.
+        application_id: one Vec<u8> = APPLICATION_ID,
+        /// Tells this start and its stop from others.
+        application_instance_id: opt Vec<u8> = APPLICATION_INSTANCE_ID,
+        /// The flows, where they can be told.
+        flow_information: all FlowInformation = FLOW_INFORMATION,
     }
 }

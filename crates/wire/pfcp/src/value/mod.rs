@@ -4,6 +4,7 @@ mod buffering;
 mod cause;
 mod ethernet;
 mod far;
+mod flow;
 mod node;
 mod pdr;
 mod pfd;
@@ -18,6 +19,7 @@ pub use ethernet::{Mac, MacAddressList, MacAddresses, VlanTag};
 pub use far::{
     ApplyAction, DestinationInterface, HeaderEnrichment, OuterHeaderCreation, RedirectInformation,
 };
+pub use flow::FlowInformation;
 pub use node::{CpFeature, CpFunctionFeatures, NodeId, UpFeature, UpFunctionFeatures};
 pub use pdr::{FTeid, NetworkInstance, OuterHeaderRemoval, SdfFilter, SourceInterface, UeIpAddress};
 pub use pfd::{DomainName, PfdContents};

@@ -132,6 +132,8 @@ pub mod flags {
     pub const MEASUREMENT_MBQE: u8 = 1;
     /// Do not measure: Measurement Information.
     pub const MEASUREMENT_INAM: u8 = 1 << 1;
+    /// Tell no more of detected applications than their names: Measurement Information.
+    pub const MEASUREMENT_RADI: u8 = 1 << 2;
     /// Start measuring time at once: Measurement Information.
     pub const MEASUREMENT_ISTM: u8 = 1 << 3;
     /// Measure packets, too: Measurement Information.

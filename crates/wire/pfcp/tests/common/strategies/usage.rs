@@ -1,7 +1,7 @@
 //! Every URR, BAR and usage report there can be.
 
 use super::ethernet::traffic_information;
-use super::values::carried;
+use super::values::{carried, network_instance, ue_ip_address};
 use pfcp::*;
 use proptest::collection::vec;
 use proptest::option::of;
@@ -62,6 +62,18 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn application_detection()(
+        (application_id, application_instance_id) in (vec(any::<u8>(), 1..20), of(vec(any::<u8>(), 1..20))),
+        flows in vec((0u8..4, "permit out (6|17|ip) from [1-9]\\.0\\.0\\.1 80 to assigned"), 0..3),
+    ) -> ApplicationDetectionInformation {
+        let flow = |(direction, text): (u8, String)| FlowInformation { direction, description: text.into() };
+        let flow_information = flows.into_iter().map(flow).collect();
+        ApplicationDetectionInformation { application_id, application_instance_id, flow_information,
+            carried: vec![] }
+    }
+}
+
+prop_compose! {
     fn usage_report()(
         (urr_id, ur_seqn, trigger) in (any::<u32>(), any::<u32>(), 0u32..1 << 22),
         (octets, packets) in (volumes(), volumes()),
@@ -69,10 +81,13 @@ prop_compose! {
         (time_of_first_packet, time_of_last_packet) in any::<(Option<u32>, Option<u32>)>(),
         (usage_information, query_urr_reference) in (of(0u8..16), any::<Option<u32>>()),
         ethernet_traffic_information in of(traffic_information()),
+        application_detection_information in of(application_detection()),
+        (ue_ip_address, network_instance) in (of(ue_ip_address()), of(network_instance())),
         carried in carried(),
     ) -> UsageReport {
         UsageReport { urr_id, ur_seqn, usage_report_trigger: UsageReportTrigger(trigger), start_time, end_time,
             volume_measurement: Some(VolumeMeasurement { octets, packets }), duration_measurement,
+            application_detection_information, ue_ip_address, network_instance,
             time_of_first_packet, time_of_last_packet, usage_information, query_urr_reference,
             ethernet_traffic_information, carried }
     }
