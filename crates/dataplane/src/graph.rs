@@ -6,6 +6,7 @@ use crate::nodes;
 use crate::state::State;
 use arrayvec::ArrayVec;
 use packet::Buffer;
+use std::ops::Range;
 
 /// A node is a plain function from a packet to where it goes next. It reads no clock, allocates nothing, logs nothing
 /// and never blocks; what it needs to know is in the state and in the packet's metadata.
@@ -129,6 +130,8 @@ pub(crate) struct Hop {
 /// One vector's run through the graph.
 pub(crate) struct Run<'a, B> {
     pub(crate) packets: &'a mut [Packet<B>],
+    /// Of them, the first so many were handed over: another worker has read them, and they go on from `flow`.
+    pub(crate) handed: usize,
     pub(crate) state: &'a mut State,
     pub(crate) counters: &'a mut Counters,
     /// Reads the cycle counter.
@@ -151,17 +154,20 @@ impl Graph {
     /// Takes every packet from a node to its fate.
     pub(crate) fn run<B: Buffer>(&mut self, start: NodeId, mut run: Run<'_, B>) {
         debug_assert!(run.packets.len() <= VECTOR, "places are counted in a u8");
-        self.waiting[start as usize] = (0..run.packets.len()).map(|place| place as u8).collect();
+        let places = |range: Range<usize>| range.map(|place| place as u8);
+        // Before those that come to `flow` from here: they came first.
+        self.waiting[NodeId::Flow as usize].extend(places(0..run.handed));
+        self.waiting[start as usize].extend(places(run.handed..run.packets.len()));
         self.cycles = (run.clock)();
         self.run_all(&mut run);
     }
 
     /// The vector loop: written once, compiled for each node.
     fn run_node<B: Buffer, N: Node<B>>(&mut self, run: &mut Run<'_, B>) {
-        let places = std::mem::take(&mut self.waiting[N::ID as usize]);
-        if places.is_empty() {
+        if self.waiting[N::ID as usize].is_empty() {
             return;
         }
+        let places = std::mem::take(&mut self.waiting[N::ID as usize]);
         for &place in places.iter().take(CHUNK) {
             N::first(run.state, &run.packets[usize::from(place)]);
         }
