@@ -82,7 +82,7 @@ impl Tunnels {
 
     /// The next that leads to the worker of a user's address, if it is not far.
     fn matching(&mut self, user: IpAddr) -> Option<Teid> {
-        let (block, user) = (self.matching.block(), hashed(user));
+        let (block, user) = (Matching::BLOCK, hashed(user));
         let blocks = (0..BLOCKS as u32).map(|number| self.next.wrapping_add(number.wrapping_mul(block)));
         let teid = blocks.map(|start| self.matching.teid(start, user)).find(|teid| self.is_free(*teid))?;
         self.next = (teid & !(block - 1)).wrapping_add(block);
@@ -156,7 +156,7 @@ mod tests {
         let user = IpAddr::from([10, 60, 0, 1]);
         let first = tunnels.allocate(Seid(1), Some(user)).unwrap().0;
         for number in 1..=BLOCKS as u32 {
-            let start = first.wrapping_add(number * tunnels.matching.block());
+            let start = first.wrapping_add(number * Matching::BLOCK);
             tunnels.claim(Teid(tunnels.matching.teid(start, hashed(user))), Seid(2)).unwrap();
         }
         let next = tunnels.next;

@@ -13,8 +13,6 @@ const ENTRIES: usize = 1 << INDEX_BITS;
 /// Chooses the lowest bits of TEIDs.
 #[derive(Clone, Debug)]
 pub struct Matching {
-    /// TEIDs that differ in the bits above these only have each its own for every user.
-    free_bits: u32,
     /// By what the lowest bits have to add to the hash.
     low: [u32; ENTRIES],
 }
@@ -26,29 +24,21 @@ impl Default for Matching {
 }
 
 impl Matching {
+    /// TEIDs from one block to the next: in each there is one for every user.
+    pub const BLOCK: u32 = 1 << INDEX_BITS;
+
     /// For ports that hash the TEID alone, under [`KEY`].
     pub fn new() -> Self {
-        let found = (INDEX_BITS..=u32::BITS).find_map(|free_bits| {
-            let completer = Completer::new(&KEY, 0, free_bits, Table::new(1, INDEX_BITS)?);
-            let mut low = [0; ENTRIES];
-            for (entry, low) in (0..).zip(&mut low) {
-                *low = completer.combination(entry)?;
-            }
-            Some(Self { free_bits, low })
-        });
-        // Under this key it is found, as a test says; else TEIDs would be any.
-        found.unwrap_or(Self { free_bits: 0, low: [0; ENTRIES] })
-    }
-
-    /// TEIDs from one block to the next.
-    pub const fn block(&self) -> u32 {
-        1 << self.free_bits
+        let completer = Table::new(1, INDEX_BITS).map(|table| Completer::new(&KEY, 0, INDEX_BITS, table));
+        // Under this key as many bits are enough, as a test says.
+        let low = |entry| completer.as_ref().and_then(|completer| completer.combination(entry as u32));
+        Self { low: std::array::from_fn(|entry| low(entry).unwrap_or(0)) }
     }
 
     /// The TEID of the block that `teid` is in which comes to the queue of a user: given as [`hash64`] has it, an IPv4
     /// address in the upper half, or an IPv6 prefix. It may be 0, which no tunnel has (TS 29.281 5.1).
     pub fn teid(&self, teid: u32, user: u64) -> u32 {
-        let head = teid & !(self.block() - 1);
+        let head = teid & !(Self::BLOCK - 1);
         let missing = hash64(user) ^ hash64(u64::from(head) << 32);
         head | self.low.get(missing as usize % ENTRIES).copied().unwrap_or_default()
     }
@@ -72,13 +62,7 @@ mod tests {
             prop_assert_eq!(queue(plain), queue_of_address(IpAddr::V4(Ipv4Addr::from(ipv4)), true, table));
             let long = matching.teid(start, (ipv6 >> 64) as u64);
             prop_assert_eq!(queue(long), queue_of_address(IpAddr::V6(Ipv6Addr::from(ipv6)), true, table));
-            prop_assert_eq!(plain / matching.block(), start / matching.block());
+            prop_assert_eq!(plain / Matching::BLOCK, start / Matching::BLOCK);
         }
-    }
-
-    /// All but the index's bits are left to count in.
-    #[test]
-    fn no_more_bits_are_taken_than_the_index_has() {
-        assert_eq!(Matching::new().block(), 1 << INDEX_BITS);
     }
 }
