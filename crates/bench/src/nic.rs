@@ -16,8 +16,7 @@ const TEID: usize = 14 + 20 + 8 + 4;
 pub(crate) enum Hash {
     /// The outermost addresses and ports: plain RSS. All packets of one gNB then go to one queue.
     Outer,
-    /// The tunnel, on the way up.
-    #[allow(dead_code, reason = "for the steering experiments")]
+    /// The TEID on the way up, the user's address on the way down.
     Teid,
     /// The user's address: source on the way up, destination on the way down (Intel's DDP profile for GTP).
     Inner,
@@ -44,7 +43,7 @@ impl Nic {
         let hash = match (self.hash, tunnelled) {
             (Hash::Nothing, _) => return 0,
             (Hash::Inner, true) => steer::toeplitz(&KEY, field(crate::setup::TUNNEL_HEADERS + ADDRESSES, 4)),
-            (Hash::Inner, false) => steer::toeplitz(&KEY, field(ADDRESSES + 4, 4)),
+            (Hash::Inner | Hash::Teid, false) => steer::toeplitz(&KEY, field(ADDRESSES + 4, 4)),
             (Hash::Teid, true) => steer::toeplitz(&KEY, field(TEID, 4)),
             _ => steer::toeplitz(&KEY, &[field(ADDRESSES, 8), field(PORTS, 4)].concat()),
         };
@@ -64,7 +63,7 @@ impl Nic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setup::{ENDPOINTS, user};
+    use crate::setup::{ChosenTunnels, ENDPOINTS, user};
     use std::collections::HashSet;
     use traffic::{PROFILES, Packets, Profile};
 
@@ -86,6 +85,25 @@ mod tests {
         assert_eq!(queues(Hash::Inner, 1.0), own);
         assert_eq!(queues(Hash::Inner, 0.0), own);
         assert_eq!(own.iter().collect::<HashSet<_>>().len(), 4, "all queues are used");
+    }
+
+    #[test]
+    fn chosen_teids_bring_both_directions_to_one_queue() {
+        for count in [2, 3, 4, 7] {
+            let nic = Nic::new(Hash::Teid, count);
+            let mut packets = Packets::new(PROFILES[0], ENDPOINTS, 1);
+            let (mut frame, chosen) = (vec![0; 2_000], ChosenTunnels::new());
+            for number in 0..256 {
+                let mut queue = |up| {
+                    let length = packets.write_way(user(number), (number, up), &mut frame).unwrap();
+                    if up {
+                        chosen.move_frame(&mut frame).unwrap();
+                    }
+                    nic.queue(&frame[..length], up)
+                };
+                assert_eq!([true, false].map(&mut queue), [nic.queue_of_user(user(number).address); 2]);
+            }
+        }
     }
 
     #[test]

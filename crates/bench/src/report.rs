@@ -120,7 +120,7 @@ pub(crate) struct Services {
 /// What `steering` adds: how packets get to the workers that own their users, and what that costs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Steering {
-    /// `inner`, `outer`, `one-queue` or `distributor`.
+    /// `inner`, `teid`, `outer`, `one-queue` or `distributor`.
     pub(crate) mode: String,
     /// Tunnels come from so many.
     pub(crate) gnbs: u32,
@@ -134,6 +134,10 @@ pub(crate) struct Steering {
     pub(crate) ratio_to_inner: Option<Spread>,
     /// Cycles that handing one packet over adds, of both workers together.
     pub(crate) handoff_cycles: Option<f64>,
+    /// The same of a loop that hands over a pointer to the packet and touches no more than its headers: what it takes to
+    /// bring it from one core's cache to another's.
+    #[serde(default)]
+    pub(crate) handoff_floor_cycles: Option<f64>,
     /// The rate that a mode reached alone over that of inner hash, where cores are shared out between distribution and
     /// processing as it is best: computed of what both cost here.
     pub(crate) ratio_shared_out: Option<f64>,

@@ -10,6 +10,8 @@ use rules::{
     Rules, SdfFilter, Teid, Urr, UrrId,
 };
 use std::net::Ipv4Addr;
+use std::ops::Range;
+use steer::Matching;
 use traffic::{Endpoints, User, catalogue};
 
 /// The ports, by their place.
@@ -30,6 +32,8 @@ pub(crate) const QFI: u8 = 9;
 
 /// Bytes of the headers of a user's tunnel: IPv4, UDP, GTP-U with a PDU session container.
 pub(crate) const TUNNEL_HEADERS: usize = ipv4::LENGTH + udp::LENGTH + GTPU_HEADER;
+/// Where a frame has its TEID.
+const TEID: Range<usize> = 46..50;
 /// Checked by a test against what the `packet` crate writes.
 const GTPU_HEADER: usize = 16;
 
@@ -40,6 +44,34 @@ pub(crate) const PDRS_MIN: u32 = 2;
 pub(crate) fn user(number: u32) -> User {
     let address = Ipv4Addr::from(u32::from(FIRST_USER).wrapping_add(number));
     User { address, teid: number.wrapping_add(1), qfi: QFI }
+}
+
+/// TEIDs as a node chooses them, so that they hash as their users' addresses do.
+pub(crate) struct ChosenTunnels(Matching);
+
+impl ChosenTunnels {
+    pub(crate) fn new() -> Self {
+        Self(Matching::new())
+    }
+
+    fn teid(&self, number: u32) -> Teid {
+        let block = number.wrapping_add(1).wrapping_mul(Matching::BLOCK);
+        Teid(self.0.teid(block, u64::from(user(number).address.to_bits()) << 32))
+    }
+
+    /// Moves the rules of user `number` to the chosen tunnel.
+    pub(crate) fn move_rules(&self, number: u32, rules: &mut Rules) {
+        let endpoints = rules.pdrs.iter_mut().filter_map(|pdr| pdr.pdi.f_teid.as_mut());
+        endpoints.for_each(|f_teid| f_teid.teid = self.teid(number));
+    }
+
+    /// The same with a frame that a user sent.
+    pub(crate) fn move_frame(&self, frame: &mut [u8]) -> Option<()> {
+        let teid = frame.get_mut(TEID)?.first_chunk_mut()?;
+        let number = u32::from_be_bytes(*teid).wrapping_sub(1);
+        *teid = self.teid(number).0.to_be_bytes();
+        Some(())
+    }
 }
 
 /// The number of the user with this address.

@@ -195,7 +195,7 @@ fn check_steering(report: &Report) {
     for steering in rates.filter(|steering| steering.offered_mpps.is_none()) {
         let share = steering.handed_share;
         match steering.mode.as_str() {
-            "inner" => assert_eq!(share, 0.0),
+            "inner" | "teid" => assert_eq!(share, 0.0),
             "distributor" => assert_eq!(share, 1.0),
             // Of two workers; of more, more.
             _ => assert!((0.4..0.9).contains(&share), "{steering:?}"),

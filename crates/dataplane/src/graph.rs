@@ -131,6 +131,8 @@ pub(crate) struct Hop {
 /// One vector's run through the graph.
 pub(crate) struct Run<'a, B> {
     pub(crate) packets: &'a mut [Packet<B>],
+    /// Of them, the first so many were handed over: another worker has read them, and they go on from `flow`.
+    pub(crate) handed: usize,
     pub(crate) state: &'a mut State,
     pub(crate) counters: &'a mut Counters,
     /// Reads the cycle counter.
@@ -175,10 +177,10 @@ impl Graph {
 
     /// The vector loop: written once, compiled for each node.
     fn run_node<B: Buffer, N: Node<B>>(&mut self, run: &mut Run<'_, B>) {
-        let places = std::mem::take(&mut self.waiting[N::ID as usize]);
-        if places.is_empty() {
+        if self.waiting[N::ID as usize].is_empty() {
             return;
         }
+        let places = std::mem::take(&mut self.waiting[N::ID as usize]);
         for &place in places.iter().take(CHUNK) {
             N::first(run.state, &run.packets[usize::from(place)]);
         }

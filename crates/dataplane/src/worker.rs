@@ -60,6 +60,8 @@ pub struct Worker<P: Port> {
     kept: Kept<P::Buffer>,
     received: Vec<P::Buffer>,
     vector: Vec<Packet<P::Buffer>>,
+    /// Of the vector, the first so many were handed over by others.
+    handed: usize,
     trash: Vec<P::Buffer>,
     /// Packets whose session has changed, and that go their way now.
     resumed: Vec<Packet<P::Buffer>>,
@@ -91,7 +93,9 @@ impl<P: Port> Worker<P> {
         self.state.now_ns = now_ns;
         self.obey();
         self.resume();
-        let handed = if self.state.steering.is_shared() { self.hear_others() } else { 0 };
+        if self.state.steering.is_shared() {
+            self.hear_others();
+        }
         self.receive();
         let received = self.vector.len() + self.rest.arrived.len();
         if !self.vector.is_empty() {
@@ -110,7 +114,7 @@ impl<P: Port> Worker<P> {
             self.expire();
         }
         self.send();
-        received + handed
+        received
     }
 
     /// Takes the vector from a node to its end, and what it leaves behind, too.
@@ -120,18 +124,21 @@ impl<P: Port> Worker<P> {
     }
 
     fn run_vector(&mut self, start: NodeId, trace: Option<&mut Vec<Hop>>) {
-        let (packets, state, counters) = (&mut self.vector[..], &mut self.state, &mut self.counters);
-        self.graph.run(start, Run { packets, state, counters, clock: self.clock, trace });
+        self.run_graph(start, trace);
         self.finish();
+    }
+
+    fn run_graph(&mut self, start: NodeId, trace: Option<&mut Vec<Hop>>) {
+        let Self { vector, state, counters, clock, .. } = self;
+        let handed = std::mem::take(&mut self.handed);
+        self.graph.run(start, Run { packets: vector, handed, state, counters, clock: *clock, trace });
     }
 
     /// As [`Worker::run`], of packets that came in, for somebody who wants to see what becomes of some of them.
     #[cold]
     fn run_watched(&mut self, start: NodeId, mut tracer: Box<Tracer>) {
         tracer.look_at(&mut self.vector);
-        let (packets, state, counters) = (&mut self.vector[..], &mut self.state, &mut self.counters);
-        let trace = Some(&mut tracer.hops);
-        self.graph.run(start, Run { packets, state, counters, clock: self.clock, trace });
+        self.run_graph(start, Some(&mut tracer.hops));
         tracer.take_down(&self.vector, &self.state);
         self.tracer = Some(tracer);
         self.finish();
@@ -178,7 +185,8 @@ impl<P: Port> Worker<P> {
     }
 
     fn receive(&mut self) {
-        let limit = BURST.min(VECTOR / self.lanes.len().max(1));
+        let room = VECTOR - self.vector.len();
+        let limit = BURST.min(room / self.lanes.len().max(1));
         for (index, config) in self.state.ports.iter() {
             let Some(lane) = self.lanes.get_mut(usize::from(index)) else { return };
             lane.port.receive(&mut self.received, limit);

@@ -9,6 +9,7 @@
 #include <rte_mbuf_pool_ops.h>
 #include <rte_mempool.h>
 #include <rte_ring.h>
+#include <rte_thash.h>
 
 #include "shim.h"
 
@@ -89,6 +90,11 @@ void anchorline_ring_drain(struct rte_ring *ring)
 
 	while ((taken = rte_ring_dequeue_burst(ring, (void **)packets, FREE_BATCH, NULL)) != 0)
 		anchorline_free_bulk(packets, taken);
+}
+
+uint32_t anchorline_toeplitz(uint32_t *words, uint32_t count, const uint8_t *key)
+{
+	return rte_softrss(words, count, key);
 }
 
 int anchorline_errno(void)

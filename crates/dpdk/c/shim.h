@@ -104,6 +104,9 @@ int anchorline_i40e_profile(uint16_t port, uint8_t *data, uint32_t size);
 int anchorline_i40e_flow_type(uint16_t port, uint8_t pctype, uint16_t flow_type);
 int anchorline_i40e_hash_words(uint16_t port, uint8_t pctype, const uint8_t *words, uint32_t count);
 
+/* DPDK's own Toeplitz hash of so many words, in the CPU's order, under a key of four octets more. */
+uint32_t anchorline_toeplitz(uint32_t *words, uint32_t count, const uint8_t *key);
+
 /* Whether this CPU can wait in a light sleep until a time (WAITPKG or its like), and wait. */
 int anchorline_can_pause(void);
 int anchorline_pause_until(uint64_t tsc);

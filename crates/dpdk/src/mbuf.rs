@@ -153,10 +153,11 @@ impl Buffer for Mbuf {
 
     #[inline]
     fn prefetch_data(&self) {
-        // Tunnel headers and the user's headers behind them reach into a second cache line.
+        // Tunnel headers and the user's headers behind them reach into a second cache line. Both are written: the user's
+        // hop limit stands in either, and a line that was asked for to be read has to be asked for again.
         let first = self.first_byte();
         cycles::prefetch_write(first);
-        cycles::prefetch(first.wrapping_add(64));
+        cycles::prefetch_write(first.wrapping_add(64));
     }
 
     #[inline]

@@ -185,6 +185,9 @@ pub enum Spread {
     OuterHash,
     /// The device has one queue: one worker receives them all, and hands on what is not its own.
     OneQueue,
+    /// The device brings them there by their tunnels: it hashes TEIDs, which this node chooses for that. Those of control
+    /// planes lead anywhere, and who receives their packets hands on what is not its own.
+    TeidHash,
 }
 
 impl Spread {
@@ -195,6 +198,7 @@ impl Spread {
             Self::InnerHash => "inner hash by the device",
             Self::OuterHash => "outer hash, then hand-off",
             Self::OneQueue => "one queue, then hand-off",
+            Self::TeidHash => "TEID hash by the device",
         }
     }
 }

@@ -80,6 +80,38 @@ fn a_session_gets_one_address_for_all_its_rules() {
     assert_eq!(told(&created)[0].1, Some(address));
 }
 
+/// As a card with tables of 128 entries sees it: up by TEID, down by address. The rule that asks for the tunnel comes
+/// before the one that names the user, or asks for an address.
+#[test]
+fn chosen_teids_lead_where_their_users_addresses_do() {
+    let mut lab = Lab::associated_with(config());
+    let given = |address: [u8; 4]| UeIpAddress { ipv4: Some(address.into()), choose_ipv4: false, ..CHOOSE };
+    let mut teids = Vec::new();
+    for (cp_seid, address) in (1..).zip([CHOOSE, given([10, 99, 1, 2]), given([10, 99, 7, 3]), CHOOSE]) {
+        let mut request = asking(cp_seid, address);
+        request.create_pdrs[0].pdi.ue_ip_addresses.clear();
+        let (session, created) = established(&mut lab, request);
+        let user = rules(&lab, session).pdrs[1].pdi.ue_ipv4.unwrap();
+        let Some(FTeid::Explicit { teid, .. }) = created[0].local_f_teid else { panic!("{created:?}") };
+        let entry = |octets: [u8; 4]| steer::toeplitz(&steer::KEY, &octets) % 128;
+        assert_eq!(entry(teid.to_be_bytes()), entry(user.octets()));
+        // A tunnel asked for later is of the same user.
+        let more = SessionModificationRequest {
+            create_pdrs: vec![smf::uplink(7, smf::choose(None))],
+            ..Default::default()
+        };
+        let response = lab.modify(session, more);
+        let Some(FTeid::Explicit { teid: later, .. }) = response.created_pdrs[0].local_f_teid else {
+            panic!("{response:?}")
+        };
+        assert_eq!(entry(later.to_be_bytes()), entry(user.octets()));
+        teids.extend([teid, later]);
+    }
+    teids.sort_unstable();
+    teids.dedup();
+    assert_eq!(teids.len(), 8);
+}
+
 #[test]
 fn both_families_at_once() {
     let mut lab = Lab::associated_with(config());

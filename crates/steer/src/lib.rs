@@ -1,6 +1,6 @@
 //! How a port leads the packets of one user, both ways, to one worker: what each family of network cards can do, which
 //! of three ways follows ([`decide`]), the flow rules for it ([`script`]), and TEIDs that hash where they should
-//! ([`Completer`]).
+//! ([`Completer`], [`Matching`]).
 //!
 //! Pure: nothing here opens a port. Rules are values; [`Step::testpmd`] writes them as DPDK's testpmd reads them.
 //!
@@ -10,7 +10,9 @@
 //! No rule has run on any network card.
 
 mod family;
+mod hash;
 mod key;
+mod matching;
 mod mode;
 mod request;
 mod rule;
@@ -19,7 +21,9 @@ mod step;
 mod teid;
 
 pub use family::Family;
+pub use hash::hash64;
 pub use key::{KEY, queue_of_address, toeplitz};
+pub use matching::Matching;
 pub use mode::{Abilities, Decision, Mode, Package, Reach, decide};
 pub use request::{Class, Refused, Request, Side, Steered};
 pub use rule::{Action, Item, Rss, RssType, Rule};

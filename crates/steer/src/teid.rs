@@ -106,10 +106,14 @@ impl Completer {
         let free = u32::try_from((1_u64 << self.free_bits) - 1).unwrap_or(u32::MAX);
         let head = head & !free;
         let fixed = others ^ self.hash_of_head(head);
-        self.table.entries(queue).find_map(|entry| {
-            let rest = self.reduce(Vector { hash: (entry ^ fixed) & self.table.mask(), teid: 0 });
-            (rest.hash == 0 && head | rest.teid != 0).then_some(head | rest.teid)
-        })
+        let teids = self.table.entries(queue).filter_map(|entry| self.combination(entry ^ fixed));
+        teids.map(|low| head | low).find(|teid| *teid != 0)
+    }
+
+    /// The free bits that add this to the part of the hash the table looks at, or `None` if there are none.
+    pub(crate) fn combination(&self, hash: u32) -> Option<u32> {
+        let rest = self.reduce(Vector { hash: hash & self.table.mask(), teid: 0 });
+        (rest.hash == 0).then_some(rest.teid)
     }
 }
 

@@ -52,7 +52,7 @@ pub(super) fn open(
     let side = if settings.interface == Interface::Access { Side::Access } else { Side::Core };
     let asked = Asked { hash: settings.hash, side, crew, driver: &driver, queues: queues.into() };
     // Before anybody has its queues: some of it needs the port to stand still.
-    let (leads, steering) = steering::set_up(&mut port, &asked);
+    let (led, steering) = steering::set_up(&mut port, &asked);
     let inlets = port.take_rx_queues();
     let outlets = outlets(port.take_tx_queues(), crew.workers);
     if inlets.is_empty() || outlets.len() != crew.workers {
@@ -61,8 +61,7 @@ pub(super) fn open(
     let spread = match (crew.workers, inlets.len()) {
         (1, _) => Spread::OneWorker,
         (_, 1) => Spread::OneQueue,
-        _ if leads => Spread::InnerHash,
-        _ => Spread::OuterHash,
+        _ => led.unwrap_or(Spread::OuterHash),
     };
     Ok(Queues { port, inlets, outlets, spread, steering })
 }

@@ -2,11 +2,15 @@
 //! did not take. Where it does not, workers hand packets over: nothing depends on a card but speed.
 
 use crate::settings::{CrewSettings, DeviceHash};
-use dplink::PortSteering;
+use dplink::{PortSteering, Spread};
 use steer::{Abilities, Action, Family, Item, Reach, Request, Rss, RssType, Rule, Script, Setup, Side, Step};
 
 /// Entries of the table from hash to worker, as the workers have it (`dataplane/src/steering/buckets.rs`).
 const TABLE: u16 = 128;
+
+/// Of a port declared to hash TEIDs.
+const TEIDS: &str = "declared (hash = \"teid\"): the TEIDs this node chooses lead to their users' workers; packets in \
+                     tunnels that control planes number are handed over";
 
 /// A port's card, before workers have its queues; refusals are sentences with the driver's words.
 pub(super) trait Card {
@@ -52,8 +56,8 @@ pub(super) struct Asked<'a> {
     pub(super) queues: usize,
 }
 
-/// Whether the card leads packets to their users' workers, and what there is to say about it.
-pub(super) fn set_up(card: &mut impl Card, asked: &Asked<'_>) -> (bool, PortSteering) {
+/// How the card leads packets to their users' workers, if it does, and what there is to say about it.
+pub(super) fn set_up(card: &mut impl Card, asked: &Asked<'_>) -> (Option<Spread>, PortSteering) {
     let mut about = PortSteering {
         driver: asked.driver.to_owned(),
         queues: u32::try_from(asked.queues).unwrap_or(u32::MAX),
@@ -61,14 +65,23 @@ pub(super) fn set_up(card: &mut impl Card, asked: &Asked<'_>) -> (bool, PortStee
     };
     let found = match asked.reason_not_to_try() {
         Some(reason) => Err(reason),
-        None if asked.hash == DeviceHash::Inner => {
-            Ok("declared (hash = \"inner\"): somebody has set the card up for it".to_owned())
-        }
-        None => asked.try_rules(card, &mut about),
+        None => match asked.hash {
+            DeviceHash::Inner => Ok((
+                Spread::InnerHash,
+                "declared (hash = \"inner\"): somebody has set the card up for it".to_owned(),
+            )),
+            DeviceHash::Teid => Ok((Spread::TeidHash, TEIDS.to_owned())),
+            DeviceHash::Auto | DeviceHash::Outer => {
+                asked.try_rules(card, &mut about).map(|reason| (Spread::InnerHash, reason))
+            }
+        },
     };
-    let leads = found.is_ok();
-    about.reason = found.unwrap_or_else(|reason| reason);
-    (leads, about)
+    let (led, reason) = match found {
+        Ok((spread, reason)) => (Some(spread), reason),
+        Err(reason) => (None, reason),
+    };
+    about.reason = reason;
+    (led, about)
 }
 
 impl Asked<'_> {
@@ -202,7 +215,11 @@ mod tests {
 
     fn try_with(card: &mut Model, driver: &str, workers: usize, hash: DeviceHash) -> (bool, PortSteering) {
         let crew = CrewSettings { workers, distributors: 0, cpus: vec![] };
-        set_up(card, &Asked { hash, side: Side::Access, crew: &crew, driver, queues: workers })
+        let (led, about) =
+            set_up(card, &Asked { hash, side: Side::Access, crew: &crew, driver, queues: workers });
+        let expected = if hash == DeviceHash::Teid { Spread::TeidHash } else { Spread::InnerHash };
+        assert!(led.is_none_or(|spread| spread == expected), "{led:?}");
+        (led.is_some(), about)
     }
 
     #[test]
@@ -250,6 +267,10 @@ mod tests {
         }
         let (leads, about) = try_with(&mut Model::default(), "net_null", 2, DeviceHash::Inner);
         assert!(leads && about.reason.contains("declared"));
+        let mut card = Model::default();
+        let (leads, about) = try_with(&mut card, "net_ice", 2, DeviceHash::Teid);
+        assert!(leads && card.created == 0 && about.reason.contains("hash = \"teid\""), "{about:?}");
+        assert!(!try_with(&mut card, "net_ice", 1, DeviceHash::Teid).0);
     }
 
     #[test]

@@ -100,8 +100,7 @@ struct Port {
     #[serde(default)]
     mss_clamp: bool,
     ethernet: Option<Spanned<bool>>,
-    #[serde(default)]
-    hash: DeviceHash,
+    hash: Option<Spanned<DeviceHash>>,
 }
 
 #[derive(Deserialize)]
@@ -232,7 +231,7 @@ fn port(port: Port) -> PortSettings {
         vlan: port.vlan.map(|vlan| vlan.0),
         network_instance: port.network_instance.map(|name| name.get_ref().to_ascii_lowercase()),
         mss_clamp: port.mss_clamp,
-        hash: port.hash,
+        hash: port.hash.map(Spanned::into_inner).unwrap_or_default(),
     }
 }
 
@@ -250,6 +249,7 @@ fn check_ports(ports: &[Port]) -> Result<(), Refusal> {
         }
         check_network(port, others)?;
         check_ethernet(port, others)?;
+        check_hash(port)?;
         if let Some(address) = &port.address
             && others
                 .iter()
@@ -299,6 +299,17 @@ fn check_ethernet(port: &Port, others: &[Port]) -> Result<(), Refusal> {
     match others.iter().any(|other| is_ethernet(other) && network(other) == network(port)) {
         true => Err(Refusal::of(ethernet, "another port of this network instance is of Ethernet")),
         false => Ok(()),
+    }
+}
+
+/// Tunnels end at access ports alone.
+fn check_hash(port: &Port) -> Result<(), Refusal> {
+    let is_access = Interface::from(port.interface) == Interface::Access;
+    match port.hash.as_ref().filter(|hash| *hash.get_ref() == DeviceHash::Teid && !is_access) {
+        Some(hash) => {
+            Err(Refusal::of(hash, "only access ports see TEIDs; the core ports of such a card are \"inner\""))
+        }
+        None => Ok(()),
     }
 }
 

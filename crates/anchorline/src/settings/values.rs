@@ -49,6 +49,8 @@ pub(crate) enum DeviceHash {
     Outer,
     /// The user's address, up and down; somebody has set the device up for it.
     Inner,
+    /// Of an access port: the TEID alone; somebody has set the device up for it.
+    Teid,
 }
 
 /// The side a port is on.

@@ -9,7 +9,7 @@ pub(super) fn table(points: &[Report]) -> String {
         value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
     };
     let mut text = format!(
-        "{:<12} {:>5} {:>8} {:>8} {:>10} {:>7} {:>9} {:>9} {:>7} {:>9} {:>10} {:>8} {:>8}\n",
+        "{:<12} {:>5} {:>8} {:>8} {:>10} {:>7} {:>9} {:>9} {:>7} {:>9} {:>6} {:>10} {:>8} {:>8}\n",
         "card",
         "gNBs",
         "workers",
@@ -20,6 +20,7 @@ pub(super) fn table(points: &[Report]) -> String {
         "handed %",
         "work",
         "hand-off",
+        "floor",
         "shared out",
         "p50 us",
         "p99 us"
@@ -30,7 +31,7 @@ pub(super) fn table(points: &[Report]) -> String {
         let latency = point.latency_us.as_ref();
         let _ = writeln!(
             text,
-            "{:<12} {:>5} {:>8} {:>8} {:>10} {:>7} {:>9} {:>9} {:>7} {:>9} {:>10} {:>8} {:>8}",
+            "{:<12} {:>5} {:>8} {:>8} {:>10} {:>7} {:>9} {:>9} {:>7} {:>9} {:>6} {:>10} {:>8} {:>8}",
             steering.mode,
             steering.gnbs,
             point.workers,
@@ -41,11 +42,13 @@ pub(super) fn table(points: &[Report]) -> String {
             number(of_rate(Some(steering.handed_share * 100.0)), 0),
             number(of_rate(steering.work_cycles.map(|work| work.median)), 0),
             number(of_rate(steering.handoff_cycles), 0),
+            number(of_rate(steering.handoff_floor_cycles), 0),
             number(of_rate(steering.ratio_shared_out), 3),
             number(latency.map(|latency| latency.p50), 1),
             number(latency.map(|latency| latency.p99), 1),
         );
     }
-    text + "\nwork: cycles of all workers for each packet; hand-off: what handing one over adds to it; shared out: what is \
+    text + "\nwork: cycles of all workers for each packet; hand-off: what handing one over adds to it; floor: \
+            what handing over a bare pointer adds; shared out: what is \
             left of inner hash where cores are shared out as it is best\n"
 }

@@ -33,10 +33,12 @@ fn ask<B: Buffer, N: Node<B>>(
 }
 
 impl Graph {
-    /// Takes all packets the usual way; those that leave it wait where they are to go on.
+    /// Takes all packets the usual way, those that were handed over from its second node on; those that leave it wait where
+    /// they are to go on.
     pub(super) fn run_usual<B: Buffer>(&mut self, run: &mut Run<'_, B>) {
         let count = run.packets.len();
         let mut waits: Waits = [Some(NodeId::UsualInput); VECTOR];
+        waits[..run.handed].fill(Some(NodeId::Flow));
         let mut packets = [0; 3];
         ask::<B, UsualInput>(run, (&waits, 0..AHEAD.min(count)), UsualInput::ahead);
         for turn in 0..count.div_ceil(CHUNK) + 2 {
@@ -70,14 +72,13 @@ impl Graph {
     ) -> usize {
         let mut packets = 0;
         for place in chunk {
-            // All wait at the first.
-            if N::ID != NodeId::UsualInput && waits[place] != Some(N::ID) {
-                continue;
-            }
             if N::ID == NodeId::UsualInput
                 && let Some(later) = run.packets.get(place + AHEAD)
             {
                 N::ahead(run.state, later);
+            }
+            if waits[place] != Some(N::ID) {
+                continue;
             }
             packets += 1;
             waits[place] = match run.process::<N>(place as u8) {

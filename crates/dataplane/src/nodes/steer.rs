@@ -1,4 +1,5 @@
-//! Sends users' packets to the worker that owns the user, where the device may have brought them to any.
+//! Sends users' packets to the worker that owns the user, where the device may have brought them to any: `steering` has
+//! found that it is another.
 
 use crate::counters::DropReason;
 use crate::frame::{Fate, Packet};
@@ -13,10 +14,7 @@ impl<B: Buffer> Node<B> for Steer {
 
     #[inline]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
-        match state.steering.other_owner(packet.meta.key.user()) {
-            None => Next::To(NodeId::Flow),
-            Some(owner) => Next::End(Fate::HandOff(owner)),
-        }
+        Next::End(Fate::HandOff(state.steering.owner(packet.meta.key.user())))
     }
 }
 

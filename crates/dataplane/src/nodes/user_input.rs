@@ -29,7 +29,7 @@ impl<B: Buffer> Node<B> for UserInput {
         (meta.bytes, meta.traffic_class) = (length, class);
         meta.key = state.in_network(key, meta);
         meta.hash = state.flows.hash(&meta.key);
-        Next::To(state.steering.next(packet.meta.port))
+        Next::To(state.steering.next(meta.port, &meta.key))
     }
 }
 

@@ -36,8 +36,9 @@ impl<B: Buffer> Node<B> for UsualInput {
         (meta.bytes, meta.traffic_class) = (length, class);
         meta.key = state.in_network(key, meta);
         meta.hash = state.flows.hash(&meta.key);
+        let next = state.steering.next(meta.port, &meta.key);
         match packet.buffer.keep(usize::from(tunnel.end), usize::from(length)) {
-            Some(()) => Next::To(state.steering.next(packet.meta.port)),
+            Some(()) => Next::To(next),
             None => Next::To(NodeId::EthernetInput),
         }
     }

@@ -1,6 +1,6 @@
 //! The function from a user to a worker.
 
-use super::{Crew, toeplitz};
+use super::Crew;
 
 /// Entries of the table from hash to worker: as many as most network cards have, whose tables can then be the same.
 const ENTRIES: usize = 128;
@@ -19,7 +19,7 @@ impl Buckets {
     /// The owner of a user, given as in a flow's key: an IPv4 address in the upper half, or an IPv6 prefix.
     #[inline]
     pub(crate) fn owner(&self, user: u64) -> u8 {
-        self.0[toeplitz::hash(user) as usize % ENTRIES]
+        self.0[steer::hash64(user) as usize % ENTRIES]
     }
 
     /// A user's key, as sessions have it, as a flow's key has it.

@@ -18,7 +18,8 @@ pub struct Crew {
     pub distributors: usize,
     /// How the packets of each port get to their owners, in the order of the configuration; of ports not named, by
     /// hand-off. [`Spread::InnerHash`] is of devices that hash the inner address as [`Buckets`](super::Buckets) do, with
-    /// the same table; their packets are not looked at before their flows are.
+    /// the same table; their packets are not looked at before their flows are. Those of [`Spread::TeidHash`] are: control
+    /// planes may number tunnels, too.
     pub spread: Vec<Spread>,
 }
 

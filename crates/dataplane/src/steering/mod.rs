@@ -11,7 +11,6 @@ mod crew;
 mod directory;
 mod post;
 mod rings;
-mod toeplitz;
 
 pub(crate) use buckets::Buckets;
 pub use crew::Crew;
@@ -21,9 +20,10 @@ pub(crate) use rings::{Handed, Handoff, handoffs};
 use crate::config::Limits;
 use crate::frame::PortIndex;
 use crate::graph::NodeId;
-use crate::state::{Key, Name};
+use crate::state::{FlowKey, Key, Name};
 use directory::Directory;
 use rules::Interface;
+use std::hint::select_unpredictable;
 use std::net::IpAddr;
 
 /// A packet is handed on no more often: by the function, by the directory, and by the directory of a worker that has
@@ -75,16 +75,26 @@ impl Steering {
         self.workers > 1
     }
 
-    /// Where users' packets of a port go once their flow's key is known.
+    /// Where a user's packet of a port goes once its flow's key is known. Where the device may have brought it to any
+    /// worker, nothing tells a branch which packet is whose, so there is none.
     #[inline]
-    pub(crate) const fn next(&self, port: PortIndex) -> NodeId {
-        if self.mixed >> port & 1 == 0 { NodeId::Flow } else { NodeId::Steer }
+    pub(crate) fn next(&self, port: PortIndex, key: &FlowKey) -> NodeId {
+        if self.mixed >> port & 1 == 0 {
+            return NodeId::Flow;
+        }
+        select_unpredictable(self.owner(key.user()) == self.me, NodeId::Flow, NodeId::Steer)
+    }
+
+    /// The worker that the function gives a user to; `user` as in a flow's key.
+    #[inline]
+    pub(crate) fn owner(&self, user: u64) -> u8 {
+        self.buckets.owner(user)
     }
 
     /// The worker that the function gives a user to, unless it is this one; `user` as in a flow's key.
     #[inline]
     pub(crate) fn other_owner(&self, user: u64) -> Option<u8> {
-        let owner = self.buckets.owner(user);
+        let owner = self.owner(user);
         (owner != self.me).then_some(owner)
     }
 
@@ -186,5 +196,5 @@ pub(crate) fn steward((side, address): (Interface, IpAddr), workers: u8) -> u8 {
         IpAddr::V4(address) => u64::from(address.to_bits()) << 32,
         IpAddr::V6(address) => (address.to_bits() >> 64) as u64 ^ address.to_bits() as u64,
     };
-    ((toeplitz::hash(bits) ^ side as u32) % u32::from(workers.max(1))) as u8
+    ((steer::hash64(bits) ^ side as u32) % u32::from(workers.max(1))) as u8
 }

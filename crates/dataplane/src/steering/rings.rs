@@ -53,6 +53,8 @@ impl<B> Handed<B> {
 pub(crate) struct Handoff<B> {
     to: Vec<Option<Lane<B>>>,
     from: Vec<Option<Inlet<B>>>,
+    /// Whose packets were taken first.
+    turn: usize,
     waits: bool,
 }
 
@@ -69,7 +71,7 @@ struct Lane<B> {
 
 /// The ends of so many workers.
 pub(crate) fn handoffs<B>(workers: usize) -> Vec<Handoff<B>> {
-    let empty = || Handoff { to: Vec::new(), from: Vec::new(), waits: false };
+    let empty = || Handoff { to: Vec::new(), from: Vec::new(), turn: 0, waits: false };
     let mut ends: Vec<Handoff<B>> = (0..workers).map(|_| empty()).collect();
     for (giver, taker) in pairs(workers) {
         let (to, from) = match giver == taker {
@@ -122,25 +124,31 @@ impl<B> Handoff<B> {
         sent
     }
 
-    /// How many workers there are, this one included.
-    pub(crate) fn workers(&self) -> usize {
-        self.from.len()
-    }
-
-    /// Takes up to a vector of the packets that a worker handed over; returns how many.
-    pub(crate) fn take(&mut self, worker: usize, into: impl FnMut(Handed<B>)) -> usize {
-        let Some(Some(Inlet(from))) = self.from.get_mut(worker) else { return 0 };
-        let count = from.slots().min(VECTOR);
-        match from.read_chunk(count) {
-            Ok(chunk) => {
-                // They lie in the other's cache: asked for all at once, they come one behind the other.
-                let (first, second) = chunk.as_slices();
-                first.iter().chain(second).for_each(prefetch);
-                chunk.into_iter().for_each(into);
-                count
+    /// Takes up to so many packets that others handed over, beginning with another of them each time; returns how many.
+    pub(crate) fn take(&mut self, limit: usize, mut into: impl FnMut(Handed<B>)) -> usize {
+        let workers = self.from.len();
+        self.turn = if self.turn + 1 < workers { self.turn + 1 } else { 0 };
+        let mut room = limit;
+        for at in (self.turn..workers).chain(0..self.turn) {
+            if let Some(Some(Inlet(from))) = self.from.get_mut(at) {
+                room -= take_from(from, room, &mut into);
             }
-            Err(_) => 0,
         }
+        limit - room
+    }
+}
+
+fn take_from<B>(from: &mut Consumer<Handed<B>>, limit: usize, into: impl FnMut(Handed<B>)) -> usize {
+    let count = from.slots().min(limit);
+    match from.read_chunk(count) {
+        Ok(chunk) => {
+            // They lie in the other's cache: asked for all at once, they come one behind the other.
+            let (first, second) = chunk.as_slices();
+            first.iter().chain(second).for_each(prefetch);
+            chunk.into_iter().for_each(into);
+            count
+        }
+        Err(_) => 0,
     }
 }
 
@@ -149,6 +157,27 @@ mod tests {
     use super::*;
     use rules::Interface;
     use std::thread;
+
+    /// Where more is handed over than fits a vector, nobody's packets wait for another's for ever.
+    #[test]
+    fn every_giver_has_its_turn() {
+        let mut ends = handoffs::<u32>(3);
+        let side = Side::of(Interface::Access);
+        for (giver, end) in ends.iter_mut().enumerate().skip(1) {
+            for number in 0..4 {
+                let packet = Packet { buffer: giver as u32 * 10 + number, meta: Meta::new(0, side) };
+                end.put(0, packet).ok().unwrap();
+            }
+            assert_eq!(end.send(&mut Vec::new()), 4);
+        }
+        let mut take = |limit| {
+            let mut taken = Vec::new();
+            assert_eq!(ends[0].take(limit, |handed| taken.push(handed.buffer)), taken.len());
+            taken
+        };
+        assert_eq!((take(3), take(3)), (vec![10, 11, 12], vec![20, 21, 22]));
+        assert_eq!((take(9), take(9)), (vec![13, 23], vec![]));
+    }
 
     /// What Miri is to look at: two threads, a ring between them, everything given away and taken once.
     #[test]
@@ -179,7 +208,7 @@ mod tests {
         });
         let mut expected = 0;
         while expected < PACKETS {
-            let took = taker.take(0, |handed| {
+            let took = taker.take(VECTOR, |handed| {
                 let packet = handed.packet(side, |_| 0);
                 assert_eq!((*packet.buffer, packet.meta.teid), (expected, expected));
                 expected += 1;

@@ -73,6 +73,7 @@ impl<P: Port> Worker<P> {
             kept: Kept::new(config.limits.kept),
             received: Vec::with_capacity(VECTOR),
             vector: Vec::with_capacity(VECTOR),
+            handed: 0,
             trash: Vec::with_capacity(2 * VECTOR),
             resumed: Vec::with_capacity(config.limits.kept),
             handoff,

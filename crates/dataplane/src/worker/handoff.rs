@@ -2,34 +2,33 @@
 
 use super::Worker;
 use crate::counters::DropReason;
-use crate::frame::Packet;
-use crate::graph::NodeId;
+use crate::frame::{Packet, VECTOR};
 use crate::port::Port;
 use crate::state::State;
 use crate::steering::Note;
 use packet::Buffer;
 
+/// Of a vector, for packets from ports.
+const PORTS_ROOM: usize = VECTOR / 4;
+
 impl<P: Port> Worker<P> {
-    /// Sees to the notes of the other workers, then takes a vector of packets of each; returns how many.
-    pub(super) fn hear_others(&mut self) -> usize {
+    /// Sees to the notes of the other workers, then takes packets of each, which begin the vector. Some room is left for
+    /// the ports: what another has worked on goes before what nobody has, but not instead.
+    pub(super) fn hear_others(&mut self) {
         self.hear_notes();
-        let mut taken = 0;
-        for worker in 0..self.handoff.workers() {
-            let (vector, State { ports, flows, .. }) = (&mut self.vector, &self.state);
-            let arrived = &mut self.rest.arrived;
-            let count = self.handoff.take(worker, |handed| {
-                handed.buffer.prefetch();
-                let port = ports.get(handed.port());
-                let (side, into) = (port.side(), if port.ethernet { &mut *arrived } else { &mut *vector });
-                into.push(handed.packet(side, |key| flows.hash(key)));
-            });
-            if count > 0 {
-                taken += count;
-                self.counters.handed_in += count as u64;
-                self.run_handed();
-            }
+        let (vector, State { ports, flows, .. }) = (&mut self.vector, &self.state);
+        let arrived = &mut self.rest.arrived;
+        let taken = self.handoff.take(VECTOR - PORTS_ROOM, |handed| {
+            handed.buffer.prefetch();
+            let port = ports.get(handed.port());
+            let (side, into) = (port.side(), if port.ethernet { &mut *arrived } else { &mut *vector });
+            into.push(handed.packet(side, |key| flows.hash(key)));
+        });
+        if taken > 0 {
+            self.counters.handed_in += taken as u64;
+            self.handed = self.vector.len();
+            self.look_at_handed();
         }
-        taken
     }
 
     /// Which network a tunnel's user is of, only the owner of the session knows.
@@ -41,16 +40,12 @@ impl<P: Port> Worker<P> {
     }
 
     /// Another worker has read these packets; what it found out about them came along.
-    fn run_handed(&mut self) {
+    fn look_at_handed(&mut self) {
         if self.state.ports.has_instances() {
             self.find_networks();
         }
         // What it changed lies in its cache: asked for in a loop this short, many lines come at once.
         self.vector.iter().for_each(|packet| packet.buffer.prefetch_data());
-        match self.tracer.take() {
-            None => self.run(NodeId::Flow, None),
-            Some(tracer) => self.run_watched(NodeId::Flow, tracer),
-        }
     }
 
     fn hear_notes(&mut self) {

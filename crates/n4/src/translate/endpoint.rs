@@ -20,13 +20,13 @@ const PREFIX_BITS: u8 = 64;
 
 /// Which pool an address is to be of.
 #[derive(Clone, Copy)]
-struct Origin<'a> {
-    pool: Option<&'a PoolIdentity>,
-    network_instance: Option<&'a NetworkInstance>,
+pub(super) struct Origin<'a> {
+    pub(super) pool: Option<&'a PoolIdentity>,
+    pub(super) network_instance: Option<&'a NetworkInstance>,
 }
 
 /// Addresses: all of them, and those of them that we chose.
-type Addresses = (Vec<UeIpAddress>, Vec<UeIpAddress>);
+pub(super) type Addresses = (Vec<UeIpAddress>, Vec<UeIpAddress>);
 
 impl Translator<'_> {
     /// A PDI that says itself what it matches.
@@ -58,7 +58,11 @@ impl Translator<'_> {
         Ok(Cow::Owned(pfcp::Pdi { ue_ip_addresses, ..pdi.clone() }))
     }
 
-    fn addresses(&mut self, asked: &[UeIpAddress], origin: Origin<'_>) -> Result<Addresses, Refusal> {
+    pub(super) fn addresses(
+        &mut self,
+        asked: &[UeIpAddress],
+        origin: Origin<'_>,
+    ) -> Result<Addresses, Refusal> {
         let (mut all, mut chosen) = (vec![], vec![]);
         for address in asked {
             let resolved = self.address(address, origin)?;

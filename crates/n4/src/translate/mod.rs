@@ -6,6 +6,7 @@ mod far;
 mod pdr;
 mod qer;
 mod urr;
+mod user;
 
 use crate::pools::Pools;
 use crate::predefined::{self, NO_FAR, Predefined};
@@ -67,6 +68,8 @@ pub(crate) struct Translator<'a> {
     /// The session carries Ethernet frames.
     is_of_frames: bool,
     session: Seid,
+    /// The user's first address, by which the data plane places the session; TEIDs are chosen to lead there.
+    user: Option<IpAddr>,
     ours: Ours,
     /// The session's rules before the request, and where in them to find some.
     before: &'a Rules,
@@ -91,6 +94,7 @@ impl<'a> Translator<'a> {
             has_instances: sources.has_instances,
             is_of_frames: ethernet::are_of_frames(before),
             session,
+            user: user::of_rules(before),
             ours: sources.ours,
             before,
             pdrs: before.pdrs.iter().map(|pdr| (pdr.id, pdr)).collect(),
@@ -121,6 +125,7 @@ impl<'a> Translator<'a> {
     }
 
     fn new_rules(&mut self, request: &SessionEstablishmentRequest) -> Result<Rules, Refusal> {
+        self.foresee_user(request)?;
         request.create_traffic_endpoints.iter().try_for_each(|endpoint| self.create_endpoint(endpoint))?;
         let linked = request.create_fars.iter().map(far::linked);
         self.check_linked(linked)?;

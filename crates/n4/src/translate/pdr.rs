@@ -123,7 +123,7 @@ impl Translator<'_> {
         if let Some(f_teid) = id.and_then(|id| self.chosen.get(&id)) {
             return Ok(*f_teid);
         }
-        let f_teid = FTeid { teid: self.tunnels.allocate(self.session)?, address };
+        let f_teid = FTeid { teid: self.tunnels.allocate(self.session, self.user)?, address };
         self.taken.teids.push(f_teid.teid);
         self.chosen.extend(id.map(|id| (id, f_teid)));
         Ok(f_teid)

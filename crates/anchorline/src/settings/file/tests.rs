@@ -23,6 +23,15 @@ fn what_a_port_may_have_besides() {
 }
 
 #[test]
+fn only_access_ports_see_teids() {
+    let declared = EXAMPLE.replacen("# hash = \"auto\"", "hash = \"teid\"", 1);
+    let ports = config::parse(&declared, check).unwrap().dpe.ports;
+    assert_eq!((ports[0].hash, ports[1].hash), (DeviceHash::Teid, DeviceHash::Auto));
+    let core = error("interface = \"core\"", "interface = \"core\"\nhash = \"teid\"");
+    assert!(core.contains("only access ports see TEIDs"), "{core}");
+}
+
+#[test]
 fn ports_are_of_networks_that_have_names() {
     let networks = |text: &str| config::parse(text, check).map(|settings| settings.dpe.network_instances());
     assert_eq!(networks(EXAMPLE).unwrap(), Vec::<String>::new());

@@ -6,7 +6,7 @@ use crate::meter::Rack;
 use crate::nic::{Hash, Nic};
 use crate::plan::Plan;
 use crate::product::{NOW_NS, Population, arp_reply};
-use crate::setup::{N3, N6, config, rules};
+use crate::setup::{ChosenTunnels, N3, N6, config, rules};
 use anyhow::{Context, bail, ensure};
 use dataplane::{Crew, Engine, Worker};
 use dpdk::Mempool;
@@ -25,6 +25,8 @@ const MEETERS: u32 = 64;
 pub(super) enum Mode {
     /// The card hashes the users' addresses.
     Inner,
+    /// The card hashes TEIDs, which are chosen for that, and on the way down users' addresses.
+    Teid,
     /// The card hashes the outermost addresses; workers hand over.
     Outer,
     /// The card has one queue: the first worker receives, and hands over what is not its own.
@@ -38,6 +40,7 @@ impl Mode {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Inner => "inner",
+            Self::Teid => "teid",
             Self::Outer => "outer",
             Self::OneQueue => "one-queue",
             Self::Distributor => "distributor",
@@ -47,14 +50,21 @@ impl Mode {
     const fn hash(self) -> Hash {
         match self {
             Self::Inner => Hash::Inner,
+            Self::Teid => Hash::Teid,
             Self::Outer => Hash::Outer,
             Self::OneQueue | Self::Distributor => Hash::Nothing,
         }
     }
 
+    /// The card brings every packet to its user's worker.
+    pub(super) const fn leads(self) -> bool {
+        matches!(self, Self::Inner | Self::Teid)
+    }
+
     fn crew(self, workers: usize) -> Crew {
         let spread = match self {
             Self::Inner => Spread::InnerHash,
+            Self::Teid => Spread::TeidHash,
             Self::Outer => Spread::OuterHash,
             Self::OneQueue | Self::Distributor => Spread::OneQueue,
         };
@@ -70,14 +80,60 @@ pub(super) struct Case {
     pub(super) workers: usize,
 }
 
-/// The workers, and all that is around them.
-pub(super) struct Formation {
-    pub(super) case: Case,
-    pub(super) workers: Vec<Worker<Dock>>,
+/// What is before and behind workers.
+pub(super) struct Grounds {
     /// By worker, then by port.
     pub(super) docks: Vec<[Dock; 2]>,
     pub(super) ledger: Arc<Ledger>,
     pub(super) nic: Nic,
+    /// Where the card goes by them.
+    pub(super) tunnels: Option<ChosenTunnels>,
+}
+
+impl Grounds {
+    pub(super) fn new(case: Case, pool: &Mempool) -> Self {
+        let ledger = Arc::new(Ledger::new(case.workers));
+        let window = if case.mode.leads() { usize::MAX / 2 } else { WINDOW };
+        let docks = (0..case.workers)
+            .map(|worker| std::array::from_fn(|_| Dock::new(pool, &ledger, worker, window)))
+            .collect();
+        let tunnels = (case.mode == Mode::Teid).then(ChosenTunnels::new);
+        Self { docks, ledger, nic: Nic::new(case.mode.hash(), case.workers), tunnels }
+    }
+
+    /// As the gNB sends it that was told the TEID the node has chosen.
+    fn choose_tunnel(&self, frame: &mut [u8], up: bool) -> anyhow::Result<()> {
+        match self.tunnels.as_ref().filter(|_| up) {
+            Some(tunnels) => tunnels.move_frame(frame).context("a frame without a tunnel"),
+            None => Ok(()),
+        }
+    }
+
+    /// Lays packets of the stream before the workers the card brings them to.
+    pub(super) fn lay(
+        &self,
+        rack: &mut Rack,
+        count: usize,
+        mut seen: impl FnMut(usize, &dpdk::Mbuf),
+    ) -> anyhow::Result<()> {
+        for _ in 0..count {
+            let (mut mbuf, up) = rack.next()?;
+            let port = if up { N3 } else { N6 };
+            seen(port, &mbuf);
+            self.choose_tunnel(mbuf.data_mut(), up)?;
+            let worker = self.nic.queue(mbuf.data(), up);
+            let dock = self.docks.get(worker).and_then(|docks| docks.get(port)).context("no such queue")?;
+            dock.quay().inbox.push_back(mbuf);
+        }
+        Ok(())
+    }
+}
+
+/// The workers, and all that is around them.
+pub(super) struct Formation {
+    pub(super) case: Case,
+    pub(super) workers: Vec<Worker<Dock>>,
+    pub(super) grounds: Grounds,
     /// Every flow has had a packet each way.
     pub(super) has_met: bool,
     engine: Engine,
@@ -97,16 +153,11 @@ impl Formation {
             services: false,
             share: None,
         };
-        let ledger = Arc::new(Ledger::new(workers));
-        let window = if mode == Mode::Inner { usize::MAX / 2 } else { WINDOW };
-        let docks: Vec<[Dock; 2]> = (0..workers)
-            .map(|worker| std::array::from_fn(|_| Dock::new(pool, &ledger, worker, window)))
-            .collect();
-        let ports = docks.iter().map(|docks| docks.to_vec()).collect();
+        let grounds = Grounds::new(case, pool);
+        let ports = grounds.docks.iter().map(|docks| docks.to_vec()).collect();
         let (engine, workers) =
             dataplane::connect_crew(&config(&population), &mode.crew(workers), ports, dpdk::tsc)?;
-        let nic = Nic::new(mode.hash(), workers.len());
-        let mut formation = Self { case, workers, docks, ledger, nic, has_met: false, engine };
+        let mut formation = Self { case, workers, grounds, has_met: false, engine };
         formation.establish(&population)?;
         formation.meet(pool, plan)?;
         Ok(formation)
@@ -115,7 +166,11 @@ impl Formation {
     fn establish(&mut self, population: &Population) -> anyhow::Result<()> {
         let mut applied = 0;
         for number in 0..population.sessions {
-            let desired = Desired::new(Seid(u64::from(number) + 1), 1, rules(number, population.pdrs));
+            let mut rules = rules(number, population.pdrs);
+            if let Some(tunnels) = &self.grounds.tunnels {
+                tunnels.move_rules(number, &mut rules);
+            }
+            let desired = Desired::new(Seid(u64::from(number) + 1), 1, rules);
             if let Some(notice) = self.engine.handle(Command::Put(desired))? {
                 bail!("session {number} was not taken: {notice:?}");
             }
@@ -153,7 +208,8 @@ impl Formation {
             for up in [true, false] {
                 let written = packets.write_way(crate::setup::user(number), (number, up), &mut frame);
                 let bytes =
-                    written.and_then(|length| frame.get(..length)).context("a frame cannot be made")?;
+                    written.and_then(|length| frame.get_mut(..length)).context("a frame cannot be made")?;
+                self.grounds.choose_tunnel(bytes, up)?;
                 self.give(if up { N3 } else { N6 }, pool, bytes)?;
             }
             while self.turn() > 0 {}
@@ -165,13 +221,13 @@ impl Formation {
         for _ in 0..4 {
             self.turn();
         }
-        for dock in self.docks.iter().flatten() {
+        for dock in self.grounds.docks.iter().flatten() {
             dock.quay().outbox.clear();
         }
         let held: u64 = self.books().iter().map(|books| books.held).sum();
         ensure!(held == 0, "{held} packets still wait for their neighbours");
         for (at, worker) in self.workers.iter().enumerate() {
-            self.ledger.level(at, done(worker));
+            self.grounds.ledger.level(at, done(worker));
         }
         Ok(())
     }
@@ -179,7 +235,7 @@ impl Formation {
     /// The first worker receives a frame.
     fn give(&self, port: usize, pool: &Mempool, frame: &[u8]) -> anyhow::Result<()> {
         let packet = pool.packet(frame).context("the pool is empty")?;
-        let dock = self.docks.first().and_then(|docks| docks.get(port)).context("no such port")?;
+        let dock = self.grounds.docks.first().and_then(|docks| docks.get(port)).context("no such port")?;
         dock.quay().inbox.push_back(packet);
         Ok(())
     }
@@ -195,21 +251,4 @@ pub(super) fn done(worker: &Worker<Dock>) -> usize {
     let counters = worker.counters();
     let sent: u64 = counters.ports.iter().map(|port| port.sent).sum();
     (sent + counters.drops.iter().sum::<u64>()) as usize
-}
-
-/// Lays packets of the stream before the workers the card brings them to.
-pub(super) fn lay(
-    (docks, nic): (&[[Dock; 2]], &Nic),
-    rack: &mut Rack,
-    count: usize,
-    mut seen: impl FnMut(usize, &dpdk::Mbuf),
-) -> anyhow::Result<()> {
-    for _ in 0..count {
-        let (mbuf, up) = rack.next()?;
-        let (worker, port) = (nic.queue(mbuf.data(), up), if up { N3 } else { N6 });
-        seen(port, &mbuf);
-        let dock = docks.get(worker).and_then(|docks| docks.get(port)).context("no such queue")?;
-        dock.quay().inbox.push_back(mbuf);
-    }
-    Ok(())
 }

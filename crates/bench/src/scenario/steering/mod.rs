@@ -1,9 +1,11 @@
 //! `steering`: what it costs to bring packets to the workers that own their users, and what a card that does it saves.
 //!
-//! The same engine runs behind a model of a card in each mode, the modes in turns: by the users' addresses (inner hash),
+//! The same engine runs behind a model of a card in each mode, the modes in turns: by the users' addresses (inner hash), by
+//! TEIDs that are chosen to lead to the same workers,
 //! by the outermost addresses of tunnels from 1, 4 or 64 gNBs, by one queue, and by one queue with a worker that does
 //! nothing but distribute, as systems did before cards could.
 
+mod bare;
 mod formation;
 mod rounds;
 mod team;
@@ -19,7 +21,9 @@ use crate::sample::Sampler;
 use crate::spread::{Spread, rounded};
 use crate::{contest, interrupt, machine};
 use anyhow::{Context, bail};
+use bare::BareTeam;
 use dataplane::Counters;
+use dpdk::Mempool;
 use formation::{Case, Formation, Mode};
 use rounds::{Round, Tools};
 use std::time::Duration;
@@ -28,9 +32,11 @@ use team::Team;
 /// Packets in the pool.
 const PACKETS: u32 = 65_535;
 /// Cases, each with workers and sessions of its own.
-pub(super) const CASES: usize = 7;
+pub(super) const CASES: usize = 8;
 /// Of the duration, for rounds at the full rate; the rest is for latency.
 const ROUNDS_SHARE: f64 = 0.7;
+/// Of a case's turn, for the bare hand-over.
+const BARE_SHARE: f64 = 0.2;
 /// Loads at which latency is measured, as shares of what the slowest mode carries.
 const LOADS: [f64; 3] = [0.3, 0.5, 0.7];
 
@@ -42,6 +48,9 @@ struct Entry {
     core_ns: Vec<f64>,
     /// Of each worker, by trial.
     worker_ns: Vec<Vec<f64>>,
+    bare: BareTeam,
+    /// Nanoseconds of the bare hand-over for each packet, by trial, of all workers together.
+    bare_ns: Vec<f64>,
     handed_share: f64,
     /// Of the last worker, when its flows had been met.
     counted: Option<Counters>,
@@ -65,8 +74,7 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let spinner = contest::spinner("sessions of all modes".to_owned());
     for case in cases(team.workers()) {
         let formation = Formation::new(case, plan, memory.pool()?)?;
-        let (work_ns, core_ns, worker_ns) = (Vec::new(), Vec::new(), Vec::new());
-        entries.push(Entry { formation, work_ns, core_ns, worker_ns, handed_share: 0.0, counted: None });
+        entries.push(Entry::new(formation, memory.pool()?));
     }
     spinner.finish_and_clear();
     let sampler = Sampler::new(expected::reference(plan.pdrs)?);
@@ -92,6 +100,7 @@ fn cases(workers: usize) -> [Case; CASES] {
     [
         case(Mode::Inner, 1, workers),
         case(Mode::Inner, 1, 1),
+        case(Mode::Teid, 1, workers),
         case(Mode::OneQueue, 1, workers),
         case(Mode::Distributor, 1, workers),
         case(Mode::Outer, 1, workers),
@@ -121,13 +130,16 @@ fn trials(
                 bail!("interrupted before there was anything to compare");
             }
             tools.rack.set_gnbs(entry.formation.case.gnbs);
-            let (rounds, handed_share) = rounds::run(team, &mut entry.formation, tools, length)?;
+            let (rounds, handed_share) =
+                rounds::run(team, &mut entry.formation, tools, length.mul_f64(1.0 - BARE_SHARE))?;
             entry.take(&rounds).context("no round was measured")?;
             entry.counted = entry
                 .counted
                 .take()
                 .or_else(|| entry.formation.workers.last().map(|worker| worker.counters().clone()));
             entry.handed_share = handed_share;
+            let bare = entry.bare.run(team, tools, length.mul_f64(BARE_SHARE))?;
+            entry.bare_ns.push(of_rounds(&bare, |round| round.busy_ns.iter().sum()).context("no round")?);
             bar.inc(length.as_millis() as u64);
         }
     }
@@ -136,21 +148,34 @@ fn trials(
 }
 
 impl Entry {
+    fn new(formation: Formation, pool: &Mempool) -> Self {
+        let bare = BareTeam::new(formation.case, pool);
+        let (work_ns, core_ns, worker_ns, bare_ns) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { formation, work_ns, core_ns, worker_ns, bare, bare_ns, handed_share: 0.0, counted: None }
+    }
+
     /// Medians of a trial's rounds.
     fn take(&mut self, rounds: &[Round]) -> Option<()> {
-        let median = |of: &dyn Fn(&Round) -> f64| {
-            let values: Vec<f64> =
-                rounds.iter().map(|round| of(round) / round.packets.max(1) as f64).collect();
-            Spread::of(&values).map(|spread| spread.median)
-        };
         let workers = self.formation.case.workers;
-        self.work_ns.push(median(&|round| round.busy_ns.iter().sum())?);
+        self.work_ns.push(of_rounds(rounds, |round| round.busy_ns.iter().sum())?);
         let slowest = |round: &Round| round.busy_ns.iter().copied().fold(0.0, f64::max);
-        self.core_ns.push(median(&|round| slowest(round) * workers as f64)?);
-        let one = |at: usize| median(&|round| round.busy_ns.get(at).copied().unwrap_or_default());
+        self.core_ns.push(of_rounds(rounds, |round| slowest(round) * workers as f64)?);
+        let one = |at: usize| of_rounds(rounds, |round| round.busy_ns.get(at).copied().unwrap_or_default());
         self.worker_ns.push((0..workers).map(one).collect::<Option<_>>()?);
         Some(())
     }
+
+    /// What handing one packet over adds to the same without, in the quietest trial of both: other programs only add.
+    fn extra(&self, inner: &Self, of: fn(&Self) -> &[f64]) -> Option<f64> {
+        let least = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
+        (self.handed_share > 0.0).then(|| (least(of(self)) - least(of(inner))) / self.handed_share)
+    }
+}
+
+/// The median over rounds of nanoseconds for each packet.
+fn of_rounds(rounds: &[Round], ns: impl Fn(&Round) -> f64) -> Option<f64> {
+    let values: Vec<f64> = rounds.iter().map(|round| ns(round) / round.packets.max(1) as f64).collect();
+    Spread::of(&values).map(|spread| spread.median)
 }
 
 fn median(values: &[f64]) -> f64 {
@@ -165,7 +190,6 @@ fn point(report: &Report, entry: &Entry, entries: &[Entry], (hz, beside): (u64, 
     let in_turns = inner.core_ns.iter().zip(&entry.core_ns).map(|(inner, ours)| inner / ours);
     let ratio = Spread::of(&in_turns.collect::<Vec<f64>>());
     let is_compared = entry.handed_share > 0.0;
-    let extra = cycles(median(&entry.work_ns) - median(&inner.work_ns));
     let of_worker = |at: usize| {
         let values: Vec<f64> = entry.worker_ns.iter().filter_map(|trial| trial.get(at).copied()).collect();
         rounded(cycles(median(&values)))
@@ -186,7 +210,8 @@ fn point(report: &Report, entry: &Entry, entries: &[Entry], (hz, beside): (u64, 
         worker_cycles: (0..workers).map(of_worker).collect(),
         work_cycles: Spread::of(&work),
         ratio_to_inner: ratio,
-        handoff_cycles: is_compared.then(|| rounded(extra / entry.handed_share)),
+        handoff_cycles: entry.extra(inner, |entry| &entry.work_ns).map(|ns| rounded(cycles(ns))),
+        handoff_floor_cycles: entry.extra(inner, |entry| &entry.bare_ns).map(|ns| rounded(cycles(ns))),
         ratio_shared_out: is_compared.then(|| rounded(median(&inner.work_ns) / median(&entry.work_ns))),
         offered_mpps: None,
     });

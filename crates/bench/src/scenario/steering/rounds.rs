@@ -1,11 +1,10 @@
 //! Rounds of several workers at once, each on a thread and a CPU of its own; the first also lays out and takes back.
 
-use super::formation::{Formation, Mode, done, lay};
+use super::formation::{Formation, Grounds, done};
 use super::team::{Team, together};
 use crate::dock::{Dock, Ledger};
 use crate::machine::cpu_time;
 use crate::meter::{ROUND, Rack, user_bytes};
-use crate::nic::Nic;
 use crate::product::NOW_NS;
 use crate::sample::Sampler;
 use crate::setup::N3;
@@ -41,11 +40,30 @@ pub(super) struct Tools {
 }
 
 /// What the first worker does besides.
-struct Keeper<'a> {
-    docks: &'a [[Dock; 2]],
-    nic: &'a Nic,
-    ledger: &'a Ledger,
-    tools: &'a mut Tools,
+pub(super) struct Keeper<'a> {
+    pub(super) grounds: &'a Grounds,
+    pub(super) tools: &'a mut Tools,
+    /// Whether packets come out as the product must make them.
+    pub(super) is_sampled: bool,
+}
+
+/// Whoever works on packets, one vector after the other.
+pub(super) trait Hand: Send {
+    /// Packets received and taken.
+    fn turn(&mut self) -> usize;
+
+    /// Packets it is done with, ever: what it handed over is another's.
+    fn done(&self) -> usize;
+}
+
+impl Hand for Worker<Dock> {
+    fn turn(&mut self) -> usize {
+        Self::turn(self, NOW_NS)
+    }
+
+    fn done(&self) -> usize {
+        done(self)
+    }
 }
 
 /// Runs rounds for so long; before the first time until every flow was met. Returns the rounds, and the share of packets
@@ -61,19 +79,35 @@ pub(super) fn run(
 ) -> anyhow::Result<(Vec<Round>, f64)> {
     let (before, packets) = (formation.books(), tools.packets);
     let meets = !std::mem::replace(&mut formation.has_met, true);
-    let Formation { workers, docks, ledger, nic, .. } = formation;
-    let mut keeper = Keeper { docks, nic, ledger, tools };
+    let Formation { workers, grounds, .. } = formation;
     if meets {
-        keeper.tools.rack.meet();
+        tools.rack.meet();
     }
+    let rounds = stretch(team, workers, &mut Keeper { grounds, tools, is_sampled: true }, duration)?;
+    let ran = tools.packets - packets;
+    let share = audit(formation, &before, ran)?;
+    Ok((rounds, share))
+}
+
+/// Rounds for so long, of which the first are not counted, nor those in which flows are met.
+///
+/// # Errors
+/// Packets that are missing or wrong.
+pub(super) fn stretch<H: Hand>(
+    team: &Team<'_>,
+    hands: &mut [H],
+    keeper: &mut Keeper<'_>,
+    duration: Duration,
+) -> anyhow::Result<Vec<Round>> {
+    let ledger = &keeper.grounds.ledger;
     let (mut rounds, mut rest) = (Vec::new(), WARM_UP);
     let mut start = Instant::now();
     together(
         team,
-        workers,
-        |at, worker| work(team.hz, (at, ledger), worker),
+        hands,
+        |at, hand| work(team.hz, (at, ledger), hand),
         |step| {
-            let laid = keeper.lay(workers_of(docks))?;
+            let laid = keeper.lay()?;
             let busy_ns = step()?;
             keeper.take_back(laid)?;
             if keeper.tools.rack.is_meeting() || rest > 0 {
@@ -84,13 +118,7 @@ pub(super) fn run(
             Ok(start.elapsed() >= duration)
         },
     )?;
-    let ran = tools.packets - packets;
-    let share = audit(formation, &before, ran)?;
-    Ok((rounds, share))
-}
-
-fn workers_of(docks: &[[Dock; 2]]) -> usize {
-    docks.len()
+    Ok(rounds)
 }
 
 /// Every packet was sent, by the worker that owns it, and none was dropped. Returns the share that was handed over.
@@ -105,22 +133,22 @@ fn audit(formation: &Formation, before: &[Books], packets: usize) -> anyhow::Res
     );
     let handed = grown(|books| books.handed_in);
     ensure!(
-        formation.case.mode != Mode::Inner || handed == 0,
+        !formation.case.mode.leads() || handed == 0,
         "the card brought {handed} packets to workers that do not own them"
     );
     Ok(handed as f64 / packets.max(1) as f64)
 }
 
 /// One worker's part of a round: until all packets of all have gone out. Returns the nanoseconds it was busy.
-fn work(hz: u64, (at, ledger): (usize, &Ledger), worker: &mut Worker<Dock>) -> anyhow::Result<f64> {
+fn work(hz: u64, (at, ledger): (usize, &Ledger), hand: &mut impl Hand) -> anyhow::Result<f64> {
     let most_idle = (hz as f64 / 1e9 * IDLE_TURN_NS as f64) as u64;
     let (start, patience) = (cpu_time(), Instant::now());
     let (mut idle, mut spent, mut looks) = (0, dpdk::tsc(), 0u32);
     loop {
-        let taken = worker.turn(NOW_NS);
+        let taken = hand.turn();
         let now = dpdk::tsc();
         if taken > 0 {
-            ledger.give(at, done(worker));
+            ledger.give(at, hand.done());
         } else {
             idle += now.wrapping_sub(spent).min(most_idle);
             looks = looks.wrapping_add(1);
@@ -136,28 +164,35 @@ fn work(hz: u64, (at, ledger): (usize, &Ledger), worker: &mut Worker<Dock>) -> a
 }
 
 impl Keeper<'_> {
-    fn lay(&mut self, workers: usize) -> anyhow::Result<usize> {
+    fn lay(&mut self) -> anyhow::Result<usize> {
         let Tools { rack, sampler, bytes, .. } = &mut *self.tools;
-        let count = (ROUND / 2 * workers).min(ROUND * 2);
-        lay((self.docks, self.nic), rack, count, |port, mbuf| {
-            sampler.goes_in(port, mbuf);
-            *bytes += user_bytes(mbuf.data().len(), port == N3);
+        let count = (ROUND / 2 * self.grounds.docks.len()).min(ROUND * 2);
+        let is_sampled = self.is_sampled;
+        self.grounds.lay(rack, count, |port, mbuf| {
+            if is_sampled {
+                sampler.goes_in(port, mbuf);
+                *bytes += user_bytes(mbuf.data().len(), port == N3);
+            }
         })?;
-        self.ledger.expect(count);
+        self.grounds.ledger.expect(count);
         Ok(count)
     }
 
     fn take_back(&mut self, laid: usize) -> anyhow::Result<()> {
         let mut back = 0;
-        for (port, dock) in self.docks.iter().flat_map(|docks| docks.iter().enumerate()) {
+        for (port, dock) in self.grounds.docks.iter().flat_map(|docks| docks.iter().enumerate()) {
             for mbuf in std::mem::take(&mut dock.quay().outbox) {
-                self.tools.sampler.comes_out(port, &mbuf)?;
+                if self.is_sampled {
+                    self.tools.sampler.comes_out(port, &mbuf)?;
+                }
                 self.tools.rack.put(mbuf);
                 back += 1;
             }
         }
-        self.tools.sampler.forget();
-        self.tools.packets += laid;
+        if self.is_sampled {
+            self.tools.sampler.forget();
+            self.tools.packets += laid;
+        }
         ensure!(back == laid, "the books do not balance: {laid} packets went in and {back} came out");
         Ok(())
     }

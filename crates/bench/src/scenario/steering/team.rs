@@ -1,10 +1,8 @@
 //! Workers on threads and CPUs of their own, in step with the first, which leads.
 
 use crate::crew::{Crew, guarded};
-use crate::dock::Dock;
 use crate::machine;
 use anyhow::{Context, anyhow};
-use dataplane::Worker;
 use dpdk::Eal;
 use std::cell::Cell;
 use std::sync::Mutex;
@@ -33,16 +31,16 @@ impl Team<'_> {
 ///
 /// # Errors
 /// Those of any.
-pub(super) fn together<T: Send + Default>(
+pub(super) fn together<T: Send + Default, H: Send>(
     team: &Team<'_>,
-    workers: &mut [Worker<Dock>],
-    work: impl Fn(usize, &mut Worker<Dock>) -> anyhow::Result<T> + Sync,
+    workers: &mut [H],
+    work: impl Fn(usize, &mut H) -> anyhow::Result<T> + Sync,
     mut lead: impl FnMut(&mut dyn FnMut() -> anyhow::Result<Vec<T>>) -> anyhow::Result<bool>,
 ) -> anyhow::Result<()> {
     let crew = Crew::new(workers.len(), Duration::ZERO);
     let found: Vec<Mutex<anyhow::Result<T>>> = workers.iter().map(|_| Mutex::new(Ok(T::default()))).collect();
     let (first, others) = workers.split_first_mut().context("no worker")?;
-    let one = |at: usize, worker: &mut Worker<Dock>| {
+    let one = |at: usize, worker: &mut H| {
         let done = guarded(|| work(at, worker));
         if let Some(Ok(mut slot)) = found.get(at).map(Mutex::lock) {
             *slot = done;

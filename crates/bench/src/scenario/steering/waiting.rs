@@ -3,7 +3,7 @@
 //! There is no CPU for a generator of its own: the workers that a card brings packets to take those that are due
 //! before each turn. They lie in memory, so it costs them little, and the same in all modes.
 
-use super::formation::{Formation, done};
+use super::formation::{Formation, Grounds, done};
 use super::team::{Team, together};
 use crate::dock::{Dock, Ledger};
 use crate::meter::Rack;
@@ -73,7 +73,7 @@ pub(super) fn measure(
 ) -> anyhow::Result<(Latency, [u32; 2])> {
     let mut histogram = Histogram::<u64>::new_with_bounds(1, team.hz * LONGEST_S, 3)?;
     let mut runs = [0, 0];
-    let Formation { workers, docks, ledger, nic, .. } = formation;
+    let Formation { workers, grounds: Grounds { docks, ledger, nic, .. }, .. } = formation;
     let due: Vec<Mutex<Due>> = docks.iter().map(|_| Mutex::default()).collect();
     let schedule = Mutex::new(Schedule { start: 0, interval: team.hz as f64 / pps });
     let (start, most) = (Instant::now(), duration * 4);

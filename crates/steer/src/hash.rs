@@ -1,28 +1,29 @@
-//! The hash of network cards: Toeplitz, with the key that drivers set by default and Microsoft published ("Verifying the
-//! RSS hash calculation"). A table for each octet makes it a few look-ups.
+//! The hash of network cards over what is as long as a user's address or a TEID, by tables: a look-up for each octet.
 
-const KEY: [u8; 12] = [0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25, 0x3d];
+use crate::KEY;
 
 /// Octets of the longest input: an IPv6 prefix.
 const OCTETS: usize = 8;
 
 static TABLES: [[u32; 256]; OCTETS] = tables();
 
-/// Of the octets of `input`, first to last; zeros at the end change nothing, so an IPv4 address stands in the first four.
+/// The Toeplitz hash under [`KEY`] of the octets of `input`, first to last. Zeros at the end change nothing, so an IPv4
+/// address, or a TEID, stands in the first four octets.
 #[inline]
-pub(super) fn hash(input: u64) -> u32 {
+pub fn hash64(input: u64) -> u32 {
     let [a, b, c, d, rest @ ..] = input.to_be_bytes();
     let [first, second, third, fourth, ..] = &TABLES;
-    let hash =
-        first[usize::from(a)] ^ second[usize::from(b)] ^ third[usize::from(c)] ^ fourth[usize::from(d)];
+    let at = |table: &[u32; 256], octet: u8| table.get(usize::from(octet)).copied().unwrap_or_default();
+    let hash = at(first, a) ^ at(second, b) ^ at(third, c) ^ at(fourth, d);
     match rest {
         [0, 0, 0, 0] => hash,
         rest => {
-            rest.iter().zip(&TABLES[4..]).fold(hash, |hash, (octet, table)| hash ^ table[usize::from(*octet)])
+            rest.iter().zip(TABLES.iter().skip(4)).fold(hash, |hash, (octet, table)| hash ^ at(table, *octet))
         }
     }
 }
 
+#[allow(clippy::indexing_slicing, reason = "evaluated when it is compiled")]
 const fn tables() -> [[u32; 256]; OCTETS] {
     let mut tables = [[0; 256]; OCTETS];
     let mut at = 0;
@@ -38,6 +39,7 @@ const fn tables() -> [[u32; 256]; OCTETS] {
 }
 
 /// What one octet adds: for each bit set, the 32 bits of the key that start there.
+#[allow(clippy::indexing_slicing, reason = "evaluated when it is compiled")]
 const fn part(at: usize, octet: u8) -> u32 {
     let mut key = 0_u64;
     let mut next = 0;
@@ -57,14 +59,13 @@ const fn part(at: usize, octet: u8) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::hash;
+    use super::hash64;
     use proptest::prelude::*;
 
     proptest! {
-        /// Cards get the key of `steer`: behind one that hashes users' addresses, nothing is handed over.
         #[test]
-        fn a_card_set_up_by_our_rules_agrees(user: u64) {
-            prop_assert_eq!(hash(user), steer::toeplitz(&steer::KEY, &user.to_be_bytes()));
+        fn tables_say_what_the_definition_says(input: u64) {
+            prop_assert_eq!(hash64(input), crate::toeplitz(&crate::KEY, &input.to_be_bytes()));
         }
     }
 
@@ -78,7 +79,7 @@ mod tests {
             ([38, 27, 205, 30], [209, 142, 163, 6], 0x8298_9176),
         ] {
             let bits = |octets| u64::from(u32::from_be_bytes(octets));
-            assert_eq!(hash(bits(source) << 32 | bits(destination)), expected);
+            assert_eq!(hash64(bits(source) << 32 | bits(destination)), expected);
         }
     }
 }
