@@ -50,7 +50,8 @@ impl Graph {
                     state.sessions.cells.prefetch_accounts(packet.meta.step);
                 });
             }
-            packets[0] += self.pass::<B, UsualInput>(run, (&mut waits, new.clone()), Some(NodeId::Flow));
+            let arrived = new.start.max(run.handed)..new.end;
+            packets[0] += self.pass::<B, UsualInput>(run, (&mut waits, arrived), Some(NodeId::Flow));
             ask::<B, Flow>(run, (&waits, new.clone()), Flow::first);
             packets[1] += self.pass::<B, Flow>(run, (&mut waits, second), Some(NodeId::Verdict));
             ask::<B, Flow>(run, (&waits, new), Flow::ahead);
@@ -77,7 +78,8 @@ impl Graph {
             {
                 N::ahead(run.state, later);
             }
-            if waits[place] != Some(N::ID) {
+            // All that arrived wait at the first.
+            if N::ID != NodeId::UsualInput && waits[place] != Some(N::ID) {
                 continue;
             }
             packets += 1;
