@@ -12,8 +12,10 @@ use std::time::Duration;
 
 /// How long a node may take to come up: without huge pages the memory is touched page by page.
 const START: Duration = Duration::from_secs(20);
-/// How long a part that died may take to be back.
-const RESTART: Duration = Duration::from_secs(10);
+/// How long a part that died may take to be back, as long as it may take at first.
+const RESTART: Duration = START;
+/// How long a program may take to end: ports and TUN devices go only once all CPUs of the machine have let go of them.
+const END: Duration = Duration::from_secs(30);
 
 /// The two processes of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +27,14 @@ pub enum Part {
 }
 
 impl Part {
+    /// The line by which it tells that it is at work.
+    const fn ready(self) -> &'static str {
+        match self {
+            Self::Dpe => "dpe: ready",
+            Self::Cpe => "cpe: ready",
+        }
+    }
+
     /// The start of the line by which `up` tells its pid.
     const fn line(self) -> &'static str {
         match self {
@@ -113,13 +123,15 @@ impl Node {
         Ok(pid)
     }
 
-    /// Waits until `up` has started a part anew, after the one with pid `old`.
+    /// Waits until `up` has started a part anew, after the one with pid `old`, and that one is at work: before, it hears
+    /// nobody.
     ///
     /// # Errors
     /// Where it does not in time.
     pub fn wait_restart(&mut self, part: Part, old: Pid) -> Result<Pid> {
         self.process.wait_for("a restart", RESTART, |output| {
-            pids(output, part).last().copied().filter(|pid| *pid != old)
+            let pid = pids(output, part).last().copied().filter(|pid| *pid != old)?;
+            is_ready(output, part).then_some(pid)
         })
     }
 
@@ -205,7 +217,7 @@ impl Node {
     /// # Errors
     /// Where it does not end cleanly, or had anything to complain of in its life.
     pub fn stop(mut self) -> Result<()> {
-        self.process.stop(RESTART)?;
+        self.process.stop(END)?;
         let output = self.process.output()?;
         let complaint =
             output.lines().find(|line| line.starts_with("anchorline: ") || line.contains("panicked"));
@@ -283,7 +295,7 @@ impl Ran {
     /// # Errors
     /// Where it does not end cleanly.
     pub fn stop_here(&mut self) -> Result<()> {
-        self.process.stop(RESTART)
+        self.process.stop(END)
     }
 }
 
@@ -301,9 +313,24 @@ fn pids(output: &str, part: Part) -> Vec<Pid> {
     told.filter_map(|pid| pid.trim().parse().ok()).map(Pid::from_raw).collect()
 }
 
+/// Whether the last one that was started is at work.
+fn is_ready(output: &str, part: Part) -> bool {
+    let since: Vec<&str> =
+        process::whole_lines(output).rev().take_while(|line| !line.starts_with(part.line())).collect();
+    since.contains(&part.ready())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_one_started_is_ready_by_its_own_word() {
+        let output = "up: dpe pid 10\nup: cpe pid 11\ncpe: ready\nup: cpe pid 12\ndpe: ready\n";
+        assert!(is_ready(output, Part::Dpe));
+        assert!(!is_ready(output, Part::Cpe), "that was the one before");
+        assert!(is_ready(&format!("{output}cpe: ready\n"), Part::Cpe));
+    }
 
     #[test]
     fn pids_are_read_from_whole_lines() {

@@ -106,7 +106,8 @@ impl Process {
     /// # Errors
     /// Where it still runs after `limit`.
     pub fn wait_exit(&mut self, limit: Duration) -> Result<ExitStatus> {
-        wait_exit(&mut self.child, limit).with_context(|| format!("{} does not end", self.name))
+        wait_exit(&mut self.child, limit)
+            .map_err(|error| anyhow!("{} does not end: {error}; {}", self.name, whereabouts(&self.child)))
     }
 
     /// Asks it to end, and waits until it has.
@@ -144,6 +145,18 @@ pub(crate) fn wait_exit(child: &mut Child, limit: Duration) -> Result<ExitStatus
     wait::until("the end of a program", limit, || Ok(child.try_wait()?))
 }
 
+/// What the threads of a child of ours do, and what they wait for in the kernel.
+fn whereabouts(child: &Child) -> String {
+    let of = |file: &Path| fs::read_to_string(file).unwrap_or_default().trim().to_owned();
+    let threads = fs::read_dir(format!("/proc/{}/task", child.id())).into_iter().flatten().flatten();
+    let thread = |task: PathBuf| {
+        let state = of(&task.join("status"));
+        let state = state.lines().find_map(|line| line.strip_prefix("State:")).unwrap_or_default().trim();
+        format!("{} is {state} in {}", of(&task.join("comm")), of(&task.join("wchan")))
+    };
+    threads.map(|task| thread(task.path())).collect::<Vec<_>>().join(", ")
+}
+
 /// Ends a child of ours for sure and reaps it.
 pub(crate) fn kill(child: &mut Child) {
     // Both fail only where it was reaped before.
@@ -178,6 +191,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut shell = shell("echo up: ready, 2 of 2; sleep 60", dir.path());
         assert_eq!(shell.wait_for_line("up: ready", LIMIT).unwrap(), "up: ready, 2 of 2");
+    }
+
+    #[test]
+    fn a_program_that_does_not_end_is_told_where_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut shell = shell("exec sleep 60", dir.path());
+        let failure = shell.wait_exit(Duration::from_millis(100)).unwrap_err().to_string();
+        assert!(failure.starts_with("shell does not end: waited 0.1 s in vain"), "{failure}");
+        assert!(failure.contains(" is S (sleeping) in "), "{failure}");
     }
 
     #[test]

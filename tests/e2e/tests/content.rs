@@ -43,6 +43,9 @@ mbr_kbps = { uplink = 40000, downlink = 40000 }
 /// Bytes of the file that is asked for: a second and more at the video's rate.
 const BYTES: u64 = 6_000_000;
 
+/// Times it is asked for without a limit, until one of them is quicker than the limit allows.
+const UNLIMITED_MAX: usize = 10;
+
 fn services(lab: &Lab) -> Result<()> {
     let (rules, config) = config::write_upf_content(lab.dir.path(), CONTENT, PREDEFINED)?;
     let node = Node::start_by(lab, config)?;
@@ -53,6 +56,8 @@ fn services(lab: &Lab) -> Result<()> {
     })?;
     let files = lab.scratch.path();
     random_file(&files.join("file"), BYTES)?;
+    // The host's own may be BBR, which takes loss for no reason to be slower, and a rate tells by loss alone.
+    lab.dn.sysctl("ipv4/tcp_congestion_control", "reno")?;
     let _server = FileServer::start(&lab.dn, (SERVER, HTTP_PORT), files)?;
     let tls = tls_server(lab)?;
 
@@ -63,13 +68,15 @@ fn services(lab: &Lab) -> Result<()> {
         );
         ensure!(fetch(lab, (scheme, "www.ads.example", port))?.is_none(), "{scheme}: what is blocked passes");
     }
-    let free = fetch(lab, ("http", "www.other.example", HTTP_PORT))?.context("nothing came")?;
-    let held = fetch(lab, ("http", "cdn.video.example", HTTP_PORT))?.context("the video did not come")?;
     let least = Duration::from_secs_f64(BYTES as f64 * 8.0 / 40e6 * 0.9);
-    ensure!(
-        held > least && held > 4 * free,
-        "600 kB at 4 Mbit/s took {held:?}, and {free:?} without a limit"
-    );
+    let held = fetch(lab, ("http", "cdn.video.example", HTTP_PORT))?.context("the video did not come")?;
+    ensure!(held > least, "6 MB at 40 Mbit/s took {held:?}");
+    // Under a limit none could be quicker; without one, a busy machine may be slow, but not every time.
+    let mut free = vec![];
+    while free.iter().all(|took| *took >= least) {
+        ensure!(free.len() < UNLIMITED_MAX, "6 MB without a limit took {free:?}");
+        free.push(fetch(lab, ("http", "www.other.example", HTTP_PORT))?.context("nothing came")?);
+    }
 
     // Rules are loaded while it runs; who was blocked no longer is.
     let new = config::write(lab.dir.path(), "new.rules", RELAXED)?;
@@ -319,9 +326,9 @@ fn fetch(lab: &Lab, (scheme, host, port): (&str, &str, u16)) -> Result<Option<Du
     let path = if scheme == "http" { "file" } else { "" };
     let mut curl = lab.ran.command("curl");
     curl.args(["--silent", "--insecure", "--noproxy", "*", "--max-time"]);
-    curl.arg(if host.contains("ads") { PATIENCE } else { "20" });
+    curl.arg(if host.contains("ads") { PATIENCE } else { "60" });
     curl.args(["--resolve", &format!("{host}:{port}:{SERVER}"), "--output", "/dev/null"]);
     let begun = Instant::now();
-    let done = command::run(curl.arg(format!("{scheme}://{host}:{port}/{path}")), Duration::from_secs(30))?;
+    let done = command::run(curl.arg(format!("{scheme}://{host}:{port}/{path}")), Duration::from_secs(70))?;
     Ok(done.status.success().then(|| begun.elapsed()))
 }

@@ -387,7 +387,7 @@ impl State {
                 let count = &mut self.sessions.cells.account(base, *place).count;
                 if !count.add_all(direction, used, self.now_ns) {
                     let start = |state: &Self| certain.map(|at| state.start((session, at), &arrival));
-                    self.look_at((session, *place), direction, used, start);
+                    self.look_at((session, *place), (direction, used), start);
                 }
             }
         }

@@ -225,15 +225,14 @@ impl State {
         (direction, bytes): (Direction, u32),
         start: impl FnOnce(&Self) -> Option<Start>,
     ) {
-        self.look_at(at, direction, (1, bytes), start);
+        self.look_at(at, (direction, (1, bytes)), start);
     }
 
     /// As [`State::look`], of several packets together.
     fn look_at(
         &mut self,
         at: (SessionIndex, u16),
-        direction: Direction,
-        (packets, bytes): (u32, u32),
+        (direction, (packets, bytes)): (Direction, (u32, u32)),
         start: impl FnOnce(&Self) -> Option<Start>,
     ) {
         let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { return };
