@@ -125,8 +125,17 @@ mod tests {
     fn more_than_memory_is_refused_with_the_limit() {
         let profile = *traffic::profile("zte").unwrap();
         let (direction, duration) = (Direction::Both, Duration::from_secs(1));
-        let plan =
-            Plan { profile, direction, pdrs: 1_000, rules: 0, services: false, duration, trials: 1, seed: 1 };
+        let plan = Plan {
+            profile,
+            direction,
+            pdrs: 1_000,
+            rules: 0,
+            every_session: false,
+            services: false,
+            duration,
+            trials: 1,
+            seed: 1,
+        };
         let error = plan.check_memory(8 << 30, 1).unwrap_err().to_string();
         let most = plan.most_sessions(8 << 30, 1) as u32;
         assert!(error.contains("600000 sessions of 1000 PDRs with 1000000 flows need about"), "{error}");
