@@ -172,6 +172,12 @@ impl Predefined {
         }
     }
 
+    /// The rules a name stands for, in order; none where it is unknown.
+    pub fn named(&self, name: &str) -> impl Iterator<Item = &PredefinedRule> {
+        let places = self.names.get(name).into_iter().flatten();
+        places.filter_map(|place| self.rules.get(*place))
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.names.is_empty()
     }

@@ -286,3 +286,51 @@ fn tables_that_cannot_be_are_refused() {
     let mut lab = lab();
     let _: Seid = established(&mut lab, activating(&["rest"])).0;
 }
+
+/// What a carrier has: 45 static rules by name, and five more that come and go, each of an application.
+#[test]
+fn static_rules_stay_while_dynamic_ones_come_and_go() {
+    const STATIC: u32 = 45;
+    let service = |number: u32| rules::ApplicationId::new(&format!("service-{number}"));
+    let table: Vec<PredefinedRule> = (0..STATIC)
+        .map(|number| PredefinedRule {
+            precedence: Some(100 + number),
+            application: service(number),
+            ..PredefinedRule::new(format!("pcc-{number}"))
+        })
+        .collect();
+    let all = table.iter().map(|rule| rule.name.clone()).collect();
+    let predefined = Predefined::new(table, &[("zte".to_owned(), all)]).unwrap();
+    let mut lab = Lab::associated_with(Config { predefined, ..common::config() });
+    let (session, _) = established(&mut lab, activating(&["zte"]));
+    let of_application = |rules: &Rules| -> Vec<_> {
+        downlink(rules).into_iter().filter_map(|pdr| pdr.pdi.application.clone()).collect()
+    };
+    let in_order: Vec<_> = (0..STATIC).filter_map(service).collect();
+    assert_eq!(of_application(rules(&lab, session)), in_order);
+
+    let dynamic = |number: u32| {
+        let mut pdr = smf::downlink(number as u16, Some(smf::UE));
+        pdr.precedence = Some(10 + number);
+        pdr.pdi.application_id = Some(format!("service-{number}").into());
+        pdr
+    };
+    let create_pdrs = (STATIC..STATIC + 5).map(dynamic).collect();
+    accepted(&lab.modify(
+        session,
+        SessionModificationRequest { create_pdrs, ..SessionModificationRequest::default() },
+    ));
+    let now = rules(&lab, session);
+    now.check().unwrap();
+    let expected: Vec<_> = (STATIC..STATIC + 5).chain(0..STATIC).filter_map(service).collect();
+    assert_eq!(of_application(now), expected);
+
+    let remove_pdrs = (STATIC..STATIC + 5)
+        .map(|number| RemovePdr { pdr_id: number as u16, ..RemovePdr::default() })
+        .collect();
+    accepted(&lab.modify(
+        session,
+        SessionModificationRequest { remove_pdrs, ..SessionModificationRequest::default() },
+    ));
+    assert_eq!(of_application(rules(&lab, session)), in_order);
+}

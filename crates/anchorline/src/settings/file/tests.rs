@@ -226,3 +226,16 @@ fn a_control_plane_has_the_standard_port_unless_told_otherwise() {
     let ports: Vec<u16> = settings.n4.associate.iter().map(SocketAddr::port).collect();
     assert_eq!(ports, [8805, 9805]);
 }
+
+#[test]
+fn the_static_rules_of_the_profile_are_right() {
+    let text = include_str!("../../../../../config/zte.toml");
+    let predefined = config::parse(text, check).unwrap().n4.predefined;
+    let rules: Vec<_> = predefined.named("zte").collect();
+    assert_eq!(rules.len(), 45);
+    for (rule, service) in rules.into_iter().zip(0..) {
+        assert_eq!(rule.name, format!("pcc-{service}"));
+        let name = traffic::catalogue::service_name(service);
+        assert_eq!(rule.application, rules::ApplicationId::new(&name), "{}", rule.name);
+    }
+}
