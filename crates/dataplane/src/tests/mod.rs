@@ -7,6 +7,7 @@ mod enrich;
 mod ethernet;
 mod exits;
 mod fragments;
+mod gateways;
 mod instances;
 mod kept;
 mod mtu;
