@@ -47,6 +47,27 @@ impl PortConfig {
     }
 }
 
+/// The side by which packets reach the other end of a tunnel that leads to this side. They are packets of ours, from an
+/// address of ours, so they may leave by a port of another side where that is where the other end is: a gateway of one arm
+/// has S1-U and S5-U at one port. A side's own subnets come first, then those of others; beyond all of them, packets leave
+/// by their own side, or where no port is on it, by that of the first port.
+pub(crate) fn side_of_peer(ports: &[PortConfig], side: Side, peer: IpAddr) -> Side {
+    let with_address = || ports.iter().filter(|port| !port.ethernet);
+    let is_near = |port: &&PortConfig| match peer {
+        IpAddr::V4(peer) => port.address.contains(&peer) && port.address.addr() != peer,
+        IpAddr::V6(peer) => {
+            port.address6.is_some_and(|address| address.contains(&peer) && address.addr() != peer)
+        }
+    };
+    let own = || with_address().filter(|port| port.side() == side);
+    if own().any(|port| is_near(&port)) {
+        return side;
+    }
+    let near = with_address().find(is_near);
+    let instead = near.or_else(|| with_address().next().filter(|_| own().next().is_none()));
+    instead.map_or(side, PortConfig::side)
+}
+
 /// A route beyond the subnets of the ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {

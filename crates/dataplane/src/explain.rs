@@ -128,12 +128,14 @@ impl Explain {
         state: &State,
     ) -> Result<(SessionIndex, ArrayVec<Tunnel, TUNNELS_MAX>), DropReason> {
         let question = &self.question;
-        let ports =
-            |direction| state.ports.iter().filter(move |(_, port)| port.interface.direction() == direction);
+        let goes = |(port, teid): Tunnel, direction| {
+            state.source_behind(Ports::key(port, teid.0)).direction() == direction
+        };
         if let Some(teid) = question.teid {
-            let mut ports = ports(direction(question));
-            let found = ports.find_map(|(port, _)| {
-                Some((state.sessions.by_tunnel(Ports::key(port, teid.0))?, (port, teid)))
+            let mut tunnels = state.ports.iter().map(|(port, _)| (port, teid));
+            let found = tunnels.find_map(|(port, teid)| {
+                let session = state.sessions.by_tunnel(Ports::key(port, teid.0))?;
+                goes((port, teid), direction(question)).then_some((session, (port, teid)))
             });
             let (session, tunnel) = found.ok_or(DropReason::NoTunnel)?;
             return Ok((session, ArrayVec::from_iter([tunnel])));
@@ -146,8 +148,8 @@ impl Explain {
             Key::Tunnel(key) if !question.is_down => Some(Ports::tunnel(*key)),
             _ => None,
         });
-        let access = |(port, _): &Tunnel| ports(Direction::Uplink).any(|(other, _)| other == *port);
-        Ok((found, tunnels.filter(access).take(TUNNELS_MAX).collect()))
+        let from_user = |tunnel: &Tunnel| goes(*tunnel, Direction::Uplink);
+        Ok((found, tunnels.filter(from_user).take(TUNNELS_MAX).collect()))
     }
 
     /// What the step does, as `far` and the nodes behind it do it.
@@ -334,7 +336,10 @@ fn arrivals<'a>(
     qfis: u64,
 ) -> impl Iterator<Item = Arrival> + Clone + 'a {
     let plain = (question.is_down && question.teid.is_none()).then_some((Interface::Core, None));
-    let tunnels = tunnels.iter().map(|(port, teid)| (state.ports.get(*port).interface, Some(*teid)));
+    let tunnels = tunnels.iter().map(|(port, teid)| {
+        let source = state.source_behind(Ports::key(*port, teid.0));
+        (source, Some(*teid))
+    });
     plain.into_iter().chain(tunnels).flat_map(move |(source, teid)| {
         // Only tunnels have QoS flows.
         let named = question.qfi.filter(|_| teid.is_some());

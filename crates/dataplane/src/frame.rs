@@ -145,6 +145,11 @@ impl Meta {
         self.outer != 0
     }
 
+    /// Whether it is an End Marker: of a tunnel, and with nothing of a user in it.
+    pub(crate) const fn is_end_marker(&self) -> bool {
+        self.teid != 0 && !self.tunnelled()
+    }
+
     /// Where its flow is remembered.
     pub(crate) const fn flow(&self) -> Place<'_> {
         let arrival = (self.port as u16) << 8 | self.qfi as u16;

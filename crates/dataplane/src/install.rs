@@ -1,14 +1,14 @@
 //! A compiled program as a worker takes it: cells to copy, keys to enter.
 
 use crate::arrangement::{Arrangement, Standing};
-use crate::config::PortConfig;
+use crate::config::{PortConfig, side_of_peer};
 use crate::side::Side;
 use crate::state::{
     Account, Apart, CellRun, Count, Extra, HotStep, Installation, Key, Ledger, Name, Ports, Rate, Session,
     Treatment, user_key,
 };
 use dplink::{Desired, UsageCounts};
-use rules::{Action, Forward, Instance, Places, Program, Rare, RuleError, Step, compile};
+use rules::{Action, FTeid, Forward, Instance, Places, Program, Rare, RuleError, Step, compile};
 use smallvec::SmallVec;
 use std::net::IpAddr;
 
@@ -39,7 +39,8 @@ pub(crate) fn installation(
     }
     let accounts = program.meters.len().max(program.usages.len());
     let keys = keys(ports, &program)?;
-    let standing = hot_steps(ports, &program).into_iter().zip(all_steps(&program).map(peer));
+    let standing =
+        hot_steps(ports, &program).into_iter().zip(all_steps(&program).map(|step| peer(ports, step)));
     let arrangement = Arrangement::new(&standing.collect::<Vec<Standing>>(), accounts);
     Ok(Installation {
         ethernet: program.ethernet.take(),
@@ -139,16 +140,28 @@ fn keys(ports: &[PortConfig], program: &Program) -> Result<SmallVec<[Key; 2]>, U
     });
     let has_frames = program.ethernet.is_some();
     let mut keys: SmallVec<[Key; 2]> = tunnels.chain(users).collect::<Result<_, Unfit>>()?;
-    let tunnels = program.f_teids.iter().filter(|_| has_frames);
-    keys.extend(tunnels.filter_map(|endpoint| Ports::endpoint_key(ports, *endpoint)).map(Key::frames));
+    let tunnels = || {
+        let key = |endpoint: &FTeid| Ports::endpoint_key(ports, *endpoint);
+        program.f_teids.iter().filter_map(key)
+    };
+    keys.extend(tunnels().filter(|_| has_frames).map(Key::frames));
+    keys.extend(tunnels().filter(|tunnel| is_turned(ports, program, *tunnel)).map(Key::turned));
     Ok(keys)
 }
 
+/// Whether packets in a tunnel of ours go the other way than others of its port. The first of its PDRs decides.
+fn is_turned(ports: &[PortConfig], program: &Program, tunnel: u64) -> bool {
+    let (port, teid) = Ports::tunnel(tunnel);
+    let first = program.steps.iter().find(|step| step.teid == Some(teid));
+    let own = ports.get(usize::from(port)).map(|port| port.interface.direction());
+    first.is_some_and(|step| Some(step.direction) != own)
+}
+
 /// The other end of the tunnel a step puts packets into.
-fn peer(step: &Step) -> Option<Name> {
+fn peer(ports: &[PortConfig], step: &Step) -> Option<Name> {
     match step.action {
         Action::Forward(Forward { to, instance, encapsulation: Some(tunnel), .. }) => {
-            Some((Side::new(to, instance), tunnel.peer))
+            Some((side_of_peer(ports, Side::new(to, instance), tunnel.peer), tunnel.peer))
         }
         _ => None,
     }

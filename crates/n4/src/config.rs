@@ -3,8 +3,8 @@
 use crate::offline::Charging;
 use crate::pools::UePool;
 use crate::predefined::Predefined;
-use crate::values::Ours;
 use pfcp::NodeId;
+use rules::{Instance, Interface};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
@@ -47,6 +47,26 @@ impl Default for Limits {
     }
 }
 
+/// Addresses at which GTP-U is served: those of one port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GtpuAddress {
+    /// The side the port is on.
+    pub interface: Interface,
+    /// The network instance it is of.
+    pub instance: Instance,
+    /// Over IPv4.
+    pub ipv4: Ipv4Addr,
+    /// Over IPv6, if it is served there.
+    pub ipv6: Option<Ipv6Addr>,
+}
+
+impl GtpuAddress {
+    /// On the access side, over IPv4.
+    pub const fn access(ipv4: Ipv4Addr) -> Self {
+        Self { interface: Interface::Access, instance: Instance::DEFAULT, ipv4, ipv6: None }
+    }
+}
+
 /// How a node is set up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -54,10 +74,8 @@ pub struct Config {
     pub node_id: NodeId,
     /// Where PFCP is served: goes into our F-SEIDs.
     pub address: Ipv4Addr,
-    /// Where GTP-U is served: goes into our F-TEIDs.
-    pub access_address: Ipv4Addr,
-    /// Where GTP-U is served over IPv6, if it is.
-    pub access_address_ipv6: Option<Ipv6Addr>,
+    /// Where GTP-U is served: goes into our F-TEIDs. Not empty; in the order in which they are chosen.
+    pub gtpu: Vec<GtpuAddress>,
     /// Names of network instances, in lower case: users' addresses are unique in each, and others are refused. Without any,
     /// every name stands for the one network there is.
     pub network_instances: Vec<String>,
@@ -89,11 +107,6 @@ pub struct Config {
 }
 
 impl Config {
-    /// Where GTP-U is served.
-    pub(crate) const fn ours(&self) -> Ours {
-        Ours { ipv4: self.access_address, ipv6: self.access_address_ipv6 }
-    }
-
     /// Whether users of different networks may have the same address.
     pub(crate) const fn has_instances(&self) -> bool {
         !self.network_instances.is_empty()
@@ -104,8 +117,7 @@ impl Config {
         Self {
             node_id,
             address,
-            access_address,
-            access_address_ipv6: None,
+            gtpu: vec![GtpuAddress::access(access_address)],
             network_instances: vec![],
             forwarding_policies: vec![],
             predefined: Predefined::default(),

@@ -53,7 +53,7 @@ impl Node {
     /// What translations draw on.
     pub(crate) fn sources(&mut self) -> Sources<'_> {
         Sources {
-            ours: self.config.ours(),
+            ours: &self.config.gtpu,
             tunnels: &mut self.tunnels,
             pools: &mut self.pools,
             predefined: &self.config.predefined,

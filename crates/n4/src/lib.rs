@@ -54,7 +54,7 @@ mod tunnels;
 mod usage;
 mod values;
 
-pub use config::{Config, Limits};
+pub use config::{Config, GtpuAddress, Limits};
 pub use interface::{Counters, Input, Level, Note, Output, Start};
 pub use node::Node;
 pub use offline::Charging;

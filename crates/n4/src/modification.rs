@@ -31,7 +31,7 @@ impl Node {
         }
         let query = query(request, &before.rules)?;
         let sources = Sources {
-            ours: self.config.ours(),
+            ours: &self.config.gtpu,
             tunnels: &mut self.tunnels,
             pools: &mut self.pools,
             predefined: &self.config.predefined,

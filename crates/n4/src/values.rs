@@ -1,5 +1,6 @@
 //! Single PFCP values as the rules know them, or a refusal of what is not done.
 
+use crate::config::GtpuAddress;
 use crate::refusal::Refusal;
 use ipnet::Ipv6Net;
 use pfcp::{
@@ -10,14 +11,10 @@ use rules::{
     ApplicationId, ApplyAction, FTeid, FlowDescription, Gate, HeaderField, Instance, Interface, PdrId, Qfi,
     RedirectUrl, SdfFilter, Teid, TrafficClass,
 };
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 
-/// Where GTP-U is served.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ours {
-    pub(crate) ipv4: Ipv4Addr,
-    pub(crate) ipv6: Option<Ipv6Addr>,
-}
+/// Where packets of a tunnel come from: the PDI's Source Interface and Network Instance.
+pub(crate) type Origin = (Interface, Instance);
 
 /// Packets from a control plane come in a tunnel, like those of the radio, and at the same address of ours: they are
 /// taken for packets from the access side, which a rule of that tunnel finds.
@@ -159,23 +156,51 @@ pub(crate) enum Endpoint {
     Chosen(Option<u8>, IpAddr),
 }
 
-/// An endpoint given must be at an address of ours: later releases leave the choice to the user plane (TS 29.244
+/// An endpoint given must be at an address of ours, whichever: later releases leave the choice to the user plane (TS 29.244
 /// 5.5.1), but control planes that give them are in use. One to choose gets IPv4, unless only IPv6 will do.
-pub(crate) fn endpoint(f_teid: pfcp::FTeid, ours: Ours) -> Result<Endpoint, Refusal> {
-    let no_ipv6 = Refusal::unsupported(ie::F_TEID);
+pub(crate) fn endpoint(
+    f_teid: pfcp::FTeid,
+    origin: Origin,
+    ours: &[GtpuAddress],
+) -> Result<Endpoint, Refusal> {
+    let none = Refusal::unsupported(ie::F_TEID);
     match f_teid {
         pfcp::FTeid::Choose { ipv4: false, ipv6: true, choose_id } => {
-            Ok(Endpoint::Chosen(choose_id, IpAddr::V6(ours.ipv6.ok_or(no_ipv6)?)))
+            let address = nearest(origin, ours, |ours| ours.ipv6.map(IpAddr::V6));
+            Ok(Endpoint::Chosen(choose_id, address.ok_or(none)?))
         }
-        pfcp::FTeid::Choose { choose_id, .. } => Ok(Endpoint::Chosen(choose_id, IpAddr::V4(ours.ipv4))),
-        pfcp::FTeid::Explicit { ipv6: Some(_), .. } if ours.ipv6.is_none() => Err(no_ipv6),
+        pfcp::FTeid::Choose { choose_id, .. } => {
+            let address = nearest(origin, ours, |ours| Some(IpAddr::V4(ours.ipv4)));
+            Ok(Endpoint::Chosen(choose_id, address.ok_or(none)?))
+        }
+        pfcp::FTeid::Explicit { ipv6: Some(_), .. } if ours.iter().all(|ours| ours.ipv6.is_none()) => {
+            Err(none)
+        }
         pfcp::FTeid::Explicit { teid, ipv4, ipv6 } => {
-            let are_ours = ipv4.is_none_or(|ipv4| ipv4 == ours.ipv4) && (ipv6.is_none() || ipv6 == ours.ipv6);
+            let is_it = |ours: &GtpuAddress| {
+                ipv4.is_none_or(|ipv4| ipv4 == ours.ipv4) && (ipv6.is_none() || ipv6 == ours.ipv6)
+            };
+            let are_ours = ours.iter().any(is_it);
             let address = ipv4.map(IpAddr::V4).or(ipv6.map(IpAddr::V6)).filter(|_| are_ours && teid != 0);
             let address = address.ok_or(Refusal::incorrect(ie::F_TEID))?;
             Ok(Endpoint::Given(FTeid { teid: Teid(teid), address }))
         }
     }
+}
+
+/// The first address of a port of this interface and network instance; failing that, of this interface, as S1-U and S5-U
+/// may be told apart by name or not; failing that, any: a gateway of one arm has both at one port.
+fn nearest(
+    (interface, instance): Origin,
+    ours: &[GtpuAddress],
+    family: impl Fn(&GtpuAddress) -> Option<IpAddr>,
+) -> Option<IpAddr> {
+    let distance = |ours: &GtpuAddress| {
+        let is_across = ours.interface.direction() != interface.direction();
+        (is_across, ours.interface != interface, ours.instance != instance)
+    };
+    let served = ours.iter().filter_map(|ours| Some((distance(ours), family(ours)?)));
+    served.min_by_key(|(distance, _)| *distance).map(|(_, address)| address)
 }
 
 /// A user's addresses.

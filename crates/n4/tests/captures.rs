@@ -11,7 +11,7 @@
 mod common;
 
 use common::{Lab, US, at, config, pcap, smf};
-use n4::Config;
+use n4::{Config, GtpuAddress};
 use pfcp::{Body, Cause, FTeid, Message};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -97,7 +97,7 @@ fn config_for(datagrams: &[Datagram], user_plane: Ipv4Addr) -> Config {
             _ => None,
         })
     });
-    Config { access_address: given.unwrap_or(config().access_address), ..config() }
+    given.map_or(config(), |given| Config { gtpu: vec![GtpuAddress::access(given)], ..config() })
 }
 
 fn replay(file: &Path) -> BTreeMap<u8, usize> {

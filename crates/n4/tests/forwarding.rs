@@ -12,17 +12,92 @@ mod common;
 use common::personas::*;
 use common::smf::{self, UE, downlink, far, tunnel, uplink};
 use common::{Lab, N3, SMF, config};
-use n4::Config;
+use n4::{Config, GtpuAddress};
 use pfcp::*;
-use rules::{PacketRate, PacketRates, Qfi};
+use rules::{Instance, Interface, PacketRate, PacketRates, Qfi};
 
 const FORW: u16 = ApplyAction::FORW;
+
+/// A gateway between others has tunnels on both sides: each is served by a port of its side, of its network instance if one
+/// is, unless the control plane says where.
+#[test]
+fn endpoints_are_served_by_a_port_of_their_side() {
+    let [n6, s5, elsewhere] = [[10, 50, 0, 2], [10, 55, 0, 2], [10, 99, 0, 2]].map(std::net::Ipv4Addr::from);
+    let core = |ipv4| GtpuAddress { interface: Interface::Core, ..GtpuAddress::access(ipv4) };
+    let gtpu =
+        vec![GtpuAddress::access(N3), core(n6), GtpuAddress { instance: Instance::of("s5"), ..core(s5) }];
+    let mut lab = Lab::new(Config { gtpu, network_instances: vec!["s5".to_owned()], ..config() });
+    lab.associate(SMF, 1);
+    let choose = FTeid::Choose { ipv4: true, ipv6: false, choose_id: None };
+    let pdr = |id, f_teid, side, network: Option<&str>| {
+        let mut pdr = uplink(id, f_teid);
+        pdr.pdi.source_interface = side;
+        pdr.pdi.network_instance = network.map(|name| NetworkInstance(name.as_bytes().to_vec()));
+        pdr
+    };
+    let given = |teid, ipv4| FTeid::Explicit { teid, ipv4: Some(ipv4), ipv6: None };
+    let request = |last: FTeid| {
+        let mut request = smf::establishment(77);
+        request.create_pdrs = vec![
+            pdr(1, choose, SourceInterface::Access, None),
+            pdr(2, choose, SourceInterface::Core, None),
+            pdr(3, choose, SourceInterface::Core, Some("s5")),
+            pdr(4, choose, SourceInterface::Access, Some("s5")),
+            pdr(5, given(9, s5), SourceInterface::Access, None),
+            pdr(6, last, SourceInterface::Core, None),
+        ];
+        request.create_fars.iter_mut().for_each(|far| {
+            let to = far.forwarding_parameters.as_mut();
+            to.into_iter().for_each(|to| to.network_instance = None);
+        });
+        request
+    };
+    let (session, created) = established(&mut lab, request(given(10, N3)));
+    let told = |created: &CreatedPdr| match created.local_f_teid {
+        Some(FTeid::Explicit { ipv4: Some(ipv4), .. }) => (created.pdr_id, ipv4),
+        other => panic!("{other:?}"),
+    };
+    let told: Vec<_> = created.iter().map(told).collect();
+    assert_eq!(told, [(1, N3), (2, n6), (3, s5), (4, N3)]);
+    let all = rules(&lab, session);
+    let all: Vec<_> = all.pdrs.iter().filter_map(|pdr| pdr.pdi.f_teid).map(|it| it.address).collect();
+    assert_eq!(all, [N3, n6, s5, N3, s5, N3].map(std::net::IpAddr::from));
+    match lab.ask(SMF, &Message::session(0, 501, request(given(11, elsewhere)))) {
+        Body::SessionEstablishmentResponse(response) => {
+            let expected = (Cause::MandatoryIeIncorrect, Some(ie::F_TEID));
+            assert_eq!((response.cause, response.offending_ie), expected);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A gateway of one arm has S1-U and S5-U at one port.
+#[test]
+fn a_port_serves_both_sides_where_there_is_no_other() {
+    let mut lab = Lab::new(config());
+    lab.associate(SMF, 1);
+    let mut request = smf::establishment(77);
+    let choose = FTeid::Choose { ipv4: true, ipv6: false, choose_id: None };
+    request.create_pdrs = vec![uplink(1, choose), uplink(2, choose)];
+    request.create_pdrs[1].pdi.source_interface = SourceInterface::Core;
+    let (session, _) = established(&mut lab, request);
+    let pdrs = &rules(&lab, session).pdrs;
+    let [s1, s5] = [0, 1].map(|at| (pdrs[at].pdi.source_interface, pdrs[at].pdi.f_teid.unwrap()));
+    assert_eq!(
+        (s1.0, s5.0, s1.1.address, s5.1.address),
+        (Interface::Access, Interface::Core, N3.into(), N3.into())
+    );
+    assert_ne!(s1.1.teid, s5.1.teid);
+}
 
 /// Over IPv6, where we have it: endpoints chosen and given, tunnels, and what removes them.
 #[test]
 fn tunnels_over_ipv6() {
     let ours: std::net::Ipv6Addr = "2001:db8:30::2".parse().unwrap();
-    let mut lab = Lab::new(Config { access_address_ipv6: Some(ours), ..config() });
+    let mut lab = Lab::new(Config {
+        gtpu: vec![GtpuAddress { ipv6: Some(ours), ..GtpuAddress::access(N3) }],
+        ..config()
+    });
     lab.associate(SMF, 1);
     let removal = Some(OuterHeaderRemoval::new(OuterHeaderRemoval::GTPU_UDP_IPV6));
     let six = FTeid::Explicit { teid: 9, ipv4: None, ipv6: Some(ours) };

@@ -55,7 +55,8 @@ pub(crate) fn first_pdr<'a>(rules: &'a Rules, arrival: &Arrival) -> Option<&'a P
 /// All that is present must match. Nothing is known of applications here: a packet is of none.
 fn pdi_matches(pdi: &Pdi, rules: &Rules, arrival: &Arrival) -> bool {
     let qfi = arrival.tunnel.and_then(|tunnel| tunnel.qfi);
-    pdi.source_interface == arrival.source
+    // A tunnel of ours says where its packets come from.
+    (arrival.tunnel.is_some() || pdi.source_interface == arrival.source)
         && pdi.f_teid == arrival.tunnel.map(|tunnel| tunnel.f_teid)
         && (arrival.tunnel.is_some() || pdi.instance == arrival.instance)
         && ue_matches(pdi, arrival.ends().0)

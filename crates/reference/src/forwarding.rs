@@ -81,6 +81,9 @@ impl Reference {
             None => self.route(&arrival.packet, to)?,
             Some(_) => {
                 let mut bytes = arrival.packet.bytes.clone();
+                // From tunnel to tunnel a packet stays in its QoS flow, unless a QER names another.
+                let marks =
+                    Marks { qfi: marks.qfi.or(arrival.tunnel.and_then(|tunnel| tunnel.qfi)), ..marks };
                 if arrival.tunnel.is_none() {
                     ip::take_hop(&mut bytes, &arrival.packet.header);
                 }
@@ -127,17 +130,27 @@ impl Reference {
         to: &ForwardingParameters,
         marks: Marks,
     ) -> Result<Routed, DropReason> {
-        let tunnel = to.outer_header_creation.ok_or(DropReason::NoRoute)?;
         let side = to.destination_interface;
-        let next_hop = self.setup.next_hop(towards(to), tunnel.address).ok_or(DropReason::NoRoute)?;
-        let ours = self.port(next_hop.port)?.address_like(tunnel.address).ok_or(DropReason::NoRoute)?;
         // Towards the radio a packet is a downlink one, towards the next user plane function an uplink one.
         let container = marks.qfi.map(|qfi| Container {
             downlink: side.direction() == Direction::Uplink,
             qfi: qfi.value(),
             reflective: marks.reflective,
         });
-        let message = gtpu::g_pdu(tunnel.teid.0, container, packet);
+        self.put_message_into_tunnel(to, |teid| gtpu::g_pdu(teid, container, packet))
+    }
+
+    /// A message to the other end of a tunnel.
+    pub(crate) fn put_message_into_tunnel(
+        &self,
+        to: &ForwardingParameters,
+        message: impl Fn(u32) -> Vec<u8>,
+    ) -> Result<Routed, DropReason> {
+        let tunnel = to.outer_header_creation.ok_or(DropReason::NoRoute)?;
+        let side = self.setup.side_of_peer(towards(to), tunnel.address);
+        let next_hop = self.setup.next_hop(side, tunnel.address).ok_or(DropReason::NoRoute)?;
+        let ours = self.port(next_hop.port)?.address_like(tunnel.address).ok_or(DropReason::NoRoute)?;
+        let message = message(tunnel.teid.0);
         let datagram = ip::datagram((ours, gtpu::PORT), (tunnel.address, gtpu::PORT), &message);
         let traffic_class = to.dscp.unwrap_or(0) << 2;
         let new = ip::New { protocol: UDP, traffic_class, hops: HOPS };
@@ -151,7 +164,7 @@ pub(crate) fn towards(to: &ForwardingParameters) -> Network {
 }
 
 /// A packet and its next hop.
-type Routed = (NextHop, Vec<u8>);
+pub(crate) type Routed = (NextHop, Vec<u8>);
 
 /// The fragments of a packet that is too long for its way, if it may be split.
 fn parts(arrival: &Arrival, stopped: Stopped) -> Option<Vec<Arrival>> {
@@ -170,7 +183,8 @@ impl Setup {
         marks: Marks,
     ) -> Option<usize> {
         let tunnel = to.outer_header_creation.map(|tunnel| tunnel.address);
-        let next_hop = self.next_hop(towards(to), tunnel.unwrap_or(destination))?;
+        let side = tunnel.map_or(towards(to), |peer| self.side_of_peer(towards(to), peer));
+        let next_hop = self.next_hop(side, tunnel.unwrap_or(destination))?;
         let ip = tunnel.map(|peer| if peer.is_ipv4() { 20 } else { 40 });
         // UDP, GTP-U, and its extension header with what announces it.
         let headers = ip.map_or(0, |ip| ip + 8 + 8 + if marks.qfi.is_some() { 8 } else { 0 });

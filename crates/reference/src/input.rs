@@ -10,7 +10,7 @@ use crate::ip::{self, Fault, Header, ICMP, ICMPV6, UDP, UserPacket};
 use crate::outcome::{Fate, Outcome};
 use crate::reason::DropReason;
 use crate::setup::{Mac, PortSetup};
-use rules::{FTeid, Instance, Interface, Pdi, Qfi, Teid};
+use rules::{FTeid, ForwardingParameters, Instance, Interface, Pdi, Pdr, Qfi, Teid};
 use std::net::{IpAddr, Ipv6Addr};
 
 /// Bytes in front of what is for us, and of a user's packet in a tunnel: no sender needs more.
@@ -140,7 +140,8 @@ impl Reference {
                     gtpu::read_error_indication(message.payload).ok_or(DropReason::GtpuIncomplete)?;
                 Ok(Outcome { error_indication: Some((Teid(teid), peer)), ..Outcome::of(Fate::Consumed) })
             }
-            gtpu::ECHO_RESPONSE | gtpu::END_MARKER => Ok(Outcome::of(Fate::Consumed)),
+            gtpu::END_MARKER => self.receive_end_marker(message.teid, to_us.header.destination),
+            gtpu::ECHO_RESPONSE => Ok(Outcome::of(Fate::Consumed)),
             _ => Err(DropReason::GtpuUnknownType),
         }
     }
@@ -160,8 +161,33 @@ impl Reference {
             return self.send_signal(to_us, gtpu::PORT, &indication);
         };
         let tunnel = Tunnel { f_teid, qfi: message.qfi.and_then(Qfi::new) };
-        let arrival = self.arrival(to_us.port, Some(tunnel), message.payload)?;
+        let mut arrival = self.arrival(to_us.port, Some(tunnel), message.payload)?;
+        // A port may serve tunnels of both sides.
+        arrival.source =
+            self.first_of_tunnel(session, f_teid).map_or(arrival.source, |pdr| pdr.pdi.source_interface);
         self.serve(session, &arrival)
+    }
+
+    /// The PDR of highest precedence of a tunnel.
+    fn first_of_tunnel(&self, session: usize, f_teid: FTeid) -> Option<&Pdr> {
+        let pdrs = self.sessions.get(session)?.rules.pdrs.iter();
+        pdrs.filter(|pdr| pdr.pdi.f_teid == Some(f_teid)).min_by_key(|pdr| (pdr.precedence, pdr.id))
+    }
+
+    /// Nothing more comes through a tunnel: the other end of the one it leads into is told, too (TS 29.281 7.3.2).
+    fn receive_end_marker(&mut self, teid: u32, address: IpAddr) -> Result<Outcome, DropReason> {
+        let f_teid = self.setup.canonical(FTeid { teid: Teid(teid), address });
+        let session = self.session_of_tunnel(f_teid);
+        let pdr = session.and_then(|session| Some((session, self.first_of_tunnel(session, f_teid)?)));
+        let to = pdr.and_then(|(session, pdr)| {
+            let direction = pdr.pdi.source_interface.direction();
+            self.sessions.get(session)?.tunnel_of(pdr, direction).map(|(to, _)| to)
+        });
+        let Some(to) = to else { return Ok(Outcome::of(Fate::Consumed)) };
+        let unmarked = ForwardingParameters { dscp: None, ..to };
+        let message = |teid| gtpu::message(0x30, gtpu::END_MARKER, teid, &[]);
+        let (next_hop, packet) = self.put_message_into_tunnel(&unmarked, message)?;
+        self.transmit(next_hop, packet)
     }
 
     /// Answers with a GTP-U message of ours.

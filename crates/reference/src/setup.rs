@@ -188,6 +188,22 @@ impl Setup {
         best.map(|(_, next_hop)| next_hop)
     }
 
+    /// The network by which the other end of a tunnel is reached that leads to a network. It may be on the wire of a port
+    /// of another side: the packets are ours, not a user's. Failing that, a network without ports uses the first port.
+    pub(crate) fn side_of_peer(&self, side: Network, peer: IpAddr) -> Network {
+        let on_the_wire =
+            |port: &PortSetup| port.subnets().any(|subnet| subnet.contains(&peer) && subnet.addr() != peer);
+        let own: Vec<&PortSetup> = self.ports.iter().filter(|port| port.network() == side).collect();
+        if own.iter().any(|port| on_the_wire(port)) {
+            return side;
+        }
+        match self.ports.iter().find(|port| on_the_wire(port)) {
+            Some(other) => other.network(),
+            None if own.is_empty() => self.ports.first().map_or(side, PortSetup::network),
+            None => side,
+        }
+    }
+
     /// The tunnel, by the name it has in its space of TEIDs.
     pub(crate) fn canonical(&self, mut f_teid: FTeid) -> FTeid {
         if self.one_teid_space_per_port

@@ -114,7 +114,7 @@ pub struct Beyond {
 /// What PDRs look at in a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Where it came from.
+    /// Where it came from; of packets in tunnels, only the direction matters.
     pub source: Interface,
     /// The network there; of packets in tunnels, nobody asks.
     pub instance: Instance,

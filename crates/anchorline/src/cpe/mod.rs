@@ -101,13 +101,14 @@ fn open_store(settings: &Settings) -> anyhow::Result<Store> {
 }
 
 fn config(settings: &Settings) -> anyhow::Result<Config> {
-    let access_address = settings.access_address().context("no access port")?;
+    let gtpu = settings.gtpu_addresses();
+    let first = gtpu.first().context("no port has an address for GTP-U")?.ipv4;
     let node_id = match &settings.node_id {
         NodeIdText::Ipv4(address) => NodeId::Ipv4(*address),
         NodeIdText::Fqdn(name) => NodeId::Fqdn(name.clone()),
     };
     Ok(Config {
-        access_address_ipv6: settings.access_address6(),
+        gtpu,
         network_instances: settings.dpe.network_instances(),
         forwarding_policies: settings.n4.forwarding_policies.clone(),
         predefined: settings.n4.predefined.clone(),
@@ -115,7 +116,7 @@ fn config(settings: &Settings) -> anyhow::Result<Config> {
         ue_pools: settings.n4.ue_pools.clone(),
         associate: settings.n4.associate.clone(),
         limits: limits(settings.dpe.sessions),
-        ..Config::new(node_id, *settings.n4.listen.ip(), access_address)
+        ..Config::new(node_id, *settings.n4.listen.ip(), first)
     })
 }
 

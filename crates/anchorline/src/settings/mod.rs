@@ -12,10 +12,11 @@ pub(crate) use n4::N4Settings;
 pub(crate) use values::{DeviceHash, HugePages};
 
 use crate::content::Sources;
+use ::n4::GtpuAddress;
 use config::{ConfigError, NodeIdText};
 use ipnet::{Ipv4Net, Ipv6Net};
-use rules::Interface;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use rules::{Instance, Interface};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// Where the configuration is.
@@ -113,17 +114,16 @@ impl Settings {
         self.run_dir.join("cpe.sock")
     }
 
-    /// The address tunnels of ours end at: that of the first access port.
-    pub(crate) fn access_address(&self) -> Option<Ipv4Addr> {
-        Some(self.access()?.address.addr())
-    }
-
-    /// As [`Settings::access_address`], over IPv6, if that port has one.
-    pub(crate) fn access_address6(&self) -> Option<Ipv6Addr> {
-        Some(self.access()?.address6?.addr())
-    }
-
-    fn access(&self) -> Option<&PortSettings> {
-        self.dpe.ports.iter().find(|port| port.interface == Interface::Access)
+    /// The addresses tunnels of ours end at: those of all ports that have any, in their order.
+    pub(crate) fn gtpu_addresses(&self) -> Vec<GtpuAddress> {
+        let with_address = self.dpe.ports.iter().filter(|port| !port.ethernet);
+        let instance = |name: &String| Instance::of(name);
+        let gtpu = |port: &PortSettings| GtpuAddress {
+            interface: port.interface,
+            instance: port.network_instance.as_ref().map_or(Instance::DEFAULT, instance),
+            ipv4: port.address.addr(),
+            ipv6: port.address6.map(|address| address.addr()),
+        };
+        with_address.map(gtpu).collect()
     }
 }

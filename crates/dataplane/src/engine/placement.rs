@@ -90,8 +90,7 @@ impl Placement {
 
     /// By the first address of its user, IPv4 before IPv6; without any, by its first tunnel.
     fn by_keys(&self, keys: &[Key]) -> Owner {
-        let users =
-            || keys.iter().filter_map(|key| if let Key::User(user, _) = key { Some(*user) } else { None });
+        let users = || keys.iter().filter_map(|key| key.user());
         let user = users().find(|user| user >> 32 == 0).or_else(|| users().next());
         let tunnels =
             keys.iter().filter_map(|key| if let Key::Tunnel(key) = key { Some(*key) } else { None });

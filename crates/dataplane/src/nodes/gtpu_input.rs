@@ -23,6 +23,8 @@ impl<B: Buffer> Node<B> for GtpuInput {
             return Next::To(NodeId::GtpuPath);
         }
         packet.meta.teid = message.teid;
+        let Meta { port, source, teid, .. } = packet.meta;
+        packet.meta.source = state.source_of_tunnel(port, source, teid);
         packet.meta.qfi = message.pdu_session.map_or(Meta::NO_QFI, |container| container.qfi);
         match unwrap(packet, &message) {
             Some(()) => match behind_tunnel(state, &mut packet.meta) {

@@ -1,11 +1,11 @@
-//! Path and tunnel management messages: answers echo requests, notes answers to ours and Error Indications (TS 29.281 7.2
-//! and 7.3).
+//! Path and tunnel management messages: answers echo requests, notes answers to ours and Error Indications, passes End
+//! Markers on (TS 29.281 7.2 and 7.3).
 
-use super::answer::{Way, ends, replace_by_gtpu};
+use super::answer::{Way, ends, replace_by_gtpu, write_end_marker};
 use crate::counters::DropReason;
 use crate::frame::{Fate, Packet};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::State;
+use crate::state::{Key, State};
 use dplink::Event;
 use packet::gtpu::{Message, TunnelError, message_type, write_echo_response};
 use packet::{Buffer, udp};
@@ -27,9 +27,41 @@ impl<B: Buffer> Node<B> for GtpuPath {
             message_type::ECHO_REQUEST => answer_echo(packet, &message),
             message_type::ERROR_INDICATION => note_error(state, &message, payload),
             message_type::ECHO_RESPONSE => note_answer(state, packet, &message),
-            message_type::END_MARKER => Next::End(Fate::Consumed),
+            message_type::END_MARKER => {
+                packet.meta.teid = message.teid;
+                end_marker(state, packet)
+            }
             _ => Next::drop(DropReason::GtpuUnknownType),
         }
+    }
+}
+
+/// Behind an End Marker nothing more comes through its tunnel. Where that leads into another tunnel, whose other end waits for
+/// the last packet, too, it goes there, behind the packets that came before it: a gateway between others, or one that
+/// forwards indirectly during a handover (TS 23.401 5.5.1.1.3, TS 29.281 7.3.2). What the PDR of highest precedence says of
+/// the tunnel's packets is said of their end. It ends here where packets leave the tunnels, are kept or dropped.
+pub(super) fn end_marker<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> Next {
+    let key = state.ports.tunnel_key(&packet.meta);
+    let Some(session) = state.sessions.by_tunnel(key) else {
+        let owner = state.steering.elsewhere(Key::Tunnel(key), packet.meta.handed);
+        return Next::End(owner.map_or(Fate::Consumed, Fate::HandOff));
+    };
+    let steps = state.sessions.get(session).map(|session| session.steps());
+    let cells = &state.sessions.cells;
+    let step = steps.into_iter().flatten().map(|at| cells.step(at));
+    let step = step.filter(|step| step.arrives_in == packet.meta.teid).next();
+    let Some(step) = step.filter(|step| step.forwards() && step.tunnels()) else {
+        return Next::End(Fate::Consumed);
+    };
+    let Some(way) = state.sessions.peers.way(step.peer) else { return Next::drop(DropReason::NoRoute) };
+    packet.meta.next_hop = way.next_hop;
+    match packet
+        .buffer
+        .truncate(0)
+        .and_then(|()| write_end_marker(&mut packet.buffer, way.ends, Teid(step.teid)))
+    {
+        Some(()) => Next::To(NodeId::EthernetOutput),
+        None => Next::drop(DropReason::NoHeadroom),
     }
 }
 

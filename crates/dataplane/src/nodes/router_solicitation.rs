@@ -4,7 +4,7 @@ use super::answer::replace;
 use crate::counters::DropReason;
 use crate::frame::{Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{Key, Session, State, StepIndex, link_local};
+use crate::state::{Session, State, StepIndex, link_local};
 use packet::five_tuple::FiveTuple;
 use packet::ndp::{ALL_NODES, Message, Prefix, RouterAdvertisement};
 use packet::{Buffer, ipv6, protocol};
@@ -47,10 +47,8 @@ pub(super) fn is_for_us<B: Buffer>(packet: &Packet<B>, tuple: &FiveTuple, sessio
 
 /// Of IPv6, a user's key is the prefix.
 fn prefix(session: &Session) -> Option<Ipv6Addr> {
-    session.keys.iter().find_map(|key| match *key {
-        Key::User(key, _) if key >> 32 != 0 => Some(Ipv6Addr::from_bits(u128::from(key) << 64)),
-        _ => None,
-    })
+    let prefixes = session.keys.iter().filter_map(|key| key.user().filter(|user| user >> 32 != 0));
+    prefixes.map(|prefix| Ipv6Addr::from_bits(u128::from(prefix) << 64)).next()
 }
 
 fn asker(packet: &[u8]) -> Option<Ipv6Addr> {

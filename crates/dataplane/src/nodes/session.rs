@@ -24,6 +24,10 @@ impl<B: Buffer> Node<B> for Session {
     }
 
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
+        // Another worker has read it.
+        if packet.meta.is_end_marker() {
+            return super::gtpu_path::end_marker(state, packet);
+        }
         // What an older verdict said holds no longer.
         packet.meta.step = StepIndex::NONE;
         let meta = &packet.meta;

@@ -15,10 +15,7 @@ impl<B: Buffer> Node<B> for UserInput {
 
     #[inline]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
-        let direction = packet.meta.direction();
-        let found = FlowKey::of_usual(packet.buffer.data(), direction);
-        let Some((key, length, class)) = found.or_else(|| look_closely(packet.buffer.data(), direction))
-        else {
+        let Some((key, length, class)) = read_flow(packet.buffer.data(), packet.meta.direction()) else {
             return malformed(state, packet);
         };
         // What is behind the packet is not part of it.
@@ -31,6 +28,12 @@ impl<B: Buffer> Node<B> for UserInput {
         meta.hash = state.flows.hash(&meta.key);
         Next::To(state.steering.next(meta.port, &meta.key))
     }
+}
+
+/// The key of a user's packet, its length and its class of service; `None` of one that is malformed.
+#[inline]
+pub(crate) fn read_flow(packet: &[u8], direction: Direction) -> Option<(FlowKey, u16, u8)> {
+    FlowKey::of_usual(packet, direction).or_else(|| look_closely(packet, direction))
 }
 
 fn look_closely(packet: &[u8], direction: Direction) -> Option<(FlowKey, u16, u8)> {

@@ -1,5 +1,5 @@
 //! Takes the usual packet to its flow in one step: a user's whole TCP or UDP packet over IPv4, as it comes from the data
-//! network, or in a tunnel over IPv4 with at most a PDU session container. Everything else, and everything at fault,
+//! network, or in a tunnel over IPv4, from the radio or another gateway, with at most a PDU session container. Everything else, and everything at fault,
 //! goes the long way from `ethernet_input` on, which comes to the same for usual packets.
 
 use crate::frame::{Meta, Packet};
@@ -22,16 +22,22 @@ impl<B: Buffer> Node<B> for UsualInput {
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let receiver = state.ports.receiver(packet.meta.port);
         let frame = packet.buffer.data();
-        let tunnel = match packet.meta.direction() {
+        let found = match packet.meta.direction() {
             Direction::Uplink => tunnel(frame, receiver),
-            Direction::Downlink => plain(frame, receiver),
+            Direction::Downlink => plain(frame, receiver).or_else(|| tunnel(frame, receiver)),
         };
-        let Some(tunnel) = tunnel else { return Next::To(NodeId::EthernetInput) };
+        let Some(tunnel) = found else { return Next::To(NodeId::EthernetInput) };
+        let Meta { port, source, .. } = packet.meta;
+        let source = match tunnel.end == PLAIN {
+            true => source,
+            false => state.source_of_tunnel(port, source, tunnel.teid),
+        };
         let inner = frame.get(usize::from(tunnel.end)..tunnel.limit).unwrap_or_default();
-        let Some((key, length, class)) = FlowKey::of_usual(inner, packet.meta.direction()) else {
+        let Some((key, length, class)) = FlowKey::of_usual(inner, source.direction()) else {
             return Next::To(NodeId::EthernetInput);
         };
         let meta = &mut packet.meta;
+        meta.source = source;
         (meta.teid, meta.qfi, meta.outer) = (tunnel.teid, tunnel.qfi, tunnel.end - ethernet::LENGTH as u8);
         (meta.bytes, meta.traffic_class) = (length, class);
         meta.key = state.in_network(key, meta);
@@ -54,6 +60,8 @@ struct Before {
     limit: usize,
 }
 
+/// What stands before a packet outside tunnels.
+const PLAIN: u8 = ethernet::LENGTH as u8;
 /// Ethernet, IPv4, UDP, and the mandatory part of GTP-U.
 const TUNNEL: usize = ethernet::LENGTH + ipv4::LENGTH + udp::LENGTH + 8;
 /// GTP-U's optional part, and the PDU session container in its shortest form.
@@ -68,11 +76,10 @@ fn is_for_us(frame: &[u8], receiver: &Receiver) -> bool {
 fn plain(frame: &[u8], receiver: &Receiver) -> Option<Before> {
     let header: &[u8; ethernet::LENGTH + ipv4::LENGTH] = frame.first_chunk()?;
     let to_us = header[30..34] == receiver.address;
-    let end = ethernet::LENGTH as u8;
     (is_for_us(frame, receiver) && !to_us).then_some(Before {
         teid: 0,
         qfi: Meta::NO_QFI,
-        end,
+        end: PLAIN,
         limit: frame.len(),
     })
 }

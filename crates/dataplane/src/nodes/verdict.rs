@@ -87,7 +87,8 @@ fn leave_in_tunnel<B: Buffer>(state: &State, packet: &mut Packet<B>) -> Option<P
     if !exit.holds(&state.neighbours, state.now_ns) {
         return None;
     }
-    exit.headers.encapsulate(&mut packet.buffer, gtpu_encap::tunnel(step), exit.mtu).map(|()| exit.port)
+    let tunnel = gtpu_encap::tunnel(step, packet.meta.qfi);
+    exit.headers.encapsulate(&mut packet.buffer, tunnel, exit.mtu).map(|()| exit.port)
 }
 
 /// Sends a packet by the nodes that know all there is to know, and notes how, for those that follow.

@@ -63,7 +63,7 @@ pub(crate) use usage::Ledger;
 pub(crate) use waiting::Ticket;
 
 use crate::config::{Config, ConfigError};
-use crate::frame::Meta;
+use crate::frame::{Meta, PortIndex};
 use crate::steering::{Note, Steering};
 use dplink::{Event, Start, UsageCause, UsageCounts};
 use packet::gtpu::{Endpoints, OuterHeader, PORT, UdpChecksum};
@@ -154,10 +154,35 @@ impl State {
     /// session behind the tunnel that says which.
     #[inline]
     pub(crate) fn in_network(&self, key: FlowKey, meta: &Meta) -> FlowKey {
-        match self.ports.receiver(meta.port).is_plain {
-            true => key,
-            false => key.within(self.network(meta)),
+        let is_plain = match meta.tunnelled() {
+            true => !self.ports.has_instances(),
+            false => self.ports.receiver(meta.port).is_plain,
+        };
+        if is_plain { key } else { key.within(self.network(meta)) }
+    }
+
+    /// Where packets come from that came in a tunnel by a port of the side `own`. The Source Interface of the tunnel's PDR
+    /// says so, whichever port serves it: S5 of an SGW-U may come by the port of S1-U.
+    #[inline]
+    pub(crate) fn source_of_tunnel(&self, port: PortIndex, own: Interface, teid: u32) -> Interface {
+        match self.sessions.turns(port) || self.steering.has_turned() {
+            false => own,
+            true => self.source_behind(Ports::key(port, teid)),
         }
+    }
+
+    /// Whether packets in some tunnels, here or with other workers, go the other way than others of their port.
+    #[inline]
+    pub(crate) fn has_turned(&self) -> bool {
+        self.steering.has_turned() || self.sessions.has_turned()
+    }
+
+    /// As [`State::source_of_tunnel`], of a tunnel by its key.
+    #[inline(never)]
+    pub(crate) fn source_behind(&self, tunnel: u64) -> Interface {
+        let key = Key::turned(tunnel);
+        let is_turned = self.sessions.has(key) || self.steering.has_heard_of(key);
+        self.ports.source(Ports::tunnel(tunnel).0, is_turned)
     }
 
     #[inline(never)]

@@ -130,6 +130,21 @@ impl Ports {
         kinds.iter().flat_map(of)
     }
 
+    /// The side packets in a tunnel come from that are [`Key::turned`](super::Key::turned), and others.
+    pub(crate) fn source(&self, port: PortIndex, is_turned: bool) -> Interface {
+        let own = self.get(port).interface;
+        match own {
+            _ if !is_turned => own,
+            Interface::Access => Interface::Core,
+            Interface::Core | Interface::SgiLan => Interface::Access,
+        }
+    }
+
+    /// In their order.
+    pub(crate) fn all(&self) -> &[PortConfig] {
+        &self.ports
+    }
+
     /// Ports with their places.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (PortIndex, &PortConfig)> {
         (0..).zip(self.ports.iter())

@@ -16,8 +16,10 @@ impl SessionIndex {
     pub(crate) const NONE: Self = Self(u32::MAX);
 }
 
-const FRAMES_SHIFT: u32 = 48;
-const FRAMES: u64 = 1 << FRAMES_SHIFT;
+/// Prefixes of no user, which say something of a tunnel instead: 0001::/16 and 0002::/16 are in use nowhere (RFC 4291 4).
+const MARK_SHIFT: u32 = 48;
+const FRAMES: u64 = 1;
+const TURNED: u64 = 2;
 
 /// By what packets find a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,15 +31,37 @@ pub(crate) enum Key {
 }
 
 impl Key {
-    /// What says that the session of a tunnel carries Ethernet frames: a user of a prefix that is in use nowhere (0001::/16,
-    /// RFC 4291 4). So other workers, and the directory, know of it as of any user.
+    /// What says that the session of a tunnel carries Ethernet frames. So other workers, and the directory, know of it as of
+    /// any user.
     pub(crate) const fn frames(tunnel: u64) -> Self {
-        Self::User(FRAMES | tunnel, Instance::DEFAULT)
+        Self::User(FRAMES << MARK_SHIFT | tunnel, Instance::DEFAULT)
+    }
+
+    /// What says that packets in a tunnel go the other way than others of its port: to the user on a port of the access
+    /// side, from the user on one of the core side.
+    pub(crate) const fn turned(tunnel: u64) -> Self {
+        Self::User(TURNED << MARK_SHIFT | tunnel, Instance::DEFAULT)
     }
 
     /// Whether it is one of [`Key::frames`].
     pub(crate) const fn is_of_frames(self) -> bool {
-        matches!(self, Self::User(user, _) if user >> FRAMES_SHIFT == 1)
+        matches!(self, Self::User(user, _) if user >> MARK_SHIFT == FRAMES)
+    }
+
+    /// The tunnel, if it is one of [`Key::turned`].
+    pub(crate) const fn turned_tunnel(self) -> Option<u64> {
+        match self {
+            Self::User(user, _) if user >> MARK_SHIFT == TURNED => Some(user & ((1 << MARK_SHIFT) - 1)),
+            _ => None,
+        }
+    }
+
+    /// A user's address or prefix.
+    pub(crate) const fn user(self) -> Option<u64> {
+        match self {
+            Self::User(user, _) if !matches!(user >> MARK_SHIFT, FRAMES | TURNED) => Some(user),
+            _ => None,
+        }
     }
 }
 

@@ -6,11 +6,13 @@ use super::cells::{Cells, STEPS};
 use super::installation::{Installation, Installed, Refusal};
 use super::memory;
 use super::peers::{Name, Peers, Way};
+use super::ports::Ports;
 use super::session::{Key, Session, SessionIndex, step_index};
 use super::step::{HotStep, Kind, StepIndex};
 use super::table::Table;
 use super::usage::Ledger;
-use crate::config::Echo;
+use crate::config::{Echo, PORTS_MAX};
+use crate::frame::PortIndex;
 use crate::worker::Query;
 use dplink::UsageCounts;
 use rules::{Instance, PdrId, Seid};
@@ -31,6 +33,8 @@ pub(crate) struct Sessions {
     pub(crate) peers: Peers,
     pub(super) aparts: Aparts,
     generation: u32,
+    /// By port, how many tunnels there are [`Key::turned`].
+    turned: [u32; PORTS_MAX],
 }
 
 /// How much of everything.
@@ -64,6 +68,7 @@ impl Sessions {
             peers: Peers::new(room.peers, room.echo),
             aparts: Aparts::new(room.aparts),
             generation: 0,
+            turned: [0; PORTS_MAX],
         }
     }
 
@@ -83,6 +88,32 @@ impl Sessions {
     pub(crate) fn instance_behind(&self, tunnel: u64) -> Instance {
         let place = self.by_tunnel.get(tunnel).unwrap_or(u32::MAX);
         self.instances.get(place as usize).copied().unwrap_or_default()
+    }
+
+    /// Whether packets in some tunnel of a port go the other way than others of it.
+    #[inline]
+    pub(crate) fn turns(&self, port: PortIndex) -> bool {
+        self.turned.get(usize::from(port)).is_some_and(|tunnels| *tunnels > 0)
+    }
+
+    /// Whether there are such tunnels on any port.
+    #[inline]
+    pub(crate) fn has_turned(&self) -> bool {
+        self.turned.iter().any(|tunnels| *tunnels > 0)
+    }
+
+    /// Whether a session has this key.
+    pub(crate) fn has(&self, key: Key) -> bool {
+        match key {
+            Key::Tunnel(key) => self.by_tunnel(key).is_some(),
+            Key::User(address, instance) => self.by_user((address, instance)).is_some(),
+        }
+    }
+
+    /// The tunnels of a port of which a key says that they are turned.
+    fn turned_at(&mut self, key: Key) -> Option<&mut u32> {
+        let (port, _) = Ports::tunnel(key.turned_tunnel()?);
+        self.turned.get_mut(usize::from(port))
     }
 
     /// The session of this name.
@@ -330,6 +361,9 @@ impl Sessions {
             *instance = session.instance();
         }
         for key in &session.keys {
+            if let Some(tunnels) = self.turned_at(*key) {
+                *tunnels += 1;
+            }
             let inserted = match *key {
                 Key::Tunnel(key) => self.by_tunnel.insert(key, place),
                 Key::User(address, instance) => self.by_user.insert((address, instance), place),
@@ -343,6 +377,9 @@ impl Sessions {
     /// Removes the keys, and leaves the peers; no packet finds the session by them any more.
     fn forget(&mut self, session: &Session) {
         for key in &session.keys {
+            if let Some(tunnels) = self.turned_at(*key) {
+                *tunnels -= 1;
+            }
             match *key {
                 Key::Tunnel(key) => self.by_tunnel.remove(key),
                 Key::User(address, instance) => self.by_user.remove((address, instance)),

@@ -2,7 +2,7 @@
 
 use super::peers::PeerIndex;
 use super::session::SessionIndex;
-use crate::config::PortConfig;
+use crate::config::{PortConfig, side_of_peer};
 use crate::side::Side;
 use packet::{gtpu, ipv4, ipv6, udp};
 use rules::{
@@ -200,10 +200,15 @@ impl HotStep {
         self.peer.is_some()
     }
 
+    /// Whether its packets go out.
+    pub(crate) const fn forwards(&self) -> bool {
+        matches!(self.kind, Kind::Plain | Kind::Tunnel | Kind::Enrich)
+    }
+
     /// Whether packets that leave on this side do so in a tunnel; `None` where none leave there.
     pub(crate) fn leads_to(&self, side: Interface) -> Option<bool> {
-        let forwards = matches!(self.kind, Kind::Plain | Kind::Tunnel | Kind::Redirect | Kind::Enrich);
-        (forwards && self.to().interface() == side).then_some(self.tunnels())
+        let leads = self.forwards() || matches!(self.kind, Kind::Redirect);
+        (leads && self.to().interface() == side).then_some(self.tunnels())
     }
 
     /// Marks a step that needs at most a rate in its session's first account, which is in place, and one count.
@@ -296,6 +301,7 @@ impl HotStep {
     pub(crate) fn fit(mut self, ports: &[PortConfig], step: &Step) -> Self {
         let Action::Forward(forward) = step.action else { return self };
         let side = Side::new(forward.to, forward.instance);
+        let side = forward.encapsulation.map_or(side, |tunnel| side_of_peer(ports, side, tunnel.peer));
         let mtus = ports.iter().filter(|port| port.side() == side && !port.ethernet).map(|port| port.mtu);
         let headers = forward.encapsulation.map_or(0, |tunnel| self.container_length() + outer(tunnel.peer));
         self.fits = mtus.min().unwrap_or(u16::MAX).saturating_sub(headers as u16);

@@ -40,6 +40,8 @@ pub(crate) struct Steering {
     frames_owner: u8,
     /// Another worker has had one.
     has_frames: bool,
+    /// Another worker has had a tunnel that is turned.
+    has_turned: bool,
     buckets: Buckets,
     directory: Directory,
     pub(crate) post: Post,
@@ -56,6 +58,7 @@ impl Steering {
             mixed: if is_alone { 0 } else { crew.mixed_ports() },
             frames_owner: crew.distributors as u8,
             has_frames: false,
+            has_turned: false,
             buckets: Buckets::new(crew),
             directory: Directory::new(elsewhere),
             post,
@@ -122,6 +125,17 @@ impl Steering {
         self.has_frames
     }
 
+    /// Whether other workers have tunnels of [`Key::turned`], or had some, as far as this one has heard.
+    #[inline]
+    pub(crate) const fn has_turned(&self) -> bool {
+        self.has_turned
+    }
+
+    /// Whether another worker has a session of this key, as far as this one has heard.
+    pub(crate) fn has_heard_of(&self, key: Key) -> bool {
+        self.directory.find(key).is_some()
+    }
+
     /// The other worker that has the session of [`Key::frames`].
     pub(crate) fn elsewhere_of_frames(&mut self, key: Key, handed: u8) -> Option<u8> {
         if !self.is_shared() || handed >= HANDED_MAX {
@@ -148,10 +162,11 @@ impl Steering {
 
     /// Reads what the others wrote; what the directory has no use for is left for the worker.
     pub(crate) fn read(&mut self) {
-        let Self { post, directory, has_frames, .. } = self;
+        let Self { post, directory, has_frames, has_turned, .. } = self;
         post.read(|from, note| match note {
             Note::Owns(key) => {
                 *has_frames |= key.is_of_frames();
+                *has_turned |= key.turned_tunnel().is_some();
                 directory.enter(key, from);
             }
             Note::Left(key) => directory.leave(key, from),
@@ -163,8 +178,7 @@ impl Steering {
     fn is_exceptional(&self, key: Key) -> bool {
         match key {
             Key::Tunnel(_) => true,
-            Key::User(..) if key.is_of_frames() => true,
-            Key::User(user, _) => self.buckets.owner(Buckets::user(user)) != self.me,
+            Key::User(..) => key.user().is_none_or(|user| self.buckets.owner(Buckets::user(user)) != self.me),
         }
     }
 

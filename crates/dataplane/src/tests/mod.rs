@@ -8,6 +8,7 @@ mod ethernet;
 mod exits;
 mod fragments;
 mod frames_between;
+mod gateways;
 mod instances;
 mod kept;
 mod mtu;

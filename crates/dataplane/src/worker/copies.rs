@@ -2,6 +2,7 @@
 //! anything is changed, and each sent to a place of its own.
 
 use super::Worker;
+use crate::config::side_of_peer;
 use crate::counters::DropReason;
 use crate::frame::{Meta, NextHop, Packet, Part};
 use crate::nodes;
@@ -78,6 +79,7 @@ fn send_off<B: Buffer>(state: &State, buffer: &mut B, forward: Forward) -> Optio
         }
         return state.routes.find(side, nodes::destination(buffer.data())?);
     };
+    let side = side_of_peer(state.ports.all(), side, tunnel.peer);
     let way = State::way(&state.ports, &state.routes, (side, tunnel.peer))?;
     let pdu_session = tunnel.qfi.map(Qfi::value).map(|qfi| match forward.to.direction() {
         Direction::Uplink => PduSession { reflective: tunnel.reflective, ..PduSession::downlink(qfi) },

@@ -3,6 +3,7 @@
 use super::Worker;
 use crate::counters::DropReason;
 use crate::frame::{Packet, VECTOR};
+use crate::nodes;
 use crate::port::Port;
 use crate::state::State;
 use crate::steering::Note;
@@ -31,18 +32,24 @@ impl<P: Port> Worker<P> {
         }
     }
 
-    /// Which network a tunnel's user is of, only the owner of the session knows.
-    fn find_networks(&mut self) {
-        for Packet { meta, .. } in self.vector.iter_mut().filter(|packet| packet.meta.tunnelled()) {
-            meta.key = self.state.in_network(meta.key, meta);
-            meta.hash = self.state.flows.hash(&meta.key);
+    /// Which network a tunnel's user is of, and which way its packets go, the owner of the session knows for sure.
+    fn find_tunnels(&mut self) {
+        let state = &self.state;
+        for Packet { meta, buffer } in self.vector.iter_mut().filter(|packet| packet.meta.tunnelled()) {
+            let source = state.source_of_tunnel(meta.port, meta.source, meta.teid);
+            if source != meta.source {
+                meta.source = source;
+                meta.key = nodes::read_flow(buffer.data(), meta.direction()).map_or(meta.key, |read| read.0);
+            }
+            meta.key = state.in_network(meta.key, meta);
+            meta.hash = state.flows.hash(&meta.key);
         }
     }
 
     /// Another worker has read these packets; what it found out about them came along.
     fn look_at_handed(&mut self) {
-        if self.state.ports.has_instances() {
-            self.find_networks();
+        if self.state.ports.has_instances() || self.state.has_turned() {
+            self.find_tunnels();
         }
         // What it changed lies in its cache: asked for in a loop this short, many lines come at once.
         self.vector.iter().for_each(|packet| packet.buffer.prefetch_data());

@@ -7,8 +7,8 @@ use crate::pools::{Choice, Lack};
 use crate::refusal::Refusal;
 use crate::values;
 use pfcp::{
-    Cause, CreateTrafficEndpoint, CreatedTrafficEndpoint, FailedRuleId, NetworkInstance, PoolIdentity,
-    SessionModificationRequest, SourceInterface, UeIpAddress, UpdateTrafficEndpoint, ie,
+    Cause, CreatePdr, CreateTrafficEndpoint, CreatedTrafficEndpoint, FailedRuleId, NetworkInstance,
+    PoolIdentity, SessionModificationRequest, SourceInterface, UeIpAddress, UpdateTrafficEndpoint, ie,
 };
 use rules::{FTeid, FarId, Interface, Pdi, PdrId, PdrUpdate, Qfi};
 use session::TrafficEndpoint;
@@ -124,7 +124,12 @@ impl Translator<'_> {
         family(&address).ok_or(lacking(Lack::NoPool))
     }
 
-    pub(super) fn create_endpoint(&mut self, create: &CreateTrafficEndpoint) -> Result<(), Refusal> {
+    /// `pdrs` are those of the request: an endpoint does not say which side its tunnel is on, but the PDRs do that name it.
+    pub(super) fn create_endpoint(
+        &mut self,
+        create: &CreateTrafficEndpoint,
+        pdrs: &[CreatePdr],
+    ) -> Result<(), Refusal> {
         let id = create.traffic_endpoint_id;
         if self.extras.endpoints.iter().any(|endpoint| endpoint.id == id) {
             return Err(wrong(ie::CREATE_TRAFFIC_ENDPOINT));
@@ -136,7 +141,13 @@ impl Translator<'_> {
         let (all, ue_ip_addresses) = self.addresses(&create.ue_ip_addresses, origin)?;
         let user = values::user(&all)?;
         let (f_teid, local_f_teid) = match create.local_f_teid {
-            Some(f_teid) => self.endpoint_f_teid(f_teid)?,
+            Some(f_teid) => {
+                let naming = pdrs.iter().find(|pdr| pdr.pdi.traffic_endpoint_id == Some(id));
+                let source = naming.map_or(SourceInterface::Access, |pdr| pdr.pdi.source_interface);
+                let source = values::source(source, true)?;
+                let instance = values::instance(create.network_instance.as_ref(), self.has_instances);
+                self.endpoint_f_teid(f_teid, (source, instance))?
+            }
             None => (None, None),
         };
         self.extras.endpoints.push(TrafficEndpoint {
@@ -155,8 +166,9 @@ impl Translator<'_> {
     fn endpoint_f_teid(
         &mut self,
         f_teid: pfcp::FTeid,
+        origin: values::Origin,
     ) -> Result<(Option<FTeid>, Option<pfcp::FTeid>), Refusal> {
-        let endpoint = values::endpoint(f_teid, self.ours)?;
+        let endpoint = values::endpoint(f_teid, origin, self.ours)?;
         let (f_teid, is_chosen) = self.take(endpoint).map_err(unavailable_endpoint)?;
         Ok((Some(f_teid), is_chosen.then(|| told(f_teid))))
     }
@@ -194,7 +206,8 @@ impl Translator<'_> {
             removed.extend(naming);
         }
         self.extras.at_endpoint.retain(|(pdr, _)| !removed.contains(pdr));
-        request.create_traffic_endpoints.iter().try_for_each(|endpoint| self.create_endpoint(endpoint))?;
+        let endpoints = &request.create_traffic_endpoints;
+        endpoints.iter().try_for_each(|endpoint| self.create_endpoint(endpoint, &request.create_pdrs))?;
         let mut moved = Vec::new();
         for update in &request.update_traffic_endpoints {
             moved.extend(self.update_endpoint(update)?);
@@ -229,7 +242,9 @@ impl Translator<'_> {
         if let Some(f_teid) = update.local_f_teid {
             // One that is to be chosen anew stays as it is.
             let stays = matches!(f_teid, pfcp::FTeid::Choose { .. }) && before.f_teid.is_some();
-            let (new, told) = if stays { (before.f_teid, None) } else { self.endpoint_f_teid(f_teid)? };
+            let origin = self.origin_of_endpoint(before);
+            let (new, told) =
+                if stays { (before.f_teid, None) } else { self.endpoint_f_teid(f_teid, origin)? };
             after.f_teid = new;
             self.tell_endpoint(before.id, told, vec![]);
         }
@@ -249,6 +264,15 @@ impl Translator<'_> {
             after.qfis = qfis(&update.qfis);
         }
         Ok(after)
+    }
+
+    /// Where packets come from at an endpoint that is there: what the PDRs say that name it.
+    fn origin_of_endpoint(&self, endpoint: &TrafficEndpoint) -> values::Origin {
+        let naming = self.extras.at_endpoint.iter().filter(|(_, id)| *id == endpoint.id);
+        let source = naming.filter_map(|(pdr, _)| Some(self.pdrs.get(pdr)?.pdi.source_interface)).next();
+        let name = NetworkInstance(endpoint.network_instance.clone());
+        let name = Some(&name).filter(|name| !name.0.is_empty());
+        (source.unwrap_or(Interface::Access), values::instance(name, self.has_instances))
     }
 
     /// What changes in a PDR whose traffic endpoint has: all but its filters, and QFIs of its own.

@@ -8,13 +8,13 @@ mod qer;
 mod urr;
 mod user;
 
+use crate::config::GtpuAddress;
 use crate::pools::Pools;
 use crate::predefined::{self, NO_FAR, Predefined};
 use crate::refusal::Refusal;
 use crate::support;
 use crate::tunnels::{Tunnels, Unavailable};
 use crate::usage::Given;
-use crate::values::Ours;
 use pfcp::{
     CreatedPdr, CreatedTrafficEndpoint, FqCsid, SessionEstablishmentRequest, SessionModificationRequest,
 };
@@ -43,7 +43,7 @@ pub(crate) struct Taken {
 
 /// What a translation draws on.
 pub(crate) struct Sources<'a> {
-    pub(crate) ours: Ours,
+    pub(crate) ours: &'a [GtpuAddress],
     pub(crate) tunnels: &'a mut Tunnels,
     pub(crate) pools: &'a mut Pools,
     pub(crate) predefined: &'a Predefined,
@@ -70,7 +70,7 @@ pub(crate) struct Translator<'a> {
     session: Seid,
     /// The user's first address, by which the data plane places the session; TEIDs are chosen to lead there.
     user: Option<IpAddr>,
-    ours: Ours,
+    ours: &'a [GtpuAddress],
     /// The session's rules before the request, and where in them to find some.
     before: &'a Rules,
     pdrs: HashMap<PdrId, &'a Pdr>,
@@ -126,7 +126,8 @@ impl<'a> Translator<'a> {
 
     fn new_rules(&mut self, request: &SessionEstablishmentRequest) -> Result<Rules, Refusal> {
         self.foresee_user(request)?;
-        request.create_traffic_endpoints.iter().try_for_each(|endpoint| self.create_endpoint(endpoint))?;
+        let endpoints = &request.create_traffic_endpoints;
+        endpoints.iter().try_for_each(|endpoint| self.create_endpoint(endpoint, &request.create_pdrs))?;
         let linked = request.create_fars.iter().map(far::linked);
         self.check_linked(linked)?;
         let pdrs = each(&request.create_pdrs, |pdr| self.pdr(pdr))?;

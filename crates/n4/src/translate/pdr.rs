@@ -66,13 +66,16 @@ impl Translator<'_> {
         pdi: &pfcp::Pdi,
         current: Option<FTeid>,
     ) -> Result<Pdi, Refusal> {
-        let endpoint = pdi.f_teid.map(|f_teid| values::endpoint(f_teid, self.ours)).transpose()?;
+        let source = values::source(pdi.source_interface, pdi.f_teid.is_some())?;
+        let instance = values::instance(pdi.network_instance.as_ref(), self.has_instances);
+        let endpoint = pdi.f_teid.map(|f_teid| values::endpoint(f_teid, (source, instance), self.ours));
+        let endpoint = endpoint.transpose()?;
         let user = values::user(&pdi.ue_ip_addresses)?;
         let has_no_address = user.ipv4.is_none() && user.ipv6.is_none();
         let from_radio = pdi.source_interface == SourceInterface::Access;
         Ok(Pdi {
-            source_interface: values::source(pdi.source_interface, endpoint.is_some())?,
-            instance: values::instance(pdi.network_instance.as_ref(), self.has_instances),
+            source_interface: source,
+            instance,
             f_teid: match (endpoint, current) {
                 (Some(Endpoint::Chosen(..)), Some(current)) => Some(current),
                 (None, Some(current)) if has_no_address || from_radio => Some(current),

@@ -87,6 +87,13 @@ impl Draft {
         if relay {
             entries.push(tunnel(Interface::Core, self.f_teid(N9, self.ipv6_tunnels, 0)));
         }
+        // Where one port serves both sides.
+        if self.scope.core_tunnels && chance(random, 150) {
+            entries.push(tunnel(Interface::Core, self.f_teid(N3, self.ipv6_tunnels, 2)));
+        }
+        if self.scope.core_tunnels && chance(random, 100) {
+            entries.push(tunnel(Interface::Access, self.f_teid(N9, self.ipv6_tunnels, 3)));
+        }
         if !relay || chance(random, 300) {
             entries.push(Entry { source: Interface::Core, f_teid: None });
         }
@@ -206,9 +213,10 @@ impl Draft {
     fn destination(&self, random: &mut Random, way_back: bool) -> ForwardingParameters {
         let core = self.scope.core_tunnels && chance(random, 250);
         let lan = self.scope.core_tunnels && chance(random, 80);
+        let across = self.scope.core_tunnels && chance(random, 150);
         let (destination_interface, port) = match (way_back, core, lan) {
-            (true, ..) => (Interface::Access, Some(N3)),
-            (false, true, _) => (Interface::Core, Some(N9)),
+            (true, ..) => (Interface::Access, Some(if across { N9 } else { N3 })),
+            (false, true, _) => (Interface::Core, Some(if across { N3 } else { N9 })),
             (false, false, true) => (Interface::SgiLan, None),
             (false, false, false) => (Interface::Core, None),
         };

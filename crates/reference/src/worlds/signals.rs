@@ -3,13 +3,14 @@
 use super::World;
 use super::environment::{Below, host};
 use super::frames::{datagram_to_us, neighbour_mac, plain, renew_ipv4_checksum};
-use super::random::{Random, chance, pick};
+use super::random::{Random, chance, pick, pick_of};
 use crate::bytes::{checksum, put};
 use crate::ethernet::{ARP, IPV6, arp, frame as ethernet_frame};
 use crate::gtpu;
 use crate::icmp::{icmpv6_packet, neighbour_message, solicitation, solicited_node};
 use crate::ip::{self, ICMP};
 use rand::Rng;
+use rules::FTeid;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A frame and its port.
@@ -116,6 +117,15 @@ pub(super) fn stray(world: &World, random: &mut Random) -> (usize, Vec<u8>) {
     (port, plain(world, random, port, &ip::packet(host(port, 1, ipv6), to, new, &[0; 24])))
 }
 
+/// A TEID at a port.
+fn tunnel(world: &World, random: &mut Random, port: usize) -> u32 {
+    let pdrs = world.sessions.iter().flat_map(|(_, rules)| &rules.pdrs);
+    let is_there = |f_teid: &FTeid| world.setup.ports.get(port).is_some_and(|port| port.has(f_teid.address));
+    let teids: Vec<u32> =
+        pdrs.filter_map(|pdr| pdr.pdi.f_teid.filter(is_there)).map(|f_teid| f_teid.teid.0).collect();
+    pick_of(random, &teids).copied().unwrap_or(0x100)
+}
+
 /// Echo, Error Indication, end marker, others; whole and not.
 fn gtpu_signal(world: &World, random: &mut Random, port: usize, ipv6: bool) -> Vec<u8> {
     let address = host(0, 1, world.scope.ipv6_transport && chance(random, 500));
@@ -123,8 +133,8 @@ fn gtpu_signal(world: &World, random: &mut Random, port: usize, ipv6: bool) -> V
         0..=2 => gtpu::message(0x32, gtpu::ECHO_REQUEST, 0, &[0x12, random.random(), 0, 0]),
         3 => gtpu::message(0x30, gtpu::ECHO_REQUEST, 0, &[]),
         4 => gtpu::message(0x32, gtpu::ECHO_RESPONSE, 0, &[0, 1, 0, 0, 14, 0]),
-        5 => gtpu::message(0x30, gtpu::END_MARKER, 0x100, &[]),
-        6 | 7 => gtpu::error_indication(0x200, address),
+        5 | 6 => gtpu::message(0x30, gtpu::END_MARKER, tunnel(world, random, port), &[]),
+        7 => gtpu::error_indication(0x200, address),
         8 => gtpu::message(0x30, random.random(), 0x100, &[]),
         _ => {
             let mut half = gtpu::error_indication(0x200, address);

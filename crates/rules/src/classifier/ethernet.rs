@@ -119,9 +119,9 @@ impl FrameMatcher {
     }
 
     fn matches(&self, frame: &FrameArrival) -> bool {
-        self.source == frame.source
-            && self.teid == frame.teid
-            && (self.teid.is_some() || self.instance == frame.instance)
+        self.teid == frame.teid
+            // Of packets in a tunnel, the tunnel says both.
+            && (self.teid.is_some() || self.source == frame.source && self.instance == frame.instance)
             && (self.qfis == 0 || frame.qfi.is_some_and(|qfi| self.qfis & bit(qfi) != 0))
             && holds(&self.sdf_filters, frame)
             && (self.frame_filters.is_empty()

@@ -95,7 +95,10 @@ impl Field for Narrow {
     fn spans(self, matcher: &Matcher, filter: Option<&Filter>, spans: &mut Vec<Span>) {
         let class = filter.and_then(|filter| filter.traffic_class);
         match self {
-            Self::Source => spans.push(one(matcher.source as u32)),
+            Self::Source => spans.push(match matcher.teid() {
+                Some(_) => ANY,
+                None => one(matcher.source as u32),
+            }),
             Self::Teid => spans.push(one(matcher.teid().map_or(0, |teid| teid.0))),
             Self::Qfi => match matcher.qfi_mask() {
                 0 => spans.push(ANY),

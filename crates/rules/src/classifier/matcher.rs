@@ -99,11 +99,17 @@ impl Matcher {
 
     #[inline]
     fn matches_tunnel_and_user(&self, packet: &Arrival) -> bool {
-        self.source == packet.source
+        self.matches_source(packet)
             && self.teid() == packet.teid
             && self.matches_instance(packet)
             && self.matches_ue(packet.ue)
             && self.matches_qfi(packet.qfi)
+    }
+
+    /// A tunnel of ours says itself where its packets come from, whichever port serves it.
+    #[inline]
+    pub(super) fn matches_source(&self, packet: &Arrival) -> bool {
+        self.teid.is_some() || self.source == packet.source
     }
 
     #[inline]

@@ -70,7 +70,7 @@ impl Matcher {
         if self.matches(packet) {
             return None;
         }
-        Some(if self.source != packet.source {
+        Some(if !self.matches_source(packet) {
             Mismatch::Source(self.source)
         } else if self.teid() != packet.teid {
             Mismatch::Tunnel(self.teid())

@@ -19,7 +19,8 @@ fn pdi_matches(pdi: &Pdi, rules: &Rules, packet: &Arrival) -> bool {
         IpAddr::V4(ue) => pdi.ue_ipv4 == Some(ue),
         IpAddr::V6(ue) => pdi.ue_ipv6.is_some_and(|prefix| prefix.contains(&ue)),
     };
-    pdi.source_interface == packet.source
+    // A tunnel of ours says where its packets come from.
+    (pdi.f_teid.is_some() || pdi.source_interface == packet.source)
         && pdi.f_teid.map(|f_teid| f_teid.teid) == packet.teid
         && (pdi.f_teid.is_some() || pdi.instance == packet.instance)
         && (ue || (pdi.ue_ipv4.is_none() && pdi.ue_ipv6.is_none()))

@@ -234,7 +234,9 @@ fn a_step_is_found_only_by_what_its_pdi_says() {
     assert_eq!(found(fits), Some(0));
     assert_eq!(found(Arrival { qfi: Qfi::new(6), ..fits }), None);
     assert_eq!(found(Arrival { qfi: None, ..fits }), None);
-    assert_eq!(found(Arrival { source: Interface::Core, ..fits }), None);
+    // Of packets in tunnels, the tunnel says where they come from.
+    assert_eq!(found(Arrival { source: Interface::Core, ..fits }), Some(0));
+    assert_eq!(found(Arrival { source: Interface::SgiLan, teid: None, ..fits }), None);
     assert_eq!(found(Arrival { source: Interface::Core, teid: None, ..fits }), Some(1));
     assert_eq!(found(Arrival { teid: None, ..fits }), None);
     assert_eq!(found(Arrival { ue: Ipv4Addr::LOCALHOST.into(), ..fits }), None);

@@ -10,7 +10,10 @@ fn error(from: &str, to: &str) -> String {
 #[test]
 fn the_example_is_right() {
     let settings = config::parse(EXAMPLE, check).unwrap();
-    assert_eq!(settings.access_address(), Some(Ipv4Addr::new(10, 30, 0, 2)));
+    let gtpu: Vec<_> = settings.gtpu_addresses().iter().map(|it| (it.interface, it.ipv4)).collect();
+    let expected =
+        [(Interface::Access, Ipv4Addr::new(10, 30, 0, 2)), (Interface::Core, Ipv4Addr::new(10, 50, 0, 2))];
+    assert_eq!(gtpu, expected);
     assert_eq!(settings.dpe.ports.len(), 2);
 }
 
@@ -151,9 +154,9 @@ fn what_control_planes_may_find_besides() {
     let pools: Vec<_> = settings.ue_pools.iter().map(|pool| pool.prefix.to_string()).collect();
     assert_eq!(pools, ["10.60.0.0/16", "2001:db8:60::/48"]);
     assert_ne!(settings.predefined, ::n4::Predefined::default());
-    assert!(config::parse(EXAMPLE, check).unwrap().access_address6().is_none());
+    assert!(config::parse(EXAMPLE, check).unwrap().gtpu_addresses()[0].ipv6.is_none());
     let with_ipv6 = EXAMPLE.replace("# ipv6 =", "ipv6 =");
-    let address = config::parse(&with_ipv6, check).unwrap().access_address6();
+    let address = config::parse(&with_ipv6, check).unwrap().gtpu_addresses()[0].ipv6;
     assert_eq!(address, Some("2001:db8:3::2".parse().unwrap()));
 }
 
