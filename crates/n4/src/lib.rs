@@ -42,6 +42,7 @@ mod pools;
 mod predefined;
 mod refusal;
 mod registry;
+mod replacement;
 mod report;
 mod sessions;
 mod set_index;

@@ -115,14 +115,18 @@ impl Node {
         self.tunnels.restore(&record, self.recovery_time_stamp);
         for address in record.extras.iter().flat_map(|extras| &extras.addresses) {
             // Pools may have changed: what is of none of them is the control plane's concern.
-            let instance = self.config.has_instances().then(|| instance_of(&record, *address));
-            let _ = self.pools.claim(*address, instance, record.seid);
+            let _ = self.pools.claim(*address, self.instance_of(&record, *address), record.seid);
         }
         self.reports.reindex(record.seid, &Rules::default(), &record.rules);
         let seid = self.sessions.restore(record);
         self.restore_meters(seid);
         self.wake(seid, Some(Time::ZERO));
         self.sessions.rest(self.wall_ms());
+    }
+
+    /// The network in which a session has an address, where there are several.
+    pub(crate) fn instance_of(&self, record: &SessionRecord, address: IpAddr) -> Option<Instance> {
+        self.config.has_instances().then(|| instance_of(record, address))
     }
 
     /// Takes what came, at `now`, and says what is to be done.
