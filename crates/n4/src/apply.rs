@@ -23,6 +23,7 @@ impl Node {
             Notice::Refused { session, revision, reason } => {
                 self.note(Level::Warning, format!("the data plane refuses session {session}: {reason}"));
                 self.fail(*session, Some(*revision));
+                self.not_taken_back(*session);
             }
             Notice::Removed { session, usage } => self.removed(*session, usage),
             Notice::Usage { session, cause, counts } => self.usage_told(*session, *cause, counts),
@@ -74,6 +75,7 @@ impl Node {
 
     fn applied(&mut self, seid: Seid, revision: u64, removed: &[UsageCounts]) {
         let now_ms = self.wall_ms();
+        self.losses.held(seid);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         let is_it = |pending: &&mut Box<Pending>| {
             pending.revision == revision && !matches!(pending.work, Work::Delete | Work::Yield)

@@ -29,6 +29,7 @@ mod exchange;
 mod heartbeat;
 mod interface;
 mod load;
+mod losses;
 mod metering;
 mod modification;
 mod networks;

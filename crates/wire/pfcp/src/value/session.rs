@@ -99,6 +99,8 @@ impl ReportType {
     pub const ERIR: u8 = 1 << 2;
     /// User Plane Inactivity Report.
     pub const UPIR: u8 = 1 << 3;
+    /// UP Initiated Session Request: for the reason that the flags tell.
+    pub const UISR: u8 = 1 << 6;
 
     /// Whether all of `bits` are set.
     pub const fn contains(self, bits: u8) -> bool {
@@ -128,6 +130,8 @@ pub mod flags {
     pub const PFCPSE_RESTI: u8 = 1;
     /// Drop what is buffered: PFCPSRRsp-Flags (TS 29.244 8.2.32).
     pub const PFCPSRRSP_DROBU: u8 = 1;
+    /// The user plane has deleted the session: PFCPSRReq-Flags (TS 29.244 8.2.112).
+    pub const PFCPSRREQ_PSDBU: u8 = 1;
     /// Measure before QoS enforcement: Measurement Information (TS 29.244 8.2.68).
     pub const MEASUREMENT_MBQE: u8 = 1;
     /// Do not measure: Measurement Information.
