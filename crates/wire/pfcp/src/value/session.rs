@@ -126,6 +126,12 @@ pub mod flags {
     pub const PFCPSM_SNDEM: u8 = 1 << 1;
     /// Query all URRs: PFCPSMReq-Flags.
     pub const PFCPSM_QAURR: u8 = 1 << 2;
+    /// Stop measuring, for a pause of charging: PFCPSMReq-Flags.
+    pub const PFCPSM_SUMPC: u8 = 1 << 3;
+    /// Measure again: PFCPSMReq-Flags.
+    pub const PFCPSM_RUMUC: u8 = 1 << 4;
+    /// Begin without measuring, for a pause of charging: PFCPSEReq-Flags.
+    pub const PFCPSE_SUMPC: u8 = 1 << 1;
     /// Restoration indication: PFCPSEReq-Flags.
     pub const PFCPSE_RESTI: u8 = 1;
     /// Drop what is buffered: PFCPSRRsp-Flags (TS 29.244 8.2.32).
