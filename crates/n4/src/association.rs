@@ -16,7 +16,7 @@ use pfcp::{
 };
 use rules::Seid;
 use session::AssociationRecord;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 impl Node {
@@ -48,7 +48,7 @@ impl Node {
             pools: self.pool_information(),
             smf_set_id: None,
             alternatives: vec![],
-            carried: vec![],
+            carried: vec![self.ip_resource()],
         };
         self.accept(asked, None, response);
         Ok(())
@@ -239,7 +239,7 @@ impl Node {
             pools: self.pool_information(),
             smf_set_id: None,
             alternatives: vec![],
-            carried: vec![],
+            carried: vec![self.ip_resource()],
         };
         let again = self.now + self.config.heartbeat_interval;
         let is_asked = self.ask(address, Purpose::Setup, |sequence| Message::node(sequence, request));
@@ -268,6 +268,21 @@ impl Node {
             };
             self.associate(record, None);
         }
+    }
+
+    /// Where GTP-U is served (User Plane IP Resource Information, TS 29.244 Release 15, 8.2.82), for control planes that choose
+    /// tunnel endpoints themselves: at these addresses of ours any TEID may be given that is not in use. The access side's.
+    fn ip_resource(&self) -> RawIe {
+        const V4: u8 = 1;
+        const V6: u8 = 1 << 1;
+        const ASSOSI: u8 = 1 << 6;
+        let ours = self.config.ours();
+        let mut value = vec![V4 | ASSOSI | if ours.ipv6.is_some() { V6 } else { 0 }];
+        value.extend(ours.ipv4.octets());
+        value.extend(ours.ipv6.iter().flat_map(Ipv6Addr::octets));
+        // Source Interface: Access.
+        value.push(0);
+        RawIe { ie: ie::USER_PLANE_IP_RESOURCE_INFORMATION, value }
     }
 
     /// The pools we choose users' addresses from (TS 29.244 7.4.4.1-3).

@@ -2,6 +2,7 @@
 
 use crate::exchange::Asked;
 use crate::load::Pressure;
+use crate::networks;
 use crate::node::Node;
 use crate::offline;
 use crate::refusal::Refusal;
@@ -20,6 +21,7 @@ impl Node {
         asked: &Asked,
         request: &SessionEstablishmentRequest,
     ) -> Result<(), Refusal> {
+        let request = &*networks::known_establishment(request, &self.config);
         let owner = self.associated(asked, &request.node_id)?;
         if self.peers.get(&owner).is_some_and(|association| association.ends.is_some()) {
             return Err(Refusal::of(Cause::RequestRejected));

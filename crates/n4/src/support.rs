@@ -2,7 +2,8 @@
 //! nothing to do for us. This list shrinks with every release.
 //!
 //! User ID, APN/DNN and S-NSSAI only go into charging data records. Accepted and without effect: RAT Type, 3GPP Interface Type, GBR, RESTI, Averaging
-//! Window. Network Instances are obeyed where the operator has named some; else there is one network behind each side,
+//! Window. Network Instances are obeyed where the operator has named some, and others stand for the network without a
+//! name, or are refused, as the operator says; else there is one network behind each side,
 //! and every name stands for it. A Forwarding Policy is accepted by the names the operator lists, and leads where packets
 //! go anyway.
 //!
@@ -174,6 +175,10 @@ pub(crate) const OBEYED: &[(&str, u16, &str)] = &[
     ("Duplicating Parameters", ie::FORWARDING_POLICY, "FORWARDING_POLICY"),
     ("Update Duplicating Parameters", ie::FORWARDING_POLICY, "FORWARDING_POLICY"),
 ];
+
+/// What we send in octets of our own making, with its name in the tests.
+pub(crate) const SENT_WHOLE: &[(&str, u16, &str)] =
+    &[("Association Setup Response", ie::USER_PLANE_IP_RESOURCE_INFORMATION, "upiri")];
 
 /// What is decoded and has nothing to do for us, by group.
 pub(crate) const WITHOUT_EFFECT: &[(&str, u16)] = &[

@@ -151,6 +151,8 @@ pub fn ie_support() -> Vec<IeSupport> {
         // What only control planes put into a message that goes both ways.
         let ours = fields.iter().filter(|(ie, _)| !support::NOT_OURS.contains(&(*group, *ie)));
         rows.extend(ours.map(row));
+        let whole = support::SENT_WHOLE.iter().filter(|(other, ..)| other == group);
+        rows.extend(whole.map(|(_, ie, name)| row(&(*ie, *name))));
     }
     rows
 }
