@@ -23,6 +23,7 @@ impl Node {
             Notice::Refused { session, revision, reason } => {
                 self.note(Level::Warning, format!("the data plane refuses session {session}: {reason}"));
                 self.fail(*session, Some(*revision));
+                self.not_taken_back(*session);
             }
             Notice::Removed { session, usage } => self.removed(*session, usage),
             Notice::Usage { session, cause, counts } => self.usage_told(*session, *cause, counts),
@@ -48,7 +49,7 @@ impl Node {
         let Some(session) = self.sessions.get_mut(seid) else { return };
         let revision = session.next_revision();
         let order = match &mut work {
-            Work::Establish(_) => {
+            Work::Establish(..) => {
                 session.record.revision = revision;
                 Output::Put(desired(&session.record, &self.config))
             }
@@ -56,7 +57,7 @@ impl Node {
                 next.revision = revision;
                 Output::Put(modified(next, modifying, &self.config))
             }
-            Work::Delete => Output::Delete(seid),
+            Work::Delete | Work::Yield => Output::Delete(seid),
         };
         // URRs that go are asked about before they are gone.
         if let Work::Modify(_, modifying) = &mut work
@@ -74,9 +75,10 @@ impl Node {
 
     fn applied(&mut self, seid: Seid, revision: u64, removed: &[UsageCounts]) {
         let now_ms = self.wall_ms();
+        self.losses.held(seid);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         let is_it = |pending: &&mut Box<Pending>| {
-            pending.revision == revision && !matches!(pending.work, Work::Delete)
+            pending.revision == revision && !matches!(pending.work, Work::Delete | Work::Yield)
         };
         match session.pending.as_mut().filter(is_it) {
             Some(pending) => pending.applied = Some(removed.to_vec()),
@@ -106,12 +108,15 @@ impl Node {
     fn commit(&mut self, seid: Seid, pending: Pending) {
         let Pending { asked, work, applied, .. } = pending;
         match work {
-            Work::Establish(taken) => self.commit_establishment(seid, &asked, &taken),
+            Work::Establish(taken, replaced) => {
+                replaced.into_iter().for_each(|old| self.drop_session(old));
+                self.commit_establishment(seid, &asked, &taken);
+            }
             Work::Modify(next, modifying) => {
                 let counts = applied.as_deref().unwrap_or_default();
                 self.commit_modification(*next, &modifying, (&asked, counts));
             }
-            Work::Delete => {}
+            Work::Delete | Work::Yield => {}
         }
     }
 
@@ -166,17 +171,25 @@ impl Node {
     /// The request under way fails, and the session is what it was before it: the data plane is told so anew, as it
     /// may have obeyed after all. `revision` tells which request is meant, if only one is.
     pub(crate) fn fail(&mut self, seid: Seid, revision: Option<u64>) {
-        let is_it = |pending: &mut Box<Pending>| revision.is_none_or(|revision| pending.revision == revision);
+        // What gives way comes back with the failure of what it gives way to.
+        let is_it = |pending: &mut Box<Pending>| {
+            revision.is_none_or(|revision| pending.revision == revision)
+                && !matches!(pending.work, Work::Yield)
+        };
         let session = self.sessions.get_mut(seid);
         let Some(pending) = session.and_then(|session| session.pending.take_if(is_it)) else { return };
         let cp_seid = self.sessions.get(seid).map(|session| session.record.cp_f_seid.seid);
         match &pending.work {
-            Work::Establish(_) => self.undo_establishment(seid),
+            Work::Establish(_, replaced) => {
+                self.undo_establishment(seid);
+                replaced.iter().for_each(|old| self.come_back(*old));
+            }
             Work::Modify(..) => {
                 self.release_taken(seid, &pending);
                 self.put_again(seid);
             }
             Work::Delete => self.put_again(seid),
+            Work::Yield => {}
         }
         self.refuse(&pending.asked, cp_seid, Refusal::of(Cause::SystemFailure));
         self.go_on(seid);
@@ -193,7 +206,7 @@ impl Node {
     }
 
     /// Takes up what waited for the session, until something is under way again.
-    fn go_on(&mut self, seid: Seid) {
+    pub(crate) fn go_on(&mut self, seid: Seid) {
         if self.sessions.get(seid).is_some_and(|session| session.put_again) {
             self.put_again(seid);
         }

@@ -1,37 +1,43 @@
 //! Associations: set up from either side, updated, released (TS 29.244 6.2.6 to 6.2.8).
 
+use crate::config::GtpuAddress;
 use crate::exchange::{Asked, Asking, Purpose};
 use crate::interface::{Level, Output};
 use crate::node::Node;
 use crate::pools::UePool;
 use crate::refusal::{self, Refusal};
+use crate::sessions::Session;
 use crate::support;
 use ipnet::IpNet;
 use machine::Time;
 use pfcp::{
     AssociationReleaseRequest, AssociationReleaseResponse, AssociationSetupRequest, AssociationSetupResponse,
     AssociationUpdateRequest, Cause, CpFunctionFeatures, CpIpAddress, Message, NetworkInstance, NodeId,
-    PoolIdentity, PoolInformation, flags,
+    PoolIdentity, PoolInformation, RawIe, SessionRetentionInformation, flags, ie,
 };
+use rules::{Interface, Seid};
 use session::AssociationRecord;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 impl Node {
     pub(crate) fn set_up(&mut self, asked: &Asked, request: &AssociationSetupRequest) -> Result<(), Refusal> {
+        self.may_be_named(asked.key.from.ip(), &request.node_id)?;
+        let retained = retained(&request.carried)?;
         let node_id = request.node_id.to_string();
         if self.peers.get(&node_id).is_none() && self.peers.len() >= self.config.limits.peers {
             return Err(Refusal::of(Cause::NoResourcesAvailable));
         }
         let address = self.peers.request_address(asked.key.from.ip());
-        self.associate(AssociationRecord {
+        let record = AssociationRecord {
             node_id,
             address,
             recovery_time_stamp: request.recovery_time_stamp,
             features: features(request.cp_function_features.as_ref()),
             set_id: request.smf_set_id.clone().unwrap_or_default(),
             alternatives: addresses(&request.alternatives),
-        });
+        };
+        self.associate(record, retained.as_ref());
         // If the peer has restarted, this request was forgotten with its earlier ones.
         self.answers.begin(asked.key, self.now);
         let response = AssociationSetupResponse {
@@ -43,10 +49,25 @@ impl Node {
             pools: self.pool_information(),
             smf_set_id: None,
             alternatives: vec![],
-            carried: vec![],
+            carried: self.ip_resources(),
         };
         self.accept(asked, None, response);
         Ok(())
+    }
+
+    /// A Node ID that is an address is that of whoever has the address. While the one who is associated by it answers, nobody
+    /// else takes its place, and its sessions with it; host names tell nothing of addresses.
+    fn may_be_named(&self, from: IpAddr, node_id: &NodeId) -> Result<(), Refusal> {
+        let own = match node_id {
+            NodeId::Ipv4(address) => IpAddr::V4(*address),
+            NodeId::Ipv6(address) => IpAddr::V6(*address),
+            NodeId::Fqdn(_) => return Ok(()),
+        };
+        let known = self.peers.get(&node_id.to_string());
+        match own != from && known.is_some_and(|known| known.is_up && !known.speaks_from(from)) {
+            true => Err(Refusal::blaming(Cause::RequestRejected, ie::NODE_ID)),
+            false => Ok(()),
+        }
     }
 
     pub(crate) fn update(
@@ -180,11 +201,11 @@ impl Node {
     }
 
     /// A new association, or an old one anew. A peer that restarted in between has lost its sessions, so they go
-    /// (TS 23.007); one that did not still counts on them, so they stay.
-    fn associate(&mut self, record: AssociationRecord) {
+    /// (TS 23.007), but those it asks to retain; one that did not still counts on them, so they stay.
+    fn associate(&mut self, record: AssociationRecord, retained: Option<&Retained>) {
         let old = self.peers.get(&record.node_id).map(|association| association.record.recovery_time_stamp);
         if old.is_some_and(|old| old != record.recovery_time_stamp) {
-            self.lose_sessions_of(&record.node_id);
+            self.lose_sessions_of(&record.node_id, retained);
         }
         self.note(Level::Info, format!("associated with {} at {}", record.node_id, record.address));
         self.peers.insert(record.clone(), self.now + self.config.heartbeat_interval);
@@ -193,7 +214,7 @@ impl Node {
 
     /// A peer lets us know that it has restarted.
     pub(crate) fn restarted(&mut self, node_id: &str, recovery_time_stamp: u32) {
-        self.lose_sessions_of(node_id);
+        self.lose_sessions_of(node_id, None);
         let Some(association) = self.peers.get_mut(node_id) else { return };
         association.record.recovery_time_stamp = recovery_time_stamp;
         let record = association.record.clone();
@@ -202,9 +223,15 @@ impl Node {
 
     /// It counts its requests anew, too: answers to earlier ones are not for it. The request at
     /// hand is forgotten with them.
-    fn lose_sessions_of(&mut self, node_id: &str) {
-        self.note(Level::Warning, format!("{node_id} has restarted: its sessions are gone"));
-        self.drop_sessions_of(node_id);
+    fn lose_sessions_of(&mut self, node_id: &str, retained: Option<&Retained>) {
+        let is_lost = |session: &Session| {
+            let address = session.record.cp_f_seid.address;
+            retained.is_none_or(|retained| !retained.is_empty() && !retained.contains(&address))
+        };
+        let all = self.sessions.all_of(node_id);
+        let lost: Vec<Seid> = all.into_iter().filter(|seid| self.sessions.look(*seid, is_lost)).collect();
+        self.note(Level::Warning, format!("{node_id} has restarted: {} sessions are gone", lost.len()));
+        lost.into_iter().for_each(|seid| self.drop_session(seid));
         self.drop_pfds_of(node_id);
         let address = self.peers.get(node_id).map(|association| association.record.address.ip());
         self.answers.forget_all(|key| Some(key.from.ip()) == address);
@@ -219,7 +246,7 @@ impl Node {
             pools: self.pool_information(),
             smf_set_id: None,
             alternatives: vec![],
-            carried: vec![],
+            carried: self.ip_resources(),
         };
         let again = self.now + self.config.heartbeat_interval;
         let is_asked = self.ask(address, Purpose::Setup, |sequence| Message::node(sequence, request));
@@ -238,15 +265,25 @@ impl Node {
             self.note(Level::Warning, format!("no room to associate with {node_id}"));
         } else {
             let recovery_time_stamp = response.recovery_time_stamp;
-            self.associate(AssociationRecord {
+            let record = AssociationRecord {
                 node_id,
                 address: asking.to,
                 recovery_time_stamp,
                 features: features(response.cp_function_features.as_ref()),
                 set_id: response.smf_set_id.unwrap_or_default(),
                 alternatives: addresses(&response.alternatives),
-            });
+            };
+            self.associate(record, None);
         }
+    }
+
+    /// Where GTP-U is served (User Plane IP Resource Information, TS 29.244 Release 15, 8.2.82), for control planes that choose
+    /// tunnel endpoints themselves: at these addresses of ours any TEID may be given that is not in use. The access side's
+    /// first: some control planes read no further.
+    fn ip_resources(&self) -> Vec<RawIe> {
+        let (access, others): (Vec<_>, Vec<_>) =
+            self.config.gtpu.iter().partition(|address| address.interface == Interface::Access);
+        access.into_iter().chain(others).map(ip_resource).collect()
     }
 
     /// The pools we choose users' addresses from (TS 29.244 7.4.4.1-3).
@@ -275,10 +312,37 @@ impl Node {
 /// Others of its set that are remembered for a peer; more are not needed to go on without it.
 const ALTERNATIVES: usize = 16;
 
+/// Whose sessions stay, by the addresses of their CP F-SEIDs; all of the peer's where there are none.
+type Retained = Vec<IpAddr>;
+
+/// PFCP Session Retention Information (TS 29.244 6.2.6.2, 7.4.4.1-1).
+fn retained(carried: &[RawIe]) -> Result<Option<Retained>, Refusal> {
+    const IE: u16 = ie::PFCP_SESSION_RETENTION_INFORMATION;
+    let Some(told) = carried.iter().find(|other| other.ie == IE) else { return Ok(None) };
+    let told = SessionRetentionInformation::of_octets(&told.value).map_err(|_| Refusal::incorrect(IE))?;
+    Ok(Some(told.cp_pfcp_entities.iter().flat_map(CpIpAddress::addresses).collect()))
+}
+
 fn features(told: Option<&CpFunctionFeatures>) -> Vec<u8> {
     told.map(|told| told.octets().to_vec()).unwrap_or_default()
 }
 
 fn addresses(told: &[CpIpAddress]) -> Vec<IpAddr> {
     told.iter().flat_map(CpIpAddress::addresses).take(ALTERNATIVES).collect()
+}
+
+fn ip_resource(address: &GtpuAddress) -> RawIe {
+    const V4: u8 = 1;
+    const V6: u8 = 1 << 1;
+    const ASSOSI: u8 = 1 << 6;
+    let mut value = vec![V4 | ASSOSI | if address.ipv6.is_some() { V6 } else { 0 }];
+    value.extend(address.ipv4.octets());
+    value.extend(address.ipv6.iter().flat_map(Ipv6Addr::octets));
+    // Source Interface (8.2.2).
+    value.push(match address.interface {
+        Interface::Access => 0,
+        Interface::Core => 1,
+        Interface::SgiLan => 2,
+    });
+    RawIe { ie: ie::USER_PLANE_IP_RESOURCE_INFORMATION, value }
 }

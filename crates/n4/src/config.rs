@@ -76,9 +76,11 @@ pub struct Config {
     pub address: Ipv4Addr,
     /// Where GTP-U is served: goes into our F-TEIDs. Not empty; in the order in which they are chosen.
     pub gtpu: Vec<GtpuAddress>,
-    /// Names of network instances, in lower case: users' addresses are unique in each, and others are refused. Without any,
-    /// every name stands for the one network there is.
+    /// Names of network instances, in lower case: users' addresses are unique in each. Without any, every name stands for the
+    /// one network there is.
     pub network_instances: Vec<String>,
+    /// Other names are refused; if not, they stand for the network without a name.
+    pub refuses_unknown_instances: bool,
     /// Names of forwarding policies that control planes may give; they all stand for the one network behind us.
     pub forwarding_policies: Vec<String>,
     /// Rules and groups of them that control planes switch on by name.
@@ -119,6 +121,7 @@ impl Config {
             address,
             gtpu: vec![GtpuAddress::access(access_address)],
             network_instances: vec![],
+            refuses_unknown_instances: false,
             forwarding_policies: vec![],
             predefined: Predefined::default(),
             charging: None,

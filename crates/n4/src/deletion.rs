@@ -92,6 +92,7 @@ impl Node {
     /// Removes a session its owner no longer has. The data plane is told, not waited for.
     pub(crate) fn drop_session(&mut self, seid: Seid) {
         let Some(session) = self.sessions.remove(seid) else { return };
+        let replaced = session.replaces();
         self.unschedule(seid, &session);
         self.release_all(&session.record);
         self.reports.reindex(seid, &session.record.rules, &Rules::default());
@@ -100,9 +101,12 @@ impl Node {
         if !session.is_established() || !self.charge_when_removed(session.record) {
             self.out.push(Output::EraseSession(seid));
         }
-        let under_way = session.pending.map(|pending| self.give_back(seid, &pending));
+        let own = session.pending.filter(|pending| !matches!(pending.work, Work::Yield));
+        let under_way = own.map(|pending| self.give_back(seid, &pending));
         let waiting = session.waiting.into_asked();
         self.refuse_waiting(under_way.into_iter().chain(waiting), cp_seid);
+        // Whoever is gone for its owner leaves nobody to come back.
+        replaced.into_iter().for_each(|seid| self.drop_session(seid));
     }
 
     /// What an unfinished request took is free again.
@@ -113,14 +117,14 @@ impl Node {
 
     pub(crate) fn release_taken(&mut self, seid: Seid, pending: &Pending) {
         let teids = pending.taken().into_iter().flat_map(|taken| &taken.teids);
-        teids.for_each(|teid| self.tunnels.release(*teid));
+        teids.for_each(|teid| self.tunnels.release(*teid, seid));
         let addresses = pending.taken().into_iter().flat_map(|taken| &taken.addresses);
         addresses.for_each(|address| self.pools.release(*address, seid));
     }
 
     /// What a session had is free again.
     pub(crate) fn release_all(&mut self, record: &SessionRecord) {
-        record.teids().for_each(|teid| self.tunnels.release(teid));
+        record.teids().for_each(|teid| self.tunnels.release(teid, record.seid));
         let addresses = record.extras.iter().flat_map(|extras| &extras.addresses);
         addresses.for_each(|address| self.pools.release(*address, record.seid));
     }

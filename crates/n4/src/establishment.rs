@@ -2,6 +2,7 @@
 
 use crate::exchange::Asked;
 use crate::load::Pressure;
+use crate::networks;
 use crate::node::Node;
 use crate::offline;
 use crate::refusal::Refusal;
@@ -20,6 +21,7 @@ impl Node {
         asked: &Asked,
         request: &SessionEstablishmentRequest,
     ) -> Result<(), Refusal> {
+        let request = &*networks::known_establishment(request, &self.config);
         let owner = self.associated(asked, &request.node_id)?;
         if self.peers.get(&owner).is_some_and(|association| association.ends.is_some()) {
             return Err(Refusal::of(Cause::RequestRejected));
@@ -27,16 +29,16 @@ impl Node {
         let cp_f_seid = cp_f_seid(&request.cp_f_seid)?;
         support::establishment(request, &self.config)?;
         // The owner counts on one session of that name only: it lost the one before.
-        if let Some(old) = self.sessions.of_owner(&owner, cp_f_seid.seid) {
-            self.drop_session(old);
-        }
-        if self.sessions.len() >= self.config.limits.sessions {
+        let old = self.replaced(&owner, cp_f_seid.seid);
+        if self.sessions.len() - usize::from(old.is_some()) >= self.config.limits.sessions {
             return Err(Refusal::of(Cause::NoResourcesAvailable));
         }
         let seid = self.sessions.new_seid();
         let none = Rules::default();
-        let translator = Translator::new(self.sources(), seid, (&none, None));
-        let Translated { rules, extras, taken } = translator.establishment(request)?;
+        self.lend(old);
+        let translated = Translator::new(self.sources(), seid, (&none, None)).establishment(request);
+        self.take_back(old);
+        let Translated { rules, extras, taken } = translated?;
         let mut usage = UsageRecord { epoch: self.epoch.unwrap_or(0), ..UsageRecord::default() };
         let given = (&taken.given[..], request.user_plane_inactivity_timer);
         usage::apply(&mut usage, (&none, &rules), given, self.wall_ms());
@@ -46,7 +48,8 @@ impl Node {
         record.charging =
             charging.map(|charging| offline::opened(&record, request, (charging, self.wall_ms())));
         self.sessions.insert(Session::new(record));
-        self.order(seid, asked, Work::Establish(taken));
+        old.into_iter().for_each(|old| self.give_way(old, asked));
+        self.order(seid, asked, Work::Establish(taken, old));
         Ok(())
     }
 

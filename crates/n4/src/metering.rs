@@ -250,6 +250,9 @@ impl Node {
             offline::begin_anew(charging);
         }
         usage::new_epoch(usage, epoch);
+        if is_new {
+            self.losses.missing(seid);
+        }
         let is_metered = !usage.urrs.is_empty() || usage.inactivity.is_some() || charging.is_some();
         // What the former life counted is nowhere else any more.
         let is_saved = is_new && charging.is_some();

@@ -2,6 +2,7 @@
 
 use crate::establishment::cp_f_seid;
 use crate::exchange::Asked;
+use crate::networks;
 use crate::node::Node;
 use crate::refusal::Refusal;
 use crate::sessions::{Modifying, Query, Work};
@@ -19,6 +20,7 @@ impl Node {
         seid: Seid,
         request: &SessionModificationRequest,
     ) -> Result<(), Refusal> {
+        let request = &*networks::known_modification(request, &self.config);
         support::modification(request, &self.config)?;
         let session = self.sessions.get(seid).ok_or(Refusal::of(Cause::SessionContextNotFound))?;
         let before = &session.record;

@@ -1,10 +1,12 @@
-//! Network instances (TS 29.244 8.2.4): where the operator has named some, others are refused.
+//! Network instances (TS 29.244 8.2.4): where the operator has named some, others stand for the network without a name, as
+//! control planes in use name what nobody told them, or are refused.
 
 use crate::config::Config;
 use crate::refusal::Refusal;
 use pfcp::{
     Cause, FailedRuleId, NetworkInstance, SessionEstablishmentRequest, SessionModificationRequest, ie,
 };
+use std::borrow::Cow;
 
 /// Where a name stands: in a rule, or in a traffic endpoint, which has no ID that could be told.
 type Named<'a> = (Option<FailedRuleId>, &'a NetworkInstance);
@@ -44,6 +46,54 @@ pub(crate) fn modification(request: &SessionModificationRequest, config: &Config
     check(rules.chain(endpoints).chain(updated_endpoints), config)
 }
 
+/// The request with names only that are the operator's, unless others are to be refused.
+pub(crate) fn known_establishment<'a>(
+    request: &'a SessionEstablishmentRequest,
+    config: &Config,
+) -> Cow<'a, SessionEstablishmentRequest> {
+    if config.refuses_unknown_instances || establishment(request, config).is_ok() {
+        return Cow::Borrowed(request);
+    }
+    let mut known = request.clone();
+    let pdrs = known.create_pdrs.iter_mut().map(|pdr| &mut pdr.pdi.network_instance);
+    let fars = known.create_fars.iter_mut().filter_map(|far| far.forwarding_parameters.as_mut());
+    let endpoints = known.create_traffic_endpoints.iter_mut().map(|endpoint| &mut endpoint.network_instance);
+    let names = pdrs.chain(fars.map(|to| &mut to.network_instance)).chain(endpoints);
+    names.for_each(|name| forget_unknown(name, config));
+    Cow::Owned(known)
+}
+
+/// As [`known_establishment`].
+pub(crate) fn known_modification<'a>(
+    request: &'a SessionModificationRequest,
+    config: &Config,
+) -> Cow<'a, SessionModificationRequest> {
+    if config.refuses_unknown_instances || modification(request, config).is_ok() {
+        return Cow::Borrowed(request);
+    }
+    let mut known = request.clone();
+    let created = known.create_pdrs.iter_mut().map(|pdr| &mut pdr.pdi.network_instance);
+    let updated = known.update_pdrs.iter_mut().filter_map(|pdr| pdr.pdi.as_mut());
+    let pdrs = created.chain(updated.map(|pdi| &mut pdi.network_instance));
+    let fars = known.create_fars.iter_mut().filter_map(|far| far.forwarding_parameters.as_mut());
+    let fars = fars.map(|to| &mut to.network_instance);
+    let updated = known.update_fars.iter_mut().filter_map(|far| far.update_forwarding_parameters.as_mut());
+    let fars = fars.chain(updated.map(|to| &mut to.network_instance));
+    let endpoints = known.create_traffic_endpoints.iter_mut().map(|endpoint| &mut endpoint.network_instance);
+    let updated = known.update_traffic_endpoints.iter_mut().map(|endpoint| &mut endpoint.network_instance);
+    pdrs.chain(fars).chain(endpoints).chain(updated).for_each(|name| forget_unknown(name, config));
+    Cow::Owned(known)
+}
+
+/// One without octets is that of the network without a name, in updates too.
+fn forget_unknown(name: &mut Option<NetworkInstance>, config: &Config) {
+    name.iter_mut().filter(|name| !is_known(name, config)).for_each(|name| name.0.clear());
+}
+
+fn is_known(name: &NetworkInstance, config: &Config) -> bool {
+    name.name().is_some_and(|name| config.network_instances.contains(&name))
+}
+
 fn named(rule: Option<FailedRuleId>, name: &Option<NetworkInstance>) -> Option<Named<'_>> {
     // One without octets takes a name away.
     Some((rule, name.as_ref().filter(|name| !name.0.is_empty())?))
@@ -61,9 +111,7 @@ fn check<'a>(mut names: impl Iterator<Item = Named<'a>>, config: &Config) -> Res
     if !config.has_instances() {
         return Ok(());
     }
-    let is_known =
-        |name: &NetworkInstance| name.name().is_some_and(|name| config.network_instances.contains(&name));
-    match names.find(|(_, name)| !is_known(name)) {
+    match names.find(|(_, name)| !is_known(name, config)) {
         None => Ok(()),
         Some((failed_rule_id, _)) => Err(Refusal {
             failed_rule_id,

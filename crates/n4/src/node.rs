@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::exchange::{Asked, Asking, Key, SEQUENCES, VERSION_NOT_SUPPORTED, digest};
 use crate::interface::{Counters, Input, Output, Start};
 use crate::load::Figure;
+use crate::losses::Losses;
 use crate::peers::Peers;
 use crate::pfds::Pfds;
 use crate::pools::Pools;
@@ -49,8 +50,10 @@ pub struct Node {
     pub(crate) since_1900_ms: u64,
     pub(crate) load: Figure,
     pub(crate) overload: Figure,
-    /// GTP-U peers that do not answer.
-    pub(crate) failed_paths: BTreeSet<IpAddr>,
+    /// GTP-U peers that do not answer, and since when.
+    pub(crate) failed_paths: BTreeMap<IpAddr, Time>,
+    /// What the data plane lost and may not take back.
+    pub(crate) losses: Losses,
     pub(crate) counters: Counters,
     /// The highest number of a charging data record.
     pub(crate) last_cdr: u64,
@@ -87,7 +90,8 @@ impl Node {
             since_1900_ms: start.since_1900_ms,
             load: Figure::default(),
             overload: Figure::default(),
-            failed_paths: BTreeSet::new(),
+            failed_paths: BTreeMap::new(),
+            losses: Losses::default(),
             counters: Counters::default(),
             last_cdr: start.last_cdr,
             leaving: BTreeMap::new(),
@@ -115,14 +119,18 @@ impl Node {
         self.tunnels.restore(&record, self.recovery_time_stamp);
         for address in record.extras.iter().flat_map(|extras| &extras.addresses) {
             // Pools may have changed: what is of none of them is the control plane's concern.
-            let instance = self.config.has_instances().then(|| instance_of(&record, *address));
-            let _ = self.pools.claim(*address, instance, record.seid);
+            let _ = self.pools.claim(*address, self.instance_of(&record, *address), record.seid);
         }
         self.reports.reindex(record.seid, &Rules::default(), &record.rules);
         let seid = self.sessions.restore(record);
         self.restore_meters(seid);
         self.wake(seid, Some(Time::ZERO));
         self.sessions.rest(self.wall_ms());
+    }
+
+    /// The network in which a session has an address, where there are several.
+    pub(crate) fn instance_of(&self, record: &SessionRecord, address: IpAddr) -> Option<Instance> {
+        self.config.has_instances().then(|| instance_of(record, address))
     }
 
     /// Takes what came, at `now`, and says what is to be done.
@@ -145,8 +153,8 @@ impl Node {
         let late = self.deadlines.front().map(|(deadline, ..)| *deadline);
         let timer = self.timers.first().map(|(at, _)| *at);
         let over = self.over.front().map(|(until, _)| *until);
-        let leaving = self.leaving_due();
-        [self.requests.next_due(), self.peers.next_due(), late, timer, over, leaving]
+        let (leaving, lost) = (self.leaving_due(), self.losses.next_due());
+        [self.requests.next_due(), self.peers.next_due(), late, timer, over, leaving, lost]
             .into_iter()
             .flatten()
             .min()
@@ -188,6 +196,7 @@ impl Node {
         self.attend_due();
         self.erase_old();
         self.charge_late();
+        self.tell_losses();
         self.end_associations();
         for (node_id, address) in self.peers.to_ask(self.now) {
             self.ask_whether_alive(node_id, address);

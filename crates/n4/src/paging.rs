@@ -7,7 +7,7 @@ use crate::sessions::Work;
 use crate::{offline, predefined};
 use pfcp::{
     DownlinkDataReport, DownlinkDataServiceInformation, ReportType, SessionReportRequest,
-    SessionReportResponse, UpdateBarInReport, flags,
+    SessionReportResponse, UpdateBarInReport, flags, ie,
 };
 use rules::{ApplyAction, BarId, BarUpdate, Change, Far, PdrId, Qfi, Rules, Seid};
 use std::collections::BTreeSet;
@@ -132,6 +132,12 @@ impl Node {
         let drops = response.pfcpsrrsp_flags.is_some_and(|bits| bits & flags::PFCPSRRSP_DROBU != 0);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         session.paging.drop_buffered |= drops;
+        let duration = response.update_bar.iter().flat_map(|bar| &bar.carried);
+        if duration.into_iter().any(|other| other.ie == ie::DL_BUFFERING_DURATION) {
+            // A response cannot be refused; what it asks for is not advertised (DLBD).
+            self.note(Level::Warning, format!("packets of session {seid} are kept as long as others"));
+        }
+        let Some(session) = self.sessions.get_mut(seid) else { return };
         let update = response.update_bar.as_ref().map(bar_update);
         if let Some(update) = update {
             let next = match session.pending.as_mut().map(|pending| &mut pending.work) {

@@ -11,12 +11,8 @@ impl Node {
     /// A peer no longer answers, or answers again. What is no news is not told.
     pub(crate) fn user_plane_path(&mut self, peer: IpAddr, is_up: bool) {
         let is_news = match is_up {
-            true => self.failed_paths.remove(&peer),
-            false if self.failed_paths.len() >= self.config.limits.reports => {
-                self.counters.reports_held_back += 1;
-                false
-            }
-            false => self.failed_paths.insert(peer),
+            true => self.failed_paths.remove(&peer).is_some(),
+            false => self.path_fails(peer),
         };
         if !is_news {
             return;
@@ -33,6 +29,19 @@ impl Node {
                 self.counters.reports_held_back += 1;
             }
         }
+    }
+
+    /// Whether that is news. Peers that never come back must not keep others from being told of: the one that failed first
+    /// is forgotten.
+    fn path_fails(&mut self, peer: IpAddr) -> bool {
+        if self.failed_paths.contains_key(&peer) {
+            return false;
+        }
+        if self.failed_paths.len() >= self.config.limits.reports {
+            let first = self.failed_paths.iter().min_by_key(|(_, since)| **since).map(|(peer, _)| *peer);
+            self.failed_paths.retain(|peer, _| Some(*peer) != first);
+        }
+        self.failed_paths.insert(peer, self.now).is_none()
     }
 
     fn path_report(&self, peer: IpAddr, is_up: bool) -> NodeReportRequest {

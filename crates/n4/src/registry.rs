@@ -84,6 +84,17 @@ impl Sessions {
         }
     }
 
+    /// A session has its name again, after another one had it.
+    pub(crate) fn name_again(&mut self, seid: Seid) {
+        let name = self.get(seid).map(|session| {
+            let SessionRecord { owner, cp_f_seid, .. } = &session.record;
+            (owner.clone(), cp_f_seid.seid)
+        });
+        if let Some((owner, name)) = name {
+            self.by_owner.entry(owner).or_default().insert(name, seid);
+        }
+    }
+
     /// Another session may have the name by now.
     fn unname(&mut self, (owner, name): (&str, u64), seid: Seid) {
         let Some(names) = self.by_owner.get_mut(owner) else { return };

@@ -8,7 +8,7 @@ use crate::usage::{Meter, wanted};
 use dplink::{Desired, UsageCounts};
 use machine::Time;
 use pfcp::Body;
-use rules::UrrId;
+use rules::{Seid, UrrId};
 use session::{Extras, SessionRecord};
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -77,11 +77,13 @@ pub(crate) struct Pending {
 /// What a request under way does.
 #[derive(Debug)]
 pub(crate) enum Work {
-    /// The session's own record is what is to come.
-    Establish(Taken),
+    /// The session's own record is what is to come, in the place of another one that had its name.
+    Establish(Taken, Option<Seid>),
     /// To this.
     Modify(Box<SessionRecord>, Box<Modifying>),
     Delete,
+    /// It gives way to a new one of its name, and comes back if that cannot be.
+    Yield,
 }
 
 /// What belongs to a modification beside the session's next record, whose usage only serves to tell the data plane:
@@ -118,9 +120,9 @@ impl Pending {
     /// The endpoints it took.
     pub(crate) const fn taken(&self) -> Option<&Taken> {
         match &self.work {
-            Work::Establish(taken) => Some(taken),
+            Work::Establish(taken, _) => Some(taken),
             Work::Modify(_, modifying) => Some(&modifying.taken),
-            Work::Delete => None,
+            Work::Delete | Work::Yield => None,
         }
     }
 
@@ -153,16 +155,29 @@ impl Session {
     /// What the data plane should hold now, confirmed or not; nothing where it should be gone.
     pub(crate) fn desired(&self, config: &Config) -> Option<Desired> {
         let record = match self.pending.as_ref().map(|pending| &pending.work) {
-            Some(Work::Delete) => return None,
+            Some(Work::Delete | Work::Yield) => return None,
             Some(Work::Modify(next, _)) => next,
-            Some(Work::Establish(_)) | None => &self.record,
+            Some(Work::Establish(..)) | None => &self.record,
         };
         Some(desired(record, config))
     }
 
+    /// Whether that is what is under way.
+    pub(crate) fn yields(&self) -> bool {
+        self.pending.as_ref().is_some_and(|pending| matches!(pending.work, Work::Yield))
+    }
+
+    /// The one it is to replace.
+    pub(crate) fn replaces(&self) -> Option<Seid> {
+        match self.pending.as_ref()?.work {
+            Work::Establish(_, replaced) => replaced,
+            _ => None,
+        }
+    }
+
     /// Whether its owner has been told that it is there.
     pub(crate) fn is_established(&self) -> bool {
-        !self.pending.as_ref().is_some_and(|pending| matches!(pending.work, Work::Establish(_)))
+        !self.pending.as_ref().is_some_and(|pending| matches!(pending.work, Work::Establish(..)))
     }
 
     /// Who looks after it instead of its owner.

@@ -2,9 +2,12 @@
 //! nothing to do for us. This list shrinks with every release.
 //!
 //! User ID, APN/DNN and S-NSSAI only go into charging data records. Accepted and without effect: RAT Type, 3GPP Interface Type, GBR, RESTI, Averaging
-//! Window. Network Instances are obeyed where the operator has named some; else there is one network behind each side,
+//! Window. Network Instances are obeyed where the operator has named some, and others stand for the network without a
+//! name, or are refused, as the operator says; else there is one network behind each side,
 //! and every name stands for it. A Forwarding Policy is accepted by the names the operator lists, and leads where packets
 //! go anyway.
+//!
+//! A DL Buffering Duration in a report's response, which cannot be refused, is noted and not obeyed (DLBD).
 //!
 //! Packets to and from a control plane (CP-function, in tunnels) go by the access side, where our tunnel endpoints
 //! are. Router solicitations of users are the exception: where a session has an IPv6 prefix, the data plane answers
@@ -24,7 +27,7 @@ use charging::OWN_METERS;
 use pfcp::{
     Cause, CreatePdr, CreateUrr, FailedRuleId, Pdi, PdnType, RawIe, ReportingTriggers,
     SessionEstablishmentRequest, SessionModificationRequest, UpFeature, UpFunctionFeatures, UpdatePdr,
-    UpdateUrr, ie,
+    UpdateUrr, flags, ie,
 };
 use rules::Triggers;
 
@@ -39,10 +42,12 @@ const FEATURES: &[UpFeature] = &[
     UpFeature::Quoac,
     UpFeature::Empu,
     UpFeature::Pdiu,
+    UpFeature::Udbc,
     UpFeature::Sset,
     UpFeature::Mnop,
     UpFeature::Mpas,
     UpFeature::Vtime,
+    UpFeature::Resps,
 ];
 
 /// What we say we can do: some of it only if the operator has provided for it.
@@ -87,6 +92,7 @@ pub(crate) const IN_PDI: &[u16] = &[
     ie::IP_MULTICAST_ADDRESSING_INFO,
     ie::DNS_QUERY_RESPONSE_FILTER,
     ie::LOCAL_INGRESS_TUNNEL,
+    ie::MBS_SESSION_IDENTIFIER,
     ie::AREA_SESSION_ID,
     ie::PROTOCOL_DESCRIPTION,
 ];
@@ -137,7 +143,11 @@ pub(crate) const IN_QER: &[u16] = &[
     ie::QER_INDICATIONS,
 ];
 
-/// In URRs: events and what belongs to them, envelopes, aggregation, a number of reports.
+/// DLBD and MT-EDT.
+pub(crate) const IN_BAR: &[u16] = &[ie::DL_BUFFERING_DURATION, ie::MT_EDT_CONTROL_INFORMATION];
+
+/// In URRs: events and what belongs to them, envelopes, aggregation, a number of reports, and what is exempted from the
+/// action beyond a quota (QUASF).
 pub(crate) const IN_URR: &[u16] = &[
     ie::EVENT_QUOTA,
     ie::EVENT_THRESHOLD,
@@ -147,7 +157,28 @@ pub(crate) const IN_URR: &[u16] = &[
     ie::AGGREGATED_URRS,
     ie::ADDITIONAL_MONITORING_TIME,
     ie::NUMBER_OF_REPORTS,
+    ie::APPLICATION_ID,
+    ie::SDF_FILTER,
 ];
+
+/// What is obeyed though it is not decoded with its group, with its name in the code.
+pub(crate) const OBEYED: &[(&str, u16, &str)] = &[
+    (
+        "Association Setup Request",
+        ie::PFCP_SESSION_RETENTION_INFORMATION,
+        "PFCP_SESSION_RETENTION_INFORMATION",
+    ),
+    ("Create QER", ie::PACKET_RATE, "PACKET_RATE"),
+    ("Update QER", ie::PACKET_RATE, "PACKET_RATE"),
+    ("Forwarding Parameters", ie::FORWARDING_POLICY, "FORWARDING_POLICY"),
+    ("Update Forwarding Parameters", ie::FORWARDING_POLICY, "FORWARDING_POLICY"),
+    ("Duplicating Parameters", ie::FORWARDING_POLICY, "FORWARDING_POLICY"),
+    ("Update Duplicating Parameters", ie::FORWARDING_POLICY, "FORWARDING_POLICY"),
+];
+
+/// What we send in octets of our own making, with its name in the tests.
+pub(crate) const SENT_WHOLE: &[(&str, u16, &str)] =
+    &[("Association Setup Response", ie::USER_PLANE_IP_RESOURCE_INFORMATION, "upiri")];
 
 /// What is decoded and has nothing to do for us, by group.
 pub(crate) const WITHOUT_EFFECT: &[(&str, u16)] = &[
@@ -196,6 +227,11 @@ const MEASUREMENT_REFUSED: u8 = 0xE0;
 /// URRs in a session. The reports of all, each in two parts, fit one datagram.
 const URRS: usize = 250;
 
+/// Whether any of these bits is set.
+fn has(bits: Option<u8>, any: u8) -> bool {
+    bits.is_some_and(|bits| bits & any != 0)
+}
+
 /// Refuses `ie` where it is there.
 const fn without(is_there: bool, ie: u16) -> Result<(), Refusal> {
     if is_there { Err(Refusal::unsupported(ie)) } else { Ok(()) }
@@ -215,6 +251,8 @@ pub(crate) fn establishment(request: &SessionEstablishmentRequest, config: &Conf
     without_any(&request.carried, IN_SESSION)?;
     let is_done = !matches!(request.pdn_type, Some(PdnType::NonIp | PdnType::Other(_)));
     without(!is_done, ie::PDN_TYPE)?;
+    without(has(request.pfcpse_req_flags, flags::PFCPSE_SUMPC), ie::PFCPSEREQ_FLAGS)?;
+    request.create_bar.iter().try_for_each(|bar| without_any(&bar.carried, IN_BAR))?;
     let endpoints = request.create_traffic_endpoints.iter().map(|endpoint| &endpoint.carried);
     endpoints.into_iter().try_for_each(|carried| without_any(carried, IN_TRAFFIC_ENDPOINT))?;
     request.create_pdrs.iter().try_for_each(create_pdr)?;
@@ -232,6 +270,10 @@ pub(crate) fn modification(request: &SessionModificationRequest, config: &Config
     networks::modification(request, config)?;
     without_any(&request.carried, IN_SESSION)?;
     without_any(&request.carried, IN_MODIFICATION)?;
+    let pauses = has(request.pfcpsm_req_flags, flags::PFCPSM_SUMPC | flags::PFCPSM_RUMUC);
+    without(pauses, ie::PFCPSMREQ_FLAGS)?;
+    request.create_bar.iter().try_for_each(|bar| without_any(&bar.carried, IN_BAR))?;
+    request.update_bar.iter().try_for_each(|bar| without_any(&bar.carried, IN_BAR))?;
     let endpoints = request.create_traffic_endpoints.iter().map(|endpoint| &endpoint.carried);
     endpoints.into_iter().try_for_each(|carried| without_any(carried, IN_TRAFFIC_ENDPOINT))?;
     request.create_pdrs.iter().try_for_each(create_pdr)?;

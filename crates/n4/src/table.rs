@@ -78,8 +78,8 @@ fn received() -> Vec<(&'static str, Fields, Vec<u16>)> {
         ("Update URR", UpdateUrr::FIELDS, support::IN_URR.to_vec()),
         ("Remove URR", RemoveUrr::FIELDS, none()),
         ("Query URR", QueryUrr::FIELDS, none()),
-        ("Create BAR", CreateBar::FIELDS, none()),
-        ("Update BAR", UpdateBar::FIELDS, none()),
+        ("Create BAR", CreateBar::FIELDS, support::IN_BAR.to_vec()),
+        ("Update BAR", UpdateBar::FIELDS, support::IN_BAR.to_vec()),
         ("Update BAR (Session Report Response)", UpdateBarInReport::FIELDS, none()),
         ("Remove BAR", RemoveBar::FIELDS, none()),
         ("Create Traffic Endpoint", CreateTrafficEndpoint::FIELDS, support::IN_TRAFFIC_ENDPOINT.to_vec()),
@@ -127,6 +127,13 @@ pub fn ie_support() -> Vec<IeSupport> {
             };
             rows.push(IeSupport { group, ie: *ie, field: Some(*field), standing });
         }
+        let obeyed = support::OBEYED.iter().filter(|(other, ..)| *other == group);
+        rows.extend(obeyed.map(|(group, ie, name)| IeSupport {
+            group,
+            ie: *ie,
+            field: Some(*name),
+            standing: Standing::Obeyed,
+        }));
         let undecoded = refused.iter().filter(|ie| !fields.iter().any(|(field, _)| field == *ie));
         rows.extend(undecoded.map(|ie| IeSupport {
             group,
@@ -145,6 +152,8 @@ pub fn ie_support() -> Vec<IeSupport> {
         // What only control planes put into a message that goes both ways.
         let ours = fields.iter().filter(|(ie, _)| !support::NOT_OURS.contains(&(*group, *ie)));
         rows.extend(ours.map(row));
+        let whole = support::SENT_WHOLE.iter().filter(|(other, ..)| other == group);
+        rows.extend(whole.map(|(_, ie, name)| row(&(*ie, *name))));
     }
     rows
 }

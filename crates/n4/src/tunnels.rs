@@ -102,14 +102,24 @@ impl Tunnels {
         }
     }
 
-    pub(crate) fn release(&mut self, teid: Teid) {
-        self.owners.remove(&teid);
+    /// Takes one back that the session had; another may have it by now.
+    pub(crate) fn release(&mut self, teid: Teid, session: Seid) {
+        if self.owners.get(&teid) == Some(&session) {
+            self.owners.remove(&teid);
+        }
+    }
+
+    /// What a session had is its own again, where nobody took it meanwhile.
+    pub(crate) fn take_back(&mut self, record: &SessionRecord) {
+        for teid in record.teids() {
+            self.owners.entry(teid).or_insert(record.seid);
+        }
     }
 
     /// Releases those of `old` that the session has no more.
     pub(crate) fn release_unused(&mut self, old: Vec<Teid>, new: &SessionRecord) {
         let kept: Vec<Teid> = new.teids().collect();
-        old.into_iter().filter(|teid| !kept.contains(teid)).for_each(|teid| self.release(teid));
+        old.into_iter().filter(|teid| !kept.contains(teid)).for_each(|teid| self.release(teid, new.seid));
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -167,7 +177,7 @@ mod tests {
     fn a_freed_teid_does_not_come_again_soon() {
         let mut tunnels = Tunnels::new(1, 10);
         let first = tunnels.allocate(Seid(1), None).unwrap();
-        tunnels.release(first);
+        tunnels.release(first, Seid(1));
         let later: Vec<_> = (0..10).map(|_| tunnels.allocate(Seid(1), None).unwrap()).collect();
         assert!(!later.contains(&first));
         assert_eq!(tunnels.allocate(Seid(1), None), Err(Unavailable::Exhausted));
@@ -190,7 +200,9 @@ mod tests {
         assert_eq!(tunnels.claim(Teid(7), Seid(1)), Ok(false));
         assert_eq!(tunnels.claim(Teid(7), Seid(2)), Err(Unavailable::Taken));
         assert_eq!(tunnels.claim(Teid(8), Seid(2)), Err(Unavailable::Exhausted));
-        tunnels.release(Teid(7));
+        tunnels.release(Teid(7), Seid(2));
+        assert_eq!(tunnels.claim(Teid(7), Seid(1)), Ok(false));
+        tunnels.release(Teid(7), Seid(1));
         assert_eq!(tunnels.claim(Teid(8), Seid(2)), Ok(true));
     }
 }

@@ -183,6 +183,7 @@ fn establishing(row: &IeSupport) -> Option<SessionEstablishmentRequest> {
         }
         "Create QER" => &mut request.create_qers[0].carried,
         "Create URR" => &mut request.create_urrs[0].carried,
+        "Create BAR" => &mut request.create_bar.get_or_insert_default().carried,
         "Create Traffic Endpoint" => &mut request.create_traffic_endpoints[0].carried,
         _ => return None,
     };
@@ -206,6 +207,7 @@ fn modifying(row: &IeSupport) -> SessionModificationRequest {
             far.update_duplicating_parameters.push(UpdateDuplicatingParameters::default());
             &mut far.update_duplicating_parameters[0].carried
         }
+        "Update BAR" => &mut request.update_bar.get_or_insert_default().carried,
         "Update QER" => &mut request.update_qers[0].carried,
         "Update URR" => &mut request.update_urrs[0].carried,
         "Update Traffic Endpoint" => &mut request.update_traffic_endpoints[0].carried,

@@ -24,7 +24,13 @@ fn config() -> Config {
         network_instance: Some(name.to_owned()),
     };
     let network_instances = ["access", "ims", "internet"].map(str::to_owned).to_vec();
-    Config { network_instances, ue_pools: vec![pool("internet"), pool("ims")], ..common::config() }
+    let refuses_unknown_instances = true;
+    Config {
+        network_instances,
+        refuses_unknown_instances,
+        ue_pools: vec![pool("internet"), pool("ims")],
+        ..common::config()
+    }
 }
 
 /// A session whose user is in this network, as a control plane that names all of them says it.
@@ -135,4 +141,31 @@ fn where_no_network_has_a_name_any_stands_for_the_one() {
     let rules = rules(&lab, session);
     assert!(rules.pdrs.iter().all(|pdr| pdr.pdi.instance == Instance::DEFAULT));
     assert_eq!(rules.fars[0].forwarding.unwrap().instance, Instance::DEFAULT);
+}
+
+#[test]
+fn unknown_networks_are_the_one_without_a_name_and_known_ones_stay_apart() {
+    let mut lab = Lab::associated_with(Config { refuses_unknown_instances: false, ..config() });
+    let mut unknown = within(1, "mec");
+    unknown.create_pdrs[0].pdi.network_instance = Some(NetworkInstance::text("n3.somewhere"));
+    let (session, _) = established(&mut lab, unknown);
+    let of = |lab: &Lab, session| {
+        let rules = rules(lab, session);
+        (rules.pdrs[1].pdi.instance, rules.fars[0].forwarding.unwrap().instance)
+    };
+    assert_eq!(of(&lab, session), (Instance::DEFAULT, Instance::DEFAULT));
+    let (other, _) = established(&mut lab, within(2, "ims"));
+    assert_eq!(of(&lab, other), (Instance::of("ims"), Instance::of("ims")));
+    let (session, _) = established(&mut lab, within(3, "internet"));
+    assert_eq!(of(&lab, session), (Instance::of("internet"), Instance::of("internet")));
+    assert_eq!(lab.node.sessions(), 3, "of one address");
+    // A change of name is one, too.
+    let to = UpdateForwardingParameters {
+        network_instance: Some(NetworkInstance::text("mec")),
+        ..UpdateForwardingParameters::default()
+    };
+    let update = UpdateFar { far_id: 1, update_forwarding_parameters: Some(to), ..UpdateFar::default() };
+    let request = SessionModificationRequest { update_fars: vec![update], ..Default::default() };
+    accepted(&lab.modify(session, request));
+    assert_eq!(of(&lab, session), (Instance::of("internet"), Instance::DEFAULT));
 }

@@ -166,13 +166,19 @@ fn a_report_comes_again_until_it_is_confirmed() {
 }
 
 #[test]
-fn more_failed_paths_than_the_limit_are_not_told() {
+fn paths_that_failed_long_ago_leave_room_to_tell_of_others() {
     let limits = Limits { reports: 3, ..Limits::default() };
     let mut lab = Lab::associated_with(Config { limits, ..config() });
-    for host in 1..=5 {
-        lab.handle(Input::UserPlanePath { peer: [10, 30, 0, host].into(), is_up: false });
-    }
-    assert_eq!((node_reports(&mut lab).len(), lab.node.counters().reports_held_back), (3, 2));
+    let mut told = |host, is_up| {
+        lab.pass(Duration::from_secs(1));
+        node_reports(&mut lab);
+        lab.handle(Input::UserPlanePath { peer: [10, 30, 0, host].into(), is_up });
+        node_reports(&mut lab).len()
+    };
+    assert!((1..=5).all(|host| told(host, false) == 1));
+    // The first two are forgotten, the others are not.
+    assert_eq!([5, 4, 3, 2, 1].map(|host| told(host, true)), [1, 1, 1, 0, 0]);
+    assert_eq!(told(1, false), 1);
 }
 
 fn release(lab: &mut Lab, within_s: u64) -> Option<AssociationUpdateRequest> {

@@ -99,3 +99,32 @@ fn v4(address: SocketAddr) -> SocketAddrV4 {
         SocketAddr::V6(address) => panic!("{address}"),
     }
 }
+
+/// Where GTP-U is served, as somebody else's decoder reads it: alone, and with IPv6.
+#[test]
+fn tshark_reads_where_tunnels_end() {
+    let ipv6: std::net::Ipv6Addr = "2001:db8:3::2".parse().unwrap();
+    for access_address_ipv6 in [None, Some(ipv6)] {
+        let access = n4::GtpuAddress { ipv6: access_address_ipv6, ..n4::GtpuAddress::access(common::N3) };
+        let mut lab = Lab::new(n4::Config { gtpu: vec![access], ..config() });
+        lab.ask(SMF, &Message::node(2, setup(SMF, 0xE000_0000)));
+        let (_, _, bytes) = lab.trace.last().unwrap();
+        let file = std::env::temp_dir().join(format!("anchorline-n4-upiri-{}.pcap", std::process::id()));
+        pcap::write(&file, &[(v4(common::at(common::US)), v4(common::at(SMF)), bytes.clone())]);
+        let fields =
+            ["pfcp.upiri.ipv4_addr", "pfcp.upiri.ipv6_addr", "pfcp.source_interface", "_ws.malformed"];
+        let mut command = std::process::Command::new("tshark");
+        command.args(["-r"]).arg(&file).args(["-T", "fields"]);
+        for field in fields {
+            command.args(["-e", field]);
+        }
+        let output = command.output();
+        std::fs::remove_file(&file).unwrap();
+        // Where there is no tshark, nobody else reads it.
+        let Ok(output) = output else { return };
+        let text = String::from_utf8(output.stdout).unwrap();
+        let read: Vec<&str> = text.trim_end_matches('\n').split('\t').collect();
+        let ipv6 = access_address_ipv6.map_or(String::new(), |ipv6| ipv6.to_string());
+        assert_eq!(read, ["10.30.0.2", &ipv6, "0", ""]);
+    }
+}

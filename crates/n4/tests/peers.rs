@@ -53,10 +53,12 @@ const FEATURES: &[UpFeature] = &[
     UpFeature::Quoac,
     UpFeature::Empu,
     UpFeature::Pdiu,
+    UpFeature::Udbc,
     UpFeature::Sset,
     UpFeature::Mnop,
     UpFeature::Mpas,
     UpFeature::Vtime,
+    UpFeature::Resps,
 ];
 
 #[test]
@@ -250,4 +252,64 @@ fn a_restarted_node_knows_its_peers() {
     lab.pass(Duration::ZERO);
     assert!(matches!(asks(&lab).unwrap().body, Body::HeartbeatRequest(_)));
     assert_eq!(lab.desired(), lab.in_force);
+}
+
+fn set_up(lab: &mut Lab, from: std::net::Ipv4Addr, request: AssociationSetupRequest) -> Cause {
+    lab.sent.clear();
+    match lab.ask(from, &Message::node(20, request)) {
+        Body::AssociationSetupResponse(response) => response.cause,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn nobody_else_takes_the_place_of_a_control_plane_that_answers() {
+    let mut lab = with_session();
+    let before = lab.associations.clone();
+    for stamp in [1, 2] {
+        assert_eq!(set_up(&mut lab, OTHER, setup(SMF, stamp)), Cause::RequestRejected);
+        assert_eq!((lab.in_force.len(), lab.saved.len()), (1, 1));
+        assert_eq!(lab.associations, before);
+    }
+    // Its own address may have changed, once it answers no longer there.
+    lab.pass(Duration::from_secs(60));
+    assert_eq!(set_up(&mut lab, OTHER, setup(SMF, 2)), Cause::RequestAccepted);
+    assert!(lab.in_force.is_empty());
+    // And whoever has the address has the name.
+    assert_eq!(set_up(&mut lab, SMF, setup(SMF, 3)), Cause::RequestAccepted);
+    assert_eq!(lab.associations[&SMF.to_string()].address, at(SMF));
+}
+
+#[test]
+fn a_place_of_ones_own_set_or_a_host_name_may_be_taken() {
+    let mut lab = Lab::new(config());
+    let alternatives = vec![CpIpAddress::new(OTHER.into())];
+    let first = AssociationSetupRequest { alternatives, ..setup(SMF, 1) };
+    assert_eq!(set_up(&mut lab, SMF, first), Cause::RequestAccepted);
+    assert_eq!(set_up(&mut lab, OTHER, setup(SMF, 1)), Cause::RequestAccepted);
+    let named = || AssociationSetupRequest { node_id: NodeId::Fqdn("smf.lab".to_owned()), ..setup(SMF, 1) };
+    assert_eq!(set_up(&mut lab, SMF, named()), Cause::RequestAccepted);
+    assert_eq!(set_up(&mut lab, OTHER, named()), Cause::RequestAccepted);
+}
+
+/// TS 29.244 6.2.6.2: all of them, or those of the control planes that are named.
+#[test]
+fn sessions_outlive_the_restart_of_a_control_plane_that_retains_them() {
+    let entity = |address: std::net::Ipv4Addr| {
+        let address = address.octets();
+        [&[0, 185, 0, 5, 2][..], &address].concat()
+    };
+    let cases = [(vec![], 1), (entity(SMF), 1), (entity(OTHER), 0)];
+    for (value, sessions) in cases {
+        let mut lab = with_session();
+        let carried = vec![RawIe { ie: ie::PFCP_SESSION_RETENTION_INFORMATION, value }];
+        let request = AssociationSetupRequest { carried, ..setup(SMF, 2) };
+        assert_eq!(set_up(&mut lab, SMF, request), Cause::RequestAccepted);
+        assert_eq!((lab.in_force.len(), lab.saved.len()), (sessions, sessions));
+    }
+    let mut lab = with_session();
+    let carried = vec![RawIe { ie: ie::PFCP_SESSION_RETENTION_INFORMATION, value: vec![0, 185, 0, 9, 2] }];
+    let request = AssociationSetupRequest { carried, ..setup(SMF, 2) };
+    assert_eq!(set_up(&mut lab, SMF, request), Cause::MandatoryIeIncorrect);
+    assert_eq!(lab.in_force.len(), 1);
 }

@@ -103,6 +103,7 @@ const ESTABLISHMENTS: &[Case] = &[
     }),
     (ie::REDIRECT_INFORMATION, |r| carry(&mut parameters(r).carried, ie::REDIRECT_INFORMATION)),
     (ie::HEADER_ENRICHMENT, |r| carry(&mut parameters(r).carried, ie::HEADER_ENRICHMENT)),
+    (ie::PFCPSEREQ_FLAGS, |r| r.pfcpse_req_flags = Some(flags::PFCPSE_SUMPC)),
     (ie::PDN_TYPE, |r| r.pdn_type = Some(PdnType::NonIp)),
     (ie::TRACE_INFORMATION, |r| carry(&mut r.carried, ie::TRACE_INFORMATION)),
 ];
@@ -126,6 +127,8 @@ const MODIFICATIONS: &[Change] = &[
         r.update_qers.push(UpdateQer { qer_id: 1, ..UpdateQer::default() });
         carry(&mut r.update_qers[0].carried, ie::DL_FLOW_LEVEL_MARKING);
     }),
+    (ie::PFCPSMREQ_FLAGS, |r| r.pfcpsm_req_flags = Some(flags::PFCPSM_SUMPC)),
+    (ie::PFCPSMREQ_FLAGS, |r| r.pfcpsm_req_flags = Some(flags::PFCPSM_RUMUC)),
     (ie::QUERY_PACKET_RATE_STATUS, |r| carry(&mut r.carried, ie::QUERY_PACKET_RATE_STATUS)),
 ];
 

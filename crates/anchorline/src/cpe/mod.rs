@@ -11,7 +11,7 @@ mod runtime;
 mod send;
 
 use crate::exit;
-use crate::settings::{Args, Settings};
+use crate::settings::{Args, Settings, UnknownInstance};
 use ::charging::Cdr;
 use anyhow::Context;
 use charging::Outbox;
@@ -110,6 +110,7 @@ fn config(settings: &Settings) -> anyhow::Result<Config> {
     Ok(Config {
         gtpu,
         network_instances: settings.dpe.network_instances(),
+        refuses_unknown_instances: settings.n4.unknown_network_instance == UnknownInstance::Refuse,
         forwarding_policies: settings.n4.forwarding_policies.clone(),
         predefined: settings.n4.predefined.clone(),
         charging: settings.charging.as_ref().map(|charging| charging.offline.clone()),

@@ -21,6 +21,7 @@ pub(crate) struct N4Settings {
     pub(crate) listen: SocketAddrV4,
     pub(crate) associate: Vec<SocketAddr>,
     pub(crate) forwarding_policies: Vec<String>,
+    pub(crate) unknown_network_instance: UnknownInstance,
     pub(crate) ue_pools: Vec<UePool>,
     pub(crate) predefined: Predefined,
 }
@@ -33,6 +34,8 @@ pub(super) struct N4 {
     associate: Vec<Peer>,
     #[serde(default)]
     forwarding_policies: Vec<Spanned<String>>,
+    #[serde(default)]
+    unknown_network_instance: UnknownInstance,
     #[serde(default)]
     ue_pool: Vec<Pool>,
     #[serde(default)]
@@ -77,6 +80,17 @@ struct Rule {
 struct Group {
     name: String,
     rules: Vec<String>,
+}
+
+/// What a network instance stands for that no port is of, where some are of named ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum UnknownInstance {
+    /// The network of the ports without a name.
+    #[default]
+    Default,
+    /// None: whoever names it is refused.
+    Refuse,
 }
 
 /// What becomes of the packets a predefined rule matches.
@@ -197,6 +211,7 @@ pub(super) fn check(n4: N4, networks: &[String]) -> Result<N4Settings, Refusal> 
         listen: n4.listen.into_inner(),
         associate: n4.associate.into_iter().map(|peer| peer.0).collect(),
         forwarding_policies: n4.forwarding_policies.into_iter().map(Spanned::into_inner).collect(),
+        unknown_network_instance: n4.unknown_network_instance,
         ue_pools: n4.ue_pool.into_iter().map(pool).collect(),
         predefined: predefined(n4.predefined_rule, n4.predefined_group)?,
     })

@@ -20,8 +20,8 @@ pub(crate) struct Path {
     /// When the last answer came, and how long it took, in microseconds.
     answer: Option<(u64, u32)>,
     is_failed: bool,
-    /// What the control plane knows.
-    is_told_failed: bool,
+    /// What the control plane was told last: whether it has failed.
+    told: Option<bool>,
 }
 
 /// What is to be done about a path.
@@ -36,15 +36,8 @@ pub(crate) enum Due {
 
 impl Path {
     /// To be asked at once.
-    pub(crate) const NEW: Self = Self {
-        sequence: 0,
-        tries: 0,
-        asked_ns: 0,
-        due_ns: 0,
-        answer: None,
-        is_failed: false,
-        is_told_failed: false,
-    };
+    pub(crate) const NEW: Self =
+        Self { sequence: 0, tries: 0, asked_ns: 0, due_ns: 0, answer: None, is_failed: false, told: None };
 
     /// Looks at the path; called often enough, and as long as the peer is in use.
     pub(crate) fn look(&mut self, now_ns: u64, echo: Echo) -> Due {
@@ -73,14 +66,16 @@ impl Path {
         is_wanted
     }
 
-    /// What the control plane has to be told: whether the path has failed.
+    /// What the control plane has to be told: whether the path has failed. A first answer is told, too: before the peer was
+    /// forgotten, or we restarted, it may have been told that the path had failed.
     pub(crate) fn untold(&self) -> Option<bool> {
-        (self.is_failed != self.is_told_failed).then_some(self.is_failed)
+        let is_known = self.is_failed || self.answer.is_some();
+        (is_known && self.told != Some(self.is_failed)).then_some(self.is_failed)
     }
 
     /// It was told.
     pub(crate) fn told(&mut self) {
-        self.is_told_failed = self.is_failed;
+        self.told = Some(self.is_failed);
     }
 
     pub(crate) const fn is_failed(&self) -> bool {
@@ -112,6 +107,8 @@ mod tests {
         assert_eq!(seen(&mut path, 0..2), [(0, Due::Ask(1))]);
         assert!(path.answered(1, 2 * S, ECHO));
         assert_eq!(path.answer(), Some((2 * S, 2_000_000)));
+        assert_eq!(path.untold(), Some(false));
+        path.told();
         assert_eq!(seen(&mut path, 2..62), [(60, Due::Ask(2))]);
         assert_eq!(path.untold(), None);
     }

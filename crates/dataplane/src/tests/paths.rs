@@ -101,6 +101,7 @@ fn peers_are_listed_with_what_is_known_of_them() {
     bench.receive(N3, &answer([10, 30, 0, 1], 1));
     bench.settle();
     bench.now_ns += 2 * S;
+    assert_eq!(bench.settle(), [path(false)]);
     let expected = PeerStatistics {
         side: Interface::Access,
         address: GNB.into(),
@@ -136,6 +137,22 @@ fn a_peer_without_tunnels_is_not_asked() {
     bench.settle();
     bench.sent(N3);
     assert_eq!(seconds(&mut bench, 130), (vec![], vec![]));
+}
+
+/// Its failure was told, and nobody else remembers that.
+#[test]
+fn the_return_of_a_failed_peer_is_told_even_if_it_was_forgotten_meanwhile() {
+    let mut bench = bench();
+    assert_eq!(seconds(&mut bench, 12).0, [path(true)]);
+    bench.engine.handle(Command::Delete { session: Seid(1) }).unwrap();
+    bench.settle();
+    assert_eq!(seconds(&mut bench, 700).0, []);
+    bench.put(1, 2, rules(1));
+    bench.settle();
+    assert_eq!(seconds(&mut bench, 2).0, []);
+    bench.receive(N3, &answer([10, 30, 0, 1], 1));
+    assert_eq!(seconds(&mut bench, 1).0, [path(false)]);
+    assert_eq!(seconds(&mut bench, 58).0, [], "once");
 }
 
 #[test]

@@ -189,7 +189,7 @@ impl<'a> Translator<'a> {
                 Ok(Translated { rules, extras, taken: self.taken })
             }
             Err(refusal) => {
-                self.taken.teids.iter().for_each(|teid| self.tunnels.release(*teid));
+                self.taken.teids.iter().for_each(|teid| self.tunnels.release(*teid, self.session));
                 self.taken.addresses.iter().for_each(|address| self.pools.release(*address, self.session));
                 Err(refusal)
             }

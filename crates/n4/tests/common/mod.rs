@@ -46,6 +46,8 @@ pub fn config() -> Config {
 pub enum Obedience {
     Obeys,
     Refuses,
+    /// Whatever is younger than this one.
+    RefusesAfter(Seid),
     /// Holds still until [`Lab::obey`].
     Waits,
 }
@@ -263,9 +265,17 @@ impl Lab {
         self.is_obeying = false;
     }
 
+    fn refuses(&self, session: Seid) -> bool {
+        match self.obedience {
+            Obedience::Refuses => true,
+            Obedience::RefusesAfter(last) => session > last,
+            Obedience::Obeys | Obedience::Waits => false,
+        }
+    }
+
     fn react(&mut self, order: Output) -> Option<Notice> {
         let notice = match order {
-            Output::Put(desired) if self.obedience == Obedience::Refuses => Notice::Refused {
+            Output::Put(desired) if self.refuses(desired.session) => Notice::Refused {
                 session: desired.session,
                 revision: desired.revision,
                 reason: "it is told to".to_owned(),

@@ -28,8 +28,9 @@ pub use message::{
     PfdManagementRequest, PfdManagementResponse, PoolInformation, SessionChangeInfo, SessionDeletionRequest,
     SessionDeletionResponse, SessionEstablishmentRequest, SessionEstablishmentResponse,
     SessionModificationRequest, SessionModificationResponse, SessionReportRequest, SessionReportResponse,
-    SessionSetDeletionRequest, SessionSetDeletionResponse, SessionSetModificationRequest,
-    SessionSetModificationResponse, VersionNotSupportedResponse, decode, encode,
+    SessionRetentionInformation, SessionSetDeletionRequest, SessionSetDeletionResponse,
+    SessionSetModificationRequest, SessionSetModificationResponse, VersionNotSupportedResponse, decode,
+    encode,
 };
 pub use rule::{
     ApplicationDetectionInformation, CreateBar, CreateFar, CreatePdr, CreateQer, CreateTrafficEndpoint,

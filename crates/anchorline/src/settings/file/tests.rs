@@ -151,6 +151,9 @@ fn what_control_planes_may_find_besides() {
     assert_eq!(config::parse(EXAMPLE, check).unwrap().n4.ue_pools, []);
     let settings = config::parse(&commented_in(), check).unwrap().n4;
     assert_eq!(settings.forwarding_policies, ["mec1"]);
+    assert_eq!(settings.unknown_network_instance, crate::settings::UnknownInstance::Refuse);
+    let by_default = config::parse(EXAMPLE, check).unwrap().n4.unknown_network_instance;
+    assert_eq!(by_default, crate::settings::UnknownInstance::Default);
     let pools: Vec<_> = settings.ue_pools.iter().map(|pool| pool.prefix.to_string()).collect();
     assert_eq!(pools, ["10.60.0.0/16", "2001:db8:60::/48"]);
     assert_ne!(settings.predefined, ::n4::Predefined::default());
@@ -162,9 +165,16 @@ fn what_control_planes_may_find_besides() {
 
 /// The example with everything of `[n4]` that is only shown.
 fn commented_in() -> String {
-    let shown = ["# forwarding_policies", "# [[n4.", "# name =", "# prefix =", "# network_instance ="]
-        .iter()
-        .chain(&["# precedence =", "# filters =", "# action =", "# mbr_kbps =", "# rules = ["]);
+    let shown = [
+        "# forwarding_policies",
+        "# unknown_network_instance",
+        "# [[n4.",
+        "# name =",
+        "# prefix =",
+        "# network_instance =",
+    ]
+    .iter()
+    .chain(&["# precedence =", "# filters =", "# action =", "# mbr_kbps =", "# rules = ["]);
     let (before, rest) = EXAMPLE.split_once("\n[n4]\n").unwrap();
     let (n4, after) = rest.split_once("\n# Content rules").unwrap();
     let n4 = shown.fold(n4.to_owned(), |text, shown| text.replace(shown, shown.trim_start_matches("# ")));

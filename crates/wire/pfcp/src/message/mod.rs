@@ -11,7 +11,7 @@ pub use load::{LoadControlInformation, OverloadControlInformation};
 pub use node::{
     AssociationReleaseRequest, AssociationReleaseResponse, AssociationSetupRequest, AssociationSetupResponse,
     AssociationUpdateRequest, AssociationUpdateResponse, HeartbeatRequest, HeartbeatResponse,
-    PoolInformation, VersionNotSupportedResponse,
+    PoolInformation, SessionRetentionInformation, VersionNotSupportedResponse,
 };
 pub use pfd::{ApplicationPfds, PfdContext, PfdManagementRequest, PfdManagementResponse};
 pub use report::{DownlinkDataReport, ErrorIndicationReport, SessionReportRequest, SessionReportResponse};

@@ -1,9 +1,10 @@
 //! Node related messages (TS 29.244 7.4).
 
-use crate::fields::group;
+use crate::fields::{Value, group};
 use crate::value::{
     Cause, CpFunctionFeatures, CpIpAddress, NetworkInstance, NodeId, PoolIdentity, UpFunctionFeatures,
 };
+use crate::{ErrorKind, ie};
 
 group! {
     /// Heartbeat Request (7.4.2.1).
@@ -33,6 +34,22 @@ group! {
         network_instance: opt NetworkInstance = NETWORK_INSTANCE,
         /// The bits of [`crate::flags`].
         ip_version: opt u8 = IP_VERSION,
+    }
+}
+
+group! {
+    /// PFCP Session Retention Information (7.4.4.1-2): sessions that outlive the restart of their control plane.
+    #[derive(Default)]
+    SessionRetentionInformation {
+        /// Where the control planes are whose sessions stay; all of them where none is named.
+        cp_pfcp_entities: all CpIpAddress = CP_PFCP_ENTITY_IP_ADDRESS,
+    }
+}
+
+impl SessionRetentionInformation {
+    /// The value of the IE.
+    pub fn of_octets(octets: &[u8]) -> Result<Self, ErrorKind> {
+        Self::read(octets, ie::PFCP_SESSION_RETENTION_INFORMATION)
     }
 }
 

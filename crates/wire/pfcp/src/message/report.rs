@@ -38,6 +38,8 @@ group! {
         error_indication_report: opt ErrorIndicationReport = ERROR_INDICATION_REPORT,
         /// Another control plane's name for the session, where this one of its set has none yet.
         old_cp_f_seid: opt FSeid = F_SEID,
+        /// The bits of [`crate::flags`].
+        pfcpsrreq_flags: opt u8 = PFCPSRREQ_FLAGS,
     }
 }
 

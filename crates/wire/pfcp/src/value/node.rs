@@ -158,6 +158,8 @@ features! {
         Vtime = 26,
         /// Prefixes of users that are not 64 bits long.
         Ip6pl = 29,
+        /// Sessions of a set change their SMF together.
+        Resps = 45,
     }
 }
 

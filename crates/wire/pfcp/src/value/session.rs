@@ -99,6 +99,8 @@ impl ReportType {
     pub const ERIR: u8 = 1 << 2;
     /// User Plane Inactivity Report.
     pub const UPIR: u8 = 1 << 3;
+    /// UP Initiated Session Request: for the reason that the flags tell.
+    pub const UISR: u8 = 1 << 6;
 
     /// Whether all of `bits` are set.
     pub const fn contains(self, bits: u8) -> bool {
@@ -124,10 +126,18 @@ pub mod flags {
     pub const PFCPSM_SNDEM: u8 = 1 << 1;
     /// Query all URRs: PFCPSMReq-Flags.
     pub const PFCPSM_QAURR: u8 = 1 << 2;
+    /// Stop measuring, for a pause of charging: PFCPSMReq-Flags.
+    pub const PFCPSM_SUMPC: u8 = 1 << 3;
+    /// Measure again: PFCPSMReq-Flags.
+    pub const PFCPSM_RUMUC: u8 = 1 << 4;
+    /// Begin without measuring, for a pause of charging: PFCPSEReq-Flags.
+    pub const PFCPSE_SUMPC: u8 = 1 << 1;
     /// Restoration indication: PFCPSEReq-Flags.
     pub const PFCPSE_RESTI: u8 = 1;
     /// Drop what is buffered: PFCPSRRsp-Flags (TS 29.244 8.2.32).
     pub const PFCPSRRSP_DROBU: u8 = 1;
+    /// The user plane has deleted the session: PFCPSRReq-Flags (TS 29.244 8.2.112).
+    pub const PFCPSRREQ_PSDBU: u8 = 1;
     /// Measure before QoS enforcement: Measurement Information (TS 29.244 8.2.68).
     pub const MEASUREMENT_MBQE: u8 = 1;
     /// Do not measure: Measurement Information.

@@ -139,7 +139,7 @@ prop_compose! {
         pdr_ids in of((vec(any::<u16>(), 1..3), vec(service_information(), 0..3))),
         usage_reports in reports(),
         remote_f_teids in of(vec(f_teid(), 1..3)),
-        old_cp_f_seid in of(f_seid()),
+        (old_cp_f_seid, pfcpsrreq_flags) in (of(f_seid()), any::<Option<u8>>()),
         carried in carried(),
     ) -> SessionReportRequest {
         SessionReportRequest {
@@ -153,6 +153,7 @@ prop_compose! {
             error_indication_report: remote_f_teids
                 .map(|remote_f_teids| ErrorIndicationReport { remote_f_teids, carried: vec![] }),
             old_cp_f_seid,
+            pfcpsrreq_flags,
             carried,
         }
     }

@@ -1,0 +1,100 @@
+//! Sessions that a data plane does not take back after it was restarted, as it has less room than before. They are over: their
+//! control planes are told so, and what they used (TS 29.244 7.5.8.1, PSDBU).
+
+use crate::exchange::Purpose;
+use crate::interface::Level;
+use crate::node::Node;
+use crate::usage;
+use machine::Time;
+use pfcp::{Body, ReportType, SessionReportRequest, UsageReport, flags};
+use rules::Seid;
+use session::UsageRecord;
+use std::collections::{BTreeSet, HashSet};
+
+/// At most all sessions there are.
+#[derive(Debug, Default)]
+pub(crate) struct Losses {
+    /// Sessions of which this life of the data plane has said nothing yet.
+    missing: HashSet<Seid>,
+    /// Those it refused, whose owners are to be told.
+    untold: BTreeSet<Seid>,
+    /// When they are told, if there was no room for it.
+    again: Option<Time>,
+}
+
+impl Losses {
+    pub(crate) fn missing(&mut self, seid: Seid) {
+        self.missing.insert(seid);
+    }
+
+    /// The data plane has it.
+    pub(crate) fn held(&mut self, seid: Seid) {
+        self.missing.remove(&seid);
+        self.untold.remove(&seid);
+    }
+
+    pub(crate) fn next_due(&self) -> Option<Time> {
+        self.again.filter(|_| !self.untold.is_empty())
+    }
+}
+
+impl Node {
+    /// The data plane refuses a session. If it holds an older revision of it, that stays in force.
+    pub(crate) fn not_taken_back(&mut self, seid: Seid) {
+        let is_there = self.sessions.get(seid).is_some_and(|session| session.is_established());
+        if self.losses.missing.remove(&seid) && is_there {
+            self.losses.untold.insert(seid);
+            self.tell_losses();
+        }
+    }
+
+    /// Tells as many owners as there is room for.
+    pub(crate) fn tell_losses(&mut self) {
+        while let Some(seid) = self.losses.untold.first().copied() {
+            if self.sessions.has(seid) && !self.tell_loss(seid) {
+                self.losses.again = Some(self.now + self.config.report_interval);
+                return;
+            }
+            self.losses.untold.remove(&seid);
+            self.drop_session(seid);
+            self.sessions.rest(self.wall_ms());
+        }
+        self.losses.again = None;
+    }
+
+    /// Whether there was room for it.
+    fn tell_loss(&mut self, seid: Seid) -> bool {
+        let now_ms = self.wall_ms();
+        let Some(session) = self.sessions.get(seid) else { return true };
+        let mut record = session.record.clone();
+        // A report on its way comes by itself.
+        let mut usage_reports = if session.is_reporting { vec![] } else { unconfirmed(&record.usage) };
+        usage_reports.extend(usage::tell_all(&mut record, now_ms));
+        let used = if usage_reports.is_empty() { 0 } else { ReportType::USAR };
+        let told = usage_reports.len() as u64;
+        let request = SessionReportRequest {
+            report_type: ReportType(ReportType::UISR | used),
+            usage_reports,
+            pfcpsrreq_flags: Some(flags::PFCPSRREQ_PSDBU),
+            ..SessionReportRequest::default()
+        };
+        let is_told = self.tell_owner(seid, Purpose::Report(seid), request);
+        if is_told {
+            self.counters.usage_reports += told;
+            self.note(
+                Level::Warning,
+                format!("session {seid} is over: the data plane does not take it back"),
+            );
+        }
+        is_told
+    }
+}
+
+/// What was told once and waits to be told again.
+fn unconfirmed(usage: &UsageRecord) -> Vec<UsageReport> {
+    let told = usage.unconfirmed.as_ref().and_then(|bytes| pfcp::decode(bytes).ok());
+    match told.map(|message| message.body) {
+        Some(Body::SessionReportRequest(request)) => request.usage_reports,
+        _ => vec![],
+    }
+}

@@ -1,0 +1,69 @@
+//! A CP F-SEID that is used again (TS 29.244 5.6.2): the session that had the name goes once the new one is in force. Until
+//! then it only gives way, as users' addresses and tunnels are one session's, and comes back where the new one fails.
+
+use crate::exchange::Asked;
+use crate::interface::Output;
+use crate::node::Node;
+use crate::refusal::Refusal;
+use crate::sessions::{Pending, Work};
+use pfcp::Cause;
+use rules::Seid;
+use session::SessionRecord;
+
+impl Node {
+    /// The session that has this name. One that is still being established nobody counts on: it is over. One that is being
+    /// deleted goes without a successor.
+    pub(crate) fn replaced(&mut self, owner: &str, cp_seid: u64) -> Option<Seid> {
+        let named = self.sessions.of_owner(owner, cp_seid)?;
+        if !self.sessions.get(named)?.is_established() {
+            self.fail(named, None);
+        }
+        let old = self.sessions.of_owner(owner, cp_seid)?;
+        let pending = self.sessions.get(old)?.pending.as_ref();
+        let is_going = pending.is_some_and(|pending| matches!(pending.work, Work::Delete));
+        Some(old).filter(|_| !is_going)
+    }
+
+    /// What it has counts as free.
+    pub(crate) fn lend(&mut self, old: Option<Seid>) {
+        if let Some(record) = self.record_of(old) {
+            self.release_all(&record);
+        }
+    }
+
+    /// What nobody took is its own again.
+    pub(crate) fn take_back(&mut self, old: Option<Seid>) {
+        let Some(record) = self.record_of(old) else { return };
+        self.tunnels.take_back(&record);
+        for address in record.extras.iter().flat_map(|extras| &extras.addresses) {
+            let _ = self.pools.claim(*address, self.instance_of(&record, *address), record.seid);
+        }
+    }
+
+    fn record_of(&self, old: Option<Seid>) -> Option<SessionRecord> {
+        Some(self.sessions.get(old?)?.record.clone())
+    }
+
+    /// It is out of force from now on. A change of it that is under way is not waited for.
+    pub(crate) fn give_way(&mut self, old: Seid, asked: &Asked) {
+        let Some(session) = self.sessions.get_mut(old) else { return };
+        let (revision, cp_seid) = (session.revision, session.record.cp_f_seid.seid);
+        let yields = Pending { asked: *asked, revision, work: Work::Yield, applied: None };
+        if let Some(pending) = session.pending.replace(Box::new(yields)) {
+            self.release_taken(old, &pending);
+            self.refuse(&pending.asked, Some(cp_seid), Refusal::of(Cause::SessionContextNotFound));
+        }
+        self.out.push(Output::Delete(old));
+    }
+
+    /// The new one has failed, and has left what it took.
+    pub(crate) fn come_back(&mut self, old: Seid) {
+        let Some(session) = self.sessions.get_mut(old).filter(|session| session.yields()) else { return };
+        session.pending = None;
+        self.sessions.name_again(old);
+        self.take_back(Some(old));
+        self.put_again(old);
+        self.go_on(old);
+        self.attend(old);
+    }
+}
