@@ -219,7 +219,7 @@ def gtpu():
     case("gtpu_path/error_indication", "Told to the control side.", ("n3", signal(error), f"{path} consumed", []))
     dropped("gtpu_path/error_indication_without_address", "Half of it.", "n3",
             signal(struct.pack("!BBHIHBBBI", 0x32, 26, 9, 0, 0, 0, 0, 16, 0x200)), path, "gtpu_incomplete")
-    case("gtpu_path/end_marker", "Nothing to do.",
+    case("gtpu_path/end_marker", "It ends where its tunnel does: at a plain network.",
          ("n3", signal(struct.pack("!BBHI", 0x30, 254, 0, 0x100)), f"{path} consumed", []))
     dropped("gtpu_path/unknown_type", "A message of another age.", "n3",
             signal(struct.pack("!BBHI", 0x30, 200, 0, 0)), path, "gtpu_unknown_type")

@@ -6,6 +6,7 @@
 mod charging;
 mod content;
 mod ethernet;
+mod gateways;
 mod laboratory;
 mod observe;
 mod programs;
@@ -44,6 +45,7 @@ fn main() -> Result<ExitCode> {
         content::TESTS,
         programs::TESTS,
         ethernet::TESTS,
+        gateways::TESTS,
     ]
     .concat();
     let trials = tests.into_iter().map(|test| trial(test, refused.clone(), required)).collect();

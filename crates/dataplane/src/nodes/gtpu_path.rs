@@ -48,8 +48,8 @@ pub(super) fn end_marker<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -
     };
     let steps = state.sessions.get(session).map(|session| session.steps());
     let cells = &state.sessions.cells;
-    let step = steps.into_iter().flatten().map(|at| cells.step(at));
-    let step = step.filter(|step| step.arrives_in == packet.meta.teid).next();
+    let mut steps = steps.into_iter().flatten().map(|at| cells.step(at));
+    let step = steps.find(|step| step.arrives_in == packet.meta.teid);
     let Some(step) = step.filter(|step| step.forwards() && step.tunnels()) else {
         return Next::End(Fate::Consumed);
     };

@@ -1,0 +1,309 @@
+//! One node as SGW-U and PGW-U of the same user: two sessions, chained over S5-U by a wire between two of its ports.
+
+use crate::Test;
+use anyhow::{Context, Result, bail, ensure};
+use lab::address::{GNB_N3, PFCP_PORT, SERVER, SMF_N4, UE, UPF_N3, UPF_N4};
+use lab::anchorline::Node;
+use lab::config::{self, PGW_S5, SGW_S5};
+use lab::measure::Ping;
+use lab::{Core, Lab};
+use pfcp::{
+    ApplyAction, AssociationSetupRequest, Body, CpFunctionFeatures, CreateFar, CreatePdr, CreatedPdr,
+    DestinationInterface, FSeid, FTeid, ForwardingParameters, Message, NetworkInstance, NodeId,
+    OuterHeaderCreation, OuterHeaderRemoval, Pdi, PdnType, SessionEstablishmentRequest, SourceInterface,
+    UeIpAddress,
+};
+use std::net::{Ipv4Addr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+pub(crate) const TESTS: &[Test] = &[("one_node_is_sgw_u_and_pgw_u_of_one_user", Core::Engine, chained)];
+
+const GTPU_PORT: u16 = 2152;
+/// The eNB's end of S1-U, and the PGW-U's of S5-U, as its control plane gives it.
+const ENB_TEID: u32 = 0x200;
+const PGW_TEID: u32 = 0x51;
+
+fn chained(lab: &Lab) -> Result<()> {
+    lab.wire_s5()?;
+    let node = Node::start_by(lab, config::write_upf_gateways(lab.dir.path())?)?;
+    let mut control = ControlPlane::associate(lab)?;
+    let created = control.establish(1, sgw())?;
+    let (s1_teid, s1_address) = endpoint(&created, 1)?;
+    let (s5_teid, s5_address) = endpoint(&created, 2)?;
+    ensure!((s1_address, s5_address) == (UPF_N3, SGW_S5), "endpoints at {s1_address} and {s5_address}");
+    control.establish(2, pgw(s5_teid))?;
+    node.wait_sessions(2)?;
+
+    let radio = Radio::open(lab, s1_teid)?;
+    for number in 0..50 {
+        radio.ping(number)?;
+    }
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let answering = scope.spawn(|| radio.answer(&is_over));
+        let pinged = Ping::run(&lab.dn, UE, (20, Duration::from_millis(20)));
+        is_over.store(true, Ordering::Relaxed);
+        let answered = answering.join().map_err(|_| anyhow::anyhow!("the eNB panicked"))??;
+        pinged?.expect_no_loss()?;
+        ensure!(answered >= 20, "the eNB answered {answered}");
+        anyhow::Ok(())
+    })?;
+    node.wait_balance()?;
+    node.stop()
+}
+
+/// SGW-C and PGW-C in one.
+struct ControlPlane {
+    socket: UdpSocket,
+    sequence: u32,
+}
+
+impl ControlPlane {
+    fn associate(lab: &Lab) -> Result<Self> {
+        let socket = lab.ran.inside(|| Ok(UdpSocket::bind((SMF_N4, PFCP_PORT))?))?;
+        socket.connect((UPF_N4, PFCP_PORT))?;
+        socket.set_read_timeout(Some(Duration::from_secs(3)))?;
+        let mut control = Self { socket, sequence: 0 };
+        let setup = AssociationSetupRequest {
+            node_id: NodeId::Ipv4(SMF_N4),
+            recovery_time_stamp: 1,
+            up_function_features: None,
+            cp_function_features: Some(CpFunctionFeatures::of(&[])),
+            pools: vec![],
+            smf_set_id: None,
+            alternatives: vec![],
+            carried: vec![],
+        };
+        let number = control.number();
+        match control.ask(&Message::node(number, setup))? {
+            Body::AssociationSetupResponse(response) if response.cause.is_accepted() => Ok(control),
+            other => bail!("no association: {other:?}"),
+        }
+    }
+
+    fn establish(
+        &mut self,
+        seid: u64,
+        (pdrs, fars): (Vec<CreatePdr>, Vec<CreateFar>),
+    ) -> Result<Vec<CreatedPdr>> {
+        let request = SessionEstablishmentRequest {
+            node_id: NodeId::Ipv4(SMF_N4),
+            cp_f_seid: FSeid::new(seid, SMF_N4.into()),
+            create_pdrs: pdrs,
+            create_fars: fars,
+            create_urrs: vec![],
+            create_qers: vec![],
+            create_bar: None,
+            pdn_type: Some(PdnType::Ipv4),
+            user_plane_inactivity_timer: None,
+            user_id: None,
+            apn_dnn: None,
+            s_nssai: None,
+            pfcpse_req_flags: None,
+            create_traffic_endpoints: vec![],
+            fq_csids: vec![],
+            group_id: None,
+            carried: vec![],
+        };
+        let number = self.number();
+        match self.ask(&Message::session(0, number, request))? {
+            Body::SessionEstablishmentResponse(response) if response.cause.is_accepted() => {
+                Ok(response.created_pdrs)
+            }
+            other => bail!("no session: {other:?}"),
+        }
+    }
+
+    fn number(&mut self) -> u32 {
+        self.sequence += 1;
+        self.sequence
+    }
+
+    fn ask(&self, request: &Message) -> Result<Body> {
+        self.socket.send(&pfcp::encode(request))?;
+        let mut bytes = [0; 2048];
+        loop {
+            let length = self.socket.recv(&mut bytes).context("no answer on PFCP")?;
+            let message = pfcp::decode(bytes.get(..length).unwrap_or_default())?;
+            if !matches!(message.body, Body::HeartbeatRequest(_)) {
+                return Ok(message.body);
+            }
+        }
+    }
+}
+
+fn endpoint(created: &[CreatedPdr], pdr: u16) -> Result<(u32, Ipv4Addr)> {
+    let created = created.iter().find(|created| created.pdr_id == pdr);
+    match created.and_then(|created| created.local_f_teid) {
+        Some(FTeid::Explicit { teid, ipv4: Some(address), .. }) => Ok((teid, address)),
+        other => bail!("PDR {pdr} is at {other:?}"),
+    }
+}
+
+/// S1-U and S5-U: both tunnels' ends are ours to choose.
+fn sgw() -> (Vec<CreatePdr>, Vec<CreateFar>) {
+    let choose = FTeid::Choose { ipv4: true, ipv6: false, choose_id: None };
+    let to_pgw = (DestinationInterface::Core, Some("s5"), Some((PGW_TEID, PGW_S5)));
+    let to_enb = (DestinationInterface::Access, None, Some((ENB_TEID, GNB_N3)));
+    let s1 = pdi(SourceInterface::Access, None, Some(choose));
+    let s5 = pdi(SourceInterface::Core, Some("s5"), Some(choose));
+    (vec![pdr(1, s1), pdr(2, s5)], vec![far(1, to_pgw), far(2, to_enb)])
+}
+
+/// S5-U and SGi.
+fn pgw(s5_teid: u32) -> (Vec<CreatePdr>, Vec<CreateFar>) {
+    let given = FTeid::Explicit { teid: PGW_TEID, ipv4: Some(PGW_S5), ipv6: None };
+    let s5 = pdi(SourceInterface::Access, Some("s5"), Some(given));
+    let ue = UeIpAddress { ipv4: Some(UE), is_destination: true, ..UeIpAddress::default() };
+    let sgi = Pdi { ue_ip_addresses: vec![ue], ..pdi(SourceInterface::Core, None, None) };
+    let to_sgw = (DestinationInterface::Access, Some("s5"), Some((s5_teid, SGW_S5)));
+    (vec![pdr(1, s5), pdr(2, sgi)], vec![far(1, (DestinationInterface::Core, None, None)), far(2, to_sgw)])
+}
+
+fn pdi(source_interface: SourceInterface, network: Option<&str>, f_teid: Option<FTeid>) -> Pdi {
+    Pdi {
+        source_interface,
+        f_teid,
+        network_instance: network.map(|name| NetworkInstance(name.as_bytes().to_vec())),
+        ue_ip_addresses: vec![],
+        traffic_endpoint_id: None,
+        ethernet_pdu_session_information: None,
+        ethernet_packet_filters: vec![],
+        sdf_filters: vec![],
+        application_id: None,
+        qfis: vec![],
+        interface_type: None,
+        carried: vec![],
+    }
+}
+
+/// With the FAR of its number.
+fn pdr(number: u16, pdi: Pdi) -> CreatePdr {
+    let removal = OuterHeaderRemoval::new(OuterHeaderRemoval::GTPU_UDP_IPV4);
+    CreatePdr {
+        pdr_id: number,
+        precedence: Some(255),
+        outer_header_removal: pdi.f_teid.map(|_| removal),
+        pdi,
+        far_id: Some(number.into()),
+        urr_ids: vec![],
+        qer_ids: vec![],
+        activate_predefined_rules: vec![],
+        ue_ip_address_pool: None,
+        carried: vec![],
+    }
+}
+
+/// Side, network instance, and the tunnel's other end.
+type Destination<'a> = (DestinationInterface, Option<&'a str>, Option<(u32, Ipv4Addr)>);
+
+fn far(far_id: u32, (destination_interface, network, tunnel): Destination<'_>) -> CreateFar {
+    let forwarding_parameters = ForwardingParameters {
+        destination_interface,
+        network_instance: network.map(|name| NetworkInstance(name.as_bytes().to_vec())),
+        outer_header_creation: tunnel.map(|(teid, address)| OuterHeaderCreation::GtpuIpv4 { teid, address }),
+        transport_level_marking: None,
+        redirect_information: None,
+        header_enrichment: None,
+        interface_type: None,
+        linked_traffic_endpoint_id: None,
+        carried: vec![],
+    };
+    CreateFar {
+        far_id,
+        apply_action: ApplyAction::new(ApplyAction::FORW),
+        forwarding_parameters: Some(forwarding_parameters),
+        duplicating_parameters: vec![],
+        bar_id: None,
+        carried: vec![],
+    }
+}
+
+/// An eNB and the user behind it: whole packets, in and out of GTP-U.
+struct Radio {
+    socket: UdpSocket,
+    /// The SGW-U's end of S1-U.
+    teid: u32,
+}
+
+/// GTP-U header, IPv4 header and ICMP header.
+const GTPU: usize = 8;
+const IPV4: usize = 20;
+
+impl Radio {
+    fn open(lab: &Lab, teid: u32) -> Result<Self> {
+        let socket = lab.ran.inside(|| Ok(UdpSocket::bind((GNB_N3, GTPU_PORT))?))?;
+        socket.connect((UPF_N3, GTPU_PORT))?;
+        socket.set_read_timeout(Some(Duration::from_millis(500)))?;
+        Ok(Self { socket, teid })
+    }
+
+    fn send(&self, packet: &[u8]) -> Result<()> {
+        let length = u16::try_from(packet.len())?.to_be_bytes();
+        let message = [&[0x30, 255][..], &length, &self.teid.to_be_bytes(), packet].concat();
+        self.socket.send(&message).map(drop).context("cannot send on S1-U")
+    }
+
+    /// The next user's packet; `None` where none comes in time.
+    fn receive(&self) -> Result<Option<Vec<u8>>> {
+        let mut bytes = [0; 2048];
+        let Ok(length) = self.socket.recv(&mut bytes) else { return Ok(None) };
+        let message = bytes.get(..length).unwrap_or_default();
+        match message.split_first_chunk::<GTPU>() {
+            // Whether we are there (TS 29.281 7.2.1).
+            Some(([_, 1, ..], _)) => self.receive(),
+            Some(([0x30, 255, _, _, teid @ ..], packet)) if *teid == ENB_TEID.to_be_bytes() => {
+                Ok(Some(packet.to_vec()))
+            }
+            _ => bail!("on S1-U came {message:02x?}"),
+        }
+    }
+
+    /// Asks a server, and has its answer.
+    fn ping(&self, number: u16) -> Result<()> {
+        self.send(&echo(8, (UE, SERVER), &[&number.to_be_bytes()[..], &[7; 58]].concat()))?;
+        let answer = self.receive()?.with_context(|| format!("no answer to ping {number}"))?;
+        let expected = echo(0, (SERVER, UE), &[&number.to_be_bytes()[..], &[7; 58]].concat());
+        ensure!(answer.get(IPV4..) == expected.get(IPV4..), "the answer is {answer:02x?}");
+        Ok(())
+    }
+
+    /// Answers whoever pings the user, until it is over; how often.
+    fn answer(&self, is_over: &AtomicBool) -> Result<u32> {
+        let mut answered = 0;
+        while !is_over.load(Ordering::Relaxed) {
+            let Some(packet) = self.receive()? else { continue };
+            ensure!(packet.get(IPV4) == Some(&8), "no ping: {packet:02x?}");
+            self.send(&echo(0, (UE, SERVER), packet.get(IPV4 + 4..).unwrap_or_default()))?;
+            answered += 1;
+        }
+        Ok(answered)
+    }
+}
+
+/// An ICMP echo message (RFC 792), from its identifier on given.
+fn echo(kind: u8, (from, to): (Ipv4Addr, Ipv4Addr), rest: &[u8]) -> Vec<u8> {
+    let with_checksum = |mut bytes: Vec<u8>, at: usize| {
+        let sum = checksum(&bytes).to_be_bytes();
+        if let Some(place) = bytes.get_mut(at..at + 2) {
+            place.copy_from_slice(&sum);
+        }
+        bytes
+    };
+    let icmp = with_checksum([&[kind, 0, 0, 0][..], rest].concat(), 2);
+    let length = (IPV4 + icmp.len()) as u16;
+    let [high, low] = length.to_be_bytes();
+    let header = [&[0x45, 0, high, low, 0, 1, 0, 0, 64, 1, 0, 0][..], &from.octets(), &to.octets()].concat();
+    [with_checksum(header, 10), icmp].concat()
+}
+
+/// RFC 1071.
+fn checksum(bytes: &[u8]) -> u16 {
+    let octet = |pair: &[u8], at: usize| u32::from(pair.get(at).copied().unwrap_or_default());
+    let words = bytes.chunks(2).map(|pair| octet(pair, 0) << 8 | octet(pair, 1));
+    let sum = words.sum::<u32>();
+    let sum = (sum >> 16) + (sum & 0xffff);
+    !((sum >> 16) + (sum & 0xffff)) as u16
+}
