@@ -223,6 +223,56 @@ fn rules_that_come_twice_are_named() {
     }
 }
 
+/// Every IE moved into every group: it is not what it was there, and nothing panics or is left behind.
+#[test]
+fn what_is_in_the_wrong_group_is_refused_or_carried() {
+    let message = pfcp::encode(&Message::session(0, 1, everything()));
+    let whole = parse(&message[16..]);
+    let mut all = vec![];
+    places(&whole, &[], &mut all);
+    let groups = || (0..whole.len()).filter(|at| GROUPS.contains(&whole[*at].ie));
+    let mut refused = 0;
+    for way in &all {
+        for group in groups().filter(|group| *group != way[0]) {
+            let mut changed = whole.clone();
+            let (_, list) = around(&mut changed, way);
+            let moved = list[way[way.len() - 1]].clone();
+            changed[group].children.push(moved.clone());
+            let (_, list) = around(&mut changed, way);
+            list.remove(way[way.len() - 1]);
+            let (cause, offending, failed) = told(&write(&changed));
+            let named = offending.is_some() || failed.is_some();
+            assert!(cause.is_accepted() || named, "{} in {}", ie::Name(moved.ie), ie::Name(whole[group].ie));
+            refused += usize::from(!cause.is_accepted());
+        }
+    }
+    assert!(refused > 100, "{refused}");
+}
+
+/// A message that says it is longer than it is, or ends before its IEs do.
+#[test]
+fn a_message_of_another_length_than_it_says_is_refused_or_dropped() {
+    let whole = pfcp::encode(&Message::session(0, 1, everything()));
+    for cut in 1..whole.len() {
+        let mut lab = Lab::associated();
+        lab.sent.clear();
+        lab.receive(at(SMF), &whole[..cut]);
+        let accepted = lab.sent.iter().any(|(_, sent)| match &sent.body {
+            Body::SessionEstablishmentResponse(response) => response.cause.is_accepted(),
+            _ => false,
+        });
+        assert!(!accepted, "{cut}");
+        assert_eq!((lab.node.sessions(), lab.node.tunnels(), lab.told.len()), (0, 0, 0), "{cut}");
+        // And as if it had been meant so: what is cut is an IE, or something mandatory is missing.
+        if cut >= 16 {
+            let mut shorter = whole[..cut].to_vec();
+            shorter[2..4].copy_from_slice(&(cut as u16 - 4).to_be_bytes());
+            lab.receive(at(SMF), &shorter);
+            assert_eq!(lab.in_force.len(), lab.node.sessions());
+        }
+    }
+}
+
 type Change = fn(&mut SessionModificationRequest);
 
 #[test]
