@@ -1,6 +1,6 @@
 //! Takes the usual packet to its flow in one step: a user's whole TCP or UDP packet over IPv4, as it comes from the data
-//! network, or in a tunnel over IPv4, from the radio or another gateway, with at most a PDU session container. Everything else, and everything at fault,
-//! goes the long way from `ethernet_input` on, which comes to the same for usual packets.
+//! network, or in a tunnel over IPv4, from the radio or another gateway, with at most a PDU session container. Everything
+//! else, and everything at fault, goes the long way from `ethernet_input` on, which comes to the same for usual packets.
 
 use crate::frame::{Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
