@@ -63,8 +63,15 @@ pub fn place(address: Ipv4Addr, plane: Ipv4Addr) -> Ipv4Addr {
     if address == plane { N3_ADDRESS } else { beside }
 }
 
-/// The tunnels a request leads into end where their other ends are on our bench.
+/// The tunnels a request leads into end where their other ends are on our bench, and those it makes where ours is.
 pub fn moved(body: &mut Body, plane: Ipv4Addr) {
+    if let Body::SessionEstablishmentRequest(request) = body {
+        for pdr in &mut request.create_pdrs {
+            if let Some(FTeid::Explicit { ipv4: Some(address), .. }) = &mut pdr.pdi.f_teid {
+                *address = place(*address, plane);
+            }
+        }
+    }
     let mut tunnels: Vec<&mut OuterHeaderCreation> = vec![];
     match body {
         Body::SessionEstablishmentRequest(request) => {

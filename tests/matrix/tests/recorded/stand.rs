@@ -10,6 +10,9 @@ use pfcp::{AssociationSetupRequest, Body, Cause, CpFunctionFeatures, CreatedPdr,
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
+/// A radio that is in no recording.
+const RADIO: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 99);
+
 /// What was seen and was the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -202,6 +205,21 @@ impl Stand {
             self.seids.extend(then.up_f_seid.zip(ours.up_f_seid).map(|(then, ours)| (then.seid, ours.seid)));
             self.cp_seids.extend(then.up_f_seid.zip(message.seid).map(|(up, cp_seid)| (up.seid, cp_seid)));
         }
+    }
+
+    /// A packet of a user's that nobody recorded; what leaves by N6, and in tunnels.
+    pub fn from_user(&mut self, teid: u32, packet: &[u8]) -> (Vec<Vec<u8>>, Vec<Gtpu>) {
+        let length = (packet.len() as u16).to_be_bytes();
+        let message = [&[0x30, G_PDU][..], &length, &teid.to_be_bytes(), packet].concat();
+        let [from, to] = [RADIO, matrix::N3_ADDRESS].map(|address| SocketAddrV4::new(address, gtpu::PORT));
+        self.arrive(N3, &pcap::packet(from, to, &message));
+        (std::mem::take(&mut self.to_network), std::mem::take(&mut self.in_tunnels))
+    }
+
+    /// One for a user; what leaves in tunnels, and what the control plane is told.
+    pub fn from_network(&mut self, packet: &[u8]) -> (Vec<Gtpu>, Vec<Message>) {
+        self.arrive(N6, packet);
+        (std::mem::take(&mut self.in_tunnels), std::mem::take(&mut self.reports))
     }
 
     /// Something came to the recorded one in a tunnel.
