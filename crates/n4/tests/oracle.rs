@@ -134,6 +134,35 @@ fn cut_short(lab: &mut Lab, message_type: u8, seid: &[u8]) -> Body {
     lab.answer(0xAA_0000 | u32::from(message_type)).body
 }
 
+/// UDP over IPv4 carries no more.
+const LONGEST: usize = 65_507;
+
+/// As many URRs as a session may have, all asked about at once, each in two parts, with all that can be said of it.
+#[test]
+fn the_longest_answer_fits_a_datagram() {
+    let monitored = |id| {
+        let mut rule = urr(id, 0);
+        rule.measurement_information = Some(pfcp::flags::MEASUREMENT_MNOP);
+        rule.monitoring_time = Some((common::SINCE_1900_MS / 1_000) as u32 + 5);
+        rule
+    };
+    let mut lab = Lab::associated();
+    let mut request = establishment(77);
+    request.create_urrs = (1..=250).map(monitored).collect();
+    let session = lab.establish(request);
+    lab.traffic(session, (1_000, 1_000), false);
+    lab.pass(Duration::from_secs(10));
+    lab.traffic(session, (1_000, 1_000), false);
+    let query = SessionModificationRequest {
+        pfcpsm_req_flags: Some(pfcp::flags::PFCPSM_QAURR),
+        query_urr_reference: Some(7),
+        ..SessionModificationRequest::default()
+    };
+    assert_eq!(lab.modify(session, query).usage_reports.len(), 500);
+    let longest = lab.trace.iter().map(|(.., bytes)| bytes.len()).max().unwrap();
+    assert!((40_000..=LONGEST).contains(&longest), "{longest}");
+}
+
 fn v4(address: SocketAddr) -> SocketAddrV4 {
     match address {
         SocketAddr::V4(address) => address,
