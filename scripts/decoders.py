@@ -73,6 +73,9 @@ class Page:
                 self.rows.add((group, int(row[1])))
                 if row[3] == "sent":
                     self.sent.add((group, int(row[1])))
+        # Of requests that either side sends the page tells what is taken; in ours stands what our response says.
+        ours = {number for other, number in self.rows if other == "Association Setup Response"}
+        self.rows |= {("Association Setup Request", number) for number in ours}
 
 
 class Findings:

@@ -180,9 +180,11 @@ fn replay(file: &Path) -> Counts {
     sum
 }
 
+type Fact = (u8, [usize; 3]);
+
 /// Facts of the recordings, by file: of each type of message so many were accepted, refused, and not answered then. That
 /// nobody was refused is one; eUPF did not answer the release of an association.
-const RECORDED: [(&str, &[(u8, [usize; 3])]); 6] = [
+const RECORDED: [(&str, &[Fact]); 6] = [
     (
         "o5-attach.pcap",
         &[(1, [4, 0, 0]), (5, [2, 0, 0]), (50, [74, 0, 0]), (52, [104, 0, 0]), (54, [66, 0, 0])],
