@@ -119,14 +119,25 @@ impl UserPlane {
         self.join();
     }
 
+    /// Both processes and the database are gone; a new user plane takes the place.
+    pub fn lose_everything(&mut self) {
+        self.saved = Saved { lives: self.saved.lives + 1, ..Saved::default() };
+        self.restart_data_path_alone();
+        self.restart_node();
+    }
+
     /// The data path dies and comes back empty; what was on its wires is lost.
     pub fn restart_data_path(&mut self) {
         self.notices.clear();
         self.input(Input::DataPathLost);
+        self.restart_data_path_alone();
+        self.join();
+    }
+
+    fn restart_data_path_alone(&mut self) {
         self.config.1.epoch += 1;
         self.wires.iter_mut().for_each(|wire| *wire = Wire::default());
         (self.engine, self.worker) = connect(&self.config.1, self.wires.clone(), || 0).unwrap();
-        self.join();
     }
 
     /// A PFCP message comes in and is worked off: all that was sent since this was last asked, or [`UserPlane::told`].
@@ -134,6 +145,11 @@ impl UserPlane {
         self.input(Input::Datagram { from, bytes });
         self.settle();
         self.told()
+    }
+
+    /// They come first when this is asked the next time.
+    pub fn tell_later(&mut self, datagrams: Vec<Datagram>) {
+        self.outbox.splice(0..0, datagrams);
     }
 
     /// PFCP messages sent since this was last asked.

@@ -21,6 +21,8 @@ pub struct Saved {
     pub pfds: BTreeMap<String, PfdRecord>,
     /// The highest number of a charging data record.
     pub last_cdr: u64,
+    /// How often everything was lost: the recovery time stamp tells of it.
+    pub(crate) lives: u32,
 }
 
 impl Saved {
@@ -44,7 +46,7 @@ impl Saved {
     /// What a process that starts finds, so many milliseconds after everything began.
     pub(crate) fn start(&self, after_ms: u64) -> Start {
         Start {
-            node: NodeRecord { recovery_time_stamp: STAMP },
+            node: NodeRecord { recovery_time_stamp: STAMP + self.lives },
             associations: self.associations.values().cloned().collect(),
             sessions: self.sessions.values().cloned().collect(),
             pfds: self.pfds.values().cloned().collect(),

@@ -1,6 +1,7 @@
 //! One node: addresses, ports and limits that node and data path agree on.
 
 use dataplane::{Echo, Limits, PortConfig, Route};
+use n4::GtpuAddress;
 use packet::ethernet::MacAddress;
 use pfcp::NodeId;
 use rules::{Instance, Interface};
@@ -21,7 +22,9 @@ pub const N6_ROUTER: Ipv4Addr = Ipv4Addr::new(10, 50, 0, 1);
 
 /// The PFCP node.
 pub fn node_config() -> n4::Config {
-    n4::Config::new(NodeId::Ipv4(US), US, N3_ADDRESS)
+    let usual = n4::Config::new(NodeId::Ipv4(US), US, N3_ADDRESS);
+    let core = GtpuAddress { interface: Interface::Core, ..GtpuAddress::access(N6_ADDRESS) };
+    n4::Config { gtpu: vec![GtpuAddress::access(N3_ADDRESS), core], ..usual }
 }
 
 /// The data path; peers are not asked whether they are there.

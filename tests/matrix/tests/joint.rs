@@ -11,7 +11,7 @@ use matrix::frames::{datagram, from_network, g_pdu, packet_of, tunnelled};
 use matrix::{N3, N6, US, UserPlane};
 use ran::Tunnel;
 use ran::config::FTeidMode;
-use ran::smf::{Event, Input, Output, PduSession, Settings, Smf};
+use ran::smf::{Dialect, Event, Input, Output, PduSession, Settings, Smf};
 use rules::{Qfi, Teid};
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -28,13 +28,16 @@ fn smf() -> Smf {
         address: SMF,
         upf: SocketAddrV4::new(US, pfcp::PORT),
         f_teid: FTeidMode::Choose,
+        dialect: Dialect::Plain,
         recovery_time_stamp: 3_900_000_000,
         wait: Duration::from_secs(30),
     };
     let session = PduSession {
         ue: UE,
+        ue6: None,
         qfi: Qfi::new(9).unwrap(),
         downlink: GNB,
+        beyond: None,
         mbr: None,
         report_after_bytes: None,
         ethernet: false,
