@@ -1,6 +1,7 @@
 //! A control plane, a user plane, a radio and a data network.
 
 use crate::persona::Persona;
+use crate::record;
 use matrix::frames::{Tunnelled, datagram, from_network, g_pdu, packet_of, tunnelled};
 use matrix::{N3, N6, US, UserPlane};
 use pfcp::{Body, Message};
@@ -95,6 +96,7 @@ impl<'a> Bench<'a> {
                 return;
             }
             for (_, bytes) in told {
+                said((US_AT, CP_AT), &bytes);
                 outputs.extend(self.smf.handle(Input::Datagram(US_AT, &bytes), self.plane.now));
             }
         }
@@ -115,6 +117,7 @@ impl<'a> Bench<'a> {
 
     /// Answers are left with what the user plane has to tell.
     fn arrive(&mut self, bytes: &[u8]) {
+        said((CP_AT, US_AT), bytes);
         let told = self.plane.datagram(SocketAddr::V4(CP_AT), bytes);
         self.plane.tell_later(told);
     }
@@ -246,6 +249,11 @@ impl<'a> Bench<'a> {
         let expected = (if up { self.passed.0 } else { 0 }, if down { self.passed.1 } else { 0 });
         assert_eq!((usage.uplink_bytes, usage.downlink_bytes), expected);
     }
+}
+
+/// Kept for decoders of others.
+fn said((from, to): (SocketAddrV4, SocketAddrV4), bytes: &[u8]) {
+    record::sent(from.into(), to.into(), &pfcp::decode(bytes).unwrap(), bytes);
 }
 
 /// One packet, the same but for what a router changes.

@@ -12,7 +12,13 @@ mod bench;
 mod cells;
 mod flows;
 mod lives;
+#[path = "../../../../crates/wire/pfcp/tests/common/pcap.rs"]
+#[allow(dead_code, missing_docs, unreachable_pub, reason = "shared with tests of other crates")]
+mod pcap;
 mod persona;
+#[path = "../../../../crates/wire/pfcp/tests/common/record.rs"]
+#[allow(missing_docs, unreachable_pub, reason = "shared with tests of other crates")]
+mod record;
 
 use cells::Cell;
 use persona::{PERSONAS, Persona};

@@ -1,16 +1,14 @@
 //! GTP-U as it was recorded, and as we say it, taken apart by hand.
 
-use packet::{ethernet, ipv4, ipv6, ndp};
+use packet::{ethernet, ipv4};
 use std::net::Ipv4Addr;
 
 pub const PORT: u16 = 2152;
 pub const ERROR_INDICATION: u8 = 26;
 pub const END_MARKER: u8 = 254;
 pub const G_PDU: u8 = 255;
-/// Types of ICMPv6 (RFC 4861 4.1, 4.2), and the option that tells a prefix (4.6.2).
+/// A type of ICMPv6 (RFC 4861 4.1).
 pub const SOLICITATION: u8 = 133;
-pub const ADVERTISEMENT: u8 = 134;
-const PREFIX_INFORMATION: u8 = 3;
 /// Of extension headers (TS 29.281 5.2.1).
 const PDU_SESSION_CONTAINER: u8 = 0x85;
 
@@ -77,22 +75,4 @@ pub fn with_hops(packet: &[u8], change: i8) -> Vec<u8> {
 /// The type of a message of ICMPv6.
 pub fn icmpv6(packet: &[u8]) -> Option<u8> {
     (packet.first()? >> 4 == 6 && packet[6] == 58).then(|| packet[40])
-}
-
-/// Whether the checksum of a message of neighbour discovery is wrong.
-pub fn is_damaged(packet: &[u8]) -> bool {
-    let packet = ipv6::Packet::parse(packet).unwrap();
-    ndp::Message::parse(&packet) == Err(ndp::Malformed::Checksum)
-}
-
-/// The prefix that a router advertisement tells.
-pub fn prefix(advertisement: &[u8]) -> Option<[u8; 16]> {
-    let mut options = &advertisement[56..];
-    while options.len() >= 8 {
-        if options[0] == PREFIX_INFORMATION {
-            return options[16..32].try_into().ok();
-        }
-        options = &options[usize::from(options[1]) * 8..];
-    }
-    None
 }
