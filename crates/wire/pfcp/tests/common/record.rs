@@ -13,6 +13,9 @@ use std::sync::{Mutex, PoisonError};
 const BY_SHAPE: usize = 6;
 const IN_ALL: usize = 4_000;
 
+/// Of this program, among all that write into the folder.
+const NAME: &str = concat!(env!("CARGO_PKG_NAME"), "-", env!("CARGO_CRATE_NAME"));
+
 /// Of one process; nothing closes it, so every datagram is written at once.
 struct Recorder {
     file: File,
@@ -39,7 +42,7 @@ impl Recorder {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pfcp");
         create_dir_all(&folder).unwrap();
         forget_former(&folder);
-        let name = format!("{}-{}.pcap", env!("CARGO_CRATE_NAME"), std::process::id());
+        let name = format!("{NAME}-{}.pcap", std::process::id());
         let mut file = File::create(folder.join(name)).unwrap();
         file.write_all(&pcap::header()).unwrap();
         Self { file, kept: 0, shapes: HashMap::new(), contents: HashSet::new() }
@@ -61,9 +64,7 @@ fn forget_former(folder: &Path) {
     let is_former = |file: &PathBuf| {
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();
         let of = stem.rsplit_once('-');
-        of.is_some_and(|(name, pid)| {
-            name == env!("CARGO_CRATE_NAME") && !Path::new("/proc").join(pid).exists()
-        })
+        of.is_some_and(|(name, pid)| name == NAME && !Path::new("/proc").join(pid).exists())
     };
     let files = read_dir(folder).unwrap().filter_map(|entry| Some(entry.ok()?.path()));
     files.filter(is_former).for_each(|file| drop(remove_file(file)));
