@@ -77,6 +77,8 @@ pub(crate) struct Translator<'a> {
     fars: HashMap<FarId, &'a Far>,
     /// By CHOOSE ID, which holds within one request (TS 29.244 8.2.3).
     chosen: BTreeMap<u8, FTeid>,
+    /// Those of them that later requests may mean again.
+    remembered: Vec<u8>,
     extras: Extras,
     taken: Taken,
 }
@@ -100,6 +102,7 @@ impl<'a> Translator<'a> {
             pdrs: before.pdrs.iter().map(|pdr| (pdr.id, pdr)).collect(),
             fars: before.fars.iter().map(|far| (far.id, far)).collect(),
             chosen: BTreeMap::new(),
+            remembered: Vec::new(),
             extras: extras.cloned().unwrap_or_default(),
             taken: Taken::default(),
         }
@@ -119,6 +122,7 @@ impl<'a> Translator<'a> {
             rules.pdrs.iter_mut().for_each(|pdr| known.infer(&mut pdr.pdi));
             rules.check()?;
             self.check(&rules)?;
+            self.remember_chosen(&rules);
             Ok(rules)
         });
         self.finish(rules)
@@ -156,6 +160,7 @@ impl<'a> Translator<'a> {
             updated.for_each(|pdi| known.infer(pdi));
             let rules = self.before.change(change)?;
             self.forget_removed(&rules);
+            self.remember_chosen(&rules);
             self.check(&rules)?;
             self.taken.end_markers = far::end_markers(&self.fars, &rules, request);
             Ok(rules)

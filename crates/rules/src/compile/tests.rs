@@ -1,4 +1,4 @@
-use crate::fixture::{GNB, UE, bar, pdi, qer, rules, towards, urr};
+use crate::fixture::{GNB, UE, bar, pdi, pdr, qer, rules, towards, urr};
 use crate::*;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -87,6 +87,41 @@ fn the_first_qfi_and_any_rqi_mark_the_tunnel() {
         dscp: None,
     };
     assert_eq!(compile(&rules).unwrap().steps[1].action, Action::Forward(expected));
+}
+
+fn flow_of(step: &Step) -> Option<Qfi> {
+    match step.action {
+        Action::Forward(Forward { encapsulation: Some(into), .. }) => into.qfi,
+        _ => None,
+    }
+}
+
+/// One of them is of all flows, and has the number that means none.
+#[test]
+fn a_qfi_of_0_is_that_of_no_flow() {
+    let mut rules = with_tunnel();
+    rules.qers = vec![Qer { qfi: Qfi::new(0), ..qer(1) }, Qer { qfi: Qfi::new(9), ..qer(2) }];
+    rules.pdrs[1].qers = vec![QerId(1), QerId(2)];
+    assert_eq!(flow_of(&compile(&rules).unwrap().steps[1]), Qfi::new(9));
+    rules.pdrs[1].qers = vec![QerId(1)];
+    assert_eq!(flow_of(&compile(&rules).unwrap().steps[1]), Qfi::new(0));
+}
+
+/// Router advertisements of a control plane: its PDR has no QER, and the FAR of the user's downlink.
+#[test]
+fn packets_of_the_control_plane_go_in_the_flow_of_others_by_their_far() {
+    let mut rules = with_tunnel();
+    rules.qers = vec![Qer { qfi: Qfi::new(9), ..qer(1) }];
+    rules.pdrs[1].qers = vec![QerId(1)];
+    let f_teid = rules.pdrs[0].pdi.f_teid.map(|f_teid| FTeid { teid: Teid(0x101), ..f_teid });
+    rules.pdrs.push(pdr(3, Pdi { f_teid, ..pdi(Interface::Access) }, 2));
+    assert_eq!(flow_of(&compile(&rules).unwrap().steps[2]), Qfi::new(9));
+    // Where a QER of their own says so, they go in another; and in none where all go in none.
+    rules.qers.push(Qer { qfi: Qfi::new(5), ..qer(2) });
+    rules.pdrs[2].qers = vec![QerId(2)];
+    assert_eq!(flow_of(&compile(&rules).unwrap().steps[2]), Qfi::new(5));
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.qers.clear());
+    assert_eq!(flow_of(&compile(&rules).unwrap().steps[2]), None);
 }
 
 #[test]
