@@ -34,9 +34,10 @@ pub(crate) fn modification(request: &SessionModificationRequest, config: &Config
         .create_fars
         .iter()
         .filter_map(|far| named(far_id(far.far_id), &far.forwarding_parameters.as_ref()?.network_instance));
-    let updated_fars = request.update_fars.iter().filter_map(|far| {
-        named(far_id(far.far_id), &far.update_forwarding_parameters.as_ref()?.network_instance)
-    });
+    let updated_fars = request
+        .update_fars
+        .iter()
+        .filter_map(|far| named(far_id(far.far_id), &far.parameters()?.network_instance));
     let endpoints = &request.create_traffic_endpoints;
     let endpoints = endpoints.iter().filter_map(|endpoint| named(None, &endpoint.network_instance));
     let updated_endpoints = &request.update_traffic_endpoints;
@@ -77,7 +78,9 @@ pub(crate) fn known_modification<'a>(
     let pdrs = created.chain(updated.map(|pdi| &mut pdi.network_instance));
     let fars = known.create_fars.iter_mut().filter_map(|far| far.forwarding_parameters.as_mut());
     let fars = fars.map(|to| &mut to.network_instance);
-    let updated = known.update_fars.iter_mut().filter_map(|far| far.update_forwarding_parameters.as_mut());
+    let updated = known.update_fars.iter_mut().flat_map(|far| {
+        far.update_forwarding_parameters.iter_mut().chain(far.forwarding_parameters.as_mut())
+    });
     let fars = fars.chain(updated.map(|to| &mut to.network_instance));
     let endpoints = known.create_traffic_endpoints.iter_mut().map(|endpoint| &mut endpoint.network_instance);
     let updated = known.update_traffic_endpoints.iter_mut().map(|endpoint| &mut endpoint.network_instance);

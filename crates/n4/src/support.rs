@@ -291,7 +291,7 @@ pub(crate) fn modification(request: &SessionModificationRequest, config: &Config
     })?;
     request.update_fars.iter().try_for_each(|far| {
         without_any(&far.carried, IN_FAR)?;
-        far.update_forwarding_parameters.iter().try_for_each(|to| forwarding(&to.carried, policies))?;
+        far.parameters().into_iter().try_for_each(|to| forwarding(&to.carried, policies))?;
         far.update_duplicating_parameters.iter().try_for_each(|to| copying(&to.carried, policies))
     })
 }

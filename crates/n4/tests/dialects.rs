@@ -96,8 +96,28 @@ fn flows_of_a_pdu_session_share_its_endpoint() {
     let remove_pdrs = [1, 9].map(|pdr_id| pfcp::RemovePdr { pdr_id, carried: vec![] }).to_vec();
     let without = SessionModificationRequest { remove_pdrs, ..Default::default() };
     assert_eq!(modify(&mut lab, seid, without).cause, Cause::RequestAccepted);
+    assert_eq!(lab.node.tunnels(), 0);
     let again = SessionModificationRequest { create_pdrs: vec![flow(9)], ..Default::default() };
-    assert_ne!(chosen(&modify(&mut lab, seid, again).created_pdrs, 9), teid);
+    assert_ne!(chosen(&modify(&mut lab, seid, again).created_pdrs, 9), 0);
+    assert_eq!(lab.node.tunnels(), 1);
+}
+
+/// OMEC says Forwarding Parameters in an Update FAR, too, and means those of an update.
+#[test]
+fn forwarding_parameters_of_an_update_go_by_either_name() {
+    let mut lab = Lab::associated();
+    let seid = establish(&mut lab, establishment(1)).up_f_seid.unwrap().seid;
+    for teid in [5, 6] {
+        let mut request = smf::path_switch(teid);
+        let update = &mut request.update_fars[0];
+        update.forwarding_parameters = update.update_forwarding_parameters.take();
+        let told = update.forwarding_parameters.as_mut().unwrap();
+        told.pfcpsm_req_flags = Some(pfcp::flags::PFCPSM_SNDEM);
+        assert_eq!(modify(&mut lab, seid, request).cause, Cause::RequestAccepted);
+        let forwarding = lab.in_force[&Seid(seid)].rules.fars[1].forwarding.unwrap();
+        assert_eq!(forwarding.outer_header_creation.unwrap().teid.0, teid);
+    }
+    assert_eq!(common::personas::end_markers(&lab), [5]);
 }
 
 #[test]

@@ -242,7 +242,16 @@ pub fn write_ran_predefined(dir: &Path, rules: &[&str]) -> Result<PathBuf> {
 /// # Errors
 /// Where the example lacks what must change, or the file cannot be written.
 pub fn write_ran(dir: &Path, f_teid: FTeid) -> Result<PathBuf> {
+    write_ran_dialect(dir, f_teid, "plain")
+}
+
+/// The same in a dialect, by its name.
+///
+/// # Errors
+/// Where the example lacks what must change, or the file cannot be written.
+pub fn write_ran_dialect(dir: &Path, f_teid: FTeid, dialect: &str) -> Result<PathBuf> {
     let mut config: Table = example("ran.toml")?.parse()?;
+    set(&mut config, "smf", "dialect", dialect)?;
     match f_teid {
         FTeid::Choose => set(&mut config, "smf", "f_teid", "choose")?,
         FTeid::Explicit => {

@@ -5,6 +5,7 @@
 
 mod charging;
 mod content;
+mod dialects;
 mod ethernet;
 mod gateways;
 mod laboratory;
@@ -48,6 +49,7 @@ fn main() -> Result<ExitCode> {
         ethernet::TESTS,
         gateways::TESTS,
         messages::TESTS,
+        dialects::TESTS,
     ]
     .concat();
     let trials = tests.into_iter().map(|test| trial(test, refused.clone(), required)).collect();

@@ -139,20 +139,20 @@ impl User {
     /// What it sends goes to the data network.
     fn sends(&self, stand: &mut Stand) {
         let passed = vec![gtpu::with_hops(&self.packet(), -1)];
-        assert_eq!(stand.from_user(self.teid, &self.packet()), (passed, vec![]));
+        assert_eq!(stand.user_sends(self.teid, &self.packet()), (passed, vec![]));
     }
 
     /// Nothing reaches it; how often its control plane is told.
     fn is_sent(&self, stand: &mut Stand) -> usize {
         let packet = pcap::packet(SERVER, SocketAddrV4::new(self.address, 7_000), b"for a user");
-        let (in_tunnels, told) = stand.from_network(&packet);
+        let (in_tunnels, told) = stand.network_sends(&packet);
         assert_eq!(in_tunnels, []);
         told.len()
     }
 
     /// The radio hears that the tunnel has no end.
     fn is_gone(&self, stand: &mut Stand) {
-        let (to_network, in_tunnels) = stand.from_user(self.teid, &self.packet());
+        let (to_network, in_tunnels) = stand.user_sends(self.teid, &self.packet());
         assert_eq!((to_network.len(), in_tunnels.len()), (0, 1));
         assert_eq!(in_tunnels[0].kind, gtpu::ERROR_INDICATION);
         assert_eq!(self.is_sent(stand), 0);

@@ -44,7 +44,7 @@ pub(super) fn linked(far: &CreateFar) -> (FarId, Option<u8>) {
 
 /// As [`linked`].
 pub(super) fn linked_anew(far: &UpdateFar) -> (FarId, Option<u8>) {
-    let to = far.update_forwarding_parameters.as_ref();
+    let to = far.parameters();
     (FarId(far.far_id), to.and_then(|to| to.linked_traffic_endpoint_id))
 }
 
@@ -84,7 +84,7 @@ pub(super) fn update(
     let action = update.apply_action.map(values::apply_action).transpose()?;
     let apply_action = action.map(|action| action.apply_action);
     let forwards = apply_action.or(before.map(|far| far.apply_action)) == Some(ApplyAction::Forward);
-    let parameters = update.update_forwarding_parameters.as_ref();
+    let parameters = update.parameters();
     let instance = parameters.and_then(|to| new_instance(to, has_instances));
     let forwarding = parameters.map(|to| forwarding_update(before, to, forwards)).transpose()?;
     let forwarding = forwarding.map(|to| ForwardingUpdate { instance, ..to });
@@ -195,7 +195,7 @@ pub(super) fn end_markers(
     let whole = asks(request.pfcpsm_req_flags);
     let mut ended = Vec::new();
     for update in &request.update_fars {
-        let parameters = update.update_forwarding_parameters.as_ref();
+        let parameters = update.parameters();
         let is_asked = whole || parameters.is_some_and(|to| asks(to.pfcpsm_req_flags));
         let old = before.get(&FarId(update.far_id)).and_then(|far| tunnel_to_radio(far)).filter(|_| is_asked);
         let now = after.fars.iter().find(|far| far.id.0 == update.far_id).and_then(tunnel_to_radio);

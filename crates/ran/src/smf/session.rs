@@ -255,7 +255,7 @@ impl Smf {
             None => None,
         };
         if let Some((purpose, request)) = asked {
-            self.ask_session(purpose, remote.seid, request, now);
+            self.ask_session((purpose, remote.seid), request, now);
         }
     }
 
@@ -267,20 +267,20 @@ impl Smf {
         let request = restoration.unwrap_or_else(|| phrases.establishment(of));
         self.sessions.set_restored(index, is_restored);
         // The user plane has no SEID for it yet (TS 29.244 7.2.2.4.2).
-        self.ask_session(Purpose::Establish(index), 0, request, now);
+        self.ask_session((Purpose::Establish(index), 0), request, now);
     }
 
     /// Opens the downlink, now that the user plane has the session.
     pub(super) fn modify(&mut self, index: usize, remote: Remote, now: Time) {
         let Some((of, phrases)) = self.about(index) else { return };
         let request = phrases.activation(of);
-        self.ask_session(Purpose::Modify(index), remote.seid, request, now);
+        self.ask_session((Purpose::Modify(index), remote.seid), request, now);
     }
 
     fn delete(&mut self, index: usize, remote: Remote, now: Time) {
         let Some((of, phrases)) = self.about(index) else { return };
         let request = phrases.deletion(of);
-        self.ask_session(Purpose::Delete(index), remote.seid, request, now);
+        self.ask_session((Purpose::Delete(index), remote.seid), request, now);
     }
 
     fn about(&self, index: usize) -> Option<(About<'_>, &'static dyn Phrases)> {
@@ -288,7 +288,7 @@ impl Smf {
         Some((about, self.settings.dialect.phrases()))
     }
 
-    fn ask_session(&mut self, purpose: Purpose, seid: u64, request: impl Into<Body>, now: Time) {
+    fn ask_session(&mut self, (purpose, seid): (Purpose, u64), request: impl Into<Body>, now: Time) {
         let priority = self.settings.dialect.phrases().priority();
         let message = Message { priority, ..Message::session(seid, messages::UNNUMBERED, request) };
         self.ask(purpose, message, now);

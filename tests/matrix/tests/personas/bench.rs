@@ -178,7 +178,7 @@ impl<'a> Bench<'a> {
     }
 
     /// A user's packet from a radio: what leaves towards the network, or into the next gateway's tunnel.
-    pub(crate) fn from_radio(
+    pub(crate) fn radio_sends(
         &mut self,
         at: Ipv4Addr,
         tunnel: (u32, Option<u8>),
@@ -196,7 +196,7 @@ impl<'a> Bench<'a> {
     }
 
     /// A packet for the user arrives, from the network or from the next gateway: what leaves towards radios.
-    pub(crate) fn to_radio(&mut self, packet: &[u8]) -> Vec<Tunnelled> {
+    pub(crate) fn network_sends(&mut self, packet: &[u8]) -> Vec<Tunnelled> {
         let core = self.smf.endpoint(0, Endpoint::Core);
         let frame = match core {
             Some(endpoint) => g_pdu(N6, PGW.address, (endpoint.teid.0, None), packet),
@@ -222,14 +222,14 @@ impl<'a> Bench<'a> {
 
     pub(crate) fn uplink_passes(&mut self, at: Ipv4Addr) {
         let packet = self.packet_up((SERVER, SERVER_PORT));
-        let left = self.from_radio(at, (self.uplink(), self.persona.qfi), &packet);
+        let left = self.radio_sends(at, (self.uplink(), self.persona.qfi), &packet);
         assert_same(&left, &packet);
         self.passed.0 += packet.len() as u64;
     }
 
     pub(crate) fn downlink_passes(&mut self, radio: Tunnel) {
         let packet = self.packet_down((SERVER, SERVER_PORT));
-        let sent = self.to_radio(&packet);
+        let sent = self.network_sends(&packet);
         self.is_for(&sent, radio, &packet);
         self.passed.1 += packet.len() as u64;
     }

@@ -34,7 +34,7 @@ pub(crate) fn establishment(persona: &Persona) -> Cell {
         bench.uplink_passes(RADIO.address);
     }
     let early = bench.packet_down(EVERYTHING);
-    let sent = bench.to_radio(&early);
+    let sent = bench.network_sends(&early);
     match persona.early {
         Early::Sent => bench.is_for(&sent, RADIO, &early),
         Early::Dropped | Early::Kept => assert_eq!(sent, []),
@@ -66,7 +66,7 @@ pub(crate) fn idle(persona: &Persona) -> Cell {
     bench.hold();
     let packets: Vec<_> = (0..3).map(|_| bench.packet_down(EVERYTHING)).collect();
     for packet in &packets {
-        assert_eq!(bench.to_radio(packet), []);
+        assert_eq!(bench.network_sends(packet), []);
     }
     assert!(bench.saw(&Event::Paged(0)) && !bench.saw(&Event::Paged(0)), "told once");
     assert_eq!(bench.release(), 1);
@@ -107,7 +107,7 @@ pub(crate) fn solicitation(persona: &Persona) -> Cell {
     let (ue, routers) = (Ipv6Addr::from_bits(0xfe80 << 112 | 1), Ipv6Addr::from_bits(0xff02 << 112 | 2));
     let solicitation = written(&Message::RouterSolicitation { source_link: None }, ue, routers);
     let tunnel = (bench.uplink(), persona.qfi);
-    assert_eq!(bench.from_radio(RADIO.address, tunnel, &solicitation), Vec::<Vec<u8>>::new());
+    assert_eq!(bench.radio_sends(RADIO.address, tunnel, &solicitation), Vec::<Vec<u8>>::new());
     let [sent] = &bench.radios()[..] else { panic!("a router solicitation goes nowhere") };
     if !matches!(persona.dialect, Dialect::Open5gs | Dialect::Open5gsPgwC) {
         assert_eq!((sent.to, sent.teid), (RADIO.address, RADIO.teid.0));

@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, OTHER_RADIO, PGW, RADIO, SERVER, SERVER_PORT, assert_same};
 use crate::cells::Cell;
-use crate::persona::Persona;
+use crate::persona::{PERSONAS, Persona};
 use matrix::N3;
 use matrix::frames::g_pdu;
 use ran::Tunnel;
@@ -52,7 +52,7 @@ fn flow_passes(bench: &mut Bench<'_>, server: (Ipv4Addr, u16)) {
             bench.plane.settle();
             bench.radios()
         }
-        None => bench.to_radio(&down),
+        None => bench.network_sends(&down),
     };
     let [one] = &sent[..] else { panic!("{sent:x?}") };
     assert_eq!((one.to, one.teid, one.flow), (tunnel.address, tunnel.teid.0, bench.flow_of(qfi)));
@@ -63,14 +63,14 @@ fn flow_passes(bench: &mut Bench<'_>, server: (Ipv4Addr, u16)) {
         Some(_) => bench.uplink(),
         None => bench.smf.endpoint(0, Endpoint::FlowUplink).unwrap().teid.0,
     };
-    let left = bench.from_radio(RADIO.address, (uplink, qfi), &up);
+    let left = bench.radio_sends(RADIO.address, (uplink, qfi), &up);
     assert_same(&left, &up);
 }
 
 /// Packets of that server go as all others do.
 fn is_default(bench: &mut Bench<'_>, server: (Ipv4Addr, u16)) {
     let down = bench.packet_down(server);
-    let sent = bench.to_radio(&down);
+    let sent = bench.network_sends(&down);
     bench.is_for(&sent, RADIO, &down);
 }
 
@@ -124,9 +124,23 @@ pub(crate) fn grant(persona: &Persona) -> Cell {
     assert!(bench.smf.usage(0).reports > 0, "300 bytes and more were used, and nothing was told");
     if is_online(persona) {
         let more = bench.packet_down((SERVER, SERVER_PORT));
-        assert_eq!(bench.to_radio(&more), [], "the quota is used up");
+        assert_eq!(bench.network_sends(&more), [], "the quota is used up");
         assert!(bench.change(Change::Grant(300)));
         bench.both_ways_pass(RADIO);
     }
     Ok(())
+}
+
+/// OAI wants to hear of every 1,000 bytes: what comes within a second is told together, and none of it is lost.
+#[test]
+fn a_storm_of_thresholds_is_told_of_once_a_second() {
+    let persona = PERSONAS.iter().find(|persona| persona.dialect == Dialect::Oai).unwrap();
+    let mut bench = Bench::up(persona, None);
+    for _ in 0..100 {
+        bench.downlink_passes(RADIO);
+    }
+    bench.pass(std::time::Duration::from_secs(2));
+    let reports = bench.smf.usage(0).reports;
+    assert!((1..=2).contains(&reports), "{reports} reports of {} bytes", bench.passed.1);
+    bench.is_billed();
 }

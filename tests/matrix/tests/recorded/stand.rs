@@ -204,7 +204,7 @@ impl Stand {
     }
 
     /// A packet of a user's that nobody recorded; what leaves by N6, and in tunnels.
-    pub fn from_user(&mut self, teid: u32, packet: &[u8]) -> (Vec<Vec<u8>>, Vec<Gtpu>) {
+    pub fn user_sends(&mut self, teid: u32, packet: &[u8]) -> (Vec<Vec<u8>>, Vec<Gtpu>) {
         let length = (packet.len() as u16).to_be_bytes();
         let message = [&[0x30, G_PDU][..], &length, &teid.to_be_bytes(), packet].concat();
         let [from, to] = [RADIO, matrix::N3_ADDRESS].map(|address| SocketAddrV4::new(address, gtpu::PORT));
@@ -213,7 +213,7 @@ impl Stand {
     }
 
     /// One for a user; what leaves in tunnels, and what the control plane is told.
-    pub fn from_network(&mut self, packet: &[u8]) -> (Vec<Gtpu>, Vec<Message>) {
+    pub fn network_sends(&mut self, packet: &[u8]) -> (Vec<Gtpu>, Vec<Message>) {
         self.arrive(N6, packet);
         (std::mem::take(&mut self.in_tunnels), std::mem::take(&mut self.reports))
     }

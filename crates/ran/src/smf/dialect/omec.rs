@@ -115,6 +115,7 @@ fn with(mut pdr: CreatePdr, sdf_filters: Vec<SdfFilter>, qer: u32) -> CreatePdr 
     CreatePdr { qer_ids: vec![qer, SESSION_QER], ..pdr }
 }
 
+/// It says Forwarding Parameters, where an Update FAR has others.
 fn into_radio(tunnel: Tunnel, flags: Option<u8>) -> UpdateFar {
     let update = far_into(DOWNLINK_FAR, DestinationInterface::Access, tunnel);
     let parameters = update.update_forwarding_parameters.map(|to| UpdateForwardingParameters {
@@ -123,7 +124,12 @@ fn into_radio(tunnel: Tunnel, flags: Option<u8>) -> UpdateFar {
         ..to
     });
     let apply_action = Some(short(ApplyAction::FORW));
-    UpdateFar { update_forwarding_parameters: parameters, apply_action, ..update }
+    UpdateFar {
+        update_forwarding_parameters: None,
+        forwarding_parameters: parameters,
+        apply_action,
+        ..update
+    }
 }
 
 fn add_flow(of: About<'_>, flow: &Flow) -> SessionModificationRequest {

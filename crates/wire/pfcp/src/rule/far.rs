@@ -104,10 +104,22 @@ group! {
         apply_action: set ApplyAction = APPLY_ACTION,
         /// New parameters.
         update_forwarding_parameters: set UpdateForwardingParameters = UPDATE_FORWARDING_PARAMETERS,
+        /// The same, by the name they have in a Create FAR: one control plane in use says so.
+        forwarding_parameters: set UpdateForwardingParameters = FORWARDING_PARAMETERS,
         /// New parameters of copies, in the order of those before.
         update_duplicating_parameters: each UpdateDuplicatingParameters = UPDATE_DUPLICATING_PARAMETERS,
         /// How to buffer.
         bar_id: set u8 = BAR_ID,
+    }
+}
+
+impl UpdateFar {
+    /// New parameters, by whichever name.
+    pub const fn parameters(&self) -> Option<&UpdateForwardingParameters> {
+        match &self.update_forwarding_parameters {
+            None => self.forwarding_parameters.as_ref(),
+            told => told.as_ref(),
+        }
     }
 }
 

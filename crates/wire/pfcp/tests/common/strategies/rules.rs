@@ -133,7 +133,7 @@ prop_compose! {
             carried: p.carried });
         // A group of nothing is, in an update, the wish to remove it (TS 29.244 5.6.3): another message.
         let update = update.filter(|update| *update != NOTHING);
-        UpdateFar { far_id: create.far_id, apply_action, update_forwarding_parameters: update,
+        UpdateFar { far_id: create.far_id, apply_action, update_forwarding_parameters: update, forwarding_parameters: None,
             update_duplicating_parameters: create.duplicating_parameters.into_iter().map(copies).collect(),
             bar_id: create.bar_id, carried: create.carried }
     }
