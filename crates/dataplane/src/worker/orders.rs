@@ -8,7 +8,9 @@ use crate::graph::NodeId;
 use crate::nodes;
 use crate::port::Port;
 use crate::side::Side;
-use crate::state::{Installation, Installed, Key, Loading, Refusal, Session, SessionIndex, State, Used};
+use crate::state::{
+    Installation, Installed, Key, Loading, Refusal, Session, SessionIndex, Sessions, State, Used,
+};
 use crate::trace::Tracer;
 use dplink::{Event, UsageCounts};
 use rules::{EthernetProgram, Interface, OuterHeaderCreation, Seid, UrrId};
@@ -209,6 +211,7 @@ impl<P: Port> Worker<P> {
             Ok(mut installed) => {
                 let [before, now] = [installed.old.as_deref(), sessions.get(installed.index)].map(keys);
                 steering.announce(before, now);
+                overtake(sessions, keys(installed.old.as_deref()), installed.index);
                 installed._ethernet = switch.enter(installed.index, ethernet);
                 self.wake(installed.index, drop_kept);
                 installed.end_markers.iter().for_each(|tunnel| self.send_end_marker(*tunnel));
@@ -266,6 +269,21 @@ impl<P: Port> Worker<P> {
         meta.next_hop = way.next_hop;
         self.vector.push(Packet { buffer, meta });
         self.run(NodeId::EthernetOutput, None);
+    }
+}
+
+/// What is the session's from now on may have been within networks of others.
+fn overtake(sessions: &mut Sessions, before: &[Key], index: SessionIndex) {
+    if sessions.framed.is_empty() {
+        return;
+    }
+    let key_at = |sessions: &Sessions, at| keys(sessions.get(index)).get(at).copied();
+    let mut at = 0;
+    while let Some(key) = key_at(sessions, at) {
+        if !before.contains(&key) {
+            sessions.overtake(key);
+        }
+        at += 1;
     }
 }
 

@@ -3,6 +3,7 @@
 mod endpoint;
 mod ethernet;
 mod far;
+mod framed;
 mod pdr;
 mod qer;
 mod urr;

@@ -1,11 +1,11 @@
 //! PDRs, and the tunnel endpoints they take.
 
-use super::{Translator, ethernet};
+use super::{Translator, ethernet, framed};
 use crate::predefined::{LAST, NO_FAR};
 use crate::refusal::Refusal;
 use crate::tunnels::Unavailable;
 use crate::values::{self, Endpoint};
-use ipnet::Ipv6Net;
+use ipnet::{IpNet, Ipv6Net};
 use pfcp::{Cause, CreatePdr, CreatedPdr, FailedRuleId, SourceInterface, UpdatePdr, ie};
 use rules::{FTeid, FarId, Instance, Interface, Pdi, Pdr, PdrId, PdrUpdate, QerId, UrrId};
 use std::net::{IpAddr, Ipv4Addr};
@@ -71,6 +71,7 @@ impl Translator<'_> {
         let endpoint = pdi.f_teid.map(|f_teid| values::endpoint(f_teid, (source, instance), self.ours));
         let endpoint = endpoint.transpose()?;
         let user = values::user(&pdi.ue_ip_addresses)?;
+        let framed_routes = framed::routes(&pdi.carried).map_err(|refusal| of_pdr(refusal, pdr))?;
         let has_no_address = user.ipv4.is_none() && user.ipv6.is_none();
         let from_radio = pdi.source_interface == SourceInterface::Access;
         Ok(Pdi {
@@ -83,6 +84,7 @@ impl Translator<'_> {
             },
             ue_ipv4: user.ipv4,
             ue_ipv6: user.ipv6,
+            framed_routes,
             qfis: pdi.qfis.iter().filter_map(|qfi| values::qfi(*qfi)).collect(),
             sdf_filters: pdi
                 .sdf_filters
@@ -139,7 +141,11 @@ pub(super) const fn no_far_id() -> Refusal {
 }
 
 const fn no_endpoint(unavailable: Unavailable, pdr: PdrId) -> Refusal {
-    Refusal { failed_rule_id: Some(FailedRuleId::Pdr(pdr.0)), ..unavailable_endpoint(unavailable) }
+    of_pdr(unavailable_endpoint(unavailable), pdr)
+}
+
+const fn of_pdr(refusal: Refusal, pdr: PdrId) -> Refusal {
+    Refusal { failed_rule_id: Some(FailedRuleId::Pdr(pdr.0)), ..refusal }
 }
 
 pub(super) const fn unavailable_endpoint(unavailable: Unavailable) -> Refusal {
@@ -165,10 +171,14 @@ pub(super) struct Addresses {
     ipv6: Option<Ipv6Net>,
     /// And their network, likewise.
     instance: Option<Instance>,
+    /// The networks behind the user, likewise.
+    framed_routes: Vec<IpNet>,
 }
 
 pub(super) fn session_addresses<'a>(pdis: impl Iterator<Item = &'a Pdi> + Clone) -> Addresses {
+    let framed_routes = pdis.clone().map(|pdi| &pdi.framed_routes).filter(|routes| !routes.is_empty());
     Addresses {
+        framed_routes: only(framed_routes).cloned().unwrap_or_default(),
         ipv4: only(pdis.clone().filter_map(|pdi| pdi.ue_ipv4)),
         ipv6: only(pdis.clone().filter_map(|pdi| pdi.ue_ipv6)),
         instance: only(pdis.map(|pdi| pdi.instance).filter(|instance| *instance != Instance::DEFAULT)),
@@ -181,14 +191,20 @@ fn only<T: PartialEq>(mut items: impl Iterator<Item = T>) -> Option<T> {
 }
 
 impl Addresses {
-    /// Some control planes leave the address out of further downlink PDRs, meaning the session's.
+    /// Some control planes leave the address out of further downlink PDRs, meaning the session's and what is behind it. In uplink
+    /// PDRs one of them names what is behind the user and not its own address, meaning both.
     pub(super) fn infer(&self, pdi: &mut Pdi) {
-        let has_none = pdi.f_teid.is_none() && pdi.ue_ipv4.is_none() && pdi.ue_ipv6.is_none();
-        if has_none && pdi.source_interface != Interface::Access {
+        if pdi.f_teid.is_none() && !pdi.names_user() && pdi.source_interface != Interface::Access {
             (pdi.ue_ipv4, pdi.ue_ipv6) = (self.ipv4, self.ipv6);
+            pdi.framed_routes.clone_from(&self.framed_routes);
             if pdi.instance == Instance::DEFAULT {
                 pdi.instance = self.instance.unwrap_or_default();
             }
+        }
+        let has_routes_alone =
+            pdi.ue_ipv4.is_none() && pdi.ue_ipv6.is_none() && !pdi.framed_routes.is_empty();
+        if has_routes_alone && pdi.f_teid.is_some() {
+            (pdi.ue_ipv4, pdi.ue_ipv6) = (self.ipv4, self.ipv6);
         }
     }
 }
