@@ -2,7 +2,7 @@
 
 use crate::usage::{UsageCause, UsageCounts};
 use crate::{Explanation, PeerStatistics, Question, Statistics, Trace, TraceFilter};
-use rules::{Interface, OuterHeaderCreation, PdrId, Qfi, Rules, Seid, Teid, UrrId};
+use rules::{Interface, OuterHeaderCreation, PdrId, Qfi, Rules, SeenMac, Seid, Teid, UrrId};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -184,8 +184,8 @@ pub enum Notice {
     Macs {
         /// The session.
         session: Seid,
-        /// In no order.
-        macs: Vec<[u8; 6]>,
+        /// In no order, each once, with the tags it was seen with.
+        macs: Vec<SeenMac>,
     },
     /// [`Command::ResyncEnd`] is done.
     Resynced {

@@ -54,6 +54,8 @@ pub(crate) struct Session {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Marks {
     pub(crate) qfi: Option<Qfi>,
+    /// For packets that have none of their own.
+    pub(crate) usual_qfi: Option<Qfi>,
     pub(crate) reflective: bool,
 }
 
@@ -176,6 +178,7 @@ impl Session {
         }
         let marks = marks(&qers);
         let (far, stands_in) = self.far_for(pdr, part_of).ok_or(DropReason::FarDrop)?;
+        let marks = Marks { usual_qfi: self.usual_qfi(&far), ..marks };
         let to = match (far.apply_action, &far.forwarding) {
             (ApplyAction::Buffer, _) => {
                 return Ok(Verdict {
@@ -238,7 +241,21 @@ impl Session {
         let open = qers.iter().all(|qer| gate(qer, direction) == Gate::Open);
         let forwards = far.apply_action == ApplyAction::Forward;
         let to = far.forwarding.filter(|to| open && forwards && to.outer_header_creation.is_some())?;
-        Some((to, marks(&qers)))
+        let marks = marks(&qers);
+        Some((to, Marks { qfi: marks.qfi.or(self.usual_qfi(far)), ..marks }))
+    }
+
+    /// The default QoS flow of a tunnel to the radio: that of the last PDR, as they are tried, that leads into it and names one.
+    fn usual_qfi(&self, far: &Far) -> Option<Qfi> {
+        let tunnel = |far: &Far| {
+            let to = far.forwarding.filter(|to| to.destination_interface == rules::Interface::Access)?;
+            to.outer_header_creation
+        };
+        let wanted = tunnel(far)?;
+        let mut pdrs: Vec<&Pdr> = self.rules.pdrs.iter().collect();
+        pdrs.sort_by_key(|pdr| (pdr.precedence, pdr.id));
+        let same = pdrs.into_iter().filter(|pdr| self.far(pdr.far).and_then(tunnel) == Some(wanted));
+        same.filter_map(|pdr| marks(&self.qers(pdr)).qfi).next_back()
     }
 
     fn qers(&self, pdr: &Pdr) -> Vec<Qer> {
@@ -326,7 +343,7 @@ const fn gate(qer: &Qer, direction: Direction) -> Gate {
 
 fn marks(qers: &[Qer]) -> Marks {
     let (qfi, reflective) = (qers.iter().find_map(|qer| qer.qfi), qers.iter().any(|qer| qer.reflective));
-    Marks { qfi, reflective }
+    Marks { qfi, usual_qfi: None, reflective }
 }
 
 /// Between a tunnel and a plain network we are a router, which takes a hop off and knows what its ways take; from tunnel

@@ -27,10 +27,10 @@ pub use classifier::{
 };
 pub use compile::{
     Action, Application, Arrival, Beyond, Direction, Encapsulation, EthernetProgram, Forward, Meter, Program,
-    Step, Usage, compile,
+    QosFlow, Step, Usage, compile,
 };
 pub use error::{RuleError, RuleRef};
-pub use ethernet::{EthernetFilter, EthernetPdi, MacFilter, MacRange, TagFilter};
+pub use ethernet::{EthernetFilter, EthernetPdi, MacFilter, MacRange, SeenMac, TagFilter};
 pub use ids::{ApplicationId, ApplicationTag, BarId, FarId, Instance, PdrId, QerId, Qfi, Seid, Teid, UrrId};
 pub use intent::{
     ApplyAction, Bar, BitRates, FTeid, Far, ForwardingParameters, Gate, Interface, OuterHeaderCreation,

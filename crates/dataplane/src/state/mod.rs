@@ -58,7 +58,7 @@ pub(crate) use routes::Routes;
 pub(crate) use session::{Key, Session, SessionIndex};
 pub(crate) use sessions::{KEYS_PER_SESSION, Room, Sessions};
 pub(crate) use step::{HotStep, Kind, StepIndex};
-pub(crate) use switch::{MACS_PER_SESSION, Switch};
+pub(crate) use switch::{MACS_PER_SESSION, Switch, Vlans};
 pub(crate) use table::Table;
 pub(crate) use treatment::{Extra, Treatment};
 pub(crate) use usage::Ledger;

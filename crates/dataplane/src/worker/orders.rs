@@ -13,7 +13,7 @@ use crate::state::{
 };
 use crate::trace::Tracer;
 use dplink::{Event, UsageCounts};
-use rules::{EthernetProgram, Interface, OuterHeaderCreation, Seid, UrrId};
+use rules::{EthernetProgram, Interface, OuterHeaderCreation, SeenMac, Seid, UrrId};
 
 /// Orders obeyed between two vectors, so that control never holds up traffic.
 const ORDERS_PER_TURN: usize = 16;
@@ -38,7 +38,7 @@ pub(crate) enum Order {
     /// Put content rules in force.
     Load(Box<Loading>),
     /// Tell the MAC addresses of a session; the list has the room.
-    Macs(Seid, Vec<[u8; 6]>),
+    Macs(Seid, Vec<SeenMac>),
     /// Tell of the MAC addresses of all sessions that have somebody ask for them.
     AllMacs,
 }
@@ -88,7 +88,7 @@ pub(crate) enum Report {
     /// The MAC addresses of a session have changed.
     MacsChanged(Seid),
     /// The MAC addresses of a session.
-    Macs(Seid, Vec<[u8; 6]>),
+    Macs(Seid, Vec<SeenMac>),
     /// Nothing to tell.
     Done,
 }

@@ -171,8 +171,8 @@ impl Translator<'_> {
         origin: values::Origin,
     ) -> Result<(Option<FTeid>, Option<pfcp::FTeid>), Refusal> {
         let endpoint = values::endpoint(f_teid, origin, self.ours)?;
-        let (f_teid, is_chosen) = self.take(endpoint).map_err(unavailable_endpoint)?;
-        Ok((Some(f_teid), is_chosen.then(|| told(f_teid))))
+        let (f_teid, told) = self.take(endpoint).map_err(unavailable_endpoint)?;
+        Ok((Some(f_teid), told))
     }
 
     fn tell_endpoint(

@@ -4,11 +4,11 @@ use super::{Translator, ethernet, framed};
 use crate::predefined::{LAST, NO_FAR};
 use crate::refusal::Refusal;
 use crate::tunnels::Unavailable;
-use crate::values::{self, Endpoint};
+use crate::values::{self, Endpoint, Wish};
 use ipnet::{IpNet, Ipv6Net};
 use pfcp::{Cause, CreatePdr, CreatedPdr, FailedRuleId, SourceInterface, UpdatePdr, ie};
-use rules::{FTeid, FarId, Instance, Interface, Pdi, Pdr, PdrId, PdrUpdate, QerId, UrrId};
-use std::net::{IpAddr, Ipv4Addr};
+use rules::{FTeid, FarId, Instance, Interface, Pdi, Pdr, PdrId, PdrUpdate, QerId, Rules, UrrId};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 impl Translator<'_> {
     pub(super) fn pdr(&mut self, pdr: &CreatePdr) -> Result<Pdr, Refusal> {
@@ -78,7 +78,7 @@ impl Translator<'_> {
             source_interface: source,
             instance,
             f_teid: match (endpoint, current) {
-                (Some(Endpoint::Chosen(..)), Some(current)) => Some(current),
+                (Some(Endpoint::Chosen(_)), Some(current)) => Some(current),
                 (None, Some(current)) if has_no_address || from_radio => Some(current),
                 (endpoint, _) => endpoint.map(|endpoint| self.f_teid(pdr, endpoint)).transpose()?,
             },
@@ -97,18 +97,21 @@ impl Translator<'_> {
     }
 
     fn f_teid(&mut self, pdr: PdrId, endpoint: Endpoint) -> Result<FTeid, Refusal> {
-        let (f_teid, is_chosen) = self.take(endpoint).map_err(|unavailable| no_endpoint(unavailable, pdr))?;
-        if is_chosen {
-            self.tell(pdr, |created| created.local_f_teid = Some(told(f_teid)));
+        let (f_teid, told) = self.take(endpoint).map_err(|unavailable| no_endpoint(unavailable, pdr))?;
+        if told.is_some() {
+            self.tell(pdr, |created| created.local_f_teid = told);
         }
         Ok(f_teid)
     }
 
-    /// The endpoint, and whether it is one we chose.
-    pub(super) fn take(&mut self, endpoint: Endpoint) -> Result<(FTeid, bool), Unavailable> {
+    /// The endpoint, and what is told of it if we chose it.
+    pub(super) fn take(&mut self, endpoint: Endpoint) -> Result<(FTeid, Option<pfcp::FTeid>), Unavailable> {
         match endpoint {
-            Endpoint::Given(f_teid) => self.claim(f_teid.teid).map(|()| (f_teid, false)),
-            Endpoint::Chosen(id, address) => self.choose(id, address).map(|f_teid| (f_teid, true)),
+            Endpoint::Given(f_teid) => self.claim(f_teid.teid).map(|()| (f_teid, None)),
+            Endpoint::Chosen(wish) => {
+                let f_teid = self.choose(wish)?;
+                Ok((f_teid, Some(with_other(told(f_teid), wish.also))))
+            }
         }
     }
 
@@ -124,7 +127,7 @@ impl Translator<'_> {
         told.push(created);
     }
 
-    fn choose(&mut self, id: Option<u8>, address: IpAddr) -> Result<FTeid, Unavailable> {
+    fn choose(&mut self, Wish { id, address, .. }: Wish) -> Result<FTeid, Unavailable> {
         if let Some(f_teid) = id.and_then(|id| self.chosen.get(&id)) {
             return Ok(*f_teid);
         }
@@ -133,6 +136,14 @@ impl Translator<'_> {
         self.chosen.extend(id.map(|id| (id, f_teid)));
         Ok(f_teid)
     }
+}
+
+/// From the access side packets come in tunnels only: a PDR without one would never match anything there (TS 29.244 5.2.1).
+pub(super) fn check_reachable(rules: &Rules) -> Result<(), Refusal> {
+    let is_deaf = |pdr: &&Pdr| pdr.pdi.source_interface == Interface::Access && pdr.pdi.f_teid.is_none();
+    let refused =
+        |pdr: &Pdr| of_pdr(Refusal::blaming(Cause::RuleCreationModificationFailure, ie::F_TEID), pdr.id);
+    rules.pdrs.iter().find(is_deaf).map_or(Ok(()), |pdr| Err(refused(pdr)))
 }
 
 /// A PDR needs a FAR, unless what it activates decides all.
@@ -162,6 +173,16 @@ pub(super) const fn told(f_teid: FTeid) -> pfcp::FTeid {
     match f_teid.address {
         IpAddr::V4(address) => pfcp::FTeid::Explicit { teid, ipv4: Some(address), ipv6: None },
         IpAddr::V6(address) => pfcp::FTeid::Explicit { teid, ipv4: None, ipv6: Some(address) },
+    }
+}
+
+/// The same at an address of the other family, if it is of IPv4: a CHOOSE ID may have been IPv6 alone before.
+const fn with_other(f_teid: pfcp::FTeid, other: Option<Ipv6Addr>) -> pfcp::FTeid {
+    match f_teid {
+        pfcp::FTeid::Explicit { teid, ipv4: Some(ipv4), .. } => {
+            pfcp::FTeid::Explicit { teid, ipv4: Some(ipv4), ipv6: other }
+        }
+        other => other,
     }
 }
 

@@ -1,9 +1,11 @@
 //! One PDR into one step.
 
-use super::{Action, Beyond, Direction, Encapsulation, Forward, Meter, Step};
+use super::{Action, Beyond, Direction, Encapsulation, Forward, Meter, QosFlow, Step};
 use crate::check::Checked;
-use crate::ids::{FarId, QerId, UrrId};
-use crate::intent::{ApplyAction, Far, ForwardingParameters, Gate, Pdr, Qer, Rules};
+use crate::ids::{FarId, QerId, Qfi, UrrId};
+use crate::intent::{
+    ApplyAction, Far, ForwardingParameters, Gate, Interface, OuterHeaderCreation, Pdr, Qer, Rules,
+};
 use crate::list::{Mostly1, Rare};
 use std::collections::HashMap;
 
@@ -14,10 +16,13 @@ pub(super) struct Steps<'a> {
     pub(super) meters: Mostly1<Meter>,
     /// For each QER, the place of its meter; `None` without a limit.
     meter_places: Vec<Option<u16>>,
+    /// By tunnel to the radio, the QoS flow of packets that nobody has given one.
+    usual: HashMap<OuterHeaderCreation, Qfi>,
 }
 
 impl<'a> Steps<'a> {
-    pub(super) fn new(rules: &Rules, checked: &'a Checked<'a>) -> Self {
+    /// `pdrs` are in the order they are tried.
+    pub(super) fn new(rules: &Rules, checked: &'a Checked<'a>, pdrs: &[&Pdr]) -> Self {
         let (mut meters, mut correlated) = (Vec::new(), HashMap::new());
         let mut place_of = |qer: &Qer| {
             let meter = meter(qer)?;
@@ -29,14 +34,41 @@ impl<'a> Steps<'a> {
             Some(place)
         };
         let meter_places = rules.qers.iter().map(&mut place_of).collect();
-        Self { checked, meters: meters.into_iter().collect(), meter_places }
+        let meters = meters.into_iter().collect();
+        let mut steps = Self { checked, meters, meter_places, usual: HashMap::new() };
+        if pdrs.iter().any(|pdr| qfi(&steps.qers(pdr)).is_none()) {
+            let flow = |pdr: &&Pdr| Some((steps.tunnel_to_radio(pdr)?, qfi(&steps.qers(pdr))?));
+            steps.usual = pdrs.iter().filter_map(flow).collect();
+        }
+        steps
+    }
+
+    /// The tunnel to the radio that a PDR's packets are for. Of the PDRs of one tunnel, the last that names a QoS flow names the
+    /// default one.
+    fn tunnel_to_radio(&self, pdr: &Pdr) -> Option<OuterHeaderCreation> {
+        let to = self.checked.fars.get(pdr.far)?.forwarding?;
+        to.outer_header_creation.filter(|_| to.destination_interface == Interface::Access)
+    }
+
+    /// Where a control plane sends router advertisements itself, its PDR names no QoS flow, and the radio wants one
+    /// (TS 38.415 5.4).
+    fn mend(&self, action: &mut Action) {
+        let Action::Forward(Forward { to: Interface::Access, encapsulation: Some(tunnel), .. }) = action
+        else {
+            return;
+        };
+        let name = OuterHeaderCreation { teid: tunnel.teid, address: tunnel.peer };
+        if let (QosFlow::None, Some(usual)) = (tunnel.flow, self.usual.get(&name)) {
+            tunnel.flow = QosFlow::Usual(*usual);
+        }
     }
 
     /// What becomes of a PDR's packets by a FAR: its own, or another.
     pub(super) fn step(&self, pdr: &Pdr, far: FarId) -> Step {
         let (direction, qers) = (pdr.pdi.source_interface.direction(), self.qers(pdr));
         let found = self.checked.fars.get(far);
-        let action = found.map_or(Action::Drop, |far| action(far, &qers, direction));
+        let mut action = found.map_or(Action::Drop, |far| action(far, &qers, direction));
+        self.mend(&mut action);
         let copies = match (action, found) {
             (Action::Forward(_), Some(far)) => &*far.duplicates,
             _ => &[],
@@ -122,9 +154,13 @@ fn forward(to: &ForwardingParameters, qers: &[&Qer]) -> Forward {
         encapsulation: to.outer_header_creation.map(|tunnel| Encapsulation {
             teid: tunnel.teid,
             peer: tunnel.address,
-            qfi: qers.iter().find_map(|qer| qer.qfi),
+            flow: qfi(qers).map_or(QosFlow::None, QosFlow::One),
             reflective: qers.iter().any(|qer| qer.reflective),
         }),
         dscp: to.dscp,
     }
+}
+
+fn qfi(qers: &[&Qer]) -> Option<Qfi> {
+    qers.iter().find_map(|qer| qer.qfi)
 }
