@@ -11,7 +11,7 @@ export ANCHORLINE_REQUIRE_E2E ?= 1
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test e2e bench bench-quick bench-check fuzz miri lint clean
+.PHONY: help setup build demo test e2e bench bench-quick bench-check decoders fuzz miri lint clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,11 @@ bench-quick: build ## The same in less than a minute, rougher, into target/bench
 
 bench-check: build ## Fail if a ratio to the bare loop fell below bench/baseline.json; ARGS="--update" renews that
 	@$(TARGET)/release/anchorline bench check --baseline bench/baseline.json $(ARGS)
+
+decoders: setup ## Let tshark, scapy and pycrate read all PFCP that the node's tests say
+	@rm -rf $(TARGET)/tmp/pfcp
+	cargo test --locked --package anchorline-n4 --package anchorline-matrix --tests
+	@scripts/decoders.sh
 
 miri: ## Interpret the tests of unsafe rooms and rings; needs rustup, takes some minutes
 	@scripts/miri.sh

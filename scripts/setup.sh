@@ -5,7 +5,8 @@ set -euo pipefail
 # Build: DPDK, bindgen's clang, a C compiler, and a C++ compiler for the fuzzer. Run and test: the programs the laboratory is made of.
 packages=(
     ca-certificates clang-14 g++ gcc libc6-dev libclang-14-dev libdpdk-dev make pkg-config
-    bind9-dnsutils coreutils curl ethtool iperf3 iproute2 iputils-ping openssl procps tcpdump tshark util-linux wireshark-common
+    bind9-dnsutils coreutils curl ethtool iperf3 iproute2 iputils-ping openssl procps
+    python3-pip python3-scapy tcpdump tshark util-linux wireshark-common
 )
 # Debian 12 proper has an older Rust; its security archive carries a current one under these names.
 rust_packages=(cargo-web rustc-web rustfmt-web)
@@ -59,6 +60,17 @@ if ((${#wanted[@]})); then
     install "${wanted[@]}"
 else
     echo "setup: nothing to install"
+fi
+
+# A decoder that is no package of Debian's, for scripts/decoders.sh: beside the build, so that nothing else sees it.
+python=$(cd "$(dirname "$0")/.." && realpath -m "${CARGO_TARGET_DIR:-target}")/python
+if [ ! -d "$python/pycrate_mobile" ]; then
+    if /usr/bin/python3 -m pip install --quiet --no-deps --retries 1 --timeout 10 --root-user-action=ignore \
+        --target "$python" pycrate==0.8.1 </dev/null >/dev/null 2>&1; then
+        echo "setup: installed pycrate"
+    else
+        echo "setup: pycrate cannot be had; tshark and scapy decode without it"
+    fi
 fi
 
 if ! has_rust; then

@@ -11,8 +11,13 @@ cargo build --locked --workspace --all-targets || {
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+# What tests of former runs said.
+rm -rf "${CARGO_TARGET_DIR:-target}/tmp/pfcp"
 cargo test --locked --workspace --no-fail-fast 2>&1 | tee "$log"
 tests=${PIPESTATUS[0]}
+
+scripts/decoders.sh
+decoders=$?
 
 scripts/lint.sh
 lint=$?
@@ -23,11 +28,12 @@ if [ -n "${CI:-}" ] && [ -f bench/baseline.json ]; then
         timeout 180 "${CARGO_TARGET_DIR:-target}/release/anchorline" bench check || echo "bench: advice only, see above"
 fi
 
-# A test program that crashed left no result: it counts as one failure. So do the linters.
-awk -v tests="$tests" -v lint="$lint" '
+# A test program that crashed left no result: it counts as one failure. So do the decoders, and the linters.
+awk -v tests="$tests" -v decoders="$decoders" -v lint="$lint" '
     /^test result: / { passed += $4; failed += $6; skipped += $8 }
     END {
         if (tests && !failed) failed = 1
+        if (decoders) { print "decoders: failed, see above"; failed++ }
         if (lint) { print "lint: failed, see above"; failed++ }
         printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
         exit failed > 0

@@ -1,6 +1,7 @@
 //! The control side of the workers: commands in, notices out. No socket, clock or thread.
 
 mod hand;
+mod looks;
 mod merge;
 mod placement;
 mod rounds;
@@ -12,14 +13,13 @@ use crate::explain::Explain;
 use crate::install::installation;
 use crate::state::{Key, Loading, MACS_PER_SESSION, Memory, Refusal};
 use crate::steering::Crew;
-use crate::trace::Tracer;
-use crate::worker::{Listing, Order, Query, Report};
+use crate::worker::{Order, Query, Report};
 use dplink::{
-    Command, Desired, Event, Explanation, Notice, PathState, PeerStatistics, RefusalCause, Spread, Trace,
-    TraceFilter, UsageCause, VERSION,
+    Command, Desired, Explanation, Notice, PeerStatistics, RefusalCause, Spread, UsageCause, VERSION,
 };
 pub(crate) use hand::Ends;
 use hand::Hand;
+use looks::Tracing;
 use merge::Counted;
 use placement::{Owner, Placement, Shared};
 use rounds::Rounds;
@@ -56,13 +56,6 @@ struct Known {
     urrs: u16,
     /// The worker that has it.
     owner: Owner,
-}
-
-/// A trace that runs in all workers.
-struct Tracing {
-    token: u64,
-    packets: usize,
-    parts: Rounds<Trace>,
 }
 
 /// Controls the workers.
@@ -264,67 +257,6 @@ impl Engine {
             let ports = self.ports.len();
             self.order_all(|| Order::Count(Box::new(Counters::new(ports))));
         }
-    }
-
-    fn list_peers(&mut self, token: Option<u64>) {
-        self.lists.ask(token, self.hands.len());
-        let peers = self.peers;
-        self.order_all(|| Order::List(Box::new(Listing::new(peers, token))));
-    }
-
-    /// Goes on with a list until it is whole, at every worker.
-    fn listed(&mut self, worker: usize, listing: Box<Listing>) -> Vec<Notice> {
-        if listing.from.is_some() {
-            self.order(worker as Owner, Order::List(listing));
-            return Vec::new();
-        }
-        let Listing { peers, token, .. } = *listing;
-        let Some(lists) = self.lists.answer(token, worker, peers) else { return Vec::new() };
-        let peers = merge::peers(lists);
-        if let Some(token) = token {
-            return vec![Notice::Peers { token, peers }];
-        }
-        let failed = peers.into_iter().filter(|peer| peer.path == PathState::Failed);
-        let told = |peer: PeerStatistics| Event::Path { side: peer.side, remote: peer.address, failed: true };
-        failed.map(told).map(Notice::Event).collect()
-    }
-
-    fn trace(&mut self, token: u64, filter: &TraceFilter) -> Result<(), String> {
-        if self.tracing.is_some() {
-            return Err("another trace is under way; it ends by itself".to_owned());
-        }
-        let tracer = || Tracer::new(&self.ports, filter).map(Box::new);
-        let tracers = self.hands.iter().map(|_| tracer()).collect::<Result<Vec<_>, _>>()?;
-        let mut parts = Rounds::new();
-        parts.ask(None, tracers.len());
-        self.tracing = Some(Tracing { token, packets: filter.packets.into(), parts });
-        for (worker, tracer) in (0..).zip(tracers) {
-            self.order(worker, Order::Trace(Some(tracer)));
-        }
-        Ok(())
-    }
-
-    /// Ends the trace of this token now, if it is under way: nobody waits for it any more.
-    pub fn end_trace(&mut self, token: u64) {
-        if self.tracing.as_ref().is_some_and(|tracing| tracing.token == token) {
-            self.order_all(|| Order::Trace(None));
-        }
-    }
-
-    /// A worker's part of a trace is over; where it saw as many packets as were asked for, so is the whole.
-    fn traced(&mut self, worker: usize, tracer: Tracer) -> Option<Notice> {
-        let tracing = self.tracing.as_mut()?;
-        let (token, limit) = (tracing.token, tracing.packets);
-        let part = tracer.into_trace(&self.ports);
-        let is_enough = part.packets.len() >= limit;
-        if let Some(parts) = tracing.parts.answer(None, worker, part) {
-            self.tracing = None;
-            return Some(Notice::Trace { token, outcome: Ok(merge::traces(parts, limit)) });
-        }
-        if is_enough {
-            self.order_all(|| Order::Trace(None));
-        }
-        None
     }
 
     fn order(&mut self, owner: Owner, order: Order) {

@@ -9,7 +9,9 @@ use crate::state::{
 };
 use dplink::{Desired, UsageCounts};
 use ipnet::IpNet;
-use rules::{Action, FTeid, Forward, Instance, Places, Program, Rare, RuleError, Step, compile};
+use rules::{
+    Action, FTeid, Forward, Instance, Interface, Places, Program, Rare, RuleError, Rules, Step, compile,
+};
 use smallvec::SmallVec;
 use std::net::IpAddr;
 
@@ -31,9 +33,12 @@ pub(crate) enum Unfit {
 /// Compiles a session. `urrs` is how many the older revision has.
 pub(crate) fn installation(
     ports: &[PortConfig],
-    desired: Desired,
+    mut desired: Desired,
     urrs: usize,
 ) -> Result<Installation, Unfit> {
+    if !ports.iter().any(|port| port.interface == Interface::SgiLan) {
+        lan_at_core(&mut desired.rules);
+    }
     let mut program = compile(&desired.rules)?;
     let users = program.ue_ipv4s.iter().map(|user| user.0).chain(program.ue_ipv6s.iter().map(|user| user.0));
     let routes = program.framed_routes.iter().map(|route| route.0);
@@ -57,6 +62,20 @@ pub(crate) fn installation(
         steps: arrangement.standing.iter().map(|(step, _)| *step).collect(),
         peers: arrangement.standing.iter().map(|(_, peer)| *peer).collect(),
     })
+}
+
+/// Without a port of its own the SGi-LAN is where the core is: some control planes know the data network by no other name.
+fn lan_at_core(rules: &mut Rules) {
+    let at_core = |side: &mut Interface| {
+        if *side == Interface::SgiLan {
+            *side = Interface::Core;
+        }
+    };
+    rules.pdrs.iter_mut().for_each(|pdr| at_core(&mut pdr.pdi.source_interface));
+    for far in &mut rules.fars {
+        let parameters = far.forwarding.iter_mut().chain(&mut far.duplicates);
+        parameters.for_each(|to| at_core(&mut to.destination_interface));
+    }
 }
 
 /// The part that packets of known flows do not touch.

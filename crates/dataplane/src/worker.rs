@@ -75,6 +75,8 @@ pub struct Worker<P: Port> {
     kept_ns: u64,
     flow_age_ns: u64,
     orders: Consumer<Order>,
+    /// Orders of the last turn.
+    obeyed: usize,
     reports: Producer<Report>,
     clock: Clock,
     expire_ns: u64,
@@ -155,6 +157,11 @@ impl<P: Port> Worker<P> {
         if !self.rest.frames.is_empty() {
             self.run_rest();
         }
+    }
+
+    /// Orders that the last turn obeyed: as long as there are any, more may wait behind them.
+    pub fn obeyed(&self) -> usize {
+        self.obeyed
     }
 
     /// What this worker has counted.

@@ -54,13 +54,13 @@ impl Backoff {
         Self { idle, longest, tsc_hz, light_sleep, turns: 0, rest: FIRST.min(longest) }
     }
 
-    /// After each turn: rests, if nothing came for a while.
+    /// After each turn: rests, if there was nothing to do for a while, neither packets nor orders.
     #[inline]
-    pub fn turn(&mut self, received: usize) {
+    pub fn turn(&mut self, done: usize) {
         if self.idle == Idle::Poll {
             return;
         }
-        if received > 0 {
+        if done > 0 {
             (self.turns, self.rest) = (0, FIRST.min(self.longest));
             return;
         }

@@ -10,7 +10,7 @@ use pfcp::{
 };
 use rules::{Rules, Seid, Teid};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// A peer's tunnel.
 type Remote = (Teid, IpAddr);
@@ -23,12 +23,24 @@ pub(crate) struct Reports {
 }
 
 impl Reports {
-    /// A session's rules have changed.
+    /// A session's rules have changed: its owner may have given a tunnel of the same name anew, and what a peer says of
+    /// that one is news.
     pub(crate) fn reindex(&mut self, seid: Seid, old: &Rules, new: &Rules) {
+        self.forget(seid);
         for remote in remotes(old) {
             self.users.remove(&(remote, seid));
         }
         self.users.extend(remotes(new).map(|remote| (remote, seid)));
+    }
+
+    /// What was reported of a session is long ago.
+    fn forget(&mut self, seid: Seid) {
+        let least = (Teid(0), IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        let of_session = self.lately.range((seid, least)..).take_while(|((other, _), _)| *other == seid);
+        let keys: Vec<(Seid, Remote)> = of_session.map(|(key, _)| *key).collect();
+        for key in keys {
+            self.lately.remove(&key);
+        }
     }
 
     /// Whether to report now; not again before `until`, and not beyond `limit` at once.

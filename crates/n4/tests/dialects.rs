@@ -118,6 +118,31 @@ fn a_choose_id_is_shared_within_a_request() {
     assert!(!teids.contains(&chosen(&later.created_pdrs, 9)));
 }
 
+/// Open5GS adds QoS flows so, and the radio sends their packets where it sends all others.
+#[test]
+fn flows_of_a_pdu_session_share_its_endpoint() {
+    let flow = |id| {
+        let mut pdr = uplink(id, smf::choose(Some(5)));
+        pdr.pdi.qfis = vec![id as u8];
+        pdr
+    };
+    let mut lab = Lab::associated();
+    let mut request = establishment(1);
+    request.create_pdrs[0] = flow(1);
+    let response = establish(&mut lab, request);
+    let (seid, teid) = (response.up_f_seid.unwrap().seid, chosen(&response.created_pdrs, 1));
+    lab.restart();
+    let added = SessionModificationRequest { create_pdrs: vec![flow(9)], ..Default::default() };
+    assert_eq!(chosen(&modify(&mut lab, seid, added).created_pdrs, 9), teid);
+
+    // An endpoint without PDRs is nobody's.
+    let remove_pdrs = [1, 9].map(|pdr_id| pfcp::RemovePdr { pdr_id, carried: vec![] }).to_vec();
+    let without = SessionModificationRequest { remove_pdrs, ..Default::default() };
+    assert_eq!(modify(&mut lab, seid, without).cause, Cause::RequestAccepted);
+    let again = SessionModificationRequest { create_pdrs: vec![flow(9)], ..Default::default() };
+    assert_ne!(chosen(&modify(&mut lab, seid, again).created_pdrs, 9), teid);
+}
+
 #[test]
 fn endpoints_of_removed_rules_are_free_again() {
     let mut lab = Lab::associated();

@@ -10,13 +10,13 @@
 mod common;
 
 use common::billing::{metered, total, urr};
-use common::smf::{GNB, establishment, path_switch, setup};
-use common::{Lab, SMF, config, pcap};
+use common::smf::{self, GNB, establishment, path_switch, setup};
+use common::{Lab, OTHER, SMF, config, pcap};
 use dplink::{Event, Notice};
 use n4::Input;
 use pfcp::{
-    ApplyAction, AssociationReleaseRequest, Body, HeartbeatRequest, Message, NodeId, SessionDeletionRequest,
-    SessionModificationRequest,
+    ApplyAction, AssociationReleaseRequest, Body, Cause, CpFeature, CpFunctionFeatures, FSeid,
+    HeartbeatRequest, Message, NodeId, SessionDeletionRequest, SessionModificationRequest, ie,
 };
 use rules::{PdrId, Qfi, Teid};
 use std::net::{SocketAddr, SocketAddrV4};
@@ -91,6 +91,76 @@ fn refusals(lab: &mut Lab, seid: u64) {
     lab.ask(SMF, &Message::session(seid, 82, request));
     lab.ask(SMF, &Message::session(4711, 83, SessionDeletionRequest::default()));
     lab.receive(common::at(SMF), &[0x40, 1, 0, 4, 0, 0, 84, 0]);
+}
+
+/// What no other test makes us say, for `scripts/decoders.sh`.
+#[test]
+fn what_is_said_seldom() {
+    let limits = n4::Limits { sessions: 10, ..n4::Limits::default() };
+    let mut lab = Lab::new(n4::Config { limits, ..config() });
+    for peer in [SMF, OTHER] {
+        let features = Some(CpFunctionFeatures::of(&[CpFeature::Load]));
+        let request = pfcp::AssociationSetupRequest { cp_function_features: features, ..setup(peer, 1) };
+        lab.ask(peer, &Message::node(1, request));
+    }
+    let session = lab.establish(establishment(77));
+    // The load grows by somebody else's session, and who modifies one next hears of it.
+    let mut request = establishment(78);
+    (request.node_id, request.cp_f_seid) = (NodeId::Ipv4(OTHER), FSeid::new(78, OTHER.into()));
+    request.create_pdrs[1].pdi.ue_ip_addresses = vec![smf::ue([10, 60, 1, 1].into())];
+    lab.ask(OTHER, &Message::session(0, 2, request));
+    assert!(lab.modify(session, path_switch(9)).load.is_some());
+    // Elements that are longer than the messages they stand in.
+    let Body::SessionDeletionResponse(response) = cut_short(&mut lab, 54, &session.0.to_be_bytes()) else {
+        panic!("an answer")
+    };
+    assert_eq!((response.cause, response.offending_ie), (Cause::InvalidLength, Some(ie::NODE_ID)));
+    let Body::SessionSetModificationResponse(response) = cut_short(&mut lab, 16, &[]) else {
+        panic!("an answer")
+    };
+    assert_eq!((response.cause, response.offending_ie), (Cause::InvalidLength, Some(ie::NODE_ID)));
+}
+
+/// The answer to a message of this type whose one element ends too early.
+fn cut_short(lab: &mut Lab, message_type: u8, seid: &[u8]) -> Body {
+    let flags = 0x20 | u8::from(!seid.is_empty());
+    let element = [0, ie::NODE_ID as u8, 0, 80, 0, 10];
+    let length = (seid.len() + 4 + element.len()) as u8;
+    let sequence = [0xAA, 0, message_type, 0];
+    lab.receive(
+        common::at(SMF),
+        &[&[flags, message_type, 0, length][..], seid, &sequence, &element].concat(),
+    );
+    lab.answer(0xAA_0000 | u32::from(message_type)).body
+}
+
+/// UDP over IPv4 carries no more.
+const LONGEST: usize = 65_507;
+
+/// As many URRs as a session may have, all asked about at once, each in two parts, with all that can be said of it.
+#[test]
+fn the_longest_answer_fits_a_datagram() {
+    let monitored = |id| {
+        let mut rule = urr(id, 0);
+        rule.measurement_information = Some(pfcp::flags::MEASUREMENT_MNOP);
+        rule.monitoring_time = Some((common::SINCE_1900_MS / 1_000) as u32 + 5);
+        rule
+    };
+    let mut lab = Lab::associated();
+    let mut request = establishment(77);
+    request.create_urrs = (1..=250).map(monitored).collect();
+    let session = lab.establish(request);
+    lab.traffic(session, (1_000, 1_000), false);
+    lab.pass(Duration::from_secs(10));
+    lab.traffic(session, (1_000, 1_000), false);
+    let query = SessionModificationRequest {
+        pfcpsm_req_flags: Some(pfcp::flags::PFCPSM_QAURR),
+        query_urr_reference: Some(7),
+        ..SessionModificationRequest::default()
+    };
+    assert_eq!(lab.modify(session, query).usage_reports.len(), 500);
+    let longest = lab.trace.iter().map(|(.., bytes)| bytes.len()).max().unwrap();
+    assert!((40_000..=LONGEST).contains(&longest), "{longest}");
 }
 
 fn v4(address: SocketAddr) -> SocketAddrV4 {

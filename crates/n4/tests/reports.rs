@@ -13,7 +13,7 @@ use common::smf::{GNB, establishment, path_switch};
 use common::{Lab, SMF, config};
 use dplink::{Event, Notice};
 use n4::Input;
-use pfcp::{Body, Cause, FTeid, Message, ReportType, SessionReportResponse};
+use pfcp::{ApplyAction, Body, Cause, FTeid, Message, ReportType, SessionReportResponse};
 use rules::Teid;
 
 fn indication(teid: u32) -> Notice {
@@ -74,6 +74,22 @@ fn a_storm_of_indications_is_one_report() {
     (0..1_000).for_each(|_| lab.handle(Input::DataPath(&indication(5))));
     assert_eq!(lab.sent.len(), 1);
     assert_eq!(lab.node.counters().reports_held_back, 999);
+}
+
+/// As Open5GS was recorded doing: an eNB loses a context whose successor it gives the same TEID, within milliseconds.
+#[test]
+fn a_tunnel_given_anew_is_reported_anew() {
+    let mut lab = lab();
+    lab.handle(Input::DataPath(&indication(5)));
+    let seid = lab.in_force.keys().next().unwrap().0;
+    let mut idle = path_switch(5);
+    idle.update_fars[0].apply_action = Some(ApplyAction::new(ApplyAction::BUFF));
+    idle.update_fars[0].update_forwarding_parameters = None;
+    lab.ask(SMF, &Message::session(seid, 3, idle));
+    lab.ask(SMF, &Message::session(seid, 4, path_switch(5)));
+    lab.handle(Input::DataPath(&indication(5)));
+    lab.handle(Input::DataPath(&indication(5)));
+    assert_eq!(lab.sent.len(), 2);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod values;
 pub use ::config::ConfigError;
 pub use values::{Mtu, TunName};
 
+use crate::smf::Dialect;
 use ipnet::Ipv4Net;
 use pfcp::NodeId;
 use rules::{BitRates, Qfi};
@@ -35,6 +36,8 @@ pub struct SmfConfig {
     pub upf: SocketAddrV4,
     /// Who picks uplink tunnels.
     pub f_teid: FTeidMode,
+    /// Which control plane we speak like.
+    pub dialect: Dialect,
 }
 
 /// Who picks the F-TEID of an uplink PDR (TS 29.244 8.2.3).

@@ -78,6 +78,7 @@ impl Reporter {
             Event::Asleep(ue) => ("asleep", format!("{} sleeps", self.ue(*ue))),
             Event::Paged(ue) => ("paged", format!("{} is paged: packets came for it", self.ue(*ue))),
             Event::Awake(ue) => ("awake", format!("{} is awake", self.ue(*ue))),
+            Event::Changed(ue, change) => ("changed", format!("{}: {change:?} is done", self.ue(*ue))),
             Event::Ready => ("ready", "all sessions are up".to_owned()),
             Event::Restarted => (
                 "restarted",

@@ -5,6 +5,7 @@
 
 mod answer;
 mod association;
+mod dialect;
 mod event;
 mod failure;
 mod messages;
@@ -12,10 +13,12 @@ mod response;
 mod session;
 mod usage;
 
+pub use dialect::{Change, Dialect, Endpoint, Flow};
 pub use event::{Event, Input, Output, PduSession, Settings};
 pub use failure::{Failure, Procedure, Reason};
 pub use usage::Usage;
 
+use crate::tunnel::Tunnel;
 use association::Phase;
 use machine::{AnswerCache, Overdue, Requests, Time};
 use pfcp::{Body, Message};
@@ -73,6 +76,7 @@ enum Purpose {
     Modify(usize),
     Sleep(usize),
     Wake(usize),
+    Change(usize, Change),
     Delete(usize),
 }
 
@@ -101,6 +105,7 @@ impl Smf {
             Input::Tick => {}
             Input::Sleep(index) => self.wish(index, Wish::Sleep, now),
             Input::Wake(index) => self.wish(index, Wish::Wake, now),
+            Input::Change(index, change) => self.wish(index, Wish::Change(change), now),
             Input::Stop => self.stop(now),
         }
         for overdue in self.requests.overdue(now) {
@@ -128,6 +133,12 @@ impl Smf {
     /// What the user plane reported that a UE used.
     pub fn usage(&self, index: usize) -> Usage {
         self.sessions.get(index).map(|session| session.account.usage()).unwrap_or_default()
+    }
+
+    /// Where packets come in at the user plane, of the endpoints it chose.
+    pub fn endpoint(&self, index: usize, endpoint: Endpoint) -> Option<Tunnel> {
+        let pdr = self.settings.dialect.phrases().pdr_at(endpoint)?;
+        self.sessions.get(index)?.chosen.get(&pdr).copied()
     }
 
     fn has_room(&self) -> bool {

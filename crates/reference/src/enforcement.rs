@@ -7,8 +7,8 @@ use crate::meters::{Load, Meter, meter_key};
 use crate::reason::DropReason;
 use crate::setup::{Network, Setup};
 use rules::{
-    ApplyAction, Direction, DroppedDownlink, Far, FarId, ForwardingParameters, Gate, Pdr, Qer, QerId, Qfi,
-    Rules, Seid, Urr, UrrId, Volume,
+    ApplyAction, Direction, DroppedDownlink, Far, FarId, ForwardingParameters, Gate, Interface, Pdr, Qer,
+    QerId, Qfi, Rules, Seid, Urr, UrrId, Volume,
 };
 use std::net::IpAddr;
 
@@ -54,8 +54,6 @@ pub(crate) struct Session {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Marks {
     pub(crate) qfi: Option<Qfi>,
-    /// For packets that have none of their own.
-    pub(crate) usual_qfi: Option<Qfi>,
     pub(crate) reflective: bool,
 }
 
@@ -176,9 +174,8 @@ impl Session {
             self.count(pdr, load, |urr| urr.before_qos);
             return Err(DropReason::GateClosed);
         }
-        let marks = marks(&qers);
         let (far, stands_in) = self.far_for(pdr, part_of).ok_or(DropReason::FarDrop)?;
-        let marks = Marks { usual_qfi: self.usual_qfi(&far), ..marks };
+        let marks = self.marks(pdr, &far);
         let to = match (far.apply_action, &far.forwarding) {
             (ApplyAction::Buffer, _) => {
                 return Ok(Verdict {
@@ -241,21 +238,26 @@ impl Session {
         let open = qers.iter().all(|qer| gate(qer, direction) == Gate::Open);
         let forwards = far.apply_action == ApplyAction::Forward;
         let to = far.forwarding.filter(|to| open && forwards && to.outer_header_creation.is_some())?;
-        let marks = marks(&qers);
-        Some((to, Marks { qfi: marks.qfi.or(self.usual_qfi(far)), ..marks }))
+        Some((to, self.marks(pdr, far)))
     }
 
-    /// The default QoS flow of a tunnel to the radio: that of the last PDR, as they are tried, that leads into it and names one.
-    fn usual_qfi(&self, far: &Far) -> Option<Qfi> {
-        let tunnel = |far: &Far| {
-            let to = far.forwarding.filter(|to| to.destination_interface == rules::Interface::Access)?;
-            to.outer_header_creation
-        };
-        let wanted = tunnel(far)?;
-        let mut pdrs: Vec<&Pdr> = self.rules.pdrs.iter().collect();
-        pdrs.sort_by_key(|pdr| (pdr.precedence, pdr.id));
-        let same = pdrs.into_iter().filter(|pdr| self.far(pdr.far).and_then(tunnel) == Some(wanted));
-        same.filter_map(|pdr| marks(&self.qers(pdr)).qfi).next_back()
+    /// Packets that come by a tunnel of the radio side and go into another there are in the flow of others by the same FAR, if
+    /// no QER names one.
+    fn marks(&self, pdr: &Pdr, far: &Far) -> Marks {
+        let own = marks(&self.qers(pdr));
+        let is_from_radio = pdr.pdi.source_interface == Interface::Access && pdr.pdi.f_teid.is_some();
+        let goes_back = far.forwarding.is_some_and(|to| {
+            to.destination_interface == Interface::Access && to.outer_header_creation.is_some()
+        });
+        if own.qfi.is_some() || far.id != pdr.far || !is_from_radio || !goes_back {
+            return own;
+        }
+        let others = self
+            .rules
+            .pdrs
+            .iter()
+            .filter(|other| other.far == far.id && other.pdi.source_interface != Interface::Access);
+        Marks { qfi: others.map(|other| marks(&self.qers(other))).find_map(|marks| marks.qfi), ..own }
     }
 
     fn qers(&self, pdr: &Pdr) -> Vec<Qer> {
@@ -342,8 +344,11 @@ const fn gate(qer: &Qer, direction: Direction) -> Gate {
 }
 
 fn marks(qers: &[Qer]) -> Marks {
-    let (qfi, reflective) = (qers.iter().find_map(|qer| qer.qfi), qers.iter().any(|qer| qer.reflective));
-    Marks { qfi, usual_qfi: None, reflective }
+    let named = || qers.iter().filter_map(|qer| qer.qfi);
+    // 0 is no flow's number; where nothing else is said, it is what is said.
+    let qfi = named().find(|qfi| qfi.value() != 0).or_else(|| named().next());
+    let reflective = qers.iter().any(|qer| qer.reflective);
+    Marks { qfi, reflective }
 }
 
 /// Between a tunnel and a plain network we are a router, which takes a hop off and knows what its ways take; from tunnel

@@ -81,10 +81,9 @@ impl Reference {
             None => self.route(&arrival.packet, to)?,
             Some(_) => {
                 let mut bytes = arrival.packet.bytes.clone();
-                // From tunnel to tunnel a packet stays in its QoS flow, unless a QER names another; one of none goes in the
-                // tunnel's default one.
-                let arrived = arrival.tunnel.and_then(|tunnel| tunnel.qfi);
-                let marks = Marks { qfi: marks.qfi.or(arrived).or(marks.usual_qfi), ..marks };
+                // From tunnel to tunnel a packet stays in its QoS flow, unless a QER names another.
+                let marks =
+                    Marks { qfi: marks.qfi.or(arrival.tunnel.and_then(|tunnel| tunnel.qfi)), ..marks };
                 if arrival.tunnel.is_none() {
                     ip::take_hop(&mut bytes, &arrival.packet.header);
                 }
@@ -188,8 +187,7 @@ impl Setup {
         let next_hop = self.next_hop(side, tunnel.unwrap_or(destination))?;
         let ip = tunnel.map(|peer| if peer.is_ipv4() { 20 } else { 40 });
         // UDP, GTP-U, and its extension header with what announces it.
-        let headers =
-            ip.map_or(0, |ip| ip + 8 + 8 + if marks.qfi.or(marks.usual_qfi).is_some() { 8 } else { 0 });
+        let headers = ip.map_or(0, |ip| ip + 8 + 8 + if marks.qfi.is_some() { 8 } else { 0 });
         usize::from(self.ports.get(next_hop.port)?.mtu).checked_sub(headers)
     }
 }

@@ -185,6 +185,7 @@ impl Reference {
         for pdr in &mut rules.pdrs {
             pdr.pdi.f_teid = pdr.pdi.f_teid.map(|f_teid| self.setup.canonical(f_teid));
         }
+        self.setup.lan_at_core(&mut rules);
         let shared: Vec<Meter> = self.sessions.iter().flat_map(Session::shared_meters).collect();
         match self.sessions.iter_mut().find(|known| known.seid == session) {
             Some(known) => known.replace(rules, &shared),

@@ -1,7 +1,7 @@
 //! What the reference must know before the first packet: ports, routes, neighbours.
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
-use rules::{FTeid, Instance, Interface};
+use rules::{FTeid, Instance, Interface, Rules};
 use std::net::{IpAddr, Ipv6Addr};
 
 /// An Ethernet address.
@@ -144,6 +144,18 @@ pub(crate) struct NextHop {
 }
 
 impl Setup {
+    /// Without a port of its own the SGi-LAN is where the core is.
+    pub(crate) fn lan_at_core(&self, rules: &mut Rules) {
+        if self.ports.iter().any(|port| port.interface == Interface::SgiLan) {
+            return;
+        }
+        let sources = rules.pdrs.iter_mut().map(|pdr| &mut pdr.pdi.source_interface);
+        let parameters =
+            rules.fars.iter_mut().flat_map(|far| far.forwarding.iter_mut().chain(&mut far.duplicates));
+        let sides = sources.chain(parameters.map(|to| &mut to.destination_interface));
+        sides.filter(|side| **side == Interface::SgiLan).for_each(|side| *side = Interface::Core);
+    }
+
     /// Refuses what could never work.
     pub(crate) fn check(&self) -> Result<(), SetupError> {
         for route in &self.routes {

@@ -37,27 +37,6 @@ impl Interface {
     }
 }
 
-/// The QoS flow of packets that are put into a tunnel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QosFlow {
-    /// None (4G), unless they come in one.
-    None,
-    /// This one.
-    One(Qfi),
-    /// This one, unless they come in another: towards the radio a tunnel's packets all have one, or none has.
-    Usual(Qfi),
-}
-
-impl QosFlow {
-    /// The one that rules put packets into, whatever they come in.
-    pub const fn own(self) -> Option<Qfi> {
-        match self {
-            Self::One(qfi) => Some(qfi),
-            Self::None | Self::Usual(_) => None,
-        }
-    }
-}
-
 /// The tunnel header a packet gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encapsulation {
@@ -65,8 +44,8 @@ pub struct Encapsulation {
     pub teid: Teid,
     /// The peer's address.
     pub peer: IpAddr,
-    /// Carried in a PDU session container.
-    pub flow: QosFlow,
+    /// Carried in a PDU session container; `None` sends none (4G).
+    pub qfi: Option<Qfi>,
     /// The container's RQI, in packets to the user.
     pub reflective: bool,
 }
@@ -292,7 +271,7 @@ pub fn compile(rules: &Rules) -> Result<Program, RuleError> {
     let checked = Checked::new(rules)?;
     let mut pdrs: Vec<&Pdr> = rules.pdrs.iter().collect();
     pdrs.sort_by_key(|pdr| (pdr.precedence, pdr.id));
-    let steps = Steps::new(rules, &checked, &pdrs);
+    let steps = Steps::new(rules, &checked);
     Ok(Program {
         classifier: Classifier::new(&pdrs, &checked),
         steps: pdrs.iter().map(|pdr| steps.step(pdr, pdr.far)).collect(),

@@ -27,7 +27,7 @@ pub use classifier::{
 };
 pub use compile::{
     Action, Application, Arrival, Beyond, Direction, Encapsulation, EthernetProgram, Forward, Meter, Program,
-    QosFlow, Step, Usage, compile,
+    Step, Usage, compile,
 };
 pub use error::{RuleError, RuleRef};
 pub use ethernet::{EthernetFilter, EthernetPdi, MacFilter, MacRange, SeenMac, TagFilter};

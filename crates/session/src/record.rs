@@ -55,6 +55,8 @@ pub struct Extras {
     pub at_endpoint: Vec<(PdrId, u8)>,
     /// PDRs that activate predefined rules or groups of them, and which, in order (TS 29.244 5.19).
     pub predefined: Vec<(PdrId, Vec<String>)>,
+    /// CHOOSE IDs that later requests may mean again, and the endpoints they stand for.
+    pub chosen: Vec<(u8, FTeid)>,
     /// Addresses of our pools that the session has; a prefix by its first address.
     pub addresses: Vec<IpAddr>,
     /// Sets of sessions it belongs to: FQ-CSIDs as on the wire (TS 29.244 8.2.43).

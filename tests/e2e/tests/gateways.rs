@@ -55,13 +55,13 @@ fn chained(lab: &Lab) -> Result<()> {
 }
 
 /// SGW-C and PGW-C in one.
-struct ControlPlane {
+pub(crate) struct ControlPlane {
     socket: UdpSocket,
     sequence: u32,
 }
 
 impl ControlPlane {
-    fn associate(lab: &Lab) -> Result<Self> {
+    pub(crate) fn associate(lab: &Lab) -> Result<Self> {
         let socket = lab.ran.inside(|| Ok(UdpSocket::bind((SMF_N4, PFCP_PORT))?))?;
         socket.connect((UPF_N4, PFCP_PORT))?;
         socket.set_read_timeout(Some(Duration::from_secs(3)))?;
@@ -116,14 +116,14 @@ impl ControlPlane {
         }
     }
 
-    fn number(&mut self) -> u32 {
+    pub(crate) fn number(&mut self) -> u32 {
         self.sequence += 1;
         self.sequence
     }
 
-    fn ask(&self, request: &Message) -> Result<Body> {
+    pub(crate) fn ask(&self, request: &Message) -> Result<Body> {
         self.socket.send(&pfcp::encode(request))?;
-        let mut bytes = [0; 2048];
+        let mut bytes = [0; 65_535];
         loop {
             let length = self.socket.recv(&mut bytes).context("no answer on PFCP")?;
             let message = pfcp::decode(bytes.get(..length).unwrap_or_default())?;

@@ -8,6 +8,7 @@ mod content;
 mod ethernet;
 mod gateways;
 mod laboratory;
+mod messages;
 mod observe;
 mod programs;
 mod refusal;
@@ -46,6 +47,7 @@ fn main() -> Result<ExitCode> {
         programs::TESTS,
         ethernet::TESTS,
         gateways::TESTS,
+        messages::TESTS,
     ]
     .concat();
     let trials = tests.into_iter().map(|test| trial(test, refused.clone(), required)).collect();

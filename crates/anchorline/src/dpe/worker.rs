@@ -115,6 +115,7 @@ fn work(mut worker: Worker<Port>, told: &Told) {
     dpdk::wake_on_time();
     while !told.stop.load(Ordering::Relaxed) {
         let now_ns = told.zero.elapsed().as_nanos() as u64;
-        backoff.turn(worker.turn(now_ns));
+        let received = worker.turn(now_ns);
+        backoff.turn(received + worker.obeyed());
     }
 }

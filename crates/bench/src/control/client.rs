@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Requests under way at once.
-pub(crate) const WINDOW: usize = 128;
+pub(crate) const WINDOW: usize = 256;
 /// T1 and N1: how long an answer may take, and how often a request is sent.
 const T1: Duration = Duration::from_secs(1);
 const N1: u32 = 3;

@@ -4,10 +4,10 @@ use crate::content::Detected;
 use crate::counters::DropReason;
 use crate::frame::{Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{State, StepIndex, Verdict};
+use crate::state::{Session, State, StepIndex, Verdict};
 use packet::Buffer;
 use packet::five_tuple::FiveTuple;
-use rules::{Application, Arrival, Direction, Qfi, Teid};
+use rules::{Application, Arrival, Direction, Interface, Qfi, Teid};
 
 /// The port of DNS.
 const DNS: u16 = dpi::extract::dns::PORT;
@@ -41,10 +41,12 @@ impl<B: Buffer> Node<B> for Classify {
         let Some(session) = state.sessions.get(packet.meta.session) else {
             return Next::drop(DropReason::NoSession);
         };
-        if super::router_solicitation::is_for_us(packet, &found.tuple, session) {
+        let mut arrival = arrival(&packet.meta, &found.tuple);
+        if super::router_solicitation::is_for_us(packet, &found.tuple, session)
+            && !is_for_control_plane(state, session, &arrival)
+        {
             return Next::To(NodeId::RouterSolicitation);
         }
-        let mut arrival = arrival(&packet.meta, &found.tuple);
         if session.looks.application && state.content.is_loaded() {
             let detected = state.flows.detected(packet.meta.flow());
             if detected == Detected::NOT_YET {
@@ -54,6 +56,13 @@ impl<B: Buffer> Node<B> for Classify {
         }
         go_by(state, packet, &arrival, Detected::NOT_YET)
     }
+}
+
+/// Some control planes answer themselves: a rule of theirs puts users' router solicitations into a tunnel that is no way to
+/// the data network.
+fn is_for_control_plane(state: &State, session: &Session, arrival: &Arrival) -> bool {
+    let step = session.find(arrival).map(|step| state.sessions.cells.step(step));
+    step.is_some_and(|step| step.leads_to(Interface::Access) == Some(true))
 }
 
 /// Sends a packet the way of the first PDR that matches, and notes that for its flow, and of what application that was

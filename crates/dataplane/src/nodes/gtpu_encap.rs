@@ -41,15 +41,10 @@ pub(super) fn tunnel(step: &HotStep, arrived: u8) -> Tunnel {
 }
 
 /// Towards the radio a packet is a downlink one, towards the next user plane function an uplink one. From tunnel to tunnel,
-/// as over N9 and in indirect forwarding, it stays in its QoS flow unless a QER names another (TS 23.501 5.7.1.5); one that has
-/// none, as the control plane sends it, goes in that of the tunnel's others.
+/// as over N9 and in indirect forwarding, it stays in its QoS flow unless a QER names another (TS 23.501 5.7.1.5).
 #[inline(always)]
 fn container(step: &HotStep, arrived: u8) -> Option<PduSession> {
-    let arrived = (arrived != Meta::NO_QFI).then_some(arrived);
-    let qfi = match step.is_usual_qfi() {
-        true => arrived.or(step.qfi())?,
-        false => step.qfi().or(arrived)?,
-    };
+    let qfi = step.qfi().or_else(|| (arrived != Meta::NO_QFI).then_some(arrived))?;
     Some(match step.to().direction() {
         Direction::Uplink => PduSession { reflective: step.is_reflective(), ..PduSession::downlink(qfi) },
         Direction::Downlink => PduSession::uplink(qfi),

@@ -6,7 +6,7 @@ use crate::config::{PortConfig, side_of_peer};
 use crate::side::Side;
 use packet::{gtpu, ipv4, ipv6, udp};
 use rules::{
-    Action, DroppedDownlink, Encapsulation, Forward, Instance, Interface, PdrId, QosFlow, Step, Usage, limits,
+    Action, DroppedDownlink, Encapsulation, Forward, Instance, Interface, PdrId, Qfi, Step, Usage, limits,
 };
 use std::net::IpAddr;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -128,9 +128,6 @@ pub(super) const fn longest_tunnel(is_ipv6: bool) -> usize {
 
 /// No QFI, no DSCP.
 const NONE: u8 = u8::MAX;
-
-/// Beside a QFI, which has six bits: of packets without one.
-const USUAL: u8 = 1 << 6;
 
 impl HotStep {
     /// Of no session.
@@ -333,14 +330,10 @@ impl HotStep {
         };
         self.dscp = forward.dscp.unwrap_or(NONE);
         (self.kind, self.teid) = (Kind::Plain, forward.instance.digest().into());
-        if let Some(Encapsulation { teid, flow, reflective, .. }) = forward.encapsulation {
+        if let Some(Encapsulation { teid, qfi, reflective, .. }) = forward.encapsulation {
             self.kind = Kind::Tunnel;
             self.teid = teid.0;
-            self.qfi = match flow {
-                QosFlow::None => NONE,
-                QosFlow::One(qfi) => qfi.value(),
-                QosFlow::Usual(qfi) => qfi.value() | USUAL,
-            };
+            self.qfi = qfi.map_or(NONE, Qfi::value);
             self.flags |= if reflective { REFLECTIVE } else { 0 };
         }
     }
@@ -348,13 +341,7 @@ impl HotStep {
     /// The QoS flow its packets are put into.
     #[inline]
     pub(crate) const fn qfi(&self) -> Option<u8> {
-        if self.qfi == NONE { None } else { Some(self.qfi & !USUAL) }
-    }
-
-    /// Whether that is for packets that have no QoS flow of their own.
-    #[inline]
-    pub(crate) const fn is_usual_qfi(&self) -> bool {
-        self.qfi & USUAL != 0
+        if self.qfi == NONE { None } else { Some(self.qfi) }
     }
 
     /// DSCP of the outermost header.

@@ -66,6 +66,17 @@ fn rules_are_in_force_once_they_are_acknowledged() {
     assert_eq!(bench.sent(N3).len(), 1);
 }
 
+/// An idle worker rests only when there are none: more may wait behind them.
+#[test]
+fn a_turn_tells_how_many_orders_it_obeyed() {
+    let mut bench = Bench::bare();
+    (1..=3).for_each(|session| drop(bench.put(session, 1, rules(session))));
+    bench.worker.turn(bench.now_ns);
+    assert_eq!(bench.worker.obeyed(), 3);
+    bench.worker.turn(bench.now_ns);
+    assert_eq!(bench.worker.obeyed(), 0);
+}
+
 #[test]
 fn the_same_revision_again_is_acknowledged_without_work() {
     let mut bench = Bench::new();

@@ -84,6 +84,7 @@ impl<P: Port> Worker<P> {
             kept_ns: config.limits.kept_ns,
             flow_age_ns: config.limits.flow_age_ns,
             orders,
+            obeyed: 0,
             reports,
             clock,
             expire_ns: 0,

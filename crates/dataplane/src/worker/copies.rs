@@ -81,7 +81,7 @@ fn send_off<B: Buffer>(state: &State, buffer: &mut B, forward: Forward) -> Optio
     };
     let side = side_of_peer(state.ports.all(), side, tunnel.peer);
     let way = State::way(&state.ports, &state.routes, (side, tunnel.peer))?;
-    let pdu_session = tunnel.flow.own().map(Qfi::value).map(|qfi| match forward.to.direction() {
+    let pdu_session = tunnel.qfi.map(Qfi::value).map(|qfi| match forward.to.direction() {
         Direction::Uplink => PduSession { reflective: tunnel.reflective, ..PduSession::downlink(qfi) },
         Direction::Downlink => PduSession::uplink(qfi),
     });

@@ -95,6 +95,7 @@ pub(crate) enum Report {
 
 impl<P: Port> Worker<P> {
     pub(super) fn obey(&mut self) {
+        self.obeyed = 0;
         if self.withheld.is_some() && !self.tell_withheld() {
             return;
         }
@@ -104,6 +105,7 @@ impl<P: Port> Worker<P> {
                 return;
             }
             let Ok(order) = self.orders.pop() else { break };
+            self.obeyed += 1;
             let report = self.execute(order);
             // What others have to know is on its way before anybody is told that it is done.
             if !self.state.steering.post.is_told() {

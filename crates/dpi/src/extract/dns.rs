@@ -45,7 +45,8 @@ pub struct Message<'a> {
 /// A record of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Record<'a> {
-    owner: Name,
+    /// Where its name stands.
+    owner_at: usize,
     kind: u16,
     ttl_s: u32,
     data: &'a [u8],
@@ -62,7 +63,11 @@ impl<'a> Message<'a> {
         if flags >> 11 & 0xf != 0 || questions != 1 {
             return None;
         }
-        let (_, after) = name_at(bytes, HEADER)?;
+        let mut length = 0;
+        let after = walk(bytes, HEADER, |label| {
+            length += label.len() + 1;
+            (length <= NAME_MAX + 1 && is_plain(label)).then_some(())
+        })?;
         let mut reader = Reader::new(bytes.get(after..)?);
         let (kind, class) = (reader.u16()?, reader.u16()?);
         (class == INTERNET).then_some(())?;
@@ -72,21 +77,21 @@ impl<'a> Message<'a> {
 
     /// The name asked for.
     pub fn name(&self) -> Name {
-        name_at(self.bytes, HEADER).map(|(name, _)| name).unwrap_or_default()
+        name_at(self.bytes, HEADER).unwrap_or_default()
     }
 
     /// Addresses of the name asked for, with the seconds they may be used: those of the records that belong to it, or to
     /// what it is an alias of (RFC 1034 3.6.2). Records are looked at in their order, [`RECORDS_MAX`] at most.
     pub fn addresses(&self) -> impl Iterator<Item = (IpAddr, u32)> + use<'a> {
-        let mut owner = self.name();
+        let mut owner_at = HEADER;
         let mut ttl_of_aliases = u32::MAX;
         let bytes = self.bytes;
         self.records().filter_map(move |record| {
-            if record.owner != owner {
+            if !is_same_name(bytes, record.owner_at, owner_at) {
                 return None;
             }
             if record.kind == CNAME {
-                owner = name_at(bytes, record.data_at)?.0;
+                owner_at = record.data_at;
                 ttl_of_aliases = ttl_of_aliases.min(record.ttl_s);
             }
             Some((record.address()?, record.ttl_s.min(ttl_of_aliases)))
@@ -115,30 +120,28 @@ impl Record<'_> {
 }
 
 fn record_at(bytes: &[u8], at: usize) -> Option<(Record<'_>, usize)> {
-    let (owner, at) = name_at(bytes, at)?;
-    let mut reader = Reader::new(bytes.get(at..)?);
+    let mut reader = Reader::new(bytes.get(behind_name(bytes, at)?..)?);
     let (kind, _class, ttl_s) = (reader.u16()?, reader.u16()?, reader.u32()?);
     let data = reader.counted16()?;
     let end = bytes.len() - reader.rest().len();
-    Some((Record { owner, kind, ttl_s, data, data_at: end - data.len() }, end))
+    Some((Record { owner_at: at, kind, ttl_s, data, data_at: end - data.len() }, end))
 }
 
-/// The name that stands at a place (RFC 1035 4.1.4), and the place behind it.
-fn name_at(bytes: &[u8], at: usize) -> Option<(Name, usize)> {
-    let mut name = Name::new();
+/// Takes the labels of the name at a place, over its pointers (RFC 1035 4.1.4); the place behind it.
+fn walk(bytes: &[u8], at: usize, mut take: impl FnMut(&[u8]) -> Option<()>) -> Option<usize> {
     let (mut place, mut after) = (at, None);
     let mut pointers = 0;
     loop {
         let length = *bytes.get(place)?;
         match length {
-            0 => return Some((name, after.unwrap_or(place + 1))),
+            0 => return Some(after.unwrap_or(place + 1)),
             1..=LABEL_MAX => {
                 let end = place + 1 + usize::from(length);
-                push_label(&mut name, bytes.get(place + 1..end)?)?;
+                take(bytes.get(place + 1..end)?)?;
                 place = end;
             }
-            0xc0.. => {
-                let target = usize::from(length & 0x3f) << 8 | usize::from(*bytes.get(place + 1)?);
+            _ => {
+                let target = pointer(bytes, place)?;
                 after.get_or_insert(place + 2);
                 pointers += 1;
                 if target >= place || pointers > POINTERS_MAX {
@@ -146,19 +149,55 @@ fn name_at(bytes: &[u8], at: usize) -> Option<(Name, usize)> {
                 }
                 place = target;
             }
+        }
+    }
+}
+
+/// Where a pointer at this place leads; `None` where none stands.
+fn pointer(bytes: &[u8], at: usize) -> Option<usize> {
+    let [high, low] = *bytes.get(at..)?.first_chunk()?;
+    (high >= 0xc0).then_some(usize::from(high & 0x3f) << 8 | usize::from(low))
+}
+
+/// The place behind a name, whatever its pointer leads to.
+fn behind_name(bytes: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        match *bytes.get(at)? {
+            0 => return Some(at + 1),
+            length @ 1..=LABEL_MAX => at += 1 + usize::from(length),
+            0xc0.. => return Some(at + 2),
             _ => return None,
         }
     }
 }
 
-fn push_label(name: &mut Name, label: &[u8]) -> Option<()> {
-    if !name.is_empty() {
-        name.try_push(b'.').ok()?;
+/// Whether the names at two places are the same. Mostly both places are, as senders point at what they said before.
+fn is_same_name(bytes: &[u8], one: usize, other: usize) -> bool {
+    let place = |at: usize| pointer(bytes, at).unwrap_or(at);
+    if place(one) == place(other) {
+        return true;
     }
-    (label.len() <= name.remaining_capacity()).then_some(())?;
-    // A dot within a label would make it two.
-    let allowed = |byte: &u8| byte.is_ascii_graphic() && *byte != b'.';
-    label.iter().all(allowed).then(|| name.extend(label.iter().map(u8::to_ascii_lowercase)))
+    let name = name_at(bytes, one);
+    name.is_some() && name == name_at(bytes, other)
+}
+
+/// The name that stands at a place.
+fn name_at(bytes: &[u8], at: usize) -> Option<Name> {
+    let mut name = Name::new();
+    walk(bytes, at, |label| {
+        if !name.is_empty() {
+            name.try_push(b'.').ok()?;
+        }
+        name.try_extend_from_slice(label).ok()?;
+        is_plain(label).then_some(())
+    })?;
+    name.make_ascii_lowercase();
+    Some(name)
+}
+
+/// A dot within a label would make it two.
+fn is_plain(label: &[u8]) -> bool {
+    label.iter().all(|byte| byte.is_ascii_graphic() && *byte != b'.')
 }
 
 #[cfg(test)]
@@ -263,5 +302,6 @@ pub(crate) mod tests {
         let mut chain = vec![0; 200];
         (2..200).step_by(2).for_each(|at| chain[at..at + 2].copy_from_slice(&[0xc0, at as u8 - 2]));
         assert!(name_at(&chain, 32).is_some() && name_at(&chain, 36).is_none());
+        assert_eq!(behind_name(&chain, 36), Some(38));
     }
 }

@@ -78,6 +78,8 @@ pub(crate) struct Translator<'a> {
     fars: HashMap<FarId, &'a Far>,
     /// By CHOOSE ID, which holds within one request (TS 29.244 8.2.3).
     chosen: BTreeMap<u8, FTeid>,
+    /// Those of them that later requests may mean again.
+    remembered: Vec<u8>,
     extras: Extras,
     taken: Taken,
 }
@@ -101,6 +103,7 @@ impl<'a> Translator<'a> {
             pdrs: before.pdrs.iter().map(|pdr| (pdr.id, pdr)).collect(),
             fars: before.fars.iter().map(|far| (far.id, far)).collect(),
             chosen: BTreeMap::new(),
+            remembered: Vec::new(),
             extras: extras.cloned().unwrap_or_default(),
             taken: Taken::default(),
         }
@@ -120,6 +123,7 @@ impl<'a> Translator<'a> {
             rules.pdrs.iter_mut().for_each(|pdr| known.infer(&mut pdr.pdi));
             rules.check()?;
             self.check(&rules)?;
+            self.remember_chosen(&rules);
             Ok(rules)
         });
         self.finish(rules)
@@ -157,6 +161,7 @@ impl<'a> Translator<'a> {
             updated.for_each(|pdi| known.infer(pdi));
             let rules = self.before.change(change)?;
             self.forget_removed(&rules);
+            self.remember_chosen(&rules);
             self.check(&rules)?;
             self.taken.end_markers = far::end_markers(&self.fars, &rules, request);
             Ok(rules)

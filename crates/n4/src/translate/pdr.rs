@@ -8,6 +8,7 @@ use crate::values::{self, Endpoint, Wish};
 use ipnet::{IpNet, Ipv6Net};
 use pfcp::{Cause, CreatePdr, CreatedPdr, FailedRuleId, SourceInterface, UpdatePdr, ie};
 use rules::{FTeid, FarId, Instance, Interface, Pdi, Pdr, PdrId, PdrUpdate, QerId, Rules, UrrId};
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 impl Translator<'_> {
@@ -70,6 +71,11 @@ impl Translator<'_> {
         let instance = values::instance(pdi.network_instance.as_ref(), self.has_instances);
         let endpoint = pdi.f_teid.map(|f_teid| values::endpoint(f_teid, (source, instance), self.ours));
         let endpoint = endpoint.transpose()?;
+        if let Some(Endpoint::Chosen(Wish { id: Some(id), .. })) = endpoint
+            && !pdi.qfis.is_empty()
+        {
+            self.recall(id);
+        }
         let user = values::user(&pdi.ue_ip_addresses)?;
         let framed_routes = framed::routes(&pdi.carried).map_err(|refusal| of_pdr(refusal, pdr))?;
         let has_no_address = user.ipv4.is_none() && user.ipv6.is_none();
@@ -94,6 +100,27 @@ impl Translator<'_> {
             application: pdi.application_id.as_deref().map(values::application).transpose()?,
             ethernet: ethernet::pdi(pdr, pdi, self.is_of_frames)?,
         })
+    }
+
+    /// A CHOOSE ID holds within one request (TS 29.244 8.2.3). But QoS flows of a PDU session share its tunnel, so with a QFI
+    /// the ID stands for what it stood for before: one control plane in use adds flows that way, and tells the radio of no
+    /// other endpoint.
+    fn recall(&mut self, id: u8) {
+        let known = self.extras.chosen.iter().find(|(other, _)| *other == id);
+        if let Some((_, f_teid)) = known {
+            self.chosen.entry(id).or_insert(*f_teid);
+        }
+        self.remembered.push(id);
+    }
+
+    /// Keeps those whose endpoints are still in use.
+    pub(super) fn remember_chosen(&mut self, rules: &Rules) {
+        let is_new = |id: &u8| !self.extras.chosen.iter().any(|(other, _)| other == id);
+        let new: BTreeSet<u8> = self.remembered.iter().copied().filter(is_new).collect();
+        let new = new.into_iter().filter_map(|id| Some((id, *self.chosen.get(&id)?)));
+        self.extras.chosen.extend(new);
+        let in_use = |f_teid| rules.pdrs.iter().any(|pdr| pdr.pdi.f_teid == Some(f_teid));
+        self.extras.chosen.retain(|(_, f_teid)| in_use(*f_teid));
     }
 
     fn f_teid(&mut self, pdr: PdrId, endpoint: Endpoint) -> Result<FTeid, Refusal> {

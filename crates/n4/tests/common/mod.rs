@@ -13,6 +13,8 @@ pub mod billing;
 pub mod pcap;
 pub mod personas;
 pub mod plane;
+#[path = "../../../wire/pfcp/tests/common/record.rs"]
+pub mod record;
 pub mod smf;
 
 use dplink::{Desired, Notice, RefusalCause};
@@ -212,7 +214,9 @@ impl Lab {
     fn carry_out(&mut self, output: Output) {
         match output {
             Output::Send { to, bytes } => {
-                self.sent.push((to, pfcp::decode(&bytes).unwrap()));
+                let message = pfcp::decode(&bytes).unwrap();
+                record::sent(at(US), to, &message, &bytes);
+                self.sent.push((to, message));
                 self.trace.push((at(US), to, bytes));
             }
             Output::Put(_) | Output::Delete(_) | Output::QueryUsage { .. } => self.order(output),

@@ -3,6 +3,7 @@
 
 use super::values::{AddressText, EndpointText, RouteText};
 use super::{Config, FTeidMode, GnbConfig, Mtu, SmfConfig, TunName, UeConfig};
+use crate::smf::Dialect;
 use ::config::{NodeIdText, Refusal, Spanned};
 use pfcp::NodeId;
 use rules::{BitRates, Qfi};
@@ -25,6 +26,7 @@ struct Smf {
     upf: Spanned<EndpointText>,
     f_teid: Spanned<FTeid>,
     upf_n3: Option<Spanned<AddressText>>,
+    dialect: Option<Spanned<Dialect>>,
 }
 
 #[derive(Clone, Copy, Deserialize)]
@@ -84,6 +86,7 @@ fn smf(smf: Smf) -> Result<SmfConfig, Refusal> {
         return Err(Refusal::of(&smf.upf, "must differ from smf.listen"));
     }
     let f_teid = f_teid_mode(&smf)?;
+    let dialect = dialect(&smf)?;
     Ok(SmfConfig {
         node_id: match smf.node_id {
             NodeIdText::Ipv4(address) => NodeId::Ipv4(address),
@@ -93,6 +96,7 @@ fn smf(smf: Smf) -> Result<SmfConfig, Refusal> {
         listen: smf.listen.into_inner().0,
         upf: smf.upf.into_inner().0,
         f_teid,
+        dialect,
     })
 }
 
@@ -113,6 +117,20 @@ fn f_teid_mode(smf: &Smf) -> Result<FTeidMode, Refusal> {
         (FTeid::Choose, Some(address)) => {
             Err(Refusal::of(address, "smf.upf_n3 goes only with f_teid = \"explicit\""))
         }
+    }
+}
+
+/// A control plane that picks endpoints itself never asks for one, and the other way round.
+fn dialect(smf: &Smf) -> Result<Dialect, Refusal> {
+    let Some(spanned) = &smf.dialect else { return Ok(Dialect::default()) };
+    let (dialect, picks) = (*spanned.get_ref(), matches!(smf.f_teid.get_ref(), FTeid::Explicit));
+    match dialect.picks_endpoints() {
+        _ if dialect == Dialect::Open5gsSgwC => {
+            Err(Refusal::of(spanned, "is that of a gateway between two others; a RAN alone is not enough"))
+        }
+        Some(true) if !picks => Err(Refusal::of(spanned, "goes only with f_teid = \"explicit\"")),
+        Some(false) if picks => Err(Refusal::of(spanned, "goes only with f_teid = \"choose\"")),
+        _ => Ok(dialect),
     }
 }
 

@@ -39,6 +39,23 @@ fn what_may_be_left_out_has_a_default() {
 }
 
 #[test]
+fn a_dialect_goes_by_its_name() {
+    assert_eq!(Config::parse(EXAMPLE).unwrap().smf.dialect, Dialect::Plain);
+    let text =
+        |dialect: &str| EXAMPLE.replace("# dialect = \"open5gs\"", &format!("dialect = \"{dialect}\""));
+    let given = |text: String| {
+        text.replace("f_teid = \"choose\"", "f_teid = \"explicit\"").replace("# upf_n3", "upf_n3")
+    };
+    for dialect in Dialect::ALL.into_iter().filter(|dialect| *dialect != Dialect::Open5gsSgwC) {
+        let text = text(dialect.name());
+        let text = if dialect.picks_endpoints() == Some(true) { given(text) } else { text };
+        assert_eq!(Config::parse(&text).unwrap().smf.dialect, dialect);
+    }
+    let error = Config::parse(&given(text("oai"))).unwrap_err().to_string();
+    assert!(error.contains("only with f_teid = \"choose\""), "{error}");
+}
+
+#[test]
 fn rates_and_reports_are_asked_for_by_ue() {
     let text = EXAMPLE.replace("# mbr = ", "mbr = ").replace("# report_after", "report_after");
     let ue = Config::parse(&text).unwrap().ues.remove(0);
@@ -64,6 +81,9 @@ fn a_wrong_value_is_refused_with_what_is_allowed() {
         ("upf", "upf = \"10.40.0.1:8805\"", "must differ from smf.listen"),
         ("f_teid", "f_teid = \"maybe\"", "expected `choose` or `explicit`"),
         ("f_teid", "f_teid = \"explicit\"", "needs smf.upf_n3"),
+        ("# dialect", "dialect = \"latin\"", "expected one of `plain`, `open5gs`"),
+        ("# dialect", "dialect = \"free5gc\"", "only with f_teid = \"explicit\""),
+        ("# dialect", "dialect = \"open5gs-sgw-c\"", "a RAN alone is not enough"),
         ("# upf_n3", "upf_n3 = \"10.30.0.2\"", "only with f_teid = \"explicit\""),
         ("routes", "routes = [\"10.50.0.0/33\"]", "must be IPv4 prefixes such as 10.50.0.0/24"),
         ("listen", "listen = 8805", "expected a string"),

@@ -1,5 +1,6 @@
 //! What the user plane asks, and our answers.
 
+use super::dialect::{MACS_URR, URR};
 use super::session::Wish;
 use super::{Event, Smf};
 use machine::{Seen, Time};
@@ -104,12 +105,14 @@ impl Smf {
     /// What a UE used goes on its account.
     pub(super) fn used(&mut self, index: usize, reports: &[UsageReport]) {
         for report in reports {
-            // URRs count their reports each for itself.
-            if report.urr_id == super::messages::MACS_URR {
-                let told = report.ethernet_traffic_information.clone();
-                told.into_iter().for_each(|told| self.event(Event::Macs(index, told)));
-            } else if let Some(account) = self.sessions.account(index) {
-                account.add(report);
+            // URRs count their reports each for itself, and others may count the same packets another way.
+            match report.urr_id {
+                MACS_URR => {
+                    let told = report.ethernet_traffic_information.clone();
+                    told.into_iter().for_each(|told| self.event(Event::Macs(index, told)));
+                }
+                URR => self.sessions.account(index).into_iter().for_each(|account| account.add(report)),
+                _ => {}
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::failure::Reason;
 use super::{Event, HEARTBEAT, Purpose, RETRY, Smf, messages};
 use machine::Time;
-use pfcp::NodeId;
+use pfcp::{Message, NodeId};
 
 /// Where the association stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,8 @@ impl Smf {
 
     fn set_up(&mut self, now: Time) {
         self.phase = Phase::SettingUp;
-        let message = messages::setup(&self.settings);
+        let request = self.settings.dialect.phrases().setup(&self.settings);
+        let message = Message::node(messages::UNNUMBERED, request);
         self.ask(Purpose::Setup, message, now);
     }
 

@@ -1,11 +1,12 @@
 //! What goes into the machine and what comes out.
 
+use super::dialect::{Change, Dialect};
 use super::failure::Failure;
 use crate::config::FTeidMode;
 use crate::tunnel::Tunnel;
 use pfcp::{ErrorKind, EthernetTrafficInformation, NodeId};
 use rules::{BitRates, Qfi};
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4};
 use std::time::Duration;
 
 /// Who we are and whom we talk to.
@@ -19,6 +20,8 @@ pub struct Settings {
     pub upf: SocketAddrV4,
     /// Who picks uplink tunnels.
     pub f_teid: FTeidMode,
+    /// How we speak.
+    pub dialect: Dialect,
     /// Our own: when we started, in seconds since 1900.
     pub recovery_time_stamp: u32,
     /// How long the user plane may take to answer at all.
@@ -30,10 +33,14 @@ pub struct Settings {
 pub struct PduSession {
     /// The UE's address.
     pub ue: Ipv4Addr,
+    /// An address of its IPv6 prefix, if it has one.
+    pub ue6: Option<Ipv6Addr>,
     /// Its QoS flow.
     pub qfi: Qfi,
     /// Where the gNB takes its downlink packets.
     pub downlink: Tunnel,
+    /// Where an SGW sends uplink packets, of dialects that speak to one.
+    pub beyond: Option<Tunnel>,
     /// No more than this passes.
     pub mbr: Option<BitRates>,
     /// A usage report is wanted after so many bytes both ways, and at the end.
@@ -57,6 +64,8 @@ pub enum Input<'a> {
     Sleep(usize),
     /// The UE wakes up.
     Wake(usize),
+    /// Something else changes; where the control plane has no such procedure, nothing does.
+    Change(usize, Change),
     /// Delete all sessions and release the association.
     Stop,
 }
@@ -95,6 +104,8 @@ pub enum Event {
     Paged(usize),
     /// A UE is awake again.
     Awake(usize),
+    /// A change is done; with what was measured till then on the UE's account, and endpoints chosen for it known.
+    Changed(usize, Change),
     /// The user plane tells which MAC addresses are in use behind a UE, or no longer.
     Macs(usize, EthernetTrafficInformation),
     /// The user plane reported the gNB's Error Indication about a session.

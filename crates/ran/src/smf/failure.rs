@@ -66,7 +66,9 @@ impl From<Purpose> for Procedure {
             Purpose::Heartbeat => Self::Heartbeat,
             Purpose::Release => Self::AssociationRelease,
             Purpose::Establish(_) => Self::SessionEstablishment,
-            Purpose::Modify(_) | Purpose::Sleep(_) | Purpose::Wake(_) => Self::SessionModification,
+            Purpose::Modify(_) | Purpose::Sleep(_) | Purpose::Wake(_) | Purpose::Change(..) => {
+                Self::SessionModification
+            }
             Purpose::Delete(_) => Self::SessionDeletion,
         }
     }

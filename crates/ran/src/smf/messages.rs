@@ -1,42 +1,26 @@
-//! What we send, word by word.
+//! The pieces that requests are put together of, each with nothing in it that was not asked for.
 
-use super::event::Settings;
-use super::session::{Remote, Session};
+use super::dialect::About;
+use super::event::{PduSession, Settings};
 use crate::tunnel::Tunnel;
 use pfcp::{
     ApplyAction, AssociationReleaseRequest, AssociationSetupRequest, CpFunctionFeatures, CreateFar,
-    CreatePdr, CreateQer, CreateUrr, DestinationInterface, FSeid, FTeid, ForwardingParameters, Gate,
-    GateStatus, HeartbeatRequest, Message, OuterHeaderCreation, OuterHeaderRemoval, Pdi, PdnType, Rates,
-    ReportingTriggers, SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationRequest,
-    SourceInterface, UeIpAddress, UpdateFar, UpdateForwardingParameters, Volumes, flags,
+    CreatePdr, CreateQer, DestinationInterface, FSeid, ForwardingParameters, Gate, GateStatus,
+    HeartbeatRequest, Message, OuterHeaderCreation, Pdi, PdnType, QueryUrr, Rates, RemoveFar, RemovePdr,
+    RemoveQer, SdfFilter, SessionEstablishmentRequest, SessionModificationRequest, SourceInterface,
+    UeIpAddress, UpdateFar, UpdateForwardingParameters,
 };
+use std::net::Ipv4Addr;
 
 /// Until [`super::Smf`] sends it.
-const UNNUMBERED: u32 = 0;
-/// The rules of a session, each by what it is for.
-pub(super) const UPLINK_PDR: u16 = 1;
-const DOWNLINK_PDR: u16 = 2;
-const UPLINK_FAR: u32 = 1;
-const DOWNLINK_FAR: u32 = 2;
-const QER: u32 = 1;
-const URR: u32 = 1;
-/// Of MAC addresses.
-pub(super) const MACS_URR: u32 = 2;
-/// After so many seconds without frames an address is no longer in use.
-const MACS_INACTIVE_S: u32 = 30;
+pub(super) const UNNUMBERED: u32 = 0;
 /// The reporting trigger of volume thresholds (TS 29.244 8.2.19).
-const VOLTH: u32 = 1 << 1;
-/// That of MAC addresses.
-const MACAR: u32 = 1 << 11;
-/// Of both PDRs: they never match the same packet.
-/// Between the ID of a PDR and that of one that activates rules in its place.
-const ACTIVATING: u16 = 10;
-const PRECEDENCE: u32 = 255;
-/// PDRs of a session with the same CHOOSE ID share an F-TEID (TS 29.244 8.2.3).
-const CHOOSE_ID: u8 = 1;
+pub(super) const VOLTH: u32 = 1 << 1;
+/// That of volume quotas.
+pub(super) const VOLQU: u32 = 1 << 8;
 
-pub(super) fn setup(settings: &Settings) -> Message {
-    let request = AssociationSetupRequest {
+pub(super) fn setup(settings: &Settings) -> AssociationSetupRequest {
+    AssociationSetupRequest {
         node_id: settings.node_id.clone(),
         recovery_time_stamp: settings.recovery_time_stamp,
         up_function_features: None,
@@ -45,8 +29,7 @@ pub(super) fn setup(settings: &Settings) -> Message {
         smf_set_id: None,
         alternatives: vec![],
         carried: vec![],
-    };
-    Message::node(UNNUMBERED, request)
+    }
 }
 
 pub(super) fn heartbeat(settings: &Settings) -> Message {
@@ -59,18 +42,22 @@ pub(super) fn release(settings: &Settings) -> Message {
     Message::node(UNNUMBERED, AssociationReleaseRequest { node_id, carried: vec![] })
 }
 
-/// Uplink forwarded to the data network, downlink dropped: the gNB's tunnel comes by [`modification`], as it does in
-/// TS 23.502 4.3.2.2.1, where the gNB answers after the session was made.
-pub(super) fn establishment(settings: &Settings, session: &Session) -> Message {
-    let request = SessionEstablishmentRequest {
-        node_id: settings.node_id.clone(),
-        cp_f_seid: FSeid::new(session.seid, settings.address.into()),
-        create_pdrs: pdrs(settings, session),
-        create_fars: vec![uplink_far(), downlink_far()],
-        create_urrs: urr(session).into_iter().chain(macs_urr(session)).collect(),
-        create_qers: vec![qer(session)],
+/// Of a session of IP packets.
+pub(super) fn establishment(
+    of: About<'_>,
+    create_pdrs: Vec<CreatePdr>,
+    create_fars: Vec<CreateFar>,
+) -> SessionEstablishmentRequest {
+    let pdn_type = if of.session.plan.ue6.is_some() { PdnType::Ipv4v6 } else { PdnType::Ipv4 };
+    SessionEstablishmentRequest {
+        node_id: of.settings.node_id.clone(),
+        cp_f_seid: f_seid(of),
+        create_pdrs,
+        create_fars,
+        create_urrs: vec![],
+        create_qers: vec![],
         create_bar: None,
-        pdn_type: Some(if session.plan.ethernet { PdnType::Ethernet } else { PdnType::Ipv4 }),
+        pdn_type: Some(pdn_type),
         user_plane_inactivity_timer: None,
         user_id: None,
         apn_dnn: None,
@@ -80,73 +67,58 @@ pub(super) fn establishment(settings: &Settings, session: &Session) -> Message {
         fq_csids: vec![],
         group_id: None,
         carried: vec![],
-    };
-    // The user plane has no SEID for it yet (TS 29.244 7.2.2.4.2).
-    Message::session(0, UNNUMBERED, request)
+    }
 }
 
-/// One each way, and where rules of the user plane's are to be activated, another each way that stands for them.
-fn pdrs(settings: &Settings, session: &Session) -> Vec<CreatePdr> {
-    let plain = [uplink_pdr(settings, session), downlink_pdr(session)];
-    let plain = plain.map(|pdr| measured(session, pdr));
-    let rules: Vec<_> = session.plan.predefined_rules.iter().map(|name| name.clone().into_bytes()).collect();
-    let activating = |pdr: &CreatePdr| CreatePdr {
-        pdr_id: pdr.pdr_id + ACTIVATING,
-        // The rules' own.
-        precedence: None,
-        activate_predefined_rules: rules.clone(),
-        ..pdr.clone()
-    };
-    let others: Vec<_> = plain.iter().filter(|_| !rules.is_empty()).map(activating).collect();
-    plain.into_iter().chain(others).collect()
+/// Our end of a session.
+pub(super) fn f_seid(of: About<'_>) -> FSeid {
+    FSeid::new(of.session.seid, of.settings.address.into())
 }
 
-fn uplink_pdr(settings: &Settings, session: &Session) -> CreatePdr {
-    let f_teid = match session.picked_uplink(settings.f_teid) {
-        Some(tunnel) => FTeid::Explicit { teid: tunnel.teid.0, ipv4: Some(tunnel.address), ipv6: None },
-        None => FTeid::Choose { ipv4: true, ipv6: false, choose_id: Some(CHOOSE_ID) },
-    };
-    let pdi = Pdi {
-        f_teid: Some(f_teid),
-        qfis: vec![session.plan.qfi.value()],
-        ..pdi(SourceInterface::Access, session)
-    };
-    let removal = OuterHeaderRemoval::new(OuterHeaderRemoval::GTPU_UDP_IPV4);
-    CreatePdr { outer_header_removal: Some(removal), ..pdr(UPLINK_PDR, UPLINK_FAR, pdi) }
+pub(super) fn updates(update_fars: Vec<UpdateFar>) -> SessionModificationRequest {
+    SessionModificationRequest { update_fars, ..SessionModificationRequest::default() }
 }
 
-fn downlink_pdr(session: &Session) -> CreatePdr {
-    pdr(DOWNLINK_PDR, DOWNLINK_FAR, pdi(SourceInterface::Core, session))
+pub(super) fn removals(pdrs: &[u16], fars: &[u32], qers: &[u32]) -> SessionModificationRequest {
+    let pdr = |pdr_id: &u16| RemovePdr { pdr_id: *pdr_id, ..RemovePdr::default() };
+    let far = |far_id: &u32| RemoveFar { far_id: *far_id, ..RemoveFar::default() };
+    let qer = |qer_id: &u32| RemoveQer { qer_id: *qer_id, ..RemoveQer::default() };
+    SessionModificationRequest {
+        remove_pdrs: pdrs.iter().map(pdr).collect(),
+        remove_fars: fars.iter().map(far).collect(),
+        remove_qers: qers.iter().map(qer).collect(),
+        ..SessionModificationRequest::default()
+    }
 }
 
-fn pdr(pdr_id: u16, far_id: u32, pdi: Pdi) -> CreatePdr {
+pub(super) fn query(urr_id: u32) -> SessionModificationRequest {
+    let query_urrs = vec![QueryUrr { urr_id, ..QueryUrr::default() }];
+    SessionModificationRequest { query_urrs, ..SessionModificationRequest::default() }
+}
+
+pub(super) fn pdr((pdr_id, far_id): (u16, u32), precedence: u32, pdi: Pdi) -> CreatePdr {
     CreatePdr {
         pdr_id,
-        precedence: Some(PRECEDENCE),
+        precedence: Some(precedence),
         pdi,
         outer_header_removal: None,
         far_id: Some(far_id),
         urr_ids: vec![],
-        qer_ids: vec![QER],
+        qer_ids: vec![],
         activate_predefined_rules: vec![],
         ue_ip_address_pool: None,
         carried: vec![],
     }
 }
 
-/// The UE's packets that come from there: it is their source from the radio, their destination otherwise.
-fn pdi(source_interface: SourceInterface, session: &Session) -> Pdi {
-    let is_destination = source_interface != SourceInterface::Access;
-    let ue = UeIpAddress { ipv4: Some(session.plan.ue), is_destination, ..UeIpAddress::default() };
+pub(super) fn pdi(source_interface: SourceInterface) -> Pdi {
     Pdi {
         source_interface,
         f_teid: None,
         network_instance: None,
-        ue_ip_addresses: if session.plan.ethernet { vec![] } else { vec![ue] },
+        ue_ip_addresses: vec![],
         traffic_endpoint_id: None,
-        // Of downlink PDRs (TS 29.244 7.5.2.2-2).
-        ethernet_pdu_session_information: (session.plan.ethernet && is_destination)
-            .then_some(flags::ETHERNET_ETHI),
+        ethernet_pdu_session_information: None,
         ethernet_packet_filters: vec![],
         sdf_filters: vec![],
         application_id: None,
@@ -156,9 +128,20 @@ fn pdi(source_interface: SourceInterface, session: &Session) -> Pdi {
     }
 }
 
-fn uplink_far() -> CreateFar {
-    let forwarding_parameters = ForwardingParameters {
-        destination_interface: DestinationInterface::Core,
+/// The UE's addresses.
+pub(super) fn ue(plan: &PduSession, is_destination: bool) -> Vec<UeIpAddress> {
+    vec![UeIpAddress { ipv4: Some(plan.ue), ipv6: plan.ue6, is_destination, ..UeIpAddress::default() }]
+}
+
+/// The server's packets to the UE, and those back, as TS 29.212 5.4.2 writes both ways.
+pub(super) fn sdf(server: Ipv4Addr, port: u16) -> Vec<SdfFilter> {
+    let flow = format!("permit out 17 from {server} {port} to assigned");
+    vec![SdfFilter { flow_description: Some(flow), ..SdfFilter::default() }]
+}
+
+pub(super) fn forwarding(destination_interface: DestinationInterface) -> ForwardingParameters {
+    ForwardingParameters {
+        destination_interface,
         network_instance: None,
         outer_header_creation: None,
         transport_level_marking: None,
@@ -167,16 +150,14 @@ fn uplink_far() -> CreateFar {
         interface_type: None,
         linked_traffic_endpoint_id: None,
         carried: vec![],
-    };
-    far(UPLINK_FAR, ApplyAction::FORW, Some(forwarding_parameters))
+    }
 }
 
-fn downlink_far() -> CreateFar {
-    far(DOWNLINK_FAR, ApplyAction::DROP, None)
-}
-
-fn far(far_id: u32, action: u16, forwarding_parameters: Option<ForwardingParameters>) -> CreateFar {
-    let apply_action = ApplyAction::new(action);
+pub(super) fn far(
+    far_id: u32,
+    apply_action: ApplyAction,
+    forwarding_parameters: Option<ForwardingParameters>,
+) -> CreateFar {
     CreateFar {
         far_id,
         apply_action,
@@ -187,80 +168,47 @@ fn far(far_id: u32, action: u16, forwarding_parameters: Option<ForwardingParamet
     }
 }
 
-fn qer(session: &Session) -> CreateQer {
+/// Without forwarding parameters.
+pub(super) fn far_action(far_id: u32, apply_action: ApplyAction) -> UpdateFar {
+    UpdateFar { far_id, apply_action: Some(apply_action), ..UpdateFar::default() }
+}
+
+/// Forwards into a tunnel.
+pub(super) fn far_into(
+    far_id: u32,
+    destination_interface: DestinationInterface,
+    tunnel: Tunnel,
+) -> UpdateFar {
+    let parameters = UpdateForwardingParameters {
+        destination_interface: Some(destination_interface),
+        outer_header_creation: Some(outer_header(tunnel)),
+        ..UpdateForwardingParameters::default()
+    };
+    UpdateFar {
+        update_forwarding_parameters: Some(parameters),
+        ..far_action(far_id, ApplyAction::new(ApplyAction::FORW))
+    }
+}
+
+pub(super) fn outer_header(Tunnel { teid, address }: Tunnel) -> OuterHeaderCreation {
+    OuterHeaderCreation::GtpuIpv4 { teid: teid.0, address }
+}
+
+/// Open both ways.
+pub(super) fn qer(qer_id: u32, mbr: Option<Rates>, qfi: Option<u8>) -> CreateQer {
     CreateQer {
-        qer_id: QER,
+        qer_id,
         qer_correlation_id: None,
         gate_status: GateStatus { uplink: Gate::Open, downlink: Gate::Open },
-        mbr: session
-            .plan
-            .mbr
-            .map(|mbr| Rates { uplink_kbps: mbr.uplink_kbps, downlink_kbps: mbr.downlink_kbps }),
+        mbr,
         gbr: None,
-        qfi: Some(session.plan.qfi.value()),
+        qfi,
         rqi: None,
         carried: vec![],
     }
 }
 
-/// Bytes both ways, of all packets, told after so many.
-fn urr(session: &Session) -> Option<CreateUrr> {
-    let threshold = session.plan.report_after_bytes?;
-    Some(CreateUrr {
-        urr_id: URR,
-        measurement_method: flags::METHOD_VOLUM,
-        reporting_triggers: ReportingTriggers::new(VOLTH),
-        volume_threshold: Some(Volumes { total: Some(threshold), ..Volumes::default() }),
-        ..CreateUrr::default()
-    })
-}
-
-/// MAC addresses behind the UE, as they come and go.
-fn macs_urr(session: &Session) -> Option<CreateUrr> {
-    session.plan.ethernet.then(|| CreateUrr {
-        urr_id: MACS_URR,
-        measurement_method: flags::METHOD_EVENT,
-        reporting_triggers: ReportingTriggers::new(MACAR),
-        ethernet_inactivity_timer: Some(MACS_INACTIVE_S),
-        ..CreateUrr::default()
-    })
-}
-
-fn measured(session: &Session, pdr: CreatePdr) -> CreatePdr {
-    let volume = session.plan.report_after_bytes.map(|_| URR);
-    let urr_ids = volume.into_iter().chain(session.plan.ethernet.then_some(MACS_URR)).collect();
-    CreatePdr { urr_ids, ..pdr }
-}
-
-/// Downlink packets are kept, and the first is told of (TS 23.502 4.2.6).
-pub(super) fn sleep(remote: Remote) -> Message {
-    let update = UpdateFar {
-        far_id: DOWNLINK_FAR,
-        apply_action: Some(ApplyAction::new(ApplyAction::BUFF | ApplyAction::NOCP)),
-        ..UpdateFar::default()
-    };
-    let request = SessionModificationRequest { update_fars: vec![update], ..Default::default() };
-    Message::session(remote.seid, UNNUMBERED, request)
-}
-
-/// The downlink goes into the gNB's tunnel.
-pub(super) fn modification(session: &Session, remote: Remote) -> Message {
-    let Tunnel { teid, address } = session.plan.downlink;
-    let parameters = UpdateForwardingParameters {
-        destination_interface: Some(DestinationInterface::Access),
-        outer_header_creation: Some(OuterHeaderCreation::GtpuIpv4 { teid: teid.0, address }),
-        ..UpdateForwardingParameters::default()
-    };
-    let update = UpdateFar {
-        far_id: DOWNLINK_FAR,
-        apply_action: Some(ApplyAction::new(ApplyAction::FORW)),
-        update_forwarding_parameters: Some(parameters),
-        ..UpdateFar::default()
-    };
-    let request = SessionModificationRequest { update_fars: vec![update], ..Default::default() };
-    Message::session(remote.seid, UNNUMBERED, request)
-}
-
-pub(super) fn deletion(remote: Remote) -> Message {
-    Message::session(remote.seid, UNNUMBERED, SessionDeletionRequest::default())
+/// What the plan allows.
+pub(super) fn mbr(plan: &PduSession) -> Option<Rates> {
+    plan.mbr.map(|mbr| Rates { uplink_kbps: mbr.uplink_kbps, downlink_kbps: mbr.downlink_kbps })
 }

@@ -1,14 +1,14 @@
 //! What becomes of our requests.
 
+use super::dialect::{Change, Endpoint};
 use super::failure::{Failure, Reason};
-use super::messages::UPLINK_PDR;
 use super::session::Remote;
 use super::{Event, Purpose, RETRY, Smf};
 use crate::tunnel::Tunnel;
 use machine::Time;
 use pfcp::{
-    AssociationSetupResponse, Body, Cause, FTeid, Message, SessionDeletionResponse,
-    SessionEstablishmentResponse, SessionModificationResponse, ie,
+    AssociationSetupResponse, Body, Cause, Message, SessionDeletionResponse, SessionEstablishmentResponse,
+    SessionModificationResponse, ie,
 };
 use rules::Teid;
 
@@ -37,6 +37,9 @@ impl Smf {
             }
             (Purpose::Wake(index), Body::SessionModificationResponse(answer)) => {
                 self.is_about(index, message.seid, &answer).map(|()| self.event(Event::Awake(index)))
+            }
+            (Purpose::Change(index, change), Body::SessionModificationResponse(answer)) => {
+                self.is_about(index, message.seid, &answer).map(|()| self.changed(index, change, &answer))
             }
             (Purpose::Delete(index), Body::SessionDeletionResponse(answer)) => {
                 self.used(index, &answer.usage_reports);
@@ -68,7 +71,9 @@ impl Smf {
         let up_f_seid = answer.up_f_seid.ok_or(Reason::Incomplete(ie::F_SEID))?;
         let session = self.sessions.get(index).ok_or(Reason::Mismatch)?;
         let ours = session.seid;
-        let uplink = session.picked_uplink(self.settings.f_teid).or_else(|| chosen_uplink(answer));
+        let picked = session.picked_uplink(self.settings.f_teid);
+        self.sessions.chosen(index, &answer.created_pdrs);
+        let uplink = picked.or_else(|| self.endpoint(index, Endpoint::Uplink));
         let nowhere = Tunnel { teid: Teid(0), address: std::net::Ipv4Addr::UNSPECIFIED };
         let remote = Remote { seid: up_f_seid.seid, uplink: uplink.unwrap_or(nowhere) };
         self.sessions.set_remote(index, Some(remote));
@@ -78,10 +83,22 @@ impl Smf {
 
     /// The session is there: its downlink is opened, unless we are leaving.
     fn go_on(&mut self, index: usize, remote: Remote, now: Time) {
+        let is_restored = self.sessions.get(index).is_some_and(|session| session.is_restored);
         match self.stopping {
             true => self.sessions.queue(index, now),
+            // It is as it was, downlink and all.
+            false if is_restored => drop(self.modified(index)),
             false => self.modify(index, remote, now),
         }
+    }
+
+    fn changed(&mut self, index: usize, change: Change, answer: &SessionModificationResponse) {
+        self.sessions.chosen(index, &answer.created_pdrs);
+        self.used(index, &answer.usage_reports);
+        if let Change::Handover(to) = change {
+            self.sessions.moved(index, to);
+        }
+        self.event(Event::Changed(index, change));
     }
 
     /// Whether it is done, and about the session it was asked for.
@@ -112,6 +129,7 @@ impl Smf {
     /// The user plane has the session no more.
     fn gone(&mut self, index: usize, now: Time) {
         self.sessions.set_remote(index, None);
+        self.sessions.forget_chosen(index);
         match self.stopping {
             true => self.event(Event::SessionDeleted(index)),
             false => self.sessions.queue(index, now),
@@ -141,7 +159,10 @@ impl Smf {
                 self.stopped();
             }
             (
-                Purpose::Modify(index) | Purpose::Sleep(index) | Purpose::Wake(index),
+                Purpose::Modify(index)
+                | Purpose::Sleep(index)
+                | Purpose::Wake(index)
+                | Purpose::Change(index, _),
                 Some(Cause::SessionContextNotFound),
             ) => {
                 self.sessions.set_remote(index, None);
@@ -149,18 +170,26 @@ impl Smf {
                 self.again(index, now);
             }
             (
-                Purpose::Establish(_) | Purpose::Modify(_) | Purpose::Sleep(_) | Purpose::Wake(_),
+                Purpose::Establish(_)
+                | Purpose::Modify(_)
+                | Purpose::Sleep(_)
+                | Purpose::Wake(_)
+                | Purpose::Change(..),
                 Some(Cause::NoEstablishedPfcpAssociation),
             ) => {
                 self.event(Event::Restarted);
                 self.associate_again(now);
             }
             (Purpose::Establish(index) | Purpose::Modify(index), _) => {
+                // What cannot be had again is made anew.
+                self.sessions.forget_chosen(index);
                 self.report_failure(purpose, reason);
                 self.again(index, now);
             }
-            // The session is as it was: a UE that did not fall asleep, or did not wake.
-            (Purpose::Sleep(_) | Purpose::Wake(_), _) => self.report_failure(purpose, reason),
+            // The session is as it was: a UE that did not fall asleep, or did not wake, or what else did not change.
+            (Purpose::Sleep(_) | Purpose::Wake(_) | Purpose::Change(..), _) => {
+                self.report_failure(purpose, reason)
+            }
             (Purpose::Delete(index), _) => {
                 self.report_failure(purpose, reason);
                 self.gone(index, now + RETRY);
@@ -180,6 +209,7 @@ impl Smf {
             | Purpose::Modify(index)
             | Purpose::Sleep(index)
             | Purpose::Wake(index)
+            | Purpose::Change(index, _)
             | Purpose::Delete(index) => self.sessions.get(index).map(|session| session.plan.ue),
             Purpose::Setup | Purpose::Heartbeat | Purpose::Release => None,
         };
@@ -202,16 +232,5 @@ fn deleted(answer: &SessionDeletionResponse) -> Result<(), Reason> {
         Cause::SessionContextNotFound => Ok(()),
         cause if cause.is_accepted() => Ok(()),
         cause => Err(refused(cause, answer.offending_ie, None)),
-    }
-}
-
-/// The F-TEID that the user plane chose for the uplink PDR (TS 29.244 7.5.3.2).
-fn chosen_uplink(answer: &SessionEstablishmentResponse) -> Option<Tunnel> {
-    let created = answer.created_pdrs.iter().find(|pdr| pdr.pdr_id == UPLINK_PDR)?;
-    match created.local_f_teid? {
-        FTeid::Explicit { teid, ipv4: Some(address), .. } if teid != 0 => {
-            Some(Tunnel { teid: Teid(teid), address })
-        }
-        _ => None,
     }
 }

@@ -1,13 +1,15 @@
 //! Sessions: which the user plane has, and which are next to be asked for.
 
+use super::dialect::{About, Change, Phrases};
 use super::event::PduSession;
 use super::usage::Account;
 use super::{Purpose, Smf, messages};
 use crate::config::FTeidMode;
 use crate::tunnel::Tunnel;
 use machine::Time;
+use pfcp::{Body, CreatedPdr, FTeid, Message};
 use rules::Teid;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One session.
 #[derive(Debug)]
@@ -17,6 +19,11 @@ pub(super) struct Session {
     pub(super) seid: u64,
     /// What the user plane has.
     pub(super) remote: Option<Remote>,
+    /// Endpoints that the user plane chose, by PDR; kept until the next session has its own, for a control plane may ask for
+    /// the same again.
+    pub(super) chosen: BTreeMap<u16, Tunnel>,
+    /// It is established as one that was lost.
+    pub(super) is_restored: bool,
     /// Its downlink is set.
     up: bool,
     /// What is to be done about it next, while it is up.
@@ -32,6 +39,8 @@ pub(super) enum Wish {
     Sleep,
     /// Send them.
     Wake,
+    /// Something else.
+    Change(Change),
 }
 
 /// A session of the user plane.
@@ -58,6 +67,8 @@ impl Sessions {
             plan,
             seid: 0,
             remote: None,
+            chosen: BTreeMap::new(),
+            is_restored: false,
             up: false,
             wish: None,
             account: Account::default(),
@@ -142,6 +153,28 @@ impl Sessions {
         }
     }
 
+    /// Notes the endpoints chosen for PDRs (TS 29.244 7.5.3.2). A session has as many PDRs as we made.
+    pub(super) fn chosen(&mut self, index: usize, created: &[CreatedPdr]) {
+        let Some(session) = self.list.get_mut(index) else { return };
+        session.chosen.extend(created.iter().filter_map(|pdr| Some((pdr.pdr_id, endpoint(pdr)?))));
+    }
+
+    /// Downlink packets go there from now on.
+    pub(super) fn moved(&mut self, index: usize, downlink: Tunnel) {
+        self.list.iter_mut().skip(index).take(1).for_each(|session| session.plan.downlink = downlink);
+    }
+
+    pub(super) fn forget_chosen(&mut self, index: usize) {
+        self.list.iter_mut().skip(index).take(1).for_each(|session| session.chosen.clear());
+    }
+
+    fn set_restored(&mut self, index: usize, is_restored: bool) {
+        self.list.iter_mut().skip(index).take(1).for_each(|session| session.is_restored = is_restored);
+        if !is_restored {
+            self.forget_chosen(index);
+        }
+    }
+
     fn pop_due(&mut self, now: Time) -> Option<usize> {
         let due = self.queue.first().is_some_and(|(at, _)| *at <= now);
         due.then(|| self.queue.pop_first())?.map(|(_, index)| index)
@@ -156,6 +189,15 @@ impl Sessions {
             session.account.new_session();
             session.wish = None;
         }
+    }
+}
+
+fn endpoint(created: &CreatedPdr) -> Option<Tunnel> {
+    match created.local_f_teid? {
+        FTeid::Explicit { teid, ipv4: Some(address), .. } if teid != 0 => {
+            Some(Tunnel { teid: Teid(teid), address })
+        }
+        _ => None,
     }
 }
 
@@ -203,33 +245,52 @@ impl Smf {
 
     fn grant(&mut self, index: usize, remote: Remote, now: Time) {
         let wish = self.sessions.set_wish(index, None);
-        let Some(session) = self.sessions.get(index) else { return };
-        match wish {
-            Some(Wish::Sleep) => self.ask(Purpose::Sleep(index), messages::sleep(remote), now),
-            Some(Wish::Wake) => {
-                let message = messages::modification(session, remote);
-                self.ask(Purpose::Wake(index), message, now);
+        let Some((of, phrases)) = self.about(index) else { return };
+        let asked = match wish {
+            Some(Wish::Sleep) => Some((Purpose::Sleep(index), phrases.idle(of))),
+            Some(Wish::Wake) => Some((Purpose::Wake(index), phrases.wake(of))),
+            Some(Wish::Change(change)) => {
+                phrases.change(of, change).map(|request| (Purpose::Change(index, change), request))
             }
-            None => {}
+            None => None,
+        };
+        if let Some((purpose, request)) = asked {
+            self.ask_session(purpose, remote.seid, request, now);
         }
     }
 
     fn establish(&mut self, index: usize, now: Time) {
         self.sessions.renew_seid(index);
-        let Some(session) = self.sessions.get(index) else { return };
-        let message = messages::establishment(&self.settings, session);
-        self.ask(Purpose::Establish(index), message, now);
+        let Some((of, phrases)) = self.about(index) else { return };
+        let restoration = phrases.restoration(of);
+        let is_restored = restoration.is_some();
+        let request = restoration.unwrap_or_else(|| phrases.establishment(of));
+        self.sessions.set_restored(index, is_restored);
+        // The user plane has no SEID for it yet (TS 29.244 7.2.2.4.2).
+        self.ask_session(Purpose::Establish(index), 0, request, now);
     }
 
     /// Opens the downlink, now that the user plane has the session.
     pub(super) fn modify(&mut self, index: usize, remote: Remote, now: Time) {
-        let Some(session) = self.sessions.get(index) else { return };
-        let message = messages::modification(session, remote);
-        self.ask(Purpose::Modify(index), message, now);
+        let Some((of, phrases)) = self.about(index) else { return };
+        let request = phrases.activation(of);
+        self.ask_session(Purpose::Modify(index), remote.seid, request, now);
     }
 
     fn delete(&mut self, index: usize, remote: Remote, now: Time) {
-        let message = messages::deletion(remote);
-        self.ask(Purpose::Delete(index), message, now);
+        let Some((of, phrases)) = self.about(index) else { return };
+        let request = phrases.deletion(of);
+        self.ask_session(Purpose::Delete(index), remote.seid, request, now);
+    }
+
+    fn about(&self, index: usize) -> Option<(About<'_>, &'static dyn Phrases)> {
+        let about = About { settings: &self.settings, session: self.sessions.get(index)? };
+        Some((about, self.settings.dialect.phrases()))
+    }
+
+    fn ask_session(&mut self, purpose: Purpose, seid: u64, request: impl Into<Body>, now: Time) {
+        let priority = self.settings.dialect.phrases().priority();
+        let message = Message { priority, ..Message::session(seid, messages::UNNUMBERED, request) };
+        self.ask(purpose, message, now);
     }
 }

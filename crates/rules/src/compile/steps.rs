@@ -1,11 +1,9 @@
 //! One PDR into one step.
 
-use super::{Action, Beyond, Direction, Encapsulation, Forward, Meter, QosFlow, Step};
+use super::{Action, Beyond, Direction, Encapsulation, Forward, Meter, Step};
 use crate::check::Checked;
 use crate::ids::{FarId, QerId, Qfi, UrrId};
-use crate::intent::{
-    ApplyAction, Far, ForwardingParameters, Gate, Interface, OuterHeaderCreation, Pdr, Qer, Rules,
-};
+use crate::intent::{ApplyAction, Far, ForwardingParameters, Gate, Interface, Pdr, Qer, Rules};
 use crate::list::{Mostly1, Rare};
 use std::collections::HashMap;
 
@@ -16,13 +14,12 @@ pub(super) struct Steps<'a> {
     pub(super) meters: Mostly1<Meter>,
     /// For each QER, the place of its meter; `None` without a limit.
     meter_places: Vec<Option<u16>>,
-    /// By tunnel to the radio, the QoS flow of packets that nobody has given one.
-    usual: HashMap<OuterHeaderCreation, Qfi>,
+    /// The QoS flow of packets to the user by a FAR, where packets of the control plane go by it, too.
+    flows: HashMap<FarId, Qfi>,
 }
 
 impl<'a> Steps<'a> {
-    /// `pdrs` are in the order they are tried.
-    pub(super) fn new(rules: &Rules, checked: &'a Checked<'a>, pdrs: &[&Pdr]) -> Self {
+    pub(super) fn new(rules: &Rules, checked: &'a Checked<'a>) -> Self {
         let (mut meters, mut correlated) = (Vec::new(), HashMap::new());
         let mut place_of = |qer: &Qer| {
             let meter = meter(qer)?;
@@ -34,33 +31,8 @@ impl<'a> Steps<'a> {
             Some(place)
         };
         let meter_places = rules.qers.iter().map(&mut place_of).collect();
-        let meters = meters.into_iter().collect();
-        let mut steps = Self { checked, meters, meter_places, usual: HashMap::new() };
-        if pdrs.iter().any(|pdr| qfi(&steps.qers(pdr)).is_none()) {
-            let flow = |pdr: &&Pdr| Some((steps.tunnel_to_radio(pdr)?, qfi(&steps.qers(pdr))?));
-            steps.usual = pdrs.iter().filter_map(flow).collect();
-        }
-        steps
-    }
-
-    /// The tunnel to the radio that a PDR's packets are for. Of the PDRs of one tunnel, the last that names a QoS flow names the
-    /// default one.
-    fn tunnel_to_radio(&self, pdr: &Pdr) -> Option<OuterHeaderCreation> {
-        let to = self.checked.fars.get(pdr.far)?.forwarding?;
-        to.outer_header_creation.filter(|_| to.destination_interface == Interface::Access)
-    }
-
-    /// Where a control plane sends router advertisements itself, its PDR names no QoS flow, and the radio wants one
-    /// (TS 38.415 5.4).
-    fn mend(&self, action: &mut Action) {
-        let Action::Forward(Forward { to: Interface::Access, encapsulation: Some(tunnel), .. }) = action
-        else {
-            return;
-        };
-        let name = OuterHeaderCreation { teid: tunnel.teid, address: tunnel.peer };
-        if let (QosFlow::None, Some(usual)) = (tunnel.flow, self.usual.get(&name)) {
-            tunnel.flow = QosFlow::Usual(*usual);
-        }
+        let flows = flows(rules, checked);
+        Self { checked, meters: meters.into_iter().collect(), meter_places, flows }
     }
 
     /// What becomes of a PDR's packets by a FAR: its own, or another.
@@ -68,7 +40,9 @@ impl<'a> Steps<'a> {
         let (direction, qers) = (pdr.pdi.source_interface.direction(), self.qers(pdr));
         let found = self.checked.fars.get(far);
         let mut action = found.map_or(Action::Drop, |far| action(far, &qers, direction));
-        self.mend(&mut action);
+        if far == pdr.far && is_back_to_radio(pdr, &action) {
+            action.goes_in(self.flows.get(&far).copied());
+        }
         let copies = match (action, found) {
             (Action::Forward(_), Some(far)) => &*far.duplicates,
             _ => &[],
@@ -111,7 +85,7 @@ impl<'a> Steps<'a> {
     }
 
     fn qers(&self, pdr: &Pdr) -> Vec<&'a Qer> {
-        pdr.qers.iter().filter_map(|id| self.checked.qers.get(*id)).collect()
+        qers(pdr, self.checked)
     }
 
     /// `None` for a QER without a limit.
@@ -121,6 +95,52 @@ impl<'a> Steps<'a> {
 
     fn usage(&self, urr: UrrId) -> Option<u16> {
         u16::try_from(self.checked.urrs.place(urr)?).ok()
+    }
+}
+
+fn qers<'a>(pdr: &Pdr, checked: &'a Checked<'a>) -> Vec<&'a Qer> {
+    pdr.qers.iter().filter_map(|id| checked.qers.get(*id)).collect()
+}
+
+/// Of several, the first that means one: 0 stands for none (TS 24.501 9.11.4.12), and control planes send it with QERs that
+/// are of all flows.
+fn qfi(qers: &[&Qer]) -> Option<Qfi> {
+    let named = || qers.iter().filter_map(|qer| qer.qfi);
+    named().find(|qfi| qfi.value() != 0).or_else(|| named().next())
+}
+
+/// Packets that come by a tunnel of the radio side and go into another there: those of the control plane for the user are
+/// among them, and some control planes give them no QER. The radio wants to know their flow all the same.
+fn is_back_to_radio(pdr: &Pdr, action: &Action) -> bool {
+    let is_from_radio = pdr.pdi.source_interface == Interface::Access && pdr.pdi.f_teid.is_some();
+    let Action::Forward(Forward { to: Interface::Access, encapsulation: Some(into), .. }) = action else {
+        return false;
+    };
+    is_from_radio && into.qfi.is_none()
+}
+
+/// Nothing where no PDR asks for it, as in nearly all sessions.
+fn flows(rules: &Rules, checked: &Checked<'_>) -> HashMap<FarId, Qfi> {
+    let mut flows = HashMap::new();
+    let is_asked_for = |pdr: &Pdr| {
+        let far = checked.fars.get(pdr.far);
+        far.is_some_and(|far| is_back_to_radio(pdr, &action(far, &qers(pdr, checked), Direction::Uplink)))
+    };
+    if rules.pdrs.iter().any(is_asked_for) {
+        let downlink = rules.pdrs.iter().filter(|pdr| pdr.pdi.source_interface != Interface::Access);
+        for (far, qfi) in downlink.filter_map(|pdr| Some((pdr.far, qfi(&qers(pdr, checked))?))) {
+            flows.entry(far).or_insert(qfi);
+        }
+    }
+    flows
+}
+
+impl Action {
+    /// In this QoS flow, if in a tunnel.
+    fn goes_in(&mut self, flow: Option<Qfi>) {
+        if let Self::Forward(Forward { encapsulation: Some(into), .. }) = self {
+            into.qfi = flow;
+        }
     }
 }
 
@@ -154,13 +174,9 @@ fn forward(to: &ForwardingParameters, qers: &[&Qer]) -> Forward {
         encapsulation: to.outer_header_creation.map(|tunnel| Encapsulation {
             teid: tunnel.teid,
             peer: tunnel.address,
-            flow: qfi(qers).map_or(QosFlow::None, QosFlow::One),
+            qfi: qfi(qers),
             reflective: qers.iter().any(|qer| qer.reflective),
         }),
         dscp: to.dscp,
     }
-}
-
-fn qfi(qers: &[&Qer]) -> Option<Qfi> {
-    qers.iter().find_map(|qer| qer.qfi)
 }

@@ -1,4 +1,4 @@
-use crate::fixture::{GNB, UE, bar, pdi, qer, rules, towards, urr};
+use crate::fixture::{GNB, UE, bar, pdi, pdr, qer, rules, towards, urr};
 use crate::*;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -79,7 +79,7 @@ fn the_first_qfi_and_any_rqi_mark_the_tunnel() {
     let mut rules = with_tunnel();
     rules.qers = vec![Qer { reflective: true, ..qer(1) }, Qer { qfi: Qfi::new(9), ..qer(2) }];
     rules.pdrs[1].qers = vec![QerId(1), QerId(2)];
-    let tunnel = Encapsulation { teid: Teid(7), peer: GNB, flow: one(9), reflective: true };
+    let tunnel = Encapsulation { teid: Teid(7), peer: GNB, qfi: Qfi::new(9), reflective: true };
     let expected = Forward {
         to: Interface::Access,
         instance: Instance::DEFAULT,
@@ -89,41 +89,39 @@ fn the_first_qfi_and_any_rqi_mark_the_tunnel() {
     assert_eq!(compile(&rules).unwrap().steps[1].action, Action::Forward(expected));
 }
 
-/// As a PDR of packets from the control plane has none, and the FAR of those from the network.
-#[test]
-fn a_tunnel_to_the_radio_with_qos_flows_has_no_packets_without() {
-    let mut rules = with_tunnel();
-    rules.qers = vec![Qer { qfi: Qfi::new(5), ..qer(1) }, Qer { qfi: Qfi::new(9), ..qer(2) }, qer(3)];
-    rules.pdrs[1].qers = vec![QerId(2)];
-    let like = |id, precedence, qers| Pdr { id: PdrId(id), precedence, qers, ..rules.pdrs[1].clone() };
-    let more = [like(3, 1, vec![QerId(1)]), like(4, 2, vec![QerId(3)]), like(5, 255, vec![])];
-    rules.pdrs.extend(more);
-    let flows = |rules: &Rules| -> Vec<(u16, QosFlow)> {
-        let program = compile(rules).unwrap();
-        let flow = |step: &Step| match step.action {
-            Action::Forward(Forward { encapsulation: Some(tunnel), .. }) => Some((step.pdr.0, tunnel.flow)),
-            _ => None,
-        };
-        program.steps.iter().filter_map(flow).collect()
-    };
-    let usual = QosFlow::Usual(Qfi::new(9).unwrap());
-    assert_eq!(flows(&rules), [(3, one(5)), (4, usual), (2, one(9)), (5, usual)]);
-    // Another tunnel, as of another bearer, may be without.
-    let mut bearer = rules.fars[1].clone();
-    bearer.id = FarId(9);
-    bearer.forwarding.as_mut().unwrap().outer_header_creation.as_mut().unwrap().teid = Teid(8);
-    rules.fars.push(bearer);
-    rules.pdrs[4].far = FarId(9);
-    assert_eq!(flows(&rules)[3], (5, QosFlow::None));
-    // Towards the next user plane, packets keep what they came with.
-    for far in &mut rules.fars {
-        far.forwarding.as_mut().unwrap().destination_interface = Interface::Core;
+fn flow_of(step: &Step) -> Option<Qfi> {
+    match step.action {
+        Action::Forward(Forward { encapsulation: Some(into), .. }) => into.qfi,
+        _ => None,
     }
-    assert!(flows(&rules).iter().all(|(_, flow)| *flow != usual));
 }
 
-fn one(qfi: u8) -> QosFlow {
-    QosFlow::One(Qfi::new(qfi).unwrap())
+/// One of them is of all flows, and has the number that means none.
+#[test]
+fn a_qfi_of_0_is_that_of_no_flow() {
+    let mut rules = with_tunnel();
+    rules.qers = vec![Qer { qfi: Qfi::new(0), ..qer(1) }, Qer { qfi: Qfi::new(9), ..qer(2) }];
+    rules.pdrs[1].qers = vec![QerId(1), QerId(2)];
+    assert_eq!(flow_of(&compile(&rules).unwrap().steps[1]), Qfi::new(9));
+    rules.pdrs[1].qers = vec![QerId(1)];
+    assert_eq!(flow_of(&compile(&rules).unwrap().steps[1]), Qfi::new(0));
+}
+
+/// Router advertisements of a control plane: its PDR has no QER, and the FAR of the user's downlink.
+#[test]
+fn packets_of_the_control_plane_go_in_the_flow_of_others_by_their_far() {
+    let mut rules = with_tunnel();
+    rules.qers = vec![Qer { qfi: Qfi::new(9), ..qer(1) }];
+    rules.pdrs[1].qers = vec![QerId(1)];
+    let f_teid = rules.pdrs[0].pdi.f_teid.map(|f_teid| FTeid { teid: Teid(0x101), ..f_teid });
+    rules.pdrs.push(pdr(3, Pdi { f_teid, ..pdi(Interface::Access) }, 2));
+    assert_eq!(flow_of(&compile(&rules).unwrap().steps[2]), Qfi::new(9));
+    // Where a QER of their own says so, they go in another; and in none where all go in none.
+    rules.qers.push(Qer { qfi: Qfi::new(5), ..qer(2) });
+    rules.pdrs[2].qers = vec![QerId(2)];
+    assert_eq!(flow_of(&compile(&rules).unwrap().steps[2]), Qfi::new(5));
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.qers.clear());
+    assert_eq!(flow_of(&compile(&rules).unwrap().steps[2]), None);
 }
 
 #[test]

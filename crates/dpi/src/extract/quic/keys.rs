@@ -2,22 +2,46 @@
 
 use super::PACKET_MAX;
 use super::header::{Packet, Version};
+use hmac::{Hmac, KeyInit, Mac};
 use ring::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey, quic::HeaderProtectionKey};
-use ring::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
+use sha2::Sha256;
+use std::sync::LazyLock;
 
 /// RFC 9001 5.2.
 #[rustfmt::skip]
-const SALT_V1: [u8; 20] = [
+static SALT_V1: LazyLock<Prepared> = LazyLock::new(|| prepared(&[
     0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17,
     0x9a, 0xe6, 0xa4, 0xc8, 0x0c, 0xad, 0xcc, 0xbb, 0x7f, 0x0a,
-];
+]));
 
 /// RFC 9369 3.3.1.
 #[rustfmt::skip]
-const SALT_V2: [u8; 20] = [
+static SALT_V2: LazyLock<Prepared> = LazyLock::new(|| prepared(&[
     0x0d, 0xed, 0xe3, 0xde, 0xf7, 0x00, 0xa6, 0xdb, 0x81, 0x93,
     0x81, 0xbe, 0x6e, 0x26, 0x9d, 0xcb, 0xf9, 0xbd, 0x2e, 0xd9,
+]));
+
+/// What keys are expanded by: HkdfLabel without context (RFC 8446 7.1; the bytes are in RFC 9001 A.1), and behind it the
+/// number of HKDF's only block.
+const CLIENT_IN: &[u8] = b"\x00\x20\x0ftls13 client in\x00\x01";
+/// For packets, nonces and headers.
+const LABELS_V1: [&[u8]; 3] = [
+    b"\x00\x10\x0etls13 quic key\x00\x01",
+    b"\x00\x0c\x0dtls13 quic iv\x00\x01",
+    b"\x00\x10\x0dtls13 quic hp\x00\x01",
 ];
+/// RFC 9369 3.3.2.
+const LABELS_V2: [&[u8]; 3] = [
+    b"\x00\x10\x10tls13 quicv2 key\x00\x01",
+    b"\x00\x0c\x0ftls13 quicv2 iv\x00\x01",
+    b"\x00\x10\x0ftls13 quicv2 hp\x00\x01",
+];
+
+/// Bytes of a block of SHA-256.
+const BLOCK: usize = 64;
+
+/// A key that messages are authenticated with; half the work is done when it is prepared.
+type Prepared = Hmac<Sha256>;
 
 /// Bytes of the sample that the packet number is hidden with.
 const SAMPLE: usize = 16;
@@ -32,30 +56,22 @@ pub(super) struct Keys {
     header: [u8; 16],
 }
 
-struct Bytes(usize);
-
-impl KeyType for Bytes {
-    fn len(&self) -> usize {
-        self.0
-    }
-}
-
 impl Keys {
-    /// A client's, which come from the connection ID that it first sends to. `None` only if the library refused lengths
-    /// that are constant here.
-    pub(super) fn client(version: Version, id: &[u8]) -> Option<Self> {
+    /// A client's, which come from the connection ID that it first sends to.
+    pub(super) fn client(version: Version, id: &[u8]) -> Self {
         let (salt, labels) = match version {
-            Version::V1 => (&SALT_V1, ["quic key", "quic iv", "quic hp"]),
-            Version::V2 => (&SALT_V2, ["quicv2 key", "quicv2 iv", "quicv2 hp"]),
+            Version::V1 => (&*SALT_V1, &LABELS_V1),
+            Version::V2 => (&*SALT_V2, &LABELS_V2),
         };
-        let secret: [u8; 32] = expand(&Salt::new(HKDF_SHA256, salt).extract(id), "client in")?;
-        let secret = Prk::new_less_safe(HKDF_SHA256, &secret);
-        let [key, iv, header] = labels;
-        Some(Self {
-            packet: expand(&secret, key)?,
-            iv: expand(&secret, iv)?,
-            header: expand(&secret, header)?,
-        })
+        // HKDF-Extract (RFC 5869 2.2), then HKDF-Expand of one block each (2.3).
+        let initial = prepared(&tag(salt, id));
+        let secret = prepared(&tag(&initial, CLIENT_IN));
+        let [packet, iv, header] = labels;
+        Self {
+            packet: first_of(&tag(&secret, packet)),
+            iv: first_of(&tag(&secret, iv)),
+            header: first_of(&tag(&secret, header)),
+        }
     }
 
     /// Decrypts a packet into `memory` and returns its frames; `None` where the keys are not its, or it is longer than
@@ -92,14 +108,19 @@ impl Keys {
     }
 }
 
-/// HKDF-Expand-Label without context (RFC 8446 7.1).
-fn expand<const N: usize>(secret: &Prk, label: &str) -> Option<[u8; N]> {
-    let length = (N as u16).to_be_bytes();
-    let label_length = [b"tls13 ".len() as u8 + label.len() as u8];
-    let info: [&[u8]; 5] = [&length, &label_length, b"tls13 ", label.as_bytes(), &[0]];
-    let mut out = [0; N];
-    secret.expand(&info, Bytes(N)).ok()?.fill(&mut out).ok()?;
-    Some(out)
+/// Keys shorter than a block have zeros behind them (RFC 2104 2).
+fn prepared(key: &[u8]) -> Prepared {
+    let mut block = [0; BLOCK];
+    block.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
+    Prepared::new(&block.into())
+}
+
+fn tag(key: &Prepared, message: &[u8]) -> [u8; 32] {
+    key.clone().chain_update(message).finalize().into_bytes().into()
+}
+
+fn first_of<const N: usize>(tag: &[u8; 32]) -> [u8; N] {
+    std::array::from_fn(|at| tag.get(at).copied().unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -143,7 +164,7 @@ pub(super) mod tests {
                 "45b95e15235d6f45a6b19cbcb0294ba9",
             ),
         ] {
-            let keys = Keys::client(version, &ID).unwrap();
+            let keys = Keys::client(version, &ID);
             assert_eq!((keys.packet.to_vec(), keys.iv.to_vec()), (hex(key), hex(iv)), "{version:?}");
             assert_eq!(keys.header.to_vec(), hex(header), "{version:?}");
         }

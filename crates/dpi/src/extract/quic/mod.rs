@@ -29,9 +29,9 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    fn new(packet: &Packet<'_>, is_second: bool) -> Option<Self> {
-        let keys = Keys::client(packet.version, &packet.id)?;
-        Some(Self { version: packet.version, id: packet.id.clone(), keys, is_second })
+    fn new(packet: &Packet<'_>, is_second: bool) -> Self {
+        let keys = Keys::client(packet.version, &packet.id);
+        Self { version: packet.version, id: packet.id.clone(), keys, is_second }
     }
 }
 
@@ -72,7 +72,7 @@ fn read(connection: &mut Option<Connection>, assembly: &mut Assembly, packet: &P
     if connection.as_ref().is_some_and(|known| known.is_second || known.id == packet.id) {
         return None;
     }
-    let fresh = Connection::new(packet, connection.is_some())?;
+    let fresh = Connection::new(packet, connection.is_some());
     let plain = fresh.keys.open(packet, &mut memory)?;
     assembly.clear();
     *connection = Some(fresh);

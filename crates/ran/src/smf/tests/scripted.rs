@@ -1,7 +1,7 @@
 //! A user plane that says what a test tells it to, and a clock that stands still unless moved.
 
 use crate::config::FTeidMode;
-use crate::smf::{Event, Input, Output, PduSession, Settings, Smf};
+use crate::smf::{Dialect, Event, Input, Output, PduSession, Settings, Smf};
 use crate::tunnel::Tunnel;
 use machine::Time;
 use pfcp::{
@@ -35,6 +35,7 @@ pub(super) fn settings(f_teid: FTeidMode) -> Settings {
         address: SMF,
         upf: UPF,
         f_teid,
+        dialect: Dialect::Plain,
         recovery_time_stamp: BORN,
         wait: Duration::from_secs(30),
     }
@@ -49,8 +50,10 @@ impl Scene {
     pub(super) fn plan(n: u8) -> PduSession {
         PduSession {
             ue: Ipv4Addr::new(10, 60, 0, n + 1),
+            ue6: None,
             qfi: Qfi::new(9).unwrap(),
             downlink: GNB,
+            beyond: None,
             mbr: None,
             report_after_bytes: None,
             ethernet: false,

@@ -1,0 +1,96 @@
+//! What stations beside the user plane send and receive, put together and taken apart by hand.
+
+use crate::mac_of;
+use crate::setup::{N3, N6_ROUTER, address_of, mac_of_port};
+use packet::{ethernet, ipv4, protocol, udp};
+use std::net::Ipv4Addr;
+
+/// Where GTP-U is spoken (TS 29.281 4.4.2.3).
+const GTPU_PORT: u16 = 2152;
+const IPV4: usize = 20;
+const UDP: usize = 8;
+/// A GTP-U header without optional fields.
+const GTPU: usize = 8;
+/// The optional fields, and a PDU session container.
+const CONTAINER: usize = 8;
+const G_PDU: u8 = 255;
+const END_MARKER: u8 = 254;
+
+/// A UDP datagram over IPv4.
+pub fn datagram(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16), payload: &[u8]) -> Vec<u8> {
+    let length = UDP + payload.len();
+    let mut bytes = vec![0; IPV4 + UDP];
+    ipv4::Header::new(from.0, to.0, protocol::UDP, length).unwrap().write(&mut bytes).unwrap();
+    udp::Header::new(from.1, to.1, payload.len()).unwrap().write(&mut bytes[IPV4..]).unwrap();
+    bytes.extend(payload);
+    bytes
+}
+
+/// A frame with an IPv4 packet to one of our ports, from the station of that address.
+pub fn frame(port: usize, station: Ipv4Addr, packet: &[u8]) -> Vec<u8> {
+    let mut frame = vec![0; ethernet::LENGTH];
+    let header = ethernet::Header::new(mac_of_port(port), mac_of(station), ethernet::IPV4);
+    header.write(&mut frame).unwrap();
+    frame.extend(packet);
+    frame
+}
+
+/// A user's packet in a tunnel of ours, from a radio or a gateway at `from`.
+pub fn g_pdu(port: usize, from: Ipv4Addr, (teid, qfi): (u32, Option<u8>), inner: &[u8]) -> Vec<u8> {
+    // Type 1 is uplink (TS 38.415 5.5.2.2), which is what radios send.
+    let container: Vec<u8> = qfi.map_or(vec![], |qfi| vec![0, 0, 0, 0x85, 1, 0x10, qfi, 0]);
+    let flags = if qfi.is_some() { 0x34 } else { 0x30 };
+    let length = ((container.len() + inner.len()) as u16).to_be_bytes();
+    let message = [&[flags, G_PDU][..], &length, &teid.to_be_bytes(), &container, inner].concat();
+    frame(port, from, &datagram((from, GTPU_PORT), (address_of(port), GTPU_PORT), &message))
+}
+
+/// A packet from the data network.
+pub fn from_network(port: usize, packet: &[u8]) -> Vec<u8> {
+    assert_ne!(port, N3);
+    frame(port, N6_ROUTER, packet)
+}
+
+/// A GTP-U message we sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tunnelled {
+    /// To which peer.
+    pub to: Ipv4Addr,
+    /// Into which of its tunnels.
+    pub teid: u32,
+    /// In which QoS flow, and whether the container says uplink, where there is one.
+    pub flow: Option<(u8, bool)>,
+    /// The user's packet; none in an End Marker.
+    pub inner: Option<Vec<u8>>,
+}
+
+/// The IPv4 packet in a frame of ours.
+pub fn packet_of(frame: &[u8]) -> Vec<u8> {
+    assert_eq!(ethernet::Header::parse(frame).map(ethernet::Header::ethertype), Some(ethernet::IPV4));
+    frame[ethernet::LENGTH..].to_vec()
+}
+
+/// Takes a frame apart that must be a G-PDU or an End Marker.
+pub fn tunnelled(frame: &[u8]) -> Tunnelled {
+    let packet = packet_of(frame);
+    assert_eq!(packet[IPV4 + 2..IPV4 + 4], GTPU_PORT.to_be_bytes(), "no GTP-U: {frame:02x?}");
+    let to = Ipv4Addr::new(packet[16], packet[17], packet[18], packet[19]);
+    let message = &packet[IPV4 + UDP..];
+    assert_eq!(usize::from(u16::from_be_bytes([message[2], message[3]])), message.len() - GTPU);
+    let teid = u32::from_be_bytes([message[4], message[5], message[6], message[7]]);
+    let (flow, payload) = match message[0] {
+        0x30 => (None, &message[GTPU..]),
+        0x34 => {
+            let container = &message[GTPU..GTPU + CONTAINER];
+            assert_eq!((container[3], container[4], container[7]), (0x85, 1, 0), "{container:02x?}");
+            (Some((container[6] & 0x3f, container[5] == 0x10)), &message[GTPU + CONTAINER..])
+        }
+        flags => panic!("flags {flags:#x}"),
+    };
+    let inner = match message[1] {
+        G_PDU => Some(payload.to_vec()),
+        END_MARKER if payload.is_empty() => None,
+        kind => panic!("message type {kind}"),
+    };
+    Tunnelled { to, teid, flow, inner }
+}

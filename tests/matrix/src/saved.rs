@@ -1,0 +1,57 @@
+//! What the session database would hold.
+
+use n4::{Output, Start};
+use rules::Seid;
+use session::{AssociationRecord, NodeRecord, Packed, PfdRecord};
+use std::collections::BTreeMap;
+
+/// When the node was made, in seconds since 1900: its recovery time stamp.
+const STAMP: u32 = 0xE000_0001;
+/// The time of day at [`machine::Time::ZERO`], in milliseconds since 1900.
+const SINCE_1900_MS: u64 = 0xE000_0100 * 1_000;
+
+/// All that outlives a control process.
+#[derive(Debug, Default)]
+pub struct Saved {
+    /// Sessions, those included of which only the last answer is kept.
+    pub sessions: BTreeMap<Seid, Packed>,
+    /// Control planes.
+    pub associations: BTreeMap<String, AssociationRecord>,
+    /// What they told of applications.
+    pub pfds: BTreeMap<String, PfdRecord>,
+    /// The highest number of a charging data record.
+    pub last_cdr: u64,
+    /// How often everything was lost: the recovery time stamp tells of it.
+    pub(crate) lives: u32,
+}
+
+impl Saved {
+    /// Keeps or drops what the node says; anything else comes back.
+    pub(crate) fn apply(&mut self, output: Output) -> Option<Output> {
+        match output {
+            Output::SaveSession(seid, packed) => drop(self.sessions.insert(seid, packed)),
+            Output::EraseSession(seid) => drop(self.sessions.remove(&seid)),
+            Output::SaveAssociation(record) => {
+                drop(self.associations.insert(record.node_id.clone(), record));
+            }
+            Output::EraseAssociation(node_id) => drop(self.associations.remove(&node_id)),
+            Output::SavePfds(record) => drop(self.pfds.insert(record.application.clone(), record)),
+            Output::ErasePfds(application) => drop(self.pfds.remove(&application)),
+            Output::SaveCdr(cdr) => self.last_cdr = cdr.serial,
+            other => return Some(other),
+        }
+        None
+    }
+
+    /// What a process that starts finds, so many milliseconds after everything began.
+    pub(crate) fn start(&self, after_ms: u64) -> Start {
+        Start {
+            node: NodeRecord { recovery_time_stamp: STAMP + self.lives },
+            associations: self.associations.values().cloned().collect(),
+            sessions: self.sessions.values().cloned().collect(),
+            pfds: self.pfds.values().cloned().collect(),
+            last_cdr: self.last_cdr,
+            since_1900_ms: SINCE_1900_MS + after_ms,
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! A control plane, a user plane, a radio and a data network.
+
+use crate::persona::Persona;
+use matrix::frames::{Tunnelled, datagram, from_network, g_pdu, packet_of, tunnelled};
+use matrix::{N3, N6, US, UserPlane};
+use pfcp::{Body, Message};
+use ran::Tunnel;
+use ran::smf::{Change, Endpoint, Event, Input, Output, PduSession, Settings, Smf};
+use rules::{Qfi, Teid};
+use std::collections::VecDeque;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::time::Duration;
+
+/// The control plane: its GTP-U is beside N3.
+pub(crate) const CP: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 9);
+const CP_AT: SocketAddrV4 = SocketAddrV4::new(CP, pfcp::PORT);
+const US_AT: SocketAddrV4 = SocketAddrV4::new(US, pfcp::PORT);
+pub(crate) const RADIO: Tunnel = Tunnel { teid: Teid(7), address: Ipv4Addr::new(10, 30, 0, 1) };
+pub(crate) const OTHER_RADIO: Tunnel = Tunnel { teid: Teid(0x77), address: Ipv4Addr::new(10, 30, 0, 3) };
+/// The gateway beyond an SGW.
+pub(crate) const PGW: Tunnel = Tunnel { teid: Teid(0x51), address: Ipv4Addr::new(10, 50, 0, 9) };
+pub(crate) const UE: Ipv4Addr = Ipv4Addr::new(10, 60, 0, 1);
+pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 80);
+const UE_PORT: u16 = 40_000;
+pub(crate) const SERVER_PORT: u16 = 53;
+/// Of IPv4 and UDP; what is behind them comes out as it went in.
+const HEADERS: usize = 28;
+
+pub(crate) struct Bench<'a> {
+    pub(crate) persona: &'a Persona,
+    pub(crate) plane: UserPlane,
+    pub(crate) smf: Smf,
+    pub(crate) events: Vec<Event>,
+    /// Session modifications wait here while the control plane takes its time.
+    held: Option<VecDeque<Vec<u8>>>,
+    /// Bytes of users' packets that passed by rules that are measured: up, down.
+    pub(crate) passed: (u64, u64),
+    number: u8,
+}
+
+impl<'a> Bench<'a> {
+    pub(crate) fn new(persona: &'a Persona, quota: Option<u64>) -> Self {
+        let settings = Settings {
+            node_id: pfcp::NodeId::Ipv4(CP),
+            address: CP,
+            upf: US_AT,
+            f_teid: persona.f_teid,
+            dialect: persona.dialect,
+            recovery_time_stamp: 3_900_000_000,
+            wait: Duration::from_secs(30),
+        };
+        let session = PduSession {
+            ue: UE,
+            ue6: Some("2001:db8:60::1".parse().unwrap()),
+            qfi: Qfi::new(persona.qfi.unwrap_or(9)).unwrap(),
+            downlink: RADIO,
+            beyond: Some(PGW),
+            mbr: None,
+            report_after_bytes: quota,
+            ethernet: false,
+            predefined_rules: vec![],
+        };
+        Self {
+            persona,
+            plane: UserPlane::new(),
+            smf: Smf::new(settings, vec![session]),
+            events: vec![],
+            held: None,
+            passed: (0, 0),
+            number: 0,
+        }
+    }
+
+    /// With the session up.
+    pub(crate) fn up(persona: &'a Persona, quota: Option<u64>) -> Self {
+        let mut bench = Self::new(persona, quota);
+        bench.feed(Input::Start);
+        assert!(bench.events.contains(&Event::Ready), "{:?} {:?}", bench.events, bench.plane.notes);
+        bench.events.clear();
+        bench
+    }
+
+    /// The control plane hears something; both sides talk until neither has anything to say.
+    pub(crate) fn feed(&mut self, input: Input<'_>) {
+        let mut outputs = VecDeque::from(self.smf.handle(input, self.plane.now));
+        loop {
+            while let Some(output) = outputs.pop_front() {
+                match output {
+                    Output::Event(event) => self.note(event),
+                    Output::Send(_, bytes) => self.send(bytes),
+                }
+            }
+            let told = self.plane.told();
+            if told.is_empty() {
+                return;
+            }
+            for (_, bytes) in told {
+                outputs.extend(self.smf.handle(Input::Datagram(US_AT, &bytes), self.plane.now));
+            }
+        }
+    }
+
+    fn note(&mut self, event: Event) {
+        assert!(!matches!(event, Event::Failed(_) | Event::Malformed(_)), "{event:?} {:?}", self.plane.notes);
+        self.events.push(event);
+    }
+
+    fn send(&mut self, bytes: Vec<u8>) {
+        let is_change = |message: &Message| matches!(message.body, Body::SessionModificationRequest(_));
+        match &mut self.held {
+            Some(held) if is_change(&pfcp::decode(&bytes).unwrap()) => held.push_back(bytes),
+            _ => self.arrive(&bytes),
+        }
+    }
+
+    /// Answers are left with what the user plane has to tell.
+    fn arrive(&mut self, bytes: &[u8]) {
+        let told = self.plane.datagram(SocketAddr::V4(CP_AT), bytes);
+        self.plane.tell_later(told);
+    }
+
+    /// From now on session modifications are held back.
+    pub(crate) fn hold(&mut self) {
+        self.held = Some(VecDeque::new());
+    }
+
+    /// They go, in order; the number of them.
+    pub(crate) fn release(&mut self) -> usize {
+        let held = self.held.take().unwrap_or_default();
+        held.iter().for_each(|bytes| self.arrive(bytes));
+        self.feed(Input::Tick);
+        held.len()
+    }
+
+    /// Time passes, for both.
+    pub(crate) fn pass(&mut self, time: Duration) {
+        let end = self.plane.now + time;
+        while self.plane.now < end {
+            self.plane.pass(Duration::from_millis(250).min(end - self.plane.now));
+            self.feed(Input::Tick);
+        }
+    }
+
+    /// Whether the control plane has such a procedure; it must succeed then.
+    pub(crate) fn change(&mut self, change: Change) -> bool {
+        self.feed(Input::Change(0, change));
+        let done = self.events.iter().position(|event| *event == Event::Changed(0, change));
+        done.map(|at| self.events.remove(at)).is_some()
+    }
+
+    pub(crate) fn saw(&mut self, event: &Event) -> bool {
+        let at = self.events.iter().position(|other| other == event);
+        at.map(|at| self.events.remove(at)).is_some()
+    }
+
+    /// Where uplink packets come in.
+    pub(crate) fn uplink(&self) -> u32 {
+        // A control plane that gives endpoints numbers its sessions.
+        self.smf.endpoint(0, Endpoint::Uplink).map_or(1, |tunnel| tunnel.teid.0)
+    }
+
+    pub(crate) fn flow_of(&self, qfi: Option<u8>) -> Option<(u8, bool)> {
+        qfi.map(|qfi| (qfi, false))
+    }
+
+    /// A packet of the UE to a server's port, each another.
+    pub(crate) fn packet_up(&mut self, (server, port): (Ipv4Addr, u16)) -> Vec<u8> {
+        self.number += 1;
+        datagram((UE, UE_PORT), (server, port), &[self.number; 40])
+    }
+
+    pub(crate) fn packet_down(&mut self, (server, port): (Ipv4Addr, u16)) -> Vec<u8> {
+        self.number += 1;
+        datagram((server, port), (UE, UE_PORT), &[self.number; 60])
+    }
+
+    /// A user's packet from a radio: what leaves towards the network, or into the next gateway's tunnel.
+    pub(crate) fn from_radio(
+        &mut self,
+        at: Ipv4Addr,
+        tunnel: (u32, Option<u8>),
+        packet: &[u8],
+    ) -> Vec<Vec<u8>> {
+        self.plane.receive(N3, &g_pdu(N3, at, tunnel, packet));
+        self.plane.settle();
+        self.feed(Input::Tick);
+        let left = self.plane.sent(N6);
+        let plain = |frame: &Vec<u8>| match self.persona.is_between {
+            true => tunnelled(frame).inner.unwrap(),
+            false => packet_of(frame),
+        };
+        left.iter().map(plain).collect()
+    }
+
+    /// A packet for the user arrives, from the network or from the next gateway: what leaves towards radios.
+    pub(crate) fn to_radio(&mut self, packet: &[u8]) -> Vec<Tunnelled> {
+        let core = self.smf.endpoint(0, Endpoint::Core);
+        let frame = match core {
+            Some(endpoint) => g_pdu(N6, PGW.address, (endpoint.teid.0, None), packet),
+            None => from_network(N6, packet),
+        };
+        self.plane.receive(N6, &frame);
+        self.plane.settle();
+        self.feed(Input::Tick);
+        self.radios()
+    }
+
+    /// What left towards radios since this was last asked.
+    pub(crate) fn radios(&mut self) -> Vec<Tunnelled> {
+        self.plane.sent(N3).iter().map(|frame| tunnelled(frame)).collect()
+    }
+
+    /// Both ways pass, with the radio at that tunnel.
+    pub(crate) fn both_ways_pass(&mut self, radio: Tunnel) {
+        self.uplink_passes(radio.address);
+        self.downlink_passes(radio);
+        assert!(self.plane.worker.books().balanced(), "{:?}", self.plane.worker.books());
+    }
+
+    pub(crate) fn uplink_passes(&mut self, at: Ipv4Addr) {
+        let packet = self.packet_up((SERVER, SERVER_PORT));
+        let left = self.from_radio(at, (self.uplink(), self.persona.qfi), &packet);
+        assert_same(&left, &packet);
+        self.passed.0 += packet.len() as u64;
+    }
+
+    pub(crate) fn downlink_passes(&mut self, radio: Tunnel) {
+        let packet = self.packet_down((SERVER, SERVER_PORT));
+        let sent = self.to_radio(&packet);
+        self.is_for(&sent, radio, &packet);
+        self.passed.1 += packet.len() as u64;
+    }
+
+    /// One packet came out, into this tunnel, in the default flow.
+    pub(crate) fn is_for(&self, sent: &[Tunnelled], radio: Tunnel, packet: &[u8]) {
+        let [one] = sent else { panic!("{} packets: {sent:x?}", sent.len()) };
+        assert_eq!((one.to, one.teid), (radio.address, radio.teid.0));
+        assert_eq!(one.flow, self.flow_of(self.persona.qfi));
+        assert_same(&[one.inner.clone().unwrap()], packet);
+    }
+
+    /// All that was told of usage is all that passed.
+    pub(crate) fn is_billed(&self) {
+        let (up, down) = self.persona.measures;
+        let usage = self.smf.usage(0);
+        let expected = (if up { self.passed.0 } else { 0 }, if down { self.passed.1 } else { 0 });
+        assert_eq!((usage.uplink_bytes, usage.downlink_bytes), expected);
+    }
+}
+
+/// One packet, the same but for what a router changes.
+pub(crate) fn assert_same(left: &[Vec<u8>], packet: &[u8]) {
+    assert_eq!(left.len(), 1, "{left:02x?}");
+    assert_eq!((left[0].len(), &left[0][HEADERS..]), (packet.len(), &packet[HEADERS..]));
+    assert_eq!(left[0][12..20], packet[12..20]);
+}

@@ -1,0 +1,137 @@
+//! What becomes of a session of one user, step by step.
+
+use crate::bench::{Bench, CP, OTHER_RADIO, RADIO, SERVER, SERVER_PORT};
+use crate::persona::{Early, Persona};
+use matrix::N3;
+use matrix::frames::{g_pdu, tunnelled};
+use packet::ndp::{Message, RouterAdvertisement};
+use ran::smf::{Change, Dialect, Endpoint, Event, Input};
+use std::net::Ipv6Addr;
+
+/// Done, or why there is nothing to do.
+pub(crate) type Cell = Result<(), &'static str>;
+
+const EVERYTHING: (std::net::Ipv4Addr, u16) = (SERVER, SERVER_PORT);
+
+pub(crate) fn association(persona: &Persona) -> Cell {
+    let mut bench = Bench::new(persona, None);
+    bench.feed(Input::Start);
+    assert!(matches!(bench.events.first(), Some(Event::Associated(_))), "{:?}", bench.events);
+    assert_eq!(bench.plane.saved.associations.len(), 1);
+    Ok(())
+}
+
+/// Before the radio is known.
+pub(crate) fn establishment(persona: &Persona) -> Cell {
+    let mut bench = Bench::new(persona, None);
+    bench.hold();
+    bench.feed(Input::Start);
+    assert_eq!(bench.plane.node.sessions(), 1, "{:?}", bench.plane.notes);
+    // The answer tells of what was chosen, and of nothing that was given.
+    let picks = persona.dialect.picks_endpoints() == Some(true);
+    assert_eq!(bench.smf.endpoint(0, Endpoint::Uplink).is_none(), picks);
+    if !persona.is_between {
+        bench.uplink_passes(RADIO.address);
+    }
+    let early = bench.packet_down(EVERYTHING);
+    let sent = bench.to_radio(&early);
+    match persona.early {
+        Early::Sent => bench.is_for(&sent, RADIO, &early),
+        Early::Dropped | Early::Kept => assert_eq!(sent, []),
+    }
+    assert_eq!(bench.saw(&Event::Paged(0)), persona.early == Early::Kept);
+    assert!(bench.release() > 0);
+    let drained = bench.radios();
+    match persona.early {
+        Early::Kept => bench.is_for(&drained, RADIO, &early),
+        Early::Dropped | Early::Sent => assert_eq!(drained, []),
+    }
+    Ok(())
+}
+
+pub(crate) fn activation(persona: &Persona) -> Cell {
+    let mut bench = Bench::up(persona, None);
+    for _ in 0..3 {
+        bench.both_ways_pass(RADIO);
+    }
+    Ok(())
+}
+
+pub(crate) fn idle(persona: &Persona) -> Cell {
+    let mut bench = Bench::up(persona, None);
+    bench.both_ways_pass(RADIO);
+    bench.feed(Input::Sleep(0));
+    assert!(bench.saw(&Event::Asleep(0)), "{:?}", bench.events);
+    // The radio takes its time.
+    bench.hold();
+    let packets: Vec<_> = (0..3).map(|_| bench.packet_down(EVERYTHING)).collect();
+    for packet in &packets {
+        assert_eq!(bench.to_radio(packet), []);
+    }
+    assert!(bench.saw(&Event::Paged(0)) && !bench.saw(&Event::Paged(0)), "told once");
+    assert_eq!(bench.release(), 1);
+    assert!(bench.saw(&Event::Awake(0)));
+    let drained = bench.radios();
+    assert_eq!(drained.len(), packets.len());
+    for (sent, packet) in drained.iter().zip(&packets) {
+        bench.is_for(std::slice::from_ref(sent), RADIO, packet);
+    }
+    bench.both_ways_pass(RADIO);
+    Ok(())
+}
+
+pub(crate) fn handover(persona: &Persona) -> Cell {
+    let mut bench = Bench::up(persona, None);
+    bench.both_ways_pass(RADIO);
+    assert!(bench.change(Change::Handover(OTHER_RADIO)));
+    let ends = bench.radios();
+    assert_eq!(ends.len(), usize::from(persona.ends_paths), "{ends:x?}");
+    for end in ends {
+        assert_eq!((end.to, end.teid, end.inner), (RADIO.address, RADIO.teid.0, None));
+    }
+    bench.both_ways_pass(OTHER_RADIO);
+    // And it stays there.
+    bench.feed(Input::Sleep(0));
+    bench.feed(Input::Wake(0));
+    assert_eq!(bench.radios(), []);
+    bench.both_ways_pass(OTHER_RADIO);
+    Ok(())
+}
+
+/// To the control plane and back, where it wants to see them; else the user plane answers.
+pub(crate) fn solicitation(persona: &Persona) -> Cell {
+    if persona.is_between {
+        return Err("the gateway beyond sees to it");
+    }
+    let mut bench = Bench::up(persona, None);
+    let (ue, routers) = (Ipv6Addr::from_bits(0xfe80 << 112 | 1), Ipv6Addr::from_bits(0xff02 << 112 | 2));
+    let solicitation = written(&Message::RouterSolicitation { source_link: None }, ue, routers);
+    let tunnel = (bench.uplink(), persona.qfi);
+    assert_eq!(bench.from_radio(RADIO.address, tunnel, &solicitation), Vec::<Vec<u8>>::new());
+    let [sent] = &bench.radios()[..] else { panic!("a router solicitation goes nowhere") };
+    if !matches!(persona.dialect, Dialect::Open5gs | Dialect::Open5gsPgwC) {
+        assert_eq!((sent.to, sent.teid), (RADIO.address, RADIO.teid.0));
+        assert_eq!(sent.flow, bench.flow_of(persona.qfi));
+        return Ok(());
+    }
+    assert_eq!((sent.to, sent.inner.as_deref()), (CP, Some(&solicitation[..])));
+    let advertisement = Message::RouterAdvertisement(RouterAdvertisement::default());
+    let advertisement = written(&advertisement, Ipv6Addr::from_bits(0xfe80 << 112 | 9), ue);
+    let endpoint = bench.smf.endpoint(0, Endpoint::ControlPlane).unwrap();
+    bench.plane.receive(N3, &g_pdu(N3, CP, (endpoint.teid.0, None), &advertisement));
+    bench.plane.settle();
+    let sent: Vec<_> = bench.plane.sent(N3).iter().map(|frame| tunnelled(frame)).collect();
+    let [sent] = &sent[..] else { panic!("a router advertisement goes nowhere") };
+    assert_eq!((sent.to, sent.teid), (RADIO.address, RADIO.teid.0));
+    // Without a QFI, the radio does not know what to do with it (open5gs #4804).
+    assert_eq!(sent.flow, bench.flow_of(persona.qfi));
+    assert_eq!(sent.inner.as_deref(), Some(&advertisement[..]));
+    Ok(())
+}
+
+fn written(message: &Message<'_>, from: Ipv6Addr, to: Ipv6Addr) -> Vec<u8> {
+    let mut bytes = vec![0; 256];
+    let length = message.write(from, to, &mut bytes).unwrap();
+    bytes.truncate(length);
+    bytes
+}

@@ -1,0 +1,70 @@
+//! Every control plane's way of speaking, and every procedure it has: the emulator says it, the user plane does it, and
+//! packets show what was done. The table is printed with `--nocapture`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests say plainly what they expect"
+)]
+
+mod bench;
+mod cells;
+mod flows;
+mod lives;
+mod persona;
+
+use cells::Cell;
+use persona::{PERSONAS, Persona};
+
+/// A row of the matrix.
+type Row = (&'static str, fn(&Persona) -> Cell);
+
+const ROWS: [Row; 12] = [
+    ("association", cells::association),
+    ("establishment", cells::establishment),
+    ("activation", cells::activation),
+    ("idle and wake", cells::idle),
+    ("handover", cells::handover),
+    ("router solicitation", cells::solicitation),
+    ("dedicated flow", flows::dedicated),
+    ("indirect forwarding", flows::forwarding),
+    ("usage query", flows::query),
+    ("usage grant", flows::grant),
+    ("restoration", lives::restoration),
+    ("deletion and release", lives::deletion),
+];
+
+#[test]
+fn every_persona_has_its_procedures_done() {
+    let (mut empty, mut wrong) = (vec![], vec![]);
+    let header = PERSONAS.iter().map(|persona| format!("{:>14}", persona.dialect.name()));
+    let mut table = format!("{:<21}{}\n", "", header.collect::<String>());
+    for (name, cell) in ROWS {
+        table += &format!("{name:<21}");
+        for persona in &PERSONAS {
+            let whose = format!("{name}, {}", persona.dialect.name());
+            // One that fails says why, and the others are still seen.
+            let mark = match std::panic::catch_unwind(|| cell(persona)) {
+                Ok(Ok(())) => "done",
+                Ok(Err(why)) => {
+                    empty.push(format!("{whose}: {why}"));
+                    "-"
+                }
+                Err(_) => {
+                    wrong.push(format!("{whose} failed"));
+                    "FAILED"
+                }
+            };
+            // A persona that lost a procedure would otherwise go unseen.
+            if (mark == "-") != persona.lacks.contains(&name) {
+                wrong.push(format!("{whose} is not what it should be"));
+            }
+            table += &format!("{mark:>14}");
+        }
+        table += "\n";
+    }
+    println!("{table}");
+    empty.iter().for_each(|line| println!("- {line}"));
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
