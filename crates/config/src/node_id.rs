@@ -29,7 +29,7 @@ impl TryFrom<String> for NodeIdText {
         let mistyped = text.chars().all(|c| c.is_ascii_digit() || c == '.');
         match !mistyped && text.len() <= 253 && text.split('.').all(is_label) {
             true => Ok(Self::Fqdn(text)),
-            false => Err("a Node ID is an IPv4 or IPv6 address or a host name"),
+            false => Err("a Node ID is an IPv6 address, an IPv4 address or a host name"),
         }
     }
 }

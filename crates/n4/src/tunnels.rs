@@ -52,7 +52,8 @@ impl Tunnels {
             // Endpoints that control planes gave lie anywhere; those we counted lie shortly behind the start.
             let behind = teid.0.wrapping_sub(start);
             if behind < 1 << 31 && behind >= self.next.wrapping_sub(start) {
-                self.next = teid.0.wrapping_add(1);
+                // Behind its block: what else is in there leads elsewhere, and itself may be freed.
+                self.next = (teid.0 & !(Matching::BLOCK - 1)).wrapping_add(Matching::BLOCK);
             }
         }
     }
