@@ -89,6 +89,7 @@ fn rules() -> Rules {
             f_teid,
             ue_ipv4,
             ue_ipv6: None,
+            framed_routes: vec![],
             qfis: vec![],
             sdf_filters: vec![],
             application: None,

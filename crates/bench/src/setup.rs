@@ -205,6 +205,7 @@ fn pdrs_of(user: User, count: u32) -> Vec<Pdr> {
                 f_teid: up.then_some(f_teid),
                 ue_ipv4: Some(user.address),
                 ue_ipv6: None,
+                framed_routes: vec![],
                 application: None,
                 ethernet: None,
                 qfis: vec![],

@@ -1,14 +1,16 @@
 //! Names of nodes.
 
 use serde::Deserialize;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// A PFCP Node ID as an operator writes it (TS 29.244 8.2.38): an IPv4 address or a host name.
+/// A PFCP Node ID as an operator writes it (TS 29.244 8.2.38): an address or a host name.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub enum NodeIdText {
-    /// An address.
+    /// An IPv4 address.
     Ipv4(Ipv4Addr),
+    /// An IPv6 address.
+    Ipv6(Ipv6Addr),
     /// A host name.
     Fqdn(String),
 }
@@ -20,11 +22,14 @@ impl TryFrom<String> for NodeIdText {
         if let Ok(address) = text.parse() {
             return Ok(Self::Ipv4(address));
         }
+        if let Ok(address) = text.parse() {
+            return Ok(Self::Ipv6(address));
+        }
         // A name of digits and dots alone is a mistyped address.
         let mistyped = text.chars().all(|c| c.is_ascii_digit() || c == '.');
         match !mistyped && text.len() <= 253 && text.split('.').all(is_label) {
             true => Ok(Self::Fqdn(text)),
-            false => Err("a Node ID is an IPv4 address or a host name"),
+            false => Err("a Node ID is an IPv6 address, an IPv4 address or a host name"),
         }
     }
 }
@@ -42,11 +47,13 @@ mod tests {
     #[test]
     fn addresses_and_names_are_told_apart() {
         assert_eq!(NodeIdText::try_from("10.0.0.1".to_owned()), Ok(NodeIdText::Ipv4([10, 0, 0, 1].into())));
+        let ipv6 = NodeIdText::Ipv6("2001:db8::1".parse().unwrap());
+        assert_eq!(NodeIdText::try_from("2001:db8::1".to_owned()), Ok(ipv6));
         assert_eq!(
             NodeIdText::try_from("upf-1.core".to_owned()),
             Ok(NodeIdText::Fqdn("upf-1.core".to_owned()))
         );
-        for wrong in ["", "10.0.0", "a..b", "upf 1", "10.0.0.256"] {
+        for wrong in ["", "10.0.0", "a..b", "upf 1", "10.0.0.256", "2001:db8::g", "::1:8805:"] {
             assert!(NodeIdText::try_from(wrong.to_owned()).is_err(), "{wrong}");
         }
     }

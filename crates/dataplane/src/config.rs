@@ -110,6 +110,8 @@ pub struct Limits {
     pub neighbours: usize,
     /// Packets waiting for one neighbour's Ethernet address.
     pub held_per_neighbour: usize,
+    /// Networks behind users, of all sessions.
+    pub framed_routes: usize,
     /// Sessions that carry Ethernet frames of a data network.
     pub ethernet_sessions: usize,
     /// MAC addresses behind all of them.
@@ -139,6 +141,7 @@ impl Default for Limits {
             burst_ns: 10_000_000,
             neighbours: 4_096,
             held_per_neighbour: 16,
+            framed_routes: 16_384,
             ethernet_sessions: 1_024,
             macs: 8_192,
             frame_copies_per_s: 100_000,

@@ -14,7 +14,9 @@ use crate::install::installation;
 use crate::state::{Key, Loading, MACS_PER_SESSION, Memory, Refusal};
 use crate::steering::Crew;
 use crate::worker::{Order, Query, Report};
-use dplink::{Command, Desired, Explanation, Notice, PeerStatistics, Spread, UsageCause, VERSION};
+use dplink::{
+    Command, Desired, Explanation, Notice, PeerStatistics, RefusalCause, Spread, UsageCause, VERSION,
+};
 pub(crate) use hand::Ends;
 use hand::Hand;
 use looks::Tracing;
@@ -189,16 +191,16 @@ impl Engine {
         if known.applied == known_as(revision) && known.ordered == known.applied {
             return Some(Notice::Applied { session, revision, removed: Vec::new() });
         }
-        let refused = |reason: String| Some(Notice::Refused { session, revision, reason });
+        let refused = |cause, reason: String| Some(Notice::Refused { session, revision, cause, reason });
         let shared = placement::shared_meters(&desired.rules);
         let installation = match installation(&self.ports, desired, usize::from(known.urrs)) {
             Ok(installation) => installation,
-            Err(error) => return refused(error.to_string()),
+            Err(error) => return refused(RefusalCause::Unfit, error.to_string()),
         };
         let of_frames = installation.ethernet.is_some();
         let owner = match self.owner_for(session, (&installation.session.keys, of_frames), shared) {
             Ok(owner) => owner,
-            Err(refusal) => return refused(refusal.to_string()),
+            Err(refusal) => return refused(refusal.cause(), refusal.to_string()),
         };
         // Until the new revision is in force, the old one's have to be reckoned with.
         let urrs = known.urrs.max(urrs as u16);
@@ -291,7 +293,7 @@ impl Engine {
             Report::Refused { installation, refusal } => {
                 let (session, revision) = (installation.session.seid, installation.session.revision);
                 self.forget_order(session, revision);
-                Notice::Refused { session, revision, reason: refusal.to_string() }
+                Notice::Refused { session, revision, cause: refusal.cause(), reason: refusal.to_string() }
             }
             Report::Removed { seid, usage, .. } => {
                 self.forget_session(seid);

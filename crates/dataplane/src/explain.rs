@@ -6,7 +6,9 @@ use crate::content::{ContentRules, Detected};
 use crate::counters::DropReason;
 use crate::frame::{Meta, NextHop, PortIndex};
 use crate::side::Side;
-use crate::state::{FlowKey, HotStep, Key, Kind, Place, Ports, SessionIndex, State, StepIndex, user_key};
+use crate::state::{
+    Behind, FlowKey, HotStep, Key, Kind, Place, Ports, SessionIndex, State, StepIndex, user_key,
+};
 use crate::trace::name;
 use arrayvec::ArrayVec;
 use dplink::{
@@ -141,8 +143,12 @@ impl Explain {
             return Ok((session, ArrayVec::from_iter([tunnel])));
         }
         let key = user_key(question.ue);
-        let found = key.and_then(|key| state.sessions.by_user((key, question.instance)));
-        let found = found.ok_or(DropReason::NoSession)?;
+        let user = key.map(|key| (key, question.instance)).ok_or(DropReason::NoSession)?;
+        let behind = || match state.behind(Key::User(user.0, user.1))? {
+            Behind::Here(session) => Some(session),
+            Behind::At(_) => None,
+        };
+        let found = state.sessions.by_user(user).or_else(behind).ok_or(DropReason::NoSession)?;
         let session = state.sessions.get(found).ok_or(DropReason::NoSession)?;
         let tunnels = session.keys.iter().filter_map(|key| match key {
             Key::Tunnel(key) if !question.is_down => Some(Ports::tunnel(*key)),

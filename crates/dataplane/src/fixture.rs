@@ -382,6 +382,7 @@ pub(crate) fn rules(session: u64) -> Rules {
         f_teid,
         ue_ipv4: Some(ue),
         ue_ipv6: None,
+        framed_routes: vec![],
         sdf_filters: vec![],
         application: None,
         ethernet: None,

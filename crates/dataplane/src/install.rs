@@ -4,10 +4,11 @@ use crate::arrangement::{Arrangement, Standing};
 use crate::config::{PortConfig, side_of_peer};
 use crate::side::Side;
 use crate::state::{
-    Account, Apart, CellRun, Count, Extra, HotStep, Installation, Key, Ledger, Name, Ports, Rate, Session,
-    Treatment, user_key,
+    Account, Apart, CellRun, Count, Extra, HotStep, Installation, Key, Ledger, Length, Name, Ports, Rate,
+    Session, Treatment, found_by, network, user_key,
 };
 use dplink::{Desired, UsageCounts};
+use ipnet::IpNet;
 use rules::{
     Action, FTeid, Forward, Instance, Interface, Places, Program, Rare, RuleError, Rules, Step, compile,
 };
@@ -23,6 +24,8 @@ pub(crate) enum Unfit {
     NotOurs(rules::FTeid),
     #[error("user address {0} is not in use on any network")]
     NoSuchUser(IpAddr),
+    #[error("network {0} behind a user is not in use anywhere")]
+    NoSuchRoute(IpNet),
     #[error("no port is of a network instance that the rules name")]
     NoSuchNetwork,
 }
@@ -38,8 +41,9 @@ pub(crate) fn installation(
     }
     let mut program = compile(&desired.rules)?;
     let users = program.ue_ipv4s.iter().map(|user| user.0).chain(program.ue_ipv6s.iter().map(|user| user.0));
+    let routes = program.framed_routes.iter().map(|route| route.0);
     let network = program.ethernet.as_ref().and_then(|ethernet| ethernet.network);
-    if !users.chain(network).all(|instance| is_known(ports, instance)) {
+    if !users.chain(routes).chain(network).all(|instance| is_known(ports, instance)) {
         return Err(Unfit::NoSuchNetwork);
     }
     let accounts = program.meters.len().max(program.usages.len());
@@ -159,6 +163,11 @@ fn keys(ports: &[PortConfig], program: &Program) -> Result<SmallVec<[Key; 2]>, U
     });
     let has_frames = program.ethernet.is_some();
     let mut keys: SmallVec<[Key; 2]> = tunnels.chain(users).collect::<Result<_, Unfit>>()?;
+    for (instance, route) in program.framed_routes.iter() {
+        let key = route_key(*route, *instance).ok_or(Unfit::NoSuchRoute(*route))?;
+        // A network of no more than the user's address says nothing new.
+        keys.extend(Some(key).filter(|key| !keys.contains(&found_by(*key))));
+    }
     let tunnels = || {
         let key = |endpoint: &FTeid| Ports::endpoint_key(ports, *endpoint);
         program.f_teids.iter().filter_map(key)
@@ -166,6 +175,17 @@ fn keys(ports: &[PortConfig], program: &Program) -> Result<SmallVec<[Key; 2]>, U
     keys.extend(tunnels().filter(|_| has_frames).map(Key::frames));
     keys.extend(tunnels().filter(|tunnel| is_turned(ports, program, *tunnel)).map(Key::turned));
     Ok(keys)
+}
+
+/// The key of a network behind a user, which has no host bits, and is of IPv6 no longer than 64 bits.
+pub(crate) fn route_key(route: IpNet, instance: Instance) -> Option<Key> {
+    match route {
+        IpNet::V4(net) => network(net.network().to_bits().into(), Length::ipv4(net.prefix_len()), instance),
+        IpNet::V6(net) => {
+            let bits = (net.network().to_bits() >> 64) as u64;
+            network(bits, Length::ipv6(net.prefix_len()), instance)
+        }
+    }
 }
 
 /// Whether packets in a tunnel of ours go the other way than others of its port. The first of its PDRs decides.

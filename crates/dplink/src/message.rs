@@ -2,12 +2,12 @@
 
 use crate::usage::{UsageCause, UsageCounts};
 use crate::{Explanation, PeerStatistics, Question, Statistics, Trace, TraceFilter};
-use rules::{Interface, OuterHeaderCreation, PdrId, Qfi, Rules, Seid, Teid, UrrId};
+use rules::{Interface, OuterHeaderCreation, PdrId, Qfi, Rules, SeenMac, Seid, Teid, UrrId};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// Of this contract: both sides must be of the same.
-pub const VERSION: u16 = 9;
+pub const VERSION: u16 = 10;
 
 /// What a connection to a DPE is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +38,17 @@ impl Desired {
     pub const fn new(session: Seid, revision: u64, rules: Rules) -> Self {
         Self { session, revision, rules, end_markers: Vec::new(), drop_buffered: false }
     }
+}
+
+/// Why a data plane does not take a session's rules, as far as it matters to who asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RefusalCause {
+    /// Another session has a tunnel, an address or a network that they name.
+    Taken,
+    /// There is no room for them.
+    Full,
+    /// They cannot be run as this data plane is set up.
+    Unfit,
 }
 
 /// Some of the content rules: a file of lines may be longer than a frame.
@@ -147,6 +158,8 @@ pub enum Notice {
         session: Seid,
         /// The revision refused.
         revision: u64,
+        /// What kind of reason it is.
+        cause: RefusalCause,
         /// One sentence for people.
         reason: String,
     },
@@ -171,8 +184,8 @@ pub enum Notice {
     Macs {
         /// The session.
         session: Seid,
-        /// In no order.
-        macs: Vec<[u8; 6]>,
+        /// In no order, each once, with the tags it was seen with.
+        macs: Vec<SeenMac>,
     },
     /// [`Command::ResyncEnd`] is done.
     Resynced {

@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 use crate::sessions::{Modifying, Pending, Session, Work, desired};
 use crate::translate::Taken;
 use crate::usage;
-use dplink::{Desired, Event, Notice, UsageCounts};
+use dplink::{Desired, Event, Notice, RefusalCause, UsageCounts};
 use pfcp::{Cause, SessionModificationResponse, UsageReport};
 use rules::{Rules, Seid, Teid};
 use session::{AnswerRecord, SessionRecord};
@@ -20,9 +20,9 @@ impl Node {
         match notice {
             Notice::Hello { epoch, .. } => self.data_path_found(*epoch),
             Notice::Applied { session, revision, removed } => self.applied(*session, *revision, removed),
-            Notice::Refused { session, revision, reason } => {
+            Notice::Refused { session, revision, cause, reason } => {
                 self.note(Level::Warning, format!("the data plane refuses session {session}: {reason}"));
-                self.fail(*session, Some(*revision));
+                self.fail_by(*session, Some(*revision), cause_of(*cause));
                 self.not_taken_back(*session);
             }
             Notice::Removed { session, usage } => self.removed(*session, usage),
@@ -171,6 +171,10 @@ impl Node {
     /// The request under way fails, and the session is what it was before it: the data plane is told so anew, as it
     /// may have obeyed after all. `revision` tells which request is meant, if only one is.
     pub(crate) fn fail(&mut self, seid: Seid, revision: Option<u64>) {
+        self.fail_by(seid, revision, Cause::SystemFailure);
+    }
+
+    fn fail_by(&mut self, seid: Seid, revision: Option<u64>, cause: Cause) {
         // What gives way comes back with the failure of what it gives way to.
         let is_it = |pending: &mut Box<Pending>| {
             revision.is_none_or(|revision| pending.revision == revision)
@@ -191,7 +195,7 @@ impl Node {
             Work::Delete => self.put_again(seid),
             Work::Yield => {}
         }
-        self.refuse(&pending.asked, cp_seid, Refusal::of(Cause::SystemFailure));
+        self.refuse(&pending.asked, cp_seid, Refusal::of(cause));
         self.go_on(seid);
         self.attend(seid);
     }
@@ -244,6 +248,15 @@ impl Node {
         (self.epoch, self.lost_ms) = (None, self.wall_ms());
         self.sessions.lost();
         self.sessions.pending().into_iter().for_each(|seid| self.fail(seid, None));
+    }
+}
+
+/// What a control plane is told of the data plane's reason (TS 29.244 8.2.1).
+const fn cause_of(cause: RefusalCause) -> Cause {
+    match cause {
+        RefusalCause::Taken => Cause::RuleCreationModificationFailure,
+        RefusalCause::Full => Cause::NoResourcesAvailable,
+        RefusalCause::Unfit => Cause::SystemFailure,
     }
 }
 

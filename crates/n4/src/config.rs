@@ -5,7 +5,7 @@ use crate::pools::UePool;
 use crate::predefined::Predefined;
 use pfcp::NodeId;
 use rules::{Instance, Interface};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 /// A limit on everything that grows.
@@ -72,8 +72,10 @@ impl GtpuAddress {
 pub struct Config {
     /// What we call ourselves.
     pub node_id: NodeId,
-    /// Where PFCP is served: goes into our F-SEIDs.
-    pub address: Ipv4Addr,
+    /// Where PFCP is served: goes into our F-SEIDs, both addresses where there are both.
+    pub ipv4: Option<Ipv4Addr>,
+    /// Over IPv6.
+    pub ipv6: Option<Ipv6Addr>,
     /// Where GTP-U is served: goes into our F-TEIDs. Not empty; in the order in which they are chosen.
     pub gtpu: Vec<GtpuAddress>,
     /// Names of network instances, in lower case: users' addresses are unique in each. Without any, every name stands for the
@@ -115,10 +117,15 @@ impl Config {
     }
 
     /// With the defaults for everything that has one.
-    pub fn new(node_id: NodeId, address: Ipv4Addr, access_address: Ipv4Addr) -> Self {
+    pub fn new(node_id: NodeId, address: impl Into<IpAddr>, access_address: Ipv4Addr) -> Self {
+        let (ipv4, ipv6) = match address.into() {
+            IpAddr::V4(address) => (Some(address), None),
+            IpAddr::V6(address) => (None, Some(address)),
+        };
         Self {
             node_id,
-            address,
+            ipv4,
+            ipv6,
             gtpu: vec![GtpuAddress::access(access_address)],
             network_instances: vec![],
             refuses_unknown_instances: false,

@@ -1,5 +1,6 @@
 //! Session Establishment (TS 29.244 6.3.2).
 
+use crate::config::Config;
 use crate::exchange::Asked;
 use crate::load::Pressure;
 use crate::networks;
@@ -26,19 +27,20 @@ impl Node {
         if self.peers.get(&owner).is_some_and(|association| association.ends.is_some()) {
             return Err(Refusal::of(Cause::RequestRejected));
         }
-        let cp_f_seid = cp_f_seid(&request.cp_f_seid)?;
+        let cp_f_seid = cp_f_seid(&request.cp_f_seid, &self.config)?;
         support::establishment(request, &self.config)?;
         // The owner counts on one session of that name only: it lost the one before.
-        let old = self.replaced(&owner, cp_f_seid.seid);
-        if self.sessions.len() - usize::from(old.is_some()) >= self.config.limits.sessions {
+        let in_the_way = self.in_the_way(&owner, cp_f_seid.seid);
+        if self.sessions.len() - in_the_way.iter().flatten().count() >= self.config.limits.sessions {
             return Err(Refusal::of(Cause::NoResourcesAvailable));
         }
         let seid = self.sessions.new_seid();
         let none = Rules::default();
-        self.lend(old);
+        in_the_way.into_iter().for_each(|old| self.lend(old));
         let translated = Translator::new(self.sources(), seid, (&none, None)).establishment(request);
-        self.take_back(old);
+        in_the_way.into_iter().for_each(|old| self.take_back(old));
         let Translated { rules, extras, taken } = translated?;
+        let old = self.replaced(&owner, cp_f_seid.seid);
         let mut usage = UsageRecord { epoch: self.epoch.unwrap_or(0), ..UsageRecord::default() };
         let given = (&taken.given[..], request.user_plane_inactivity_timer);
         usage::apply(&mut usage, (&none, &rules), given, self.wall_ms());
@@ -75,7 +77,7 @@ impl Node {
             node_id: self.config.node_id.clone(),
             cause: Cause::RequestAccepted,
             offending_ie: None,
-            up_f_seid: Some(FSeid::new(seid.0, IpAddr::V4(self.config.address))),
+            up_f_seid: Some(FSeid { seid: seid.0, ipv4: self.config.ipv4, ipv6: self.config.ipv6 }),
             created_pdrs: taken.created_pdrs.clone(),
             created_traffic_endpoints: taken.created_endpoints.clone(),
             load,
@@ -86,7 +88,9 @@ impl Node {
     }
 }
 
-pub(crate) fn cp_f_seid(value: &FSeid) -> Result<CpFSeid, Refusal> {
-    let address = value.address().ok_or(Refusal::incorrect(ie::F_SEID))?;
+/// Reports go to its address: over an IP version that we have, where it has both.
+pub(crate) fn cp_f_seid(value: &FSeid, config: &Config) -> Result<CpFSeid, Refusal> {
+    let over_ipv6 = value.ipv6.map(IpAddr::V6).filter(|_| config.ipv4.is_none());
+    let address = over_ipv6.or(value.address()).ok_or(Refusal::incorrect(ie::F_SEID))?;
     Ok(CpFSeid { seid: value.seid, address })
 }

@@ -1,12 +1,12 @@
 //! Sessions that a data plane does not take back after it was restarted, as it has less room than before. They are over: their
-//! control planes are told so, and what they used (TS 29.244 7.5.8.1, PSDBU).
+//! control planes are told so, and what they used (TS 29.244 7.5.8.1; PSDBU, if they know it: 5.18.2).
 
 use crate::exchange::Purpose;
 use crate::interface::Level;
 use crate::node::Node;
 use crate::usage;
 use machine::Time;
-use pfcp::{Body, ReportType, SessionReportRequest, UsageReport, flags};
+use pfcp::{Body, CpFeature, ReportType, SessionReportRequest, UsageReport, flags};
 use rules::Seid;
 use session::UsageRecord;
 use std::collections::{BTreeSet, HashSet};
@@ -72,10 +72,16 @@ impl Node {
         usage_reports.extend(usage::tell_all(&mut record, now_ms));
         let used = if usage_reports.is_empty() { 0 } else { ReportType::USAR };
         let told = usage_reports.len() as u64;
+        // Others do not know what that flag means. They hear what was used, and that there is no session when they ask for it.
+        let hears_of_ends = self.peers.get(&record.owner).is_some_and(|owner| owner.has(CpFeature::Epfar));
+        if !hears_of_ends && usage_reports.is_empty() {
+            return true;
+        }
+        let ends = if hears_of_ends { ReportType::UISR } else { 0 };
         let request = SessionReportRequest {
-            report_type: ReportType(ReportType::UISR | used),
+            report_type: ReportType(ends | used),
             usage_reports,
-            pfcpsrreq_flags: Some(flags::PFCPSRREQ_PSDBU),
+            pfcpsrreq_flags: hears_of_ends.then_some(flags::PFCPSRREQ_PSDBU),
             ..SessionReportRequest::default()
         };
         let is_told = self.tell_owner(seid, Purpose::Report(seid), request);

@@ -11,7 +11,7 @@ use machine::Time;
 use pfcp::{
     Body, Cause, Message, ReportType, SessionReportRequest, UsageReport, UsageReportTrigger as Trigger,
 };
-use rules::{Seid, Triggers};
+use rules::{SeenMac, Seid, Triggers};
 use session::SessionRecord;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -210,7 +210,7 @@ impl Node {
     }
 
     /// The data plane tells which MAC addresses a session's frames come from.
-    pub(crate) fn macs_told(&mut self, seid: Seid, macs: &[[u8; 6]]) {
+    pub(crate) fn macs_told(&mut self, seid: Seid, macs: &[SeenMac]) {
         if let Some(session) = self.sessions.get_mut(seid) {
             usage::hear_macs(&mut session.record.usage, macs);
             self.attend(seid);

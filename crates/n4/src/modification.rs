@@ -24,7 +24,8 @@ impl Node {
         support::modification(request, &self.config)?;
         let session = self.sessions.get(seid).ok_or(Refusal::of(Cause::SessionContextNotFound))?;
         let before = &session.record;
-        let cp_f_seid = request.cp_f_seid.as_ref().map_or(Ok(before.cp_f_seid), cp_f_seid)?;
+        let renamed = request.cp_f_seid.as_ref().map(|name| cp_f_seid(name, &self.config));
+        let cp_f_seid = renamed.unwrap_or(Ok(before.cp_f_seid))?;
         let owner = self.new_owner(&before.owner, request.node_id.as_ref())?;
         // A name of another session of the same owner cannot be this one's, too.
         let named = self.sessions.of_owner(&owner, cp_f_seid.seid);

@@ -213,6 +213,7 @@ fn possible(rule: &PredefinedRule) -> Result<(), PredefinedError> {
         ue_ipv4: Some([10, 0, 0, 1].into()),
         f_teid: None,
         ue_ipv6: None,
+        framed_routes: vec![],
         qfis: vec![],
         sdf_filters: rule.filters.clone(),
         application: rule.application.clone(),

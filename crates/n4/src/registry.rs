@@ -243,6 +243,7 @@ mod tests {
                 f_teid,
                 ue_ipv4: Some([10, 60, 0, 1].into()),
                 ue_ipv6: None,
+                framed_routes: vec![],
                 qfis: vec![],
                 sdf_filters: vec![],
                 application: None,

@@ -11,17 +11,26 @@ use rules::Seid;
 use session::SessionRecord;
 
 impl Node {
-    /// The session that has this name. One that is still being established nobody counts on: it is over. One that is being
-    /// deleted goes without a successor.
+    /// The sessions that a new one of this name is in the place of: the one that has the name, and if that one is still being
+    /// established, the one it replaces. One that is being deleted goes without a successor.
+    pub(crate) fn in_the_way(&self, owner: &str, cp_seid: u64) -> [Option<Seid>; 2] {
+        let named = self.sessions.of_owner(owner, cp_seid).filter(|named| !self.is_going(*named));
+        let before = named.and_then(|named| self.sessions.get(named)?.replaces());
+        [named, before]
+    }
+
+    /// The session that is to give way. One that is still being established nobody counts on: it is over.
     pub(crate) fn replaced(&mut self, owner: &str, cp_seid: u64) -> Option<Seid> {
         let named = self.sessions.of_owner(owner, cp_seid)?;
         if !self.sessions.get(named)?.is_established() {
             self.fail(named, None);
         }
-        let old = self.sessions.of_owner(owner, cp_seid)?;
-        let pending = self.sessions.get(old)?.pending.as_ref();
-        let is_going = pending.is_some_and(|pending| matches!(pending.work, Work::Delete));
-        Some(old).filter(|_| !is_going)
+        self.sessions.of_owner(owner, cp_seid).filter(|old| !self.is_going(*old))
+    }
+
+    fn is_going(&self, seid: Seid) -> bool {
+        let pending = self.sessions.get(seid).and_then(|session| session.pending.as_ref());
+        pending.is_some_and(|pending| matches!(pending.work, Work::Delete))
     }
 
     /// What it has counts as free.

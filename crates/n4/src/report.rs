@@ -118,7 +118,8 @@ impl Node {
             self.note(Level::Warning, format!("{} does not know session {seid}: it is removed", asking.to));
             return self.drop_session(seid);
         }
-        if let Some(Ok(cp_f_seid)) = response.cp_f_seid.as_ref().map(cp_f_seid) {
+        let renamed = response.cp_f_seid.as_ref().map(|name| cp_f_seid(name, &self.config));
+        if let Some(Ok(cp_f_seid)) = renamed {
             self.rename(seid, cp_f_seid);
         }
         if let Purpose::Usage(_) = asking.purpose {

@@ -18,6 +18,8 @@
 //! A redirection is done to a URL, in the user plane (TREU); to another address, or by SIP, is refused.
 //! Sessions of Ethernet frames have no copies, redirection, header enrichment or applications; ARP and ND are not proxied, and
 //! their anchor is not relocated (ETHAR).
+//! Framed routes of IPv6 are of 64 bits at most. Routing protocols are not spoken with users: Framed-Routing is refused where it
+//! asks for some.
 //! Values (interfaces, actions, addresses) that are not done are in `values`.
 
 use crate::config::Config;
@@ -39,6 +41,7 @@ const FEATURES: &[UpFeature] = &[
     UpFeature::Ddnd,
     UpFeature::Heeu,
     UpFeature::Treu,
+    UpFeature::Frrt,
     UpFeature::Quoac,
     UpFeature::Empu,
     UpFeature::Pdiu,
@@ -85,9 +88,6 @@ pub(crate) const IN_MODIFICATION: &[u16] = &[
 ];
 
 pub(crate) const IN_PDI: &[u16] = &[
-    ie::FRAMED_ROUTE,
-    ie::FRAMED_ROUTING,
-    ie::FRAMED_IPV6_ROUTE,
     ie::REDUNDANT_TRANSMISSION_PARAMETERS,
     ie::IP_MULTICAST_ADDRESSING_INFO,
     ie::DNS_QUERY_RESPONSE_FILTER,
@@ -98,9 +98,6 @@ pub(crate) const IN_PDI: &[u16] = &[
 ];
 
 pub(crate) const IN_TRAFFIC_ENDPOINT: &[u16] = &[
-    ie::FRAMED_ROUTE,
-    ie::FRAMED_ROUTING,
-    ie::FRAMED_IPV6_ROUTE,
     ie::REDUNDANT_TRANSMISSION_PARAMETERS,
     ie::IP_MULTICAST_ADDRESSING_INFO,
     ie::LOCAL_INGRESS_TUNNEL,
@@ -173,6 +170,15 @@ pub(crate) const OBEYED: &[(&str, u16, &str)] = &[
     ("Forwarding Parameters", ie::FORWARDING_POLICY, "FORWARDING_POLICY"),
     ("Update Forwarding Parameters", ie::FORWARDING_POLICY, "FORWARDING_POLICY"),
     ("Duplicating Parameters", ie::FORWARDING_POLICY, "FORWARDING_POLICY"),
+    ("PDI", ie::FRAMED_ROUTE, "FRAMED_ROUTE"),
+    ("PDI", ie::FRAMED_IPV6_ROUTE, "FRAMED_IPV6_ROUTE"),
+    ("PDI", ie::FRAMED_ROUTING, "FRAMED_ROUTING"),
+    ("Create Traffic Endpoint", ie::FRAMED_ROUTE, "FRAMED_ROUTE"),
+    ("Create Traffic Endpoint", ie::FRAMED_IPV6_ROUTE, "FRAMED_IPV6_ROUTE"),
+    ("Create Traffic Endpoint", ie::FRAMED_ROUTING, "FRAMED_ROUTING"),
+    ("Update Traffic Endpoint", ie::FRAMED_ROUTE, "FRAMED_ROUTE"),
+    ("Update Traffic Endpoint", ie::FRAMED_IPV6_ROUTE, "FRAMED_IPV6_ROUTE"),
+    ("Update Traffic Endpoint", ie::FRAMED_ROUTING, "FRAMED_ROUTING"),
     ("Update Duplicating Parameters", ie::FORWARDING_POLICY, "FORWARDING_POLICY"),
 ];
 

@@ -46,13 +46,14 @@ impl Tunnels {
 
     /// Takes back what a session of the database has, and counts on behind it.
     pub(crate) fn restore(&mut self, record: &SessionRecord, recovery_time_stamp: u32) {
-        let start = recovery_time_stamp.wrapping_mul(SPREAD);
+        let block = |teid: u32| teid & !(Matching::BLOCK - 1);
+        let start = block(recovery_time_stamp.wrapping_mul(SPREAD));
         for teid in record.teids() {
             self.owners.insert(teid, record.seid);
-            // Endpoints that control planes gave lie anywhere; those we counted lie shortly behind the start.
-            let behind = teid.0.wrapping_sub(start);
-            if behind < 1 << 31 && behind >= self.next.wrapping_sub(start) {
-                self.next = teid.0.wrapping_add(1);
+            // Endpoints that control planes gave lie anywhere; those we counted lie in the start's block or shortly behind it.
+            let behind = block(teid.0).wrapping_sub(start);
+            if behind < 1 << 31 && behind >= block(self.next).wrapping_sub(start) {
+                self.next = block(teid.0).wrapping_add(Matching::BLOCK);
             }
         }
     }

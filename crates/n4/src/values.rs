@@ -11,7 +11,7 @@ use rules::{
     ApplicationId, ApplyAction, FTeid, FlowDescription, Gate, HeaderField, Instance, Interface, PdrId, Qfi,
     RedirectUrl, SdfFilter, Teid, TrafficClass,
 };
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Where packets of a tunnel come from: the PDI's Source Interface and Network Instance.
 pub(crate) type Origin = (Interface, Instance);
@@ -152,12 +152,22 @@ pub(crate) fn enrichment(enrichment: &pfcp::HeaderEnrichment) -> Result<HeaderFi
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     Given(FTeid),
-    /// By CHOOSE ID, at this address.
-    Chosen(Option<u8>, IpAddr),
+    Chosen(Wish),
+}
+
+/// An endpoint that is ours to choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wish {
+    /// The CHOOSE ID.
+    pub(crate) id: Option<u8>,
+    pub(crate) address: IpAddr,
+    /// Of the same port, where both families were asked for: a TEID leads to one session at either.
+    pub(crate) also: Option<Ipv6Addr>,
 }
 
 /// An endpoint given must be at an address of ours, whichever: later releases leave the choice to the user plane (TS 29.244
-/// 5.5.1), but control planes that give them are in use. One to choose gets IPv4, unless only IPv6 will do.
+/// 5.5.1), but control planes that give them are in use. One to choose gets IPv4, unless only IPv6 will do, and both
+/// where both are asked for and the port has both (TS 29.244 8.2.3).
 pub(crate) fn endpoint(
     f_teid: pfcp::FTeid,
     origin: Origin,
@@ -166,12 +176,13 @@ pub(crate) fn endpoint(
     let none = Refusal::unsupported(ie::F_TEID);
     match f_teid {
         pfcp::FTeid::Choose { ipv4: false, ipv6: true, choose_id } => {
-            let address = nearest(origin, ours, |ours| ours.ipv6.map(IpAddr::V6));
-            Ok(Endpoint::Chosen(choose_id, address.ok_or(none)?))
+            let address = nearest(origin, ours, |ours| ours.ipv6).map(IpAddr::V6).ok_or(none)?;
+            Ok(Endpoint::Chosen(Wish { id: choose_id, address, also: None }))
         }
-        pfcp::FTeid::Choose { choose_id, .. } => {
-            let address = nearest(origin, ours, |ours| Some(IpAddr::V4(ours.ipv4)));
-            Ok(Endpoint::Chosen(choose_id, address.ok_or(none)?))
+        pfcp::FTeid::Choose { ipv6, choose_id, .. } => {
+            let (ipv4, other) = nearest(origin, ours, |ours| Some((ours.ipv4, ours.ipv6))).ok_or(none)?;
+            let also = other.filter(|_| ipv6);
+            Ok(Endpoint::Chosen(Wish { id: choose_id, address: IpAddr::V4(ipv4), also }))
         }
         pfcp::FTeid::Explicit { ipv6: Some(_), .. } if ours.iter().all(|ours| ours.ipv6.is_none()) => {
             Err(none)
@@ -190,11 +201,11 @@ pub(crate) fn endpoint(
 
 /// The first address of a port of this interface and network instance; failing that, of this interface, as S1-U and S5-U
 /// may be told apart by name or not; failing that, any: a gateway of one arm has both at one port.
-fn nearest(
+fn nearest<T>(
     (interface, instance): Origin,
     ours: &[GtpuAddress],
-    family: impl Fn(&GtpuAddress) -> Option<IpAddr>,
-) -> Option<IpAddr> {
+    family: impl Fn(&GtpuAddress) -> Option<T>,
+) -> Option<T> {
     let distance = |ours: &GtpuAddress| {
         let is_across = ours.interface.direction() != interface.direction();
         (is_across, ours.interface != interface, ours.instance != instance)

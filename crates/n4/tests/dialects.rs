@@ -12,10 +12,10 @@ mod common;
 use common::smf::{self, chosen, downlink, establishment, uplink};
 use common::{Lab, SMF};
 use pfcp::{
-    ApplyAction, Body, Cause, CreateBar, DestinationInterface, FTeid, ForwardingParameters, Message,
-    NetworkInstance, OuterHeaderCreation, OuterHeaderRemoval, RawIe, SessionEstablishmentRequest,
-    SessionEstablishmentResponse, SessionModificationRequest, SessionModificationResponse, SourceInterface,
-    UpdateFar, UpdateForwardingParameters, UpdatePdr, ie,
+    ApplyAction, Body, Cause, CreateBar, CreateTrafficEndpoint, DestinationInterface, FTeid, FailedRuleId,
+    ForwardingParameters, Message, NetworkInstance, OuterHeaderCreation, OuterHeaderRemoval, RawIe,
+    SessionEstablishmentRequest, SessionEstablishmentResponse, SessionModificationRequest,
+    SessionModificationResponse, SourceInterface, UpdateFar, UpdateForwardingParameters, UpdatePdr, ie,
 };
 use rules::{Interface, Rules, Seid};
 
@@ -54,6 +54,49 @@ fn every_way_to_ask_for_an_endpoint_gets_an_ipv4_one() {
         let response = establish(&mut lab, request);
         assert_ne!(chosen(&response.created_pdrs, 1), 0);
     }
+}
+
+/// One TEID at both addresses of the port, where it has both (TS 29.244 8.2.3).
+#[test]
+fn who_asks_for_both_families_gets_both_where_there_are_both() {
+    let ipv6 = "2001:db8:30::2".parse().unwrap();
+    for (has_ipv6, asked, expected) in [(true, true, Some(ipv6)), (true, false, None), (false, true, None)] {
+        let mut config = common::config();
+        config.gtpu[0].ipv6 = Some(ipv6).filter(|_| has_ipv6);
+        let ipv4 = config.gtpu[0].ipv4;
+        let mut lab = Lab::associated_with(config);
+        let choose = FTeid::Choose { ipv4: true, ipv6: asked, choose_id: Some(5) };
+        let mut request = establishment(1);
+        request.create_pdrs = vec![uplink(1, choose), uplink(2, smf::choose(Some(5)))];
+        request.create_traffic_endpoints = vec![CreateTrafficEndpoint {
+            traffic_endpoint_id: 1,
+            local_f_teid: Some(FTeid::Choose { ipv4: true, ipv6: asked, choose_id: None }),
+            ..CreateTrafficEndpoint::default()
+        }];
+        let response = establish(&mut lab, request);
+        let Some(FTeid::Explicit { teid, .. }) = response.created_pdrs[0].local_f_teid else { panic!() };
+        let told = |ipv6| Some(FTeid::Explicit { teid, ipv4: Some(ipv4), ipv6 });
+        assert_eq!(response.created_pdrs[0].local_f_teid, told(expected));
+        assert_eq!(response.created_pdrs[1].local_f_teid, told(None), "who asks for one is told of one");
+        let Some(FTeid::Explicit { ipv6, .. }) = response.created_traffic_endpoints[0].local_f_teid else {
+            panic!()
+        };
+        assert_eq!(ipv6, expected);
+    }
+}
+
+#[test]
+fn an_uplink_pdr_without_a_tunnel_would_never_match_and_is_refused() {
+    let mut lab = Lab::associated();
+    let mut request = establishment(1);
+    request.create_pdrs[0].pdi.f_teid = None;
+    request.create_pdrs[0].pdi.ue_ip_addresses = vec![smf::ue(smf::UE)];
+    let response = establish(&mut lab, request);
+    assert_eq!(
+        (response.cause, response.offending_ie, response.failed_rule_id),
+        (Cause::RuleCreationModificationFailure, Some(ie::F_TEID), Some(FailedRuleId::Pdr(1)))
+    );
+    assert!(lab.in_force.is_empty() && lab.node.tunnels() == 0);
 }
 
 #[test]

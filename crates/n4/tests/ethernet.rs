@@ -16,7 +16,7 @@ use dplink::Notice;
 use n4::Input;
 use pfcp::UsageReportTrigger as Trigger;
 use pfcp::*;
-use rules::{EthernetFilter, MacFilter, MacRange, Seid, TagFilter};
+use rules::{EthernetFilter, MacFilter, MacRange, SeenMac, Seid, TagFilter};
 
 const MACAR: u32 = 1 << 11;
 const A: Mac = [2, 0, 0, 0, 0, 1];
@@ -202,7 +202,12 @@ fn what_makes_no_sense_is_named() {
 }
 
 fn hears(lab: &mut Lab, session: Seid, macs: &[Mac]) {
-    lab.handle(Input::DataPath(&Notice::Macs { session, macs: macs.to_vec() }));
+    let macs: Vec<SeenMac> = macs.iter().map(|mac| SeenMac::untagged(*mac)).collect();
+    sees(lab, session, macs);
+}
+
+fn sees(lab: &mut Lab, session: Seid, macs: Vec<SeenMac>) {
+    lab.handle(Input::DataPath(&Notice::Macs { session, macs }));
 }
 
 /// Detected and removed, by the one report that was sent.
@@ -239,6 +244,32 @@ fn addresses_that_come_and_go_are_told_once() {
         SessionModificationRequest { update_urrs: vec![update], ..SessionModificationRequest::default() };
     assert_eq!(lab.modify(session, request).cause, Cause::RequestAccepted);
     assert_eq!(lab.in_force[&session].rules.urrs[0].ethernet_inactivity_s, Some(60));
+}
+
+/// One that moves to another VLAN is gone from the one before.
+#[test]
+fn addresses_are_told_with_the_tags_they_are_seen_with() {
+    let mut lab = Lab::associated();
+    let session = lab.establish(reporting(None));
+    let seen = |mac, c_vlan, s_vlan| SeenMac { mac, c_vlan, s_vlan };
+    let c: Mac = [2, 0, 0, 0, 0, 3];
+    let tag = |id| Some(VlanTag { priority: None, drop_eligible: None, id: Some(id) });
+    let list = |addresses, c_tag, s_tag| MacAddressList { addresses, c_tag, s_tag };
+    let lists = |lab: &mut Lab| {
+        let [report] = &reported(lab, session)[..] else { panic!("one report") };
+        let told = report.ethernet_traffic_information.clone().unwrap();
+        (told.mac_addresses_detected, told.mac_addresses_removed)
+    };
+    sees(
+        &mut lab,
+        session,
+        vec![seen(c, Some(10), Some(7)), seen(B, Some(10), None), seen(A, Some(10), None)],
+    );
+    let ten = list(vec![A, B], tag(10), None);
+    assert_eq!(lists(&mut lab), (vec![ten, list(vec![c], tag(10), tag(7))], vec![]));
+    seconds(&mut lab, 2);
+    sees(&mut lab, session, vec![seen(c, Some(10), Some(7)), seen(B, None, None), seen(A, Some(10), None)]);
+    assert_eq!(lists(&mut lab), (vec![MacAddressList::of(vec![B])], vec![list(vec![B], tag(10), None)]));
 }
 
 /// One report at a time: what comes meanwhile goes into the next.

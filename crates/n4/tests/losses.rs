@@ -10,9 +10,9 @@
 mod common;
 
 use common::billing::{Bill, metered, octets, urr};
-use common::smf::{establishment, path_switch};
+use common::smf::{self, establishment, path_switch};
 use common::{Lab, Obedience, SMF, at, config};
-use dplink::Notice;
+use dplink::{Notice, RefusalCause};
 use n4::{Config, Input, Limits};
 use pfcp::*;
 use rules::{Seid, UrrId};
@@ -29,7 +29,12 @@ fn come_back_small(lab: &mut Lab, last: Seid) {
             true => {
                 lab.in_force.remove(&session);
                 lab.plane.sessions.remove(&session);
-                Notice::Refused { session, revision, reason: "it is full".to_owned() }
+                Notice::Refused {
+                    session,
+                    revision,
+                    cause: RefusalCause::Full,
+                    reason: "it is full".to_owned(),
+                }
             }
             false => Notice::Applied { session, revision, removed: vec![] },
         };
@@ -39,9 +44,44 @@ fn come_back_small(lab: &mut Lab, last: Seid) {
     lab.obey();
 }
 
+/// It can do enhanced association release, to which the flag belongs.
+fn knows_of_ends(lab: &mut Lab) {
+    let features = Some(CpFunctionFeatures::of(&[CpFeature::Epfar]));
+    let setup = AssociationSetupRequest { cp_function_features: features, ..smf::setup(SMF, 1) };
+    let Body::AssociationSetupResponse(response) = lab.ask(SMF, &Message::node(0xFFF1, setup)) else {
+        panic!()
+    };
+    assert_eq!(response.cause, Cause::RequestAccepted);
+}
+
+/// Others would not know what they are told.
+#[test]
+fn a_control_plane_that_does_not_know_of_ends_hears_what_was_used_and_no_more() {
+    let mut lab = Lab::associated();
+    let first = lab.establish(establishment(76));
+    let [metered, plain] = [metered(77, vec![urr(1, 0)]), establishment(78)];
+    let mut plain = plain;
+    plain.create_pdrs.truncate(1);
+    let [metered, plain] = [metered, plain].map(|request| lab.establish(request));
+    lab.sent.clear();
+    come_back_small(&mut lab, first);
+    let reports = lab.reports();
+    let [(_, report)] = &reports[..] else { panic!("{reports:?}") };
+    let Body::SessionReportRequest(request) = &report.body else { panic!() };
+    assert_eq!((report.seid, request.pfcpsrreq_flags), (Some(77), None));
+    assert_eq!(request.report_type, ReportType(ReportType::USAR));
+    assert_eq!(lab.node.sessions(), 1);
+    for session in [metered, plain] {
+        let asked = Message::session(session.0, 50, path_switch(5));
+        let Body::SessionModificationResponse(response) = lab.ask(SMF, &asked) else { panic!() };
+        assert_eq!(response.cause, Cause::SessionContextNotFound);
+    }
+}
+
 #[test]
 fn what_is_not_taken_back_is_over_and_its_owner_hears_what_it_used() {
     let mut lab = Lab::associated();
+    knows_of_ends(&mut lab);
     let first = lab.establish(establishment(76));
     let session = lab.establish(metered(77, vec![urr(1, 0)]));
     lab.traffic(session, (100, 200), true);
@@ -93,6 +133,7 @@ fn known_octets(lab: &mut Lab, session: Seid) -> (u64, u64) {
 fn more_losses_than_can_be_told_at_once_are_told_later() {
     let limits = Limits { requests: 3, ..Limits::default() };
     let mut lab = Lab::associated_with(Config { limits, ..config() });
+    knows_of_ends(&mut lab);
     let sessions: Vec<Seid> = (1..=9).map(|cp_seid| lab.establish(only_tunnel(cp_seid))).collect();
     come_back_small(&mut lab, sessions[0]);
     let mut told = std::collections::BTreeSet::new();

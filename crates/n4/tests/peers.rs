@@ -50,6 +50,7 @@ const FEATURES: &[UpFeature] = &[
     UpFeature::Ddnd,
     UpFeature::Heeu,
     UpFeature::Treu,
+    UpFeature::Frrt,
     UpFeature::Quoac,
     UpFeature::Empu,
     UpFeature::Pdiu,

@@ -73,7 +73,7 @@ const ESTABLISHMENTS: &[Case] = &[
         r.create_traffic_endpoints.push(CreateTrafficEndpoint::default());
         carry(&mut r.create_traffic_endpoints[0].carried, ie::LOCAL_INGRESS_TUNNEL);
     }),
-    (ie::FRAMED_ROUTE, |r| carry(&mut r.create_pdrs[1].pdi.carried, ie::FRAMED_ROUTE)),
+    (ie::FRAMED_ROUTING, |r| carry(&mut r.create_pdrs[1].pdi.carried, ie::FRAMED_ROUTING)),
     (ie::ACTIVATION_TIME, |r| carry(&mut r.create_pdrs[1].carried, ie::ACTIVATION_TIME)),
     // The control plane's packets come in tunnels only.
     (ie::SOURCE_INTERFACE, |r| r.create_pdrs[1].pdi.source_interface = SourceInterface::CpFunction),

@@ -139,6 +139,54 @@ fn what_comes_for_the_old_one_meanwhile_waits() {
     }
 }
 
+/// It is looked at before anything is done to the one that is under way.
+#[test]
+fn a_bad_one_leaves_the_one_that_is_under_way() {
+    for (cause, change) in REFUSED {
+        let (mut lab, session) = lab();
+        lab.obedience = Obedience::Waits;
+        lab.tell(SMF, &Message::session(0, 900, old()));
+        let before = (lab.desired(), lab.node.tunnels(), lab.node.addresses(), lab.node.sessions());
+        let mut bad = old();
+        change(&mut bad);
+        lab.tell(SMF, &Message::session(0, 901, bad));
+        let Body::SessionEstablishmentResponse(response) = lab.answer(901).body else { panic!() };
+        assert_eq!(response.cause, *cause);
+        let now = (lab.desired(), lab.node.tunnels(), lab.node.addresses(), lab.node.sessions());
+        assert_eq!(now, before);
+        lab.obedience = Obedience::Obeys;
+        lab.obey();
+        let Body::SessionEstablishmentResponse(response) = lab.answer(900).body else { panic!() };
+        assert_eq!(response.cause, Cause::RequestAccepted);
+        assert!(!lab.saved.contains_key(&session));
+        assert_eq!((lab.in_force.clone(), lab.node.sessions()), (lab.desired(), 2));
+    }
+}
+
+/// All that the first two have, the third may have.
+#[test]
+fn a_good_one_ends_the_one_that_is_under_way_and_takes_its_place() {
+    let (mut lab, session) = lab();
+    let before = (lab.node.tunnels(), lab.node.addresses());
+    lab.obedience = Obedience::Waits;
+    for sequence in [900, 901] {
+        lab.tell(SMF, &Message::session(0, sequence, old()));
+    }
+    lab.obedience = Obedience::Obeys;
+    lab.obey();
+    let causes = [900, 901].map(|sequence| match lab.answer(sequence).body {
+        Body::SessionEstablishmentResponse(response) => response.cause,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(causes, [Cause::SystemFailure, Cause::RequestAccepted]);
+    assert!(!lab.saved.contains_key(&session));
+    assert_eq!((lab.node.tunnels(), lab.node.addresses()), before);
+    assert_eq!((lab.in_force.clone(), lab.node.sessions()), (lab.desired(), 2));
+    let new = *lab.in_force.keys().max().unwrap();
+    lab.delete(new);
+    assert_eq!((lab.node.tunnels(), lab.node.addresses(), lab.node.sessions()), (1, 0, 1));
+}
+
 #[test]
 fn a_data_plane_that_is_lost_meanwhile_gives_it_back_too() {
     let (mut lab, session) = lab();

@@ -1,6 +1,7 @@
 //! Which PDR a packet matches (TS 29.244 5.2.1).
 
 use crate::ip::UserPacket;
+use ipnet::IpNet;
 use rules::{
     Direction, FTeid, FlowDescription, FlowEnd, Instance, Interface, Pdi, Pdr, Qfi, Rules, SdfFilter,
 };
@@ -66,8 +67,13 @@ fn pdi_matches(pdi: &Pdi, rules: &Rules, arrival: &Arrival) -> bool {
             || pdi.sdf_filters.iter().any(|filter| sdf_matches(meant(filter, rules), arrival)))
 }
 
-/// With both addresses, either matches.
+/// With both addresses, either matches, and so does any in a network behind the user.
 fn ue_matches(pdi: &Pdi, ue: IpAddr) -> bool {
+    if !pdi.framed_routes.is_empty() {
+        let own = pdi.ue_ipv4.map(IpAddr::V4) == Some(ue);
+        let in_prefix = pdi.ue_ipv6.is_some_and(|prefix| IpNet::V6(prefix).contains(&ue));
+        return own || in_prefix || pdi.framed_routes.iter().any(|route| route.contains(&ue));
+    }
     match (pdi.ue_ipv4, pdi.ue_ipv6, ue) {
         (None, None, _) => true,
         (ipv4, _, IpAddr::V4(ue)) => ipv4 == Some(ue),

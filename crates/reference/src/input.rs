@@ -211,18 +211,31 @@ impl Reference {
     }
 
     /// The session with a PDR of plain packets for this address in this network. Of IPv6 addresses, the first half decides, for a user
-    /// has a link of its own; whether the rest is right is for the PDRs to say.
+    /// has a link of its own; whether the rest is right is for the PDRs to say. An address that is no user's own is behind the
+    /// user with the longest framed route around it (TS 29.244 5.16).
     fn session_of_user(&self, (instance, address): (Instance, IpAddr)) -> Option<usize> {
-        let leads = |pdi: &Pdi| match address {
+        let is_own = |pdi: &Pdi| match address {
             IpAddr::V4(address) => pdi.ue_ipv4 == Some(address),
             IpAddr::V6(address) => pdi.ue_ipv6.is_some_and(|prefix| link(prefix.addr()) == link(address)),
         };
-        let plain = |session: &crate::Session| {
-            let mut plain = session.rules.pdrs.iter().map(|pdr| &pdr.pdi).filter(|pdi| pdi.f_teid.is_none());
-            plain.any(|pdi| pdi.instance == instance && leads(pdi))
+        let own = self.sessions.iter().position(|session| plain(session, instance).any(is_own));
+        let routes = |at: usize| {
+            let session = self.sessions.get(at).into_iter();
+            session.flat_map(|session| plain(session, instance)).flat_map(|pdi| &pdi.framed_routes)
         };
-        self.sessions.iter().position(plain)
+        let longest = |at: &usize| {
+            let around = routes(*at).filter(|route| route.contains(&address));
+            around.map(|route| route.prefix_len()).max()
+        };
+        let behind = || (0..self.sessions.len()).filter(|at| longest(at).is_some()).max_by_key(longest);
+        own.or_else(behind)
     }
+}
+
+/// PDIs of packets outside tunnels that come from this network.
+fn plain(session: &crate::Session, instance: Instance) -> impl Iterator<Item = &Pdi> {
+    let pdis = session.rules.pdrs.iter().map(|pdr| &pdr.pdi);
+    pdis.filter(move |pdi| pdi.f_teid.is_none() && pdi.instance == instance)
 }
 
 /// A tag may tell a priority and no more: frames of VLANs are for others (IEEE 802.1Q 6.9). One such tag is taken off.

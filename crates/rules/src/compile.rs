@@ -12,7 +12,7 @@ use crate::intent::{BitRates, FTeid, Interface, PacketRates, Pdi, Pdr, Rules};
 use crate::list::{Mostly1, Places, Rare};
 use crate::treatment::Treatment;
 use crate::urr::{DroppedDownlink, Triggers, Urr, Volume};
-use ipnet::Ipv6Net;
+use ipnet::{IpNet, Ipv6Net};
 use std::collections::HashSet;
 use std::hash::Hash;
 use std::net::{IpAddr, Ipv4Addr};
@@ -207,6 +207,9 @@ pub struct Program {
     pub ue_ipv4s: Mostly1<(Instance, Ipv4Addr)>,
     /// The user prefixes that lead to this session on the downlink, each once, without host bits, and in which network.
     pub ue_ipv6s: Mostly1<(Instance, Ipv6Net)>,
+    /// Networks behind the user that lead to this session on the downlink, each once, without host bits, and in which network
+    /// instance. Most sessions have none.
+    pub framed_routes: Rare<(Instance, IpNet)>,
     /// Packets it may keep at most; `None` leaves it to the data plane.
     pub buffer_packets: Option<u16>,
     /// What becomes of packets once a quota is used up whose URR has a FAR for that (TS 29.244 5.2.2.2.1), by step, then
@@ -246,7 +249,8 @@ impl Program {
     pub fn heap_bytes(&self) -> usize {
         let all_steps = self.steps.iter().chain(self.beyond_quota.iter().map(|beyond| &beyond.step));
         let duplicates: usize = all_steps.map(|step| step.duplicates.heap_bytes()).sum();
-        let keys = self.f_teids.heap_bytes() + self.ue_ipv4s.heap_bytes() + self.ue_ipv6s.heap_bytes();
+        let users = self.ue_ipv4s.heap_bytes() + self.ue_ipv6s.heap_bytes() + self.framed_routes.heap_bytes();
+        let keys = self.f_teids.heap_bytes() + users;
         let states = self.meters.heap_bytes()
             + size_of_val(&*self.usages)
             + self.beyond_quota.heap_bytes()
@@ -278,6 +282,7 @@ pub fn compile(rules: &Rules) -> Result<Program, RuleError> {
         f_teids: unique(pdrs.iter().filter_map(|pdr| pdr.pdi.f_teid)),
         ue_ipv4s: unique(plain(&pdrs).filter_map(|pdi| Some((pdi.instance, pdi.ue_ipv4?)))),
         ue_ipv6s: unique(plain(&pdrs).filter_map(|pdi| Some((pdi.instance, pdi.ue_ipv6?.trunc())))),
+        framed_routes: framed_routes(&pdrs),
         ethernet: ethernet(rules, &pdrs, &checked).map(Box::new),
         buffer_packets: rules.bars.iter().filter_map(|bar| bar.suggested_packets).max(),
     })
@@ -286,6 +291,14 @@ pub fn compile(rules: &Rules) -> Result<Program, RuleError> {
 /// PDIs of packets outside any tunnel: their addresses lead to the session.
 fn plain<'a>(pdrs: &'a [&Pdr]) -> impl Iterator<Item = &'a Pdi> {
     pdrs.iter().map(|pdr| &pdr.pdi).filter(|pdi| pdi.f_teid.is_none())
+}
+
+fn framed_routes(pdrs: &[&Pdr]) -> Rare<(Instance, IpNet)> {
+    let of = |pdi: &Pdi| {
+        let instance = pdi.instance;
+        pdi.framed_routes.iter().map(move |route| (instance, route.trunc())).collect::<Vec<_>>()
+    };
+    unique(plain(pdrs).flat_map(of)).iter().copied().collect()
 }
 
 fn ethernet(rules: &Rules, pdrs: &[&Pdr], checked: &Checked<'_>) -> Option<EthernetProgram> {

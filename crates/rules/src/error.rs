@@ -69,6 +69,9 @@ pub enum RuleError {
     /// A user has a prefix of 64 bits or an address.
     #[error("{0} has a UE IPv6 prefix of neither 64 nor 128 bits")]
     PrefixLength(RuleRef),
+    /// The data path finds sessions by 64 bits of IPv6.
+    #[error("{0} has a framed IPv6 route of more than 64 bits")]
+    FramedRouteLength(RuleRef),
     /// A bit rate has 40 bits (TS 29.244 8.2.8 and 8.2.9).
     #[error("{0} has a bit rate of more than 40 bits")]
     BitRate(RuleRef),
@@ -123,6 +126,7 @@ impl RuleError {
             | Self::Dscp(rule)
             | Self::CopiesWithoutForwarding(rule)
             | Self::PrefixLength(rule)
+            | Self::FramedRouteLength(rule)
             | Self::BitRate(rule)
             | Self::PacketRate(rule)
             | Self::MixedFamilies(rule)

@@ -25,6 +25,25 @@ impl MacRange {
     }
 }
 
+/// A MAC address that a user's frames came from, and the VLANs of their tags (TS 29.244 8.2.103). Priorities differ from frame to
+/// frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SeenMac {
+    /// The address.
+    pub mac: [u8; 6],
+    /// VID of the customer's tag.
+    pub c_vlan: Option<u16>,
+    /// VID of the provider's tag.
+    pub s_vlan: Option<u16>,
+}
+
+impl SeenMac {
+    /// Without tags.
+    pub const fn untagged(mac: [u8; 6]) -> Self {
+        Self { mac, c_vlan: None, s_vlan: None }
+    }
+}
+
 /// Both addresses of a frame (TS 29.244 8.2.93): what is present must match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MacFilter {

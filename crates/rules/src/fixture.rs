@@ -14,6 +14,7 @@ pub(crate) fn pdi(source_interface: Interface) -> Pdi {
         f_teid: None,
         ue_ipv4: Some(UE),
         ue_ipv6: None,
+        framed_routes: vec![],
         qfis: vec![],
         sdf_filters: vec![],
         application: None,

@@ -8,7 +8,7 @@ use crate::ids::{ApplicationId, BarId, FarId, Instance, PdrId, QerId, Qfi, Teid,
 use crate::sdf::SdfFilter;
 use crate::treatment::{HeaderField, RedirectUrl};
 use crate::urr::Urr;
-use ipnet::Ipv6Net;
+use ipnet::{IpNet, Ipv6Net};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -46,6 +46,10 @@ pub mod limits {
     pub const ETHERNET_FILTERS: usize = 256;
     /// MAC addresses in one Ethernet packet filter (TS 29.244 7.5.2.2-3).
     pub const MACS_PER_ETHERNET_FILTER: usize = 16;
+    /// Framed routes in one PDI.
+    pub const FRAMED_ROUTES_PER_PDI: usize = 64;
+    /// Framed routes in a session, those of all its PDIs counted one by one.
+    pub const FRAMED_ROUTES: usize = 1_024;
     /// Copies of a packet that one FAR asks for.
     pub const DUPLICATES: usize = 2;
 }
@@ -84,6 +88,9 @@ pub struct Pdi {
     pub ue_ipv4: Option<Ipv4Addr>,
     /// The user's prefix, 64 bits long, or the user's single address, 128 bits. Host bits of a prefix do not count.
     pub ue_ipv6: Option<Ipv6Net>,
+    /// Networks behind the user (TS 29.244 5.16): an address in any of them matches as the user's own does. Of IPv6 no longer
+    /// than 64 bits; host bits do not count. At most [`limits::FRAMED_ROUTES_PER_PDI`].
+    pub framed_routes: Vec<IpNet>,
     /// Any of these; empty matches every packet, others only packets whose tunnel header has a QFI. At most
     /// [`limits::QFIS_PER_PDI`].
     pub qfis: Vec<Qfi>,
@@ -98,6 +105,11 @@ pub struct Pdi {
 }
 
 impl Pdi {
+    /// Whether it names an address of the user, or a network behind it.
+    pub fn names_user(&self) -> bool {
+        self.ue_ipv4.is_some() || self.ue_ipv6.is_some() || !self.framed_routes.is_empty()
+    }
+
     /// Its SDF filters, those of frames' packets included.
     pub fn all_sdf_filters(&self) -> impl Iterator<Item = &SdfFilter> {
         let of_frames = self.ethernet.iter().flat_map(|ethernet| &ethernet.filters);

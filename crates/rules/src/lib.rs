@@ -30,7 +30,7 @@ pub use compile::{
     Step, Usage, compile,
 };
 pub use error::{RuleError, RuleRef};
-pub use ethernet::{EthernetFilter, EthernetPdi, MacFilter, MacRange, TagFilter};
+pub use ethernet::{EthernetFilter, EthernetPdi, MacFilter, MacRange, SeenMac, TagFilter};
 pub use ids::{ApplicationId, ApplicationTag, BarId, FarId, Instance, PdrId, QerId, Qfi, Seid, Teid, UrrId};
 pub use intent::{
     ApplyAction, Bar, BitRates, FTeid, Far, ForwardingParameters, Gate, Interface, OuterHeaderCreation,

@@ -2,7 +2,7 @@
 
 use crate::charge::ChargingRecord;
 use crate::usage::UsageRecord;
-use ipnet::Ipv6Net;
+use ipnet::{IpNet, Ipv6Net};
 use rules::{FTeid, PdrId, Qfi, Rules, Seid, Teid};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -78,6 +78,8 @@ pub struct TrafficEndpoint {
     pub ue_ipv4: Option<Ipv4Addr>,
     /// The user's prefix or address.
     pub ue_ipv6: Option<Ipv6Net>,
+    /// Networks behind the user.
+    pub framed_routes: Vec<IpNet>,
     /// As on the wire; none, where empty.
     pub network_instance: Vec<u8>,
     /// Any of these.

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
 /// Of the records' encoding. A store of another format is refused, not guessed at.
-const FORMAT: [u8; 1] = [9];
+const FORMAT: [u8; 1] = [10];
 const FORMAT_KEY: &str = "format";
 const NODE_KEY: &str = "node";
 const LAST_CDR_KEY: &str = "last_cdr";
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn another_format_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        Store::open(folder.path()).unwrap().node.insert(FORMAT_KEY, [10]).unwrap();
+        Store::open(folder.path()).unwrap().node.insert(FORMAT_KEY, [11]).unwrap();
         assert!(matches!(Store::open(folder.path()), Err(StoreError::Format(_))));
     }
 }

@@ -1,7 +1,7 @@
 //! What a session has used, and what of it has been told: kept with the session, so that a restart neither tells
 //! twice nor forgets. Moments are milliseconds since 1900.
 
-use rules::UrrId;
+use rules::{SeenMac, UrrId};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
 use std::ops::{Add, Sub};
@@ -128,7 +128,7 @@ pub struct Inactivity {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MacRecord {
     /// As the data plane told last.
-    pub known: Vec<[u8; 6]>,
+    pub known: Vec<SeenMac>,
     /// By URR, what reports have told; of others, nothing.
     pub told: Vec<ToldMacs>,
 }
@@ -139,7 +139,7 @@ pub struct ToldMacs {
     /// The rule.
     pub urr: UrrId,
     /// The addresses.
-    pub macs: Vec<[u8; 6]>,
+    pub macs: Vec<SeenMac>,
 }
 
 /// Traffic of an application that has started, by the URR that found it.

@@ -9,6 +9,7 @@ mod link;
 mod metrics;
 mod runtime;
 mod send;
+mod sockets;
 
 use crate::exit;
 use crate::settings::{Args, Settings, UnknownInstance};
@@ -20,6 +21,8 @@ use n4::{Config, Limits, Node, Start};
 use nix::sys::socket::{setsockopt, sockopt};
 use pfcp::NodeId;
 use session::{Change, Contents, NodeRecord, Store};
+use sockets::Sockets;
+use std::net::{IpAddr, SocketAddr};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::net::UdpSocket;
 
@@ -54,14 +57,16 @@ async fn serve(
     (store, outbox): (Store, Option<Outbox>),
     node: Node,
 ) -> anyhow::Result<()> {
-    let listen = settings.n4.listen;
-    let socket = UdpSocket::bind(listen).await.map_err(|error| exit::unusable(bind_error(listen, &error)))?;
-    // What the system does not grant it does without.
-    let _ = setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER);
+    let first = bind(settings.n4.listen).await?;
+    let other = match settings.n4.also_listen {
+        Some(listen) => Some(bind(listen).await?),
+        None => None,
+    };
     let link = link::Link::start(settings.link());
     let content = content::watch(settings.content.as_ref()).map_err(exit::unusable)?;
     let control = control::Control::listen(&settings.control())?;
-    let runtime = runtime::Runtime::new((node, store, outbox), socket, (link, control), content);
+    let runtime =
+        runtime::Runtime::new((node, store, outbox), Sockets::new(first, other)?, (link, control), content);
     let endpoint = match settings.metrics {
         Some(listen) => Some(endpoint::Endpoint::bind(listen, settings.link(), runtime.told()).await?),
         None => None,
@@ -79,12 +84,17 @@ async fn serve(
     }
 }
 
-fn bind_error(listen: std::net::SocketAddrV4, error: &std::io::Error) -> anyhow::Error {
+async fn bind(listen: SocketAddr) -> anyhow::Result<UdpSocket> {
+    let socket = UdpSocket::bind(listen).await.map_err(|error| exit::unusable(bind_error(listen, &error)))?;
+    // What the system does not grant it does without.
+    let _ = setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER);
+    Ok(socket)
+}
+
+fn bind_error(listen: SocketAddr, error: &std::io::Error) -> anyhow::Error {
     let why = match error.kind() {
-        std::io::ErrorKind::AddrInUse => "another program uses that port; stop it or change n4.listen",
-        std::io::ErrorKind::AddrNotAvailable => {
-            "no interface here has that address; add it or change n4.listen"
-        }
+        std::io::ErrorKind::AddrInUse => "another program uses that port; stop it or change [n4]",
+        std::io::ErrorKind::AddrNotAvailable => "no interface here has that address; add it or change [n4]",
         std::io::ErrorKind::PermissionDenied => {
             "this process may not use that port; run it with more privilege"
         }
@@ -105,9 +115,15 @@ fn config(settings: &Settings) -> anyhow::Result<Config> {
     let first = gtpu.first().context("no port has an address for GTP-U")?.ipv4;
     let node_id = match &settings.node_id {
         NodeIdText::Ipv4(address) => NodeId::Ipv4(*address),
+        NodeIdText::Ipv6(address) => NodeId::Ipv6(*address),
         NodeIdText::Fqdn(name) => NodeId::Fqdn(name.clone()),
     };
+    let both = [Some(settings.n4.listen), settings.n4.also_listen].map(|listen| listen.map(|at| at.ip()));
+    let ipv4 = both.iter().flatten().find_map(|at| if let IpAddr::V4(at) = at { Some(*at) } else { None });
+    let ipv6 = both.iter().flatten().find_map(|at| if let IpAddr::V6(at) = at { Some(*at) } else { None });
     Ok(Config {
+        ipv4,
+        ipv6,
         gtpu,
         network_instances: settings.dpe.network_instances(),
         refuses_unknown_instances: settings.n4.unknown_network_instance == UnknownInstance::Refuse,
@@ -117,7 +133,7 @@ fn config(settings: &Settings) -> anyhow::Result<Config> {
         ue_pools: settings.n4.ue_pools.clone(),
         associate: settings.n4.associate.clone(),
         limits: limits(settings.dpe.sessions),
-        ..Config::new(node_id, *settings.n4.listen.ip(), first)
+        ..Config::new(node_id, settings.n4.listen.ip(), first)
     })
 }
 

@@ -6,6 +6,7 @@ use super::control::{Control, Done, Order, Ordered};
 use super::link::{Heard, Link};
 use super::metrics::Pfcp;
 use super::send::{Datagram, send_all};
+use super::sockets::Sockets;
 use charging::Cdr;
 use charging::spool::Durable;
 use dplink::{Command, Notice};
@@ -15,7 +16,6 @@ use session::{Change, Store};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
-use tokio::net::UdpSocket;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
@@ -31,7 +31,7 @@ pub(crate) struct Runtime {
     store: Store,
     /// Charging records on their way into files, where anything is charged.
     charging: Option<Outbox>,
-    socket: UdpSocket,
+    sockets: Sockets,
     link: Link,
     /// What the operator orders.
     control: Control,
@@ -78,7 +78,7 @@ enum Action {
 impl Runtime {
     pub(crate) fn new(
         (node, store, charging): (Node, Store, Option<Outbox>),
-        socket: UdpSocket,
+        sockets: Sockets,
         (link, control): (Link, Control),
         content: watch::Receiver<Rules>,
     ) -> Self {
@@ -87,7 +87,7 @@ impl Runtime {
             node,
             store,
             charging,
-            socket,
+            sockets,
             link,
             control,
             commands: None,
@@ -133,7 +133,7 @@ impl Runtime {
             let bytes = buffer.get(..length).unwrap_or_default();
             self.input(Input::Datagram { from, bytes });
             taken += 1;
-            next = if taken < BATCH { self.socket.try_recv_from(buffer).ok() } else { None };
+            next = if taken < BATCH { self.sockets.try_receive(buffer).ok() } else { None };
         }
     }
 
@@ -152,7 +152,7 @@ impl Runtime {
             }
         };
         tokio::select! {
-            received = self.socket.recv_from(bytes) => match received {
+            received = self.sockets.receive(bytes) => match received {
                 Ok((length, from)) => Ok(Wake::Datagram(length, from)),
                 // An ICMP error about something sent earlier: its timer will see to that.
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => Ok(Wake::Timer),
@@ -358,7 +358,7 @@ impl Runtime {
         // The room it has grown to is for the next ones.
         self.actions = actions;
         self.send_command();
-        send_all(&self.socket, &mut self.datagrams).await;
+        send_all(&self.sockets, &mut self.datagrams).await;
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! Datagrams, sent in as few calls as there can be: answers that wait together for the database are often of one length
 //! and for one control plane, and the kernel takes those as one (UDP segmentation offload), at a third of the cost.
 
+use super::sockets::Sockets;
 use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -17,10 +18,11 @@ const SEGMENT: usize = 1_200;
 pub(super) type Datagram = (SocketAddr, Vec<u8>);
 
 /// Sends all, those for one address in their order, and forgets them.
-pub(super) async fn send_all(socket: &UdpSocket, datagrams: &mut Vec<Datagram>) {
+pub(super) async fn send_all(sockets: &Sockets, datagrams: &mut Vec<Datagram>) {
     // One after the other would be told apart by their numbers, not by their order; which address comes first is nobody's concern.
     datagrams.sort_by_key(|(to, _)| *to);
     for run in datagrams.chunk_by(|one, next| one.0 == next.0 && one.1.len() == next.1.len()) {
+        let Some(socket) = run.first().map(|(to, _)| sockets.towards(*to)) else { continue };
         for part in run.chunks(TOGETHER) {
             if !send_together(socket, part) {
                 send_each(socket, part).await;
@@ -87,7 +89,7 @@ mod tests {
             all.push((one.local_addr().unwrap(), bytes.clone()));
             all.push((other.local_addr().unwrap(), bytes.clone()));
         }
-        send_all(&socket, &mut all).await;
+        send_all(&Sockets::new(socket, None).unwrap(), &mut all).await;
         assert!(all.is_empty());
         assert_eq!(received(&one, datagrams.len()).await, datagrams);
         assert_eq!(received(&other, datagrams.len()).await, datagrams);

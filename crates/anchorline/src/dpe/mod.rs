@@ -91,7 +91,8 @@ fn eal_config(dpe: &DpeSettings) -> EalConfig {
 }
 
 fn limits(dpe: &DpeSettings) -> Limits {
-    Limits { sessions: dpe.sessions, pdrs: 4 * dpe.sessions, flows: dpe.flows, ..Limits::default() }
+    let DpeSettings { sessions, framed_routes, flows, .. } = *dpe;
+    Limits { sessions, pdrs: 4 * sessions, framed_routes, flows, ..Limits::default() }
 }
 
 fn say_memory(memory: Memory) {

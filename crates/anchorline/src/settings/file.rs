@@ -4,8 +4,8 @@
 mod tests;
 
 use super::values::{
-    DeviceHash, EchoN3, EchoPeriod, EchoT3, Flows, HugePages, Idle, IdleUs, MemoryMb, Mtu, PortAddress,
-    PortAddress6, Sessions, Side, Vlan, Workers,
+    DeviceHash, EchoN3, EchoPeriod, EchoT3, Flows, FramedRoutes, HugePages, Idle, IdleUs, MemoryMb, Mtu,
+    PortAddress, PortAddress6, Sessions, Side, Vlan, Workers,
 };
 use super::{DpeSettings, PortSettings, Settings, charging, crew, n4};
 use crate::content::Sources;
@@ -58,6 +58,8 @@ struct Dpe {
     distributors: Option<Spanned<usize>>,
     #[serde(default)]
     sessions: Sessions,
+    #[serde(default)]
+    framed_routes: FramedRoutes,
     #[serde(default)]
     flows: Flows,
     #[serde(default)]
@@ -209,6 +211,7 @@ fn dpe(dpe: Dpe) -> Result<DpeSettings, Refusal> {
         idle_us: dpe.idle_us.0,
         crew,
         sessions: dpe.sessions.0,
+        framed_routes: dpe.framed_routes.0,
         flows: dpe.flows.0,
         echo: dpe.echo.into(),
         ports: dpe.port.into_iter().map(port).collect(),

@@ -61,6 +61,7 @@ pub(crate) struct DpeSettings {
     pub(crate) idle_us: u64,
     pub(crate) crew: CrewSettings,
     pub(crate) sessions: usize,
+    pub(crate) framed_routes: usize,
     pub(crate) flows: usize,
     /// `[dpe.echo]`.
     pub(crate) echo: dataplane::Echo,

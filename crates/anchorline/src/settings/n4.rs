@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use n4::{Predefined, PredefinedRule, UePool};
 use rules::{ApplicationId, BitRates, FlowDescription, HeaderField, Qfi, RedirectUrl, SdfFilter};
 use serde::Deserialize;
-use std::net::{SocketAddr, SocketAddrV4};
+use std::net::SocketAddr;
 
 /// Pools of users' addresses.
 const POOLS_MAX: usize = 64;
@@ -18,7 +18,9 @@ const NAME_MAX: usize = 255;
 /// `[n4]`.
 #[derive(Debug)]
 pub(crate) struct N4Settings {
-    pub(crate) listen: SocketAddrV4,
+    pub(crate) listen: SocketAddr,
+    /// Of the other IP version.
+    pub(crate) also_listen: Option<SocketAddr>,
     pub(crate) associate: Vec<SocketAddr>,
     pub(crate) forwarding_policies: Vec<String>,
     pub(crate) unknown_network_instance: UnknownInstance,
@@ -29,7 +31,8 @@ pub(crate) struct N4Settings {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct N4 {
-    listen: Spanned<SocketAddrV4>,
+    listen: Spanned<SocketAddr>,
+    also_listen: Option<Spanned<SocketAddr>>,
     #[serde(default)]
     associate: Vec<Peer>,
     #[serde(default)]
@@ -202,13 +205,21 @@ impl TryFrom<String> for Peer {
 
 /// Makes settings of values that fit together; `networks` are the names of network instances that ports are of.
 pub(super) fn check(n4: N4, networks: &[String]) -> Result<N4Settings, Refusal> {
-    if n4.listen.get_ref().ip().is_unspecified() {
-        return Err(Refusal::of(&n4.listen, "peers are told this address: it cannot be 0.0.0.0"));
+    for listen in [Some(&n4.listen), n4.also_listen.as_ref()].into_iter().flatten() {
+        if listen.get_ref().ip().is_unspecified() {
+            return Err(Refusal::of(listen, "peers are told this address: it cannot be 0.0.0.0 or ::"));
+        }
+    }
+    let is_like_the_first =
+        |also: &&Spanned<SocketAddr>| also.get_ref().is_ipv4() == n4.listen.get_ref().is_ipv4();
+    if let Some(also) = n4.also_listen.as_ref().filter(is_like_the_first) {
+        return Err(Refusal::of(also, "this is for the other IP version than that of listen"));
     }
     n4.forwarding_policies.iter().try_for_each(check_name)?;
     check_pools(&n4.ue_pool, networks)?;
     Ok(N4Settings {
         listen: n4.listen.into_inner(),
+        also_listen: n4.also_listen.map(Spanned::into_inner),
         associate: n4.associate.into_iter().map(|peer| peer.0).collect(),
         forwarding_policies: n4.forwarding_policies.into_iter().map(Spanned::into_inner).collect(),
         unknown_network_instance: n4.unknown_network_instance,

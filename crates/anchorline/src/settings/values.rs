@@ -117,6 +117,11 @@ bounded!(
 );
 
 bounded!(
+    /// Networks behind users.
+    FramedRoutes(usize), 1..=1_000_000, 16_384, "a node has 1 to 1000000 framed routes"
+);
+
+bounded!(
     /// Flows remembered at once.
     Flows(usize), 1_024..=64_000_000, 1_000_000, "a node remembers 1024 to 64000000 flows"
 );

@@ -1,7 +1,7 @@
 //! Which worker gets a session, and what belongs to which session where several workers have them.
 
 use crate::config::Limits;
-use crate::state::{Key, Ports, Refusal};
+use crate::state::{Key, Ports, Refusal, found_by, networks};
 use crate::steering::{Buckets, Crew};
 use rules::{Rules, Seid};
 use smallvec::SmallVec;
@@ -37,6 +37,9 @@ struct Claims {
     by_session: HashMap<Seid, Claim>,
     /// Meters that several sessions share, and where: these sessions have to be together.
     shared: HashMap<u64, (Owner, usize)>,
+    /// Networks behind users, of all workers, and how many there may be: each worker has to know all.
+    routes: usize,
+    routes_max: usize,
 }
 
 #[derive(Default)]
@@ -54,7 +57,7 @@ impl Placement {
             sessions: vec![0; crew.workers],
             limit: limits.sessions,
             room: crew.share(limits).sessions,
-            claims: Claims::default(),
+            claims: Claims { routes_max: limits.framed_routes, ..Claims::default() },
         }
     }
 
@@ -135,11 +138,14 @@ impl Placement {
 
 impl Claims {
     fn check(&self, session: Seid, keys: &[Key]) -> Result<(), Refusal> {
-        let is_taken = |key: &&Key| self.by_key.get(key).is_some_and(|holder| *holder != session);
-        match keys.iter().find(is_taken) {
-            None => Ok(()),
-            Some(Key::Tunnel(_)) => Err(Refusal::TunnelTaken),
-            Some(Key::User(..)) => Err(Refusal::AddressTaken),
+        let holder = |key: &Key| self.by_key.get(&found_by(*key)).copied();
+        if let Some(taken) = keys.iter().find(|key| holder(key).is_some_and(|holder| holder != session)) {
+            return Err(Refusal::taken(*taken));
+        }
+        let own = self.by_session.get(&session).map_or(0, |claim| networks(&claim.keys));
+        match self.routes - own + networks(keys) > self.routes_max {
+            true => Err(Refusal::FramedRoutes),
+            false => Ok(()),
         }
     }
 
@@ -147,15 +153,17 @@ impl Claims {
         for number in &shared {
             self.shared.entry(*number).or_insert((owner, 0)).1 += 1;
         }
-        self.by_key.extend(keys.iter().map(|key| (*key, session)));
+        self.by_key.extend(keys.iter().map(|key| (found_by(*key), session)));
+        self.routes += networks(keys);
         self.by_session.insert(session, Claim { keys: keys.into(), shared });
     }
 
     fn release(&mut self, session: Seid) {
         let Some(Claim { keys, shared }) = self.by_session.remove(&session) else { return };
         for key in &keys {
-            self.by_key.remove(key);
+            self.by_key.remove(&found_by(*key));
         }
+        self.routes -= networks(&keys);
         for number in shared {
             let left = self.shared.get_mut(&number).map(|(_, sessions)| {
                 *sessions -= 1;

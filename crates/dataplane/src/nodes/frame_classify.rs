@@ -37,11 +37,7 @@ impl<B: Buffer> Node<B> for FrameClassify {
 /// A frame as classifiers see it; `None` where its tags cannot be read.
 fn arrival(meta: &Meta, frame: &[u8], looks_at_packets: bool) -> Option<FrameArrival> {
     let header = ethernet::Header::parse(frame)?;
-    let tags = Tags::parse(frame).ok()?;
-    let (s_tag, c_tag) = match header.ethertype() {
-        SERVICE => (tags.outer, tags.inner),
-        _ => (None, tags.outer),
-    };
+    let ((c_tag, s_tag), tags) = self::tags(frame)?;
     let is_ip = matches!(tags.ethertype, ethernet::IPV4 | ethernet::IPV6);
     let packet = frame.get(tags.length..).filter(|_| looks_at_packets && is_ip);
     let tuple = packet.and_then(|packet| FiveTuple::parse(packet).ok().map(|found| found.tuple));
@@ -56,6 +52,18 @@ fn arrival(meta: &Meta, frame: &[u8], looks_at_packets: bool) -> Option<FrameArr
         s_tag: s_tag.map(tag),
         ethertype: tags.ethertype,
         packet: tuple.map(|tuple| classify::arrival(meta, &tuple)),
+    })
+}
+
+/// The customer's tag and the provider's.
+type BothTags = (Option<Tag>, Option<Tag>);
+
+/// The customer's tag and the provider's, and all that stands before the payload; `None` where they cannot be read.
+pub(super) fn tags(frame: &[u8]) -> Option<(BothTags, Tags)> {
+    let tags = Tags::parse(frame).ok()?;
+    Some(match ethernet::Header::parse(frame)?.ethertype() {
+        SERVICE => ((tags.inner, tags.outer), tags),
+        _ => ((tags.outer, None), tags),
     })
 }
 

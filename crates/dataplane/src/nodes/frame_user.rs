@@ -1,9 +1,10 @@
 //! Takes a frame out of a tunnel of a session that carries frames, and learns who sent it.
 
+use super::frame_classify;
 use crate::counters::DropReason;
 use crate::frame::{Fate, Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{Key, State};
+use crate::state::{Key, State, Vlans};
 use packet::{Buffer, ethernet};
 use rules::Direction;
 
@@ -25,12 +26,19 @@ impl<B: Buffer> Node<B> for FrameUser {
         }
         // Frames to the user, from another user plane, come from elsewhere.
         if packet.meta.direction() == Direction::Uplink
-            && let Err(reason) = state.switch.learn(packet.meta.session, header.source, state.now_ns)
+            && let Err(reason) =
+                state.switch.learn(packet.meta.session, (header.source, vlans(packet)), state.now_ns)
         {
             return Next::drop(reason);
         }
         Next::To(NodeId::FrameClassify)
     }
+}
+
+/// Of a frame's tags. Those that cannot be read somebody else finds.
+fn vlans<B: Buffer>(packet: &Packet<B>) -> Vlans {
+    let (c_tag, s_tag) = frame_classify::tags(packet.buffer.data()).map_or((None, None), |(tags, _)| tags);
+    (c_tag.map(|tag| tag.id), s_tag.map(|tag| tag.id))
 }
 
 /// Where a packet in a tunnel goes whose session carries frames; `None` for all others. Nothing else may read its payload

@@ -2,7 +2,7 @@
 
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{Key, State, StepIndex, user_key};
+use crate::state::{Key, SessionIndex, State, StepIndex, user_key};
 use packet::Buffer;
 use rules::Instance;
 
@@ -36,18 +36,21 @@ impl<B: Buffer> Node<B> for Session {
             false => user(packet).and_then(|user| state.sessions.by_user(user)),
         };
         match found {
-            Some(session) => {
-                packet.meta.session = session;
-                // Only tunnels lead here to those that carry frames.
-                if state.switch.carries(session) {
-                    return Next::To(NodeId::FrameUser);
-                }
-                state.sessions.prefetch_place(session);
-                Next::To(NodeId::Classify)
-            }
+            Some(session) => go_on(state, packet, session),
             None => super::steer::astray(state, packet),
         }
     }
+}
+
+/// Takes a packet to the rules of its session.
+pub(super) fn go_on<B: Buffer>(state: &State, packet: &mut Packet<B>, session: SessionIndex) -> Next {
+    packet.meta.session = session;
+    // Only tunnels lead here to those that carry frames.
+    if state.switch.carries(session) {
+        return Next::To(NodeId::FrameUser);
+    }
+    state.sessions.prefetch_place(session);
+    Next::To(NodeId::Classify)
 }
 
 /// Whom a plain packet is for: a user of the network it came from.

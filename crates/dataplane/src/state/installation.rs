@@ -3,9 +3,9 @@
 use super::account::Account;
 use super::apart::Apart;
 use super::peers::Name;
-use super::session::{Session, SessionIndex};
+use super::session::{Key, Session, SessionIndex};
 use super::step::HotStep;
-use dplink::UsageCounts;
+use dplink::{RefusalCause, UsageCounts};
 use rules::{EthernetProgram, OuterHeaderCreation};
 
 /// A session and what its cells are to hold.
@@ -45,10 +45,38 @@ pub(crate) enum Refusal {
     Meters,
     #[error("the data plane holds as many sessions of Ethernet frames as it is configured for")]
     EthernetSessions,
+    #[error("the data plane holds as many framed routes as it is configured for")]
+    FramedRoutes,
     #[error("a tunnel belongs to another session")]
     TunnelTaken,
     #[error("a user address belongs to another session")]
     AddressTaken,
+    #[error("a framed route belongs to another session")]
+    RouteTaken,
+}
+
+impl Refusal {
+    pub(crate) const fn cause(self) -> RefusalCause {
+        match self {
+            Self::TunnelTaken | Self::AddressTaken | Self::RouteTaken => RefusalCause::Taken,
+            Self::Sessions
+            | Self::Keys
+            | Self::Rules
+            | Self::Peers
+            | Self::Meters
+            | Self::EthernetSessions
+            | Self::FramedRoutes => RefusalCause::Full,
+        }
+    }
+
+    /// Another session has the key.
+    pub(crate) const fn taken(key: Key) -> Self {
+        match key {
+            Key::Tunnel(_) => Self::TunnelTaken,
+            Key::User(..) => Self::AddressTaken,
+            Key::Route(..) => Self::RouteTaken,
+        }
+    }
 }
 
 /// What came of an installation; dropped on the control side.

@@ -12,6 +12,7 @@ mod exits;
 mod flow_key;
 mod flows;
 mod fragments;
+mod framed;
 mod installation;
 mod link;
 mod memory;
@@ -45,6 +46,7 @@ pub(crate) use flow_key::FlowKey;
 pub use flows::flow_table_bytes;
 pub(crate) use flows::{Circumstances, Flows, Place, Verdict};
 pub(crate) use fragments::{DatagramName, Fragments, Part, Useless};
+pub(crate) use framed::{Framed, Length, around, found_by, network, networks};
 pub(crate) use installation::{Installation, Installed, Refusal};
 pub(crate) use link::{Reach, link_local};
 pub(crate) use memory::{prefetch, prefetch_write};
@@ -56,8 +58,8 @@ pub(crate) use routes::Routes;
 pub(crate) use session::{Key, Session, SessionIndex};
 pub(crate) use sessions::{KEYS_PER_SESSION, Room, Sessions};
 pub(crate) use step::{HotStep, Kind, StepIndex};
-pub(crate) use switch::{MACS_PER_SESSION, Switch};
-pub(crate) use table::{Name as TableName, Table};
+pub(crate) use switch::{MACS_PER_SESSION, Switch, Vlans};
+pub(crate) use table::Table;
 pub(crate) use treatment::{Extra, Treatment};
 pub(crate) use usage::Ledger;
 pub(crate) use waiting::Ticket;
@@ -117,7 +119,25 @@ pub(crate) struct State {
     pub(crate) switch: Switch,
 }
 
+/// Who has the user behind whom an address is.
+pub(crate) enum Behind {
+    /// This worker.
+    Here(SessionIndex),
+    /// Another one.
+    At(u8),
+}
+
 impl State {
+    /// Of an address that is no user's own, as far as anybody knows: behind whom it is, by the longest network of all workers.
+    pub(crate) fn behind(&self, key: Key) -> Option<Behind> {
+        let (framed, steering) = (&self.sessions.framed, &self.steering);
+        around(key, framed.lengths() | steering.route_lengths()).find_map(|network| {
+            let here = framed.get(network).map(|place| Behind::Here(SessionIndex(place)));
+            let (bits, length, instance) = network;
+            here.or_else(|| steering.owner_of_key(Key::Route(bits, length, instance)).map(Behind::At))
+        })
+    }
+
     pub(crate) fn new(config: &Config, steering: Steering) -> Result<Self, ConfigError> {
         let ports = Ports::new(&config.ports)?;
         let limits = &config.limits;
@@ -126,6 +146,7 @@ impl State {
             pdrs: limits.pdrs,
             peers: limits.peers,
             aparts: limits.meters_apart,
+            framed_routes: limits.framed_routes,
             has_instances: ports.has_instances(),
             echo: config.echo,
         };

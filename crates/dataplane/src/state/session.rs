@@ -1,6 +1,7 @@
 //! One session: what it is found by, and what its new flows read.
 
 use super::cells::{CellRun, STEPS};
+use super::framed::Length;
 use super::step::StepIndex;
 use super::treatment::Extra;
 use super::usage::Ledger;
@@ -28,7 +29,12 @@ pub(crate) enum Key {
     Tunnel(u64),
     /// A user's address or prefix, and the network it is unique in.
     User(u64, Instance),
+    /// A network behind the user.
+    Route(u64, Length, Instance),
 }
+
+/// As notes between workers carry them.
+const _: () = assert!(size_of::<Key>() == 16);
 
 impl Key {
     /// What says that the session of a tunnel carries Ethernet frames. So other workers, and the directory, know of it as of
@@ -120,7 +126,7 @@ impl Session {
     /// The network its user's addresses are of: one that is not the default one, if there is any.
     pub(crate) fn instance(&self) -> Instance {
         let users = self.keys.iter().filter_map(|key| match key {
-            Key::User(_, instance) => Some(*instance),
+            Key::User(_, instance) | Key::Route(.., instance) => Some(*instance),
             Key::Tunnel(_) => None,
         });
         users.min_by_key(|instance| *instance == Instance::DEFAULT).unwrap_or_default()

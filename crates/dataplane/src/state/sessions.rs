@@ -3,6 +3,7 @@
 use super::account::{Account, Count};
 use super::apart::Aparts;
 use super::cells::{Cells, STEPS};
+use super::framed::{Framed, around, found_by, networks};
 use super::installation::{Installation, Installed, Refusal};
 use super::memory;
 use super::peers::{Name, Peers, Way};
@@ -27,6 +28,7 @@ pub(crate) struct Sessions {
     by_seid: Table,
     by_tunnel: Table,
     by_user: Table,
+    pub(crate) framed: Framed,
     /// By place, the network that its user's addresses are of; empty where there is one network.
     instances: Box<[Instance]>,
     pub(crate) cells: Cells,
@@ -44,6 +46,7 @@ pub(crate) struct Room {
     pub(crate) pdrs: usize,
     pub(crate) peers: usize,
     pub(crate) aparts: usize,
+    pub(crate) framed_routes: usize,
     pub(crate) echo: Echo,
     pub(crate) has_instances: bool,
 }
@@ -63,6 +66,7 @@ impl Sessions {
             by_seid: Table::new(room.sessions),
             by_tunnel: Table::new(room.sessions * KEYS_PER_SESSION),
             by_user: Table::new(room.sessions * KEYS_PER_SESSION),
+            framed: Framed::new(room.framed_routes),
             instances: places.filter(|_| room.has_instances).map(|_| Instance::DEFAULT).collect(),
             cells: Cells::new(room.sessions.max(room.pdrs.div_ceil(STEPS))),
             peers: Peers::new(room.peers, room.echo),
@@ -104,9 +108,43 @@ impl Sessions {
 
     /// Whether a session has this key.
     pub(crate) fn has(&self, key: Key) -> bool {
-        match key {
-            Key::Tunnel(key) => self.by_tunnel(key).is_some(),
-            Key::User(address, instance) => self.by_user((address, instance)).is_some(),
+        self.place_of(key).is_some()
+    }
+
+    fn place_of(&self, key: Key) -> Option<u32> {
+        match found_by(key) {
+            Key::Tunnel(key) => self.by_tunnel.get(key),
+            Key::User(address, instance) => self.by_user.get((address, instance)),
+            Key::Route(bits, length, instance) => self.framed.get((bits, length, instance)),
+        }
+    }
+
+    /// A key has got an owner that it did not have. What flows know of networks around it holds no longer.
+    pub(crate) fn overtake(&mut self, key: Key) {
+        for network in around(key, self.framed.lengths()) {
+            let place = self.framed.get(network);
+            place.into_iter().for_each(|place| self.renew(place));
+        }
+    }
+
+    /// The same of more keys than anybody counted.
+    pub(crate) fn overtake_all(&mut self) {
+        let mut at = 0;
+        while let Some(found) = self.framed.value_at(at) {
+            found.into_iter().for_each(|place| self.renew(place));
+            at += 1;
+        }
+    }
+
+    /// A session's rules are as if they were new.
+    fn renew(&mut self, place: u32) {
+        let Some(session) = self.slots.get_mut(place as usize).and_then(|slot| slot.as_deref_mut()) else {
+            return;
+        };
+        self.generation = self.generation.wrapping_add(1).max(1);
+        session.generation = self.generation;
+        for number in 0..usize::from(session.places) {
+            self.cells.step_mut(step_index(session.run.base, number)).generation = self.generation;
         }
     }
 
@@ -154,6 +192,7 @@ impl Sessions {
         match key {
             Key::Tunnel(key) => self.by_tunnel.prefetch(key),
             Key::User(address, instance) => self.by_user.prefetch((address, instance)),
+            Key::Route(..) => {}
         }
     }
 
@@ -248,17 +287,21 @@ impl Sessions {
     }
 
     fn admit_keys(&self, keys: &[Key], own: Option<u32>) -> Result<(), Refusal> {
-        let taken = |place: Option<u32>| place.is_some() && place != own;
-        let (mut tunnels, mut users) = (0, 0);
+        let (mut tunnels, mut users, mut routes) = (0, 0, 0);
         for key in keys {
-            match *key {
-                Key::Tunnel(key) if taken(self.by_tunnel.get(key)) => return Err(Refusal::TunnelTaken),
-                Key::User(address, instance) if taken(self.by_user.get((address, instance))) => {
-                    return Err(Refusal::AddressTaken);
-                }
+            let place = self.place_of(*key);
+            if place.is_some() && place != own {
+                return Err(Refusal::taken(*key));
+            }
+            match found_by(*key) {
                 Key::Tunnel(_) => tunnels += 1,
                 Key::User(..) => users += 1,
+                Key::Route(..) => routes += 1,
             }
+        }
+        let old = own.and_then(|place| self.slots.get(place as usize)?.as_deref());
+        if routes > self.framed.room() + old.map_or(0, |old| networks(&old.keys)) {
+            return Err(Refusal::FramedRoutes);
         }
         match tunnels > self.by_tunnel.room() || users > self.by_user.room() {
             true => Err(Refusal::Keys),
@@ -364,9 +407,10 @@ impl Sessions {
             if let Some(tunnels) = self.turned_at(*key) {
                 *tunnels += 1;
             }
-            let inserted = match *key {
+            let inserted = match found_by(*key) {
                 Key::Tunnel(key) => self.by_tunnel.insert(key, place),
                 Key::User(address, instance) => self.by_user.insert((address, instance), place),
+                Key::Route(bits, length, instance) => self.framed.insert((bits, length, instance), place),
             };
             debug_assert!(inserted.is_ok(), "admit_keys made sure of room");
         }
@@ -380,9 +424,10 @@ impl Sessions {
             if let Some(tunnels) = self.turned_at(*key) {
                 *tunnels -= 1;
             }
-            match *key {
+            match found_by(*key) {
                 Key::Tunnel(key) => self.by_tunnel.remove(key),
                 Key::User(address, instance) => self.by_user.remove((address, instance)),
+                Key::Route(bits, length, instance) => self.framed.remove((bits, length, instance)),
             };
         }
         for place in 0..session.qers.len() as u16 {

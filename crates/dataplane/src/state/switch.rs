@@ -10,7 +10,7 @@ use crate::config::Limits;
 use crate::counters::DropReason;
 use arrayvec::ArrayVec;
 use packet::ethernet::MacAddress;
-use rules::{EthernetProgram, Instance};
+use rules::{EthernetProgram, Instance, SeenMac};
 
 /// MAC addresses of one session; a usage report tells of at most 255 (TS 29.244 8.2.103).
 pub(crate) const MACS_PER_SESSION: usize = 64;
@@ -27,7 +27,13 @@ struct Station {
     /// The place of its session among the members; [`NOBODY`] where the slot is free.
     member: u32,
     seen_ns: u64,
+    /// VIDs of the customer's and the provider's tag, and when they were seen last.
+    vlans: Vlans,
+    tagged_ns: u64,
 }
+
+/// VIDs of the customer's and the provider's tag of a frame.
+pub(crate) type Vlans = (Option<u16>, Option<u16>);
 
 const NOBODY: u32 = u32::MAX;
 
@@ -70,7 +76,13 @@ fn bits(mac: MacAddress) -> u64 {
 
 impl Switch {
     pub(crate) fn new(limits: &Limits) -> Self {
-        let empty = Station { mac: MacAddress([0; 6]), member: NOBODY, seen_ns: 0 };
+        let empty = Station {
+            mac: MacAddress([0; 6]),
+            member: NOBODY,
+            seen_ns: 0,
+            vlans: (None, None),
+            tagged_ns: 0,
+        };
         let (macs, members) = (limits.macs as u32, limits.ethernet_sessions as u32);
         Self {
             stations: (0..macs).map(|_| empty).collect(),
@@ -182,15 +194,14 @@ impl Switch {
     pub(crate) fn learn(
         &mut self,
         session: SessionIndex,
-        mac: MacAddress,
+        (mac, vlans): (MacAddress, Vlans),
         now_ns: u64,
     ) -> Result<(), DropReason> {
         let Some(at) = self.member_of(session) else { return Ok(()) };
         let Some(network) = self.member(at).and_then(|member| member.program.network) else { return Ok(()) };
         if let Some(place) = self.by_mac.get((bits(mac), network)) {
-            let station = self.stations.get_mut(place as usize).filter(|station| station.member == at);
-            if let Some(station) = station {
-                station.seen_ns = now_ns;
+            if self.stations.get(place as usize).is_some_and(|station| station.member == at) {
+                self.see(at, place, (vlans, now_ns));
                 return Ok(());
             }
             self.forget(mac, network);
@@ -201,13 +212,27 @@ impl Switch {
         let entered = self.by_mac.insert((bits(mac), network), place);
         debug_assert!(entered.is_ok(), "there is a place for each address");
         if let Some(station) = self.stations.get_mut(place as usize) {
-            *station = Station { mac, member: at, seen_ns: now_ns };
+            *station = Station { mac, member: at, seen_ns: now_ns, vlans, tagged_ns: now_ns };
         }
         if let Some(Some(member)) = self.members.get_mut(at as usize) {
             member.stations.push(place);
         }
         self.change(at);
         Ok(())
+    }
+
+    /// A station whose session is known is still there. One that uses several VLANs is told with one of them, until it is silent
+    /// there: or each of its frames would be news.
+    fn see(&mut self, at: u32, place: u32, (vlans, now_ns): (Vlans, u64)) {
+        let age_ns = self.member(at).map_or(AGE_NS, Member::age_ns);
+        let Some(station) = self.stations.get_mut(place as usize) else { return };
+        station.seen_ns = now_ns;
+        if station.vlans == vlans {
+            station.tagged_ns = now_ns;
+        } else if station.tagged_ns + age_ns <= now_ns {
+            (station.vlans, station.tagged_ns) = (vlans, now_ns);
+            self.change(at);
+        }
     }
 
     /// An address is no user's any more: it was seen elsewhere.
@@ -277,12 +302,16 @@ impl Switch {
     }
 
     /// The addresses of a session, as far as `macs` has room.
-    pub(crate) fn list(&self, session: SessionIndex, macs: &mut Vec<[u8; 6]>) {
+    pub(crate) fn list(&self, session: SessionIndex, macs: &mut Vec<SeenMac>) {
         let member = self.member_of(session).and_then(|at| self.member(at));
         let places = member.iter().flat_map(|member| &member.stations);
         let stations = places.filter_map(|place| self.stations.get(*place as usize));
         let room = macs.capacity() - macs.len();
-        macs.extend(stations.take(room).map(|station| station.mac.0));
+        let seen = |station: &Station| {
+            let (c_vlan, s_vlan) = station.vlans;
+            SeenMac { mac: station.mac.0, c_vlan, s_vlan }
+        };
+        macs.extend(stations.take(room).map(seen));
     }
 }
 
@@ -314,11 +343,17 @@ mod tests {
         switch
     }
 
-    fn macs(switch: &Switch, session: u32) -> Vec<[u8; 6]> {
+    fn seen(switch: &Switch, session: u32) -> Vec<SeenMac> {
         let mut macs = Vec::with_capacity(MACS_PER_SESSION);
         switch.list(SessionIndex(session), &mut macs);
         macs
     }
+
+    fn macs(switch: &Switch, session: u32) -> Vec<[u8; 6]> {
+        seen(switch, session).iter().map(|seen| seen.mac).collect()
+    }
+
+    const UNTAGGED: Vlans = (None, None);
 
     fn changed(switch: &mut Switch) -> Vec<u32> {
         let mut all: Vec<u32> =
@@ -331,10 +366,10 @@ mod tests {
     fn an_address_is_behind_the_session_that_used_it_last() {
         let mut switch = switch();
         assert_eq!(changed(&mut switch), [7, 8], "who asks is told how things are");
-        switch.learn(SessionIndex(7), A, 1).unwrap();
-        switch.learn(SessionIndex(7), A, 2).unwrap();
+        switch.learn(SessionIndex(7), (A, UNTAGGED), 1).unwrap();
+        switch.learn(SessionIndex(7), (A, UNTAGGED), 2).unwrap();
         assert_eq!((switch.find(A, NET), changed(&mut switch)), (Some(SessionIndex(7)), vec![7]));
-        switch.learn(SessionIndex(8), A, 3).unwrap();
+        switch.learn(SessionIndex(8), (A, UNTAGGED), 3).unwrap();
         assert_eq!((switch.find(A, NET), changed(&mut switch)), (Some(SessionIndex(8)), vec![7, 8]));
         assert_eq!((macs(&switch, 7), macs(&switch, 8)), (vec![], vec![A.0]));
         assert_eq!(switch.find(A, Instance::of("other")), None);
@@ -343,10 +378,27 @@ mod tests {
     }
 
     #[test]
+    fn a_station_is_told_with_its_tags_and_with_others_once_it_is_silent_with_those() {
+        let mut switch = switch();
+        changed(&mut switch);
+        let [ten, twenty] = [(Some(10), None), (Some(20), Some(7))];
+        let told = |(c_vlan, s_vlan): Vlans| vec![SeenMac { mac: A.0, c_vlan, s_vlan }];
+        switch.learn(SessionIndex(7), (A, ten), 0).unwrap();
+        assert_eq!((seen(&switch, 7), changed(&mut switch)), (told(ten), vec![7]));
+        for second in 1..30 {
+            switch.learn(SessionIndex(7), (A, twenty), second * SECOND_NS).unwrap();
+            switch.learn(SessionIndex(7), (A, ten), second * SECOND_NS).unwrap();
+        }
+        assert_eq!((seen(&switch, 7), changed(&mut switch)), (told(ten), vec![]));
+        switch.learn(SessionIndex(7), (A, twenty), 39 * SECOND_NS).unwrap();
+        assert_eq!((seen(&switch, 7), changed(&mut switch)), (told(twenty), vec![7]));
+    }
+
+    #[test]
     fn silent_addresses_are_forgotten() {
         let mut switch = switch();
-        switch.learn(SessionIndex(7), A, 0).unwrap();
-        switch.learn(SessionIndex(7), B, 5 * SECOND_NS).unwrap();
+        switch.learn(SessionIndex(7), (A, UNTAGGED), 0).unwrap();
+        switch.learn(SessionIndex(7), (B, UNTAGGED), 5 * SECOND_NS).unwrap();
         switch.expire(10 * SECOND_NS);
         assert_eq!(macs(&switch, 7), [B.0]);
     }
@@ -355,12 +407,12 @@ mod tests {
     fn limits_hold_and_places_come_back() {
         let mut switch = switch();
         let mac = |n| MacAddress([2, 0, 0, 0, 1, n]);
-        (0..3).for_each(|n| switch.learn(SessionIndex(7), mac(n), 0).unwrap());
-        assert_eq!(switch.learn(SessionIndex(8), A, 0), Err(DropReason::MacTableFull));
+        (0..3).for_each(|n| switch.learn(SessionIndex(7), (mac(n), UNTAGGED), 0).unwrap());
+        assert_eq!(switch.learn(SessionIndex(8), (A, UNTAGGED), 0), Err(DropReason::MacTableFull));
         assert!(!switch.has_room(Some(SessionIndex(9))) && switch.has_room(Some(SessionIndex(8))));
         switch.leave(SessionIndex(7));
         assert!(switch.has_room(None) && switch.find(mac(0), NET).is_none());
-        (0..3).for_each(|n| switch.learn(SessionIndex(8), mac(n), 0).unwrap());
+        (0..3).for_each(|n| switch.learn(SessionIndex(8), (mac(n), UNTAGGED), 0).unwrap());
         assert_eq!(changed(&mut switch), [8]);
     }
 }

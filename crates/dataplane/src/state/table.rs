@@ -97,6 +97,11 @@ impl Table {
         true
     }
 
+    /// The value in this place, if it is in use; `None` behind the last.
+    pub(crate) fn value_at(&self, place: usize) -> Option<Option<u32>> {
+        self.entries.get(place).map(|entry| entry.used.then_some(entry.value))
+    }
+
     /// Keys it holds.
     pub(crate) fn len(&self) -> usize {
         self.length

@@ -1,48 +1,61 @@
 //! Who owns what the function cannot say.
 
-use crate::state::{KEYS_PER_SESSION, Key, Table, TableName};
+use crate::state::{Framed, KEYS_PER_SESSION, Key, Table, around, found_by};
 
 /// Keys of sessions of other workers, and who they are.
 pub(super) struct Directory {
     tunnels: Table,
     users: Table,
+    routes: Framed,
 }
 
 impl Directory {
-    /// Of up to so many sessions.
-    pub(super) fn new(sessions: usize) -> Self {
+    /// Of up to so many sessions, and networks behind users.
+    pub(super) fn new(sessions: usize, framed_routes: usize) -> Self {
         let limit = sessions * KEYS_PER_SESSION;
-        Self { tunnels: Table::new(limit), users: Table::new(limit) }
+        Self { tunnels: Table::new(limit), users: Table::new(limit), routes: Framed::new(framed_routes) }
     }
 
     pub(super) fn find(&self, key: Key) -> Option<u8> {
-        let (table, key): (_, TableName) = match key {
-            Key::Tunnel(key) => (&self.tunnels, key.into()),
-            Key::User(address, instance) => (&self.users, (address, instance).into()),
+        let owner = match found_by(key) {
+            Key::Tunnel(key) => self.tunnels.get(key),
+            Key::User(address, instance) => self.users.get((address, instance)),
+            Key::Route(bits, length, instance) => self.routes.get((bits, length, instance)),
         };
-        table.get(key).map(|owner| owner as u8)
+        owner.map(|owner| owner as u8)
+    }
+
+    /// Lengths of networks behind users, a bit each.
+    pub(super) const fn route_lengths(&self) -> u128 {
+        self.routes.lengths()
+    }
+
+    /// Whether a key is within a network of another worker's.
+    pub(super) fn is_around(&self, key: Key) -> bool {
+        around(key, self.routes.lengths()).any(|network| self.routes.get(network).is_some())
     }
 
     /// A worker owns a key from now on. All workers together take no more keys than there is room for here.
     pub(super) fn enter(&mut self, key: Key, owner: u8) {
-        let (table, key) = self.table(key);
-        let entered = table.insert(key, owner.into());
+        let owner = owner.into();
+        let entered = match found_by(key) {
+            Key::Tunnel(key) => self.tunnels.insert(key, owner),
+            Key::User(address, instance) => self.users.insert((address, instance), owner),
+            Key::Route(bits, length, instance) => self.routes.insert((bits, length, instance), owner),
+        };
         debug_assert!(entered.is_ok(), "there is room for the keys of all sessions");
     }
 
     /// A worker owns a key no longer; somebody else may meanwhile.
     pub(super) fn leave(&mut self, key: Key, owner: u8) {
-        let (table, key) = self.table(key);
-        if table.get(key) == Some(owner.into()) {
-            table.remove(key);
+        if self.find(key) != Some(owner) {
+            return;
         }
-    }
-
-    fn table(&mut self, key: Key) -> (&mut Table, TableName) {
-        match key {
-            Key::Tunnel(key) => (&mut self.tunnels, key.into()),
-            Key::User(address, instance) => (&mut self.users, (address, instance).into()),
-        }
+        match found_by(key) {
+            Key::Tunnel(key) => self.tunnels.remove(key),
+            Key::User(address, instance) => self.users.remove((address, instance)),
+            Key::Route(bits, length, instance) => self.routes.remove((bits, length, instance)),
+        };
     }
 }
 
@@ -53,7 +66,7 @@ mod tests {
     /// The notes of two owners may arrive in any order.
     #[test]
     fn a_key_that_changed_its_owner_stays_with_the_new_one() {
-        let mut directory = Directory::new(2);
+        let mut directory = Directory::new(2, 0);
         directory.enter(Key::Tunnel(7), 1);
         directory.enter(Key::Tunnel(7), 2);
         directory.leave(Key::Tunnel(7), 1);

@@ -30,6 +30,9 @@ use std::net::IpAddr;
 /// just lost the session.
 const HANDED_MAX: u8 = 3;
 
+/// Keys that a worker looks at one by one before it forgets all that flows know of networks behind its users.
+const OVERTAKING: usize = 64;
+
 /// What a worker knows of the others.
 pub(crate) struct Steering {
     me: u8,
@@ -42,6 +45,10 @@ pub(crate) struct Steering {
     has_frames: bool,
     /// Another worker has had a tunnel that is turned.
     has_turned: bool,
+    /// Some worker has had a network behind a user.
+    has_routes: bool,
+    /// Keys of other workers, new ones, that may be within a network of a user of this worker; all, where too many came.
+    overtaking: Vec<Key>,
     buckets: Buckets,
     directory: Directory,
     pub(crate) post: Post,
@@ -59,8 +66,11 @@ impl Steering {
             frames_owner: crew.distributors as u8,
             has_frames: false,
             has_turned: false,
+            has_routes: false,
+            overtaking: Vec::with_capacity(OVERTAKING + 1),
             buckets: Buckets::new(crew),
-            directory: Directory::new(elsewhere),
+            // Notes of an old owner may come behind those of the new one: hence twice the room.
+            directory: Directory::new(elsewhere, if is_alone { 0 } else { 2 * limits.framed_routes }),
             post,
         }
     }
@@ -101,6 +111,11 @@ impl Steering {
         (owner != self.me).then_some(owner)
     }
 
+    /// Whether a packet that was handed on so often may be once more.
+    pub(crate) const fn may_hand_on(&self, handed: u8) -> bool {
+        handed < HANDED_MAX
+    }
+
     /// Who has the session of a key, where this worker has none; `handed` is how often the packet was handed on.
     #[cold]
     pub(crate) fn elsewhere(&mut self, key: Key, handed: u8) -> Option<u8> {
@@ -133,7 +148,12 @@ impl Steering {
 
     /// Whether another worker has a session of this key, as far as this one has heard.
     pub(crate) fn has_heard_of(&self, key: Key) -> bool {
-        self.directory.find(key).is_some()
+        self.owner_of_key(key).is_some()
+    }
+
+    /// The other worker that has a session of this key, as far as this one has heard.
+    pub(crate) fn owner_of_key(&self, key: Key) -> Option<u8> {
+        self.directory.find(key)
     }
 
     /// The other worker that has the session of [`Key::frames`].
@@ -162,11 +182,15 @@ impl Steering {
 
     /// Reads what the others wrote; what the directory has no use for is left for the worker.
     pub(crate) fn read(&mut self) {
-        let Self { post, directory, has_frames, has_turned, .. } = self;
+        let Self { post, directory, has_frames, has_turned, has_routes, overtaking, .. } = self;
         post.read(|from, note| match note {
             Note::Owns(key) => {
                 *has_frames |= key.is_of_frames();
                 *has_turned |= key.turned_tunnel().is_some();
+                *has_routes |= matches!(key, Key::Route(..));
+                if *has_routes && !matches!(key, Key::Tunnel(_)) && overtaking.len() <= OVERTAKING {
+                    overtaking.push(key);
+                }
                 directory.enter(key, from);
             }
             Note::Left(key) => directory.leave(key, from),
@@ -177,7 +201,7 @@ impl Steering {
     /// Whether other workers have to hear who owns a key: the function says it of users, unless they are elsewhere.
     fn is_exceptional(&self, key: Key) -> bool {
         match key {
-            Key::Tunnel(_) => true,
+            Key::Tunnel(_) | Key::Route(..) => true,
             Key::User(..) => key.user().is_none_or(|user| self.buckets.owner(Buckets::user(user)) != self.me),
         }
     }
@@ -187,14 +211,34 @@ impl Steering {
         if !self.is_shared() {
             return;
         }
-        let changes = old.iter().filter(|key| !new.contains(key)).map(|key| (*key, Note::Left(*key)));
-        let changes =
-            changes.chain(new.iter().filter(|key| !old.contains(key)).map(|key| (*key, Note::Owns(*key))));
-        for (key, note) in changes {
-            if self.is_exceptional(key) {
-                self.post.must_tell_all(note);
+        for key in old.iter().filter(|key| !new.contains(key)) {
+            // Once some worker has had a network behind a user, others may have been told of keys within it.
+            if self.has_routes || self.is_exceptional(*key) {
+                self.post.must_tell_all(Note::Left(*key));
             }
         }
+        for key in new.iter().filter(|key| !old.contains(key)) {
+            self.has_routes |= matches!(key, Key::Route(..));
+            if self.is_exceptional(*key) || self.directory.is_around(*key) {
+                self.post.must_tell_all(Note::Owns(*key));
+            }
+        }
+    }
+
+    /// Lengths of networks behind users of other workers, a bit each.
+    #[inline]
+    pub(crate) const fn route_lengths(&self) -> u128 {
+        self.directory.route_lengths()
+    }
+
+    /// Takes a new key of another worker that may be within a network of a user of this one; `Err` where there were too many
+    /// to remember.
+    pub(crate) fn next_overtaking(&mut self) -> Option<Result<Key, ()>> {
+        if self.overtaking.len() > OVERTAKING {
+            self.overtaking.clear();
+            return Some(Err(()));
+        }
+        self.overtaking.pop().map(Ok)
     }
 
     /// The worker that asks a peer whether it is there, unless it is this one: no peer is asked by two.

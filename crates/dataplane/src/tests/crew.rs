@@ -15,7 +15,7 @@ use std::net::Ipv4Addr;
 
 const S: u64 = 1_000_000_000;
 
-struct Team {
+pub(super) struct Team {
     engine: Engine,
     workers: Vec<Worker<TestPort>>,
     wires: Vec<Vec<TestPort>>,
@@ -23,7 +23,7 @@ struct Team {
 }
 
 impl Team {
-    fn over(config: &Config, crew: &Crew) -> Self {
+    pub(super) fn over(config: &Config, crew: &Crew) -> Self {
         let wires: Vec<Vec<TestPort>> =
             (0..crew.workers).map(|_| config.ports.iter().map(|_| TestPort::default()).collect()).collect();
         let (engine, workers) = connect_crew(config, crew, wires.clone(), || 0).unwrap();
@@ -42,26 +42,26 @@ impl Team {
         team
     }
 
-    fn meet(&mut self) {
+    pub(super) fn meet(&mut self) {
         for worker in &mut self.workers {
             worker.know(N3 as u8, MacAddress([2, 0, 0, 0, 3, 1]), GNB);
             worker.know(N6 as u8, MacAddress([2, 0, 0, 0, 6, 1]), Ipv4Addr::new(10, 50, 0, 1));
         }
     }
 
-    fn put(&mut self, session: u64, revision: u64, rules: Rules) {
+    pub(super) fn put(&mut self, session: u64, revision: u64, rules: Rules) {
         let told = self.engine.handle(Command::Put(Desired::new(Seid(session), revision, rules))).unwrap();
         assert_eq!(told, None);
     }
 
-    fn refused(&mut self, session: u64, rules: Rules) -> String {
+    pub(super) fn refused(&mut self, session: u64, rules: Rules) -> String {
         match self.engine.handle(Command::Put(Desired::new(Seid(session), 9, rules))).unwrap() {
             Some(Notice::Refused { reason, .. }) => reason,
             other => panic!("{other:?}"),
         }
     }
 
-    fn settle(&mut self) -> Vec<Notice> {
+    pub(super) fn settle(&mut self) -> Vec<Notice> {
         let mut notices = Vec::new();
         for _ in 0..100 {
             for worker in &mut self.workers {
@@ -73,17 +73,17 @@ impl Team {
         notices
     }
 
-    fn ask(&mut self, command: Command) -> Vec<Notice> {
+    pub(super) fn ask(&mut self, command: Command) -> Vec<Notice> {
         let told = self.engine.handle(command).unwrap();
         told.into_iter().chain(self.settle()).collect()
     }
 
-    fn receive(&mut self, worker: usize, port: usize, frame: &[u8]) {
+    pub(super) fn receive(&mut self, worker: usize, port: usize, frame: &[u8]) {
         self.wires[worker][port].0.borrow_mut().to_worker.push_back(HeapBuffer::new(frame));
     }
 
     /// What each worker sent by a port.
-    fn sent(&mut self, port: usize) -> Vec<Vec<Vec<u8>>> {
+    pub(super) fn sent(&mut self, port: usize) -> Vec<Vec<Vec<u8>>> {
         self.wires.iter().map(|wires| std::mem::take(&mut wires[port].0.borrow_mut().from_worker)).collect()
     }
 

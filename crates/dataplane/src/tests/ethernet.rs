@@ -58,12 +58,31 @@ fn drops(bench: &Bench, reason: DropReason) -> u64 {
 
 fn macs(notices: Vec<Notice>) -> Vec<(u64, Vec<[u8; 6]>)> {
     let told = notices.into_iter().filter_map(|notice| match notice {
-        Notice::Macs { session, macs } => Some((session.0, macs)),
+        Notice::Macs { session, macs } => Some((session.0, macs.iter().map(|seen| seen.mac).collect())),
         _ => None,
     });
     let mut told: Vec<_> = told.collect();
     told.sort();
     told
+}
+
+/// The tags are the user's, behind the addresses.
+#[test]
+fn stations_are_told_with_their_tags() {
+    let tagged = |tags: &[u8]| [&HOST[..], &A, tags, &[0x88, 0x92], &[7; 46][tags.len()..]].concat();
+    for (tags, c_vlan, s_vlan) in [
+        (&[0x81, 0, 0x60, 10][..], Some(10), None),
+        (&[0x88, 0xa8, 0, 7, 0x81, 0, 0, 10][..], Some(10), Some(7)),
+    ] {
+        let mut bench = bench_with(asking);
+        bench.settle();
+        send(&mut bench, N3, &in_tunnel(120, &tagged(tags)));
+        let told = bench.settle().into_iter().find_map(|notice| match notice {
+            Notice::Macs { macs, .. } => Some(macs),
+            _ => None,
+        });
+        assert_eq!(told, Some(vec![rules::SeenMac { mac: A, c_vlan, s_vlan }]));
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod enrich;
 mod ethernet;
 mod exits;
 mod fragments;
+mod framed;
 mod frames_between;
 mod gateways;
 mod instances;

@@ -57,6 +57,12 @@ impl<P: Port> Worker<P> {
 
     fn hear_notes(&mut self) {
         self.state.steering.read();
+        while let Some(key) = self.state.steering.next_overtaking() {
+            match key {
+                Ok(key) => self.state.sessions.overtake(key),
+                Err(()) => self.state.sessions.overtake_all(),
+            }
+        }
         let mut learnt = false;
         while let Some(note) = self.state.steering.post.next() {
             learnt |= matches!(note, Note::Station(..));

@@ -8,10 +8,12 @@ use crate::graph::NodeId;
 use crate::nodes;
 use crate::port::Port;
 use crate::side::Side;
-use crate::state::{Installation, Installed, Key, Loading, Refusal, Session, SessionIndex, State, Used};
+use crate::state::{
+    Installation, Installed, Key, Loading, Refusal, Session, SessionIndex, Sessions, State, Used,
+};
 use crate::trace::Tracer;
 use dplink::{Event, UsageCounts};
-use rules::{EthernetProgram, Interface, OuterHeaderCreation, Seid, UrrId};
+use rules::{EthernetProgram, Interface, OuterHeaderCreation, SeenMac, Seid, UrrId};
 
 /// Orders obeyed between two vectors, so that control never holds up traffic.
 const ORDERS_PER_TURN: usize = 16;
@@ -36,7 +38,7 @@ pub(crate) enum Order {
     /// Put content rules in force.
     Load(Box<Loading>),
     /// Tell the MAC addresses of a session; the list has the room.
-    Macs(Seid, Vec<[u8; 6]>),
+    Macs(Seid, Vec<SeenMac>),
     /// Tell of the MAC addresses of all sessions that have somebody ask for them.
     AllMacs,
 }
@@ -86,7 +88,7 @@ pub(crate) enum Report {
     /// The MAC addresses of a session have changed.
     MacsChanged(Seid),
     /// The MAC addresses of a session.
-    Macs(Seid, Vec<[u8; 6]>),
+    Macs(Seid, Vec<SeenMac>),
     /// Nothing to tell.
     Done,
 }
@@ -211,6 +213,7 @@ impl<P: Port> Worker<P> {
             Ok(mut installed) => {
                 let [before, now] = [installed.old.as_deref(), sessions.get(installed.index)].map(keys);
                 steering.announce(before, now);
+                overtake(sessions, keys(installed.old.as_deref()), installed.index);
                 installed._ethernet = switch.enter(installed.index, ethernet);
                 self.wake(installed.index, drop_kept);
                 installed.end_markers.iter().for_each(|tunnel| self.send_end_marker(*tunnel));
@@ -268,6 +271,21 @@ impl<P: Port> Worker<P> {
         meta.next_hop = way.next_hop;
         self.vector.push(Packet { buffer, meta });
         self.run(NodeId::EthernetOutput, None);
+    }
+}
+
+/// What is the session's from now on may have been within networks of others.
+fn overtake(sessions: &mut Sessions, before: &[Key], index: SessionIndex) {
+    if sessions.framed.is_empty() {
+        return;
+    }
+    let key_at = |sessions: &Sessions, at| keys(sessions.get(index)).get(at).copied();
+    let mut at = 0;
+    while let Some(key) = key_at(sessions, at) {
+        if !before.contains(&key) {
+            sessions.overtake(key);
+        }
+        at += 1;
     }
 }
 

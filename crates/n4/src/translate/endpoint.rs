@@ -1,8 +1,8 @@
 //! What PDIs leave to others: traffic endpoints (TS 29.244 feature PDIU), addresses we choose (UEIP), and predefined
 //! rules (ADPDP). A PDI that names a traffic endpoint is translated as if it said what the endpoint says.
 
-use super::Translator;
 use super::pdr::{told, unavailable_endpoint};
+use super::{Translator, framed};
 use crate::pools::{Choice, Lack};
 use crate::refusal::Refusal;
 use crate::values;
@@ -38,7 +38,8 @@ impl Translator<'_> {
     ) -> Result<Cow<'p, pfcp::Pdi>, Refusal> {
         self.extras.at_endpoint.retain(|(other, _)| *other != pdr);
         if let Some(id) = pdi.traffic_endpoint_id {
-            let says_it_twice = pdi.f_teid.is_some() || !pdi.ue_ip_addresses.is_empty();
+            let says_it_twice =
+                pdi.f_teid.is_some() || !pdi.ue_ip_addresses.is_empty() || framed::are_named(&pdi.carried);
             let endpoint = self.extras.endpoints.iter().find(|endpoint| endpoint.id == id);
             let endpoint =
                 endpoint.filter(|_| !says_it_twice).ok_or(no_endpoint(FailedRuleId::Pdr(pdr.0)))?;
@@ -155,6 +156,7 @@ impl Translator<'_> {
             f_teid,
             ue_ipv4: user.ipv4,
             ue_ipv6: user.ipv6,
+            framed_routes: framed::routes(&create.carried)?,
             network_instance: create.network_instance.clone().unwrap_or_default().0,
             qfis: create.qfis.iter().filter_map(|qfi| values::qfi(*qfi)).collect(),
         });
@@ -169,8 +171,8 @@ impl Translator<'_> {
         origin: values::Origin,
     ) -> Result<(Option<FTeid>, Option<pfcp::FTeid>), Refusal> {
         let endpoint = values::endpoint(f_teid, origin, self.ours)?;
-        let (f_teid, is_chosen) = self.take(endpoint).map_err(unavailable_endpoint)?;
-        Ok((Some(f_teid), is_chosen.then(|| told(f_teid))))
+        let (f_teid, told) = self.take(endpoint).map_err(unavailable_endpoint)?;
+        Ok((Some(f_teid), told))
     }
 
     fn tell_endpoint(
@@ -259,6 +261,9 @@ impl Translator<'_> {
             let user = values::user(&all)?;
             (after.ue_ipv4, after.ue_ipv6) = (user.ipv4, user.ipv6);
             self.tell_endpoint(before.id, None, chosen);
+        }
+        if framed::are_named(&update.carried) {
+            after.framed_routes = framed::routes(&update.carried)?;
         }
         if !update.qfis.is_empty() || update.removes(ie::QFI) {
             after.qfis = qfis(&update.qfis);
@@ -359,6 +364,7 @@ fn at(endpoint: &TrafficEndpoint, pdi: &pfcp::Pdi) -> pfcp::Pdi {
         ue_ip_addresses: has_address.then_some(address).into_iter().collect(),
         traffic_endpoint_id: None,
         qfis: if pdi.qfis.is_empty() { endpoint_qfis() } else { pdi.qfis.clone() },
+        carried: pdi.carried.iter().cloned().chain(framed::written(&endpoint.framed_routes)).collect(),
         ..pdi.clone()
     }
 }

@@ -3,6 +3,7 @@
 mod endpoint;
 mod ethernet;
 mod far;
+mod framed;
 mod pdr;
 mod qer;
 mod urr;
@@ -171,6 +172,7 @@ impl<'a> Translator<'a> {
     /// What the rules' own check does not see.
     fn check(&self, rules: &Rules) -> Result<(), Refusal> {
         support::urrs(rules)?;
+        pdr::check_reachable(rules)?;
         let mut without = rules.pdrs.iter().filter(|pdr| pdr.far == NO_FAR);
         let undecided = without.find(|pdr| !self.predefined.decide_all(self.activated(pdr.id)));
         undecided.map_or(Ok(()), |_| Err(pdr::no_far_id()))?;

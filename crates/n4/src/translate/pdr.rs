@@ -1,15 +1,15 @@
 //! PDRs, and the tunnel endpoints they take.
 
-use super::{Translator, ethernet};
+use super::{Translator, ethernet, framed};
 use crate::predefined::{LAST, NO_FAR};
 use crate::refusal::Refusal;
 use crate::tunnels::Unavailable;
-use crate::values::{self, Endpoint};
-use ipnet::Ipv6Net;
+use crate::values::{self, Endpoint, Wish};
+use ipnet::{IpNet, Ipv6Net};
 use pfcp::{Cause, CreatePdr, CreatedPdr, FailedRuleId, SourceInterface, UpdatePdr, ie};
 use rules::{FTeid, FarId, Instance, Interface, Pdi, Pdr, PdrId, PdrUpdate, QerId, Rules, UrrId};
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 impl Translator<'_> {
     pub(super) fn pdr(&mut self, pdr: &CreatePdr) -> Result<Pdr, Refusal> {
@@ -71,24 +71,26 @@ impl Translator<'_> {
         let instance = values::instance(pdi.network_instance.as_ref(), self.has_instances);
         let endpoint = pdi.f_teid.map(|f_teid| values::endpoint(f_teid, (source, instance), self.ours));
         let endpoint = endpoint.transpose()?;
-        if let Some(Endpoint::Chosen(Some(id), _)) = endpoint
+        if let Some(Endpoint::Chosen(Wish { id: Some(id), .. })) = endpoint
             && !pdi.qfis.is_empty()
         {
             self.recall(id);
         }
         let user = values::user(&pdi.ue_ip_addresses)?;
+        let framed_routes = framed::routes(&pdi.carried).map_err(|refusal| of_pdr(refusal, pdr))?;
         let has_no_address = user.ipv4.is_none() && user.ipv6.is_none();
         let from_radio = pdi.source_interface == SourceInterface::Access;
         Ok(Pdi {
             source_interface: source,
             instance,
             f_teid: match (endpoint, current) {
-                (Some(Endpoint::Chosen(..)), Some(current)) => Some(current),
+                (Some(Endpoint::Chosen(_)), Some(current)) => Some(current),
                 (None, Some(current)) if has_no_address || from_radio => Some(current),
                 (endpoint, _) => endpoint.map(|endpoint| self.f_teid(pdr, endpoint)).transpose()?,
             },
             ue_ipv4: user.ipv4,
             ue_ipv6: user.ipv6,
+            framed_routes,
             qfis: pdi.qfis.iter().filter_map(|qfi| values::qfi(*qfi)).collect(),
             sdf_filters: pdi
                 .sdf_filters
@@ -122,18 +124,21 @@ impl Translator<'_> {
     }
 
     fn f_teid(&mut self, pdr: PdrId, endpoint: Endpoint) -> Result<FTeid, Refusal> {
-        let (f_teid, is_chosen) = self.take(endpoint).map_err(|unavailable| no_endpoint(unavailable, pdr))?;
-        if is_chosen {
-            self.tell(pdr, |created| created.local_f_teid = Some(told(f_teid)));
+        let (f_teid, told) = self.take(endpoint).map_err(|unavailable| no_endpoint(unavailable, pdr))?;
+        if told.is_some() {
+            self.tell(pdr, |created| created.local_f_teid = told);
         }
         Ok(f_teid)
     }
 
-    /// The endpoint, and whether it is one we chose.
-    pub(super) fn take(&mut self, endpoint: Endpoint) -> Result<(FTeid, bool), Unavailable> {
+    /// The endpoint, and what is told of it if we chose it.
+    pub(super) fn take(&mut self, endpoint: Endpoint) -> Result<(FTeid, Option<pfcp::FTeid>), Unavailable> {
         match endpoint {
-            Endpoint::Given(f_teid) => self.claim(f_teid.teid).map(|()| (f_teid, false)),
-            Endpoint::Chosen(id, address) => self.choose(id, address).map(|f_teid| (f_teid, true)),
+            Endpoint::Given(f_teid) => self.claim(f_teid.teid).map(|()| (f_teid, None)),
+            Endpoint::Chosen(wish) => {
+                let f_teid = self.choose(wish)?;
+                Ok((f_teid, Some(with_other(told(f_teid), wish.also))))
+            }
         }
     }
 
@@ -149,7 +154,7 @@ impl Translator<'_> {
         told.push(created);
     }
 
-    fn choose(&mut self, id: Option<u8>, address: IpAddr) -> Result<FTeid, Unavailable> {
+    fn choose(&mut self, Wish { id, address, .. }: Wish) -> Result<FTeid, Unavailable> {
         if let Some(f_teid) = id.and_then(|id| self.chosen.get(&id)) {
             return Ok(*f_teid);
         }
@@ -160,13 +165,25 @@ impl Translator<'_> {
     }
 }
 
+/// From the access side packets come in tunnels only: a PDR without one would never match anything there (TS 29.244 5.2.1).
+pub(super) fn check_reachable(rules: &Rules) -> Result<(), Refusal> {
+    let is_deaf = |pdr: &&Pdr| pdr.pdi.source_interface == Interface::Access && pdr.pdi.f_teid.is_none();
+    let refused =
+        |pdr: &Pdr| of_pdr(Refusal::blaming(Cause::RuleCreationModificationFailure, ie::F_TEID), pdr.id);
+    rules.pdrs.iter().find(is_deaf).map_or(Ok(()), |pdr| Err(refused(pdr)))
+}
+
 /// A PDR needs a FAR, unless what it activates decides all.
 pub(super) const fn no_far_id() -> Refusal {
     Refusal::blaming(Cause::ConditionalIeMissing, ie::FAR_ID)
 }
 
 const fn no_endpoint(unavailable: Unavailable, pdr: PdrId) -> Refusal {
-    Refusal { failed_rule_id: Some(FailedRuleId::Pdr(pdr.0)), ..unavailable_endpoint(unavailable) }
+    of_pdr(unavailable_endpoint(unavailable), pdr)
+}
+
+const fn of_pdr(refusal: Refusal, pdr: PdrId) -> Refusal {
+    Refusal { failed_rule_id: Some(FailedRuleId::Pdr(pdr.0)), ..refusal }
 }
 
 pub(super) const fn unavailable_endpoint(unavailable: Unavailable) -> Refusal {
@@ -186,16 +203,30 @@ pub(super) const fn told(f_teid: FTeid) -> pfcp::FTeid {
     }
 }
 
+/// The same at an address of the other family, if it is of IPv4: a CHOOSE ID may have been IPv6 alone before.
+const fn with_other(f_teid: pfcp::FTeid, other: Option<Ipv6Addr>) -> pfcp::FTeid {
+    match f_teid {
+        pfcp::FTeid::Explicit { teid, ipv4: Some(ipv4), .. } => {
+            pfcp::FTeid::Explicit { teid, ipv4: Some(ipv4), ipv6: other }
+        }
+        other => other,
+    }
+}
+
 /// The user's addresses, each where all PDIs that name one name the same.
 pub(super) struct Addresses {
     ipv4: Option<Ipv4Addr>,
     ipv6: Option<Ipv6Net>,
     /// And their network, likewise.
     instance: Option<Instance>,
+    /// The networks behind the user, likewise.
+    framed_routes: Vec<IpNet>,
 }
 
 pub(super) fn session_addresses<'a>(pdis: impl Iterator<Item = &'a Pdi> + Clone) -> Addresses {
+    let framed_routes = pdis.clone().map(|pdi| &pdi.framed_routes).filter(|routes| !routes.is_empty());
     Addresses {
+        framed_routes: only(framed_routes).cloned().unwrap_or_default(),
         ipv4: only(pdis.clone().filter_map(|pdi| pdi.ue_ipv4)),
         ipv6: only(pdis.clone().filter_map(|pdi| pdi.ue_ipv6)),
         instance: only(pdis.map(|pdi| pdi.instance).filter(|instance| *instance != Instance::DEFAULT)),
@@ -208,14 +239,20 @@ fn only<T: PartialEq>(mut items: impl Iterator<Item = T>) -> Option<T> {
 }
 
 impl Addresses {
-    /// Some control planes leave the address out of further downlink PDRs, meaning the session's.
+    /// Some control planes leave the address out of further downlink PDRs, meaning the session's and what is behind it. In uplink
+    /// PDRs one of them names what is behind the user and not its own address, meaning both.
     pub(super) fn infer(&self, pdi: &mut Pdi) {
-        let has_none = pdi.f_teid.is_none() && pdi.ue_ipv4.is_none() && pdi.ue_ipv6.is_none();
-        if has_none && pdi.source_interface != Interface::Access {
+        if pdi.f_teid.is_none() && !pdi.names_user() && pdi.source_interface != Interface::Access {
             (pdi.ue_ipv4, pdi.ue_ipv6) = (self.ipv4, self.ipv6);
+            pdi.framed_routes.clone_from(&self.framed_routes);
             if pdi.instance == Instance::DEFAULT {
                 pdi.instance = self.instance.unwrap_or_default();
             }
+        }
+        let has_routes_alone =
+            pdi.ue_ipv4.is_none() && pdi.ue_ipv6.is_none() && !pdi.framed_routes.is_empty();
+        if has_routes_alone && pdi.f_teid.is_some() {
+            (pdi.ue_ipv4, pdi.ue_ipv6) = (self.ipv4, self.ipv6);
         }
     }
 }

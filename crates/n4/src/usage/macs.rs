@@ -1,12 +1,12 @@
 //! MAC addresses of users of Ethernet PDU sessions, told by URRs that ask for them (TS 29.244 5.13.5, TS 23.501
 //! 5.8.2.12). The data plane says which a session has now; a report tells how that differs from the reports before.
 
-use pfcp::{EthernetTrafficInformation, Mac, MacAddressList, UsageReport, UsageReportTrigger as Trigger};
-use rules::{Rules, Triggers, Urr, UrrId};
+use pfcp::{EthernetTrafficInformation, MacAddressList, UsageReport, UsageReportTrigger as Trigger, VlanTag};
+use rules::{Rules, SeenMac, Triggers, Urr, UrrId};
 use session::{MacRecord, ToldMacs, UsageRecord};
 
 /// The data plane says which addresses there are.
-pub(crate) fn hear_macs(record: &mut UsageRecord, macs: &[Mac]) {
+pub(crate) fn hear_macs(record: &mut UsageRecord, macs: &[SeenMac]) {
     let known = &mut record.macs.get_or_insert_default().known;
     *known = macs.to_vec();
     known.sort_unstable();
@@ -23,7 +23,7 @@ pub(super) fn look(record: &mut UsageRecord, rules: &Rules) {
     }
 }
 
-fn told(macs: &MacRecord, urr: UrrId) -> &[Mac] {
+fn told(macs: &MacRecord, urr: UrrId) -> &[SeenMac] {
     macs.told.iter().find(|told| told.urr == urr).map_or(&[], |told| &told.macs)
 }
 
@@ -49,12 +49,26 @@ pub(super) fn tell(macs: &mut Option<Box<MacRecord>>, urr: &Urr, reports: &mut [
     macs.told.push(ToldMacs { urr: urr.id, macs: macs.known.clone() });
 }
 
-fn without(all: &[Mac], others: &[Mac]) -> Vec<Mac> {
-    all.iter().filter(|mac| !others.contains(mac)).copied().collect()
+fn without(all: &[SeenMac], others: &[SeenMac]) -> Vec<SeenMac> {
+    all.iter().filter(|seen| !others.contains(seen)).copied().collect()
 }
 
-fn lists(addresses: Vec<Mac>) -> Vec<MacAddressList> {
-    if addresses.is_empty() { vec![] } else { vec![MacAddressList::of(addresses)] }
+/// One list for each combination of tags (TS 29.244 8.2.103).
+fn lists(mut seen: Vec<SeenMac>) -> Vec<MacAddressList> {
+    seen.sort_unstable_by_key(|seen| (seen.s_vlan, seen.c_vlan, seen.mac));
+    let alike = seen.chunk_by(|one, next| (one.s_vlan, one.c_vlan) == (next.s_vlan, next.c_vlan));
+    alike.map(list).collect()
+}
+
+/// Of addresses that were seen with the same tags.
+fn list(seen: &[SeenMac]) -> MacAddressList {
+    let tags = seen.first().map_or((None, None), |first| (first.c_vlan, first.s_vlan));
+    let [c_tag, s_tag] = [tags.0, tags.1].map(|vlan| vlan.map(vlan_tag));
+    MacAddressList { addresses: seen.iter().map(|seen| seen.mac).collect(), c_tag, s_tag }
+}
+
+const fn vlan_tag(id: u16) -> VlanTag {
+    VlanTag { priority: None, drop_eligible: None, id: Some(id) }
 }
 
 /// URRs that are gone, or made anew, have told nothing.

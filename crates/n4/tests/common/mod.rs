@@ -17,7 +17,7 @@ pub mod plane;
 pub mod record;
 pub mod smf;
 
-use dplink::{Desired, Notice};
+use dplink::{Desired, Notice, RefusalCause};
 use machine::Time;
 use n4::{Config, Input, Node, Output, Start};
 use pfcp::{Body, Message, NodeId};
@@ -61,6 +61,8 @@ pub struct Lab {
     /// When the process started: its own zero.
     started: Time,
     pub obedience: Obedience,
+    /// Why the data plane refuses, where it does.
+    pub refusal: RefusalCause,
     /// What the data plane holds.
     pub in_force: BTreeMap<Seid, Desired>,
     /// What it counts.
@@ -110,6 +112,7 @@ impl Lab {
             now: Time::ZERO,
             started: Time::ZERO,
             obedience: Obedience::Obeys,
+            refusal: RefusalCause::Unfit,
             in_force: BTreeMap::new(),
             plane: plane::Plane::default(),
             told: vec![],
@@ -282,6 +285,7 @@ impl Lab {
             Output::Put(desired) if self.refuses(desired.session) => Notice::Refused {
                 session: desired.session,
                 revision: desired.revision,
+                cause: self.refusal,
                 reason: "it is told to".to_owned(),
             },
             Output::Put(desired) => {

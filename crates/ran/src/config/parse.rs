@@ -90,6 +90,7 @@ fn smf(smf: Smf) -> Result<SmfConfig, Refusal> {
     Ok(SmfConfig {
         node_id: match smf.node_id {
             NodeIdText::Ipv4(address) => NodeId::Ipv4(address),
+            NodeIdText::Ipv6(address) => NodeId::Ipv6(address),
             NodeIdText::Fqdn(name) => NodeId::Fqdn(name),
         },
         listen: smf.listen.into_inner().0,

@@ -29,6 +29,7 @@ fn rules(qers: Vec<Qer>, urrs: Vec<Urr>) -> Rules {
             f_teid,
             ue_ipv4: Some(UE),
             ue_ipv6: None,
+            framed_routes: vec![],
             qfis: vec![],
             sdf_filters: vec![],
             application: None,

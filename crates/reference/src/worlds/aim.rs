@@ -120,6 +120,11 @@ fn user(random: &mut Random, pdi: &Pdi, filter: &SdfFilter, rules: &Rules) -> Ip
     let other = addresses.next();
     let wanted =
         filter.flow.as_ref().and_then(|flow| flow.remote.prefix).map(|prefix| prefix.addr().is_ipv6());
+    let pdis = [pdi].into_iter().chain(rules.pdrs.iter().map(|pdr| &pdr.pdi));
+    let routes: Vec<IpNet> = pdis.flat_map(|pdi| &pdi.framed_routes).copied().collect();
+    if let Some(route) = pick_of(random, &routes).copied().filter(|_| chance(random, 400)) {
+        return within(random, route);
+    }
     let fits = |address: &IpAddr| wanted.is_none_or(|ipv6| address.is_ipv6() == ipv6);
     let chosen = match (first, other) {
         (Some(first), Some(other)) if !fits(&first) || chance(random, 300) => other,

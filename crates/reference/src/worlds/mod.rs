@@ -32,6 +32,8 @@ pub struct Scope {
     pub core_tunnels: bool,
     /// With them, a second network behind a port of its own, whose users have the addresses of those of the first.
     pub instances: bool,
+    /// Networks behind users, of which some are within others.
+    pub framed_routes: bool,
     /// One TEID at both addresses of a port: in two sessions, and twice in one ([`Setup::one_teid_space_per_port`]).
     pub twin_tunnels: bool,
     /// PDRs with SDF filters.
@@ -61,6 +63,7 @@ impl Scope {
         ipv6_transport: true,
         core_tunnels: true,
         instances: true,
+        framed_routes: true,
         twin_tunnels: true,
         sdf_filters: true,
         rates: true,
@@ -79,6 +82,7 @@ impl Scope {
         ipv6_transport: false,
         core_tunnels: false,
         instances: false,
+        framed_routes: false,
         twin_tunnels: false,
         sdf_filters: false,
         rates: false,

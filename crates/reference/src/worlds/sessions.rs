@@ -3,9 +3,9 @@
 use super::environment::{Below, N3, N9, has_instances, host, ims, peer, user_ipv4, user_ipv6};
 use super::random::{Random, chance, maybe, pick, pick_of, some_of};
 use super::{Scope, filters};
-use ipnet::Ipv6Net;
+use ipnet::{IpNet, Ipv6Net};
 use rules::*;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Rules of the session of this number; its tunnels and addresses are those of no other number.
 pub(super) fn rules(random: &mut Random, scope: Scope, number: u32) -> Rules {
@@ -36,6 +36,8 @@ struct Draft {
     ipv6: Option<Ipv6Net>,
     /// Tunnels over IPv6.
     ipv6_tunnels: bool,
+    /// There are networks behind the user.
+    is_router: bool,
     rules: Rules,
 }
 
@@ -55,6 +57,7 @@ impl Draft {
             ipv4: (kind != 3).then(|| user_ipv4(user)),
             ipv6: (kind >= 2).then(|| user_ipv6(random, user)),
             ipv6_tunnels: scope.ipv6_transport && chance(random, 350),
+            is_router: scope.framed_routes && chance(random, 300),
             rules: Rules::default(),
         }
     }
@@ -137,11 +140,16 @@ impl Draft {
             f_teid: entry.f_teid,
             ue_ipv4: self.ipv4.filter(|_| named),
             ue_ipv6: self.ipv6.filter(|_| named),
+            framed_routes: self.framed_routes(random, named),
             qfis: Vec::new(),
             sdf_filters: Vec::new(),
             application: None,
             ethernet: None,
         };
+        // A router's own address may be nothing to the rule.
+        if !pdi.framed_routes.is_empty() && chance(random, 100) {
+            (pdi.ue_ipv4, pdi.ue_ipv6) = (None, None);
+        }
         // With both addresses, each may have PDRs of its own.
         if pdi.ue_ipv4.is_some() && pdi.ue_ipv6.is_some() {
             match random.next_below(4) {
@@ -158,6 +166,24 @@ impl Draft {
             pdi.sdf_filters = (0..count).map(|_| filters::filter(random, &self.users())).collect();
         }
         pdi
+    }
+
+    /// Some of those of this number: around all users and all other networks, or apart from them.
+    fn framed_routes(&self, random: &mut Random, named: bool) -> Vec<IpNet> {
+        if !named || !self.is_router {
+            return Vec::new();
+        }
+        let number = self.number as u8;
+        let lan = |third, fourth| Ipv4Addr::new(192, 168, third, fourth);
+        let ipv4 = [(user_ipv4(0), 8 + number), (lan(number, 0), 24), (lan(100 + number, 9), 32)].into_iter();
+        let ipv6 = [(0, 32 + number), (0x100 + u16::from(number), 56), (0x200 + u16::from(number), 64)]
+            .map(|(third, length)| (Ipv6Addr::new(0x2001, 0xdb8, third, 0, 0, 0, 0, 0), length))
+            .into_iter()
+            .filter(|_| self.scope.ipv6_users);
+        let ipv4 = ipv4.filter_map(|(address, length)| IpNet::new(address.into(), length).ok());
+        let ipv6 = ipv6.filter_map(|(address, length)| IpNet::new(address.into(), length).ok());
+        let all: Vec<IpNet> = ipv4.chain(ipv6).collect();
+        some_of(random, &all, 500)
     }
 
     fn add_pdr(&mut self, random: &mut Random, precedence: u32, pdi: Pdi) {

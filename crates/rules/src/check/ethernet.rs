@@ -53,8 +53,7 @@ fn one_network(pdr: &Pdr, network: &mut Option<Instance>) -> Result<(), RuleErro
 
 fn pdr(pdr: &Pdr, ethernet: &EthernetPdi, checked: &Checked<'_>) -> Result<(), RuleError> {
     let rule = RuleRef::Pdr(pdr.id);
-    let has_user = pdr.pdi.ue_ipv4.is_some() || pdr.pdi.ue_ipv6.is_some();
-    ensure(!has_user, RuleError::NotOfFrames(rule, "a UE IP address"))?;
+    ensure(!pdr.pdi.names_user(), RuleError::NotOfFrames(rule, "a UE IP address"))?;
     ensure(pdr.pdi.application.is_none(), RuleError::NotOfFrames(rule, "an application"))?;
     at_most(limits::ETHERNET_FILTERS_PER_PDI, ethernet.filters.len(), rule, "Ethernet filters")?;
     ethernet.filters.iter().try_for_each(|one| filter(one, rule, checked))

@@ -29,10 +29,12 @@ pub(super) fn filters_by_id(rules: &Rules) -> HashMap<u32, &SdfFilter> {
     by_id
 }
 
-/// How much the filters of all PDRs may ask for together: it bounds the memory of the classifier.
+/// How much the filters and framed routes of all PDRs may ask for together: it bounds the memory of the classifier.
 pub(super) fn totals(rules: &Rules) -> Result<(), RuleError> {
-    let (mut filters, mut ranges) = (0, 0);
+    let (mut filters, mut ranges, mut routes) = (0, 0, 0);
     for pdr in &rules.pdrs {
+        routes += pdr.pdi.framed_routes.len();
+        at_most(limits::FRAMED_ROUTES, routes, RuleRef::Pdr(pdr.id), "framed routes")?;
         filters += pdr.pdi.all_sdf_filters().count();
         ranges += pdr.pdi.all_sdf_filters().map(port_ranges).sum::<usize>();
         at_most(limits::SDF_FILTERS, filters, RuleRef::Pdr(pdr.id), "SDF filters")?;
@@ -47,12 +49,15 @@ fn port_ranges(filter: &SdfFilter) -> usize {
 
 /// What one PDI says, without the rest of the session.
 pub(super) fn check(pdi: &Pdi, rule: RuleRef) -> Result<(), RuleError> {
-    let addressed = pdi.f_teid.is_some() || pdi.ue_ipv4.is_some() || pdi.ue_ipv6.is_some();
-    let addressed = addressed || pdi.ethernet.is_some();
+    let addressed = pdi.f_teid.is_some() || pdi.names_user() || pdi.ethernet.is_some();
     ensure(addressed, RuleError::Unreachable(rule))?;
     ensure(pdi.f_teid.is_none_or(|f_teid| f_teid.teid != Teid(0)), RuleError::ZeroTeid(rule))?;
     let known_length = |prefix: ipnet::Ipv6Net| UE_PREFIX_LENGTHS.contains(&prefix.prefix_len());
     ensure(pdi.ue_ipv6.is_none_or(known_length), RuleError::PrefixLength(rule))?;
+    at_most(limits::FRAMED_ROUTES_PER_PDI, pdi.framed_routes.len(), rule, "framed routes")?;
+    let is_too_long =
+        |route: &IpNet| matches!(route, IpNet::V6(net) if net.prefix_len() > UE_PREFIX_LENGTHS[0]);
+    ensure(!pdi.framed_routes.iter().any(is_too_long), RuleError::FramedRouteLength(rule))?;
     at_most(limits::QFIS_PER_PDI, pdi.qfis.len(), rule, "QFIs")?;
     at_most(limits::SDF_FILTERS_PER_PDI, pdi.sdf_filters.len(), rule, "SDF filters")?;
     pdi.all_sdf_filters().try_for_each(|filter| sdf_filter(filter, rule))

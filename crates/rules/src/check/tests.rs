@@ -1,5 +1,6 @@
 use crate::fixture::{GNB, bar, drop_far, pdi, pdr, qer, rules, towards, urr};
 use crate::*;
+use ipnet::IpNet;
 use std::time::{Duration, Instant};
 
 fn pdr_1() -> RuleRef {
@@ -148,6 +149,28 @@ fn a_user_has_a_prefix_of_64_bits_or_an_address() {
         good.pdrs[1].pdi.ue_ipv6 = prefix(length);
         assert_eq!(good.check(), Ok(()));
     }
+}
+
+#[test]
+fn networks_behind_a_user_are_few_and_of_64_bits_at_most() {
+    let route = |text: &str| text.parse::<IpNet>().unwrap();
+    let mut good = rules();
+    good.pdrs[1].pdi.ue_ipv4 = None;
+    good.pdrs[1].pdi.framed_routes =
+        vec![route("0.0.0.0/0"), route("2001:db8::/64"), route("192.168.7.9/24")];
+    assert_eq!(good.check(), Ok(()));
+    let long = refusal(|bad| bad.pdrs[1].pdi.framed_routes = vec![route("2001:db8::/65")]);
+    assert_eq!(long, RuleError::FramedRouteLength(RuleRef::Pdr(PdrId(2))));
+    let many = |count| vec![route("10.0.0.0/8"); count];
+    let too_many = RuleError::TooManyOf(RuleRef::Pdr(PdrId(2)), "framed routes");
+    assert_eq!(refusal(|bad| bad.pdrs[1].pdi.framed_routes = many(65)), too_many);
+    let mut full = rules();
+    let plain = full.pdrs[1].clone();
+    full.pdrs.extend((3..19).map(|id| Pdr { id: PdrId(id), ..plain.clone() }));
+    full.pdrs.iter_mut().skip(2).for_each(|pdr| pdr.pdi.framed_routes = many(64));
+    assert_eq!(full.check(), Ok(()));
+    full.pdrs[1].pdi.framed_routes = many(1);
+    assert_eq!(full.check(), Err(RuleError::TooManyOf(RuleRef::Pdr(PdrId(18)), "framed routes")));
 }
 
 #[test]

@@ -108,8 +108,9 @@ impl Field for Narrow {
             Self::UePort => ports(filter.map(|filter| &filter.user_ports), spans),
             Self::RemotePort => ports(filter.map(|filter| &filter.remote_ports), spans),
             Self::UeIpv4 => {
-                let pdi = user(matcher, matcher.ue_ipv4.map(|address| Ipv4Net::from(address).into()));
-                spans.extend(intersection(pdi, prefix(filter.and_then(|filter| filter.user), in_ipv4)));
+                let own = matcher.ue_ipv4.map(|address| span_of_ipv4(address.into()));
+                let wanted = prefix(filter.and_then(|filter| filter.user), in_ipv4);
+                user((matcher, own), wanted, in_ipv4, spans);
             }
             Self::RemoteIpv4 => spans.extend(prefix(filter.and_then(|filter| filter.remote), in_ipv4)),
             Self::ClassHigh => nibble(class.map(|class| (class.value >> 4, class.mask >> 4)), spans),
@@ -136,8 +137,9 @@ impl Field for Wide {
     fn spans(self, matcher: &Matcher, filter: Option<&Filter>, spans: &mut Vec<Span>) {
         match self {
             Self::UeIpv6 => {
-                let pdi = user(matcher, matcher.ue_ipv6().map(IpNet::V6));
-                spans.extend(intersection(pdi, prefix(filter.and_then(|filter| filter.user), in_ipv6)));
+                let own = matcher.ue_ipv6().map(span_of_ipv6);
+                let wanted = prefix(filter.and_then(|filter| filter.user), in_ipv6);
+                user((matcher, own), wanted, in_ipv6, spans);
             }
             Self::RemoteIpv6 => spans.extend(prefix(filter.and_then(|filter| filter.remote), in_ipv6)),
         }
@@ -181,14 +183,19 @@ fn nibble(wanted: Option<(u8, u8)>, spans: &mut Vec<Span>) {
     }
 }
 
-/// What the PDI says of the user's address of one IP version; `None`: no packet of that version matches.
-fn user(matcher: &Matcher, net: Option<IpNet>) -> Option<Span> {
-    match (matcher.is_of_any_user(), net) {
-        (true, _) => Some(ANY),
-        (false, Some(IpNet::V4(net))) => Some(span_of_ipv4(net)),
-        (false, Some(IpNet::V6(net))) => Some(span_of_ipv6(net)),
-        (false, None) => None,
+/// What the PDI says of the user's address of one IP version, `own` being that of a single one, as far as a filter wants it;
+/// nothing: no packet of that version matches. Spans may overlap.
+fn user(
+    (matcher, own): (&Matcher, Option<Span>),
+    wanted: Option<Span>,
+    span_of: impl Fn(IpNet) -> Option<Span>,
+    spans: &mut Vec<Span>,
+) {
+    if matcher.is_of_any_user() {
+        return spans.extend(wanted);
     }
+    let routes = matcher.framed_routes().iter().filter_map(|route| span_of(*route));
+    spans.extend(own.into_iter().chain(routes).filter_map(|span| intersection(span, wanted?)));
 }
 
 /// `None`: no packet of that version matches.
@@ -218,8 +225,7 @@ fn span_of_ipv6(net: Ipv6Net) -> Span {
     (net.network().to_bits(), net.broadcast().to_bits())
 }
 
-fn intersection(one: Option<Span>, other: Option<Span>) -> Option<Span> {
-    let (one, other) = (one?, other?);
+fn intersection(one: Span, other: Span) -> Option<Span> {
     let both = (one.0.max(other.0), one.1.min(other.1));
     (both.0 <= both.1).then_some(both)
 }

@@ -34,6 +34,8 @@ struct Rest {
     qfis: u64,
     /// The user's address, if it is not a prefix.
     ue_ipv6: Option<Ipv6Addr>,
+    /// Networks behind the user, whose addresses match as its own does.
+    framed_routes: Box<[IpNet]>,
     /// Any of these; empty matches everything.
     filters: Box<[Filter]>,
 }
@@ -66,6 +68,7 @@ impl Matcher {
         let rest = Rest {
             qfis: if mask.count_ones() > 1 { mask } else { 0 },
             ue_ipv6: pdi.ue_ipv6.filter(|_| link.is_none()).map(|prefix| prefix.addr()),
+            framed_routes: pdi.framed_routes.iter().map(IpNet::trunc).collect(),
             filters: pdi.sdf_filters.iter().map(|filter| Filter::new(checked.resolve(filter))).collect(),
         };
         Self {
@@ -123,7 +126,7 @@ impl Matcher {
             IpAddr::V4(ue) => self.ue_ipv4 == Some(ue),
             IpAddr::V6(ue) => self.ue_link == Some(link_of(ue)) || self.single_ipv6() == Some(ue),
         };
-        matches || self.is_of_any_user()
+        matches || self.is_behind_user(ue) || self.is_of_any_user()
     }
 
     #[inline]
@@ -135,10 +138,20 @@ impl Matcher {
         }
     }
 
-    /// Whether it names no address of the user.
+    /// Whether it names no address of the user, and no network behind it.
     #[inline]
     pub(super) fn is_of_any_user(&self) -> bool {
-        self.ue_ipv4.is_none() && self.ue_ipv6().is_none()
+        self.ue_ipv4.is_none() && self.ue_ipv6().is_none() && self.framed_routes().is_empty()
+    }
+
+    #[inline]
+    fn is_behind_user(&self, ue: IpAddr) -> bool {
+        self.framed_routes().iter().any(|route| holds(*route, ue))
+    }
+
+    #[inline]
+    pub(super) fn framed_routes(&self) -> &[IpNet] {
+        self.rest.as_ref().map_or(&[], |rest| &rest.framed_routes)
     }
 
     /// The user's prefix.
@@ -167,10 +180,11 @@ impl Matcher {
         self.rest.as_ref().map_or(&[], |rest| &rest.filters)
     }
 
-    /// What there is to look at, at most: filters and their port ranges.
+    /// What there is to look at, at most: filters and their port ranges, and networks behind the user.
     pub(super) fn steps(&self) -> usize {
         let ranges = |filter: &Filter| filter.remote_ports.len() + filter.user_ports.len();
-        self.filters().len().max(1) + self.filters().iter().map(ranges).sum::<usize>()
+        let filters = self.filters().len().max(1) + self.filters().iter().map(ranges).sum::<usize>();
+        filters + self.framed_routes().len()
     }
 
     fn single_ipv6(&self) -> Option<Ipv6Addr> {
@@ -183,7 +197,7 @@ impl Matcher {
             .iter()
             .map(|filter| filter.user_ports.heap_bytes() + filter.remote_ports.heap_bytes());
         let rest = self.rest.as_ref().map_or(0, |_| size_of::<Rest>());
-        rest + size_of_val(self.filters()) + ports.sum::<usize>()
+        rest + size_of_val(self.framed_routes()) + size_of_val(self.filters()) + ports.sum::<usize>()
     }
 }
 

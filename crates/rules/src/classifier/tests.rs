@@ -23,11 +23,19 @@ fn pdi_matches(pdi: &Pdi, rules: &Rules, packet: &Arrival) -> bool {
     (pdi.f_teid.is_some() || pdi.source_interface == packet.source)
         && pdi.f_teid.map(|f_teid| f_teid.teid) == packet.teid
         && (pdi.f_teid.is_some() || pdi.instance == packet.instance)
-        && (ue || (pdi.ue_ipv4.is_none() && pdi.ue_ipv6.is_none()))
+        && (ue || behind_user(pdi, packet.ue) || names_nobody(pdi))
         && (pdi.qfis.is_empty() || packet.qfi.is_some_and(|qfi| pdi.qfis.contains(&qfi)))
         && application_matches(pdi.application.as_ref(), packet.application)
         && (pdi.sdf_filters.is_empty()
             || pdi.sdf_filters.iter().any(|filter| filter_matches(meant(filter, rules), packet)))
+}
+
+fn behind_user(pdi: &Pdi, ue: IpAddr) -> bool {
+    pdi.framed_routes.iter().any(|route| route.contains(&ue))
+}
+
+fn names_nobody(pdi: &Pdi) -> bool {
+    pdi.ue_ipv4.is_none() && pdi.ue_ipv6.is_none() && pdi.framed_routes.is_empty()
 }
 
 fn application_matches(wanted: Option<&ApplicationId>, application: Application) -> bool {

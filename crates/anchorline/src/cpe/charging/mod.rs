@@ -145,9 +145,10 @@ fn spool_settings(charging: &ChargingSettings, settings: &Settings, stream: u32)
     SpoolSettings {
         node: match &settings.node_id {
             NodeIdText::Ipv4(address) => address.to_string(),
+            NodeIdText::Ipv6(address) => address.to_string(),
             NodeIdText::Fqdn(name) => name.clone(),
         },
-        address: (*settings.n4.listen.ip()).into(),
+        address: settings.n4.listen.ip(),
         utc_offset_min: charging.offline.policy.utc_offset_min,
         formats: charging.formats.clone(),
         file_age_ms: charging.file_age_ms,

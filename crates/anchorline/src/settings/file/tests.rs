@@ -26,6 +26,25 @@ fn what_a_port_may_have_besides() {
 }
 
 #[test]
+fn pfcp_is_served_over_either_ip_version_or_both() {
+    let n4 = |text: &str| config::parse(text, check).map(|settings| settings.n4);
+    let ipv6 = "[2001:db8:40::2]:8805";
+    let alone = n4(&EXAMPLE.replacen("10.40.0.2:8805", ipv6, 1)).unwrap();
+    assert_eq!((alone.listen, alone.also_listen), (ipv6.parse().unwrap(), None));
+    let both = EXAMPLE.replacen("# also_listen", "also_listen", 1);
+    assert_eq!(n4(&both).unwrap().also_listen, Some(ipv6.parse().unwrap()));
+    for (wrong, why) in
+        [("[::]:8805", "it cannot be 0.0.0.0 or ::"), ("10.40.0.3:8805", "the other IP version")]
+    {
+        let refused = n4(&both.replacen(ipv6, wrong, 1)).unwrap_err().to_string();
+        assert!(refused.contains(why), "{refused}");
+    }
+    let named =
+        config::parse(&EXAMPLE.replacen("id = \"", "id = \"2001:db8:40::2\" # \"", 1), check).unwrap();
+    assert_eq!(named.node_id, NodeIdText::Ipv6("2001:db8:40::2".parse().unwrap()));
+}
+
+#[test]
 fn only_access_ports_see_teids() {
     let declared = EXAMPLE.replacen("# hash = \"auto\"", "hash = \"teid\"", 1);
     let ports = config::parse(&declared, check).unwrap().dpe.ports;

@@ -64,6 +64,7 @@ fn random_pdr(random: &mut Pcg64, scale: Scale, id: u16) -> Pdr {
         f_teid,
         ue_ipv4: if unreachable { Some(UE) } else { ue_ipv4 },
         ue_ipv6,
+        framed_routes: some(random, 15, |random| list(random, 3, framed_route)).unwrap_or_default(),
         instance: instance(random),
         qfis: some(random, 20, |random| list(random, 4, qfi)).unwrap_or_default(),
         sdf_filters: some(random, scale.detail.0, |random| list(random, scale.filters, |r| filter(r, scale)))
@@ -126,6 +127,17 @@ fn prefix(random: &mut Pcg64, scale: Scale, is_ipv4: bool) -> IpNet {
     } else {
         let length = *[0, 3, 32, 64, 120, 127, 128].choose(random).unwrap();
         Ipv6Net::new(ipv6(random, scale), length).unwrap().into()
+    }
+}
+
+/// Around users' addresses, or far from them.
+fn framed_route(random: &mut Pcg64) -> IpNet {
+    if random.random() {
+        let length = *[0, 8, 29, 30, 31, 32].choose(random).unwrap();
+        Ipv4Net::new(ue_ipv4(random), length).unwrap().into()
+    } else {
+        let length = *[0, 3, 48, 62, 63, 64].choose(random).unwrap();
+        Ipv6Net::new(ue_ipv6(random), length).unwrap().into()
     }
 }
 
