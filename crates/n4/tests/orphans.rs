@@ -56,6 +56,22 @@ fn a_session_without_a_name_does_not_outlive_its_owner() {
     }
 }
 
+/// As before, but its owner leaves while it is being deleted.
+#[test]
+fn a_session_without_a_name_goes_with_its_owner() {
+    let mut lab = Lab::associated();
+    let session = lab.establish(establishment(77));
+    lab.obedience = Obedience::Waits;
+    lab.tell(SMF, &Message::session(session.0, 900, SessionDeletionRequest::default()));
+    lab.tell(SMF, &Message::session(0, 901, establishment(77)));
+    let release = AssociationReleaseRequest { node_id: NodeId::Ipv4(SMF), carried: vec![] };
+    lab.ask(SMF, &Message::node(902, release));
+    lab.pass(Duration::from_secs(5));
+    lab.obedience = Obedience::Obeys;
+    lab.obey();
+    assert_eq!((lab.node.sessions(), lab.node.tunnels(), lab.in_force.len()), (0, 0, 0));
+}
+
 /// The pool is named, and the rules are of another network than it.
 #[test]
 fn an_address_stays_taken_whatever_network_its_rules_are_of() {
