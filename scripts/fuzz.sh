@@ -15,7 +15,7 @@ for name in pfcp_decode n4_node link_frames data_path dpi_stream dpi_datagram dp
     echo "fuzz: $name for $seconds s"
     # shellcheck disable=SC2086
     "$target/x86_64-unknown-linux-gnu/release/$name" "corpus/$name" $seeds -artifact_prefix="artifacts/$name/" \
-        -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 2>&1 |
+        -max_total_time="$seconds" -max_len=8192 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 2>&1 |
         tee "artifacts/$name.log" | grep -E '^(SUMMARY|stat::number_of_executed_units|stat::average_exec|==|thread|assert)' || true
     if ! grep -q '^stat::number_of_executed_units' "artifacts/$name.log" || grep -q '^SUMMARY' "artifacts/$name.log"; then
         echo "fuzz: $name broke; the input is in fuzz/artifacts/$name, the log beside it" >&2

@@ -192,12 +192,24 @@ impl Node {
                 self.release_taken(seid, &pending);
                 self.put_again(seid);
             }
-            Work::Delete => self.put_again(seid),
+            Work::Delete => self.keep(seid),
             Work::Yield => {}
         }
         self.refuse(&pending.asked, cp_seid, Refusal::of(cause));
         self.go_on(seid);
         self.attend(seid);
+    }
+
+    /// What could not be deleted stays. Where its owner has given its name to another session meanwhile, nobody could name it
+    /// any more: it goes.
+    fn keep(&mut self, seid: Seid) {
+        let Some(session) = self.sessions.get(seid) else { return };
+        let named = self.sessions.of_owner(&session.record.owner, session.record.cp_f_seid.seid);
+        if named.is_some_and(|other| other != seid) {
+            return self.drop_session(seid);
+        }
+        self.sessions.name_again(seid);
+        self.put_again(seid);
     }
 
     fn undo_establishment(&mut self, seid: Seid) {

@@ -136,6 +136,11 @@ impl Node {
     }
 
     pub(crate) fn drop_sessions_of(&mut self, node_id: &str) {
-        self.sessions.all_of(node_id).into_iter().for_each(|seid| self.drop_session(seid));
+        let mut all = self.sessions.all_of(node_id);
+        // One that is being deleted may have lost its name to another already.
+        let is_its =
+            |seid: &Seid| self.sessions.get(*seid).is_some_and(|session| session.record.owner == node_id);
+        all.extend(self.sessions.pending().into_iter().filter(is_its));
+        all.into_iter().for_each(|seid| self.drop_session(seid));
     }
 }

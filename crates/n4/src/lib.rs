@@ -36,6 +36,7 @@ mod networks;
 mod node;
 mod offline;
 mod paging;
+mod partly;
 mod paths;
 mod peers;
 mod pfds;

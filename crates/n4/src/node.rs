@@ -118,8 +118,7 @@ impl Node {
     fn restore(&mut self, record: SessionRecord) {
         self.tunnels.restore(&record, self.recovery_time_stamp);
         for address in record.extras.iter().flat_map(|extras| &extras.addresses) {
-            // Pools may have changed: what is of none of them is the control plane's concern.
-            let _ = self.pools.claim(*address, self.instance_of(&record, *address), record.seid);
+            self.pools.claim_again(*address, self.instance_of(&record, *address), record.seid);
         }
         self.reports.reindex(record.seid, &Rules::default(), &record.rules);
         let seid = self.sessions.restore(record);

@@ -183,6 +183,19 @@ impl Pools {
         found.map_or(Ok(false), |(pool, index)| pool.claim(index, session))
     }
 
+    /// `session` had this address and has it again: of a pool of its network, or of the one that was named, whose network may
+    /// be another.
+    pub(crate) fn claim_again(&mut self, address: IpAddr, instance: Option<Instance>, session: Seid) {
+        let has = |pool: &&mut Pool| pool.index(address).is_some();
+        let is_other =
+            |pool: &Pool| instance.is_some() && pool.instance.is_some() && pool.instance != instance;
+        let pool = self.pools.iter_mut().filter(has).min_by_key(|pool| is_other(pool));
+        if let Some((pool, index)) = pool.and_then(|pool| pool.index(address).map(|index| (pool, index))) {
+            // Pools may have changed: what somebody else has is the control plane's concern.
+            let _ = pool.claim(index, session);
+        }
+    }
+
     /// Takes an address back that `session` had, which comes again only after all others.
     pub(crate) fn release(&mut self, address: IpAddr, session: Seid) {
         for pool in &mut self.pools {

@@ -45,7 +45,7 @@ impl Node {
         let Some(record) = self.record_of(old) else { return };
         self.tunnels.take_back(&record);
         for address in record.extras.iter().flat_map(|extras| &extras.addresses) {
-            let _ = self.pools.claim(*address, self.instance_of(&record, *address), record.seid);
+            self.pools.claim_again(*address, self.instance_of(&record, *address), record.seid);
         }
     }
 
@@ -71,6 +71,8 @@ impl Node {
         session.pending = None;
         self.sessions.name_again(old);
         self.take_back(Some(old));
+        // The data plane has let it go, and may have no room for it any more.
+        self.losses.missing(old);
         self.put_again(old);
         self.go_on(old);
         self.attend(old);

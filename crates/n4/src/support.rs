@@ -201,6 +201,9 @@ pub(crate) const WITHOUT_EFFECT: &[(&str, u16)] = &[
     ("Update Traffic Endpoint", ie::TGPP_INTERFACE_TYPE),
     ("Create QER", ie::GBR),
     ("Update QER", ie::GBR),
+    // Whatever it says, the report was heard.
+    ("Node Report Response", ie::NODE_ID),
+    ("Node Report Response", ie::CAUSE),
     ("Node Report Response", ie::OFFENDING_IE),
     ("Session Report Response", ie::OFFENDING_IE),
 ];

@@ -1,7 +1,7 @@
 //! What becomes of every IE (TS 29.244 8.1.2), worked out from the groups that are decoded and the lists of what is
 //! refused: `docs/ie-support.md` is made of it.
 
-use crate::support;
+use crate::{partly, support};
 use pfcp::*;
 
 /// What becomes of an IE in a group.
@@ -28,6 +28,22 @@ pub struct IeSupport {
     pub field: Option<&'static str>,
     /// What becomes of it.
     pub standing: Standing,
+    /// Where it is taken: the values that are refused, in words and each in octets.
+    pub refused_values: Option<(&'static str, &'static [&'static [u8]])>,
+}
+
+impl IeSupport {
+    const fn new(group: &'static str, ie: u16, field: Option<&'static str>, standing: Standing) -> Self {
+        Self { group, ie, field, standing, refused_values: None }
+    }
+
+    /// With the values that are refused though the IE is not.
+    fn received(self) -> Self {
+        let everywhere = partly::PARTLY.iter().map(|(ie, words, values)| (self.group, *ie, *words, *values));
+        let mut all = everywhere.chain(partly::PARTLY_IN.iter().copied());
+        let it = all.find(|(group, ie, ..)| (*group, *ie) == (self.group, self.ie));
+        Self { refused_values: it.map(|(_, _, words, values)| (words, values)), ..self }
+    }
 }
 
 type Fields = &'static [(u16, &'static str)];
@@ -125,30 +141,20 @@ pub fn ie_support() -> Vec<IeSupport> {
                 (false, true) => Standing::WithoutEffect,
                 (false, false) => Standing::Obeyed,
             };
-            rows.push(IeSupport { group, ie: *ie, field: Some(*field), standing });
+            rows.push(IeSupport::new(group, *ie, Some(*field), standing).received());
         }
         let obeyed = support::OBEYED.iter().filter(|(other, ..)| *other == group);
-        rows.extend(obeyed.map(|(group, ie, name)| IeSupport {
-            group,
-            ie: *ie,
-            field: Some(*name),
-            standing: Standing::Obeyed,
-        }));
+        rows.extend(
+            obeyed.map(|(group, ie, name)| {
+                IeSupport::new(group, *ie, Some(*name), Standing::Obeyed).received()
+            }),
+        );
         let undecoded = refused.iter().filter(|ie| !fields.iter().any(|(field, _)| field == *ie));
-        rows.extend(undecoded.map(|ie| IeSupport {
-            group,
-            ie: *ie,
-            field: None,
-            standing: Standing::Refused,
-        }));
+        rows.extend(undecoded.map(|ie| IeSupport::new(group, *ie, None, Standing::Refused)));
     }
     for (group, fields) in SENT {
-        let row = |(ie, field): &(u16, &'static str)| IeSupport {
-            group,
-            ie: *ie,
-            field: Some(*field),
-            standing: Standing::Sent,
-        };
+        let row =
+            |(ie, field): &(u16, &'static str)| IeSupport::new(group, *ie, Some(*field), Standing::Sent);
         // What only control planes put into a message that goes both ways.
         let ours = fields.iter().filter(|(ie, _)| !support::NOT_OURS.contains(&(*group, *ie)));
         rows.extend(ours.map(row));

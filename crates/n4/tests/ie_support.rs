@@ -1,4 +1,5 @@
-//! `docs/ie-support.md` says what is true: it is made of the code, and of the tests that use an IE.
+//! `docs/ie-support.md` says what is true: it is made of the code, and of conversations in which every IE is left out or
+//! changed to see what is different then.
 //!
 //! `ANCHORLINE_WRITE_DOCS=1 cargo test -p anchorline-n4 --test ie_support` writes it anew.
 #![allow(
@@ -10,55 +11,53 @@
 )]
 
 mod common;
+mod conversations;
 
 use common::smf::{self, establishment, path_switch};
 use common::{Lab, SMF};
+use conversations::effects::{Difference, Effects, Shown, occurrences};
+use conversations::{Stage, Step, blamed, cause};
 use n4::{IeSupport, Standing, ie_support};
 use pfcp::*;
+use pfcp_mutate::around;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ie-support.md");
 
-/// The tests of this crate by file and name, and their text; helpers are not tests.
-fn tests() -> Vec<(String, String)> {
-    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests"));
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "rs"));
-    files.sort();
-    let mut tests = vec![];
-    for file in files.iter().filter(|file| !file.ends_with("ie_support.rs")) {
-        let text = std::fs::read_to_string(file).unwrap();
-        let stem = file.file_stem().unwrap().to_string_lossy().into_owned();
-        for part in text.split("#[test]\nfn ").skip(1) {
-            let (name, rest) = part.split_once('(').unwrap();
-            let body = rest.split_once("\n}\n").map_or(rest, |(body, _)| body);
-            tests.push((format!("{stem}::{name}"), body.to_owned()));
+const REFUSED: &str = "`ie_support::what_is_listed_as_refused_is_refused`";
+
+/// Rows that no conversation shows, and the test that does: a request without IEs can only be wrong in its octets.
+const ELSEWHERE: &[(&str, u16, &str, &str)] = &[(
+    "Session Deletion Response",
+    ie::OFFENDING_IE,
+    "sweeps",
+    "a_deletion_that_cannot_be_read_names_what_is_wrong",
+)];
+
+fn elsewhere(row: &IeSupport) -> Option<String> {
+    let it = ELSEWHERE.iter().find(|(group, ie, ..)| (*group, *ie) == (row.group, row.ie));
+    it.map(|(_, _, file, test)| format!("`{file}::{test}`"))
+}
+
+fn words(shown: Shown) -> String {
+    let Shown { difference, is_left_out, conversation } = shown;
+    let how = if is_left_out { "left out" } else { "another value" };
+    format!("*{conversation}*, {how}: {}", difference.words())
+}
+
+/// What shows that a row is true; `None` where nothing does.
+fn shown_by(row: &IeSupport, effects: &Effects) -> Option<String> {
+    match row.standing {
+        Standing::Refused => Some(REFUSED.to_owned()),
+        Standing::WithoutEffect => Some("–".to_owned()),
+        Standing::Obeyed => effects.of(row.group, row.ie).map(words).or_else(|| elsewhere(row)),
+        Standing::Sent => {
+            let conversation = effects.sent(row.group, row.ie).map(|name| format!("*{name}*"));
+            conversation.or_else(|| elsewhere(row))
         }
-        // What a file's tests share.
-        tests.push((format!("{stem}, all"), text));
     }
-    let shared = ["common/smf.rs", "common/personas.rs", "common/billing.rs", "common/mod.rs"];
-    for file in shared {
-        let text = std::fs::read_to_string(folder.join(file)).unwrap();
-        tests.push((format!("all ({file})"), text));
-    }
-    tests
-}
-
-fn has_word(text: &str, word: &str) -> bool {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|other| other == word)
-}
-
-/// The first test that names the field.
-fn seen_in(row: &IeSupport, tests: &[(String, String)]) -> Option<String> {
-    if row.standing == Standing::Refused {
-        return Some("ie_support::what_is_listed_as_refused_is_refused".to_owned());
-    }
-    let field = row.field?;
-    tests.iter().find(|(_, text)| has_word(text, field)).map(|(name, _)| name.clone())
 }
 
 const fn word(standing: Standing) -> &'static str {
@@ -70,58 +69,74 @@ const fn word(standing: Standing) -> &'static str {
     }
 }
 
+/// Its standing, and what of it is refused.
+fn standing(row: &IeSupport) -> String {
+    match row.refused_values {
+        Some((words, _)) if row.standing == Standing::Obeyed => format!("partly; refused: {words}"),
+        Some((words, _)) => format!("{}; refused: {words}", word(row.standing)),
+        None => word(row.standing).to_owned(),
+    }
+}
+
 const INTRODUCTION: &str = "# Information elements (TS 29.244 Release 17 and later)
 
 Made by `ANCHORLINE_WRITE_DOCS=1 cargo test -p anchorline-n4 --test ie_support` from the code; that test fails where this
 page is not what the code says.
 
 - **obeyed**: it is done.
+- **partly**: it is done, but for the values named; they are refused like what follows.
 - **sent**: we say it.
 - **taken, without effect**: there is nothing to do for a user plane, or for this one.
 - **refused**: a request that asks for it gets cause 76 (service not supported) and its number as Offending IE, and
   changes nothing.
 - What is in a group and not listed there is carried: read, kept out of the way, and ignored, as are vendors' own IEs.
 
-*Seen in* names the first test of `crates/n4/tests` that uses the field of that name, or the file whose tests share it.
+*Shown by* names what proves the row. `crates/n4/tests/conversations` holds conversations in which everything that is
+obeyed is said; the test plays each again with the IE left out, or with another value, and names what is different then:
+orders to the data plane, requests of ours (reports), answers, content rules, charging records; *refused*, where a
+well-formed message is accepted with the IE as it was and not without it; *what is kept*, where that alone differs. For
+what is sent, the conversation in which we say it.
 ";
 
-fn page() -> String {
-    let (rows, tests) = (ie_support(), tests());
-    let mut groups: Vec<&str> = vec![];
-    rows.iter().for_each(|row| groups.extend((groups.last() != Some(&row.group)).then_some(row.group)));
-    let mut page = INTRODUCTION.to_owned();
+fn counts(rows: &[IeSupport], groups: usize) -> String {
     let count = |standing| rows.iter().filter(|row| row.standing == standing).count();
-    let used: BTreeSet<u16> = rows.iter().map(|row| row.ie).collect();
-    writeln!(
-        page,
-        "\n{} numbers are known by name. In {} groups: {} obeyed, {} sent, {} without effect, {} refused.",
+    let partly = |row: &&IeSupport| row.standing == Standing::Obeyed && row.refused_values.is_some();
+    format!(
+        "\n{} numbers are known by name. In {groups} groups: {} obeyed, {} of them partly, {} sent, {} without effect, {} \
+         refused.\n",
         ie::ALL.len(),
-        groups.len(),
         count(Standing::Obeyed),
+        rows.iter().filter(partly).count(),
         count(Standing::Sent),
         count(Standing::WithoutEffect),
         count(Standing::Refused),
     )
-    .unwrap();
+}
+
+fn page() -> String {
+    let (rows, effects) = (ie_support(), Effects::new());
+    let mut groups: Vec<&str> = vec![];
+    rows.iter().for_each(|row| groups.extend((groups.last() != Some(&row.group)).then_some(row.group)));
+    let mut page = INTRODUCTION.to_owned() + &counts(&rows, groups.len());
     for group in groups {
-        write!(page, "\n## {group}\n\n| IE | name | standing | seen in |\n|---|---|---|---|\n").unwrap();
+        write!(page, "\n## {group}\n\n| IE | name | standing | shown by |\n|---|---|---|---|\n").unwrap();
         for row in rows.iter().filter(|row| row.group == group) {
-            let seen = seen_in(row, &tests).unwrap_or("–".to_owned());
-            writeln!(page, "| {} | {} | {} | {seen} |", row.ie, ie::Name(row.ie), word(row.standing))
-                .unwrap();
+            let shown = shown_by(row, &effects).unwrap_or_else(|| panic!("nothing shows {row:?}"));
+            writeln!(page, "| {} | {} | {} | {shown} |", row.ie, ie::Name(row.ie), standing(row)).unwrap();
         }
     }
-    write!(page, "\n## All numbers\n\n| IE | name | standing |\n|---|---|---|\n").unwrap();
+    page + &all_numbers(&rows)
+}
+
+fn all_numbers(rows: &[IeSupport]) -> String {
+    let mut page = "\n## All numbers\n\n| IE | name | standing |\n|---|---|---|\n".to_owned();
     for (number, name) in ie::ALL {
         let standings: BTreeSet<Standing> =
             rows.iter().filter(|row| row.ie == *number).map(|row| row.standing).collect();
-        let group = match rows.iter().any(|row| ie::name(*number) == Some(row.group)) {
-            true => Some("a group above"),
-            false => None,
-        };
+        let is_group = rows.iter().any(|row| ie::name(*number) == Some(row.group));
+        let group = is_group.then_some("a group above");
         let words: Vec<&str> = standings.into_iter().map(word).chain(group).collect();
-        let words =
-            if used.contains(number) || !words.is_empty() { words.join(", ") } else { "carried".to_owned() };
+        let words = if words.is_empty() { "carried".to_owned() } else { words.join(", ") };
         writeln!(page, "| {number} | {name} | {words} |").unwrap();
     }
     page
@@ -139,14 +154,80 @@ fn the_page_is_what_the_code_says() {
 }
 
 #[test]
-fn what_is_obeyed_or_sent_is_in_a_test() {
-    let tests = tests();
-    let untested: Vec<_> = ie_support()
-        .into_iter()
-        .filter(|row| seen_in(row, &tests).is_none())
-        .map(|row| (row.group, row.field))
-        .collect();
-    assert!(untested.is_empty(), "{untested:?}");
+fn tests_that_are_named_are_there() {
+    for (_, _, file, test) in ELSEWHERE {
+        let path = format!("{}/tests/{file}.rs", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path).unwrap();
+        assert!(text.contains(&format!("#[test]\nfn {test}() {{")), "{file}::{test}");
+    }
+}
+
+#[test]
+fn whatever_is_said_in_a_conversation_is_done() {
+    for conversation in conversations::all() {
+        let mut stage = Stage::new(conversation.config.clone());
+        for step in 0..conversation.steps.len() {
+            let asked = stage.asked.len();
+            let answer = stage.step(&conversation, step, None);
+            let place = format!("{}, {step}: {:?}", conversation.name, stage.lab.notes);
+            match &conversation.steps[step] {
+                Step::Ask(..) => {
+                    let cause = cause(&answer.expect(&place).body);
+                    assert!(cause.is_none_or(Cause::is_accepted), "{place}: {cause:?}");
+                }
+                Step::Answer(..) => assert!(stage.asked.len() < asked, "{place}: nothing to answer"),
+                Step::Do(_) => {}
+            }
+        }
+    }
+}
+
+/// What is listed as obeyed matters, and what is listed as without effect does not.
+#[test]
+fn what_is_listed_as_obeyed_matters() {
+    let effects = Effects::new();
+    for row in ie_support() {
+        let shown = effects.of(row.group, row.ie);
+        match row.standing {
+            Standing::Obeyed => assert!(shown.is_some(), "{row:?}: nothing depends on it"),
+            // It is told to the data plane, which has nothing to reserve.
+            Standing::WithoutEffect if row.ie == ie::GBR => {}
+            Standing::WithoutEffect => {
+                let matters = shown.is_some_and(|shown| shown.difference < Difference::Refusals);
+                assert!(!matters, "{row:?}: {shown:?}");
+            }
+            Standing::Sent | Standing::Refused => {}
+        }
+    }
+}
+
+/// Each value that is listed as refused, in the place of the one that was accepted.
+#[test]
+fn values_that_are_listed_as_refused_are_refused() {
+    let mut refused = 0;
+    let rows = ie_support().into_iter().filter(|row| row.standing != Standing::Refused);
+    for row in rows {
+        for value in row.refused_values.map_or(&[][..], |(_, values)| values) {
+            let told = with_value(&row, value).unwrap_or_else(|| panic!("nobody says {row:?}"));
+            assert_eq!(told, (Some(Cause::ServiceNotSupported), Some(row.ie)), "{row:?}: {value:?}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 60, "{refused}");
+}
+
+/// What the first request that says it is told when it says this.
+fn with_value(row: &IeSupport, value: &[u8]) -> Option<(Option<Cause>, Option<u16>)> {
+    let all = conversations::all();
+    let mut all = all.iter().flat_map(|conversation| {
+        occurrences(conversation, row.group, row.ie).into_iter().map(move |place| (conversation, place))
+    });
+    let (conversation, (step, mut body, way)) = all.next()?;
+    let (_, list, at) = around(&mut body, &way)?;
+    list[at].value = value.to_vec();
+    let mut stage = Stage::before(conversation, step);
+    let answer = stage.step(conversation, step, Some(&body))?;
+    Some((cause(&answer.body), blamed(&answer.body).0))
 }
 
 fn carry(list: &mut Vec<RawIe>, ie: u16) {

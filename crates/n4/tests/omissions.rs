@@ -1,5 +1,5 @@
-//! A request with everything in it, and what becomes of it when any one of its IEs is left out, emptied, cut or
-//! doubled: the right cause names the right IE, and the state is as before.
+//! A request with everything in it, and what becomes of it when its IEs stand in the wrong groups or its end is missing; and
+//! changes of what is not there. What is left out, emptied, cut or doubled is in `sweeps`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -14,91 +14,7 @@ use common::billing::{metered, urr};
 use common::smf::{self, establishment, path_switch};
 use common::{Lab, SMF, at};
 use pfcp::*;
-
-/// Groups, which are looked into.
-const GROUPS: &[u16] = &[
-    ie::CREATE_PDR,
-    ie::PDI,
-    ie::CREATE_FAR,
-    ie::FORWARDING_PARAMETERS,
-    ie::DUPLICATING_PARAMETERS,
-    ie::CREATE_URR,
-    ie::CREATE_QER,
-    ie::CREATE_BAR,
-];
-
-/// What no group goes without: the group (0 for the message) and the IE.
-const MANDATORY: &[(u16, u16)] = &[
-    (0, ie::NODE_ID),
-    (0, ie::F_SEID),
-    (ie::CREATE_PDR, ie::PDR_ID),
-    (ie::CREATE_PDR, ie::PDI),
-    (ie::PDI, ie::SOURCE_INTERFACE),
-    (ie::CREATE_FAR, ie::FAR_ID),
-    (ie::CREATE_FAR, ie::APPLY_ACTION),
-    (ie::FORWARDING_PARAMETERS, ie::DESTINATION_INTERFACE),
-    (ie::DUPLICATING_PARAMETERS, ie::DESTINATION_INTERFACE),
-    (ie::CREATE_URR, ie::URR_ID),
-    (ie::CREATE_URR, ie::MEASUREMENT_METHOD),
-    (ie::CREATE_URR, ie::REPORTING_TRIGGERS),
-    (ie::CREATE_QER, ie::QER_ID),
-    (ie::CREATE_QER, ie::GATE_STATUS),
-    (ie::CREATE_BAR, ie::BAR_ID),
-];
-
-/// An IE: a value, or a group's.
-#[derive(Clone, Debug)]
-struct Tree {
-    ie: u16,
-    value: Vec<u8>,
-    children: Vec<Tree>,
-}
-
-fn parse(mut bytes: &[u8]) -> Vec<Tree> {
-    let mut all = vec![];
-    while !bytes.is_empty() {
-        let number = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
-        let (ie, length) = (number(0), usize::from(number(2)));
-        let value = &bytes[4..4 + length];
-        let (value, children) = match GROUPS.contains(&ie) {
-            true => (vec![], parse(value)),
-            false => (value.to_vec(), vec![]),
-        };
-        all.push(Tree { ie, value, children });
-        bytes = &bytes[4 + length..];
-    }
-    all
-}
-
-fn write(trees: &[Tree]) -> Vec<u8> {
-    let mut bytes = vec![];
-    for tree in trees {
-        let value = [&tree.value[..], &write(&tree.children)].concat();
-        bytes.extend(tree.ie.to_be_bytes());
-        bytes.extend((value.len() as u16).to_be_bytes());
-        bytes.extend(value);
-    }
-    bytes
-}
-
-/// Every place in the message: the way down to it.
-fn places(trees: &[Tree], way: &[usize], all: &mut Vec<Vec<usize>>) {
-    for (at, tree) in trees.iter().enumerate() {
-        let here = [way, &[at]].concat();
-        places(&tree.children, &here, all);
-        all.push(here);
-    }
-}
-
-/// The list an IE stands in, and the group that is.
-fn around<'a>(trees: &'a mut Vec<Tree>, way: &[usize]) -> (u16, &'a mut Vec<Tree>) {
-    let (mut group, mut list) = (0, trees);
-    for at in &way[..way.len() - 1] {
-        group = list[*at].ie;
-        list = &mut list[*at].children;
-    }
-    (group, list)
-}
+use pfcp_mutate::{around, parse, places, write};
 
 fn everything() -> SessionEstablishmentRequest {
     let mut request = metered(77, vec![urr(1, 0b111)]);
@@ -146,100 +62,21 @@ fn told(body: &[u8]) -> Told {
     (response.cause, response.offending_ie, response.failed_rule_id)
 }
 
-/// Changes every IE in turn; what was changed, in which group, and what we said.
-fn each(mut change: impl FnMut(&mut Vec<Tree>, usize)) -> Vec<(u16, u16, Told)> {
-    let message = pfcp::encode(&Message::session(0, 1, everything()));
-    let whole = parse(&message[16..]);
-    assert_eq!(told(&write(&whole)).0, Cause::RequestAccepted);
-    let mut all = vec![];
-    places(&whole, &[], &mut all);
-    let change_at = |way: &Vec<usize>| {
-        let mut changed = whole.clone();
-        let (group, list) = around(&mut changed, way);
-        let at = way[way.len() - 1];
-        let ie = list[at].ie;
-        change(list, at);
-        (group, ie, told(&write(&changed)))
-    };
-    all.iter().map(change_at).collect()
-}
-
-#[test]
-fn what_is_left_out_is_named_where_it_must_be_there() {
-    let mut missing = std::collections::BTreeSet::new();
-    let all = each(|list, at| drop(list.remove(at)));
-    for (group, ie, (cause, offending, failed)) in all {
-        if MANDATORY.contains(&(group, ie)) {
-            assert_eq!((cause, offending), (Cause::MandatoryIeMissing, Some(ie)), "{}", ie::Name(ie));
-            missing.insert((group, ie));
-        } else if !cause.is_accepted() {
-            // A rule that others name, or what an action calls for.
-            let conditional = cause == Cause::ConditionalIeMissing && offending.is_some();
-            let dangling = cause == Cause::RuleCreationModificationFailure && failed.is_some();
-            assert!(conditional || dangling, "{}: {cause:?} {offending:?} {failed:?}", ie::Name(ie));
-        }
-    }
-    assert_eq!(missing.len(), MANDATORY.len());
-}
-
-/// An IE without octets has an invalid length; one that may be of any length says nothing.
-#[test]
-fn what_is_empty_is_named() {
-    let free = [ie::USER_ID, ie::APN_DNN, ie::S_NSSAI, ie::NETWORK_INSTANCE];
-    let all = each(|list, at| (list[at].value, list[at].children) = (vec![], vec![]));
-    for (_, ie, (cause, offending, _)) in all {
-        if free.contains(&ie) {
-            assert_eq!(cause, Cause::RequestAccepted, "{}", ie::Name(ie));
-        } else if GROUPS.contains(&ie) {
-            assert_eq!(cause, Cause::MandatoryIeMissing, "{}", ie::Name(ie));
-        } else {
-            assert_eq!((cause, offending), (Cause::InvalidLength, Some(ie)), "{}", ie::Name(ie));
-        }
-    }
-}
-
-#[test]
-fn what_is_cut_is_refused_or_harmless() {
-    for (_, ie, (cause, offending, failed)) in each(|list, at| {
-        let tree = &mut list[at];
-        tree.value.extend(write(&std::mem::take(&mut tree.children)));
-        tree.value.pop();
-    }) {
-        let named = offending.is_some() || failed.is_some();
-        assert!(cause.is_accepted() || named, "{}: {cause:?}", ie::Name(ie));
-    }
-}
-
-#[test]
-fn rules_that_come_twice_are_named() {
-    for (group, ie, (cause, _, failed)) in each(|list, at| list.insert(at, list[at].clone())) {
-        let is_rule = matches!(ie, ie::CREATE_PDR | ie::CREATE_FAR | ie::CREATE_URR | ie::CREATE_QER);
-        if is_rule {
-            assert_eq!((group, cause), (0, Cause::RuleCreationModificationFailure), "{}", ie::Name(ie));
-            assert!(failed.is_some());
-        } else {
-            assert!(cause.is_accepted() || failed.is_some(), "{}: {cause:?}", ie::Name(ie));
-        }
-    }
-}
-
 /// Every IE moved into every group: it is not what it was there, and nothing panics or is left behind.
 #[test]
 fn what_is_in_the_wrong_group_is_refused_or_carried() {
     let message = pfcp::encode(&Message::session(0, 1, everything()));
-    let whole = parse(&message[16..]);
-    let mut all = vec![];
-    places(&whole, &[], &mut all);
-    let groups = || (0..whole.len()).filter(|at| GROUPS.contains(&whole[*at].ie));
+    let (whole, _) = parse(&message[16..]);
+    let groups = || (0..whole.len()).filter(|at| whole[*at].is_group());
     let mut refused = 0;
-    for way in &all {
+    for way in &places(&whole) {
         for group in groups().filter(|group| *group != way[0]) {
             let mut changed = whole.clone();
-            let (_, list) = around(&mut changed, way);
-            let moved = list[way[way.len() - 1]].clone();
+            let (_, list, at) = around(&mut changed, way).unwrap();
+            let moved = list[at].clone();
             changed[group].children.push(moved.clone());
-            let (_, list) = around(&mut changed, way);
-            list.remove(way[way.len() - 1]);
+            let (_, list, at) = around(&mut changed, way).unwrap();
+            list.remove(at);
             let (cause, offending, failed) = told(&write(&changed));
             let named = offending.is_some() || failed.is_some();
             assert!(cause.is_accepted() || named, "{} in {}", ie::Name(moved.ie), ie::Name(whole[group].ie));

@@ -1,0 +1,56 @@
+//! What of the values of an IE is refused though others are obeyed. The refusals themselves are where the values are read
+//! (`values`, `translate`, `support`); a test asks for each of these.
+
+use pfcp::{flags, ie};
+
+/// Values that are refused of IEs that are obeyed: in words, and in octets that say one each.
+pub(crate) const PARTLY: &[(u16, &str, &[&[u8]])] = &[
+    (ie::SOURCE_INTERFACE, "5G VN internal; CP-function without a tunnel", &[&[4]]),
+    (
+        ie::DESTINATION_INTERFACE,
+        "5G VN internal; CP-function without a tunnel; LI-function, but for copies",
+        &[&[5]],
+    ),
+    (
+        ie::F_TEID,
+        "IPv6 where the node has none",
+        &[&[2, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]],
+    ),
+    (ie::UE_IP_ADDRESS, "CHOOSE of a prefix that is not /64; a second address of a family", &[&[0x60, 56]]),
+    (
+        ie::APPLY_ACTION,
+        "IPMA, IPMD, DFRT, EDRT, BDPN, DDPN, FSSM, MBSU",
+        &[&[0x22], &[0x42], &[0x81], &[2, 1], &[2, 2], &[2, 4], &[2, 8], &[2, 16]],
+    ),
+    (
+        ie::OUTER_HEADER_CREATION,
+        "UDP or IP alone, VLAN tags, N19, N6, multicast",
+        &[&[4, 0, 10, 0, 0, 1, 0, 7], &[16, 0, 10, 0, 0, 1], &[64, 0, 0, 0, 1]],
+    ),
+    (ie::OUTER_HEADER_REMOVAL, "UDP or IP alone, VLAN tags", &[&[2], &[3], &[4], &[5], &[7], &[8]]),
+    (
+        ie::REDIRECT_INFORMATION,
+        "addresses, SIP URIs",
+        &[&[0, 0, 7, b'1', b'.', b'2', b'.', b'3', b'.', b'4']],
+    ),
+    (ie::HEADER_ENRICHMENT, "of other protocols than HTTP", &[&[1, 1, b'a', 1, b'b']]),
+    (ie::PDN_TYPE, "Non-IP", &[&[4]]),
+    (
+        ie::REPORTING_TRIGGERS,
+        "ENVCL, EVETH, EVEQU, IPMJL, REEMR, UPINT",
+        &[&[0, 0x04], &[0, 0x10], &[0, 0x20], &[0, 0x40], &[0, 0, 1], &[0, 0, 2]],
+    ),
+    (ie::MEASUREMENT_INFORMATION, "SSPOC, ASPOC, CIAM", &[&[0x20], &[0x40], &[0x80]]),
+    (ie::PACKET_RATE, "APRC", &[&[5, 0, 0, 9, 0, 1]]),
+];
+
+/// As those, in one message: what belongs to a pause of charging.
+pub(crate) const PARTLY_IN: &[(&str, u16, &str, &[&[u8]])] = &[
+    ("Session Establishment Request", ie::PFCPSEREQ_FLAGS, "SUMPC", &[&[flags::PFCPSE_SUMPC]]),
+    (
+        "Session Modification Request",
+        ie::PFCPSMREQ_FLAGS,
+        "SUMPC, RUMUC",
+        &[&[flags::PFCPSM_SUMPC], &[flags::PFCPSM_RUMUC]],
+    ),
+];

@@ -1,0 +1,105 @@
+//! Sessions and addresses that nobody could name any more: found by games of random messages.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests say plainly what they expect"
+)]
+
+mod common;
+
+use common::smf::establishment;
+use common::{Lab, Obedience, SMF, config};
+use n4::{Config, UePool};
+use pfcp::*;
+use std::time::Duration;
+
+/// It gave way to one of its name that failed, and the data plane has no room for it any more either.
+#[test]
+fn a_session_that_is_not_taken_back_is_over_and_told_so() {
+    let mut lab = Lab::associated();
+    lab.establish(establishment(77));
+    lab.obedience = Obedience::Refuses;
+    let Body::SessionEstablishmentResponse(response) =
+        lab.ask(SMF, &Message::session(0, 900, establishment(77)))
+    else {
+        panic!("an answer")
+    };
+    assert_eq!(response.cause, Cause::SystemFailure);
+    assert_eq!((lab.node.sessions(), lab.node.tunnels(), lab.saved.len()), (0, 0, 0));
+    let (_, report) = lab.reports().remove(0);
+    let Body::SessionReportRequest(report) = report.body else { panic!("{report:?}") };
+    assert_eq!(report.pfcpsrreq_flags, Some(flags::PFCPSRREQ_PSDBU));
+}
+
+/// Its deletion fails, and its name has gone to another session meanwhile.
+#[test]
+fn a_session_without_a_name_does_not_outlive_its_owner() {
+    for is_replaced in [true, false] {
+        let mut lab = Lab::associated();
+        let session = lab.establish(establishment(77));
+        lab.obedience = Obedience::Waits;
+        lab.tell(SMF, &Message::session(session.0, 900, SessionDeletionRequest::default()));
+        if is_replaced {
+            lab.tell(SMF, &Message::session(0, 901, establishment(77)));
+        }
+        lab.pass(Duration::from_secs(5));
+        let Body::SessionDeletionResponse(response) = lab.answer(900).body else { panic!("an answer") };
+        assert_eq!(response.cause, Cause::SystemFailure);
+        lab.obedience = Obedience::Obeys;
+        lab.obey();
+        assert_eq!(lab.node.sessions(), usize::from(!is_replaced));
+        let release = AssociationReleaseRequest { node_id: NodeId::Ipv4(SMF), carried: vec![] };
+        lab.ask(SMF, &Message::node(902, release));
+        assert_eq!((lab.node.sessions(), lab.node.tunnels(), lab.in_force.len()), (0, 0, 0));
+    }
+}
+
+/// As before, but its owner leaves while it is being deleted.
+#[test]
+fn a_session_without_a_name_goes_with_its_owner() {
+    let mut lab = Lab::associated();
+    let session = lab.establish(establishment(77));
+    lab.obedience = Obedience::Waits;
+    lab.tell(SMF, &Message::session(session.0, 900, SessionDeletionRequest::default()));
+    lab.tell(SMF, &Message::session(0, 901, establishment(77)));
+    let release = AssociationReleaseRequest { node_id: NodeId::Ipv4(SMF), carried: vec![] };
+    lab.ask(SMF, &Message::node(902, release));
+    lab.pass(Duration::from_secs(5));
+    lab.obedience = Obedience::Obeys;
+    lab.obey();
+    assert_eq!((lab.node.sessions(), lab.node.tunnels(), lab.in_force.len()), (0, 0, 0));
+}
+
+/// The pool is named, and the rules are of another network than it.
+#[test]
+fn an_address_stays_taken_whatever_network_its_rules_are_of() {
+    let pool = UePool {
+        name: "users".to_owned(),
+        prefix: "10.70.0.0/28".parse().unwrap(),
+        network_instance: Some("internet".to_owned()),
+    };
+    let network_instances = ["ims", "internet"].map(str::to_owned).to_vec();
+    let mut lab = Lab::associated_with(Config { network_instances, ue_pools: vec![pool], ..config() });
+    let choosing = |cp_seid| {
+        let mut request = establishment(cp_seid);
+        let down = &mut request.create_pdrs[1];
+        down.pdi.network_instance = Some(NetworkInstance::labels("ims"));
+        down.pdi.ue_ip_addresses = vec![UeIpAddress { choose_ipv4: true, ..UeIpAddress::default() }];
+        down.ue_ip_address_pool = Some(PoolIdentity(b"users".to_vec()));
+        request
+    };
+    let session = lab.establish(choosing(77));
+    // One of the same name, which is refused, and a new process.
+    let mut refused = choosing(77);
+    refused.create_pdrs[0].far_id = Some(40);
+    lab.ask(SMF, &Message::session(0, 900, refused));
+    assert_eq!(lab.node.addresses(), 1);
+    lab.restart();
+    assert_eq!(lab.node.addresses(), 1);
+    lab.establish(choosing(78));
+    assert_eq!(lab.node.addresses(), 2);
+    lab.delete(session);
+    assert_eq!(lab.node.addresses(), 1);
+}
