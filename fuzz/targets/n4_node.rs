@@ -83,8 +83,8 @@ impl World {
                 Some(Notice::Applied { session: put.session, revision: put.revision, removed: vec![] })
             }
             (Output::Put(put), 2) => {
-                let reason = String::new();
-                Some(Notice::Refused { session: put.session, revision: put.revision, reason })
+                let (cause, reason) = (RefusalCause::Full, String::new());
+                Some(Notice::Refused { session: put.session, revision: put.revision, cause, reason })
             }
             (Output::Delete(session), 0..=2) => Some(Notice::Removed { session, usage: vec![] }),
             (Output::QueryUsage { session, urrs, token, .. }, 0 | 1) => {

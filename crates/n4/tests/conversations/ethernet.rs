@@ -59,7 +59,8 @@ fn unnamed(cp_seid: u64, by_endpoint: bool) -> SessionEstablishmentRequest {
 
 fn hears(stage: &mut Stage, macs: &[Mac]) {
     let session = stage.session(0);
-    stage.lab.handle(Input::DataPath(&Notice::Macs { session, macs: macs.to_vec() }));
+    let macs = macs.iter().map(|mac| rules::SeenMac::untagged(*mac)).collect();
+    stage.lab.handle(Input::DataPath(&Notice::Macs { session, macs }));
     stage.pass(2);
 }
 

@@ -6,7 +6,7 @@ use super::{About, Conversation, Stage, Step, THIRD};
 use crate::common::billing::{metered, urr};
 use crate::common::smf::{self, establishment, path_switch};
 use crate::common::{OTHER, Obedience, SMF};
-use dplink::Notice;
+use dplink::{Notice, RefusalCause};
 use n4::Input;
 use pfcp::*;
 use std::net::Ipv4Addr;
@@ -189,7 +189,8 @@ fn come_back_full(stage: &mut Stage) {
         let (session, revision) = (desired.session, desired.revision);
         stage.lab.in_force.remove(&session);
         stage.lab.plane.sessions.remove(&session);
-        let notice = Notice::Refused { session, revision, reason: "it is full".to_owned() };
+        let (cause, reason) = (RefusalCause::Full, "it is full".to_owned());
+        let notice = Notice::Refused { session, revision, cause, reason };
         stage.lab.handle(Input::DataPath(&notice));
     }
     stage.lab.obedience = Obedience::Obeys;
