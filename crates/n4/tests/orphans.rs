@@ -9,7 +9,7 @@
 
 mod common;
 
-use common::smf::establishment;
+use common::smf::{self, establishment};
 use common::{Lab, Obedience, SMF, config};
 use n4::{Config, UePool};
 use pfcp::*;
@@ -18,7 +18,11 @@ use std::time::Duration;
 /// It gave way to one of its name that failed, and the data plane has no room for it any more either.
 #[test]
 fn a_session_that_is_not_taken_back_is_over_and_told_so() {
-    let mut lab = Lab::associated();
+    let mut lab = Lab::new(config());
+    // Others would not know what they are told (TS 29.244 5.18.2).
+    let features = Some(CpFunctionFeatures::of(&[CpFeature::Epfar]));
+    let setup = AssociationSetupRequest { cp_function_features: features, ..smf::setup(SMF, 1) };
+    lab.ask(SMF, &Message::node(1, setup));
     lab.establish(establishment(77));
     lab.obedience = Obedience::Refuses;
     let Body::SessionEstablishmentResponse(response) =

@@ -83,7 +83,12 @@ fn each_of(
     let mut stage = Stage::before(conversation, step);
     for way in places(&whole) {
         let mut changed = whole.clone();
+        let outer = way.split_last().and_then(|(_, outer)| around(&mut changed, outer));
+        let is_in_update = outer.is_some_and(|(group, ..)| group == ie::UPDATE_FAR);
         let (group, list, at) = around(&mut changed, &way).unwrap();
+        // Some call so what they update.
+        let is_update = is_in_update && group == ie::FORWARDING_PARAMETERS;
+        let group = if is_update { ie::UPDATE_FORWARDING_PARAMETERS } else { group };
         let ie = list[at].ie;
         let is_only = list.iter().filter(|tree| tree.ie == ie).count() == 1;
         change(list, at);
@@ -140,6 +145,10 @@ const OF_ANY_LENGTH: &[u16] = &[
     ie::PACKET_RATE,
     ie::FORWARDING_POLICY,
     ie::PFCP_SESSION_RETENTION_INFORMATION,
+    // Of networks behind users, none names none.
+    ie::FRAMED_ROUTE,
+    ie::FRAMED_IPV6_ROUTE,
+    ie::FRAMED_ROUTING,
 ];
 
 /// An IE without octets has an invalid length; a group lacks what is mandatory in it; and in an update it takes something away.

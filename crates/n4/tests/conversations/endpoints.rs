@@ -89,3 +89,35 @@ pub fn pools() -> Conversation {
     let steps = vec![setup(), establish(by_pdr), establish(by_endpoint), delete()];
     Conversation::new("addresses of pools", steps)
 }
+
+fn behind(number: u8) -> Vec<RawIe> {
+    let route = |ie, text: String| RawIe { ie, value: text.into_bytes() };
+    vec![
+        route(ie::FRAMED_ROUTE, format!("192.168.{number}.0/24")),
+        route(ie::FRAMED_IPV6_ROUTE, format!("2001:db8:{number}::/48")),
+        RawIe { ie: ie::FRAMED_ROUTING, value: vec![0; 4] },
+    ]
+}
+
+/// Networks behind users: of a traffic endpoint, that become others, and of PDRs.
+pub fn framed() -> Conversation {
+    let mut by_endpoint = establishment(77);
+    let user = ue([10, 60, 0, 2].into());
+    by_endpoint.create_traffic_endpoints =
+        vec![CreateTrafficEndpoint { carried: behind(7), ..endpoint(2, None, Some(user)) }];
+    by_endpoint.create_pdrs[1] = naming(by_endpoint.create_pdrs[1].clone(), 2);
+    let others = UpdateTrafficEndpoint {
+        traffic_endpoint_id: 2,
+        ue_ip_addresses: vec![user],
+        carried: behind(8),
+        ..UpdateTrafficEndpoint::default()
+    };
+    let change = SessionModificationRequest {
+        update_traffic_endpoints: vec![others],
+        ..SessionModificationRequest::default()
+    };
+    let mut by_pdr = establishment(78);
+    by_pdr.create_pdrs.iter_mut().for_each(|pdr| pdr.pdi.carried.extend(behind(9)));
+    let steps = vec![setup(), establish(by_endpoint), modify(change), establish(by_pdr), delete()];
+    Conversation::new("networks behind users", steps)
+}

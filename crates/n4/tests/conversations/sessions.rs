@@ -10,7 +10,8 @@ use rules::{PdrId, Triggers, UrrId};
 
 pub fn setup() -> Step {
     let mut request = smf::setup(SMF, 1);
-    request.cp_function_features = Some(CpFunctionFeatures::of(&[CpFeature::Load, CpFeature::Ovrl]));
+    request.cp_function_features =
+        Some(CpFunctionFeatures::of(&[CpFeature::Load, CpFeature::Ovrl, CpFeature::Epfar]));
     Step::Ask(SMF, About::Node, request.into())
 }
 

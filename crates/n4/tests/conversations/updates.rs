@@ -203,3 +203,13 @@ pub fn quotas() -> Conversation {
     ];
     Conversation::new("quotas that end and are given anew", steps)
 }
+
+/// Forwarding Parameters in an Update FAR, as OMEC's SMF calls what is updated of them.
+pub fn by_another_name() -> Conversation {
+    let mut switch = smf::path_switch(5);
+    for far in &mut switch.update_fars {
+        far.forwarding_parameters = far.update_forwarding_parameters.take();
+    }
+    let steps = vec![setup(), establish(smf::establishment(77)), modify(switch), delete()];
+    Conversation::new("a path switch by another name", steps)
+}
