@@ -98,6 +98,10 @@ impl<B> Kept<B> {
             self.searched = (self.searched + 1) % self.queues.len();
             let Queue { session, first, .. } = self.queues[self.searched];
             let mut slot = first;
+            if slot != NONE && self.slots[slot as usize].since_ns < deadline_ns {
+                // Nobody came for them: who was told of them hears of the next.
+                self.queues[self.searched].told = false;
+            }
             while slot != NONE && self.slots[slot as usize].since_ns < deadline_ns {
                 slot = self.slots[slot as usize].next;
                 into.extend(self.pop(session));
@@ -185,6 +189,18 @@ mod tests {
         assert!(!kept.is_untold(SessionIndex(7)));
         kept.release(SessionIndex(7), &mut Vec::new());
         keep(&mut kept, 7, 'c', 0);
+        assert!(kept.is_untold(SessionIndex(7)));
+    }
+
+    #[test]
+    fn the_control_plane_is_told_again_after_packets_were_given_up() {
+        let mut kept = Kept::new(3);
+        keep(&mut kept, 7, 'a', 10);
+        keep(&mut kept, 7, 'b', 20);
+        kept.told(SessionIndex(7));
+        kept.expire(10, &mut Vec::new());
+        assert!(!kept.is_untold(SessionIndex(7)));
+        kept.expire(20, &mut Vec::new());
         assert!(kept.is_untold(SessionIndex(7)));
     }
 

@@ -152,6 +152,9 @@ impl Node {
         let given = (&modifying.taken.given[..], modifying.silence);
         usage::apply(&mut next.usage, (&before, &next.rules), given, now_ms);
         session.paging.retain(&next.rules);
+        if modifying.drop_buffered {
+            session.paging.begin_anew(0);
+        }
         let closed = self.after_change(&mut next, charged);
         self.tunnels.release_unused(teids, &next);
         self.reports.reindex(next.seid, &before, &next.rules);
