@@ -10,7 +10,7 @@ use pfcp::{
     Cause, DownlinkDataReport, DownlinkDataServiceInformation, ReportType, SessionReportRequest,
     SessionReportResponse, UpdateBarInReport, flags, ie,
 };
-use rules::{ApplyAction, BarId, BarUpdate, Change, Far, PdrId, Qfi, Rules, Seid};
+use rules::{ApplyAction, BarId, BarUpdate, Change, Direction, Far, PdrId, Qfi, Rules, Seid};
 use std::collections::BTreeMap;
 
 /// The unit of a notification delay (TS 29.244 8.2.28).
@@ -79,8 +79,10 @@ impl Paging {
     }
 }
 
+/// Of a rule for packets to the user: what users send makes nobody page (TS 29.244 8.2.26, NOCP).
 fn far_of(rules: &Rules, pdr: PdrId) -> Option<&Far> {
-    let far = rules.pdrs.iter().find(|rule| rule.id == pdr)?.far;
+    let pdr = rules.pdrs.iter().find(|rule| rule.id == pdr)?;
+    let far = (pdr.pdi.source_interface.direction() == Direction::Downlink).then_some(pdr.far)?;
     rules.fars.iter().find(|rule| rule.id == far)
 }
 

@@ -191,6 +191,20 @@ fn packets_dropped_or_kept_in_silence_are_not_told_of() {
 }
 
 #[test]
+fn what_the_user_sends_is_not_told_of() {
+    let mut lab = Lab::associated();
+    let mut request = establishment(77);
+    for far in &mut request.create_fars {
+        far.apply_action = ApplyAction::new(ApplyAction::BUFF | ApplyAction::NOCP);
+    }
+    let session = lab.establish(request);
+    packet(&mut lab, session, 1);
+    assert!(reported(&mut lab).is_empty());
+    packet(&mut lab, session, 2);
+    assert_eq!(reported(&mut lab).len(), 1);
+}
+
+#[test]
 fn a_control_plane_that_does_not_answer_is_told_again_as_long_as_packets_are_kept() {
     let (mut lab, session) = lab(None);
     packet(&mut lab, session, 2);

@@ -1,6 +1,7 @@
 //! Packets kept for users who sleep.
 
 use super::drops;
+use super::rates::uplink;
 use crate::counters::DropReason;
 use crate::fixture::{ASLEEP, Bench, GNB, GNB6, N3, N6, asleep};
 use dplink::{Command, Desired, Event, Notice};
@@ -54,6 +55,21 @@ fn packets_wait_and_leave_in_order_and_the_control_plane_is_told_once() {
     bench.settle();
     assert_eq!(ports(&bench.sent(N3)), [1, 2, 3]);
     assert!(bench.worker.books().balanced());
+}
+
+/// Of what users send, nobody need hear (TS 29.244 8.2.26).
+#[test]
+fn packets_from_the_user_wait_in_silence() {
+    let mut bench = Bench::new();
+    let mut rules = asleep();
+    (rules.fars[0].apply_action, rules.fars[0].notify) = (ApplyAction::Buffer, true);
+    bench.put(ASLEEP, 1, rules);
+    bench.settle();
+    bench.receive(N3, &uplink(ASLEEP as u8, 80));
+    assert_eq!(bench.settle(), []);
+    assert_eq!(bench.worker.books().held, 1);
+    bench.receive(N6, &downlink(1));
+    assert_eq!(bench.settle().len(), 1);
 }
 
 #[test]
