@@ -262,7 +262,7 @@ impl<P: Port> Worker<P> {
         }
     }
 
-    /// Keeps a packet for its user, or of it, and sees to it that the control plane hears of the former, once.
+    /// Keeps a packet for its user, or of it, and sees to it that the control plane hears of the former, once for each PDR.
     fn keep(&mut self, packet: Packet<P::Buffer>) {
         let step = *self.state.sessions.cells.step(packet.meta.step);
         let (session, qfi, traffic_class) = (step.session, step.qfi(), packet.meta.traffic_class);
@@ -276,10 +276,10 @@ impl<P: Port> Worker<P> {
         if let Err(packet) = self.kept.keep((session, most), packet, self.state.now_ns) {
             return self.discard_kept(packet, DropReason::BufferFull);
         }
-        if is_news && self.kept.is_untold(session) {
+        if is_news && self.kept.is_untold(session, step.pdr) {
             let qfi = qfi.and_then(Qfi::new);
             if self.state.note(Event::DownlinkData { session: seid, pdr: step.pdr, qfi, traffic_class }) {
-                self.kept.told(session);
+                self.kept.told(session, step.pdr);
             }
         }
     }
