@@ -233,6 +233,37 @@ fn a_quota_is_held_only_so_long_without_packets_and_valid_only_so_long() {
     assert!(reported(&mut lab, session).is_empty());
 }
 
+/// TS 29.244 7.5.2.4: packets are no longer permitted to pass when none came for the quota holding time.
+#[test]
+fn a_quota_that_nobody_used_for_its_holding_time_lets_nothing_pass_until_the_next() {
+    let mut rule = urr(1, QUHTI);
+    rule.quota_holding_time = Some(20);
+    rule.volume_quota = total(1_000);
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (100, 0), false);
+    seconds(&mut lab, 20);
+    assert_eq!(reported(&mut lab, session)[0].usage_report_trigger, Trigger(Trigger::QUHTI));
+    let quota = |lab: &common::Lab| {
+        let urr = &lab.in_force[&session].rules.urrs[0];
+        urr.volume_quota.and_then(|quota| quota.total)
+    };
+    assert_eq!(quota(&lab), Some(0));
+    lab.traffic(session, (50, 0), false);
+    seconds(&mut lab, 100);
+    assert!(reported(&mut lab, session).is_empty(), "told once");
+    let give = |lab: &mut common::Lab, update: UpdateUrr| {
+        lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+    };
+    give(&mut lab, UpdateUrr { urr_id: 1, quota_holding_time: Some(30), ..UpdateUrr::default() });
+    assert_eq!(quota(&lab), Some(0), "a time is no quota");
+    give(&mut lab, UpdateUrr { urr_id: 1, volume_quota: total(700), ..UpdateUrr::default() });
+    assert_eq!(quota(&lab), Some(700));
+    lab.traffic(session, (40, 0), false);
+    seconds(&mut lab, 30);
+    let report = reported(&mut lab, session).remove(0);
+    assert_eq!((report.usage_report_trigger, octets(&report)), (Trigger(Trigger::QUHTI), (40, 0)));
+}
+
 /// Looking whether packets came must not move the volume threshold.
 #[test]
 fn a_look_at_the_counts_leaves_thresholds_alone() {
