@@ -305,6 +305,40 @@ fn a_linked_urr_reports_along() {
     assert_eq!(told, [(1, Trigger::VOLTH, (50, 60)), (2, Trigger::LIUSA, (50, 60))]);
 }
 
+/// TS 29.244 8.2.19, LIUSA: whatever makes the other report.
+#[test]
+fn a_linked_urr_reports_along_with_a_query_and_a_removal() {
+    let along = |id| CreateUrr { linked_urr_ids: vec![1], ..urr(id, LIUSA) };
+    let (mut lab, session) =
+        lab(vec![urr(1, 0), along(2), CreateUrr { linked_urr_ids: vec![2], ..urr(3, LIUSA) }]);
+    let told = |reports: Vec<UsageReport>| -> Vec<_> {
+        reports.iter().map(|it| (it.urr_id, it.usage_report_trigger.0, octets(it))).collect()
+    };
+    lab.traffic(session, (50, 60), false);
+    let query_urrs = vec![QueryUrr { urr_id: 1, carried: vec![] }];
+    let answer = lab.modify(session, SessionModificationRequest { query_urrs, ..Default::default() });
+    let expected = [(1, Trigger::IMMER, (50, 60)), (2, Trigger::LIUSA, (50, 60))];
+    assert_eq!(told(answer.usage_reports), expected);
+    lab.traffic(session, (7, 8), false);
+    let mut update_pdrs = vec![];
+    for (pdr_id, urr_ids) in [(1, vec![2, 3]), (2, vec![2, 3])] {
+        update_pdrs.push(UpdatePdr { pdr_id, urr_ids, ..UpdatePdr::default() });
+    }
+    let remove_urrs = vec![RemoveUrr { urr_id: 1, carried: vec![] }];
+    let update_urrs = vec![UpdateUrr {
+        urr_id: 2,
+        carried: vec![RawIe { ie: ie::LINKED_URR_ID, value: vec![] }],
+        ..UpdateUrr::default()
+    }];
+    let request = SessionModificationRequest { remove_urrs, update_pdrs, update_urrs, ..Default::default() };
+    let answer = lab.modify(session, request);
+    assert_eq!(answer.cause, Cause::RequestAccepted, "{:?}", lab.notes);
+    let expected = [(1, Trigger::TERMR, (7, 8)), (2, Trigger::LIUSA, (7, 8))];
+    assert_eq!(told(answer.usage_reports), expected);
+    seconds(&mut lab, 10);
+    assert!(reported(&mut lab, session).is_empty());
+}
+
 #[test]
 fn usage_before_and_after_the_monitoring_time_is_told_apart() {
     let mut rule = urr(1, VOLTH);
