@@ -124,6 +124,7 @@ impl Node {
         }
         match &asking.purpose {
             Purpose::Usage(_) => self.usage_answered(seid, asking.to, response.cause),
+            Purpose::Silence(_, attempt) => self.silence_answered(seid, *attempt, response.cause),
             Purpose::Paging(_, pdrs) => self.page_answered(seid, pdrs, response.cause),
             _ => {}
         }

@@ -3,6 +3,7 @@
 use super::due::{Found, Look};
 use super::tell::tell;
 use super::{SILENCE, macs, ms};
+use crate::silence::Again;
 use pfcp::{UsageReport, UsageReportTrigger as Trigger};
 use rules::{Rules, Triggers, Urr, UrrId};
 use session::UsageRecord;
@@ -28,6 +29,8 @@ pub(crate) struct Meter {
     look_from_ms: u64,
     /// When to ask about everything: notices may have been lost.
     pub(crate) refresh_ms: Option<u64>,
+    /// The control plane has not heard that the user is silent.
+    pub(crate) silence_again: Option<Again>,
 }
 
 /// A question to the data plane.
