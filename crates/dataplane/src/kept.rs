@@ -2,9 +2,13 @@
 
 use crate::frame::Packet;
 use crate::state::{SessionIndex, Table};
+use rules::PdrId;
 
 /// Sessions looked at in one search for packets kept too long.
 const SEARCH: usize = 64;
+/// Rules of a session of whose packets the control plane is told. A session that sleeps has one for each QoS flow, and
+/// whoever was told of this many has been told enough.
+const TOLD: usize = 8;
 
 /// All packets a worker keeps.
 pub(crate) struct Kept<B> {
@@ -28,10 +32,29 @@ struct Queue {
     first: u32,
     last: u32,
     length: u32,
-    told: bool,
+    told: [PdrId; TOLD],
+    told_length: u8,
 }
 
 const NONE: u32 = u32::MAX;
+
+impl Queue {
+    const fn of(session: SessionIndex) -> Self {
+        Self { session, first: NONE, last: NONE, length: 0, told: [PdrId(0); TOLD], told_length: 0 }
+    }
+
+    fn is_untold(&self, pdr: PdrId) -> bool {
+        let length = usize::from(self.told_length);
+        length < TOLD && !self.told[..length].contains(&pdr)
+    }
+
+    fn tell(&mut self, pdr: PdrId) {
+        if let Some(place) = self.told.get_mut(usize::from(self.told_length)) {
+            *place = pdr;
+            self.told_length += 1;
+        }
+    }
+}
 
 impl<B> Kept<B> {
     /// Room for so many packets.
@@ -72,16 +95,17 @@ impl<B> Kept<B> {
         Ok(())
     }
 
-    /// Whether the control plane still has to be told of the session's packets; [`Kept::told`] says that it was.
-    pub(crate) fn is_untold(&self, session: SessionIndex) -> bool {
+    /// Whether the control plane still has to be told of the session's packets that matched a rule; [`Kept::told`] says
+    /// that it was.
+    pub(crate) fn is_untold(&self, session: SessionIndex, pdr: PdrId) -> bool {
         let queue = self.by_session.get(u64::from(session.0));
-        queue.is_some_and(|queue| !self.queues[queue as usize].told)
+        queue.is_some_and(|queue| self.queues[queue as usize].is_untold(pdr))
     }
 
     /// The control plane has been told.
-    pub(crate) fn told(&mut self, session: SessionIndex) {
+    pub(crate) fn told(&mut self, session: SessionIndex, pdr: PdrId) {
         if let Some(queue) = self.by_session.get(u64::from(session.0)) {
-            self.queues[queue as usize].told = true;
+            self.queues[queue as usize].tell(pdr);
         }
     }
 
@@ -98,6 +122,10 @@ impl<B> Kept<B> {
             self.searched = (self.searched + 1) % self.queues.len();
             let Queue { session, first, .. } = self.queues[self.searched];
             let mut slot = first;
+            if slot != NONE && self.slots[slot as usize].since_ns < deadline_ns {
+                // Nobody came for them: who was told of them hears of the next.
+                self.queues[self.searched].told_length = 0;
+            }
             while slot != NONE && self.slots[slot as usize].since_ns < deadline_ns {
                 slot = self.slots[slot as usize].next;
                 into.extend(self.pop(session));
@@ -111,7 +139,7 @@ impl<B> Kept<B> {
     }
 
     fn open(&mut self, session: SessionIndex) -> u32 {
-        let queue = Queue { session, first: NONE, last: NONE, length: 0, told: false };
+        let queue = Queue::of(session);
         let at = match self.free_queues.pop() {
             Some(at) => {
                 self.queues[at as usize] = queue;
@@ -150,6 +178,8 @@ mod tests {
     use crate::side::Side;
     use rules::Interface;
 
+    const SLEEPER: SessionIndex = SessionIndex(7);
+
     fn packet(name: char) -> Packet<char> {
         Packet { buffer: name, meta: Meta::new(0, Side::of(Interface::Core)) }
     }
@@ -175,17 +205,44 @@ mod tests {
     }
 
     #[test]
-    fn the_control_plane_is_told_once_until_all_have_left() {
+    fn the_control_plane_is_told_once_of_each_rule_until_all_have_left() {
         let mut kept = Kept::new(3);
-        assert!(!kept.is_untold(SessionIndex(7)));
+        assert!(!kept.is_untold(SLEEPER, PdrId(2)));
         keep(&mut kept, 7, 'a', 0);
-        assert!(kept.is_untold(SessionIndex(7)));
-        kept.told(SessionIndex(7));
+        assert!(kept.is_untold(SLEEPER, PdrId(2)));
+        kept.told(SLEEPER, PdrId(2));
         keep(&mut kept, 7, 'b', 0);
-        assert!(!kept.is_untold(SessionIndex(7)));
-        kept.release(SessionIndex(7), &mut Vec::new());
+        assert!(!kept.is_untold(SLEEPER, PdrId(2)));
+        assert!(kept.is_untold(SLEEPER, PdrId(3)));
+        kept.release(SLEEPER, &mut Vec::new());
         keep(&mut kept, 7, 'c', 0);
-        assert!(kept.is_untold(SessionIndex(7)));
+        assert!(kept.is_untold(SLEEPER, PdrId(2)));
+    }
+
+    #[test]
+    fn the_control_plane_is_told_of_so_many_rules() {
+        let mut kept = Kept::new(3);
+        keep(&mut kept, 7, 'a', 0);
+        let told: Vec<bool> = (0..10)
+            .map(|pdr| {
+                let is_untold = kept.is_untold(SLEEPER, PdrId(pdr));
+                kept.told(SLEEPER, PdrId(pdr));
+                is_untold
+            })
+            .collect();
+        assert_eq!(told, [[true; TOLD].as_slice(), &[false; 2]].concat());
+    }
+
+    #[test]
+    fn the_control_plane_is_told_again_after_packets_were_given_up() {
+        let mut kept = Kept::new(3);
+        keep(&mut kept, 7, 'a', 10);
+        keep(&mut kept, 7, 'b', 20);
+        kept.told(SLEEPER, PdrId(2));
+        kept.expire(10, &mut Vec::new());
+        assert!(!kept.is_untold(SLEEPER, PdrId(2)));
+        kept.expire(20, &mut Vec::new());
+        assert!(kept.is_untold(SLEEPER, PdrId(2)));
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub(crate) use orders::{Order, Query, Report};
 use packet::{Buffer, ethernet};
 pub(crate) use paths::Listing;
 use rtrb::{Consumer, Producer};
-use rules::Qfi;
+use rules::{Direction, Qfi};
 use std::net::IpAddr;
 
 /// Packets taken from one port at once; where there are many ports, each has its share of the vector.
@@ -262,10 +262,11 @@ impl<P: Port> Worker<P> {
         }
     }
 
-    /// Keeps a packet for its user, and sees to it that the control plane hears of it, once.
+    /// Keeps a packet for its user, or of it, and sees to it that the control plane hears of the former, once for each PDR.
     fn keep(&mut self, packet: Packet<P::Buffer>) {
         let step = *self.state.sessions.cells.step(packet.meta.step);
         let (session, qfi, traffic_class) = (step.session, step.qfi(), packet.meta.traffic_class);
+        let is_news = step.kind == Kind::KeepAndNotify && packet.meta.direction() == Direction::Downlink;
         let Some((seid, most)) =
             self.state.sessions.get(session).map(|session| (session.seid, session.kept_max))
         else {
@@ -275,10 +276,10 @@ impl<P: Port> Worker<P> {
         if let Err(packet) = self.kept.keep((session, most), packet, self.state.now_ns) {
             return self.discard_kept(packet, DropReason::BufferFull);
         }
-        if step.kind == Kind::KeepAndNotify && self.kept.is_untold(session) {
+        if is_news && self.kept.is_untold(session, step.pdr) {
             let qfi = qfi.and_then(Qfi::new);
             if self.state.note(Event::DownlinkData { session: seid, pdr: step.pdr, qfi, traffic_class }) {
-                self.kept.told(session);
+                self.kept.told(session, step.pdr);
             }
         }
     }

@@ -65,7 +65,7 @@ impl Node {
         {
             self.token += 1;
             query.token = self.token;
-            let (urrs, token) = (query.urrs.clone(), query.token);
+            let (urrs, token) = ([&query.urrs[..], &query.linked].concat(), query.token);
             self.out.push(Output::QueryUsage { session: seid, urrs, token, is_reported: true });
         }
         session.pending = Some(Box::new(Pending { asked: *asked, revision, work, applied: None }));
@@ -152,6 +152,9 @@ impl Node {
         let given = (&modifying.taken.given[..], modifying.silence);
         usage::apply(&mut next.usage, (&before, &next.rules), given, now_ms);
         session.paging.retain(&next.rules);
+        if modifying.drop_buffered {
+            session.paging.begin_anew(0);
+        }
         let closed = self.after_change(&mut next, charged);
         self.tunnels.release_unused(teids, &next);
         self.reports.reindex(next.seid, &before, &next.rules);

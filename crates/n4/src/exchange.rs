@@ -53,6 +53,8 @@ pub(crate) enum Purpose {
     Report(Seid),
     /// To report what it used.
     Usage(Seid),
+    /// To report that its user is silent, so many times.
+    Silence(Seid, u8),
     /// To report packets kept by these rules of it.
     Paging(Seid, Vec<PdrId>),
 }
@@ -65,7 +67,7 @@ impl Purpose {
             Self::Setup => 6,
             Self::Leave(_) => 8,
             Self::NodeReport(_) => 13,
-            Self::Report(_) | Self::Usage(_) | Self::Paging(..) => 57,
+            Self::Report(_) | Self::Usage(_) | Self::Silence(..) | Self::Paging(..) => 57,
         }
     }
 }
@@ -91,7 +93,10 @@ impl Node {
             }
             (Purpose::NodeReport(_), Body::NodeReportResponse(_)) => {}
             (
-                Purpose::Report(seid) | Purpose::Usage(seid) | Purpose::Paging(seid, _),
+                Purpose::Report(seid)
+                | Purpose::Usage(seid)
+                | Purpose::Silence(seid, _)
+                | Purpose::Paging(seid, _),
                 Body::SessionReportResponse(response),
             ) => self.answered_report(*seid, &asking, response),
             _ => self.unanswered(&asking),
@@ -123,6 +128,7 @@ impl Node {
                 self.note(Level::Warning, format!("{node_id} does not take what it was told"));
             }
             Purpose::Usage(seid) => self.usage_unconfirmed(*seid),
+            Purpose::Silence(seid, attempt) => self.silence_unheard(*seid, *attempt),
             Purpose::Paging(seid, pdrs) => self.page_again(*seid, pdrs),
             Purpose::Report(seid) => {
                 self.note(Level::Warning, format!("{} takes no report about session {seid}", asking.to));

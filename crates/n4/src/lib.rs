@@ -49,6 +49,7 @@ mod report;
 mod sessions;
 mod set_index;
 mod sets;
+mod silence;
 mod slot;
 mod support;
 mod table;

@@ -79,8 +79,9 @@ impl Node {
         if plan.rules_changed {
             self.put_again(seid);
         }
+        let silence = self.report_silence_again(seid, now_ms);
         // Never at once: what was found due now has been done.
-        let next = [plan.next_ms, paging, confirming, charging].into_iter().flatten().min();
+        let next = [plan.next_ms, paging, confirming, charging, silence].into_iter().flatten().min();
         let soonest = self.now + Duration::from_millis(1);
         self.wake(seid, next.map(|next| self.time_of(next).max(soonest)));
         self.attend_answer(seid);
@@ -106,11 +107,7 @@ impl Node {
                 }
             }
             Step::Report(reports) => self.report_usage(seid, reports),
-            Step::Silence => {
-                let report_type = ReportType(ReportType::UPIR);
-                let request = SessionReportRequest { report_type, ..SessionReportRequest::default() };
-                self.tell_owner(seid, Purpose::Report(seid), request);
-            }
+            Step::Silence => self.report_silence(seid, 1),
         }
     }
 

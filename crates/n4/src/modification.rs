@@ -56,6 +56,8 @@ impl Node {
         let changed = (&before.rules, &next.rules);
         usage::apply(&mut next.usage, changed, (&taken.given, silence), self.wall_ms());
         let drop_buffered = asks_for(request, flags::PFCPSM_DROBU);
+        let removed = usage::removed(&before.rules, &next.rules, &taken.given).collect();
+        let query = with_linked(query, &before.rules, removed);
         let modifying = Modifying { taken, silence, query, drop_buffered };
         self.ask_before_change(seid, &next.rules);
         self.order(seid, asked, Work::Modify(Box::new(next), Box::new(modifying)));
@@ -78,6 +80,15 @@ fn query(request: &SessionModificationRequest, rules: &Rules) -> Result<Option<Q
         return Err(RuleError::Unknown(RuleRef::Urr(*unknown)).into());
     }
     let reference = request.query_urr_reference;
-    let query = Query { urrs, reference, token: 0, is_answered: false };
+    let query = Query { urrs, reference, ..Query::default() };
     Ok(Some(query).filter(|query| !query.urrs.is_empty()))
+}
+
+/// What reports along with what is asked about, or with what goes, is to be as new as that.
+fn with_linked(query: Option<Query>, rules: &Rules, removed: Vec<UrrId>) -> Option<Query> {
+    let query = query.unwrap_or_default();
+    let reporting = query.urrs.iter().copied().chain(removed).collect();
+    let mut linked = usage::linked(rules, &reporting);
+    linked.retain(|urr| !reporting.contains(urr));
+    Some(Query { linked, ..query }).filter(|query| !(query.urrs.is_empty() && query.linked.is_empty()))
 }

@@ -1,59 +1,88 @@
-//! Packets kept for users who sleep (TS 29.244 5.2.4): told once for each rule, and how to go on is told in return.
+//! Packets kept for users who sleep (TS 29.244 5.2.4): told once for each rule, and how to go on is told in return. What
+//! became of the packets decides when a rule is told of anew.
 
 use crate::exchange::Purpose;
 use crate::interface::Level;
 use crate::node::Node;
-use crate::sessions::Work;
+use crate::sessions::{Session, Work};
 use crate::{offline, predefined};
 use pfcp::{
-    DownlinkDataReport, DownlinkDataServiceInformation, ReportType, SessionReportRequest,
+    Cause, DownlinkDataReport, DownlinkDataServiceInformation, ReportType, SessionReportRequest,
     SessionReportResponse, UpdateBarInReport, flags, ie,
 };
-use rules::{ApplyAction, BarId, BarUpdate, Change, Far, PdrId, Qfi, Rules, Seid};
-use std::collections::BTreeSet;
+use rules::{ApplyAction, BarId, BarUpdate, Change, Direction, Far, PdrId, Qfi, Rules, Seid};
+use std::collections::BTreeMap;
 
 /// The unit of a notification delay (TS 29.244 8.2.28).
 const DELAY_UNIT_MS: u64 = 50;
+/// An owner who refuses to hear of packets so often in a row hears of the next ones only.
+const REFUSALS: u8 = 3;
 
 /// What a session's owner knows of packets kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Paging {
     /// Rules it was told of.
-    told: BTreeSet<PdrId>,
+    told: BTreeMap<PdrId, Told>,
     /// Rules to tell of, and when.
     waiting: Vec<(PdrId, DownlinkDataServiceInformation)>,
     due_ms: u64,
+    /// Nothing is told before.
+    from_ms: u64,
+    /// Reports refused in a row.
+    refused: u8,
     /// The owner does not want what is kept.
     pub(crate) drop_buffered: bool,
+}
+
+/// What was told of a rule. The data plane says again that it keeps a packet once those it was told of were kept too
+/// long, which is news unless it comes at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Told {
+    information: DownlinkDataServiceInformation,
+    again_ms: u64,
 }
 
 impl Paging {
     /// The rules have changed: what no longer keeps packets may be told of again when it does.
     pub(crate) fn retain(&mut self, rules: &Rules) {
         let keeps = |pdr: &PdrId| far_of(rules, *pdr).is_some_and(notifies);
-        self.told.retain(keeps);
+        self.told.retain(|pdr, _| keeps(pdr));
         self.waiting.retain(|(pdr, _)| keeps(pdr));
     }
 
+    /// What was kept is dropped: what is kept from now on is news, to be told no sooner than `from_ms`.
+    pub(crate) fn begin_anew(&mut self, from_ms: u64) {
+        self.told.clear();
+        self.waiting.clear();
+        self.from_ms = from_ms;
+    }
+
     /// Where nothing is to be told, no moment is either.
-    pub(crate) const fn pass(&mut self) {
+    pub(crate) const fn pass(&mut self, now_ms: u64) {
         if self.waiting.is_empty() {
             self.due_ms = 0;
+        }
+        if self.from_ms <= now_ms {
+            self.from_ms = 0;
         }
     }
 
     fn wait(&mut self, pdr: PdrId, information: DownlinkDataServiceInformation, due_ms: u64) {
+        let due_ms = due_ms.max(self.from_ms);
         self.due_ms = if self.waiting.is_empty() { due_ms } else { self.due_ms.min(due_ms) };
         self.waiting.push((pdr, information));
     }
 
-    fn knows(&self, pdr: PdrId) -> bool {
-        self.told.contains(&pdr) || self.waiting.iter().any(|(waiting, _)| *waiting == pdr)
+    fn knows(&self, pdr: PdrId, now_ms: u64) -> bool {
+        let is_told = self.told.get(&pdr).is_some_and(|told| told.again_ms > now_ms);
+        is_told || self.waiting.iter().any(|(waiting, _)| *waiting == pdr)
     }
 }
 
+/// Of a rule for packets to the user: what users send makes nobody page (TS 29.244 8.2.26, NOCP).
 fn far_of(rules: &Rules, pdr: PdrId) -> Option<&Far> {
-    let far = rules.pdrs.iter().find(|rule| rule.id == pdr)?.far;
+    let pdr = rules.pdrs.iter().find(|rule| rule.id == pdr)?;
+    let far = (pdr.pdi.source_interface.direction() == Direction::Downlink).then_some(pdr.far)?;
     rules.fars.iter().find(|rule| rule.id == far)
 }
 
@@ -75,7 +104,7 @@ impl Node {
         let pdr = predefined::parent(&session.record, &self.config.predefined, pdr);
         let rules = &session.record.rules;
         let Some(far) = far_of(rules, pdr).filter(|far| notifies(far)) else { return };
-        if session.paging.knows(pdr) {
+        if session.paging.knows(pdr, now_ms) {
             return;
         }
         let information = DownlinkDataServiceInformation {
@@ -88,13 +117,15 @@ impl Node {
 
     /// Tells the owner of what waits, if it is time; when it will be.
     pub(crate) fn page(&mut self, seid: Seid, now_ms: u64) -> Option<u64> {
+        let again_ms = self.paged_again_ms();
         let paging = &mut self.sessions.get_mut(seid)?.paging;
         if paging.waiting.is_empty() || paging.due_ms > now_ms {
             return (!paging.waiting.is_empty()).then_some(paging.due_ms);
         }
-        let (pdr_ids, service_information) = std::mem::take(&mut paging.waiting).into_iter().unzip();
-        let pdr_ids: Vec<PdrId> = pdr_ids;
-        paging.told.extend(&pdr_ids);
+        let waiting = std::mem::take(&mut paging.waiting);
+        let told = |(pdr, information): &(PdrId, _)| (*pdr, Told { information: *information, again_ms });
+        paging.told.extend(waiting.iter().map(told));
+        let (pdr_ids, service_information): (Vec<PdrId>, _) = waiting.into_iter().unzip();
         let report = DownlinkDataReport {
             pdr_ids: pdr_ids.iter().map(|pdr| pdr.0).collect(),
             service_information,
@@ -118,20 +149,41 @@ impl Node {
         self.attend(seid);
     }
 
-    fn wait_again(&mut self, seid: Seid, pdrs: &[PdrId]) {
-        let again_ms = self.wall_ms() + self.config.heartbeat_interval.as_millis() as u64;
+    /// An owner who refuses may be able to do more in a while, but not for ever.
+    pub(crate) fn page_answered(&mut self, seid: Seid, pdrs: &[PdrId], cause: Cause) {
         let Some(session) = self.sessions.get_mut(seid) else { return };
-        for pdr in pdrs.iter().filter(|pdr| session.paging.told.remove(pdr)) {
-            session.paging.waiting.push((*pdr, DownlinkDataServiceInformation::default()));
+        let refused = if cause.is_accepted() { 0 } else { session.paging.refused + 1 };
+        session.paging.refused = refused % (REFUSALS + 1);
+        if session.paging.refused > 0 {
+            self.page_again(seid, pdrs);
         }
-        session.paging.due_ms = again_ms;
+    }
+
+    /// When an owner that did not take it is told again.
+    fn paged_again_ms(&self) -> u64 {
+        self.wall_ms() + self.config.heartbeat_interval.as_millis() as u64
+    }
+
+    fn wait_again(&mut self, seid: Seid, pdrs: &[PdrId]) {
+        let again_ms = self.paged_again_ms();
+        let Some(Session { paging, .. }) = self.sessions.get_mut(seid) else { return };
+        for pdr in pdrs {
+            if let Some(told) = paging.told.remove(pdr) {
+                paging.wait(*pdr, told.information, again_ms);
+            }
+        }
     }
 
     /// The answer to a report may say how to keep packets from now on, or to keep none (TS 29.244 7.5.9).
     pub(crate) fn buffer_otherwise(&mut self, seid: Seid, response: &SessionReportResponse) {
         let drops = response.pfcpsrrsp_flags.is_some_and(|bits| bits & flags::PFCPSRRSP_DROBU != 0);
+        // Who drops every packet is told of every other: not all at once.
+        let from_ms = self.wall_ms() + self.config.report_interval.as_millis() as u64;
         let Some(session) = self.sessions.get_mut(seid) else { return };
         session.paging.drop_buffered |= drops;
+        if drops {
+            session.paging.begin_anew(from_ms);
+        }
         let duration = response.update_bar.iter().flat_map(|bar| &bar.carried);
         if duration.into_iter().any(|other| other.ie == ie::DL_BUFFERING_DURATION) {
             // A response cannot be refused; what it asks for is not advertised (DLBD).

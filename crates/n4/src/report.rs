@@ -122,8 +122,11 @@ impl Node {
         if let Some(Ok(cp_f_seid)) = renamed {
             self.rename(seid, cp_f_seid);
         }
-        if let Purpose::Usage(_) = asking.purpose {
-            self.usage_answered(seid, asking.to, response.cause);
+        match &asking.purpose {
+            Purpose::Usage(_) => self.usage_answered(seid, asking.to, response.cause),
+            Purpose::Silence(_, attempt) => self.silence_answered(seid, *attempt, response.cause),
+            Purpose::Paging(_, pdrs) => self.page_answered(seid, pdrs, response.cause),
+            _ => {}
         }
         self.buffer_otherwise(seid, response);
     }

@@ -99,9 +99,11 @@ pub(crate) struct Modifying {
 }
 
 /// What is asked of the data plane for a request.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Query {
     pub(crate) urrs: Vec<UrrId>,
+    /// URRs that report along with those, or with others that go.
+    pub(crate) linked: Vec<UrrId>,
     pub(crate) reference: Option<u32>,
     pub(crate) token: u64,
     pub(crate) is_answered: bool,

@@ -35,7 +35,7 @@ impl Rest {
     /// Moments that have passed mean nothing any more.
     fn of(session: &mut Session, now_ms: u64) -> Self {
         session.meter.pass(now_ms);
-        session.paging.pass();
+        session.paging.pass(now_ms);
         let is_waiting = session.report_again_ms > now_ms;
         Self {
             revisions: session.revision.saturating_sub(session.record.revision),

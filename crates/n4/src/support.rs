@@ -305,7 +305,7 @@ pub(crate) fn modification(request: &SessionModificationRequest, config: &Config
     })
 }
 
-/// More URRs than can be told of at once, or one with an ID that is ours.
+/// More URRs than can be told of at once, one with an ID that is ours, or one that measures nothing.
 pub(crate) fn urrs(rules: &rules::Rules) -> Result<(), Refusal> {
     let blame = |cause, urr: &rules::Urr| Refusal {
         failed_rule_id: Some(FailedRuleId::Urr(urr.id.0)),
@@ -316,7 +316,17 @@ pub(crate) fn urrs(rules: &rules::Rules) -> Result<(), Refusal> {
         (Some(excess), _) => Some(blame(Cause::NoResourcesAvailable, excess)),
         (None, ours) => ours.map(|ours| blame(Cause::RuleCreationModificationFailure, ours)),
     };
-    refusal.map_or(Ok(()), Err)
+    refusal.map_or(Ok(()), Err)?;
+    let empty = rules.urrs.iter().any(measures_nothing);
+    if empty { Err(Refusal::unsupported(ie::MEASUREMENT_METHOD)) } else { Ok(()) }
+}
+
+/// Of events alone, but of none that we know (TS 29.244 8.2.40): its reports would say nothing.
+fn measures_nothing(urr: &rules::Urr) -> bool {
+    let methods = urr.methods;
+    let events = [Triggers::START_OF_TRAFFIC, Triggers::STOP_OF_TRAFFIC, Triggers::MAC_ADDRESSES];
+    let knows_events = events.iter().any(|event| urr.triggers.contains(*event));
+    methods.event && !(methods.volume || methods.duration || knows_events)
 }
 
 fn create_pdr(pdr: &CreatePdr) -> Result<(), Refusal> {

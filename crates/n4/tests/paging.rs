@@ -104,6 +104,71 @@ fn the_bar_delays_the_report_and_what_comes_meanwhile_goes_along() {
     assert_eq!((report.pdr_ids, report.service_information.len()), (vec![2, 3], 2));
 }
 
+/// Then the next packet is the first again (TS 29.244 5.2.4).
+#[test]
+fn what_comes_after_kept_packets_were_dropped_is_told_of() {
+    let (mut lab, session) = lab(None);
+    packet(&mut lab, session, 2);
+    let (sequence, _) = reported(&mut lab).remove(0);
+    let drops = SessionReportResponse { pfcpsrrsp_flags: Some(flags::PFCPSRRSP_DROBU), ..accepted() };
+    answer(&mut lab, session, sequence, drops);
+    packet(&mut lab, session, 2);
+    assert!(reported(&mut lab).is_empty(), "not as often as it drops");
+    lab.pass(Duration::from_secs(1));
+    let (sequence, _) = reported(&mut lab).remove(0);
+    answer(&mut lab, session, sequence, accepted());
+    packet(&mut lab, session, 2);
+    let asleep = UpdateFar {
+        far_id: 2,
+        apply_action: Some(ApplyAction::new(ApplyAction::BUFF | ApplyAction::NOCP)),
+        ..UpdateFar::default()
+    };
+    let request = SessionModificationRequest { update_fars: vec![asleep], ..Default::default() };
+    lab.modify(session, request.clone());
+    packet(&mut lab, session, 2);
+    assert!(reported(&mut lab).is_empty(), "the same packets");
+    lab.modify(
+        session,
+        SessionModificationRequest { pfcpsm_req_flags: Some(flags::PFCPSM_DROBU), ..request },
+    );
+    packet(&mut lab, session, 2);
+    assert_eq!(reported(&mut lab).len(), 1);
+}
+
+/// Nobody woke the user, and what was kept was given up at last: the data plane speaks of the next packet.
+#[test]
+fn what_comes_after_kept_packets_were_given_up_is_told_of() {
+    let (mut lab, session) = lab(None);
+    packet(&mut lab, session, 2);
+    let (sequence, _) = reported(&mut lab).remove(0);
+    answer(&mut lab, session, sequence, accepted());
+    lab.pass(Duration::from_secs(9));
+    packet(&mut lab, session, 2);
+    assert!(reported(&mut lab).is_empty());
+    lab.pass(Duration::from_secs(51));
+    packet(&mut lab, session, 2);
+    assert_eq!(reported(&mut lab).len(), 1);
+}
+
+#[test]
+fn a_control_plane_that_refuses_is_told_again_a_few_times_and_of_the_next_packet() {
+    let (mut lab, session) = lab(None);
+    packet(&mut lab, session, 2);
+    let mut told = 0;
+    for _ in 0..10 {
+        for (sequence, report) in reported(&mut lab) {
+            assert_eq!((report.pdr_ids, report.service_information[0].qfi), (vec![2], Some(9)));
+            told += 1;
+            answer(&mut lab, session, sequence, SessionReportResponse::of(Cause::PfcpEntityInCongestion));
+        }
+        assert!(reported(&mut lab).is_empty(), "not at once");
+        lab.pass(Duration::from_secs(10));
+    }
+    assert_eq!(told, 4);
+    packet(&mut lab, session, 2);
+    assert_eq!(reported(&mut lab).len(), 1);
+}
+
 #[test]
 fn a_user_who_wakes_before_the_delay_is_over_is_not_told_of() {
     let (mut lab, session) = lab(Some(10));
@@ -123,6 +188,20 @@ fn packets_dropped_or_kept_in_silence_are_not_told_of() {
         packet(&mut lab, session, 2);
         assert!(reported(&mut lab).is_empty());
     }
+}
+
+#[test]
+fn what_the_user_sends_is_not_told_of() {
+    let mut lab = Lab::associated();
+    let mut request = establishment(77);
+    for far in &mut request.create_fars {
+        far.apply_action = ApplyAction::new(ApplyAction::BUFF | ApplyAction::NOCP);
+    }
+    let session = lab.establish(request);
+    packet(&mut lab, session, 1);
+    assert!(reported(&mut lab).is_empty());
+    packet(&mut lab, session, 2);
+    assert_eq!(reported(&mut lab).len(), 1);
 }
 
 #[test]

@@ -241,6 +241,29 @@ fn what_makes_no_sense_is_named_and_leaves_nothing() {
     }
 }
 
+/// TS 29.244 8.2.40, EVENT: there must be an event that we know.
+#[test]
+fn urrs_of_events_have_an_event() {
+    let (start, macs) = (1 << 4, 1 << 11);
+    let event = |methods, triggers| CreateUrr {
+        measurement_method: flags::METHOD_EVENT | methods,
+        reporting_triggers: ReportingTriggers::new(triggers),
+        ..urr()
+    };
+    let refused = (Cause::ServiceNotSupported, Some(ie::MEASUREMENT_METHOD), None);
+    let accepted = (Cause::RequestAccepted, None, None);
+    for (urr, expected) in [
+        (event(0, 0), refused),
+        (event(0, 1 << 7), refused),
+        (event(0, start), accepted),
+        (event(0, macs), accepted),
+        (event(flags::METHOD_VOLUM, 0), accepted),
+    ] {
+        let request = SessionEstablishmentRequest { create_urrs: vec![urr], ..establishment(77) };
+        assert_eq!(told(request).0, expected);
+    }
+}
+
 #[test]
 fn more_urrs_than_can_be_told_of_are_refused() {
     let mut request = establishment(77);

@@ -233,6 +233,37 @@ fn a_quota_is_held_only_so_long_without_packets_and_valid_only_so_long() {
     assert!(reported(&mut lab, session).is_empty());
 }
 
+/// TS 29.244 7.5.2.4: packets are no longer permitted to pass when none came for the quota holding time.
+#[test]
+fn a_quota_that_nobody_used_for_its_holding_time_lets_nothing_pass_until_the_next() {
+    let mut rule = urr(1, QUHTI);
+    rule.quota_holding_time = Some(20);
+    rule.volume_quota = total(1_000);
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (100, 0), false);
+    seconds(&mut lab, 20);
+    assert_eq!(reported(&mut lab, session)[0].usage_report_trigger, Trigger(Trigger::QUHTI));
+    let quota = |lab: &common::Lab| {
+        let urr = &lab.in_force[&session].rules.urrs[0];
+        urr.volume_quota.and_then(|quota| quota.total)
+    };
+    assert_eq!(quota(&lab), Some(0));
+    lab.traffic(session, (50, 0), false);
+    seconds(&mut lab, 100);
+    assert!(reported(&mut lab, session).is_empty(), "told once");
+    let give = |lab: &mut common::Lab, update: UpdateUrr| {
+        lab.modify(session, SessionModificationRequest { update_urrs: vec![update], ..Default::default() });
+    };
+    give(&mut lab, UpdateUrr { urr_id: 1, quota_holding_time: Some(30), ..UpdateUrr::default() });
+    assert_eq!(quota(&lab), Some(0), "a time is no quota");
+    give(&mut lab, UpdateUrr { urr_id: 1, volume_quota: total(700), ..UpdateUrr::default() });
+    assert_eq!(quota(&lab), Some(700));
+    lab.traffic(session, (40, 0), false);
+    seconds(&mut lab, 30);
+    let report = reported(&mut lab, session).remove(0);
+    assert_eq!((report.usage_report_trigger, octets(&report)), (Trigger(Trigger::QUHTI), (40, 0)));
+}
+
 /// Looking whether packets came must not move the volume threshold.
 #[test]
 fn a_look_at_the_counts_leaves_thresholds_alone() {
@@ -272,6 +303,40 @@ fn a_linked_urr_reports_along() {
     let reports = reported(&mut lab, session);
     let told: Vec<_> = reports.iter().map(|it| (it.urr_id, it.usage_report_trigger.0, octets(it))).collect();
     assert_eq!(told, [(1, Trigger::VOLTH, (50, 60)), (2, Trigger::LIUSA, (50, 60))]);
+}
+
+/// TS 29.244 8.2.19, LIUSA: whatever makes the other report.
+#[test]
+fn a_linked_urr_reports_along_with_a_query_and_a_removal() {
+    let along = |id| CreateUrr { linked_urr_ids: vec![1], ..urr(id, LIUSA) };
+    let (mut lab, session) =
+        lab(vec![urr(1, 0), along(2), CreateUrr { linked_urr_ids: vec![2], ..urr(3, LIUSA) }]);
+    let told = |reports: Vec<UsageReport>| -> Vec<_> {
+        reports.iter().map(|it| (it.urr_id, it.usage_report_trigger.0, octets(it))).collect()
+    };
+    lab.traffic(session, (50, 60), false);
+    let query_urrs = vec![QueryUrr { urr_id: 1, carried: vec![] }];
+    let answer = lab.modify(session, SessionModificationRequest { query_urrs, ..Default::default() });
+    let expected = [(1, Trigger::IMMER, (50, 60)), (2, Trigger::LIUSA, (50, 60))];
+    assert_eq!(told(answer.usage_reports), expected);
+    lab.traffic(session, (7, 8), false);
+    let mut update_pdrs = vec![];
+    for (pdr_id, urr_ids) in [(1, vec![2, 3]), (2, vec![2, 3])] {
+        update_pdrs.push(UpdatePdr { pdr_id, urr_ids, ..UpdatePdr::default() });
+    }
+    let remove_urrs = vec![RemoveUrr { urr_id: 1, carried: vec![] }];
+    let update_urrs = vec![UpdateUrr {
+        urr_id: 2,
+        carried: vec![RawIe { ie: ie::LINKED_URR_ID, value: vec![] }],
+        ..UpdateUrr::default()
+    }];
+    let request = SessionModificationRequest { remove_urrs, update_pdrs, update_urrs, ..Default::default() };
+    let answer = lab.modify(session, request);
+    assert_eq!(answer.cause, Cause::RequestAccepted, "{:?}", lab.notes);
+    let expected = [(1, Trigger::TERMR, (7, 8)), (2, Trigger::LIUSA, (7, 8))];
+    assert_eq!(told(answer.usage_reports), expected);
+    seconds(&mut lab, 10);
+    assert!(reported(&mut lab, session).is_empty());
 }
 
 #[test]

@@ -223,7 +223,7 @@ fn a_silent_user_is_told_of_once_until_heard_again() {
     seconds(&mut lab, 100);
     assert_eq!(silent(&mut lab), 0);
     lab.traffic(session, (1, 0), false);
-    seconds(&mut lab, 61);
+    seconds(&mut lab, 40);
     assert_eq!(silent(&mut lab), 1);
     let off = SessionModificationRequest { user_plane_inactivity_timer: Some(0), ..Default::default() };
     lab.modify(session, off);
@@ -231,6 +231,27 @@ fn a_silent_user_is_told_of_once_until_heard_again() {
     lab.traffic(session, (1, 0), false);
     seconds(&mut lab, 100);
     assert!(lab.reports().is_empty());
+}
+
+/// Whoever missed it may wait for it for ever, and whoever is gone is not asked for ever.
+#[test]
+fn a_user_who_is_silent_is_told_of_again_where_nobody_answers() {
+    let mut lab = Lab::associated();
+    let mut request = metered(77, vec![]);
+    request.user_plane_inactivity_timer = Some(30);
+    let session = lab.establish(request);
+    let told = |lab: &mut Lab, time| {
+        seconds(lab, time);
+        lab.reports().iter().map(|(_, report)| report.sequence).collect::<BTreeSet<u32>>()
+    };
+    assert_eq!(told(&mut lab, 600).len(), 4);
+    lab.traffic(session, (1, 0), false);
+    let first = told(&mut lab, 40);
+    assert_eq!(first.len(), 1);
+    // A user who speaks meanwhile is not silent, which is known when the data plane is asked next.
+    lab.traffic(session, (1, 0), false);
+    let later = told(&mut lab, 600);
+    assert_eq!(later.difference(&first).count(), 1 + 4);
 }
 
 /// Between the start of the process and the link to the data plane nothing is known of the last packets.

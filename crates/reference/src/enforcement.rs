@@ -25,7 +25,7 @@ pub struct UsageCounts {
     pub uplink_packets: u64,
     /// To the user.
     pub downlink_packets: u64,
-    /// To the user, dropped by a FAR, where the URR has a threshold for that.
+    /// To the user, dropped by a FAR or kept in vain, where the URR has a threshold for that.
     pub dropped_downlink_packets: u64,
     /// Bytes of these.
     pub dropped_downlink_bytes: u64,
@@ -42,12 +42,14 @@ struct Usage {
 }
 
 /// One session: its rules, and what they remember.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Session {
     pub(crate) seid: Seid,
     pub(crate) rules: Rules,
     meters: Vec<Meter>,
     usages: Vec<Usage>,
+    /// Of packets kept for a user who sleeps, the URRs.
+    kept: Vec<(Vec<UrrId>, Load)>,
 }
 
 /// What marks a packet that is put into a tunnel.
@@ -91,14 +93,15 @@ pub(crate) type Chosen = (FarId, bool);
 
 impl Session {
     pub(crate) fn new(seid: Seid, rules: Rules, shared: &[Meter]) -> Self {
-        let mut session = Self { seid, rules: Rules::default(), meters: Vec::new(), usages: Vec::new() };
+        let mut session = Self { seid, ..Self::default() };
         session.replace(rules, shared);
         session
     }
 
     /// New rules: QERs and URRs that stay remember what they were; a new quota counts from now. Correlated meters go on
-    /// where others have brought them, by the limits of these rules.
+    /// where others have brought them, by the limits of these rules. What was kept is dropped.
     pub(crate) fn replace(&mut self, rules: Rules, shared: &[Meter]) {
+        std::mem::take(&mut self.kept).iter().for_each(|(urrs, load)| self.count_dropped(urrs, *load));
         let mut meters: Vec<Meter> = Vec::new();
         for meter in rules.qers.iter().filter_map(Meter::new) {
             let known = self.meters.iter().chain(shared).find(|known| known.key == meter.key);
@@ -178,6 +181,7 @@ impl Session {
         let marks = self.marks(pdr, &far);
         let to = match (far.apply_action, &far.forwarding) {
             (ApplyAction::Buffer, _) => {
+                self.kept.push((pdr.urrs.clone(), load));
                 return Ok(Verdict {
                     action: Action::Buffer,
                     marks,
@@ -186,7 +190,7 @@ impl Session {
                 });
             }
             (ApplyAction::Drop, _) | (_, None) => {
-                self.count_dropped(pdr, load);
+                self.count_dropped(&pdr.urrs, load);
                 return Err(DropReason::FarDrop);
             }
             (ApplyAction::Forward, Some(to)) => *to,
@@ -300,10 +304,10 @@ impl Session {
         all
     }
 
-    /// Counts a packet to the user that its FAR drops.
-    fn count_dropped(&mut self, pdr: &Pdr, load: Load) {
+    /// Counts a packet to the user that its FAR drops, or that was kept in vain.
+    fn count_dropped(&mut self, urrs: &[UrrId], load: Load) {
         let minds = |urr: &&Urr| {
-            pdr.urrs.contains(&urr.id)
+            urrs.contains(&urr.id)
                 && !urr.inactive
                 && urr.dropped_downlink.unwrap_or_default() != DroppedDownlink::default()
         };

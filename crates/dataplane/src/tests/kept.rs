@@ -1,10 +1,11 @@
 //! Packets kept for users who sleep.
 
 use super::drops;
+use super::rates::uplink;
 use crate::counters::DropReason;
 use crate::fixture::{ASLEEP, Bench, GNB, GNB6, N3, N6, asleep};
 use dplink::{Command, Desired, Event, Notice};
-use rules::{ApplyAction, OuterHeaderCreation, PdrId, Qfi, Seid, Teid};
+use rules::{ApplyAction, OuterHeaderCreation, PdrId, Qfi, SdfFilter, Seid, Teid};
 
 /// A frame to the sleeping user, told from others by its IP identification... of which ours have none: by its port.
 fn downlink(port: u16) -> Vec<u8> {
@@ -54,6 +55,48 @@ fn packets_wait_and_leave_in_order_and_the_control_plane_is_told_once() {
     bench.settle();
     assert_eq!(ports(&bench.sent(N3)), [1, 2, 3]);
     assert!(bench.worker.books().balanced());
+}
+
+/// A later QoS flow may want other paging (TS 29.244 7.5.8.2).
+#[test]
+fn the_control_plane_is_told_of_each_pdr() {
+    let mut bench = Bench::new();
+    let mut rules = asleep();
+    let mut pdr = rules.pdrs[1].clone();
+    let flow = "permit out 17 from any 53 to any".parse().ok();
+    (pdr.id, pdr.precedence) = (PdrId(3), 1);
+    pdr.pdi.sdf_filters = vec![SdfFilter { flow, ..SdfFilter::default() }];
+    rules.pdrs.push(pdr);
+    bench.put(ASLEEP, 1, rules);
+    bench.settle();
+    let mut told = |frame: &[u8]| {
+        bench.receive(N6, frame);
+        bench.settle()
+    };
+    let pdr = |notices: Vec<Notice>| match &notices[..] {
+        [Notice::Event(Event::DownlinkData { pdr, .. })] => Some(pdr.0),
+        _ => None,
+    };
+    let dns = downlink(1);
+    let mut other = dns.clone();
+    other[35] = 54;
+    let seen = [&other, &dns, &other, &dns].map(|frame| pdr(told(frame)));
+    assert_eq!(seen, [Some(2), Some(3), None, None]);
+}
+
+/// Of what users send, nobody need hear (TS 29.244 8.2.26).
+#[test]
+fn packets_from_the_user_wait_in_silence() {
+    let mut bench = Bench::new();
+    let mut rules = asleep();
+    (rules.fars[0].apply_action, rules.fars[0].notify) = (ApplyAction::Buffer, true);
+    bench.put(ASLEEP, 1, rules);
+    bench.settle();
+    bench.receive(N3, &uplink(ASLEEP as u8, 80));
+    assert_eq!(bench.settle(), []);
+    assert_eq!(bench.worker.books().held, 1);
+    bench.receive(N6, &downlink(1));
+    assert_eq!(bench.settle().len(), 1);
 }
 
 #[test]

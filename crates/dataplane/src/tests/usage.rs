@@ -3,7 +3,7 @@
 use super::applied;
 use crate::counters::DropReason;
 use crate::fixture::{Bench, METERED, N3, N6, metered, rules};
-use dplink::{Command, Notice, Start, UsageCause, UsageCounts};
+use dplink::{Command, Desired, Notice, Start, UsageCause, UsageCounts};
 use proptest::prelude::*;
 use rules::{
     ApplyAction, DroppedDownlink, Far, FarId, ForwardingParameters, Instance, Interface, OuterHeaderCreation,
@@ -340,6 +340,29 @@ fn dropped_downlink_traffic_is_told_after_so_much() {
     bench.now_ns += 61_000_000_000;
     bench.settle();
     assert_eq!(query(&mut bench).dropped_downlink_packets, 11);
+}
+
+/// TS 29.244 8.2.49: what the control plane has us drop (DROBU) is dropped downlink traffic as well.
+#[test]
+fn kept_packets_that_nobody_wants_count_as_dropped() {
+    let mut bench = Bench::new();
+    let limit = DroppedDownlink { packets: Some(2), bytes: None };
+    let mut rules = with_urr(Urr { id: UrrId(1), dropped_downlink: Some(limit), ..Urr::default() });
+    rules.fars[1].apply_action = ApplyAction::Buffer;
+    bench.put(METERED, 1, rules.clone());
+    bench.settle();
+    (0..2).for_each(|_| bench.receive(N6, &downlink(72)));
+    assert_eq!(bench.settle(), []);
+    let desired = Desired { drop_buffered: true, ..Desired::new(Seid(METERED), 2, rules) };
+    bench.engine.handle(Command::Put(desired)).unwrap();
+    let is_told = |notice: &Notice| match notice {
+        Notice::Usage { cause: UsageCause::DroppedDownlink, counts, .. } => {
+            counts[0].dropped_downlink_packets == 2
+        }
+        _ => false,
+    };
+    assert!(bench.settle().iter().any(is_told));
+    assert!(bench.worker.books().balanced());
 }
 
 /// The control engine found that traffic had stopped, and waits for its next start.

@@ -201,8 +201,11 @@ impl<P: Port> Worker<P> {
 
     fn install(&mut self, mut installation: Box<Installation>) -> Report {
         let (seid, revision) = (installation.session.seid, installation.session.revision);
-        let drop_kept = installation.drop_kept;
         self.settle(seid, false);
+        if installation.drop_kept {
+            // Now: of the rules to come nobody knows which of them these packets would match.
+            self.drop_kept(self.state.sessions.by_seid(seid));
+        }
         let State { sessions, ports, routes, now_ns, steering, switch, .. } = &mut self.state;
         if installation.ethernet.is_some() && !switch.has_room(sessions.by_seid(seid)) {
             return Report::Refused { installation, refusal: Refusal::EthernetSessions };
@@ -215,7 +218,7 @@ impl<P: Port> Worker<P> {
                 steering.announce(before, now);
                 overtake(sessions, keys(installed.old.as_deref()), installed.index);
                 installed._ethernet = switch.enter(installed.index, ethernet);
-                self.wake(installed.index, drop_kept);
+                self.wake(installed.index);
                 installed.end_markers.iter().for_each(|tunnel| self.send_end_marker(*tunnel));
                 Report::Installed { seid, revision, installed }
             }
@@ -231,7 +234,7 @@ impl<P: Port> Worker<P> {
         let removed = self.state.sessions.remove(seid, self.state.now_ns, &mut usage);
         let _old = removed.map(|(index, session)| {
             self.state.steering.announce(&session.keys, &[]);
-            self.wake(index, true);
+            self.drop_kept(Some(index));
             (session, self.state.switch.leave(index))
         });
         Report::Removed { seid, usage, _old }
@@ -244,15 +247,19 @@ impl<P: Port> Worker<P> {
         }
     }
 
-    /// The session has changed: what was kept for it goes its way, or is dropped.
-    fn wake(&mut self, session: SessionIndex, drop_kept: bool) {
+    /// What was kept for a session is not wanted. URRs of it may want to hear of that, unless it is gone.
+    fn drop_kept(&mut self, session: Option<SessionIndex>) {
+        let before = self.resumed.len();
+        session.into_iter().for_each(|session| self.kept.release(session, &mut self.resumed));
+        for packet in self.resumed.split_off(before) {
+            self.discard_kept(packet, DropReason::BufferDropped);
+        }
+    }
+
+    /// The session has changed: what was kept for it goes its way.
+    fn wake(&mut self, session: SessionIndex) {
         let before = self.resumed.len();
         self.kept.release(session, &mut self.resumed);
-        if drop_kept {
-            for packet in self.resumed.split_off(before) {
-                self.discard(packet.buffer, DropReason::BufferDropped);
-            }
-        }
         if self.resumed.len() > before && self.state.switch.carries(session) {
             self.resume_frames(before);
         }

@@ -1,5 +1,6 @@
 //! What the data plane told, and time that passed.
 
+use super::due::is_held;
 use super::{SILENCE, ms};
 use dplink::UsageCounts;
 use pfcp::UsageReportTrigger as Trigger;
@@ -49,7 +50,8 @@ fn hear_one(usage: &mut UrrUsage, urr: &Urr, told: &UsageCounts, now: u64) {
     if is_more && last > usage.last_packet_ms {
         resume(usage, urr, last.unwrap_or(now));
         usage.last_packet_ms = last;
-        usage.fired &= !(Trigger::QUHTI | Trigger::STOPT);
+        // What passed before the data plane knew of the end of a quota does not bring it back.
+        usage.fired &= if is_held(usage) { !Trigger::STOPT } else { !(Trigger::QUHTI | Trigger::STOPT) };
     }
     if let Some(first) = usage.first_packet_ms.filter(|_| !usage.is_running) {
         usage.is_running = true;

@@ -1,6 +1,7 @@
 //! What a modification gives and takes.
 
 use super::account::elapse;
+use super::due::is_held;
 use super::{macs, moment};
 use pfcp::UsageReportTrigger as Trigger;
 use rules::{Rules, Urr, UrrId};
@@ -87,6 +88,9 @@ fn give(usage: &mut UrrUsage, urr: &Urr, given: &Given, now: u64) {
     }
     usage.tells_packets = given.tells_packets.unwrap_or(usage.tells_packets);
     usage.names_only = given.names_only.unwrap_or(usage.names_only);
+    if given.volume_quota || given.time_quota {
+        usage.is_blocked &= !is_held(usage);
+    }
     if given.volume_quota {
         usage.granted.counts = usage.known.counts;
         usage.fired &= !Trigger::VOLQU;
@@ -97,7 +101,8 @@ fn give(usage: &mut UrrUsage, urr: &Urr, given: &Given, now: u64) {
     }
     if given.volume_quota || given.time_quota || given.validity {
         usage.granted.at_ms = now;
-        usage.fired &= !(Trigger::QUHTI | Trigger::QUVTI);
+        // Times alone let nothing pass that waits for a quota.
+        usage.fired &= if is_held(usage) { !Trigger::QUVTI } else { !(Trigger::QUHTI | Trigger::QUVTI) };
     }
     if given.period {
         usage.period_ms = now;

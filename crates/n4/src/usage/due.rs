@@ -108,6 +108,7 @@ impl<'a> Look<'a> {
         if self.urr.subsequent_volume_quota.is_some() {
             self.usage.granted.counts = self.usage.known.counts;
             self.usage.fired &= !Trigger::VOLQU;
+            self.usage.is_blocked &= !is_held(self.usage);
         }
         if self.urr.subsequent_time_quota_s.is_some() {
             self.usage.granted.duration_ms = self.usage.known.duration_ms;
@@ -136,9 +137,13 @@ impl<'a> Look<'a> {
             self.fire(Trigger::QUVTI);
         }
         if let Some(holding) = self.once(Triggers::QUOTA_HOLDING_TIME, self.urr.quota_holding_time_s)
+            && !self.usage.is_blocked
             && self.is_known_at(self.usage.last_packet_ms.unwrap_or(0).max(granted) + holding)
         {
             self.fire(Trigger::QUHTI);
+            // Packets do not pass before the next quota comes (TS 29.244 7.5.2.4).
+            self.usage.is_blocked = true;
+            self.found.rules_changed = true;
         }
     }
 
@@ -215,6 +220,11 @@ impl<'a> Look<'a> {
             self.fire(Trigger::VOLQU);
         }
     }
+}
+
+/// Whether it is for want of packets that none pass, and not because time is used up: any quota ends that.
+pub(super) const fn is_held(usage: &UrrUsage) -> bool {
+    usage.is_blocked && usage.fired & Trigger::QUHTI != 0
 }
 
 /// From where thresholds count.

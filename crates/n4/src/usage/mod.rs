@@ -30,7 +30,7 @@ mod wanted;
 pub(crate) use account::{begin_anew, hear, hear_last, new_epoch};
 pub(crate) use apply::{Given, apply, removed};
 pub(crate) use macs::hear_macs;
-pub(crate) use plan::{Circumstances, Meter, Step};
+pub(crate) use plan::{Circumstances, Meter, Step, linked};
 pub(crate) use starts::hear_start;
 pub(crate) use tell::{Asked, tell_all, tell_asked};
 pub(crate) use wanted::wanted;

@@ -3,8 +3,9 @@
 use super::due::{Found, Look};
 use super::tell::tell;
 use super::{SILENCE, macs, ms};
+use crate::silence::Again;
 use pfcp::{UsageReport, UsageReportTrigger as Trigger};
-use rules::{Rules, Triggers, UrrId};
+use rules::{Rules, Triggers, Urr, UrrId};
 use session::UsageRecord;
 use std::collections::BTreeSet;
 
@@ -28,6 +29,8 @@ pub(crate) struct Meter {
     look_from_ms: u64,
     /// When to ask about everything: notices may have been lost.
     pub(crate) refresh_ms: Option<u64>,
+    /// The control plane has not heard that the user is silent.
+    pub(crate) silence_again: Option<Again>,
 }
 
 /// A question to the data plane.
@@ -242,14 +245,19 @@ fn due(record: &UsageRecord) -> impl Iterator<Item = UrrId> {
     record.urrs.iter().filter(|usage| usage.due != 0).map(|usage| usage.urr)
 }
 
-/// URRs that report when another does (TS 29.244 5.2.2.4).
+/// URRs that are to report when one of these does (TS 29.244 5.2.2.4).
+pub(crate) fn linked(rules: &Rules, reporting: &BTreeSet<UrrId>) -> Vec<UrrId> {
+    let is_linked = |urr: &&Urr| {
+        urr.triggers.contains(Triggers::LINKED_USAGE)
+            && urr.linked.iter().any(|other| reporting.contains(other))
+    };
+    rules.urrs.iter().filter(is_linked).map(|urr| urr.id).collect()
+}
+
 fn link(record: &mut UsageRecord, rules: &Rules) {
-    let reporting: BTreeSet<UrrId> = due(record).collect();
-    for (usage, urr) in record.urrs.iter_mut().zip(&rules.urrs) {
-        let is_linked = urr.linked.iter().any(|other| reporting.contains(other));
-        if is_linked && urr.triggers.contains(Triggers::LINKED_USAGE) {
-            usage.due |= Trigger::LIUSA;
-        }
+    let linked = linked(rules, &due(record).collect());
+    for usage in record.urrs.iter_mut().filter(|usage| linked.contains(&usage.urr)) {
+        usage.due |= Trigger::LIUSA;
     }
 }
 

@@ -1,10 +1,12 @@
 //! The reports themselves (TS 29.244 7.5.8.3).
 
 use super::account::elapse;
+use super::plan::linked;
 use super::{macs, ntp, starts};
 use pfcp::{UsageReport, UsageReportTrigger as Trigger, VolumeMeasurement, Volumes, flags};
 use rules::{Rules, Urr, UrrId};
 use session::{Counts, MacRecord, SessionRecord, StartRecord, UrrUsage, UsageRecord, Used};
+use std::collections::BTreeSet;
 
 /// Tells what has not been told of a URR, for these triggers: one report, or one for each side of the monitoring
 /// time. It counts as told from now on.
@@ -41,7 +43,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) removed: Vec<UrrId>,
 }
 
-/// The reports of an answer to a modification, at `now`.
+/// The reports of an answer to a modification, at `now`: of these URRs, and of those that report along.
 pub(crate) fn tell_asked(
     record: &mut UsageRecord,
     rules: &Rules,
@@ -49,11 +51,14 @@ pub(crate) fn tell_asked(
     now: u64,
 ) -> Vec<UsageReport> {
     let mut reports = Vec::new();
+    let reporting: BTreeSet<UrrId> = asked.queried.iter().chain(&asked.removed).copied().collect();
+    let mut along = linked(rules, &reporting);
+    along.retain(|urr| !reporting.contains(urr));
     let UsageRecord { urrs, macs, starts, .. } = record;
     for (usage, urr) in urrs.iter_mut().zip(&rules.urrs) {
         let triggers = |list: &[UrrId], trigger| if list.contains(&urr.id) { trigger } else { 0 };
         let queried = triggers(asked.queried, Trigger::IMMER);
-        let asked_for = queried | triggers(&asked.removed, Trigger::TERMR);
+        let asked_for = queried | triggers(&asked.removed, Trigger::TERMR) | triggers(&along, Trigger::LIUSA);
         if asked_for != 0 {
             elapse(usage, urr, now);
             let reference = asked.reference.filter(|_| queried != 0);

@@ -285,6 +285,21 @@ fn what_is_dropped_or_kept_by_a_far_is_neither_counted_nor_charged() {
 }
 
 #[test]
+fn what_was_kept_and_is_not_wanted_counts_as_dropped() {
+    let threshold = DroppedDownlink { packets: Some(9), bytes: None };
+    let mut asleep = rules(vec![], vec![Urr { dropped_downlink: Some(threshold), ..urr(1) }]);
+    asleep.fars[0].apply_action = ApplyAction::Buffer;
+    let mut session = Session::new(Seid(1), asleep.clone(), &[]);
+    for source in [Interface::Core, Interface::Access] {
+        assert_eq!(send(&mut session, source, 1_000, 0), None);
+    }
+    assert_eq!(session.counts()[0].dropped_downlink_packets, 0);
+    (0..2).for_each(|_| session.replace(asleep.clone(), &[]));
+    let counts = session.counts()[0];
+    assert_eq!((counts.dropped_downlink_packets, counts.dropped_downlink_bytes), (1, 1_000));
+}
+
+#[test]
 fn a_used_up_quota_may_lead_elsewhere() {
     let limited = Urr { volume_quota: quota(Some(0), None), quota_far: Some(FarId(2)), ..urr(1) };
     let mut portal = rules(vec![], vec![limited]);
