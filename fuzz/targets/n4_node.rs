@@ -5,7 +5,7 @@
 
 #![no_main]
 
-use dplink::{Event, Notice, UsageCause, UsageCounts};
+use dplink::{Event, Notice, RefusalCause, UsageCause, UsageCounts};
 use machine::Time;
 use n4::{Config, Input, Node, Output, Predefined, PredefinedRule, Start, UePool};
 use pfcp_mutate::{Datagram, Dice, Line, Script};
@@ -124,11 +124,12 @@ impl World {
         let packet = Event::DownlinkData { session, pdr: PdrId(2), qfi: Qfi::new(9), traffic_class: 0 };
         let peer = [10, 30, 0, 1].into();
         let indication = Event::ErrorIndication { teid: rules::Teid(9), peer };
-        let macs = Notice::Macs { session, macs: vec![[2, 0, 0, 0, 0, 1]] };
+        let macs = Notice::Macs { session, macs: vec![rules::SeenMac::untagged([2, 0, 0, 0, 0, 1])] };
         for notice in [usage, Notice::Event(packet), Notice::Event(indication), macs] {
             self.handle(Input::DataPath(&notice));
         }
-        self.handle(Input::UserPlanePath { peer, is_up: self.mood & 4 != 0 });
+        let side = if self.mood & 2 == 0 { rules::Interface::Access } else { rules::Interface::Core };
+        self.handle(Input::UserPlanePath { side, peer, is_up: self.mood & 4 != 0 });
     }
 
     /// All rules make sense, and no two sessions have one tunnel.

@@ -37,7 +37,9 @@ impl Node {
             set_id: request.smf_set_id.clone().unwrap_or_default(),
             alternatives: addresses(&request.alternatives),
         };
+        let node_id = record.node_id.clone();
         self.associate(record, retained.as_ref());
+        let is_retained = retained.is_some_and(|retained| self.has_retained(&node_id, &retained));
         // If the peer has restarted, this request was forgotten with its earlier ones.
         self.answers.begin(asked.key, self.now);
         let response = AssociationSetupResponse {
@@ -49,22 +51,23 @@ impl Node {
             pools: self.pool_information(),
             smf_set_id: None,
             alternatives: vec![],
-            carried: self.ip_resources(),
+            carried: self.ip_resources().into_iter().chain(is_retained.then(psrei)).collect(),
         };
         self.accept(asked, None, response);
+        self.tell_failed_paths(&node_id);
         Ok(())
     }
 
-    /// A Node ID that is an address is that of whoever has the address. While the one who is associated by it answers, nobody
-    /// else takes its place, and its sessions with it; host names tell nothing of addresses.
+    /// While the one who is associated by a Node ID answers, nobody else takes its place, and its sessions with it. Only a Node
+    /// ID that is an address is that of whoever has the address.
     fn may_be_named(&self, from: IpAddr, node_id: &NodeId) -> Result<(), Refusal> {
-        let own = match node_id {
-            NodeId::Ipv4(address) => IpAddr::V4(*address),
-            NodeId::Ipv6(address) => IpAddr::V6(*address),
-            NodeId::Fqdn(_) => return Ok(()),
+        let is_own = match node_id {
+            NodeId::Ipv4(address) => from == *address,
+            NodeId::Ipv6(address) => from == *address,
+            NodeId::Fqdn(_) => false,
         };
         let known = self.peers.get(&node_id.to_string());
-        match own != from && known.is_some_and(|known| known.is_up && !known.speaks_from(from)) {
+        match !is_own && known.is_some_and(|known| known.is_up && !known.speaks_from(from)) {
             true => Err(Refusal::blaming(Cause::RequestRejected, ie::NODE_ID)),
             false => Ok(()),
         }
@@ -158,6 +161,7 @@ impl Node {
     }
 
     fn end_association(&mut self, node_id: String) {
+        self.hand_over(&node_id);
         self.drop_sessions_of(&node_id);
         self.drop_pfds_of(&node_id);
         self.peers.remove(&node_id, self.now + self.config.heartbeat_interval);
@@ -224,10 +228,8 @@ impl Node {
     /// It counts its requests anew, too: answers to earlier ones are not for it. The request at
     /// hand is forgotten with them.
     fn lose_sessions_of(&mut self, node_id: &str, retained: Option<&Retained>) {
-        let is_lost = |session: &Session| {
-            let address = session.record.cp_f_seid.address;
-            retained.is_none_or(|retained| !retained.is_empty() && !retained.contains(&address))
-        };
+        self.hand_over(node_id);
+        let is_lost = |session: &Session| retained.is_none_or(|retained| !is_of_retained(session, retained));
         let all = self.sessions.all_of(node_id);
         let lost: Vec<Seid> = all.into_iter().filter(|seid| self.sessions.look(*seid, is_lost)).collect();
         self.note(Level::Warning, format!("{node_id} has restarted: {} sessions are gone", lost.len()));
@@ -235,6 +237,12 @@ impl Node {
         self.drop_pfds_of(node_id);
         let address = self.peers.get(node_id).map(|association| association.record.address.ip());
         self.answers.forget_all(|key| Some(key.from.ip()) == address);
+    }
+
+    /// Whether there are sessions of those it asks to retain: it need not restore them (TS 29.244 8.2.134).
+    fn has_retained(&self, node_id: &str, retained: &Retained) -> bool {
+        let is_one = |session: &Session| is_of_retained(session, retained);
+        self.sessions.all_of(node_id).into_iter().any(|seid| self.sessions.look(seid, is_one))
     }
 
     pub(crate) fn ask_to_associate(&mut self, address: SocketAddr) {
@@ -266,7 +274,7 @@ impl Node {
         } else {
             let recovery_time_stamp = response.recovery_time_stamp;
             let record = AssociationRecord {
-                node_id,
+                node_id: node_id.clone(),
                 address: asking.to,
                 recovery_time_stamp,
                 features: features(response.cp_function_features.as_ref()),
@@ -274,6 +282,7 @@ impl Node {
                 alternatives: addresses(&response.alternatives),
             };
             self.associate(record, None);
+            self.tell_failed_paths(&node_id);
         }
     }
 
@@ -321,6 +330,15 @@ fn retained(carried: &[RawIe]) -> Result<Option<Retained>, Refusal> {
     let Some(told) = carried.iter().find(|other| other.ie == IE) else { return Ok(None) };
     let told = SessionRetentionInformation::of_octets(&told.value).map_err(|_| Refusal::incorrect(IE))?;
     Ok(Some(told.cp_pfcp_entities.iter().flat_map(CpIpAddress::addresses).collect()))
+}
+
+fn is_of_retained(session: &Session, retained: &Retained) -> bool {
+    retained.is_empty() || retained.contains(&session.record.cp_f_seid.address)
+}
+
+/// PFCP Session Retained Indication (TS 29.244 8.2.134).
+fn psrei() -> RawIe {
+    RawIe { ie: ie::PFCPASRSP_FLAGS, value: vec![flags::PFCPASRSP_PSREI] }
 }
 
 fn features(told: Option<&CpFunctionFeatures>) -> Vec<u8> {

@@ -198,6 +198,32 @@ fn a_peer_that_restarts_loses_its_sessions() {
     }
 }
 
+/// Heartbeats name nobody: where two control planes share an address, neither's time stamp is the other's.
+#[test]
+fn a_neighbour_at_the_same_address_ends_no_sessions() {
+    let heard: [fn(&mut Lab); 2] = [
+        |lab| lab.tell(SMF, &Message::node(9, heartbeat(200))),
+        |lab| {
+            let asked = next_request(lab);
+            lab.tell(SMF, &Message::node(asked, heartbeat_answer(200)));
+        },
+    ];
+    for hear in heard {
+        let mut lab = Lab::new(config());
+        assert_eq!(set_up(&mut lab, SMF, named("smf-a.lab", 100)), Cause::RequestAccepted);
+        assert_eq!(set_up(&mut lab, SMF, named("smf-b.lab", 200)), Cause::RequestAccepted);
+        lab.establish(SessionEstablishmentRequest {
+            node_id: NodeId::Fqdn("smf-a.lab".to_owned()),
+            ..establishment(77)
+        });
+        hear(&mut lab);
+        assert_eq!((lab.in_force.len(), lab.associations["smf-a.lab"].recovery_time_stamp), (1, 100));
+        // Whose sessions are gone says so when it associates.
+        assert_eq!(set_up(&mut lab, SMF, named("smf-a.lab", 300)), Cause::RequestAccepted);
+        assert_eq!(lab.in_force.len(), 0);
+    }
+}
+
 #[test]
 fn an_old_stamp_or_the_same_one_changes_nothing() {
     let mut lab = with_session();
@@ -255,6 +281,10 @@ fn a_restarted_node_knows_its_peers() {
     assert_eq!(lab.desired(), lab.in_force);
 }
 
+fn named(name: &str, stamp: u32) -> AssociationSetupRequest {
+    AssociationSetupRequest { node_id: NodeId::Fqdn(name.to_owned()), ..setup(SMF, stamp) }
+}
+
 fn set_up(lab: &mut Lab, from: std::net::Ipv4Addr, request: AssociationSetupRequest) -> Cause {
     lab.sent.clear();
     match lab.ask(from, &Message::node(20, request)) {
@@ -281,16 +311,30 @@ fn nobody_else_takes_the_place_of_a_control_plane_that_answers() {
     assert_eq!(lab.associations[&SMF.to_string()].address, at(SMF));
 }
 
+/// A host name tells nothing of addresses: it is that of whoever answers.
 #[test]
-fn a_place_of_ones_own_set_or_a_host_name_may_be_taken() {
+fn nobody_else_takes_a_host_name_that_answers() {
     let mut lab = Lab::new(config());
+    assert_eq!(set_up(&mut lab, SMF, named("smf.lab", 1)), Cause::RequestAccepted);
+    let node_id = NodeId::Fqdn("smf.lab".to_owned());
+    lab.establish(SessionEstablishmentRequest { node_id, ..establishment(77) });
+    assert_eq!(set_up(&mut lab, OTHER, named("smf.lab", 2)), Cause::RequestRejected);
+    assert_eq!((lab.in_force.len(), lab.associations["smf.lab"].address), (1, at(SMF)));
+    // It may come back elsewhere, once it answers no longer there.
+    lab.pass(Duration::from_secs(60));
+    assert_eq!(set_up(&mut lab, OTHER, named("smf.lab", 2)), Cause::RequestAccepted);
+    assert_eq!((lab.in_force.len(), lab.associations["smf.lab"].address), (0, at(OTHER)));
+}
+
+#[test]
+fn a_place_of_ones_own_set_may_be_taken() {
     let alternatives = vec![CpIpAddress::new(OTHER.into())];
-    let first = AssociationSetupRequest { alternatives, ..setup(SMF, 1) };
-    assert_eq!(set_up(&mut lab, SMF, first), Cause::RequestAccepted);
-    assert_eq!(set_up(&mut lab, OTHER, setup(SMF, 1)), Cause::RequestAccepted);
-    let named = || AssociationSetupRequest { node_id: NodeId::Fqdn("smf.lab".to_owned()), ..setup(SMF, 1) };
-    assert_eq!(set_up(&mut lab, SMF, named()), Cause::RequestAccepted);
-    assert_eq!(set_up(&mut lab, OTHER, named()), Cause::RequestAccepted);
+    for request in [setup(SMF, 1), named("smf.lab", 1)] {
+        let mut lab = Lab::new(config());
+        let first = AssociationSetupRequest { alternatives: alternatives.clone(), ..request.clone() };
+        assert_eq!(set_up(&mut lab, SMF, first), Cause::RequestAccepted);
+        assert_eq!(set_up(&mut lab, OTHER, request), Cause::RequestAccepted);
+    }
 }
 
 /// TS 29.244 6.2.6.2: all of them, or those of the control planes that are named.
@@ -305,8 +349,15 @@ fn sessions_outlive_the_restart_of_a_control_plane_that_retains_them() {
         let mut lab = with_session();
         let carried = vec![RawIe { ie: ie::PFCP_SESSION_RETENTION_INFORMATION, value }];
         let request = AssociationSetupRequest { carried, ..setup(SMF, 2) };
-        assert_eq!(set_up(&mut lab, SMF, request), Cause::RequestAccepted);
+        lab.sent.clear();
+        let Body::AssociationSetupResponse(response) = lab.ask(SMF, &Message::node(20, request)) else {
+            panic!("an answer")
+        };
         assert_eq!((lab.in_force.len(), lab.saved.len()), (sessions, sessions));
+        // PSREI: it is told whether any of them are there (8.2.134).
+        assert_eq!(response.cause, Cause::RequestAccepted);
+        let flags: Vec<_> = response.carried.iter().filter(|other| other.ie == ie::PFCPASRSP_FLAGS).collect();
+        assert!(flags.iter().map(|flags| &flags.value).eq(vec![&vec![1]; sessions]), "{flags:?}");
     }
     let mut lab = with_session();
     let carried = vec![RawIe { ie: ie::PFCP_SESSION_RETENTION_INFORMATION, value: vec![0, 185, 0, 9, 2] }];

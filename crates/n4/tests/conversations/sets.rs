@@ -86,6 +86,22 @@ pub fn moved() -> Conversation {
     Conversation::new("sessions of sets that move", steps)
 }
 
+/// Who is told of a session sends us on to another.
+pub fn redirected() -> Conversation {
+    let onwards = SessionReportResponse {
+        alternative: Some(CpIpAddress::new(OTHER.into())),
+        ..SessionReportResponse::of(Cause::RedirectionRequested)
+    };
+    let accept = SessionReportResponse::of(Cause::RequestAccepted);
+    let mut steps = two();
+    steps.extend([
+        Step::Do(indicate),
+        Step::Answer(SMF, About::Session(0), onwards.into()),
+        Step::Answer(OTHER, About::Session(0), accept.into()),
+    ]);
+    Conversation::new("a report that is sent on", steps)
+}
+
 /// One of a set of control planes takes a session over.
 pub fn taken_over() -> Conversation {
     let join = |peer| Step::Ask(peer, About::Node, of_set(smf::setup(peer, 1)).into());

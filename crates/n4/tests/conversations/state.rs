@@ -24,9 +24,10 @@ impl State {
         let unnumbered = |mut all: BTreeMap<Seid, Desired>| {
             for desired in all.values_mut() {
                 desired.revision = 0;
-                // What is left of quotas and thresholds follows from what was used.
+                // What is left of quotas and thresholds, and how often traffic stopped, follows from what was used.
                 desired.rules.urrs.iter_mut().for_each(|urr| {
                     (urr.volume_quota, urr.volume_threshold, urr.quota_grant) = (None, None, 0);
+                    urr.starts_awaited = 0;
                 });
             }
             all
