@@ -16,6 +16,8 @@ impl Node {
     pub(crate) fn in_the_way(&self, owner: &str, name: CpFSeid) -> [Option<Seid>; 2] {
         let named = self.sessions.of_owner(owner, name).filter(|named| !self.is_going(*named));
         let before = named.and_then(|named| self.sessions.get(named)?.replaces());
+        // It may have been deleted meanwhile, with a set that its successor is not of.
+        let before = before.filter(|before| self.sessions.has(*before));
         [named, before]
     }
 

@@ -76,6 +76,26 @@ fn a_session_without_a_name_goes_with_its_owner() {
     assert_eq!((lab.node.sessions(), lab.node.tunnels(), lab.in_force.len()), (0, 0, 0));
 }
 
+/// It was deleted with its set while it gave way, and its successor is given up for another one.
+#[test]
+fn a_session_that_is_gone_is_in_nobodys_way() {
+    let mut lab = Lab::associated();
+    let fq_csids =
+        vec![FqCsid { node_id_type: 0, node: vec![10, 40, 0, 1], csids: vec![5], node_type: None }];
+    lab.establish(SessionEstablishmentRequest { fq_csids: fq_csids.clone(), ..establishment(77) });
+    lab.obedience = Obedience::Waits;
+    lab.tell(SMF, &Message::session(0, 900, establishment(77)));
+    let deletion = SessionSetDeletionRequest { node_id: NodeId::Ipv4(SMF), fq_csids, carried: vec![] };
+    lab.tell(SMF, &Message::node(901, deletion));
+    assert_eq!(lab.node.sessions(), 1);
+    lab.tell(SMF, &Message::session(0, 902, establishment(77)));
+    lab.obedience = Obedience::Obeys;
+    lab.obey();
+    let Body::SessionEstablishmentResponse(response) = lab.answer(902).body else { panic!("an answer") };
+    assert_eq!(response.cause, Cause::RequestAccepted);
+    assert_eq!((lab.node.sessions(), lab.node.tunnels()), (1, 1));
+}
+
 /// The pool is named, and the rules are of another network than it.
 #[test]
 fn an_address_stays_taken_whatever_network_its_rules_are_of() {
