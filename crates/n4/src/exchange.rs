@@ -83,7 +83,7 @@ impl Node {
         };
         match (&asking.purpose, body) {
             (Purpose::Heartbeat(node_id), Body::HeartbeatResponse(response)) => {
-                self.answered_heartbeat(node_id, response);
+                self.answered_heartbeat(node_id, asking.to, response);
             }
             (Purpose::Setup, Body::AssociationSetupResponse(response)) => {
                 self.answered_setup(&asking, response.clone());

@@ -14,9 +14,7 @@ impl Node {
             asked.key.from,
             &Message { priority: asked.priority, ..Message::node(asked.key.sequence, response) },
         );
-        let there = self.peers.at(asked.key.from.ip());
-        let node_ids: Vec<String> = there.map(|association| association.record.node_id.clone()).collect();
-        for node_id in node_ids {
+        if let Some(node_id) = self.peers.alone_at(asked.key.from) {
             self.learn_recovery_time_stamp(&node_id, request.recovery_time_stamp);
         }
     }
@@ -31,9 +29,11 @@ impl Node {
         }
     }
 
-    pub(crate) fn answered_heartbeat(&mut self, node_id: &str, response: &HeartbeatResponse) {
+    pub(crate) fn answered_heartbeat(&mut self, node_id: &str, to: SocketAddr, response: &HeartbeatResponse) {
         self.heartbeat_is_over(node_id, true);
-        self.learn_recovery_time_stamp(node_id, response.recovery_time_stamp);
+        if self.peers.alone_at(to).is_some_and(|alone| alone == node_id) {
+            self.learn_recovery_time_stamp(node_id, response.recovery_time_stamp);
+        }
     }
 
     /// Sessions outlive a path that fails: the users' packets may still find theirs (TS 23.007).

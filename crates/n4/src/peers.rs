@@ -138,6 +138,19 @@ impl Peers {
         self.by_node_id.values().filter(move |association| association.record.address.ip() == address)
     }
 
+    /// The one association that a heartbeat from there is of. Heartbeats name nobody, and several control planes may share an
+    /// address: a time stamp of one would end the sessions of the others. Those are heard of when they associate anew.
+    pub(crate) fn alone_at(&self, from: SocketAddr) -> Option<String> {
+        let mut there: Vec<&Association> = self.at(from.ip()).collect();
+        if there.len() > 1 {
+            there.retain(|association| association.record.address == from);
+        }
+        match there.as_slice() {
+            [only] => Some(only.record.node_id.clone()),
+            _ => None,
+        }
+    }
+
     pub(crate) fn wanted_mut(&mut self, address: SocketAddr) -> Option<&mut Wanted> {
         self.wanted.iter_mut().find(|wanted| wanted.address == address)
     }

@@ -198,6 +198,32 @@ fn a_peer_that_restarts_loses_its_sessions() {
     }
 }
 
+/// Heartbeats name nobody: where two control planes share an address, neither's time stamp is the other's.
+#[test]
+fn a_neighbour_at_the_same_address_ends_no_sessions() {
+    let heard: [fn(&mut Lab); 2] = [
+        |lab| lab.tell(SMF, &Message::node(9, heartbeat(200))),
+        |lab| {
+            let asked = next_request(lab);
+            lab.tell(SMF, &Message::node(asked, heartbeat_answer(200)));
+        },
+    ];
+    for hear in heard {
+        let mut lab = Lab::new(config());
+        assert_eq!(set_up(&mut lab, SMF, named("smf-a.lab", 100)), Cause::RequestAccepted);
+        assert_eq!(set_up(&mut lab, SMF, named("smf-b.lab", 200)), Cause::RequestAccepted);
+        lab.establish(SessionEstablishmentRequest {
+            node_id: NodeId::Fqdn("smf-a.lab".to_owned()),
+            ..establishment(77)
+        });
+        hear(&mut lab);
+        assert_eq!((lab.in_force.len(), lab.associations["smf-a.lab"].recovery_time_stamp), (1, 100));
+        // Whose sessions are gone says so when it associates.
+        assert_eq!(set_up(&mut lab, SMF, named("smf-a.lab", 300)), Cause::RequestAccepted);
+        assert_eq!(lab.in_force.len(), 0);
+    }
+}
+
 #[test]
 fn an_old_stamp_or_the_same_one_changes_nothing() {
     let mut lab = with_session();
@@ -255,6 +281,10 @@ fn a_restarted_node_knows_its_peers() {
     assert_eq!(lab.desired(), lab.in_force);
 }
 
+fn named(name: &str, stamp: u32) -> AssociationSetupRequest {
+    AssociationSetupRequest { node_id: NodeId::Fqdn(name.to_owned()), ..setup(SMF, stamp) }
+}
+
 fn set_up(lab: &mut Lab, from: std::net::Ipv4Addr, request: AssociationSetupRequest) -> Cause {
     lab.sent.clear();
     match lab.ask(from, &Message::node(20, request)) {
@@ -288,9 +318,8 @@ fn a_place_of_ones_own_set_or_a_host_name_may_be_taken() {
     let first = AssociationSetupRequest { alternatives, ..setup(SMF, 1) };
     assert_eq!(set_up(&mut lab, SMF, first), Cause::RequestAccepted);
     assert_eq!(set_up(&mut lab, OTHER, setup(SMF, 1)), Cause::RequestAccepted);
-    let named = || AssociationSetupRequest { node_id: NodeId::Fqdn("smf.lab".to_owned()), ..setup(SMF, 1) };
-    assert_eq!(set_up(&mut lab, SMF, named()), Cause::RequestAccepted);
-    assert_eq!(set_up(&mut lab, OTHER, named()), Cause::RequestAccepted);
+    assert_eq!(set_up(&mut lab, SMF, named("smf.lab", 1)), Cause::RequestAccepted);
+    assert_eq!(set_up(&mut lab, OTHER, named("smf.lab", 1)), Cause::RequestAccepted);
 }
 
 /// TS 29.244 6.2.6.2: all of them, or those of the control planes that are named.
