@@ -207,7 +207,7 @@ impl Node {
     /// any more: it goes.
     fn keep(&mut self, seid: Seid) {
         let Some(session) = self.sessions.get(seid) else { return };
-        let named = self.sessions.of_owner(&session.record.owner, session.record.cp_f_seid.seid);
+        let named = self.sessions.of_owner(&session.record.owner, session.record.cp_f_seid);
         if named.is_some_and(|other| other != seid) {
             return self.drop_session(seid);
         }

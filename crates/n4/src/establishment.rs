@@ -30,7 +30,7 @@ impl Node {
         let cp_f_seid = cp_f_seid(&request.cp_f_seid, &self.config)?;
         support::establishment(request, &self.config)?;
         // The owner counts on one session of that name only: it lost the one before.
-        let in_the_way = self.in_the_way(&owner, cp_f_seid.seid);
+        let in_the_way = self.in_the_way(&owner, cp_f_seid);
         if self.sessions.len() - in_the_way.iter().flatten().count() >= self.config.limits.sessions {
             return Err(Refusal::of(Cause::NoResourcesAvailable));
         }
@@ -40,7 +40,7 @@ impl Node {
         let translated = Translator::new(self.sources(), seid, (&none, None)).establishment(request);
         in_the_way.into_iter().for_each(|old| self.take_back(old));
         let Translated { rules, extras, taken } = translated?;
-        let old = self.replaced(&owner, cp_f_seid.seid);
+        let old = self.replaced(&owner, cp_f_seid);
         let mut usage = UsageRecord { epoch: self.epoch.unwrap_or(0), ..UsageRecord::default() };
         let given = (&taken.given[..], request.user_plane_inactivity_timer);
         usage::apply(&mut usage, (&none, &rules), given, self.wall_ms());

@@ -7,16 +7,20 @@ use crate::slot::Slot;
 use dplink::Desired;
 use pfcp::FqCsid;
 use rules::Seid;
-use session::{Packed, SessionRecord};
+use session::{CpFSeid, Packed, SessionRecord};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::net::IpAddr;
+
+/// An owner's sessions by the CP F-SEIDs it gave. Control planes of a set share an owner and count SEIDs each for itself, so
+/// the address is part of the name (TS 29.244 5.6.2, 5.22.2); there are few of them.
+type Names = BTreeMap<IpAddr, HashMap<u64, Seid>>;
 
 /// All of them. Whoever is looked up wakes, and sleeps again with [`Sessions::rest`].
 #[derive(Debug)]
 pub(crate) struct Sessions {
     by_seid: BTreeMap<Seid, Slot>,
-    /// By owner and the SEID it gave.
-    by_owner: HashMap<String, HashMap<u64, Seid>>,
+    by_owner: HashMap<String, Names>,
     by_set: SetIndex,
     /// Those that were looked up, some of them several times.
     touched: RefCell<Vec<Seid>>,
@@ -77,29 +81,33 @@ impl Sessions {
     }
 
     fn name(&mut self, record: &SessionRecord) {
-        let (name, seid) = (record.cp_f_seid.seid, record.seid);
-        match self.by_owner.get_mut(&record.owner) {
-            Some(names) => drop(names.insert(name, seid)),
-            None => drop(self.by_owner.insert(record.owner.clone(), HashMap::from([(name, seid)]))),
+        let CpFSeid { seid: name, address } = record.cp_f_seid;
+        // Owners are many sessions': their names are copied for the first only.
+        if !self.by_owner.contains_key(&record.owner) {
+            self.by_owner.insert(record.owner.clone(), Names::new());
+        }
+        if let Some(names) = self.by_owner.get_mut(&record.owner) {
+            names.entry(address).or_default().insert(name, record.seid);
         }
     }
 
     /// A session has its name again, after another one had it.
     pub(crate) fn name_again(&mut self, seid: Seid) {
-        let name = self.get(seid).map(|session| {
-            let SessionRecord { owner, cp_f_seid, .. } = &session.record;
-            (owner.clone(), cp_f_seid.seid)
-        });
-        if let Some((owner, name)) = name {
-            self.by_owner.entry(owner).or_default().insert(name, seid);
+        if let Some(record) = self.get(seid).map(|session| session.record.clone()) {
+            self.name(&record);
         }
     }
 
     /// Another session may have the name by now.
-    fn unname(&mut self, (owner, name): (&str, u64), seid: Seid) {
+    fn unname(&mut self, (owner, name): (&str, CpFSeid), seid: Seid) {
         let Some(names) = self.by_owner.get_mut(owner) else { return };
-        if names.get(&name) == Some(&seid) {
-            names.remove(&name);
+        if let Some(there) = names.get_mut(&name.address) {
+            if there.get(&name.seid) == Some(&seid) {
+                there.remove(&name.seid);
+            }
+            if there.is_empty() {
+                names.remove(&name.address);
+            }
         }
         if names.is_empty() {
             self.by_owner.remove(owner);
@@ -110,10 +118,10 @@ impl Sessions {
     pub(crate) fn replace_record(&mut self, next: SessionRecord) -> Option<SessionRecord> {
         let seid = next.seid;
         let record = &self.by_seid.get(&seid)?.session()?.record;
-        let is_renamed = record.owner != next.owner || record.cp_f_seid.seid != next.cp_f_seid.seid;
+        let is_renamed = record.owner != next.owner || record.cp_f_seid != next.cp_f_seid;
         self.by_set.leave(record);
         if is_renamed {
-            let (owner, name) = (record.owner.clone(), record.cp_f_seid.seid);
+            let (owner, name) = (record.owner.clone(), record.cp_f_seid);
             self.unname((&owner, name), seid);
             self.name(&next);
         }
@@ -124,7 +132,7 @@ impl Sessions {
 
     pub(crate) fn remove(&mut self, seid: Seid) -> Option<Session> {
         let session = self.by_seid.remove(&seid)?.into_session()?;
-        self.unname((&session.record.owner, session.record.cp_f_seid.seid), seid);
+        self.unname((&session.record.owner, session.record.cp_f_seid), seid);
         self.by_set.leave(&session.record);
         Some(session)
     }
@@ -171,8 +179,8 @@ impl Sessions {
         self.saved.drain(..)
     }
 
-    pub(crate) fn of_owner(&self, owner: &str, cp_seid: u64) -> Option<Seid> {
-        self.by_owner.get(owner)?.get(&cp_seid).copied()
+    pub(crate) fn of_owner(&self, owner: &str, name: CpFSeid) -> Option<Seid> {
+        self.by_owner.get(owner)?.get(&name.address)?.get(&name.seid).copied()
     }
 
     /// Who has sessions.
@@ -181,8 +189,8 @@ impl Sessions {
     }
 
     pub(crate) fn all_of(&self, owner: &str) -> Vec<Seid> {
-        let mut all: Vec<Seid> =
-            self.by_owner.get(owner).into_iter().flat_map(|names| names.values().copied()).collect();
+        let names = self.by_owner.get(owner).into_iter().flat_map(Names::values);
+        let mut all: Vec<Seid> = names.flat_map(HashMap::values).copied().collect();
         // The same order in every run.
         all.sort_unstable();
         all
@@ -229,7 +237,7 @@ mod tests {
         ApplyAction, Far, FarId, ForwardingParameters, Gate, Instance, Interface, Pdi, Pdr, PdrId, Qer,
         QerId, Qfi, Rules, Teid, Urr, UrrId, Volume,
     };
-    use session::{CpFSeid, UrrUsage, UsageRecord, Used};
+    use session::{UrrUsage, UsageRecord, Used};
 
     fn pdr(id: u16, source_interface: Interface) -> Pdr {
         let f_teid =
@@ -336,6 +344,6 @@ mod tests {
         assert!(!sessions.by_seid[&seid].is_awake());
         assert_eq!(sessions.get(seid).unwrap().report_again_ms, 0);
         assert_eq!(sessions.remove(seid).unwrap().record, record());
-        assert_eq!((sessions.len(), sessions.of_owner("smf.example", u64::MAX)), (0, None));
+        assert_eq!((sessions.len(), sessions.of_owner("smf.example", record().cp_f_seid)), (0, None));
     }
 }

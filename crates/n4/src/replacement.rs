@@ -8,24 +8,24 @@ use crate::refusal::Refusal;
 use crate::sessions::{Pending, Work};
 use pfcp::Cause;
 use rules::Seid;
-use session::SessionRecord;
+use session::{CpFSeid, SessionRecord};
 
 impl Node {
     /// The sessions that a new one of this name is in the place of: the one that has the name, and if that one is still being
     /// established, the one it replaces. One that is being deleted goes without a successor.
-    pub(crate) fn in_the_way(&self, owner: &str, cp_seid: u64) -> [Option<Seid>; 2] {
-        let named = self.sessions.of_owner(owner, cp_seid).filter(|named| !self.is_going(*named));
+    pub(crate) fn in_the_way(&self, owner: &str, name: CpFSeid) -> [Option<Seid>; 2] {
+        let named = self.sessions.of_owner(owner, name).filter(|named| !self.is_going(*named));
         let before = named.and_then(|named| self.sessions.get(named)?.replaces());
         [named, before]
     }
 
     /// The session that is to give way. One that is still being established nobody counts on: it is over.
-    pub(crate) fn replaced(&mut self, owner: &str, cp_seid: u64) -> Option<Seid> {
-        let named = self.sessions.of_owner(owner, cp_seid)?;
+    pub(crate) fn replaced(&mut self, owner: &str, name: CpFSeid) -> Option<Seid> {
+        let named = self.sessions.of_owner(owner, name)?;
         if !self.sessions.get(named)?.is_established() {
             self.fail(named, None);
         }
-        self.sessions.of_owner(owner, cp_seid).filter(|old| !self.is_going(*old))
+        self.sessions.of_owner(owner, name).filter(|old| !self.is_going(*old))
     }
 
     fn is_going(&self, seid: Seid) -> bool {

@@ -136,7 +136,7 @@ impl Node {
     /// The control plane calls the session otherwise from now on (TS 29.244 7.5.9).
     pub(crate) fn rename(&mut self, seid: Seid, cp_f_seid: CpFSeid) {
         let Some(session) = self.sessions.get(seid) else { return };
-        let named = self.sessions.of_owner(&session.record.owner, cp_f_seid.seid);
+        let named = self.sessions.of_owner(&session.record.owner, cp_f_seid);
         if named.is_some_and(|other| other != seid) {
             return self.note(Level::Warning, format!("session {seid} cannot have the name of another"));
         }

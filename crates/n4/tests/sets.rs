@@ -240,6 +240,35 @@ fn one_association_may_speak_from_several_places() {
     assert_eq!(lab.node.sessions(), 2);
 }
 
+/// TS 29.244 5.6.2 and 5.22.2: each counts SEIDs for itself, and the address is part of a CP F-SEID.
+#[test]
+fn control_planes_of_one_association_may_give_the_same_seid() {
+    let mut lab = Lab::new(config());
+    associate_of_set(&mut lab, SMF, &[OTHER]);
+    let first = lab.establish(establishment(1));
+    let second = SessionEstablishmentRequest {
+        cp_f_seid: FSeid::new(1, OTHER.into()),
+        create_pdrs: vec![smf::uplink(1, smf::choose(None)), smf::downlink(2, Some([10, 60, 0, 2].into()))],
+        ..establishment(1)
+    };
+    let answer = lab.ask(OTHER, &Message::session(0, 700, second.clone()));
+    assert!(matches!(answer, Body::SessionEstablishmentResponse(response) if response.cause.is_accepted()));
+    assert_eq!((lab.node.sessions(), lab.in_force.len()), (2, 2));
+    // Whoever gives one again means its own.
+    lab.ask(OTHER, &Message::session(0, 701, second));
+    assert_eq!((lab.node.sessions(), lab.in_force.contains_key(&first)), (2, true));
+    // A session may move to a free name, but not to that of another.
+    let named = |address: Ipv4Addr| SessionModificationRequest {
+        cp_f_seid: Some(FSeid::new(1, address.into())),
+        ..Default::default()
+    };
+    assert_eq!(lab.modify(first, named(OTHER)).cause, Cause::MandatoryIeIncorrect);
+    assert_eq!(lab.modify(first, named([10, 40, 0, 7].into())).cause, Cause::RequestAccepted);
+    lab.establish(establishment(1));
+    lab.restart();
+    assert_eq!(lab.node.sessions(), 3);
+}
+
 #[test]
 fn while_the_owner_is_silent_another_of_the_set_hears_of_its_sessions() {
     let mut lab = Lab::new(config());
