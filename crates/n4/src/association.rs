@@ -158,6 +158,7 @@ impl Node {
     }
 
     fn end_association(&mut self, node_id: String) {
+        self.hand_over(&node_id);
         self.drop_sessions_of(&node_id);
         self.drop_pfds_of(&node_id);
         self.peers.remove(&node_id, self.now + self.config.heartbeat_interval);
@@ -224,6 +225,7 @@ impl Node {
     /// It counts its requests anew, too: answers to earlier ones are not for it. The request at
     /// hand is forgotten with them.
     fn lose_sessions_of(&mut self, node_id: &str, retained: Option<&Retained>) {
+        self.hand_over(node_id);
         let is_lost = |session: &Session| {
             let address = session.record.cp_f_seid.address;
             retained.is_none_or(|retained| !retained.is_empty() && !retained.contains(&address))

@@ -128,6 +128,14 @@ impl Pending {
         }
     }
 
+    /// The session as it will be after a modification.
+    pub(crate) fn next(&mut self) -> Option<&mut SessionRecord> {
+        match &mut self.work {
+            Work::Modify(next, _) => Some(next),
+            _ => None,
+        }
+    }
+
     /// Whether this answers its question.
     pub(crate) fn is_query(&mut self, token: u64) -> Option<&mut Query> {
         match &mut self.work {
@@ -190,10 +198,7 @@ impl Session {
     /// What is under way must not forget it.
     pub(crate) fn look_to(&mut self, alternative: Option<IpAddr>) {
         let cp_f_seid = self.record.cp_f_seid;
-        let next = match self.pending.as_mut().map(|pending| &mut pending.work) {
-            Some(Work::Modify(next, _)) => Some(&mut **next),
-            _ => None,
-        };
+        let next = self.pending.as_mut().and_then(|pending| pending.next());
         for record in next.into_iter().chain([&mut self.record]) {
             let mut extras = record.extras.take().map(|extras| *extras).unwrap_or_default();
             extras.alternative = alternative;

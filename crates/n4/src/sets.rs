@@ -11,7 +11,7 @@ use pfcp::{
     SessionSetDeletionResponse, SessionSetModificationRequest, SessionSetModificationResponse, ie,
 };
 use rules::Seid;
-use session::CpFSeid;
+use session::{CpFSeid, SessionRecord};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
@@ -83,7 +83,7 @@ impl Node {
         named
     }
 
-    fn look_to(&mut self, seid: Seid, to: IpAddr) {
+    pub(crate) fn look_to(&mut self, seid: Seid, to: IpAddr) {
         let Some(session) = self.sessions.get_mut(seid) else { return };
         session.look_to(Some(to));
         if session.is_established() {
@@ -133,21 +133,63 @@ impl Node {
         other.map(|other| other.record.address).or_else(|| unknown().map(|to| self.peers.request_address(to)))
     }
 
-    /// The control plane calls the session otherwise from now on (TS 29.244 7.5.9).
+    /// The control plane calls the session otherwise from now on (TS 29.244 7.5.9). Where that is another than the owner, it is
+    /// the owner now.
     pub(crate) fn rename(&mut self, seid: Seid, cp_f_seid: CpFSeid) {
         let Some(session) = self.sessions.get(seid) else { return };
-        let named = self.sessions.of_owner(&session.record.owner, cp_f_seid);
+        let owner = session.record.owner.clone();
+        let is_its = self.peers.get(&owner).is_some_and(|owner| owner.speaks_from(cp_f_seid.address));
+        let heir = if is_its { None } else { self.heir(&owner, cp_f_seid.address) };
+        let owner = heir.unwrap_or(owner);
+        let named = self.sessions.of_owner(&owner, cp_f_seid);
         if named.is_some_and(|other| other != seid) {
             return self.note(Level::Warning, format!("session {seid} cannot have the name of another"));
         }
-        let mut record = session.record.clone();
-        record.cp_f_seid = cp_f_seid;
-        self.sessions.replace_record(record);
+        self.belongs_to(seid, owner, cp_f_seid);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         session.look_to(None);
         if session.is_established() {
             session.save();
         }
+    }
+
+    /// A control plane has no sessions any more: those that another one looks after by now are that one's (TS 29.244 5.22.3,
+    /// 7.4.7).
+    pub(crate) fn hand_over(&mut self, node_id: &str) {
+        let all = self.sessions.all_of(node_id).into_iter();
+        let is_moved = |seid: &Seid| self.sessions.look(*seid, |session| session.alternative().is_some());
+        let moved: Vec<Seid> = all.filter(is_moved).collect();
+        for seid in moved {
+            let session = self.sessions.get(seid);
+            let to = session.and_then(|session| Some((session.record.cp_f_seid, session.alternative()?)));
+            let heir = to.and_then(|(cp_f_seid, to)| Some((cp_f_seid, self.heir(node_id, to)?)));
+            if let Some((cp_f_seid, heir)) = heir
+                && self.sessions.of_owner(&heir, cp_f_seid).is_none()
+            {
+                self.belongs_to(seid, heir, cp_f_seid);
+            }
+            self.sessions.rest(self.wall_ms());
+        }
+    }
+
+    /// Another control plane at this address: rather one of its set.
+    fn heir(&self, node_id: &str, at: IpAddr) -> Option<String> {
+        let others = self.peers.at(at).map(|other| &other.record.node_id).filter(|other| *other != node_id);
+        others.min_by_key(|other| !self.peers.are_one(node_id, other)).cloned()
+    }
+
+    /// What is under way must not forget it.
+    fn belongs_to(&mut self, seid: Seid, owner: String, cp_f_seid: CpFSeid) {
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        let record = SessionRecord { owner, cp_f_seid, ..session.record.clone() };
+        let next = session.pending.as_mut().and_then(|pending| pending.next());
+        if let Some(next) = next.filter(|next| next.owner == session.record.owner) {
+            next.owner.clone_from(&record.owner);
+        }
+        if session.is_established() {
+            session.save();
+        }
+        self.sessions.replace_record(record);
     }
 }
 

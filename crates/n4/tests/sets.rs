@@ -159,6 +159,61 @@ fn reports_go_to_who_looks_after_the_session() {
     }
 }
 
+fn of_two() -> (Lab, Vec<Seid>) {
+    let mut lab = Lab::new(config());
+    associate_of_set(&mut lab, SMF, &[]);
+    associate_of_set(&mut lab, OTHER, &[]);
+    let sessions = sessions_of(&mut lab, &[1, 2]);
+    accepted(&lab.modify(sessions[0], path_switch(9)));
+    let change = SessionChangeInfo { fq_csids: vec![fq_csid(1)], ..to(OTHER) };
+    assert_eq!(move_set(&mut lab, change), Cause::RequestAccepted);
+    (lab, sessions)
+}
+
+fn release(lab: &mut Lab, peer: Ipv4Addr) {
+    lab.ask(
+        peer,
+        &Message::node(0xFFF2, AssociationReleaseRequest { node_id: NodeId::Ipv4(peer), carried: vec![] }),
+    );
+}
+
+/// TS 29.244 7.4.7: who looks after them counts on them, whatever becomes of the one before.
+#[test]
+fn sessions_that_moved_outlive_whom_they_moved_from() {
+    let ends: [fn(&mut Lab); 3] = [
+        |lab| lab.associate(SMF, 2),
+        |lab| lab.tell(SMF, &Message::node(9, HeartbeatRequest { recovery_time_stamp: 9, carried: vec![] })),
+        |lab| release(lab, SMF),
+    ];
+    for end in ends {
+        let (mut lab, sessions) = of_two();
+        end(&mut lab);
+        assert!(lab.in_force.keys().eq([&sessions[0]]) && lab.saved.keys().eq([&sessions[0]]));
+        lab.restart();
+        let (to, message, old) = reported(&mut lab, sessions[0]);
+        assert_eq!((to, message.seid, old), (OTHER, Some(0), Some(FSeid::new(1, SMF.into()))));
+        // They are the other's now, and end with it.
+        release(&mut lab, OTHER);
+        assert_eq!((lab.node.sessions(), lab.node.tunnels(), lab.saved.len()), (0, 0, 0));
+    }
+}
+
+#[test]
+fn who_gives_a_session_its_name_has_it() {
+    let (mut lab, sessions) = of_two();
+    let (_, message, _) = reported(&mut lab, sessions[0]);
+    let response = SessionReportResponse {
+        cp_f_seid: Some(FSeid::new(99, OTHER.into())),
+        ..SessionReportResponse::of(Cause::RequestAccepted)
+    };
+    lab.tell(OTHER, &Message::session(sessions[0].0, message.sequence, response));
+    assert_eq!(lab.saved[&sessions[0]].owner, "10.40.0.8");
+    lab.associate(SMF, 2);
+    assert!(lab.in_force.keys().eq([&sessions[0]]));
+    lab.associate(OTHER, 2);
+    assert!(lab.in_force.is_empty());
+}
+
 #[test]
 fn what_is_not_meant_stays() {
     let mut lab = Lab::associated();
