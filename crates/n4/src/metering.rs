@@ -157,9 +157,10 @@ impl Node {
         self.attend(seid);
     }
 
-    /// A control plane that is too busy hears it again; one that wants none of it does not.
+    /// A control plane that cannot take it now hears it again; one that wants none of it does not.
     pub(crate) fn usage_answered(&mut self, seid: Seid, from: SocketAddr, cause: Cause) {
-        if cause == Cause::PfcpEntityInCongestion {
+        let cannot = [Cause::PfcpEntityInCongestion, Cause::NoResourcesAvailable, Cause::SystemFailure];
+        if cannot.contains(&cause) {
             return self.usage_unconfirmed(seid);
         }
         if !cause.is_accepted() {

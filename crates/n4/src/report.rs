@@ -6,7 +6,8 @@ use crate::interface::Level;
 use crate::node::Node;
 use machine::Time;
 use pfcp::{
-    Cause, ErrorIndicationReport, FTeid, Message, ReportType, SessionReportRequest, SessionReportResponse,
+    Body, Cause, ErrorIndicationReport, FTeid, Message, ReportType, SessionReportRequest,
+    SessionReportResponse,
 };
 use rules::{Rules, Seid, Teid};
 use std::collections::{BTreeMap, BTreeSet};
@@ -122,6 +123,9 @@ impl Node {
         if let Some(Ok(cp_f_seid)) = renamed {
             self.rename(seid, cp_f_seid);
         }
+        if response.cause == Cause::RedirectionRequested {
+            return self.redirected(seid, asking, response);
+        }
         match &asking.purpose {
             Purpose::Usage(_) => self.usage_answered(seid, asking.to, response.cause),
             Purpose::Silence(_, attempt) => self.silence_answered(seid, *attempt, response.cause),
@@ -129,5 +133,23 @@ impl Node {
             _ => {}
         }
         self.buffer_otherwise(seid, response);
+    }
+
+    /// Another control plane is to hear of the session from now on, of this first (TS 29.244 7.5.9.1). Those who send us on from
+    /// one to the other are not followed at once: they might do so for ever.
+    fn redirected(&mut self, seid: Seid, asking: &Asking, response: &SessionReportResponse) {
+        let to = response.alternative.as_ref().and_then(|alternative| alternative.addresses().next());
+        let session = self.sessions.get(seid);
+        let is_first = session.is_some_and(|session| session.alternative() != Some(asking.to.ip()));
+        to.into_iter().for_each(|to| self.look_to(seid, to));
+        let request = match pfcp::decode(&asking.bytes).map(|message| message.body) {
+            Ok(Body::SessionReportRequest(request)) if to.is_some() && is_first => Some(request),
+            _ => None,
+        };
+        let is_sent_on =
+            request.is_some_and(|request| self.tell_owner(seid, asking.purpose.clone(), request));
+        if !is_sent_on {
+            self.unanswered(asking);
+        }
     }
 }

@@ -167,7 +167,7 @@ fn whatever_is_said_in_a_conversation_is_done() {
     for conversation in conversations::all() {
         let mut stage = Stage::new(conversation.config.clone());
         for step in 0..conversation.steps.len() {
-            let asked = stage.asked.len();
+            let asked: Vec<u32> = stage.asked.iter().map(|(_, message)| message.sequence).collect();
             let answer = stage.step(&conversation, step, None);
             let place = format!("{}, {step}: {:?}", conversation.name, stage.lab.notes);
             match &conversation.steps[step] {
@@ -175,7 +175,10 @@ fn whatever_is_said_in_a_conversation_is_done() {
                     let cause = cause(&answer.expect(&place).body);
                     assert!(cause.is_none_or(Cause::is_accepted), "{place}: {cause:?}");
                 }
-                Step::Answer(..) => assert!(stage.asked.len() < asked, "{place}: nothing to answer"),
+                Step::Answer(..) => {
+                    let waits = |asked: &u32| stage.asked.iter().any(|(_, other)| other.sequence == *asked);
+                    assert!(!asked.iter().all(waits), "{place}: nothing to answer");
+                }
                 Step::Do(_) => {}
             }
         }

@@ -1,4 +1,4 @@
-//! Error Indications reach the control plane whose session they hit.
+//! Error Indications reach the control plane whose session they hit, and reports whoever is to hear of it.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,12 +9,18 @@
 
 mod common;
 
+use common::billing::{metered, total, urr};
 use common::smf::{GNB, establishment, path_switch};
-use common::{Lab, SMF, config};
+use common::{Lab, OTHER, SMF, at, config};
 use dplink::{Event, Notice};
 use n4::Input;
-use pfcp::{ApplyAction, Body, Cause, FTeid, Message, ReportType, SessionReportResponse};
-use rules::Teid;
+use pfcp::{
+    ApplyAction, Body, Cause, CpIpAddress, FSeid, FTeid, Message, ReportType, SessionReportRequest,
+    SessionReportResponse,
+};
+use rules::{Seid, Teid};
+use std::net::Ipv4Addr;
+use std::time::Duration;
 
 fn indication(teid: u32) -> Notice {
     Notice::Event(Event::ErrorIndication { teid: Teid(teid), peer: GNB.into() })
@@ -112,4 +118,106 @@ fn a_session_its_owner_does_not_know_is_removed() {
     lab.sent.clear();
     answer(&mut lab, sequence, Cause::SessionContextNotFound);
     assert!(lab.in_force.is_empty() && lab.saved.is_empty());
+}
+
+/// A session of which a first report says that 1,100 octets were used.
+fn used() -> (Lab, Seid) {
+    let mut rule = urr(1, 1 << 1);
+    rule.volume_threshold = total(1_000);
+    let mut lab = Lab::associated();
+    let session = lab.establish(metered(77, vec![rule]));
+    lab.traffic(session, (400, 700), false);
+    (lab, session)
+}
+
+/// The one report on its way: to whom, its number, and what it says.
+fn one(lab: &mut Lab) -> (Ipv4Addr, u32, SessionReportRequest) {
+    let [(to, message)] = &lab.reports()[..] else { panic!("one report") };
+    let Body::SessionReportRequest(request) = &message.body else { panic!("{message:?}") };
+    let std::net::SocketAddr::V4(to) = to else { panic!("{to}") };
+    (*to.ip(), message.sequence, request.clone())
+}
+
+fn respond(lab: &mut Lab, (from, sequence): (Ipv4Addr, u32), response: SessionReportResponse) {
+    let seid = lab.in_force.keys().next().unwrap().0;
+    lab.tell(from, &Message::session(seid, sequence, response));
+}
+
+fn redirection(to: Ipv4Addr) -> SessionReportResponse {
+    SessionReportResponse {
+        alternative: Some(CpIpAddress::new(to.into())),
+        ..SessionReportResponse::of(Cause::RedirectionRequested)
+    }
+}
+
+/// TS 29.244 7.5.9.1: with what it says of usage, and with who gave the session its name.
+#[test]
+fn a_report_goes_on_to_whom_it_is_redirected() {
+    let (mut lab, session) = used();
+    let (first, sequence, report) = one(&mut lab);
+    assert_eq!(first, SMF);
+    respond(&mut lab, (SMF, sequence), redirection(OTHER));
+    let (second, sequence, again) = one(&mut lab);
+    assert_eq!((second, &again.usage_reports), (OTHER, &report.usage_reports));
+    assert_eq!(again.old_cp_f_seid, Some(FSeid::new(77, SMF.into())));
+    let named = SessionReportResponse {
+        cp_f_seid: Some(FSeid::new(5, OTHER.into())),
+        ..SessionReportResponse::of(Cause::RequestAccepted)
+    };
+    respond(&mut lab, (OTHER, sequence), named);
+    lab.pass(Duration::from_secs(60));
+    assert!(lab.reports().is_empty() && lab.saved[&session].usage.unconfirmed.is_none());
+    lab.traffic(session, (400, 700), false);
+    assert_eq!(one(&mut lab).0, OTHER, "the next, too");
+}
+
+#[test]
+fn an_error_indication_is_redirected_too() {
+    let mut lab = lab();
+    lab.handle(Input::DataPath(&indication(5)));
+    let (_, sequence, report) = one(&mut lab);
+    respond(&mut lab, (SMF, sequence), redirection(OTHER));
+    let (to, _, again) = one(&mut lab);
+    assert_eq!((to, again.error_indication_report), (OTHER, report.error_indication_report));
+}
+
+/// Two that send us to each other are asked at leisure.
+#[test]
+fn redirections_are_not_followed_for_ever() {
+    let (mut lab, _) = used();
+    let mut sent = 0;
+    for _ in 0..60 {
+        lab.pass(Duration::from_secs(1));
+        for (to, message) in lab.reports() {
+            let (from, next) = if to == at(SMF) { (SMF, OTHER) } else { (OTHER, SMF) };
+            sent += 1;
+            respond(&mut lab, (from, message.sequence), redirection(next));
+        }
+    }
+    assert!((3..=20).contains(&sent), "{sent}");
+}
+
+/// Who cannot take it now is told again, of the same octets; who wants none of it is not.
+#[test]
+fn what_was_used_is_told_again_where_it_could_not_be_taken() {
+    let again = [
+        (Cause::PfcpEntityInCongestion, true),
+        (Cause::NoResourcesAvailable, true),
+        (Cause::SystemFailure, true),
+        (Cause::RedirectionRequested, true),
+        (Cause::RequestRejected, false),
+    ];
+    for (cause, comes_again) in again {
+        let (mut lab, _) = used();
+        let (_, sequence, report) = one(&mut lab);
+        respond(&mut lab, (SMF, sequence), SessionReportResponse::of(cause));
+        assert!(lab.reports().is_empty(), "not at once");
+        lab.pass(config().heartbeat_interval);
+        let told = lab.reports();
+        assert_eq!(!told.is_empty(), comes_again, "{cause:?}");
+        for (_, message) in told {
+            let Body::SessionReportRequest(request) = message.body else { panic!("a report") };
+            assert_eq!(request.usage_reports, report.usage_reports);
+        }
+    }
 }

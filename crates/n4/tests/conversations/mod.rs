@@ -52,6 +52,7 @@ pub fn all() -> Vec<Conversation> {
         ethernet::whole(),
         buffering::whole(),
         sets::moved(),
+        sets::redirected(),
         sets::taken_over(),
         sets::ended(),
         nodes::associations(),

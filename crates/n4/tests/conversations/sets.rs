@@ -86,6 +86,22 @@ pub fn moved() -> Conversation {
     Conversation::new("sessions of sets that move", steps)
 }
 
+/// A control plane says who is to hear of a session instead.
+pub fn redirected() -> Conversation {
+    let redirection = SessionReportResponse {
+        alternative: Some(CpIpAddress::new(OTHER.into())),
+        ..SessionReportResponse::of(Cause::RedirectionRequested)
+    };
+    let steps = vec![
+        setup(),
+        establish(establishment(77)),
+        modify(path_switch(9)),
+        Step::Do(indicate),
+        Step::Answer(SMF, About::Session(0), redirection.into()),
+    ];
+    Conversation::new("a report that is redirected", steps)
+}
+
 /// One of a set of control planes takes a session over.
 pub fn taken_over() -> Conversation {
     let join = |peer| Step::Ask(peer, About::Node, of_set(smf::setup(peer, 1)).into());

@@ -2,7 +2,7 @@
 
 use crate::fields::group;
 use crate::rule::{UpdateBarInReport, UsageReport};
-use crate::value::{Cause, DownlinkDataServiceInformation, FSeid, FTeid, ReportType};
+use crate::value::{Cause, CpIpAddress, DownlinkDataServiceInformation, FSeid, FTeid, ReportType};
 
 group! {
     /// Downlink Data Report (7.5.8.2).
@@ -56,6 +56,8 @@ group! {
         pfcpsrrsp_flags: opt u8 = PFCPSRRSP_FLAGS,
         /// The control plane's new name for the session.
         cp_f_seid: opt FSeid = F_SEID,
+        /// Who is to hear of the session instead.
+        alternative: opt CpIpAddress = ALTERNATIVE_SMF_IP_ADDRESS,
     }
 }
 
@@ -68,6 +70,7 @@ impl SessionReportResponse {
             update_bar: None,
             pfcpsrrsp_flags: None,
             cp_f_seid: None,
+            alternative: None,
             carried: vec![],
         }
     }
