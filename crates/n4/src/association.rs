@@ -37,7 +37,9 @@ impl Node {
             set_id: request.smf_set_id.clone().unwrap_or_default(),
             alternatives: addresses(&request.alternatives),
         };
+        let node_id = record.node_id.clone();
         self.associate(record, retained.as_ref());
+        let is_retained = retained.is_some_and(|retained| self.has_retained(&node_id, &retained));
         // If the peer has restarted, this request was forgotten with its earlier ones.
         self.answers.begin(asked.key, self.now);
         let response = AssociationSetupResponse {
@@ -49,7 +51,7 @@ impl Node {
             pools: self.pool_information(),
             smf_set_id: None,
             alternatives: vec![],
-            carried: self.ip_resources(),
+            carried: self.ip_resources().into_iter().chain(is_retained.then(psrei)).collect(),
         };
         self.accept(asked, None, response);
         Ok(())
@@ -226,10 +228,7 @@ impl Node {
     /// hand is forgotten with them.
     fn lose_sessions_of(&mut self, node_id: &str, retained: Option<&Retained>) {
         self.hand_over(node_id);
-        let is_lost = |session: &Session| {
-            let address = session.record.cp_f_seid.address;
-            retained.is_none_or(|retained| !retained.is_empty() && !retained.contains(&address))
-        };
+        let is_lost = |session: &Session| retained.is_none_or(|retained| !is_of_retained(session, retained));
         let all = self.sessions.all_of(node_id);
         let lost: Vec<Seid> = all.into_iter().filter(|seid| self.sessions.look(*seid, is_lost)).collect();
         self.note(Level::Warning, format!("{node_id} has restarted: {} sessions are gone", lost.len()));
@@ -237,6 +236,12 @@ impl Node {
         self.drop_pfds_of(node_id);
         let address = self.peers.get(node_id).map(|association| association.record.address.ip());
         self.answers.forget_all(|key| Some(key.from.ip()) == address);
+    }
+
+    /// Whether there are sessions of those it asks to retain: it need not restore them (TS 29.244 8.2.134).
+    fn has_retained(&self, node_id: &str, retained: &Retained) -> bool {
+        let is_one = |session: &Session| is_of_retained(session, retained);
+        self.sessions.all_of(node_id).into_iter().any(|seid| self.sessions.look(seid, is_one))
     }
 
     pub(crate) fn ask_to_associate(&mut self, address: SocketAddr) {
@@ -323,6 +328,15 @@ fn retained(carried: &[RawIe]) -> Result<Option<Retained>, Refusal> {
     let Some(told) = carried.iter().find(|other| other.ie == IE) else { return Ok(None) };
     let told = SessionRetentionInformation::of_octets(&told.value).map_err(|_| Refusal::incorrect(IE))?;
     Ok(Some(told.cp_pfcp_entities.iter().flat_map(CpIpAddress::addresses).collect()))
+}
+
+fn is_of_retained(session: &Session, retained: &Retained) -> bool {
+    retained.is_empty() || retained.contains(&session.record.cp_f_seid.address)
+}
+
+/// PFCP Session Retained Indication (TS 29.244 8.2.134).
+fn psrei() -> RawIe {
+    RawIe { ie: ie::PFCPASRSP_FLAGS, value: vec![flags::PFCPASRSP_PSREI] }
 }
 
 fn features(told: Option<&CpFunctionFeatures>) -> Vec<u8> {

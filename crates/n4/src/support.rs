@@ -183,8 +183,10 @@ pub(crate) const OBEYED: &[(&str, u16, &str)] = &[
 ];
 
 /// What we send in octets of our own making, with its name in the tests.
-pub(crate) const SENT_WHOLE: &[(&str, u16, &str)] =
-    &[("Association Setup Response", ie::USER_PLANE_IP_RESOURCE_INFORMATION, "upiri")];
+pub(crate) const SENT_WHOLE: &[(&str, u16, &str)] = &[
+    ("Association Setup Response", ie::USER_PLANE_IP_RESOURCE_INFORMATION, "upiri"),
+    ("Association Setup Response", ie::PFCPASRSP_FLAGS, "PFCPASRSP_FLAGS"),
+];
 
 /// What is decoded and has nothing to do for us, by group.
 pub(crate) const WITHOUT_EFFECT: &[(&str, u16)] = &[

@@ -334,8 +334,15 @@ fn sessions_outlive_the_restart_of_a_control_plane_that_retains_them() {
         let mut lab = with_session();
         let carried = vec![RawIe { ie: ie::PFCP_SESSION_RETENTION_INFORMATION, value }];
         let request = AssociationSetupRequest { carried, ..setup(SMF, 2) };
-        assert_eq!(set_up(&mut lab, SMF, request), Cause::RequestAccepted);
+        lab.sent.clear();
+        let Body::AssociationSetupResponse(response) = lab.ask(SMF, &Message::node(20, request)) else {
+            panic!("an answer")
+        };
         assert_eq!((lab.in_force.len(), lab.saved.len()), (sessions, sessions));
+        // PSREI: it is told whether any of them are there (8.2.134).
+        assert_eq!(response.cause, Cause::RequestAccepted);
+        let flags: Vec<_> = response.carried.iter().filter(|other| other.ie == ie::PFCPASRSP_FLAGS).collect();
+        assert!(flags.iter().map(|flags| &flags.value).eq(vec![&vec![1]; sessions]), "{flags:?}");
     }
     let mut lab = with_session();
     let carried = vec![RawIe { ie: ie::PFCP_SESSION_RETENTION_INFORMATION, value: vec![0, 185, 0, 9, 2] }];

@@ -136,6 +136,8 @@ pub mod flags {
     pub const PFCPSE_RESTI: u8 = 1;
     /// Drop what is buffered: PFCPSRRsp-Flags (TS 29.244 8.2.32).
     pub const PFCPSRRSP_DROBU: u8 = 1;
+    /// Sessions that were to be retained are there: PFCPASRsp-Flags (TS 29.244 8.2.134).
+    pub const PFCPASRSP_PSREI: u8 = 1;
     /// The user plane has deleted the session: PFCPSRReq-Flags (TS 29.244 8.2.112).
     pub const PFCPSRREQ_PSDBU: u8 = 1;
     /// Measure before QoS enforcement: Measurement Information (TS 29.244 8.2.68).
