@@ -232,6 +232,9 @@ pub(crate) const TRIGGERS: u32 = Triggers::PERIODIC.0
     | Triggers::MAC_ADDRESSES.0
     | Triggers::QUOTA_VALIDITY_TIME.0;
 
+/// PFCPSMReq-Flags that are obeyed. Not pauses of charging (SUMPC, RUMUC), nor what later releases ask for.
+const IN_MODIFICATION_FLAGS: u8 = flags::PFCPSM_DROBU | flags::PFCPSM_SNDEM | flags::PFCPSM_QAURR;
+
 /// SSPOC, ASPOC and CIAM: pauses of charging, and measuring by application (TS 29.244 8.2.68).
 const MEASUREMENT_REFUSED: u8 = 0xE0;
 
@@ -281,8 +284,7 @@ pub(crate) fn modification(request: &SessionModificationRequest, config: &Config
     networks::modification(request, config)?;
     without_any(&request.carried, IN_SESSION)?;
     without_any(&request.carried, IN_MODIFICATION)?;
-    let pauses = has(request.pfcpsm_req_flags, flags::PFCPSM_SUMPC | flags::PFCPSM_RUMUC);
-    without(pauses, ie::PFCPSMREQ_FLAGS)?;
+    without(has(request.pfcpsm_req_flags, !IN_MODIFICATION_FLAGS), ie::PFCPSMREQ_FLAGS)?;
     request.create_bar.iter().try_for_each(|bar| without_any(&bar.carried, IN_BAR))?;
     request.update_bar.iter().try_for_each(|bar| without_any(&bar.carried, IN_BAR))?;
     let endpoints = request.create_traffic_endpoints.iter().map(|endpoint| &endpoint.carried);

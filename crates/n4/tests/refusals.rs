@@ -129,6 +129,8 @@ const MODIFICATIONS: &[Change] = &[
     }),
     (ie::PFCPSMREQ_FLAGS, |r| r.pfcpsm_req_flags = Some(flags::PFCPSM_SUMPC)),
     (ie::PFCPSMREQ_FLAGS, |r| r.pfcpsm_req_flags = Some(flags::PFCPSM_RUMUC)),
+    // DETEID, of a later release.
+    (ie::PFCPSMREQ_FLAGS, |r| r.pfcpsm_req_flags = Some(flags::PFCPSM_QAURR | 1 << 5)),
     (ie::QUERY_PACKET_RATE_STATUS, |r| carry(&mut r.carried, ie::QUERY_PACKET_RATE_STATUS)),
 ];
 
