@@ -12,7 +12,7 @@ use crate::translate::Taken;
 use crate::usage;
 use dplink::{Desired, Event, Notice, RefusalCause, UsageCounts};
 use pfcp::{Cause, SessionModificationResponse, UsageReport};
-use rules::{Rules, Seid, Teid};
+use rules::{FTeid, Rules, Seid};
 use session::{AnswerRecord, SessionRecord};
 
 impl Node {
@@ -144,7 +144,7 @@ impl Node {
         offline::hear_last(&mut session.record.charging, counts, now_ms);
         let charged = self.before_change(next.seid, &next.rules);
         let Some(session) = self.sessions.get_mut(next.seid) else { return };
-        let teids: Vec<Teid> = session.record.teids().collect();
+        let f_teids: Vec<FTeid> = session.record.f_teids().collect();
         let before = std::mem::take(&mut session.record.rules);
         next.usage = std::mem::take(&mut session.record.usage);
         next.charging = session.record.charging.take();
@@ -156,7 +156,7 @@ impl Node {
             session.paging.begin_anew(0);
         }
         let closed = self.after_change(&mut next, charged);
-        self.tunnels.release_unused(teids, &next);
+        self.tunnels.release_unused(f_teids, &next);
         self.reports.reindex(next.seid, &before, &next.rules);
         self.counters.usage_reports += usage_reports.len() as u64;
         self.counters.accepted += 1;

@@ -116,15 +116,15 @@ impl Node {
     }
 
     pub(crate) fn release_taken(&mut self, seid: Seid, pending: &Pending) {
-        let teids = pending.taken().into_iter().flat_map(|taken| &taken.teids);
-        teids.for_each(|teid| self.tunnels.release(*teid, seid));
+        let f_teids = pending.taken().into_iter().flat_map(|taken| &taken.f_teids);
+        f_teids.for_each(|f_teid| self.tunnels.release(*f_teid, seid));
         let addresses = pending.taken().into_iter().flat_map(|taken| &taken.addresses);
         addresses.for_each(|address| self.pools.release(*address, seid));
     }
 
     /// What a session had is free again.
     pub(crate) fn release_all(&mut self, record: &SessionRecord) {
-        record.teids().for_each(|teid| self.tunnels.release(teid, record.seid));
+        record.f_teids().for_each(|f_teid| self.tunnels.release(f_teid, record.seid));
         let addresses = record.extras.iter().flat_map(|extras| &extras.addresses);
         addresses.for_each(|address| self.pools.release(*address, record.seid));
     }

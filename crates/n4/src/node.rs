@@ -73,7 +73,7 @@ impl Node {
             recovery_time_stamp: stamp,
             peers: Peers::new(&config, start.associations),
             sessions: Sessions::new(stamp),
-            tunnels: Tunnels::new(stamp, limits.tunnels),
+            tunnels: Tunnels::new(stamp, limits.tunnels, &config.gtpu),
             pools: Pools::new(&config.ue_pools),
             pfds: Pfds::new(start.pfds),
             reports: Reports::default(),

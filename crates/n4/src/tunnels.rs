@@ -1,6 +1,7 @@
-//! Our tunnel endpoints: which session has which TEID.
+//! Our tunnel endpoints: which session has which TEID at which port.
 
-use rules::{Seid, Teid};
+use crate::config::GtpuAddress;
+use rules::{FTeid, Seid, Teid};
 use session::SessionRecord;
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,6 +13,10 @@ const SPREAD: u32 = 0x9E37_79B9;
 /// Blocks of TEIDs looked at for one that leads where its user's address does; then any will do.
 const BLOCKS: usize = 1_024;
 
+/// A TEID at one of our ports, whichever of the port's addresses it is for. Control planes that give TEIDs themselves count
+/// them for each address alone (TS 29.281 3.1), so one number may be of several sessions.
+type Place = (u16, Teid);
+
 /// TEIDs in use. New ones are counted upwards through all 32 bits, so one that was freed comes again only after
 /// all others; 0 never does (TS 29.281 5.1). Of users whose address is known the count is of blocks, and their lowest
 /// bits are such that a card which hashes TEIDs leads both directions to one worker; so 2^25 others come before one
@@ -20,7 +25,8 @@ const BLOCKS: usize = 1_024;
 pub(crate) struct Tunnels {
     limit: usize,
     next: u32,
-    owners: HashMap<Teid, Seid>,
+    ports: Vec<GtpuAddress>,
+    owners: HashMap<Place, Seid>,
     matching: Matching,
 }
 
@@ -35,10 +41,11 @@ pub(crate) enum Unavailable {
 
 impl Tunnels {
     /// Counting starts elsewhere after every restart that lost sessions: peers may still send into the old ones.
-    pub(crate) fn new(recovery_time_stamp: u32, limit: usize) -> Self {
+    pub(crate) fn new(recovery_time_stamp: u32, limit: usize, ports: &[GtpuAddress]) -> Self {
         Self {
             limit,
             next: recovery_time_stamp.wrapping_mul(SPREAD),
+            ports: ports.to_vec(),
             owners: HashMap::new(),
             matching: Matching::new(),
         }
@@ -48,28 +55,49 @@ impl Tunnels {
     pub(crate) fn restore(&mut self, record: &SessionRecord, recovery_time_stamp: u32) {
         let block = |teid: u32| teid & !(Matching::BLOCK - 1);
         let start = block(recovery_time_stamp.wrapping_mul(SPREAD));
-        for teid in record.teids() {
-            self.owners.insert(teid, record.seid);
+        for f_teid in record.f_teids() {
+            self.owners.insert(self.place(f_teid), record.seid);
             // Endpoints that control planes gave lie anywhere; those we counted lie in the start's block or shortly behind it.
-            let behind = block(teid.0).wrapping_sub(start);
+            let behind = block(f_teid.teid.0).wrapping_sub(start);
             if behind < 1 << 31 && behind >= block(self.next).wrapping_sub(start) {
-                self.next = block(teid.0).wrapping_add(Matching::BLOCK);
+                self.next = block(f_teid.teid.0).wrapping_add(Matching::BLOCK);
             }
         }
     }
 
-    /// A new TEID for `session`, whose user has this address.
-    pub(crate) fn allocate(&mut self, session: Seid, user: Option<IpAddr>) -> Result<Teid, Unavailable> {
+    fn place(&self, FTeid { teid, address }: FTeid) -> Place {
+        let serves = |port: &GtpuAddress| {
+            IpAddr::V4(port.ipv4) == address || port.ipv6.is_some_and(|ipv6| IpAddr::V6(ipv6) == address)
+        };
+        // An address of a former configuration is at no port: sessions have it until they end.
+        let port = self.ports.iter().position(serves).and_then(|port| u16::try_from(port).ok());
+        (port.unwrap_or(u16::MAX), teid)
+    }
+
+    /// A TEID at every port.
+    fn places(&self, teid: Teid) -> impl Iterator<Item = Place> + use<> {
+        (0_u16..).take(self.ports.len()).map(move |port| (port, teid))
+    }
+
+    /// A new endpoint for `session` at `address`; its user may have one, too.
+    pub(crate) fn allocate(
+        &mut self,
+        session: Seid,
+        user: Option<IpAddr>,
+        address: IpAddr,
+    ) -> Result<FTeid, Unavailable> {
         if self.owners.len() >= self.limit {
             return Err(Unavailable::Exhausted);
         }
         let teid = user.and_then(|user| self.matching(user)).unwrap_or_else(|| self.any());
-        self.owners.insert(teid, session);
-        Ok(teid)
+        let f_teid = FTeid { teid, address };
+        self.owners.insert(self.place(f_teid), session);
+        Ok(f_teid)
     }
 
+    /// At every port, as [`Tunnels::claim`] wants it.
     fn is_free(&self, teid: u32) -> bool {
-        teid != 0 && !self.owners.contains_key(&Teid(teid))
+        teid != 0 && !self.places(Teid(teid)).any(|place| self.owners.contains_key(&place))
     }
 
     fn any(&mut self) -> Teid {
@@ -90,37 +118,46 @@ impl Tunnels {
         Some(Teid(teid))
     }
 
-    /// A TEID the control plane gives to `session`; whether it is new to it.
-    pub(crate) fn claim(&mut self, teid: Teid, session: Seid) -> Result<bool, Unavailable> {
-        match self.owners.get(&teid) {
+    /// An endpoint the control plane gives to `session`; whether it is new to it. A session tells its own tunnels apart by
+    /// their TEIDs alone, so it may have a number at one port only.
+    pub(crate) fn claim(&mut self, f_teid: FTeid, session: Seid) -> Result<bool, Unavailable> {
+        let place = self.place(f_teid);
+        let mut places = self.places(f_teid.teid);
+        match self.owners.get(&place) {
             Some(owner) if *owner == session => Ok(false),
             Some(_) => Err(Unavailable::Taken),
+            None if places.any(|other| self.owners.get(&other) == Some(&session)) => Err(Unavailable::Taken),
             None if self.owners.len() >= self.limit => Err(Unavailable::Exhausted),
             None => {
-                self.owners.insert(teid, session);
+                self.owners.insert(place, session);
                 Ok(true)
             }
         }
     }
 
     /// Takes one back that the session had; another may have it by now.
-    pub(crate) fn release(&mut self, teid: Teid, session: Seid) {
-        if self.owners.get(&teid) == Some(&session) {
-            self.owners.remove(&teid);
+    pub(crate) fn release(&mut self, f_teid: FTeid, session: Seid) {
+        let place = self.place(f_teid);
+        if self.owners.get(&place) == Some(&session) {
+            self.owners.remove(&place);
         }
     }
 
     /// What a session had is its own again, where nobody took it meanwhile.
     pub(crate) fn take_back(&mut self, record: &SessionRecord) {
-        for teid in record.teids() {
-            self.owners.entry(teid).or_insert(record.seid);
+        for f_teid in record.f_teids() {
+            self.owners.entry(self.place(f_teid)).or_insert(record.seid);
         }
     }
 
     /// Releases those of `old` that the session has no more.
-    pub(crate) fn release_unused(&mut self, old: Vec<Teid>, new: &SessionRecord) {
-        let kept: Vec<Teid> = new.teids().collect();
-        old.into_iter().filter(|teid| !kept.contains(teid)).for_each(|teid| self.release(teid, new.seid));
+    pub(crate) fn release_unused(&mut self, old: Vec<FTeid>, new: &SessionRecord) {
+        let kept: Vec<Place> = new.f_teids().map(|f_teid| self.place(f_teid)).collect();
+        for old in old {
+            if !kept.contains(&self.place(old)) {
+                self.release(old, new.seid);
+            }
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -140,7 +177,18 @@ fn hashed(user: IpAddr) -> u64 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::net::Ipv4Addr;
     use steer::{KEY, Table, queue_of_address, toeplitz};
+
+    const N3: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 30, 0, 2));
+
+    fn tunnels(stamp: u32, limit: usize) -> Tunnels {
+        Tunnels::new(stamp, limit, &[GtpuAddress::access(Ipv4Addr::new(10, 30, 0, 2))])
+    }
+
+    fn at(teid: u32) -> FTeid {
+        FTeid { teid: Teid(teid), address: N3 }
+    }
 
     proptest! {
         /// As a card with tables of 128 entries sees it, whatever it has queues; and no TEID twice.
@@ -148,13 +196,13 @@ mod tests {
         fn teids_lead_where_their_users_addresses_do(
             stamp: u32, users in prop::collection::vec(any::<IpAddr>(), 1..200), queues in 1_u16..=64,
         ) {
-            let mut tunnels = Tunnels::new(stamp, 1_000);
+            let mut tunnels = tunnels(stamp, 1_000);
             let table = Table::new(queues, 7).unwrap();
             for user in users {
-                let teid = tunnels.allocate(Seid(1), Some(user)).unwrap();
-                let up = table.queue(toeplitz(&KEY, &teid.0.to_be_bytes()));
+                let teid = tunnels.allocate(Seid(1), Some(user), N3).unwrap();
+                let up = table.queue(toeplitz(&KEY, &teid.teid.0.to_be_bytes()));
                 prop_assert_eq!(up, queue_of_address(user, true, table));
-                tunnels.allocate(Seid(2), None).unwrap();
+                tunnels.allocate(Seid(2), None, N3).unwrap();
             }
             prop_assert_eq!(tunnels.len() % 2, 0, "none is another's");
         }
@@ -163,47 +211,47 @@ mod tests {
     /// Where every TEID that would do is taken, users still get one.
     #[test]
     fn a_user_without_a_matching_teid_gets_any() {
-        let mut tunnels = Tunnels::new(0, 3_000);
+        let mut tunnels = tunnels(0, 3_000);
         let user = IpAddr::from([10, 60, 0, 1]);
-        let first = tunnels.allocate(Seid(1), Some(user)).unwrap().0;
+        let first = tunnels.allocate(Seid(1), Some(user), N3).unwrap().teid.0;
         for number in 1..=BLOCKS as u32 {
             let start = first.wrapping_add(number * Matching::BLOCK);
-            tunnels.claim(Teid(tunnels.matching.teid(start, hashed(user))), Seid(2)).unwrap();
+            tunnels.claim(at(tunnels.matching.teid(start, hashed(user))), Seid(2)).unwrap();
         }
         let next = tunnels.next;
-        assert_eq!(tunnels.allocate(Seid(3), Some(user)), Ok(Teid(next)));
+        assert_eq!(tunnels.allocate(Seid(3), Some(user), N3), Ok(at(next)));
     }
 
     #[test]
     fn a_freed_teid_does_not_come_again_soon() {
-        let mut tunnels = Tunnels::new(1, 10);
-        let first = tunnels.allocate(Seid(1), None).unwrap();
+        let mut tunnels = tunnels(1, 10);
+        let first = tunnels.allocate(Seid(1), None, N3).unwrap();
         tunnels.release(first, Seid(1));
-        let later: Vec<_> = (0..10).map(|_| tunnels.allocate(Seid(1), None).unwrap()).collect();
+        let later: Vec<_> = (0..10).map(|_| tunnels.allocate(Seid(1), None, N3).unwrap()).collect();
         assert!(!later.contains(&first));
-        assert_eq!(tunnels.allocate(Seid(1), None), Err(Unavailable::Exhausted));
+        assert_eq!(tunnels.allocate(Seid(1), None, N3), Err(Unavailable::Exhausted));
     }
 
     #[test]
     fn zero_and_what_is_taken_are_passed_over() {
-        let mut tunnels = Tunnels::new(0, 10);
-        assert_eq!(tunnels.claim(Teid(1), Seid(9)), Ok(true));
-        assert_eq!(tunnels.allocate(Seid(1), None), Ok(Teid(2)));
+        let mut tunnels = tunnels(0, 10);
+        assert_eq!(tunnels.claim(at(1), Seid(9)), Ok(true));
+        assert_eq!(tunnels.allocate(Seid(1), None, N3), Ok(at(2)));
         tunnels.next = u32::MAX;
-        assert_eq!(tunnels.allocate(Seid(1), None), Ok(Teid(u32::MAX)));
-        assert_eq!(tunnels.allocate(Seid(1), None), Ok(Teid(3)));
+        assert_eq!(tunnels.allocate(Seid(1), None, N3), Ok(at(u32::MAX)));
+        assert_eq!(tunnels.allocate(Seid(1), None, N3), Ok(at(3)));
     }
 
     #[test]
     fn a_given_teid_belongs_to_one_session() {
-        let mut tunnels = Tunnels::new(1, 1);
-        assert_eq!(tunnels.claim(Teid(7), Seid(1)), Ok(true));
-        assert_eq!(tunnels.claim(Teid(7), Seid(1)), Ok(false));
-        assert_eq!(tunnels.claim(Teid(7), Seid(2)), Err(Unavailable::Taken));
-        assert_eq!(tunnels.claim(Teid(8), Seid(2)), Err(Unavailable::Exhausted));
-        tunnels.release(Teid(7), Seid(2));
-        assert_eq!(tunnels.claim(Teid(7), Seid(1)), Ok(false));
-        tunnels.release(Teid(7), Seid(1));
-        assert_eq!(tunnels.claim(Teid(8), Seid(2)), Ok(true));
+        let mut tunnels = tunnels(1, 1);
+        assert_eq!(tunnels.claim(at(7), Seid(1)), Ok(true));
+        assert_eq!(tunnels.claim(at(7), Seid(1)), Ok(false));
+        assert_eq!(tunnels.claim(at(7), Seid(2)), Err(Unavailable::Taken));
+        assert_eq!(tunnels.claim(at(8), Seid(2)), Err(Unavailable::Exhausted));
+        tunnels.release(at(7), Seid(2));
+        assert_eq!(tunnels.claim(at(7), Seid(1)), Ok(false));
+        tunnels.release(at(7), Seid(1));
+        assert_eq!(tunnels.claim(at(8), Seid(2)), Ok(true));
     }
 }

@@ -256,3 +256,34 @@ fn header_enrichment_comes_and_goes() {
     let nothing = RawIe { ie: ie::HEADER_ENRICHMENT, value: vec![] };
     assert_eq!(change(None, vec![nothing]), None);
 }
+
+/// Two control planes that count TEIDs themselves, each for the address it uses (TS 29.281 3.1).
+#[test]
+fn a_teid_is_one_sessions_at_one_port_only() {
+    let s5 = std::net::Ipv4Addr::new(10, 55, 0, 2);
+    let core = GtpuAddress { interface: Interface::Core, ..GtpuAddress::access(s5) };
+    let mut lab = Lab::new(Config { gtpu: vec![GtpuAddress::access(N3), core], ..config() });
+    lab.associate(SMF, 1);
+    let at = |ipv4| FTeid::Explicit { teid: 5, ipv4: Some(ipv4), ipv6: None };
+    let ask = |lab: &mut Lab, cp_seid: u64, f_teids: &[FTeid]| {
+        let mut request = smf::establishment(cp_seid);
+        request.create_pdrs = f_teids.iter().zip(1..).map(|(f_teid, id)| uplink(id, *f_teid)).collect();
+        match lab.ask(SMF, &Message::session(0, cp_seid as u32, request)) {
+            Body::SessionEstablishmentResponse(response) => response.cause,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(ask(&mut lab, 1, &[at(N3), at(s5)]), Cause::RuleCreationModificationFailure, "one session");
+    assert_eq!(lab.node.tunnels(), 0);
+    assert_eq!(ask(&mut lab, 2, &[at(N3)]), Cause::RequestAccepted);
+    assert_eq!(ask(&mut lab, 3, &[at(s5)]), Cause::RequestAccepted);
+    lab.restart();
+    assert_eq!((lab.in_force.len(), lab.node.tunnels()), (2, 2));
+    for taken in [N3, s5] {
+        assert_eq!(ask(&mut lab, 4, &[at(taken)]), Cause::RuleCreationModificationFailure);
+    }
+    // Those we choose are at neither.
+    assert_eq!(ask(&mut lab, 5, &[smf::choose(None)]), Cause::RequestAccepted);
+    let chosen = lab.in_force.values().last().unwrap().rules.pdrs[0].pdi.f_teid.unwrap();
+    assert_ne!(chosen.teid.0, 5);
+}

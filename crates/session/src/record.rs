@@ -3,7 +3,7 @@
 use crate::charge::ChargingRecord;
 use crate::usage::UsageRecord;
 use ipnet::{IpNet, Ipv6Net};
-use rules::{FTeid, PdrId, Qfi, Rules, Seid, Teid};
+use rules::{FTeid, PdrId, Qfi, Rules, Seid};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -39,10 +39,10 @@ pub struct SessionRecord {
 
 impl SessionRecord {
     /// Our tunnel endpoints that the session has; one may come several times.
-    pub fn teids(&self) -> impl Iterator<Item = Teid> {
+    pub fn f_teids(&self) -> impl Iterator<Item = FTeid> {
         let endpoints = self.extras.iter().flat_map(|extras| &extras.endpoints);
         let f_teids = self.rules.pdrs.iter().filter_map(|pdr| pdr.pdi.f_teid);
-        f_teids.chain(endpoints.filter_map(|endpoint| endpoint.f_teid)).map(|f_teid| f_teid.teid)
+        f_teids.chain(endpoints.filter_map(|endpoint| endpoint.f_teid))
     }
 }
 

@@ -19,9 +19,7 @@ use crate::usage::Given;
 use pfcp::{
     CreatedPdr, CreatedTrafficEndpoint, FqCsid, SessionEstablishmentRequest, SessionModificationRequest,
 };
-use rules::{
-    BarId, Change, FTeid, Far, FarId, OuterHeaderCreation, Pdr, PdrId, QerId, Rules, Seid, Teid, UrrId,
-};
+use rules::{BarId, Change, FTeid, Far, FarId, OuterHeaderCreation, Pdr, PdrId, QerId, Rules, Seid, UrrId};
 use session::Extras;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
@@ -29,8 +27,8 @@ use std::net::IpAddr;
 /// What one request took and made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Taken {
-    /// TEIDs that were not the session's before.
-    pub(crate) teids: Vec<Teid>,
+    /// Endpoints that were not the session's before.
+    pub(crate) f_teids: Vec<FTeid>,
     /// Users' addresses that were not the session's before.
     pub(crate) addresses: Vec<IpAddr>,
     /// What the answer tells of the endpoints and addresses we chose.
@@ -196,7 +194,7 @@ impl<'a> Translator<'a> {
                 Ok(Translated { rules, extras, taken: self.taken })
             }
             Err(refusal) => {
-                self.taken.teids.iter().for_each(|teid| self.tunnels.release(*teid, self.session));
+                self.taken.f_teids.iter().for_each(|taken| self.tunnels.release(*taken, self.session));
                 self.taken.addresses.iter().for_each(|address| self.pools.release(*address, self.session));
                 Err(refusal)
             }
@@ -249,9 +247,9 @@ impl<'a> Translator<'a> {
         })
     }
 
-    fn claim(&mut self, teid: Teid) -> Result<(), Unavailable> {
-        if self.tunnels.claim(teid, self.session)? {
-            self.taken.teids.push(teid);
+    fn claim(&mut self, f_teid: FTeid) -> Result<(), Unavailable> {
+        if self.tunnels.claim(f_teid, self.session)? {
+            self.taken.f_teids.push(f_teid);
         }
         Ok(())
     }

@@ -134,7 +134,7 @@ impl Translator<'_> {
     /// The endpoint, and what is told of it if we chose it.
     pub(super) fn take(&mut self, endpoint: Endpoint) -> Result<(FTeid, Option<pfcp::FTeid>), Unavailable> {
         match endpoint {
-            Endpoint::Given(f_teid) => self.claim(f_teid.teid).map(|()| (f_teid, None)),
+            Endpoint::Given(f_teid) => self.claim(f_teid).map(|()| (f_teid, None)),
             Endpoint::Chosen(wish) => {
                 let f_teid = self.choose(wish)?;
                 Ok((f_teid, Some(with_other(told(f_teid), wish.also))))
@@ -158,8 +158,8 @@ impl Translator<'_> {
         if let Some(f_teid) = id.and_then(|id| self.chosen.get(&id)) {
             return Ok(*f_teid);
         }
-        let f_teid = FTeid { teid: self.tunnels.allocate(self.session, self.user)?, address };
-        self.taken.teids.push(f_teid.teid);
+        let f_teid = self.tunnels.allocate(self.session, self.user, address)?;
+        self.taken.f_teids.push(f_teid);
         self.chosen.extend(id.map(|id| (id, f_teid)));
         Ok(f_teid)
     }
