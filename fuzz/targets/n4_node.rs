@@ -128,7 +128,8 @@ impl World {
         for notice in [usage, Notice::Event(packet), Notice::Event(indication), macs] {
             self.handle(Input::DataPath(&notice));
         }
-        self.handle(Input::UserPlanePath { peer, is_up: self.mood & 4 != 0 });
+        let side = rules::Interface::Access;
+        self.handle(Input::UserPlanePath { side, peer, is_up: self.mood & 4 != 0 });
     }
 
     /// All rules make sense, and no two sessions have one tunnel.

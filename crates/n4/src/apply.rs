@@ -29,7 +29,9 @@ impl Node {
             Notice::Usage { session, cause, counts } => self.usage_told(*session, *cause, counts),
             Notice::Macs { session, macs } => self.macs_told(*session, macs),
             Notice::Event(Event::ErrorIndication { teid, peer }) => self.error_indication(*teid, *peer),
-            Notice::Event(Event::Path { remote, failed, .. }) => self.user_plane_path(*remote, !failed),
+            Notice::Event(Event::Path { side, remote, failed }) => {
+                self.user_plane_path((*side, *remote), !failed);
+            }
             Notice::Event(Event::DownlinkData { session, pdr, qfi, traffic_class }) => {
                 self.downlink_data(*session, *pdr, (*qfi, *traffic_class));
             }

@@ -54,6 +54,7 @@ impl Node {
             carried: self.ip_resources().into_iter().chain(is_retained.then(psrei)).collect(),
         };
         self.accept(asked, None, response);
+        self.tell_failed_paths(&node_id);
         Ok(())
     }
 
@@ -273,7 +274,7 @@ impl Node {
         } else {
             let recovery_time_stamp = response.recovery_time_stamp;
             let record = AssociationRecord {
-                node_id,
+                node_id: node_id.clone(),
                 address: asking.to,
                 recovery_time_stamp,
                 features: features(response.cp_function_features.as_ref()),
@@ -281,6 +282,7 @@ impl Node {
                 alternatives: addresses(&response.alternatives),
             };
             self.associate(record, None);
+            self.tell_failed_paths(&node_id);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use charging::Cdr;
 use dplink::{Desired, Notice};
-use rules::{Seid, UrrId};
+use rules::{Interface, Seid, UrrId};
 use session::{AssociationRecord, NodeRecord, Packed, PfdRecord, SessionRecord};
 use std::net::{IpAddr, SocketAddr};
 
@@ -39,6 +39,8 @@ pub enum Input<'a> {
     DataPathLost,
     /// A GTP-U peer no longer answers the data plane, or answers it again (TS 23.007 20.3.1): all control planes are told.
     UserPlanePath {
+        /// The side the peer is on.
+        side: Interface,
         /// The peer.
         peer: IpAddr,
         /// It answers.

@@ -15,7 +15,7 @@ use crate::tunnels::Tunnels;
 use dplink::Desired;
 use machine::{AnswerCache, Overdue, Requests, Seen, Time};
 use pfcp::{Body, Cause, DecodeError, ErrorKind, Header, Message, VersionNotSupportedResponse};
-use rules::{Instance, Pdi, Rules, Seid};
+use rules::{Instance, Interface, Pdi, Rules, Seid};
 use session::SessionRecord;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -50,8 +50,8 @@ pub struct Node {
     pub(crate) since_1900_ms: u64,
     pub(crate) load: Figure,
     pub(crate) overload: Figure,
-    /// GTP-U peers that do not answer, and since when.
-    pub(crate) failed_paths: BTreeMap<IpAddr, Time>,
+    /// GTP-U peers that do not answer, by the side they are on, and since when.
+    pub(crate) failed_paths: BTreeMap<(Interface, IpAddr), Time>,
     /// What the data plane lost and may not take back.
     pub(crate) losses: Losses,
     pub(crate) counters: Counters,
@@ -139,7 +139,7 @@ impl Node {
             Input::Datagram { from, bytes } => self.datagram(from, bytes),
             Input::DataPath(notice) => self.data_path(notice),
             Input::DataPathLost => self.data_path_lost(),
-            Input::UserPlanePath { peer, is_up } => self.user_plane_path(peer, is_up),
+            Input::UserPlanePath { side, peer, is_up } => self.user_plane_path((side, peer), is_up),
             Input::Tick => self.tick(),
         }
         self.sessions.rest(self.wall_ms());

@@ -278,7 +278,10 @@ impl Chaos {
                 let request = SessionSetDeletionRequest { node_id, fq_csids: vec![set()], carried: vec![] };
                 self.tell(SMF, None, request);
             }
-            Step::Path(is_up) => self.lab.handle(Input::UserPlanePath { peer: [10, 30, 0, 7].into(), is_up }),
+            Step::Path(is_up) => {
+                let (side, peer) = (rules::Interface::Access, [10, 30, 0, 7].into());
+                self.lab.handle(Input::UserPlanePath { side, peer, is_up });
+            }
             other => panic!("{other:?}"),
         }
     }

@@ -12,9 +12,10 @@ mod common;
 use common::personas::{accepted, established};
 use common::smf::{establishment, path_switch, setup};
 use common::{Lab, OTHER, SMF, at, config};
+use dplink::{Event, Notice};
 use n4::{Config, Input, Limits};
 use pfcp::*;
-use rules::Seid;
+use rules::{Interface, Seid};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -123,7 +124,11 @@ fn node_reports(lab: &mut Lab) -> Vec<(std::net::SocketAddr, u32, NodeReportRequ
 }
 
 fn path(lab: &mut Lab, is_up: bool) {
-    lab.handle(Input::UserPlanePath { peer: RADIO, is_up });
+    path_on(lab, Interface::Access, is_up);
+}
+
+fn path_on(lab: &mut Lab, side: Interface, is_up: bool) {
+    lab.handle(Input::UserPlanePath { side, peer: RADIO, is_up });
 }
 
 #[test]
@@ -145,6 +150,39 @@ fn all_control_planes_hear_of_a_path_that_fails_and_recovers() {
     assert_eq!(recovered.len(), 2);
     assert_eq!(recovered[0].2.report_type, flags::NODE_REPORT_UPRR);
     assert!(recovered[0].2.failed.is_none() && recovered[0].2.recovered.is_some());
+}
+
+/// One address may be of a radio's, and of another user plane's on the other side.
+#[test]
+fn a_path_that_fails_on_one_side_does_not_recover_on_the_other() {
+    let mut lab = Lab::associated();
+    let mut told = |side, is_up: bool| {
+        let event = Event::Path { side, remote: RADIO, failed: !is_up };
+        lab.handle(Input::DataPath(&Notice::Event(event)));
+        node_reports(&mut lab).len()
+    };
+    let (access, core) = (Interface::Access, Interface::Core);
+    assert_eq!((told(access, false), told(core, true), told(access, true)), (1, 0, 1));
+    // By its address it has failed while either has.
+    let both = [(core, false), (access, false), (core, true), (access, true)];
+    assert_eq!(both.map(|(side, is_up)| told(side, is_up)), [1, 0, 0, 1]);
+}
+
+#[test]
+fn who_comes_later_hears_of_paths_that_have_failed() {
+    let mut lab = Lab::associated();
+    path_on(&mut lab, Interface::Access, false);
+    path_on(&mut lab, Interface::Core, false);
+    lab.sent.clear();
+    lab.associate(OTHER, 1);
+    let [(to, _, report)] = &node_reports(&mut lab)[..] else { panic!("one report") };
+    assert_eq!((*to, report.report_type), (at(OTHER), flags::NODE_REPORT_UPFR));
+    assert_eq!(report.failed.as_ref().unwrap().peers, [RemoteGtpuPeer::new(RADIO)]);
+    path_on(&mut lab, Interface::Access, true);
+    path_on(&mut lab, Interface::Core, true);
+    assert_eq!(node_reports(&mut lab).len(), 2);
+    lab.associate(OTHER, 2);
+    assert!(node_reports(&mut lab).is_empty(), "there is nothing to tell any more");
 }
 
 #[test]
@@ -172,7 +210,8 @@ fn paths_that_failed_long_ago_leave_room_to_tell_of_others() {
     let mut told = |host, is_up| {
         lab.pass(Duration::from_secs(1));
         node_reports(&mut lab);
-        lab.handle(Input::UserPlanePath { peer: [10, 30, 0, host].into(), is_up });
+        let (side, peer) = (Interface::Access, [10, 30, 0, host].into());
+        lab.handle(Input::UserPlanePath { side, peer, is_up });
         node_reports(&mut lab).len()
     };
     assert!((1..=5).all(|host| told(host, false) == 1));

@@ -55,7 +55,7 @@ pub mod limits {
 }
 
 /// Where a packet comes from or goes to (TS 29.244 8.2.2 and 8.2.24).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Interface {
     /// Towards the radio: N3, S1-U, or N9/S5-U when nearer to it.
     Access,
