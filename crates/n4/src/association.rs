@@ -58,16 +58,16 @@ impl Node {
         Ok(())
     }
 
-    /// A Node ID that is an address is that of whoever has the address. While the one who is associated by it answers, nobody
-    /// else takes its place, and its sessions with it; host names tell nothing of addresses.
+    /// While the one who is associated by a Node ID answers, nobody else takes its place, and its sessions with it. Only a Node
+    /// ID that is an address is that of whoever has the address.
     fn may_be_named(&self, from: IpAddr, node_id: &NodeId) -> Result<(), Refusal> {
-        let own = match node_id {
-            NodeId::Ipv4(address) => IpAddr::V4(*address),
-            NodeId::Ipv6(address) => IpAddr::V6(*address),
-            NodeId::Fqdn(_) => return Ok(()),
+        let is_own = match node_id {
+            NodeId::Ipv4(address) => from == *address,
+            NodeId::Ipv6(address) => from == *address,
+            NodeId::Fqdn(_) => false,
         };
         let known = self.peers.get(&node_id.to_string());
-        match own != from && known.is_some_and(|known| known.is_up && !known.speaks_from(from)) {
+        match !is_own && known.is_some_and(|known| known.is_up && !known.speaks_from(from)) {
             true => Err(Refusal::blaming(Cause::RequestRejected, ie::NODE_ID)),
             false => Ok(()),
         }

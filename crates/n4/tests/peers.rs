@@ -311,15 +311,30 @@ fn nobody_else_takes_the_place_of_a_control_plane_that_answers() {
     assert_eq!(lab.associations[&SMF.to_string()].address, at(SMF));
 }
 
+/// A host name tells nothing of addresses: it is that of whoever answers.
 #[test]
-fn a_place_of_ones_own_set_or_a_host_name_may_be_taken() {
+fn nobody_else_takes_a_host_name_that_answers() {
     let mut lab = Lab::new(config());
-    let alternatives = vec![CpIpAddress::new(OTHER.into())];
-    let first = AssociationSetupRequest { alternatives, ..setup(SMF, 1) };
-    assert_eq!(set_up(&mut lab, SMF, first), Cause::RequestAccepted);
-    assert_eq!(set_up(&mut lab, OTHER, setup(SMF, 1)), Cause::RequestAccepted);
     assert_eq!(set_up(&mut lab, SMF, named("smf.lab", 1)), Cause::RequestAccepted);
-    assert_eq!(set_up(&mut lab, OTHER, named("smf.lab", 1)), Cause::RequestAccepted);
+    let node_id = NodeId::Fqdn("smf.lab".to_owned());
+    lab.establish(SessionEstablishmentRequest { node_id, ..establishment(77) });
+    assert_eq!(set_up(&mut lab, OTHER, named("smf.lab", 2)), Cause::RequestRejected);
+    assert_eq!((lab.in_force.len(), lab.associations["smf.lab"].address), (1, at(SMF)));
+    // It may come back elsewhere, once it answers no longer there.
+    lab.pass(Duration::from_secs(60));
+    assert_eq!(set_up(&mut lab, OTHER, named("smf.lab", 2)), Cause::RequestAccepted);
+    assert_eq!((lab.in_force.len(), lab.associations["smf.lab"].address), (0, at(OTHER)));
+}
+
+#[test]
+fn a_place_of_ones_own_set_may_be_taken() {
+    let alternatives = vec![CpIpAddress::new(OTHER.into())];
+    for request in [setup(SMF, 1), named("smf.lab", 1)] {
+        let mut lab = Lab::new(config());
+        let first = AssociationSetupRequest { alternatives: alternatives.clone(), ..request.clone() };
+        assert_eq!(set_up(&mut lab, SMF, first), Cause::RequestAccepted);
+        assert_eq!(set_up(&mut lab, OTHER, request), Cause::RequestAccepted);
+    }
 }
 
 /// TS 29.244 6.2.6.2: all of them, or those of the control planes that are named.
