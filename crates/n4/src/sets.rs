@@ -91,11 +91,13 @@ impl Node {
         }
     }
 
-    /// Whether a sender may speak of a session: its owner, one of the owner's set, or who looks after it.
+    /// Whether a sender may speak of a session: its owner, one of the owner's set, who looks after it, or who has its CP F-SEID,
+    /// which need not be where the association is (TS 29.244 5.6.2).
     pub(crate) fn may_speak(&self, from: IpAddr, session: &Session) -> bool {
         let owner = &session.record.owner;
         let mut peers = self.peers.speaking_from(from);
         session.alternative() == Some(from)
+            || session.record.cp_f_seid.address == from
             || peers.any(|association| self.peers.are_one(&association.record.node_id, owner))
     }
 

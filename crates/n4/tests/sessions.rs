@@ -13,8 +13,8 @@ use common::smf::{self, chosen, establishment, path_switch};
 use common::{Lab, N3, OTHER, Obedience, SMF, STAMP, US, at, config};
 use n4::Input;
 use pfcp::{
-    Body, Cause, FSeid, FTeid, Message, SessionDeletionRequest, SessionEstablishmentResponse,
-    SessionModificationRequest, ie,
+    Body, Cause, FSeid, FTeid, Message, SessionDeletionRequest, SessionEstablishmentRequest,
+    SessionEstablishmentResponse, SessionModificationRequest, ie,
 };
 use proptest::prelude::*;
 use rules::{Seid, Teid};
@@ -342,4 +342,21 @@ fn given_endpoints_are_told_nobody() {
     let mut request = establishment(78);
     request.create_pdrs[0] = smf::uplink(1, foreign);
     assert_eq!(cause(&lab.ask(SMF, &Message::session(0, 2, request))), Cause::MandatoryIeIncorrect);
+}
+
+/// TS 29.244 5.6.2: the CP F-SEID's address need not be that of the association, and requests may come from there.
+#[test]
+fn the_address_of_the_cp_f_seid_may_speak_of_the_session() {
+    let mut lab = Lab::associated();
+    let request =
+        SessionEstablishmentRequest { cp_f_seid: FSeid::new(77, OTHER.into()), ..establishment(77) };
+    let session = lab.establish(request);
+    let modify = |lab: &mut Lab, from| match lab.ask(from, &Message::session(session.0, 900, path_switch(5)))
+    {
+        Body::SessionModificationResponse(response) => response.cause,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(modify(&mut lab, [10, 40, 0, 7].into()), Cause::NoEstablishedPfcpAssociation);
+    assert_eq!(modify(&mut lab, OTHER), Cause::RequestAccepted);
+    assert_eq!(modify(&mut lab, SMF), Cause::RequestAccepted);
 }
