@@ -124,7 +124,8 @@ pub fn updated() -> Conversation {
 }
 
 fn path(stage: &mut Stage, is_up: bool) {
-    stage.lab.handle(Input::UserPlanePath { side: rules::Interface::Access, peer: smf::GNB.into(), is_up });
+    let (side, peer) = (rules::Interface::Access, smf::GNB.into());
+    stage.lab.handle(Input::UserPlanePath { side, peer, is_up });
 }
 
 /// A path fails and is there again; and there are more sessions than is good.

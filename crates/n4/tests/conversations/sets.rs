@@ -86,20 +86,20 @@ pub fn moved() -> Conversation {
     Conversation::new("sessions of sets that move", steps)
 }
 
-/// Who is told of a session sends us on to another.
+/// A control plane says who is to hear of a session instead.
 pub fn redirected() -> Conversation {
-    let onwards = SessionReportResponse {
+    let redirection = SessionReportResponse {
         alternative: Some(CpIpAddress::new(OTHER.into())),
         ..SessionReportResponse::of(Cause::RedirectionRequested)
     };
-    let accept = SessionReportResponse::of(Cause::RequestAccepted);
-    let mut steps = two();
-    steps.extend([
+    let steps = vec![
+        setup(),
+        establish(establishment(77)),
+        modify(path_switch(9)),
         Step::Do(indicate),
-        Step::Answer(SMF, About::Session(0), onwards.into()),
-        Step::Answer(OTHER, About::Session(0), accept.into()),
-    ]);
-    Conversation::new("a report that is sent on", steps)
+        Step::Answer(SMF, About::Session(0), redirection.into()),
+    ];
+    Conversation::new("a report that is redirected", steps)
 }
 
 /// One of a set of control planes takes a session over.
