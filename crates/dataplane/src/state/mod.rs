@@ -75,7 +75,7 @@ use std::net::IpAddr;
 /// Most events noted between two turns of the control side; later ones are only counted.
 const EVENTS_MAX: usize = 64;
 /// Most usage told between two turns of the control side; what does not fit is told with the session's next packet.
-const USED_MAX: usize = 256;
+pub(crate) const USED_MAX: usize = 256;
 
 /// URRs whose thresholds wait to be told; those of others are looked at with every packet.
 const LATE_MAX: usize = 4_096;

@@ -96,13 +96,31 @@ fn a_tiny_threshold_is_told_so_often_and_not_more() {
     assert!(crossings.iter().map(|(_, bytes)| bytes).is_sorted());
 }
 
+/// Who hears of less after more would take it for a count that began anew, and count twice.
+#[test]
+fn usage_is_told_in_the_order_in_which_it_was_counted() {
+    let mut bench = Bench::new();
+    let quota = Some(Volume { total: Some(250), ..Volume::default() });
+    bench.put(METERED, 1, with_urr(Urr { volume_quota: quota, ..threshold(1, 150) }));
+    bench.settle();
+    // Of one vector, the second packet crosses the threshold and the third uses the quota up.
+    (0..3).for_each(|_| bench.receive(N6, &downlink(72)));
+    bench.worker.turn(bench.now_ns);
+    // And the control plane asks before anything of it was told.
+    let ask = Command::QueryUsage { session: Seid(METERED), urrs: vec![], token: 7, is_reported: true };
+    bench.engine.handle(ask).unwrap();
+    let expected =
+        [(UsageCause::VolumeThreshold, 200), (UsageCause::VolumeQuota, 300), (UsageCause::Query(7), 300)];
+    assert_eq!(told(&bench.settle()), expected);
+}
+
 /// More quotas end at once than there is room to tell of; packets that come later remind.
 #[test]
 fn the_end_of_a_quota_is_told_though_there_was_no_room() {
     let mut bench = Bench::new();
     bench.put(METERED, 1, metered());
     bench.settle();
-    for _ in 0..3 {
+    for _ in 0..5 {
         // Nobody hears what is told: first the ring fills, then what is to go there.
         bench.worker.crowd_usage(256);
         bench.worker.turn(bench.now_ns);

@@ -9,7 +9,7 @@ use crate::nodes;
 use crate::port::Port;
 use crate::side::Side;
 use crate::state::{
-    Installation, Installed, Key, Loading, Refusal, Session, SessionIndex, Sessions, State, Used,
+    Installation, Installed, Key, Loading, Refusal, Session, SessionIndex, Sessions, State, USED_MAX, Used,
 };
 use crate::trace::Tracer;
 use dplink::{Event, UsageCounts};
@@ -99,14 +99,17 @@ impl<P: Port> Worker<P> {
         if self.withheld.is_some() && !self.tell_withheld() {
             return;
         }
+        self.tell_used();
         for _ in 0..ORDERS_PER_TURN {
-            // An order is taken only when its report is sure to fit: no acknowledgement is ever lost.
-            if self.reports.slots() == 0 {
+            // An order is taken only when its report is sure to fit, and what may have to be told before it: no
+            // acknowledgement is ever lost.
+            if self.reports.slots() <= USED_MAX {
                 return;
             }
             let Ok(order) = self.orders.pop() else { break };
             self.obeyed += 1;
             let report = self.execute(order);
+            self.tell_used();
             // What others have to know is on its way before anybody is told that it is done.
             if !self.state.steering.post.is_told() {
                 self.withheld = Some(report);
@@ -131,10 +134,15 @@ impl<P: Port> Worker<P> {
                 self.report(Report::MacsChanged(seid));
             }
         }
-        while self.reports.slots() > RING / 2
-            && let Some(used) = self.state.used.pop()
-        {
-            self.report(Report::Used(used));
+    }
+
+    /// Tells what is due of usage in the order in which it was counted, and before the answer to an order tells more: a
+    /// count that is less than one before is taken for one that began anew.
+    fn tell_used(&mut self) {
+        let count = self.state.used.len().min(self.reports.slots());
+        for used in self.state.used.drain(..count) {
+            let pushed = self.reports.push(Report::Used(used));
+            debug_assert!(pushed.is_ok(), "there is room for so many");
         }
     }
 
