@@ -18,6 +18,7 @@ use std::collections::BTreeSet;
 
 const VOLTH: u32 = 1 << 1;
 const VOLQU: u32 = 1 << 8;
+const TIMQU: u32 = 1 << 9;
 
 #[test]
 fn a_query_is_answered_with_what_was_used_and_its_reference() {
@@ -296,4 +297,27 @@ fn sessions_without_urrs_ask_nothing() {
     let (mut lab, _) = lab(vec![]);
     seconds(&mut lab, 1_000);
     assert!(!lab.told.iter().any(|order| matches!(order, Output::QueryUsage { .. })));
+}
+
+/// There is what was left of it.
+#[test]
+fn a_volume_quota_goes_on_after_a_time_quota_that_ran_out() {
+    let mut rule = urr(1, TIMQU | VOLQU);
+    (rule.time_quota, rule.volume_quota) = (Some(30), total(1_000));
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (100, 300), false);
+    seconds(&mut lab, 40);
+    let quota = |lab: &Lab| lab.in_force[&session].rules.urrs[0].volume_quota.and_then(|quota| quota.total);
+    assert_eq!(quota(&lab), Some(0));
+    let update = |update: UpdateUrr| SessionModificationRequest {
+        update_urrs: vec![UpdateUrr { urr_id: 1, ..update }],
+        ..SessionModificationRequest::default()
+    };
+    lab.modify(session, update(UpdateUrr { time_quota: Some(30), ..UpdateUrr::default() }));
+    assert_eq!(quota(&lab), Some(600));
+    lab.traffic(session, (0, 500), false);
+    lab.restart_plane();
+    assert!(quota(&lab).is_some_and(|left| left <= 600), "another life grants no more");
+    lab.modify(session, update(UpdateUrr { volume_quota: total(700), ..UpdateUrr::default() }));
+    assert_eq!(quota(&lab), Some(700));
 }

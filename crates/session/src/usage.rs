@@ -29,6 +29,11 @@ impl Counts {
         }
     }
 
+    /// Of each count the greater.
+    pub fn max(self, other: Self) -> Self {
+        self.with(other, Ord::max)
+    }
+
     /// Whether no count is below the other's.
     pub const fn is_at_least(self, other: Self) -> bool {
         self.uplink_bytes >= other.uplink_bytes
@@ -109,6 +114,17 @@ pub struct UrrUsage {
     pub is_subsequent: bool,
     /// The time quota is used up.
     pub is_blocked: bool,
+    /// Of the volume quota, what had been used when packets passed again: the data plane begins the rest anew.
+    pub interrupted: Counts,
+}
+
+impl UrrUsage {
+    /// Packets pass again, if they did not.
+    pub fn unblock(&mut self) {
+        if std::mem::take(&mut self.is_blocked) {
+            self.interrupted = self.known.counts - self.granted.counts;
+        }
+    }
 }
 
 /// When a control plane wants to know that a user is silent (TS 29.244 5.11.3).

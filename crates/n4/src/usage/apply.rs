@@ -5,7 +5,7 @@ use super::due::is_held;
 use super::{macs, moment};
 use pfcp::UsageReportTrigger as Trigger;
 use rules::{Rules, Urr, UrrId};
-use session::{Inactivity, UrrUsage, UsageRecord, Used};
+use session::{Counts, Inactivity, UrrUsage, UsageRecord, Used};
 
 /// What a request gives a URR.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,16 +88,16 @@ fn give(usage: &mut UrrUsage, urr: &Urr, given: &Given, now: u64) {
     }
     usage.tells_packets = given.tells_packets.unwrap_or(usage.tells_packets);
     usage.names_only = given.names_only.unwrap_or(usage.names_only);
-    if given.volume_quota || given.time_quota {
-        usage.is_blocked &= !is_held(usage);
+    if given.time_quota || given.volume_quota && is_held(usage) {
+        usage.unblock();
     }
     if given.volume_quota {
         usage.granted.counts = usage.known.counts;
+        usage.interrupted = Counts::default();
         usage.fired &= !Trigger::VOLQU;
     }
     if given.time_quota {
         usage.granted.duration_ms = usage.known.duration_ms;
-        usage.is_blocked = false;
     }
     if given.volume_quota || given.time_quota || given.validity {
         usage.granted.at_ms = now;

@@ -106,13 +106,16 @@ impl<'a> Look<'a> {
         self.usage.is_subsequent = true;
         self.found.rules_changed = true;
         if self.urr.subsequent_volume_quota.is_some() {
+            if is_held(self.usage) {
+                self.usage.unblock();
+            }
             self.usage.granted.counts = self.usage.known.counts;
+            self.usage.interrupted = Counts::default();
             self.usage.fired &= !Trigger::VOLQU;
-            self.usage.is_blocked &= !is_held(self.usage);
         }
         if self.urr.subsequent_time_quota_s.is_some() {
             self.usage.granted.duration_ms = self.usage.known.duration_ms;
-            self.usage.is_blocked = false;
+            self.usage.unblock();
         }
     }
 

@@ -50,8 +50,8 @@ fn adjust(urr: &mut Urr, usage: &UrrUsage) {
         urr.volume_threshold = in_force.volume_threshold;
         urr.quota_grant |= if urr.subsequent_volume_quota.is_some() { SUBSEQUENT } else { 0 };
     }
-    // What former lives of the data plane have let pass of the quota does not pass again.
-    let passed = usage.base - usage.granted.counts;
+    // What has passed of the quota before the data plane began it anew does not pass again.
+    let passed = (usage.base - usage.granted.counts).max(usage.interrupted);
     urr.volume_quota = in_force.volume_quota.map(|quota| remaining(quota, passed));
     if usage.is_blocked {
         urr.volume_quota = Some(Volume { total: Some(0), ..Volume::default() });
