@@ -163,10 +163,18 @@ prop_compose! {
     fn report_response()(
         (cause, cp_f_seid) in (cause(), of(f_seid())),
         (offending_ie, pfcpsrrsp_flags) in any::<(Option<u16>, Option<u8>)>(),
-        update_bar in of(update_bar_in_report()),
+        (update_bar, alternative) in (of(update_bar_in_report()), of(sets::alternative())),
         carried in carried(),
     ) -> SessionReportResponse {
-        SessionReportResponse { cause, offending_ie, update_bar, pfcpsrrsp_flags, cp_f_seid, carried }
+        SessionReportResponse {
+            cause,
+            offending_ie,
+            update_bar,
+            pfcpsrrsp_flags,
+            cp_f_seid,
+            alternative,
+            carried,
+        }
     }
 }
 
