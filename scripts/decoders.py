@@ -42,7 +42,7 @@ MESSAGES = {
 KNOWN = {
     "the node": [
         ("scapy", "message 17 is Raw", "Session Set Modification is of release 16, its tables of release 15"),
-        ("scapy", "(161|187|233) is not implemented", "of release 16: report flags, path recovery, pools"),
+        ("scapy", "(161|184|187|233) is not implemented", "of release 16: flags of reports and answers, path recovery, pools"),
         ("scapy", "43 has octets left over", "it knows the UP functions of the first two octets"),
         ("scapy", "63 has octets left over", "it knows the triggers of the first two octets"),
         ("scapy", "66 has octets left over", "numbers of packets (MNOP) are of release 16"),
@@ -59,6 +59,7 @@ KNOWN = {
         ("pycrate", "95 cannot be read", "its Outer Header Removal wants the second octet, which is optional"),
         ("pycrate", "message 5[02] has 10[89]", "having given up 95, it takes what stands behind for the message's own"),
         ("pycrate", "1 lacks 29", "Open5GS's SGW-C gives PDRs no precedence"),
+        ("pycrate", "(10 has 4|4 has 49)", "OMEC's SMF says Forwarding Parameters for what it updates of them"),
         ("pycrate", "message 54 has 57", "OMEC's SMF says its F-SEID once more when it deletes a session"),
     ],
 }
