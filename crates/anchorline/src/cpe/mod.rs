@@ -86,8 +86,9 @@ async fn serve(
 
 async fn bind(listen: SocketAddr) -> anyhow::Result<UdpSocket> {
     let socket = UdpSocket::bind(listen).await.map_err(|error| exit::unusable(bind_error(listen, &error)))?;
-    // What the system does not grant it does without.
-    let _ = setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER);
+    // Beyond the system's limit, if this process may; what is not granted it does without.
+    let _ = setsockopt(&socket, sockopt::RcvBufForce, &RECEIVE_BUFFER)
+        .or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER));
     Ok(socket)
 }
 

@@ -3,6 +3,7 @@
 use super::messages::{self, ADDRESS};
 use crate::interrupt;
 use anyhow::{Context, bail};
+use nix::sys::socket::{setsockopt, sockopt};
 use pfcp::{Body, Cause, HeartbeatResponse, Message};
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -12,6 +13,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Requests under way at once.
 pub(crate) const WINDOW: usize = 256;
+/// Bytes of them that may wait.
+const RECEIVE_BUFFER: usize = 4 << 20;
 /// T1 and N1: how long an answer may take, and how often a request is sent.
 const T1: Duration = Duration::from_secs(1);
 const N1: u32 = 3;
@@ -59,6 +62,9 @@ impl Client {
     pub(crate) fn associate(upf: SocketAddrV4) -> anyhow::Result<Self> {
         let socket = UdpSocket::bind((ADDRESS, 0)).context("no UDP port can be had on the loopback")?;
         socket.connect(upf)?;
+        // A window of answers may come at once. Beyond the system's limit, if this process may.
+        let _ = setsockopt(&socket, sockopt::RcvBufForce, &RECEIVE_BUFFER)
+            .or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER));
         socket.set_read_timeout(Some(TICK))?;
         let unix_s = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
         let mut client = Self {
