@@ -84,6 +84,19 @@ fn setup() -> Setup {
     }
 }
 
+/// With the session's QER.
+fn limited(id: u16, far: u32, pdi: Pdi) -> Pdr {
+    Pdr {
+        id: PdrId(id),
+        precedence: 100,
+        outer_header_removal: pdi.f_teid.is_some(),
+        pdi,
+        far: FarId(far),
+        qers: vec![QerId(1)],
+        urrs: vec![],
+    }
+}
+
 /// Session 1: 5G with QFI 9. Session 2: 4G, no QFI. Session 3: FAR DROP up, gate closed down.
 fn rules(session: u32) -> Rules {
     let qfi = Qfi::new(9).filter(|_| session == 1);
@@ -100,15 +113,6 @@ fn rules(session: u32) -> Rules {
         sdf_filters: vec![],
         application: None,
         ethernet: None,
-    };
-    let pdr = |id, far, pdi: Pdi| Pdr {
-        id: PdrId(id),
-        precedence: 100,
-        outer_header_removal: pdi.f_teid.is_some(),
-        pdi,
-        far: FarId(far),
-        qers: vec![QerId(1)],
-        urrs: vec![],
     };
     let far = |id, apply_action, destination_interface, outer_header_creation| Far {
         id: FarId(id),
@@ -128,7 +132,10 @@ fn rules(session: u32) -> Rules {
     let tunnel = OuterHeaderCreation { teid: Teid(0x1ff + session), address: IpAddr::V4(GNB) };
     let up = if shut { ApplyAction::Drop } else { ApplyAction::Forward };
     Rules {
-        pdrs: vec![pdr(1, 1, pdi(Interface::Access, Some(f_teid))), pdr(2, 2, pdi(Interface::Core, None))],
+        pdrs: vec![
+            limited(1, 1, pdi(Interface::Access, Some(f_teid))),
+            limited(2, 2, pdi(Interface::Core, None)),
+        ],
         fars: vec![
             far(1, up, Interface::Core, None),
             far(2, ApplyAction::Forward, Interface::Access, Some(tunnel)),
