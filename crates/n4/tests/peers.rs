@@ -127,17 +127,8 @@ fn we_associate_by_ourselves_and_never_tire() {
     assert!(lab.sent.len() <= (rounds + 1) * config.n1 as usize);
 
     let last = next_request(&mut lab);
-    let answer = AssociationSetupResponse {
-        node_id: NodeId::Fqdn("smf.lab".to_owned()),
-        cause: Cause::RequestAccepted,
-        recovery_time_stamp: 5,
-        up_function_features: None,
-        cp_function_features: None,
-        pools: vec![],
-        smf_set_id: None,
-        alternatives: vec![],
-        carried: vec![],
-    };
+    let node_id = NodeId::Fqdn("smf.lab".to_owned());
+    let answer = AssociationSetupResponse::new(node_id, Cause::RequestAccepted, 5);
     // Only the one who was asked can answer.
     lab.tell(OTHER, &Message::node(last, answer.clone()));
     assert!(lab.associations.is_empty());
@@ -251,16 +242,7 @@ fn a_release_ends_the_association_and_its_sessions() {
 
 #[test]
 fn an_update_is_answered_to_associates_only() {
-    let update = |node_id| AssociationUpdateRequest {
-        node_id,
-        up_function_features: None,
-        cp_function_features: None,
-        association_release_request: None,
-        graceful_release_period: None,
-        smf_set_id: None,
-        alternatives: vec![],
-        carried: vec![],
-    };
+    let update = AssociationUpdateRequest::new;
     let mut lab = Lab::associated();
     for (peer, cause) in [(SMF, Cause::RequestAccepted), (OTHER, Cause::NoEstablishedPfcpAssociation)] {
         let Body::AssociationUpdateResponse(response) =

@@ -100,60 +100,18 @@ fn ue(establishment: &SessionEstablishmentRequest) -> u8 {
 }
 
 fn accept(request: &Body) -> Body {
-    let (node_id, cause, carried) = (NodeId::Ipv4(N4), Cause::RequestAccepted, vec![]);
-    let (offending_ie, failed_rule_id) = (None, None);
+    let (node_id, cause) = (NodeId::Ipv4(N4), Cause::RequestAccepted);
     match request {
-        Body::AssociationSetupRequest(_) => AssociationSetupResponse {
-            node_id,
-            cause,
-            recovery_time_stamp: 1,
-            up_function_features: None,
-            cp_function_features: None,
-            pools: vec![],
-            smf_set_id: None,
-            alternatives: vec![],
-            carried,
+        Body::AssociationSetupRequest(_) => AssociationSetupResponse::new(node_id, cause, 1).into(),
+        Body::AssociationReleaseRequest(_) => AssociationReleaseResponse::new(node_id, cause).into(),
+        Body::SessionEstablishmentRequest(establishment) => SessionEstablishmentResponse {
+            up_f_seid: Some(FSeid::new(ue(establishment).into(), N4.into())),
+            created_pdrs: vec![created_pdr(ue(establishment))],
+            ..SessionEstablishmentResponse::new(node_id, cause)
         }
         .into(),
-        Body::AssociationReleaseRequest(_) => AssociationReleaseResponse { node_id, cause, carried }.into(),
-        Body::SessionEstablishmentRequest(establishment) => {
-            let created_pdrs = vec![created_pdr(ue(establishment))];
-            let up_f_seid = Some(FSeid::new(ue(establishment).into(), N4.into()));
-            SessionEstablishmentResponse {
-                node_id,
-                cause,
-                offending_ie,
-                up_f_seid,
-                created_pdrs,
-                failed_rule_id,
-                created_traffic_endpoints: vec![],
-                load: None,
-                overload: None,
-                carried,
-            }
-            .into()
-        }
-        Body::SessionModificationRequest(_) => SessionModificationResponse {
-            cause,
-            offending_ie,
-            created_pdrs: vec![],
-            failed_rule_id,
-            usage_reports: vec![],
-            created_traffic_endpoints: vec![],
-            load: None,
-            overload: None,
-            carried,
-        }
-        .into(),
-        Body::SessionDeletionRequest(_) => SessionDeletionResponse {
-            cause,
-            offending_ie,
-            usage_reports: vec![],
-            load: None,
-            overload: None,
-            carried,
-        }
-        .into(),
+        Body::SessionModificationRequest(_) => SessionModificationResponse::new(cause).into(),
+        Body::SessionDeletionRequest(_) => SessionDeletionResponse::new(cause).into(),
         other => panic!("not expected: {other:?}"),
     }
 }

@@ -8,10 +8,9 @@ use lab::config::{self, PGW_S5, SGW_S5};
 use lab::measure::Ping;
 use lab::{Core, Lab};
 use pfcp::{
-    ApplyAction, AssociationSetupRequest, Body, CpFunctionFeatures, CreateFar, CreatePdr, CreatedPdr,
-    DestinationInterface, FSeid, FTeid, ForwardingParameters, Message, NetworkInstance, NodeId,
-    OuterHeaderCreation, OuterHeaderRemoval, Pdi, PdnType, SessionEstablishmentRequest, SourceInterface,
-    UeIpAddress,
+    ApplyAction, Body, CreateFar, CreatePdr, CreatedPdr, DestinationInterface, FSeid, FTeid,
+    ForwardingParameters, Message, NetworkInstance, NodeId, OuterHeaderCreation, OuterHeaderRemoval, Pdi,
+    PdnType, SessionEstablishmentRequest, SourceInterface, UeIpAddress, request,
 };
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,16 +65,7 @@ impl ControlPlane {
         socket.connect((UPF_N4, PFCP_PORT))?;
         socket.set_read_timeout(Some(Duration::from_secs(3)))?;
         let mut control = Self { socket, sequence: 0 };
-        let setup = AssociationSetupRequest {
-            node_id: NodeId::Ipv4(SMF_N4),
-            recovery_time_stamp: 1,
-            up_function_features: None,
-            cp_function_features: Some(CpFunctionFeatures::of(&[])),
-            pools: vec![],
-            smf_set_id: None,
-            alternatives: vec![],
-            carried: vec![],
-        };
+        let setup = request::setup(NodeId::Ipv4(SMF_N4), 1);
         let number = control.number();
         match control.ask(&Message::node(number, setup))? {
             Body::AssociationSetupResponse(response) if response.cause.is_accepted() => Ok(control),
@@ -88,24 +78,10 @@ impl ControlPlane {
         seid: u64,
         (pdrs, fars): (Vec<CreatePdr>, Vec<CreateFar>),
     ) -> Result<Vec<CreatedPdr>> {
+        let (node_id, f_seid) = (NodeId::Ipv4(SMF_N4), FSeid::new(seid, SMF_N4.into()));
         let request = SessionEstablishmentRequest {
-            node_id: NodeId::Ipv4(SMF_N4),
-            cp_f_seid: FSeid::new(seid, SMF_N4.into()),
-            create_pdrs: pdrs,
-            create_fars: fars,
-            create_urrs: vec![],
-            create_qers: vec![],
-            create_bar: None,
             pdn_type: Some(PdnType::Ipv4),
-            user_plane_inactivity_timer: None,
-            user_id: None,
-            apn_dnn: None,
-            s_nssai: None,
-            pfcpse_req_flags: None,
-            create_traffic_endpoints: vec![],
-            fq_csids: vec![],
-            group_id: None,
-            carried: vec![],
+            ..SessionEstablishmentRequest::new(node_id, f_seid, pdrs, fars)
         };
         let number = self.number();
         match self.ask(&Message::session(0, number, request))? {
@@ -144,7 +120,7 @@ fn endpoint(created: &[CreatedPdr], pdr: u16) -> Result<(u32, Ipv4Addr)> {
 
 /// S1-U and S5-U: both tunnels' ends are ours to choose.
 fn sgw() -> (Vec<CreatePdr>, Vec<CreateFar>) {
-    let choose = FTeid::Choose { ipv4: true, ipv6: false, choose_id: None };
+    let choose = FTeid::choose(None);
     let to_pgw = (DestinationInterface::Core, Some("s5"), Some((PGW_TEID, PGW_S5)));
     let to_enb = (DestinationInterface::Access, None, Some((ENB_TEID, GNB_N3)));
     let s1 = pdi(SourceInterface::Access, None, Some(choose));
@@ -154,7 +130,7 @@ fn sgw() -> (Vec<CreatePdr>, Vec<CreateFar>) {
 
 /// S5-U and SGi.
 fn pgw(s5_teid: u32) -> (Vec<CreatePdr>, Vec<CreateFar>) {
-    let given = FTeid::Explicit { teid: PGW_TEID, ipv4: Some(PGW_S5), ipv6: None };
+    let given = FTeid::ipv4(PGW_TEID, PGW_S5);
     let s5 = pdi(SourceInterface::Access, Some("s5"), Some(given));
     let ue = UeIpAddress { ipv4: Some(UE), is_destination: true, ..UeIpAddress::default() };
     let sgi = Pdi { ue_ip_addresses: vec![ue], ..pdi(SourceInterface::Core, None, None) };
@@ -163,62 +139,27 @@ fn pgw(s5_teid: u32) -> (Vec<CreatePdr>, Vec<CreateFar>) {
 }
 
 fn pdi(source_interface: SourceInterface, network: Option<&str>, f_teid: Option<FTeid>) -> Pdi {
-    Pdi {
-        source_interface,
-        f_teid,
-        network_instance: network.map(|name| NetworkInstance(name.as_bytes().to_vec())),
-        ue_ip_addresses: vec![],
-        traffic_endpoint_id: None,
-        ethernet_pdu_session_information: None,
-        ethernet_packet_filters: vec![],
-        sdf_filters: vec![],
-        application_id: None,
-        qfis: vec![],
-        interface_type: None,
-        carried: vec![],
-    }
+    let network_instance = network.map(NetworkInstance::text);
+    Pdi { f_teid, network_instance, ..Pdi::new(source_interface) }
 }
 
 /// With the FAR of its number.
 fn pdr(number: u16, pdi: Pdi) -> CreatePdr {
     let removal = OuterHeaderRemoval::new(OuterHeaderRemoval::GTPU_UDP_IPV4);
-    CreatePdr {
-        pdr_id: number,
-        precedence: Some(255),
-        outer_header_removal: pdi.f_teid.map(|_| removal),
-        pdi,
-        far_id: Some(number.into()),
-        urr_ids: vec![],
-        qer_ids: vec![],
-        activate_predefined_rules: vec![],
-        ue_ip_address_pool: None,
-        carried: vec![],
-    }
+    let outer_header_removal = pdi.f_teid.map(|_| removal);
+    CreatePdr { outer_header_removal, ..request::pdr((number, number.into()), 255, pdi) }
 }
 
 /// Side, network instance, and the tunnel's other end.
 type Destination<'a> = (DestinationInterface, Option<&'a str>, Option<(u32, Ipv4Addr)>);
 
 fn far(far_id: u32, (destination_interface, network, tunnel): Destination<'_>) -> CreateFar {
-    let forwarding_parameters = ForwardingParameters {
-        destination_interface,
-        network_instance: network.map(|name| NetworkInstance(name.as_bytes().to_vec())),
+    let to = ForwardingParameters {
+        network_instance: network.map(NetworkInstance::text),
         outer_header_creation: tunnel.map(|(teid, address)| OuterHeaderCreation::GtpuIpv4 { teid, address }),
-        transport_level_marking: None,
-        redirect_information: None,
-        header_enrichment: None,
-        interface_type: None,
-        linked_traffic_endpoint_id: None,
-        carried: vec![],
+        ..ForwardingParameters::new(destination_interface)
     };
-    CreateFar {
-        far_id,
-        apply_action: ApplyAction::new(ApplyAction::FORW),
-        forwarding_parameters: Some(forwarding_parameters),
-        duplicating_parameters: vec![],
-        bar_id: None,
-        carried: vec![],
-    }
+    request::far(far_id, ApplyAction::new(ApplyAction::FORW), Some(to))
 }
 
 /// An eNB and the user behind it: whole packets, in and out of GTP-U.

@@ -11,7 +11,7 @@ use lab::{Core, Lab, command};
 use pfcp::{
     ApplyAction, Body, Cause, CreateFar, CreatePdr, CreateUrr, FSeid, FTeid, HeartbeatRequest, Message,
     NodeId, Pdi, PdnType, RawIe, ReportingTriggers, SessionDeletionRequest, SessionEstablishmentRequest,
-    SourceInterface, flags,
+    SourceInterface, flags, request,
 };
 
 pub(crate) const TESTS: &[Test] =
@@ -114,66 +114,18 @@ impl Fragments {
 
 /// All PDRs have an endpoint of their own, and each is measured.
 fn establishment() -> SessionEstablishmentRequest {
-    let far = CreateFar {
-        far_id: 1,
-        apply_action: ApplyAction::new(ApplyAction::DROP),
-        forwarding_parameters: None,
-        duplicating_parameters: vec![],
-        bar_id: None,
-        carried: vec![],
-    };
-    let urr = |urr_id| CreateUrr {
-        urr_id,
-        measurement_method: flags::METHOD_VOLUM,
-        reporting_triggers: ReportingTriggers::new(0),
-        ..CreateUrr::default()
-    };
+    let urr = |urr_id| CreateUrr::new(urr_id, flags::METHOD_VOLUM, ReportingTriggers::new(0));
+    let (node_id, f_seid) = (NodeId::Ipv4(SMF_N4), FSeid::new(1, SMF_N4.into()));
+    let fars = vec![CreateFar::new(1, ApplyAction::new(ApplyAction::DROP))];
     SessionEstablishmentRequest {
-        node_id: NodeId::Ipv4(SMF_N4),
-        cp_f_seid: FSeid::new(1, SMF_N4.into()),
-        create_pdrs: (1..=PDRS).map(pdr).collect(),
-        create_fars: vec![far],
         create_urrs: (1..=URRS).map(urr).collect(),
-        create_qers: vec![],
-        create_bar: None,
         pdn_type: Some(PdnType::Ipv4),
-        user_plane_inactivity_timer: None,
-        user_id: None,
-        apn_dnn: None,
-        s_nssai: None,
-        pfcpse_req_flags: None,
-        create_traffic_endpoints: vec![],
-        fq_csids: vec![],
-        group_id: None,
-        carried: vec![],
+        ..SessionEstablishmentRequest::new(node_id, f_seid, (1..=PDRS).map(pdr).collect(), fars)
     }
 }
 
 fn pdr(pdr_id: u16) -> CreatePdr {
-    let pdi = Pdi {
-        source_interface: SourceInterface::Access,
-        f_teid: Some(FTeid::Choose { ipv4: true, ipv6: false, choose_id: None }),
-        network_instance: None,
-        ue_ip_addresses: vec![],
-        traffic_endpoint_id: None,
-        ethernet_pdu_session_information: None,
-        ethernet_packet_filters: vec![],
-        sdf_filters: vec![],
-        application_id: None,
-        qfis: vec![],
-        interface_type: None,
-        carried: vec![],
-    };
-    CreatePdr {
-        pdr_id,
-        precedence: Some(pdr_id.into()),
-        pdi,
-        outer_header_removal: None,
-        far_id: Some(1),
-        urr_ids: vec![u32::from(pdr_id) % URRS + 1],
-        qer_ids: vec![],
-        activate_predefined_rules: vec![],
-        ue_ip_address_pool: None,
-        carried: vec![],
-    }
+    let pdi = Pdi { f_teid: Some(FTeid::choose(None)), ..Pdi::new(SourceInterface::Access) };
+    let urr_ids = vec![u32::from(pdr_id) % URRS + 1];
+    CreatePdr { urr_ids, ..request::pdr((pdr_id, 1), pdr_id.into(), pdi) }
 }

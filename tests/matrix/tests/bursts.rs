@@ -67,16 +67,7 @@ impl Bench {
     }
 
     fn associate(&mut self) {
-        let setup = AssociationSetupRequest {
-            node_id: NodeId::Ipv4(SMF),
-            recovery_time_stamp: 1,
-            up_function_features: None,
-            cp_function_features: Some(CpFunctionFeatures::of(&[])),
-            pools: vec![],
-            smf_set_id: None,
-            alternatives: vec![],
-            carried: vec![],
-        };
+        let setup = request::setup(NodeId::Ipv4(SMF), 1);
         let answer = self.ask(None, setup.into());
         assert!(matches!(answer, Body::AssociationSetupResponse(setup) if setup.cause.is_accepted()));
     }
@@ -204,85 +195,20 @@ fn udp((from, to): (Ipv4Addr, Ipv4Addr), port: u16, payload: &[u8]) -> Vec<u8> {
 }
 
 fn establishment(number: usize) -> SessionEstablishmentRequest {
-    let choose = FTeid::Choose { ipv4: true, ipv6: false, choose_id: None };
     let chosen = UeIpAddress { choose_ipv4: true, is_destination: true, ..UeIpAddress::default() };
-    let up = Pdi { f_teid: Some(choose), ..pdi(SourceInterface::Access) };
-    let down = Pdi { ue_ip_addresses: vec![chosen], ..pdi(SourceInterface::Core) };
-    SessionEstablishmentRequest {
-        node_id: NodeId::Ipv4(SMF),
-        cp_f_seid: FSeid::new(number as u64 + 1, SMF.into()),
-        create_pdrs: vec![pdr(1, up), pdr(2, down)],
-        create_fars: vec![far(1, ApplyAction::FORW), far(2, ApplyAction::BUFF)],
-        create_urrs: vec![],
-        create_qers: vec![],
-        create_bar: None,
-        pdn_type: Some(PdnType::Ipv4),
-        user_plane_inactivity_timer: None,
-        user_id: None,
-        apn_dnn: None,
-        s_nssai: None,
-        pfcpse_req_flags: None,
-        create_traffic_endpoints: vec![],
-        fq_csids: vec![],
-        group_id: None,
-        carried: vec![],
-    }
-}
-
-fn pdi(source_interface: SourceInterface) -> Pdi {
-    Pdi {
-        source_interface,
-        f_teid: None,
-        network_instance: None,
-        ue_ip_addresses: vec![],
-        traffic_endpoint_id: None,
-        ethernet_pdu_session_information: None,
-        ethernet_packet_filters: vec![],
-        sdf_filters: vec![],
-        application_id: None,
-        qfis: vec![],
-        interface_type: None,
-        carried: vec![],
-    }
-}
-
-/// With the FAR of its number.
-fn pdr(number: u16, pdi: Pdi) -> CreatePdr {
+    let up = Pdi { f_teid: Some(FTeid::choose(None)), ..Pdi::new(SourceInterface::Access) };
+    let down = Pdi { ue_ip_addresses: vec![chosen], ..Pdi::new(SourceInterface::Core) };
     let removal = OuterHeaderRemoval::new(OuterHeaderRemoval::GTPU_UDP_IP);
-    CreatePdr {
-        pdr_id: number,
-        precedence: Some(255),
-        outer_header_removal: pdi.f_teid.map(|_| removal),
-        pdi,
-        far_id: Some(number.into()),
-        urr_ids: vec![],
-        qer_ids: vec![],
-        activate_predefined_rules: vec![],
-        ue_ip_address_pool: None,
-        carried: vec![],
-    }
-}
-
-/// Into the core, where it goes anywhere.
-fn far(far_id: u32, action: u16) -> CreateFar {
-    let to_core = ForwardingParameters {
-        destination_interface: DestinationInterface::Core,
-        network_instance: None,
-        outer_header_creation: None,
-        transport_level_marking: None,
-        redirect_information: None,
-        header_enrichment: None,
-        interface_type: None,
-        linked_traffic_endpoint_id: None,
-        carried: vec![],
-    };
-    CreateFar {
-        far_id,
-        apply_action: ApplyAction::new(action),
-        forwarding_parameters: (action == ApplyAction::FORW).then_some(to_core),
-        duplicating_parameters: vec![],
-        bar_id: None,
-        carried: vec![],
+    let up = CreatePdr { outer_header_removal: Some(removal), ..request::pdr((1, 1), 255, up) };
+    let to_core = ForwardingParameters::new(DestinationInterface::Core);
+    let fars = vec![
+        request::far(1, ApplyAction::new(ApplyAction::FORW), Some(to_core)),
+        request::far(2, ApplyAction::new(ApplyAction::BUFF), None),
+    ];
+    let (node_id, f_seid) = (NodeId::Ipv4(SMF), FSeid::new(number as u64 + 1, SMF.into()));
+    SessionEstablishmentRequest {
+        pdn_type: Some(PdnType::Ipv4),
+        ..SessionEstablishmentRequest::new(node_id, f_seid, vec![up, request::pdr((2, 2), 255, down)], fars)
     }
 }
 

@@ -88,16 +88,7 @@ pub fn silent() -> Conversation {
 }
 
 fn update(node_id: Ipv4Addr) -> AssociationUpdateRequest {
-    AssociationUpdateRequest {
-        node_id: NodeId::Ipv4(node_id),
-        up_function_features: None,
-        cp_function_features: None,
-        association_release_request: None,
-        graceful_release_period: None,
-        smf_set_id: None,
-        alternatives: vec![],
-        carried: vec![],
-    }
+    AssociationUpdateRequest::new(NodeId::Ipv4(node_id))
 }
 
 /// The same, said later.

@@ -32,8 +32,7 @@ impl Smf {
         let body: Body = match &message.body {
             Body::HeartbeatRequest(request) => {
                 self.note_recovery(request.recovery_time_stamp, now);
-                let recovery_time_stamp = self.settings.recovery_time_stamp;
-                HeartbeatResponse { recovery_time_stamp, carried: vec![] }.into()
+                HeartbeatResponse::new(self.settings.recovery_time_stamp).into()
             }
             Body::AssociationSetupRequest(request) => {
                 self.asked_to_associate(request.node_id.clone(), request.recovery_time_stamp, now);
@@ -51,32 +50,22 @@ impl Smf {
     fn setup_response(&self) -> AssociationSetupResponse {
         let cause = if self.stopping { Cause::RequestRejected } else { Cause::RequestAccepted };
         AssociationSetupResponse {
-            node_id: self.settings.node_id.clone(),
-            cause,
-            recovery_time_stamp: self.settings.recovery_time_stamp,
-            up_function_features: None,
             cp_function_features: Some(CpFunctionFeatures::of(&[])),
-            pools: vec![],
-            smf_set_id: None,
-            alternatives: vec![],
-            carried: vec![],
+            ..AssociationSetupResponse::new(
+                self.settings.node_id.clone(),
+                cause,
+                self.settings.recovery_time_stamp,
+            )
         }
     }
 
     /// New features change nothing for us, and a wish to be released may wait until we stop (TS 29.244 6.2.7.3).
     fn update_response(&self) -> AssociationUpdateResponse {
-        AssociationUpdateResponse {
-            node_id: self.settings.node_id.clone(),
-            cause: Cause::RequestAccepted,
-            up_function_features: None,
-            cp_function_features: None,
-            carried: vec![],
-        }
+        AssociationUpdateResponse::new(self.settings.node_id.clone(), Cause::RequestAccepted)
     }
 
     fn release_response(&self) -> AssociationReleaseResponse {
-        let node_id = self.settings.node_id.clone();
-        AssociationReleaseResponse { node_id, cause: Cause::ServiceNotSupported, carried: vec![] }
+        AssociationReleaseResponse::new(self.settings.node_id.clone(), Cause::ServiceNotSupported)
     }
 
     /// The answer goes by the user plane's SEID, 0 where we know no such session (TS 29.244 7.2.2.4.2).

@@ -1,6 +1,7 @@
 //! Groups of IEs: a message body and a grouped IE are read and written the same way (TS 29.244 8.1.1).
 //!
-//! [`group!`] declares a group once, field by field; reading and writing follow. A field is one of
+//! [`group!`] declares a group once, field by field; reading and writing follow, and a `new` that takes what is mandatory and
+//! leaves all else out. A field is one of
 //! `one` (mandatory), `opt` (at most one), `some` (at least one) and `all` (any number). In a group that updates a
 //! rule they are `set` and `each`: there an IE without octets asks for removal of what it names (5.6.3), and is
 //! left in `carried` for the receiver to see.
@@ -132,6 +133,23 @@ macro_rules! group {
     (@type all $type:ty) => { Vec<$type> };
     (@type set $type:ty) => { Option<$type> };
     (@type each $type:ty) => { Vec<$type> };
+    // `new`, put together field by field: arguments so far, values so far, fields still to come.
+    (@new {$($argument:tt)*} {$($value:tt)*}) => {
+        /// With what is mandatory of it, and nothing else.
+        #[allow(clippy::new_without_default, reason = "what may be empty is no default of a rule")]
+        pub fn new($($argument)*) -> Self {
+            Self { $($value)* carried: vec![] }
+        }
+    };
+    (@new {$($argument:tt)*} {$($value:tt)*} $field:ident one $type:ty, $($rest:tt)*) => {
+        group!(@new {$($argument)* $field: $type,} {$($value)* $field,} $($rest)*);
+    };
+    (@new {$($argument:tt)*} {$($value:tt)*} $field:ident some $type:ty, $($rest:tt)*) => {
+        group!(@new {$($argument)* $field: Vec<$type>,} {$($value)* $field,} $($rest)*);
+    };
+    (@new {$($argument:tt)*} {$($value:tt)*} $field:ident $kind:ident $type:ty, $($rest:tt)*) => {
+        group!(@new {$($argument)*} {$($value)* $field: Default::default(),} $($rest)*);
+    };
     ($(#[$doc:meta])* $name:ident {
         $($(#[$field_doc:meta])* $field:ident: $kind:ident $type:ty = $ie:ident,)*
     }) => {
@@ -147,6 +165,8 @@ macro_rules! group {
             /// What it has by name: the IE and the field.
             pub const FIELDS: &'static [(u16, &'static str)] =
                 &[$(($crate::ie::$ie, stringify!($field)),)*];
+
+            group!(@new {} {} $($field $kind $type,)*);
 
             /// Whether an IE without octets asks for removal of what it names (TS 29.244 5.6.3).
             pub fn removes(&self, ie: u16) -> bool {

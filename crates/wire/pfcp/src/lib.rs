@@ -14,6 +14,7 @@ mod header;
 pub mod ie;
 mod message;
 mod names;
+pub mod request;
 mod rule;
 mod value;
 

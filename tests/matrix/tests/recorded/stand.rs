@@ -6,7 +6,7 @@ use crate::pcap;
 use dataplane::Route;
 use matrix::{N3, N6, UserPlane, node_config, plane_config};
 use packet::ethernet::{self, Header, IPV4, IPV6, MacAddress};
-use pfcp::{AssociationSetupRequest, Body, Cause, CpFunctionFeatures, CreatedPdr, FTeid, Message};
+use pfcp::{Body, Cause, CreatedPdr, FTeid, Message};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -116,16 +116,7 @@ impl Stand {
         if self.plane.saved.associations.contains_key(&node_id.to_string()) {
             return;
         }
-        let setup = AssociationSetupRequest {
-            node_id: node_id.clone(),
-            recovery_time_stamp: 1,
-            up_function_features: None,
-            cp_function_features: Some(CpFunctionFeatures::of(&[])),
-            pools: vec![],
-            smf_set_id: None,
-            alternatives: vec![],
-            carried: vec![],
-        };
+        let setup = pfcp::request::setup(node_id.clone(), 1);
         self.ask(from, &Message::node(0xFF_FFFF, setup));
     }
 

@@ -5,14 +5,13 @@ use super::plain::{
     QER, UPLINK_FAR, UPLINK_PDR, URR, explicit, f_teid, pdr_at, removal,
 };
 use super::{About, Change, Endpoint, Flow, Phrases};
-use crate::smf::messages::{
-    self, VOLTH, f_seid, far, far_action, far_into, forwarding, pdr, qer, sdf, ue, updates,
-};
+use crate::smf::messages::{self, f_seid, far_into, sdf, ue};
 use crate::tunnel::Tunnel;
+use pfcp::request::{self, far, far_action, pdr, qer, updates};
 use pfcp::{
-    ApplyAction, CreateBar, CreatePdr, CreateQer, CreateUrr, DestinationInterface, NetworkInstance, Pdi,
-    Rates, ReportingTriggers, SessionEstablishmentRequest, SessionModificationRequest, SourceInterface,
-    UpdateFar, UpdateForwardingParameters, UpdateUrr, Volumes, flags,
+    ApplyAction, CreateBar, CreatePdr, CreateQer, CreateUrr, DestinationInterface, ForwardingParameters,
+    NetworkInstance, Pdi, Rates, ReportingTriggers, SessionEstablishmentRequest, SessionModificationRequest,
+    SourceInterface, UpdateFar, UpdateForwardingParameters, UpdateUrr, Volumes, flags,
 };
 
 /// The session's AMBR, beside the flow's QER: each PDR has both.
@@ -31,8 +30,10 @@ impl Phrases for Free5gc {
         let plan = &of.session.plan;
         let pdrs = [up(of, UPLINK_PDR, PRECEDENCE), down(of, DOWNLINK_PDR, PRECEDENCE)];
         let pdrs = pdrs.map(|pdr| CreatePdr { qer_ids: vec![AMBR_QER, QER], ..measured(of, pdr) });
-        let to_core =
-            pfcp::ForwardingParameters { network_instance: dnn(), ..forwarding(DestinationInterface::Core) };
+        let to_core = ForwardingParameters {
+            network_instance: dnn(),
+            ..ForwardingParameters::new(DestinationInterface::Core)
+        };
         let fars = vec![
             far(UPLINK_FAR, short(ApplyAction::FORW), Some(to_core)),
             far(DOWNLINK_FAR, short(ApplyAction::DROP), None),
@@ -73,8 +74,8 @@ impl Phrases for Free5gc {
         let request = match change {
             Change::Handover(to) => updates(vec![into_radio(to, flags::PFCPSM_SNDEM)]),
             Change::AddFlow(flow) => add_flow(of, &flow),
-            Change::RemoveFlow => messages::removals(&[FLOW_DOWNLINK_PDR, FLOW_UPLINK_PDR], &[], &[FLOW_QER]),
-            Change::QueryUsage if is_charged(of) => messages::query(URR),
+            Change::RemoveFlow => request::removals(&[FLOW_DOWNLINK_PDR, FLOW_UPLINK_PDR], &[], &[FLOW_QER]),
+            Change::QueryUsage if is_charged(of) => request::query(URR),
             Change::Grant(bytes) if is_charged(of) => grant(bytes),
             _ => return None,
         };
@@ -113,7 +114,7 @@ fn is_charged(of: About<'_>) -> bool {
 /// The UE's address is in both PDIs, and never said to be the destination.
 fn named(of: About<'_>, source: SourceInterface) -> Pdi {
     let ue_ip_addresses = ue(&of.session.plan, false);
-    Pdi { network_instance: dnn(), ue_ip_addresses, ..messages::pdi(source) }
+    Pdi { network_instance: dnn(), ue_ip_addresses, ..Pdi::new(source) }
 }
 
 fn up(of: About<'_>, pdr_id: u16, precedence: u32) -> CreatePdr {
@@ -135,7 +136,7 @@ fn urrs(of: About<'_>) -> Vec<CreateUrr> {
     let urr = |urr_id, measurement_information| CreateUrr {
         urr_id,
         measurement_method: flags::METHOD_VOLUM,
-        reporting_triggers: ReportingTriggers::new(VOLTH),
+        reporting_triggers: ReportingTriggers::new(ReportingTriggers::VOLTH),
         volume_threshold: Some(Volumes::default()),
         measurement_information: Some(measurement_information),
         ..CreateUrr::default()

@@ -5,18 +5,16 @@ use super::plain::{
     DOWNLINK_FAR, DOWNLINK_PDR, QER, UPLINK_FAR, UPLINK_PDR, URR, activation, explicit, pdr_at,
 };
 use super::{About, Change, Endpoint, Phrases};
-use crate::smf::messages::{self, VOLTH, far, far_into, forwarding, pdr, qer, ue, updates};
+use crate::smf::messages::{self, far_into, ue};
+use pfcp::request::{self, far, pdr, qer, updates};
 use pfcp::{
-    ApplyAction, CreatePdr, CreateUrr, DestinationInterface, FTeid, OuterHeaderRemoval, Pdi,
-    ReportingTriggers, SessionEstablishmentRequest, SessionModificationRequest, SourceInterface, UpdatePdr,
-    Volumes, flags,
+    ApplyAction, CreatePdr, CreateUrr, DestinationInterface, FTeid, ForwardingParameters, OuterHeaderRemoval,
+    Pdi, ReportingTriggers, SessionEstablishmentRequest, SessionModificationRequest, SourceInterface,
+    UpdatePdr, Volumes, flags,
 };
 
 /// What the PCC rule said, or nothing did.
 const PRECEDENCE: u32 = 0;
-/// Other reporting triggers (TS 29.244 8.2.19).
-const PERIO: u32 = 1;
-const TIMTH: u32 = 1 << 2;
 
 pub(super) struct Oai;
 
@@ -24,7 +22,7 @@ impl Phrases for Oai {
     /// Downlink packets are dropped until the radio is known.
     fn establishment(&self, of: About<'_>) -> SessionEstablishmentRequest {
         // No CHOOSE ID.
-        let up = uplink_pdi(of, FTeid::Choose { ipv4: true, ipv6: false, choose_id: None });
+        let up = uplink_pdi(of, FTeid::choose(None));
         let down = named(of, SourceInterface::Core);
         let removal = OuterHeaderRemoval {
             description: OuterHeaderRemoval::GTPU_UDP_IPV4,
@@ -35,7 +33,7 @@ impl Phrases for Oai {
         let up = CreatePdr { outer_header_removal: Some(removal), ..up };
         let down = with(pdr((DOWNLINK_PDR, DOWNLINK_FAR), PRECEDENCE, down));
         let fars = vec![
-            far(UPLINK_FAR, forward(), Some(forwarding(DestinationInterface::Core))),
+            far(UPLINK_FAR, forward(), Some(ForwardingParameters::new(DestinationInterface::Core))),
             far(DOWNLINK_FAR, ApplyAction::short(1), None),
         ];
         let plan = &of.session.plan;
@@ -66,7 +64,7 @@ impl Phrases for Oai {
             Change::Handover(to) => {
                 Some(updates(vec![far_into(DOWNLINK_FAR, DestinationInterface::Access, to)]))
             }
-            Change::QueryUsage => Some(messages::query(URR)),
+            Change::QueryUsage => Some(request::query(URR)),
             _ => None,
         }
     }
@@ -83,7 +81,7 @@ const fn forward() -> ApplyAction {
 /// No network instance, and a 3GPP Interface Type that says nothing.
 fn named(of: About<'_>, source: SourceInterface) -> Pdi {
     let ue_ip_addresses = ue(&of.session.plan, source != SourceInterface::Access);
-    Pdi { ue_ip_addresses, interface_type: Some(0), ..messages::pdi(source) }
+    Pdi { ue_ip_addresses, interface_type: Some(0), ..Pdi::new(source) }
 }
 
 fn uplink_pdi(of: About<'_>, f_teid: FTeid) -> Pdi {
@@ -96,7 +94,9 @@ fn urr() -> CreateUrr {
     CreateUrr {
         urr_id: URR,
         measurement_method: flags::METHOD_VOLUM | flags::METHOD_DURAT,
-        reporting_triggers: ReportingTriggers::new(PERIO | VOLTH | TIMTH),
+        reporting_triggers: ReportingTriggers::new(
+            ReportingTriggers::PERIO | ReportingTriggers::VOLTH | ReportingTriggers::TIMTH,
+        ),
         measurement_period: Some(10),
         volume_threshold: Some(Volumes { downlink: Some(1_000), ..Volumes::default() }),
         time_threshold: Some(5),

@@ -5,8 +5,9 @@ use super::plain::{
     QER, UPLINK_FAR, UPLINK_PDR, explicit, pdr_at, removal,
 };
 use super::{About, Change, Endpoint, Flow, Phrases};
-use crate::smf::messages::{self, f_seid, far, far_action, far_into, forwarding, pdr, qer, sdf, ue, updates};
+use crate::smf::messages::{self, f_seid, far_into, sdf, ue};
 use crate::tunnel::Tunnel;
+use pfcp::request::{self, far, far_action, pdr, qer, updates};
 use pfcp::{
     ApplyAction, CreatePdr, DestinationInterface, FTeid, ForwardingParameters, NetworkInstance, Pdi, PdnType,
     Rates, RawIe, SdfFilter, SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationRequest,
@@ -26,12 +27,9 @@ impl Phrases for Omec {
     fn establishment(&self, of: About<'_>) -> SessionEstablishmentRequest {
         let plan = &of.session.plan;
         let pdrs = [up(CHOOSE, UPLINK_PDR, PRECEDENCE), down(of, DOWNLINK_PDR, PRECEDENCE)];
-        let all = SdfFilter {
-            flow_description: Some("permit out ip from any to assigned".to_owned()),
-            ..SdfFilter::default()
-        };
+        let all = SdfFilter::flow("permit out ip from any to assigned");
         let pdrs = pdrs.map(|pdr| with(pdr, vec![all.clone()], QER));
-        let to = |to| ForwardingParameters { network_instance: dnn(), ..forwarding(to) };
+        let to = |to| ForwardingParameters { network_instance: dnn(), ..ForwardingParameters::new(to) };
         let fars = vec![
             far(UPLINK_FAR, short(ApplyAction::FORW), Some(to(DestinationInterface::SgiLan))),
             far(DOWNLINK_FAR, short(ApplyAction::NOCP), Some(to(DestinationInterface::Access))),
@@ -59,7 +57,7 @@ impl Phrases for Omec {
         let request = match change {
             Change::Handover(to) => updates(vec![into_radio(to, Some(flags::PFCPSM_SNDEM))]),
             Change::AddFlow(flow) => add_flow(of, &flow),
-            Change::RemoveFlow => messages::removals(&[FLOW_DOWNLINK_PDR, FLOW_UPLINK_PDR], &[], &[FLOW_QER]),
+            Change::RemoveFlow => request::removals(&[FLOW_DOWNLINK_PDR, FLOW_UPLINK_PDR], &[], &[FLOW_QER]),
             _ => return None,
         };
         Some(told(of, request))
@@ -97,13 +95,13 @@ fn told(of: About<'_>, request: SessionModificationRequest) -> SessionModificati
 }
 
 fn up(f_teid: FTeid, pdr_id: u16, precedence: u32) -> CreatePdr {
-    let from_radio = messages::pdi(SourceInterface::Access);
+    let from_radio = Pdi::new(SourceInterface::Access);
     let pdi = Pdi { f_teid: Some(f_teid), network_instance: dnn(), ..from_radio };
     CreatePdr { outer_header_removal: Some(removal()), ..pdr((pdr_id, UPLINK_FAR), precedence, pdi) }
 }
 
 fn down(of: About<'_>, pdr_id: u16, precedence: u32) -> CreatePdr {
-    let from_lan = messages::pdi(SourceInterface::SgiLan);
+    let from_lan = Pdi::new(SourceInterface::SgiLan);
     let ue_ip_addresses = ue(&of.session.plan, true);
     let pdi = Pdi { ue_ip_addresses, network_instance: dnn(), ..from_lan };
     pdr((pdr_id, DOWNLINK_FAR), precedence, pdi)

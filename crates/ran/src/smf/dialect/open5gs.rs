@@ -1,10 +1,9 @@
 //! What the control planes of Open5GS have in common.
 
 use super::{About, Change, Endpoint, Flow};
-use crate::smf::messages::{
-    self, VOLQU, VOLTH, far, far_action, far_into, forwarding, pdr, qer, sdf, updates,
-};
+use crate::smf::messages::{self, far_into, sdf};
 use crate::tunnel::Tunnel;
+use pfcp::request::{self, far, far_action, pdr, qer, updates};
 use pfcp::{
     ApplyAction, CreateBar, CreateFar, CreatePdr, CreateUrr, DestinationInterface, FTeid,
     ForwardingParameters, NetworkInstance, OuterHeaderRemoval, Pdi, Rates, ReportingTriggers, SdfFilter,
@@ -93,7 +92,7 @@ pub(super) fn control_plane(of: About<'_>) -> Tunnel {
 
 pub(super) fn named(source: SourceInterface, interface_type: u8) -> Pdi {
     let network_instance = Some(dnn());
-    Pdi { network_instance, interface_type: Some(interface_type), ..messages::pdi(source) }
+    Pdi { network_instance, interface_type: Some(interface_type), ..Pdi::new(source) }
 }
 
 pub(super) fn towards(
@@ -105,7 +104,7 @@ pub(super) fn towards(
         network_instance: Some(dnn()),
         outer_header_creation: tunnel.map(messages::outer_header),
         interface_type: Some(interface_type),
-        ..forwarding(to)
+        ..ForwardingParameters::new(to)
     }
 }
 
@@ -125,11 +124,8 @@ pub(super) fn pdrs(of: About<'_>, at: &Endpoints) -> [CreatePdr; 4] {
     let plan = &of.session.plan;
     let down = Pdi { ue_ip_addresses: messages::ue(plan, true), ..named(SourceInterface::Core, N6) };
     let up = Pdi { f_teid: Some(at.session), ..named(SourceInterface::Access, N3) };
-    let from_cp = Pdi { f_teid: Some(at.control_plane), ..messages::pdi(SourceInterface::CpFunction) };
-    let solicitations = SdfFilter {
-        flow_description: Some("permit out 58 from ff02::2/128 to assigned".to_owned()),
-        ..SdfFilter::default()
-    };
+    let from_cp = Pdi { f_teid: Some(at.control_plane), ..Pdi::new(SourceInterface::CpFunction) };
+    let solicitations = SdfFilter::flow("permit out 58 from ff02::2/128 to assigned");
     let to_cp = Pdi { sdf_filters: vec![solicitations], ..up.clone() };
     let from_tunnel = |pdr| CreatePdr { outer_header_removal: removal(), ..pdr };
     let metered = |pdr| CreatePdr { qer_ids: vec![QER], ..pdr };
@@ -146,7 +142,7 @@ pub(super) fn fars(of: About<'_>, downlink: CreateFar) -> Vec<CreateFar> {
     let to_core = towards(DestinationInterface::Core, N6, None);
     let to_cp = ForwardingParameters {
         outer_header_creation: Some(messages::outer_header(control_plane(of))),
-        ..forwarding(DestinationInterface::CpFunction)
+        ..ForwardingParameters::new(DestinationInterface::CpFunction)
     };
     vec![downlink, far(UPLINK_FAR, forward(), Some(to_core)), far(TO_CP_FAR, forward(), Some(to_cp))]
 }
@@ -172,7 +168,11 @@ pub(super) fn urr(of: About<'_>) -> CreateUrr {
     CreateUrr {
         urr_id: URR,
         measurement_method: flags::METHOD_VOLUM,
-        reporting_triggers: ReportingTriggers::new(if quota.is_some() { VOLQU } else { VOLTH }),
+        reporting_triggers: ReportingTriggers::new(if quota.is_some() {
+            ReportingTriggers::VOLQU
+        } else {
+            ReportingTriggers::VOLTH
+        }),
         volume_threshold: volume(THRESHOLD).filter(|_| quota.is_none()),
         volume_quota: quota.and_then(volume),
         ..CreateUrr::default()
@@ -206,14 +206,14 @@ pub(super) fn change(of: About<'_>, change: Change, generation: &Generation) -> 
             updates(vec![into_radio(FLOW_DOWNLINK_FAR, tunnel, None)])
         }
         Change::ModifyFlow(flow) => modify_flow(&flow),
-        Change::RemoveFlow => messages::removals(
+        Change::RemoveFlow => request::removals(
             &[FLOW_DOWNLINK_PDR, FLOW_UPLINK_PDR],
             &[FLOW_DOWNLINK_FAR, FLOW_UPLINK_FAR],
             &[FLOW_QER],
         ),
         Change::Forward(to) => forward_to(to),
-        Change::EndForwarding => messages::removals(&[FORWARDING_PDR], &[FORWARDING_FAR], &[]),
-        Change::QueryUsage => messages::query(URR),
+        Change::EndForwarding => request::removals(&[FORWARDING_PDR], &[FORWARDING_FAR], &[]),
+        Change::QueryUsage => request::query(URR),
         Change::Grant(bytes) => grant(bytes),
     }
 }

@@ -4,7 +4,8 @@
 use super::open5gs::{self, DOWNLINK_FAR, Endpoints, Generation};
 use super::plain::explicit;
 use super::{About, Change, Endpoint, Phrases};
-use crate::smf::messages::{self, updates};
+use crate::smf::messages::{self};
+use pfcp::request::updates;
 use pfcp::{Pdi, SessionEstablishmentRequest, SessionModificationRequest, flags};
 
 pub(super) struct Open5gsPgwC;

@@ -2,8 +2,9 @@
 
 use super::open5gs::{S1_U, S5_U, buffering, choose, dnn, forward, named, removal, towards};
 use super::{About, Change, Endpoint, Flow, Phrases, open5gs};
-use crate::smf::messages::{self, far, far_action, far_into, pdr, updates};
+use crate::smf::messages::{self, far_into};
 use crate::tunnel::Tunnel;
+use pfcp::request::{self, far, far_action, pdr, updates};
 use pfcp::{
     CreatePdr, DestinationInterface, Pdi, SessionEstablishmentRequest, SessionModificationRequest,
     SourceInterface, UpdateFar, UpdatePdr, flags,
@@ -131,5 +132,5 @@ fn forward_to(tunnel: Tunnel) -> SessionModificationRequest {
 
 fn remove(rules: &[(u16, u32)]) -> SessionModificationRequest {
     let (pdrs, fars): (Vec<u16>, Vec<u32>) = rules.iter().copied().unzip();
-    messages::removals(&pdrs, &fars, &[])
+    request::removals(&pdrs, &fars, &[])
 }

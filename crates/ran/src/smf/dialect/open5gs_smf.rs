@@ -3,7 +3,8 @@
 use super::open5gs::{self, DOWNLINK_FAR, Endpoints, Generation};
 use super::plain::explicit;
 use super::{About, Change, Endpoint, Phrases};
-use crate::smf::messages::{self, updates};
+use crate::smf::messages::{self};
+use pfcp::request::updates;
 use pfcp::{CreateFar, Pdi, SessionEstablishmentRequest, SessionModificationRequest, flags};
 
 /// SST 1, no SD (TS 29.244 8.2.124).

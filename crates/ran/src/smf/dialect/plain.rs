@@ -2,12 +2,13 @@
 
 use super::{About, Change, Endpoint, Flow, Phrases};
 use crate::smf::event::PduSession;
-use crate::smf::messages::{self, VOLTH, far, far_action, far_into, forwarding, pdr, qer, sdf, ue, updates};
+use crate::smf::messages::{self, far_into, sdf, ue};
 use crate::tunnel::Tunnel;
+use pfcp::request::{self, far, far_action, pdr, qer, updates};
 use pfcp::{
-    ApplyAction, CreateFar, CreatePdr, CreateUrr, DestinationInterface, FTeid, OuterHeaderRemoval, Pdi,
-    PdnType, ReportingTriggers, SessionEstablishmentRequest, SessionModificationRequest, SourceInterface,
-    UpdatePdr, Volumes, flags,
+    ApplyAction, CreateFar, CreatePdr, CreateUrr, DestinationInterface, FTeid, ForwardingParameters,
+    OuterHeaderRemoval, Pdi, PdnType, ReportingTriggers, SessionEstablishmentRequest,
+    SessionModificationRequest, SourceInterface, UpdatePdr, Volumes, flags,
 };
 
 /// The rules of a session, each by what it is for.
@@ -24,8 +25,6 @@ pub(in crate::smf) const URR: u32 = 1;
 pub(in crate::smf) const MACS_URR: u32 = 2;
 /// After so many seconds without frames an address is no longer in use.
 const MACS_INACTIVE_S: u32 = 30;
-/// The reporting trigger of MAC addresses (TS 29.244 8.2.19).
-const MACAR: u32 = 1 << 11;
 /// Between the ID of a PDR and that of one that activates rules in its place.
 const ACTIVATING: u16 = 10;
 /// Of both PDRs: they never match the same packet.
@@ -58,9 +57,9 @@ impl Phrases for Plain {
             Change::AddFlow(flow) => Some(add_flow(of, &flow)),
             Change::ModifyFlow(flow) => Some(modify_flow(of, &flow)),
             Change::RemoveFlow => {
-                Some(messages::removals(&[FLOW_DOWNLINK_PDR, FLOW_UPLINK_PDR], &[], &[FLOW_QER]))
+                Some(request::removals(&[FLOW_DOWNLINK_PDR, FLOW_UPLINK_PDR], &[], &[FLOW_QER]))
             }
-            Change::QueryUsage => of.session.plan.report_after_bytes.map(|_| messages::query(URR)),
+            Change::QueryUsage => of.session.plan.report_after_bytes.map(|_| request::query(URR)),
             Change::ActivateFlow(_) | Change::Forward(_) | Change::EndForwarding | Change::Grant(_) => None,
         }
     }
@@ -127,12 +126,12 @@ fn uplink_pdr(of: About<'_>) -> CreatePdr {
 pub(super) fn f_teid(of: About<'_>) -> FTeid {
     match of.session.picked_uplink(of.settings.f_teid) {
         Some(tunnel) => explicit(tunnel),
-        None => FTeid::Choose { ipv4: true, ipv6: false, choose_id: Some(CHOOSE_ID) },
+        None => FTeid::choose(Some(CHOOSE_ID)),
     }
 }
 
 pub(super) const fn explicit(Tunnel { teid, address }: Tunnel) -> FTeid {
-    FTeid::Explicit { teid: teid.0, ipv4: Some(address), ipv6: None }
+    FTeid::ipv4(teid.0, address)
 }
 
 pub(super) const fn removal() -> OuterHeaderRemoval {
@@ -151,12 +150,12 @@ fn pdi(source_interface: SourceInterface, plan: &PduSession) -> Pdi {
         ue_ip_addresses: if plan.ethernet { vec![] } else { ue(plan, is_destination) },
         // Of downlink PDRs (TS 29.244 7.5.2.2-2).
         ethernet_pdu_session_information: (plan.ethernet && is_destination).then_some(flags::ETHERNET_ETHI),
-        ..messages::pdi(source_interface)
+        ..Pdi::new(source_interface)
     }
 }
 
 fn uplink_far() -> CreateFar {
-    let to_core = forwarding(DestinationInterface::Core);
+    let to_core = ForwardingParameters::new(DestinationInterface::Core);
     far(UPLINK_FAR, ApplyAction::new(ApplyAction::FORW), Some(to_core))
 }
 
@@ -166,7 +165,7 @@ fn urr(plan: &PduSession) -> Option<CreateUrr> {
     Some(CreateUrr {
         urr_id: URR,
         measurement_method: flags::METHOD_VOLUM,
-        reporting_triggers: ReportingTriggers::new(VOLTH),
+        reporting_triggers: ReportingTriggers::new(ReportingTriggers::VOLTH),
         volume_threshold: Some(Volumes { total: Some(threshold), ..Volumes::default() }),
         ..CreateUrr::default()
     })
@@ -177,7 +176,7 @@ fn macs_urr(plan: &PduSession) -> Option<CreateUrr> {
     plan.ethernet.then(|| CreateUrr {
         urr_id: MACS_URR,
         measurement_method: flags::METHOD_EVENT,
-        reporting_triggers: ReportingTriggers::new(MACAR),
+        reporting_triggers: ReportingTriggers::new(ReportingTriggers::MACAR),
         ethernet_inactivity_timer: Some(MACS_INACTIVE_S),
         ..CreateUrr::default()
     })

@@ -38,16 +38,8 @@ fn a_heartbeat_of_a_restarted_user_plane_brings_new_sessions_with_new_seids() {
 fn a_setup_from_the_other_side_is_answered_and_a_restart_told_by_it_is_seen() {
     let mut scene = Scene::ready(1);
     let setup = |sequence, recovery_time_stamp| {
-        let request = pfcp::AssociationSetupRequest {
-            node_id: pfcp::NodeId::Ipv4(*UPF.ip()),
-            recovery_time_stamp,
-            up_function_features: None,
-            cp_function_features: None,
-            pools: vec![],
-            smf_set_id: None,
-            alternatives: vec![],
-            carried: vec![],
-        };
+        let node_id = pfcp::NodeId::Ipv4(*UPF.ip());
+        let request = pfcp::AssociationSetupRequest::new(node_id, recovery_time_stamp);
         Message::node(sequence, request)
     };
     scene.say(&setup(1, scene.recovery_time_stamp));

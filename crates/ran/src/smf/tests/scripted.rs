@@ -143,13 +143,13 @@ impl Scene {
 
     /// What a willing user plane answers.
     pub(super) fn accept(&mut self, request: &Message) -> Message {
-        let (cause, carried) = (Cause::RequestAccepted, vec![]);
+        let cause = Cause::RequestAccepted;
         let (node_id, recovery_time_stamp) = (NodeId::Ipv4(*UPF.ip()), self.recovery_time_stamp);
         let (seid, body): (_, Body) = match &request.body {
-            Body::HeartbeatRequest(_) => (None, HeartbeatResponse { recovery_time_stamp, carried }.into()),
+            Body::HeartbeatRequest(_) => (None, HeartbeatResponse::new(recovery_time_stamp).into()),
             Body::AssociationSetupRequest(_) => (None, setup_response(cause, recovery_time_stamp).into()),
             Body::AssociationReleaseRequest(_) => {
-                (None, AssociationReleaseResponse { node_id, cause, carried }.into())
+                (None, AssociationReleaseResponse::new(node_id, cause).into())
             }
             Body::SessionEstablishmentRequest(establishment) => {
                 self.sessions_made += 1;
@@ -159,18 +159,9 @@ impl Scene {
             Body::SessionModificationRequest(_) => {
                 (self.cp_seid(request), modification_response(cause).into())
             }
-            Body::SessionDeletionRequest(_) => (
-                self.cp_seid(request),
-                SessionDeletionResponse {
-                    cause,
-                    offending_ie: None,
-                    usage_reports: vec![],
-                    load: None,
-                    overload: None,
-                    carried,
-                }
-                .into(),
-            ),
+            Body::SessionDeletionRequest(_) => {
+                (self.cp_seid(request), SessionDeletionResponse::new(cause).into())
+            }
             other => panic!("not a request of an SMF: {other:?}"),
         };
         Message { seid, sequence: request.sequence, priority: None, body }
@@ -185,48 +176,22 @@ impl Scene {
 }
 
 pub(super) fn setup_response(cause: Cause, recovery_time_stamp: u32) -> AssociationSetupResponse {
-    AssociationSetupResponse {
-        node_id: NodeId::Ipv4(*UPF.ip()),
-        cause,
-        recovery_time_stamp,
-        up_function_features: None,
-        cp_function_features: None,
-        pools: vec![],
-        smf_set_id: None,
-        alternatives: vec![],
-        carried: vec![],
-    }
+    AssociationSetupResponse::new(NodeId::Ipv4(*UPF.ip()), cause, recovery_time_stamp)
 }
 
 /// With a Created PDR for the uplink, TEID 0x100 and up, where `made` numbers it.
 pub(super) fn establishment_response(made: Option<u8>) -> SessionEstablishmentResponse {
-    let f_teid = |n: u8| FTeid::Explicit { teid: 0x100 + u32::from(n), ipv4: Some(N3), ipv6: None };
-    let created =
-        |n| CreatedPdr { pdr_id: 1, local_f_teid: Some(f_teid(n)), ue_ip_addresses: vec![], carried: vec![] };
+    let created = |n: u8| CreatedPdr {
+        local_f_teid: Some(FTeid::ipv4(0x100 + u32::from(n), N3)),
+        ..CreatedPdr::new(1)
+    };
     SessionEstablishmentResponse {
-        node_id: NodeId::Ipv4(*UPF.ip()),
-        cause: Cause::RequestAccepted,
-        offending_ie: None,
         up_f_seid: Some(FSeid::new(0x5000 + u64::from(made.unwrap_or(0)), (*UPF.ip()).into())),
         created_pdrs: made.map(created).into_iter().collect(),
-        failed_rule_id: None,
-        created_traffic_endpoints: vec![],
-        load: None,
-        overload: None,
-        carried: vec![],
+        ..SessionEstablishmentResponse::new(NodeId::Ipv4(*UPF.ip()), Cause::RequestAccepted)
     }
 }
 
 pub(super) fn modification_response(cause: Cause) -> SessionModificationResponse {
-    SessionModificationResponse {
-        cause,
-        offending_ie: None,
-        created_pdrs: vec![],
-        failed_rule_id: None,
-        usage_reports: vec![],
-        created_traffic_endpoints: vec![],
-        load: None,
-        overload: None,
-        carried: vec![],
-    }
+    SessionModificationResponse::new(cause)
 }

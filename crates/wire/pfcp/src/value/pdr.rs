@@ -67,6 +67,18 @@ pub enum FTeid {
     },
 }
 
+impl FTeid {
+    /// One at an IPv4 address.
+    pub const fn ipv4(teid: u32, address: Ipv4Addr) -> Self {
+        Self::Explicit { teid, ipv4: Some(address), ipv6: None }
+    }
+
+    /// The user plane is to choose one with an IPv4 address.
+    pub const fn choose(choose_id: Option<u8>) -> Self {
+        Self::Choose { ipv4: true, ipv6: false, choose_id }
+    }
+}
+
 impl Value for FTeid {
     fn read(bytes: &[u8], ie: u16) -> Result<Self, ErrorKind> {
         let wire = Fteid::unmarshal(bytes).map_err(|error| blame(&error, ie))?;
@@ -227,6 +239,11 @@ pub struct SdfFilter {
 }
 
 impl SdfFilter {
+    /// By its flow description alone.
+    pub fn flow(description: impl Into<String>) -> Self {
+        Self { flow_description: Some(description.into()), ..Self::default() }
+    }
+
     fn flags(&self) -> u8 {
         u8::from(self.flow_description.is_some())
             | u8::from(self.tos_traffic_class.is_some()) << 1

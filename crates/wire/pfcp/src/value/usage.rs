@@ -101,6 +101,17 @@ fn write(numbers: &[Option<u64>], out: &mut Vec<u8>) {
 pub struct ReportingTriggers(Vec<u8>);
 
 impl ReportingTriggers {
+    /// Every so often.
+    pub const PERIO: u32 = 1;
+    /// The volume threshold is reached.
+    pub const VOLTH: u32 = 1 << 1;
+    /// The time threshold is reached.
+    pub const TIMTH: u32 = 1 << 2;
+    /// The volume quota is used up.
+    pub const VOLQU: u32 = 1 << 8;
+    /// MAC addresses of the user: new ones, or some no longer in use.
+    pub const MACAR: u32 = 1 << 11;
+
     /// On three octets.
     pub fn new(bits: u32) -> Self {
         Self(bits.to_le_bytes().into_iter().take(3).collect())
