@@ -2,7 +2,7 @@
 
 use crate::config::GtpuAddress;
 use crate::refusal::Refusal;
-use ipnet::Ipv6Net;
+use ipnet::{IpNet, Ipv6Net};
 use pfcp::{
     Cause, DestinationInterface, FailedRuleId, NetworkInstance, OuterHeaderCreation, OuterHeaderRemoval,
     SourceInterface, UeIpAddress, ie,
@@ -219,6 +219,15 @@ fn nearest<T>(
 pub(crate) struct User {
     pub(crate) ipv4: Option<Ipv4Addr>,
     pub(crate) ipv6: Option<Ipv6Net>,
+}
+
+impl User {
+    /// Whether an address of the user's is in a network, as far as they are known.
+    pub(crate) fn may_be_in(&self, network: &IpNet) -> bool {
+        let ipv6 =
+            |prefix: Ipv6Net| network.contains(&IpNet::V6(prefix)) || IpNet::V6(prefix).contains(network);
+        self.ipv4.is_some_and(|address| network.contains(&IpAddr::V4(address))) || self.ipv6.is_some_and(ipv6)
+    }
 }
 
 /// The addresses of a PDI: one of each family at most. Whether they are source or destination follows from the

@@ -14,7 +14,7 @@ use common::{Lab, SMF};
 use pfcp::{
     ApplyAction, Body, Cause, CreateBar, CreateTrafficEndpoint, DestinationInterface, FTeid, FailedRuleId,
     ForwardingParameters, Message, NetworkInstance, OuterHeaderCreation, OuterHeaderRemoval, RawIe,
-    SessionEstablishmentRequest, SessionEstablishmentResponse, SessionModificationRequest,
+    SdfFilter, SessionEstablishmentRequest, SessionEstablishmentResponse, SessionModificationRequest,
     SessionModificationResponse, SourceInterface, UpdateFar, UpdateForwardingParameters, UpdatePdr, ie,
 };
 use rules::{Interface, Rules, Seid};
@@ -233,16 +233,39 @@ fn the_outer_header_is_removed_by_either_word_and_may_come_late() {
     let mut lab = Lab::associated();
     let mut request = establishment(1);
     request.create_pdrs[0].outer_header_removal = None;
-    request.create_fars[0].apply_action = ApplyAction::new(ApplyAction::DROP);
     let seid = establish(&mut lab, request).up_f_seid.unwrap().seid;
     let removal = OuterHeaderRemoval::new(OuterHeaderRemoval::GTPU_UDP_IP);
     let update_pdrs =
         vec![UpdatePdr { pdr_id: 1, outer_header_removal: Some(removal), ..Default::default() }];
-    let forw = Some(ApplyAction::new(ApplyAction::FORW));
-    let update_fars = vec![UpdateFar { far_id: 1, apply_action: forw, ..Default::default() }];
-    let request = SessionModificationRequest { update_pdrs, update_fars, ..Default::default() };
+    let request = SessionModificationRequest { update_pdrs, ..Default::default() };
     assert_eq!(modify(&mut lab, seid, request).cause, Cause::RequestAccepted);
     assert!(lab.in_force[&Seid(seid)].rules.pdrs[0].outer_header_removal);
+}
+
+/// Releases of free5GC before 3.4.3 wrote the filters of an uplink classifier from the user on (free5gc #599).
+#[test]
+fn a_filter_written_from_the_user_on_is_turned_round() {
+    for (text, remote) in [
+        ("permit out ip from 10.60.0.1 to 10.70.0.0/24", "10.70.0.0/24"),
+        ("permit out ip from 10.70.0.0/24 to 10.60.0.1", "10.70.0.0/24"),
+        // Either end may be the user's: other users are in that network.
+        ("permit out ip from 10.60.0.0/16 to assigned", "10.60.0.0/16"),
+        ("permit out ip from 10.60.0.0/16 to 10.60.0.0/24", "10.60.0.0/16"),
+    ] {
+        let mut request = establishment(1);
+        request.create_pdrs[0].pdi.sdf_filters = vec![SdfFilter::flow(text)];
+        let filter = rules_of(request).pdrs[0].pdi.sdf_filters[0].clone();
+        assert_eq!(filter.flow.unwrap().remote.prefix, Some(remote.parse().unwrap()), "{text}");
+    }
+    // Later, too, and with the address that another rule has told.
+    let mut lab = Lab::associated();
+    let seid = establish(&mut lab, establishment(1)).up_f_seid.unwrap().seid;
+    let mut branch = uplink(3, smf::given(7));
+    branch.pdi.sdf_filters = vec![SdfFilter::flow("permit out ip from 10.60.0.1 to 10.70.0.0/24")];
+    let request = SessionModificationRequest { create_pdrs: vec![branch], ..Default::default() };
+    assert_eq!(modify(&mut lab, seid, request).cause, Cause::RequestAccepted);
+    let flow = lab.in_force[&Seid(seid)].rules.pdrs[2].pdi.sdf_filters[0].flow.clone().unwrap();
+    assert_eq!(flow.remote.prefix, Some("10.70.0.0/24".parse().unwrap()));
 }
 
 #[test]

@@ -97,17 +97,7 @@ impl<'a> Checked<'a> {
         pdr.urrs.iter().try_for_each(|urr| self.urrs.named(*urr, rule).map(drop))?;
         let mut references = pdr.pdi.all_sdf_filters().filter_map(SdfFilter::reference);
         let unknown = references.find(|id| !self.filters.contains_key(id));
-        unknown.map_or(Ok(()), |id| Err(RuleError::UnknownFilter(rule, id)))?;
-        self.tunnel(pdr)
-    }
-
-    /// A PDR may lack outer header removal while no FAR of it forwards: some control planes add it later.
-    fn tunnel(&self, pdr: &Pdr) -> Result<(), RuleError> {
-        let removes = pdr.pdi.f_teid.is_none() || pdr.outer_header_removal;
-        let quota_fars = pdr.urrs.iter().filter_map(|urr| self.urrs.get(*urr)?.quota_far);
-        let mut fars = quota_fars.chain([pdr.far]).filter_map(|id| self.fars.get(id));
-        let forwards = fars.any(|far| far.apply_action == ApplyAction::Forward);
-        ensure(removes || !forwards, RuleError::KeepsTunnel(RuleRef::Pdr(pdr.id)))
+        unknown.map_or(Ok(()), |id| Err(RuleError::UnknownFilter(rule, id)))
     }
 }
 

@@ -51,9 +51,6 @@ pub enum RuleError {
     /// TEID 0 is reserved (TS 29.281 5.1).
     #[error("{0} has TEID 0")]
     ZeroTeid(RuleRef),
-    /// A packet may leave its tunnel only if the PDR removes the tunnel's headers.
-    #[error("{0} forwards a packet whose outer header it does not remove")]
-    KeepsTunnel(RuleRef),
     /// More rules than [`limits`](crate::limits) allow.
     #[error("{0} is one more than a session may hold")]
     TooMany(RuleRef),
@@ -120,7 +117,6 @@ impl RuleError {
             | Self::NoForwardingParameters(rule)
             | Self::Unreachable(rule)
             | Self::ZeroTeid(rule)
-            | Self::KeepsTunnel(rule)
             | Self::TooMany(rule)
             | Self::TooManyOf(rule, _)
             | Self::Dscp(rule)

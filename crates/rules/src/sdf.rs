@@ -74,6 +74,13 @@ impl PortRange {
     }
 }
 
+impl FlowDescription {
+    /// The ends change places.
+    pub const fn turn(&mut self) {
+        std::mem::swap(&mut self.remote, &mut self.user);
+    }
+}
+
 impl SdfFilter {
     /// The ID of the filter it stands for, if it is nothing but an ID (TS 29.244 5.2.1A.2A).
     pub fn reference(&self) -> Option<u32> {

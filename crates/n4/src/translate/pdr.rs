@@ -4,10 +4,13 @@ use super::{Translator, ethernet, framed};
 use crate::predefined::{LAST, NO_FAR};
 use crate::refusal::Refusal;
 use crate::tunnels::Unavailable;
-use crate::values::{self, Endpoint, Wish};
+use crate::values::{self, Endpoint, User, Wish};
 use ipnet::{IpNet, Ipv6Net};
 use pfcp::{Cause, CreatePdr, CreatedPdr, FailedRuleId, SourceInterface, UpdatePdr, ie};
-use rules::{FTeid, FarId, Instance, Interface, Pdi, Pdr, PdrId, PdrUpdate, QerId, Rules, UrrId};
+use rules::{
+    FTeid, FarId, FlowDescription, FlowEnd, Instance, Interface, Pdi, Pdr, PdrId, PdrUpdate, QerId, Rules,
+    UrrId,
+};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -254,5 +257,22 @@ impl Addresses {
         if has_routes_alone && pdi.f_teid.is_some() {
             (pdi.ue_ipv4, pdi.ue_ipv6) = (self.ipv4, self.ipv6);
         }
+        self.turn_filters(pdi);
+    }
+
+    /// `permit out` is from the far end to the user (TS 29.244 5.2.1A.2A), but releases of one control plane wrote the filters
+    /// of uplink PDRs from the user on. Where the far end is the user's own address, and the user's end cannot be, the
+    /// ends have changed places. With networks behind the user it can.
+    fn turn_filters(&self, pdi: &mut Pdi) {
+        let user = User { ipv4: pdi.ue_ipv4.or(self.ipv4), ipv6: pdi.ue_ipv6.or(self.ipv6) };
+        let is_user = |end: &FlowEnd| end.prefix.map(|prefix| user.may_be_in(&prefix));
+        let is_turned = |flow: &FlowDescription| {
+            is_user(&flow.remote) == Some(true) && is_user(&flow.user) == Some(false)
+        };
+        if !pdi.framed_routes.is_empty() || !self.framed_routes.is_empty() {
+            return;
+        }
+        let flows = pdi.sdf_filters.iter_mut().filter_map(|filter| filter.flow.as_mut());
+        flows.filter(|flow| is_turned(flow)).for_each(FlowDescription::turn);
     }
 }

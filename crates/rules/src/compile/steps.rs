@@ -40,6 +40,9 @@ impl<'a> Steps<'a> {
         let (direction, qers) = (pdr.pdi.source_interface.direction(), self.qers(pdr));
         let found = self.checked.fars.get(far);
         let mut action = found.map_or(Action::Drop, |far| action(far, &qers, direction));
+        if keeps_tunnel(pdr) && matches!(action, Action::Forward(_)) {
+            action = Action::Drop;
+        }
         if far == pdr.far && is_back_to_radio(pdr, &action) {
             action.goes_in(self.flows.get(&far).copied());
         }
@@ -96,6 +99,12 @@ impl<'a> Steps<'a> {
     fn usage(&self, urr: UrrId) -> Option<u16> {
         u16::try_from(self.checked.urrs.place(urr)?).ok()
     }
+}
+
+/// Some control planes tell of the outer header's removal when the radio is known. Until then packets stay where they are: no
+/// network takes them with the header of a tunnel that ends here.
+const fn keeps_tunnel(pdr: &Pdr) -> bool {
+    pdr.pdi.f_teid.is_some() && !pdr.outer_header_removal
 }
 
 fn qers<'a>(pdr: &Pdr, checked: &'a Checked<'a>) -> Vec<&'a Qer> {

@@ -40,6 +40,29 @@ fn steps_stand_in_order_of_precedence() {
     assert_eq!(order, [PdrId(2), PdrId(1)]);
 }
 
+/// Some control planes tell of the removal later (TS 29.244 8.2.64); kept are packets all the same.
+#[test]
+fn a_tunnel_s_packets_go_nowhere_with_its_header() {
+    let action = |change: fn(&mut Rules)| {
+        let mut rules = with_tunnel();
+        change(&mut rules);
+        compile(&rules).unwrap().steps[0].action
+    };
+    assert!(matches!(action(|_| ()), Action::Forward(_)));
+    assert_eq!(action(|rules| rules.pdrs[0].outer_header_removal = false), Action::Drop);
+    let buffers = action(|rules| {
+        rules.pdrs[0].outer_header_removal = false;
+        rules.fars[0].apply_action = ApplyAction::Buffer;
+    });
+    assert!(matches!(buffers, Action::Buffer { .. }), "{buffers:?}");
+    let late = |rules: &mut Rules| {
+        rules.pdrs[0].outer_header_removal = false;
+        rules.urrs = vec![Urr { quota_far: Some(FarId(2)), ..urr(1) }];
+        rules.pdrs[0].urrs = vec![UrrId(1)];
+    };
+    assert_eq!(action(late), Action::Drop);
+}
+
 #[test]
 fn equal_precedence_is_settled_by_the_id() {
     let mut rules = rules();
