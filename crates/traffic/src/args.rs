@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn descriptions_name_profile_version_and_services() {
         let text = described(profile("epc-us").unwrap());
-        assert!(text.starts_with("epc-us version 1: 1000000 subscribers"), "{text}");
+        assert!(text.starts_with("epc-us version 2: 1000000 subscribers"), "{text}");
         assert_eq!(text.lines().count(), 2 + 8);
         assert!(text.contains("volte  over UDP      32 % of uplink     5 % of downlink"), "{text}");
     }

@@ -27,10 +27,18 @@ pub(crate) enum Say {
     Response,
     /// This segment of a ClientHello.
     Hello(u8),
-    ServerHello,
+    /// This segment of a server's first flight.
+    ServerHello(u8),
+    /// The end of a client's handshake.
+    Finished,
+    /// What lets the client begin its next connection sooner.
+    Ticket,
     /// This packet of a ClientHello.
     Initial(u8),
     ServerInitial,
+    /// This packet of what a server says after it, in Handshake packets.
+    ServerHandshake(u8),
+    ClientHandshake,
     Query(Family),
     Answer(Family),
     /// A packet like all others of the flow.
@@ -48,11 +56,53 @@ const fn down(say: Say) -> Step {
 const SYN: Step = up(Say::Syn);
 const SYN_ACK: Step = down(Say::SynAck);
 const ACK: Step = up(Say::Ack);
-const HTTP: &[Step] = &[SYN, SYN_ACK, ACK, up(Say::Request), down(Say::Response)];
-const TLS: &[Step] = &[SYN, SYN_ACK, ACK, up(Say::Hello(0)), down(Say::ServerHello)];
-const TLS_LARGE: &[Step] = &[SYN, SYN_ACK, ACK, up(Say::Hello(0)), up(Say::Hello(1)), down(Say::ServerHello)];
-const QUIC: &[Step] = &[up(Say::Initial(0)), down(Say::ServerInitial)];
-const QUIC_LARGE: &[Step] = &[up(Say::Initial(0)), up(Say::Initial(1)), down(Say::ServerInitial)];
+const HEARD: Step = down(Say::Ack);
+const HTTP: &[Step] = &[SYN, SYN_ACK, ACK, up(Say::Request), HEARD, down(Say::Response)];
+/// Of a session that both remember (RFC 5246 7.3): no certificates.
+const TLS12: &[Step] =
+    &[SYN, SYN_ACK, ACK, up(Say::Hello(0)), HEARD, down(Say::ServerHello(0)), up(Say::Finished)];
+const TLS13: &[Step] = &[
+    SYN,
+    SYN_ACK,
+    ACK,
+    up(Say::Hello(0)),
+    HEARD,
+    down(Say::ServerHello(0)),
+    down(Say::ServerHello(1)),
+    ACK,
+    down(Say::ServerHello(2)),
+    up(Say::Finished),
+    down(Say::Ticket),
+];
+const TLS13_LARGE: &[Step] = &[
+    SYN,
+    SYN_ACK,
+    ACK,
+    up(Say::Hello(0)),
+    up(Say::Hello(1)),
+    HEARD,
+    down(Say::ServerHello(0)),
+    down(Say::ServerHello(1)),
+    ACK,
+    down(Say::ServerHello(2)),
+    up(Say::Finished),
+    down(Say::Ticket),
+];
+const QUIC: &[Step] = &[
+    up(Say::Initial(0)),
+    down(Say::ServerInitial),
+    down(Say::ServerHandshake(0)),
+    down(Say::ServerHandshake(1)),
+    up(Say::ClientHandshake),
+];
+const QUIC_LARGE: &[Step] = &[
+    up(Say::Initial(0)),
+    up(Say::Initial(1)),
+    down(Say::ServerInitial),
+    down(Say::ServerHandshake(0)),
+    down(Say::ServerHandshake(1)),
+    up(Say::ClientHandshake),
+];
 const UDP: &[Step] = &[up(Say::Media), down(Say::Media)];
 const DNS: &[Step] = &[up(Say::Query(Family::V4)), down(Say::Answer(Family::V4))];
 const DNS_BOTH: &[Step] = &[
@@ -65,18 +115,18 @@ const DNS_BOTH: &[Step] = &[
 /// How a TCP connection ends.
 pub(crate) const CLOSING: &[Step] = &[up(Say::Fin), down(Say::Fin), ACK];
 
-/// The first packets of a flow over `transport`.
+/// The first packets of a flow over `transport`: all of its handshake, and its first request where that is in the clear.
 pub(crate) fn script(transport: Transport, flow: &Flow) -> &'static [Step] {
-    let large = flow.client(transport) == Client::Tls13Large;
-    match transport {
-        Transport::Http => HTTP,
-        Transport::Tls if large => TLS_LARGE,
-        Transport::Tls => TLS,
-        Transport::Quic if large => QUIC_LARGE,
-        Transport::Quic => QUIC,
-        Transport::Udp => UDP,
-        Transport::Dns if flow.variant & 1 == 0 => DNS,
-        Transport::Dns => DNS_BOTH,
+    match (transport, flow.client(transport)) {
+        (Transport::Http, _) => HTTP,
+        (Transport::Tls, Client::Tls12) => TLS12,
+        (Transport::Tls, Client::Tls13) => TLS13,
+        (Transport::Tls, Client::Tls13Large) => TLS13_LARGE,
+        (Transport::Quic, Client::Tls13Large) => QUIC_LARGE,
+        (Transport::Quic, _) => QUIC,
+        (Transport::Udp, _) => UDP,
+        (Transport::Dns, _) if flow.variant & 1 == 0 => DNS,
+        (Transport::Dns, _) => DNS_BOTH,
     }
 }
 
@@ -103,8 +153,6 @@ impl Say {
 
 /// Most bytes of a TCP payload: with headers and tunnel it fits 1,500 bytes.
 pub(crate) const SEGMENT: usize = 1_360;
-/// Bytes of a TLS server's first flight that are encrypted here.
-const ENCRYPTED: usize = 900;
 
 /// Writes what first packets say.
 #[derive(Default)]
@@ -122,12 +170,25 @@ impl Speaker {
             Say::Request => http::request(&mut self.payload, (&flow.host()?, &flow.path()), flow.variant),
             Say::Response => http::response(&mut self.payload),
             Say::Hello(number) => self.hello(number, flow, origin)?,
-            Say::ServerHello => {
-                let client = flow.client(Transport::Tls);
-                tls::server_records(&mut self.payload, client, origin.secret(flow.serial), ENCRYPTED);
+            Say::ServerHello(number) => self.server_hello(number, flow, origin)?,
+            Say::Finished => {
+                tls::client_finished(
+                    &mut self.payload,
+                    flow.client(Transport::Tls),
+                    origin.secret(flow.serial),
+                );
             }
+            Say::Ticket => tls::ticket(&mut self.payload, origin.secret(flow.serial)),
             Say::Initial(number) => self.initial(number, flow, origin)?,
             Say::ServerInitial => self.server_initial(flow, origin)?,
+            Say::ServerHandshake(number) => {
+                let seed = origin.secret(flow.serial) ^ 1 << 59 ^ u64::from(number);
+                quic::server_handshake(&mut self.payload, server_connection_id(flow), seed);
+            }
+            Say::ClientHandshake => {
+                let seed = origin.secret(flow.serial) ^ 1 << 58;
+                quic::client_handshake(&mut self.payload, server_connection_id(flow), seed);
+            }
             Say::Query(family) => dns::query(&mut self.payload, question(&flow.host()?, family, flow)),
             Say::Answer(family) => {
                 dns::answer(&mut self.payload, question(&flow.host()?, family, flow), &flow.found());
@@ -140,6 +201,14 @@ impl Speaker {
         let host = flow.host()?;
         self.handshake.clear();
         tls::client_record(&mut self.handshake, &client_hello(&host, flow, (Transport::Tls, origin)));
+        let segment = self.handshake.chunks(SEGMENT).nth(usize::from(number))?;
+        self.payload.extend(segment);
+        Some(())
+    }
+
+    fn server_hello(&mut self, number: u8, flow: &Flow, origin: &Origin) -> Option<()> {
+        self.handshake.clear();
+        tls::server_records(&mut self.handshake, flow.client(Transport::Tls), origin.secret(flow.serial));
         let segment = self.handshake.chunks(SEGMENT).nth(usize::from(number))?;
         self.payload.extend(segment);
         Some(())

@@ -125,7 +125,7 @@ const EPC_US: &[Service] = &[
 pub const PROFILES: &[Profile] = &[
     Profile {
         name: "zte",
-        version: 1,
+        version: 2,
         subscribers: 600_000,
         active: 6_000,
         flows: 1_000_000,
@@ -178,7 +178,7 @@ pub const PROFILES: &[Profile] = &[
     // 1.07 Mpps down, 0.32 Mpps up.
     Profile {
         name: "epc-us",
-        version: 1,
+        version: 2,
         subscribers: 1_000_000,
         active: 1_000_000,
         flows: 4_000_000,
@@ -192,7 +192,7 @@ pub const PROFILES: &[Profile] = &[
     // 11.5 Mpps down, 3.6 Mpps up.
     Profile {
         name: "epc-us-stress",
-        version: 1,
+        version: 2,
         subscribers: 1_000_000,
         active: 1_000_000,
         flows: 4_000_000,

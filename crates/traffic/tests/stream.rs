@@ -143,7 +143,7 @@ fn flows_go_on_where_they_were() {
         ended += u32::from(mark & 1 != 0);
     }
     // But for those that are open, each connection had two of either.
-    assert!(began > 1_500 && ended > began - 2 * 300, "{began} {ended}");
+    assert!(began > 1_000 && ended > began - 2 * 300, "{began} {ended}");
 }
 
 #[test]
@@ -159,9 +159,9 @@ fn an_opening_is_a_handshake_and_what_the_transport_says_first() {
         seen.entry(flows.label(flow).transport).or_default().insert(ways);
     }
     for (transport, whole) in [
-        (Transport::Http, vec!["uduud"]),
-        (Transport::Tls, vec!["uduud", "uduuud"]),
-        (Transport::Quic, vec!["ud", "uud"]),
+        (Transport::Http, vec!["uduudd"]),
+        (Transport::Tls, vec!["uduuddu", "uduudddudud", "uduuudddudud"]),
+        (Transport::Quic, vec!["udddu", "uudddu"]),
         (Transport::Udp, vec!["ud"]),
         (Transport::Dns, vec!["ud", "uudd"]),
     ] {
@@ -235,9 +235,9 @@ fn no_more_flows_are_open_than_asked_for_and_new_ones_keep_coming() {
     let opening = frames(&mut flows, 50_000).iter().filter(|(written, _)| written.first_packets).count();
     assert_eq!(flows.open(), flows.limit());
     assert!((4_700..5_300).contains(&opening), "{opening}");
-    // Between four and six packets open a flow.
+    // Between seven and ten packets open a flow, with its lookup.
     let opened = flows.opened() - before;
-    assert!((5_000 / 6..5_000 / 4).contains(&opened), "{opened}");
+    assert!((5_000 / 10..5_000 / 7).contains(&opened), "{opened}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
-//! QUIC version 1 Initial packets (RFC 9000 17.2.2), protected with the keys everybody can derive (RFC 9001 5).
+//! QUIC version 1 Initial packets (RFC 9000 17.2.2), protected with the keys everybody can derive (RFC 9001 5), and
+//! Handshake packets (RFC 9000 17.2.4), whose keys nobody else has.
 
+use super::put_random;
 use ring::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey, quic::HeaderProtectionKey};
 use ring::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
 
@@ -16,6 +18,10 @@ pub(crate) const CRYPTO_MAX: usize = 1_100;
 const VERSION_1: [u8; 4] = [0, 0, 0, 1];
 /// Long header, fixed bit, type Initial; the packet number's length follows in the low bits.
 const INITIAL: u8 = 0xc0;
+/// The same of type Handshake, and what header protection makes of the low bits.
+const HANDSHAKE: u8 = 0xe5;
+/// Bytes of a client's only Handshake packet behind its header: an acknowledgement and a Finished message.
+const CLIENT_HANDSHAKE: usize = 72;
 /// The first byte of all later packets: fixed bit, and what header protection makes of the rest.
 pub(crate) const SHORT: u8 = 0x53;
 const PACKET_NUMBER: usize = 2;
@@ -157,6 +163,28 @@ pub(crate) fn server_initial(
     Keys::server(id)?.protect(out, (header, PACKET_NUMBER), 0)
 }
 
+/// Writes a full Handshake packet of a server with the connection ID `own`, to a client whose own is empty.
+pub(crate) fn server_handshake(out: &mut Vec<u8>, own: ConnectionId, seed: u64) {
+    out.push(HANDSHAKE);
+    out.extend(VERSION_1);
+    out.extend([0, ID as u8]);
+    out.extend(own);
+    let rest = DATAGRAM - out.len() - LENGTH_FIELD;
+    put_number(out, rest);
+    put_random(out, rest, seed);
+}
+
+/// Writes a client's Handshake packet to the server with the connection ID `id`.
+pub(crate) fn client_handshake(out: &mut Vec<u8>, id: ConnectionId, seed: u64) {
+    out.push(HANDSHAKE);
+    out.extend(VERSION_1);
+    out.push(ID as u8);
+    out.extend(id);
+    out.push(0);
+    put_number(out, CLIENT_HANDSHAKE);
+    put_random(out, CLIENT_HANDSHAKE, seed);
+}
+
 /// An empty token, the length, and the packet number; returns the length of the header.
 fn put_rest_of_header(out: &mut Vec<u8>, number: u32) -> usize {
     out.push(0);
@@ -266,6 +294,15 @@ mod tests {
             022f8ef4cdd93795d77d06edbb7aaf2f58891850abbdca3d20398c276456cbc4
             2158407dd074ee";
         assert_eq!(packet, hex(expected));
+    }
+
+    #[test]
+    fn handshake_packets_are_as_long_as_they_say() {
+        let (mut server, mut client) = (vec![], vec![]);
+        server_handshake(&mut server, [2; ID], 1);
+        client_handshake(&mut client, [2; ID], 1);
+        assert_eq!((server.len(), server[15..17].to_vec()), (DATAGRAM, vec![0x44, 0x9f]));
+        assert_eq!((client.len(), client[15..17].to_vec()), (17 + CLIENT_HANDSHAKE, vec![0x40, 72]));
     }
 
     #[test]

@@ -191,19 +191,56 @@ fn extension(out: &mut Vec<u8>, kind: u16, content: impl FnOnce(&mut Vec<u8>)) {
     counted16(out, content);
 }
 
-/// Appends a server's first flight as far as it is in the clear; in TLS 1.3, `encrypted` bytes of the rest follow.
-pub(crate) fn server_records(out: &mut Vec<u8>, client: Client, seed: u64, encrypted: usize) {
+/// Bytes of a server's first flight of TLS 1.3 that are encrypted: two certificates, mostly.
+const ENCRYPTED: usize = 3_000;
+/// Bytes of a Finished message of TLS 1.3, encrypted, and of two tickets.
+const FINISHED: usize = 53;
+const TICKETS: usize = 506;
+/// The same of TLS 1.2, with its nonce.
+const FINISHED_OF_TLS12: usize = 40;
+
+/// Appends a server's first flight: of TLS 1.3, or of TLS 1.2 where both remember the session.
+pub(crate) fn server_records(out: &mut Vec<u8>, client: Client, seed: u64) {
     out.push(HANDSHAKE);
     put16(out, &[TLS_1_2]);
     counted16(out, |out| server_hello(out, (client, true), seed));
-    if client != Client::Tls12 {
-        // For middleboxes that know TLS 1.2 alone (RFC 8446 D.4).
-        out.push(CHANGE_CIPHER_SPEC);
-        put16(out, &[TLS_1_2]);
-        counted16(out, |out| out.push(1));
-        out.extend(record_header(encrypted));
-        put_random(out, encrypted, seed ^ 1 << 62);
+    // In TLS 1.3 for middleboxes that know TLS 1.2 alone (RFC 8446 D.4).
+    put_change_of_ciphers(out);
+    match client {
+        Client::Tls12 => put_finished_of_tls12(out, seed ^ 1 << 62),
+        Client::Tls13 | Client::Tls13Large => put_encrypted(out, ENCRYPTED, seed ^ 1 << 62),
     }
+}
+
+/// Appends the end of a client's handshake.
+pub(crate) fn client_finished(out: &mut Vec<u8>, client: Client, seed: u64) {
+    put_change_of_ciphers(out);
+    match client {
+        Client::Tls12 => put_finished_of_tls12(out, seed ^ 1 << 57),
+        Client::Tls13 | Client::Tls13Large => put_encrypted(out, FINISHED, seed ^ 1 << 57),
+    }
+}
+
+/// Appends what a server of TLS 1.3 says next.
+pub(crate) fn ticket(out: &mut Vec<u8>, seed: u64) {
+    put_encrypted(out, TICKETS, seed ^ 1 << 56);
+}
+
+fn put_change_of_ciphers(out: &mut Vec<u8>) {
+    out.push(CHANGE_CIPHER_SPEC);
+    put16(out, &[TLS_1_2]);
+    counted16(out, |out| out.push(1));
+}
+
+fn put_finished_of_tls12(out: &mut Vec<u8>, seed: u64) {
+    out.push(HANDSHAKE);
+    put16(out, &[TLS_1_2]);
+    counted16(out, |out| put_random(out, FINISHED_OF_TLS12, seed));
+}
+
+fn put_encrypted(out: &mut Vec<u8>, length: usize, seed: u64) {
+    out.extend(record_header(length));
+    put_random(out, length, seed);
 }
 
 /// Appends a ServerHello without record; `session`: with the session of the ClientHello of this `seed`.
