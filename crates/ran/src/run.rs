@@ -221,6 +221,7 @@ fn settings(config: &Config, options: Options) -> Settings {
         address: *config.smf.listen.ip(),
         upf: config.smf.upf,
         f_teid: config.smf.f_teid,
+        n9: None,
         dialect: config.smf.dialect,
         // 32 bits, which begin anew in 2036 (TS 29.244 8.2.65).
         recovery_time_stamp: (since_1970.wrapping_add(NTP_OFFSET_SECONDS) & u64::from(u32::MAX)) as u32,
@@ -233,10 +234,12 @@ fn sessions(config: &Config) -> Vec<PduSession> {
     let ues = config.ues.iter().enumerate();
     let session = |(index, ue): (usize, &crate::config::UeConfig)| PduSession {
         ue: ue.address,
+        asks_for_address: false,
         ue6: None,
         qfi: ue.qfi,
         downlink: downlink(index),
         beyond: None,
+        portal: None,
         mbr: ue.mbr,
         report_after_bytes: ue.report_after_bytes,
         ethernet: ue.ethernet,

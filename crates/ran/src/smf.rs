@@ -13,7 +13,7 @@ mod response;
 mod session;
 mod usage;
 
-pub use dialect::{Change, Dialect, Endpoint, Flow};
+pub use dialect::{Branch, Change, Dialect, Endpoint, Flow};
 pub use event::{Event, Input, Output, PduSession, Settings};
 pub use failure::{Failure, Procedure, Reason};
 pub use usage::Usage;
@@ -139,6 +139,11 @@ impl Smf {
     pub fn endpoint(&self, index: usize, endpoint: Endpoint) -> Option<Tunnel> {
         let pdr = self.settings.dialect.phrases().pdr_at(endpoint)?;
         self.sessions.get(index)?.chosen.get(&pdr).copied()
+    }
+
+    /// A UE's address: ours, or what the user plane chose.
+    pub fn ue(&self, index: usize) -> Option<std::net::Ipv4Addr> {
+        self.sessions.get(index).map(|session| session.plan.ue)
     }
 
     fn has_room(&self) -> bool {

@@ -125,7 +125,7 @@ fn dialect(smf: &Smf) -> Result<Dialect, Refusal> {
     let Some(spanned) = &smf.dialect else { return Ok(Dialect::default()) };
     let (dialect, picks) = (*spanned.get_ref(), matches!(smf.f_teid.get_ref(), FTeid::Explicit));
     match dialect.picks_endpoints() {
-        _ if dialect == Dialect::Open5gsSgwC => {
+        _ if dialect.is_between() => {
             Err(Refusal::of(spanned, "is that of a gateway between two others; a RAN alone is not enough"))
         }
         Some(true) if !picks => Err(Refusal::of(spanned, "goes only with f_teid = \"explicit\"")),

@@ -20,6 +20,8 @@ pub struct Settings {
     pub upf: SocketAddrV4,
     /// Who picks uplink tunnels.
     pub f_teid: FTeidMode,
+    /// Where the user plane takes packets of others from the core side (N9), of dialects that give that endpoint.
+    pub n9: Option<Ipv4Addr>,
     /// How we speak.
     pub dialect: Dialect,
     /// Our own: when we started, in seconds since 1900.
@@ -31,16 +33,20 @@ pub struct Settings {
 /// A session to establish.
 #[derive(Clone, Debug)]
 pub struct PduSession {
-    /// The UE's address.
+    /// The UE's address; where the user plane chooses it, what it was called before.
     pub ue: Ipv4Addr,
+    /// The user plane is asked to choose it (CHV4), of dialects that do so.
+    pub asks_for_address: bool,
     /// An address of its IPv6 prefix, if it has one.
     pub ue6: Option<Ipv6Addr>,
     /// Its QoS flow.
     pub qfi: Qfi,
     /// Where the gNB takes its downlink packets.
     pub downlink: Tunnel,
-    /// Where an SGW sends uplink packets, of dialects that speak to one.
+    /// The next gateway, where an SGW or an intermediate UPF sends uplink packets, of dialects that speak to one.
     pub beyond: Option<Tunnel>,
+    /// Users' requests are answered with this URL, of dialects that redirect.
+    pub portal: Option<String>,
     /// No more than this passes.
     pub mbr: Option<BitRates>,
     /// A usage report is wanted after so many bytes both ways, and at the end.

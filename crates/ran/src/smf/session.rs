@@ -153,9 +153,11 @@ impl Sessions {
         }
     }
 
-    /// Notes the endpoints chosen for PDRs (TS 29.244 7.5.3.2). A session has as many PDRs as we made.
+    /// Notes what was chosen for PDRs (TS 29.244 7.5.3.2). A session has as many PDRs as we made.
     pub(super) fn chosen(&mut self, index: usize, created: &[CreatedPdr]) {
         let Some(session) = self.list.get_mut(index) else { return };
+        let ue = created.iter().flat_map(|pdr| &pdr.ue_ip_addresses).find_map(|address| address.ipv4);
+        session.plan.ue = ue.filter(|_| session.plan.asks_for_address).unwrap_or(session.plan.ue);
         session.chosen.extend(created.iter().filter_map(|pdr| Some((pdr.pdr_id, endpoint(pdr)?))));
     }
 

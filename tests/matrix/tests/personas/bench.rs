@@ -3,8 +3,9 @@
 use crate::persona::Persona;
 use crate::record;
 use matrix::frames::{Tunnelled, datagram, from_network, g_pdu, packet_of, tunnelled};
-use matrix::{N3, N6, US, UserPlane};
-use pfcp::{Body, Message};
+use matrix::{N3, N6, US, UserPlane, node_config, plane_config};
+use n4::UePool;
+use pfcp::{Body, Message, UpFunctionFeatures};
 use ran::Tunnel;
 use ran::smf::{Change, Endpoint, Event, Input, Output, PduSession, Settings, Smf};
 use rules::{Qfi, Teid};
@@ -22,6 +23,8 @@ pub(crate) const OTHER_RADIO: Tunnel = Tunnel { teid: Teid(0x77), address: Ipv4A
 pub(crate) const PGW: Tunnel = Tunnel { teid: Teid(0x51), address: Ipv4Addr::new(10, 50, 0, 9) };
 pub(crate) const UE: Ipv4Addr = Ipv4Addr::new(10, 60, 0, 1);
 pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 80);
+/// Where users' addresses are chosen, where they are.
+const POOL: &str = "10.61.0.0/24";
 const UE_PORT: u16 = 40_000;
 pub(crate) const SERVER_PORT: u16 = 53;
 /// Of IPv4 and UDP; what is behind them comes out as it went in.
@@ -37,48 +40,71 @@ pub(crate) struct Bench<'a> {
     /// Bytes of users' packets that passed by rules that are measured: up, down.
     pub(crate) passed: (u64, u64),
     number: u8,
+    /// What the user plane said it can do.
+    pub(crate) features: Option<UpFunctionFeatures>,
 }
 
 impl<'a> Bench<'a> {
     pub(crate) fn new(persona: &'a Persona, quota: Option<u64>) -> Self {
+        let mut node = node_config();
+        if persona.has_pool {
+            let (name, prefix) = ("users".to_owned(), POOL.parse().unwrap());
+            node.ue_pools = vec![UePool { name, prefix, network_instance: None }];
+        }
+        let plane = UserPlane::over(node, plane_config());
+        Self::over(persona, plane, |session| session.report_after_bytes = quota)
+    }
+
+    /// With a user plane and a session of another kind.
+    pub(crate) fn over(persona: &'a Persona, plane: UserPlane, change: impl FnOnce(&mut PduSession)) -> Self {
         let settings = Settings {
             node_id: pfcp::NodeId::Ipv4(CP),
             address: CP,
             upf: US_AT,
             f_teid: persona.f_teid,
+            n9: Some(matrix::N6_ADDRESS),
             dialect: persona.dialect,
             recovery_time_stamp: 3_900_000_000,
             wait: Duration::from_secs(30),
         };
-        let session = PduSession {
+        let mut session = PduSession {
             ue: UE,
+            asks_for_address: persona.has_pool,
             ue6: Some("2001:db8:60::1".parse().unwrap()),
             qfi: Qfi::new(persona.qfi.unwrap_or(9)).unwrap(),
             downlink: RADIO,
             beyond: Some(PGW),
+            portal: None,
             mbr: None,
-            report_after_bytes: quota,
+            report_after_bytes: None,
             ethernet: false,
             predefined_rules: vec![],
         };
+        change(&mut session);
         Self {
             persona,
-            plane: UserPlane::new(),
+            plane,
             smf: Smf::new(settings, vec![session]),
             events: vec![],
             held: None,
             passed: (0, 0),
             number: 0,
+            features: None,
         }
     }
 
     /// With the session up.
     pub(crate) fn up(persona: &'a Persona, quota: Option<u64>) -> Self {
-        let mut bench = Self::new(persona, quota);
+        Self::new(persona, quota).started()
+    }
+
+    /// With the session up.
+    pub(crate) fn started(mut self) -> Self {
+        let bench = &mut self;
         bench.feed(Input::Start);
         assert!(bench.events.contains(&Event::Ready), "{:?} {:?}", bench.events, bench.plane.notes);
         bench.events.clear();
-        bench
+        self
     }
 
     /// The control plane hears something; both sides talk until neither has anything to say.
@@ -97,6 +123,9 @@ impl<'a> Bench<'a> {
             }
             for (_, bytes) in told {
                 said((US_AT, CP_AT), &bytes);
+                if let Body::AssociationSetupResponse(response) = pfcp::decode(&bytes).unwrap().body {
+                    self.features = response.up_function_features;
+                }
                 outputs.extend(self.smf.handle(Input::Datagram(US_AT, &bytes), self.plane.now));
             }
         }
@@ -156,6 +185,13 @@ impl<'a> Bench<'a> {
         at.map(|at| self.events.remove(at)).is_some()
     }
 
+    /// The user's address: ours, or one of the user plane's choice.
+    pub(crate) fn ue(&self) -> Ipv4Addr {
+        let ue = self.smf.ue(0).unwrap();
+        assert_eq!(ue != UE, self.persona.has_pool, "{ue}");
+        ue
+    }
+
     /// Where uplink packets come in.
     pub(crate) fn uplink(&self) -> u32 {
         // A control plane that gives endpoints numbers its sessions.
@@ -169,12 +205,12 @@ impl<'a> Bench<'a> {
     /// A packet of the UE to a server's port, each another.
     pub(crate) fn packet_up(&mut self, (server, port): (Ipv4Addr, u16)) -> Vec<u8> {
         self.number += 1;
-        datagram((UE, UE_PORT), (server, port), &[self.number; 40])
+        datagram((self.ue(), UE_PORT), (server, port), &[self.number; 40])
     }
 
     pub(crate) fn packet_down(&mut self, (server, port): (Ipv4Addr, u16)) -> Vec<u8> {
         self.number += 1;
-        datagram((server, port), (UE, UE_PORT), &[self.number; 60])
+        datagram((server, port), (self.ue(), UE_PORT), &[self.number; 60])
     }
 
     /// A user's packet from a radio: what leaves towards the network, or into the next gateway's tunnel.
@@ -197,9 +233,9 @@ impl<'a> Bench<'a> {
 
     /// A packet for the user arrives, from the network or from the next gateway: what leaves towards radios.
     pub(crate) fn network_sends(&mut self, packet: &[u8]) -> Vec<Tunnelled> {
-        let core = self.smf.endpoint(0, Endpoint::Core);
-        let frame = match core {
-            Some(endpoint) => g_pdu(N6, PGW.address, (endpoint.teid.0, None), packet),
+        let core = self.smf.endpoint(0, Endpoint::Core).map(|endpoint| endpoint.teid.0);
+        let frame = match core.or(self.persona.core_teid) {
+            Some(teid) => g_pdu(N6, PGW.address, (teid, None), packet),
             None => from_network(N6, packet),
         };
         self.plane.receive(N6, &frame);

@@ -5,6 +5,7 @@ use crate::persona::{Early, Persona};
 use matrix::N3;
 use matrix::frames::{g_pdu, tunnelled};
 use packet::ndp::{Message, RouterAdvertisement};
+use pfcp::UpFeature;
 use ran::smf::{Change, Dialect, Endpoint, Event, Input};
 use std::net::Ipv6Addr;
 
@@ -18,6 +19,10 @@ pub(crate) fn association(persona: &Persona) -> Cell {
     bench.feed(Input::Start);
     assert!(matches!(bench.events.first(), Some(Event::Associated(_))), "{:?}", bench.events);
     assert_eq!(bench.plane.saved.associations.len(), 1);
+    // Who leaves addresses to the user plane looks for this.
+    let said = bench.features.as_ref().unwrap();
+    assert_eq!(said.contains(UpFeature::Ueip), persona.has_pool);
+    assert!(said.contains(UpFeature::Ftup));
     Ok(())
 }
 
@@ -30,8 +35,14 @@ pub(crate) fn establishment(persona: &Persona) -> Cell {
     // The answer tells of what was chosen, and of nothing that was given.
     let picks = persona.dialect.picks_endpoints() == Some(true);
     assert_eq!(bench.smf.endpoint(0, Endpoint::Uplink).is_none(), picks);
-    if !persona.is_between {
-        bench.uplink_passes(RADIO.address);
+    match persona.early_uplink {
+        Early::Sent => bench.uplink_passes(RADIO.address),
+        Early::Dropped => {
+            let (uplink, packet) = (bench.uplink(), bench.packet_up(EVERYTHING));
+            let left = bench.radio_sends(RADIO.address, (uplink, persona.qfi), &packet);
+            assert_eq!(left, Vec::<Vec<u8>>::new());
+        }
+        Early::Kept => {}
     }
     let early = bench.packet_down(EVERYTHING);
     let sent = bench.network_sends(&early);
@@ -102,6 +113,9 @@ pub(crate) fn handover(persona: &Persona) -> Cell {
 pub(crate) fn solicitation(persona: &Persona) -> Cell {
     if persona.is_between {
         return Err("the gateway beyond sees to it");
+    }
+    if persona.has_pool {
+        return Err("its users have no prefix");
     }
     let mut bench = Bench::up(persona, None);
     let (ue, routers) = (Ipv6Addr::from_bits(0xfe80 << 112 | 1), Ipv6Addr::from_bits(0xff02 << 112 | 2));

@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, OTHER_RADIO, PGW, RADIO, SERVER, SERVER_PORT, assert_same};
 use crate::cells::Cell;
-use crate::persona::{PERSONAS, Persona};
+use crate::persona::{OAI, Persona};
 use matrix::N3;
 use matrix::frames::g_pdu;
 use ran::Tunnel;
@@ -134,8 +134,7 @@ pub(crate) fn grant(persona: &Persona) -> Cell {
 /// OAI wants to hear of every 1,000 bytes: what comes within a second is told together, and none of it is lost.
 #[test]
 fn a_storm_of_thresholds_is_told_of_once_a_second() {
-    let persona = PERSONAS.iter().find(|persona| persona.dialect == Dialect::Oai).unwrap();
-    let mut bench = Bench::up(persona, None);
+    let mut bench = Bench::up(&OAI, None);
     for _ in 0..100 {
         bench.downlink_passes(RADIO);
     }

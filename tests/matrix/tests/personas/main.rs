@@ -12,6 +12,7 @@ mod bench;
 mod cells;
 mod flows;
 mod lives;
+mod only;
 #[path = "../../../../crates/wire/pfcp/tests/common/pcap.rs"]
 #[allow(dead_code, missing_docs, unreachable_pub, reason = "shared with tests of other crates")]
 mod pcap;
@@ -44,12 +45,12 @@ const ROWS: [Row; 12] = [
 #[test]
 fn every_persona_has_its_procedures_done() {
     let (mut empty, mut wrong) = (vec![], vec![]);
-    let header = PERSONAS.iter().map(|persona| format!("{:>14}", persona.dialect.name()));
+    let header = PERSONAS.iter().map(|persona| format!("{:>14}", persona.name));
     let mut table = format!("{:<21}{}\n", "", header.collect::<String>());
     for (name, cell) in ROWS {
         table += &format!("{name:<21}");
         for persona in &PERSONAS {
-            let whose = format!("{name}, {}", persona.dialect.name());
+            let whose = format!("{name}, {}", persona.name);
             // One that fails says why, and the others are still seen.
             let mark = match std::panic::catch_unwind(|| cell(persona)) {
                 Ok(Ok(())) => "done",

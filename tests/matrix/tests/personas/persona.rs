@@ -3,7 +3,7 @@
 use ran::config::FTeidMode;
 use ran::smf::Dialect;
 
-/// What becomes of downlink packets before the radio is known.
+/// What becomes of packets before the radio is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Early {
     /// Nobody gets them.
@@ -17,13 +17,23 @@ pub(crate) enum Early {
 /// A control plane.
 #[derive(Debug)]
 pub(crate) struct Persona {
+    /// As the table has it.
+    pub(crate) name: &'static str,
     pub(crate) dialect: Dialect,
     pub(crate) f_teid: FTeidMode,
     /// The QoS flow of its default rules, of 5G.
     pub(crate) qfi: Option<u8>,
     /// Uplink packets go to another gateway.
     pub(crate) is_between: bool,
+    /// The TEID at which packets from the next gateway come in, where it is given.
+    pub(crate) core_teid: Option<u32>,
+    /// The user plane has a pool of addresses, and is asked for one.
+    pub(crate) has_pool: bool,
+    /// What becomes of uplink packets before the radio is known.
+    pub(crate) early_uplink: Early,
     pub(crate) early: Early,
+    /// A session that was lost has the endpoint it had, once it is made again.
+    pub(crate) keeps_endpoint: bool,
     /// It asks for End Markers.
     pub(crate) ends_paths: bool,
     /// Which ways it measures: up, down.
@@ -33,11 +43,16 @@ pub(crate) struct Persona {
 }
 
 const OPEN5GS: Persona = Persona {
+    name: "open5gs",
     dialect: Dialect::Open5gs,
     f_teid: FTeidMode::Choose,
     qfi: Some(9),
     is_between: false,
+    core_teid: None,
+    has_pool: false,
+    early_uplink: Early::Sent,
     early: Early::Kept,
+    keeps_endpoint: true,
     ends_paths: true,
     measures: (false, true),
     lacks: &[],
@@ -47,49 +62,101 @@ const FORWARDING: &str = "indirect forwarding";
 const FLOW: &str = "dedicated flow";
 const QUERY: &str = "usage query";
 const GRANT: &str = "usage grant";
-const RESTORATION: &str = "restoration";
+const SOLICITATION: &str = "router solicitation";
 
-pub(crate) const PERSONAS: [Persona; 7] = [
+const FREE5GC: Persona = Persona {
+    name: "free5gc",
+    dialect: Dialect::Free5gc,
+    f_teid: FTeidMode::Explicit(matrix::N3_ADDRESS),
+    early: Early::Dropped,
+    measures: (true, true),
+    lacks: &[FORWARDING],
+    ..OPEN5GS
+};
+
+/// It has no URRs.
+const OMEC: Persona = Persona {
+    name: "omec",
+    dialect: Dialect::Omec,
+    keeps_endpoint: false,
+    measures: (false, false),
+    lacks: &[FORWARDING, QUERY, GRANT],
+    ..OPEN5GS
+};
+
+pub(crate) const UPLINK_CLASSIFIER: Persona = Persona {
+    name: "free5gc-i-upf",
+    dialect: Dialect::Free5gcIUpf,
+    is_between: true,
+    core_teid: Some(0x0010_0001),
+    measures: (false, false),
+    // Advertisements are the anchor's, and so are flows and charging.
+    lacks: &[SOLICITATION, FLOW, FORWARDING, QUERY, GRANT],
+    ..FREE5GC
+};
+
+pub(crate) const OAI: Persona = Persona {
+    name: "oai",
+    dialect: Dialect::Oai,
+    early_uplink: Early::Dropped,
+    early: Early::Dropped,
+    keeps_endpoint: false,
+    ends_paths: false,
+    measures: (true, true),
+    lacks: &[FLOW, FORWARDING, GRANT],
+    ..OPEN5GS
+};
+
+pub(crate) const PERSONAS: [Persona; 10] = [
     Persona {
+        name: "plain",
         dialect: Dialect::Plain,
         early: Early::Dropped,
+        keeps_endpoint: false,
         measures: (true, true),
-        lacks: &[FORWARDING, GRANT, RESTORATION],
+        lacks: &[FORWARDING, GRANT],
         ..OPEN5GS
     },
     OPEN5GS,
     Persona {
+        name: "open5gs-sgw-c",
         dialect: Dialect::Open5gsSgwC,
         qfi: None,
         is_between: true,
+        early_uplink: Early::Kept,
+        keeps_endpoint: false,
         measures: (false, false),
         // Advertisements are the PGW's.
-        lacks: &["router solicitation", QUERY, GRANT, RESTORATION],
+        lacks: &[SOLICITATION, QUERY, GRANT],
         ..OPEN5GS
     },
     // Packets are forwarded from radio to radio by the SGW.
-    Persona { dialect: Dialect::Open5gsPgwC, qfi: None, early: Early::Sent, lacks: &[FORWARDING], ..OPEN5GS },
     Persona {
-        dialect: Dialect::Free5gc,
-        f_teid: FTeidMode::Explicit(matrix::N3_ADDRESS),
-        early: Early::Dropped,
-        measures: (true, true),
+        name: "open5gs-pgw-c",
+        dialect: Dialect::Open5gsPgwC,
+        qfi: None,
+        early: Early::Sent,
         lacks: &[FORWARDING],
         ..OPEN5GS
     },
-    // It has no URRs.
+    FREE5GC,
+    UPLINK_CLASSIFIER,
+    // What is the radio to it is the intermediate UPF.
     Persona {
-        dialect: Dialect::Omec,
+        name: "free5gc-psa",
+        dialect: Dialect::Free5gcPsa,
+        early: Early::Sent,
         measures: (false, false),
-        lacks: &[FORWARDING, QUERY, GRANT, RESTORATION],
-        ..OPEN5GS
+        lacks: &[FLOW, FORWARDING, QUERY, GRANT],
+        ..FREE5GC
     },
+    OMEC,
     Persona {
-        dialect: Dialect::Oai,
-        early: Early::Dropped,
-        ends_paths: false,
-        measures: (true, true),
-        lacks: &[FLOW, FORWARDING, GRANT, RESTORATION],
-        ..OPEN5GS
+        name: "omec-pool",
+        has_pool: true,
+        // Its users have IPv4 alone.
+        lacks: &[SOLICITATION, FORWARDING, QUERY, GRANT],
+        ..OMEC
     },
+    OAI,
 ];

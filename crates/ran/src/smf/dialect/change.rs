@@ -17,6 +17,10 @@ pub enum Change {
     ModifyFlow(Flow),
     /// It is over.
     RemoveFlow,
+    /// Packets for a network leave the usual way here (TS 23.501 5.6.4.2), of control planes with uplink classifiers.
+    Branch(Branch),
+    /// No longer.
+    EndBranch,
     /// Packets that the old radio still has go through us to the new one (TS 23.502 4.11.1.2.2).
     Forward(Tunnel),
     /// They have all come.
@@ -40,6 +44,17 @@ pub struct Flow {
     pub downlink: Tunnel,
     /// Where an SGW sends uplink packets.
     pub beyond: Tunnel,
+}
+
+/// Where packets for a network go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Branch {
+    /// Its address, and how many bits of it count.
+    pub network: (Ipv4Addr, u8),
+    /// The anchor that has the network; `None` where it is beside the user plane itself.
+    pub beyond: Option<Tunnel>,
+    /// The filter is written from the UE on, as releases of free5GC before 3.4.3 do.
+    pub is_turned: bool,
 }
 
 /// An endpoint of the user plane, by what comes in there.

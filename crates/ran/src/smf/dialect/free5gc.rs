@@ -9,7 +9,7 @@ use crate::smf::messages::{self, f_seid, far_into, sdf, ue};
 use crate::tunnel::Tunnel;
 use pfcp::request::{self, far, far_action, pdr, qer, updates};
 use pfcp::{
-    ApplyAction, CreateBar, CreatePdr, CreateQer, CreateUrr, DestinationInterface, ForwardingParameters,
+    ApplyAction, CreateBar, CreateFar, CreatePdr, CreateUrr, DestinationInterface, ForwardingParameters,
     NetworkInstance, Pdi, Rates, ReportingTriggers, SessionEstablishmentRequest, SessionModificationRequest,
     SourceInterface, UpdateFar, UpdateForwardingParameters, UpdateUrr, Volumes, flags,
 };
@@ -27,9 +27,8 @@ pub(super) struct Free5gc;
 impl Phrases for Free5gc {
     /// Downlink packets are dropped until N2 has told of the radio.
     fn establishment(&self, of: About<'_>) -> SessionEstablishmentRequest {
-        let plan = &of.session.plan;
         let pdrs = [up(of, UPLINK_PDR, PRECEDENCE), down(of, DOWNLINK_PDR, PRECEDENCE)];
-        let pdrs = pdrs.map(|pdr| CreatePdr { qer_ids: vec![AMBR_QER, QER], ..measured(of, pdr) });
+        let pdrs = pdrs.map(|pdr| metered(measured(of, pdr)));
         let to_core = ForwardingParameters {
             network_instance: dnn(),
             ..ForwardingParameters::new(DestinationInterface::Core)
@@ -38,36 +37,16 @@ impl Phrases for Free5gc {
             far(UPLINK_FAR, short(ApplyAction::FORW), Some(to_core)),
             far(DOWNLINK_FAR, short(ApplyAction::DROP), None),
         ];
-        let ambr = CreateQer { gbr: None, ..qer(AMBR_QER, Some(AMBR), Some(0)) };
-        SessionEstablishmentRequest {
-            create_urrs: urrs(of),
-            create_qers: vec![ambr, qer(QER, messages::mbr(plan), Some(plan.qfi.value()))],
-            create_bar: Some(CreateBar {
-                bar_id: BAR,
-                downlink_data_notification_delay: Some(0),
-                ..CreateBar::default()
-            }),
-            ..messages::establishment(of, pdrs.to_vec(), fars)
-        }
+        let request = establishment(of, pdrs.to_vec(), fars);
+        SessionEstablishmentRequest { create_urrs: urrs(of), ..request }
     }
 
     fn activation(&self, of: About<'_>) -> SessionModificationRequest {
         told(of, updates(vec![into_radio(of.session.plan.downlink, 0)]))
     }
 
-    /// All parameters of the FAR come again, whatever its action is.
     fn idle(&self, of: About<'_>) -> SessionModificationRequest {
-        let awake = into_radio(of.session.plan.downlink, 0);
-        let asleep = far_action(DOWNLINK_FAR, short(ApplyAction::BUFF | ApplyAction::NOCP));
-        let parameters = awake.update_forwarding_parameters;
-        told(
-            of,
-            updates(vec![UpdateFar {
-                update_forwarding_parameters: parameters,
-                bar_id: Some(BAR),
-                ..asleep
-            }]),
-        )
+        asleep(of)
     }
 
     fn change(&self, of: About<'_>, change: Change) -> Option<SessionModificationRequest> {
@@ -93,18 +72,48 @@ impl Phrases for Free5gc {
 }
 
 /// Of one octet.
-const fn short(action: u16) -> ApplyAction {
+pub(super) const fn short(action: u16) -> ApplyAction {
     ApplyAction::short(action as u8)
 }
 
 /// As it stands in the configuration, not as labels.
-fn dnn() -> Option<NetworkInstance> {
+pub(super) fn dnn() -> Option<NetworkInstance> {
     Some(NetworkInstance::text("internet"))
 }
 
+/// With the session's QERs and the BAR, which every user plane on the way gets.
+pub(super) fn establishment(
+    of: About<'_>,
+    pdrs: Vec<CreatePdr>,
+    fars: Vec<CreateFar>,
+) -> SessionEstablishmentRequest {
+    let plan = &of.session.plan;
+    let flow = qer(QER, messages::mbr(plan), Some(plan.qfi.value()));
+    SessionEstablishmentRequest {
+        create_qers: vec![qer(AMBR_QER, Some(AMBR), Some(0)), flow],
+        create_bar: Some(CreateBar { downlink_data_notification_delay: Some(0), ..CreateBar::new(BAR) }),
+        ..messages::establishment(of, pdrs, fars)
+    }
+}
+
+pub(super) fn metered(pdr: CreatePdr) -> CreatePdr {
+    CreatePdr { qer_ids: vec![AMBR_QER, QER], ..pdr }
+}
+
 /// Every modification names the F-SEID again.
-fn told(of: About<'_>, request: SessionModificationRequest) -> SessionModificationRequest {
+pub(super) fn told(of: About<'_>, request: SessionModificationRequest) -> SessionModificationRequest {
     SessionModificationRequest { cp_f_seid: Some(f_seid(of)), ..request }
+}
+
+/// All parameters of the FAR come again, whatever its action is.
+pub(super) fn asleep(of: About<'_>) -> SessionModificationRequest {
+    let awake = into_radio(of.session.plan.downlink, 0);
+    let action = far_action(DOWNLINK_FAR, short(ApplyAction::BUFF | ApplyAction::NOCP));
+    let parameters = awake.update_forwarding_parameters;
+    told(
+        of,
+        updates(vec![UpdateFar { update_forwarding_parameters: parameters, bar_id: Some(BAR), ..action }]),
+    )
 }
 
 fn is_charged(of: About<'_>) -> bool {
@@ -112,12 +121,12 @@ fn is_charged(of: About<'_>) -> bool {
 }
 
 /// The UE's address is in both PDIs, and never said to be the destination.
-fn named(of: About<'_>, source: SourceInterface) -> Pdi {
+pub(super) fn named(of: About<'_>, source: SourceInterface) -> Pdi {
     let ue_ip_addresses = ue(&of.session.plan, false);
     Pdi { network_instance: dnn(), ue_ip_addresses, ..Pdi::new(source) }
 }
 
-fn up(of: About<'_>, pdr_id: u16, precedence: u32) -> CreatePdr {
+pub(super) fn up(of: About<'_>, pdr_id: u16, precedence: u32) -> CreatePdr {
     let f_teid = of.uplink().map_or_else(|| f_teid(of), explicit);
     let pdi = Pdi { f_teid: Some(f_teid), ..named(of, SourceInterface::Access) };
     CreatePdr { outer_header_removal: Some(removal()), ..pdr((pdr_id, UPLINK_FAR), precedence, pdi) }
@@ -146,7 +155,7 @@ fn urrs(of: About<'_>) -> Vec<CreateUrr> {
 }
 
 /// With flags, though none may be set.
-fn into_radio(tunnel: Tunnel, flags: u8) -> UpdateFar {
+pub(super) fn into_radio(tunnel: Tunnel, flags: u8) -> UpdateFar {
     let update = far_into(DOWNLINK_FAR, DestinationInterface::Access, tunnel);
     let parameters = update.update_forwarding_parameters.map(|to| UpdateForwardingParameters {
         network_instance: dnn(),

@@ -3,6 +3,8 @@
 
 mod change;
 mod free5gc;
+mod free5gc_i_upf;
+mod free5gc_psa;
 mod oai;
 mod omec;
 mod open5gs;
@@ -11,7 +13,7 @@ mod open5gs_sgw_c;
 mod open5gs_smf;
 mod plain;
 
-pub use change::{Change, Endpoint, Flow};
+pub use change::{Branch, Change, Endpoint, Flow};
 pub(super) use plain::{MACS_URR, URR};
 
 use super::event::Settings;
@@ -38,6 +40,10 @@ pub enum Dialect {
     Open5gsPgwC,
     /// The SMF of free5GC.
     Free5gc,
+    /// The same, to an intermediate UPF, which may be an uplink classifier.
+    Free5gcIUpf,
+    /// The same, to the anchor behind one.
+    Free5gcPsa,
     /// The SMF of OMEC (SD-Core).
     Omec,
     /// The SMF of OpenAirInterface.
@@ -46,12 +52,14 @@ pub enum Dialect {
 
 impl Dialect {
     /// All there are.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Plain,
         Self::Open5gs,
         Self::Open5gsSgwC,
         Self::Open5gsPgwC,
         Self::Free5gc,
+        Self::Free5gcIUpf,
+        Self::Free5gcPsa,
         Self::Omec,
         Self::Oai,
     ];
@@ -64,6 +72,8 @@ impl Dialect {
             Self::Open5gsSgwC => "open5gs-sgw-c",
             Self::Open5gsPgwC => "open5gs-pgw-c",
             Self::Free5gc => "free5gc",
+            Self::Free5gcIUpf => "free5gc-i-upf",
+            Self::Free5gcPsa => "free5gc-psa",
             Self::Omec => "omec",
             Self::Oai => "oai",
         }
@@ -73,9 +83,14 @@ impl Dialect {
     pub const fn picks_endpoints(self) -> Option<bool> {
         match self {
             Self::Plain => None,
-            Self::Free5gc => Some(true),
+            Self::Free5gc | Self::Free5gcIUpf | Self::Free5gcPsa => Some(true),
             _ => Some(false),
         }
+    }
+
+    /// Whether it speaks to a gateway between two others, which leads nowhere alone.
+    pub const fn is_between(self) -> bool {
+        matches!(self, Self::Open5gsSgwC | Self::Free5gcIUpf)
     }
 
     pub(super) const fn phrases(self) -> &'static dyn Phrases {
@@ -85,6 +100,8 @@ impl Dialect {
             Self::Open5gsSgwC => &open5gs_sgw_c::Open5gsSgwC,
             Self::Open5gsPgwC => &open5gs_pgw_c::Open5gsPgwC,
             Self::Free5gc => &free5gc::Free5gc,
+            Self::Free5gcIUpf => &free5gc_i_upf::Free5gcIUpf,
+            Self::Free5gcPsa => &free5gc_psa::Free5gcPsa,
             Self::Omec => &omec::Omec,
             Self::Oai => &oai::Oai,
         }

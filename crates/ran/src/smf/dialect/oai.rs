@@ -8,52 +8,60 @@ use super::{About, Change, Endpoint, Phrases};
 use crate::smf::messages::{self, far_into, ue};
 use pfcp::request::{self, far, pdr, qer, updates};
 use pfcp::{
-    ApplyAction, CreatePdr, CreateUrr, DestinationInterface, FTeid, ForwardingParameters, OuterHeaderRemoval,
-    Pdi, ReportingTriggers, SessionEstablishmentRequest, SessionModificationRequest, SourceInterface,
-    UpdatePdr, Volumes, flags,
+    ApplyAction, CreatePdr, CreateUrr, DestinationInterface, EthernetPacketFilter, FTeid,
+    ForwardingParameters, OuterHeaderRemoval, Pdi, PdnType, RedirectInformation, ReportingTriggers,
+    SessionEstablishmentRequest, SessionModificationRequest, SourceInterface, UpdatePdr, Volumes, flags,
 };
 
 /// What the PCC rule said, or nothing did.
 const PRECEDENCE: u32 = 0;
 
+/// PDRs with it share an endpoint.
+const CHOOSE_ID: u8 = 42;
+/// 3GPP Interface Types (TS 29.244 8.2.118): where there is none to tell, 0 all the same.
+const N3: u8 = 11;
+const NO_TYPE: u8 = 0;
+/// The Ethertype of the frames that its PCC rule is about.
+const IPV4: u16 = 0x0800;
+
 pub(super) struct Oai;
 
 impl Phrases for Oai {
-    /// Downlink packets are dropped until the radio is known.
+    /// Downlink packets are dropped until the radio is known; so long nothing is said of QoS flow and outer header, either.
     fn establishment(&self, of: About<'_>) -> SessionEstablishmentRequest {
-        // No CHOOSE ID.
-        let up = uplink_pdi(of, FTeid::choose(None));
-        let down = named(of, SourceInterface::Core);
-        let removal = OuterHeaderRemoval {
-            description: OuterHeaderRemoval::GTPU_UDP_IPV4,
-            extension_header_deletion: Some(0),
-        };
-        let with = |pdr| CreatePdr { qer_ids: vec![QER], urr_ids: vec![URR], ..pdr };
-        let up = with(pdr((UPLINK_PDR, UPLINK_FAR), PRECEDENCE, up));
-        let up = CreatePdr { outer_header_removal: Some(removal), ..up };
-        let down = with(pdr((DOWNLINK_PDR, DOWNLINK_FAR), PRECEDENCE, down));
-        let fars = vec![
-            far(UPLINK_FAR, forward(), Some(ForwardingParameters::new(DestinationInterface::Core))),
-            far(DOWNLINK_FAR, ApplyAction::short(1), None),
-        ];
         let plan = &of.session.plan;
+        let with = |pdr| CreatePdr { qer_ids: vec![QER], urr_ids: vec![URR], ..pdr };
+        let up = Pdi { qfis: vec![], ..uplink_pdi(of, FTeid::choose(Some(CHOOSE_ID))) };
+        let up = with(pdr((UPLINK_PDR, UPLINK_FAR), PRECEDENCE, up));
+        let down = with(pdr((DOWNLINK_PDR, DOWNLINK_FAR), PRECEDENCE, named(of, SourceInterface::Core)));
+        let to_core = ForwardingParameters {
+            redirect_information: plan.portal.clone().map(RedirectInformation::Url),
+            ..ForwardingParameters::new(DestinationInterface::Core)
+        };
+        let fars =
+            vec![far(UPLINK_FAR, forward(), Some(to_core)), far(DOWNLINK_FAR, ApplyAction::short(1), None)];
         SessionEstablishmentRequest {
             create_urrs: vec![urr()],
             create_qers: vec![qer(QER, messages::mbr(plan), Some(plan.qfi.value()))],
+            // Of no other sessions is it told.
+            pdn_type: plan.ethernet.then_some(PdnType::Ethernet),
             ..messages::establishment(of, vec![up, down], fars)
         }
     }
 
-    /// The uplink PDR is sent again as a whole.
+    /// The uplink PDR is sent again as a whole, now with its QoS flow and the outer header's removal.
     fn activation(&self, of: About<'_>) -> SessionModificationRequest {
+        let removal = OuterHeaderRemoval {
+            description: OuterHeaderRemoval::GTPU_UDP_IPV4,
+            extension_header_deletion: Some(0),
+        };
         let whole = of.uplink().map(|uplink| UpdatePdr {
-            pdr_id: UPLINK_PDR,
+            outer_header_removal: Some(removal),
             precedence: Some(PRECEDENCE),
             pdi: Some(uplink_pdi(of, explicit(uplink))),
             far_id: Some(UPLINK_FAR),
             urr_ids: vec![URR],
-            qer_ids: vec![QER],
-            ..UpdatePdr::default()
+            ..UpdatePdr::new(UPLINK_PDR)
         });
         SessionModificationRequest { update_pdrs: whole.into_iter().collect(), ..activation(of) }
     }
@@ -78,10 +86,21 @@ const fn forward() -> ApplyAction {
     ApplyAction::short(ApplyAction::FORW as u8)
 }
 
-/// No network instance, and a 3GPP Interface Type that says nothing.
+/// No network instance. Of frames there is no UE address, and filters of both directions for what the PCC rule names.
 fn named(of: About<'_>, source: SourceInterface) -> Pdi {
-    let ue_ip_addresses = ue(&of.session.plan, source != SourceInterface::Access);
-    Pdi { ue_ip_addresses, interface_type: Some(0), ..Pdi::new(source) }
+    let plan = &of.session.plan;
+    let is_downlink = source != SourceInterface::Access;
+    let interface_type = Some(if is_downlink { NO_TYPE } else { N3 });
+    let pdi = Pdi { interface_type, ..Pdi::new(source) };
+    if !plan.ethernet {
+        return Pdi { ue_ip_addresses: ue(plan, is_downlink), ..pdi };
+    }
+    let filter = EthernetPacketFilter { ethertype: Some(IPV4), ..EthernetPacketFilter::default() };
+    Pdi {
+        ethernet_pdu_session_information: is_downlink.then_some(flags::ETHERNET_ETHI),
+        ethernet_packet_filters: vec![filter],
+        ..pdi
+    }
 }
 
 fn uplink_pdi(of: About<'_>, f_teid: FTeid) -> Pdi {

@@ -1,4 +1,5 @@
-//! The SMF of OMEC (INTEROP: OMEC SMF): it asks for an endpoint of no family, and the data network is SGi-LAN.
+//! The SMF of OMEC (INTEROP: OMEC SMF): it asks for an endpoint of no family, leaves the UE's address to user planes that choose
+//! addresses (UEIP), and the data network is SGi-LAN.
 
 use super::plain::{
     DOWNLINK_FAR, DOWNLINK_PDR, FLOW_DOWNLINK_PDR, FLOW_PRECEDENCE, FLOW_QER, FLOW_UPLINK_PDR, PRECEDENCE,
@@ -11,7 +12,7 @@ use pfcp::request::{self, far, far_action, pdr, qer, updates};
 use pfcp::{
     ApplyAction, CreatePdr, DestinationInterface, FTeid, ForwardingParameters, NetworkInstance, Pdi, PdnType,
     Rates, RawIe, SdfFilter, SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationRequest,
-    SourceInterface, UpdateFar, UpdateForwardingParameters, flags, ie,
+    SourceInterface, UeIpAddress, UpdateFar, UpdateForwardingParameters, flags, ie,
 };
 
 /// The session's, which all its PDRs share; each has one of its flow besides.
@@ -26,7 +27,7 @@ impl Phrases for Omec {
     /// Downlink packets are told of without being buffered. No URR, no BAR.
     fn establishment(&self, of: About<'_>) -> SessionEstablishmentRequest {
         let plan = &of.session.plan;
-        let pdrs = [up(CHOOSE, UPLINK_PDR, PRECEDENCE), down(of, DOWNLINK_PDR, PRECEDENCE)];
+        let pdrs = [up(of, CHOOSE, (UPLINK_PDR, PRECEDENCE)), down(of, DOWNLINK_PDR, PRECEDENCE)];
         let all = SdfFilter::flow("permit out ip from any to assigned");
         let pdrs = pdrs.map(|pdr| with(pdr, vec![all.clone()], QER));
         let to = |to| ForwardingParameters { network_instance: dnn(), ..ForwardingParameters::new(to) };
@@ -94,17 +95,21 @@ fn told(of: About<'_>, request: SessionModificationRequest) -> SessionModificati
     SessionModificationRequest { cp_f_seid: Some(f_seid(of)), ..request }
 }
 
-fn up(f_teid: FTeid, pdr_id: u16, precedence: u32) -> CreatePdr {
-    let from_radio = Pdi::new(SourceInterface::Access);
-    let pdi = Pdi { f_teid: Some(f_teid), network_instance: dnn(), ..from_radio };
+fn up(of: About<'_>, f_teid: FTeid, (pdr_id, precedence): (u16, u32)) -> CreatePdr {
+    let pdi = Pdi { f_teid: Some(f_teid), ..named(of, SourceInterface::Access) };
     CreatePdr { outer_header_removal: Some(removal()), ..pdr((pdr_id, UPLINK_FAR), precedence, pdi) }
 }
 
 fn down(of: About<'_>, pdr_id: u16, precedence: u32) -> CreatePdr {
-    let from_lan = Pdi::new(SourceInterface::SgiLan);
-    let ue_ip_addresses = ue(&of.session.plan, true);
-    let pdi = Pdi { ue_ip_addresses, network_instance: dnn(), ..from_lan };
-    pdr((pdr_id, DOWNLINK_FAR), precedence, pdi)
+    pdr((pdr_id, DOWNLINK_FAR), precedence, named(of, SourceInterface::Core))
+}
+
+/// The UE's address is in both PDIs, or asked for in both, and never said to be the destination.
+fn named(of: About<'_>, source: SourceInterface) -> Pdi {
+    let plan = &of.session.plan;
+    let asked = UeIpAddress { choose_ipv4: true, ..UeIpAddress::default() };
+    let ue_ip_addresses = if plan.asks_for_address { vec![asked] } else { ue(plan, false) };
+    Pdi { ue_ip_addresses, network_instance: dnn(), ..Pdi::new(source) }
 }
 
 /// One SDF filter, and the flow's QER beside the session's.
@@ -132,7 +137,8 @@ fn into_radio(tunnel: Tunnel, flags: Option<u8>) -> UpdateFar {
 
 fn add_flow(of: About<'_>, flow: &Flow) -> SessionModificationRequest {
     let f_teid = of.uplink().map_or(CHOOSE, explicit);
-    let pdrs = [up(f_teid, FLOW_UPLINK_PDR, FLOW_PRECEDENCE), down(of, FLOW_DOWNLINK_PDR, FLOW_PRECEDENCE)];
+    let pdrs =
+        [up(of, f_teid, (FLOW_UPLINK_PDR, FLOW_PRECEDENCE)), down(of, FLOW_DOWNLINK_PDR, FLOW_PRECEDENCE)];
     let filtered = |pdr| with(pdr, sdf(flow.server, flow.port), FLOW_QER);
     SessionModificationRequest {
         create_pdrs: pdrs.map(filtered).to_vec(),

@@ -46,6 +46,8 @@ const N6: u8 = 17;
 
 /// Without online charging, usage is told every 100 MB.
 const THRESHOLD: u64 = 100 << 20;
+/// Of what online charging grants.
+const VALIDITY_S: u32 = 3_600;
 /// What every default flow may use, each way.
 const AMBR: Rates = Rates { uplink_kbps: 1_000_000, downlink_kbps: 1_000_000 };
 
@@ -161,21 +163,19 @@ pub(super) fn default_qer(qfi: Option<u8>) -> pfcp::CreateQer {
     qer(QER, Some(AMBR), qfi)
 }
 
-/// Of the downlink PDR alone. With online charging (Gy), quotas.
+/// Of the downlink PDR alone. With online charging (Gy), quotas and how long they are valid (VTIME), and packets are counted, too
+/// (MNOP), as the user plane says it can do both.
 pub(super) fn urr(of: About<'_>) -> CreateUrr {
-    let quota = of.session.plan.report_after_bytes;
     let volume = |total| Some(Volumes { total: Some(total), ..Volumes::default() });
-    CreateUrr {
-        urr_id: URR,
-        measurement_method: flags::METHOD_VOLUM,
-        reporting_triggers: ReportingTriggers::new(if quota.is_some() {
-            ReportingTriggers::VOLQU
-        } else {
-            ReportingTriggers::VOLTH
-        }),
-        volume_threshold: volume(THRESHOLD).filter(|_| quota.is_none()),
-        volume_quota: quota.and_then(volume),
-        ..CreateUrr::default()
+    let urr = |triggers| CreateUrr::new(URR, flags::METHOD_VOLUM, ReportingTriggers::new(triggers));
+    match of.session.plan.report_after_bytes {
+        Some(quota) => CreateUrr {
+            volume_quota: volume(quota),
+            quota_validity_time: Some(VALIDITY_S),
+            measurement_information: Some(flags::MEASUREMENT_MNOP),
+            ..urr(ReportingTriggers::VOLQU | ReportingTriggers::QUVTI)
+        },
+        None => CreateUrr { volume_threshold: volume(THRESHOLD), ..urr(ReportingTriggers::VOLTH) },
     }
 }
 
@@ -197,8 +197,13 @@ pub(super) fn into_radio(far_id: u32, tunnel: Tunnel, flags: Option<u8>) -> Upda
     update
 }
 
-pub(super) fn change(of: About<'_>, change: Change, generation: &Generation) -> SessionModificationRequest {
-    match change {
+/// `None` of what no control plane of Open5GS does.
+pub(super) fn change(
+    of: About<'_>,
+    change: Change,
+    generation: &Generation,
+) -> Option<SessionModificationRequest> {
+    Some(match change {
         Change::Handover(to) => updates(vec![into_radio(DOWNLINK_FAR, to, Some(flags::PFCPSM_SNDEM))]),
         Change::AddFlow(flow) => add_flow(&flow, generation),
         Change::ActivateFlow(flow) => {
@@ -215,7 +220,8 @@ pub(super) fn change(of: About<'_>, change: Change, generation: &Generation) -> 
         Change::EndForwarding => request::removals(&[FORWARDING_PDR], &[FORWARDING_FAR], &[]),
         Change::QueryUsage => request::query(URR),
         Change::Grant(bytes) => grant(bytes),
-    }
+        Change::Branch(_) | Change::EndBranch => return None,
+    })
 }
 
 /// Which radio network it is for.
@@ -224,10 +230,15 @@ pub(super) struct Generation {
     pub(super) has_qos_flows: bool,
 }
 
+/// The same filter of both PDRs, and so of one ID.
+fn filters(flow: &Flow) -> Vec<SdfFilter> {
+    sdf(flow.server, flow.port).into_iter().map(|sdf| SdfFilter { filter_id: Some(1), ..sdf }).collect()
+}
+
 /// No UE address on either PDR; the downlink waits for the radio.
 fn add_flow(flow: &Flow, generation: &Generation) -> SessionModificationRequest {
     let qfi = generation.has_qos_flows.then_some(flow.qfi.value());
-    let sdf_filters = sdf(flow.server, flow.port);
+    let sdf_filters = filters(flow);
     let down = Pdi { sdf_filters: sdf_filters.clone(), ..named(SourceInterface::Core, N6) };
     // The session's CHOOSE ID stands for the session's tunnel, though it was chosen by another request.
     let f_teid = Some(choose(generation.has_qos_flows.then_some(CHOOSE_ID)));
@@ -251,7 +262,7 @@ fn add_flow(flow: &Flow, generation: &Generation) -> SessionModificationRequest 
 fn modify_flow(flow: &Flow) -> SessionModificationRequest {
     let update = |pdr_id, source, interface_type| UpdatePdr {
         pdr_id,
-        pdi: Some(Pdi { sdf_filters: sdf(flow.server, flow.port), ..named(source, interface_type) }),
+        pdi: Some(Pdi { sdf_filters: filters(flow), ..named(source, interface_type) }),
         ..UpdatePdr::default()
     };
     SessionModificationRequest {

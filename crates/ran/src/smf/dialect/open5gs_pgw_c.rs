@@ -38,7 +38,7 @@ impl Phrases for Open5gsPgwC {
         match change {
             Change::Forward(_) | Change::EndForwarding => None,
             Change::Grant(_) if of.session.plan.report_after_bytes.is_none() => None,
-            change => Some(open5gs::change(of, change, &Generation { has_qos_flows: false })),
+            change => open5gs::change(of, change, &Generation { has_qos_flows: false }),
         }
     }
 

@@ -61,7 +61,7 @@ impl Phrases for Open5gsSgwC {
             Change::RemoveFlow => Some(remove(&[FLOW_DOWNLINK, FLOW_UPLINK])),
             Change::Forward(to) => Some(forward_to(to)),
             Change::EndForwarding => Some(remove(&[FORWARDING])),
-            Change::ModifyFlow(_) | Change::QueryUsage | Change::Grant(_) => None,
+            _ => None,
         }
     }
 

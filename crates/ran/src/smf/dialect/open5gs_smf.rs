@@ -38,7 +38,7 @@ impl Phrases for Open5gsSmf {
     fn change(&self, of: About<'_>, change: Change) -> Option<SessionModificationRequest> {
         match change {
             Change::Grant(_) if of.session.plan.report_after_bytes.is_none() => None,
-            change => Some(open5gs::change(of, change, &Generation { has_qos_flows: true })),
+            change => open5gs::change(of, change, &Generation { has_qos_flows: true }),
         }
     }
 

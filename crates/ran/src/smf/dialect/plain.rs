@@ -60,7 +60,7 @@ impl Phrases for Plain {
                 Some(request::removals(&[FLOW_DOWNLINK_PDR, FLOW_UPLINK_PDR], &[], &[FLOW_QER]))
             }
             Change::QueryUsage => of.session.plan.report_after_bytes.map(|_| request::query(URR)),
-            Change::ActivateFlow(_) | Change::Forward(_) | Change::EndForwarding | Change::Grant(_) => None,
+            _ => None,
         }
     }
 

@@ -35,6 +35,7 @@ pub(super) fn settings(f_teid: FTeidMode) -> Settings {
         address: SMF,
         upf: UPF,
         f_teid,
+        n9: None,
         dialect: Dialect::Plain,
         recovery_time_stamp: BORN,
         wait: Duration::from_secs(30),
@@ -50,10 +51,12 @@ impl Scene {
     pub(super) fn plan(n: u8) -> PduSession {
         PduSession {
             ue: Ipv4Addr::new(10, 60, 0, n + 1),
+            asks_for_address: false,
             ue6: None,
             qfi: Qfi::new(9).unwrap(),
             downlink: GNB,
             beyond: None,
+            portal: None,
             mbr: None,
             report_after_bytes: None,
             ethernet: false,

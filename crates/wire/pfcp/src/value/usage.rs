@@ -111,6 +111,8 @@ impl ReportingTriggers {
     pub const VOLQU: u32 = 1 << 8;
     /// MAC addresses of the user: new ones, or some no longer in use.
     pub const MACAR: u32 = 1 << 11;
+    /// The quota is no longer valid.
+    pub const QUVTI: u32 = 1 << 15;
 
     /// On three octets.
     pub fn new(bits: u32) -> Self {
