@@ -1,6 +1,7 @@
 //! A worker and its engine together.
 
 mod content;
+mod classes;
 mod copies;
 mod crew;
 mod enrich;
