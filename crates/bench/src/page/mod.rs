@@ -4,6 +4,7 @@ mod plots;
 mod published;
 mod sections;
 mod services;
+mod modelled;
 mod steering;
 mod summary;
 
@@ -87,6 +88,9 @@ impl Results {
         }
         if let Some(report) = self.of("latency") {
             latency_chart(report).draw(&folder.join("latency.svg"))?;
+        }
+        if let Some(report) = self.of("steering") {
+            modelled::draw(report, folder)?;
         }
         match self.usual() {
             Some(report) => plots::bars(&folder.join("nodes.svg"), report),

@@ -23,12 +23,16 @@ fn wait(bench: &Bench, class: Option<usize>, flow: u8, packets: usize) {
     let mut frame = to_user(1);
     // The remote's port.
     frame[35] = flow;
+    put(bench, class, &frame, packets);
+}
+
+fn put(bench: &Bench, class: Option<usize>, frame: &[u8], packets: usize) {
     let mut wire = bench.wires[N6].0.borrow_mut();
     let queue = match class {
         Some(class) => &mut wire.classes[class],
         None => &mut wire.to_worker,
     };
-    queue.extend((0..packets).map(|_| HeapBuffer::new(&frame)));
+    queue.extend((0..packets).map(|_| HeapBuffer::new(frame)));
 }
 
 /// Flows of the packets that went out of the access port, in order.
@@ -71,4 +75,40 @@ fn what_the_urgent_do_not_need_is_everybodys() {
     wait(&bench, Some(0), 3, 3);
     wait(&bench, None, 1, 1_000);
     assert_eq!(bench.worker.turn(bench.now_ns), BURST);
+}
+
+/// A card's queue holds so many packets, and drops what comes then.
+const QUEUE: usize = 1_024;
+
+/// Of more than a worker can do, turn by turn: urgent packets lost, others lost, and turns that an urgent one took at most.
+fn overload(sorted: bool) -> [usize; 3] {
+    let (mut bench, mut lost) = (bench(1), [0; 2]);
+    let mut latest = 0;
+    for turn in 0..100_u8 {
+        // What it can do is one vector from this port.
+        for (flow, packets) in [(1, BURST / 8), (2, BURST)] {
+            let class = (sorted && flow == 1).then_some(0);
+            let waiting = match class {
+                Some(class) => bench.wires[N6].0.borrow().classes[class].len(),
+                None => bench.wires[N6].0.borrow().to_worker.len(),
+            };
+            let room = packets.min(QUEUE - waiting);
+            lost[flow - 1] += packets - room;
+            let mut frame = to_user(1);
+            (frame[35], frame[34]) = (flow as u8, turn);
+            put(&bench, class, &frame, room);
+        }
+        bench.worker.turn(bench.now_ns);
+        let ages = bench.sent(N3).into_iter().filter(|frame| frame[frame.len() - 7] == 1);
+        latest = ages.map(|frame| usize::from(turn - frame[frame.len() - 8])).max().unwrap_or(0).max(latest);
+    }
+    [lost[0], lost[1], latest]
+}
+
+#[test]
+fn under_overload_the_urgent_lose_nothing_and_do_not_wait() {
+    let [urgent, others, latest] = overload(true);
+    assert!(urgent == 0 && latest == 0 && others > 0, "{urgent} and {others} lost, {latest} turns late");
+    let [urgent, others, latest] = overload(false);
+    assert!(urgent > 0 && others > 0 && latest >= QUEUE / BURST - 1, "{urgent} and {others}, {latest}");
 }

@@ -1,7 +1,7 @@
 //! A worker and its engine together.
 
-mod content;
 mod classes;
+mod content;
 mod copies;
 mod crew;
 mod enrich;
