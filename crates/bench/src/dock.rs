@@ -90,7 +90,14 @@ pub(crate) struct Dock {
 
 impl Dock {
     pub(crate) fn new(pool: &Mempool, ledger: &Arc<Ledger>, worker: usize, window: usize) -> Self {
-        Self { quay: Arc::default(), pool: pool.clone(), ledger: ledger.clone(), worker, window, sorted: false }
+        Self {
+            quay: Arc::default(),
+            pool: pool.clone(),
+            ledger: ledger.clone(),
+            worker,
+            window,
+            sorted: false,
+        }
     }
 
     /// With a queue for urgent packets.

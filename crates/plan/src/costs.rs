@@ -96,7 +96,8 @@ impl Costs {
         let distributor = rate("distributor", 1, &|_| true).ok_or(Unreadable::Row("a distributor"))?;
         let distribute = distributor.worker_cycles.first().copied().unwrap_or(direct);
         // What handing over adds, in the quietest trial; it is the owner's but for what the distributor took.
-        let owner_of = |point: &Point| point.handoff_cycles.map(|added| (direct + added - distribute).max(direct / 2.0));
+        let owner_of =
+            |point: &Point| point.handoff_cycles.map(|added| (direct + added - distribute).max(direct / 2.0));
         let owner = owner_of(distributor).unwrap_or_else(|| sum(distributor) - distribute);
         let equals = rate("outer", 64, &|_| true).filter(|point| point.handed_share > 0.0);
         let mut costs = Self {
@@ -116,9 +117,10 @@ impl Costs {
 
     /// The turn with which the model says what was measured of inner hash at its lowest load.
     fn fit_turn(&mut self, points: &[Point]) {
-        let timed = points.iter().filter(|point| point.mode.as_deref() == Some("inner")).filter_map(|point| {
-            Some((point.offered_mpps?, point.workers, point.latency_us.as_ref()?.p50))
-        });
+        let timed = points
+            .iter()
+            .filter(|point| point.mode.as_deref() == Some("inner"))
+            .filter_map(|point| Some((point.offered_mpps?, point.workers, point.latency_us.as_ref()?.p50)));
         let Some((mpps, workers, p50)) = timed.min_by(|one, other| one.0.total_cmp(&other.0)) else { return };
         let cost = self.direct;
         let rate = mpps * 1e6 / workers / self.hz;

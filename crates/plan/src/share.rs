@@ -30,7 +30,8 @@ pub fn busiest_of_many(cores: u32, users: f64) -> f64 {
     let (from, to) = (mean - DEVIATIONS * widest, mean + DEVIATIONS * widest);
     // The mean of what is never below `from`: that, and the integral of the chance to be beyond.
     let step = (to - from) / f64::from(STEPS);
-    let all_below = |x: f64| -> f64 { normals.iter().map(|(mean, deviation)| phi((x - mean) / deviation)).product() };
+    let all_below =
+        |x: f64| -> f64 { normals.iter().map(|(mean, deviation)| phi((x - mean) / deviation)).product() };
     let beyond = |at: u32| 1.0 - all_below(from + (f64::from(at) + 0.5) * step);
     (from + step * (0..STEPS).map(beyond).sum::<f64>()).min(1.0)
 }

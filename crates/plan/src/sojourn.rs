@@ -188,7 +188,8 @@ mod tests {
                 let polled = Polled { turn, cost: 1.0, rate: busy };
                 let sojourn = polled.sojourn();
                 // The mean is the integral of the chance not to be done.
-                let mean = sojourn.step * sojourn.below.iter().map(|below| 1.0 - below).sum::<f64>() + sojourn.step / 2.0;
+                let mean = sojourn.step * sojourn.below.iter().map(|below| 1.0 - below).sum::<f64>()
+                    + sojourn.step / 2.0;
                 near(mean, polled.mean(), 0.01);
             }
         }

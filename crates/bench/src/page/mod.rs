@@ -1,10 +1,10 @@
 //! The page: all results of a folder, beside what others published, for somebody who knows none of them.
 
+mod modelled;
 mod plots;
 mod published;
 mod sections;
 mod services;
-mod modelled;
 mod steering;
 mod summary;
 

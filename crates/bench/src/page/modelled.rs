@@ -2,7 +2,7 @@
 
 use super::plots::{Chart, Series};
 use crate::report::Report;
-use plan::{Costs, Scaling, Way, scaling};
+use ::plan::{Costs, Scaling, Way, scaling};
 use std::fmt::Write;
 
 /// Numbers of cores.

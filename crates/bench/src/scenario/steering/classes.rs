@@ -99,7 +99,10 @@ pub(super) fn measure(
         runs[usize::from(!was_away)] += 1;
         if !was_away && runs[1] > 1 {
             // The first that counts meets flows in their classes, and is not told.
-            urgent.iter().zip(run.waits).for_each(|(is_urgent, wait)| found[usize::from(!is_urgent)].take(wait));
+            urgent
+                .iter()
+                .zip(run.waits)
+                .for_each(|(is_urgent, wait)| found[usize::from(!is_urgent)].take(wait));
         }
     }
     ensure!(found.iter().all(|found| !found.waits.is_empty()), "other programs took the CPU in all runs");
@@ -134,10 +137,13 @@ fn mark(frame: &mut [u8], up: bool) -> Option<()> {
         return Some(());
     }
     let class = frame.get_mut(TOS)?;
-    let added = u16::from(MARKS.dscp << 2) - u16::from(std::mem::replace(class, MARKS.dscp << 2));
+    let word = |class: u8| 0x4500 | u16::from(class);
+    let (old, new) = (word(*class), word(MARKS.dscp << 2));
+    *class = MARKS.dscp << 2;
     let checksum: &mut [u8; 2] = frame.get_mut(CHECKSUM..)?.first_chunk_mut()?;
-    // RFC 1624: of the complement, to which is added what the field grows by.
-    let sum = u32::from(!u16::from_be_bytes(*checksum)) + u32::from(added);
+    // RFC 1624: of a field that changes, the complement is added, and what it becomes.
+    let sum = u32::from(!u16::from_be_bytes(*checksum)) + u32::from(!old) + u32::from(new);
+    let sum = (sum & 0xffff) + (sum >> 16);
     *checksum = (!((sum & 0xffff) as u16 + (sum >> 16) as u16)).to_be_bytes();
     Some(())
 }
@@ -237,7 +243,8 @@ mod tests {
                 mark(&mut frame[..length], up).unwrap();
                 let is_urgent = u32::from(user(number).address) % URGENT_USERS == 0;
                 assert_eq!(nic.is_urgent(&frame[..length], up), is_urgent, "user {number}, up: {up}");
-                let sum: u32 = frame[14..34].chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
+                let sum: u32 =
+                    frame[14..34].chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
                 assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff, "the header's checksum");
             }
         }
