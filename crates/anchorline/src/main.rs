@@ -8,6 +8,7 @@ mod dpe;
 mod exit;
 mod log;
 mod observer;
+mod plan;
 mod settings;
 mod tune;
 mod up;
@@ -46,6 +47,8 @@ enum Role {
     Ctl(ctl::Args),
     /// Examine this host: what of it slows packets down, what that is worth, and what to do.
     Doctor(doctor::Args),
+    /// Model what would be: throughput and latency of more cores, from measured costs.
+    Plan(plan::Args),
     /// Make this host better for a node while it runs: print what would change, change it, change it back.
     Tune(tune::Args),
 }
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         Role::Traffic(args) => args.execute(),
         Role::Ctl(args) => ctl::run(&args),
         Role::Doctor(args) => doctor::run(&args),
+        Role::Plan(args) => plan::run(&args),
         Role::Tune(args) => tune::run(&args),
     })
 }

@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) struct Quay {
     /// To be received.
     pub(crate) inbox: VecDeque<Mbuf>,
+    /// To be received first, where the card sorts packets.
+    pub(crate) urgent: VecDeque<Mbuf>,
     /// Sent.
     pub(crate) outbox: Vec<Mbuf>,
 }
@@ -83,11 +85,24 @@ pub(crate) struct Dock {
     worker: usize,
     /// Packets of all workers under way at most: a queue that fills stops the sender, and no ring overflows.
     window: usize,
+    sorted: bool,
 }
 
 impl Dock {
     pub(crate) fn new(pool: &Mempool, ledger: &Arc<Ledger>, worker: usize, window: usize) -> Self {
-        Self { quay: Arc::default(), pool: pool.clone(), ledger: ledger.clone(), worker, window }
+        Self {
+            quay: Arc::default(),
+            pool: pool.clone(),
+            ledger: ledger.clone(),
+            worker,
+            window,
+            sorted: false,
+        }
+    }
+
+    /// With a queue for urgent packets.
+    pub(crate) fn sorted(self) -> Self {
+        Self { sorted: true, ..self }
     }
 
     pub(crate) fn quay(&self) -> MutexGuard<'_, Quay> {
@@ -107,6 +122,18 @@ impl dataplane::Port for Dock {
         let room = (self.window + given).saturating_sub(taken).min(limit);
         let received = room.min(quay.inbox.len());
         into.extend(quay.inbox.drain(..received));
+        self.ledger.take(self.worker, received);
+        received
+    }
+
+    fn classes(&self) -> usize {
+        usize::from(self.sorted)
+    }
+
+    fn receive_class(&mut self, _: usize, into: &mut Vec<Mbuf>, limit: usize) -> usize {
+        let mut quay = self.quay();
+        let received = limit.min(quay.urgent.len());
+        into.extend(quay.urgent.drain(..received));
         self.ledger.take(self.worker, received);
         received
     }

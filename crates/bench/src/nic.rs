@@ -24,17 +24,29 @@ pub(crate) enum Hash {
     Nothing,
 }
 
+/// Where a frame has its DSCP, and in a tunnel the QFI of its container.
+const TOS: usize = 14 + 1;
+const QFI: usize = 14 + 20 + 8 + 8 + 4 + 2;
+
+/// Packets that get queues of their own: of this QFI on the way up, of this DSCP on the way down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Urgent {
+    pub(crate) qfi: u8,
+    pub(crate) dscp: u8,
+}
+
 /// The card.
 #[derive(Clone, Debug)]
 pub(crate) struct Nic {
     hash: Hash,
     table: Vec<usize>,
+    urgent: Option<Urgent>,
 }
 
 impl Nic {
     /// With so many queues, used alike.
     pub(crate) fn new(hash: Hash, queues: usize) -> Self {
-        Self { hash, table: (0..TABLE).map(|entry| entry % queues.max(1)).collect() }
+        Self { hash, table: (0..TABLE).map(|entry| entry % queues.max(1)).collect(), urgent: None }
     }
 
     /// The queue a frame goes to; `tunnelled` frames carry GTP-U with a PDU session container.
@@ -48,6 +60,19 @@ impl Nic {
             _ => steer::toeplitz(&KEY, &[field(ADDRESSES, 8), field(PORTS, 4)].concat()),
         };
         self.entry(hash)
+    }
+
+    /// That sorts these packets out first, and hashes within each of the two groups of queues.
+    pub(crate) fn sorting(self, urgent: Urgent) -> Self {
+        Self { urgent: Some(urgent), ..self }
+    }
+
+    /// Whether a frame comes to the urgent queue of its worker.
+    pub(crate) fn is_urgent(&self, frame: &[u8], tunnelled: bool) -> bool {
+        self.urgent.is_some_and(|urgent| match tunnelled {
+            true => frame.get(QFI).is_some_and(|octet| octet & 0x3f == urgent.qfi),
+            false => frame.get(TOS).is_some_and(|octet| octet >> 2 == urgent.dscp),
+        })
     }
 
     /// The queue of a user's packets, where the hash is over the user's address.

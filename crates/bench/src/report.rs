@@ -143,6 +143,22 @@ pub(crate) struct Steering {
     pub(crate) ratio_shared_out: Option<f64>,
     /// Of a point of latency: a million packets a second, of all workers together.
     pub(crate) offered_mpps: Option<f64>,
+    /// Of a point of overload: what became of the packets of each class, the urgent first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) by_class: Vec<ClassFate>,
+}
+
+/// What became of the packets of a class under overload.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ClassFate {
+    /// `urgent` or `rest`.
+    pub(crate) class: String,
+    /// Packets offered.
+    pub(crate) packets: u64,
+    /// The share of them that found their queue full.
+    pub(crate) loss: f64,
+    /// Of the others.
+    pub(crate) latency_us: Latency,
 }
 
 /// One way, in microseconds.

@@ -202,6 +202,7 @@ fn check_steering(report: &Report) {
         }
         assert!(steering.work_cycles.unwrap().median > 0.0);
     }
+    check_overload(report);
     assert!(report.points.iter().any(|point| point.steering.as_ref().unwrap().offered_mpps.is_some()));
     let value = serde_json::to_value(report).unwrap();
     let again: Report = serde_json::from_value(value.clone()).unwrap();
@@ -223,5 +224,19 @@ fn a_wrong_packet_is_refused() {
             Runner::Product => assert!(result.unwrap_err().contains("a packet came out wrong")),
             _ => assert!(result.is_ok(), "{result:?}"),
         }
+    }
+}
+
+/// A busy machine may leave no run that counts; where there is one, it is as it should be.
+fn check_overload(report: &Report) {
+    let of = |mode: &str| {
+        let mut all = report.points.iter().filter_map(|point| point.steering.as_ref());
+        all.find(|steering| steering.mode == mode).unwrap().by_class.clone()
+    };
+    if let [urgent, rest] = of("classes").as_slice() {
+        assert!(urgent.loss == 0.0 && rest.loss > 0.0 && urgent.packets > 0, "{urgent:?} {rest:?}");
+    }
+    if let [urgent, rest] = of("no-classes").as_slice() {
+        assert!(urgent.loss > 0.0 && rest.loss > 0.0, "{urgent:?} {rest:?}");
     }
 }

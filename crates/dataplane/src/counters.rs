@@ -1,6 +1,7 @@
 //! What a worker counts.
 
 use crate::graph::NodeId;
+use crate::port::CLASSES_MAX;
 use crate::state::{ContentCounts, PathCounts};
 use dplink::{Books, NodeStatistics};
 
@@ -190,6 +191,8 @@ pub struct PortCounters {
     pub sent_bytes: u64,
     /// Packets lost before they were received; not in the books.
     pub missed: u64,
+    /// Of those received, by class; the rest is in none.
+    pub classes: [u64; CLASSES_MAX],
 }
 
 /// Everything a worker counts.

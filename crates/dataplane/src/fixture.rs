@@ -31,6 +31,8 @@ pub(crate) const IN_PIECES: u8 = 0xef;
 #[derive(Default)]
 pub(crate) struct Wire {
     pub(crate) to_worker: VecDeque<HeapBuffer>,
+    /// In classes, the most urgent first.
+    pub(crate) classes: Vec<VecDeque<HeapBuffer>>,
     pub(crate) from_worker: Vec<Vec<u8>>,
     /// Packets the port still takes; `None` takes all.
     pub(crate) room: Option<usize>,
@@ -48,6 +50,18 @@ impl Port for TestPort {
         let mut wire = self.0.borrow_mut();
         let count = limit.min(wire.to_worker.len());
         into.extend(wire.to_worker.drain(..count));
+        count
+    }
+
+    fn classes(&self) -> usize {
+        self.0.borrow().classes.len()
+    }
+
+    fn receive_class(&mut self, class: usize, into: &mut Vec<HeapBuffer>, limit: usize) -> usize {
+        let mut wire = self.0.borrow_mut();
+        let Some(queue) = wire.classes.get_mut(class) else { return 0 };
+        let count = limit.min(queue.len());
+        into.extend(queue.drain(..count));
         count
     }
 

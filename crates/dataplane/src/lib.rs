@@ -39,7 +39,7 @@ pub use counters::{Counters, DropReason, NodeCounters, PortCounters};
 pub use engine::{Engine, EngineError};
 pub use frame::VECTOR;
 pub use graph::NodeId;
-pub use port::Port;
+pub use port::{CLASSES_MAX, Port};
 pub use state::{ContentCounts, PathCounts, flow_table_bytes};
 pub use steering::Crew;
 pub use worker::{Clock, Worker, connect, connect_crew};

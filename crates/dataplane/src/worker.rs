@@ -7,12 +7,13 @@ mod frames;
 mod handoff;
 mod orders;
 mod paths;
+mod receive;
 mod rest;
 mod split;
 mod tag;
 
 use crate::counters::{Counters, DropReason};
-use crate::frame::{Fate, Meta, Packet, PortIndex, VECTOR};
+use crate::frame::{Fate, Packet, PortIndex, VECTOR};
 use crate::graph::{Graph, Hop, NodeId, Run};
 use crate::held::Held;
 use crate::kept::Kept;
@@ -26,12 +27,12 @@ use dplink::Event;
 pub(crate) use orders::{Order, Query, Report};
 use packet::{Buffer, ethernet};
 pub(crate) use paths::Listing;
+#[cfg(test)]
+pub(crate) use receive::BURST;
 use rtrb::{Consumer, Producer};
 use rules::{Direction, Qfi};
 use std::net::IpAddr;
 
-/// Packets taken from one port at once; where there are many ports, each has its share of the vector.
-pub(crate) const BURST: usize = VECTOR / 2;
 /// Orders, and reports, on their way at once.
 const RING: usize = 1024;
 /// Between two looks for packets that wait too long.
@@ -53,6 +54,8 @@ struct Lane<P: Port> {
 #[repr(align(128))]
 pub struct Worker<P: Port> {
     lanes: Vec<Lane<P>>,
+    /// Of the port that has the most.
+    classes: usize,
     state: State,
     graph: Graph,
     counters: Counters,
@@ -189,35 +192,6 @@ impl<P: Port> Worker<P> {
         neighbours.requests.clear();
         neighbours.learnt.clear();
         neighbours.heard.clear();
-    }
-
-    fn receive(&mut self) {
-        let room = VECTOR - self.vector.len();
-        let limit = BURST.min(room / self.lanes.len().max(1));
-        for (index, config) in self.state.ports.iter() {
-            let Some(lane) = self.lanes.get_mut(usize::from(index)) else { return };
-            lane.port.receive(&mut self.received, limit);
-            self.received.iter().for_each(Buffer::prefetch);
-            let arrived = if config.ethernet { &mut self.rest.arrived } else { &mut self.vector };
-            let counters = &mut self.counters.ports[usize::from(index)];
-            for mut buffer in self.received.drain(..) {
-                counters.received += 1;
-                counters.received_bytes += buffer.data().len() as u64;
-                let taken = match P::is_contiguous(&buffer) {
-                    true => tag::take_off(&mut buffer, config.vlan),
-                    false => Err(DropReason::NotContiguous),
-                };
-                match taken {
-                    Ok(()) => {
-                        arrived.push(Packet { buffer, meta: Meta::new(index, config.side()) });
-                    }
-                    Err(reason) => {
-                        self.counters.drops[reason as usize] += 1;
-                        self.trash.push(buffer);
-                    }
-                }
-            }
-        }
     }
 
     /// Gives every packet of the vector to its fate, then sees to the neighbours.

@@ -176,6 +176,11 @@ impl Port {
         self.promiscuous
     }
 
+    /// Receive queues it was opened with.
+    pub fn queues(&self) -> usize {
+        self.queues.0
+    }
+
     /// Its receive queues, in order; nothing when they have been taken before.
     pub fn take_rx_queues(&mut self) -> Vec<RxQueue> {
         std::mem::take(&mut self.rx_queues)

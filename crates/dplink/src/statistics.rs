@@ -154,6 +154,8 @@ pub struct PortStatistics {
     pub spread: Spread,
     /// What the device was found to be able to do about that, and what was done.
     pub steering: PortSteering,
+    /// Of the packets received, those of each class of [`PortSteering::classes`], in its order.
+    pub classes: Vec<u64>,
 }
 
 /// What was found out about a port's device at the start, and what was done so that it leads packets to the workers that
@@ -170,6 +172,19 @@ pub struct PortSteering {
     pub installed: Vec<String>,
     /// What the driver did not take, each with its words.
     pub refused: Vec<String>,
+    /// Classes of the configuration, the most urgent first.
+    pub classes: Vec<PortClass>,
+}
+
+/// A class of packets of a port, which is served before those behind it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortClass {
+    /// Its name in the configuration.
+    pub name: String,
+    /// What packets are in it, for people.
+    pub packets: String,
+    /// The device sorts them out; where not, they are with the rest.
+    pub in_force: bool,
 }
 
 /// How the packets of a port get to the workers that own their users.

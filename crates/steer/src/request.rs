@@ -6,7 +6,7 @@ use std::net::IpAddr;
 /// Most workers a node has.
 const WORKERS_MAX: u16 = 64;
 /// Most classes besides the rest.
-const CLASSES_MAX: usize = 7;
+pub(crate) const CLASSES_MAX: usize = 7;
 /// Most sessions steered one by one; cards hold some thousands.
 const STEERED_MAX: usize = 4096;
 

@@ -1,7 +1,7 @@
 //! What is done to a port, in order.
 
-use crate::Rule;
 use crate::rule::hexadecimal;
+use crate::{Action, Rule};
 
 /// What must be set before or beside rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +11,9 @@ pub enum Setup {
     NoDefaultRss,
     /// The port's hash key (`rte_eth_dev_rss_hash_update`).
     Key(Vec<u8>),
+    /// Lead the table from hash to queue to the first so many queues in turn (`rte_eth_dev_rss_reta_update`): those after
+    /// them are of classes, and the hash alone must not come there.
+    Table(u16),
     /// Load a DDP profile from this file (`rte_pmd_i40e_process_ddp_package`), the port being stopped.
     Profile(&'static str),
     /// Give a packet type of the profile a flow type (`rte_pmd_i40e_flow_type_mapping_update`).
@@ -34,6 +37,8 @@ pub enum Setup {
 pub enum Step {
     /// What follows is for this.
     Note(String),
+    /// Something of the request that the family cannot do.
+    Unmet(String),
     /// A setting.
     Set(Setup),
     /// A flow rule.
@@ -45,10 +50,22 @@ impl Step {
         Self::Note(text.to_owned())
     }
 
+    /// The class whose queues a rule leads to, where there are so many workers.
+    pub fn class(&self, workers: u16) -> Option<usize> {
+        let Self::Create(rule) = self else { return None };
+        let queue = match &rule.action {
+            // A table of all queues is no group: it has no pattern.
+            Action::Rss(rss) if !rule.pattern.is_empty() => *rss.queues.first()?,
+            Action::Queue(queue) => *queue,
+            _ => return None,
+        };
+        usize::from(queue.checked_div(workers)?).checked_sub(1)
+    }
+
     /// Lines for testpmd; a note becomes a comment.
     pub fn testpmd(&self, port: u16) -> Vec<String> {
         match self {
-            Self::Note(text) => vec![format!("# {text}")],
+            Self::Note(text) | Self::Unmet(text) => vec![format!("# {text}")],
             Self::Create(rule) => vec![rule.testpmd("create", port)],
             Self::Set(setup) => setup.testpmd(port),
         }
@@ -63,6 +80,9 @@ impl Setup {
                 let hash_type = "ipv4";
                 vec![format!("port config {port} rss-hash-key {hash_type} {}", hexadecimal(key))]
             }
+            Self::Table(queues) => vec![format!(
+                "# the table from hash to queue (port config {port} rss reta) leads to the first {queues} in turn, to no class"
+            )],
             Self::Profile(path) => {
                 vec![
                     format!("port stop {port}"),

@@ -79,17 +79,21 @@ fn octets(address: IpAddr, types: &[RssType]) -> Vec<u8> {
 struct Card {
     rules: Vec<Rule>,
     setups: Vec<Setup>,
-    workers: u16,
+    queues: u16,
 }
 
 impl Card {
     fn of(request: &Request, side: Side) -> Self {
-        let mut card = Self { rules: Vec::new(), setups: Vec::new(), workers: request.workers };
+        let mut card = Self {
+            rules: Vec::new(),
+            setups: Vec::new(),
+            queues: request.total_queues().try_into().unwrap(),
+        };
         for step in script(request, side).unwrap().steps {
             match step {
                 Step::Create(rule) => card.rules.push(rule),
                 Step::Set(setup) => card.setups.push(setup),
-                Step::Note(_) => {}
+                Step::Note(_) | Step::Unmet(_) => {}
             }
         }
         card.rules.sort_by_key(|rule| rule.priority);
@@ -131,11 +135,20 @@ impl Card {
         )
     }
 
+    /// Queues that the table leads to: all there are, unless somebody says otherwise.
+    fn table(&self) -> u16 {
+        let told = self.setups.iter().find_map(|setup| match setup {
+            Setup::Table(queues) => Some(*queues),
+            _ => None,
+        });
+        told.unwrap_or(self.queues)
+    }
+
     fn queue(&self, packet: &[Layer]) -> u16 {
         let hash = self.hash(packet);
         match self.group(packet) {
             Some(queues) => queues[usize::try_from(hash).unwrap() % queues.len()],
-            None => Table::new(self.workers, TABLE_BITS).unwrap().queue(hash),
+            None => Table::new(self.table(), TABLE_BITS).unwrap().queue(hash),
         }
     }
 }

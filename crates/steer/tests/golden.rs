@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests speak plainly")]
 
-use anchorline_steer::{Class, Family, Refused, Request, Side, Steered, script};
+use anchorline_steer::{Class, Family, Refused, Request, Side, Steered, Step, script};
 use std::path::PathBuf;
 
 fn request(family: Family) -> Request {
@@ -36,6 +36,31 @@ fn rules_are_those_of_the_golden_files() {
     for family in [Family::I40e, Family::Ice, Family::Iavf, Family::Mlx5] {
         compare(family.name(), &text(&Request::new(family, 4)));
         compare(&format!("{family}-classes"), &text(&request(family)));
+        let alone = Request { workers: 1, steered: vec![], ..request(family) };
+        compare(&format!("{family}-classes-one-worker"), &text(&alone));
+    }
+}
+
+#[test]
+fn classes_that_get_no_queue_are_told_apart_from_those_that_do() {
+    let classes = |family, side| {
+        let script = script(&request(family), side).unwrap();
+        let unmet = script.steps.iter().filter(|step| matches!(step, Step::Unmet(_))).count();
+        (script.classes().collect::<Vec<_>>(), unmet)
+    };
+    for family in [Family::Ice, Family::Iavf, Family::Mlx5] {
+        assert_eq!(
+            classes(family, Side::Access),
+            (vec![0, 1], 1),
+            "{family}: VLAN priorities alone are unmet"
+        );
+    }
+    assert_eq!(classes(Family::I40e, Side::Core), (vec![0, 1], 2), "QFIs and DSCPs");
+    let by_qfi =
+        vec![Class { qfis: vec![1], ..Class::default() }, Class { dscps: vec![46], ..Class::default() }];
+    for (family, expected) in [(Family::Ice, vec![0]), (Family::I40e, vec![])] {
+        let request = Request { classes: by_qfi.clone(), ..Request::new(family, 1) };
+        assert_eq!(script(&request, Side::Access).unwrap().classes().collect::<Vec<_>>(), expected);
     }
 }
 

@@ -182,7 +182,13 @@ fn ports(families: &mut Families<'_>, ports: &[PortStatistics]) -> fmt::Result {
     ALL.into_iter().try_for_each(|(name, help, count)| {
         let samples = ports.iter().map(|port| (vec![("port", port.name.clone())], count(port)));
         families.counter(name, help, samples)
-    })
+    })?;
+    let samples = ports.iter().flat_map(|port| {
+        let labels = |class: &str| vec![("port", port.name.clone()), ("class", class.to_owned())];
+        let named = port.steering.classes.iter().zip(&port.classes);
+        named.map(move |(class, received)| (labels(&class.name), *received))
+    });
+    families.counter("port_class_received_packets", "Packets received in a class of the port", samples)
 }
 
 fn levels(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Result {
@@ -299,7 +305,11 @@ mod tests {
             sent_bytes: 0,
             missed: 0,
             spread: dplink::Spread::OneWorker,
-            steering: dplink::PortSteering::default(),
+            steering: dplink::PortSteering {
+                classes: vec![dplink::PortClass { name: "voice".to_owned(), ..Default::default() }],
+                ..Default::default()
+            },
+            classes: vec![4, 0, 0],
         };
         let worker = WorkerStatistics {
             sessions: 2,
@@ -327,6 +337,7 @@ mod tests {
             "anchorline_pfcp_requests_total{outcome=\"refused\"} 0",
             "anchorline_port_received_packets_total{port=\"n\\\"3\"} 10",
             "anchorline_port_received_bytes_total{port=\"n\\\"3\"} 640",
+            "anchorline_port_class_received_packets_total{port=\"n\\\"3\",class=\"voice\"} 4",
             "anchorline_sessions{worker=\"0\"} 2",
             "anchorline_flows{worker=\"0\"} 3",
             "anchorline_gtpu_failed_paths{worker=\"0\"} 2",

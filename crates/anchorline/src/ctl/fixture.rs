@@ -19,6 +19,7 @@ pub(super) fn statistics() -> Statistics {
         missed: 0,
         spread: dplink::Spread::OneWorker,
         steering: dplink::PortSteering::default(),
+        classes: vec![],
     };
     let worker = WorkerStatistics {
         sessions: 2,

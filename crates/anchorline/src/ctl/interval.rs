@@ -39,6 +39,7 @@ fn subtract_port(now: &mut PortStatistics, then: &PortStatistics) {
     subtract(&mut now.sent, then.sent);
     subtract(&mut now.sent_bytes, then.sent_bytes);
     subtract(&mut now.missed, then.missed);
+    now.classes.iter_mut().zip(&then.classes).for_each(|(now, then)| subtract(now, *then));
 }
 
 fn subtract_worker(now: &mut WorkerStatistics, then: &WorkerStatistics) {

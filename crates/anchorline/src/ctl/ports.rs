@@ -20,6 +20,8 @@ struct Told<'a> {
     spread: Spread,
     about: &'static str,
     steering: &'a dplink::PortSteering,
+    /// Packets received, by class of `steering`.
+    received_by_class: &'a [u64],
 }
 
 impl Args {
@@ -39,8 +41,9 @@ pub(super) fn json(ports: &[PortStatistics]) -> serde_json::Value {
 }
 
 fn told(port: &PortStatistics) -> Told<'_> {
-    let PortStatistics { name, device, spread, steering, .. } = port;
-    Told { name, device, spread: *spread, about: spread.about(), steering }
+    let PortStatistics { name, device, spread, steering, classes, .. } = port;
+    let received_by_class = classes.get(..steering.classes.len()).unwrap_or_default();
+    Told { name, device, spread: *spread, about: spread.about(), steering, received_by_class }
 }
 
 fn table(ports: &[PortStatistics]) -> String {
@@ -56,9 +59,27 @@ fn table(ports: &[PortStatistics]) -> String {
             spread.about(),
         );
     }
-    for PortStatistics { name, steering, .. } in ports {
+    for PortStatistics { name, steering, received, classes, .. } in ports {
         let _ = writeln!(text, "\n{name}: {}", steering.reason);
+        text += &by_class(steering, (*received, classes));
         steering.refused.iter().for_each(|refused| _ = writeln!(text, "  not taken: {refused}"));
+    }
+    text
+}
+
+/// The classes of a port, the most urgent first, with what came in each.
+fn by_class(steering: &dplink::PortSteering, (received, by_class): (u64, &[u64])) -> String {
+    let (mut text, mut rest) = (String::new(), received);
+    for (dplink::PortClass { name, packets, in_force }, received) in steering.classes.iter().zip(by_class) {
+        rest = rest.saturating_sub(*received);
+        let told = match in_force {
+            true => format!("{received} packets"),
+            false => "not in force: its packets are with the rest".to_owned(),
+        };
+        let _ = writeln!(text, "  class {name} ({packets}): {told}");
+    }
+    if !text.is_empty() {
+        let _ = writeln!(text, "  the rest: {rest} packets");
     }
     text
 }
@@ -85,8 +106,17 @@ mod tests {
             reason: "the card took the flow rules for ice".to_owned(),
             installed: vec!["# start".to_owned(), "flow create 0 ingress".to_owned()],
             refused: vec!["no ipv6".to_owned()],
+            classes: [("voice", "QFI 1", true), ("video", "PCP 4", false)]
+                .map(|(name, packets, in_force)| dplink::PortClass {
+                    name: name.to_owned(),
+                    packets: packets.to_owned(),
+                    in_force,
+                })
+                .to_vec(),
         };
-        ports.iter_mut().for_each(|port| port.steering = steering.clone());
+        for port in &mut ports {
+            (port.steering, port.classes) = (steering.clone(), vec![4, 0, 0]);
+        }
         ports
     }
 
@@ -98,7 +128,11 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("n3: the card took") && text.contains("  not taken: no ipv6\n"), "{text}");
+        let classes = "  class voice (QFI 1): 4 packets\n  class video (PCP 4): not in force: its packets are with \
+                       the rest\n  the rest: 6 packets\n";
+        assert!(text.contains(classes), "{text}");
         let json = json(&ports()).to_string();
+        assert!(json.contains("\"received_by_class\":[4,0]"), "{json}");
         assert!(
             json.contains("\"refused\":[\"no ipv6\"]") && json.contains("\"about\":\"one worker\""),
             "{json}"

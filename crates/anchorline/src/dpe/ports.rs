@@ -1,9 +1,9 @@
 //! DPDK ports as the data path sees them.
 
-use super::queues::{self, Outlet, Queues};
+use super::queues::{self, Inlet, Outlet, Queues};
 use crate::settings::{DpeSettings, PortSettings};
 use dataplane::Crew;
-use dpdk::{Eal, Mbuf, Mempool, MempoolConfig, RxQueue};
+use dpdk::{Eal, Mbuf, Mempool, MempoolConfig};
 use dplink::PortSteering;
 use packet::ethernet::MacAddress;
 use rules::Instance;
@@ -14,7 +14,7 @@ const PACKET_BYTES: u32 = 2_048 + 128 + 128 + 64;
 /// A worker's part of a DPDK port.
 pub(crate) struct Port {
     /// `None`: other workers receive, and hand over.
-    inlet: Option<RxQueue>,
+    inlet: Option<Inlet>,
     outlet: Outlet,
     pool: Mempool,
     /// The first worker asks the device what it counts.
@@ -26,6 +26,14 @@ impl dataplane::Port for Port {
 
     fn receive(&mut self, into: &mut Vec<Mbuf>, limit: usize) -> usize {
         self.inlet.as_mut().map_or(0, |inlet| inlet.receive(into, limit))
+    }
+
+    fn classes(&self) -> usize {
+        self.inlet.as_ref().map_or(0, |inlet| inlet.classes.len())
+    }
+
+    fn receive_class(&mut self, class: usize, into: &mut Vec<Mbuf>, limit: usize) -> usize {
+        self.inlet.as_mut().map_or(0, |inlet| inlet.receive_class(class, into, limit))
     }
 
     fn send(&mut self, from: &mut Vec<Mbuf>) -> usize {
@@ -103,6 +111,12 @@ fn config(settings: &PortSettings, queues: &Queues) -> dataplane::PortConfig {
     let PortSteering { reason, refused, .. } = &queues.steering;
     tracing::info!("port {name}: {reason}");
     refused.iter().for_each(|refused| tracing::info!("port {name}: not taken: {refused}"));
+    for class in queues.steering.classes.iter().filter(|class| !class.in_force) {
+        tracing::warn!(
+            "port {name}: class {} is not served first: its packets are with the rest",
+            class.name
+        );
+    }
     dataplane::PortConfig {
         name: settings.name.clone(),
         device: settings.device.clone(),

@@ -25,11 +25,20 @@ impl Outlet {
     }
 }
 
+/// Where a worker receives.
+#[derive(Default)]
+pub(super) struct Inlet {
+    /// By class, the most urgent first; `None` of one that is not in force. None at all where none is.
+    pub(super) classes: Vec<Option<RxQueue>>,
+    /// What is in no class: one queue, or where the device has those of classes that it did not sort packets into, several.
+    pub(super) rest: Vec<RxQueue>,
+}
+
 /// An open port and its queues, by worker.
 pub(super) struct Queues {
     pub(super) port: dpdk::Port,
     /// Of workers that receive.
-    pub(super) inlets: Vec<RxQueue>,
+    pub(super) inlets: Vec<Inlet>,
     /// Of each worker.
     pub(super) outlets: Vec<Outlet>,
     pub(super) spread: Spread,
@@ -37,7 +46,7 @@ pub(super) struct Queues {
     pub(super) steering: PortSteering,
 }
 
-/// Opens a device with a queue for each worker that receives, or as many as it has.
+/// Opens a device with a queue for each worker that receives, and for each of its classes, or as many as it has.
 ///
 /// # Errors
 /// Those of the device.
@@ -47,13 +56,17 @@ pub(super) fn open(
     crew: &CrewSettings,
     pool: &Mempool,
 ) -> Result<Queues, Error> {
-    let (mut port, queues) = open_with(eal, settings, wanted(crew), pool)?;
+    let wanted = Wanted::new(settings, crew);
+    let mut port = open_with(eal, settings, wanted, pool)?;
     let driver = port.capabilities().driver.clone();
     let side = if settings.interface == Interface::Access { Side::Access } else { Side::Core };
-    let asked = Asked { hash: settings.hash, side, crew, driver: &driver, queues: queues.into() };
+    let queues = port.queues();
+    let asked =
+        Asked { hash: settings.hash, side, crew, driver: &driver, queues, classes: &settings.classes };
     // Before anybody has its queues: some of it needs the port to stand still.
     let (led, steering) = steering::set_up(&mut port, &asked);
-    let inlets = port.take_rx_queues();
+    let in_force: Vec<bool> = steering.classes.iter().map(|class| class.in_force).collect();
+    let inlets = inlets(port.take_rx_queues(), wanted.receivers.into(), &in_force);
     let outlets = outlets(port.take_tx_queues(), crew.workers);
     if inlets.is_empty() || outlets.len() != crew.workers {
         return Err(Error::Queues { device: settings.device.clone(), rx: 0, tx: 0 });
@@ -66,31 +79,86 @@ pub(super) fn open(
     Ok(Queues { port, inlets, outlets, spread, steering })
 }
 
-/// Queues to receive by: of those that only distribute, where there are any.
-fn wanted(crew: &CrewSettings) -> u16 {
-    let receivers = if crew.distributors > 0 { crew.distributors } else { crew.workers };
-    u16::try_from(receivers).unwrap_or(u16::MAX)
+/// Queues that would be used.
+#[derive(Clone, Copy)]
+struct Wanted {
+    /// Workers that receive: those that only distribute, where there are any.
+    receivers: u16,
+    /// Queues of each: one, and one for each class.
+    groups: u16,
+}
+
+impl Wanted {
+    /// Only a card could sort packets into classes.
+    fn new(settings: &PortSettings, crew: &CrewSettings) -> Self {
+        let receivers = if crew.distributors > 0 { crew.distributors } else { crew.workers };
+        let classes = if super::ports::is_pci(&settings.device) { settings.classes.len() } else { 0 };
+        let number = |count| u16::try_from(count).unwrap_or(u16::MAX);
+        Self { receivers: number(receivers), groups: number(classes + 1) }
+    }
 }
 
 /// Software devices want as many queues each way; one that has fewer says how many, and gets those.
 fn open_with(
     eal: &Eal,
     settings: &PortSettings,
-    queues: u16,
+    wanted: Wanted,
     pool: &Mempool,
-) -> Result<(dpdk::Port, u16), Error> {
-    let device = device(&settings.device, queues);
-    let config = |queues| PortConfig {
-        mtu: settings.mtu,
-        rx_queues: queues,
-        tx_queues: queues,
-        ..PortConfig::new(&device)
+) -> Result<dpdk::Port, Error> {
+    let Wanted { receivers, groups } = wanted;
+    let device = device(&settings.device, receivers);
+    let open = |rx_queues, tx_queues| {
+        let config = PortConfig { mtu: settings.mtu, rx_queues, tx_queues, ..PortConfig::new(&device) };
+        dpdk::Port::open(eal, &config, pool)
     };
-    match dpdk::Port::open(eal, &config(queues), pool) {
-        Err(Error::Queues { rx, tx, .. }) if rx.min(tx) > 0 && rx.min(tx) < queues => {
-            Ok((dpdk::Port::open(eal, &config(rx.min(tx)), pool)?, rx.min(tx)))
+    match open(receivers.saturating_mul(groups), receivers) {
+        Err(Error::Queues { rx, tx, .. }) if rx.min(tx) > 0 => match rx.min(tx).min(receivers) {
+            queues if queues < receivers.saturating_mul(groups) => open(queues, queues),
+            _ => Err(Error::Queues { device, rx, tx }),
+        },
+        opened => opened,
+    }
+}
+
+/// Gives each worker its queues: every so many-th, so that whatever group a queue is of, the worker is the same.
+fn inlets(queues: Vec<RxQueue>, receivers: usize, in_force: &[bool]) -> Vec<Inlet> {
+    let workers = queues.len().min(receivers);
+    let mut inlets: Vec<Inlet> = (0..workers).map(|_| Inlet::default()).collect();
+    if in_force.contains(&true) {
+        inlets.iter_mut().for_each(|inlet| inlet.classes = in_force.iter().map(|_| None).collect());
+    }
+    for (at, queue) in queues.into_iter().enumerate() {
+        let Some(inlet) = at.checked_rem(workers).and_then(|worker| inlets.get_mut(worker)) else { continue };
+        let class = (at / workers).checked_sub(1).filter(|class| in_force.get(*class) == Some(&true));
+        match class.and_then(|class| inlet.classes.get_mut(class)) {
+            Some(place) => *place = Some(queue),
+            None => inlet.rest.push(queue),
         }
-        opened => Ok((opened?, queues)),
+    }
+    inlets
+}
+
+impl Inlet {
+    /// What is in no class.
+    pub(super) fn receive(&mut self, into: &mut Vec<dpdk::Mbuf>, limit: usize) -> usize {
+        match self.rest.as_mut_slice() {
+            [only] => only.receive(into, limit),
+            several => {
+                let most = limit.div_ceil(several.len().max(1));
+                let received = several
+                    .iter_mut()
+                    .fold(0, |received, queue| received + queue.receive(into, most.min(limit - received)));
+                // The next time it is another one's turn to be first.
+                several.rotate_left(usize::from(several.len() > 1));
+                received
+            }
+        }
+    }
+
+    /// Packets of a class.
+    pub(super) fn receive_class(&mut self, class: usize, into: &mut Vec<dpdk::Mbuf>, limit: usize) -> usize {
+        let queue = self.classes.get_mut(class).and_then(Option::as_mut);
+        queue.map_or(0, |queue| queue.receive(into, limit))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Finds out whether a port's card leads users' packets to their workers by itself, makes it do so, and remembers what it
 //! did not take. Where it does not, workers hand packets over: nothing depends on a card but speed.
 
-use crate::settings::{CrewSettings, DeviceHash};
-use dplink::{PortSteering, Spread};
+use crate::settings::{ClassSettings, CrewSettings, DeviceHash};
+use dplink::{PortClass, PortSteering, Spread};
 use steer::{Abilities, Action, Family, Item, Reach, Request, Rss, RssType, Rule, Script, Setup, Side, Step};
 
 /// Entries of the table from hash to worker, as the workers have it (`dataplane/src/steering/buckets.rs`).
@@ -54,6 +54,8 @@ pub(super) struct Asked<'a> {
     pub(super) driver: &'a str,
     /// Receive queues in use.
     pub(super) queues: usize,
+    /// The most urgent first.
+    pub(super) classes: &'a [ClassSettings],
 }
 
 /// How the card leads packets to their users' workers, if it does, and what there is to say about it.
@@ -61,6 +63,7 @@ pub(super) fn set_up(card: &mut impl Card, asked: &Asked<'_>) -> (Option<Spread>
     let mut about = PortSteering {
         driver: asked.driver.to_owned(),
         queues: u32::try_from(asked.queues).unwrap_or(u32::MAX),
+        classes: asked.classes.iter().map(class).collect(),
         ..PortSteering::default()
     };
     let found = match asked.reason_not_to_try() {
@@ -91,9 +94,9 @@ impl Asked<'_> {
 
     fn reason_not_to_try(&self) -> Option<String> {
         let workers = self.workers();
-        if workers < 2 || self.queues < self.crew.workers && self.crew.distributors == 0 {
-            let queues = u16::try_from(self.queues).unwrap_or(u16::MAX);
-            return Some(steer::decide(Abilities { reach: Reach::Inner, queues }, workers).reason);
+        let has_too_few = self.queues < self.crew.workers && self.crew.distributors == 0;
+        if has_too_few || workers < 2 && self.classes.is_empty() {
+            return Some(self.reason_without_rules());
         }
         if self.crew.distributors > 0 {
             return Some("dpe.distributors: workers distribute packets, whatever the card can".to_owned());
@@ -102,41 +105,130 @@ impl Asked<'_> {
             .then(|| "declared (hash = \"outer\"): nothing else was tried".to_owned())
     }
 
+    /// Of one worker, or of a device with fewer queues than workers.
+    fn reason_without_rules(&self) -> String {
+        let queues = u16::try_from(self.queues).unwrap_or(u16::MAX);
+        steer::decide(Abilities { reach: Reach::Inner, queues }, self.workers()).reason
+    }
+
     fn try_rules(&self, card: &mut impl Card, about: &mut PortSteering) -> Result<String, String> {
         let family = Family::of_driver(self.driver);
+        if !self.classes.is_empty() {
+            match self.try_classes((card, family), about) {
+                Ok(reason) => return Ok(reason),
+                Err(why) => about.refused.push(format!("classes: {why}")),
+            }
+        }
+        if self.workers() < 2 {
+            return Err(self.reason_without_rules());
+        }
         if !family.has_rules() {
             return Err(unknown(card, self.driver, about));
         }
-        let script = steer::script(&Request::new(family, self.workers()), self.side)
-            .map_err(|refused| refused.to_string())?;
-        if let Err(reason) = install(card, &script, about) {
-            about.installed.clear();
-            about.refused.extend(card.reset());
-            return Err(reason);
-        }
+        let but = attempt(card, (&Request::new(family, self.workers()), self.side), about)?.but();
         if !self.workers().is_power_of_two() && family != Family::Mlx5 {
             about.refused.extend(card.set_table(TABLE, self.workers()).err());
         }
-        let but = match about.refused.is_empty() {
-            true => String::new(),
-            false => "; what it did not take is handed over".to_owned(),
-        };
         Ok(format!("the card took the flow rules for {family}: it hashes users' addresses{but}"))
+    }
+
+    /// With the classes, or not at all: what is left of a refused attempt is taken back.
+    fn try_classes(
+        &self,
+        (card, family): (&mut impl Card, Family),
+        about: &mut PortSteering,
+    ) -> Result<String, String> {
+        if !family.has_rules() {
+            return Err(format!("there are no flow rules for the driver {}", self.driver));
+        }
+        let classes = self.classes.iter().map(|settings| settings.class.clone()).collect();
+        let request = Request { classes, ..Request::new(family, self.workers()) };
+        if self.queues < request.total_queues() {
+            let wanted = request.total_queues();
+            return Err(format!("they need {wanted} receive queues, and the device has {}", self.queues));
+        }
+        let taken = attempt(card, (&request, self.side), about)?;
+        let sorted: Vec<&mut PortClass> = about
+            .classes
+            .iter_mut()
+            .enumerate()
+            .filter(|(at, _)| taken.classes.contains(at))
+            .map(|it| it.1)
+            .collect();
+        if sorted.is_empty() {
+            about.installed.clear();
+            about.refused.extend(card.reset());
+            return Err("none of them can be told apart here".to_owned());
+        }
+        let count = sorted.len();
+        sorted.into_iter().for_each(|class| class.in_force = true);
+        let but = taken.but();
+        Ok(format!(
+            "the card took the flow rules for {family}: it hashes users' addresses, {count} of the classes first{but}"
+        ))
     }
 }
 
-/// Every step in order; one about IPv6 alone may fail, because packets of those users are then handed over.
-fn install(card: &mut impl Card, script: &Script, about: &mut PortSteering) -> Result<(), String> {
+fn class(settings: &ClassSettings) -> PortClass {
+    PortClass { name: settings.name.clone(), packets: settings.packets(), in_force: false }
+}
+
+/// What a card took of a script.
+struct Taken {
+    /// Classes that some rule in force leads to their queues.
+    classes: Vec<usize>,
+    /// But for some rules.
+    is_all: bool,
+}
+
+impl Taken {
+    fn but(&self) -> &'static str {
+        match (self.is_all, self.classes.is_empty()) {
+            (true, _) => "",
+            (false, true) => "; what it did not take is handed over",
+            (false, false) => "; what it did not take is handed over, or with the rest",
+        }
+    }
+}
+
+/// The whole script, or nothing.
+fn attempt(
+    card: &mut impl Card,
+    (request, side): (&Request, Side),
+    about: &mut PortSteering,
+) -> Result<Taken, String> {
+    let script = steer::script(request, side).map_err(|refused| refused.to_string())?;
+    install(card, (&script, request.workers), about).inspect_err(|_| {
+        about.installed.clear();
+        about.refused.extend(card.reset());
+    })
+}
+
+/// Every step in order; one about IPv6 alone may fail, because packets of those users are then handed over, or are in no class.
+fn install(
+    card: &mut impl Card,
+    (script, workers): (&Script, u16),
+    about: &mut PortSteering,
+) -> Result<Taken, String> {
+    let mut taken = Taken { classes: Vec::new(), is_all: true };
     for step in &script.steps {
         let done = match step {
             Step::Note(_) => continue,
+            Step::Unmet(what) => {
+                about.refused.push(what.clone());
+                continue;
+            }
             Step::Set(setup) => card.set(setup),
             Step::Create(rule) => card.validate(rule).and_then(|()| card.create(rule)),
         };
         match done {
-            Ok(()) => about.installed.extend(step.testpmd(0)),
+            Ok(()) => {
+                about.installed.extend(step.testpmd(0));
+                taken.classes.extend(step.class(workers));
+            }
             Err(refused) => {
                 about.refused.push(refused);
+                taken.is_all = false;
                 if !is_about_ipv6(step) {
                     return Err("the card did not take what leads to users' workers: they hand packets over"
                         .to_owned());
@@ -144,11 +236,12 @@ fn install(card: &mut impl Card, script: &Script, about: &mut PortSteering) -> R
             }
         }
     }
-    Ok(())
+    Ok(taken)
 }
 
 fn is_about_ipv6(step: &Step) -> bool {
-    matches!(step, Step::Create(rule) if rule.pattern.contains(&Item::Ipv6))
+    let is_ipv6 = |item: &Item| matches!(item, Item::Ipv6 | Item::Ipv6Class(_) | Item::Ipv6Dscp(_));
+    matches!(step, Step::Create(rule) if rule.pattern.iter().any(is_ipv6))
 }
 
 /// Of a driver nobody has written rules for, only whether it would take one; that both directions meet is not known.
@@ -167,118 +260,4 @@ fn unknown(card: &impl Card, driver: &str, about: &mut PortSteering) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A card that refuses what contains a word.
-    #[derive(Default)]
-    struct Model {
-        refuses: Option<&'static str>,
-        created: usize,
-        table: Option<(u16, u16)>,
-        resets: usize,
-    }
-
-    impl Model {
-        fn judge(&self, text: &str) -> Result<(), String> {
-            match self.refuses.filter(|word| text.contains(word)) {
-                Some(word) => Err(format!("no {word} here")),
-                None => Ok(()),
-            }
-        }
-    }
-
-    impl Card for Model {
-        fn set(&mut self, setup: &Setup) -> Result<(), String> {
-            self.judge(&format!("{setup:?}"))
-        }
-
-        fn validate(&self, rule: &Rule) -> Result<(), String> {
-            self.judge(&rule.to_string())
-        }
-
-        fn create(&mut self, _: &Rule) -> Result<(), String> {
-            self.created += 1;
-            Ok(())
-        }
-
-        fn set_table(&mut self, period: u16, queues: u16) -> Result<(), String> {
-            self.table = Some((period, queues));
-            Ok(())
-        }
-
-        fn reset(&mut self) -> Vec<String> {
-            (self.created, self.resets) = (0, self.resets + 1);
-            vec![]
-        }
-    }
-
-    fn try_with(card: &mut Model, driver: &str, workers: usize, hash: DeviceHash) -> (bool, PortSteering) {
-        let crew = CrewSettings { workers, distributors: 0, cpus: vec![] };
-        let (led, about) =
-            set_up(card, &Asked { hash, side: Side::Access, crew: &crew, driver, queues: workers });
-        let expected = if hash == DeviceHash::Teid { Spread::TeidHash } else { Spread::InnerHash };
-        assert!(led.is_none_or(|spread| spread == expected), "{led:?}");
-        (led.is_some(), about)
-    }
-
-    #[test]
-    fn a_card_that_takes_all_leads() {
-        for driver in ["net_i40e", "net_ice", "net_iavf", "mlx5_pci"] {
-            let mut card = Model::default();
-            let (leads, about) = try_with(&mut card, driver, 4, DeviceHash::Auto);
-            assert!(leads && card.created > 0 && about.refused.is_empty(), "{driver}: {about:?}");
-            assert!(about.installed.iter().any(|line| line.contains("gtpu")), "{driver}: {about:?}");
-            assert_eq!(card.table, None, "tables agree where workers are a power of two");
-        }
-        let mut card = Model::default();
-        assert!(try_with(&mut card, "net_ice", 3, DeviceHash::Auto).0);
-        assert_eq!(card.table, Some((128, 3)));
-    }
-
-    #[test]
-    fn a_refusal_is_remembered_and_all_is_undone() {
-        for (driver, word) in [("net_i40e", "Profile"), ("net_ice", "gtpu"), ("mlx5_pci", "jump")] {
-            let mut card = Model { refuses: Some(word), ..Model::default() };
-            let (leads, about) = try_with(&mut card, driver, 2, DeviceHash::Auto);
-            assert!(!leads && about.installed.is_empty(), "{driver}: {about:?}");
-            assert_eq!(about.refused, [format!("no {word} here")]);
-            assert_eq!((card.created, card.resets), (0, 1));
-            assert!(about.reason.contains("they hand packets over"), "{}", about.reason);
-        }
-    }
-
-    #[test]
-    fn what_is_refused_of_ipv6_alone_is_handed_over() {
-        let mut card = Model { refuses: Some("ipv6"), ..Model::default() };
-        let (leads, about) = try_with(&mut card, "net_ice", 2, DeviceHash::Auto);
-        assert!(leads && !about.refused.is_empty() && about.reason.ends_with("is handed over"), "{about:?}");
-    }
-
-    #[test]
-    fn nothing_is_tried_where_it_would_not_matter() {
-        for (workers, hash, expected) in [
-            (1, DeviceHash::Auto, "one worker owns every user"),
-            (2, DeviceHash::Outer, "declared (hash = \"outer\")"),
-        ] {
-            let mut card = Model::default();
-            let (leads, about) = try_with(&mut card, "net_ice", workers, hash);
-            assert!(!leads && card.created == 0 && about.reason.contains(expected), "{about:?}");
-        }
-        let (leads, about) = try_with(&mut Model::default(), "net_null", 2, DeviceHash::Inner);
-        assert!(leads && about.reason.contains("declared"));
-        let mut card = Model::default();
-        let (leads, about) = try_with(&mut card, "net_ice", 2, DeviceHash::Teid);
-        assert!(leads && card.created == 0 && about.reason.contains("hash = \"teid\""), "{about:?}");
-        assert!(!try_with(&mut card, "net_ice", 1, DeviceHash::Teid).0);
-    }
-
-    #[test]
-    fn of_an_unknown_driver_only_the_answer_is_told() {
-        let mut card = Model { refuses: Some("gtpu"), ..Model::default() };
-        let (leads, about) = try_with(&mut card, "net_tap", 2, DeviceHash::Auto);
-        assert!(!leads && about.refused == ["no gtpu here"] && about.reason.contains("net_tap"), "{about:?}");
-        let (leads, about) = try_with(&mut Model::default(), "net_tap", 2, DeviceHash::Auto);
-        assert!(!leads && about.reason.contains("not known whether both directions meet"));
-    }
-}
+mod tests;

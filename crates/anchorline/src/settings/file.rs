@@ -7,7 +7,7 @@ use super::values::{
     DeviceHash, EchoN3, EchoPeriod, EchoT3, Flows, FramedRoutes, HugePages, Idle, IdleUs, MemoryMb, Mtu,
     PortAddress, PortAddress6, Sessions, Side, Vlan, Workers,
 };
-use super::{DpeSettings, PortSettings, Settings, charging, crew, n4};
+use super::{CrewSettings, DpeSettings, PortSettings, Settings, charging, classes, crew, n4};
 use crate::content::Sources;
 use config::{NodeIdText, Refusal, Spanned};
 use dpi::rule_file::Category;
@@ -103,6 +103,8 @@ struct Port {
     mss_clamp: bool,
     ethernet: Option<Spanned<bool>>,
     hash: Option<Spanned<DeviceHash>>,
+    #[serde(default)]
+    class: Vec<classes::File>,
 }
 
 #[derive(Deserialize)]
@@ -204,6 +206,7 @@ fn dpe(dpe: Dpe) -> Result<DpeSettings, Refusal> {
         via: route.via.into_inner(),
         instance: route.network_instance.map(|name| Instance::of(name.get_ref())),
     };
+    let ports = dpe.port.into_iter().map(|of| port(of, &crew)).collect::<Result<_, _>>()?;
     Ok(DpeSettings {
         memory_mb: dpe.memory_mb.0,
         huge_pages: dpe.huge_pages,
@@ -214,7 +217,7 @@ fn dpe(dpe: Dpe) -> Result<DpeSettings, Refusal> {
         framed_routes: dpe.framed_routes.0,
         flows: dpe.flows.0,
         echo: dpe.echo.into(),
-        ports: dpe.port.into_iter().map(port).collect(),
+        ports,
         routes: dpe.route.into_iter().map(route).collect(),
     })
 }
@@ -222,20 +225,24 @@ fn dpe(dpe: Dpe) -> Result<DpeSettings, Refusal> {
 /// Of a port of Ethernet: nothing is reached there by an address of ours.
 const NO_ADDRESS: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::UNSPECIFIED, 32);
 
-fn port(port: Port) -> PortSettings {
-    PortSettings {
+fn port(port: Port, crew: &CrewSettings) -> Result<PortSettings, Refusal> {
+    let (interface, ethernet) = (port.interface.into(), is_ethernet(&port));
+    let hash = port.hash.map(Spanned::into_inner).unwrap_or_default();
+    let classes = classes::check(port.class, &classes::Around { crew, interface, ethernet, hash })?;
+    Ok(PortSettings {
         name: port.name.into_inner(),
         device: port.device.into_inner(),
-        interface: port.interface.into(),
-        ethernet: port.ethernet.is_some_and(|ethernet| ethernet.into_inner()),
+        interface,
+        ethernet,
         address: port.address.map_or(NO_ADDRESS, |address| address.into_inner().0),
         address6: port.ipv6.map(|address| address.into_inner().0),
         mtu: port.mtu.0,
         vlan: port.vlan.map(|vlan| vlan.0),
         network_instance: port.network_instance.map(|name| name.get_ref().to_ascii_lowercase()),
         mss_clamp: port.mss_clamp,
-        hash: port.hash.map(Spanned::into_inner).unwrap_or_default(),
-    }
+        hash,
+        classes,
+    })
 }
 
 fn check_ports(ports: &[Port]) -> Result<(), Refusal> {

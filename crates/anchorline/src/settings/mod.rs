@@ -1,12 +1,14 @@
 //! The configuration of a node: one TOML file for all its roles.
 
 mod charging;
+mod classes;
 mod crew;
 mod file;
 mod n4;
 mod values;
 
 pub(crate) use charging::ChargingSettings;
+pub(crate) use classes::ClassSettings;
 pub(crate) use crew::CrewSettings;
 pub(crate) use n4::{N4Settings, UnknownInstance};
 pub(crate) use values::{DeviceHash, HugePages};
@@ -86,6 +88,8 @@ pub(crate) struct PortSettings {
     /// It is an Ethernet data network, and the address is none.
     pub(crate) ethernet: bool,
     pub(crate) hash: DeviceHash,
+    /// Packets that are served before others, the most urgent first.
+    pub(crate) classes: Vec<ClassSettings>,
 }
 
 impl DpeSettings {

@@ -1,5 +1,6 @@
 //! The page: all results of a folder, beside what others published, for somebody who knows none of them.
 
+mod modelled;
 mod plots;
 mod published;
 mod sections;
@@ -87,6 +88,9 @@ impl Results {
         }
         if let Some(report) = self.of("latency") {
             latency_chart(report).draw(&folder.join("latency.svg"))?;
+        }
+        if let Some(report) = self.of("steering") {
+            modelled::draw(report, folder)?;
         }
         match self.usual() {
             Some(report) => plots::bars(&folder.join("nodes.svg"), report),

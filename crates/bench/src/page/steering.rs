@@ -34,14 +34,50 @@ pub(super) fn section(report: &Report) -> String {
         number(report.floor_mpps_per_core, 2),
     );
     text += "\n| card | gNBs | offered Mpps | p50 us | p99 us | p99.9 us | most us | |\n|---|---|---|---|---|---|---|---|\n";
-    for (point, steering) in points().filter(|(_, steering)| steering.offered_mpps.is_some()) {
+    let is_timed = |steering: &Steering| steering.offered_mpps.is_some() && !is_overload(steering);
+    for (point, steering) in points().filter(|(_, steering)| is_timed(steering)) {
         wait(&mut text, point, steering);
     }
+    text += &overload(report);
+    text += &super::modelled::table(report);
     text += "\nBeside what others published, with cards:\n\n| what | their figure | ours nearest to it |\n|---|---|---|\n";
     for (what, figure, mode) in STEERING {
         let _ = writeln!(text, "| {what} | {figure} | {} |", ours(report, mode));
     }
     text + "\n" + &notes([report])
+}
+
+fn is_overload(steering: &Steering) -> bool {
+    steering.mode.ends_with("classes")
+}
+
+/// One worker offered more than it carries: what became of urgent packets, and of the others.
+fn overload(report: &Report) -> String {
+    let points = || report.points.iter().filter_map(|point| Some((point, point.steering.as_ref()?)));
+    let mut rows = String::new();
+    for (point, steering) in points().filter(|(_, steering)| is_overload(steering)) {
+        let note = point.notes.first().map_or("", String::as_str);
+        for fate in &steering.by_class {
+            let crate::report::Latency { p50, p99, max, .. } = fate.latency_us;
+            let (mode, offered) = (&steering.mode, number(steering.offered_mpps, 2));
+            let _ = writeln!(
+                rows,
+                "| {mode} | {offered} | {} | {} | {:.1} % | {p50:.1} | {p99:.1} | {max:.1} | {note} |",
+                fate.class,
+                fate.packets,
+                fate.loss * 100.0,
+            );
+        }
+    }
+    match rows.is_empty() {
+        true => rows,
+        false => format!(
+            "\nOne worker that is offered half as much again as it carries; one user in ten is urgent (QFI 5 up, DSCP 46 down). \
+             With *classes* the card has a queue for urgent packets, which the worker takes first; a queue holds 1,024 packets \
+             and loses what comes then.\n\n| card | offered Mpps | packets | number | lost | p50 us | p99 us | most us | |\n\
+             |---|---|---|---|---|---|---|---|---|\n{rows}"
+        ),
+    }
 }
 
 fn rate(text: &mut String, point: &Report, steering: &Steering) {

@@ -48,7 +48,27 @@ pub(super) fn table(points: &[Report]) -> String {
             number(latency.map(|latency| latency.p99), 1),
         );
     }
+    text += &by_class(points);
     text + "\nwork: cycles of all workers for each packet; hand-off: what handing one over adds to it; floor: \
             what handing over a bare pointer adds; shared out: what is \
             left of inner hash where cores are shared out as it is best\n"
+}
+
+/// Under overload: what became of the urgent packets, and of the others.
+fn by_class(points: &[Report]) -> String {
+    let mut text = String::new();
+    for steering in points.iter().filter_map(|point| point.steering.as_ref()) {
+        for fate in &steering.by_class {
+            let _ = writeln!(
+                text,
+                "overload, {:<10} {:>6} packets: {:>5.1} % lost, p50 {:.1} us, p99 {:.1} us",
+                steering.mode,
+                fate.class,
+                fate.loss * 100.0,
+                fate.latency_us.p50,
+                fate.latency_us.p99,
+            );
+        }
+    }
+    text
 }

@@ -3,6 +3,7 @@
 use crate::config::PortConfig;
 use crate::counters::Counters;
 use crate::graph::NodeId;
+use crate::port::CLASSES_MAX;
 use crate::state::ContentCounts;
 use crate::steering::steward;
 use dplink::{
@@ -35,6 +36,9 @@ pub(super) fn statistics(
             spread: spread.get(at).copied().unwrap_or_default(),
             // Who opened the port says it.
             steering: PortSteering::default(),
+            classes: (0..CLASSES_MAX)
+                .map(|class| of_workers().filter_map(|port| port.classes.get(class)).sum())
+                .collect(),
         }
     };
     Statistics {

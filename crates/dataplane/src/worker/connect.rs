@@ -8,7 +8,7 @@ use crate::frame::VECTOR;
 use crate::graph::Graph;
 use crate::held::Held;
 use crate::kept::Kept;
-use crate::port::Port;
+use crate::port::{CLASSES_MAX, Port};
 use crate::state::State;
 use crate::steering::{Crew, Handoff, Steering, handoffs, posts};
 use rtrb::{Consumer, Producer, RingBuffer};
@@ -66,6 +66,7 @@ impl<P: Port> Worker<P> {
         let lane = |port| Lane { port, out: Vec::with_capacity(2 * VECTOR) };
         Self {
             counters: Counters::new(ports.len()),
+            classes: ports.iter().map(Port::classes).max().unwrap_or(0).min(CLASSES_MAX),
             lanes: ports.into_iter().map(lane).collect(),
             state,
             graph: Graph::new(),

@@ -18,6 +18,9 @@ const UP: u8 = 1;
 
 pub(super) fn steps(request: &Request, side: Side) -> Vec<Step> {
     let mut steps = vec![Step::Set(Setup::NoDefaultRss), Step::Set(Setup::Key(KEY.to_vec()))];
+    if !request.classes.is_empty() {
+        steps.push(Step::Set(Setup::Table(request.workers)));
+    }
     if request.family == Family::Iavf {
         steps.insert(0, Step::note("a virtual function of an E810 whose host has the comms package; of a 700 series none of this"));
     }

@@ -4,7 +4,7 @@ mod i40e;
 mod intel;
 mod mlx5;
 
-use crate::request::{Refused, Request, Side};
+use crate::request::{CLASSES_MAX, Refused, Request, Side};
 use crate::rule::{Action, Item, Rss, RssType};
 use crate::{Family, Step};
 
@@ -12,11 +12,18 @@ use crate::{Family, Step};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
     port: u16,
+    workers: u16,
     /// The steps.
     pub steps: Vec<Step>,
 }
 
 impl Script {
+    /// Classes that some rule leads to their queues, by their place in the request.
+    pub fn classes(&self) -> impl Iterator<Item = usize> {
+        let leads = |class: &usize| self.steps.iter().any(|step| step.class(self.workers) == Some(*class));
+        (0..CLASSES_MAX).filter(leads)
+    }
+
     /// All of it as testpmd reads it, one command a line.
     pub fn testpmd(&self) -> String {
         let lines = self.steps.iter().flat_map(|step| step.testpmd(self.port));
@@ -37,7 +44,7 @@ pub fn script(request: &Request, side: Side) -> Result<Script, Refused> {
         Family::Mlx5 => mlx5::steps(request, side),
         other => return Err(Refused::NoRules(other)),
     };
-    Ok(Script { port: request.port, steps })
+    Ok(Script { port: request.port, workers: request.workers, steps })
 }
 
 /// The two IP versions, as item and as what is hashed.
@@ -53,8 +60,8 @@ fn group(queues: Vec<u16>) -> Action {
     Action::Rss(Rss { queues, ..Rss::default() })
 }
 
-/// What nobody can have here, as notes.
+/// What nobody can have here.
 fn unmet(request: &Request, what: &str, of: impl Fn(&crate::Class) -> bool) -> Option<Step> {
     let asked = request.classes.iter().any(of);
-    asked.then(|| Step::Note(format!("not available with {}: {what}", request.family)))
+    asked.then(|| Step::Unmet(format!("not available with {}: {what}", request.family)))
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::settings::ClassSettings;
 
 const EXAMPLE: &str = include_str!("../../../../../config/upf.toml");
 
@@ -51,6 +52,44 @@ fn only_access_ports_see_teids() {
     assert_eq!((ports[0].hash, ports[1].hash), (DeviceHash::Teid, DeviceHash::Auto));
     let core = error("interface = \"core\"", "interface = \"core\"\nhash = \"teid\"");
     assert!(core.contains("only access ports see TEIDs"), "{core}");
+}
+
+#[test]
+fn a_port_has_classes_that_its_card_could_tell_apart() {
+    let classes = |text: &str| config::parse(text, check).map(|settings| settings.dpe.ports);
+    let text = EXAMPLE
+        .replace("# [[dpe.port.class]]", "[[dpe.port.class]]")
+        .replace("# name = \"voice", "name = \"voice");
+    let text = text
+        .replacen("# name = \"video\"", "name = \"video\"", 1)
+        .replace("# qfi = ", "qfi = ")
+        .replace("# dscp", "dscp");
+    let ports = classes(&text).unwrap();
+    let told: Vec<Vec<String>> =
+        ports.iter().map(|port| port.classes.iter().map(ClassSettings::packets).collect()).collect();
+    assert_eq!(told, [vec!["QFI 1, 5".to_owned(), "QFI 2".to_owned()], vec!["DSCP 46".to_owned()]]);
+    for (from, to, why) in [
+        ("qfi = [2]", "qfi = [2, 1]", "is in a class already"),
+        ("qfi = [2]", "qfi = [64]", "is 0 to 63"),
+        ("qfi = [2]", "qfi = [2]\npcp = [8]", "is 0 to 7"),
+        ("qfi = [2]", "qfi = []", "a class has packets of some qfi, dscp or pcp"),
+        ("qfi = [2]", "dscp = [46]", "told apart by qfi, or pcp"),
+        ("dscp = [46]", "qfi = [5]", "told apart by dscp, or pcp"),
+        ("\"video\"", "\"voice\"", "another class of this port has this name"),
+        ("\"video\"", "\"rest\"", "not \"rest\""),
+        ("# workers = 2", "workers = 3", "workers are a power of two"),
+        ("# workers = 2", "workers = 2\ndistributors = 1", "workers do that"),
+        ("# hash = \"auto\"", "hash = \"outer\"", "classes need hash"),
+    ] {
+        assert!(text.contains(from), "the example has no {from}");
+        let refused = classes(&text.replacen(from, to, 1)).unwrap_err().to_string();
+        assert!(refused.contains(why), "{to}: {refused}");
+    }
+    let class = |number: u8| format!("[[dpe.port.class]]\nname = \"c{number}\"\nqfi = [{number}]\n");
+    let four: String = (10..12).map(class).collect();
+    let refused =
+        classes(&text.replacen("[[dpe.port.class]]", &(four + "[[dpe.port.class]]"), 1)).unwrap_err();
+    assert!(refused.to_string().contains("more than 3 classes"), "{refused}");
 }
 
 #[test]

@@ -33,6 +33,8 @@ pub(super) enum Mode {
     OneQueue,
     /// The same, and the first worker does nothing else.
     Distributor,
+    /// As inner hash, and the card sorts urgent packets into queues of their own.
+    Classes,
 }
 
 impl Mode {
@@ -44,12 +46,13 @@ impl Mode {
             Self::Outer => "outer",
             Self::OneQueue => "one-queue",
             Self::Distributor => "distributor",
+            Self::Classes => "classes",
         }
     }
 
     const fn hash(self) -> Hash {
         match self {
-            Self::Inner => Hash::Inner,
+            Self::Inner | Self::Classes => Hash::Inner,
             Self::Teid => Hash::Teid,
             Self::Outer => Hash::Outer,
             Self::OneQueue | Self::Distributor => Hash::Nothing,
@@ -58,12 +61,12 @@ impl Mode {
 
     /// The card brings every packet to its user's worker.
     pub(super) const fn leads(self) -> bool {
-        matches!(self, Self::Inner | Self::Teid)
+        matches!(self, Self::Inner | Self::Teid | Self::Classes)
     }
 
     fn crew(self, workers: usize) -> Crew {
         let spread = match self {
-            Self::Inner => Spread::InnerHash,
+            Self::Inner | Self::Classes => Spread::InnerHash,
             Self::Teid => Spread::TeidHash,
             Self::Outer => Spread::OuterHash,
             Self::OneQueue | Self::Distributor => Spread::OneQueue,
@@ -94,9 +97,11 @@ impl Grounds {
     pub(super) fn new(case: Case, pool: &Mempool) -> Self {
         let ledger = Arc::new(Ledger::new(case.workers));
         let window = if case.mode.leads() { usize::MAX / 2 } else { WINDOW };
-        let docks = (0..case.workers)
-            .map(|worker| std::array::from_fn(|_| Dock::new(pool, &ledger, worker, window)))
-            .collect();
+        let dock = |worker| match Dock::new(pool, &ledger, worker, window) {
+            dock if case.mode == Mode::Classes => dock.sorted(),
+            dock => dock,
+        };
+        let docks = (0..case.workers).map(|worker| std::array::from_fn(|_| dock(worker))).collect();
         let tunnels = (case.mode == Mode::Teid).then(ChosenTunnels::new);
         Self { docks, ledger, nic: Nic::new(case.mode.hash(), case.workers), tunnels }
     }

@@ -6,6 +6,7 @@
 //! nothing but distribute, as systems did before cards could.
 
 mod bare;
+mod classes;
 mod formation;
 mod rounds;
 mod team;
@@ -37,6 +38,8 @@ pub(super) const CASES: usize = 8;
 const ROUNDS_SHARE: f64 = 0.7;
 /// Of a case's turn, for the bare hand-over.
 const BARE_SHARE: f64 = 0.2;
+/// Of the duration, for overload, beyond the rest.
+const OVERLOAD_SHARE: f64 = 0.1;
 /// Loads at which latency is measured, as shares of what the slowest mode carries.
 const LOADS: [f64; 3] = [0.3, 0.5, 0.7];
 
@@ -90,6 +93,7 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let mut points: Vec<Report> =
         entries.iter().map(|entry| point(&report, entry, &entries, (hz, &beside))).collect();
     latencies(&team, plan, (&mut entries, &mut tools.rack), &mut points)?;
+    overload(&team, plan, (&mut tools.rack, memory.pool()?), &mut points)?;
     report.interrupted = interrupt::asked();
     Ok(whole(report, points))
 }
@@ -214,8 +218,39 @@ fn point(report: &Report, entry: &Entry, entries: &[Entry], (hz, beside): (u64, 
         handoff_floor_cycles: entry.extra(inner, |entry| &entry.bare_ns).map(|ns| rounded(cycles(ns))),
         ratio_shared_out: is_compared.then(|| rounded(median(&inner.work_ns) / median(&entry.work_ns))),
         offered_mpps: None,
+        by_class: vec![],
     });
     point
+}
+
+/// More than one worker carries, of which some is urgent: to a card that sorts it, and to one that does not.
+fn overload(
+    team: &Team<'_>,
+    plan: &Plan,
+    (rack, pool): (&mut Rack, &Mempool),
+    points: &mut Vec<Report>,
+) -> anyhow::Result<()> {
+    let one = points.iter().find(|point| point.workers == 1).cloned().context("no row of one worker")?;
+    let Some(mpps) = one.mpps_per_core.filter(|_| !interrupt::asked()) else { return Ok(()) };
+    rack.set_gnbs(1);
+    let mut formation = Formation::new(Case { mode: Mode::Classes, gnbs: 1, workers: 1 }, plan, pool)?;
+    let offered = mpps * classes::OVERLOAD;
+    let length = plan.duration.mul_f64(OVERLOAD_SHARE / 2.0).max(Duration::from_millis(50));
+    for (sorted, mode) in [(false, "no-classes"), (true, "classes")] {
+        let found = classes::measure(team, &mut formation, rack, (offered * 1e6, sorted, length));
+        let (fates, note) = match found {
+            Ok((fates, [void, counted])) => {
+                (fates, format!("{counted} runs counted, in {void} another program had the CPU"))
+            }
+            Err(error) => (vec![], format!("{error:#}")),
+        };
+        let mut point = untimed(one.clone(), offered, &note);
+        if let Some(steering) = &mut point.steering {
+            (steering.mode, steering.by_class) = (mode.to_owned(), fates);
+        }
+        points.push(point);
+    }
+    Ok(())
 }
 
 /// Latency of inner hash, of hand-off and of a distributor, at the same rates.
