@@ -86,7 +86,7 @@ impl Costs {
         let report: Report = serde_json::from_str(text)?;
         let rate = |mode: &str, gnbs: u32, workers: &dyn Fn(f64) -> bool| {
             report.points.iter().find(|point| {
-                let is_rate = point.offered_mpps.is_none() && point.worker_cycles.first().is_some();
+                let is_rate = point.offered_mpps.is_none() && !point.worker_cycles.is_empty();
                 is_rate && point.mode.as_deref() == Some(mode) && point.gnbs == gnbs && workers(point.workers)
             })
         };

@@ -32,6 +32,6 @@ mod sojourn;
 
 pub use costs::{Costs, Unreadable};
 pub use published::{PUBLISHED, Published};
-pub use scaling::{Latency, Modelled, Scaling, Way, scaling};
+pub use scaling::{LOAD, Latency, Modelled, Scaling, Way, scaling};
 pub use share::{busiest_of_few, busiest_of_many};
 pub use sojourn::{Polled, Sojourn};
