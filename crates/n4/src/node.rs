@@ -1,6 +1,6 @@
 //! The machine: what comes in, what is due, and who is asked and answered.
 
-use crate::config::Config;
+use crate::config::{Config, Limits};
 use crate::exchange::{Asked, Asking, Key, SEQUENCES, VERSION_NOT_SUPPORTED, digest};
 use crate::interface::{Counters, Input, Output, Start};
 use crate::load::Figure;
@@ -13,7 +13,7 @@ use crate::registry::Sessions;
 use crate::report::Reports;
 use crate::tunnels::Tunnels;
 use dplink::Desired;
-use machine::{AnswerCache, Overdue, Requests, Seen, Time};
+use machine::{AnswerCache, AnswerLimits, Overdue, Requests, Seen, Time};
 use pfcp::{Body, Cause, DecodeError, ErrorKind, Header, Message, VersionNotSupportedResponse};
 use rules::{Instance, Interface, Pdi, Rules, Seid};
 use session::SessionRecord;
@@ -77,7 +77,7 @@ impl Node {
             pools: Pools::new(&config.ue_pools),
             pfds: Pfds::new(start.pfds),
             reports: Reports::default(),
-            answers: AnswerCache::new(config.answer_lifetime, limits.answers),
+            answers: AnswerCache::new(answer_limits(&config)),
             requests: Requests::new(config.t1, config.n1, limits.requests),
             // Peers may remember the requests of our former life by their numbers.
             sequence: (start.since_1900_ms / 64) as u32 % SEQUENCES,
@@ -191,6 +191,7 @@ impl Node {
                 Overdue::GaveUp(_, asking) => self.unanswered(&asking),
             }
         }
+        self.answers.expire(self.now);
         self.fail_late();
         self.attend_due();
         self.erase_old();
@@ -226,8 +227,17 @@ impl Node {
         }
     }
 
+    /// What a stranger asks is refused the same again: nobody's answer gives way to that.
     fn request(&mut self, asked: &Asked, seid: u64, body: &Body) {
-        match self.answers.begin(asked.key, self.now) {
+        let from = asked.key.from;
+        let is_known = self.peers.speaking_from(from.ip()).next().is_some()
+            || self.owned(from, Seid(seid)).is_ok()
+            || matches!(body, Body::AssociationSetupRequest(_));
+        let seen = match is_known {
+            true => self.answers.begin(asked.key, self.now),
+            false => self.answers.seen(&asked.key),
+        };
+        match seen {
             Seen::New => self.new_request(asked, seid, body),
             Seen::InProgress => self.counters.repeated += 1,
             Seen::Answered(bytes) => {
@@ -322,6 +332,11 @@ impl Node {
         let told = error.cp_f_seid.map(|f_seid| f_seid.seid);
         told.or_else(|| self.owned(from, Seid(header.seid?)).ok())
     }
+}
+
+const fn answer_limits(config: &Config) -> AnswerLimits {
+    let Limits { answers: requests, answer_octets: octets, .. } = config.limits;
+    AnswerLimits { lifetime: config.answer_lifetime, requests, octets }
 }
 
 /// The network in which a session has an address.
