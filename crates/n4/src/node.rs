@@ -71,7 +71,7 @@ impl Node {
         let limits = config.limits;
         let mut node = Self {
             recovery_time_stamp: stamp,
-            peers: Peers::new(&config, start.associations),
+            peers: Peers::new(&config, start.associations, start.since_1900_ms),
             sessions: Sessions::new(stamp),
             tunnels: Tunnels::new(stamp, limits.tunnels, &config.gtpu),
             pools: Pools::new(&config.ue_pools),
@@ -198,6 +198,7 @@ impl Node {
         self.charge_late();
         self.tell_losses();
         self.end_associations();
+        self.remind_leaving();
         for (node_id, address) in self.peers.to_ask(self.now) {
             self.ask_whether_alive(node_id, address);
         }
@@ -269,6 +270,7 @@ impl Node {
     /// A request about a session waits for the one before it.
     fn queue(&mut self, asked: &Asked, seid: Seid, body: &Body) -> Result<(), Refusal> {
         self.owned(asked.key.from, seid)?;
+        self.spoken_of(seid);
         let waiting = self.config.limits.waiting;
         let session = self.sessions.get_mut(seid).ok_or(Refusal::of(Cause::SessionContextNotFound))?;
         if session.pending.is_none() {
