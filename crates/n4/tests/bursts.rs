@@ -220,6 +220,7 @@ const ASKED_AGAIN: Duration = Duration::from_secs(9);
 /// many, do nothing to that.
 #[test]
 fn an_answer_outlives_the_time_in_which_it_is_asked_for() {
+    let _alone = ALONE.lock();
     let mut bench = Bench::new();
     let first = message(u32::MAX >> 8, establishment(1));
     let Some(answer) = bench.handle(Input::Datagram { from: at(SMF), bytes: &first }) else { panic!() };
