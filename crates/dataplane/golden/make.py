@@ -195,11 +195,19 @@ def gtpu():
     first = len(Ether()) + len(IP()) + len(UDP())
     for name, at, value, reason in [("version", first, 0x54, "gtpu_version"), ("length", first + 2, 0xFF, "gtpu_truncated"),
                                     ("extension_length", first + 12, 0, "gtpu_extension"),
-                                    ("extension_type", first + 11, 0xC1, "gtpu_unknown_extension"),
                                     ("udp_length", first - 3, 0xFF, "udp_malformed")]:
         broken = damaged(Ether(dst=N3, src=GNB) / IP(src=GNB_IP, dst=N3_IP) / UDP(sport=2152, dport=2152, chksum=0)
                          / Raw(bytes(frame[UDP].payload)), at, value)
         dropped(f"gtpu_input/bad_{name}", f"A damaged {name.replace('_', ' ')}.", "n3", broken, node, reason)
+    unknown = damaged(Ether(dst=N3, src=GNB) / IP(src=GNB_IP, dst=N3_IP) / UDP(sport=2152, dport=2152, chksum=0)
+                      / Raw(bytes(frame[UDP].payload)), first + 11, 0xC1)
+    known = struct.pack("!BBHIHBBBB", 0x32, 31, 10, 0, 0, 0, 0, 141, 4) + bytes([0x85, 0x40, 0x82, 0xC0])
+    told = ("n3", unknown, f"{node} ip_output ethernet_output send:n3", [("n3", answer(known))])
+    case("gtpu_input/bad_extension_type", "An extension header to be understood that is not: the gNB is told which ones are, "
+         "twice in a second and no more.", told, told, ("n3", unknown, f"{node} drop:gtpu_unknown_extension", []))
+    about_path = damaged(unknown, first + 1, 1)
+    dropped("gtpu_input/bad_extension_type_of_an_echo", "A message that is no user's packet is not answered.", "n3", about_path,
+            node, "gtpu_unknown_extension")
     dropped("gtpu_input/other_port", "Nobody listens.", "n3",
             Ether(dst=N3, src=GNB) / IP(src=GNB_IP, dst=N3_IP) / UDP(dport=2153) / PAYLOAD, node, "no_listener")
     case("gtpu_input/sequence_number_and_padding", "A 4G eNB that numbers its packets, in a padded frame.",

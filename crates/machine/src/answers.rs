@@ -5,27 +5,43 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::time::Duration;
 
-/// Answers by request key (a peer and a sequence number).
+/// Room that is not given back.
+const LEAST: usize = 1_024;
+
+/// What may be remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnswerLimits {
+    /// For how long.
+    pub lifetime: Duration,
+    /// How many requests.
+    pub requests: usize,
+    /// Octets of all answers.
+    pub octets: usize,
+}
+
+/// Answers by request key (a peer and a sequence number), the oldest first.
 #[derive(Debug)]
 pub struct AnswerCache<K> {
-    lifetime: Duration,
-    limit: usize,
-    entries: HashMap<K, Entry>,
-    order: VecDeque<(K, u64)>,
-    serial: u64,
+    limits: AnswerLimits,
+    /// The number of a request: its place, if nothing before it had been forgotten.
+    numbers: HashMap<K, u64>,
+    requests: VecDeque<Request<K>>,
+    /// That of the oldest.
+    first: u64,
+    octets: usize,
 }
 
 #[derive(Debug)]
-struct Entry {
-    answer: Option<Vec<u8>>,
+struct Request<K> {
+    key: K,
     until: Time,
-    serial: u64,
+    answer: Option<Box<[u8]>>,
 }
 
 /// What is known of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen<'a> {
-    /// It comes for the first time and is now in progress.
+    /// It comes for the first time.
     New,
     /// It is being worked on; its answer will come.
     InProgress,
@@ -34,67 +50,93 @@ pub enum Seen<'a> {
 }
 
 impl<K: Clone + Eq + Hash> AnswerCache<K> {
-    /// Remembers each request for `lifetime`, and at most `limit` of them: the oldest goes first.
-    pub fn new(lifetime: Duration, limit: usize) -> Self {
-        Self { lifetime, limit, entries: HashMap::new(), order: VecDeque::new(), serial: 0 }
+    /// Remembers requests within limits: the oldest goes first.
+    pub fn new(limits: AnswerLimits) -> Self {
+        Self { limits, numbers: HashMap::new(), requests: VecDeque::new(), first: 0, octets: 0 }
     }
 
-    /// A request has come.
+    /// A request has come, and is in progress from now on if it is new.
     pub fn begin(&mut self, key: K, now: Time) -> Seen<'_> {
         self.expire(now);
-        if !self.entries.contains_key(&key) {
+        if !self.numbers.contains_key(&key) {
             self.note(key, now);
             return Seen::New;
         }
-        match self.entries.get(&key).and_then(|entry| entry.answer.as_deref()) {
-            Some(answer) => Seen::Answered(answer),
-            None => Seen::InProgress,
+        self.seen(&key)
+    }
+
+    /// What is known of a request. It is not remembered for that.
+    pub fn seen(&self, key: &K) -> Seen<'_> {
+        match self.numbers.get(key).and_then(|number| self.requests.get(self.place(*number))) {
+            Some(Request { answer: Some(answer), .. }) => Seen::Answered(answer),
+            Some(_) => Seen::InProgress,
+            None => Seen::New,
         }
     }
 
+    fn place(&self, number: u64) -> usize {
+        usize::try_from(number - self.first).unwrap_or(usize::MAX)
+    }
+
     fn note(&mut self, key: K, now: Time) {
-        if self.entries.len() >= self.limit {
+        if self.requests.len() >= self.limits.requests {
             self.forget_oldest();
         }
-        self.serial += 1;
-        self.order.push_back((key.clone(), self.serial));
-        self.entries.insert(key, Entry { answer: None, until: now + self.lifetime, serial: self.serial });
+        self.numbers.insert(key.clone(), self.first + self.requests.len() as u64);
+        self.requests.push_back(Request { key, until: now + self.limits.lifetime, answer: None });
     }
 
     /// The request is answered with `bytes`.
     pub fn answer(&mut self, key: &K, bytes: Vec<u8>) {
-        if let Some(entry) = self.entries.get_mut(key) {
-            entry.answer = Some(bytes);
+        let Some(place) = self.numbers.get(key).map(|number| self.place(*number)) else { return };
+        let Some(request) = self.requests.get_mut(place) else { return };
+        self.octets += bytes.len();
+        self.octets -= request.answer.replace(bytes.into_boxed_slice()).map_or(0, |old| old.len());
+        while self.octets > self.limits.octets {
+            self.forget_oldest();
         }
     }
 
     /// The request will not be answered: should it come again, it is new.
     pub fn forget(&mut self, key: &K) {
-        self.entries.remove(key);
+        if let Some(number) = self.numbers.remove(key) {
+            let place = self.place(number);
+            let answer = self.requests.get_mut(place).and_then(|request| request.answer.take());
+            self.octets -= answer.map_or(0, |answer| answer.len());
+        }
     }
 
     /// Forgets every request whose key `drop` picks (a peer that restarted counts anew).
     pub fn forget_all(&mut self, drop: impl Fn(&K) -> bool) {
-        self.entries.retain(|key, _| !drop(key));
+        let dropped: Vec<K> = self.numbers.keys().filter(|key| drop(key)).cloned().collect();
+        dropped.iter().for_each(|key| self.forget(key));
     }
 
-    fn expire(&mut self, now: Time) {
-        while let Some((key, serial)) = self.order.front() {
-            let current = self.entries.get(key).filter(|entry| entry.serial == *serial);
-            if current.is_some_and(|entry| entry.until > now) {
-                return;
-            }
+    /// Forgets what is too old, and gives back the room of a busier time.
+    pub fn expire(&mut self, now: Time) {
+        while self.requests.front().is_some_and(|oldest| oldest.until <= now || !self.is_known(oldest)) {
             self.forget_oldest();
         }
+        let room = self.requests.len().max(LEAST) * 2;
+        if self.requests.capacity() > room * 4 {
+            self.requests.shrink_to(room);
+            self.numbers.shrink_to(room);
+        }
     }
 
-    /// Also drops order entries whose request was forgotten or noted anew.
+    /// Whether nobody has forgotten it, and nothing else has its key by now.
+    fn is_known(&self, oldest: &Request<K>) -> bool {
+        self.numbers.get(&oldest.key) == Some(&self.first)
+    }
+
     fn forget_oldest(&mut self) {
-        if let Some((key, serial)) = self.order.pop_front()
-            && self.entries.get(&key).is_some_and(|entry| entry.serial == serial)
-        {
-            self.entries.remove(&key);
+        let Some(oldest) = self.requests.front() else { return };
+        if self.is_known(oldest) {
+            let key = oldest.key.clone();
+            self.forget(&key);
         }
+        self.requests.pop_front();
+        self.first += 1;
     }
 }
 
@@ -102,8 +144,9 @@ impl<K: Clone + Eq + Hash> AnswerCache<K> {
 mod tests {
     use super::*;
 
-    fn cache(limit: usize) -> AnswerCache<u32> {
-        AnswerCache::new(Duration::from_secs(10), limit)
+    fn cache(requests: usize) -> AnswerCache<u32> {
+        let lifetime = Duration::from_secs(10);
+        AnswerCache::new(AnswerLimits { lifetime, requests, octets: 100 })
     }
 
     #[test]
@@ -131,7 +174,7 @@ mod tests {
         cache.begin(3, Time::ZERO);
         assert_eq!(cache.begin(2, Time::ZERO), Seen::InProgress);
         assert_eq!(cache.begin(1, Time::ZERO), Seen::New);
-        assert!(cache.entries.len() <= 2);
+        assert!(cache.requests.len() <= 2 && cache.numbers.len() <= 2);
     }
 
     #[test]
@@ -141,5 +184,42 @@ mod tests {
         cache.forget(&1);
         assert_eq!(cache.begin(1, Time::from_millis(5_000)), Seen::New);
         assert_eq!(cache.begin(1, Time::from_millis(12_000)), Seen::InProgress);
+    }
+
+    #[test]
+    fn answers_have_a_limit_together() {
+        let mut cache = cache(8);
+        for key in 1..=3 {
+            cache.begin(key, Time::ZERO);
+            cache.answer(&key, vec![7; 40]);
+        }
+        assert_eq!((cache.seen(&1), cache.seen(&2)), (Seen::New, Seen::Answered(&[7; 40])));
+        // One that is answered anew counts once, one that is forgotten not at all.
+        cache.answer(&3, vec![8; 60]);
+        assert_eq!((cache.seen(&2), cache.octets), (Seen::Answered(&[7; 40]), 100));
+        cache.forget_all(|key| *key == 2);
+        cache.begin(4, Time::ZERO);
+        cache.answer(&4, vec![9; 40]);
+        assert_eq!((cache.seen(&3), cache.seen(&4)), (Seen::Answered(&[8; 60]), Seen::Answered(&[9; 40])));
+    }
+
+    #[test]
+    fn a_look_is_not_remembered() {
+        let mut cache = cache(8);
+        assert_eq!(cache.seen(&1), Seen::New);
+        assert_eq!(cache.begin(1, Time::ZERO), Seen::New);
+    }
+
+    #[test]
+    fn the_room_of_a_busier_time_is_given_back() {
+        let mut cache = cache(100_000);
+        for key in 0..100_000 {
+            cache.begin(key, Time::ZERO);
+            cache.answer(&key, vec![]);
+        }
+        let busy = (cache.requests.capacity(), cache.numbers.capacity());
+        cache.expire(Time::from_millis(10_000));
+        let idle = (cache.requests.capacity(), cache.numbers.capacity());
+        assert!(busy.0 >= 100_000 && idle.0 < 8_192 && idle.1 < 8_192, "{busy:?} {idle:?}");
     }
 }

@@ -7,6 +7,6 @@ mod answers;
 mod requests;
 mod time;
 
-pub use answers::{AnswerCache, Seen};
+pub use answers::{AnswerCache, AnswerLimits, Seen};
 pub use requests::{Full, Overdue, Requests};
 pub use time::Time;

@@ -21,6 +21,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 impl Node {
+    /// Some control planes that associate anew without having restarted count on their sessions, others have forgotten them:
+    /// what they do next tells (`stale.rs`).
     pub(crate) fn set_up(&mut self, asked: &Asked, request: &AssociationSetupRequest) -> Result<(), Refusal> {
         self.may_be_named(asked.key.from.ip(), &request.node_id)?;
         let retained = retained(&request.carried)?;
@@ -36,6 +38,8 @@ impl Node {
             features: features(request.cp_function_features.as_ref()),
             set_id: request.smf_set_id.clone().unwrap_or_default(),
             alternatives: addresses(&request.alternatives),
+            era: self.next_era(&request.node_id.to_string(), request.recovery_time_stamp),
+            ends_ms: None,
         };
         let node_id = record.node_id.clone();
         self.associate(record, retained.as_ref());
@@ -56,6 +60,13 @@ impl Node {
         self.accept(asked, None, response);
         self.tell_failed_paths(&node_id);
         Ok(())
+    }
+
+    fn next_era(&self, node_id: &str, recovery_time_stamp: u32) -> u32 {
+        let known = self.peers.get(node_id).map(|association| &association.record);
+        let era = known.map_or(0, |known| known.era);
+        let is_same = known.is_some_and(|known| known.recovery_time_stamp == recovery_time_stamp);
+        era.saturating_add(is_same.into())
     }
 
     /// While the one who is associated by a Node ID answers, nobody else takes its place, and its sessions with it. Only a Node
@@ -121,11 +132,28 @@ impl Node {
     /// done; nothing, where there is no association of that Node ID.
     pub fn release_association(&mut self, node_id: &str, within: Duration, now: Time) -> Vec<Output> {
         self.now = self.now.max(now);
-        let ends = self.now + within;
+        let (ends, ends_ms) = (self.now + within, self.wall_ms() + within.as_millis() as u64);
         if let Some(association) = self.peers.get_mut(node_id) {
             association.ends = Some(ends);
+            association.record.ends_ms = Some(ends_ms);
+            let record = association.record.clone();
+            self.peers.want_no_more(record.address);
+            self.out.push(Output::SaveAssociation(record));
+            self.ask_to_leave(node_id, within);
+        }
+        std::mem::take(&mut self.out)
+    }
+
+    /// Whoever was asked before we were restarted may not have heard.
+    pub(crate) fn remind_leaving(&mut self) {
+        for (node_id, ends) in self.peers.to_hear() {
+            self.ask_to_leave(&node_id, ends - self.now);
+        }
+    }
+
+    fn ask_to_leave(&mut self, node_id: &str, within: Duration) {
+        if let Some(association) = self.peers.get(node_id) {
             let address = association.record.address;
-            self.peers.want_no_more(address);
             let request = AssociationUpdateRequest {
                 node_id: self.config.node_id.clone(),
                 up_function_features: None,
@@ -139,7 +167,6 @@ impl Node {
             let purpose = Purpose::Leave(node_id.to_owned());
             self.ask(address, purpose, |sequence| Message::node(sequence, request));
         }
-        std::mem::take(&mut self.out)
     }
 
     pub(crate) fn answered_leave(&mut self, node_id: &str, cause: Cause) {
@@ -280,6 +307,8 @@ impl Node {
                 features: features(response.cp_function_features.as_ref()),
                 set_id: response.smf_set_id.unwrap_or_default(),
                 alternatives: addresses(&response.alternatives),
+                era: self.era(&node_id),
+                ends_ms: None,
             };
             self.associate(record, None);
             self.tell_failed_paths(&node_id);

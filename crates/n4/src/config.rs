@@ -19,8 +19,10 @@ pub struct Limits {
     pub tunnels: usize,
     /// Requests of one session that wait for the one before.
     pub waiting: usize,
-    /// Answers remembered for requests that come again.
+    /// Answers remembered for requests that come again: enough for as long as peers ask again (T1 x N1), at 100,000 a second.
     pub answers: usize,
+    /// Octets of these.
+    pub answer_octets: usize,
     /// Requests of ours that wait for an answer.
     pub requests: usize,
     /// Tunnels of peers lately reported as gone.
@@ -38,7 +40,8 @@ impl Default for Limits {
             sessions: 100_000,
             tunnels: 400_000,
             waiting: 8,
-            answers: 65_536,
+            answers: 1 << 20,
+            answer_octets: 128 << 20,
             requests: 4_096,
             reports: 4_096,
             pfd_applications: 1_024,

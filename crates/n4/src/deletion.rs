@@ -92,7 +92,7 @@ impl Node {
     /// Removes a session its owner no longer has. The data plane is told, not waited for.
     pub(crate) fn drop_session(&mut self, seid: Seid) {
         let Some(session) = self.sessions.remove(seid) else { return };
-        let replaced = session.replaces();
+        let replaced = session.replaces().to_vec();
         self.unschedule(seid, &session);
         self.release_all(&session.record);
         self.reports.reindex(seid, &session.record.rules, &Rules::default());

@@ -30,27 +30,28 @@ impl Node {
         let cp_f_seid = cp_f_seid(&request.cp_f_seid, &self.config)?;
         support::establishment(request, &self.config)?;
         // The owner counts on one session of that name only: it lost the one before.
-        let in_the_way = self.in_the_way(&owner, cp_f_seid);
-        if self.sessions.len() - in_the_way.iter().flatten().count() >= self.config.limits.sessions {
+        let way = self.in_the_way(&owner, cp_f_seid, request);
+        if self.sessions.len() - way.room() >= self.config.limits.sessions {
             return Err(Refusal::of(Cause::NoResourcesAvailable));
         }
         let seid = self.sessions.new_seid();
         let none = Rules::default();
-        in_the_way.into_iter().for_each(|old| self.lend(old));
+        self.lend(&way);
         let translated = Translator::new(self.sources(), seid, (&none, None)).establishment(request);
-        in_the_way.into_iter().for_each(|old| self.take_back(old));
+        self.return_lent(&way);
         let Translated { rules, extras, taken } = translated?;
-        let old = self.replaced(&owner, cp_f_seid);
         let mut usage = UsageRecord { epoch: self.epoch.unwrap_or(0), ..UsageRecord::default() };
         let given = (&taken.given[..], request.user_plane_inactivity_timer);
         usage::apply(&mut usage, (&none, &rules), given, self.wall_ms());
+        let era = self.era(&owner);
         let mut record =
-            SessionRecord { seid, revision: 0, owner, cp_f_seid, rules, usage, extras, charging: None };
+            SessionRecord { seid, revision: 0, owner, cp_f_seid, era, rules, usage, extras, charging: None };
         let charging = self.config.charging.as_ref();
         record.charging =
             charging.map(|charging| offline::opened(&record, request, (charging, self.wall_ms())));
+        let old = self.replaced(&way, &record);
+        old.iter().for_each(|old| self.give_way(*old, asked));
         self.sessions.insert(Session::new(record));
-        old.into_iter().for_each(|old| self.give_way(old, asked));
         self.order(seid, asked, Work::Establish(taken, old));
         Ok(())
     }

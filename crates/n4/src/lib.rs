@@ -11,6 +11,7 @@
 //! | `peers`, `association`, `heartbeat` | control planes we work with |
 //! | `registry`, `slot`, `sessions` | all sessions, asleep and awake |
 //! | `establishment`, `modification`, `deletion`, `apply` | their sessions, and the data plane's word |
+//! | `replacement`, `stale`, `user_index` | sessions that give way to new ones |
 //! | `support`, `values`, `translate` | from PFCP to rules |
 //! | `usage`, `metering` | what sessions use, and when and how control planes hear of it |
 //! | `offline` | what of it goes into charging data records |
@@ -51,11 +52,13 @@ mod set_index;
 mod sets;
 mod silence;
 mod slot;
+mod stale;
 mod support;
 mod table;
 mod translate;
 mod tunnels;
 mod usage;
+mod user_index;
 mod values;
 
 pub use config::{Config, GtpuAddress, Limits};

@@ -46,6 +46,7 @@ impl Node {
         let mut next = SessionRecord {
             seid,
             revision: before.revision,
+            era: self.era(&owner),
             owner,
             cp_f_seid,
             rules,

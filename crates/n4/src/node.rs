@@ -1,6 +1,6 @@
 //! The machine: what comes in, what is due, and who is asked and answered.
 
-use crate::config::Config;
+use crate::config::{Config, Limits};
 use crate::exchange::{Asked, Asking, Key, SEQUENCES, VERSION_NOT_SUPPORTED, digest};
 use crate::interface::{Counters, Input, Output, Start};
 use crate::load::Figure;
@@ -13,7 +13,7 @@ use crate::registry::Sessions;
 use crate::report::Reports;
 use crate::tunnels::Tunnels;
 use dplink::Desired;
-use machine::{AnswerCache, Overdue, Requests, Seen, Time};
+use machine::{AnswerCache, AnswerLimits, Overdue, Requests, Seen, Time};
 use pfcp::{Body, Cause, DecodeError, ErrorKind, Header, Message, VersionNotSupportedResponse};
 use rules::{Instance, Interface, Pdi, Rules, Seid};
 use session::SessionRecord;
@@ -71,13 +71,13 @@ impl Node {
         let limits = config.limits;
         let mut node = Self {
             recovery_time_stamp: stamp,
-            peers: Peers::new(&config, start.associations),
+            peers: Peers::new(&config, start.associations, start.since_1900_ms),
             sessions: Sessions::new(stamp),
             tunnels: Tunnels::new(stamp, limits.tunnels, &config.gtpu),
             pools: Pools::new(&config.ue_pools),
             pfds: Pfds::new(start.pfds),
             reports: Reports::default(),
-            answers: AnswerCache::new(config.answer_lifetime, limits.answers),
+            answers: AnswerCache::new(answer_limits(&config)),
             requests: Requests::new(config.t1, config.n1, limits.requests),
             // Peers may remember the requests of our former life by their numbers.
             sequence: (start.since_1900_ms / 64) as u32 % SEQUENCES,
@@ -191,12 +191,14 @@ impl Node {
                 Overdue::GaveUp(_, asking) => self.unanswered(&asking),
             }
         }
+        self.answers.expire(self.now);
         self.fail_late();
         self.attend_due();
         self.erase_old();
         self.charge_late();
         self.tell_losses();
         self.end_associations();
+        self.remind_leaving();
         for (node_id, address) in self.peers.to_ask(self.now) {
             self.ask_whether_alive(node_id, address);
         }
@@ -226,8 +228,17 @@ impl Node {
         }
     }
 
+    /// What a stranger asks is refused the same again: nobody's answer gives way to that.
     fn request(&mut self, asked: &Asked, seid: u64, body: &Body) {
-        match self.answers.begin(asked.key, self.now) {
+        let from = asked.key.from;
+        let is_known = self.peers.speaking_from(from.ip()).next().is_some()
+            || self.owned(from, Seid(seid)).is_ok()
+            || matches!(body, Body::AssociationSetupRequest(_));
+        let seen = match is_known {
+            true => self.answers.begin(asked.key, self.now),
+            false => self.answers.seen(&asked.key),
+        };
+        match seen {
             Seen::New => self.new_request(asked, seid, body),
             Seen::InProgress => self.counters.repeated += 1,
             Seen::Answered(bytes) => {
@@ -259,6 +270,7 @@ impl Node {
     /// A request about a session waits for the one before it.
     fn queue(&mut self, asked: &Asked, seid: Seid, body: &Body) -> Result<(), Refusal> {
         self.owned(asked.key.from, seid)?;
+        self.spoken_of(seid);
         let waiting = self.config.limits.waiting;
         let session = self.sessions.get_mut(seid).ok_or(Refusal::of(Cause::SessionContextNotFound))?;
         if session.pending.is_none() {
@@ -322,6 +334,11 @@ impl Node {
         let told = error.cp_f_seid.map(|f_seid| f_seid.seid);
         told.or_else(|| self.owned(from, Seid(header.seid?)).ok())
     }
+}
+
+const fn answer_limits(config: &Config) -> AnswerLimits {
+    let Limits { answers: requests, answer_octets: octets, .. } = config.limits;
+    AnswerLimits { lifetime: config.answer_lifetime, requests, octets }
 }
 
 /// The network in which a session has an address.

@@ -19,6 +19,8 @@ pub(crate) struct Association {
     pub(crate) is_asked: bool,
     /// When it is over, as we asked for its release.
     pub(crate) ends: Option<Time>,
+    /// It was asked for its release in a former life of ours, and may not have heard.
+    pub(crate) is_to_hear: bool,
     /// The load it was told of last, and the overload and when.
     pub(crate) told: Told,
 }
@@ -63,12 +65,31 @@ pub(crate) struct Peers {
 }
 
 impl Peers {
-    pub(crate) fn new(config: &Config, records: Vec<AssociationRecord>) -> Self {
+    pub(crate) fn new(config: &Config, records: Vec<AssociationRecord>, since_1900_ms: u64) -> Self {
         let wanted = |address: &SocketAddr| Wanted { address: *address, next: Time::ZERO, is_asked: false };
         let mut peers =
             Self { by_node_id: BTreeMap::new(), wanted: config.associate.iter().map(wanted).collect() };
-        records.into_iter().for_each(|record| peers.insert(record, Time::ZERO));
+        records.into_iter().for_each(|record| peers.restore(record, since_1900_ms));
         peers
+    }
+
+    /// One of the database. What was asked of it in our former life holds.
+    fn restore(&mut self, record: AssociationRecord, since_1900_ms: u64) {
+        let ends = record.ends_ms.map(|ends_ms| Time::from_millis(ends_ms.saturating_sub(since_1900_ms)));
+        let (node_id, address) = (record.node_id.clone(), record.address);
+        self.insert(record, Time::ZERO);
+        if let Some(association) = self.get_mut(&node_id).filter(|_| ends.is_some()) {
+            (association.ends, association.is_to_hear) = (ends, true);
+            self.want_no_more(address);
+        }
+    }
+
+    /// Those who may not have heard that their release was asked for, once.
+    pub(crate) fn to_hear(&mut self) -> Vec<(String, Time)> {
+        let hears =
+            |peer: &mut Association| std::mem::take(&mut peer.is_to_hear).then_some(peer.ends).flatten();
+        let heard = self.by_node_id.values_mut();
+        heard.filter_map(|peer| Some((peer.record.node_id.clone(), hears(peer)?))).collect()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -91,6 +112,7 @@ impl Peers {
             next_heartbeat,
             is_asked: false,
             ends: None,
+            is_to_hear: false,
             told: Told::default(),
         };
         self.by_node_id.insert(node_id, association);
@@ -179,7 +201,10 @@ impl Peers {
     pub(crate) fn next_due(&self) -> Option<Time> {
         let heartbeats =
             self.by_node_id.values().filter(|peer| !peer.is_asked).map(|peer| peer.next_heartbeat);
-        let ends = self.by_node_id.values().filter_map(|peer| peer.ends);
+        let ends = self.by_node_id.values().filter_map(|peer| {
+            let ends = peer.ends?;
+            Some(if peer.is_to_hear { Time::ZERO } else { ends })
+        });
         heartbeats.chain(ends).chain(self.unassociated().map(|wanted| wanted.next)).min()
     }
 }

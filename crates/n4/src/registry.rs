@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::sessions::Session;
 use crate::set_index::SetIndex;
 use crate::slot::Slot;
+use crate::user_index::{Place, UserIndex};
 use dplink::Desired;
 use pfcp::FqCsid;
 use rules::Seid;
@@ -22,6 +23,7 @@ pub(crate) struct Sessions {
     by_seid: BTreeMap<Seid, Slot>,
     by_owner: HashMap<String, Names>,
     by_set: SetIndex,
+    by_user: UserIndex,
     /// Those that were looked up, some of them several times.
     touched: RefCell<Vec<Seid>>,
     /// Records to be kept.
@@ -36,6 +38,7 @@ impl Sessions {
             by_seid: BTreeMap::new(),
             by_owner: HashMap::new(),
             by_set: SetIndex::default(),
+            by_user: UserIndex::default(),
             touched: RefCell::default(),
             saved: Vec::new(),
             recovery_time_stamp,
@@ -76,6 +79,7 @@ impl Sessions {
         let seid = session.record.seid;
         self.name(&session.record);
         self.by_set.enter(&session.record);
+        self.by_user.enter(&session.record);
         self.touched.get_mut().push(seid);
         self.by_seid.insert(seid, Slot::of(session));
     }
@@ -91,11 +95,24 @@ impl Sessions {
         }
     }
 
-    /// A session has its name again, after another one had it.
+    /// A session has its name and its places again, after another one had them.
     pub(crate) fn name_again(&mut self, seid: Seid) {
         if let Some(record) = self.get(seid).map(|session| session.record.clone()) {
             self.name(&record);
+            self.by_user.enter(&record);
         }
+    }
+
+    /// A session gives way: its places may be another's.
+    pub(crate) fn leave_places(&mut self, seid: Seid) {
+        if let Some(session) = self.by_seid.get(&seid).and_then(Slot::session) {
+            self.by_user.leave(&session.record);
+        }
+    }
+
+    /// Who has a place.
+    pub(crate) fn at(&self, place: Place) -> Option<Seid> {
+        self.by_user.owner(place)
     }
 
     /// Another session may have the name by now.
@@ -120,12 +137,14 @@ impl Sessions {
         let record = &self.by_seid.get(&seid)?.session()?.record;
         let is_renamed = record.owner != next.owner || record.cp_f_seid != next.cp_f_seid;
         self.by_set.leave(record);
+        self.by_user.leave(record);
         if is_renamed {
             let (owner, name) = (record.owner.clone(), record.cp_f_seid);
             self.unname((&owner, name), seid);
             self.name(&next);
         }
         self.by_set.enter(&next);
+        self.by_user.enter(&next);
         let session = self.get_mut(seid)?;
         Some(std::mem::replace(&mut session.record, next))
     }
@@ -134,6 +153,7 @@ impl Sessions {
         let session = self.by_seid.remove(&seid)?.into_session()?;
         self.unname((&session.record.owner, session.record.cp_f_seid), seid);
         self.by_set.leave(&session.record);
+        self.by_user.leave(&session.record);
         Some(session)
     }
 
@@ -306,6 +326,7 @@ mod tests {
             revision: 1,
             owner: "smf.example".to_owned(),
             cp_f_seid: CpFSeid { seid: u64::MAX, address: [10, 40, 0, 1].into() },
+            era: 0,
             rules: Rules {
                 pdrs: vec![pdr(1, Interface::Access), pdr(2, Interface::Core)],
                 fars: vec![far(1, Interface::Core), far(2, Interface::Access)],

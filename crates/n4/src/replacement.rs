@@ -1,49 +1,90 @@
 //! A CP F-SEID that is used again (TS 29.244 5.6.2): the session that had the name goes once the new one is in force. Until
-//! then it only gives way, as users' addresses and tunnels are one session's, and comes back where the new one fails.
+//! then it only gives way, as users' addresses and tunnels are one session's, and comes back where the new one fails. Sessions
+//! that their owner may have forgotten (`stale.rs`) give way for what they have, too.
 
 use crate::exchange::Asked;
 use crate::interface::Output;
 use crate::node::Node;
 use crate::refusal::Refusal;
 use crate::sessions::{Pending, Work};
-use pfcp::Cause;
+use pfcp::{Cause, SessionEstablishmentRequest};
 use rules::Seid;
 use session::{CpFSeid, SessionRecord};
 
-impl Node {
-    /// The sessions that a new one of this name is in the place of: the one that has the name, and if that one is still being
-    /// established, the one it replaces. One that is being deleted goes without a successor.
-    pub(crate) fn in_the_way(&self, owner: &str, name: CpFSeid) -> [Option<Seid>; 2] {
-        let named = self.sessions.of_owner(owner, name).filter(|named| !self.is_going(*named));
-        let before = named.and_then(|named| self.sessions.get(named)?.replaces());
-        // It may have been deleted meanwhile, with a set that its successor is not of.
-        let before = before.filter(|before| self.sessions.has(*before));
-        [named, before]
+/// The sessions that a new one may be in the place of.
+#[derive(Debug)]
+pub(crate) struct Way {
+    /// These go for it.
+    sure: Vec<Seid>,
+    /// These may come back when one does that is still being established.
+    perhaps: Vec<Seid>,
+}
+
+impl Way {
+    /// Room they leave.
+    pub(crate) const fn room(&self) -> usize {
+        self.sure.len()
     }
 
-    /// The session that is to give way. One that is still being established nobody counts on: it is over.
-    pub(crate) fn replaced(&mut self, owner: &str, name: CpFSeid) -> Option<Seid> {
-        let named = self.sessions.of_owner(owner, name)?;
-        if !self.sessions.get(named)?.is_established() {
+    fn all(&self) -> impl Iterator<Item = Seid> {
+        self.sure.iter().chain(&self.perhaps).copied()
+    }
+}
+
+impl Node {
+    /// The sessions that a new one is in the place of: the one that has the name, and if that one is still being established,
+    /// those it replaces; and stale ones that have what it asks for. One that is being deleted, or gives way to another, goes
+    /// without a successor.
+    pub(crate) fn in_the_way(
+        &self,
+        owner: &str,
+        name: CpFSeid,
+        request: &SessionEstablishmentRequest,
+    ) -> Way {
+        let named = self.sessions.of_owner(owner, name).filter(|named| !self.is_going(*named));
+        let mut sure = self.stale_in_the_way(owner, request);
+        sure.extend(named.filter(|named| !sure.contains(named)));
+        let before =
+            named.and_then(|named| self.sessions.get(named)).map_or(&[][..], |named| named.replaces());
+        // They may have been deleted meanwhile, with a set that their successor is not of.
+        let before = before.iter().copied().filter(|before| self.sessions.has(*before));
+        let has_name = |seid: &Seid| self.sessions.look(*seid, |session| session.record.cp_f_seid == name);
+        let (same, perhaps): (Vec<Seid>, Vec<Seid>) = before.partition(has_name);
+        sure.extend(same);
+        Way { sure, perhaps }
+    }
+
+    /// The sessions that are to give way to a new one. One of its name that is still being established nobody counts on: it is
+    /// over.
+    pub(crate) fn replaced(&mut self, way: &Way, new: &SessionRecord) -> Vec<Seid> {
+        let named = self.sessions.of_owner(&new.owner, new.cp_f_seid);
+        let is_new = |named: &Seid| self.sessions.get(*named).is_some_and(|named| !named.is_established());
+        if let Some(named) = named.filter(is_new) {
             self.fail(named, None);
         }
-        self.sessions.of_owner(owner, name).filter(|old| !self.is_going(*old))
+        way.all().filter(|old| self.is_in_the_place_of(*old, new)).collect()
     }
 
-    fn is_going(&self, seid: Seid) -> bool {
+    pub(crate) fn is_going(&self, seid: Seid) -> bool {
         let pending = self.sessions.get(seid).and_then(|session| session.pending.as_ref());
-        pending.is_some_and(|pending| matches!(pending.work, Work::Delete))
+        pending.is_some_and(|pending| matches!(pending.work, Work::Delete | Work::Yield))
     }
 
-    /// What it has counts as free.
-    pub(crate) fn lend(&mut self, old: Option<Seid>) {
-        if let Some(record) = self.record_of(old) {
-            self.release_all(&record);
+    /// What they have counts as free.
+    pub(crate) fn lend(&mut self, way: &Way) {
+        for old in way.all() {
+            if let Some(record) = self.record_of(old) {
+                self.release_all(&record);
+            }
         }
     }
 
-    /// What nobody took is its own again.
-    pub(crate) fn take_back(&mut self, old: Option<Seid>) {
+    /// What nobody took is their own again.
+    pub(crate) fn return_lent(&mut self, way: &Way) {
+        way.all().for_each(|old| self.take_back(old));
+    }
+
+    fn take_back(&mut self, old: Seid) {
         let Some(record) = self.record_of(old) else { return };
         self.tunnels.take_back(&record);
         for address in record.extras.iter().flat_map(|extras| &extras.addresses) {
@@ -51,8 +92,8 @@ impl Node {
         }
     }
 
-    fn record_of(&self, old: Option<Seid>) -> Option<SessionRecord> {
-        Some(self.sessions.get(old?)?.record.clone())
+    fn record_of(&self, old: Seid) -> Option<SessionRecord> {
+        Some(self.sessions.get(old)?.record.clone())
     }
 
     /// It is out of force from now on. A change of it that is under way is not waited for.
@@ -64,6 +105,7 @@ impl Node {
             self.release_taken(old, &pending);
             self.refuse(&pending.asked, Some(cp_seid), Refusal::of(Cause::SessionContextNotFound));
         }
+        self.sessions.leave_places(old);
         self.out.push(Output::Delete(old));
     }
 
@@ -71,8 +113,13 @@ impl Node {
     pub(crate) fn come_back(&mut self, old: Seid) {
         let Some(session) = self.sessions.get_mut(old).filter(|session| session.yields()) else { return };
         session.pending = None;
+        let name = (session.record.owner.clone(), session.record.cp_f_seid);
+        // Where another has got its name meanwhile, nobody could name it any more.
+        if self.sessions.of_owner(&name.0, name.1).is_some_and(|other| other != old) {
+            return self.drop_session(old);
+        }
         self.sessions.name_again(old);
-        self.take_back(Some(old));
+        self.take_back(old);
         // The data plane has let it go, and may have no room for it any more.
         self.losses.missing(old);
         self.put_again(old);

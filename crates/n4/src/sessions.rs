@@ -77,12 +77,12 @@ pub(crate) struct Pending {
 /// What a request under way does.
 #[derive(Debug)]
 pub(crate) enum Work {
-    /// The session's own record is what is to come, in the place of another one that had its name.
-    Establish(Taken, Option<Seid>),
+    /// The session's own record is what is to come, in the place of others that had its name, or what it has.
+    Establish(Taken, Vec<Seid>),
     /// To this.
     Modify(Box<SessionRecord>, Box<Modifying>),
     Delete,
-    /// It gives way to a new one of its name, and comes back if that cannot be.
+    /// It gives way to a new one of its name or with what it had, and comes back if that cannot be.
     Yield,
 }
 
@@ -177,11 +177,11 @@ impl Session {
         self.pending.as_ref().is_some_and(|pending| matches!(pending.work, Work::Yield))
     }
 
-    /// The one it is to replace.
-    pub(crate) fn replaces(&self) -> Option<Seid> {
-        match self.pending.as_ref()?.work {
-            Work::Establish(_, replaced) => replaced,
-            _ => None,
+    /// Those it is to replace.
+    pub(crate) fn replaces(&self) -> &[Seid] {
+        match self.pending.as_ref().map(|pending| &pending.work) {
+            Some(Work::Establish(_, replaced)) => replaced,
+            _ => &[],
         }
     }
 

@@ -88,6 +88,7 @@ mod tests {
         let (fq_csids, group_id) = (vec![fq_csid(csids).octets()], vec![seid as u8 % 2 + 1]);
         let extras = Extras { fq_csids, group_id, ..Extras::default() };
         SessionRecord {
+            era: 0,
             seid: Seid(seid),
             revision: 1,
             owner: "smf.example".to_owned(),

@@ -182,11 +182,13 @@ impl Node {
 
     /// What is under way must not forget it.
     fn belongs_to(&mut self, seid: Seid, owner: String, cp_f_seid: CpFSeid) {
+        let era = self.era(&owner);
         let Some(session) = self.sessions.get_mut(seid) else { return };
-        let record = SessionRecord { owner, cp_f_seid, ..session.record.clone() };
+        let record = SessionRecord { owner, cp_f_seid, era, ..session.record.clone() };
         let next = session.pending.as_mut().and_then(|pending| pending.next());
         if let Some(next) = next.filter(|next| next.owner == session.record.owner) {
             next.owner.clone_from(&record.owner);
+            next.era = era;
         }
         if session.is_established() {
             session.save();

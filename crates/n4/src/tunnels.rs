@@ -143,6 +143,17 @@ impl Tunnels {
         }
     }
 
+    /// Which session has it.
+    pub(crate) fn owner(&self, f_teid: FTeid) -> Option<Seid> {
+        self.owners.get(&self.place(f_teid)).copied()
+    }
+
+    /// Whether two sessions would have one endpoint.
+    pub(crate) fn share(&self, one: &SessionRecord, other: &SessionRecord) -> bool {
+        let of_other: Vec<Place> = other.f_teids().map(|f_teid| self.place(f_teid)).collect();
+        one.f_teids().any(|f_teid| of_other.contains(&self.place(f_teid)))
+    }
+
     /// What a session had is its own again, where nobody took it meanwhile.
     pub(crate) fn take_back(&mut self, record: &SessionRecord) {
         for f_teid in record.f_teids() {

@@ -18,6 +18,7 @@ use pfcp::*;
 use rules::Seid;
 use session::NodeRecord;
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -210,4 +211,44 @@ fn a_set_that_moves_costs_nothing_but_its_sessions() {
     };
     let (all, none) = (took(GROUP), took(&[9]));
     assert!(none * 100 < all, "{none:?} for none, {all:?} for {}", seids.len());
+}
+
+/// T1 x N1 of control planes.
+const ASKED_AGAIN: Duration = Duration::from_secs(9);
+
+/// 100,000 requests a second: what is asked again after T1 is still answered as it was, and done once. Strangers, however
+/// many, do nothing to that.
+#[test]
+fn an_answer_outlives_the_time_in_which_it_is_asked_for() {
+    let _alone = ALONE.lock();
+    let mut bench = Bench::new();
+    let first = message(u32::MAX >> 8, establishment(1));
+    let Some(answer) = bench.handle(Input::Datagram { from: at(SMF), bytes: &first }) else { panic!() };
+    let seids: Vec<Seid> = bench.saved.iter().copied().collect();
+    for millisecond in 0..3_000 {
+        bench.now = Time::from_millis(millisecond);
+        let stranger = SocketAddr::from(([10, 99, 0, 1], 8_805));
+        for from in [at(SMF), stranger] {
+            for number in 0..100 {
+                let request = SessionDeletionRequest { carried: vec![] };
+                let sequence = millisecond as u32 * 100 + number;
+                let body = request.into();
+                let bytes = encode(&Message { seid: Some(1), sequence, priority: None, body });
+                bench.node.handle(Input::Datagram { from, bytes: &bytes }, bench.now);
+            }
+        }
+    }
+    let again = bench.handle(Input::Datagram { from: at(SMF), bytes: &first });
+    assert_eq!(again, Some(answer));
+    assert_eq!(bench.saved.iter().copied().collect::<Vec<_>>(), seids);
+    assert_eq!(bench.node.counters().repeated, 1);
+    let config = common::config();
+    let all = ASKED_AGAIN.as_secs() as usize * 100_000;
+    assert!(config.answer_lifetime >= ASKED_AGAIN && config.limits.answers >= all);
+    // An answer has some 100 octets.
+    assert!(config.limits.answer_octets >= all * 100);
+}
+
+fn message(sequence: u32, request: SessionEstablishmentRequest) -> Vec<u8> {
+    encode(&Message::session(0, sequence, request))
 }

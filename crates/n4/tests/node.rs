@@ -224,12 +224,43 @@ fn release(lab: &mut Lab, within_s: u64) -> Option<AssociationUpdateRequest> {
     let now = lab.now;
     let outputs = lab.node.release_association("10.40.0.9", Duration::from_secs(within_s), now);
     outputs.into_iter().find_map(|output| match output {
+        n4::Output::SaveAssociation(record) => {
+            lab.associations.insert(record.node_id.clone(), record);
+            None
+        }
         n4::Output::Send { bytes, .. } => match decode(&bytes).unwrap().body {
             Body::AssociationUpdateRequest(request) => Some(request),
             other => panic!("{other:?}"),
         },
         _ => None,
     })
+}
+
+/// Else a node that is to be taken away would make sessions again.
+#[test]
+fn a_release_that_was_asked_for_outlives_a_restart() {
+    let mut lab = Lab::associated();
+    let session = lab.establish(establishment(1));
+    release(&mut lab, 100).unwrap();
+    lab.pass(Duration::from_secs(40));
+    lab.sent.clear();
+    lab.restart();
+    lab.pass(Duration::ZERO);
+    let asked = lab.sent.iter().find_map(|(_, message)| match &message.body {
+        Body::AssociationUpdateRequest(request) => Some(request.clone()),
+        _ => None,
+    });
+    let request = asked.expect("it may not have heard");
+    assert_eq!(request.association_release_request, Some(flags::RELEASE_SARR));
+    assert_eq!(request.graceful_release_period, Some(flags::timer(Some(60))));
+    assert_eq!(lab.node.leaving(), ["10.40.0.9"]);
+    let refused = lab.ask(SMF, &Message::session(0, 900, establishment(2)));
+    let Body::SessionEstablishmentResponse(refused) = refused else { panic!("{refused:?}") };
+    assert_eq!(refused.cause, Cause::RequestRejected);
+    lab.pass(Duration::from_secs(59));
+    assert!(lab.in_force.contains_key(&session));
+    lab.pass(Duration::from_secs(1));
+    assert!(lab.in_force.is_empty() && lab.associations.is_empty());
 }
 
 #[test]

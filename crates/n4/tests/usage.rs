@@ -10,7 +10,7 @@
 mod common;
 
 use common::billing::*;
-use common::{Lab, Obedience, SINCE_1900_MS};
+use common::{Lab, Obedience, SINCE_1900_MS, SMF, US, at};
 use pfcp::UsageReportTrigger as Trigger;
 use pfcp::*;
 use rules::{Seid, UrrId};
@@ -78,6 +78,53 @@ fn a_storm_of_triggers_is_one_report_a_second() {
     assert!((20..=22).contains(&bill.reports.len()), "{}", bill.reports.len());
     bill.add(&lab.delete(session).usage_reports);
     assert_eq!(bill.sums(), [(UrrId(1), (0, 20_000_000))].into());
+}
+
+/// More than a packet carries: told in several requests, each once the one before was taken, and each report once.
+#[test]
+fn what_has_no_room_in_one_request_comes_in_the_next() {
+    const URRS: u32 = 250;
+    let rule = |id| CreateUrr { measurement_period: Some(10), ..urr(id, PERIO) };
+    let rules: Vec<CreateUrr> = (1..=URRS).map(rule).collect();
+    let mut request = metered(77, vec![]);
+    request.create_urrs = rules;
+    for (pdr, ids) in request.create_pdrs.iter_mut().zip([[1, 2], [2, URRS]]) {
+        pdr.urr_ids = ids.to_vec();
+    }
+    let mut lab = Lab::associated();
+    let session = lab.establish(request);
+    lab.traffic(session, (10, 20), false);
+    seconds(&mut lab, 10);
+    let before = lab.trace.len();
+    let mut bill = Bill::default();
+    let mut rounds = 0;
+    loop {
+        let reports = lab.reports();
+        if reports.is_empty() {
+            break;
+        }
+        assert_eq!(reports.len(), 1, "one at a time");
+        rounds += 1;
+        // The first is not heard: nothing of it is told twice.
+        if rounds == 1 {
+            seconds(&mut lab, 3);
+            continue;
+        }
+        for (_, message) in reports {
+            let Body::SessionReportRequest(request) = message.body else { panic!() };
+            bill.add(&request.usage_reports);
+            let response = SessionReportResponse::of(Cause::RequestAccepted);
+            lab.tell(SMF, &Message::session(session.0, message.sequence, response));
+        }
+    }
+    let sent = lab.trace[before..].iter().filter(|(from, ..)| *from == at(US));
+    let largest = sent.map(|(_, _, octets)| octets.len()).max().unwrap();
+    assert!(largest <= 1_400, "{largest}");
+    let urrs: Vec<u32> = bill.order.iter().map(|report| report.urr_id).collect();
+    assert_eq!(urrs, (1..=URRS).collect::<Vec<u32>>());
+    let counted = lab.plane.counted.clone();
+    assert!(bill.sums().iter().all(|(urr, sum)| *sum == counted.get(urr).copied().unwrap_or_default()));
+    assert!((10..=60).contains(&rounds), "{rounds}");
 }
 
 #[test]

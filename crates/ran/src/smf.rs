@@ -20,7 +20,7 @@ pub use usage::Usage;
 
 use crate::tunnel::Tunnel;
 use association::Phase;
-use machine::{AnswerCache, Overdue, Requests, Time};
+use machine::{AnswerCache, AnswerLimits, Overdue, Requests, Time};
 use pfcp::{Body, Message};
 use session::{Sessions, Wish};
 use std::net::SocketAddrV4;
@@ -91,7 +91,11 @@ impl Smf {
             deadline: None,
             stopping: false,
             requests: Requests::new(T1, N1, UNDER_WAY),
-            answers: AnswerCache::new(REMEMBER, REMEMBERED),
+            answers: AnswerCache::new(AnswerLimits {
+                lifetime: REMEMBER,
+                requests: REMEMBERED,
+                octets: usize::MAX,
+            }),
             last_sequence: 0,
             outputs: Vec::new(),
         }

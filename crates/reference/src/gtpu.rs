@@ -9,6 +9,7 @@ pub(crate) const PORT: u16 = 2152;
 pub(crate) const ECHO_REQUEST: u8 = 1;
 pub(crate) const ECHO_RESPONSE: u8 = 2;
 pub(crate) const ERROR_INDICATION: u8 = 26;
+pub(crate) const SUPPORTED_EXTENSION_HEADERS: u8 = 31;
 pub(crate) const END_MARKER: u8 = 254;
 pub(crate) const G_PDU: u8 = 255;
 
@@ -136,6 +137,16 @@ pub(crate) fn message(flags: u8, kind: u8, teid: u32, body: &[u8]) -> Vec<u8> {
 pub(crate) fn echo_response(sequence: u16) -> Vec<u8> {
     let [s0, s1] = sequence.to_be_bytes();
     message(0x32, ECHO_RESPONSE, 0, &[s0, s1, 0, 0, 14, 0])
+}
+
+/// Tells a peer which extension headers we know (TS 29.281 7.2.3).
+pub(crate) fn supported_extension_headers() -> Vec<u8> {
+    message(
+        0x32,
+        SUPPORTED_EXTENSION_HEADERS,
+        0,
+        &[0, 0, 0, 0, 141, 4, PDU_SESSION_CONTAINER, 0x40, 0x82, 0xc0],
+    )
 }
 
 /// Tells a peer that the tunnel `teid` at `address` of ours leads nowhere (TS 29.281 7.3.1).

@@ -126,7 +126,15 @@ impl Reference {
         if is_damaged(&to_us.header, datagram) {
             return Err(DropReason::UdpChecksum);
         }
-        let message = Message::read(datagram.get(8..).unwrap_or_default())?;
+        let message = match Message::read(datagram.get(8..).unwrap_or_default()) {
+            // It is about a user's packet: the second octet says so.
+            Err(DropReason::GtpuUnknownExtension)
+                if self.error_indications && datagram.get(9) == Some(&gtpu::G_PDU) =>
+            {
+                return self.send_signal(to_us, gtpu::PORT, &gtpu::supported_extension_headers());
+            }
+            message => message?,
+        };
         match message.kind {
             gtpu::G_PDU => self.receive_g_pdu(to_us, &message),
             gtpu::ECHO_REQUEST => {

@@ -27,6 +27,8 @@ pub struct SessionRecord {
     pub owner: String,
     /// The owner's name for it.
     pub cp_f_seid: CpFSeid,
+    /// The era of the owner's association in which it spoke of the session last.
+    pub era: u32,
     /// What the data plane should do.
     pub rules: Rules,
     /// What has been used, and told.
@@ -101,6 +103,10 @@ pub struct AssociationRecord {
     pub set_id: Vec<u8>,
     /// Where others of its set speak in its name (TS 29.244 5.22.2).
     pub alternatives: Vec<IpAddr>,
+    /// How often the peer associated anew with the time stamp it had. Sessions of an earlier era it may have forgotten.
+    pub era: u32,
+    /// When the association is over, as its release was asked for: milliseconds since 1900.
+    pub ends_ms: Option<u64>,
 }
 
 /// What a control plane said an application looks like (TS 29.244 7.4.3).

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
 /// Of the records' encoding. A store of another format is refused, not guessed at.
-const FORMAT: [u8; 1] = [10];
+const FORMAT: [u8; 1] = [11];
 const FORMAT_KEY: &str = "format";
 const NODE_KEY: &str = "node";
 const LAST_CDR_KEY: &str = "last_cdr";
@@ -193,6 +193,7 @@ mod tests {
 
     fn session(seid: u64, revision: u64) -> SessionRecord {
         SessionRecord {
+            era: 0,
             seid: Seid(seid),
             revision,
             owner: "smf.example".to_owned(),
@@ -240,6 +241,8 @@ mod tests {
 
     fn association() -> AssociationRecord {
         AssociationRecord {
+            era: 1,
+            ends_ms: Some(4_000_000_000_000),
             node_id: "smf.example".to_owned(),
             address: ([10, 40, 0, 1], 8805).into(),
             recovery_time_stamp: 3_900_000_000,
@@ -299,7 +302,7 @@ mod tests {
     #[test]
     fn another_format_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        Store::open(folder.path()).unwrap().node.insert(FORMAT_KEY, [11]).unwrap();
+        Store::open(folder.path()).unwrap().node.insert(FORMAT_KEY, [12]).unwrap();
         assert!(matches!(Store::open(folder.path()), Err(StoreError::Format(_))));
     }
 }

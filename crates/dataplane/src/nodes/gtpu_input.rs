@@ -1,5 +1,6 @@
 //! Reads GTP-U; takes the tunnel's headers off users' packets (TS 29.281).
 
+use super::answer::{Way, ends, replace_by_gtpu};
 use super::frame_user::behind_tunnel;
 use crate::counters::DropReason;
 use crate::frame::{Meta, Packet};
@@ -7,6 +8,9 @@ use crate::graph::{Next, Node, NodeId};
 use crate::state::State;
 use packet::gtpu::{self, Malformed, Message, message_type};
 use packet::{Buffer, ipv6, protocol, udp};
+
+/// The longest list of extension headers.
+const NOTIFICATION_MAX: usize = 32;
 
 pub(crate) struct GtpuInput;
 
@@ -17,6 +21,7 @@ impl<B: Buffer> Node<B> for GtpuInput {
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let message = match read(packet) {
             Ok(message) => message,
+            Err(DropReason::GtpuUnknownExtension) => return notify(state, packet),
             Err(reason) => return Next::drop(reason),
         };
         if message.message_type != message_type::G_PDU {
@@ -59,6 +64,26 @@ fn is_damaged(packet: &[u8], datagram: &[u8]) -> bool {
     let length = udp::Header::parse(datagram).map_or(0, udp::Header::length);
     let datagram = datagram.get(..length).unwrap_or_default();
     udp::verify(datagram, ip.pseudo_sum(protocol::UDP, length)) == udp::Checksum::Wrong
+}
+
+/// Whoever sends a user's packet with an extension header that we should know and do not is told which ones we know, at a
+/// bounded rate (TS 29.281 5.2.1, 7.2.3). Other messages are not answered, or two that know different ones might never end.
+#[cold]
+fn notify<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> Next {
+    let bytes = packet.buffer.data();
+    let kind = bytes.get(usize::from(packet.meta.header_length) + udp::LENGTH + 1);
+    let is_answered = kind == Some(&message_type::G_PDU) && state.error_indications.take(state.now_ns);
+    let ends = ends(bytes).filter(|_| is_answered);
+    let mut message = [0; NOTIFICATION_MAX];
+    let answered = ends.and_then(|(peer, us)| {
+        let length = gtpu::write_supported_extension_headers(&mut message, 0)?;
+        let way = Way { source: us, destination: peer, port: gtpu::PORT };
+        replace_by_gtpu(&mut packet.buffer, way, message.get(..length)?)
+    });
+    match answered {
+        Some(()) => Next::To(NodeId::IpOutput),
+        None => Next::drop(DropReason::GtpuUnknownExtension),
+    }
 }
 
 /// Leaves the user's packet alone: nothing before it, nothing behind it. The headers stay in the buffer, in front of it,

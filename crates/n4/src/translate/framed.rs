@@ -14,7 +14,7 @@ pub(super) fn are_named(carried: &[RawIe]) -> bool {
 }
 
 /// All networks, each once, in the order they are named. An IE without octets names none.
-pub(super) fn routes(carried: &[RawIe]) -> Result<Vec<IpNet>, Refusal> {
+pub(crate) fn routes(carried: &[RawIe]) -> Result<Vec<IpNet>, Refusal> {
     carried.iter().try_for_each(routing)?;
     let mut routes = Vec::new();
     for named in carried.iter().filter(|other| ROUTES.contains(&other.ie) && !other.value.is_empty()) {

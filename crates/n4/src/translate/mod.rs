@@ -9,6 +9,8 @@ mod qer;
 mod urr;
 mod user;
 
+pub(crate) use framed::routes as framed_routes;
+
 use crate::config::GtpuAddress;
 use crate::pools::Pools;
 use crate::predefined::{self, NO_FAR, Predefined};

@@ -4,13 +4,17 @@ use super::due::{Found, Look};
 use super::tell::tell;
 use super::{SILENCE, macs, ms};
 use crate::silence::Again;
-use pfcp::{UsageReport, UsageReportTrigger as Trigger};
+use pfcp::{Message, SessionReportRequest, UsageReport, UsageReportTrigger as Trigger};
 use rules::{Rules, Triggers, Urr, UrrId};
-use session::UsageRecord;
+use session::{UrrUsage, UsageRecord};
 use std::collections::BTreeSet;
 
 /// Triggers that let a user wait, or that come once: reported at once.
 const URGENT: u32 = Trigger::VOLQU | Trigger::TIMQU | Trigger::START;
+
+/// Octets of reports from which on the rest waits for the next request: with one more report of usual length, that is no more
+/// than a packet carries. One request could not carry all that a session may have to tell (TS 29.244 7.2.2.1).
+const ROOM: usize = 1_100;
 
 /// The data plane may have nothing to tell: it is not asked again at once.
 const BETWEEN_LOOKS_MS: u64 = 100;
@@ -205,9 +209,12 @@ impl Meter {
             }
             return;
         }
-        self.told.clear();
-        self.report_from_ms = when.now_ms + when.interval_ms;
-        plan.steps.push(Step::Report(tell_due(record, rules)));
+        let reports = tell_due(record, rules);
+        let left: BTreeSet<UrrId> = due(record).collect();
+        self.told.retain(|urr| left.contains(urr));
+        // What found no room goes as soon as this has been taken.
+        self.report_from_ms = when.now_ms + if left.is_empty() { when.interval_ms } else { 0 };
+        plan.steps.push(Step::Report(reports));
     }
 
     /// Asks about what is not known, unless something is asked already.
@@ -261,12 +268,29 @@ fn link(record: &mut UsageRecord, rules: &Rules) {
     }
 }
 
+/// As many as one request has room for, those first that a user waits for; the others stay due.
 fn tell_due(record: &mut UsageRecord, rules: &Rules) -> Vec<UsageReport> {
     let UsageRecord { urrs, macs, starts, .. } = record;
-    let due = urrs.iter_mut().zip(&rules.urrs).filter(|(usage, _)| usage.due != 0);
-    due.flat_map(|(usage, urr)| {
-        let triggers = usage.due;
-        tell((usage, macs, starts), urr, triggers, None)
-    })
-    .collect()
+    let mut reports = vec![];
+    let mut octets = 0;
+    for is_urgent in [true, false] {
+        let meant = |usage: &UrrUsage| usage.due != 0 && (usage.due & URGENT != 0) == is_urgent;
+        for (usage, urr) in urrs.iter_mut().zip(&rules.urrs).filter(|(usage, _)| meant(usage)) {
+            if octets >= ROOM {
+                return reports;
+            }
+            let triggers = usage.due;
+            let next = tell((usage, macs, starts), urr, triggers, None);
+            octets += octets_of(&next);
+            reports.extend(next);
+        }
+    }
+    reports
+}
+
+/// In a request. It is encoded for this alone; most sessions have few URRs.
+fn octets_of(reports: &[UsageReport]) -> usize {
+    let usage_reports = reports.to_vec();
+    let request = SessionReportRequest { usage_reports, ..SessionReportRequest::default() };
+    pfcp::encode(&Message::session(0, 0, request)).len()
 }

@@ -37,6 +37,8 @@ impl State {
             record.revision = 0;
             // What was used is learnt at any time.
             (record.usage, record.charging) = (session::UsageRecord::default(), None);
+            // Whoever is refused has named it all the same.
+            record.era = 0;
         }
         Self {
             desired: unnumbered(lab.desired()),

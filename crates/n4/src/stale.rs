@@ -1,0 +1,114 @@
+//! Sessions that their owner may have forgotten. A control plane that associates anew with the time stamp it had keeps its
+//! sessions (TS 29.244 6.2.6.2.2); some count on that, and others have none after it and give out tunnels and addresses anew.
+//! Who cannot be known until then is of an earlier era: it stays, until a new session of the owner wants what it has. One that
+//! its owner names again is of today.
+
+use crate::node::Node;
+use crate::translate::framed_routes;
+use crate::user_index::Place;
+use crate::values::{self, Endpoint};
+use ipnet::IpNet;
+use pfcp::{FTeid, NetworkInstance, RawIe, SessionEstablishmentRequest, UeIpAddress};
+use rules::{Instance, Interface, Seid};
+use session::SessionRecord;
+use std::net::IpAddr;
+
+/// What part of a request says of tunnels and addresses.
+struct Said<'a> {
+    f_teid: Option<FTeid>,
+    addresses: &'a [UeIpAddress],
+    network: Option<&'a NetworkInstance>,
+    carried: &'a [RawIe],
+}
+
+fn said(request: &SessionEstablishmentRequest) -> impl Iterator<Item = Said<'_>> {
+    let pdis = request.create_pdrs.iter().map(|pdr| Said {
+        f_teid: pdr.pdi.f_teid,
+        addresses: &pdr.pdi.ue_ip_addresses,
+        network: pdr.pdi.network_instance.as_ref(),
+        carried: &pdr.pdi.carried,
+    });
+    let endpoints = request.create_traffic_endpoints.iter().map(|endpoint| Said {
+        f_teid: endpoint.local_f_teid,
+        addresses: &endpoint.ue_ip_addresses,
+        network: endpoint.network_instance.as_ref(),
+        carried: &endpoint.carried,
+    });
+    pdis.chain(endpoints)
+}
+
+impl Node {
+    /// How often a control plane has associated anew without having restarted.
+    pub(crate) fn era(&self, owner: &str) -> u32 {
+        self.peers.get(owner).map_or(0, |association| association.record.era)
+    }
+
+    /// Whether the owner has not spoken of it since it associated anew. One with something under way is not looked at.
+    fn is_stale(&self, seid: Seid, (owner, era): (&str, u32)) -> bool {
+        let is_it = |record: &SessionRecord| record.owner == owner && record.era < era;
+        self.sessions.get(seid).is_some_and(|session| session.pending.is_none() && is_it(&session.record))
+    }
+
+    /// The owner speaks of it: it has not forgotten it.
+    pub(crate) fn spoken_of(&mut self, seid: Seid) {
+        let Some(record) = self.sessions.get(seid).map(|session| &session.record) else { return };
+        let (before, era) = (record.era, self.era(&record.owner));
+        if before != era
+            && let Some(session) = self.sessions.get_mut(seid)
+        {
+            session.record.era = era;
+            if session.is_established() {
+                session.save();
+            }
+        }
+    }
+
+    /// Stale sessions of the owner that have what a new one asks for: a tunnel, a user's address, a network behind a user.
+    pub(crate) fn stale_in_the_way(&self, owner: &str, request: &SessionEstablishmentRequest) -> Vec<Seid> {
+        let era = self.era(owner);
+        if era == 0 {
+            return vec![];
+        }
+        let mut stale: Vec<Seid> = said(request).flat_map(|said| self.holders(&said)).collect();
+        stale.sort_unstable();
+        stale.dedup();
+        stale.retain(|seid| self.is_stale(*seid, (owner, era)));
+        stale
+    }
+
+    /// Who has what is asked for.
+    fn holders(&self, said: &Said<'_>) -> Vec<Seid> {
+        let instance = values::instance(said.network, self.config.has_instances());
+        let tunnel = said.f_teid.and_then(|f_teid| {
+            match values::endpoint(f_teid, (Interface::Access, instance), &self.config.gtpu) {
+                Ok(Endpoint::Given(f_teid)) => self.tunnels.owner(f_teid),
+                _ => None,
+            }
+        });
+        let places = places(said, instance);
+        tunnel.into_iter().chain(places.filter_map(|place| self.sessions.at(place))).collect()
+    }
+
+    /// Whether a session that is there has to go for a new one: it has its name, or something that is one session's.
+    pub(crate) fn is_in_the_place_of(&self, old: Seid, new: &SessionRecord) -> bool {
+        let Some(old) = self.sessions.get(old).map(|old| &old.record).filter(|old| !self.is_going(old.seid))
+        else {
+            return false;
+        };
+        let shares_tunnel = || self.tunnels.share(old, new);
+        let shares_place = || Place::of(old).any(|place| Place::of(new).any(|other| other == place));
+        old.owner == new.owner && (old.cp_f_seid == new.cp_f_seid || shares_tunnel() || shares_place())
+    }
+}
+
+fn places(said: &Said<'_>, instance: Instance) -> impl Iterator<Item = Place> {
+    // What is wrong is refused when it is translated.
+    let given = |address: &&UeIpAddress| !address.choose_ipv4 && !address.choose_ipv6;
+    let given: Vec<UeIpAddress> = said.addresses.iter().filter(given).copied().collect();
+    let user = values::user(&given).unwrap_or_default();
+    let ipv4 = user.ipv4.map(|address| IpNet::from(IpAddr::V4(address)));
+    let own = ipv4.into_iter().chain(user.ipv6.map(IpNet::V6));
+    let behind = framed_routes(said.carried).unwrap_or_default();
+    let behind = behind.into_iter().map(move |route| Place::Behind(instance, route));
+    own.map(move |net| Place::User(instance, net)).chain(behind)
+}
