@@ -76,7 +76,6 @@ impl<'a> Checked<'a> {
         at_most(limits::DUPLICATES, far.duplicates.len(), rule, "copies")?;
         let forwards = far.apply_action == ApplyAction::Forward;
         ensure(!forwards || far.forwarding.is_some(), RuleError::NoForwardingParameters(rule))?;
-        ensure(forwards || far.duplicates.is_empty(), RuleError::CopiesWithoutForwarding(rule))?;
         far.forwarding.iter().chain(&far.duplicates).try_for_each(|to| parameters(to, rule))
     }
 

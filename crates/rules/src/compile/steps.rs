@@ -44,7 +44,7 @@ impl<'a> Steps<'a> {
             action.goes_in(self.flows.get(&far).copied());
         }
         let copies = match (action, found) {
-            (Action::Forward(_), Some(far)) => &*far.duplicates,
+            (Action::Forward(_), Some(far)) if far.duplicating => &*far.duplicates,
             _ => &[],
         };
         Step {
