@@ -28,7 +28,7 @@ pub(crate) struct Checked<'a> {
     pub(crate) fars: ById<'a, Far>,
     pub(crate) qers: ById<'a, Qer>,
     pub(crate) urrs: ById<'a, Urr>,
-    bars: ById<'a, Bar>,
+    pub(crate) bars: ById<'a, Bar>,
     /// The SDF filters that others may refer to, by their ID.
     filters: HashMap<u32, &'a SdfFilter>,
     /// As those, each with the direction of the PDR it stands in.

@@ -145,8 +145,13 @@ fn buffering_tells_whom_it_was_asked_to() {
     rules.fars[1].notify = true;
     rules.bars = vec![bar(1), Bar { suggested_packets: Some(20), ..bar(2) }];
     let program = compile(&rules).unwrap();
-    assert_eq!(program.steps[1].action, Action::Buffer { notify: true });
-    assert_eq!(program.buffer_packets, Some(20));
+    assert_eq!(
+        program.steps[1].action,
+        Action::Buffer { notify: true, most: None },
+        "none of the BARs is its"
+    );
+    rules.fars[1].bar = Some(BarId(2));
+    assert_eq!(compile(&rules).unwrap().steps[1].action, Action::Buffer { notify: true, most: Some(20) });
 }
 
 #[test]
