@@ -174,7 +174,8 @@ impl Node {
     }
 
     /// The request under way fails, and the session is what it was before it: the data plane is told so anew, as it
-    /// may have obeyed after all. `revision` tells which request is meant, if only one is.
+    /// may have obeyed after all. A deletion does not fail: no control plane asks for it again, and the user's address would
+    /// be taken for ever. What is known of its usage must do. `revision` tells which request is meant, if only one is.
     pub(crate) fn fail(&mut self, seid: Seid, revision: Option<u64>) {
         self.fail_by(seid, revision, Cause::SystemFailure);
     }
@@ -197,24 +198,14 @@ impl Node {
                 self.release_taken(seid, &pending);
                 self.put_again(seid);
             }
-            Work::Delete => self.keep(seid),
-            Work::Yield => {}
+        if matches!(pending.work, Work::Delete) {
+            return self.forget(seid, &pending);
+        }
+            Work::Delete | Work::Yield => {}
         }
         self.refuse(&pending.asked, cp_seid, Refusal::of(cause));
         self.go_on(seid);
         self.attend(seid);
-    }
-
-    /// What could not be deleted stays. Where its owner has given its name to another session meanwhile, nobody could name it
-    /// any more: it goes.
-    fn keep(&mut self, seid: Seid) {
-        let Some(session) = self.sessions.get(seid) else { return };
-        let named = self.sessions.of_owner(&session.record.owner, session.record.cp_f_seid);
-        if named.is_some_and(|other| other != seid) {
-            return self.drop_session(seid);
-        }
-        self.sessions.name_again(seid);
-        self.put_again(seid);
     }
 
     fn undo_establishment(&mut self, seid: Seid) {

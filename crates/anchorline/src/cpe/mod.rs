@@ -7,6 +7,7 @@ pub(crate) mod control;
 mod endpoint;
 mod link;
 mod metrics;
+mod resync;
 mod runtime;
 mod send;
 mod sockets;

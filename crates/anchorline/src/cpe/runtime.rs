@@ -5,6 +5,7 @@ use super::content::{Rules, Telling};
 use super::control::{Control, Done, Order, Ordered};
 use super::link::{Heard, Link};
 use super::metrics::Pfcp;
+use super::resync::Going;
 use super::send::{Datagram, send_all};
 use super::sockets::Sockets;
 use charging::Cdr;
@@ -39,6 +40,8 @@ pub(crate) struct Runtime {
     commands: Option<mpsc::Sender<Command>>,
     /// Commands the link has not taken yet: at most one resynchronisation and what the node has under way.
     outbox: VecDeque<Command>,
+    /// Sessions the data plane has yet to let go.
+    going: Going,
     /// What the node said and is not done yet.
     changes: Vec<Change>,
     actions: Vec<Action>,
@@ -94,6 +97,7 @@ impl Runtime {
             outbox: VecDeque::new(),
             changes: Vec::new(),
             actions: Vec::new(),
+            going: Going::default(),
             datagrams: Vec::new(),
             zero: Instant::now(),
             announced: false,
@@ -230,6 +234,7 @@ impl Runtime {
 
     /// What came before is done first: it was said to another link.
     async fn link_changed(&mut self, heard: Heard) -> anyhow::Result<()> {
+            Notice::Removed { session, .. } => self.going.gone(*session),
         self.carry_out().await?;
         match heard {
             Heard::Connected { hello, commands } => {
@@ -260,10 +265,7 @@ impl Runtime {
 
     /// Says what every session should be; what is not named goes.
     fn resynchronise(&mut self) {
-        self.outbox.clear();
-        self.outbox.push_back(Command::ResyncBegin);
-        self.outbox.extend(self.node.desired().map(Command::Put));
-        self.outbox.push_back(Command::ResyncEnd);
+        self.outbox = self.going.resynchronisation(self.node.desired()).collect();
     }
 
     fn announce(&mut self) {
@@ -379,6 +381,7 @@ async fn until(moment: Option<Instant>) {
 }
 
 fn say(note: Note) {
+        self.going.ordered(&command);
     match note.level {
         Level::Info => tracing::info!("{}", note.text),
         Level::Warning => tracing::warn!("{}", note.text),
