@@ -6,6 +6,7 @@ use crate::interface::{Level, Output};
 use crate::load::Pressure;
 use crate::node::Node;
 use crate::offline;
+use crate::paging::Paging;
 use crate::refusal::Refusal;
 use crate::sessions::{Modifying, Pending, Session, Work, desired};
 use crate::translate::Taken;
@@ -53,11 +54,11 @@ impl Node {
         let order = match &mut work {
             Work::Establish(..) => {
                 session.record.revision = revision;
-                Output::Put(desired(&session.record, &self.config))
+                Output::Put(desired((&session.record, &session.paging), &self.config))
             }
             Work::Modify(next, modifying) => {
                 next.revision = revision;
-                Output::Put(modified(next, modifying, &self.config))
+                Output::Put(modified((next, &session.paging), modifying, &self.config))
             }
             Work::Delete | Work::Yield => Output::Delete(seid),
         };
@@ -269,7 +270,7 @@ const fn cause_of(cause: RefusalCause) -> Cause {
 }
 
 /// What the data plane is told of a modification: the session as it will be, and what is done but once.
-fn modified(next: &SessionRecord, modifying: &Modifying, config: &Config) -> Desired {
+fn modified(next: (&SessionRecord, &Paging), modifying: &Modifying, config: &Config) -> Desired {
     let (end_markers, drop_buffered) = (modifying.taken.end_markers.clone(), modifying.drop_buffered);
     Desired { end_markers, drop_buffered, ..desired(next, config) }
 }
