@@ -62,6 +62,8 @@ impl Node {
             }
             Work::Delete | Work::Yield => Output::Delete(seid),
         };
+        // The link to the data plane is everybody's.
+        let is_too_long = matches!(&order, Output::Put(desired) if !dplink::frame::fits(desired));
         // URRs that go are asked about before they are gone.
         if let Work::Modify(_, modifying) = &mut work
             && let Some(query) = &mut modifying.query
@@ -72,6 +74,13 @@ impl Node {
             self.out.push(Output::QueryUsage { session: seid, urrs, token, is_reported: true });
         }
         session.pending = Some(Box::new(Pending { asked: *asked, revision, work, applied: None }));
+        if is_too_long {
+            self.note(
+                Level::Warning,
+                format!("session {seid} would have more rules than the data plane can be told of"),
+            );
+            return self.fail_by(seid, Some(revision), Cause::NoResourcesAvailable);
+        }
         self.deadlines.push_back((deadline, seid, revision));
         self.out.push(order);
     }
@@ -189,6 +198,9 @@ impl Node {
         };
         let session = self.sessions.get_mut(seid);
         let Some(pending) = session.and_then(|session| session.pending.take_if(is_it)) else { return };
+        if matches!(pending.work, Work::Delete) {
+            return self.forget(seid, &pending);
+        }
         let cp_seid = self.sessions.get(seid).map(|session| session.record.cp_f_seid.seid);
         match &pending.work {
             Work::Establish(_, replaced) => {
@@ -199,9 +211,6 @@ impl Node {
                 self.release_taken(seid, &pending);
                 self.put_again(seid);
             }
-        if matches!(pending.work, Work::Delete) {
-            return self.forget(seid, &pending);
-        }
             Work::Delete | Work::Yield => {}
         }
         self.refuse(&pending.asked, cp_seid, Refusal::of(cause));

@@ -275,3 +275,37 @@ fn more_urrs_than_can_be_told_of_are_refused() {
     let excess = Some(FailedRuleId::Urr(251));
     assert_eq!(told(request).0, (Cause::NoResourcesAvailable, None, excess));
 }
+
+/// What one session has is told the data plane in one piece, over a link that is everybody's: modifications do not add up to
+/// more than that.
+#[test]
+fn rules_that_are_too_long_together_are_refused_and_the_session_stays() {
+    let mut lab = Lab::associated();
+    let session = lab.establish(establishment(77));
+    let fars = |batch: u32| {
+        let url = format!("http://portal.example/{}", "x".repeat(950));
+        let far = |id| {
+            let mut far = smf::far(id, ApplyAction::FORW, Some(smf::forwarding(DestinationInterface::Core)));
+            let to = far.forwarding_parameters.as_mut().unwrap();
+            to.redirect_information = Some(RedirectInformation::Url(url.clone()));
+            far
+        };
+        let create_fars = (100 * batch..100 * batch + 50).map(far).collect();
+        SessionModificationRequest { create_fars, ..Default::default() }
+    };
+    let refused = (1..40).find_map(|batch| {
+        let before = (lab.desired()[&session].rules.clone(), lab.told.len());
+        let answer = lab.modify(session, fars(batch));
+        (!answer.cause.is_accepted()).then_some((answer.cause, before, batch))
+    });
+    let (cause, (rules, told), batch) = refused.unwrap();
+    assert_eq!((cause, batch > 10), (Cause::NoResourcesAvailable, true));
+    assert_eq!(lab.desired()[&session].rules, rules);
+    let fits = |order: &n4::Output| match order {
+        n4::Output::Put(desired) => dplink::frame::fits(desired),
+        _ => true,
+    };
+    assert!(lab.told[told..].iter().all(fits));
+    assert_eq!(lab.in_force, lab.desired());
+    assert!(lab.modify(session, path_switch(5)).cause.is_accepted());
+}
