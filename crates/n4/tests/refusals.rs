@@ -101,12 +101,25 @@ const ESTABLISHMENTS: &[Case] = &[
     (ie::OUTER_HEADER_CREATION, |r| {
         parameters(r).outer_header_creation = Some(OuterHeaderCreation::Other(vec![4, 0, 10, 0, 0, 1, 0, 7]));
     }),
+    // GTP-U is served over IPv4 only.
+    (ie::OUTER_HEADER_CREATION, |r| parameters(r).outer_header_creation = Some(OVER_IPV6)),
+    (ie::OUTER_HEADER_CREATION, |r| {
+        r.create_fars[0].duplicating_parameters = vec![DuplicatingParameters {
+            destination_interface: DestinationInterface::LiFunction,
+            outer_header_creation: Some(OVER_IPV6),
+            transport_level_marking: None,
+            carried: vec![],
+        }];
+    }),
     (ie::REDIRECT_INFORMATION, |r| carry(&mut parameters(r).carried, ie::REDIRECT_INFORMATION)),
     (ie::HEADER_ENRICHMENT, |r| carry(&mut parameters(r).carried, ie::HEADER_ENRICHMENT)),
     (ie::PFCPSEREQ_FLAGS, |r| r.pfcpse_req_flags = Some(flags::PFCPSE_SUMPC)),
     (ie::PDN_TYPE, |r| r.pdn_type = Some(PdnType::NonIp)),
     (ie::TRACE_INFORMATION, |r| carry(&mut r.carried, ie::TRACE_INFORMATION)),
 ];
+
+const OVER_IPV6: OuterHeaderCreation =
+    OuterHeaderCreation::GtpuIpv6 { teid: 5, address: std::net::Ipv6Addr::LOCALHOST };
 
 const MODIFICATIONS: &[Change] = &[
     (ie::REPORTING_TRIGGERS, |r| {
@@ -119,6 +132,10 @@ const MODIFICATIONS: &[Change] = &[
         carry(&mut r.create_urrs[0].carried, ie::ADDITIONAL_MONITORING_TIME);
     }),
     (ie::APPLY_ACTION, |r| r.update_fars[0].apply_action = Some(ApplyAction::new(ApplyAction::IPMA))),
+    (ie::OUTER_HEADER_CREATION, |r| {
+        let to = r.update_fars[0].update_forwarding_parameters.as_mut().unwrap();
+        to.outer_header_creation = Some(OVER_IPV6);
+    }),
     (ie::PROXYING, |r| {
         let to = r.update_fars[0].update_forwarding_parameters.as_mut().unwrap();
         carry(&mut to.carried, ie::PROXYING);
