@@ -166,6 +166,7 @@ impl<'a> Translator<'a> {
         });
         self.finish(rules)
     }
+            urr::check_periods(&request.update_urrs, &rules)?;
 
     /// What the rules' own check does not see.
     fn check(&self, rules: &Rules) -> Result<(), Refusal> {
