@@ -12,7 +12,7 @@ use charging::Cdr;
 use charging::spool::Durable;
 use dplink::{Command, Notice};
 use machine::Time;
-use n4::{Input, Level, Node, Note, Output};
+use n4::{Input, Node, Output};
 use session::{Change, Store};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -53,6 +53,8 @@ pub(crate) struct Runtime {
     told: watch::Sender<Pfcp>,
     /// The file of content rules to be in force.
     content: watch::Receiver<Rules>,
+    /// PDRs of applications that nobody knows are refused.
+    refuses_unknown: bool,
     /// When the data plane is told of it, and of rules made of PFDs.
     telling: Telling,
 }
@@ -83,7 +85,7 @@ impl Runtime {
         (node, store, charging): (Node, Store, Option<Outbox>),
         sockets: Sockets,
         (link, control): (Link, Control),
-        content: watch::Receiver<Rules>,
+        (content, refuses_unknown): (watch::Receiver<Rules>, bool),
     ) -> Self {
         Self {
             told: watch::Sender::new(Pfcp::of(&node, charging.as_ref().map(Outbox::figures))),
@@ -95,13 +97,14 @@ impl Runtime {
             control,
             commands: None,
             outbox: VecDeque::new(),
+            going: Going::default(),
             changes: Vec::new(),
             actions: Vec::new(),
-            going: Going::default(),
             datagrams: Vec::new(),
             zero: Instant::now(),
             announced: false,
             content,
+            refuses_unknown,
             telling: Telling::default(),
         }
     }
@@ -114,13 +117,17 @@ impl Runtime {
     /// Runs until something breaks that only a new start can mend.
     pub(crate) async fn run(mut self) -> anyhow::Result<()> {
         let mut bytes = vec![0; DATAGRAM];
+        self.know_applications();
         loop {
             match self.wake(&mut bytes).await? {
                 Wake::Datagram(length, from) => self.datagrams(&mut bytes, (length, from)),
                 Wake::Link(Some(heard)) => self.heard(heard).await?,
                 Wake::Link(None) => anyhow::bail!("the link's task ended"),
                 Wake::Room => self.send_command(),
-                Wake::ContentFile => self.telling.file_changed(Instant::now()),
+                Wake::ContentFile => {
+                    self.know_applications();
+                    self.telling.file_changed(Instant::now());
+                }
                 Wake::Content => self.put_content(None),
                 Wake::Timer => self.input(Input::Tick),
                 Wake::Durable(durable) => self.durable(durable),
@@ -202,6 +209,14 @@ impl Runtime {
         Ok(())
     }
 
+    /// Tells the node which applications there are, where it is to refuse others.
+    fn know_applications(&mut self) {
+        if self.refuses_unknown {
+            let rules = self.content.borrow().clone().unwrap_or_default();
+            self.node.know_applications(rules.applications().clone());
+        }
+    }
+
     /// Tells the data plane of the content rules, unless it has them.
     fn put_content(&mut self, in_force: Option<u64>) {
         let file = self.content.borrow_and_update().clone().unwrap_or_default();
@@ -219,6 +234,7 @@ impl Runtime {
             return self.announce();
         }
         match notice {
+            Notice::Removed { session, .. } => self.going.gone(*session),
             Notice::ContentLoaded { rules, .. } => {
                 self.telling.answered();
                 tracing::info!("{rules} content rules are in force");
@@ -234,7 +250,6 @@ impl Runtime {
 
     /// What came before is done first: it was said to another link.
     async fn link_changed(&mut self, heard: Heard) -> anyhow::Result<()> {
-            Notice::Removed { session, .. } => self.going.gone(*session),
         self.carry_out().await?;
         match heard {
             Heard::Connected { hello, commands } => {
@@ -336,7 +351,7 @@ impl Runtime {
                     self.actions.push(Action::Command(query));
                 }
                 Output::SaveCdr(cdr) => self.record(*cdr),
-                Output::Note(note) => say(note),
+                Output::Note(note) => crate::log::note(note),
             }
         }
     }
@@ -366,6 +381,7 @@ impl Runtime {
 
     /// Without a link there is nobody to tell; the next one starts with a resynchronisation.
     fn command(&mut self, command: Command) {
+        self.going.ordered(&command);
         if self.commands.is_some() {
             self.outbox.push_back(command);
         }
@@ -377,13 +393,5 @@ async fn until(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,
         None => std::future::pending().await,
-    }
-}
-
-fn say(note: Note) {
-        self.going.ordered(&command);
-    match note.level {
-        Level::Info => tracing::info!("{}", note.text),
-        Level::Warning => tracing::warn!("{}", note.text),
     }
 }

@@ -10,6 +10,7 @@ mod urr;
 mod user;
 
 use crate::config::GtpuAddress;
+use crate::pfds::Pfds;
 use crate::pools::Pools;
 use crate::predefined::{self, NO_FAR, Predefined};
 use crate::refusal::Refusal;
@@ -46,6 +47,8 @@ pub(crate) struct Sources<'a> {
     pub(crate) tunnels: &'a mut Tunnels,
     pub(crate) pools: &'a mut Pools,
     pub(crate) predefined: &'a Predefined,
+    /// What is known of applications.
+    pub(crate) pfds: &'a Pfds,
     /// Names of networks mean something.
     pub(crate) has_instances: bool,
 }
@@ -63,6 +66,7 @@ pub(crate) struct Translator<'a> {
     tunnels: &'a mut Tunnels,
     pools: &'a mut Pools,
     predefined: &'a Predefined,
+    pfds: &'a Pfds,
     has_instances: bool,
     /// The session carries Ethernet frames.
     is_of_frames: bool,
@@ -92,6 +96,7 @@ impl<'a> Translator<'a> {
             tunnels: sources.tunnels,
             pools: sources.pools,
             predefined: sources.predefined,
+            pfds: sources.pfds,
             has_instances: sources.has_instances,
             is_of_frames: ethernet::are_of_frames(before),
             session,
@@ -161,12 +166,12 @@ impl<'a> Translator<'a> {
             self.forget_removed(&rules);
             self.remember_chosen(&rules);
             self.check(&rules)?;
+            urr::check_periods(&request.update_urrs, &rules)?;
             self.taken.end_markers = far::end_markers(&self.fars, &rules, request);
             Ok(rules)
         });
         self.finish(rules)
     }
-            urr::check_periods(&request.update_urrs, &rules)?;
 
     /// What the rules' own check does not see.
     fn check(&self, rules: &Rules) -> Result<(), Refusal> {
