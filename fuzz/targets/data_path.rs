@@ -109,6 +109,7 @@ fn rules() -> Rules {
             dscp: None,
         }),
         notify: false,
+        duplicating: false,
         duplicates: vec![],
         bar: None,
         redirect: None,

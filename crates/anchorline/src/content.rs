@@ -4,6 +4,7 @@ use anyhow::Context;
 use dpi::matching::{Classifier, Rule};
 use dpi::rule_file::{self, Category, Mistakes, RuleFile};
 use dplink::ContentPart;
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
@@ -80,13 +81,15 @@ pub(crate) struct RuleText {
     /// The same for the same rules, and never 0: the upper half of those of the file, the lower half of those made of PFDs,
     /// 0 where there are none.
     pub(crate) revision: u64,
+    /// Those that the file's rules lead to.
+    applications: BTreeSet<Box<str>>,
     lines: String,
 }
 
 impl Default for RuleText {
     /// No rules.
     fn default() -> Self {
-        Self { revision: 1 << 32, lines: String::new() }
+        Self { revision: 1 << 32, applications: BTreeSet::new(), lines: String::new() }
     }
 }
 
@@ -94,7 +97,8 @@ impl RuleText {
     fn of(rules: &[Rule]) -> Self {
         let lines = lines(rules);
         // 1 is no rules at all.
-        Self { revision: u64::from(digest(&lines).max(2)) << 32, lines }
+        let applications = rules.iter().filter_map(|rule| rule.application.clone()).collect();
+        Self { revision: u64::from(digest(&lines).max(2)) << 32, applications, lines }
     }
 
     /// These and others that are made of PFDs.
@@ -104,7 +108,13 @@ impl RuleText {
         }
         let made = lines(made);
         let revision = self.revision | u64::from(digest(&made).max(1));
-        Self { revision, lines: format!("{}{made}", self.lines) }
+        let applications = self.applications.clone();
+        Self { revision, applications, lines: format!("{}{made}", self.lines) }
+    }
+
+    /// Applications that PDRs may name, beside those of PFDs.
+    pub(crate) const fn applications(&self) -> &BTreeSet<Box<str>> {
+        &self.applications
     }
 
     /// Whether the rules of a revision are those of this file, whatever PFDs add.
@@ -163,6 +173,14 @@ mod tests {
         );
         assert_eq!(parts.iter().map(|part| part.text.as_str()).collect::<String>(), text);
         assert_eq!(RuleText::of(&[]).parts().len(), 1, "no rules are told, too");
+    }
+
+    #[test]
+    fn the_applications_of_the_file_are_known_by_name() {
+        let text = "id=1 precedence=1 rating-group=1 application=video host=a.example\nid=2 precedence=2 rating-group=1 any\n";
+        let rules = RuleText::of(rule_file::read_lines(text).unwrap().rules());
+        assert_eq!(*rules.applications(), BTreeSet::from(["video".into()]));
+        assert!(RuleText::default().applications().is_empty());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What the roles say to people who watch them, on standard error.
 
+use n4::{Level, Note};
 use std::io::{IsTerminal, stderr};
 use tracing_subscriber::EnvFilter;
 
@@ -16,4 +17,12 @@ pub(crate) fn start() {
         .with_ansi(colours)
         .with_target(false)
         .init();
+}
+
+/// What the PFCP node has to say.
+pub(crate) fn note(note: Note) {
+    match note.level {
+        Level::Info => tracing::info!("{}", note.text),
+        Level::Warning => tracing::warn!("{}", note.text),
+    }
 }

@@ -141,6 +141,7 @@ pub(crate) fn rules(number: u32, pdrs: u32) -> Rules {
             dscp: None,
         }),
         notify: false,
+        duplicating: false,
         duplicates: vec![],
         bar: None,
         redirect: None,

@@ -189,6 +189,10 @@ impl Engine {
         }
         let known = self.known.get(&session).copied().unwrap_or_default();
         if known.applied == known_as(revision) && known.ordered == known.applied {
+            // What was told while nobody listened was told to nobody.
+            if self.named.is_some() && looks::asks_to_hear(&desired.rules) {
+                self.order(known.owner, Order::TellAgain(session));
+            }
             return Some(Notice::Applied { session, revision, removed: Vec::new() });
         }
         let refused = |cause, reason: String| Some(Notice::Refused { session, revision, cause, reason });

@@ -298,6 +298,7 @@ pub(crate) fn copied() -> Rules {
         outer_header_creation,
         dscp,
     };
+    (rules.fars[0].duplicating, rules.fars[1].duplicating) = (true, true);
     rules.fars[0].duplicates = vec![copy(Some(collector), None)];
     rules.fars[1].duplicates = vec![copy(None, Some(10))];
     rules
@@ -417,6 +418,7 @@ pub(crate) fn rules(session: u64) -> Rules {
         apply_action,
         notify: false,
         forwarding,
+        duplicating: false,
         duplicates: vec![],
         bar: None,
         redirect: None,

@@ -78,6 +78,9 @@ fn lan_at_core(rules: &mut Rules) {
     }
 }
 
+/// Bits of the prefix that a user makes addresses of (TS 29.061 11.2.1.3.2a).
+const PREFIX_BITS: u8 = 64;
+
 /// The part that packets of known flows do not touch.
 fn session(
     desired: &Desired,
@@ -98,7 +101,7 @@ fn session(
         qers: program.meters.iter().map(|meter| meter.qer).collect(),
         ledgers: program.usages.iter().map(Ledger::new).collect(),
         extras,
-        kept_max: program.buffer_packets.unwrap_or(u16::MAX),
+        has_prefix: program.ue_ipv6s.first().is_some_and(|(_, prefix)| prefix.prefix_len() <= PREFIX_BITS),
         run: CellRun::default(),
         pdrs,
         places: arrangement.standing.len() as u16,

@@ -1,14 +1,21 @@
 //! Packets kept for users who sleep (TS 29.244 5.2.4): in order, bounded for each session and for all together.
 
-use crate::frame::Packet;
+use crate::frame::{Meta, Packet};
 use crate::state::{SessionIndex, Table};
-use rules::PdrId;
+use rules::{PdrId, Seid};
 
 /// Sessions looked at in one search for packets kept too long.
 const SEARCH: usize = 64;
 /// Rules of a session of whose packets the control plane is told. A session that sleeps has one for each QoS flow, and
 /// whoever was told of this many has been told enough.
 const TOLD: usize = 8;
+
+/// Places for what was told of packets that were not kept.
+const UNKEPT: usize = 1_024;
+/// Between two times of telling of packets of one rule that are not kept, ...
+const AGAIN_NS: u64 = 10_000_000_000;
+/// ... and of different rules that have one place.
+const GAP_NS: u64 = 100_000_000;
 
 /// All packets a worker keeps.
 pub(crate) struct Kept<B> {
@@ -109,6 +116,38 @@ impl<B> Kept<B> {
         }
     }
 
+    /// Whether a session has packets kept.
+    pub(crate) fn has(&self, session: SessionIndex) -> bool {
+        self.by_session.get(u64::from(session.0)).is_some()
+    }
+
+    /// The control plane may have forgotten what it was told of a session.
+    pub(crate) fn forget_told(&mut self, session: SessionIndex) {
+        if let Some(queue) = self.by_session.get(u64::from(session.0)) {
+            self.queues[queue as usize].told_length = 0;
+        }
+    }
+
+    /// The first packet of a session that the control plane has yet to be told of; `rule` says by which rule it would be.
+    pub(crate) fn first_untold(
+        &self,
+        session: SessionIndex,
+        rule: impl Fn(&Meta) -> Option<PdrId>,
+    ) -> Option<Meta> {
+        let queue = self.queues[self.by_session.get(u64::from(session.0))? as usize];
+        let mut slot = queue.first;
+        while slot != NONE {
+            let Slot { packet, next, .. } = &self.slots[slot as usize];
+            let meta = packet.as_ref().map(|packet| packet.meta);
+            let is_untold = |meta: &Meta| rule(meta).is_some_and(|pdr| queue.is_untold(pdr));
+            if let Some(meta) = meta.filter(is_untold) {
+                return Some(meta);
+            }
+            slot = *next;
+        }
+        None
+    }
+
     /// Appends all packets of a session, oldest first.
     pub(crate) fn release(&mut self, session: SessionIndex, into: &mut Vec<Packet<B>>) {
         while let Some(packet) = self.pop(session) {
@@ -168,6 +207,40 @@ impl<B> Kept<B> {
         }
         self.free.push(slot);
         self.slots[slot as usize].packet.take()
+    }
+}
+
+/// A rule of a session, and the generation of its rules: once these change, what was told does not count.
+pub(crate) type Rule = (Seid, PdrId, u32);
+
+/// Rules whose packets found no room, and when the control plane was told of them. Where more of them have one place than
+/// are told of in time, they have to wait.
+pub(crate) struct Unkept {
+    places: Box<[Option<(Rule, u64)>]>,
+}
+
+impl Unkept {
+    pub(crate) fn new() -> Self {
+        Self { places: vec![None; UNKEPT].into_boxed_slice() }
+    }
+
+    /// Whether the control plane is to be told of a packet that was not kept.
+    pub(crate) fn is_untold(&self, rule: Rule, now_ns: u64) -> bool {
+        self.places[Self::place(rule)].is_none_or(|(known, told_ns)| {
+            let gap_ns = if known == rule { AGAIN_NS } else { GAP_NS };
+            now_ns.saturating_sub(told_ns) >= gap_ns
+        })
+    }
+
+    /// The control plane has been told.
+    pub(crate) fn told(&mut self, rule: Rule, now_ns: u64) {
+        self.places[Self::place(rule)] = Some((rule, now_ns));
+    }
+
+    /// By Fibonacci hashing.
+    fn place((seid, pdr, _): Rule) -> usize {
+        let mixed = (seid.0 ^ u64::from(pdr.0) << 48).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (mixed >> 32) as usize % UNKEPT
     }
 }
 

@@ -9,6 +9,7 @@ mod orders;
 mod paths;
 mod receive;
 mod rest;
+mod sleepers;
 mod split;
 mod tag;
 
@@ -16,21 +17,19 @@ use crate::counters::{Counters, DropReason};
 use crate::frame::{Fate, Packet, PortIndex, VECTOR};
 use crate::graph::{Graph, Hop, NodeId, Run};
 use crate::held::Held;
-use crate::kept::Kept;
+use crate::kept::{Kept, Unkept};
 use crate::nodes;
 use crate::port::Port;
-use crate::state::{ContentCounts, Kind, Lookup, State};
+use crate::state::{ContentCounts, Lookup, State};
 use crate::steering::{Handed, Handoff};
 use crate::trace::Tracer;
 pub use connect::{connect, connect_crew};
-use dplink::Event;
 pub(crate) use orders::{Order, Query, Report};
 use packet::{Buffer, ethernet};
 pub(crate) use paths::Listing;
 #[cfg(test)]
 pub(crate) use receive::BURST;
 use rtrb::{Consumer, Producer};
-use rules::{Direction, Qfi};
 use std::net::IpAddr;
 
 /// Orders, and reports, on their way at once.
@@ -61,6 +60,8 @@ pub struct Worker<P: Port> {
     counters: Counters,
     held: Held<P::Buffer>,
     kept: Kept<P::Buffer>,
+    /// Of whose packets, which were not kept, the control plane has been told.
+    unkept: Unkept,
     received: Vec<P::Buffer>,
     vector: Vec<Packet<P::Buffer>>,
     /// Of the vector, the first so many were handed over by others.
@@ -233,28 +234,6 @@ impl<P: Port> Worker<P> {
     fn hold(&mut self, packet: Packet<P::Buffer>) {
         if let Err(buffer) = self.held.keep(packet.meta.next_hop, packet.buffer, self.state.now_ns) {
             self.discard(buffer, DropReason::NeighbourUnresolved);
-        }
-    }
-
-    /// Keeps a packet for its user, or of it, and sees to it that the control plane hears of the former, once for each PDR.
-    fn keep(&mut self, packet: Packet<P::Buffer>) {
-        let step = *self.state.sessions.cells.step(packet.meta.step);
-        let (session, qfi, traffic_class) = (step.session, step.qfi(), packet.meta.traffic_class);
-        let is_news = step.kind == Kind::KeepAndNotify && packet.meta.direction() == Direction::Downlink;
-        let Some((seid, most)) =
-            self.state.sessions.get(session).map(|session| (session.seid, session.kept_max))
-        else {
-            return self.discard(packet.buffer, DropReason::NoSession);
-        };
-        let most = most.min(self.kept_per_session);
-        if let Err(packet) = self.kept.keep((session, most), packet, self.state.now_ns) {
-            return self.discard_kept(packet, DropReason::BufferFull);
-        }
-        if is_news && self.kept.is_untold(session, step.pdr) {
-            let qfi = qfi.and_then(Qfi::new);
-            if self.state.note(Event::DownlinkData { session: seid, pdr: step.pdr, qfi, traffic_class }) {
-                self.kept.told(session, step.pdr);
-            }
         }
     }
 

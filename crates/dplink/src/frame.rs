@@ -3,10 +3,12 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// No frame is longer. A session of 1,000 PDRs takes about a tenth of it.
+/// No frame is longer. A session of 1,000 PDRs takes about a tenth of it; one with more than fits cannot be had ([`fits`]).
 pub const LIMIT: usize = 1 << 20;
 
 const PREFIX: usize = 4;
+/// For the name of a command around a value.
+const SPARE: usize = 16;
 
 /// The stream cannot be read any further, or the value cannot be sent.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +46,20 @@ fn append<T: Serialize>(value: &T, stream: &mut Vec<u8>) -> Result<(), FrameErro
     let prefix = (length as u32).to_le_bytes();
     stream.iter_mut().skip(start).zip(prefix).for_each(|(octet, value)| *octet = value);
     Ok(())
+}
+
+/// Whether `value` fits a frame, with some octets to spare for what it may be part of. Takes time linear in its size.
+pub fn fits<T: Serialize>(value: &T) -> bool {
+    postcard::to_extend(value, Length(0)).is_ok_and(|Length(length)| length <= LIMIT - SPARE)
+}
+
+/// Octets that nobody wants.
+struct Length(usize);
+
+impl Extend<u8> for Length {
+    fn extend<I: IntoIterator<Item = u8>>(&mut self, octets: I) {
+        self.0 += octets.into_iter().count();
+    }
 }
 
 /// The end of a stream.
@@ -136,6 +152,15 @@ mod tests {
         let mut stream = vec![1, 2, 3];
         assert!(matches!(write(&vec![7u8; LIMIT], &mut stream), Err(FrameError::TooLong(_))));
         assert_eq!(stream, [1, 2, 3]);
+    }
+
+    #[test]
+    fn what_fits_is_known_beforehand() {
+        let mut stream = Vec::new();
+        for length in [LIMIT - 2 * SPARE, LIMIT] {
+            let value = vec![7u8; length];
+            assert_eq!(fits(&value), write(&value, &mut stream).is_ok());
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::interface::{Level, Output};
 use crate::load::Pressure;
 use crate::node::Node;
 use crate::offline;
+use crate::paging::Paging;
 use crate::refusal::Refusal;
 use crate::sessions::{Modifying, Pending, Session, Work, desired};
 use crate::translate::Taken;
@@ -53,14 +54,16 @@ impl Node {
         let order = match &mut work {
             Work::Establish(..) => {
                 session.record.revision = revision;
-                Output::Put(desired(&session.record, &self.config))
+                Output::Put(desired((&session.record, &session.paging), &self.config))
             }
             Work::Modify(next, modifying) => {
                 next.revision = revision;
-                Output::Put(modified(next, modifying, &self.config))
+                Output::Put(modified((next, &session.paging), modifying, &self.config))
             }
             Work::Delete | Work::Yield => Output::Delete(seid),
         };
+        // The link to the data plane is everybody's.
+        let is_too_long = matches!(&order, Output::Put(desired) if !dplink::frame::fits(desired));
         // URRs that go are asked about before they are gone.
         if let Work::Modify(_, modifying) = &mut work
             && let Some(query) = &mut modifying.query
@@ -71,6 +74,13 @@ impl Node {
             self.out.push(Output::QueryUsage { session: seid, urrs, token, is_reported: true });
         }
         session.pending = Some(Box::new(Pending { asked: *asked, revision, work, applied: None }));
+        if is_too_long {
+            self.note(
+                Level::Warning,
+                format!("session {seid} would have more rules than the data plane can be told of"),
+            );
+            return self.fail_by(seid, Some(revision), Cause::NoResourcesAvailable);
+        }
         self.deadlines.push_back((deadline, seid, revision));
         self.out.push(order);
     }
@@ -174,7 +184,8 @@ impl Node {
     }
 
     /// The request under way fails, and the session is what it was before it: the data plane is told so anew, as it
-    /// may have obeyed after all. `revision` tells which request is meant, if only one is.
+    /// may have obeyed after all. A deletion does not fail: no control plane asks for it again, and the user's address would
+    /// be taken for ever. What is known of its usage must do. `revision` tells which request is meant, if only one is.
     pub(crate) fn fail(&mut self, seid: Seid, revision: Option<u64>) {
         self.fail_by(seid, revision, Cause::SystemFailure);
     }
@@ -187,6 +198,9 @@ impl Node {
         };
         let session = self.sessions.get_mut(seid);
         let Some(pending) = session.and_then(|session| session.pending.take_if(is_it)) else { return };
+        if matches!(pending.work, Work::Delete) {
+            return self.forget(seid, &pending);
+        }
         let cp_seid = self.sessions.get(seid).map(|session| session.record.cp_f_seid.seid);
         match &pending.work {
             Work::Establish(_, replaced) => {
@@ -197,24 +211,11 @@ impl Node {
                 self.release_taken(seid, &pending);
                 self.put_again(seid);
             }
-            Work::Delete => self.keep(seid),
-            Work::Yield => {}
+            Work::Delete | Work::Yield => {}
         }
         self.refuse(&pending.asked, cp_seid, Refusal::of(cause));
         self.go_on(seid);
         self.attend(seid);
-    }
-
-    /// What could not be deleted stays. Where its owner has given its name to another session meanwhile, nobody could name it
-    /// any more: it goes.
-    fn keep(&mut self, seid: Seid) {
-        let Some(session) = self.sessions.get(seid) else { return };
-        let named = self.sessions.of_owner(&session.record.owner, session.record.cp_f_seid);
-        if named.is_some_and(|other| other != seid) {
-            return self.drop_session(seid);
-        }
-        self.sessions.name_again(seid);
-        self.put_again(seid);
     }
 
     fn undo_establishment(&mut self, seid: Seid) {
@@ -278,7 +279,7 @@ const fn cause_of(cause: RefusalCause) -> Cause {
 }
 
 /// What the data plane is told of a modification: the session as it will be, and what is done but once.
-fn modified(next: &SessionRecord, modifying: &Modifying, config: &Config) -> Desired {
+fn modified(next: (&SessionRecord, &Paging), modifying: &Modifying, config: &Config) -> Desired {
     let (end_markers, drop_buffered) = (modifying.taken.end_markers.clone(), modifying.drop_buffered);
     Desired { end_markers, drop_buffered, ..desired(next, config) }
 }

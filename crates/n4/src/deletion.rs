@@ -39,7 +39,8 @@ impl Node {
         }
     }
 
-    fn forget(&mut self, seid: Seid, pending: &Pending) {
+    /// Answers a deletion by the counts that are known.
+    pub(crate) fn forget(&mut self, seid: Seid, pending: &Pending) {
         let Some(mut session) = self.sessions.remove(seid) else { return };
         self.unschedule(seid, &session);
         let usage_reports = usage::tell_all(&mut session.record, self.wall_ms());

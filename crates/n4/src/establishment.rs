@@ -63,6 +63,7 @@ impl Node {
             tunnels: &mut self.tunnels,
             pools: &mut self.pools,
             predefined: &self.config.predefined,
+            pfds: &self.pfds,
             has_instances: self.config.has_instances(),
         }
     }

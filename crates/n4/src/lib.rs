@@ -27,6 +27,7 @@ mod config;
 mod deletion;
 mod establishment;
 mod exchange;
+mod families;
 mod heartbeat;
 mod interface;
 mod load;

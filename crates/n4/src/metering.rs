@@ -272,7 +272,10 @@ impl Node {
         if !session.put_again {
             session.record.revision = session.next_revision();
             let drop_buffered = std::mem::take(&mut session.paging.drop_buffered);
-            let put = dplink::Desired { drop_buffered, ..desired(&session.record, &self.config) };
+            let put = dplink::Desired {
+                drop_buffered,
+                ..desired((&session.record, &session.paging), &self.config)
+            };
             session.save();
             self.out.push(Output::Put(put));
         }

@@ -38,6 +38,7 @@ impl Node {
             tunnels: &mut self.tunnels,
             pools: &mut self.pools,
             predefined: &self.config.predefined,
+            pfds: &self.pfds,
             has_instances: self.config.has_instances(),
         };
         let translator = Translator::new(sources, seid, (&before.rules, before.extras.as_deref()));

@@ -30,6 +30,8 @@ pub(crate) struct Paging {
     from_ms: u64,
     /// Reports refused in a row.
     refused: u8,
+    /// How many packets the owner wants kept while they are kept this time (DL Buffering Suggested Packet Count).
+    this_time: Vec<(BarId, u16)>,
     /// The owner does not want what is kept.
     pub(crate) drop_buffered: bool,
 }
@@ -48,6 +50,26 @@ impl Paging {
         let keeps = |pdr: &PdrId| far_of(rules, *pdr).is_some_and(notifies);
         self.told.retain(|pdr, _| keeps(pdr));
         self.waiting.retain(|(pdr, _)| keeps(pdr));
+        self.this_time.retain(|(bar, _)| is_in_use(rules, *bar));
+    }
+
+    /// What the data plane is told of BARs beside what the session's rules say of them.
+    pub(crate) fn adapt(&self, rules: &mut Rules) {
+        for (id, count) in &self.this_time {
+            let is_in_use = is_in_use(rules, *id);
+            let bar = rules.bars.iter_mut().find(|bar| bar.id == *id).filter(|_| is_in_use);
+            bar.into_iter().for_each(|bar| bar.suggested_packets = Some(*count));
+        }
+    }
+
+    /// The newest word holds: a count for this time, or one that holds from now on.
+    fn suggested(&mut self, rules: &Rules, update: &UpdateBarInReport) {
+        let bar = BarId(update.bar_id);
+        let this_time = update.dl_buffering_suggested_packet_count.filter(|_| is_in_use(rules, bar));
+        if this_time.is_some() || update.suggested_buffering_packets_count.is_some() {
+            self.this_time.retain(|(known, _)| *known != bar);
+        }
+        self.this_time.extend(this_time.map(|count| (bar, count.0)));
     }
 
     /// What was kept is dropped: what is kept from now on is news, to be told no sooner than `from_ms`.
@@ -88,6 +110,11 @@ fn far_of(rules: &Rules, pdr: PdrId) -> Option<&Far> {
 
 fn notifies(far: &Far) -> bool {
     far.apply_action == ApplyAction::Buffer && far.notify
+}
+
+/// Whether packets are kept by a BAR.
+fn is_in_use(rules: &Rules, bar: BarId) -> bool {
+    rules.fars.iter().any(|far| far.apply_action == ApplyAction::Buffer && far.bar == Some(bar))
 }
 
 fn delay_ms(rules: &Rules, far: &Far) -> u64 {
@@ -190,8 +217,10 @@ impl Node {
             self.note(Level::Warning, format!("packets of session {seid} are kept as long as others"));
         }
         let Some(session) = self.sessions.get_mut(seid) else { return };
-        let update = response.update_bar.as_ref().map(bar_update);
-        if let Some(update) = update {
+        let update = response.update_bar.as_ref();
+        if let Some(asked) = update {
+            let update = bar_update(asked);
+            session.paging.suggested(&session.record.rules, asked);
             let next = match session.pending.as_mut().map(|pending| &mut pending.work) {
                 Some(Work::Modify(next, _)) => Some(&mut next.rules),
                 _ => None,
@@ -213,12 +242,12 @@ fn change_bar(rules: &mut Rules, update: BarUpdate) -> bool {
     changed.map(|changed| *rules = changed).is_ok()
 }
 
+/// What holds from now on.
 fn bar_update(update: &UpdateBarInReport) -> BarUpdate {
     let count = update.suggested_buffering_packets_count.map(u16::from);
-    let once = update.dl_buffering_suggested_packet_count.map(|count| count.0);
     BarUpdate {
         id: BarId(update.bar_id),
         notification_delay_50ms: update.downlink_data_notification_delay,
-        suggested_packets: once.or(count).map(Some),
+        suggested_packets: count.map(Some),
     }
 }

@@ -243,6 +243,7 @@ pub(crate) fn dropping(id: FarId) -> Far {
         apply_action,
         notify: false,
         forwarding: None,
+        duplicating: false,
         duplicates: vec![],
         bar: None,
         redirect: None,

@@ -297,6 +297,7 @@ mod tests {
             apply_action: ApplyAction::Forward,
             notify: false,
             forwarding: Some(forwarding),
+            duplicating: false,
             duplicates: vec![],
             bar: None,
             redirect: None,

@@ -169,7 +169,7 @@ impl Session {
             Some(Work::Modify(next, _)) => next,
             Some(Work::Establish(..)) | None => &self.record,
         };
-        Some(desired(record, config))
+        Some(desired((record, &self.paging), config))
     }
 
     /// Whether that is what is under way.
@@ -220,6 +220,8 @@ impl Session {
     }
 }
 
-pub(crate) fn desired(record: &SessionRecord, config: &Config) -> Desired {
-    Desired::new(record.seid, record.revision, wanted(record, config))
+pub(crate) fn desired((record, paging): (&SessionRecord, &Paging), config: &Config) -> Desired {
+    let mut rules = wanted(record, config);
+    paging.adapt(&mut rules);
+    Desired::new(record.seid, record.revision, rules)
 }

@@ -23,6 +23,7 @@
 //! Values (interfaces, actions, addresses) that are not done are in `values`.
 
 use crate::config::Config;
+use crate::families;
 use crate::networks;
 use crate::refusal::Refusal;
 use charging::OWN_METERS;
@@ -262,6 +263,7 @@ fn without_any(carried: &[RawIe], refused: &[u16]) -> Result<(), Refusal> {
 pub(crate) fn establishment(request: &SessionEstablishmentRequest, config: &Config) -> Result<(), Refusal> {
     let policies = &config.forwarding_policies;
     networks::establishment(request, config)?;
+    families::establishment(request, config)?;
     without_any(&request.carried, IN_SESSION)?;
     let is_done = !matches!(request.pdn_type, Some(PdnType::NonIp | PdnType::Other(_)));
     without(!is_done, ie::PDN_TYPE)?;
@@ -282,6 +284,7 @@ pub(crate) fn establishment(request: &SessionEstablishmentRequest, config: &Conf
 pub(crate) fn modification(request: &SessionModificationRequest, config: &Config) -> Result<(), Refusal> {
     let policies = &config.forwarding_policies;
     networks::modification(request, config)?;
+    families::modification(request, config)?;
     without_any(&request.carried, IN_SESSION)?;
     without_any(&request.carried, IN_MODIFICATION)?;
     without(has(request.pfcpsm_req_flags, !IN_MODIFICATION_FLAGS), ie::PFCPSMREQ_FLAGS)?;

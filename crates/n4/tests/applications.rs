@@ -10,7 +10,7 @@
 mod common;
 
 use common::billing::*;
-use common::{Lab, config, smf};
+use common::{Lab, SMF, config, smf};
 use dplink::{Notice, Start, UsageCause, UsageCounts};
 use n4::{Config, Input, Predefined, PredefinedRule};
 use pfcp::UsageReportTrigger as Trigger;
@@ -202,4 +202,38 @@ fn a_start_outlives_both_engines() {
     );
     let stopped = stops(&mut lab, session);
     assert_eq!(detected(&stopped).application_instance_id, detected(&started).application_instance_id);
+}
+
+/// TS 29.244 8.2.1, cause 81: no packet would ever match. PFDs tell of applications, too; and what a PDR has already it may
+/// name again.
+#[test]
+fn an_application_that_nobody_knows_is_refused() {
+    let mut lab = Lab::associated();
+    let named = |cp_seid, name: &str| {
+        let mut request = smf::establishment(cp_seid);
+        request.create_pdrs[1].pdi.application_id = Some(name.as_bytes().to_vec());
+        request
+    };
+    let ask = |lab: &mut Lab, request: SessionEstablishmentRequest| match lab
+        .ask(SMF, &Message::session(0, request.cp_f_seid.seid as u32, request))
+    {
+        Body::SessionEstablishmentResponse(response) => response,
+        other => panic!("{other:?}"),
+    };
+    lab.node.know_applications(["video"].map(Box::from).into());
+    let refused = ask(&mut lab, named(701, "vidoe"));
+    let why = (refused.cause, refused.offending_ie, refused.failed_rule_id);
+    assert_eq!(why, (Cause::UnknownApplicationId, Some(ie::APPLICATION_ID), Some(FailedRuleId::Pdr(2))));
+    let session = Seid(ask(&mut lab, named(702, "video")).up_f_seid.unwrap().seid);
+    lab.node.know_applications(std::collections::BTreeSet::new());
+    let update = |name: &str| {
+        let pdi = Pdi {
+            application_id: Some(name.as_bytes().to_vec()),
+            ..named(703, name).create_pdrs[1].pdi.clone()
+        };
+        let update = UpdatePdr { pdr_id: 2, pdi: Some(pdi), ..UpdatePdr::default() };
+        SessionModificationRequest { update_pdrs: vec![update], ..Default::default() }
+    };
+    assert_eq!(lab.modify(session, update("video")).cause, Cause::RequestAccepted);
+    assert_eq!(lab.modify(session, update("games")).cause, Cause::UnknownApplicationId);
 }

@@ -168,7 +168,54 @@ fn copies_marks_and_rates_come_and_go() {
     accepted(
         &lab.modify(session, SessionModificationRequest { update_fars: vec![end], ..Default::default() }),
     );
-    assert!(rules(&lab, session).fars[0].duplicates.is_empty());
+    let far = &rules(&lab, session).fars[0];
+    assert!(!far.duplicating && far.duplicates.len() == 1, "no copies, but where they went is known");
+}
+
+fn update_far(update: UpdateFar) -> SessionModificationRequest {
+    SessionModificationRequest { update_fars: vec![update], ..Default::default() }
+}
+
+/// TS 29.244 8.2.26: DUPL goes with any action. Its parameters come when they change (7.5.4.3), so they outlive both an
+/// idle user and a time without copies.
+#[test]
+fn a_user_who_is_copied_falls_asleep_and_wakes() {
+    let mut lab = Lab::associated();
+    let (session, _) = established(&mut lab, smf::establishment(77));
+    let to = UpdateDuplicatingParameters {
+        destination_interface: Some(DestinationInterface::LiFunction),
+        outer_header_creation: Some(tunnel(0x99)),
+        ..Default::default()
+    };
+    let where_to = UpdateFar { far_id: 1, update_duplicating_parameters: vec![to], ..Default::default() };
+    accepted(&lab.modify(session, update_far(where_to)));
+    let far = rules(&lab, session).fars[0].clone();
+    assert!(!far.duplicating && far.duplicates.len() == 1, "nobody asked for copies yet");
+
+    let (buff, nocp, dupl) = (ApplyAction::BUFF, ApplyAction::NOCP, ApplyAction::DUPL);
+    for (action, copies) in [
+        (FORW | dupl, true),
+        (buff | nocp | dupl, true),
+        (ApplyAction::DROP | dupl, true),
+        (FORW, false),
+        (FORW | dupl, true),
+    ] {
+        let action =
+            UpdateFar { far_id: 1, apply_action: Some(ApplyAction::new(action)), ..Default::default() };
+        accepted(&lab.modify(session, update_far(action)));
+        let now = rules(&lab, session).fars[0].clone();
+        assert_eq!((now.duplicating, now.duplicates), (copies, far.duplicates.clone()));
+    }
+}
+
+#[test]
+fn copies_without_a_place_to_go_to_are_refused() {
+    let mut lab = Lab::associated();
+    let (session, _) = established(&mut lab, smf::establishment(77));
+    let action = Some(ApplyAction::new(FORW | ApplyAction::DUPL));
+    let answer =
+        lab.modify(session, update_far(UpdateFar { far_id: 2, apply_action: action, ..Default::default() }));
+    assert_eq!(answer.cause, Cause::ConditionalIeMissing);
 }
 
 /// TS 29.244 8.2.64, and 5.4.4: what control planes number is theirs alone.

@@ -152,6 +152,8 @@ fn what_is_empty_in_an_update_is_taken_away() {
         update_pdrs: vec![UpdatePdr { pdr_id: 2, carried, ..UpdatePdr::default() }],
         update_urrs: vec![UpdateUrr {
             urr_id: 1,
+            // No period, no periodic reports.
+            reporting_triggers: Some(ReportingTriggers::new(2)),
             carried: vec![none(ie::MEASUREMENT_PERIOD), none(ie::VOLUME_THRESHOLD)],
             ..UpdateUrr::default()
         }],

@@ -241,7 +241,47 @@ fn the_answer_may_change_the_bar_or_drop_what_is_kept() {
     assert_eq!((bar.id, bar.notification_delay_50ms, bar.suggested_packets), (BarId(1), 20, Some(300)));
     let drops: Vec<bool> = puts(&lab);
     assert_eq!(drops, [false, true]);
-    assert_eq!(lab.saved[&session].rules.bars, lab.in_force[&session].rules.bars);
+    let saved = &lab.saved[&session].rules.bars[0];
+    assert_eq!(
+        (saved.notification_delay_50ms, saved.suggested_packets),
+        (20, None),
+        "the count is for this time"
+    );
+}
+
+/// TS 29.244 7.5.9.2: how many packets are kept until the user wakes, not how many are kept whenever it sleeps.
+#[test]
+fn a_count_of_packets_to_keep_is_for_this_time() {
+    let (mut lab, session) = lab(Some(0));
+    let suggestion = |lab: &mut Lab, count| {
+        packet(lab, session, 2);
+        let (sequence, _) = reported(lab).remove(0);
+        let count = Some(PacketCount(count));
+        let bar =
+            UpdateBarInReport { bar_id: 1, dl_buffering_suggested_packet_count: count, ..Default::default() };
+        answer(lab, session, sequence, SessionReportResponse { update_bar: Some(bar), ..accepted() });
+    };
+    let kept = |lab: &Lab| lab.in_force[&session].rules.bars[0].suggested_packets;
+    suggestion(&mut lab, 1);
+    // Something else changes meanwhile.
+    let create_pdrs = vec![smf::downlink(3, Some(smf::UE))];
+    lab.modify(session, SessionModificationRequest { create_pdrs, ..Default::default() });
+    assert_eq!(kept(&lab), Some(1));
+    lab.modify(session, path_switch(5));
+    assert_eq!(kept(&lab), None);
+    lab.modify(session, sleep());
+    assert_eq!(kept(&lab), None);
+    suggestion(&mut lab, 7);
+    assert_eq!((kept(&lab), lab.in_force == lab.desired()), (Some(7), true));
+}
+
+fn sleep() -> SessionModificationRequest {
+    let sleep = UpdateFar {
+        far_id: 2,
+        apply_action: Some(ApplyAction::new(ApplyAction::BUFF | ApplyAction::NOCP)),
+        ..UpdateFar::default()
+    };
+    SessionModificationRequest { update_fars: vec![sleep], ..Default::default() }
 }
 
 fn puts(lab: &Lab) -> Vec<bool> {

@@ -101,12 +101,25 @@ const ESTABLISHMENTS: &[Case] = &[
     (ie::OUTER_HEADER_CREATION, |r| {
         parameters(r).outer_header_creation = Some(OuterHeaderCreation::Other(vec![4, 0, 10, 0, 0, 1, 0, 7]));
     }),
+    // GTP-U is served over IPv4 only.
+    (ie::OUTER_HEADER_CREATION, |r| parameters(r).outer_header_creation = Some(OVER_IPV6)),
+    (ie::OUTER_HEADER_CREATION, |r| {
+        r.create_fars[0].duplicating_parameters = vec![DuplicatingParameters {
+            destination_interface: DestinationInterface::LiFunction,
+            outer_header_creation: Some(OVER_IPV6),
+            transport_level_marking: None,
+            carried: vec![],
+        }];
+    }),
     (ie::REDIRECT_INFORMATION, |r| carry(&mut parameters(r).carried, ie::REDIRECT_INFORMATION)),
     (ie::HEADER_ENRICHMENT, |r| carry(&mut parameters(r).carried, ie::HEADER_ENRICHMENT)),
     (ie::PFCPSEREQ_FLAGS, |r| r.pfcpse_req_flags = Some(flags::PFCPSE_SUMPC)),
     (ie::PDN_TYPE, |r| r.pdn_type = Some(PdnType::NonIp)),
     (ie::TRACE_INFORMATION, |r| carry(&mut r.carried, ie::TRACE_INFORMATION)),
 ];
+
+const OVER_IPV6: OuterHeaderCreation =
+    OuterHeaderCreation::GtpuIpv6 { teid: 5, address: std::net::Ipv6Addr::LOCALHOST };
 
 const MODIFICATIONS: &[Change] = &[
     (ie::REPORTING_TRIGGERS, |r| {
@@ -119,6 +132,10 @@ const MODIFICATIONS: &[Change] = &[
         carry(&mut r.create_urrs[0].carried, ie::ADDITIONAL_MONITORING_TIME);
     }),
     (ie::APPLY_ACTION, |r| r.update_fars[0].apply_action = Some(ApplyAction::new(ApplyAction::IPMA))),
+    (ie::OUTER_HEADER_CREATION, |r| {
+        let to = r.update_fars[0].update_forwarding_parameters.as_mut().unwrap();
+        to.outer_header_creation = Some(OVER_IPV6);
+    }),
     (ie::PROXYING, |r| {
         let to = r.update_fars[0].update_forwarding_parameters.as_mut().unwrap();
         carry(&mut to.carried, ie::PROXYING);
@@ -274,4 +291,38 @@ fn more_urrs_than_can_be_told_of_are_refused() {
     request.create_urrs.push(CreateUrr { urr_id: 251, ..urr() });
     let excess = Some(FailedRuleId::Urr(251));
     assert_eq!(told(request).0, (Cause::NoResourcesAvailable, None, excess));
+}
+
+/// What one session has is told the data plane in one piece, over a link that is everybody's: modifications do not add up to
+/// more than that.
+#[test]
+fn rules_that_are_too_long_together_are_refused_and_the_session_stays() {
+    let mut lab = Lab::associated();
+    let session = lab.establish(establishment(77));
+    let fars = |batch: u32| {
+        let url = format!("http://portal.example/{}", "x".repeat(950));
+        let far = |id| {
+            let mut far = smf::far(id, ApplyAction::FORW, Some(smf::forwarding(DestinationInterface::Core)));
+            let to = far.forwarding_parameters.as_mut().unwrap();
+            to.redirect_information = Some(RedirectInformation::Url(url.clone()));
+            far
+        };
+        let create_fars = (100 * batch..100 * batch + 50).map(far).collect();
+        SessionModificationRequest { create_fars, ..Default::default() }
+    };
+    let refused = (1..40).find_map(|batch| {
+        let before = (lab.desired()[&session].rules.clone(), lab.told.len());
+        let answer = lab.modify(session, fars(batch));
+        (!answer.cause.is_accepted()).then_some((answer.cause, before, batch))
+    });
+    let (cause, (rules, told), batch) = refused.unwrap();
+    assert_eq!((cause, batch > 10), (Cause::NoResourcesAvailable, true));
+    assert_eq!(lab.desired()[&session].rules, rules);
+    let fits = |order: &n4::Output| match order {
+        n4::Output::Put(desired) => dplink::frame::fits(desired),
+        _ => true,
+    };
+    assert!(lab.told[told..].iter().all(fits));
+    assert_eq!(lab.in_force, lab.desired());
+    assert!(lab.modify(session, path_switch(5)).cause.is_accepted());
 }

@@ -143,6 +143,32 @@ fn periodic_reports_come_without_traffic_too_and_ask_the_data_plane_first() {
     assert_eq!((report.ur_seqn, octets(&report)), (1, (0, 0)));
 }
 
+/// TS 29.244 7.5.2.4: the period is there where PERIO is set, whichever request sets it or takes the period away.
+#[test]
+fn an_update_leaves_no_periodic_reports_without_a_period() {
+    let (mut lab, session) = lab(vec![urr(1, VOLTH)]);
+    let update = |triggers, period, carried| {
+        let reporting_triggers = Some(ReportingTriggers::new(triggers));
+        let update = UpdateUrr {
+            urr_id: 1,
+            reporting_triggers,
+            measurement_period: period,
+            carried,
+            ..Default::default()
+        };
+        SessionModificationRequest { update_urrs: vec![update], ..Default::default() }
+    };
+    let refused = lab.modify(session, update(PERIO, None, vec![]));
+    assert_eq!(
+        (refused.cause, refused.offending_ie),
+        (Cause::ConditionalIeMissing, Some(ie::MEASUREMENT_PERIOD))
+    );
+    assert_eq!(lab.modify(session, update(PERIO, Some(10), vec![])).cause, Cause::RequestAccepted);
+    let none = vec![RawIe { ie: ie::MEASUREMENT_PERIOD, value: vec![] }];
+    assert_eq!(lab.modify(session, update(PERIO, None, none.clone())).cause, Cause::ConditionalIeMissing);
+    assert_eq!(lab.modify(session, update(VOLTH, None, none)).cause, Cause::RequestAccepted);
+}
+
 #[test]
 fn a_silent_data_plane_does_not_hold_a_report_up_for_long() {
     let mut rule = urr(1, PERIO);

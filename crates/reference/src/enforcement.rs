@@ -195,7 +195,7 @@ impl Session {
             }
             (ApplyAction::Forward, Some(to)) => *to,
         };
-        let copies = far.duplicates.clone();
+        let copies = if far.duplicating { far.duplicates.clone() } else { Vec::new() };
         let action = match may_leave(arrival, &to, marks, moment.setup) {
             Err(Refused::Quietly(reason)) => Action::Drop(reason),
             Err(Refused::Stopped(stopped)) => Action::Stop(stopped, towards(&to)),

@@ -124,6 +124,7 @@ fn rules(session: u32) -> Rules {
             outer_header_creation,
             dscp: None,
         }),
+        duplicating: false,
         duplicates: vec![],
         bar: None,
         redirect: None,
@@ -186,6 +187,7 @@ fn six() -> Rules {
 /// Session 70: copied, uplink packets in a tunnel, downlink packets plain and marked.
 fn copied() -> Rules {
     let mut rules = rules(70);
+    (rules.fars[0].duplicating, rules.fars[1].duplicating) = (true, true);
     rules.fars[0].duplicates = vec![to(Interface::Core, f_teid(0x999, "10.50.0.1"), None)];
     rules.fars[1].duplicates = vec![to(Interface::Core, None, Some(10))];
     rules
@@ -352,6 +354,7 @@ fn far(id: u32, forwarding: Option<ForwardingParameters>) -> Far {
         apply_action,
         notify: false,
         forwarding,
+        duplicating: false,
         duplicates: vec![],
         bar: None,
         redirect: None,
@@ -395,6 +398,7 @@ fn relay() -> Rules {
     let mut up = pdr(1, Interface::Access, f_teid(0x101, "10.30.0.2"), None);
     up.qers = vec![QerId(1)];
     let mut back = far(2, Some(to(Interface::Access, f_teid(0x201, "10.30.0.1"), None)));
+    back.duplicating = true;
     back.duplicates = vec![to(Interface::Core, f_teid(0x999, "10.40.0.1"), Some(63))];
     Rules {
         pdrs: vec![up, pdr(2, Interface::Core, f_teid(0x401, "10.40.0.2"), None)],

@@ -58,6 +58,8 @@ pub struct FarUpdate {
     pub notify: Option<bool>,
     /// Merged into the forwarding parameters the FAR has.
     pub forwarding: Option<ForwardingUpdate>,
+    /// New DUPL.
+    pub duplicating: Option<bool>,
     /// Replaces the whole list.
     pub duplicates: Option<Vec<ForwardingParameters>>,
     /// New BAR, or none.

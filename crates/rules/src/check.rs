@@ -28,7 +28,7 @@ pub(crate) struct Checked<'a> {
     pub(crate) fars: ById<'a, Far>,
     pub(crate) qers: ById<'a, Qer>,
     pub(crate) urrs: ById<'a, Urr>,
-    bars: ById<'a, Bar>,
+    pub(crate) bars: ById<'a, Bar>,
     /// The SDF filters that others may refer to, by their ID.
     filters: HashMap<u32, &'a SdfFilter>,
     /// As those, each with the direction of the PDR it stands in.
@@ -76,7 +76,6 @@ impl<'a> Checked<'a> {
         at_most(limits::DUPLICATES, far.duplicates.len(), rule, "copies")?;
         let forwards = far.apply_action == ApplyAction::Forward;
         ensure(!forwards || far.forwarding.is_some(), RuleError::NoForwardingParameters(rule))?;
-        ensure(forwards || far.duplicates.is_empty(), RuleError::CopiesWithoutForwarding(rule))?;
         far.forwarding.iter().chain(&far.duplicates).try_for_each(|to| parameters(to, rule))
     }
 

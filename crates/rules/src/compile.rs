@@ -74,6 +74,8 @@ pub enum Action {
     Buffer {
         /// Tell the control plane of the first.
         notify: bool,
+        /// Of the session, at most so many by this; `None` leaves it to the data plane.
+        most: Option<u16>,
     },
     /// Send it out, in a tunnel or plain.
     Forward(Forward),
@@ -210,8 +212,6 @@ pub struct Program {
     /// Networks behind the user that lead to this session on the downlink, each once, without host bits, and in which network
     /// instance. Most sessions have none.
     pub framed_routes: Rare<(Instance, IpNet)>,
-    /// Packets it may keep at most; `None` leaves it to the data plane.
-    pub buffer_packets: Option<u16>,
     /// What becomes of packets once a quota is used up whose URR has a FAR for that (TS 29.244 5.2.2.2.1), by step, then
     /// in the order of the PDR's URRs; of several used up, the first URR in that order decides. Steps that drop have
     /// none: what no quota lets pass, the end of one does not either.
@@ -284,7 +284,6 @@ pub fn compile(rules: &Rules) -> Result<Program, RuleError> {
         ue_ipv6s: unique(plain(&pdrs).filter_map(|pdi| Some((pdi.instance, pdi.ue_ipv6?.trunc())))),
         framed_routes: framed_routes(&pdrs),
         ethernet: ethernet(rules, &pdrs, &checked).map(Box::new),
-        buffer_packets: rules.bars.iter().filter_map(|bar| bar.suggested_packets).max(),
     })
 }
 

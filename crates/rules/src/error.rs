@@ -60,9 +60,6 @@ pub enum RuleError {
     /// A DSCP has six bits (RFC 2474 3).
     #[error("{0} has a DSCP above 63")]
     Dscp(RuleRef),
-    /// Only a packet that is forwarded is copied.
-    #[error("{0} asks for copies of packets it does not forward")]
-    CopiesWithoutForwarding(RuleRef),
     /// A user has a prefix of 64 bits or an address.
     #[error("{0} has a UE IPv6 prefix of neither 64 nor 128 bits")]
     PrefixLength(RuleRef),
@@ -120,7 +117,6 @@ impl RuleError {
             | Self::TooMany(rule)
             | Self::TooManyOf(rule, _)
             | Self::Dscp(rule)
-            | Self::CopiesWithoutForwarding(rule)
             | Self::PrefixLength(rule)
             | Self::FramedRouteLength(rule)
             | Self::BitRate(rule)

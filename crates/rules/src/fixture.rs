@@ -40,6 +40,7 @@ pub(crate) fn drop_far(id: u32) -> Far {
         apply_action: ApplyAction::Drop,
         notify: false,
         forwarding: None,
+        duplicating: false,
         duplicates: vec![],
         bar: None,
         redirect: None,

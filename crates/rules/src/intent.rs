@@ -183,8 +183,11 @@ pub struct Far {
     pub notify: bool,
     /// Needed by [`ApplyAction::Forward`]; kept through any other action.
     pub forwarding: Option<ForwardingParameters>,
-    /// DUPL: where copies go, at most [`limits::DUPLICATES`]. Only with [`ApplyAction::Forward`]; what a closed gate
-    /// stops is not copied.
+    /// DUPL: packets are copied while they are forwarded; what is dropped, kept or stopped by a closed gate is not. It may go
+    /// with any action, so that one who is copied may sleep (TS 29.244 8.2.26).
+    pub duplicating: bool,
+    /// Where copies go, at most [`limits::DUPLICATES`]; kept through any action, as nobody says them again (TS 29.244
+    /// 7.5.4.3).
     pub duplicates: Vec<ForwardingParameters>,
     /// How to keep packets; without effect on other actions.
     pub bar: Option<BarId>,

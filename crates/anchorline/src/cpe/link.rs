@@ -1,7 +1,7 @@
 //! The link to the data plane engine, made again whenever it breaks.
 
-use dplink::frame::{self, Reader};
-use dplink::{Command, Notice, Role, VERSION};
+use dplink::frame::{self, FrameError, Reader};
+use dplink::{Command, Desired, Notice, RefusalCause, Role, VERSION};
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -75,7 +75,9 @@ async fn converse(socket: UnixStream, tell: &mpsc::Sender<Heard>) -> anyhow::Res
             let mut next = queue.recv().await;
             anyhow::ensure!(next.is_some(), "nobody has commands any more");
             while let Some(command) = next {
-                frame::write(&command, &mut bytes)?;
+                if let Err(error) = frame::write(&command, &mut bytes) {
+                    tell.send(Heard::Notice(unsent(command, error)?)).await?;
+                }
                 next = queue.try_recv().ok();
             }
         }
@@ -100,5 +102,32 @@ async fn converse(socket: UnixStream, tell: &mpsc::Sender<Heard>) -> anyhow::Res
     tokio::select! {
         result = write => result,
         result = read => result,
+    }
+}
+
+/// What is too long for the link is that session's affair, and no reason to hang up on all others.
+fn unsent(command: Command, error: FrameError) -> Result<Notice, FrameError> {
+    match (command, error) {
+        (Command::Put(Desired { session, revision, .. }), error @ FrameError::TooLong(_)) => {
+            Ok(Notice::Refused { session, revision, cause: RefusalCause::Full, reason: error.to_string() })
+        }
+        (_, error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rules::{Rules, Seid};
+
+    #[test]
+    fn a_session_too_long_for_the_link_is_refused_and_nothing_else_is_passed_over() {
+        let put = Command::Put(Desired::new(Seid(7), 3, Rules::default()));
+        let refused = unsent(put.clone(), FrameError::TooLong(frame::LIMIT + 1)).unwrap();
+        assert!(matches!(
+            refused,
+            Notice::Refused { session: Seid(7), revision: 3, cause: RefusalCause::Full, .. }
+        ));
+        assert!(unsent(Command::ResyncEnd, FrameError::TooLong(frame::LIMIT + 1)).is_err());
     }
 }

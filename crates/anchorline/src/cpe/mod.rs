@@ -7,12 +7,13 @@ pub(crate) mod control;
 mod endpoint;
 mod link;
 mod metrics;
+mod resync;
 mod runtime;
 mod send;
 mod sockets;
 
 use crate::exit;
-use crate::settings::{Args, Settings, UnknownInstance};
+use crate::settings::{Args, Settings, UnknownApplication, UnknownInstance};
 use ::charging::Cdr;
 use anyhow::Context;
 use charging::Outbox;
@@ -65,6 +66,7 @@ async fn serve(
     let link = link::Link::start(settings.link());
     let content = content::watch(settings.content.as_ref()).map_err(exit::unusable)?;
     let control = control::Control::listen(&settings.control())?;
+    let content = (content, settings.n4.unknown_application == UnknownApplication::Refuse);
     let runtime =
         runtime::Runtime::new((node, store, outbox), Sockets::new(first, other)?, (link, control), content);
     let endpoint = match settings.metrics {

@@ -5,13 +5,14 @@ use super::content::{Rules, Telling};
 use super::control::{Control, Done, Order, Ordered};
 use super::link::{Heard, Link};
 use super::metrics::Pfcp;
+use super::resync::Going;
 use super::send::{Datagram, send_all};
 use super::sockets::Sockets;
 use charging::Cdr;
 use charging::spool::Durable;
 use dplink::{Command, Notice};
 use machine::Time;
-use n4::{Input, Level, Node, Note, Output};
+use n4::{Input, Node, Output};
 use session::{Change, Store};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -39,6 +40,8 @@ pub(crate) struct Runtime {
     commands: Option<mpsc::Sender<Command>>,
     /// Commands the link has not taken yet: at most one resynchronisation and what the node has under way.
     outbox: VecDeque<Command>,
+    /// Sessions the data plane has yet to let go.
+    going: Going,
     /// What the node said and is not done yet.
     changes: Vec<Change>,
     actions: Vec<Action>,
@@ -50,6 +53,8 @@ pub(crate) struct Runtime {
     told: watch::Sender<Pfcp>,
     /// The file of content rules to be in force.
     content: watch::Receiver<Rules>,
+    /// PDRs of applications that nobody knows are refused.
+    refuses_unknown: bool,
     /// When the data plane is told of it, and of rules made of PFDs.
     telling: Telling,
 }
@@ -80,7 +85,7 @@ impl Runtime {
         (node, store, charging): (Node, Store, Option<Outbox>),
         sockets: Sockets,
         (link, control): (Link, Control),
-        content: watch::Receiver<Rules>,
+        (content, refuses_unknown): (watch::Receiver<Rules>, bool),
     ) -> Self {
         Self {
             told: watch::Sender::new(Pfcp::of(&node, charging.as_ref().map(Outbox::figures))),
@@ -92,12 +97,14 @@ impl Runtime {
             control,
             commands: None,
             outbox: VecDeque::new(),
+            going: Going::default(),
             changes: Vec::new(),
             actions: Vec::new(),
             datagrams: Vec::new(),
             zero: Instant::now(),
             announced: false,
             content,
+            refuses_unknown,
             telling: Telling::default(),
         }
     }
@@ -110,13 +117,17 @@ impl Runtime {
     /// Runs until something breaks that only a new start can mend.
     pub(crate) async fn run(mut self) -> anyhow::Result<()> {
         let mut bytes = vec![0; DATAGRAM];
+        self.know_applications();
         loop {
             match self.wake(&mut bytes).await? {
                 Wake::Datagram(length, from) => self.datagrams(&mut bytes, (length, from)),
                 Wake::Link(Some(heard)) => self.heard(heard).await?,
                 Wake::Link(None) => anyhow::bail!("the link's task ended"),
                 Wake::Room => self.send_command(),
-                Wake::ContentFile => self.telling.file_changed(Instant::now()),
+                Wake::ContentFile => {
+                    self.know_applications();
+                    self.telling.file_changed(Instant::now());
+                }
                 Wake::Content => self.put_content(None),
                 Wake::Timer => self.input(Input::Tick),
                 Wake::Durable(durable) => self.durable(durable),
@@ -198,6 +209,14 @@ impl Runtime {
         Ok(())
     }
 
+    /// Tells the node which applications there are, where it is to refuse others.
+    fn know_applications(&mut self) {
+        if self.refuses_unknown {
+            let rules = self.content.borrow().clone().unwrap_or_default();
+            self.node.know_applications(rules.applications().clone());
+        }
+    }
+
     /// Tells the data plane of the content rules, unless it has them.
     fn put_content(&mut self, in_force: Option<u64>) {
         let file = self.content.borrow_and_update().clone().unwrap_or_default();
@@ -215,6 +234,7 @@ impl Runtime {
             return self.announce();
         }
         match notice {
+            Notice::Removed { session, .. } => self.going.gone(*session),
             Notice::ContentLoaded { rules, .. } => {
                 self.telling.answered();
                 tracing::info!("{rules} content rules are in force");
@@ -260,10 +280,7 @@ impl Runtime {
 
     /// Says what every session should be; what is not named goes.
     fn resynchronise(&mut self) {
-        self.outbox.clear();
-        self.outbox.push_back(Command::ResyncBegin);
-        self.outbox.extend(self.node.desired().map(Command::Put));
-        self.outbox.push_back(Command::ResyncEnd);
+        self.outbox = self.going.resynchronisation(self.node.desired()).collect();
     }
 
     fn announce(&mut self) {
@@ -334,7 +351,7 @@ impl Runtime {
                     self.actions.push(Action::Command(query));
                 }
                 Output::SaveCdr(cdr) => self.record(*cdr),
-                Output::Note(note) => say(note),
+                Output::Note(note) => crate::log::note(note),
             }
         }
     }
@@ -364,6 +381,7 @@ impl Runtime {
 
     /// Without a link there is nobody to tell; the next one starts with a resynchronisation.
     fn command(&mut self, command: Command) {
+        self.going.ordered(&command);
         if self.commands.is_some() {
             self.outbox.push_back(command);
         }
@@ -375,12 +393,5 @@ async fn until(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,
         None => std::future::pending().await,
-    }
-}
-
-fn say(note: Note) {
-    match note.level {
-        Level::Info => tracing::info!("{}", note.text),
-        Level::Warning => tracing::warn!("{}", note.text),
     }
 }

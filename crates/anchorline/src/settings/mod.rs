@@ -10,7 +10,7 @@ mod values;
 pub(crate) use charging::ChargingSettings;
 pub(crate) use classes::ClassSettings;
 pub(crate) use crew::CrewSettings;
-pub(crate) use n4::{N4Settings, UnknownInstance};
+pub(crate) use n4::{N4Settings, UnknownApplication, UnknownInstance};
 pub(crate) use values::{DeviceHash, HugePages};
 
 use crate::content::Sources;

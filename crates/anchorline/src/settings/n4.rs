@@ -24,6 +24,7 @@ pub(crate) struct N4Settings {
     pub(crate) associate: Vec<SocketAddr>,
     pub(crate) forwarding_policies: Vec<String>,
     pub(crate) unknown_network_instance: UnknownInstance,
+    pub(crate) unknown_application: UnknownApplication,
     pub(crate) ue_pools: Vec<UePool>,
     pub(crate) predefined: Predefined,
 }
@@ -39,6 +40,8 @@ pub(super) struct N4 {
     forwarding_policies: Vec<Spanned<String>>,
     #[serde(default)]
     unknown_network_instance: UnknownInstance,
+    #[serde(default)]
+    unknown_application: UnknownApplication,
     #[serde(default)]
     ue_pool: Vec<Pool>,
     #[serde(default)]
@@ -94,6 +97,17 @@ pub(crate) enum UnknownInstance {
     Default,
     /// None: whoever names it is refused.
     Refuse,
+}
+
+/// What becomes of a PDR of an application that no content rule and no PFD tells of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum UnknownApplication {
+    /// Whoever names it is refused.
+    #[default]
+    Refuse,
+    /// It matches nothing until somebody tells of it.
+    Accept,
 }
 
 /// What becomes of the packets a predefined rule matches.
@@ -223,6 +237,7 @@ pub(super) fn check(n4: N4, networks: &[String]) -> Result<N4Settings, Refusal> 
         associate: n4.associate.into_iter().map(|peer| peer.0).collect(),
         forwarding_policies: n4.forwarding_policies.into_iter().map(Spanned::into_inner).collect(),
         unknown_network_instance: n4.unknown_network_instance,
+        unknown_application: n4.unknown_application,
         ue_pools: n4.ue_pool.into_iter().map(pool).collect(),
         predefined: predefined(n4.predefined_rule, n4.predefined_group)?,
     })

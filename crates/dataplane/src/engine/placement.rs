@@ -117,6 +117,7 @@ impl Placement {
             return Ok(());
         }
         self.claims.check(session.0, keys)?;
+        self.claims.check_shared(session, &shared)?;
         self.claims.release(session.0);
         self.claims.enter(session, keys, shared);
         Ok(())
@@ -147,6 +148,18 @@ impl Claims {
             true => Err(Refusal::FramedRoutes),
             false => Ok(()),
         }
+    }
+
+    /// A meter is one rate only in one worker (TS 29.244 5.4.4): sessions that share it and are elsewhere already, or where there
+    /// is no room, cannot.
+    fn check_shared(&self, (session, owner): (Seid, Owner), shared: &Shared) -> Result<(), Refusal> {
+        let own = self.by_session.get(&session).map_or(&[][..], |claim| &claim.shared);
+        let has_it = |number: &u64| own.iter().filter(|own| *own == number).count();
+        let is_elsewhere = |number: &&u64| {
+            let known = self.shared.get(*number);
+            known.is_some_and(|(holder, sessions)| *holder != owner && *sessions > has_it(number))
+        };
+        shared.iter().find(is_elsewhere).map_or(Ok(()), |_| Err(Refusal::MeterElsewhere))
     }
 
     fn enter(&mut self, (session, owner): (Seid, Owner), keys: &[Key], shared: Shared) {

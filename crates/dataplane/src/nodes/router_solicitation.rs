@@ -45,8 +45,12 @@ pub(super) fn is_for_us<B: Buffer>(packet: &Packet<B>, tuple: &FiveTuple, sessio
         && prefix(session).is_some()
 }
 
-/// Of IPv6, a user's key is the prefix.
+/// Of IPv6, a user's key is the prefix. To one that has a single address in it the others are not told: no rule would match
+/// what it makes of them.
 fn prefix(session: &Session) -> Option<Ipv6Addr> {
+    if !session.has_prefix {
+        return None;
+    }
     let prefixes = session.keys.iter().filter_map(|key| key.user().filter(|user| user >> 32 != 0));
     prefixes.map(|prefix| Ipv6Addr::from_bits(u128::from(prefix) << 64)).next()
 }

@@ -43,6 +43,8 @@ pub(crate) enum Refusal {
     Peers,
     #[error("the data plane holds as many shared meters and packet rates as it is configured for")]
     Meters,
+    #[error("the session is not with the worker that has a meter it is to share")]
+    MeterElsewhere,
     #[error("the data plane holds as many sessions of Ethernet frames as it is configured for")]
     EthernetSessions,
     #[error("the data plane holds as many framed routes as it is configured for")]
@@ -64,6 +66,7 @@ impl Refusal {
             | Self::Rules
             | Self::Peers
             | Self::Meters
+            | Self::MeterElsewhere
             | Self::EthernetSessions
             | Self::FramedRoutes => RefusalCause::Full,
         }

@@ -87,8 +87,8 @@ pub(crate) struct Session {
     pub(crate) ledgers: Box<[Ledger]>,
     /// Steps that do more than others, and what, by place.
     pub(crate) extras: Rare<(u16, Extra)>,
-    /// Packets it may have kept at once.
-    pub(crate) kept_max: u16,
+    /// Its user has all of the prefix that is its key, and not one address in it.
+    pub(crate) has_prefix: bool,
     pub(crate) run: CellRun,
     /// How many it has.
     pub(crate) pdrs: u16,

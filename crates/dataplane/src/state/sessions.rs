@@ -243,6 +243,16 @@ impl Sessions {
         }
     }
 
+    /// Starts of traffic that were told are told again, with the next packet.
+    pub(crate) fn await_starts(&mut self, index: SessionIndex) {
+        let Some(session) = self.slots.get_mut(index.0 as usize).and_then(|slot| slot.as_deref_mut()) else {
+            return;
+        };
+        for (ledger, place) in session.ledgers.iter_mut().zip(0..) {
+            ledger.await_start(&mut self.cells.account(session.run.base, place).count);
+        }
+    }
+
     /// Puts a session in force, in place of an older one of the same SEID; gives back what is no longer needed. `way`
     /// finds how packets reach a peer.
     pub(crate) fn install(

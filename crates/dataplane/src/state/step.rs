@@ -85,7 +85,7 @@ pub(crate) struct HotStep {
     counts: u8,
     /// Bit n: the n-th URR counts what QoS enforcement drops, too.
     before_qos: u8,
-    /// Bytes of the longest user's packet that fits its way for sure.
+    /// Bytes of the longest user's packet that fits its way for sure; where it keeps packets, how many at most.
     pub(crate) fits: u16,
     /// Places of QERs, then of URRs, in the session's accounts.
     slots: [[u16; SLOTS]; 2],
@@ -170,8 +170,10 @@ impl HotStep {
         match step.action {
             Action::Drop => hot.kind = Kind::Drop,
             Action::GateClosed => hot.kind = Kind::GateClosed,
-            Action::Buffer { notify: true } => hot.kind = Kind::KeepAndNotify,
-            Action::Buffer { notify: false } => hot.kind = Kind::Keep,
+            Action::Buffer { notify, most } => {
+                hot.kind = if notify { Kind::KeepAndNotify } else { Kind::Keep };
+                hot.fits = most.unwrap_or(u16::MAX);
+            }
             Action::Forward(to) => hot.forward(to),
         }
         hot

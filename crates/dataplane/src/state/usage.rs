@@ -258,6 +258,13 @@ impl Ledger {
         }
     }
 
+    /// Who was told of the start may not have heard: the next packet is looked at.
+    pub(crate) fn await_start(&mut self, count: &mut Count) {
+        if self.awaited.is_some() && std::mem::take(&mut self.start_told) {
+            count.left = 0;
+        }
+    }
+
     /// The counts have been told: thresholds begin anew.
     pub(crate) fn reported(&mut self, count: &mut Count) {
         if let Some(threshold) = &mut self.threshold {

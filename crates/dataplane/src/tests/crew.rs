@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::fixture::{GNB, N3, N6, TestPort, config, rules};
 use crate::steering::Crew;
 use crate::worker::{Worker, connect_crew};
-use dplink::{Command, Desired, Event, Notice, Outcome, Question, TraceEnd, TraceFilter};
+use dplink::{Command, Desired, Event, Notice, Outcome, Question, RefusalCause, TraceEnd, TraceFilter};
 use packet::HeapBuffer;
 use packet::ethernet::MacAddress;
 use rules::{Interface, Rules, Seid, Teid};
@@ -364,6 +364,32 @@ fn sessions_that_share_a_meter_share_a_worker() {
     }
     team.settle();
     assert_eq!(team.sent(N3)[team.owner(4)].len(), 36);
+}
+
+/// A session is not moved for it: two workers would meter twice the rate.
+#[test]
+fn a_session_elsewhere_cannot_come_to_share_a_meter() {
+    let mut team = Team::of(4, 0);
+    let limited = |session, correlation| {
+        let mut rules = rules(session);
+        rules.qers[0].mbr = Some(rules::BitRates { uplink_kbps: 1_000, downlink_kbps: 1_000 });
+        rules.qers[0].correlation = correlation;
+        rules
+    };
+    (1..=16).for_each(|session| team.put(session, 1, limited(session, (session == 1).then_some(7))));
+    team.settle();
+    let (one, other) = team.strangers();
+    let refused = team.engine.handle(Command::Put(Desired::new(Seid(other), 2, limited(other, Some(7)))));
+    match refused.unwrap() {
+        Some(Notice::Refused { cause, .. }) => assert_eq!(cause, RefusalCause::Full),
+        told => panic!("{told:?}"),
+    }
+    // It is as it was. Its own meter it may number, and who is alone with a number may go on with it.
+    team.put(other, 3, limited(other, Some(8)));
+    team.put(one, 3, limited(one, Some(7)));
+    assert_eq!(team.settle().len(), 2);
+    let refused = team.refused(one, limited(one, Some(8)));
+    assert!(refused.contains("meter"), "{refused}");
 }
 
 #[test]

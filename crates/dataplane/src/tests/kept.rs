@@ -5,7 +5,7 @@ use super::rates::uplink;
 use crate::counters::DropReason;
 use crate::fixture::{ASLEEP, Bench, GNB, GNB6, N3, N6, asleep};
 use dplink::{Command, Desired, Event, Notice};
-use rules::{ApplyAction, OuterHeaderCreation, PdrId, Qfi, SdfFilter, Seid, Teid};
+use rules::{ApplyAction, Bar, BarId, OuterHeaderCreation, PdrId, Qfi, SdfFilter, Seid, Teid};
 
 /// A frame to the sleeping user, told from others by its IP identification... of which ours have none: by its port.
 fn downlink(port: u16) -> Vec<u8> {
@@ -170,4 +170,67 @@ fn a_tunnel_that_ends_gets_one_end_marker() {
     bench.settle();
     assert!(bench.sent(N3).is_empty());
     assert!(bench.worker.books().balanced());
+}
+
+/// Told, and what for.
+fn paged(notices: &[Notice]) -> usize {
+    notices.iter().filter(|notice| matches!(notice, Notice::Event(Event::DownlinkData { .. }))).count()
+}
+
+/// Whose BAR wants no packet kept, or who finds the room taken by others, has to be woken all the same (TS 29.244 8.2.26, NOCP).
+#[test]
+fn a_user_is_woken_even_where_there_is_no_room_for_its_packet() {
+    let mut bench = Bench::new();
+    let mut rules = asleep();
+    rules.bars = vec![Bar { suggested_packets: Some(0), ..bar() }];
+    rules.fars[1].bar = Some(BarId(1));
+    bench.put(ASLEEP, 1, rules.clone());
+    bench.settle();
+    let packet = |bench: &mut Bench| {
+        bench.receive(N6, &downlink(1));
+        paged(&bench.settle())
+    };
+    assert_eq!([packet(&mut bench), packet(&mut bench)], [1, 0], "once");
+    bench.now_ns += 11_000_000_000;
+    assert_eq!([packet(&mut bench), packet(&mut bench)], [1, 0], "nobody came");
+    bench.put(ASLEEP, 2, rules);
+    bench.now_ns += 200_000_000;
+    assert_eq!([packet(&mut bench), packet(&mut bench)], [1, 0], "awake meanwhile");
+    assert_eq!((drops(&bench, DropReason::BufferFull), bench.worker.books().held), (6, 0));
+}
+
+/// All rules lead to one FAR or the other; what another BAR says is not this one's.
+#[test]
+fn a_far_keeps_as_many_packets_as_its_own_bar_says() {
+    for (bar_of_far, held) in [(None, 2), (Some(BarId(1)), 1)] {
+        let mut bench = Bench::new();
+        let mut rules = asleep();
+        rules.bars = vec![Bar { suggested_packets: Some(1), ..bar() }];
+        rules.fars[1].bar = bar_of_far;
+        bench.put(ASLEEP, 1, rules);
+        bench.settle();
+        (1..=3).for_each(|port| bench.receive(N6, &downlink(port)));
+        bench.settle();
+        assert_eq!(bench.worker.books().held, held);
+    }
+}
+
+fn bar() -> Bar {
+    Bar { id: BarId(1), notification_delay_50ms: 0, suggested_packets: None }
+}
+
+/// The control plane engine may die with what it was told.
+#[test]
+fn a_resynchronisation_tells_again_of_packets_kept() {
+    let mut bench = bench();
+    bench.receive(N6, &downlink(1));
+    assert_eq!(paged(&bench.settle()), 1);
+    bench.put(ASLEEP, 1, asleep());
+    assert_eq!(paged(&bench.settle()), 0, "nobody was away");
+    bench.engine.handle(Command::ResyncBegin).unwrap();
+    bench.engine.handle(Command::Put(Desired::new(Seid(ASLEEP), 1, asleep()))).unwrap();
+    bench.engine.handle(Command::ResyncEnd).unwrap();
+    assert_eq!(paged(&bench.settle()), 1);
+    bench.receive(N6, &downlink(2));
+    assert_eq!((paged(&bench.settle()), bench.worker.books().held), (0, 2));
 }

@@ -21,6 +21,7 @@ mod programs;
 mod rates;
 mod redirect;
 mod services;
+mod solicitation;
 mod starts;
 mod usage;
 mod vlan;

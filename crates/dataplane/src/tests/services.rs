@@ -17,6 +17,7 @@ fn marked_and_copied() -> Rules {
     far.apply_action = ApplyAction::Forward;
     far.forwarding.as_mut().unwrap().dscp = Some(DSCP);
     let collector = OuterHeaderCreation { teid: Teid(0x999), address: [10, 50, 0, 1].into() };
+    far.duplicating = true;
     far.duplicates = vec![ForwardingParameters {
         instance: rules::Instance::DEFAULT,
         destination_interface: Interface::Core,

@@ -410,3 +410,22 @@ fn a_start_is_told_whenever_it_is_waited_for() {
     }));
     assert_eq!(starts, [(start, 100), (start, 300), (start, 700)]);
 }
+
+/// The control plane engine may die with what it was told: the next packet begins it anew, and what it knows it ignores.
+#[test]
+fn a_resynchronisation_tells_again_of_starts() {
+    let mut bench = Bench::new();
+    let urr = Urr { id: UrrId(1), triggers: Triggers::START_OF_TRAFFIC, ..Urr::default() };
+    bench.put(METERED, 1, with_urr(urr.clone()));
+    bench.settle();
+    let starts = |bench: &mut Bench| {
+        bench.receive(N6, &downlink(72));
+        told(&bench.settle()).len()
+    };
+    assert_eq!([starts(&mut bench), starts(&mut bench)], [1, 0]);
+    bench.engine.handle(Command::ResyncBegin).unwrap();
+    bench.engine.handle(Command::Put(Desired::new(Seid(METERED), 1, with_urr(urr)))).unwrap();
+    bench.engine.handle(Command::ResyncEnd).unwrap();
+    bench.settle();
+    assert_eq!([starts(&mut bench), starts(&mut bench)], [1, 0]);
+}

@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::frame::VECTOR;
 use crate::graph::Graph;
 use crate::held::Held;
-use crate::kept::Kept;
+use crate::kept::{Kept, Unkept};
 use crate::port::{CLASSES_MAX, Port};
 use crate::state::State;
 use crate::steering::{Crew, Handoff, Steering, handoffs, posts};
@@ -72,6 +72,7 @@ impl<P: Port> Worker<P> {
             graph: Graph::new(),
             held: Held::new(config.limits.held_per_neighbour),
             kept: Kept::new(config.limits.kept),
+            unkept: Unkept::new(),
             received: Vec::with_capacity(VECTOR),
             vector: Vec::with_capacity(VECTOR),
             handed: 0,

@@ -41,6 +41,8 @@ pub(crate) enum Order {
     Macs(Seid, Vec<SeenMac>),
     /// Tell of the MAC addresses of all sessions that have somebody ask for them.
     AllMacs,
+    /// Tell again what a session waits for its control plane to hear of.
+    TellAgain(Seid),
 }
 
 /// What a session has used, asked for and told.
@@ -198,6 +200,10 @@ impl<P: Port> Worker<P> {
             }
             Order::AllMacs => {
                 self.state.switch.change_all();
+                Report::Done
+            }
+            Order::TellAgain(seid) => {
+                self.tell_again(seid);
                 Report::Done
             }
             Order::List(mut listing) => {

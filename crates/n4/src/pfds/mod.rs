@@ -15,7 +15,7 @@ use dpi::matching::{Rule, compile};
 use dpi::rule_file;
 use pfcp::{ApplicationPfds, Cause, PfdContents, PfdManagementRequest, PfdManagementResponse, ie};
 use session::PfdRecord;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What regular expressions of all PFDs may take: searches that every flow's host or URL goes through, ...
 const SEARCHES: usize = 16;
@@ -26,6 +26,8 @@ const REGEX_BYTES: usize = 16 << 20;
 #[derive(Debug, Default)]
 pub(crate) struct Pfds {
     by_application: BTreeMap<String, Application>,
+    /// Applications of other content rules; `None` where these are not known, and every name is taken.
+    others: Option<BTreeSet<Box<str>>>,
 }
 
 /// Those of one.
@@ -58,6 +60,12 @@ impl Pfds {
             }
         }
         pfds
+    }
+
+    /// Whether somebody has said what an application looks like.
+    pub(crate) fn know(&self, application: &str) -> bool {
+        let is_of_rules = |others: &BTreeSet<Box<str>>| others.contains(application);
+        self.others.as_ref().is_none_or(is_of_rules) || self.by_application.contains_key(application)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -122,6 +130,12 @@ fn cost(rules: &[Rule]) -> Result<Cost, Refusal> {
 }
 
 impl Node {
+    /// Applications that content rules of the operator lead to. From now on PDRs of others are refused, unless PFDs tell of
+    /// them.
+    pub fn know_applications(&mut self, names: BTreeSet<Box<str>>) {
+        self.pfds.others = Some(names);
+    }
+
     /// Content rules made of PFDs, with ids and precedence of [`rule_file::PFD_RULES`]. They change after
     /// [`Output::ContentRules`] alone.
     pub fn content_rules(&self) -> Vec<Rule> {

@@ -17,8 +17,7 @@ pub(super) fn far(far: &CreateFar, has_instances: bool) -> Result<Far, Refusal> 
     let forwards = apply_action == ApplyAction::Forward;
     let forwarding = |to| forwarding(to, forwards, has_instances);
     let forwarding = far.forwarding_parameters.as_ref().map(forwarding).transpose()?;
-    // Parameters of copies that are not asked for yet: they come again when they are.
-    let copies = if duplicates { far.duplicating_parameters.as_slice() } else { &[] };
+    let copies = far.duplicating_parameters.as_slice();
     if duplicates && copies.is_empty() {
         return Err(Refusal::blaming(Cause::ConditionalIeMissing, ie::DUPLICATING_PARAMETERS));
     }
@@ -29,6 +28,7 @@ pub(super) fn far(far: &CreateFar, has_instances: bool) -> Result<Far, Refusal> 
         apply_action,
         notify,
         forwarding,
+        duplicating: duplicates,
         duplicates: super::each(copies, copy)?,
         bar: far.bar_id.map(BarId),
         redirect: redirect.map(values::redirect).transpose()?,
@@ -97,6 +97,7 @@ pub(super) fn update(
         apply_action,
         notify: action.map(|action| action.notify),
         forwarding,
+        duplicating: action.map(|action| action.duplicates),
         duplicates: copies(before, update, action)?,
         bar: update.bar_id.map(|bar| Some(BarId(bar))).or(no_bar),
         redirect: redirect.map(values::redirect).transpose()?.map(Some).or(ends(ie::REDIRECT_INFORMATION)),
@@ -136,7 +137,8 @@ fn new_instance(to: &UpdateForwardingParameters, has_instances: bool) -> Option<
     is_said.then(|| values::instance(to.network_instance.as_ref(), has_instances))
 }
 
-/// Copies end where the new action asks for none, or their parameters are taken away.
+/// Where copies go from now on. That is not forgotten while none are made: it comes again only when it changes (TS 29.244
+/// 7.5.4.3).
 fn copies(
     before: Option<&Far>,
     update: &UpdateFar,
@@ -144,12 +146,12 @@ fn copies(
 ) -> Result<Option<Vec<ForwardingParameters>>, Refusal> {
     let old = before.map_or(&[][..], |far| &far.duplicates);
     let updates = &update.update_duplicating_parameters;
-    let ends = action.is_some_and(|action| !action.duplicates);
-    if ends || update.removes(ie::UPDATE_DUPLICATING_PARAMETERS) {
+    if update.removes(ie::UPDATE_DUPLICATING_PARAMETERS) {
         return Ok(Some(vec![]));
     }
     if updates.is_empty() {
-        return match action.is_some() && old.is_empty() {
+        let begins = action.is_some_and(|action| action.duplicates);
+        return match begins && old.is_empty() {
             true => Err(Refusal::blaming(Cause::ConditionalIeMissing, ie::UPDATE_DUPLICATING_PARAMETERS)),
             false => Ok(None),
         };

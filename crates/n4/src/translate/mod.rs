@@ -12,6 +12,7 @@ mod user;
 pub(crate) use framed::routes as framed_routes;
 
 use crate::config::GtpuAddress;
+use crate::pfds::Pfds;
 use crate::pools::Pools;
 use crate::predefined::{self, NO_FAR, Predefined};
 use crate::refusal::Refusal;
@@ -48,6 +49,8 @@ pub(crate) struct Sources<'a> {
     pub(crate) tunnels: &'a mut Tunnels,
     pub(crate) pools: &'a mut Pools,
     pub(crate) predefined: &'a Predefined,
+    /// What is known of applications.
+    pub(crate) pfds: &'a Pfds,
     /// Names of networks mean something.
     pub(crate) has_instances: bool,
 }
@@ -65,6 +68,7 @@ pub(crate) struct Translator<'a> {
     tunnels: &'a mut Tunnels,
     pools: &'a mut Pools,
     predefined: &'a Predefined,
+    pfds: &'a Pfds,
     has_instances: bool,
     /// The session carries Ethernet frames.
     is_of_frames: bool,
@@ -94,6 +98,7 @@ impl<'a> Translator<'a> {
             tunnels: sources.tunnels,
             pools: sources.pools,
             predefined: sources.predefined,
+            pfds: sources.pfds,
             has_instances: sources.has_instances,
             is_of_frames: ethernet::are_of_frames(before),
             session,
@@ -163,6 +168,7 @@ impl<'a> Translator<'a> {
             self.forget_removed(&rules);
             self.remember_chosen(&rules);
             self.check(&rules)?;
+            urr::check_periods(&request.update_urrs, &rules)?;
             self.taken.end_markers = far::end_markers(&self.fars, &rules, request);
             Ok(rules)
         });

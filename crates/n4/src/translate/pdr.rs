@@ -8,8 +8,8 @@ use crate::values::{self, Endpoint, User, Wish};
 use ipnet::{IpNet, Ipv6Net};
 use pfcp::{Cause, CreatePdr, CreatedPdr, FailedRuleId, SourceInterface, UpdatePdr, ie};
 use rules::{
-    FTeid, FarId, FlowDescription, FlowEnd, Instance, Interface, Pdi, Pdr, PdrId, PdrUpdate, QerId, Rules,
-    UrrId,
+    ApplicationId, FTeid, FarId, FlowDescription, FlowEnd, Instance, Interface, Pdi, Pdr, PdrId, PdrUpdate,
+    QerId, Rules, UrrId,
 };
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -100,9 +100,20 @@ impl Translator<'_> {
                 .iter()
                 .map(|filter| values::sdf_filter(filter, pdr))
                 .collect::<Result<_, _>>()?,
-            application: pdi.application_id.as_deref().map(values::application).transpose()?,
+            application: pdi.application_id.as_deref().map(|name| self.application(pdr, name)).transpose()?,
             ethernet: ethernet::pdi(pdr, pdi, self.is_of_frames)?,
         })
+    }
+
+    /// Of an application that nobody knows no packet would ever match (TS 29.244 8.2.1, cause 81). One that the PDR has already
+    /// was known once.
+    fn application(&self, pdr: PdrId, octets: &[u8]) -> Result<ApplicationId, Refusal> {
+        let application = values::application(octets)?;
+        let had = self.pdrs.get(&pdr).and_then(|pdr| pdr.pdi.application.as_ref());
+        match had == Some(&application) || self.pfds.know(application.name()) {
+            true => Ok(application),
+            false => Err(of_pdr(Refusal::blaming(Cause::UnknownApplicationId, ie::APPLICATION_ID), pdr)),
+        }
     }
 
     /// A CHOOSE ID holds within one request (TS 29.244 8.2.3). But QoS flows of a PDU session share its tunnel, so with a QFI

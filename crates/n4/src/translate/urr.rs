@@ -4,8 +4,8 @@ use super::Translator;
 use crate::refusal::Refusal;
 use crate::support;
 use crate::usage::Given;
-use pfcp::{CreateUrr, DroppedTraffic, ReportingTriggers, UpdateUrr, Volumes, flags, ie};
-use rules::{DroppedDownlink, FarId, Methods, Triggers, Urr, UrrId, UrrUpdate, Volume};
+use pfcp::{Cause, CreateUrr, DroppedTraffic, ReportingTriggers, UpdateUrr, Volumes, flags, ie};
+use rules::{DroppedDownlink, FarId, Methods, Rules, Triggers, Urr, UrrId, UrrUpdate, Volume};
 
 impl Translator<'_> {
     pub(super) fn urr(&mut self, urr: &CreateUrr) -> Result<Urr, Refusal> {
@@ -93,6 +93,17 @@ impl Translator<'_> {
                 .map(|far| Some(FarId(far)))
                 .or(update.removes(ie::FAR_ID).then_some(None)),
         })
+    }
+}
+
+/// A URR that an update leaves with periodic reports and no period (TS 29.244 7.5.2.4: the period is there if PERIO is set).
+pub(super) fn check_periods(updates: &[UpdateUrr], rules: &Rules) -> Result<(), Refusal> {
+    let is_updated = |urr: &Urr| updates.iter().any(|update| update.urr_id == urr.id.0);
+    let has_none =
+        |urr: &Urr| urr.triggers.contains(Triggers::PERIODIC) && urr.measurement_period_s.is_none();
+    match rules.urrs.iter().any(|urr| has_none(urr) && is_updated(urr)) {
+        true => Err(Refusal::blaming(Cause::ConditionalIeMissing, ie::MEASUREMENT_PERIOD)),
+        false => Ok(()),
     }
 }
 

@@ -52,6 +52,7 @@ fn rules(qers: Vec<Qer>, urrs: Vec<Urr>) -> Rules {
         apply_action: ApplyAction::Forward,
         notify: false,
         forwarding: Some(forwarding),
+        duplicating: false,
         duplicates: vec![],
         bar: None,
         redirect: None,

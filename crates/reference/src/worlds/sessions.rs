@@ -228,6 +228,7 @@ impl Draft {
             apply_action,
             notify: chance(random, 500),
             forwarding: needed.then(|| self.destination(random, way_back)),
+            duplicating: copies > 0,
             duplicates: (0..copies).map(|_| self.destination(random, way_back)).collect(),
             bar: None,
             redirect: None,
@@ -368,8 +369,7 @@ fn flip(random: &mut Random, far: &mut Far) {
     if let Some(tunnel) = far.forwarding.as_mut().and_then(|to| to.outer_header_creation.as_mut()) {
         tunnel.teid = Teid(0x9000 + random.next_below(100));
     }
-    // Only what is forwarded may be copied.
-    if far.duplicates.is_empty() && chance(random, 400) {
+    if chance(random, 400) {
         far.apply_action = match (far.apply_action, far.forwarding) {
             (ApplyAction::Forward, _) => ApplyAction::Drop,
             (_, Some(_)) => ApplyAction::Forward,

@@ -125,7 +125,7 @@ impl Update for FarUpdate {
     }
 
     fn apply(self, far: &mut Far) -> Result<(), RuleError> {
-        set!(far = self as FarUpdate { apply_action, notify, duplicates, bar, redirect, enrichment }, except forwarding);
+        set!(far = self as FarUpdate { apply_action, notify, duplicating, duplicates, bar, redirect, enrichment }, except forwarding);
         let Some(to) = forwarding else { return Ok(()) };
         let merged = merge(far.forwarding, to);
         far.forwarding = Some(merged.ok_or(RuleError::NoForwardingParameters(RuleRef::Far(far.id)))?);

@@ -101,6 +101,9 @@ fn copies_are_replaced_as_a_list() {
         |duplicates| FarUpdate { id: FarId(1), duplicates: Some(duplicates), ..FarUpdate::default() };
     let tapped = update_far(&rules(), update(vec![copy])).unwrap();
     assert_eq!(tapped.fars[0].duplicates, [copy]);
+    let pause = FarUpdate { id: FarId(1), duplicating: Some(true), ..FarUpdate::default() };
+    let paused = update_far(&tapped, pause).unwrap();
+    assert_eq!((paused.fars[0].duplicating, &*paused.fars[0].duplicates), (true, &[copy][..]));
     assert_eq!(update_far(&tapped, update(vec![])).unwrap(), rules());
 }
 

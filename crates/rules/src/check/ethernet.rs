@@ -85,5 +85,5 @@ fn far(far: &Far) -> Result<(), RuleError> {
     let rule = RuleRef::Far(far.id);
     ensure(far.redirect.is_none(), RuleError::NotOfFrames(rule, "redirection"))?;
     ensure(far.enrichment.is_none(), RuleError::NotOfFrames(rule, "header enrichment"))?;
-    ensure(far.duplicates.is_empty(), RuleError::NotOfFrames(rule, "copies"))
+    ensure(!far.duplicating, RuleError::NotOfFrames(rule, "copies"))
 }

@@ -86,9 +86,12 @@ fn a_forwarding_far_must_say_where() {
 }
 
 #[test]
-fn only_what_is_forwarded_is_copied() {
-    let copies = refusal(|bad| bad.fars[1].duplicates = vec![towards(Interface::Core)]);
-    assert_eq!(copies, RuleError::CopiesWithoutForwarding(far(2)));
+fn copies_may_be_asked_for_of_one_who_sleeps_but_go_to_two_places_at_most() {
+    let mut sleeping = rules();
+    sleeping.fars[1].apply_action = ApplyAction::Buffer;
+    sleeping.fars[1].duplicating = true;
+    sleeping.fars[1].duplicates = vec![towards(Interface::Core)];
+    assert_eq!(sleeping.check(), Ok(()));
     let three = refusal(|bad| bad.fars[0].duplicates = vec![towards(Interface::Core); 3]);
     assert_eq!(three, RuleError::TooManyOf(far(1), "copies"));
 }

@@ -318,6 +318,7 @@ mod tests {
         networks.pdrs[2].pdi.instance = Instance::of("other");
         assert_eq!(networks.check(), Err(RuleError::SeveralNetworks(RuleRef::Pdr(crate::PdrId(3)))));
         let mut copies = ethernet();
+        copies.fars[0].duplicating = true;
         copies.fars[0].duplicates = copies.fars[0].forwarding.into_iter().collect();
         assert_eq!(copies.check(), Err(RuleError::NotOfFrames(RuleRef::Far(crate::FarId(1)), "copies")));
     }

@@ -39,7 +39,8 @@ impl<'a> Steps<'a> {
     pub(super) fn step(&self, pdr: &Pdr, far: FarId) -> Step {
         let (direction, qers) = (pdr.pdi.source_interface.direction(), self.qers(pdr));
         let found = self.checked.fars.get(far);
-        let mut action = found.map_or(Action::Drop, |far| action(far, &qers, direction));
+        let mut action =
+            found.map_or(Action::Drop, |far| action((far, self.most_kept(far)), &qers, direction));
         if keeps_tunnel(pdr) && matches!(action, Action::Forward(_)) {
             action = Action::Drop;
         }
@@ -47,7 +48,7 @@ impl<'a> Steps<'a> {
             action.goes_in(self.flows.get(&far).copied());
         }
         let copies = match (action, found) {
-            (Action::Forward(_), Some(far)) => &*far.duplicates,
+            (Action::Forward(_), Some(far)) if far.duplicating => &*far.duplicates,
             _ => &[],
         };
         Step {
@@ -60,6 +61,11 @@ impl<'a> Steps<'a> {
             meters: pdr.qers.iter().filter_map(|id| self.meter(*id)).collect(),
             usages: pdr.urrs.iter().filter_map(|id| self.usage(*id)).collect(),
         }
+    }
+
+    /// What the FAR's own BAR says (TS 29.244 5.2.4.2).
+    fn most_kept(&self, far: &Far) -> Option<u16> {
+        self.checked.bars.get(far.bar?)?.suggested_packets
     }
 
     pub(super) fn beyond_quota(&self, pdrs: &[&Pdr]) -> Rare<Beyond> {
@@ -133,7 +139,9 @@ fn flows(rules: &Rules, checked: &Checked<'_>) -> HashMap<FarId, Qfi> {
     let mut flows = HashMap::new();
     let is_asked_for = |pdr: &Pdr| {
         let far = checked.fars.get(pdr.far);
-        far.is_some_and(|far| is_back_to_radio(pdr, &action(far, &qers(pdr, checked), Direction::Uplink)))
+        far.is_some_and(|far| {
+            is_back_to_radio(pdr, &action((far, None), &qers(pdr, checked), Direction::Uplink))
+        })
     };
     if rules.pdrs.iter().any(is_asked_for) {
         let downlink = rules.pdrs.iter().filter(|pdr| pdr.pdi.source_interface != Interface::Access);
@@ -160,7 +168,7 @@ fn meter(qer: &Qer) -> Option<Meter> {
     is_limited.then_some(Meter { qer: id, mbr, packet_rates, correlation })
 }
 
-fn action(far: &Far, qers: &[&Qer], direction: Direction) -> Action {
+fn action((far, most): (&Far, Option<u16>), qers: &[&Qer], direction: Direction) -> Action {
     let gate = |qer: &&Qer| match direction {
         Direction::Uplink => qer.uplink_gate,
         Direction::Downlink => qer.downlink_gate,
@@ -171,7 +179,7 @@ fn action(far: &Far, qers: &[&Qer], direction: Direction) -> Action {
     }
     match (far.apply_action, &far.forwarding) {
         (ApplyAction::Forward, Some(to)) => Action::Forward(forward(to, qers)),
-        (ApplyAction::Buffer, _) => Action::Buffer { notify: far.notify },
+        (ApplyAction::Buffer, _) => Action::Buffer { notify: far.notify, most },
         _ => Action::Drop,
     }
 }

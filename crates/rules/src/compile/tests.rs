@@ -148,11 +148,13 @@ fn packets_of_the_control_plane_go_in_the_flow_of_others_by_their_far() {
 }
 
 #[test]
-fn copies_are_made_of_what_is_forwarded_and_not_of_what_a_gate_stops() {
+fn copies_asked_for_are_made_of_what_is_forwarded_and_not_of_what_a_gate_stops() {
     let mut rules = rules();
     rules.fars[0].duplicates = vec![ForwardingParameters { dscp: Some(8), ..towards(Interface::SgiLan) }];
     let copy =
         Forward { to: Interface::SgiLan, instance: Instance::DEFAULT, encapsulation: None, dscp: Some(8) };
+    assert!(compile(&rules).unwrap().steps[0].duplicates.is_empty(), "nobody asked for copies yet");
+    rules.fars[0].duplicating = true;
     assert_eq!(*compile(&rules).unwrap().steps[0].duplicates, [copy]);
     rules.qers = vec![Qer { uplink_gate: Gate::Closed, ..qer(1) }];
     rules.pdrs[0].qers = vec![QerId(1)];
@@ -166,8 +168,13 @@ fn buffering_tells_whom_it_was_asked_to() {
     rules.fars[1].notify = true;
     rules.bars = vec![bar(1), Bar { suggested_packets: Some(20), ..bar(2) }];
     let program = compile(&rules).unwrap();
-    assert_eq!(program.steps[1].action, Action::Buffer { notify: true });
-    assert_eq!(program.buffer_packets, Some(20));
+    assert_eq!(
+        program.steps[1].action,
+        Action::Buffer { notify: true, most: None },
+        "none of the BARs is its"
+    );
+    rules.fars[1].bar = Some(BarId(2));
+    assert_eq!(compile(&rules).unwrap().steps[1].action, Action::Buffer { notify: true, most: Some(20) });
 }
 
 #[test]

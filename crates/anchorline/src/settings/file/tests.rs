@@ -212,6 +212,10 @@ fn what_control_planes_may_find_besides() {
     assert_eq!(settings.unknown_network_instance, crate::settings::UnknownInstance::Refuse);
     let by_default = config::parse(EXAMPLE, check).unwrap().n4.unknown_network_instance;
     assert_eq!(by_default, crate::settings::UnknownInstance::Default);
+    use crate::settings::UnknownApplication;
+    assert_eq!(settings.unknown_application, UnknownApplication::Accept);
+    let by_default = config::parse(EXAMPLE, check).unwrap().n4.unknown_application;
+    assert_eq!(by_default, UnknownApplication::Refuse);
     let pools: Vec<_> = settings.ue_pools.iter().map(|pool| pool.prefix.to_string()).collect();
     assert_eq!(pools, ["10.60.0.0/16", "2001:db8:60::/48"]);
     assert_ne!(settings.predefined, ::n4::Predefined::default());
@@ -226,6 +230,7 @@ fn commented_in() -> String {
     let shown = [
         "# forwarding_policies",
         "# unknown_network_instance",
+        "# unknown_application",
         "# [[n4.",
         "# name =",
         "# prefix =",

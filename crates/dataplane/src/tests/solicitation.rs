@@ -1,0 +1,26 @@
+//! Which users are told a prefix.
+
+use crate::fixture::{Bench, N3, SIX, six};
+
+/// A device asks for routers, through the tunnel of [`SIX`].
+fn solicitation() -> Vec<u8> {
+    let golden = include_str!("../../golden/router_solicitation/with_address.golden");
+    let hex = golden.lines().find_map(|line| line.strip_prefix("in n3 ")).unwrap();
+    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+}
+
+/// Who has one address of a prefix would make up another, which no rule matches.
+#[test]
+fn who_has_a_single_address_is_told_no_prefix() {
+    for (prefix, told) in [("2001:db8:60::/64", 1), ("2001:db8:60::7/128", 0)] {
+        let mut bench = Bench::new();
+        let mut rules = six();
+        rules.pdrs.iter_mut().for_each(|pdr| pdr.pdi.ue_ipv6 = Some(prefix.parse().unwrap()));
+        bench.put(SIX, 1, rules);
+        bench.settle();
+        bench.receive(N3, &solicitation());
+        bench.settle();
+        assert_eq!(bench.sent(N3).len(), told, "{prefix}");
+        assert!(bench.worker.books().balanced());
+    }
+}

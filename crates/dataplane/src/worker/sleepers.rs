@@ -1,0 +1,74 @@
+//! Packets of users who sleep, and whoever has to wake them.
+
+use super::Worker;
+use crate::counters::DropReason;
+use crate::frame::{Meta, Packet};
+use crate::port::Port;
+use crate::state::{HotStep, Kind, SessionIndex};
+use dplink::Event;
+use rules::{Direction, Qfi, Seid};
+
+impl<P: Port> Worker<P> {
+    /// Keeps a packet for its user, or of it, and sees to it that the control plane hears of the former, once for each PDR:
+    /// who sleeps has to be woken even where there was no room for what woke it.
+    pub(super) fn keep(&mut self, packet: Packet<P::Buffer>) {
+        let step = *self.state.sessions.cells.step(packet.meta.step);
+        let (session, meta) = (step.session, packet.meta);
+        let Some(seid) = self.state.sessions.get(session).map(|session| session.seid) else {
+            return self.discard(packet.buffer, DropReason::NoSession);
+        };
+        let most = step.fits.min(self.kept_per_session);
+        let lost = self.kept.keep((session, most), packet, self.state.now_ns).err();
+        if is_news(&step, &meta) && self.is_untold(&step, seid, lost.is_none()) {
+            self.tell_kept(seid, &step, meta.traffic_class);
+        }
+        if let Some(packet) = lost {
+            self.discard_kept(packet, DropReason::BufferFull);
+        }
+    }
+
+    /// Of what was kept the queue knows; of what was not, while others are kept for the user, too.
+    fn is_untold(&mut self, step: &HotStep, seid: Seid, is_kept: bool) -> bool {
+        match is_kept || self.kept.has(step.session) {
+            true => self.kept.is_untold(step.session, step.pdr),
+            false => self.unkept.is_untold((seid, step.pdr, step.generation), self.state.now_ns),
+        }
+    }
+
+    /// Whether there was room to tell.
+    fn tell_kept(&mut self, session: Seid, step: &HotStep, traffic_class: u8) -> bool {
+        let (pdr, qfi) = (step.pdr, step.qfi().and_then(Qfi::new));
+        let is_told = self.state.note(Event::DownlinkData { session, pdr, qfi, traffic_class });
+        if is_told {
+            self.kept.told(step.session, pdr);
+            self.unkept.told((session, pdr, step.generation), self.state.now_ns);
+        }
+        is_told
+    }
+
+    /// A control plane that was away may not have heard of packets kept for a session, nor of traffic that began.
+    pub(super) fn tell_again(&mut self, seid: Seid) {
+        let Some(session) = self.state.sessions.by_seid(seid) else { return };
+        self.state.sessions.await_starts(session);
+        self.kept.forget_told(session);
+        while let Some(meta) = self.first_untold(session) {
+            let step = *self.state.sessions.cells.step(meta.step);
+            if !self.tell_kept(seid, &step, meta.traffic_class) {
+                return;
+            }
+        }
+    }
+
+    fn first_untold(&self, session: SessionIndex) -> Option<Meta> {
+        let cells = &self.state.sessions.cells;
+        self.kept.first_untold(session, |meta| {
+            let step = cells.step(meta.step);
+            is_news(step, meta).then_some(step.pdr)
+        })
+    }
+}
+
+/// Whether the control plane wants to hear of a packet.
+fn is_news(step: &HotStep, meta: &Meta) -> bool {
+    step.kind == Kind::KeepAndNotify && meta.direction() == Direction::Downlink
+}
