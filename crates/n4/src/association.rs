@@ -146,7 +146,7 @@ impl Node {
 
     /// Whoever was asked before we were restarted may not have heard.
     pub(crate) fn remind_leaving(&mut self) {
-        for (node_id, ends) in self.peers.to_hear() {
+        for (node_id, ends) in self.peers.take_unheard() {
             self.ask_to_leave(&node_id, ends - self.now);
         }
     }

@@ -85,7 +85,7 @@ impl Peers {
     }
 
     /// Those who may not have heard that their release was asked for, once.
-    pub(crate) fn to_hear(&mut self) -> Vec<(String, Time)> {
+    pub(crate) fn take_unheard(&mut self) -> Vec<(String, Time)> {
         let hears =
             |peer: &mut Association| std::mem::take(&mut peer.is_to_hear).then_some(peer.ends).flatten();
         let heard = self.by_node_id.values_mut();
