@@ -3,7 +3,8 @@
 
 use pfcp::{flags, ie};
 
-/// Values that are refused of IEs that are obeyed: in words, and in octets that say one each.
+/// Values that are refused of IEs that are obeyed: in words, and in octets that say one each where the cause is that the service
+/// is not supported. Those refused with another cause, or with some other IE only, have tests of their own.
 pub(crate) const PARTLY: &[(u16, &str, &[&[u8]])] = &[
     (ie::SOURCE_INTERFACE, "5G VN internal; CP-function without a tunnel", &[&[4]]),
     (
@@ -16,7 +17,11 @@ pub(crate) const PARTLY: &[(u16, &str, &[&[u8]])] = &[
         "IPv6 where the node has none",
         &[&[2, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]],
     ),
-    (ie::UE_IP_ADDRESS, "CHOOSE of a prefix that is not /64; a second address of a family", &[&[0x60, 56]]),
+    (
+        ie::UE_IP_ADDRESS,
+        "CHOOSE of a prefix that is not /64; prefixes of neither 64 nor 128 bits; a second address of a family",
+        &[&[0x60, 56]],
+    ),
     (
         ie::APPLY_ACTION,
         "IPMA, IPMD, DFRT, EDRT, BDPN, DDPN, FSSM, MBSU",
@@ -24,7 +29,7 @@ pub(crate) const PARTLY: &[(u16, &str, &[&[u8]])] = &[
     ),
     (
         ie::OUTER_HEADER_CREATION,
-        "UDP or IP alone, VLAN tags, N19, N6, multicast",
+        "UDP or IP alone, VLAN tags, N19, N6, multicast; IPv6 where the node has none",
         &[&[4, 0, 10, 0, 0, 1, 0, 7], &[16, 0, 10, 0, 0, 1], &[64, 0, 0, 0, 1]],
     ),
     (ie::OUTER_HEADER_REMOVAL, "UDP or IP alone, VLAN tags", &[&[2], &[3], &[4], &[5], &[7], &[8]]),
@@ -34,6 +39,19 @@ pub(crate) const PARTLY: &[(u16, &str, &[&[u8]])] = &[
         &[&[0, 0, 7, b'1', b'.', b'2', b'.', b'3', b'.', b'4']],
     ),
     (ie::HEADER_ENRICHMENT, "of other protocols than HTTP", &[&[1, 1, b'a', 1, b'b']]),
+    (
+        ie::SDF_FILTER,
+        "flow descriptions of more than 1,024 octets, with `deny`, with `!`, with options (cause 73)",
+        &[],
+    ),
+    (ie::APPLICATION_ID, "names that neither content rules nor PFDs tell of (cause 81)", &[]),
+    (ie::FRAMED_ROUTING, "all but 0", &[&[0, 0, 0, 1]]),
+    (ie::MEASUREMENT_METHOD, "EVENT alone, unless START, STOPT or MACAR is asked for", &[]),
+    (
+        ie::PFD_CONTENTS,
+        "custom contents; domain name protocols but TLS SNI; flow descriptions that name both ends",
+        &[],
+    ),
     (ie::PDN_TYPE, "Non-IP", &[&[4]]),
     (
         ie::REPORTING_TRIGGERS,

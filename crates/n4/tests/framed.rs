@@ -155,6 +155,21 @@ fn what_cannot_be_a_route_or_is_not_done_is_refused_by_its_name() {
     assert_eq!(answer(&mut lab, many).cause, Cause::NoResourcesAvailable);
 }
 
+/// Routing protocols are not spoken, whoever asks.
+#[test]
+fn a_traffic_endpoint_that_asks_for_routing_alone_is_refused() {
+    let mut lab = Lab::associated();
+    let mut request = establishment(77);
+    request.create_traffic_endpoints =
+        vec![CreateTrafficEndpoint { traffic_endpoint_id: 1, ..CreateTrafficEndpoint::default() }];
+    let session = lab.establish(request);
+    let carried = vec![RawIe { ie: ie::FRAMED_ROUTING, value: vec![0, 0, 0, 3] }];
+    let update = UpdateTrafficEndpoint { traffic_endpoint_id: 1, carried, ..Default::default() };
+    let request = SessionModificationRequest { update_traffic_endpoints: vec![update], ..Default::default() };
+    let refused = lab.modify(session, request);
+    assert_eq!((refused.cause, refused.offending_ie), (Cause::ServiceNotSupported, Some(ie::FRAMED_ROUTING)));
+}
+
 /// The data plane knows what all sessions have, and how much room there is.
 #[test]
 fn what_the_data_plane_has_no_room_for_or_gave_to_another_is_refused_so() {

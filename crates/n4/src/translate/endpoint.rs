@@ -262,8 +262,9 @@ impl Translator<'_> {
             (after.ue_ipv4, after.ue_ipv6) = (user.ipv4, user.ipv6);
             self.tell_endpoint(before.id, None, chosen);
         }
+        let routes = framed::routes(&update.carried)?;
         if framed::are_named(&update.carried) {
-            after.framed_routes = framed::routes(&update.carried)?;
+            after.framed_routes = routes;
         }
         if !update.qfis.is_empty() || update.removes(ie::QFI) {
             after.qfis = qfis(&update.qfis);
