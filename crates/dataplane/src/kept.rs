@@ -2,6 +2,7 @@
 
 use crate::frame::Packet;
 use crate::state::{SessionIndex, Table};
+use arrayvec::ArrayVec;
 use rules::PdrId;
 
 /// Sessions looked at in one search for packets kept too long.
@@ -9,6 +10,9 @@ const SEARCH: usize = 64;
 /// Rules of a session of whose packets the control plane is told. A session that sleeps has one for each QoS flow, and
 /// whoever was told of this many has been told enough.
 const TOLD: usize = 8;
+
+/// Rules of a session of whose kept packets the control plane has heard.
+pub(crate) type Told = ArrayVec<PdrId, TOLD>;
 
 /// All packets a worker keeps.
 pub(crate) struct Kept<B> {
@@ -107,6 +111,19 @@ impl<B> Kept<B> {
         if let Some(queue) = self.by_session.get(u64::from(session.0)) {
             self.queues[queue as usize].tell(pdr);
         }
+    }
+
+    /// What the control plane has been told of a session's packets.
+    pub(crate) fn what_was_told(&self, session: SessionIndex) -> Told {
+        let queue = self.by_session.get(u64::from(session.0)).and_then(|at| self.queues.get(at as usize));
+        let told = |queue: &Queue| queue.told.into_iter().take(queue.told_length.into()).collect();
+        queue.map_or_else(Told::new, told)
+    }
+
+    /// Packets kept for a session.
+    pub(crate) fn count(&self, session: SessionIndex) -> usize {
+        let queue = self.by_session.get(u64::from(session.0)).and_then(|at| self.queues.get(at as usize));
+        queue.map_or(0, |queue| queue.length as usize)
     }
 
     /// Appends all packets of a session, oldest first.

@@ -5,6 +5,7 @@ mod connect;
 mod copies;
 mod frames;
 mod handoff;
+mod moving;
 mod orders;
 mod paths;
 mod rest;
@@ -18,11 +19,12 @@ use crate::held::Held;
 use crate::kept::Kept;
 use crate::nodes;
 use crate::port::Port;
-use crate::state::{ContentCounts, Kind, Lookup, State};
+use crate::state::{ContentCounts, Kind, Lookup, Parcel, State};
 use crate::steering::{Handed, Handoff};
 use crate::trace::Tracer;
 pub use connect::{connect, connect_crew};
 use dplink::Event;
+pub(crate) use moving::Leg;
 pub(crate) use orders::{Order, Query, Report};
 use packet::{Buffer, ethernet};
 pub(crate) use paths::Listing;
@@ -58,6 +60,9 @@ pub struct Worker<P: Port> {
     counters: Counters,
     held: Held<P::Buffer>,
     kept: Kept<P::Buffer>,
+    awaited: moving::Awaited<P::Buffer>,
+    /// A session that is to go, while its flows are looked at.
+    looking: Option<Box<Parcel>>,
     received: Vec<P::Buffer>,
     vector: Vec<Packet<P::Buffer>>,
     /// Of the vector, the first so many were handed over by others.
@@ -91,7 +96,7 @@ impl<P: Port> Worker<P> {
         self.turn_traced(now_ns, None)
     }
 
-    pub(crate) fn turn_traced(&mut self, now_ns: u64, mut trace: Option<&mut Vec<Hop>>) -> usize {
+    pub(crate) fn turn_traced(&mut self, now_ns: u64, trace: Option<&mut Vec<Hop>>) -> usize {
         self.state.now_ns = now_ns;
         self.obey();
         self.resume();
@@ -100,6 +105,19 @@ impl<P: Port> Worker<P> {
         }
         self.receive();
         let received = self.vector.len() + self.rest.arrived.len();
+        self.run_received(trace);
+        self.state.flows.sweep(SWEEP, now_ns, self.flow_age_ns);
+        self.state.sweep_waiting();
+        if now_ns >= self.expire_ns {
+            self.expire_ns = now_ns + EXPIRY_NS;
+            self.expire();
+        }
+        self.send();
+        received
+    }
+
+    /// Runs what came in.
+    fn run_received(&mut self, mut trace: Option<&mut Vec<Hop>>) {
         if !self.vector.is_empty() {
             match self.tracer.take() {
                 None => self.run(NodeId::UsualInput, trace.as_deref_mut()),
@@ -109,14 +127,6 @@ impl<P: Port> Worker<P> {
         if !self.rest.arrived.is_empty() {
             self.run_arrived(trace);
         }
-        self.state.flows.sweep(SWEEP, now_ns, self.flow_age_ns);
-        self.state.sweep_waiting();
-        if now_ns >= self.expire_ns {
-            self.expire_ns = now_ns + EXPIRY_NS;
-            self.expire();
-        }
-        self.send();
-        received
     }
 
     /// Takes the vector from a node to its end, and what it leaves behind, too.
@@ -176,7 +186,12 @@ impl<P: Port> Worker<P> {
 
     /// What this worker's books say now.
     pub fn books(&self) -> dplink::Books {
-        dplink::Books { held: (self.held.len() + self.kept.len()) as u64, ..self.counters.books() }
+        dplink::Books { held: self.held() as u64, ..self.counters.books() }
+    }
+
+    /// Packets that wait here for something.
+    fn held(&self) -> usize {
+        self.held.len() + self.kept.len() + self.awaited.len()
     }
 
     /// Makes a neighbour known, as if it had answered.
@@ -233,6 +248,7 @@ impl<P: Port> Worker<P> {
                 }
                 Fate::Hold => self.hold(packet),
                 Fate::Keep => self.keep(packet),
+                Fate::Await => self.wait_for_session(packet),
                 Fate::Split => self.split(packet),
                 Fate::Duplicate => self.duplicate(packet),
                 Fate::Answer => self.answer(packet),
@@ -276,6 +292,7 @@ impl<P: Port> Worker<P> {
         if let Err(packet) = self.kept.keep((session, most), packet, self.state.now_ns) {
             return self.discard_kept(packet, DropReason::BufferFull);
         }
+        self.recall_told(session);
         if is_news && self.kept.is_untold(session, step.pdr) {
             let qfi = qfi.and_then(Qfi::new);
             if self.state.note(Event::DownlinkData { session: seid, pdr: step.pdr, qfi, traffic_class }) {

@@ -214,7 +214,7 @@ mod tests {
     }
 
     fn try_with(card: &mut Model, driver: &str, workers: usize, hash: DeviceHash) -> (bool, PortSteering) {
-        let crew = CrewSettings { workers, distributors: 0, cpus: vec![] };
+        let crew = CrewSettings { workers, distributors: 0, cpus: vec![], balance: dataplane::Balance::New };
         let (led, about) =
             set_up(card, &Asked { hash, side: Side::Access, crew: &crew, driver, queues: workers });
         let expected = if hash == DeviceHash::Teid { Spread::TeidHash } else { Spread::InnerHash };

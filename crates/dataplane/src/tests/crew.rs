@@ -16,10 +16,10 @@ use std::net::Ipv4Addr;
 const S: u64 = 1_000_000_000;
 
 pub(super) struct Team {
-    engine: Engine,
-    workers: Vec<Worker<TestPort>>,
+    pub(super) engine: Engine,
+    pub(super) workers: Vec<Worker<TestPort>>,
     wires: Vec<Vec<TestPort>>,
-    now_ns: u64,
+    pub(super) now_ns: u64,
 }
 
 impl Team {
@@ -88,14 +88,14 @@ impl Team {
     }
 
     /// The worker that has a session, which is one alone.
-    fn owner(&self, session: u64) -> usize {
+    pub(super) fn owner(&self, session: u64) -> usize {
         let owners: Vec<usize> =
             (0..self.workers.len()).filter(|at| self.workers[*at].holds(Seid(session))).collect();
         assert_eq!(owners.len(), 1, "session {session} is at {owners:?}");
         owners[0]
     }
 
-    fn drops(&self, worker: usize, reason: DropReason) -> u64 {
+    pub(super) fn drops(&self, worker: usize, reason: DropReason) -> u64 {
         self.workers[worker].counters().drops[reason as usize]
     }
 
@@ -136,7 +136,7 @@ pub(super) fn to_network(session: u64, inner: &[u8]) -> Vec<u8> {
     from_gnb(&datagram, 17)
 }
 
-fn address(session: u64) -> Ipv4Addr {
+pub(super) fn address(session: u64) -> Ipv4Addr {
     Ipv4Addr::from(0x0a3c_0000 + session as u32)
 }
 
