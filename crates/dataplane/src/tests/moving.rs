@@ -206,8 +206,12 @@ proptest! {
             }
             up.extend(ports_up(&team.sent(N6).concat()));
         }
-        team.settle();
-        up.extend(ports_up(&team.sent(N6).concat()));
+        // What one worker sent must not be taken for older than what another sent before.
+        for turn in 0..300 {
+            notices.extend(team.engine.poll(0));
+            team.workers[turn % 3].turn(1);
+            up.extend(ports_up(&team.sent(N6).concat()));
+        }
         prop_assert_eq!(up, (0..next).collect::<Vec<u16>>());
         prop_assert_eq!((team.all_drops(), team.usage(S)[0].uplink_packets), (0, next.into()));
     }
