@@ -115,10 +115,7 @@ impl Engine {
     /// # Errors
     /// A peer that must be disconnected.
     pub fn handle(&mut self, command: Command) -> Result<Option<Notice>, EngineError> {
-        match self.moves.hold(command) {
-            Ok(()) => Ok(None),
-            Err(command) => self.obey(command),
-        }
+        self.moves.hold(command).map_or(Ok(None), |command| self.obey(command))
     }
 
     fn obey(&mut self, command: Command) -> Result<Option<Notice>, EngineError> {

@@ -57,12 +57,13 @@ struct UnderWay {
 }
 
 impl Moves {
-    /// Whether a command has to wait; it does, then.
-    pub(super) fn hold(&mut self, command: Command) -> Result<(), Command> {
-        match self.is_holding() && is_of_sessions(&command) {
-            true => Ok(self.waiting.push_back(command)),
-            false => Err(command),
+    /// Gives a command back, unless it has to wait.
+    pub(super) fn hold(&mut self, command: Command) -> Option<Command> {
+        if self.is_holding() && is_of_sessions(&command) {
+            self.waiting.push_back(command);
+            return None;
         }
+        Some(command)
     }
 
     /// A session could not move: it is left alone until as many others have been tried as are remembered.
@@ -202,6 +203,10 @@ impl Engine {
     fn looked(&mut self, mut parcel: Box<Parcel>) -> Option<Notice> {
         let under_way = self.moves.under_way.as_mut()?;
         let (wanted, revision) = (under_way.wanted, Some(under_way.revision));
+        if parcel.stays.is_none() && self.placement.shares(wanted.session) {
+            // Somebody has come since the worker looked.
+            parcel.stays = Some(Stay::Shares);
+        }
         if parcel.stays.is_some() {
             return self.stay(parcel);
         }

@@ -145,6 +145,13 @@ impl Placement {
         self.claims.by_session.get(&session).map_or(0, |claim| claim.keys.len())
     }
 
+    /// Whether a session shares a meter with others, as they will be once all orders that were given are obeyed.
+    pub(super) fn shares(&self, session: Seid) -> bool {
+        let shared = self.claims.by_session.get(&session).map(|claim| &claim.shared);
+        let sessions = |number: &u64| self.claims.shared.get(number).map_or(0, |(_, sessions)| *sessions);
+        shared.is_some_and(|shared| shared.iter().any(|number| sessions(number) > 1))
+    }
+
     /// A session has moved from one worker to another.
     pub(super) fn moved(&mut self, session: Seid, (from, to): (Owner, Owner)) {
         for (owner, more) in [(from, -1), (to, 1)] {

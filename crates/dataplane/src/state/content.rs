@@ -395,11 +395,11 @@ impl State {
         }
         let refused = match &mut self.content.memory {
             Some(memory) => memory.waiting.adopt(waiter, session),
-            None => Err(waiter),
+            None => Some(waiter),
         };
         match refused {
-            Ok(()) => self.sessions.count_waiting(session, 1),
-            Err(waiter) => self.count_used(session, waiter.deferred, Application::None),
+            None => self.sessions.count_waiting(session, 1),
+            Some(waiter) => self.count_used(session, waiter.deferred, Application::None),
         }
     }
 

@@ -192,17 +192,17 @@ impl Waiting {
     }
 
     /// Takes in a flow that waited elsewhere; gives it back where there is no room, or one of its hash waits.
-    pub(super) fn adopt(&mut self, waiter: Waiter, session: SessionIndex) -> Result<(), Waiter> {
+    pub(super) fn adopt(&mut self, waiter: Waiter, session: SessionIndex) -> Option<Waiter> {
         if self.by_flow.get(waiter.hash).is_some() {
-            return Err(waiter);
+            return Some(waiter);
         }
-        let Some(place) = self.free.pop() else { return Err(waiter) };
+        let Some(place) = self.free.pop() else { return Some(waiter) };
         let inserted = self.by_flow.insert(waiter.hash, u32::from(place));
         debug_assert!(inserted.is_ok(), "there are as many places as names");
         self.owners[usize::from(place)] = session;
         let slot = &mut self.waiters[usize::from(place)];
         *slot = Waiter { turn: slot.turn.wrapping_add(1), ..waiter };
-        Ok(())
+        None
     }
 
     /// It waits no longer.

@@ -6,7 +6,7 @@ use crate::counters::DropReason;
 use crate::engine::Engine;
 use crate::fixture::{GNB, N3, N6, TestPort, config, rules};
 use crate::steering::Crew;
-use crate::worker::{Worker, connect_crew};
+use crate::worker::{Clock, Worker, connect_crew};
 use dplink::{Command, Desired, Event, Notice, Outcome, Question, TraceEnd, TraceFilter};
 use packet::HeapBuffer;
 use packet::ethernet::MacAddress;
@@ -24,9 +24,14 @@ pub(super) struct Team {
 
 impl Team {
     pub(super) fn over(config: &Config, crew: &Crew) -> Self {
+        Self::timed(config, crew, || 0)
+    }
+
+    /// The same with a clock that workers read.
+    pub(super) fn timed(config: &Config, crew: &Crew, clock: Clock) -> Self {
         let wires: Vec<Vec<TestPort>> =
             (0..crew.workers).map(|_| config.ports.iter().map(|_| TestPort::default()).collect()).collect();
-        let (engine, workers) = connect_crew(config, crew, wires.clone(), || 0).unwrap();
+        let (engine, workers) = connect_crew(config, crew, wires.clone(), clock).unwrap();
         Self { engine, workers, wires, now_ns: 1 }
     }
 

@@ -10,11 +10,12 @@ use crate::counters::DropReason;
 use crate::fixture::{
     FRAMES, N3, N6, SERVED, asleep, config, enriched, ethernet, metered, rules, with_ethernet,
 };
-use crate::steering::Crew;
+use crate::steering::{Balance, Crew};
 use dplink::{Command, Desired, Notice, Placed, UsageCounts};
 use packet::tcp::flag;
 use proptest::prelude::*;
 use rules::{ApplyAction, BitRates, Instance, Rules, Seid, Urr, UrrId};
+use std::cell::Cell;
 use std::net::Ipv4Addr;
 
 /// The user whose session moves, and its session.
@@ -529,6 +530,69 @@ fn nobody_is_told_that_there_is_no_session() {
         }
         team.settle();
         assert!(team.sent(N3).concat().iter().all(|frame| frame[43] != 26), "an Error Indication was sent");
+    }
+}
+
+/// Who comes to share a meter after the worker has looked stays with it all the same.
+#[test]
+fn a_session_that_is_joined_meanwhile_stays() {
+    let mut team = team(2);
+    let shared = |session| {
+        let mut rules = rules(session);
+        rules.qers[0].mbr = Some(BitRates { uplink_kbps: 1_000, downlink_kbps: 1_000 });
+        rules.qers[0].correlation = Some(7);
+        rules
+    };
+    team.put(S, 1, shared(S));
+    team.settle();
+    let from = team.owner(S);
+    team.go(S, 1 - from);
+    team.engine.poll(0);
+    team.workers[from].turn(1);
+    team.put(6, 1, shared(6));
+    let told = team.settle();
+    assert!(told.iter().any(|notice| matches!(notice, Notice::Placed { outcome: Err(_), .. })), "{told:?}");
+    assert_eq!((team.owner(S), team.owner(6)), (from, from));
+}
+
+/// A clock that goes on whenever anybody looks.
+fn ticks() -> u64 {
+    thread_local!(static TICKS: Cell<u64> = const { Cell::new(0) });
+    TICKS.with(|ticks| {
+        ticks.set(ticks.get() + 1);
+        ticks.get()
+    })
+}
+
+/// While one worker has all the packets, new sessions go to the other, and where that is wanted, some of those there are.
+#[test]
+fn sessions_avoid_a_worker_that_is_busy() {
+    for (balance, avoid, leave) in
+        [(Balance::Off, false, false), (Balance::New, true, false), (Balance::All, true, true)]
+    {
+        let mut team = Team::timed(&roomy(), &Crew { balance, ..Crew::of(2) }, ticks);
+        team.meet();
+        (10..30).for_each(|session| team.put(session, 1, rules(session)));
+        team.settle();
+        let mine = |team: &Team| (10..30).filter(|session| team.owner(*session) == 0).collect::<Vec<u64>>();
+        let before = mine(&team);
+        for second in 1..40 {
+            // One that stays there, whoever leaves.
+            team.receive(0, N6, &down(3, 1));
+            for _ in 0..20 {
+                team.receive(0, N6, &down(before[0], 1));
+                team.workers[0].turn(1);
+            }
+            team.workers[1].turn(1);
+            team.engine.poll(1_000 * second);
+            team.settle();
+        }
+        let after = mine(&team);
+        assert_eq!(after.len() < before.len(), leave, "{balance:?}: {before:?}, {after:?}");
+        (40..60).for_each(|session| team.put(session, 1, rules(session)));
+        team.settle();
+        let new = (40..60).filter(|session| team.owner(*session) == 0).count();
+        assert_eq!(new == 0, avoid, "{balance:?}: {new} went there");
     }
 }
 
