@@ -3,8 +3,11 @@
 use anyhow::{Context, bail};
 use dplink::frame::{self, Reader};
 use dplink::{
-    Command, Explanation, Notice, PeerStatistics, Question, Role, Statistics, Trace, TraceFilter, VERSION,
+    Command, Explanation, Notice, PeerStatistics, Placed, Question, Role, Statistics, Trace, TraceFilter,
+    VERSION,
 };
+use rules::Instance;
+use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -50,6 +53,23 @@ pub(crate) async fn explain(path: &Path, question: Question) -> anyhow::Result<E
         _ => None,
     };
     ask(path, Command::Explain { token: 0, question }, PATIENCE, answer).await
+}
+
+/// At which worker the session of a user is, once it is at `worker`, if that is given.
+pub(crate) async fn locate(
+    path: &Path,
+    (ue, instance): (IpAddr, Instance),
+    worker: Option<u8>,
+) -> anyhow::Result<Placed> {
+    let answer = |notice| match notice {
+        Notice::Placed { outcome, .. } => Some(outcome),
+        _ => None,
+    };
+    let outcome = ask(path, Command::Locate { token: 0, ue, instance, worker }, PATIENCE, answer).await?;
+    outcome.map_err(|reason| match worker {
+        Some(worker) => anyhow::anyhow!("nothing was moved to worker {worker}: {reason}"),
+        None => anyhow::anyhow!(reason),
+    })
 }
 
 /// The first notice `answer` takes, within `patience`.

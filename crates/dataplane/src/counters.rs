@@ -161,6 +161,8 @@ drop_reasons! {
     NeighbourUnresolved = "neighbour_unresolved",
     /// A packet of another worker, which had as many of them waiting as may.
     HandoffFull = "handoff_full",
+    /// A packet of a session that was being moved to another worker, and as many of them waited as may.
+    MovingFull = "moving_full",
     /// The port did not take the packet.
     PortFull = "port_full",
     /// A packet no node finished: an error in the graph's wiring.

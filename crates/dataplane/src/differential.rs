@@ -12,7 +12,7 @@ use crate::{Counters, DropReason};
 use dplink::{Command, Desired, Notice, Spread};
 use packet::ethernet::MacAddress;
 use packet::{Buffer, HeapBuffer};
-use rand::SeedableRng;
+use rand::{Rng, SeedableRng};
 use reference::worlds::{Change, Random, Scope, World};
 use reference::{Fate, Outcome, Reference, Setup, UsageCounts};
 use rules::{Rules, Seid};
@@ -120,10 +120,13 @@ struct Pair {
     wires: Vec<Vec<Wire>>,
     revision: u64,
     now_ns: u64,
+    /// Sessions move, between packets and while they are under way.
+    moves: bool,
+    moved: usize,
 }
 
 impl Pair {
-    fn new(seed: u64, scope: Scope, crew: &Crew) -> Self {
+    fn new(seed: u64, scope: Scope, (crew, moves): (&Crew, bool)) -> Self {
         let mut world = World::within(seed, scope);
         if crew.workers > 1 {
             // Each worker lets as many wait.
@@ -138,7 +141,8 @@ impl Pair {
             }
         }
         let reference = Reference::new(world.setup.clone()).unwrap();
-        let mut pair = Self { reference, engine, workers, wires, revision: 0, now_ns: 1, world };
+        let mut pair =
+            Self { reference, engine, workers, wires, revision: 0, now_ns: 1, moves, moved: 0, world };
         for (seid, rules) in pair.world.sessions.clone() {
             pair.put(seid, rules);
         }
@@ -163,6 +167,10 @@ impl Pair {
             self.turn();
             notices.extend(self.engine.poll(0));
         }
+        while self.engine.has_moves() {
+            self.turn();
+            notices.extend(self.engine.poll(0));
+        }
         let refused = notices.iter().find(|notice| matches!(notice, Notice::Refused { .. }));
         assert_eq!(refused, None);
         notices
@@ -183,9 +191,44 @@ impl Pair {
         }
     }
 
+    /// Lets a session begin to move to some worker, and go some of the way.
+    fn set_out(&mut self, random: &mut Random) {
+        let place = random.random_range(0..self.world.sessions.len().max(1));
+        let Some((session, _)) = self.world.sessions.get(place) else { return };
+        let (session, to) = (*session, random.random_range(0..self.workers.len()));
+        // A worker that only distributes takes none.
+        if self.engine.want(Some(1), session, to as u8).is_ok() {
+            for _ in 0..random.random_range(0..12) {
+                self.look();
+                let one = random.random_range(0..self.workers.len());
+                self.workers[one].turn(self.now_ns);
+            }
+        }
+    }
+
+    /// What the engine has heard, of which only arrivals matter.
+    fn look(&mut self) {
+        let arrived = |notice: &Notice| matches!(notice, Notice::Placed { outcome: Ok(placed), .. } if placed.came_from.is_some());
+        self.moved += self.engine.poll(0).iter().filter(|notice| arrived(notice)).count();
+    }
+
+    /// Goes on until everything is done: every packet, and every move.
+    fn finish(&mut self) {
+        while self.turn() > 0 {}
+        self.look();
+        while self.engine.has_moves() {
+            self.turn();
+            self.look();
+            while self.turn() > 0 {}
+        }
+    }
+
     /// Gives some packets to both, all at one time: what each made of them, and the packets.
     fn run(&mut self, count: usize, random: &mut Random) -> (Tally, Tally, Vec<Frame>) {
         self.now_ns += World::gap_ns(random);
+        if self.moves {
+            self.set_out(random);
+        }
         let (mut expected, mut seen, mut frames) = (Tally::default(), Tally::default(), Vec::new());
         for _ in 0..count {
             let (port, frame) = self.world.packet(random);
@@ -195,8 +238,7 @@ impl Pair {
             frames.push(Frame(port, frame));
         }
         let before: Vec<Counters> = self.workers.iter().map(|worker| worker.counters().clone()).collect();
-        while self.turn() > 0 {}
-        self.engine.poll(0);
+        self.finish();
         for (before, worker) in before.iter().zip(&self.workers) {
             seen.consumed += worker.counters().consumed - before.consumed;
             for (reason, count) in drops(before, worker.counters()) {
@@ -304,10 +346,14 @@ fn number(name: &str, otherwise: u64) -> u64 {
 }
 
 fn compare(scope: Scope, at_once: usize, crew: &Crew) {
+    compare_moving(scope, at_once, (crew, false));
+}
+
+fn compare_moving(scope: Scope, at_once: usize, (crew, moves): (&Crew, bool)) {
     let first = number("FIRST", 0);
-    let mut all_handed = 0;
+    let (mut all_handed, mut all_moved) = (0, 0);
     for seed in first..first + number("WORLDS", 100) {
-        let mut pair = Pair::new(seed, scope, crew);
+        let mut pair = Pair::new(seed, scope, (crew, moves));
         let random = &mut Random::seed_from_u64(seed);
         for done in (0..PACKETS).step_by(at_once) {
             let (expected, seen, frames) = pair.run(at_once, random);
@@ -333,7 +379,9 @@ fn compare(scope: Scope, at_once: usize, crew: &Crew) {
             (handed(|counters| counters.handed_out), handed(|counters| counters.handed_in));
         assert_eq!(handed_out, handed_in, "world {seed}");
         all_handed += handed_in;
+        all_moved += pair.moved;
     }
+    assert!(moves == (all_moved > 0), "{all_moved} sessions moved");
     assert!((crew.workers > 1) == (all_handed > 0), "{all_handed} packets were handed over");
 }
 
@@ -361,4 +409,18 @@ fn several_workers_do_with_every_packet_what_the_reference_does() {
 fn whole_vectors_handed_over_end_as_their_packets_do_alone() {
     let scope = Scope { rates: false, usage: false, signals: false, twin_tunnels: false, ..Scope::ALL };
     compare(scope, 64, &Crew { distributors: 1, ..Crew::of(4) });
+}
+
+/// Sessions move about all the time, and what they do and count is as if they stayed.
+#[test]
+fn sessions_that_move_do_with_every_packet_what_the_reference_does() {
+    let scope = Scope { twin_tunnels: false, ..Scope::ALL };
+    compare_moving(scope, 1, (&Crew::of(3), true));
+    compare_moving(scope, 1, (&Crew { spread: vec![Spread::InnerHash; 16], ..Crew::of(2) }, true));
+}
+
+#[test]
+fn whole_vectors_end_as_their_packets_do_alone_while_sessions_move() {
+    let scope = Scope { rates: false, usage: false, signals: false, twin_tunnels: false, ..Scope::ALL };
+    compare_moving(scope, 64, (&Crew { distributors: 1, ..Crew::of(4) }, true));
 }

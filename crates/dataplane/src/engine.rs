@@ -1,8 +1,10 @@
 //! The control side of the workers: commands in, notices out. No socket, clock or thread.
 
+mod balance;
 mod hand;
 mod looks;
 mod merge;
+mod moving;
 mod placement;
 mod rounds;
 
@@ -21,6 +23,7 @@ pub(crate) use hand::Ends;
 use hand::Hand;
 use looks::Tracing;
 use merge::Counted;
+use moving::Moves;
 use placement::{Owner, Placement, Shared};
 use rounds::Rounds;
 use rules::Seid;
@@ -79,6 +82,9 @@ pub struct Engine {
     lists: Rounds<Vec<PeerStatistics>>,
     explanations: Rounds<Explanation>,
     tracing: Option<Tracing>,
+    moves: Moves,
+    /// That a worker has room for.
+    connections: usize,
 }
 
 impl Engine {
@@ -96,6 +102,8 @@ impl Engine {
             lists: Rounds::new(),
             explanations: Rounds::new(),
             tracing: None,
+            moves: Moves::default(),
+            connections: config.limits.connections,
             content: None,
             loads: Rounds::new(),
             inspections: (config.limits.inspections, config.seed),
@@ -107,6 +115,10 @@ impl Engine {
     /// # Errors
     /// A peer that must be disconnected.
     pub fn handle(&mut self, command: Command) -> Result<Option<Notice>, EngineError> {
+        self.moves.hold(command).map_or(Ok(None), |command| self.obey(command))
+    }
+
+    fn obey(&mut self, command: Command) -> Result<Option<Notice>, EngineError> {
         Ok(match command {
             Command::Hello { version, .. } if version != VERSION => {
                 return Err(EngineError::Version(version));
@@ -157,12 +169,13 @@ impl Engine {
                 self.order_all(|| Order::Explain(Box::new(Explain::new(token, question.clone()))));
                 None
             }
+            Command::Locate { token, ue, instance, worker } => self.locate(token, (ue, instance), worker),
         })
     }
 
     /// Whether more commands can be taken; where not, read them later.
     pub fn has_room(&self) -> bool {
-        self.hands.iter().all(Hand::has_room)
+        self.hands.iter().all(Hand::has_room) && self.moves.waiting() < hand::BACKLOG
     }
 
     /// Puts content rules in force, which [`Notice::ContentLoaded`] confirms.
@@ -281,10 +294,17 @@ impl Engine {
             while let Some(report) = self.hands.get_mut(worker).and_then(Hand::report) {
                 match report {
                     Report::Listed(listing) => notices.extend(self.listed(worker, listing)),
+                    Report::Moved(leg, parcel) => {
+                        notices.extend(self.moved(leg, parcel));
+                        notices.extend(self.go_on());
+                    }
+                    Report::Busy { cycles, now } => self.heard(worker, (cycles, now)),
                     report => notices.extend(self.digest(worker, report, uptime_ms)),
                 }
             }
         }
+        self.look_at_loads(uptime_ms);
+        notices.extend(self.begin_move());
         notices
     }
 
@@ -312,7 +332,11 @@ impl Engine {
             }
             Report::Counted { counters, sessions } => {
                 let counted = self.counts.answer(None, worker, (counters, sessions))?;
-                Notice::Statistics(merge::statistics((&self.ports, &self.spread), &counted, uptime_ms))
+                let mut statistics = merge::statistics((&self.ports, &self.spread), &counted, uptime_ms);
+                for (number, worker) in statistics.workers.iter_mut().enumerate() {
+                    worker.busy_permille = self.placement.loads.permille(number);
+                }
+                Notice::Statistics(statistics)
             }
             Report::Loaded { revision, .. } => {
                 self.loads.answer(Some(revision), worker, ())?;
@@ -327,7 +351,7 @@ impl Engine {
             }
             Report::Macs(session, macs) => Notice::Macs { session, macs },
             Report::Done => return None,
-            Report::Listed(_) => return None,
+            Report::Listed(_) | Report::Moved(..) | Report::Busy { .. } => return None,
             Report::Traced(tracer) => return self.traced(worker, *tracer?),
             Report::Explained(explain) => {
                 let token = explain.token;

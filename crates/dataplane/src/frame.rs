@@ -25,6 +25,8 @@ pub(crate) enum Fate {
     Hold,
     /// Keep it for its user, who sleeps.
     Keep,
+    /// Let it wait for its session, which another worker is about to give.
+    Await,
     /// Split it: its fragments go on from `far`.
     Split,
     /// Copy it; then it goes on from `far` itself.

@@ -24,6 +24,7 @@ const ELSEWHERE: &[(DropReason, &str)] = &[
     (DropReason::NotEnriched, "enrich"),
     (DropReason::FragmentsFull, "worker"),
     (DropReason::HandoffFull, "crew"),
+    (DropReason::MovingFull, "moving"),
     (DropReason::MacTableFull, "switch, ethernet"),
     (DropReason::FrameCopies, "ethernet"),
     (
@@ -80,6 +81,7 @@ fn path(hops: &[Hop]) -> String {
         Some(Next::End(Fate::Consumed)) => "consumed".to_owned(),
         Some(Next::End(Fate::Hold)) => "hold".to_owned(),
         Some(Next::End(Fate::Keep)) => "keep".to_owned(),
+        Some(Next::End(Fate::Await)) => "await".to_owned(),
         Some(Next::End(Fate::Split)) => "split".to_owned(),
         Some(Next::End(Fate::Duplicate)) => "duplicate".to_owned(),
         Some(Next::End(Fate::Answer)) => "answer".to_owned(),

@@ -2,6 +2,7 @@
 
 use crate::frame::{Meta, Packet};
 use crate::state::{SessionIndex, Table};
+use arrayvec::ArrayVec;
 use rules::{PdrId, Seid};
 
 /// Sessions looked at in one search for packets kept too long.
@@ -16,6 +17,8 @@ const UNKEPT: usize = 1_024;
 const AGAIN_NS: u64 = 10_000_000_000;
 /// ... and of different rules that have one place.
 const GAP_NS: u64 = 100_000_000;
+/// Rules of a session of whose kept packets the control plane has heard.
+pub(crate) type Told = ArrayVec<PdrId, TOLD>;
 
 /// All packets a worker keeps.
 pub(crate) struct Kept<B> {
@@ -146,6 +149,19 @@ impl<B> Kept<B> {
             slot = *next;
         }
         None
+    }
+
+    /// What the control plane has been told of a session's packets.
+    pub(crate) fn what_was_told(&self, session: SessionIndex) -> Told {
+        let queue = self.by_session.get(u64::from(session.0)).and_then(|at| self.queues.get(at as usize));
+        let told = |queue: &Queue| queue.told.into_iter().take(queue.told_length.into()).collect();
+        queue.map_or_else(Told::new, told)
+    }
+
+    /// Packets kept for a session.
+    pub(crate) fn count(&self, session: SessionIndex) -> usize {
+        let queue = self.by_session.get(u64::from(session.0)).and_then(|at| self.queues.get(at as usize));
+        queue.map_or(0, |queue| queue.length as usize)
     }
 
     /// Appends all packets of a session, oldest first.

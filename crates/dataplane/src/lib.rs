@@ -41,5 +41,5 @@ pub use frame::VECTOR;
 pub use graph::NodeId;
 pub use port::{CLASSES_MAX, Port};
 pub use state::{ContentCounts, PathCounts, flow_table_bytes};
-pub use steering::Crew;
+pub use steering::{Balance, Crew};
 pub use worker::{Clock, Worker, connect, connect_crew};

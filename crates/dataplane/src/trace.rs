@@ -196,6 +196,7 @@ fn end(ports: &[PortConfig], taken: &Taken) -> TraceEnd {
         Fate::Consumed => TraceEnd::Consumed,
         Fate::Hold => TraceEnd::Held,
         Fate::Keep => TraceEnd::Kept,
+        Fate::Await => TraceEnd::Awaits,
         Fate::Split | Fate::Duplicate | Fate::Answer | Fate::Switch => TraceEnd::Parted,
         Fate::HandOff(worker) => TraceEnd::HandedOff { worker },
     }

@@ -5,6 +5,7 @@ mod connect;
 mod copies;
 mod frames;
 mod handoff;
+mod moving;
 mod orders;
 mod paths;
 mod receive;
@@ -20,10 +21,11 @@ use crate::held::Held;
 use crate::kept::{Kept, Unkept};
 use crate::nodes;
 use crate::port::Port;
-use crate::state::{ContentCounts, Lookup, State};
+use crate::state::{ContentCounts, Lookup, Parcel, State};
 use crate::steering::{Handed, Handoff};
 use crate::trace::Tracer;
 pub use connect::{connect, connect_crew};
+pub(crate) use moving::Leg;
 pub(crate) use orders::{Order, Query, Report};
 use packet::{Buffer, ethernet};
 pub(crate) use paths::Listing;
@@ -62,6 +64,9 @@ pub struct Worker<P: Port> {
     kept: Kept<P::Buffer>,
     /// Of whose packets, which were not kept, the control plane has been told.
     unkept: Unkept,
+    awaited: moving::Awaited<P::Buffer>,
+    /// A session that is to go, while its flows are looked at.
+    looking: Option<Box<Parcel>>,
     received: Vec<P::Buffer>,
     vector: Vec<Packet<P::Buffer>>,
     /// Of the vector, the first so many were handed over by others.
@@ -95,7 +100,7 @@ impl<P: Port> Worker<P> {
         self.turn_traced(now_ns, None)
     }
 
-    pub(crate) fn turn_traced(&mut self, now_ns: u64, mut trace: Option<&mut Vec<Hop>>) -> usize {
+    pub(crate) fn turn_traced(&mut self, now_ns: u64, trace: Option<&mut Vec<Hop>>) -> usize {
         self.state.now_ns = now_ns;
         self.obey();
         self.resume();
@@ -104,6 +109,19 @@ impl<P: Port> Worker<P> {
         }
         self.receive();
         let received = self.vector.len() + self.rest.arrived.len();
+        self.run_received(trace);
+        self.state.flows.sweep(SWEEP, now_ns, self.flow_age_ns);
+        self.state.sweep_waiting();
+        if now_ns >= self.expire_ns {
+            self.expire_ns = now_ns + EXPIRY_NS;
+            self.expire();
+        }
+        self.send();
+        received
+    }
+
+    /// Runs what came in.
+    fn run_received(&mut self, mut trace: Option<&mut Vec<Hop>>) {
         if !self.vector.is_empty() {
             match self.tracer.take() {
                 None => self.run(NodeId::UsualInput, trace.as_deref_mut()),
@@ -113,14 +131,6 @@ impl<P: Port> Worker<P> {
         if !self.rest.arrived.is_empty() {
             self.run_arrived(trace);
         }
-        self.state.flows.sweep(SWEEP, now_ns, self.flow_age_ns);
-        self.state.sweep_waiting();
-        if now_ns >= self.expire_ns {
-            self.expire_ns = now_ns + EXPIRY_NS;
-            self.expire();
-        }
-        self.send();
-        received
     }
 
     /// Takes the vector from a node to its end, and what it leaves behind, too.
@@ -180,7 +190,12 @@ impl<P: Port> Worker<P> {
 
     /// What this worker's books say now.
     pub fn books(&self) -> dplink::Books {
-        dplink::Books { held: (self.held.len() + self.kept.len()) as u64, ..self.counters.books() }
+        dplink::Books { held: self.held() as u64, ..self.counters.books() }
+    }
+
+    /// Packets that wait here for something.
+    fn held(&self) -> usize {
+        self.held.len() + self.kept.len() + self.awaited.len()
     }
 
     /// Makes a neighbour known, as if it had answered.
@@ -208,6 +223,7 @@ impl<P: Port> Worker<P> {
                 }
                 Fate::Hold => self.hold(packet),
                 Fate::Keep => self.keep(packet),
+                Fate::Await => self.wait_for_session(packet),
                 Fate::Split => self.split(packet),
                 Fate::Duplicate => self.duplicate(packet),
                 Fate::Answer => self.answer(packet),

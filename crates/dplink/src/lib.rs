@@ -16,7 +16,7 @@ pub use explain::{
     ExplainedAction, ExplainedApplication, ExplainedHop, ExplainedQer, ExplainedTunnel, ExplainedUrr,
     Explanation, Outcome, Question,
 };
-pub use message::{Command, ContentPart, Desired, Event, Notice, RefusalCause, Role, VERSION};
+pub use message::{Command, ContentPart, Desired, Event, Notice, Placed, RefusalCause, Role, VERSION};
 pub use statistics::{
     Books, ContentStatistics, NodeStatistics, PathState, PathStatistics, PeerStatistics, PortClass,
     PortStatistics, PortSteering, Spread, Statistics, WorkerStatistics,

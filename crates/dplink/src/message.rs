@@ -2,7 +2,7 @@
 
 use crate::usage::{UsageCause, UsageCounts};
 use crate::{Explanation, PeerStatistics, Question, Statistics, Trace, TraceFilter};
-use rules::{Interface, OuterHeaderCreation, PdrId, Qfi, Rules, SeenMac, Seid, Teid, UrrId};
+use rules::{Instance, Interface, OuterHeaderCreation, PdrId, Qfi, Rules, SeenMac, Seid, Teid, UrrId};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -14,7 +14,8 @@ pub const VERSION: u16 = 11;
 pub enum Role {
     /// The CPE: sets state and receives events. A DPE has one; a newer one replaces it.
     Control,
-    /// Reads statistics, traces packets and asks for explanations; changes nothing.
+    /// Reads statistics, traces packets and asks for explanations; changes nothing of what sessions are, but may say at
+    /// which worker they are.
     Observer,
 }
 
@@ -127,6 +128,29 @@ pub enum Command {
         /// The packet.
         question: Question,
     },
+    /// Say at which worker the session of a user is, or move it to another; answered by [`Notice::Placed`], once it is there.
+    /// What the session is does not change, and none of its packets is lost.
+    Locate {
+        /// As of [`Command::Trace`].
+        token: u64,
+        /// The user's address.
+        ue: IpAddr,
+        /// The network it is of.
+        instance: Instance,
+        /// Where to move it; `None`: only say where it is.
+        worker: Option<u8>,
+    },
+}
+
+/// At which worker a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placed {
+    /// The session.
+    pub session: Seid,
+    /// The worker, by its number from 0.
+    pub worker: u8,
+    /// The worker where it was until now, if it has moved.
+    pub came_from: Option<u8>,
 }
 
 /// From a DPE.
@@ -230,6 +254,13 @@ pub enum Notice {
         token: u64,
         /// What would happen.
         explanation: Box<Explanation>,
+    },
+    /// Answers [`Command::Locate`].
+    Placed {
+        /// Of the command.
+        token: u64,
+        /// Where the session is, or one sentence for people why it is not known, or stays where it is.
+        outcome: Result<Placed, String>,
     },
 }
 

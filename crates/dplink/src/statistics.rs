@@ -98,6 +98,8 @@ pub struct PeerStatistics {
 pub struct WorkerStatistics {
     /// Sessions it has in force.
     pub sessions: u64,
+    /// The share of its time that packets took in the last seconds, in parts of a thousand; 0 where there is one worker.
+    pub busy_permille: u16,
     /// Flows it remembers now.
     pub flows: u64,
     /// Paths to its peers.

@@ -76,6 +76,8 @@ pub enum TraceEnd {
     Held,
     /// It is kept for its user, who sleeps.
     Kept,
+    /// It waits for its session, which another worker is about to give; then it goes on.
+    Awaits,
     /// Split, or copied: its parts went on, each on its own.
     Parted,
     /// Handed to the worker that owns its session, where it is traced on.

@@ -42,7 +42,8 @@ impl Node {
             | Notice::Statistics(_)
             | Notice::Peers { .. }
             | Notice::Trace { .. }
-            | Notice::Explanation { .. } => {}
+            | Notice::Explanation { .. }
+            | Notice::Placed { .. } => {}
         }
     }
 

@@ -313,6 +313,7 @@ mod tests {
         };
         let worker = WorkerStatistics {
             sessions: 2,
+            busy_permille: 0,
             flows: 3,
             paths: PathStatistics { peers: 5, failed: 2, echo_requests: 9, echo_responses: 4, failures: 3 },
             content: dplink::ContentStatistics::default(),

@@ -23,6 +23,7 @@ pub(super) fn statistics() -> Statistics {
     };
     let worker = WorkerStatistics {
         sessions: 2,
+        busy_permille: 125,
         flows: 3,
         paths: PathStatistics::default(),
         content: dplink::ContentStatistics::default(),

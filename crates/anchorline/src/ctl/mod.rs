@@ -12,6 +12,7 @@ mod peers;
 mod ports;
 mod release;
 mod runtime;
+mod sessions;
 mod status;
 mod trace;
 mod values;
@@ -55,6 +56,8 @@ enum View {
     ///
     /// The data plane asks the classifier and the rules it forwards by. Rates and quotas are as they stand now.
     Explain(explain::Args),
+    /// At which worker a user's session is; move it to another.
+    Sessions(sessions::Args),
     /// Check and load content rules.
     Rules(content::Args),
     /// Ask all control planes to release their associations, before the node is taken out of service (TS 29.244 6.2.7.3).
@@ -104,6 +107,7 @@ impl View {
                 say(&serde_json::json!({ "peers": peers }), json, |_| peers::text(&peers))
             }
             Self::Trace(args) => say(&crate::observer::trace(link, args.filter()).await?, json, trace::text),
+            Self::Sessions(args) => args.execute(link, json).await,
             Self::Rules(args) => args.execute_on(settings.content.as_ref(), link).await,
             Self::Release(args) => args.execute(&settings.control(), json).await,
             Self::Cdr(_) => Ok(String::new()),

@@ -39,9 +39,17 @@ pub(super) fn text(statistics: &Statistics) -> String {
             1 => [String::new(), String::new()],
             _ => [format!(" + handed in {}", books.handed_in), format!(" + handed out {}", books.handed_out)],
         };
+        let load = match statistics.workers.len() {
+            1 => String::new(),
+            _ => format!(
+                "{} sessions, busy {:.1} % of the time; ",
+                worker.sessions,
+                f64::from(worker.busy_permille) / 10.0
+            ),
+        };
         let _ = writeln!(
             text,
-            "\nworker {number}: received {} + created {}{} = sent {} + dropped {} + consumed {} + held {}{} ({verdict})",
+            "\nworker {number}: {load}received {} + created {}{} = sent {} + dropped {} + consumed {} + held {}{} ({verdict})",
             books.received,
             books.created,
             handed_in,
@@ -103,6 +111,7 @@ mod tests {
         (statistics.workers[0].books.handed_out, statistics.workers[0].books.dropped) = (4, 6);
         let text = text(&statistics);
         assert!(text.contains("one queue, then hand-off"), "{text}");
+        assert!(text.contains("worker 1: 2 sessions, busy 12.5 % of the time; received 10"), "{text}");
         assert!(text.contains("dropped 6 + consumed 0 + held 0 + handed out 4 (balanced)"), "{text}");
     }
 }

@@ -76,6 +76,7 @@ fn end(end: &TraceEnd) -> String {
         }
         TraceEnd::Consumed => "taken: it was for this node".to_owned(),
         TraceEnd::Held => "held until the next hop's Ethernet address is known".to_owned(),
+        TraceEnd::Awaits => "kept until its session, which is being moved to this worker, is here".to_owned(),
         TraceEnd::Kept => "kept for its user, who sleeps".to_owned(),
         TraceEnd::Parted => "split or copied; its parts went on".to_owned(),
         TraceEnd::HandedOff { worker } => format!("handed to worker {worker}"),

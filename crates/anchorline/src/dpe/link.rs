@@ -106,6 +106,8 @@ impl Server {
                 // What the engine has no room for stays in the channel, then in the sockets.
                 Some((id, command)) = heard.recv(), if self.engine.has_room() => self.obey(id, command),
                 Some(built) = self.content.built() => self.load(built),
+                // Commands and packets wait for the end of a move: it is looked after without a rest.
+                () = tokio::task::yield_now(), if self.engine.is_moving() => {}
                 _ = poll.tick() => {}
             }
             self.tell_reports();
@@ -211,6 +213,7 @@ impl Server {
                 }
                 Notice::Trace { token, .. }
                 | Notice::Explanation { token, .. }
+                | Notice::Placed { token, .. }
                 | Notice::Peers { token, .. } => self.tell(token, notice),
                 notice => {
                     if let Some(id) = self.in_control {
@@ -241,11 +244,15 @@ impl Server {
     }
 }
 
-/// Whether a command changes nothing.
+/// Whether a command changes nothing of what sessions are.
 const fn is_a_look(command: &Command) -> bool {
     matches!(
         command,
-        Command::GetStatistics | Command::GetPeers { .. } | Command::Trace { .. } | Command::Explain { .. }
+        Command::GetStatistics
+            | Command::GetPeers { .. }
+            | Command::Trace { .. }
+            | Command::Explain { .. }
+            | Command::Locate { .. }
     )
 }
 
@@ -255,6 +262,7 @@ fn marked(command: Command, id: ConnectionId) -> Command {
         Command::GetPeers { .. } => Command::GetPeers { token: id },
         Command::Trace { filter, .. } => Command::Trace { token: id, filter },
         Command::Explain { question, .. } => Command::Explain { token: id, question },
+        Command::Locate { ue, instance, worker, .. } => Command::Locate { token: id, ue, instance, worker },
         other => other,
     }
 }
@@ -309,7 +317,7 @@ mod tests {
     use super::*;
     use dplink::{Question, TraceFilter};
 
-    fn looks() -> [Command; 3] {
+    fn looks() -> [Command; 4] {
         let filter = TraceFilter { packets: 1, seconds: 1, port: None, ue: None, teid: None };
         let question = Question {
             is_down: false,
@@ -325,7 +333,9 @@ mod tests {
             application: None,
         };
         let (trace, explain) = (Command::Trace { token: 1, filter }, Command::Explain { token: 1, question });
-        [Command::GetPeers { token: 1 }, trace, explain]
+        let (ue, instance) = ([10, 60, 0, 1].into(), rules::Instance::DEFAULT);
+        let locate = Command::Locate { token: 1, ue, instance, worker: Some(1) };
+        [Command::GetPeers { token: 1 }, trace, explain, locate]
     }
 
     #[test]
@@ -340,8 +350,10 @@ mod tests {
     #[test]
     fn a_look_is_answered_where_it_came_from_whatever_it_says_of_itself() {
         for look in looks() {
-            let (Command::Trace { token, .. } | Command::Explain { token, .. } | Command::GetPeers { token }) =
-                marked(look, 7)
+            let (Command::Trace { token, .. }
+            | Command::Explain { token, .. }
+            | Command::Locate { token, .. }
+            | Command::GetPeers { token }) = marked(look, 7)
             else {
                 panic!("a look became something else")
             };

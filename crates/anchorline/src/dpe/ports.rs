@@ -77,7 +77,7 @@ pub(crate) fn open(eal: &Eal, dpe: &DpeSettings) -> Result<Opened, dpdk::Error> 
     let (workers, distributors) = (dpe.crew.workers, dpe.crew.distributors);
     let mut opened = Opened {
         configs: Vec::new(),
-        crew: Crew { workers, distributors, spread: Vec::new() },
+        crew: Crew { workers, distributors, spread: Vec::new(), balance: dpe.crew.balance },
         ports: (0..workers).map(|_| Vec::new()).collect(),
         steering: Vec::new(),
     };

@@ -1,9 +1,9 @@
 //! The workers: how many, where they run, and which of them only distribute.
 
-use super::values::Workers;
+use super::values::{Balance, Workers};
 use config::{Refusal, Spanned};
 
-/// `[dpe]` `workers`, `cpus` and `distributors`.
+/// `[dpe]` `workers`, `cpus`, `distributors` and `balance`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CrewSettings {
     pub(crate) workers: usize,
@@ -11,11 +11,13 @@ pub(crate) struct CrewSettings {
     pub(crate) distributors: usize,
     /// By worker; empty, where they may run on any.
     pub(crate) cpus: Vec<usize>,
+    /// What is done so that they are equally busy.
+    pub(crate) balance: dataplane::Balance,
 }
 
 /// Whether what is said of workers fits together.
 pub(super) fn check(
-    workers: Workers,
+    (workers, balance): (Workers, Balance),
     cpus: Option<&Spanned<Vec<usize>>>,
     distributors: Option<&Spanned<usize>>,
 ) -> Result<CrewSettings, Refusal> {
@@ -33,6 +35,7 @@ pub(super) fn check(
         workers,
         distributors: distributors.map_or(0, |distributors| *distributors.get_ref()),
         cpus: cpus.map(|cpus| cpus.get_ref().clone()).unwrap_or_default(),
+        balance: balance.into(),
     })
 }
 

@@ -4,8 +4,8 @@
 mod tests;
 
 use super::values::{
-    DeviceHash, EchoN3, EchoPeriod, EchoT3, Flows, FramedRoutes, HugePages, Idle, IdleUs, MemoryMb, Mtu,
-    PortAddress, PortAddress6, Sessions, Side, Vlan, Workers,
+    Balance, DeviceHash, EchoN3, EchoPeriod, EchoT3, Flows, FramedRoutes, HugePages, Idle, IdleUs, MemoryMb,
+    Mtu, PortAddress, PortAddress6, Sessions, Side, Vlan, Workers,
 };
 use super::{CrewSettings, DpeSettings, PortSettings, Settings, charging, classes, crew, n4};
 use crate::content::Sources;
@@ -56,6 +56,8 @@ struct Dpe {
     workers: Workers,
     cpus: Option<Spanned<Vec<usize>>>,
     distributors: Option<Spanned<usize>>,
+    #[serde(default)]
+    balance: Balance,
     #[serde(default)]
     sessions: Sessions,
     #[serde(default)]
@@ -200,7 +202,7 @@ pub(super) fn check(file: File) -> Result<Settings, Refusal> {
 }
 
 fn dpe(dpe: Dpe) -> Result<DpeSettings, Refusal> {
-    let crew = crew::check(dpe.workers, dpe.cpus.as_ref(), dpe.distributors.as_ref())?;
+    let crew = crew::check((dpe.workers, dpe.balance), dpe.cpus.as_ref(), dpe.distributors.as_ref())?;
     let route = |route: Route| dataplane::Route {
         prefix: route.prefix,
         via: route.via.into_inner(),

@@ -38,6 +38,26 @@ impl From<Idle> for dpdk::Idle {
     }
 }
 
+/// What is done so that workers are equally busy, by name.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Balance {
+    Off,
+    #[default]
+    New,
+    All,
+}
+
+impl From<Balance> for dataplane::Balance {
+    fn from(balance: Balance) -> Self {
+        match balance {
+            Balance::Off => Self::Off,
+            Balance::New => Self::New,
+            Balance::All => Self::All,
+        }
+    }
+}
+
 /// What a device of several queues spreads packets by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]

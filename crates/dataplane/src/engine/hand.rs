@@ -5,7 +5,7 @@ use rtrb::{Consumer, Producer};
 use std::collections::VecDeque;
 
 /// Orders waiting for room in the ring before commands should no longer be read.
-const BACKLOG: usize = 4_096;
+pub(super) const BACKLOG: usize = 4_096;
 
 /// The ends of a worker's rings.
 pub(crate) type Ends = (Producer<Order>, Consumer<Report>);

@@ -52,6 +52,8 @@ pub(super) fn statistics(
 fn worker(counters: &Counters, sessions: u64) -> WorkerStatistics {
     WorkerStatistics {
         sessions,
+        // Who places sessions says it.
+        busy_permille: 0,
         flows: counters.flows,
         paths: PathStatistics {
             peers: counters.paths.peers,

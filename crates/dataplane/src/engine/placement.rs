@@ -1,5 +1,6 @@
 //! Which worker gets a session, and what belongs to which session where several workers have them.
 
+use super::balance::Loads;
 use crate::config::Limits;
 use crate::state::{Key, Ports, Refusal, found_by, networks};
 use crate::steering::{Buckets, Crew};
@@ -7,7 +8,7 @@ use rules::{Rules, Seid};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
-/// The worker of a session, for as long as it lives.
+/// The worker of a session, until it moves.
 pub(super) type Owner = u8;
 
 /// Meters of a session that other sessions may share, by their numbers.
@@ -28,6 +29,8 @@ pub(super) struct Placement {
     limit: usize,
     room: usize,
     claims: Claims,
+    /// How busy each is.
+    pub(super) loads: Loads,
 }
 
 /// Keys that sessions have, once all orders that were given are obeyed. A worker knows those of its own sessions alone.
@@ -57,6 +60,7 @@ impl Placement {
             sessions: vec![0; crew.workers],
             limit: limits.sessions,
             room: crew.share(limits).sessions,
+            loads: Loads::new(crew),
             claims: Claims { routes_max: limits.framed_routes, ..Claims::default() },
         }
     }
@@ -66,8 +70,8 @@ impl Placement {
         self.sessions.len() == 1
     }
 
-    /// The worker of a new session: that of the meters it shares, or that of its user's address, or if there is no room,
-    /// the one with the fewest sessions.
+    /// The worker of a new session: that of the meters it shares, or that of its user's address, or if that one is much busier
+    /// than others, the least busy, or if there is no room, the one with the fewest sessions.
     ///
     /// Sessions of Ethernet frames are switched to each other, and so together, in the first worker that has any.
     pub(super) fn place(&mut self, keys: &[Key], shared: &Shared, of_frames: bool) -> Result<Owner, Refusal> {
@@ -77,9 +81,13 @@ impl Placement {
         if self.sessions.iter().sum::<usize>() >= self.limit {
             return Err(Refusal::Sessions);
         }
-        let owner = self.claims.sharer(shared).unwrap_or_else(|| self.by_keys(keys));
-        let has_room =
-            |owner: Owner| self.sessions.get(usize::from(owner)).is_some_and(|count| *count < self.room);
+        let by_keys = self.by_keys(keys);
+        let (sessions, room) = (&self.sessions, self.room);
+        let has_room = |owner: Owner| sessions.get(usize::from(owner)).is_some_and(|count| *count < room);
+        let owner = match self.claims.sharer(shared) {
+            Some(owner) => owner,
+            None => self.loads.instead_of(by_keys, has_room, sessions.iter().sum()),
+        };
         let owner = match of_frames {
             true => Some(self.distributors as Owner),
             false => Some(owner).filter(|owner| has_room(*owner)).or_else(|| self.least_loaded()),
@@ -121,6 +129,38 @@ impl Placement {
         self.claims.release(session.0);
         self.claims.enter(session, keys, shared);
         Ok(())
+    }
+
+    /// Whether a worker may own sessions.
+    pub(super) fn may_own(&self, owner: Owner) -> bool {
+        (self.distributors..self.sessions.len()).contains(&usize::from(owner))
+    }
+
+    /// Whose a key is.
+    pub(super) fn holder(&self, key: Key) -> Option<Seid> {
+        self.claims.by_key.get(&found_by(key)).copied()
+    }
+
+    /// How many keys a session has.
+    pub(super) fn keys(&self, session: Seid) -> usize {
+        self.claims.by_session.get(&session).map_or(0, |claim| claim.keys.len())
+    }
+
+    /// Whether a session shares a meter with others, as they will be once all orders that were given are obeyed.
+    pub(super) fn shares(&self, session: Seid) -> bool {
+        let shared = self.claims.by_session.get(&session).map(|claim| &claim.shared);
+        let sessions = |number: &u64| self.claims.shared.get(number).map_or(0, |(_, sessions)| *sessions);
+        shared.is_some_and(|shared| shared.iter().any(|number| sessions(number) > 1))
+    }
+
+    /// A session has moved from one worker to another.
+    pub(super) fn moved(&mut self, session: Seid, (from, to): (Owner, Owner)) {
+        for (owner, more) in [(from, -1), (to, 1)] {
+            if let Some(count) = self.sessions.get_mut(usize::from(owner)) {
+                *count = count.saturating_add_signed(more);
+            }
+        }
+        self.claims.moved(session, to);
     }
 
     /// A session is to go: its keys are free for others.
@@ -184,6 +224,16 @@ impl Claims {
             });
             if left == Some(0) {
                 self.shared.remove(&number);
+            }
+        }
+    }
+
+    /// What a session may share with others that come is where the session is.
+    fn moved(&mut self, session: Seid, to: Owner) {
+        let shared = self.by_session.get(&session).map(|claim| claim.shared.clone()).unwrap_or_default();
+        for number in shared {
+            if let Some((owner, _)) = self.shared.get_mut(&number) {
+                *owner = to;
             }
         }
     }

@@ -39,7 +39,7 @@ impl<B: Buffer> Node<B> for Classify {
             return Next::drop(DropReason::UserPacketMalformed);
         };
         let Some(session) = state.sessions.get(packet.meta.session) else {
-            return Next::drop(DropReason::NoSession);
+            return super::session::gone(state, packet.meta.session);
         };
         let mut arrival = arrival(&packet.meta, &found.tuple);
         if super::router_solicitation::is_for_us(packet, &found.tuple, session)

@@ -46,9 +46,11 @@ pub(super) fn end_marker<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -
         let owner = state.steering.elsewhere(Key::Tunnel(key), packet.meta.handed);
         return Next::End(owner.map_or(Fate::Consumed, Fate::HandOff));
     };
-    let steps = state.sessions.get(session).map(|session| session.steps());
+    let Some(found) = state.sessions.get(session) else {
+        return super::session::gone(state, session);
+    };
     let cells = &state.sessions.cells;
-    let mut steps = steps.into_iter().flatten().map(|at| cells.step(at));
+    let mut steps = found.steps().map(|at| cells.step(at));
     let step = steps.find(|step| step.arrives_in == packet.meta.teid);
     let Some(step) = step.filter(|step| step.forwards() && step.tunnels()) else {
         return Next::End(Fate::Consumed);

@@ -58,6 +58,7 @@ impl<B: Buffer> Node<B> for Inspect {
                 if let Some(ticket) = ticket {
                     state.settle(ticket, application);
                 }
+                state.learned(packet.meta.session, &packet.meta.key, detected);
                 go_by(state, packet, &Arrival { application, ..arrival }, detected)
             }
         }

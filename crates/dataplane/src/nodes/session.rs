@@ -1,6 +1,7 @@
 //! Finds the session of a packet whose flow is unknown: by its tunnel, or by the user's address.
 
-use crate::frame::Packet;
+use crate::counters::DropReason;
+use crate::frame::{Fate, Packet};
 use crate::graph::{Next, Node, NodeId};
 use crate::state::{Key, SessionIndex, State, StepIndex, user_key};
 use packet::Buffer;
@@ -58,4 +59,13 @@ pub(super) fn go_on<B: Buffer>(state: &State, packet: &mut Packet<B>, session: S
 fn user<B: Buffer>(packet: &Packet<B>) -> Option<(u64, Instance)> {
     let address = user_key(super::destination(packet.buffer.data())?)?;
     Some((address, packet.meta.instance))
+}
+
+/// A packet of a session that is not there: it waits if another worker is about to give the session.
+#[cold]
+pub(super) fn gone(state: &State, session: SessionIndex) -> Next {
+    match state.is_expected(session) {
+        true => Next::End(Fate::Await),
+        false => Next::drop(DropReason::NoSession),
+    }
 }

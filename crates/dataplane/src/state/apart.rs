@@ -121,7 +121,17 @@ impl Aparts {
     pub(crate) fn have_room(&self, wanted: &[(u16, Apart)]) -> bool {
         let is_new = |apart: &Apart| apart.number.is_none_or(|number| self.by_number.get(number).is_none());
         let new = wanted.iter().filter(|(_, apart)| is_new(apart)).count();
-        new <= self.limit - (self.meters.len() - self.free.len())
+        new <= self.room()
+    }
+
+    /// Meters that can still be taken in.
+    pub(crate) fn room(&self) -> usize {
+        self.limit - (self.meters.len() - self.free.len())
+    }
+
+    /// How many sessions use a meter.
+    pub(crate) fn users(&self, at: u32) -> u32 {
+        self.meters.get(at as usize).map_or(0, |(_, users)| *users)
     }
 
     /// One more session uses a meter: one of the same number, `before` where that is the session's own, or a new one.

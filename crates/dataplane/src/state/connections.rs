@@ -181,6 +181,36 @@ impl Connections {
         debug_assert!(inserted.is_ok(), "there are as many places as names");
     }
 
+    /// Connections that can still be taken in, if nothing that may be forgotten is.
+    pub(super) fn room(&self, now_ns: u64) -> usize {
+        self.all.iter().filter(|connection| connection.may_go(now_ns)).count()
+    }
+
+    /// Takes out those of some flows, into a list that has the room.
+    pub(super) fn carry_off(&mut self, is_it: impl Fn(&FlowKey) -> bool, into: &mut Vec<Connection>) {
+        for connection in &mut self.all {
+            let is_any = connection.key != FlowKey::NONE && is_it(&connection.key);
+            if is_any && into.len() < into.capacity() {
+                self.by_flow.remove(connection.hash);
+                into.push(std::mem::replace(connection, Connection::NONE));
+            }
+        }
+    }
+
+    /// Takes in one that was known elsewhere. Where there is no room, it is known nowhere.
+    pub(super) fn adopt(&mut self, connection: Connection, now_ns: u64) {
+        if self.by_flow.get(connection.hash).is_some() {
+            return;
+        }
+        let rounds = self.all.len().div_ceil(CANDIDATES);
+        let Some(place) = (0..rounds).find_map(|_| self.make_room(now_ns)) else { return };
+        let inserted = self.by_flow.insert(connection.hash, place as u32);
+        debug_assert!(inserted.is_ok(), "there are as many places as names");
+        if let Some(slot) = self.all.get_mut(place) {
+            *slot = connection;
+        }
+    }
+
     /// A free place, or one of a connection that may be forgotten.
     fn make_room(&mut self, now_ns: u64) -> Option<usize> {
         for _ in 0..CANDIDATES.min(self.all.len()) {

@@ -1,6 +1,6 @@
 //! What a worker knows of the content of flows.
 
-use super::waiting::{Ticket, Waiter, Waiting};
+use super::waiting::{Deferred, Ticket, Waiter, Waiting};
 use super::{SessionIndex, State};
 use crate::content::{ContentRules, Detected};
 use crate::frame::Meta;
@@ -370,8 +370,47 @@ impl State {
         }
     }
 
+    /// Takes the flows of a session that wait out, as many as there is room for; the others wait no longer.
+    pub(super) fn pack_waiting(&mut self, session: SessionIndex, into: &mut Vec<Waiter>) {
+        let mut from = 0;
+        while let Some(memory) = &mut self.content.memory
+            && let Some((place, ticket)) = memory.waiting.of_session(session, from)
+        {
+            from = place + 1;
+            if into.len() < into.capacity() {
+                into.extend(memory.waiting.carry_off(ticket));
+                self.sessions.count_waiting(session, -1);
+            } else {
+                self.settle_silent(ticket);
+            }
+        }
+    }
+
+    /// Takes in a flow of a session that waited with another worker. Where it cannot wait, what it used is counted.
+    pub(super) fn unpack_waiting(&mut self, session: SessionIndex, waiter: Waiter) {
+        let surplus = self.content.memory.as_mut().and_then(|memory| memory.waiting.surplus());
+        if let Some(surplus) = surplus {
+            self.content.counts.displaced += 1;
+            self.settle(surplus, Application::None);
+        }
+        let refused = match &mut self.content.memory {
+            Some(memory) => memory.waiting.adopt(waiter, session),
+            None => Some(waiter),
+        };
+        match refused {
+            None => self.sessions.count_waiting(session, 1),
+            Some(waiter) => self.count_used(session, waiter.deferred, Application::None),
+        }
+    }
+
     fn count_deferred(&mut self, ticket: Ticket, application: Application) -> Option<SessionIndex> {
         let (session, deferred) = self.content.memory.as_mut()?.waiting.take(ticket)?;
+        self.count_used(session, deferred, application);
+        Some(session)
+    }
+
+    /// Counts what a flow has used by the rules for an application.
+    fn count_used(&mut self, session: SessionIndex, deferred: [Deferred; 2], application: Application) {
         for (deferred, direction) in deferred.into_iter().zip([Direction::Uplink, Direction::Downlink]) {
             let Some(arrival) = deferred.arrival.filter(|_| deferred.packets > 0) else { continue };
             let arrival = Arrival { application, ..arrival };
@@ -391,6 +430,5 @@ impl State {
                 }
             }
         }
-        Some(session)
     }
 }

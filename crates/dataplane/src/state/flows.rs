@@ -181,6 +181,33 @@ impl Flows {
         }
     }
 
+    /// Passes on of what application flows are, of so many blocks from one on; `None` behind the last.
+    pub(super) fn applications(
+        &self,
+        from: usize,
+        count: usize,
+        mut tell: impl FnMut(&FlowKey, Detected),
+    ) -> Option<usize> {
+        let until = (from + count).min(self.blocks.len());
+        for block in from..until {
+            for way in self.blocks.tags(block).taken() {
+                let flow = self.blocks.flow(At { block, way });
+                if flow.detected != Detected::NOT_YET {
+                    tell(&flow.key, flow.detected);
+                }
+            }
+        }
+        (until < self.blocks.len()).then_some(until)
+    }
+
+    /// A flow was found to be of an application elsewhere.
+    pub(super) fn learn_application(&mut self, key: &FlowKey, detected: Detected, now_ns: u64) {
+        let circumstances = Circumstances { arrival: 0, class: 0 };
+        let place = Place { key, hash: self.hash(key), direction: Direction::Uplink, circumstances };
+        let verdict = Verdict { step: StepIndex::NONE, generation: 0, class_matters: false, detected };
+        self.learn(place, verdict, now_ns);
+    }
+
     /// Flows it knows.
     pub(crate) fn len(&self) -> usize {
         self.live

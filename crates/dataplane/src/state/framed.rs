@@ -41,6 +41,12 @@ impl Length {
         }
     }
 
+    /// Whether a network of these bits has a user, given as in a flow's key.
+    pub(super) const fn holds(self, bits: u64, user: u64) -> bool {
+        let address = if self.0 < IPV4_ZERO { user } else { user >> 32 };
+        address & !self.rest() == bits
+    }
+
     /// Lengths of the same family that are shorter, a bit each.
     const fn shorter(self) -> u128 {
         let below = (1 << self.0) - 1;

@@ -17,6 +17,7 @@ mod installation;
 mod link;
 mod memory;
 mod meters;
+mod moving;
 mod neighbours;
 mod paths;
 mod peers;
@@ -40,7 +41,7 @@ pub(crate) use budget::Budget;
 pub(crate) use cells::{CellRun, STEPS};
 pub(crate) use connections::{Connection, Connections};
 pub use content::ContentCounts;
-pub(crate) use content::{Content, Loading, Memory, View};
+pub(crate) use content::{Content, Loading, Memory, View, WAITING_PER_SESSION};
 pub(crate) use exits::Exit;
 pub(crate) use flow_key::FlowKey;
 pub use flows::flow_table_bytes;
@@ -50,6 +51,7 @@ pub(crate) use framed::{Framed, Length, around, found_by, network, networks};
 pub(crate) use installation::{Installation, Installed, Refusal};
 pub(crate) use link::{Reach, link_local};
 pub(crate) use memory::{prefetch, prefetch_write};
+pub(crate) use moving::{Expected, Leaving, Parcel, Stay};
 pub(crate) use neighbours::{Lookup, Neighbours};
 pub use peers::PathCounts;
 pub(crate) use peers::{Name, Way};
@@ -112,6 +114,10 @@ pub(crate) struct State {
     pub(crate) used: Vec<Used>,
     /// Accounts whose thresholds were crossed again too soon.
     late: Vec<(SessionIndex, u16)>,
+    /// A session that another worker is about to give.
+    expected: Option<Expected>,
+    /// A session that is about to go to another worker, where it has rules for applications.
+    leaving: Option<Box<Leaving>>,
     pub(crate) content: Content,
     /// Of users whose requests get a field.
     pub(crate) connections: Connections,
@@ -163,6 +169,8 @@ impl State {
             events: Vec::with_capacity(EVENTS_MAX),
             used: Vec::with_capacity(USED_MAX),
             late: Vec::with_capacity(LATE_MAX),
+            expected: None,
+            leaving: None,
             content: Content::default(),
             connections: Connections::new(limits.connections),
             switch: Switch::new(limits),
@@ -320,6 +328,17 @@ impl State {
             }
         } else {
             account.count.left = 0;
+        }
+    }
+
+    /// An account whose threshold waits to be told, with another worker until now.
+    fn come_late(&mut self, at: (SessionIndex, u16)) {
+        if self.late.len() < LATE_MAX {
+            return self.late.push(at);
+        }
+        // The next packet is looked at again.
+        if let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) {
+            drop(ledger.take_late(&mut account.count));
         }
     }
 

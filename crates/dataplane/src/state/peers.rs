@@ -215,6 +215,11 @@ impl Peers {
         }
     }
 
+    /// Which peer it is.
+    pub(crate) fn name_of(&self, index: PeerIndex) -> Option<Name> {
+        self.known.get(index.0 as usize)?.name
+    }
+
     /// How packets reach a peer.
     #[inline]
     pub(crate) fn way(&self, index: PeerIndex) -> Option<&Way> {

@@ -125,12 +125,17 @@ impl Session {
 
     /// The network its user's addresses are of: one that is not the default one, if there is any.
     pub(crate) fn instance(&self) -> Instance {
-        let users = self.keys.iter().filter_map(|key| match key {
-            Key::User(_, instance) | Key::Route(.., instance) => Some(*instance),
-            Key::Tunnel(_) => None,
-        });
-        users.min_by_key(|instance| *instance == Instance::DEFAULT).unwrap_or_default()
+        instance_of(&self.keys)
     }
+}
+
+/// The network that the addresses among some keys are of: one that is not the default one, if there is any.
+pub(super) fn instance_of(keys: &[Key]) -> Instance {
+    let users = keys.iter().filter_map(|key| match key {
+        Key::User(_, instance) | Key::Route(.., instance) => Some(*instance),
+        Key::Tunnel(_) => None,
+    });
+    users.min_by_key(|instance| *instance == Instance::DEFAULT).unwrap_or_default()
 }
 
 /// The place of a step of the session whose first cell is `base`.

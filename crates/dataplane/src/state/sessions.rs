@@ -23,9 +23,9 @@ pub(crate) const KEYS_PER_SESSION: usize = 2;
 
 pub(crate) struct Sessions {
     /// A session's place does not change while it lives.
-    slots: Box<[Option<Box<Session>>]>,
-    free: Vec<u32>,
-    by_seid: Table,
+    pub(super) slots: Box<[Option<Box<Session>>]>,
+    pub(super) free: Vec<u32>,
+    pub(super) by_seid: Table,
     by_tunnel: Table,
     by_user: Table,
     pub(crate) framed: Framed,
@@ -296,7 +296,7 @@ impl Sessions {
         own.or_else(|| self.free.pop()).ok_or(Refusal::Sessions)
     }
 
-    fn admit_keys(&self, keys: &[Key], own: Option<u32>) -> Result<(), Refusal> {
+    pub(super) fn admit_keys(&self, keys: &[Key], own: Option<u32>) -> Result<(), Refusal> {
         let (mut tunnels, mut users, mut routes) = (0, 0, 0);
         for key in keys {
             let place = self.place_of(*key);
@@ -331,13 +331,25 @@ impl Sessions {
         }
     }
 
-    fn steps_of(&self, session: &Session) -> impl Iterator<Item = StepIndex> + use<> {
+    pub(super) fn steps_of(&self, session: &Session) -> impl Iterator<Item = StepIndex> + use<> {
         let base = session.run.base;
         (0..usize::from(session.places)).map(move |place| step_index(base, place))
     }
 
     fn put(&mut self, place: u32, new: Installation, way: impl Fn(Name) -> Option<Way>) -> Installed {
-        self.remember(&new.session, place);
+        self.remember((&new.session.keys, new.session.instance()), place);
+        self.fill(place, new, way)
+    }
+
+    /// Puts a session into its place and its cells; its keys lead there.
+    pub(super) fn fill(
+        &mut self,
+        place: u32,
+        new: Installation,
+        way: impl Fn(Name) -> Option<Way>,
+    ) -> Installed {
+        let named = self.by_seid.insert(new.session.seid.0, place);
+        debug_assert!(named.is_ok(), "there are as many places as names");
         self.generation = self.generation.wrapping_add(1).max(1);
         let base = new.session.run.base;
         for (number, (step, peer)) in new.steps.iter().zip(&new.peers).enumerate() {
@@ -409,11 +421,12 @@ impl Sessions {
         Some((SessionIndex(place), session))
     }
 
-    fn remember(&mut self, session: &Session, place: u32) {
+    /// Keys lead to a place, whose user's addresses are of a network.
+    pub(super) fn remember(&mut self, (keys, of): (&[Key], Instance), place: u32) {
         if let Some(instance) = self.instances.get_mut(place as usize) {
-            *instance = session.instance();
+            *instance = of;
         }
-        for key in &session.keys {
+        for key in keys {
             if let Some(tunnels) = self.turned_at(*key) {
                 *tunnels += 1;
             }
@@ -424,13 +437,11 @@ impl Sessions {
             };
             debug_assert!(inserted.is_ok(), "admit_keys made sure of room");
         }
-        let inserted = self.by_seid.insert(session.seid.0, place);
-        debug_assert!(inserted.is_ok(), "there are as many places as names");
     }
 
-    /// Removes the keys, and leaves the peers; no packet finds the session by them any more.
-    fn forget(&mut self, session: &Session) {
-        for key in &session.keys {
+    /// Keys lead nowhere any more.
+    pub(super) fn forget_keys(&mut self, keys: &[Key]) {
+        for key in keys {
             if let Some(tunnels) = self.turned_at(*key) {
                 *tunnels -= 1;
             }
@@ -440,6 +451,11 @@ impl Sessions {
                 Key::Route(bits, length, instance) => self.framed.remove((bits, length, instance)),
             };
         }
+    }
+
+    /// Removes the keys, and leaves the peers; no packet finds the session by them any more.
+    pub(super) fn forget(&mut self, session: &Session) {
+        self.forget_keys(&session.keys);
         for place in 0..session.qers.len() as u16 {
             if let Some(apart) = self.cells.account(session.run.base, place).rate.stands_for() {
                 self.aparts.leave(apart);

@@ -43,6 +43,12 @@ impl Tags {
         })
     }
 
+    /// The places where something stands: its tag is odd.
+    pub(super) fn taken(&self) -> impl Iterator<Item = usize> + use<> {
+        let words = self.words;
+        (0..TAGS).filter(move |place| words[place / PER_WORD] >> (place % PER_WORD * TAG_BITS) & 1 == 1)
+    }
+
     /// A bit for each place, set where the tags agree.
     #[cfg(target_arch = "x86_64")]
     #[inline]

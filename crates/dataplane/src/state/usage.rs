@@ -216,6 +216,11 @@ impl Ledger {
         before
     }
 
+    /// Whether a crossed threshold waits to be told.
+    pub(crate) const fn is_late(&self) -> bool {
+        self.is_late
+    }
+
     /// The thresholds that have waited to be told; they do no longer.
     pub(crate) fn take_late(&mut self, count: &mut Count) -> impl Iterator<Item = UsageCause> + use<> {
         let is_late = std::mem::take(&mut self.is_late);

@@ -51,6 +51,18 @@ pub(crate) struct Waiter {
 }
 
 impl Waiter {
+    fn none() -> Self {
+        Self {
+            key: FlowKey::NONE,
+            hash: 0,
+            turn: 0,
+            packets: 0,
+            deferred: [Deferred::default(); 2],
+            seen_ns: 0,
+            inspection: Inspection::new(),
+        }
+    }
+
     /// The network of the flow's user.
     pub(crate) const fn network(&self) -> u16 {
         self.key.network()
@@ -74,17 +86,8 @@ impl Waiting {
     /// Room for `limit` flows, 65,535 at most.
     pub(crate) fn new(limit: usize) -> Self {
         let limit = limit.clamp(1, usize::from(u16::MAX));
-        let waiter = |_| Waiter {
-            key: FlowKey::NONE,
-            hash: 0,
-            turn: 0,
-            packets: 0,
-            deferred: [Deferred::default(); 2],
-            seen_ns: 0,
-            inspection: Inspection::new(),
-        };
         Self {
-            waiters: (0..limit).map(waiter).collect(),
+            waiters: (0..limit).map(|_| Waiter::none()).collect(),
             owners: vec![SessionIndex::NONE; limit].into(),
             free: (0..limit as u16).rev().collect(),
             by_flow: Table::new(limit),
@@ -179,11 +182,38 @@ impl Waiting {
         Some((session, taken))
     }
 
+    /// Takes a flow out, with all that is known of it.
+    pub(super) fn carry_off(&mut self, ticket: Ticket) -> Option<Waiter> {
+        let waiter = self.get(ticket)?;
+        let fresh = Waiter { turn: waiter.turn, ..Waiter::none() };
+        let taken = std::mem::replace(waiter, fresh);
+        self.vacate(ticket, taken.hash);
+        Some(taken)
+    }
+
+    /// Takes in a flow that waited elsewhere; gives it back where there is no room, or one of its hash waits.
+    pub(super) fn adopt(&mut self, waiter: Waiter, session: SessionIndex) -> Option<Waiter> {
+        if self.by_flow.get(waiter.hash).is_some() {
+            return Some(waiter);
+        }
+        let Some(place) = self.free.pop() else { return Some(waiter) };
+        let inserted = self.by_flow.insert(waiter.hash, u32::from(place));
+        debug_assert!(inserted.is_ok(), "there are as many places as names");
+        self.owners[usize::from(place)] = session;
+        let slot = &mut self.waiters[usize::from(place)];
+        *slot = Waiter { turn: slot.turn.wrapping_add(1), ..waiter };
+        None
+    }
+
     /// It waits no longer.
     pub(crate) fn close(&mut self, ticket: Ticket) {
         let Some(waiter) = self.get(ticket) else { return };
         let hash = waiter.hash;
         waiter.key = FlowKey::NONE;
+        self.vacate(ticket, hash);
+    }
+
+    fn vacate(&mut self, ticket: Ticket, hash: u64) {
         self.owners[usize::from(ticket.place)] = SessionIndex::NONE;
         self.by_flow.remove(hash);
         self.free.push(ticket.place);

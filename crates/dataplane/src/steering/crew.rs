@@ -9,6 +9,18 @@ const WORKERS_MAX: usize = 32;
 /// Room besides, where there are few sessions.
 const SLACK: usize = 64;
 
+/// What is done so that workers are as busy as each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Balance {
+    /// Nothing: each session is at the worker of its user's address.
+    Off,
+    /// New sessions go to the least busy worker where theirs is much busier.
+    #[default]
+    New,
+    /// Besides, some sessions move from the busiest worker to the least busy one, as long as the difference lasts.
+    All,
+}
+
 /// The workers of an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Crew {
@@ -21,11 +33,13 @@ pub struct Crew {
     /// the same table; their packets are not looked at before their flows are. Those of [`Spread::TeidHash`] are: control
     /// planes may number tunnels, too.
     pub spread: Vec<Spread>,
+    /// Whether sessions are where their users' addresses say.
+    pub balance: Balance,
 }
 
 impl Default for Crew {
     fn default() -> Self {
-        Self { workers: 1, distributors: 0, spread: Vec::new() }
+        Self { workers: 1, distributors: 0, spread: Vec::new(), balance: Balance::default() }
     }
 }
 

@@ -48,9 +48,13 @@ impl Directory {
 
     /// A worker owns a key no longer; somebody else may meanwhile.
     pub(super) fn leave(&mut self, key: Key, owner: u8) {
-        if self.find(key) != Some(owner) {
-            return;
+        if self.find(key) == Some(owner) {
+            self.erase(key);
         }
+    }
+
+    /// No other worker is known to own a key.
+    pub(super) fn erase(&mut self, key: Key) {
         match found_by(key) {
             Key::Tunnel(key) => self.tunnels.remove(key),
             Key::User(address, instance) => self.users.remove((address, instance)),

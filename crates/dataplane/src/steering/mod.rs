@@ -13,9 +13,9 @@ mod post;
 mod rings;
 
 pub(crate) use buckets::Buckets;
-pub use crew::Crew;
+pub use crew::{Balance, Crew};
 pub(crate) use post::{Note, Post, posts};
-pub(crate) use rings::{Handed, Handoff, handoffs};
+pub(crate) use rings::{GIVEN, GIVEN_MAX, Handed, Handoff, handoffs};
 
 use crate::config::Limits;
 use crate::frame::PortIndex;
@@ -200,9 +200,28 @@ impl Steering {
 
     /// Whether other workers have to hear who owns a key: the function says it of users, unless they are elsewhere.
     fn is_exceptional(&self, key: Key) -> bool {
+        self.is_exceptional_of(key, self.me)
+    }
+
+    fn is_exceptional_of(&self, key: Key, owner: u8) -> bool {
         match key {
             Key::Tunnel(_) | Key::Route(..) => true,
-            Key::User(..) => key.user().is_none_or(|user| self.buckets.owner(Buckets::user(user)) != self.me),
+            Key::User(..) => key.user().is_none_or(|user| self.buckets.owner(Buckets::user(user)) != owner),
+        }
+    }
+
+    /// Keys of a session that moves lead to another worker from now on, or to this one. Everything written before about
+    /// them has been read then: a session moves only when nothing of it is under way.
+    pub(crate) fn lead(&mut self, keys: &[Key], to: u8) {
+        self.read();
+        for key in keys {
+            self.has_turned |= key.turned_tunnel().is_some();
+            self.has_routes |= matches!(key, Key::Route(..));
+            // As its new owner would announce it, and will say when it is gone.
+            match to != self.me && (self.has_routes || self.is_exceptional_of(*key, to)) {
+                true => self.directory.enter(*key, to),
+                false => self.directory.erase(*key),
+            }
         }
     }
 

@@ -8,7 +8,13 @@ use rtrb::{Consumer, Producer, RingBuffer};
 
 /// Packets on their way from one worker to another: four vectors, so that a worker that is away for some turns loses
 /// none, and one that cannot keep up does not make packets old.
-pub(crate) const DEPTH: usize = 4 * VECTOR;
+const DEPTH: usize = 4 * VECTOR;
+
+/// As how often a packet counts as handed on that was kept for a sleeping user, and goes with its session to another
+/// worker: nobody hands it on from there.
+pub(crate) const GIVEN: u8 = 128;
+/// How many of them find room, if nothing else is on the way.
+pub(crate) const GIVEN_MAX: usize = DEPTH;
 
 /// A packet and what its next worker cannot read from it: one cache line, since lines are what it costs to hand over.
 #[repr(align(64))]
@@ -22,6 +28,7 @@ pub(crate) struct Handed<B> {
     qfi: u8,
     traffic_class: u8,
     handed: u8,
+    copied: bool,
 }
 
 const _: () = assert!(size_of::<Handed<usize>>() == 64, "a line");
@@ -30,8 +37,8 @@ impl<B> Handed<B> {
     #[inline]
     fn new(packet: Packet<B>) -> Self {
         let Packet { buffer, meta } = packet;
-        let Meta { key, teid, bytes, port, outer, qfi, traffic_class, handed, .. } = meta;
-        Self { buffer, key, teid, bytes, port, outer, qfi, traffic_class, handed: handed + 1 }
+        let Meta { key, teid, bytes, port, outer, qfi, traffic_class, handed, copied, .. } = meta;
+        Self { buffer, key, teid, bytes, port, outer, qfi, traffic_class, handed: handed + 1, copied }
     }
 
     /// Where it came in.
@@ -42,10 +49,13 @@ impl<B> Handed<B> {
     /// As it was before `flow`: `from` is the side of its port, `hash` that of its key.
     #[inline]
     pub(crate) fn packet(self, from: Side, hash: impl FnOnce(&FlowKey) -> u64) -> Packet<B> {
-        let Self { buffer, key, teid, bytes, port, outer, qfi, traffic_class, handed } = self;
+        let Self { buffer, key, teid, bytes, port, outer, qfi, traffic_class, handed, copied } = self;
         let hash = hash(&key);
         let meta = Meta::new(port, from);
-        Packet { buffer, meta: Meta { key, hash, teid, bytes, outer, qfi, traffic_class, handed, ..meta } }
+        Packet {
+            buffer,
+            meta: Meta { key, hash, teid, bytes, outer, qfi, traffic_class, handed, copied, ..meta },
+        }
     }
 }
 
@@ -122,6 +132,22 @@ impl<B> Handoff<B> {
             left.append(&mut lane.out);
         }
         sent
+    }
+
+    /// How many workers there are.
+    pub(crate) const fn workers(&self) -> usize {
+        self.from.len()
+    }
+
+    /// How many packets another worker has handed over that were not taken yet.
+    pub(crate) fn waiting(&self, from: usize) -> usize {
+        self.from.get(from).and_then(Option::as_ref).map_or(0, |inlet| inlet.0.slots())
+    }
+
+    /// Takes up to so many packets of one other worker.
+    pub(crate) fn take_of(&mut self, from: usize, limit: usize, into: impl FnMut(Handed<B>)) -> usize {
+        let inlet = self.from.get_mut(from).and_then(Option::as_mut);
+        inlet.map_or(0, |inlet| take_from(&mut inlet.0, limit, into))
     }
 
     /// Takes up to so many packets that others handed over, beginning with another of them each time; returns how many.

@@ -6,7 +6,7 @@ use crate::counters::DropReason;
 use crate::engine::Engine;
 use crate::fixture::{GNB, N3, N6, TestPort, config, rules};
 use crate::steering::Crew;
-use crate::worker::{Worker, connect_crew};
+use crate::worker::{Clock, Worker, connect_crew};
 use dplink::{Command, Desired, Event, Notice, Outcome, Question, RefusalCause, TraceEnd, TraceFilter};
 use packet::HeapBuffer;
 use packet::ethernet::MacAddress;
@@ -16,17 +16,22 @@ use std::net::Ipv4Addr;
 const S: u64 = 1_000_000_000;
 
 pub(super) struct Team {
-    engine: Engine,
-    workers: Vec<Worker<TestPort>>,
+    pub(super) engine: Engine,
+    pub(super) workers: Vec<Worker<TestPort>>,
     wires: Vec<Vec<TestPort>>,
-    now_ns: u64,
+    pub(super) now_ns: u64,
 }
 
 impl Team {
     pub(super) fn over(config: &Config, crew: &Crew) -> Self {
+        Self::timed(config, crew, || 0)
+    }
+
+    /// The same with a clock that workers read.
+    pub(super) fn timed(config: &Config, crew: &Crew, clock: Clock) -> Self {
         let wires: Vec<Vec<TestPort>> =
             (0..crew.workers).map(|_| config.ports.iter().map(|_| TestPort::default()).collect()).collect();
-        let (engine, workers) = connect_crew(config, crew, wires.clone(), || 0).unwrap();
+        let (engine, workers) = connect_crew(config, crew, wires.clone(), clock).unwrap();
         Self { engine, workers, wires, now_ns: 1 }
     }
 
@@ -88,14 +93,14 @@ impl Team {
     }
 
     /// The worker that has a session, which is one alone.
-    fn owner(&self, session: u64) -> usize {
+    pub(super) fn owner(&self, session: u64) -> usize {
         let owners: Vec<usize> =
             (0..self.workers.len()).filter(|at| self.workers[*at].holds(Seid(session))).collect();
         assert_eq!(owners.len(), 1, "session {session} is at {owners:?}");
         owners[0]
     }
 
-    fn drops(&self, worker: usize, reason: DropReason) -> u64 {
+    pub(super) fn drops(&self, worker: usize, reason: DropReason) -> u64 {
         self.workers[worker].counters().drops[reason as usize]
     }
 
@@ -136,7 +141,7 @@ pub(super) fn to_network(session: u64, inner: &[u8]) -> Vec<u8> {
     from_gnb(&datagram, 17)
 }
 
-fn address(session: u64) -> Ipv4Addr {
+pub(super) fn address(session: u64) -> Ipv4Addr {
     Ipv4Addr::from(0x0a3c_0000 + session as u32)
 }
 

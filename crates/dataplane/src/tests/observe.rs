@@ -357,6 +357,7 @@ fn an_explanation_agrees_with_what_happens() {
         assert_eq!((said.session, said.pdr), (Some(seid), packet.pdr), "{packet:?}");
         let expected = match packet.end {
             TraceEnd::Sent { .. } | TraceEnd::Held => Outcome::Sent,
+            TraceEnd::Awaits => panic!("there is one worker"),
             TraceEnd::Kept => Outcome::Kept,
             TraceEnd::Dropped { reason } => Outcome::Dropped { reason },
             // Its parts are traced by nobody.

@@ -1,6 +1,6 @@
 //! Makes workers and the engine that controls them.
 
-use super::{Clock, Lane, Order, RING, Report, Worker, rest};
+use super::{Clock, Lane, Order, RING, Report, Worker, moving, rest};
 use crate::config::{Config, ConfigError};
 use crate::counters::Counters;
 use crate::engine::Engine;
@@ -68,11 +68,13 @@ impl<P: Port> Worker<P> {
             counters: Counters::new(ports.len()),
             classes: ports.iter().map(Port::classes).max().unwrap_or(0).min(CLASSES_MAX),
             lanes: ports.into_iter().map(lane).collect(),
-            state,
             graph: Graph::new(),
             held: Held::new(config.limits.held_per_neighbour),
             kept: Kept::new(config.limits.kept),
             unkept: Unkept::new(),
+            awaited: moving::Awaited::new(state.steering.is_shared()),
+            looking: None,
+            state,
             received: Vec::with_capacity(VECTOR),
             vector: Vec::with_capacity(VECTOR),
             handed: 0,

@@ -6,7 +6,7 @@ use crate::frame::{Packet, VECTOR};
 use crate::nodes;
 use crate::port::Port;
 use crate::state::State;
-use crate::steering::Note;
+use crate::steering::{Handed, Note};
 use packet::Buffer;
 
 /// Of a vector, for packets from ports.
@@ -17,14 +17,21 @@ impl<P: Port> Worker<P> {
     /// the ports: what another has worked on goes before what nobody has, but not instead.
     pub(super) fn hear_others(&mut self) {
         self.hear_notes();
-        let (vector, State { ports, flows, .. }) = (&mut self.vector, &self.state);
-        let arrived = &mut self.rest.arrived;
-        let taken = self.handoff.take(VECTOR - PORTS_ROOM, |handed| {
-            handed.buffer.prefetch();
-            let port = ports.get(handed.port());
-            let (side, into) = (port.side(), if port.ethernet { &mut *arrived } else { &mut *vector });
-            into.push(handed.packet(side, |key| flows.hash(key)));
-        });
+        let into = taker(&self.state, &mut self.vector, &mut self.rest.arrived);
+        let taken = self.handoff.take(VECTOR - PORTS_ROOM, into);
+        self.took(taken);
+    }
+
+    /// Takes up to so many packets of one other worker, which begin the vector; returns how many.
+    pub(super) fn take_handed_by(&mut self, giver: usize, limit: usize) -> usize {
+        let into = taker(&self.state, &mut self.vector, &mut self.rest.arrived);
+        let taken = self.handoff.take_of(giver, limit, into);
+        self.took(taken);
+        taken
+    }
+
+    #[inline]
+    fn took(&mut self, taken: usize) {
         if taken > 0 {
             self.counters.handed_in += taken as u64;
             self.handed = self.vector.len();
@@ -102,6 +109,22 @@ impl<P: Port> Worker<P> {
         for (next_hop, mac) in std::mem::take(&mut self.state.neighbours.heard) {
             self.state.steering.post.tell_all(Note::Station(next_hop, mac));
         }
+    }
+}
+
+/// Takes packets in that were handed over: frames of Ethernet ports among `arrived`, others into the vector.
+#[inline]
+fn taker<B: Buffer>(
+    state: &State,
+    vector: &mut Vec<Packet<B>>,
+    arrived: &mut Vec<Packet<B>>,
+) -> impl FnMut(Handed<B>) {
+    let State { ports, flows, .. } = state;
+    move |handed| {
+        handed.buffer.prefetch();
+        let port = ports.get(handed.port());
+        let (side, into) = (port.side(), if port.ethernet { &mut *arrived } else { &mut *vector });
+        into.push(handed.packet(side, |key| flows.hash(key)));
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a worker does for the control side between two vectors, and what it tells it.
 
-use super::{Listing, RING, Worker};
+use super::{Leg, Listing, RING, Worker};
 use crate::counters::{Counters, DropReason};
 use crate::explain::Explain;
 use crate::frame::{Meta, Packet};
@@ -9,7 +9,8 @@ use crate::nodes;
 use crate::port::Port;
 use crate::side::Side;
 use crate::state::{
-    Installation, Installed, Key, Loading, Refusal, Session, SessionIndex, Sessions, State, USED_MAX, Used,
+    Installation, Installed, Key, Loading, Parcel, Refusal, Session, SessionIndex, Sessions, State, USED_MAX,
+    Used,
 };
 use crate::trace::Tracer;
 use dplink::{Event, UsageCounts};
@@ -43,6 +44,10 @@ pub(crate) enum Order {
     AllMacs,
     /// Tell again what a session waits for its control plane to hear of.
     TellAgain(Seid),
+    /// Do a step of a session's way to another worker.
+    Move(Leg, Box<Parcel>),
+    /// Tell how busy you have been.
+    Busy,
 }
 
 /// What a session has used, asked for and told.
@@ -91,6 +96,10 @@ pub(crate) enum Report {
     MacsChanged(Seid),
     /// The MAC addresses of a session.
     Macs(Seid, Vec<SeenMac>),
+    /// A step of a session's way to another worker is done.
+    Moved(Leg, Box<Parcel>),
+    /// Cycles that packets took until now, and what the clock says.
+    Busy { cycles: u64, now: u64 },
     /// Nothing to tell.
     Done,
 }
@@ -118,6 +127,9 @@ impl<P: Port> Worker<P> {
                 return;
             }
             self.report(report);
+        }
+        if self.looking.is_some() {
+            self.look_at_flows();
         }
         if self.reports.slots() > 0
             && let Some(over) = self.tracer.take_if(|tracer| tracer.is_over(self.state.now_ns))
@@ -158,7 +170,7 @@ impl<P: Port> Worker<P> {
         is_told
     }
 
-    fn report(&mut self, report: Report) {
+    pub(super) fn report(&mut self, report: Report) {
         let pushed = self.reports.push(report);
         debug_assert!(pushed.is_ok(), "room was checked before");
     }
@@ -173,7 +185,7 @@ impl<P: Port> Worker<P> {
                 Report::Queried(query)
             }
             Order::Count(mut counters) => {
-                self.counters.held = (self.held.len() + self.kept.len()) as u64;
+                self.counters.held = self.held() as u64;
                 self.counters.flows = self.state.flows.len() as u64;
                 self.counters.paths = self.state.sessions.peers.counts(self.state.now_ns);
                 self.counters.content = self.state.content.counts();
@@ -205,6 +217,11 @@ impl<P: Port> Worker<P> {
             Order::TellAgain(seid) => {
                 self.tell_again(seid);
                 Report::Done
+            }
+            Order::Move(leg, parcel) => self.go(leg, parcel),
+            Order::Busy => {
+                let cycles = self.counters.nodes.iter().map(|node| node.cycles).sum();
+                Report::Busy { cycles, now: (self.clock)() }
             }
             Order::List(mut listing) => {
                 self.list_peers(&mut listing);

@@ -19,6 +19,9 @@ impl<P: Port> Worker<P> {
         };
         let most = step.fits.min(self.kept_per_session);
         let lost = self.kept.keep((session, most), packet, self.state.now_ns).err();
+        if lost.is_none() {
+            self.recall_told(session);
+        }
         if is_news(&step, &meta) && self.is_untold(&step, seid, lost.is_none()) {
             self.tell_kept(seid, &step, meta.traffic_class);
         }

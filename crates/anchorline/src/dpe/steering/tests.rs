@@ -47,7 +47,7 @@ impl Card for Model {
 }
 
 fn try_with(card: &mut Model, driver: &str, workers: usize, hash: DeviceHash) -> (bool, PortSteering) {
-    let crew = CrewSettings { workers, distributors: 0, cpus: vec![] };
+    let crew = CrewSettings { workers, distributors: 0, cpus: vec![], balance: dataplane::Balance::New };
     let asked = Asked { hash, side: Side::Access, crew: &crew, driver, queues: workers, classes: &[] };
     let (led, about) = set_up(card, &asked);
     let expected = if hash == DeviceHash::Teid { Spread::TeidHash } else { Spread::InnerHash };
@@ -121,7 +121,7 @@ fn try_classes(
     driver: &str,
     (workers, queues): (usize, usize),
 ) -> (Option<Spread>, PortSteering) {
-    let crew = CrewSettings { workers, distributors: 0, cpus: vec![] };
+    let crew = CrewSettings { workers, distributors: 0, cpus: vec![], balance: dataplane::Balance::New };
     let class = |name: &str, qfis: &[u8], pcps: &[u8]| ClassSettings {
         name: name.to_owned(),
         class: Class { qfis: qfis.to_vec(), dscps: vec![], pcps: pcps.to_vec() },

@@ -148,6 +148,9 @@ fn there_is_one_worker_unless_told_otherwise() {
     let text = EXAMPLE.replace("idle = \"poll\"", more);
     let crew = config::parse(&text, check).unwrap().dpe.crew;
     assert_eq!((crew.workers, crew.distributors, crew.cpus), (3, 1, vec![2, 3, 4]));
+    assert_eq!(crew.balance, dataplane::Balance::New);
+    let text = EXAMPLE.replace("idle = \"poll\"", "balance = \"all\"");
+    assert_eq!(config::parse(&text, check).unwrap().dpe.crew.balance, dataplane::Balance::All);
     for (to, expected) in [
         ("workers = 0", "a node has 1 to 32 workers"),
         ("workers = 2\ncpus = [1]", "one CPU for each of the 2 workers"),

@@ -71,7 +71,12 @@ impl Mode {
             Self::Outer => Spread::OuterHash,
             Self::OneQueue | Self::Distributor => Spread::OneQueue,
         };
-        Crew { workers, distributors: usize::from(self == Self::Distributor), spread: vec![spread; 2] }
+        Crew {
+            workers,
+            distributors: usize::from(self == Self::Distributor),
+            spread: vec![spread; 2],
+            ..Crew::default()
+        }
     }
 }
 

@@ -1,0 +1,310 @@
+//! Sessions on their way from one worker to another, one at a time: who is told what, and what waits meanwhile.
+//!
+//! A session is looked at first, and nothing waits for that. Then, until it is in force again, commands about sessions wait:
+//! a few turns of the workers.
+
+use super::placement::Owner;
+use super::{Engine, EngineError, Revision};
+use crate::state::{Key, Leaving, Parcel, Stay, user_key};
+use crate::worker::{Leg, Order};
+use dplink::{Command, Notice, Placed};
+use rules::{Instance, Seid};
+use std::collections::{HashSet, VecDeque};
+use std::net::IpAddr;
+
+/// Moves that wait for their turn.
+const WANTED_MAX: usize = 64;
+/// How often a session is looked at that is not at rest, once in each turn of the engine.
+const TRIES: u16 = 1_000;
+/// How often it is waited for packets that wait for a neighbour: those of one that is not there never cease.
+const PATIENT_TRIES: u16 = 100;
+/// Sessions remembered that could not move.
+const SETTLED_MAX: usize = 4_096;
+/// Keys of a session beyond those it claims, which may be those of a change that was refused.
+const MORE_KEYS: usize = 16;
+
+/// All moves.
+#[derive(Default)]
+pub(super) struct Moves {
+    wanted: VecDeque<Wanted>,
+    under_way: Option<UnderWay>,
+    /// What came for sessions while one was under way.
+    waiting: VecDeque<Command>,
+    /// Sessions that stayed where they were when nobody had asked for their move but the engine.
+    settled: HashSet<Seid>,
+}
+
+/// A session that is to move.
+#[derive(Clone, Copy)]
+struct Wanted {
+    /// Who is told; nobody, where the engine wants it itself.
+    token: Option<u64>,
+    session: Seid,
+    to: Owner,
+    tries: u16,
+}
+
+/// The one that moves.
+struct UnderWay {
+    wanted: Wanted,
+    from: Owner,
+    revision: Revision,
+    /// Commands wait.
+    holds: bool,
+    /// Workers that have not been told yet, and what is told the old one then.
+    leading: usize,
+    parcel: Option<Box<Parcel>>,
+}
+
+impl Moves {
+    /// Gives a command back, unless it has to wait.
+    pub(super) fn hold(&mut self, command: Command) -> Option<Command> {
+        if self.is_holding() && is_of_sessions(&command) {
+            self.waiting.push_back(command);
+            return None;
+        }
+        Some(command)
+    }
+
+    /// A session could not move: it is left alone until as many others have been tried as are remembered.
+    fn settle(&mut self, session: Seid) {
+        if self.settled.len() >= SETTLED_MAX {
+            self.settled.clear();
+        }
+        self.settled.insert(session);
+    }
+
+    /// Whether commands about sessions wait.
+    pub(super) fn is_holding(&self) -> bool {
+        self.under_way.as_ref().is_some_and(|under_way| under_way.holds)
+    }
+
+    /// Commands that wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+}
+
+/// Whether a command is about what sessions are.
+const fn is_of_sessions(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Put(_)
+            | Command::Delete { .. }
+            | Command::QueryUsage { .. }
+            | Command::ResyncBegin
+            | Command::ResyncEnd
+    )
+}
+
+impl Engine {
+    /// Whether a session is just between two workers: then look at what they report as soon as may be.
+    pub fn is_moving(&self) -> bool {
+        self.moves.is_holding()
+    }
+
+    /// Whether any session moves, or is to.
+    #[cfg(test)]
+    pub(crate) fn has_moves(&self) -> bool {
+        self.moves.under_way.is_some() || !self.moves.wanted.is_empty()
+    }
+
+    /// Says where the session of a user is, or has it move.
+    pub(super) fn locate(
+        &mut self,
+        token: u64,
+        (ue, instance): (IpAddr, Instance),
+        worker: Option<u8>,
+    ) -> Option<Notice> {
+        let found = self.session_of(ue, instance).and_then(|session| {
+            let placed = Placed { session, worker: self.owner(session), came_from: None };
+            match worker.filter(|worker| *worker != placed.worker) {
+                None => Ok(Some(placed)),
+                Some(to) => self.want(Some(token), session, to).map(|()| None),
+            }
+        });
+        found
+            .map_or_else(|reason| Some(Err(reason)), |placed| placed.map(Ok))
+            .map(|outcome| Notice::Placed { token, outcome })
+    }
+
+    fn session_of(&self, ue: IpAddr, instance: Instance) -> Result<Seid, String> {
+        if self.hands.len() == 1 {
+            return Err("there is one worker, which has all sessions".to_owned());
+        }
+        let key = user_key(ue).map(|key| Key::User(key, instance));
+        let session = key.and_then(|key| self.placement.holder(key));
+        session.ok_or_else(|| format!("no session has the address {ue}"))
+    }
+
+    /// Has a session move.
+    pub(crate) fn want(&mut self, token: Option<u64>, session: Seid, to: Owner) -> Result<(), String> {
+        if !self.placement.may_own(to) {
+            return Err(format!("worker {to} is not there, or owns no sessions"));
+        }
+        if self.moves.wanted.len() >= WANTED_MAX {
+            return Err("too many sessions are to move already; try again".to_owned());
+        }
+        self.moves.wanted.push_back(Wanted { token, session, to, tries: 0 });
+        Ok(())
+    }
+
+    /// Whether the engine may move a session of its own accord.
+    pub(super) fn may_wander(&self, session: Seid) -> bool {
+        !self.moves.settled.contains(&session)
+    }
+
+    /// Begins with the next, if none is under way.
+    pub(super) fn begin_move(&mut self) -> Option<Notice> {
+        if self.moves.under_way.is_some() {
+            return None;
+        }
+        let wanted = self.moves.wanted.pop_front()?;
+        let Some(known) = self.known.get(&wanted.session).copied() else {
+            return told(&wanted, Err(Stay::Gone));
+        };
+        if known.owner == wanted.to {
+            return told(&wanted, Ok(known.owner));
+        }
+        let Some(revision) = known.applied.filter(|_| known.applied == known.ordered) else {
+            return self.try_again(wanted);
+        };
+        let keys = self.placement.keys(wanted.session) + MORE_KEYS;
+        let mut parcel = Box::new(Parcel::new(wanted.session, wanted.to, keys));
+        parcel.leaving = self.content.is_some().then(|| Box::new(Leaving::new()));
+        let from = known.owner;
+        self.moves.under_way =
+            Some(UnderWay { wanted, from, revision, holds: false, leading: 0, parcel: None });
+        self.order(from, Order::Move(Leg::Look, parcel));
+        None
+    }
+
+    /// A session is not at rest: it is looked at again, unless that was so for too long.
+    fn try_again(&mut self, wanted: Wanted) -> Option<Notice> {
+        if wanted.tries >= TRIES {
+            return told(&wanted, Err(Stay::Restless));
+        }
+        self.moves.wanted.push_back(Wanted { tries: wanted.tries + 1, ..wanted });
+        None
+    }
+
+    /// A worker has done its step.
+    pub(super) fn moved(&mut self, leg: Leg, parcel: Box<Parcel>) -> Option<Notice> {
+        match leg {
+            Leg::Look => self.looked(parcel),
+            Leg::Expect => self.expected(parcel),
+            Leg::Lead => self.led(),
+            Leg::Give => self.given(parcel),
+            Leg::Take => self.taken(&parcel),
+            Leg::Stay => None,
+        }
+    }
+
+    fn looked(&mut self, mut parcel: Box<Parcel>) -> Option<Notice> {
+        let under_way = self.moves.under_way.as_mut()?;
+        let (wanted, revision) = (under_way.wanted, Some(under_way.revision));
+        if parcel.stays.is_none() && self.placement.shares(wanted.session) {
+            // Somebody has come since the worker looked.
+            parcel.stays = Some(Stay::Shares);
+        }
+        if parcel.stays.is_some() {
+            return self.stay(parcel);
+        }
+        let known = self.known.get(&wanted.session).copied().unwrap_or_default();
+        let is_at_rest = known.applied == revision && known.ordered == revision;
+        if !is_at_rest || (parcel.shape.holds && wanted.tries < PATIENT_TRIES) {
+            let from = under_way.from;
+            self.moves.under_way = None;
+            self.order(from, Order::Move(Leg::Stay, parcel));
+            return self.try_again(wanted);
+        }
+        under_way.holds = true;
+        parcel.make_room(self.connections);
+        self.order(wanted.to, Order::Move(Leg::Expect, parcel));
+        None
+    }
+
+    /// The session stays where it is.
+    fn stay(&mut self, parcel: Box<Parcel>) -> Option<Notice> {
+        let UnderWay { wanted, from, .. } = self.moves.under_way.take()?;
+        if wanted.token.is_none() {
+            self.moves.settle(wanted.session);
+        }
+        let notice = told(&wanted, Err(parcel.stays.unwrap_or(Stay::Restless)));
+        self.order(from, Order::Move(Leg::Stay, parcel));
+        notice
+    }
+
+    fn expected(&mut self, parcel: Box<Parcel>) -> Option<Notice> {
+        if parcel.stays.is_some() {
+            return self.stay(parcel);
+        }
+        let under_way = self.moves.under_way.as_mut()?;
+        let (from, to) = (under_way.from, under_way.wanted.to);
+        let others = (0..self.hands.len() as Owner).filter(|worker| ![from, to].contains(worker));
+        let others: Vec<Owner> = others.collect();
+        under_way.leading = others.len();
+        for other in &others {
+            let mut told = Box::new(Parcel::new(parcel.seid, to, 0));
+            told.keys.clone_from(&parcel.keys);
+            self.hands[usize::from(*other)].order(Order::Move(Leg::Lead, told));
+        }
+        under_way.parcel = Some(parcel);
+        self.ask_for_it();
+        None
+    }
+
+    fn led(&mut self) -> Option<Notice> {
+        let under_way = self.moves.under_way.as_mut()?;
+        under_way.leading = under_way.leading.saturating_sub(1);
+        self.ask_for_it();
+        None
+    }
+
+    /// Nobody leads packets to the old worker any more: it may give the session.
+    fn ask_for_it(&mut self) {
+        let Some(under_way) = self.moves.under_way.as_mut().filter(|under_way| under_way.leading == 0) else {
+            return;
+        };
+        let from = under_way.from;
+        if let Some(parcel) = under_way.parcel.take() {
+            self.order(from, Order::Move(Leg::Give, parcel));
+        }
+    }
+
+    fn given(&mut self, mut parcel: Box<Parcel>) -> Option<Notice> {
+        parcel.wrap();
+        self.order(parcel.to, Order::Move(Leg::Take, parcel));
+        None
+    }
+
+    fn taken(&mut self, parcel: &Parcel) -> Option<Notice> {
+        let UnderWay { wanted, from, .. } = self.moves.under_way.take()?;
+        if parcel.spent.is_none() {
+            return told(&wanted, Err(Stay::Gone));
+        }
+        self.placement.moved(wanted.session, (from, wanted.to));
+        self.known.entry(wanted.session).or_default().owner = wanted.to;
+        let placed = Placed { session: wanted.session, worker: wanted.to, came_from: Some(from) };
+        wanted.token.map(|token| Notice::Placed { token, outcome: Ok(placed) })
+    }
+
+    /// What waited while a session was under way, once none is.
+    pub(super) fn go_on(&mut self) -> Vec<Notice> {
+        let mut notices = Vec::new();
+        while !self.moves.is_holding()
+            && let Some(command) = self.moves.waiting.pop_front()
+        {
+            let answer: Result<Option<Notice>, EngineError> = self.handle(command);
+            notices.extend(answer.ok().flatten());
+        }
+        notices
+    }
+}
+
+/// What becomes of a move, for who asked.
+fn told(wanted: &Wanted, outcome: Result<Owner, Stay>) -> Option<Notice> {
+    let outcome = outcome.map(|worker| Placed { session: wanted.session, worker, came_from: None });
+    let outcome = outcome.map_err(|stay| stay.to_string());
+    wanted.token.map(|token| Notice::Placed { token, outcome })
+}
