@@ -15,7 +15,7 @@ use packet::{Buffer, HeapBuffer};
 use rand::{Rng, SeedableRng};
 use reference::worlds::{Change, Random, Scope, World};
 use reference::{Fate, Outcome, Reference, Setup, UsageCounts};
-use rules::{Rules, Seid};
+use rules::{ApplyAction, Rules, Seid};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -194,7 +194,13 @@ impl Pair {
     /// Lets a session begin to move to some worker, and go some of the way.
     fn set_out(&mut self, random: &mut Random) {
         let place = random.random_range(0..self.world.sessions.len().max(1));
-        let Some((session, _)) = self.world.sessions.get(place) else { return };
+        let Some((session, rules)) = self.world.sessions.get(place) else { return };
+        // What was kept for a network behind a user may be another one's by now, as it would be on waking up; of the kept the
+        // reference knows nothing.
+        let has_networks = rules.pdrs.iter().any(|pdr| !pdr.pdi.framed_routes.is_empty());
+        if has_networks && rules.fars.iter().any(|far| far.apply_action == ApplyAction::Buffer) {
+            return;
+        }
         let (session, to) = (*session, random.random_range(0..self.workers.len()));
         // A worker that only distributes takes none.
         if self.engine.want(Some(1), session, to as u8).is_ok() {
