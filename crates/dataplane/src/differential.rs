@@ -195,10 +195,8 @@ impl Pair {
     fn set_out(&mut self, random: &mut Random) {
         let place = random.random_range(0..self.world.sessions.len().max(1));
         let Some((session, rules)) = self.world.sessions.get(place) else { return };
-        // What was kept for a network behind a user may be another one's by now, as it would be on waking up; of the kept the
-        // reference knows nothing.
-        let has_networks = rules.pdrs.iter().any(|pdr| !pdr.pdi.framed_routes.is_empty());
-        if has_networks && rules.fars.iter().any(|far| far.apply_action == ApplyAction::Buffer) {
+        // Kept packets go by the rules again where their session has gone, as on waking up; of them the reference knows nothing.
+        if rules.fars.iter().any(|far| far.apply_action == ApplyAction::Buffer) {
             return;
         }
         let (session, to) = (*session, random.random_range(0..self.workers.len()));
