@@ -15,7 +15,7 @@ use packet::{Buffer, HeapBuffer};
 use rand::{Rng, SeedableRng};
 use reference::worlds::{Change, Random, Scope, World};
 use reference::{Fate, Outcome, Reference, Setup, UsageCounts};
-use rules::{Rules, Seid};
+use rules::{ApplyAction, Rules, Seid};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -194,7 +194,11 @@ impl Pair {
     /// Lets a session begin to move to some worker, and go some of the way.
     fn set_out(&mut self, random: &mut Random) {
         let place = random.random_range(0..self.world.sessions.len().max(1));
-        let Some((session, _)) = self.world.sessions.get(place) else { return };
+        let Some((session, rules)) = self.world.sessions.get(place) else { return };
+        // Kept packets go by the rules again where their session has gone, as on waking up; of them the reference knows nothing.
+        if rules.fars.iter().any(|far| far.apply_action == ApplyAction::Buffer) {
+            return;
+        }
         let (session, to) = (*session, random.random_range(0..self.workers.len()));
         // A worker that only distributes takes none.
         if self.engine.want(Some(1), session, to as u8).is_ok() {
