@@ -78,7 +78,7 @@ impl Node {
             peers: Peers::new(&config, start.associations),
             sessions: Sessions::new(stamp),
             tunnels: Tunnels::new(stamp, limits.tunnels, &config.gtpu),
-            pools: Pools::new(&config.ue_pools),
+            pools: Pools::new(&config.ue_pools, stamp),
             pfds: Pfds::new(start.pfds),
             reports: Reports::default(),
             answers: AnswerCache::new(config.answer_lifetime, limits.answers),
