@@ -12,7 +12,7 @@ use machine::Time;
 use pfcp::{
     Body, Cause, Message, ReportType, SessionReportRequest, UsageReport, UsageReportTrigger as Trigger,
 };
-use rules::{SeenMac, Seid, Triggers};
+use rules::{SeenMac, Seid, Triggers, UrrId};
 use session::SessionRecord;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -103,17 +103,21 @@ impl Node {
 
     fn take(&mut self, seid: Seid, step: Step) {
         match step {
-            Step::Ask { urrs, is_reported } => {
-                self.token += 1;
-                let (token, wait_ms) = (self.token, self.config.apply_timeout.as_millis() as u64);
-                let until_ms = self.wall_ms() + wait_ms;
-                if let Some(session) = self.sessions.get_mut(seid) {
-                    session.meter.asks(token, until_ms, is_reported);
-                    self.out.push(Output::QueryUsage { session: seid, urrs, token, is_reported });
-                }
-            }
+            Step::Ask { urrs, is_reported } => self.ask_for_usage(seid, urrs, (is_reported, is_reported)),
+            Step::Begin { urrs } => self.ask_for_usage(seid, urrs, (false, true)),
             Step::Report(reports) => self.report_usage(seid, reports),
             Step::Silence => self.report_silence(seid, 1),
+        }
+    }
+
+    /// To report what is answered or only to know; and whether thresholds begin anew.
+    fn ask_for_usage(&mut self, session: Seid, urrs: Vec<UrrId>, (reports, is_reported): (bool, bool)) {
+        self.token += 1;
+        let (token, wait_ms) = (self.token, self.config.apply_timeout.as_millis() as u64);
+        let until_ms = self.wall_ms() + wait_ms;
+        if let Some(known) = self.sessions.get_mut(session) {
+            known.meter.asks(token, until_ms, reports);
+            self.out.push(Output::QueryUsage { session, urrs, token, is_reported });
         }
     }
 
