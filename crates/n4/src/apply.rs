@@ -15,6 +15,7 @@ use dplink::{Desired, Event, Notice, RefusalCause, UsageCounts};
 use pfcp::{Cause, SessionModificationResponse, UsageReport};
 use rules::{FTeid, Rules, Seid};
 use session::{AnswerRecord, SessionRecord};
+use std::net::IpAddr;
 
 impl Node {
     pub(crate) fn data_path(&mut self, notice: &Notice) {
@@ -158,6 +159,7 @@ impl Node {
         let charged = self.before_change(next.seid, &next.rules);
         let Some(session) = self.sessions.get_mut(next.seid) else { return };
         let f_teids: Vec<FTeid> = session.record.f_teids().collect();
+        let addresses = [addresses_of(&session.record), &modifying.taken.addresses].concat();
         let before = std::mem::take(&mut session.record.rules);
         next.usage = std::mem::take(&mut session.record.usage);
         next.charging = session.record.charging.take();
@@ -170,6 +172,7 @@ impl Node {
         }
         let closed = self.after_change(&mut next, charged);
         self.tunnels.release_unused(f_teids, &next);
+        self.release_addresses(&addresses, &next);
         self.reports.reindex(next.seid, &before, &next.rules);
         self.counters.usage_reports += usage_reports.len() as u64;
         self.counters.accepted += 1;
@@ -182,6 +185,13 @@ impl Node {
         self.sessions.get_mut(seid).into_iter().for_each(Session::save);
         closed.into_iter().for_each(|cdr| self.charge(cdr));
         self.answer_bytes(asked, bytes);
+    }
+
+    /// Of these a session keeps those it still has.
+    fn release_addresses(&mut self, addresses: &[IpAddr], next: &SessionRecord) {
+        let kept = addresses_of(next);
+        let gone = addresses.iter().filter(|address| !kept.contains(address));
+        gone.for_each(|address| self.pools.release(*address, next.seid));
     }
 
     /// The request under way fails, and the session is what it was before it: the data plane is told so anew, as it
@@ -268,6 +278,11 @@ impl Node {
         self.sessions.lost();
         self.sessions.pending().into_iter().for_each(|seid| self.fail(seid, None));
     }
+}
+
+/// Users' addresses of our pools that a session has.
+fn addresses_of(record: &SessionRecord) -> &[IpAddr] {
+    record.extras.as_ref().map_or(&[], |extras| &extras.addresses)
 }
 
 /// What a control plane is told of the data plane's reason (TS 29.244 8.2.1).

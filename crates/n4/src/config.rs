@@ -23,7 +23,7 @@ pub struct Limits {
     pub answers: usize,
     /// Octets of these.
     pub answer_octets: usize,
-    /// Requests of ours that wait for an answer.
+    /// Requests of ours about sessions that wait for an answer.
     pub requests: usize,
     /// Tunnels of peers lately reported as gone.
     pub reports: usize,
@@ -42,7 +42,7 @@ impl Default for Limits {
             waiting: 8,
             answers: 1 << 20,
             answer_octets: 128 << 20,
-            requests: 4_096,
+            requests: 16_384,
             reports: 4_096,
             pfd_applications: 1_024,
             pfd_rules: 10_000,
@@ -109,6 +109,8 @@ pub struct Config {
     /// Between two usage reports of a session, unless a user waits for the second: what is due in between is told
     /// together.
     pub report_interval: Duration,
+    /// How long the data plane keeps packets of users who sleep: nobody is told of them any longer.
+    pub kept_for: Duration,
     /// How long an answer is remembered. More than a control plane goes on asking.
     pub answer_lifetime: Duration,
 }
@@ -143,6 +145,7 @@ impl Config {
             n1: 3,
             apply_timeout: Duration::from_secs(2),
             report_interval: Duration::from_secs(1),
+            kept_for: Duration::from_secs(60),
             answer_lifetime: Duration::from_secs(30),
         }
     }

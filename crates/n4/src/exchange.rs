@@ -36,6 +36,8 @@ pub(crate) struct Asking {
     pub(crate) to: SocketAddr,
     pub(crate) bytes: Vec<u8>,
     pub(crate) purpose: Purpose,
+    /// Of the session it is about, in whose share of the table it is.
+    pub(crate) owner: Option<String>,
 }
 
 /// What a request of ours is for.
@@ -70,6 +72,16 @@ impl Purpose {
             Self::Report(_) | Self::Usage(_) | Self::Silence(..) | Self::Paging(..) => 57,
         }
     }
+
+    /// The session it is about.
+    const fn session(&self) -> Option<Seid> {
+        match self {
+            Self::Report(seid) | Self::Usage(seid) | Self::Silence(seid, _) | Self::Paging(seid, _) => {
+                Some(*seid)
+            }
+            Self::Heartbeat(_) | Self::Setup | Self::Leave(_) | Self::NodeReport(_) => None,
+        }
+    }
 }
 
 /// A Version Not Supported Response answers any request.
@@ -91,40 +103,45 @@ impl Node {
             (Purpose::Leave(node_id), Body::AssociationUpdateResponse(response)) => {
                 self.answered_leave(node_id, response.cause);
             }
-            (Purpose::NodeReport(_), Body::NodeReportResponse(_)) => {}
+            // Whatever it says: it was heard.
+            (Purpose::NodeReport(node_id), _) => self.news_told(node_id, sequence),
             (
                 Purpose::Report(seid)
                 | Purpose::Usage(seid)
                 | Purpose::Silence(seid, _)
                 | Purpose::Paging(seid, _),
                 Body::SessionReportResponse(response),
-            ) => self.answered_report(*seid, &asking, response),
-            _ => self.unanswered(&asking),
+            ) => self.answered_report(*seid, (sequence, &asking), response),
+            _ => self.unanswered(sequence, &asking),
         }
     }
 
     /// The request a response is to, which is then over.
     fn answered(&mut self, from: SocketAddr, sequence: u32, message_type: u8) -> Option<Asking> {
-        let asking = self.requests.get(&sequence).filter(|asking| asking.to.ip() == from.ip())?;
+        let asking = self.requests.get(sequence).filter(|asking| asking.to.ip() == from.ip())?;
         let types = [asking.purpose.response_type(), VERSION_NOT_SUPPORTED];
-        if types.contains(&message_type) { self.requests.finish(&sequence) } else { None }
+        if types.contains(&message_type) { self.requests.finish(sequence) } else { None }
     }
 
     /// A response that cannot be read ends its request all the same (TS 29.244 7.6.1).
     pub(crate) fn bad_response(&mut self, from: SocketAddr, header: &Header) {
         match self.answered(from, header.sequence, header.message_type) {
-            Some(asking) => self.unanswered(&asking),
+            Some(Asking { purpose: Purpose::NodeReport(node_id), .. }) => {
+                self.news_told(&node_id, header.sequence);
+            }
+            Some(asking) => self.unanswered(header.sequence, &asking),
             None => self.counters.unexpected += 1,
         }
     }
 
     /// Nobody answered, or not in a way that can be used.
-    pub(crate) fn unanswered(&mut self, asking: &Asking) {
+    pub(crate) fn unanswered(&mut self, sequence: u32, asking: &Asking) {
         self.counters.unanswered += 1;
         match &asking.purpose {
             Purpose::Heartbeat(node_id) => self.heartbeat_is_over(node_id, false),
             Purpose::Setup => self.setup_is_over(asking.to),
-            Purpose::Leave(node_id) | Purpose::NodeReport(node_id) => {
+            Purpose::NodeReport(node_id) => self.news_unheard(node_id, sequence),
+            Purpose::Leave(node_id) => {
                 self.note(Level::Warning, format!("{node_id} does not take what it was told"));
             }
             Purpose::Usage(seid) => self.usage_unconfirmed(*seid),
@@ -145,8 +162,10 @@ impl Node {
     ) -> bool {
         self.sequence = (self.sequence + 1) % SEQUENCES;
         let bytes = pfcp::encode(&with(self.sequence));
-        let asking = Asking { to, bytes: bytes.clone(), purpose };
-        let is_room = self.requests.start(self.sequence, asking, self.now).is_ok();
+        let session = purpose.session().and_then(|seid| self.sessions.get(seid));
+        let owner = session.map(|session| session.record.owner.clone());
+        let asking = Asking { to, bytes: bytes.clone(), purpose, owner };
+        let is_room = self.requests.start(self.sequence, asking, self.now);
         if is_room {
             self.send_bytes(to, bytes);
         }

@@ -46,6 +46,7 @@ impl Node {
             let (level, now) =
                 if is_up { (Level::Info, "answers again") } else { (Level::Warning, "is silent") };
             self.note(level, format!("{node_id} {now}; its sessions are kept"));
+            self.tell_news_again();
         }
     }
 

@@ -8,6 +8,7 @@
 //! | file | what it is about |
 //! |---|---|
 //! | `node`, `exchange` | the machine: what comes in, what is due, requests and answers both ways |
+//! | `asking` | whom we may ask, and what waits for those who do not answer |
 //! | `peers`, `association`, `heartbeat` | control planes we work with |
 //! | `registry`, `slot`, `sessions` | all sessions, asleep and awake |
 //! | `establishment`, `modification`, `deletion`, `apply` | their sessions, and the data plane's word |
@@ -22,6 +23,7 @@
 //! | `predefined` | rules the operator knows by name |
 
 mod apply;
+mod asking;
 mod association;
 mod config;
 mod deletion;

@@ -1,6 +1,7 @@
 //! Sessions that a data plane does not take back after it was restarted, as it has less room than before. They are over: their
 //! control planes are told so, and what they used (TS 29.244 7.5.8.1; PSDBU, if they know it: 5.18.2).
 
+use crate::asking::Telling;
 use crate::exchange::Purpose;
 use crate::interface::Level;
 use crate::node::Node;
@@ -9,15 +10,15 @@ use machine::Time;
 use pfcp::{Body, CpFeature, ReportType, SessionReportRequest, UsageReport, flags};
 use rules::Seid;
 use session::UsageRecord;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// At most all sessions there are.
 #[derive(Debug, Default)]
 pub(crate) struct Losses {
     /// Sessions of which this life of the data plane has said nothing yet.
     missing: HashSet<Seid>,
-    /// Those it refused, whose owners are to be told.
-    untold: BTreeSet<Seid>,
+    /// Those it refused, by the owners that are to be told.
+    untold: BTreeMap<String, BTreeSet<Seid>>,
     /// When they are told, if there was no room for it.
     again: Option<Time>,
 }
@@ -30,7 +31,14 @@ impl Losses {
     /// The data plane has it.
     pub(crate) fn held(&mut self, seid: Seid) {
         self.missing.remove(&seid);
-        self.untold.remove(&seid);
+        for untold in self.untold.values_mut() {
+            untold.remove(&seid);
+        }
+    }
+
+    /// Whoever was silent is not any more.
+    pub(crate) const fn try_again(&mut self, now: Time) {
+        self.again = Some(now);
     }
 
     pub(crate) fn next_due(&self) -> Option<Time> {
@@ -41,31 +49,44 @@ impl Losses {
 impl Node {
     /// The data plane refuses a session. If it holds an older revision of it, that stays in force.
     pub(crate) fn not_taken_back(&mut self, seid: Seid) {
-        let is_there = self.sessions.get(seid).is_some_and(|session| session.is_established());
-        if self.losses.missing.remove(&seid) && is_there {
-            self.losses.untold.insert(seid);
+        let session = self.sessions.get(seid).filter(|session| session.is_established());
+        let owner = session.map(|session| session.record.owner.clone());
+        let is_missing = self.losses.missing.remove(&seid);
+        if let Some(owner) = owner.filter(|_| is_missing) {
+            self.losses.untold.entry(owner).or_default().insert(seid);
             self.tell_losses();
         }
     }
 
-    /// Tells as many owners as there is room for.
+    /// Tells each owner of as many as there is room for, and those who do not answer later.
     pub(crate) fn tell_losses(&mut self) {
-        while let Some(seid) = self.losses.untold.first().copied() {
-            if self.sessions.has(seid) && !self.tell_loss(seid) {
-                self.losses.again = Some(self.now + self.config.report_interval);
-                return;
+        self.losses.again = None;
+        let owners: Vec<String> = self.losses.untold.keys().cloned().collect();
+        owners.into_iter().for_each(|owner| self.tell_losses_to(&owner));
+    }
+
+    fn tell_losses_to(&mut self, owner: &str) {
+        while let Some(seid) = self.losses.untold.get(owner).and_then(|untold| untold.first().copied()) {
+            match self.tell_loss(seid) {
+                Telling::UnderWay => {}
+                Telling::NoRoom => {
+                    return self.losses.again = Some(self.now + self.config.report_interval);
+                }
+                Telling::Silent => return,
             }
-            self.losses.untold.remove(&seid);
+            if let Some(untold) = self.losses.untold.get_mut(owner) {
+                untold.remove(&seid);
+            }
             self.drop_session(seid);
             self.sessions.rest(self.wall_ms());
         }
-        self.losses.again = None;
+        self.losses.untold.remove(owner);
     }
 
-    /// Whether there was room for it.
-    fn tell_loss(&mut self, seid: Seid) -> bool {
+    /// What is not to be told is as good as told.
+    fn tell_loss(&mut self, seid: Seid) -> Telling {
         let now_ms = self.wall_ms();
-        let Some(session) = self.sessions.get(seid) else { return true };
+        let Some(session) = self.sessions.get(seid) else { return Telling::UnderWay };
         let mut record = session.record.clone();
         // A report on its way comes by itself.
         let mut usage_reports = if session.is_reporting { vec![] } else { unconfirmed(&record.usage) };
@@ -75,7 +96,7 @@ impl Node {
         // Others do not know what that flag means. They hear what was used, and that there is no session when they ask for it.
         let hears_of_ends = self.peers.get(&record.owner).is_some_and(|owner| owner.has(CpFeature::Epfar));
         if !hears_of_ends && usage_reports.is_empty() {
-            return true;
+            return Telling::UnderWay;
         }
         let ends = if hears_of_ends { ReportType::UISR } else { 0 };
         let request = SessionReportRequest {
@@ -84,15 +105,15 @@ impl Node {
             pfcpsrreq_flags: hears_of_ends.then_some(flags::PFCPSRREQ_PSDBU),
             ..SessionReportRequest::default()
         };
-        let is_told = self.tell_owner(seid, Purpose::Report(seid), request);
-        if is_told {
+        let telling = self.tell_owner(seid, Purpose::Report(seid), request);
+        if telling == Telling::UnderWay {
             self.counters.usage_reports += told;
             self.note(
                 Level::Warning,
                 format!("session {seid} is over: the data plane does not take it back"),
             );
         }
-        is_told
+        telling
     }
 }
 

@@ -1,5 +1,6 @@
 //! Usage between the data plane, the session's record and the control plane. What decides is in `usage`.
 
+use crate::asking::Telling;
 use crate::exchange::{Key, Purpose};
 use crate::interface::{Level, Output};
 use crate::node::Node;
@@ -11,13 +12,16 @@ use machine::Time;
 use pfcp::{
     Body, Cause, Message, ReportType, SessionReportRequest, UsageReport, UsageReportTrigger as Trigger,
 };
-use rules::{SeenMac, Seid, Triggers};
+use rules::{SeenMac, Seid, Triggers, UrrId};
 use session::SessionRecord;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 /// After the data plane has come back, sessions are asked about within this time, not all at once.
 const REFRESH_MS: u64 = 10_000;
+/// A usage report nobody answers is sent again after an interval, then after two, four..., and then always after so many
+/// doublings.
+const MOST_DOUBLINGS: u8 = 5;
 
 impl Node {
     /// The time of day: milliseconds since 1900.
@@ -44,6 +48,7 @@ impl Node {
         if let Some(at) = session.timer {
             self.timers.remove(&(at, seid));
         }
+        self.requests.forget(&session.record.owner, seid);
     }
 
     pub(crate) fn attend_due(&mut self) {
@@ -57,7 +62,7 @@ impl Node {
     pub(crate) fn attend(&mut self, seid: Seid) {
         let now_ms = self.wall_ms();
         let paging = self.page(seid, now_ms);
-        let confirming = self.report_again(seid, now_ms);
+        self.report_again(seid, now_ms);
         let interval_ms = self.config.report_interval.as_millis() as u64;
         let can_ask = self.epoch.is_some();
         let back_by_ms = self.lost_ms + self.config.apply_timeout.as_millis() as u64;
@@ -80,6 +85,7 @@ impl Node {
             self.put_again(seid);
         }
         let silence = self.report_silence_again(seid, now_ms);
+        let confirming = self.reports_again_at(seid);
         // Never at once: what was found due now has been done.
         let next = [plan.next_ms, paging, confirming, charging, silence].into_iter().flatten().min();
         let soonest = self.now + Duration::from_millis(1);
@@ -97,17 +103,21 @@ impl Node {
 
     fn take(&mut self, seid: Seid, step: Step) {
         match step {
-            Step::Ask { urrs, is_reported } => {
-                self.token += 1;
-                let (token, wait_ms) = (self.token, self.config.apply_timeout.as_millis() as u64);
-                let until_ms = self.wall_ms() + wait_ms;
-                if let Some(session) = self.sessions.get_mut(seid) {
-                    session.meter.asks(token, until_ms, is_reported);
-                    self.out.push(Output::QueryUsage { session: seid, urrs, token, is_reported });
-                }
-            }
+            Step::Ask { urrs, is_reported } => self.ask_for_usage(seid, urrs, (is_reported, is_reported)),
+            Step::Begin { urrs } => self.ask_for_usage(seid, urrs, (false, true)),
             Step::Report(reports) => self.report_usage(seid, reports),
             Step::Silence => self.report_silence(seid, 1),
+        }
+    }
+
+    /// To report what is answered or only to know; and whether thresholds begin anew.
+    fn ask_for_usage(&mut self, session: Seid, urrs: Vec<UrrId>, (reports, is_reported): (bool, bool)) {
+        self.token += 1;
+        let (token, wait_ms) = (self.token, self.config.apply_timeout.as_millis() as u64);
+        let until_ms = self.wall_ms() + wait_ms;
+        if let Some(known) = self.sessions.get_mut(session) {
+            known.meter.asks(token, until_ms, reports);
+            self.out.push(Output::QueryUsage { session, urrs, token, is_reported });
         }
     }
 
@@ -127,33 +137,42 @@ impl Node {
     }
 
     fn send_usage(&mut self, seid: Seid, request: SessionReportRequest) {
-        let is_reporting = self.tell_owner(seid, Purpose::Usage(seid), request);
-        // Without room for it now, it is tried again soon.
-        let again_ms = self.wall_ms() + self.config.report_interval.as_millis() as u64;
+        let telling = self.tell_owner(seid, Purpose::Usage(seid), request);
+        // Without room for it now, it is tried again soon; while its owner does not answer, not before it does.
+        let soon_ms = self.wall_ms() + self.config.report_interval.as_millis() as u64;
         if let Some(session) = self.sessions.get_mut(seid) {
-            (session.is_reporting, session.report_again_ms) = (is_reporting, again_ms);
+            session.is_reporting = telling == Telling::UnderWay;
+            session.report_again_ms = if telling == Telling::Silent { 0 } else { soon_ms };
         }
     }
 
-    /// Sends the unconfirmed report again if it is time; when it will be.
-    fn report_again(&mut self, seid: Seid, now_ms: u64) -> Option<u64> {
-        let session = self.sessions.get(seid).filter(|session| !session.is_reporting)?;
-        let unconfirmed = session.record.usage.unconfirmed.as_ref()?;
-        if session.report_again_ms > now_ms {
-            return Some(session.report_again_ms);
-        }
-        match pfcp::decode(unconfirmed).map(|message| message.body) {
+    /// Sends the unconfirmed report again if it is time.
+    fn report_again(&mut self, seid: Seid, now_ms: u64) {
+        let session = self.sessions.get(seid).filter(|session| !session.is_reporting);
+        let due = session.filter(|session| session.report_again_ms <= now_ms);
+        let Some(unconfirmed) = due.and_then(|session| session.record.usage.unconfirmed.clone()) else {
+            return;
+        };
+        match pfcp::decode(&unconfirmed).map(|message| message.body) {
             Ok(Body::SessionReportRequest(request)) => self.send_usage(seid, request),
             _ => self.confirm(seid),
         }
-        self.sessions.get(seid).filter(|session| !session.is_reporting).map(|session| session.report_again_ms)
     }
 
-    /// It was asked often enough for now; the report waits.
+    /// When the unconfirmed report is sent again.
+    fn reports_again_at(&self, seid: Seid) -> Option<u64> {
+        let session = self.sessions.get(seid).filter(|session| !session.is_reporting)?;
+        let waits = session.record.usage.unconfirmed.is_some() && session.report_again_ms > 0;
+        waits.then_some(session.report_again_ms)
+    }
+
+    /// It was asked often enough for now; the report waits, the longer the more often nobody wanted it.
     pub(crate) fn usage_unconfirmed(&mut self, seid: Seid) {
-        let again_ms = self.wall_ms() + self.config.heartbeat_interval.as_millis() as u64;
+        let (now_ms, interval_ms) = (self.wall_ms(), self.config.heartbeat_interval.as_millis() as u64);
         let Some(session) = self.sessions.get_mut(seid) else { return };
-        (session.is_reporting, session.report_again_ms) = (false, again_ms);
+        session.report_again_ms = now_ms + (interval_ms << session.unheard);
+        session.unheard = (session.unheard + 1).min(MOST_DOUBLINGS);
+        session.is_reporting = false;
         self.attend(seid);
     }
 
@@ -176,7 +195,7 @@ impl Node {
 
     fn confirm(&mut self, seid: Seid) {
         let Some(session) = self.sessions.get_mut(seid) else { return };
-        session.is_reporting = false;
+        (session.is_reporting, session.unheard) = (false, 0);
         session.record.usage.unconfirmed = None;
         if session.is_established() {
             session.save();

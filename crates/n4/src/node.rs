@@ -1,10 +1,12 @@
 //! The machine: what comes in, what is due, and who is asked and answered.
 
+use crate::asking::Requests;
 use crate::config::{Config, Limits};
-use crate::exchange::{Asked, Asking, Key, SEQUENCES, VERSION_NOT_SUPPORTED, digest};
+use crate::exchange::{Asked, Key, SEQUENCES, VERSION_NOT_SUPPORTED, digest};
 use crate::interface::{Counters, Input, Output, Start};
 use crate::load::Figure;
 use crate::losses::Losses;
+use crate::paths::News;
 use crate::peers::Peers;
 use crate::pfds::Pfds;
 use crate::pools::Pools;
@@ -13,7 +15,7 @@ use crate::registry::Sessions;
 use crate::report::Reports;
 use crate::tunnels::Tunnels;
 use dplink::Desired;
-use machine::{AnswerCache, AnswerLimits, Overdue, Requests, Seen, Time};
+use machine::{AnswerCache, AnswerLimits, Overdue, Seen, Time};
 use pfcp::{Body, Cause, DecodeError, ErrorKind, Header, Message, VersionNotSupportedResponse};
 use rules::{Instance, Interface, Pdi, Rules, Seid};
 use session::SessionRecord;
@@ -32,7 +34,7 @@ pub struct Node {
     pub(crate) pfds: Pfds,
     pub(crate) reports: Reports,
     pub(crate) answers: AnswerCache<Key>,
-    pub(crate) requests: Requests<u32, Asking>,
+    pub(crate) requests: Requests,
     /// Of our last request.
     pub(crate) sequence: u32,
     /// Of requests the data plane works on, in order; some may be done already.
@@ -52,6 +54,8 @@ pub struct Node {
     pub(crate) overload: Figure,
     /// GTP-U peers that do not answer, by the side they are on, and since when.
     pub(crate) failed_paths: BTreeMap<(Interface, IpAddr), Time>,
+    /// What control planes have not confirmed of paths, by Node ID.
+    pub(crate) path_news: BTreeMap<String, News>,
     /// What the data plane lost and may not take back.
     pub(crate) losses: Losses,
     pub(crate) counters: Counters,
@@ -74,11 +78,11 @@ impl Node {
             peers: Peers::new(&config, start.associations, start.since_1900_ms),
             sessions: Sessions::new(stamp),
             tunnels: Tunnels::new(stamp, limits.tunnels, &config.gtpu),
-            pools: Pools::new(&config.ue_pools),
+            pools: Pools::new(&config.ue_pools, stamp),
             pfds: Pfds::new(start.pfds),
             reports: Reports::default(),
             answers: AnswerCache::new(answer_limits(&config)),
-            requests: Requests::new(config.t1, config.n1, limits.requests),
+            requests: Requests::new((config.t1, config.n1), limits.requests, limits.peers),
             // Peers may remember the requests of our former life by their numbers.
             sequence: (start.since_1900_ms / 64) as u32 % SEQUENCES,
             deadlines: VecDeque::new(),
@@ -91,6 +95,7 @@ impl Node {
             load: Figure::default(),
             overload: Figure::default(),
             failed_paths: BTreeMap::new(),
+            path_news: BTreeMap::new(),
             losses: Losses::default(),
             counters: Counters::default(),
             last_cdr: start.last_cdr,
@@ -142,6 +147,7 @@ impl Node {
             Input::UserPlanePath { side, peer, is_up } => self.user_plane_path((side, peer), is_up),
             Input::Tick => self.tick(),
         }
+        self.let_go();
         self.sessions.rest(self.wall_ms());
         let saved = self.sessions.saved().map(|(seid, packed)| Output::SaveSession(seid, packed));
         saved.chain(self.out.drain(..)).collect()
@@ -152,8 +158,8 @@ impl Node {
         let late = self.deadlines.front().map(|(deadline, ..)| *deadline);
         let timer = self.timers.first().map(|(at, _)| *at);
         let over = self.over.front().map(|(until, _)| *until);
-        let (leaving, lost) = (self.leaving_due(), self.losses.next_due());
-        [self.requests.next_due(), self.peers.next_due(), late, timer, over, leaving, lost]
+        let (leaving, lost, news) = (self.leaving_due(), self.losses.next_due(), self.news_due());
+        [self.requests.next_due(), self.peers.next_due(), late, timer, over, leaving, lost, news]
             .into_iter()
             .flatten()
             .min()
@@ -188,7 +194,7 @@ impl Node {
         for overdue in self.requests.overdue(self.now) {
             match overdue {
                 Overdue::Resend(asking) => self.send_bytes(asking.to, asking.bytes),
-                Overdue::GaveUp(_, asking) => self.unanswered(&asking),
+                Overdue::GaveUp(sequence, asking) => self.unanswered(sequence, &asking),
             }
         }
         self.answers.expire(self.now);
@@ -197,6 +203,7 @@ impl Node {
         self.erase_old();
         self.charge_late();
         self.tell_losses();
+        self.tell_news_again();
         self.end_associations();
         self.remind_leaving();
         for (node_id, address) in self.peers.to_ask(self.now) {

@@ -1,6 +1,7 @@
 //! Packets kept for users who sleep (TS 29.244 5.2.4): told once for each rule, and how to go on is told in return. What
 //! became of the packets decides when a rule is told of anew.
 
+use crate::asking::Telling;
 use crate::exchange::Purpose;
 use crate::interface::Level;
 use crate::node::Node;
@@ -24,7 +25,7 @@ pub(crate) struct Paging {
     /// Rules it was told of.
     told: BTreeMap<PdrId, Told>,
     /// Rules to tell of, and when.
-    waiting: Vec<(PdrId, DownlinkDataServiceInformation)>,
+    waiting: Vec<(PdrId, Kept)>,
     due_ms: u64,
     /// Nothing is told before.
     from_ms: u64,
@@ -36,11 +37,18 @@ pub(crate) struct Paging {
     pub(crate) drop_buffered: bool,
 }
 
+/// A packet that the data plane keeps, and until when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Kept {
+    information: DownlinkDataServiceInformation,
+    until_ms: u64,
+}
+
 /// What was told of a rule. The data plane says again that it keeps a packet once those it was told of were kept too
 /// long, which is news unless it comes at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Told {
-    information: DownlinkDataServiceInformation,
+    kept: Kept,
     again_ms: u64,
 }
 
@@ -89,15 +97,28 @@ impl Paging {
         }
     }
 
-    fn wait(&mut self, pdr: PdrId, information: DownlinkDataServiceInformation, due_ms: u64) {
+    fn wait(&mut self, pdr: PdrId, kept: Kept, due_ms: u64) {
         let due_ms = due_ms.max(self.from_ms);
         self.due_ms = if self.waiting.is_empty() { due_ms } else { self.due_ms.min(due_ms) };
-        self.waiting.push((pdr, information));
+        self.waiting.push((pdr, kept));
     }
 
-    fn knows(&self, pdr: PdrId, now_ms: u64) -> bool {
-        let is_told = self.told.get(&pdr).is_some_and(|told| told.again_ms > now_ms);
-        is_told || self.waiting.iter().any(|(waiting, _)| *waiting == pdr)
+    /// Whether a packet is no news; it is kept longer than the others, though.
+    fn knows(&mut self, pdr: PdrId, until_ms: u64, now_ms: u64) -> bool {
+        let told = self.told.get_mut(&pdr).filter(|told| told.again_ms > now_ms).map(|told| &mut told.kept);
+        let waiting = self.waiting.iter_mut().find(|(waiting, _)| *waiting == pdr).map(|(_, kept)| kept);
+        let known = told.or(waiting);
+        let is_known = known.is_some();
+        known.into_iter().for_each(|kept| kept.until_ms = until_ms);
+        is_known
+    }
+
+    /// Takes what is to be told now; what is not kept any more is not told.
+    fn take(&mut self, now_ms: u64, again_ms: u64) -> Vec<(PdrId, Kept)> {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.retain(|(_, kept)| kept.until_ms > now_ms);
+        self.told.extend(waiting.iter().map(|(pdr, kept)| (*pdr, Told { kept: *kept, again_ms })));
+        waiting
     }
 }
 
@@ -126,19 +147,20 @@ impl Node {
     /// The data plane keeps the first packet of a rule.
     pub(crate) fn downlink_data(&mut self, seid: Seid, pdr: PdrId, (qfi, class): (Option<Qfi>, u8)) {
         let now_ms = self.wall_ms();
+        let until_ms = now_ms + self.config.kept_for.as_millis() as u64;
         let Some(session) = self.sessions.get_mut(seid) else { return };
         let pdr = offline::behind(&session.record, &self.config, pdr);
         let pdr = predefined::parent(&session.record, &self.config.predefined, pdr);
         let rules = &session.record.rules;
         let Some(far) = far_of(rules, pdr).filter(|far| notifies(far)) else { return };
-        if session.paging.knows(pdr, now_ms) {
+        if session.paging.knows(pdr, until_ms, now_ms) {
             return;
         }
         let information = DownlinkDataServiceInformation {
             paging_policy_indication: Some(class >> 2),
             qfi: qfi.map(Qfi::value),
         };
-        session.paging.wait(pdr, information, now_ms + delay_ms(rules, far));
+        session.paging.wait(pdr, Kept { information, until_ms }, now_ms + delay_ms(rules, far));
         self.attend(seid);
     }
 
@@ -149,13 +171,17 @@ impl Node {
         if paging.waiting.is_empty() || paging.due_ms > now_ms {
             return (!paging.waiting.is_empty()).then_some(paging.due_ms);
         }
-        let waiting = std::mem::take(&mut paging.waiting);
-        let told = |(pdr, information): &(PdrId, _)| (*pdr, Told { information: *information, again_ms });
-        paging.told.extend(waiting.iter().map(told));
-        let (pdr_ids, service_information): (Vec<PdrId>, _) = waiting.into_iter().unzip();
+        if self.must_wait(seid) {
+            return None;
+        }
+        let waiting = self.sessions.get_mut(seid)?.paging.take(now_ms, again_ms);
+        if waiting.is_empty() {
+            return None;
+        }
+        let (pdr_ids, kept): (Vec<PdrId>, Vec<Kept>) = waiting.into_iter().unzip();
         let report = DownlinkDataReport {
             pdr_ids: pdr_ids.iter().map(|pdr| pdr.0).collect(),
-            service_information,
+            service_information: kept.into_iter().map(|kept| kept.information).collect(),
             carried: vec![],
         };
         let request = SessionReportRequest {
@@ -164,15 +190,18 @@ impl Node {
             ..SessionReportRequest::default()
         };
         match self.tell_owner(seid, Purpose::Paging(seid, pdr_ids.clone()), request) {
-            true => self.counters.downlink_data_reports += 1,
-            false => self.wait_again(seid, &pdr_ids),
+            Telling::UnderWay => self.counters.downlink_data_reports += 1,
+            Telling::NoRoom | Telling::Silent => {
+                let soon_ms = now_ms + self.config.report_interval.as_millis() as u64;
+                self.wait_again(seid, &pdr_ids, soon_ms);
+            }
         }
         self.sessions.get(seid).map(|s| &s.paging).filter(|p| !p.waiting.is_empty()).map(|p| p.due_ms)
     }
 
     /// Nobody answered: as long as packets are kept, the owner is told again.
     pub(crate) fn page_again(&mut self, seid: Seid, pdrs: &[PdrId]) {
-        self.wait_again(seid, pdrs);
+        self.wait_again(seid, pdrs, self.paged_again_ms());
         self.attend(seid);
     }
 
@@ -191,12 +220,11 @@ impl Node {
         self.wall_ms() + self.config.heartbeat_interval.as_millis() as u64
     }
 
-    fn wait_again(&mut self, seid: Seid, pdrs: &[PdrId]) {
-        let again_ms = self.paged_again_ms();
+    fn wait_again(&mut self, seid: Seid, pdrs: &[PdrId], again_ms: u64) {
         let Some(Session { paging, .. }) = self.sessions.get_mut(seid) else { return };
         for pdr in pdrs {
             if let Some(told) = paging.told.remove(pdr) {
-                paging.wait(*pdr, told.information, again_ms);
+                paging.wait(*pdr, told.kept, again_ms);
             }
         }
     }

@@ -1,16 +1,65 @@
 //! Paths to other user planes and to radios, as the data plane finds them, told to all control planes (TS 29.244 6.2.10,
-//! 7.4.5).
+//! 7.4.5). What a control plane has not confirmed is kept as a state, not as an event: it is told how things are when it answers
+//! again.
 
 use crate::exchange::Purpose;
 use crate::interface::Level;
 use crate::node::Node;
+use machine::Time;
 use pfcp::{Message, NodeReportRequest, PathReport, RemoteGtpuPeer, flags};
 use rules::Interface;
-use std::collections::BTreeSet;
-use std::net::{IpAddr, SocketAddr};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 /// Peers named in one message, which is to stay smaller than what paths carry whole.
 const PEERS: usize = 48;
+/// Messages to one control plane that wait for an answer.
+const UNDER_WAY: usize = 16;
+
+/// What there is to tell one control plane of peers: whether each is there.
+#[derive(Debug, Default)]
+pub(crate) struct News {
+    untold: BTreeMap<IpAddr, bool>,
+    /// What messages that wait for an answer say, by their sequence numbers.
+    under_way: BTreeMap<u32, (Vec<IpAddr>, bool)>,
+    /// Nothing is told before: it was told often enough for now.
+    again: Option<Time>,
+}
+
+impl News {
+    /// At most `limit` peers: of those that never answer again somebody is forgotten.
+    fn learn(&mut self, peer: IpAddr, is_up: bool, limit: usize) {
+        self.untold.insert(peer, is_up);
+        if self.untold.len() > limit {
+            let other = self.untold.keys().copied().find(|other| *other != peer);
+            self.untold.retain(|known, _| Some(*known) != other);
+        }
+    }
+
+    /// Messages that say otherwise of these peers.
+    fn outdated(&self, peers: &[IpAddr]) -> Vec<u32> {
+        let is_outdated = |said: &[IpAddr]| said.iter().any(|peer| peers.contains(peer));
+        let all = self.under_way.iter().filter(|(_, (said, _))| is_outdated(said));
+        all.map(|(sequence, _)| *sequence).collect()
+    }
+
+    /// A message did not arrive, or is not sent any more: what it said is told again, where nothing newer is known.
+    fn take_back(&mut self, sequence: u32) {
+        let Some((peers, is_up)) = self.under_way.remove(&sequence) else { return };
+        for peer in peers {
+            self.untold.entry(peer).or_insert(is_up);
+        }
+    }
+
+    /// Some of what is to be told, all of them there, or all of them not.
+    fn take(&mut self) -> Option<(Vec<IpAddr>, bool)> {
+        let is_up = *self.untold.first_key_value()?.1;
+        let same = self.untold.iter().filter(|(_, other)| **other == is_up);
+        let peers: Vec<IpAddr> = same.map(|(peer, _)| *peer).take(PEERS).collect();
+        self.untold.retain(|peer, _| !peers.contains(peer));
+        Some((peers, is_up))
+    }
+}
 
 impl Node {
     /// A peer no longer answers on a side, or answers again. What is no news is not told; a report names no side, so a peer
@@ -27,23 +76,85 @@ impl Node {
         let (level, what) =
             if is_up { (Level::Info, "answers again") } else { (Level::Warning, "is silent") };
         self.note(level, format!("the GTP-U peer {peer} {what}"));
-        let told = self.peers.iter().map(|peer| (peer.record.node_id.clone(), peer.record.address));
-        let told: Vec<(String, SocketAddr)> = told.collect();
-        told.into_iter().for_each(|to| self.tell_paths(to, &[peer], is_up));
+        let told: Vec<String> = self.peers.iter().map(|peer| peer.record.node_id.clone()).collect();
+        told.into_iter().for_each(|to| self.tell_paths(&to, [peer], is_up));
     }
 
     /// What failed before a control plane came is news to it.
     pub(crate) fn tell_failed_paths(&mut self, node_id: &str) {
-        let Some(address) = self.peers.get(node_id).map(|peer| peer.record.address) else { return };
+        let old = self.path_news.remove(node_id).unwrap_or_default();
+        old.under_way.keys().for_each(|sequence| drop(self.requests.finish(*sequence)));
         let failed: BTreeSet<IpAddr> = self.failed_paths.keys().map(|(_, peer)| *peer).collect();
-        let failed: Vec<IpAddr> = failed.into_iter().collect();
-        failed.chunks(PEERS).for_each(|some| self.tell_paths((node_id.to_owned(), address), some, false));
+        self.tell_paths(node_id, failed, false);
     }
 
-    fn tell_paths(&mut self, (node_id, address): (String, SocketAddr), peers: &[IpAddr], is_up: bool) {
-        let request = self.path_report(peers, is_up);
-        if !self.ask(address, Purpose::NodeReport(node_id), |sequence| Message::node(sequence, request)) {
-            self.counters.reports_held_back += 1;
+    fn tell_paths(&mut self, node_id: &str, peers: impl IntoIterator<Item = IpAddr>, is_up: bool) {
+        let peers: Vec<IpAddr> = peers.into_iter().collect();
+        let limit = self.config.limits.reports;
+        let news = self.path_news.entry(node_id.to_owned()).or_default();
+        peers.iter().for_each(|peer| news.learn(*peer, is_up, limit));
+        let outdated = news.outdated(&peers);
+        for sequence in outdated {
+            news.take_back(sequence);
+            // Sent again, it would be heard after what is true now.
+            self.requests.finish(sequence);
+        }
+        self.tell_news(node_id);
+    }
+
+    /// Tells what there is to tell, unless the control plane does not answer.
+    fn tell_news(&mut self, node_id: &str) {
+        let Some(peer) = self.peers.get(node_id).filter(|peer| peer.is_up) else { return };
+        let address = peer.record.address;
+        while let Some(news) = self.path_news.get_mut(node_id)
+            && news.under_way.len() < UNDER_WAY
+            && news.again.is_none_or(|again| again <= self.now)
+            && let Some((peers, is_up)) = news.take()
+        {
+            let request = self.path_report(&peers, is_up);
+            let purpose = Purpose::NodeReport(node_id.to_owned());
+            let is_sent = self.ask(address, purpose, |sequence| Message::node(sequence, request));
+            let Some(news) = self.path_news.get_mut(node_id) else { return };
+            news.under_way.insert(self.sequence, (peers, is_up));
+            if !is_sent {
+                self.counters.reports_held_back += 1;
+                return news.take_back(self.sequence);
+            }
+        }
+    }
+
+    /// Whoever answers heartbeats is told what it missed; whoever is associated no more, nothing.
+    pub(crate) fn tell_news_again(&mut self) {
+        let peers = &self.peers;
+        self.path_news.retain(|node_id, news| {
+            let is_empty = news.untold.is_empty() && news.under_way.is_empty();
+            peers.get(node_id).is_some() && !is_empty
+        });
+        let all: Vec<String> = self.path_news.keys().cloned().collect();
+        all.into_iter().for_each(|node_id| self.tell_news(&node_id));
+    }
+
+    /// When somebody is told again.
+    pub(crate) fn news_due(&self) -> Option<Time> {
+        let due = self.path_news.iter().filter(|(_, news)| !news.untold.is_empty());
+        let due = due.filter(|(node_id, _)| self.peers.get(node_id).is_some_and(|peer| peer.is_up));
+        due.filter_map(|(_, news)| news.again.filter(|again| *again > self.now)).min()
+    }
+
+    /// A message has been answered, whatever the answer says.
+    pub(crate) fn news_told(&mut self, node_id: &str, sequence: u32) {
+        if let Some(news) = self.path_news.get_mut(node_id) {
+            (news.again, _) = (None, news.under_way.remove(&sequence));
+        }
+        self.tell_news(node_id);
+    }
+
+    /// A message was not answered.
+    pub(crate) fn news_unheard(&mut self, node_id: &str, sequence: u32) {
+        let again = self.now + self.config.heartbeat_interval;
+        if let Some(news) = self.path_news.get_mut(node_id) {
+            news.take_back(sequence);
+            news.again = Some(again);
         }
     }
 

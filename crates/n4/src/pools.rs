@@ -8,6 +8,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// The most addresses of one pool.
 const LARGEST: u32 = 1 << 24;
 
+/// Spreads consecutive time stamps over a pool (2^32 by the golden ratio).
+const SPREAD: u32 = 0x9E37_79B9;
+
 /// The bits of a user's prefix that are not the network's.
 const USER_BITS: u8 = 64;
 
@@ -51,9 +54,12 @@ struct Pool {
     /// Who has which of its addresses.
     owners: HashMap<u32, Seid>,
     size: u32,
-    /// From here on, none was ever given out.
+    /// The first that is given to users, and the place at which giving begins, counted from there.
+    first: u32,
+    begin: u32,
+    /// So many places after that one were given out; none from there on ever was.
     fresh: u32,
-    /// Given out before `fresh` and free again, the oldest first.
+    /// Given out before and free again, the oldest first.
     freed: VecDeque<u32>,
 }
 
@@ -64,8 +70,8 @@ pub(crate) struct Pools {
 }
 
 impl Pool {
-    fn new(pool: UePool) -> Self {
-        let (size, fresh) = match pool.prefix {
+    fn new(pool: UePool, recovery_time_stamp: u32) -> Self {
+        let (size, first) = match pool.prefix {
             // Neither the network's own address nor its broadcast.
             IpNet::V4(prefix) if prefix.prefix_len() < 31 => (power(32 - prefix.prefix_len()) - 1, 1),
             IpNet::V4(prefix) => (power(32 - prefix.prefix_len()), 0),
@@ -73,7 +79,29 @@ impl Pool {
         };
         let instance = pool.network_instance.as_deref().map(Instance::of);
         let (owners, freed) = (HashMap::new(), VecDeque::new());
-        Self { pool, instance, owners, size: size.min(LARGEST), fresh, freed }
+        let size = size.min(LARGEST);
+        let begin = (u64::from(recovery_time_stamp.wrapping_mul(SPREAD)) * u64::from(size - first)) >> 32;
+        Self { pool, instance, owners, size, first, begin: begin as u32, fresh: 0, freed }
+    }
+
+    /// How many are given to users.
+    const fn count(&self) -> u32 {
+        self.size - self.first
+    }
+
+    /// The index of a place in the order of giving.
+    fn given(&self, place: u32) -> u32 {
+        let place = (u64::from(place) + u64::from(self.begin)) % u64::from(self.count());
+        self.first + place as u32
+    }
+
+    /// Whether an index has come up in the order of giving.
+    fn was_given(&self, index: u32) -> bool {
+        let place = index.checked_sub(self.first).map(|place| {
+            let (place, count) = (u64::from(place), u64::from(self.count()));
+            (place + count - u64::from(self.begin)) % count
+        });
+        place.is_some_and(|place| place < u64::from(self.fresh))
     }
 
     fn address(&self, index: u32) -> IpAddr {
@@ -102,9 +130,10 @@ impl Pool {
     /// A free address, which `session` has from now on.
     fn take(&mut self, session: Seid) -> Option<IpAddr> {
         let taken = |index: &u32| self.owners.contains_key(index);
-        let fresh = (self.fresh..self.size).find(|index| !taken(index));
-        self.fresh = fresh.map_or(self.size.max(self.fresh), |index| index + 1);
-        let index = fresh.or_else(|| self.freed.pop_front())?;
+        let fresh = (self.fresh..self.count()).find(|place| !taken(&self.given(*place)));
+        let fresh_index = fresh.map(|place| self.given(place));
+        self.fresh = fresh.map_or(self.count(), |place| place + 1);
+        let index = fresh_index.or_else(|| self.freed.pop_front())?;
         self.owners.insert(index, session);
         Some(self.address(index))
     }
@@ -114,7 +143,7 @@ impl Pool {
         match self.owners.get(&index) {
             Some(owner) if *owner == session => return Ok(false),
             Some(_) => return Err(Lack::Taken),
-            None if index < self.fresh => self.freed.retain(|freed| *freed != index),
+            None if self.was_given(index) => self.freed.retain(|freed| *freed != index),
             None => {}
         }
         self.owners.insert(index, session);
@@ -124,7 +153,7 @@ impl Pool {
     fn release(&mut self, index: u32, session: Seid) {
         if self.owners.get(&index) == Some(&session) {
             self.owners.remove(&index);
-            if index < self.fresh {
+            if self.was_given(index) {
                 self.freed.push_back(index);
             }
         }
@@ -141,8 +170,11 @@ const fn power(bits: u8) -> u32 {
 }
 
 impl Pools {
-    pub(crate) fn new(pools: &[UePool]) -> Self {
-        Self { pools: pools.iter().cloned().map(Pool::new).collect() }
+    /// Giving begins elsewhere in each life of the node, by its recovery time stamp: where a database was lost, sessions that are to
+    /// be restored (RESTI) had other addresses than those that newcomers get (TS 23.527 4.3).
+    pub(crate) fn new(pools: &[UePool], recovery_time_stamp: u32) -> Self {
+        let pool = |pool: &UePool| Pool::new(pool.clone(), recovery_time_stamp);
+        Self { pools: pools.iter().map(pool).collect() }
     }
 
     pub(crate) const fn is_empty(&self) -> bool {
@@ -229,7 +261,7 @@ mod tests {
 
     #[test]
     fn each_address_is_given_once_and_comes_again_last() {
-        let mut pools = Pools::new(&[pool("a", "10.60.0.0/29", None)]);
+        let mut pools = Pools::new(&[pool("a", "10.60.0.0/29", None)], 0);
         let all: Vec<_> = (0..6).map(|_| pools.allocate(any(false), Seid(1)).unwrap()).collect();
         assert_eq!(all, (1..7).map(|host| IpAddr::from([10, 60, 0, host])).collect::<Vec<_>>());
         assert_eq!(pools.allocate(any(false), Seid(1)), Err(Lack::Exhausted));
@@ -243,7 +275,7 @@ mod tests {
 
     #[test]
     fn users_get_prefixes_of_64_bits() {
-        let mut pools = Pools::new(&[pool("a", "2001:db8:60::/63", None)]);
+        let mut pools = Pools::new(&[pool("a", "2001:db8:60::/63", None)], 0);
         assert_eq!(pools.allocate(any(true), Seid(1)), Ok(address("2001:db8:60::")));
         assert_eq!(pools.claim(address("2001:db8:60:1::77"), None, Seid(2)), Ok(true));
         assert_eq!(pools.claim(address("2001:db8:60:1::78"), None, Seid(3)), Err(Lack::Taken));
@@ -253,7 +285,7 @@ mod tests {
 
     #[test]
     fn a_claimed_address_is_nobody_elses_and_leaves_no_trace() {
-        let mut pools = Pools::new(&[pool("a", "10.60.0.0/30", None)]);
+        let mut pools = Pools::new(&[pool("a", "10.60.0.0/30", None)], 0);
         for _ in 0..10 {
             assert_eq!(pools.claim(address("10.60.0.2"), None, Seid(1)), Ok(true));
             assert_eq!(pools.claim(address("10.60.0.2"), None, Seid(1)), Ok(false));
@@ -269,11 +301,14 @@ mod tests {
 
     #[test]
     fn a_pool_is_found_by_its_name_its_network_or_because_it_serves_all() {
-        let mut pools = Pools::new(&[
-            pool("ims", "10.1.0.0/24", Some("ims")),
-            pool("all", "10.2.0.0/24", None),
-            pool("spare", "10.3.0.0/24", None),
-        ]);
+        let mut pools = Pools::new(
+            &[
+                pool("ims", "10.1.0.0/24", Some("ims")),
+                pool("all", "10.2.0.0/24", None),
+                pool("spare", "10.3.0.0/24", None),
+            ],
+            0,
+        );
         let mut of = |pool: Option<&'static str>, network_instance| {
             let choice = Choice { is_ipv6: false, pool: pool.map(str::as_bytes), network_instance };
             pools.allocate(choice, Seid(1)).map(|address| address.to_string())
@@ -283,7 +318,7 @@ mod tests {
         assert_eq!(of(None, None), Ok("10.2.0.2".to_owned()));
         assert_eq!(of(Some("spare"), Some("ims")), Ok("10.3.0.1".to_owned()));
         assert_eq!(of(Some("none"), None), Err(Lack::NoPool));
-        let mut pools = Pools::new(&[pool("ims", "10.1.0.0/24", Some("ims"))]);
+        let mut pools = Pools::new(&[pool("ims", "10.1.0.0/24", Some("ims"))], 0);
         assert_eq!(pools.allocate(any(false), Seid(1)), Ok(address("10.1.0.1")));
         let internet = Choice { network_instance: Some("internet"), ..any(false) };
         assert_eq!(pools.allocate(internet, Seid(1)), Err(Lack::NoPool));
@@ -291,10 +326,10 @@ mod tests {
 
     #[test]
     fn pools_of_two_networks_may_have_the_same_addresses() {
-        let mut pools = Pools::new(&[
-            pool("a", "10.60.0.0/30", Some("internet")),
-            pool("b", "10.60.0.0/30", Some("ims")),
-        ]);
+        let mut pools = Pools::new(
+            &[pool("a", "10.60.0.0/30", Some("internet")), pool("b", "10.60.0.0/30", Some("ims"))],
+            0,
+        );
         let choice = |name| Choice { is_ipv6: false, pool: None, network_instance: Some(name) };
         let first = pools.allocate(choice("internet"), Seid(1));
         assert_eq!((first, pools.allocate(choice("ims"), Seid(2))), (Ok(address("10.60.0.1")), first));
@@ -304,5 +339,29 @@ mod tests {
         assert_eq!((pools.claim(address("10.60.0.1"), ims, Seid(3)), pools.len()), (Ok(true), 2));
         let other = Some(Instance::of("internet"));
         assert_eq!(pools.claim(address("10.60.0.1"), other, Seid(3)), Err(Lack::Taken));
+    }
+
+    /// A node that lost what it knew gives other addresses than in its former life, and all of them before any comes again.
+    #[test]
+    fn each_life_begins_elsewhere() {
+        let all = |stamp| {
+            let mut pools = Pools::new(&[pool("a", "10.60.0.0/24", None)], stamp);
+            let all: Vec<_> = (0..254).map(|_| pools.allocate(any(false), Seid(1)).unwrap()).collect();
+            assert_eq!(pools.allocate(any(false), Seid(1)), Err(Lack::Exhausted));
+            pools.release(all[9], Seid(1));
+            assert_eq!(pools.allocate(any(false), Seid(1)), Ok(all[9]));
+            // The network's own is nobody's, even if a control plane gave it to a user.
+            assert_eq!(pools.claim(address("10.60.0.0"), None, Seid(1)), Ok(true));
+            pools.release(address("10.60.0.0"), Seid(1));
+            assert_eq!(pools.allocate(any(false), Seid(1)), Err(Lack::Exhausted));
+            all
+        };
+        let (before, after) = (all(0xE000_0001), all(0xE000_0010));
+        assert!(before[..50].iter().all(|address| !after[..50].contains(address)));
+        for mut lives in [before, after] {
+            lives.sort_unstable();
+            lives.dedup();
+            assert_eq!(lives.len(), 254);
+        }
     }
 }

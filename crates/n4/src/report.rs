@@ -1,5 +1,6 @@
 //! Error Indications of peers, reported to the owners of the sessions they hit (TS 29.244 5.10, 7.5.8.4).
 
+use crate::asking::Telling;
 use crate::establishment::cp_f_seid;
 use crate::exchange::{Asking, Purpose};
 use crate::interface::Level;
@@ -74,7 +75,8 @@ impl Node {
         // A peer repeats itself for every packet; its owner hears it once in a while.
         let terms = (self.now + self.config.heartbeat_interval, self.config.limits.reports);
         for seid in self.reports.users(remote) {
-            let is_due = self.reports.begin((seid, remote), self.now, terms);
+            // Who does not answer now hears of it from the next one the peer sends.
+            let is_due = !self.must_wait(seid) && self.reports.begin((seid, remote), self.now, terms);
             if !is_due || !self.report(seid, remote) {
                 self.counters.reports_held_back += 1;
             }
@@ -92,14 +94,25 @@ impl Node {
             error_indication_report: Some(ErrorIndicationReport { remote_f_teids, carried: vec![] }),
             ..SessionReportRequest::default()
         };
-        self.tell_owner(seid, Purpose::Report(seid), request)
+        self.tell_owner(seid, Purpose::Report(seid), request) == Telling::UnderWay
     }
 
-    /// Sends a report about a session to its owner; whether there was room for it.
-    pub(crate) fn tell_owner(&mut self, seid: Seid, purpose: Purpose, request: SessionReportRequest) -> bool {
-        let Some((to, cp_seid, old_cp_f_seid)) = self.looks_after(seid) else { return false };
+    /// Sends a report about a session to its owner, if that one answers and there is room for it.
+    pub(crate) fn tell_owner(
+        &mut self,
+        seid: Seid,
+        purpose: Purpose,
+        request: SessionReportRequest,
+    ) -> Telling {
+        if self.must_wait(seid) {
+            return Telling::Silent;
+        }
+        let Some((to, cp_seid, old_cp_f_seid)) = self.looks_after(seid) else { return Telling::NoRoom };
         let request = SessionReportRequest { old_cp_f_seid, ..request };
-        self.ask(to, purpose, |sequence| Message::session(cp_seid, sequence, request))
+        match self.ask(to, purpose, |sequence| Message::session(cp_seid, sequence, request)) {
+            true => Telling::UnderWay,
+            false => Telling::NoRoom,
+        }
     }
 
     /// Requests about a session go to the address of its CP F-SEID (TS 29.244 5.6.2).
@@ -111,7 +124,12 @@ impl Node {
     }
 
     /// An owner that does not know the session has lost it: it would stay for ever.
-    pub(crate) fn answered_report(&mut self, seid: Seid, asking: &Asking, response: &SessionReportResponse) {
+    pub(crate) fn answered_report(
+        &mut self,
+        seid: Seid,
+        (sequence, asking): (u32, &Asking),
+        response: &SessionReportResponse,
+    ) {
         if !self.sessions.has(seid) {
             return;
         }
@@ -124,7 +142,7 @@ impl Node {
             self.rename(seid, cp_f_seid);
         }
         if response.cause == Cause::RedirectionRequested {
-            return self.redirected(seid, asking, response);
+            return self.redirected(seid, (sequence, asking), response);
         }
         match &asking.purpose {
             Purpose::Usage(_) => self.usage_answered(seid, asking.to, response.cause),
@@ -137,7 +155,12 @@ impl Node {
 
     /// Another control plane is to hear of the session from now on, of this first (TS 29.244 7.5.9.1). Those who send us on from
     /// one to the other are not followed at once: they might do so for ever.
-    fn redirected(&mut self, seid: Seid, asking: &Asking, response: &SessionReportResponse) {
+    fn redirected(
+        &mut self,
+        seid: Seid,
+        (sequence, asking): (u32, &Asking),
+        response: &SessionReportResponse,
+    ) {
         let to = response.alternative.as_ref().and_then(|alternative| alternative.addresses().next());
         let session = self.sessions.get(seid);
         let is_first = session.is_some_and(|session| session.alternative() != Some(asking.to.ip()));
@@ -146,10 +169,9 @@ impl Node {
             Ok(Body::SessionReportRequest(request)) if to.is_some() && is_first => Some(request),
             _ => None,
         };
-        let is_sent_on =
-            request.is_some_and(|request| self.tell_owner(seid, asking.purpose.clone(), request));
-        if !is_sent_on {
-            self.unanswered(asking);
+        let is_sent_on = request.map(|request| self.tell_owner(seid, asking.purpose.clone(), request));
+        if is_sent_on != Some(Telling::UnderWay) {
+            self.unanswered(sequence, asking);
         }
     }
 }

@@ -30,6 +30,8 @@ pub(crate) struct Session {
     /// A usage report is on its way; if not, when the unconfirmed one is sent again.
     pub(crate) is_reporting: bool,
     pub(crate) report_again_ms: u64,
+    /// How often nobody has answered to it, up to a limit.
+    pub(crate) unheard: u8,
     /// The data plane needs other rules, once nothing is pending.
     pub(crate) put_again: bool,
     /// When it is attended to next.
@@ -156,6 +158,7 @@ impl Session {
             paging: Paging::default(),
             is_reporting: false,
             report_again_ms: 0,
+            unheard: 0,
             put_again: false,
             timer: None,
             is_to_be_kept: false,

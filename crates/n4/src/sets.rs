@@ -89,6 +89,7 @@ impl Node {
         if session.is_established() {
             session.save();
         }
+        self.release_held(seid);
     }
 
     /// Whether a sender may speak of a session: its owner, one of the owner's set, who looks after it, or who has its CP F-SEID,
@@ -128,7 +129,7 @@ impl Node {
     }
 
     /// One of the owner's set that answers, or might.
-    fn stand_in(&self, owner: &str) -> Option<SocketAddr> {
+    pub(crate) fn stand_in(&self, owner: &str) -> Option<SocketAddr> {
         let mut others = self.peers.iter().filter(|other| other.is_up && other.record.node_id != owner);
         let other = others.find(|other| self.peers.are_one(&other.record.node_id, owner));
         let unknown = || self.peers.get(owner)?.record.alternatives.first().copied();

@@ -1,6 +1,7 @@
 //! Users who are silent for as long as their control plane wants to know (TS 29.244 7.5.8.1, UPIR): it is told again, a
 //! few times, where nobody answers.
 
+use crate::asking::Telling;
 use crate::exchange::Purpose;
 use crate::node::Node;
 use pfcp::{Cause, ReportType, SessionReportRequest};
@@ -20,8 +21,14 @@ impl Node {
     pub(crate) fn report_silence(&mut self, seid: Seid, attempt: u8) {
         let report_type = ReportType(ReportType::UPIR);
         let request = SessionReportRequest { report_type, ..SessionReportRequest::default() };
-        if !self.tell_owner(seid, Purpose::Silence(seid, attempt), request) {
-            self.wait_in_silence(seid, attempt);
+        match self.tell_owner(seid, Purpose::Silence(seid, attempt), request) {
+            Telling::UnderWay => {}
+            Telling::NoRoom => self.wait_in_silence(seid, attempt),
+            Telling::Silent => {
+                let again = Again { at_ms: self.wall_ms(), attempt };
+                let session = self.sessions.get_mut(seid);
+                session.into_iter().for_each(|session| session.meter.silence_again = Some(again));
+            }
         }
     }
 
@@ -53,7 +60,10 @@ impl Node {
         if is_silent && at_ms > now_ms {
             return Some(at_ms);
         }
-        session.meter.silence_again = None;
+        if is_silent && self.must_wait(seid) {
+            return None;
+        }
+        self.sessions.get_mut(seid)?.meter.silence_again = None;
         if is_silent {
             self.report_silence(seid, attempt);
         }

@@ -27,6 +27,7 @@ struct Rest {
     paging: Paging,
     is_reporting: bool,
     report_again_ms: u64,
+    unheard: u8,
     put_again: bool,
     timer: Option<Time>,
 }
@@ -43,6 +44,7 @@ impl Rest {
             paging: std::mem::take(&mut session.paging),
             is_reporting: session.is_reporting,
             report_again_ms: if is_waiting { session.report_again_ms } else { 0 },
+            unheard: session.unheard,
             put_again: session.put_again,
             timer: session.timer,
         }
@@ -101,7 +103,7 @@ impl Slot {
     /// The record can be read: we wrote it.
     fn unpacked(&self) -> Option<Box<Session>> {
         let record = self.packed.record().ok()?;
-        let Rest { revisions, meter, paging, is_reporting, report_again_ms, put_again, timer } =
+        let Rest { revisions, meter, paging, is_reporting, report_again_ms, unheard, put_again, timer } =
             self.rest.as_deref().cloned().unwrap_or_default();
         Some(Box::new(Session {
             revision: record.revision + revisions,
@@ -112,6 +114,7 @@ impl Slot {
             paging,
             is_reporting,
             report_again_ms,
+            unheard,
             put_again,
             timer,
             is_to_be_kept: false,

@@ -11,7 +11,7 @@
 //!
 //! Packets to and from a control plane (CP-function, in tunnels) go by the access side, where our tunnel endpoints
 //! are. Router solicitations of users are the exception: where a session has an IPv6 prefix, the data plane answers
-//! them itself and the control plane never sees them. Copies for the LI function go by the core side.
+//! them itself, unless a rule of the session leads them to the control plane. Copies for the LI function go by the core side.
 //!
 //! A URR with both quotas whose time quota ran out counts its volume quota anew when it gets a new time quota. A user
 //! whose silence is to be told of is not heard by PDRs that have eight URRs already.

@@ -117,12 +117,10 @@ fn both_families_at_once() {
     let mut lab = Lab::associated_with(config());
     let (session, created) = established(&mut lab, asking(1, UeIpAddress { choose_ipv6: true, ..CHOOSE }));
     let address = created[1].ue_ip_addresses[0];
-    assert_eq!(
-        (address.ipv4, address.ipv6),
-        (Some([10, 60, 0, 1].into()), Some("2001:db8:60::".parse().unwrap()))
-    );
-    let pdi = &rules(&lab, session).pdrs[1].pdi;
-    assert_eq!(pdi.ue_ipv6.unwrap().to_string(), "2001:db8:60::/64");
+    assert_eq!(address.ipv4, Some([10, 60, 0, 1].into()));
+    let prefix = rules(&lab, session).pdrs[1].pdi.ue_ipv6.unwrap();
+    assert_eq!((Some(prefix.network()), prefix.prefix_len()), (address.ipv6, 64));
+    assert!("2001:db8:60::/56".parse::<ipnet::Ipv6Net>().unwrap().contains(&prefix));
     assert_eq!(lab.node.addresses(), 2);
 }
 
@@ -187,7 +185,9 @@ fn a_pool_may_be_named() {
     let mut request = asking(1, CHOOSE);
     request.create_pdrs[0].ue_ip_address_pool = Some(PoolIdentity(b"b".to_vec()));
     let (_, created) = established(&mut lab, request);
-    assert_eq!(told(&created), [(1, Some([10, 61, 0, 1].into())), (2, Some([10, 61, 0, 1].into()))]);
+    let all = told(&created);
+    assert!(all.len() == 2 && all[0].1 == all[1].1, "{all:?}");
+    assert_eq!(all[0].1.map(|address| address.octets()[1]), Some(61));
     let mut request = asking(2, CHOOSE);
     request.create_pdrs[0].ue_ip_address_pool = Some(PoolIdentity(b"c".to_vec()));
     assert_eq!(cause(&mut lab, request), (Cause::ServiceNotSupported, Some(ie::UE_IP_ADDRESS)));
@@ -263,4 +263,76 @@ fn two_thousand_users_come_and_go() {
         lab.sent.clear();
     }
     assert_eq!((lab.node.addresses(), lab.node.tunnels(), lab.node.sessions()), (0, 0, 0));
+}
+
+/// What no rule has any more is free again; what is chosen later is what the session has by then (TS 29.244 5.21.3).
+#[test]
+fn an_address_that_a_session_leaves_is_free_again() {
+    let ue_pools = vec![pool("users", "10.60.0.0/24", None)];
+    let mut lab = Lab::associated_with(Config { ue_pools, ..common::config() });
+    let mut request = asking(1, CHOOSE);
+    request.create_pdrs[0].pdi.ue_ip_addresses.clear();
+    let (session, created) = established(&mut lab, request);
+    let old = told(&created).into_iter().find_map(|(_, address)| address).unwrap();
+    let new = Ipv4Addr::new(10, 60, 0, 200);
+    let moves = SessionModificationRequest {
+        remove_pdrs: vec![RemovePdr { pdr_id: 2, ..Default::default() }],
+        create_pdrs: vec![smf::downlink(3, Some(new))],
+        ..Default::default()
+    };
+    accepted(&lab.modify(session, moves));
+    assert_eq!(lab.node.addresses(), 1);
+    let mut create = smf::downlink(4, None);
+    create.pdi.ue_ip_addresses = vec![CHOOSE];
+    let more = SessionModificationRequest { create_pdrs: vec![create], ..Default::default() };
+    assert_eq!(told(&lab.modify(session, more).created_pdrs), [(4, Some(new))]);
+    // Another session may have the old one, and after a restart, too.
+    lab.restart();
+    established(&mut lab, asking(2, smf::ue(old)));
+    assert_eq!(lab.node.addresses(), 2);
+}
+
+/// A change that the data plane refuses gives nothing away.
+#[test]
+fn an_address_stays_where_a_change_fails() {
+    let mut lab = Lab::associated_with(config());
+    let mut request = asking(1, CHOOSE);
+    request.create_pdrs[0].pdi.ue_ip_addresses.clear();
+    let (session, _) = established(&mut lab, request);
+    lab.obedience = common::Obedience::Refuses;
+    let remove_pdrs = vec![RemovePdr { pdr_id: 2, ..Default::default() }];
+    let response = lab.modify(session, SessionModificationRequest { remove_pdrs, ..Default::default() });
+    assert!(!response.cause.is_accepted());
+    lab.obedience = common::Obedience::Obeys;
+    assert_eq!(lab.node.addresses(), 1);
+}
+
+/// The rule for what the user sends names the access side's network, which has no pool; the one for what goes to the user
+/// names the data network, whose address both get.
+#[test]
+fn an_address_is_of_the_data_network() {
+    let name = |name| Some(NetworkInstance::text(name));
+    let ue_pools = vec![pool("users", "10.60.0.0/24", Some("internet"))];
+    let mut lab = Lab::associated_with(Config { ue_pools, ..common::config() });
+    let mut request = asking(1, CHOOSE);
+    request.create_pdrs[0].pdi.network_instance = name("access");
+    request.create_pdrs[1].pdi.network_instance = name("internet");
+    let (session, created) = established(&mut lab, request);
+    let all = told(&created);
+    assert!(all.len() == 2 && all[0].1.is_some() && all[0].1 == all[1].1, "{all:?}");
+    // The same for rules that come later.
+    lab.delete(session);
+    assert_eq!(lab.node.addresses(), 0);
+    let mut tunnel = establishment(2);
+    tunnel.create_pdrs.truncate(1);
+    let (session, _) = established(&mut lab, tunnel);
+    let mut up = smf::uplink(7, smf::choose(None));
+    (up.pdi.ue_ip_addresses, up.pdi.network_instance) = (vec![CHOOSE], name("access"));
+    let mut down = smf::downlink(8, None);
+    (down.pdi.ue_ip_addresses, down.pdi.network_instance) = (vec![CHOOSE], name("internet"));
+    let more = SessionModificationRequest { create_pdrs: vec![up, down], ..Default::default() };
+    let response = lab.modify(session, more);
+    accepted(&response);
+    let all = told(&response.created_pdrs);
+    assert!(all.len() == 2 && all[0].1.is_some() && all[0].1 == all[1].1, "{all:?}");
 }

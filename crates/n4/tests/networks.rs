@@ -20,7 +20,7 @@ use std::net::Ipv4Addr;
 fn config() -> Config {
     let pool = |name: &str| UePool {
         name: name.to_owned(),
-        prefix: "10.60.0.0/29".parse().unwrap(),
+        prefix: "10.60.0.0/30".parse().unwrap(),
         network_instance: Some(name.to_owned()),
     };
     let network_instances = ["access", "ims", "internet"].map(str::to_owned).to_vec();

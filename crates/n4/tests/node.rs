@@ -209,10 +209,15 @@ fn paths_that_failed_long_ago_leave_room_to_tell_of_others() {
     let mut lab = Lab::associated_with(Config { limits, ..config() });
     let mut told = |host, is_up| {
         lab.pass(Duration::from_secs(1));
-        node_reports(&mut lab);
         let (side, peer) = (Interface::Access, [10, 30, 0, host].into());
         lab.handle(Input::UserPlanePath { side, peer, is_up });
-        node_reports(&mut lab).len()
+        let told = node_reports(&mut lab);
+        for (_, sequence, _) in &told {
+            let (node_id, cause) = (NodeId::Ipv4(SMF), Cause::RequestAccepted);
+            let response = NodeReportResponse { node_id, cause, offending_ie: None, carried: vec![] };
+            lab.tell(SMF, &Message::node(*sequence, response));
+        }
+        told.len()
     };
     assert!((1..=5).all(|host| told(host, false) == 1));
     // The first two are forgotten, the others are not.

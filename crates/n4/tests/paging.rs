@@ -204,6 +204,7 @@ fn what_the_user_sends_is_not_told_of() {
     assert_eq!(reported(&mut lab).len(), 1);
 }
 
+/// It answers heartbeats, but no reports.
 #[test]
 fn a_control_plane_that_does_not_answer_is_told_again_as_long_as_packets_are_kept() {
     let (mut lab, session) = lab(None);
@@ -212,6 +213,12 @@ fn a_control_plane_that_does_not_answer_is_told_again_as_long_as_packets_are_kep
     let sequences: std::collections::BTreeSet<u32> =
         reported(&mut lab).into_iter().map(|(sequence, _)| sequence).collect();
     assert!((3..=4).contains(&sequences.len()), "{sequences:?}");
+    lab.pass(Duration::from_secs(20));
+    reported(&mut lab);
+    lab.pass(Duration::from_secs(120));
+    assert!(reported(&mut lab).is_empty(), "nothing is kept any more");
+    packet(&mut lab, session, 2);
+    assert_eq!(reported(&mut lab).len(), 1);
     lab.modify(session, path_switch(5));
     lab.pass(Duration::from_secs(10));
     reported(&mut lab);

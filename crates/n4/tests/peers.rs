@@ -24,6 +24,7 @@ fn heartbeat_answer(stamp: u32) -> HeartbeatResponse {
 
 fn with_session() -> Lab {
     let mut lab = Lab::associated();
+    lab.answers_heartbeats = false;
     let answer = lab.ask(SMF, &Message::session(0, 1, establishment(77)));
     assert!(matches!(answer, Body::SessionEstablishmentResponse(response) if response.cause.is_accepted()));
     lab
@@ -297,6 +298,7 @@ fn nobody_else_takes_the_place_of_a_control_plane_that_answers() {
 #[test]
 fn nobody_else_takes_a_host_name_that_answers() {
     let mut lab = Lab::new(config());
+    lab.answers_heartbeats = false;
     assert_eq!(set_up(&mut lab, SMF, named("smf.lab", 1)), Cause::RequestAccepted);
     let node_id = NodeId::Fqdn("smf.lab".to_owned());
     lab.establish(SessionEstablishmentRequest { node_id, ..establishment(77) });

@@ -327,6 +327,7 @@ fn control_planes_of_one_association_may_give_the_same_seid() {
 #[test]
 fn while_the_owner_is_silent_another_of_the_set_hears_of_its_sessions() {
     let mut lab = Lab::new(config());
+    lab.answers_heartbeats = false;
     associate_of_set(&mut lab, SMF, &[]);
     associate_of_set(&mut lab, OTHER, &[]);
     let (session, _) = established(&mut lab, establishment(77));

@@ -520,6 +520,41 @@ fn subsequent_quotas_hold_from_the_monitoring_time_on() {
     assert_eq!(lab.in_force[&session].rules.urrs[0].volume_quota.unwrap().total, Some(100));
 }
 
+/// A subsequent threshold begins at the monitoring time, also where it is of the same size; without one, what is left of the
+/// first goes on (TS 29.244 5.2.2.2.1).
+#[test]
+fn thresholds_after_the_monitoring_time() {
+    let after = |subsequent, octets: &[u64]| {
+        let mut rule = urr(1, VOLTH);
+        rule.monitoring_time = Some((SINCE_1900_MS / 1_000) as u32 + 60);
+        (rule.volume_threshold, rule.subsequent_volume_threshold) = (total(1_000), subsequent);
+        let (mut lab, session) = lab(vec![rule]);
+        lab.traffic(session, (700, 0), false);
+        seconds(&mut lab, 65);
+        let reports = octets.iter().map(|octets| {
+            lab.traffic(session, (*octets, 0), false);
+            seconds(&mut lab, 2);
+            reported(&mut lab, session).len()
+        });
+        reports.collect::<Vec<_>>()
+    };
+    assert_eq!(after(total(1_000), &[400, 500, 200]), [0, 0, 2], "before and after");
+    assert_eq!(after(None, &[200, 200]), [0, 2]);
+    // The same for times: 60 of 100 seconds are before.
+    let after = |subsequent| {
+        let (mut lab, session) = monitored(|rule| {
+            rule.reporting_triggers = ReportingTriggers::new(TIMTH);
+            (rule.time_threshold, rule.subsequent_time_threshold) = (Some(100), subsequent);
+        });
+        let from = lab.now;
+        while reported(&mut lab, session).is_empty() {
+            seconds(&mut lab, 1);
+        }
+        (lab.now - from).as_secs()
+    };
+    assert!((37..42).contains(&after(None)) && (97..102).contains(&after(Some(100))));
+}
+
 #[test]
 fn subsequent_times_hold_from_the_monitoring_time_on() {
     let (mut lab, session) = monitored(|rule| {

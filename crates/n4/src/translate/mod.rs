@@ -19,6 +19,7 @@ use crate::refusal::Refusal;
 use crate::support;
 use crate::tunnels::{Tunnels, Unavailable};
 use crate::usage::Given;
+use ipnet::Ipv6Net;
 use pfcp::{
     CreatedPdr, CreatedTrafficEndpoint, FqCsid, SessionEstablishmentRequest, SessionModificationRequest,
 };
@@ -166,6 +167,7 @@ impl<'a> Translator<'a> {
             updated.for_each(|pdi| known.infer(pdi));
             let rules = self.before.change(change)?;
             self.forget_removed(&rules);
+            self.forget_addresses(&rules);
             self.remember_chosen(&rules);
             self.check(&rules)?;
             urr::check_periods(&request.update_urrs, &rules)?;
@@ -192,6 +194,24 @@ impl<'a> Translator<'a> {
         let present: HashSet<PdrId> = rules.pdrs.iter().map(|pdr| pdr.id).collect();
         self.extras.at_endpoint.retain(|(pdr, _)| present.contains(pdr));
         self.extras.predefined.retain(|(pdr, _)| present.contains(pdr));
+    }
+
+    /// Addresses that neither a rule nor a traffic endpoint has any more are not the session's (TS 29.244 5.21.3): they are given
+    /// back once the data plane has obeyed.
+    fn forget_addresses(&mut self, rules: &Rules) {
+        let endpoints = &self.extras.endpoints;
+        let is_had = |address: &IpAddr| match address {
+            IpAddr::V4(address) => {
+                rules.pdrs.iter().any(|pdr| pdr.pdi.ue_ipv4 == Some(*address))
+                    || endpoints.iter().any(|endpoint| endpoint.ue_ipv4 == Some(*address))
+            }
+            IpAddr::V6(address) => {
+                let has = |prefix: Option<Ipv6Net>| prefix.is_some_and(|prefix| prefix.contains(address));
+                rules.pdrs.iter().any(|pdr| has(pdr.pdi.ue_ipv6))
+                    || endpoints.iter().any(|endpoint| has(endpoint.ue_ipv6))
+            }
+        };
+        self.extras.addresses.retain(is_had);
     }
 
     /// A request is done whole or not at all: what a refused one took goes back.
@@ -221,6 +241,7 @@ impl<'a> Translator<'a> {
             self.extras.alternative = None;
         }
         let removed: Vec<PdrId> = request.remove_pdrs.iter().map(|rule| PdrId(rule.pdr_id)).collect();
+        self.foresee_addresses(request)?;
         let (remove_pdrs, moved) = self.change_endpoints(request, removed)?;
         let created = request.create_fars.iter().map(far::linked);
         self.check_linked(created.chain(request.update_fars.iter().map(far::linked_anew)))?;

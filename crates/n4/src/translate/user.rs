@@ -4,7 +4,10 @@
 use super::Translator;
 use super::endpoint::Origin;
 use crate::refusal::Refusal;
-use pfcp::{SessionEstablishmentRequest, UeIpAddress};
+use pfcp::{
+    CreatePdr, CreateTrafficEndpoint, SessionEstablishmentRequest, SessionModificationRequest,
+    SourceInterface, UeIpAddress,
+};
 use rules::Rules;
 use std::net::IpAddr;
 
@@ -19,24 +22,9 @@ impl Translator<'_> {
     /// Finds it in the request, and takes an address that is ours to choose before its rules are seen to: they get the
     /// same, since a session has one of each family.
     pub(super) fn foresee_user(&mut self, request: &SessionEstablishmentRequest) -> Result<(), Refusal> {
-        let endpoints = request.create_traffic_endpoints.iter().map(|endpoint| {
-            let origin = Origin {
-                pool: endpoint.ue_ip_address_pool.as_ref(),
-                network_instance: endpoint.network_instance.as_ref(),
-            };
-            (&endpoint.ue_ip_addresses[..], origin)
-        });
-        let pdrs = request.create_pdrs.iter().map(|pdr| {
-            let network_instance = pdr.pdi.network_instance.as_ref();
-            let origin = Origin { pool: pdr.ue_ip_address_pool.as_ref(), network_instance };
-            (&pdr.pdi.ue_ip_addresses[..], origin)
-        });
         let (mut ipv4, mut ipv6) = (None, None);
-        for (asked, origin) in endpoints.chain(pdrs) {
-            let chosen = match asked.iter().any(is_ours_to_choose) {
-                true => self.addresses(asked, origin)?.0,
-                false => vec![],
-            };
+        for (asked, origin) in asking(&request.create_traffic_endpoints, &request.create_pdrs) {
+            let chosen = self.foresee(asked, origin)?;
             let known = || asked.iter().chain(&chosen);
             ipv4 = ipv4.or_else(|| known().find_map(|address| address.ipv4));
             ipv6 = ipv6.or_else(|| known().find_map(|address| address.ipv6));
@@ -44,6 +32,55 @@ impl Translator<'_> {
         self.user = ipv4.map(IpAddr::V4).or(ipv6.map(IpAddr::V6));
         Ok(())
     }
+
+    /// Takes the addresses that new rules of a session ask for.
+    pub(super) fn foresee_addresses(&mut self, request: &SessionModificationRequest) -> Result<(), Refusal> {
+        for (asked, origin) in asking(&request.create_traffic_endpoints, &request.create_pdrs) {
+            self.foresee(asked, origin)?;
+        }
+        Ok(())
+    }
+
+    /// The addresses, where they are ours to choose. Where a network has none to be had, the rule itself says why, unless it
+    /// gets those of another one.
+    ///
+    /// # Errors
+    /// A pool that is named has none.
+    fn foresee(&mut self, asked: &[UeIpAddress], origin: Origin<'_>) -> Result<Vec<UeIpAddress>, Refusal> {
+        match asked.iter().any(is_ours_to_choose) {
+            true => self.addresses(asked, origin).map(|(all, _)| all).or_else(|refusal| match origin.pool {
+                Some(_) => Err(refusal),
+                None => Ok(vec![]),
+            }),
+            false => Ok(vec![]),
+        }
+    }
+}
+
+/// Who asks for addresses, of which pool and network. Who names a pool comes first, and then what faces the data network: the pools
+/// are of that network, and what faces the access side may name another (TS 29.244 8.2.62, 5.21.3.2).
+fn asking<'a>(
+    endpoints: &'a [CreateTrafficEndpoint],
+    pdrs: &'a [CreatePdr],
+) -> impl Iterator<Item = (&'a [UeIpAddress], Origin<'a>)> {
+    let of_endpoints = endpoints.iter().map(move |endpoint| {
+        let id = Some(endpoint.traffic_endpoint_id);
+        let mut naming = pdrs.iter().filter(move |pdr| pdr.pdi.traffic_endpoint_id == id);
+        let (pool, name) = (endpoint.ue_ip_address_pool.as_ref(), endpoint.network_instance.as_ref());
+        (naming.any(faces_core), &endpoint.ue_ip_addresses[..], (pool, name))
+    });
+    let of_pdrs = pdrs.iter().map(|pdr| {
+        let (pool, name) = (pdr.ue_ip_address_pool.as_ref(), pdr.pdi.network_instance.as_ref());
+        (faces_core(pdr), &pdr.pdi.ue_ip_addresses[..], (pool, name))
+    });
+    let mut all: Vec<_> = of_endpoints.chain(of_pdrs).collect();
+    all.sort_by_key(|(faces_core, _, (pool, _))| (pool.is_none(), !faces_core));
+    all.into_iter()
+        .map(move |(_, asked, (pool, network_instance))| (asked, Origin { pool, network_instance }))
+}
+
+fn faces_core(pdr: &CreatePdr) -> bool {
+    !matches!(pdr.pdi.source_interface, SourceInterface::Access | SourceInterface::CpFunction)
 }
 
 const fn is_ours_to_choose(address: &UeIpAddress) -> bool {

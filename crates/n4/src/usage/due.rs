@@ -18,6 +18,8 @@ const STOP_MS: u64 = 60_000;
 pub(super) struct Found {
     /// Only the data plane knows: ask it.
     pub(super) asks: bool,
+    /// And there a volume threshold begins anew.
+    pub(super) begins_anew: bool,
     /// When to look again.
     pub(super) next_ms: Option<u64>,
     /// The data plane needs other rules from now on.
@@ -99,6 +101,8 @@ impl<'a> Look<'a> {
         let passed = self.usage.passed_monitoring_time;
         let Some(time) = self.urr.monitoring_time.filter(|time| passed != Some(*time)) else { return };
         if !self.is_known_at(moment(time, self.now)) {
+            // It may be of the same size as the first, which the data plane would take for the same.
+            self.found.begins_anew = self.found.asks && self.urr.subsequent_volume_threshold.is_some();
             return;
         }
         self.usage.passed_monitoring_time = Some(time);
@@ -177,7 +181,7 @@ impl<'a> Look<'a> {
 
     fn time_threshold(&mut self, seconds: Option<u32>) {
         let Some(limit) = seconds.filter(|_| self.wants(Triggers::TIME_THRESHOLD)) else { return };
-        let since = since(self.usage);
+        let since = since(self.usage, self.urr.subsequent_time_threshold_s.is_some());
         if self.is_used_up(ms(limit), since) {
             self.usage.due |= Trigger::TIMTH;
         }
@@ -214,7 +218,8 @@ impl<'a> Look<'a> {
     fn volumes(&mut self, in_force: InForce) {
         let known = self.usage.known.counts;
         let threshold = in_force.volume_threshold.filter(|_| self.wants(Triggers::VOLUME_THRESHOLD));
-        if threshold.is_some_and(|limit| is_reached(limit, known - since(self.usage).counts)) {
+        let since = since(self.usage, self.urr.subsequent_volume_threshold.is_some());
+        if threshold.is_some_and(|limit| is_reached(limit, known - since.counts)) {
             self.usage.due |= Trigger::VOLTH;
         }
         let quota = in_force.volume_quota.filter(|_| self.wants(Triggers::VOLUME_QUOTA));
@@ -230,9 +235,10 @@ pub(super) const fn is_held(usage: &UrrUsage) -> bool {
     usage.is_blocked && usage.fired & Trigger::QUHTI != 0
 }
 
-/// From where thresholds count.
-pub(super) fn since(usage: &UrrUsage) -> Used {
-    usage.monitored.unwrap_or(usage.reported)
+/// From where a threshold counts: a subsequent one from the monitoring time; where there is none, the first goes on with what is
+/// left of it (TS 29.244 5.2.2.2.1).
+fn since(usage: &UrrUsage, has_subsequent: bool) -> Used {
+    usage.monitored.filter(|_| has_subsequent).unwrap_or(usage.reported)
 }
 
 fn is_reached(limit: Volume, used: Counts) -> bool {

@@ -51,6 +51,8 @@ struct Asked {
 pub(crate) enum Step {
     /// Ask the data plane about these, then say so by [`Meter::asks`].
     Ask { urrs: Vec<UrrId>, is_reported: bool },
+    /// The same, to know and not to report; their thresholds begin anew.
+    Begin { urrs: Vec<UrrId> },
     /// Send these.
     Report(Vec<UsageReport>),
     /// Tell that the user is silent.
@@ -63,6 +65,8 @@ pub(crate) struct Plan {
     when: Circumstances,
     /// Only the data plane knows about these.
     unknown: Vec<UrrId>,
+    /// And of these, the thresholds begin anew.
+    anew: Vec<UrrId>,
     pub(crate) steps: Vec<Step>,
     pub(crate) next_ms: Option<u64>,
     /// The data plane needs other rules.
@@ -71,7 +75,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     const fn new(when: Circumstances) -> Self {
-        Self { when, unknown: vec![], steps: vec![], next_ms: None, rules_changed: false }
+        Self { when, unknown: vec![], anew: vec![], steps: vec![], next_ms: None, rules_changed: false }
     }
 
     fn come_again(&mut self, at_ms: u64) {
@@ -80,6 +84,7 @@ impl Plan {
 
     fn add(&mut self, urr: UrrId, found: Found) {
         self.unknown.extend(found.asks.then_some(urr));
+        self.anew.extend(found.begins_anew.then_some(urr));
         found.next_ms.into_iter().for_each(|next| self.come_again(next));
         self.rules_changed |= found.rules_changed;
     }
@@ -226,6 +231,9 @@ impl Meter {
             Some(asked) => plan.come_again(asked.until_ms),
             None if urrs.is_empty() || is_asking => {}
             None if from_ms > now_ms => plan.come_again(from_ms),
+            None if !plan.anew.is_empty() => {
+                plan.steps.push(Step::Begin { urrs: std::mem::take(&mut plan.anew) });
+            }
             None => plan.steps.push(Step::Ask { urrs, is_reported: false }),
         }
     }

@@ -87,6 +87,8 @@ pub struct Lab {
     pub last_cdr: u64,
     /// All datagrams both ways: from, to, octets.
     pub trace: Vec<(SocketAddr, SocketAddr, Vec<u8>)>,
+    /// All control planes do, at once; their restarts and silence are for the tests to say.
+    pub answers_heartbeats: bool,
 }
 
 impl Lab {
@@ -128,6 +130,7 @@ impl Lab {
             cdrs: vec![],
             last_cdr: 0,
             trace: vec![],
+            answers_heartbeats: true,
         }
     }
 
@@ -349,9 +352,25 @@ impl Lab {
         let due = |lab: &Self| lab.node.next_due().map(|due| lab.started + due.since_zero());
         while let Some(due) = due(self).filter(|due| *due <= end) {
             self.now = self.now.max(due);
+            let from = self.sent.len();
             self.handle(Input::Tick);
+            if self.answers_heartbeats {
+                self.answer_heartbeats(from);
+            }
         }
         self.now = end;
+    }
+
+    /// Of what was sent, from there on.
+    fn answer_heartbeats(&mut self, from: usize) {
+        let is_asked = |(_, sent): &&(SocketAddr, Message)| matches!(sent.body, Body::HeartbeatRequest(_));
+        let asked = self.sent[from..].iter().filter(is_asked).map(|(to, sent)| (*to, sent.sequence));
+        for (to, sequence) in asked.collect::<Vec<_>>() {
+            let mut known = self.associations.values().filter(|known| known.address == to);
+            let recovery_time_stamp = known.next().map_or(1, |known| known.recovery_time_stamp);
+            let response = pfcp::HeartbeatResponse { recovery_time_stamp, carried: vec![] };
+            self.receive(to, &pfcp::encode(&Message::node(sequence, response)));
+        }
     }
 
     pub fn desired(&self) -> BTreeMap<Seid, Desired> {

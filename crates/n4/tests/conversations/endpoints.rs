@@ -79,8 +79,9 @@ fn of_pool(name: &str) -> Option<PoolIdentity> {
 pub fn pools() -> Conversation {
     let mut by_pdr = establishment(77);
     for pdr in &mut by_pdr.create_pdrs {
-        (pdr.pdi.ue_ip_addresses, pdr.ue_ip_address_pool) = (vec![chosen()], of_pool("others"));
+        pdr.pdi.ue_ip_addresses = vec![chosen()];
     }
+    by_pdr.create_pdrs[1].ue_ip_address_pool = of_pool("others");
     let mut by_endpoint = establishment(78);
     let with_pool =
         CreateTrafficEndpoint { ue_ip_address_pool: of_pool("others"), ..endpoint(2, None, Some(chosen())) };

@@ -83,7 +83,9 @@ pub struct Stage {
 
 impl Stage {
     pub fn new(config: Config) -> Self {
-        let lab = Lab::new(config);
+        let mut lab = Lab::new(config);
+        // The stage does, but for those who are silent.
+        lab.answers_heartbeats = false;
         Self { lab, sessions: vec![], asked: vec![], sent: vec![], silent: vec![], sequence: 0x10_0000 }
     }
 
