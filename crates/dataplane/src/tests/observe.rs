@@ -357,13 +357,12 @@ fn an_explanation_agrees_with_what_happens() {
         assert_eq!((said.session, said.pdr), (Some(seid), packet.pdr), "{packet:?}");
         let expected = match packet.end {
             TraceEnd::Sent { .. } | TraceEnd::Held => Outcome::Sent,
-            TraceEnd::Awaits => panic!("there is one worker"),
             TraceEnd::Kept => Outcome::Kept,
             TraceEnd::Dropped { reason } => Outcome::Dropped { reason },
             // Its parts are traced by nobody.
             TraceEnd::Parted => continue,
             TraceEnd::Consumed => panic!("a user's packet was consumed"),
-            TraceEnd::HandedOff { worker } => panic!("there is no worker {worker}"),
+            TraceEnd::HandedOff { .. } | TraceEnd::Awaits => panic!("there is no other worker"),
         };
         assert_eq!(said.outcome, expected, "{said:?}");
         compared += 1;
