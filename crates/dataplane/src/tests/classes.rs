@@ -85,8 +85,8 @@ fn overload(sorted: bool) -> [usize; 3] {
     let (mut bench, mut lost) = (bench(1), [0; 2]);
     let mut latest = 0;
     for turn in 0..100_u8 {
-        // What it can do is one vector from this port.
-        for (flow, packets) in [(1, BURST / 8), (2, BURST)] {
+        // What it can do is one vector from this port. They come mixed.
+        for (flow, packets) in [(2, BURST / 8), (1, BURST / 64)].repeat(8) {
             let class = (sorted && flow == 1).then_some(0);
             let waiting = match class {
                 Some(class) => bench.wires[N6].0.borrow().classes[class].len(),
