@@ -26,6 +26,9 @@ pub(super) struct File {
     pcp: Vec<Spanned<u8>>,
 }
 
+/// What a class may name its packets by.
+type Kind = fn(&File) -> &[Spanned<u8>];
+
 /// A class of packets of a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClassSettings {
@@ -106,8 +109,7 @@ impl File {
             return Err(Refusal::of(&self.name, "another class of this port has this name"));
         }
         self.check_side(interface)?;
-        let kinds: [(fn(&Self) -> &[Spanned<u8>], u8); 3] =
-            [(|file| &file.qfi, 63), (|file| &file.dscp, 63), (|file| &file.pcp, 7)];
+        let kinds: [(Kind, u8); 3] = [(|file| &file.qfi, 63), (|file| &file.dscp, 63), (|file| &file.pcp, 7)];
         for (kind, most) in kinds {
             let others: Vec<&Spanned<u8>> = before.iter().flat_map(kind).collect();
             check_values(kind(self), &others, most)?;
