@@ -64,6 +64,8 @@ pub struct Worker<P: Port> {
     kept: Kept<P::Buffer>,
     /// Of whose packets, which were not kept, the control plane has been told.
     unkept: Unkept,
+    /// Of turns in which anything came, where there are other workers.
+    busy_cycles: u64,
     awaited: moving::Awaited<P::Buffer>,
     /// A session that is to go, while its flows are looked at.
     looking: Option<Box<Parcel>>,
@@ -102,9 +104,11 @@ impl<P: Port> Worker<P> {
 
     pub(crate) fn turn_traced(&mut self, now_ns: u64, trace: Option<&mut Vec<Hop>>) -> usize {
         self.state.now_ns = now_ns;
+        let is_shared = self.state.steering.is_shared();
+        let began = if is_shared { (self.clock)() } else { 0 };
         self.obey();
         self.resume();
-        if self.state.steering.is_shared() {
+        if is_shared {
             self.hear_others();
         }
         self.receive();
@@ -117,6 +121,9 @@ impl<P: Port> Worker<P> {
             self.expire();
         }
         self.send();
+        if is_shared && received > 0 {
+            self.busy_cycles += (self.clock)().wrapping_sub(began);
+        }
         received
     }
 

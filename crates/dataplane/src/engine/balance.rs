@@ -19,6 +19,9 @@ const MARGIN_OF_CARDS: u64 = WHOLE / 2;
 /// Looks in a row that find workers unevenly busy before sessions move, and how many move after each look from then on.
 const PATIENCE: u32 = 10;
 const AT_ONCE: usize = 8;
+/// Where sessions went is as busy then as where they came from was: one of them is heavy by itself, and moving back and forth
+/// helps nobody. Each such turn doubles the patience, up to this.
+const PATIENCE_MAX: u32 = 3_600;
 
 /// One worker.
 #[derive(Clone, Copy, Default)]
@@ -37,8 +40,13 @@ pub(super) struct Loads {
     distributors: usize,
     workers: Vec<Load>,
     next_ms: u64,
-    /// Looks in a row that found them uneven.
+    /// Workers that were asked and have not told yet.
+    asked: usize,
+    /// Looks in a row that found them uneven, and how many are waited for.
     uneven: u32,
+    patience: u32,
+    /// Which way sessions moved last.
+    last: Option<(Owner, Owner)>,
 }
 
 impl Loads {
@@ -50,15 +58,18 @@ impl Loads {
             distributors: crew.distributors,
             workers: vec![Load::default(); crew.workers],
             next_ms: PERIOD_MS,
+            asked: 0,
             uneven: 0,
+            patience: PATIENCE,
+            last: None,
         }
     }
 
     /// Whether it is time to ask.
     fn is_due(&mut self, now_ms: u64) -> bool {
-        let is_due = self.workers.len() > 1 && now_ms >= self.next_ms;
+        let is_due = self.workers.len() > 1 && now_ms >= self.next_ms && self.asked == 0;
         if is_due {
-            self.next_ms = now_ms + PERIOD_MS;
+            (self.next_ms, self.asked) = (now_ms + PERIOD_MS, self.workers.len());
         }
         is_due
     }
@@ -66,6 +77,7 @@ impl Loads {
     /// A worker tells the cycles that packets took until now, and its clock. Half of what is known is of the last second, a
     /// quarter of the one before, and so on.
     fn hear(&mut self, worker: usize, told: (u64, u64)) {
+        self.asked = self.asked.saturating_sub(1);
         let Some(load) = self.workers.get_mut(worker) else { return };
         let before = load.told.replace(told);
         let passed = before.map(|(cycles, now)| (told.0.saturating_sub(cycles), told.1.saturating_sub(now)));
@@ -112,7 +124,15 @@ impl Loads {
         let most = self.owners().max_by_key(|(_, share)| *share)?;
         let least = self.owners().min_by_key(|(_, share)| *share)?;
         self.uneven = if least.1 + self.margin < most.1 { self.uneven + 1 } else { 0 };
-        (self.balance == Balance::All && self.uneven > PATIENCE).then_some((most.0, least.0))
+        if self.balance != Balance::All || self.uneven <= self.patience {
+            return None;
+        }
+        let way = (most.0, least.0);
+        if self.last.replace(way) == Some((way.1, way.0)) {
+            (self.uneven, self.patience) = (0, (2 * self.patience).min(PATIENCE_MAX));
+            return None;
+        }
+        Some(way)
     }
 }
 
@@ -199,5 +219,28 @@ mod tests {
         assert_eq!(found.last(), Some(&Some((0, 2))));
         loads.balance = Balance::New;
         assert_eq!(loads.uneven(), None);
+    }
+
+    #[test]
+    fn sessions_that_would_only_go_back_are_left_alone_for_longer_each_time() {
+        let mut loads = loads(Crew { balance: Balance::All, ..Crew::of(2) }, &[90, 10]);
+        let mut until_they_move = |shares: [u64; 2]| {
+            loads.workers.iter_mut().zip(shares).for_each(|(load, share)| load.share = share * WHOLE / 100);
+            (0..10_000).take_while(|_| loads.uneven().is_none()).count() as u32
+        };
+        assert_eq!(until_they_move([90, 10]), PATIENCE);
+        // The heavy one has gone there, too.
+        assert_eq!(until_they_move([10, 90]), PATIENCE + 1 + 2 * PATIENCE);
+        assert_eq!(until_they_move([90, 10]), 2 * PATIENCE + 1 + 4 * PATIENCE);
+    }
+
+    #[test]
+    fn nobody_is_asked_again_before_all_have_told() {
+        let mut loads = Loads::new(&Crew::of(2));
+        assert!(loads.is_due(PERIOD_MS) && !loads.is_due(2 * PERIOD_MS));
+        loads.hear(0, (0, 1));
+        assert!(!loads.is_due(3 * PERIOD_MS));
+        loads.hear(1, (0, 1));
+        assert!(loads.is_due(3 * PERIOD_MS));
     }
 }

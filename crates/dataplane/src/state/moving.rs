@@ -22,7 +22,7 @@ use rules::Seid;
 /// Blocks of flows looked at in one turn, 2 KiB each, for what a user's flows were found to be of.
 const BLOCKS_AT_ONCE: usize = 32;
 /// Flows whose application is taken along; of more it is found out again.
-pub(crate) const LEARNED_MAX: usize = 16_384;
+pub(crate) const LEARNED_MAX: usize = 2_048;
 
 /// Flows that may begin to wait from when the session is looked at until it goes, 4.5 kB each.
 const SOME_WAITERS: usize = 32;
@@ -264,7 +264,7 @@ impl State {
         if parcel.shape.enriches {
             self.connections.carry_off(|flow| is_of(&parcel.keys, flow), &mut parcel.connections);
         }
-        parcel.leaving = self.leaving.take();
+        parcel.leaving = self.leaving.take().or(parcel.leaving.take());
         self.sessions.pack(index, parcel);
         self.steering.lead(&parcel.keys, parcel.to);
     }

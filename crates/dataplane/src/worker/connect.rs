@@ -72,6 +72,7 @@ impl<P: Port> Worker<P> {
             held: Held::new(config.limits.held_per_neighbour),
             kept: Kept::new(config.limits.kept),
             unkept: Unkept::new(),
+            busy_cycles: 0,
             awaited: moving::Awaited::new(state.steering.is_shared()),
             looking: None,
             state,

@@ -75,7 +75,7 @@ impl<P: Port> Worker<P> {
             Leg::Lead => self.state.steering.lead(&parcel.keys, parcel.to),
             Leg::Give => self.give(&mut parcel),
             Leg::Take => self.take(&mut parcel),
-            Leg::Stay => parcel.leaving = self.state.leave_alone(),
+            Leg::Stay => parcel.leaving = self.state.leave_alone().or(parcel.leaving.take()),
         }
         Report::Moved(leg, parcel)
     }

@@ -219,10 +219,7 @@ impl<P: Port> Worker<P> {
                 Report::Done
             }
             Order::Move(leg, parcel) => self.go(leg, parcel),
-            Order::Busy => {
-                let cycles = self.counters.nodes.iter().map(|node| node.cycles).sum();
-                Report::Busy { cycles, now: (self.clock)() }
-            }
+            Order::Busy => Report::Busy { cycles: self.busy_cycles, now: (self.clock)() },
             Order::List(mut listing) => {
                 self.list_peers(&mut listing);
                 Report::Listed(listing)

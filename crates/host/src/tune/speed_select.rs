@@ -22,16 +22,17 @@ pub(super) fn steps(wanted: &Wanted<'_>) -> Vec<Step> {
     if wanted.workers.is_empty() || wanted.others.is_empty() {
         return vec![Step::not_here(WHAT, "no CPU is set apart for workers, or all are theirs")];
     }
-    let mut steps = core_power(wanted, tool);
+    let mut steps = Vec::new();
     if wanted.base_frequency {
-        let cpus = wanted.workers.to_string();
+        // Not "-a", which gives classes to cores as the processor lists them, whoever works there.
         steps.push(run(
             tool,
-            &["-c", &cpus, "base-freq", "enable", "-a"],
-            &["base-freq", "disable", "-a"],
-            "higher guaranteed frequency for some cores",
+            &["base-freq", "enable"],
+            &["base-freq", "disable"],
+            "higher guaranteed frequency for the cores that \"intel-speed-select base-freq info\" lists: have workers there",
         ));
     }
+    steps.extend(core_power(wanted, tool));
     steps
 }
 

@@ -103,15 +103,11 @@ fn by_qfi(class: &Class) -> Vec<Vec<Item>> {
     class.qfis.iter().flat_map(|qfi| outer(*qfi)).collect()
 }
 
+/// Without a transport, which means with any: beside such a rule the E810's flow director takes none with UDP or TCP.
 fn by_dscp(class: &Class) -> Vec<Vec<Item>> {
     let octets = class.dscps.iter().flat_map(|dscp| (0..4).map(move |ecn| dscp << 2 | ecn));
     let items = octets.flat_map(|octet| [Item::Ipv4Tos(octet), Item::Ipv6Class(octet)]);
-    items
-        .flat_map(|ip| {
-            [None, Some(Item::Udp), Some(Item::Tcp)]
-                .map(|over| [Item::Eth, ip].into_iter().chain(over).collect())
-        })
-        .collect()
+    items.map(|ip| vec![Item::Eth, ip]).collect()
 }
 
 fn steered(session: &Steered, side: Side) -> Vec<Step> {

@@ -3,7 +3,8 @@
 //! What the guide of the driver says, and the rules rest on: GTP-U is parsed when the firmware says so
 //! (`FLEX_PARSER_PROFILE_ENABLE=3`); the container is matched in groups other than 0; level 2 hashes inside the tunnel;
 //! one side of the addresses can be hashed alone; masks are free, so a DSCP is one rule. It cannot hash a prefix: users with
-//! several IPv6 addresses are spread, and a worker hands their packets over.
+//! several IPv6 addresses are spread, and a worker hands their packets over. So are tunnels that come in on the core side.
+//! Behind a jump nothing is as it was before: what no rule of the group takes is dropped, so the last rule takes everything.
 
 use super::VERSIONS;
 use crate::request::{Class, Request, Side, Steered};
@@ -14,10 +15,14 @@ use crate::{KEY, Step};
 const GTPU_PORT: u16 = 2152;
 /// Octets of key the device takes.
 const KEY_LENGTH: usize = 40;
-/// Priorities within the group: sessions, classes, the rest.
+/// Entries of the table that the engine's own function looks up. The device's is longer, and it fills it with the queues of a
+/// rule over and over: both agree where the queues' number divides this one.
+const TABLE: usize = 128;
+/// Priorities within the group: sessions, classes, the rest of users' packets, and what is no user's (ARP, echo...).
 const SESSIONS: u32 = 0;
 const CLASSES: u32 = 1;
 const REST: u32 = 2;
+const NO_USERS: u32 = 3;
 
 pub(super) fn steps(request: &Request, side: Side) -> Vec<Step> {
     let mut steps = vec![
@@ -46,6 +51,8 @@ pub(super) fn steps(request: &Request, side: Side) -> Vec<Step> {
         Side::Access => uplink(REST, None, &queues),
         Side::Core => downlink(&queues),
     });
+    steps.push(Step::note("what is no user's: ARP, neighbour discovery, GTP-U messages of nodes, fragments"));
+    steps.extend(queues.first().map(|queue| rule(NO_USERS, vec![Item::Eth], Action::Queue(*queue))));
     steps
 }
 
@@ -55,7 +62,9 @@ fn rule(priority: u32, pattern: Vec<Item>, action: Action) -> Step {
 
 fn rss(level: u32, types: [RssType; 2], queues: &[u16]) -> Action {
     let key = KEY.get(..KEY_LENGTH).unwrap_or(&KEY).to_vec();
-    Action::Rss(Rss { types: types.to_vec(), level, key, queues: queues.to_vec() })
+    let entries = if queues.len().is_power_of_two() { queues.len() } else { TABLE };
+    let queues = queues.iter().copied().cycle().take(entries).collect();
+    Action::Rss(Rss { types: types.to_vec(), level, key, queues })
 }
 
 /// Tunnels over both outer families, with this container if any.
