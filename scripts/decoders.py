@@ -55,7 +55,7 @@ KNOWN = {
     # It speaks as control planes in use do, faults included (crates/ran/src/smf/dialect).
     "the emulator": [
         ("scapy", "(37|44|89) has octets left over", "triggers, actions and features that release 16 added in further octets"),
-        ("scapy", "(186|257) is not implemented", "of release 16: restoration, S-NSSAI"),
+        ("scapy", "(181|186|257) is not implemented", "of release 16: validity of quotas, restoration, S-NSSAI"),
         ("pycrate", "95 cannot be read", "its Outer Header Removal wants the second octet, which is optional"),
         ("pycrate", "message 5[02] has 10[89]", "having given up 95, it takes what stands behind for the message's own"),
         ("pycrate", "1 lacks 29", "Open5GS's SGW-C gives PDRs no precedence"),

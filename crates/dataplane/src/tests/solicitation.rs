@@ -6,7 +6,9 @@ use crate::fixture::{Bench, N3, SIX, six};
 fn solicitation() -> Vec<u8> {
     let golden = include_str!("../../golden/router_solicitation/with_address.golden");
     let hex = golden.lines().find_map(|line| line.strip_prefix("in n3 ")).unwrap();
-    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+    let digits: Vec<u8> =
+        hex.chars().filter_map(|digit| digit.to_digit(16)).map(|digit| digit as u8).collect();
+    digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
 /// Who has one address of a prefix would make up another, which no rule matches.
