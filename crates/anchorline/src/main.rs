@@ -6,6 +6,7 @@ mod ctl;
 mod doctor;
 mod dpe;
 mod exit;
+mod layout;
 mod log;
 mod observer;
 mod plan;

@@ -40,6 +40,7 @@ const NTP_TO_UNIX_S: u64 = 2_208_988_800;
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     crate::up::bind_to_parent();
     let settings = args.load()?;
+    crate::layout::keep_off(&settings.dpe.crew.cpus)?;
     let store = open_store(&settings).map_err(exit::unusable)?;
     let (start, cdrs) = start(&store)?;
     let stream = start.node.recovery_time_stamp;

@@ -7,8 +7,8 @@ mod queues;
 mod steering;
 mod worker;
 
-use crate::exit;
 use crate::settings::{Args, DpeSettings, HugePages, Settings};
+use crate::{exit, layout};
 use dataplane::{Config, Limits};
 use dpdk::{Eal, EalConfig, Memory};
 use dplink::PortSteering;
@@ -18,6 +18,8 @@ use nix::sys::signal::{SigSet, Signal};
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     crate::up::bind_to_parent();
     let settings = args.load()?;
+    layout::keep_off(&settings.dpe.crew.cpus)?;
+    layout::warn(&settings.dpe);
     let eal = start_eal(&settings.dpe)?;
     say_memory(eal.memory());
     let opened = ports::open(eal, &settings.dpe).map_err(exit::unusable)?;
