@@ -75,19 +75,20 @@ impl Meter {
     }
 
     fn limits(&self, direction: Direction) -> (Option<u64>, Option<PacketRate>) {
-        match direction {
+        let (kbps, packets) = match direction {
             Direction::Uplink => (self.mbr.map(|mbr| mbr.uplink_kbps), self.packet_rates.uplink),
             Direction::Downlink => (self.mbr.map(|mbr| mbr.downlink_kbps), self.packet_rates.downlink),
-        }
+        };
+        (kbps.filter(|kbps| *kbps > 0), packets)
     }
 
-    /// A generic cell rate algorithm, and a window of packets. A rate of 0 lets nothing pass.
+    /// A generic cell rate algorithm, and a window of packets. A rate of 0 is none.
     pub(crate) fn conforms(&self, direction: Direction, moment: Moment<'_>) -> bool {
         let latest = moment.now_ns.saturating_add(moment.setup.burst_ns).saturating_mul(UNITS_PER_NS);
         let passed = if direction == Direction::Uplink { &self.uplink } else { &self.downlink };
         let (kbps, packets) = self.limits(direction);
         let in_window = if moment.now_ns < passed.window_ends_ns { passed.packets } else { 0 };
-        kbps.is_none_or(|kbps| kbps > 0 && passed.arrival <= latest)
+        kbps.is_none_or(|_| passed.arrival <= latest)
             && packets.is_none_or(|rate| in_window < rate.packets.into())
     }
 

@@ -207,7 +207,8 @@ pub enum Gate {
     Closed,
 }
 
-/// A bit rate each way (TS 29.244 8.2.8), in units of 1,000 bits a second of users' IP packets, of 40 bits each.
+/// A bit rate each way (TS 29.244 8.2.8), in units of 1,000 bits a second of users' IP packets, of 40 bits each. 0 is no limit, as
+/// SMFs write a rate that their policy leaves out, one way or both: what is to be stopped has a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BitRates {
     /// From the user.

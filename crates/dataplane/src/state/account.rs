@@ -9,9 +9,8 @@ const PARTS: u64 = 256;
 const FRACTION: u32 = 24;
 /// What an octet costs at 1 kbit/s: 8 bits an octet, 1,000,000 ns a ms.
 const COST_AT_1_KBPS: u64 = (8_000_000 * PARTS) << FRACTION;
-/// The cost where nothing may pass, and that of what stands for a meter apart.
-const ENDLESS: u64 = u64::MAX;
-const APART: u64 = u64::MAX - 1;
+/// The cost of what stands for a meter apart.
+const APART: u64 = u64::MAX;
 
 /// A rate limit each way: the generic cell rate algorithm (ITU-T I.371), which needs one number a direction, the time
 /// at which the packets so far would have left at the rate allowed.
@@ -30,7 +29,7 @@ impl Rate {
 
     /// Nothing used yet.
     pub(crate) fn new(limit: BitRates) -> Self {
-        let cost = |kbps: u64| COST_AT_1_KBPS.checked_div(kbps).map_or(ENDLESS, |cost| cost.max(1));
+        let cost = |kbps: u64| COST_AT_1_KBPS.checked_div(kbps).map_or(0, |cost| cost.max(1));
         Self { due: [0; 2], cost: [cost(limit.uplink_kbps), cost(limit.downlink_kbps)] }
     }
 
@@ -48,7 +47,6 @@ impl Rate {
     pub(crate) fn limit_kbps(&self, direction: Direction) -> Option<u64> {
         match self.cost[direction as usize] {
             0 => None,
-            ENDLESS => Some(0),
             // To the nearest.
             cost => Some((COST_AT_1_KBPS + cost / 2) / cost),
         }
@@ -64,8 +62,9 @@ impl Rate {
     /// Whether a packet may pass now, `burst_ns` ahead of the rate at most.
     #[inline]
     pub(crate) fn admits(&self, direction: Direction, now_ns: u64, burst_ns: u64) -> bool {
-        self.due[direction as usize] <= now_ns.saturating_add(burst_ns).saturating_mul(PARTS)
-            && self.cost[direction as usize] != ENDLESS
+        // Where there is no limit any more, what the last one put off is no matter.
+        self.cost[direction as usize] == 0
+            || self.due[direction as usize] <= now_ns.saturating_add(burst_ns).saturating_mul(PARTS)
     }
 
     /// A packet passes.
@@ -132,3 +131,27 @@ pub(crate) struct Account {
 }
 
 const _: () = assert!(size_of::<Account>() == 64, "one cache line an account");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_of_nothing_limits_nothing_in_its_direction() {
+        let slow = Rate::new(BitRates { uplink_kbps: 8, downlink_kbps: 8 });
+        let mut rate = Rate::new(BitRates { uplink_kbps: 0, downlink_kbps: 8 });
+        let mut before = slow;
+        before.charge(Direction::Uplink, 1, 1_500);
+        rate.carry(&before);
+        for direction in [Direction::Uplink, Direction::Downlink] {
+            for _ in 0..10 {
+                rate.charge(direction, 1, 1_500);
+            }
+        }
+        assert!(rate.admits(Direction::Uplink, 1, 0) && !rate.admits(Direction::Downlink, 1, 0));
+        assert_eq!(
+            (rate.limit_kbps(Direction::Uplink), rate.limit_kbps(Direction::Downlink)),
+            (None, Some(8))
+        );
+    }
+}

@@ -62,6 +62,11 @@ pub(super) fn outer_header(Tunnel { teid, address }: Tunnel) -> OuterHeaderCreat
     OuterHeaderCreation::GtpuIpv4 { teid: teid.0, address }
 }
 
+/// What the plan allows, and zeros where it says nothing: a rate that policy leaves out is sent so by two SMFs.
+pub(super) fn mbr_or_zeros(plan: &PduSession) -> Option<Rates> {
+    mbr(plan).or(Some(Rates { uplink_kbps: 0, downlink_kbps: 0 }))
+}
+
 /// What the plan allows.
 pub(super) fn mbr(plan: &PduSession) -> Option<Rates> {
     plan.mbr.map(|mbr| Rates { uplink_kbps: mbr.uplink_kbps, downlink_kbps: mbr.downlink_kbps })

@@ -88,7 +88,7 @@ pub(super) fn establishment(
     fars: Vec<CreateFar>,
 ) -> SessionEstablishmentRequest {
     let plan = &of.session.plan;
-    let flow = qer(QER, messages::mbr(plan), Some(plan.qfi.value()));
+    let flow = qer(QER, messages::mbr_or_zeros(plan), Some(plan.qfi.value()));
     SessionEstablishmentRequest {
         create_qers: vec![qer(AMBR_QER, Some(AMBR), Some(0)), flow],
         create_bar: Some(CreateBar { downlink_data_notification_delay: Some(0), ..CreateBar::new(BAR) }),

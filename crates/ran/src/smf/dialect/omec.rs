@@ -37,7 +37,7 @@ impl Phrases for Omec {
         ];
         SessionEstablishmentRequest {
             create_qers: vec![
-                qer(QER, messages::mbr(plan), Some(plan.qfi.value())),
+                qer(QER, messages::mbr_or_zeros(plan), Some(plan.qfi.value())),
                 qer(SESSION_QER, Some(AMBR), Some(0)),
             ],
             // Whatever the session is.
