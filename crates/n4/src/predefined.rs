@@ -22,7 +22,7 @@ const GROUPS: usize = 1_024;
 /// The highest bit marks rules that are predefined (TS 29.244 8.2.74 and 8.2.75): control planes leave it 0.
 const PREDEFINED: u32 = 1 << 31;
 
-/// What a PDR has that leaves the FAR to predefined rules.
+/// What a PDR has that came without a FAR, or leaves it to predefined rules.
 pub(crate) const NO_FAR: FarId = FarId(u32::MAX);
 
 /// A PDR without precedence gives way to all others.

@@ -129,15 +129,37 @@ fn rules_that_drop_need_no_far() {
     rules(&lab, session).check().unwrap();
     let [ads] = downlink(rules(&lab, session))[..] else { panic!("one") };
     assert_eq!(ads.far.0 >> 31, 1);
-    // Without what decides, the PDR has nothing to go by.
-    let response = lab.modify(session, update(2, &[], &["ads"]));
-    assert_eq!((response.cause, response.offending_ie), (Cause::ConditionalIeMissing, Some(ie::FAR_ID)));
+    // Without what decides, the PDR has nothing to go by, and its packets are dropped as well.
+    accepted(&lab.modify(session, update(2, &[], &["ads"])));
+    drops_downlink(&lab, session);
     request.create_pdrs[1].activate_predefined_rules.push(b"video".to_vec());
     request.cp_f_seid.seid = 78;
     let Body::SessionEstablishmentResponse(response) = lab.ask(SMF, &Message::session(0, 9, request)) else {
         panic!("an answer")
     };
     assert_eq!((response.cause, response.offending_ie), (Cause::ConditionalIeMissing, Some(ie::FAR_ID)));
+}
+
+/// A control plane that tells of the FAR later (some do, of a PDR that is to lead nowhere yet).
+#[test]
+fn packets_of_a_pdr_without_a_far_are_dropped_until_it_has_one() {
+    let mut lab = lab();
+    let mut request = establishment(77);
+    let far = request.create_pdrs[1].far_id.take();
+    let (session, _) = established(&mut lab, request);
+    drops_downlink(&lab, session);
+    let update_pdrs = vec![UpdatePdr { far_id: far, ..UpdatePdr::new(2) }];
+    accepted(&lab.modify(session, SessionModificationRequest { update_pdrs, ..Default::default() }));
+    assert_eq!(downlink(rules(&lab, session))[0].far.0, far.unwrap());
+    rules(&lab, session).check().unwrap();
+}
+
+fn drops_downlink(lab: &Lab, session: Seid) {
+    let rules = rules(lab, session);
+    rules.check().unwrap();
+    let [pdr] = downlink(rules)[..] else { panic!("one") };
+    let far = rules.fars.iter().find(|far| far.id == pdr.far).unwrap();
+    assert_eq!(far.apply_action, rules::ApplyAction::Drop);
 }
 
 /// Its FARs are the PDRs' own and a redirection: where those wait for the user, so do they.

@@ -222,7 +222,6 @@ fn what_makes_no_sense_is_named_and_leaves_nothing() {
             let flow_description = Some("deny out ip from any to any".to_owned());
             r.create_pdrs[1].pdi.sdf_filters.push(SdfFilter { flow_description, ..SdfFilter::default() });
         }),
-        ((Cause::ConditionalIeMissing, Some(ie::FAR_ID), None), |r| r.create_pdrs[0].far_id = None),
         ((Cause::ConditionalIeMissing, Some(ie::MEASUREMENT_PERIOD), None), |r| {
             urr_in(r, |urr| urr.reporting_triggers = ReportingTriggers::new(1));
         }),

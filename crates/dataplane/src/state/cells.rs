@@ -3,12 +3,11 @@
 
 use super::account::Account;
 use super::memory;
+use super::runs::Runs;
 use super::step::{HotStep, StepIndex};
 
 /// Steps in a cell.
 pub(crate) const STEPS: usize = 2;
-/// Runs are powers of two long, up to 2^15 cells: as many as the largest session has accounts, and more.
-const CLASSES: usize = 16;
 
 /// One account, two steps: three cache lines.
 #[derive(Clone, Copy, Debug)]
@@ -36,10 +35,7 @@ pub(crate) struct CellRun {
 /// All cells of a worker.
 pub(crate) struct Cells {
     cells: Box<[Cell]>,
-    /// Cells never given out begin here.
-    fresh: usize,
-    /// Runs given back, by class.
-    free: [Vec<u32>; CLASSES],
+    runs: Runs,
     /// Runs of more than one cell that are in use.
     long: usize,
 }
@@ -55,43 +51,16 @@ const fn class(cells: usize) -> u8 {
     cells.next_power_of_two().trailing_zeros() as u8
 }
 
-/// With room for all there can be, so that a worker never allocates.
-fn free_lists(cells: usize) -> [Vec<u32>; CLASSES] {
-    std::array::from_fn(|class| Vec::with_capacity(cells >> class))
-}
-
 impl Cells {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { cells: memory::filled(limit, EMPTY), fresh: 0, free: free_lists(limit), long: 0 }
+        Self { cells: memory::filled(limit, EMPTY), runs: Runs::new(limit), long: 0 }
     }
 
     /// A run of at least so many cells; `None` where there is no room.
     pub(crate) fn allocate(&mut self, cells: usize) -> Option<CellRun> {
-        let run = self.find(class(cells.max(1)))?;
-        self.long += usize::from(run.class > 0);
-        Some(run)
-    }
-
-    fn find(&mut self, class: u8) -> Option<CellRun> {
-        if let Some(base) = self.free.get_mut(usize::from(class))?.pop() {
-            return Some(CellRun { base, class });
-        }
-        let base = self.fresh;
-        let end = base + (1 << class);
-        if end > self.cells.len() {
-            return self.split(class);
-        }
-        self.fresh = end;
-        Some(CellRun { base: base as u32, class })
-    }
-
-    /// Half of a longer run, its other half being kept for the next.
-    fn split(&mut self, class: u8) -> Option<CellRun> {
-        let longer = (class + 1..CLASSES as u8).find(|longer| !self.free[usize::from(*longer)].is_empty())?;
-        let base = self.free[usize::from(longer)].pop()?;
-        for half in class..longer {
-            self.free[usize::from(half)].push(base + (1 << half));
-        }
+        let class = class(cells.max(1));
+        let base = self.runs.allocate(class)?;
+        self.long += usize::from(class > 0);
         Some(CellRun { base, class })
     }
 
@@ -107,7 +76,7 @@ impl Cells {
         for cell in &mut self.cells[run.base as usize..][..1 << run.class] {
             *cell = EMPTY;
         }
-        self.free[usize::from(run.class)].push(run.base);
+        self.runs.release(run.base, run.class);
     }
 
     #[inline]

@@ -23,6 +23,7 @@ mod paths;
 mod peers;
 mod ports;
 mod routes;
+mod runs;
 mod session;
 mod sessions;
 mod share;

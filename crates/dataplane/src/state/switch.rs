@@ -204,11 +204,13 @@ impl Switch {
                 self.see(at, place, (vlans, now_ns));
                 return Ok(());
             }
-            self.forget(mac, network);
         }
-        let has_room = self.member(at).is_some_and(|member| !member.stations.is_full());
-        let place = self.free.pop().filter(|_| has_room);
-        let Some(place) = place else { return Err(DropReason::MacTableFull) };
+        // Before anything is taken from anybody.
+        if self.member(at).is_none_or(|member| member.stations.is_full()) {
+            return Err(DropReason::MacTableFull);
+        }
+        self.forget(mac, network);
+        let Some(place) = self.free.pop() else { return Err(DropReason::MacTableFull) };
         let entered = self.by_mac.insert((bits(mac), network), place);
         debug_assert!(entered.is_ok(), "there is a place for each address");
         if let Some(station) = self.stations.get_mut(place as usize) {
@@ -336,7 +338,11 @@ mod tests {
     }
 
     fn switch() -> Switch {
-        let limits = Limits { macs: 3, ethernet_sessions: 2, ..Limits::default() };
+        switch_of(3)
+    }
+
+    fn switch_of(macs: usize) -> Switch {
+        let limits = Limits { macs, ethernet_sessions: 2, ..Limits::default() };
         let mut switch = Switch::new(&limits);
         switch.enter(SessionIndex(7), program());
         switch.enter(SessionIndex(8), program());
@@ -414,5 +420,21 @@ mod tests {
         assert!(switch.has_room(None) && switch.find(mac(0), NET).is_none());
         (0..3).for_each(|n| switch.learn(SessionIndex(8), (mac(n), UNTAGGED), 0).unwrap());
         assert_eq!(changed(&mut switch), [8]);
+    }
+
+    /// What it may not have takes nothing from others: neither places, nor the address it names.
+    #[test]
+    fn a_session_beyond_its_limit_takes_nothing() {
+        let mut switch = switch_of(2 * MACS_PER_SESSION);
+        let mac = |session: u8, n: usize| MacAddress([2, 0, 0, session, (n >> 8) as u8, n as u8]);
+        switch.learn(SessionIndex(8), (mac(8, 0), UNTAGGED), 0).unwrap();
+        (0..MACS_PER_SESSION).for_each(|n| switch.learn(SessionIndex(7), (mac(7, n), UNTAGGED), 0).unwrap());
+        for n in 0..1_000 {
+            let refused = switch.learn(SessionIndex(7), (mac(9, n), UNTAGGED), 0);
+            assert_eq!(refused, Err(DropReason::MacTableFull));
+        }
+        assert_eq!(switch.learn(SessionIndex(7), (mac(8, 0), UNTAGGED), 0), Err(DropReason::MacTableFull));
+        assert_eq!(switch.find(mac(8, 0), NET), Some(SessionIndex(8)));
+        (1..MACS_PER_SESSION).for_each(|n| switch.learn(SessionIndex(8), (mac(8, n), UNTAGGED), 0).unwrap());
     }
 }

@@ -181,8 +181,10 @@ impl<'a> Translator<'a> {
     fn check(&self, rules: &Rules) -> Result<(), Refusal> {
         support::urrs(rules)?;
         pdr::check_reachable(rules)?;
-        let mut without = rules.pdrs.iter().filter(|pdr| pdr.far == NO_FAR);
-        let undecided = without.find(|pdr| !self.predefined.decide_all(self.activated(pdr.id)));
+        // Rules of the operator that leave a PDR undecided are a mistake of his, not a control plane's way.
+        let without = rules.pdrs.iter().filter(|pdr| pdr.far == NO_FAR);
+        let mut activating = without.filter(|pdr| self.extras.predefined.iter().any(|(of, _)| *of == pdr.id));
+        let undecided = activating.find(|pdr| !self.predefined.decide_all(self.activated(pdr.id)));
         undecided.map_or(Ok(()), |_| Err(pdr::no_far_id()))?;
         Ok(predefined::check(rules, &self.extras, self.predefined)?)
     }
@@ -284,7 +286,7 @@ impl<'a> Translator<'a> {
     }
 }
 
-/// The FAR of PDRs that leave theirs to predefined rules, if there are any.
+/// The FAR of PDRs that have none, or leave theirs to predefined rules, if there are any.
 fn no_far(pdrs: &[Pdr]) -> Option<Far> {
     pdrs.iter().any(|pdr| pdr.far == NO_FAR).then(|| predefined::dropping(NO_FAR))
 }

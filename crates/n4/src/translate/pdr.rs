@@ -20,15 +20,15 @@ impl Translator<'_> {
         let resolved = self.resolve(id, &pdr.pdi, pdr.ue_ip_address_pool.as_ref())?;
         let pdi = self.pdi(id, &resolved, None)?;
         self.activate(id, &pdr.activate_predefined_rules)?;
-        // Only predefined rules can bring their own (TS 29.244 7.5.2.2).
-        let far = pdr.far_id.map(FarId).or((!pdr.activate_predefined_rules.is_empty()).then_some(NO_FAR));
         Ok(Pdr {
             id,
             // Some control planes send none for a session's only rules.
             precedence: pdr.precedence.unwrap_or(LAST),
             pdi,
             outer_header_removal: pdr.outer_header_removal.map_or(Ok(false), values::removes_tunnel)?,
-            far: far.ok_or(no_far_id())?,
+            // Predefined rules bring their own (TS 29.244 7.5.2.2); else packets are dropped until there is one, as some control planes
+            // tell of the PDR first.
+            far: pdr.far_id.map_or(NO_FAR, FarId),
             qers: pdr.qer_ids.iter().copied().map(QerId).collect(),
             urrs: pdr.urr_ids.iter().copied().map(UrrId).collect(),
         })
