@@ -9,7 +9,6 @@ use crate::refusal::{self, Refusal};
 use crate::sessions::Session;
 use crate::support;
 use ipnet::IpNet;
-use machine::Time;
 use pfcp::{
     AssociationReleaseRequest, AssociationReleaseResponse, AssociationSetupRequest, AssociationSetupResponse,
     AssociationUpdateRequest, Cause, CpFunctionFeatures, CpIpAddress, Message, NetworkInstance, NodeId,
@@ -18,12 +17,15 @@ use pfcp::{
 use rules::{Interface, Seid};
 use session::AssociationRecord;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-use std::time::Duration;
 
 impl Node {
     /// Some control planes that associate anew without having restarted count on their sessions, others have forgotten them:
     /// what they do next tells (`stale.rs`).
     pub(crate) fn set_up(&mut self, asked: &Asked, request: &AssociationSetupRequest) -> Result<(), Refusal> {
+        if self.peers.leaves().is_some() {
+            // For a time: it may ask again (TS 29.244 8.2.1).
+            return Err(Refusal::of(Cause::NoResourcesAvailable));
+        }
         self.may_be_named(asked.key.from.ip(), &request.node_id)?;
         let retained = retained(&request.carried)?;
         let node_id = request.node_id.to_string();
@@ -116,78 +118,7 @@ impl Node {
         self.out.push(Output::SaveAssociation(record.clone()));
     }
 
-    /// Node IDs of the control planes that are associated.
-    pub fn associations(&self) -> Vec<String> {
-        self.peers.iter().map(|association| association.record.node_id.clone()).collect()
-    }
-
-    /// Node IDs of those whose release was asked for and has not come yet.
-    pub fn leaving(&self) -> Vec<String> {
-        let leaving = self.peers.iter().filter(|association| association.ends.is_some());
-        leaving.map(|association| association.record.node_id.clone()).collect()
-    }
-
-    /// Asks a control plane to release its association within a time (TS 29.244 6.2.7.3, 6.2.8). Until then no session is
-    /// made for it; then the association is over with all its sessions, whether or not it was released. What is to be
-    /// done; nothing, where there is no association of that Node ID.
-    pub fn release_association(&mut self, node_id: &str, within: Duration, now: Time) -> Vec<Output> {
-        self.now = self.now.max(now);
-        let (ends, ends_ms) = (self.now + within, self.wall_ms() + within.as_millis() as u64);
-        if let Some(association) = self.peers.get_mut(node_id) {
-            association.ends = Some(ends);
-            association.record.ends_ms = Some(ends_ms);
-            let record = association.record.clone();
-            self.peers.want_no_more(record.address);
-            self.out.push(Output::SaveAssociation(record));
-            self.ask_to_leave(node_id, within);
-        }
-        std::mem::take(&mut self.out)
-    }
-
-    /// Whoever was asked before we were restarted may not have heard.
-    pub(crate) fn remind_leaving(&mut self) {
-        for (node_id, ends) in self.peers.take_unheard() {
-            self.ask_to_leave(&node_id, ends - self.now);
-        }
-    }
-
-    fn ask_to_leave(&mut self, node_id: &str, within: Duration) {
-        if let Some(association) = self.peers.get(node_id) {
-            let address = association.record.address;
-            let request = AssociationUpdateRequest {
-                node_id: self.config.node_id.clone(),
-                up_function_features: None,
-                cp_function_features: None,
-                association_release_request: Some(flags::RELEASE_SARR),
-                graceful_release_period: Some(flags::timer(Some(within.as_secs()))),
-                smf_set_id: None,
-                alternatives: vec![],
-                carried: vec![],
-            };
-            let purpose = Purpose::Leave(node_id.to_owned());
-            self.ask(address, purpose, |sequence| Message::node(sequence, request));
-        }
-    }
-
-    pub(crate) fn answered_leave(&mut self, node_id: &str, cause: Cause) {
-        if !cause.is_accepted() {
-            let number = cause.number();
-            self.note(Level::Warning, format!("{node_id} does not want to release us: cause {number}"));
-        }
-    }
-
-    /// Associations whose release was asked for and whose time has run out.
-    pub(crate) fn end_associations(&mut self) {
-        for node_id in self.peers.ended(self.now) {
-            self.note(
-                Level::Warning,
-                format!("the association with {node_id} is over: it was not released in time"),
-            );
-            self.end_association(node_id);
-        }
-    }
-
-    fn end_association(&mut self, node_id: String) {
+    pub(crate) fn end_association(&mut self, node_id: String) {
         self.hand_over(&node_id);
         self.drop_sessions_of(&node_id);
         self.drop_pfds_of(&node_id);
@@ -312,6 +243,8 @@ impl Node {
             };
             self.associate(record, None);
             self.tell_failed_paths(&node_id);
+            // It was asked before we took leave.
+            self.release_association(&node_id);
         }
     }
 

@@ -75,7 +75,7 @@ impl Node {
         let limits = config.limits;
         let mut node = Self {
             recovery_time_stamp: stamp,
-            peers: Peers::new(&config, start.associations, start.since_1900_ms),
+            peers: Peers::new(&config, start.associations, (start.node.leaves_ms, start.since_1900_ms)),
             sessions: Sessions::new(stamp),
             tunnels: Tunnels::new(stamp, limits.tunnels, &config.gtpu),
             pools: Pools::new(&config.ue_pools, stamp),
