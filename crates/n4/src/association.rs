@@ -1,6 +1,7 @@
 //! Associations: set up from either side, updated, released (TS 29.244 6.2.6 to 6.2.8).
 
 use crate::config::GtpuAddress;
+use crate::establishment::cp_f_seid;
 use crate::exchange::{Asked, Asking, Purpose};
 use crate::interface::{Level, Output};
 use crate::node::Node;
@@ -12,7 +13,8 @@ use ipnet::IpNet;
 use pfcp::{
     AssociationReleaseRequest, AssociationReleaseResponse, AssociationSetupRequest, AssociationSetupResponse,
     AssociationUpdateRequest, Cause, CpFunctionFeatures, CpIpAddress, Message, NetworkInstance, NodeId,
-    PoolIdentity, PoolInformation, RawIe, SessionRetentionInformation, flags, ie,
+    PoolIdentity, PoolInformation, RawIe, SessionEstablishmentRequest, SessionRetentionInformation, flags,
+    ie,
 };
 use rules::{Interface, Seid};
 use session::AssociationRecord;
@@ -151,6 +153,29 @@ impl Node {
             true => Ok(node_id),
             false => Err(Refusal::of(Cause::NoEstablishedPfcpAssociation)),
         }
+    }
+
+    /// Whose session it is to be. A control plane with a host name has one association and any number of addresses (TS 29.244
+    /// 5.8.1).
+    pub(crate) fn establishing(
+        &self,
+        asked: &Asked,
+        request: &SessionEstablishmentRequest,
+    ) -> Result<String, Refusal> {
+        match self.is_named_there(asked.key.from.ip(), request) {
+            true => Ok(request.node_id.to_string()),
+            false => self.associated(asked, &request.node_id),
+        }
+    }
+
+    /// Whether a session gets a name at the sender's address, by a control plane that is not bound to one. So whoever else sends it
+    /// has nothing of that control plane's: sessions at its other addresses it can neither speak of nor replace.
+    pub(crate) fn is_named_there(&self, from: IpAddr, request: &SessionEstablishmentRequest) -> bool {
+        let is_known = || self.peers.get(&request.node_id.to_string()).is_some();
+        let name = cp_f_seid(&request.cp_f_seid, &self.config);
+        matches!(request.node_id, NodeId::Fqdn(_))
+            && name.is_ok_and(|name| name.address == from)
+            && is_known()
     }
 
     /// Some control planes release an association in the name of nobody, meaning the one they have.

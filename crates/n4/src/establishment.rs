@@ -23,7 +23,7 @@ impl Node {
         request: &SessionEstablishmentRequest,
     ) -> Result<(), Refusal> {
         let request = &*networks::known_establishment(request, &self.config);
-        let owner = self.associated(asked, &request.node_id)?;
+        let owner = self.establishing(asked, request)?;
         if self.peers.get(&owner).is_some_and(|association| association.ends.is_some()) {
             return Err(Refusal::of(Cause::RequestRejected));
         }

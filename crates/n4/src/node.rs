@@ -240,7 +240,11 @@ impl Node {
         let from = asked.key.from;
         let is_known = self.peers.speaking_from(from.ip()).next().is_some()
             || self.owned(from, Seid(seid)).is_ok()
-            || matches!(body, Body::AssociationSetupRequest(_));
+            || match body {
+                Body::AssociationSetupRequest(_) => true,
+                Body::SessionEstablishmentRequest(request) => self.is_named_there(from.ip(), request),
+                _ => false,
+            };
         let seen = match is_known {
             true => self.answers.begin(asked.key, self.now),
             false => self.answers.seen(&asked.key),

@@ -349,3 +349,55 @@ fn sessions_outlive_the_restart_of_a_control_plane_that_retains_them() {
     assert_eq!(set_up(&mut lab, SMF, request), Cause::MandatoryIeIncorrect);
     assert_eq!(lab.in_force.len(), 1);
 }
+
+fn elsewhere(node_id: NodeId, cp_f_seid: FSeid) -> SessionEstablishmentRequest {
+    SessionEstablishmentRequest { node_id, cp_f_seid, ..establishment(77) }
+}
+
+fn cause_of(body: &Body) -> Cause {
+    match body {
+        Body::SessionEstablishmentResponse(response) => response.cause,
+        Body::SessionModificationResponse(response) => response.cause,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// TS 29.244 5.8.1: there is one association, whatever addresses it has.
+#[test]
+fn a_control_plane_with_a_host_name_makes_sessions_from_another_of_its_addresses() {
+    let mut lab = Lab::new(config());
+    assert_eq!(set_up(&mut lab, SMF, named("smf.lab", 1)), Cause::RequestAccepted);
+    let name = NodeId::Fqdn("smf.lab".to_owned());
+    let first = Message::session(0, 2, elsewhere(name.clone(), FSeid::new(77, OTHER.into())));
+    let Body::SessionEstablishmentResponse(response) = lab.ask(OTHER, &first) else { panic!() };
+    assert_eq!(response.cause, Cause::RequestAccepted);
+    let session = rules::Seid(response.up_f_seid.unwrap().seid);
+    assert_eq!(lab.saved[&session].owner, "smf.lab");
+    // Asked again it is answered the same.
+    let Body::SessionEstablishmentResponse(again) = lab.ask(OTHER, &first) else { panic!() };
+    assert_eq!(again, response);
+    let change = Message::session(session.0, 3, common::smf::path_switch(9));
+    assert_eq!(cause_of(&lab.ask(OTHER, &change)), Cause::RequestAccepted);
+    // It is of its association, and gone with it.
+    assert_eq!(set_up(&mut lab, SMF, named("smf.lab", 2)), Cause::RequestAccepted);
+    assert_eq!(lab.node.sessions(), 0);
+}
+
+#[test]
+fn nobody_makes_sessions_in_the_name_of_others() {
+    let mut lab = Lab::associated();
+    assert_eq!(set_up(&mut lab, SMF, named("smf.lab", 1)), Cause::RequestAccepted);
+    let name = |name: &str| NodeId::Fqdn(name.to_owned());
+    let refused = [
+        // One that is an address speaks from there.
+        elsewhere(NodeId::Ipv4(SMF), FSeid::new(77, OTHER.into())),
+        // The name of a session where the sender is not.
+        elsewhere(name("smf.lab"), FSeid::new(77, SMF.into())),
+        elsewhere(name("other.lab"), FSeid::new(77, OTHER.into())),
+    ];
+    for (sequence, request) in (30..).zip(refused) {
+        let answer = lab.ask(OTHER, &Message::session(0, sequence, request));
+        assert_eq!(cause_of(&answer), Cause::NoEstablishedPfcpAssociation);
+    }
+    assert_eq!(lab.node.sessions(), 0);
+}
