@@ -42,7 +42,7 @@ impl Node {
             features: features(request.cp_function_features.as_ref()),
             set_id: request.smf_set_id.clone().unwrap_or_default(),
             alternatives: addresses(&request.alternatives),
-            era: self.next_era(&request.node_id.to_string(), request.recovery_time_stamp),
+            era: self.next_era(request, retained.is_some()),
             ends_ms: None,
         };
         let node_id = record.node_id.clone();
@@ -66,11 +66,12 @@ impl Node {
         Ok(())
     }
 
-    fn next_era(&self, node_id: &str, recovery_time_stamp: u32) -> u32 {
-        let known = self.peers.get(node_id).map(|association| &association.record);
+    /// What it retains it has not forgotten.
+    fn next_era(&self, request: &AssociationSetupRequest, retains: bool) -> u32 {
+        let known = self.peers.get(&request.node_id.to_string()).map(|association| &association.record);
         let era = known.map_or(0, |known| known.era);
-        let is_same = known.is_some_and(|known| known.recovery_time_stamp == recovery_time_stamp);
-        era.saturating_add(is_same.into())
+        let is_same = known.is_some_and(|known| known.recovery_time_stamp == request.recovery_time_stamp);
+        era.saturating_add((is_same && !retains).into())
     }
 
     /// While the one who is associated by a Node ID answers, nobody else takes its place, and its sessions with it. Only a Node
@@ -188,11 +189,14 @@ impl Node {
     }
 
     /// A new association, or an old one anew. A peer that restarted in between has lost its sessions, so they go
-    /// (TS 23.007), but those it asks to retain; one that did not still counts on them, so they stay.
+    /// (TS 23.007), but those it asks to retain; one that did not still counts on them, so they stay. One of a set need not change its
+    /// time stamp when it restarts: it is known by what it asks to retain (TS 23.527 4.3, 29.244 6.2.6.2.2).
     fn associate(&mut self, record: AssociationRecord, retained: Option<&Retained>) {
         let old = self.peers.get(&record.node_id).map(|association| association.record.recovery_time_stamp);
         if old.is_some_and(|old| old != record.recovery_time_stamp) {
             self.lose_sessions_of(&record.node_id, retained);
+        } else if retained.is_some() {
+            self.drop_lost(&record.node_id, retained);
         }
         self.note(Level::Info, format!("associated with {} at {}", record.node_id, record.address));
         self.peers.insert(record.clone(), self.now + self.config.heartbeat_interval);
@@ -203,6 +207,7 @@ impl Node {
     pub(crate) fn restarted(&mut self, node_id: &str, recovery_time_stamp: u32) {
         self.lose_sessions_of(node_id, None);
         let Some(association) = self.peers.get_mut(node_id) else { return };
+        association.restarted = None;
         association.record.recovery_time_stamp = recovery_time_stamp;
         let record = association.record.clone();
         self.out.push(Output::SaveAssociation(record));
@@ -211,15 +216,21 @@ impl Node {
     /// It counts its requests anew, too: answers to earlier ones are not for it. The request at
     /// hand is forgotten with them.
     fn lose_sessions_of(&mut self, node_id: &str, retained: Option<&Retained>) {
+        self.note(Level::Warning, format!("{node_id} has restarted"));
+        self.drop_lost(node_id, retained);
+        self.drop_pfds_of(node_id);
+        let address = self.peers.get(node_id).map(|association| association.record.address.ip());
+        self.answers.forget_all(|key| Some(key.from.ip()) == address);
+    }
+
+    /// All sessions of a peer go but those it retains, and those another one looks after by now.
+    fn drop_lost(&mut self, node_id: &str, retained: Option<&Retained>) {
         self.hand_over(node_id);
         let is_lost = |session: &Session| retained.is_none_or(|retained| !is_of_retained(session, retained));
         let all = self.sessions.all_of(node_id);
         let lost: Vec<Seid> = all.into_iter().filter(|seid| self.sessions.look(*seid, is_lost)).collect();
-        self.note(Level::Warning, format!("{node_id} has restarted: {} sessions are gone", lost.len()));
+        self.note(Level::Warning, format!("{node_id} has lost {} sessions: they are gone", lost.len()));
         lost.into_iter().for_each(|seid| self.drop_session(seid));
-        self.drop_pfds_of(node_id);
-        let address = self.peers.get(node_id).map(|association| association.record.address.ip());
-        self.answers.forget_all(|key| Some(key.from.ip()) == address);
     }
 
     /// Whether there are sessions of those it asks to retain: it need not restore them (TS 29.244 8.2.134).

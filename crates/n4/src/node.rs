@@ -204,6 +204,7 @@ impl Node {
         self.charge_late();
         self.tell_losses();
         self.tell_news_again();
+        self.end_patience();
         self.end_associations();
         self.remind_leaving();
         for (node_id, address) in self.peers.to_ask(self.now) {

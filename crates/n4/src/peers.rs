@@ -17,6 +17,8 @@ pub(crate) struct Association {
     pub(crate) next_heartbeat: Time,
     /// It has been asked and has not answered yet.
     pub(crate) is_asked: bool,
+    /// It told another recovery time stamp, and until when it may say which sessions it retains.
+    pub(crate) restarted: Option<(u32, Time)>,
     /// When it is over, as we asked for its release.
     pub(crate) ends: Option<Time>,
     /// It was asked for its release in a former life of ours, and may not have heard.
@@ -121,6 +123,7 @@ impl Peers {
             is_up: true,
             next_heartbeat,
             is_asked: false,
+            restarted: None,
             ends: None,
             is_to_hear: false,
             told: Told::default(),
@@ -180,6 +183,13 @@ impl Peers {
         ended.map(|peer| peer.record.node_id.clone()).collect()
     }
 
+    /// Who restarted with which time stamp, and has not associated in time.
+    pub(crate) fn restarted(&self, now: Time) -> Vec<(String, u32)> {
+        let late = |peer: &Association| peer.restarted.filter(|(_, until)| *until <= now);
+        let all = self.by_node_id.values();
+        all.filter_map(|peer| Some((peer.record.node_id.clone(), late(peer)?.0))).collect()
+    }
+
     /// The associations of an address.
     pub(crate) fn at(&self, address: IpAddr) -> impl Iterator<Item = &Association> {
         self.by_node_id.values().filter(move |association| association.record.address.ip() == address)
@@ -231,6 +241,7 @@ impl Peers {
             let ends = peer.ends?;
             Some(if peer.is_to_hear { Time::ZERO } else { ends })
         });
-        heartbeats.chain(ends).chain(self.unassociated().map(|wanted| wanted.next)).min()
+        let restarted = self.by_node_id.values().filter_map(|peer| Some(peer.restarted?.1));
+        heartbeats.chain(ends).chain(restarted).chain(self.unassociated().map(|wanted| wanted.next)).min()
     }
 }
