@@ -1,6 +1,7 @@
 //! Associations: set up from either side, updated, released (TS 29.244 6.2.6 to 6.2.8).
 
 use crate::config::GtpuAddress;
+use crate::establishment::cp_f_seid;
 use crate::exchange::{Asked, Asking, Purpose};
 use crate::interface::{Level, Output};
 use crate::node::Node;
@@ -9,21 +10,24 @@ use crate::refusal::{self, Refusal};
 use crate::sessions::Session;
 use crate::support;
 use ipnet::IpNet;
-use machine::Time;
 use pfcp::{
     AssociationReleaseRequest, AssociationReleaseResponse, AssociationSetupRequest, AssociationSetupResponse,
     AssociationUpdateRequest, Cause, CpFunctionFeatures, CpIpAddress, Message, NetworkInstance, NodeId,
-    PoolIdentity, PoolInformation, RawIe, SessionRetentionInformation, flags, ie,
+    PoolIdentity, PoolInformation, RawIe, SessionEstablishmentRequest, SessionRetentionInformation, flags,
+    ie,
 };
 use rules::{Interface, Seid};
 use session::AssociationRecord;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-use std::time::Duration;
 
 impl Node {
     /// Some control planes that associate anew without having restarted count on their sessions, others have forgotten them:
     /// what they do next tells (`stale.rs`).
     pub(crate) fn set_up(&mut self, asked: &Asked, request: &AssociationSetupRequest) -> Result<(), Refusal> {
+        if self.peers.leaves().is_some() {
+            // For a time: it may ask again (TS 29.244 8.2.1).
+            return Err(Refusal::of(Cause::NoResourcesAvailable));
+        }
         self.may_be_named(asked.key.from.ip(), &request.node_id)?;
         let retained = retained(&request.carried)?;
         let node_id = request.node_id.to_string();
@@ -38,7 +42,7 @@ impl Node {
             features: features(request.cp_function_features.as_ref()),
             set_id: request.smf_set_id.clone().unwrap_or_default(),
             alternatives: addresses(&request.alternatives),
-            era: self.next_era(&request.node_id.to_string(), request.recovery_time_stamp),
+            era: self.next_era(request, retained.is_some()),
             ends_ms: None,
         };
         let node_id = record.node_id.clone();
@@ -62,11 +66,12 @@ impl Node {
         Ok(())
     }
 
-    fn next_era(&self, node_id: &str, recovery_time_stamp: u32) -> u32 {
-        let known = self.peers.get(node_id).map(|association| &association.record);
+    /// What it retains it has not forgotten.
+    fn next_era(&self, request: &AssociationSetupRequest, retains: bool) -> u32 {
+        let known = self.peers.get(&request.node_id.to_string()).map(|association| &association.record);
         let era = known.map_or(0, |known| known.era);
-        let is_same = known.is_some_and(|known| known.recovery_time_stamp == recovery_time_stamp);
-        era.saturating_add(is_same.into())
+        let is_same = known.is_some_and(|known| known.recovery_time_stamp == request.recovery_time_stamp);
+        era.saturating_add((is_same && !retains).into())
     }
 
     /// While the one who is associated by a Node ID answers, nobody else takes its place, and its sessions with it. Only a Node
@@ -116,78 +121,7 @@ impl Node {
         self.out.push(Output::SaveAssociation(record.clone()));
     }
 
-    /// Node IDs of the control planes that are associated.
-    pub fn associations(&self) -> Vec<String> {
-        self.peers.iter().map(|association| association.record.node_id.clone()).collect()
-    }
-
-    /// Node IDs of those whose release was asked for and has not come yet.
-    pub fn leaving(&self) -> Vec<String> {
-        let leaving = self.peers.iter().filter(|association| association.ends.is_some());
-        leaving.map(|association| association.record.node_id.clone()).collect()
-    }
-
-    /// Asks a control plane to release its association within a time (TS 29.244 6.2.7.3, 6.2.8). Until then no session is
-    /// made for it; then the association is over with all its sessions, whether or not it was released. What is to be
-    /// done; nothing, where there is no association of that Node ID.
-    pub fn release_association(&mut self, node_id: &str, within: Duration, now: Time) -> Vec<Output> {
-        self.now = self.now.max(now);
-        let (ends, ends_ms) = (self.now + within, self.wall_ms() + within.as_millis() as u64);
-        if let Some(association) = self.peers.get_mut(node_id) {
-            association.ends = Some(ends);
-            association.record.ends_ms = Some(ends_ms);
-            let record = association.record.clone();
-            self.peers.want_no_more(record.address);
-            self.out.push(Output::SaveAssociation(record));
-            self.ask_to_leave(node_id, within);
-        }
-        std::mem::take(&mut self.out)
-    }
-
-    /// Whoever was asked before we were restarted may not have heard.
-    pub(crate) fn remind_leaving(&mut self) {
-        for (node_id, ends) in self.peers.take_unheard() {
-            self.ask_to_leave(&node_id, ends - self.now);
-        }
-    }
-
-    fn ask_to_leave(&mut self, node_id: &str, within: Duration) {
-        if let Some(association) = self.peers.get(node_id) {
-            let address = association.record.address;
-            let request = AssociationUpdateRequest {
-                node_id: self.config.node_id.clone(),
-                up_function_features: None,
-                cp_function_features: None,
-                association_release_request: Some(flags::RELEASE_SARR),
-                graceful_release_period: Some(flags::timer(Some(within.as_secs()))),
-                smf_set_id: None,
-                alternatives: vec![],
-                carried: vec![],
-            };
-            let purpose = Purpose::Leave(node_id.to_owned());
-            self.ask(address, purpose, |sequence| Message::node(sequence, request));
-        }
-    }
-
-    pub(crate) fn answered_leave(&mut self, node_id: &str, cause: Cause) {
-        if !cause.is_accepted() {
-            let number = cause.number();
-            self.note(Level::Warning, format!("{node_id} does not want to release us: cause {number}"));
-        }
-    }
-
-    /// Associations whose release was asked for and whose time has run out.
-    pub(crate) fn end_associations(&mut self) {
-        for node_id in self.peers.ended(self.now) {
-            self.note(
-                Level::Warning,
-                format!("the association with {node_id} is over: it was not released in time"),
-            );
-            self.end_association(node_id);
-        }
-    }
-
-    fn end_association(&mut self, node_id: String) {
+    pub(crate) fn end_association(&mut self, node_id: String) {
         self.hand_over(&node_id);
         self.drop_sessions_of(&node_id);
         self.drop_pfds_of(&node_id);
@@ -222,6 +156,29 @@ impl Node {
         }
     }
 
+    /// Whose session it is to be. A control plane with a host name has one association and any number of addresses (TS 29.244
+    /// 5.8.1).
+    pub(crate) fn establishing(
+        &self,
+        asked: &Asked,
+        request: &SessionEstablishmentRequest,
+    ) -> Result<String, Refusal> {
+        match self.is_named_there(asked.key.from.ip(), request) {
+            true => Ok(request.node_id.to_string()),
+            false => self.associated(asked, &request.node_id),
+        }
+    }
+
+    /// Whether a session gets a name at the sender's address, by a control plane that is not bound to one. So whoever else sends it
+    /// has nothing of that control plane's: sessions at its other addresses it can neither speak of nor replace.
+    pub(crate) fn is_named_there(&self, from: IpAddr, request: &SessionEstablishmentRequest) -> bool {
+        let is_known = || self.peers.get(&request.node_id.to_string()).is_some();
+        let name = cp_f_seid(&request.cp_f_seid, &self.config);
+        matches!(request.node_id, NodeId::Fqdn(_))
+            && name.is_ok_and(|name| name.address == from)
+            && is_known()
+    }
+
     /// Some control planes release an association in the name of nobody, meaning the one they have.
     fn only_at(&self, asked: &Asked) -> Result<String, Refusal> {
         let mut there = self.peers.at(asked.key.from.ip());
@@ -232,11 +189,14 @@ impl Node {
     }
 
     /// A new association, or an old one anew. A peer that restarted in between has lost its sessions, so they go
-    /// (TS 23.007), but those it asks to retain; one that did not still counts on them, so they stay.
+    /// (TS 23.007), but those it asks to retain; one that did not still counts on them, so they stay. One of a set need not change its
+    /// time stamp when it restarts: it is known by what it asks to retain (TS 23.527 4.3, 29.244 6.2.6.2.2).
     fn associate(&mut self, record: AssociationRecord, retained: Option<&Retained>) {
         let old = self.peers.get(&record.node_id).map(|association| association.record.recovery_time_stamp);
         if old.is_some_and(|old| old != record.recovery_time_stamp) {
             self.lose_sessions_of(&record.node_id, retained);
+        } else if retained.is_some() {
+            self.drop_lost(&record.node_id, retained);
         }
         self.note(Level::Info, format!("associated with {} at {}", record.node_id, record.address));
         self.peers.insert(record.clone(), self.now + self.config.heartbeat_interval);
@@ -247,6 +207,7 @@ impl Node {
     pub(crate) fn restarted(&mut self, node_id: &str, recovery_time_stamp: u32) {
         self.lose_sessions_of(node_id, None);
         let Some(association) = self.peers.get_mut(node_id) else { return };
+        association.restarted = None;
         association.record.recovery_time_stamp = recovery_time_stamp;
         let record = association.record.clone();
         self.out.push(Output::SaveAssociation(record));
@@ -255,15 +216,21 @@ impl Node {
     /// It counts its requests anew, too: answers to earlier ones are not for it. The request at
     /// hand is forgotten with them.
     fn lose_sessions_of(&mut self, node_id: &str, retained: Option<&Retained>) {
+        self.note(Level::Warning, format!("{node_id} has restarted"));
+        self.drop_lost(node_id, retained);
+        self.drop_pfds_of(node_id);
+        let address = self.peers.get(node_id).map(|association| association.record.address.ip());
+        self.answers.forget_all(|key| Some(key.from.ip()) == address);
+    }
+
+    /// All sessions of a peer go but those it retains, and those another one looks after by now.
+    fn drop_lost(&mut self, node_id: &str, retained: Option<&Retained>) {
         self.hand_over(node_id);
         let is_lost = |session: &Session| retained.is_none_or(|retained| !is_of_retained(session, retained));
         let all = self.sessions.all_of(node_id);
         let lost: Vec<Seid> = all.into_iter().filter(|seid| self.sessions.look(*seid, is_lost)).collect();
-        self.note(Level::Warning, format!("{node_id} has restarted: {} sessions are gone", lost.len()));
+        self.note(Level::Warning, format!("{node_id} has lost {} sessions: they are gone", lost.len()));
         lost.into_iter().for_each(|seid| self.drop_session(seid));
-        self.drop_pfds_of(node_id);
-        let address = self.peers.get(node_id).map(|association| association.record.address.ip());
-        self.answers.forget_all(|key| Some(key.from.ip()) == address);
     }
 
     /// Whether there are sessions of those it asks to retain: it need not restore them (TS 29.244 8.2.134).
@@ -312,6 +279,8 @@ impl Node {
             };
             self.associate(record, None);
             self.tell_failed_paths(&node_id);
+            // It was asked before we took leave.
+            self.release_association(&node_id);
         }
     }
 

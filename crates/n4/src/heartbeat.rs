@@ -5,6 +5,10 @@ use crate::interface::Level;
 use crate::node::Node;
 use pfcp::{HeartbeatRequest, HeartbeatResponse, Message};
 use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Between a heartbeat that tells of a restart and the set-up.
+const RESTART_PATIENCE: Duration = Duration::from_secs(5);
 
 impl Node {
     /// Anyone is answered, associated or not.
@@ -50,11 +54,33 @@ impl Node {
         }
     }
 
-    /// A later stamp than before: it restarted. An earlier one is of a heartbeat that was overtaken.
+    /// A later stamp than before: it restarted. An earlier one is of a heartbeat that was overtaken. Which sessions it retains it
+    /// says when it associates, which comes behind: that is waited for.
     fn learn_recovery_time_stamp(&mut self, node_id: &str, received: u32) {
-        let known = self.peers.get(node_id).map(|association| association.record.recovery_time_stamp);
-        if known.is_some_and(|known| is_later(received, known)) {
-            self.restarted(node_id, received);
+        let Some(association) = self.peers.get_mut(node_id) else { return };
+        let (known, until) = match association.restarted {
+            Some((stamp, until)) => (stamp, until),
+            None => (association.record.recovery_time_stamp, self.now + RESTART_PATIENCE),
+        };
+        if is_later(received, known) {
+            association.restarted = Some((received, until));
+        }
+    }
+
+    /// Those who restarted and have not associated in time retain nothing.
+    pub(crate) fn end_patience(&mut self) {
+        for (node_id, recovery_time_stamp) in self.peers.restarted(self.now) {
+            self.restarted(&node_id, recovery_time_stamp);
+        }
+    }
+
+    /// It makes new sessions without having associated: it does not ask to retain old ones any more.
+    pub(crate) fn goes_on(&mut self, asked: &Asked, node_id: &str) {
+        let restarted = self.peers.get(node_id).and_then(|association| association.restarted);
+        if let Some((recovery_time_stamp, _)) = restarted {
+            self.restarted(node_id, recovery_time_stamp);
+            // This request was forgotten with its earlier ones.
+            self.answers.begin(asked.key, self.now);
         }
     }
 }

@@ -82,6 +82,8 @@ pub enum Output {
     /// Keep a charging data record in the database until it is in a file: in one transaction with the other changes
     /// that come with it.
     SaveCdr(Box<Cdr>),
+    /// Keep what the node is to know of itself in the database.
+    SaveNode(NodeRecord),
     /// Keep an association in the database.
     SaveAssociation(AssociationRecord),
     /// Drop the association with a Node ID from the database.

@@ -32,6 +32,7 @@ mod exchange;
 mod families;
 mod heartbeat;
 mod interface;
+mod leaving;
 mod load;
 mod losses;
 mod metering;

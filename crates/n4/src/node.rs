@@ -75,7 +75,7 @@ impl Node {
         let limits = config.limits;
         let mut node = Self {
             recovery_time_stamp: stamp,
-            peers: Peers::new(&config, start.associations, start.since_1900_ms),
+            peers: Peers::new(&config, start.associations, (start.node.leaves_ms, start.since_1900_ms)),
             sessions: Sessions::new(stamp),
             tunnels: Tunnels::new(stamp, limits.tunnels, &config.gtpu),
             pools: Pools::new(&config.ue_pools, stamp),
@@ -204,6 +204,7 @@ impl Node {
         self.charge_late();
         self.tell_losses();
         self.tell_news_again();
+        self.end_patience();
         self.end_associations();
         self.remind_leaving();
         for (node_id, address) in self.peers.to_ask(self.now) {
@@ -240,7 +241,11 @@ impl Node {
         let from = asked.key.from;
         let is_known = self.peers.speaking_from(from.ip()).next().is_some()
             || self.owned(from, Seid(seid)).is_ok()
-            || matches!(body, Body::AssociationSetupRequest(_));
+            || match body {
+                Body::AssociationSetupRequest(_) => true,
+                Body::SessionEstablishmentRequest(request) => self.is_named_there(from.ip(), request),
+                _ => false,
+            };
         let seen = match is_known {
             true => self.answers.begin(asked.key, self.now),
             false => self.answers.seen(&asked.key),

@@ -17,6 +17,8 @@ pub(crate) struct Association {
     pub(crate) next_heartbeat: Time,
     /// It has been asked and has not answered yet.
     pub(crate) is_asked: bool,
+    /// It told another recovery time stamp, and until when it may say which sessions it retains.
+    pub(crate) restarted: Option<(u32, Time)>,
     /// When it is over, as we asked for its release.
     pub(crate) ends: Option<Time>,
     /// It was asked for its release in a former life of ours, and may not have heard.
@@ -62,13 +64,24 @@ pub(crate) struct Wanted {
 pub(crate) struct Peers {
     by_node_id: BTreeMap<String, Association>,
     wanted: Vec<Wanted>,
+    /// Leave is taken of all of them, until then.
+    leaves: Option<Time>,
 }
 
 impl Peers {
-    pub(crate) fn new(config: &Config, records: Vec<AssociationRecord>, since_1900_ms: u64) -> Self {
+    /// What an operator ordered of our former life holds as long as it was to take.
+    pub(crate) fn new(
+        config: &Config,
+        records: Vec<AssociationRecord>,
+        (leaves_ms, since_1900_ms): (Option<u64>, u64),
+    ) -> Self {
+        let leaves_ms = leaves_ms.filter(|until_ms| *until_ms > since_1900_ms);
         let wanted = |address: &SocketAddr| Wanted { address: *address, next: Time::ZERO, is_asked: false };
-        let mut peers =
-            Self { by_node_id: BTreeMap::new(), wanted: config.associate.iter().map(wanted).collect() };
+        let mut peers = Self {
+            by_node_id: BTreeMap::new(),
+            wanted: config.associate.iter().map(wanted).collect(),
+            leaves: leaves_ms.map(|until_ms| Time::from_millis(until_ms - since_1900_ms)),
+        };
         records.into_iter().for_each(|record| peers.restore(record, since_1900_ms));
         peers
     }
@@ -76,11 +89,10 @@ impl Peers {
     /// One of the database. What was asked of it in our former life holds.
     fn restore(&mut self, record: AssociationRecord, since_1900_ms: u64) {
         let ends = record.ends_ms.map(|ends_ms| Time::from_millis(ends_ms.saturating_sub(since_1900_ms)));
-        let (node_id, address) = (record.node_id.clone(), record.address);
+        let node_id = record.node_id.clone();
         self.insert(record, Time::ZERO);
         if let Some(association) = self.get_mut(&node_id).filter(|_| ends.is_some()) {
             (association.ends, association.is_to_hear) = (ends, true);
-            self.want_no_more(address);
         }
     }
 
@@ -111,6 +123,7 @@ impl Peers {
             is_up: true,
             next_heartbeat,
             is_asked: false,
+            restarted: None,
             ends: None,
             is_to_hear: false,
             told: Told::default(),
@@ -144,15 +157,37 @@ impl Peers {
         one == other || both.is_some_and(|(one, other)| one.is_of_set(other))
     }
 
-    /// Is not asked to associate any more.
-    pub(crate) fn want_no_more(&mut self, address: SocketAddr) {
-        self.wanted.retain(|wanted| wanted.address != address);
+    /// Leave is taken: nobody is asked to associate any more.
+    pub(crate) const fn leave(&mut self, until: Time) {
+        self.leaves = Some(until);
+    }
+
+    /// No leave is taken any more; whether it was.
+    pub(crate) const fn stay(&mut self) -> bool {
+        self.leaves.take().is_some()
+    }
+
+    /// Until when the control planes have time, if leave is taken of them. It goes on afterwards.
+    pub(crate) const fn leaves(&self) -> Option<Time> {
+        self.leaves
+    }
+
+    /// Who was asked to associate and has not answered.
+    pub(crate) fn asked_to_associate(&self) -> impl Iterator<Item = SocketAddr> {
+        self.wanted.iter().filter(|wanted| wanted.is_asked).map(|wanted| wanted.address)
     }
 
     /// Associations whose time has run out.
     pub(crate) fn ended(&self, now: Time) -> Vec<String> {
         let ended = self.by_node_id.values().filter(|peer| peer.ends.is_some_and(|ends| ends <= now));
         ended.map(|peer| peer.record.node_id.clone()).collect()
+    }
+
+    /// Who restarted with which time stamp, and has not associated in time.
+    pub(crate) fn restarted(&self, now: Time) -> Vec<(String, u32)> {
+        let late = |peer: &Association| peer.restarted.filter(|(_, until)| *until <= now);
+        let all = self.by_node_id.values();
+        all.filter_map(|peer| Some((peer.record.node_id.clone(), late(peer)?.0))).collect()
     }
 
     /// The associations of an address.
@@ -195,7 +230,8 @@ impl Peers {
     }
 
     fn unassociated(&self) -> impl Iterator<Item = &Wanted> {
-        self.wanted.iter().filter(|wanted| !wanted.is_asked && self.at(wanted.address.ip()).next().is_none())
+        let is_wanted = |wanted: &&Wanted| !wanted.is_asked && self.at(wanted.address.ip()).next().is_none();
+        self.wanted.iter().filter(|_| self.leaves.is_none()).filter(is_wanted)
     }
 
     pub(crate) fn next_due(&self) -> Option<Time> {
@@ -205,6 +241,7 @@ impl Peers {
             let ends = peer.ends?;
             Some(if peer.is_to_hear { Time::ZERO } else { ends })
         });
-        heartbeats.chain(ends).chain(self.unassociated().map(|wanted| wanted.next)).min()
+        let restarted = self.by_node_id.values().filter_map(|peer| Some(peer.restarted?.1));
+        heartbeats.chain(ends).chain(restarted).chain(self.unassociated().map(|wanted| wanted.next)).min()
     }
 }

@@ -1,4 +1,4 @@
-//! What is said of the node itself: how busy it is, which paths are well, and that it wants to be released.
+//! What is said of the node itself: how busy it is, and which paths are well.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,7 +9,6 @@
 
 mod common;
 
-use common::personas::{accepted, established};
 use common::smf::{establishment, path_switch, setup};
 use common::{Lab, OTHER, SMF, at, config};
 use dplink::{Event, Notice};
@@ -223,84 +222,4 @@ fn paths_that_failed_long_ago_leave_room_to_tell_of_others() {
     // The first two are forgotten, the others are not.
     assert_eq!([5, 4, 3, 2, 1].map(|host| told(host, true)), [1, 1, 1, 0, 0]);
     assert_eq!(told(1, false), 1);
-}
-
-fn release(lab: &mut Lab, within_s: u64) -> Option<AssociationUpdateRequest> {
-    let now = lab.now;
-    let outputs = lab.node.release_association("10.40.0.9", Duration::from_secs(within_s), now);
-    outputs.into_iter().find_map(|output| match output {
-        n4::Output::SaveAssociation(record) => {
-            lab.associations.insert(record.node_id.clone(), record);
-            None
-        }
-        n4::Output::Send { bytes, .. } => match decode(&bytes).unwrap().body {
-            Body::AssociationUpdateRequest(request) => Some(request),
-            other => panic!("{other:?}"),
-        },
-        _ => None,
-    })
-}
-
-/// Else a node that is to be taken away would make sessions again.
-#[test]
-fn a_release_that_was_asked_for_outlives_a_restart() {
-    let mut lab = Lab::associated();
-    let session = lab.establish(establishment(1));
-    release(&mut lab, 100).unwrap();
-    lab.pass(Duration::from_secs(40));
-    lab.sent.clear();
-    lab.restart();
-    lab.pass(Duration::ZERO);
-    let asked = lab.sent.iter().find_map(|(_, message)| match &message.body {
-        Body::AssociationUpdateRequest(request) => Some(request.clone()),
-        _ => None,
-    });
-    let request = asked.expect("it may not have heard");
-    assert_eq!(request.association_release_request, Some(flags::RELEASE_SARR));
-    assert_eq!(request.graceful_release_period, Some(flags::timer(Some(60))));
-    assert_eq!(lab.node.leaving(), ["10.40.0.9"]);
-    let refused = lab.ask(SMF, &Message::session(0, 900, establishment(2)));
-    let Body::SessionEstablishmentResponse(refused) = refused else { panic!("{refused:?}") };
-    assert_eq!(refused.cause, Cause::RequestRejected);
-    lab.pass(Duration::from_secs(59));
-    assert!(lab.in_force.contains_key(&session));
-    lab.pass(Duration::from_secs(1));
-    assert!(lab.in_force.is_empty() && lab.associations.is_empty());
-}
-
-#[test]
-fn a_control_plane_is_asked_to_release_us_within_a_time() {
-    let mut lab = Lab::associated();
-    let (session, _) = established(&mut lab, establishment(77));
-    let request = release(&mut lab, 100).unwrap();
-    assert_eq!(request.association_release_request, Some(flags::RELEASE_SARR));
-    assert_eq!(lab.node.leaving(), ["10.40.0.9"]);
-    assert_eq!(request.graceful_release_period.map(flags::timer_s), Some(Some(120)));
-    // What is there may be changed, and nothing new is made.
-    accepted(&lab.modify(session, path_switch(9)));
-    let Body::SessionEstablishmentResponse(response) =
-        lab.ask(SMF, &Message::session(0, 5, establishment(78)))
-    else {
-        panic!("an answer")
-    };
-    assert_eq!(response.cause, Cause::RequestRejected);
-    let request = AssociationReleaseRequest { node_id: NodeId::Ipv4(SMF), carried: vec![] };
-    let answer = lab.ask(SMF, &Message::node(6, request));
-    assert!(matches!(answer, Body::AssociationReleaseResponse(response) if response.cause.is_accepted()));
-    assert_eq!((lab.node.sessions(), lab.associations.len()), (0, 0));
-    assert!(lab.node.leaving().is_empty());
-    lab.associate(SMF, 2);
-    assert!(lab.node.leaving().is_empty(), "who comes again is not asked to leave");
-}
-
-#[test]
-fn who_does_not_release_us_in_time_is_released() {
-    let mut lab = Lab::associated();
-    established(&mut lab, establishment(77));
-    release(&mut lab, 50).unwrap();
-    lab.pass(Duration::from_secs(49));
-    assert_eq!((lab.node.sessions(), lab.associations.len()), (1, 1));
-    lab.pass(Duration::from_secs(2));
-    assert_eq!((lab.node.sessions(), lab.associations.len(), lab.in_force.len()), (0, 0, 0));
-    assert!(release(&mut lab, 50).is_none(), "there is nobody to ask");
 }

@@ -179,6 +179,7 @@ fn a_peer_that_restarts_loses_its_sessions() {
     for restart in restarts {
         let mut lab = with_session();
         restart(&mut lab);
+        lab.pass(Duration::from_secs(5));
         assert!(lab.in_force.is_empty() && lab.saved.is_empty());
         assert_eq!(lab.node.tunnels(), 0);
         assert_eq!(lab.associations[&SMF.to_string()].recovery_time_stamp, 2);
@@ -209,6 +210,7 @@ fn a_neighbour_at_the_same_address_ends_no_sessions() {
             ..establishment(77)
         });
         hear(&mut lab);
+        lab.pass(Duration::from_secs(10));
         assert_eq!((lab.in_force.len(), lab.associations["smf-a.lab"].recovery_time_stamp), (1, 100));
         // Whose sessions are gone says so when it associates.
         assert_eq!(set_up(&mut lab, SMF, named("smf-a.lab", 300)), Cause::RequestAccepted);
@@ -222,6 +224,7 @@ fn an_old_stamp_or_the_same_one_changes_nothing() {
     lab.tell(SMF, &Message::node(9, heartbeat(0)));
     lab.tell(SMF, &Message::node(10, setup(SMF, 1)));
     lab.tell(OTHER, &Message::node(11, heartbeat(9)));
+    lab.pass(Duration::from_secs(10));
     assert_eq!(lab.in_force.len(), 1);
     assert_eq!(lab.associations[&SMF.to_string()].recovery_time_stamp, 1);
 }
@@ -328,11 +331,17 @@ fn sessions_outlive_the_restart_of_a_control_plane_that_retains_them() {
         let address = address.octets();
         [&[0, 185, 0, 5, 2][..], &address].concat()
     };
-    let cases = [(vec![], 1), (entity(SMF), 1), (entity(OTHER), 0)];
-    for (value, sessions) in cases {
+    // One of a set need not change its time stamp.
+    let cases = [(vec![], 2, 1), (entity(SMF), 2, 1), (entity(OTHER), 2, 0)];
+    let cases = cases.into_iter().chain([(vec![], 1, 1), (entity(SMF), 1, 1), (entity(OTHER), 1, 0)]);
+    for (value, stamp, sessions) in cases {
         let mut lab = with_session();
+        // Its heartbeat may come first.
+        lab.tell(SMF, &Message::node(19, heartbeat(stamp)));
+        lab.pass(Duration::from_secs(4));
+        assert_eq!(lab.in_force.len(), 1);
         let carried = vec![RawIe { ie: ie::PFCP_SESSION_RETENTION_INFORMATION, value }];
-        let request = AssociationSetupRequest { carried, ..setup(SMF, 2) };
+        let request = AssociationSetupRequest { carried, ..setup(SMF, stamp) };
         lab.sent.clear();
         let Body::AssociationSetupResponse(response) = lab.ask(SMF, &Message::node(20, request)) else {
             panic!("an answer")
@@ -342,10 +351,80 @@ fn sessions_outlive_the_restart_of_a_control_plane_that_retains_them() {
         assert_eq!(response.cause, Cause::RequestAccepted);
         let flags: Vec<_> = response.carried.iter().filter(|other| other.ie == ie::PFCPASRSP_FLAGS).collect();
         assert!(flags.iter().map(|flags| &flags.value).eq(vec![&vec![1]; sessions]), "{flags:?}");
+        lab.pass(Duration::from_secs(10));
+        assert_eq!(lab.in_force.len(), sessions, "nothing is waited for any more");
     }
     let mut lab = with_session();
     let carried = vec![RawIe { ie: ie::PFCP_SESSION_RETENTION_INFORMATION, value: vec![0, 185, 0, 9, 2] }];
     let request = AssociationSetupRequest { carried, ..setup(SMF, 2) };
     assert_eq!(set_up(&mut lab, SMF, request), Cause::MandatoryIeIncorrect);
     assert_eq!(lab.in_force.len(), 1);
+}
+
+fn elsewhere(node_id: NodeId, cp_f_seid: FSeid) -> SessionEstablishmentRequest {
+    SessionEstablishmentRequest { node_id, cp_f_seid, ..establishment(77) }
+}
+
+fn cause_of(body: &Body) -> Cause {
+    match body {
+        Body::SessionEstablishmentResponse(response) => response.cause,
+        Body::SessionModificationResponse(response) => response.cause,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// TS 29.244 5.8.1: there is one association, whatever addresses it has.
+#[test]
+fn a_control_plane_with_a_host_name_makes_sessions_from_another_of_its_addresses() {
+    let mut lab = Lab::new(config());
+    assert_eq!(set_up(&mut lab, SMF, named("smf.lab", 1)), Cause::RequestAccepted);
+    let name = NodeId::Fqdn("smf.lab".to_owned());
+    let first = Message::session(0, 2, elsewhere(name.clone(), FSeid::new(77, OTHER.into())));
+    let Body::SessionEstablishmentResponse(response) = lab.ask(OTHER, &first) else { panic!() };
+    assert_eq!(response.cause, Cause::RequestAccepted);
+    let session = rules::Seid(response.up_f_seid.unwrap().seid);
+    assert_eq!(lab.saved[&session].owner, "smf.lab");
+    // Asked again it is answered the same.
+    let Body::SessionEstablishmentResponse(again) = lab.ask(OTHER, &first) else { panic!() };
+    assert_eq!(again, response);
+    let change = Message::session(session.0, 3, common::smf::path_switch(9));
+    assert_eq!(cause_of(&lab.ask(OTHER, &change)), Cause::RequestAccepted);
+    // It is of its association, and gone with it.
+    assert_eq!(set_up(&mut lab, SMF, named("smf.lab", 2)), Cause::RequestAccepted);
+    assert_eq!(lab.node.sessions(), 0);
+}
+
+#[test]
+fn nobody_makes_sessions_in_the_name_of_others() {
+    let mut lab = Lab::associated();
+    assert_eq!(set_up(&mut lab, SMF, named("smf.lab", 1)), Cause::RequestAccepted);
+    let name = |name: &str| NodeId::Fqdn(name.to_owned());
+    let refused = [
+        // One that is an address speaks from there.
+        elsewhere(NodeId::Ipv4(SMF), FSeid::new(77, OTHER.into())),
+        // The name of a session where the sender is not.
+        elsewhere(name("smf.lab"), FSeid::new(77, SMF.into())),
+        elsewhere(name("other.lab"), FSeid::new(77, OTHER.into())),
+    ];
+    for (sequence, request) in (30..).zip(refused) {
+        let answer = lab.ask(OTHER, &Message::session(0, sequence, request));
+        assert_eq!(cause_of(&answer), Cause::NoEstablishedPfcpAssociation);
+    }
+    assert_eq!(lab.node.sessions(), 0);
+}
+
+/// Some control planes make sessions without associating anew.
+#[test]
+fn whoever_restarted_and_makes_new_sessions_has_lost_the_old_ones() {
+    let mut lab = with_session();
+    let old = *lab.in_force.keys().next().unwrap();
+    lab.tell(SMF, &Message::node(9, heartbeat(2)));
+    lab.sent.clear();
+    let request = Message::session(0, 1, establishment(78));
+    assert_eq!(cause_of(&lab.ask(SMF, &request)), Cause::RequestAccepted);
+    assert!(lab.in_force.len() == 1 && !lab.in_force.contains_key(&old));
+    lab.pass(Duration::from_secs(10));
+    lab.sent.clear();
+    assert_eq!(cause_of(&lab.ask(SMF, &request)), Cause::RequestAccepted);
+    assert_eq!(lab.in_force.len(), 1, "it was asked for once");
 }

@@ -188,6 +188,7 @@ fn sessions_that_moved_outlive_whom_they_moved_from() {
     for end in ends {
         let (mut lab, sessions) = of_two();
         end(&mut lab);
+        lab.pass(Duration::from_secs(5));
         assert!(lab.in_force.keys().eq([&sessions[0]]) && lab.saved.keys().eq([&sessions[0]]));
         lab.restart();
         let (to, message, old) = reported(&mut lab, sessions[0]);
@@ -292,6 +293,7 @@ fn one_association_may_speak_from_several_places() {
     assert!(matches!(answer, Body::SessionEstablishmentResponse(response) if response.cause.is_accepted()));
     // Another's heartbeat tells nothing of the one we are associated with.
     lab.tell(OTHER, &Message::node(802, HeartbeatRequest { recovery_time_stamp: 9, carried: vec![] }));
+    lab.pass(Duration::from_secs(10));
     assert_eq!(lab.node.sessions(), 2);
 }
 

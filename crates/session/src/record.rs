@@ -125,4 +125,6 @@ pub struct PfdRecord {
 pub struct NodeRecord {
     /// Our recovery time stamp: changes only when sessions were lost (TS 23.007 19A).
     pub recovery_time_stamp: u32,
+    /// Until when a new process goes on taking leave of control planes, as the one before did: milliseconds since 1900.
+    pub leaves_ms: Option<u64>,
 }

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
 /// Of the records' encoding. A store of another format is refused, not guessed at.
-const FORMAT: [u8; 1] = [11];
+const FORMAT: [u8; 1] = [12];
 const FORMAT_KEY: &str = "format";
 const NODE_KEY: &str = "node";
 const LAST_CDR_KEY: &str = "last_cdr";
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn what_was_applied_is_there_after_a_restart() {
         let folder = tempfile::tempdir().unwrap();
-        let node = NodeRecord { recovery_time_stamp: 1 };
+        let node = NodeRecord { recovery_time_stamp: 1, leaves_ms: Some(4_000_000_000_000) };
         let changes = [
             Change::SaveNode(node),
             Change::SaveAssociation(association()),

@@ -19,6 +19,8 @@ pub struct Saved {
     pub associations: BTreeMap<String, AssociationRecord>,
     /// What they told of applications.
     pub pfds: BTreeMap<String, PfdRecord>,
+    /// Until when leave is taken of control planes.
+    pub(crate) leaves_ms: Option<u64>,
     /// The highest number of a charging data record.
     pub last_cdr: u64,
     /// How often everything was lost: the recovery time stamp tells of it.
@@ -31,6 +33,7 @@ impl Saved {
         match output {
             Output::SaveSession(seid, packed) => drop(self.sessions.insert(seid, packed)),
             Output::EraseSession(seid) => drop(self.sessions.remove(&seid)),
+            Output::SaveNode(record) => self.leaves_ms = record.leaves_ms,
             Output::SaveAssociation(record) => {
                 drop(self.associations.insert(record.node_id.clone(), record));
             }
@@ -46,7 +49,7 @@ impl Saved {
     /// What a process that starts finds, so many milliseconds after everything began.
     pub(crate) fn start(&self, after_ms: u64) -> Start {
         Start {
-            node: NodeRecord { recovery_time_stamp: STAMP + self.lives },
+            node: NodeRecord { recovery_time_stamp: STAMP + self.lives, leaves_ms: self.leaves_ms },
             associations: self.associations.values().cloned().collect(),
             sessions: self.sessions.values().cloned().collect(),
             pfds: self.pfds.values().cloned().collect(),

@@ -26,11 +26,14 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Order {
-    /// Ask every control plane to release its association.
+    /// Ask every control plane to release its association, and let none associate until the process ends or
+    /// [`Order::Stay`].
     Release {
         /// Within so many seconds; then the associations are over.
         grace_s: u64,
     },
+    /// Take that back.
+    Stay,
     /// Who was asked to, and has neither done so nor run out of time.
     Leaving,
 }
@@ -38,7 +41,7 @@ pub(crate) enum Order {
 /// What was done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Done {
-    /// Node IDs of the control planes that were asked, or have not released us yet.
+    /// Node IDs of the control planes that were asked, have not released us yet, or are associated after all.
     pub(crate) asked: Vec<String>,
 }
 

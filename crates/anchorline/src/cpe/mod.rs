@@ -68,7 +68,7 @@ async fn serve(
     let content = content::watch(settings.content.as_ref()).map_err(exit::unusable)?;
     let control = control::Control::listen(&settings.control())?;
     let content = (content, settings.n4.unknown_application == UnknownApplication::Refuse);
-    let runtime =
+    let mut runtime =
         runtime::Runtime::new((node, store, outbox), Sockets::new(first, other)?, (link, control), content);
     let endpoint = match settings.metrics {
         Some(listen) => Some(endpoint::Endpoint::bind(listen, settings.link(), runtime.told()).await?),
@@ -83,7 +83,7 @@ async fn serve(
     tokio::select! {
         result = runtime.run() => result,
         () = endpoint => Ok(()),
-        () = crate::up::told_to_stop() => Ok(()),
+        () = crate::up::told_to_stop() => runtime.stopped(),
     }
 }
 
@@ -157,7 +157,7 @@ fn start(store: &Store) -> anyhow::Result<(Start, Vec<Cdr>)> {
         Some(node) => node,
         None => {
             // The stamp wraps in 2036, as the specification has it.
-            let fresh = NodeRecord { recovery_time_stamp: (since_1900_ms / 1_000) as u32 };
+            let fresh = NodeRecord { recovery_time_stamp: (since_1900_ms / 1_000) as u32, leaves_ms: None };
             store.apply(&[Change::SaveNode(fresh)])?;
             fresh
         }

@@ -115,7 +115,7 @@ impl Runtime {
     }
 
     /// Runs until something breaks that only a new start can mend.
-    pub(crate) async fn run(mut self) -> anyhow::Result<()> {
+    pub(crate) async fn run(&mut self) -> anyhow::Result<()> {
         let mut bytes = vec![0; DATAGRAM];
         self.know_applications();
         loop {
@@ -316,6 +316,7 @@ impl Runtime {
     fn obey(&mut self, (order, answer): Ordered) {
         let asked = match order {
             Order::Release { grace_s } => self.leave(grace_s),
+            Order::Stay => self.stay(),
             Order::Leaving => self.node.leaving(),
         };
         // Who asked may have hung up.
@@ -324,13 +325,27 @@ impl Runtime {
 
     /// Asks all to release us; who they are.
     fn leave(&mut self, grace_s: u64) -> Vec<String> {
-        let asked = self.node.associations();
-        for node_id in &asked {
-            tracing::info!("{node_id} is asked to release its association within {grace_s} s");
-            let outputs = self.node.release_association(node_id, Duration::from_secs(grace_s), self.now());
-            self.note_outputs(outputs);
-        }
+        let outputs = self.node.leave(Duration::from_secs(grace_s), self.now());
+        self.note_outputs(outputs);
+        let asked = self.node.leaving();
+        let all = if asked.is_empty() { "nobody".to_owned() } else { asked.join(", ") };
+        tracing::info!("leave is taken: nobody may associate, asked to release us within {grace_s} s: {all}");
         asked
+    }
+
+    /// Takes the order to leave back; who is associated.
+    fn stay(&mut self) -> Vec<String> {
+        let outputs = self.node.stay(self.now());
+        self.note_outputs(outputs);
+        tracing::info!("no leave is taken: control planes may associate");
+        self.node.associations()
+    }
+
+    /// The process ends as it was told to: what is to be remembered of that.
+    pub(crate) fn stopped(&mut self) -> anyhow::Result<()> {
+        let outputs = self.node.stopped();
+        self.note_outputs(outputs);
+        Ok(self.store.apply(&self.changes)?)
     }
 
     fn note_outputs(&mut self, outputs: Vec<Output>) {
@@ -338,6 +353,7 @@ impl Runtime {
             match output {
                 Output::SaveSession(seid, packed) => self.changes.push(Change::SaveSession(seid, packed)),
                 Output::EraseSession(seid) => self.changes.push(Change::EraseSession(seid)),
+                Output::SaveNode(record) => self.changes.push(Change::SaveNode(record)),
                 Output::SaveAssociation(record) => self.changes.push(Change::SaveAssociation(record)),
                 Output::EraseAssociation(node_id) => self.changes.push(Change::EraseAssociation(node_id)),
                 Output::SavePfds(record) => self.changes.push(Change::SavePfds(record)),

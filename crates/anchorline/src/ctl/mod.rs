@@ -62,7 +62,8 @@ enum View {
     Rules(content::Args),
     /// Ask all control planes to release their associations, before the node is taken out of service (TS 29.244 6.2.7.3).
     ///
-    /// No session is made for them any more. Once the time is over, so are the associations, with all their sessions.
+    /// No session is made for them any more, and none may associate until the node is stopped, or until `--cancel`. Once the time
+    /// is over, so are the associations, with all their sessions.
     Release(release::Args),
     /// Read files of charging records, and see how writing them goes.
     Cdr(cdr::Args),

@@ -19,12 +19,16 @@ pub(super) struct Args {
     /// Wait until all have released us, or the time is up: then the node can be stopped and leaves no session behind.
     #[arg(long)]
     wait: bool,
+    /// Take the order back: control planes may associate again, and those that have not released us make sessions again.
+    #[arg(long, conflicts_with_all = ["grace", "wait"])]
+    cancel: bool,
 }
 
 impl Args {
     /// Orders it, and says who was asked.
     pub(super) async fn execute(&self, control: &Path, json: bool) -> anyhow::Result<String> {
-        let done = control::order(control, Order::Release { grace_s: self.grace }).await?;
+        let order = if self.cancel { Order::Stay } else { Order::Release { grace_s: self.grace } };
+        let done = control::order(control, order).await?;
         if self.wait && !done.asked.is_empty() {
             self.until_left(control).await?;
         }
@@ -36,7 +40,9 @@ impl Args {
 
     fn words(&self, done: &Done) -> String {
         match (&done.asked[..], self.wait) {
-            ([], _) => "no control plane is associated\n".to_owned(),
+            ([], _) if self.cancel => "no leave is taken; no control plane is associated\n".to_owned(),
+            (asked, _) if self.cancel => format!("no leave is taken; associated: {}\n", asked.join(", ")),
+            ([], _) => "no control plane is associated, and none may associate\n".to_owned(),
             (asked, false) => format!("asked to release within {} s: {}\n", self.grace, asked.join(", ")),
             (asked, true) => format!("no longer associated: {}\n", asked.join(", ")),
         }
@@ -82,16 +88,17 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             tokio::spawn(engine(Control::listen(&path).unwrap()));
-            let said = |wait| {
-                let args = Args { grace: 60, wait };
+            let said = |wait, cancel| {
+                let args = Args { grace: 60, wait, cancel };
                 let path = path.clone();
                 async move { args.execute(&path, false).await.unwrap() }
             };
-            assert_eq!(said(false).await, "asked to release within 60 s: smf.example\n");
+            assert_eq!(said(false, false).await, "asked to release within 60 s: smf.example\n");
             let begun = Instant::now();
-            assert_eq!(said(true).await, "no longer associated: smf.example\n");
+            assert_eq!(said(true, false).await, "no longer associated: smf.example\n");
             assert!(begun.elapsed() >= 2 * LOOK, "it did not look until they had left");
-            assert_eq!(said(true).await, "no control plane is associated\n");
+            assert_eq!(said(true, false).await, "no control plane is associated, and none may associate\n");
+            assert_eq!(said(false, true).await, "no leave is taken; no control plane is associated\n");
         });
     }
 }

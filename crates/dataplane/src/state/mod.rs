@@ -59,7 +59,7 @@ pub(crate) use peers::{Name, Way};
 pub(crate) use ports::{Ports, Receiver};
 pub(crate) use routes::Routes;
 pub(crate) use session::{Key, Session, SessionIndex};
-pub(crate) use sessions::{KEYS_PER_SESSION, Room, Sessions};
+pub(crate) use sessions::{Admitted, KEYS_PER_SESSION, Room, Sessions};
 pub(crate) use step::{HotStep, Kind, StepIndex};
 pub(crate) use switch::{MACS_PER_SESSION, Switch, Vlans};
 pub(crate) use table::Table;

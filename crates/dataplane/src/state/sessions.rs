@@ -57,6 +57,9 @@ fn most_peers(peers: &[Option<Name>]) -> usize {
     peers.iter().flatten().filter(|peer| last.replace(**peer) != Some(**peer)).count()
 }
 
+/// There is a place and room for a session.
+pub(crate) struct Admitted(u32);
+
 impl Sessions {
     pub(crate) fn new(room: Room) -> Self {
         let places = 0..u32::try_from(room.sessions).unwrap_or(u32::MAX);
@@ -257,25 +260,21 @@ impl Sessions {
     /// finds how packets reach a peer.
     pub(crate) fn install(
         &mut self,
+        Admitted(place): Admitted,
         mut new: Box<Installation>,
         now_ns: u64,
         way: impl Fn(Name) -> Option<Way>,
-    ) -> Result<Installed, (Refusal, Box<Installation>)> {
-        match self.admit(&mut new) {
-            Ok(place) => {
-                let old = self.slots[place as usize].take();
-                self.enter_aparts(old.as_deref(), &mut new);
-                if let Some(old) = &old {
-                    self.retire(old, &mut new, now_ns);
-                }
-                Ok(Installed { old, ..self.put(place, *new, way) })
-            }
-            Err(refusal) => Err((refusal, new)),
+    ) -> Installed {
+        let old = self.slots[place as usize].take();
+        self.enter_aparts(old.as_deref(), &mut new);
+        if let Some(old) = &old {
+            self.retire(old, &mut new, now_ns);
         }
+        Installed { old, ..self.put(place, *new, way) }
     }
 
-    /// Changes nothing unless the session can be installed whole.
-    fn admit(&mut self, new: &mut Installation) -> Result<u32, Refusal> {
+    /// Changes nothing unless the session can be installed whole, which is to be done next.
+    pub(crate) fn admit(&mut self, new: &mut Installation) -> Result<Admitted, Refusal> {
         let own = self.by_seid.get(new.session.seid.0);
         self.admit_keys(&new.session.keys, own)?;
         if self.peers.room() < most_peers(&new.peers) {
@@ -293,7 +292,7 @@ impl Sessions {
             Some(old) => old.run,
             None => self.cells.allocate(cells).ok_or(Refusal::Rules)?,
         };
-        own.or_else(|| self.free.pop()).ok_or(Refusal::Sessions)
+        own.or_else(|| self.free.pop()).map(Admitted).ok_or(Refusal::Sessions)
     }
 
     pub(super) fn admit_keys(&self, keys: &[Key], own: Option<u32>) -> Result<(), Refusal> {

@@ -128,6 +128,28 @@ fn what_is_kept_goes_with_its_session_or_when_the_control_plane_says_so() {
     assert!(bench.worker.books().balanced());
 }
 
+/// A change that asks to drop it, and is refused as another session has the user's address, changes nothing.
+#[test]
+fn what_is_kept_stays_where_a_change_is_refused() {
+    let mut bench = bench();
+    let mut others = asleep();
+    for pdr in &mut others.pdrs {
+        pdr.pdi.ue_ipv4 = pdr.pdi.ue_ipv4.map(|_| [10, 60, 0, 250].into());
+        pdr.pdi.f_teid.iter_mut().for_each(|f_teid| f_teid.teid = Teid(0x7777));
+    }
+    bench.put(250, 1, others.clone());
+    bench.receive(N6, &downlink(1));
+    bench.settle();
+    let desired = Desired { drop_buffered: true, ..Desired::new(Seid(ASLEEP), 2, others) };
+    bench.engine.handle(Command::Put(desired)).unwrap();
+    let notices = bench.settle();
+    assert!(notices.iter().any(|notice| matches!(notice, Notice::Refused { .. })), "{notices:?}");
+    assert_eq!((drops(&bench, DropReason::BufferDropped), bench.worker.books().held), (0, 1));
+    bench.put(ASLEEP, 3, awake());
+    bench.settle();
+    assert_eq!(ports(&bench.sent(N3)), [1]);
+}
+
 #[test]
 fn nothing_is_kept_for_ever() {
     let mut bench = bench();

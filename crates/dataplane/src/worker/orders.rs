@@ -9,8 +9,8 @@ use crate::nodes;
 use crate::port::Port;
 use crate::side::Side;
 use crate::state::{
-    Installation, Installed, Key, Loading, Parcel, Refusal, Session, SessionIndex, Sessions, State, USED_MAX,
-    Used,
+    Admitted, Installation, Installed, Key, Loading, Parcel, Refusal, Session, SessionIndex, Sessions, State,
+    USED_MAX, Used,
 };
 use crate::trace::Tracer;
 use dplink::{Event, UsageCounts};
@@ -230,31 +230,34 @@ impl<P: Port> Worker<P> {
     fn install(&mut self, mut installation: Box<Installation>) -> Report {
         let (seid, revision) = (installation.session.seid, installation.session.revision);
         self.settle(seid, false);
+        let admitted = match self.admit(&mut installation) {
+            Ok(admitted) => admitted,
+            Err(refusal) => return Report::Refused { installation, refusal },
+        };
         if installation.drop_kept {
-            // Now: of the rules to come nobody knows which of them these packets would match.
+            // Not where the change is refused, and not under its rules: nobody knows which of them these packets would match.
             self.drop_kept(self.state.sessions.by_seid(seid));
         }
         let State { sessions, ports, routes, now_ns, steering, switch, .. } = &mut self.state;
-        if installation.ethernet.is_some() && !switch.has_room(sessions.by_seid(seid)) {
-            return Report::Refused { installation, refusal: Refusal::EthernetSessions };
-        }
         let ethernet = installation.ethernet.take();
-        let installed = sessions.install(installation, *now_ns, |peer| State::way(ports, routes, peer));
-        match installed {
-            Ok(mut installed) => {
-                let [before, now] = [installed.old.as_deref(), sessions.get(installed.index)].map(keys);
-                steering.announce(before, now);
-                overtake(sessions, keys(installed.old.as_deref()), installed.index);
-                installed._ethernet = switch.enter(installed.index, ethernet);
-                self.wake(installed.index);
-                installed.end_markers.iter().for_each(|tunnel| self.send_end_marker(*tunnel));
-                Report::Installed { seid, revision, installed }
-            }
-            Err((refusal, mut installation)) => {
-                installation.ethernet = ethernet;
-                Report::Refused { installation, refusal }
-            }
+        let way = |peer| State::way(ports, routes, peer);
+        let mut installed = sessions.install(admitted, installation, *now_ns, way);
+        let [before, now] = [installed.old.as_deref(), sessions.get(installed.index)].map(keys);
+        steering.announce(before, now);
+        overtake(sessions, keys(installed.old.as_deref()), installed.index);
+        installed._ethernet = switch.enter(installed.index, ethernet);
+        self.wake(installed.index);
+        installed.end_markers.iter().for_each(|tunnel| self.send_end_marker(*tunnel));
+        Report::Installed { seid, revision, installed }
+    }
+
+    fn admit(&mut self, installation: &mut Installation) -> Result<Admitted, Refusal> {
+        let State { sessions, switch, .. } = &mut self.state;
+        let place = sessions.by_seid(installation.session.seid);
+        if installation.ethernet.is_some() && !switch.has_room(place) {
+            return Err(Refusal::EthernetSessions);
         }
+        sessions.admit(installation)
     }
 
     fn remove(&mut self, seid: Seid, mut usage: Vec<UsageCounts>) -> Report {

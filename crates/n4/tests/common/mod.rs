@@ -32,6 +32,7 @@ pub const N3: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 2);
 pub const SMF: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 9);
 pub const OTHER: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 8);
 pub const STAMP: u32 = 0xE000_0001;
+const NODE: NodeRecord = NodeRecord { recovery_time_stamp: STAMP, leaves_ms: None };
 /// The time of day when everything begins, in milliseconds.
 pub const SINCE_1900_MS: u64 = 0xE000_0100 * 1_000;
 
@@ -78,6 +79,8 @@ pub struct Lab {
     /// Saved, too: what is left of sessions that are over.
     pub over: BTreeMap<Seid, SessionRecord>,
     pub associations: BTreeMap<String, AssociationRecord>,
+    /// What the database has of the node itself.
+    pub kept: NodeRecord,
     /// What was told of applications.
     pub pfds: BTreeMap<String, PfdRecord>,
     /// How often content rules were said to have changed.
@@ -93,7 +96,7 @@ pub struct Lab {
 
 impl Lab {
     pub fn new(config: Config) -> Self {
-        let node = NodeRecord { recovery_time_stamp: STAMP };
+        let node = NODE;
         let start = Start {
             node,
             associations: vec![],
@@ -125,6 +128,7 @@ impl Lab {
             saved: BTreeMap::new(),
             over: BTreeMap::new(),
             associations: BTreeMap::new(),
+            kept: NODE,
             pfds: BTreeMap::new(),
             content_changes: 0,
             cdrs: vec![],
@@ -158,7 +162,7 @@ impl Lab {
 
     /// A new process that has yet to find the data plane.
     pub fn restart_alone(&mut self) {
-        let node = NodeRecord { recovery_time_stamp: STAMP };
+        let node = self.kept;
         let associations = self.associations.values().cloned().collect();
         let sessions = self.saved.values().chain(self.over.values()).map(Packed::of).collect();
         let since_1900_ms = SINCE_1900_MS + self.now.since_zero().as_millis() as u64;
@@ -206,12 +210,23 @@ impl Lab {
         if let Input::DataPath(notice) = input {
             self.plane.tells(notice);
         }
-        let outputs = self.node.handle(input, Time::from_zero(self.now - self.started));
+        let outputs = self.node.handle(input, self.time());
         outputs.into_iter().for_each(|output| self.carry_out(output));
         // As at work: nothing new comes before all that was said is done.
         if self.obedience != Obedience::Waits && !self.is_obeying {
             self.obey();
         }
+    }
+
+    /// Of the node's process.
+    pub fn time(&self) -> Time {
+        Time::from_zero(self.now - self.started)
+    }
+
+    /// What the node said without having been told something.
+    pub fn carry_out_all(&mut self, outputs: Vec<Output>) {
+        outputs.into_iter().for_each(|output| self.carry_out(output));
+        self.obey();
     }
 
     fn carry_out(&mut self, output: Output) {
@@ -233,6 +248,7 @@ impl Lab {
                 self.saved.remove(&seid);
                 self.over.remove(&seid);
             }
+            Output::SaveNode(record) => self.kept = record,
             Output::SaveAssociation(record) => {
                 drop(self.associations.insert(record.node_id.clone(), record));
             }

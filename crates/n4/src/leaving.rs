@@ -1,0 +1,124 @@
+//! Taking leave of all control planes, as an operator orders: each is asked to release its association within a time (TS 29.244
+//! 6.2.7.3, 6.2.8). Nobody associates any more, or who was released would be back at once with new sessions, until the
+//! process ends or the order is taken back. A process that starts before the time is up goes on: it was not stopped for that.
+
+use crate::exchange::Purpose;
+use crate::interface::{Level, Output};
+use crate::node::Node;
+use machine::Time;
+use pfcp::{AssociationUpdateRequest, Cause, Message, flags};
+use session::NodeRecord;
+use std::time::Duration;
+
+impl Node {
+    /// Takes leave: until the time is up no session is made; then the associations are over with all their sessions, whether or
+    /// not they were released. What is to be done.
+    pub fn leave(&mut self, within: Duration, now: Time) -> Vec<Output> {
+        self.now = self.now.max(now);
+        self.peers.leave(self.now + within);
+        self.save_leave();
+        let all: Vec<String> = self.associations();
+        all.iter().for_each(|node_id| self.release_association(node_id));
+        std::mem::take(&mut self.out)
+    }
+
+    /// Stays, though it was to leave: control planes may associate, and those who have not released us make sessions again. What
+    /// is to be done.
+    pub fn stay(&mut self, now: Time) -> Vec<Output> {
+        self.now = self.now.max(now);
+        if self.peers.stay() {
+            self.save_leave();
+        }
+        for association in self.peers.iter_mut().filter(|association| association.ends.is_some()) {
+            (association.ends, association.is_to_hear) = (None, false);
+            association.record.ends_ms = None;
+            self.out.push(Output::SaveAssociation(association.record.clone()));
+        }
+        std::mem::take(&mut self.out)
+    }
+
+    /// The process is stopped, and not by a fault. Once nobody is left, leave has been taken: the next start serves again.
+    pub fn stopped(&mut self) -> Vec<Output> {
+        if self.leaving().is_empty() && self.peers.stay() {
+            self.save_leave();
+        }
+        std::mem::take(&mut self.out)
+    }
+
+    /// Node IDs of the control planes that are associated.
+    pub fn associations(&self) -> Vec<String> {
+        self.peers.iter().map(|association| association.record.node_id.clone()).collect()
+    }
+
+    /// Who is left while leave is taken: Node IDs of those whose release has not come yet, and addresses of those who may answer
+    /// yet that they associate.
+    pub fn leaving(&self) -> Vec<String> {
+        let left = self.peers.iter().filter(|association| association.ends.is_some());
+        let left = left.map(|association| association.record.node_id.clone());
+        let asked = self.peers.asked_to_associate().filter(|_| self.peers.leaves().is_some());
+        left.chain(asked.map(|address| address.to_string())).collect()
+    }
+
+    fn save_leave(&mut self) {
+        let until_ms = |until: Time| self.since_1900_ms + until.since_zero().as_millis() as u64;
+        let leaves_ms = self.peers.leaves().map(until_ms);
+        let record = NodeRecord { recovery_time_stamp: self.recovery_time_stamp, leaves_ms };
+        self.out.push(Output::SaveNode(record));
+    }
+
+    /// Asks a control plane to release its association before we have left.
+    pub(crate) fn release_association(&mut self, node_id: &str) {
+        let Some(until) = self.peers.leaves() else { return };
+        let ends_ms = self.since_1900_ms + until.since_zero().as_millis() as u64;
+        if let Some(association) = self.peers.get_mut(node_id) {
+            association.ends = Some(until);
+            association.record.ends_ms = Some(ends_ms);
+            let record = association.record.clone();
+            self.out.push(Output::SaveAssociation(record));
+            self.ask_to_leave(node_id, until - self.now);
+        }
+    }
+
+    /// Whoever was asked before we were restarted may not have heard.
+    pub(crate) fn remind_leaving(&mut self) {
+        for (node_id, ends) in self.peers.take_unheard() {
+            self.ask_to_leave(&node_id, ends - self.now);
+        }
+    }
+
+    fn ask_to_leave(&mut self, node_id: &str, within: Duration) {
+        if let Some(association) = self.peers.get(node_id) {
+            let address = association.record.address;
+            let request = AssociationUpdateRequest {
+                node_id: self.config.node_id.clone(),
+                up_function_features: None,
+                cp_function_features: None,
+                association_release_request: Some(flags::RELEASE_SARR),
+                graceful_release_period: Some(flags::timer(Some(within.as_secs()))),
+                smf_set_id: None,
+                alternatives: vec![],
+                carried: vec![],
+            };
+            let purpose = Purpose::Leave(node_id.to_owned());
+            self.ask(address, purpose, |sequence| Message::node(sequence, request));
+        }
+    }
+
+    pub(crate) fn answered_leave(&mut self, node_id: &str, cause: Cause) {
+        if !cause.is_accepted() {
+            let number = cause.number();
+            self.note(Level::Warning, format!("{node_id} does not want to release us: cause {number}"));
+        }
+    }
+
+    /// Associations whose release was asked for and whose time has run out.
+    pub(crate) fn end_associations(&mut self) {
+        for node_id in self.peers.ended(self.now) {
+            self.note(
+                Level::Warning,
+                format!("the association with {node_id} is over: it was not released in time"),
+            );
+            self.end_association(node_id);
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Taking leave of control planes: they are asked to release us, and nobody comes back.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests say plainly what they expect"
+)]
+
+mod common;
+
+use common::personas::{accepted, established};
+use common::smf::{establishment, path_switch, setup};
+use common::{Lab, OTHER, SMF, at, config};
+use n4::Config;
+use pfcp::*;
+use std::time::Duration;
+
+fn release(lab: &mut Lab, within_s: u64) -> Option<AssociationUpdateRequest> {
+    let now = lab.time();
+    let outputs = lab.node.leave(Duration::from_secs(within_s), now);
+    lab.sent.clear();
+    lab.carry_out_all(outputs);
+    asked_to_release(lab)
+}
+
+fn asked_to_release(lab: &mut Lab) -> Option<AssociationUpdateRequest> {
+    lab.sent.iter().find_map(|(_, message)| match &message.body {
+        Body::AssociationUpdateRequest(request) => Some(request.clone()),
+        _ => None,
+    })
+}
+
+fn set_up(lab: &mut Lab, peer: std::net::Ipv4Addr, stamp: u32) -> Cause {
+    let sequence = 0xFF00 + lab.trace.len() as u32;
+    match lab.ask(peer, &Message::node(sequence, setup(peer, stamp))) {
+        Body::AssociationSetupResponse(response) => response.cause,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn release_us(lab: &mut Lab) {
+    let request = AssociationReleaseRequest { node_id: NodeId::Ipv4(SMF), carried: vec![] };
+    let answer = lab.ask(SMF, &Message::node(6, request));
+    assert!(matches!(answer, Body::AssociationReleaseResponse(response) if response.cause.is_accepted()));
+}
+
+/// Many control planes associate again as soon as they are released: their users would be cut off when the node stops.
+#[test]
+fn nobody_associates_while_leave_is_taken() {
+    let mut lab = Lab::associated();
+    let session = lab.establish(establishment(1));
+    release(&mut lab, 100).unwrap();
+    assert_eq!(set_up(&mut lab, SMF, 1), Cause::NoResourcesAvailable);
+    assert_eq!(set_up(&mut lab, OTHER, 1), Cause::NoResourcesAvailable);
+    // It is as it was: there are its sessions, and no new ones.
+    assert_eq!(lab.node.leaving(), ["10.40.0.9"]);
+    accepted(&lab.modify(session, path_switch(9)));
+    release_us(&mut lab);
+    assert_eq!(set_up(&mut lab, SMF, 1), Cause::NoResourcesAvailable);
+    lab.pass(Duration::from_secs(200));
+    assert_eq!(set_up(&mut lab, SMF, 1), Cause::NoResourcesAvailable, "long after the time is over");
+    assert!(lab.associations.is_empty() && lab.node.leaving().is_empty());
+}
+
+#[test]
+fn nobody_is_asked_to_associate_while_leave_is_taken() {
+    let associate = vec![at(SMF), at(OTHER)];
+    let mut lab = Lab::new(Config { associate, ..config() });
+    lab.associate(SMF, 1);
+    lab.pass(Duration::from_secs(1));
+    release(&mut lab, 30).unwrap();
+    // One was asked before, and may answer yet.
+    assert_eq!(lab.node.leaving(), ["10.40.0.9", "10.40.0.8:8805"]);
+    lab.pass(Duration::from_secs(12));
+    assert_eq!(lab.node.leaving(), ["10.40.0.9"]);
+    lab.sent.clear();
+    lab.pass(Duration::from_secs(100));
+    let asked = |lab: &Lab| {
+        let setups =
+            lab.sent.iter().filter(|(_, sent)| matches!(sent.body, Body::AssociationSetupRequest(_)));
+        setups.map(|(to, _)| *to).collect::<std::collections::BTreeSet<_>>()
+    };
+    assert!(asked(&lab).is_empty());
+    let now = lab.time();
+    let outputs = lab.node.stay(now);
+    lab.carry_out_all(outputs);
+    lab.pass(Duration::from_secs(1));
+    assert_eq!(asked(&lab), [at(OTHER), at(SMF)].into(), "who is wanted is asked again");
+}
+
+/// It is associated for its part.
+#[test]
+fn who_answers_that_it_associates_is_asked_to_release_us() {
+    let mut lab = Lab::new(Config { associate: vec![at(SMF)], ..config() });
+    lab.pass(Duration::ZERO);
+    let (_, asked) = lab.sent.pop().unwrap();
+    release(&mut lab, 30);
+    let Body::AssociationSetupRequest(_) = asked.body else { panic!("{asked:?}") };
+    let response = AssociationSetupResponse {
+        node_id: NodeId::Ipv4(SMF),
+        cause: Cause::RequestAccepted,
+        recovery_time_stamp: 1,
+        up_function_features: None,
+        cp_function_features: None,
+        pools: vec![],
+        smf_set_id: None,
+        alternatives: vec![],
+        carried: vec![],
+    };
+    lab.sent.clear();
+    lab.tell(SMF, &Message::node(asked.sequence, response));
+    let request = asked_to_release(&mut lab).expect("as all others were");
+    assert_eq!(request.graceful_release_period, Some(flags::timer(Some(30))));
+    assert_eq!(lab.node.leaving(), ["10.40.0.9"]);
+    lab.pass(Duration::from_secs(31));
+    assert!(lab.node.leaving().is_empty() && lab.associations.is_empty());
+}
+
+#[test]
+fn an_order_to_leave_is_taken_back() {
+    let mut lab = Lab::associated();
+    let session = lab.establish(establishment(1));
+    release(&mut lab, 100).unwrap();
+    let now = lab.time();
+    let outputs = lab.node.stay(now);
+    lab.carry_out_all(outputs);
+    assert!(lab.node.leaving().is_empty());
+    let answer = lab.ask(SMF, &Message::session(0, 900, establishment(2)));
+    let Body::SessionEstablishmentResponse(response) = answer else { panic!("{answer:?}") };
+    assert_eq!(response.cause, Cause::RequestAccepted);
+    assert_eq!(set_up(&mut lab, OTHER, 1), Cause::RequestAccepted);
+    lab.restart();
+    lab.pass(Duration::from_secs(101));
+    assert!(lab.in_force.contains_key(&session), "nor does a restart remember it");
+    assert_eq!(lab.associations.len(), 2);
+}
+
+/// A crash is no stop: whoever crashes while it leaves goes on leaving, as long as that was to take.
+#[test]
+fn a_process_that_crashes_while_it_leaves_goes_on() {
+    let mut lab = Lab::associated();
+    release(&mut lab, 100).unwrap();
+    release_us(&mut lab);
+    lab.pass(Duration::from_secs(50));
+    lab.restart();
+    assert_eq!(set_up(&mut lab, SMF, 1), Cause::NoResourcesAvailable);
+    lab.pass(Duration::from_secs(49));
+    lab.restart();
+    assert_eq!(set_up(&mut lab, SMF, 1), Cause::NoResourcesAvailable);
+    lab.pass(Duration::from_secs(2));
+    lab.restart();
+    assert_eq!(set_up(&mut lab, SMF, 1), Cause::RequestAccepted, "nobody waits for it to stop any more");
+}
+
+#[test]
+fn a_process_that_is_stopped_when_nobody_is_left_serves_when_it_starts_again() {
+    let mut lab = Lab::associated();
+    release(&mut lab, 100).unwrap();
+    let stop = |lab: &mut Lab| {
+        let outputs = lab.node.stopped();
+        lab.carry_out_all(outputs);
+        lab.restart();
+    };
+    stop(&mut lab);
+    assert_eq!(set_up(&mut lab, OTHER, 1), Cause::NoResourcesAvailable, "somebody was left");
+    release_us(&mut lab);
+    stop(&mut lab);
+    assert_eq!(set_up(&mut lab, OTHER, 1), Cause::RequestAccepted);
+}
+
+/// Else a node that is to be taken away would make sessions again.
+#[test]
+fn a_release_that_was_asked_for_outlives_a_restart() {
+    let mut lab = Lab::associated();
+    let session = lab.establish(establishment(1));
+    release(&mut lab, 100).unwrap();
+    lab.pass(Duration::from_secs(40));
+    lab.sent.clear();
+    lab.restart();
+    lab.pass(Duration::ZERO);
+    let request = asked_to_release(&mut lab).expect("it may not have heard");
+    assert_eq!(request.association_release_request, Some(flags::RELEASE_SARR));
+    assert_eq!(request.graceful_release_period, Some(flags::timer(Some(60))));
+    assert_eq!(lab.node.leaving(), ["10.40.0.9"]);
+    let refused = lab.ask(SMF, &Message::session(0, 900, establishment(2)));
+    let Body::SessionEstablishmentResponse(refused) = refused else { panic!("{refused:?}") };
+    assert_eq!(refused.cause, Cause::RequestRejected);
+    lab.pass(Duration::from_secs(59));
+    assert!(lab.in_force.contains_key(&session));
+    lab.pass(Duration::from_secs(1));
+    assert!(lab.in_force.is_empty() && lab.associations.is_empty());
+}
+
+#[test]
+fn a_control_plane_is_asked_to_release_us_within_a_time() {
+    let mut lab = Lab::associated();
+    let (session, _) = established(&mut lab, establishment(77));
+    let request = release(&mut lab, 100).unwrap();
+    assert_eq!(request.association_release_request, Some(flags::RELEASE_SARR));
+    assert_eq!(lab.node.leaving(), ["10.40.0.9"]);
+    assert_eq!(request.graceful_release_period.map(flags::timer_s), Some(Some(120)));
+    // What is there may be changed, and nothing new is made.
+    accepted(&lab.modify(session, path_switch(9)));
+    let Body::SessionEstablishmentResponse(response) =
+        lab.ask(SMF, &Message::session(0, 5, establishment(78)))
+    else {
+        panic!("an answer")
+    };
+    assert_eq!(response.cause, Cause::RequestRejected);
+    release_us(&mut lab);
+    assert_eq!((lab.node.sessions(), lab.associations.len()), (0, 0));
+    assert!(lab.node.leaving().is_empty());
+}
+
+#[test]
+fn who_does_not_release_us_in_time_is_released() {
+    let mut lab = Lab::associated();
+    established(&mut lab, establishment(77));
+    release(&mut lab, 50).unwrap();
+    lab.pass(Duration::from_secs(49));
+    assert_eq!((lab.node.sessions(), lab.associations.len()), (1, 1));
+    lab.pass(Duration::from_secs(2));
+    assert_eq!((lab.node.sessions(), lab.associations.len(), lab.in_force.len()), (0, 0, 0));
+    assert!(release(&mut lab, 50).is_none(), "there is nobody to ask");
+}
