@@ -46,6 +46,12 @@ pub enum Input<'a> {
         /// It answers.
         is_up: bool,
     },
+    /// What time of day it is: told when the clock was changed, or may have been. Between two of these it goes as the time does
+    /// that inputs come with.
+    TimeOfDay {
+        /// Milliseconds since 1900.
+        since_1900_ms: u64,
+    },
     /// Nothing; but something may be due.
     Tick,
 }
@@ -82,6 +88,8 @@ pub enum Output {
     /// Keep a charging data record in the database until it is in a file: in one transaction with the other changes
     /// that come with it.
     SaveCdr(Box<Cdr>),
+    /// Keep this node's record in the database.
+    SaveNode(NodeRecord),
     /// Keep an association in the database.
     SaveAssociation(AssociationRecord),
     /// Drop the association with a Node ID from the database.

@@ -125,4 +125,7 @@ pub struct PfdRecord {
 pub struct NodeRecord {
     /// Our recovery time stamp: changes only when sessions were lost (TS 23.007 19A).
     pub recovery_time_stamp: u32,
+    /// Milliseconds by which the time of day is ahead of the moments that records tell: since the database was new, the clock was
+    /// changed by so much.
+    pub clock_ahead_ms: i64,
 }

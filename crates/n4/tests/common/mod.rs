@@ -35,6 +35,8 @@ pub const STAMP: u32 = 0xE000_0001;
 /// The time of day when everything begins, in milliseconds.
 pub const SINCE_1900_MS: u64 = 0xE000_0100 * 1_000;
 
+const FIRST: NodeRecord = NodeRecord { recovery_time_stamp: STAMP, clock_ahead_ms: 0 };
+
 pub fn at(address: Ipv4Addr) -> SocketAddr {
     SocketAddr::new(address.into(), pfcp::PORT)
 }
@@ -74,6 +76,10 @@ pub struct Lab {
     /// What was sent and not yet read by the test.
     pub sent: Vec<(SocketAddr, Message)>,
     pub notes: Vec<String>,
+    /// The node's own record.
+    pub record: NodeRecord,
+    /// What the clock was changed by since everything began.
+    pub clock_ms: i64,
     pub saved: BTreeMap<Seid, SessionRecord>,
     /// Saved, too: what is left of sessions that are over.
     pub over: BTreeMap<Seid, SessionRecord>,
@@ -93,9 +99,8 @@ pub struct Lab {
 
 impl Lab {
     pub fn new(config: Config) -> Self {
-        let node = NodeRecord { recovery_time_stamp: STAMP };
         let start = Start {
-            node,
+            node: FIRST,
             associations: vec![],
             sessions: vec![],
             pfds: vec![],
@@ -122,6 +127,8 @@ impl Lab {
             is_obeying: false,
             sent: vec![],
             notes: vec![],
+            record: FIRST,
+            clock_ms: 0,
             saved: BTreeMap::new(),
             over: BTreeMap::new(),
             associations: BTreeMap::new(),
@@ -150,6 +157,17 @@ impl Lab {
         assert!(matches!(answer, Body::AssociationSetupResponse(ref setup) if setup.cause.is_accepted()));
     }
 
+    pub fn time_of_day_ms(&self) -> u64 {
+        (SINCE_1900_MS + self.now.since_zero().as_millis() as u64).saturating_add_signed(self.clock_ms)
+    }
+
+    /// Somebody puts the clock forward, or back, and the node is told.
+    pub fn change_clock(&mut self, by_s: i64) {
+        self.clock_ms += by_s * 1_000;
+        let since_1900_ms = self.time_of_day_ms();
+        self.handle(Input::TimeOfDay { since_1900_ms });
+    }
+
     /// A new process with what the database holds, and the link to the data plane.
     pub fn restart(&mut self) {
         self.restart_alone();
@@ -158,10 +176,10 @@ impl Lab {
 
     /// A new process that has yet to find the data plane.
     pub fn restart_alone(&mut self) {
-        let node = NodeRecord { recovery_time_stamp: STAMP };
+        let node = self.record;
         let associations = self.associations.values().cloned().collect();
         let sessions = self.saved.values().chain(self.over.values()).map(Packed::of).collect();
-        let since_1900_ms = SINCE_1900_MS + self.now.since_zero().as_millis() as u64;
+        let since_1900_ms = self.time_of_day_ms();
         self.started = self.now;
         let last_cdr = self.last_cdr;
         let pfds = self.pfds.values().cloned().collect();
@@ -233,6 +251,7 @@ impl Lab {
                 self.saved.remove(&seid);
                 self.over.remove(&seid);
             }
+            Output::SaveNode(record) => self.record = record,
             Output::SaveAssociation(record) => {
                 drop(self.associations.insert(record.node_id.clone(), record));
             }
