@@ -48,7 +48,7 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let node = NodeRecord { recovery_time_stamp: STAMP, leaves_ms: None };
+        let node = NodeRecord { recovery_time_stamp: STAMP, leaves_ms: None, clock_ahead_ms: 0 };
         let (associations, sessions, pfds) = (vec![], vec![], vec![]);
         let start = Start { node, associations, sessions, pfds, last_cdr: 0, since_1900_ms: SINCE_1900_MS };
         let node = Node::new(config(), start);

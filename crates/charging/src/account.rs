@@ -6,6 +6,7 @@
 
 use crate::policy::Policy;
 use crate::record::{Cause, Cdr, Conditions, Container, Key, Session};
+use machine::Clock;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -72,13 +73,15 @@ pub struct Account {
     containers: Vec<Container>,
     /// Of the next container.
     next_container: u32,
+    /// A time of day; all else are moments.
     next_tariff_ms: Option<u64>,
     meters: Vec<Meter>,
 }
 
 impl Account {
-    /// A session that begins at `now_ms`.
-    pub fn new(session: Session, policy: &Policy, now_ms: u64) -> Self {
+    /// A session that begins now.
+    pub fn new(session: Session, policy: &Policy, clock: Clock) -> Self {
+        let now_ms = clock.now_ms;
         Self {
             session,
             started_ms: now_ms,
@@ -87,7 +90,7 @@ impl Account {
             sequence: 1,
             containers: vec![],
             next_container: 1,
-            next_tariff_ms: policy.next_tariff_ms(now_ms),
+            next_tariff_ms: policy.next_tariff_ms(clock.time_of_day(now_ms)),
             meters: vec![],
         }
     }
@@ -109,9 +112,9 @@ impl Account {
 
     /// When [`Account::attend`] has something to do even if nothing is counted. The readings it is given should be of
     /// then or later.
-    pub fn next_due_ms(&self, policy: &Policy) -> u64 {
+    pub fn next_due_ms(&self, policy: &Policy, clock: Clock) -> u64 {
         let limit_ms = self.timed_ms.saturating_add(policy.time_limit_ms);
-        self.next_tariff_ms.map_or(limit_ms, |tariff_ms| tariff_ms.min(limit_ms))
+        self.next_tariff_ms.map_or(limit_ms, |tariff_ms| clock.moment(tariff_ms).min(limit_ms))
     }
 
     /// Bytes the open record has room for.
@@ -127,13 +130,15 @@ impl Account {
     }
 
     /// Closes what is to be closed by time, tariff or volume. `readings` are all meters there are.
-    pub fn attend(&mut self, readings: &[Reading], policy: &Policy, now_ms: u64) -> Option<Cdr> {
+    pub fn attend(&mut self, readings: &[Reading], policy: &Policy, clock: Clock) -> Option<Cdr> {
+        let now_ms = clock.now_ms;
+        let time_of_day_ms = clock.time_of_day(now_ms);
         self.rename(readings, now_ms);
-        if self.next_tariff_ms.is_some_and(|tariff_ms| tariff_ms <= now_ms) {
+        if self.next_tariff_ms.is_some_and(|tariff_ms| tariff_ms <= time_of_day_ms) {
             self.close_containers(readings, Conditions::TARIFF_SWITCH, now_ms);
         }
         // The operator may have set other times since.
-        self.next_tariff_ms = policy.next_tariff_ms(now_ms);
+        self.next_tariff_ms = policy.next_tariff_ms(time_of_day_ms);
         let cause = self.limit(readings, policy, now_ms)?;
         self.close_record(readings, cause, now_ms)
     }

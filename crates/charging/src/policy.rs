@@ -31,7 +31,7 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// The first tariff time after a moment, if there are any.
+    /// The first tariff time after a time of day, if there are any.
     pub fn next_tariff_ms(&self, after_ms: u64) -> Option<u64> {
         let offset_ms = i64::from(self.utc_offset_min) * 60_000;
         let local_ms = after_ms.saturating_add_signed(offset_ms);

@@ -1,6 +1,7 @@
 //! A closed charging data record, whatever it will be written as.
 
 use crate::user::User;
+use machine::Clock;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -193,6 +194,17 @@ pub struct Cdr {
 }
 
 impl Cdr {
+    /// As people read it: moments become times of day.
+    pub fn told_by(mut self, clock: Clock) -> Self {
+        let all = [&mut self.started_ms, &mut self.opened_ms, &mut self.closed_ms].into_iter();
+        let of_containers = self.containers.iter_mut().flat_map(|container| {
+            let packets = [container.first_packet_ms.as_mut(), container.last_packet_ms.as_mut()];
+            [&mut container.from_ms, &mut container.until_ms].into_iter().chain(packets.into_iter().flatten())
+        });
+        all.chain(of_containers).for_each(|moment_ms| *moment_ms = clock.time_of_day(*moment_ms));
+        self
+    }
+
     /// Bytes from and to the user in all containers.
     pub fn bytes(&self) -> (u64, u64) {
         self.containers.iter().fold((0, 0), |(uplink, downlink), container| {

@@ -4,9 +4,11 @@
 //! Nothing here reads a clock, sleeps or sends: a machine is `input + time -> outputs`.
 
 mod answers;
+mod clock;
 mod requests;
 mod time;
 
 pub use answers::{AnswerCache, AnswerLimits, Seen};
+pub use clock::Clock;
 pub use requests::{Full, Overdue, Requests};
 pub use time::Time;

@@ -12,6 +12,7 @@ use crate::sessions::{Modifying, Pending, Session, Work, desired};
 use crate::translate::Taken;
 use crate::usage;
 use dplink::{Desired, Event, Notice, RefusalCause, UsageCounts};
+use machine::Clock;
 use pfcp::{Cause, SessionModificationResponse, UsageReport};
 use rules::{FTeid, Rules, Seid};
 use session::{AnswerRecord, SessionRecord};
@@ -152,7 +153,8 @@ impl Node {
         modifying: &Modifying,
         (asked, counts): (&Asked, &[UsageCounts]),
     ) {
-        let now_ms = self.wall_ms();
+        let clock = self.clock();
+        let now_ms = clock.now_ms;
         let Some(session) = self.sessions.get_mut(next.seid) else { return };
         usage::hear(&mut session.record.usage, &session.record.rules, counts, now_ms);
         offline::hear_last(&mut session.record.charging, counts, now_ms);
@@ -163,9 +165,9 @@ impl Node {
         let before = std::mem::take(&mut session.record.rules);
         next.usage = std::mem::take(&mut session.record.usage);
         next.charging = session.record.charging.take();
-        let usage_reports = tell(&mut next, &before, modifying, now_ms);
+        let usage_reports = tell(&mut next, &before, modifying, clock);
         let given = (&modifying.taken.given[..], modifying.silence);
-        usage::apply(&mut next.usage, (&before, &next.rules), given, now_ms);
+        usage::apply(&mut next.usage, (&before, &next.rules), given, clock);
         session.paging.retain(&next.rules);
         if modifying.drop_buffered {
             session.paging.begin_anew(0);
@@ -300,14 +302,14 @@ fn modified(next: (&SessionRecord, &Paging), modifying: &Modifying, config: &Con
     Desired { end_markers, drop_buffered, ..desired(next, config) }
 }
 
-fn tell(next: &mut SessionRecord, before: &Rules, modifying: &Modifying, now_ms: u64) -> Vec<UsageReport> {
+fn tell(next: &mut SessionRecord, before: &Rules, modifying: &Modifying, clock: Clock) -> Vec<UsageReport> {
     let query = modifying.query.as_ref();
     let asked = usage::Asked {
         queried: query.map_or(&[], |query| &query.urrs),
         reference: query.and_then(|query| query.reference),
         removed: usage::removed(before, &next.rules, &modifying.taken.given).collect(),
     };
-    usage::tell_asked(&mut next.usage, before, &asked, now_ms)
+    usage::tell_asked(&mut next.usage, before, &asked, clock)
 }
 
 fn accepted(

@@ -43,7 +43,7 @@ impl Node {
     pub(crate) fn forget(&mut self, seid: Seid, pending: &Pending) {
         let Some(mut session) = self.sessions.remove(seid) else { return };
         self.unschedule(seid, &session);
-        let usage_reports = usage::tell_all(&mut session.record, self.wall_ms());
+        let usage_reports = usage::tell_all(&mut session.record, self.clock());
         self.counters.usage_reports += usage_reports.len() as u64;
         self.charge_last(&mut session.record, charging::Cause::NormalRelease);
         self.release_all(&session.record);

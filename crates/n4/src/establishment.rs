@@ -43,13 +43,13 @@ impl Node {
         let Translated { rules, extras, taken } = translated?;
         let mut usage = UsageRecord { epoch: self.epoch.unwrap_or(0), ..UsageRecord::default() };
         let given = (&taken.given[..], request.user_plane_inactivity_timer);
-        usage::apply(&mut usage, (&none, &rules), given, self.wall_ms());
+        usage::apply(&mut usage, (&none, &rules), given, self.clock());
         let era = self.era(&owner);
         let mut record =
             SessionRecord { seid, revision: 0, owner, cp_f_seid, era, rules, usage, extras, charging: None };
         let charging = self.config.charging.as_ref();
         record.charging =
-            charging.map(|charging| offline::opened(&record, request, (charging, self.wall_ms())));
+            charging.map(|charging| offline::opened(&record, request, (charging, self.clock())));
         let old = self.replaced(&way, &record);
         old.iter().for_each(|old| self.give_way(*old, asked));
         self.sessions.insert(Session::new(record));

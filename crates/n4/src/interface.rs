@@ -46,6 +46,12 @@ pub enum Input<'a> {
         /// It answers.
         is_up: bool,
     },
+    /// What time of day it is: told when the clock was changed, or may have been. Between two of these it goes as the time does
+    /// that inputs come with.
+    TimeOfDay {
+        /// Milliseconds since 1900.
+        since_1900_ms: u64,
+    },
     /// Nothing; but something may be due.
     Tick,
 }

@@ -7,7 +7,6 @@ use crate::interface::{Level, Output};
 use crate::node::Node;
 use machine::Time;
 use pfcp::{AssociationUpdateRequest, Cause, Message, flags};
-use session::NodeRecord;
 use std::time::Duration;
 
 impl Node {
@@ -16,7 +15,7 @@ impl Node {
     pub fn leave(&mut self, within: Duration, now: Time) -> Vec<Output> {
         self.now = self.now.max(now);
         self.peers.leave(self.now + within);
-        self.save_leave();
+        self.save_node();
         let all: Vec<String> = self.associations();
         all.iter().for_each(|node_id| self.release_association(node_id));
         std::mem::take(&mut self.out)
@@ -27,7 +26,7 @@ impl Node {
     pub fn stay(&mut self, now: Time) -> Vec<Output> {
         self.now = self.now.max(now);
         if self.peers.stay() {
-            self.save_leave();
+            self.save_node();
         }
         for association in self.peers.iter_mut().filter(|association| association.ends.is_some()) {
             (association.ends, association.is_to_hear) = (None, false);
@@ -40,7 +39,7 @@ impl Node {
     /// The process is stopped, and not by a fault. Once nobody is left, leave has been taken: the next start serves again.
     pub fn stopped(&mut self) -> Vec<Output> {
         if self.leaving().is_empty() && self.peers.stay() {
-            self.save_leave();
+            self.save_node();
         }
         std::mem::take(&mut self.out)
     }
@@ -57,13 +56,6 @@ impl Node {
         let left = left.map(|association| association.record.node_id.clone());
         let asked = self.peers.asked_to_associate().filter(|_| self.peers.leaves().is_some());
         left.chain(asked.map(|address| address.to_string())).collect()
-    }
-
-    fn save_leave(&mut self) {
-        let until_ms = |until: Time| self.since_1900_ms + until.since_zero().as_millis() as u64;
-        let leaves_ms = self.peers.leaves().map(until_ms);
-        let record = NodeRecord { recovery_time_stamp: self.recovery_time_stamp, leaves_ms };
-        self.out.push(Output::SaveNode(record));
     }
 
     /// Asks a control plane to release its association before we have left.

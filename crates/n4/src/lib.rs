@@ -25,6 +25,7 @@
 mod apply;
 mod asking;
 mod association;
+mod clock;
 mod config;
 mod deletion;
 mod establishment;

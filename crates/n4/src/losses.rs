@@ -85,12 +85,12 @@ impl Node {
 
     /// What is not to be told is as good as told.
     fn tell_loss(&mut self, seid: Seid) -> Telling {
-        let now_ms = self.wall_ms();
+        let clock = self.clock();
         let Some(session) = self.sessions.get(seid) else { return Telling::UnderWay };
         let mut record = session.record.clone();
         // A report on its way comes by itself.
         let mut usage_reports = if session.is_reporting { vec![] } else { unconfirmed(&record.usage) };
-        usage_reports.extend(usage::tell_all(&mut record, now_ms));
+        usage_reports.extend(usage::tell_all(&mut record, clock));
         let used = if usage_reports.is_empty() { 0 } else { ReportType::USAR };
         let told = usage_reports.len() as u64;
         // Others do not know what that flag means. They hear what was used, and that there is no session when they ask for it.

@@ -24,16 +24,6 @@ const REFRESH_MS: u64 = 10_000;
 const MOST_DOUBLINGS: u8 = 5;
 
 impl Node {
-    /// The time of day: milliseconds since 1900.
-    pub(crate) fn wall_ms(&self) -> u64 {
-        self.since_1900_ms + self.now.since_zero().as_millis() as u64
-    }
-
-    fn time_of(&self, wall_ms: u64) -> Time {
-        // A millisecond more than has passed is due; a part of one would be looked at over and over.
-        Time::from_millis(wall_ms.saturating_sub(self.since_1900_ms))
-    }
-
     /// When a session is attended to next.
     pub(crate) fn wake(&mut self, seid: Seid, at: Option<Time>) {
         let Some(session) = self.sessions.get_mut(seid) else { return };
@@ -60,7 +50,8 @@ impl Node {
 
     /// Does what is due about a session, and sees to it that it is attended to again.
     pub(crate) fn attend(&mut self, seid: Seid) {
-        let now_ms = self.wall_ms();
+        let clock = self.clock();
+        let now_ms = clock.now_ms;
         let paging = self.page(seid, now_ms);
         self.report_again(seid, now_ms);
         let interval_ms = self.config.report_interval.as_millis() as u64;
@@ -73,11 +64,11 @@ impl Node {
         let can_look = can_ask || back_by_ms > now_ms;
         let refreshes = session.meter.refresh_ms.is_some_and(|refresh| refresh <= now_ms);
         let Looked { mut asks, next_ms: charging, closed } =
-            offline::look(&mut session.record, self.config.charging.as_ref(), now_ms, can_look);
+            offline::look(&mut session.record, self.config.charging.as_ref(), clock, can_look);
         asks.extend(offline::own_meters(&session.record).filter(|_| refreshes));
         let SessionRecord { usage, rules, .. } = &mut session.record;
         let can_report = usage.unconfirmed.is_none();
-        let when = Circumstances { now_ms, can_ask, back_by_ms, can_report, interval_ms };
+        let when = Circumstances { clock, can_ask, back_by_ms, can_report, interval_ms };
         let plan = session.meter.plan(usage, (rules, &asks), when);
         self.charge_partial(seid, closed);
         plan.steps.into_iter().for_each(|step| self.take(seid, step));

@@ -56,7 +56,7 @@ impl Node {
             charging: before.charging.clone(),
         };
         let changed = (&before.rules, &next.rules);
-        usage::apply(&mut next.usage, changed, (&taken.given, silence), self.wall_ms());
+        usage::apply(&mut next.usage, changed, (&taken.given, silence), self.clock());
         let drop_buffered = asks_for(request, flags::PFCPSM_DROBU);
         let removed = usage::removed(&before.rules, &next.rules, &taken.given).collect();
         let query = with_linked(query, &before.rules, removed);

@@ -15,10 +15,10 @@ use crate::registry::Sessions;
 use crate::report::Reports;
 use crate::tunnels::Tunnels;
 use dplink::Desired;
-use machine::{AnswerCache, AnswerLimits, Overdue, Seen, Time};
+use machine::{AnswerCache, AnswerLimits, Clock, Overdue, Seen, Time};
 use pfcp::{Body, Cause, DecodeError, ErrorKind, Header, Message, VersionNotSupportedResponse};
 use rules::{Instance, Interface, Pdi, Rules, Seid};
-use session::SessionRecord;
+use session::{NodeRecord, SessionRecord};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
@@ -49,7 +49,13 @@ pub struct Node {
     pub(crate) lost_ms: u64,
     /// Of our last question about usage.
     pub(crate) token: u64,
+    /// The moment of our zero.
     pub(crate) since_1900_ms: u64,
+    /// By how much the time of day is ahead of moments.
+    pub(crate) clock_ahead_ms: i64,
+    /// Sessions that may wait for a time of day, which jumped, and when to look at some.
+    pub(crate) to_look_at: Vec<Seid>,
+    pub(crate) look_again: Option<Time>,
     pub(crate) load: Figure,
     pub(crate) overload: Figure,
     /// GTP-U peers that do not answer, by the side they are on, and since when.
@@ -72,10 +78,13 @@ impl Node {
     /// A node that goes on where `start` stopped. Nothing is sent until it is asked what is due.
     pub fn new(config: Config, start: Start) -> Self {
         let stamp = start.node.recovery_time_stamp;
+        let clock = Clock { now_ms: 0, ahead_ms: start.node.clock_ahead_ms };
+        // The moment of our zero: moments go on where they were in our former life.
+        let since_1900_ms = clock.moment(start.since_1900_ms);
         let limits = config.limits;
         let mut node = Self {
             recovery_time_stamp: stamp,
-            peers: Peers::new(&config, start.associations, (start.node.leaves_ms, start.since_1900_ms)),
+            peers: Peers::new(&config, start.associations, (start.node.leaves_ms, since_1900_ms)),
             sessions: Sessions::new(stamp),
             tunnels: Tunnels::new(stamp, limits.tunnels, &config.gtpu),
             pools: Pools::new(&config.ue_pools, stamp),
@@ -84,14 +93,17 @@ impl Node {
             answers: AnswerCache::new(answer_limits(&config)),
             requests: Requests::new((config.t1, config.n1), limits.requests, limits.peers),
             // Peers may remember the requests of our former life by their numbers.
-            sequence: (start.since_1900_ms / 64) as u32 % SEQUENCES,
+            sequence: (since_1900_ms / 64) as u32 % SEQUENCES,
             deadlines: VecDeque::new(),
             over: VecDeque::new(),
             timers: BTreeSet::new(),
             epoch: None,
-            lost_ms: start.since_1900_ms,
+            lost_ms: since_1900_ms,
             token: 0,
-            since_1900_ms: start.since_1900_ms,
+            since_1900_ms,
+            clock_ahead_ms: clock.ahead_ms,
+            to_look_at: vec![],
+            look_again: None,
             load: Figure::default(),
             overload: Figure::default(),
             failed_paths: BTreeMap::new(),
@@ -120,6 +132,16 @@ impl Node {
         node
     }
 
+    /// What the next process is to know of this one.
+    pub(crate) fn save_node(&mut self) {
+        let until_ms = |until: Time| self.since_1900_ms + until.since_zero().as_millis() as u64;
+        self.out.push(Output::SaveNode(NodeRecord {
+            recovery_time_stamp: self.recovery_time_stamp,
+            leaves_ms: self.peers.leaves().map(until_ms),
+            clock_ahead_ms: self.clock_ahead_ms,
+        }));
+    }
+
     fn restore(&mut self, record: SessionRecord) {
         self.tunnels.restore(&record, self.recovery_time_stamp);
         for address in record.extras.iter().flat_map(|extras| &extras.addresses) {
@@ -145,6 +167,7 @@ impl Node {
             Input::DataPath(notice) => self.data_path(notice),
             Input::DataPathLost => self.data_path_lost(),
             Input::UserPlanePath { side, peer, is_up } => self.user_plane_path((side, peer), is_up),
+            Input::TimeOfDay { since_1900_ms } => self.time_of_day(since_1900_ms),
             Input::Tick => self.tick(),
         }
         self.let_go();
@@ -159,10 +182,20 @@ impl Node {
         let timer = self.timers.first().map(|(at, _)| *at);
         let over = self.over.front().map(|(until, _)| *until);
         let (leaving, lost, news) = (self.leaving_due(), self.losses.next_due(), self.news_due());
-        [self.requests.next_due(), self.peers.next_due(), late, timer, over, leaving, lost, news]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            self.requests.next_due(),
+            self.peers.next_due(),
+            late,
+            timer,
+            over,
+            leaving,
+            lost,
+            news,
+            self.look_again,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// How all sessions should be: what a data plane that resynchronises must be told.
@@ -200,6 +233,7 @@ impl Node {
         self.answers.expire(self.now);
         self.fail_late();
         self.attend_due();
+        self.look_at_some();
         self.erase_old();
         self.charge_late();
         self.tell_losses();

@@ -44,7 +44,7 @@ impl Bench {
         let ue_pools = vec![UePool { name: "users".to_owned(), prefix, network_instance: None }];
         let limits = Limits { sessions: SESSIONS as usize, ..Limits::default() };
         let config = Config { ue_pools, limits, ..common::config() };
-        let node = NodeRecord { recovery_time_stamp: STAMP, leaves_ms: None };
+        let node = NodeRecord { recovery_time_stamp: STAMP, leaves_ms: None, clock_ahead_ms: 0 };
         let start = Start {
             node,
             associations: vec![],

@@ -127,4 +127,7 @@ pub struct NodeRecord {
     pub recovery_time_stamp: u32,
     /// Until when a new process goes on taking leave of control planes, as the one before did: milliseconds since 1900.
     pub leaves_ms: Option<u64>,
+    /// Milliseconds by which the time of day is ahead of the moments that records tell: since the database was new, the clock was
+    /// changed by so much.
+    pub clock_ahead_ms: i64,
 }

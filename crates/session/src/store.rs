@@ -189,6 +189,7 @@ fn sessions(keyspace: &Keyspace) -> Result<Vec<Packed>, StoreError> {
 mod tests {
     use super::*;
     use crate::{CpFSeid, SessionRecord, UsageRecord};
+    use machine::Clock;
     use rules::Rules;
 
     fn session(seid: u64, revision: u64) -> SessionRecord {
@@ -218,7 +219,7 @@ mod tests {
             serving_nodes: vec![],
             user: charging::User::default(),
         };
-        let mut account = charging::Account::new(session, &charging::Policy::default(), 1);
+        let mut account = charging::Account::new(session, &charging::Policy::default(), Clock::at(1));
         Cdr { serial, ..account.end(&[], charging::Cause::NormalRelease, 2) }
     }
 
@@ -255,7 +256,8 @@ mod tests {
     #[test]
     fn what_was_applied_is_there_after_a_restart() {
         let folder = tempfile::tempdir().unwrap();
-        let node = NodeRecord { recovery_time_stamp: 1, leaves_ms: Some(4_000_000_000_000) };
+        let node =
+            NodeRecord { recovery_time_stamp: 1, leaves_ms: Some(4_000_000_000_000), clock_ahead_ms: -7 };
         let changes = [
             Change::SaveNode(node),
             Change::SaveAssociation(association()),
@@ -302,7 +304,7 @@ mod tests {
     #[test]
     fn another_format_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        Store::open(folder.path()).unwrap().node.insert(FORMAT_KEY, [12]).unwrap();
+        Store::open(folder.path()).unwrap().node.insert(FORMAT_KEY, [FORMAT[0] + 1]).unwrap();
         assert!(matches!(Store::open(folder.path()), Err(StoreError::Format(_))));
     }
 }

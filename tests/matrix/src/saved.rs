@@ -49,7 +49,12 @@ impl Saved {
     /// What a process that starts finds, so many milliseconds after everything began.
     pub(crate) fn start(&self, after_ms: u64) -> Start {
         Start {
-            node: NodeRecord { recovery_time_stamp: STAMP + self.lives, leaves_ms: self.leaves_ms },
+            node: NodeRecord {
+                recovery_time_stamp: STAMP + self.lives,
+                leaves_ms: self.leaves_ms,
+                // The clock of these tests is always right.
+                clock_ahead_ms: 0,
+            },
             associations: self.associations.values().cloned().collect(),
             sessions: self.sessions.values().cloned().collect(),
             pfds: self.pfds.values().cloned().collect(),

@@ -24,8 +24,9 @@ use pfcp::NodeId;
 use session::{Change, Contents, NodeRecord, Store};
 use sockets::Sockets;
 use std::net::{IpAddr, SocketAddr};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, SystemTimeError, UNIX_EPOCH};
 use tokio::net::UdpSocket;
+use tokio::time::Instant;
 
 /// Of a PDU session with indirect forwarding during a handover, and some to spare.
 const TUNNELS_PER_SESSION: usize = 4;
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let settings = args.load()?;
     crate::layout::keep_off(&settings.dpe.crew.cpus)?;
     let store = open_store(&settings).map_err(exit::unusable)?;
-    let (start, cdrs) = start(&store)?;
+    let (start, cdrs, zero) = start(&store)?;
     let stream = start.node.recovery_time_stamp;
     let charging = settings.charging.as_ref();
     let outbox = charging.map(|charging| Outbox::start(charging, &settings, (cdrs, stream))).transpose()?;
@@ -50,14 +51,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(serve(
         &settings,
         (store, outbox),
-        node,
+        (node, zero),
     ))
 }
 
 async fn serve(
     settings: &Settings,
     (store, outbox): (Store, Option<Outbox>),
-    node: Node,
+    node: (Node, Instant),
 ) -> anyhow::Result<()> {
     let first = bind(settings.n4.listen).await?;
     let other = match settings.n4.also_listen {
@@ -147,23 +148,28 @@ fn limits(sessions: usize) -> Limits {
     Limits { sessions, tunnels: sessions.saturating_mul(TUNNELS_PER_SESSION).max(fewest.tunnels), ..fewest }
 }
 
-/// Everything the node knew when it last ran, and charging records that are not in files yet. A new database gets a new recovery time stamp: that is how peers learn
+/// Milliseconds since 1900.
+fn time_of_day(clock: SystemTime) -> Result<u64, SystemTimeError> {
+    Ok(clock.duration_since(UNIX_EPOCH)?.as_millis() as u64 + NTP_TO_UNIX_S * 1_000)
+}
+
+/// Everything the node knew when it last ran, charging records that are not in files yet, and its zero of time. A new database gets a new recovery time stamp: that is how peers learn
 /// that sessions were lost (TS 23.007 19A).
-fn start(store: &Store) -> anyhow::Result<(Start, Vec<Cdr>)> {
-    let since_1900_ms =
-        SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis() as u64 + NTP_TO_UNIX_S * 1_000;
+fn start(store: &Store) -> anyhow::Result<(Start, Vec<Cdr>, Instant)> {
+    let (since_1900_ms, zero) = (time_of_day(SystemTime::now())?, Instant::now());
     let Contents { node, associations, pfds, sessions, cdrs, last_cdr } = store.load()?;
     let node = match node {
         Some(node) => node,
         None => {
             // The stamp wraps in 2036, as the specification has it.
-            let fresh = NodeRecord { recovery_time_stamp: (since_1900_ms / 1_000) as u32, leaves_ms: None };
+            let recovery_time_stamp = (since_1900_ms / 1_000) as u32;
+            let fresh = NodeRecord { recovery_time_stamp, leaves_ms: None, clock_ahead_ms: 0 };
             store.apply(&[Change::SaveNode(fresh)])?;
             fresh
         }
     };
     tracing::info!("{} sessions and {} associations in the database", sessions.len(), associations.len());
-    Ok((Start { node, associations, sessions, pfds, last_cdr, since_1900_ms }, cdrs))
+    Ok((Start { node, associations, sessions, pfds, last_cdr, since_1900_ms }, cdrs, zero))
 }
 
 #[cfg(test)]

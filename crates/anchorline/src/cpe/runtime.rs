@@ -16,7 +16,7 @@ use n4::{Input, Node, Output};
 use session::{Change, Store};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
@@ -25,6 +25,8 @@ const DATAGRAM: usize = 65_535;
 /// Inputs of one kind that are taken before what they ask for is done: the database is written once for all of them,
 /// which costs hardly more than for one.
 const BATCH: usize = 128;
+/// The node is told of the time of day when it differs by so much from what it was told.
+const CLOCK_DIFFERS_MS: u64 = 100;
 
 /// The node and everything around it.
 pub(crate) struct Runtime {
@@ -48,6 +50,8 @@ pub(crate) struct Runtime {
     /// What goes out together.
     datagrams: Vec<Datagram>,
     zero: Instant,
+    /// What time of day it was then, as the node was told last: milliseconds since 1900.
+    told_zero_ms: u64,
     announced: bool,
     /// For metrics.
     told: watch::Sender<Pfcp>,
@@ -82,7 +86,7 @@ enum Action {
 
 impl Runtime {
     pub(crate) fn new(
-        (node, store, charging): (Node, Store, Option<Outbox>),
+        ((node, zero), store, charging): ((Node, Instant), Store, Option<Outbox>),
         sockets: Sockets,
         (link, control): (Link, Control),
         (content, refuses_unknown): (watch::Receiver<Rules>, bool),
@@ -101,7 +105,8 @@ impl Runtime {
             changes: Vec::new(),
             actions: Vec::new(),
             datagrams: Vec::new(),
-            zero: Instant::now(),
+            zero,
+            told_zero_ms: 0,
             announced: false,
             content,
             refuses_unknown,
@@ -119,7 +124,9 @@ impl Runtime {
         let mut bytes = vec![0; DATAGRAM];
         self.know_applications();
         loop {
-            match self.wake(&mut bytes).await? {
+            let wake = self.wake(&mut bytes).await?;
+            self.tell_time();
+            match wake {
                 Wake::Datagram(length, from) => self.datagrams(&mut bytes, (length, from)),
                 Wake::Link(Some(heard)) => self.heard(heard).await?,
                 Wake::Link(None) => anyhow::bail!("the link's task ended"),
@@ -134,6 +141,18 @@ impl Runtime {
                 Wake::Ordered(ordered) => self.obey(ordered),
             }
             self.carry_out().await?;
+        }
+    }
+
+    /// Somebody may have changed the clock. Whatever comes finds that out, heartbeats at the latest.
+    fn tell_time(&mut self) {
+        if let Ok(since_1900_ms) = super::time_of_day(SystemTime::now()) {
+            let moment = self.zero.elapsed().as_millis() as u64;
+            let zero_ms = since_1900_ms.saturating_sub(moment);
+            if zero_ms.abs_diff(self.told_zero_ms) >= CLOCK_DIFFERS_MS {
+                self.told_zero_ms = zero_ms;
+                self.input(Input::TimeOfDay { since_1900_ms });
+            }
         }
     }
 

@@ -27,7 +27,7 @@ const fn reading(meter: u32, (uplink_bytes, downlink_bytes): (u64, u64)) -> Read
 }
 
 fn account(policy: &Policy) -> Account {
-    Account::new(session(), policy, 0)
+    Account::new(session(), policy, Clock::at(0))
 }
 
 fn volumes(cdr: &Cdr) -> Vec<(u32, u64, u64)> {
@@ -39,7 +39,7 @@ fn volumes(cdr: &Cdr) -> Vec<(u32, u64, u64)> {
 fn a_session_that_used_nothing_has_one_record_of_nothing() {
     let policy = Policy::default();
     let mut account = account(&policy);
-    assert_eq!(account.attend(&[reading(1, (0, 0))], &policy, HOUR), None);
+    assert_eq!(account.attend(&[reading(1, (0, 0))], &policy, Clock::at(HOUR)), None);
     let cdr = account.end(&[reading(1, (0, 0))], Cause::NormalRelease, 2 * HOUR);
     assert_eq!((cdr.sequence, cdr.opened_ms, cdr.closed_ms), (1, 0, 2 * HOUR));
     assert!(cdr.is_only() && cdr.containers.is_empty());
@@ -49,9 +49,9 @@ fn a_session_that_used_nothing_has_one_record_of_nothing() {
 fn records_are_closed_on_time_and_the_next_goes_on() {
     let policy = Policy::default();
     let mut account = account(&policy);
-    assert_eq!(account.next_due_ms(&policy), HOUR);
-    assert_eq!(account.attend(&[reading(1, (10, 20))], &policy, HOUR - 1), None);
-    let first = account.attend(&[reading(1, (10, 20))], &policy, HOUR).unwrap();
+    assert_eq!(account.next_due_ms(&policy, Clock::at(0)), HOUR);
+    assert_eq!(account.attend(&[reading(1, (10, 20))], &policy, Clock::at(HOUR - 1)), None);
+    let first = account.attend(&[reading(1, (10, 20))], &policy, Clock::at(HOUR)).unwrap();
     assert_eq!((first.cause, first.sequence, volumes(&first)), (Cause::TimeLimit, 1, vec![(1, 10, 20)]));
     assert_eq!(first.containers[0].conditions, Conditions::TIME_LIMIT);
     assert_eq!((first.containers[0].first_packet_ms, first.containers[0].last_packet_ms), (Some(5), Some(9)));
@@ -66,8 +66,8 @@ fn records_are_closed_when_they_are_full() {
     let policy = Policy { volume_limit_bytes: 100, containers: 2, ..Policy::default() };
     let mut account = account(&policy);
     assert_eq!(account.room_bytes(&[reading(1, (10, 20))], &policy), 70);
-    assert_eq!(account.attend(&[reading(1, (40, 59))], &policy, 1), None);
-    let full = account.attend(&[reading(1, (40, 60))], &policy, 2).unwrap();
+    assert_eq!(account.attend(&[reading(1, (40, 59))], &policy, Clock::at(1)), None);
+    let full = account.attend(&[reading(1, (40, 60))], &policy, Clock::at(2)).unwrap();
     assert_eq!((full.cause, volumes(&full)), (Cause::VolumeLimit, vec![(1, 40, 60)]));
     let change = |account: &mut Account, bytes: u64| {
         account.change(&[reading(1, (40 + bytes, 60))], Conditions::QOS_CHANGE, (&policy, 3))
@@ -82,9 +82,9 @@ fn records_are_closed_when_they_are_full() {
 fn tariffs_tell_usage_apart() {
     let policy = Policy { tariff_minutes: vec![30], ..Policy::default() };
     let mut account = account(&policy);
-    assert_eq!(account.next_due_ms(&policy), HOUR / 2);
-    assert_eq!(account.attend(&[reading(1, (5, 0)), reading(2, (0, 6))], &policy, HOUR / 2), None);
-    assert_eq!(account.next_due_ms(&policy), HOUR);
+    assert_eq!(account.next_due_ms(&policy, Clock::at(0)), HOUR / 2);
+    assert_eq!(account.attend(&[reading(1, (5, 0)), reading(2, (0, 6))], &policy, Clock::at(HOUR / 2)), None);
+    assert_eq!(account.next_due_ms(&policy, Clock::at(0)), HOUR);
     let cdr = account.end(&[reading(1, (7, 0)), reading(2, (0, 6))], Cause::AbnormalRelease, HOUR - 1);
     assert_eq!(volumes(&cdr), [(1, 5, 0), (2, 0, 6), (1, 2, 0)]);
     let conditions: Vec<_> = cdr.containers.iter().map(|it| it.conditions).collect();
@@ -107,9 +107,9 @@ fn what_was_used_before_the_key_changed_goes_under_the_old_one() {
     let mut account = account(&policy);
     account.set_meters(&[reading(1, (0, 0))], 0);
     let renamed = Reading { key: key(9), ..reading(1, (30, 0)) };
-    assert_eq!(account.attend(&[renamed], &policy, 1), None);
+    assert_eq!(account.attend(&[renamed], &policy, Clock::at(1)), None);
     let later = |bytes| Reading { key: key(9), ..reading(1, (bytes, 0)) };
-    assert_eq!(account.attend(&[later(33)], &policy, 2), None);
+    assert_eq!(account.attend(&[later(33)], &policy, Clock::at(2)), None);
     let cdr = account.end(&[later(35)], Cause::NormalRelease, 3);
     assert_eq!(volumes(&cdr), [(1, 30, 0), (9, 5, 0)]);
 }
@@ -149,7 +149,7 @@ proptest! {
             let readings = [reading(1, counted[0]), reading(2, counted[1])];
             cdrs.extend(match what {
                 0 => account.change(&readings, Conditions::QOS_CHANGE, (&policy, now)),
-                _ => account.attend(&readings, &policy, now),
+                _ => account.attend(&readings, &policy, Clock::at(now)),
             });
         }
         cdrs.push(account.end(&[reading(1, counted[0]), reading(2, counted[1])], Cause::NormalRelease, now));

@@ -5,7 +5,7 @@ use crate::interface::{Level, Output, saved};
 use crate::node::Node;
 use crate::usage::wanted;
 use charging::{Cause, Cdr, Conditions, Reading};
-use machine::Time;
+use machine::{Clock, Time};
 use rules::{Rules, Seid, UrrId};
 use session::{SessionRecord, UsageRecord};
 
@@ -39,13 +39,15 @@ pub(crate) fn own_meters(record: &SessionRecord) -> impl Iterator<Item = UrrId> 
 pub(crate) fn look(
     record: &mut SessionRecord,
     charging: Option<&Charging>,
-    now_ms: u64,
+    clock: Clock,
     can_ask: bool,
 ) -> Looked {
     let Some(charging) = charging else { return Looked::default() };
-    let Some(due_ms) = record.charging.as_ref().map(|it| it.account.next_due_ms(&charging.policy)) else {
+    let Some(due_ms) = record.charging.as_ref().map(|it| it.account.next_due_ms(&charging.policy, clock))
+    else {
         return Looked::default();
     };
+    let now_ms = clock.now_ms;
     let unheard = || meters::unheard(record, charging, due_ms);
     if due_ms <= now_ms && can_ask && now_ms < due_ms + PATIENCE_MS {
         let asks = unheard();
@@ -55,8 +57,8 @@ pub(crate) fn look(
     }
     let readings = meters::readings(record, Some(charging));
     let Some(charged) = &mut record.charging else { return Looked::default() };
-    let closed = charged.account.attend(&readings, &charging.policy, now_ms);
-    Looked { asks: vec![], next_ms: Some(charged.account.next_due_ms(&charging.policy)), closed }
+    let closed = charged.account.attend(&readings, &charging.policy, clock);
+    Looked { asks: vec![], next_ms: Some(charged.account.next_due_ms(&charging.policy, clock)), closed }
 }
 
 /// What a modification changes of the conditions a session is charged under.
@@ -76,9 +78,10 @@ pub(crate) fn conditions(before: &Rules, after: &Rules) -> Conditions {
 impl Node {
     /// Closes a record: it gets its number, and is saved with the session's account.
     pub(crate) fn charge(&mut self, cdr: Cdr) {
+        let clock = self.clock();
         self.last_cdr += 1;
         self.counters.cdrs += 1;
-        self.out.push(Output::SaveCdr(Box::new(Cdr { serial: self.last_cdr, ..cdr })));
+        self.out.push(Output::SaveCdr(Box::new(Cdr { serial: self.last_cdr, ..cdr.told_by(clock) })));
     }
 
     /// A record of a session that goes on.

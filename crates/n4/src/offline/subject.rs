@@ -2,6 +2,7 @@
 
 use super::Charging;
 use charging::{Account, Session, Slice, User};
+use machine::Clock;
 use pfcp::{NetworkInstance, SessionEstablishmentRequest, SourceInterface};
 use rules::{Interface, Rules};
 use session::{ChargingRecord, SessionRecord};
@@ -11,7 +12,7 @@ use std::net::IpAddr;
 pub(crate) fn opened(
     record: &SessionRecord,
     request: &SessionEstablishmentRequest,
-    (charging, now_ms): (&Charging, u64),
+    (charging, clock): (&Charging, Clock),
 ) -> Box<ChargingRecord> {
     let slice = request.s_nssai.as_deref().and_then(Slice::read);
     let mut user = User { dnn: data_network(request), slice, ..User::default() };
@@ -25,7 +26,7 @@ pub(crate) fn opened(
         user,
     };
     describe(&mut session, record);
-    Box::new(ChargingRecord { account: Account::new(session, &charging.policy, now_ms), own: vec![] })
+    Box::new(ChargingRecord { account: Account::new(session, &charging.policy, clock), own: vec![] })
 }
 
 /// What the owner calls it, or else the network instance on its side.

@@ -3,6 +3,7 @@
 use super::account::elapse;
 use super::due::is_held;
 use super::{macs, moment};
+use machine::Clock;
 use pfcp::UsageReportTrigger as Trigger;
 use rules::{Rules, Urr, UrrId};
 use session::{Counts, Inactivity, UrrUsage, UsageRecord, Used};
@@ -42,14 +43,15 @@ pub(crate) fn removed<'a>(
     before.urrs.iter().map(|urr| urr.id).filter(move |id| !stays(*id))
 }
 
-/// Usage as it is after a change, at `now`: in the order of the rules after it. `silence` is a new inactivity timer,
+/// Usage as it is after a change that is made now: in the order of the rules after it. `silence` is a new inactivity timer,
 /// 0 for none.
 pub(crate) fn apply(
     record: &mut UsageRecord,
     (before, after): (&Rules, &Rules),
     (given, silence): (&[Given], Option<u32>),
-    now: u64,
+    clock: Clock,
 ) {
+    let now = clock.now_ms;
     record.urrs.iter_mut().zip(&before.urrs).for_each(|(usage, urr)| elapse(usage, urr, now));
     let old = std::mem::take(&mut record.urrs);
     let of = |id: UrrId| old.iter().find(|usage| usage.urr == id);
@@ -60,7 +62,7 @@ pub(crate) fn apply(
     record.starts.retain(|start| stays(start.urr));
     for given in given {
         let of_it = record.urrs.iter_mut().zip(&after.urrs).filter(|(usage, _)| usage.urr == given.urr);
-        of_it.for_each(|(usage, urr)| give(usage, urr, given, now));
+        of_it.for_each(|(usage, urr)| give(usage, urr, given, clock));
     }
     if let Some(timer_s) = silence {
         let timer = Inactivity { timer_s, active_ms: now, heard_ms: now, is_reported: false };
@@ -82,7 +84,8 @@ fn fresh(urr: &Urr, now: u64) -> UrrUsage {
     }
 }
 
-fn give(usage: &mut UrrUsage, urr: &Urr, given: &Given, now: u64) {
+fn give(usage: &mut UrrUsage, urr: &Urr, given: &Given, clock: Clock) {
+    let now = clock.now_ms;
     if given.is_new {
         begin(usage, urr, now);
     }
@@ -111,7 +114,7 @@ fn give(usage: &mut UrrUsage, urr: &Urr, given: &Given, now: u64) {
         usage.is_subsequent = false;
     }
     // A monitoring time that has passed already says nothing.
-    let passed = urr.monitoring_time.filter(|time| moment(*time, now) <= now);
+    let passed = urr.monitoring_time.filter(|time| moment(*time, clock) <= now);
     if given.is_new || given.monitoring_time {
         usage.passed_monitoring_time = passed;
     }

@@ -2,6 +2,7 @@
 
 use super::account::elapse;
 use super::{moment, ms};
+use machine::Clock;
 use pfcp::UsageReportTrigger as Trigger;
 use rules::{Triggers, Urr, Volume};
 use session::{Counts, UrrUsage, Used};
@@ -53,15 +54,17 @@ pub(super) struct Look<'a> {
     usage: &'a mut UrrUsage,
     urr: &'a Urr,
     now: u64,
+    clock: Clock,
     /// The data plane can be asked; if not, what only it knows waits until it is there again.
     can_ask: bool,
     found: Found,
 }
 
 impl<'a> Look<'a> {
-    pub(super) fn at(usage: &'a mut UrrUsage, urr: &'a Urr, now: u64, can_ask: bool) -> Found {
+    pub(super) fn at(usage: &'a mut UrrUsage, urr: &'a Urr, clock: Clock, can_ask: bool) -> Found {
+        let now = clock.now_ms;
         elapse(usage, urr, now);
-        let mut look = Look { usage, urr, now, can_ask, found: Found::default() };
+        let mut look = Look { usage, urr, now, clock, can_ask, found: Found::default() };
         look.monitoring_time();
         look.period();
         look.quota_times();
@@ -100,7 +103,7 @@ impl<'a> Look<'a> {
     fn monitoring_time(&mut self) {
         let passed = self.usage.passed_monitoring_time;
         let Some(time) = self.urr.monitoring_time.filter(|time| passed != Some(*time)) else { return };
-        if !self.is_known_at(moment(time, self.now)) {
+        if !self.is_known_at(moment(time, self.clock)) {
             // It may be of the same size as the first, which the data plane would take for the same.
             self.found.begins_anew = self.found.asks && self.urr.subsequent_volume_threshold.is_some();
             return;

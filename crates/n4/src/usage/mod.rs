@@ -35,6 +35,7 @@ pub(crate) use starts::hear_start;
 pub(crate) use tell::{Asked, tell_all, tell_asked};
 pub(crate) use wanted::wanted;
 
+use machine::Clock;
 use rules::UrrId;
 
 /// A URR of our own, put on every PDR of a session whose silence the control plane wants to know. Control planes
@@ -46,16 +47,16 @@ fn ms(seconds: u32) -> u64 {
     u64::from(seconds) * 1_000
 }
 
-/// The seconds since 1900 of a moment, as PFCP tells them: 32 bits, which begin anew in 2036.
-const fn ntp(moment_ms: u64) -> u32 {
-    (moment_ms / 1_000) as u32
+/// The time of day of a moment as PFCP tells it: seconds since 1900, of which 32 bits, which begin anew in 2036.
+const fn ntp(moment_ms: u64, clock: Clock) -> u32 {
+    (clock.time_of_day(moment_ms) / 1_000) as u32
 }
 
-/// The moment of seconds since 1900: of those 136 years apart, the one nearest to `now_ms`.
-fn moment(ntp: u32, now_ms: u64) -> u64 {
-    let ahead = ntp.wrapping_sub(self::ntp(now_ms)) as i32;
-    let now_s = now_ms / 1_000;
-    now_s.saturating_add_signed(i64::from(ahead)).saturating_mul(1_000)
+/// The moment of a time of day in seconds since 1900: of those 136 years apart, the one nearest to now.
+fn moment(time: u32, clock: Clock) -> u64 {
+    let ahead = time.wrapping_sub(ntp(clock.now_ms, clock)) as i32;
+    let now_s = clock.time_of_day(clock.now_ms) / 1_000;
+    clock.moment(now_s.saturating_add_signed(i64::from(ahead)).saturating_mul(1_000))
 }
 
 #[cfg(test)]
@@ -65,7 +66,8 @@ mod tests {
     #[test]
     fn moments_are_found_across_2036() {
         let before = (1u64 << 32) - 5;
-        assert_eq!(moment(3, before * 1_000), ((1 << 32) + 3) * 1_000);
-        assert_eq!(moment(ntp(before * 1_000), ((1 << 32) + 9) * 1_000), before * 1_000);
+        let [early, late] = [before, (1 << 32) + 9].map(|now_s| Clock::at(now_s * 1_000));
+        assert_eq!(moment(3, early), ((1 << 32) + 3) * 1_000);
+        assert_eq!(moment(ntp(before * 1_000, early), late), before * 1_000);
     }
 }

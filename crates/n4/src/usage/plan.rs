@@ -4,6 +4,7 @@ use super::due::{Found, Look};
 use super::tell::tell;
 use super::{SILENCE, macs, ms};
 use crate::silence::Again;
+use machine::Clock;
 use pfcp::{Message, SessionReportRequest, UsageReport, UsageReportTrigger as Trigger};
 use rules::{Rules, Triggers, Urr, UrrId};
 use session::{UrrUsage, UsageRecord};
@@ -93,7 +94,7 @@ impl Plan {
 /// What a plan depends on beside the session.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Circumstances {
-    pub(crate) now_ms: u64,
+    pub(crate) clock: Clock,
     /// The data plane is there.
     pub(crate) can_ask: bool,
     /// If it is not, it may be by then.
@@ -173,11 +174,11 @@ impl Meter {
         (rules, asks): (&Rules, &[UrrId]),
         when: Circumstances,
     ) -> Plan {
-        let now = when.now_ms;
+        let now = when.clock.now_ms;
         let mut plan = Plan::new(when);
         self.give_up_asking(record, now, when.interval_ms);
         for (usage, urr) in record.urrs.iter_mut().zip(&rules.urrs) {
-            plan.add(urr.id, Look::at(usage, urr, now, when.can_ask));
+            plan.add(urr.id, Look::at(usage, urr, when.clock, when.can_ask));
         }
         macs::look(record, rules);
         silence(record, &mut plan);
@@ -199,32 +200,32 @@ impl Meter {
         if due(record).next().is_none() || !when.can_report {
             return;
         }
-        if self.report_from_ms > when.now_ms && !urgent {
+        if self.report_from_ms > when.clock.now_ms && !urgent {
             return plan.come_again(self.report_from_ms);
         }
-        if !when.can_ask && when.back_by_ms > when.now_ms {
+        if !when.can_ask && when.back_by_ms > when.clock.now_ms {
             return plan.come_again(when.back_by_ms);
         }
         link(record, rules);
         let unasked: Vec<UrrId> = due(record).filter(|urr| !self.told.contains(urr)).collect();
-        if when.can_ask && !unasked.is_empty() && self.ask_from_ms <= when.now_ms {
+        if when.can_ask && !unasked.is_empty() && self.ask_from_ms <= when.clock.now_ms {
             match &self.asked {
                 Some(asked) => plan.come_again(asked.until_ms),
                 None => plan.steps.push(Step::Ask { urrs: unasked, is_reported: true }),
             }
             return;
         }
-        let reports = tell_due(record, rules);
+        let reports = tell_due(record, rules, when.clock);
         let left: BTreeSet<UrrId> = due(record).collect();
         self.told.retain(|urr| left.contains(urr));
         // What found no room goes as soon as this has been taken.
-        self.report_from_ms = when.now_ms + if left.is_empty() { when.interval_ms } else { 0 };
+        self.report_from_ms = when.clock.now_ms + if left.is_empty() { when.interval_ms } else { 0 };
         plan.steps.push(Step::Report(reports));
     }
 
     /// Asks about what is not known, unless something is asked already.
     fn look(&self, plan: &mut Plan) {
-        let (urrs, now_ms) = (std::mem::take(&mut plan.unknown), plan.when.now_ms);
+        let (urrs, now_ms) = (std::mem::take(&mut plan.unknown), plan.when.clock.now_ms);
         let from_ms = self.ask_from_ms.max(self.look_from_ms);
         let is_asking = plan.steps.iter().any(|step| matches!(step, Step::Ask { .. }));
         match &self.asked {
@@ -241,7 +242,7 @@ impl Meter {
 
 /// The user may be silent for as long as the control plane wants to know.
 fn silence(record: &mut UsageRecord, plan: &mut Plan) {
-    let (now_ms, can_ask) = (plan.when.now_ms, plan.when.can_ask);
+    let (now_ms, can_ask) = (plan.when.clock.now_ms, plan.when.can_ask);
     let Some(inactivity) = &mut record.inactivity else { return };
     let from = if inactivity.is_reported { inactivity.heard_ms } else { inactivity.active_ms };
     let silent_at = from + ms(inactivity.timer_s);
@@ -277,7 +278,7 @@ fn link(record: &mut UsageRecord, rules: &Rules) {
 }
 
 /// As many as one request has room for, those first that a user waits for; the others stay due.
-fn tell_due(record: &mut UsageRecord, rules: &Rules) -> Vec<UsageReport> {
+fn tell_due(record: &mut UsageRecord, rules: &Rules, clock: Clock) -> Vec<UsageReport> {
     let UsageRecord { urrs, macs, starts, .. } = record;
     let mut reports = vec![];
     let mut octets = 0;
@@ -288,7 +289,7 @@ fn tell_due(record: &mut UsageRecord, rules: &Rules) -> Vec<UsageReport> {
                 return reports;
             }
             let triggers = usage.due;
-            let next = tell((usage, macs, starts), urr, triggers, None);
+            let next = tell((usage, macs, starts), urr, (triggers, None), clock);
             octets += octets_of(&next);
             reports.extend(next);
         }

@@ -3,6 +3,7 @@
 use super::account::elapse;
 use super::plan::linked;
 use super::{macs, ntp, starts};
+use machine::Clock;
 use pfcp::{UsageReport, UsageReportTrigger as Trigger, VolumeMeasurement, Volumes, flags};
 use rules::{Rules, Urr, UrrId};
 use session::{Counts, MacRecord, SessionRecord, StartRecord, UrrUsage, UsageRecord, Used};
@@ -13,20 +14,20 @@ use std::collections::BTreeSet;
 pub(super) fn tell(
     (usage, macs, starts): (&mut UrrUsage, &mut Option<Box<MacRecord>>, &mut [StartRecord]),
     urr: &Urr,
-    triggers: u32,
-    query: Option<u32>,
+    (triggers, query): (u32, Option<u32>),
+    clock: Clock,
 ) -> Vec<UsageReport> {
     let end = usage.known;
     let mut parts = match usage.monitored.take() {
         Some(middle) => {
-            let before = part(usage, urr, (usage.reported, middle), triggers | Trigger::MONIT);
-            let after = part(usage, urr, (middle, end), triggers);
+            let before = part(usage, urr, (usage.reported, middle), (triggers | Trigger::MONIT, clock));
+            let after = part(usage, urr, (middle, end), (triggers, clock));
             vec![
                 UsageReport { usage_information: Some(flags::USAGE_BEF), ..before },
                 UsageReport { usage_information: Some(flags::USAGE_AFT), ..after },
             ]
         }
-        None => vec![part(usage, urr, (usage.reported, end), triggers)],
+        None => vec![part(usage, urr, (usage.reported, end), (triggers, clock))],
     };
     (usage.reported, usage.due) = (end, 0);
     macs::tell(macs, urr, &mut parts);
@@ -43,12 +44,12 @@ pub(crate) struct Asked<'a> {
     pub(crate) removed: Vec<UrrId>,
 }
 
-/// The reports of an answer to a modification, at `now`: of these URRs, and of those that report along.
+/// The reports of an answer to a modification: of these URRs, and of those that report along.
 pub(crate) fn tell_asked(
     record: &mut UsageRecord,
     rules: &Rules,
     asked: &Asked<'_>,
-    now: u64,
+    clock: Clock,
 ) -> Vec<UsageReport> {
     let mut reports = Vec::new();
     let reporting: BTreeSet<UrrId> = asked.queried.iter().chain(&asked.removed).copied().collect();
@@ -60,23 +61,29 @@ pub(crate) fn tell_asked(
         let queried = triggers(asked.queried, Trigger::IMMER);
         let asked_for = queried | triggers(&asked.removed, Trigger::TERMR) | triggers(&along, Trigger::LIUSA);
         if asked_for != 0 {
-            elapse(usage, urr, now);
+            elapse(usage, urr, clock.now_ms);
             let reference = asked.reference.filter(|_| queried != 0);
             let triggers = usage.due | asked_for;
-            reports.extend(tell((usage, macs, starts), urr, triggers, reference));
+            reports.extend(tell((usage, macs, starts), urr, (triggers, reference), clock));
         }
     }
     reports
 }
 
-/// The last reports of a session that ends at `now`.
-pub(crate) fn tell_all(record: &mut SessionRecord, now: u64) -> Vec<UsageReport> {
+/// The last reports of a session that ends now.
+pub(crate) fn tell_all(record: &mut SessionRecord, clock: Clock) -> Vec<UsageReport> {
     let removed = record.rules.urrs.iter().map(|urr| urr.id).collect();
     let asked = Asked { queried: &[], reference: None, removed };
-    tell_asked(&mut record.usage, &record.rules, &asked, now)
+    tell_asked(&mut record.usage, &record.rules, &asked, clock)
 }
 
-fn part(usage: &mut UrrUsage, urr: &Urr, (start, end): (Used, Used), triggers: u32) -> UsageReport {
+fn part(
+    usage: &mut UrrUsage,
+    urr: &Urr,
+    (start, end): (Used, Used),
+    (triggers, clock): (u32, Clock),
+) -> UsageReport {
+    let ntp = |moment_ms: u64| ntp(moment_ms, clock);
     let within = |moment: &u64| start.at_ms <= *moment && *moment <= end.at_ms;
     let duration_ms = end.duration_ms.saturating_sub(start.duration_ms);
     let ur_seqn = usage.sequence;

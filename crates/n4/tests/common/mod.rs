@@ -32,9 +32,10 @@ pub const N3: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 2);
 pub const SMF: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 9);
 pub const OTHER: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 8);
 pub const STAMP: u32 = 0xE000_0001;
-const NODE: NodeRecord = NodeRecord { recovery_time_stamp: STAMP, leaves_ms: None };
 /// The time of day when everything begins, in milliseconds.
 pub const SINCE_1900_MS: u64 = 0xE000_0100 * 1_000;
+
+const FIRST: NodeRecord = NodeRecord { recovery_time_stamp: STAMP, leaves_ms: None, clock_ahead_ms: 0 };
 
 pub fn at(address: Ipv4Addr) -> SocketAddr {
     SocketAddr::new(address.into(), pfcp::PORT)
@@ -75,12 +76,14 @@ pub struct Lab {
     /// What was sent and not yet read by the test.
     pub sent: Vec<(SocketAddr, Message)>,
     pub notes: Vec<String>,
+    /// The node's own record.
+    pub record: NodeRecord,
+    /// What the clock was changed by since everything began.
+    pub clock_ms: i64,
     pub saved: BTreeMap<Seid, SessionRecord>,
     /// Saved, too: what is left of sessions that are over.
     pub over: BTreeMap<Seid, SessionRecord>,
     pub associations: BTreeMap<String, AssociationRecord>,
-    /// What the database has of the node itself.
-    pub kept: NodeRecord,
     /// What was told of applications.
     pub pfds: BTreeMap<String, PfdRecord>,
     /// How often content rules were said to have changed.
@@ -96,9 +99,8 @@ pub struct Lab {
 
 impl Lab {
     pub fn new(config: Config) -> Self {
-        let node = NODE;
         let start = Start {
-            node,
+            node: FIRST,
             associations: vec![],
             sessions: vec![],
             pfds: vec![],
@@ -125,10 +127,11 @@ impl Lab {
             is_obeying: false,
             sent: vec![],
             notes: vec![],
+            record: FIRST,
+            clock_ms: 0,
             saved: BTreeMap::new(),
             over: BTreeMap::new(),
             associations: BTreeMap::new(),
-            kept: NODE,
             pfds: BTreeMap::new(),
             content_changes: 0,
             cdrs: vec![],
@@ -154,6 +157,17 @@ impl Lab {
         assert!(matches!(answer, Body::AssociationSetupResponse(ref setup) if setup.cause.is_accepted()));
     }
 
+    pub fn time_of_day_ms(&self) -> u64 {
+        (SINCE_1900_MS + self.now.since_zero().as_millis() as u64).saturating_add_signed(self.clock_ms)
+    }
+
+    /// Somebody puts the clock forward, or back, and the node is told.
+    pub fn change_clock(&mut self, by_s: i64) {
+        self.clock_ms += by_s * 1_000;
+        let since_1900_ms = self.time_of_day_ms();
+        self.handle(Input::TimeOfDay { since_1900_ms });
+    }
+
     /// A new process with what the database holds, and the link to the data plane.
     pub fn restart(&mut self) {
         self.restart_alone();
@@ -162,10 +176,10 @@ impl Lab {
 
     /// A new process that has yet to find the data plane.
     pub fn restart_alone(&mut self) {
-        let node = self.kept;
+        let node = self.record;
         let associations = self.associations.values().cloned().collect();
         let sessions = self.saved.values().chain(self.over.values()).map(Packed::of).collect();
-        let since_1900_ms = SINCE_1900_MS + self.now.since_zero().as_millis() as u64;
+        let since_1900_ms = self.time_of_day_ms();
         self.started = self.now;
         let last_cdr = self.last_cdr;
         let pfds = self.pfds.values().cloned().collect();
@@ -248,7 +262,7 @@ impl Lab {
                 self.saved.remove(&seid);
                 self.over.remove(&seid);
             }
-            Output::SaveNode(record) => self.kept = record,
+            Output::SaveNode(record) => self.record = record,
             Output::SaveAssociation(record) => {
                 drop(self.associations.insert(record.node_id.clone(), record));
             }

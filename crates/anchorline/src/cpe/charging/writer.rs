@@ -167,7 +167,7 @@ mod tests {
             serving_nodes: vec![],
             user: User::default(),
         };
-        let mut account = Account::new(session, &Policy::default(), 1);
+        let mut account = Account::new(session, &Policy::default(), machine::Clock::at(1));
         Cdr { serial, ..account.end(&[], Cause::NormalRelease, 2) }
     }
 
