@@ -16,7 +16,7 @@ use pfcp::{
     PoolIdentity, PoolInformation, RawIe, SessionEstablishmentRequest, SessionRetentionInformation, flags,
     ie,
 };
-use rules::{Interface, Seid};
+use rules::{Instance, Interface, Seid};
 use session::AssociationRecord;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -290,7 +290,30 @@ impl Node {
     fn ip_resources(&self) -> Vec<RawIe> {
         let (access, others): (Vec<_>, Vec<_>) =
             self.config.gtpu.iter().partition(|address| address.interface == Interface::Access);
-        access.into_iter().chain(others).map(ip_resource).collect()
+        access.into_iter().chain(others).map(|address| self.ip_resource(address)).collect()
+    }
+
+    /// With the name of its network, where it has one: by it and the side control planes choose among several.
+    fn ip_resource(&self, address: &GtpuAddress) -> RawIe {
+        const V4: u8 = 1;
+        const V6: u8 = 1 << 1;
+        const ASSONI: u8 = 1 << 5;
+        const ASSOSI: u8 = 1 << 6;
+        let mut names = self.config.network_instances.iter();
+        let network = names.find(|name| Instance::of(name) == address.instance);
+        let flag = |is_there, flag| if is_there { flag } else { 0 };
+        let (v6, assoni) = (flag(address.ipv6.is_some(), V6), flag(network.is_some(), ASSONI));
+        let mut value = vec![V4 | v6 | assoni | ASSOSI];
+        value.extend(address.ipv4.octets());
+        value.extend(address.ipv6.iter().flat_map(Ipv6Addr::octets));
+        value.extend(network.into_iter().flat_map(|name| NetworkInstance::labels(name).0));
+        // Source Interface (8.2.2).
+        value.push(match address.interface {
+            Interface::Access => 0,
+            Interface::Core => 1,
+            Interface::SgiLan => 2,
+        });
+        RawIe { ie: ie::USER_PLANE_IP_RESOURCE_INFORMATION, value }
     }
 
     /// The pools we choose users' addresses from (TS 29.244 7.4.4.1-3).
@@ -345,20 +368,4 @@ fn features(told: Option<&CpFunctionFeatures>) -> Vec<u8> {
 
 fn addresses(told: &[CpIpAddress]) -> Vec<IpAddr> {
     told.iter().flat_map(CpIpAddress::addresses).take(ALTERNATIVES).collect()
-}
-
-fn ip_resource(address: &GtpuAddress) -> RawIe {
-    const V4: u8 = 1;
-    const V6: u8 = 1 << 1;
-    const ASSOSI: u8 = 1 << 6;
-    let mut value = vec![V4 | ASSOSI | if address.ipv6.is_some() { V6 } else { 0 }];
-    value.extend(address.ipv4.octets());
-    value.extend(address.ipv6.iter().flat_map(Ipv6Addr::octets));
-    // Source Interface (8.2.2).
-    value.push(match address.interface {
-        Interface::Access => 0,
-        Interface::Core => 1,
-        Interface::SgiLan => 2,
-    });
-    RawIe { ie: ie::USER_PLANE_IP_RESOURCE_INFORMATION, value }
 }

@@ -27,7 +27,14 @@ fn endpoints_are_served_by_a_port_of_their_side() {
     let gtpu =
         vec![GtpuAddress::access(N3), core(n6), GtpuAddress { instance: Instance::of("s5"), ..core(s5) }];
     let mut lab = Lab::new(Config { gtpu, network_instances: vec!["s5".to_owned()], ..config() });
-    lab.associate(SMF, 1);
+    let Body::AssociationSetupResponse(answer) = lab.ask(SMF, &Message::node(1, smf::setup(SMF, 1))) else {
+        panic!("an answer")
+    };
+    // A control plane that gives endpoints itself tells them apart by side and network (TS 29.244 Release 15, 8.2.82).
+    let told = answer.carried.iter().filter(|raw| raw.ie == ie::USER_PLANE_IP_RESOURCE_INFORMATION);
+    let told: Vec<_> = told.map(|ie| ie.value.clone()).collect();
+    let of = |flags: u8, at: std::net::Ipv4Addr, rest: &[u8]| [&[flags][..], &at.octets(), rest].concat();
+    assert_eq!(told, [of(0x41, N3, &[0]), of(0x41, n6, &[1]), of(0x61, s5, b"\x02s5\x01")]);
     let choose = FTeid::Choose { ipv4: true, ipv6: false, choose_id: None };
     let pdr = |id, f_teid, side, network: Option<&str>| {
         let mut pdr = uplink(id, f_teid);

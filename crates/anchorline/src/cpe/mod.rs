@@ -126,6 +126,7 @@ fn config(settings: &Settings) -> anyhow::Result<Config> {
     let both = [Some(settings.n4.listen), settings.n4.also_listen].map(|listen| listen.map(|at| at.ip()));
     let ipv4 = both.iter().flatten().find_map(|at| if let IpAddr::V4(at) = at { Some(*at) } else { None });
     let ipv6 = both.iter().flatten().find_map(|at| if let IpAddr::V6(at) = at { Some(*at) } else { None });
+    let timers = settings.n4.timers;
     Ok(Config {
         ipv4,
         ipv6,
@@ -137,15 +138,20 @@ fn config(settings: &Settings) -> anyhow::Result<Config> {
         charging: settings.charging.as_ref().map(|charging| charging.offline.clone()),
         ue_pools: settings.n4.ue_pools.clone(),
         associate: settings.n4.associate.clone(),
-        limits: limits(settings.dpe.sessions),
+        limits: limits(settings.dpe.sessions, settings.n4.control_planes),
+        heartbeat_interval: timers.heartbeat,
+        t1: timers.t1,
+        n1: timers.n1,
+        answer_lifetime: timers.answers,
         ..Config::new(node_id, settings.n4.listen.ip(), first)
     })
 }
 
 /// Tunnel endpoints are as many as the sessions the operator wants room for may need.
-fn limits(sessions: usize) -> Limits {
+fn limits(sessions: usize, peers: usize) -> Limits {
     let fewest = Limits::default();
-    Limits { sessions, tunnels: sessions.saturating_mul(TUNNELS_PER_SESSION).max(fewest.tunnels), ..fewest }
+    let tunnels = sessions.saturating_mul(TUNNELS_PER_SESSION).max(fewest.tunnels);
+    Limits { peers, sessions, tunnels, ..fewest }
 }
 
 /// Milliseconds since 1900.
@@ -178,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_million_sessions_have_room_for_their_tunnels() {
-        assert!(limits(1_000_000).tunnels >= 2_000_000);
-        assert_eq!(limits(1).tunnels, Limits::default().tunnels);
+        assert!(limits(1_000_000, 64).tunnels >= 2_000_000);
+        assert_eq!(limits(1, 64).tunnels, Limits::default().tunnels);
     }
 }

@@ -1,5 +1,6 @@
 //! `[n4]`: what control planes find.
 
+use super::timers::{self, TimerSettings, Timers};
 use super::values::Kbps;
 use ::charging::Key;
 use config::{Refusal, Spanned};
@@ -27,6 +28,9 @@ pub(crate) struct N4Settings {
     pub(crate) unknown_application: UnknownApplication,
     pub(crate) ue_pools: Vec<UePool>,
     pub(crate) predefined: Predefined,
+    pub(crate) timers: TimerSettings,
+    /// Most control planes at once.
+    pub(crate) control_planes: usize,
 }
 
 #[derive(Deserialize)]
@@ -48,6 +52,9 @@ pub(super) struct N4 {
     predefined_rule: Vec<Rule>,
     #[serde(default)]
     predefined_group: Vec<Group>,
+    #[serde(default)]
+    timers: Timers,
+    control_planes: Option<Spanned<u32>>,
 }
 
 #[derive(Deserialize)]
@@ -240,6 +247,8 @@ pub(super) fn check(n4: N4, networks: &[String]) -> Result<N4Settings, Refusal> 
         unknown_application: n4.unknown_application,
         ue_pools: n4.ue_pool.into_iter().map(pool).collect(),
         predefined: predefined(n4.predefined_rule, n4.predefined_group)?,
+        timers: timers::check(n4.timers)?,
+        control_planes: timers::within(n4.control_planes, 64, 1..=4_096)? as usize,
     })
 }
 

@@ -1,5 +1,7 @@
 use super::*;
 use crate::settings::ClassSettings;
+use crate::settings::timers::TimerSettings;
+use std::time::Duration;
 
 const EXAMPLE: &str = include_str!("../../../../../config/upf.toml");
 
@@ -226,6 +228,27 @@ fn what_control_planes_may_find_besides() {
     let with_ipv6 = EXAMPLE.replace("# ipv6 =", "ipv6 =");
     let address = config::parse(&with_ipv6, check).unwrap().gtpu_addresses()[0].ipv6;
     assert_eq!(address, Some("2001:db8:3::2".parse().unwrap()));
+}
+
+#[test]
+fn timers_are_the_operators_within_bounds() {
+    let shown = ["# control_planes", "# [n4.timers]", "# t1_s", "# n1", "# heartbeat_s", "# answers_s"];
+    let text = shown.iter().fold(EXAMPLE.to_owned(), |text, shown| text.replace(shown, &shown[2..]));
+    let defaults = config::parse(EXAMPLE, check).unwrap().n4;
+    let shown = config::parse(&text, check).unwrap().n4;
+    assert_eq!((shown.timers, shown.control_planes), (defaults.timers, defaults.control_planes));
+    let text = text.replace("t1_s = 3", "t1_s = 5").replace("n1 = 3", "n1 = 7");
+    let text =
+        text.replace("heartbeat_s = 10", "heartbeat_s = 60").replace("answers_s = 30", "answers_s = 90");
+    let timers = config::parse(&text, check).unwrap().n4.timers;
+    let seconds = Duration::from_secs;
+    let expected = TimerSettings { t1: seconds(5), n1: 7, heartbeat: seconds(60), answers: seconds(90) };
+    assert_eq!(timers, expected);
+    for wrong in ["t1_s = 5", "n1 = 7", "heartbeat_s = 60", "answers_s = 90", "control_planes = 64"] {
+        let (key, _) = wrong.split_once(" =").unwrap();
+        let refused = config::parse(&text.replace(wrong, &format!("{key} = 0")), check).unwrap_err();
+        assert!(refused.to_string().contains("this is 1 to"), "{refused}");
+    }
 }
 
 /// The example with everything of `[n4]` that is only shown.
