@@ -17,6 +17,8 @@ pub(crate) struct Association {
     pub(crate) next_heartbeat: Time,
     /// It has been asked and has not answered yet.
     pub(crate) is_asked: bool,
+    /// Which of those who stand in for it while it is silent is asked: how often one of them did not answer.
+    pub(crate) turn: usize,
     /// It told another recovery time stamp, and until when it may say which sessions it retains.
     pub(crate) restarted: Option<(u32, Time)>,
     /// When it is over, as we asked for its release.
@@ -123,6 +125,7 @@ impl Peers {
             is_up: true,
             next_heartbeat,
             is_asked: false,
+            turn: 0,
             restarted: None,
             ends: None,
             is_to_hear: false,
