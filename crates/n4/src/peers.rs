@@ -23,6 +23,8 @@ pub(crate) struct Association {
     pub(crate) restarted: Option<(u32, Time)>,
     /// When it is over, as we asked for its release.
     pub(crate) ends: Option<Time>,
+    /// That time has come, its sessions end, and until when it is told what they used.
+    pub(crate) farewell: Option<Time>,
     /// It was asked for its release in a former life of ours, and may not have heard.
     pub(crate) is_to_hear: bool,
     /// The load it was told of last, and the overload and when.
@@ -128,6 +130,7 @@ impl Peers {
             turn: 0,
             restarted: None,
             ends: None,
+            farewell: None,
             is_to_hear: false,
             told: Told::default(),
         };
@@ -241,7 +244,7 @@ impl Peers {
         let heartbeats =
             self.by_node_id.values().filter(|peer| !peer.is_asked).map(|peer| peer.next_heartbeat);
         let ends = self.by_node_id.values().filter_map(|peer| {
-            let ends = peer.ends?;
+            let ends = peer.farewell.or(peer.ends)?;
             Some(if peer.is_to_hear { Time::ZERO } else { ends })
         });
         let restarted = self.by_node_id.values().filter_map(|peer| Some(peer.restarted?.1));
