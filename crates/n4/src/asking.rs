@@ -143,7 +143,7 @@ impl Node {
     }
 
     /// Whether nobody hears what there is to tell a control plane: it does not answer, and no other one acts for it.
-    fn is_out_of_reach(&self, owner: &str) -> bool {
+    pub(crate) fn is_out_of_reach(&self, owner: &str) -> bool {
         self.peers.get(owner).is_some_and(|owner| !owner.is_up) && self.stand_in(owner).is_none()
     }
 

@@ -35,13 +35,15 @@ impl Node {
             return Err(Refusal::of(Cause::NoResourcesAvailable));
         }
         let address = self.peers.request_address(asked.key.from.ip());
+        let (alternatives, preferred) = alternatives(&request.alternatives);
         let record = AssociationRecord {
             node_id,
             address,
             recovery_time_stamp: request.recovery_time_stamp,
             features: features(request.cp_function_features.as_ref()),
             set_id: request.smf_set_id.clone().unwrap_or_default(),
-            alternatives: addresses(&request.alternatives),
+            alternatives,
+            preferred,
             era: self.next_era(request, retained.is_some()),
             ends_ms: None,
         };
@@ -116,7 +118,8 @@ impl Node {
             record.set_id.clone_from(set_id);
         }
         if !request.alternatives.is_empty() {
-            record.alternatives = addresses(&request.alternatives);
+            (record.alternatives, record.preferred) = alternatives(&request.alternatives);
+            association.turn = 0;
         }
         self.out.push(Output::SaveAssociation(record.clone()));
     }
@@ -267,13 +270,15 @@ impl Node {
             self.note(Level::Warning, format!("no room to associate with {node_id}"));
         } else {
             let recovery_time_stamp = response.recovery_time_stamp;
+            let (alternatives, preferred) = alternatives(&response.alternatives);
             let record = AssociationRecord {
                 node_id: node_id.clone(),
                 address: asking.to,
                 recovery_time_stamp,
                 features: features(response.cp_function_features.as_ref()),
                 set_id: response.smf_set_id.unwrap_or_default(),
-                alternatives: addresses(&response.alternatives),
+                alternatives,
+                preferred,
                 era: self.era(&node_id),
                 ends_ms: None,
             };
@@ -366,6 +371,13 @@ fn features(told: Option<&CpFunctionFeatures>) -> Vec<u8> {
     told.map(|told| told.octets().to_vec()).unwrap_or_default()
 }
 
-fn addresses(told: &[CpIpAddress]) -> Vec<IpAddr> {
-    told.iter().flat_map(CpIpAddress::addresses).take(ALTERNATIVES).collect()
+/// The preferred ones first (PPE, TS 29.244 8.2.129), and how many these are.
+fn alternatives(told: &[CpIpAddress]) -> (Vec<IpAddr>, u8) {
+    let (preferred, others): (Vec<_>, Vec<_>) = told.iter().partition(|told| told.is_preferred);
+    let addresses = |told: Vec<&CpIpAddress>| told.into_iter().flat_map(CpIpAddress::addresses).collect();
+    let (mut all, others): (Vec<IpAddr>, Vec<IpAddr>) = (addresses(preferred), addresses(others));
+    all.truncate(ALTERNATIVES);
+    let preferred = all.len() as u8;
+    all.extend(others.into_iter().take(ALTERNATIVES - all.len()));
+    (all, preferred)
 }

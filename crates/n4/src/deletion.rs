@@ -34,8 +34,12 @@ impl Node {
         match session.pending.take_if(deleting) {
             Some(pending) => self.forget(seid, &pending),
             // It came too late, and was taken back.
-            None if !counts.is_empty() => session.save(),
-            None => {}
+            None => {
+                if !counts.is_empty() {
+                    session.save();
+                }
+                self.parted(seid);
+            }
         }
     }
 

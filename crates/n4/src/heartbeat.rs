@@ -46,7 +46,7 @@ impl Node {
         let Some(association) = self.peers.get_mut(node_id) else { return };
         (association.is_asked, association.next_heartbeat) = (false, again);
         if association.is_up != is_up {
-            association.is_up = is_up;
+            (association.is_up, association.turn) = (is_up, 0);
             let (level, now) =
                 if is_up { (Level::Info, "answers again") } else { (Level::Warning, "is silent") };
             self.note(level, format!("{node_id} {now}; its sessions are kept"));

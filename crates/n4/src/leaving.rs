@@ -9,9 +9,12 @@ use machine::Time;
 use pfcp::{AssociationUpdateRequest, Cause, Message, flags};
 use std::time::Duration;
 
+/// When the time is up, control planes are told what their sessions used, for so long at most.
+const FAREWELL: Duration = Duration::from_secs(30);
+
 impl Node {
-    /// Takes leave: until the time is up no session is made; then the associations are over with all their sessions, whether or
-    /// not they were released. What is to be done.
+    /// Takes leave: until the time is up no session is made; then all sessions end, what they used is told, and the associations
+    /// are over, whether or not they were released. What is to be done.
     pub fn leave(&mut self, within: Duration, now: Time) -> Vec<Output> {
         self.now = self.now.max(now);
         self.peers.leave(self.now + within);
@@ -29,7 +32,7 @@ impl Node {
             self.save_node();
         }
         for association in self.peers.iter_mut().filter(|association| association.ends.is_some()) {
-            (association.ends, association.is_to_hear) = (None, false);
+            (association.ends, association.farewell, association.is_to_hear) = (None, None, false);
             association.record.ends_ms = None;
             self.out.push(Output::SaveAssociation(association.record.clone()));
         }
@@ -106,11 +109,25 @@ impl Node {
     /// Associations whose release was asked for and whose time has run out.
     pub(crate) fn end_associations(&mut self) {
         for node_id in self.peers.ended(self.now) {
-            self.note(
-                Level::Warning,
-                format!("the association with {node_id} is over: it was not released in time"),
-            );
-            self.end_association(node_id);
+            if self.is_farewell_over(&node_id) {
+                self.note(
+                    Level::Warning,
+                    format!("the association with {node_id} is over: it was not released in time"),
+                );
+                self.losses.forget(&node_id);
+                self.end_association(node_id);
+            }
         }
+    }
+
+    /// Its sessions end, and it is told what they used: whether that is done, or has taken too long.
+    fn is_farewell_over(&mut self, node_id: &str) -> bool {
+        let farewell = self.peers.get(node_id).and_then(|association| association.farewell);
+        if farewell.is_none() {
+            let until = self.now + FAREWELL;
+            self.peers.get_mut(node_id).into_iter().for_each(|it| it.farewell = Some(until));
+            self.part_with_sessions_of(node_id);
+        }
+        self.losses.are_told(node_id) || farewell.is_some_and(|until| until <= self.now)
     }
 }

@@ -1,13 +1,16 @@
-//! Sessions that a data plane does not take back after it was restarted, as it has less room than before. They are over: their
-//! control planes are told so, and what they used (TS 29.244 7.5.8.1; PSDBU, if they know it: 5.18.2).
+//! Sessions that we end: those that a data plane does not take back after it was restarted, as it has less room than before, and
+//! those of control planes that we took leave of. What they used is told (TS 29.244 7.5.8.1). That they are over is not: the
+//! flag for it (PSDBU) belongs to enhanced association release, of which we say that we cannot do it (EPFAR, 5.18.2); who asks
+//! for such a session does not find it.
 
 use crate::asking::Telling;
 use crate::exchange::Purpose;
-use crate::interface::Level;
+use crate::interface::{Level, Output};
 use crate::node::Node;
+use crate::sessions::Session;
 use crate::usage;
 use machine::Time;
-use pfcp::{Body, CpFeature, ReportType, SessionReportRequest, UsageReport, flags};
+use pfcp::{Body, ReportType, SessionReportRequest, UsageReport};
 use rules::Seid;
 use session::UsageRecord;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -17,7 +20,10 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 pub(crate) struct Losses {
     /// Sessions of which this life of the data plane has said nothing yet.
     missing: HashSet<Seid>,
-    /// Those it refused, by the owners that are to be told.
+    /// Those that leave is taken of, by owners, whose last counts are to come, and until when these are waited for.
+    parting: BTreeMap<String, BTreeSet<Seid>>,
+    parting_until: Option<Time>,
+    /// Those that are over, by the owners that are to be told.
     untold: BTreeMap<String, BTreeSet<Seid>>,
     /// When they are told, if there was no room for it.
     again: Option<Time>,
@@ -42,7 +48,42 @@ impl Losses {
     }
 
     pub(crate) fn next_due(&self) -> Option<Time> {
-        self.again.filter(|_| !self.untold.is_empty())
+        let again = self.again.filter(|_| !self.untold.is_empty());
+        let late = self.parting_until.filter(|_| !self.parting.is_empty());
+        again.into_iter().chain(late).min()
+    }
+
+    /// Whether there is nothing to tell an owner.
+    pub(crate) fn are_told(&self, owner: &str) -> bool {
+        !self.parting.contains_key(owner) && !self.untold.contains_key(owner)
+    }
+
+    /// It is associated no more.
+    pub(crate) fn forget(&mut self, owner: &str) {
+        self.parting.remove(owner);
+        self.untold.remove(owner);
+    }
+
+    /// The last counts have come; whether they were waited for.
+    fn part(&mut self, owner: &str, seid: Seid) -> bool {
+        let Some(parting) = self.parting.get_mut(owner) else { return false };
+        let is_parting = parting.remove(&seid);
+        if parting.is_empty() {
+            self.parting.remove(owner);
+        }
+        if is_parting {
+            self.untold.entry(owner.to_owned()).or_default().insert(seid);
+        }
+        is_parting
+    }
+
+    /// Counts that have not come in time are not waited for any more.
+    fn part_late(&mut self, now: Time) {
+        if self.parting_until.is_some_and(|until| until <= now) {
+            for (owner, parting) in std::mem::take(&mut self.parting) {
+                self.untold.entry(owner).or_default().extend(parting);
+            }
+        }
     }
 }
 
@@ -54,12 +95,44 @@ impl Node {
         let is_missing = self.losses.missing.remove(&seid);
         if let Some(owner) = owner.filter(|_| is_missing) {
             self.losses.untold.entry(owner).or_default().insert(seid);
+            let text = format!("session {seid} is over: the data plane does not take it back");
+            self.note(Level::Warning, text);
             self.tell_losses();
+        }
+    }
+
+    /// Ends the sessions of a control plane that measure something: the data plane lets them go and tells its last counts. Nothing is
+    /// done where nobody would hear of them.
+    pub(crate) fn part_with_sessions_of(&mut self, owner: &str) {
+        self.hand_over(owner);
+        if self.is_out_of_reach(owner) {
+            return;
+        }
+        let measures = |session: &Session| session.is_established() && !session.record.rules.urrs.is_empty();
+        let all = self.sessions.all_of(owner).into_iter();
+        let parting: BTreeSet<Seid> = all.filter(|seid| self.sessions.look(*seid, measures)).collect();
+        if !parting.is_empty() {
+            self.out.extend(parting.iter().map(|seid| Output::Delete(*seid)));
+            self.losses.parting.insert(owner.to_owned(), parting);
+            self.losses.parting_until = Some(self.now + self.config.apply_timeout);
+        }
+    }
+
+    /// The data plane has let a session go that is there.
+    pub(crate) fn parted(&mut self, seid: Seid) {
+        if self.losses.parting.is_empty() {
+            return;
+        }
+        let owner = self.sessions.get(seid).map(|session| session.record.owner.clone());
+        if owner.is_some_and(|owner| self.losses.part(&owner, seid)) {
+            self.tell_losses();
+            self.end_associations();
         }
     }
 
     /// Tells each owner of as many as there is room for, and those who do not answer later.
     pub(crate) fn tell_losses(&mut self) {
+        self.losses.part_late(self.now);
         self.losses.again = None;
         let owners: Vec<String> = self.losses.untold.keys().cloned().collect();
         owners.into_iter().for_each(|owner| self.tell_losses_to(&owner));
@@ -91,27 +164,18 @@ impl Node {
         // A report on its way comes by itself.
         let mut usage_reports = if session.is_reporting { vec![] } else { unconfirmed(&record.usage) };
         usage_reports.extend(usage::tell_all(&mut record, clock));
-        let used = if usage_reports.is_empty() { 0 } else { ReportType::USAR };
         let told = usage_reports.len() as u64;
-        // Others do not know what that flag means. They hear what was used, and that there is no session when they ask for it.
-        let hears_of_ends = self.peers.get(&record.owner).is_some_and(|owner| owner.has(CpFeature::Epfar));
-        if !hears_of_ends && usage_reports.is_empty() {
+        if usage_reports.is_empty() {
             return Telling::UnderWay;
         }
-        let ends = if hears_of_ends { ReportType::UISR } else { 0 };
         let request = SessionReportRequest {
-            report_type: ReportType(ends | used),
+            report_type: ReportType(ReportType::USAR),
             usage_reports,
-            pfcpsrreq_flags: hears_of_ends.then_some(flags::PFCPSRREQ_PSDBU),
             ..SessionReportRequest::default()
         };
         let telling = self.tell_owner(seid, Purpose::Report(seid), request);
         if telling == Telling::UnderWay {
             self.counters.usage_reports += told;
-            self.note(
-                Level::Warning,
-                format!("session {seid} is over: the data plane does not take it back"),
-            );
         }
         telling
     }

@@ -227,7 +227,10 @@ impl Node {
         for overdue in self.requests.overdue(self.now) {
             match overdue {
                 Overdue::Resend(asking) => self.send_bytes(asking.to, asking.bytes),
-                Overdue::GaveUp(sequence, asking) => self.unanswered(sequence, &asking),
+                Overdue::GaveUp(sequence, asking) => {
+                    self.next_stand_in(&asking);
+                    self.unanswered(sequence, &asking);
+                }
             }
         }
         self.answers.expire(self.now);

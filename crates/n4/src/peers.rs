@@ -17,10 +17,14 @@ pub(crate) struct Association {
     pub(crate) next_heartbeat: Time,
     /// It has been asked and has not answered yet.
     pub(crate) is_asked: bool,
+    /// Which of those who stand in for it while it is silent is asked: how often one of them did not answer.
+    pub(crate) turn: usize,
     /// It told another recovery time stamp, and until when it may say which sessions it retains.
     pub(crate) restarted: Option<(u32, Time)>,
     /// When it is over, as we asked for its release.
     pub(crate) ends: Option<Time>,
+    /// That time has come, its sessions end, and until when it is told what they used.
+    pub(crate) farewell: Option<Time>,
     /// It was asked for its release in a former life of ours, and may not have heard.
     pub(crate) is_to_hear: bool,
     /// The load it was told of last, and the overload and when.
@@ -123,8 +127,10 @@ impl Peers {
             is_up: true,
             next_heartbeat,
             is_asked: false,
+            turn: 0,
             restarted: None,
             ends: None,
+            farewell: None,
             is_to_hear: false,
             told: Told::default(),
         };
@@ -238,7 +244,7 @@ impl Peers {
         let heartbeats =
             self.by_node_id.values().filter(|peer| !peer.is_asked).map(|peer| peer.next_heartbeat);
         let ends = self.by_node_id.values().filter_map(|peer| {
-            let ends = peer.ends?;
+            let ends = peer.farewell.or(peer.ends)?;
             Some(if peer.is_to_hear { Time::ZERO } else { ends })
         });
         let restarted = self.by_node_id.values().filter_map(|peer| Some(peer.restarted?.1));

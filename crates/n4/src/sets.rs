@@ -1,9 +1,10 @@
 //! Many sessions at once: sets of sessions that end or move together (TS 29.244 6.2.9, 7.4.7), and control planes of a
 //! set that take sessions over from one another (5.22).
 
-use crate::exchange::Asked;
+use crate::exchange::{Asked, Asking};
 use crate::interface::Level;
 use crate::node::Node;
+use crate::peers::Association;
 use crate::refusal::Refusal;
 use crate::sessions::Session;
 use pfcp::{
@@ -11,7 +12,7 @@ use pfcp::{
     SessionSetDeletionResponse, SessionSetModificationRequest, SessionSetModificationResponse, ie,
 };
 use rules::Seid;
-use session::{CpFSeid, SessionRecord};
+use session::{AssociationRecord, CpFSeid, SessionRecord};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
@@ -128,12 +129,49 @@ impl Node {
         Some((self.report_address(&session.record.owner, address), cp_seid, None))
     }
 
-    /// One of the owner's set that answers, or might.
+    /// Who hears of a control plane's sessions in its place: of those who might, the one whose turn it is.
     pub(crate) fn stand_in(&self, owner: &str) -> Option<SocketAddr> {
-        let mut others = self.peers.iter().filter(|other| other.is_up && other.record.node_id != owner);
-        let other = others.find(|other| self.peers.are_one(&other.record.node_id, owner));
-        let unknown = || self.peers.get(owner)?.record.alternatives.first().copied();
-        other.map(|other| other.record.address).or_else(|| unknown().map(|to| self.peers.request_address(to)))
+        let turn = self.peers.get(owner)?.turn;
+        let all = self.stand_ins(owner);
+        all.get(turn.checked_rem(all.len())?).copied()
+    }
+
+    /// First whom it would rather have (PPE, TS 29.244 8.2.129), then those of its set that answer, then those of whom nothing is
+    /// known.
+    fn stand_ins(&self, owner: &str) -> Vec<SocketAddr> {
+        let Some(association) = self.peers.get(owner) else { return vec![] };
+        let AssociationRecord { alternatives, preferred, .. } = &association.record;
+        let (preferred, unknown) = alternatives.split_at(usize::from(*preferred).min(alternatives.len()));
+        let is_of_set = |other: &&Association| {
+            other.is_up && other.record.node_id != owner && self.peers.are_one(&other.record.node_id, owner)
+        };
+        let of_set = self.peers.iter().filter(is_of_set).map(|other| other.record.address);
+        let addresses = |told: &[IpAddr]| -> Vec<SocketAddr> {
+            told.iter().filter(|to| self.may_answer(**to)).map(|to| self.peers.request_address(*to)).collect()
+        };
+        let mut all = Vec::new();
+        for to in addresses(preferred).into_iter().chain(of_set).chain(addresses(unknown)) {
+            if !all.contains(&to) {
+                all.push(to);
+            }
+        }
+        all
+    }
+
+    /// Not where we are associated with somebody who is silent.
+    fn may_answer(&self, to: IpAddr) -> bool {
+        let mut there = self.peers.at(to).peekable();
+        there.peek().is_none() || there.any(|association| association.is_up)
+    }
+
+    /// Nobody answered a request about a session: if that was who stands in for its owner, it is the next one's turn.
+    pub(crate) fn next_stand_in(&mut self, asking: &Asking) {
+        let Some(owner) = asking.owner.as_deref() else { return };
+        if self.stand_in(owner) == Some(asking.to)
+            && let Some(association) = self.peers.get_mut(owner)
+        {
+            association.turn = association.turn.wrapping_add(1);
+        }
     }
 
     /// The control plane calls the session otherwise from now on (TS 29.244 7.5.9). Where that is another than the owner, it is

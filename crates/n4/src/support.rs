@@ -20,6 +20,8 @@
 //! their anchor is not relocated (ETHAR).
 //! Framed routes of IPv6 are of 64 bits at most. Routing protocols are not spoken with users: Framed-Routing is refused where it
 //! asks for some.
+//! Enhanced association release is not done (EPFAR): no session is said to be over (PSDBU, UISR), and what a control plane
+//! announces by it (PARPS) changes nothing. What sessions that we end used is told.
 //! Values (interfaces, actions, addresses) that are not done are in `values`.
 
 use crate::config::Config;

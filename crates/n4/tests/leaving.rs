@@ -9,11 +9,14 @@
 
 mod common;
 
+use common::billing::{Bill, metered, urr};
 use common::personas::{accepted, established};
 use common::smf::{establishment, path_switch, setup};
-use common::{Lab, OTHER, SMF, at, config};
-use n4::Config;
+use common::{Lab, OTHER, Obedience, SMF, at, config};
+use n4::{Config, Limits};
 use pfcp::*;
+use rules::UrrId;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 fn release(lab: &mut Lab, within_s: u64) -> Option<AssociationUpdateRequest> {
@@ -223,4 +226,81 @@ fn who_does_not_release_us_in_time_is_released() {
     lab.pass(Duration::from_secs(2));
     assert_eq!((lab.node.sessions(), lab.associations.len(), lab.in_force.len()), (0, 0, 0));
     assert!(release(&mut lab, 50).is_none(), "there is nobody to ask");
+}
+
+/// The reports that have come, by the control plane's names of their sessions.
+fn told(lab: &mut Lab) -> Vec<(u64, SessionReportRequest)> {
+    let reports = lab.reports();
+    let told = reports.into_iter().map(|(_, report)| match report.body {
+        Body::SessionReportRequest(request) => (report.seid.unwrap(), report.sequence, request),
+        other => panic!("{other:?}"),
+    });
+    let told: Vec<_> = told.collect();
+    for (_, sequence, _) in &told {
+        let response = SessionReportResponse::of(Cause::RequestAccepted);
+        lab.tell(SMF, &Message::session(0, *sequence, response));
+    }
+    told.into_iter().map(|(seid, _, request)| (seid, request)).collect()
+}
+
+/// Nobody else can tell any more.
+#[test]
+fn what_sessions_used_is_told_when_the_time_is_up() {
+    let mut lab = Lab::associated();
+    let session = lab.establish(metered(77, vec![urr(1, 0)]));
+    release(&mut lab, 50).unwrap();
+    lab.traffic(session, (100, 200), true);
+    lab.pass(Duration::from_secs(49));
+    assert!(lab.in_force.contains_key(&session) && told(&mut lab).is_empty());
+    lab.pass(Duration::from_secs(2));
+    let [(77, report)] = &told(&mut lab)[..] else { panic!("one report") };
+    assert_eq!((report.report_type, report.pfcpsrreq_flags), (ReportType(ReportType::USAR), None));
+    let mut bill = Bill::default();
+    bill.add(&report.usage_reports);
+    assert_eq!(bill.sums()[&UrrId(1)], (100, 200));
+    assert!(lab.node.leaving().is_empty() && lab.associations.is_empty());
+    assert_eq!((lab.node.sessions(), lab.node.tunnels(), lab.saved.len(), lab.in_force.len()), (0, 0, 0, 0));
+    lab.pass(Duration::from_secs(60));
+    assert!(told(&mut lab).is_empty());
+}
+
+#[test]
+fn what_many_sessions_used_is_told_as_there_is_room() {
+    let limits = Limits { requests: 3, ..Limits::default() };
+    let mut lab = Lab::associated_with(Config { limits, ..config() });
+    for cp_seid in 1..=9 {
+        let whole = metered(cp_seid, vec![urr(1, 0)]);
+        let create_pdrs = whole.create_pdrs[..1].to_vec();
+        lab.establish(SessionEstablishmentRequest { create_pdrs, ..whole });
+    }
+    release(&mut lab, 10).unwrap();
+    let mut all = BTreeSet::new();
+    lab.pass(Duration::from_secs(10));
+    assert_eq!(lab.node.leaving().len(), 1, "not while there is something to tell");
+    for _ in 0..25 {
+        all.extend(told(&mut lab).into_iter().map(|(session, _)| session));
+        lab.pass(Duration::from_secs(1));
+    }
+    assert_eq!(all, (1..=9).collect());
+    assert!(lab.node.leaving().is_empty() && lab.in_force.is_empty());
+}
+
+/// Neither a data plane nor a control plane that does not answer keeps us from leaving.
+#[test]
+fn who_does_not_answer_is_left_all_the_same() {
+    let mut lab = Lab::associated();
+    lab.establish(metered(77, vec![urr(1, 0)]));
+    release(&mut lab, 50).unwrap();
+    lab.obedience = Obedience::Waits;
+    lab.pass(Duration::from_secs(50) + config().apply_timeout);
+    assert_eq!(told(&mut lab).len(), 1, "what is known");
+    assert!(lab.node.leaving().is_empty());
+
+    let mut lab = Lab::associated();
+    lab.answers_heartbeats = false;
+    lab.establish(metered(77, vec![urr(1, 0)]));
+    release(&mut lab, 50).unwrap();
+    lab.pass(Duration::from_secs(50));
+    assert!(lab.node.leaving().is_empty() && lab.in_force.is_empty());
+    assert!(told(&mut lab).is_empty());
 }

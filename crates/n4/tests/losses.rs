@@ -44,7 +44,7 @@ fn come_back_small(lab: &mut Lab, last: Seid) {
     lab.obey();
 }
 
-/// It can do enhanced association release, to which the flag belongs.
+/// It can do enhanced association release, which we do not advertise.
 fn knows_of_ends(lab: &mut Lab) {
     let features = Some(CpFunctionFeatures::of(&[CpFeature::Epfar]));
     let setup = AssociationSetupRequest { cp_function_features: features, ..smf::setup(SMF, 1) };
@@ -52,11 +52,11 @@ fn knows_of_ends(lab: &mut Lab) {
         panic!()
     };
     assert_eq!(response.cause, Cause::RequestAccepted);
+    assert!(!response.up_function_features.unwrap().contains(UpFeature::Epfar));
 }
 
-/// Others would not know what they are told.
 #[test]
-fn a_control_plane_that_does_not_know_of_ends_hears_what_was_used_and_no_more() {
+fn a_control_plane_hears_what_was_used_and_no_more() {
     let mut lab = Lab::associated();
     let first = lab.establish(establishment(76));
     let [metered, plain] = [metered(77, vec![urr(1, 0)]), establishment(78)];
@@ -94,8 +94,8 @@ fn what_is_not_taken_back_is_over_and_its_owner_hears_what_it_used() {
     let [(to, report)] = &reports[..] else { panic!("{reports:?}") };
     assert_eq!((*to, report.seid), (at(SMF), Some(77)));
     let Body::SessionReportRequest(request) = &report.body else { panic!() };
-    assert_eq!(request.pfcpsrreq_flags, Some(flags::PFCPSRREQ_PSDBU));
-    assert_eq!(request.report_type, ReportType(ReportType::UISR | ReportType::USAR));
+    assert_eq!(request.pfcpsrreq_flags, None);
+    assert_eq!(request.report_type, ReportType(ReportType::USAR));
     let mut bill = Bill::default();
     bill.add(&request.usage_reports);
     assert_eq!(bill.sums()[&UrrId(1)], (0, 0), "all was told before");
@@ -134,7 +134,9 @@ fn more_losses_than_can_be_told_at_once_are_told_later() {
     let limits = Limits { requests: 3, ..Limits::default() };
     let mut lab = Lab::associated_with(Config { limits, ..config() });
     knows_of_ends(&mut lab);
-    let sessions: Vec<Seid> = (1..=9).map(|cp_seid| lab.establish(only_tunnel(cp_seid))).collect();
+    let measured =
+        |cp_seid| SessionEstablishmentRequest { create_urrs: vec![urr(1, 0)], ..only_tunnel(cp_seid) };
+    let sessions: Vec<Seid> = (1..=9).map(|cp_seid| lab.establish(measured(cp_seid))).collect();
     come_back_small(&mut lab, sessions[0]);
     let mut told = std::collections::BTreeSet::new();
     for _ in 0..60 {

@@ -9,6 +9,7 @@
 
 mod common;
 
+use common::billing::{metered, urr};
 use common::smf::{self, establishment};
 use common::{Lab, Obedience, SMF, config};
 use n4::{Config, UePool};
@@ -17,13 +18,13 @@ use std::time::Duration;
 
 /// It gave way to one of its name that failed, and the data plane has no room for it any more either.
 #[test]
-fn a_session_that_is_not_taken_back_is_over_and_told_so() {
+fn a_session_that_is_not_taken_back_is_over_and_what_it_used_is_told() {
     let mut lab = Lab::new(config());
-    // Others would not know what they are told (TS 29.244 5.18.2).
+    // It knows a flag that says so, which we do not say that we use (EPFAR, TS 29.244 5.18.2).
     let features = Some(CpFunctionFeatures::of(&[CpFeature::Epfar]));
     let setup = AssociationSetupRequest { cp_function_features: features, ..smf::setup(SMF, 1) };
     lab.ask(SMF, &Message::node(1, setup));
-    lab.establish(establishment(77));
+    lab.establish(metered(77, vec![urr(1, 0)]));
     lab.obedience = Obedience::Refuses;
     let Body::SessionEstablishmentResponse(response) =
         lab.ask(SMF, &Message::session(0, 900, establishment(77)))
@@ -34,7 +35,8 @@ fn a_session_that_is_not_taken_back_is_over_and_told_so() {
     assert_eq!((lab.node.sessions(), lab.node.tunnels(), lab.saved.len()), (0, 0, 0));
     let (_, report) = lab.reports().remove(0);
     let Body::SessionReportRequest(report) = report.body else { panic!("{report:?}") };
-    assert_eq!(report.pfcpsrreq_flags, Some(flags::PFCPSRREQ_PSDBU));
+    assert_eq!((report.report_type, report.usage_reports.len()), (ReportType(ReportType::USAR), 1));
+    assert_eq!(report.pfcpsrreq_flags, None);
 }
 
 /// Nobody hears that it is gone, and its name has gone to another session meanwhile.

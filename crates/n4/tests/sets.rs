@@ -15,7 +15,7 @@ use common::{Lab, OTHER, SMF, at, config};
 use dplink::{Event, Notice};
 use n4::Input;
 use pfcp::*;
-use rules::Seid;
+use rules::{PdrId, Seid};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -346,6 +346,56 @@ fn while_the_owner_is_silent_another_of_the_set_hears_of_its_sessions() {
     }
     let (to, message, old) = reported(&mut lab, session);
     assert_eq!((to, message.seid, old), (OTHER, Some(0), Some(FSeid::new(77, SMF.into()))));
+}
+
+/// Where reports about a session went, in their order, each once.
+fn asked_in_turn(lab: &mut Lab, session: Seid, seconds: u64) -> Vec<Ipv4Addr> {
+    let mut all: Vec<Ipv4Addr> = vec![];
+    for _ in 0..seconds {
+        let event = Event::DownlinkData { session, pdr: PdrId(2), qfi: None, traffic_class: 0 };
+        lab.handle(Input::DataPath(&Notice::Event(event)));
+        lab.pass(Duration::from_secs(1));
+        for (to, _) in lab.reports() {
+            let std::net::SocketAddr::V4(to) = to else { panic!("{to}") };
+            if all.last() != Some(to.ip()) {
+                all.push(*to.ip());
+            }
+        }
+    }
+    all
+}
+
+/// TS 29.244 8.2.129 (PPE), and whoever does not answer is not the only one.
+#[test]
+fn alternatives_are_asked_in_turn_and_the_preferred_one_first() {
+    const THIRD: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 7);
+    const FOURTH: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 6);
+    let mut lab = Lab::new(config());
+    lab.answers_heartbeats = false;
+    let [first, second] = [OTHER, THIRD].map(|address| CpIpAddress::new(address.into()));
+    let preferred = CpIpAddress { is_preferred: true, ..CpIpAddress::new(FOURTH.into()) };
+    let request = AssociationSetupRequest {
+        smf_set_id: Some(SET.to_vec()),
+        alternatives: vec![first, second, preferred],
+        ..setup(SMF, 1)
+    };
+    lab.ask(SMF, &Message::node(1, request));
+    let mut request = establishment(77);
+    request.create_fars[1].apply_action = ApplyAction::new(ApplyAction::BUFF | ApplyAction::NOCP);
+    let session = lab.establish(request);
+    lab.pass(Duration::from_secs(60));
+    lab.restart();
+    lab.pass(Duration::from_secs(60));
+    lab.sent.clear();
+    assert_eq!(asked_in_turn(&mut lab, session, 150)[..5], [FOURTH, OTHER, THIRD, FOURTH, OTHER]);
+    // It tells others while it can: of a single one nobody else is known.
+    let update = AssociationUpdateRequest { alternatives: vec![second], ..update(SMF) };
+    lab.ask(SMF, &Message::node(2, update));
+    assert_eq!(asked_in_turn(&mut lab, session, 60).last(), Some(&THIRD));
+}
+
+fn update(peer: Ipv4Addr) -> AssociationUpdateRequest {
+    AssociationUpdateRequest::new(NodeId::Ipv4(peer))
 }
 
 #[test]

@@ -103,6 +103,8 @@ pub struct AssociationRecord {
     pub set_id: Vec<u8>,
     /// Where others of its set speak in its name (TS 29.244 5.22.2).
     pub alternatives: Vec<IpAddr>,
+    /// How many of these, from the first on, are to be preferred (PPE, TS 29.244 8.2.129).
+    pub preferred: u8,
     /// How often the peer associated anew with the time stamp it had. Sessions of an earlier era it may have forgotten.
     pub era: u32,
     /// When the association is over, as its release was asked for: milliseconds since 1900.

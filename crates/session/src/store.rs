@@ -250,6 +250,7 @@ mod tests {
             features: vec![1],
             set_id: vec![],
             alternatives: vec![],
+            preferred: 1,
         }
     }
 

@@ -29,7 +29,7 @@ pub(crate) enum Order {
     /// Ask every control plane to release its association, and let none associate until the process ends or
     /// [`Order::Stay`].
     Release {
-        /// Within so many seconds; then the associations are over.
+        /// Within so many seconds; then the associations are over, once it is told what their sessions used.
         grace_s: u64,
     },
     /// Take that back.

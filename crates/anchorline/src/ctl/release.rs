@@ -7,8 +7,8 @@ use tokio::time::{Instant, sleep};
 
 /// Between looks at who is still there.
 const LOOK: Duration = Duration::from_millis(200);
-/// After the time it has given, the control plane ends associations itself.
-const SPARE: Duration = Duration::from_secs(5);
+/// After the time it has given, the control plane engine tells what sessions used and ends associations itself.
+const SPARE: Duration = Duration::from_secs(40);
 
 /// How long they have.
 #[derive(clap::Args)]
