@@ -209,6 +209,8 @@ pub struct UsageRecord {
     pub starts: Vec<StartRecord>,
     /// A report the control plane has not confirmed, as it was sent; there is at most one.
     pub unconfirmed: Option<Vec<u8>>,
+    /// Reports that an answer had no room for, as they will be sent, one after the other once there is none unconfirmed.
+    pub further: Vec<Vec<u8>>,
     /// The last answer that told of usage.
     pub answer: Option<Box<AnswerRecord>>,
     /// The session is over: nothing is left of it but that answer.
