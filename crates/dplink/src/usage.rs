@@ -24,7 +24,8 @@ pub struct UsageCounts {
     pub dropped_downlink_packets: u64,
     /// Bytes of these.
     pub dropped_downlink_bytes: u64,
-    /// How long ago the first packet came, when this was told; `None` without packets.
+    /// How long ago the first packet came since the URR's counts were told before, by a notice or in answer to a query, when this
+    /// was told; `None` without packets.
     pub first_packet_age_ms: Option<u64>,
     /// How long ago the last packet came, when this was told; `None` without packets.
     pub last_packet_age_ms: Option<u64>,

@@ -29,6 +29,8 @@ pub struct AnswerCache<K> {
     /// That of the oldest.
     first: u64,
     octets: usize,
+    /// Requests in progress.
+    in_progress: usize,
 }
 
 #[derive(Debug)]
@@ -50,9 +52,17 @@ pub enum Seen<'a> {
 }
 
 impl<K: Clone + Eq + Hash> AnswerCache<K> {
-    /// Remembers requests within limits: the oldest goes first.
+    /// Remembers requests within limits: of those that are answered, the oldest goes first. Those in progress stay, so that nothing is
+    /// done twice because others ask much; while they are half of all, no more are remembered.
     pub fn new(limits: AnswerLimits) -> Self {
-        Self { limits, numbers: HashMap::new(), requests: VecDeque::new(), first: 0, octets: 0 }
+        Self {
+            limits,
+            numbers: HashMap::new(),
+            requests: VecDeque::new(),
+            first: 0,
+            octets: 0,
+            in_progress: 0,
+        }
     }
 
     /// A request has come, and is in progress from now on if it is new.
@@ -79,9 +89,13 @@ impl<K: Clone + Eq + Hash> AnswerCache<K> {
     }
 
     fn note(&mut self, key: K, now: Time) {
-        if self.requests.len() >= self.limits.requests {
-            self.forget_oldest();
+        if self.in_progress > self.limits.requests / 2 {
+            return;
         }
+        if self.requests.len() >= self.limits.requests {
+            self.make_room();
+        }
+        self.in_progress += 1;
         self.numbers.insert(key.clone(), self.first + self.requests.len() as u64);
         self.requests.push_back(Request { key, until: now + self.limits.lifetime, answer: None });
     }
@@ -91,9 +105,12 @@ impl<K: Clone + Eq + Hash> AnswerCache<K> {
         let Some(place) = self.numbers.get(key).map(|number| self.place(*number)) else { return };
         let Some(request) = self.requests.get_mut(place) else { return };
         self.octets += bytes.len();
-        self.octets -= request.answer.replace(bytes.into_boxed_slice()).map_or(0, |old| old.len());
+        match request.answer.replace(bytes.into_boxed_slice()) {
+            Some(old) => self.octets -= old.len(),
+            None => self.in_progress -= 1,
+        }
         while self.octets > self.limits.octets {
-            self.forget_oldest();
+            self.make_room();
         }
     }
 
@@ -101,8 +118,10 @@ impl<K: Clone + Eq + Hash> AnswerCache<K> {
     pub fn forget(&mut self, key: &K) {
         if let Some(number) = self.numbers.remove(key) {
             let place = self.place(number);
-            let answer = self.requests.get_mut(place).and_then(|request| request.answer.take());
-            self.octets -= answer.map_or(0, |answer| answer.len());
+            match self.requests.get_mut(place).and_then(|request| request.answer.take()) {
+                Some(answer) => self.octets -= answer.len(),
+                None => self.in_progress -= 1,
+            }
         }
     }
 
@@ -127,6 +146,20 @@ impl<K: Clone + Eq + Hash> AnswerCache<K> {
     /// Whether nobody has forgotten it, and nothing else has its key by now.
     fn is_known(&self, oldest: &Request<K>) -> bool {
         self.numbers.get(&oldest.key) == Some(&self.first)
+    }
+
+    /// Forgets one. Those in progress go to the end of the line: they are half of all at most, so others are found soon.
+    fn make_room(&mut self) {
+        while let Some(oldest) = self.requests.pop_front_if(|oldest| oldest.answer.is_none()) {
+            let number = self.first;
+            self.first += 1;
+            if self.numbers.get(&oldest.key) != Some(&number) {
+                return;
+            }
+            self.numbers.insert(oldest.key.clone(), self.first + self.requests.len() as u64);
+            self.requests.push_back(oldest);
+        }
+        self.forget_oldest();
     }
 
     fn forget_oldest(&mut self) {
@@ -169,12 +202,33 @@ mod tests {
     #[test]
     fn the_oldest_makes_room() {
         let mut cache = cache(2);
-        cache.begin(1, Time::ZERO);
-        cache.begin(2, Time::ZERO);
-        cache.begin(3, Time::ZERO);
-        assert_eq!(cache.begin(2, Time::ZERO), Seen::InProgress);
-        assert_eq!(cache.begin(1, Time::ZERO), Seen::New);
+        for key in 1..=3 {
+            cache.begin(key, Time::ZERO);
+            cache.answer(&key, vec![7]);
+        }
+        assert_eq!(cache.seen(&2), Seen::Answered(&[7]));
+        assert_eq!(cache.seen(&1), Seen::New);
         assert!(cache.requests.len() <= 2 && cache.numbers.len() <= 2);
+    }
+
+    #[test]
+    fn what_is_in_progress_does_not_give_way() {
+        let mut cache = cache(4);
+        cache.begin(1, Time::ZERO);
+        for key in 2..=1_000 {
+            cache.begin(key, Time::ZERO);
+            cache.answer(&key, vec![7]);
+        }
+        assert_eq!((cache.seen(&1), cache.requests.len()), (Seen::InProgress, 4));
+        // Nor to others in progress: of these, as many are remembered as leave room for answers.
+        (2_001..=3_000).for_each(|key| drop(cache.begin(key, Time::ZERO)));
+        let known = (2_001..=3_000).filter(|key| cache.seen(key) == Seen::InProgress).count();
+        assert_eq!((cache.seen(&1), known, cache.requests.len()), (Seen::InProgress, 2, 4));
+        cache.answer(&1, vec![8]);
+        assert_eq!((cache.seen(&1), cache.in_progress), (Seen::Answered(&[8]), 2));
+        // One that is never answered has its time, too.
+        cache.expire(Time::from_millis(10_000));
+        assert_eq!((cache.requests.len(), cache.in_progress, cache.octets), (0, 0, 0));
     }
 
     #[test]

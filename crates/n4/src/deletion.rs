@@ -1,18 +1,21 @@
 //! Session Deletion (TS 29.244 6.3.4), and sessions that go without being asked about.
 
 use crate::apply::answer_record;
-use crate::exchange::{Asked, answer_to};
-use crate::interface::{Output, saved};
+use crate::exchange::{Asked, Purpose, answer_to};
+use crate::interface::{Level, Output, saved};
 use crate::load::Pressure;
+use crate::losses::reports_of;
+use crate::metering::of_usage;
 use crate::node::Node;
 use crate::offline;
 use crate::refusal::Refusal;
 use crate::sessions::{Pending, Work};
 use crate::usage;
 use dplink::UsageCounts;
-use pfcp::{Cause, SessionDeletionResponse};
+use pfcp::{Cause, CpFeature, FSeid, Message, SessionDeletionResponse, SessionReportRequest, UsageReport};
 use rules::{Rules, Seid};
 use session::{SessionRecord, UsageRecord};
+use std::net::SocketAddr;
 
 impl Node {
     pub(crate) fn delete(&mut self, asked: &Asked, seid: Seid) {
@@ -45,15 +48,21 @@ impl Node {
 
     /// Answers a deletion by the counts that are known.
     pub(crate) fn forget(&mut self, seid: Seid, pending: &Pending) {
+        let told = self.looks_after(seid);
         let Some(mut session) = self.sessions.remove(seid) else { return };
         self.unschedule(seid, &session);
-        let usage_reports = usage::tell_all(&mut session.record, self.clock());
+        let untold = std::mem::take(&mut session.record.usage.further);
+        let mut usage_reports: Vec<UsageReport> = untold.iter().flat_map(|bytes| reports_of(bytes)).collect();
+        usage_reports.extend(usage::tell_all(&mut session.record, self.clock()));
         self.counters.usage_reports += usage_reports.len() as u64;
         self.charge_last(&mut session.record, charging::Cause::NormalRelease);
         self.release_all(&session.record);
         self.reports.reindex(seid, &session.record.rules, &Rules::default());
         let cp_seid = session.record.cp_f_seid.seid;
         let tells_usage = !usage_reports.is_empty();
+        let owner = self.peers.get(&session.record.owner);
+        let knows = owner.is_some_and(|owner| owner.has(CpFeature::Ardr));
+        let further = usage::split(&mut usage_reports, knows);
         let Pressure { load, overload } = self.pressure(pending.asked.key.from.ip());
         let response = SessionDeletionResponse {
             cause: Cause::RequestAccepted,
@@ -61,7 +70,7 @@ impl Node {
             usage_reports,
             load,
             overload,
-            carried: vec![],
+            carried: usage::information(&further),
         };
         let bytes = answer_to(&pending.asked, Some(cp_seid), response);
         match tells_usage {
@@ -71,6 +80,25 @@ impl Node {
         self.counters.accepted += 1;
         self.answer_bytes(&pending.asked, bytes);
         self.refuse_waiting(session.waiting.into_asked(), cp_seid);
+        further.into_iter().for_each(|reports| self.tell_after(seid, told, reports));
+    }
+
+    /// What the answer to a deletion had no room for. The session is gone: this is asked for as often as requests are, and not
+    /// across a restart.
+    fn tell_after(
+        &mut self,
+        seid: Seid,
+        told: Option<(SocketAddr, u64, Option<FSeid>)>,
+        reports: Vec<UsageReport>,
+    ) {
+        let Some((to, cp_seid, old_cp_f_seid)) = told else { return };
+        let request = SessionReportRequest { old_cp_f_seid, ..of_usage(reports) };
+        let purpose = Purpose::Report(seid);
+        if !self.ask(to, purpose, |sequence| Message::session(cp_seid, sequence, request)) {
+            self.counters.reports_held_back += 1;
+            let text = format!("the last usage of session {seid} is more than there is room to tell at once");
+            self.note(Level::Warning, text);
+        }
     }
 
     /// The last counts are in this answer and nowhere else: as long as it may be asked for again, it outlives the

@@ -180,7 +180,8 @@ impl Node {
     pub(crate) fn refuse(&mut self, asked: &Asked, cp_seid: Option<u64>, refusal: Refusal) {
         let Some(procedure) = asked.procedure else { return };
         self.counters.refused += 1;
-        self.note(Level::Warning, format!("{} is refused {procedure:?}: {refusal}", asked.key.from));
+        let from = asked.key.from;
+        self.note_refusal(from.ip(), format!("{from} is refused {procedure:?}: {refusal}"));
         let us = Identity {
             node_id: self.config.node_id.clone(),
             recovery_time_stamp: self.recovery_time_stamp,

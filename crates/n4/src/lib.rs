@@ -58,6 +58,7 @@ mod sets;
 mod silence;
 mod slot;
 mod stale;
+mod strangers;
 mod support;
 mod table;
 mod translate;

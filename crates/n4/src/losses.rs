@@ -181,11 +181,15 @@ impl Node {
     }
 }
 
-/// What was told once and waits to be told again.
-fn unconfirmed(usage: &UsageRecord) -> Vec<UsageReport> {
-    let told = usage.unconfirmed.as_ref().and_then(|bytes| pfcp::decode(bytes).ok());
-    match told.map(|message| message.body) {
-        Some(Body::SessionReportRequest(request)) => request.usage_reports,
+/// Of a request that we made.
+pub(crate) fn reports_of(bytes: &[u8]) -> Vec<UsageReport> {
+    match pfcp::decode(bytes).map(|message| message.body) {
+        Ok(Body::SessionReportRequest(request)) => request.usage_reports,
         _ => vec![],
     }
+}
+
+/// What was told once and waits to be told again.
+fn unconfirmed(usage: &UsageRecord) -> Vec<UsageReport> {
+    usage.unconfirmed.iter().chain(&usage.further).flat_map(|bytes| reports_of(bytes)).collect()
 }

@@ -53,6 +53,7 @@ impl Node {
         let clock = self.clock();
         let now_ms = clock.now_ms;
         let paging = self.page(seid, now_ms);
+        self.report_further(seid);
         self.report_again(seid, now_ms);
         let interval_ms = self.config.report_interval.as_millis() as u64;
         let can_ask = self.epoch.is_some();
@@ -115,11 +116,7 @@ impl Node {
     /// The record holds the report before it is sent, until it is confirmed.
     fn report_usage(&mut self, seid: Seid, usage_reports: Vec<UsageReport>) {
         self.counters.usage_reports += usage_reports.len() as u64;
-        let request = SessionReportRequest {
-            report_type: ReportType(ReportType::USAR),
-            usage_reports,
-            ..SessionReportRequest::default()
-        };
+        let request = of_usage(usage_reports);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         let message = Message::session(session.record.cp_f_seid.seid, 0, request.clone());
         session.record.usage.unconfirmed = Some(pfcp::encode(&message));
@@ -134,6 +131,18 @@ impl Node {
         if let Some(session) = self.sessions.get_mut(seid) {
             session.is_reporting = telling == Telling::UnderWay;
             session.report_again_ms = if telling == Telling::Silent { 0 } else { soon_ms };
+        }
+    }
+
+    /// What an answer had no room for is next, once nothing else is under way.
+    fn report_further(&mut self, seid: Seid) {
+        let waits = |session: &&mut Session| {
+            session.record.usage.unconfirmed.is_none() && !session.record.usage.further.is_empty()
+        };
+        if let Some(session) = self.sessions.get_mut(seid).filter(waits) {
+            session.record.usage.unconfirmed = Some(session.record.usage.further.remove(0));
+            (session.is_reporting, session.report_again_ms) = (false, 0);
+            session.save();
         }
     }
 
@@ -298,4 +307,10 @@ impl Node {
         self.answers.begin(key, self.now);
         self.answers.answer(&key, answer.bytes.clone());
     }
+}
+
+/// A request that tells what was used.
+pub(crate) fn of_usage(usage_reports: Vec<UsageReport>) -> SessionReportRequest {
+    let report_type = ReportType(ReportType::USAR);
+    SessionReportRequest { report_type, usage_reports, ..SessionReportRequest::default() }
 }

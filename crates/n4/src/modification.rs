@@ -24,6 +24,10 @@ impl Node {
         support::modification(request, &self.config)?;
         let session = self.sessions.get(seid).ok_or(Refusal::of(Cause::SessionContextNotFound))?;
         let before = &session.record;
+        // It would have ever more to tell a control plane that takes nothing.
+        if before.usage.further.len() >= usage::MOST_FURTHER {
+            return Err(Refusal::of(Cause::PfcpEntityInCongestion));
+        }
         let renamed = request.cp_f_seid.as_ref().map(|name| cp_f_seid(name, &self.config));
         let cp_f_seid = renamed.unwrap_or(Ok(before.cp_f_seid))?;
         let owner = self.new_owner(&before.owner, request.node_id.as_ref())?;

@@ -13,6 +13,7 @@ use crate::pools::Pools;
 use crate::refusal::{self, Procedure, Refusal};
 use crate::registry::Sessions;
 use crate::report::Reports;
+use crate::strangers::Strangers;
 use crate::tunnels::Tunnels;
 use dplink::Desired;
 use machine::{AnswerCache, AnswerLimits, Clock, Overdue, Seen, Time};
@@ -64,6 +65,7 @@ pub struct Node {
     pub(crate) path_news: BTreeMap<String, News>,
     /// What the data plane lost and may not take back.
     pub(crate) losses: Losses,
+    pub(crate) strangers: Strangers,
     pub(crate) counters: Counters,
     /// The highest number of a charging data record.
     pub(crate) last_cdr: u64,
@@ -109,6 +111,7 @@ impl Node {
             failed_paths: BTreeMap::new(),
             path_news: BTreeMap::new(),
             losses: Losses::default(),
+            strangers: Strangers::default(),
             counters: Counters::default(),
             last_cdr: start.last_cdr,
             leaving: BTreeMap::new(),
@@ -192,6 +195,7 @@ impl Node {
             lost,
             news,
             self.look_again,
+            self.strangers_due(),
         ]
         .into_iter()
         .flatten()
@@ -237,6 +241,7 @@ impl Node {
         self.fail_late();
         self.attend_due();
         self.look_at_some();
+        self.sum_up_strangers();
         self.erase_old();
         self.charge_late();
         self.tell_losses();

@@ -11,6 +11,7 @@ mod common;
 
 use common::billing::*;
 use common::{Lab, Obedience, SINCE_1900_MS, SMF, US, at};
+use n4::Input;
 use pfcp::UsageReportTrigger as Trigger;
 use pfcp::*;
 use rules::{Seid, UrrId};
@@ -48,6 +49,37 @@ fn a_volume_threshold_is_told_with_what_was_used() {
     assert_eq!((report.time_of_first_packet, report.time_of_last_packet), (Some(now - 2), Some(now)));
     // Time runs from the first packet.
     assert_eq!(report.duration_measurement, Some(2));
+}
+
+/// TS 29.244 8.2.46, 8.2.47: of the time the report is about, not of the URR's life.
+#[test]
+fn each_report_tells_when_its_own_first_and_last_packets_came() {
+    let mut rule = urr(1, PERIO);
+    rule.measurement_period = Some(60);
+    rule.monitoring_time = Some((SINCE_1900_MS / 1_000) as u32 + 150);
+    let (mut lab, session) = lab(vec![rule]);
+    let began = now_s(&lab);
+    let mut told = vec![];
+    for second in 0..=240 {
+        if [10, 30, 50, 70, 80, 130, 140, 160, 170, 220].contains(&second) {
+            lab.traffic(session, (1, 0), false);
+        }
+        // A question in between does not begin anything anew.
+        if second == 75 {
+            let known = lab.plane.query(session, &[], (1 << 40, false, lab.now)).unwrap();
+            lab.handle(Input::DataPath(&known));
+        }
+        told.extend(reported(&mut lab, session).into_iter().map(|report| {
+            let since = |time: Option<u32>| time.map(|time| time - began);
+            let packets = (since(report.time_of_first_packet), since(report.time_of_last_packet));
+            (since(report.end_time).unwrap(), octets(&report).0, packets)
+        }));
+        seconds(&mut lab, 1);
+    }
+    let packets = |first, last| (Some(first), Some(last));
+    let before = [(60, 3, packets(10, 50)), (120, 2, packets(70, 80)), (150, 2, packets(130, 140))];
+    let after = [(180, 2, packets(160, 170)), (240, 1, packets(220, 220))];
+    assert_eq!(told, [&before[..], &after[..]].concat());
 }
 
 #[test]

@@ -102,6 +102,10 @@ pub struct UrrUsage {
     pub first_packet_ms: Option<u64>,
     /// When the last packet came.
     pub last_packet_ms: Option<u64>,
+    /// When the first packet came that no report has told of, after the monitoring time if it has passed.
+    pub first_untold_ms: Option<u64>,
+    /// When the first such packet before the monitoring time came, and the last.
+    pub monitored_packets_ms: (Option<u64>, Option<u64>),
     /// Usage report triggers due (TS 29.244 8.2.41).
     pub due: u32,
     /// Usage report triggers that come but once until a new quota or packet.
@@ -205,6 +209,8 @@ pub struct UsageRecord {
     pub starts: Vec<StartRecord>,
     /// A report the control plane has not confirmed, as it was sent; there is at most one.
     pub unconfirmed: Option<Vec<u8>>,
+    /// Reports that an answer had no room for, as they will be sent, one after the other once there is none unconfirmed.
+    pub further: Vec<Vec<u8>>,
     /// The last answer that told of usage.
     pub answer: Option<Box<AnswerRecord>>,
     /// The session is over: nothing is left of it but that answer.

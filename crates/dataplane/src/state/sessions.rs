@@ -240,6 +240,7 @@ impl Sessions {
             }
             let count = &mut self.cells.account(session.run.base, place).count;
             query.counts.push(ledger.counts(count, now_ns));
+            ledger.begin_interval(count);
             if query.is_reported {
                 ledger.reported(count);
             }

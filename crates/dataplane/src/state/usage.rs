@@ -39,6 +39,7 @@ pub(crate) struct Ledger {
     drops: Option<Box<Drops>>,
     /// Packets folded out of the count, by [`Direction`].
     packets: [u64; 2],
+    /// Of the first packet since counts were told last.
     first_ns: Option<NonZeroU64>,
 }
 
@@ -244,6 +245,7 @@ impl Ledger {
 
     /// A cause has been told: thresholds begin anew.
     pub(crate) fn told(&mut self, count: &mut Count, cause: UsageCause, now_ns: u64) {
+        self.begin_interval(count);
         match cause {
             UsageCause::VolumeThreshold => self.told = Some(tick(now_ns)),
             UsageCause::DroppedDownlink => {
@@ -263,6 +265,12 @@ impl Ledger {
         }
     }
 
+    /// The counts have been told: the next packet is looked at, for it is the first since then (TS 29.244 8.2.46).
+    pub(crate) const fn begin_interval(&mut self, count: &mut Count) {
+        self.first_ns = None;
+        count.left = 0;
+    }
+
     /// Who was told of the start may not have heard: the next packet is looked at.
     pub(crate) fn await_start(&mut self, count: &mut Count) {
         if self.awaited.is_some() && std::mem::take(&mut self.start_told) {
@@ -270,13 +278,13 @@ impl Ledger {
         }
     }
 
-    /// The counts have been told: thresholds begin anew.
+    /// The counts are reported: thresholds begin anew.
     pub(crate) fn reported(&mut self, count: &mut Count) {
         if let Some(threshold) = &mut self.threshold {
             threshold.begin(count);
         }
         self.is_late = false;
-        count.left = if self.first_ns.is_some() { self.left(count) } else { 0 };
+        count.left = self.left(count);
     }
 
     /// The counts as they are told.
@@ -286,16 +294,17 @@ impl Ledger {
         let now_tick = (now_ns >> Count::TICK_SHIFT) as u32;
         let age_ms = |first: NonZeroU64| now_ns.saturating_sub(first.get()) / 1_000_000;
         let last_age_ms = (u64::from(now_tick.wrapping_sub(count.last)) << Count::TICK_SHIFT) / 1_000_000;
+        let (uplink_packets, downlink_packets) = (packets(0), packets(1));
         UsageCounts {
             urr: self.urr,
             uplink_bytes: count.bytes[0],
             downlink_bytes: count.bytes[1],
-            uplink_packets: packets(0),
-            downlink_packets: packets(1),
+            uplink_packets,
+            downlink_packets,
             dropped_downlink_packets: dropped_packets,
             dropped_downlink_bytes: dropped_bytes,
             first_packet_age_ms: self.first_ns.map(age_ms),
-            last_packet_age_ms: self.first_ns.map(|_| last_age_ms),
+            last_packet_age_ms: (uplink_packets + downlink_packets > 0).then_some(last_age_ms),
         }
     }
 
@@ -305,8 +314,11 @@ impl Ledger {
         }
     }
 
-    /// Bytes that may be counted before the next look; folding alone asks for one in every 4 GiB.
+    /// Bytes that may be counted before the next look: the first packet is to be looked at, and folding alone asks for one in every 4 GiB.
     fn left(&self, count: &Count) -> u32 {
+        if self.first_ns.is_none() {
+            return 0;
+        }
         let threshold = self.threshold.as_ref().filter(|_| !self.is_late);
         let bounds = threshold.into_iter().chain(&self.quota);
         let nearest = bounds.map(|bound| bound.left(count)).min().unwrap_or(NEVER);

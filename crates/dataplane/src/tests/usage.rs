@@ -59,6 +59,36 @@ fn query(bench: &mut Bench) -> UsageCounts {
     }
 }
 
+/// The first packet is that since counts were told last, whoever asked for them; the last is the last there was.
+#[test]
+fn counts_tell_of_the_first_packet_since_they_were_told() {
+    let mut bench = Bench::new();
+    bench.put(METERED, 1, with_urr(threshold(1, 500)));
+    bench.settle();
+    let ages = |counts: UsageCounts| (counts.first_packet_age_ms, counts.last_packet_age_ms);
+    assert_eq!(ages(query(&mut bench)), (None, None));
+    let told: Vec<_> = (0..3)
+        .map(|_| {
+            for _ in 0..3 {
+                bench.receive(N6, &downlink(72));
+                bench.settle();
+                bench.now_ns += 10 << 20;
+            }
+            ages(query(&mut bench))
+        })
+        .collect();
+    assert_eq!(told, [(Some(31), Some(10)); 3]);
+    bench.now_ns += 10 << 20;
+    assert_eq!(ages(query(&mut bench)), (None, Some(20)));
+    // A notice tells, too: the fifth packet crosses the threshold.
+    (0..7).for_each(|_| {
+        bench.receive(N6, &downlink(72));
+        bench.settle();
+        bench.now_ns += 10 << 20;
+    });
+    assert_eq!(ages(query(&mut bench)), (Some(20), Some(10)));
+}
+
 #[test]
 fn a_threshold_is_told_by_the_packet_that_crosses_it_again_and_again() {
     let mut bench = Bench::new();

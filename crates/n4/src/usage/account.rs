@@ -45,7 +45,9 @@ fn hear_one(usage: &mut UrrUsage, urr: &Urr, told: &UsageCounts, now: u64) {
     usage.known.counts = usage.base + engines;
     usage.heard_ms = now;
     let moment = |age: u64| now.saturating_sub(age);
-    usage.first_packet_ms = usage.first_packet_ms.or(told.first_packet_age_ms.map(moment));
+    let first = told.first_packet_age_ms.map(moment);
+    usage.first_packet_ms = usage.first_packet_ms.or(first);
+    usage.first_untold_ms = usage.first_untold_ms.or(first);
     let last = told.last_packet_age_ms.map(moment);
     if is_more && last > usage.last_packet_ms {
         resume(usage, urr, last.unwrap_or(now));

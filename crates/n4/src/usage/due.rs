@@ -109,7 +109,10 @@ impl<'a> Look<'a> {
             return;
         }
         self.usage.passed_monitoring_time = Some(time);
-        self.usage.monitored.get_or_insert(self.usage.known);
+        if self.usage.monitored.is_none() {
+            self.usage.monitored = Some(self.usage.known);
+            self.usage.monitored_packets_ms = (self.usage.first_untold_ms.take(), self.usage.last_packet_ms);
+        }
         self.usage.is_subsequent = true;
         self.found.rules_changed = true;
         if self.urr.subsequent_volume_quota.is_some() {

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `account` | what the data plane told, and time that passed |
 //! | `due` | which triggers have come, what must be looked up, and when to look again |
+//! | `further` | reports for which an answer has no room |
 //! | `macs` | MAC addresses of Ethernet PDU sessions |
 //! | `plan` | a session's next step: look, ask, report, wait |
 //! | `starts` | applications whose traffic has started or stopped |
@@ -21,6 +22,7 @@
 mod account;
 mod apply;
 mod due;
+mod further;
 mod macs;
 mod plan;
 mod starts;
@@ -29,6 +31,7 @@ mod wanted;
 
 pub(crate) use account::{begin_anew, hear, hear_last, new_epoch};
 pub(crate) use apply::{Given, apply, removed};
+pub(crate) use further::{MOST_FURTHER, information, split};
 pub(crate) use macs::hear_macs;
 pub(crate) use plan::{Circumstances, Meter, Step, linked};
 pub(crate) use starts::hear_start;

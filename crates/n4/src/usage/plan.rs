@@ -298,7 +298,7 @@ fn tell_due(record: &mut UsageRecord, rules: &Rules, clock: Clock) -> Vec<UsageR
 }
 
 /// In a request. It is encoded for this alone; most sessions have few URRs.
-fn octets_of(reports: &[UsageReport]) -> usize {
+pub(super) fn octets_of(reports: &[UsageReport]) -> usize {
     let usage_reports = reports.to_vec();
     let request = SessionReportRequest { usage_reports, ..SessionReportRequest::default() };
     pfcp::encode(&Message::session(0, 0, request)).len()

@@ -17,17 +17,20 @@ pub(super) fn tell(
     (triggers, query): (u32, Option<u32>),
     clock: Clock,
 ) -> Vec<UsageReport> {
-    let end = usage.known;
+    let (start, end) = (usage.reported, usage.known);
+    let untold = Interval { start, end, first: usage.first_untold_ms.take(), last: usage.last_packet_ms };
     let mut parts = match usage.monitored.take() {
         Some(middle) => {
-            let before = part(usage, urr, (usage.reported, middle), (triggers | Trigger::MONIT, clock));
-            let after = part(usage, urr, (middle, end), (triggers, clock));
+            let (first, last) = std::mem::take(&mut usage.monitored_packets_ms);
+            let before = Interval { start, end: middle, first, last };
+            let before = part(usage, urr, before, (triggers | Trigger::MONIT, clock));
+            let after = part(usage, urr, Interval { start: middle, ..untold }, (triggers, clock));
             vec![
                 UsageReport { usage_information: Some(flags::USAGE_BEF), ..before },
                 UsageReport { usage_information: Some(flags::USAGE_AFT), ..after },
             ]
         }
-        None => vec![part(usage, urr, (usage.reported, end), (triggers, clock))],
+        None => vec![part(usage, urr, untold, (triggers, clock))],
     };
     (usage.reported, usage.due) = (end, 0);
     macs::tell(macs, urr, &mut parts);
@@ -77,14 +80,29 @@ pub(crate) fn tell_all(record: &mut SessionRecord, clock: Clock) -> Vec<UsageRep
     tell_asked(&mut record.usage, &record.rules, &asked, clock)
 }
 
-fn part(
-    usage: &mut UrrUsage,
-    urr: &Urr,
-    (start, end): (Used, Used),
-    (triggers, clock): (u32, Clock),
-) -> UsageReport {
+/// What one report tells of: all between two looks, and when the first and the last packet of it came.
+#[derive(Clone, Copy)]
+struct Interval {
+    start: Used,
+    end: Used,
+    first: Option<u64>,
+    last: Option<u64>,
+}
+
+impl Interval {
+    /// The times of the first and the last packet (TS 29.244 8.2.46, 8.2.47). Between the moment the data plane told a count and
+    /// that of the report packets may have come: they are of the next report, which begins with that moment.
+    fn packets(&self) -> (Option<u64>, Option<u64>) {
+        let (from, until) = (self.start.at_ms, self.end.at_ms.max(self.start.at_ms));
+        let first = self.first.map(|first| first.clamp(from, until));
+        let is_of_it = |last: &u64| first.is_some() || (from..=until).contains(last);
+        (first, self.last.filter(is_of_it).map(|last| last.clamp(first.unwrap_or(from), until)))
+    }
+}
+
+fn part(usage: &mut UrrUsage, urr: &Urr, interval: Interval, (triggers, clock): (u32, Clock)) -> UsageReport {
     let ntp = |moment_ms: u64| ntp(moment_ms, clock);
-    let within = |moment: &u64| start.at_ms <= *moment && *moment <= end.at_ms;
+    let (Interval { start, end, .. }, (first, last)) = (interval, interval.packets());
     let duration_ms = end.duration_ms.saturating_sub(start.duration_ms);
     let ur_seqn = usage.sequence;
     usage.sequence = ur_seqn.wrapping_add(1);
@@ -99,8 +117,8 @@ fn part(
             .volume
             .then(|| volume(end.counts - start.counts, usage.tells_packets)),
         duration_measurement: urr.methods.duration.then_some((duration_ms / 1_000) as u32),
-        time_of_first_packet: usage.first_packet_ms.filter(within).map(ntp),
-        time_of_last_packet: usage.last_packet_ms.filter(within).map(ntp),
+        time_of_first_packet: first.map(ntp),
+        time_of_last_packet: last.map(ntp),
         ..UsageReport::default()
     }
 }

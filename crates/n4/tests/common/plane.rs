@@ -12,6 +12,7 @@ pub struct Counter {
     pub uplink: u64,
     pub downlink: u64,
     packets: (u64, u64),
+    /// Since it was told last.
     first: Option<Time>,
     last: Option<Time>,
     /// Bytes each way when a threshold or a quota began to count.
@@ -151,6 +152,7 @@ impl Plane {
                 counter.threshold_from = (counter.uplink, counter.downlink);
             }
             counts.push(counter.counts(now));
+            counter.first = None;
         }
         Some(Notice::Usage { session, cause: UsageCause::Query(token), counts })
     }
@@ -163,6 +165,7 @@ impl Plane {
             *total = (total.0 + bytes.0, total.1 + bytes.1);
             let causes = counter.count(bytes, now);
             let counts = counter.counts(now);
+            counter.first = counter.first.filter(|_| causes.is_empty());
             causes.into_iter().map(move |cause| Notice::Usage { session, cause, counts: vec![counts] })
         });
         told.collect()
