@@ -19,10 +19,10 @@ const DATAGRAM: usize = 65_507;
 const REFERENCE: u32 = 7;
 
 /// Of a control plane with these features (TS 29.244 8.2.58), and a session of as many URRs as one may have.
-fn lab(features: [u8; 2]) -> (Lab, Seid) {
+fn lab(features: &[CpFeature]) -> (Lab, Seid) {
     let mut lab = Lab::new(common::config());
     let mut setup = smf::setup(SMF, 1);
-    setup.cp_function_features = Some(CpFunctionFeatures(features.to_vec()));
+    setup.cp_function_features = Some(CpFunctionFeatures::of(features));
     lab.ask(SMF, &Message::node(0xFFF0, setup));
     let rule = |id| CreateUrr { measurement_information: Some(flags::MEASUREMENT_MNOP), ..urr(id, 0) };
     let mut request = metered(77, vec![]);
@@ -70,7 +70,7 @@ fn query_all() -> SessionModificationRequest {
 /// One at a time, over a restart, and nothing newer before.
 #[test]
 fn what_an_answer_has_no_room_for_comes_in_requests_behind_it() {
-    let (mut lab, session) = lab([0, 0]);
+    let (mut lab, session) = lab(&[]);
     let before = lab.trace.len();
     let answer = lab.modify(session, query_all());
     let mut bill = Bill::default();
@@ -100,7 +100,7 @@ fn what_an_answer_has_no_room_for_comes_in_requests_behind_it() {
 /// Who takes nothing of it is not given ever more.
 #[test]
 fn a_session_with_too_much_to_tell_is_not_changed() {
-    let (mut lab, session) = lab([0, 0]);
+    let (mut lab, session) = lab(&[]);
     let causes: Vec<Cause> = (0..20).map(|_| lab.modify(session, query_all()).cause).collect();
     assert_eq!((causes[0], causes[19]), (Cause::RequestAccepted, Cause::PfcpEntityInCongestion));
     let waiting = lab.saved[&session].usage.further.len();
@@ -110,7 +110,7 @@ fn a_session_with_too_much_to_tell_is_not_changed() {
 #[test]
 fn the_answer_to_a_deletion_is_no_longer_than_a_datagram_and_the_rest_follows() {
     let mut here = vec![];
-    for features in [[0, 0], [1 << 6, 0]] {
+    for features in [&[][..], &[CpFeature::Ardr]] {
         let (mut lab, session) = lab(features);
         let before = lab.trace.len();
         let answer = lab.delete(session);
