@@ -157,6 +157,8 @@ drop_reasons! {
     ToOurselves = "to_ourselves",
     /// A copy that a FAR asks for, and there was no memory for it or no way.
     NotCopied = "not_copied",
+    /// A packet to be split, and there was no room or memory for all its fragments.
+    NotSplit = "not_split",
     /// A neighbour did not tell its Ethernet address, or too many packets wait for it.
     NeighbourUnresolved = "neighbour_unresolved",
     /// A packet of another worker, which had as many of them waiting as may.

@@ -21,6 +21,7 @@ const ELSEWHERE: &[(DropReason, &str)] = &[
     (DropReason::BufferExpired, "worker"),
     (DropReason::BufferDropped, "worker"),
     (DropReason::NotCopied, "worker"),
+    (DropReason::NotSplit, "worker"),
     (DropReason::NotEnriched, "enrich"),
     (DropReason::FragmentsFull, "worker"),
     (DropReason::HandoffFull, "crew"),

@@ -36,18 +36,22 @@ fn without_memory_for_all_fragments_none_is_sent() {
     bench.receive(N6, &long(3000));
     bench.worker.turn(bench.now_ns);
     assert_eq!(bench.sent(N3).len(), 0);
-    assert_eq!(drops(&bench, DropReason::MtuExceeded), 1);
+    assert_eq!(drops(&bench, DropReason::NotSplit), 1);
     assert!(bench.worker.books().balanced());
 }
 
 #[test]
-fn no_more_fragments_than_a_vector_are_made_at_once() {
+fn fragments_of_a_vector_are_limited() {
     let mut bench = Bench::new();
-    // Nine fragments each: the 29th packet has no room.
-    (0..32).for_each(|_| bench.receive(N6, &long(12_500)));
+    // A burst of packets of two fragments has room; a port is given half of a turn.
+    (0..256).for_each(|_| bench.receive(N6, &long(2_000)));
     bench.worker.turn(bench.now_ns);
-    assert_eq!(bench.sent(N3).len(), 28 * 9);
-    assert_eq!(drops(&bench, DropReason::MtuExceeded), 4);
+    bench.worker.turn(bench.now_ns);
+    assert_eq!((bench.sent(N3).len(), drops(&bench, DropReason::NotSplit)), (512, 0));
+    // Nine fragments each: the 114th packet has none.
+    (0..128).for_each(|_| bench.receive(N6, &long(12_500)));
+    bench.worker.turn(bench.now_ns);
+    assert_eq!((bench.sent(N3).len(), drops(&bench, DropReason::NotSplit)), (113 * 9, 15));
     assert!(bench.worker.books().balanced());
 }
 

@@ -25,6 +25,9 @@ pub(super) struct Rest<B> {
     pub(super) frames: Vec<Packet<B>>,
 }
 
+/// Fragments that one vector may make: four of each packet, on average.
+pub(super) const PARTS: usize = 4 * VECTOR;
+
 impl<B> Rest<B> {
     pub(super) fn new() -> Self {
         let copies = Vec::with_capacity(rules::limits::DUPLICATES * VECTOR);
@@ -32,7 +35,7 @@ impl<B> Rest<B> {
             copies,
             copied: Vec::with_capacity(VECTOR),
             answered: Vec::with_capacity(2 * VECTOR),
-            parts: Vec::with_capacity(VECTOR),
+            parts: Vec::with_capacity(PARTS),
             arrived: Vec::with_capacity(4 * VECTOR),
             frames: Vec::with_capacity(2 * WAITING),
         }

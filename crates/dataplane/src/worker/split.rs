@@ -1,8 +1,9 @@
 //! Splits packets that are too long for their way, where their senders allow it (RFC 791 3.2).
 
 use super::Worker;
+use super::rest::PARTS;
 use crate::counters::DropReason;
-use crate::frame::{Meta, Packet, VECTOR};
+use crate::frame::{Meta, Packet};
 use crate::nodes;
 use crate::port::Port;
 use packet::Buffer;
@@ -14,31 +15,36 @@ impl<P: Port> Worker<P> {
     pub(super) fn split(&mut self, packet: Packet<P::Buffer>) {
         let before = self.rest.parts.len();
         match self.fragment(&packet) {
-            Some(()) => {
+            Ok(()) => {
                 let parts = self.rest.parts.len() - before;
                 self.counters.created += parts as u64 - 1;
                 self.trash.push(packet.buffer);
             }
-            None => {
+            Err(reason) => {
                 self.rest.parts.truncate(before);
-                self.discard(packet.buffer, DropReason::MtuExceeded);
+                self.discard(packet.buffer, reason);
             }
         }
     }
 
-    /// `None`, and perhaps some fragments, where room or memory is used up.
-    fn fragment(&mut self, packet: &Packet<P::Buffer>) -> Option<()> {
-        let mtu = nodes::path_mtu(&self.state, packet)?;
-        let split = Split::plan(packet.buffer.data(), mtu.into()).ok()?;
-        if self.rest.parts.len() + split.count() > VECTOR {
-            return None;
+    /// An error, and perhaps some fragments, where it cannot be split, or room or memory is used up.
+    fn fragment(&mut self, packet: &Packet<P::Buffer>) -> Result<(), DropReason> {
+        let mtu = nodes::path_mtu(&self.state, packet).ok_or(DropReason::MtuExceeded)?;
+        let planned = Split::plan(packet.buffer.data(), mtu.into());
+        let split = planned.map_err(|_| DropReason::MtuExceeded)?;
+        if self.rest.parts.len() + split.count() > PARTS {
+            return Err(DropReason::NotSplit);
         }
-        for number in 0..split.count() {
-            let mut buffer = self.lanes.first_mut()?.port.allocate()?;
-            split.write_to(number, &mut buffer)?;
-            let bytes = u16::try_from(buffer.data().len()).ok()?;
-            self.rest.parts.push(Packet { buffer, meta: Meta { bytes, ..packet.meta } });
-        }
+        (0..split.count())
+            .try_for_each(|number| self.part(packet, &split, number))
+            .ok_or(DropReason::NotSplit)
+    }
+
+    fn part(&mut self, packet: &Packet<P::Buffer>, split: &Split<'_>, number: usize) -> Option<()> {
+        let mut buffer = self.lanes.first_mut()?.port.allocate()?;
+        split.write_to(number, &mut buffer)?;
+        let bytes = u16::try_from(buffer.data().len()).ok()?;
+        self.rest.parts.push(Packet { buffer, meta: Meta { bytes, ..packet.meta } });
         Some(())
     }
 }
