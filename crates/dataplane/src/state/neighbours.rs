@@ -1,9 +1,11 @@
 //! Ethernet addresses of next hops, learnt by ARP and neighbour discovery.
 
+use super::budget::Budget;
 use super::table::Table;
 use crate::frame::NextHop;
 use arrayvec::ArrayVec;
 use packet::ethernet::MacAddress;
+use std::collections::VecDeque;
 use std::net::IpAddr;
 
 /// Between two requests for the same address.
@@ -14,6 +16,14 @@ const FRESH_NS: u64 = 30_000_000_000;
 const STALE_NS: u64 = 120_000_000_000;
 /// Requests in one vector; what is left over is asked for in the next.
 const REQUESTS_MAX: usize = 32;
+
+/// Of as many places, one is for a station that was never heard of: whoever asks for many addresses of a subnet that are nobody's
+/// takes no others (RFC 6583).
+const PLACES_PER_STRANGER: usize = 16;
+/// Requests a second for stations that were never heard of.
+const STRANGERS_PER_S: u32 = 2_000;
+/// Places looked at for one that is given up, where all are taken.
+const SEARCH: usize = 8;
 
 /// Next hops whose places are remembered.
 const LATELY: usize = 16;
@@ -33,6 +43,8 @@ pub(crate) enum Lookup {
 struct Neighbour {
     next_hop: NextHop,
     mac: Option<MacAddress>,
+    /// It answered once.
+    was_heard: bool,
     confirmed_ns: u64,
     asked_ns: Option<u64>,
 }
@@ -42,6 +54,11 @@ pub(crate) struct Neighbours {
     table: Table,
     entries: Vec<Neighbour>,
     limit: usize,
+    /// Places of stations that were never heard of when they were entered, the oldest first.
+    strangers: VecDeque<u32>,
+    may_ask: Budget,
+    /// Where the next search for a place begins.
+    searched: usize,
     /// Where next hops used lately stand: packets have few of them.
     lately: [u32; LATELY],
     /// To be asked for at the end of the vector.
@@ -62,6 +79,9 @@ impl Neighbours {
             table: Table::new(limit),
             entries: Vec::with_capacity(limit),
             limit,
+            strangers: VecDeque::with_capacity(most_strangers(limit)),
+            may_ask: Budget::new(STRANGERS_PER_S),
+            searched: 0,
             lately: [0; LATELY],
             requests: ArrayVec::new(),
             learnt: ArrayVec::new(),
@@ -111,7 +131,9 @@ impl Neighbours {
             _ => {}
         }
         let recently = |asked_ns: u64| now_ns.saturating_sub(asked_ns) < REQUEST_INTERVAL_NS;
-        if !neighbour.asked_ns.is_some_and(recently) && self.requests.try_push(next_hop).is_ok() {
+        let may_ask = !neighbour.asked_ns.is_some_and(recently) && !self.requests.is_full();
+        if may_ask && (neighbour.was_heard || self.may_ask.take(now_ns)) {
+            self.requests.push(next_hop);
             neighbour.asked_ns = Some(now_ns);
         }
         neighbour.mac.map_or(Lookup::Asked, Lookup::Known)
@@ -147,6 +169,7 @@ impl Neighbours {
         }
         self.changes += u64::from(neighbour.mac != Some(mac));
         neighbour.mac = Some(mac);
+        neighbour.was_heard = true;
         neighbour.confirmed_ns = now_ns;
         neighbour.asked_ns = None;
     }
@@ -162,30 +185,52 @@ impl Neighbours {
         if let Some(at) = self.table.get(key(next_hop)) {
             return (self.entries[at as usize].next_hop == next_hop).then_some(at as usize);
         }
-        let fresh = Neighbour { next_hop, mac: None, confirmed_ns: now_ns, asked_ns: None };
-        let at = if self.entries.len() < self.limit {
-            self.entries.push(fresh);
-            self.entries.len() - 1
-        } else {
-            self.replace_unresolved(fresh)?
+        let fresh = Neighbour { next_hop, mac: None, was_heard: false, confirmed_ns: now_ns, asked_ns: None };
+        let at = match self.oldest_stranger() {
+            Some(at) => self.replace(at, fresh),
+            None if self.entries.len() < self.limit => {
+                self.entries.push(fresh);
+                self.entries.len() - 1
+            }
+            None => {
+                let gone = self.gone(now_ns)?;
+                self.replace(gone, fresh)
+            }
         };
         self.table.insert(key(next_hop), at as u32).ok()?;
+        self.strangers.push_back(at as u32);
         Some(at)
     }
 
-    /// A full table gives up stations that never answered or are long gone, so that a scan of a subnet cannot lock
-    /// real neighbours out.
-    fn replace_unresolved(&mut self, fresh: Neighbour) -> Option<usize> {
-        let now_ns = fresh.confirmed_ns;
-        let gone = |old: &Neighbour| {
-            let age_ns = now_ns.saturating_sub(old.confirmed_ns);
-            age_ns >= STALE_NS || (old.mac.is_none() && age_ns >= REQUEST_INTERVAL_NS)
-        };
-        let at = self.entries.iter().position(gone)?;
+    /// One who has to give way to the next, where there are as many as may be. Real ones answer long before.
+    fn oldest_stranger(&mut self) -> Option<usize> {
+        while self.strangers.len() >= most_strangers(self.limit) {
+            let at = self.strangers.pop_front()? as usize;
+            if !self.entries.get(at)?.was_heard {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    /// A station that is long gone: a full table gives it up. Each search goes on where the one before ended.
+    fn gone(&mut self, now_ns: u64) -> Option<usize> {
+        (0..SEARCH.min(self.entries.len())).find_map(|_| {
+            let at = self.searched % self.entries.len();
+            self.searched = at + 1;
+            (now_ns.saturating_sub(self.entries[at].confirmed_ns) >= STALE_NS).then_some(at)
+        })
+    }
+
+    fn replace(&mut self, at: usize, fresh: Neighbour) -> usize {
         self.table.remove(key(self.entries[at].next_hop));
         self.entries[at] = fresh;
-        Some(at)
+        at
     }
+}
+
+const fn most_strangers(limit: usize) -> usize {
+    if limit < PLACES_PER_STRANGER { 1 } else { limit / PLACES_PER_STRANGER }
 }
 
 /// Where [`Neighbours::lately`] would have it.
@@ -258,13 +303,42 @@ mod tests {
     }
 
     #[test]
-    fn stations_that_never_answered_make_room() {
+    fn stations_that_never_answered_make_room_for_one_another() {
         let mut neighbours = Neighbours::new(2, false);
         neighbours.find(hop(1), 0);
         neighbours.learn(hop(1), MAC, 0);
-        neighbours.find(hop(2), 0);
-        assert_eq!(neighbours.find(hop(3), 1), Lookup::Full);
-        assert_eq!(neighbours.find(hop(3), REQUEST_INTERVAL_NS), Lookup::Asked);
-        assert_eq!(neighbours.find(hop(1), REQUEST_INTERVAL_NS), Lookup::Known(MAC));
+        for last in 2..5 {
+            assert_eq!(neighbours.find(hop(last), 1), Lookup::Asked);
+        }
+        neighbours.learn(hop(4), MAC, 2);
+        assert_eq!([1, 4].map(|last| neighbours.find(hop(last), 2)), [Lookup::Known(MAC); 2]);
+        // All places are those of stations that were heard, until one is long gone.
+        assert_eq!(neighbours.find(hop(5), 3), Lookup::Full);
+        neighbours.learn(hop(4), MAC, STALE_NS / 2);
+        assert_eq!(neighbours.find(hop(5), STALE_NS), Lookup::Asked);
+        assert!(neighbours.known(hop(1)).is_none() && neighbours.known(hop(4)).is_some());
+    }
+
+    /// Somebody asks for all addresses of a subnet, and few are there: others are found all the same, and not all are asked for.
+    #[test]
+    fn a_scan_of_a_subnet_hinders_nobody() {
+        let mut neighbours = Neighbours::new(64, false);
+        let nobody = |n: u64| NextHop::new(1, std::net::Ipv6Addr::from_bits(u128::from(n)));
+        let mut requests = 0;
+        for n in 0..100_000 {
+            let now_ns = n * 10_000;
+            neighbours.find(nobody(n), now_ns);
+            if n % 1_000 == 0 {
+                let real = hop((n / 1_000) as u8);
+                neighbours.find(real, now_ns);
+                neighbours.learn(real, MAC, now_ns + 1);
+            }
+            requests += neighbours.requests.len();
+            neighbours.requests.clear();
+            neighbours.learnt.clear();
+        }
+        let known = (0..100).filter(|last| neighbours.known(hop(*last)).is_some()).count();
+        assert!(known >= 60 && neighbours.entries.len() <= 64, "{known}");
+        assert!(requests <= 2 * STRANGERS_PER_S as usize, "{requests}");
     }
 }
