@@ -285,6 +285,7 @@ impl Node {
             "the data plane is lost: what it has not confirmed is taken back".to_owned(),
         );
         (self.epoch, self.lost_ms) = (None, self.wall_ms());
+        self.hear_no_more_of_paths();
         self.sessions.lost();
         self.sessions.pending().into_iter().for_each(|seid| self.fail(seid, None));
     }
