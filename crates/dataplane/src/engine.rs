@@ -215,7 +215,8 @@ impl Engine {
             Err(error) => return refused(RefusalCause::Unfit, error.to_string()),
         };
         let of_frames = installation.ethernet.is_some();
-        let owner = match self.owner_for(session, (&installation.session.keys, of_frames), shared) {
+        let claimed = (revision, &installation.session.keys[..]);
+        let owner = match self.owner_for(session, (claimed, of_frames), shared) {
             Ok(owner) => owner,
             Err(refusal) => return refused(refusal.cause(), refusal.to_string()),
         };
@@ -230,12 +231,12 @@ impl Engine {
     fn owner_for(
         &mut self,
         session: Seid,
-        (keys, of_frames): (&[Key], bool),
+        ((revision, keys), of_frames): ((u64, &[Key]), bool),
         shared: Shared,
     ) -> Result<Owner, Refusal> {
         let known = self.known.get(&session).map(|known| known.owner);
         let owner = known.map_or_else(|| self.placement.place(keys, &shared, of_frames), Ok)?;
-        let claimed = self.placement.claim((session, owner), keys, shared);
+        let claimed = self.placement.claim((session, owner), (revision, keys), shared);
         if claimed.is_err() && known.is_none() {
             self.placement.left(session, owner);
         }
@@ -312,10 +313,12 @@ impl Engine {
         Some(match report {
             Report::Installed { seid, revision, installed } => {
                 self.known.entry(seid).or_default().applied = known_as(revision);
+                self.placement.applied(seid, revision);
                 Notice::Applied { session: seid, revision, removed: installed.removed }
             }
             Report::Refused { installation, refusal } => {
                 let (session, revision) = (installation.session.seid, installation.session.revision);
+                self.placement.refused((session, self.owner(session)), revision);
                 self.forget_order(session, revision);
                 Notice::Refused { session, revision, cause: refusal.cause(), reason: refusal.to_string() }
             }

@@ -129,6 +129,7 @@ impl Node {
                 self.commit_establishment(seid, &asked, &taken);
             }
             Work::Modify(next, modifying) => {
+                modifying.replaced.iter().for_each(|old| self.drop_session(*old));
                 let counts = applied.as_deref().unwrap_or_default();
                 self.commit_modification(*next, &modifying, (&asked, counts));
             }
@@ -228,8 +229,9 @@ impl Node {
                 self.undo_establishment(seid);
                 replaced.iter().for_each(|old| self.come_back(*old));
             }
-            Work::Modify(..) => {
+            Work::Modify(_, modifying) => {
                 self.release_taken(seid, &pending);
+                modifying.replaced.iter().for_each(|old| self.come_back(*old));
                 self.put_again(seid);
             }
             Work::Delete | Work::Yield => {}
@@ -285,6 +287,7 @@ impl Node {
             "the data plane is lost: what it has not confirmed is taken back".to_owned(),
         );
         (self.epoch, self.lost_ms) = (None, self.wall_ms());
+        self.hear_no_more_of_paths();
         self.sessions.lost();
         self.sessions.pending().into_iter().for_each(|seid| self.fail(seid, None));
     }

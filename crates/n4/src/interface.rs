@@ -3,7 +3,7 @@
 use charging::Cdr;
 use dplink::{Desired, Notice};
 use rules::{Interface, Seid, UrrId};
-use session::{AssociationRecord, NodeRecord, Packed, PfdRecord, SessionRecord};
+use session::{AssociationRecord, NodeRecord, Packed, PathRecord, PfdRecord, SessionRecord};
 use std::net::{IpAddr, SocketAddr};
 
 /// What is known when a node starts: what the session database holds, and what time it is.
@@ -17,6 +17,8 @@ pub struct Start {
     pub sessions: Vec<Packed>,
     /// What control planes told of applications.
     pub pfds: Vec<PfdRecord>,
+    /// GTP-U peers that did not answer when it was known last.
+    pub paths: Vec<PathRecord>,
     /// The highest number of a charging data record.
     pub last_cdr: u64,
     /// Milliseconds since 1900 at [`machine::Time::ZERO`]: usage reports tell the time of day.
@@ -98,6 +100,10 @@ pub enum Output {
     SavePfds(PfdRecord),
     /// Drop the PFDs of an application from the database.
     ErasePfds(String),
+    /// Keep in the database that a GTP-U peer does not answer.
+    SavePath(PathRecord),
+    /// Drop that from the database.
+    ErasePath(PathRecord),
     /// Content rules made of PFDs are others now: those of [`Node::content_rules`](crate::Node::content_rules).
     ContentRules,
     /// Tell people.

@@ -249,6 +249,7 @@ impl Node {
     /// The data plane is there, in this life of it.
     pub(crate) fn data_path_found(&mut self, epoch: u64) {
         self.epoch = Some(epoch);
+        self.hear_of_paths();
         let now_ms = self.wall_ms();
         for seid in self.sessions.all() {
             self.counted_by(seid, epoch, now_ms);

@@ -22,6 +22,25 @@ impl Node {
     ) -> Result<(), Refusal> {
         let request = &*networks::known_modification(request, &self.config);
         support::modification(request, &self.config)?;
+        let way = self.in_the_way_of_change(seid, request);
+        self.lend(&way);
+        let changed = self.changed(seid, request);
+        self.return_lent(&way);
+        let (next, modifying) = changed?;
+        let replaced = self.replaced_by_change(&way, &next);
+        self.ask_before_change(seid, &next.rules);
+        replaced.iter().for_each(|old| self.give_way(*old, asked));
+        let modifying = Modifying { replaced, ..modifying };
+        self.order(seid, asked, Work::Modify(Box::new(next), Box::new(modifying)));
+        Ok(())
+    }
+
+    /// The session as the request would have it, and what else is to be done.
+    fn changed(
+        &mut self,
+        seid: Seid,
+        request: &SessionModificationRequest,
+    ) -> Result<(SessionRecord, Modifying), Refusal> {
         let session = self.sessions.get(seid).ok_or(Refusal::of(Cause::SessionContextNotFound))?;
         let before = &session.record;
         // It would have ever more to tell a control plane that takes nothing.
@@ -64,10 +83,7 @@ impl Node {
         let drop_buffered = asks_for(request, flags::PFCPSM_DROBU);
         let removed = usage::removed(&before.rules, &next.rules, &taken.given).collect();
         let query = with_linked(query, &before.rules, removed);
-        let modifying = Modifying { taken, silence, query, drop_buffered };
-        self.ask_before_change(seid, &next.rules);
-        self.order(seid, asked, Work::Modify(Box::new(next), Box::new(modifying)));
-        Ok(())
+        Ok((next, Modifying { taken, silence, query, drop_buffered, replaced: vec![] }))
     }
 }
 

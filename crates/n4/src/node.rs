@@ -61,6 +61,9 @@ pub struct Node {
     pub(crate) overload: Figure,
     /// GTP-U peers that do not answer, by the side they are on, and since when.
     pub(crate) failed_paths: BTreeMap<(Interface, IpAddr), Time>,
+    /// Of these, those that the data plane has not told of since we started, and when they are taken for recovered.
+    pub(crate) unheard_paths: BTreeSet<(Interface, IpAddr)>,
+    pub(crate) paths_due: Option<Time>,
     /// What control planes have not confirmed of paths, by Node ID.
     pub(crate) path_news: BTreeMap<String, News>,
     /// What the data plane lost and may not take back.
@@ -108,7 +111,9 @@ impl Node {
             look_again: None,
             load: Figure::default(),
             overload: Figure::default(),
-            failed_paths: BTreeMap::new(),
+            failed_paths: start.paths.iter().map(|path| ((path.side, path.peer), Time::ZERO)).collect(),
+            unheard_paths: start.paths.iter().map(|path| (path.side, path.peer)).collect(),
+            paths_due: None,
             path_news: BTreeMap::new(),
             losses: Losses::default(),
             strangers: Strangers::default(),
@@ -196,6 +201,7 @@ impl Node {
             news,
             self.look_again,
             self.strangers_due(),
+            self.paths_due,
         ]
         .into_iter()
         .flatten()
@@ -242,6 +248,7 @@ impl Node {
         self.attend_due();
         self.look_at_some();
         self.sum_up_strangers();
+        self.unheard_have_recovered();
         self.erase_old();
         self.charge_late();
         self.tell_losses();

@@ -3,16 +3,21 @@
 //! again.
 
 use crate::exchange::Purpose;
-use crate::interface::Level;
+use crate::interface::{Level, Output};
 use crate::node::Node;
 use machine::Time;
 use pfcp::{Message, NodeReportRequest, PathReport, RemoteGtpuPeer, flags};
 use rules::Interface;
+use session::PathRecord;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::time::Duration;
 
 /// Peers named in one message, which is to stay smaller than what paths carry whole.
 const PEERS: usize = 48;
+/// A path that failed before we started and of which the data plane has not said so again within this time has recovered: peers are
+/// asked every 60 s, and have failed when they have not answered for 15 s (TS 29.281 7.2.1).
+const UNHEARD: Duration = Duration::from_secs(90);
 /// Messages to one control plane that wait for an answer.
 const UNDER_WAY: usize = 16;
 
@@ -65,9 +70,11 @@ impl Node {
     /// A peer no longer answers on a side, or answers again. What is no news is not told; a report names no side, so a peer
     /// is there again when it is on all.
     pub(crate) fn user_plane_path(&mut self, (side, peer): (Interface, IpAddr), is_up: bool) {
+        let is_unheard = self.unheard_paths.remove(&(side, peer));
         let is_changed = match is_up {
-            true => self.failed_paths.remove(&(side, peer)).is_some(),
-            false => self.path_fails((side, peer)),
+            true => self.path_recovers((side, peer)),
+            // Those who were to hear of it in our former life may not have.
+            false => self.path_fails((side, peer)) || is_unheard,
         };
         let fails_elsewhere = self.failed_paths.keys().any(|(other, known)| *known == peer && *other != side);
         if !is_changed || fails_elsewhere {
@@ -78,6 +85,34 @@ impl Node {
         self.note(level, format!("the GTP-U peer {peer} {what}"));
         let told: Vec<String> = self.peers.iter().map(|peer| peer.record.node_id.clone()).collect();
         told.into_iter().for_each(|to| self.tell_paths(&to, [peer], is_up));
+    }
+
+    /// The data plane is there: it tells anew which paths have failed.
+    pub(crate) fn hear_of_paths(&mut self) {
+        let waits = !self.unheard_paths.is_empty();
+        self.paths_due = waits.then(|| self.now + UNHEARD);
+    }
+
+    /// The data plane is gone, and cannot tell.
+    pub(crate) const fn hear_no_more_of_paths(&mut self) {
+        self.paths_due = None;
+    }
+
+    /// Paths that failed in our former life, and of which the data plane says no more that they have: they recovered while nobody
+    /// was there to tell.
+    pub(crate) fn unheard_have_recovered(&mut self) {
+        if self.paths_due.is_none_or(|due| due > self.now) {
+            return;
+        }
+        self.paths_due = None;
+        let all = std::mem::take(&mut self.unheard_paths);
+        all.into_iter().for_each(|path| self.user_plane_path(path, true));
+    }
+
+    fn path_recovers(&mut self, (side, peer): (Interface, IpAddr)) -> bool {
+        let has_failed = self.failed_paths.remove(&(side, peer)).is_some();
+        self.out.extend(has_failed.then_some(Output::ErasePath(PathRecord { side, peer })));
+        has_failed
     }
 
     /// What failed before a control plane came is news to it.
@@ -166,8 +201,12 @@ impl Node {
         }
         if self.failed_paths.len() >= self.config.limits.reports {
             let first = self.failed_paths.iter().min_by_key(|(_, since)| **since).map(|(path, _)| *path);
-            self.failed_paths.retain(|path, _| Some(*path) != first);
+            first.into_iter().for_each(|first| {
+                self.path_recovers(first);
+            });
         }
+        let (side, peer) = path;
+        self.out.push(Output::SavePath(PathRecord { side, peer }));
         self.failed_paths.insert(path, self.now).is_none()
     }
 

@@ -1,13 +1,14 @@
 //! A CP F-SEID that is used again (TS 29.244 5.6.2): the session that had the name goes once the new one is in force. Until
 //! then it only gives way, as users' addresses and tunnels are one session's, and comes back where the new one fails. Sessions
-//! that their owner may have forgotten (`stale.rs`) give way for what they have, too.
+//! that their owner may have forgotten (`stale.rs`) give way for what they have, too, and to changes of others.
 
 use crate::exchange::Asked;
 use crate::interface::Output;
 use crate::node::Node;
 use crate::refusal::Refusal;
 use crate::sessions::{Pending, Work};
-use pfcp::{Cause, SessionEstablishmentRequest};
+use crate::stale::{wanted_by, wanted_by_change};
+use pfcp::{Cause, SessionEstablishmentRequest, SessionModificationRequest};
 use rules::Seid;
 use session::{CpFSeid, SessionRecord};
 
@@ -42,7 +43,7 @@ impl Node {
         request: &SessionEstablishmentRequest,
     ) -> Way {
         let named = self.sessions.of_owner(owner, name).filter(|named| !self.is_going(*named));
-        let mut sure = self.stale_in_the_way(owner, request);
+        let mut sure = self.stale_in_the_way(owner, wanted_by(request));
         sure.extend(named.filter(|named| !sure.contains(named)));
         let before =
             named.and_then(|named| self.sessions.get(named)).map_or(&[][..], |named| named.replaces());
@@ -54,11 +55,27 @@ impl Node {
         Way { sure, perhaps }
     }
 
+    /// Stale sessions that have what a change of another asks for.
+    pub(crate) fn in_the_way_of_change(&self, seid: Seid, request: &SessionModificationRequest) -> Way {
+        let owner = self.sessions.get(seid).map(|session| &*session.record.owner);
+        let stale = owner.map(|owner| self.stale_in_the_way(owner, wanted_by_change(request)));
+        let sure = stale.into_iter().flatten().filter(|stale| *stale != seid).collect();
+        Way { sure, perhaps: vec![] }
+    }
+
+    /// The sessions that give way to what a session is to be.
+    pub(crate) fn replaced_by_change(&self, way: &Way, next: &SessionRecord) -> Vec<Seid> {
+        way.all().filter(|old| self.is_in_the_place_of(*old, next)).collect()
+    }
+
     /// The sessions that are to give way to a new one. One of its name that is still being established nobody counts on: it is
-    /// over.
+    /// over, as is a change of it that others give way to.
     pub(crate) fn replaced(&mut self, way: &Way, new: &SessionRecord) -> Vec<Seid> {
         let named = self.sessions.of_owner(&new.owner, new.cp_f_seid);
-        let is_new = |named: &Seid| self.sessions.get(*named).is_some_and(|named| !named.is_established());
+        let is_new = |named: &Seid| {
+            let named = self.sessions.get(*named);
+            named.is_some_and(|named| !named.is_established() || !named.replaces().is_empty())
+        };
         if let Some(named) = named.filter(is_new) {
             self.fail(named, None);
         }

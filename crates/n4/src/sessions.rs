@@ -98,6 +98,8 @@ pub(crate) struct Modifying {
     /// URRs to be told of in the answer.
     pub(crate) query: Option<Query>,
     pub(crate) drop_buffered: bool,
+    /// Stale sessions that give way for what it wants.
+    pub(crate) replaced: Vec<Seid>,
 }
 
 /// What is asked of the data plane for a request.
@@ -184,6 +186,7 @@ impl Session {
     pub(crate) fn replaces(&self) -> &[Seid] {
         match self.pending.as_ref().map(|pending| &pending.work) {
             Some(Work::Establish(_, replaced)) => replaced,
+            Some(Work::Modify(_, modifying)) => &modifying.replaced,
             _ => &[],
         }
     }

@@ -1,6 +1,6 @@
 //! Sessions that their owner may have forgotten. A control plane that associates anew with the time stamp it had keeps its
 //! sessions (TS 29.244 6.2.6.2.2); some count on that, and others have none after it and give out tunnels and addresses anew.
-//! Who cannot be known until then is of an earlier era: it stays, until a new session of the owner wants what it has. One that
+//! Who cannot be known until then is of an earlier era: it stays, until a session of the owner, a new one or one that changes, wants what it has. One that
 //! its owner names again is of today.
 
 use crate::node::Node;
@@ -8,33 +8,54 @@ use crate::translate::framed_routes;
 use crate::user_index::Place;
 use crate::values::{self, Endpoint};
 use ipnet::IpNet;
-use pfcp::{FTeid, NetworkInstance, RawIe, SessionEstablishmentRequest, UeIpAddress};
+use pfcp::{
+    CreateTrafficEndpoint, FTeid, NetworkInstance, Pdi, RawIe, SessionEstablishmentRequest,
+    SessionModificationRequest, UeIpAddress,
+};
 use rules::{Instance, Interface, Seid};
 use session::SessionRecord;
 use std::net::IpAddr;
 
 /// What part of a request says of tunnels and addresses.
-struct Said<'a> {
+pub(crate) struct Said<'a> {
     f_teid: Option<FTeid>,
     addresses: &'a [UeIpAddress],
     network: Option<&'a NetworkInstance>,
     carried: &'a [RawIe],
 }
 
-fn said(request: &SessionEstablishmentRequest) -> impl Iterator<Item = Said<'_>> {
-    let pdis = request.create_pdrs.iter().map(|pdr| Said {
-        f_teid: pdr.pdi.f_teid,
-        addresses: &pdr.pdi.ue_ip_addresses,
-        network: pdr.pdi.network_instance.as_ref(),
-        carried: &pdr.pdi.carried,
-    });
-    let endpoints = request.create_traffic_endpoints.iter().map(|endpoint| Said {
+/// What a request for a new session asks for.
+pub(crate) fn wanted_by(request: &SessionEstablishmentRequest) -> impl Iterator<Item = Said<'_>> {
+    let pdis = request.create_pdrs.iter().map(|pdr| of_pdi(&pdr.pdi));
+    pdis.chain(request.create_traffic_endpoints.iter().map(of_endpoint))
+}
+
+/// What a change of a session asks for.
+pub(crate) fn wanted_by_change(request: &SessionModificationRequest) -> impl Iterator<Item = Said<'_>> {
+    let created = request.create_pdrs.iter().map(|pdr| of_pdi(&pdr.pdi));
+    let updated = request.update_pdrs.iter().filter_map(|pdr| pdr.pdi.as_ref()).map(of_pdi);
+    let endpoints = request.create_traffic_endpoints.iter().map(of_endpoint);
+    let changed = request.update_traffic_endpoints.iter().map(|endpoint| Said {
         f_teid: endpoint.local_f_teid,
         addresses: &endpoint.ue_ip_addresses,
         network: endpoint.network_instance.as_ref(),
         carried: &endpoint.carried,
     });
-    pdis.chain(endpoints)
+    created.chain(updated).chain(endpoints).chain(changed)
+}
+
+fn of_pdi(pdi: &Pdi) -> Said<'_> {
+    let Pdi { f_teid, ue_ip_addresses, network_instance, carried, .. } = pdi;
+    Said { f_teid: *f_teid, addresses: ue_ip_addresses, network: network_instance.as_ref(), carried }
+}
+
+fn of_endpoint(endpoint: &CreateTrafficEndpoint) -> Said<'_> {
+    Said {
+        f_teid: endpoint.local_f_teid,
+        addresses: &endpoint.ue_ip_addresses,
+        network: endpoint.network_instance.as_ref(),
+        carried: &endpoint.carried,
+    }
 }
 
 impl Node {
@@ -63,13 +84,17 @@ impl Node {
         }
     }
 
-    /// Stale sessions of the owner that have what a new one asks for: a tunnel, a user's address, a network behind a user.
-    pub(crate) fn stale_in_the_way(&self, owner: &str, request: &SessionEstablishmentRequest) -> Vec<Seid> {
+    /// Stale sessions of the owner that have what it asks for: a tunnel, a user's address, a network behind a user.
+    pub(crate) fn stale_in_the_way<'a>(
+        &self,
+        owner: &str,
+        wanted: impl Iterator<Item = Said<'a>>,
+    ) -> Vec<Seid> {
         let era = self.era(owner);
         if era == 0 {
             return vec![];
         }
-        let mut stale: Vec<Seid> = said(request).flat_map(|said| self.holders(&said)).collect();
+        let mut stale: Vec<Seid> = wanted.flat_map(|said| self.holders(&said)).collect();
         stale.sort_unstable();
         stale.dedup();
         stale.retain(|seid| self.is_stale(*seid, (owner, era)));

@@ -50,6 +50,7 @@ impl Bench {
             associations: vec![],
             sessions: vec![],
             pfds: vec![],
+            paths: vec![],
             last_cdr: 0,
             since_1900_ms: SINCE_1900_MS,
         };

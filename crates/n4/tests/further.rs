@@ -17,6 +17,8 @@ use rules::{Seid, UrrId};
 /// What a datagram over IPv4 holds.
 const DATAGRAM: usize = 65_507;
 const REFERENCE: u32 = 7;
+/// As many as a session may have.
+const URRS: u32 = 250;
 
 /// Of a control plane with these features (TS 29.244 8.2.58), and a session of as many URRs as one may have.
 fn lab(features: &[CpFeature]) -> (Lab, Seid) {
@@ -26,8 +28,8 @@ fn lab(features: &[CpFeature]) -> (Lab, Seid) {
     lab.ask(SMF, &Message::node(0xFFF0, setup));
     let rule = |id| CreateUrr { measurement_information: Some(flags::MEASUREMENT_MNOP), ..urr(id, 0) };
     let mut request = metered(77, vec![]);
-    request.create_urrs = (1..=1_000).map(rule).collect();
-    for (pdr, ids) in request.create_pdrs.iter_mut().zip([[1, 2], [2, 1_000]]) {
+    request.create_urrs = (1..=URRS).map(rule).collect();
+    for (pdr, ids) in request.create_pdrs.iter_mut().zip([[1, 2], [2, URRS]]) {
         pdr.urr_ids = ids.to_vec();
     }
     let session = lab.establish(request);
@@ -50,12 +52,12 @@ fn largest_sent(lab: &Lab, from: usize) -> usize {
 fn is_all(lab: &Lab, bill: &Bill) {
     let mut urrs: Vec<u32> = bill.order.iter().map(|report| report.urr_id).collect();
     urrs.sort_unstable();
-    assert_eq!(urrs, (1..=1_000).collect::<Vec<u32>>());
+    assert_eq!(urrs, (1..=URRS).collect::<Vec<u32>>());
     let counted = lab.plane.counted.clone();
     let sums = bill.sums();
     assert!(
         counted.iter().all(|(urr, sum)| sums.get(urr) == Some(sum))
-            && sums[&UrrId(500)] == counted[&UrrId(500)]
+            && sums[&UrrId(URRS)] == counted[&UrrId(URRS)]
     );
 }
 
@@ -76,7 +78,8 @@ fn what_an_answer_has_no_room_for_comes_in_requests_behind_it() {
     let mut bill = Bill::default();
     bill.add(&answer.usage_reports);
     assert!(
-        answer.usage_reports.len() < 200 && additional(&answer.carried) == 1_000 - answer.usage_reports.len()
+        answer.usage_reports.len() < 200
+            && additional(&answer.carried) == URRS as usize - answer.usage_reports.len()
     );
     lab.reports();
     lab.restart();
@@ -93,7 +96,7 @@ fn what_an_answer_has_no_room_for_comes_in_requests_behind_it() {
     }
     is_all(&lab, &bill);
     assert!(bill.order.iter().all(|report| report.query_urr_reference == Some(REFERENCE)));
-    assert!(requests > 5 && largest_sent(&lab, before) < 9_000, "{requests}");
+    assert!(requests >= 2 && largest_sent(&lab, before) < 9_000, "{requests}");
     assert_eq!(lab.saved[&session].usage.further, Vec::<Vec<u8>>::new());
 }
 
@@ -101,10 +104,10 @@ fn what_an_answer_has_no_room_for_comes_in_requests_behind_it() {
 #[test]
 fn a_session_with_too_much_to_tell_is_not_changed() {
     let (mut lab, session) = lab(&[]);
-    let causes: Vec<Cause> = (0..20).map(|_| lab.modify(session, query_all()).cause).collect();
-    assert_eq!((causes[0], causes[19]), (Cause::RequestAccepted, Cause::PfcpEntityInCongestion));
+    let causes: Vec<Cause> = (0..40).map(|_| lab.modify(session, query_all()).cause).collect();
+    assert_eq!((causes[0], causes[39]), (Cause::RequestAccepted, Cause::PfcpEntityInCongestion));
     let waiting = lab.saved[&session].usage.further.len();
-    assert!((64..96).contains(&waiting), "{waiting}");
+    assert!((64..70).contains(&waiting), "{waiting}");
 }
 
 #[test]
@@ -122,10 +125,10 @@ fn the_answer_to_a_deletion_is_no_longer_than_a_datagram_and_the_rest_follows() 
             assert_eq!((to, message.seid), (at(SMF), Some(77)));
             bill.add(&request.usage_reports);
         }
-        assert_eq!(additional(&answer.carried), 1_000 - answer.usage_reports.len());
+        assert_eq!(additional(&answer.carried), URRS as usize - answer.usage_reports.len());
         is_all(&lab, &bill);
         assert!(largest_sent(&lab, before) <= DATAGRAM);
     }
     // Only who says that it expects more (ARDR) gets less than a datagram holds.
-    assert!(here[0] > 500 && here[1] < 100, "{here:?}");
+    assert!(here[0] == URRS as usize && here[1] < 100, "{here:?}");
 }

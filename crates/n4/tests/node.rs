@@ -184,6 +184,31 @@ fn who_comes_later_hears_of_paths_that_have_failed() {
     assert!(node_reports(&mut lab).is_empty(), "there is nothing to tell any more");
 }
 
+/// What changed while nobody was there to tell is told by what the data plane does not say any more.
+#[test]
+fn a_path_that_recovered_while_we_were_away_is_told() {
+    let mut lab = Lab::associated();
+    path_on(&mut lab, Interface::Access, false);
+    let still = Event::Path { side: Interface::Core, remote: [10, 30, 0, 78].into(), failed: true };
+    lab.handle(Input::DataPath(&Notice::Event(still)));
+    lab.sent.clear();
+    lab.restart();
+    // One has failed still, and may not have been heard of.
+    lab.handle(Input::DataPath(&Notice::Event(still)));
+    let told = node_reports(&mut lab);
+    assert_eq!((told.len(), told[0].2.report_type), (1, flags::NODE_REPORT_UPFR));
+    lab.pass(Duration::from_secs(89));
+    assert!(node_reports(&mut lab).iter().all(|(.., report)| report.recovered.is_none()));
+    lab.pass(Duration::from_secs(2));
+    let recovered = node_reports(&mut lab).into_iter().find_map(|(.., report)| report.recovered);
+    assert_eq!(recovered.unwrap().peers, [RemoteGtpuPeer::new(RADIO)]);
+    assert_eq!(lab.paths.len(), 1);
+    // And if the data plane is not there, nobody knows.
+    lab.restart_alone();
+    lab.pass(Duration::from_secs(600));
+    assert_eq!(lab.paths.len(), 1);
+}
+
 #[test]
 fn a_report_comes_again_until_it_is_confirmed() {
     let mut lab = Lab::associated();

@@ -238,3 +238,64 @@ fn there_is_room_where_one_goes_for_another() {
     lab.pass(Duration::from_secs(1));
     is_whole(&lab);
 }
+
+const OTHERS: Ipv4Addr = Ipv4Addr::new(10, 60, 0, 8);
+
+/// A change that gives a session another tunnel and another address.
+fn moved_to(teid: u32, address: Ipv4Addr) -> SessionModificationRequest {
+    let pdrs = with(1, teid, address).create_pdrs;
+    let update =
+        |pdr: CreatePdr| UpdatePdr { pdr_id: pdr.pdr_id, pdi: Some(pdr.pdi), ..UpdatePdr::default() };
+    let update_pdrs = pdrs.into_iter().map(update).collect();
+    SessionModificationRequest { update_pdrs, ..SessionModificationRequest::default() }
+}
+
+/// Of two sessions, both forgotten for all we know, one that the control plane speaks of gets what the other has.
+fn two() -> (Lab, Seid, Seid) {
+    let (mut lab, stale) = lab();
+    let other = lab.establish(with(2, TEID + 1, OTHERS));
+    associate_anew(&mut lab);
+    (lab, stale, other)
+}
+
+#[test]
+fn what_is_forgotten_gives_way_to_a_change_of_another() {
+    for (teid, address) in [(TEID, OTHERS), (TEID + 1, UE), (TEID, UE)] {
+        let (mut lab, stale, other) = two();
+        let since = lab.told.len();
+        assert_eq!(
+            lab.modify(other, moved_to(teid, address)).cause,
+            Cause::RequestAccepted,
+            "{:?}",
+            lab.notes
+        );
+        assert_eq!(orders(&lab, since)[..2], [('-', stale), ('+', other)], "in this order");
+        assert_eq!((lab.in_force.len(), lab.node.tunnels(), lab.node.addresses()), (1, 1, 1));
+        is_whole(&lab);
+        lab.delete(other);
+        assert_eq!((lab.node.sessions(), lab.node.tunnels(), lab.node.addresses()), (0, 0, 0));
+    }
+}
+
+/// Where the change cannot be, both are as they were; and where the other has been spoken of, it keeps what it has.
+#[test]
+fn what_gave_way_to_a_change_comes_back_if_that_is_refused() {
+    let (mut lab, stale, other) = two();
+    lab.obedience = Obedience::RefusesAfter(stale);
+    assert_ne!(lab.modify(other, moved_to(TEID, UE)).cause, Cause::RequestAccepted);
+    lab.obedience = Obedience::Obeys;
+    lab.restart();
+    assert!(lab.in_force.contains_key(&stale) && lab.in_force.contains_key(&other));
+    assert_eq!((lab.in_force.len(), lab.node.tunnels(), lab.node.addresses()), (2, 2, 2));
+    let bad = SessionModificationRequest {
+        remove_pdrs: vec![RemovePdr { pdr_id: 99, ..RemovePdr::default() }],
+        ..moved_to(TEID, UE)
+    };
+    assert_ne!(lab.modify(other, bad).cause, Cause::RequestAccepted);
+    assert_eq!((lab.in_force.len(), lab.node.tunnels(), lab.node.addresses()), (2, 2, 2));
+    assert_eq!(lab.modify(stale, path_switch(5)).cause, Cause::RequestAccepted);
+    assert_ne!(lab.modify(other, moved_to(TEID, UE)).cause, Cause::RequestAccepted);
+    is_whole(&lab);
+    // While it has something under way, it is not to go.
+    assert_eq!(lab.in_force.len(), 2);
+}

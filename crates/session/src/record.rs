@@ -3,7 +3,7 @@
 use crate::charge::ChargingRecord;
 use crate::usage::UsageRecord;
 use ipnet::{IpNet, Ipv6Net};
-use rules::{FTeid, PdrId, Qfi, Rules, Seid};
+use rules::{FTeid, Interface, PdrId, Qfi, Rules, Seid};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -120,6 +120,15 @@ pub struct PfdRecord {
     pub owner: String,
     /// Packet flow descriptions, each with its PFD contents as on the wire.
     pub pfds: Vec<Vec<Vec<u8>>>,
+}
+
+/// A GTP-U peer that did not answer when it was asked last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct PathRecord {
+    /// The side it is on.
+    pub side: Interface,
+    /// Its address.
+    pub peer: IpAddr,
 }
 
 /// This node.

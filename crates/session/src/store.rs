@@ -1,7 +1,7 @@
 //! The embedded store: a folder on the local disk.
 
 use crate::packed::Packed;
-use crate::record::{AssociationRecord, NodeRecord, PfdRecord};
+use crate::record::{AssociationRecord, NodeRecord, PathRecord, PfdRecord};
 use charging::Cdr;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions};
 use rules::Seid;
@@ -45,6 +45,10 @@ pub enum Change {
     SavePfds(PfdRecord),
     /// Forget the PFDs of the application of this name.
     ErasePfds(String),
+    /// Keep that a GTP-U peer does not answer.
+    SavePath(PathRecord),
+    /// Forget that: it answers.
+    ErasePath(PathRecord),
     /// Keep a session, in place of an older one with the same SEID.
     SaveSession(Seid, Packed),
     /// Forget a session.
@@ -66,6 +70,8 @@ pub struct Contents {
     pub associations: Vec<AssociationRecord>,
     /// By application.
     pub pfds: Vec<PfdRecord>,
+    /// GTP-U peers that do not answer.
+    pub paths: Vec<PathRecord>,
     /// By SEID.
     pub sessions: Vec<Packed>,
     /// Charging data records that are not in files yet, by number.
@@ -81,6 +87,7 @@ pub struct Store {
     node: Keyspace,
     associations: Keyspace,
     pfds: Keyspace,
+    paths: Keyspace,
     sessions: Keyspace,
     cdrs: Keyspace,
 }
@@ -97,6 +104,7 @@ impl Store {
             node: keyspace("node")?,
             associations: keyspace("associations")?,
             pfds: keyspace("pfds")?,
+            paths: keyspace("paths")?,
             sessions: keyspace("sessions")?,
             cdrs: keyspace("cdrs")?,
             database,
@@ -120,6 +128,7 @@ impl Store {
             node: node.map(|bytes| postcard::from_bytes(&bytes)).transpose()?,
             associations: records(&self.associations)?,
             pfds: records(&self.pfds)?,
+            paths: records(&self.paths)?,
             sessions: sessions(&self.sessions)?,
             cdrs: records(&self.cdrs)?,
             last_cdr: last_cdr.map_or(Ok(0), |bytes| postcard::from_bytes(&bytes))?,
@@ -143,6 +152,8 @@ impl Store {
                     batch.insert(&self.pfds, record.application.as_str(), encode(record)?);
                 }
                 Change::ErasePfds(application) => batch.remove(&self.pfds, application.as_str()),
+                Change::SavePath(path) => batch.insert(&self.paths, encode(path)?, encode(path)?),
+                Change::ErasePath(path) => batch.remove(&self.paths, encode(path)?),
                 Change::SaveSession(seid, packed) => {
                     batch.insert(&self.sessions, key(*seid), packed.octets().clone());
                 }
@@ -190,7 +201,7 @@ mod tests {
     use super::*;
     use crate::{CpFSeid, SessionRecord, UsageRecord};
     use machine::Clock;
-    use rules::Rules;
+    use rules::{Interface, Rules};
 
     fn session(seid: u64, revision: u64) -> SessionRecord {
         SessionRecord {
@@ -240,6 +251,10 @@ mod tests {
         PfdRecord { application: application.to_owned(), owner, pfds: vec![vec![vec![octet]]] }
     }
 
+    fn path(host: u8) -> PathRecord {
+        PathRecord { side: Interface::Access, peer: [10, 30, 0, host].into() }
+    }
+
     fn association() -> AssociationRecord {
         AssociationRecord {
             era: 1,
@@ -266,6 +281,9 @@ mod tests {
             Change::SavePfds(pfds("video", 2)),
             Change::SavePfds(pfds("voice", 1)),
             Change::ErasePfds("voice".to_owned()),
+            Change::SavePath(path(1)),
+            Change::SavePath(path(2)),
+            Change::ErasePath(path(1)),
             save(1, 1),
             save(2, 1),
             save(2, 2),
@@ -277,6 +295,7 @@ mod tests {
             node: Some(node),
             associations: vec![association()],
             pfds: vec![pfds("video", 2)],
+            paths: vec![path(2)],
             sessions: vec![Packed::of(&session(2, 2))],
             ..Contents::default()
         };

@@ -2,8 +2,8 @@
 
 use n4::{Output, Start};
 use rules::Seid;
-use session::{AssociationRecord, NodeRecord, Packed, PfdRecord};
-use std::collections::BTreeMap;
+use session::{AssociationRecord, NodeRecord, Packed, PathRecord, PfdRecord};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// When the node was made, in seconds since 1900: its recovery time stamp.
 const STAMP: u32 = 0xE000_0001;
@@ -21,6 +21,8 @@ pub struct Saved {
     pub pfds: BTreeMap<String, PfdRecord>,
     /// Until when leave is taken of control planes.
     pub(crate) leaves_ms: Option<u64>,
+    /// GTP-U peers that do not answer.
+    pub paths: BTreeSet<PathRecord>,
     /// The highest number of a charging data record.
     pub last_cdr: u64,
     /// How often everything was lost: the recovery time stamp tells of it.
@@ -40,6 +42,8 @@ impl Saved {
             Output::EraseAssociation(node_id) => drop(self.associations.remove(&node_id)),
             Output::SavePfds(record) => drop(self.pfds.insert(record.application.clone(), record)),
             Output::ErasePfds(application) => drop(self.pfds.remove(&application)),
+            Output::SavePath(path) => drop(self.paths.insert(path)),
+            Output::ErasePath(path) => drop(self.paths.remove(&path)),
             Output::SaveCdr(cdr) => self.last_cdr = cdr.serial,
             other => return Some(other),
         }
@@ -58,6 +62,7 @@ impl Saved {
             associations: self.associations.values().cloned().collect(),
             sessions: self.sessions.values().cloned().collect(),
             pfds: self.pfds.values().cloned().collect(),
+            paths: self.paths.iter().copied().collect(),
             last_cdr: self.last_cdr,
             since_1900_ms: SINCE_1900_MS + after_ms,
         }

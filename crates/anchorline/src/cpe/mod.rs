@@ -163,7 +163,7 @@ fn time_of_day(clock: SystemTime) -> Result<u64, SystemTimeError> {
 /// that sessions were lost (TS 23.007 19A).
 fn start(store: &Store) -> anyhow::Result<(Start, Vec<Cdr>, Instant)> {
     let (since_1900_ms, zero) = (time_of_day(SystemTime::now())?, Instant::now());
-    let Contents { node, associations, pfds, sessions, cdrs, last_cdr } = store.load()?;
+    let Contents { node, associations, pfds, paths, sessions, cdrs, last_cdr } = store.load()?;
     let node = match node {
         Some(node) => node,
         None => {
@@ -175,7 +175,7 @@ fn start(store: &Store) -> anyhow::Result<(Start, Vec<Cdr>, Instant)> {
         }
     };
     tracing::info!("{} sessions and {} associations in the database", sessions.len(), associations.len());
-    Ok((Start { node, associations, sessions, pfds, last_cdr, since_1900_ms }, cdrs, zero))
+    Ok((Start { node, associations, sessions, pfds, paths, last_cdr, since_1900_ms }, cdrs, zero))
 }
 
 #[cfg(test)]

@@ -377,6 +377,8 @@ impl Runtime {
                 Output::EraseAssociation(node_id) => self.changes.push(Change::EraseAssociation(node_id)),
                 Output::SavePfds(record) => self.changes.push(Change::SavePfds(record)),
                 Output::ErasePfds(application) => self.changes.push(Change::ErasePfds(application)),
+                Output::SavePath(path) => self.changes.push(Change::SavePath(path)),
+                Output::ErasePath(path) => self.changes.push(Change::ErasePath(path)),
                 Output::ContentRules => self.telling.pfds_changed(Instant::now()),
                 Output::Send { to, bytes } => self.actions.push(Action::Send(to, bytes)),
                 Output::Put(desired) => self.actions.push(Action::Command(Command::Put(desired))),

@@ -20,7 +20,7 @@ const TRIES: u16 = 1_000;
 const PATIENT_TRIES: u16 = 100;
 /// Sessions remembered that could not move.
 const SETTLED_MAX: usize = 4_096;
-/// Keys of a session beyond those it claims, which may be those of a change that was refused.
+/// Keys of a session beyond those it claims, should it have more.
 const MORE_KEYS: usize = 16;
 
 /// All moves.

@@ -33,11 +33,14 @@ pub(super) struct Placement {
     pub(super) loads: Loads,
 }
 
-/// Keys that sessions have, once all orders that were given are obeyed. A worker knows those of its own sessions alone.
+/// Keys that sessions have, and will have once all orders that were given are obeyed. A worker knows those of its own sessions alone.
 #[derive(Default)]
 struct Claims {
     by_key: HashMap<Key, Seid>,
     by_session: HashMap<Seid, Claim>,
+    /// Of sessions that are being changed, what they have in the revisions that the change may leave in force: the worker may refuse
+    /// it. In the order they were given; there are as many as changes under way.
+    before: HashMap<Seid, Vec<Claim>>,
     /// Meters that several sessions share, and where: these sessions have to be together.
     shared: HashMap<u64, (Owner, usize)>,
     /// Networks behind users, of all workers, and how many there may be: each worker has to know all.
@@ -47,6 +50,7 @@ struct Claims {
 
 #[derive(Default)]
 struct Claim {
+    revision: u64,
     keys: SmallVec<[Key; 2]>,
     shared: Shared,
 }
@@ -114,11 +118,11 @@ impl Placement {
         owners.min_by_key(|(_, count)| **count).map(|(owner, _)| owner as Owner)
     }
 
-    /// A session has these keys from now on, instead of those it had.
+    /// A session is to have these keys, instead of those it has: until it has, both are its own.
     pub(super) fn claim(
         &mut self,
         session: (Seid, Owner),
-        keys: &[Key],
+        (revision, keys): (u64, &[Key]),
         shared: Shared,
     ) -> Result<(), Refusal> {
         if self.is_alone() {
@@ -126,9 +130,19 @@ impl Placement {
         }
         self.claims.check(session.0, keys)?;
         self.claims.check_shared(session, &shared)?;
-        self.claims.release(session.0);
-        self.claims.enter(session, keys, shared);
+        self.claims.supersede(session.0);
+        self.claims.enter(session, Claim { revision, keys: keys.into(), shared });
         Ok(())
+    }
+
+    /// A session is in force in a revision: what it had before is free for others.
+    pub(super) fn applied(&mut self, session: Seid, revision: u64) {
+        self.claims.applied(session, revision);
+    }
+
+    /// A revision of a session is refused: what only that was to have is free for others.
+    pub(super) fn refused(&mut self, session: (Seid, Owner), revision: u64) {
+        self.claims.refused(session, revision);
     }
 
     /// Whether a worker may own sessions.
@@ -202,22 +216,76 @@ impl Claims {
         shared.iter().find(is_elsewhere).map_or(Ok(()), |_| Err(Refusal::MeterElsewhere))
     }
 
-    fn enter(&mut self, (session, owner): (Seid, Owner), keys: &[Key], shared: Shared) {
-        for number in &shared {
+    fn enter(&mut self, (session, owner): (Seid, Owner), claim: Claim) {
+        for number in &claim.shared {
             self.shared.entry(*number).or_insert((owner, 0)).1 += 1;
         }
-        self.by_key.extend(keys.iter().map(|key| (found_by(*key), session)));
-        self.routes += networks(keys);
-        self.by_session.insert(session, Claim { keys: keys.into(), shared });
+        self.by_key.extend(claim.keys.iter().map(|key| (found_by(*key), session)));
+        self.routes += networks(&claim.keys);
+        self.by_session.insert(session, claim);
+    }
+
+    /// What a session has is what it had, should the change be refused.
+    fn supersede(&mut self, session: Seid) {
+        if let Some(claim) = self.take(session) {
+            // It is not anybody else's before the change is made.
+            self.by_key.extend(claim.keys.iter().map(|key| (found_by(*key), session)));
+            self.before.entry(session).or_default().push(claim);
+        }
+    }
+
+    fn applied(&mut self, session: Seid, revision: u64) {
+        let Some(before) = self.before.get_mut(&session) else { return };
+        let is_last = self.by_session.get(&session).is_some_and(|claim| claim.revision == revision);
+        let at = before.iter().position(|claim| claim.revision == revision);
+        let gone: Vec<Claim> = before.drain(..if is_last { before.len() } else { at.unwrap_or(0) }).collect();
+        gone.into_iter().for_each(|claim| self.let_go(session, &claim));
+    }
+
+    fn refused(&mut self, (session, owner): (Seid, Owner), revision: u64) {
+        if self.by_session.get(&session).is_some_and(|claim| claim.revision == revision) {
+            let Some(refused) = self.take(session) else { return };
+            if let Some(before) = self.before.get_mut(&session).and_then(Vec::pop) {
+                self.enter((session, owner), before);
+            }
+            return self.let_go(session, &refused);
+        }
+        let before = self.before.get_mut(&session).into_iter();
+        let refused: Vec<Claim> =
+            before.flat_map(|before| before.extract_if(.., |claim| claim.revision == revision)).collect();
+        refused.into_iter().for_each(|claim| self.let_go(session, &claim));
+    }
+
+    /// The keys of a claim that the session has by no other any more are nobody's.
+    fn let_go(&mut self, session: Seid, gone: &Claim) {
+        if self.before.get(&session).is_some_and(Vec::is_empty) {
+            self.before.remove(&session);
+        }
+        let before = self.before.get(&session).into_iter().flatten();
+        let others = before.chain(self.by_session.get(&session));
+        for key in &gone.keys {
+            self.by_key.remove(&found_by(*key));
+        }
+        self.by_key.extend(others.flat_map(|other| &other.keys).map(|key| (found_by(*key), session)));
     }
 
     fn release(&mut self, session: Seid) {
-        let Some(Claim { keys, shared }) = self.by_session.remove(&session) else { return };
-        for key in &keys {
+        let claim = self.take(session);
+        for claim in self.before.remove(&session).into_iter().flatten().chain(claim) {
+            for key in &claim.keys {
+                self.by_key.remove(&found_by(*key));
+            }
+        }
+    }
+
+    /// Meters and networks are counted as they are to be.
+    fn take(&mut self, session: Seid) -> Option<Claim> {
+        let claim = self.by_session.remove(&session)?;
+        for key in &claim.keys {
             self.by_key.remove(&found_by(*key));
         }
-        self.routes -= networks(&keys);
-        for number in shared {
+        self.routes -= networks(&claim.keys);
+        for number in claim.shared.iter().copied() {
             let left = self.shared.get_mut(&number).map(|(_, sessions)| {
                 *sessions -= 1;
                 *sessions
@@ -226,6 +294,7 @@ impl Claims {
                 self.shared.remove(&number);
             }
         }
+        Some(claim)
     }
 
     /// What a session may share with others that come is where the session is.

@@ -337,6 +337,43 @@ fn what_belongs_to_a_session_of_another_worker_is_refused() {
     assert_eq!(team.settle(), [applied(40, 10)]);
 }
 
+/// A change that the session's worker refuses leaves the session what it had, and others what the change wanted; until it is
+/// known, both are the session's.
+#[test]
+fn a_change_that_is_refused_claims_nothing() {
+    let mut team = Team::of(2, 4);
+    let mut too_large = rules(1);
+    too_large.pdrs[0].pdi.f_teid = rules(40).pdrs[0].pdi.f_teid;
+    too_large.pdrs[1].pdi.ue_ipv4 = rules(40).pdrs[1].pdi.ue_ipv4;
+    for at in 0..400 {
+        let mut pdr = too_large.pdrs[1].clone();
+        (pdr.id, pdr.precedence) = (rules::PdrId(100 + at), u32::from(at) + 300);
+        too_large.pdrs.push(pdr);
+    }
+    team.put(1, 2, too_large);
+    // Both what it has and what it is to have.
+    let mut thief = rules(41);
+    thief.pdrs[0].pdi.f_teid = rules(1).pdrs[0].pdi.f_teid;
+    assert!(team.refused(41, thief.clone()).contains("tunnel"));
+    assert!(team.refused(40, rules(40)).contains("tunnel"));
+    let told = team.settle();
+    assert!(matches!(told[..], [Notice::Refused { session: Seid(1), revision: 2, .. }]), "{told:?}");
+    assert!(team.refused(41, thief.clone()).contains("tunnel"));
+    team.put(40, 1, rules(40));
+    assert_eq!(team.settle(), [applied(40, 1)]);
+    // A change that is made gives away what the session had before.
+    let mut moved = rules(1);
+    moved.pdrs[0].pdi.f_teid = rules(42).pdrs[0].pdi.f_teid;
+    team.put(1, 3, moved);
+    assert_eq!(team.settle(), [applied(1, 3)]);
+    team.put(41, 1, thief);
+    assert_eq!(team.settle(), [applied(41, 1)]);
+    // And one that goes, all.
+    team.ask(Command::Delete { session: Seid(1) });
+    team.put(1, 4, rules(42));
+    assert_eq!(team.settle().len(), 1);
+}
+
 #[test]
 fn all_together_hold_as_many_sessions_as_configured() {
     let mut config = config();

@@ -38,7 +38,7 @@ fn fitting(reports: &[UsageReport], room: usize) -> usize {
 /// What the answer says of it: Additional Usage Reports Information (TS 29.244 8.2.91), where there are any.
 pub(crate) fn information(further: &[Vec<UsageReport>]) -> Vec<RawIe> {
     let count: usize = further.iter().map(Vec::len).sum();
-    // 15 bits: a session has no more URRs than 1,000.
+    // 15 bits: a session has some hundred URRs.
     let count = u16::try_from(count).unwrap_or(u16::MAX) & 0x7FFF;
     let information =
         RawIe { ie: ie::ADDITIONAL_USAGE_REPORTS_INFORMATION, value: count.to_be_bytes().to_vec() };

@@ -22,8 +22,8 @@ use machine::Time;
 use n4::{Config, Input, Node, Output, Start};
 use pfcp::{Body, Message, NodeId};
 use rules::Seid;
-use session::{AssociationRecord, NodeRecord, Packed, PfdRecord, SessionRecord};
-use std::collections::BTreeMap;
+use session::{AssociationRecord, NodeRecord, Packed, PathRecord, PfdRecord, SessionRecord};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
@@ -86,6 +86,8 @@ pub struct Lab {
     pub associations: BTreeMap<String, AssociationRecord>,
     /// What was told of applications.
     pub pfds: BTreeMap<String, PfdRecord>,
+    /// GTP-U peers that do not answer.
+    pub paths: BTreeSet<PathRecord>,
     /// How often content rules were said to have changed.
     pub content_changes: usize,
     /// Charging data records, all there ever were, and the highest number of one.
@@ -104,6 +106,7 @@ impl Lab {
             associations: vec![],
             sessions: vec![],
             pfds: vec![],
+            paths: vec![],
             last_cdr: 0,
             since_1900_ms: SINCE_1900_MS,
         };
@@ -133,6 +136,7 @@ impl Lab {
             over: BTreeMap::new(),
             associations: BTreeMap::new(),
             pfds: BTreeMap::new(),
+            paths: BTreeSet::new(),
             content_changes: 0,
             cdrs: vec![],
             last_cdr: 0,
@@ -183,7 +187,8 @@ impl Lab {
         self.started = self.now;
         let last_cdr = self.last_cdr;
         let pfds = self.pfds.values().cloned().collect();
-        let start = Start { node, associations, sessions, pfds, last_cdr, since_1900_ms };
+        let paths = self.paths.iter().copied().collect();
+        let start = Start { node, associations, sessions, pfds, paths, last_cdr, since_1900_ms };
         self.node = Node::new(self.config.clone(), start);
     }
 
@@ -268,6 +273,8 @@ impl Lab {
             }
             Output::SavePfds(record) => drop(self.pfds.insert(record.application.clone(), record)),
             Output::ErasePfds(application) => drop(self.pfds.remove(&application)),
+            Output::SavePath(path) => drop(self.paths.insert(path)),
+            Output::ErasePath(path) => assert!(self.paths.remove(&path)),
             Output::ContentRules => self.content_changes += 1,
             Output::EraseAssociation(node_id) => drop(self.associations.remove(&node_id)),
             Output::Note(note) => self.notes.push(note.text),
