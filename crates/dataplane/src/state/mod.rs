@@ -2,6 +2,7 @@
 
 mod account;
 mod apart;
+mod asked;
 mod beyond;
 mod blocks;
 mod budget;
