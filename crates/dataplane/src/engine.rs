@@ -2,6 +2,7 @@
 
 mod balance;
 mod hand;
+mod known;
 mod looks;
 mod merge;
 mod moving;
@@ -13,7 +14,7 @@ use crate::content::ContentRules;
 use crate::counters::Counters;
 use crate::explain::Explain;
 use crate::install::installation;
-use crate::state::{Key, Loading, MACS_PER_SESSION, Memory, Refusal};
+use crate::state::{Key, Loading, MACS_PER_SESSION, Memory, Refusal, Removal};
 use crate::steering::Crew;
 use crate::worker::{Order, Query, Report};
 use dplink::{
@@ -21,14 +22,15 @@ use dplink::{
 };
 pub(crate) use hand::Ends;
 use hand::Hand;
+pub(crate) use known::Register;
+use known::{Known, known_as};
 use looks::Tracing;
 use merge::Counted;
 use moving::Moves;
 use placement::{Owner, Placement, Shared};
 use rounds::Rounds;
 use rules::Seid;
-use std::collections::{HashMap, HashSet};
-use std::num::NonZeroU64;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// A command that cannot be obeyed.
@@ -37,28 +39,6 @@ pub enum EngineError {
     /// The two sides were built from different versions.
     #[error("the other side speaks version {0} of the link, this data plane version {VERSION}")]
     Version(u16),
-}
-
-/// A session's revision plus one, so that none takes no memory.
-type Revision = NonZeroU64;
-
-fn known_as(revision: u64) -> Option<Revision> {
-    NonZeroU64::new(revision.wrapping_add(1))
-}
-
-const _: () = assert!(size_of::<Known>() == 24, "there are as many as sessions");
-
-/// What is known of a session.
-#[derive(Clone, Copy, Default)]
-struct Known {
-    /// The revision in force.
-    applied: Option<Revision>,
-    /// The revision last sent to the worker.
-    ordered: Option<Revision>,
-    /// URRs of that revision, or of the one before if it had more.
-    urrs: u16,
-    /// The worker that has it.
-    owner: Owner,
 }
 
 /// Controls the workers.
@@ -70,7 +50,7 @@ pub struct Engine {
     /// By port.
     spread: Vec<Spread>,
     placement: Placement,
-    known: HashMap<Seid, Known>,
+    known: Register,
     /// While a resynchronisation runs: the sessions named in it.
     named: Option<HashSet<Seid>>,
     /// The content rules ordered last.
@@ -96,7 +76,7 @@ impl Engine {
             hands: hands.into_iter().map(Hand::new).collect(),
             spread: crew.spread.clone(),
             placement: Placement::new(crew, &config.limits),
-            known: HashMap::new(),
+            known: Register::new(config.limits.sessions),
             named: None,
             counts: Rounds::new(),
             lists: Rounds::new(),
@@ -200,7 +180,7 @@ impl Engine {
         if let Some(named) = &mut self.named {
             named.insert(session);
         }
-        let known = self.known.get(&session).copied().unwrap_or_default();
+        let known = self.known.get(session).unwrap_or_default();
         if known.applied == known_as(revision) && known.ordered == known.applied {
             // What was told while nobody listened was told to nobody.
             if self.named.is_some() && looks::asks_to_hear(&desired.rules) {
@@ -215,14 +195,14 @@ impl Engine {
             Err(error) => return refused(RefusalCause::Unfit, error.to_string()),
         };
         let of_frames = installation.ethernet.is_some();
-        let claimed = (revision, &installation.session.keys[..]);
+        let claimed = (revision, installation.keys());
         let owner = match self.owner_for(session, (claimed, of_frames), shared) {
             Ok(owner) => owner,
             Err(refusal) => return refused(refusal.cause(), refusal.to_string()),
         };
         // Until the new revision is in force, the old one's have to be reckoned with.
         let urrs = known.urrs.max(urrs as u16);
-        self.known.insert(session, Known { ordered: known_as(revision), urrs, owner, ..known });
+        self.known.set(session, Known { ordered: known_as(revision), urrs, owner, ..known });
         self.order(owner, Order::Install(Box::new(installation)));
         None
     }
@@ -234,7 +214,7 @@ impl Engine {
         ((revision, keys), of_frames): ((u64, &[Key]), bool),
         shared: Shared,
     ) -> Result<Owner, Refusal> {
-        let known = self.known.get(&session).map(|known| known.owner);
+        let known = self.known.get(session).map(|known| known.owner);
         let owner = known.map_or_else(|| self.placement.place(keys, &shared, of_frames), Ok)?;
         let claimed = self.placement.claim((session, owner), (revision, keys), shared);
         if claimed.is_err() && known.is_none() {
@@ -245,28 +225,30 @@ impl Engine {
 
     /// The worker of a session; of one that is not there, any.
     fn owner(&self, session: Seid) -> Owner {
-        self.known.get(&session).map_or(0, |known| known.owner)
+        self.known.get(session).map_or(0, |known| known.owner)
     }
 
     fn urrs(&self, session: Seid) -> usize {
-        self.known.get(&session).map_or(0, |known| usize::from(known.urrs))
+        self.known.get(session).map_or(0, |known| usize::from(known.urrs))
     }
 
     /// Removes every session the resynchronisation did not name.
     fn sweep(&mut self) -> u64 {
         let Some(named) = self.named.take() else { return 0 };
-        let unnamed: Vec<Seid> = self.known.keys().filter(|seid| !named.contains(seid)).copied().collect();
+        let unnamed: Vec<Seid> =
+            self.known.iter().map(|(seid, _)| seid).filter(|seid| !named.contains(seid)).collect();
         let swept = unnamed.len() as u64;
         unnamed.into_iter().for_each(|seid| self.remove(seid));
         swept
     }
 
     fn remove(&mut self, session: Seid) {
-        if let Some(known) = self.known.get_mut(&session) {
-            known.ordered = None;
+        if let Some(known) = self.known.get(session) {
+            self.known.set(session, Known { ordered: None, ..known });
         }
         self.placement.release(session);
-        self.order(self.owner(session), Order::Remove(session, Vec::with_capacity(self.urrs(session))));
+        let removal = Removal::new(session, self.urrs(session));
+        self.order(self.owner(session), Order::Remove(Box::new(removal)));
     }
 
     fn count(&mut self) {
@@ -312,17 +294,19 @@ impl Engine {
     fn digest(&mut self, worker: usize, report: Report, uptime_ms: u64) -> Option<Notice> {
         Some(match report {
             Report::Installed { seid, revision, installed } => {
-                self.known.entry(seid).or_default().applied = known_as(revision);
+                let known = self.known.get(seid).unwrap_or_default();
+                self.known.set(seid, Known { applied: known_as(revision), ..known });
                 self.placement.applied(seid, revision);
-                Notice::Applied { session: seid, revision, removed: installed.removed }
+                Notice::Applied { session: seid, revision, removed: installed.spent.removed }
             }
             Report::Refused { installation, refusal } => {
-                let (session, revision) = (installation.session.seid, installation.session.revision);
+                let (session, revision) = (installation.seid, installation.revision);
                 self.placement.refused((session, self.owner(session)), revision);
                 self.forget_order(session, revision);
                 Notice::Refused { session, revision, cause: refusal.cause(), reason: refusal.to_string() }
             }
-            Report::Removed { seid, usage, .. } => {
+            Report::Removed(removal) => {
+                let Removal { seid, usage, .. } = *removal;
                 self.forget_session(seid);
                 Notice::Removed { session: seid, usage }
             }
@@ -367,25 +351,26 @@ impl Engine {
 
     /// The session is gone, unless it was ordered anew meanwhile.
     fn forget_session(&mut self, seid: Seid) {
-        let Some(known) = self.known.get_mut(&seid) else { return };
-        known.applied = None;
-        if known.ordered.is_none() {
-            let owner = known.owner;
-            self.known.remove(&seid);
-            self.placement.left(seid, owner);
-        }
+        let Some(known) = self.known.get(seid) else { return };
+        self.now_known(seid, Known { applied: None, ..known });
     }
 
     /// The session stays as it was: in its older revision, or not at all.
     fn forget_order(&mut self, seid: Seid, revision: u64) {
-        let Some(known) = self.known.get_mut(&seid) else { return };
-        if known.ordered == known_as(revision) {
-            known.ordered = known.applied;
-        }
-        if known.ordered.is_none() {
-            let owner = known.owner;
-            self.known.remove(&seid);
-            self.placement.left(seid, owner);
+        let Some(known) = self.known.get(seid) else { return };
+        let is_last = known.ordered == known_as(revision);
+        let ordered = if is_last { known.applied } else { known.ordered };
+        self.now_known(seid, Known { ordered, ..known });
+    }
+
+    /// Of a session that is not wanted, nothing has to be known.
+    fn now_known(&mut self, seid: Seid, known: Known) {
+        match known.ordered {
+            Some(_) => self.known.set(seid, known),
+            None => {
+                self.known.remove(seid);
+                self.placement.left(seid, known.owner);
+            }
         }
     }
 }

@@ -217,10 +217,11 @@ impl Explain {
         let direction = direction(&self.question);
         for place in step.meters() {
             let (of, moment) = ((step.base(at), *place), (state.now_ns, state.burst_ns));
-            let qer = state.sessions.get(step.session).and_then(|it| it.qers.get(usize::from(*place)));
+            let qer =
+                state.sessions.get(step.session).and_then(|it| it.accounts.get(usize::from(*place))?.qer);
             let Some(qer) = qer else { continue };
             let qer = ExplainedQer {
-                qer: *qer,
+                qer,
                 limit_kbps: state.sessions.limit_kbps(of, direction),
                 admits: state.sessions.admits(of, direction, moment),
             };

@@ -4,15 +4,14 @@ use crate::arrangement::{Arrangement, Standing};
 use crate::config::{PortConfig, side_of_peer};
 use crate::side::Side;
 use crate::state::{
-    Account, Apart, CellRun, Count, Extra, HotStep, Installation, Key, Ledger, Length, Name, Ports, Rate,
-    Session, Treatment, found_by, network, user_key,
+    Account, Apart, Count, Extra, HotStep, Installation, Key, Length, Name, Ports, Rate, Rest, Session,
+    Treatment, found_by, network, user_key,
 };
 use dplink::{Desired, UsageCounts};
 use ipnet::IpNet;
 use rules::{
-    Action, FTeid, Forward, Instance, Interface, Places, Program, Rare, RuleError, Rules, Step, compile,
+    Action, FTeid, Forward, Instance, Interface, Places, Program, RuleError, Rules, Seid, Step, compile,
 };
-use smallvec::SmallVec;
 use std::net::IpAddr;
 
 /// Why a session cannot be put in force, whatever the worker's state.
@@ -57,7 +56,9 @@ pub(crate) fn installation(
         accounts: (0..accounts).map(|place| account(&program.meters, place)).collect(),
         drop_kept: desired.drop_buffered,
         removed: Vec::<UsageCounts>::with_capacity(urrs),
-        session: Box::new(session(&desired, program, &arrangement, keys)),
+        seid: desired.session,
+        revision: desired.revision,
+        session: Some(session(desired.session, &mut program, &arrangement, keys)),
         end_markers: desired.end_markers.into(),
         steps: arrangement.standing.iter().map(|(step, _)| *step).collect(),
         peers: arrangement.standing.iter().map(|(_, peer)| *peer).collect(),
@@ -78,39 +79,15 @@ fn lan_at_core(rules: &mut Rules) {
     }
 }
 
-/// Bits of the prefix that a user makes addresses of (TS 29.061 11.2.1.3.2a).
-const PREFIX_BITS: u8 = 64;
-
 /// The part that packets of known flows do not touch.
-fn session(
-    desired: &Desired,
-    program: Program,
-    arrangement: &Arrangement,
-    keys: SmallVec<[Key; 2]>,
-) -> Session {
-    let (extras, beyond) = (extras(&program, &arrangement.places), beyond(&program, &arrangement.places));
-    let pdrs = program.steps.len() as u16;
-    let mut classifier = program.classifier;
+fn session(seid: Seid, program: &mut Program, arrangement: &Arrangement, keys: Vec<Key>) -> Session {
+    let rest =
+        Rest { extras: extras(program, &arrangement.places), beyond: beyond(program, &arrangement.places) };
+    let mut classifier = std::mem::take(&mut program.classifier);
     if let Some(places) = arrangement.of_pdrs(program.steps.iter().map(|step| step.pdr)) {
         classifier.lead_to(&places);
     }
-    Session {
-        seid: desired.session,
-        revision: desired.revision,
-        keys,
-        qers: program.meters.iter().map(|meter| meter.qer).collect(),
-        ledgers: program.usages.iter().map(Ledger::new).collect(),
-        extras,
-        has_prefix: program.ue_ipv6s.first().is_some_and(|(_, prefix)| prefix.prefix_len() <= PREFIX_BITS),
-        run: CellRun::default(),
-        pdrs,
-        places: arrangement.standing.len() as u16,
-        waiting: 0,
-        generation: 0,
-        looks: classifier.looks(),
-        beyond,
-        classifier,
-    }
+    Session::new(seid, (program, classifier), (keys, arrangement.standing.len() as u16), rest)
 }
 
 /// The default one always is. A control plane engine that was configured otherwise may know others.
@@ -154,7 +131,7 @@ fn account(meters: &[rules::Meter], place: usize) -> Account {
     Account { rate, count: Count::ZERO }
 }
 
-fn keys(ports: &[PortConfig], program: &Program) -> Result<SmallVec<[Key; 2]>, Unfit> {
+fn keys(ports: &[PortConfig], program: &Program) -> Result<Vec<Key>, Unfit> {
     let tunnels = program.f_teids.iter().map(|endpoint| {
         Ports::endpoint_key(ports, *endpoint).map(Key::Tunnel).ok_or(Unfit::NotOurs(*endpoint))
     });
@@ -165,7 +142,7 @@ fn keys(ports: &[PortConfig], program: &Program) -> Result<SmallVec<[Key; 2]>, U
         key.ok_or(Unfit::NoSuchUser(address))
     });
     let has_frames = program.ethernet.is_some();
-    let mut keys: SmallVec<[Key; 2]> = tunnels.chain(users).collect::<Result<_, Unfit>>()?;
+    let mut keys: Vec<Key> = tunnels.chain(users).collect::<Result<_, Unfit>>()?;
     for (instance, route) in program.framed_routes.iter() {
         let key = route_key(*route, *instance).ok_or(Unfit::NoSuchRoute(*route))?;
         // A network of no more than the user's address says nothing new.
@@ -210,7 +187,7 @@ fn peer(ports: &[PortConfig], step: &Step) -> Option<Name> {
 }
 
 /// By place, in its order.
-fn extras(program: &Program, places: &[u16]) -> Rare<(u16, Extra)> {
+fn extras(program: &Program, places: &[u16]) -> Box<[(u16, Extra)]> {
     let extra = |step: &Step| Extra {
         duplicates: step.duplicates.iter().copied().collect(),
         treatment: program.treatment(step).map(Treatment::from),
@@ -219,11 +196,11 @@ fn extras(program: &Program, places: &[u16]) -> Rare<(u16, Extra)> {
     let mut some: Vec<_> =
         all.filter(|(_, extra)| !extra.duplicates.is_empty() || extra.treatment.is_some()).collect();
     some.sort_unstable_by_key(|(place, _)| *place);
-    some.into_iter().collect()
+    some.into()
 }
 
 /// Stand-ins come behind the steps of PDRs.
-fn beyond(program: &Program, places: &[u16]) -> Rare<(u16, Places, u16)> {
+fn beyond(program: &Program, places: &[u16]) -> Box<[(u16, Places, u16)]> {
     let stand_ins = places.iter().skip(program.steps.len());
     let all = program.beyond_quota.iter().zip(stand_ins);
     let known =

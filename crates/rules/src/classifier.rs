@@ -17,6 +17,7 @@ use crate::check::Checked;
 use crate::compile::{Application, Arrival};
 use crate::ids::{ApplicationId, ApplicationTag, PdrId};
 use crate::intent::Pdr;
+use crate::list::Mostly2;
 use index::{Entry, Index};
 use matcher::{Filter, Matcher};
 use smallvec::SmallVec;
@@ -32,10 +33,10 @@ const SOME: usize = 12;
 
 /// All PDIs of a session, in the order they are to be tried. It takes 32 bytes for each PDR of no more than a
 /// tunnel, an address and a QFI, and [`Classifier::MAX_BYTES`] at most.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Classifier {
     /// In place, of a session of two: a new flow then waits for memory once less.
-    matchers: SmallVec<[Matcher; 2]>,
+    matchers: Mostly2<Matcher>,
     /// `None` where each PDR has a matcher and a step of its own, the filters are few, and none is of an application.
     more: Option<Box<More>>,
 }
@@ -76,8 +77,7 @@ impl Classifier {
 
     /// Of PDRs in the order they are to be tried, each of which leads to the step of its place.
     pub(crate) fn new(pdrs: &[&Pdr], checked: &Checked<'_>) -> Self {
-        let mut matchers: SmallVec<[Matcher; 2]> =
-            pdrs.iter().map(|pdr| Matcher::new(&pdr.pdi, checked)).collect();
+        let mut matchers: Mostly2<Matcher> = pdrs.iter().map(|pdr| Matcher::new(&pdr.pdi, checked)).collect();
         let steps: usize = matchers.iter().map(Matcher::steps).sum();
         let index = (steps > FEW).then(|| Box::new(build::index(&matchers)));
         let has_applications = pdrs.iter().any(|pdr| pdr.pdi.application.is_some());
@@ -183,8 +183,10 @@ impl Classifier {
         let index = self.index().map_or(0, |index| size_of::<Index>() + index.heap_bytes());
         let lines = |more: &More| if more.lines.spilled() { size_of_val(&*more.lines) } else { 0 };
         let more = self.more.as_ref().map_or(0, |more| size_of::<More>() + lines(more));
-        let matchers = if self.matchers.spilled() { size_of_val(&*self.matchers) } else { 0 };
-        matchers + self.matchers.iter().map(Matcher::heap_bytes).sum::<usize>() + index + more
+        self.matchers.heap_bytes()
+            + self.matchers.iter().map(Matcher::heap_bytes).sum::<usize>()
+            + index
+            + more
     }
 
     fn index(&self) -> Option<&Index> {
@@ -205,8 +207,8 @@ impl Line {
 }
 
 /// Each matcher once. Only for a few.
-fn share(matchers: &[Matcher], lines: &mut [Line]) -> SmallVec<[Matcher; 2]> {
-    let mut shared: SmallVec<[Matcher; 2]> = SmallVec::new();
+fn share(matchers: &[Matcher], lines: &mut [Line]) -> Mostly2<Matcher> {
+    let mut shared: Vec<Matcher> = Vec::new();
     for (matcher, line) in matchers.iter().zip(lines) {
         let known = shared.iter().position(|other| other == matcher);
         let place = known.unwrap_or(shared.len());
@@ -215,8 +217,7 @@ fn share(matchers: &[Matcher], lines: &mut [Line]) -> SmallVec<[Matcher; 2]> {
         }
         line.matcher = u16::try_from(place).unwrap_or(u16::MAX);
     }
-    shared.shrink_to_fit();
-    shared
+    shared.into()
 }
 
 /// Whether a packet of this application may match a PDI that wants that one.

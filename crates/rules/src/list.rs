@@ -2,7 +2,7 @@
 //! All of them read as slices.
 
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 
 /// Up to [`Places::MAX`] different places in another list, in order. 16 bytes, nothing on the heap.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -65,43 +65,68 @@ impl<T> Deref for Rare<T> {
     }
 }
 
-/// A list that mostly has one item, which is then in place.
+/// A list that mostly has so many items, which are then in place: without a word more, where an item has a value to spare.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Mostly1<T>(Inner<T>);
+pub struct Mostly<T, const N: usize>(Inner<T, N>);
+
+/// A list that mostly has one item.
+pub type Mostly1<T> = Mostly<T, 1>;
+/// A list that mostly has two items.
+pub type Mostly2<T> = Mostly<T, 2>;
 
 #[derive(Clone, PartialEq, Eq)]
-enum Inner<T> {
-    One(T),
+enum Inner<T, const N: usize> {
+    Usual([T; N]),
     Others(Box<[T]>),
 }
 
-impl<T> FromIterator<T> for Mostly1<T> {
-    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
-        let mut items = items.into_iter();
-        match (items.next(), items.next()) {
-            (Some(one), None) => Self(Inner::One(one)),
-            (first, second) => Self(Inner::Others(first.into_iter().chain(second).chain(items).collect())),
+impl<T, const N: usize> Default for Mostly<T, N> {
+    fn default() -> Self {
+        Self(Inner::Others(Box::default()))
+    }
+}
+
+impl<T, const N: usize> From<Vec<T>> for Mostly<T, N> {
+    fn from(items: Vec<T>) -> Self {
+        match items.try_into() {
+            Ok(usual) => Self(Inner::Usual(usual)),
+            Err(others) => Self(Inner::Others(others.into())),
         }
     }
 }
 
-impl<T> Deref for Mostly1<T> {
+impl<T, const N: usize> FromIterator<T> for Mostly<T, N> {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        items.into_iter().collect::<Vec<T>>().into()
+    }
+}
+
+impl<T, const N: usize> Deref for Mostly<T, N> {
     type Target = [T];
 
     #[inline]
     fn deref(&self) -> &[T] {
         match &self.0 {
-            Inner::One(one) => std::slice::from_ref(one),
+            Inner::Usual(usual) => usual,
             Inner::Others(items) => items,
         }
     }
 }
 
-impl<T> Mostly1<T> {
+impl<T, const N: usize> DerefMut for Mostly<T, N> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        match &mut self.0 {
+            Inner::Usual(usual) => usual,
+            Inner::Others(items) => items,
+        }
+    }
+}
+
+impl<T, const N: usize> Mostly<T, N> {
     /// Bytes allocated, without what the items own.
     pub(crate) fn heap_bytes(&self) -> usize {
         match &self.0 {
-            Inner::One(_) => 0,
+            Inner::Usual(_) => 0,
             Inner::Others(items) => size_of_val(&**items),
         }
     }
@@ -115,9 +140,9 @@ impl<T> Rare<T> {
 }
 
 macro_rules! reads_as_slice {
-    ($($list:ident $(<$item:ident>)? of $of:ty),+) => {
+    ($(($($generics:tt)*), ($($bounds:tt)*), $list:ty, $of:ty);+) => {
         $(
-            impl<'a $(, $item)?> IntoIterator for &'a $list $(<$item>)? {
+            impl<'a, $($generics)*> IntoIterator for &'a $list {
                 type Item = &'a $of;
                 type IntoIter = std::slice::Iter<'a, $of>;
 
@@ -127,7 +152,7 @@ macro_rules! reads_as_slice {
                 }
             }
 
-            impl $(<$item: fmt::Debug>)? fmt::Debug for $list $(<$item>)? {
+            impl<$($bounds)*> fmt::Debug for $list {
                 fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                     f.debug_list().entries(self).finish()
                 }
@@ -136,7 +161,11 @@ macro_rules! reads_as_slice {
     };
 }
 
-reads_as_slice!(Places of u16, Rare<T> of T, Mostly1<T> of T);
+reads_as_slice!(
+    (), (), Places, u16;
+    (T), (T: fmt::Debug), Rare<T>, T;
+    (T, const N: usize), (T: fmt::Debug, const N: usize), Mostly<T, N>, T
+);
 
 #[cfg(test)]
 mod tests {
@@ -158,6 +187,10 @@ mod tests {
             let items: Vec<u32> = (0..length).collect();
             assert_eq!(*items.iter().copied().collect::<Rare<u32>>(), *items);
             assert_eq!(*items.iter().copied().collect::<Mostly1<u32>>(), *items);
+            let mut two: Mostly2<u32> = items.iter().copied().collect();
+            assert_eq!(*two, *items);
+            two.iter_mut().for_each(|item| *item += 1);
+            assert!(two.iter().zip(&items).all(|(more, item)| *more == item + 1));
         }
     }
 
@@ -166,5 +199,10 @@ mod tests {
         assert_eq!(size_of::<Places>(), 16);
         assert_eq!(size_of::<Rare<[u64; 9]>>(), 8);
         assert_eq!(size_of::<Mostly1<Ipv4Addr>>(), 16);
+        assert_eq!(
+            size_of::<Mostly2<(bool, u64)>>(),
+            32,
+            "what items have to spare tells how many there are"
+        );
     }
 }

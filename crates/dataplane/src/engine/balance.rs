@@ -160,7 +160,7 @@ impl Engine {
     /// Some sessions of a worker, any but those that could not move before.
     fn some_of(&self, owner: Owner) -> Vec<Seid> {
         let is_it = |session: &Seid| self.may_wander(*session);
-        let all = self.known.iter().filter(|(_, known)| known.owner == owner).map(|(session, _)| *session);
+        let all = self.known.iter().filter(|(_, known)| known.owner == owner).map(|(session, _)| session);
         all.filter(is_it).take(AT_ONCE).collect()
     }
 }

@@ -3,8 +3,9 @@
 //! A session is looked at first, and nothing waits for that. Then, until it is in force again, commands about sessions wait:
 //! a few turns of the workers.
 
+use super::known::{Known, Revision};
 use super::placement::Owner;
-use super::{Engine, EngineError, Revision};
+use super::{Engine, EngineError};
 use crate::state::{Key, Leaving, Parcel, Stay, user_key};
 use crate::worker::{Leg, Order};
 use dplink::{Command, Notice, Placed};
@@ -160,7 +161,7 @@ impl Engine {
             return None;
         }
         let wanted = self.moves.wanted.pop_front()?;
-        let Some(known) = self.known.get(&wanted.session).copied() else {
+        let Some(known) = self.known.get(wanted.session) else {
             return told(&wanted, Err(Stay::Gone));
         };
         if known.owner == wanted.to {
@@ -210,7 +211,7 @@ impl Engine {
         if parcel.stays.is_some() {
             return self.stay(parcel);
         }
-        let known = self.known.get(&wanted.session).copied().unwrap_or_default();
+        let known = self.known.get(wanted.session).unwrap_or_default();
         let is_at_rest = known.applied == revision && known.ordered == revision;
         if !is_at_rest || (parcel.shape.holds && wanted.tries < PATIENT_TRIES) {
             let from = under_way.from;
@@ -284,7 +285,8 @@ impl Engine {
             return told(&wanted, Err(Stay::Gone));
         }
         self.placement.moved(wanted.session, (from, wanted.to));
-        self.known.entry(wanted.session).or_default().owner = wanted.to;
+        let known = self.known.get(wanted.session).unwrap_or_default();
+        self.known.set(wanted.session, Known { owner: wanted.to, ..known });
         let placed = Placed { session: wanted.session, worker: wanted.to, came_from: Some(from) };
         wanted.token.map(|token| Notice::Placed { token, outcome: Ok(placed) })
     }

@@ -14,13 +14,15 @@ impl<B: Buffer> Node<B> for Session {
 
     #[inline]
     fn first(state: &State, packet: &Packet<B>) {
-        let meta = &packet.meta;
-        let key = match meta.tunnelled() {
-            true => Some(Key::Tunnel(state.ports.tunnel_key(meta))),
-            false => user(packet).map(|(address, instance)| Key::User(address, instance)),
-        };
-        if let Some(key) = key {
+        if let Some(key) = key(state, packet) {
             state.sessions.prefetch_key(key);
+        }
+    }
+
+    #[inline]
+    fn ahead(state: &State, packet: &Packet<B>) {
+        if let Some(key) = key(state, packet) {
+            state.sessions.prefetch_behind(key);
         }
     }
 
@@ -50,8 +52,17 @@ pub(super) fn go_on<B: Buffer>(state: &State, packet: &mut Packet<B>, session: S
     if state.switch.carries(session) {
         return Next::To(NodeId::FrameUser);
     }
-    state.sessions.prefetch_place(session);
     Next::To(NodeId::Classify)
+}
+
+/// By what the packet's session is found.
+#[inline]
+fn key<B: Buffer>(state: &State, packet: &Packet<B>) -> Option<Key> {
+    let meta = &packet.meta;
+    match meta.tunnelled() {
+        true => Some(Key::Tunnel(state.ports.tunnel_key(meta))),
+        false => user(packet).map(|(address, instance)| Key::User(address, instance)),
+    }
 }
 
 /// Whom a plain packet is for: a user of the network it came from.

@@ -30,7 +30,7 @@ impl State {
         let session = self.sessions.get(step.session)?;
         let base = session.run.base;
         let of = step_place(base, at);
-        let mut all = session.beyond.iter();
+        let mut all = session.beyond().iter();
         let stands_in = all.find(|(other, usages, _)| usize::from(*other) == of && usages.contains(&usage));
         stands_in.map(|(.., place)| step_index(base, usize::from(*place)))
     }

@@ -1,7 +1,8 @@
 //! Networks behind users (framed routes, TS 29.244 5.16): whose an address is that is no user's own, by the longest of them.
 
+use super::probing::Full;
 use super::session::Key;
-use super::table::{Full, Table};
+use super::table::Table;
 use rules::Instance;
 
 /// How many bits of a user's key a network has, and of which family it is.

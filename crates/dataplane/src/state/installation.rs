@@ -6,12 +6,15 @@ use super::peers::Name;
 use super::session::{Key, Session, SessionIndex};
 use super::step::HotStep;
 use dplink::{RefusalCause, UsageCounts};
-use rules::{EthernetProgram, OuterHeaderCreation};
+use rules::{EthernetProgram, OuterHeaderCreation, Seid};
 
 /// A session and what its cells are to hold.
 #[derive(Debug)]
 pub(crate) struct Installation {
-    pub(crate) session: Box<Session>,
+    pub(crate) seid: Seid,
+    pub(crate) revision: u64,
+    /// Once it is in force, what it replaced.
+    pub(crate) session: Option<Session>,
     /// By place.
     pub(crate) steps: Box<[HotStep]>,
     /// By place, the peer of each step that needs one.
@@ -20,7 +23,7 @@ pub(crate) struct Installation {
     pub(crate) accounts: Box<[Account]>,
     /// Accounts whose meters are apart, and these.
     pub(crate) aparts: Box<[(u16, Apart)]>,
-    /// It carries Ethernet frames.
+    /// It carries Ethernet frames. Once it is in force, what it did with frames before.
     pub(crate) ethernet: Option<Box<EthernetProgram>>,
     /// Packets kept for the session are to be dropped.
     pub(crate) drop_kept: bool,
@@ -28,6 +31,30 @@ pub(crate) struct Installation {
     pub(crate) end_markers: Box<[OuterHeaderCreation]>,
     /// Takes the last counts of URRs that are no longer there; has room for them.
     pub(crate) removed: Vec<UsageCounts>,
+}
+
+impl Installation {
+    /// By what packets find the session.
+    pub(crate) fn keys(&self) -> &[Key] {
+        self.session.as_ref().map_or(&[], |session| &session.keys)
+    }
+}
+
+/// What is to take a session out of force.
+#[derive(Debug)]
+pub(crate) struct Removal {
+    pub(crate) seid: Seid,
+    /// Takes its last counts; has room for them.
+    pub(crate) usage: Vec<UsageCounts>,
+    /// What is out of force, and what it did with frames.
+    pub(crate) gone: Option<(Session, Option<Box<EthernetProgram>>)>,
+}
+
+impl Removal {
+    /// Of a session of so many URRs.
+    pub(crate) fn new(seid: Seid, urrs: usize) -> Self {
+        Self { seid, usage: Vec::with_capacity(urrs), gone: None }
+    }
 }
 
 /// Why a session cannot be installed.
@@ -86,16 +113,6 @@ impl Refusal {
 #[derive(Debug)]
 pub(crate) struct Installed {
     pub(crate) index: SessionIndex,
-    /// The last counts of URRs that are no longer there.
-    pub(crate) removed: Vec<UsageCounts>,
-    /// Tunnels that end now.
-    pub(crate) end_markers: Box<[OuterHeaderCreation]>,
-    /// What it replaced.
-    pub(crate) old: Option<Box<Session>>,
-    /// What it did with frames before.
-    pub(crate) _ethernet: Option<Box<EthernetProgram>>,
-    pub(super) _spent: Spent,
+    /// With what it replaced, and the last counts of URRs that are no longer there.
+    pub(crate) spent: Box<Installation>,
 }
-
-/// What the worker needs no longer.
-pub(super) type Spent = (Box<[HotStep]>, Box<[Option<Name>]>, Box<[Account]>, Box<[(u16, Apart)]>);

@@ -50,6 +50,14 @@ pub(crate) fn filled<T: Clone>(length: usize, value: T) -> Box<[T]> {
     table.into()
 }
 
+/// The same of entries that cannot be copied.
+pub(crate) fn filled_with<T>(length: usize, value: impl FnMut() -> T) -> Box<[T]> {
+    let mut table = Vec::with_capacity(length);
+    advise_huge(table.spare_capacity_mut());
+    table.resize_with(length, value);
+    table.into()
+}
+
 /// Below this, huge pages are not worth asking for.
 const WORTH_BYTES: usize = 4 << 20;
 

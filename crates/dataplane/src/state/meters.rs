@@ -50,11 +50,12 @@ impl Sessions {
 
     /// Before the old session leaves them, so that meters that stay go on where they stood.
     pub(super) fn enter_aparts(&mut self, old: Option<&Session>, new: &mut Installation) {
-        let Installation { session, aparts, accounts, .. } = new;
+        let Installation { session: Some(session), aparts, accounts, .. } = new else { return };
         for (place, apart) in aparts.iter() {
             let place = usize::from(*place);
-            let Some((qer, account)) = session.qers.get(place).zip(accounts.get_mut(place)) else { continue };
-            let before = old.and_then(|old| self.rate_of(old, *qer, place));
+            let qer = session.accounts.get(place).and_then(|names| names.qer);
+            let Some((qer, account)) = qer.zip(accounts.get_mut(place)) else { continue };
+            let before = old.and_then(|old| self.rate_of(old, qer, place));
             let apart = before.map_or(*apart, |before| apart.carry(&before));
             account.rate = Rate::apart(self.aparts.enter(apart, before.and_then(|rate| rate.stands_for())));
         }
@@ -62,7 +63,7 @@ impl Sessions {
 
     /// The rate of a QER, which is likely at this place.
     pub(super) fn rate_of(&mut self, session: &Session, qer: QerId, near: usize) -> Option<Rate> {
-        let place = find_near(&session.qers, near, |other| *other == qer)?;
+        let place = find_near(&session.accounts, near, |names| names.qer == Some(qer))?;
         Some(self.cells.account(session.run.base, place as u16).rate)
     }
 }

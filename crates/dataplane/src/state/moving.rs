@@ -7,7 +7,7 @@ use super::apart::Apart;
 use super::cells::{CellRun, STEPS};
 use super::connections::Connection;
 use super::flow_key::FlowKey;
-use super::installation::{Installation, Installed, Refusal};
+use super::installation::{Installation, Refusal};
 use super::peers::{Name, PeerIndex};
 use super::session::{Key, Session, SessionIndex, instance_of};
 use super::sessions::Sessions;
@@ -94,7 +94,7 @@ pub(crate) struct Parcel {
     pub(crate) stays: Option<Stay>,
     /// Where there are content rules.
     pub(crate) leaving: Option<Box<Leaving>>,
-    pub(crate) session: Option<Box<Session>>,
+    pub(crate) session: Option<Session>,
     pub(crate) steps: Vec<HotStep>,
     pub(crate) peers: Vec<Option<Name>>,
     pub(crate) accounts: Vec<Account>,
@@ -106,7 +106,7 @@ pub(crate) struct Parcel {
     /// What the lists above have become.
     pub(crate) installation: Option<Box<Installation>>,
     /// What the worker needs no longer.
-    pub(crate) spent: Option<Installed>,
+    pub(crate) spent: Option<Box<Installation>>,
 }
 
 impl Parcel {
@@ -145,11 +145,13 @@ impl Parcel {
         self.waiters.reserve_exact(if asks { room } else { 0 });
     }
 
-    /// Makes of what was packed what a worker takes.
+    /// Makes of what was packed what a worker takes. Nobody asks it for the revision: the engine knows.
     pub(crate) fn wrap(&mut self) {
         let Some(session) = self.session.take() else { return };
         self.installation = Some(Box::new(Installation {
-            session,
+            seid: self.seid,
+            session: Some(session),
+            revision: 0,
             steps: std::mem::take(&mut self.steps).into(),
             peers: std::mem::take(&mut self.peers).into(),
             accounts: std::mem::take(&mut self.accounts).into(),
@@ -277,7 +279,7 @@ impl State {
             return None;
         };
         let Self { sessions, ports, routes, .. } = self;
-        parcel.spent = Some(sessions.unpack(*installation, expected, |peer| Self::way(ports, routes, peer)));
+        parcel.spent = Some(sessions.unpack(installation, expected, |peer| Self::way(ports, routes, peer)));
         self.owe_late(expected.index);
         for connection in parcel.connections.drain(..) {
             self.connections.adopt(connection, self.now_ns);
@@ -293,10 +295,9 @@ impl State {
 
     /// Thresholds of a session that waited to be told wait here.
     fn owe_late(&mut self, index: SessionIndex) {
-        let accounts = self.sessions.get(index).map_or(0, |session| session.ledgers.len()) as u16;
+        let accounts = self.sessions.get(index).map_or(0, |session| session.accounts.len()) as u16;
         for place in 0..accounts {
-            let is_late = self.sessions.ledger(index, place).is_some_and(|(ledger, _)| ledger.is_late());
-            if is_late {
+            if self.sessions.ledger(index, place).is_some_and(|(ledger, _)| ledger.is_late()) {
                 self.come_late((index, place));
             }
         }
@@ -306,7 +307,7 @@ impl State {
 impl Sessions {
     /// How much there is of a session, or why it cannot go.
     fn shape(&mut self, index: SessionIndex, parcel: &mut Parcel) -> Option<Stay> {
-        let session = self.slots.get(index.0 as usize).and_then(|slot| slot.as_deref())?;
+        let session = self.slots.get(index.0 as usize)?.as_ref()?;
         if session.keys.len() > parcel.keys.capacity() {
             return Some(Stay::Restless);
         }
@@ -315,14 +316,14 @@ impl Sessions {
         let steps = || self.steps_of(session).map(|at| self.cells.step(at));
         let mut shape = Shape {
             steps: session.places.into(),
-            accounts: session.ledgers.len().max(session.qers.len()),
+            accounts: session.accounts.len(),
             peers: steps().filter(|step| step.peer.is_some()).count(),
             waiting: session.waiting.into(),
             enriches: steps().any(|step| step.kind == Kind::Enrich),
             asks: session.looks.application,
             ..parcel.shape
         };
-        let (base, meters) = (session.run.base, session.qers.len() as u16);
+        let (base, meters) = (session.run.base, session.accounts.len() as u16);
         shape.aparts = 0;
         for place in 0..meters {
             if let Some(at) = self.cells.account(base, place).rate.stands_for() {
@@ -345,21 +346,21 @@ impl Sessions {
         if self.aparts.room() < shape.aparts {
             return Err(Refusal::Meters);
         }
-        if self.free.is_empty() {
+        if !self.has_place() {
             return Err(Refusal::Sessions);
         }
         let cells = shape.steps.div_ceil(STEPS).max(shape.accounts);
         let run = self.cells.allocate(cells).ok_or(Refusal::Rules)?;
-        let place = self.free.pop().ok_or(Refusal::Sessions)?;
+        let place = self.take_place().ok_or(Refusal::Sessions)?;
         self.remember((keys, instance_of(keys)), place);
         Ok(Expected { index: SessionIndex(place), run })
     }
 
     /// The session does not come.
     fn give_up(&mut self, keys: &[Key], expected: Expected) {
-        self.forget_keys(keys);
+        self.forget_keys(keys, expected.index.0);
         self.cells.release(expected.run);
-        self.free.push(expected.index.0);
+        self.leave_place(expected.index.0);
     }
 
     /// Takes a session out of force as it stands.
@@ -379,22 +380,22 @@ impl Sessions {
             }
             parcel.accounts.push(account);
         }
-        self.forget(&session);
-        self.by_seid.remove(session.seid.0);
-        self.cells.release(session.run);
-        self.free.push(index.0);
+        self.give_back(&session, index.0);
         parcel.session = Some(session);
     }
 
     /// Puts a session in force where room was kept for it.
     fn unpack(
         &mut self,
-        mut new: Installation,
+        mut new: Box<Installation>,
         expected: Expected,
         way: impl Fn(Name) -> Option<super::Way>,
-    ) -> Installed {
-        (new.session.run, new.session.waiting) = (expected.run, 0);
+    ) -> Box<Installation> {
+        if let Some(session) = &mut new.session {
+            (session.run, session.waiting) = (expected.run, 0);
+        }
         self.enter_aparts(None, &mut new);
-        self.fill(expected.index.0, new, way)
+        self.fill(expected.index.0, &mut new, way);
+        new
     }
 }

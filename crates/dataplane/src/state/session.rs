@@ -1,12 +1,16 @@
 //! One session: what it is found by, and what its new flows read.
 
 use super::cells::{CellRun, STEPS};
-use super::framed::Length;
+use super::framed::{Length, found_by};
 use super::step::StepIndex;
 use super::treatment::Extra;
 use super::usage::Ledger;
-use rules::{Arrival, Classifier, Instance, Looks, Places, QerId, Rare, Seid};
-use smallvec::SmallVec;
+use rules::{
+    Arrival, Classifier, Instance, Looks, Meter, Mostly1, Mostly2, Places, Program, QerId, Seid, Usage,
+};
+
+/// Bits of the prefix that a user makes addresses of (TS 29.061 11.2.1.3.2a).
+const PREFIX_BITS: u8 = 64;
 
 /// A session by its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -71,41 +75,106 @@ impl Key {
     }
 }
 
-/// One session: the part that packets of known flows do not touch.
+/// One session: the part that packets of known flows do not touch. Three cache lines of a plain session.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct Session {
     pub(crate) seid: Seid,
-    pub(crate) revision: u64,
     pub(crate) classifier: Classifier,
-    /// What its classifier looks at.
-    pub(crate) looks: Looks,
-    /// Those of a plain session in place, as what follows.
-    pub(crate) keys: SmallVec<[Key; 2]>,
-    /// By account.
-    pub(crate) qers: SmallVec<[QerId; 2]>,
-    /// By account.
-    pub(crate) ledgers: Box<[Ledger]>,
-    /// Steps that do more than others, and what, by place.
-    pub(crate) extras: Rare<(u16, Extra)>,
-    /// Its user has all of the prefix that is its key, and not one address in it.
-    pub(crate) has_prefix: bool,
+    /// Those of a plain session in place, as what precedes and what follows.
+    pub(crate) keys: Mostly2<Key>,
+    pub(crate) accounts: Mostly1<Names>,
+    /// What few sessions have.
+    rest: Option<Box<Rest>>,
     pub(crate) run: CellRun,
+    /// Of the rules in force, as all its steps have it.
+    pub(crate) generation: u32,
     /// How many it has.
     pub(crate) pdrs: u16,
     /// Where its steps stand, and none behind these.
     pub(crate) places: u16,
     /// Flows that wait to be of an application.
     pub(crate) waiting: u16,
-    /// Of the rules in force, as all its steps have it.
-    pub(crate) generation: u32,
-    /// The step another stands in for, the accounts whose quotas it is, and the step that stands in, by their places.
-    pub(crate) beyond: Rare<(u16, Places, u16)>,
+    /// What its classifier looks at.
+    pub(crate) looks: Looks,
+    /// Its user has all of the prefix that is its key, and not one address in it.
+    pub(crate) has_prefix: bool,
 }
 
-const _: () = assert!(size_of::<Session>() <= 216, "allocated as 224 bytes, as are 208");
-const _: () = assert!(size_of::<Ledger>() <= 72, "and a few more for each URR");
+/// Whose rate and whose counts are in an account.
+#[derive(Debug)]
+pub(crate) struct Names {
+    pub(crate) qer: Option<QerId>,
+    pub(crate) ledger: Option<Ledger>,
+}
+
+/// What few sessions have.
+#[derive(Debug, Default)]
+pub(crate) struct Rest {
+    /// Steps that do more than others, and what, by place.
+    pub(crate) extras: Box<[(u16, Extra)]>,
+    /// The step another stands in for, the accounts whose quotas it is, and the step that stands in, by their places.
+    pub(crate) beyond: Box<[(u16, Places, u16)]>,
+}
+
+const _: () = assert!(size_of::<Option<Session>>() == 192, "three cache lines a session");
+const _: () = assert!(size_of::<Names>() == 48, "and so much for each account, where it has several");
 
 impl Session {
+    /// As the control side makes it: not in force.
+    pub(crate) fn new(
+        seid: Seid,
+        (program, classifier): (&Program, Classifier),
+        (keys, places): (Vec<Key>, u16),
+        rest: Rest,
+    ) -> Self {
+        Self {
+            seid,
+            keys: keys.into(),
+            accounts: names(&program.meters, &program.usages),
+            rest: rest.or_none(),
+            run: CellRun::default(),
+            generation: 0,
+            pdrs: program.steps.len() as u16,
+            places,
+            waiting: 0,
+            looks: classifier.looks(),
+            has_prefix: program
+                .ue_ipv6s
+                .first()
+                .is_some_and(|(_, prefix)| prefix.prefix_len() <= PREFIX_BITS),
+            classifier,
+        }
+    }
+
+    /// Steps that do more than others, and what, by place.
+    pub(crate) fn extras(&self) -> &[(u16, Extra)] {
+        self.rest.as_ref().map_or(&[], |rest| &rest.extras)
+    }
+
+    /// The step another stands in for, the accounts whose quotas it is, and the step that stands in, by their places.
+    pub(crate) fn beyond(&self) -> &[(u16, Places, u16)] {
+        self.rest.as_ref().map_or(&[], |rest| &rest.beyond)
+    }
+
+    /// Whether packets with this key, as [`found_by`] has it, are the session's.
+    #[inline]
+    pub(super) fn is_found_by(&self, key: Key) -> bool {
+        self.keys.iter().any(|own| found_by(*own) == key)
+    }
+
+    /// Its URRs, each with the place of its account.
+    pub(crate) fn ledgers(&self) -> impl Iterator<Item = (&Ledger, u16)> {
+        let all = self.accounts.iter().zip(0..);
+        all.filter_map(|(names, place)| Some((names.ledger.as_ref()?, place)))
+    }
+
+    /// The same, to be written to.
+    pub(crate) fn ledgers_mut(&mut self) -> impl Iterator<Item = (&mut Ledger, u16)> {
+        let all = self.accounts.iter_mut().zip(0..);
+        all.filter_map(|(names, place)| Some((names.ledger.as_mut()?, place)))
+    }
+
     /// The step of the PDR that is tried in this place.
     #[inline]
     pub(crate) fn step(&self, number: usize) -> StepIndex {
@@ -127,6 +196,22 @@ impl Session {
     pub(crate) fn instance(&self) -> Instance {
         instance_of(&self.keys)
     }
+}
+
+impl Rest {
+    fn or_none(self) -> Option<Box<Self>> {
+        let is_any = !self.extras.is_empty() || !self.beyond.is_empty();
+        is_any.then(|| Box::new(self))
+    }
+}
+
+/// By account.
+fn names(meters: &[Meter], usages: &[Usage]) -> Mostly1<Names> {
+    let names = |place: usize| Names {
+        qer: meters.get(place).map(|meter| meter.qer),
+        ledger: usages.get(place).map(Ledger::new),
+    };
+    (0..meters.len().max(usages.len())).map(names).collect()
 }
 
 /// The network that the addresses among some keys are of: one that is not the default one, if there is any.

@@ -1,19 +1,17 @@
-//! The sessions of a worker, and the keys by which packets find them.
+//! The sessions of a worker.
 
 use super::account::{Account, Count};
 use super::apart::Aparts;
 use super::cells::{Cells, STEPS};
-use super::framed::{Framed, around, found_by, networks};
+use super::framed::{Framed, around};
+use super::index::Index;
 use super::installation::{Installation, Installed, Refusal};
 use super::memory;
 use super::peers::{Name, Peers, Way};
-use super::ports::Ports;
-use super::session::{Key, Session, SessionIndex, step_index};
+use super::session::{Key, Names, Session, SessionIndex, step_index};
 use super::step::{HotStep, Kind, StepIndex};
-use super::table::Table;
 use super::usage::Ledger;
 use crate::config::{Echo, PORTS_MAX};
-use crate::frame::PortIndex;
 use crate::worker::Query;
 use dplink::UsageCounts;
 use rules::{Instance, PdrId, Seid};
@@ -23,20 +21,23 @@ pub(crate) const KEYS_PER_SESSION: usize = 2;
 
 pub(crate) struct Sessions {
     /// A session's place does not change while it lives.
-    pub(super) slots: Box<[Option<Box<Session>>]>,
-    pub(super) free: Vec<u32>,
-    pub(super) by_seid: Table,
-    by_tunnel: Table,
-    by_user: Table,
+    pub(super) slots: Box<[Option<Session>]>,
+    /// Places never given out begin here.
+    fresh: u32,
+    /// Places given back.
+    free: Vec<u32>,
+    by_seid: Index,
+    pub(super) by_tunnel: Index,
+    pub(super) by_user: Index,
     pub(crate) framed: Framed,
     /// By place, the network that its user's addresses are of; empty where there is one network.
-    instances: Box<[Instance]>,
+    pub(super) instances: Box<[Instance]>,
     pub(crate) cells: Cells,
     pub(crate) peers: Peers,
     pub(super) aparts: Aparts,
     generation: u32,
     /// By port, how many tunnels there are [`Key::turned`].
-    turned: [u32; PORTS_MAX],
+    pub(super) turned: [u32; PORTS_MAX],
 }
 
 /// How much of everything.
@@ -64,11 +65,12 @@ impl Sessions {
     pub(crate) fn new(room: Room) -> Self {
         let places = 0..u32::try_from(room.sessions).unwrap_or(u32::MAX);
         Self {
-            slots: places.clone().map(|_| None).collect(),
-            free: places.clone().rev().collect(),
-            by_seid: Table::new(room.sessions),
-            by_tunnel: Table::new(room.sessions * KEYS_PER_SESSION),
-            by_user: Table::new(room.sessions * KEYS_PER_SESSION),
+            slots: memory::filled_with(places.len(), || None),
+            fresh: 0,
+            free: Vec::with_capacity(places.len()),
+            by_seid: Index::new(room.sessions),
+            by_tunnel: Index::new(room.sessions * KEYS_PER_SESSION),
+            by_user: Index::new(room.sessions * KEYS_PER_SESSION),
             framed: Framed::new(room.framed_routes),
             instances: places.filter(|_| room.has_instances).map(|_| Instance::DEFAULT).collect(),
             cells: Cells::new(room.sessions.max(room.pdrs.div_ceil(STEPS))),
@@ -79,47 +81,18 @@ impl Sessions {
         }
     }
 
-    /// The session behind a tunnel of ours.
-    #[inline]
-    pub(crate) fn by_tunnel(&self, key: u64) -> Option<SessionIndex> {
-        self.by_tunnel.get(key).map(SessionIndex)
-    }
-
-    /// The session of a user's address.
-    #[inline]
-    pub(crate) fn by_user(&self, user: (u64, Instance)) -> Option<SessionIndex> {
-        self.by_user.get(user).map(SessionIndex)
-    }
-
-    /// The network of the user behind a tunnel of ours; the default one where nobody is behind it.
-    pub(crate) fn instance_behind(&self, tunnel: u64) -> Instance {
-        let place = self.by_tunnel.get(tunnel).unwrap_or(u32::MAX);
-        self.instances.get(place as usize).copied().unwrap_or_default()
-    }
-
-    /// Whether packets in some tunnel of a port go the other way than others of it.
-    #[inline]
-    pub(crate) fn turns(&self, port: PortIndex) -> bool {
-        self.turned.get(usize::from(port)).is_some_and(|tunnels| *tunnels > 0)
-    }
-
-    /// Whether there are such tunnels on any port.
-    #[inline]
-    pub(crate) fn has_turned(&self) -> bool {
-        self.turned.iter().any(|tunnels| *tunnels > 0)
-    }
-
-    /// Whether a session has this key.
-    pub(crate) fn has(&self, key: Key) -> bool {
-        self.place_of(key).is_some()
-    }
-
-    fn place_of(&self, key: Key) -> Option<u32> {
-        match found_by(key) {
-            Key::Tunnel(key) => self.by_tunnel.get(key),
-            Key::User(address, instance) => self.by_user.get((address, instance)),
-            Key::Route(bits, length, instance) => self.framed.get((bits, length, instance)),
-        }
+    /// What a plain session takes of the tables of a worker with room for so many, and bytes of all of them.
+    #[cfg(test)]
+    pub(crate) const fn tables(sessions: usize) -> [(&'static str, usize); 4] {
+        [
+            ("cell: an account and two steps", sessions * size_of::<super::cells::Cell>()),
+            ("session", sessions * size_of::<Option<Session>>()),
+            ("where it is found by its SEID", Index::bytes(sessions)),
+            (
+                "where it is found by two tunnels and two addresses",
+                2 * Index::bytes(sessions * KEYS_PER_SESSION),
+            ),
+        ]
     }
 
     /// A key has got an owner that it did not have. What flows know of networks around it holds no longer.
@@ -141,9 +114,7 @@ impl Sessions {
 
     /// A session's rules are as if they were new.
     fn renew(&mut self, place: u32) {
-        let Some(session) = self.slots.get_mut(place as usize).and_then(|slot| slot.as_deref_mut()) else {
-            return;
-        };
+        let Some(session) = self.slots.get_mut(place as usize).and_then(Option::as_mut) else { return };
         self.generation = self.generation.wrapping_add(1).max(1);
         session.generation = self.generation;
         for number in 0..usize::from(session.places) {
@@ -151,21 +122,20 @@ impl Sessions {
         }
     }
 
-    /// The tunnels of a port of which a key says that they are turned.
-    fn turned_at(&mut self, key: Key) -> Option<&mut u32> {
-        let (port, _) = Ports::tunnel(key.turned_tunnel()?);
-        self.turned.get_mut(usize::from(port))
-    }
-
     /// The session of this name.
     pub(crate) fn by_seid(&self, seid: Seid) -> Option<SessionIndex> {
-        self.by_seid.get(seid.0).map(SessionIndex)
+        let is_it = |place| self.get(SessionIndex(place)).is_some_and(|session| session.seid == seid);
+        self.by_seid.get(seid.0, is_it).map(SessionIndex)
     }
 
     /// `None` only for [`SessionIndex::NONE`] and sessions that are gone.
     #[inline]
     pub(crate) fn get(&self, index: SessionIndex) -> Option<&Session> {
-        self.slots.get(index.0 as usize)?.as_deref()
+        self.slots.get(index.0 as usize)?.as_ref()
+    }
+
+    fn get_mut(&mut self, index: SessionIndex) -> Option<&mut Session> {
+        self.slots.get_mut(index.0 as usize)?.as_mut()
     }
 
     /// The name of the PDR of a session that is tried in this place.
@@ -173,36 +143,17 @@ impl Sessions {
         session.classifier.pdr(number).unwrap_or(self.cells.step(session.step(number)).pdr)
     }
 
-    /// Asks for what leads to a session.
-    #[inline]
-    pub(crate) fn prefetch_place(&self, index: SessionIndex) {
-        if let Some(slot) = self.slots.get(index.0 as usize) {
-            memory::prefetch(slot);
-        }
-    }
-
-    /// Asks for a session, once what leads to it is there.
+    /// Asks for a session.
     #[inline]
     pub(crate) fn prefetch(&self, index: SessionIndex) {
-        if let Some(session) = self.get(index) {
-            memory::prefetch_all(session);
-        }
-    }
-
-    /// Asks for what leads to the session of a tunnel or a user's address.
-    #[inline]
-    pub(crate) fn prefetch_key(&self, key: Key) {
-        match key {
-            Key::Tunnel(key) => self.by_tunnel.prefetch(key),
-            Key::User(address, instance) => self.by_user.prefetch((address, instance)),
-            Key::Route(..) => {}
+        if let Some(slot) = self.slots.get(index.0 as usize) {
+            memory::prefetch_all(slot);
         }
     }
 
     /// So many more flows of a session wait to be of an application.
     pub(super) fn count_waiting(&mut self, index: SessionIndex, more: i16) {
-        let session = self.slots.get_mut(index.0 as usize).and_then(|slot| slot.as_deref_mut());
-        if let Some(session) = session {
+        if let Some(session) = self.get_mut(index) {
             session.waiting = session.waiting.saturating_add_signed(more);
         }
     }
@@ -214,15 +165,15 @@ impl Sessions {
 
     /// The ledger of an account, and the account.
     pub(crate) fn ledger(&mut self, index: SessionIndex, place: u16) -> Option<(&mut Ledger, &mut Account)> {
-        let session = self.slots.get_mut(index.0 as usize)?.as_deref_mut()?;
+        let session = self.slots.get_mut(index.0 as usize)?.as_mut()?;
         let account = self.cells.account(session.run.base, place);
-        Some((session.ledgers.get_mut(usize::from(place))?, account))
+        Some((session.accounts.get_mut(usize::from(place))?.ledger.as_mut()?, account))
     }
 
     /// Appends what a session has used to `counts`, which has the room.
     pub(crate) fn usage(&mut self, index: SessionIndex, now_ns: u64, counts: &mut Vec<UsageCounts>) {
-        let Some(session) = self.slots.get(index.0 as usize).and_then(|slot| slot.as_deref()) else { return };
-        for (ledger, place) in session.ledgers.iter().zip(0..) {
+        let Some(session) = self.slots.get(index.0 as usize).and_then(Option::as_ref) else { return };
+        for (ledger, place) in session.ledgers() {
             let account = self.cells.account(session.run.base, place);
             counts.push(ledger.counts(&account.count, now_ns));
         }
@@ -231,14 +182,13 @@ impl Sessions {
     /// Answers what a session has used; where it is reported, thresholds begin anew.
     pub(crate) fn query(&mut self, query: &mut Query, now_ns: u64) {
         let index = self.by_seid(query.seid).unwrap_or(SessionIndex::NONE);
-        let Some(session) = self.slots.get_mut(index.0 as usize).and_then(|slot| slot.as_deref_mut()) else {
-            return;
-        };
-        for (ledger, place) in session.ledgers.iter_mut().zip(0..) {
+        let Some(session) = self.slots.get_mut(index.0 as usize).and_then(Option::as_mut) else { return };
+        let base = session.run.base;
+        for (ledger, place) in session.ledgers_mut() {
             if !query.urrs.is_empty() && !query.urrs.contains(&ledger.urr) {
                 continue;
             }
-            let count = &mut self.cells.account(session.run.base, place).count;
+            let count = &mut self.cells.account(base, place).count;
             query.counts.push(ledger.counts(count, now_ns));
             ledger.begin_interval(count);
             if query.is_reported {
@@ -249,11 +199,10 @@ impl Sessions {
 
     /// Starts of traffic that were told are told again, with the next packet.
     pub(crate) fn await_starts(&mut self, index: SessionIndex) {
-        let Some(session) = self.slots.get_mut(index.0 as usize).and_then(|slot| slot.as_deref_mut()) else {
-            return;
-        };
-        for (ledger, place) in session.ledgers.iter_mut().zip(0..) {
-            ledger.await_start(&mut self.cells.account(session.run.base, place).count);
+        let Some(session) = self.slots.get_mut(index.0 as usize).and_then(Option::as_mut) else { return };
+        let base = session.run.base;
+        for (ledger, place) in session.ledgers_mut() {
+            ledger.await_start(&mut self.cells.account(base, place).count);
         }
     }
 
@@ -267,66 +216,63 @@ impl Sessions {
         way: impl Fn(Name) -> Option<Way>,
     ) -> Installed {
         let old = self.slots[place as usize].take();
-        self.enter_aparts(old.as_deref(), &mut new);
+        self.enter_aparts(old.as_ref(), &mut new);
         if let Some(old) = &old {
-            self.retire(old, &mut new, now_ns);
+            self.retire((old, place), &mut new, now_ns);
         }
-        Installed { old, ..self.put(place, *new, way) }
+        self.put(place, &mut new, way);
+        new.session = old;
+        Installed { index: SessionIndex(place), spent: new }
     }
 
     /// Changes nothing unless the session can be installed whole, which is to be done next.
     pub(crate) fn admit(&mut self, new: &mut Installation) -> Result<Admitted, Refusal> {
-        let own = self.by_seid.get(new.session.seid.0);
-        self.admit_keys(&new.session.keys, own)?;
+        let own = self.by_seid(new.seid).map(|index| index.0);
+        self.admit_keys(new.keys(), own)?;
         if self.peers.room() < most_peers(&new.peers) {
             return Err(Refusal::Peers);
         }
         if !self.aparts.have_room(&new.aparts) {
             return Err(Refusal::Meters);
         }
-        if own.is_none() && self.free.is_empty() {
+        if own.is_none() && !self.has_place() {
             return Err(Refusal::Sessions);
         }
         let cells = new.steps.len().div_ceil(STEPS).max(new.accounts.len());
-        let old = own.and_then(|place| self.slots[place as usize].as_deref());
-        new.session.run = match old.filter(|old| old.run.suits(cells)) {
+        let old = own.and_then(|place| self.slots[place as usize].as_ref());
+        let run = match old.filter(|old| old.run.suits(cells)) {
             Some(old) => old.run,
             None => self.cells.allocate(cells).ok_or(Refusal::Rules)?,
         };
-        own.or_else(|| self.free.pop()).map(Admitted).ok_or(Refusal::Sessions)
+        new.session.iter_mut().for_each(|session| session.run = run);
+        own.or_else(|| self.take_place()).map(Admitted).ok_or(Refusal::Sessions)
     }
 
-    pub(super) fn admit_keys(&self, keys: &[Key], own: Option<u32>) -> Result<(), Refusal> {
-        let (mut tunnels, mut users, mut routes) = (0, 0, 0);
-        for key in keys {
-            let place = self.place_of(*key);
-            if place.is_some() && place != own {
-                return Err(Refusal::taken(*key));
-            }
-            match found_by(*key) {
-                Key::Tunnel(_) => tunnels += 1,
-                Key::User(..) => users += 1,
-                Key::Route(..) => routes += 1,
-            }
-        }
-        let old = own.and_then(|place| self.slots.get(place as usize)?.as_deref());
-        if routes > self.framed.room() + old.map_or(0, |old| networks(&old.keys)) {
-            return Err(Refusal::FramedRoutes);
-        }
-        match tunnels > self.by_tunnel.room() || users > self.by_user.room() {
-            true => Err(Refusal::Keys),
-            false => Ok(()),
-        }
+    /// Whether there is a place for one more session.
+    pub(super) const fn has_place(&self) -> bool {
+        !self.free.is_empty() || (self.fresh as usize) < self.slots.len()
     }
 
-    fn retire(&mut self, old: &Session, new: &mut Installation, now_ns: u64) {
+    pub(super) fn take_place(&mut self) -> Option<u32> {
+        let fresh = Some(self.fresh).filter(|fresh| (*fresh as usize) < self.slots.len());
+        self.free.pop().or_else(|| {
+            self.fresh += u32::from(fresh.is_some());
+            fresh
+        })
+    }
+
+    pub(super) fn leave_place(&mut self, place: u32) {
+        self.free.push(place);
+    }
+
+    fn retire(&mut self, (old, place): (&Session, u32), new: &mut Installation, now_ns: u64) {
         // Connections that were put something into go on, whatever becomes of the rule.
         if self.steps_of(old).any(|step| self.cells.step(step).kind == Kind::Enrich) {
             new.steps.iter_mut().for_each(HotStep::enriches);
         }
         self.carry(old, new, now_ns);
-        self.forget(old);
-        if old.run != new.session.run {
+        self.forget(old, place);
+        if new.session.as_ref().is_none_or(|new| old.run != new.run) {
             self.cells.release(old.run);
         }
     }
@@ -336,22 +282,20 @@ impl Sessions {
         (0..usize::from(session.places)).map(move |place| step_index(base, place))
     }
 
-    fn put(&mut self, place: u32, new: Installation, way: impl Fn(Name) -> Option<Way>) -> Installed {
-        self.remember((&new.session.keys, new.session.instance()), place);
-        self.fill(place, new, way)
+    fn put(&mut self, place: u32, new: &mut Installation, way: impl Fn(Name) -> Option<Way>) {
+        if let Some(session) = &new.session {
+            self.remember((&session.keys, session.instance()), place);
+        }
+        self.fill(place, new, way);
     }
 
     /// Puts a session into its place and its cells; its keys lead there.
-    pub(super) fn fill(
-        &mut self,
-        place: u32,
-        new: Installation,
-        way: impl Fn(Name) -> Option<Way>,
-    ) -> Installed {
-        let named = self.by_seid.insert(new.session.seid.0, place);
+    pub(super) fn fill(&mut self, place: u32, new: &mut Installation, way: impl Fn(Name) -> Option<Way>) {
+        let Some(mut session) = new.session.take() else { return };
+        let named = self.by_seid.insert(session.seid.0, place);
         debug_assert!(named.is_ok(), "there are as many places as names");
         self.generation = self.generation.wrapping_add(1).max(1);
-        let base = new.session.run.base;
+        let base = session.run.base;
         for (number, (step, peer)) in new.steps.iter().zip(&new.peers).enumerate() {
             let mut step = *step;
             (step.generation, step.session, step.cell) =
@@ -369,36 +313,31 @@ impl Sessions {
         for (account, number) in new.accounts.iter().zip(0..) {
             *self.cells.account(base, number) = *account;
         }
-        let Installation { mut session, steps, peers, accounts, aparts, removed, end_markers, .. } = new;
         session.generation = self.generation;
         self.slots[place as usize] = Some(session);
-        Installed {
-            index: SessionIndex(place),
-            removed,
-            end_markers,
-            old: None,
-            _ethernet: None,
-            _spent: (steps, peers, accounts, aparts),
-        }
     }
 
     /// Rates and counts go on where they stood; of URRs that go, the last counts are taken down.
     fn carry(&mut self, old: &Session, new: &mut Installation, now_ns: u64) {
-        new.session.waiting = old.waiting;
+        let Some(session) = &mut new.session else { return };
+        session.waiting = old.waiting;
         let base = old.run.base;
-        for (place, qer) in new.session.qers.iter().enumerate() {
-            let Some(before) = self.rate_of(old, *qer, place) else { continue };
+        for (place, names) in session.accounts.iter().enumerate() {
+            let Some(before) = names.qer.and_then(|qer| self.rate_of(old, qer, place)) else { continue };
             let apart = before.stands_for().and_then(|at| self.aparts.at(at)?.own_rate());
             new.accounts[place].rate.carry(apart.unwrap_or(&before));
         }
-        for (place, before) in old.ledgers.iter().enumerate() {
-            let count = self.cells.account(base, place as u16).count;
-            let after = find_near(&new.session.ledgers, place, |other| other.urr == before.urr);
-            let Some(after) = after else {
+        for (before, place) in old.ledgers() {
+            let count = self.cells.account(base, place).count;
+            let is_it = |names: &Names| names.ledger.as_ref().is_some_and(|ledger| ledger.urr == before.urr);
+            let after = find_near(&session.accounts, place.into(), is_it);
+            let Some((after, ledger)) =
+                after.and_then(|at| Some((at, session.accounts[at].ledger.as_mut()?)))
+            else {
                 new.removed.push(before.counts(&count, now_ns));
                 continue;
             };
-            new.session.ledgers[after].carry(before, &count);
+            ledger.carry(before, &count);
             // Limits may have changed: the next packet is to be looked at.
             new.accounts[after].count = Count { left: 0, ..count };
         }
@@ -410,53 +349,26 @@ impl Sessions {
         seid: Seid,
         now_ns: u64,
         usage: &mut Vec<UsageCounts>,
-    ) -> Option<(SessionIndex, Box<Session>)> {
-        let place = self.by_seid.get(seid.0)?;
-        self.usage(SessionIndex(place), now_ns, usage);
-        let session = self.slots[place as usize].take()?;
-        self.forget(&session);
-        self.by_seid.remove(seid.0);
+    ) -> Option<(SessionIndex, Session)> {
+        let index = self.by_seid(seid)?;
+        self.usage(index, now_ns, usage);
+        let session = self.slots[index.0 as usize].take()?;
+        self.give_back(&session, index.0);
+        Some((index, session))
+    }
+
+    /// Everything that a session had in its place is free for others.
+    pub(super) fn give_back(&mut self, session: &Session, place: u32) {
+        self.forget(session, place);
         self.cells.release(session.run);
-        self.free.push(place);
-        Some((SessionIndex(place), session))
+        self.leave_place(place);
     }
 
-    /// Keys lead to a place, whose user's addresses are of a network.
-    pub(super) fn remember(&mut self, (keys, of): (&[Key], Instance), place: u32) {
-        if let Some(instance) = self.instances.get_mut(place as usize) {
-            *instance = of;
-        }
-        for key in keys {
-            if let Some(tunnels) = self.turned_at(*key) {
-                *tunnels += 1;
-            }
-            let inserted = match found_by(*key) {
-                Key::Tunnel(key) => self.by_tunnel.insert(key, place),
-                Key::User(address, instance) => self.by_user.insert((address, instance), place),
-                Key::Route(bits, length, instance) => self.framed.insert((bits, length, instance), place),
-            };
-            debug_assert!(inserted.is_ok(), "admit_keys made sure of room");
-        }
-    }
-
-    /// Keys lead nowhere any more.
-    pub(super) fn forget_keys(&mut self, keys: &[Key]) {
-        for key in keys {
-            if let Some(tunnels) = self.turned_at(*key) {
-                *tunnels -= 1;
-            }
-            match found_by(*key) {
-                Key::Tunnel(key) => self.by_tunnel.remove(key),
-                Key::User(address, instance) => self.by_user.remove((address, instance)),
-                Key::Route(bits, length, instance) => self.framed.remove((bits, length, instance)),
-            };
-        }
-    }
-
-    /// Removes the keys, and leaves the peers; no packet finds the session by them any more.
-    pub(super) fn forget(&mut self, session: &Session) {
-        self.forget_keys(&session.keys);
-        for place in 0..session.qers.len() as u16 {
+    /// Removes the names, and leaves the peers; nobody finds the session by them any more.
+    fn forget(&mut self, session: &Session, place: u32) {
+        self.by_seid.remove(session.seid.0, place);
+        self.forget_keys(&session.keys, place);
+        for place in 0..session.accounts.len() as u16 {
             if let Some(apart) = self.cells.account(session.run.base, place).rate.stands_for() {
                 self.aparts.leave(apart);
             }

@@ -1,5 +1,6 @@
-//! A hash table of fixed size from 64-bit keys to 32-bit values: linear probing, nothing allocated after it was made.
+//! A hash table of fixed size from 64-bit keys to 32-bit values.
 
+use super::probing::{Entry, Full, Probing, scatter};
 use rules::Instance;
 
 /// What a value is found by: 64 bits, and for users' addresses the network they are unique in.
@@ -7,6 +8,14 @@ use rules::Instance;
 pub(crate) struct Name {
     bits: u64,
     instance: Instance,
+}
+
+impl Name {
+    /// Where a table has it: a fraction of 2^64.
+    #[inline]
+    pub(crate) fn home(self) -> u64 {
+        scatter(self.bits ^ u64::from(self.instance.digest()) << 48)
+    }
 }
 
 impl From<u64> for Name {
@@ -23,134 +32,81 @@ impl From<(u64, Instance)> for Name {
     }
 }
 
-/// Never more than three quarters full, so a probe ends soon.
-pub(crate) struct Table {
-    entries: Box<[Entry]>,
-    length: usize,
-    limit: usize,
-}
+/// Never more than three quarters full.
+pub(crate) struct Table(Probing<Pair>);
 
 #[derive(Clone, Copy)]
-struct Entry {
+struct Pair {
     key: u64,
     value: u32,
     instance: Instance,
     used: bool,
 }
 
-impl Entry {
+/// Four to a cache line.
+const _: () = assert!(size_of::<Pair>() == 16);
+
+impl Pair {
     #[inline]
     const fn name(&self) -> Name {
         Name { bits: self.key, instance: self.instance }
     }
 }
 
-/// Four to a cache line.
-const _: () = assert!(size_of::<Entry>() == 16);
+impl Entry for Pair {
+    const FREE: Self = Self { key: 0, value: 0, instance: Instance::DEFAULT, used: false };
+    const SPARE: usize = 3;
 
-/// The table holds as many keys as it was made for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Full;
+    #[inline]
+    fn is_free(&self) -> bool {
+        !self.used
+    }
+
+    #[inline]
+    fn home(&self) -> u64 {
+        self.name().home()
+    }
+}
 
 impl Table {
     /// Room for `limit` keys.
     pub(crate) fn new(limit: usize) -> Self {
-        let empty = Entry { key: 0, value: 0, instance: Instance::DEFAULT, used: false };
-        Self { entries: super::memory::filled(limit + limit.div_ceil(3) + 1, empty), length: 0, limit }
+        Self(Probing::new(limit))
     }
 
     /// The value of `key`.
     #[inline]
     pub(crate) fn get(&self, key: impl Into<Name>) -> Option<u32> {
-        let entry = &self.entries[self.find(key.into())];
-        entry.used.then_some(entry.value)
-    }
-
-    /// Asks for the memory that [`Table::get`] reads first.
-    #[inline]
-    pub(crate) fn prefetch(&self, key: impl Into<Name>) {
-        super::memory::prefetch(&self.entries[self.home(key.into())]);
+        let key = key.into();
+        self.0.find(key.home(), |pair| pair.name() == key).map(|pair| pair.value)
     }
 
     /// Sets the value of `key`.
     pub(crate) fn insert(&mut self, key: impl Into<Name>, value: u32) -> Result<(), Full> {
         let key = key.into();
-        let at = self.find(key);
-        if !self.entries[at].used {
-            if self.length == self.limit {
-                return Err(Full);
-            }
-            self.length += 1;
-        }
-        self.entries[at] = Entry { key: key.bits, value, instance: key.instance, used: true };
-        Ok(())
+        let pair = Pair { key: key.bits, value, instance: key.instance, used: true };
+        self.0.put(pair, |pair| pair.name() == key)
     }
 
     /// Forgets `key`; whether it was there.
     pub(crate) fn remove(&mut self, key: impl Into<Name>) -> bool {
-        let at = self.find(key.into());
-        if !self.entries[at].used {
-            return false;
-        }
-        self.length -= 1;
-        self.close_gap(at);
-        true
+        let key = key.into();
+        self.0.remove(key.home(), |pair| pair.name() == key)
     }
 
     /// The value in this place, if it is in use; `None` behind the last.
     pub(crate) fn value_at(&self, place: usize) -> Option<Option<u32>> {
-        self.entries.get(place).map(|entry| entry.used.then_some(entry.value))
+        self.0.at(place).map(|pair| pair.used.then_some(pair.value))
     }
 
     /// Keys it holds.
     pub(crate) fn len(&self) -> usize {
-        self.length
+        self.0.len()
     }
 
     /// Keys it can still take.
     pub(crate) fn room(&self) -> usize {
-        self.limit - self.length
-    }
-
-    /// Where `key` is, or would go.
-    #[inline]
-    fn find(&self, key: Name) -> usize {
-        let mut at = self.home(key);
-        while self.entries[at].used && self.entries[at].name() != key {
-            at = self.after(at);
-        }
-        at
-    }
-
-    /// Moves entries behind `gap` forward, so that no probe stops too early.
-    fn close_gap(&mut self, mut gap: usize) {
-        let mut at = self.after(gap);
-        while self.entries[at].used {
-            let home = self.home(self.entries[at].name());
-            if self.distance(home, at) >= self.distance(gap, at) {
-                self.entries[gap] = self.entries[at];
-                gap = at;
-            }
-            at = self.after(at);
-        }
-        self.entries[gap].used = false;
-    }
-
-    /// Fibonacci hashing: a product with 2^64 / golden ratio, as a fraction of 2^64, of the table's length.
-    #[inline]
-    fn home(&self, key: Name) -> usize {
-        let bits = key.bits ^ u64::from(key.instance.digest()) << 48;
-        let fraction = bits.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        ((u128::from(fraction) * self.entries.len() as u128) >> 64) as usize
-    }
-
-    #[inline]
-    fn after(&self, at: usize) -> usize {
-        if at + 1 == self.entries.len() { 0 } else { at + 1 }
-    }
-
-    fn distance(&self, from: usize, to: usize) -> usize {
-        if to >= from { to - from } else { to + self.entries.len() - from }
+        self.0.room()
     }
 }
 

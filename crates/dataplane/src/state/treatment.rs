@@ -48,8 +48,8 @@ impl State {
     pub(crate) fn extra(&self, at: StepIndex) -> Option<&Extra> {
         let session = self.sessions.get(self.sessions.cells.step(at).session)?;
         let place = step_place(session.run.base, at);
-        let found = session.extras.binary_search_by_key(&place, |(of, _)| usize::from(*of)).ok()?;
-        session.extras.get(found).map(|(_, extra)| extra)
+        let found = session.extras().binary_search_by_key(&place, |(of, _)| usize::from(*of)).ok()?;
+        session.extras().get(found).map(|(_, extra)| extra)
     }
 
     /// What a step answers instead of forwarding.

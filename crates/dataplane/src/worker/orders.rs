@@ -9,12 +9,12 @@ use crate::nodes;
 use crate::port::Port;
 use crate::side::Side;
 use crate::state::{
-    Admitted, Installation, Installed, Key, Loading, Parcel, Refusal, Session, SessionIndex, Sessions, State,
-    USED_MAX, Used,
+    Admitted, Installation, Installed, Key, Loading, Parcel, Refusal, Removal, Session, SessionIndex,
+    Sessions, State, USED_MAX, Used,
 };
 use crate::trace::Tracer;
 use dplink::{Event, UsageCounts};
-use rules::{EthernetProgram, Interface, OuterHeaderCreation, SeenMac, Seid, UrrId};
+use rules::{Interface, OuterHeaderCreation, SeenMac, Seid, UrrId};
 
 /// Orders obeyed between two vectors, so that control never holds up traffic.
 const ORDERS_PER_TURN: usize = 16;
@@ -24,8 +24,8 @@ const ORDERS_PER_TURN: usize = 16;
 pub(crate) enum Order {
     /// Put a session in force.
     Install(Box<Installation>),
-    /// Take a session out of force; its last counts go into the list, which has the room.
-    Remove(Seid, Vec<UsageCounts>),
+    /// Take a session out of force.
+    Remove(Box<Removal>),
     /// Tell what a session has used.
     Query(Box<Query>),
     /// Fill in the counters.
@@ -64,9 +64,6 @@ pub(crate) struct Query {
     pub(crate) counts: Vec<UsageCounts>,
 }
 
-/// A session that is gone, and what it did with frames.
-type Removed = (Box<Session>, Option<Box<EthernetProgram>>);
-
 /// To the control side, which frees what the worker no longer needs: a worker allocates and frees nothing.
 #[derive(Debug)]
 pub(crate) enum Report {
@@ -75,7 +72,7 @@ pub(crate) enum Report {
     /// Not in force, and why.
     Refused { installation: Box<Installation>, refusal: Refusal },
     /// Out of force, if it ever was in.
-    Removed { seid: Seid, usage: Vec<UsageCounts>, _old: Option<Removed> },
+    Removed(Box<Removal>),
     /// What a session has used.
     Queried(Box<Query>),
     /// A URR has something to tell.
@@ -178,7 +175,7 @@ impl<P: Port> Worker<P> {
     fn execute(&mut self, order: Order) -> Report {
         match order {
             Order::Install(installation) => self.install(installation),
-            Order::Remove(seid, usage) => self.remove(seid, usage),
+            Order::Remove(removal) => self.remove(removal),
             Order::Query(mut query) => {
                 self.settle(query.seid, false);
                 self.state.sessions.query(&mut query, self.state.now_ns);
@@ -228,7 +225,7 @@ impl<P: Port> Worker<P> {
     }
 
     fn install(&mut self, mut installation: Box<Installation>) -> Report {
-        let (seid, revision) = (installation.session.seid, installation.session.revision);
+        let (seid, revision) = (installation.seid, installation.revision);
         self.settle(seid, false);
         let admitted = match self.admit(&mut installation) {
             Ok(admitted) => admitted,
@@ -242,33 +239,33 @@ impl<P: Port> Worker<P> {
         let ethernet = installation.ethernet.take();
         let way = |peer| State::way(ports, routes, peer);
         let mut installed = sessions.install(admitted, installation, *now_ns, way);
-        let [before, now] = [installed.old.as_deref(), sessions.get(installed.index)].map(keys);
-        steering.announce(before, now);
-        overtake(sessions, keys(installed.old.as_deref()), installed.index);
-        installed._ethernet = switch.enter(installed.index, ethernet);
+        steering.announce(installed.spent.keys(), keys(sessions.get(installed.index)));
+        overtake(sessions, installed.spent.keys(), installed.index);
+        installed.spent.ethernet = switch.enter(installed.index, ethernet);
         self.wake(installed.index);
-        installed.end_markers.iter().for_each(|tunnel| self.send_end_marker(*tunnel));
+        installed.spent.end_markers.iter().for_each(|tunnel| self.send_end_marker(*tunnel));
         Report::Installed { seid, revision, installed }
     }
 
     fn admit(&mut self, installation: &mut Installation) -> Result<Admitted, Refusal> {
         let State { sessions, switch, .. } = &mut self.state;
-        let place = sessions.by_seid(installation.session.seid);
+        let place = sessions.by_seid(installation.seid);
         if installation.ethernet.is_some() && !switch.has_room(place) {
             return Err(Refusal::EthernetSessions);
         }
         sessions.admit(installation)
     }
 
-    fn remove(&mut self, seid: Seid, mut usage: Vec<UsageCounts>) -> Report {
-        self.settle(seid, true);
-        let removed = self.state.sessions.remove(seid, self.state.now_ns, &mut usage);
-        let _old = removed.map(|(index, session)| {
+    fn remove(&mut self, mut removal: Box<Removal>) -> Report {
+        self.settle(removal.seid, true);
+        let now_ns = self.state.now_ns;
+        let removed = self.state.sessions.remove(removal.seid, now_ns, &mut removal.usage);
+        removal.gone = removed.map(|(index, session)| {
             self.state.steering.announce(&session.keys, &[]);
             self.drop_kept(Some(index));
             (session, self.state.switch.leave(index))
         });
-        Report::Removed { seid, usage, _old }
+        Report::Removed(removal)
     }
 
     /// Counts what flows of a session have used that wait to be of an application.

@@ -1,0 +1,259 @@
+//! What URRs with limits have besides their counts: thresholds to tell of, quotas to hold.
+
+use super::account::Count;
+use dplink::UsageCause;
+use rules::{DroppedDownlink, Usage, Volume};
+use std::num::NonZeroU32;
+
+/// Packets and bytes.
+pub(super) type Dropped = [u64; 2];
+
+/// Limits on total, uplink and downlink bytes; [`NEVER`] for none.
+type Limits = [u64; 3];
+/// The same, as the counts then read.
+type Marks = [u64; 3];
+
+/// Between two notices of one URR's thresholds, in ticks: about a tenth of a second.
+const NOTICE_GAP: u32 = 100_000_000 >> Count::TICK_SHIFT;
+/// Beyond every count.
+pub(super) const NEVER: u64 = u64::MAX;
+
+/// What is to be told or held.
+#[derive(Debug)]
+pub(super) struct Asked {
+    /// `None` without a threshold.
+    threshold: Option<Box<Bound>>,
+    /// `None` without a quota.
+    quota: Option<Box<Bound>>,
+    /// `None` where nobody wants to hear of what is dropped.
+    drops: Option<Box<Drops>>,
+    grant: u32,
+    /// Which start of traffic is waited for, if any.
+    awaited: Option<u32>,
+    start_told: bool,
+    quota_told: bool,
+    /// When a threshold was told last, in the ticks of [`Count::last`].
+    told: Option<NonZeroU32>,
+}
+
+impl Asked {
+    /// `None` where a URR asks for nothing.
+    pub(super) fn new(usage: &Usage) -> Option<Box<Self>> {
+        let quota = Bound::new(usage.quota);
+        let asked = Self {
+            threshold: Bound::new(usage.threshold),
+            // A quota of nothing was never used up: whoever gave it knows.
+            quota_told: is_reached(&quota, &Count::default()),
+            quota,
+            drops: Drops::new(usage.dropped_downlink),
+            grant: usage.quota_grant,
+            awaited: usage.start_of_traffic,
+            start_told: false,
+            told: None,
+        };
+        let is_any = asked.threshold.is_some()
+            || asked.quota.is_some()
+            || asked.drops.is_some()
+            || asked.awaited.is_some();
+        is_any.then(|| Box::new(asked))
+    }
+
+    /// Goes on where `old` stood; a changed threshold, or another quota, counts from now.
+    pub(super) fn carry(&mut self, old: &Self, count: &Count) {
+        self.told = old.told;
+        if let (Some(drops), Some(old)) = (&mut self.drops, &old.drops) {
+            drops.carry(old);
+        }
+        self.start_told = old.start_told && old.awaited == self.awaited;
+        let same = limits(&self.threshold) == limits(&old.threshold);
+        carry(&mut self.threshold, &old.threshold, count, same);
+        let same = self.grant == old.grant && limits(&self.quota) == limits(&old.quota);
+        carry(&mut self.quota, &old.quota, count, same);
+        self.quota_told = if same { old.quota_told } else { is_reached(&self.quota, count) };
+    }
+
+    /// Limits count from now.
+    pub(super) fn begin(&mut self, count: &Count) {
+        for bound in self.threshold.iter_mut().chain(&mut self.quota) {
+            bound.begin(count);
+        }
+        self.quota_told = is_reached(&self.quota, count);
+    }
+
+    pub(super) fn is_start_due(&self) -> bool {
+        self.awaited.is_some() && !self.start_told
+    }
+
+    /// Whether the quota is used up, and nobody was told.
+    pub(super) fn is_quota_due(&self, count: &Count) -> bool {
+        !self.quota_told && is_reached(&self.quota, count)
+    }
+
+    pub(super) fn is_threshold_due(&self, count: &Count) -> bool {
+        is_reached(&self.threshold, count)
+    }
+
+    pub(super) fn is_dropped_due(&self) -> bool {
+        self.drops.as_ref().is_some_and(|drops| drops.is_due())
+    }
+
+    /// Whether the quota lets no packet pass.
+    pub(super) fn is_used_up(&self, count: &Count) -> bool {
+        is_reached(&self.quota, count)
+    }
+
+    /// Whether somebody was told just before, so that more has to wait: tiny thresholds are crossed by every packet.
+    pub(super) fn has_just_told(&self, now_ns: u64) -> bool {
+        let since = |told: NonZeroU32| tick(now_ns).get().wrapping_sub(told.get());
+        self.told.is_some_and(|told| since(told) < NOTICE_GAP)
+    }
+
+    /// Counts a packet to the user that was dropped; whether that is to be told.
+    pub(super) fn drop_downlink(&mut self, bytes: u32) -> bool {
+        let Some(drops) = &mut self.drops else { return false };
+        drops.so_far = [drops.so_far[0] + 1, drops.so_far[1] + u64::from(bytes)];
+        drops.is_due()
+    }
+
+    /// What was dropped on its way to the user.
+    pub(super) fn dropped(&self) -> Dropped {
+        self.drops.as_ref().map_or([0; 2], |drops| drops.so_far)
+    }
+
+    /// Who was told of the start may not have heard; whether anybody was.
+    pub(super) fn await_start(&mut self) -> bool {
+        self.awaited.is_some() && std::mem::take(&mut self.start_told)
+    }
+
+    /// The threshold begins anew.
+    pub(super) fn begin_threshold(&mut self, count: &Count) {
+        if let Some(threshold) = &mut self.threshold {
+            threshold.begin(count);
+        }
+    }
+
+    /// Bytes until the quota is used up, or the threshold crossed, where that is of interest.
+    pub(super) fn left(&self, count: &Count, with_threshold: bool) -> u64 {
+        let bounds = self.threshold.iter().filter(|_| with_threshold).chain(&self.quota);
+        bounds.map(|bound| bound.left(count)).min().unwrap_or(NEVER)
+    }
+
+    /// A cause has been told; whether thresholds of volume begin anew with that.
+    pub(super) fn told(&mut self, cause: UsageCause, now_ns: u64) -> bool {
+        match cause {
+            UsageCause::VolumeThreshold => self.told = Some(tick(now_ns)),
+            UsageCause::DroppedDownlink => {
+                self.told = Some(tick(now_ns));
+                if let Some(drops) = &mut self.drops {
+                    drops.mark = dropped_mark(drops.threshold, drops.so_far);
+                }
+                // Volumes have a threshold of their own.
+                return false;
+            }
+            UsageCause::StartOfTraffic(_) => {
+                self.start_told = true;
+                return false;
+            }
+            UsageCause::VolumeQuota => self.quota_told = true,
+            UsageCause::Query(_) => {}
+        }
+        true
+    }
+}
+
+/// Limits that count from some time on. By itself: most URRs have one kind or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Bound {
+    limits: Limits,
+    /// Where they are reached next.
+    marks: Marks,
+}
+
+impl Bound {
+    /// From now on; `None` where nothing is limited.
+    fn new(volume: Volume) -> Option<Box<Self>> {
+        let limits = [volume.total, volume.uplink, volume.downlink].map(|limit| limit.unwrap_or(NEVER));
+        let is_any = volume != Volume::default();
+        is_any.then(|| Box::new(Self { limits, marks: marks(limits, &Count::default()) }))
+    }
+
+    /// Counts from here.
+    fn begin(&mut self, count: &Count) {
+        self.marks = marks(self.limits, count);
+    }
+
+    fn is_reached(&self, count: &Count) -> bool {
+        totals(count).iter().zip(&self.marks).any(|(total, mark)| total >= mark)
+    }
+
+    /// Bytes until then.
+    fn left(&self, count: &Count) -> u64 {
+        let left = self.marks.iter().zip(totals(count)).map(|(mark, total)| mark.saturating_sub(total));
+        left.min().unwrap_or(NEVER)
+    }
+}
+
+/// Goes on where `old` stood if it is `same`, which means that both have the same limits; otherwise from here.
+fn carry(bound: &mut Option<Box<Bound>>, old: &Option<Box<Bound>>, count: &Count, same: bool) {
+    match (bound, old) {
+        (Some(bound), Some(old)) if same => bound.marks = old.marks,
+        (Some(bound), _) => bound.begin(count),
+        (None, _) => {}
+    }
+}
+
+fn is_reached(bound: &Option<Box<Bound>>, count: &Count) -> bool {
+    bound.as_ref().is_some_and(|bound| bound.is_reached(count))
+}
+
+fn limits(bound: &Option<Box<Bound>>) -> Option<Limits> {
+    bound.as_ref().map(|bound| bound.limits)
+}
+
+/// What was dropped on its way to the user.
+#[derive(Debug)]
+struct Drops {
+    threshold: DroppedDownlink,
+    so_far: Dropped,
+    /// Where the threshold is crossed next.
+    mark: Dropped,
+}
+
+impl Drops {
+    fn new(threshold: DroppedDownlink) -> Option<Box<Self>> {
+        let is_asked_for = threshold != DroppedDownlink::default();
+        is_asked_for
+            .then(|| Box::new(Self { threshold, so_far: [0; 2], mark: dropped_mark(threshold, [0; 2]) }))
+    }
+
+    fn carry(&mut self, old: &Self) {
+        self.so_far = old.so_far;
+        let same = self.threshold == old.threshold;
+        self.mark = if same { old.mark } else { dropped_mark(self.threshold, self.so_far) };
+    }
+
+    fn is_due(&self) -> bool {
+        self.so_far.iter().zip(&self.mark).any(|(dropped, mark)| dropped >= mark)
+    }
+}
+
+/// Ticks run over after 52 days; then a notice may come a tenth of a second late.
+fn tick(now_ns: u64) -> NonZeroU32 {
+    NonZeroU32::new((now_ns >> Count::TICK_SHIFT) as u32).unwrap_or(NonZeroU32::MIN)
+}
+
+const fn totals(count: &Count) -> [u64; 3] {
+    [count.bytes[0] + count.bytes[1], count.bytes[0], count.bytes[1]]
+}
+
+/// Limits as counts will read when so much more has been used.
+fn marks(limits: Limits, from: &Count) -> Marks {
+    let totals = totals(from);
+    std::array::from_fn(|at| totals[at].saturating_add(limits[at]))
+}
+
+/// Where the threshold of what is dropped will be crossed.
+fn dropped_mark(threshold: DroppedDownlink, from: Dropped) -> Dropped {
+    let mark = |limit: Option<u64>, from: u64| limit.map_or(NEVER, |limit| from.saturating_add(limit));
+    [mark(threshold.packets, from[0]), mark(threshold.bytes, from[1])]
+}
