@@ -241,7 +241,7 @@ impl<P: Port> Worker<P> {
         let State { sessions, ports, routes, now_ns, steering, switch, .. } = &mut self.state;
         let ethernet = installation.ethernet.take();
         let way = |peer| State::way(ports, routes, peer);
-        let mut installed = sessions.install(admitted, installation, *now_ns, way);
+        let mut installed = sessions.install((admitted, installation), *now_ns, way);
         let [before, now] = [installed.old.as_deref(), sessions.get(installed.index)].map(keys);
         steering.announce(before, now);
         overtake(sessions, keys(installed.old.as_deref()), installed.index);
