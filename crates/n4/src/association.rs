@@ -198,40 +198,45 @@ impl Node {
         let old = self.peers.get(&record.node_id).map(|association| association.record.recovery_time_stamp);
         if old.is_some_and(|old| old != record.recovery_time_stamp) {
             self.lose_sessions_of(&record.node_id, retained);
-        } else if retained.is_some() {
-            self.drop_lost(&record.node_id, retained);
+        } else if let Some(retained) = retained {
+            self.drop_lost(&record.node_id, |session| !is_of_retained(session, retained));
         }
         self.note(Level::Info, format!("associated with {} at {}", record.node_id, record.address));
         self.peers.insert(record.clone(), self.now + self.config.heartbeat_interval);
         self.out.push(Output::SaveAssociation(record));
     }
 
-    /// A peer lets us know that it has restarted.
+    /// A peer restarted and did not associate in time: the sessions it has not spoken of since are lost (`stale.rs`).
     pub(crate) fn restarted(&mut self, node_id: &str, recovery_time_stamp: u32) {
-        self.lose_sessions_of(node_id, None);
         let Some(association) = self.peers.get_mut(node_id) else { return };
+        let before = association.record.era;
         association.restarted = None;
+        association.record.era = before.saturating_add(1);
         association.record.recovery_time_stamp = recovery_time_stamp;
         let record = association.record.clone();
+        self.drop_lost(node_id, |session| session.record.era <= before);
         self.out.push(Output::SaveAssociation(record));
     }
 
-    /// It counts its requests anew, too: answers to earlier ones are not for it. The request at
-    /// hand is forgotten with them.
     fn lose_sessions_of(&mut self, node_id: &str, retained: Option<&Retained>) {
+        self.drop_lost(node_id, |session| retained.is_none_or(|retained| !is_of_retained(session, retained)));
+        self.begins_anew(node_id);
+    }
+
+    /// It counts its requests anew, too: answers to earlier ones are not for it. The request at hand is forgotten with them, and
+    /// so is what it told of applications.
+    pub(crate) fn begins_anew(&mut self, node_id: &str) {
         self.note(Level::Warning, format!("{node_id} has restarted"));
-        self.drop_lost(node_id, retained);
         self.drop_pfds_of(node_id);
         let address = self.peers.get(node_id).map(|association| association.record.address.ip());
         self.answers.forget_all(|key| Some(key.from.ip()) == address);
     }
 
-    /// All sessions of a peer go but those it retains, and those another one looks after by now.
-    fn drop_lost(&mut self, node_id: &str, retained: Option<&Retained>) {
+    /// Sessions of a peer go, but for those another one looks after by now.
+    fn drop_lost(&mut self, node_id: &str, is_lost: impl Fn(&Session) -> bool) {
         self.hand_over(node_id);
-        let is_lost = |session: &Session| retained.is_none_or(|retained| !is_of_retained(session, retained));
         let all = self.sessions.all_of(node_id);
-        let lost: Vec<Seid> = all.into_iter().filter(|seid| self.sessions.look(*seid, is_lost)).collect();
+        let lost: Vec<Seid> = all.into_iter().filter(|seid| self.sessions.look(*seid, &is_lost)).collect();
         self.note(Level::Warning, format!("{node_id} has lost {} sessions: they are gone", lost.len()));
         lost.into_iter().for_each(|seid| self.drop_session(seid));
     }

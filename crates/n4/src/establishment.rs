@@ -27,7 +27,6 @@ impl Node {
         if self.peers.get(&owner).is_some_and(|association| association.ends.is_some()) {
             return Err(Refusal::of(Cause::RequestRejected));
         }
-        self.goes_on(asked, &owner);
         let cp_f_seid = cp_f_seid(&request.cp_f_seid, &self.config)?;
         support::establishment(request, &self.config)?;
         // The owner counts on one session of that name only: it lost the one before.

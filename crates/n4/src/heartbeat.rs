@@ -55,32 +55,24 @@ impl Node {
     }
 
     /// A later stamp than before: it restarted. An earlier one is of a heartbeat that was overtaken. Which sessions it retains it
-    /// says when it associates, which comes behind: that is waited for.
+    /// says when it associates, which comes behind: that is waited for. New ones it makes meanwhile find the others stale.
     fn learn_recovery_time_stamp(&mut self, node_id: &str, received: u32) {
         let Some(association) = self.peers.get_mut(node_id) else { return };
-        let (known, until) = match association.restarted {
-            Some((stamp, until)) => (stamp, until),
-            None => (association.record.recovery_time_stamp, self.now + RESTART_PATIENCE),
-        };
-        if is_later(received, known) {
-            association.restarted = Some((received, until));
+        let known = association.restarted.map_or(association.record.recovery_time_stamp, |(stamp, _)| stamp);
+        if !is_later(received, known) {
+            return;
+        }
+        let until = association.restarted.map_or(self.now + RESTART_PATIENCE, |(_, until)| until);
+        let is_first = association.restarted.replace((received, until)).is_none();
+        if is_first {
+            self.begins_anew(node_id);
         }
     }
 
-    /// Those who restarted and have not associated in time retain nothing.
+    /// Those who restarted and have not associated in time retain nothing but what they have spoken of.
     pub(crate) fn end_patience(&mut self) {
         for (node_id, recovery_time_stamp) in self.peers.restarted(self.now) {
             self.restarted(&node_id, recovery_time_stamp);
-        }
-    }
-
-    /// It makes new sessions without having associated: it does not ask to retain old ones any more.
-    pub(crate) fn goes_on(&mut self, asked: &Asked, node_id: &str) {
-        let restarted = self.peers.get(node_id).and_then(|association| association.restarted);
-        if let Some((recovery_time_stamp, _)) = restarted {
-            self.restarted(node_id, recovery_time_stamp);
-            // This request was forgotten with its earlier ones.
-            self.answers.begin(asked.key, self.now);
         }
     }
 }

@@ -4,6 +4,7 @@
 //! its owner names again is of today.
 
 use crate::node::Node;
+use crate::peers::Association;
 use crate::translate::framed_routes;
 use crate::user_index::Place;
 use crate::values::{self, Endpoint};
@@ -59,9 +60,11 @@ fn of_endpoint(endpoint: &CreateTrafficEndpoint) -> Said<'_> {
 }
 
 impl Node {
-    /// How often a control plane has associated anew without having restarted.
+    /// How often a control plane has associated anew without having restarted, or told of a restart by heartbeats: one that is
+    /// not over counts, too.
     pub(crate) fn era(&self, owner: &str) -> u32 {
-        self.peers.get(owner).map_or(0, |association| association.record.era)
+        let era = |peer: &Association| peer.record.era.saturating_add(peer.restarted.is_some().into());
+        self.peers.get(owner).map_or(0, era)
     }
 
     /// Whether the owner has not spoken of it since it associated anew. One with something under way is not looked at.

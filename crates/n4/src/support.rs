@@ -213,8 +213,10 @@ pub(crate) const WITHOUT_EFFECT: &[(&str, u16)] = &[
     ("Session Report Response", ie::OFFENDING_IE),
 ];
 
-/// What only control planes say in messages that both sides send.
+/// What only control planes say in messages that both sides send, or those with features that we have not.
 pub(crate) const NOT_OURS: &[(&str, u16)] = &[
+    // Of enhanced association release.
+    ("Session Report Request", ie::PFCPSRREQ_FLAGS),
     ("Association Setup Response", ie::CP_FUNCTION_FEATURES),
     ("Association Setup Response", ie::SMF_SET_ID),
     ("Association Setup Response", ie::ALTERNATIVE_SMF_IP_ADDRESS),

@@ -13,7 +13,8 @@ const SPARE: Duration = Duration::from_secs(40);
 /// How long they have.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// Seconds until the associations are over in any case. Peers are told in units of 2 seconds or more, rounded up.
+    /// Seconds until sessions end in any case. Then control planes are told what these used, for 30 s at most, and the associations are
+    /// over. Peers are told of the time in units of 2 seconds or more, rounded up.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(0..=86_400))]
     grace: u64,
     /// Wait until all have released us, or the time is up: then the node can be stopped and leaves no session behind.

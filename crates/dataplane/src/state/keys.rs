@@ -177,7 +177,7 @@ mod tests {
         let mut new = installation(&config().ports, Desired::new(Seid(1), 1, rules(1)), 0).unwrap();
         let keys = new.keys().to_vec();
         let admitted = sessions.admit(&mut new).ok().unwrap();
-        let index = sessions.install(admitted, Box::new(new), 0, |_| None).index;
+        let index = sessions.install((admitted, Box::new(new)), 0, |_| None).index;
         let twins = keys.iter().map(|key| match *key {
             Key::Tunnel(key) => Key::Tunnel(twin(key)),
             Key::User(address, instance) => Key::User(twin(address), instance),

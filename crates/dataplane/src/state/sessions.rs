@@ -210,8 +210,7 @@ impl Sessions {
     /// finds how packets reach a peer.
     pub(crate) fn install(
         &mut self,
-        Admitted(place): Admitted,
-        mut new: Box<Installation>,
+        (Admitted(place), mut new): (Admitted, Box<Installation>),
         now_ns: u64,
         way: impl Fn(Name) -> Option<Way>,
     ) -> Installed {

@@ -238,7 +238,7 @@ impl<P: Port> Worker<P> {
         let State { sessions, ports, routes, now_ns, steering, switch, .. } = &mut self.state;
         let ethernet = installation.ethernet.take();
         let way = |peer| State::way(ports, routes, peer);
-        let mut installed = sessions.install(admitted, installation, *now_ns, way);
+        let mut installed = sessions.install((admitted, installation), *now_ns, way);
         steering.announce(installed.spent.keys(), keys(sessions.get(installed.index)));
         overtake(sessions, installed.spent.keys(), installed.index);
         installed.spent.ethernet = switch.enter(installed.index, ethernet);
