@@ -102,7 +102,7 @@ mod tests {
 
     /// Names of which each four have one tag.
     fn name(number: u64) -> u64 {
-        gather((number / 4) << 60 | number % 4)
+        gather(((number / 4) << 60) | (number % 4))
     }
 
     #[test]
