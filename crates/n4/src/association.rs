@@ -5,6 +5,7 @@ use crate::establishment::cp_f_seid;
 use crate::exchange::{Asked, Asking, Purpose};
 use crate::interface::{Level, Output};
 use crate::node::Node;
+use crate::peers::Association;
 use crate::pools::UePool;
 use crate::refusal::{self, Refusal};
 use crate::sessions::Session;
@@ -28,26 +29,26 @@ impl Node {
             // For a time: it may ask again (TS 29.244 8.2.1).
             return Err(Refusal::of(Cause::NoResourcesAvailable));
         }
-        self.may_be_named(asked.key.from.ip(), &request.node_id)?;
+        self.may_be_named(asked.key.from.ip(), request)?;
         let retained = retained(&request.carried)?;
         let node_id = request.node_id.to_string();
-        if self.peers.get(&node_id).is_none() && self.peers.len() >= self.config.limits.peers {
+        if !self.has_room_for(&node_id) {
             return Err(Refusal::of(Cause::NoResourcesAvailable));
         }
         let address = self.peers.request_address(asked.key.from.ip());
         let (alternatives, preferred) = alternatives(&request.alternatives);
         let record = AssociationRecord {
-            node_id,
+            node_id: node_id.clone(),
             address,
             recovery_time_stamp: request.recovery_time_stamp,
             features: features(request.cp_function_features.as_ref()),
             set_id: request.smf_set_id.clone().unwrap_or_default(),
             alternatives,
             preferred,
+            answers_heartbeats: self.answers_heartbeats(&node_id),
             era: self.next_era(request, retained.is_some()),
             ends_ms: None,
         };
-        let node_id = record.node_id.clone();
         self.associate(record, retained.as_ref());
         let is_retained = retained.is_some_and(|retained| self.has_retained(&node_id, &retained));
         // If the peer has restarted, this request was forgotten with its earlier ones.
@@ -76,16 +77,50 @@ impl Node {
         era.saturating_add((is_same && !retains).into())
     }
 
-    /// While the one who is associated by a Node ID answers, nobody else takes its place, and its sessions with it. Only a Node
-    /// ID that is an address is that of whoever has the address.
-    fn may_be_named(&self, from: IpAddr, node_id: &NodeId) -> Result<(), Refusal> {
+    /// Room is made by one that has no sessions and has not been heard of for long: whoever associates and goes away would keep
+    /// its place for ever.
+    fn has_room_for(&mut self, node_id: &str) -> bool {
+        if self.peers.get(node_id).is_some() || self.peers.len() < self.config.limits.peers {
+            return true;
+        }
+        let Some(gone) = self.longest_silent() else { return false };
+        self.note(
+            Level::Info,
+            format!("{gone} has long been silent, has no sessions, and gives way to {node_id}"),
+        );
+        self.end_association(gone);
+        true
+    }
+
+    fn longest_silent(&self) -> Option<String> {
+        let patience = self.config.heartbeat_interval * 2 + self.config.t1 * self.config.n1;
+        let is_gone = |peer: &&Association| {
+            peer.heard + patience <= self.now && self.sessions.all_of(&peer.record.node_id).is_empty()
+        };
+        let gone = self.peers.iter().filter(is_gone).min_by_key(|peer| peer.heard);
+        gone.map(|peer| peer.record.node_id.clone())
+    }
+
+    fn answers_heartbeats(&self, node_id: &str) -> bool {
+        self.peers.get(node_id).is_some_and(|known| known.record.answers_heartbeats)
+    }
+
+    /// While the one who is associated by a Node ID is there, nobody else takes its place, and its sessions with it. Only a Node
+    /// ID that is an address is that of whoever has the address; a host name may have another one after a restart, which the
+    /// recovery time stamp tells.
+    fn may_be_named(&self, from: IpAddr, request: &AssociationSetupRequest) -> Result<(), Refusal> {
+        let (node_id, stamp) = (&request.node_id, request.recovery_time_stamp);
         let is_own = match node_id {
             NodeId::Ipv4(address) => from == *address,
             NodeId::Ipv6(address) => from == *address,
             NodeId::Fqdn(_) => false,
         };
         let known = self.peers.get(&node_id.to_string());
-        match !is_own && known.is_some_and(|known| known.is_up && !known.speaks_from(from)) {
+        let is_there = |known: &Association| {
+            let is_same = known.record.recovery_time_stamp == stamp || !matches!(node_id, NodeId::Fqdn(_));
+            known.is_up && !known.speaks_from(from) && is_same
+        };
+        match !is_own && known.is_some_and(is_there) {
             true => Err(Refusal::blaming(Cause::RequestRejected, ie::NODE_ID)),
             false => Ok(()),
         }
@@ -271,7 +306,7 @@ impl Node {
         if !response.cause.is_accepted() {
             let cause = response.cause.number();
             self.note(Level::Warning, format!("{node_id} refuses to associate: cause {cause}"));
-        } else if self.peers.get(&node_id).is_none() && self.peers.len() >= self.config.limits.peers {
+        } else if !self.has_room_for(&node_id) {
             self.note(Level::Warning, format!("no room to associate with {node_id}"));
         } else {
             let recovery_time_stamp = response.recovery_time_stamp;
@@ -284,6 +319,7 @@ impl Node {
                 set_id: response.smf_set_id.unwrap_or_default(),
                 alternatives,
                 preferred,
+                answers_heartbeats: self.answers_heartbeats(&node_id),
                 era: self.era(&node_id),
                 ends_ms: None,
             };

@@ -1,7 +1,7 @@
 //! Heartbeats both ways (TS 29.244 6.2.2), and what a recovery time stamp tells (TS 23.007).
 
 use crate::exchange::{Asked, Purpose};
-use crate::interface::Level;
+use crate::interface::{Level, Output};
 use crate::node::Node;
 use pfcp::{HeartbeatRequest, HeartbeatResponse, Message};
 use std::net::SocketAddr;
@@ -26,25 +26,47 @@ impl Node {
     pub(crate) fn ask_whether_alive(&mut self, node_id: String, address: SocketAddr) {
         let request = HeartbeatRequest { recovery_time_stamp: self.recovery_time_stamp, carried: vec![] };
         let again = self.now + self.config.heartbeat_interval;
-        let purpose = Purpose::Heartbeat(node_id.clone());
+        let (purpose, now) = (Purpose::Heartbeat(node_id.clone()), self.now);
         let is_asked = self.ask(address, purpose, |sequence| Message::node(sequence, request));
         if let Some(association) = self.peers.get_mut(&node_id) {
             (association.is_asked, association.next_heartbeat) = (is_asked, again);
+            association.asked = now;
         }
     }
 
     pub(crate) fn answered_heartbeat(&mut self, node_id: &str, to: SocketAddr, response: &HeartbeatResponse) {
+        if let Some(association) = self.peers.get_mut(node_id)
+            && !std::mem::replace(&mut association.record.answers_heartbeats, true)
+        {
+            self.out.push(Output::SaveAssociation(association.record.clone()));
+        }
         self.heartbeat_is_over(node_id, true);
         if self.peers.alone_at(to).is_some_and(|alone| alone == node_id) {
             self.learn_recovery_time_stamp(node_id, response.recovery_time_stamp);
         }
     }
 
-    /// Sessions outlive a path that fails: the users' packets may still find theirs (TS 23.007).
-    pub(crate) fn heartbeat_is_over(&mut self, node_id: &str, is_up: bool) {
+    /// Sessions outlive a path that fails: the users' packets may still find theirs (TS 23.007). Some control planes answer no
+    /// heartbeats ever: these are there as long as nobody else is. Of others it is enough that something came from them since they
+    /// were asked.
+    pub(crate) fn heartbeat_is_over(&mut self, node_id: &str, is_answered: bool) {
         let again = self.now + self.config.heartbeat_interval;
         let Some(association) = self.peers.get_mut(node_id) else { return };
         (association.is_asked, association.next_heartbeat) = (false, again);
+        let is_mute = !association.record.answers_heartbeats;
+        let is_up = is_answered || is_mute || association.heard > association.asked;
+        self.is_there(node_id, is_up);
+    }
+
+    /// Anything that comes from a control plane shows that it is there (TS 29.244 6.2.2 has heartbeats for when nothing else does).
+    pub(crate) fn hear(&mut self, from: SocketAddr) {
+        for node_id in self.peers.heard(from.ip(), self.now) {
+            self.is_there(&node_id, true);
+        }
+    }
+
+    fn is_there(&mut self, node_id: &str, is_up: bool) {
+        let Some(association) = self.peers.get_mut(node_id) else { return };
         if association.is_up != is_up {
             (association.is_up, association.turn) = (is_up, 0);
             let (level, now) =

@@ -178,7 +178,13 @@ impl Node {
 
     /// A control plane that cannot take it now hears it again; one that wants none of it does not.
     pub(crate) fn usage_answered(&mut self, seid: Seid, from: SocketAddr, cause: Cause) {
-        let cannot = [Cause::PfcpEntityInCongestion, Cause::NoResourcesAvailable, Cause::SystemFailure];
+        // One that restarted and has not associated yet will say what becomes of the session.
+        let cannot = [
+            Cause::PfcpEntityInCongestion,
+            Cause::NoResourcesAvailable,
+            Cause::SystemFailure,
+            Cause::NoEstablishedPfcpAssociation,
+        ];
         if cannot.contains(&cause) {
             return self.usage_unconfirmed(seid);
         }

@@ -278,6 +278,7 @@ impl Node {
     }
 
     fn message(&mut self, asked: &Asked, message: Message) {
+        self.hear(asked.key.from);
         match &message.body {
             Body::HeartbeatRequest(request) => self.heartbeat(asked, request),
             body if asked.procedure.is_none() => self.response(asked.key.from, message.sequence, body),

@@ -11,8 +11,12 @@ use std::net::{IpAddr, SocketAddr};
 #[derive(Debug)]
 pub(crate) struct Association {
     pub(crate) record: AssociationRecord,
-    /// It answered when last asked.
+    /// It is there, as far as is known.
     pub(crate) is_up: bool,
+    /// When anything came from its address last.
+    pub(crate) heard: Time,
+    /// When it was asked last whether it is there.
+    pub(crate) asked: Time,
     /// When to ask next whether it is there.
     pub(crate) next_heartbeat: Time,
     /// It has been asked and has not answered yet.
@@ -125,6 +129,8 @@ impl Peers {
         let association = Association {
             record,
             is_up: true,
+            heard: Time::ZERO,
+            asked: Time::ZERO,
             next_heartbeat,
             is_asked: false,
             turn: 0,
@@ -194,6 +200,16 @@ impl Peers {
         let late = |peer: &Association| peer.restarted.filter(|(_, until)| *until <= now);
         let all = self.by_node_id.values();
         all.filter_map(|peer| Some((peer.record.node_id.clone(), late(peer)?.0))).collect()
+    }
+
+    /// Something came from an address: those who were thought silent there.
+    pub(crate) fn heard(&mut self, from: IpAddr, now: Time) -> Vec<String> {
+        let there = self.by_node_id.values_mut().filter(|peer| peer.record.address.ip() == from);
+        let silent = there.filter_map(|peer| {
+            peer.heard = now;
+            (!peer.is_up).then(|| peer.record.node_id.clone())
+        });
+        silent.collect()
     }
 
     /// The associations of an address.

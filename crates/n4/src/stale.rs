@@ -1,7 +1,8 @@
 //! Sessions that their owner may have forgotten. A control plane that associates anew with the time stamp it had keeps its
 //! sessions (TS 29.244 6.2.6.2.2); some count on that, and others have none after it and give out tunnels and addresses anew.
 //! Who cannot be known until then is of an earlier era: it stays, until a session of the owner, a new one or one that changes, wants what it has. One that
-//! its owner names again is of today.
+//! its owner names again is of today. Sessions of a control plane that is silent give way to anybody's: containers come back by
+//! another address, and so by another Node ID.
 
 use crate::node::Node;
 use crate::peers::Association;
@@ -67,9 +68,13 @@ impl Node {
         self.peers.get(owner).map_or(0, era)
     }
 
-    /// Whether the owner has not spoken of it since it associated anew. One with something under way is not looked at.
+    /// Whether the owner has not spoken of it since it associated anew, or another's who asks is silent: it may be that one, under
+    /// another name. One with something under way is not looked at.
     fn is_stale(&self, seid: Seid, (owner, era): (&str, u32)) -> bool {
-        let is_it = |record: &SessionRecord| record.owner == owner && record.era < era;
+        let is_it = |record: &SessionRecord| match record.owner == owner {
+            true => record.era < era,
+            false => self.is_out_of_reach(&record.owner),
+        };
         self.sessions.get(seid).is_some_and(|session| session.pending.is_none() && is_it(&session.record))
     }
 
@@ -87,14 +92,14 @@ impl Node {
         }
     }
 
-    /// Stale sessions of the owner that have what it asks for: a tunnel, a user's address, a network behind a user.
+    /// Stale sessions that have what the owner of another asks for: a tunnel, a user's address, a network behind a user.
     pub(crate) fn stale_in_the_way<'a>(
         &self,
         owner: &str,
         wanted: impl Iterator<Item = Said<'a>>,
     ) -> Vec<Seid> {
         let era = self.era(owner);
-        if era == 0 {
+        if era == 0 && self.peers.iter().all(|peer| peer.is_up) {
             return vec![];
         }
         let mut stale: Vec<Seid> = wanted.flat_map(|said| self.holders(&said)).collect();
@@ -125,7 +130,8 @@ impl Node {
         };
         let shares_tunnel = || self.tunnels.share(old, new);
         let shares_place = || Place::of(old).any(|place| Place::of(new).any(|other| other == place));
-        old.owner == new.owner && (old.cp_f_seid == new.cp_f_seid || shares_tunnel() || shares_place())
+        let is_owners = old.owner == new.owner || self.is_out_of_reach(&old.owner);
+        is_owners && (old.cp_f_seid == new.cp_f_seid || shares_tunnel() || shares_place())
     }
 }
 

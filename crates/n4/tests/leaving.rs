@@ -297,8 +297,8 @@ fn who_does_not_answer_is_left_all_the_same() {
     assert!(lab.node.leaving().is_empty());
 
     let mut lab = Lab::associated();
-    lab.answers_heartbeats = false;
     lab.establish(metered(77, vec![urr(1, 0)]));
+    lab.goes_silent();
     release(&mut lab, 50).unwrap();
     lab.pass(Duration::from_secs(50));
     assert!(lab.node.leaving().is_empty() && lab.in_force.is_empty());

@@ -137,7 +137,8 @@ fn cut_short(lab: &mut Lab, message_type: u8, seid: &[u8]) -> Body {
 /// UDP over IPv4 carries no more.
 const LONGEST: usize = 65_507;
 
-/// As many URRs as a session may have, all asked about at once, each in two parts, with all that can be said of it.
+/// As many URRs as a session may have, all asked about at once, each in two parts, with all that can be said of it: an answer and
+/// requests behind it, none too long.
 #[test]
 fn the_longest_answer_fits_a_datagram() {
     let monitored = |id| {
@@ -158,9 +159,10 @@ fn the_longest_answer_fits_a_datagram() {
         query_urr_reference: Some(7),
         ..SessionModificationRequest::default()
     };
-    assert_eq!(lab.modify(session, query).usage_reports.len(), 500);
+    let answered = lab.modify(session, query).usage_reports.len();
+    assert!((50..500).contains(&answered), "{answered}");
     let longest = lab.trace.iter().map(|(.., bytes)| bytes.len()).max().unwrap();
-    assert!((40_000..=LONGEST).contains(&longest), "{longest}");
+    assert!((5_000..=LONGEST).contains(&longest), "{longest}");
 }
 
 fn v4(address: SocketAddr) -> SocketAddrV4 {

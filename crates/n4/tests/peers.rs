@@ -11,6 +11,7 @@ mod common;
 
 use common::smf::{establishment, setup};
 use common::{Lab, OTHER, SMF, STAMP, US, at, config};
+use n4::{Config, Limits};
 use pfcp::*;
 use std::time::Duration;
 
@@ -156,6 +157,7 @@ fn a_refused_association_is_asked_for_again() {
 #[test]
 fn a_silent_peer_keeps_its_sessions_and_is_asked_on() {
     let mut lab = with_session();
+    lab.goes_silent();
     lab.pass(Duration::from_secs(60));
     assert!(lab.notes.iter().any(|note| note.contains("is silent")));
     assert_eq!(lab.in_force.len(), 1);
@@ -289,6 +291,7 @@ fn nobody_else_takes_the_place_of_a_control_plane_that_answers() {
         assert_eq!(lab.associations, before);
     }
     // Its own address may have changed, once it answers no longer there.
+    lab.goes_silent();
     lab.pass(Duration::from_secs(60));
     assert_eq!(set_up(&mut lab, OTHER, setup(SMF, 2)), Cause::RequestAccepted);
     assert!(lab.in_force.is_empty());
@@ -305,12 +308,32 @@ fn nobody_else_takes_a_host_name_that_answers() {
     assert_eq!(set_up(&mut lab, SMF, named("smf.lab", 1)), Cause::RequestAccepted);
     let node_id = NodeId::Fqdn("smf.lab".to_owned());
     lab.establish(SessionEstablishmentRequest { node_id, ..establishment(77) });
-    assert_eq!(set_up(&mut lab, OTHER, named("smf.lab", 2)), Cause::RequestRejected);
+    assert_eq!(set_up(&mut lab, OTHER, named("smf.lab", 1)), Cause::RequestRejected);
     assert_eq!((lab.in_force.len(), lab.associations["smf.lab"].address), (1, at(SMF)));
-    // It may come back elsewhere, once it answers no longer there.
-    lab.pass(Duration::from_secs(60));
-    assert_eq!(set_up(&mut lab, OTHER, named("smf.lab", 2)), Cause::RequestAccepted);
+    // It may come back elsewhere at once, as a restart tells that it is gone there: a container gets another address.
+    assert_eq!(set_up(&mut lab, OTHER, named("SMF.Lab", 2)), Cause::RequestAccepted);
     assert_eq!((lab.in_force.len(), lab.associations["smf.lab"].address), (0, at(OTHER)));
+    // Or once it answers no longer there.
+    lab.goes_silent();
+    lab.pass(Duration::from_secs(60));
+    assert_eq!(set_up(&mut lab, SMF, named("smf.lab", 2)), Cause::RequestAccepted);
+}
+
+/// Whoever is gone and has no sessions keeps no place that others need.
+#[test]
+fn control_planes_that_are_gone_make_room() {
+    let limits = Limits { peers: 2, ..Limits::default() };
+    let mut lab = Lab::new(Config { limits, ..config() });
+    lab.answers_heartbeats = false;
+    let third = std::net::Ipv4Addr::new(10, 40, 0, 7);
+    lab.associate(SMF, 1);
+    lab.establish(establishment(77));
+    lab.associate(OTHER, 1);
+    assert_eq!(set_up(&mut lab, third, setup(third, 1)), Cause::NoResourcesAvailable);
+    lab.pass(Duration::from_secs(60));
+    assert_eq!(set_up(&mut lab, third, setup(third, 1)), Cause::RequestAccepted);
+    assert_eq!(lab.associations.len(), 2);
+    assert!(lab.associations.contains_key(&SMF.to_string()));
 }
 
 #[test]

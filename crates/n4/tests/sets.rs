@@ -329,11 +329,11 @@ fn control_planes_of_one_association_may_give_the_same_seid() {
 #[test]
 fn while_the_owner_is_silent_another_of_the_set_hears_of_its_sessions() {
     let mut lab = Lab::new(config());
-    lab.answers_heartbeats = false;
     associate_of_set(&mut lab, SMF, &[]);
     associate_of_set(&mut lab, OTHER, &[]);
     let (session, _) = established(&mut lab, establishment(77));
     accepted(&lab.modify(session, path_switch(9)));
+    lab.goes_silent();
     // Only the other one answers heartbeats.
     for _ in 0..60 {
         lab.pass(Duration::from_secs(1));
@@ -371,7 +371,6 @@ fn alternatives_are_asked_in_turn_and_the_preferred_one_first() {
     const THIRD: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 7);
     const FOURTH: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 6);
     let mut lab = Lab::new(config());
-    lab.answers_heartbeats = false;
     let [first, second] = [OTHER, THIRD].map(|address| CpIpAddress::new(address.into()));
     let preferred = CpIpAddress { is_preferred: true, ..CpIpAddress::new(FOURTH.into()) };
     let request = AssociationSetupRequest {
@@ -383,6 +382,7 @@ fn alternatives_are_asked_in_turn_and_the_preferred_one_first() {
     let mut request = establishment(77);
     request.create_fars[1].apply_action = ApplyAction::new(ApplyAction::BUFF | ApplyAction::NOCP);
     let session = lab.establish(request);
+    lab.goes_silent();
     lab.pass(Duration::from_secs(60));
     lab.restart();
     lab.pass(Duration::from_secs(60));

@@ -48,9 +48,9 @@ fn reports(lab: &mut Lab, to: Ipv4Addr) -> Vec<Message> {
     lab.sent.extract_if(.., is_report).map(|(_, sent)| sent).collect()
 }
 
-/// Nobody answers for so long that a control plane is known to be silent.
+/// Nobody answers any more, for so long that a control plane is known to be silent.
 fn fall_silent(lab: &mut Lab) {
-    lab.answers_heartbeats = false;
+    lab.goes_silent();
     lab.pass(Duration::from_secs(20));
     assert!(lab.notes.iter().any(|note| note.contains("is silent")), "{:?}", lab.notes);
     lab.sent.clear();
@@ -105,7 +105,7 @@ fn usage_waits_for_a_silent_control_plane() {
     let mut lab = Lab::associated();
     let session = lab.establish(metered(77, vec![perio]));
     lab.traffic(session, (100, 200), false);
-    lab.answers_heartbeats = false;
+    lab.goes_silent();
     lab.pass(Duration::from_secs(120));
     lab.sent.clear();
     lab.pass(Duration::from_secs(3_600));
@@ -187,4 +187,55 @@ fn news_overtake_what_they_contradict() {
     let told = told_of(&mut lab);
     assert!(told.iter().all(|(_, failed, recovered)| failed.is_empty() && *recovered == [7]), "{told:?}");
     assert_eq!(told.len(), 1);
+}
+
+/// Some control planes answer no heartbeats, and yet they are there: they are told of all that concerns them.
+#[test]
+fn a_control_plane_that_answers_no_heartbeats_is_paged_all_the_same() {
+    let mut lab = Lab::associated();
+    let session = asleep(&mut lab, SMF, 1_000, 1)[0];
+    lab.answers_heartbeats = false;
+    lab.pass(Duration::from_secs(3_600));
+    packet(&mut lab, session);
+    assert_eq!(reports(&mut lab, SMF).len(), 1);
+}
+
+/// One that did answer them, and does no longer, is silent until anything comes from it.
+#[test]
+fn whatever_comes_from_a_silent_control_plane_shows_that_it_is_there() {
+    let mut lab = Lab::associated();
+    let session = asleep(&mut lab, SMF, 1_000, 1)[0];
+    fall_silent(&mut lab);
+    packet(&mut lab, session);
+    assert_eq!(reports(&mut lab, SMF).len(), 0);
+    asleep(&mut lab, SMF, 1_001, 1);
+    lab.pass(Duration::from_secs(1));
+    assert_eq!(reports(&mut lab, SMF).len(), 1);
+    // And while it goes on speaking, that it answers no heartbeat does not matter.
+    for number in 1_002..1_020 {
+        lab.pass(Duration::from_secs(5));
+        asleep(&mut lab, SMF, number, 1);
+    }
+    assert_eq!(lab.notes.iter().filter(|note| note.contains("is silent")).count(), 1);
+}
+
+/// The same in its next container, by another Node ID: users' addresses are those of its former life.
+#[test]
+fn sessions_of_a_silent_control_plane_give_way_to_anothers() {
+    let mut lab = Lab::associated();
+    lab.associate(OTHER, 2);
+    asleep(&mut lab, SMF, 1_000, 1);
+    let asks = |lab: &mut Lab, number: u32| {
+        let mut request = establishment(number.into());
+        (request.node_id, request.cp_f_seid) = (NodeId::Ipv4(OTHER), FSeid::new(number.into(), OTHER.into()));
+        request.create_pdrs[1] = downlink(2, Some(Ipv4Addr::from(0x0A40_0000 + 1_000)));
+        match lab.ask(OTHER, &Message::session(0, number, request)) {
+            Body::SessionEstablishmentResponse(response) => response.cause,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_ne!(asks(&mut lab, 5), Cause::RequestAccepted);
+    fall_silent(&mut lab);
+    assert_eq!(asks(&mut lab, 6), Cause::RequestAccepted);
+    assert_eq!(lab.in_force.len(), 1);
 }

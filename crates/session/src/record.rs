@@ -105,6 +105,8 @@ pub struct AssociationRecord {
     pub alternatives: Vec<IpAddr>,
     /// How many of these, from the first on, are to be preferred (PPE, TS 29.244 8.2.129).
     pub preferred: u8,
+    /// It has answered a heartbeat of ours: not all control planes do.
+    pub answers_heartbeats: bool,
     /// How often the peer associated anew with the time stamp it had. Sessions of an earlier era it may have forgotten.
     pub era: u32,
     /// When the association is over, as its release was asked for: milliseconds since 1900.

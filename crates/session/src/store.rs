@@ -266,6 +266,7 @@ mod tests {
             set_id: vec![],
             alternatives: vec![],
             preferred: 1,
+            answers_heartbeats: true,
         }
     }
 

@@ -398,6 +398,13 @@ impl Lab {
         self.now = end;
     }
 
+    /// Control planes that have answered heartbeats do so no more.
+    pub fn goes_silent(&mut self) {
+        self.answers_heartbeats = true;
+        self.pass(self.config.heartbeat_interval + Duration::from_secs(1));
+        self.answers_heartbeats = false;
+    }
+
     /// Of what was sent, from there on.
     fn answer_heartbeats(&mut self, from: usize) {
         let is_asked = |(_, sent): &&(SocketAddr, Message)| matches!(sent.body, Body::HeartbeatRequest(_));

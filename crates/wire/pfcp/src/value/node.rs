@@ -33,7 +33,10 @@ impl Value for NodeId {
         match kind & 0x0F {
             0 => take::<4>(&mut bytes, ie).map(|octets| Self::Ipv4(octets.into())),
             1 => take::<16>(&mut bytes, ie).map(|octets| Self::Ipv6(octets.into())),
-            2 => names::from_bytes(bytes).map(Self::Fqdn).ok_or(ErrorKind::MandatoryIeIncorrect(ie)),
+            // One name, however it is spelt (RFC 4343).
+            2 => names::from_bytes(bytes)
+                .map(|name| Self::Fqdn(name.to_ascii_lowercase()))
+                .ok_or(ErrorKind::MandatoryIeIncorrect(ie)),
             _ => Err(ErrorKind::MandatoryIeIncorrect(ie)),
         }
     }
