@@ -1,6 +1,7 @@
 //! Answers given, kept for requests that come again: an answer is repeated, never worked out twice.
 
 use crate::Time;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::time::Duration;
@@ -36,7 +37,8 @@ pub struct AnswerCache<K> {
 #[derive(Debug)]
 struct Request<K> {
     key: K,
-    until: Time,
+    /// `None` once it is forgotten: something else may have its key by now.
+    until: Option<Time>,
     answer: Option<Box<[u8]>>,
 }
 
@@ -68,41 +70,40 @@ impl<K: Clone + Eq + Hash> AnswerCache<K> {
     /// A request has come, and is in progress from now on if it is new.
     pub fn begin(&mut self, key: K, now: Time) -> Seen<'_> {
         self.expire(now);
-        if !self.numbers.contains_key(&key) {
-            self.note(key, now);
-            return Seen::New;
+        let is_noted = self.in_progress <= self.limits.requests / 2;
+        if is_noted && self.requests.len() >= self.limits.requests && !self.numbers.contains_key(&key) {
+            self.make_room();
         }
-        self.seen(&key)
+        let next = self.first + self.requests.len() as u64;
+        match self.numbers.entry(key) {
+            Entry::Occupied(known) => Self::of(self.requests.get(place(*known.get(), self.first))),
+            Entry::Vacant(_) if !is_noted => Seen::New,
+            Entry::Vacant(new) => {
+                let (key, until) = (new.key().clone(), Some(now + self.limits.lifetime));
+                new.insert(next);
+                self.in_progress += 1;
+                self.requests.push_back(Request { key, until, answer: None });
+                Seen::New
+            }
+        }
     }
 
     /// What is known of a request. It is not remembered for that.
     pub fn seen(&self, key: &K) -> Seen<'_> {
-        match self.numbers.get(key).and_then(|number| self.requests.get(self.place(*number))) {
+        Self::of(self.numbers.get(key).and_then(|number| self.requests.get(place(*number, self.first))))
+    }
+
+    fn of(request: Option<&Request<K>>) -> Seen<'_> {
+        match request {
             Some(Request { answer: Some(answer), .. }) => Seen::Answered(answer),
             Some(_) => Seen::InProgress,
             None => Seen::New,
         }
     }
 
-    fn place(&self, number: u64) -> usize {
-        usize::try_from(number - self.first).unwrap_or(usize::MAX)
-    }
-
-    fn note(&mut self, key: K, now: Time) {
-        if self.in_progress > self.limits.requests / 2 {
-            return;
-        }
-        if self.requests.len() >= self.limits.requests {
-            self.make_room();
-        }
-        self.in_progress += 1;
-        self.numbers.insert(key.clone(), self.first + self.requests.len() as u64);
-        self.requests.push_back(Request { key, until: now + self.limits.lifetime, answer: None });
-    }
-
     /// The request is answered with `bytes`.
     pub fn answer(&mut self, key: &K, bytes: Vec<u8>) {
-        let Some(place) = self.numbers.get(key).map(|number| self.place(*number)) else { return };
+        let Some(place) = self.numbers.get(key).map(|number| place(*number, self.first)) else { return };
         let Some(request) = self.requests.get_mut(place) else { return };
         self.octets += bytes.len();
         match request.answer.replace(bytes.into_boxed_slice()) {
@@ -117,8 +118,9 @@ impl<K: Clone + Eq + Hash> AnswerCache<K> {
     /// The request will not be answered: should it come again, it is new.
     pub fn forget(&mut self, key: &K) {
         if let Some(number) = self.numbers.remove(key) {
-            let place = self.place(number);
-            match self.requests.get_mut(place).and_then(|request| request.answer.take()) {
+            let Some(request) = self.requests.get_mut(place(number, self.first)) else { return };
+            request.until = None;
+            match request.answer.take() {
                 Some(answer) => self.octets -= answer.len(),
                 None => self.in_progress -= 1,
             }
@@ -133,7 +135,7 @@ impl<K: Clone + Eq + Hash> AnswerCache<K> {
 
     /// Forgets what is too old, and gives back the room of a busier time.
     pub fn expire(&mut self, now: Time) {
-        while self.requests.front().is_some_and(|oldest| oldest.until <= now || !self.is_known(oldest)) {
+        while self.requests.front().is_some_and(|oldest| oldest.until.is_none_or(|until| until <= now)) {
             self.forget_oldest();
         }
         let room = self.requests.len().max(LEAST) * 2;
@@ -143,17 +145,11 @@ impl<K: Clone + Eq + Hash> AnswerCache<K> {
         }
     }
 
-    /// Whether nobody has forgotten it, and nothing else has its key by now.
-    fn is_known(&self, oldest: &Request<K>) -> bool {
-        self.numbers.get(&oldest.key) == Some(&self.first)
-    }
-
     /// Forgets one. Those in progress go to the end of the line: they are half of all at most, so others are found soon.
     fn make_room(&mut self) {
         while let Some(oldest) = self.requests.pop_front_if(|oldest| oldest.answer.is_none()) {
-            let number = self.first;
             self.first += 1;
-            if self.numbers.get(&oldest.key) != Some(&number) {
+            if oldest.until.is_none() {
                 return;
             }
             self.numbers.insert(oldest.key.clone(), self.first + self.requests.len() as u64);
@@ -164,13 +160,18 @@ impl<K: Clone + Eq + Hash> AnswerCache<K> {
 
     fn forget_oldest(&mut self) {
         let Some(oldest) = self.requests.front() else { return };
-        if self.is_known(oldest) {
+        if oldest.until.is_some() {
             let key = oldest.key.clone();
             self.forget(&key);
         }
         self.requests.pop_front();
         self.first += 1;
     }
+}
+
+/// Of a request by its number.
+fn place(number: u64, first: u64) -> usize {
+    usize::try_from(number - first).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

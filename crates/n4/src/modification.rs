@@ -51,8 +51,8 @@ impl Node {
         let cp_f_seid = renamed.unwrap_or(Ok(before.cp_f_seid))?;
         let owner = self.new_owner(&before.owner, request.node_id.as_ref())?;
         // A name of another session of the same owner cannot be this one's, too.
-        let named = self.sessions.of_owner(&owner, cp_f_seid);
-        if named.is_some_and(|other| other != seid) {
+        let is_renamed = cp_f_seid != before.cp_f_seid || owner != before.owner;
+        if is_renamed && self.sessions.of_owner(&owner, cp_f_seid).is_some_and(|other| other != seid) {
             return Err(Refusal::incorrect(pfcp::ie::F_SEID));
         }
         let query = query(request, &before.rules)?;

@@ -8,6 +8,7 @@ use crate::user_index::{Place, UserIndex};
 use dplink::Desired;
 use pfcp::FqCsid;
 use rules::Seid;
+use rustc_hash::FxHashMap;
 use session::{CpFSeid, Packed, SessionRecord};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -20,7 +21,8 @@ type Names = BTreeMap<IpAddr, HashMap<u64, Seid>>;
 /// All of them. Whoever is looked up wakes, and sleeps again with [`Sessions::rest`].
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    by_seid: BTreeMap<Seid, Slot>,
+    /// Names are ours: nobody chooses them so that they meet in one place of the table.
+    by_seid: FxHashMap<Seid, Slot>,
     by_owner: HashMap<String, Names>,
     by_set: SetIndex,
     by_user: UserIndex,
@@ -35,7 +37,7 @@ pub(crate) struct Sessions {
 impl Sessions {
     pub(crate) fn new(recovery_time_stamp: u32) -> Self {
         Self {
-            by_seid: BTreeMap::new(),
+            by_seid: FxHashMap::default(),
             by_owner: HashMap::new(),
             by_set: SetIndex::default(),
             by_user: UserIndex::default(),
@@ -137,14 +139,13 @@ impl Sessions {
         let record = &self.by_seid.get(&seid)?.session()?.record;
         let is_renamed = record.owner != next.owner || record.cp_f_seid != next.cp_f_seid;
         self.by_set.leave(record);
-        self.by_user.leave(record);
+        self.by_user.change(record, &next);
         if is_renamed {
             let (owner, name) = (record.owner.clone(), record.cp_f_seid);
             self.unname((&owner, name), seid);
             self.name(&next);
         }
         self.by_set.enter(&next);
-        self.by_user.enter(&next);
         let session = self.get_mut(seid)?;
         Some(std::mem::replace(&mut session.record, next))
     }
@@ -226,9 +227,11 @@ impl Sessions {
         self.by_set.of_group(group_id)
     }
 
-    /// Those with a request under way: they are awake.
+    /// Those with a request under way: they are awake. The same order in every run, as of all.
     pub(crate) fn pending(&self) -> Vec<Seid> {
-        self.by_seid.values().filter_map(Slot::has_request).collect()
+        let mut pending: Vec<Seid> = self.by_seid.values().filter_map(Slot::has_request).collect();
+        pending.sort_unstable();
+        pending
     }
 
     /// The data plane is gone, and its answers with it.
@@ -237,12 +240,15 @@ impl Sessions {
     }
 
     pub(crate) fn all(&self) -> Vec<Seid> {
-        self.by_seid.keys().copied().collect()
+        let mut all: Vec<Seid> = self.by_seid.keys().copied().collect();
+        all.sort_unstable();
+        all
     }
 
     /// How all of them should be.
     pub(crate) fn desired(&self, config: &Config) -> impl Iterator<Item = Desired> {
-        self.by_seid.values().filter_map(|slot| slot.look(|session| session.desired(config)))
+        let slots = self.all().into_iter().filter_map(|seid| self.by_seid.get(&seid));
+        slots.filter_map(|slot| slot.look(|session| session.desired(config)))
     }
 
     pub(crate) fn len(&self) -> usize {

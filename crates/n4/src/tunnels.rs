@@ -163,6 +163,9 @@ impl Tunnels {
 
     /// Releases those of `old` that the session has no more.
     pub(crate) fn release_unused(&mut self, old: Vec<FTeid>, new: &SessionRecord) {
+        if new.f_teids().eq(old.iter().copied()) {
+            return;
+        }
         let kept: Vec<Place> = new.f_teids().map(|f_teid| self.place(f_teid)).collect();
         for old in old {
             if !kept.contains(&self.place(old)) {

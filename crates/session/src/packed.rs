@@ -4,7 +4,7 @@ use crate::record::SessionRecord;
 use crate::store::StoreError;
 use fjall::Slice;
 
-/// Of most records: more room is made where it is needed.
+/// Of most records, which need no memory to be written in.
 const RECORD_BYTES: usize = 512;
 
 /// A session's record as the database keeps it: some 250 octets in one piece, where a [`SessionRecord`] has 2 KiB in a
@@ -15,9 +15,11 @@ pub struct Packed(Slice);
 impl Packed {
     /// This record.
     pub fn of(record: &SessionRecord) -> Self {
+        if let Ok(octets) = postcard::to_slice(record, &mut [0; RECORD_BYTES]) {
+            return Self(Slice::new(octets));
+        }
         // Only values that do not know their length cannot be written into memory; a record has none.
-        let octets = postcard::to_extend(record, Vec::with_capacity(RECORD_BYTES)).unwrap_or_default();
-        Self(Slice::new(&octets))
+        Self(Slice::new(&postcard::to_stdvec(record).unwrap_or_default()))
     }
 
     /// As read from the database. A copy: what the database gives out keeps the whole block it was read from.

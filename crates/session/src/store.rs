@@ -316,6 +316,10 @@ mod tests {
     #[test]
     fn a_packed_record_is_the_record_and_a_damaged_one_is_an_error() {
         assert_eq!(Packed::of(&session(1, 7)).record().unwrap(), session(1, 7));
+        for length in [400, 450, 500, 550, 5_000] {
+            let long = SessionRecord { owner: "x".repeat(length), ..session(1, 7) };
+            assert_eq!(Packed::of(&long).record().unwrap(), long);
+        }
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         store.apply(&[save(1, 1), Change::SaveSession(Seid(2), Packed::default())]).unwrap();

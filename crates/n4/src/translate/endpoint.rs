@@ -275,7 +275,7 @@ impl Translator<'_> {
     /// Where packets come from at an endpoint that is there: what the PDRs say that name it.
     fn origin_of_endpoint(&self, endpoint: &TrafficEndpoint) -> values::Origin {
         let naming = self.extras.at_endpoint.iter().filter(|(_, id)| *id == endpoint.id);
-        let source = naming.filter_map(|(pdr, _)| Some(self.pdrs.get(pdr)?.pdi.source_interface)).next();
+        let source = naming.filter_map(|(pdr, _)| Some(self.pdrs.get(*pdr)?.pdi.source_interface)).next();
         let name = NetworkInstance(endpoint.network_instance.clone());
         let name = Some(&name).filter(|name| !name.0.is_empty());
         (source.unwrap_or(Interface::Access), values::instance(name, self.has_instances))
@@ -283,7 +283,7 @@ impl Translator<'_> {
 
     /// What changes in a PDR whose traffic endpoint has: all but its filters, and QFIs of its own.
     fn moved(&mut self, pdr: PdrId, before: &TrafficEndpoint) -> Result<Option<PdrUpdate>, Refusal> {
-        let Some(current) = self.pdrs.get(&pdr).map(|pdr| pdr.pdi.clone()) else { return Ok(None) };
+        let Some(current) = self.pdrs.get(pdr).map(|pdr| pdr.pdi.clone()) else { return Ok(None) };
         let asked = pfcp::Pdi {
             source_interface: source(current.source_interface),
             f_teid: None,

@@ -1,5 +1,6 @@
 //! FARs, and the end markers of paths that change.
 
+use super::known::Known;
 use crate::refusal::Refusal;
 use crate::values::{self, Action};
 use pfcp::{
@@ -10,7 +11,6 @@ use rules::{
     ApplyAction, BarId, Far, FarId, FarUpdate, ForwardingParameters, ForwardingUpdate, Instance, Interface,
     OuterHeaderCreation, Rules,
 };
-use std::collections::HashMap;
 
 pub(super) fn far(far: &CreateFar, has_instances: bool) -> Result<Far, Refusal> {
     let Action { apply_action, notify, duplicates } = values::apply_action(far.apply_action)?;
@@ -75,12 +75,12 @@ fn copy(to: &DuplicatingParameters) -> Result<ForwardingParameters, Refusal> {
 }
 
 pub(super) fn update(
-    fars: &HashMap<FarId, &Far>,
+    fars: &Known<'_, FarId, Far>,
     update: &UpdateFar,
     has_instances: bool,
 ) -> Result<FarUpdate, Refusal> {
     let id = FarId(update.far_id);
-    let before = fars.get(&id).copied();
+    let before = fars.get(id);
     let action = update.apply_action.map(values::apply_action).transpose()?;
     let apply_action = action.map(|action| action.apply_action);
     let forwards = apply_action.or(before.map(|far| far.apply_action)) == Some(ApplyAction::Forward);
@@ -189,7 +189,7 @@ fn copy_update(
 /// The tunnels towards the radio that the request replaces and wants an end marker in (TS 29.244 5.4.2.2): each
 /// once, however many FARs had it. Some control planes ask FAR by FAR, some for the request as a whole.
 pub(super) fn end_markers(
-    before: &HashMap<FarId, &Far>,
+    before: &Known<'_, FarId, Far>,
     after: &Rules,
     request: &SessionModificationRequest,
 ) -> Vec<OuterHeaderCreation> {
@@ -199,7 +199,7 @@ pub(super) fn end_markers(
     for update in &request.update_fars {
         let parameters = update.parameters();
         let is_asked = whole || parameters.is_some_and(|to| asks(to.pfcpsm_req_flags));
-        let old = before.get(&FarId(update.far_id)).and_then(|far| tunnel_to_radio(far)).filter(|_| is_asked);
+        let old = before.get(FarId(update.far_id)).and_then(tunnel_to_radio).filter(|_| is_asked);
         let now = after.fars.iter().find(|far| far.id.0 == update.far_id).and_then(tunnel_to_radio);
         ended.extend(old.filter(|old| now != Some(*old) && !ended.contains(old)));
     }

@@ -4,6 +4,7 @@ mod endpoint;
 mod ethernet;
 mod far;
 mod framed;
+mod known;
 mod pdr;
 mod qer;
 mod urr;
@@ -20,12 +21,13 @@ use crate::support;
 use crate::tunnels::{Tunnels, Unavailable};
 use crate::usage::Given;
 use ipnet::Ipv6Net;
+use known::Known;
 use pfcp::{
     CreatedPdr, CreatedTrafficEndpoint, FqCsid, SessionEstablishmentRequest, SessionModificationRequest,
 };
 use rules::{BarId, Change, FTeid, Far, FarId, OuterHeaderCreation, Pdr, PdrId, QerId, Rules, Seid, UrrId};
 use session::Extras;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
 
 /// What one request took and made.
@@ -79,8 +81,8 @@ pub(crate) struct Translator<'a> {
     ours: &'a [GtpuAddress],
     /// The session's rules before the request, and where in them to find some.
     before: &'a Rules,
-    pdrs: HashMap<PdrId, &'a Pdr>,
-    fars: HashMap<FarId, &'a Far>,
+    pdrs: Known<'a, PdrId, Pdr>,
+    fars: Known<'a, FarId, Far>,
     /// By CHOOSE ID, which holds within one request (TS 29.244 8.2.3).
     chosen: BTreeMap<u8, FTeid>,
     /// Those of them that later requests may mean again.
@@ -106,8 +108,8 @@ impl<'a> Translator<'a> {
             user: user::of_rules(before),
             ours: sources.ours,
             before,
-            pdrs: before.pdrs.iter().map(|pdr| (pdr.id, pdr)).collect(),
-            fars: before.fars.iter().map(|far| (far.id, far)).collect(),
+            pdrs: Known::new(&before.pdrs, |pdr| pdr.id),
+            fars: Known::new(&before.fars, |far| far.id),
             chosen: BTreeMap::new(),
             remembered: Vec::new(),
             extras: extras.cloned().unwrap_or_default(),
@@ -250,7 +252,7 @@ impl<'a> Translator<'a> {
         self.extras.predefined.retain(|(pdr, _)| !remove_pdrs.contains(pdr));
         let mut create = self.creations(request)?;
         let updates = each(&request.update_pdrs, |pdr| self.pdr_update(pdr))?;
-        let has_no_far = self.fars.contains_key(&NO_FAR);
+        let has_no_far = self.fars.get(NO_FAR).is_some();
         let no_far = no_far(&create.pdrs).filter(|_| !has_no_far);
         create.fars.extend(no_far);
         Ok(Change {

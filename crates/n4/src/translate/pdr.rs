@@ -36,7 +36,7 @@ impl Translator<'_> {
 
     pub(super) fn pdr_update(&mut self, update: &UpdatePdr) -> Result<PdrUpdate, Refusal> {
         let id = PdrId(update.pdr_id);
-        let current = self.pdrs.get(&id).and_then(|pdr| pdr.pdi.f_teid);
+        let current = self.pdrs.get(id).and_then(|pdr| pdr.pdi.f_teid);
         let pdi = match &update.pdi {
             Some(pdi) => {
                 let resolved = self.resolve(id, pdi, None)?;
@@ -109,7 +109,7 @@ impl Translator<'_> {
     /// was known once.
     fn application(&self, pdr: PdrId, octets: &[u8]) -> Result<ApplicationId, Refusal> {
         let application = values::application(octets)?;
-        let had = self.pdrs.get(&pdr).and_then(|pdr| pdr.pdi.application.as_ref());
+        let had = self.pdrs.get(pdr).and_then(|pdr| pdr.pdi.application.as_ref());
         match had == Some(&application) || self.pfds.know(application.name()) {
             true => Ok(application),
             false => Err(of_pdr(Refusal::blaming(Cause::UnknownApplicationId, ie::APPLICATION_ID), pdr)),

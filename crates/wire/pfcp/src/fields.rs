@@ -17,6 +17,9 @@ pub struct RawIe {
     pub value: Vec<u8>,
 }
 
+/// IEs of most groups: more room is made where it is needed.
+const USUAL: usize = 8;
+
 /// The value of an IE.
 pub(crate) trait Value: Sized {
     /// Reads the value of the IE numbered `ie`.
@@ -31,7 +34,7 @@ pub(crate) struct Fields<'a>(Vec<(u16, &'a [u8])>);
 impl<'a> Fields<'a> {
     /// Cuts `bytes`, the value of the group `parent`, into its IEs.
     pub(crate) fn cut(mut bytes: &'a [u8], parent: u16) -> Result<Self, ErrorKind> {
-        let mut fields = Vec::new();
+        let mut fields = Vec::with_capacity(if bytes.is_empty() { 0 } else { USUAL });
         while !bytes.is_empty() {
             let ([t0, t1, l0, l1], rest) =
                 bytes.split_first_chunk().ok_or(ErrorKind::InvalidLength(parent))?;

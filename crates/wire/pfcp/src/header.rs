@@ -3,9 +3,14 @@
 use crate::ErrorKind;
 use rs_pfcp::message::MsgType;
 use rs_pfcp::message::header::Header as Wire;
+use std::ops::Range;
 
 /// Octets before those the length field counts.
 const UNCOUNTED: usize = 4;
+/// Where the length field is.
+const LENGTH: Range<usize> = 2..4;
+/// Octets of most answers: more room is made where it is needed.
+const USUAL: usize = 128;
 
 /// What a header tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,16 +54,17 @@ fn summary(wire: &Wire) -> Header {
     }
 }
 
-/// Puts `header` before `body`, whose length it tells.
-pub(crate) fn write(header: &Header, body: &[u8]) -> Vec<u8> {
+/// Puts `header` before what `body` appends, whose length it tells.
+pub(crate) fn write(header: &Header, body: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let message_type = MsgType::from(header.message_type);
     let has_seid = header.seid.is_some();
     let mut wire = Wire::new(message_type, has_seid, header.seid.unwrap_or(0), header.sequence & 0x00FF_FFFF);
     wire.has_mp = header.priority.is_some();
     wire.message_priority = header.priority.unwrap_or(0) << 4;
-    let length = usize::from(wire.len()) - UNCOUNTED + body.len();
-    wire.length = u16::try_from(length).unwrap_or(u16::MAX);
-    let mut bytes = wire.marshal();
-    bytes.extend_from_slice(body);
+    let mut bytes = Vec::with_capacity(USUAL);
+    wire.marshal_into(&mut bytes);
+    body(&mut bytes);
+    let length = u16::try_from(bytes.len() - UNCOUNTED).unwrap_or(u16::MAX);
+    bytes.get_mut(LENGTH).into_iter().for_each(|field| field.copy_from_slice(&length.to_be_bytes()));
     bytes
 }

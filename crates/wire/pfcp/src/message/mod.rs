@@ -171,8 +171,6 @@ fn cp_f_seid(header: &Header, body: &[u8]) -> Option<FSeid> {
 
 /// Writes a datagram.
 pub fn encode(message: &Message) -> Vec<u8> {
-    let mut body = Vec::new();
-    message.body.write(&mut body);
     let header = Header {
         version: VERSION,
         message_type: message.body.message_type(),
@@ -180,5 +178,5 @@ pub fn encode(message: &Message) -> Vec<u8> {
         sequence: message.sequence,
         priority: message.priority,
     };
-    header::write(&header, &body)
+    header::write(&header, |out| message.body.write(out))
 }
