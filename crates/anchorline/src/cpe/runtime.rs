@@ -286,7 +286,7 @@ impl Runtime {
     fn announce(&mut self) {
         if !self.announced {
             self.announced = true;
-            println!("cpe: ready");
+            crate::log::say("cpe: ready");
         }
     }
 
