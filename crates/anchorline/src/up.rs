@@ -82,7 +82,11 @@ enum Event {
 }
 
 /// Says so once both engines are ready, and has the control plane begin anew when its configuration is another.
-async fn watch_over(args: &Args, mut settings: Settings, (mut heard, again): (mpsc::Receiver<Event>, &Notify)) {
+async fn watch_over(
+    args: &Args,
+    mut settings: Settings,
+    (mut heard, again): (mpsc::Receiver<Event>, &Notify),
+) {
     let Ok(mut hangup) = signal(SignalKind::hangup()) else { return std::future::pending().await };
     let mut ready: Vec<Role> = Vec::new();
     loop {

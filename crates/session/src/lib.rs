@@ -11,7 +11,9 @@ mod usage;
 
 pub use charge::{ChargingRecord, OwnMeter};
 pub use packed::Packed;
-pub use record::{AssociationRecord, CpFSeid, Extras, NodeRecord, PfdRecord, SessionRecord, TrafficEndpoint};
+pub use record::{
+    AssociationRecord, CpFSeid, Extras, LifeRecord, NodeRecord, PfdRecord, SessionRecord, TrafficEndpoint,
+};
 pub use store::{Change, Contents, Store, StoreError};
 pub use usage::{
     AnswerRecord, Counts, Inactivity, MacRecord, StartRecord, ToldMacs, UrrUsage, UsageRecord, Used,

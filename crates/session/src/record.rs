@@ -120,6 +120,17 @@ pub struct PfdRecord {
     pub pfds: Vec<Vec<Vec<u8>>>,
 }
 
+/// What tells whether a database has all that was ever applied to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LifeRecord {
+    /// Which life of the machine it was used in last. Without a crash of the machine nothing of it is lost.
+    pub boot: String,
+    /// All of it was on the disk when it was used last.
+    pub is_closed: bool,
+    /// Tells its charging data records from those of other databases, which are counted from 1, too.
+    pub stream: u32,
+}
+
 /// This node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeRecord {

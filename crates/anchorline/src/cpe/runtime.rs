@@ -16,6 +16,7 @@ use n4::{Input, Node, Output};
 use session::{Change, Store};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
@@ -29,7 +30,7 @@ const BATCH: usize = 128;
 /// The node and everything around it.
 pub(crate) struct Runtime {
     node: Node,
-    store: Store,
+    store: Arc<Store>,
     /// Charging records on their way into files, where anything is charged.
     charging: Option<Outbox>,
     sockets: Sockets,
@@ -82,7 +83,7 @@ enum Action {
 
 impl Runtime {
     pub(crate) fn new(
-        (node, store, charging): (Node, Store, Option<Outbox>),
+        (node, store, charging): (Node, Arc<Store>, Option<Outbox>),
         sockets: Sockets,
         (link, control): (Link, Control),
         (content, refuses_unknown): (watch::Receiver<Rules>, bool),
