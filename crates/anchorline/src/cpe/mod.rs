@@ -5,6 +5,7 @@ pub(crate) mod charging;
 mod content;
 pub(crate) mod control;
 mod endpoint;
+mod keeping;
 mod link;
 mod metrics;
 mod resync;

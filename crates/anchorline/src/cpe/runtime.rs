@@ -3,6 +3,7 @@
 use super::charging::Outbox;
 use super::content::{Rules, Telling};
 use super::control::{Control, Done, Order, Ordered};
+use super::keeping::{Keeping, is_change};
 use super::link::{Heard, Link};
 use super::metrics::Pfcp;
 use super::resync::Going;
@@ -30,7 +31,7 @@ const BATCH: usize = 128;
 /// The node and everything around it.
 pub(crate) struct Runtime {
     node: Node,
-    store: Arc<Store>,
+    keeping: Keeping,
     /// Charging records on their way into files, where anything is charged.
     charging: Option<Outbox>,
     sockets: Sockets,
@@ -72,6 +73,8 @@ enum Wake {
     Timer,
     Durable(Durable),
     Ordered(Ordered),
+    /// The database may take what waits for it.
+    Keeping,
 }
 
 /// What is done once the database has what it must have.
@@ -91,7 +94,7 @@ impl Runtime {
         Self {
             told: watch::Sender::new(Pfcp::of(&node, charging.as_ref().map(Outbox::figures))),
             node,
-            store,
+            keeping: Keeping::new(store),
             charging,
             sockets,
             link,
@@ -122,7 +125,7 @@ impl Runtime {
         loop {
             match self.wake(&mut bytes).await? {
                 Wake::Datagram(length, from) => self.datagrams(&mut bytes, (length, from)),
-                Wake::Link(Some(heard)) => self.heard(heard).await?,
+                Wake::Link(Some(heard)) => self.heard(heard).await,
                 Wake::Link(None) => anyhow::bail!("the link's task ended"),
                 Wake::Room => self.send_command(),
                 Wake::ContentFile => {
@@ -133,8 +136,9 @@ impl Runtime {
                 Wake::Timer => self.input(Input::Tick),
                 Wake::Durable(durable) => self.durable(durable),
                 Wake::Ordered(ordered) => self.obey(ordered),
+                Wake::Keeping => {}
             }
-            self.carry_out().await?;
+            self.carry_out().await;
         }
     }
 
@@ -176,6 +180,7 @@ impl Runtime {
             () = until(self.telling.at()) => Ok(Wake::Content),
             Some(durable) = durable => Ok(Wake::Durable(durable)),
             ordered = self.control.next() => Ok(Wake::Ordered(ordered)),
+            () = until(self.keeping.again()) => Ok(Wake::Keeping),
             () = until(due) => Ok(Wake::Timer),
         }
     }
@@ -197,17 +202,16 @@ impl Runtime {
     }
 
     /// What the link says, and what it has said meanwhile.
-    async fn heard(&mut self, heard: Heard) -> anyhow::Result<()> {
+    async fn heard(&mut self, heard: Heard) {
         let (mut next, mut taken) = (Some(heard), 0);
         while let Some(heard) = next {
             match heard {
                 Heard::Notice(notice) => self.notice(&notice),
-                other => self.link_changed(other).await?,
+                other => self.link_changed(other).await,
             }
             taken += 1;
             next = if taken < BATCH { self.link.try_next() } else { None };
         }
-        Ok(())
     }
 
     /// Tells the node which applications there are, where it is to refuse others.
@@ -250,8 +254,8 @@ impl Runtime {
     }
 
     /// What came before is done first: it was said to another link.
-    async fn link_changed(&mut self, heard: Heard) -> anyhow::Result<()> {
-        self.carry_out().await?;
+    async fn link_changed(&mut self, heard: Heard) {
+        self.carry_out().await;
         match heard {
             Heard::Connected { hello, commands } => {
                 let mut in_force = None;
@@ -263,7 +267,7 @@ impl Runtime {
                 // What is left of a quota depends on which life of the data plane counted: the node hears of that
                 // before it says how sessions should be.
                 self.input(Input::DataPath(&hello));
-                self.carry_out().await?;
+                self.carry_out().await;
                 self.resynchronise();
                 self.put_content(in_force);
                 self.send_command();
@@ -276,7 +280,6 @@ impl Runtime {
             }
             Heard::Notice(notice) => self.notice(&notice),
         }
-        Ok(())
     }
 
     /// Says what every session should be; what is not named goes.
@@ -335,6 +338,7 @@ impl Runtime {
     }
 
     fn note_outputs(&mut self, outputs: Vec<Output>) {
+        let goes_with_changes = self.keeping.is_failing() && outputs.iter().any(is_change);
         for output in outputs {
             match output {
                 Output::SaveSession(seid, packed) => self.changes.push(Change::SaveSession(seid, packed)),
@@ -344,7 +348,7 @@ impl Runtime {
                 Output::SavePfds(record) => self.changes.push(Change::SavePfds(record)),
                 Output::ErasePfds(application) => self.changes.push(Change::ErasePfds(application)),
                 Output::ContentRules => self.telling.pfds_changed(Instant::now()),
-                Output::Send { to, bytes } => self.actions.push(Action::Send(to, bytes)),
+                Output::Send { to, bytes } => self.say((to, bytes), goes_with_changes),
                 Output::Put(desired) => self.actions.push(Action::Command(Command::Put(desired))),
                 Output::Delete(session) => self.actions.push(Action::Command(Command::Delete { session })),
                 Output::QueryUsage { session, urrs, token, is_reported } => {
@@ -358,16 +362,18 @@ impl Runtime {
     }
 
     /// Does what the node said. What is answered must be in the database first.
-    async fn carry_out(&mut self) -> anyhow::Result<()> {
+    async fn carry_out(&mut self) {
         let charging = self.charging.as_ref().map(Outbox::figures);
-        self.told.send_replace(Pfcp::of(&self.node, charging));
-        if !self.changes.is_empty() {
-            self.store.apply(&self.changes)?;
-            self.changes.clear();
-        }
+        self.told.send_replace(Pfcp::of(&self.node, charging).with_store_problem(self.keeping.is_failing()));
+        let was_failing = self.keeping.is_failing();
+        self.keep();
+        let holds = self.keeping.is_failing() && !was_failing;
         let mut actions = std::mem::take(&mut self.actions);
         for action in actions.drain(..) {
             match action {
+                // The changes that these go with are not saved.
+                Action::Send(to, bytes) if holds => self.keeping.hold((to, bytes)),
+                Action::Write(cdr) if self.keeping.is_failing() => self.keeping.hold_cdr(*cdr),
                 Action::Send(to, bytes) => self.datagrams.push((to, bytes)),
                 Action::Command(command) => self.command(command),
                 Action::Write(cdr) => self.charging.iter().for_each(|charging| charging.send((*cdr).clone())),
@@ -377,7 +383,32 @@ impl Runtime {
         self.actions = actions;
         self.send_command();
         send_all(&self.sockets, &mut self.datagrams).await;
-        Ok(())
+    }
+
+    /// Saves what is to be saved, and what could not be before.
+    fn keep(&mut self) {
+        let was_failing = self.keeping.is_failing();
+        if self.changes.is_empty() && !was_failing {
+            return;
+        }
+        let is_saved = self.keeping.save(&mut self.changes, Instant::now());
+        self.node.set_keeping(is_saved);
+        if is_saved && was_failing {
+            let (datagrams, cdrs) = self.keeping.release();
+            self.datagrams.extend(datagrams);
+            self.actions.extend(cdrs.into_iter().map(|cdr| Action::Write(Box::new(cdr))));
+        }
+    }
+
+    /// While nothing is saved, what goes with changes waits for them; and so does who asks for it again.
+    fn say(&mut self, datagram: Datagram, goes_with_changes: bool) {
+        if !self.keeping.is_failing() {
+            self.actions.push(Action::Send(datagram.0, datagram.1));
+        } else if goes_with_changes {
+            self.keeping.hold(datagram);
+        } else if !self.keeping.holds(&datagram) {
+            self.actions.push(Action::Send(datagram.0, datagram.1));
+        }
     }
 
     /// Without a link there is nobody to tell; the next one starts with a resynchronisation.
