@@ -8,6 +8,7 @@ mod endpoint;
 mod keeping;
 mod link;
 mod metrics;
+mod orders;
 mod resync;
 mod runtime;
 mod send;

@@ -6,7 +6,7 @@ use super::control::{Control, Done, Order, Ordered};
 use super::keeping::{Keeping, is_change};
 use super::link::{Heard, Link};
 use super::metrics::Pfcp;
-use super::resync::Going;
+use super::orders::Orders;
 use super::send::{Datagram, send_all};
 use super::sockets::Sockets;
 use charging::Cdr;
@@ -15,11 +15,10 @@ use dplink::{Command, Notice};
 use machine::Time;
 use n4::{Input, Node, Output};
 use session::{Change, Store};
-use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 /// The longest datagram there is.
@@ -38,12 +37,8 @@ pub(crate) struct Runtime {
     link: Link,
     /// What the operator orders.
     control: Control,
-    /// Commands go here while the link stands.
-    commands: Option<mpsc::Sender<Command>>,
-    /// Commands the link has not taken yet: at most one resynchronisation and what the node has under way.
-    outbox: VecDeque<Command>,
-    /// Sessions the data plane has yet to let go.
-    going: Going,
+    /// What the data plane is told.
+    orders: Orders,
     /// What the node said and is not done yet.
     changes: Vec<Change>,
     actions: Vec<Action>,
@@ -99,9 +94,7 @@ impl Runtime {
             sockets,
             link,
             control,
-            commands: None,
-            outbox: VecDeque::new(),
-            going: Going::default(),
+            orders: Orders::default(),
             changes: Vec::new(),
             actions: Vec::new(),
             datagrams: Vec::new(),
@@ -127,7 +120,7 @@ impl Runtime {
                 Wake::Datagram(length, from) => self.datagrams(&mut bytes, (length, from)),
                 Wake::Link(Some(heard)) => self.heard(heard).await,
                 Wake::Link(None) => anyhow::bail!("the link's task ended"),
-                Wake::Room => self.send_command(),
+                Wake::Room => self.send_commands(),
                 Wake::ContentFile => {
                     self.know_applications();
                     self.telling.file_changed(Instant::now());
@@ -155,12 +148,6 @@ impl Runtime {
 
     async fn wake(&mut self, bytes: &mut [u8]) -> anyhow::Result<Wake> {
         let due = self.node.next_due().map(|due| self.zero + due.since_zero());
-        let room = async {
-            match &self.commands {
-                Some(commands) if !self.outbox.is_empty() => commands.reserve().await.is_ok(),
-                _ => std::future::pending().await,
-            }
-        };
         let durable = async {
             match &mut self.charging {
                 Some(charging) => charging.durable().await,
@@ -175,7 +162,7 @@ impl Runtime {
                 Err(error) => Err(error.into()),
             },
             heard = self.link.next() => Ok(Wake::Link(heard)),
-            _ = room => Ok(Wake::Room),
+            () = self.orders.room() => Ok(Wake::Room),
             Ok(()) = self.content.changed() => Ok(Wake::ContentFile),
             () = until(self.telling.at()) => Ok(Wake::Content),
             Some(durable) = durable => Ok(Wake::Durable(durable)),
@@ -227,9 +214,11 @@ impl Runtime {
         let file = self.content.borrow_and_update().clone().unwrap_or_default();
         let rules = file.with(&self.node.content_rules());
         self.telling.lost();
-        if self.commands.is_some() && !in_force.is_some_and(|revision| rules.is_in_force(revision)) {
+        if self.orders.is_linked() && !in_force.is_some_and(|revision| rules.is_in_force(revision)) {
             self.telling.told(Instant::now());
-            self.outbox.extend(rules.parts().into_iter().map(Command::PutContent));
+            for part in rules.parts() {
+                self.orders.give(Command::PutContent(part), |_| None);
+            }
         }
     }
 
@@ -239,7 +228,7 @@ impl Runtime {
             return self.announce();
         }
         match notice {
-            Notice::Removed { session, .. } => self.going.gone(*session),
+            Notice::Removed { session, .. } => self.orders.gone(*session),
             Notice::ContentLoaded { rules, .. } => {
                 self.telling.answered();
                 tracing::info!("{rules} content rules are in force");
@@ -263,28 +252,21 @@ impl Runtime {
                     tracing::info!("the data plane is here; it holds {sessions} sessions");
                     in_force = Some(content);
                 }
-                self.commands = Some(commands);
                 // What is left of a quota depends on which life of the data plane counted: the node hears of that
                 // before it says how sessions should be.
                 self.input(Input::DataPath(&hello));
                 self.carry_out().await;
-                self.resynchronise();
+                self.orders.begin(commands, self.node.all());
                 self.put_content(in_force);
-                self.send_command();
+                self.send_commands();
             }
             Heard::Lost => {
-                self.commands = None;
-                self.outbox.clear();
+                self.orders.lost();
                 self.telling.lost();
                 self.input(Input::DataPathLost);
             }
             Heard::Notice(notice) => self.notice(&notice),
         }
-    }
-
-    /// Says what every session should be; what is not named goes.
-    fn resynchronise(&mut self) {
-        self.outbox = self.going.resynchronisation(self.node.desired()).collect();
     }
 
     fn announce(&mut self) {
@@ -294,16 +276,8 @@ impl Runtime {
         }
     }
 
-    fn send_command(&mut self) {
-        let Some(commands) = &self.commands else { return };
-        while let Some(command) = self.outbox.pop_front() {
-            match commands.try_send(command) {
-                Ok(()) => {}
-                Err(mpsc::error::TrySendError::Full(command)) => return self.outbox.push_front(command),
-                // The link will say that it is lost.
-                Err(mpsc::error::TrySendError::Closed(_)) => return,
-            }
-        }
+    fn send_commands(&mut self) {
+        self.orders.send(|session| self.node.desired_of(session));
     }
 
     /// Tells the node what came, and notes what it says.
@@ -375,13 +349,15 @@ impl Runtime {
                 Action::Send(to, bytes) if holds => self.keeping.hold((to, bytes)),
                 Action::Write(cdr) if self.keeping.is_failing() => self.keeping.hold_cdr(*cdr),
                 Action::Send(to, bytes) => self.datagrams.push((to, bytes)),
-                Action::Command(command) => self.command(command),
+                Action::Command(command) => {
+                    self.orders.give(command, |session| self.node.desired_of(session))
+                }
                 Action::Write(cdr) => self.charging.iter().for_each(|charging| charging.send((*cdr).clone())),
             }
         }
         // The room it has grown to is for the next ones.
         self.actions = actions;
-        self.send_command();
+        self.send_commands();
         send_all(&self.sockets, &mut self.datagrams).await;
     }
 
@@ -408,14 +384,6 @@ impl Runtime {
             self.keeping.hold(datagram);
         } else if !self.keeping.holds(&datagram) {
             self.actions.push(Action::Send(datagram.0, datagram.1));
-        }
-    }
-
-    /// Without a link there is nobody to tell; the next one starts with a resynchronisation.
-    fn command(&mut self, command: Command) {
-        self.going.ordered(&command);
-        if self.commands.is_some() {
-            self.outbox.push_back(command);
         }
     }
 }
