@@ -1,5 +1,6 @@
 //! How a role ends.
 
+use std::io::{Write, stderr};
 use std::process::ExitCode;
 
 /// Configuration or environment is wrong: to start again would change nothing.
@@ -25,6 +26,7 @@ impl std::error::Error for Unusable {}
 /// Says what went wrong, in one sentence on standard error, and turns it into an exit code.
 pub(crate) fn code(result: anyhow::Result<()>) -> ExitCode {
     let Err(error) = result else { return ExitCode::SUCCESS };
-    eprintln!("anchorline: {error:#}");
+    // Who would read it may be gone.
+    let _ = writeln!(stderr(), "anchorline: {error:#}");
     if error.is::<Unusable>() { ExitCode::from(UNUSABLE) } else { ExitCode::FAILURE }
 }

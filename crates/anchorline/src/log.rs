@@ -1,7 +1,7 @@
-//! What the roles say to people who watch them, on standard error.
+//! What the roles say to people who watch them, on standard error; and the few lines others wait for, on standard output.
 
 use n4::{Level, Note};
-use std::io::{IsTerminal, stderr};
+use std::io::{IsTerminal, Write, stderr, stdout};
 use tracing_subscriber::EnvFilter;
 
 /// Without a choice: what concerns operators, and of the database only what is wrong with it.
@@ -16,7 +16,14 @@ pub(crate) fn start() {
         .with_writer(stderr)
         .with_ansi(colours)
         .with_target(false)
+        // They could be told to nobody but standard error, and a closed terminal must not end a node.
+        .log_internal_errors(false)
         .init();
+}
+
+/// A line on standard output, if anybody is there: a closed terminal must not end a node.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(stdout(), "{line}");
 }
 
 /// What the PFCP node has to say.

@@ -1,17 +1,19 @@
 //! A whole node: both engines as child processes, restarted when they die, ended together.
 
 use crate::exit::{self, UNUSABLE};
-use crate::settings::Args;
+use crate::log::say;
+use crate::settings::{Args, Settings};
 use anyhow::Context;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::ffi::OsString;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdout, Command};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 /// Set for the children, so that they end with their parent.
@@ -25,20 +27,25 @@ const SOUND: Duration = Duration::from_secs(10);
 /// How long a child may take to end.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// Runs until told to stop, or until an engine says that it can never run like this.
+/// Runs until told to stop, or until an engine says at the first start that it can never run like this.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    args.load()?;
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(supervise(args))
+    let settings = args.load()?;
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(supervise(args, settings))
 }
 
-async fn supervise(args: &Args) -> anyhow::Result<()> {
+async fn supervise(args: &Args, settings: Settings) -> anyhow::Result<()> {
     let (stop, told) = watch::channel(false);
-    let (say, heard) = mpsc::channel(8);
-    let mut dpe = tokio::spawn(keep("dpe", command(args, "dpe")?, told.clone(), say.clone()));
-    let mut cpe = tokio::spawn(keep("cpe", command(args, "cpe")?, told, say));
-    let ready = tokio::spawn(announce(heard));
+    let (tell, heard) = mpsc::channel(8);
+    let again = Arc::new(Notify::new());
+    let engine = |role| {
+        let (told, tell, again) = (told.clone(), tell.clone(), Arc::clone(&again));
+        anyhow::Ok(Engine { role, command: command(args, role)?, told, tell, again })
+    };
+    let mut dpe = tokio::spawn(engine(Role::Dpe)?.keep());
+    let mut cpe = tokio::spawn(engine(Role::Cpe)?.keep());
     let ended = tokio::select! {
         () = told_to_stop() => None,
+        () = watch_over(args, settings, (heard, &again)) => None,
         result = &mut dpe => Some(result),
         result = &mut cpe => Some(result),
     };
@@ -49,26 +56,86 @@ async fn supervise(args: &Args) -> anyhow::Result<()> {
             task.await??;
         }
     }
-    ready.abort();
     ended.map_or(Ok(()), |result| result?)
 }
 
-/// Says so once both engines are ready.
-async fn announce(mut heard: mpsc::Receiver<&'static str>) {
-    let mut ready: Vec<&str> = Vec::new();
-    while let Some(role) = heard.recv().await {
-        if !ready.contains(&role) {
-            ready.push(role);
-            if ready.len() == 2 {
-                println!("up: ready");
-            }
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Dpe,
+    Cpe,
+}
+
+impl Role {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Dpe => "dpe",
+            Self::Cpe => "cpe",
         }
     }
 }
 
-fn command(args: &Args, role: &str) -> anyhow::Result<Command> {
+/// What becomes of an engine.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Started(Role),
+    Ready(Role),
+}
+
+/// Says so once both engines are ready, and has the control plane begin anew when its configuration is another.
+async fn watch_over(
+    args: &Args,
+    mut settings: Settings,
+    (mut heard, again): (mpsc::Receiver<Event>, &Notify),
+) {
+    let Ok(mut hangup) = signal(SignalKind::hangup()) else { return std::future::pending().await };
+    let mut ready: Vec<Role> = Vec::new();
+    loop {
+        let event = tokio::select! {
+            event = heard.recv() => event,
+            _ = hangup.recv() => None,
+        };
+        match event {
+            Some(Event::Ready(role)) if !ready.contains(&role) => {
+                ready.push(role);
+                if ready.len() == 2 {
+                    say("up: ready");
+                }
+            }
+            Some(Event::Ready(_) | Event::Started(Role::Cpe)) => {}
+            Some(Event::Started(Role::Dpe)) => data_plane_started(args, &mut settings, again),
+            None => reload(args, &settings, again),
+        }
+    }
+}
+
+/// The data plane reads the file at every start of its own: should its part be another by now, the control plane must
+/// go by the same.
+fn data_plane_started(args: &Args, settings: &mut Settings, again: &Notify) {
+    let Ok(next) = args.load() else { return };
+    if !next.is_for_the_same_data_plane(settings) {
+        tracing::warn!("the data plane starts with another configuration; so does the control plane");
+        again.notify_one();
+    }
+    *settings = next;
+}
+
+/// SIGHUP: the control plane begins anew by what the file says now, and users' packets go on meanwhile.
+fn reload(args: &Args, settings: &Settings, again: &Notify) {
+    match args.load() {
+        Err(error) => tracing::error!("nothing changes, the configuration is wrong: {error:#}"),
+        Ok(next) if !next.is_for_the_same_data_plane(settings) => tracing::error!(
+            "nothing changes: run_dir, state_dir or [dpe] is another, which takes a restart of the node"
+        ),
+        Ok(_) => {
+            tracing::info!("the control plane starts again, with the configuration as it is now");
+            again.notify_one();
+        }
+    }
+}
+
+fn command(args: &Args, role: Role) -> anyhow::Result<Command> {
     let executable = std::env::current_exe().context("the executable cannot be found again")?;
-    let arguments: [OsString; 3] = [role.into(), "--config".into(), args.config.clone().into()];
+    let arguments: [OsString; 3] = [role.name().into(), "--config".into(), args.config.clone().into()];
     let mut command = Command::new(executable);
     command.args(arguments).env(SUPERVISED, "1").stdin(Stdio::null()).stdout(Stdio::piped());
     // A group of its own: Ctrl-C reaches us, and we end the children in order.
@@ -76,33 +143,60 @@ fn command(args: &Args, role: &str) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// Keeps one engine running.
-async fn keep(
-    role: &'static str,
-    mut command: Command,
-    mut told: watch::Receiver<bool>,
-    say: mpsc::Sender<&'static str>,
-) -> anyhow::Result<()> {
-    let mut pause = PAUSE_FIRST;
-    while !*told.borrow() {
-        let mut child = command.spawn().with_context(|| format!("the {role} cannot be started"))?;
-        let pid = child.id().unwrap_or_default();
-        println!("up: {role} pid {pid}");
-        let started = Instant::now();
-        tokio::spawn(pass_on(role, child.stdout.take(), say.clone()));
-        let status = tokio::select! {
-            status = child.wait() => status?,
-            () = stopped(&mut told) => return end(role, child).await,
-        };
-        check(role, status)?;
-        pause = if started.elapsed() > SOUND { PAUSE_FIRST } else { (pause * 2).min(PAUSE_MOST) };
-        tracing::warn!("the {role} ended ({status}); it starts again in {pause:?}");
+/// One engine, and how to keep it running.
+struct Engine {
+    role: Role,
+    command: Command,
+    told: watch::Receiver<bool>,
+    tell: mpsc::Sender<Event>,
+    /// The control plane is to start again.
+    again: Arc<Notify>,
+}
+
+impl Engine {
+    async fn keep(mut self) -> anyhow::Result<()> {
+        let name = self.role.name();
+        let (mut pause, mut was_ready) = (PAUSE_FIRST, false);
+        while !*self.told.borrow() {
+            let mut child = self.command.spawn().with_context(|| format!("the {name} cannot be started"))?;
+            say(&format!("up: {name} pid {}", child.id().unwrap_or_default()));
+            let _ = self.tell.send(Event::Started(self.role)).await;
+            let started = Instant::now();
+            let words = tokio::spawn(pass_on(self.role, child.stdout.take(), self.tell.clone()));
+            let status = tokio::select! {
+                status = child.wait() => status?,
+                () = stopped(&mut self.told) => return end(name, child).await,
+                () = ordered(self.role, &self.again) => {
+                    end(name, child).await?;
+                    was_ready |= words.await?;
+                    continue;
+                }
+            };
+            was_ready |= words.await?;
+            check(name, status, was_ready)?;
+            pause = if started.elapsed() > SOUND { PAUSE_FIRST } else { (pause * 2).min(PAUSE_MOST) };
+            tracing::warn!("the {name} ended ({status}); it starts again in {pause:?}");
+            self.rest(pause).await;
+        }
+        Ok(())
+    }
+
+    /// Before the next start, which who asks for one need not wait for.
+    async fn rest(&mut self, pause: Duration) {
         tokio::select! {
             () = sleep(pause) => {}
-            () = stopped(&mut told) => {}
+            () = stopped(&mut self.told) => {}
+            () = ordered(self.role, &self.again) => {}
         }
     }
-    Ok(())
+}
+
+/// The data plane is never told to start again.
+async fn ordered(role: Role, again: &Notify) {
+    match role {
+        Role::Cpe => again.notified().await,
+        Role::Dpe => std::future::pending().await,
+    }
 }
 
 async fn stopped(told: &mut watch::Receiver<bool>) {
@@ -110,11 +204,13 @@ async fn stopped(told: &mut watch::Receiver<bool>) {
     let _ = told.wait_for(|stop| *stop).await;
 }
 
-/// An engine that cannot use its configuration is not started again.
-fn check(role: &str, status: ExitStatus) -> anyhow::Result<()> {
-    if status.code() == Some(i32::from(UNUSABLE)) {
+/// An engine that cannot use its configuration is not started again, if it never could. One that has been at work before
+/// is: the other has users' sessions, and what is wrong (an edited file, an address that is away, a disk that is full)
+/// may be put right while it goes on.
+fn check(name: &str, status: ExitStatus, was_ready: bool) -> anyhow::Result<()> {
+    if status.code() == Some(i32::from(UNUSABLE)) && !was_ready {
         return Err(exit::unusable(anyhow::anyhow!(
-            "the {role} cannot run like this; what it said stands above"
+            "the {name} cannot run like this; what it said stands above"
         )));
     }
     Ok(())
@@ -131,20 +227,18 @@ async fn end(role: &str, mut child: Child) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Passes on what an engine says, and notes when it is ready.
-async fn pass_on(
-    role: &'static str,
-    stdout: Option<tokio::process::ChildStdout>,
-    say: mpsc::Sender<&'static str>,
-) {
-    let Some(stdout) = stdout else { return };
-    let mut lines = BufReader::new(stdout).lines();
+/// Passes on what an engine says; whether it was ever ready.
+async fn pass_on(role: Role, stdout: Option<ChildStdout>, tell: mpsc::Sender<Event>) -> bool {
+    let Some(stdout) = stdout else { return false };
+    let (mut lines, mut was_ready) = (BufReader::new(stdout).lines(), false);
     while let Ok(Some(line)) = lines.next_line().await {
-        println!("{line}");
-        if line == format!("{role}: ready") {
-            let _ = say.send(role).await;
+        say(&line);
+        if line == format!("{}: ready", role.name()) {
+            was_ready = true;
+            let _ = tell.send(Event::Ready(role)).await;
         }
     }
+    was_ready
 }
 
 /// An engine started by [`run`] ends when its parent does, however that ends.
@@ -156,10 +250,10 @@ pub(crate) fn bind_to_parent() {
     }
 }
 
-/// Returns on SIGTERM and SIGINT.
+/// Returns on SIGTERM and SIGINT. SIGHUP ends nobody: the terminal a node was started from may be closed.
 pub(crate) async fn told_to_stop() {
-    let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
+    let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
+    let [Ok(mut term), Ok(mut int), Ok(_hangup)] = kinds.map(signal) else {
         tracing::error!("signals cannot be received; only SIGKILL will end this process");
         return std::future::pending().await;
     };

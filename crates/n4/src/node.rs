@@ -75,6 +75,8 @@ pub struct Node {
     /// Sessions that are gone and not charged yet, and until when their last counts are waited for; some may have come.
     pub(crate) leaving: BTreeMap<Seid, Box<SessionRecord>>,
     pub(crate) leaving_until: VecDeque<(Time, Seid)>,
+    /// Nothing can be kept now.
+    cannot_keep: bool,
     pub(crate) out: Vec<Output>,
     pub(crate) now: Time,
 }
@@ -121,6 +123,7 @@ impl Node {
             last_cdr: start.last_cdr,
             leaving: BTreeMap::new(),
             leaving_until: VecDeque::new(),
+            cannot_keep: false,
             out: vec![],
             now: Time::ZERO,
             config,
@@ -184,6 +187,12 @@ impl Node {
         saved.chain(self.out.drain(..)).collect()
     }
 
+    /// Whether the database takes what is to be kept. While it does not, requests that would make something to be kept are
+    /// refused, by the cause for a failure of the system (TS 29.244 8.2.1); what ends something is done.
+    pub const fn set_keeping(&mut self, keeps: bool) {
+        self.cannot_keep = !keeps;
+    }
+
     /// When a [`Input::Tick`] next has something to do.
     pub fn next_due(&self) -> Option<Time> {
         let late = self.deadlines.front().map(|(deadline, ..)| *deadline);
@@ -211,6 +220,16 @@ impl Node {
     /// How all sessions should be: what a data plane that resynchronises must be told.
     pub fn desired(&self) -> impl Iterator<Item = Desired> {
         self.sessions.desired(&self.config)
+    }
+
+    /// Our SEIDs of all sessions, in no order.
+    pub fn all(&self) -> Vec<Seid> {
+        self.sessions.all()
+    }
+
+    /// How a session should be now, confirmed or not; nothing where it should not be.
+    pub fn desired_of(&self, session: Seid) -> Option<Desired> {
+        self.sessions.desired_of(session, &self.config)
     }
 
     /// What has been counted.
@@ -313,6 +332,7 @@ impl Node {
 
     fn new_request(&mut self, asked: &Asked, seid: u64, body: &Body) {
         let (done, cp_seid) = match body {
+            body if self.cannot_keep && !is_an_end(body) => self.not_kept(asked, seid, body),
             Body::AssociationSetupRequest(request) => (self.set_up(asked, request), None),
             Body::AssociationUpdateRequest(request) => (self.update(asked, request), None),
             Body::AssociationReleaseRequest(request) => (self.release(asked, request), None),
@@ -326,6 +346,19 @@ impl Node {
         };
         if let Err(refusal) = done {
             self.refuse(asked, cp_seid, refusal);
+        }
+    }
+
+    /// Refused without a look at what is asked for, but by whom.
+    fn not_kept(&self, asked: &Asked, seid: u64, body: &Body) -> (Result<(), Refusal>, Option<u64>) {
+        let cp_seid = match body {
+            Body::SessionEstablishmentRequest(request) => Ok(Some(request.cp_f_seid.seid)),
+            Body::SessionModificationRequest(_) => self.owned(asked.key.from, Seid(seid)).map(Some),
+            _ => Ok(None),
+        };
+        match cp_seid {
+            Ok(cp_seid) => (Err(Refusal::of(Cause::SystemFailure)), cp_seid),
+            Err(refusal) => (Err(refusal), None),
         }
     }
 
@@ -396,6 +429,12 @@ impl Node {
         let told = error.cp_f_seid.map(|f_seid| f_seid.seid);
         told.or_else(|| self.owned(from, Seid(header.seid?)).ok())
     }
+}
+
+/// Nobody asks for it again.
+const fn is_an_end(body: &Body) -> bool {
+    use Body::{AssociationReleaseRequest, SessionDeletionRequest, SessionSetDeletionRequest};
+    matches!(body, SessionDeletionRequest(_) | SessionSetDeletionRequest(_) | AssociationReleaseRequest(_))
 }
 
 const fn answer_limits(config: &Config) -> AnswerLimits {

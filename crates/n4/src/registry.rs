@@ -251,6 +251,11 @@ impl Sessions {
         slots.filter_map(|slot| slot.look(|session| session.desired(config)))
     }
 
+    /// How one of them should be.
+    pub(crate) fn desired_of(&self, seid: Seid, config: &Config) -> Option<Desired> {
+        self.by_seid.get(&seid)?.look(|session| session.desired(config))
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.by_seid.len()
     }

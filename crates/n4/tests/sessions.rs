@@ -84,6 +84,22 @@ fn nothing_is_accepted_before_the_data_plane_obeys() {
 }
 
 #[test]
+fn while_nothing_can_be_kept_sessions_end_but_do_not_begin_or_change() {
+    let mut lab = Lab::associated();
+    let seid = session(&mut lab, 1, 77);
+    let before = lab.desired();
+    lab.node.set_keeping(false);
+    let response = established(&mut lab, 2, 78);
+    assert_eq!((response.cause, response.up_f_seid), (Cause::SystemFailure, None));
+    assert_eq!(cause(&lab.ask(SMF, &Message::session(seid, 3, path_switch(5)))), Cause::SystemFailure);
+    assert_eq!((lab.node.sessions(), lab.desired()), (1, before));
+    let deletion = Message::session(seid, 4, SessionDeletionRequest::default());
+    assert_eq!(cause(&lab.ask(SMF, &deletion)), Cause::RequestAccepted);
+    lab.node.set_keeping(true);
+    assert_eq!(established(&mut lab, 5, 78).cause, Cause::RequestAccepted);
+}
+
+#[test]
 fn a_refused_establishment_leaves_nothing() {
     let mut lab = Lab::associated();
     lab.obedience = Obedience::Refuses;

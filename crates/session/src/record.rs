@@ -125,12 +125,23 @@ pub struct PfdRecord {
 }
 
 /// A GTP-U peer that did not answer when it was asked last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PathRecord {
     /// The side it is on.
     pub side: Interface,
     /// Its address.
     pub peer: IpAddr,
+}
+
+/// What tells whether a database has all that was ever applied to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LifeRecord {
+    /// Which life of the machine it was used in last. Without a crash of the machine nothing of it is lost.
+    pub boot: String,
+    /// All of it was on the disk when it was used last.
+    pub is_closed: bool,
+    /// Tells its charging data records from those of other databases, which are counted from 1, too.
+    pub stream: u32,
 }
 
 /// This node.

@@ -1,19 +1,21 @@
 //! The embedded store: a folder on the local disk.
 
 use crate::packed::Packed;
-use crate::record::{AssociationRecord, NodeRecord, PathRecord, PfdRecord};
+use crate::record::{AssociationRecord, LifeRecord, NodeRecord, PathRecord, PfdRecord};
 use charging::Cdr;
-use fjall::{Database, Keyspace, KeyspaceCreateOptions};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use rules::Seid;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock};
 
-/// Of the records' encoding. A store of another format is refused, not guessed at.
+/// Of the records' encoding. A store of another format is set aside, not guessed at.
 const FORMAT: [u8; 1] = [12];
 const FORMAT_KEY: &str = "format";
 const NODE_KEY: &str = "node";
 const LAST_CDR_KEY: &str = "last_cdr";
+const LIFE_KEY: &str = "life";
 
 /// Of most records: more room is made where it is needed.
 const RECORD_BYTES: usize = 512;
@@ -27,9 +29,17 @@ pub enum StoreError {
     /// A record that does not decode.
     #[error("a record of the session database is damaged: {0}")]
     Record(#[from] postcard::Error),
-    /// Written by another version.
-    #[error("the session database in {} was written by another version; move it away to start without sessions", .0.display())]
-    Format(PathBuf),
+    /// It failed before, and could not be opened again.
+    #[error("the session database is closed after an error")]
+    Closed,
+    /// One of another format cannot be set aside.
+    #[error("the session database in {} was written by another version and cannot be set aside: {error}", .folder.display())]
+    Format {
+        /// Where it is.
+        folder: PathBuf,
+        /// Why not.
+        error: std::io::Error,
+    },
 }
 
 /// One change of the database.
@@ -37,6 +47,8 @@ pub enum StoreError {
 pub enum Change {
     /// Keep this node's record.
     SaveNode(NodeRecord),
+    /// Keep what is known of this life of the database.
+    SaveLife(LifeRecord),
     /// Keep an association, in place of an older one with the same Node ID.
     SaveAssociation(AssociationRecord),
     /// Forget the association with this Node ID.
@@ -78,11 +90,21 @@ pub struct Contents {
     pub cdrs: Vec<Cdr>,
     /// The highest number that one ever had.
     pub last_cdr: u64,
+    /// `None` in a new database.
+    pub life: Option<LifeRecord>,
+    /// Records that cannot be read are none of the above. These changes make an end of them.
+    pub damaged: Vec<Change>,
 }
 
-/// An open database. What was applied survives the end of the process, at whatever moment; a power failure may take
-/// the last moments' changes with it.
+/// A database. What was applied survives the end of the process, at whatever moment; a power failure may take the last
+/// moments' changes with it, but those before [`Store::sync`].
 pub struct Store {
+    folder: PathBuf,
+    open: RwLock<Option<Open>>,
+}
+
+/// An open database: after an error of the disk it takes nothing any more.
+struct Open {
     database: Database,
     node: Keyspace,
     associations: Keyspace,
@@ -93,14 +115,69 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the database in a folder, made if absent.
+    /// Opens the database in a folder, made if absent. One of another format is set aside; where it is then.
     ///
     /// # Errors
-    /// A folder that cannot be used, or a database of another format.
-    pub fn open(folder: &Path) -> Result<Self, StoreError> {
+    /// A folder that cannot be used.
+    pub fn open(folder: &Path) -> Result<(Self, Option<PathBuf>), StoreError> {
+        let open = Open::new(folder)?;
+        if open.node.get(FORMAT_KEY)?.is_some_and(|format| *format != FORMAT) {
+            drop(open);
+            let aside =
+                set_aside(folder).map_err(|error| StoreError::Format { folder: folder.to_owned(), error })?;
+            return Ok((Self::open(folder)?.0, Some(aside)));
+        }
+        open.node.insert(FORMAT_KEY, FORMAT)?;
+        Ok((Self { folder: folder.to_owned(), open: RwLock::new(Some(open)) }, None))
+    }
+
+    /// Opens it again after an error: it has what it had before.
+    ///
+    /// # Errors
+    /// The disk; it is closed then.
+    pub fn reopen(&self) -> Result<(), StoreError> {
+        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        // No two may have it open at a time.
+        drop(open.take());
+        *open = Some(Open::new(&self.folder)?);
+        Ok(())
+    }
+
+    fn with<T>(&self, done: impl FnOnce(&Open) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        done(open.as_ref().ok_or(StoreError::Closed)?)
+    }
+
+    /// Everything there is that can be read.
+    ///
+    /// # Errors
+    /// The disk.
+    pub fn load(&self) -> Result<Contents, StoreError> {
+        self.with(Open::load)
+    }
+
+    /// Returns when all that was applied survives the end of the machine, too.
+    ///
+    /// # Errors
+    /// The disk.
+    pub fn sync(&self) -> Result<(), StoreError> {
+        self.with(|open| Ok(open.database.persist(PersistMode::SyncAll)?))
+    }
+
+    /// Applies all changes, in order, or none.
+    ///
+    /// # Errors
+    /// The disk; nothing is then changed, nor will be before [`Store::reopen`].
+    pub fn apply(&self, changes: &[Change]) -> Result<(), StoreError> {
+        self.with(|open| open.apply(changes))
+    }
+}
+
+impl Open {
+    fn new(folder: &Path) -> Result<Self, StoreError> {
         let database = Database::builder(folder).open()?;
         let keyspace = |name| database.keyspace(name, KeyspaceCreateOptions::default);
-        let store = Self {
+        Ok(Self {
             node: keyspace("node")?,
             associations: keyspace("associations")?,
             pfds: keyspace("pfds")?,
@@ -108,42 +185,48 @@ impl Store {
             sessions: keyspace("sessions")?,
             cdrs: keyspace("cdrs")?,
             database,
-        };
-        match store.node.get(FORMAT_KEY)? {
-            Some(format) if *format != FORMAT => return Err(StoreError::Format(folder.to_owned())),
-            Some(_) => {}
-            None => store.node.insert(FORMAT_KEY, FORMAT)?,
-        }
-        Ok(store)
-    }
-
-    /// Everything there is.
-    ///
-    /// # Errors
-    /// The disk, or a damaged record.
-    pub fn load(&self) -> Result<Contents, StoreError> {
-        let node = self.node.get(NODE_KEY)?;
-        let last_cdr = self.node.get(LAST_CDR_KEY)?;
-        Ok(Contents {
-            node: node.map(|bytes| postcard::from_bytes(&bytes)).transpose()?,
-            associations: records(&self.associations)?,
-            pfds: records(&self.pfds)?,
-            paths: records(&self.paths)?,
-            sessions: sessions(&self.sessions)?,
-            cdrs: records(&self.cdrs)?,
-            last_cdr: last_cdr.map_or(Ok(0), |bytes| postcard::from_bytes(&bytes))?,
         })
     }
 
-    /// Applies all changes, in order, or none.
-    ///
-    /// # Errors
-    /// The disk; nothing is then changed.
-    pub fn apply(&self, changes: &[Change]) -> Result<(), StoreError> {
+    fn load(&self) -> Result<Contents, StoreError> {
+        let mut damaged = vec![];
+        Ok(Contents {
+            node: self.known(NODE_KEY)?,
+            associations: records(
+                &self.associations,
+                |key| Change::EraseAssociation(text(key)),
+                &mut damaged,
+            )?,
+            pfds: records(&self.pfds, |key| Change::ErasePfds(text(key)), &mut damaged)?,
+            paths: self.paths()?,
+            sessions: sessions(&self.sessions, &mut damaged)?,
+            cdrs: records(&self.cdrs, |key| Change::EraseCdrs(number(key), number(key)), &mut damaged)?,
+            last_cdr: self.known(LAST_CDR_KEY)?.unwrap_or(0),
+            life: self.known(LIFE_KEY)?,
+            damaged,
+        })
+    }
+
+    /// Those that can be read; of others the data plane tells.
+    fn paths(&self) -> Result<Vec<PathRecord>, StoreError> {
+        let mut all = vec![];
+        for entry in self.paths.iter() {
+            all.extend(postcard::from_bytes::<PathRecord>(&entry.value()?));
+        }
+        Ok(all)
+    }
+
+    /// What there is one of, if it can be read.
+    fn known<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, StoreError> {
+        Ok(self.node.get(key)?.and_then(|bytes| postcard::from_bytes(&bytes).ok()))
+    }
+
+    fn apply(&self, changes: &[Change]) -> Result<(), StoreError> {
         let mut batch = self.database.batch();
         for change in changes {
             match change {
                 Change::SaveNode(record) => batch.insert(&self.node, NODE_KEY, encode(record)?),
+                Change::SaveLife(record) => batch.insert(&self.node, LIFE_KEY, encode(record)?),
                 Change::SaveAssociation(record) => {
                     batch.insert(&self.associations, record.node_id.as_str(), encode(record)?);
                 }
@@ -174,6 +257,14 @@ impl Store {
     }
 }
 
+/// Gives a folder a name that none has yet.
+fn set_aside(folder: &Path) -> std::io::Result<PathBuf> {
+    let mut names = (1_u32..).map(|number| folder.with_extension(format!("other-version-{number}")));
+    let aside = names.find(|name| !name.exists()).unwrap_or_default();
+    std::fs::rename(folder, &aside)?;
+    Ok(aside)
+}
+
 fn key(seid: Seid) -> [u8; 8] {
     seid.0.to_be_bytes()
 }
@@ -182,154 +273,44 @@ fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>, StoreError> {
     Ok(postcard::to_extend(record, Vec::with_capacity(RECORD_BYTES))?)
 }
 
-fn records<T: DeserializeOwned>(keyspace: &Keyspace) -> Result<Vec<T>, StoreError> {
-    keyspace.iter().map(|entry| Ok(postcard::from_bytes(&entry.value()?)?)).collect()
+fn number(key: &[u8]) -> u64 {
+    key.try_into().map_or(0, u64::from_be_bytes)
+}
+
+fn text(key: &[u8]) -> String {
+    String::from_utf8_lossy(key).into_owned()
+}
+
+fn records<T: DeserializeOwned>(
+    keyspace: &Keyspace,
+    end: impl Fn(&[u8]) -> Change,
+    damaged: &mut Vec<Change>,
+) -> Result<Vec<T>, StoreError> {
+    read(keyspace, |octets| postcard::from_bytes(octets).ok(), (end, damaged))
 }
 
 /// All can be read.
-fn sessions(keyspace: &Keyspace) -> Result<Vec<Packed>, StoreError> {
-    let packed = |entry: fjall::Guard| {
-        let packed = Packed::of_octets(&entry.value()?);
-        packed.record()?;
-        Ok(packed)
-    };
-    keyspace.iter().map(packed).collect()
+fn sessions(keyspace: &Keyspace, damaged: &mut Vec<Change>) -> Result<Vec<Packed>, StoreError> {
+    let packed = |octets: &[u8]| Some(Packed::of_octets(octets)).filter(|packed| packed.record().is_ok());
+    read(keyspace, packed, (|key: &[u8]| Change::EraseSession(Seid(number(key))), damaged))
+}
+
+/// One record that is damaged must not keep all others from being read.
+fn read<T>(
+    keyspace: &Keyspace,
+    record: impl Fn(&[u8]) -> Option<T>,
+    (end, damaged): (impl Fn(&[u8]) -> Change, &mut Vec<Change>),
+) -> Result<Vec<T>, StoreError> {
+    let mut all = vec![];
+    for entry in keyspace.iter() {
+        let (key, octets) = entry.into_inner()?;
+        match record(&octets) {
+            Some(record) => all.push(record),
+            None => damaged.push(end(&key)),
+        }
+    }
+    Ok(all)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{CpFSeid, SessionRecord, UsageRecord};
-    use machine::Clock;
-    use rules::{Interface, Rules};
-
-    fn session(seid: u64, revision: u64) -> SessionRecord {
-        SessionRecord {
-            era: 0,
-            seid: Seid(seid),
-            revision,
-            owner: "smf.example".to_owned(),
-            cp_f_seid: CpFSeid { seid: 7, address: [10, 40, 0, 1].into() },
-            rules: Rules::default(),
-            usage: UsageRecord::default(),
-            extras: None,
-            charging: None,
-        }
-    }
-
-    fn save(seid: u64, revision: u64) -> Change {
-        Change::SaveSession(Seid(seid), Packed::of(&session(seid, revision)))
-    }
-
-    fn cdr(serial: u64) -> Cdr {
-        let session = charging::Session {
-            seid: 1,
-            owner: "smf.example".to_owned(),
-            cp_seid: 7,
-            cp_address: [10, 40, 0, 1].into(),
-            serving_nodes: vec![],
-            user: charging::User::default(),
-        };
-        let mut account = charging::Account::new(session, &charging::Policy::default(), Clock::at(1));
-        Cdr { serial, ..account.end(&[], charging::Cause::NormalRelease, 2) }
-    }
-
-    #[test]
-    fn charging_data_records_stay_until_they_are_erased_and_their_numbers_go_on() {
-        let folder = tempfile::tempdir().unwrap();
-        let open = || Store::open(folder.path()).unwrap();
-        open().apply(&[256, 255, 257].map(|serial| Change::SaveCdr(cdr(serial)))).unwrap();
-        let contents = open().load().unwrap();
-        assert_eq!(contents.cdrs.iter().map(|cdr| cdr.serial).collect::<Vec<_>>(), [255, 256, 257]);
-        open().apply(&[Change::EraseCdrs(255, 256), Change::SkipCdr(258)]).unwrap();
-        let contents = open().load().unwrap();
-        assert_eq!((contents.cdrs, contents.last_cdr), (vec![cdr(257)], 258));
-    }
-
-    fn pfds(application: &str, octet: u8) -> PfdRecord {
-        let owner = "smf.example".to_owned();
-        PfdRecord { application: application.to_owned(), owner, pfds: vec![vec![vec![octet]]] }
-    }
-
-    fn path(host: u8) -> PathRecord {
-        PathRecord { side: Interface::Access, peer: [10, 30, 0, host].into() }
-    }
-
-    fn association() -> AssociationRecord {
-        AssociationRecord {
-            era: 1,
-            ends_ms: Some(4_000_000_000_000),
-            node_id: "smf.example".to_owned(),
-            address: ([10, 40, 0, 1], 8805).into(),
-            recovery_time_stamp: 3_900_000_000,
-            features: vec![1],
-            set_id: vec![],
-            alternatives: vec![],
-            preferred: 1,
-            answers_heartbeats: true,
-        }
-    }
-
-    #[test]
-    fn what_was_applied_is_there_after_a_restart() {
-        let folder = tempfile::tempdir().unwrap();
-        let node =
-            NodeRecord { recovery_time_stamp: 1, leaves_ms: Some(4_000_000_000_000), clock_ahead_ms: -7 };
-        let changes = [
-            Change::SaveNode(node),
-            Change::SaveAssociation(association()),
-            Change::SavePfds(pfds("video", 1)),
-            Change::SavePfds(pfds("video", 2)),
-            Change::SavePfds(pfds("voice", 1)),
-            Change::ErasePfds("voice".to_owned()),
-            Change::SavePath(path(1)),
-            Change::SavePath(path(2)),
-            Change::ErasePath(path(1)),
-            save(1, 1),
-            save(2, 1),
-            save(2, 2),
-            Change::EraseSession(Seid(1)),
-        ];
-        Store::open(folder.path()).unwrap().apply(&changes).unwrap();
-        let contents = Store::open(folder.path()).unwrap().load().unwrap();
-        let expected = Contents {
-            node: Some(node),
-            associations: vec![association()],
-            pfds: vec![pfds("video", 2)],
-            paths: vec![path(2)],
-            sessions: vec![Packed::of(&session(2, 2))],
-            ..Contents::default()
-        };
-        assert_eq!(contents, expected);
-    }
-
-    #[test]
-    fn erased_records_are_gone() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path()).unwrap();
-        store.apply(&[Change::SaveAssociation(association()), save(1, 1)]).unwrap();
-        let erase = [Change::EraseAssociation("smf.example".to_owned()), Change::EraseSession(Seid(1))];
-        store.apply(&erase).unwrap();
-        assert_eq!(store.load().unwrap(), Contents::default());
-    }
-
-    #[test]
-    fn a_packed_record_is_the_record_and_a_damaged_one_is_an_error() {
-        assert_eq!(Packed::of(&session(1, 7)).record().unwrap(), session(1, 7));
-        for length in [400, 450, 500, 550, 5_000] {
-            let long = SessionRecord { owner: "x".repeat(length), ..session(1, 7) };
-            assert_eq!(Packed::of(&long).record().unwrap(), long);
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path()).unwrap();
-        store.apply(&[save(1, 1), Change::SaveSession(Seid(2), Packed::default())]).unwrap();
-        assert!(matches!(store.load(), Err(StoreError::Record(_))));
-    }
-
-    #[test]
-    fn another_format_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        Store::open(folder.path()).unwrap().node.insert(FORMAT_KEY, [FORMAT[0] + 1]).unwrap();
-        assert!(matches!(Store::open(folder.path()), Err(StoreError::Format(_))));
-    }
-}
+mod tests;

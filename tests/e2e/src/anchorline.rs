@@ -205,12 +205,29 @@ impl Node {
         })
     }
 
-    /// Sends SIGKILL to `up` itself.
+    /// Sends a signal to `up`.
     ///
     /// # Errors
     /// Where it is gone.
-    pub fn kill_supervisor(&self) -> Result<()> {
-        self.process.signal(Signal::SIGKILL)
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        self.process.signal(signal)
+    }
+
+    /// Waits until it has said something, `words`, so many times.
+    ///
+    /// # Errors
+    /// Where it does not in time.
+    pub fn wait_said(&mut self, words: &str, times: usize) -> Result<()> {
+        let what = format!("`{words}` {times} times");
+        self.process.wait_for(&what, RESTART, |output| (output.matches(words).count() >= times).then_some(()))
+    }
+
+    /// Ends the node, which may have had something to complain of.
+    ///
+    /// # Errors
+    /// Where it does not end cleanly.
+    pub fn end(&mut self) -> Result<()> {
+        self.process.stop(END)
     }
 
     /// Ends the node.
@@ -218,7 +235,7 @@ impl Node {
     /// # Errors
     /// Where it does not end cleanly, or had anything to complain of in its life.
     pub fn stop(mut self) -> Result<()> {
-        self.process.stop(END)?;
+        self.end()?;
         let output = self.process.output()?;
         let complaint =
             output.lines().find(|line| line.starts_with("anchorline: ") || line.contains("panicked"));

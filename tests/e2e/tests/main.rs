@@ -14,6 +14,7 @@ mod observe;
 mod programs;
 mod refusal;
 mod restart;
+mod survive;
 mod traffic;
 
 use anyhow::{Result, anyhow};
@@ -41,6 +42,7 @@ fn main() -> Result<ExitCode> {
         laboratory::TESTS,
         traffic::TESTS,
         restart::TESTS,
+        survive::TESTS,
         refusal::TESTS,
         observe::TESTS,
         charging::TESTS,

@@ -8,6 +8,7 @@ use lab::config::{Driver, FTeid};
 use lab::http::FileServer;
 use lab::measure::{Download, Ping, PingInProgress, random_file};
 use lab::{Core, Lab, command, wait};
+use nix::sys::signal::Signal;
 use std::fs;
 use std::time::Duration;
 
@@ -67,7 +68,7 @@ fn dpe_dies(lab: &Lab) -> Result<()> {
 fn supervisor_dies(lab: &Lab) -> Result<()> {
     let before = huge_pages();
     let node = Node::start(lab, Driver::AfPacket)?;
-    node.kill_supervisor()?;
+    node.signal(Signal::SIGKILL)?;
     wait::until("both engines to end", command::SHORT, || Ok(lab.upf.pids()?.is_empty().then_some(())))?;
     // Other runs on this machine may hold some meanwhile.
     wait::until("the huge pages to be given back", command::SHORT, || {

@@ -20,6 +20,7 @@ pub(crate) struct Pfcp {
     tunnels: u64,
     /// Where anything is charged.
     charging: Option<Figures>,
+    has_store_problem: bool,
 }
 
 impl Pfcp {
@@ -29,7 +30,13 @@ impl Pfcp {
             sessions: node.sessions() as u64,
             tunnels: node.tunnels() as u64,
             charging,
+            has_store_problem: false,
         }
+    }
+
+    /// Whether the session database takes nothing.
+    pub(crate) const fn with_store_problem(self, has_store_problem: bool) -> Self {
+        Self { has_store_problem, ..self }
     }
 }
 
@@ -137,6 +144,8 @@ fn pfcp(families: &mut Families<'_>, pfcp: &Pfcp) -> fmt::Result {
         values.into_iter().map(move |(name, value)| (vec![(label, name.to_owned())], value))
     };
     families.gauge("pfcp_sessions", "PFCP sessions, confirmed or not", one(pfcp.sessions))?;
+    let problem = u64::from(pfcp.has_store_problem);
+    families.gauge("store_problem", "Whether the session database takes nothing", one(problem))?;
     families.gauge("pfcp_tunnels", "Tunnel endpoints of ours in use", one(pfcp.tunnels))?;
     families.counter("pfcp_received_messages", "PFCP datagrams received", one(received))?;
     families.counter("pfcp_sent_messages", "PFCP datagrams sent, repetitions included", one(sent))?;

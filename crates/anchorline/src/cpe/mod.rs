@@ -5,26 +5,28 @@ pub(crate) mod charging;
 mod content;
 pub(crate) mod control;
 mod endpoint;
+mod keeping;
 mod link;
 mod metrics;
+mod orders;
 mod resync;
 mod runtime;
 mod send;
 mod sockets;
+mod start;
 
 use crate::exit;
 use crate::settings::{Args, Settings, UnknownApplication, UnknownInstance};
-use ::charging::Cdr;
 use anyhow::Context;
 use charging::Outbox;
 use config::NodeIdText;
-use n4::{Config, Limits, Node, Start};
+use n4::{Config, Limits, Node};
 use nix::sys::socket::{setsockopt, sockopt};
 use pfcp::NodeId;
-use session::{Change, Contents, NodeRecord, Store};
+use session::Store;
 use sockets::Sockets;
 use std::net::{IpAddr, SocketAddr};
-use std::time::{SystemTime, SystemTimeError, UNIX_EPOCH};
+use std::sync::Arc;
 use tokio::net::UdpSocket;
 use tokio::time::Instant;
 
@@ -34,30 +36,31 @@ const TUNNELS_PER_SESSION: usize = 4;
 /// Room for requests that come while one batch of others is done; the system may grant less.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
-/// Seconds from 1900, where PFCP counts from, to 1970 (TS 29.244 8.2.65, RFC 5905 6).
-const NTP_TO_UNIX_S: u64 = 2_208_988_800;
-
 /// Runs until told to stop.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     crate::up::bind_to_parent();
     let settings = args.load()?;
     crate::layout::keep_off(&settings.dpe.crew.cpus)?;
-    let store = open_store(&settings).map_err(exit::unusable)?;
-    let (start, cdrs, zero) = start(&store)?;
-    let stream = start.node.recovery_time_stamp;
-    let charging = settings.charging.as_ref();
-    let outbox = charging.map(|charging| Outbox::start(charging, &settings, (cdrs, stream))).transpose()?;
+    let store = Arc::new(start::open(&settings).map_err(exit::unusable)?);
+    let begun = start::begin(&store, &start::boot())?;
+    let (mut start, cdrs, stream) = (begun.start, begun.cdrs, begun.life.stream);
+    let outbox = match &settings.charging {
+        Some(charging) => {
+            start.last_cdr = charging::last_number(charging, stream, start.last_cdr);
+            Some(Outbox::start(charging, &settings, (cdrs, stream), Arc::clone(&store))?)
+        }
+        None => None,
+    };
     let node = Node::new(config(&settings)?, start);
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(serve(
-        &settings,
-        (store, outbox),
-        (node, zero),
-    ))
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(serve(&settings, (Arc::clone(&store), outbox), (node, begun.zero)))?;
+    start::end(&store, begun.life);
+    Ok(())
 }
 
 async fn serve(
     settings: &Settings,
-    (store, outbox): (Store, Option<Outbox>),
+    (store, outbox): (Arc<Store>, Option<Outbox>),
     node: (Node, Instant),
 ) -> anyhow::Result<()> {
     let first = bind(settings.n4.listen).await?;
@@ -108,13 +111,6 @@ fn bind_error(listen: SocketAddr, error: &std::io::Error) -> anyhow::Error {
     anyhow::anyhow!("PFCP cannot be served at {listen}: {why}")
 }
 
-fn open_store(settings: &Settings) -> anyhow::Result<Store> {
-    let folder = &settings.state_dir;
-    let unusable = || format!("the state folder {} cannot be used", folder.display());
-    std::fs::create_dir_all(folder).with_context(unusable)?;
-    Store::open(&folder.join("sessions")).with_context(unusable)
-}
-
 fn config(settings: &Settings) -> anyhow::Result<Config> {
     let gtpu = settings.gtpu_addresses();
     let first = gtpu.first().context("no port has an address for GTP-U")?.ipv4;
@@ -152,30 +148,6 @@ fn limits(sessions: usize, peers: usize) -> Limits {
     let fewest = Limits::default();
     let tunnels = sessions.saturating_mul(TUNNELS_PER_SESSION).max(fewest.tunnels);
     Limits { peers, sessions, tunnels, ..fewest }
-}
-
-/// Milliseconds since 1900.
-fn time_of_day(clock: SystemTime) -> Result<u64, SystemTimeError> {
-    Ok(clock.duration_since(UNIX_EPOCH)?.as_millis() as u64 + NTP_TO_UNIX_S * 1_000)
-}
-
-/// Everything the node knew when it last ran, charging records that are not in files yet, and its zero of time. A new database gets a new recovery time stamp: that is how peers learn
-/// that sessions were lost (TS 23.007 19A).
-fn start(store: &Store) -> anyhow::Result<(Start, Vec<Cdr>, Instant)> {
-    let (since_1900_ms, zero) = (time_of_day(SystemTime::now())?, Instant::now());
-    let Contents { node, associations, pfds, paths, sessions, cdrs, last_cdr } = store.load()?;
-    let node = match node {
-        Some(node) => node,
-        None => {
-            // The stamp wraps in 2036, as the specification has it.
-            let recovery_time_stamp = (since_1900_ms / 1_000) as u32;
-            let fresh = NodeRecord { recovery_time_stamp, leaves_ms: None, clock_ahead_ms: 0 };
-            store.apply(&[Change::SaveNode(fresh)])?;
-            fresh
-        }
-    };
-    tracing::info!("{} sessions and {} associations in the database", sessions.len(), associations.len());
-    Ok((Start { node, associations, sessions, pfds, paths, last_cdr, since_1900_ms }, cdrs, zero))
 }
 
 #[cfg(test)]

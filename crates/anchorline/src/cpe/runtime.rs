@@ -3,9 +3,10 @@
 use super::charging::Outbox;
 use super::content::{Rules, Telling};
 use super::control::{Control, Done, Order, Ordered};
+use super::keeping::{Keeping, is_change};
 use super::link::{Heard, Link};
 use super::metrics::Pfcp;
-use super::resync::Going;
+use super::orders::Orders;
 use super::send::{Datagram, send_all};
 use super::sockets::Sockets;
 use charging::Cdr;
@@ -14,10 +15,10 @@ use dplink::{Command, Notice};
 use machine::Time;
 use n4::{Input, Node, Output};
 use session::{Change, Store};
-use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 /// The longest datagram there is.
@@ -31,19 +32,15 @@ const CLOCK_DIFFERS_MS: u64 = 100;
 /// The node and everything around it.
 pub(crate) struct Runtime {
     node: Node,
-    store: Store,
+    keeping: Keeping,
     /// Charging records on their way into files, where anything is charged.
     charging: Option<Outbox>,
     sockets: Sockets,
     link: Link,
     /// What the operator orders.
     control: Control,
-    /// Commands go here while the link stands.
-    commands: Option<mpsc::Sender<Command>>,
-    /// Commands the link has not taken yet: at most one resynchronisation and what the node has under way.
-    outbox: VecDeque<Command>,
-    /// Sessions the data plane has yet to let go.
-    going: Going,
+    /// What the data plane is told.
+    orders: Orders,
     /// What the node said and is not done yet.
     changes: Vec<Change>,
     actions: Vec<Action>,
@@ -75,6 +72,8 @@ enum Wake {
     Timer,
     Durable(Durable),
     Ordered(Ordered),
+    /// The database may take what waits for it.
+    Keeping,
 }
 
 /// What is done once the database has what it must have.
@@ -86,7 +85,7 @@ enum Action {
 
 impl Runtime {
     pub(crate) fn new(
-        ((node, zero), store, charging): ((Node, Instant), Store, Option<Outbox>),
+        ((node, zero), store, charging): ((Node, Instant), Arc<Store>, Option<Outbox>),
         sockets: Sockets,
         (link, control): (Link, Control),
         (content, refuses_unknown): (watch::Receiver<Rules>, bool),
@@ -94,14 +93,12 @@ impl Runtime {
         Self {
             told: watch::Sender::new(Pfcp::of(&node, charging.as_ref().map(Outbox::figures))),
             node,
-            store,
+            keeping: Keeping::new(store),
             charging,
             sockets,
             link,
             control,
-            commands: None,
-            outbox: VecDeque::new(),
-            going: Going::default(),
+            orders: Orders::default(),
             changes: Vec::new(),
             actions: Vec::new(),
             datagrams: Vec::new(),
@@ -128,9 +125,9 @@ impl Runtime {
             self.tell_time();
             match wake {
                 Wake::Datagram(length, from) => self.datagrams(&mut bytes, (length, from)),
-                Wake::Link(Some(heard)) => self.heard(heard).await?,
+                Wake::Link(Some(heard)) => self.heard(heard).await,
                 Wake::Link(None) => anyhow::bail!("the link's task ended"),
-                Wake::Room => self.send_command(),
+                Wake::Room => self.send_commands(),
                 Wake::ContentFile => {
                     self.know_applications();
                     self.telling.file_changed(Instant::now());
@@ -139,14 +136,15 @@ impl Runtime {
                 Wake::Timer => self.input(Input::Tick),
                 Wake::Durable(durable) => self.durable(durable),
                 Wake::Ordered(ordered) => self.obey(ordered),
+                Wake::Keeping => {}
             }
-            self.carry_out().await?;
+            self.carry_out().await;
         }
     }
 
     /// Somebody may have changed the clock. Whatever comes finds that out, heartbeats at the latest.
     fn tell_time(&mut self) {
-        if let Ok(since_1900_ms) = super::time_of_day(SystemTime::now()) {
+        if let Ok(since_1900_ms) = super::start::time_of_day(SystemTime::now()) {
             let moment = self.zero.elapsed().as_millis() as u64;
             let zero_ms = since_1900_ms.saturating_sub(moment);
             if zero_ms.abs_diff(self.told_zero_ms) >= CLOCK_DIFFERS_MS {
@@ -169,12 +167,6 @@ impl Runtime {
 
     async fn wake(&mut self, bytes: &mut [u8]) -> anyhow::Result<Wake> {
         let due = self.node.next_due().map(|due| self.zero + due.since_zero());
-        let room = async {
-            match &self.commands {
-                Some(commands) if !self.outbox.is_empty() => commands.reserve().await.is_ok(),
-                _ => std::future::pending().await,
-            }
-        };
         let durable = async {
             match &mut self.charging {
                 Some(charging) => charging.durable().await,
@@ -189,11 +181,12 @@ impl Runtime {
                 Err(error) => Err(error.into()),
             },
             heard = self.link.next() => Ok(Wake::Link(heard)),
-            _ = room => Ok(Wake::Room),
+            () = self.orders.room() => Ok(Wake::Room),
             Ok(()) = self.content.changed() => Ok(Wake::ContentFile),
             () = until(self.telling.at()) => Ok(Wake::Content),
             Some(durable) = durable => Ok(Wake::Durable(durable)),
             ordered = self.control.next() => Ok(Wake::Ordered(ordered)),
+            () = until(self.keeping.again()) => Ok(Wake::Keeping),
             () = until(due) => Ok(Wake::Timer),
         }
     }
@@ -215,17 +208,16 @@ impl Runtime {
     }
 
     /// What the link says, and what it has said meanwhile.
-    async fn heard(&mut self, heard: Heard) -> anyhow::Result<()> {
+    async fn heard(&mut self, heard: Heard) {
         let (mut next, mut taken) = (Some(heard), 0);
         while let Some(heard) = next {
             match heard {
                 Heard::Notice(notice) => self.notice(&notice),
-                other => self.link_changed(other).await?,
+                other => self.link_changed(other).await,
             }
             taken += 1;
             next = if taken < BATCH { self.link.try_next() } else { None };
         }
-        Ok(())
     }
 
     /// Tells the node which applications there are, where it is to refuse others.
@@ -241,9 +233,11 @@ impl Runtime {
         let file = self.content.borrow_and_update().clone().unwrap_or_default();
         let rules = file.with(&self.node.content_rules());
         self.telling.lost();
-        if self.commands.is_some() && !in_force.is_some_and(|revision| rules.is_in_force(revision)) {
+        if self.orders.is_linked() && !in_force.is_some_and(|revision| rules.is_in_force(revision)) {
             self.telling.told(Instant::now());
-            self.outbox.extend(rules.parts().into_iter().map(Command::PutContent));
+            for part in rules.parts() {
+                self.orders.give(Command::PutContent(part), |_| None);
+            }
         }
     }
 
@@ -253,7 +247,7 @@ impl Runtime {
             return self.announce();
         }
         match notice {
-            Notice::Removed { session, .. } => self.going.gone(*session),
+            Notice::Removed { session, .. } => self.orders.gone(*session),
             Notice::ContentLoaded { rules, .. } => {
                 self.telling.answered();
                 tracing::info!("{rules} content rules are in force");
@@ -268,8 +262,8 @@ impl Runtime {
     }
 
     /// What came before is done first: it was said to another link.
-    async fn link_changed(&mut self, heard: Heard) -> anyhow::Result<()> {
-        self.carry_out().await?;
+    async fn link_changed(&mut self, heard: Heard) {
+        self.carry_out().await;
         match heard {
             Heard::Connected { hello, commands } => {
                 let mut in_force = None;
@@ -277,48 +271,32 @@ impl Runtime {
                     tracing::info!("the data plane is here; it holds {sessions} sessions");
                     in_force = Some(content);
                 }
-                self.commands = Some(commands);
                 // What is left of a quota depends on which life of the data plane counted: the node hears of that
                 // before it says how sessions should be.
                 self.input(Input::DataPath(&hello));
-                self.carry_out().await?;
-                self.resynchronise();
+                self.carry_out().await;
+                self.orders.begin(commands, self.node.all());
                 self.put_content(in_force);
-                self.send_command();
+                self.send_commands();
             }
             Heard::Lost => {
-                self.commands = None;
-                self.outbox.clear();
+                self.orders.lost();
                 self.telling.lost();
                 self.input(Input::DataPathLost);
             }
             Heard::Notice(notice) => self.notice(&notice),
         }
-        Ok(())
-    }
-
-    /// Says what every session should be; what is not named goes.
-    fn resynchronise(&mut self) {
-        self.outbox = self.going.resynchronisation(self.node.desired()).collect();
     }
 
     fn announce(&mut self) {
         if !self.announced {
             self.announced = true;
-            println!("cpe: ready");
+            crate::log::say("cpe: ready");
         }
     }
 
-    fn send_command(&mut self) {
-        let Some(commands) = &self.commands else { return };
-        while let Some(command) = self.outbox.pop_front() {
-            match commands.try_send(command) {
-                Ok(()) => {}
-                Err(mpsc::error::TrySendError::Full(command)) => return self.outbox.push_front(command),
-                // The link will say that it is lost.
-                Err(mpsc::error::TrySendError::Closed(_)) => return,
-            }
-        }
+    fn send_commands(&mut self) {
+        self.orders.send(|session| self.node.desired_of(session));
     }
 
     /// Tells the node what came, and notes what it says.
@@ -364,10 +342,13 @@ impl Runtime {
     pub(crate) fn stopped(&mut self) -> anyhow::Result<()> {
         let outputs = self.node.stopped();
         self.note_outputs(outputs);
-        Ok(self.store.apply(&self.changes)?)
+        let is_saved = self.keeping.save(&mut self.changes, Instant::now());
+        anyhow::ensure!(is_saved, "the session database does not take what is to be remembered");
+        Ok(())
     }
 
     fn note_outputs(&mut self, outputs: Vec<Output>) {
+        let goes_with_changes = self.keeping.is_failing() && outputs.iter().any(is_change);
         for output in outputs {
             match output {
                 Output::SaveSession(seid, packed) => self.changes.push(Change::SaveSession(seid, packed)),
@@ -380,7 +361,7 @@ impl Runtime {
                 Output::SavePath(path) => self.changes.push(Change::SavePath(path)),
                 Output::ErasePath(path) => self.changes.push(Change::ErasePath(path)),
                 Output::ContentRules => self.telling.pfds_changed(Instant::now()),
-                Output::Send { to, bytes } => self.actions.push(Action::Send(to, bytes)),
+                Output::Send { to, bytes } => self.say((to, bytes), goes_with_changes),
                 Output::Put(desired) => self.actions.push(Action::Command(Command::Put(desired))),
                 Output::Delete(session) => self.actions.push(Action::Command(Command::Delete { session })),
                 Output::QueryUsage { session, urrs, token, is_reported } => {
@@ -394,33 +375,54 @@ impl Runtime {
     }
 
     /// Does what the node said. What is answered must be in the database first.
-    async fn carry_out(&mut self) -> anyhow::Result<()> {
+    async fn carry_out(&mut self) {
         let charging = self.charging.as_ref().map(Outbox::figures);
-        self.told.send_replace(Pfcp::of(&self.node, charging));
-        if !self.changes.is_empty() {
-            self.store.apply(&self.changes)?;
-            self.changes.clear();
-        }
+        self.told.send_replace(Pfcp::of(&self.node, charging).with_store_problem(self.keeping.is_failing()));
+        let was_failing = self.keeping.is_failing();
+        self.keep();
+        let holds = self.keeping.is_failing() && !was_failing;
         let mut actions = std::mem::take(&mut self.actions);
         for action in actions.drain(..) {
             match action {
+                // The changes that these go with are not saved.
+                Action::Send(to, bytes) if holds => self.keeping.hold((to, bytes)),
+                Action::Write(cdr) if self.keeping.is_failing() => self.keeping.hold_cdr(*cdr),
                 Action::Send(to, bytes) => self.datagrams.push((to, bytes)),
-                Action::Command(command) => self.command(command),
+                Action::Command(command) => {
+                    self.orders.give(command, |session| self.node.desired_of(session))
+                }
                 Action::Write(cdr) => self.charging.iter().for_each(|charging| charging.send((*cdr).clone())),
             }
         }
         // The room it has grown to is for the next ones.
         self.actions = actions;
-        self.send_command();
+        self.send_commands();
         send_all(&self.sockets, &mut self.datagrams).await;
-        Ok(())
     }
 
-    /// Without a link there is nobody to tell; the next one starts with a resynchronisation.
-    fn command(&mut self, command: Command) {
-        self.going.ordered(&command);
-        if self.commands.is_some() {
-            self.outbox.push_back(command);
+    /// Saves what is to be saved, and what could not be before.
+    fn keep(&mut self) {
+        let was_failing = self.keeping.is_failing();
+        if self.changes.is_empty() && !was_failing {
+            return;
+        }
+        let is_saved = self.keeping.save(&mut self.changes, Instant::now());
+        self.node.set_keeping(is_saved);
+        if is_saved && was_failing {
+            let (datagrams, cdrs) = self.keeping.release();
+            self.datagrams.extend(datagrams);
+            self.actions.extend(cdrs.into_iter().map(|cdr| Action::Write(Box::new(cdr))));
+        }
+    }
+
+    /// While nothing is saved, what goes with changes waits for them; and so does who asks for it again.
+    fn say(&mut self, datagram: Datagram, goes_with_changes: bool) {
+        if !self.keeping.is_failing() {
+            self.actions.push(Action::Send(datagram.0, datagram.1));
+        } else if goes_with_changes {
+            self.keeping.hold(datagram);
+        } else if !self.keeping.holds(&datagram) {
+            self.actions.push(Action::Send(datagram.0, datagram.1));
         }
     }
 }

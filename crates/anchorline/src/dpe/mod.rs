@@ -62,20 +62,14 @@ fn serve(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let server = link::Server::listen(&settings.link(), engine)?.with_steering(steering);
-        let server = server.with_charged(charged(settings));
-        println!("dpe: ready");
+        let server = server.with_charged(settings.charged());
+        crate::log::say("dpe: ready");
         tokio::select! {
             result = server.serve() => result,
             () = crate::up::told_to_stop() => Ok(()),
             () = workers.died() => anyhow::bail!("a worker stopped"),
         }
     })
-}
-
-/// What flows are charged under if their content rules say so.
-fn charged(settings: &Settings) -> Vec<dataplane::ChargingKey> {
-    let keys = settings.charging.iter().flat_map(|charging| charging.offline.rating.content());
-    keys.map(|key| (key.rating_group, key.service_id)).collect()
 }
 
 fn eal_config(dpe: &DpeSettings) -> EalConfig {

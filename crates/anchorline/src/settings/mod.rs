@@ -55,7 +55,7 @@ pub(crate) struct Settings {
 }
 
 /// `[dpe]`.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DpeSettings {
     pub(crate) memory_mb: u32,
     pub(crate) huge_pages: HugePages,
@@ -73,7 +73,7 @@ pub(crate) struct DpeSettings {
 }
 
 /// `[[dpe.port]]`.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PortSettings {
     pub(crate) name: String,
     pub(crate) device: String,
@@ -108,6 +108,19 @@ impl Settings {
     /// Reads a file.
     pub(crate) fn read(path: &Path) -> Result<Self, ConfigError> {
         config::read(path, file::check)
+    }
+
+    /// Whether a control plane engine of this configuration goes with a data plane engine of another, and has the same
+    /// sessions.
+    pub(crate) fn is_for_the_same_data_plane(&self, other: &Self) -> bool {
+        let folders = |it: &Self| (it.run_dir.clone(), it.state_dir.clone());
+        self.dpe == other.dpe && folders(self) == folders(other) && self.charged() == other.charged()
+    }
+
+    /// What flows are charged under if their content rules say so: rating groups and services.
+    pub(crate) fn charged(&self) -> Vec<(u32, Option<u32>)> {
+        let keys = self.charging.iter().flat_map(|charging| charging.offline.rating.content());
+        keys.map(|key| (key.rating_group, key.service_id)).collect()
     }
 
     /// Where the data plane engine is reached.

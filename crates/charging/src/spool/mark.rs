@@ -37,15 +37,18 @@ impl Mark {
     /// The mark of a folder; finishes the file it is about. One of another stream only tells how many files there
     /// were; one that cannot be read tells nothing.
     pub(super) fn restore<F: Folder>(format: Format, stream: u32, folder: &mut F) -> Result<Self, F::Error> {
-        let octets = folder.read(&file_of(format))?;
-        let written: Written =
-            octets.and_then(|octets| serde_json::from_slice(&octets).ok()).unwrap_or_default();
-        let Written { stream: its_stream, files, last, name } = written;
+        let Written { stream: its_stream, files, last, name } = written(format, folder)?;
         let mark = Self { format, stream: its_stream, files, last, name };
         if files > 0 && folder.read(&mark.temporary())?.is_some() {
             folder.rename(&mark.temporary(), &mark.name)?;
         }
         Ok(if its_stream == stream { mark } else { Self { stream, last: 0, ..mark } })
+    }
+
+    /// The last record of a stream that is in files of a format.
+    pub(super) fn last_of<F: Folder>(format: Format, stream: u32, folder: &F) -> Result<u64, F::Error> {
+        let written = written(format, folder)?;
+        Ok(if written.stream == stream { written.last } else { 0 })
     }
 
     /// The mark with one more file.
@@ -67,6 +70,11 @@ impl Mark {
         folder.write(&temporary, &octets)?;
         folder.rename(&temporary, &file_of(format))
     }
+}
+
+fn written<F: Folder>(format: Format, folder: &F) -> Result<Written, F::Error> {
+    let octets = folder.read(&file_of(format))?;
+    Ok(octets.and_then(|octets| serde_json::from_slice(&octets).ok()).unwrap_or_default())
 }
 
 fn file_of(format: Format) -> String {

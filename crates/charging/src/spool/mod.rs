@@ -42,7 +42,7 @@ pub struct Settings {
     pub file_cdrs: usize,
     /// A file is closed before it has more octets, unless one record has.
     pub file_bytes: usize,
-    /// Tells apart databases, whose records are each counted from 1: our recovery time stamp.
+    /// Tells apart databases, whose records are each counted from 1: the recovery time stamp they began with.
     pub stream: u32,
 }
 
@@ -67,6 +67,15 @@ pub struct Durable {
     pub last: u64,
     /// How many.
     pub cdrs: usize,
+}
+
+/// The highest number of a record of a stream in the files of a folder, 0 where there is none.
+///
+/// # Errors
+/// The folder's.
+pub fn last_in_files<F: Folder>(formats: &[Format], stream: u32, folder: &F) -> Result<u64, F::Error> {
+    let lasts = formats.iter().map(|format| Mark::last_of(*format, stream, folder));
+    lasts.collect::<Result<Vec<u64>, _>>().map(|lasts| lasts.into_iter().max().unwrap_or(0))
 }
 
 impl Spool {

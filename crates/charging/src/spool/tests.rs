@@ -168,6 +168,15 @@ fn records_of_another_database_are_not_taken_for_written_ones() {
 }
 
 #[test]
+fn the_last_number_in_files_is_that_of_the_stream() {
+    let mut folder = Memory::default();
+    let last = |folder: &Memory, stream| last_in_files(&settings().formats, stream, folder).unwrap();
+    assert_eq!(last(&folder, 4_711), 0);
+    open(&mut folder, vec![cdr(1), cdr(9)]).rotate(&mut folder, true, 1).unwrap();
+    assert_eq!((last(&folder, 4_711), last(&folder, 4_712)), (9, 0));
+}
+
+#[test]
 fn records_that_are_missing_are_told() {
     let mut folder = Memory::default();
     let mut spool = open(&mut folder, vec![cdr(1), cdr(4), cdr(7)]);

@@ -11,10 +11,12 @@ pub(crate) use writer::Status;
 use crate::settings::{ChargingSettings, Settings};
 use anyhow::Context;
 use charging::Cdr;
-use charging::spool::{Durable, Settings as SpoolSettings};
+use charging::spool::{self, Durable, Settings as SpoolSettings};
 use config::NodeIdText;
 use disk::Disk;
+use session::Store;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use tokio::sync::{mpsc, watch};
 use writer::STATUS_FILE;
@@ -57,6 +59,7 @@ impl Outbox {
         charging: &ChargingSettings,
         settings: &Settings,
         (cdrs, stream): (Vec<Cdr>, u32),
+        store: Arc<Store>,
     ) -> anyhow::Result<Self> {
         let folder = &charging.directory;
         let unusable = || format!("charging.directory {} cannot be used", folder.display());
@@ -73,6 +76,7 @@ impl Outbox {
             durable: to_runtime,
             told,
             status_file: status_file(settings),
+            sync: Box::new(move || store.sync().map_err(|error| error.to_string())),
         };
         std::thread::Builder::new().name("charging".to_owned()).spawn(move || writer.run(cdrs))?;
         Ok(Self { to_writer, durable, status, waiting, limit, dropped: 0, dropped_bytes: 0 })
@@ -134,6 +138,23 @@ impl Outbox {
             free_bytes: status.free_bytes,
         }
     }
+}
+
+/// The highest number of a record, in the database or in files of its stream: a database that was put back from a copy is
+/// behind the files, and a number that comes again would be taken for what is in them already.
+pub(crate) fn last_number(charging: &ChargingSettings, stream: u32, in_database: u64) -> u64 {
+    let folder = Disk::new(charging.directory.clone());
+    let in_files = spool::last_in_files(&charging.formats, stream, &folder).unwrap_or_else(|error| {
+        tracing::error!("charging: which records are in files cannot be looked up: {error}");
+        0
+    });
+    if in_files > in_database {
+        tracing::error!(
+            "charging: the session database is behind its files, which have records up to number {in_files} where it knows of \
+             {in_database}; numbers go on from there, and what was charged since may be charged again"
+        );
+    }
+    in_files.max(in_database)
 }
 
 /// Where the writer says how it is, for `ctl`.

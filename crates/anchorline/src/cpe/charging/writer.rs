@@ -41,6 +41,8 @@ pub(super) struct Writer {
     pub(super) durable: mpsc::Sender<Durable>,
     pub(super) told: watch::Sender<Status>,
     pub(super) status_file: PathBuf,
+    /// Returns when the disk has all that the session database says.
+    pub(super) sync: Box<dyn Fn() -> Result<(), String> + Send>,
 }
 
 impl Writer {
@@ -80,6 +82,14 @@ impl Writer {
     /// Makes what files are due; says when to look again.
     fn rotate(&mut self, spool: &mut Spool) -> u64 {
         loop {
+            // A crash of the machine must not take a record from the database that is in a file: its number would come
+            // again, and what it charged would be charged again.
+            if spool.due_ms().is_some_and(|due_ms| due_ms <= now_ms())
+                && let Err(error) = (self.sync)()
+            {
+                self.problem(Some(format!("the session database cannot be synced: {error}")));
+                return now_ms() + PAUSE_MS;
+            }
             match spool.rotate(&mut self.disk, false, now_ms()) {
                 Ok(Some(durable)) => {
                     self.tell(|status| {
@@ -156,6 +166,8 @@ mod tests {
     use charging::spool::Folder;
     use charging::{Account, Cause, Policy, Session, User};
     use std::path::Path;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc::channel;
 
     fn cdr(serial: u64) -> Cdr {
@@ -227,8 +239,22 @@ mod tests {
         let status_file = run.path().join(STATUS_FILE);
         let disk = Disk::new(folder.clone());
         let parts = (status_file.clone(), settings());
-        let writer =
-            Writer { settings: parts.1, disk, min_free_bytes: 0, cdrs, durable, told, status_file: parts.0 };
+        let synced = Arc::new(AtomicUsize::new(0));
+        let files = Arc::clone(&synced);
+        let sync = Box::new(move || {
+            files.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        });
+        let writer = Writer {
+            settings: parts.1,
+            disk,
+            min_free_bytes: 0,
+            cdrs,
+            durable,
+            told,
+            status_file: parts.0,
+            sync,
+        };
         let thread = std::thread::spawn(move || writer.run(vec![cdr(1), cdr(2)]));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(status.wait_for(|status| status.problem.is_some())).unwrap();
@@ -241,6 +267,7 @@ mod tests {
         drop(to_writer);
         thread.join().unwrap();
         assert_eq!(serials(&folder), [1, 2, 3, 4]);
+        assert_eq!(synced.load(Ordering::Relaxed), 2, "once before each file");
         let told: Status = serde_json::from_slice(&std::fs::read(status_file).unwrap()).unwrap();
         assert_eq!((told.written, told.files, told.problem), (4, 2, None));
     }

@@ -1,0 +1,252 @@
+//! Where the node goes on: the session database, and whether it has all that was ever said to be in it.
+//!
+//! What is applied to the database survives the end of the process, at whatever moment, but not that of the machine: to
+//! sync it before each answer costs what a disk takes for it, many times a request's time. So the database says in which life of the
+//! machine it was used last, and whether all of it was synced then. Where a crash may have taken changes from it, sessions
+//! that control planes count on may be missing, and ones that they ended may be there. Such a start is one of a new
+//! database: with another recovery time stamp, by which control planes learn of it (TS 23.007 19A, TS 23.527 4.3.2), and
+//! without sessions, of which none is in any data plane after that either.
+
+use crate::settings::Settings;
+use ::charging::Cdr;
+use anyhow::Context;
+use n4::Start;
+use session::{Change, Contents, LifeRecord, NodeRecord, Packed, Store};
+use std::fs;
+use std::time::{SystemTime, SystemTimeError, UNIX_EPOCH};
+use tokio::time::Instant;
+
+/// Seconds from 1900, where PFCP counts from, to 1970 (TS 29.244 8.2.65, RFC 5905 6).
+const NTP_TO_UNIX_S: u64 = 2_208_988_800;
+/// A number the kernel makes anew whenever it starts.
+const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+
+/// What there is to go on with.
+pub(super) struct Begun {
+    pub(super) start: Start,
+    /// Charging records that are not in files yet.
+    pub(super) cdrs: Vec<Cdr>,
+    pub(super) life: LifeRecord,
+    /// The node's zero of time.
+    pub(super) zero: Instant,
+}
+
+/// This life of the machine; nothing where the kernel does not say.
+pub(super) fn boot() -> String {
+    fs::read_to_string(BOOT).map(|boot| boot.trim().to_owned()).unwrap_or_default()
+}
+
+/// The session database. One of another version is set aside, and a new one takes its place.
+pub(super) fn open(settings: &Settings) -> anyhow::Result<Store> {
+    let folder = &settings.state_dir;
+    let unusable = || format!("the state folder {} cannot be used", folder.display());
+    fs::create_dir_all(folder).with_context(unusable)?;
+    let (store, set_aside) = Store::open(&folder.join("sessions")).with_context(unusable)?;
+    if let Some(aside) = set_aside {
+        let aside = aside.display();
+        tracing::warn!(
+            "the session database was written by another version: it is {aside} now, and control planes have to set up their \
+             sessions anew; charging records that waited in it are in no file"
+        );
+    }
+    Ok(store)
+}
+
+/// Milliseconds since 1900.
+pub(super) fn time_of_day(clock: SystemTime) -> Result<u64, SystemTimeError> {
+    Ok(clock.duration_since(UNIX_EPOCH)?.as_millis() as u64 + NTP_TO_UNIX_S * 1_000)
+}
+
+/// Everything the node knew when it last ran, if that is all; in this life of the machine, `boot`.
+pub(super) fn begin(store: &Store, boot: &str) -> anyhow::Result<Begun> {
+    let (since_1900_ms, zero) = (time_of_day(SystemTime::now())?, Instant::now());
+    let mut known = store.load()?;
+    make_an_end(store, &known.damaged)?;
+    let life = known.life.take();
+    let stream = life.as_ref().map(|life| life.stream).or(known.node.map(|node| node.recovery_time_stamp));
+    let may_lack = life.is_some_and(|life| life.boot != boot && !life.is_closed);
+    let node = match known.node.filter(|_| !may_lack) {
+        Some(node) => node,
+        None => begin_anew(store, &mut known, (since_1900_ms / 1_000) as u32)?,
+    };
+    let stream = stream.unwrap_or(node.recovery_time_stamp);
+    let life = LifeRecord { boot: boot.to_owned(), is_closed: false, stream };
+    store.apply(&[Change::SaveLife(life.clone())])?;
+    // What is lost from here on, after a crash of the machine, was applied after this.
+    store.sync()?;
+    let Contents { associations, pfds, paths, sessions, cdrs, last_cdr, .. } = known;
+    tracing::info!("{} sessions and {} associations in the database", sessions.len(), associations.len());
+    let start = Start { node, associations, sessions, pfds, paths, last_cdr, since_1900_ms };
+    Ok(Begun { start, cdrs, life, zero })
+}
+
+/// Records that cannot be read are nothing to go on with, and no reason not to go on with all others.
+fn make_an_end(store: &Store, damaged: &[Change]) -> anyhow::Result<()> {
+    for end in damaged {
+        match end {
+            Change::EraseSession(seid) => {
+                tracing::error!("session {seid} is lost: its record in the database cannot be read");
+            }
+            other => tracing::error!("a record of the database cannot be read and is lost: {other:?}"),
+        }
+    }
+    Ok(store.apply(damaged)?)
+}
+
+/// As with a new database, but for what is to be charged. The new time stamp is later than the last, whatever the clock.
+fn begin_anew(store: &Store, known: &mut Contents, now_s: u32) -> anyhow::Result<NodeRecord> {
+    if let Some(old) = known.node {
+        tracing::warn!(
+            "the machine ended without the control plane: of its database the last moments may be missing, and {} \
+             sessions are over; control planes hear of it by the recovery time stamp",
+            known.sessions.len()
+        );
+        return forget(store, known, now_s.max(old.recovery_time_stamp.wrapping_add(1)));
+    }
+    // The stamp wraps in 2036, as the specification has it.
+    forget(store, known, now_s)
+}
+
+/// Who was charged is charged for the last time: as a session that is over, and whose last counts will not come.
+fn forget(store: &Store, known: &mut Contents, recovery_time_stamp: u32) -> anyhow::Result<NodeRecord> {
+    let fresh = NodeRecord { recovery_time_stamp, leaves_ms: None, clock_ahead_ms: 0 };
+    let mut changes = vec![];
+    let sessions = std::mem::take(&mut known.sessions);
+    for mut record in sessions.iter().filter_map(|packed| packed.record().ok()) {
+        if record.charging.is_none() {
+            changes.push(Change::EraseSession(record.seid));
+            continue;
+        }
+        (record.usage.is_over, record.usage.answer) = (true, None);
+        known.sessions.push(Packed::of(&record));
+        changes.push(Change::SaveSession(record.seid, Packed::of(&record)));
+    }
+    let associations = std::mem::take(&mut known.associations).into_iter();
+    changes.extend(associations.map(|record| Change::EraseAssociation(record.node_id)));
+    let pfds = std::mem::take(&mut known.pfds).into_iter();
+    changes.extend(pfds.map(|record| Change::ErasePfds(record.application)));
+    let paths = std::mem::take(&mut known.paths).into_iter();
+    changes.extend(paths.map(Change::ErasePath));
+    changes.push(Change::SaveNode(fresh));
+    store.apply(&changes)?;
+    Ok(fresh)
+}
+
+/// All that was applied is on the disk before anybody is told that it is.
+pub(super) fn end(store: &Store, life: LifeRecord) {
+    let closed = Change::SaveLife(LifeRecord { is_closed: true, ..life });
+    if let Err(error) = store.sync().and_then(|()| store.apply(&[closed])).and_then(|()| store.sync()) {
+        tracing::warn!("a restart of the machine will cost the sessions: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use session::{AssociationRecord, ChargingRecord, CpFSeid, PfdRecord, SessionRecord, UsageRecord};
+
+    const SEID: rules::Seid = rules::Seid(7);
+
+    fn session(charging: Option<Box<ChargingRecord>>) -> SessionRecord {
+        SessionRecord {
+            era: 0,
+            seid: SEID,
+            revision: 1,
+            owner: "smf.example".to_owned(),
+            cp_f_seid: CpFSeid { seid: 7, address: [10, 40, 0, 1].into() },
+            rules: rules::Rules::default(),
+            usage: UsageRecord::default(),
+            extras: None,
+            charging,
+        }
+    }
+
+    fn charged() -> Option<Box<ChargingRecord>> {
+        let session = ::charging::Session {
+            seid: SEID.0,
+            owner: "smf.example".to_owned(),
+            cp_seid: 7,
+            cp_address: [10, 40, 0, 1].into(),
+            serving_nodes: vec![],
+            user: ::charging::User::default(),
+        };
+        let account =
+            ::charging::Account::new(session, &::charging::Policy::default(), machine::Clock::at(1));
+        Some(Box::new(ChargingRecord { account, own: vec![] }))
+    }
+
+    fn association() -> AssociationRecord {
+        AssociationRecord {
+            era: 0,
+            ends_ms: None,
+            node_id: "smf.example".to_owned(),
+            address: ([10, 40, 0, 1], 8805).into(),
+            recovery_time_stamp: 1,
+            features: vec![],
+            set_id: vec![],
+            alternatives: vec![],
+            preferred: 0,
+            answers_heartbeats: false,
+        }
+    }
+
+    fn pfds() -> PfdRecord {
+        PfdRecord { application: "video".to_owned(), owner: "smf.example".to_owned(), pfds: vec![] }
+    }
+
+    /// A database that was in use in this life of the machine.
+    fn in_use(store: &Store, boot: &str, record: &SessionRecord) -> Begun {
+        let begun = begin(store, boot).unwrap();
+        let session = Change::SaveSession(record.seid, Packed::of(record));
+        store.apply(&[session, Change::SaveAssociation(association()), Change::SavePfds(pfds())]).unwrap();
+        begun
+    }
+
+    #[test]
+    fn a_control_plane_that_starts_again_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap().0;
+        let before = in_use(&store, "one", &session(None));
+        let after = begin(&store, "one").unwrap();
+        assert_eq!(after.start.node, before.start.node);
+        assert_eq!(after.start.sessions, [Packed::of(&session(None))]);
+        assert_eq!((after.start.associations, after.start.pfds), (vec![association()], vec![pfds()]));
+    }
+
+    #[test]
+    fn so_does_one_that_ended_before_the_machine_did() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap().0;
+        let before = in_use(&store, "one", &session(None));
+        end(&store, before.life);
+        let after = begin(&store, "two").unwrap();
+        assert_eq!((after.start.node, after.start.sessions.len()), (before.start.node, 1));
+        // This time it has not.
+        assert_eq!(begin(&store, "three").unwrap().start.sessions, []);
+    }
+
+    #[test]
+    fn after_a_crash_of_the_machine_control_planes_are_told_that_sessions_were_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap().0;
+        let before = in_use(&store, "one", &session(None));
+        let after = begin(&store, "two").unwrap();
+        let (old, new) = (before.start.node.recovery_time_stamp, after.start.node.recovery_time_stamp);
+        assert!(new > old, "{new} is not later than {old}");
+        let start = after.start;
+        assert_eq!((start.sessions, start.associations, start.pfds), (vec![], vec![], vec![]));
+        let kept = begin(&store, "two").unwrap().start;
+        assert_eq!((kept.node.recovery_time_stamp, kept.sessions, kept.associations), (new, vec![], vec![]));
+    }
+
+    #[test]
+    fn what_was_charged_before_the_crash_is_charged_for_the_last_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap().0;
+        let before = in_use(&store, "one", &session(charged()));
+        let after = begin(&store, "two").unwrap();
+        assert_eq!(after.life.stream, before.life.stream, "records go on in the stream they are numbered in");
+        let left = after.start.sessions.first().unwrap().record().unwrap();
+        assert!(left.usage.is_over && left.charging.is_some());
+    }
+}

@@ -1,0 +1,68 @@
+//! What befalls the control plane's process, or its configuration, costs users no packet.
+
+use crate::Test;
+use anyhow::{Result, ensure};
+use lab::address::SERVER;
+use lab::anchorline::{Node, Part, Ran};
+use lab::config::{Driver, FTeid};
+use lab::measure::{Ping, PingInProgress};
+use lab::{Core, Lab};
+use nix::sys::signal::Signal;
+use std::fs;
+use std::time::Duration;
+
+pub(crate) const TESTS: &[Test] = &[
+    ("a_cpe_that_cannot_start_again_leaves_the_dpe_alone", Core::Engine, cannot_start_again),
+    ("a_new_configuration_costs_no_packet", Core::Engine, configured_anew),
+];
+
+/// Of a control plane that ended because its configuration is wrong.
+const UNUSABLE: &str = "the cpe ended (exit status: 2); it starts again";
+
+fn cannot_start_again(lab: &Lab) -> Result<()> {
+    let mut node = Node::start(lab, Driver::AfPacket)?;
+    let ran = Ran::start(lab, FTeid::Choose)?;
+    let (file, dpe) = (lab.dir.path().join("upf.toml"), node.pid(Part::Dpe)?);
+    let good = fs::read_to_string(&file)?;
+    fs::write(&file, good.replacen("idle", "idol", 1))?;
+    let old = node.kill(lab, Part::Cpe)?;
+    node.wait_said(UNUSABLE, 3)?;
+    Ping::run(&lab.ran, SERVER, (20, Duration::from_millis(20)))?.expect_no_loss()?;
+    fs::write(&file, good)?;
+    node.wait_restart(Part::Cpe, old)?;
+    ensure!(node.pid(Part::Dpe)? == dpe, "the data plane was started again");
+    node.wait_sessions(ran.sessions)?;
+    ran.stop()?;
+    node.wait_sessions(0)?;
+    node.end()
+}
+
+fn configured_anew(lab: &Lab) -> Result<()> {
+    let mut node = Node::start(lab, Driver::AfPacket)?;
+    let ran = Ran::start(lab, FTeid::Choose)?;
+    let file = lab.dir.path().join("upf.toml");
+    let good = fs::read_to_string(&file)?;
+    let mut pings =
+        PingInProgress::start(&lab.ran, SERVER, (300, Duration::from_millis(10)), lab.dir.path())?;
+    let refused = [
+        (good.replacen("memory_mb = 256", "memory_mb = 257", 1), "run_dir, state_dir or [dpe] is another"),
+        (good.replacen("memory_mb", "memory", 1), "the configuration is wrong"),
+    ];
+    let old = node.pid(Part::Cpe)?;
+    for (text, said) in refused {
+        fs::write(&file, text)?;
+        node.signal(Signal::SIGHUP)?;
+        node.wait_said(said, 1)?;
+    }
+    ensure!(node.pid(Part::Cpe)? == old, "the control plane was started with a wrong configuration");
+    fs::write(&file, good)?;
+    node.signal(Signal::SIGHUP)?;
+    node.wait_restart(Part::Cpe, old)?;
+    ensure!(pings.runs()?, "the pings were over before the control plane was back");
+    pings.finish()?.expect_no_loss()?;
+    ensure!(node.starts(Part::Dpe)? == 1, "the data plane was started again");
+    node.wait_sessions(ran.sessions)?;
+    ran.stop()?;
+    node.wait_sessions(0)?;
+    node.stop()
+}
