@@ -205,6 +205,12 @@ impl<P: Port> Worker<P> {
         self.held.len() + self.kept.len() + self.awaited.len()
     }
 
+    /// Flows it knows.
+    #[cfg(test)]
+    pub(crate) fn flows(&self) -> usize {
+        self.state.flows.len()
+    }
+
     /// Makes a neighbour known, as if it had answered.
     #[cfg(test)]
     pub(crate) fn know(&mut self, port: PortIndex, mac: ethernet::MacAddress, address: impl Into<IpAddr>) {

@@ -199,12 +199,17 @@ impl Content {
             self.counts.names += memory.learn(view, now_ns);
             view.facts_of_lookup()
         } else {
-            let facts = view.facts();
-            Facts { host: memory.learner.name(view.network, facts.server, now_ns / 1_000_000), ..facts }
+            memory.facts_of_address(view, now_ns)
         };
         let detected = rules.detect(&facts);
         self.count(detected);
         detected
+    }
+
+    /// Of what application a packet is by its addresses alone, of a flow that is looked at for somebody else.
+    pub(crate) fn by_address(&self, view: &View<'_>, now_ns: u64) -> Detected {
+        let known = self.rules.as_deref().zip(self.memory.as_deref());
+        known.map_or(Detected::NONE, |(rules, memory)| rules.detect(&memory.facts_of_address(view, now_ns)))
     }
 
     /// Of what application a lookup is that was looked at before.
@@ -265,6 +270,12 @@ impl Content {
 }
 
 impl Memory {
+    /// What addresses tell, and the name that was looked up.
+    fn facts_of_address<'a>(&'a self, view: &View<'a>, now_ns: u64) -> Facts<'a> {
+        let facts = view.facts();
+        Facts { host: self.learner.name(view.network, facts.server, now_ns / 1_000_000), ..facts }
+    }
+
     /// Takes note of a lookup, or learns from its answer; how many names.
     fn learn(&mut self, view: &View<'_>, now_ns: u64) -> u64 {
         let tuple = &view.tuple;
@@ -285,13 +296,29 @@ impl Memory {
     }
 }
 
+/// A flow waits for another session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Foreign;
+
 impl State {
-    /// The flow of a packet, which waits from now on if it did not; `None` where it cannot.
-    pub(crate) fn wait(&mut self, flow: (&super::FlowKey, u64), session: SessionIndex) -> Option<Ticket> {
-        let memory = self.content.memory.as_mut()?;
-        if let Some(ticket) = memory.waiting.find(flow.0, flow.1).ok()? {
-            return Some(ticket);
+    /// The flow of a packet, which waits from now on if it did not; `None` where it cannot. A flow of the same addresses that
+    /// waits for another session is [`Foreign`]: what it uses is not this one's, nor the other way round.
+    pub(crate) fn wait(
+        &mut self,
+        flow: (&super::FlowKey, u64),
+        session: SessionIndex,
+    ) -> Result<Option<Ticket>, Foreign> {
+        let found = self.content.memory.as_ref().map(|memory| memory.waiting.find(flow.0, flow.1));
+        match found {
+            None | Some(Err(_)) => Ok(None),
+            Some(Ok(None)) => Ok(self.begin_to_wait(flow, session)),
+            Some(Ok(Some((_, owner)))) if owner != session => Err(Foreign),
+            Some(Ok(Some((ticket, _)))) => Ok(Some(ticket)),
         }
+    }
+
+    fn begin_to_wait(&mut self, flow: (&super::FlowKey, u64), session: SessionIndex) -> Option<Ticket> {
+        let memory = self.content.memory.as_mut()?;
         if self.sessions.get(session)?.waiting >= WAITING_PER_SESSION {
             return None;
         }

@@ -101,12 +101,19 @@ impl Waiting {
         self.waiters.len() - self.free.len()
     }
 
-    /// The flow of a packet, if it waits. Another of the same hash is in the way: `Err`.
-    pub(crate) fn find(&self, key: &FlowKey, hash: u64) -> Result<Option<Ticket>, InTheWay> {
+    /// The flow of a packet, if it waits, and whose it is. Another of the same hash is in the way: `Err`.
+    pub(crate) fn find(
+        &self,
+        key: &FlowKey,
+        hash: u64,
+    ) -> Result<Option<(Ticket, SessionIndex)>, InTheWay> {
         let Some(place) = self.by_flow.get(hash) else { return Ok(None) };
         let place = place as u16;
         match self.waiters.get(usize::from(place)) {
-            Some(waiter) if waiter.key == *key => Ok(Some(Ticket { place, turn: waiter.turn })),
+            Some(waiter) if waiter.key == *key => {
+                let owner = self.owners.get(usize::from(place)).copied().unwrap_or(SessionIndex::NONE);
+                Ok(Some((Ticket { place, turn: waiter.turn }, owner)))
+            }
             _ => Err(InTheWay),
         }
     }
