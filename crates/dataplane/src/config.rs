@@ -118,7 +118,7 @@ pub struct Limits {
     pub macs: usize,
     /// Copies of frames for many users made in a second.
     pub frame_copies_per_s: u32,
-    /// Error Indications sent in a second.
+    /// Error Indications sent in a second on each side.
     pub error_indications_per_s: u32,
     /// ICMP errors sent in a second.
     pub icmp_errors_per_s: u32,

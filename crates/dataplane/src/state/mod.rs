@@ -66,8 +66,9 @@ pub(crate) use treatment::{Extra, Treatment};
 pub(crate) use usage::Ledger;
 pub(crate) use waiting::Ticket;
 
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, side_of_peer};
 use crate::frame::{Meta, PortIndex};
+use crate::side::Side;
 use crate::steering::{Note, Steering};
 use dplink::{Event, Start, UsageCause, UsageCounts};
 use packet::gtpu::{Endpoints, OuterHeader, PORT, UdpChecksum};
@@ -101,8 +102,8 @@ pub(crate) struct State {
     pub(crate) neighbours: Neighbours,
     pub(crate) sessions: Sessions,
     pub(crate) flows: Flows,
-    /// Error Indications that may still be sent.
-    pub(crate) error_indications: Budget,
+    /// Error Indications that may still be sent, by the side they answer.
+    pub(crate) error_indications: [Budget; 2],
     pub(crate) fragments: Fragments,
     /// ICMP errors that may still be sent.
     pub(crate) icmp_errors: Budget,
@@ -163,7 +164,7 @@ impl State {
             neighbours: Neighbours::new(limits.neighbours, steering.is_shared()),
             sessions: Sessions::new(room),
             flows: Flows::new(limits.flows, config.seed),
-            error_indications: Budget::new(limits.error_indications_per_s),
+            error_indications: [(); 2].map(|()| Budget::new(limits.error_indications_per_s)),
             fragments: Fragments::new(),
             icmp_errors: Budget::new(limits.icmp_errors_per_s),
             events: Vec::with_capacity(EVENTS_MAX),
@@ -222,6 +223,14 @@ impl State {
         }
     }
 
+    /// Whether a peer on the side of a port may be told once more of a packet of no use. Each side has a share of its own, or who
+    /// is on the one could silence us on the other.
+    pub(crate) fn may_indicate(&mut self, port: PortIndex) -> bool {
+        let side = self.ports.get(port).interface.direction();
+        let budget = self.error_indications.get_mut(side as usize);
+        budget.is_some_and(|budget| budget.take(self.now_ns))
+    }
+
     /// An event is a hint: when too many come at once, the rest are lost.
     pub(crate) fn note(&mut self, event: Event) -> bool {
         let room = self.events.len() < EVENTS_MAX;
@@ -248,6 +257,18 @@ impl State {
     pub(crate) fn any_way(&self, sides: &[Interface], address: IpAddr) -> Option<Way> {
         let mut sides = self.ports.sides(sides);
         sides.find_map(|side| Self::way(&self.ports, &self.routes, (side, address)))
+    }
+
+    /// Whether packets into tunnels to one of these sides, with this peer at the other end, leave by a port of the side that
+    /// `port` is on.
+    pub(crate) fn reaches(&self, peer: IpAddr, sides: &[Interface], port: PortIndex) -> bool {
+        let direction = self.ports.get(port).interface.direction();
+        let defaults = sides.iter().copied().map(Side::of);
+        self.ports.sides(sides).chain(defaults).any(|side| {
+            let side = side_of_peer(self.ports.all(), side, peer);
+            let next_hop = self.routes.find(side, peer);
+            next_hop.is_some_and(|hop| self.ports.get(hop.port).interface.direction() == direction)
+        })
     }
 
     /// How packets get to a peer; `None` where no route leads there.
