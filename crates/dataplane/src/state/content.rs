@@ -87,6 +87,8 @@ pub(crate) struct View<'a> {
     network: u16,
     /// From the header behind IP on.
     upper: &'a [u8],
+    /// All of it, and where that header is.
+    packet: (&'a [u8], usize),
 }
 
 impl<'a> View<'a> {
@@ -98,7 +100,8 @@ impl<'a> View<'a> {
             Direction::Downlink => found.tuple.reversed(),
         };
         let network = meta.key.network();
-        Some(Self { tuple, direction, network, upper: packet.get(found.upper..found.total)? })
+        let upper = packet.get(found.upper..found.total)?;
+        Some(Self { tuple, direction, network, upper, packet: (packet.get(..found.total)?, found.upper) })
     }
 
     /// Whether later packets may say more than this one.
@@ -135,7 +138,9 @@ impl<'a> View<'a> {
         Datagram { server_port: self.tuple.destination_port, payload }
     }
 
-    /// Of TCP, only what the user says is looked at: servers that speak first are rare, and say little.
+    /// Of TCP, only what the user says is looked at: servers that speak first are rare, and say little. But what the server does
+    /// not take is no word of the user: segments with a wrong checksum are passed over, and that the user's side is over is not
+    /// believed, as what says so may never arrive there, or have no number that counts. What says nothing more is left alone in time.
     fn inspect<'i>(&self, inspection: &'i mut Inspection) -> Verdict<'i>
     where
         'a: 'i,
@@ -144,20 +149,21 @@ impl<'a> View<'a> {
             return inspection.datagram(self.datagram());
         }
         let Ok(segment) = tcp::Segment::parse(self.upper) else { return Verdict::More };
-        let is_over = segment.flags() & (tcp::flag::RST | tcp::flag::FIN) != 0;
-        let verdict = match self.direction {
-            Direction::Downlink => Verdict::More,
-            Direction::Uplink => {
-                if segment.flags() & tcp::flag::SYN != 0 {
-                    inspection.begin(segment.sequence().wrapping_add(1));
-                }
-                inspection.segment(segment.sequence(), segment.payload())
-            }
-        };
-        match verdict {
-            Verdict::More if is_over => Verdict::Unknown(dpi::extract::Unknown::Bounds),
-            verdict => verdict,
+        if self.direction == Direction::Downlink {
+            return match segment.has(tcp::flag::RST | tcp::flag::FIN) {
+                true => Verdict::Unknown(dpi::extract::Unknown::Bounds),
+                false => Verdict::More,
+            };
         }
+        let is_syn = segment.has(tcp::flag::SYN);
+        if !(is_syn || !segment.payload().is_empty()) || !tcp::is_sealed(self.packet.0, self.packet.1) {
+            return Verdict::More;
+        }
+        if is_syn {
+            inspection.begin(segment.sequence().wrapping_add(1));
+        }
+        // The payload of a SYN begins behind it.
+        inspection.segment(segment.sequence().wrapping_add(u32::from(is_syn)), segment.payload())
     }
 }
 
