@@ -120,7 +120,7 @@ pub struct Limits {
     pub frame_copies_per_s: u32,
     /// Error Indications sent in a second on each side.
     pub error_indications_per_s: u32,
-    /// ICMP errors sent in a second.
+    /// ICMP errors sent in a second of each kind: too long, no hop left. A user has an eighth of them.
     pub icmp_errors_per_s: u32,
 }
 

@@ -37,7 +37,7 @@ mod waiting;
 
 pub(crate) use account::{Account, Count, Rate};
 pub(crate) use apart::Apart;
-pub(crate) use budget::Budget;
+pub(crate) use budget::{Budget, Shared};
 pub(crate) use cells::{CellRun, STEPS};
 pub(crate) use connections::{Connection, Connections};
 pub use content::ContentCounts;
@@ -105,8 +105,8 @@ pub(crate) struct State {
     /// Error Indications that may still be sent, by the side they answer.
     pub(crate) error_indications: [Budget; 2],
     pub(crate) fragments: Fragments,
-    /// ICMP errors that may still be sent.
-    pub(crate) icmp_errors: Budget,
+    /// ICMP errors that may still be sent: that a packet is too long, and that it has no hop left.
+    pub(crate) icmp_errors: [Shared; 2],
     /// The other workers.
     pub(crate) steering: Steering,
     /// For the control side.
@@ -166,7 +166,7 @@ impl State {
             flows: Flows::new(limits.flows, config.seed),
             error_indications: [(); 2].map(|()| Budget::new(limits.error_indications_per_s)),
             fragments: Fragments::new(),
-            icmp_errors: Budget::new(limits.icmp_errors_per_s),
+            icmp_errors: [(); 2].map(|()| Shared::new(limits.icmp_errors_per_s)),
             events: Vec::with_capacity(EVENTS_MAX),
             used: Vec::with_capacity(USED_MAX),
             late: Vec::with_capacity(LATE_MAX),
