@@ -11,6 +11,7 @@ use packet::five_tuple::{Dissected, FiveTuple};
 use packet::{protocol, tcp, udp};
 use rules::{Application, Arrival, Direction};
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Packets of both directions after which a flow that says nothing is left alone.
@@ -29,8 +30,8 @@ pub(crate) struct Memory {
 
 impl Memory {
     /// For so many flows that are looked at.
-    pub(crate) fn new(flows: usize, seed: u64) -> Self {
-        let config = dpi::learn::Config { seed, ..dpi::learn::Config::default() };
+    pub(crate) fn new(flows: usize, (resolvers, seed): (Vec<IpAddr>, u64)) -> Self {
+        let config = dpi::learn::Config { seed, resolvers, ..dpi::learn::Config::default() };
         Self { waiting: Waiting::new(flows), learner: Learner::new(config) }
     }
 }
@@ -113,6 +114,11 @@ impl<'a> View<'a> {
     pub(crate) fn is_dns(&self) -> bool {
         let tuple = &self.tuple;
         tuple.protocol == protocol::UDP && !tuple.fragment && tuple.destination_port == DNS
+    }
+
+    /// The user, in its network.
+    const fn user(&self) -> (u16, IpAddr) {
+        (self.network, self.tuple.source_address())
     }
 
     /// What addresses tell.
@@ -235,7 +241,7 @@ impl Content {
             Verdict::Seen(seen) => view.facts().with(&seen),
             _ => view.facts(),
         };
-        let learned = || learner.name(view.network, facts.server, now_ns / 1_000_000);
+        let learned = || learner.name(view.user(), facts.server, now_ns / 1_000_000);
         let detected = rules.detect(&Facts { host: facts.host.or_else(learned), ..facts });
         self.count(detected);
         Some(detected)
@@ -279,7 +285,7 @@ impl Memory {
     /// What addresses tell, and the name that was looked up.
     fn facts_of_address<'a>(&'a self, view: &View<'a>, now_ns: u64) -> Facts<'a> {
         let facts = view.facts();
-        Facts { host: self.learner.name(view.network, facts.server, now_ns / 1_000_000), ..facts }
+        Facts { host: self.learner.name(view.user(), facts.server, now_ns / 1_000_000), ..facts }
     }
 
     /// Takes note of a lookup, or learns from its answer; how many names.
@@ -328,7 +334,9 @@ impl State {
         if self.sessions.get(session)?.waiting >= WAITING_PER_SESSION {
             return None;
         }
-        if let Some(surplus) = memory.waiting.surplus() {
+        let sessions = &self.sessions;
+        let waiting = |session| sessions.get(session).map_or(0, |session| session.waiting);
+        if let Some(surplus) = memory.waiting.surplus(waiting) {
             self.content.counts.displaced += 1;
             self.settle(surplus, Application::None);
         }
@@ -369,7 +377,7 @@ impl State {
             server_port: arrival.remote_port.unwrap_or_default(),
             protocol: arrival.protocol,
             dscp: arrival.traffic_class >> 2,
-            host: memory.learner.name(network, arrival.remote, self.now_ns / 1_000_000),
+            host: memory.learner.name((network, arrival.ue), arrival.remote, self.now_ns / 1_000_000),
             ..Facts::default()
         };
         rules.detect(&facts).application(rules)
@@ -421,7 +429,9 @@ impl State {
 
     /// Takes in a flow of a session that waited with another worker. Where it cannot wait, what it used is counted.
     pub(super) fn unpack_waiting(&mut self, session: SessionIndex, waiter: Waiter) {
-        let surplus = self.content.memory.as_mut().and_then(|memory| memory.waiting.surplus());
+        let sessions = &self.sessions;
+        let waiting = |session| sessions.get(session).map_or(0, |session| session.waiting);
+        let surplus = self.content.memory.as_mut().and_then(|memory| memory.waiting.surplus(waiting));
         if let Some(surplus) = surplus {
             self.content.counts.displaced += 1;
             self.settle(surplus, Application::None);

@@ -45,7 +45,7 @@ pub(crate) use content::{Content, Loading, Memory, View, WAITING_PER_SESSION};
 pub(crate) use exits::Exit;
 pub(crate) use flow_key::FlowKey;
 pub use flows::flow_table_bytes;
-pub(crate) use flows::{Circumstances, Flows, Place, Verdict};
+pub(crate) use flows::{Ages, Circumstances, Flows, Place, Verdict};
 pub(crate) use fragments::{DatagramName, Fragments, Part, Useless};
 pub(crate) use framed::{Framed, Length, around, found_by, network, networks};
 pub(crate) use installation::{Installation, Installed, Refusal};

@@ -5,10 +5,11 @@ use super::redirect::{flow, made, tunnelled, up};
 use crate::content::ContentRules;
 use crate::counters::DropReason;
 use crate::fixture::{Bench, N3, N6, config, rules};
-use dplink::{Command, Notice, UsageCounts};
+use dplink::{Command, Event, Notice, UsageCounts};
 use packet::tcp::{Made, flag};
 use packet::{FiveTuple, ipv4, udp};
-use rules::{ApplicationId, ApplyAction, Far, FarId, Pdr, PdrId, Rules, Seid, Urr, UrrId};
+use rules::{ApplicationId, ApplyAction, Far, FarId, Interface, Pdr, PdrId, Rules, Seid, Urr, UrrId};
+use std::net::IpAddr;
 
 const VICTIM: u64 = 4;
 const LIAR: u64 = 5;
@@ -85,16 +86,15 @@ fn what_a_user_uses_is_counted_though_somebody_else_spoke_first() {
     assert_eq!((used(&mut bench, VICTIM).uplink_packets, used(&mut bench, LIAR).uplink_packets), (2, 0));
 }
 
-/// Rules that name no address of the user, as a gateway's on the way to another: flows of the same addresses are two
+/// Sessions that name no address of the user, as a gateway's on the way to another: flows of the same addresses are two
 /// users', and each pays for what is its own.
 #[test]
 fn flows_of_two_sessions_with_the_same_addresses_are_counted_by_themselves() {
     let mut bench = bench();
     for user in [VICTIM, LIAR] {
         let mut rules = with_blocked(user);
-        rules.pdrs.iter_mut().for_each(|pdr| {
-            pdr.pdi.ue_ipv4 = pdr.pdi.ue_ipv4.filter(|_| pdr.pdi.f_teid.is_none());
-        });
+        rules.pdrs.retain(|pdr| pdr.pdi.f_teid.is_some());
+        rules.pdrs.iter_mut().for_each(|pdr| pdr.pdi.ue_ipv4 = None);
         bench.put(user, 2, rules);
     }
     bench.settle();
@@ -132,4 +132,123 @@ fn packets_of_nobody_s_addresses_take_no_room_among_flows() {
     bench.receive(N3, &datagram(LIAR, [10, 60, 0, LIAR as u8], 4_000, b"nothing that is known"));
     bench.settle();
     assert_eq!((bench.worker.flows(), bench.sent(N6).len()), (1, 1));
+}
+
+/// What the server never takes: a reset and a request with a wrong checksum, and a reset of no number that counts.
+#[test]
+fn what_the_server_does_not_take_says_nothing_of_a_flow() {
+    for (flags, payload, spoiled) in [
+        (flag::RST, &b""[..], true),
+        (flag::ACK, FREE, true),
+        (flag::RST, b"", false),
+        (flag::SYN, FREE, true),
+    ] {
+        let mut bench = bench();
+        let flow = flow(VICTIM);
+        assert_eq!(say(&mut bench, (VICTIM, &flow), &made(flag::SYN, (1, 0), b"")), 1);
+        let mut decoy = up(VICTIM, &flow, &made(flags, (2, 1), payload));
+        let checksum = super::redirect::TUNNEL + 20 + 16;
+        decoy[checksum] ^= u8::from(spoiled);
+        bench.receive(N3, &decoy);
+        bench.worker.turn(bench.now_ns);
+        assert_eq!(bench.sent(N6).len(), 1);
+        assert_eq!(say(&mut bench, (VICTIM, &flow), &made(flag::ACK, (2, 1), GET)), 0, "{flags} {spoiled}");
+    }
+}
+
+/// A connection that is silent for longer than others are remembered is still what it said it is.
+#[test]
+fn a_block_holds_over_a_long_silence() {
+    let mut bench = bench();
+    let (flow, other) = (flow(VICTIM), FiveTuple { source_port: 9, ..flow(VICTIM) });
+    for (flow, text) in [(&flow, GET), (&other, FREE)] {
+        say(&mut bench, (VICTIM, flow), &made(flag::SYN, (1, 0), b""));
+        say(&mut bench, (VICTIM, flow), &made(flag::ACK, (2, 1), text));
+    }
+    assert_eq!(bench.worker.flows(), 2);
+    bench.now_ns += 1_800_000_000_000;
+    bench.settle();
+    assert_eq!(bench.worker.flows(), 1, "the one of no application is forgotten");
+    bench.meet_neighbours();
+    let record = &[0x17, 3, 3, 0, 2, 1, 2];
+    assert_eq!(say(&mut bench, (VICTIM, &flow), &made(flag::ACK, (2 + GET.len() as u32, 1), record)), 0);
+    bench.now_ns += 7_500_000_000_000;
+    bench.settle();
+    assert_eq!(bench.worker.flows(), 0);
+}
+
+/// A control plane that leaves the user's address out of uplink rules means the user's packets.
+#[test]
+fn a_tunnel_whose_rules_leave_the_address_out_is_nobody_else_s() {
+    let mut bench = bench();
+    let mut rules = with_blocked(LIAR);
+    rules.pdrs.iter_mut().filter(|pdr| pdr.pdi.f_teid.is_some()).for_each(|pdr| pdr.pdi.ue_ipv4 = None);
+    bench.put(LIAR, 2, rules);
+    bench.settle();
+    for (source, sent) in
+        [([10, 60, 0, VICTIM as u8], 0), ([203, 0, 113, 7], 0), ([10, 60, 0, LIAR as u8], 1)]
+    {
+        bench.receive(N3, &datagram(LIAR, source, 4_000, b"hello"));
+        bench.worker.turn(bench.now_ns);
+        assert_eq!(bench.sent(N6).len(), sent, "{source:?}");
+    }
+    assert_eq!(drops(&bench, DropReason::NoPdr), 2);
+}
+
+/// The frame with an Error Indication to a port of ours: no base station is behind the data network.
+fn indication(port: usize, peer: [u8; 4]) -> Vec<u8> {
+    let (last, interface) = if port == N3 { (3, 30) } else { (6, 50) };
+    let mut frame = vec![2, 0, 0, 0, last, 2, 2, 0, 0, 0, last, 1, 8, 0];
+    let mut message = [0; packet::gtpu::TunnelError::LENGTH_MAX];
+    let error = packet::gtpu::TunnelError { teid: 0x203, address: IpAddr::from(peer), udp_port: None };
+    let length = error.write(&mut message).unwrap();
+    let mut inner = vec![0; 28];
+    ipv4::Header::new([10, interface, 0, 1].into(), [10, interface, 0, 2].into(), 17, 8 + length)
+        .unwrap()
+        .write(&mut inner)
+        .unwrap();
+    udp::Header::new(2_152, 2_152, length).unwrap().write(&mut inner[20..]).unwrap();
+    frame.extend(inner);
+    frame.extend(&message[..length]);
+    frame
+}
+
+#[test]
+fn who_is_no_peer_s_neighbour_takes_no_tunnel_away() {
+    let mut bench = bench();
+    let mut told = |port: usize, peer| {
+        bench.receive(port, &indication(port, peer));
+        let notices = bench.settle();
+        let events = notices.into_iter().filter_map(|notice| match notice {
+            Notice::Event(Event::ErrorIndication { towards, .. }) => Some(towards),
+            _ => None,
+        });
+        events.collect::<Vec<_>>()
+    };
+    // The base station's, on the wire of N3.
+    assert_eq!(told(N3, [10, 30, 0, 1]), [None]);
+    assert_eq!(told(N6, [10, 30, 0, 1]), []);
+    // Behind the default route of N6, where another gateway may be, and no base station.
+    assert_eq!(told(N6, [198, 51, 100, 1]), [Some(Interface::Core)]);
+}
+
+/// What comes to a port of the data network and is nobody's does not use up what base stations are told with.
+#[test]
+fn each_side_has_its_own_error_indications() {
+    let mut bench = bench();
+    let mut unknown = datagram(LIAR, [10, 60, 0, LIAR as u8], 4_000, b"hello");
+    unknown[46..50].copy_from_slice(&0x7777_u32.to_be_bytes());
+    let mut beyond = unknown.clone();
+    beyond[..14].copy_from_slice(&[2, 0, 0, 0, 6, 2, 2, 0, 0, 0, 6, 1, 8, 0]);
+    ipv4::Header::new([10, 50, 0, 1].into(), [10, 50, 0, 2].into(), 17, beyond.len() - 34)
+        .unwrap()
+        .write(&mut beyond[14..])
+        .unwrap();
+    for _ in 0..4 {
+        bench.receive(N6, &beyond);
+    }
+    bench.settle();
+    bench.receive(N3, &unknown);
+    bench.settle();
+    assert_eq!((bench.sent(N6).len(), bench.sent(N3).len()), (2, 1));
 }
