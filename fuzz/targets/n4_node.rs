@@ -124,7 +124,7 @@ impl World {
         let usage = Notice::Usage { session, cause: UsageCause::VolumeThreshold, counts };
         let packet = Event::DownlinkData { session, pdr: PdrId(2), qfi: Qfi::new(9), traffic_class: 0 };
         let peer = [10, 30, 0, 1].into();
-        let indication = Event::ErrorIndication { teid: rules::Teid(9), peer };
+        let indication = Event::ErrorIndication { teid: rules::Teid(9), peer, towards: None };
         let macs = Notice::Macs { session, macs: vec![rules::SeenMac::untagged([2, 0, 0, 0, 0, 1])] };
         for notice in [usage, Notice::Event(packet), Notice::Event(indication), macs] {
             self.handle(Input::DataPath(&notice));

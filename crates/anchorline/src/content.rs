@@ -6,6 +6,7 @@ use dpi::rule_file::{self, Category, Mistakes, RuleFile};
 use dplink::ContentPart;
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 /// How a file says its rules.
@@ -35,10 +36,16 @@ impl Format {
 }
 
 /// `[content]`: where rules come from.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sources {
     pub(crate) rules: PathBuf,
     pub(crate) categories: Vec<(Category, PathBuf)>,
+    /// Whose answers to lookups name servers for all users.
+    pub(crate) resolvers: Vec<IpAddr>,
+    /// Flows of a worker looked at at once.
+    pub(crate) inspections: usize,
+    /// Seconds that silent connections of a known application are remembered.
+    pub(crate) connection_s: u64,
 }
 
 impl Sources {
@@ -217,7 +224,7 @@ mod tests {
         let category = Category { name: "games".to_owned(), precedence: 500, rating_group: 0 };
         let hosts = write("games.hosts", "games.example\nplay.example\n");
         let rules = write("content.rules", "id=1 precedence=1 rating-group=1 any\n");
-        let sources = Sources { rules, categories: vec![(category, hosts)] };
+        let sources = Sources { rules, categories: vec![(category, hosts)], ..Sources::default() };
         let read = sources.read().unwrap();
         let lines = read.lines.replace('"', "");
         let line = "id=4100000000 precedence=500 rating-group=0 application=games host=.games.example,.play.example\n";

@@ -121,6 +121,7 @@ pub(crate) fn config(population: &Population) -> Config {
         },
         // Nobody would answer.
         echo: dataplane::Echo::OFF,
+        resolvers: vec![],
         epoch: 1,
         seed: 1,
     }

@@ -90,6 +90,8 @@ pub struct Limits {
     pub flows: usize,
     /// A flow without packets for so long is forgotten.
     pub flow_age_ns: u64,
+    /// The same of connections over TCP whose application is known; at least as long, and 18 hours at most.
+    pub connection_age_ns: u64,
     /// Flows looked at for what application they are of, at once; 4.5 kB each, taken with the first content rules.
     pub inspections: usize,
     /// Peers that tunnels lead to: gNBs, eNBs, other gateways.
@@ -118,9 +120,9 @@ pub struct Limits {
     pub macs: usize,
     /// Copies of frames for many users made in a second.
     pub frame_copies_per_s: u32,
-    /// Error Indications sent in a second.
+    /// Error Indications sent in a second on each side.
     pub error_indications_per_s: u32,
-    /// ICMP errors sent in a second.
+    /// ICMP errors sent in a second of each kind: too long, no hop left. A user has an eighth of them.
     pub icmp_errors_per_s: u32,
 }
 
@@ -131,7 +133,8 @@ impl Default for Limits {
             pdrs: 200_000,
             flows: 1 << 20,
             flow_age_ns: 300_000_000_000,
-            inspections: 4_096,
+            connection_age_ns: 7_440_000_000_000,
+            inspections: 8_192,
             peers: 4_096,
             meters_apart: 16_384,
             connections: 4_096,
@@ -184,6 +187,8 @@ pub struct Config {
     pub limits: Limits,
     /// When peers are asked whether they are there.
     pub echo: Echo,
+    /// Resolvers whose answers name servers for all users of a network; those of others do for who asked.
+    pub resolvers: Vec<IpAddr>,
     /// Of this life of the engine, unlike those before it: counts of usage begin at zero with each.
     pub epoch: u64,
     /// Of hashes, so that nobody outside can aim at one place of a table.

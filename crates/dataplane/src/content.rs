@@ -163,6 +163,11 @@ impl Detected {
     /// The first number of an application.
     const FIRST: u16 = 2;
 
+    /// Whether it was found to be of some application, or charged as some content.
+    pub(crate) const fn is_of_some(self) -> bool {
+        self.0 >= Self::FIRST
+    }
+
     /// The name of its application, if it is of one.
     pub(crate) fn name(self, rules: &ContentRules) -> Option<&str> {
         rules.known(self)?.application.as_ref().map(|(application, _)| application.name())

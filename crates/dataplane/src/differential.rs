@@ -339,6 +339,7 @@ fn config(setup: &Setup) -> Config {
             ..Limits::default()
         },
         echo: Echo::OFF,
+        resolvers: vec![],
         epoch: 1,
         seed: 7,
     }

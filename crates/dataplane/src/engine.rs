@@ -31,6 +31,7 @@ use placement::{Owner, Placement, Shared};
 use rounds::Rounds;
 use rules::Seid;
 use std::collections::HashSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// A command that cannot be obeyed.
@@ -55,8 +56,8 @@ pub struct Engine {
     named: Option<HashSet<Seid>>,
     /// The content rules ordered last.
     content: Option<Arc<ContentRules>>,
-    /// Flows a worker looks at, and the seed of its tables.
-    inspections: (usize, u64),
+    /// Flows a worker looks at, whose answers to lookups tell everybody, and the seed of its tables.
+    inspections: (usize, (Vec<IpAddr>, u64)),
     loads: Rounds<()>,
     counts: Rounds<Counted>,
     lists: Rounds<Vec<PeerStatistics>>,
@@ -86,7 +87,7 @@ impl Engine {
             connections: config.limits.connections,
             content: None,
             loads: Rounds::new(),
-            inspections: (config.limits.inspections, config.seed),
+            inspections: (config.limits.inspections, (config.resolvers.clone(), config.seed)),
         }
     }
 
@@ -160,12 +161,12 @@ impl Engine {
 
     /// Puts content rules in force, which [`Notice::ContentLoaded`] confirms.
     pub fn load(&mut self, rules: ContentRules) {
-        let (flows, seed) = self.inspections;
+        let (flows, of_names) = self.inspections.clone();
         let is_first = self.content.is_none();
         let rules = self.content.insert(Arc::new(rules)).clone();
         self.loads.ask(Some(rules.revision()), self.hands.len());
         self.order_all(|| {
-            let memory = is_first.then(|| Box::new(Memory::new(flows, seed)));
+            let memory = is_first.then(|| Box::new(Memory::new(flows, of_names.clone())));
             Order::Load(Box::new(Loading { rules: Some(rules.clone()), memory }))
         });
     }

@@ -225,6 +225,7 @@ pub(crate) fn config() -> Config {
         routes,
         limits,
         echo: Echo::OFF,
+        resolvers: vec![],
         epoch: 1,
         seed: 0,
     }

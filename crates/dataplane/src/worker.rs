@@ -21,7 +21,7 @@ use crate::held::Held;
 use crate::kept::{Kept, Unkept};
 use crate::nodes;
 use crate::port::Port;
-use crate::state::{ContentCounts, Lookup, Parcel, State};
+use crate::state::{Ages, ContentCounts, Lookup, Parcel, State};
 use crate::steering::{Handed, Handoff};
 use crate::trace::Tracer;
 pub use connect::{connect, connect_crew};
@@ -84,7 +84,7 @@ pub struct Worker<P: Port> {
     rest: rest::Rest<P::Buffer>,
     kept_per_session: u16,
     kept_ns: u64,
-    flow_age_ns: u64,
+    ages: Ages,
     orders: Consumer<Order>,
     /// Orders of the last turn.
     obeyed: usize,
@@ -114,7 +114,7 @@ impl<P: Port> Worker<P> {
         self.receive();
         let received = self.vector.len() + self.rest.arrived.len();
         self.run_received(trace);
-        self.state.flows.sweep(SWEEP, now_ns, self.flow_age_ns);
+        self.state.flows.sweep(SWEEP, now_ns, self.ages);
         self.state.sweep_waiting();
         if now_ns >= self.expire_ns {
             self.expire_ns = now_ns + EXPIRY_NS;
@@ -203,6 +203,12 @@ impl<P: Port> Worker<P> {
     /// Packets that wait here for something.
     fn held(&self) -> usize {
         self.held.len() + self.kept.len() + self.awaited.len()
+    }
+
+    /// Flows it knows.
+    #[cfg(test)]
+    pub(crate) fn flows(&self) -> usize {
+        self.state.flows.len()
     }
 
     /// Makes a neighbour known, as if it had answered.

@@ -228,7 +228,7 @@ fn learning(frames: &[Vec<u8>]) -> String {
             let (user, resolver) = (taken.tuple.source_address(), taken.tuple.destination_address());
             let lookup = Lookup { instance: 1, user, user_port: taken.tuple.source_port, resolver };
             learner.query(&lookup, taken.payload, 0);
-            black_box(learner.name(1, resolver, 0));
+            black_box(learner.name((1, resolver), resolver, 0));
         }
     })
 }

@@ -170,7 +170,7 @@ fn chromium_is_understood() {
 #[test]
 fn a_real_lookup_teaches_the_name_that_was_asked_for() {
     let mut learner = Learner::new(Config::default());
-    let mut learned = 0;
+    let (mut learned, mut asker) = (0, None);
     for packet in packets(CLIENTS) {
         let FiveTuple { source_port, destination_port, .. } = FiveTuple::parse(&packet).unwrap().tuple;
         let found = FiveTuple::parse(&packet).unwrap();
@@ -178,6 +178,7 @@ fn a_real_lookup_teaches_the_name_that_was_asked_for() {
         let [source, destination] = [found.tuple.source_address(), found.tuple.destination_address()];
         if found.tuple.protocol == protocol::UDP && destination_port == 53 {
             let lookup = Lookup { instance: 0, user: source, user_port: source_port, resolver: destination };
+            asker = Some(source);
             learner.query(&lookup, payload, 0);
         } else if found.tuple.protocol == protocol::UDP && source_port == 53 {
             let lookup =
@@ -187,6 +188,10 @@ fn a_real_lookup_teaches_the_name_that_was_asked_for() {
     }
     assert_eq!(learned, 3);
     for server in ["198.51.100.7", "198.51.100.8", "2001:db8::7"] {
-        assert_eq!(learner.name(0, server.parse().unwrap(), 1).map(text).as_deref(), Some("video.example"));
+        let asker = (0, asker.unwrap());
+        assert_eq!(
+            learner.name(asker, server.parse().unwrap(), 1).map(text).as_deref(),
+            Some("video.example")
+        );
     }
 }

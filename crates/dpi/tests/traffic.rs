@@ -115,7 +115,7 @@ fn servers_of_flows_are_known_by_the_lookups_before_them() {
                 assert!(learner.answer(&lookup, taken.payload, now_ms).unwrap() > 0);
             }
         } else if written.position == 0 && label.transport != Transport::Udp {
-            match learner.name(1, server, now_ms) {
+            match learner.name((1, taken.tuple.source_address()), server, now_ms) {
                 Some(name) => {
                     // Hosts of one domain share servers, and rules tell domains.
                     let rule = |host| classifier.classify(&Facts { host, ..taken.facts() });

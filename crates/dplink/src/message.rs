@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// Of this contract: both sides must be of the same.
-pub const VERSION: u16 = 11;
+pub const VERSION: u16 = 12;
 
 /// What a connection to a DPE is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -273,6 +273,8 @@ pub enum Event {
         teid: Teid,
         /// The peer's address.
         peer: IpAddr,
+        /// Only tunnels to this side are meant: it came from where no peer of the other one is. `None`: of either.
+        towards: Option<Interface>,
     },
     /// The path to a peer has failed, or is there again (TS 29.281 7.2, TS 29.244 7.4.5.1.2). Told until it is noted, and of
     /// paths that have failed again after every resynchronisation.

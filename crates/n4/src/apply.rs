@@ -32,7 +32,9 @@ impl Node {
             Notice::Removed { session, usage } => self.removed(*session, usage),
             Notice::Usage { session, cause, counts } => self.usage_told(*session, *cause, counts),
             Notice::Macs { session, macs } => self.macs_told(*session, macs),
-            Notice::Event(Event::ErrorIndication { teid, peer }) => self.error_indication(*teid, *peer),
+            Notice::Event(Event::ErrorIndication { teid, peer, towards }) => {
+                self.error_indication((*teid, *peer), *towards);
+            }
             Notice::Event(Event::Path { side, remote, failed }) => {
                 self.user_plane_path((*side, *remote), !failed);
             }

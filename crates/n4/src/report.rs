@@ -10,17 +10,20 @@ use pfcp::{
     Body, Cause, ErrorIndicationReport, FTeid, Message, ReportType, SessionReportRequest,
     SessionReportResponse,
 };
-use rules::{Rules, Seid, Teid};
+use rules::{Interface, Rules, Seid, Teid};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// A peer's tunnel.
 type Remote = (Teid, IpAddr);
 
+/// Whether a tunnel leads to the access side.
+type Towards = bool;
+
 /// Which sessions send into which tunnel of a peer, and what was reported lately.
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
-    users: BTreeSet<(Remote, Seid)>,
+    users: BTreeSet<(Remote, Seid, Towards)>,
     lately: BTreeMap<(Seid, Remote), Time>,
 }
 
@@ -29,10 +32,10 @@ impl Reports {
     /// that one is news.
     pub(crate) fn reindex(&mut self, seid: Seid, old: &Rules, new: &Rules) {
         self.forget(seid);
-        for remote in remotes(old) {
-            self.users.remove(&(remote, seid));
+        for (remote, towards) in remotes(old) {
+            self.users.remove(&(remote, seid, towards));
         }
-        self.users.extend(remotes(new).map(|remote| (remote, seid)));
+        self.users.extend(remotes(new).map(|(remote, towards)| (remote, seid, towards)));
     }
 
     /// What was reported of a session is long ago.
@@ -58,23 +61,34 @@ impl Reports {
         is_due
     }
 
-    fn users(&self, remote: Remote) -> Vec<Seid> {
-        let all = (remote, Seid(0))..=(remote, Seid(u64::MAX));
-        self.users.range(all).map(|(_, seid)| *seid).collect()
+    /// Sessions that send into a tunnel of that peer, on that side or on either.
+    fn users(&self, remote: Remote, side: Option<Interface>) -> Vec<Seid> {
+        let all = (remote, Seid(0), false)..=(remote, Seid(u64::MAX), true);
+        let is_meant = |towards: Towards| side.is_none_or(|side| towards == (side == Interface::Access));
+        let mut users: Vec<Seid> = self
+            .users
+            .range(all)
+            .filter(|(.., towards)| is_meant(*towards))
+            .map(|(_, seid, _)| *seid)
+            .collect();
+        users.dedup();
+        users
     }
 }
 
-fn remotes(rules: &Rules) -> impl Iterator<Item = Remote> {
-    let tunnels = rules.fars.iter().filter_map(|far| far.forwarding?.outer_header_creation);
-    tunnels.map(|tunnel| (tunnel.teid, tunnel.address))
+fn remotes(rules: &Rules) -> impl Iterator<Item = (Remote, Towards)> {
+    rules.fars.iter().filter_map(|far| {
+        let to = far.forwarding?;
+        let tunnel = to.outer_header_creation?;
+        Some(((tunnel.teid, tunnel.address), to.destination_interface == Interface::Access))
+    })
 }
 
 impl Node {
-    pub(crate) fn error_indication(&mut self, teid: Teid, peer: IpAddr) {
-        let remote = (teid, peer);
+    pub(crate) fn error_indication(&mut self, remote: Remote, towards: Option<Interface>) {
         // A peer repeats itself for every packet; its owner hears it once in a while.
         let terms = (self.now + self.config.heartbeat_interval, self.config.limits.reports);
-        for seid in self.reports.users(remote) {
+        for seid in self.reports.users(remote, towards) {
             // Who does not answer now hears of it from the next one the peer sends.
             let is_due = !self.must_wait(seid) && self.reports.begin((seid, remote), self.now, terms);
             if !is_due || !self.report(seid, remote) {

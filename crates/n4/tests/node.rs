@@ -199,7 +199,8 @@ fn a_path_that_recovered_while_we_were_away_is_told() {
     assert_eq!((told.len(), told[0].2.report_type), (1, flags::NODE_REPORT_UPFR));
     lab.pass(Duration::from_secs(89));
     assert!(node_reports(&mut lab).iter().all(|(.., report)| report.recovered.is_none()));
-    lab.pass(Duration::from_secs(2));
+    // Behind the other, which nobody has confirmed.
+    lab.pass(Duration::from_secs(15));
     let recovered = node_reports(&mut lab).into_iter().find_map(|(.., report)| report.recovered);
     assert_eq!(recovered.unwrap().peers, [RemoteGtpuPeer::new(RADIO)]);
     assert_eq!(lab.paths.len(), 1);

@@ -31,7 +31,7 @@ fn tshark_reads_a_whole_conversation() {
     let Body::SessionEstablishmentResponse(response) = answer else { panic!("{answer:?}") };
     let seid = response.up_f_seid.unwrap().seid;
     lab.ask(SMF, &Message::session(seid, 4, path_switch(5)));
-    let indication = Notice::Event(Event::ErrorIndication { teid: Teid(5), peer: GNB.into() });
+    let indication = Notice::Event(Event::ErrorIndication { teid: Teid(5), peer: GNB.into(), towards: None });
     lab.handle(Input::DataPath(&indication));
     refusals(&mut lab, seid);
     usage_and_paging(&mut lab);

@@ -18,12 +18,12 @@ use pfcp::{
     ApplyAction, Body, Cause, CpIpAddress, FSeid, FTeid, Message, ReportType, SessionReportRequest,
     SessionReportResponse,
 };
-use rules::{Seid, Teid};
+use rules::{Interface, Seid, Teid};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
 fn indication(teid: u32) -> Notice {
-    Notice::Event(Event::ErrorIndication { teid: Teid(teid), peer: GNB.into() })
+    Notice::Event(Event::ErrorIndication { teid: Teid(teid), peer: GNB.into(), towards: None })
 }
 
 /// With one session that sends into the tunnel 5.
@@ -51,6 +51,17 @@ fn the_owner_hears_which_tunnel_is_gone() {
     assert_eq!(request.report_type, ReportType(ReportType::ERIR));
     let gone = FTeid::Explicit { teid: 5, ipv4: Some(GNB), ipv6: None };
     assert_eq!(request.error_indication_report.as_ref().unwrap().remote_f_teids, [gone]);
+}
+
+/// A host of the data network says that it is a base station.
+#[test]
+fn nobody_hears_of_a_tunnel_from_where_its_other_end_is_not() {
+    let mut lab = lab();
+    let from = |side| Event::ErrorIndication { teid: Teid(5), peer: GNB.into(), towards: Some(side) };
+    lab.handle(Input::DataPath(&Notice::Event(from(Interface::Core))));
+    assert_eq!(lab.sent.len(), 0, "{:?}", lab.sent);
+    lab.handle(Input::DataPath(&Notice::Event(from(Interface::Access))));
+    assert_eq!(report(&lab).seid, Some(77));
 }
 
 #[test]

@@ -49,7 +49,10 @@ impl Arrival {
 
 /// The first that matches, by precedence, then PDR ID.
 pub(crate) fn first_pdr<'a>(rules: &'a Rules, arrival: &Arrival) -> Option<&'a Pdr> {
-    let matching = rules.pdrs.iter().filter(|pdr| pdi_matches(&pdr.pdi, rules, arrival));
+    let matching = rules
+        .pdrs
+        .iter()
+        .filter(|pdr| pdi_matches(&pdr.pdi, rules, arrival) && !is_spoofed(pdr, rules, arrival));
     matching.min_by_key(|pdr| (pdr.precedence, pdr.id))
 }
 
@@ -65,6 +68,33 @@ fn pdi_matches(pdi: &Pdi, rules: &Rules, arrival: &Arrival) -> bool {
         && (pdi.qfis.is_empty() || qfi.is_some_and(|qfi| pdi.qfis.contains(&qfi)))
         && (pdi.sdf_filters.is_empty()
             || pdi.sdf_filters.iter().any(|filter| sdf_matches(meant(filter, rules), arrival)))
+}
+
+/// A rule that names no address of the user takes none but the user's out of its tunnel, where any rule tells which those are.
+/// What one base station forwards to another is from anybody. A user of IPv6 that has no address yet speaks from its link, or
+/// from nowhere.
+fn is_spoofed(pdr: &Pdr, rules: &Rules, arrival: &Arrival) -> bool {
+    let names = |pdi: &Pdi| pdi.ue_ipv4.is_some() || pdi.ue_ipv6.is_some();
+    let says_nothing = !names(&pdr.pdi) && pdr.pdi.framed_routes.is_empty();
+    let is_up = pdr.pdi.f_teid.is_some() && pdr.pdi.source_interface == Interface::Access;
+    let far = rules.fars.iter().find(|far| far.id == pdr.far);
+    let is_back = far.and_then(|far| far.forwarding).is_some_and(|to| {
+        to.destination_interface == Interface::Access && to.outer_header_creation.is_some()
+    });
+    let pdis = || rules.pdrs.iter().map(|pdr| &pdr.pdi);
+    if !says_nothing || !is_up || is_back || !pdis().any(names) {
+        return false;
+    }
+    let source = arrival.ends().0;
+    let without_address = match source {
+        IpAddr::V4(_) => false,
+        IpAddr::V6(source) => {
+            pdis().any(|pdi| pdi.ue_ipv6.is_some())
+                && (source.is_unspecified() || source.is_unicast_link_local())
+        }
+    };
+    !without_address
+        && !pdis().any(|pdi| (names(pdi) || !pdi.framed_routes.is_empty()) && ue_matches(pdi, source))
 }
 
 /// With both addresses, either matches, and so does any in a network behind the user.

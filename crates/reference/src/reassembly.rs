@@ -8,8 +8,9 @@ use crate::outcome::{Fate, Outcome};
 use crate::reason::DropReason;
 use std::net::IpAddr;
 
-/// Datagrams at once.
+/// Datagrams at once of one side, and of one sender there.
 const DATAGRAMS_MAX: usize = 64;
+const OF_ONE_SENDER_MAX: usize = 16;
 /// Octets of one.
 const LENGTH_MAX: usize = 2_000;
 /// From its first fragment on.
@@ -80,9 +81,10 @@ impl Reference {
         let is_it = |known: &Datagram| {
             (known.port, known.source, known.identification) == (port, source, identification)
         };
+        let is_full = self.is_full(port, source);
         let mut datagram = match self.datagrams.iter().position(is_it) {
             Some(at) => self.datagrams.remove(at),
-            None if self.datagrams.len() == DATAGRAMS_MAX => return Err(DropReason::FragmentsFull),
+            None if is_full => return Err(DropReason::FragmentsFull),
             None => Datagram { port, source, identification, since_ns: now_ns, parts: Vec::new() },
         };
         let (units, more) = to_us.upper.fragment;
@@ -98,6 +100,15 @@ impl Reference {
                 Ok(Outcome::of(Fate::Consumed))
             }
         }
+    }
+
+    /// Whether there may be no further datagram of this sender.
+    fn is_full(&self, port: usize, source: IpAddr) -> bool {
+        let direction = |port: usize| self.port(port).ok().map(|port| port.interface.direction());
+        let of_side = |known: &&Datagram| direction(known.port) == direction(port);
+        self.datagrams.iter().filter(of_side).count() >= DATAGRAMS_MAX
+            || self.datagrams.iter().filter(of_side).filter(|known| known.source == source).count()
+                >= OF_ONE_SENDER_MAX
     }
 
     /// Identifications come again soon, so that fragments of two datagrams may meet: the checksum, where there is one,

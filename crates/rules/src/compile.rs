@@ -1,5 +1,6 @@
 //! Rules into the immutable program one worker runs: sorted, resolved, nothing left to look up.
 
+pub(crate) mod source;
 mod steps;
 #[cfg(test)]
 mod tests;
@@ -272,8 +273,11 @@ pub fn compile(rules: &Rules) -> Result<Program, RuleError> {
     let mut pdrs: Vec<&Pdr> = rules.pdrs.iter().collect();
     pdrs.sort_by_key(|pdr| (pdr.precedence, pdr.id));
     let steps = Steps::new(rules, &checked);
+    let filled = source::with_source(&pdrs, rules, &checked.fars);
+    let mut seen = pdrs.clone();
+    filled.iter().for_each(|(place, pdr)| seen[*place] = pdr);
     Ok(Program {
-        classifier: Classifier::new(&pdrs, &checked),
+        classifier: Classifier::new(&seen, &checked),
         steps: pdrs.iter().map(|pdr| steps.step(pdr, pdr.far)).collect(),
         beyond_quota: steps.beyond_quota(&pdrs),
         meters: steps.meters,

@@ -139,7 +139,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("content.rules");
         fs::write(&file, "id=1 precedence=1 rating-group=1 any\n").unwrap();
-        let sources = Sources { rules: file.clone(), categories: vec![] };
+        let sources = Sources { rules: file.clone(), categories: vec![], ..Sources::default() };
         let mut rules = watch(Some(&sources)).unwrap();
         let first = rules.borrow_and_update().clone().unwrap();
         fs::write(&file, "id=1 precedence=1 rating-group=1\n").unwrap();

@@ -26,8 +26,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let config = Config {
         ports: opened.configs,
         routes: settings.dpe.routes.clone(),
-        limits: limits(&settings.dpe),
+        limits: limits(&settings),
         echo: settings.dpe.echo,
+        resolvers: settings.content.iter().flat_map(|content| content.resolvers.clone()).collect(),
         epoch: rand::random(),
         seed: rand::random(),
     };
@@ -86,9 +87,17 @@ fn eal_config(dpe: &DpeSettings) -> EalConfig {
     }
 }
 
-fn limits(dpe: &DpeSettings) -> Limits {
-    let DpeSettings { sessions, framed_routes, flows, .. } = *dpe;
-    Limits { sessions, pdrs: 4 * sessions, framed_routes, flows, ..Limits::default() }
+fn limits(settings: &Settings) -> Limits {
+    let DpeSettings { sessions, framed_routes, flows, .. } = settings.dpe;
+    let limits = Limits { sessions, pdrs: 4 * sessions, framed_routes, flows, ..Limits::default() };
+    match &settings.content {
+        None => limits,
+        Some(content) => Limits {
+            inspections: content.inspections,
+            connection_age_ns: content.connection_s * 1_000_000_000,
+            ..limits
+        },
+    }
 }
 
 fn say_memory(memory: Memory) {

@@ -4,8 +4,8 @@
 mod tests;
 
 use super::values::{
-    Balance, DeviceHash, EchoN3, EchoPeriod, EchoT3, Flows, FramedRoutes, HugePages, Idle, IdleUs, MemoryMb,
-    Mtu, PortAddress, PortAddress6, Sessions, Side, Vlan, Workers,
+    Balance, ConnectionAge, DeviceHash, EchoN3, EchoPeriod, EchoT3, Flows, FramedRoutes, HugePages, Idle,
+    IdleUs, Inspections, MemoryMb, Mtu, PortAddress, PortAddress6, Sessions, Side, Vlan, Workers,
 };
 use super::{CrewSettings, DpeSettings, PortSettings, Settings, charging, classes, crew, n4};
 use crate::content::Sources;
@@ -123,6 +123,12 @@ struct Content {
     rules: PathBuf,
     #[serde(default)]
     category: Vec<ContentCategory>,
+    #[serde(default)]
+    resolvers: Vec<Spanned<IpAddr>>,
+    #[serde(default)]
+    inspections: Inspections,
+    #[serde(default)]
+    connection_s: ConnectionAge,
 }
 
 /// A list of hosts that are one application.
@@ -144,9 +150,14 @@ const fn category_precedence() -> u32 {
 
 /// Categories of a node.
 const CATEGORIES_MAX: usize = 64;
+/// Resolvers whose answers tell everybody.
+const RESOLVERS_MAX: usize = 64;
 
 fn content(content: Content) -> Result<Sources, Refusal> {
-    let Content { rules, category } = content;
+    let Content { rules, category, resolvers, inspections, connection_s } = content;
+    if let Some(excess) = resolvers.get(RESOLVERS_MAX) {
+        return Err(Refusal::of(excess, format!("more than {RESOLVERS_MAX} resolvers")));
+    }
     if let Some(excess) = category.get(CATEGORIES_MAX) {
         return Err(Refusal::of(&excess.name, format!("more than {CATEGORIES_MAX} categories")));
     }
@@ -158,7 +169,9 @@ fn content(content: Content) -> Result<Sources, Refusal> {
         let name = name.into_inner();
         categories.push((Category { name, precedence, rating_group }, file));
     }
-    Ok(Sources { rules, categories })
+    let (inspections, connection_s) = (inspections.0, connection_s.0);
+    let resolvers = resolvers.into_iter().map(Spanned::into_inner).collect();
+    Ok(Sources { rules, categories, resolvers, inspections, connection_s })
 }
 
 #[derive(Deserialize)]

@@ -147,6 +147,16 @@ bounded!(
 );
 
 bounded!(
+    /// Flows of a worker looked at at once for what application they are of.
+    Inspections(usize), 64..=65_535, 8_192, "a worker looks at 64 to 65535 flows"
+);
+
+bounded!(
+    /// Seconds that connections of a known application are remembered without packets.
+    ConnectionAge(u64), 300..=64_800, 7_440, "connections are remembered for 300 to 64800 seconds"
+);
+
+bounded!(
     /// Workers.
     Workers(usize), 1..=32, 1, "a node has 1 to 32 workers"
 );

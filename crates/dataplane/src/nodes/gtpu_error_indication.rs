@@ -14,7 +14,7 @@ impl<B: Buffer> Node<B> for GtpuErrorIndication {
     const ID: NodeId = NodeId::GtpuErrorIndication;
 
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
-        if !packet.meta.tunnelled() || !state.error_indications.take(state.now_ns) {
+        if !packet.meta.tunnelled() || !state.may_indicate(packet.meta.port) {
             return Next::drop(DropReason::NoTunnel);
         }
         match answer(packet) {

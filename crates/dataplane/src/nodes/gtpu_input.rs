@@ -72,7 +72,7 @@ fn is_damaged(packet: &[u8], datagram: &[u8]) -> bool {
 fn notify<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> Next {
     let bytes = packet.buffer.data();
     let kind = bytes.get(usize::from(packet.meta.header_length) + udp::LENGTH + 1);
-    let is_answered = kind == Some(&message_type::G_PDU) && state.error_indications.take(state.now_ns);
+    let is_answered = kind == Some(&message_type::G_PDU) && state.may_indicate(packet.meta.port);
     let ends = ends(bytes).filter(|_| is_answered);
     let mut message = [0; NOTIFICATION_MAX];
     let answered = ends.and_then(|(peer, us)| {

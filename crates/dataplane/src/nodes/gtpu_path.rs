@@ -3,13 +3,13 @@
 
 use super::answer::{Way, ends, replace_by_gtpu, write_end_marker};
 use crate::counters::DropReason;
-use crate::frame::{Fate, Packet};
+use crate::frame::{Fate, Packet, PortIndex};
 use crate::graph::{Next, Node, NodeId};
 use crate::state::{Key, State};
 use dplink::Event;
 use packet::gtpu::{Message, TunnelError, message_type, write_echo_response};
 use packet::{Buffer, udp};
-use rules::Teid;
+use rules::{Interface, Teid};
 
 /// The longest answer of ours.
 const ANSWER_MAX: usize = 32;
@@ -25,7 +25,7 @@ impl<B: Buffer> Node<B> for GtpuPath {
         let Ok(message) = Message::parse(payload) else { return Next::drop(DropReason::GtpuTruncated) };
         match message.message_type {
             message_type::ECHO_REQUEST => answer_echo(packet, &message),
-            message_type::ERROR_INDICATION => note_error(state, &message, payload),
+            message_type::ERROR_INDICATION => note_error(state, (packet.meta.port, &message), payload),
             message_type::ECHO_RESPONSE => note_answer(state, packet, &message),
             message_type::END_MARKER => {
                 packet.meta.teid = message.teid;
@@ -97,10 +97,20 @@ fn note_answer<B: Buffer>(state: &mut State, packet: &Packet<B>, message: &Messa
     Next::End(Fate::Consumed)
 }
 
-fn note_error(state: &mut State, message: &Message, payload: &[u8]) -> Next {
+/// Whoever releases a tunnel by it takes a user off, and it says itself whose the tunnel is. So it is heard from where packets to
+/// that peer go, and of tunnels that lead there: a host of the data network is no base station.
+fn note_error(state: &mut State, (port, message): (PortIndex, &Message), payload: &[u8]) -> Next {
     let Some(indication) = TunnelError::read(message, payload) else {
         return Next::drop(DropReason::GtpuIncomplete);
     };
-    state.note(Event::ErrorIndication { teid: Teid(indication.teid), peer: indication.address });
+    let (teid, peer) = (Teid(indication.teid), indication.address);
+    let sides = [&[Interface::Access][..], &[Interface::Core, Interface::SgiLan]];
+    let towards = match sides.map(|kinds| state.reaches(peer, kinds, port)) {
+        [true, true] => None,
+        [true, false] => Some(Interface::Access),
+        [false, true] => Some(Interface::Core),
+        [false, false] => return Next::End(Fate::Consumed),
+    };
+    state.note(Event::ErrorIndication { teid, peer, towards });
     Next::End(Fate::Consumed)
 }

@@ -23,7 +23,10 @@ impl<B: Buffer> Node<B> for IcmpError {
     /// The reason stands where the packet's fate will.
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let Fate::Drop(reason) = packet.meta.fate else { return Next::drop(DropReason::Unfinished) };
-        if !state.icmp_errors.take(state.now_ns) {
+        // Who makes packets run out of hops must not keep others from hearing what fits.
+        let [too_long, no_hop] = &mut state.icmp_errors;
+        let budget = if reason == DropReason::MtuExceeded { too_long } else { no_hop };
+        if !budget.take(packet.meta.key.user(), state.now_ns) {
             return Next::drop(reason);
         }
         answer(state, packet, reason).unwrap_or(Next::drop(reason))

@@ -1,13 +1,16 @@
 //! Looks at the first packets of flows whose session has rules for applications, until it is known of which the flow is.
 //! Until then a packet goes by the rules that ask for none, or if there are none by those of any application, and what it
 //! uses is counted later, by the rules of the application.
+//!
+//! A flow is known by the addresses its packets say, and anybody can say any. So only what is the session's by some rule is
+//! looked at, and only whose flow it is says what it is of.
 
 use super::classify::{arrival, go_by};
 use crate::content::Detected;
 use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{State, View};
+use crate::state::{SessionIndex, State, View};
 use packet::Buffer;
 use packet::five_tuple::FiveTuple;
 use rules::{Application, Arrival};
@@ -30,6 +33,9 @@ impl<B: Buffer> Node<B> for Inspect {
             return Next::drop(DropReason::UserPacketMalformed);
         };
         let arrival = arrival(meta, &found.tuple);
+        if !is_of_session(state, meta.session, &arrival) {
+            return Next::drop(DropReason::NoPdr);
+        }
         if view.is_dns() {
             let detected = state.content.detect(&view, now_ns);
             let application = state.content.application(detected);
@@ -41,7 +47,14 @@ impl<B: Buffer> Node<B> for Inspect {
             let application = state.content.application(known);
             return go_by(state, packet, &Arrival { application, ..arrival }, Detected::NOT_YET);
         }
-        let ticket = if view.may_wait() { state.wait((&meta.key, meta.hash), meta.session) } else { None };
+        let ticket = match view.may_wait() {
+            true => state.wait((&meta.key, meta.hash), meta.session),
+            false => Ok(None),
+        };
+        let Ok(ticket) = ticket else {
+            let application = state.content.application(state.content.by_address(&view, now_ns));
+            return go_once(state, packet, &Arrival { application, ..arrival });
+        };
         let detected = match ticket {
             Some(ticket) => state.content.look(ticket, &view, now_ns),
             None => Some(state.content.detect(&view, now_ns)),
@@ -63,6 +76,23 @@ impl<B: Buffer> Node<B> for Inspect {
             }
         }
     }
+}
+
+/// Whether a packet would match some PDR, of whatever application it turned out to be.
+fn is_of_session(state: &State, session: SessionIndex, arrival: &Arrival) -> bool {
+    let any = Arrival { application: Application::Any, ..*arrival };
+    state.sessions.get(session).is_some_and(|session| session.find(&any).is_some())
+}
+
+/// Sends a packet the way of its rule, of which nothing is noted.
+#[cold]
+fn go_once<B: Buffer>(state: &State, packet: &mut Packet<B>, arrival: &Arrival) -> Next {
+    let session = state.sessions.get(packet.meta.session);
+    let Some(step) = session.and_then(|session| session.find(arrival)) else {
+        return Next::drop(DropReason::NoPdr);
+    };
+    packet.meta.step = step;
+    Next::To(NodeId::Far)
 }
 
 /// It is not known yet of what application the packet is.

@@ -19,7 +19,8 @@ impl<B: Buffer> Node<B> for Reassembly {
         let Fragment { source, destination, identification, part } = fragment;
         let header = usize::from(packet.meta.header_length);
         let bytes = packet.buffer.data().get(header..).unwrap_or_default();
-        let name = DatagramName { port: packet.meta.port, source, identification };
+        let (port, side) = (packet.meta.port, packet.meta.direction());
+        let name = DatagramName { port, side, source, identification };
         let whole = match state.fragments.take(name, (part, bytes), state.now_ns) {
             Ok(Some(whole)) => whole,
             Ok(None) => return Next::End(Fate::Consumed),

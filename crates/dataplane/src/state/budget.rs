@@ -26,6 +26,33 @@ impl Budget {
     }
 }
 
+/// Parts of users that have a share of their own.
+const PARTS: usize = 64;
+/// Of what there is in a second, a part has so much, and no less than a few.
+const SHARE: u32 = 8;
+const FEW: u32 = 4;
+
+/// So many a second, of which each user has a share: one who makes us speak without end takes it from few others.
+pub(crate) struct Shared {
+    all: Budget,
+    parts: Box<[Budget]>,
+}
+
+impl Shared {
+    pub(crate) fn new(per_s: u32) -> Self {
+        let share = (per_s / SHARE).max(FEW).min(per_s);
+        Self { all: Budget::new(per_s), parts: (0..PARTS).map(|_| Budget::new(share)).collect() }
+    }
+
+    /// Whether one more is allowed now, on account of `user`.
+    pub(crate) fn take(&mut self, user: u64, now_ns: u64) -> bool {
+        // Users' addresses count up, those of IPv4 in the upper half: the golden ratio scatters either (Knuth 6.4).
+        let scattered = (user ^ user >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let part = self.parts.get_mut((scattered >> 58) as usize % PARTS);
+        part.is_some_and(|part| part.take(now_ns)) && self.all.take(now_ns)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,5 +62,16 @@ mod tests {
         let mut budget = Budget::new(2);
         let taken: Vec<bool> = [0, 1, 2, SECOND_NS, SECOND_NS].map(|now| budget.take(now)).to_vec();
         assert_eq!(taken, [true, true, false, true, true]);
+    }
+
+    #[test]
+    fn a_user_has_its_share_and_leaves_others_theirs() {
+        let mut budget = Shared::new(1_000);
+        let greedy = (0..5_000).filter(|_| budget.take(7 << 32, 0)).count();
+        assert_eq!(greedy, 125);
+        let others = (0..100_u64).filter(|user| budget.take((1_000 + user) << 32, 0)).count();
+        assert!(others >= 90, "{others}");
+        let all = (0..100_000_u64).filter(|user| budget.take(user << 32, 0)).count();
+        assert_eq!(greedy + others + all, 1_000);
     }
 }

@@ -11,6 +11,7 @@ use packet::five_tuple::{Dissected, FiveTuple};
 use packet::{protocol, tcp, udp};
 use rules::{Application, Arrival, Direction};
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Packets of both directions after which a flow that says nothing is left alone.
@@ -29,8 +30,8 @@ pub(crate) struct Memory {
 
 impl Memory {
     /// For so many flows that are looked at.
-    pub(crate) fn new(flows: usize, seed: u64) -> Self {
-        let config = dpi::learn::Config { seed, ..dpi::learn::Config::default() };
+    pub(crate) fn new(flows: usize, (resolvers, seed): (Vec<IpAddr>, u64)) -> Self {
+        let config = dpi::learn::Config { seed, resolvers, ..dpi::learn::Config::default() };
         Self { waiting: Waiting::new(flows), learner: Learner::new(config) }
     }
 }
@@ -87,6 +88,8 @@ pub(crate) struct View<'a> {
     network: u16,
     /// From the header behind IP on.
     upper: &'a [u8],
+    /// All of it, and where that header is.
+    packet: (&'a [u8], usize),
 }
 
 impl<'a> View<'a> {
@@ -98,7 +101,8 @@ impl<'a> View<'a> {
             Direction::Downlink => found.tuple.reversed(),
         };
         let network = meta.key.network();
-        Some(Self { tuple, direction, network, upper: packet.get(found.upper..found.total)? })
+        let upper = packet.get(found.upper..found.total)?;
+        Some(Self { tuple, direction, network, upper, packet: (packet.get(..found.total)?, found.upper) })
     }
 
     /// Whether later packets may say more than this one.
@@ -110,6 +114,11 @@ impl<'a> View<'a> {
     pub(crate) fn is_dns(&self) -> bool {
         let tuple = &self.tuple;
         tuple.protocol == protocol::UDP && !tuple.fragment && tuple.destination_port == DNS
+    }
+
+    /// The user, in its network.
+    const fn user(&self) -> (u16, IpAddr) {
+        (self.network, self.tuple.source_address())
     }
 
     /// What addresses tell.
@@ -135,7 +144,9 @@ impl<'a> View<'a> {
         Datagram { server_port: self.tuple.destination_port, payload }
     }
 
-    /// Of TCP, only what the user says is looked at: servers that speak first are rare, and say little.
+    /// Of TCP, only what the user says is looked at: servers that speak first are rare, and say little. But what the server does
+    /// not take is no word of the user: segments with a wrong checksum are passed over, and that the user's side is over is not
+    /// believed, as what says so may never arrive there, or have no number that counts. What says nothing more is left alone in time.
     fn inspect<'i>(&self, inspection: &'i mut Inspection) -> Verdict<'i>
     where
         'a: 'i,
@@ -144,20 +155,21 @@ impl<'a> View<'a> {
             return inspection.datagram(self.datagram());
         }
         let Ok(segment) = tcp::Segment::parse(self.upper) else { return Verdict::More };
-        let is_over = segment.flags() & (tcp::flag::RST | tcp::flag::FIN) != 0;
-        let verdict = match self.direction {
-            Direction::Downlink => Verdict::More,
-            Direction::Uplink => {
-                if segment.flags() & tcp::flag::SYN != 0 {
-                    inspection.begin(segment.sequence().wrapping_add(1));
-                }
-                inspection.segment(segment.sequence(), segment.payload())
-            }
-        };
-        match verdict {
-            Verdict::More if is_over => Verdict::Unknown(dpi::extract::Unknown::Bounds),
-            verdict => verdict,
+        if self.direction == Direction::Downlink {
+            return match segment.has(tcp::flag::RST | tcp::flag::FIN) {
+                true => Verdict::Unknown(dpi::extract::Unknown::Bounds),
+                false => Verdict::More,
+            };
         }
+        let is_syn = segment.has(tcp::flag::SYN);
+        if !(is_syn || !segment.payload().is_empty()) || !tcp::is_sealed(self.packet.0, self.packet.1) {
+            return Verdict::More;
+        }
+        if is_syn {
+            inspection.begin(segment.sequence().wrapping_add(1));
+        }
+        // The payload of a SYN begins behind it.
+        inspection.segment(segment.sequence().wrapping_add(u32::from(is_syn)), segment.payload())
     }
 }
 
@@ -199,12 +211,17 @@ impl Content {
             self.counts.names += memory.learn(view, now_ns);
             view.facts_of_lookup()
         } else {
-            let facts = view.facts();
-            Facts { host: memory.learner.name(view.network, facts.server, now_ns / 1_000_000), ..facts }
+            memory.facts_of_address(view, now_ns)
         };
         let detected = rules.detect(&facts);
         self.count(detected);
         detected
+    }
+
+    /// Of what application a packet is by its addresses alone, of a flow that is looked at for somebody else.
+    pub(crate) fn by_address(&self, view: &View<'_>, now_ns: u64) -> Detected {
+        let known = self.rules.as_deref().zip(self.memory.as_deref());
+        known.map_or(Detected::NONE, |(rules, memory)| rules.detect(&memory.facts_of_address(view, now_ns)))
     }
 
     /// Of what application a lookup is that was looked at before.
@@ -224,7 +241,7 @@ impl Content {
             Verdict::Seen(seen) => view.facts().with(&seen),
             _ => view.facts(),
         };
-        let learned = || learner.name(view.network, facts.server, now_ns / 1_000_000);
+        let learned = || learner.name(view.user(), facts.server, now_ns / 1_000_000);
         let detected = rules.detect(&Facts { host: facts.host.or_else(learned), ..facts });
         self.count(detected);
         Some(detected)
@@ -265,6 +282,12 @@ impl Content {
 }
 
 impl Memory {
+    /// What addresses tell, and the name that was looked up.
+    fn facts_of_address<'a>(&'a self, view: &View<'a>, now_ns: u64) -> Facts<'a> {
+        let facts = view.facts();
+        Facts { host: self.learner.name(view.user(), facts.server, now_ns / 1_000_000), ..facts }
+    }
+
     /// Takes note of a lookup, or learns from its answer; how many names.
     fn learn(&mut self, view: &View<'_>, now_ns: u64) -> u64 {
         let tuple = &view.tuple;
@@ -285,17 +308,35 @@ impl Memory {
     }
 }
 
+/// A flow waits for another session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Foreign;
+
 impl State {
-    /// The flow of a packet, which waits from now on if it did not; `None` where it cannot.
-    pub(crate) fn wait(&mut self, flow: (&super::FlowKey, u64), session: SessionIndex) -> Option<Ticket> {
-        let memory = self.content.memory.as_mut()?;
-        if let Some(ticket) = memory.waiting.find(flow.0, flow.1).ok()? {
-            return Some(ticket);
+    /// The flow of a packet, which waits from now on if it did not; `None` where it cannot. A flow of the same addresses that
+    /// waits for another session is [`Foreign`]: what it uses is not this one's, nor the other way round.
+    pub(crate) fn wait(
+        &mut self,
+        flow: (&super::FlowKey, u64),
+        session: SessionIndex,
+    ) -> Result<Option<Ticket>, Foreign> {
+        let found = self.content.memory.as_ref().map(|memory| memory.waiting.find(flow.0, flow.1));
+        match found {
+            None | Some(Err(_)) => Ok(None),
+            Some(Ok(None)) => Ok(self.begin_to_wait(flow, session)),
+            Some(Ok(Some((_, owner)))) if owner != session => Err(Foreign),
+            Some(Ok(Some((ticket, _)))) => Ok(Some(ticket)),
         }
+    }
+
+    fn begin_to_wait(&mut self, flow: (&super::FlowKey, u64), session: SessionIndex) -> Option<Ticket> {
+        let memory = self.content.memory.as_mut()?;
         if self.sessions.get(session)?.waiting >= WAITING_PER_SESSION {
             return None;
         }
-        if let Some(surplus) = memory.waiting.surplus() {
+        let sessions = &self.sessions;
+        let waiting = |session| sessions.get(session).map_or(0, |session| session.waiting);
+        if let Some(surplus) = memory.waiting.surplus(waiting) {
             self.content.counts.displaced += 1;
             self.settle(surplus, Application::None);
         }
@@ -336,7 +377,7 @@ impl State {
             server_port: arrival.remote_port.unwrap_or_default(),
             protocol: arrival.protocol,
             dscp: arrival.traffic_class >> 2,
-            host: memory.learner.name(network, arrival.remote, self.now_ns / 1_000_000),
+            host: memory.learner.name((network, arrival.ue), arrival.remote, self.now_ns / 1_000_000),
             ..Facts::default()
         };
         rules.detect(&facts).application(rules)
@@ -388,7 +429,9 @@ impl State {
 
     /// Takes in a flow of a session that waited with another worker. Where it cannot wait, what it used is counted.
     pub(super) fn unpack_waiting(&mut self, session: SessionIndex, waiter: Waiter) {
-        let surplus = self.content.memory.as_mut().and_then(|memory| memory.waiting.surplus());
+        let sessions = &self.sessions;
+        let waiting = |session| sessions.get(session).map_or(0, |session| session.waiting);
+        let surplus = self.content.memory.as_mut().and_then(|memory| memory.waiting.surplus(waiting));
         if let Some(surplus) = surplus {
             self.content.counts.displaced += 1;
             self.settle(surplus, Application::None);

@@ -100,6 +100,11 @@ impl FlowKey {
         (a ^ f) | (b ^ g) | (c ^ h) | (d ^ i) | (e ^ j) == 0
     }
 
+    /// Whether it is a connection over TCP.
+    pub(super) const fn is_of_tcp(&self) -> bool {
+        self.words[4] & 0xff == TCP as u64
+    }
+
     /// Whose flow it is: the user's IPv4 address, or its prefix of 64 bits.
     pub(crate) const fn user(&self) -> u64 {
         self.words[0]

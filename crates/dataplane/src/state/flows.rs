@@ -1,9 +1,10 @@
 //! The flow table: which step of which session a packet takes, without asking the rules again.
 //!
-//! It is a cache of verdicts, never the only place of anything: what does not fit, or was written under older rules, is
-//! classified again. An entry is one cache line. A flow may stand in any of the [`WAYS`] places of its block; when all
+//! It is a cache of verdicts: what does not fit, or was written under older rules, is classified again. One thing stands
+//! here alone, of what application a flow is, which its first packets said: so connections of which that is known are
+//! remembered for as long as they may be silent, and give way later than others. An entry is one cache line. A flow may stand in any of the [`WAYS`] places of its block; when all
 //! are taken, one gives way that has had no packet for long, first of all those of users who have more than their share.
-//! So a full table costs time, and loses nothing.
+//! So a full table costs time, and of flows that were silent for long, what they are of.
 //!
 //! Where the entries lie is said in [`super::blocks`].
 
@@ -21,6 +22,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 const FILL: usize = 21;
 /// Places of a full block that are looked at for one that gives way.
 const CANDIDATES: usize = 8;
+/// A connection whose application is known gives way as a flow that has been silent for an eighth of the time.
+const KEPT_SHIFT: u32 = 3;
 /// Nanoseconds per tick, as a shift: about a second.
 const TICK_SHIFT: u32 = 30;
 
@@ -68,6 +71,14 @@ const EMPTY: Flow = Flow {
     _spare: 0,
     detected: Detected::NOT_YET,
 };
+
+/// For how long flows without packets are remembered, in nanoseconds; ticks are of 16 bits, so 18 hours at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ages {
+    pub(crate) flow_ns: u64,
+    /// Of connections over TCP of which it is known of what application they are.
+    pub(crate) connection_ns: u64,
+}
 
 /// All flows of a worker.
 pub(crate) struct Flows {
@@ -167,13 +178,15 @@ impl Flows {
         found.map_or(Detected::NOT_YET, |at| self.blocks.flow(at).detected)
     }
 
-    /// Forgets flows that had no packet for `age_ns`, looking at `count` entries, so that nobody ever waits for it.
-    pub(crate) fn sweep(&mut self, count: usize, now_ns: u64, age_ns: u64) {
-        let (now, age) = (tick(now_ns), tick(age_ns));
+    /// Forgets flows that had no packet for so long, looking at `count` entries, so that nobody ever waits for it.
+    pub(crate) fn sweep(&mut self, count: usize, now_ns: u64, ages: Ages) {
+        let now = tick(now_ns);
+        let (other, connection) = (tick(ages.flow_ns), tick(ages.connection_ns.max(ages.flow_ns)));
         for _ in 0..count {
             self.swept = (self.swept + 1) % (self.blocks.len() * WAYS);
             let at = At { block: self.swept / WAYS, way: self.swept % WAYS };
             let flow = self.blocks.flow(at);
+            let age = if flow.is_known_connection() { connection } else { other };
             if flow.key != FlowKey::NONE && now.wrapping_sub(flow.seen) > age {
                 self.blocks.put(at, Tags::FREE, EMPTY);
                 self.live -= 1;
@@ -234,7 +247,10 @@ impl Flows {
         }
         let way = |candidate: usize| (place.hash as usize % WAYS + candidate) % WAYS;
         let flow = |candidate| self.blocks.flow(At { block, way: way(candidate) });
-        let idle = |candidate| now.wrapping_sub(flow(candidate).seen);
+        let idle = |candidate| {
+            let idle = now.wrapping_sub(flow(candidate).seen);
+            if flow(candidate).is_known_connection() { idle >> KEPT_SHIFT } else { idle }
+        };
         let gone = give_way::<CANDIDATES>(place.key.user(), |candidate| flow(candidate).key.user(), idle);
         At { block, way: way(gone) }
     }
@@ -268,6 +284,10 @@ pub(crate) struct Place<'a> {
 }
 
 impl Flow {
+    fn is_known_connection(&self) -> bool {
+        self.detected.is_of_some() && self.key.is_of_tcp()
+    }
+
     #[inline]
     fn fits(&self, other: Circumstances, direction: Direction) -> bool {
         self.arrivals[direction as usize] == other.arrival

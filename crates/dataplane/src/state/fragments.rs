@@ -3,10 +3,15 @@
 //! there need not be many.
 
 use crate::frame::PortIndex;
+use rules::Direction;
 use std::net::IpAddr;
 
-/// Datagrams being put together at once.
+/// Datagrams of one side being put together at once: what is sent to us from the data network is no hindrance to base stations.
 const DATAGRAMS: usize = 64;
+/// Of them, those of one sender.
+const BY_SENDER: usize = 16;
+/// Access, and all that is towards the core.
+const SIDES: usize = 2;
 /// Bytes of the longest, without the IP header: what a packet's buffer holds.
 const BYTES: usize = 2_000;
 /// From the first fragment on; a peer's fragments come together or not at all.
@@ -19,6 +24,8 @@ const UNIT_WORDS: usize = BYTES.div_ceil(UNIT).div_ceil(64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DatagramName {
     pub(crate) port: PortIndex,
+    /// The side of that port.
+    pub(crate) side: Direction,
     pub(crate) source: IpAddr,
     pub(crate) identification: u32,
 }
@@ -37,7 +44,7 @@ pub(crate) struct Part {
 pub(crate) enum Useless {
     /// It, or its datagram, makes no sense: too long, overlapping (RFC 5722), ending twice.
     Senseless,
-    /// As many datagrams as may be are being put together.
+    /// As many datagrams as may be of that side, or that sender, are being put together.
     Full,
 }
 
@@ -60,8 +67,8 @@ pub(crate) struct Fragments {
 
 impl Fragments {
     pub(crate) fn new() -> Self {
-        let free = (0..DATAGRAMS).map(|_| vec![0; BYTES].into()).collect();
-        Self { datagrams: Vec::with_capacity(DATAGRAMS), free }
+        let free = (0..SIDES * DATAGRAMS).map(|_| vec![0; BYTES].into()).collect();
+        Self { datagrams: Vec::with_capacity(SIDES * DATAGRAMS), free }
     }
 
     /// Takes a fragment in; returns the datagram's bytes where it is whole by it. They are forgotten with the next call.
@@ -92,7 +99,12 @@ impl Fragments {
     }
 
     fn open(&mut self, name: DatagramName, since_ns: u64) -> Result<usize, Useless> {
-        let bytes = self.free.pop().ok_or(Useless::Full)?;
+        let count = |is_it: fn(&DatagramName, &DatagramName) -> bool| {
+            self.datagrams.iter().filter(|other| is_it(&other.name, &name)).count()
+        };
+        let is_full = count(|other, name| other.side == name.side) >= DATAGRAMS
+            || count(|other, name| (other.side, other.source) == (name.side, name.source)) >= BY_SENDER;
+        let bytes = if is_full { None } else { self.free.pop() }.ok_or(Useless::Full)?;
         self.datagrams.push(Datagram { name, since_ns, units: [0; UNIT_WORDS], length: None, bytes });
         Ok(self.datagrams.len() - 1)
     }
@@ -143,7 +155,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn name(identification: u32) -> DatagramName {
-        DatagramName { port: 0, source: [10, 30, 0, 1].into(), identification }
+        from((Direction::Uplink, 1), identification)
+    }
+
+    fn from((side, host): (Direction, u8), identification: u32) -> DatagramName {
+        DatagramName { port: 0, side, source: [10, 30, 0, host].into(), identification }
     }
 
     fn part(offset: usize, more: bool) -> Part {
@@ -165,7 +181,11 @@ mod tests {
             assert_eq!(fragments.take(name(1), (part(0, true), &all[..16]), 0), Ok(None));
             let (place, length) = second;
             assert_eq!(fragments.take(name(1), (place, &all[..length]), 0), Err(Useless::Senseless));
-            assert_eq!((fragments.datagrams.len(), fragments.free.len()), (0, DATAGRAMS), "{second:?}");
+            assert_eq!(
+                (fragments.datagrams.len(), fragments.free.len()),
+                (0, SIDES * DATAGRAMS),
+                "{second:?}"
+            );
         }
         let mut fragments = Fragments::new();
         fragments.take(name(1), (part(32, false), &all[..8]), 0).unwrap();
@@ -177,10 +197,17 @@ mod tests {
     #[test]
     fn the_limits_hold() {
         let mut fragments = Fragments::new();
-        for identification in 0..DATAGRAMS as u32 {
+        for identification in 0..BY_SENDER as u32 {
             fragments.take(name(identification), (part(0, true), &[1; 8]), 5).unwrap();
         }
-        assert_eq!(fragments.take(name(99), (part(0, true), &[1; 8]), 5), Err(Useless::Full));
+        assert_eq!(fragments.take(name(99), (part(0, true), &[1; 8]), 5), Err(Useless::Full), "its own");
+        for number in BY_SENDER as u8..DATAGRAMS as u8 {
+            fragments.take(from((Direction::Uplink, number), 1), (part(0, true), &[1; 8]), 5).unwrap();
+        }
+        let another = from((Direction::Uplink, 200), 1);
+        assert_eq!(fragments.take(another, (part(0, true), &[1; 8]), 5), Err(Useless::Full), "of all");
+        let beyond = from((Direction::Downlink, 200), 1);
+        assert_eq!(fragments.take(beyond, (part(0, true), &[1; 8]), 5), Ok(None), "of the other side");
         let later = 5 + PATIENCE_NS + 1;
         assert_eq!(fragments.take(name(99), (part(0, true), &[1; 8]), later), Ok(None));
         // The older fragments of this one are gone.

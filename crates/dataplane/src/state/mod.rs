@@ -42,7 +42,7 @@ mod waiting;
 
 pub(crate) use account::{Account, Count, Rate};
 pub(crate) use apart::Apart;
-pub(crate) use budget::Budget;
+pub(crate) use budget::{Budget, Shared};
 pub(crate) use cells::STEPS;
 pub(crate) use connections::{Connection, Connections};
 pub use content::ContentCounts;
@@ -50,7 +50,7 @@ pub(crate) use content::{Content, Loading, Memory, View, WAITING_PER_SESSION};
 pub(crate) use exits::Exit;
 pub(crate) use flow_key::FlowKey;
 pub use flows::flow_table_bytes;
-pub(crate) use flows::{Circumstances, Flows, Place, Verdict};
+pub(crate) use flows::{Ages, Circumstances, Flows, Place, Verdict};
 pub(crate) use fragments::{DatagramName, Fragments, Part, Useless};
 pub(crate) use framed::{Framed, Length, around, found_by, network, networks};
 pub(crate) use installation::{Installation, Installed, Refusal, Removal};
@@ -71,8 +71,9 @@ pub(crate) use table::Table;
 pub(crate) use treatment::{Extra, Treatment};
 pub(crate) use waiting::Ticket;
 
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, side_of_peer};
 use crate::frame::{Meta, PortIndex};
+use crate::side::Side;
 use crate::steering::{Note, Steering};
 use dplink::{Event, Start, UsageCause, UsageCounts};
 use packet::gtpu::{Endpoints, OuterHeader, PORT, UdpChecksum};
@@ -106,11 +107,11 @@ pub(crate) struct State {
     pub(crate) neighbours: Neighbours,
     pub(crate) sessions: Sessions,
     pub(crate) flows: Flows,
-    /// Error Indications that may still be sent.
-    pub(crate) error_indications: Budget,
+    /// Error Indications that may still be sent, by the side they answer.
+    pub(crate) error_indications: [Budget; 2],
     pub(crate) fragments: Fragments,
-    /// ICMP errors that may still be sent.
-    pub(crate) icmp_errors: Budget,
+    /// ICMP errors that may still be sent: that a packet is too long, and that it has no hop left.
+    pub(crate) icmp_errors: [Shared; 2],
     /// The other workers.
     pub(crate) steering: Steering,
     /// For the control side.
@@ -168,9 +169,9 @@ impl State {
             neighbours: Neighbours::new(limits.neighbours, steering.is_shared()),
             sessions: Sessions::new(room),
             flows: Flows::new(limits.flows, config.seed),
-            error_indications: Budget::new(limits.error_indications_per_s),
+            error_indications: [(); 2].map(|()| Budget::new(limits.error_indications_per_s)),
             fragments: Fragments::new(),
-            icmp_errors: Budget::new(limits.icmp_errors_per_s),
+            icmp_errors: [(); 2].map(|()| Shared::new(limits.icmp_errors_per_s)),
             events: Vec::with_capacity(EVENTS_MAX),
             used: Vec::with_capacity(USED_MAX),
             late: Vec::with_capacity(LATE_MAX),
@@ -227,6 +228,14 @@ impl State {
         }
     }
 
+    /// Whether a peer on the side of a port may be told once more of a packet of no use. Each side has a share of its own, or who
+    /// is on the one could silence us on the other.
+    pub(crate) fn may_indicate(&mut self, port: PortIndex) -> bool {
+        let side = self.ports.get(port).interface.direction();
+        let budget = self.error_indications.get_mut(side as usize);
+        budget.is_some_and(|budget| budget.take(self.now_ns))
+    }
+
     /// An event is a hint: when too many come at once, the rest are lost.
     pub(crate) fn note(&mut self, event: Event) -> bool {
         let room = self.events.len() < EVENTS_MAX;
@@ -253,6 +262,18 @@ impl State {
     pub(crate) fn any_way(&self, sides: &[Interface], address: IpAddr) -> Option<Way> {
         let mut sides = self.ports.sides(sides);
         sides.find_map(|side| Self::way(&self.ports, &self.routes, (side, address)))
+    }
+
+    /// Whether packets into tunnels to one of these sides, with this peer at the other end, leave by a port of the side that
+    /// `port` is on.
+    pub(crate) fn reaches(&self, peer: IpAddr, sides: &[Interface], port: PortIndex) -> bool {
+        let direction = self.ports.get(port).interface.direction();
+        let defaults = sides.iter().copied().map(Side::of);
+        self.ports.sides(sides).chain(defaults).any(|side| {
+            let side = side_of_peer(self.ports.all(), side, peer);
+            let next_hop = self.routes.find(side, peer);
+            next_hop.is_some_and(|hop| self.ports.get(hop.port).interface.direction() == direction)
+        })
     }
 
     /// How packets get to a peer; `None` where no route leads there.

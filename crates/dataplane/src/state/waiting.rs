@@ -9,6 +9,9 @@ use dpi::extract::Inspection;
 use rules::Arrival;
 use rules::Direction;
 
+/// Flows that are looked at for one that gives way.
+const CANDIDATES: usize = 8;
+
 /// A flow that is looked at; no other ever has the same until 65,536 others had its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket {
@@ -101,12 +104,15 @@ impl Waiting {
         self.waiters.len() - self.free.len()
     }
 
-    /// The flow of a packet, if it waits. Another of the same hash is in the way: `Err`.
-    pub(crate) fn find(&self, key: &FlowKey, hash: u64) -> Result<Option<Ticket>, InTheWay> {
+    /// The flow of a packet, if it waits, and whose it is. Another of the same hash is in the way: `Err`.
+    pub(crate) fn find(&self, key: &FlowKey, hash: u64) -> Result<Option<(Ticket, SessionIndex)>, InTheWay> {
         let Some(place) = self.by_flow.get(hash) else { return Ok(None) };
         let place = place as u16;
         match self.waiters.get(usize::from(place)) {
-            Some(waiter) if waiter.key == *key => Ok(Some(Ticket { place, turn: waiter.turn })),
+            Some(waiter) if waiter.key == *key => {
+                let owner = self.owners.get(usize::from(place)).copied().unwrap_or(SessionIndex::NONE);
+                Ok(Some((Ticket { place, turn: waiter.turn }, owner)))
+            }
             _ => Err(InTheWay),
         }
     }
@@ -121,13 +127,19 @@ impl Waiting {
         }
     }
 
-    /// The one that has to give way before another can wait; `None` where there is room.
-    pub(crate) fn surplus(&mut self) -> Option<Ticket> {
+    /// The one that has to give way before another can wait; `None` where there is room. Of some, it is of the session that has
+    /// most, as `count` tells: who opens very many and says nothing displaces its own.
+    pub(crate) fn surplus(&mut self, count: impl Fn(SessionIndex) -> u16) -> Option<Ticket> {
         if !self.free.is_empty() {
             return None;
         }
-        self.next = (self.next + 1) % self.waiters.len();
-        self.ticket_at(self.next)
+        let places = self.waiters.len();
+        let first = self.next;
+        self.next = (first + 1) % places;
+        let candidates = (0..CANDIDATES.min(places)).map(|ahead| (first + ahead) % places);
+        // Of equals the first, so that all have their turn.
+        let place = candidates.rev().max_by_key(|place| count(self.owners[*place]))?;
+        self.ticket_at(place)
     }
 
     /// Lets a flow wait that does not yet; there is room.
@@ -241,3 +253,36 @@ impl Waiting {
 /// A flow that waits has the same hash as another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InTheWay;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packet::five_tuple::FiveTuple;
+
+    /// Two that have one each stay, and so on until all have one.
+    #[test]
+    fn whose_flows_are_most_has_to_give_way() {
+        let mut waiting = Waiting::new(6);
+        let mut counts = [0_u16; 3];
+        for (number, owner) in [2, 0, 2, 2, 1, 2].into_iter().enumerate() {
+            assert!(waiting.surplus(|_| 1).is_none(), "there is room");
+            let tuple = FiveTuple { source_port: number as u16, version: 4, ..FiveTuple::default() };
+            let key = FlowKey::new(&tuple, Direction::Uplink);
+            assert!(waiting.open((&key, key.hash(1)), SessionIndex(owner), 0).is_some());
+            counts[owner as usize] += 1;
+        }
+        for _ in 0..3 {
+            let gone = waiting.surplus(|owner| counts[owner.0 as usize]).unwrap();
+            let owner = waiting.owners[usize::from(gone.place)];
+            assert_eq!(owner, SessionIndex(2));
+            counts[2] -= 1;
+            waiting.close(gone);
+            let tuple = FiveTuple { source_port: 100 + counts[2], version: 4, ..FiveTuple::default() };
+            let key = FlowKey::new(&tuple, Direction::Uplink);
+            counts[0] += u16::from(counts[2] == 3);
+            let next = if counts[2] == 3 { 0 } else { 2 };
+            waiting.open((&key, key.hash(1)), SessionIndex(next), 0);
+            counts[2] += u16::from(next == 2);
+        }
+    }
+}

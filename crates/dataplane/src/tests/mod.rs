@@ -24,6 +24,7 @@ mod rates;
 mod redirect;
 mod services;
 mod solicitation;
+mod spoofing;
 mod starts;
 mod usage;
 mod vlan;

@@ -9,7 +9,7 @@ use crate::graph::Graph;
 use crate::held::Held;
 use crate::kept::{Kept, Unkept};
 use crate::port::{CLASSES_MAX, Port};
-use crate::state::State;
+use crate::state::{Ages, State};
 use crate::steering::{Crew, Handoff, Steering, handoffs, posts};
 use rtrb::{Consumer, Producer, RingBuffer};
 
@@ -87,7 +87,7 @@ impl<P: Port> Worker<P> {
             rest: rest::Rest::new(),
             kept_per_session: config.limits.kept_per_session,
             kept_ns: config.limits.kept_ns,
-            flow_age_ns: config.limits.flow_age_ns,
+            ages: Ages { flow_ns: config.limits.flow_age_ns, connection_ns: config.limits.connection_age_ns },
             orders,
             obeyed: 0,
             reports,

@@ -7,20 +7,8 @@ use memchr::memchr;
 /// Sent first by clients that know before that a server speaks HTTP/2.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// RFC 9110 9, RFC 5789, and those of RFC 4918 and SSDP that devices use.
-const METHODS: &[&[u8]] = &[
-    b"GET ",
-    b"POST ",
-    b"HEAD ",
-    b"PUT ",
-    b"OPTIONS ",
-    b"CONNECT ",
-    b"DELETE ",
-    b"PATCH ",
-    b"TRACE ",
-    b"PROPFIND ",
-    b"REPORT ",
-];
+/// The longest method that is one, of any name: servers answer those they do not know, too (RFC 9110 9.1, 15.6.2).
+const METHOD_MAX: usize = 24;
 
 /// Most lines that are looked through for the host, which stands in the first few.
 const FIELDS_MAX: usize = 64;
@@ -56,12 +44,28 @@ impl<'a> Request<'a> {
 
 /// Whether a stream that begins so can be HTTP, by its first bytes.
 pub(super) fn can_begin(bytes: &[u8]) -> bool {
-    let agrees = |start: &[u8]| bytes.iter().zip(start).all(|(byte, expected)| byte == expected);
-    METHODS.iter().any(|method| agrees(method)) || agrees(PREFACE)
+    let bytes = behind_empty_lines(bytes);
+    match bytes.iter().position(|byte| !is_of_token(*byte)) {
+        Some(end) => (1..=METHOD_MAX).contains(&end) && bytes.get(end) == Some(&b' '),
+        None => bytes.len() <= METHOD_MAX,
+    }
+}
+
+/// What a method is made of (RFC 9110 5.6.2).
+const fn is_of_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~')
+}
+
+/// Servers pass empty lines before a request over (RFC 9112 2.2).
+fn behind_empty_lines(bytes: &[u8]) -> &[u8] {
+    let begin = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(bytes.len());
+    bytes.get(begin..).unwrap_or_default()
 }
 
 /// Looks at the beginning of a stream; `last`: there will be no more of it.
 pub(super) fn look(bytes: &[u8], last: bool) -> Look<'_> {
+    let bytes = behind_empty_lines(bytes);
     if bytes.starts_with(PREFACE) {
         return Look::Seen(Seen::Http2);
     }
@@ -182,6 +186,20 @@ mod tests {
     }
 
     #[test]
+    fn empty_lines_and_methods_of_any_name_hide_nothing() {
+        for text in [
+            "\r\nGET / HTTP/1.1\r\nHost: a.example\r\n\r\n",
+            "\n\nBREW / HTTP/1.1\r\nHost: a.example\r\n\r\n",
+        ] {
+            assert_eq!(seen(text).host, Some(&b"a.example"[..]));
+            for end in 1..text.len() {
+                assert!(can_begin(&text.as_bytes()[..end]), "{end}");
+            }
+        }
+        assert!(matches!(look(b"\r\n", false), Look::More));
+    }
+
+    #[test]
     fn two_hosts_that_differ_are_none() {
         assert_eq!(seen("GET / HTTP/1.1\r\nHost: free.example\r\nHost: paid.example\r\n\r\n").host, None);
         let same = seen("GET / HTTP/1.1\r\nHost: a.example\r\nHost: a.example\r\n\r\n");
@@ -216,7 +234,8 @@ mod tests {
             assert!(matches!(look(&PREFACE[..end], false), Look::More), "{end}");
         }
         assert!(matches!(look(PREFACE, false), Look::Seen(Seen::Http2)));
-        assert!(!can_begin(b"SSH-2.0-x\r\n") && !can_begin(b"GETX") && can_begin(b"G"));
+        assert!(!can_begin(b"SSH-2.0-x\r\n") && can_begin(b"GETX") && can_begin(b"G"));
+        assert!(!can_begin(b"A-name-that-no-method-has") && !can_begin(b" GET /") && !can_begin(b"\x13Bit "));
         assert!(matches!(look(b"GET x\r\n", false), Look::Unknown(Unknown::Malformed)));
         assert!(matches!(look(b"GET / SIP/2.0\r\n", false), Look::Unknown(Unknown::Malformed)));
     }

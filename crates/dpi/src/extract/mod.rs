@@ -7,10 +7,10 @@
 //!
 //! | found | how | bounds |
 //! |---|---|---|
-//! | HTTP/1.x | a method, then lines up to that of the host | 64 lines |
+//! | HTTP/1.x | a method, behind empty lines if any, then lines up to that of the host | 64 lines |
 //! | HTTP/2 in the clear | its preface; requests are compressed (HPACK) and are not read | |
 //! | TLS | a ClientHello, over several segments and records; at the bounds, part of it | 64 records |
-//! | QUIC v1, v2 | Initial packets decrypted, CRYPTO frames in any order, over several packets | 24 pieces, 4 packets a datagram, 2,048 bytes a packet |
+//! | QUIC v1, v2 | Initial packets decrypted, CRYPTO frames in any order, over several packets; on port 443 behind whatever else | 24 pieces, 4 packets a datagram, 2,048 bytes a packet |
 //! | DNS over UDP | a query to port 53 | 64 records |
 //! | STUN | magic cookie and length | |
 //! | RTP | two packets of one source in order | |
@@ -42,6 +42,9 @@ use assembly::Assembly;
 pub const BYTES_MAX: usize = 4_096;
 /// Most packets with something in them that are looked at.
 pub const PACKETS_MAX: u8 = 16;
+
+/// The port of HTTP/3 (RFC 9114 3.1).
+const QUIC: u16 = 443;
 
 /// What a flow is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,9 +186,19 @@ impl Inspection {
         or_bounds(look_at_assembled(&mut self.assembly, last), last)
     }
 
-    /// Looks at a datagram of either direction; a server's QUIC packets are passed over.
+    /// Looks at a datagram of either direction; a server's QUIC packets are passed over. Where servers speak QUIC, what is like
+    /// nothing that is looked for is passed over, too, as it is by them: a client may say it before what it wants, and it may
+    /// try versions nobody has.
     pub fn datagram<'a>(&'a mut self, datagram: Datagram<'a>) -> Verdict<'a> {
         let last = self.count();
+        let is_of_quic = datagram.server_port == QUIC;
+        match self.look_at_datagram(datagram, last) {
+            Verdict::Unknown(Unknown::Unrecognised) if is_of_quic => or_bounds(Verdict::More, last),
+            verdict => verdict,
+        }
+    }
+
+    fn look_at_datagram<'a>(&'a mut self, datagram: Datagram<'a>, last: bool) -> Verdict<'a> {
         let payload = datagram.payload;
         // What is no DNS there may be anything: tunnels like that port.
         if datagram.server_port == dns::PORT

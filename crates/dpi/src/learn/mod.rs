@@ -3,12 +3,13 @@
 //!
 //! What is learned holds for a network instance, for a bounded time. It comes only from an answer to a query that was
 //! seen: same user, same port, same resolver, same message id, same question, and soon enough; each query is answered
-//! once. That keeps strangers out, but not a user who runs a resolver: [`Config::resolvers`] names those whose answers
-//! are believed, and should be set wherever names decide what is charged. Where several hosts share an address, the
-//! last that was looked up counts.
+//! once. That keeps strangers out, but not a user who runs a resolver and has it say what he likes. So an answer tells
+//! everybody only if its resolver is one of [`Config::resolvers`]; any other one's, only who asked, and only of servers
+//! that no such resolver has named. Where several hosts share an address, the last that was looked up counts.
 //!
-//! Both tables are allocated at first and never grow: where they are full, what would end soonest makes room. Places in
-//! them follow from a hash with a seed that users do not know. Time comes in as milliseconds of any clock that does not
+//! The tables are allocated at first and never grow: where they are full, what would end soonest makes room. Places in
+//! them follow from a hash with a seed that users do not know. A user's queries, and the names it alone is told, have a few
+//! places of the table, so that whoever asks for very many takes the room of few others. Time comes in as milliseconds of any clock that does not
 //! go backwards.
 
 mod table;
@@ -27,11 +28,11 @@ pub const ADDRESSES_MAX: usize = 16;
 /// How much is learned, from whom, for how long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Most addresses whose names are known at once; 168 bytes each.
+    /// Most addresses whose names are known to all at once; 168 bytes each. As many again are known to those who asked.
     pub names: usize,
     /// Most queries that wait for an answer at once; 24 bytes each.
     pub queries: usize,
-    /// Whose answers are believed; empty: everybody's.
+    /// Whose answers tell everybody; all others', only who asked.
     pub resolvers: Vec<IpAddr>,
     /// An answer later than this is none.
     pub answer_within_ms: u64,
@@ -44,10 +45,10 @@ pub struct Config {
 }
 
 impl Default for Config {
-    /// 65,536 names and 16,384 queries (11 MiB) of any resolver, 5 seconds for an answer, names for a minute to an hour.
+    /// 32,768 names for all, as many for those who asked, and 16,384 queries (11 MiB); no resolver that tells everybody, 5 seconds for an answer, names for a minute to an hour.
     fn default() -> Self {
         Self {
-            names: 1 << 16,
+            names: 1 << 15,
             queries: 1 << 14,
             resolvers: vec![],
             answer_within_ms: 5_000,
@@ -76,8 +77,6 @@ pub struct Lookup {
 pub enum Ignored {
     /// It is no answer, or one that says there is nothing.
     NoAnswer,
-    /// The resolver is not one of those who are believed.
-    Resolver,
     /// No query waits for it.
     Unasked,
     /// The name is longer than [`LEARNED_MAX`].
@@ -90,11 +89,15 @@ pub struct Learner {
     config: Config,
     queries: Table<()>,
     names: Table<Known>,
+    /// To those who asked.
+    own: Table<Known>,
 }
 
 #[derive(Clone, Debug)]
 struct Known {
     instance: u16,
+    /// Who knows; `None`: everybody.
+    user: Option<u64>,
     server: IpAddr,
     name: ArrayVec<u8, LEARNED_MAX>,
 }
@@ -102,15 +105,13 @@ struct Known {
 impl Learner {
     /// Knows nothing yet.
     pub fn new(config: Config) -> Self {
-        Self { queries: Table::new(config.queries), names: Table::new(config.names), config }
+        let names = || Table::new(config.names);
+        Self { queries: Table::new(config.queries), names: names(), own: names(), config }
     }
 
     /// Takes note of a user's query: what UDP carries to port 53 of a resolver. What is no query is passed over.
     pub fn query(&mut self, lookup: &Lookup, payload: &[u8], now_ms: u64) {
         let Some(message) = Message::parse(payload).filter(|message| !message.is_response) else { return };
-        if !self.believes(lookup.resolver) {
-            return;
-        }
         let key = self.question(lookup, &message, &message.name());
         let until_ms = now_ms.saturating_add(self.config.answer_within_ms);
         self.queries.insert(key, (now_ms, until_ms), ((), |()| true));
@@ -123,51 +124,78 @@ impl Learner {
     pub fn answer(&mut self, lookup: &Lookup, payload: &[u8], now_ms: u64) -> Result<usize, Ignored> {
         let message = Message::parse(payload).filter(|message| message.is_response && message.code == 0);
         let message = message.ok_or(Ignored::NoAnswer)?;
-        if !self.believes(lookup.resolver) {
-            return Err(Ignored::Resolver);
-        }
         let name = message.name();
         let key = self.question(lookup, &message, &name);
         self.queries.remove(key, now_ms).ok_or(Ignored::Unasked)?;
         let name = ArrayVec::try_from(name.as_slice()).map_err(|_| Ignored::Long)?;
+        let tells_all = self.config.resolvers.contains(&lookup.resolver);
+        let user = if tells_all { None } else { Some(user(lookup.user)) };
         let mut learned = 0;
         for (server, ttl_s) in message.addresses().take(ADDRESSES_MAX) {
             let Config { known_min_ms, known_max_ms, .. } = self.config;
             let known_ms = (u64::from(ttl_s) * 1_000).max(known_min_ms).min(known_max_ms);
-            let known = Known { instance: lookup.instance, server, name: name.clone() };
-            let key = self.place(lookup.instance, server);
-            let same = |old: &Known| (old.instance, old.server) == (lookup.instance, server);
-            self.names.insert(key, (now_ms, now_ms.saturating_add(known_ms)), (known, same));
+            let known = Known { instance: lookup.instance, user, server, name: name.clone() };
+            let key = self.place(lookup.instance, user, server);
+            let same = |old: &Known| (old.instance, old.user, old.server) == (lookup.instance, user, server);
+            let table = if tells_all { &mut self.names } else { &mut self.own };
+            table.insert(key, (now_ms, now_ms.saturating_add(known_ms)), (known, same));
             learned += 1;
         }
         Ok(learned)
     }
 
-    /// The host at a server's address, in lower case; `None` where it is not known, or no more.
-    pub fn name(&self, instance: u16, server: IpAddr, now_ms: u64) -> Option<&[u8]> {
-        let is_it = |known: &Known| (known.instance, known.server) == (instance, server);
-        self.names.get(self.place(instance, server), now_ms, is_it).map(|known| known.name.as_slice())
+    /// The host at a server's address, in lower case, as far as a user may know; `None` where it is not known, or no more.
+    pub fn name<'a>(
+        &'a self,
+        (instance, asker): (u16, IpAddr),
+        server: IpAddr,
+        now_ms: u64,
+    ) -> Option<&'a [u8]> {
+        let find = |table: &'a Table<Known>, user| {
+            let is_it =
+                |known: &Known| (known.instance, known.user, known.server) == (instance, user, server);
+            table.get(self.place(instance, user, server), now_ms, is_it)
+        };
+        let known = find(&self.names, None).or_else(|| find(&self.own, Some(user(asker))))?;
+        Some(known.name.as_slice())
     }
 
     /// Memory of the tables.
     pub fn memory_bytes(&self) -> usize {
-        self.queries.memory_bytes() + self.names.memory_bytes()
-    }
-
-    fn believes(&self, resolver: IpAddr) -> bool {
-        self.config.resolvers.is_empty() || self.config.resolvers.contains(&resolver)
+        self.queries.memory_bytes() + self.names.memory_bytes() + self.own.memory_bytes()
     }
 
     fn question(&self, lookup: &Lookup, message: &Message<'_>, name: &Name) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        (self.config.seed, lookup, message.id, message.kind, name.as_slice()).hash(&mut hasher);
-        hasher.finish()
+        let rest = self.hash((lookup, message.id, message.kind, name.as_slice()));
+        self.among((lookup.instance, user(lookup.user)), rest)
     }
 
-    fn place(&self, instance: u16, server: IpAddr) -> u64 {
+    fn place(&self, instance: u16, user: Option<u64>, server: IpAddr) -> u64 {
+        let of_server = self.hash((instance, server));
+        user.map_or(of_server, |user| self.among((instance, user), of_server))
+    }
+
+    /// A key whose upper bits, which choose the place, are mostly the user's.
+    fn among(&self, user: (u16, u64), rest: u64) -> u64 {
+        let low = u64::MAX >> GROUP_BITS;
+        self.hash(user) & !low | rest & low
+    }
+
+    fn hash(&self, of: impl Hash) -> u64 {
         let mut hasher = DefaultHasher::new();
-        (self.config.seed, instance, server).hash(&mut hasher);
+        (self.config.seed, of).hash(&mut hasher);
         hasher.finish()
+    }
+}
+
+/// Users share 256 parts of a table.
+const GROUP_BITS: u32 = 8;
+
+/// Of IPv6, all of a prefix is one user.
+const fn user(address: IpAddr) -> u64 {
+    match address {
+        IpAddr::V4(address) => address.to_bits() as u64,
+        IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
     }
 }
 

@@ -207,7 +207,8 @@ pub fn networks() -> Conversation {
     let to = change.update_fars[0].update_forwarding_parameters.as_mut().unwrap();
     (to.network_instance, to.interface_type) = (Some(NetworkInstance::text("ims")), Some(11));
     let indication = Step::Do(|stage| {
-        let event = dplink::Event::ErrorIndication { teid: rules::Teid(9), peer: smf::GNB.into() };
+        let event =
+            dplink::Event::ErrorIndication { teid: rules::Teid(9), peer: smf::GNB.into(), towards: None };
         stage.lab.handle(Input::DataPath(&Notice::Event(event)));
     });
     let steps = vec![setup(), establish(request), modify(change), indication, accept(), delete()];

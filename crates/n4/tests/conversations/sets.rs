@@ -19,7 +19,7 @@ pub fn of_set(mut request: AssociationSetupRequest) -> AssociationSetupRequest {
 /// A peer of the data plane has no use for the packets of tunnel 9, nor for those of 10.
 pub fn indicate(stage: &mut Stage) {
     for teid in [9, 10] {
-        let event = Event::ErrorIndication { teid: Teid(teid), peer: smf::GNB.into() };
+        let event = Event::ErrorIndication { teid: Teid(teid), peer: smf::GNB.into(), towards: None };
         stage.lab.handle(Input::DataPath(&Notice::Event(event)));
     }
     stage.pass(1);

@@ -132,6 +132,9 @@ fn user(random: &mut Random, pdi: &Pdi, filter: &SdfFilter, rules: &Rules) -> Ip
         (None, _) => IpAddr::V4([10, 60, 0, 1].into()),
     };
     let step = maybe(random, 10, |random| pick(random, [1, 2]));
+    if chosen.is_ipv6() && chance(random, 10) {
+        return IpAddr::V6(pick(random, [Ipv6Addr::UNSPECIFIED, Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1)]));
+    }
     match chosen {
         IpAddr::V4(address) => IpAddr::V4((u32::from(address) + step.unwrap_or(0)).into()),
         // Within the prefix any host will do.

@@ -14,7 +14,7 @@ fn with_tunnel() -> Rules {
     rules
 }
 
-fn uplink_packet() -> Arrival {
+pub(super) fn uplink_packet() -> Arrival {
     Arrival {
         source: Interface::Access,
         instance: Instance::DEFAULT,

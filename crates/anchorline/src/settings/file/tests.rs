@@ -308,6 +308,31 @@ fn nothing_is_charged_unless_told_how() {
 }
 
 #[test]
+fn resolvers_tell_nobody_but_who_asked_unless_they_are_named() {
+    let content = |keys: &str| {
+        let text = format!("{EXAMPLE}\n[content]\nrules = \"/r\"\n{keys}");
+        config::parse(&text, check)
+            .map(|settings| settings.content.unwrap())
+            .map_err(|error| error.to_string())
+    };
+    let plain = content("").unwrap();
+    assert_eq!((plain.resolvers.len(), plain.inspections, plain.connection_s), (0, 8_192, 7_440));
+    let told = content("resolvers = [\"192.0.2.53\"]\ninspections = 100\nconnection_s = 900").unwrap();
+    assert_eq!(told.resolvers, ["192.0.2.53".parse::<IpAddr>().unwrap()]);
+    assert_eq!((told.inspections, told.connection_s), (100, 900));
+    for (wrong, why) in [
+        ("inspections = 10", "64 to 65535"),
+        ("connection_s = 10", "300 to 64800"),
+        ("resolvers = [\"ns.example\"]", "resolvers"),
+    ] {
+        let refused = content(wrong).unwrap_err();
+        assert!(refused.contains(why), "{refused}");
+    }
+    let many = content(&format!("resolvers = [{}]", "\"192.0.2.53\",".repeat(65))).unwrap_err();
+    assert!(many.contains("more than 64 resolvers"), "{many}");
+}
+
+#[test]
 fn metrics_are_off_unless_told_where() {
     assert_eq!(config::parse(EXAMPLE, check).unwrap().metrics, None);
     let with = |value: &str| config::parse(&format!("{EXAMPLE}\n[metrics]\n{value}\n"), check);

@@ -72,6 +72,26 @@ fn frames_in_disorder_over_two_packets_make_a_hello() {
     }
 }
 
+/// What servers do not take hides nothing that comes behind it.
+#[test]
+fn datagrams_of_no_meaning_are_passed_over_where_quic_is_spoken() {
+    let message = tls::hello_sample("q.example");
+    let cut = message.len() / 2;
+    let unknown_version = [&[0xc3, 0x1a, 0x2a, 0x3a, 0x4a, 0][..], &[0; 1_200]].concat();
+    let mut broken = initial((Version::V1, &ID), 0, &crypto(&message, 0, cut));
+    *broken.last_mut().unwrap() ^= 1;
+    let mut inspection = Inspection::new();
+    for junk in [&b"\0"[..], &unknown_version, &broken, b"x"] {
+        assert_eq!(look_at(&mut inspection, junk), None);
+    }
+    assert_eq!(look_at(&mut inspection, &initial((Version::V1, &ID), 0, &crypto(&message, 0, cut))), None);
+    let second = initial((Version::V1, &ID), 1, &crypto(&message, cut, message.len()));
+    assert_eq!(look_at(&mut inspection, &second), Some((Version::V1, "q.example".to_owned())));
+    let elsewhere = Inspection::new().datagram(Datagram { server_port: 9_999, payload: b"\0" })
+        == Verdict::Unknown(Unknown::Unrecognised);
+    assert!(elsewhere);
+}
+
 #[test]
 fn two_packets_of_one_datagram_are_read() {
     let message = tls::hello_sample("q.example");
@@ -121,11 +141,12 @@ fn what_does_not_decrypt_is_not_quic() {
     let mut packet = initial((Version::V1, &ID), 0, &crypto(&message, 0, 600));
     *packet.last_mut().unwrap() ^= 1;
     let mut inspection = Inspection::new();
-    let verdict = inspection.datagram(Datagram { server_port: 443, payload: &packet });
+    let verdict = inspection.datagram(Datagram { server_port: 4_433, payload: &packet });
     assert_eq!(verdict, Verdict::Unknown(Unknown::Unrecognised));
     // Longer than is looked at.
     let long = initial((Version::V1, &ID), 0, &[0; 3_000]);
-    let verdict = Inspection::new().datagram(Datagram { server_port: 443, payload: &long }) == Verdict::More;
+    let verdict =
+        Inspection::new().datagram(Datagram { server_port: 4_433, payload: &long }) == Verdict::More;
     assert!(!verdict);
 }
 
@@ -133,7 +154,7 @@ fn what_does_not_decrypt_is_not_quic() {
 fn a_crypto_stream_that_is_no_hello_is_malformed_and_one_that_never_ends_is_bounded() {
     let mut inspection = Inspection::new();
     let packet = initial((Version::V1, &ID), 0, &[6, 0, 6, 2, 0, 0, 2, 1, 1]);
-    let verdict = inspection.datagram(Datagram { server_port: 443, payload: &packet });
+    let verdict = inspection.datagram(Datagram { server_port: 4_433, payload: &packet });
     assert_eq!(verdict, Verdict::Unknown(Unknown::Malformed));
     let mut inspection = Inspection::new();
     let ping = initial((Version::V1, &ID), 0, &[1]);

@@ -1,0 +1,254 @@
+//! What a user says in another's name, or with addresses nobody has, changes nothing for others.
+
+use super::content::content;
+use super::redirect::{flow, made, tunnelled, up};
+use crate::content::ContentRules;
+use crate::counters::DropReason;
+use crate::fixture::{Bench, N3, N6, config, rules};
+use dplink::{Command, Event, Notice, UsageCounts};
+use packet::tcp::{Made, flag};
+use packet::{FiveTuple, ipv4, udp};
+use rules::{ApplicationId, ApplyAction, Far, FarId, Interface, Pdr, PdrId, Rules, Seid, Urr, UrrId};
+use std::net::IpAddr;
+
+const VICTIM: u64 = 4;
+const LIAR: u64 = 5;
+const BLOCKED: &str = "id=1 precedence=1 rating-group=1 application=blocked host=.blocked.example";
+const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: www.blocked.example\r\n\r\n";
+const FREE: &[u8] = b"GET / HTTP/1.1\r\nHost: www.example\r\n\r\n";
+
+/// The application "blocked" is, on its way up; all else is counted.
+fn with_blocked(session: u64) -> Rules {
+    let mut rules = rules(session);
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(1)]);
+    let mut blocked = Pdr { id: PdrId(3), precedence: 10, far: FarId(3), ..rules.pdrs[0].clone() };
+    blocked.pdi.application = ApplicationId::new("blocked");
+    rules.pdrs.push(blocked);
+    rules.fars.push(Far { id: FarId(3), apply_action: ApplyAction::Drop, ..rules.fars[0].clone() });
+    rules.urrs = vec![Urr { id: UrrId(1), ..Urr::default() }];
+    rules
+}
+
+/// Two users with a blocked application.
+fn bench() -> Bench {
+    let mut bench = Bench::over(&config());
+    for user in [VICTIM, LIAR] {
+        bench.put(user, 1, with_blocked(user));
+    }
+    bench.settle();
+    let rules: ContentRules = content(BLOCKED, 1, &bench);
+    bench.engine.load(rules);
+    bench.settle();
+    bench
+}
+
+/// A segment in the tunnel of a session; how many packets left for the core.
+fn say(bench: &mut Bench, (session, flow): (u64, &FiveTuple), segment: &Made<'_>) -> usize {
+    bench.receive(N3, &up(session, flow, segment));
+    bench.worker.turn(bench.now_ns);
+    bench.sent(N6).len()
+}
+
+fn used(bench: &mut Bench, session: u64) -> UsageCounts {
+    let command = Command::QueryUsage { session: Seid(session), urrs: vec![], token: 7, is_reported: false };
+    bench.engine.handle(command).unwrap();
+    let told = bench.settle().into_iter().find_map(|notice| match notice {
+        Notice::Usage { counts, .. } => counts.first().copied(),
+        _ => None,
+    });
+    told.unwrap()
+}
+
+fn drops(bench: &Bench, reason: DropReason) -> u64 {
+    bench.worker.counters().drops[reason as usize]
+}
+
+#[test]
+fn what_somebody_else_s_flow_is_nobody_else_says() {
+    let mut bench = bench();
+    let flow = flow(VICTIM);
+    assert_eq!(say(&mut bench, (LIAR, &flow), &made(flag::SYN, (1, 0), b"")), 0);
+    assert_eq!(say(&mut bench, (LIAR, &flow), &made(flag::ACK, (2, 1), GET)), 0);
+    assert_eq!(drops(&bench, DropReason::NoPdr), 2);
+    assert_eq!(say(&mut bench, (VICTIM, &flow), &made(flag::SYN, (1, 0), b"")), 1);
+    assert_eq!(say(&mut bench, (VICTIM, &flow), &made(flag::ACK, (2, 1), FREE)), 1, "it was not blocked");
+}
+
+#[test]
+fn what_a_user_uses_is_counted_though_somebody_else_spoke_first() {
+    let mut bench = bench();
+    let flow = flow(VICTIM);
+    say(&mut bench, (LIAR, &flow), &made(flag::SYN, (1, 0), b""));
+    for segment in [made(flag::SYN, (1, 0), b""), made(flag::ACK, (2, 1), b"")] {
+        assert_eq!(say(&mut bench, (VICTIM, &flow), &segment), 1);
+    }
+    // The flow has said nothing yet: what it used is counted when it is asked for.
+    assert_eq!((used(&mut bench, VICTIM).uplink_packets, used(&mut bench, LIAR).uplink_packets), (2, 0));
+}
+
+/// Sessions that name no address of the user, as a gateway's on the way to another: flows of the same addresses are two
+/// users', and each pays for what is its own.
+#[test]
+fn flows_of_two_sessions_with_the_same_addresses_are_counted_by_themselves() {
+    let mut bench = bench();
+    for user in [VICTIM, LIAR] {
+        let mut rules = with_blocked(user);
+        rules.pdrs.retain(|pdr| pdr.pdi.f_teid.is_some());
+        rules.pdrs.iter_mut().for_each(|pdr| pdr.pdi.ue_ipv4 = None);
+        bench.put(user, 2, rules);
+    }
+    bench.settle();
+    let flow = flow(VICTIM);
+    for session in [LIAR, VICTIM, VICTIM] {
+        assert_eq!(say(&mut bench, (session, &flow), &made(flag::SYN, (1, 0), b"")), 1);
+    }
+    assert_eq!((used(&mut bench, LIAR).uplink_packets, used(&mut bench, VICTIM).uplink_packets), (1, 2));
+    // The second one says what it is, which is no word about the first.
+    assert_eq!(say(&mut bench, (VICTIM, &flow), &made(flag::ACK, (2, 1), GET)), 1);
+    assert_eq!(say(&mut bench, (LIAR, &flow), &made(flag::ACK, (2, 1), FREE)), 1);
+}
+
+/// Ethernet to GTP-U and a datagram in the tunnel of a session, whoever it says it is from.
+fn datagram(session: u64, source: [u8; 4], source_port: u16, payload: &[u8]) -> Vec<u8> {
+    let mut inner = vec![0; 28];
+    ipv4::Header::new(source.into(), [203, 0, 113, 9].into(), 17, 8 + payload.len())
+        .unwrap()
+        .write(&mut inner)
+        .unwrap();
+    udp::Header::new(source_port, 7_777, payload.len()).unwrap().write(&mut inner[20..]).unwrap();
+    inner.extend(payload);
+    tunnelled(session, &inner)
+}
+
+#[test]
+fn packets_of_nobody_s_addresses_take_no_room_among_flows() {
+    let mut bench = bench();
+    for number in 0..40 {
+        bench.receive(N3, &datagram(LIAR, [10, 77, 0, number], 4_000, b"nothing that is known"));
+    }
+    bench.settle();
+    assert_eq!((bench.worker.flows(), bench.sent(N6).len()), (0, 0));
+    assert_eq!(drops(&bench, DropReason::NoPdr), 40);
+    bench.receive(N3, &datagram(LIAR, [10, 60, 0, LIAR as u8], 4_000, b"nothing that is known"));
+    bench.settle();
+    assert_eq!((bench.worker.flows(), bench.sent(N6).len()), (1, 1));
+}
+
+/// What the server never takes: a reset and a request with a wrong checksum, and a reset of no number that counts.
+#[test]
+fn what_the_server_does_not_take_says_nothing_of_a_flow() {
+    for (flags, payload, spoiled) in [
+        (flag::RST, &b""[..], true),
+        (flag::ACK, FREE, true),
+        (flag::RST, b"", false),
+        (flag::SYN, FREE, true),
+    ] {
+        let mut bench = bench();
+        let flow = flow(VICTIM);
+        assert_eq!(say(&mut bench, (VICTIM, &flow), &made(flag::SYN, (1, 0), b"")), 1);
+        let mut decoy = up(VICTIM, &flow, &made(flags, (2, 1), payload));
+        let checksum = super::redirect::TUNNEL + 20 + 16;
+        decoy[checksum] ^= u8::from(spoiled);
+        bench.receive(N3, &decoy);
+        bench.worker.turn(bench.now_ns);
+        assert_eq!(bench.sent(N6).len(), 1);
+        assert_eq!(say(&mut bench, (VICTIM, &flow), &made(flag::ACK, (2, 1), GET)), 0, "{flags} {spoiled}");
+    }
+}
+
+/// A connection that is silent for longer than others are remembered is still what it said it is.
+#[test]
+fn a_block_holds_over_a_long_silence() {
+    let mut bench = bench();
+    let (flow, other) = (flow(VICTIM), FiveTuple { source_port: 9, ..flow(VICTIM) });
+    for (flow, text) in [(&flow, GET), (&other, FREE)] {
+        say(&mut bench, (VICTIM, flow), &made(flag::SYN, (1, 0), b""));
+        say(&mut bench, (VICTIM, flow), &made(flag::ACK, (2, 1), text));
+    }
+    assert_eq!(bench.worker.flows(), 2);
+    bench.now_ns += 1_800_000_000_000;
+    bench.settle();
+    assert_eq!(bench.worker.flows(), 1, "the one of no application is forgotten");
+    bench.meet_neighbours();
+    let record = &[0x17, 3, 3, 0, 2, 1, 2];
+    assert_eq!(say(&mut bench, (VICTIM, &flow), &made(flag::ACK, (2 + GET.len() as u32, 1), record)), 0);
+    bench.now_ns += 7_500_000_000_000;
+    bench.settle();
+    assert_eq!(bench.worker.flows(), 0);
+}
+
+/// A control plane that leaves the user's address out of uplink rules means the user's packets.
+#[test]
+fn a_tunnel_whose_rules_leave_the_address_out_is_nobody_else_s() {
+    let mut bench = bench();
+    let mut rules = with_blocked(LIAR);
+    rules.pdrs.iter_mut().filter(|pdr| pdr.pdi.f_teid.is_some()).for_each(|pdr| pdr.pdi.ue_ipv4 = None);
+    bench.put(LIAR, 2, rules);
+    bench.settle();
+    for (source, sent) in
+        [([10, 60, 0, VICTIM as u8], 0), ([203, 0, 113, 7], 0), ([10, 60, 0, LIAR as u8], 1)]
+    {
+        bench.receive(N3, &datagram(LIAR, source, 4_000, b"hello"));
+        bench.worker.turn(bench.now_ns);
+        assert_eq!(bench.sent(N6).len(), sent, "{source:?}");
+    }
+    assert_eq!(drops(&bench, DropReason::NoPdr), 2);
+}
+
+/// The frame with an Error Indication to a port of ours: no base station is behind the data network.
+fn indication(port: usize, peer: [u8; 4]) -> Vec<u8> {
+    let (last, interface) = if port == N3 { (3, 30) } else { (6, 50) };
+    let mut frame = vec![2, 0, 0, 0, last, 2, 2, 0, 0, 0, last, 1, 8, 0];
+    let mut message = [0; packet::gtpu::TunnelError::LENGTH_MAX];
+    let error = packet::gtpu::TunnelError { teid: 0x203, address: IpAddr::from(peer), udp_port: None };
+    let length = error.write(&mut message).unwrap();
+    let mut inner = vec![0; 28];
+    ipv4::Header::new([10, interface, 0, 1].into(), [10, interface, 0, 2].into(), 17, 8 + length)
+        .unwrap()
+        .write(&mut inner)
+        .unwrap();
+    udp::Header::new(2_152, 2_152, length).unwrap().write(&mut inner[20..]).unwrap();
+    frame.extend(inner);
+    frame.extend(&message[..length]);
+    frame
+}
+
+#[test]
+fn who_is_no_peer_s_neighbour_takes_no_tunnel_away() {
+    let mut bench = bench();
+    let mut told = |port: usize, peer| {
+        bench.receive(port, &indication(port, peer));
+        let notices = bench.settle();
+        let events = notices.into_iter().filter_map(|notice| match notice {
+            Notice::Event(Event::ErrorIndication { towards, .. }) => Some(towards),
+            _ => None,
+        });
+        events.collect::<Vec<_>>()
+    };
+    // The base station's, on the wire of N3.
+    assert_eq!(told(N3, [10, 30, 0, 1]), [None]);
+    assert_eq!(told(N6, [10, 30, 0, 1]), []);
+    // Behind the default route of N6, where another gateway may be, and no base station.
+    assert_eq!(told(N6, [198, 51, 100, 1]), [Some(Interface::Core)]);
+}
+
+/// What comes to a port of the data network and is nobody's does not use up what base stations are told with.
+#[test]
+fn each_side_has_its_own_error_indications() {
+    let mut bench = bench();
+    let mut unknown = datagram(LIAR, [10, 60, 0, LIAR as u8], 4_000, b"hello");
+    unknown[46..50].copy_from_slice(&0x7777_u32.to_be_bytes());
+    let mut beyond = unknown.clone();
+    beyond[..14].copy_from_slice(&[2, 0, 0, 0, 6, 2, 2, 0, 0, 0, 6, 1, 8, 0]);
+    ipv4::Header::new([10, 50, 0, 1].into(), [10, 50, 0, 2].into(), 17, beyond.len() - 34)
+        .unwrap()
+        .write(&mut beyond[14..])
+        .unwrap();
+    for _ in 0..4 {
+        bench.receive(N6, &beyond);
+    }
+    bench.settle();
+    bench.receive(N3, &unknown);
+    bench.settle();
+    assert_eq!((bench.sent(N6).len(), bench.sent(N3).len()), (2, 1));
+}
