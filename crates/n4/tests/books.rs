@@ -235,7 +235,8 @@ impl Books {
     fn close(&mut self) {
         self.obedience(true);
         self.lab.bill(&mut self.bill, self.session, true);
-        for _ in 0..40 {
+        // What was left unanswered again and again comes again after 320 s.
+        for _ in 0..360 {
             self.lab.pass(Duration::from_secs(1));
             self.lab.bill(&mut self.bill, self.session, true);
         }
