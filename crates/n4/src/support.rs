@@ -189,6 +189,16 @@ pub(crate) const OBEYED: &[(&str, u16, &str)] = &[
 pub(crate) const SENT_WHOLE: &[(&str, u16, &str)] = &[
     ("Association Setup Response", ie::USER_PLANE_IP_RESOURCE_INFORMATION, "upiri"),
     ("Association Setup Response", ie::PFCPASRSP_FLAGS, "PFCPASRSP_FLAGS"),
+    (
+        "Session Modification Response",
+        ie::ADDITIONAL_USAGE_REPORTS_INFORMATION,
+        "ADDITIONAL_USAGE_REPORTS_INFORMATION",
+    ),
+    (
+        "Session Deletion Response",
+        ie::ADDITIONAL_USAGE_REPORTS_INFORMATION,
+        "ADDITIONAL_USAGE_REPORTS_INFORMATION",
+    ),
 ];
 
 /// What is decoded and has nothing to do for us, by group.

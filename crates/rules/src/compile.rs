@@ -275,7 +275,9 @@ pub fn compile(rules: &Rules) -> Result<Program, RuleError> {
     let steps = Steps::new(rules, &checked);
     let filled = source::with_source(&pdrs, rules, &checked.fars);
     let mut seen = pdrs.clone();
-    filled.iter().for_each(|(place, pdr)| seen[*place] = pdr);
+    for (place, pdr) in &filled {
+        seen.iter_mut().skip(*place).take(1).for_each(|seen| *seen = pdr);
+    }
     Ok(Program {
         classifier: Classifier::new(&seen, &checked),
         steps: pdrs.iter().map(|pdr| steps.step(pdr, pdr.far)).collect(),

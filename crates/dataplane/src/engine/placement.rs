@@ -285,13 +285,13 @@ impl Claims {
             self.by_key.remove(&found_by(*key));
         }
         self.routes -= networks(&claim.keys);
-        for number in claim.shared.iter().copied() {
-            let left = self.shared.get_mut(&number).map(|(_, sessions)| {
+        for number in &claim.shared {
+            let left = self.shared.get_mut(number).map(|(_, sessions)| {
                 *sessions -= 1;
                 *sessions
             });
             if left == Some(0) {
-                self.shared.remove(&number);
+                self.shared.remove(number);
             }
         }
         Some(claim)

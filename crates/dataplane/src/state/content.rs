@@ -162,7 +162,7 @@ impl<'a> View<'a> {
             };
         }
         let is_syn = segment.has(tcp::flag::SYN);
-        if !(is_syn || !segment.payload().is_empty()) || !tcp::is_sealed(self.packet.0, self.packet.1) {
+        if !is_syn && segment.payload().is_empty() || !tcp::is_sealed(self.packet.0, self.packet.1) {
             return Verdict::More;
         }
         if is_syn {

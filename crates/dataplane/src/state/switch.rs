@@ -199,11 +199,12 @@ impl Switch {
     ) -> Result<(), DropReason> {
         let Some(at) = self.member_of(session) else { return Ok(()) };
         let Some(network) = self.member(at).and_then(|member| member.program.network) else { return Ok(()) };
-        if let Some(place) = self.by_mac.get((bits(mac), network)) {
-            if self.stations.get(place as usize).is_some_and(|station| station.member == at) {
-                self.see(at, place, (vlans, now_ns));
-                return Ok(());
-            }
+        let known = self.by_mac.get((bits(mac), network));
+        let is_own =
+            |place: &u32| self.stations.get(*place as usize).is_some_and(|station| station.member == at);
+        if let Some(place) = known.filter(is_own) {
+            self.see(at, place, (vlans, now_ns));
+            return Ok(());
         }
         // Before anything is taken from anybody.
         if self.member(at).is_none_or(|member| member.stations.is_full()) {
