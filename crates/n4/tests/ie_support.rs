@@ -29,12 +29,26 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ie-support.m
 const REFUSED: &str = "`ie_support::what_is_listed_as_refused_is_refused`";
 
 /// Rows that no conversation shows, and the test that does: a request without IEs can only be wrong in its octets.
-const ELSEWHERE: &[(&str, u16, &str, &str)] = &[(
-    "Session Deletion Response",
-    ie::OFFENDING_IE,
-    "sweeps",
-    "a_deletion_that_cannot_be_read_names_what_is_wrong",
-)];
+const ELSEWHERE: &[(&str, u16, &str, &str)] = &[
+    (
+        "Session Deletion Response",
+        ie::OFFENDING_IE,
+        "sweeps",
+        "a_deletion_that_cannot_be_read_names_what_is_wrong",
+    ),
+    (
+        "Session Modification Response",
+        ie::ADDITIONAL_USAGE_REPORTS_INFORMATION,
+        "further",
+        "what_an_answer_has_no_room_for_comes_in_requests_behind_it",
+    ),
+    (
+        "Session Deletion Response",
+        ie::ADDITIONAL_USAGE_REPORTS_INFORMATION,
+        "further",
+        "the_answer_to_a_deletion_is_no_longer_than_a_datagram_and_the_rest_follows",
+    ),
+];
 
 fn elsewhere(row: &IeSupport) -> Option<String> {
     let it = ELSEWHERE.iter().find(|(group, ie, ..)| (*group, *ie) == (row.group, row.ie));
