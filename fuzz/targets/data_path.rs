@@ -69,6 +69,7 @@ fn config() -> Config {
             error_indications_per_s: 2,
             ..Limits::default()
         },
+        resolvers: vec![],
         echo: dataplane::Echo::default(),
         epoch: 1,
         seed: 1,
