@@ -86,6 +86,39 @@ fn removed_urrs_tell_their_last_and_one_of_the_same_id_starts_anew() {
     assert_eq!((first + octets(&last).0, last.ur_seqn), (111, 0));
 }
 
+/// Some control planes can say nothing but the removal: no PDR names the rule afterwards (TS 29.244 6.3.3.3).
+#[test]
+fn a_urr_is_removed_though_pdrs_name_it() {
+    let (mut lab, session) = lab(vec![urr(1, 0)]);
+    lab.traffic(session, (100, 0), false);
+    let remove_urrs = vec![RemoveUrr { urr_id: 1, carried: vec![] }];
+    let response = lab.modify(session, SessionModificationRequest { remove_urrs, ..Default::default() });
+    assert_eq!(response.cause, Cause::RequestAccepted);
+    let [report] = &response.usage_reports[..] else { panic!("{response:?}") };
+    assert_eq!((report.urr_id, report.usage_report_trigger), (1, Trigger(Trigger::TERMR)));
+    assert_eq!(octets(report), (100, 0));
+    let rules = &lab.in_force[&session].rules;
+    assert!(rules.urrs.is_empty() && rules.pdrs.len() == 2);
+    assert!(rules.pdrs.iter().all(|pdr| pdr.urrs.is_empty()));
+}
+
+/// A PDR that loses its FAR drops, as one that never had any, until it is given one.
+#[test]
+fn a_far_is_removed_though_a_pdr_names_it() {
+    let (mut lab, session) = lab(vec![]);
+    let far = |lab: &Lab| {
+        let rules = &lab.in_force[&session].rules;
+        let pdr = rules.pdrs.iter().find(|pdr| pdr.id == rules::PdrId(2)).unwrap();
+        rules.fars.iter().find(|far| far.id == pdr.far).unwrap().clone()
+    };
+    let had = far(&lab).id.0;
+    let remove_fars = vec![RemoveFar { far_id: had, carried: vec![] }];
+    let response = lab.modify(session, SessionModificationRequest { remove_fars, ..Default::default() });
+    assert_eq!(response.cause, Cause::RequestAccepted);
+    assert_ne!(far(&lab).id.0, had);
+    assert_eq!(far(&lab).apply_action, rules::ApplyAction::Drop);
+}
+
 #[test]
 fn a_deleted_session_tells_all() {
     let (mut lab, session) = lab(vec![urr(1, 0), urr(2, 0)]);

@@ -4,6 +4,7 @@
 //! `Some(None)` takes it away, which PFCP says by an information element of length 0.
 
 mod apply;
+mod references;
 #[cfg(test)]
 mod tests;
 

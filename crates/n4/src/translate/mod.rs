@@ -25,7 +25,9 @@ use known::Known;
 use pfcp::{
     CreatedPdr, CreatedTrafficEndpoint, FqCsid, SessionEstablishmentRequest, SessionModificationRequest,
 };
-use rules::{BarId, Change, FTeid, Far, FarId, OuterHeaderCreation, Pdr, PdrId, QerId, Rules, Seid, UrrId};
+use rules::{
+    BarId, Change, FTeid, Far, FarId, OuterHeaderCreation, Pdr, PdrId, PdrUpdate, QerId, Rules, Seid, UrrId,
+};
 use session::Extras;
 use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
@@ -145,7 +147,7 @@ impl<'a> Translator<'a> {
         self.check_linked(linked)?;
         let pdrs = each(&request.create_pdrs, |pdr| self.pdr(pdr))?;
         let mut fars = each(&request.create_fars, |far| far::far(far, self.has_instances))?;
-        fars.extend(no_far(&pdrs));
+        fars.extend(no_far(&pdrs, &[]));
         Ok(Rules {
             pdrs,
             fars,
@@ -252,22 +254,44 @@ impl<'a> Translator<'a> {
         self.extras.predefined.retain(|(pdr, _)| !remove_pdrs.contains(pdr));
         let mut create = self.creations(request)?;
         let updates = each(&request.update_pdrs, |pdr| self.pdr_update(pdr))?;
+        let remove_fars: Vec<FarId> = request.remove_fars.iter().map(|rule| FarId(rule.far_id)).collect();
+        let left = self.left_without(&remove_fars, (&remove_pdrs, &create, &updates));
         let has_no_far = self.fars.get(NO_FAR).is_some();
-        let no_far = no_far(&create.pdrs).filter(|_| !has_no_far);
+        let no_far = no_far(&create.pdrs, &left).filter(|_| !has_no_far);
         create.fars.extend(no_far);
         Ok(Change {
             remove_pdrs,
-            remove_fars: request.remove_fars.iter().map(|rule| FarId(rule.far_id)).collect(),
+            remove_fars,
             remove_qers: request.remove_qers.iter().map(|rule| QerId(rule.qer_id)).collect(),
             remove_urrs: request.remove_urrs.iter().map(|rule| UrrId(rule.urr_id)).collect(),
             remove_bars: request.remove_bar.iter().map(|rule| BarId(rule.bar_id)).collect(),
             create,
-            update_pdrs: moved.into_iter().chain(updates).collect(),
+            update_pdrs: left.into_iter().chain(moved).chain(updates).collect(),
             update_fars: each(&request.update_fars, |far| far::update(&self.fars, far, self.has_instances))?,
             update_qers: each(&request.update_qers, qer::update)?,
             update_urrs: each(&request.update_urrs, |urr| self.urr_update(urr))?,
             update_bars: request.update_bar.iter().map(qer::bar_update).collect(),
         })
+    }
+
+    /// PDRs that lose their FAR and are given no other have none from then on (TS 29.244 6.3.3.3).
+    fn left_without(
+        &self,
+        fars: &[FarId],
+        (removed, create, updates): (&[PdrId], &Rules, &[PdrUpdate]),
+    ) -> Vec<PdrUpdate> {
+        let anew = |id: FarId| create.fars.iter().any(|far| far.id == id);
+        let gone: HashSet<FarId> = fars.iter().copied().filter(|id| !anew(*id)).collect();
+        if gone.is_empty() {
+            return vec![];
+        }
+        let given = updates.iter().filter(|update| update.far.is_some()).map(|update| update.id);
+        let decided: HashSet<PdrId> = removed.iter().copied().chain(given).collect();
+        let losing = self.before.pdrs.iter().filter(|pdr| gone.contains(&pdr.far));
+        losing
+            .filter(|pdr| !decided.contains(&pdr.id))
+            .map(|pdr| PdrUpdate { id: pdr.id, far: Some(NO_FAR), ..PdrUpdate::default() })
+            .collect()
     }
 
     fn creations(&mut self, request: &SessionModificationRequest) -> Result<Rules, Refusal> {
@@ -289,8 +313,9 @@ impl<'a> Translator<'a> {
 }
 
 /// The FAR of PDRs that have none, or leave theirs to predefined rules, if there are any.
-fn no_far(pdrs: &[Pdr]) -> Option<Far> {
-    pdrs.iter().any(|pdr| pdr.far == NO_FAR).then(|| predefined::dropping(NO_FAR))
+fn no_far(pdrs: &[Pdr], left: &[PdrUpdate]) -> Option<Far> {
+    let is_needed = !left.is_empty() || pdrs.iter().any(|pdr| pdr.far == NO_FAR);
+    is_needed.then(|| predefined::dropping(NO_FAR))
 }
 
 fn octets(fq_csid: &FqCsid) -> Vec<u8> {

@@ -8,13 +8,15 @@ use crate::urr::Urr;
 use std::collections::{HashMap, HashSet};
 
 impl Rules {
-    /// These rules after `change`; `self` stays as it is.
+    /// These rules after `change`; `self` stays as it is. A rule that is removed is no longer named by others, unless the change
+    /// itself says so or creates one in its place; only the FAR of a PDR has to be replaced by the change.
     ///
     /// # Errors
     /// The first rule that is unknown, or that leaves the whole in a state [`Rules::check`] refuses.
     pub fn change(&self, change: Change) -> Result<Self, RuleError> {
         let mut next = self.clone();
         next.remove(&change)?;
+        next.unname(&change);
         next.create(self.regrant(change.create));
         update(&mut next.pdrs, change.update_pdrs)?;
         update(&mut next.fars, change.update_fars)?;

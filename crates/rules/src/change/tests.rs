@@ -201,9 +201,48 @@ fn a_pdr_is_moved_to_other_rules() {
 }
 
 #[test]
-fn removing_a_far_still_in_use_is_refused() {
+fn removing_the_far_of_a_pdr_is_refused() {
     let change = Change { remove_fars: vec![FarId(1)], ..Change::default() };
     assert!(matches!(rules().change(change), Err(RuleError::Dangling(RuleRef::Pdr(PdrId(1)), _))));
+}
+
+/// As one control plane in use says nothing but the removal (TS 29.244 6.3.3.3).
+#[test]
+fn a_removed_rule_is_named_nowhere() {
+    let mut before = rules();
+    before.qers = vec![qer(1), qer(2)];
+    before.urrs = vec![urr(1), crate::Urr { linked: vec![UrrId(1)], quota_far: Some(FarId(3)), ..urr(2) }];
+    before.bars = vec![bar(1)];
+    before.fars.push(drop_far(3));
+    before.fars[1].bar = Some(BarId(1));
+    before.pdrs[0].qers = vec![QerId(1), QerId(2)];
+    before.pdrs[0].urrs = vec![UrrId(1), UrrId(2)];
+    let change = Change {
+        remove_fars: vec![FarId(3)],
+        remove_qers: vec![QerId(1)],
+        remove_urrs: vec![UrrId(1)],
+        remove_bars: vec![BarId(1)],
+        ..Change::default()
+    };
+    let after = before.change(change).unwrap();
+    assert_eq!((&after.pdrs[0].qers, &after.pdrs[0].urrs), (&vec![QerId(2)], &vec![UrrId(2)]));
+    assert_eq!((&after.urrs[..], &after.fars), (&[urr(2)][..], &rules().fars));
+}
+
+#[test]
+fn what_a_change_says_of_a_removed_rule_itself_holds() {
+    let mut before = rules();
+    before.qers = vec![qer(1)];
+    before.pdrs[0].qers = vec![QerId(1)];
+    let update = |qers| PdrUpdate { id: PdrId(1), qers: Some(qers), ..PdrUpdate::default() };
+    let change =
+        |qers| Change { remove_qers: vec![QerId(1)], update_pdrs: vec![update(qers)], ..Change::default() };
+    assert!(matches!(before.change(change(vec![QerId(1)])), Err(RuleError::Dangling(..))));
+    assert_eq!(before.change(change(vec![])), Ok(rules()));
+    // One in its place is named as the old one was.
+    let create = Rules { qers: vec![qer(1)], ..Rules::default() };
+    let change = Change { remove_qers: vec![QerId(1)], create, ..Change::default() };
+    assert_eq!(before.change(change), Ok(before.clone()));
 }
 
 #[test]
