@@ -10,6 +10,10 @@ use std::time::Duration;
 /// From here on control planes are asked to send fewer requests, percent.
 const OVERLOADED: u8 = 90;
 
+/// Percent of requests that a control plane is asked to leave out at most. What is full is tables, and only deletions make
+/// room in them: somebody who leaves out everything would keep us full.
+const MOST: u8 = 50;
+
 /// How long they shall do so. They are told anew before it has passed.
 const VALID_S: u64 = 60;
 
@@ -71,10 +75,10 @@ impl Node {
     }
 }
 
-/// Percent of requests to leave out: none up to the threshold, all at the limit.
+/// Percent of requests to leave out: none up to the threshold, [`MOST`] at the limit.
 const fn reduction(percent: u8) -> u8 {
     let above = percent.saturating_sub(OVERLOADED);
-    (above as u16 * 100 / (100 - OVERLOADED) as u16) as u8
+    (above as u16 * MOST as u16 / (100 - OVERLOADED) as u16) as u8
 }
 
 /// Overload is told of when it begins, changes, ends, or would be forgotten.
@@ -102,7 +106,7 @@ mod tests {
 
     #[test]
     fn requests_are_reduced_from_the_threshold_to_the_limit() {
-        assert_eq!([0, 90, 91, 95, 100].map(reduction), [0, 0, 10, 50, 100]);
+        assert_eq!([0, 90, 91, 95, 100].map(reduction), [0, 0, 5, 25, 50]);
     }
 
     #[test]

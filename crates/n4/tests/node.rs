@@ -85,7 +85,7 @@ fn overload_is_told_until_it_is_over() {
     let said: Vec<Said> = (1..=9).map(|cp_seid| establish(&mut lab, cp_seid).0).collect();
     assert!(said.iter().all(|said| *said == (None, None)));
     let (said, session) = establish(&mut lab, 10);
-    assert_eq!(said, (None, Some(100)));
+    assert_eq!(said, (None, Some(50)), "deletions must still come");
     // One too many is refused, and is no news.
     let (said, refused) = establish(&mut lab, 11);
     assert_eq!((said, refused), ((None, None), None));
@@ -93,17 +93,17 @@ fn overload_is_told_until_it_is_over() {
     lab.pass(Duration::from_secs(40));
     lab.sent.clear();
     let again = lab.modify(session.unwrap(), path_switch(9)).overload.unwrap();
-    assert_eq!((again.reduction_metric, flags::timer_s(again.period_of_validity)), (100, Some(60)));
+    assert_eq!((again.reduction_metric, flags::timer_s(again.period_of_validity)), (50, Some(60)));
     let over = lab.delete(session.unwrap()).overload.unwrap();
     assert!(over.reduction_metric == 0 && over.sequence_number > again.sequence_number);
-    assert_eq!(establish(&mut lab, 12).0, (None, Some(100)));
+    assert_eq!(establish(&mut lab, 12).0, (None, Some(50)));
 }
 
 #[test]
 fn a_refusal_tells_of_overload_too() {
     let mut lab = Lab::new(Config { limits: Limits { tunnels: 0, ..Limits::default() }, ..config() });
     associate(&mut lab, &[CpFeature::Load, CpFeature::Ovrl]);
-    assert_eq!(establish(&mut lab, 1), ((Some(100), Some(100)), None));
+    assert_eq!(establish(&mut lab, 1), ((Some(100), Some(50)), None));
 }
 
 #[test]
