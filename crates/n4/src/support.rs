@@ -13,8 +13,6 @@
 //! are. Router solicitations of users are the exception: where a session has an IPv6 prefix, the data plane answers
 //! them itself, unless a rule of the session leads them to the control plane. Copies for the LI function go by the core side.
 //!
-//! A URR with both quotas whose time quota ran out counts its volume quota anew when it gets a new time quota. A user
-//! whose silence is to be told of is not heard by PDRs that have eight URRs already.
 //! A redirection is done to a URL, in the user plane (TREU); to another address, or by SIP, is refused.
 //! Sessions of Ethernet frames have no copies, redirection, header enrichment or applications; ARP and ND are not proxied, and
 //! their anchor is not relocated (ETHAR).

@@ -267,6 +267,22 @@ fn a_silent_user_is_told_of_once_until_heard_again() {
     assert!(lab.reports().is_empty());
 }
 
+/// A PDR takes no more than eight URRs: they tell of the last packet then.
+#[test]
+fn a_user_with_eight_urrs_is_not_silent() {
+    let mut lab = Lab::associated();
+    let mut request = metered(77, (1..=8).map(|id| urr(id, 0)).collect());
+    request.user_plane_inactivity_timer = Some(30);
+    let session = lab.establish(request);
+    for _ in 0..5 {
+        seconds(&mut lab, 20);
+        lab.traffic(session, (1, 0), true);
+    }
+    assert!(lab.reports().is_empty());
+    seconds(&mut lab, 31);
+    assert_eq!(lab.reports().len(), 1);
+}
+
 /// Whoever missed it may wait for it for ever, and whoever is gone is not asked for ever.
 #[test]
 fn a_user_who_is_silent_is_told_of_again_where_nobody_answers() {

@@ -14,9 +14,8 @@ const AGE_MS: u64 = 500;
 /// Counts of the data plane, told at `now`.
 pub(crate) fn hear(record: &mut UsageRecord, rules: &Rules, told: &[UsageCounts], now: u64) {
     for counts in told {
-        if counts.urr == SILENCE {
-            record.inactivity.iter_mut().for_each(|inactivity| hear_of_user(inactivity, counts, now));
-        }
+        // PDRs without room for ours are heard by the URRs they have.
+        record.inactivity.iter_mut().for_each(|inactivity| hear_of_user(inactivity, counts, now));
         let of_it = record.urrs.iter_mut().zip(&rules.urrs).filter(|(usage, _)| usage.urr == counts.urr);
         of_it.for_each(|(usage, urr)| hear_one(usage, urr, counts, now));
     }
@@ -27,7 +26,9 @@ fn hear_of_user(inactivity: &mut Inactivity, told: &UsageCounts, now: u64) {
     if last > inactivity.active_ms + AGE_MS {
         (inactivity.active_ms, inactivity.is_reported) = (last, false);
     }
-    inactivity.heard_ms = now;
+    if told.urr == SILENCE {
+        inactivity.heard_ms = now;
+    }
 }
 
 fn hear_one(usage: &mut UrrUsage, urr: &Urr, told: &UsageCounts, now: u64) {

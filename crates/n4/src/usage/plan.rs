@@ -6,7 +6,7 @@ use super::{SILENCE, macs, ms};
 use crate::silence::Again;
 use machine::Clock;
 use pfcp::{Message, SessionReportRequest, UsageReport, UsageReportTrigger as Trigger};
-use rules::{Rules, Triggers, Urr, UrrId};
+use rules::{Rules, Triggers, Urr, UrrId, limits};
 use session::{UrrUsage, UsageRecord};
 use std::collections::BTreeSet;
 
@@ -181,7 +181,7 @@ impl Meter {
             plan.add(urr.id, Look::at(usage, urr, when.clock, when.can_ask));
         }
         macs::look(record, rules);
-        silence(record, &mut plan);
+        silence(record, rules, &mut plan);
         if self.refresh_ms.is_some_and(|refresh| refresh <= now) && when.can_ask {
             self.refresh_ms = None;
             plan.unknown = record.urrs.iter().map(|usage| usage.urr).collect();
@@ -241,7 +241,7 @@ impl Meter {
 }
 
 /// The user may be silent for as long as the control plane wants to know.
-fn silence(record: &mut UsageRecord, plan: &mut Plan) {
+fn silence(record: &mut UsageRecord, rules: &Rules, plan: &mut Plan) {
     let (now_ms, can_ask) = (plan.when.clock.now_ms, plan.when.can_ask);
     let Some(inactivity) = &mut record.inactivity else { return };
     let from = if inactivity.is_reported { inactivity.heard_ms } else { inactivity.active_ms };
@@ -249,12 +249,23 @@ fn silence(record: &mut UsageRecord, plan: &mut Plan) {
     if silent_at > now_ms {
         plan.come_again(silent_at);
     } else if inactivity.heard_ms < silent_at {
-        plan.unknown.extend(can_ask.then_some(SILENCE));
+        if can_ask {
+            let mut others = instead_of_ours(rules);
+            others.retain(|urr| !plan.unknown.contains(urr));
+            plan.unknown.push(SILENCE);
+            plan.unknown.extend(others);
+        }
     } else if !inactivity.is_reported {
         inactivity.is_reported = true;
         plan.steps.push(Step::Silence);
         plan.come_again(now_ms + ms(inactivity.timer_s));
     }
+}
+
+/// URRs of PDRs that may have no room for ours, of which a meter for charging may have taken the last.
+fn instead_of_ours(rules: &Rules) -> BTreeSet<UrrId> {
+    let full = rules.pdrs.iter().filter(|pdr| pdr.urrs.len() + 1 >= limits::URRS_PER_PDR);
+    full.flat_map(|pdr| pdr.urrs.iter().copied()).collect()
 }
 
 fn due(record: &UsageRecord) -> impl Iterator<Item = UrrId> {

@@ -68,7 +68,7 @@ fn remaining(quota: Volume, passed: Counts) -> Volume {
     }
 }
 
-/// A URR of our own on every PDR that has room: it tells when the last packet came.
+/// A URR of our own on every PDR that has room: it tells when the last packet came. Of others their own URRs do.
 fn listen(rules: &mut Rules) {
     let methods = Methods { volume: true, ..Methods::default() };
     rules.urrs.push(Urr { id: SILENCE, methods, before_qos: true, ..Urr::default() });

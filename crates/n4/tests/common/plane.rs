@@ -20,6 +20,8 @@ pub struct Counter {
     quota_from: (u64, u64),
     is_exhausted: bool,
     start_told: bool,
+    /// By a PDR.
+    is_named: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -59,6 +61,7 @@ impl Counter {
             quota_from: zero,
             is_exhausted: false,
             start_told: false,
+            is_named: true,
         }
     }
 
@@ -80,10 +83,10 @@ impl Counter {
         }
     }
 
-    /// Nothing passes without quota.
+    /// Nothing passes without quota, or a PDR.
     fn passes(&self) -> bool {
         let quota = self.rule.volume_quota.unwrap_or_default();
-        !self.rule.inactive && !reaches(quota, self.since(self.quota_from))
+        self.is_named && !self.rule.inactive && !reaches(quota, self.since(self.quota_from))
     }
 
     /// Counts a packet each way of so many bytes.
@@ -127,7 +130,9 @@ impl Plane {
     pub fn put(&mut self, desired: &Desired, now: Time) -> Vec<UsageCounts> {
         let counters = self.sessions.entry(desired.session).or_default();
         for rule in &desired.rules.urrs {
-            counters.entry(rule.id).or_insert_with(|| Counter::new(rule.clone())).change(rule);
+            let counter = counters.entry(rule.id).or_insert_with(|| Counter::new(rule.clone()));
+            counter.change(rule);
+            counter.is_named = desired.rules.pdrs.iter().any(|pdr| pdr.urrs.contains(&rule.id));
         }
         let stays = |id: &UrrId| desired.rules.urrs.iter().any(|rule| rule.id == *id);
         let gone: Vec<UrrId> = counters.keys().copied().filter(|id| !stays(id)).collect();
