@@ -309,7 +309,7 @@ def enforcement():
     case("urr/quota", "Of 100 bytes, the packet that reaches the last passes, and no other.",
          ("n6", Ether(dst=N6, src=ROUTER) / down(), first, back),
          ("n6", Ether(dst=N6, src=ROUTER) / down(), "usual_input flow verdict far qer urr gtpu_encap ethernet_output send:n3", back),
-         ("n6", Ether(dst=N6, src=ROUTER) / down(), "usual_input flow verdict far qer urr drop:quota_exhausted", []))
+         ("n6", Ether(dst=N6, src=ROUTER) / down(), "usual_input flow verdict far qer drop:quota_exhausted", []))
     asleep = Ether(dst=N6, src=ROUTER) / IP(src=SERVER, dst=UE_ASLEEP) / UDP() / PAYLOAD
     case("far/kept", "The user sleeps.", ("n6", asleep, f"{DOWN} keep", []), ("n6", asleep, "usual_input flow verdict far keep", []))
 

@@ -159,6 +159,10 @@ impl Reference {
         if to_us.upper.at + 8 + message.header > HEADERS_MAX {
             return Err(DropReason::GtpuExtension);
         }
+        // Of no tunnel; its sender is not told (TS 29.281 7.3.1).
+        if message.teid == 0 {
+            return Err(DropReason::NoTunnel);
+        }
         let address = to_us.header.destination;
         let f_teid = self.setup.canonical(FTeid { teid: Teid(message.teid), address });
         let Some(session) = self.session_of_tunnel(f_teid) else {

@@ -27,6 +27,10 @@ impl<B: Buffer> Node<B> for GtpuInput {
         if message.message_type != message_type::G_PDU {
             return Next::To(NodeId::GtpuPath);
         }
+        // No tunnel has it, and who sends to it is not told so (TS 29.281 7.3.1). Elsewhere it stands for no tunnel.
+        if message.teid == 0 {
+            return Next::drop(DropReason::NoTunnel);
+        }
         packet.meta.teid = message.teid;
         let Meta { port, source, teid, .. } = packet.meta;
         packet.meta.source = state.source_of_tunnel(port, source, teid);

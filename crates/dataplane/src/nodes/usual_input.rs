@@ -107,7 +107,9 @@ fn tunnel(frame: &[u8], receiver: &Receiver) -> Option<Before> {
     }
     let limit = ethernet::LENGTH + usize::from(ip_length);
     let teid = u32::from_be_bytes([header[46], header[47], header[48], header[49]]);
+    // 0 leads nowhere, and is what stands for no tunnel.
     match header[42] {
+        _ if teid == 0 => None,
         0x30 => Some(Before { teid, qfi: Meta::NO_QFI, end: TUNNEL as u8, limit }),
         // One extension header, the container, one unit of four octets long, of either type.
         0x34 if header[53..55] == [0x85, 1]

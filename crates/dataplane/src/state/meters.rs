@@ -49,15 +49,16 @@ impl Sessions {
     }
 
     /// Before the old session leaves them, so that meters that stay go on where they stood.
-    pub(super) fn enter_aparts(&mut self, old: Option<&Session>, new: &mut Installation) {
+    pub(super) fn enter_aparts(&mut self, old: Option<&Session>, new: &mut Installation, now_ns: u64) {
         let Installation { session: Some(session), aparts, accounts, .. } = new else { return };
         for (place, apart) in aparts.iter() {
             let place = usize::from(*place);
             let qer = session.accounts.get(place).and_then(|names| names.qer);
             let Some((qer, account)) = qer.zip(accounts.get_mut(place)) else { continue };
             let before = old.and_then(|old| self.rate_of(old, qer, place));
-            let apart = before.map_or(*apart, |before| apart.carry(&before));
-            account.rate = Rate::apart(self.aparts.enter(apart, before.and_then(|rate| rate.stands_for())));
+            let apart = before.map_or(*apart, |before| apart.carry(&before, now_ns));
+            let known = before.and_then(|rate| rate.stands_for());
+            account.rate = Rate::apart(self.aparts.enter(apart, known, now_ns));
         }
     }
 

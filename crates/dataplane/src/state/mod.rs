@@ -78,9 +78,10 @@ use crate::steering::{Note, Steering};
 use dplink::{Event, Start, UsageCause, UsageCounts};
 use packet::gtpu::{Endpoints, OuterHeader, PORT, UdpChecksum};
 use rules::{Direction, Instance, Interface, Seid};
+use std::collections::VecDeque;
 use std::net::IpAddr;
 
-/// Most events noted between two turns of the control side; later ones are only counted.
+/// Most events noted between two turns of the control side; later ones are lost, unless they are noted again.
 const EVENTS_MAX: usize = 64;
 /// Most usage told between two turns of the control side; what does not fit is told with the session's next packet.
 pub(crate) const USED_MAX: usize = 256;
@@ -119,7 +120,7 @@ pub(crate) struct State {
     /// For the control side.
     pub(crate) used: Vec<Used>,
     /// Accounts whose thresholds were crossed again too soon.
-    late: Vec<(SessionIndex, u16)>,
+    late: VecDeque<(SessionIndex, u16)>,
     /// A session that another worker is about to give.
     expected: Option<Expected>,
     /// A session that is about to go to another worker, where it has rules for applications.
@@ -174,7 +175,7 @@ impl State {
             icmp_errors: [(); 2].map(|()| Shared::new(limits.icmp_errors_per_s)),
             events: Vec::with_capacity(EVENTS_MAX),
             used: Vec::with_capacity(USED_MAX),
-            late: Vec::with_capacity(LATE_MAX),
+            late: VecDeque::with_capacity(LATE_MAX),
             expected: None,
             leaving: None,
             content: Content::default(),
@@ -236,9 +237,14 @@ impl State {
         budget.is_some_and(|budget| budget.take(self.now_ns))
     }
 
-    /// An event is a hint: when too many come at once, the rest are lost.
+    /// Whether one more event may wait to be told.
+    pub(crate) const fn may_note(&self) -> bool {
+        self.events.len() < EVENTS_MAX
+    }
+
+    /// An event waits to be told, unless too many do: who must not be overheard says it again.
     pub(crate) fn note(&mut self, event: Event) -> bool {
-        let room = self.events.len() < EVENTS_MAX;
+        let room = self.may_note();
         if room {
             self.events.push(event);
         }
@@ -350,7 +356,7 @@ impl State {
             ledger.told(&mut account.count, cause, now_ns);
         } else if has_room && self.late.len() < LATE_MAX {
             if !ledger.wait(&mut account.count) {
-                self.late.push(at);
+                self.late.push_back(at);
             }
         } else {
             account.count.left = 0;
@@ -360,7 +366,7 @@ impl State {
     /// An account whose threshold waits to be told, with another worker until now.
     fn come_late(&mut self, at: (SessionIndex, u16)) {
         if self.late.len() < LATE_MAX {
-            return self.late.push(at);
+            return self.late.push_back(at);
         }
         // The next packet is looked at again.
         if let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) {
@@ -386,7 +392,7 @@ impl State {
         let now_ns = self.now_ns;
         // One account may have two things to tell.
         while self.used.len() + 1 < USED_MAX
-            && let Some(at) = self.late.pop()
+            && let Some(at) = self.late.pop_front()
         {
             let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { continue };
             let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { continue };

@@ -279,7 +279,8 @@ impl State {
             return None;
         };
         let Self { sessions, ports, routes, .. } = self;
-        parcel.spent = Some(sessions.unpack(installation, expected, |peer| Self::way(ports, routes, peer)));
+        let place = (expected, self.now_ns);
+        parcel.spent = Some(sessions.unpack(installation, place, |peer| Self::way(ports, routes, peer)));
         self.owe_late(expected.index);
         for connection in parcel.connections.drain(..) {
             self.connections.adopt(connection, self.now_ns);
@@ -388,13 +389,13 @@ impl Sessions {
     fn unpack(
         &mut self,
         mut new: Box<Installation>,
-        expected: Expected,
+        (expected, now_ns): (Expected, u64),
         way: impl Fn(Name) -> Option<super::Way>,
     ) -> Box<Installation> {
         if let Some(session) = &mut new.session {
             (session.run, session.waiting) = (expected.run, 0);
         }
-        self.enter_aparts(None, &mut new);
+        self.enter_aparts(None, &mut new, now_ns);
         self.fill(expected.index.0, &mut new, way);
         new
     }

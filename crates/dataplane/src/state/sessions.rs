@@ -215,7 +215,7 @@ impl Sessions {
         way: impl Fn(Name) -> Option<Way>,
     ) -> Installed {
         let old = self.slots[place as usize].take();
-        self.enter_aparts(old.as_ref(), &mut new);
+        self.enter_aparts(old.as_ref(), &mut new, now_ns);
         if let Some(old) = &old {
             self.retire((old, place), &mut new, now_ns);
         }
@@ -324,7 +324,7 @@ impl Sessions {
         for (place, names) in session.accounts.iter().enumerate() {
             let Some(before) = names.qer.and_then(|qer| self.rate_of(old, qer, place)) else { continue };
             let apart = before.stands_for().and_then(|at| self.aparts.at(at)?.own_rate());
-            new.accounts[place].rate.carry(apart.unwrap_or(&before));
+            new.accounts[place].rate.carry(apart.unwrap_or(&before), now_ns);
         }
         for (before, place) in old.ledgers() {
             let count = self.cells.account(base, place).count;

@@ -42,6 +42,44 @@ fn bench() -> Bench {
     bench
 }
 
+/// A tunnel of no number is no way to a user: least of all by the flow of a plain packet, which has none.
+#[test]
+fn nobody_comes_by_tunnel_0() {
+    let mut bench = Bench::new();
+    let plain = super::rates::downlink(1, 80);
+    bench.receive(N6, &plain);
+    bench.settle();
+    assert_eq!(bench.sent(N3).len(), 1);
+    let mut header = vec![2, 0, 0, 0, 6, 2, 2, 0, 0, 0, 6, 1, 8, 0];
+    let inner = &plain[14..];
+    let ip = ipv4::Header::new([10, 50, 0, 1].into(), [10, 50, 0, 2].into(), 17, 16 + inner.len()).unwrap();
+    header.resize(14 + 28, 0);
+    ip.write(&mut header[14..]).unwrap();
+    udp::Header::new(2152, 2152, 8 + inner.len()).unwrap().write(&mut header[34..]).unwrap();
+    let length = (inner.len() as u16).to_be_bytes();
+    let frame = [&header[..], &[0x30, 255], &length, &[0; 4], inner].concat();
+    bench.receive(N6, &frame);
+    bench.settle();
+    assert_eq!((bench.sent(N3).len(), bench.sent(N6).len()), (0, 0));
+    assert_eq!(bench.worker.counters().drops[DropReason::NoTunnel as usize], 1);
+}
+
+/// Packets for everybody, for a group or for this host go nowhere: their sender may be told so.
+#[test]
+fn no_router_forwards_to_groups_or_to_everybody() {
+    for (to, left) in
+        [([255; 4], 0), ([224, 0, 0, 251], 0), ([127, 0, 0, 1], 0), ([0; 4], 0), ([203, 0, 113, 81], 1)]
+    {
+        let mut bench = Bench::over(&config());
+        bench.put(VICTIM, 1, rules(VICTIM));
+        bench.settle();
+        let flow = FiveTuple { destination: u128::from(u32::from_be_bytes(to)) << 96, ..flow(VICTIM) };
+        bench.receive(N3, &up(VICTIM, &flow, &made(flag::SYN, (1, 0), &[])));
+        bench.settle();
+        assert_eq!(bench.sent(N6).len(), left, "{to:?}");
+    }
+}
+
 /// A segment in the tunnel of a session; how many packets left for the core.
 fn say(bench: &mut Bench, (session, flow): (u64, &FiveTuple), segment: &Made<'_>) -> usize {
     bench.receive(N3, &up(session, flow, segment));

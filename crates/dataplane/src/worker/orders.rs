@@ -138,6 +138,7 @@ impl<P: Port> Worker<P> {
         {
             self.report(Report::Event(event));
         }
+        self.tell_rest();
         while self.reports.slots() > RING / 2
             && let Some(session) = self.state.switch.next_changed()
         {
