@@ -214,6 +214,10 @@ pub struct Counters {
     pub held: u64,
     /// Flows remembered now.
     pub flows: u64,
+    /// PDRs that sessions take the room of.
+    pub pdrs: u64,
+    /// Of how many PDRs there is room.
+    pub pdrs_most: u64,
     /// Paths to peers.
     pub paths: PathCounts,
     /// What content rules found out.
@@ -236,6 +240,8 @@ impl Counters {
             consumed: 0,
             held: 0,
             flows: 0,
+            pdrs: 0,
+            pdrs_most: 0,
             paths: PathCounts::default(),
             content: ContentCounts::default(),
             drops: [0; DropReason::ALL.len()],
@@ -251,6 +257,7 @@ impl Counters {
         self.consumed = other.consumed;
         self.held = other.held;
         self.flows = other.flows;
+        (self.pdrs, self.pdrs_most) = (other.pdrs, other.pdrs_most);
         self.paths = other.paths;
         self.content = other.content;
         self.drops = other.drops;

@@ -203,6 +203,10 @@ fn ports(families: &mut Families<'_>, ports: &[PortStatistics]) -> fmt::Result {
 fn levels(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Result {
     families.gauge("sessions", "Sessions in force", by_worker(workers, |worker| worker.sessions))?;
     families.gauge("flows", "Flows remembered", by_worker(workers, |worker| worker.flows))?;
+    let pdrs = by_worker(workers, |worker| worker.pdrs);
+    families.gauge("pdrs", "PDRs that sessions take the room of", pdrs)?;
+    let most = by_worker(workers, |worker| worker.pdrs_most);
+    families.gauge("pdrs_most", "Of how many PDRs there is room", most)?;
     let held = by_worker(workers, |worker| worker.books.held);
     families.gauge("held_packets", "Packets that wait for a neighbour or a sleeping user", held)
 }
@@ -324,6 +328,8 @@ mod tests {
             sessions: 2,
             busy_permille: 0,
             flows: 3,
+            pdrs: 8,
+            pdrs_most: 64,
             paths: PathStatistics { peers: 5, failed: 2, echo_requests: 9, echo_responses: 4, failures: 3 },
             content: dplink::ContentStatistics::default(),
             books: Books { received: 10, dropped: 10, ..Books::default() },
@@ -350,6 +356,8 @@ mod tests {
             "anchorline_port_class_received_packets_total{port=\"n\\\"3\",class=\"voice\"} 4",
             "anchorline_sessions{worker=\"0\"} 2",
             "anchorline_flows{worker=\"0\"} 3",
+            "anchorline_pdrs{worker=\"0\"} 8",
+            "anchorline_pdrs_most{worker=\"0\"} 64",
             "anchorline_gtpu_failed_paths{worker=\"0\"} 2",
             "anchorline_gtpu_path_failures_total{worker=\"0\"} 3",
             "anchorline_node_cycles_total{worker=\"0\",node=\"far\"} 250",

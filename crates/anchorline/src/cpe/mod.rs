@@ -111,7 +111,7 @@ fn bind_error(listen: SocketAddr, error: &std::io::Error) -> anyhow::Error {
     anyhow::anyhow!("PFCP cannot be served at {listen}: {why}")
 }
 
-fn config(settings: &Settings) -> anyhow::Result<Config> {
+pub(crate) fn config(settings: &Settings) -> anyhow::Result<Config> {
     let gtpu = settings.gtpu_addresses();
     let first = gtpu.first().context("no port has an address for GTP-U")?.ipv4;
     let node_id = match &settings.node_id {

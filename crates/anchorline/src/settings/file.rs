@@ -5,7 +5,7 @@ mod tests;
 
 use super::values::{
     Balance, ConnectionAge, DeviceHash, EchoN3, EchoPeriod, EchoT3, Flows, FramedRoutes, HugePages, Idle,
-    IdleUs, Inspections, MemoryMb, Mtu, PortAddress, PortAddress6, Sessions, Side, Vlan, Workers,
+    IdleUs, Inspections, MemoryMb, Mtu, Pdrs, PortAddress, PortAddress6, Sessions, Side, Vlan, Workers,
 };
 use super::{CrewSettings, DpeSettings, PortSettings, Settings, charging, classes, crew, n4};
 use crate::content::Sources;
@@ -60,6 +60,7 @@ struct Dpe {
     balance: Balance,
     #[serde(default)]
     sessions: Sessions,
+    pdrs: Option<Spanned<Pdrs>>,
     #[serde(default)]
     framed_routes: FramedRoutes,
     #[serde(default)]
@@ -229,12 +230,27 @@ fn dpe(dpe: Dpe) -> Result<DpeSettings, Refusal> {
         idle_us: dpe.idle_us.0,
         crew,
         sessions: dpe.sessions.0,
+        pdrs: pdrs(dpe.pdrs, dpe.sessions)?,
         framed_routes: dpe.framed_routes.0,
         flows: dpe.flows.0,
         echo: dpe.echo.into(),
         ports,
         routes: dpe.route.into_iter().map(route).collect(),
     })
+}
+
+/// Room for so many PDRs of a session there is, unless told otherwise: it takes no memory before they are there.
+const PDRS_PER_SESSION: usize = 16;
+
+fn pdrs(pdrs: Option<Spanned<Pdrs>>, Sessions(sessions): Sessions) -> Result<usize, Refusal> {
+    let least = 2 * sessions;
+    match pdrs {
+        None => Ok(PDRS_PER_SESSION * sessions),
+        Some(few) if few.get_ref().0 < least => {
+            Err(Refusal::of(&few, format!("{sessions} sessions have {least} PDRs at least")))
+        }
+        Some(pdrs) => Ok(pdrs.into_inner().0),
+    }
 }
 
 /// Of a port of Ethernet: nothing is reached there by an address of ours.

@@ -137,6 +137,11 @@ bounded!(
 );
 
 bounded!(
+    /// PDRs of all sessions.
+    Pdrs(usize), 2..=1_000_000_000, 1_600_000, "a node has room for 2 to 1000000000 PDRs"
+);
+
+bounded!(
     /// Networks behind users.
     FramedRoutes(usize), 1..=1_000_000, 16_384, "a node has 1 to 1000000 framed routes"
 );

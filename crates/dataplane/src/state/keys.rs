@@ -173,7 +173,7 @@ mod tests {
             echo,
             has_instances: false,
         };
-        let mut sessions = Sessions::new(room);
+        let mut sessions = Sessions::new(room).unwrap();
         let mut new = installation(&config().ports, Desired::new(Seid(1), 1, rules(1)), 0).unwrap();
         let keys = new.keys().to_vec();
         let admitted = sessions.admit(&mut new).ok().unwrap();

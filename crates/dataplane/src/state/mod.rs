@@ -55,7 +55,7 @@ pub(crate) use fragments::{DatagramName, Fragments, Part, Useless};
 pub(crate) use framed::{Framed, Length, around, found_by, network, networks};
 pub(crate) use installation::{Installation, Installed, Refusal, Removal};
 pub(crate) use link::{Reach, link_local};
-pub(crate) use memory::{prefetch, prefetch_write};
+pub(crate) use memory::{NoMemory, prefetch, prefetch_write};
 pub(crate) use moving::{Expected, Leaving, Parcel, Stay};
 pub(crate) use neighbours::{Lookup, Neighbours};
 pub use peers::PathCounts;
@@ -168,7 +168,7 @@ impl State {
             burst_ns: limits.burst_ns,
             routes: Routes::new(&ports, &config.routes)?,
             neighbours: Neighbours::new(limits.neighbours, steering.is_shared()),
-            sessions: Sessions::new(room),
+            sessions: Sessions::new(room)?,
             flows: Flows::new(limits.flows, config.seed),
             error_indications: [(); 2].map(|()| Budget::new(limits.error_indications_per_s)),
             fragments: Fragments::new(),

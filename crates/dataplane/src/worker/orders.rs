@@ -185,6 +185,7 @@ impl<P: Port> Worker<P> {
             Order::Count(mut counters) => {
                 self.counters.held = self.held() as u64;
                 self.counters.flows = self.state.flows.len() as u64;
+                [self.counters.pdrs, self.counters.pdrs_most] = self.state.sessions.pdr_room();
                 self.counters.paths = self.state.sessions.peers.counts(self.state.now_ns);
                 self.counters.content = self.state.content.counts();
                 for (lane, port) in self.lanes.iter().zip(&mut self.counters.ports) {
