@@ -127,11 +127,17 @@ impl Aparts {
         Self { meters, free, by_number: Table::new(limit), limit }
     }
 
-    /// Whether all of these find room.
-    pub(crate) fn have_room(&self, wanted: &[(u16, Apart)]) -> bool {
-        let is_new = |apart: &Apart| apart.number.is_none_or(|number| self.by_number.get(number).is_none());
-        let new = wanted.iter().filter(|(_, apart)| is_new(apart)).count();
-        new <= self.room()
+    /// Whether a meter takes room that is not taken: one of a number that nobody has, or one of a session's own that has none
+    /// yet, `before`.
+    pub(crate) fn is_new(&self, apart: &Apart, before: Option<u32>) -> bool {
+        self.known(apart, before).is_none()
+    }
+
+    fn known(&self, apart: &Apart, before: Option<u32>) -> Option<u32> {
+        match apart.number {
+            Some(number) => self.by_number.get(number),
+            None => before.filter(|at| self.at(*at).is_some_and(|old| old.number.is_none())),
+        }
     }
 
     /// Meters that can still be taken in.
@@ -147,11 +153,7 @@ impl Aparts {
     /// One more session uses a meter: one of the same number, `before` where that is the session's own, or a new one.
     /// What was seen stays, the limits are those of `apart`. Room was made sure of.
     pub(crate) fn enter(&mut self, apart: Apart, before: Option<u32>, now_ns: u64) -> u32 {
-        let known = match apart.number {
-            Some(number) => self.by_number.get(number),
-            None => before.filter(|at| self.at(*at).is_some_and(|old| old.number.is_none())),
-        };
-        if let Some(at) = known
+        if let Some(at) = self.known(&apart, before)
             && let Some((meter, users)) = self.meters.get_mut(at as usize)
         {
             meter.limit_as(&apart, now_ns);
@@ -251,7 +253,10 @@ mod tests {
         let mut all = Aparts::new(2);
         let known = apart(Some(1), 3);
         all.enter(known, None, 0);
-        assert!(all.have_room(&[(0, known), (1, apart(None, 1))]));
-        assert!(!all.have_room(&[(0, known), (1, apart(None, 1)), (2, apart(Some(2), 1))]));
+        let own = all.enter(apart(None, 1), None, 0);
+        assert_eq!(all.room(), 0);
+        let is_new = |number, before| all.is_new(&apart(number, 1), before);
+        assert!(!is_new(Some(1), None) && !is_new(None, Some(own)));
+        assert!(is_new(Some(2), None) && is_new(None, None) && is_new(Some(2), Some(own)));
     }
 }

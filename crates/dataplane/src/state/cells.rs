@@ -1,7 +1,7 @@
 //! Where the hot part of sessions lies: runs of cells, each with an account and two steps, so that a plain session is
 //! one cell and what a packet needs of it can be asked for at once.
 
-use super::account::Account;
+use super::account::{Account, Rate};
 use super::memory::{self, NoMemory};
 use super::runs::Runs;
 use super::step::{HotStep, StepIndex};
@@ -129,6 +129,11 @@ impl Cells {
     #[inline]
     pub(crate) fn account(&mut self, base: u32, place: u16) -> &mut Account {
         &mut self.cells[base as usize + usize::from(place)].account
+    }
+
+    /// The rate of the account at a place of a session.
+    pub(crate) fn rate(&self, base: u32, place: u16) -> Rate {
+        self.cells[base as usize + usize::from(place)].account.rate
     }
 
     /// Asks for what a packet of this step will need.

@@ -1,6 +1,7 @@
 //! The meters of sessions: in their accounts, or apart.
 
 use super::account::Rate;
+use super::apart::Apart;
 use super::installation::Installation;
 use super::session::Session;
 use super::sessions::{Sessions, find_near};
@@ -46,6 +47,25 @@ impl Sessions {
             None => rate.limit_kbps(direction),
             Some(at) => self.aparts.at(at)?.rate().limit_kbps(direction),
         }
+    }
+
+    /// How many meters apart of a session take room that is not taken; `own` is its place, where it has one.
+    pub(super) fn new_aparts(&mut self, own: Option<u32>, new: &Installation) -> usize {
+        let Installation { session: Some(session), aparts, .. } = new else { return 0 };
+        let is_new = |(place, apart): &&(u16, Apart)| {
+            let place = usize::from(*place);
+            let qer = session.accounts.get(place).and_then(|names| names.qer);
+            let before = own.zip(qer).and_then(|(own, qer)| self.meter_of(own, (qer, place)));
+            self.aparts.is_new(apart, before)
+        };
+        aparts.iter().filter(is_new).count()
+    }
+
+    /// The meter apart of a QER of the session at a place.
+    fn meter_of(&self, own: u32, (qer, near): (QerId, usize)) -> Option<u32> {
+        let session = self.slots.get(own as usize)?.as_ref()?;
+        let place = find_near(&session.accounts, near, |names| names.qer == Some(qer))?;
+        self.cells.rate(session.run.base, place as u16).stands_for()
     }
 
     /// Before the old session leaves them, so that meters that stay go on where they stood.

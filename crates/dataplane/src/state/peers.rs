@@ -168,6 +168,19 @@ impl Peers {
         self.limit - self.by_name.len() + self.idle
     }
 
+    /// How many of these peers have to be taken in, at most: most steps lead to the same as the one before.
+    pub(crate) fn new_among(&self, names: &[Option<Name>]) -> usize {
+        let mut last = None;
+        let is_new = |name: &&Name| last.replace(**name) != Some(**name) && !self.is_in_use(**name);
+        names.iter().flatten().filter(is_new).count()
+    }
+
+    /// Whether tunnels lead to a peer, so that one more takes no room.
+    fn is_in_use(&self, name: Name) -> bool {
+        let known = self.by_name.get(&name).and_then(|index| self.known.get(index.0 as usize));
+        known.is_some_and(|known| known.tunnels > 0)
+    }
+
     /// One more tunnel leads to a peer; `way` finds how packets reach a new one. Room was made sure of.
     pub(crate) fn enter(&mut self, name: Name, way: impl FnOnce() -> Option<Way>) -> PeerIndex {
         if let Some(index) = self.by_name.get(&name) {

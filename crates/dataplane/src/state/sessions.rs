@@ -59,12 +59,6 @@ const fn cells(sessions: usize, pdrs: usize) -> usize {
     if cells > sessions { cells } else { sessions }
 }
 
-/// How many peers there are at most: most steps lead to the same as the one before.
-fn most_peers(peers: &[Option<Name>]) -> usize {
-    let mut last = None;
-    peers.iter().flatten().filter(|peer| last.replace(**peer) != Some(**peer)).count()
-}
-
 /// There is a place and room for a session.
 pub(crate) struct Admitted(u32);
 
@@ -249,10 +243,10 @@ impl Sessions {
     pub(crate) fn admit(&mut self, new: &mut Installation) -> Result<Admitted, Refusal> {
         let own = self.by_seid(new.seid).map(|index| index.0);
         self.admit_keys(new.keys(), own)?;
-        if self.peers.room() < most_peers(&new.peers) {
+        if self.peers.room() < self.peers.new_among(&new.peers) {
             return Err(Refusal::Peers);
         }
-        if !self.aparts.have_room(&new.aparts) {
+        if self.aparts.room() < self.new_aparts(own, new) {
             return Err(Refusal::Meters);
         }
         if own.is_none() && !self.has_place() {
