@@ -9,8 +9,8 @@ const CIRCUMSTANCES: Circumstances = Circumstances { arrival: 0, class: 0 };
 /// Of a user who has four.
 fn key(number: u32) -> FlowKey {
     let tuple = FiveTuple {
-        source: u128::from(0x0a00_0000 | number / 4) << 96,
-        destination: u128::from(0xc000_0200 | number % 4) << 96,
+        source: u128::from(0x0a00_0000 + number / 4) << 96,
+        destination: u128::from(0xc000_0200 + number % 4) << 96,
         source_port: 1,
         destination_port: 2,
         protocol: packet::protocol::UDP,
