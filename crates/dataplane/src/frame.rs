@@ -3,6 +3,7 @@
 use crate::counters::DropReason;
 use crate::side::Side;
 use crate::state::{Circumstances, FlowKey, Place, SessionIndex, StepIndex, Ticket};
+use packet::gtpu::PduSession;
 use rules::{Direction, Instance, Interface};
 use std::net::IpAddr;
 
@@ -50,6 +51,39 @@ pub(crate) enum Part {
     ForServer,
 }
 
+/// What a downlink container says of a packet beside its QoS flow (TS 38.415 5.5.2.1): whether it is reflective (RQI), and its
+/// paging policy (PPI). The next user plane function is told the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FlowMarks(u8);
+
+impl FlowMarks {
+    pub(crate) const NONE: Self = Self(0);
+    const HAS_POLICY: u8 = 1 << 7;
+    const REFLECTIVE: u8 = 1 << 6;
+
+    /// Of the octet with the QFI, in a downlink container without a paging policy.
+    #[inline(always)]
+    pub(crate) const fn of_flow(octet: u8) -> Self {
+        Self(octet & Self::REFLECTIVE)
+    }
+
+    /// Of a container.
+    pub(crate) fn of(container: &PduSession) -> Self {
+        let reflective = if container.reflective { Self::REFLECTIVE } else { 0 };
+        Self(reflective | container.paging_policy.map_or(0, |policy| Self::HAS_POLICY | policy))
+    }
+
+    #[inline(always)]
+    pub(crate) const fn is_reflective(self) -> bool {
+        self.0 & Self::REFLECTIVE != 0
+    }
+
+    #[inline(always)]
+    pub(crate) const fn paging_policy(self) -> Option<u8> {
+        if self.0 & Self::HAS_POLICY == 0 { None } else { Some(self.0 & 7) }
+    }
+}
+
 /// Where a packet goes next on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NextHop {
@@ -74,6 +108,8 @@ pub(crate) struct Meta {
     pub(crate) teid: u32,
     /// The QoS flow its tunnel header names, [`Meta::NO_QFI`] for none.
     pub(crate) qfi: u8,
+    /// What that header says of it besides.
+    pub(crate) marks: FlowMarks,
     /// Whose routes apply on its way out.
     pub(crate) towards: Side,
     /// Bytes of the user's packet. Set by `user_input`, as what follows.
@@ -115,6 +151,7 @@ impl Meta {
             outer: 0,
             teid: 0,
             qfi: Self::NO_QFI,
+            marks: FlowMarks::NONE,
             towards: from,
             bytes: 0,
             key: FlowKey::NONE,

@@ -57,6 +57,7 @@ pub(crate) struct Session {
 pub(crate) struct Marks {
     pub(crate) qfi: Option<Qfi>,
     pub(crate) reflective: bool,
+    pub(crate) paging_policy: Option<u8>,
 }
 
 /// What is to be done with a packet whose FAR forwards or buffers.
@@ -352,7 +353,7 @@ fn marks(qers: &[Qer]) -> Marks {
     // 0 is no flow's number; where nothing else is said, it is what is said.
     let qfi = named().find(|qfi| qfi.value() != 0).or_else(|| named().next());
     let reflective = qers.iter().any(|qer| qer.reflective);
-    Marks { qfi, reflective }
+    Marks { qfi, reflective, paging_policy: None }
 }
 
 /// Between a tunnel and a plain network we are a router, which takes a hop off and knows what its ways take; from tunnel

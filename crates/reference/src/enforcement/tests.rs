@@ -89,7 +89,16 @@ fn arrival(source: Interface, bytes: usize) -> Arrival {
     let new = ip::New { protocol: ip::ICMP, traffic_class: 0, hops: 64 };
     let payload = vec![0; bytes - 20];
     let (from, to, tunnel) = match source {
-        Interface::Access => (UE, SERVER, Some(crate::detection::Tunnel { f_teid: f_teid(), qfi: None })),
+        Interface::Access => (
+            UE,
+            SERVER,
+            Some(crate::detection::Tunnel {
+                f_teid: f_teid(),
+                qfi: None,
+                reflective: false,
+                paging_policy: None,
+            }),
+        ),
         _ => (SERVER, UE, None),
     };
     let packet = UserPacket::read(&ip::packet(from.into(), to.into(), new, &payload)).unwrap();
