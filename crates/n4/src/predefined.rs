@@ -188,6 +188,11 @@ impl Predefined {
         Ok(Self { rules, ..table })
     }
 
+    /// All rules.
+    pub fn rules(&self) -> impl Iterator<Item = &PredefinedRule> {
+        self.rules.iter()
+    }
+
     /// What its rules are charged under.
     pub fn keys(&self) -> impl Iterator<Item = Key> {
         self.rules.iter().filter_map(|rule| rule.key)

@@ -169,7 +169,7 @@ impl Samples {
         let mut flows = Flows::new(&busy, crate::setup::ENDPOINTS, seed)?;
         let (mut samples, mut frame, mut pool) = (Self(Default::default()), vec![0; FRAME_MAX], Pool::new(1));
         for _ in 0..PACKETS {
-            let written = flows.next(&mut frame)?;
+            let Some(written) = flows.next(&mut frame) else { break };
             if !written.uplink || !written.first_packets {
                 continue;
             }

@@ -154,11 +154,11 @@ fn later_packets_to_the_servers_own_connection_id_keep_the_first_keys() {
     // Sealed with the keys of the first ID, sent to another of the same length.
     let frames = crypto(&message, 600, message.len());
     let mut plain = frames.clone();
-    plain.resize(1_140, 0);
+    plain.resize(1_170, 0);
     let mut header = vec![0xc3, 0, 0, 0, 1, 8];
     header.extend([7; 8]);
     header.extend([0, 0]);
-    header.extend(((1_140 + 20) as u16 | 0x4000).to_be_bytes());
+    header.extend(((1_170 + 20) as u16 | 0x4000).to_be_bytes());
     header.extend([0, 0, 0, 1]);
     let packet = Keys::client(Version::V1, &ID).seal(&header, &plain);
     assert!(look_at(&mut inspection, &packet).is_some());
