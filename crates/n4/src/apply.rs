@@ -162,7 +162,7 @@ impl Node {
         let Some(session) = self.sessions.get_mut(next.seid) else { return };
         usage::hear(&mut session.record.usage, &session.record.rules, counts, now_ms);
         offline::hear_last(&mut session.record.charging, counts, now_ms);
-        let charged = self.before_change(next.seid, &next.rules);
+        let charged = self.before_change(next.seid, &next);
         let Some(session) = self.sessions.get_mut(next.seid) else { return };
         let f_teids: Vec<FTeid> = session.record.f_teids().collect();
         let addresses = [addresses_of(&session.record), &modifying.taken.addresses].concat();

@@ -190,7 +190,8 @@ impl Session {
                     far: (far.id, stands_in),
                 });
             }
-            (ApplyAction::Drop, _) | (_, None) => {
+            // Resets are no model's: worlds have none.
+            (ApplyAction::Drop | ApplyAction::Reset, _) | (_, None) => {
                 self.count_dropped(&pdr.urrs, load);
                 return Err(DropReason::FarDrop);
             }

@@ -7,6 +7,7 @@ mod explain;
 #[cfg(test)]
 mod fixture;
 mod interval;
+mod matched;
 mod packet;
 mod peers;
 mod ports;
@@ -58,7 +59,7 @@ enum View {
     Explain(explain::Args),
     /// At which worker a user's session is; move it to another.
     Sessions(sessions::Args),
-    /// Check and load content rules.
+    /// Check, explain and load content rules.
     Rules(content::Args),
     /// Ask all control planes to release their associations, before the node is taken out of service (TS 29.244 6.2.7.3).
     ///
@@ -72,7 +73,7 @@ enum View {
 /// Asks and prints.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if let View::Rules(rules) = &args.view
-        && let Some(done) = rules.execute(args.json)
+        && let Some(done) = rules.execute(&args.settings, args.json)
     {
         print!("{}", done?);
         return Ok(());

@@ -95,6 +95,7 @@ fn limits(settings: &Settings) -> Limits {
         None => limits,
         Some(content) => Limits {
             inspections: content.inspections,
+            connections: content.enriched_connections,
             connection_age_ns: content.connection_s * 1_000_000_000,
             ..limits
         },

@@ -4,8 +4,9 @@
 mod tests;
 
 use super::values::{
-    Balance, ConnectionAge, DeviceHash, EchoN3, EchoPeriod, EchoT3, Flows, FramedRoutes, HugePages, Idle,
-    IdleUs, Inspections, MemoryMb, Mtu, Pdrs, PortAddress, PortAddress6, Sessions, Side, Vlan, Workers,
+    Balance, ConnectionAge, DeviceHash, EchoN3, EchoPeriod, EchoT3, EnrichedConnections, Flows, FramedRoutes,
+    HugePages, Idle, IdleUs, Inspections, MemoryMb, Mtu, Pdrs, PortAddress, PortAddress6, Sessions, Side,
+    Vlan, Workers,
 };
 use super::{CrewSettings, DpeSettings, PortSettings, Settings, charging, classes, crew, n4};
 use crate::content::Sources;
@@ -130,6 +131,8 @@ struct Content {
     inspections: Inspections,
     #[serde(default)]
     connection_s: ConnectionAge,
+    #[serde(default)]
+    enriched_connections: EnrichedConnections,
 }
 
 /// A list of hosts that are one application.
@@ -155,7 +158,7 @@ const CATEGORIES_MAX: usize = 64;
 const RESOLVERS_MAX: usize = 64;
 
 fn content(content: Content) -> Result<Sources, Refusal> {
-    let Content { rules, category, resolvers, inspections, connection_s } = content;
+    let Content { rules, category, resolvers, inspections, connection_s, enriched_connections } = content;
     if let Some(excess) = resolvers.get(RESOLVERS_MAX) {
         return Err(Refusal::of(excess, format!("more than {RESOLVERS_MAX} resolvers")));
     }
@@ -171,8 +174,9 @@ fn content(content: Content) -> Result<Sources, Refusal> {
         categories.push((Category { name, precedence, rating_group }, file));
     }
     let (inspections, connection_s) = (inspections.0, connection_s.0);
+    let enriched_connections = enriched_connections.0;
     let resolvers = resolvers.into_iter().map(Spanned::into_inner).collect();
-    Ok(Sources { rules, categories, resolvers, inspections, connection_s })
+    Ok(Sources { rules, categories, resolvers, inspections, connection_s, enriched_connections })
 }
 
 #[derive(Deserialize)]
@@ -201,7 +205,7 @@ pub(super) fn check(file: File) -> Result<Settings, Refusal> {
     check_ports(&file.dpe.port)?;
     file.dpe.route.iter().try_for_each(|route| check_route(route, &file.dpe.port))?;
     let dpe = dpe(file.dpe)?;
-    let n4 = n4::check(file.n4, &dpe.network_instances())?;
+    let n4 = n4::check(file.n4, &dpe)?;
     let charging = file.charging.map(|charging| charging::check(charging, &n4.predefined)).transpose()?;
     Ok(Settings {
         node_id: file.node.id,

@@ -1,5 +1,6 @@
 //! The configuration of a node: one TOML file for all its roles.
 
+mod actions;
 mod charging;
 mod classes;
 mod crew;

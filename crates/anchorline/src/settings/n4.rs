@@ -1,12 +1,14 @@
 //! `[n4]`: what control planes find.
 
+use super::actions::{self, Action, Done, Dscp, Header, Mirror};
 use super::timers::{self, TimerSettings, Timers};
 use super::values::Kbps;
+use super::{DpeSettings, PortSettings};
 use ::charging::Key;
 use config::{Refusal, Spanned};
 use ipnet::IpNet;
 use n4::{Predefined, PredefinedRule, UePool};
-use rules::{ApplicationId, BitRates, FlowDescription, HeaderField, Qfi, RedirectUrl, SdfFilter};
+use rules::{ApplicationId, BitRates, FlowDescription, Qfi, RedirectUrl, SdfFilter};
 use serde::Deserialize;
 use std::net::SocketAddr;
 
@@ -76,7 +78,9 @@ struct Rule {
     #[serde(default)]
     action: Action,
     redirect: Option<Spanned<RedirectUrl>>,
-    header: Option<Header>,
+    header: Option<Spanned<Header>>,
+    dscp: Option<Spanned<Dscp>>,
+    mirror: Option<Spanned<Mirror>>,
     #[serde(default)]
     uplink_gate: Gate,
     #[serde(default)]
@@ -117,16 +121,6 @@ pub(crate) enum UnknownApplication {
     Accept,
 }
 
-/// What becomes of the packets a predefined rule matches.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Action {
-    /// What the PDR says.
-    #[default]
-    Pdr,
-    Drop,
-}
-
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Gate {
@@ -161,26 +155,6 @@ impl TryFrom<String> for Filter {
             format!("{error}; a filter reads like \"permit out ip from 203.0.113.0/24 to assigned\"")
         })?;
         Ok(Self(SdfFilter { flow: Some(flow), ..SdfFilter::default() }))
-    }
-}
-
-/// A header field that requests get.
-#[derive(Deserialize)]
-#[serde(try_from = "HeaderText")]
-struct Header(HeaderField);
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct HeaderText {
-    name: String,
-    value: String,
-}
-
-impl TryFrom<HeaderText> for Header {
-    type Error = &'static str;
-
-    fn try_from(text: HeaderText) -> Result<Self, Self::Error> {
-        HeaderField::try_from((text.name, text.value)).map(Self)
     }
 }
 
@@ -224,8 +198,8 @@ impl TryFrom<String> for Peer {
     }
 }
 
-/// Makes settings of values that fit together; `networks` are the names of network instances that ports are of.
-pub(super) fn check(n4: N4, networks: &[String]) -> Result<N4Settings, Refusal> {
+/// Makes settings of values that fit together, and the ports of the data plane.
+pub(super) fn check(n4: N4, dpe: &DpeSettings) -> Result<N4Settings, Refusal> {
     for listen in [Some(&n4.listen), n4.also_listen.as_ref()].into_iter().flatten() {
         if listen.get_ref().ip().is_unspecified() {
             return Err(Refusal::of(listen, "peers are told this address: it cannot be 0.0.0.0 or ::"));
@@ -237,7 +211,7 @@ pub(super) fn check(n4: N4, networks: &[String]) -> Result<N4Settings, Refusal> 
         return Err(Refusal::of(also, "this is for the other IP version than that of listen"));
     }
     n4.forwarding_policies.iter().try_for_each(check_name)?;
-    check_pools(&n4.ue_pool, networks)?;
+    check_pools(&n4.ue_pool, &dpe.network_instances())?;
     Ok(N4Settings {
         listen: n4.listen.into_inner(),
         also_listen: n4.also_listen.map(Spanned::into_inner),
@@ -246,7 +220,7 @@ pub(super) fn check(n4: N4, networks: &[String]) -> Result<N4Settings, Refusal> 
         unknown_network_instance: n4.unknown_network_instance,
         unknown_application: n4.unknown_application,
         ue_pools: n4.ue_pool.into_iter().map(pool).collect(),
-        predefined: predefined(n4.predefined_rule, n4.predefined_group)?,
+        predefined: predefined(n4.predefined_rule, n4.predefined_group, &dpe.ports)?,
         timers: timers::check(n4.timers)?,
         control_planes: timers::within(n4.control_planes, 64, 1..=4_096)? as usize,
     })
@@ -301,21 +275,28 @@ fn pool(pool: Pool) -> UePool {
     }
 }
 
-fn predefined(rules: Vec<Rule>, groups: Vec<Group>) -> Result<Predefined, Refusal> {
+fn predefined(rules: Vec<Rule>, groups: Vec<Group>, ports: &[PortSettings]) -> Result<Predefined, Refusal> {
     let alone =
         rules.iter().filter(|rule| rule.rating_group.is_none()).find_map(|rule| rule.service_id.as_ref());
     if let Some(service_id) = alone {
         return Err(Refusal::of(service_id, "it belongs to a rating_group, which is not there"));
     }
-    let both =
-        rules.iter().filter(|rule| rule.action == Action::Drop).find_map(|rule| rule.redirect.as_ref());
-    if let Some(redirect) = both {
-        return Err(Refusal::of(redirect, "what is dropped is not redirected"));
-    }
+    rules.iter().try_for_each(|rule| check_actions(rule, ports))?;
     let groups: Vec<(String, Vec<String>)> =
         groups.into_iter().map(|group| (group.name, group.rules)).collect();
     let table = Predefined::new(rules.into_iter().map(rule).collect(), &groups);
     table.map_err(|error| Refusal::absent(format!("[[n4.predefined_rule]]: {error}")))
+}
+
+fn check_actions(rule: &Rule, ports: &[PortSettings]) -> Result<(), Refusal> {
+    let Rule { redirect, header, dscp, mirror, .. } = rule;
+    let all = Done {
+        redirect: redirect.as_ref(),
+        header: header.as_ref(),
+        dscp: dscp.as_ref(),
+        mirror: mirror.as_ref(),
+    };
+    actions::check(rule.action, all, ports)
 }
 
 fn rule(rule: Rule) -> PredefinedRule {
@@ -324,8 +305,11 @@ fn rule(rule: Rule) -> PredefinedRule {
         filters: rule.filters.into_iter().map(|filter| filter.0).collect(),
         application: rule.application.map(|application| application.0),
         drops: rule.action == Action::Drop,
+        resets: rule.action == Action::Reset,
         redirect: rule.redirect.map(Spanned::into_inner),
-        enrichment: rule.header.map(|header| header.0),
+        enrichment: rule.header.map(|header| header.into_inner().0),
+        dscp: rule.dscp.map(|dscp| dscp.into_inner().0),
+        mirror: rule.mirror.map(|mirror| mirror.into_inner().into()),
         is_open: (rule.uplink_gate == Gate::Open, rule.downlink_gate == Gate::Open),
         mbr: rule.mbr_kbps.map(BitRates::from),
         gbr: rule.gbr_kbps.map(BitRates::from),

@@ -157,6 +157,11 @@ bounded!(
 );
 
 bounded!(
+    /// Connections of a worker whose requests have had a field.
+    EnrichedConnections(usize), 64..=1_048_576, 4_096, "a worker knows 64 to 1048576 connections that get fields"
+);
+
+bounded!(
     /// Seconds that connections of a known application are remembered without packets.
     ConnectionAge(u64), 300..=64_800, 7_440, "connections are remembered for 300 to 64800 seconds"
 );

@@ -29,7 +29,7 @@ impl<B: Buffer> Node<B> for Far {
                 return Next::drop(DropReason::FarDrop);
             }
             Kind::GateClosed => return super::qer::refuse(state, packet, DropReason::GateClosed),
-            Kind::Redirect => return Next::To(NodeId::Redirect),
+            Kind::Redirect | Kind::Reset => return Next::To(NodeId::Redirect),
             Kind::Keep | Kind::KeepAndNotify => {
                 // It will be looked at again.
                 packet.meta.waits = Ticket::NONE;

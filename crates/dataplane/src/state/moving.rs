@@ -11,7 +11,7 @@ use super::installation::{Installation, Refusal};
 use super::peers::{Name, PeerIndex};
 use super::session::{Key, Session, SessionIndex, instance_of};
 use super::sessions::Sessions;
-use super::step::{HotStep, Kind};
+use super::step::{HotStep, Kind, StepIndex};
 use super::waiting::Waiter;
 use super::{State, WAITING_PER_SESSION};
 use crate::content::Detected;
@@ -185,6 +185,16 @@ fn is_of(keys: &[Key], flow: &FlowKey) -> bool {
 }
 
 impl State {
+    /// A session is about to be no more: nor are its connections that may have had a field.
+    pub(crate) fn forget_connections(&mut self, seid: Seid) {
+        let index = self.sessions.by_seid(seid);
+        let Some(session) = index.and_then(|index| self.sessions.get(index)) else { return };
+        let is_enriched = |at: StepIndex| self.sessions.cells.step(at).kind == Kind::Enrich;
+        if self.sessions.steps_of(session).any(is_enriched) {
+            self.connections.forget(|flow| is_of(&session.keys, flow));
+        }
+    }
+
     /// Looks at a session that is to go: whether it can, and how much there is of it. `kept` packets of it are kept.
     pub(crate) fn look_at_leaving(&mut self, parcel: &mut Parcel, kept: impl FnOnce(SessionIndex) -> usize) {
         let Some(index) = self.sessions.by_seid(parcel.seid) else { return parcel.stays = Some(Stay::Gone) };

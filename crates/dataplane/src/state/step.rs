@@ -55,6 +55,8 @@ pub(crate) enum Kind {
     Tunnel,
     /// The user is sent elsewhere.
     Redirect,
+    /// Connections are reset.
+    Reset,
     /// It goes out, in a tunnel or as it is; requests may get a field.
     Enrich,
 }
@@ -189,6 +191,11 @@ impl HotStep {
         self.kind = Kind::Redirect;
     }
 
+    /// The same of connections that are reset.
+    pub(crate) const fn resets(&mut self) {
+        self.kind = Kind::Reset;
+    }
+
     /// The numbers of its connections may have to be changed, if it forwards.
     pub(crate) const fn enriches(&mut self) {
         if matches!(self.kind, Kind::Plain | Kind::Tunnel) {
@@ -209,7 +216,7 @@ impl HotStep {
 
     /// Whether packets that leave on this side do so in a tunnel; `None` where none leave there.
     pub(crate) fn leads_to(&self, side: Interface) -> Option<bool> {
-        let leads = self.forwards() || matches!(self.kind, Kind::Redirect);
+        let leads = self.forwards() || matches!(self.kind, Kind::Redirect | Kind::Reset);
         (leads && self.to().interface() == side).then_some(self.tunnels())
     }
 

@@ -260,6 +260,7 @@ impl<P: Port> Worker<P> {
 
     fn remove(&mut self, mut removal: Box<Removal>) -> Report {
         self.settle(removal.seid, true);
+        self.state.forget_connections(removal.seid);
         let now_ns = self.state.now_ns;
         let removed = self.state.sessions.remove(removal.seid, now_ns, &mut removal.usage);
         removal.gone = removed.map(|(index, session)| {
