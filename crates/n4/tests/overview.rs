@@ -96,7 +96,7 @@ fn it_is_seen_what_waits_for_answers() {
     request.create_fars[1].apply_action = ApplyAction::new(ApplyAction::BUFF | ApplyAction::NOCP);
     let session = lab.establish(request);
     let packet = Event::DownlinkData { session, pdr: PdrId(2), qfi: None, traffic_class: 0 };
-    lab.handle(Input::DataPath(&Notice::Event(packet.clone())));
+    lab.handle(Input::DataPath(&Notice::Event(packet)));
     assert_eq!((of(&lab, SMF).outstanding_requests, of(&lab, SMF).held_sessions), (1, 0));
     lab.answers_heartbeats = false;
     lab.pass(Duration::from_secs(10));
