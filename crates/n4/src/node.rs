@@ -274,6 +274,7 @@ impl Node {
         self.tell_news_again();
         self.end_patience();
         self.end_associations();
+        self.release_silent();
         self.remind_leaving();
         for (node_id, address) in self.peers.to_ask(self.now) {
             self.ask_whether_alive(node_id, address);
@@ -285,6 +286,10 @@ impl Node {
 
     fn datagram(&mut self, from: SocketAddr, bytes: &[u8]) {
         self.counters.received += 1;
+        if !self.config.allows(from.ip()) {
+            self.counters.not_allowed += 1;
+            return self.note_not_allowed(from);
+        }
         let digest = digest(bytes);
         match pfcp::decode(bytes) {
             Ok(message) => {

@@ -217,6 +217,11 @@ impl Sessions {
         all
     }
 
+    /// How many sessions an owner has.
+    pub(crate) fn count_of(&self, owner: &str) -> usize {
+        self.by_owner.get(owner).map_or(0, |names| names.values().map(HashMap::len).sum())
+    }
+
     /// Those that may be of any of these sets.
     pub(crate) fn of_sets(&self, fq_csids: &[FqCsid]) -> BTreeSet<Seid> {
         self.by_set.of(fq_csids)

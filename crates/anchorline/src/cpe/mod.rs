@@ -8,6 +8,7 @@ mod endpoint;
 mod keeping;
 mod link;
 mod metrics;
+mod obey;
 mod orders;
 mod resync;
 mod runtime;
@@ -71,11 +72,15 @@ async fn serve(
     let link = link::Link::start(settings.link());
     let content = content::watch(settings.content.as_ref()).map_err(exit::unusable)?;
     let control = control::Control::listen(&settings.control())?;
+    let asker = control.asker();
     let content = (content, settings.n4.unknown_application == UnknownApplication::Refuse);
     let mut runtime =
         runtime::Runtime::new((node, store, outbox), Sockets::new(first, other)?, (link, control), content);
     let endpoint = match settings.metrics {
-        Some(listen) => Some(endpoint::Endpoint::bind(listen, settings.link(), runtime.told()).await?),
+        Some(listen) => {
+            let source = endpoint::Source { link: settings.link(), pfcp: runtime.told(), asker };
+            Some(endpoint::Endpoint::bind(listen, source).await?)
+        }
         None => None,
     };
     let endpoint = async {
@@ -134,6 +139,8 @@ pub(crate) fn config(settings: &Settings) -> anyhow::Result<Config> {
         charging: settings.charging.as_ref().map(|charging| charging.offline.clone()),
         ue_pools: settings.n4.ue_pools.clone(),
         associate: settings.n4.associate.clone(),
+        allow: settings.n4.allow.clone(),
+        silent_max: settings.n4.silent_max,
         limits: limits(settings.dpe.sessions, settings.n4.control_planes),
         heartbeat_interval: timers.heartbeat,
         t1: timers.t1,

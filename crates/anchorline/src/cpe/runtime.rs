@@ -2,10 +2,11 @@
 
 use super::charging::Outbox;
 use super::content::{Rules, Telling};
-use super::control::{Control, Done, Order, Ordered};
+use super::control::{Control, Ordered};
 use super::keeping::{Keeping, is_change};
 use super::link::{Heard, Link};
 use super::metrics::Pfcp;
+use super::obey::obey;
 use super::orders::Orders;
 use super::send::{Datagram, send_all};
 use super::sockets::Sockets;
@@ -17,7 +18,7 @@ use n4::{Input, Node, Output};
 use session::{Change, Store};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
@@ -311,31 +312,11 @@ impl Runtime {
 
     /// Does what an operator orders.
     fn obey(&mut self, (order, answer): Ordered) {
-        let asked = match order {
-            Order::Release { grace_s } => self.leave(grace_s),
-            Order::Stay => self.stay(),
-            Order::Leaving => self.node.leaving(),
-        };
+        let now = self.now();
+        let (outputs, done) = obey(&mut self.node, order, now);
+        self.note_outputs(outputs);
         // Who asked may have hung up.
-        let _ = answer.send(Done { asked });
-    }
-
-    /// Asks all to release us; who they are.
-    fn leave(&mut self, grace_s: u64) -> Vec<String> {
-        let outputs = self.node.leave(Duration::from_secs(grace_s), self.now());
-        self.note_outputs(outputs);
-        let asked = self.node.leaving();
-        let all = if asked.is_empty() { "nobody".to_owned() } else { asked.join(", ") };
-        tracing::info!("leave is taken: nobody may associate, asked to release us within {grace_s} s: {all}");
-        asked
-    }
-
-    /// Takes the order to leave back; who is associated.
-    fn stay(&mut self) -> Vec<String> {
-        let outputs = self.node.stay(self.now());
-        self.note_outputs(outputs);
-        tracing::info!("no leave is taken: control planes may associate");
-        self.node.associations()
+        let _ = answer.send(done);
     }
 
     /// The process ends as it was told to: what is to be remembered of that.

@@ -6,6 +6,7 @@ mod classes;
 mod crew;
 mod file;
 mod n4;
+mod peers;
 mod timers;
 mod values;
 

@@ -1,6 +1,7 @@
 //! `[n4]`: what control planes find.
 
 use super::actions::{self, Action, Done, Dscp, Header, Mirror};
+use super::peers::{self, Peer};
 use super::timers::{self, TimerSettings, Timers};
 use super::values::Kbps;
 use super::{DpeSettings, PortSettings};
@@ -11,6 +12,10 @@ use n4::{Predefined, PredefinedRule, UePool};
 use rules::{ApplicationId, BitRates, FlowDescription, Qfi, RedirectUrl, SdfFilter};
 use serde::Deserialize;
 use std::net::SocketAddr;
+use std::time::Duration;
+
+/// A year.
+const SILENT_MAX_S: u32 = 31_536_000;
 
 /// Pools of users' addresses.
 const POOLS_MAX: usize = 64;
@@ -25,6 +30,10 @@ pub(crate) struct N4Settings {
     /// Of the other IP version.
     pub(crate) also_listen: Option<SocketAddr>,
     pub(crate) associate: Vec<SocketAddr>,
+    /// Whom PFCP is spoken with, besides.
+    pub(crate) allow: Vec<IpNet>,
+    /// How long a control plane may be silent; for ever, where absent.
+    pub(crate) silent_max: Option<Duration>,
     pub(crate) forwarding_policies: Vec<String>,
     pub(crate) unknown_network_instance: UnknownInstance,
     pub(crate) unknown_application: UnknownApplication,
@@ -42,6 +51,8 @@ pub(super) struct N4 {
     also_listen: Option<Spanned<SocketAddr>>,
     #[serde(default)]
     associate: Vec<Peer>,
+    allow: Option<Spanned<Vec<Spanned<String>>>>,
+    silent_max_s: Option<Spanned<u32>>,
     #[serde(default)]
     forwarding_policies: Vec<Spanned<String>>,
     #[serde(default)]
@@ -183,19 +194,9 @@ impl TryFrom<u8> for QosFlow {
     }
 }
 
-/// A control plane: its address, with or without a port.
-#[derive(Deserialize)]
-#[serde(try_from = "String")]
-struct Peer(SocketAddr);
-
-impl TryFrom<String> for Peer {
-    type Error = &'static str;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        let with_port = text.parse().ok();
-        let alone = || text.parse().ok().map(|address| SocketAddr::new(address, pfcp::PORT));
-        with_port.or_else(alone).map(Self).ok_or("a control plane is an IP address, with or without a port")
-    }
+fn silent_max(value: Option<Spanned<u32>>) -> Result<Option<Duration>, Refusal> {
+    let silent_max_s = timers::within(value, 0, 0..=SILENT_MAX_S)?;
+    Ok((silent_max_s > 0).then(|| Duration::from_secs(silent_max_s.into())))
 }
 
 /// Makes settings of values that fit together, and the ports of the data plane.
@@ -216,6 +217,8 @@ pub(super) fn check(n4: N4, dpe: &DpeSettings) -> Result<N4Settings, Refusal> {
         listen: n4.listen.into_inner(),
         also_listen: n4.also_listen.map(Spanned::into_inner),
         associate: n4.associate.into_iter().map(|peer| peer.0).collect(),
+        allow: peers::allowed(n4.allow)?,
+        silent_max: silent_max(n4.silent_max_s)?,
         forwarding_policies: n4.forwarding_policies.into_iter().map(Spanned::into_inner).collect(),
         unknown_network_instance: n4.unknown_network_instance,
         unknown_application: n4.unknown_application,

@@ -253,6 +253,20 @@ fn timers_are_the_operators_within_bounds() {
     }
 }
 
+#[test]
+fn silence_has_no_end_unless_told() {
+    let silent_max = |value: &str| {
+        let text = EXAMPLE.replace("# silent_max_s = 86400", value);
+        config::parse(&text, check).map(|settings| settings.n4.silent_max)
+    };
+    for never in ["", "silent_max_s = 0"] {
+        assert_eq!(silent_max(never).unwrap(), None);
+    }
+    assert_eq!(silent_max("silent_max_s = 86400").unwrap(), Some(Duration::from_secs(86_400)));
+    let refused = silent_max("silent_max_s = 31536001").unwrap_err().to_string();
+    assert!(refused.contains("this is 0 to 31536000"), "{refused}");
+}
+
 /// The example with everything of `[n4]` that is only shown.
 fn commented_in() -> String {
     let shown = [
