@@ -52,6 +52,7 @@ mod refusal;
 mod registry;
 mod replacement;
 mod report;
+mod resync;
 mod sessions;
 mod set_index;
 mod sets;
