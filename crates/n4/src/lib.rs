@@ -56,6 +56,7 @@ mod registry;
 mod replacement;
 mod report;
 mod resources;
+mod resync;
 mod sessions;
 mod set_index;
 mod sets;

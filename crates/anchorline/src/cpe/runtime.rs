@@ -79,7 +79,8 @@ enum Wake {
 
 /// What is done once the database has what it must have.
 enum Action {
-    Send(SocketAddr, Vec<u8>),
+    /// A datagram, and whether it comes with changes: it must not be said before they are saved.
+    Send(Datagram, bool),
     Command(Command),
     Write(Box<Cdr>),
 }
@@ -140,6 +141,9 @@ impl Runtime {
                 Wake::Keeping => {}
             }
             self.carry_out().await;
+            // While there is always something to do, as amid a resynchronisation, nobody would look at the sockets: control
+            // planes' heartbeats would wait.
+            tokio::task::yield_now().await;
         }
     }
 
@@ -329,7 +333,7 @@ impl Runtime {
     }
 
     fn note_outputs(&mut self, outputs: Vec<Output>) {
-        let goes_with_changes = self.keeping.is_failing() && outputs.iter().any(is_change);
+        let goes_with_changes = outputs.iter().any(is_change);
         for output in outputs {
             match output {
                 Output::SaveSession(seid, packed) => self.changes.push(Change::SaveSession(seid, packed)),
@@ -342,7 +346,7 @@ impl Runtime {
                 Output::SavePath(path) => self.changes.push(Change::SavePath(path)),
                 Output::ErasePath(path) => self.changes.push(Change::ErasePath(path)),
                 Output::ContentRules => self.telling.pfds_changed(Instant::now()),
-                Output::Send { to, bytes } => self.say((to, bytes), goes_with_changes),
+                Output::Send { to, bytes } => self.actions.push(Action::Send((to, bytes), goes_with_changes)),
                 Output::Put(desired) => self.actions.push(Action::Command(Command::Put(desired))),
                 Output::Delete(session) => self.actions.push(Action::Command(Command::Delete { session })),
                 Output::QueryUsage { session, urrs, token, is_reported } => {
@@ -359,16 +363,14 @@ impl Runtime {
     async fn carry_out(&mut self) {
         let charging = self.charging.as_ref().map(Outbox::figures);
         self.told.send_replace(Pfcp::of(&self.node, charging).with_store_problem(self.keeping.is_failing()));
-        let was_failing = self.keeping.is_failing();
         self.keep();
-        let holds = self.keeping.is_failing() && !was_failing;
         let mut actions = std::mem::take(&mut self.actions);
         for action in actions.drain(..) {
             match action {
-                // The changes that these go with are not saved.
-                Action::Send(to, bytes) if holds => self.keeping.hold((to, bytes)),
+                Action::Send(datagram, goes_with_changes) => {
+                    self.datagrams.extend(self.keeping.pass(datagram, goes_with_changes));
+                }
                 Action::Write(cdr) if self.keeping.is_failing() => self.keeping.hold_cdr(*cdr),
-                Action::Send(to, bytes) => self.datagrams.push((to, bytes)),
                 Action::Command(command) => {
                     self.orders.give(command, |session| self.node.desired_of(session))
                 }
@@ -393,17 +395,6 @@ impl Runtime {
             let (datagrams, cdrs) = self.keeping.release();
             self.datagrams.extend(datagrams);
             self.actions.extend(cdrs.into_iter().map(|cdr| Action::Write(Box::new(cdr))));
-        }
-    }
-
-    /// While nothing is saved, what goes with changes waits for them; and so does who asks for it again.
-    fn say(&mut self, datagram: Datagram, goes_with_changes: bool) {
-        if !self.keeping.is_failing() {
-            self.actions.push(Action::Send(datagram.0, datagram.1));
-        } else if goes_with_changes {
-            self.keeping.hold(datagram);
-        } else if !self.keeping.holds(&datagram) {
-            self.actions.push(Action::Send(datagram.0, datagram.1));
         }
     }
 }
