@@ -28,6 +28,7 @@ pub(crate) struct Handed<B> {
     qfi: u8,
     traffic_class: u8,
     handed: u8,
+    loops: u8,
     copied: bool,
 }
 
@@ -37,8 +38,8 @@ impl<B> Handed<B> {
     #[inline]
     fn new(packet: Packet<B>) -> Self {
         let Packet { buffer, meta } = packet;
-        let Meta { key, teid, bytes, port, outer, qfi, traffic_class, handed, copied, .. } = meta;
-        Self { buffer, key, teid, bytes, port, outer, qfi, traffic_class, handed: handed + 1, copied }
+        let Meta { key, teid, bytes, port, outer, qfi, traffic_class, handed, loops, copied, .. } = meta;
+        Self { buffer, key, teid, bytes, port, outer, qfi, traffic_class, handed: handed + 1, loops, copied }
     }
 
     /// Where it came in.
@@ -49,12 +50,12 @@ impl<B> Handed<B> {
     /// As it was before `flow`: `from` is the side of its port, `hash` that of its key.
     #[inline]
     pub(crate) fn packet(self, from: Side, hash: impl FnOnce(&FlowKey) -> u64) -> Packet<B> {
-        let Self { buffer, key, teid, bytes, port, outer, qfi, traffic_class, handed, copied } = self;
+        let Self { buffer, key, teid, bytes, port, outer, qfi, traffic_class, handed, loops, copied } = self;
         let hash = hash(&key);
         let meta = Meta::new(port, from);
         Packet {
             buffer,
-            meta: Meta { key, hash, teid, bytes, outer, qfi, traffic_class, handed, copied, ..meta },
+            meta: Meta { key, hash, teid, bytes, outer, qfi, traffic_class, handed, loops, copied, ..meta },
         }
     }
 }
