@@ -69,6 +69,12 @@ pub(crate) fn side_of_peer(ports: &[PortConfig], side: Side, peer: IpAddr) -> Si
     instead.map_or(side, PortConfig::side)
 }
 
+/// Bytes of the longest IP packet that every port of a side takes; `u16::MAX` where there is none.
+pub(crate) fn least_mtu(ports: &[PortConfig], side: Side) -> u16 {
+    let of_side = ports.iter().filter(|port| port.side() == side && !port.ethernet);
+    of_side.map(|port| port.mtu).min().unwrap_or(u16::MAX)
+}
+
 /// A route beyond the subnets of the ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {

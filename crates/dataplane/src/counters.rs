@@ -157,6 +157,8 @@ drop_reasons! {
     ToOurselves = "to_ourselves",
     /// A copy that a FAR asks for, and there was no memory for it or no way.
     NotCopied = "not_copied",
+    /// A packet that tunnels of this node led back into it more often than may be.
+    Looped = "looped",
     /// A packet to be split, and there was no room or memory for all its fragments.
     NotSplit = "not_split",
     /// A neighbour did not tell its Ethernet address, or too many packets wait for it.

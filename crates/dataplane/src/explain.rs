@@ -251,7 +251,7 @@ impl Explain {
             Kind::Plain | Kind::Enrich => state.routes.find(step.to(), self.destination()),
             _ => None,
         };
-        let is_resolved = |hop| state.neighbours.is_known(hop, state.now_ns);
+        let is_resolved = |hop| state.ports.is_own(hop) || state.neighbours.is_known(hop, state.now_ns);
         self.finding.next_hop = next_hop.map(|hop| (hop, is_resolved(hop)));
     }
 

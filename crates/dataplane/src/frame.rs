@@ -38,6 +38,8 @@ pub(crate) enum Fate {
     Switch,
     /// Hand it to the worker that owns its session: it goes on from `flow` there.
     HandOff(u8),
+    /// It is for an address of our own: let it come in at this port, as if from the wire.
+    Loop(PortIndex),
 }
 
 /// For whom a packet is answered that a FAR redirects.
@@ -127,8 +129,10 @@ pub(crate) struct Meta {
     pub(crate) part: Part,
     /// Its flow waits to be of an application. Set by `inspect`.
     pub(crate) waits: Ticket,
-    /// How often one worker handed it to another.
+    /// How often one worker handed it to another, since it came in.
     pub(crate) handed: u8,
+    /// How often a tunnel of this node led it back into this node.
+    pub(crate) loops: u8,
     /// Set by `flow`: of the rules that step was found by.
     pub(crate) generation: u32,
     /// Set by `far` and the nodes that answer.
@@ -163,6 +167,7 @@ impl Meta {
             part: Part::Whole,
             waits: Ticket::NONE,
             handed: 0,
+            loops: 0,
             generation: 0,
             next_hop: NextHop { port: 0, address: IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED) },
             fate: Fate::Drop(DropReason::Unfinished),
@@ -182,6 +187,11 @@ impl Meta {
     /// Whether it came in a tunnel.
     pub(crate) const fn tunnelled(&self) -> bool {
         self.outer != 0
+    }
+
+    /// Whether it came in here, and was neither handed over nor led back by a tunnel.
+    pub(crate) const fn is_new(&self) -> bool {
+        self.handed == 0 && self.loops == 0
     }
 
     /// Whether it is an End Marker: of a tunnel, and with nothing of a user in it.

@@ -71,8 +71,8 @@ pub(crate) use table::Table;
 pub(crate) use treatment::{Extra, Treatment};
 pub(crate) use waiting::Ticket;
 
-use crate::config::{Config, ConfigError, side_of_peer};
-use crate::frame::{Meta, PortIndex};
+use crate::config::{Config, ConfigError, least_mtu, side_of_peer};
+use crate::frame::{Meta, NextHop, PortIndex};
 use crate::side::Side;
 use crate::steering::{Note, Steering};
 use dplink::{Event, Start, UsageCause, UsageCounts};
@@ -273,6 +273,10 @@ impl State {
     /// Whether packets into tunnels to one of these sides, with this peer at the other end, leave by a port of the side that
     /// `port` is on.
     pub(crate) fn reaches(&self, peer: IpAddr, sides: &[Interface], port: PortIndex) -> bool {
+        // What is between tunnels of our own passes no wire.
+        if self.ports.is_ours(peer) {
+            return false;
+        }
         let direction = self.ports.get(port).interface.direction();
         let defaults = sides.iter().copied().map(Side::of);
         self.ports.sides(sides).chain(defaults).any(|side| {
@@ -282,10 +286,12 @@ impl State {
         })
     }
 
-    /// How packets get to a peer; `None` where no route leads there.
+    /// How packets get to a peer; `None` where no route leads there. To an address of our own no route has to lead.
     pub(crate) fn way(ports: &Ports, routes: &Routes, (side, peer): Name) -> Option<Way> {
-        let next_hop = routes.find(side, peer)?;
+        let own = ports.with_address(peer).map(|port| NextHop::new(port, peer));
+        let next_hop = own.or_else(|| routes.find(side, peer))?;
         let port = ports.get(next_hop.port);
+        let mtu = if own.is_some() { least_mtu(ports.all(), side) } else { port.mtu };
         let ours = match peer {
             IpAddr::V4(_) => IpAddr::V4(port.address.addr()),
             IpAddr::V6(_) => IpAddr::V6(port.address6?.addr()),
@@ -300,7 +306,7 @@ impl State {
             },
         };
         let header = OuterHeader { endpoints, tos: 0, source_port: PORT, teid: 0, pdu_session: None };
-        Some(Way { next_hop, template: header.template(), ends: (ours, peer) })
+        Some(Way { next_hop, template: header.template(), ends: (ours, peer), mtu })
     }
 
     /// Counts a packet that its account wanted a look at, and tells what is due. Where there is no room to tell, the

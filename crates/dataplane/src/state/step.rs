@@ -2,7 +2,7 @@
 
 use super::peers::PeerIndex;
 use super::session::SessionIndex;
-use crate::config::{PortConfig, side_of_peer};
+use crate::config::{PortConfig, least_mtu, side_of_peer};
 use crate::side::Side;
 use packet::{gtpu, ipv4, ipv6, udp};
 use rules::{
@@ -311,9 +311,8 @@ impl HotStep {
         let Action::Forward(forward) = step.action else { return self };
         let side = Side::new(forward.to, forward.instance);
         let side = forward.encapsulation.map_or(side, |tunnel| side_of_peer(ports, side, tunnel.peer));
-        let mtus = ports.iter().filter(|port| port.side() == side && !port.ethernet).map(|port| port.mtu);
         let headers = forward.encapsulation.map_or(0, |tunnel| self.container_length() + outer(tunnel.peer));
-        self.fits = mtus.min().unwrap_or(u16::MAX).saturating_sub(headers as u16);
+        self.fits = least_mtu(ports, side).saturating_sub(headers as u16);
         self
     }
 

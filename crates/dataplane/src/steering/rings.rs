@@ -29,6 +29,7 @@ pub(crate) struct Handed<B> {
     marks: FlowMarks,
     traffic_class: u8,
     handed: u8,
+    loops: u8,
     copied: bool,
 }
 
@@ -38,8 +39,22 @@ impl<B> Handed<B> {
     #[inline]
     fn new(packet: Packet<B>) -> Self {
         let Packet { buffer, meta } = packet;
-        let Meta { key, teid, bytes, port, outer, qfi, marks, traffic_class, handed, copied, .. } = meta;
-        Self { buffer, key, teid, bytes, port, outer, qfi, marks, traffic_class, handed: handed + 1, copied }
+        let Meta { key, teid, bytes, port, outer, qfi, marks, traffic_class, handed, loops, copied, .. } =
+            meta;
+        Self {
+            buffer,
+            key,
+            teid,
+            bytes,
+            port,
+            outer,
+            qfi,
+            marks,
+            traffic_class,
+            handed: handed + 1,
+            loops,
+            copied,
+        }
     }
 
     /// Where it came in.
@@ -50,12 +65,26 @@ impl<B> Handed<B> {
     /// As it was before `flow`: `from` is the side of its port, `hash` that of its key.
     #[inline]
     pub(crate) fn packet(self, from: Side, hash: impl FnOnce(&FlowKey) -> u64) -> Packet<B> {
-        let Self { buffer, key, teid, bytes, port, outer, qfi, marks, traffic_class, handed, copied } = self;
+        let Self { buffer, key, teid, bytes, port, outer, qfi, marks, traffic_class, handed, loops, copied } =
+            self;
         let hash = hash(&key);
         let meta = Meta::new(port, from);
         Packet {
             buffer,
-            meta: Meta { key, hash, teid, bytes, outer, qfi, marks, traffic_class, handed, copied, ..meta },
+            meta: Meta {
+                key,
+                hash,
+                teid,
+                bytes,
+                outer,
+                qfi,
+                marks,
+                traffic_class,
+                handed,
+                loops,
+                copied,
+                ..meta
+            },
         }
     }
 }

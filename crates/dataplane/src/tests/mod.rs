@@ -13,6 +13,7 @@ mod frames_between;
 mod gateways;
 mod instances;
 mod kept;
+mod looped;
 mod memory;
 mod moving;
 mod mtu;

@@ -363,6 +363,7 @@ fn an_explanation_agrees_with_what_happens() {
             TraceEnd::Parted => continue,
             TraceEnd::Consumed => panic!("a user's packet was consumed"),
             TraceEnd::HandedOff { .. } | TraceEnd::Awaits => panic!("there is no other worker"),
+            TraceEnd::Looped { .. } => panic!("no tunnel leads back"),
         };
         assert_eq!(said.outcome, expected, "{said:?}");
         compared += 1;
