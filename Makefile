@@ -11,10 +11,10 @@ export ANCHORLINE_REQUIRE_E2E ?= 1
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test e2e bench bench-quick bench-check decoders fuzz miri lint clean
+.PHONY: help setup build demo test e2e bench bench-quick bench-check decoders differential fuzz miri lint clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install what a fresh Debian 12 lacks
 	@scripts/setup.sh
@@ -45,6 +45,13 @@ decoders: setup ## Let tshark, scapy and pycrate read all PFCP that the node's t
 	@rm -rf $(TARGET)/tmp/pfcp
 	cargo test --locked --package anchorline-n4 --package anchorline-matrix --tests
 	@scripts/decoders.sh
+
+# Nine comparisons of so many worlds of 2,000 packets each; FIRST=n repeats a run.
+differential: WORLDS ?= 600
+differential: FIRST := $(or $(FIRST),$(shell date +%s))
+differential: setup ## Compare the data path with its slow model, on ten million packets of new random worlds
+	@echo "worlds $(FIRST) and $(WORLDS) from there on"
+	WORLDS=$(WORLDS) FIRST=$(FIRST) cargo test --locked --package anchorline-dataplane --lib differential
 
 miri: ## Interpret the tests of unsafe rooms and rings; needs rustup, takes some minutes
 	@scripts/miri.sh

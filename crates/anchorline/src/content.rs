@@ -46,6 +46,8 @@ pub(crate) struct Sources {
     pub(crate) inspections: usize,
     /// Seconds that silent connections of a known application are remembered.
     pub(crate) connection_s: u64,
+    /// Connections of a worker whose requests have had a field.
+    pub(crate) enriched_connections: usize,
 }
 
 impl Sources {

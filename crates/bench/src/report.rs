@@ -5,6 +5,7 @@ use crate::machine::Machine;
 use crate::plan::{Direction, Plan};
 use crate::product::Memory;
 use crate::sample::ONE_IN;
+use crate::scenario::Classification;
 use crate::spread::{Spread, rounded};
 use dataplane::{Counters, NodeId};
 use serde::{Deserialize, Serialize};
@@ -61,6 +62,9 @@ pub(crate) struct Report {
     pub(crate) control: Option<Control>,
     #[serde(flatten)]
     pub(crate) services: Option<Services>,
+    /// Of `services`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) classification: Option<Classification>,
     #[serde(flatten)]
     pub(crate) steering: Option<Steering>,
     /// Of a sweep.
@@ -312,6 +316,7 @@ impl Report {
             pfcp: None,
             control: None,
             services: None,
+            classification: None,
             steering: None,
             points: vec![],
         }

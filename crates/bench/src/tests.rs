@@ -161,6 +161,12 @@ fn check_services(report: &Report) {
     let of = |at: usize| report.points[at].services.unwrap();
     assert_eq!(of(0).detected_flows_per_s, 0.0);
     assert!(of(1).detected_flows_per_s > 0.0 && of(1).ratio_to_forward.median > 0.0);
+    let found = report.classification.as_ref().unwrap();
+    assert!(found.rules == 100 && found.compiled_ms > 0.0 && found.memory_mib > 0.0);
+    let told: Vec<&str> = found.first_packets.iter().map(|packet| packet.by.as_str()).collect();
+    assert_eq!(told, ["HTTP", "TLS", "QUIC", "addresses"]);
+    assert!(found.first_packets.iter().all(|packet| packet.ns.min > 0.0));
+    assert!(report.text().contains("first packets, by what tells"), "{}", report.text());
     let value = serde_json::to_value(report).unwrap();
     assert_eq!(value.pointer("/points/0/rules"), Some(&0.into()));
     let again: Report = serde_json::from_value(value.clone()).unwrap();

@@ -4,6 +4,7 @@ mod steering;
 
 use crate::misses::UNKNOWN;
 use crate::report::{Control, Latency, Load, Node, PfcpCost, PfcpRates, Report, Services};
+use crate::scenario::{Classification, FirstPacket};
 use crate::spread::Spread;
 use std::fmt::Write;
 
@@ -16,6 +17,7 @@ impl Report {
             self.pfcp.as_ref().map(pfcp_table),
             self.control.map(control_line),
             self.services.map(services_line),
+            self.classification.as_ref().map(classification_table),
             self.latency_us.zip(self.load.as_ref()).map(|(latency, load)| self.latency(latency, load)),
             self.steering.as_ref().map(|_| steering::table(&self.points)),
             (!self.points.is_empty() && self.steering.is_none()).then(|| self.table_of_points()),
@@ -222,6 +224,27 @@ fn services_line(services: Services) -> String {
          {flows:.0} new flows a second, {:.0} of them of a known application\n",
         services.detected_flows_per_s
     )
+}
+
+/// Each figure beside what is asked.
+fn classification_table(found: &Classification) -> String {
+    let mut text =
+        format!("{:<34} {:>12} {:>22} {:>10}\n", "first packets, by what tells", "ns", "", "asked ns");
+    for FirstPacket { by, ns, asked_ns } in &found.first_packets {
+        let range = format!("({:.0} to {:.0})", ns.min, ns.max);
+        let _ = writeln!(text, "{by:<34} {:>12.0} {range:>22} {asked_ns:>10}", ns.median);
+    }
+    let Classification { rules, compiled_ms, compiled_asked_ms, .. } = found;
+    let _ = writeln!(
+        text,
+        "{rules} content rules are compiled in {compiled_ms:.0} ms (asked: {compiled_asked_ms}) and take {:.1} MiB, the process \
+         {:.1} MiB more than before (asked: {})",
+        found.memory_mib, found.grown_mib, found.memory_asked_mib
+    );
+    if !found.is_as_asked() {
+        text.push_str("not all of this is as it is asked\n");
+    }
+    text
 }
 
 fn node_table(nodes: &[Node]) -> String {

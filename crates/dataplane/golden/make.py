@@ -21,7 +21,7 @@ N3_IP, N6_IP, GNB_IP, ROUTER_IP = "10.30.0.2", "10.50.0.2", "10.30.0.1", "10.50.
 UE, UE_4G, UE_SHUT, SERVER = "10.60.0.1", "10.60.0.2", "10.60.0.3", "203.0.113.80"
 UE_METERED, UE_ASLEEP, N6_IP6 = "10.60.0.40", "10.60.0.50", "2001:db8:6::2"
 UE_SERVED, UE_REDIRECTED = "10.60.0.90", "10.60.0.100"
-UE_ENRICHED = "10.60.0.110"
+UE_ENRICHED, UE_CHAINED = "10.60.0.110", "10.60.0.131"
 PAYLOAD = Raw(b"anchorline golden payload")
 
 # The way of a usual packet of a flow not seen before, and of one that has to be looked at closely.
@@ -119,6 +119,17 @@ def ethernet():
          ("n3", up_frame(first), held, [("n6", ask)]),
          ("n3", up_frame(second), "usual_input flow verdict hold", []),
          ("n6", tell, "usual_input ethernet_input arp consumed", sent))
+
+
+    up = user(64, UE_CHAINED)
+    frame, out = up_frame(up, teid=0x181, qfi=None), [("n6", Ether(dst=ROUTER, src=N6) / routed(up))]
+    down = IP(src=SERVER, dst=UE_CHAINED, ttl=64, id=7) / TCP(sport=80, dport=40000) / PAYLOAD
+    case("ethernet_output/looped", "SGW-U and PGW-U of one user: out of a tunnel, into one of our own, and in again. What the PGW-U "
+         "knows of the flow is not the SGW-U's.",
+         ("n3", frame, f"{UP} classify far gtpu_encap ethernet_output loop:n3", out),
+         ("n3", frame, "usual_input flow verdict session far gtpu_encap ethernet_output loop:n3", out),
+         ("n6", Ether(dst=N6, src=ROUTER) / down, f"{DOWN} gtpu_encap ethernet_output loop:n6",
+          [("n3", tunnelled(routed(down), 0x281, None))]))
 
 
 def routed(packet):
@@ -309,7 +320,7 @@ def enforcement():
     case("urr/quota", "Of 100 bytes, the packet that reaches the last passes, and no other.",
          ("n6", Ether(dst=N6, src=ROUTER) / down(), first, back),
          ("n6", Ether(dst=N6, src=ROUTER) / down(), "usual_input flow verdict far qer urr gtpu_encap ethernet_output send:n3", back),
-         ("n6", Ether(dst=N6, src=ROUTER) / down(), "usual_input flow verdict far qer urr drop:quota_exhausted", []))
+         ("n6", Ether(dst=N6, src=ROUTER) / down(), "usual_input flow verdict far qer drop:quota_exhausted", []))
     asleep = Ether(dst=N6, src=ROUTER) / IP(src=SERVER, dst=UE_ASLEEP) / UDP() / PAYLOAD
     case("far/kept", "The user sleeps.", ("n6", asleep, f"{DOWN} keep", []), ("n6", asleep, "usual_input flow verdict far keep", []))
 

@@ -1,6 +1,7 @@
 //! What a worker must know before the first packet.
 
 use crate::side::Side;
+use crate::state::NoMemory;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use packet::ethernet::MacAddress;
 use rules::{Instance, Interface};
@@ -68,6 +69,12 @@ pub(crate) fn side_of_peer(ports: &[PortConfig], side: Side, peer: IpAddr) -> Si
     instead.map_or(side, PortConfig::side)
 }
 
+/// Bytes of the longest IP packet that every port of a side takes; `u16::MAX` where there is none.
+pub(crate) fn least_mtu(ports: &[PortConfig], side: Side) -> u16 {
+    let of_side = ports.iter().filter(|port| port.side() == side && !port.ethernet);
+    of_side.map(|port| port.mtu).min().unwrap_or(u16::MAX)
+}
+
 /// A route beyond the subnets of the ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
@@ -84,7 +91,9 @@ pub struct Route {
 pub struct Limits {
     /// Sessions.
     pub sessions: usize,
-    /// PDRs of all sessions together, counting at least two a session.
+    /// PDRs of all sessions together: a session counts as the next power of two of its PDRs that differ, of twice its
+    /// QERs that limit and of twice its URRs, whichever is most, and as two at least. Of those beyond two a session,
+    /// memory is taken when they are first in use.
     pub pdrs: usize,
     /// Flows remembered; more are served, and cost more.
     pub flows: usize,
@@ -195,6 +204,12 @@ pub struct Config {
     pub seed: u64,
 }
 
+impl From<NoMemory> for ConfigError {
+    fn from(error: NoMemory) -> Self {
+        Self::NoMemory(error.bytes >> 20)
+    }
+}
+
 /// A configuration no data path can run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
@@ -218,4 +233,7 @@ pub enum ConfigError {
     /// Two ports with one address.
     #[error("address {0} stands on two ports")]
     DoubleAddress(IpAddr),
+    /// What is set aside for PDRs. In MiB.
+    #[error("this machine cannot set {0} MiB aside for PDRs: lower pdrs, or add memory")]
+    NoMemory(usize),
 }

@@ -157,6 +157,8 @@ drop_reasons! {
     ToOurselves = "to_ourselves",
     /// A copy that a FAR asks for, and there was no memory for it or no way.
     NotCopied = "not_copied",
+    /// A packet that tunnels of this node led back into it more often than may be.
+    Looped = "looped",
     /// A packet to be split, and there was no room or memory for all its fragments.
     NotSplit = "not_split",
     /// A neighbour did not tell its Ethernet address, or too many packets wait for it.
@@ -214,6 +216,10 @@ pub struct Counters {
     pub held: u64,
     /// Flows remembered now.
     pub flows: u64,
+    /// PDRs that sessions take the room of.
+    pub pdrs: u64,
+    /// Of how many PDRs there is room.
+    pub pdrs_most: u64,
     /// Paths to peers.
     pub paths: PathCounts,
     /// What content rules found out.
@@ -236,6 +242,8 @@ impl Counters {
             consumed: 0,
             held: 0,
             flows: 0,
+            pdrs: 0,
+            pdrs_most: 0,
             paths: PathCounts::default(),
             content: ContentCounts::default(),
             drops: [0; DropReason::ALL.len()],
@@ -251,6 +259,7 @@ impl Counters {
         self.consumed = other.consumed;
         self.held = other.held;
         self.flows = other.flows;
+        (self.pdrs, self.pdrs_most) = (other.pdrs, other.pdrs_most);
         self.paths = other.paths;
         self.content = other.content;
         self.drops = other.drops;

@@ -1,7 +1,7 @@
 //! The data plane against the slow reference of the path: random worlds, random packets, and any difference fails.
 //!
-//! `WORLDS=5000 cargo test --release -p anchorline-dataplane differential` runs 10 million packets; `FIRST=n` starts with
-//! another world.
+//! `make differential` runs ten million packets of new worlds; `FIRST=n` starts with another world, of which there are
+//! `WORLDS=n`.
 
 use crate::config::{Config, Echo, Limits, PortConfig, Route};
 use crate::engine::Engine;

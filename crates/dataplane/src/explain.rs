@@ -175,8 +175,8 @@ impl Explain {
             Kind::Drop => Seen::Dropped(DropReason::FarDrop),
             Kind::GateClosed => Seen::Dropped(DropReason::GateClosed),
             Kind::Keep | Kind::KeepAndNotify => Seen::Kept,
-            Kind::Redirect if self.question.protocol == packet::protocol::TCP => Seen::Answered,
-            Kind::Redirect => Seen::Dropped(DropReason::Redirected),
+            Kind::Redirect | Kind::Reset if self.question.protocol == packet::protocol::TCP => Seen::Answered,
+            Kind::Redirect | Kind::Reset => Seen::Dropped(DropReason::Redirected),
             _ if to_ourselves => Seen::Dropped(DropReason::ToOurselves),
             _ if self.finding.qers.iter().any(|qer| !qer.admits) => Seen::Dropped(DropReason::RateExceeded),
             _ if !step.stands_in() && self.finding.urrs.iter().any(|urr| urr.is_used_up) => {
@@ -204,6 +204,7 @@ impl Explain {
             Kind::Keep => ExplainedAction::Buffer { notify: false },
             Kind::KeepAndNotify => ExplainedAction::Buffer { notify: true },
             Kind::Redirect => ExplainedAction::Redirect,
+            Kind::Reset => ExplainedAction::Reset,
             Kind::Plain | Kind::Tunnel | Kind::Enrich => ExplainedAction::Forward {
                 to: step.to().interface(),
                 tunnel,
@@ -250,7 +251,7 @@ impl Explain {
             Kind::Plain | Kind::Enrich => state.routes.find(step.to(), self.destination()),
             _ => None,
         };
-        let is_resolved = |hop| state.neighbours.is_known(hop, state.now_ns);
+        let is_resolved = |hop| state.ports.is_own(hop) || state.neighbours.is_known(hop, state.now_ns);
         self.finding.next_hop = next_hop.map(|hop| (hop, is_resolved(hop)));
     }
 

@@ -135,7 +135,8 @@ impl Bench {
 
     /// And with the session that is held to a rate and a quota, the one whose user sleeps, the one over IPv6, and the
     /// ones that are copied and marked; the one with a service that is blocked, and content rules that tell it; and the one
-    /// whose user is sent to a portal, and the one whose requests get a field; and two that carry Ethernet frames.
+    /// whose user is sent to a portal, and the one whose requests get a field; two that carry Ethernet frames; and two of one user,
+    /// chained.
     pub(crate) fn full() -> Self {
         let mut bench = Self::with_sessions(&with_ethernet());
         for (session, rules) in
@@ -147,8 +148,9 @@ impl Bench {
         bench.put(REDIRECTED, 1, redirected());
         bench.put(ENRICHED, 1, enriched(ENRICHED));
         FRAMES.iter().for_each(|session| drop(bench.put(*session, 1, ethernet(*session))));
+        CHAINED.iter().for_each(|session| drop(bench.put(*session, 1, chained(*session))));
         let notices = bench.settle();
-        assert_eq!(notices.len(), 10, "{notices:?}");
+        assert_eq!(notices.len(), 12, "{notices:?}");
         let rules = "id=1 precedence=1 rating-group=1 application=blocked host=.blocked.example";
         let classifier = dpi::rule_file::read_lines(rules).unwrap().compile().unwrap();
         bench.engine.load(ContentRules::new(1, classifier, None).unwrap());
@@ -256,6 +258,27 @@ pub(crate) fn ethernet(session: u64) -> Rules {
     let far =
         Far { id: FarId(3), apply_action: ApplyAction::Drop, forwarding: None, ..rules.fars[0].clone() };
     rules.fars.push(far);
+    rules
+}
+
+/// Two sessions of one user, that of an SGW-U and that of a PGW-U.
+pub(crate) const CHAINED: [u64; 2] = [130, 131];
+
+/// Uplink packets of the first go into the tunnel of the second, whose downlink packets come back by the address of N6.
+fn chained(session: u64) -> Rules {
+    let [first, second] = CHAINED;
+    let mut rules = rules(session);
+    let core = FTeid { teid: Teid(0x381), address: Ipv4Addr::new(10, 50, 0, 2).into() };
+    let to = |teid, address| Some(OuterHeaderCreation { teid: Teid(teid), address });
+    if session == first {
+        rules.pdrs.iter_mut().for_each(|pdr| (pdr.pdi.ue_ipv4, pdr.outer_header_removal) = (None, true));
+        rules.pdrs[1].pdi.f_teid = Some(core);
+        let tunnel = to(0xff + second as u32, N3_ADDRESS.into());
+        rules.fars[0].forwarding.as_mut().unwrap().outer_header_creation = tunnel;
+    } else {
+        let tunnel = to(core.teid.0, core.address);
+        rules.fars[1].forwarding.as_mut().unwrap().outer_header_creation = tunnel;
+    }
     rules
 }
 

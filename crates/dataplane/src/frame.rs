@@ -3,6 +3,7 @@
 use crate::counters::DropReason;
 use crate::side::Side;
 use crate::state::{Circumstances, FlowKey, Place, SessionIndex, StepIndex, Ticket};
+use packet::gtpu::PduSession;
 use rules::{Direction, Instance, Interface};
 use std::net::IpAddr;
 
@@ -37,6 +38,8 @@ pub(crate) enum Fate {
     Switch,
     /// Hand it to the worker that owns its session: it goes on from `flow` there.
     HandOff(u8),
+    /// It is for an address of our own: let it come in at this port, as if from the wire.
+    Loop(PortIndex),
 }
 
 /// For whom a packet is answered that a FAR redirects.
@@ -48,6 +51,39 @@ pub(crate) enum Part {
     ForUser,
     /// For the server alone.
     ForServer,
+}
+
+/// What a downlink container says of a packet beside its QoS flow (TS 38.415 5.5.2.1): whether it is reflective (RQI), and its
+/// paging policy (PPI). The next user plane function is told the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FlowMarks(u8);
+
+impl FlowMarks {
+    pub(crate) const NONE: Self = Self(0);
+    const HAS_POLICY: u8 = 1 << 7;
+    const REFLECTIVE: u8 = 1 << 6;
+
+    /// Of the octet with the QFI, in a downlink container without a paging policy.
+    #[inline(always)]
+    pub(crate) const fn of_flow(octet: u8) -> Self {
+        Self(octet & Self::REFLECTIVE)
+    }
+
+    /// Of a container.
+    pub(crate) fn of(container: &PduSession) -> Self {
+        let reflective = if container.reflective { Self::REFLECTIVE } else { 0 };
+        Self(reflective | container.paging_policy.map_or(0, |policy| Self::HAS_POLICY | policy))
+    }
+
+    #[inline(always)]
+    pub(crate) const fn is_reflective(self) -> bool {
+        self.0 & Self::REFLECTIVE != 0
+    }
+
+    #[inline(always)]
+    pub(crate) const fn paging_policy(self) -> Option<u8> {
+        if self.0 & Self::HAS_POLICY == 0 { None } else { Some(self.0 & 7) }
+    }
 }
 
 /// Where a packet goes next on the wire.
@@ -74,6 +110,8 @@ pub(crate) struct Meta {
     pub(crate) teid: u32,
     /// The QoS flow its tunnel header names, [`Meta::NO_QFI`] for none.
     pub(crate) qfi: u8,
+    /// What that header says of it besides.
+    pub(crate) marks: FlowMarks,
     /// Whose routes apply on its way out.
     pub(crate) towards: Side,
     /// Bytes of the user's packet. Set by `user_input`, as what follows.
@@ -91,8 +129,10 @@ pub(crate) struct Meta {
     pub(crate) part: Part,
     /// Its flow waits to be of an application. Set by `inspect`.
     pub(crate) waits: Ticket,
-    /// How often one worker handed it to another.
+    /// How often one worker handed it to another, since it came in.
     pub(crate) handed: u8,
+    /// How often a tunnel of this node led it back into this node.
+    pub(crate) loops: u8,
     /// Set by `flow`: of the rules that step was found by.
     pub(crate) generation: u32,
     /// Set by `far` and the nodes that answer.
@@ -115,6 +155,7 @@ impl Meta {
             outer: 0,
             teid: 0,
             qfi: Self::NO_QFI,
+            marks: FlowMarks::NONE,
             towards: from,
             bytes: 0,
             key: FlowKey::NONE,
@@ -126,6 +167,7 @@ impl Meta {
             part: Part::Whole,
             waits: Ticket::NONE,
             handed: 0,
+            loops: 0,
             generation: 0,
             next_hop: NextHop { port: 0, address: IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED) },
             fate: Fate::Drop(DropReason::Unfinished),
@@ -145,6 +187,11 @@ impl Meta {
     /// Whether it came in a tunnel.
     pub(crate) const fn tunnelled(&self) -> bool {
         self.outer != 0
+    }
+
+    /// Whether it came in here, and was neither handed over nor led back by a tunnel.
+    pub(crate) const fn is_new(&self) -> bool {
+        self.handed == 0 && self.loops == 0
     }
 
     /// Whether it is an End Marker: of a tunnel, and with nothing of a user in it.

@@ -25,6 +25,7 @@ const ELSEWHERE: &[(DropReason, &str)] = &[
     (DropReason::NotEnriched, "enrich"),
     (DropReason::FragmentsFull, "worker"),
     (DropReason::HandoffFull, "crew"),
+    (DropReason::Looped, "looped"),
     (DropReason::MovingFull, "moving"),
     (DropReason::MacTableFull, "switch, ethernet"),
     (DropReason::FrameCopies, "ethernet"),
@@ -88,6 +89,7 @@ fn path(hops: &[Hop]) -> String {
         Some(Next::End(Fate::Answer)) => "answer".to_owned(),
         Some(Next::End(Fate::Switch)) => "switch".to_owned(),
         Some(Next::End(Fate::HandOff(worker))) => format!("hand off {worker}"),
+        Some(Next::End(Fate::Loop(port))) => format!("loop:{}", ["n3", "n6", "n6e"][usize::from(port)]),
         next => panic!("a packet ended its way with {next:?}"),
     });
     words.join(" ")

@@ -111,6 +111,9 @@ fn hot_steps(ports: &[PortConfig], program: &Program) -> Vec<HotStep> {
         if treats(step, |it| matches!(it, rules::Treatment::Redirect(_))) {
             hot.redirects();
         }
+        if treats(step, |it| matches!(it, rules::Treatment::Reset)) {
+            hot.resets();
+        }
         if enriches {
             hot.enriches();
         }
@@ -190,7 +193,7 @@ fn peer(ports: &[PortConfig], step: &Step) -> Option<Name> {
 fn extras(program: &Program, places: &[u16]) -> Box<[(u16, Extra)]> {
     let extra = |step: &Step| Extra {
         duplicates: step.duplicates.iter().copied().collect(),
-        treatment: program.treatment(step).map(Treatment::from),
+        treatment: program.treatment(step).and_then(Treatment::of),
     };
     let all = all_steps(program).zip(places).map(|(step, place)| (*place, extra(step)));
     let mut some: Vec<_> =

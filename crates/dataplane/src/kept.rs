@@ -4,9 +4,12 @@ use crate::frame::{Meta, Packet};
 use crate::state::{SessionIndex, Table};
 use arrayvec::ArrayVec;
 use rules::{PdrId, Seid};
+use std::collections::VecDeque;
 
-/// Sessions looked at in one search for packets kept too long.
+/// Sessions looked at in one search for packets kept too long, at the least; ...
 const SEARCH: usize = 64;
+/// ... all of them in so many searches.
+const ROUND: usize = 16;
 /// Rules of a session of whose packets the control plane is told. A session that sleeps has one for each QoS flow, and
 /// whoever was told of this many has been told enough.
 const TOLD: usize = 8;
@@ -27,6 +30,8 @@ pub(crate) struct Kept<B> {
     queues: Vec<Queue>,
     free_queues: Vec<u32>,
     by_session: Table,
+    /// Sessions whose packets there was no room to tell of: each once.
+    untold: VecDeque<SessionIndex>,
     searched: usize,
 }
 
@@ -44,13 +49,23 @@ struct Queue {
     length: u32,
     told: [PdrId; TOLD],
     told_length: u8,
+    /// Whether it is among the untold.
+    is_listed: bool,
 }
 
 const NONE: u32 = u32::MAX;
 
 impl Queue {
     const fn of(session: SessionIndex) -> Self {
-        Self { session, first: NONE, last: NONE, length: 0, told: [PdrId(0); TOLD], told_length: 0 }
+        Self {
+            session,
+            first: NONE,
+            last: NONE,
+            length: 0,
+            told: [PdrId(0); TOLD],
+            told_length: 0,
+            is_listed: false,
+        }
     }
 
     fn is_untold(&self, pdr: PdrId) -> bool {
@@ -76,6 +91,7 @@ impl<B> Kept<B> {
             queues: Vec::with_capacity(limit),
             free_queues: Vec::with_capacity(limit),
             by_session: Table::new(limit),
+            untold: VecDeque::with_capacity(limit),
             searched: 0,
         }
     }
@@ -117,6 +133,26 @@ impl<B> Kept<B> {
         if let Some(queue) = self.by_session.get(u64::from(session.0)) {
             self.queues[queue as usize].tell(pdr);
         }
+    }
+
+    /// There was no room to tell the control plane of a session's packets: [`Kept::next_untold`] says when it is its turn.
+    pub(crate) fn tell_later(&mut self, session: SessionIndex) {
+        let Some(at) = self.by_session.get(u64::from(session.0)) else { return };
+        // A queue that was closed may stand there still: then it is told of too early, which is no harm.
+        if self.untold.len() < self.slots.len()
+            && !std::mem::replace(&mut self.queues[at as usize].is_listed, true)
+        {
+            self.untold.push_back(session);
+        }
+    }
+
+    /// The next session of which to tell what there was no room for.
+    pub(crate) fn next_untold(&mut self) -> Option<SessionIndex> {
+        let session = self.untold.pop_front()?;
+        if let Some(at) = self.by_session.get(u64::from(session.0)) {
+            self.queues[at as usize].is_listed = false;
+        }
+        Some(session)
     }
 
     /// Whether a session has packets kept.
@@ -173,7 +209,7 @@ impl<B> Kept<B> {
 
     /// Appends packets kept since before `deadline_ns`, of some sessions in turn.
     pub(crate) fn expire(&mut self, deadline_ns: u64, into: &mut Vec<Packet<B>>) {
-        for _ in 0..SEARCH.min(self.queues.len()) {
+        for _ in 0..self.queues.len().div_ceil(ROUND).max(SEARCH).min(self.queues.len()) {
             self.searched = (self.searched + 1) % self.queues.len();
             let Queue { session, first, .. } = self.queues[self.searched];
             let mut slot = first;

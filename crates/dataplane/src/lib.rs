@@ -28,6 +28,7 @@ mod side;
 mod state;
 mod steering;
 mod summary;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod trace;
@@ -42,4 +43,5 @@ pub use graph::NodeId;
 pub use port::{CLASSES_MAX, Port};
 pub use state::{ContentCounts, PathCounts, flow_table_bytes};
 pub use steering::{Balance, Crew};
+pub use tables::TableBytes;
 pub use worker::{Clock, Worker, connect, connect_crew};

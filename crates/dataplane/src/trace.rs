@@ -96,7 +96,7 @@ impl Tracer {
     pub(crate) fn look_at<B: Buffer>(&mut self, packets: &mut [Packet<B>]) {
         self.hops.clear();
         self.arrived.clear();
-        self.looked_at += packets.iter().filter(|packet| packet.meta.handed == 0).count() as u64;
+        self.looked_at += packets.iter().filter(|packet| packet.meta.is_new()).count() as u64;
         self.arrived.extend(packets.iter_mut().take(VECTOR).map(arrived));
     }
 
@@ -199,6 +199,7 @@ fn end(ports: &[PortConfig], taken: &Taken) -> TraceEnd {
         Fate::Await => TraceEnd::Awaits,
         Fate::Split | Fate::Duplicate | Fate::Answer | Fate::Switch => TraceEnd::Parted,
         Fate::HandOff(worker) => TraceEnd::HandedOff { worker },
+        Fate::Loop(port) => TraceEnd::Looped { port: name(ports, port) },
     }
 }
 

@@ -116,6 +116,7 @@ impl<P: Port> Worker<P> {
         self.run_received(trace);
         self.state.flows.sweep(SWEEP, now_ns, self.ages);
         self.state.sweep_waiting();
+        self.state.connections.sweep(now_ns);
         if now_ns >= self.expire_ns {
             self.expire_ns = now_ns + EXPIRY_NS;
             self.expire();
@@ -159,13 +160,17 @@ impl<P: Port> Worker<P> {
 
     /// As [`Worker::run`], of packets that came in, for somebody who wants to see what becomes of some of them.
     #[cold]
-    fn run_watched(&mut self, start: NodeId, mut tracer: Box<Tracer>) {
+    fn run_watched(&mut self, start: NodeId, tracer: Box<Tracer>) {
+        self.run_vector_watched(start, tracer);
+        self.run_rest();
+    }
+
+    fn run_vector_watched(&mut self, start: NodeId, mut tracer: Box<Tracer>) {
         tracer.look_at(&mut self.vector);
         self.run_graph(start, Some(&mut tracer.hops));
         tracer.take_down(&self.vector, &self.state);
         self.tracer = Some(tracer);
         self.finish();
-        self.run_rest();
     }
 
     /// Packets that were kept go before newer ones, so that none overtakes another.
@@ -242,6 +247,7 @@ impl<P: Port> Worker<P> {
                 Fate::Answer => self.answer(packet),
                 Fate::Switch => self.switch(packet),
                 Fate::HandOff(worker) => self.hand_off(worker, packet),
+                Fate::Loop(port) => self.loop_back(port, packet),
             }
         }
         self.vector = vector;

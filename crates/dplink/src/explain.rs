@@ -104,6 +104,8 @@ pub enum ExplainedAction {
     },
     /// FORW, with Redirect Information.
     Redirect,
+    /// Connections over TCP are reset.
+    Reset,
     /// FORW.
     Forward {
         /// The side it leaves on.

@@ -57,7 +57,9 @@ fn append<T: Serialize>(value: &T, stream: &mut Vec<u8>) -> Result<(), FrameErro
 
 /// Whether `value` fits a frame, with some octets to spare for what it may be part of. Takes time linear in its size.
 pub fn fits<T: Serialize>(value: &T) -> bool {
-    postcard::to_extend(value, Length(0)).is_ok_and(|Length(length)| length <= LIMIT - SPARE)
+    // Most are short, and octets that are written in a row cost less than octets that are counted one by one.
+    postcard::to_slice(value, &mut [0; SHORT]).is_ok()
+        || postcard::to_extend(value, Length(0)).is_ok_and(|Length(length)| length <= LIMIT - SPARE)
 }
 
 /// Octets that nobody wants.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// Of this contract: both sides must be of the same.
-pub const VERSION: u16 = 12;
+pub const VERSION: u16 = 13;
 
 /// What a connection to a DPE is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -102,6 +102,10 @@ pub struct WorkerStatistics {
     pub busy_permille: u16,
     /// Flows it remembers now.
     pub flows: u64,
+    /// PDRs that sessions take the room of: more than they have, as room is given out in powers of two.
+    pub pdrs: u64,
+    /// Of how many PDRs there is room.
+    pub pdrs_most: u64,
     /// Paths to its peers.
     pub paths: PathStatistics,
     /// What content rules found out about flows.

@@ -85,6 +85,11 @@ pub enum TraceEnd {
         /// That worker.
         worker: u8,
     },
+    /// Put into a tunnel whose other end is this node's own, too: it came in again, and is traced on.
+    Looped {
+        /// The port whose address the tunnel leads to.
+        port: String,
+    },
 }
 
 /// What a frame says of itself.

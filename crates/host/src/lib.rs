@@ -23,6 +23,6 @@ pub use facts::{
     NumaNode, Power, Sst, Topology, Uncore,
 };
 pub use finding::{Finding, State};
-pub use node::{Node, NodePort};
+pub use node::{Node, NodePort, Tables};
 pub use report::{Colours, explained, table};
 pub use root::{Absent, Root};

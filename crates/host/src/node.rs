@@ -17,10 +17,25 @@ pub struct Node {
     pub spinning: bool,
     /// Most sessions.
     pub sessions: usize,
+    /// Most PDRs of all sessions.
+    pub pdrs: usize,
     /// Flows remembered.
     pub flows: usize,
+    /// What the data plane's tables take for these.
+    pub tables: Tables,
     /// Its ports.
     pub ports: Vec<NodePort>,
+}
+
+/// Bytes of the data plane's tables.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tables {
+    /// For sessions of two PDRs, from the start on.
+    pub sessions_bytes: u64,
+    /// For flows, from the start on.
+    pub flows_bytes: u64,
+    /// For all other PDRs there may be, once they are there.
+    pub pdrs_bytes: u64,
 }
 
 /// A port of the node.

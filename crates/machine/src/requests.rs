@@ -98,6 +98,11 @@ impl<K: Ord + Clone, P: Clone> Requests<K, P> {
         self.due.retain(|(_, key)| !drop(key));
     }
 
+    /// All that are under way, in the order of their keys.
+    pub fn payloads(&self) -> impl Iterator<Item = &P> {
+        self.pending.values().map(|pending| &pending.payload)
+    }
+
     /// How many are under way.
     pub fn len(&self) -> usize {
         self.pending.len()

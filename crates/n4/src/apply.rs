@@ -95,6 +95,7 @@ impl Node {
         let now_ms = self.wall_ms();
         self.losses.held(seid);
         let Some(session) = self.sessions.get_mut(seid) else { return };
+        session.is_missing = false;
         let is_it = |pending: &&mut Box<Pending>| {
             pending.revision == revision && !matches!(pending.work, Work::Delete | Work::Yield)
         };
@@ -162,7 +163,7 @@ impl Node {
         let Some(session) = self.sessions.get_mut(next.seid) else { return };
         usage::hear(&mut session.record.usage, &session.record.rules, counts, now_ms);
         offline::hear_last(&mut session.record.charging, counts, now_ms);
-        let charged = self.before_change(next.seid, &next.rules);
+        let charged = self.before_change(next.seid, &next);
         let Some(session) = self.sessions.get_mut(next.seid) else { return };
         let f_teids: Vec<FTeid> = session.record.f_teids().collect();
         let addresses = [addresses_of(&session.record), &modifying.taken.addresses].concat();
@@ -280,18 +281,6 @@ impl Node {
             self.note(Level::Warning, format!("the data plane is silent about session {seid}"));
             self.fail(seid, Some(revision));
         }
-    }
-
-    /// What is under way may never be done.
-    pub(crate) fn data_path_lost(&mut self) {
-        self.note(
-            Level::Warning,
-            "the data plane is lost: what it has not confirmed is taken back".to_owned(),
-        );
-        (self.epoch, self.lost_ms) = (None, self.wall_ms());
-        self.hear_no_more_of_paths();
-        self.sessions.lost();
-        self.sessions.pending().into_iter().for_each(|seid| self.fail(seid, None));
     }
 }
 

@@ -105,6 +105,22 @@ impl Requests {
         overdue
     }
 
+    /// How many are under way, by the Node ID of whom they are for.
+    pub(crate) fn by_peer(&self) -> BTreeMap<&str, usize> {
+        let mut counts = BTreeMap::new();
+        for asking in self.under_way.payloads() {
+            if let Some(peer) = asking.owner.as_deref().or(asking.purpose.peer()) {
+                *counts.entry(peer).or_default() += 1;
+            }
+        }
+        counts
+    }
+
+    /// How many sessions have something to tell an owner that does not answer.
+    pub(crate) fn held_for(&self, owner: &str) -> usize {
+        self.held.get(owner).map_or(0, BTreeSet::len)
+    }
+
     pub(crate) fn next_due(&self) -> Option<Time> {
         self.under_way.next_due()
     }
@@ -144,7 +160,7 @@ impl Node {
 
     /// Whether nobody hears what there is to tell a control plane: it does not answer, and no other one acts for it.
     pub(crate) fn is_out_of_reach(&self, owner: &str) -> bool {
-        self.peers.get(owner).is_some_and(|owner| !owner.is_up) && self.stand_in(owner).is_none()
+        self.peers.get(owner).is_some_and(|owner| !owner.is_up()) && self.stand_in(owner).is_none()
     }
 
     /// Sessions whose owners answer again are attended to, not all at once.

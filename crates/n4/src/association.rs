@@ -1,42 +1,39 @@
 //! Associations: set up from either side, updated, released (TS 29.244 6.2.6 to 6.2.8).
 
-use crate::config::GtpuAddress;
 use crate::establishment::cp_f_seid;
 use crate::exchange::{Asked, Asking, Purpose};
 use crate::interface::{Level, Output};
 use crate::node::Node;
 use crate::peers::Association;
-use crate::pools::UePool;
 use crate::refusal::{self, Refusal};
 use crate::sessions::Session;
 use crate::support;
-use ipnet::IpNet;
 use pfcp::{
     AssociationReleaseRequest, AssociationReleaseResponse, AssociationSetupRequest, AssociationSetupResponse,
-    AssociationUpdateRequest, Cause, CpFunctionFeatures, CpIpAddress, Message, NetworkInstance, NodeId,
-    PoolIdentity, PoolInformation, RawIe, SessionEstablishmentRequest, SessionRetentionInformation, flags,
-    ie,
+    AssociationUpdateRequest, Cause, CpFunctionFeatures, CpIpAddress, Message, NodeId, RawIe,
+    SessionEstablishmentRequest, SessionRetentionInformation, flags, ie,
 };
-use rules::{Instance, Interface, Seid};
+use rules::Seid;
 use session::AssociationRecord;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
 
 impl Node {
     /// Some control planes that associate anew without having restarted count on their sessions, others have forgotten them:
     /// what they do next tells (`stale.rs`).
     pub(crate) fn set_up(&mut self, asked: &Asked, request: &AssociationSetupRequest) -> Result<(), Refusal> {
-        if self.peers.leaves().is_some() {
+        let node_id = request.node_id.to_string();
+        if self.peers.leaves().is_some() || self.is_leaving(&node_id) {
             // For a time: it may ask again (TS 29.244 8.2.1).
             return Err(Refusal::of(Cause::NoResourcesAvailable));
         }
         self.may_be_named(asked.key.from.ip(), request)?;
         let retained = retained(&request.carried)?;
-        let node_id = request.node_id.to_string();
-        if !self.has_room_for(&node_id) {
+        if !self.make_room_for(&node_id) {
             return Err(Refusal::of(Cause::NoResourcesAvailable));
         }
         let address = self.peers.request_address(asked.key.from.ip());
-        let (alternatives, preferred) = alternatives(&request.alternatives);
+        let (alternatives, preferred) = self.alternatives(&node_id, &request.alternatives);
         let record = AssociationRecord {
             node_id: node_id.clone(),
             address,
@@ -77,30 +74,6 @@ impl Node {
         era.saturating_add((is_same && !retains).into())
     }
 
-    /// Room is made by one that has no sessions and has not been heard of for long: whoever associates and goes away would keep
-    /// its place for ever.
-    fn has_room_for(&mut self, node_id: &str) -> bool {
-        if self.peers.get(node_id).is_some() || self.peers.len() < self.config.limits.peers {
-            return true;
-        }
-        let Some(gone) = self.longest_silent() else { return false };
-        self.note(
-            Level::Info,
-            format!("{gone} has long been silent, has no sessions, and gives way to {node_id}"),
-        );
-        self.end_association(gone);
-        true
-    }
-
-    fn longest_silent(&self) -> Option<String> {
-        let patience = self.config.heartbeat_interval * 2 + self.config.t1 * self.config.n1;
-        let is_gone = |peer: &&Association| {
-            peer.heard + patience <= self.now && self.sessions.all_of(&peer.record.node_id).is_empty()
-        };
-        let gone = self.peers.iter().filter(is_gone).min_by_key(|peer| peer.heard);
-        gone.map(|peer| peer.record.node_id.clone())
-    }
-
     fn answers_heartbeats(&self, node_id: &str) -> bool {
         self.peers.get(node_id).is_some_and(|known| known.record.answers_heartbeats)
     }
@@ -118,7 +91,7 @@ impl Node {
         let known = self.peers.get(&node_id.to_string());
         let is_there = |known: &Association| {
             let is_same = known.record.recovery_time_stamp == stamp || !matches!(node_id, NodeId::Fqdn(_));
-            known.is_up && !known.speaks_from(from) && is_same
+            known.is_up() && !known.speaks_from(from) && is_same
         };
         match !is_own && known.is_some_and(is_there) {
             true => Err(Refusal::blaming(Cause::RequestRejected, ie::NODE_ID)),
@@ -144,6 +117,7 @@ impl Node {
 
     /// What the peer tells anew of itself.
     fn learn(&mut self, node_id: &str, request: &AssociationUpdateRequest) {
+        let told = self.alternatives(node_id, &request.alternatives);
         let Some(association) = self.peers.get_mut(node_id) else { return };
         let record = &mut association.record;
         if request.cp_function_features.is_some() {
@@ -153,7 +127,7 @@ impl Node {
             record.set_id.clone_from(set_id);
         }
         if !request.alternatives.is_empty() {
-            (record.alternatives, record.preferred) = alternatives(&request.alternatives);
+            (record.alternatives, record.preferred) = told;
             association.turn = 0;
         }
         self.out.push(Output::SaveAssociation(record.clone()));
@@ -237,7 +211,7 @@ impl Node {
             self.drop_lost(&record.node_id, |session| !is_of_retained(session, retained));
         }
         self.note(Level::Info, format!("associated with {} at {}", record.node_id, record.address));
-        self.peers.insert(record.clone(), self.now + self.config.heartbeat_interval);
+        self.peers.insert(record.clone(), (Some(self.now), self.now + self.config.heartbeat_interval));
         self.out.push(Output::SaveAssociation(record));
     }
 
@@ -306,11 +280,11 @@ impl Node {
         if !response.cause.is_accepted() {
             let cause = response.cause.number();
             self.note(Level::Warning, format!("{node_id} refuses to associate: cause {cause}"));
-        } else if !self.has_room_for(&node_id) {
+        } else if !self.make_room_for(&node_id) {
             self.note(Level::Warning, format!("no room to associate with {node_id}"));
         } else {
             let recovery_time_stamp = response.recovery_time_stamp;
-            let (alternatives, preferred) = alternatives(&response.alternatives);
+            let (alternatives, preferred) = self.alternatives(&node_id, &response.alternatives);
             let record = AssociationRecord {
                 node_id: node_id.clone(),
                 address: asking.to,
@@ -326,54 +300,22 @@ impl Node {
             self.associate(record, None);
             self.tell_failed_paths(&node_id);
             // It was asked before we took leave.
-            self.release_association(&node_id);
+            if let Some(until) = self.peers.leaves() {
+                self.release_association(&node_id, until);
+            }
         }
     }
 
-    /// Where GTP-U is served (User Plane IP Resource Information, TS 29.244 Release 15, 8.2.82), for control planes that choose
-    /// tunnel endpoints themselves: at these addresses of ours any TEID may be given that is not in use. The access side's
-    /// first: some control planes read no further.
-    fn ip_resources(&self) -> Vec<RawIe> {
-        let (access, others): (Vec<_>, Vec<_>) =
-            self.config.gtpu.iter().partition(|address| address.interface == Interface::Access);
-        access.into_iter().chain(others).map(|address| self.ip_resource(address)).collect()
-    }
-
-    /// With the name of its network, where it has one: by it and the side control planes choose among several.
-    fn ip_resource(&self, address: &GtpuAddress) -> RawIe {
-        const V4: u8 = 1;
-        const V6: u8 = 1 << 1;
-        const ASSONI: u8 = 1 << 5;
-        const ASSOSI: u8 = 1 << 6;
-        let mut names = self.config.network_instances.iter();
-        let network = names.find(|name| Instance::of(name) == address.instance);
-        let flag = |is_there, flag| if is_there { flag } else { 0 };
-        let (v6, assoni) = (flag(address.ipv6.is_some(), V6), flag(network.is_some(), ASSONI));
-        let mut value = vec![V4 | v6 | assoni | ASSOSI];
-        value.extend(address.ipv4.octets());
-        value.extend(address.ipv6.iter().flat_map(Ipv6Addr::octets));
-        value.extend(network.into_iter().flat_map(|name| NetworkInstance::labels(name).0));
-        // Source Interface (8.2.2).
-        value.push(match address.interface {
-            Interface::Access => 0,
-            Interface::Core => 1,
-            Interface::SgiLan => 2,
-        });
-        RawIe { ie: ie::USER_PLANE_IP_RESOURCE_INFORMATION, value }
-    }
-
-    /// The pools we choose users' addresses from (TS 29.244 7.4.4.1-3).
-    fn pool_information(&self) -> Vec<PoolInformation> {
-        let information = |pool: &UePool| PoolInformation {
-            identity: PoolIdentity(pool.name.clone().into_bytes()),
-            network_instance: pool.network_instance.as_deref().map(NetworkInstance::labels),
-            ip_version: Some(match pool.prefix {
-                IpNet::V4(_) => flags::IP_VERSION_V4,
-                IpNet::V6(_) => flags::IP_VERSION_V6,
-            }),
-            carried: vec![],
-        };
-        self.config.ue_pools.iter().map(information).collect()
+    /// Where others of a control plane's set speak in its name: where they may.
+    fn alternatives(&mut self, node_id: &str, told: &[CpIpAddress]) -> (Vec<IpAddr>, u8) {
+        let all = told.iter().flat_map(CpIpAddress::addresses);
+        let others: BTreeSet<IpAddr> = all.filter(|address| !self.config.allows(*address)).collect();
+        for address in &others {
+            let text =
+                format!("{node_id} is at {address}, too, which is not allowed: it is not spoken with there");
+            self.note(Level::Warning, text);
+        }
+        alternatives(told, |address| !others.contains(address))
     }
 
     /// Answered or not: the next attempt, if one is needed, comes an interval from now.
@@ -413,9 +355,11 @@ fn features(told: Option<&CpFunctionFeatures>) -> Vec<u8> {
 }
 
 /// The preferred ones first (PPE, TS 29.244 8.2.129), and how many these are.
-fn alternatives(told: &[CpIpAddress]) -> (Vec<IpAddr>, u8) {
+fn alternatives(told: &[CpIpAddress], is_allowed: impl Fn(&IpAddr) -> bool) -> (Vec<IpAddr>, u8) {
     let (preferred, others): (Vec<_>, Vec<_>) = told.iter().partition(|told| told.is_preferred);
-    let addresses = |told: Vec<&CpIpAddress>| told.into_iter().flat_map(CpIpAddress::addresses).collect();
+    let addresses = |told: Vec<&CpIpAddress>| {
+        told.into_iter().flat_map(CpIpAddress::addresses).filter(&is_allowed).collect()
+    };
     let (mut all, others): (Vec<IpAddr>, Vec<IpAddr>) = (addresses(preferred), addresses(others));
     all.truncate(ALTERNATIVES);
     let preferred = all.len() as u8;

@@ -3,6 +3,7 @@
 use crate::offline::Charging;
 use crate::pools::UePool;
 use crate::predefined::Predefined;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use pfcp::NodeId;
 use rules::{Instance, Interface};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -96,6 +97,10 @@ pub struct Config {
     pub ue_pools: Vec<UePool>,
     /// Control planes to associate with from our side; others may come by themselves.
     pub associate: Vec<SocketAddr>,
+    /// Whom PFCP is spoken with, beside those of `associate`: from other addresses nothing is heard, and nothing is sent there.
+    pub allow: Vec<IpNet>,
+    /// How long an associated peer that was there may be silent: then its association is over. For ever, where absent.
+    pub silent_max: Option<Duration>,
     /// Limits.
     pub limits: Limits,
     /// How often an associated peer is asked whether it is there, and a silent one to associate.
@@ -121,6 +126,13 @@ impl Config {
         !self.network_instances.is_empty()
     }
 
+    /// Whether PFCP is spoken with an address.
+    pub(crate) fn allows(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.allow.iter().any(|prefix| prefix.contains(&address))
+            || self.associate.iter().any(|wanted| wanted.ip().to_canonical() == address)
+    }
+
     /// With the defaults for everything that has one.
     pub fn new(node_id: NodeId, address: impl Into<IpAddr>, access_address: Ipv4Addr) -> Self {
         let (ipv4, ipv6) = match address.into() {
@@ -139,6 +151,8 @@ impl Config {
             charging: None,
             ue_pools: vec![],
             associate: vec![],
+            allow: vec![Ipv4Net::default().into(), Ipv6Net::default().into()],
+            silent_max: None,
             limits: Limits::default(),
             heartbeat_interval: Duration::from_secs(10),
             t1: Duration::from_secs(3),

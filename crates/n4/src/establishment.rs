@@ -24,7 +24,8 @@ impl Node {
     ) -> Result<(), Refusal> {
         let request = &*networks::known_establishment(request, &self.config);
         let owner = self.establishing(asked, request)?;
-        if self.peers.get(&owner).is_some_and(|association| association.ends.is_some()) {
+        self.peers.spoken_for(&owner, self.now);
+        if self.is_leaving(&owner) {
             return Err(Refusal::of(Cause::RequestRejected));
         }
         let cp_f_seid = cp_f_seid(&request.cp_f_seid, &self.config)?;
@@ -90,9 +91,12 @@ impl Node {
     }
 }
 
-/// Reports go to its address: over an IP version that we have, where it has both.
+/// Reports go to its address: over an IP version that we have, where it has both, and nowhere that is not allowed.
 pub(crate) fn cp_f_seid(value: &FSeid, config: &Config) -> Result<CpFSeid, Refusal> {
     let over_ipv6 = value.ipv6.map(IpAddr::V6).filter(|_| config.ipv4.is_none());
     let address = over_ipv6.or(value.address()).ok_or(Refusal::incorrect(ie::F_SEID))?;
+    if !config.allows(address) {
+        return Err(Refusal::blaming(Cause::RequestRejected, ie::F_SEID));
+    }
     Ok(CpFSeid { seid: value.seid, address })
 }

@@ -73,6 +73,14 @@ impl Purpose {
         }
     }
 
+    /// The Node ID of the peer it is for, where it is about no session.
+    pub(crate) fn peer(&self) -> Option<&str> {
+        match self {
+            Self::Heartbeat(node_id) | Self::Leave(node_id) | Self::NodeReport(node_id) => Some(node_id),
+            Self::Setup | Self::Report(_) | Self::Usage(_) | Self::Silence(..) | Self::Paging(..) => None,
+        }
+    }
+
     /// The session it is about.
     const fn session(&self) -> Option<Seid> {
         match self {
@@ -153,13 +161,16 @@ impl Node {
         }
     }
 
-    /// Sends a request of ours, until it is answered or was sent often enough; whether there was room for it.
+    /// Sends a request of ours, until it is answered or was sent often enough; whether there was room for it, and it may go there.
     pub(crate) fn ask(
         &mut self,
         to: SocketAddr,
         purpose: Purpose,
         with: impl FnOnce(u32) -> Message,
     ) -> bool {
+        if !self.config.allows(to.ip()) {
+            return false;
+        }
         self.sequence = (self.sequence + 1) % SEQUENCES;
         let bytes = pfcp::encode(&with(self.sequence));
         let session = purpose.session().and_then(|seid| self.sessions.get(seid));

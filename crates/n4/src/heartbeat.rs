@@ -30,7 +30,7 @@ impl Node {
         let is_asked = self.ask(address, purpose, |sequence| Message::node(sequence, request));
         if let Some(association) = self.peers.get_mut(&node_id) {
             (association.is_asked, association.next_heartbeat) = (is_asked, again);
-            association.asked = now;
+            association.asked = Some(now);
         }
     }
 
@@ -46,15 +46,15 @@ impl Node {
         }
     }
 
-    /// Sessions outlive a path that fails: the users' packets may still find theirs (TS 23.007). Some control planes answer no
-    /// heartbeats ever: these are there as long as nobody else is. Of others it is enough that something came from them since they
-    /// were asked.
+    /// Sessions outlive a path that fails: the users' packets may still find theirs (TS 23.007). A control plane is silent if it
+    /// has answered heartbeats before, does not answer this one, and nothing else came from it since it was asked. Of those that
+    /// have never answered one, as some do not, silence says nothing: they are taken to be there.
     pub(crate) fn heartbeat_is_over(&mut self, node_id: &str, is_answered: bool) {
         let again = self.now + self.config.heartbeat_interval;
         let Some(association) = self.peers.get_mut(node_id) else { return };
         (association.is_asked, association.next_heartbeat) = (false, again);
-        let is_mute = !association.record.answers_heartbeats;
-        let is_up = is_answered || is_mute || association.heard > association.asked;
+        let answers_none = !association.record.answers_heartbeats;
+        let is_up = is_answered || answers_none || association.heard > association.asked;
         self.is_there(node_id, is_up);
     }
 
@@ -66,14 +66,19 @@ impl Node {
     }
 
     fn is_there(&mut self, node_id: &str, is_up: bool) {
-        let Some(association) = self.peers.get_mut(node_id) else { return };
-        if association.is_up != is_up {
-            (association.is_up, association.turn) = (is_up, 0);
-            let (level, now) =
-                if is_up { (Level::Info, "answers again") } else { (Level::Warning, "is silent") };
-            self.note(level, format!("{node_id} {now}; its sessions are kept"));
-            self.tell_news_again();
-        }
+        let (now, patience) = (self.now, self.config.silent_max);
+        let Some(association) = self.peers.get_mut(node_id).filter(|peer| peer.is_up() != is_up) else {
+            return;
+        };
+        let (level, how) = if is_up {
+            association.is_heard();
+            (Level::Info, "answers again")
+        } else {
+            association.falls_silent(now, patience);
+            (Level::Warning, "is silent")
+        };
+        self.note(level, format!("{node_id} {how}; its sessions are kept"));
+        self.tell_news_again();
     }
 
     /// A later stamp than before: it restarted. An earlier one is of a heartbeat that was overtaken. Which sessions it retains it

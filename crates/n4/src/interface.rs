@@ -142,6 +142,8 @@ pub struct Counters {
     pub sent: u64,
     /// Datagrams dropped because they are no message, or none we handle.
     pub garbage: u64,
+    /// Datagrams dropped because their senders are not among those who are allowed.
+    pub not_allowed: u64,
     /// Responses dropped because nothing waits for them.
     pub unexpected: u64,
     /// Requests that came again.

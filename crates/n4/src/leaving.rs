@@ -1,6 +1,7 @@
-//! Taking leave of all control planes, as an operator orders: each is asked to release its association within a time (TS 29.244
+//! Taking leave of control planes, as an operator orders, of all or of one. Of all: each is asked to release its association within a time (TS 29.244
 //! 6.2.7.3, 6.2.8). Nobody associates any more, or who was released would be back at once with new sessions, until the
-//! process ends or the order is taken back. A process that starts before the time is up goes on: it was not stopped for that.
+//! process ends or the order is taken back. A process that starts before the time is up goes on: it was not stopped for that. Who is
+//! released alone may associate again once the time is over or it has released us, but is not asked to.
 
 use crate::exchange::Purpose;
 use crate::interface::{Level, Output};
@@ -19,8 +20,17 @@ impl Node {
         self.now = self.now.max(now);
         self.peers.leave(self.now + within);
         self.save_node();
+        let until = self.now + within;
         let all: Vec<String> = self.associations();
-        all.iter().for_each(|node_id| self.release_association(node_id));
+        all.iter().for_each(|node_id| self.release_association(node_id, until));
+        std::mem::take(&mut self.out)
+    }
+
+    /// Takes leave of one control plane, in the same way. Nothing is done where none is associated by this Node ID. What is to be
+    /// done.
+    pub fn leave_one(&mut self, node_id: &str, within: Duration, now: Time) -> Vec<Output> {
+        self.now = self.now.max(now);
+        self.release_association(node_id, self.now + within);
         std::mem::take(&mut self.out)
     }
 
@@ -31,12 +41,24 @@ impl Node {
         if self.peers.stay() {
             self.save_node();
         }
-        for association in self.peers.iter_mut().filter(|association| association.ends.is_some()) {
-            (association.ends, association.farewell, association.is_to_hear) = (None, None, false);
-            association.record.ends_ms = None;
-            self.out.push(Output::SaveAssociation(association.record.clone()));
-        }
+        let all = self.associations();
+        all.iter().for_each(|node_id| self.go_on_with(node_id));
         std::mem::take(&mut self.out)
+    }
+
+    /// Stays with one control plane, though it was to release us. What is to be done.
+    pub fn stay_with(&mut self, node_id: &str, now: Time) -> Vec<Output> {
+        self.now = self.now.max(now);
+        self.go_on_with(node_id);
+        std::mem::take(&mut self.out)
+    }
+
+    fn go_on_with(&mut self, node_id: &str) {
+        let Some(association) = self.peers.get_mut(node_id).filter(|it| it.ends.is_some()) else { return };
+        (association.ends, association.farewell, association.is_to_hear) = (None, None, false);
+        association.record.ends_ms = None;
+        let record = association.record.clone();
+        self.out.push(Output::SaveAssociation(record));
     }
 
     /// The process is stopped, and not by a fault. Once nobody is left, leave has been taken: the next start serves again.
@@ -52,6 +74,11 @@ impl Node {
         self.peers.iter().map(|association| association.record.node_id.clone()).collect()
     }
 
+    /// Whether a control plane is to release us, and has not yet.
+    pub(crate) fn is_leaving(&self, node_id: &str) -> bool {
+        self.peers.get(node_id).is_some_and(|association| association.ends.is_some())
+    }
+
     /// Who is left while leave is taken: Node IDs of those whose release has not come yet, and addresses of those who may answer
     /// yet that they associate.
     pub fn leaving(&self) -> Vec<String> {
@@ -62,8 +89,7 @@ impl Node {
     }
 
     /// Asks a control plane to release its association before we have left.
-    pub(crate) fn release_association(&mut self, node_id: &str) {
-        let Some(until) = self.peers.leaves() else { return };
+    pub(crate) fn release_association(&mut self, node_id: &str, until: Time) {
         let ends_ms = self.since_1900_ms + until.since_zero().as_millis() as u64;
         if let Some(association) = self.peers.get_mut(node_id) {
             association.ends = Some(until);

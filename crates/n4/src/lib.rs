@@ -9,7 +9,8 @@
 //! |---|---|
 //! | `node`, `exchange` | the machine: what comes in, what is due, requests and answers both ways |
 //! | `asking` | whom we may ask, and what waits for those who do not answer |
-//! | `peers`, `association`, `heartbeat` | control planes we work with |
+//! | `peers`, `association`, `resources`, `heartbeat`, `leaving`, `gone` | control planes we work with, and how that ends |
+//! | `overview` | associations as operators see them |
 //! | `registry`, `slot`, `sessions` | all sessions, asleep and awake |
 //! | `establishment`, `modification`, `deletion`, `apply` | their sessions, and the data plane's word |
 //! | `replacement`, `stale`, `user_index` | sessions that give way to new ones |
@@ -31,6 +32,7 @@ mod deletion;
 mod establishment;
 mod exchange;
 mod families;
+mod gone;
 mod heartbeat;
 mod interface;
 mod leaving;
@@ -41,6 +43,7 @@ mod modification;
 mod networks;
 mod node;
 mod offline;
+mod overview;
 mod paging;
 mod partly;
 mod paths;
@@ -52,6 +55,8 @@ mod refusal;
 mod registry;
 mod replacement;
 mod report;
+mod resources;
+mod resync;
 mod sessions;
 mod set_index;
 mod sets;
@@ -71,6 +76,7 @@ pub use config::{Config, GtpuAddress, Limits};
 pub use interface::{Counters, Input, Level, Note, Output, Start};
 pub use node::Node;
 pub use offline::Charging;
+pub use overview::{AssociationState, AssociationStatus};
 pub use pools::UePool;
 pub use predefined::{Predefined, PredefinedError, PredefinedRule};
 pub use table::{IeSupport, Standing, ie_support};

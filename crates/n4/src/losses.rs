@@ -13,13 +13,11 @@ use machine::Time;
 use pfcp::{Body, ReportType, SessionReportRequest, UsageReport};
 use rules::Seid;
 use session::UsageRecord;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// At most all sessions there are.
 #[derive(Debug, Default)]
 pub(crate) struct Losses {
-    /// Sessions of which this life of the data plane has said nothing yet.
-    missing: HashSet<Seid>,
     /// Those that leave is taken of, by owners, whose last counts are to come, and until when these are waited for.
     parting: BTreeMap<String, BTreeSet<Seid>>,
     parting_until: Option<Time>,
@@ -30,13 +28,8 @@ pub(crate) struct Losses {
 }
 
 impl Losses {
-    pub(crate) fn missing(&mut self, seid: Seid) {
-        self.missing.insert(seid);
-    }
-
     /// The data plane has it.
     pub(crate) fn held(&mut self, seid: Seid) {
-        self.missing.remove(&seid);
         for untold in self.untold.values_mut() {
             untold.remove(&seid);
         }
@@ -90,10 +83,9 @@ impl Losses {
 impl Node {
     /// The data plane refuses a session. If it holds an older revision of it, that stays in force.
     pub(crate) fn not_taken_back(&mut self, seid: Seid) {
-        let session = self.sessions.get(seid).filter(|session| session.is_established());
-        let owner = session.map(|session| session.record.owner.clone());
-        let is_missing = self.losses.missing.remove(&seid);
-        if let Some(owner) = owner.filter(|_| is_missing) {
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        if std::mem::take(&mut session.is_missing) && session.is_established() {
+            let owner = session.record.owner.clone();
             self.losses.untold.entry(owner).or_default().insert(seid);
             let text = format!("session {seid} is over: the data plane does not take it back");
             self.note(Level::Warning, text);

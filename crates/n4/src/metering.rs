@@ -17,8 +17,6 @@ use session::SessionRecord;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// After the data plane has come back, sessions are asked about within this time, not all at once.
-const REFRESH_MS: u64 = 10_000;
 /// A usage report nobody answers is sent again after an interval, then after two, four..., and then always after so many
 /// doublings.
 const MOST_DOUBLINGS: u8 = 5;
@@ -248,45 +246,6 @@ impl Node {
             return self.complete(seid);
         }
         if session.meter.answered(&session.record.usage, token, now_ms) {
-            self.attend(seid);
-        }
-    }
-
-    /// The data plane is there, in this life of it.
-    pub(crate) fn data_path_found(&mut self, epoch: u64) {
-        self.epoch = Some(epoch);
-        self.hear_of_paths();
-        let now_ms = self.wall_ms();
-        for seid in self.sessions.all() {
-            self.counted_by(seid, epoch, now_ms);
-            // One after the other: all of them awake would be many times as large.
-            self.sessions.rest(now_ms);
-        }
-    }
-
-    /// A session is counted by this life of the data plane now.
-    fn counted_by(&mut self, seid: Seid, epoch: u64, now_ms: u64) {
-        let Some(session) = self.sessions.get_mut(seid) else { return };
-        let Session { record, meter, .. } = session;
-        let SessionRecord { usage, charging, .. } = record;
-        let is_new = usage.epoch != epoch;
-        if is_new {
-            offline::begin_anew(charging);
-        }
-        usage::new_epoch(usage, epoch);
-        if is_new {
-            self.losses.missing(seid);
-        }
-        let is_metered = !usage.urrs.is_empty() || usage.inactivity.is_some() || charging.is_some();
-        // What the former life counted is nowhere else any more.
-        let is_saved = is_new && charging.is_some();
-        if is_metered {
-            meter.refresh_ms = Some(now_ms + seid.0 % REFRESH_MS);
-        }
-        if is_saved && session.is_established() {
-            session.save();
-        }
-        if is_metered {
             self.attend(seid);
         }
     }

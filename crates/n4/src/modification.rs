@@ -28,7 +28,7 @@ impl Node {
         self.return_lent(&way);
         let (next, modifying) = changed?;
         let replaced = self.replaced_by_change(&way, &next);
-        self.ask_before_change(seid, &next.rules);
+        self.ask_before_change(seid, &next);
         replaced.iter().for_each(|old| self.give_way(*old, asked));
         let modifying = Modifying { replaced, ..modifying };
         self.order(seid, asked, Work::Modify(Box::new(next), Box::new(modifying)));

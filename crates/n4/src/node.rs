@@ -13,6 +13,7 @@ use crate::pools::Pools;
 use crate::refusal::{self, Procedure, Refusal};
 use crate::registry::Sessions;
 use crate::report::Reports;
+use crate::resync::Refreshing;
 use crate::strangers::Strangers;
 use crate::tunnels::Tunnels;
 use dplink::Desired;
@@ -46,6 +47,7 @@ pub struct Node {
     pub(crate) timers: BTreeSet<(Time, Seid)>,
     /// The life of the data plane, while it is there.
     pub(crate) epoch: Option<u64>,
+    pub(crate) refreshing: Refreshing,
     /// When the link to it broke last, or we started.
     pub(crate) lost_ms: u64,
     /// Of our last question about usage.
@@ -105,6 +107,7 @@ impl Node {
             over: VecDeque::new(),
             timers: BTreeSet::new(),
             epoch: None,
+            refreshing: Refreshing::default(),
             lost_ms: since_1900_ms,
             token: 0,
             since_1900_ms,
@@ -209,6 +212,7 @@ impl Node {
             lost,
             news,
             self.look_again,
+            self.refreshing.next_due(),
             self.strangers_due(),
             self.paths_due,
         ]
@@ -266,6 +270,7 @@ impl Node {
         self.fail_late();
         self.attend_due();
         self.look_at_some();
+        self.refresh_some();
         self.sum_up_strangers();
         self.unheard_have_recovered();
         self.erase_old();
@@ -274,6 +279,7 @@ impl Node {
         self.tell_news_again();
         self.end_patience();
         self.end_associations();
+        self.release_silent();
         self.remind_leaving();
         for (node_id, address) in self.peers.to_ask(self.now) {
             self.ask_whether_alive(node_id, address);
@@ -285,6 +291,10 @@ impl Node {
 
     fn datagram(&mut self, from: SocketAddr, bytes: &[u8]) {
         self.counters.received += 1;
+        if !self.config.allows(from.ip()) {
+            self.counters.not_allowed += 1;
+            return self.note_not_allowed(from);
+        }
         let digest = digest(bytes);
         match pfcp::decode(bytes) {
             Ok(message) => {

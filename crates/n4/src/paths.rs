@@ -139,7 +139,7 @@ impl Node {
 
     /// Tells what there is to tell, unless the control plane does not answer.
     fn tell_news(&mut self, node_id: &str) {
-        let Some(peer) = self.peers.get(node_id).filter(|peer| peer.is_up) else { return };
+        let Some(peer) = self.peers.get(node_id).filter(|peer| peer.is_up()) else { return };
         let address = peer.record.address;
         while let Some(news) = self.path_news.get_mut(node_id)
             && news.under_way.len() < UNDER_WAY
@@ -172,7 +172,7 @@ impl Node {
     /// When somebody is told again.
     pub(crate) fn news_due(&self) -> Option<Time> {
         let due = self.path_news.iter().filter(|(_, news)| !news.untold.is_empty());
-        let due = due.filter(|(node_id, _)| self.peers.get(node_id).is_some_and(|peer| peer.is_up));
+        let due = due.filter(|(node_id, _)| self.peers.get(node_id).is_some_and(|peer| peer.is_up()));
         due.filter_map(|(_, news)| news.again.filter(|again| *again > self.now)).min()
     }
 

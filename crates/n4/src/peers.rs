@@ -6,17 +6,22 @@ use pfcp::CpFeature;
 use session::AssociationRecord;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 /// An association (TS 29.244 6.2.6).
 #[derive(Debug)]
 pub(crate) struct Association {
     pub(crate) record: AssociationRecord,
-    /// It is there, as far as is known.
-    pub(crate) is_up: bool,
+    /// Since when it is silent; as far as is known, it is there.
+    pub(crate) silent: Option<Time>,
+    /// When it is looked whether it has been silent for too long (`gone.rs`).
+    pub(crate) given_up: Option<Time>,
     /// When anything came from its address last.
-    pub(crate) heard: Time,
+    pub(crate) heard: Option<Time>,
+    /// When somebody spoke in its name last though it was silent: from another address of its own, or one of its set.
+    pub(crate) spoken_for: Option<Time>,
     /// When it was asked last whether it is there.
-    pub(crate) asked: Time,
+    pub(crate) asked: Option<Time>,
     /// When to ask next whether it is there.
     pub(crate) next_heartbeat: Time,
     /// It has been asked and has not answered yet.
@@ -43,6 +48,26 @@ pub(crate) struct Told {
 }
 
 impl Association {
+    pub(crate) const fn is_up(&self) -> bool {
+        self.silent.is_none()
+    }
+
+    /// From now on; looked at again after `patience`, if there is an end to that.
+    pub(crate) fn falls_silent(&mut self, now: Time, patience: Option<Duration>) {
+        self.silent = Some(now);
+        self.given_up = patience.map(|patience| now + patience);
+        self.turn = 0;
+    }
+
+    pub(crate) const fn is_heard(&mut self) {
+        (self.silent, self.given_up, self.turn) = (None, None, 0);
+    }
+
+    /// Whether it has been asked whether it is there and has never said so.
+    pub(crate) const fn is_mute(&self) -> bool {
+        !self.record.answers_heartbeats && self.asked.is_some()
+    }
+
     /// Whether it speaks from there: itself, or others of its set in its name (TS 29.244 5.22.2).
     pub(crate) fn speaks_from(&self, address: IpAddr) -> bool {
         self.record.address.ip() == address || self.record.alternatives.contains(&address)
@@ -65,6 +90,8 @@ pub(crate) struct Wanted {
     pub(crate) address: SocketAddr,
     pub(crate) next: Time,
     pub(crate) is_asked: bool,
+    /// An operator ordered its release: it is not asked again.
+    is_left: bool,
 }
 
 /// All of them.
@@ -84,22 +111,32 @@ impl Peers {
         (leaves_ms, since_1900_ms): (Option<u64>, u64),
     ) -> Self {
         let leaves_ms = leaves_ms.filter(|until_ms| *until_ms > since_1900_ms);
-        let wanted = |address: &SocketAddr| Wanted { address: *address, next: Time::ZERO, is_asked: false };
+        let wanted = |address: &SocketAddr| {
+            let (next, is_asked, is_left) = (Time::ZERO, false, false);
+            Wanted { address: *address, next, is_asked, is_left }
+        };
         let mut peers = Self {
             by_node_id: BTreeMap::new(),
             wanted: config.associate.iter().map(wanted).collect(),
             leaves: leaves_ms.map(|until_ms| Time::from_millis(until_ms - since_1900_ms)),
         };
-        records.into_iter().for_each(|record| peers.restore(record, since_1900_ms));
+        for record in records {
+            peers.restore(record, config, since_1900_ms);
+        }
         peers
     }
 
-    /// One of the database. What was asked of it in our former life holds.
-    fn restore(&mut self, record: AssociationRecord, since_1900_ms: u64) {
+    /// One of the database. What was asked of it in our former life holds. Of one that is not spoken with any more nothing will be
+    /// heard.
+    fn restore(&mut self, record: AssociationRecord, config: &Config, since_1900_ms: u64) {
         let ends = record.ends_ms.map(|ends_ms| Time::from_millis(ends_ms.saturating_sub(since_1900_ms)));
-        let node_id = record.node_id.clone();
-        self.insert(record, Time::ZERO);
-        if let Some(association) = self.get_mut(&node_id).filter(|_| ends.is_some()) {
+        let (node_id, is_allowed) = (record.node_id.clone(), config.allows(record.address.ip()));
+        self.insert(record, (None, Time::ZERO));
+        let Some(association) = self.get_mut(&node_id) else { return };
+        if !is_allowed {
+            association.falls_silent(Time::ZERO, config.silent_max);
+        }
+        if ends.is_some() {
             (association.ends, association.is_to_hear) = (ends, true);
         }
     }
@@ -124,13 +161,23 @@ impl Peers {
         self.by_node_id.get_mut(node_id)
     }
 
-    pub(crate) fn insert(&mut self, record: AssociationRecord, next_heartbeat: Time) {
+    /// One that was heard of then, if in this life of ours, and is asked whether it is there at that time.
+    pub(crate) fn insert(
+        &mut self,
+        record: AssociationRecord,
+        (heard, next_heartbeat): (Option<Time>, Time),
+    ) {
         let node_id = record.node_id.clone();
+        if let Some(wanted) = self.wanted_mut(record.address) {
+            wanted.is_left = false;
+        }
         let association = Association {
             record,
-            is_up: true,
-            heard: Time::ZERO,
-            asked: Time::ZERO,
+            silent: None,
+            given_up: None,
+            heard,
+            spoken_for: None,
+            asked: None,
             next_heartbeat,
             is_asked: false,
             turn: 0,
@@ -146,8 +193,9 @@ impl Peers {
     /// The next attempt to associate from our side waits until `again`.
     pub(crate) fn remove(&mut self, node_id: &str, again: Time) {
         let Some(gone) = self.by_node_id.remove(node_id) else { return };
-        let same = |wanted: &&mut Wanted| wanted.address == gone.record.address;
-        self.wanted.iter_mut().filter(same).for_each(|wanted| wanted.next = again);
+        if let Some(wanted) = self.wanted_mut(gone.record.address) {
+            (wanted.next, wanted.is_left) = (again, gone.ends.is_some());
+        }
     }
 
     /// The associations that speak from an address, which may be another's of their set.
@@ -175,7 +223,8 @@ impl Peers {
     }
 
     /// No leave is taken any more; whether it was.
-    pub(crate) const fn stay(&mut self) -> bool {
+    pub(crate) fn stay(&mut self) -> bool {
+        self.wanted.iter_mut().for_each(|wanted| wanted.is_left = false);
         self.leaves.take().is_some()
     }
 
@@ -204,12 +253,45 @@ impl Peers {
 
     /// Something came from an address: those who were thought silent there.
     pub(crate) fn heard(&mut self, from: IpAddr, now: Time) -> Vec<String> {
-        let there = self.by_node_id.values_mut().filter(|peer| peer.record.address.ip() == from);
-        let silent = there.filter_map(|peer| {
-            peer.heard = now;
-            (!peer.is_up).then(|| peer.record.node_id.clone())
+        let silent = self.by_node_id.values_mut().filter_map(|peer| {
+            if peer.record.address.ip() != from {
+                if !peer.is_up() && peer.record.alternatives.contains(&from) {
+                    peer.spoken_for = Some(now);
+                }
+                return None;
+            }
+            peer.heard = Some(now);
+            (!peer.is_up()).then(|| peer.record.node_id.clone())
         });
         silent.collect()
+    }
+
+    /// Somebody speaks of its sessions: whether or not that is itself, it is not gone.
+    pub(crate) fn spoken_for(&mut self, node_id: &str, now: Time) {
+        if let Some(silent) = self.get_mut(node_id).filter(|peer| !peer.is_up()) {
+            silent.spoken_for = Some(now);
+        }
+    }
+
+    /// Those who have been silent for so long that it is to be looked at.
+    pub(crate) fn given_up(&self, now: Time) -> Vec<String> {
+        let late = self.by_node_id.values().filter(|peer| peer.given_up.is_some_and(|at| at <= now));
+        late.map(|peer| peer.record.node_id.clone()).collect()
+    }
+
+    /// Since when neither a control plane nor another of its set is there.
+    pub(crate) fn gone_since(&self, node_id: &str) -> Option<Time> {
+        let gone = self.get(node_id)?;
+        let is_one = |other: &&Association| {
+            other.is_of_set(gone)
+                || other.record.node_id == node_id
+                || gone.record.alternatives.contains(&other.record.address.ip())
+        };
+        let all = self.by_node_id.values().filter(is_one);
+        // None, if any of them is there.
+        let silent: Option<Vec<Time>> =
+            all.map(|peer| peer.silent.map(|at| at.max(peer.spoken_for.unwrap_or(at)))).collect();
+        silent?.into_iter().max()
     }
 
     /// The associations of an address.
@@ -252,8 +334,13 @@ impl Peers {
     }
 
     fn unassociated(&self) -> impl Iterator<Item = &Wanted> {
-        let is_wanted = |wanted: &&Wanted| !wanted.is_asked && self.at(wanted.address.ip()).next().is_none();
-        self.wanted.iter().filter(|_| self.leaves.is_none()).filter(is_wanted)
+        self.missing().filter(|wanted| !wanted.is_asked)
+    }
+
+    /// Control planes of the configuration that are not associated, and are asked to be.
+    pub(crate) fn missing(&self) -> impl Iterator<Item = &Wanted> {
+        let is_missing = |wanted: &&Wanted| !wanted.is_left && self.at(wanted.address.ip()).next().is_none();
+        self.wanted.iter().filter(|_| self.leaves.is_none()).filter(is_missing)
     }
 
     pub(crate) fn next_due(&self) -> Option<Time> {
@@ -264,6 +351,12 @@ impl Peers {
             Some(if peer.is_to_hear { Time::ZERO } else { ends })
         });
         let restarted = self.by_node_id.values().filter_map(|peer| Some(peer.restarted?.1));
-        heartbeats.chain(ends).chain(restarted).chain(self.unassociated().map(|wanted| wanted.next)).min()
+        let given_up = self.by_node_id.values().filter_map(|peer| peer.given_up);
+        heartbeats
+            .chain(ends)
+            .chain(restarted)
+            .chain(given_up)
+            .chain(self.unassociated().map(|wanted| wanted.next))
+            .min()
     }
 }

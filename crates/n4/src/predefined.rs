@@ -7,11 +7,11 @@
 
 use charging::Key;
 use rules::{
-    ApplicationId, ApplyAction, BitRates, Far, FarId, Gate, HeaderField, PacketRates, Pdi, Pdr, PdrId, Qer,
-    QerId, Qfi, RedirectUrl, RuleError, RuleRef, Rules, SdfFilter,
+    ApplicationId, ApplyAction, BitRates, Far, FarId, ForwardingParameters, Gate, HeaderField, PacketRates,
+    Pdi, Pdr, PdrId, Qer, QerId, Qfi, RedirectUrl, RuleError, RuleRef, Rules, SdfFilter,
 };
 use session::{Extras, SessionRecord};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// The most rules in the table.
 const RULES: usize = 4_096;
@@ -41,10 +41,16 @@ pub struct PredefinedRule {
     pub application: Option<ApplicationId>,
     /// What it matches is dropped, whatever the PDR says.
     pub drops: bool,
+    /// Connections over TCP are reset, where the PDR forwards, and all else is dropped.
+    pub resets: bool,
     /// Users are sent to this portal, where the PDR forwards.
     pub redirect: Option<RedirectUrl>,
     /// Requests of HTTP get this field, where the PDR forwards.
     pub enrichment: Option<HeaderField>,
+    /// DSCP of the outermost header that packets leave with, where the PDR forwards, in the place of what its FAR says.
+    pub dscp: Option<u8>,
+    /// Copies go there, too, where the PDR forwards.
+    pub mirror: Option<ForwardingParameters>,
     /// Packets from and to the user pass.
     pub is_open: (bool, bool),
     /// No more than this passes, of all PDRs of a session that activate it together.
@@ -66,8 +72,11 @@ impl PredefinedRule {
             filters: vec![],
             application: None,
             drops: false,
+            resets: false,
             redirect: None,
             enrichment: None,
+            dscp: None,
+            mirror: None,
             is_open: (true, true),
             mbr: None,
             gbr: None,
@@ -76,9 +85,31 @@ impl PredefinedRule {
         }
     }
 
-    /// Whether it does something to requests that the PDR's FAR does not.
+    /// Whether it does something to packets that the PDR's FAR does not.
     const fn treats(&self) -> bool {
-        self.redirect.is_some() || self.enrichment.is_some()
+        let treats_requests = self.resets || self.redirect.is_some() || self.enrichment.is_some();
+        treats_requests || self.dscp.is_some() || self.mirror.is_some()
+    }
+
+    /// The PDR's FAR, and what the rule does besides.
+    fn far(&self, id: FarId, like: &Far) -> Far {
+        let mut far = Far { id, ..like.clone() };
+        if self.resets && far.apply_action == ApplyAction::Forward {
+            far.apply_action = ApplyAction::Reset;
+        }
+        far.redirect = self.redirect.clone().or(far.redirect);
+        far.enrichment = self.enrichment.clone().or(far.enrichment);
+        if let (Some(dscp), Some(to)) = (self.dscp, &mut far.forwarding) {
+            to.dscp = Some(dscp);
+        }
+        if let Some(mirror) = self.mirror {
+            if !std::mem::replace(&mut far.duplicating, true) {
+                // Where the control plane's copies went that it makes no more.
+                far.duplicates.clear();
+            }
+            far.duplicates.push(mirror);
+        }
+        far
     }
 
     fn has_qer(&self) -> bool {
@@ -157,6 +188,11 @@ impl Predefined {
         Ok(Self { rules, ..table })
     }
 
+    /// All rules.
+    pub fn rules(&self) -> impl Iterator<Item = &PredefinedRule> {
+        self.rules.iter()
+    }
+
     /// What its rules are charged under.
     pub fn keys(&self) -> impl Iterator<Item = Key> {
         self.rules.iter().filter_map(|rule| rule.key)
@@ -219,6 +255,7 @@ fn possible(rule: &PredefinedRule) -> Result<(), PredefinedError> {
         application: rule.application.clone(),
         ethernet: None,
     };
+    let like = Far { forwarding: Some(to_core()), ..dropping(FarId(1)) };
     let alone = Rules {
         pdrs: vec![Pdr {
             id: PdrId(1),
@@ -229,11 +266,16 @@ fn possible(rule: &PredefinedRule) -> Result<(), PredefinedError> {
             qers: vec![QerId(1)],
             urrs: vec![],
         }],
-        fars: vec![dropping(FarId(1))],
+        fars: vec![rule.far(FarId(1), &like)],
         qers: vec![rule.qer(QerId(1))],
         ..Rules::default()
     };
     alone.check().map_err(|error| PredefinedError::Impossible(rule.name.clone(), error))
+}
+
+const fn to_core() -> ForwardingParameters {
+    let (destination_interface, instance) = (rules::Interface::Core, rules::Instance::DEFAULT);
+    ForwardingParameters { destination_interface, instance, outer_header_creation: None, dscp: None }
 }
 
 pub(crate) fn dropping(id: FarId) -> Far {
@@ -268,13 +310,19 @@ pub(crate) fn expand(rules: &mut Rules, extras: &Extras, table: &Predefined) -> 
     rules.qers.extend(made.qers.into_values());
     let treating = made.treating.into_iter().filter_map(|((far, place), id)| {
         let like = rules.fars.iter().find(|other| other.id == far)?;
-        let PredefinedRule { redirect, enrichment, .. } = table.rules.get(place)?.clone();
-        Some(Far { id, redirect, enrichment, ..like.clone() })
+        Some(table.rules.get(place)?.far(id, like))
     });
     let treating: Vec<Far> = treating.collect();
     rules.fars.extend(treating);
     rules.fars.extend(made.dropping.map(dropping));
     keys
+}
+
+/// What is activated that brings a QER: by PDR, the place in the table.
+pub(crate) fn with_qer(extras: Option<&Extras>, table: &Predefined) -> BTreeSet<(PdrId, usize)> {
+    let activated = extras.into_iter().flat_map(|extras| &extras.predefined);
+    let places = activated.flat_map(|(pdr, names)| table.of(names).map(move |rule| (*pdr, rule)));
+    places.filter(|(_, (_, rule))| rule.has_qer()).map(|(pdr, (place, _))| (pdr, place)).collect()
 }
 
 /// Whether a PDI says no more than which user's packets it is about.
@@ -353,7 +401,7 @@ impl Made {
         *self.dropping.insert(id)
     }
 
-    /// The PDR's own FAR, and what the rule does to requests.
+    /// The PDR's own FAR, and what the rule does to packets.
     fn treating(&mut self, far: FarId, place: usize) -> FarId {
         match self.treating.get(&(far, place)) {
             Some(id) => *id,

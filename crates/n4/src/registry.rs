@@ -28,6 +28,8 @@ pub(crate) struct Sessions {
     by_user: UserIndex,
     /// Those that were looked up, some of them several times.
     touched: RefCell<Vec<Seid>>,
+    /// The life of the data plane that counts, or did last.
+    epoch: Option<u64>,
     /// Records to be kept.
     saved: Vec<(Seid, Packed)>,
     recovery_time_stamp: u32,
@@ -42,6 +44,7 @@ impl Sessions {
             by_set: SetIndex::default(),
             by_user: UserIndex::default(),
             touched: RefCell::default(),
+            epoch: None,
             saved: Vec::new(),
             recovery_time_stamp,
             last: 0,
@@ -107,7 +110,7 @@ impl Sessions {
 
     /// A session gives way: its places may be another's.
     pub(crate) fn leave_places(&mut self, seid: Seid) {
-        if let Some(session) = self.by_seid.get(&seid).and_then(Slot::session) {
+        if let Some(session) = self.by_seid.get(&seid).and_then(|slot| slot.session(self.epoch)) {
             self.by_user.leave(&session.record);
         }
     }
@@ -136,7 +139,7 @@ impl Sessions {
     /// Puts the next record in the place of the one before, which it returns.
     pub(crate) fn replace_record(&mut self, next: SessionRecord) -> Option<SessionRecord> {
         let seid = next.seid;
-        let record = &self.by_seid.get(&seid)?.session()?.record;
+        let record = &self.by_seid.get(&seid)?.session(self.epoch)?.record;
         let is_renamed = record.owner != next.owner || record.cp_f_seid != next.cp_f_seid;
         self.by_set.leave(record);
         self.by_user.change(record, &next);
@@ -151,7 +154,7 @@ impl Sessions {
     }
 
     pub(crate) fn remove(&mut self, seid: Seid) -> Option<Session> {
-        let session = self.by_seid.remove(&seid)?.into_session()?;
+        let session = self.by_seid.remove(&seid)?.into_session(self.epoch)?;
         self.unname((&session.record.owner, session.record.cp_f_seid), seid);
         self.by_set.leave(&session.record);
         self.by_user.leave(&session.record);
@@ -167,7 +170,7 @@ impl Sessions {
         if !slot.is_awake() {
             self.touched.borrow_mut().push(seid);
         }
-        slot.session()
+        slot.session(self.epoch)
     }
 
     pub(crate) fn get_mut(&mut self, seid: Seid) -> Option<&mut Session> {
@@ -177,13 +180,13 @@ impl Sessions {
         if touched.last() != Some(&seid) {
             touched.push(seid);
         }
-        slot.session_mut()
+        slot.session_mut(self.epoch)
     }
 
     /// Whether one is as it should be, without waking it.
     pub(crate) fn look(&self, seid: Seid, is_it: impl Fn(&Session) -> bool) -> bool {
         let slot = self.by_seid.get(&seid);
-        slot.and_then(|slot| slot.look(|session| Some(is_it(session)))).unwrap_or(false)
+        slot.and_then(|slot| slot.look(self.epoch, |session| Some(is_it(session)))).unwrap_or(false)
     }
 
     /// Puts to sleep whoever was woken and has nothing under way. Sessions that have are looked up again when it is over.
@@ -217,6 +220,11 @@ impl Sessions {
         all
     }
 
+    /// How many sessions an owner has.
+    pub(crate) fn count_of(&self, owner: &str) -> usize {
+        self.by_owner.get(owner).map_or(0, |names| names.values().map(HashMap::len).sum())
+    }
+
     /// Those that may be of any of these sets.
     pub(crate) fn of_sets(&self, fq_csids: &[FqCsid]) -> BTreeSet<Seid> {
         self.by_set.of(fq_csids)
@@ -234,6 +242,13 @@ impl Sessions {
         pending
     }
 
+    /// The data plane is there, in this life of it. Who sleeps learns of it on waking, so that this does not take as long as waking
+    /// all of them.
+    pub(crate) fn counted_by(&mut self, epoch: u64) {
+        self.epoch = Some(epoch);
+        self.by_seid.values_mut().for_each(|slot| slot.counted_by(epoch));
+    }
+
     /// The data plane is gone, and its answers with it.
     pub(crate) fn lost(&mut self) {
         self.by_seid.values_mut().for_each(Slot::lost);
@@ -248,12 +263,12 @@ impl Sessions {
     /// How all of them should be.
     pub(crate) fn desired(&self, config: &Config) -> impl Iterator<Item = Desired> {
         let slots = self.all().into_iter().filter_map(|seid| self.by_seid.get(&seid));
-        slots.filter_map(|slot| slot.look(|session| session.desired(config)))
+        slots.filter_map(|slot| slot.look(self.epoch, |session| session.desired(config)))
     }
 
     /// How one of them should be.
     pub(crate) fn desired_of(&self, seid: Seid, config: &Config) -> Option<Desired> {
-        self.by_seid.get(&seid)?.look(|session| session.desired(config))
+        self.by_seid.get(&seid)?.look(self.epoch, |session| session.desired(config))
     }
 
     pub(crate) fn len(&self) -> usize {

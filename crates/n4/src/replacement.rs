@@ -138,7 +138,7 @@ impl Node {
         self.sessions.name_again(old);
         self.take_back(old);
         // The data plane has let it go, and may have no room for it any more.
-        self.losses.missing(old);
+        self.sessions.get_mut(old).into_iter().for_each(|session| session.is_missing = true);
         self.put_again(old);
         self.go_on(old);
         self.attend(old);

@@ -147,6 +147,9 @@ impl Node {
         if !self.sessions.has(seid) {
             return;
         }
+        if let Some(owner) = &asking.owner {
+            self.peers.spoken_for(owner, self.now);
+        }
         if response.cause == Cause::SessionContextNotFound {
             self.note(Level::Warning, format!("{} does not know session {seid}: it is removed", asking.to));
             return self.drop_session(seid);
@@ -175,7 +178,8 @@ impl Node {
         (sequence, asking): (u32, &Asking),
         response: &SessionReportResponse,
     ) {
-        let to = response.alternative.as_ref().and_then(|alternative| alternative.addresses().next());
+        let told = response.alternative.as_ref();
+        let to = told.and_then(|told| told.addresses().find(|to| self.config.allows(*to)));
         let session = self.sessions.get(seid);
         let is_first = session.is_some_and(|session| session.alternative() != Some(asking.to.ip()));
         to.into_iter().for_each(|to| self.look_to(seid, to));

@@ -2,9 +2,10 @@
 
 use crate::config::Config;
 use crate::exchange::Asked;
+use crate::offline;
 use crate::paging::Paging;
 use crate::translate::Taken;
-use crate::usage::{Meter, wanted};
+use crate::usage::{self, Meter, wanted};
 use dplink::{Desired, UsageCounts};
 use machine::Time;
 use pfcp::Body;
@@ -34,6 +35,8 @@ pub(crate) struct Session {
     pub(crate) unheard: u8,
     /// The data plane needs other rules, once nothing is pending.
     pub(crate) put_again: bool,
+    /// This life of the data plane has not said yet that it has it.
+    pub(crate) is_missing: bool,
     /// When it is attended to next.
     pub(crate) timer: Option<Time>,
     /// The database is to have the record.
@@ -162,9 +165,31 @@ impl Session {
             report_again_ms: 0,
             unheard: 0,
             put_again: false,
+            is_missing: false,
             timer: None,
             is_to_be_kept: false,
         }
+    }
+
+    /// The data plane counts it in this life. What is known is what former lives counted, also for what is under way; where that is
+    /// charged it is nowhere else any more, and kept.
+    pub(crate) fn counted_by(&mut self, epoch: u64) {
+        if self.record.usage.epoch == epoch {
+            return;
+        }
+        let next = self.pending.as_mut().and_then(|pending| pending.next());
+        for record in next.into_iter().chain([&mut self.record]) {
+            usage::new_epoch(&mut record.usage, epoch);
+            offline::begin_anew(&mut record.charging);
+        }
+        self.is_missing = true;
+        self.is_to_be_kept |= self.record.charging.is_some() && self.is_established();
+    }
+
+    /// Whether the data plane knows more of it than we do.
+    pub(crate) fn is_metered(&self) -> bool {
+        let SessionRecord { usage, charging, .. } = &self.record;
+        !usage.urrs.is_empty() || usage.inactivity.is_some() || charging.is_some()
     }
 
     /// What the data plane should hold now, confirmed or not; nothing where it should be gone.

@@ -45,7 +45,7 @@ impl Node {
     ) -> Result<(), Refusal> {
         let node_id = self.associated(asked, &request.node_id)?;
         for change in &request.changes {
-            let to = change.alternative.addresses().next();
+            let to = change.alternative.addresses().find(|to| self.config.allows(*to));
             let to = to.ok_or(Refusal::incorrect(ie::ALTERNATIVE_SMF_IP_ADDRESS))?;
             let named = self.named(&node_id, change);
             let moved = self.matching(&node_id, named, |session| is_meant(session, change));
@@ -121,7 +121,7 @@ impl Node {
         if let Some(to) = session.alternative() {
             return Some((self.peers.request_address(to), 0, old));
         }
-        if owner.is_some_and(|owner| !owner.is_up)
+        if owner.is_some_and(|owner| !owner.is_up())
             && let Some(to) = self.stand_in(&session.record.owner)
         {
             return Some((to, 0, old));
@@ -143,7 +143,7 @@ impl Node {
         let AssociationRecord { alternatives, preferred, .. } = &association.record;
         let (preferred, unknown) = alternatives.split_at(usize::from(*preferred).min(alternatives.len()));
         let is_of_set = |other: &&Association| {
-            other.is_up && other.record.node_id != owner && self.peers.are_one(&other.record.node_id, owner)
+            other.is_up() && other.record.node_id != owner && self.peers.are_one(&other.record.node_id, owner)
         };
         let of_set = self.peers.iter().filter(is_of_set).map(|other| other.record.address);
         let addresses = |told: &[IpAddr]| -> Vec<SocketAddr> {
@@ -161,7 +161,7 @@ impl Node {
     /// Not where we are associated with somebody who is silent.
     fn may_answer(&self, to: IpAddr) -> bool {
         let mut there = self.peers.at(to).peekable();
-        there.peek().is_none() || there.any(|association| association.is_up)
+        there.peek().is_none() || there.any(Association::is_up)
     }
 
     /// Nobody answered a request about a session: if that was who stands in for its owner, it is the next one's turn.

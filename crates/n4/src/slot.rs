@@ -29,6 +29,7 @@ struct Rest {
     report_again_ms: u64,
     unheard: u8,
     put_again: bool,
+    is_missing: bool,
     timer: Option<Time>,
 }
 
@@ -46,6 +47,7 @@ impl Rest {
             report_again_ms: if is_waiting { session.report_again_ms } else { 0 },
             unheard: session.unheard,
             put_again: session.put_again,
+            is_missing: session.is_missing,
             timer: session.timer,
         }
     }
@@ -66,32 +68,37 @@ impl Slot {
         self.awake.get().map(|session| &**session)
     }
 
-    /// The session, woken.
-    pub(crate) fn session(&self) -> Option<&Session> {
+    /// The session, woken: counted by this life of the data plane, where one is known.
+    pub(crate) fn session(&self, epoch: Option<u64>) -> Option<&Session> {
         if self.awake.get().is_none() {
             // It was not there a moment ago.
-            let _ = self.awake.set(self.unpacked()?);
+            let _ = self.awake.set(self.unpacked(epoch)?);
         }
         self.awake()
     }
 
     /// The session, woken.
-    pub(crate) fn session_mut(&mut self) -> Option<&mut Session> {
-        self.session()?;
+    pub(crate) fn session_mut(&mut self, epoch: Option<u64>) -> Option<&mut Session> {
+        self.session(epoch)?;
         self.awake.get_mut().map(|session| &mut **session)
     }
 
-    pub(crate) fn into_session(self) -> Option<Session> {
-        self.session()?;
+    pub(crate) fn into_session(self, epoch: Option<u64>) -> Option<Session> {
+        self.session(epoch)?;
         self.awake.into_inner().map(|session| *session)
     }
 
     /// The session without waking it.
-    pub(crate) fn look<T>(&self, of: impl Fn(&Session) -> Option<T>) -> Option<T> {
+    pub(crate) fn look<T>(&self, epoch: Option<u64>, of: impl Fn(&Session) -> Option<T>) -> Option<T> {
         match self.awake() {
             Some(session) => of(session),
-            None => of(&*self.unpacked()?),
+            None => of(&*self.unpacked(epoch)?),
         }
+    }
+
+    /// The data plane is there, in this life of it; who sleeps learns of it on waking.
+    pub(crate) fn counted_by(&mut self, epoch: u64) {
+        self.awake.get_mut().into_iter().for_each(|session| session.counted_by(epoch));
     }
 
     /// The data plane is gone, and its answers with it.
@@ -101,11 +108,12 @@ impl Slot {
     }
 
     /// The record can be read: we wrote it.
-    fn unpacked(&self) -> Option<Box<Session>> {
+    fn unpacked(&self, epoch: Option<u64>) -> Option<Box<Session>> {
         let record = self.packed.record().ok()?;
-        let Rest { revisions, meter, paging, is_reporting, report_again_ms, unheard, put_again, timer } =
-            self.rest.as_deref().cloned().unwrap_or_default();
-        Some(Box::new(Session {
+        let rest = self.rest.as_deref().cloned().unwrap_or_default();
+        let Rest { revisions, meter, paging, is_reporting, report_again_ms, unheard, .. } = rest;
+        let Rest { put_again, is_missing, timer, .. } = rest;
+        let mut session = Box::new(Session {
             revision: record.revision + revisions,
             record,
             pending: None,
@@ -116,9 +124,12 @@ impl Slot {
             report_again_ms,
             unheard,
             put_again,
+            is_missing,
             timer,
             is_to_be_kept: false,
-        }))
+        });
+        epoch.into_iter().for_each(|epoch| session.counted_by(epoch));
+        Some(session)
     }
 
     /// Puts the session to sleep, unless a request of it is under way. Its record, where that is to be kept.

@@ -82,6 +82,7 @@ impl Node {
     pub(crate) fn spoken_of(&mut self, seid: Seid) {
         let Some(record) = self.sessions.get(seid).map(|session| &session.record) else { return };
         let (before, era) = (record.era, self.era(&record.owner));
+        self.peers.spoken_for(&record.owner, self.now);
         if before != era
             && let Some(session) = self.sessions.get_mut(seid)
         {
@@ -99,7 +100,7 @@ impl Node {
         wanted: impl Iterator<Item = Said<'a>>,
     ) -> Vec<Seid> {
         let era = self.era(owner);
-        if era == 0 && self.peers.iter().all(|peer| peer.is_up) {
+        if era == 0 && self.peers.iter().all(Association::is_up) {
             return vec![];
         }
         let mut stale: Vec<Seid> = wanted.flat_map(|said| self.holders(&said)).collect();

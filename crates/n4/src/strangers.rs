@@ -1,22 +1,41 @@
-//! Refusals of peers that are not associated: whoever can send datagrams could fill the disk with lines about them.
+//! Refusals of peers that are not associated, and datagrams of those who are not allowed: whoever can send datagrams could fill the
+//! disk with lines about them.
 
 use crate::interface::Level;
 use crate::node::Node;
 use machine::Time;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// Lines about them in a second; the others are counted, in one line.
 const LINES: u32 = 10;
 
-/// What was said of them.
+/// What was said of them in this second.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Strangers {
-    /// In this second.
     second: u64,
+    refused: Said,
+    not_allowed: Said,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Said {
     lines: u32,
-    /// Refused, and not told one by one.
+    /// Not told one by one.
     untold: u64,
+}
+
+impl Said {
+    /// Whether there is a line left; what has none is counted.
+    const fn has_line(&mut self) -> bool {
+        let is_left = self.lines < LINES;
+        if is_left {
+            self.lines += 1;
+        } else {
+            self.untold += 1;
+        }
+        is_left
+    }
 }
 
 impl Node {
@@ -24,13 +43,19 @@ impl Node {
     pub(crate) fn note_refusal(&mut self, from: IpAddr, text: String) {
         if self.peers.speaking_from(from).next().is_none() {
             self.sum_up_strangers();
-            if self.strangers.lines >= LINES {
-                self.strangers.untold += 1;
+            if !self.strangers.refused.has_line() {
                 return;
             }
-            self.strangers.lines += 1;
         }
         self.note(Level::Warning, text);
+    }
+
+    /// Says that somebody is not answered.
+    pub(crate) fn note_not_allowed(&mut self, from: SocketAddr) {
+        self.sum_up_strangers();
+        if self.strangers.not_allowed.has_line() {
+            self.note(Level::Warning, format!("{from} is not answered: its address is not allowed"));
+        }
     }
 
     /// In the next second, those that were only counted are told of.
@@ -39,17 +64,22 @@ impl Node {
         if second == self.strangers.second {
             return;
         }
-        let untold = self.strangers.untold;
+        let Strangers { refused, not_allowed, .. } = self.strangers;
         self.strangers = Strangers { second, ..Strangers::default() };
-        if untold > 0 {
-            let text = format!("{untold} more requests of peers that are not associated were refused");
-            self.note(Level::Warning, text);
+        for (untold, what) in [
+            (refused.untold, "requests of peers that are not associated were refused"),
+            (not_allowed.untold, "datagrams of addresses that are not allowed were dropped"),
+        ] {
+            if untold > 0 {
+                self.note(Level::Warning, format!("{untold} more {what}"));
+            }
         }
     }
 
     /// When that is.
     pub(crate) fn strangers_due(&self) -> Option<Time> {
         let next = Time::from_zero(Duration::from_secs(self.strangers.second + 1));
-        (self.strangers.untold > 0).then_some(next)
+        let Strangers { refused, not_allowed, .. } = self.strangers;
+        (refused.untold + not_allowed.untold > 0).then_some(next)
     }
 }

@@ -15,7 +15,7 @@ use common::{Lab, SMF, config, smf};
 use n4::{Charging, Config, Predefined, PredefinedRule};
 use pfcp::*;
 use proptest::prelude::*;
-use rules::{ApplicationId, Seid, UrrId};
+use rules::{ApplicationId, BitRates, Seid, UrrId};
 use std::collections::BTreeMap;
 
 const HOUR_S: u64 = 3_600;
@@ -285,6 +285,33 @@ fn a_handover_splits_what_was_used_before_and_after_it() {
     assert_eq!(volumes(&lab.cdrs[0]), [(1, 1, 0), (1, 2, 0)]);
     assert_eq!(lab.cdrs[0].containers[0].conditions, Conditions::SERVING_NODE_CHANGE);
     assert_eq!(lab.cdrs[0].session.serving_nodes, [std::net::IpAddr::from([10, 30, 0, 99])]);
+}
+
+/// A rule that is switched on brings a rate; a PDR goes by another QER; and what changes no rate splits nothing.
+#[test]
+fn what_changes_the_qos_splits_what_was_used_before_and_after_it() {
+    let rates = BitRates { uplink_kbps: 100, downlink_kbps: 100 };
+    let slow = PredefinedRule { mbr: Some(rates), ..PredefinedRule::new("slow".to_owned()) };
+    let plain = PredefinedRule::new("plain".to_owned());
+    let predefined = Predefined::new(vec![slow, plain], &[]).unwrap();
+    let config = Config { predefined, ..charging(Policy::default()) };
+    let mut lab = Lab::associated_with(config);
+    let mut request = smf::establishment(78);
+    request.create_qers.push(CreateQer { qer_id: 9, ..smf::qer(9) });
+    let session = lab.establish(request);
+    let activate =
+        |name: &[u8]| UpdatePdr { activate_predefined_rules: vec![name.to_vec()], ..UpdatePdr::new(2) };
+    let other_qer = UpdatePdr { qer_ids: vec![9], ..UpdatePdr::new(1) };
+    for (packets, update) in [(1, activate(b"plain")), (2, activate(b"slow")), (4, other_qer)] {
+        lab.traffic(session, (packets, 0), true);
+        let request = SessionModificationRequest { update_pdrs: vec![update], ..Default::default() };
+        assert_eq!(lab.modify(session, request).cause, Cause::RequestAccepted);
+    }
+    lab.traffic(session, (8, 0), true);
+    lab.delete(session);
+    assert_eq!(volumes(&lab.cdrs[0]), [(1, 3, 0), (1, 4, 0), (1, 8, 0)]);
+    let conditions: Vec<Conditions> = lab.cdrs[0].containers.iter().map(|it| it.conditions).collect();
+    assert_eq!(conditions, [Conditions::QOS_CHANGE, Conditions::QOS_CHANGE, Conditions::SESSION_END]);
 }
 
 #[test]

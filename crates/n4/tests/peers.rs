@@ -11,7 +11,6 @@ mod common;
 
 use common::smf::{establishment, setup};
 use common::{Lab, OTHER, SMF, STAMP, US, at, config};
-use n4::{Config, Limits};
 use pfcp::*;
 use std::time::Duration;
 
@@ -317,23 +316,6 @@ fn nobody_else_takes_a_host_name_that_answers() {
     lab.goes_silent();
     lab.pass(Duration::from_secs(60));
     assert_eq!(set_up(&mut lab, SMF, named("smf.lab", 2)), Cause::RequestAccepted);
-}
-
-/// Whoever is gone and has no sessions keeps no place that others need.
-#[test]
-fn control_planes_that_are_gone_make_room() {
-    let limits = Limits { peers: 2, ..Limits::default() };
-    let mut lab = Lab::new(Config { limits, ..config() });
-    lab.answers_heartbeats = false;
-    let third = std::net::Ipv4Addr::new(10, 40, 0, 7);
-    lab.associate(SMF, 1);
-    lab.establish(establishment(77));
-    lab.associate(OTHER, 1);
-    assert_eq!(set_up(&mut lab, third, setup(third, 1)), Cause::NoResourcesAvailable);
-    lab.pass(Duration::from_secs(60));
-    assert_eq!(set_up(&mut lab, third, setup(third, 1)), Cause::RequestAccepted);
-    assert_eq!(lab.associations.len(), 2);
-    assert!(lab.associations.contains_key(&SMF.to_string()));
 }
 
 #[test]

@@ -191,6 +191,45 @@ fn a_rule_may_send_users_to_a_portal() {
     assert_eq!((tunnel.teid.0, far(&moved, false).redirect), (9, portal));
 }
 
+/// What a FAR of the PDR says is kept, but for what the rule says.
+#[test]
+fn a_rule_may_reset_mark_or_copy() {
+    let video = || rule("video", "permit out ip from 203.0.113.0/24 to assigned");
+    let reset = PredefinedRule { resets: true, ..video() };
+    let collector = rules::ForwardingParameters {
+        destination_interface: rules::Interface::Core,
+        instance: rules::Instance::DEFAULT,
+        outer_header_creation: Some(rules::OuterHeaderCreation {
+            teid: rules::Teid(7),
+            address: [192, 0, 2, 9].into(),
+        }),
+        dscp: None,
+    };
+    let seen = PredefinedRule { dscp: Some(10), mirror: Some(collector), ..video() };
+    for (treated, resets) in [(reset, true), (seen, false)] {
+        let predefined = Predefined::new(vec![treated], &[]).unwrap();
+        let mut lab = Lab::associated_with(Config { predefined, ..common::config() });
+        let (session, _) = established(&mut lab, activating(&["video"]));
+        let made = rules(&lab, session).clone();
+        made.check().unwrap();
+        for pdr in &made.pdrs {
+            let far = made.fars.iter().find(|far| far.id == pdr.far).unwrap();
+            let like = &made.fars[usize::from(pdr.pdi.f_teid.is_none())];
+            assert_eq!(far.id.0 >> 31, 1);
+            let mut expected = rules::Far { id: far.id, ..like.clone() };
+            if resets && like.apply_action == rules::ApplyAction::Forward {
+                expected.apply_action = rules::ApplyAction::Reset;
+            } else if !resets {
+                (expected.duplicating, expected.duplicates) = (true, vec![collector]);
+                expected.forwarding.iter_mut().for_each(|to| to.dscp = Some(10));
+            }
+            assert_eq!(*far, expected);
+        }
+        let own = &lab.saved[&session].rules;
+        assert!(own.fars.iter().all(|far| !far.duplicating && far.apply_action != rules::ApplyAction::Reset));
+    }
+}
+
 #[test]
 fn identifiers_never_clash_with_the_control_planes() {
     let mut lab = lab();

@@ -1,6 +1,6 @@
 //! UDP (RFC 768).
 
-use crate::checksum;
+use crate::{checksum, ipv4, ipv6, protocol};
 use zerocopy::byteorder::network_endian::U16;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -96,6 +96,24 @@ pub fn verify(datagram: &[u8], pseudo_sum: u16) -> Checksum {
         Ok((header, _)) if header.has_no_checksum() => Checksum::Absent,
         Ok(_) if checksum::add(checksum::sum(datagram), pseudo_sum) == u16::MAX => Checksum::Intact,
         _ => Checksum::Wrong,
+    }
+}
+
+/// Whether a receiver takes the datagram that begins `upper` bytes into the IP packet that fills `packet`, as far as its length
+/// and checksum tell. Over IPv6 it needs one (RFC 8200 8.1).
+pub fn is_sealed(packet: &[u8], upper: usize) -> bool {
+    let Some(datagram) = packet.get(upper..).and_then(|rest| rest.get(..Header::parse(rest)?.length()))
+    else {
+        return false;
+    };
+    let length = datagram.len();
+    match packet.first().map(|first| first >> 4) {
+        Some(4) => ipv4::Packet::parse(packet).is_ok_and(|ip| {
+            let sum = ipv4::pseudo_sum(ip.source(), ip.destination(), protocol::UDP, length);
+            verify(datagram, sum) != Checksum::Wrong
+        }),
+        _ => ipv6::Packet::parse(packet)
+            .is_ok_and(|ip| verify(datagram, ip.pseudo_sum(protocol::UDP, length)) == Checksum::Intact),
     }
 }
 

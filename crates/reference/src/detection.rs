@@ -13,6 +13,10 @@ pub(crate) struct Tunnel {
     pub(crate) f_teid: FTeid,
     /// Of its PDU session container.
     pub(crate) qfi: Option<Qfi>,
+    /// RQI, of a downlink one.
+    pub(crate) reflective: bool,
+    /// PPI, of a downlink one.
+    pub(crate) paging_policy: Option<u8>,
 }
 
 /// A user's packet and how it came.

@@ -57,6 +57,7 @@ pub(crate) struct Session {
 pub(crate) struct Marks {
     pub(crate) qfi: Option<Qfi>,
     pub(crate) reflective: bool,
+    pub(crate) paging_policy: Option<u8>,
 }
 
 /// What is to be done with a packet whose FAR forwards or buffers.
@@ -94,20 +95,20 @@ pub(crate) type Chosen = (FarId, bool);
 impl Session {
     pub(crate) fn new(seid: Seid, rules: Rules, shared: &[Meter]) -> Self {
         let mut session = Self { seid, ..Self::default() };
-        session.replace(rules, shared);
+        session.replace(rules, shared, 0);
         session
     }
 
     /// New rules: QERs and URRs that stay remember what they were; a new quota counts from now. Correlated meters go on
     /// where others have brought them, by the limits of these rules. What was kept is dropped.
-    pub(crate) fn replace(&mut self, rules: Rules, shared: &[Meter]) {
+    pub(crate) fn replace(&mut self, rules: Rules, shared: &[Meter], now_ns: u64) {
         std::mem::take(&mut self.kept).iter().for_each(|(urrs, load)| self.count_dropped(urrs, *load));
         let mut meters: Vec<Meter> = Vec::new();
         for meter in rules.qers.iter().filter_map(Meter::new) {
             let known = self.meters.iter().chain(shared).find(|known| known.key == meter.key);
             // Of several QERs of one correlation the first one's limits count.
             if meters.iter().all(|other| other.key != meter.key) {
-                meters.push(meter.continuing(known));
+                meters.push(meter.continuing(known, now_ns));
             }
         }
         self.meters = meters;
@@ -157,8 +158,8 @@ impl Session {
     /// 3. a FAR that drops or buffers: nothing is charged or counted, for nothing leaves;
     /// 4. copies;
     /// 5. what is not sent in any case: to ourselves, no hop left, too long;
-    /// 6. the rates;
-    /// 7. the quotas, unless a FAR stands in, and counting.
+    /// 6. the quotas, unless a FAR stands in: what they stop takes nothing of a rate;
+    /// 7. the rates, and counting.
     ///
     /// What gates and rates drop is counted by those URRs that count before QoS enforcement (MBQE). Of several quotas used
     /// up the first in the order of the PDR decides. Fragments go by the FAR of their packet, but the quotas are asked for
@@ -189,7 +190,8 @@ impl Session {
                     far: (far.id, stands_in),
                 });
             }
-            (ApplyAction::Drop, _) | (_, None) => {
+            // Resets are no model's: worlds have none.
+            (ApplyAction::Drop | ApplyAction::Reset, _) | (_, None) => {
                 self.count_dropped(&pdr.urrs, load);
                 return Err(DropReason::FarDrop);
             }
@@ -218,19 +220,19 @@ impl Session {
         Some((other.unwrap_or(own).clone(), other.is_some()))
     }
 
-    /// Holds a packet that may leave to rates and, unless a FAR stands in for the time after them, quotas, and counts it.
+    /// Holds a packet that may leave to quotas, unless a FAR stands in for the time after them, and to rates, and counts it.
     fn enforce(
         &mut self,
         (pdr, stands_in): (&Pdr, bool),
         load: Load,
         moment: Moment<'_>,
     ) -> Result<(), DropReason> {
+        if !stands_in && self.exhausted(pdr).is_some() {
+            return Err(DropReason::QuotaExhausted);
+        }
         if !self.charge(&self.qers(pdr), load, moment) {
             self.count(pdr, load, |urr| urr.before_qos);
             return Err(DropReason::RateExceeded);
-        }
-        if !stands_in && self.exhausted(pdr).is_some() {
-            return Err(DropReason::QuotaExhausted);
         }
         self.count(pdr, load, |_| true);
         Ok(())
@@ -352,7 +354,7 @@ fn marks(qers: &[Qer]) -> Marks {
     // 0 is no flow's number; where nothing else is said, it is what is said.
     let qfi = named().find(|qfi| qfi.value() != 0).or_else(|| named().next());
     let reflective = qers.iter().any(|qer| qer.reflective);
-    Marks { qfi, reflective }
+    Marks { qfi, reflective, paging_policy: None }
 }
 
 /// Between a tunnel and a plain network we are a router, which takes a hop off and knows what its ways take; from tunnel
@@ -382,9 +384,13 @@ pub(crate) fn may_leave(
     }
 }
 
-/// Whether a destination is a station of a link of IPv6, or a group there: no router forwards to it (RFC 4291 2.5.6, 2.7).
+/// Whether a destination is a station of a link of IPv6, or a group there, or of IPv4 this host, a group or everybody: no router
+/// forwards to it (RFC 4291 2.5.6, 2.7; RFC 1812 4.2.2.11, 5.3.7; groups are for those that know of multicast).
 pub(crate) fn is_of_a_link(destination: IpAddr) -> bool {
-    let IpAddr::V6(address) = destination else { return false };
+    let address = match destination {
+        IpAddr::V4(address) => return matches!(address.octets(), [0 | 127 | 224.., ..]),
+        IpAddr::V6(address) => address,
+    };
     let [_, scope, ..] = address.octets();
     address.is_unicast_link_local() || address.is_multicast() && scope & 0x0f <= 2
 }

@@ -1,7 +1,7 @@
 //! Sends users' packets on, plain or in a tunnel (TS 29.244 5.2.3, TS 29.281 5.1, TS 38.415 5.5.2).
 
 use crate::Reference;
-use crate::detection::{Arrival, first_pdr};
+use crate::detection::{Arrival, Tunnel, first_pdr};
 use crate::enforcement::{Action, Chosen, Marks, Moment, Verdict, is_of_a_link};
 use crate::errors::Stopped;
 use crate::fragments::split;
@@ -81,9 +81,7 @@ impl Reference {
             None => self.route(&arrival.packet, to)?,
             Some(_) => {
                 let mut bytes = arrival.packet.bytes.clone();
-                // From tunnel to tunnel a packet stays in its QoS flow, unless a QER names another.
-                let marks =
-                    Marks { qfi: marks.qfi.or(arrival.tunnel.and_then(|tunnel| tunnel.qfi)), ..marks };
+                let marks = arrival.tunnel.map_or(marks, |tunnel| marks.beside(&tunnel));
                 if arrival.tunnel.is_none() {
                     ip::take_hop(&mut bytes, &arrival.packet.header);
                 }
@@ -136,6 +134,7 @@ impl Reference {
             downlink: side.direction() == Direction::Uplink,
             qfi: qfi.value(),
             reflective: marks.reflective,
+            paging_policy: marks.paging_policy,
         });
         self.put_message_into_tunnel(to, |teid| gtpu::g_pdu(teid, container, packet))
     }
@@ -155,6 +154,17 @@ impl Reference {
         let traffic_class = to.dscp.unwrap_or(0) << 2;
         let new = ip::New { protocol: UDP, traffic_class, hops: HOPS };
         Ok((next_hop, ip::packet(ours, tunnel.address, new, &datagram)))
+    }
+}
+
+impl Marks {
+    /// From tunnel to tunnel a packet stays in its QoS flow, unless a QER names another, and what was said of it is said again.
+    fn beside(self, tunnel: &Tunnel) -> Self {
+        Self {
+            qfi: self.qfi.or(tunnel.qfi),
+            reflective: self.reflective || tunnel.reflective,
+            paging_policy: tunnel.paging_policy,
+        }
     }
 }
 

@@ -26,8 +26,8 @@ pub(crate) struct Message<'a> {
     pub(crate) kind: u8,
     pub(crate) teid: u32,
     pub(crate) sequence: Option<u16>,
-    /// Of the last PDU session container.
-    pub(crate) qfi: Option<u8>,
+    /// The last PDU session container.
+    pub(crate) container: Option<Container>,
     pub(crate) payload: &'a [u8],
     /// Bytes before the payload.
     pub(crate) header: usize,
@@ -44,7 +44,7 @@ impl<'a> Message<'a> {
         let length = usize::from(u16::from_be_bytes([l0, l1]));
         let body = bytes.get(8..8 + length).ok_or(DropReason::GtpuTruncated)?;
         let teid = u32::from_be_bytes([t0, t1, t2, t3]);
-        let mut message = Self { kind, teid, sequence: None, qfi: None, payload: body, header: 8 };
+        let mut message = Self { kind, teid, sequence: None, container: None, payload: body, header: 8 };
         // Any of E, S and PN brings the four octets of all three along.
         if flags & 0b0111 != 0 {
             let [s0, s1, _, next] = octets(body, 0).ok_or(DropReason::GtpuTruncated)?;
@@ -82,7 +82,7 @@ impl<'a> Message<'a> {
 
     fn read_extension(&mut self, kind: u8, content: &[u8]) -> Result<(), DropReason> {
         if kind == PDU_SESSION_CONTAINER {
-            self.qfi = Some(read_container(content).ok_or(DropReason::GtpuExtension)?);
+            self.container = Some(read_container(content).ok_or(DropReason::GtpuExtension)?);
             return Ok(());
         }
         // The two highest bits 10 and 11: the endpoint must understand it (TS 29.281 figure 5.2.1-2).
@@ -91,17 +91,21 @@ impl<'a> Message<'a> {
     }
 }
 
-/// The QFI (TS 38.415 5.5.2); `None` where the type is unknown or a paging policy is announced and missing.
-fn read_container(content: &[u8]) -> Option<u8> {
+/// TS 38.415 5.5.2; `None` where the type is unknown or a paging policy is announced and missing.
+fn read_container(content: &[u8]) -> Option<Container> {
     let (kind, flow) = (u8_at(content, 0)? >> 4, u8_at(content, 1)?);
-    let paging_policy_present = kind == 0 && flow & 0b1000_0000 != 0;
-    if kind > 1 || paging_policy_present && content.len() < 3 {
+    let (downlink, qfi) = (kind == 0, flow & 0b0011_1111);
+    if kind > 1 {
         return None;
     }
-    Some(flow & 0b0011_1111)
+    let paging_policy = match downlink && flow & 0b1000_0000 != 0 {
+        true => Some(u8_at(content, 2)? >> 5),
+        false => None,
+    };
+    Some(Container { downlink, qfi, reflective: downlink && flow & 0b0100_0000 != 0, paging_policy })
 }
 
-/// A PDU session container to write.
+/// A PDU session container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Container {
     /// Towards the radio.
@@ -109,6 +113,8 @@ pub(crate) struct Container {
     pub(crate) qfi: u8,
     /// RQI; in downlink containers only.
     pub(crate) reflective: bool,
+    /// PPI; in downlink containers only.
+    pub(crate) paging_policy: Option<u8>,
 }
 
 /// A user's packet in a tunnel.
@@ -116,10 +122,17 @@ pub(crate) fn g_pdu(teid: u32, container: Option<Container>, packet: &[u8]) -> V
     let extension = container.map(|container| {
         let kind = if container.downlink { 0x00 } else { 0x10 };
         let rqi = if container.downlink && container.reflective { 0b0100_0000 } else { 0 };
-        [0, 0, 0, PDU_SESSION_CONTAINER, 1, kind, rqi | container.qfi, 0]
+        let flow = rqi | container.qfi;
+        match container.paging_policy.filter(|_| container.downlink) {
+            None => vec![0, 0, 0, PDU_SESSION_CONTAINER, 1, kind, flow, 0],
+            // The rest of eight octets is padding.
+            Some(policy) => {
+                vec![0, 0, 0, PDU_SESSION_CONTAINER, 2, kind, 0b1000_0000 | flow, policy << 5, 0, 0, 0, 0]
+            }
+        }
     });
     let flags = if extension.is_some() { 0x34 } else { 0x30 };
-    let mut body = extension.map(Vec::from).unwrap_or_default();
+    let mut body = extension.unwrap_or_default();
     body.extend(packet);
     message(flags, G_PDU, teid, &body)
 }

@@ -159,6 +159,10 @@ impl Reference {
         if to_us.upper.at + 8 + message.header > HEADERS_MAX {
             return Err(DropReason::GtpuExtension);
         }
+        // Of no tunnel; its sender is not told (TS 29.281 7.3.1).
+        if message.teid == 0 {
+            return Err(DropReason::NoTunnel);
+        }
         let address = to_us.header.destination;
         let f_teid = self.setup.canonical(FTeid { teid: Teid(message.teid), address });
         let Some(session) = self.session_of_tunnel(f_teid) else {
@@ -168,7 +172,13 @@ impl Reference {
             let indication = gtpu::error_indication(message.teid, address);
             return self.send_signal(to_us, gtpu::PORT, &indication);
         };
-        let tunnel = Tunnel { f_teid, qfi: message.qfi.and_then(Qfi::new) };
+        let container = message.container;
+        let tunnel = Tunnel {
+            f_teid,
+            qfi: container.and_then(|container| Qfi::new(container.qfi)),
+            reflective: container.is_some_and(|container| container.reflective),
+            paging_policy: container.and_then(|container| container.paging_policy),
+        };
         let mut arrival = self.arrival(to_us.port, Some(tunnel), message.payload)?;
         // A port may serve tunnels of both sides.
         arrival.source =

@@ -188,7 +188,7 @@ impl Reference {
         self.setup.lan_at_core(&mut rules);
         let shared: Vec<Meter> = self.sessions.iter().flat_map(Session::shared_meters).collect();
         match self.sessions.iter_mut().find(|known| known.seid == session) {
-            Some(known) => known.replace(rules, &shared),
+            Some(known) => known.replace(rules, &shared, self.now_ns),
             None => self.sessions.push(Session::new(session, rules, &shared)),
         }
         let known = self.sessions.iter().find(|known| known.seid == session);

@@ -51,10 +51,19 @@ impl Meter {
         Some(Self { key, mbr: qer.mbr, packet_rates: qer.packet_rates, uplink, downlink })
     }
 
-    /// Goes on where another has got to, by limits of its own.
-    pub(crate) fn continuing(self, known: Option<&Self>) -> Self {
+    /// Goes on where another has got to, by limits of its own: what is to be waited for is shorter at a higher rate, and over
+    /// where there is none; a window that is longer than the limit's own ends with that.
+    pub(crate) fn continuing(self, known: Option<&Self>, now_ns: u64) -> Self {
+        let Some(known) = known else { return self.forgetting_windows() };
+        let passed = |direction: Direction, passed: &Passed| {
+            let ((before, _), (limit, window)) = (known.limits(direction), self.limits(direction));
+            Passed {
+                arrival: waited(passed.arrival, (before, limit), now_ns),
+                ..passed.within(window, now_ns)
+            }
+        };
         let (uplink, downlink) =
-            known.map_or((self.uplink, self.downlink), |known| (known.uplink, known.downlink));
+            (passed(Direction::Uplink, &known.uplink), passed(Direction::Downlink, &known.downlink));
         Self { uplink, downlink, ..self }.forgetting_windows()
     }
 
@@ -106,6 +115,27 @@ impl Meter {
             }
             passed.packets += 1;
         }
+    }
+}
+
+impl Passed {
+    /// A window ends no later than one of this limit that began now.
+    fn within(&self, limit: Option<PacketRate>, now_ns: u64) -> Self {
+        let longest_ns = limit.map_or(0, |limit| u64::from(limit.window_s) * 1_000_000_000);
+        Self { window_ends_ns: self.window_ends_ns.min(now_ns.saturating_add(longest_ns)), ..*self }
+    }
+}
+
+/// When what has passed would have left, by a rate in place of another, in kbit/s.
+fn waited(arrival: u64, (before, limit): (Option<u64>, Option<u64>), now_ns: u64) -> u64 {
+    let now = now_ns.saturating_mul(UNITS_PER_NS);
+    let Some(ahead) = arrival.checked_sub(now) else { return arrival };
+    match (before, limit) {
+        (_, None) => now,
+        (Some(before), Some(limit)) if limit > before => {
+            now + (u128::from(ahead) * u128::from(before) / u128::from(limit)) as u64
+        }
+        _ => arrival,
     }
 }
 

@@ -74,8 +74,8 @@ impl<'a> Checked<'a> {
         let rule = RuleRef::Far(far.id);
         far.bar.map_or(Ok(()), |bar| self.bars.named(bar, rule).map(drop))?;
         at_most(limits::DUPLICATES, far.duplicates.len(), rule, "copies")?;
-        let forwards = far.apply_action == ApplyAction::Forward;
-        ensure(!forwards || far.forwarding.is_some(), RuleError::NoForwardingParameters(rule))?;
+        let leads = matches!(far.apply_action, ApplyAction::Forward | ApplyAction::Reset);
+        ensure(!leads || far.forwarding.is_some(), RuleError::NoForwardingParameters(rule))?;
         far.forwarding.iter().chain(&far.duplicates).try_for_each(|to| parameters(to, rule))
     }
 

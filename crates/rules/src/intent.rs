@@ -146,6 +146,9 @@ pub enum ApplyAction {
     Forward,
     /// BUFF: keep it until the FAR says otherwise.
     Buffer,
+    /// Nothing is forwarded, and connections over TCP are reset at both ends. No control plane can say so: predefined rules do,
+    /// in the place of [`ApplyAction::Forward`], whose parameters tell the way to the server.
+    Reset,
 }
 
 /// The GTP-U/UDP/IP header to put on (TS 29.244 8.2.56).
@@ -181,7 +184,7 @@ pub struct Far {
     /// NOCP: tell the control plane of the first downlink packet that is kept. Nothing happens by it unless packets are
     /// buffered.
     pub notify: bool,
-    /// Needed by [`ApplyAction::Forward`]; kept through any other action.
+    /// Needed by [`ApplyAction::Forward`] and [`ApplyAction::Reset`]; kept through any other action.
     pub forwarding: Option<ForwardingParameters>,
     /// DUPL: packets are copied while they are forwarded; what is dropped, kept or stopped by a closed gate is not. It may go
     /// with any action, so that one who is copied may sleep (TS 29.244 8.2.26).

@@ -1,6 +1,6 @@
-//! What FARs do to requests of HTTP (TS 29.244 8.2.20 and 8.2.67).
+//! What FARs do to requests of HTTP (TS 29.244 8.2.20 and 8.2.67) and to connections.
 
-use crate::intent::Far;
+use crate::intent::{ApplyAction, Far};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -94,18 +94,23 @@ impl From<HeaderField> for (String, String) {
     }
 }
 
-/// What a FAR does to requests.
+/// What a FAR does to requests, and to connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Treatment {
     /// They are answered with this URL; nothing is forwarded.
     Redirect(RedirectUrl),
     /// They get this field.
     Enrich(HeaderField),
+    /// Their connections are reset; nothing is forwarded.
+    Reset,
 }
 
 impl Treatment {
-    /// That of a FAR; one that redirects has nothing left to enrich.
+    /// That of a FAR; one that resets has nothing left to redirect, and one that redirects nothing left to enrich.
     pub(crate) fn of(far: &Far) -> Option<Self> {
+        if far.apply_action == ApplyAction::Reset {
+            return Some(Self::Reset);
+        }
         let enrich = || far.enrichment.clone().map(Self::Enrich);
         far.redirect.clone().map(Self::Redirect).or_else(enrich)
     }

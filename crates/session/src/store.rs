@@ -121,13 +121,16 @@ impl Store {
     /// A folder that cannot be used.
     pub fn open(folder: &Path) -> Result<(Self, Option<PathBuf>), StoreError> {
         let open = Open::new(folder)?;
-        if open.node.get(FORMAT_KEY)?.is_some_and(|format| *format != FORMAT) {
-            drop(open);
-            let aside =
-                set_aside(folder).map_err(|error| StoreError::Format { folder: folder.to_owned(), error })?;
-            return Ok((Self::open(folder)?.0, Some(aside)));
+        match open.node.get(FORMAT_KEY)? {
+            Some(format) if *format == FORMAT => {}
+            Some(_) => {
+                drop(open);
+                let aside = set_aside(folder)
+                    .map_err(|error| StoreError::Format { folder: folder.to_owned(), error })?;
+                return Ok((Self::open(folder)?.0, Some(aside)));
+            }
+            None => open.node.insert(FORMAT_KEY, FORMAT)?,
         }
-        open.node.insert(FORMAT_KEY, FORMAT)?;
         Ok((Self { folder: folder.to_owned(), open: RwLock::new(Some(open)) }, None))
     }
 

@@ -5,7 +5,6 @@ use crate::privilege;
 use anyhow::{Context, Result};
 use nix::sys::resource::{Resource, getrlimit};
 use std::fs;
-use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
@@ -152,40 +151,6 @@ pub fn write_upf_ethernet(dir: &Path) -> Result<PathBuf> {
     ];
     let port = Table::from_iter(port.map(|(key, value)| (key.to_owned(), value)));
     ports.context("upf.toml has no [[dpe.port]]")?.push(port.into());
-    write(dir, "upf.toml", &config.to_string())
-}
-
-/// The node on S5-U, as SGW-U.
-pub const SGW_S5: Ipv4Addr = Ipv4Addr::new(10, 55, 0, 1);
-/// The node on S5-U, as PGW-U.
-pub const PGW_S5: Ipv4Addr = Ipv4Addr::new(10, 55, 0, 2);
-
-/// Writes `upf.toml` into `dir`, as [`write_upf`], with two ports of S5-U besides: on the core side as SGW-U, on the access
-/// side as PGW-U, both of network instance `s5`.
-///
-/// # Errors
-/// Where the example lacks what must change, or the file cannot be written.
-pub fn write_upf_gateways(dir: &Path) -> Result<PathBuf> {
-    let path = write_upf(dir, Driver::AfPacket)?;
-    // Four ports share the memory of two.
-    let less = (frames() / 2) & !1;
-    let text =
-        fs::read_to_string(&path)?.replace(&format!("framecnt={}", frames()), &format!("framecnt={less}"));
-    let mut config: Table = text.parse()?;
-    let ports = config.get_mut("dpe").and_then(|dpe| dpe.get_mut("port")).and_then(Value::as_array_mut);
-    let ports = ports.context("upf.toml has no [[dpe.port]]")?;
-    for (name, interface, address) in [("s5s", "core", SGW_S5), ("s5p", "access", PGW_S5)] {
-        let device = format!("net_af_packet{},iface={name},framecnt={less}", ports.len());
-        let port: [(&str, Value); 6] = [
-            ("name", name.into()),
-            ("device", device.into()),
-            ("interface", interface.into()),
-            ("address", format!("{address}/24").into()),
-            ("network_instance", "s5".into()),
-            ("mtu", 1500.into()),
-        ];
-        ports.push(Table::from_iter(port.map(|(key, value)| (key.to_owned(), value))).into());
-    }
     write(dir, "upf.toml", &config.to_string())
 }
 

@@ -75,19 +75,6 @@ impl Lab {
         self.dn.ip(&format!("addr add {ETHERNET_HOST}/24 dev n6e")).map(drop)
     }
 
-    /// Adds the wire of S5-U: between two ports of the node, one as SGW-U and one as PGW-U.
-    ///
-    /// # Errors
-    /// Where the kernel refuses it.
-    pub fn wire_s5(&self) -> Result<()> {
-        self.upf.ip("link add s5s type veth peer name s5p")?;
-        for end in ["s5s", "s5p"] {
-            self.upf.run(&format!("ethtool -K {end} tx off"), command::SHORT)?;
-            self.upf.ip(&format!("link set {end} up"))?;
-        }
-        Ok(())
-    }
-
     /// Another namespace, with no wire to it; it goes when dropped.
     ///
     /// # Errors

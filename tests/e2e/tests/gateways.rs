@@ -1,16 +1,16 @@
-//! One node as SGW-U and PGW-U of the same user: two sessions, chained over S5-U by a wire between two of its ports.
+//! One node as SGW-U and PGW-U of the same user: two sessions, chained over S5-U inside it.
 
 use crate::Test;
 use anyhow::{Context, Result, bail, ensure};
-use lab::address::{GNB_N3, PFCP_PORT, SERVER, SMF_N4, UE, UPF_N3, UPF_N4};
+use lab::address::{GNB_N3, PFCP_PORT, SERVER, SMF_N4, UE, UPF_N3, UPF_N4, UPF_N6};
 use lab::anchorline::Node;
-use lab::config::{self, PGW_S5, SGW_S5};
+use lab::config::Driver;
 use lab::measure::Ping;
 use lab::{Core, Lab};
 use pfcp::{
     ApplyAction, Body, CreateFar, CreatePdr, CreatedPdr, DestinationInterface, FSeid, FTeid,
-    ForwardingParameters, Message, NetworkInstance, NodeId, OuterHeaderCreation, OuterHeaderRemoval, Pdi,
-    PdnType, SessionEstablishmentRequest, SourceInterface, UeIpAddress, request,
+    ForwardingParameters, Message, NodeId, OuterHeaderCreation, OuterHeaderRemoval, Pdi, PdnType,
+    SessionEstablishmentRequest, SourceInterface, UeIpAddress, request,
 };
 use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,13 +25,12 @@ const ENB_TEID: u32 = 0x200;
 const PGW_TEID: u32 = 0x51;
 
 fn chained(lab: &Lab) -> Result<()> {
-    lab.wire_s5()?;
-    let node = Node::start_by(lab, config::write_upf_gateways(lab.dir.path())?)?;
+    let node = Node::start(lab, Driver::AfPacket)?;
     let mut control = ControlPlane::associate(lab)?;
     let created = control.establish(1, sgw())?;
     let (s1_teid, s1_address) = endpoint(&created, 1)?;
     let (s5_teid, s5_address) = endpoint(&created, 2)?;
-    ensure!((s1_address, s5_address) == (UPF_N3, SGW_S5), "endpoints at {s1_address} and {s5_address}");
+    ensure!((s1_address, s5_address) == (UPF_N3, UPF_N6), "endpoints at {s1_address} and {s5_address}");
     control.establish(2, pgw(s5_teid))?;
     node.wait_sessions(2)?;
 
@@ -121,26 +120,25 @@ fn endpoint(created: &[CreatedPdr], pdr: u16) -> Result<(u32, Ipv4Addr)> {
 /// S1-U and S5-U: both tunnels' ends are ours to choose.
 fn sgw() -> (Vec<CreatePdr>, Vec<CreateFar>) {
     let choose = FTeid::choose(None);
-    let to_pgw = (DestinationInterface::Core, Some("s5"), Some((PGW_TEID, PGW_S5)));
-    let to_enb = (DestinationInterface::Access, None, Some((ENB_TEID, GNB_N3)));
-    let s1 = pdi(SourceInterface::Access, None, Some(choose));
-    let s5 = pdi(SourceInterface::Core, Some("s5"), Some(choose));
+    let to_pgw = (DestinationInterface::Core, Some((PGW_TEID, UPF_N3)));
+    let to_enb = (DestinationInterface::Access, Some((ENB_TEID, GNB_N3)));
+    let s1 = pdi(SourceInterface::Access, Some(choose));
+    let s5 = pdi(SourceInterface::Core, Some(choose));
     (vec![pdr(1, s1), pdr(2, s5)], vec![far(1, to_pgw), far(2, to_enb)])
 }
 
 /// S5-U and SGi.
 fn pgw(s5_teid: u32) -> (Vec<CreatePdr>, Vec<CreateFar>) {
-    let given = FTeid::ipv4(PGW_TEID, PGW_S5);
-    let s5 = pdi(SourceInterface::Access, Some("s5"), Some(given));
+    let given = FTeid::ipv4(PGW_TEID, UPF_N3);
+    let s5 = pdi(SourceInterface::Access, Some(given));
     let ue = UeIpAddress { ipv4: Some(UE), is_destination: true, ..UeIpAddress::default() };
-    let sgi = Pdi { ue_ip_addresses: vec![ue], ..pdi(SourceInterface::Core, None, None) };
-    let to_sgw = (DestinationInterface::Access, Some("s5"), Some((s5_teid, SGW_S5)));
-    (vec![pdr(1, s5), pdr(2, sgi)], vec![far(1, (DestinationInterface::Core, None, None)), far(2, to_sgw)])
+    let sgi = Pdi { ue_ip_addresses: vec![ue], ..pdi(SourceInterface::Core, None) };
+    let to_sgw = (DestinationInterface::Access, Some((s5_teid, UPF_N6)));
+    (vec![pdr(1, s5), pdr(2, sgi)], vec![far(1, (DestinationInterface::Core, None)), far(2, to_sgw)])
 }
 
-fn pdi(source_interface: SourceInterface, network: Option<&str>, f_teid: Option<FTeid>) -> Pdi {
-    let network_instance = network.map(NetworkInstance::text);
-    Pdi { f_teid, network_instance, ..Pdi::new(source_interface) }
+fn pdi(source_interface: SourceInterface, f_teid: Option<FTeid>) -> Pdi {
+    Pdi { f_teid, ..Pdi::new(source_interface) }
 }
 
 /// With the FAR of its number.
@@ -150,12 +148,11 @@ fn pdr(number: u16, pdi: Pdi) -> CreatePdr {
     CreatePdr { outer_header_removal, ..request::pdr((number, number.into()), 255, pdi) }
 }
 
-/// Side, network instance, and the tunnel's other end.
-type Destination<'a> = (DestinationInterface, Option<&'a str>, Option<(u32, Ipv4Addr)>);
+/// Side, and the tunnel's other end.
+type Destination = (DestinationInterface, Option<(u32, Ipv4Addr)>);
 
-fn far(far_id: u32, (destination_interface, network, tunnel): Destination<'_>) -> CreateFar {
+fn far(far_id: u32, (destination_interface, tunnel): Destination) -> CreateFar {
     let to = ForwardingParameters {
-        network_instance: network.map(NetworkInstance::text),
         outer_header_creation: tunnel.map(|(teid, address)| OuterHeaderCreation::GtpuIpv4 { teid, address }),
         ..ForwardingParameters::new(destination_interface)
     };

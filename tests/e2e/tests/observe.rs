@@ -25,6 +25,7 @@ fn observe(lab: &Lab) -> Result<()> {
     explain(&node)?;
     drops(lab, &node)?;
     scrape(lab)?;
+    associations(lab, &node)?;
     peers(lab, &node, &ran)?;
     scrape_without_data_plane(lab, &node)?;
     ran.stop()?;
@@ -86,6 +87,33 @@ fn scrape_without_data_plane(lab: &Lab, node: &Node) -> Result<()> {
     kill(dpe, Signal::SIGCONT)?;
     says(&told?, &["\nanchorline_dpe_up 0\n", "\nanchorline_pfcp_sessions 1\n"])?;
     says(&metrics(lab)?, &["\nanchorline_dpe_up 1\n"])
+}
+
+/// The SMF answers heartbeats, and has one session.
+fn associations(lab: &Lab, node: &Node) -> Result<()> {
+    let told = node.ctl("associations")?;
+    let line = told.lines().find(|line| line.starts_with("10.40.0.1 "));
+    let words: Vec<&str> = line.with_context(|| format!("no SMF in\n{told}"))?.split_whitespace().collect();
+    ensure!(words.get(1..4) == Some(&["10.40.0.1:8805", "up", "1"][..]), "{told}");
+    says(
+        &node.ctl("associations --json")?,
+        &["{\"associations\":[{\"node_id\":\"10.40.0.1\"", "\"state\":\"up\"", "\"sessions\":1,"],
+    )?;
+    says(
+        &metrics(lab)?,
+        &[
+            "\nanchorline_pfcp_associations{state=\"up\"} 1\n",
+            "\nanchorline_pfcp_associations{state=\"silent\"} 0\n",
+            "\nanchorline_pfcp_association_sessions{node_id=\"10.40.0.1\"} 1\n",
+        ],
+    )?;
+    let nobody = node.ctl("release --peer smf.example").err().context("nobody was released")?;
+    says(&nobody.to_string(), &["no control plane is associated as smf.example"])?;
+    let order = node.ctl("release --grace 3600 --peer 10.40.0.1")?;
+    ensure!(order == "asked to release within 3600 s: 10.40.0.1\n", "{order}");
+    says(&node.ctl("associations")?, &[" leaving in 3"])?;
+    ensure!(node.ctl("release --cancel --peer 10.40.0.1")? == "no leave is taken of 10.40.0.1\n");
+    says(&node.ctl("associations")?, &[" up "])
 }
 
 /// The gNB answers echo requests until it is stopped, and again when it goes on.

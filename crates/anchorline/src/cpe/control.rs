@@ -1,8 +1,9 @@
-//! What an operator orders of the control plane engine: over a Unix socket beside that of the data plane, one line of JSON
-//! each way.
+//! What an operator orders and asks of the control plane engine: over a Unix socket beside that of the data plane, one line of
+//! JSON each way.
 
 use crate::exit;
 use anyhow::Context;
+use n4::AssociationStatus;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
@@ -23,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// What is to be done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Order {
     /// Ask every control plane to release its association, and let none associate until the process ends or
@@ -31,11 +32,18 @@ pub(crate) enum Order {
     Release {
         /// Within so many seconds; then the associations are over, once it is told what their sessions used.
         grace_s: u64,
+        /// Ask only the one of this Node ID; all others are left alone.
+        peer: Option<String>,
     },
     /// Take that back.
-    Stay,
+    Stay {
+        /// For the one of this Node ID alone.
+        peer: Option<String>,
+    },
     /// Who was asked to, and has neither done so nor run out of time.
     Leaving,
+    /// How associations stand.
+    Associations,
 }
 
 /// What was done.
@@ -43,13 +51,19 @@ pub(crate) enum Order {
 pub(crate) struct Done {
     /// Node IDs of the control planes that were asked, have not released us yet, or are associated after all.
     pub(crate) asked: Vec<String>,
+    /// What was asked for by [`Order::Associations`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) associations: Vec<AssociationStatus>,
 }
 
 /// An order, and where its answer goes.
 pub(crate) type Ordered = (Order, oneshot::Sender<Done>);
 
 /// The socket.
-pub(crate) struct Control(mpsc::Receiver<Ordered>);
+pub(crate) struct Control {
+    ordered: mpsc::Receiver<Ordered>,
+    tell: mpsc::Sender<Ordered>,
+}
 
 impl Control {
     /// Listens at `path`, in place of a socket that a dead engine left behind.
@@ -66,13 +80,18 @@ impl Control {
         let listener =
             UnixListener::bind(path).with_context(|| format!("{} cannot be listened at", path.display()))?;
         let (tell, ordered) = mpsc::channel(CONNECTIONS_MAX);
-        tokio::spawn(accept(listener, tell));
-        Ok(Self(ordered))
+        tokio::spawn(accept(listener, tell.clone()));
+        Ok(Self { ordered, tell })
+    }
+
+    /// By which others in this process ask.
+    pub(crate) fn asker(&self) -> mpsc::Sender<Ordered> {
+        self.tell.clone()
     }
 
     /// The next order; never returns where none can come any more.
     pub(crate) async fn next(&mut self) -> Ordered {
-        match self.0.recv().await {
+        match self.ordered.recv().await {
             Some(ordered) => ordered,
             None => std::future::pending().await,
         }
@@ -143,11 +162,11 @@ mod tests {
             let mut control = Control::listen(&path).unwrap();
             let engine = async {
                 let (order, answer) = control.next().await;
-                answer.send(Done { asked: vec!["smf.example".to_owned()] }).unwrap();
+                answer.send(Done { asked: vec!["smf.example".to_owned()], ..Done::default() }).unwrap();
                 order
             };
-            let asked = Order::Release { grace_s: 60 };
-            let (heard, done) = tokio::join!(engine, order(&path, asked));
+            let asked = Order::Release { grace_s: 60, peer: None };
+            let (heard, done) = tokio::join!(engine, order(&path, asked.clone()));
             assert_eq!((heard, done.unwrap().asked), (asked, vec!["smf.example".to_owned()]));
             assert!(Control::listen(&path).is_err(), "somebody listens there");
         });
@@ -164,7 +183,7 @@ mod tests {
             let mut said = Vec::new();
             stream.read_to_end(&mut said).await.unwrap();
             assert!(said.is_empty(), "{said:?}");
-            let absent = order(&folder.path().join("none"), Order::Release { grace_s: 0 }).await;
+            let absent = order(&folder.path().join("none"), Order::Release { grace_s: 0, peer: None }).await;
             assert!(absent.unwrap_err().to_string().contains("no control plane runs at"));
         });
     }

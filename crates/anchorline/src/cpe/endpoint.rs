@@ -1,5 +1,6 @@
 //! Serves what Prometheus is told over HTTP: `GET /metrics`, without any secret, so on a network that may read it.
 
+use super::control::{Order, Ordered};
 use super::metrics::{Pfcp, exposition};
 use crate::{exit, observer};
 use http_body_util::Full;
@@ -9,13 +10,14 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use n4::AssociationStatus;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
 
 /// Connections at once; who comes besides is hung up on.
@@ -24,6 +26,8 @@ const CONNECTIONS_MAX: usize = 8;
 const CONNECTION_MAX: Duration = Duration::from_secs(10);
 /// A data plane that has not answered by then is told as down.
 const DPE_PATIENCE: Duration = Duration::from_secs(2);
+/// Of a control plane engine that is too busy to say how associations stand by then, they are left out.
+const CPE_PATIENCE: Duration = Duration::from_secs(1);
 /// After an error of the socket.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -38,25 +42,34 @@ pub(crate) struct Endpoint {
 
 /// Where the figures come from.
 #[derive(Clone)]
-struct Source {
+pub(crate) struct Source {
     /// The data plane's socket.
-    link: PathBuf,
-    pfcp: watch::Receiver<Pfcp>,
+    pub(crate) link: PathBuf,
+    pub(crate) pfcp: watch::Receiver<Pfcp>,
+    /// By which the node is asked what is worked out for a scrape only.
+    pub(crate) asker: mpsc::Sender<Ordered>,
+}
+
+impl Source {
+    async fn associations(&self) -> Option<Vec<AssociationStatus>> {
+        let (answer, answered) = oneshot::channel();
+        let asked = async {
+            self.asker.send((Order::Associations, answer)).await.ok()?;
+            answered.await.ok()
+        };
+        Some(timeout(CPE_PATIENCE, asked).await.ok()??.associations)
+    }
 }
 
 impl Endpoint {
     /// Listens.
-    pub(crate) async fn bind(
-        listen: SocketAddr,
-        link: PathBuf,
-        pfcp: watch::Receiver<Pfcp>,
-    ) -> anyhow::Result<Self> {
+    pub(crate) async fn bind(listen: SocketAddr, source: Source) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(listen).await.map_err(|error| {
             exit::unusable(anyhow::anyhow!(
                 "metrics cannot be served at {listen}: {error}; change metrics.listen"
             ))
         })?;
-        Ok(Self { listener, source: Source { link, pfcp } })
+        Ok(Self { listener, source })
     }
 
     /// Serves for ever.
@@ -97,8 +110,9 @@ async fn answer(request: &Request<Incoming>, source: &Source) -> Response<Full<B
 async fn scrape(source: &Source) -> Response<Full<Bytes>> {
     let asked = timeout(DPE_PATIENCE, observer::statistics(&source.link)).await;
     let dpe = asked.ok().and_then(Result::ok);
+    let associations = source.associations().await;
     let pfcp = *source.pfcp.borrow();
-    match exposition(pfcp, dpe) {
+    match exposition(pfcp, associations, dpe) {
         Ok(told) => response(StatusCode::OK, OPEN_METRICS, told),
         Err(error) => response(StatusCode::INTERNAL_SERVER_ERROR, TEXT, format!("{error}\n")),
     }
@@ -114,6 +128,8 @@ fn response(status: StatusCode, kind: &'static str, text: String) -> Response<Fu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpe::control::Done;
+    use crate::ctl::associations::fixture::status;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     /// What the endpoint of a node without data plane says.
@@ -122,7 +138,14 @@ mod tests {
         runtime.block_on(async {
             let (_told, pfcp) = watch::channel(Pfcp::default());
             let listen = "127.0.0.1:0".parse().unwrap();
-            let endpoint = Endpoint::bind(listen, "/nowhere/dpe.sock".into(), pfcp).await.unwrap();
+            let (asker, mut asked) = mpsc::channel::<Ordered>(1);
+            tokio::spawn(async move {
+                let (order, answer) = asked.recv().await.unwrap();
+                assert_eq!(order, Order::Associations);
+                answer.send(Done { associations: vec![status()], ..Done::default() }).unwrap();
+            });
+            let source = Source { link: "/nowhere/dpe.sock".into(), pfcp, asker };
+            let endpoint = Endpoint::bind(listen, source).await.unwrap();
             let address = endpoint.listener.local_addr().unwrap();
             tokio::spawn(endpoint.serve());
             let mut client = TcpStream::connect(address).await.unwrap();
@@ -138,6 +161,7 @@ mod tests {
         let said = say("GET /metrics HTTP/1.1\r\nHost: upf\r\n\r\n");
         assert!(said.starts_with("HTTP/1.1 200 OK\r\n") && said.contains(OPEN_METRICS), "{said}");
         assert!(said.contains("\nanchorline_dpe_up 0\n"), "{said}");
+        assert!(said.contains("\nanchorline_pfcp_associations{state=\"silent\"} 1\n"), "{said}");
     }
 
     #[test]

@@ -116,14 +116,14 @@ impl<K: Keeper> Keeping<K> {
         self.unsaved = last;
     }
 
-    /// A datagram that must not be said yet.
-    pub(super) fn hold(&mut self, datagram: Datagram) {
-        self.held.insert(datagram);
-    }
-
-    /// Whether it is said when all is saved: who asks again for an answer has to wait for it.
-    pub(super) fn holds(&self, datagram: &Datagram) -> bool {
-        self.held.contains(datagram)
+    /// A datagram that may be said, once the changes it came with were to be saved. While the database takes nothing, from the very
+    /// batch on in which it failed, what goes with changes waits for them, and so does who asks for it again; all else is said.
+    pub(super) fn pass(&mut self, datagram: Datagram, goes_with_changes: bool) -> Option<Datagram> {
+        if self.is_failing() && (goes_with_changes || self.held.contains(&datagram)) {
+            self.held.insert(datagram);
+            return None;
+        }
+        Some(datagram)
     }
 
     /// A record that must not be in a file yet.
@@ -231,13 +231,29 @@ mod tests {
         disk.is_full.set(true);
         let mut changes = vec![save(2)];
         assert!(!keeping.save(&mut changes, now) && keeping.is_failing() && changes.is_empty());
-        keeping.hold(datagram(2));
-        assert!(keeping.holds(&datagram(2)) && !keeping.holds(&datagram(3)));
         disk.is_full.set(false);
         assert!(!keeping.save(&mut vec![save(3)], now), "it is not time yet");
         assert!(keeping.save(&mut vec![], now + PAUSE) && !keeping.is_failing());
         assert_eq!(*disk.taken.borrow(), [save(1), save(2), save(3)]);
-        assert_eq!(keeping.release().0.into_iter().collect::<Vec<_>>(), [datagram(2)]);
+    }
+
+    /// Nothing is promised that is not kept, and nobody waits who need not.
+    #[test]
+    fn of_the_batch_in_which_the_disk_fails_only_what_goes_with_changes_waits() {
+        let (disk, now) = (Disk::default(), Instant::now());
+        let mut keeping = Keeping::new(&disk);
+        assert!(keeping.save(&mut vec![save(1)], now));
+        assert_eq!(keeping.pass(datagram(1), true), Some(datagram(1)));
+        disk.is_full.set(true);
+        assert!(!keeping.save(&mut vec![save(2)], now));
+        let [answer, heartbeat] = [datagram(2), datagram(3)];
+        assert_eq!(keeping.pass(answer.clone(), true), None);
+        assert_eq!(keeping.pass(heartbeat.clone(), false), Some(heartbeat));
+        assert_eq!(keeping.pass(answer.clone(), false), None, "who asks again waits, too");
+        disk.is_full.set(false);
+        assert!(keeping.save(&mut vec![], now + PAUSE));
+        assert_eq!(keeping.release().0.into_iter().collect::<Vec<_>>(), [answer.clone()]);
+        assert_eq!(keeping.pass(answer.clone(), false), Some(answer));
     }
 
     #[test]

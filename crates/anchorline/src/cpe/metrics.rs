@@ -1,11 +1,13 @@
 //! What Prometheus is told: the counters of `ctl`, and those of the PFCP node. Names are stable and say their unit;
-//! labels are ports, workers, nodes and reasons, never sessions or users, so that there are as many series whatever the
-//! load.
+//! labels are ports, workers, nodes, reasons and control planes (no more than `[n4] control_planes`), never sessions or users,
+//! so that there are as many series whatever the load.
+
+mod associations;
 
 use super::charging::Figures;
 use dataplane::DropReason;
 use dplink::{PortStatistics, Statistics, WorkerStatistics};
-use n4::{Counters, Node};
+use n4::{AssociationStatus, Counters, Node};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::metrics::MetricType;
@@ -40,10 +42,11 @@ impl Pfcp {
     }
 }
 
-/// All that is told at once; nothing of the data plane where it does not answer.
+/// All that is told at once; nothing of associations or the data plane where nobody answers.
 #[derive(Debug)]
 struct Snapshot {
     pfcp: Pfcp,
+    associations: Option<Vec<AssociationStatus>>,
     dpe: Option<Statistics>,
 }
 
@@ -51,9 +54,13 @@ struct Snapshot {
 ///
 /// # Errors
 /// None that can be met with: a string takes any text.
-pub(super) fn exposition(pfcp: Pfcp, dpe: Option<Statistics>) -> Result<String, fmt::Error> {
+pub(super) fn exposition(
+    pfcp: Pfcp,
+    associations: Option<Vec<AssociationStatus>>,
+    dpe: Option<Statistics>,
+) -> Result<String, fmt::Error> {
     let mut registry = Registry::with_prefix("anchorline");
-    registry.register_collector(Box::new(Snapshot { pfcp, dpe }));
+    registry.register_collector(Box::new(Snapshot { pfcp, associations, dpe }));
     let mut told = String::new();
     text::encode(&mut told, &registry)?;
     Ok(told)
@@ -68,6 +75,9 @@ impl Collector for Snapshot {
             [(NO_LABELS, u64::from(self.dpe.is_some()))],
         )?;
         pfcp(&mut families, &self.pfcp)?;
+        if let Some(all) = &self.associations {
+            associations::tell(&mut families, all)?;
+        }
         charging(&mut families, &self.pfcp)?;
         let Some(dpe) = &self.dpe else { return Ok(()) };
         let uptime = [(NO_LABELS, dpe.uptime_ms / 1_000)];
@@ -129,6 +139,7 @@ fn pfcp(families: &mut Families<'_>, pfcp: &Pfcp) -> fmt::Result {
         received,
         sent,
         garbage,
+        not_allowed,
         unexpected,
         repeated,
         refused,
@@ -149,7 +160,8 @@ fn pfcp(families: &mut Families<'_>, pfcp: &Pfcp) -> fmt::Result {
     families.gauge("pfcp_tunnels", "Tunnel endpoints of ours in use", one(pfcp.tunnels))?;
     families.counter("pfcp_received_messages", "PFCP datagrams received", one(received))?;
     families.counter("pfcp_sent_messages", "PFCP datagrams sent, repetitions included", one(sent))?;
-    let ignored = by("reason", vec![("garbage", garbage), ("unexpected", unexpected)]);
+    let ignored =
+        by("reason", vec![("garbage", garbage), ("unexpected", unexpected), ("not_allowed", not_allowed)]);
     families.counter("pfcp_ignored_messages", "PFCP messages nothing could be done with", ignored)?;
     let requests = vec![("accepted", accepted), ("refused", refused), ("repeated", repeated)];
     families.counter("pfcp_requests", "Requests of control planes by outcome", by("outcome", requests))?;
@@ -203,6 +215,10 @@ fn ports(families: &mut Families<'_>, ports: &[PortStatistics]) -> fmt::Result {
 fn levels(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Result {
     families.gauge("sessions", "Sessions in force", by_worker(workers, |worker| worker.sessions))?;
     families.gauge("flows", "Flows remembered", by_worker(workers, |worker| worker.flows))?;
+    let pdrs = by_worker(workers, |worker| worker.pdrs);
+    families.gauge("pdrs", "PDRs that sessions take the room of", pdrs)?;
+    let most = by_worker(workers, |worker| worker.pdrs_most);
+    families.gauge("pdrs_most", "Of how many PDRs there is room", most)?;
     let held = by_worker(workers, |worker| worker.books.held);
     families.gauge("held_packets", "Packets that wait for a neighbour or a sleeping user", held)
 }
@@ -301,6 +317,7 @@ fn by_worker(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ctl::associations::fixture::status;
     use dplink::{Books, NodeStatistics, PathStatistics};
     use std::collections::HashSet;
 
@@ -324,6 +341,8 @@ mod tests {
             sessions: 2,
             busy_permille: 0,
             flows: 3,
+            pdrs: 8,
+            pdrs_most: 64,
             paths: PathStatistics { peers: 5, failed: 2, echo_requests: 9, echo_responses: 4, failures: 3 },
             content: dplink::ContentStatistics::default(),
             books: Books { received: 10, dropped: 10, ..Books::default() },
@@ -335,12 +354,24 @@ mod tests {
 
     #[test]
     fn counters_and_levels_stand_under_their_names() {
+        let all = vec![
+            status(),
+            AssociationStatus { node_id: None, state: n4::AssociationState::Wanted, ..status() },
+        ];
         let charging = Some(Figures { waiting: 3, dropped: 1, has_problem: true, ..Figures::default() });
-        let told = exposition(Pfcp { sessions: 7, charging, ..Pfcp::default() }, Some(statistics())).unwrap();
+        let told =
+            exposition(Pfcp { sessions: 7, charging, ..Pfcp::default() }, Some(all), Some(statistics()))
+                .unwrap();
         for line in [
             "anchorline_dpe_up 1",
             "anchorline_dpe_uptime_seconds 2",
             "anchorline_pfcp_sessions 7",
+            "anchorline_pfcp_ignored_messages_total{reason=\"not_allowed\"} 0",
+            "anchorline_pfcp_associations{state=\"up\"} 0",
+            "anchorline_pfcp_associations{state=\"silent\"} 1",
+            "anchorline_pfcp_associations{state=\"wanted\"} 1",
+            "anchorline_pfcp_association_sessions{node_id=\"smf.example\"} 12",
+            "anchorline_pfcp_association_requests{node_id=\"smf.example\"} 3",
             "anchorline_charging_waiting_records 3",
             "anchorline_charging_lost_records_total 1",
             "anchorline_charging_problem 1",
@@ -350,6 +381,8 @@ mod tests {
             "anchorline_port_class_received_packets_total{port=\"n\\\"3\",class=\"voice\"} 4",
             "anchorline_sessions{worker=\"0\"} 2",
             "anchorline_flows{worker=\"0\"} 3",
+            "anchorline_pdrs{worker=\"0\"} 8",
+            "anchorline_pdrs_most{worker=\"0\"} 64",
             "anchorline_gtpu_failed_paths{worker=\"0\"} 2",
             "anchorline_gtpu_path_failures_total{worker=\"0\"} 3",
             "anchorline_node_cycles_total{worker=\"0\",node=\"far\"} 250",
@@ -364,7 +397,7 @@ mod tests {
     #[test]
     fn every_sample_is_typed_explained_and_told_once() {
         let pfcp = Pfcp { charging: Some(Figures::default()), ..Pfcp::default() };
-        let told = exposition(pfcp, Some(statistics())).unwrap();
+        let told = exposition(pfcp, Some(vec![status()]), Some(statistics())).unwrap();
         let comments = |kind: &'static str| {
             told.lines().filter_map(move |line| line.strip_prefix(kind)?.split_once(' ')).collect::<Vec<_>>()
         };
@@ -386,8 +419,9 @@ mod tests {
 
     #[test]
     fn a_dead_data_plane_is_a_value_not_an_error() {
-        let told = exposition(Pfcp::default(), None).unwrap();
+        let told = exposition(Pfcp::default(), None, None).unwrap();
         assert!(told.contains("\nanchorline_dpe_up 0\n") && told.contains("anchorline_pfcp_sessions 0"));
+        assert!(!told.contains("anchorline_pfcp_associations"));
         assert!(!told.contains("anchorline_drops") && !told.contains("anchorline_charging"));
     }
 }

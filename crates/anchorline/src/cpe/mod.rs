@@ -8,6 +8,7 @@ mod endpoint;
 mod keeping;
 mod link;
 mod metrics;
+mod obey;
 mod orders;
 mod resync;
 mod runtime;
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let settings = args.load()?;
     crate::layout::keep_off(&settings.dpe.crew.cpus)?;
     let store = Arc::new(start::open(&settings).map_err(exit::unusable)?);
-    let begun = start::begin(&store, &start::boot())?;
+    let begun = start::begin(&store, &start::boot()).map_err(|error| start::unusable(&settings, error))?;
     let (mut start, cdrs, stream) = (begun.start, begun.cdrs, begun.life.stream);
     let outbox = match &settings.charging {
         Some(charging) => {
@@ -71,11 +72,15 @@ async fn serve(
     let link = link::Link::start(settings.link());
     let content = content::watch(settings.content.as_ref()).map_err(exit::unusable)?;
     let control = control::Control::listen(&settings.control())?;
+    let asker = control.asker();
     let content = (content, settings.n4.unknown_application == UnknownApplication::Refuse);
     let mut runtime =
         runtime::Runtime::new((node, store, outbox), Sockets::new(first, other)?, (link, control), content);
     let endpoint = match settings.metrics {
-        Some(listen) => Some(endpoint::Endpoint::bind(listen, settings.link(), runtime.told()).await?),
+        Some(listen) => {
+            let source = endpoint::Source { link: settings.link(), pfcp: runtime.told(), asker };
+            Some(endpoint::Endpoint::bind(listen, source).await?)
+        }
         None => None,
     };
     let endpoint = async {
@@ -111,7 +116,7 @@ fn bind_error(listen: SocketAddr, error: &std::io::Error) -> anyhow::Error {
     anyhow::anyhow!("PFCP cannot be served at {listen}: {why}")
 }
 
-fn config(settings: &Settings) -> anyhow::Result<Config> {
+pub(crate) fn config(settings: &Settings) -> anyhow::Result<Config> {
     let gtpu = settings.gtpu_addresses();
     let first = gtpu.first().context("no port has an address for GTP-U")?.ipv4;
     let node_id = match &settings.node_id {
@@ -134,6 +139,8 @@ fn config(settings: &Settings) -> anyhow::Result<Config> {
         charging: settings.charging.as_ref().map(|charging| charging.offline.clone()),
         ue_pools: settings.n4.ue_pools.clone(),
         associate: settings.n4.associate.clone(),
+        allow: settings.n4.allow.clone(),
+        silent_max: settings.n4.silent_max,
         limits: limits(settings.dpe.sessions, settings.n4.control_planes),
         heartbeat_interval: timers.heartbeat,
         t1: timers.t1,

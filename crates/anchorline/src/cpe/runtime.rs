@@ -2,10 +2,11 @@
 
 use super::charging::Outbox;
 use super::content::{Rules, Telling};
-use super::control::{Control, Done, Order, Ordered};
+use super::control::{Control, Ordered};
 use super::keeping::{Keeping, is_change};
 use super::link::{Heard, Link};
 use super::metrics::Pfcp;
+use super::obey::obey;
 use super::orders::Orders;
 use super::send::{Datagram, send_all};
 use super::sockets::Sockets;
@@ -17,7 +18,7 @@ use n4::{Input, Node, Output};
 use session::{Change, Store};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
@@ -78,7 +79,8 @@ enum Wake {
 
 /// What is done once the database has what it must have.
 enum Action {
-    Send(SocketAddr, Vec<u8>),
+    /// A datagram, and whether it comes with changes: it must not be said before they are saved.
+    Send(Datagram, bool),
     Command(Command),
     Write(Box<Cdr>),
 }
@@ -139,6 +141,9 @@ impl Runtime {
                 Wake::Keeping => {}
             }
             self.carry_out().await;
+            // While there is always something to do, as amid a resynchronisation, nobody would look at the sockets: control
+            // planes' heartbeats would wait.
+            tokio::task::yield_now().await;
         }
     }
 
@@ -311,31 +316,11 @@ impl Runtime {
 
     /// Does what an operator orders.
     fn obey(&mut self, (order, answer): Ordered) {
-        let asked = match order {
-            Order::Release { grace_s } => self.leave(grace_s),
-            Order::Stay => self.stay(),
-            Order::Leaving => self.node.leaving(),
-        };
+        let now = self.now();
+        let (outputs, done) = obey(&mut self.node, order, now);
+        self.note_outputs(outputs);
         // Who asked may have hung up.
-        let _ = answer.send(Done { asked });
-    }
-
-    /// Asks all to release us; who they are.
-    fn leave(&mut self, grace_s: u64) -> Vec<String> {
-        let outputs = self.node.leave(Duration::from_secs(grace_s), self.now());
-        self.note_outputs(outputs);
-        let asked = self.node.leaving();
-        let all = if asked.is_empty() { "nobody".to_owned() } else { asked.join(", ") };
-        tracing::info!("leave is taken: nobody may associate, asked to release us within {grace_s} s: {all}");
-        asked
-    }
-
-    /// Takes the order to leave back; who is associated.
-    fn stay(&mut self) -> Vec<String> {
-        let outputs = self.node.stay(self.now());
-        self.note_outputs(outputs);
-        tracing::info!("no leave is taken: control planes may associate");
-        self.node.associations()
+        let _ = answer.send(done);
     }
 
     /// The process ends as it was told to: what is to be remembered of that.
@@ -348,7 +333,7 @@ impl Runtime {
     }
 
     fn note_outputs(&mut self, outputs: Vec<Output>) {
-        let goes_with_changes = self.keeping.is_failing() && outputs.iter().any(is_change);
+        let goes_with_changes = outputs.iter().any(is_change);
         for output in outputs {
             match output {
                 Output::SaveSession(seid, packed) => self.changes.push(Change::SaveSession(seid, packed)),
@@ -361,7 +346,7 @@ impl Runtime {
                 Output::SavePath(path) => self.changes.push(Change::SavePath(path)),
                 Output::ErasePath(path) => self.changes.push(Change::ErasePath(path)),
                 Output::ContentRules => self.telling.pfds_changed(Instant::now()),
-                Output::Send { to, bytes } => self.say((to, bytes), goes_with_changes),
+                Output::Send { to, bytes } => self.actions.push(Action::Send((to, bytes), goes_with_changes)),
                 Output::Put(desired) => self.actions.push(Action::Command(Command::Put(desired))),
                 Output::Delete(session) => self.actions.push(Action::Command(Command::Delete { session })),
                 Output::QueryUsage { session, urrs, token, is_reported } => {
@@ -378,16 +363,14 @@ impl Runtime {
     async fn carry_out(&mut self) {
         let charging = self.charging.as_ref().map(Outbox::figures);
         self.told.send_replace(Pfcp::of(&self.node, charging).with_store_problem(self.keeping.is_failing()));
-        let was_failing = self.keeping.is_failing();
         self.keep();
-        let holds = self.keeping.is_failing() && !was_failing;
         let mut actions = std::mem::take(&mut self.actions);
         for action in actions.drain(..) {
             match action {
-                // The changes that these go with are not saved.
-                Action::Send(to, bytes) if holds => self.keeping.hold((to, bytes)),
+                Action::Send(datagram, goes_with_changes) => {
+                    self.datagrams.extend(self.keeping.pass(datagram, goes_with_changes));
+                }
                 Action::Write(cdr) if self.keeping.is_failing() => self.keeping.hold_cdr(*cdr),
-                Action::Send(to, bytes) => self.datagrams.push((to, bytes)),
                 Action::Command(command) => {
                     self.orders.give(command, |session| self.node.desired_of(session))
                 }
@@ -412,17 +395,6 @@ impl Runtime {
             let (datagrams, cdrs) = self.keeping.release();
             self.datagrams.extend(datagrams);
             self.actions.extend(cdrs.into_iter().map(|cdr| Action::Write(Box::new(cdr))));
-        }
-    }
-
-    /// While nothing is saved, what goes with changes waits for them; and so does who asks for it again.
-    fn say(&mut self, datagram: Datagram, goes_with_changes: bool) {
-        if !self.keeping.is_failing() {
-            self.actions.push(Action::Send(datagram.0, datagram.1));
-        } else if goes_with_changes {
-            self.keeping.hold(datagram);
-        } else if !self.keeping.holds(&datagram) {
-            self.actions.push(Action::Send(datagram.0, datagram.1));
         }
     }
 }

@@ -7,6 +7,7 @@
 //! database: with another recovery time stamp, by which control planes learn of it (TS 23.007 19A, TS 23.527 4.3.2), and
 //! without sessions, of which none is in any data plane after that either.
 
+use crate::exit;
 use crate::settings::Settings;
 use ::charging::Cdr;
 use anyhow::Context;
@@ -52,6 +53,11 @@ pub(super) fn open(settings: &Settings) -> anyhow::Result<Store> {
     Ok(store)
 }
 
+/// A database that cannot be gone on with: where it is, and why.
+pub(super) fn unusable(settings: &Settings, error: anyhow::Error) -> anyhow::Error {
+    exit::unusable(error.context(format!("the state folder {} cannot be used", settings.state_dir.display())))
+}
+
 /// Milliseconds since 1900.
 pub(super) fn time_of_day(clock: SystemTime) -> Result<u64, SystemTimeError> {
     Ok(clock.duration_since(UNIX_EPOCH)?.as_millis() as u64 + NTP_TO_UNIX_S * 1_000)
@@ -62,16 +68,19 @@ pub(super) fn begin(store: &Store, boot: &str) -> anyhow::Result<Begun> {
     let (since_1900_ms, zero) = (time_of_day(SystemTime::now())?, Instant::now());
     let mut known = store.load()?;
     make_an_end(store, &known.damaged)?;
-    let life = known.life.take();
-    let stream = life.as_ref().map(|life| life.stream).or(known.node.map(|node| node.recovery_time_stamp));
-    let may_lack = life.is_some_and(|life| life.boot != boot && !life.is_closed);
+    let before = known.life.take();
+    let stream = before.as_ref().map(|life| life.stream).or(known.node.map(|node| node.recovery_time_stamp));
+    let may_lack = before.as_ref().is_some_and(|life| life.boot != boot && !life.is_closed);
     let node = match known.node.filter(|_| !may_lack) {
         Some(node) => node,
         None => begin_anew(store, &mut known, (since_1900_ms / 1_000) as u32)?,
     };
     let stream = stream.unwrap_or(node.recovery_time_stamp);
     let life = LifeRecord { boot: boot.to_owned(), is_closed: false, stream };
-    store.apply(&[Change::SaveLife(life.clone())])?;
+    // Where that is what it says already, there is nothing to write: a disk that is full keeps nobody from going on.
+    if before.as_ref() != Some(&life) {
+        store.apply(&[Change::SaveLife(life.clone())])?;
+    }
     // What is lost from here on, after a crash of the machine, was applied after this.
     store.sync()?;
     let Contents { associations, pfds, paths, sessions, cdrs, last_cdr, .. } = known;
@@ -248,5 +257,21 @@ mod tests {
         assert_eq!(after.life.stream, before.life.stream, "records go on in the stream they are numbered in");
         let left = after.start.sessions.first().unwrap().record().unwrap();
         assert!(left.usage.is_over && left.charging.is_some());
+    }
+
+    /// Nothing has to be written to go on in the same life of the machine.
+    #[test]
+    #[ignore = "needs TMPDIR on a file system with less than 8 MiB"]
+    fn a_full_disk_keeps_nobody_from_going_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sessions");
+        in_use(&Store::open(&path).unwrap().0, "one", &session(None));
+        let _ = fs::write(folder.path().join("filler"), vec![0; 8 << 20]);
+        let store = Store::open(&path).unwrap().0;
+        let start = begin(&store, "one").unwrap().start;
+        assert_eq!(
+            (start.sessions, start.associations),
+            (vec![Packed::of(&session(None))], vec![association()])
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! Content rules: whether a file is right, before an engine is asked to load it.
 
 use crate::content::{Format, Sources};
+use crate::settings;
 use anyhow::Context;
 use clap::Subcommand;
 use dpi::matching::Shape;
@@ -22,6 +23,8 @@ enum Task {
     ///
     /// Every mistake is told with its line. docs/content-rules.md describes the file.
     Check(Check),
+    /// Say which rule of a file a flow goes by; needs no running node.
+    Explain(super::matched::Args),
     /// Check a rule file and put it in the place of the node's; waits until its rules are in force.
     ///
     /// Flows that begin from then on go by the new rules. A file with a mistake changes nothing.
@@ -55,8 +58,9 @@ struct Summary {
 
 impl Args {
     /// Does it, and says what came of it; `None` where the node is needed.
-    pub(super) fn execute(&self, json: bool) -> Option<anyhow::Result<String>> {
+    pub(super) fn execute(&self, settings: &settings::Args, json: bool) -> Option<anyhow::Result<String>> {
         match &self.task {
+            Task::Explain(flow) => Some(flow.execute(settings, json).map_err(crate::exit::unusable)),
             Task::Check(check) => Some(check.execute(json).map_err(crate::exit::unusable)),
             Task::Load { .. } => None,
         }
@@ -148,6 +152,8 @@ mod tests {
     struct Cli {
         #[command(flatten)]
         args: Args,
+        #[command(flatten)]
+        settings: settings::Args,
     }
 
     fn run(name: &str, text: &str, options: &[&str]) -> anyhow::Result<String> {
@@ -156,7 +162,8 @@ mod tests {
         std::fs::write(&file, text).unwrap();
         let file = file.to_str().unwrap();
         let arguments = ["rules", "check", file].into_iter().chain(options.iter().copied());
-        Cli::try_parse_from(arguments).unwrap().args.execute(false).unwrap()
+        let cli = Cli::try_parse_from(arguments).unwrap();
+        cli.args.execute(&cli.settings, false).unwrap()
     }
 
     #[test]

@@ -163,6 +163,7 @@ fn action(action: &ExplainedAction) -> String {
             "the FAR says keep it, and tell the control plane of the first".to_owned()
         }
         ExplainedAction::Buffer { notify: false } => "the FAR says keep it".to_owned(),
+        ExplainedAction::Reset => "the rule resets connections; gates are open".to_owned(),
         ExplainedAction::Redirect => "the FAR redirects the user; gates are open".to_owned(),
         ExplainedAction::Forward { to, tunnel, dscp, duplicates } => {
             let dscp = dscp.map(|dscp| format!(", marked DSCP {dscp}")).unwrap_or_default();

@@ -25,6 +25,8 @@ pub(super) fn statistics() -> Statistics {
         sessions: 2,
         busy_permille: 125,
         flows: 3,
+        pdrs: 8,
+        pdrs_most: 64,
         paths: PathStatistics::default(),
         content: dplink::ContentStatistics::default(),
         books: Books { received: 10, dropped: 10, ..Books::default() },

@@ -1,5 +1,7 @@
-//! Looks into a running node: asks its data plane engine, which answers whether or not a control plane is there.
+//! Looks into a running node: asks its data plane engine, which answers whether or not a control plane is there; of control planes, its
+//! control plane engine.
 
+pub(crate) mod associations;
 mod cdr;
 mod content;
 mod drops;
@@ -7,6 +9,7 @@ mod explain;
 #[cfg(test)]
 mod fixture;
 mod interval;
+mod matched;
 mod packet;
 mod peers;
 mod ports;
@@ -17,6 +20,7 @@ mod status;
 mod trace;
 mod values;
 
+use crate::cpe::control::{self, Order};
 use crate::settings;
 use clap::{Parser, Subcommand};
 use interval::Interval;
@@ -29,7 +33,8 @@ pub(crate) struct Args {
     view: View,
     #[command(flatten)]
     settings: settings::Args,
-    /// Print one JSON object: all the engine counts, or for `ports`, `peers`, `trace` and `explain` all they tell.
+    /// Print one JSON object: all the engine counts, or for `ports`, `peers`, `associations`, `trace` and `explain` all they
+    /// tell.
     #[arg(long, global = true)]
     json: bool,
 }
@@ -46,6 +51,13 @@ enum View {
     Drops(Interval),
     /// GTP-U peers that tunnels lead to, and whether they answer (TS 29.281 7.2).
     Peers,
+    /// Control planes that are associated (N4): whether they answer, and what they have here.
+    ///
+    /// States: `up`; `mute`, of one that has never answered a heartbeat and is taken to be there all the same; `silent`, of one that has
+    /// and does no longer; `leaving`, of one that was asked to release us (`ctl release`); `wanted`, of one in `associate` that has not
+    /// associated yet. Outstanding are requests to it, or about its sessions, that wait for an answer; held are its sessions that
+    /// have something to tell once it answers.
+    Associations,
     /// Watch the next packets on their way through the graph: every node, the rule, the end.
     ///
     /// All criteria given must match. While a trace lasts the worker looks at every packet and is a little slower; the
@@ -58,12 +70,15 @@ enum View {
     Explain(explain::Args),
     /// At which worker a user's session is; move it to another.
     Sessions(sessions::Args),
-    /// Check and load content rules.
+    /// Check, explain and load content rules.
     Rules(content::Args),
-    /// Ask all control planes to release their associations, before the node is taken out of service (TS 29.244 6.2.7.3).
+    /// Ask all control planes to release their associations, before the node is taken out of service, or one of them (TS 29.244
+    /// 6.2.7.3).
     ///
     /// No session is made for them any more, and none may associate until the node is stopped, or until `--cancel`. Once the time
-    /// is over, so are the associations, with all their sessions.
+    /// is over, so are the associations, with all their sessions. With `--peer` that is so for one control plane, until the time is
+    /// over or it has released us: then it may associate again, but is not asked to, even if it is one of `associate`, until
+    /// `--cancel` or the next start. One that is gone for good is cleared away by `--peer` with `--grace 0`.
     Release(release::Args),
     /// Read files of charging records, and see how writing them goes.
     Cdr(cdr::Args),
@@ -72,7 +87,7 @@ enum View {
 /// Asks and prints.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if let View::Rules(rules) = &args.view
-        && let Some(done) = rules.execute(args.json)
+        && let Some(done) = rules.execute(&args.settings, args.json)
     {
         print!("{}", done?);
         return Ok(());
@@ -106,6 +121,10 @@ impl View {
                 let mut peers = crate::observer::peers(link).await?;
                 peers.sort_by_key(|peer| peer.address);
                 say(&serde_json::json!({ "peers": peers }), json, |_| peers::text(&peers))
+            }
+            Self::Associations => {
+                let all = control::order(&settings.control(), Order::Associations).await?.associations;
+                say(&serde_json::json!({ "associations": all }), json, |_| associations::text(&all))
             }
             Self::Trace(args) => say(&crate::observer::trace(link, args.filter()).await?, json, trace::text),
             Self::Sessions(args) => args.execute(link, json).await,

@@ -1,4 +1,4 @@
-//! Takes leave of control planes.
+//! Takes leave of control planes, or of one.
 
 use crate::cpe::control::{self, Done, Order};
 use std::path::Path;
@@ -17,6 +17,9 @@ pub(super) struct Args {
     /// over. Peers are told of the time in units of 2 seconds or more, rounded up.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(0..=86_400))]
     grace: u64,
+    /// Ask only the control plane of this Node ID, as `ctl associations` tells it; all others are left alone.
+    #[arg(long, value_name = "NODE-ID")]
+    peer: Option<String>,
     /// Wait until all have released us, or the time is up: then the node can be stopped and leaves no session behind.
     #[arg(long)]
     wait: bool,
@@ -28,10 +31,17 @@ pub(super) struct Args {
 impl Args {
     /// Orders it, and says who was asked.
     pub(super) async fn execute(&self, control: &Path, json: bool) -> anyhow::Result<String> {
-        let order = if self.cancel { Order::Stay } else { Order::Release { grace_s: self.grace } };
+        let peer = self.peer.clone();
+        let order =
+            if self.cancel { Order::Stay { peer } } else { Order::Release { grace_s: self.grace, peer } };
         let done = control::order(control, order).await?;
+        if let Some(peer) = self.peer.as_ref().filter(|_| done.asked.is_empty()) {
+            anyhow::bail!(
+                "no control plane is associated as {peer}; `ctl associations` names those that are"
+            );
+        }
         if self.wait && !done.asked.is_empty() {
-            self.until_left(control).await?;
+            self.until_left(control, &done.asked).await?;
         }
         if json {
             return Ok(serde_json::to_string(&done)? + "\n");
@@ -41,6 +51,9 @@ impl Args {
 
     fn words(&self, done: &Done) -> String {
         match (&done.asked[..], self.wait) {
+            (asked, _) if self.cancel && self.peer.is_some() => {
+                format!("no leave is taken of {}\n", asked.join(", "))
+            }
             ([], _) if self.cancel => "no leave is taken; no control plane is associated\n".to_owned(),
             (asked, _) if self.cancel => format!("no leave is taken; associated: {}\n", asked.join(", ")),
             ([], _) => "no control plane is associated, and none may associate\n".to_owned(),
@@ -49,18 +62,16 @@ impl Args {
         }
     }
 
-    async fn until_left(&self, control: &Path) -> anyhow::Result<()> {
+    /// Of all that are left, or of the one that was asked.
+    async fn until_left(&self, control: &Path, asked: &[String]) -> anyhow::Result<()> {
         let end = Instant::now() + Duration::from_secs(self.grace) + SPARE;
         loop {
-            let Done { asked } = control::order(control, Order::Leaving).await?;
-            if asked.is_empty() {
+            let mut left = control::order(control, Order::Leaving).await?.asked;
+            left.retain(|left| self.peer.is_none() || asked.contains(left));
+            if left.is_empty() {
                 return Ok(());
             }
-            anyhow::ensure!(
-                Instant::now() < end,
-                "the time is up and still associated: {}",
-                asked.join(", ")
-            );
+            anyhow::ensure!(Instant::now() < end, "the time is up and still associated: {}", left.join(", "));
             sleep(LOOK).await;
         }
     }
@@ -71,14 +82,22 @@ mod tests {
     use super::*;
     use crate::cpe::control::Control;
 
-    /// An engine that one control plane leaves only after it was asked about twice.
+    /// An engine that one control plane leaves only after it was asked about twice; another one stays.
     async fn engine(mut control: Control) {
         let mut looks = 0;
         loop {
             let (order, answer) = control.next().await;
             looks += u32::from(order == Order::Leaving);
-            let asked = if looks < 3 { vec!["smf.example".to_owned()] } else { vec![] };
-            answer.send(Done { asked }).unwrap();
+            let is_known = |peer: &String| peer == "smf.example" || peer == "other.example";
+            let asked = match order {
+                Order::Release { peer: Some(peer), .. } | Order::Stay { peer: Some(peer) } => {
+                    vec![peer].into_iter().filter(is_known).collect()
+                }
+                Order::Leaving if looks == 5 => vec!["other.example".to_owned()],
+                _ if looks < 3 => vec!["smf.example".to_owned()],
+                _ => vec![],
+            };
+            answer.send(Done { asked, ..Done::default() }).unwrap();
         }
     }
 
@@ -89,17 +108,26 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             tokio::spawn(engine(Control::listen(&path).unwrap()));
-            let said = |wait, cancel| {
-                let args = Args { grace: 60, wait, cancel };
+            let said = |peer: Option<&str>, wait, cancel| {
+                let args = Args { grace: 60, peer: peer.map(str::to_owned), wait, cancel };
                 let path = path.clone();
-                async move { args.execute(&path, false).await.unwrap() }
+                async move { args.execute(&path, false).await }
             };
-            assert_eq!(said(false, false).await, "asked to release within 60 s: smf.example\n");
+            let all = |wait, cancel| async move { said(None, wait, cancel).await.unwrap() };
+            assert_eq!(all(false, false).await, "asked to release within 60 s: smf.example\n");
             let begun = Instant::now();
-            assert_eq!(said(true, false).await, "no longer associated: smf.example\n");
+            assert_eq!(all(true, false).await, "no longer associated: smf.example\n");
             assert!(begun.elapsed() >= 2 * LOOK, "it did not look until they had left");
-            assert_eq!(said(true, false).await, "no control plane is associated, and none may associate\n");
-            assert_eq!(said(false, true).await, "no leave is taken; no control plane is associated\n");
+            assert_eq!(all(true, false).await, "no control plane is associated, and none may associate\n");
+            assert_eq!(all(false, true).await, "no leave is taken; no control plane is associated\n");
+            let one = Some("other.example");
+            assert_eq!(said(one, false, true).await.unwrap(), "no leave is taken of other.example\n");
+            // The fourth look is the last: it has left. Another one's time does not matter.
+            assert_eq!(said(one, true, false).await.unwrap(), "no longer associated: other.example\n");
+            let smf = said(Some("smf.example"), true, false).await.unwrap();
+            assert_eq!(smf, "no longer associated: smf.example\n");
+            let nobody = said(Some("nobody"), false, false).await.unwrap_err().to_string();
+            assert!(nobody.contains("no control plane is associated as nobody"), "{nobody}");
         });
     }
 }

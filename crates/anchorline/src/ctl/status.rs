@@ -1,14 +1,15 @@
 //! Sessions, ports and books, for people.
 
-use dplink::Statistics;
+use dplink::{Statistics, WorkerStatistics};
 use std::fmt::Write;
 
 /// Sessions, ports and books.
 pub(super) fn text(statistics: &Statistics) -> String {
     let mut text = format!(
-        "up for {:.1} s, {} sessions\n\n{:<12} {:>14} {:>16} {:>14} {:>16} {:>10}  {:<25} device\n",
+        "up for {:.1} s, {} sessions, {:.1} % of the room for PDRs in use\n\n{:<12} {:>14} {:>16} {:>14} {:>16} {:>10}  {:<25} device\n",
         statistics.uptime_ms as f64 / 1_000.0,
         statistics.sessions,
+        fullest(&statistics.workers),
         "port",
         "received",
         "bytes",
@@ -64,6 +65,12 @@ pub(super) fn text(statistics: &Statistics) -> String {
     text
 }
 
+/// How much of its room for PDRs the worker uses that uses most of it: it is the first to refuse sessions. In hundredths.
+fn fullest(workers: &[WorkerStatistics]) -> f64 {
+    let used = |worker: &WorkerStatistics| worker.pdrs as f64 * 100.0 / worker.pdrs_most.max(1) as f64;
+    workers.iter().map(used).fold(0.0, f64::max)
+}
+
 /// What content rules found out; nothing where there are none.
 fn content(content: &dplink::ContentStatistics) -> String {
     let dplink::ContentStatistics {
@@ -101,6 +108,16 @@ mod tests {
         statistics.workers[0].books.sent = 1;
         assert!(text(&statistics).contains("(NOT BALANCED)"));
         assert!(!text(&statistics).contains("handed"));
+    }
+
+    #[test]
+    fn the_worker_with_least_room_is_told_of() {
+        let mut statistics = statistics();
+        statistics.workers.push(statistics.workers[0].clone());
+        statistics.workers[1].pdrs = 48;
+        assert!(
+            text(&statistics).starts_with("up for 2.0 s, 2 sessions, 75.0 % of the room for PDRs in use\n")
+        );
     }
 
     #[test]

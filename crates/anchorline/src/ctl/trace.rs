@@ -80,6 +80,9 @@ fn end(end: &TraceEnd) -> String {
         TraceEnd::Kept => "kept for its user, who sleeps".to_owned(),
         TraceEnd::Parted => "split or copied; its parts went on".to_owned(),
         TraceEnd::HandedOff { worker } => format!("handed to worker {worker}"),
+        TraceEnd::Looped { port } => {
+            format!("in again by {port}: the tunnel's other end is this node's, too")
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! What a configuration asks of its host.
 
+use crate::dpe::table_limits;
 use crate::settings::{DpeSettings, HugePages};
+use dataplane::{Crew, TableBytes};
 use dpdk::Idle;
 use host::{Node, NodePort};
 
@@ -18,7 +20,16 @@ pub(crate) fn node(dpe: &DpeSettings) -> Node {
         required: dpe.huge_pages == HugePages::Require,
         spinning: dpe.idle != Idle::Sleep,
         sessions: dpe.sessions,
+        pdrs: dpe.pdrs,
         flows: dpe.flows,
+        tables: tables(dpe),
         ports: dpe.ports.iter().map(port).collect(),
     }
+}
+
+/// What the tables take, as the data plane says.
+fn tables(dpe: &DpeSettings) -> host::Tables {
+    let crew = Crew { workers: dpe.crew.workers, distributors: dpe.crew.distributors, ..Crew::default() };
+    let TableBytes { sessions, flows, pdrs } = TableBytes::of(&crew, &table_limits(dpe));
+    host::Tables { sessions_bytes: sessions, flows_bytes: flows, pdrs_bytes: pdrs }
 }

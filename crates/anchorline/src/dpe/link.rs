@@ -22,6 +22,8 @@ const CONNECTIONS_MAX: usize = 32;
 const COMMANDS_AHEAD: usize = 1024;
 /// Notices waiting to be written on one connection; who does not read is disconnected.
 const NOTICES_AHEAD: usize = 65_536;
+/// Commands obeyed between two looks at everything else: a look costs as much as a command.
+const PORTION: usize = 32;
 /// Between two looks at what the worker reports.
 const POLL: Duration = Duration::from_millis(1);
 
@@ -104,7 +106,7 @@ impl Server {
             tokio::select! {
                 accepted = self.listener.accept() => self.accept(accepted?.0, tell.clone()),
                 // What the engine has no room for stays in the channel, then in the sockets.
-                Some((id, command)) = heard.recv(), if self.engine.has_room() => self.obey(id, command),
+                Some(first) = heard.recv(), if self.engine.has_room() => self.obey_all(first, &mut heard),
                 Some(built) = self.content.built() => self.load(built),
                 // Commands and packets wait for the end of a move: it is looked after without a rest.
                 () = tokio::task::yield_now(), if self.engine.is_moving() => {}
@@ -126,6 +128,18 @@ impl Server {
         tokio::spawn(read(id, reader, tell));
         tokio::spawn(write(writer, queue));
         self.connections.insert(id, Connection { notices, role: None });
+    }
+
+    /// Obeys a command and those that wait behind it, up to a portion.
+    fn obey_all(&mut self, (id, command): Heard, heard: &mut mpsc::Receiver<Heard>) {
+        self.obey(id, command);
+        for _ in 1..PORTION {
+            if !self.engine.has_room() {
+                return;
+            }
+            let Ok((id, command)) = heard.try_recv() else { return };
+            self.obey(id, command);
+        }
     }
 
     fn obey(&mut self, id: ConnectionId, command: Option<Command>) {

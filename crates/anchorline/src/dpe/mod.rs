@@ -4,6 +4,8 @@ mod content;
 mod link;
 mod ports;
 mod queues;
+#[cfg(test)]
+mod room;
 mod steering;
 mod worker;
 
@@ -88,16 +90,22 @@ fn eal_config(dpe: &DpeSettings) -> EalConfig {
 }
 
 fn limits(settings: &Settings) -> Limits {
-    let DpeSettings { sessions, framed_routes, flows, .. } = settings.dpe;
-    let limits = Limits { sessions, pdrs: 4 * sessions, framed_routes, flows, ..Limits::default() };
+    let limits = table_limits(&settings.dpe);
     match &settings.content {
         None => limits,
         Some(content) => Limits {
             inspections: content.inspections,
+            connections: content.enriched_connections,
             connection_age_ns: content.connection_s * 1_000_000_000,
             ..limits
         },
     }
+}
+
+/// Those that say how large tables are.
+pub(crate) fn table_limits(dpe: &DpeSettings) -> Limits {
+    let DpeSettings { sessions, pdrs, framed_routes, flows, .. } = *dpe;
+    Limits { sessions, pdrs, framed_routes, flows, ..Limits::default() }
 }
 
 fn say_memory(memory: Memory) {

@@ -4,8 +4,9 @@
 mod tests;
 
 use super::values::{
-    Balance, ConnectionAge, DeviceHash, EchoN3, EchoPeriod, EchoT3, Flows, FramedRoutes, HugePages, Idle,
-    IdleUs, Inspections, MemoryMb, Mtu, PortAddress, PortAddress6, Sessions, Side, Vlan, Workers,
+    Balance, ConnectionAge, DeviceHash, EchoN3, EchoPeriod, EchoT3, EnrichedConnections, Flows, FramedRoutes,
+    HugePages, Idle, IdleUs, Inspections, MemoryMb, Mtu, Pdrs, PortAddress, PortAddress6, Sessions, Side,
+    Vlan, Workers,
 };
 use super::{CrewSettings, DpeSettings, PortSettings, Settings, charging, classes, crew, n4};
 use crate::content::Sources;
@@ -60,6 +61,7 @@ struct Dpe {
     balance: Balance,
     #[serde(default)]
     sessions: Sessions,
+    pdrs: Option<Spanned<Pdrs>>,
     #[serde(default)]
     framed_routes: FramedRoutes,
     #[serde(default)]
@@ -129,6 +131,8 @@ struct Content {
     inspections: Inspections,
     #[serde(default)]
     connection_s: ConnectionAge,
+    #[serde(default)]
+    enriched_connections: EnrichedConnections,
 }
 
 /// A list of hosts that are one application.
@@ -154,7 +158,7 @@ const CATEGORIES_MAX: usize = 64;
 const RESOLVERS_MAX: usize = 64;
 
 fn content(content: Content) -> Result<Sources, Refusal> {
-    let Content { rules, category, resolvers, inspections, connection_s } = content;
+    let Content { rules, category, resolvers, inspections, connection_s, enriched_connections } = content;
     if let Some(excess) = resolvers.get(RESOLVERS_MAX) {
         return Err(Refusal::of(excess, format!("more than {RESOLVERS_MAX} resolvers")));
     }
@@ -170,8 +174,9 @@ fn content(content: Content) -> Result<Sources, Refusal> {
         categories.push((Category { name, precedence, rating_group }, file));
     }
     let (inspections, connection_s) = (inspections.0, connection_s.0);
+    let enriched_connections = enriched_connections.0;
     let resolvers = resolvers.into_iter().map(Spanned::into_inner).collect();
-    Ok(Sources { rules, categories, resolvers, inspections, connection_s })
+    Ok(Sources { rules, categories, resolvers, inspections, connection_s, enriched_connections })
 }
 
 #[derive(Deserialize)]
@@ -200,7 +205,7 @@ pub(super) fn check(file: File) -> Result<Settings, Refusal> {
     check_ports(&file.dpe.port)?;
     file.dpe.route.iter().try_for_each(|route| check_route(route, &file.dpe.port))?;
     let dpe = dpe(file.dpe)?;
-    let n4 = n4::check(file.n4, &dpe.network_instances())?;
+    let n4 = n4::check(file.n4, &dpe)?;
     let charging = file.charging.map(|charging| charging::check(charging, &n4.predefined)).transpose()?;
     Ok(Settings {
         node_id: file.node.id,
@@ -229,12 +234,27 @@ fn dpe(dpe: Dpe) -> Result<DpeSettings, Refusal> {
         idle_us: dpe.idle_us.0,
         crew,
         sessions: dpe.sessions.0,
+        pdrs: pdrs(dpe.pdrs, dpe.sessions)?,
         framed_routes: dpe.framed_routes.0,
         flows: dpe.flows.0,
         echo: dpe.echo.into(),
         ports,
         routes: dpe.route.into_iter().map(route).collect(),
     })
+}
+
+/// Room for so many PDRs of a session there is, unless told otherwise: it takes no memory before they are there.
+const PDRS_PER_SESSION: usize = 16;
+
+fn pdrs(pdrs: Option<Spanned<Pdrs>>, Sessions(sessions): Sessions) -> Result<usize, Refusal> {
+    let least = 2 * sessions;
+    match pdrs {
+        None => Ok(PDRS_PER_SESSION * sessions),
+        Some(few) if few.get_ref().0 < least => {
+            Err(Refusal::of(&few, format!("{sessions} sessions have {least} PDRs at least")))
+        }
+        Some(pdrs) => Ok(pdrs.into_inner().0),
+    }
 }
 
 /// Of a port of Ethernet: nothing is reached there by an address of ours.

@@ -1,10 +1,12 @@
 //! The configuration of a node: one TOML file for all its roles.
 
+mod actions;
 mod charging;
 mod classes;
 mod crew;
 mod file;
 mod n4;
+mod peers;
 mod timers;
 mod values;
 
@@ -64,6 +66,7 @@ pub(crate) struct DpeSettings {
     pub(crate) idle_us: u64,
     pub(crate) crew: CrewSettings,
     pub(crate) sessions: usize,
+    pub(crate) pdrs: usize,
     pub(crate) framed_routes: usize,
     pub(crate) flows: usize,
     /// `[dpe.echo]`.
@@ -108,6 +111,12 @@ impl Settings {
     /// Reads a file.
     pub(crate) fn read(path: &Path) -> Result<Self, ConfigError> {
         config::read(path, file::check)
+    }
+
+    /// Of a file's text.
+    #[cfg(test)]
+    pub(crate) fn parse(text: &str) -> Result<Self, ConfigError> {
+        config::parse(text, file::check)
     }
 
     /// Whether a control plane engine of this configuration goes with a data plane engine of another, and has the same

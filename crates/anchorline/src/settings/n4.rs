@@ -1,14 +1,21 @@
 //! `[n4]`: what control planes find.
 
+use super::actions::{self, Action, Done, Dscp, Header, Mirror};
+use super::peers::{self, Peer};
 use super::timers::{self, TimerSettings, Timers};
 use super::values::Kbps;
+use super::{DpeSettings, PortSettings};
 use ::charging::Key;
 use config::{Refusal, Spanned};
 use ipnet::IpNet;
 use n4::{Predefined, PredefinedRule, UePool};
-use rules::{ApplicationId, BitRates, FlowDescription, HeaderField, Qfi, RedirectUrl, SdfFilter};
+use rules::{ApplicationId, BitRates, FlowDescription, Qfi, RedirectUrl, SdfFilter};
 use serde::Deserialize;
 use std::net::SocketAddr;
+use std::time::Duration;
+
+/// A year.
+const SILENT_MAX_S: u32 = 31_536_000;
 
 /// Pools of users' addresses.
 const POOLS_MAX: usize = 64;
@@ -23,6 +30,10 @@ pub(crate) struct N4Settings {
     /// Of the other IP version.
     pub(crate) also_listen: Option<SocketAddr>,
     pub(crate) associate: Vec<SocketAddr>,
+    /// Whom PFCP is spoken with, besides.
+    pub(crate) allow: Vec<IpNet>,
+    /// How long a control plane may be silent; for ever, where absent.
+    pub(crate) silent_max: Option<Duration>,
     pub(crate) forwarding_policies: Vec<String>,
     pub(crate) unknown_network_instance: UnknownInstance,
     pub(crate) unknown_application: UnknownApplication,
@@ -40,6 +51,8 @@ pub(super) struct N4 {
     also_listen: Option<Spanned<SocketAddr>>,
     #[serde(default)]
     associate: Vec<Peer>,
+    allow: Option<Spanned<Vec<Spanned<String>>>>,
+    silent_max_s: Option<Spanned<u32>>,
     #[serde(default)]
     forwarding_policies: Vec<Spanned<String>>,
     #[serde(default)]
@@ -76,7 +89,9 @@ struct Rule {
     #[serde(default)]
     action: Action,
     redirect: Option<Spanned<RedirectUrl>>,
-    header: Option<Header>,
+    header: Option<Spanned<Header>>,
+    dscp: Option<Spanned<Dscp>>,
+    mirror: Option<Spanned<Mirror>>,
     #[serde(default)]
     uplink_gate: Gate,
     #[serde(default)]
@@ -117,16 +132,6 @@ pub(crate) enum UnknownApplication {
     Accept,
 }
 
-/// What becomes of the packets a predefined rule matches.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Action {
-    /// What the PDR says.
-    #[default]
-    Pdr,
-    Drop,
-}
-
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Gate {
@@ -164,26 +169,6 @@ impl TryFrom<String> for Filter {
     }
 }
 
-/// A header field that requests get.
-#[derive(Deserialize)]
-#[serde(try_from = "HeaderText")]
-struct Header(HeaderField);
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct HeaderText {
-    name: String,
-    value: String,
-}
-
-impl TryFrom<HeaderText> for Header {
-    type Error = &'static str;
-
-    fn try_from(text: HeaderText) -> Result<Self, Self::Error> {
-        HeaderField::try_from((text.name, text.value)).map(Self)
-    }
-}
-
 /// The name of an application of the content rules.
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
@@ -209,23 +194,13 @@ impl TryFrom<u8> for QosFlow {
     }
 }
 
-/// A control plane: its address, with or without a port.
-#[derive(Deserialize)]
-#[serde(try_from = "String")]
-struct Peer(SocketAddr);
-
-impl TryFrom<String> for Peer {
-    type Error = &'static str;
-
-    fn try_from(text: String) -> Result<Self, Self::Error> {
-        let with_port = text.parse().ok();
-        let alone = || text.parse().ok().map(|address| SocketAddr::new(address, pfcp::PORT));
-        with_port.or_else(alone).map(Self).ok_or("a control plane is an IP address, with or without a port")
-    }
+fn silent_max(value: Option<Spanned<u32>>) -> Result<Option<Duration>, Refusal> {
+    let silent_max_s = timers::within(value, 0, 0..=SILENT_MAX_S)?;
+    Ok((silent_max_s > 0).then(|| Duration::from_secs(silent_max_s.into())))
 }
 
-/// Makes settings of values that fit together; `networks` are the names of network instances that ports are of.
-pub(super) fn check(n4: N4, networks: &[String]) -> Result<N4Settings, Refusal> {
+/// Makes settings of values that fit together, and the ports of the data plane.
+pub(super) fn check(n4: N4, dpe: &DpeSettings) -> Result<N4Settings, Refusal> {
     for listen in [Some(&n4.listen), n4.also_listen.as_ref()].into_iter().flatten() {
         if listen.get_ref().ip().is_unspecified() {
             return Err(Refusal::of(listen, "peers are told this address: it cannot be 0.0.0.0 or ::"));
@@ -237,16 +212,18 @@ pub(super) fn check(n4: N4, networks: &[String]) -> Result<N4Settings, Refusal> 
         return Err(Refusal::of(also, "this is for the other IP version than that of listen"));
     }
     n4.forwarding_policies.iter().try_for_each(check_name)?;
-    check_pools(&n4.ue_pool, networks)?;
+    check_pools(&n4.ue_pool, &dpe.network_instances())?;
     Ok(N4Settings {
         listen: n4.listen.into_inner(),
         also_listen: n4.also_listen.map(Spanned::into_inner),
         associate: n4.associate.into_iter().map(|peer| peer.0).collect(),
+        allow: peers::allowed(n4.allow)?,
+        silent_max: silent_max(n4.silent_max_s)?,
         forwarding_policies: n4.forwarding_policies.into_iter().map(Spanned::into_inner).collect(),
         unknown_network_instance: n4.unknown_network_instance,
         unknown_application: n4.unknown_application,
         ue_pools: n4.ue_pool.into_iter().map(pool).collect(),
-        predefined: predefined(n4.predefined_rule, n4.predefined_group)?,
+        predefined: predefined(n4.predefined_rule, n4.predefined_group, &dpe.ports)?,
         timers: timers::check(n4.timers)?,
         control_planes: timers::within(n4.control_planes, 64, 1..=4_096)? as usize,
     })
@@ -301,21 +278,28 @@ fn pool(pool: Pool) -> UePool {
     }
 }
 
-fn predefined(rules: Vec<Rule>, groups: Vec<Group>) -> Result<Predefined, Refusal> {
+fn predefined(rules: Vec<Rule>, groups: Vec<Group>, ports: &[PortSettings]) -> Result<Predefined, Refusal> {
     let alone =
         rules.iter().filter(|rule| rule.rating_group.is_none()).find_map(|rule| rule.service_id.as_ref());
     if let Some(service_id) = alone {
         return Err(Refusal::of(service_id, "it belongs to a rating_group, which is not there"));
     }
-    let both =
-        rules.iter().filter(|rule| rule.action == Action::Drop).find_map(|rule| rule.redirect.as_ref());
-    if let Some(redirect) = both {
-        return Err(Refusal::of(redirect, "what is dropped is not redirected"));
-    }
+    rules.iter().try_for_each(|rule| check_actions(rule, ports))?;
     let groups: Vec<(String, Vec<String>)> =
         groups.into_iter().map(|group| (group.name, group.rules)).collect();
     let table = Predefined::new(rules.into_iter().map(rule).collect(), &groups);
     table.map_err(|error| Refusal::absent(format!("[[n4.predefined_rule]]: {error}")))
+}
+
+fn check_actions(rule: &Rule, ports: &[PortSettings]) -> Result<(), Refusal> {
+    let Rule { redirect, header, dscp, mirror, .. } = rule;
+    let all = Done {
+        redirect: redirect.as_ref(),
+        header: header.as_ref(),
+        dscp: dscp.as_ref(),
+        mirror: mirror.as_ref(),
+    };
+    actions::check(rule.action, all, ports)
 }
 
 fn rule(rule: Rule) -> PredefinedRule {
@@ -324,8 +308,11 @@ fn rule(rule: Rule) -> PredefinedRule {
         filters: rule.filters.into_iter().map(|filter| filter.0).collect(),
         application: rule.application.map(|application| application.0),
         drops: rule.action == Action::Drop,
+        resets: rule.action == Action::Reset,
         redirect: rule.redirect.map(Spanned::into_inner),
-        enrichment: rule.header.map(|header| header.0),
+        enrichment: rule.header.map(|header| header.into_inner().0),
+        dscp: rule.dscp.map(|dscp| dscp.into_inner().0),
+        mirror: rule.mirror.map(|mirror| mirror.into_inner().into()),
         is_open: (rule.uplink_gate == Gate::Open, rule.downlink_gate == Gate::Open),
         mbr: rule.mbr_kbps.map(BitRates::from),
         gbr: rule.gbr_kbps.map(BitRates::from),

@@ -137,6 +137,11 @@ bounded!(
 );
 
 bounded!(
+    /// PDRs of all sessions.
+    Pdrs(usize), 2..=1_000_000_000, 1_600_000, "a node has room for 2 to 1000000000 PDRs"
+);
+
+bounded!(
     /// Networks behind users.
     FramedRoutes(usize), 1..=1_000_000, 16_384, "a node has 1 to 1000000 framed routes"
 );
@@ -149,6 +154,11 @@ bounded!(
 bounded!(
     /// Flows of a worker looked at at once for what application they are of.
     Inspections(usize), 64..=65_535, 8_192, "a worker looks at 64 to 65535 flows"
+);
+
+bounded!(
+    /// Connections of a worker whose requests have had a field.
+    EnrichedConnections(usize), 64..=1_048_576, 4_096, "a worker knows 64 to 1048576 connections that get fields"
 );
 
 bounded!(

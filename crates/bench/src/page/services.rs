@@ -3,6 +3,7 @@
 use super::Results;
 use super::sections::{notes, number, spread};
 use crate::report::{Control, Report, TurnLengths};
+use crate::scenario::Classification;
 use std::fmt::Write;
 
 /// What the columns mean.
@@ -35,7 +36,9 @@ impl Results {
         let others = others.filter(|point| !points.iter().any(|shown| std::ptr::eq(*shown, *point)));
         points.iter().copied().chain(others).for_each(|point| row(&mut text, point));
         let report = self.of("services").or_else(|| self.of("rules"))?;
-        Some(text + "\n" + &notes([report]))
+        let classification = self.of("services").and_then(|report| report.classification.as_ref());
+        let classification = classification.map_or(String::new(), first_packets);
+        Some(text + "\n" + &classification + &notes([report]))
     }
 
     /// Sessions that change while packets flow.
@@ -55,6 +58,25 @@ impl Results {
         );
         Some(text + &turn_table(control) + &notes([report]))
     }
+}
+
+/// What the first packets of flows cost, and the rules, each beside what is asked.
+fn first_packets(found: &Classification) -> String {
+    let mut text = format!(
+        "The packet that says what a flow is, from a fresh inspection to its rule among {}, without the rest of its way:\n\n\
+         | by | ns | asked, less than |\n|---|---|---|\n",
+        found.rules
+    );
+    for packet in &found.first_packets {
+        let _ = writeln!(text, "| {} | {} | {} |", packet.by, spread(Some(packet.ns), 0), packet.asked_ns);
+    }
+    let _ = writeln!(
+        text,
+        "\nThese rules are compiled in {:.0} ms (asked: less than {}), and take {:.1} MiB; the process grows by {:.1} MiB (asked: \
+         less than {}).\n",
+        found.compiled_ms, found.compiled_asked_ms, found.memory_mib, found.grown_mib, found.memory_asked_mib
+    );
+    text
 }
 
 /// What a packet waits for the worker's turn, without changes and with them.

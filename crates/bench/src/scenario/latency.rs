@@ -24,7 +24,7 @@ const PACKETS: u32 = 32_767;
 /// Pools: the generator's, the worker's and the yardsticks'.
 const POOLS: usize = 3;
 /// Loads, as shares of the rate without loss.
-const LOADS: [f64; 5] = [0.1, 0.3, 0.5, 0.7, 0.9];
+const LOADS: [f64; 6] = [0.1, 0.3, 0.5, 0.7, 0.8, 0.9];
 /// A search that finds nothing at all counts as this, beside the bare loop.
 const RATE_MIN_MPPS: f64 = 1e-3;
 /// The load whose latency stands for the whole.

@@ -1,6 +1,7 @@
 //! What can be measured: each scenario is a value with a name that yields a report.
 
 mod control;
+mod first_packets;
 mod flows;
 mod forward;
 mod latency;
@@ -15,6 +16,7 @@ mod sweep;
 #[cfg(test)]
 pub(crate) use forward::Runnable;
 
+pub(crate) use first_packets::{Classification, FirstPacket};
 pub(crate) use flows::SWEEP_FLOWS;
 pub(crate) use services::{SERVICE_OPENING, SERVICE_PDRS};
 

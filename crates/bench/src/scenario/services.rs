@@ -3,6 +3,7 @@
 //! Two workers have the same users: the sessions of one have two PDRs, those of the other PDRs for services besides, and
 //! content rules. Both are given the same packets, of flows that begin, say what they are about and end, in turns.
 
+use super::first_packets;
 use super::forward::{PACKETS, Runnable, population};
 use crate::contest::{Field, Runner, Score, Worker, progress, spinner};
 use crate::interrupt;
@@ -47,6 +48,9 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let last = points.last().cloned().context("nothing was measured")?;
     let mut report = Report { points, ..last };
     report.notes = notes(plan, &report.points);
+    if !interrupt::asked() {
+        report.classification = Some(first_packets::measure(plan)?);
+    }
     report.interrupted = interrupt::asked();
     Ok(report)
 }

@@ -92,7 +92,6 @@ impl Register {
     }
 
     /// Bytes it takes, made for so many sessions.
-    #[cfg(test)]
     pub(crate) const fn bytes(sessions: usize) -> usize {
         Probing::<Resting>::bytes(sessions)
     }

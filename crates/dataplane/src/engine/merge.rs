@@ -55,6 +55,8 @@ fn worker(counters: &Counters, sessions: u64) -> WorkerStatistics {
         // Who places sessions says it.
         busy_permille: 0,
         flows: counters.flows,
+        pdrs: counters.pdrs,
+        pdrs_most: counters.pdrs_most,
         paths: PathStatistics {
             peers: counters.paths.peers,
             failed: counters.paths.failed,

@@ -82,7 +82,9 @@ pub(super) fn go_by<B: Buffer>(
     meta.step = found.unwrap_or(StepIndex::NONE);
     // Of lookups every packet is looked at; flow labels differ within a flow. There is nothing to remember then.
     let is_lookup = session.looks.application && arrival.remote_port == Some(DNS);
-    let is_lasting = !session.looks.flow_label && !is_lookup;
+    // Router solicitations have the key of whatever else the user tells its routers by ICMPv6.
+    let is_for_group = arrival.protocol == packet::protocol::ICMPV6 && arrival.remote.is_multicast();
+    let is_lasting = !session.looks.flow_label && !is_lookup && !is_for_group;
     let step = if is_lasting { meta.step } else { StepIndex::NONE };
     let mut verdict = Verdict { step, generation: 0, class_matters: false, detected };
     if found.is_some() {

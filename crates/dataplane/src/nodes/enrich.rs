@@ -25,6 +25,8 @@ struct Seen {
     /// Bytes it carries.
     payload: usize,
     sequence: u32,
+    /// The number of the first byte it carries: a SYN has one of its own in front.
+    first: u32,
     /// The first number behind it.
     end: u32,
     acknowledgement: u32,
@@ -65,6 +67,7 @@ fn see(packet: &[u8]) -> Option<Seen> {
         header: segment.header_length(),
         payload: segment.payload().len(),
         sequence: segment.sequence(),
+        first: segment.sequence().wrapping_add(u32::from(segment.has(flag::SYN))),
         end: segment.sequence().wrapping_add(segment.sequence_length()),
         acknowledgement: segment.acknowledgement(),
         flags: segment.flags(),
@@ -83,7 +86,14 @@ fn is_fragment(packet: &[u8]) -> bool {
 fn from_user<B: Buffer>(state: &mut State, packet: &mut Packet<B>, seen: &Seen) -> Option<()> {
     let Meta { key, hash, step, .. } = packet.meta;
     if seen.flags & (flag::SYN | flag::ACK) == flag::SYN {
-        state.connections.begin((&key, hash), seen.end, state.now_ns);
+        state.connections.begin((&key, hash), seen.first, state.now_ns);
+        if seen.payload > 0
+            && let Some(connection) = state.connections.get((&key, hash))
+        {
+            // Nothing is put into what a SYN carries (RFC 7413): a server may take it or not.
+            connection.boundary = next_boundary(packet, seen);
+            connection.pass(seen.end);
+        }
         return Some(());
     }
     let text = match state.extra(step).and_then(|extra| extra.treatment.as_ref()) {
@@ -91,6 +101,7 @@ fn from_user<B: Buffer>(state: &mut State, packet: &mut Packet<B>, seen: &Seen) 
         _ => None,
     };
     let fits = usize::from(state.sessions.cells.step(step).fits);
+    let may_keep = state.connections.may_keep(&key);
     let now_ns = state.now_ns;
     let Some(connection) = state.connections.get((&key, hash)) else {
         let is_passed = text.is_some() && request(payload(packet, seen)).is_some();
@@ -98,7 +109,7 @@ fn from_user<B: Buffer>(state: &mut State, packet: &mut Packet<B>, seen: &Seen) 
         return Some(());
     };
     connection.hear(now_ns, seen.flags & (flag::FIN | flag::RST) != 0);
-    let is_put = text.and_then(|text| open(connection, packet, seen, (&text, fits)));
+    let is_put = text.and_then(|text| open((connection, may_keep), packet, seen, (&text, fits)));
     if is_put.is_none() && connection.boundary == Some(seen.sequence) && seen.payload > 0 {
         // It passes as it is; where the next one begins may be known all the same.
         connection.boundary = next_boundary(packet, seen);
@@ -106,6 +117,9 @@ fn from_user<B: Buffer>(state: &mut State, packet: &mut Packet<B>, seen: &Seen) 
     connection.pass(seen.end);
     let shifted = connection.to_server(seen.sequence);
     let insertion = connection.covers(seen.sequence, seen.payload);
+    if is_put == Some(true) {
+        state.connections.keep((&key, hash));
+    }
     state.content.count_request(is_put);
     if let Some((offset, text)) = insertion {
         (!seen.is_fragment).then_some(())?;
@@ -130,13 +144,13 @@ fn payload<'a, B: Buffer>(packet: &'a Packet<B>, seen: &Seen) -> &'a [u8] {
 
 fn next_boundary<B: Buffer>(packet: &Packet<B>, seen: &Seen) -> Option<u32> {
     let next = request(payload(packet, seen))?.next?;
-    Some(seen.sequence.wrapping_add(next))
+    Some(seen.first.wrapping_add(next))
 }
 
 /// Opens an insertion where this is a request and nothing is in the way. `None` where it is no request, or not where one
 /// begins; `Some(false)` where something is in the way.
 fn open<B: Buffer>(
-    connection: &mut Connection,
+    (connection, may_keep): (&mut Connection, bool),
     packet: &Packet<B>,
     seen: &Seen,
     (text, fits): (&Arc<[u8]>, usize),
@@ -147,7 +161,8 @@ fn open<B: Buffer>(
     let request = request(payload(packet, seen))?;
     connection.boundary = request.next.map(|next| seen.sequence.wrapping_add(next));
     let length = seen.upper + seen.header + seen.payload;
-    let is_possible = connection.is_next(seen.sequence)
+    let is_possible = (may_keep || connection.is_kept())
+        && connection.is_next(seen.sequence)
         && length + connection.text_or(text).len() <= fits
         && is_sealed(packet.buffer.data(), seen.upper);
     Some(is_possible && connection.insert(seen.sequence.wrapping_add(request.line), text))

@@ -1,4 +1,5 @@
-//! Puts the Ethernet header on, once the next hop's address is known.
+//! Puts the Ethernet header on, once the next hop's address is known. What is for an address of our own does not leave: a
+//! tunnel whose other end is ours, too, as between SGW-U and PGW-U of one user in one node.
 
 use super::push_ethernet;
 use crate::counters::DropReason;
@@ -9,11 +10,17 @@ use packet::{Buffer, ethernet};
 
 pub(crate) struct EthernetOutput;
 
+/// A packet comes back no more often: from one gateway to a second, and from there to a third.
+const LOOPS_MAX: u8 = 2;
+
 impl<B: Buffer> Node<B> for EthernetOutput {
     const ID: NodeId = NodeId::EthernetOutput;
 
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let next_hop = packet.meta.next_hop;
+        if state.ports.is_own(next_hop) {
+            return come_back(state, packet);
+        }
         let port = state.ports.get(next_hop.port);
         if packet.buffer.data().len() > usize::from(port.mtu) {
             return Next::drop(DropReason::MtuExceeded);
@@ -28,5 +35,21 @@ impl<B: Buffer> Node<B> for EthernetOutput {
             Some(()) => Next::End(Fate::Send(next_hop.port)),
             None => Next::drop(DropReason::NoHeadroom),
         }
+    }
+}
+
+/// No wire has to be passed, so no MTU counts. Two gateways may stand between a user and the data network; rules that lead
+/// from tunnel to tunnel for ever are not what anybody means.
+#[cold]
+fn come_back<B: Buffer>(state: &State, packet: &mut Packet<B>) -> Next {
+    let (port, loops) = (packet.meta.next_hop.port, packet.meta.loops);
+    if loops >= LOOPS_MAX {
+        return Next::drop(DropReason::Looped);
+    }
+    let ours = state.ports.get(port).mac;
+    let header = ethernet::Header::new(ours, ours, super::ethertype(packet.buffer.data()));
+    match push_ethernet(&mut packet.buffer, header) {
+        Some(()) => Next::End(Fate::Loop(port)),
+        None => Next::drop(DropReason::NoHeadroom),
     }
 }

@@ -29,7 +29,7 @@ impl<B: Buffer> Node<B> for Far {
                 return Next::drop(DropReason::FarDrop);
             }
             Kind::GateClosed => return super::qer::refuse(state, packet, DropReason::GateClosed),
-            Kind::Redirect => return Next::To(NodeId::Redirect),
+            Kind::Redirect | Kind::Reset => return Next::To(NodeId::Redirect),
             Kind::Keep | Kind::KeepAndNotify => {
                 // It will be looked at again.
                 packet.meta.waits = Ticket::NONE;
@@ -101,7 +101,7 @@ pub(super) fn route<B: Buffer>(
     if plain && is_to_us(ports, data, is_ipv6) {
         return Err(DropReason::ToOurselves);
     }
-    if plain && is_ipv6 && is_of_link(data) {
+    if plain && is_of_link(data, is_ipv6) {
         return Err(DropReason::IpNotForUs);
     }
     if packet.meta.bytes > fits {
@@ -121,7 +121,7 @@ pub(crate) fn route_plain<B: Buffer>(ports: &Ports, buffer: &mut B) -> Result<()
     if is_to_us(ports, data, is_ipv6) {
         return Err(DropReason::ToOurselves);
     }
-    if is_ipv6 && is_of_link(data) {
+    if is_of_link(data, is_ipv6) {
         return Err(DropReason::IpNotForUs);
     }
     take_hop(data, is_ipv6)
@@ -146,10 +146,13 @@ fn is_to_us(ports: &Ports, packet: &[u8], is_ipv6: bool) -> bool {
     }
 }
 
-/// Whether an IPv6 packet is for a station of its own link, or for a group there: no router forwards it (RFC 4291 2.5.6
-/// and 2.7).
+/// Whether a packet is for whom no router forwards: of IPv6 a station of its own link, or a group there (RFC 4291 2.5.6 and
+/// 2.7), of IPv4 this host, a group or everybody (RFC 1812 4.2.2.11 and 5.3.7; we know no multicast).
 #[inline]
-fn is_of_link(packet: &[u8]) -> bool {
+fn is_of_link(packet: &[u8], is_ipv6: bool) -> bool {
+    if !is_ipv6 {
+        return matches!(packet.get(16), Some(0 | 127 | 224..));
+    }
     match packet.get(24..).and_then(<[u8]>::first_chunk) {
         Some([0xfe, second]) => second & 0xc0 == 0x80,
         Some([0xff, second]) => second & 0x0f <= 2,

@@ -25,8 +25,8 @@ impl<B: Buffer> Node<B> for FrameForward {
                 packet.meta.waits = Ticket::NONE;
                 Next::End(Fate::Keep)
             }
-            // Rules of frames neither redirect nor enrich.
-            Kind::Drop | Kind::Redirect | Kind::Enrich => {
+            // Rules of frames neither redirect nor reset nor enrich.
+            Kind::Drop | Kind::Redirect | Kind::Reset | Kind::Enrich => {
                 if step.minds_drops() && packet.meta.direction() == Direction::Downlink {
                     state.count_dropped(&step, packet.meta.bytes.into());
                 }

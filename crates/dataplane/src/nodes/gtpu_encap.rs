@@ -22,7 +22,7 @@ impl<B: Buffer> Node<B> for GtpuEncap {
             return Next::drop(DropReason::NoRoute);
         };
         packet.meta.next_hop = way.next_hop;
-        let tunnel = tunnel(step, packet.meta.qfi);
+        let tunnel = tunnel(step, &packet.meta);
         match way.template.encapsulate_into(&mut packet.buffer, tunnel) {
             Some(()) => Next::To(NodeId::EthernetOutput),
             None => Next::drop(DropReason::NoHeadroom),
@@ -30,23 +30,28 @@ impl<B: Buffer> Node<B> for GtpuEncap {
     }
 }
 
-/// The tunnel a step's packets go into; `arrived` is the QoS flow of the tunnel they came in, [`Meta::NO_QFI`] for none.
+/// The tunnel that a step's packets go into.
 #[inline(always)]
-pub(super) fn tunnel(step: &HotStep, arrived: u8) -> Tunnel {
+pub(super) fn tunnel(step: &HotStep, meta: &Meta) -> Tunnel {
     Tunnel {
         teid: step.teid,
-        pdu_session: container(step, arrived),
+        pdu_session: container(step, meta),
         tos: step.dscp().unwrap_or_default() << ECN_BITS,
     }
 }
 
 /// Towards the radio a packet is a downlink one, towards the next user plane function an uplink one. From tunnel to tunnel,
-/// as over N9 and in indirect forwarding, it stays in its QoS flow unless a QER names another (TS 23.501 5.7.1.5).
+/// as over N9 and in indirect forwarding, it stays in its QoS flow unless a QER names another (TS 23.501 5.7.1.5), and what was
+/// said of it besides is said again.
 #[inline(always)]
-fn container(step: &HotStep, arrived: u8) -> Option<PduSession> {
-    let qfi = step.qfi().or_else(|| (arrived != Meta::NO_QFI).then_some(arrived))?;
+fn container(step: &HotStep, meta: &Meta) -> Option<PduSession> {
+    let qfi = step.qfi().or_else(|| (meta.qfi != Meta::NO_QFI).then_some(meta.qfi))?;
     Some(match step.to().direction() {
-        Direction::Uplink => PduSession { reflective: step.is_reflective(), ..PduSession::downlink(qfi) },
+        Direction::Uplink => PduSession {
+            reflective: step.is_reflective() || meta.marks.is_reflective(),
+            paging_policy: meta.marks.paging_policy(),
+            ..PduSession::downlink(qfi)
+        },
         Direction::Downlink => PduSession::uplink(qfi),
     })
 }

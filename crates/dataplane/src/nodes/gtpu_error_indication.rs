@@ -2,7 +2,7 @@
 
 use super::answer::{Way, ends, replace_by_gtpu};
 use crate::counters::DropReason;
-use crate::frame::Packet;
+use crate::frame::{NextHop, Packet};
 use crate::graph::{Next, Node, NodeId};
 use crate::state::State;
 use packet::Buffer;
@@ -18,6 +18,7 @@ impl<B: Buffer> Node<B> for GtpuErrorIndication {
             return Next::drop(DropReason::NoTunnel);
         }
         match answer(packet) {
+            Some(()) if packet.meta.loops > 0 => tell_ourselves(packet),
             Some(()) => Next::To(NodeId::IpOutput),
             None => Next::drop(DropReason::NoTunnel),
         }
@@ -33,4 +34,15 @@ fn answer<B: Buffer>(packet: &mut Packet<B>) -> Option<()> {
     let length = error.write(&mut message)?;
     let way = Way { source: address, destination: peer, port: gtpu::PORT };
     replace_by_gtpu(&mut packet.buffer, way, message.get(..length)?)
+}
+
+/// The tunnel's other end is ours, too: its control plane is to hear of it as of any. That ends there, so it comes back however
+/// often the packet did.
+fn tell_ourselves<B: Buffer>(packet: &mut Packet<B>) -> Next {
+    let Some(address) = super::destination(packet.buffer.data()) else {
+        return Next::drop(DropReason::NoTunnel);
+    };
+    packet.meta.next_hop = NextHop::new(packet.meta.port, address);
+    packet.meta.loops = 0;
+    Next::To(NodeId::EthernetOutput)
 }

@@ -3,7 +3,7 @@
 use super::answer::{Way, ends, replace_by_gtpu};
 use super::frame_user::behind_tunnel;
 use crate::counters::DropReason;
-use crate::frame::{Meta, Packet};
+use crate::frame::{FlowMarks, Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
 use crate::state::State;
 use packet::gtpu::{self, Malformed, Message, message_type};
@@ -27,10 +27,15 @@ impl<B: Buffer> Node<B> for GtpuInput {
         if message.message_type != message_type::G_PDU {
             return Next::To(NodeId::GtpuPath);
         }
+        // No tunnel has it, and who sends to it is not told so (TS 29.281 7.3.1). Elsewhere it stands for no tunnel.
+        if message.teid == 0 {
+            return Next::drop(DropReason::NoTunnel);
+        }
         packet.meta.teid = message.teid;
         let Meta { port, source, teid, .. } = packet.meta;
         packet.meta.source = state.source_of_tunnel(port, source, teid);
         packet.meta.qfi = message.pdu_session.map_or(Meta::NO_QFI, |container| container.qfi);
+        packet.meta.marks = message.pdu_session.as_ref().map_or(FlowMarks::NONE, FlowMarks::of);
         match unwrap(packet, &message) {
             Some(()) => match behind_tunnel(state, &mut packet.meta) {
                 None => Next::To(NodeId::UserInput),

@@ -3,7 +3,7 @@
 
 use super::answer::{Way, ends, replace_by_gtpu, write_end_marker};
 use crate::counters::DropReason;
-use crate::frame::{Fate, Packet, PortIndex};
+use crate::frame::{Fate, Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
 use crate::state::{Key, State};
 use dplink::Event;
@@ -25,7 +25,7 @@ impl<B: Buffer> Node<B> for GtpuPath {
         let Ok(message) = Message::parse(payload) else { return Next::drop(DropReason::GtpuTruncated) };
         match message.message_type {
             message_type::ECHO_REQUEST => answer_echo(packet, &message),
-            message_type::ERROR_INDICATION => note_error(state, (packet.meta.port, &message), payload),
+            message_type::ERROR_INDICATION => note_error(state, (&packet.meta, &message), payload),
             message_type::ECHO_RESPONSE => note_answer(state, packet, &message),
             message_type::END_MARKER => {
                 packet.meta.teid = message.teid;
@@ -98,14 +98,16 @@ fn note_answer<B: Buffer>(state: &mut State, packet: &Packet<B>, message: &Messa
 }
 
 /// Whoever releases a tunnel by it takes a user off, and it says itself whose the tunnel is. So it is heard from where packets to
-/// that peer go, and of tunnels that lead there: a host of the data network is no base station.
-fn note_error(state: &mut State, (port, message): (PortIndex, &Message), payload: &[u8]) -> Next {
+/// that peer go, and of tunnels that lead there: a host of the data network is no base station. Of tunnels between sessions of this
+/// node nobody says anything but the node itself.
+fn note_error(state: &mut State, (meta, message): (&Meta, &Message), payload: &[u8]) -> Next {
     let Some(indication) = TunnelError::read(message, payload) else {
         return Next::drop(DropReason::GtpuIncomplete);
     };
     let (teid, peer) = (Teid(indication.teid), indication.address);
     let sides = [&[Interface::Access][..], &[Interface::Core, Interface::SgiLan]];
-    let towards = match sides.map(|kinds| state.reaches(peer, kinds, port)) {
+    let is_own = meta.loops > 0 && state.ports.is_ours(peer);
+    let towards = match sides.map(|kinds| is_own || state.reaches(peer, kinds, meta.port)) {
         [true, true] => None,
         [true, false] => Some(Interface::Access),
         [false, true] => Some(Interface::Core),

@@ -44,12 +44,15 @@ fn is_last_hop(packet: &[u8]) -> bool {
 pub(crate) fn path_mtu<B: Buffer>(state: &State, packet: &Packet<B>) -> Option<u16> {
     let Meta { step, towards, .. } = packet.meta;
     let step = state.sessions.cells.step(step);
-    let (port, headers) = match step.tunnels() {
+    let (mtu, headers) = match step.tunnels() {
         true => {
             let way = state.sessions.peers.way(step.peer)?;
-            (way.next_hop.port, way.template.length() + step.container_length())
+            (way.mtu, way.template.length() + step.container_length())
         }
-        false => (state.routes.find(towards, super::destination(packet.buffer.data())?)?.port, 0),
+        false => {
+            let next_hop = state.routes.find(towards, super::destination(packet.buffer.data())?)?;
+            (state.ports.get(next_hop.port).mtu, 0)
+        }
     };
-    state.ports.get(port).mtu.checked_sub(headers as u16)
+    mtu.checked_sub(headers as u16)
 }

@@ -16,9 +16,13 @@ impl<B: Buffer> Node<B> for Qer {
         let meta = &packet.meta;
         let (direction, bytes) = (meta.direction(), u32::from(meta.bytes));
         let (now_ns, burst_ns) = (state.now_ns, state.burst_ns);
-        let sessions = &mut state.sessions;
-        let step = *sessions.cells.step(meta.step);
+        let step = *state.sessions.cells.step(meta.step);
         let base = step.base(meta.step);
+        // What goes no further takes nothing of a rate that it may share with others.
+        if super::urr::is_beyond_quota(state, packet, &step) {
+            return Next::drop(DropReason::QuotaExhausted);
+        }
+        let sessions = &mut state.sessions;
         for place in step.meters() {
             if !sessions.admits((base, *place), direction, (now_ns, burst_ns)) {
                 return refuse(state, packet, DropReason::RateExceeded);

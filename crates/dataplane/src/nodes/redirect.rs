@@ -1,6 +1,7 @@
 //! Sends users elsewhere (TS 29.244 8.2.20): a request of HTTP/1.x is answered in the place of its server, and the
 //! connection ended; other connections over TCP are reset, at both ends where the server knows of them; what is not TCP
-//! is dropped. Nothing is forwarded, and nothing is counted or held to a rate.
+//! is dropped. Nothing is forwarded, and nothing is counted or held to a rate. Where connections are to be reset, all of this
+//! happens without an answer to requests: a handshake is refused.
 //!
 //! No state is kept: each answer follows from the segment it answers. A handshake that comes here is completed, so that
 //! there can be a request; the first number of ours is a function of the flow, by which its later segments are known.
@@ -11,7 +12,7 @@ use crate::counters::DropReason;
 use crate::frame::{Fate, Meta, Packet, Part};
 use crate::graph::{Next, Node, NodeId};
 use crate::side::Side;
-use crate::state::{State, StepIndex};
+use crate::state::{Kind, State, StepIndex};
 use packet::tcp::{Made, Segment, flag};
 use packet::{Buffer, FiveTuple, protocol};
 use rules::{Application, Arrival, Direction, Interface};
@@ -77,8 +78,11 @@ fn plan<'a, B: Buffer>(state: &State, packet: &'a Packet<B>) -> Option<Plan<'a>>
         return None;
     }
     let segment = Segment::parse(data.get(found.upper..found.total)?).ok()?;
+    let resets = state.sessions.cells.step(packet.meta.step).kind == Kind::Reset;
     let (user, server) = match packet.meta.direction() {
+        Direction::Uplink if resets => (reset_by_user(&segment), !begins(&segment)),
         Direction::Uplink => (from_user(&segment), !is_ours(state, &packet.meta, &segment)),
+        Direction::Downlink if resets => (Some(Reply::Reset), !segment.has(flag::RST)),
         Direction::Downlink => from_server(&segment),
     };
     // What only says that something was heard, and is not answered, ends nothing.
@@ -86,10 +90,19 @@ fn plan<'a, B: Buffer>(state: &State, packet: &'a Packet<B>) -> Option<Plan<'a>>
     Some(Plan { flow: found.tuple, segment, user, server: server && is_about_server })
 }
 
+/// A connection begins, which is nobody's yet.
+const fn begins(segment: &Segment<'_>) -> bool {
+    segment.has(flag::SYN) && !segment.has(flag::ACK)
+}
+
+/// Whatever a user says but that there is no connection (RFC 9293 3.5.2) ends it.
+fn reset_by_user(segment: &Segment<'_>) -> Option<Reply> {
+    (!segment.has(flag::RST) && segment.has(flag::SYN | flag::ACK)).then_some(Reply::Reset)
+}
+
 /// The server knows of a connection whose first segment it has seen.
 fn from_user(segment: &Segment<'_>) -> Option<Reply> {
-    let begins = segment.has(flag::SYN) && !segment.has(flag::ACK);
-    match begins {
+    match begins(segment) {
         _ if segment.has(flag::RST) => None,
         true if SYSTEM_PORTS.contains(&segment.destination()) && segment.destination() != HTTP => {
             Some(Reply::Reset)
@@ -126,9 +139,8 @@ const fn first_number(hash: u64) -> u32 {
 fn is_ours(state: &State, meta: &Meta, segment: &Segment<'_>) -> bool {
     let said = state.portal(meta.step).map_or(0, <[u8]>::len) as u32;
     let heard = segment.acknowledgement().wrapping_sub(first_number(meta.hash).wrapping_add(1));
-    // A connection that begins is nobody's yet; one that is reset may have been acknowledged or not.
-    let begins = segment.has(flag::SYN) && !segment.has(flag::ACK);
-    begins || (segment.has(flag::ACK) && heard <= said + 1)
+    // One that is reset may have been acknowledged or not.
+    begins(segment) || (segment.has(flag::ACK) && heard <= said + 1)
 }
 
 type Answered = (usize, Meta, NodeId);
@@ -140,16 +152,18 @@ fn for_user<B: Buffer>(
     bytes: &mut [u8],
 ) -> Option<Answered> {
     let (meta, segment) = (&packet.meta, &plan.segment);
-    let portal = state.portal(meta.step)?;
     let is_down = meta.direction() == Direction::Downlink;
     let (made, flow) = match reply {
         // It comes from the server as it is, but ends what it belongs to.
         _ if is_down => (ending(segment), plan.flow),
         Reply::Accept => {
-            let sequence = first_number(meta.hash);
-            (Made { sequence, ..Made::answering(segment, flag::SYN | flag::ACK, &[]) }, plan.flow.reversed())
+            // What came with the SYN is not kept: the user says it again (RFC 7413 4.2).
+            let (sequence, acknowledgement) = (first_number(meta.hash), segment.sequence().wrapping_add(1));
+            let made = Made::answering(segment, flag::SYN | flag::ACK, &[]);
+            (Made { sequence, acknowledgement, ..made }, plan.flow.reversed())
         }
         Reply::Portal => {
+            let portal = state.portal(meta.step)?;
             (Made::answering(segment, flag::FIN | flag::PSH | flag::ACK, portal), plan.flow.reversed())
         }
         Reply::Acknowledge => (Made::answering(segment, flag::ACK, &[]), plan.flow.reversed()),

@@ -39,6 +39,7 @@ impl<B: Buffer> Node<B> for Session {
             false => user(packet).and_then(|user| state.sessions.by_user(user)),
         };
         match found {
+            Some(session) if state.sessions.is_between(session) => between(state, packet, session),
             Some(session) => go_on(state, packet, session),
             None => super::steer::astray(state, packet),
         }
@@ -53,6 +54,26 @@ pub(super) fn go_on<B: Buffer>(state: &State, packet: &mut Packet<B>, session: S
         return Next::To(NodeId::FrameUser);
     }
     Next::To(NodeId::Classify)
+}
+
+/// Takes a packet to the rules of a session between tunnels of this node: it passes another session, too, before or after, which
+/// has what is known of the flow by the user's addresses. So here flows are found last, by keys of the session's own.
+#[cold]
+fn between<B: Buffer>(state: &mut State, packet: &mut Packet<B>, session: SessionIndex) -> Next {
+    let Some((key, ..)) = super::read_flow(packet.buffer.data(), packet.meta.direction()) else {
+        return go_on(state, packet, session);
+    };
+    let meta = &mut packet.meta;
+    meta.key = state.in_network(key, meta).between(session);
+    meta.hash = state.flows.hash(&meta.key);
+    if let Some((at, generation)) = state.flows.find(meta.flow(), state.now_ns) {
+        let step = state.sessions.cells.step(at);
+        if (step.generation, step.arrives_in) == (generation, meta.teid) {
+            (meta.step, meta.generation) = (at, generation);
+            return Next::To(NodeId::Far);
+        }
+    }
+    go_on(state, packet, session)
 }
 
 /// By what the packet's session is found.

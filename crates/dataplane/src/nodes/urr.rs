@@ -14,13 +14,7 @@ impl<B: Buffer> Node<B> for Urr {
     #[inline]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let step = *state.sessions.cells.step(packet.meta.step);
-        let (at, bytes) = (packet.meta.step, u32::from(packet.meta.bytes));
-        // Where a FAR stands in for the time after a quota, quotas have had their say; `far` saw to it.
-        if !state.has_plenty(&step, at, bytes)
-            && !step.stands_in()
-            && let Some(place) = state.used_up(&step)
-        {
-            state.remind((step.session, place));
+        if is_beyond_quota(state, packet, &step) {
             return Next::drop(DropReason::QuotaExhausted);
         }
         if packet.meta.waits.is_some() && super::inspect::defer(state, packet) {
@@ -31,6 +25,18 @@ impl<B: Buffer> Node<B> for Urr {
         }
         Next::To(out(&step))
     }
+}
+
+/// Whether a quota stops a packet. Where a FAR stands in for the time after it, quotas have had their say; `far` saw to it.
+#[inline]
+pub(super) fn is_beyond_quota<B: Buffer>(state: &mut State, packet: &Packet<B>, step: &HotStep) -> bool {
+    let (at, bytes) = (packet.meta.step, u32::from(packet.meta.bytes));
+    if state.has_plenty(step, at, bytes) || step.stands_in() {
+        return false;
+    }
+    let Some(place) = state.used_up(step) else { return false };
+    state.remind((step.session, place));
+    true
 }
 
 fn out(step: &HotStep) -> NodeId {

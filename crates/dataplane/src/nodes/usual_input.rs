@@ -2,7 +2,7 @@
 //! network, or in a tunnel over IPv4, from the radio or another gateway, with at most a PDU session container. Everything
 //! else, and everything at fault, goes the long way from `ethernet_input` on, which comes to the same for usual packets.
 
-use crate::frame::{Meta, Packet};
+use crate::frame::{FlowMarks, Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
 use crate::state::{FlowKey, Receiver, State};
 use packet::{Buffer, ethernet, gtpu, ipv4, protocol, udp};
@@ -38,7 +38,8 @@ impl<B: Buffer> Node<B> for UsualInput {
         };
         let meta = &mut packet.meta;
         meta.source = source;
-        (meta.teid, meta.qfi, meta.outer) = (tunnel.teid, tunnel.qfi, tunnel.end - ethernet::LENGTH as u8);
+        (meta.teid, meta.outer) = (tunnel.teid, tunnel.end - ethernet::LENGTH as u8);
+        (meta.qfi, meta.marks) = (tunnel.qfi, tunnel.marks);
         (meta.bytes, meta.traffic_class) = (length, class);
         meta.key = state.in_network(key, meta);
         meta.hash = state.flows.hash(&meta.key);
@@ -54,6 +55,7 @@ impl<B: Buffer> Node<B> for UsualInput {
 struct Before {
     teid: u32,
     qfi: u8,
+    marks: FlowMarks,
     /// Bytes from the front of the frame.
     end: u8,
     /// Where the tunnel's payload ends, or the frame does.
@@ -79,6 +81,7 @@ fn plain(frame: &[u8], receiver: &Receiver) -> Option<Before> {
     (is_for_us(frame, receiver) && !to_us).then_some(Before {
         teid: 0,
         qfi: Meta::NO_QFI,
+        marks: FlowMarks::NONE,
         end: PLAIN,
         limit: frame.len(),
     })
@@ -107,15 +110,19 @@ fn tunnel(frame: &[u8], receiver: &Receiver) -> Option<Before> {
     }
     let limit = ethernet::LENGTH + usize::from(ip_length);
     let teid = u32::from_be_bytes([header[46], header[47], header[48], header[49]]);
+    // 0 leads nowhere, and is what stands for no tunnel.
     match header[42] {
-        0x30 => Some(Before { teid, qfi: Meta::NO_QFI, end: TUNNEL as u8, limit }),
+        _ if teid == 0 => None,
+        0x30 => Some(Before { teid, qfi: Meta::NO_QFI, marks: FlowMarks::NONE, end: TUNNEL as u8, limit }),
         // One extension header, the container, one unit of four octets long, of either type.
         0x34 if header[53..55] == [0x85, 1]
             && header[55] & 0xef == 0
             && header[56] & 0x80 == 0
             && header[57] == 0 =>
         {
-            Some(Before { teid, qfi: header[56] & 0x3f, end: (TUNNEL + CONTAINER) as u8, limit })
+            // What comes from the radio says other things there.
+            let marks = if header[55] == 0 { FlowMarks::of_flow(header[56]) } else { FlowMarks::NONE };
+            Some(Before { teid, qfi: header[56] & 0x3f, marks, end: (TUNNEL + CONTAINER) as u8, limit })
         }
         _ => None,
     }

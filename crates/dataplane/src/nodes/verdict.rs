@@ -87,7 +87,7 @@ fn leave_in_tunnel<B: Buffer>(state: &State, packet: &mut Packet<B>) -> Option<P
     if !exit.holds(&state.neighbours, state.now_ns) {
         return None;
     }
-    let tunnel = gtpu_encap::tunnel(step, packet.meta.qfi);
+    let tunnel = gtpu_encap::tunnel(step, &packet.meta);
     exit.headers.encapsulate(&mut packet.buffer, tunnel, exit.mtu).map(|()| exit.port)
 }
 

@@ -52,10 +52,23 @@ impl Rate {
         }
     }
 
-    /// Goes on where `old` stood: a modification grants nobody a burst. What stands for a meter apart is left alone.
-    pub(crate) const fn carry(&mut self, old: &Self) {
+    /// Goes on where `old` stood: a modification grants nobody a burst. What is to be waited for is shorter at a higher rate, and
+    /// over where there is none: it was reckoned at the old one. What stands for a meter apart is left alone.
+    pub(crate) fn carry(&mut self, old: &Self, now_ns: u64) {
         if self.stands_for().is_none() && old.stands_for().is_none() {
-            self.due = old.due;
+            self.due = [Direction::Uplink, Direction::Downlink].map(|way| self.due_after(old, way, now_ns));
+        }
+    }
+
+    fn due_after(&self, old: &Self, way: Direction, now_ns: u64) -> u64 {
+        let (due, now) = (old.due[way as usize], now_ns.saturating_mul(PARTS));
+        let Some(ahead) = due.checked_sub(now) else { return due };
+        match (old.limit_kbps(way), self.limit_kbps(way)) {
+            (_, None) => now,
+            (Some(before), Some(limit)) if limit > before => {
+                now + (u128::from(ahead) * u128::from(before) / u128::from(limit)) as u64
+            }
+            _ => due,
         }
     }
 
@@ -142,7 +155,7 @@ mod tests {
         let mut rate = Rate::new(BitRates { uplink_kbps: 0, downlink_kbps: 8 });
         let mut before = slow;
         before.charge(Direction::Uplink, 1, 1_500);
-        rate.carry(&before);
+        rate.carry(&before, 1);
         for direction in [Direction::Uplink, Direction::Downlink] {
             for _ in 0..10 {
                 rate.charge(direction, 1, 1_500);
@@ -153,5 +166,30 @@ mod tests {
             (rate.limit_kbps(Direction::Uplink), rate.limit_kbps(Direction::Downlink)),
             (None, Some(8))
         );
+    }
+
+    #[test]
+    fn a_higher_rate_is_in_force_at_once() {
+        const S: u64 = 1_000_000_000;
+        let both = |kbps| Rate::new(BitRates { uplink_kbps: kbps, downlink_kbps: kbps });
+        let mut slow = both(1);
+        // 12 seconds at 1 kbit/s.
+        slow.charge(Direction::Uplink, 0, 1_500);
+        assert!(!slow.admits(Direction::Uplink, 11 * S, 0) && slow.admits(Direction::Uplink, 12 * S, 0));
+        let mut fast = both(1_000);
+        fast.carry(&slow, 2 * S);
+        // The 10 seconds that were left are 10 ms.
+        assert!(!fast.admits(Direction::Uplink, 2 * S + 9_000_000, 0));
+        assert!(fast.admits(Direction::Uplink, 2 * S + 10_000_000, 0));
+        // A lower one makes nobody wait for what has passed.
+        let mut again = both(1);
+        again.carry(&fast, 2 * S);
+        assert!(again.admits(Direction::Uplink, 2 * S + 10_000_000, 0));
+        // What had no limit for a time begins anew.
+        let mut free = both(0);
+        free.carry(&slow, 2 * S);
+        let mut limited = both(1);
+        limited.carry(&free, 3 * S);
+        assert!(limited.admits(Direction::Uplink, 3 * S, 0));
     }
 }

@@ -29,11 +29,22 @@ impl Window {
     fn charge(&mut self, now_ns: u64) {
         let Some(limit) = self.limit else { return };
         if now_ns >= self.end_ns {
-            let length_ns = u64::from(limit.window_s).saturating_mul(SECOND_NS);
-            (self.end_ns, self.used) = (now_ns.saturating_add(length_ns), 0);
+            (self.end_ns, self.used) = (now_ns.saturating_add(length_ns(limit)), 0);
         }
         self.used = self.used.saturating_add(1);
     }
+
+    /// With the limit of another: it ends no later than one of that limit that began now, and without a limit nothing is
+    /// remembered.
+    fn limited_as(self, other: &Self, now_ns: u64) -> Self {
+        let Some(limit) = other.limit else { return *other };
+        let latest_ns = now_ns.saturating_add(length_ns(limit));
+        Self { limit: other.limit, end_ns: self.end_ns.min(latest_ns), ..self }
+    }
+}
+
+fn length_ns(limit: PacketRate) -> u64 {
+    u64::from(limit.window_s).saturating_mul(SECOND_NS)
 }
 
 /// A meter apart.
@@ -78,19 +89,18 @@ impl Apart {
     }
 
     /// Takes over the limits of another, not what it has seen.
-    fn limit_as(&mut self, other: &Self) {
+    fn limit_as(&mut self, other: &Self, now_ns: u64) {
         let before = std::mem::replace(&mut self.rate, other.rate);
-        self.rate.carry(&before);
+        self.rate.carry(&before, now_ns);
         for (window, other) in self.windows.iter_mut().zip(&other.windows) {
-            // Without a limit nothing is remembered.
-            *window = if other.limit.is_none() { *other } else { Window { limit: other.limit, ..*window } };
+            *window = window.limited_as(other, now_ns);
         }
     }
 
     /// Goes on where the session's own meter of the same QER stood, which was in its account.
-    pub(crate) fn carry(mut self, old: &Rate) -> Self {
+    pub(crate) fn carry(mut self, old: &Rate, now_ns: u64) -> Self {
         if self.number.is_none() {
-            self.rate.carry(old);
+            self.rate.carry(old, now_ns);
         }
         self
     }
@@ -117,11 +127,17 @@ impl Aparts {
         Self { meters, free, by_number: Table::new(limit), limit }
     }
 
-    /// Whether all of these find room.
-    pub(crate) fn have_room(&self, wanted: &[(u16, Apart)]) -> bool {
-        let is_new = |apart: &Apart| apart.number.is_none_or(|number| self.by_number.get(number).is_none());
-        let new = wanted.iter().filter(|(_, apart)| is_new(apart)).count();
-        new <= self.room()
+    /// Whether a meter takes room that is not taken: one of a number that nobody has, or one of a session's own that has none
+    /// yet, `before`.
+    pub(crate) fn is_new(&self, apart: &Apart, before: Option<u32>) -> bool {
+        self.known(apart, before).is_none()
+    }
+
+    fn known(&self, apart: &Apart, before: Option<u32>) -> Option<u32> {
+        match apart.number {
+            Some(number) => self.by_number.get(number),
+            None => before.filter(|at| self.at(*at).is_some_and(|old| old.number.is_none())),
+        }
     }
 
     /// Meters that can still be taken in.
@@ -136,15 +152,11 @@ impl Aparts {
 
     /// One more session uses a meter: one of the same number, `before` where that is the session's own, or a new one.
     /// What was seen stays, the limits are those of `apart`. Room was made sure of.
-    pub(crate) fn enter(&mut self, apart: Apart, before: Option<u32>) -> u32 {
-        let known = match apart.number {
-            Some(number) => self.by_number.get(number),
-            None => before.filter(|at| self.at(*at).is_some_and(|old| old.number.is_none())),
-        };
-        if let Some(at) = known
+    pub(crate) fn enter(&mut self, apart: Apart, before: Option<u32>, now_ns: u64) -> u32 {
+        if let Some(at) = self.known(&apart, before)
             && let Some((meter, users)) = self.meters.get_mut(at as usize)
         {
-            meter.limit_as(&apart);
+            meter.limit_as(&apart, now_ns);
             *users += 1;
             return at;
         }
@@ -214,34 +226,37 @@ mod tests {
     #[test]
     fn what_is_used_together_lives_as_long_as_anybody_uses_it() {
         let mut all = Aparts::new(2);
-        let first = all.enter(apart(Some(9), 3), None);
+        let first = all.enter(apart(Some(9), 3), None, 0);
         assert_eq!(passed(all.at_mut(first).unwrap(), 0..10), 3);
         // Another session joins with another limit; the first one leaves.
-        assert_eq!(all.enter(apart(Some(9), 5), None), first);
+        assert_eq!(all.enter(apart(Some(9), 5), None, 0), first);
         all.leave(first);
         assert_eq!(passed(all.at_mut(first).unwrap(), 10..20), 2);
         all.leave(first);
-        let next = all.enter(apart(Some(9), 3), None);
+        let next = all.enter(apart(Some(9), 3), None, 0);
         assert_eq!(passed(all.at_mut(next).unwrap(), 20..30), 3);
     }
 
     #[test]
     fn a_meter_of_ones_own_goes_on_after_a_change() {
         let mut all = Aparts::new(2);
-        let own = all.enter(apart(None, 3), None);
+        let own = all.enter(apart(None, 3), None, 0);
         assert_eq!(passed(all.at_mut(own).unwrap(), 0..10), 3);
-        assert_eq!(all.enter(apart(None, 4), Some(own)), own);
+        assert_eq!(all.enter(apart(None, 4), Some(own), 0), own);
         all.leave(own);
         assert_eq!(passed(all.at_mut(own).unwrap(), 10..20), 1);
-        assert_ne!(all.enter(apart(Some(1), 4), Some(own)), own, "what is shared is nobody's own");
+        assert_ne!(all.enter(apart(Some(1), 4), Some(own), 0), own, "what is shared is nobody's own");
     }
 
     #[test]
     fn room_is_counted_without_what_is_there() {
         let mut all = Aparts::new(2);
         let known = apart(Some(1), 3);
-        all.enter(known, None);
-        assert!(all.have_room(&[(0, known), (1, apart(None, 1))]));
-        assert!(!all.have_room(&[(0, known), (1, apart(None, 1)), (2, apart(Some(2), 1))]));
+        all.enter(known, None, 0);
+        let own = all.enter(apart(None, 1), None, 0);
+        assert_eq!(all.room(), 0);
+        let is_new = |number, before| all.is_new(&apart(number, 1), before);
+        assert!(!is_new(Some(1), None) && !is_new(None, Some(own)));
+        assert!(is_new(Some(2), None) && is_new(None, None) && is_new(Some(2), Some(own)));
     }
 }

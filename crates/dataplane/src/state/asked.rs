@@ -37,6 +37,9 @@ pub(super) struct Asked {
 }
 
 impl Asked {
+    /// Bytes that one with a threshold or a quota takes.
+    pub(super) const BYTES: usize = size_of::<Self>() + size_of::<Bound>();
+
     /// `None` where a URR asks for nothing.
     pub(super) fn new(usage: &Usage) -> Option<Box<Self>> {
         let quota = Bound::new(usage.quota);

@@ -10,8 +10,11 @@ use super::tags::{TAGS, Tags};
 
 /// Lines of a block, one of which is the tags'.
 const LINES: usize = 32;
-/// Places a flow may stand in: a line of tags has one tag too many.
+/// Places a flow may stand in: a line of tags has one tag too many, where flows are counted that stand elsewhere.
 pub(super) const WAYS: usize = LINES - 1;
+/// What is counted there, so that it is neither a flow's tag, which is odd, nor that of a free place.
+const NONE_AWAY: u16 = 2;
+const ONE_AWAY: u16 = 2;
 
 /// A place of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +48,7 @@ impl Blocks {
     pub(super) fn new(count: usize) -> Self {
         let empty = Block { lines: [Line([0; 8]); LINES] };
         let mut blocks = Self { blocks: memory::filled(count, empty) };
-        (0..count).for_each(|block| blocks.tags_mut(block).set(WAYS, Tags::CLOSED));
+        (0..count).for_each(|block| blocks.tags_mut(block).set(WAYS, NONE_AWAY));
         blocks
     }
 
@@ -64,6 +67,29 @@ impl Blocks {
     #[inline]
     pub(super) fn tags(&self, block: usize) -> &Tags {
         zerocopy::transmute_ref!(&self.blocks[block].lines[tags_line(block)].0)
+    }
+
+    /// Whether flows that belong into a block, which was full, stand in others.
+    #[inline]
+    pub(super) fn has_away(&self, block: usize) -> bool {
+        self.tags(block).get(WAYS) != NONE_AWAY
+    }
+
+    /// A flow that belongs into a block stands in another one.
+    pub(super) fn send_away(&mut self, block: usize) {
+        let away = self.tags(block).get(WAYS);
+        self.tags_mut(block).set(WAYS, away + ONE_AWAY);
+    }
+
+    /// Such a flow is forgotten.
+    pub(super) fn lose_away(&mut self, block: usize) {
+        let away = self.tags(block).get(WAYS);
+        self.tags_mut(block).set(WAYS, away - ONE_AWAY);
+    }
+
+    /// Whether as many are away as can be counted.
+    pub(super) fn is_away_full(&self, block: usize) -> bool {
+        self.tags(block).get(WAYS) >= u16::MAX - ONE_AWAY
     }
 
     /// The flow at a place; what nobody put there is all zero.

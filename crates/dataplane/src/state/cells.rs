@@ -1,8 +1,8 @@
 //! Where the hot part of sessions lies: runs of cells, each with an account and two steps, so that a plain session is
 //! one cell and what a packet needs of it can be asked for at once.
 
-use super::account::Account;
-use super::memory;
+use super::account::{Account, Rate};
+use super::memory::{self, NoMemory};
 use super::runs::Runs;
 use super::step::{HotStep, StepIndex};
 
@@ -32,10 +32,13 @@ pub(crate) struct CellRun {
     class: u8,
 }
 
-/// All cells of a worker.
+/// All cells of a worker. Those that were never in use take no memory, but for as many as there may be sessions: a plain
+/// session makes no packet wait for the kernel.
 pub(crate) struct Cells {
-    cells: Box<[Cell]>,
+    /// Has the room for as many as there may be.
+    cells: Vec<Cell>,
     runs: Runs,
+    used: usize,
     /// Runs of more than one cell that are in use.
     long: usize,
 }
@@ -52,14 +55,32 @@ const fn class(cells: usize) -> u8 {
 }
 
 impl Cells {
-    pub(crate) fn new(limit: usize) -> Self {
-        Self { cells: memory::filled(limit, EMPTY), runs: Runs::new(limit), long: 0 }
+    /// `limit` of them, of which the first `ready` take their memory now.
+    pub(crate) fn new(limit: usize, ready: usize) -> Result<Self, NoMemory> {
+        let mut cells = memory::reserved(limit)?;
+        cells.resize(ready.min(limit), EMPTY);
+        Ok(Self { cells, runs: Runs::new(limit), used: 0, long: 0 })
+    }
+
+    /// How many there may be.
+    pub(crate) const fn limit(&self) -> usize {
+        self.runs.limit()
+    }
+
+    /// How many are in use.
+    pub(crate) const fn used(&self) -> usize {
+        self.used
     }
 
     /// A run of at least so many cells; `None` where there is no room.
     pub(crate) fn allocate(&mut self, cells: usize) -> Option<CellRun> {
         let class = class(cells.max(1));
         let base = self.runs.allocate(class)?;
+        let end = base as usize + (1 << class);
+        if end > self.cells.len() {
+            self.cells.resize(end, EMPTY);
+        }
+        self.used += 1 << class;
         self.long += usize::from(class > 0);
         Some(CellRun { base, class })
     }
@@ -72,6 +93,7 @@ impl Cells {
 
     /// Takes a run back; nothing refers to its steps any more.
     pub(crate) fn release(&mut self, run: CellRun) {
+        self.used -= 1 << run.class;
         self.long -= usize::from(run.class > 0);
         for cell in &mut self.cells[run.base as usize..][..1 << run.class] {
             *cell = EMPTY;
@@ -109,11 +131,45 @@ impl Cells {
         &mut self.cells[base as usize + usize::from(place)].account
     }
 
+    /// The rate of the account at a place of a session.
+    pub(crate) fn rate(&self, base: u32, place: u16) -> Rate {
+        self.cells[base as usize + usize::from(place)].account.rate
+    }
+
     /// Asks for what a packet of this step will need.
     #[inline]
     pub(crate) fn prefetch(&self, index: StepIndex) {
         let Some(cell) = self.cells.get(index.cell()) else { return };
         memory::prefetch(&cell.steps[index.place()]);
         memory::prefetch(&cell.account);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_beyond_those_of_plain_sessions_take_no_memory_before_they_are_in_use() {
+        let mut cells = Cells::new(1 << 20, 4).ok().unwrap();
+        assert_eq!((cells.cells.len(), cells.limit(), cells.used()), (4, 1 << 20, 0));
+        let (addresses, room) = (cells.cells.as_ptr(), cells.cells.capacity());
+        let run = cells.allocate(40).unwrap();
+        assert_eq!((cells.cells.len(), cells.used()), (64, 64));
+        cells.step_mut(StepIndex::new(run.base + 39, 1)).generation = 7;
+        cells.release(run);
+        assert_eq!((cells.step(StepIndex::new(run.base + 39, 1)).generation, cells.used()), (0, 0));
+        while cells.allocate(64).is_some() {}
+        assert_eq!((cells.cells.len(), cells.used()), (1 << 20, 1 << 20));
+        assert_eq!(
+            (cells.cells.as_ptr(), cells.cells.capacity()),
+            (addresses, room),
+            "the worker allocates nothing"
+        );
+    }
+
+    #[test]
+    fn more_than_there_are_addresses_for_is_refused() {
+        assert_eq!(Cells::new(usize::MAX / 64, 4).err(), Some(NoMemory { bytes: usize::MAX }));
     }
 }

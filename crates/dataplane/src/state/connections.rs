@@ -3,13 +3,20 @@
 //! One insertion at a time is open: from the moment it is made until the server has acknowledged all of it. Until then
 //! the user may send the same octets again, cut otherwise, and whatever segment carries the octet behind the insertion
 //! carries the insertion, too. After that it only counts in the distance.
+//!
+//! A connection that has had a field cannot be forgotten before it is over, so one user keeps a share of the places at most, and
+//! of those that may be forgotten, one of whoever has most places goes first.
 
 use super::flow_key::FlowKey;
 use super::table::Table;
 use std::sync::Arc;
 
 /// Connections looked at for one that gives way.
-const CANDIDATES: usize = 16;
+const CANDIDATES: usize = 8;
+/// One user keeps this part of the places at most.
+const USERS_MIN: usize = 16;
+/// Counts of users for each place: those of some users are counted together, which share a share then.
+const COUNTS_PER_PLACE: usize = 4;
 /// As long as translators of addresses keep a connection that says nothing, in nanoseconds (RFC 5382 REQ-5: 2 h 4 min).
 const IDLE_NS: u64 = 7_440_000_000_000;
 /// The same of one that has ended (4 min).
@@ -31,6 +38,8 @@ pub(crate) struct Connection {
     pub(crate) boundary: Option<u32>,
     /// What is put in, from the first time on.
     text: Option<Arc<[u8]>>,
+    /// It is counted among those its user keeps.
+    is_kept: bool,
     has_ended: bool,
 }
 
@@ -44,12 +53,18 @@ impl Connection {
         open: None,
         boundary: None,
         text: None,
+        is_kept: false,
         has_ended: false,
     };
 
     /// Whether numbers differ.
     pub(crate) const fn is_shifted(&self) -> bool {
         self.base != 0 || self.open.is_some()
+    }
+
+    /// Whether it has had a field.
+    pub(crate) const fn is_kept(&self) -> bool {
+        self.is_kept
     }
 
     fn text_length(&self) -> u32 {
@@ -136,20 +151,123 @@ const fn is_before(a: u32, b: u32) -> bool {
     (b.wrapping_sub(a) as i32) > 0
 }
 
+/// Places of a user's connections, and those of connections that have had a field.
+#[derive(Clone, Copy, Debug, Default)]
+struct Share {
+    places: u32,
+    kept: u32,
+}
+
 /// Those of a worker, in memory of fixed size.
 pub(crate) struct Connections {
     all: Box<[Connection]>,
     /// From hashes of flows.
     by_flow: Table,
-    /// Which is looked at next for one that gives way.
+    /// By user; as many as a power of two.
+    shares: Box<[Share]>,
+    /// Places that are taken.
+    known: usize,
+    /// Which is looked at next for one that gives way, and for one that is over.
     next: usize,
+    swept: usize,
 }
 
 impl Connections {
     /// Room for `limit` connections, one at least.
     pub(crate) fn new(limit: usize) -> Self {
         let limit = limit.max(1);
-        Self { all: vec![Connection::NONE; limit].into(), by_flow: Table::new(limit), next: 0 }
+        let users = (limit * COUNTS_PER_PLACE).next_power_of_two();
+        Self {
+            all: vec![Connection::NONE; limit].into(),
+            by_flow: Table::new(limit),
+            shares: vec![Share::default(); users].into(),
+            known: 0,
+            next: 0,
+            swept: 0,
+        }
+    }
+
+    /// Where a flow's user is counted.
+    const fn user(&self, key: &FlowKey) -> usize {
+        let mixed = (key.user() ^ (key.network() as u64) << 48).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 32) as usize & (self.shares.len() - 1)
+    }
+
+    fn share(&self, key: &FlowKey) -> Share {
+        self.shares.get(self.user(key)).copied().unwrap_or_default()
+    }
+
+    fn share_mut(&mut self, key: &FlowKey) -> Option<&mut Share> {
+        let user = self.user(key);
+        self.shares.get_mut(user)
+    }
+
+    /// Whether one more connection of this flow's user may have a field.
+    pub(crate) fn may_keep(&self, key: &FlowKey) -> bool {
+        (self.share(key).kept as usize) < self.all.len().div_ceil(USERS_MIN)
+    }
+
+    /// A connection has had a field: it is its user's until it is over.
+    pub(crate) fn keep(&mut self, (key, hash): (&FlowKey, u64)) {
+        let Some(connection) = self.get((key, hash)).filter(|connection| !connection.is_kept) else { return };
+        connection.is_kept = true;
+        if let Some(share) = self.share_mut(key) {
+            share.kept += 1;
+        }
+    }
+
+    /// Puts a connection into a free place.
+    fn put(&mut self, place: usize, connection: Connection) {
+        let Some(slot) = self.all.get_mut(place) else { return };
+        let inserted = self.by_flow.insert(connection.hash, place as u32);
+        debug_assert!(inserted.is_ok(), "there are as many places as names");
+        let (key, kept) = (connection.key, u32::from(connection.is_kept));
+        *slot = connection;
+        self.known += 1;
+        if let Some(share) = self.share_mut(&key) {
+            (share.places, share.kept) = (share.places + 1, share.kept + kept);
+        }
+    }
+
+    /// Takes the connection of a place out.
+    fn vacate(&mut self, place: usize) -> Option<Connection> {
+        let taken = std::mem::replace(self.all.get_mut(place)?, Connection::NONE);
+        if taken.key == FlowKey::NONE {
+            return None;
+        }
+        self.by_flow.remove(taken.hash);
+        self.known -= 1;
+        if let Some(share) = self.share_mut(&taken.key) {
+            share.places = share.places.saturating_sub(1);
+            share.kept = share.kept.saturating_sub(taken.is_kept.into());
+        }
+        Some(taken)
+    }
+
+    /// Forgets a connection that is over, looking at one place a call.
+    pub(crate) fn sweep(&mut self, now_ns: u64) {
+        if self.known == 0 {
+            return;
+        }
+        self.swept = (self.swept + 1) % self.all.len();
+        let is_over = |connection: &Connection| connection.is_kept && connection.may_go(now_ns);
+        if self.all.get(self.swept).is_some_and(is_over) {
+            self.vacate(self.swept);
+        }
+    }
+
+    /// Forgets those of some flows, whose session is no more.
+    pub(crate) fn forget(&mut self, is_it: impl Fn(&FlowKey) -> bool) {
+        for place in 0..self.all.len() {
+            if self.is_any(place, &is_it) {
+                self.vacate(place);
+            }
+        }
+    }
+
+    fn is_any(&self, place: usize, is_it: impl Fn(&FlowKey) -> bool) -> bool {
+        let key = self.all.get(place).map_or(FlowKey::NONE, |connection| connection.key);
+        key != FlowKey::NONE && is_it(&key)
     }
 
     /// A connection, if it is known.
@@ -169,16 +287,15 @@ impl Connections {
     pub(crate) fn begin(&mut self, (key, hash): (&FlowKey, u64), first: u32, now_ns: u64) {
         let numbers = Connection { high: first, boundary: Some(first), ..Connection::NONE };
         let fresh = Connection { key: *key, hash, seen_ns: now_ns, ..numbers };
-        let known = self.by_flow.get(hash).map(|place| place as usize);
-        let Some(place) = known.or_else(|| self.make_room(now_ns)) else { return };
-        let Some(connection) = self.all.get_mut(place) else { return };
-        // Another of the same hash stays: its numbers may differ.
-        if connection.key != FlowKey::NONE && connection.key != *key {
-            return;
+        if let Some(place) = self.by_flow.get(hash).map(|place| place as usize) {
+            // Another of the same hash stays: its numbers may differ.
+            if self.is_any(place, |known| known == key) {
+                self.vacate(place);
+                self.put(place, fresh);
+            }
+        } else if let Some(place) = self.make_room(now_ns) {
+            self.put(place, fresh);
         }
-        *connection = fresh;
-        let inserted = self.by_flow.insert(hash, place as u32);
-        debug_assert!(inserted.is_ok(), "there are as many places as names");
     }
 
     /// Connections that can still be taken in, if nothing that may be forgotten is.
@@ -188,11 +305,9 @@ impl Connections {
 
     /// Takes out those of some flows, into a list that has the room.
     pub(super) fn carry_off(&mut self, is_it: impl Fn(&FlowKey) -> bool, into: &mut Vec<Connection>) {
-        for connection in &mut self.all {
-            let is_any = connection.key != FlowKey::NONE && is_it(&connection.key);
-            if is_any && into.len() < into.capacity() {
-                self.by_flow.remove(connection.hash);
-                into.push(std::mem::replace(connection, Connection::NONE));
+        for place in 0..self.all.len() {
+            if into.len() < into.capacity() && self.is_any(place, &is_it) {
+                into.extend(self.vacate(place));
             }
         }
     }
@@ -203,28 +318,28 @@ impl Connections {
             return;
         }
         let rounds = self.all.len().div_ceil(CANDIDATES);
-        let Some(place) = (0..rounds).find_map(|_| self.make_room(now_ns)) else { return };
-        let inserted = self.by_flow.insert(connection.hash, place as u32);
-        debug_assert!(inserted.is_ok(), "there are as many places as names");
-        if let Some(slot) = self.all.get_mut(place) {
-            *slot = connection;
+        if let Some(place) = (0..rounds).find_map(|_| self.make_room(now_ns)) {
+            self.put(place, connection);
         }
     }
 
-    /// A free place, or one of a connection that may be forgotten.
+    /// A free place; else, of some connections that may be forgotten, that of one whose user has most.
     fn make_room(&mut self, now_ns: u64) -> Option<usize> {
+        let mut most: Option<(u32, usize)> = None;
         for _ in 0..CANDIDATES.min(self.all.len()) {
             self.next = (self.next + 1) % self.all.len();
-            let connection = self.all.get_mut(self.next)?;
-            if connection.may_go(now_ns) {
-                if connection.key != FlowKey::NONE {
-                    self.by_flow.remove(connection.hash);
-                }
-                *connection = Connection::NONE;
+            let connection = self.all.get(self.next)?;
+            if connection.key == FlowKey::NONE {
                 return Some(self.next);
             }
+            let places = self.share(&connection.key).places;
+            if connection.may_go(now_ns) && most.is_none_or(|(before, _)| places > before) {
+                most = Some((places, self.next));
+            }
         }
-        None
+        let (_, place) = most?;
+        self.vacate(place);
+        Some(place)
     }
 }
 
@@ -275,6 +390,55 @@ mod tests {
         all.begin((&keys[3], 4), 10, IDLE_NS + 1);
         all.begin((&keys[1], 2), 10, IDLE_NS + 1);
         assert!(all.get((&keys[0], 1)).is_none() && all.get((&keys[1], 2)).is_some());
+    }
+
+    fn key(user: u8, port: u16) -> FlowKey {
+        let source = u128::from(user) << 96;
+        let tuple = packet::FiveTuple { source, source_port: port, version: 4, ..Default::default() };
+        FlowKey::new(&tuple, rules::Direction::Uplink)
+    }
+
+    /// Opens a connection and, if its user has a share left, gives it a field; whether it got one.
+    fn enrich(all: &mut Connections, key: &FlowKey, now_ns: u64) -> bool {
+        let flow = (key, key.hash(7));
+        all.begin(flow, 10, now_ns);
+        let may_keep = all.may_keep(key);
+        let inserted = all.get(flow).is_some_and(|it| may_keep && it.insert(10, &Arc::from(&b"x"[..])));
+        if inserted {
+            all.keep(flow);
+        }
+        inserted
+    }
+
+    #[test]
+    fn a_user_keeps_a_share_of_the_places_until_its_connections_are_over() {
+        let mut all = Connections::new(64);
+        let got = (0..64).filter(|port| enrich(&mut all, &key(1, *port), 0)).count();
+        assert_eq!(got, 64 / USERS_MIN);
+        assert!(enrich(&mut all, &key(2, 1), 0), "another user's");
+        // Over, and found to be so.
+        (0..64).for_each(|_| all.sweep(IDLE_NS + 1));
+        assert!(enrich(&mut all, &key(1, 100), IDLE_NS + 1));
+        // Its session goes, and with it what it kept.
+        all.forget(|flow| flow.user() == key(1, 0).user());
+        let again = (200..264).filter(|port| enrich(&mut all, &key(1, *port), IDLE_NS + 1)).count();
+        assert_eq!(again, 64 / USERS_MIN);
+    }
+
+    #[test]
+    fn who_opens_many_connections_displaces_its_own() {
+        let mut all = Connections::new(64);
+        for port in 0..10_000 {
+            all.begin((&key(9, port), key(9, port).hash(7)), 10, 0);
+            if port < 64 && port % 8 == 0 {
+                let other = key((port / 8) as u8, 1);
+                all.begin((&other, other.hash(7)), 10, 0);
+            }
+        }
+        let known = (0..8).filter(|user| all.get((&key(*user, 1), key(*user, 1).hash(7))).is_some()).count();
+        assert_eq!(known, 8);
+        let counted: u32 = all.shares.iter().map(|share| share.places).sum();
+        assert_eq!((all.known, counted), (64, 64));
     }
 
     proptest! {

@@ -140,36 +140,51 @@ impl<'a> View<'a> {
     }
 
     fn datagram(&self) -> Datagram<'a> {
-        let payload = self.upper.get(udp::LENGTH..).unwrap_or_default();
+        // What is behind the datagram in its packet nobody reads.
+        let end = udp::Header::parse(self.upper).map_or(self.upper.len(), udp::Header::length);
+        let payload = self.upper.get(udp::LENGTH..end).unwrap_or_default();
         Datagram { server_port: self.tuple.destination_port, payload }
     }
 
     /// Of TCP, only what the user says is looked at: servers that speak first are rare, and say little. But what the server does
-    /// not take is no word of the user: segments with a wrong checksum are passed over, and that the user's side is over is not
-    /// believed, as what says so may never arrive there, or have no number that counts. What says nothing more is left alone in time.
+    /// not take is no word of the user: packets with a wrong checksum are passed over, as are segments that acknowledge nothing, or
+    /// what the server has not said, and that the user's side is over is not
+    /// believed, as what says so may never arrive there, or have no number that counts. What a SYN carries is looked at once the
+    /// server has acknowledged it. What says nothing more is left alone in time.
     fn inspect<'i>(&self, inspection: &'i mut Inspection) -> Verdict<'i>
     where
         'a: 'i,
     {
         if self.tuple.protocol == protocol::UDP {
-            return inspection.datagram(self.datagram());
+            let is_taken =
+                self.direction == Direction::Downlink || udp::is_sealed(self.packet.0, self.packet.1);
+            return if is_taken { inspection.datagram(self.datagram()) } else { Verdict::More };
         }
         let Ok(segment) = tcp::Segment::parse(self.upper) else { return Verdict::More };
+        let is_syn = segment.has(tcp::flag::SYN);
         if self.direction == Direction::Downlink {
+            inspection.answered(segment.sequence().wrapping_add(segment.sequence_length()), is_syn);
             return match segment.has(tcp::flag::RST | tcp::flag::FIN) {
                 true => Verdict::Unknown(dpi::extract::Unknown::Bounds),
+                false if is_syn && segment.has(tcp::flag::ACK) => {
+                    inspection.accepted(segment.acknowledgement())
+                }
                 false => Verdict::More,
             };
         }
-        let is_syn = segment.has(tcp::flag::SYN);
         if !is_syn && segment.payload().is_empty() || !tcp::is_sealed(self.packet.0, self.packet.1) {
             return Verdict::More;
         }
-        if is_syn {
-            inspection.begin(segment.sequence().wrapping_add(1));
+        let acknowledges = segment.has(tcp::flag::ACK);
+        if is_syn && !acknowledges {
+            // Its payload begins behind it.
+            inspection.early(segment.sequence().wrapping_add(1), segment.payload());
         }
-        // The payload of a SYN begins behind it.
-        inspection.segment(segment.sequence().wrapping_add(u32::from(is_syn)), segment.payload())
+        let is_taken = acknowledges && inspection.is_acceptable(segment.acknowledgement());
+        if !is_taken || segment.has(tcp::flag::SYN | tcp::flag::RST) {
+            return Verdict::More;
+        }
+        inspection.segment(segment.sequence(), segment.payload())
     }
 }
 

@@ -1,12 +1,15 @@
 //! What tells one flow of a user from another, the same for both directions.
 
+use super::session::SessionIndex;
 use packet::five_tuple::FiveTuple;
 use rules::{Direction, Instance};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Bits of the last word: protocol, version, later fragment, network instance.
+/// Bits of the last word: protocol, version, later fragment, whether it is between tunnels, network instance.
 const VERSION_SHIFT: u32 = 8;
 const FRAGMENT_SHIFT: u32 = 12;
+/// Of sessions between tunnels of this node.
+const BETWEEN: u64 = 1 << 13;
 const INSTANCE_SHIFT: u32 = 16;
 const PORTS_SHIFT: u32 = 32;
 
@@ -85,6 +88,15 @@ impl FlowKey {
     #[inline]
     pub(crate) fn within(mut self, instance: Instance) -> Self {
         self.words[4] |= u64::from(instance.digest()) << INSTANCE_SHIFT;
+        self
+    }
+
+    /// The same, of a session that the packets of another session of this node pass, too: what is known of the flow there says
+    /// nothing here.
+    pub(crate) fn between(mut self, session: SessionIndex) -> Self {
+        // Keys of one session differ where they did, and all others lack the bit.
+        self.words[3] ^= u64::from(session.0);
+        self.words[4] |= BETWEEN;
         self
     }
 

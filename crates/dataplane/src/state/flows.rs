@@ -2,11 +2,16 @@
 //!
 //! It is a cache of verdicts: what does not fit, or was written under older rules, is classified again. One thing stands
 //! here alone, of what application a flow is, which its first packets said: so connections of which that is known are
-//! remembered for as long as they may be silent, and give way later than others. An entry is one cache line. A flow may stand in any of the [`WAYS`] places of its block; when all
-//! are taken, one gives way that has had no packet for long, first of all those of users who have more than their share.
-//! So a full table costs time, and of flows that were silent for long, what they are of.
+//! remembered for as long as they may be silent, and give way later than others. An entry is one cache line. A flow may
+//! stand in any of the [`WAYS`] places of its block; where all are taken, in any of a second one; and where these are, too,
+//! one of its block gives way that has had no packet for long, first of all those of users who have more than their share.
+//! So a full table costs time, and of flows that were silent for long, what they are of. A block says whether any of its
+//! flows stands elsewhere, so the second one is looked at for few packets, and for none of flows in their own.
 //!
 //! Where the entries lie is said in [`super::blocks`].
+
+#[cfg(test)]
+mod tests;
 
 use super::blocks::{At, Blocks, WAYS};
 use super::flow_key::FlowKey;
@@ -17,13 +22,15 @@ use crate::content::Detected;
 use rules::Direction;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Flows of a block on average, where the table holds as many as it was made for: of 1,000 flows, two then find their
-/// block full.
-const FILL: usize = 21;
+/// Flows of a block on average, where the table holds as many as it was made for: of 1,000 flows, one then finds both its
+/// blocks full.
+const FILL: usize = 25;
 /// Places of a full block that are looked at for one that gives way.
 const CANDIDATES: usize = 8;
 /// A connection whose application is known gives way as a flow that has been silent for an eighth of the time.
 const KEPT_SHIFT: u32 = 3;
+/// The bits of a hash that choose the second block begin so far behind those that choose the first.
+const SECOND_SHIFT: u32 = 16;
 /// Nanoseconds per tick, as a shift: about a second.
 const TICK_SHIFT: u32 = 30;
 
@@ -119,8 +126,10 @@ impl Flows {
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {
         let block = self.block(hash);
-        if let Some(way) = self.blocks.tags(block).places_of(tag(hash)).next() {
-            self.blocks.prefetch(At { block, way });
+        match self.blocks.tags(block).places_of(tag(hash)).next() {
+            Some(way) => self.blocks.prefetch(At { block, way }),
+            None if self.blocks.has_away(block) => self.blocks.prefetch_tags(self.second(hash)),
+            None => {}
         }
     }
 
@@ -152,11 +161,7 @@ impl Flows {
     /// Writes a verdict down, in the place of an older flow if need be.
     pub(crate) fn learn(&mut self, place: Place<'_>, verdict: Verdict, now_ns: u64) {
         let direction = place.direction;
-        let at = self.search(place).unwrap_or_else(|| self.make_room(place, tick(now_ns)));
-        if self.blocks.flow(at).key != *place.key {
-            self.live += usize::from(self.blocks.flow(at).key == FlowKey::NONE);
-            self.blocks.put(at, tag(place.hash), Flow { key: *place.key, ..EMPTY });
-        }
+        let at = self.search(place).unwrap_or_else(|| self.enter(place, tick(now_ns)));
         let flow = self.blocks.flow_mut(at);
         if flow.generation != verdict.generation {
             flow.steps = [StepIndex::NONE; 2];
@@ -188,8 +193,7 @@ impl Flows {
             let flow = self.blocks.flow(at);
             let age = if flow.is_known_connection() { connection } else { other };
             if flow.key != FlowKey::NONE && now.wrapping_sub(flow.seen) > age {
-                self.blocks.put(at, Tags::FREE, EMPTY);
-                self.live -= 1;
+                self.forget(at);
             }
         }
     }
@@ -231,19 +235,64 @@ impl Flows {
         (((hash >> 32) * self.blocks.len() as u64) >> 32) as usize
     }
 
+    /// The block of a flow whose own one is full: by bits that do not choose that one, unless there are very many.
+    #[inline]
+    fn second(&self, hash: u64) -> usize {
+        self.block(hash << SECOND_SHIFT)
+    }
+
     #[inline]
     fn search(&self, place: Place<'_>) -> Option<At> {
         let block = self.block(place.hash);
+        let found = self.search_in(block, place);
+        if found.is_none() && self.blocks.has_away(block) {
+            return self.search_in(self.second(place.hash), place);
+        }
+        found
+    }
+
+    #[inline]
+    fn search_in(&self, block: usize, place: Place<'_>) -> Option<At> {
         let places = self.blocks.tags(block).places_of(tag(place.hash));
         places.map(|way| At { block, way }).find(|at| self.blocks.flow(*at).key.is(place.key))
     }
 
-    /// A free place of the flow's block, or the one that has to give way.
+    /// A flow that is not there gets a place, in which nothing is known of it yet.
+    fn enter(&mut self, place: Place<'_>, now: u16) -> At {
+        let at = self.make_room(place, now);
+        if self.blocks.flow(at).key != FlowKey::NONE {
+            self.forget(at);
+        }
+        let own = self.block(place.hash);
+        if at.block != own {
+            self.blocks.send_away(own);
+        }
+        self.blocks.put(at, tag(place.hash), Flow { key: *place.key, ..EMPTY });
+        self.live += 1;
+        at
+    }
+
+    /// The flow at a place is there no longer.
+    fn forget(&mut self, at: At) {
+        let own = self.block(self.hash(&self.blocks.flow(at).key));
+        if at.block != own {
+            self.blocks.lose_away(own);
+        }
+        self.blocks.put(at, Tags::FREE, EMPTY);
+        self.live -= 1;
+    }
+
+    /// A free place of the flow's block, or of its second one; or that of the flow that has to give way.
     fn make_room(&self, place: Place<'_>, now: u16) -> At {
         let block = self.block(place.hash);
         // The tags alone tell of a free place; only where there is none are flows themselves read.
-        if let Some(way) = self.blocks.tags(block).places_of(Tags::FREE).next() {
-            return At { block, way };
+        let free = |block| {
+            let way = self.blocks.tags(block).places_of(Tags::FREE).next();
+            way.map(|way| At { block, way })
+        };
+        let elsewhere = || free(self.second(place.hash)).filter(|_| !self.blocks.is_away_full(block));
+        if let Some(at) = free(block).or_else(elsewhere) {
+            return at;
         }
         let way = |candidate: usize| (place.hash as usize % WAYS + candidate) % WAYS;
         let flow = |candidate| self.blocks.flow(At { block, way: way(candidate) });

@@ -53,7 +53,6 @@ impl Index {
     }
 
     /// Bytes it takes, with room for `limit` names.
-    #[cfg(test)]
     pub(crate) const fn bytes(limit: usize) -> usize {
         Probing::<Mark>::bytes(limit)
     }

@@ -1,12 +1,34 @@
 //! The keys by which packets find the sessions of a worker.
 
-use super::framed::{found_by, networks};
+use super::framed::found_by;
 use super::installation::Refusal;
 use super::ports::Ports;
 use super::session::{Key, SessionIndex};
 use super::sessions::Sessions;
 use crate::frame::PortIndex;
 use rules::Instance;
+
+/// How many keys there are of each kind.
+#[derive(Default)]
+struct Kinds {
+    tunnels: usize,
+    users: usize,
+    routes: usize,
+}
+
+impl Kinds {
+    fn of(keys: &[Key]) -> Self {
+        let mut kinds = Self::default();
+        for key in keys {
+            match found_by(*key) {
+                Key::Tunnel(_) => kinds.tunnels += 1,
+                Key::User(..) => kinds.users += 1,
+                Key::Route(..) => kinds.routes += 1,
+            }
+        }
+        kinds
+    }
+}
 
 impl Sessions {
     /// The session behind a tunnel of ours.
@@ -37,6 +59,21 @@ impl Sessions {
     #[inline]
     pub(crate) fn has_turned(&self) -> bool {
         self.turned.iter().any(|tunnels| *tunnels > 0)
+    }
+
+    /// Whether a session is between tunnels of this node: it leads into one and has no user's address, so others of the user's
+    /// sessions here have their packets before or after it.
+    #[inline]
+    pub(crate) fn is_between(&self, index: SessionIndex) -> bool {
+        self.peers.any_comes_back() && self.leads_back(index)
+    }
+
+    #[cold]
+    fn leads_back(&self, index: SessionIndex) -> bool {
+        let Some(session) = self.get(index) else { return false };
+        let has_user =
+            || session.keys.iter().any(|key| key.user().is_some() || matches!(key, Key::Route(..)));
+        !has_user() && self.steps_of(session).any(|at| self.peers.comes_back(self.cells.step(at).peer))
     }
 
     /// Whether a session has this key.
@@ -90,23 +127,18 @@ impl Sessions {
     }
 
     pub(super) fn admit_keys(&self, keys: &[Key], own: Option<u32>) -> Result<(), Refusal> {
-        let (mut tunnels, mut users, mut routes) = (0, 0, 0);
-        for key in keys {
-            let place = self.place_of(*key);
-            if place.is_some() && place != own {
-                return Err(Refusal::taken(*key));
-            }
-            match found_by(*key) {
-                Key::Tunnel(_) => tunnels += 1,
-                Key::User(..) => users += 1,
-                Key::Route(..) => routes += 1,
-            }
+        let is_anothers = |key: &&Key| self.place_of(**key).is_some_and(|place| Some(place) != own);
+        if let Some(taken) = keys.iter().find(is_anothers) {
+            return Err(Refusal::taken(*taken));
         }
+        // A session that changes leaves its old keys first: on a full node, too.
         let old = own.and_then(|place| self.slots.get(place as usize)?.as_ref());
-        if routes > self.framed.room() + old.map_or(0, |old| networks(&old.keys)) {
+        let (new, old) = (Kinds::of(keys), old.map_or(Kinds::default(), |old| Kinds::of(&old.keys)));
+        if new.routes > self.framed.room() + old.routes {
             return Err(Refusal::FramedRoutes);
         }
-        match tunnels > self.by_tunnel.room() || users > self.by_user.room() {
+        let (tunnels, users) = (self.by_tunnel.room() + old.tunnels, self.by_user.room() + old.users);
+        match new.tunnels > tunnels || new.users > users {
             true => Err(Refusal::Keys),
             false => Ok(()),
         }
@@ -173,7 +205,7 @@ mod tests {
             echo,
             has_instances: false,
         };
-        let mut sessions = Sessions::new(room);
+        let mut sessions = Sessions::new(room).unwrap();
         let mut new = installation(&config().ports, Desired::new(Seid(1), 1, rules(1)), 0).unwrap();
         let keys = new.keys().to_vec();
         let admitted = sessions.admit(&mut new).ok().unwrap();

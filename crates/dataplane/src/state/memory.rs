@@ -58,6 +58,22 @@ pub(crate) fn filled_with<T>(length: usize, value: impl FnMut() -> T) -> Box<[T]
     table.into()
 }
 
+/// The machine has not so much memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NoMemory {
+    pub(crate) bytes: usize,
+}
+
+/// An empty table that will not hold more than `limit` entries: addresses are set aside for all of them, and memory is
+/// taken as entries come.
+pub(crate) fn reserved<T>(limit: usize) -> Result<Vec<T>, NoMemory> {
+    let mut table = Vec::new();
+    let bytes = limit.saturating_mul(size_of::<T>());
+    table.try_reserve_exact(limit).map_err(|_| NoMemory { bytes })?;
+    advise_huge(table.spare_capacity_mut());
+    Ok(table)
+}
+
 /// Below this, huge pages are not worth asking for.
 const WORTH_BYTES: usize = 4 << 20;
 

@@ -1,6 +1,7 @@
 //! The meters of sessions: in their accounts, or apart.
 
 use super::account::Rate;
+use super::apart::Apart;
 use super::installation::Installation;
 use super::session::Session;
 use super::sessions::{Sessions, find_near};
@@ -48,16 +49,36 @@ impl Sessions {
         }
     }
 
+    /// How many meters apart of a session take room that is not taken; `own` is its place, where it has one.
+    pub(super) fn new_aparts(&mut self, own: Option<u32>, new: &Installation) -> usize {
+        let Installation { session: Some(session), aparts, .. } = new else { return 0 };
+        let is_new = |(place, apart): &&(u16, Apart)| {
+            let place = usize::from(*place);
+            let qer = session.accounts.get(place).and_then(|names| names.qer);
+            let before = own.zip(qer).and_then(|(own, qer)| self.meter_of(own, (qer, place)));
+            self.aparts.is_new(apart, before)
+        };
+        aparts.iter().filter(is_new).count()
+    }
+
+    /// The meter apart of a QER of the session at a place.
+    fn meter_of(&self, own: u32, (qer, near): (QerId, usize)) -> Option<u32> {
+        let session = self.slots.get(own as usize)?.as_ref()?;
+        let place = find_near(&session.accounts, near, |names| names.qer == Some(qer))?;
+        self.cells.rate(session.run.base, place as u16).stands_for()
+    }
+
     /// Before the old session leaves them, so that meters that stay go on where they stood.
-    pub(super) fn enter_aparts(&mut self, old: Option<&Session>, new: &mut Installation) {
+    pub(super) fn enter_aparts(&mut self, old: Option<&Session>, new: &mut Installation, now_ns: u64) {
         let Installation { session: Some(session), aparts, accounts, .. } = new else { return };
         for (place, apart) in aparts.iter() {
             let place = usize::from(*place);
             let qer = session.accounts.get(place).and_then(|names| names.qer);
             let Some((qer, account)) = qer.zip(accounts.get_mut(place)) else { continue };
             let before = old.and_then(|old| self.rate_of(old, qer, place));
-            let apart = before.map_or(*apart, |before| apart.carry(&before));
-            account.rate = Rate::apart(self.aparts.enter(apart, before.and_then(|rate| rate.stands_for())));
+            let apart = before.map_or(*apart, |before| apart.carry(&before, now_ns));
+            let known = before.and_then(|rate| rate.stands_for());
+            account.rate = Rate::apart(self.aparts.enter(apart, known, now_ns));
         }
     }
 

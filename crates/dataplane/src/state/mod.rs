@@ -55,7 +55,7 @@ pub(crate) use fragments::{DatagramName, Fragments, Part, Useless};
 pub(crate) use framed::{Framed, Length, around, found_by, network, networks};
 pub(crate) use installation::{Installation, Installed, Refusal, Removal};
 pub(crate) use link::{Reach, link_local};
-pub(crate) use memory::{prefetch, prefetch_write};
+pub(crate) use memory::{NoMemory, prefetch, prefetch_write};
 pub(crate) use moving::{Expected, Leaving, Parcel, Stay};
 pub(crate) use neighbours::{Lookup, Neighbours};
 pub use peers::PathCounts;
@@ -71,16 +71,17 @@ pub(crate) use table::Table;
 pub(crate) use treatment::{Extra, Treatment};
 pub(crate) use waiting::Ticket;
 
-use crate::config::{Config, ConfigError, side_of_peer};
-use crate::frame::{Meta, PortIndex};
+use crate::config::{Config, ConfigError, least_mtu, side_of_peer};
+use crate::frame::{Meta, NextHop, PortIndex};
 use crate::side::Side;
 use crate::steering::{Note, Steering};
 use dplink::{Event, Start, UsageCause, UsageCounts};
 use packet::gtpu::{Endpoints, OuterHeader, PORT, UdpChecksum};
 use rules::{Direction, Instance, Interface, Seid};
+use std::collections::VecDeque;
 use std::net::IpAddr;
 
-/// Most events noted between two turns of the control side; later ones are only counted.
+/// Most events noted between two turns of the control side; later ones are lost, unless they are noted again.
 const EVENTS_MAX: usize = 64;
 /// Most usage told between two turns of the control side; what does not fit is told with the session's next packet.
 pub(crate) const USED_MAX: usize = 256;
@@ -119,7 +120,7 @@ pub(crate) struct State {
     /// For the control side.
     pub(crate) used: Vec<Used>,
     /// Accounts whose thresholds were crossed again too soon.
-    late: Vec<(SessionIndex, u16)>,
+    late: VecDeque<(SessionIndex, u16)>,
     /// A session that another worker is about to give.
     expected: Option<Expected>,
     /// A session that is about to go to another worker, where it has rules for applications.
@@ -167,14 +168,14 @@ impl State {
             burst_ns: limits.burst_ns,
             routes: Routes::new(&ports, &config.routes)?,
             neighbours: Neighbours::new(limits.neighbours, steering.is_shared()),
-            sessions: Sessions::new(room),
+            sessions: Sessions::new(room)?,
             flows: Flows::new(limits.flows, config.seed),
             error_indications: [(); 2].map(|()| Budget::new(limits.error_indications_per_s)),
             fragments: Fragments::new(),
             icmp_errors: [(); 2].map(|()| Shared::new(limits.icmp_errors_per_s)),
             events: Vec::with_capacity(EVENTS_MAX),
             used: Vec::with_capacity(USED_MAX),
-            late: Vec::with_capacity(LATE_MAX),
+            late: VecDeque::with_capacity(LATE_MAX),
             expected: None,
             leaving: None,
             content: Content::default(),
@@ -236,9 +237,14 @@ impl State {
         budget.is_some_and(|budget| budget.take(self.now_ns))
     }
 
-    /// An event is a hint: when too many come at once, the rest are lost.
+    /// Whether one more event may wait to be told.
+    pub(crate) const fn may_note(&self) -> bool {
+        self.events.len() < EVENTS_MAX
+    }
+
+    /// An event waits to be told, unless too many do: who must not be overheard says it again.
     pub(crate) fn note(&mut self, event: Event) -> bool {
-        let room = self.events.len() < EVENTS_MAX;
+        let room = self.may_note();
         if room {
             self.events.push(event);
         }
@@ -267,6 +273,10 @@ impl State {
     /// Whether packets into tunnels to one of these sides, with this peer at the other end, leave by a port of the side that
     /// `port` is on.
     pub(crate) fn reaches(&self, peer: IpAddr, sides: &[Interface], port: PortIndex) -> bool {
+        // What is between tunnels of our own passes no wire.
+        if self.ports.is_ours(peer) {
+            return false;
+        }
         let direction = self.ports.get(port).interface.direction();
         let defaults = sides.iter().copied().map(Side::of);
         self.ports.sides(sides).chain(defaults).any(|side| {
@@ -276,10 +286,12 @@ impl State {
         })
     }
 
-    /// How packets get to a peer; `None` where no route leads there.
+    /// How packets get to a peer; `None` where no route leads there. To an address of our own no route has to lead.
     pub(crate) fn way(ports: &Ports, routes: &Routes, (side, peer): Name) -> Option<Way> {
-        let next_hop = routes.find(side, peer)?;
+        let own = ports.with_address(peer).map(|port| NextHop::new(port, peer));
+        let next_hop = own.or_else(|| routes.find(side, peer))?;
         let port = ports.get(next_hop.port);
+        let mtu = if own.is_some() { least_mtu(ports.all(), side) } else { port.mtu };
         let ours = match peer {
             IpAddr::V4(_) => IpAddr::V4(port.address.addr()),
             IpAddr::V6(_) => IpAddr::V6(port.address6?.addr()),
@@ -294,7 +306,7 @@ impl State {
             },
         };
         let header = OuterHeader { endpoints, tos: 0, source_port: PORT, teid: 0, pdu_session: None };
-        Some(Way { next_hop, template: header.template(), ends: (ours, peer) })
+        Some(Way { next_hop, template: header.template(), ends: (ours, peer), mtu })
     }
 
     /// Counts a packet that its account wanted a look at, and tells what is due. Where there is no room to tell, the
@@ -350,7 +362,7 @@ impl State {
             ledger.told(&mut account.count, cause, now_ns);
         } else if has_room && self.late.len() < LATE_MAX {
             if !ledger.wait(&mut account.count) {
-                self.late.push(at);
+                self.late.push_back(at);
             }
         } else {
             account.count.left = 0;
@@ -360,7 +372,7 @@ impl State {
     /// An account whose threshold waits to be told, with another worker until now.
     fn come_late(&mut self, at: (SessionIndex, u16)) {
         if self.late.len() < LATE_MAX {
-            return self.late.push(at);
+            return self.late.push_back(at);
         }
         // The next packet is looked at again.
         if let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) {
@@ -386,7 +398,7 @@ impl State {
         let now_ns = self.now_ns;
         // One account may have two things to tell.
         while self.used.len() + 1 < USED_MAX
-            && let Some(at) = self.late.pop()
+            && let Some(at) = self.late.pop_front()
         {
             let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { continue };
             let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { continue };

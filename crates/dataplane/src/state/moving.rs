@@ -11,7 +11,7 @@ use super::installation::{Installation, Refusal};
 use super::peers::{Name, PeerIndex};
 use super::session::{Key, Session, SessionIndex, instance_of};
 use super::sessions::Sessions;
-use super::step::{HotStep, Kind};
+use super::step::{HotStep, Kind, StepIndex};
 use super::waiting::Waiter;
 use super::{State, WAITING_PER_SESSION};
 use crate::content::Detected;
@@ -185,6 +185,16 @@ fn is_of(keys: &[Key], flow: &FlowKey) -> bool {
 }
 
 impl State {
+    /// A session is about to be no more: nor are its connections that may have had a field.
+    pub(crate) fn forget_connections(&mut self, seid: Seid) {
+        let index = self.sessions.by_seid(seid);
+        let Some(session) = index.and_then(|index| self.sessions.get(index)) else { return };
+        let is_enriched = |at: StepIndex| self.sessions.cells.step(at).kind == Kind::Enrich;
+        if self.sessions.steps_of(session).any(is_enriched) {
+            self.connections.forget(|flow| is_of(&session.keys, flow));
+        }
+    }
+
     /// Looks at a session that is to go: whether it can, and how much there is of it. `kept` packets of it are kept.
     pub(crate) fn look_at_leaving(&mut self, parcel: &mut Parcel, kept: impl FnOnce(SessionIndex) -> usize) {
         let Some(index) = self.sessions.by_seid(parcel.seid) else { return parcel.stays = Some(Stay::Gone) };
@@ -279,7 +289,8 @@ impl State {
             return None;
         };
         let Self { sessions, ports, routes, .. } = self;
-        parcel.spent = Some(sessions.unpack(installation, expected, |peer| Self::way(ports, routes, peer)));
+        let place = (expected, self.now_ns);
+        parcel.spent = Some(sessions.unpack(installation, place, |peer| Self::way(ports, routes, peer)));
         self.owe_late(expected.index);
         for connection in parcel.connections.drain(..) {
             self.connections.adopt(connection, self.now_ns);
@@ -388,13 +399,13 @@ impl Sessions {
     fn unpack(
         &mut self,
         mut new: Box<Installation>,
-        expected: Expected,
+        (expected, now_ns): (Expected, u64),
         way: impl Fn(Name) -> Option<super::Way>,
     ) -> Box<Installation> {
         if let Some(session) = &mut new.session {
             (session.run, session.waiting) = (expected.run, 0);
         }
-        self.enter_aparts(None, &mut new);
+        self.enter_aparts(None, &mut new, now_ns);
         self.fill(expected.index.0, &mut new, way);
         new
     }

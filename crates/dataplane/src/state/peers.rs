@@ -47,6 +47,15 @@ pub(crate) struct Way {
     pub(crate) template: Template,
     /// Our address towards it, and its own.
     pub(crate) ends: (IpAddr, IpAddr),
+    /// Bytes of the longest IP packet that gets there; of one that comes back to this node, beyond it.
+    pub(crate) mtu: u16,
+}
+
+impl Way {
+    /// Whether it leads back to this node: the other end of the tunnel is ours, too.
+    pub(crate) fn comes_back(&self) -> bool {
+        self.ends.0 == self.ends.1
+    }
 }
 
 /// On which side a peer is, and its address: the same address on two sides is two stations.
@@ -88,6 +97,8 @@ pub(crate) struct Peers {
     limit: usize,
     /// Known peers without tunnels.
     idle: usize,
+    /// Tunnels that come back to this node.
+    coming_back: usize,
     echo: Echo,
     /// Which of so many workers this is: each peer is asked by one of them.
     place: (u8, u8),
@@ -131,6 +142,7 @@ impl Peers {
             by_name: HashMap::with_capacity(limit),
             limit,
             idle: 0,
+            coming_back: 0,
             echo,
             place: (0, 1),
             looked: 0,
@@ -168,8 +180,27 @@ impl Peers {
         self.limit - self.by_name.len() + self.idle
     }
 
+    /// How many of these peers have to be taken in, at most: most steps lead to the same as the one before.
+    pub(crate) fn new_among(&self, names: &[Option<Name>]) -> usize {
+        let mut last = None;
+        let is_new = |name: &&Name| last.replace(**name) != Some(**name) && !self.is_in_use(**name);
+        names.iter().flatten().filter(is_new).count()
+    }
+
+    /// Whether tunnels lead to a peer, so that one more takes no room.
+    fn is_in_use(&self, name: Name) -> bool {
+        let known = self.by_name.get(&name).and_then(|index| self.known.get(index.0 as usize));
+        known.is_some_and(|known| known.tunnels > 0)
+    }
+
     /// One more tunnel leads to a peer; `way` finds how packets reach a new one. Room was made sure of.
     pub(crate) fn enter(&mut self, name: Name, way: impl FnOnce() -> Option<Way>) -> PeerIndex {
+        let index = self.enter_tunnel(name, way);
+        self.coming_back += usize::from(self.comes_back(index));
+        index
+    }
+
+    fn enter_tunnel(&mut self, name: Name, way: impl FnOnce() -> Option<Way>) -> PeerIndex {
         if let Some(index) = self.by_name.get(&name) {
             if let Some(known) = self.known.get_mut(index.0 as usize) {
                 self.idle -= usize::from(known.tunnels == 0);
@@ -201,9 +232,21 @@ impl Peers {
 
     /// One tunnel less leads to a peer.
     pub(crate) fn leave(&mut self, index: PeerIndex) {
+        self.coming_back -= usize::from(self.comes_back(index));
         let Some(known) = self.known.get_mut(index.0 as usize) else { return };
         known.tunnels -= 1;
         self.idle += usize::from(known.tunnels == 0);
+    }
+
+    /// Whether tunnels to a peer come back to this node.
+    pub(crate) fn comes_back(&self, index: PeerIndex) -> bool {
+        self.way(index).is_some_and(Way::comes_back)
+    }
+
+    /// Whether any tunnel does.
+    #[inline]
+    pub(crate) const fn any_comes_back(&self) -> bool {
+        self.coming_back > 0
     }
 
     fn erase(&mut self, place: usize) {
@@ -255,7 +298,9 @@ impl Peers {
 
     fn look_at(&mut self, place: usize, now_ns: u64, due: &mut PathsDue) {
         let Some(name) = self.known.get(place).and_then(|known| known.name) else { return };
-        let other = self.other_steward(name);
+        // Whether we are there ourselves, nobody asks.
+        let asks = !self.comes_back(PeerIndex(place as u32));
+        let other = self.other_steward(name).filter(|_| asks);
         let Some(known) = self.known.get_mut(place) else { return };
         if known.tunnels == 0 && (other.is_some() || known.named_ns <= now_ns) {
             let idle_ns = *known.idle_ns.get_or_insert(now_ns);
@@ -271,7 +316,7 @@ impl Peers {
             }
             return;
         }
-        let Some(way) = self.peers.get(place).and_then(|peer| peer.way) else { return };
+        let Some(way) = self.peers.get(place).and_then(|peer| peer.way.filter(|_| asks)) else { return };
         match known.path.look(now_ns, self.echo) {
             Due::Ask(sequence) => {
                 self.counts.requests += 1;
@@ -346,6 +391,7 @@ impl Known {
         let answer = self.path.answer();
         let path = match (peer.way, self.path.is_failed(), answer) {
             (None, ..) => PathState::NoRoute,
+            (Some(way), ..) if way.comes_back() => PathState::Up,
             (_, true, _) => PathState::Failed,
             (_, _, Some(_)) => PathState::Up,
             (_, _, None) => PathState::Unknown,

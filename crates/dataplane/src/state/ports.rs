@@ -2,7 +2,7 @@
 
 use super::step::longest_tunnel;
 use crate::config::{ConfigError, PORTS_MAX, PortConfig};
-use crate::frame::{Meta, PortIndex};
+use crate::frame::{Meta, NextHop, PortIndex};
 use crate::side::Side;
 use rules::{FTeid, Instance, Interface, Teid};
 use std::net::IpAddr;
@@ -96,6 +96,21 @@ impl Ports {
     #[inline]
     pub(crate) fn is_ours(&self, address: IpAddr) -> bool {
         self.ports.iter().flat_map(addresses).any(|ours| ours == address)
+    }
+
+    /// The port whose address this is.
+    pub(crate) fn with_address(&self, address: IpAddr) -> Option<PortIndex> {
+        self.iter().find(|(_, port)| addresses(port).any(|ours| ours == address)).map(|(index, _)| index)
+    }
+
+    /// Whether a next hop is no neighbour but this node.
+    #[inline]
+    pub(crate) fn is_own(&self, next_hop: NextHop) -> bool {
+        let port = self.get(next_hop.port);
+        match next_hop.address {
+            IpAddr::V4(address) => port.address.addr() == address,
+            IpAddr::V6(address) => port.address6.is_some_and(|own| own.addr() == address),
+        }
     }
 
     /// The key of the tunnel a packet came in: we are known by the port's address there.

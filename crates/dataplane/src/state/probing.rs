@@ -50,7 +50,6 @@ impl<E: Entry> Probing<E> {
     }
 
     /// Bytes it takes, with room for `limit` entries.
-    #[cfg(test)]
     pub(crate) const fn bytes(limit: usize) -> usize {
         entries::<E>(limit) * size_of::<E>()
     }

@@ -26,6 +26,11 @@ impl Runs {
         Self { limit, fresh: 0, free, listed: vec![NOWHERE; limit].into() }
     }
 
+    /// How many cells there are.
+    pub(super) const fn limit(&self) -> usize {
+        self.limit
+    }
+
     /// The first cell of a run; `None` where there is no room.
     pub(super) fn allocate(&mut self, class: u8) -> Option<u32> {
         let given = self.take_free(class).or_else(|| self.take_fresh(class));

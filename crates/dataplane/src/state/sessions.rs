@@ -2,11 +2,12 @@
 
 use super::account::{Account, Count};
 use super::apart::Aparts;
-use super::cells::{Cells, STEPS};
+use super::asked::Asked;
+use super::cells::{Cell, Cells, STEPS};
 use super::framed::{Framed, around};
 use super::index::Index;
 use super::installation::{Installation, Installed, Refusal};
-use super::memory;
+use super::memory::{self, NoMemory};
 use super::peers::{Name, Peers, Way};
 use super::session::{Key, Names, Session, SessionIndex, step_index};
 use super::step::{HotStep, Kind, StepIndex};
@@ -52,19 +53,22 @@ pub(crate) struct Room {
     pub(crate) has_instances: bool,
 }
 
-/// How many peers there are at most: most steps lead to the same as the one before.
-fn most_peers(peers: &[Option<Name>]) -> usize {
-    let mut last = None;
-    peers.iter().flatten().filter(|peer| last.replace(**peer) != Some(**peer)).count()
+/// Cells for so many sessions and PDRs.
+const fn cells(sessions: usize, pdrs: usize) -> usize {
+    let cells = pdrs.div_ceil(STEPS);
+    if cells > sessions { cells } else { sessions }
 }
 
 /// There is a place and room for a session.
 pub(crate) struct Admitted(u32);
 
 impl Sessions {
-    pub(crate) fn new(room: Room) -> Self {
+    /// # Errors
+    /// The machine has not the memory for so many PDRs.
+    pub(crate) fn new(room: Room) -> Result<Self, NoMemory> {
         let places = 0..u32::try_from(room.sessions).unwrap_or(u32::MAX);
-        Self {
+        let cells = cells(room.sessions, room.pdrs);
+        Ok(Self {
             slots: memory::filled_with(places.len(), || None),
             fresh: 0,
             free: Vec::with_capacity(places.len()),
@@ -73,19 +77,18 @@ impl Sessions {
             by_user: Index::new(room.sessions * KEYS_PER_SESSION),
             framed: Framed::new(room.framed_routes),
             instances: places.filter(|_| room.has_instances).map(|_| Instance::DEFAULT).collect(),
-            cells: Cells::new(room.sessions.max(room.pdrs.div_ceil(STEPS))),
+            cells: Cells::new(cells, room.sessions)?,
             peers: Peers::new(room.peers, room.echo),
             aparts: Aparts::new(room.aparts),
             generation: 0,
             turned: [0; PORTS_MAX],
-        }
+        })
     }
 
     /// What a plain session takes of the tables of a worker with room for so many, and bytes of all of them.
-    #[cfg(test)]
     pub(crate) const fn tables(sessions: usize) -> [(&'static str, usize); 4] {
         [
-            ("cell: an account and two steps", sessions * size_of::<super::cells::Cell>()),
+            ("cell: an account and two steps", sessions * size_of::<Cell>()),
             ("session", sessions * size_of::<Option<Session>>()),
             ("where it is found by its SEID", Index::bytes(sessions)),
             (
@@ -93,6 +96,13 @@ impl Sessions {
                 2 * Index::bytes(sessions * KEYS_PER_SESSION),
             ),
         ]
+    }
+
+    /// What the PDRs beyond two a session take, once there are as many as there may be: their cells, and for each account
+    /// the names of its QER and URR, and what is to be told of it.
+    pub(crate) const fn pdr_bytes(sessions: usize, pdrs: usize) -> usize {
+        let more = cells(sessions, pdrs) - sessions;
+        more * (size_of::<Cell>() + size_of::<Names>() + Asked::BYTES)
     }
 
     /// A key has got an owner that it did not have. What flows know of networks around it holds no longer.
@@ -163,6 +173,11 @@ impl Sessions {
         self.by_seid.len()
     }
 
+    /// PDRs that sessions take the room of, and of how many there is room.
+    pub(crate) fn pdr_room(&self) -> [u64; 2] {
+        [self.cells.used(), self.cells.limit()].map(|cells| (cells * STEPS) as u64)
+    }
+
     /// The ledger of an account, and the account.
     pub(crate) fn ledger(&mut self, index: SessionIndex, place: u16) -> Option<(&mut Ledger, &mut Account)> {
         let session = self.slots.get_mut(index.0 as usize)?.as_mut()?;
@@ -215,7 +230,7 @@ impl Sessions {
         way: impl Fn(Name) -> Option<Way>,
     ) -> Installed {
         let old = self.slots[place as usize].take();
-        self.enter_aparts(old.as_ref(), &mut new);
+        self.enter_aparts(old.as_ref(), &mut new, now_ns);
         if let Some(old) = &old {
             self.retire((old, place), &mut new, now_ns);
         }
@@ -228,10 +243,10 @@ impl Sessions {
     pub(crate) fn admit(&mut self, new: &mut Installation) -> Result<Admitted, Refusal> {
         let own = self.by_seid(new.seid).map(|index| index.0);
         self.admit_keys(new.keys(), own)?;
-        if self.peers.room() < most_peers(&new.peers) {
+        if self.peers.room() < self.peers.new_among(&new.peers) {
             return Err(Refusal::Peers);
         }
-        if !self.aparts.have_room(&new.aparts) {
+        if self.aparts.room() < self.new_aparts(own, new) {
             return Err(Refusal::Meters);
         }
         if own.is_none() && !self.has_place() {
@@ -324,7 +339,7 @@ impl Sessions {
         for (place, names) in session.accounts.iter().enumerate() {
             let Some(before) = names.qer.and_then(|qer| self.rate_of(old, qer, place)) else { continue };
             let apart = before.stands_for().and_then(|at| self.aparts.at(at)?.own_rate());
-            new.accounts[place].rate.carry(apart.unwrap_or(&before));
+            new.accounts[place].rate.carry(apart.unwrap_or(&before), now_ns);
         }
         for (before, place) in old.ledgers() {
             let count = self.cells.account(base, place).count;

@@ -2,7 +2,7 @@
 
 use super::peers::PeerIndex;
 use super::session::SessionIndex;
-use crate::config::{PortConfig, side_of_peer};
+use crate::config::{PortConfig, least_mtu, side_of_peer};
 use crate::side::Side;
 use packet::{gtpu, ipv4, ipv6, udp};
 use rules::{
@@ -55,6 +55,8 @@ pub(crate) enum Kind {
     Tunnel,
     /// The user is sent elsewhere.
     Redirect,
+    /// Connections are reset.
+    Reset,
     /// It goes out, in a tunnel or as it is; requests may get a field.
     Enrich,
 }
@@ -189,6 +191,11 @@ impl HotStep {
         self.kind = Kind::Redirect;
     }
 
+    /// The same of connections that are reset.
+    pub(crate) const fn resets(&mut self) {
+        self.kind = Kind::Reset;
+    }
+
     /// The numbers of its connections may have to be changed, if it forwards.
     pub(crate) const fn enriches(&mut self) {
         if matches!(self.kind, Kind::Plain | Kind::Tunnel) {
@@ -209,7 +216,7 @@ impl HotStep {
 
     /// Whether packets that leave on this side do so in a tunnel; `None` where none leave there.
     pub(crate) fn leads_to(&self, side: Interface) -> Option<bool> {
-        let leads = self.forwards() || matches!(self.kind, Kind::Redirect);
+        let leads = self.forwards() || matches!(self.kind, Kind::Redirect | Kind::Reset);
         (leads && self.to().interface() == side).then_some(self.tunnels())
     }
 
@@ -304,9 +311,8 @@ impl HotStep {
         let Action::Forward(forward) = step.action else { return self };
         let side = Side::new(forward.to, forward.instance);
         let side = forward.encapsulation.map_or(side, |tunnel| side_of_peer(ports, side, tunnel.peer));
-        let mtus = ports.iter().filter(|port| port.side() == side && !port.ethernet).map(|port| port.mtu);
         let headers = forward.encapsulation.map_or(0, |tunnel| self.container_length() + outer(tunnel.peer));
-        self.fits = mtus.min().unwrap_or(u16::MAX).saturating_sub(headers as u16);
+        self.fits = least_mtu(ports, side).saturating_sub(headers as u16);
         self
     }
 

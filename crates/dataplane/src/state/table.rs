@@ -74,6 +74,11 @@ impl Table {
         Self(Probing::new(limit))
     }
 
+    /// Bytes it takes, with room for `limit` keys.
+    pub(crate) const fn bytes(limit: usize) -> usize {
+        Probing::<Pair>::bytes(limit)
+    }
+
     /// The value of `key`.
     #[inline]
     pub(crate) fn get(&self, key: impl Into<Name>) -> Option<u32> {

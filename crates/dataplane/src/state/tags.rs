@@ -20,11 +20,15 @@ pub(super) struct Tags {
 impl Tags {
     /// Of a place where nothing stands.
     pub(super) const FREE: u16 = 0;
-    /// Of a place where nothing can stand: it is even, as no flow's is.
-    pub(super) const CLOSED: u16 = 0xfffe;
     /// Nothing stands anywhere.
     #[cfg(test)]
     const NONE: Self = Self { words: [0; TAGS / PER_WORD] };
+
+    /// The tag of a place.
+    #[inline]
+    pub(super) const fn get(&self, place: usize) -> u16 {
+        (self.words[place / PER_WORD] >> (place % PER_WORD * TAG_BITS)) as u16
+    }
 
     /// Changes the tag of a place.
     pub(super) fn set(&mut self, place: usize, tag: u16) {
@@ -46,7 +50,7 @@ impl Tags {
     /// The places where something stands: its tag is odd.
     pub(super) fn taken(&self) -> impl Iterator<Item = usize> + use<> {
         let words = self.words;
-        (0..TAGS).filter(move |place| words[place / PER_WORD] >> (place % PER_WORD * TAG_BITS) & 1 == 1)
+        (0..TAGS).filter(move |place| Self { words }.get(*place) & 1 == 1)
     }
 
     /// A bit for each place, set where the tags agree.
@@ -70,8 +74,7 @@ impl Tags {
     /// A bit for each place, set where the tags agree.
     #[cfg(not(target_arch = "x86_64"))]
     fn agree(&self, tag: u16) -> u32 {
-        let at = |place: usize| (self.words[place / PER_WORD] >> (place % PER_WORD * TAG_BITS)) as u16;
-        (0..TAGS).fold(0, |agree, place| agree | u32::from(at(place) == tag) << place)
+        (0..TAGS).fold(0, |agree, place| agree | u32::from(self.get(place) == tag) << place)
     }
 }
 

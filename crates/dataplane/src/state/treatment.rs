@@ -24,13 +24,16 @@ pub(crate) enum Treatment {
     Enrich(Arc<[u8]>),
 }
 
-impl From<&rules::Treatment> for Treatment {
-    fn from(treatment: &rules::Treatment) -> Self {
+impl Treatment {
+    /// `None` for one that needs no text.
+    pub(crate) fn of(treatment: &rules::Treatment) -> Option<Self> {
         match treatment {
-            rules::Treatment::Redirect(url) => Self::Answer(found(url.url()).into_bytes().into()),
+            rules::Treatment::Redirect(url) => Some(Self::Answer(found(url.url()).into_bytes().into())),
             rules::Treatment::Enrich(field) => {
-                Self::Enrich(format!("{}: {}\r\n", field.name(), field.value()).into_bytes().into())
+                let line = format!("{}: {}\r\n", field.name(), field.value());
+                Some(Self::Enrich(line.into_bytes().into()))
             }
+            rules::Treatment::Reset => None,
         }
     }
 }

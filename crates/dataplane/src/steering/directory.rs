@@ -9,6 +9,11 @@ pub(super) struct Directory {
     routes: Framed,
 }
 
+/// Bytes of a directory of up to so many sessions.
+pub(crate) const fn directory_bytes(sessions: usize) -> usize {
+    2 * Table::bytes(sessions * KEYS_PER_SESSION)
+}
+
 impl Directory {
     /// Of up to so many sessions, and networks behind users.
     pub(super) fn new(sessions: usize, framed_routes: usize) -> Self {

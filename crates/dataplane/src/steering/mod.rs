@@ -22,6 +22,7 @@ use crate::frame::PortIndex;
 use crate::graph::NodeId;
 use crate::state::{FlowKey, Key, Name};
 use directory::Directory;
+pub(crate) use directory::directory_bytes;
 use rules::Interface;
 use std::hint::select_unpredictable;
 use std::net::IpAddr;

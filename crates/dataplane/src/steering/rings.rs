@@ -1,7 +1,7 @@
 //! Packets between workers: a ring from each to each, filled and emptied in vectors.
 
 use super::post::pairs;
-use crate::frame::{Meta, Packet, PortIndex, VECTOR};
+use crate::frame::{FlowMarks, Meta, Packet, PortIndex, VECTOR};
 use crate::side::Side;
 use crate::state::{FlowKey, prefetch, prefetch_write};
 use rtrb::{Consumer, Producer, RingBuffer};
@@ -26,8 +26,10 @@ pub(crate) struct Handed<B> {
     port: PortIndex,
     outer: u8,
     qfi: u8,
+    marks: FlowMarks,
     traffic_class: u8,
     handed: u8,
+    loops: u8,
     copied: bool,
 }
 
@@ -37,8 +39,22 @@ impl<B> Handed<B> {
     #[inline]
     fn new(packet: Packet<B>) -> Self {
         let Packet { buffer, meta } = packet;
-        let Meta { key, teid, bytes, port, outer, qfi, traffic_class, handed, copied, .. } = meta;
-        Self { buffer, key, teid, bytes, port, outer, qfi, traffic_class, handed: handed + 1, copied }
+        let Meta { key, teid, bytes, port, outer, qfi, marks, traffic_class, handed, loops, copied, .. } =
+            meta;
+        Self {
+            buffer,
+            key,
+            teid,
+            bytes,
+            port,
+            outer,
+            qfi,
+            marks,
+            traffic_class,
+            handed: handed + 1,
+            loops,
+            copied,
+        }
     }
 
     /// Where it came in.
@@ -49,12 +65,26 @@ impl<B> Handed<B> {
     /// As it was before `flow`: `from` is the side of its port, `hash` that of its key.
     #[inline]
     pub(crate) fn packet(self, from: Side, hash: impl FnOnce(&FlowKey) -> u64) -> Packet<B> {
-        let Self { buffer, key, teid, bytes, port, outer, qfi, traffic_class, handed, copied } = self;
+        let Self { buffer, key, teid, bytes, port, outer, qfi, marks, traffic_class, handed, loops, copied } =
+            self;
         let hash = hash(&key);
         let meta = Meta::new(port, from);
         Packet {
             buffer,
-            meta: Meta { key, hash, teid, bytes, outer, qfi, traffic_class, handed, copied, ..meta },
+            meta: Meta {
+                key,
+                hash,
+                teid,
+                bytes,
+                outer,
+                qfi,
+                marks,
+                traffic_class,
+                handed,
+                loops,
+                copied,
+                ..meta
+            },
         }
     }
 }

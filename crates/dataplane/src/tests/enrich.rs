@@ -70,6 +70,27 @@ fn every_request_of_a_connection_gets_its_field() {
     assert_eq!(counts(&bench), (2, 0));
 }
 
+/// What a SYN carries passes as it is, whether the server takes it or not; what follows begins where it ends.
+#[test]
+fn requests_behind_one_in_the_syn_get_their_field() {
+    let (mut bench, flow) = (bench(), flow(SERVED));
+    let syn = made(flag::SYN, (USER_FIRST - 1, 0), GET);
+    let (_, server) = pass(&mut bench, N3, &up(SERVED, &flow, &syn));
+    assert_eq!((server[0].1, &server[0].4[..]), (USER_FIRST - 1, GET));
+    // Sent again, as a server that passes it over makes its sender do.
+    assert_eq!(say(&mut bench, &flow, USER_FIRST, GET), (USER_FIRST, GET.to_vec()));
+    let second = USER_FIRST + GET.len() as u32;
+    assert_eq!(say(&mut bench, &flow, second, GET), (second, with_field(GET)));
+    // A body that begins in the SYN is no request, however much the rest of it looks like one.
+    let other = FiveTuple { source_port: 9, ..flow };
+    let post = format!("POST / HTTP/1.1\r\nContent-Length: {}\r\n\r\n", GET.len());
+    pass(&mut bench, N3, &up(SERVED, &other, &made(flag::SYN, (USER_FIRST - 1, 0), post.as_bytes())));
+    let body = USER_FIRST + post.len() as u32;
+    assert_eq!(say(&mut bench, &other, body, GET), (body, GET.to_vec()));
+    let next = body + GET.len() as u32;
+    assert_eq!(say(&mut bench, &other, next, GET), (next, with_field(GET)));
+}
+
 #[test]
 fn connections_go_on_when_the_field_is_taken_away() {
     let (mut bench, flow) = (bench(), flow(SERVED));

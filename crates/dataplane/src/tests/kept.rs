@@ -2,8 +2,9 @@
 
 use super::drops;
 use super::rates::uplink;
+use crate::config::{Config, Limits};
 use crate::counters::DropReason;
-use crate::fixture::{ASLEEP, Bench, GNB, GNB6, N3, N6, asleep};
+use crate::fixture::{ASLEEP, Bench, GNB, GNB6, N3, N6, asleep, config, rules};
 use dplink::{Command, Desired, Event, Notice};
 use rules::{ApplyAction, Bar, BarId, OuterHeaderCreation, PdrId, Qfi, SdfFilter, Seid, Teid};
 
@@ -55,6 +56,33 @@ fn packets_wait_and_leave_in_order_and_the_control_plane_is_told_once() {
     bench.settle();
     assert_eq!(ports(&bench.sent(N3)), [1, 2, 3]);
     assert!(bench.worker.books().balanced());
+}
+
+/// More users sleep than events may wait, and something comes for all of them at once.
+#[test]
+fn all_who_are_woken_at_once_are_told_of() {
+    let limits = Limits { sessions: 200, pdrs: 800, kept: 200, ..config().limits };
+    let mut bench = Bench::over(&Config { limits, ..config() });
+    let users: Vec<u8> = (10..110).collect();
+    for user in &users {
+        let mut rules = rules(u64::from(*user));
+        let down = rules.fars.iter_mut().find(|far| far.id == rules.pdrs[1].far).unwrap();
+        (down.apply_action, down.notify) = (ApplyAction::Buffer, true);
+        bench.put(u64::from(*user), 1, rules);
+    }
+    bench.settle();
+    for user in &users {
+        bench.receive(N6, &super::rates::downlink(*user, 80));
+    }
+    let notices = bench.settle();
+    let told = |session| {
+        let is_it = |notice: &&Notice| matches!(notice, Notice::Event(Event::DownlinkData { session: other, .. }) if *other == session);
+        notices.iter().filter(is_it).count()
+    };
+    assert_eq!(
+        users.iter().map(|user| told(Seid(u64::from(*user)))).collect::<Vec<_>>(),
+        vec![1; users.len()]
+    );
 }
 
 /// A later QoS flow may want other paging (TS 29.244 7.5.8.2).

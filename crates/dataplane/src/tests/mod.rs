@@ -13,6 +13,7 @@ mod frames_between;
 mod gateways;
 mod instances;
 mod kept;
+mod looped;
 mod memory;
 mod moving;
 mod mtu;
@@ -29,13 +30,14 @@ mod starts;
 mod usage;
 mod vlan;
 
+use crate::config::{Config, Limits};
 use crate::counters::DropReason;
-use crate::fixture::{Bench, IN_PIECES, N3, N6, rules};
+use crate::fixture::{Bench, IN_PIECES, N3, N6, config, rules};
 use crate::frame::NextHop;
 use dplink::{Command, Notice, Role, VERSION};
 use packet::HeapBuffer;
 use proptest::prelude::*;
-use rules::{Rules, Seid};
+use rules::{PacketRate, PacketRates, PdrId, Qer, QerId, Rules, Seid};
 
 /// A frame from the core to the user of session 1, 2 or 3.
 fn to_user(session: u8) -> Vec<u8> {
@@ -137,6 +139,33 @@ fn the_limit_on_sessions_holds() {
     bench.engine.handle(Command::Delete { session: Seid(4) }).unwrap();
     bench.put(17, 2, rules(17));
     assert_eq!(bench.settle(), [removed(4), applied(17, 2)]);
+}
+
+/// A handover takes no room that its session has not: of keys of both IP versions, of peers, of meters of packets.
+#[test]
+fn on_a_full_node_sessions_change() {
+    let limits = Limits { sessions: 2, pdrs: 16, peers: 1, meters_apart: 2, ..config().limits };
+    let mut bench = Bench::over(&Config { limits, ..config() });
+    let both = |session: u64| {
+        let mut rules = rules(session);
+        let mut six = rules.pdrs[1].clone();
+        (six.id, six.pdi.ue_ipv4) = (PdrId(9), None);
+        six.pdi.ue_ipv6 = Some(format!("2001:db8:6:{session}::/64").parse().unwrap());
+        rules.pdrs.push(six);
+        let packets = PacketRate { packets: 10, window_s: 60 };
+        let packet_rates = PacketRates { uplink: Some(packets), downlink: Some(packets) };
+        rules.qers = vec![Qer { id: QerId(1), packet_rates, ..rules.qers[0].clone() }];
+        rules.pdrs.iter_mut().for_each(|pdr| pdr.qers = vec![QerId(1)]);
+        rules
+    };
+    for revision in 1..=3 {
+        for session in 1..=2 {
+            bench.put(session, revision, both(session));
+        }
+        assert_eq!(bench.settle(), [applied(1, revision), applied(2, revision)]);
+    }
+    bench.put(3, 1, both(3));
+    assert!(matches!(bench.settle()[..], [Notice::Refused { session: Seid(3), .. }]));
 }
 
 #[test]

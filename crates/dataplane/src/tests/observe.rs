@@ -356,7 +356,7 @@ fn an_explanation_agrees_with_what_happens() {
         }
         assert_eq!((said.session, said.pdr), (Some(seid), packet.pdr), "{packet:?}");
         let expected = match packet.end {
-            TraceEnd::Sent { .. } | TraceEnd::Held => Outcome::Sent,
+            TraceEnd::Sent { .. } | TraceEnd::Held | TraceEnd::Looped { .. } => Outcome::Sent,
             TraceEnd::Kept => Outcome::Kept,
             TraceEnd::Dropped { reason } => Outcome::Dropped { reason },
             // Its parts are traced by nobody.

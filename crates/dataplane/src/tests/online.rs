@@ -1,7 +1,7 @@
 //! Online charging: each rating group has a quota of its own, and what has none is never stopped.
 
 use crate::fixture::{Bench, METERED, N3, N6, rules};
-use rules::{Interface, Pdr, PdrId, Rules, SdfFilter, Seid, Urr, UrrId, Volume};
+use rules::{BitRates, Interface, Pdr, PdrId, Qer, QerId, Rules, SdfFilter, Seid, Urr, UrrId, Volume};
 
 /// A frame to the user of [`METERED`] from a server, with 32 bytes in a UDP datagram: 60 bytes of the user's.
 fn from_server(server: [u8; 4]) -> Vec<u8> {
@@ -62,6 +62,24 @@ fn a_quota_that_is_used_up_stops_its_rating_group_alone() {
     bench.settle();
     assert_eq!([VIDEO, OTHERS].map(|server| pass(&mut bench, server)), [2, 4]);
     assert!(bench.worker.books().balanced());
+}
+
+/// Packets that a quota stops take nothing of a rate that others share: the portal must be there for who has nothing left.
+#[test]
+fn what_a_quota_stops_takes_nothing_of_a_rate() {
+    let mut bench = Bench::new();
+    let mut rules = rating_groups();
+    let mbr = Some(BitRates { uplink_kbps: 0, downlink_kbps: 480 });
+    rules.qers = vec![Qer { id: QerId(1), mbr, ..rules.qers[0].clone() }];
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.qers = vec![QerId(1)]);
+    bench.put(METERED, 1, rules);
+    bench.settle();
+    let taken = pass(&mut bench, VIDEO);
+    bench.now_ns += 1_000_000_000;
+    // A second's worth, many times over.
+    let stopped: usize = (0..100).map(|_| pass(&mut bench, VIDEO)).sum();
+    assert!(taken > 0 && stopped <= 1, "{taken} {stopped}");
+    assert_eq!(pass(&mut bench, PORTAL), 4);
 }
 
 /// A meter of another kind beside the quota's URR, as charging in this node puts there, sees what passed and no more.

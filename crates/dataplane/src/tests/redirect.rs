@@ -140,6 +140,19 @@ fn a_captive_user_has_its_connection_with_the_portal_s_messenger() {
 
 const USER_NEXT: u32 = USER + 1;
 
+/// Nobody keeps it here, so it is not acknowledged: the user says it again (RFC 7413 4.2).
+#[test]
+fn a_request_that_comes_with_the_syn_is_asked_for_again() {
+    let mut bench = Bench::full();
+    let flow = flow(REDIRECTED);
+    let (user, server) = pass(&mut bench, N3, &up(REDIRECTED, &flow, &made(flag::SYN, (USER, 0), GET)));
+    let [(flags, ours, acknowledged, ..)] = user[..] else { panic!("{user:?}") };
+    assert_eq!((flags, acknowledged, server.len()), (flag::SYN | flag::ACK, USER + 1, 0));
+    let again = made(flag::ACK | flag::PSH, (USER + 1, ours + 1), GET);
+    let (user, server) = pass(&mut bench, N3, &up(REDIRECTED, &flow, &again));
+    assert!(is_portal(&user[0].4) && server.is_empty());
+}
+
 #[test]
 fn what_is_no_request_is_reset_and_what_is_not_tcp_is_dropped() {
     let mut bench = Bench::full();
@@ -216,6 +229,68 @@ fn a_request_for_a_redirected_service_is_answered_and_its_server_let_go() {
     let closes = made(flag::ACK | flag::FIN, (*acknowledged, THEIRS + 1 + text.len() as u32 + 1), b"");
     let (user, _) = pass(&mut bench, N3, &up(SERVED, &flow, &closes));
     assert_eq!(user, [(flag::ACK, closes.acknowledgement, closes.sequence + 1, None, vec![])]);
+}
+
+/// The session of a service whose connections are reset.
+fn resetting(down: bool) -> Rules {
+    let mut rules = service(down);
+    for far in rules.fars.iter_mut().filter(|far| far.redirect.is_some()) {
+        (far.apply_action, far.redirect) = (rules::ApplyAction::Reset, None);
+    }
+    rules
+}
+
+/// A request and anything else alike: the user is told by the server's numbers, the server by the user's.
+#[test]
+fn connections_that_are_reset_end_at_both_ends() {
+    for said in [GET, b"SSH-2.0-OpenSSH\r\n"] {
+        let mut bench = bench_with(SERVED, resetting(true));
+        let text = "id=1 precedence=1 rating-group=1 application=blocked any";
+        let classifier = dpi::rule_file::read_lines(text).unwrap().compile().unwrap();
+        let rules = ContentRules::new(2, classifier, bench.engine.content().as_deref()).unwrap();
+        bench.engine.load(rules);
+        bench.settle();
+        let flow = flow(SERVED);
+        shake_hands(&mut bench, &flow);
+        let asks = made(flag::ACK | flag::PSH, (USER + 1, THEIRS + 1), said);
+        let (user, server) = pass(&mut bench, N3, &up(SERVED, &flow, &asks));
+        assert_eq!(user, [(RESET, THEIRS + 1, USER + 1 + said.len() as u32, None, vec![])]);
+        assert_eq!(server, [(RESET, USER + 1, THEIRS + 1, None, vec![])]);
+        // Whatever either end goes on to say: an acknowledgement, the end, data; but not that there is no connection.
+        let next = USER + 1 + said.len() as u32;
+        for flags in [flag::ACK, flag::ACK | flag::FIN] {
+            let says = made(flags, (next, THEIRS + 1), b"");
+            let (user, server) = pass(&mut bench, N3, &up(SERVED, &flow, &says));
+            assert_eq!((user.len(), &server[..]), (1, &[(RESET, next, THEIRS + 1, None, vec![])][..]));
+        }
+        let says = made(flag::ACK, (THEIRS + 1, USER + 1), b"hello");
+        let (user, server) = pass(&mut bench, N6, &down(&flow, &says));
+        assert_eq!(user, [(RESET, THEIRS + 1, USER + 1, None, vec![])]);
+        assert_eq!(server, [(RESET, USER + 1, THEIRS + 6, None, vec![])]);
+        let (user, server) = pass(&mut bench, N3, &up(SERVED, &flow, &made(flag::RST, (next, 0), b"")));
+        assert_eq!((user, server), (vec![], vec![(flag::RST, next, 0, None, vec![])]));
+        let (user, server) = pass(&mut bench, N6, &down(&flow, &made(flag::RST, (THEIRS + 1, 0), b"")));
+        assert_eq!((user, server), (vec![(flag::RST, THEIRS + 1, 0, None, vec![])], vec![]));
+    }
+}
+
+/// What begins is refused, on whatever port; what is not TCP is dropped.
+#[test]
+fn connections_to_what_is_reset_are_refused() {
+    let mut rules = redirected();
+    (rules.fars[0].apply_action, rules.fars[0].redirect) = (rules::ApplyAction::Reset, None);
+    let mut bench = bench_with(REDIRECTED, rules);
+    let mut flow = flow(REDIRECTED);
+    for port in [80, 443, 8_080] {
+        flow.destination_port = port;
+        let (user, server) = pass(&mut bench, N3, &up(REDIRECTED, &flow, &made(flag::SYN, (USER, 0), b"")));
+        assert_eq!((user, server), (vec![(RESET, 0, USER + 1, None, vec![])], vec![]), "{port}");
+    }
+    let mut datagram = vec![0; 28 + 4];
+    ipv4::Header::new([10, 60, 0, REDIRECTED as u8].into(), SERVER, 17, 12).unwrap().write(&mut datagram);
+    udp::Header::new(50_000, 443, 4).unwrap().write(&mut datagram[20..]);
+    let (user, server) = pass(&mut bench, N3, &tunnelled(REDIRECTED, &datagram));
+    assert_eq!((user, server, drops(&bench, DropReason::Redirected)), (vec![], vec![], 1));
 }
 
 #[test]

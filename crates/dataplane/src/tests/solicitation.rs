@@ -11,6 +11,30 @@ fn solicitation() -> Vec<u8> {
     digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
+/// What a device tells its routers besides has the same addresses, and no ports that would tell it apart.
+#[test]
+fn whatever_else_is_said_to_routers_solicitations_are_answered() {
+    let mut bench = Bench::new();
+    let mut rules = six();
+    let up = rules.pdrs.iter_mut().find(|pdr| pdr.pdi.f_teid.is_some()).unwrap();
+    up.pdi.ue_ipv6 = None;
+    bench.put(SIX, 1, rules);
+    bench.settle();
+    let solicitation = solicitation();
+    let mut listener = solicitation.clone();
+    // Router Solicitation is type 133; Multicast Listener Done 132, and the checksum is one more.
+    let at = listener.windows(4).position(|octets| octets[0] == 133 && octets[1] == 0).unwrap();
+    listener[at] = 132;
+    let sum = u16::from_be_bytes([listener[at + 2], listener[at + 3]]) + 0x100;
+    listener[at + 2..at + 4].copy_from_slice(&sum.to_be_bytes());
+    bench.receive(N3, &listener);
+    bench.settle();
+    assert_eq!(bench.sent(N3).len(), 0);
+    bench.receive(N3, &solicitation);
+    bench.settle();
+    assert_eq!(bench.sent(N3).len(), 1);
+}
+
 /// Who has one address of a prefix would make up another, which no rule matches.
 #[test]
 fn who_has_a_single_address_is_told_no_prefix() {

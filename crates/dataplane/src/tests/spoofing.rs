@@ -1,7 +1,7 @@
 //! What a user says in another's name, or with addresses nobody has, changes nothing for others.
 
 use super::content::content;
-use super::redirect::{flow, made, tunnelled, up};
+use super::redirect::{down, flow, made, tunnelled, up};
 use crate::content::ContentRules;
 use crate::counters::DropReason;
 use crate::fixture::{Bench, N3, N6, config, rules};
@@ -40,6 +40,44 @@ fn bench() -> Bench {
     bench.engine.load(rules);
     bench.settle();
     bench
+}
+
+/// A tunnel of no number is no way to a user: least of all by the flow of a plain packet, which has none.
+#[test]
+fn nobody_comes_by_tunnel_0() {
+    let mut bench = Bench::new();
+    let plain = super::rates::downlink(1, 80);
+    bench.receive(N6, &plain);
+    bench.settle();
+    assert_eq!(bench.sent(N3).len(), 1);
+    let mut header = vec![2, 0, 0, 0, 6, 2, 2, 0, 0, 0, 6, 1, 8, 0];
+    let inner = &plain[14..];
+    let ip = ipv4::Header::new([10, 50, 0, 1].into(), [10, 50, 0, 2].into(), 17, 16 + inner.len()).unwrap();
+    header.resize(14 + 28, 0);
+    ip.write(&mut header[14..]).unwrap();
+    udp::Header::new(2152, 2152, 8 + inner.len()).unwrap().write(&mut header[34..]).unwrap();
+    let length = (inner.len() as u16).to_be_bytes();
+    let frame = [&header[..], &[0x30, 255], &length, &[0; 4], inner].concat();
+    bench.receive(N6, &frame);
+    bench.settle();
+    assert_eq!((bench.sent(N3).len(), bench.sent(N6).len()), (0, 0));
+    assert_eq!(bench.worker.counters().drops[DropReason::NoTunnel as usize], 1);
+}
+
+/// Packets for everybody, for a group or for this host go nowhere: their sender may be told so.
+#[test]
+fn no_router_forwards_to_groups_or_to_everybody() {
+    for (to, left) in
+        [([255; 4], 0), ([224, 0, 0, 251], 0), ([127, 0, 0, 1], 0), ([0; 4], 0), ([203, 0, 113, 81], 1)]
+    {
+        let mut bench = Bench::over(&config());
+        bench.put(VICTIM, 1, rules(VICTIM));
+        bench.settle();
+        let flow = FiveTuple { destination: u128::from(u32::from_be_bytes(to)) << 96, ..flow(VICTIM) };
+        bench.receive(N3, &up(VICTIM, &flow, &made(flag::SYN, (1, 0), &[])));
+        bench.settle();
+        assert_eq!(bench.sent(N6).len(), left, "{to:?}");
+    }
 }
 
 /// A segment in the tunnel of a session; how many packets left for the core.
@@ -153,6 +191,75 @@ fn what_the_server_does_not_take_says_nothing_of_a_flow() {
         bench.worker.turn(bench.now_ns);
         assert_eq!(bench.sent(N6).len(), 1);
         assert_eq!(say(&mut bench, (VICTIM, &flow), &made(flag::ACK, (2, 1), GET)), 0, "{flags} {spoiled}");
+    }
+}
+
+/// The same behind a handshake: what acknowledges nothing, or what the server has not said.
+#[test]
+fn segments_that_no_server_takes_say_nothing_of_a_flow() {
+    for (flags, acknowledged) in [(flag::PSH, 0), (flag::ACK, 1), (flag::ACK, 3), (flag::ACK | flag::RST, 2)]
+    {
+        let mut bench = bench();
+        let flow = flow(VICTIM);
+        assert_eq!(say(&mut bench, (VICTIM, &flow), &made(flag::SYN, (1, 0), b"")), 1);
+        bench.receive(N6, &down(&flow, &made(flag::SYN | flag::ACK, (1, 2), b"")));
+        bench.worker.turn(bench.now_ns);
+        assert_eq!(say(&mut bench, (VICTIM, &flow), &made(flags, (2, acknowledged), FREE)), 1);
+        let sent = say(&mut bench, (VICTIM, &flow), &made(flag::ACK, (2, 2), GET));
+        assert_eq!(sent, 0, "{flags} {acknowledged}");
+    }
+}
+
+/// A datagram with a wrong checksum, and what stands behind one in its packet.
+#[test]
+fn datagrams_that_no_server_takes_say_nothing_of_a_flow() {
+    let stun = [0, 1, 0, 0, 0x21, 0x12, 0xa4, 0x42, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
+    let text = "id=1 precedence=1 rating-group=1 application=blocked any\n\
+                id=2 precedence=0 rating-group=1 application=free layer=stun";
+    let whole = datagram(VICTIM, [10, 60, 0, VICTIM as u8], 4_000, &stun);
+    let udp = super::redirect::TUNNEL + 20;
+    let mut wrong = whole.clone();
+    wrong[udp + 7] = 1;
+    let mut shorter = whole.clone();
+    shorter[udp + 5] = 8 + 7;
+    for (decoy, sent) in [(&whole, 1), (&wrong, 0), (&shorter, 0)] {
+        let mut bench = bench();
+        let rules: ContentRules = content(text, 2, &bench);
+        bench.engine.load(rules);
+        bench.settle();
+        bench.receive(N3, decoy);
+        bench.receive(N3, &datagram(VICTIM, [10, 60, 0, VICTIM as u8], 4_000, b"anything else"));
+        bench.receive(N3, &whole);
+        (0..3).for_each(|_| assert!(bench.worker.turn(bench.now_ns) < 4));
+        let _ = bench.sent(N6);
+        bench.receive(N3, &datagram(VICTIM, [10, 60, 0, VICTIM as u8], 4_000, b"anything else"));
+        bench.worker.turn(bench.now_ns);
+        assert_eq!(bench.sent(N6).len(), sent);
+    }
+}
+
+/// What a SYN carries (RFC 7413) is the beginning of the stream if the server's SYN acknowledges it; most pass it over, and the
+/// user says what it wants behind the handshake.
+#[test]
+fn what_a_syn_carries_counts_if_the_server_takes_it() {
+    // What the SYN says, how much of it the server takes, what comes next; whether that passes.
+    for (early, taken, next, passes) in [
+        (FREE, 0, GET, false),
+        (GET, 0, FREE, true),
+        (GET, GET.len(), &b"more"[..], false),
+        (FREE, FREE.len(), GET, true),
+        (GET, 5, &GET[5..], false),
+    ] {
+        let mut bench = bench();
+        let flow = flow(VICTIM);
+        assert_eq!(say(&mut bench, (VICTIM, &flow), &made(flag::SYN, (u32::MAX, 0), early)), 1);
+        let taken = taken as u32;
+        bench.receive(N6, &down(&flow, &made(flag::SYN | flag::ACK, (1, taken), b"")));
+        bench.worker.turn(bench.now_ns);
+        assert_eq!(bench.sent(N3).len(), 1);
+        let next = made(flag::ACK, (taken, 2), next);
+        let sent = say(&mut bench, (VICTIM, &flow), &next);
+        assert_eq!(sent == 1, passes, "{} of {:?}", taken, String::from_utf8_lossy(early));
     }
 }
 

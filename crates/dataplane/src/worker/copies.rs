@@ -60,7 +60,7 @@ impl<P: Port> Worker<P> {
     /// `None` without memory, or a way.
     fn copy(&mut self, packet: &Packet<P::Buffer>, forward: Forward) -> Option<Packet<P::Buffer>> {
         let mut buffer = self.copy_whole(packet)?;
-        let mut meta = Meta::new(packet.meta.port, packet.meta.side());
+        let mut meta = Meta { loops: packet.meta.loops, ..Meta::new(packet.meta.port, packet.meta.side()) };
         meta.next_hop = send_off(&self.state, &mut buffer, forward)?;
         Some(Packet { buffer, meta })
     }

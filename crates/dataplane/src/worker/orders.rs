@@ -138,6 +138,7 @@ impl<P: Port> Worker<P> {
         {
             self.report(Report::Event(event));
         }
+        self.tell_rest();
         while self.reports.slots() > RING / 2
             && let Some(session) = self.state.switch.next_changed()
         {
@@ -184,6 +185,7 @@ impl<P: Port> Worker<P> {
             Order::Count(mut counters) => {
                 self.counters.held = self.held() as u64;
                 self.counters.flows = self.state.flows.len() as u64;
+                [self.counters.pdrs, self.counters.pdrs_most] = self.state.sessions.pdr_room();
                 self.counters.paths = self.state.sessions.peers.counts(self.state.now_ns);
                 self.counters.content = self.state.content.counts();
                 for (lane, port) in self.lanes.iter().zip(&mut self.counters.ports) {
@@ -258,6 +260,7 @@ impl<P: Port> Worker<P> {
 
     fn remove(&mut self, mut removal: Box<Removal>) -> Report {
         self.settle(removal.seid, true);
+        self.state.forget_connections(removal.seid);
         let now_ns = self.state.now_ns;
         let removed = self.state.sessions.remove(removal.seid, now_ns, &mut removal.usage);
         removal.gone = removed.map(|(index, session)| {

@@ -4,7 +4,7 @@
 use super::Worker;
 use super::frames::WAITING;
 use crate::counters::DropReason;
-use crate::frame::{Packet, VECTOR};
+use crate::frame::{Meta, Packet, PortIndex, VECTOR};
 use crate::graph::{Hop, NodeId};
 use crate::port::Port;
 use rules::Direction;
@@ -23,10 +23,14 @@ pub(super) struct Rest<B> {
     pub(super) arrived: Vec<Packet<B>>,
     /// Frames for users whose session is known.
     pub(super) frames: Vec<Packet<B>>,
+    /// Packets for an address of our own, as if they had come in.
+    pub(super) looped: Vec<Packet<B>>,
 }
 
 /// Fragments that one vector may make: four of each packet, on average.
 pub(super) const PARTS: usize = 4 * VECTOR;
+/// Packets for an address of our own that one vector may leave behind: each as it is or in fragments, and its copies.
+const LOOPED: usize = PARTS + rules::limits::DUPLICATES * VECTOR;
 
 impl<B> Rest<B> {
     pub(super) fn new() -> Self {
@@ -38,18 +42,21 @@ impl<B> Rest<B> {
             parts: Vec::with_capacity(PARTS),
             arrived: Vec::with_capacity(4 * VECTOR),
             frames: Vec::with_capacity(2 * WAITING),
+            looped: Vec::with_capacity(LOOPED),
         }
     }
 
     /// Some of the next to run, and where they begin. What was copied may have to be split; fragments, copies,
-    /// frames and what is answered leave nothing behind, so there is an end.
+    /// frames and what is answered leave behind at most what comes back to this node. That waits until there is room for all it
+    /// may leave, and does not come back for ever, so there is an end.
     fn next(&mut self) -> Option<(&mut Vec<Packet<B>>, NodeId)> {
-        let Self { copies, copied, answered, parts, frames, arrived: _ } = self;
+        let Self { copies, copied, answered, parts, frames, looped, arrived: _ } = self;
         let all = [
             (copies, NodeId::EthernetOutput),
             (copied, NodeId::Far),
             (answered, NodeId::Redirect),
             (parts, NodeId::Far),
+            (looped, NodeId::UsualInput),
             (frames, NodeId::FrameClassify),
         ];
         all.into_iter().find(|(packets, _)| !packets.is_empty())
@@ -78,6 +85,16 @@ impl<P: Port> Worker<P> {
         }
     }
 
+    /// Lets a packet that is for an address of our own come in, at the port whose it is.
+    pub(super) fn loop_back(&mut self, port: PortIndex, packet: Packet<P::Buffer>) {
+        if self.rest.looped.len() == LOOPED {
+            return self.discard(packet.buffer, DropReason::Looped);
+        }
+        let came_in = Meta::new(port, self.state.ports.get(port).side());
+        let meta = Meta { loops: packet.meta.loops + 1, ..came_in };
+        self.rest.looped.push(Packet { buffer: packet.buffer, meta });
+    }
+
     /// Runs what the last vector left behind.
     pub(super) fn run_rest(&mut self) {
         while let Some((packets, node)) = self.rest.next() {
@@ -85,7 +102,10 @@ impl<P: Port> Worker<P> {
             self.vector.extend(packets.drain(..count));
             // What stands in the lanes leaves first, so that there is room.
             self.send();
-            self.run_vector(node, None);
+            match self.tracer.take_if(|_| node == NodeId::UsualInput) {
+                None => self.run_vector(node, None),
+                Some(tracer) => self.run_vector_watched(node, tracer),
+            }
         }
     }
 }

@@ -38,13 +38,15 @@ impl<P: Port> Worker<P> {
         }
     }
 
-    /// Whether there was room to tell.
+    /// Whether there was room to tell; what was kept is told of later if not.
     fn tell_kept(&mut self, session: Seid, step: &HotStep, traffic_class: u8) -> bool {
         let (pdr, qfi) = (step.pdr, step.qfi().and_then(Qfi::new));
         let is_told = self.state.note(Event::DownlinkData { session, pdr, qfi, traffic_class });
         if is_told {
             self.kept.told(step.session, pdr);
             self.unkept.told((session, pdr, step.generation), self.state.now_ns);
+        } else {
+            self.kept.tell_later(step.session);
         }
         is_told
     }
@@ -54,6 +56,20 @@ impl<P: Port> Worker<P> {
         let Some(session) = self.state.sessions.by_seid(seid) else { return };
         self.state.sessions.await_starts(session);
         self.kept.forget_told(session);
+        self.tell_untold(session);
+    }
+
+    /// Tells of packets kept that there was no room to tell of: more users may be woken at once than events wait.
+    pub(super) fn tell_rest(&mut self) {
+        while self.state.may_note()
+            && let Some(session) = self.kept.next_untold()
+        {
+            self.tell_untold(session);
+        }
+    }
+
+    fn tell_untold(&mut self, session: SessionIndex) {
+        let Some(seid) = self.state.sessions.get(session).map(|session| session.seid) else { return };
         while let Some(meta) = self.first_untold(session) {
             let step = *self.state.sessions.cells.step(meta.step);
             if !self.tell_kept(seid, &step, meta.traffic_class) {

@@ -27,6 +27,14 @@ impl Assembly {
         self.pieces.clear();
     }
 
+    /// Forgets all but the first `length` bytes.
+    pub(crate) fn shorten(&mut self, length: usize) {
+        self.pieces.retain(|(from, to)| {
+            *to = (*to).min(length.min(BYTES_MAX) as u16);
+            from < to
+        });
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }

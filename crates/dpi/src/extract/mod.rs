@@ -16,7 +16,8 @@
 //! | RTP | two packets of one source in order | |
 //!
 //! Bytes of a TCP stream come by sequence number in any order; gaps are waited for as long as the bounds allow. Where two
-//! segments disagree about a byte, the first counts. Not looked for: protocols in which the server speaks first, DNS over
+//! segments disagree about a byte, the first counts. What no server takes is no word of the client's: Initial packets in datagrams
+//! that are too small, acknowledgements of what the server has not said. What comes with a SYN counts once the server has acknowledged it. Not looked for: protocols in which the server speaks first, DNS over
 //! TCP, drafts of QUIC before version 1.
 
 mod assembly;
@@ -129,8 +130,12 @@ pub struct Datagram<'a> {
 pub struct Inspection {
     assembly: Assembly,
     packets: u8,
+    /// What is assembled came with the SYN, and nobody knows yet whether the server takes it.
+    is_early: bool,
     /// Sequence number of the first byte of a stream.
     base: Option<u32>,
+    /// Of the server's stream: the number behind its SYN, and the first that was not seen.
+    server: Option<(u32, u32)>,
     connection: Option<quic::Connection>,
     /// The last two, as the directions have a source each.
     rtp: [Option<Rtp>; 2],
@@ -147,13 +152,23 @@ impl Default for Inspection {
 impl Inspection {
     /// Of a flow of which nothing came yet.
     pub const fn new() -> Self {
-        Self { assembly: Assembly::new(), packets: 0, base: None, connection: None, rtp: [None; 2] }
+        let assembly = Assembly::new();
+        Self {
+            assembly,
+            packets: 0,
+            is_early: false,
+            base: None,
+            server: None,
+            connection: None,
+            rtp: [None; 2],
+        }
     }
 
     /// The same as a new one, without touching most of its memory.
     pub fn reset(&mut self) {
         self.assembly.clear();
-        (self.packets, self.base, self.connection, self.rtp) = (0, None, None, [None; 2]);
+        (self.packets, self.is_early, self.base, self.server) = (0, false, None, None);
+        (self.connection, self.rtp) = (None, [None; 2]);
     }
 
     /// Says where the client's stream begins: the sequence number behind its SYN. Without it, the first segment with
@@ -162,10 +177,55 @@ impl Inspection {
         self.base.get_or_insert(sequence);
     }
 
+    /// Keeps what the client's SYN carries (RFC 7413), which is the beginning of the stream only if the server says so: others
+    /// pass it over, and whatever the client says behind the handshake is the beginning (RFC 9293 3.10.7.4).
+    pub fn early(&mut self, sequence: u32, payload: &[u8]) {
+        self.begin(sequence);
+        if payload.is_empty() || self.base != Some(sequence) || !self.assembly.is_empty() {
+            return;
+        }
+        self.count();
+        self.is_early = self.assembly.insert(0, payload).is_ok();
+    }
+
+    /// Looks at what the client's SYN carried, up to this number, which the server's SYN acknowledges.
+    pub fn accepted(&mut self, acknowledgement: u32) -> Verdict<'_> {
+        let Some(taken) = self.base.map(|base| acknowledgement.wrapping_sub(base) as usize) else {
+            return Verdict::More;
+        };
+        if !self.is_early || taken > self.assembly.length() {
+            return Verdict::More;
+        }
+        self.is_early = false;
+        self.assembly.shorten(taken);
+        if taken == 0 { Verdict::More } else { look_at_assembled(&mut self.assembly, false) }
+    }
+
+    /// Takes down how far the server's stream has come: the number behind a segment, and whether that is its SYN.
+    pub fn answered(&mut self, end: u32, is_syn: bool) {
+        match &mut self.server {
+            Some((_, next)) if end.wrapping_sub(*next).cast_signed() > 0 => *next = end,
+            None if is_syn => self.server = Some((end, end)),
+            _ => {}
+        }
+    }
+
+    /// Whether a server takes a segment that acknowledges this: nothing from before its SYN, and nothing it has not said
+    /// (RFC 9293 3.10.7.4). Of servers that nobody has heard, anything may be true.
+    pub fn is_acceptable(&self, acknowledgement: u32) -> bool {
+        let within =
+            |(first, next): (u32, u32)| acknowledgement.wrapping_sub(first) <= next.wrapping_sub(first);
+        self.server.is_none_or(within)
+    }
+
     /// Looks at a segment of the client's stream; one with nothing in it changes nothing.
     pub fn segment<'a>(&'a mut self, sequence: u32, payload: &'a [u8]) -> Verdict<'a> {
         if payload.is_empty() {
             return Verdict::More;
+        }
+        if std::mem::take(&mut self.is_early) {
+            // Nobody has seen the server take it.
+            self.assembly.clear();
         }
         let last = self.count();
         let base = *self.base.get_or_insert(sequence);

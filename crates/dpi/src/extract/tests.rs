@@ -58,6 +58,48 @@ fn segments_in_disorder_and_old_copies_are_put_in_order() {
     assert_eq!(host_of(&verdict), Some("a.example".to_owned()));
 }
 
+/// What came with a SYN is the beginning as far as the server's SYN acknowledges it, and no further.
+#[test]
+fn what_comes_with_a_syn_counts_once_it_is_acknowledged() {
+    let first = u32::MAX - 3;
+    let begun = |early: &[u8]| {
+        let mut inspection = Inspection::new();
+        inspection.early(first, early);
+        inspection
+    };
+    let mut whole = begun(REQUEST);
+    assert_eq!(whole.accepted(first.wrapping_add(REQUEST.len() as u32 + 1)), Verdict::More, "never said");
+    let verdict = whole.accepted(first.wrapping_add(REQUEST.len() as u32));
+    assert_eq!(host_of(&verdict), Some("a.example".to_owned()));
+    let mut part = begun(REQUEST);
+    assert_eq!(part.accepted(first.wrapping_add(20)), Verdict::More);
+    let verdict = part.segment(first.wrapping_add(20), &REQUEST[20..]);
+    assert_eq!(host_of(&verdict), Some("a.example".to_owned()));
+    let decoy = b"GET /a HTTP/1.1\r\nHost: b.example\r\n\r\n";
+    let mut refused = begun(decoy);
+    assert_eq!(refused.accepted(first), Verdict::More);
+    // A late copy of the acknowledgement that others gave.
+    assert_eq!(refused.accepted(first.wrapping_add(decoy.len() as u32)), Verdict::More);
+    assert_eq!(host_of(&refused.segment(first, REQUEST)), Some("a.example".to_owned()));
+    // Nobody heard the server.
+    assert_eq!(host_of(&begun(decoy).segment(first, REQUEST)), Some("a.example".to_owned()));
+}
+
+#[test]
+fn acknowledgements_are_of_what_the_server_said() {
+    let mut inspection = Inspection::new();
+    assert!(inspection.is_acceptable(7), "nobody has heard it");
+    inspection.answered(5, false);
+    assert!(inspection.is_acceptable(7), "its SYN was not seen");
+    inspection.answered(u32::MAX, true);
+    assert_eq!([u32::MAX - 1, u32::MAX, 0].map(|it| inspection.is_acceptable(it)), [false, true, false]);
+    inspection.answered(100, false);
+    inspection.answered(50, false);
+    assert_eq!([u32::MAX, 0, 100, 101].map(|it| inspection.is_acceptable(it)), [true, true, true, false]);
+    inspection.reset();
+    assert!(inspection.is_acceptable(7));
+}
+
 #[test]
 fn other_streams_are_unknown_at_their_first_bytes() {
     for bytes in [&b"SSH-2.0-OpenSSH\r\n"[..], &[22, 3, 1, 0, 5, 2], &[0; 10], &[21, 3, 3]] {

@@ -2,12 +2,8 @@
 
 use super::{Check, NO_FIGURE, View, count};
 use crate::finding::Outcome;
-use crate::{Facts, Nic, Node, NodePort};
+use crate::{Facts, Nic, Node, NodePort, Tables};
 use steer::{Abilities, decide};
-
-/// What a session and a flow take of the data plane's memory, about: `bench memory` measures it.
-const SESSION_BYTES: u64 = 1_000;
-const FLOW_BYTES: u64 = 70;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -38,9 +34,10 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "node.tables",
-        means: "Sessions and flows are in memory of their own, reserved at the start; a table that is swapped is lost for \
-                packets.",
-        worth: "our own: about 1000 bytes a session and 70 a flow (bench memory)",
+        means: "Sessions and flows are in memory of their own, taken at the start; that of PDRs beyond two a session is \
+                taken as they come. A table that is swapped is lost for packets, and where there is no memory left the \
+                kernel ends the data plane.",
+        worth: "our own: what is told is the tables' own size",
         ask: |view| of_node(view, tables),
     },
     Check {
@@ -165,23 +162,25 @@ fn packet_memory(facts: &Facts, node: &Node) -> Vec<Outcome> {
 }
 
 fn tables(facts: &Facts, node: &Node) -> Vec<Outcome> {
-    let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
-    let sessions = count(node.sessions).saturating_mul(SESSION_BYTES);
-    let bytes = sessions.saturating_add(count(node.flows).saturating_mul(FLOW_BYTES));
-    let needed_mb = (bytes >> 20) + u64::from(node.memory_mb);
-    let found = format!("{} sessions and {} flows need about {} MiB", node.sessions, node.flows, bytes >> 20);
+    let Tables { sessions_bytes, flows_bytes, pdrs_bytes } = node.tables;
+    let at_start = sessions_bytes.saturating_add(flows_bytes) >> 20;
+    let of_pdrs = pdrs_bytes >> 20;
     let Some(total_mb) = facts.memory.total_kb.map(|kb| kb >> 10) else {
         return vec![Outcome::not_here("/proc/meminfo cannot be read")];
     };
-    let act = "lower sessions, flows or memory_mb, or add memory";
-    vec![match needed_mb {
-        needed if needed > total_mb => {
-            Outcome::problem(format!("{found}; with packets {needed} MiB of {total_mb}"), act)
-        }
-        needed if needed > total_mb / 4 * 3 => {
-            Outcome::warning(format!("{found}; with packets {needed} MiB of {total_mb}"), act)
-        }
-        _ => Outcome::good(format!("{found}, of {total_mb}")),
+    let needed = at_start + u64::from(node.memory_mb);
+    let with_pdrs = needed.saturating_add(of_pdrs);
+    let found = format!(
+        "{} sessions and {} flows take {at_start} MiB, {} PDRs about {of_pdrs} MiB more",
+        node.sessions, node.flows, node.pdrs
+    );
+    let act = "lower sessions, pdrs, flows or memory_mb, or add memory";
+    vec![if needed > total_mb {
+        Outcome::problem(format!("{found}; with packets {needed} MiB of {total_mb} at the start"), act)
+    } else if with_pdrs > total_mb / 4 * 3 {
+        Outcome::warning(format!("{found}; with packets {with_pdrs} MiB of {total_mb}"), act)
+    } else {
+        Outcome::good(format!("{found}, of {total_mb}"))
     }]
 }
 

@@ -1,7 +1,7 @@
 //! Servers as they are found in racks and clouds.
 
 use super::Made;
-use anchorline_host::{Node, NodePort};
+use anchorline_host::{Node, NodePort, Tables};
 
 const XEON: &str =
     "sse4_2 avx2 avx512f avx512bw aes pclmulqdq clflushopt pdpe1gb constant_tsc nonstop_tsc hwp vmx";
@@ -155,7 +155,9 @@ pub(crate) fn node() -> Node {
         required: true,
         spinning: true,
         sessions: 600_000,
+        pdrs: 9_600_000,
         flows: 8_000_000,
+        tables: Tables { sessions_bytes: 460 << 20, flows_bytes: 620 << 20, pdrs_bytes: 1_400 << 20 },
         ports: vec![port("n3", "0000:3b:00.0"), port("n6", "0000:af:00.0"), port("n9", "0000:d8:00.0")],
     }
 }

@@ -3,11 +3,13 @@
 use super::{Charging, meters, subject};
 use crate::interface::{Level, Output, saved};
 use crate::node::Node;
+use crate::predefined::{self, Predefined};
 use crate::usage::wanted;
 use charging::{Cause, Cdr, Conditions, Reading};
 use machine::{Clock, Time};
-use rules::{Rules, Seid, UrrId};
+use rules::{PdrId, QerId, Rules, Seid, UrrId};
 use session::{SessionRecord, UsageRecord};
+use std::collections::BTreeMap;
 
 /// A record that is due waits so long for the data plane's counts; then what is known must do.
 const PATIENCE_MS: u64 = 60_000;
@@ -62,17 +64,27 @@ pub(crate) fn look(
 }
 
 /// What a modification changes of the conditions a session is charged under.
-pub(crate) fn conditions(before: &Rules, after: &Rules) -> Conditions {
+fn conditions(before: &SessionRecord, after: &SessionRecord, table: &Predefined) -> Conditions {
     let mut conditions = Conditions::default();
-    if before.qers != after.qers {
+    let rated = |record: &SessionRecord| predefined::with_qer(record.extras.as_deref(), table);
+    let changes_qos = before.rules.qers != after.rules.qers
+        || moves_to_other_qers(&before.rules, &after.rules)
+        || rated(before) != rated(after);
+    if changes_qos {
         conditions = conditions.and(Conditions::QOS_CHANGE);
     }
-    let (old, new) = (subject::serving_nodes(before), subject::serving_nodes(after));
+    let (old, new) = (subject::serving_nodes(&before.rules), subject::serving_nodes(&after.rules));
     // A user who falls asleep or wakes up has not moved.
     if old != new && !old.is_empty() && !new.is_empty() {
         conditions = conditions.and(Conditions::SERVING_NODE_CHANGE);
     }
     conditions
+}
+
+/// Whether a PDR that stays goes by other QERs.
+fn moves_to_other_qers(before: &Rules, after: &Rules) -> bool {
+    let qers: BTreeMap<PdrId, &[QerId]> = before.pdrs.iter().map(|pdr| (pdr.id, &*pdr.qers)).collect();
+    after.pdrs.iter().any(|pdr| qers.get(&pdr.id).is_some_and(|qers| *qers != pdr.qers))
 }
 
 impl Node {
@@ -106,10 +118,10 @@ impl Node {
 
     /// Counts as of just before the change are asked for where it changes charging conditions: the data plane does one
     /// after the other.
-    pub(crate) fn ask_before_change(&mut self, seid: Seid, after: &Rules) {
+    pub(crate) fn ask_before_change(&mut self, seid: Seid, after: &SessionRecord) {
         let Some(charging) = &self.config.charging else { return };
         let Some(session) = self.sessions.get(seid).filter(|it| it.record.charging.is_some()) else { return };
-        if conditions(&session.record.rules, after).is_empty() {
+        if conditions(&session.record, after, &self.config.predefined).is_empty() {
             return;
         }
         let urrs = meters::unheard(&session.record, charging, u64::MAX);
@@ -121,7 +133,7 @@ impl Node {
     }
 
     /// The session as it was, for the last time: what changes charging conditions closes containers.
-    pub(crate) fn before_change(&mut self, seid: Seid, after: &Rules) -> Before {
+    pub(crate) fn before_change(&mut self, seid: Seid, after: &SessionRecord) -> Before {
         let now_ms = self.wall_ms();
         let session = self.sessions.get_mut(seid).filter(|session| session.record.charging.is_some());
         let (Some(charging), Some(session)) = (&self.config.charging, session) else {
@@ -129,7 +141,7 @@ impl Node {
         };
         let record = &mut session.record;
         let readings = meters::readings(record, Some(charging));
-        let conditions = conditions(&record.rules, after);
+        let conditions = conditions(record, after, &self.config.predefined);
         let charged = record.charging.as_mut().filter(|_| !conditions.is_empty());
         let closed =
             charged.and_then(|it| it.account.change(&readings, conditions, (&charging.policy, now_ms)));

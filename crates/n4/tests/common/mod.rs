@@ -97,6 +97,8 @@ pub struct Lab {
     pub trace: Vec<(SocketAddr, SocketAddr, Vec<u8>)>,
     /// All control planes do, at once; their restarts and silence are for the tests to say.
     pub answers_heartbeats: bool,
+    /// But for these.
+    pub silent: Vec<Ipv4Addr>,
 }
 
 impl Lab {
@@ -142,6 +144,7 @@ impl Lab {
             last_cdr: 0,
             trace: vec![],
             answers_heartbeats: true,
+            silent: vec![],
         }
     }
 
@@ -408,7 +411,9 @@ impl Lab {
     /// Of what was sent, from there on.
     fn answer_heartbeats(&mut self, from: usize) {
         let is_asked = |(_, sent): &&(SocketAddr, Message)| matches!(sent.body, Body::HeartbeatRequest(_));
+        let is_there = |to: &SocketAddr| !self.silent.iter().any(|silent| to.ip() == *silent);
         let asked = self.sent[from..].iter().filter(is_asked).map(|(to, sent)| (*to, sent.sequence));
+        let asked = asked.filter(|(to, _)| is_there(to));
         for (to, sequence) in asked.collect::<Vec<_>>() {
             let mut known = self.associations.values().filter(|known| known.address == to);
             let recovery_time_stamp = known.next().map_or(1, |known| known.recovery_time_stamp);

@@ -60,7 +60,9 @@ pub fn retained() -> Conversation {
     Conversation::new("a control plane that retains its sessions", steps)
 }
 
+/// It has answered before: of who never does, silence says nothing.
 fn falls_silent(stage: &mut Stage) {
+    stage.pass(20);
     stage.silent = vec![SMF];
     stage.pass(40);
     indicate(stage);

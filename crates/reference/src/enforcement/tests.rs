@@ -89,7 +89,16 @@ fn arrival(source: Interface, bytes: usize) -> Arrival {
     let new = ip::New { protocol: ip::ICMP, traffic_class: 0, hops: 64 };
     let payload = vec![0; bytes - 20];
     let (from, to, tunnel) = match source {
-        Interface::Access => (UE, SERVER, Some(crate::detection::Tunnel { f_teid: f_teid(), qfi: None })),
+        Interface::Access => (
+            UE,
+            SERVER,
+            Some(crate::detection::Tunnel {
+                f_teid: f_teid(),
+                qfi: None,
+                reflective: false,
+                paging_policy: None,
+            }),
+        ),
         _ => (SERVER, UE, None),
     };
     let packet = UserPacket::read(&ip::packet(from.into(), to.into(), new, &payload)).unwrap();
@@ -191,7 +200,7 @@ fn a_packet_that_one_meter_refuses_is_charged_to_none() {
 fn new_rules_do_not_refill_a_meter() {
     let mut session = Session::new(Seid(1), rules(vec![qer(1, 80)], vec![]), &[]);
     assert_eq!(send(&mut session, Interface::Access, 1_000, 0), None);
-    session.replace(rules(vec![qer(2, 80), qer(1, 80)], vec![]), &[]);
+    session.replace(rules(vec![qer(2, 80), qer(1, 80)], vec![]), &[], 0);
     assert_eq!(send(&mut session, Interface::Access, 1_000, 0), Some(DropReason::RateExceeded));
 }
 
@@ -214,9 +223,9 @@ fn the_packet_that_crosses_a_quota_passes_and_the_next_does_not() {
     };
     assert_eq!(session.counts(), [counts, UsageCounts { urr: UrrId(2), ..counts }]);
     // The same grant again gives nothing; another counts from now.
-    session.replace(rules(vec![], vec![limited.clone()]), &[]);
+    session.replace(rules(vec![], vec![limited.clone()]), &[], 0);
     assert_eq!(send(&mut session, Interface::Core, 1_000, 0), Some(DropReason::QuotaExhausted));
-    session.replace(rules(vec![], vec![Urr { quota_grant: 1, ..limited }]), &[]);
+    session.replace(rules(vec![], vec![Urr { quota_grant: 1, ..limited }]), &[], 0);
     assert_eq!(send(&mut session, Interface::Core, 1_000, 0), None);
     assert_eq!(session.counts()[0].downlink_bytes, 2_000);
 }
@@ -269,7 +278,7 @@ fn what_qos_drops_is_counted_before_qos_only() {
     assert_eq!(send(&mut session, Interface::Access, 1_000, 0), None);
     assert_eq!(send(&mut session, Interface::Access, 1_000, 0), Some(DropReason::RateExceeded));
     let shut = Qer { uplink_gate: Gate::Closed, ..qer(1, 80) };
-    session.replace(rules(vec![shut], urrs), &[]);
+    session.replace(rules(vec![shut], urrs), &[], 0);
     assert_eq!(send(&mut session, Interface::Access, 1_000, 0), Some(DropReason::GateClosed));
     let bytes: Vec<u64> = session.counts().iter().map(|counts| counts.uplink_bytes).collect();
     assert_eq!(bytes, [3_000, 1_000, 0]);
@@ -297,7 +306,7 @@ fn what_was_kept_and_is_not_wanted_counts_as_dropped() {
         assert_eq!(send(&mut session, source, 1_000, 0), None);
     }
     assert_eq!(session.counts()[0].dropped_downlink_packets, 0);
-    (0..2).for_each(|_| session.replace(asleep.clone(), &[]));
+    (0..2).for_each(|_| session.replace(asleep.clone(), &[], 0));
     let counts = session.counts()[0];
     assert_eq!((counts.dropped_downlink_packets, counts.dropped_downlink_bytes), (1, 1_000));
 }

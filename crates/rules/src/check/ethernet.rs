@@ -5,7 +5,7 @@ use crate::compile::Direction;
 use crate::error::{RuleError, RuleRef};
 use crate::ethernet::{EthernetFilter, EthernetPdi};
 use crate::ids::Instance;
-use crate::intent::{Far, Pdr, Rules, limits};
+use crate::intent::{ApplyAction, Far, Pdr, Rules, limits};
 use std::collections::HashMap;
 
 /// What a reference finds: of several filters of one ID, the first.
@@ -83,6 +83,7 @@ fn filter(filter: &EthernetFilter, rule: RuleRef, checked: &Checked<'_>) -> Resu
 /// A frame is forwarded as it is, and copied nowhere.
 fn far(far: &Far) -> Result<(), RuleError> {
     let rule = RuleRef::Far(far.id);
+    ensure(far.apply_action != ApplyAction::Reset, RuleError::NotOfFrames(rule, "a reset of connections"))?;
     ensure(far.redirect.is_none(), RuleError::NotOfFrames(rule, "redirection"))?;
     ensure(far.enrichment.is_none(), RuleError::NotOfFrames(rule, "header enrichment"))?;
     ensure(!far.duplicating, RuleError::NotOfFrames(rule, "copies"))

@@ -178,7 +178,7 @@ fn action((far, most): (&Far, Option<u16>), qers: &[&Qer], direction: Direction)
         return Action::GateClosed;
     }
     match (far.apply_action, &far.forwarding) {
-        (ApplyAction::Forward, Some(to)) => Action::Forward(forward(to, qers)),
+        (ApplyAction::Forward | ApplyAction::Reset, Some(to)) => Action::Forward(forward(to, qers)),
         (ApplyAction::Buffer, _) => Action::Buffer { notify: far.notify, most },
         _ => Action::Drop,
     }

@@ -253,6 +253,20 @@ fn timers_are_the_operators_within_bounds() {
     }
 }
 
+#[test]
+fn silence_has_no_end_unless_told() {
+    let silent_max = |value: &str| {
+        let text = EXAMPLE.replace("# silent_max_s = 86400", value);
+        config::parse(&text, check).map(|settings| settings.n4.silent_max)
+    };
+    for never in ["", "silent_max_s = 0"] {
+        assert_eq!(silent_max(never).unwrap(), None);
+    }
+    assert_eq!(silent_max("silent_max_s = 86400").unwrap(), Some(Duration::from_secs(86_400)));
+    let refused = silent_max("silent_max_s = 31536001").unwrap_err().to_string();
+    assert!(refused.contains("this is 0 to 31536000"), "{refused}");
+}
+
 /// The example with everything of `[n4]` that is only shown.
 fn commented_in() -> String {
     let shown = [
@@ -291,6 +305,37 @@ fn errors_of_pools_and_rules_say_what_is_allowed() {
 }
 
 #[test]
+fn what_rules_do_to_packets_is_told_and_fits_together() {
+    let with = |keys: &str| {
+        let text = format!("{EXAMPLE}\n[[n4.predefined_rule]]\nname = \"x\"\n{keys}");
+        config::parse(&text, check).map(|settings| settings.n4.predefined)
+    };
+    let one = |keys: &str| with(keys).unwrap().named("x").next().cloned().unwrap();
+    assert!(one("action = \"reset\"").resets);
+    let seen = one("dscp = 46\nmirror = { address = \"192.0.2.9\", teid = 7 }");
+    let mirror = seen.mirror.unwrap();
+    assert_eq!((seen.dscp, mirror.destination_interface), (Some(46), rules::Interface::Core));
+    let tunnel = mirror.outer_header_creation.unwrap();
+    assert_eq!((tunnel.teid.0, tunnel.address), (7, "192.0.2.9".parse().unwrap()));
+    for (keys, expected) in [
+        ("dscp = 64", "a DSCP is 0 to 63"),
+        ("mirror = { address = \"192.0.2.9\", teid = 0 }", "nonzero"),
+        ("mirror = { address = \"2001:db8::9\", teid = 7 }", "no port has an IPv6 address"),
+        ("mirror = { address = \"192.0.2.9\", teid = 7, network_instance = \"far\" }", "instance \"far\""),
+        ("action = \"reset\"\nredirect = \"http://a.example/\"", "dropped or reset is not redirected"),
+        ("action = \"drop\"\ndscp = 1", "is not forwarded"),
+        (
+            "redirect = \"http://a.example/\"\nmirror = { address = \"192.0.2.9\", teid = 7 }",
+            "is not forwarded",
+        ),
+        ("action = \"reset\"\nheader = { name = \"A\", value = \"b\" }", "is not forwarded"),
+    ] {
+        let message = with(keys).unwrap_err().to_string();
+        assert!(message.contains(expected), "{keys}: {message}");
+    }
+}
+
+#[test]
 fn nothing_is_charged_unless_told_how() {
     assert!(config::parse(EXAMPLE, check).unwrap().charging.is_none());
     let (before, rest) = EXAMPLE.split_once("# [charging]\n").unwrap();
@@ -319,12 +364,15 @@ fn resolvers_tell_nobody_but_who_asked_unless_they_are_named() {
     };
     let plain = content("").unwrap();
     assert_eq!((plain.resolvers.len(), plain.inspections, plain.connection_s), (0, 8_192, 7_440));
+    assert_eq!(plain.enriched_connections, 4_096);
+    assert_eq!(content("enriched_connections = 100").unwrap().enriched_connections, 100);
     let told = content("resolvers = [\"192.0.2.53\"]\ninspections = 100\nconnection_s = 900").unwrap();
     assert_eq!(told.resolvers, ["192.0.2.53".parse::<IpAddr>().unwrap()]);
     assert_eq!((told.inspections, told.connection_s), (100, 900));
     for (wrong, why) in [
         ("inspections = 10", "64 to 65535"),
         ("connection_s = 10", "300 to 64800"),
+        ("enriched_connections = 10", "64 to 1048576"),
         ("resolvers = [\"ns.example\"]", "resolvers"),
     ] {
         let refused = content(wrong).unwrap_err();

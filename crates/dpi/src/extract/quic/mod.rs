@@ -14,6 +14,10 @@ pub use header::Version;
 
 /// Most bytes of an Initial packet that are looked at. They are of 1,200 bytes or a little more (RFC 9000 14.1).
 const PACKET_MAX: usize = 2_048;
+/// Fewest bytes of a datagram with a client's Initial packet: servers discard others (RFC 9000 14.1).
+const DATAGRAM_MIN: usize = 1_200;
+/// Fewest bytes of the connection ID that a client gives the server first (RFC 9000 7.2).
+const FIRST_ID_MIN: usize = 8;
 /// Most packets of one datagram that are looked at (RFC 9000 12.2).
 const COALESCED_MAX: usize = 4;
 
@@ -50,7 +54,8 @@ pub(super) fn look<'a>(
     for _ in 0..COALESCED_MAX {
         let Some((packet, behind)) = Packet::parse(rest) else { break };
         rest = behind;
-        if packet.is_initial && read(connection, assembly, &packet).is_none() && connection.is_none() {
+        let is_taken = packet.is_initial && datagram.len() >= DATAGRAM_MIN;
+        if is_taken && read(connection, assembly, &packet).is_none() && connection.is_none() {
             return Look::Unknown(Unknown::Unrecognised);
         }
     }
@@ -70,6 +75,9 @@ fn read(connection: &mut Option<Connection>, assembly: &mut Assembly, packet: &P
     }
     // After a Retry, clients begin anew with the connection ID it gave them (RFC 9001 5.2).
     if connection.as_ref().is_some_and(|known| known.is_second || known.id == packet.id) {
+        return None;
+    }
+    if connection.is_none() && packet.id.len() < FIRST_ID_MIN {
         return None;
     }
     let fresh = Connection::new(packet, connection.is_some());

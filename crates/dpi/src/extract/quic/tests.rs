@@ -16,7 +16,7 @@ fn initial((version, id): (Version, &[u8]), number: u8, frames: &[u8]) -> Vec<u8
         Version::V2 => (0xd3, [0x6b, 0x33, 0x43, 0xcf]),
     };
     let mut plain = frames.to_vec();
-    plain.resize(plain.len().max(1_140), 0);
+    plain.resize(plain.len().max(1_170), 0);
     let mut header = vec![first];
     header.extend(wire);
     header.push(id.len() as u8);
@@ -69,6 +69,35 @@ fn frames_in_disorder_over_two_packets_make_a_hello() {
             assert_eq!(look_at(&mut inspection, &packets[0]), None);
             assert_eq!(look_at(&mut inspection, &packets[1]), Some((version, "q.example".to_owned())));
         }
+    }
+}
+
+/// A datagram that is too small, and one with too short an ID: no server takes them for what they say.
+#[test]
+fn a_decoy_that_servers_discard_says_nothing() {
+    let (decoy, message) = (tls::hello_sample("decoy.example"), tls::hello_sample("q.example"));
+    let cut = |message: &[u8]| [crypto(message, 0, 800), crypto(message, 800, message.len())];
+    let small = |id: &[u8], number: u8, frames: &[u8]| {
+        let mut plain = frames.to_vec();
+        plain.resize(plain.len().max(8), 0);
+        let mut header = vec![0xc3, 0, 0, 0, 1, id.len() as u8];
+        header.extend(id);
+        header.extend([0, 0]);
+        header.extend(((plain.len() + 4 + 16) as u16 | 0x4000).to_be_bytes());
+        header.extend([0, 0, 0, number]);
+        Keys::client(Version::V1, id).seal(&header, &plain)
+    };
+    let too_small = cut(&decoy).map(|frames| small(&ID, 0, &frames));
+    assert!(too_small.iter().all(|datagram| datagram.len() < 1_200));
+    let short_id = cut(&decoy).map(|frames| initial((Version::V1, &ID[..7]), 0, &frames));
+    for decoys in [too_small, short_id] {
+        let mut inspection = Inspection::new();
+        for datagram in &decoys {
+            assert_eq!(look_at(&mut inspection, datagram), None);
+        }
+        let [one, two] = cut(&message).map(|frames| initial((Version::V1, &ID), 1, &frames));
+        assert_eq!(look_at(&mut inspection, &one), None);
+        assert_eq!(look_at(&mut inspection, &two), Some((Version::V1, "q.example".to_owned())));
     }
 }
 
@@ -125,11 +154,11 @@ fn later_packets_to_the_servers_own_connection_id_keep_the_first_keys() {
     // Sealed with the keys of the first ID, sent to another of the same length.
     let frames = crypto(&message, 600, message.len());
     let mut plain = frames.clone();
-    plain.resize(1_140, 0);
+    plain.resize(1_170, 0);
     let mut header = vec![0xc3, 0, 0, 0, 1, 8];
     header.extend([7; 8]);
     header.extend([0, 0]);
-    header.extend(((1_140 + 20) as u16 | 0x4000).to_be_bytes());
+    header.extend(((1_170 + 20) as u16 | 0x4000).to_be_bytes());
     header.extend([0, 0, 0, 1]);
     let packet = Keys::client(Version::V1, &ID).seal(&header, &plain);
     assert!(look_at(&mut inspection, &packet).is_some());

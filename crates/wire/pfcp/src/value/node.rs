@@ -61,6 +61,11 @@ macro_rules! features {
             $($(#[$name_doc])* $name = $number,)*
         }
 
+        impl $bit {
+            /// All that have a name here.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+        }
+
         $(#[$doc])*
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct $set(Vec<u8>);

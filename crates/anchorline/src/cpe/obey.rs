@@ -1,0 +1,79 @@
+//! Does what an operator orders.
+
+use super::control::{Done, Order};
+use machine::Time;
+use n4::{Node, Output};
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// What the node is to carry out, and what the operator is told.
+pub(super) fn obey(node: &mut Node, order: Order, now: Time) -> (Vec<Output>, Done) {
+    let (outputs, asked) = match order {
+        Order::Release { grace_s, peer: None } => leave(node, grace_s, now),
+        Order::Release { grace_s, peer: Some(peer) } => leave_one(node, (&node_id(peer), grace_s), now),
+        Order::Stay { peer: None } => stay(node, now),
+        Order::Stay { peer: Some(peer) } => stay_with(node, &node_id(peer), now),
+        Order::Leaving => (vec![], node.leaving()),
+        Order::Associations => {
+            return (vec![], Done { associations: node.overview(now), ..Done::default() });
+        }
+    };
+    (outputs, Done { asked, ..Done::default() })
+}
+
+/// As control planes are known, however it was typed.
+fn node_id(typed: String) -> String {
+    match typed.parse::<IpAddr>() {
+        Ok(address) => address.to_string(),
+        Err(_) => typed.to_ascii_lowercase(),
+    }
+}
+
+/// Asks all to release us; who they are.
+fn leave(node: &mut Node, grace_s: u64, now: Time) -> (Vec<Output>, Vec<String>) {
+    let outputs = node.leave(Duration::from_secs(grace_s), now);
+    let asked = node.leaving();
+    let all = if asked.is_empty() { "nobody".to_owned() } else { asked.join(", ") };
+    tracing::info!("leave is taken: nobody may associate, asked to release us within {grace_s} s: {all}");
+    (outputs, asked)
+}
+
+/// Asks one; nobody, if it is not associated.
+fn leave_one(node: &mut Node, (peer, grace_s): (&String, u64), now: Time) -> (Vec<Output>, Vec<String>) {
+    let outputs = node.leave_one(peer, Duration::from_secs(grace_s), now);
+    let asked: Vec<String> = node.leaving().into_iter().filter(|other| other == peer).collect();
+    if !asked.is_empty() {
+        tracing::info!("{peer} is asked to release us within {grace_s} s");
+    }
+    (outputs, asked)
+}
+
+/// Takes the order to leave back; who is associated.
+fn stay(node: &mut Node, now: Time) -> (Vec<Output>, Vec<String>) {
+    let outputs = node.stay(now);
+    tracing::info!("no leave is taken: control planes may associate");
+    (outputs, node.associations())
+}
+
+/// Takes it back for one; nobody, if it is not associated.
+fn stay_with(node: &mut Node, peer: &String, now: Time) -> (Vec<Output>, Vec<String>) {
+    let outputs = node.stay_with(peer, now);
+    let known: Vec<String> = node.associations().into_iter().filter(|other| other == peer).collect();
+    if !known.is_empty() {
+        tracing::info!("no leave is taken of {peer}");
+    }
+    (outputs, known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_id_is_found_however_it_is_typed() {
+        let known = |typed: &str| node_id(typed.to_owned());
+        assert_eq!(known("SMF.Example"), "smf.example");
+        assert_eq!(known("2001:DB8:0:0::1"), "2001:db8::1");
+        assert_eq!(known("10.40.0.9"), "10.40.0.9");
+    }
+}

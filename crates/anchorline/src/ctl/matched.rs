@@ -1,0 +1,228 @@
+//! Which content rule a flow goes by, and what is done to it: asked of a file, before or without a node.
+
+use super::values::{End, Protocol};
+use crate::content::Format;
+use crate::settings;
+use anyhow::Context;
+use dpi::matching::{Facts, Layer, Outcome};
+use n4::{Predefined, PredefinedRule};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// A flow.
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The file.
+    file: PathBuf,
+    /// Lines or a CSV table; without it, a table where the file's name ends in .csv.
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// The server: 203.0.113.7, 203.0.113.7:443 or [2001:db8::1]:443.
+    #[arg(long, value_name = "ADDRESS[:PORT]")]
+    to: End,
+    /// udp, tcp, icmp, sctp or a number.
+    #[arg(long, value_name = "PROTOCOL", default_value = "tcp")]
+    protocol: Protocol,
+    /// The host: of a request, of a ClientHello, or what DNS told.
+    #[arg(long, value_name = "HOST")]
+    host: Option<String>,
+    /// Path and query of a request in the clear.
+    #[arg(long, value_name = "PATH")]
+    path: Option<String>,
+    /// What the first packets were: http, http2, tls, quic, dns, stun or rtp.
+    #[arg(long, value_name = "LAYER", value_parser = layer)]
+    layer: Option<Layer>,
+    /// Differentiated services code point.
+    #[arg(long, value_name = "DSCP", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=63))]
+    dscp: u8,
+    /// Also say what the predefined rules of the node's configuration do to the application.
+    #[arg(long)]
+    predefined: bool,
+}
+
+/// What is told.
+#[derive(Debug, Serialize)]
+struct Answer {
+    rule: Option<Matched>,
+    /// Predefined rules that name the application, where they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    predefined: Option<Vec<Named>>,
+}
+
+/// A content rule.
+#[derive(Debug, Serialize)]
+struct Matched {
+    id: u32,
+    precedence: u32,
+    rating_group: u32,
+    service: Option<u32>,
+    application: Option<String>,
+    /// As the file would say it.
+    line: String,
+}
+
+/// A predefined rule.
+#[derive(Debug, Serialize)]
+struct Named {
+    name: String,
+    does: Vec<String>,
+}
+
+fn layer(name: &str) -> Result<Layer, &'static str> {
+    name.parse().map_err(|()| "a layer is http, http2, tls, quic, dns, stun or rtp")
+}
+
+impl Args {
+    /// Asks the rules of the file.
+    pub(super) fn execute(&self, settings: &settings::Args, json: bool) -> anyhow::Result<String> {
+        let shown = self.file.display();
+        let text = std::fs::read_to_string(&self.file).with_context(|| format!("cannot read {shown}"))?;
+        let format = self.format.unwrap_or_else(|| Format::of(&self.file));
+        let (rules, classifier) = format.read(&text).with_context(|| format!("{shown} is refused"))?;
+        let rule = classifier.classify(&self.facts()).map(|outcome| {
+            let application =
+                outcome.application.and_then(|at| classifier.applications().get(usize::from(at)));
+            let line = rules.rules().iter().find(|rule| rule.id == outcome.id);
+            let line = line.map_or(String::new(), ToString::to_string);
+            Matched::of(outcome, application.map(ToString::to_string), line)
+        });
+        let application = rule.as_ref().and_then(|rule| rule.application.as_deref());
+        let predefined = match self.predefined {
+            true => Some(named(&settings.load()?.n4.predefined, application)),
+            false => None,
+        };
+        super::say(&Answer { rule, predefined }, json, Answer::text)
+    }
+
+    fn facts(&self) -> Facts<'_> {
+        let End { address, port } = self.to;
+        Facts {
+            server: address,
+            server_port: port.unwrap_or_default(),
+            protocol: self.protocol.number(address.is_ipv6()),
+            dscp: self.dscp,
+            layer: self.layer,
+            host: self.host.as_ref().map(String::as_bytes),
+            path: self.path.as_ref().map(String::as_bytes),
+        }
+    }
+}
+
+impl Matched {
+    const fn of(outcome: &Outcome, application: Option<String>, line: String) -> Self {
+        let Outcome { id, precedence, rating_group, service, .. } = *outcome;
+        Self { id, precedence, rating_group, service, application, line }
+    }
+}
+
+/// Predefined rules of an application; a flow of none goes by none of them.
+fn named(table: &Predefined, application: Option<&str>) -> Vec<Named> {
+    let name =
+        |rule: &PredefinedRule| rule.application.as_ref().map(|application| application.name().to_owned());
+    let of_it = table.rules().filter(|rule| application.is_some() && name(rule).as_deref() == application);
+    of_it.map(|rule| Named { name: rule.name.clone(), does: does(rule) }).collect()
+}
+
+fn does(rule: &PredefinedRule) -> Vec<String> {
+    let mirror = rule.mirror.and_then(|to| to.outer_header_creation);
+    let all = [
+        rule.drops.then(|| "drops its packets".to_owned()),
+        rule.resets.then(|| "resets its connections".to_owned()),
+        rule.redirect.as_ref().map(|url| format!("sends its users to {url}")),
+        rule.enrichment.as_ref().map(|field| format!("puts the field {} into requests", field.name())),
+        rule.dscp.map(|dscp| format!("marks its packets DSCP {dscp}")),
+        mirror.map(|tunnel| format!("copies its packets to {}, tunnel {}", tunnel.address, tunnel.teid)),
+        (rule.is_open != (true, true)).then(|| "closes a gate".to_owned()),
+        rule.mbr
+            .map(|mbr| format!("holds it to {} kbit/s up and {} down", mbr.uplink_kbps, mbr.downlink_kbps)),
+        rule.qfi.map(|qfi| format!("puts it into QoS flow {}", qfi.value())),
+        rule.key.map(|key| format!("charges it under rating group {}", key.rating_group)),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+impl Answer {
+    fn text(&self) -> String {
+        let mut text = self.rule.as_ref().map_or("no rule matches: it is of no application\n".to_owned(), |rule| {
+            let Matched { id, precedence, rating_group, line, .. } = rule;
+            let application =
+                rule.application.as_ref().map_or("no application".to_owned(), |name| format!("application {name}"));
+            let service = rule.service.map_or(String::new(), |service| format!(", service {service}"));
+            format!(
+                "rule {id} counts, of precedence {precedence}: {application}, rating group {rating_group}{service}\n{line}\n"
+            )
+        });
+        for Named { name, does } in self.predefined.iter().flatten() {
+            let does = if does.is_empty() { "does nothing by itself".to_owned() } else { does.join(", ") };
+            text += &format!("predefined rule {name}: {does}\n");
+        }
+        if self.predefined.as_ref().is_some_and(Vec::is_empty) {
+            text += "no predefined rule names it\n";
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        args: Args,
+        #[command(flatten)]
+        settings: settings::Args,
+    }
+
+    const RULES: &str = "id=1 precedence=10 rating-group=7 service=3 application=ads host=.ads.example path=/a*\n\
+                         id=2 precedence=20 rating-group=8 layer=quic port=443\n";
+
+    fn ask(options: &[&str], config: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, node) = (folder.path().join("content.rules"), folder.path().join("upf.toml"));
+        std::fs::write(&file, RULES).unwrap();
+        std::fs::write(&node, config).unwrap();
+        let arguments = ["explain", file.to_str().unwrap(), "--config", node.to_str().unwrap()];
+        let cli = Cli::try_parse_from(arguments.into_iter().chain(options.iter().copied())).unwrap();
+        cli.args.execute(&cli.settings, false).unwrap()
+    }
+
+    #[test]
+    fn the_rule_that_counts_is_told() {
+        let web = ["--to", "192.0.2.1:80", "--host", "www.ads.example", "--path", "/a/b"];
+        let told = ask(&web, "");
+        assert!(told.starts_with(
+            "rule 1 counts, of precedence 10: application ads, rating group 7, service 3\nid=1 "
+        ));
+        let quic =
+            ["--to", "[2001:db8::1]:443", "--protocol", "udp", "--layer", "quic", "--host", "ads.example"];
+        let told = ask(&quic, "");
+        assert!(
+            told.starts_with("rule 2 counts, of precedence 20: no application, rating group 8\n"),
+            "{told}"
+        );
+        assert_eq!(ask(&["--to", "192.0.2.1"], ""), "no rule matches: it is of no application\n");
+    }
+
+    #[test]
+    fn what_the_node_does_to_the_application_is_told() {
+        let rules = "[[n4.predefined_rule]]\nname = \"no-ads\"\napplication = \"ads\"\naction = \"reset\"\n\
+                     [[n4.predefined_rule]]\nname = \"seen\"\napplication = \"ads\"\ndscp = 10\n\
+                     mirror = { address = \"192.0.2.9\", teid = 7 }\n\
+                     [[n4.predefined_rule]]\nname = \"other\"\napplication = \"video\"\naction = \"drop\"\n";
+        let config = format!("{}\n{rules}", include_str!("../../../../config/upf.toml"));
+        let web = ["--to", "192.0.2.1:80", "--host", "ads.example", "--path", "/a", "--predefined"];
+        let told = ask(&web, &config);
+        assert!(told.contains("predefined rule no-ads: resets its connections\n"), "{told}");
+        assert!(
+            told.contains("seen: marks its packets DSCP 10, copies its packets to 192.0.2.9, tunnel"),
+            "{told}"
+        );
+        assert!(!told.contains("other"), "{told}");
+        assert!(
+            ask(&["--to", "192.0.2.1", "--predefined"], &config).ends_with("no predefined rule names it\n")
+        );
+    }
+}

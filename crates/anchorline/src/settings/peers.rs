@@ -1,0 +1,98 @@
+//! `[n4]`: which control planes are asked, and which are spoken with.
+
+use config::{Refusal, Spanned};
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use serde::Deserialize;
+use std::net::{IpAddr, SocketAddr};
+
+/// Prefixes of control planes that are allowed.
+const ALLOWED_MAX: usize = 256;
+
+/// A control plane: its address, with or without a port.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Peer(pub(super) SocketAddr);
+
+impl TryFrom<String> for Peer {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let with_port = text.parse().ok();
+        let alone = || text.parse().ok().map(|address| SocketAddr::new(address, pfcp::PORT));
+        with_port.or_else(alone).map(Self).ok_or("a control plane is an IP address, with or without a port")
+    }
+}
+
+/// Whom PFCP is spoken with: everybody, where nobody is named.
+pub(super) fn allowed(named: Option<Spanned<Vec<Spanned<String>>>>) -> Result<Vec<IpNet>, Refusal> {
+    let everybody = || vec![Ipv4Net::default().into(), Ipv6Net::default().into()];
+    let Some(named) = named else { return Ok(everybody()) };
+    let count = named.get_ref().len();
+    if count > ALLOWED_MAX {
+        return Err(Refusal::of(&named, format!("{count} prefixes are more than the {ALLOWED_MAX} allowed")));
+    }
+    let prefixes: Result<Vec<IpNet>, Refusal> = named.get_ref().iter().map(prefix).collect();
+    Ok(IpNet::aggregate(&prefixes?))
+}
+
+/// An address alone is that host's.
+fn prefix(text: &Spanned<String>) -> Result<IpNet, Refusal> {
+    let host = || text.get_ref().parse::<IpAddr>().ok().map(IpNet::from);
+    let Some(prefix) = text.get_ref().parse::<IpNet>().ok().or_else(host) else {
+        let message = "this is a prefix of IP addresses, like \"10.40.0.0/16\" or \"2001:db8::/32\"";
+        return Err(Refusal::of(text, message));
+    };
+    match prefix == prefix.trunc() {
+        true => Ok(prefix),
+        false => Err(Refusal::of(
+            text,
+            format!("{prefix} has bits behind its length: is {} meant?", prefix.trunc()),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::settings::file::check;
+
+    const EXAMPLE: &str = include_str!("../../../../config/upf.toml");
+
+    fn allow(value: &str) -> Result<Vec<String>, String> {
+        let text = EXAMPLE.replace("associate = []", &format!("associate = []\nallow = {value}"));
+        assert_ne!(text, EXAMPLE);
+        let n4 = config::parse(&text, check).map_err(|error| error.to_string())?.n4;
+        Ok(n4.allow.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn everybody_is_spoken_with_unless_some_are_named() {
+        let everybody = config::parse(EXAMPLE, check).unwrap().n4.allow;
+        assert_eq!(everybody.iter().map(ToString::to_string).collect::<Vec<_>>(), ["0.0.0.0/0", "::/0"]);
+        assert_eq!(allow("[]").unwrap(), Vec::<String>::new());
+        let some = allow("[\"10.40.0.0/17\", \"10.40.128.0/17\", \"10.41.0.9\", \"2001:db8::/32\"]").unwrap();
+        assert_eq!(some, ["10.40.0.0/16", "10.41.0.9/32", "2001:db8::/32"]);
+        let shown = EXAMPLE.replace("# allow = ", "allow = ");
+        assert_eq!(
+            config::parse(&shown, check).unwrap().n4.allow.len(),
+            2,
+            "what the example shows is right"
+        );
+    }
+
+    #[test]
+    fn a_wrong_prefix_is_named_with_its_line() {
+        let first = EXAMPLE.lines().position(|line| line == "associate = []").unwrap() + 2;
+        for (value, line, why) in [
+            ("[\n  \"10.40.0.0/16\",\n  \"10.40.0.0/33\",\n]", first + 2, "like \"10.40.0.0/16\""),
+            ("[\"smf.example\"]", first, "this is a prefix of IP addresses"),
+            ("[\"10.40.0.9/16\"]", first, "is 10.40.0.0/16 meant?"),
+            ("[\"2001:db8::1/32\"]", first, "is 2001:db8::/32 meant?"),
+            (&format!("[{}]", "\"10.0.0.0/8\",".repeat(257)), first, "more than the 256 allowed"),
+        ] {
+            let refused = allow(value).unwrap_err();
+            assert!(refused.contains(&format!("line {line}:")) && refused.contains(why), "{line}: {refused}");
+            let key = if line == first { "allow = [" } else { "10.40.0.0/33" };
+            assert!(refused.contains(key), "{refused}");
+        }
+    }
+}

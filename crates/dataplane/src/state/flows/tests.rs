@@ -1,0 +1,100 @@
+//! Flows in a table that is filled as far as it was made for, and beyond.
+
+use super::*;
+use packet::five_tuple::FiveTuple;
+
+const AGES: Ages = Ages { flow_ns: 1 << 32, connection_ns: 1 << 32 };
+const CIRCUMSTANCES: Circumstances = Circumstances { arrival: 0, class: 0 };
+
+/// Of a user who has four.
+fn key(number: u32) -> FlowKey {
+    let tuple = FiveTuple {
+        source: u128::from(0x0a00_0000 + number / 4) << 96,
+        destination: u128::from(0xc000_0200 + number % 4) << 96,
+        source_port: 1,
+        destination_port: 2,
+        protocol: packet::protocol::UDP,
+        ..FiveTuple::default()
+    };
+    FlowKey::new(&tuple, Direction::Uplink)
+}
+
+impl Flows {
+    fn meet(&mut self, number: u32, now_ns: u64) {
+        let key = key(number);
+        let place = Place {
+            key: &key,
+            hash: self.hash(&key),
+            direction: Direction::Uplink,
+            circumstances: CIRCUMSTANCES,
+        };
+        let step = StepIndex::new(number, 0);
+        let verdict = Verdict { step, generation: 1, class_matters: false, detected: Detected::NOT_YET };
+        self.learn(place, verdict, now_ns);
+    }
+
+    fn knows(&mut self, number: u32) -> bool {
+        let key = key(number);
+        let place = Place {
+            key: &key,
+            hash: self.hash(&key),
+            direction: Direction::Uplink,
+            circumstances: CIRCUMSTANCES,
+        };
+        let found = self.find(place, 0);
+        assert!(found.is_none_or(|(step, _)| step == StepIndex::new(number, 0)), "another's verdict");
+        found.is_some()
+    }
+
+    /// How many flows of each block stand in others, as counted from the flows themselves.
+    fn away(&self) -> Vec<usize> {
+        let mut away = vec![0; self.blocks.len()];
+        for block in 0..self.blocks.len() {
+            for way in self.blocks.tags(block).taken() {
+                let own = self.block(self.hash(&self.blocks.flow(At { block, way }).key));
+                away[own] += usize::from(own != block);
+            }
+        }
+        away
+    }
+
+    fn is_whole(&self) {
+        let counted: Vec<bool> = (0..self.blocks.len()).map(|block| self.blocks.has_away(block)).collect();
+        assert_eq!(counted, self.away().iter().map(|away| *away > 0).collect::<Vec<_>>());
+        let taken = (0..self.blocks.len()).map(|block| self.blocks.tags(block).taken().count());
+        assert_eq!(taken.sum::<usize>(), self.len());
+    }
+}
+
+#[test]
+fn a_table_holds_what_it_was_made_for_but_for_two_of_a_thousand() {
+    const MANY: u32 = 100_000;
+    let mut flows = Flows::new(MANY as usize, 7);
+    (0..MANY).for_each(|number| flows.meet(number, 0));
+    let known = (0..MANY).filter(|number| flows.knows(*number)).count();
+    assert!(known >= MANY as usize / 1_000 * 998, "{known}");
+    flows.is_whole();
+    let elsewhere: usize = flows.away().iter().sum();
+    assert!(elsewhere < MANY as usize / 20, "{elsewhere} are found at the second look");
+}
+
+#[test]
+fn flows_that_stand_elsewhere_are_found_and_forgotten() {
+    let mut flows = Flows::new(200, 7);
+    // More than there is room for, again and again: all ways lead through a full table.
+    for round in 0..20 {
+        let now_ns = round << 31;
+        let first = round as u32 * 50;
+        (first..first + 400).for_each(|number| {
+            flows.meet(number, now_ns);
+            assert!(flows.knows(number), "{number} was just met");
+        });
+        flows.is_whole();
+        flows.sweep(100, now_ns, AGES);
+        flows.is_whole();
+    }
+    assert!(flows.away().iter().any(|away| *away > 0));
+    flows.sweep(10_000, 1 << 40, AGES);
+    assert_eq!((flows.len(), flows.away().iter().sum::<usize>()), (0, 0));
+    flows.is_whole();
+}
