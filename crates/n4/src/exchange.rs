@@ -82,7 +82,7 @@ impl Purpose {
     }
 
     /// The session it is about.
-    const fn session(&self) -> Option<Seid> {
+    pub(crate) const fn session(&self) -> Option<Seid> {
         match self {
             Self::Report(seid) | Self::Usage(seid) | Self::Silence(seid, _) | Self::Paging(seid, _) => {
                 Some(*seid)

@@ -262,6 +262,7 @@ impl Node {
                 Overdue::Resend(asking) => self.send_bytes(asking.to, asking.bytes),
                 Overdue::GaveUp(sequence, asking) => {
                     self.next_stand_in(&asking);
+                    self.tell_elsewhere(&asking);
                     self.unanswered(sequence, &asking);
                 }
             }

@@ -4,7 +4,7 @@ use crate::config::Config;
 use machine::Time;
 use pfcp::CpFeature;
 use session::AssociationRecord;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -28,6 +28,8 @@ pub(crate) struct Association {
     pub(crate) is_asked: bool,
     /// Which of those who stand in for it while it is silent is asked: how often one of them did not answer.
     pub(crate) turn: usize,
+    /// CP F-SEIDs of its sessions where nobody answers: what these are told goes to its own address instead.
+    pub(crate) unreached: BTreeSet<IpAddr>,
     /// It told another recovery time stamp, and until when it may say which sessions it retains.
     pub(crate) restarted: Option<(u32, Time)>,
     /// When it is over, as we asked for its release.
@@ -181,6 +183,7 @@ impl Peers {
             next_heartbeat,
             is_asked: false,
             turn: 0,
+            unreached: BTreeSet::new(),
             restarted: None,
             ends: None,
             farewell: None,
@@ -254,6 +257,7 @@ impl Peers {
     /// Something came from an address: those who were thought silent there.
     pub(crate) fn heard(&mut self, from: IpAddr, now: Time) -> Vec<String> {
         let silent = self.by_node_id.values_mut().filter_map(|peer| {
+            peer.unreached.remove(&from);
             if peer.record.address.ip() != from {
                 if !peer.is_up() && peer.record.alternatives.contains(&from) {
                     peer.spoken_for = Some(now);

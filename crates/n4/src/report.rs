@@ -5,6 +5,7 @@ use crate::establishment::cp_f_seid;
 use crate::exchange::{Asking, Purpose};
 use crate::interface::Level;
 use crate::node::Node;
+use crate::peers::Association;
 use machine::Time;
 use pfcp::{
     Body, Cause, ErrorIndicationReport, FTeid, Message, ReportType, SessionReportRequest,
@@ -84,6 +85,9 @@ fn remotes(rules: &Rules) -> impl Iterator<Item = (Remote, Towards)> {
     })
 }
 
+/// Addresses of CP F-SEIDs of one control plane that may be known to be out of reach.
+const UNREACHED: usize = 16;
+
 impl Node {
     pub(crate) fn error_indication(&mut self, remote: Remote, towards: Option<Interface>) {
         // A peer repeats itself for every packet; its owner hears it once in a while.
@@ -129,12 +133,36 @@ impl Node {
         }
     }
 
-    /// Requests about a session go to the address of its CP F-SEID (TS 29.244 5.6.2).
+    /// Requests about a session go to the address of its CP F-SEID (TS 29.244 5.6.2). Some control planes give one that cannot be
+    /// reached from here (behind address translation, or an adapter): where nobody answers there, they go to the owner's own.
     pub(crate) fn report_address(&self, owner: &str, address: IpAddr) -> SocketAddr {
-        let associated = self.peers.get(owner).map(|association| association.record.address);
-        associated
-            .filter(|associated| associated.ip() == address)
-            .unwrap_or(self.peers.request_address(address))
+        let instead =
+            |owner: &&Association| owner.record.address.ip() == address || owner.unreached.contains(&address);
+        let associated = self.peers.get(owner).filter(instead);
+        associated.map_or(self.peers.request_address(address), |owner| owner.record.address)
+    }
+
+    /// Nobody answered what a session's control plane was told. What comes next goes to the other of its two addresses.
+    pub(crate) fn tell_elsewhere(&mut self, asking: &Asking) {
+        let session = asking.purpose.session().and_then(|seid| self.sessions.get(seid));
+        let named = session.map(|session| session.record.cp_f_seid.address);
+        let Some(association) = asking.owner.as_deref().and_then(|owner| self.peers.get_mut(owner)) else {
+            return;
+        };
+        let (to, own) = (asking.to.ip(), association.record.address.ip());
+        if named == Some(to) && to != own && association.unreached.len() < UNREACHED {
+            if association.unreached.insert(to) {
+                let owner = &association.record.node_id;
+                let text = format!(
+                    "nobody answers at {to}, where {owner} wants to hear of its sessions: it is told at {own}"
+                );
+                self.note(Level::Warning, text);
+            }
+        } else if to == own {
+            named.into_iter().for_each(|named| {
+                association.unreached.remove(&named);
+            });
+        }
     }
 
     /// An owner that does not know the session has lost it: it would stay for ever.

@@ -161,6 +161,31 @@ fn redirection(to: Ipv4Addr) -> SessionReportResponse {
     }
 }
 
+/// Behind an adapter, or address translation, the CP F-SEID's address is nobody's from here.
+#[test]
+fn where_nobody_answers_at_the_name_s_address_the_owner_hears_at_its_own() {
+    let mut lab = Lab::associated();
+    let mut request = establishment(77);
+    request.cp_f_seid = FSeid::new(77, Ipv4Addr::from([10, 99, 0, 1]).into());
+    let session = lab.establish(request);
+    lab.ask(SMF, &Message::session(session.0, 2, path_switch(5)));
+    let told_at = |lab: &mut Lab, teid| {
+        lab.ask(SMF, &Message::session(session.0, teid, path_switch(teid)));
+        lab.sent.clear();
+        lab.handle(Input::DataPath(&indication(teid)));
+        let (to, sequence, _) = one(lab);
+        (to, sequence)
+    };
+    let named = Ipv4Addr::from([10, 99, 0, 1]);
+    assert_eq!(told_at(&mut lab, 6).0, named);
+    lab.pass(config().t1 * (config().n1 + 1));
+    let (to, sequence) = told_at(&mut lab, 7);
+    assert_eq!(to, SMF);
+    // There is somebody after all.
+    respond(&mut lab, (named, sequence), SessionReportResponse::of(Cause::RequestAccepted));
+    assert_eq!(told_at(&mut lab, 8).0, named);
+}
+
 /// TS 29.244 7.5.9.1: with what it says of usage, and with who gave the session its name.
 #[test]
 fn a_report_goes_on_to_whom_it_is_redirected() {
