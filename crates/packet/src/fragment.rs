@@ -1,4 +1,8 @@
-//! Splits IPv4 packets (RFC 791 3.2). Putting them together again is done elsewhere.
+//! Splits IPv4 packets (RFC 791 3.2), and IPv6 packets of our own (RFC 8200 4.5). Putting them together again is done elsewhere.
+
+mod v6;
+
+pub use v6::Split6;
 
 use crate::ipv4::{self, LENGTH, Options};
 use crate::{Buffer, checksum};
