@@ -17,7 +17,7 @@ use reference::worlds::{Change, Random, Scope, World};
 use reference::{Fate, Outcome, Reference, Setup, UsageCounts};
 use rules::{ApplyAction, Rules, Seid};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::rc::Rc;
 
@@ -89,6 +89,13 @@ impl Tally {
         rest
     }
 
+    /// Leaves out which datagram of ours a fragment is of: the reference does not say.
+    fn forget_identifications(&mut self, setup: &Setup) {
+        for Frame(_, frame) in &mut self.sent {
+            forget_identification(setup, frame);
+        }
+    }
+
     /// What the reference says.
     fn expect(&mut self, outcome: Outcome) {
         for fate in outcome.copies.iter().chain([&outcome.fate]) {
@@ -99,6 +106,29 @@ impl Tally {
             }
         }
         self.sent.extend(outcome.sent.into_iter().map(|(port, frame)| Frame(port, frame)));
+    }
+}
+
+/// Leaves out of an Ethernet frame what tells fragments of one datagram of ours from those of another.
+fn forget_identification(setup: &Setup, frame: &mut [u8]) {
+    let is_ours = |at: usize, is_ipv6: bool| {
+        setup.ports.iter().any(|port| match is_ipv6 {
+            false => frame.get(at..at + 4) == Some(&port.ipv4.addr().octets()),
+            true => port.ipv6.is_some_and(|net| frame.get(at..at + 16) == Some(&net.addr().octets())),
+        })
+    };
+    match frame {
+        [..] if frame.get(12..14) == Some(&[8, 0]) && is_ours(26, false) => {
+            let is_fragment = frame[20] & 0x3f != 0 || frame[21] != 0;
+            if is_fragment {
+                frame[18..20].fill(0);
+                frame[24..26].fill(0);
+            }
+        }
+        [..] if frame.get(12..14) == Some(&[0x86, 0xdd]) && is_ours(22, true) && frame[20] == 44 => {
+            frame[58..62].fill(0);
+        }
+        _ => {}
     }
 }
 
@@ -123,6 +153,8 @@ struct Pair {
     /// Sessions move, between packets and while they are under way.
     moves: bool,
     moved: usize,
+    /// Sessions that moved while packets waited for a next hop: those were counted then, whatever becomes of them.
+    unsure: BTreeSet<Seid>,
 }
 
 impl Pair {
@@ -141,8 +173,18 @@ impl Pair {
             }
         }
         let reference = Reference::new(world.setup.clone()).unwrap();
-        let mut pair =
-            Self { reference, engine, workers, wires, revision: 0, now_ns: 1, moves, moved: 0, world };
+        let mut pair = Self {
+            reference,
+            engine,
+            workers,
+            wires,
+            revision: 0,
+            now_ns: 1,
+            moves,
+            moved: 0,
+            unsure: BTreeSet::new(),
+            world,
+        };
         for (seid, rules) in pair.world.sessions.clone() {
             pair.put(seid, rules);
         }
@@ -191,13 +233,13 @@ impl Pair {
         }
     }
 
-    /// Lets a session begin to move to some worker, and go some of the way.
-    fn set_out(&mut self, random: &mut Random) {
+    /// Lets a session begin to move to some worker, and go some of the way; which it was.
+    fn set_out(&mut self, random: &mut Random) -> Option<Seid> {
         let place = random.random_range(0..self.world.sessions.len().max(1));
-        let Some((session, rules)) = self.world.sessions.get(place) else { return };
+        let (session, rules) = self.world.sessions.get(place)?;
         // Kept packets go by the rules again where their session has gone, as on waking up; of them the reference knows nothing.
         if rules.fars.iter().any(|far| far.apply_action == ApplyAction::Buffer) {
-            return;
+            return None;
         }
         let (session, to) = (*session, random.random_range(0..self.workers.len()));
         // A worker that only distributes takes none.
@@ -208,6 +250,12 @@ impl Pair {
                 self.workers[one].turn(self.now_ns);
             }
         }
+        Some(session)
+    }
+
+    /// Whether packets wait for a next hop.
+    fn holds(&self) -> bool {
+        self.workers.iter().any(|worker| worker.books().held > 0)
     }
 
     /// What the engine has heard, of which only arrivals matter.
@@ -230,9 +278,8 @@ impl Pair {
     /// Gives some packets to both, all at one time: what each made of them, and the packets.
     fn run(&mut self, count: usize, random: &mut Random) -> (Tally, Tally, Vec<Frame>) {
         self.now_ns += World::gap_ns(random);
-        if self.moves {
-            self.set_out(random);
-        }
+        let held = self.holds();
+        let going = if self.moves { self.set_out(random) } else { None };
         let (mut expected, mut seen, mut frames) = (Tally::default(), Tally::default(), Vec::new());
         for _ in 0..count {
             let (port, frame) = self.world.packet(random);
@@ -243,6 +290,7 @@ impl Pair {
         }
         let before: Vec<Counters> = self.workers.iter().map(|worker| worker.counters().clone()).collect();
         self.finish();
+        self.unsure.extend(going.filter(|_| held || self.holds()));
         for (before, worker) in before.iter().zip(&self.workers) {
             seen.consumed += worker.counters().consumed - before.consumed;
             for (reason, count) in drops(before, worker.counters()) {
@@ -259,8 +307,10 @@ impl Pair {
                 tally.sent.retain(|Frame(_, frame)| !is_question(frame));
             }
         }
-        expected.sent.sort();
-        seen.sent.sort();
+        for tally in [&mut expected, &mut seen] {
+            tally.forget_identifications(&self.world.setup);
+            tally.sent.sort();
+        }
         (expected, seen, frames)
     }
 
@@ -356,7 +406,7 @@ fn compare(scope: Scope, at_once: usize, crew: &Crew) {
 
 fn compare_moving(scope: Scope, at_once: usize, (crew, moves): (&Crew, bool)) {
     let first = number("FIRST", 0);
-    let (mut all_handed, mut all_moved) = (0, 0);
+    let (mut all_handed, mut all_moved, mut sure) = (0, 0, 0);
     for seed in first..first + number("WORLDS", 100) {
         let mut pair = Pair::new(seed, scope, (crew, moves));
         let random = &mut Random::seed_from_u64(seed);
@@ -374,7 +424,12 @@ fn compare_moving(scope: Scope, at_once: usize, (crew, moves): (&Crew, bool)) {
         }
         for (session, rules) in pair.world.sessions.clone() {
             let (expected, seen) = pair.usage(session);
-            assert_eq!(expected, seen, "usage of {session} in world {seed}: {rules:#?}");
+            let is_sure = !pair.unsure.contains(&session);
+            sure += usize::from(is_sure);
+            assert!(
+                !is_sure || expected == seen,
+                "usage of {session} in world {seed}: {expected:?}, {seen:?} {rules:#?}"
+            );
             let holders = pair.workers.iter().filter(|worker| worker.holds(session)).count();
             assert_eq!(holders, 1, "a session belongs to one worker");
         }
@@ -387,6 +442,7 @@ fn compare_moving(scope: Scope, at_once: usize, (crew, moves): (&Crew, bool)) {
         all_moved += pair.moved;
     }
     assert!(moves == (all_moved > 0), "{all_moved} sessions moved");
+    assert!(sure > 0, "usage was compared");
     assert!((crew.workers > 1) == (all_handed > 0), "{all_handed} packets were handed over");
 }
 

@@ -1,6 +1,7 @@
 //! A vector of packets on its way through the graph.
 
 use crate::counters::DropReason;
+use crate::receipt::{Counted, Receipt};
 use crate::side::Side;
 use crate::state::{Circumstances, FlowKey, Place, SessionIndex, StepIndex, Ticket};
 use packet::gtpu::PduSession;
@@ -30,6 +31,8 @@ pub(crate) enum Fate {
     Await,
     /// Split it: its fragments go on from `far`.
     Split,
+    /// Split the datagram of its tunnel: the fragments go on from `ethernet_output`.
+    SplitTunnel,
     /// Copy it; then it goes on from `far` itself.
     Duplicate,
     /// Copy it; then it goes on from `redirect` for the user, and the copy for the server.
@@ -129,6 +132,8 @@ pub(crate) struct Meta {
     pub(crate) part: Part,
     /// Its flow waits to be of an application. Set by `inspect`.
     pub(crate) waits: Ticket,
+    /// Set by whoever counts it.
+    pub(crate) counted: Counted,
     /// How often one worker handed it to another, since it came in.
     pub(crate) handed: u8,
     /// How often a tunnel of this node led it back into this node.
@@ -166,6 +171,7 @@ impl Meta {
             copied: false,
             part: Part::Whole,
             waits: Ticket::NONE,
+            counted: Counted::Nobody,
             handed: 0,
             loops: 0,
             generation: 0,
@@ -197,6 +203,12 @@ impl Meta {
     /// Whether it is an End Marker: of a tunnel, and with nothing of a user in it.
     pub(crate) const fn is_end_marker(&self) -> bool {
         self.teid != 0 && !self.tunnelled()
+    }
+
+    /// What it was counted for.
+    #[inline(always)]
+    pub(crate) const fn receipt(&self) -> Receipt {
+        Receipt { counted: self.counted, bytes: self.bytes, direction: self.direction() }
     }
 
     /// Where its flow is remembered.

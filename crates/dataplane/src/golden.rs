@@ -85,6 +85,7 @@ fn path(hops: &[Hop]) -> String {
         Some(Next::End(Fate::Keep)) => "keep".to_owned(),
         Some(Next::End(Fate::Await)) => "await".to_owned(),
         Some(Next::End(Fate::Split)) => "split".to_owned(),
+        Some(Next::End(Fate::SplitTunnel)) => "split_tunnel".to_owned(),
         Some(Next::End(Fate::Duplicate)) => "duplicate".to_owned(),
         Some(Next::End(Fate::Answer)) => "answer".to_owned(),
         Some(Next::End(Fate::Switch)) => "switch".to_owned(),

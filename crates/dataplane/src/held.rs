@@ -1,6 +1,7 @@
 //! Packets waiting for the Ethernet address of their next hop.
 
 use crate::frame::NextHop;
+use crate::receipt::Receipt;
 
 /// A packet waits no longer.
 const PATIENCE_NS: u64 = 1_000_000_000;
@@ -13,10 +14,14 @@ pub(crate) struct Held<B> {
     per_neighbour: usize,
 }
 
-struct Waiting<B> {
+/// One of them.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Waiting<B> {
     next_hop: NextHop,
     since_ns: u64,
-    buffer: B,
+    pub(crate) buffer: B,
+    /// What it will be counted for.
+    pub(crate) receipt: Receipt,
 }
 
 impl<B> Held<B> {
@@ -25,24 +30,34 @@ impl<B> Held<B> {
     }
 
     /// Keeps a packet; gives it back where too many wait.
-    pub(crate) fn keep(&mut self, next_hop: NextHop, buffer: B, now_ns: u64) -> Result<(), B> {
+    pub(crate) fn keep(
+        &mut self,
+        next_hop: NextHop,
+        (buffer, receipt): (B, Receipt),
+        now_ns: u64,
+    ) -> Result<(), (B, Receipt)> {
         let waiting = self.packets.iter().filter(|packet| packet.next_hop == next_hop).count();
         if waiting >= self.per_neighbour || self.packets.len() == self.packets.capacity() {
-            return Err(buffer);
+            return Err((buffer, receipt));
         }
-        self.packets.push(Waiting { next_hop, since_ns: now_ns, buffer });
+        self.packets.push(Waiting { next_hop, since_ns: now_ns, buffer, receipt });
         Ok(())
     }
 
     /// The packets that waited for `next_hop`, oldest first.
-    pub(crate) fn release(&mut self, next_hop: NextHop) -> impl Iterator<Item = B> {
-        self.packets.extract_if(.., move |packet| packet.next_hop == next_hop).map(|packet| packet.buffer)
+    pub(crate) fn release(&mut self, next_hop: NextHop) -> impl Iterator<Item = Waiting<B>> {
+        self.packets.extract_if(.., move |packet| packet.next_hop == next_hop)
     }
 
-    /// The packets that waited too long.
-    pub(crate) fn expire(&mut self, now_ns: u64) -> impl Iterator<Item = B> {
-        let late = move |packet: &mut Waiting<B>| now_ns.saturating_sub(packet.since_ns) > PATIENCE_NS;
-        self.packets.extract_if(.., late).map(|packet| packet.buffer)
+    /// The oldest packet, if it has waited too long.
+    pub(crate) fn next_late(&mut self, now_ns: u64) -> Option<Waiting<B>> {
+        let oldest = self.packets.first()?;
+        (now_ns.saturating_sub(oldest.since_ns) > PATIENCE_NS).then(|| self.packets.remove(0))
+    }
+
+    /// What they will be counted for.
+    pub(crate) fn receipts(&mut self) -> impl Iterator<Item = &mut Receipt> {
+        self.packets.iter_mut().map(|packet| &mut packet.receipt)
     }
 
     /// How many wait.
@@ -60,23 +75,28 @@ mod tests {
         NextHop::new(0, Ipv4Addr::new(10, 0, 0, last))
     }
 
+    fn packet(name: char) -> (char, Receipt) {
+        (name, Receipt::NONE)
+    }
+
     #[test]
     fn packets_leave_in_the_order_they_came() {
         let mut held = Held::new(2);
-        assert_eq!(held.keep(hop(1), 'a', 0), Ok(()));
-        assert_eq!(held.keep(hop(2), 'b', 0), Ok(()));
-        assert_eq!(held.keep(hop(1), 'c', 0), Ok(()));
-        assert_eq!(held.keep(hop(1), 'd', 0), Err('d'));
-        assert_eq!(held.release(hop(1)).collect::<String>(), "ac");
+        assert_eq!(held.keep(hop(1), packet('a'), 0), Ok(()));
+        assert_eq!(held.keep(hop(2), packet('b'), 0), Ok(()));
+        assert_eq!(held.keep(hop(1), packet('c'), 0), Ok(()));
+        assert_eq!(held.keep(hop(1), packet('d'), 0), Err(packet('d')));
+        assert_eq!(held.release(hop(1)).map(|packet| packet.buffer).collect::<String>(), "ac");
         assert_eq!(held.len(), 1);
     }
 
     #[test]
     fn no_packet_waits_for_ever() {
         let mut held = Held::new(2);
-        held.keep(hop(1), 'a', 0).unwrap();
-        held.keep(hop(1), 'b', 10).unwrap();
-        assert_eq!(held.expire(PATIENCE_NS + 1).collect::<String>(), "a");
+        held.keep(hop(1), packet('a'), 0).unwrap();
+        held.keep(hop(1), packet('b'), 10).unwrap();
+        let mut late = || held.next_late(PATIENCE_NS + 1).map(|packet| packet.buffer);
+        assert_eq!([late(), late()], [Some('a'), None]);
         assert_eq!(held.len(), 1);
     }
 }

@@ -24,6 +24,7 @@ mod install;
 mod kept;
 mod nodes;
 mod port;
+mod receipt;
 mod side;
 mod state;
 mod steering;

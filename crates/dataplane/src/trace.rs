@@ -197,7 +197,7 @@ fn end(ports: &[PortConfig], taken: &Taken) -> TraceEnd {
         Fate::Hold => TraceEnd::Held,
         Fate::Keep => TraceEnd::Kept,
         Fate::Await => TraceEnd::Awaits,
-        Fate::Split | Fate::Duplicate | Fate::Answer | Fate::Switch => TraceEnd::Parted,
+        Fate::Split | Fate::SplitTunnel | Fate::Duplicate | Fate::Answer | Fate::Switch => TraceEnd::Parted,
         Fate::HandOff(worker) => TraceEnd::HandedOff { worker },
         Fate::Loop(port) => TraceEnd::Looped { port: name(ports, port) },
     }

@@ -5,6 +5,7 @@ mod connect;
 mod copies;
 mod frames;
 mod handoff;
+mod holding;
 mod moving;
 mod orders;
 mod paths;
@@ -12,6 +13,7 @@ mod receive;
 mod rest;
 mod sleepers;
 mod split;
+mod split_tunnel;
 mod tag;
 
 use crate::counters::{Counters, DropReason};
@@ -21,7 +23,8 @@ use crate::held::Held;
 use crate::kept::{Kept, Unkept};
 use crate::nodes;
 use crate::port::Port;
-use crate::state::{Ages, ContentCounts, Lookup, Parcel, State};
+use crate::receipt::{Counted, Receipt};
+use crate::state::{Ages, ContentCounts, Parcel, State};
 use crate::steering::{Handed, Handoff};
 use crate::trace::Tracer;
 pub use connect::{connect, connect_crew};
@@ -49,6 +52,16 @@ pub type Clock = fn() -> u64;
 struct Lane<P: Port> {
     port: P,
     out: Vec<P::Buffer>,
+    /// Of each, what it was counted for.
+    receipts: Vec<Receipt>,
+}
+
+impl<P: Port> Lane<P> {
+    #[inline(always)]
+    fn push(&mut self, buffer: P::Buffer, receipt: Receipt) {
+        self.out.push(buffer);
+        self.receipts.push(receipt);
+    }
 }
 
 /// One worker. It shares no cache line with another, wherever both lie: one that polls writes some lines all the time.
@@ -233,8 +246,10 @@ impl<P: Port> Worker<P> {
         let mut vector = std::mem::take(&mut self.vector);
         for packet in vector.drain(..) {
             match packet.meta.fate {
-                Fate::Send(port) => self.lanes[usize::from(port)].out.push(packet.buffer),
-                Fate::Drop(reason) => self.discard(packet.buffer, reason),
+                Fate::Send(port) => {
+                    self.lanes[usize::from(port)].push(packet.buffer, packet.meta.receipt());
+                }
+                Fate::Drop(reason) => self.lose(packet, reason),
                 Fate::Consumed => {
                     self.counters.consumed += 1;
                     self.trash.push(packet.buffer);
@@ -243,6 +258,7 @@ impl<P: Port> Worker<P> {
                 Fate::Keep => self.keep(packet),
                 Fate::Await => self.wait_for_session(packet),
                 Fate::Split => self.split(packet),
+                Fate::SplitTunnel => self.split_tunnel(packet),
                 Fate::Duplicate => self.duplicate(packet),
                 Fate::Answer => self.answer(packet),
                 Fate::Switch => self.switch(packet),
@@ -266,10 +282,12 @@ impl<P: Port> Worker<P> {
         self.trash.push(buffer);
     }
 
-    fn hold(&mut self, packet: Packet<P::Buffer>) {
-        if let Err(buffer) = self.held.keep(packet.meta.next_hop, packet.buffer, self.state.now_ns) {
-            self.discard(buffer, DropReason::NeighbourUnresolved);
+    /// Drops a packet that may have been counted.
+    fn lose(&mut self, packet: Packet<P::Buffer>, reason: DropReason) {
+        if packet.meta.counted != Counted::Nobody {
+            self.state.take_back(packet.meta.receipt());
         }
+        self.discard(packet.buffer, reason);
     }
 
     fn ask_neighbours(&mut self) {
@@ -283,36 +301,14 @@ impl<P: Port> Worker<P> {
                 IpAddr::V6(address) => nodes::write_solicitation(&mut buffer, port, address),
             };
             match written {
-                Some(()) => lane.out.push(buffer),
+                Some(()) => lane.push(buffer, Receipt::NONE),
                 None => self.discard(buffer, DropReason::NoHeadroom),
             }
         }
     }
 
-    fn release_held(&mut self) {
-        for next_hop in std::mem::take(&mut self.state.neighbours.learnt) {
-            let Lookup::Known(mac) = self.state.neighbours.find(next_hop, self.state.now_ns) else {
-                continue;
-            };
-            let ours = self.state.ports.get(next_hop.port).mac;
-            for mut buffer in self.held.release(next_hop) {
-                let header = ethernet::Header::new(mac, ours, nodes::ethertype(buffer.data()));
-                match nodes::push_ethernet(&mut buffer, header) {
-                    Some(()) => self.lanes[usize::from(next_hop.port)].out.push(buffer),
-                    None => {
-                        self.counters.count_drops(DropReason::NoHeadroom, 1);
-                        self.trash.push(buffer);
-                    }
-                }
-            }
-        }
-    }
-
     fn expire(&mut self) {
-        let before = self.trash.len();
-        self.trash.extend(self.held.expire(self.state.now_ns));
-        let expired = self.trash.len() - before;
-        self.counters.count_drops(DropReason::NeighbourUnresolved, expired as u64);
+        self.expire_held();
         let mut late = Vec::new();
         self.kept.expire(self.state.now_ns.saturating_sub(self.kept_ns), &mut late);
         for packet in late {
@@ -326,6 +322,7 @@ impl<P: Port> Worker<P> {
         for index in 0..self.lanes.len() {
             self.send_lane(index as PortIndex);
         }
+        self.state.has_let_out();
         P::Buffer::free_all(&mut self.trash);
     }
 
@@ -340,9 +337,13 @@ impl<P: Port> Worker<P> {
         let counters = &mut self.counters.ports[usize::from(index)];
         counters.sent += sent as u64;
         counters.sent_bytes += offered - bytes(&lane.out);
-        // A full port drops: to wait for it would hold up every other.
-        self.counters.count_drops(DropReason::PortFull, lane.out.len() as u64);
-        self.trash.append(&mut lane.out);
+        if !lane.out.is_empty() {
+            // A full port drops: to wait for it would hold up every other.
+            self.counters.count_drops(DropReason::PortFull, lane.out.len() as u64);
+            lane.receipts.iter().skip(sent).for_each(|receipt| self.state.take_back(*receipt));
+            self.trash.append(&mut lane.out);
+        }
+        lane.receipts.clear();
     }
 }
 

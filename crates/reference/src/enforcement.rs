@@ -324,8 +324,22 @@ impl Session {
 
     /// Counts a packet in those URRs of its PDR that are chosen and measure.
     fn count(&mut self, pdr: &Pdr, load: Load, chosen: impl Fn(&Urr) -> bool) {
+        self.change(&pdr.urrs, load, chosen, u64::wrapping_add);
+    }
+
+    /// Takes a packet back that has not left, from URRs that measure what does.
+    pub(crate) fn take_back(&mut self, urrs: &[UrrId], load: Load) {
+        self.change(urrs, load, |urr| !urr.before_qos, u64::wrapping_sub);
+    }
+
+    /// Counts a packet that was taken back.
+    pub(crate) fn count_again(&mut self, urrs: &[UrrId], load: Load) {
+        self.change(urrs, load, |urr| !urr.before_qos, u64::wrapping_add);
+    }
+
+    fn change(&mut self, urrs: &[UrrId], load: Load, chosen: impl Fn(&Urr) -> bool, by: fn(u64, u64) -> u64) {
         for urr in &self.rules.urrs {
-            if !pdr.urrs.contains(&urr.id) || urr.inactive || !chosen(urr) {
+            if !urrs.contains(&urr.id) || urr.inactive || !chosen(urr) {
                 continue;
             }
             let Some(usage) = self.usages.iter_mut().find(|usage| usage.counts.urr == urr.id) else {
@@ -336,8 +350,8 @@ impl Session {
                 Direction::Uplink => (&mut counts.uplink_bytes, &mut counts.uplink_packets),
                 Direction::Downlink => (&mut counts.downlink_bytes, &mut counts.downlink_packets),
             };
-            *bytes += load.length;
-            *packets += 1;
+            *bytes = by(*bytes, load.length);
+            *packets = by(*packets, 1);
         }
     }
 }

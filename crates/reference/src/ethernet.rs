@@ -1,8 +1,11 @@
 //! Ethernet, ARP (RFC 826), and packets that wait for an Ethernet address.
 
 use crate::Reference;
+use crate::billing::Bill;
 use crate::bytes::{octets, u16_at};
+use crate::fragments::split_own;
 use crate::icmp::solicitation;
+use crate::ip::UserPacket;
 use crate::outcome::{Fate, Outcome};
 use crate::reason::DropReason;
 use crate::setup::{Mac, Neighbour, NextHop, PortSetup};
@@ -26,6 +29,8 @@ pub(crate) struct Waiting {
     next_hop: NextHop,
     since_ns: u64,
     packet: Vec<u8>,
+    /// By whom it will be counted once it leaves.
+    pub(crate) bill: Option<Bill>,
 }
 
 /// A request for the Ethernet address of a next hop.
@@ -102,6 +107,7 @@ impl Reference {
         let (released, waiting) = self.waiting.drain(..).partition(|waiting| waiting.next_hop == station);
         self.waiting = waiting;
         let released: Vec<Waiting> = released;
+        released.iter().filter_map(|waiting| waiting.bill.as_ref()).for_each(|bill| self.count_again(bill));
         released.iter().map(|waiting| (station.port, ip_frame(mac, &setup, &waiting.packet))).collect()
     }
 
@@ -113,22 +119,57 @@ impl Reference {
 
     /// Sends a packet to its next hop, or keeps it until the next hop is known.
     pub(crate) fn transmit(&mut self, to: NextHop, packet: Vec<u8>) -> Result<Outcome, DropReason> {
+        self.transmit_counted(to, packet, None)
+    }
+
+    /// The same of a packet that somebody has counted. A datagram of ours that is too long for its port is split: users'
+    /// packets that come in a tunnel and go into another are not to be touched. Of its fragments, the last stands for it.
+    pub(crate) fn transmit_counted(
+        &mut self,
+        to: NextHop,
+        packet: Vec<u8>,
+        bill: Option<Bill>,
+    ) -> Result<Outcome, DropReason> {
         let setup = self.port(to.port)?.clone();
-        if packet.len() > usize::from(setup.mtu) {
-            return Err(DropReason::MtuExceeded);
+        if packet.len() <= usize::from(setup.mtu) {
+            return Ok(self.transmit_piece(to, packet, bill));
         }
-        match self.mac_of(to) {
-            Some(mac) => Ok(Outcome::sent(to.port, ip_frame(mac, &setup, &packet))),
-            None => Ok(self.wait(to, packet)),
+        let Some(mut pieces) = self.pieces(&packet, setup.mtu.into()) else {
+            bill.iter().for_each(|bill| self.take_back(bill));
+            return Err(DropReason::MtuExceeded);
+        };
+        let last = pieces.pop().ok_or(DropReason::MtuExceeded)?;
+        let mut outcomes: Vec<Outcome> =
+            pieces.into_iter().map(|piece| self.transmit_piece(to, piece, None)).collect();
+        outcomes.push(self.transmit_piece(to, last, bill));
+        let add = |mut first: Outcome, other: Outcome| {
+            first.add_copy(other);
+            first
+        };
+        outcomes.into_iter().reduce(add).ok_or(DropReason::MtuExceeded)
+    }
+
+    /// The fragments of a datagram of ours; `None` of others' packets.
+    fn pieces(&self, packet: &[u8], mtu: usize) -> Option<Vec<Vec<u8>>> {
+        let datagram = UserPacket::read(packet)?;
+        let ours = self.setup.is_ours(datagram.header.source);
+        ours.then(|| split_own(datagram, mtu)).flatten()
+    }
+
+    fn transmit_piece(&mut self, to: NextHop, packet: Vec<u8>, bill: Option<Bill>) -> Outcome {
+        match (self.mac_of(to), self.setup.ports.get(to.port)) {
+            (Some(mac), Some(setup)) => Outcome::sent(to.port, ip_frame(mac, setup, &packet)),
+            _ => self.wait(to, packet, bill),
         }
     }
 
-    fn wait(&mut self, to: NextHop, packet: Vec<u8>) -> Outcome {
+    fn wait(&mut self, to: NextHop, packet: Vec<u8>, bill: Option<Bill>) -> Outcome {
+        bill.iter().for_each(|bill| self.take_back(bill));
         let now_ns = self.now_ns;
         let recent = |at_ns: u64| now_ns.saturating_sub(at_ns) < SECOND_NS;
         let already = self.waiting.iter().filter(|waiting| waiting.next_hop == to).count();
         let mut outcome = if already < self.setup.held_per_neighbour {
-            self.waiting.push(Waiting { next_hop: to, since_ns: now_ns, packet });
+            self.waiting.push(Waiting { next_hop: to, since_ns: now_ns, packet, bill });
             Outcome::of(Fate::Held)
         } else {
             Outcome::of(Fate::Dropped(DropReason::NeighbourUnresolved))

@@ -1,6 +1,7 @@
 //! Sends users' packets on, plain or in a tunnel (TS 29.244 5.2.3, TS 29.281 5.1, TS 38.415 5.5.2).
 
 use crate::Reference;
+use crate::billing::Bill;
 use crate::detection::{Arrival, Tunnel, first_pdr};
 use crate::enforcement::{Action, Chosen, Marks, Moment, Verdict, is_of_a_link};
 use crate::errors::Stopped;
@@ -27,7 +28,9 @@ impl Reference {
         let copy = |to: &ForwardingParameters| self.copy(arrival, to, verdict.marks).into();
         let copies: Vec<Outcome> = verdict.copies.iter().map(copy).collect();
         let mut outcome = match &verdict.action {
-            Action::Forward(to) => self.forward(arrival, to, verdict.marks).into(),
+            Action::Forward(to) => {
+                self.forward(Bill::of((session, &pdr), arrival), (arrival, to, verdict.marks)).into()
+            }
             Action::Buffer => Outcome::of(Fate::Kept),
             Action::Drop(reason) => Outcome::of(Fate::Dropped(*reason)),
             Action::Stop(stopped, side) => match parts(arrival, *stopped) {
@@ -55,15 +58,18 @@ impl Reference {
 
     /// Fragments go the way of their packet, which has been copied; each is held to rates and counted by itself.
     fn serve_parts(&mut self, by: (usize, &Pdr), parts: &[Arrival], chosen: Chosen) -> Outcome {
-        let mut serve = |part: &Arrival| match self.decide(by, part, Some(chosen)) {
-            Ok(Verdict { action: Action::Forward(to), marks, .. }) => self.forward(part, &to, marks).into(),
+        let decided: Vec<_> = parts.iter().map(|part| (part, self.decide(by, part, Some(chosen)))).collect();
+        let serve = |(part, verdict)| match verdict {
+            Ok(Verdict { action: Action::Forward(to), marks, .. }) => {
+                self.forward(Bill::of(by, part), (part, &to, marks)).into()
+            }
             Ok(Verdict { action: Action::Drop(reason), .. }) | Err(reason) => {
                 Outcome::of(Fate::Dropped(reason))
             }
             // The FAR forwards, there is a hop left, and it fits.
             Ok(_) => Outcome::of(Fate::Dropped(DropReason::Unfinished)),
         };
-        let outcomes: Vec<Outcome> = parts.iter().map(&mut serve).collect();
+        let outcomes: Vec<Outcome> = decided.into_iter().map(serve).collect();
         let add = |mut first: Outcome, other: Outcome| {
             first.add_copy(other);
             first
@@ -71,24 +77,29 @@ impl Reference {
         outcomes.into_iter().reduce(add).unwrap_or(Outcome::of(Fate::Dropped(DropReason::Unfinished)))
     }
 
-    fn forward(
-        &mut self,
-        arrival: &Arrival,
-        to: &ForwardingParameters,
-        marks: Marks,
-    ) -> Result<Outcome, DropReason> {
-        let (next_hop, packet) = match to.outer_header_creation {
-            None => self.route(&arrival.packet, to)?,
+    /// Sends a packet that has been counted on; what does not leave is taken back.
+    fn forward(&mut self, bill: Bill, packet: Forwarded<'_>) -> Result<Outcome, DropReason> {
+        match self.routed(packet) {
+            Ok((next_hop, packet)) => self.transmit_counted(next_hop, packet, Some(bill)),
+            Err(reason) => {
+                self.take_back(&bill);
+                Err(reason)
+            }
+        }
+    }
+
+    fn routed(&self, (arrival, to, marks): Forwarded<'_>) -> Result<Routed, DropReason> {
+        match to.outer_header_creation {
+            None => self.route(&arrival.packet, to),
             Some(_) => {
                 let mut bytes = arrival.packet.bytes.clone();
                 let marks = arrival.tunnel.map_or(marks, |tunnel| marks.beside(&tunnel));
                 if arrival.tunnel.is_none() {
                     ip::take_hop(&mut bytes, &arrival.packet.header);
                 }
-                self.put_into_tunnel(&bytes, to, marks)?
+                self.put_into_tunnel(&bytes, to, marks)
             }
-        };
-        self.transmit(next_hop, packet)
+        }
     }
 
     /// A copy in a tunnel is of the packet as it came; a plain one is routed, or one that comes back would be copied for
@@ -172,6 +183,9 @@ impl Marks {
 pub(crate) fn towards(to: &ForwardingParameters) -> Network {
     network(to.destination_interface, to.instance)
 }
+
+/// A packet, where it goes, and with what marks.
+type Forwarded<'a> = (&'a Arrival, &'a ForwardingParameters, Marks);
 
 /// A packet and its next hop.
 pub(crate) type Routed = (NextHop, Vec<u8>);

@@ -41,6 +41,36 @@ pub(crate) fn split(packet: &UserPacket, mtu: usize) -> Option<Vec<UserPacket>> 
     payload.chunks(8 * units).enumerate().map(fragment).collect()
 }
 
+/// The fragments of a datagram of ours, as long as may be; which datagram they are of is left to tell. `None` where not even
+/// eight octets fit.
+pub(crate) fn split_own(mut datagram: UserPacket, mtu: usize) -> Option<Vec<Vec<u8>>> {
+    if datagram.header.source.is_ipv6() {
+        return split_v6(&datagram.bytes, mtu);
+    }
+    put(&mut datagram.bytes, 6, &[0, 0]);
+    Some(split(&datagram, mtu)?.into_iter().map(|part| part.bytes).collect())
+}
+
+/// With a fragment header each (RFC 8200 4.5), behind the fixed header that the packet has alone.
+fn split_v6(packet: &[u8], mtu: usize) -> Option<Vec<Vec<u8>>> {
+    let (header, payload) = packet.split_at_checked(40)?;
+    let room = mtu.checked_sub(48)? / 8 * 8;
+    let upper = u8_at(header, 6)?;
+    if room == 0 {
+        return None;
+    }
+    let fragment = |(number, part): (usize, &[u8])| {
+        let more = (number + 1) * room < payload.len();
+        let place = (number * room) as u16 | u16::from(more);
+        let [p0, p1] = place.to_be_bytes();
+        let mut bytes = [header, &[upper, 0, p0, p1, 0, 0, 0, 0], part].concat();
+        put(&mut bytes, 4, &(8 + part.len() as u16).to_be_bytes());
+        put(&mut bytes, 6, &[44]);
+        bytes
+    };
+    Some(payload.chunks(room).enumerate().map(fragment).collect())
+}
+
 /// The header of all fragments but the first: with those options alone whose highest bit says so (RFC 791 3.1).
 fn later_header(first: &[u8]) -> Option<Vec<u8>> {
     let mut header = first.get(..20)?.to_vec();

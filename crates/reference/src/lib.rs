@@ -111,6 +111,7 @@
 //! # Ok::<(), SetupError>(())
 //! ```
 
+mod billing;
 mod bytes;
 mod detection;
 mod enforcement;
@@ -186,6 +187,9 @@ impl Reference {
             pdr.pdi.f_teid = pdr.pdi.f_teid.map(|f_teid| self.setup.canonical(f_teid));
         }
         self.setup.lan_at_core(&mut rules);
+        if let Some(place) = self.place(|known| known.seid == session) {
+            self.settle(place);
+        }
         let shared: Vec<Meter> = self.sessions.iter().flat_map(Session::shared_meters).collect();
         match self.sessions.iter_mut().find(|known| known.seid == session) {
             Some(known) => known.replace(rules, &shared, self.now_ns),
@@ -198,7 +202,11 @@ impl Reference {
 
     /// Takes a session out of force, if it was in.
     pub fn remove(&mut self, session: Seid) {
-        self.sessions.retain(|known| known.seid != session);
+        if let Some(place) = self.place(|known| known.seid == session) {
+            self.settle(place);
+            self.sessions.remove(place);
+            self.move_up(place);
+        }
     }
 
     /// Whether the next packet to an unknown tunnel is answered; the limit on how often is the caller's.

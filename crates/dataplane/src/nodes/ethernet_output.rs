@@ -1,6 +1,7 @@
 //! Puts the Ethernet header on, once the next hop's address is known. What is for an address of our own does not leave: a
 //! tunnel whose other end is ours, too, as between SGW-U and PGW-U of one user in one node.
 
+use super::answer::ends;
 use super::push_ethernet;
 use crate::counters::DropReason;
 use crate::frame::{Fate, Packet};
@@ -23,7 +24,7 @@ impl<B: Buffer> Node<B> for EthernetOutput {
         }
         let port = state.ports.get(next_hop.port);
         if packet.buffer.data().len() > usize::from(port.mtu) {
-            return Next::drop(DropReason::MtuExceeded);
+            return too_long(state, packet);
         }
         let mac = match state.neighbours.find(next_hop, state.now_ns) {
             Lookup::Known(mac) => mac,
@@ -51,5 +52,16 @@ fn come_back<B: Buffer>(state: &State, packet: &mut Packet<B>) -> Next {
     match push_ethernet(&mut packet.buffer, header) {
         Some(()) => Next::End(Fate::Loop(port)),
         None => Next::drop(DropReason::NoHeadroom),
+    }
+}
+
+/// From tunnel to tunnel we are no hop of the user's, who cannot be told what would pass, and frames have nobody to tell: what
+/// they are in is our own datagram, which is split, for the tunnel's other end to put together (TS 23.501 annex J, RFC 4459
+/// 3.1). Others have been seen to in `path_mtu`.
+#[cold]
+fn too_long<B: Buffer>(state: &State, packet: &Packet<B>) -> Next {
+    match ends(packet.buffer.data()) {
+        Some((source, _)) if state.ports.is_ours(source) => Next::End(Fate::SplitTunnel),
+        _ => Next::drop(DropReason::MtuExceeded),
     }
 }

@@ -10,6 +10,7 @@ use crate::content::Detected;
 use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
+use crate::receipt::Counted;
 use crate::state::{SessionIndex, State, View};
 use packet::Buffer;
 use packet::five_tuple::FiveTuple;
@@ -110,10 +111,11 @@ fn go_unknown<B: Buffer>(state: &mut State, packet: &mut Packet<B>, arrival: &Ar
 /// Takes down what a packet of a flow that waits has used; false where the packet's own rules count it. Where a later
 /// packet of the same vector has told, the rules of the application do.
 #[cold]
-pub(super) fn defer<B: Buffer>(state: &mut State, packet: &Packet<B>) -> bool {
+pub(super) fn defer<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> bool {
     let meta = &packet.meta;
     let (direction, bytes) = (meta.direction(), u32::from(meta.bytes));
     if state.content.defer(meta.waits, direction, bytes) {
+        packet.meta.counted = Counted::Flow(meta.waits);
         return true;
     }
     let application = state.content.application(state.flows.detected(meta.flow()));
@@ -129,5 +131,6 @@ pub(super) fn defer<B: Buffer>(state: &mut State, packet: &Packet<B>) -> bool {
         let start = |state: &State| Some(state.start((meta.session, at), &arrival));
         state.look((meta.session, *place), (direction, bytes), start);
     }
+    packet.meta.counted = Counted::Step(at);
     true
 }

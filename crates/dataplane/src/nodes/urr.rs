@@ -3,6 +3,7 @@
 use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
+use crate::receipt::Counted;
 use crate::state::{HotStep, State};
 use packet::Buffer;
 
@@ -20,6 +21,7 @@ impl<B: Buffer> Node<B> for Urr {
         if packet.meta.waits.is_some() && super::inspect::defer(state, packet) {
             return Next::To(out(&step));
         }
+        packet.meta.counted = Counted::Step(packet.meta.step);
         for place in step.usages() {
             count(state, &step, packet, *place);
         }

@@ -280,6 +280,13 @@ impl Content {
         self.memory.as_mut().is_some_and(|memory| memory.waiting.defer(ticket, direction, bytes))
     }
 
+    /// A packet that was taken down has not left.
+    pub(crate) fn take_back(&mut self, ticket: Ticket, direction: Direction, bytes: u32) {
+        if let Some(memory) = &mut self.memory {
+            memory.waiting.take_back(ticket, direction, bytes);
+        }
+    }
+
     /// Asks for what is kept of a flow, if it waits.
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {

@@ -18,6 +18,7 @@ mod index;
 mod installation;
 mod keys;
 mod link;
+mod losses;
 mod memory;
 mod meters;
 mod moving;
@@ -119,6 +120,10 @@ pub(crate) struct State {
     pub(crate) events: Vec<Event>,
     /// For the control side.
     pub(crate) used: Vec<Used>,
+    /// Of these, the first so many tell of nothing that could still be taken back.
+    pub(crate) let_out: usize,
+    /// Datagrams of ours that were split.
+    split: u32,
     /// Accounts whose thresholds were crossed again too soon.
     late: VecDeque<(SessionIndex, u16)>,
     /// A session that another worker is about to give.
@@ -175,6 +180,8 @@ impl State {
             icmp_errors: [(); 2].map(|()| Shared::new(limits.icmp_errors_per_s)),
             events: Vec::with_capacity(EVENTS_MAX),
             used: Vec::with_capacity(USED_MAX),
+            let_out: 0,
+            split: 0,
             late: VecDeque::with_capacity(LATE_MAX),
             expected: None,
             leaving: None,
@@ -307,6 +314,15 @@ impl State {
         };
         let header = OuterHeader { endpoints, tos: 0, source_port: PORT, teid: 0, pdu_session: None };
         Some(Way { next_hop, template: header.template(), ends: (ours, peer), mtu })
+    }
+
+    /// Tells fragments of one datagram from those of another. The 16 bits that IPv4 has of it differ between workers: all send
+    /// from the same addresses.
+    pub(crate) fn next_identification(&mut self) -> u32 {
+        let (me, workers) = self.steering.place();
+        let turns = (1 << 16) / u32::from(workers);
+        self.split = self.split.wrapping_add(1);
+        (self.split / turns) << 16 | (self.split % turns) * u32::from(workers) + u32::from(me)
     }
 
     /// Counts a packet that its account wanted a look at, and tells what is due. Where there is no room to tell, the

@@ -373,6 +373,13 @@ impl HotStep {
             .filter_map(move |(n, place)| (mask >> n & 1 == 1).then_some(place))
     }
 
+    /// The other accounts: they count what leaves.
+    pub(crate) fn usages_on_leaving(&self) -> impl Iterator<Item = u16> + use<> {
+        let (mask, count, slots) = (self.before_qos, self.usages().len(), self.slots[1]);
+        let places = slots.into_iter().take(count).enumerate();
+        places.filter_map(move |(n, place)| (mask >> n & 1 == 0).then_some(place))
+    }
+
     /// The account of a simple step's count, if it has one.
     #[inline]
     pub(crate) const fn counted_at(&self) -> u16 {

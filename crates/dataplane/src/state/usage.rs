@@ -90,6 +90,16 @@ impl Ledger {
         due
     }
 
+    /// A packet that was counted has not left. Whether the count wants a look earlier than it had to is no matter.
+    pub(crate) fn take_back(&mut self, count: &mut Count, (direction, bytes): (Direction, u32)) {
+        let way = direction as usize;
+        count.bytes[way] = count.bytes[way].saturating_sub(bytes.into());
+        match count.packets[way] {
+            0 => self.packets[way] = self.packets[way].saturating_sub(1),
+            packets => count.packets[way] = packets - 1,
+        }
+    }
+
     /// Whether a cause has to wait, because its like was told just before: tiny thresholds are crossed by every packet.
     pub(crate) fn has_to_wait(&self, cause: UsageCause, now_ns: u64) -> bool {
         matches!(cause, UsageCause::VolumeThreshold | UsageCause::DroppedDownlink)

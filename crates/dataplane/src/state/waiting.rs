@@ -183,6 +183,14 @@ impl Waiting {
         true
     }
 
+    /// A packet that was taken down has not left; of a flow that waits no longer, nobody knows where it was counted.
+    pub(crate) fn take_back(&mut self, ticket: Ticket, direction: Direction, bytes: u32) {
+        let Some(waiter) = self.get(ticket) else { return };
+        let deferred = &mut waiter.deferred[direction as usize];
+        deferred.packets = deferred.packets.saturating_sub(1);
+        deferred.bytes = deferred.bytes.saturating_sub(bytes);
+    }
+
     /// Takes out what a flow has used so far, which goes on waiting.
     pub(crate) fn take(&mut self, ticket: Ticket) -> Option<(SessionIndex, [Deferred; 2])> {
         let session = *self.owners.get(usize::from(ticket.place))?;

@@ -89,6 +89,11 @@ impl Steering {
         self.workers > 1
     }
 
+    /// This worker's number, and how many there are, at least one.
+    pub(crate) const fn place(&self) -> (u8, u8) {
+        (self.me, if self.workers == 0 { 1 } else { self.workers })
+    }
+
     /// Where a user's packet of a port goes once its flow's key is known. Where the device may have brought it to any
     /// worker, nothing tells a branch which packet is whose, so there is none.
     #[inline]

@@ -68,8 +68,11 @@ fn users(direction: Direction) -> Vec<u8> {
 impl Gateway {
     fn new(s5: usize) -> Self {
         let one_arm = Config { ports: vec![config().ports[N3].clone()], routes: vec![], ..config() };
-        let config = if s5 == N3 { one_arm } else { config() };
-        let mut bench = Bench::over(&config);
+        Self::over(&if s5 == N3 { one_arm } else { config() }, s5)
+    }
+
+    fn over(config: &Config, s5: usize) -> Self {
+        let mut bench = Bench::over(config);
         bench.worker.know(N3 as u8, packet::ethernet::MacAddress([2, 0, 0, 0, 3, 1]), GNB);
         let is_one_arm = usize::from(s5 == N3);
         let mac = packet::ethernet::MacAddress(PGW_MAC_AT[is_one_arm]);
@@ -151,6 +154,44 @@ fn both_ways_pass_an_sgw_with_one_port_or_two() {
         assert_eq!((usage.uplink_packets, usage.downlink_packets), (3, 3), "S5 at port {s5}");
         assert_eq!((usage.uplink_bytes, usage.downlink_bytes), (84, 84), "S5 at port {s5}");
     }
+}
+
+/// The eNB's port takes less than the PGW-U's: the tunnel's datagram is split, whatever the user's packet allows, and nobody
+/// is told; the packet is counted once, as it is.
+#[test]
+fn a_packet_too_long_for_its_next_tunnel_goes_in_fragments() {
+    let mut config = config();
+    config.ports[N3].mtu = 600;
+    let mut gateway = Gateway::over(&config, N6);
+    let mut inner = vec![7; 1000];
+    ipv4::Header::new(SERVER, USER, protocol::UDP, 980).unwrap().write(&mut inner).unwrap();
+    udp::Header::new(53, 40000, 972).unwrap().write(&mut inner[20..]).unwrap();
+    assert!(ipv4::Packet::parse(&inner).unwrap().dont_fragment());
+    let mut names = Vec::new();
+    for _ in 0..3 {
+        let (port, frame) = gateway.frame(Direction::Downlink, &gtpu_message(255, S5, None, &inner));
+        gateway.bench.receive(port, &frame);
+        gateway.bench.now_ns += 1_000;
+        gateway.bench.worker.turn(gateway.bench.now_ns);
+        let sent = gateway.bench.sent(N3);
+        let parts: Vec<_> = sent.iter().map(|frame| ipv4::Packet::parse(&frame[14..]).unwrap()).collect();
+        let places = parts.iter().map(|part| (part.fragment_offset(), part.more_fragments()));
+        assert_eq!(places.collect::<Vec<_>>(), [(0, true), (576, false)]);
+        let whole: Vec<u8> = parts.iter().flat_map(|part| part.payload()).copied().collect();
+        assert_eq!(whole[8..], gtpu_message(255, ENB_TEID, None, &inner));
+        names.extend(parts.iter().map(ipv4::Packet::identification));
+    }
+    assert!(names[0] == names[1] && names[2] == names[3] && names[4] == names[5], "{names:?}");
+    assert!(names[0] != names[2] && names[2] != names[4] && names[0] != names[4], "{names:?}");
+    let usage = gateway.usage();
+    assert_eq!((usage.downlink_packets, usage.downlink_bytes), (3, 3_000));
+    assert_eq!(gateway.bench.sent(N6).len(), 0, "nobody is told");
+    // Without memory for all of them nothing leaves, and nothing is counted.
+    gateway.bench.wires[N3].0.borrow_mut().buffers = Some(1);
+    let frame = gateway.frame(Direction::Downlink, &gtpu_message(255, S5, None, &inner));
+    assert_eq!(gateway.pass(&[frame]).0, []);
+    assert_eq!(super::drops(&gateway.bench, crate::DropReason::NotSplit), 1);
+    assert_eq!(gateway.usage().downlink_packets, 3);
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod gateways;
 mod instances;
 mod kept;
 mod looped;
+mod losses;
 mod memory;
 mod moving;
 mod mtu;

@@ -63,7 +63,8 @@ impl<P: Port> Worker<P> {
         (orders, reports): (Consumer<Order>, Producer<Report>),
         clock: Clock,
     ) -> Self {
-        let lane = |port| Lane { port, out: Vec::with_capacity(2 * VECTOR) };
+        let room = 2 * VECTOR;
+        let lane = |port| Lane { port, out: Vec::with_capacity(room), receipts: Vec::with_capacity(room) };
         Self {
             counters: Counters::new(ports.len()),
             classes: ports.iter().map(Port::classes).max().unwrap_or(0).min(CLASSES_MAX),

@@ -26,7 +26,7 @@ impl<P: Port> Worker<P> {
     /// Takes a frame to the user it is for, or to all users of its network but the sender, and into the network.
     pub(super) fn switch(&mut self, packet: Packet<P::Buffer>) {
         let Some(header) = ethernet::Header::parse(packet.buffer.data()) else {
-            return self.discard(packet.buffer, DropReason::EthernetTruncated);
+            return self.lose(packet, DropReason::EthernetTruncated);
         };
         let (destination, meta) = (header.destination, &packet.meta);
         let comes_from_user = meta.step != StepIndex::NONE;
@@ -35,14 +35,15 @@ impl<P: Port> Worker<P> {
         if !destination.is_group() {
             return match self.state.switch.find(destination, network.instance()) {
                 Some(session) => self.deliver(packet.buffer, (session, audience)),
-                None => self.discard(packet.buffer, DropReason::FrameUnknownStation),
+                None => self.lose(packet, DropReason::FrameUnknownStation),
             };
         }
         let out =
             comes_from_user.then(|| nodes::port_of_frames(&self.state, network, packet.buffer.data().len()));
         self.spread(&packet.buffer, audience);
         match out {
-            Some(Ok(port)) => self.lanes[usize::from(port)].out.push(packet.buffer),
+            Some(Ok(port)) => self.lanes[usize::from(port)].push(packet.buffer, packet.meta.receipt()),
+            // It was for others, too, who have their copies.
             Some(Err(reason)) => self.discard(packet.buffer, reason),
             // Those it was for have their copies.
             None => {

@@ -107,6 +107,9 @@ impl<P: Port> Worker<P> {
         self.resume();
         self.run_handed();
         let Some(index) = self.state.sessions.by_seid(parcel.seid) else { return };
+        // What is lost is taken back while there is somebody to take it back from.
+        self.send();
+        self.settle_held(index);
         parcel.told = self.kept.what_was_told(index);
         self.state.pack(index, parcel);
         self.give_kept(index, parcel.to);

@@ -151,11 +151,17 @@ impl<P: Port> Worker<P> {
     /// Tells what is due of usage in the order in which it was counted, and before the answer to an order tells more: a
     /// count that is less than one before is taken for one that began anew.
     fn tell_used(&mut self) {
+        if self.state.used.is_empty() {
+            return;
+        }
+        // What does not leave is taken back before it is told.
+        self.send();
         let count = self.state.used.len().min(self.reports.slots());
         for used in self.state.used.drain(..count) {
             let pushed = self.reports.push(Report::Used(used));
             debug_assert!(pushed.is_ok(), "there is room for so many");
         }
+        self.state.has_let_out();
     }
 
     /// Whether nothing is withheld any more.
@@ -174,6 +180,8 @@ impl<P: Port> Worker<P> {
     }
 
     fn execute(&mut self, order: Order) -> Report {
+        // What an order before it has set free was counted by rules that may change now, or be asked.
+        self.send();
         match order {
             Order::Install(installation) => self.install(installation),
             Order::Remove(removal) => self.remove(removal),
@@ -229,6 +237,7 @@ impl<P: Port> Worker<P> {
     fn install(&mut self, mut installation: Box<Installation>) -> Report {
         let (seid, revision) = (installation.seid, installation.revision);
         self.settle(seid, false);
+        self.settle_held_of(seid);
         let admitted = match self.admit(&mut installation) {
             Ok(admitted) => admitted,
             Err(refusal) => return Report::Refused { installation, refusal },
@@ -261,6 +270,7 @@ impl<P: Port> Worker<P> {
     fn remove(&mut self, mut removal: Box<Removal>) -> Report {
         self.settle(removal.seid, true);
         self.state.forget_connections(removal.seid);
+        self.settle_held_of(removal.seid);
         let now_ns = self.state.now_ns;
         let removed = self.state.sessions.remove(removal.seid, now_ns, &mut removal.usage);
         removal.gone = removed.map(|(index, session)| {
@@ -275,6 +285,12 @@ impl<P: Port> Worker<P> {
     fn settle(&mut self, seid: Seid, goes: bool) {
         if let Some(session) = self.state.sessions.by_seid(seid) {
             self.state.settle_session(session, goes);
+        }
+    }
+
+    fn settle_held_of(&mut self, seid: Seid) {
+        if let Some(session) = self.state.sessions.by_seid(seid) {
+            self.settle_held(session);
         }
     }
 

@@ -19,6 +19,8 @@ pub(super) struct Rest<B> {
     pub(super) answered: Vec<Packet<B>>,
     /// Fragments of packets that were too long.
     pub(super) parts: Vec<Packet<B>>,
+    /// Fragments of tunnels' datagrams that were too long.
+    pub(super) pieces: Vec<Packet<B>>,
     /// Frames of Ethernet data networks, as they came.
     pub(super) arrived: Vec<Packet<B>>,
     /// Frames for users whose session is known.
@@ -40,18 +42,20 @@ impl<B> Rest<B> {
             copied: Vec::with_capacity(VECTOR),
             answered: Vec::with_capacity(2 * VECTOR),
             parts: Vec::with_capacity(PARTS),
+            pieces: Vec::with_capacity(PARTS),
             arrived: Vec::with_capacity(4 * VECTOR),
             frames: Vec::with_capacity(2 * WAITING),
             looped: Vec::with_capacity(LOOPED),
         }
     }
 
-    /// Some of the next to run, and where they begin. What was copied may have to be split; fragments, copies,
-    /// frames and what is answered leave behind at most what comes back to this node. That waits until there is room for all it
-    /// may leave, and does not come back for ever, so there is an end.
+    /// Some of the next to run, and where they begin. What was copied may have to be split, and the tunnel's datagram of whatever
+    /// leaves; pieces of those, fragments, copies, frames and what is answered leave behind at most what comes back to this node. That
+    /// waits until there is room for all it may leave, and does not come back for ever, so there is an end.
     fn next(&mut self) -> Option<(&mut Vec<Packet<B>>, NodeId)> {
-        let Self { copies, copied, answered, parts, frames, looped, arrived: _ } = self;
+        let Self { copies, copied, answered, parts, pieces, frames, looped, arrived: _ } = self;
         let all = [
+            (pieces, NodeId::EthernetOutput),
             (copies, NodeId::EthernetOutput),
             (copied, NodeId::Far),
             (answered, NodeId::Redirect),

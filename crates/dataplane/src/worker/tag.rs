@@ -21,8 +21,15 @@ impl<P: Port> Worker<P> {
     pub(super) fn tag(&mut self, index: PortIndex) {
         let Some(vlan) = self.state.ports.get(index).vlan else { return };
         let lane = &mut self.lanes[usize::from(index)];
-        let before = self.trash.len();
-        self.trash.extend(lane.out.extract_if(.., |buffer| push(buffer, CUSTOMER, Tag::new(vlan)).is_none()));
-        self.counters.count_drops(DropReason::NoHeadroom, (self.trash.len() - before) as u64);
+        let mut at = 0;
+        while let Some(buffer) = lane.out.get_mut(at) {
+            if push(buffer, CUSTOMER, Tag::new(vlan)).is_some() {
+                at += 1;
+                continue;
+            }
+            self.trash.push(lane.out.remove(at));
+            self.state.take_back(lane.receipts.remove(at));
+            self.counters.count_drops(DropReason::NoHeadroom, 1);
+        }
     }
 }

@@ -1,0 +1,79 @@
+//! Packets that were counted on their way out and did not leave: no route led on, nobody told the next hop's address, or
+//! the port was full. What QoS enforcement lets pass is counted as it is forwarded (TS 29.244 5.2.2), and that was not; URRs
+//! that measure before QoS enforcement (MBQE) have counted what arrived, which it did.
+
+use super::{SessionIndex, State};
+use crate::receipt::{Counted, Receipt};
+use dplink::{UsageCause, UsageCounts};
+use rules::Direction;
+
+impl State {
+    /// Takes back what was counted for a packet that does not leave.
+    #[cold]
+    pub(crate) fn take_back(&mut self, receipt: Receipt) {
+        let Receipt { counted, bytes, direction } = receipt;
+        match counted {
+            Counted::Nobody => {}
+            Counted::Flow(ticket) => self.content.take_back(ticket, direction, bytes.into()),
+            Counted::Step(at) => {
+                let step = *self.sessions.cells.step(at);
+                for place in step.usages_on_leaving() {
+                    self.take_back_from((step.session, place), (direction, bytes.into()));
+                }
+            }
+        }
+    }
+
+    /// What is to be told of the account, and is not yet, is told of no more than it has counted now. A notice that lies
+    /// here since then may be of less than that: of packets before the one that is lost.
+    fn take_back_from(&mut self, at: (SessionIndex, u16), packet: (Direction, u32)) {
+        let Some(seid) = self.sessions.get(at.0).map(|session| session.seid) else { return };
+        let now_ns = self.now_ns;
+        let Some((ledger, account)) = self.sessions.ledger(at.0, at.1) else { return };
+        ledger.take_back(&mut account.count, packet);
+        let now = ledger.counts(&account.count, now_ns);
+        let mut begins_anew = false;
+        for used in self.used.iter_mut().skip(self.let_out) {
+            if used.seid == seid && used.counts.urr == now.urr {
+                limit(&mut used.counts, &now);
+                begins_anew |= matches!(used.cause, UsageCause::VolumeThreshold | UsageCause::VolumeQuota);
+            }
+        }
+        if begins_anew {
+            ledger.reported(&mut account.count);
+        }
+    }
+
+    /// A packet that was taken back leaves after all.
+    pub(crate) fn count_again(&mut self, receipt: Receipt) {
+        let Receipt { counted: Counted::Step(at), bytes, direction } = receipt else { return };
+        let step = *self.sessions.cells.step(at);
+        for place in step.usages_on_leaving() {
+            let count = &mut self.sessions.cells.account(step.base(at), place).count;
+            if !count.add(direction, bytes.into(), self.now_ns) {
+                self.look((step.session, place), (direction, bytes.into()), |_| None);
+            }
+        }
+    }
+
+    /// Whether the rules of a session counted a packet.
+    pub(crate) fn is_of(&self, receipt: Receipt, session: SessionIndex) -> bool {
+        match receipt.counted {
+            Counted::Step(at) => self.sessions.cells.step(at).session == session,
+            Counted::Nobody | Counted::Flow(_) => false,
+        }
+    }
+
+    /// All that was counted until now has left, or has been taken back.
+    pub(crate) const fn has_let_out(&mut self) {
+        self.let_out = self.used.len();
+    }
+}
+
+/// Makes every count at most another.
+fn limit(counts: &mut UsageCounts, most: &UsageCounts) {
+    counts.uplink_bytes = counts.uplink_bytes.min(most.uplink_bytes);
+    counts.downlink_bytes = counts.downlink_bytes.min(most.downlink_bytes);
+    counts.uplink_packets = counts.uplink_packets.min(most.uplink_packets);
+    counts.downlink_packets = counts.downlink_packets.min(most.downlink_packets);
+}

@@ -1,0 +1,65 @@
+//! What was counted for a packet, and is taken back where it does not leave: by URRs that measure what QoS enforcement lets
+//! pass, which is what is forwarded (TS 29.244 5.2.2).
+
+use crate::Reference;
+use crate::detection::Arrival;
+use crate::enforcement::Session;
+use crate::meters::Load;
+use rules::{Pdr, UrrId};
+
+/// Who counted a packet, and as what.
+#[derive(Clone, Debug)]
+pub(crate) struct Bill {
+    /// The place of the session.
+    session: usize,
+    urrs: Vec<UrrId>,
+    load: Load,
+}
+
+impl Bill {
+    /// Of a packet that matched a PDR of a session.
+    pub(crate) fn of((session, pdr): (usize, &Pdr), arrival: &Arrival) -> Self {
+        let direction = arrival.source.direction();
+        let load = Load { direction, length: arrival.packet.bytes.len() as u64 };
+        Self { session, urrs: pdr.urrs.clone(), load }
+    }
+}
+
+impl Reference {
+    /// The packet does not leave, or not yet.
+    pub(crate) fn take_back(&mut self, bill: &Bill) {
+        if let Some(session) = self.sessions.get_mut(bill.session) {
+            session.take_back(&bill.urrs, bill.load);
+        }
+    }
+
+    /// A packet that waited leaves.
+    pub(crate) fn count_again(&mut self, bill: &Bill) {
+        if let Some(session) = self.sessions.get_mut(bill.session) {
+            session.count_again(&bill.urrs, bill.load);
+        }
+    }
+
+    /// The rules of a session change, or it goes: what waits is counted as if it had left.
+    pub(crate) fn settle(&mut self, place: usize) {
+        for at in 0..self.waiting.len() {
+            let bill = self
+                .waiting
+                .get_mut(at)
+                .and_then(|waiting| waiting.bill.take_if(|bill| bill.session == place));
+            bill.iter().for_each(|bill| self.count_again(bill));
+        }
+    }
+
+    /// The session at a place has gone, and those behind it have moved up.
+    pub(crate) fn move_up(&mut self, place: usize) {
+        for bill in self.waiting.iter_mut().filter_map(|waiting| waiting.bill.as_mut()) {
+            bill.session -= usize::from(bill.session > place);
+        }
+    }
+
+    /// The place of a session.
+    pub(crate) fn place(&self, is_it: impl Fn(&Session) -> bool) -> Option<usize> {
+        self.sessions.iter().position(is_it)
+    }
+}
