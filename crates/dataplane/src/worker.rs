@@ -30,7 +30,7 @@ use crate::trace::Tracer;
 pub use connect::{connect, connect_crew};
 pub(crate) use moving::Leg;
 pub(crate) use orders::{Order, Query, Report};
-use packet::{Buffer, ethernet};
+use packet::Buffer;
 pub(crate) use paths::Listing;
 #[cfg(test)]
 pub(crate) use receive::BURST;
@@ -231,7 +231,12 @@ impl<P: Port> Worker<P> {
 
     /// Makes a neighbour known, as if it had answered.
     #[cfg(test)]
-    pub(crate) fn know(&mut self, port: PortIndex, mac: ethernet::MacAddress, address: impl Into<IpAddr>) {
+    pub(crate) fn know(
+        &mut self,
+        port: PortIndex,
+        mac: packet::ethernet::MacAddress,
+        address: impl Into<IpAddr>,
+    ) {
         let next_hop = crate::frame::NextHop::new(port, address);
         let neighbours = &mut self.state.neighbours;
         neighbours.find(next_hop, self.state.now_ns);
