@@ -324,35 +324,42 @@ impl Session {
 
     /// Counts a packet in those URRs of its PDR that are chosen and measure.
     fn count(&mut self, pdr: &Pdr, load: Load, chosen: impl Fn(&Urr) -> bool) {
-        self.change(&pdr.urrs, load, chosen, u64::wrapping_add);
+        for (bytes, packets) in self.counted(&pdr.urrs, load.direction, chosen) {
+            *bytes += load.length;
+            *packets += 1;
+        }
     }
 
     /// Takes a packet back that has not left, from URRs that measure what does.
     pub(crate) fn take_back(&mut self, urrs: &[UrrId], load: Load) {
-        self.change(urrs, load, |urr| !urr.before_qos, u64::wrapping_sub);
+        for (bytes, packets) in self.counted(urrs, load.direction, |urr| !urr.before_qos) {
+            *bytes -= load.length;
+            *packets -= 1;
+        }
     }
 
     /// Counts a packet that was taken back.
     pub(crate) fn count_again(&mut self, urrs: &[UrrId], load: Load) {
-        self.change(urrs, load, |urr| !urr.before_qos, u64::wrapping_add);
+        for (bytes, packets) in self.counted(urrs, load.direction, |urr| !urr.before_qos) {
+            *bytes += load.length;
+            *packets += 1;
+        }
     }
 
-    fn change(&mut self, urrs: &[UrrId], load: Load, chosen: impl Fn(&Urr) -> bool, by: fn(u64, u64) -> u64) {
-        for urr in &self.rules.urrs {
-            if !urrs.contains(&urr.id) || urr.inactive || !chosen(urr) {
-                continue;
-            }
-            let Some(usage) = self.usages.iter_mut().find(|usage| usage.counts.urr == urr.id) else {
-                continue;
-            };
-            let counts = &mut usage.counts;
-            let (bytes, packets) = match load.direction {
-                Direction::Uplink => (&mut counts.uplink_bytes, &mut counts.uplink_packets),
-                Direction::Downlink => (&mut counts.downlink_bytes, &mut counts.downlink_packets),
-            };
-            *bytes = by(*bytes, load.length);
-            *packets = by(*packets, 1);
-        }
+    /// Bytes and packets of a direction, in each of these URRs that is chosen and measures.
+    fn counted(
+        &mut self,
+        urrs: &[UrrId],
+        direction: Direction,
+        chosen: impl Fn(&Urr) -> bool,
+    ) -> impl Iterator<Item = (&mut u64, &mut u64)> {
+        let all = &self.rules.urrs;
+        let measures = move |id: UrrId| all.iter().any(|urr| urr.id == id && !urr.inactive && chosen(urr));
+        let meant = move |usage: &&mut Usage| urrs.contains(&usage.counts.urr) && measures(usage.counts.urr);
+        self.usages.iter_mut().filter(meant).map(move |usage| match direction {
+            Direction::Uplink => (&mut usage.counts.uplink_bytes, &mut usage.counts.uplink_packets),
+            Direction::Downlink => (&mut usage.counts.downlink_bytes, &mut usage.counts.downlink_packets),
+        })
     }
 }
 

@@ -322,7 +322,7 @@ impl State {
         let (me, workers) = self.steering.place();
         let turns = (1 << 16) / u32::from(workers);
         self.split = self.split.wrapping_add(1);
-        (self.split / turns) << 16 | (self.split % turns) * u32::from(workers) + u32::from(me)
+        ((self.split / turns) << 16) | ((self.split % turns) * u32::from(workers) + u32::from(me))
     }
 
     /// Counts a packet that its account wanted a look at, and tells what is due. Where there is no room to tell, the
