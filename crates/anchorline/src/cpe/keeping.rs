@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(keeping.pass(answer.clone(), false), None, "who asks again waits, too");
         disk.is_full.set(false);
         assert!(keeping.save(&mut vec![], now + PAUSE));
-        assert_eq!(keeping.release().0.into_iter().collect::<Vec<_>>(), [answer.clone()]);
+        assert_eq!(keeping.release().0.into_iter().collect::<Vec<_>>(), std::slice::from_ref(&answer));
         assert_eq!(keeping.pass(answer.clone(), false), Some(answer));
     }
 
