@@ -1,4 +1,5 @@
 //! Very many sessions that come and go at once leave nothing behind: no name, endpoint, address, record or memory.
+//! A program of its own, as it measures the memory it takes.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -7,6 +8,7 @@
     reason = "tests say plainly what they expect"
 )]
 
+#[path = "protocol/common/mod.rs"]
 mod common;
 
 use common::smf::{self, establishment};

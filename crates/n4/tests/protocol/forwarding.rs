@@ -1,0 +1,334 @@
+//! Where packets go: tunnels of either family, copies, marks, and the end of a path.
+
+use crate::common::personas::*;
+use crate::common::smf::{self, UE, downlink, far, tunnel, uplink};
+use crate::common::{Lab, N3, SMF, config};
+use n4::{Config, GtpuAddress};
+use pfcp::*;
+use rules::{Instance, Interface, PacketRate, PacketRates, Qfi};
+
+const FORW: u16 = ApplyAction::FORW;
+
+/// A gateway between others has tunnels on both sides: each is served by a port of its side, of its network instance if one
+/// is, unless the control plane says where.
+#[test]
+fn endpoints_are_served_by_a_port_of_their_side() {
+    let [n6, s5, elsewhere] = [[10, 50, 0, 2], [10, 55, 0, 2], [10, 99, 0, 2]].map(std::net::Ipv4Addr::from);
+    let core = |ipv4| GtpuAddress { interface: Interface::Core, ..GtpuAddress::access(ipv4) };
+    let gtpu =
+        vec![GtpuAddress::access(N3), core(n6), GtpuAddress { instance: Instance::of("s5"), ..core(s5) }];
+    let mut lab = Lab::new(Config { gtpu, network_instances: vec!["s5".to_owned()], ..config() });
+    let Body::AssociationSetupResponse(answer) = lab.ask(SMF, &Message::node(1, smf::setup(SMF, 1))) else {
+        panic!("an answer")
+    };
+    // A control plane that gives endpoints itself tells them apart by side and network (TS 29.244 Release 15, 8.2.82).
+    let told = answer.carried.iter().filter(|raw| raw.ie == ie::USER_PLANE_IP_RESOURCE_INFORMATION);
+    let told: Vec<_> = told.map(|ie| ie.value.clone()).collect();
+    let of = |flags: u8, at: std::net::Ipv4Addr, rest: &[u8]| [&[flags][..], &at.octets(), rest].concat();
+    assert_eq!(told, [of(0x41, N3, &[0]), of(0x41, n6, &[1]), of(0x61, s5, b"\x02s5\x01")]);
+    let choose = FTeid::Choose { ipv4: true, ipv6: false, choose_id: None };
+    let pdr = |id, f_teid, side, network: Option<&str>| {
+        let mut pdr = uplink(id, f_teid);
+        pdr.pdi.source_interface = side;
+        pdr.pdi.network_instance = network.map(|name| NetworkInstance(name.as_bytes().to_vec()));
+        pdr
+    };
+    let given = |teid, ipv4| FTeid::Explicit { teid, ipv4: Some(ipv4), ipv6: None };
+    let request = |last: FTeid| {
+        let mut request = smf::establishment(77);
+        request.create_pdrs = vec![
+            pdr(1, choose, SourceInterface::Access, None),
+            pdr(2, choose, SourceInterface::Core, None),
+            pdr(3, choose, SourceInterface::Core, Some("s5")),
+            pdr(4, choose, SourceInterface::Access, Some("s5")),
+            pdr(5, given(9, s5), SourceInterface::Access, None),
+            pdr(6, last, SourceInterface::Core, None),
+        ];
+        request.create_fars.iter_mut().for_each(|far| {
+            let to = far.forwarding_parameters.as_mut();
+            to.into_iter().for_each(|to| to.network_instance = None);
+        });
+        request
+    };
+    let (session, created) = established(&mut lab, request(given(10, N3)));
+    let told = |created: &CreatedPdr| match created.local_f_teid {
+        Some(FTeid::Explicit { ipv4: Some(ipv4), .. }) => (created.pdr_id, ipv4),
+        other => panic!("{other:?}"),
+    };
+    let told: Vec<_> = created.iter().map(told).collect();
+    assert_eq!(told, [(1, N3), (2, n6), (3, s5), (4, N3)]);
+    let all = rules(&lab, session);
+    let all: Vec<_> = all.pdrs.iter().filter_map(|pdr| pdr.pdi.f_teid).map(|it| it.address).collect();
+    assert_eq!(all, [N3, n6, s5, N3, s5, N3].map(std::net::IpAddr::from));
+    match lab.ask(SMF, &Message::session(0, 501, request(given(11, elsewhere)))) {
+        Body::SessionEstablishmentResponse(response) => {
+            let expected = (Cause::MandatoryIeIncorrect, Some(ie::F_TEID));
+            assert_eq!((response.cause, response.offending_ie), expected);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A gateway of one arm has S1-U and S5-U at one port.
+#[test]
+fn a_port_serves_both_sides_where_there_is_no_other() {
+    let mut lab = Lab::new(config());
+    lab.associate(SMF, 1);
+    let mut request = smf::establishment(77);
+    let choose = FTeid::Choose { ipv4: true, ipv6: false, choose_id: None };
+    request.create_pdrs = vec![uplink(1, choose), uplink(2, choose)];
+    request.create_pdrs[1].pdi.source_interface = SourceInterface::Core;
+    let (session, _) = established(&mut lab, request);
+    let pdrs = &rules(&lab, session).pdrs;
+    let [s1, s5] = [0, 1].map(|at| (pdrs[at].pdi.source_interface, pdrs[at].pdi.f_teid.unwrap()));
+    assert_eq!(
+        (s1.0, s5.0, s1.1.address, s5.1.address),
+        (Interface::Access, Interface::Core, N3.into(), N3.into())
+    );
+    assert_ne!(s1.1.teid, s5.1.teid);
+}
+
+/// Over IPv6, where we have it: endpoints chosen and given, tunnels, and what removes them.
+#[test]
+fn tunnels_over_ipv6() {
+    let ours: std::net::Ipv6Addr = "2001:db8:30::2".parse().unwrap();
+    let mut lab = Lab::new(Config {
+        gtpu: vec![GtpuAddress { ipv6: Some(ours), ..GtpuAddress::access(N3) }],
+        ..config()
+    });
+    lab.associate(SMF, 1);
+    let removal = Some(OuterHeaderRemoval::new(OuterHeaderRemoval::GTPU_UDP_IPV6));
+    let six = FTeid::Explicit { teid: 9, ipv4: None, ipv6: Some(ours) };
+    let both = FTeid::Explicit { teid: 10, ipv4: Some(N3), ipv6: Some(ours) };
+    let mut request = smf::establishment(77);
+    request.create_pdrs = vec![
+        uplink(1, FTeid::Choose { ipv4: false, ipv6: true, choose_id: None }),
+        downlink(2, Some(UE)),
+        uplink(3, six),
+        uplink(4, both),
+    ];
+    request.create_pdrs[0].outer_header_removal = removal;
+    let address = "2001:db8:30::1".parse().unwrap();
+    let to = into(OuterHeaderCreation::GtpuIpv6 { teid: 5, address }, DestinationInterface::Access);
+    request.create_fars[1] =
+        far(2, FORW, Some(ForwardingParameters { transport_level_marking: Some(0xB8FC), ..to }));
+    let (session, created) = established(&mut lab, request);
+    let Some(FTeid::Explicit { ipv4: None, ipv6, .. }) = created[0].local_f_teid else {
+        panic!("{created:?}")
+    };
+    assert_eq!(ipv6, Some(ours));
+    let it = rules(&lab, session);
+    let addresses: Vec<_> = it.pdrs.iter().filter_map(|pdr| pdr.pdi.f_teid).map(|it| it.address).collect();
+    assert_eq!(addresses, [ours.into(), ours.into(), std::net::IpAddr::from(N3)]);
+    let to = it.fars[1].forwarding.unwrap();
+    assert_eq!((to.dscp, to.outer_header_creation.unwrap().address), (Some(46), address.into()));
+}
+
+/// Copies for lawful interception, changed and ended; marks and rates taken away.
+#[test]
+fn copies_marks_and_rates_come_and_go() {
+    let mut lab = Lab::associated();
+    let mut request = smf::establishment(77);
+    request.create_fars[0].apply_action = ApplyAction::new(FORW | ApplyAction::DUPL);
+    let copy = DuplicatingParameters {
+        destination_interface: DestinationInterface::LiFunction,
+        outer_header_creation: Some(tunnel(0x99)),
+        transport_level_marking: None,
+        carried: vec![],
+    };
+    request.create_fars[0].duplicating_parameters = vec![copy];
+    let rates = Some(Rates { uplink_kbps: 1, downlink_kbps: 2 });
+    request.create_qers = vec![CreateQer { mbr: rates, gbr: rates, rqi: Some(1), ..smf::qer(1) }];
+    request.create_pdrs[1].qer_ids = vec![1];
+    let (session, _) = established(&mut lab, request);
+    let it = rules(&lab, session);
+    assert_eq!(it.fars[0].duplicates[0].outer_header_creation.unwrap().teid.0, 0x99);
+    assert!(it.qers[0].reflective && it.qers[0].qfi == Qfi::new(9));
+
+    let none = |ie| RawIe { ie, value: vec![] };
+    let copies =
+        UpdateDuplicatingParameters { outer_header_creation: Some(tunnel(0x98)), ..Default::default() };
+    let update_far =
+        UpdateFar { far_id: 1, update_duplicating_parameters: vec![copies], ..Default::default() };
+    let carried = vec![none(ie::MBR), none(ie::GBR), none(ie::QFI), none(ie::RQI)];
+    let request = SessionModificationRequest {
+        update_fars: vec![update_far],
+        update_qers: vec![UpdateQer { qer_id: 1, carried, ..UpdateQer::default() }],
+        ..SessionModificationRequest::default()
+    };
+    accepted(&lab.modify(session, request));
+    let it = rules(&lab, session);
+    assert_eq!(it.fars[0].duplicates[0].outer_header_creation.unwrap().teid.0, 0x98);
+    let qer = &it.qers[0];
+    assert!(qer.mbr.is_none() && qer.gbr.is_none() && qer.qfi.is_none() && !qer.reflective);
+
+    let end = UpdateFar { far_id: 1, apply_action: Some(ApplyAction::new(FORW)), ..UpdateFar::default() };
+    accepted(
+        &lab.modify(session, SessionModificationRequest { update_fars: vec![end], ..Default::default() }),
+    );
+    let far = &rules(&lab, session).fars[0];
+    assert!(!far.duplicating && far.duplicates.len() == 1, "no copies, but where they went is known");
+}
+
+fn update_far(update: UpdateFar) -> SessionModificationRequest {
+    SessionModificationRequest { update_fars: vec![update], ..Default::default() }
+}
+
+/// TS 29.244 8.2.26: DUPL goes with any action. Its parameters come when they change (7.5.4.3), so they outlive both an
+/// idle user and a time without copies.
+#[test]
+fn a_user_who_is_copied_falls_asleep_and_wakes() {
+    let mut lab = Lab::associated();
+    let (session, _) = established(&mut lab, smf::establishment(77));
+    let to = UpdateDuplicatingParameters {
+        destination_interface: Some(DestinationInterface::LiFunction),
+        outer_header_creation: Some(tunnel(0x99)),
+        ..Default::default()
+    };
+    let where_to = UpdateFar { far_id: 1, update_duplicating_parameters: vec![to], ..Default::default() };
+    accepted(&lab.modify(session, update_far(where_to)));
+    let far = rules(&lab, session).fars[0].clone();
+    assert!(!far.duplicating && far.duplicates.len() == 1, "nobody asked for copies yet");
+
+    let (buff, nocp, dupl) = (ApplyAction::BUFF, ApplyAction::NOCP, ApplyAction::DUPL);
+    for (action, copies) in [
+        (FORW | dupl, true),
+        (buff | nocp | dupl, true),
+        (ApplyAction::DROP | dupl, true),
+        (FORW, false),
+        (FORW | dupl, true),
+    ] {
+        let action =
+            UpdateFar { far_id: 1, apply_action: Some(ApplyAction::new(action)), ..Default::default() };
+        accepted(&lab.modify(session, update_far(action)));
+        let now = rules(&lab, session).fars[0].clone();
+        assert_eq!((now.duplicating, now.duplicates), (copies, far.duplicates.clone()));
+    }
+}
+
+#[test]
+fn copies_without_a_place_to_go_to_are_refused() {
+    let mut lab = Lab::associated();
+    let (session, _) = established(&mut lab, smf::establishment(77));
+    let action = Some(ApplyAction::new(FORW | ApplyAction::DUPL));
+    let answer =
+        lab.modify(session, update_far(UpdateFar { far_id: 2, apply_action: action, ..Default::default() }));
+    assert_eq!(answer.cause, Cause::ConditionalIeMissing);
+}
+
+/// TS 29.244 8.2.64, and 5.4.4: what control planes number is theirs alone.
+#[test]
+fn packet_rates_and_correlations_come_and_go() {
+    let mut lab = Lab::associated();
+    let mut request = smf::establishment(77);
+    // 5 packets a minute up, 600 an hour down.
+    let carried = vec![RawIe { ie: ie::PACKET_RATE, value: vec![3, 0, 0, 5, 2, 2, 88] }];
+    request.create_qers = vec![CreateQer { qer_correlation_id: Some(9), carried, ..smf::qer(1) }];
+    let (session, _) = established(&mut lab, request);
+    let qer = rules(&lab, session).qers[0].clone();
+    let rate = |packets, window_s| Some(PacketRate { packets, window_s });
+    assert_eq!(qer.packet_rates, PacketRates { uplink: rate(5, 60), downlink: rate(600, 3_600) });
+    let number = qer.correlation.unwrap();
+    assert_eq!(number as u32, 9);
+    assert_ne!(number >> 32, 0, "another control plane's 9 is another's");
+    let carried = [ie::PACKET_RATE, ie::QER_CORRELATION_ID].map(|ie| RawIe { ie, value: vec![] }).to_vec();
+    let update_qers = vec![UpdateQer { qer_id: 1, carried, ..UpdateQer::default() }];
+    accepted(&lab.modify(session, SessionModificationRequest { update_qers, ..Default::default() }));
+    let qer = &rules(&lab, session).qers[0];
+    assert!(qer.packet_rates.is_none() && qer.correlation.is_none());
+}
+
+/// Several FARs with one tunnel are one path.
+#[test]
+fn one_path_change_is_one_end_marker() {
+    let mut lab = Lab::associated();
+    let mut request = smf::establishment(77);
+    let to_radio = || Some(into(tunnel(5), DestinationInterface::Access));
+    request.create_fars[1] = far(2, FORW, to_radio());
+    request.create_fars.push(far(3, FORW, to_radio()));
+    let (session, _) = established(&mut lab, request);
+    let mut moved = switch(6, None);
+    let mut second = moved.update_fars[0].clone();
+    second.far_id = 3;
+    moved.update_fars.push(second);
+    moved.pfcpsm_req_flags = Some(flags::PFCPSM_SNDEM);
+    accepted(&lab.modify(session, moved.clone()));
+    assert_eq!(end_markers(&lab), [5]);
+    // The same path again, and another without being asked to.
+    accepted(&lab.modify(session, moved));
+    accepted(&lab.modify(session, switch(7, None)));
+    assert_eq!(end_markers(&lab), [5]);
+}
+
+/// TS 29.244 8.2.67.
+#[test]
+fn header_enrichment_comes_and_goes() {
+    let mut lab = Lab::associated();
+    let field = |name: &str, value: &str| HeaderEnrichment::Http { name: name.into(), value: value.into() };
+    let with = |header_enrichment| {
+        let mut request = smf::establishment(77);
+        let to = request.create_fars[0].forwarding_parameters.as_mut().unwrap();
+        to.header_enrichment = Some(header_enrichment);
+        request
+    };
+    let refused = [
+        (field("X-A", "a\r\nHost: b"), Cause::MandatoryIeIncorrect),
+        (field("X A", "a"), Cause::MandatoryIeIncorrect),
+        (HeaderEnrichment::Other(vec![1, 1, b'a', 1, b'b']), Cause::ServiceNotSupported),
+    ];
+    for (header_enrichment, cause) in refused {
+        match lab.ask(SMF, &Message::session(0, 5, with(header_enrichment))) {
+            Body::SessionEstablishmentResponse(response) => {
+                assert_eq!((response.cause, response.offending_ie), (cause, Some(ie::HEADER_ENRICHMENT)));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let (session, _) = established(&mut lab, with(field("X-MSISDN", "491701234567")));
+    let told = |lab: &Lab| {
+        let enrichment = rules(lab, session).fars[0].enrichment.clone();
+        enrichment.map(|field| format!("{}={}", field.name(), field.value()))
+    };
+    assert_eq!(told(&lab).as_deref(), Some("X-MSISDN=491701234567"));
+    let mut change = |header_enrichment, carried| {
+        let to = UpdateForwardingParameters { header_enrichment, carried, ..Default::default() };
+        let update = UpdateFar { far_id: 1, update_forwarding_parameters: Some(to), ..Default::default() };
+        let request = SessionModificationRequest { update_fars: vec![update], ..Default::default() };
+        assert_eq!(lab.modify(session, request).cause, Cause::RequestAccepted);
+        told(&lab)
+    };
+    assert_eq!(change(Some(field("X-B", "")), vec![]).as_deref(), Some("X-B="));
+    let nothing = RawIe { ie: ie::HEADER_ENRICHMENT, value: vec![] };
+    assert_eq!(change(None, vec![nothing]), None);
+}
+
+/// Two control planes that count TEIDs themselves, each for the address it uses (TS 29.281 3.1).
+#[test]
+fn a_teid_is_one_sessions_at_one_port_only() {
+    let s5 = std::net::Ipv4Addr::new(10, 55, 0, 2);
+    let core = GtpuAddress { interface: Interface::Core, ..GtpuAddress::access(s5) };
+    let mut lab = Lab::new(Config { gtpu: vec![GtpuAddress::access(N3), core], ..config() });
+    lab.associate(SMF, 1);
+    let at = |ipv4| FTeid::Explicit { teid: 5, ipv4: Some(ipv4), ipv6: None };
+    let ask = |lab: &mut Lab, cp_seid: u64, f_teids: &[FTeid]| {
+        let mut request = smf::establishment(cp_seid);
+        request.create_pdrs = f_teids.iter().zip(1..).map(|(f_teid, id)| uplink(id, *f_teid)).collect();
+        match lab.ask(SMF, &Message::session(0, cp_seid as u32, request)) {
+            Body::SessionEstablishmentResponse(response) => response.cause,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(ask(&mut lab, 1, &[at(N3), at(s5)]), Cause::RuleCreationModificationFailure, "one session");
+    assert_eq!(lab.node.tunnels(), 0);
+    assert_eq!(ask(&mut lab, 2, &[at(N3)]), Cause::RequestAccepted);
+    assert_eq!(ask(&mut lab, 3, &[at(s5)]), Cause::RequestAccepted);
+    lab.restart();
+    assert_eq!((lab.in_force.len(), lab.node.tunnels()), (2, 2));
+    for taken in [N3, s5] {
+        assert_eq!(ask(&mut lab, 4, &[at(taken)]), Cause::RuleCreationModificationFailure);
+    }
+    // Those we choose are at neither.
+    assert_eq!(ask(&mut lab, 5, &[smf::choose(None)]), Cause::RequestAccepted);
+    let chosen = lab.in_force.values().last().unwrap().rules.pdrs[0].pdi.f_teid.unwrap();
+    assert_ne!(chosen.teid.0, 5);
+}

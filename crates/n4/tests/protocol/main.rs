@@ -1,0 +1,62 @@
+//! The node from outside: control planes of all kinds speak bytes to it, and a pretended data plane obeys or does not. One program,
+//! as each would have to be linked anew.
+#![allow(missing_docs, unreachable_pub)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests say plainly what they expect"
+)]
+
+mod addresses;
+mod allowed;
+mod applications;
+mod bad_input;
+mod books;
+mod captures;
+mod chaos;
+mod charging;
+mod charging_files;
+mod clock;
+mod common;
+mod conversations;
+mod dialects;
+mod endpoints;
+mod ethernet;
+mod forwarding;
+mod framed;
+mod further;
+mod fuzz_seeds;
+mod game;
+mod gone;
+mod ie_support;
+mod ipv6;
+mod leaving;
+mod losses;
+mod mutations;
+mod networks;
+mod node;
+mod omissions;
+mod online;
+mod oracle;
+mod orphans;
+mod overview;
+mod paging;
+mod peers;
+mod personas;
+mod pfds;
+mod predefined;
+mod refusals;
+mod replaced;
+mod reports;
+mod restoration;
+mod resync;
+mod sessions;
+mod sets;
+mod silent;
+mod stale;
+mod strangers;
+mod sweeps;
+mod usage;
+mod usage_lives;

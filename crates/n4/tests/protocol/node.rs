@@ -1,0 +1,243 @@
+//! What is said of the node itself: how busy it is, and which paths are well.
+
+use crate::common::smf::{establishment, path_switch, setup};
+use crate::common::{Lab, OTHER, SMF, at, config};
+use dplink::{Event, Notice};
+use n4::{Config, Input, Limits};
+use pfcp::*;
+use rules::{Interface, Seid};
+use std::net::IpAddr;
+use std::time::Duration;
+
+const RADIO: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 30, 0, 77));
+
+/// Ten sessions are the limit.
+fn small() -> Lab {
+    let limits = Limits { sessions: 10, ..Limits::default() };
+    Lab::new(Config { limits, ..config() })
+}
+
+fn associate(lab: &mut Lab, features: &[CpFeature]) {
+    let request = AssociationSetupRequest {
+        cp_function_features: Some(CpFunctionFeatures::of(features)),
+        ..setup(SMF, 1)
+    };
+    lab.ask(SMF, &Message::node(1, request));
+}
+
+type Said = (Option<u8>, Option<u8>);
+
+fn establish(lab: &mut Lab, cp_seid: u64) -> (Said, Option<Seid>) {
+    let mut request = establishment(cp_seid);
+    request.create_pdrs[1].pdi.ue_ip_addresses =
+        vec![crate::common::smf::ue([10, 60, 1, cp_seid as u8].into())];
+    let Body::SessionEstablishmentResponse(response) =
+        lab.ask(SMF, &Message::session(0, 100 + cp_seid as u32, request))
+    else {
+        panic!("an answer")
+    };
+    let said =
+        (response.load.map(|load| load.metric), response.overload.map(|overload| overload.reduction_metric));
+    (said, response.up_f_seid.map(|f_seid| Seid(f_seid.seid)))
+}
+
+#[test]
+fn load_is_told_to_those_who_understand_whenever_it_changes() {
+    let mut lab = small();
+    associate(&mut lab, &[CpFeature::Load]);
+    let (first, session) = establish(&mut lab, 1);
+    assert_eq!((first, establish(&mut lab, 2).0), ((Some(10), None), (Some(20), None)));
+    let session = session.unwrap();
+    assert_eq!(lab.modify(session, path_switch(9)).load, None, "nothing new");
+    assert_eq!(lab.delete(session).load.map(|load| load.metric), Some(10));
+}
+
+#[test]
+fn numbers_of_load_grow_through_a_restart() {
+    let mut lab = small();
+    associate(&mut lab, &[CpFeature::Load]);
+    let number = |lab: &mut Lab, cp_seid| {
+        let Body::SessionEstablishmentResponse(response) =
+            lab.ask(SMF, &Message::session(0, 100 + cp_seid as u32, establishment(cp_seid)))
+        else {
+            panic!("an answer")
+        };
+        response.load.unwrap().sequence_number
+    };
+    let (first, second) = (number(&mut lab, 1), number(&mut lab, 2));
+    lab.pass(Duration::from_secs(5));
+    lab.restart();
+    assert!(first < second && second < number(&mut lab, 3));
+}
+
+#[test]
+fn overload_is_told_until_it_is_over() {
+    let mut lab = small();
+    associate(&mut lab, &[CpFeature::Ovrl]);
+    let said: Vec<Said> = (1..=9).map(|cp_seid| establish(&mut lab, cp_seid).0).collect();
+    assert!(said.iter().all(|said| *said == (None, None)));
+    let (said, session) = establish(&mut lab, 10);
+    assert_eq!(said, (None, Some(50)), "deletions must still come");
+    // One too many is refused, and is no news.
+    let (said, refused) = establish(&mut lab, 11);
+    assert_eq!((said, refused), ((None, None), None));
+    // It is told anew before it is forgotten.
+    lab.pass(Duration::from_secs(40));
+    lab.sent.clear();
+    let again = lab.modify(session.unwrap(), path_switch(9)).overload.unwrap();
+    assert_eq!((again.reduction_metric, flags::timer_s(again.period_of_validity)), (50, Some(60)));
+    let over = lab.delete(session.unwrap()).overload.unwrap();
+    assert!(over.reduction_metric == 0 && over.sequence_number > again.sequence_number);
+    assert_eq!(establish(&mut lab, 12).0, (None, Some(50)));
+}
+
+#[test]
+fn a_refusal_tells_of_overload_too() {
+    let mut lab = Lab::new(Config { limits: Limits { tunnels: 0, ..Limits::default() }, ..config() });
+    associate(&mut lab, &[CpFeature::Load, CpFeature::Ovrl]);
+    assert_eq!(establish(&mut lab, 1), ((Some(100), Some(50)), None));
+}
+
+#[test]
+fn who_does_not_understand_is_told_nothing() {
+    let mut lab = small();
+    associate(&mut lab, &[]);
+    assert!((1..=10).all(|cp_seid| establish(&mut lab, cp_seid).0 == (None, None)));
+}
+
+fn node_reports(lab: &mut Lab) -> Vec<(std::net::SocketAddr, u32, NodeReportRequest)> {
+    let reports = lab.sent.extract_if(.., |(_, sent)| matches!(sent.body, Body::NodeReportRequest(_)));
+    let report = |(to, message): (_, Message)| match message.body {
+        Body::NodeReportRequest(request) => (to, message.sequence, request),
+        other => panic!("{other:?}"),
+    };
+    reports.map(report).collect()
+}
+
+fn path(lab: &mut Lab, is_up: bool) {
+    path_on(lab, Interface::Access, is_up);
+}
+
+fn path_on(lab: &mut Lab, side: Interface, is_up: bool) {
+    lab.handle(Input::UserPlanePath { side, peer: RADIO, is_up });
+}
+
+#[test]
+fn all_control_planes_hear_of_a_path_that_fails_and_recovers() {
+    let mut lab = Lab::associated();
+    lab.associate(OTHER, 1);
+    path(&mut lab, true);
+    assert!(node_reports(&mut lab).is_empty(), "no news");
+    path(&mut lab, false);
+    path(&mut lab, false);
+    let reports = node_reports(&mut lab);
+    assert!(reports.iter().map(|(to, ..)| *to).eq([at(OTHER), at(SMF)]));
+    for (_, _, report) in &reports {
+        assert_eq!((report.report_type, &report.recovered), (flags::NODE_REPORT_UPFR, &None));
+        assert_eq!(report.failed.as_ref().unwrap().peers, [RemoteGtpuPeer::new(RADIO)]);
+    }
+    path(&mut lab, true);
+    let recovered = node_reports(&mut lab);
+    assert_eq!(recovered.len(), 2);
+    assert_eq!(recovered[0].2.report_type, flags::NODE_REPORT_UPRR);
+    assert!(recovered[0].2.failed.is_none() && recovered[0].2.recovered.is_some());
+}
+
+/// One address may be of a radio's, and of another user plane's on the other side.
+#[test]
+fn a_path_that_fails_on_one_side_does_not_recover_on_the_other() {
+    let mut lab = Lab::associated();
+    let mut told = |side, is_up: bool| {
+        let event = Event::Path { side, remote: RADIO, failed: !is_up };
+        lab.handle(Input::DataPath(&Notice::Event(event)));
+        node_reports(&mut lab).len()
+    };
+    let (access, core) = (Interface::Access, Interface::Core);
+    assert_eq!((told(access, false), told(core, true), told(access, true)), (1, 0, 1));
+    // By its address it has failed while either has.
+    let both = [(core, false), (access, false), (core, true), (access, true)];
+    assert_eq!(both.map(|(side, is_up)| told(side, is_up)), [1, 0, 0, 1]);
+}
+
+#[test]
+fn who_comes_later_hears_of_paths_that_have_failed() {
+    let mut lab = Lab::associated();
+    path_on(&mut lab, Interface::Access, false);
+    path_on(&mut lab, Interface::Core, false);
+    lab.sent.clear();
+    lab.associate(OTHER, 1);
+    let [(to, _, report)] = &node_reports(&mut lab)[..] else { panic!("one report") };
+    assert_eq!((*to, report.report_type), (at(OTHER), flags::NODE_REPORT_UPFR));
+    assert_eq!(report.failed.as_ref().unwrap().peers, [RemoteGtpuPeer::new(RADIO)]);
+    path_on(&mut lab, Interface::Access, true);
+    path_on(&mut lab, Interface::Core, true);
+    assert_eq!(node_reports(&mut lab).len(), 2);
+    lab.associate(OTHER, 2);
+    assert!(node_reports(&mut lab).is_empty(), "there is nothing to tell any more");
+}
+
+/// What changed while nobody was there to tell is told by what the data plane does not say any more.
+#[test]
+fn a_path_that_recovered_while_we_were_away_is_told() {
+    let mut lab = Lab::associated();
+    path_on(&mut lab, Interface::Access, false);
+    let still = Event::Path { side: Interface::Core, remote: [10, 30, 0, 78].into(), failed: true };
+    lab.handle(Input::DataPath(&Notice::Event(still)));
+    lab.sent.clear();
+    lab.restart();
+    // One has failed still, and may not have been heard of.
+    lab.handle(Input::DataPath(&Notice::Event(still)));
+    let told = node_reports(&mut lab);
+    assert_eq!((told.len(), told[0].2.report_type), (1, flags::NODE_REPORT_UPFR));
+    lab.pass(Duration::from_secs(89));
+    assert!(node_reports(&mut lab).iter().all(|(.., report)| report.recovered.is_none()));
+    // Behind the other, which nobody has confirmed.
+    lab.pass(Duration::from_secs(15));
+    let recovered = node_reports(&mut lab).into_iter().find_map(|(.., report)| report.recovered);
+    assert_eq!(recovered.unwrap().peers, [RemoteGtpuPeer::new(RADIO)]);
+    assert_eq!(lab.paths.len(), 1);
+    // And if the data plane is not there, nobody knows.
+    lab.restart_alone();
+    lab.pass(Duration::from_secs(600));
+    assert_eq!(lab.paths.len(), 1);
+}
+
+#[test]
+fn a_report_comes_again_until_it_is_confirmed() {
+    let mut lab = Lab::associated();
+    path(&mut lab, false);
+    let (_, sequence, _) = node_reports(&mut lab).remove(0);
+    lab.pass(Duration::from_secs(4));
+    assert_eq!(node_reports(&mut lab)[0].1, sequence);
+    let response = NodeReportResponse {
+        node_id: NodeId::Ipv4(SMF),
+        cause: Cause::RequestAccepted,
+        offending_ie: None,
+        carried: vec![],
+    };
+    lab.tell(SMF, &Message::node(sequence, response));
+    lab.pass(Duration::from_secs(4));
+    assert!(node_reports(&mut lab).is_empty());
+}
+
+#[test]
+fn paths_that_failed_long_ago_leave_room_to_tell_of_others() {
+    let limits = Limits { reports: 3, ..Limits::default() };
+    let mut lab = Lab::associated_with(Config { limits, ..config() });
+    let mut told = |host, is_up| {
+        lab.pass(Duration::from_secs(1));
+        let (side, peer) = (Interface::Access, [10, 30, 0, host].into());
+        lab.handle(Input::UserPlanePath { side, peer, is_up });
+        let told = node_reports(&mut lab);
+        for (_, sequence, _) in &told {
+            let (node_id, cause) = (NodeId::Ipv4(SMF), Cause::RequestAccepted);
+            let response = NodeReportResponse { node_id, cause, offending_ie: None, carried: vec![] };
+            lab.tell(SMF, &Message::node(*sequence, response));
+        }
+        told.len()
+    };
+    assert!((1..=5).all(|host| told(host, false) == 1));
+    // The first two are forgotten, the others are not.
+    assert_eq!([5, 4, 3, 2, 1].map(|host| told(host, true)), [1, 1, 1, 0, 0]);
+    assert_eq!(told(1, false), 1);
+}

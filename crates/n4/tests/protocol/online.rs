@@ -1,0 +1,148 @@
+//! Online charging by a control plane: quotas of rating groups, which it asks for, hands out and takes back.
+
+use crate::common::Lab;
+use crate::common::billing::*;
+use pfcp::UsageReportTrigger as Trigger;
+use pfcp::*;
+use rules::Seid;
+
+const QUHTI: u32 = 1 << 3;
+const VOLQU: u32 = 1 << 8;
+const QUVTI: u32 = 1 << 15;
+
+fn update(lab: &mut Lab, session: Seid, update: UpdateUrr) {
+    let request = SessionModificationRequest { update_urrs: vec![update], ..Default::default() };
+    assert_eq!(lab.modify(session, request).cause, Cause::RequestAccepted);
+}
+
+fn triggers(lab: &mut Lab, session: Seid) -> Vec<Trigger> {
+    reported(lab, session).iter().map(|report| report.usage_report_trigger).collect()
+}
+
+/// TS 29.244 5.2.2.2: the times belong to the quota, and begin with it.
+#[test]
+fn times_of_a_quota_begin_anew_with_the_next() {
+    let mut rule = urr(1, VOLQU | QUVTI | QUHTI);
+    (rule.quota_validity_time, rule.quota_holding_time) = (Some(100), Some(30));
+    rule.volume_quota = total(1_000);
+    let (mut lab, session) = lab(vec![rule]);
+    let grant = || UpdateUrr { urr_id: 1, volume_quota: total(1_000), ..UpdateUrr::default() };
+    seconds(&mut lab, 29);
+    update(&mut lab, session, grant());
+    seconds(&mut lab, 29);
+    assert_eq!(triggers(&mut lab, session), [], "held since the second quota");
+    seconds(&mut lab, 1);
+    assert_eq!(triggers(&mut lab, session), [Trigger(Trigger::QUHTI)]);
+    update(&mut lab, session, grant());
+    for _ in 0..4 {
+        seconds(&mut lab, 20);
+        lab.traffic(session, (1, 0), false);
+    }
+    seconds(&mut lab, 19);
+    assert_eq!(triggers(&mut lab, session), []);
+    seconds(&mut lab, 1);
+    assert_eq!(triggers(&mut lab, session), [Trigger(Trigger::QUVTI)]);
+    // A validity time of its own, given without a quota, begins with it as well.
+    let times = UpdateUrr { urr_id: 1, quota_validity_time: Some(50), ..UpdateUrr::default() };
+    update(&mut lab, session, times);
+    (0..3).for_each(|_| {
+        seconds(&mut lab, 16);
+        lab.traffic(session, (1, 0), false);
+    });
+    assert_eq!(triggers(&mut lab, session), []);
+    seconds(&mut lab, 2);
+    assert_eq!(triggers(&mut lab, session), [Trigger(Trigger::QUVTI)]);
+}
+
+/// A quota that spans a tariff time: what was used on each side is told apart, and the second tariff has a quota of its
+/// own that only what comes after it uses up.
+#[test]
+fn a_tariff_change_has_a_quota_on_each_side() {
+    let mut rule = urr(1, VOLQU);
+    rule.volume_quota = total(10_000);
+    rule.monitoring_time = Some((crate::common::SINCE_1900_MS / 1_000) as u32 + 60);
+    rule.subsequent_volume_quota = total(500);
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (700, 0), false);
+    seconds(&mut lab, 61);
+    assert_eq!(triggers(&mut lab, session), [], "no quota is used up");
+    lab.traffic(session, (400, 0), false);
+    assert_eq!(triggers(&mut lab, session), []);
+    lab.traffic(session, (0, 100), false);
+    let reports = reported(&mut lab, session);
+    let told: Vec<_> = reports.iter().map(|it| (it.usage_information, octets(it))).collect();
+    assert_eq!(
+        told,
+        [(Some(flags::USAGE_BEF), (700, 0)), (Some(flags::USAGE_AFT), (400, 100))],
+        "{reports:?}"
+    );
+    assert!(reports.iter().all(|report| report.usage_report_trigger.contains(Trigger::VOLQU)));
+}
+
+/// What a control plane hands back: the last report tells what was used of a quota that is not used up.
+#[test]
+fn the_rest_of_a_quota_is_told_at_the_end() {
+    let mut rule = urr(1, VOLQU);
+    rule.volume_quota = total(10_000);
+    let (mut lab, session) = lab(vec![rule]);
+    lab.traffic(session, (700, 0), true);
+    let last = lab.delete(session).usage_reports.remove(0);
+    assert_eq!((octets(&last), last.usage_report_trigger), ((700, 0), Trigger(Trigger::TERMR)));
+}
+
+/// TS 29.244 8.2.20: to a URL, the usual FAR for the time after a quota; nothing else is taken for it.
+#[test]
+fn a_quota_may_end_at_a_portal() {
+    let mut lab = Lab::associated();
+    let url = "http://portal.example/?more=1";
+    let redirecting = |to| {
+        let mut request = metered(77, vec![CreateUrr { quota_far_id: Some(9), ..urr(1, VOLQU) }]);
+        request.create_urrs[0].volume_quota = total(1_000);
+        let parameters = ForwardingParameters {
+            redirect_information: Some(to),
+            ..crate::common::smf::forwarding(DestinationInterface::Access)
+        };
+        request.create_fars.push(crate::common::smf::far(9, ApplyAction::FORW, Some(parameters)));
+        request
+    };
+    for (to, cause) in [
+        (RedirectInformation::Url("portal.example".to_owned()), Cause::MandatoryIeIncorrect),
+        (RedirectInformation::Url("http://a\r\nX: y".to_owned()), Cause::MandatoryIeIncorrect),
+        (
+            RedirectInformation::Other(vec![0, 0, 9, b'1', b'9', b'2', b'.', b'0', b'.', b'2', b'.', b'1']),
+            Cause::ServiceNotSupported,
+        ),
+    ] {
+        match lab.ask(crate::common::SMF, &Message::session(0, 5, redirecting(to))) {
+            Body::SessionEstablishmentResponse(response) => {
+                assert_eq!((response.cause, response.offending_ie), (cause, Some(ie::REDIRECT_INFORMATION)));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let request = redirecting(RedirectInformation::Url(url.to_owned()));
+    let (session, _) = crate::common::personas::established(&mut lab, request);
+    let portal = |lab: &Lab| crate::common::personas::rules(lab, session).fars[2].redirect.clone();
+    assert_eq!(portal(&lab).unwrap().url(), url);
+    let change = |redirect_information, carried| SessionModificationRequest {
+        update_fars: vec![UpdateFar {
+            far_id: 9,
+            update_forwarding_parameters: Some(UpdateForwardingParameters {
+                redirect_information,
+                carried,
+                ..Default::default()
+            }),
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let other = RedirectInformation::Url("https://other.example".to_owned());
+    assert_eq!(lab.modify(session, change(Some(other), vec![])).cause, Cause::RequestAccepted);
+    assert_eq!(portal(&lab).unwrap().url(), "https://other.example");
+    // An update of something else leaves it; an empty one takes it away (TS 29.244 5.6.3).
+    assert_eq!(lab.modify(session, change(None, vec![])).cause, Cause::RequestAccepted);
+    assert!(portal(&lab).is_some());
+    let nothing = RawIe { ie: ie::REDIRECT_INFORMATION, value: vec![] };
+    assert_eq!(lab.modify(session, change(None, vec![nothing])).cause, Cause::RequestAccepted);
+    assert_eq!(portal(&lab), None);
+}

@@ -1,0 +1,74 @@
+//! What control planes in use do that no packet shows. The matrix of personas (tests/matrix) has the rest.
+
+use crate::common::personas::*;
+use crate::common::smf::{self, establishment, far, forwarding, given, setup, uplink};
+use crate::common::{Lab, SMF, config};
+use n4::Config;
+use pfcp::*;
+
+/// free5GC sends a message priority, and gives endpoints itself: the answer has the one, and tells of none of the others.
+#[test]
+fn an_answer_has_the_priority_of_its_request_and_no_endpoint_that_was_given() {
+    let mut lab = Lab::associated();
+    let mut request = establishment(77);
+    request.create_pdrs[0] = uplink(1, given(1));
+    lab.tell(SMF, &Message { priority: Some(0), ..Message::session(0, 500, request) });
+    let answer = lab.answer(500);
+    assert_eq!(answer.priority, Some(0));
+    let Body::SessionEstablishmentResponse(response) = answer.body else { panic!("{answer:?}") };
+    assert_eq!((response.cause, response.created_pdrs), (Cause::RequestAccepted, vec![]));
+}
+
+/// free5GC's uplink classifier: filters, and a forwarding policy that the operator knows.
+#[test]
+fn a_branch_to_a_local_network_is_a_pdr_with_a_forwarding_policy() {
+    let policies = vec!["MEC1".to_owned()];
+    let mut lab = Lab::new(Config { forwarding_policies: policies, ..config() });
+    lab.associate(SMF, 1);
+    let (session, _) = established(&mut lab, establishment(77));
+    let mut branch = uplink(3, given(1));
+    let flow_description = Some("permit out ip from 10.70.0.0/24 to assigned".to_owned());
+    branch.pdi.sdf_filters = vec![SdfFilter { flow_description, ..SdfFilter::default() }];
+    (branch.far_id, branch.precedence) = (Some(3), Some(63));
+    let mut local = forwarding(DestinationInterface::Core);
+    local.carried = vec![RawIe { ie: ie::FORWARDING_POLICY, value: b"\x04MEC1".to_vec() }];
+    let create_fars = vec![far(3, ApplyAction::FORW, Some(local))];
+    let request = SessionModificationRequest { create_pdrs: vec![branch], create_fars, ..Default::default() };
+    accepted(&lab.modify(session, request));
+    let flow = rules(&lab, session).pdrs[2].pdi.sdf_filters[0].flow.clone().unwrap();
+    assert_eq!(flow.remote.prefix, Some("10.70.0.0/24".parse().unwrap()));
+}
+
+/// OMEC's adapter speaks from another port than the association was made from.
+#[test]
+fn a_control_plane_may_speak_from_another_port() {
+    let mut lab = Lab::associated();
+    let (session, _) = established(&mut lab, establishment(77));
+    let from = std::net::SocketAddr::new(SMF.into(), 40_000);
+    let request = Message::session(session.0, 501, switch(5, Some(flags::PFCPSM_DROBU)));
+    lab.receive(from, &pfcp::encode(&request));
+    let Body::SessionModificationResponse(response) = lab.answer(501).body else { panic!("an answer") };
+    accepted(&response);
+}
+
+/// Open5GS sends new filters of a rule without its F-TEID.
+#[test]
+fn new_filters_leave_the_endpoint_as_it_is() {
+    let mut lab = Lab::associated();
+    let (session, _) = established(&mut lab, establishment(77));
+    let teid = rules(&lab, session).pdrs[0].pdi.f_teid;
+    let mut changed = smf::pdi(SourceInterface::Access);
+    let flow_description = Some("permit out icmp from any to assigned".to_owned());
+    changed.sdf_filters = vec![SdfFilter { flow_description, ..SdfFilter::default() }];
+    let update_pdrs = vec![UpdatePdr { pdr_id: 1, pdi: Some(changed), ..UpdatePdr::default() }];
+    accepted(&lab.modify(session, SessionModificationRequest { update_pdrs, ..Default::default() }));
+    assert_eq!((rules(&lab, session).pdrs[0].pdi.f_teid, teid.is_some()), (teid, true));
+}
+
+#[test]
+fn associations_come_from_either_side() {
+    let mut lab = Lab::new(Config { associate: vec![crate::common::at(SMF)], ..config() });
+    lab.associate(SMF, 1);
+    let answer = lab.ask(SMF, &Message::node(5, setup(SMF, 1)));
+    assert!(matches!(answer, Body::AssociationSetupResponse(ref it) if it.up_function_features.is_some()));
+}

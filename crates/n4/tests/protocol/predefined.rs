@@ -1,0 +1,388 @@
+//! Rules the operator knows by name.
+
+use crate::common::personas::{accepted, established, rules};
+use crate::common::smf::{self, establishment};
+use crate::common::{Lab, SMF};
+use dplink::{Event, Notice};
+use n4::{Config, Input, Predefined, PredefinedError, PredefinedRule};
+use pfcp::*;
+use rules::{BitRates, FarId, Pdr, PdrId, Rules, Seid};
+
+fn filter(text: &str) -> rules::SdfFilter {
+    rules::SdfFilter { flow: Some(text.parse().unwrap()), ..Default::default() }
+}
+
+fn rule(name: &str, description: &str) -> PredefinedRule {
+    PredefinedRule { filters: vec![filter(description)], ..PredefinedRule::new(name.to_owned()) }
+}
+
+fn table() -> Predefined {
+    let mbr = Some(BitRates { uplink_kbps: 1_000, downlink_kbps: 2_000 });
+    let video = PredefinedRule { mbr, ..rule("video", "permit out ip from 203.0.113.0/24 to assigned") };
+    let ads = PredefinedRule { drops: true, ..rule("ads", "permit out ip from 198.51.100.0/24 to assigned") };
+    let last = PredefinedRule { precedence: Some(900), ..PredefinedRule::new("rest".to_owned()) };
+    let family = ("family".to_owned(), vec!["ads".to_owned(), "video".to_owned()]);
+    Predefined::new(vec![video, ads, last], &[family]).unwrap()
+}
+
+fn lab() -> Lab {
+    Lab::associated_with(Config { predefined: table(), ..crate::common::config() })
+}
+
+fn activating(names: &[&str]) -> SessionEstablishmentRequest {
+    let mut request = establishment(77);
+    let names: Vec<Vec<u8>> = names.iter().map(|name| name.as_bytes().to_vec()).collect();
+    request.create_pdrs.iter_mut().for_each(|pdr| pdr.activate_predefined_rules.clone_from(&names));
+    request
+}
+
+/// The rules of the downlink, by precedence as the data plane takes them.
+fn downlink(rules: &Rules) -> Vec<&Pdr> {
+    let mut pdrs: Vec<&Pdr> = rules.pdrs.iter().filter(|pdr| pdr.pdi.f_teid.is_none()).collect();
+    pdrs.sort_by_key(|pdr| (pdr.precedence, pdr.id));
+    pdrs
+}
+
+fn update(pdr_id: u16, on: &[&str], off: &[&str]) -> SessionModificationRequest {
+    let octets = |names: &[&str]| names.iter().map(|name| name.as_bytes().to_vec()).collect();
+    let update = UpdatePdr {
+        pdr_id,
+        activate_predefined_rules: octets(on),
+        deactivate_predefined_rules: octets(off),
+        ..UpdatePdr::default()
+    };
+    SessionModificationRequest { update_pdrs: vec![update], ..SessionModificationRequest::default() }
+}
+
+#[test]
+fn a_pdr_stands_for_the_rules_it_activates() {
+    let mut lab = lab();
+    let (session, created) = established(&mut lab, activating(&["video"]));
+    assert_eq!(created.iter().map(|pdr| pdr.pdr_id).collect::<Vec<_>>(), [1]);
+    let rules = rules(&lab, session);
+    rules.check().unwrap();
+    assert_eq!((rules.pdrs.len(), rules.qers.len()), (2, 1));
+    let [video] = downlink(rules)[..] else { panic!("{rules:?}") };
+    assert_eq!((video.pdi.ue_ipv4, video.far), (Some(smf::UE), FarId(2)));
+    assert_eq!(video.pdi.sdf_filters, [filter("permit out ip from 203.0.113.0/24 to assigned")]);
+    assert_eq!((video.precedence, &video.qers[..]), (255, &[rules.qers[0].id][..]));
+    // Both directions share one rate.
+    assert!(rules.pdrs.iter().all(|pdr| pdr.qers == video.qers));
+    // What the control plane asked for is what is kept.
+    assert_eq!(lab.saved[&session].rules.pdrs.len(), 2);
+    assert!(lab.saved[&session].rules.qers.is_empty());
+}
+
+#[test]
+fn a_group_activates_its_rules_in_order() {
+    let mut lab = lab();
+    let (session, _) = established(&mut lab, activating(&["family", "video", "rest"]));
+    let rules = rules(&lab, session);
+    rules.check().unwrap();
+    let [ads, video, rest] = downlink(rules)[..] else { panic!("{rules:?}") };
+    let action = |pdr: &Pdr| rules.fars.iter().find(|far| far.id == pdr.far).unwrap().apply_action;
+    assert_eq!((action(ads), ads.far.0 >> 31), (rules::ApplyAction::Drop, 1));
+    assert_eq!((video.far, rest.far), (FarId(2), FarId(2)));
+    assert!(rest.pdi.sdf_filters.is_empty() && !video.pdi.sdf_filters.is_empty());
+}
+
+#[test]
+fn rules_are_switched_on_and_off() {
+    let mut lab = lab();
+    let (session, _) = established(&mut lab, establishment(77));
+    let plain = rules(&lab, session).clone();
+    accepted(&lab.modify(session, update(2, &["video"], &[])));
+    assert_eq!(downlink(rules(&lab, session))[0].pdi.sdf_filters.len(), 1);
+    accepted(&lab.modify(session, update(2, &["ads"], &["video"])));
+    let [ads] = downlink(rules(&lab, session))[..] else { panic!("one") };
+    assert_eq!(ads.far.0 >> 31, 1);
+    accepted(&lab.modify(session, update(2, &[], &["ads"])));
+    assert_eq!(*rules(&lab, session), plain);
+    assert_eq!(lab.saved[&session].extras, None);
+}
+
+#[test]
+fn a_pdr_with_filters_of_its_own_is_there_besides() {
+    let mut lab = lab();
+    let mut request = activating(&["video"]);
+    let flow_description = Some("permit out ip from 192.0.2.0/24 to assigned".to_owned());
+    request.create_pdrs[1].pdi.sdf_filters = vec![SdfFilter { flow_description, ..SdfFilter::default() }];
+    let (session, _) = established(&mut lab, request);
+    assert_eq!(downlink(rules(&lab, session)).len(), 2);
+}
+
+#[test]
+fn rules_that_drop_need_no_far() {
+    let mut lab = lab();
+    let mut request = activating(&["ads"]);
+    request.create_pdrs[1].far_id = None;
+    let (session, _) = established(&mut lab, request.clone());
+    rules(&lab, session).check().unwrap();
+    let [ads] = downlink(rules(&lab, session))[..] else { panic!("one") };
+    assert_eq!(ads.far.0 >> 31, 1);
+    // Without what decides, the PDR has nothing to go by, and its packets are dropped as well.
+    accepted(&lab.modify(session, update(2, &[], &["ads"])));
+    drops_downlink(&lab, session);
+    request.create_pdrs[1].activate_predefined_rules.push(b"video".to_vec());
+    request.cp_f_seid.seid = 78;
+    let Body::SessionEstablishmentResponse(response) = lab.ask(SMF, &Message::session(0, 9, request)) else {
+        panic!("an answer")
+    };
+    assert_eq!((response.cause, response.offending_ie), (Cause::ConditionalIeMissing, Some(ie::FAR_ID)));
+}
+
+/// A control plane that tells of the FAR later (some do, of a PDR that is to lead nowhere yet).
+#[test]
+fn packets_of_a_pdr_without_a_far_are_dropped_until_it_has_one() {
+    let mut lab = lab();
+    let mut request = establishment(77);
+    let far = request.create_pdrs[1].far_id.take();
+    let (session, _) = established(&mut lab, request);
+    drops_downlink(&lab, session);
+    let update_pdrs = vec![UpdatePdr { far_id: far, ..UpdatePdr::new(2) }];
+    accepted(&lab.modify(session, SessionModificationRequest { update_pdrs, ..Default::default() }));
+    assert_eq!(downlink(rules(&lab, session))[0].far.0, far.unwrap());
+    rules(&lab, session).check().unwrap();
+}
+
+fn drops_downlink(lab: &Lab, session: Seid) {
+    let rules = rules(lab, session);
+    rules.check().unwrap();
+    let [pdr] = downlink(rules)[..] else { panic!("one") };
+    let far = rules.fars.iter().find(|far| far.id == pdr.far).unwrap();
+    assert_eq!(far.apply_action, rules::ApplyAction::Drop);
+}
+
+/// Its FARs are the PDRs' own and a redirection: where those wait for the user, so do they.
+#[test]
+fn a_rule_may_send_users_to_a_portal() {
+    let portal = rules::RedirectUrl::new("http://portal.example/");
+    let video = rule("video", "permit out ip from 203.0.113.0/24 to assigned");
+    let sent = PredefinedRule { redirect: portal.clone(), ..video };
+    let predefined = Predefined::new(vec![sent], &[]).unwrap();
+    let mut lab = Lab::associated_with(Config { predefined, ..crate::common::config() });
+    let (session, _) = established(&mut lab, activating(&["video"]));
+    let made = rules(&lab, session).clone();
+    made.check().unwrap();
+    let far = |rules: &Rules, up: bool| {
+        let pdr = rules.pdrs.iter().find(|pdr| pdr.pdi.f_teid.is_some() == up).unwrap();
+        rules.fars.iter().find(|far| far.id == pdr.far).unwrap().clone()
+    };
+    for (up, like) in [(true, &made.fars[0]), (false, &made.fars[1])] {
+        let far = far(&made, up);
+        assert_eq!((far.redirect.clone(), far.id.0 >> 31), (portal.clone(), 1));
+        let own = rules::Far { id: like.id, redirect: None, ..far };
+        assert_eq!(own, *like);
+    }
+    // Nothing of it is the control plane's.
+    assert!(lab.saved[&session].rules.fars.iter().all(|far| far.redirect.is_none()));
+    accepted(&lab.modify(session, smf::path_switch(9)));
+    let moved = rules(&lab, session).clone();
+    let tunnel = far(&moved, false).forwarding.unwrap().outer_header_creation.unwrap();
+    assert_eq!((tunnel.teid.0, far(&moved, false).redirect), (9, portal));
+}
+
+/// What a FAR of the PDR says is kept, but for what the rule says.
+#[test]
+fn a_rule_may_reset_mark_or_copy() {
+    let video = || rule("video", "permit out ip from 203.0.113.0/24 to assigned");
+    let reset = PredefinedRule { resets: true, ..video() };
+    let collector = rules::ForwardingParameters {
+        destination_interface: rules::Interface::Core,
+        instance: rules::Instance::DEFAULT,
+        outer_header_creation: Some(rules::OuterHeaderCreation {
+            teid: rules::Teid(7),
+            address: [192, 0, 2, 9].into(),
+        }),
+        dscp: None,
+    };
+    let seen = PredefinedRule { dscp: Some(10), mirror: Some(collector), ..video() };
+    for (treated, resets) in [(reset, true), (seen, false)] {
+        let predefined = Predefined::new(vec![treated], &[]).unwrap();
+        let mut lab = Lab::associated_with(Config { predefined, ..crate::common::config() });
+        let (session, _) = established(&mut lab, activating(&["video"]));
+        let made = rules(&lab, session).clone();
+        made.check().unwrap();
+        for pdr in &made.pdrs {
+            let far = made.fars.iter().find(|far| far.id == pdr.far).unwrap();
+            let like = &made.fars[usize::from(pdr.pdi.f_teid.is_none())];
+            assert_eq!(far.id.0 >> 31, 1);
+            let mut expected = rules::Far { id: far.id, ..like.clone() };
+            if resets && like.apply_action == rules::ApplyAction::Forward {
+                expected.apply_action = rules::ApplyAction::Reset;
+            } else if !resets {
+                (expected.duplicating, expected.duplicates) = (true, vec![collector]);
+                expected.forwarding.iter_mut().for_each(|to| to.dscp = Some(10));
+            }
+            assert_eq!(*far, expected);
+        }
+        let own = &lab.saved[&session].rules;
+        assert!(own.fars.iter().all(|far| !far.duplicating && far.apply_action != rules::ApplyAction::Reset));
+    }
+}
+
+#[test]
+fn identifiers_never_clash_with_the_control_planes() {
+    let mut lab = lab();
+    let mut request = activating(&["family"]);
+    request.create_pdrs[0].pdr_id = u16::MAX;
+    request.create_qers = vec![CreateQer { qer_id: 1 << 31, ..smf::qer(1) }];
+    request.create_fars.push(smf::far(1 << 31, ApplyAction::DROP, None));
+    let (session, _) = established(&mut lab, request);
+    rules(&lab, session).check().unwrap();
+    assert_eq!(rules(&lab, session).pdrs.len(), 4);
+    // A rule created where one of ours was makes room for itself.
+    let create = smf::downlink(u16::MAX - 1, Some(smf::UE));
+    accepted(
+        &lab.modify(session, SessionModificationRequest { create_pdrs: vec![create], ..Default::default() }),
+    );
+    rules(&lab, session).check().unwrap();
+    assert_eq!(rules(&lab, session).pdrs.len(), 5);
+}
+
+#[test]
+fn packets_kept_are_told_of_by_the_control_planes_rule() {
+    let mut lab = lab();
+    let mut request = activating(&["video"]);
+    request.create_fars[1].apply_action =
+        pfcp::ApplyAction::new(pfcp::ApplyAction::BUFF | pfcp::ApplyAction::NOCP);
+    let (session, _) = established(&mut lab, request);
+    let pdr = downlink(rules(&lab, session))[0].id;
+    assert_ne!(pdr, PdrId(2));
+    let event = Event::DownlinkData { session, pdr, qfi: None, traffic_class: 0 };
+    lab.handle(Input::DataPath(&Notice::Event(event)));
+    let (_, message) = lab.reports().remove(0);
+    let Body::SessionReportRequest(report) = message.body else { panic!("{message:?}") };
+    assert_eq!(report.downlink_data_report.unwrap().pdr_ids, [2]);
+}
+
+#[test]
+fn names_that_are_not_known_are_refused() {
+    let mut lab = lab();
+    let (session, _) = established(&mut lab, activating(&["video"]));
+    let before = (lab.desired(), lab.saved.clone());
+    for (request, ie) in [
+        (update(2, &["gold"], &[]), ie::ACTIVATE_PREDEFINED_RULES),
+        (update(2, &["ads"], &["gold"]), ie::DEACTIVATE_PREDEFINED_RULES),
+        (update(2, &["\u{80}"], &[]), ie::ACTIVATE_PREDEFINED_RULES),
+    ] {
+        let response = lab.modify(session, request);
+        let told = (response.cause, response.offending_ie, response.failed_rule_id);
+        assert_eq!(told, (Cause::UnknownPredefinedRule, Some(ie), Some(FailedRuleId::Pdr(2))));
+    }
+    assert_eq!((lab.desired(), lab.saved.clone()), before);
+    // As some write it.
+    let mut request = update(2, &[], &[]);
+    request.update_pdrs[0].activate_predefined_rules.push(b"ads\0".to_vec());
+    accepted(&lab.modify(session, request));
+}
+
+#[test]
+fn too_many_rates_for_a_pdr_are_refused_by_its_name() {
+    let mut lab = lab();
+    let mut request = activating(&["video"]);
+    request.create_qers = (1..=8).map(smf::qer).collect();
+    request.create_pdrs[1].qer_ids = (1..=8).collect();
+    let Body::SessionEstablishmentResponse(response) = lab.ask(SMF, &Message::session(0, 1, request)) else {
+        panic!("an answer")
+    };
+    let told = (response.cause, response.failed_rule_id);
+    assert_eq!(told, (Cause::NoResourcesAvailable, Some(FailedRuleId::Pdr(2))));
+    assert_eq!((lab.node.sessions(), lab.node.tunnels()), (0, 0));
+}
+
+#[test]
+fn a_restart_goes_by_the_table_of_now() {
+    let mut lab = lab();
+    let (session, _) = established(&mut lab, activating(&["video"]));
+    let before = rules(&lab, session).clone();
+    lab.restart();
+    assert_eq!(*rules(&lab, session), before);
+    // The rule is no more: a PDR that stands for nothing matches nothing.
+    lab.config.predefined = Predefined::default();
+    lab.restart();
+    lab.restart_plane();
+    assert!(rules(&lab, session).pdrs.is_empty());
+}
+
+#[test]
+fn the_feature_is_advertised_if_there_are_rules() {
+    for (config, has) in
+        [(Config { predefined: table(), ..crate::common::config() }, true), (crate::common::config(), false)]
+    {
+        let mut lab = Lab::new(config);
+        let Body::AssociationSetupResponse(response) = lab.ask(SMF, &Message::node(1, smf::setup(SMF, 5)))
+        else {
+            panic!("an answer")
+        };
+        assert_eq!(response.up_function_features.unwrap().contains(UpFeature::Adpdp), has);
+    }
+}
+
+#[test]
+fn tables_that_cannot_be_are_refused() {
+    let one = || rule("a", "permit out ip from any to assigned");
+    let names = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
+    let group = |name: &str, members: &str| vec![(name.to_owned(), names(members))];
+    let error = |rules, groups: &[(String, Vec<String>)]| Predefined::new(rules, groups).unwrap_err();
+    assert_eq!(error(vec![one(), one()], &[]), PredefinedError::Twice("a".to_owned()));
+    assert_eq!(error(vec![one()], &group("a", "a")), PredefinedError::Twice("a".to_owned()));
+    assert_eq!(
+        error(vec![one()], &group("g", "a,b")),
+        PredefinedError::Unknown("g".to_owned(), "b".to_owned())
+    );
+    assert_eq!(error(vec![rule("", "permit out ip from any to assigned")], &[]), PredefinedError::Name);
+    let many = PredefinedRule { filters: vec![filter("permit out ip from any to assigned"); 65], ..one() };
+    assert!(matches!(error(vec![many], &[]), PredefinedError::Impossible(..)));
+    assert_eq!(error(vec![one(); 4_097], &[]), PredefinedError::TooMany);
+    let mut lab = lab();
+    let _: Seid = established(&mut lab, activating(&["rest"])).0;
+}
+
+/// What a carrier has: 45 static rules by name, and five more that come and go, each of an application.
+#[test]
+fn static_rules_stay_while_dynamic_ones_come_and_go() {
+    const STATIC: u32 = 45;
+    let service = |number: u32| rules::ApplicationId::new(&format!("service-{number}"));
+    let table: Vec<PredefinedRule> = (0..STATIC)
+        .map(|number| PredefinedRule {
+            precedence: Some(100 + number),
+            application: service(number),
+            ..PredefinedRule::new(format!("pcc-{number}"))
+        })
+        .collect();
+    let all = table.iter().map(|rule| rule.name.clone()).collect();
+    let predefined = Predefined::new(table, &[("zte".to_owned(), all)]).unwrap();
+    let mut lab = Lab::associated_with(Config { predefined, ..crate::common::config() });
+    let (session, _) = established(&mut lab, activating(&["zte"]));
+    let of_application = |rules: &Rules| -> Vec<_> {
+        downlink(rules).into_iter().filter_map(|pdr| pdr.pdi.application.clone()).collect()
+    };
+    let in_order: Vec<_> = (0..STATIC).filter_map(service).collect();
+    assert_eq!(of_application(rules(&lab, session)), in_order);
+
+    let dynamic = |number: u32| {
+        let mut pdr = smf::downlink(number as u16, Some(smf::UE));
+        pdr.precedence = Some(10 + number);
+        pdr.pdi.application_id = Some(format!("service-{number}").into());
+        pdr
+    };
+    let create_pdrs = (STATIC..STATIC + 5).map(dynamic).collect();
+    accepted(&lab.modify(
+        session,
+        SessionModificationRequest { create_pdrs, ..SessionModificationRequest::default() },
+    ));
+    let now = rules(&lab, session);
+    now.check().unwrap();
+    let expected: Vec<_> = (STATIC..STATIC + 5).chain(0..STATIC).filter_map(service).collect();
+    assert_eq!(of_application(now), expected);
+
+    let remove_pdrs = (STATIC..STATIC + 5)
+        .map(|number| RemovePdr { pdr_id: number as u16, ..RemovePdr::default() })
+        .collect();
+    accepted(&lab.modify(
+        session,
+        SessionModificationRequest { remove_pdrs, ..SessionModificationRequest::default() },
+    ));
+    assert_eq!(of_application(rules(&lab, session)), in_order);
+}

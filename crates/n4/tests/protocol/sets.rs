@@ -1,0 +1,400 @@
+//! Sets of sessions that end or move together, and control planes that take over from one another.
+
+use crate::common::personas::{accepted, established};
+use crate::common::smf::{self, establishment, path_switch, setup};
+use crate::common::{Lab, OTHER, SMF, at, config};
+use dplink::{Event, Notice};
+use n4::Input;
+use pfcp::*;
+use rules::{PdrId, Seid};
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+const SET: &[u8] = b"\0\x04set1";
+
+fn fq_csid(csid: u16) -> FqCsid {
+    FqCsid { node_id_type: 0, node: vec![10, 0, 0, 7], csids: vec![csid], node_type: None }
+}
+
+fn sessions_of(lab: &mut Lab, csids: &[u16]) -> Vec<Seid> {
+    let establish = |(at, csid): (usize, &u16)| {
+        let mut request = establishment(at as u64 + 1);
+        (request.fq_csids, request.group_id) = (vec![fq_csid(*csid)], Some(vec![*csid as u8]));
+        request.create_pdrs[0].pdi.f_teid = Some(smf::choose(None));
+        established(lab, request).0
+    };
+    csids.iter().enumerate().map(establish).collect()
+}
+
+fn associate_of_set(lab: &mut Lab, peer: Ipv4Addr, alternatives: &[Ipv4Addr]) {
+    let request = AssociationSetupRequest {
+        smf_set_id: Some(SET.to_vec()),
+        alternatives: alternatives.iter().map(|address| CpIpAddress::new((*address).into())).collect(),
+        ..setup(peer, 1)
+    };
+    let answer = lab.ask(peer, &Message::node(0xFFF1, request));
+    assert!(matches!(answer, Body::AssociationSetupResponse(ref setup) if setup.cause.is_accepted()));
+}
+
+fn delete_set(lab: &mut Lab, from: Ipv4Addr, fq_csids: Vec<FqCsid>) -> (Cause, Option<u16>) {
+    let request = SessionSetDeletionRequest { node_id: NodeId::Ipv4(from), fq_csids, carried: vec![] };
+    let sequence = lab.trace.len() as u32;
+    match lab.ask(from, &Message::node(sequence, request)) {
+        Body::SessionSetDeletionResponse(response) => (response.cause, response.offending_ie),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn move_set(lab: &mut Lab, change: SessionChangeInfo) -> Cause {
+    let (node_id, changes) = (NodeId::Ipv4(SMF), vec![change]);
+    let request = SessionSetModificationRequest { node_id, changes, carried: vec![] };
+    let sequence = lab.trace.len() as u32;
+    match lab.ask(SMF, &Message::node(sequence, request)) {
+        Body::SessionSetModificationResponse(response) => response.cause,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn to(alternative: Ipv4Addr) -> SessionChangeInfo {
+    SessionChangeInfo {
+        fq_csids: vec![],
+        group_ids: vec![],
+        cp_ip_addresses: vec![],
+        alternative: CpIpAddress::new(alternative.into()),
+        carried: vec![],
+    }
+}
+
+/// Where a report about a session goes, its message, and what it says of the control plane before.
+fn reported(lab: &mut Lab, session: Seid) -> (Ipv4Addr, Message, Option<FSeid>) {
+    let tunnel = lab.in_force[&session].rules.fars[1].forwarding.unwrap().outer_header_creation.unwrap();
+    let event = Event::ErrorIndication { teid: tunnel.teid, peer: tunnel.address, towards: None };
+    lab.handle(Input::DataPath(&Notice::Event(event)));
+    let (to, message) = lab.reports().remove(0);
+    let Body::SessionReportRequest(report) = &message.body else { panic!("{message:?}") };
+    let old = report.old_cp_f_seid;
+    let std::net::SocketAddr::V4(to) = to else { panic!("{to}") };
+    (*to.ip(), message, old)
+}
+
+#[test]
+fn a_set_of_sessions_ends_whole() {
+    let mut lab = Lab::associated();
+    let sessions = sessions_of(&mut lab, &[1, 2, 1]);
+    assert_eq!(delete_set(&mut lab, SMF, vec![fq_csid(1)]), (Cause::RequestAccepted, None));
+    assert!(lab.in_force.keys().eq([&sessions[1]]) && lab.saved.keys().eq([&sessions[1]]));
+    assert_eq!((lab.node.sessions(), lab.node.tunnels()), (1, 1));
+    let foreign = FqCsid { node: vec![10, 0, 0, 8], ..fq_csid(2) };
+    assert_eq!(delete_set(&mut lab, SMF, vec![foreign]), (Cause::RequestAccepted, None));
+    assert_eq!(lab.node.sessions(), 1);
+}
+
+#[test]
+fn sets_survive_a_restart() {
+    let mut lab = Lab::associated();
+    sessions_of(&mut lab, &[1, 2]);
+    lab.restart();
+    delete_set(&mut lab, SMF, vec![fq_csid(2), fq_csid(1)]);
+    assert_eq!((lab.node.sessions(), lab.saved.len()), (0, 0));
+}
+
+#[test]
+fn nobody_ends_the_sessions_of_others() {
+    let mut lab = Lab::associated();
+    sessions_of(&mut lab, &[1]);
+    assert_eq!(delete_set(&mut lab, OTHER, vec![fq_csid(1)]), (Cause::NoEstablishedPfcpAssociation, None));
+    lab.associate(OTHER, 1);
+    assert_eq!(delete_set(&mut lab, OTHER, vec![fq_csid(1)]), (Cause::RequestAccepted, None));
+    let missing = (Cause::ConditionalIeMissing, Some(ie::FQ_CSID));
+    assert_eq!(delete_set(&mut lab, SMF, vec![]), missing);
+    assert_eq!(lab.node.sessions(), 1);
+}
+
+#[test]
+fn a_modification_gives_a_session_another_set() {
+    let mut lab = Lab::associated();
+    let session = sessions_of(&mut lab, &[1])[0];
+    let request = SessionModificationRequest { fq_csids: vec![fq_csid(5)], ..Default::default() };
+    accepted(&lab.modify(session, request));
+    delete_set(&mut lab, SMF, vec![fq_csid(1)]);
+    assert_eq!(lab.node.sessions(), 1);
+    delete_set(&mut lab, SMF, vec![fq_csid(5)]);
+    assert_eq!(lab.node.sessions(), 0);
+}
+
+#[test]
+fn reports_go_to_who_looks_after_the_session() {
+    let changes = [
+        SessionChangeInfo { fq_csids: vec![fq_csid(1)], ..to(OTHER) },
+        SessionChangeInfo { group_ids: vec![vec![1]], ..to(OTHER) },
+        SessionChangeInfo { cp_ip_addresses: vec![CpIpAddress::new(SMF.into())], ..to(OTHER) },
+    ];
+    for change in changes {
+        let mut lab = Lab::associated();
+        let session = sessions_of(&mut lab, &[1])[0];
+        accepted(&lab.modify(session, path_switch(9)));
+        assert_eq!(move_set(&mut lab, change), Cause::RequestAccepted);
+        lab.restart();
+        let (to, message, old) = reported(&mut lab, session);
+        assert_eq!((to, message.seid, old), (OTHER, Some(0), Some(FSeid::new(1, SMF.into()))));
+        // The new one answers with its own name, and is the one from now on.
+        let response = SessionReportResponse {
+            cp_f_seid: Some(FSeid::new(99, OTHER.into())),
+            ..SessionReportResponse::of(Cause::RequestAccepted)
+        };
+        lab.tell(OTHER, &Message::session(session.0, message.sequence, response));
+        assert_eq!(lab.saved[&session].cp_f_seid.seid, 99);
+        lab.pass(Duration::from_secs(30));
+        let (to, message, old) = reported(&mut lab, session);
+        assert_eq!((to, message.seid, old), (OTHER, Some(99), None));
+    }
+}
+
+fn of_two() -> (Lab, Vec<Seid>) {
+    let mut lab = Lab::new(config());
+    associate_of_set(&mut lab, SMF, &[]);
+    associate_of_set(&mut lab, OTHER, &[]);
+    let sessions = sessions_of(&mut lab, &[1, 2]);
+    accepted(&lab.modify(sessions[0], path_switch(9)));
+    let change = SessionChangeInfo { fq_csids: vec![fq_csid(1)], ..to(OTHER) };
+    assert_eq!(move_set(&mut lab, change), Cause::RequestAccepted);
+    (lab, sessions)
+}
+
+fn release(lab: &mut Lab, peer: Ipv4Addr) {
+    lab.ask(
+        peer,
+        &Message::node(0xFFF2, AssociationReleaseRequest { node_id: NodeId::Ipv4(peer), carried: vec![] }),
+    );
+}
+
+/// TS 29.244 7.4.7: who looks after them counts on them, whatever becomes of the one before.
+#[test]
+fn sessions_that_moved_outlive_whom_they_moved_from() {
+    let ends: [fn(&mut Lab); 3] = [
+        |lab| lab.associate(SMF, 2),
+        |lab| lab.tell(SMF, &Message::node(9, HeartbeatRequest { recovery_time_stamp: 9, carried: vec![] })),
+        |lab| release(lab, SMF),
+    ];
+    for end in ends {
+        let (mut lab, sessions) = of_two();
+        end(&mut lab);
+        lab.pass(Duration::from_secs(5));
+        assert!(lab.in_force.keys().eq([&sessions[0]]) && lab.saved.keys().eq([&sessions[0]]));
+        lab.restart();
+        let (to, message, old) = reported(&mut lab, sessions[0]);
+        assert_eq!((to, message.seid, old), (OTHER, Some(0), Some(FSeid::new(1, SMF.into()))));
+        // They are the other's now, and end with it.
+        release(&mut lab, OTHER);
+        assert_eq!((lab.node.sessions(), lab.node.tunnels(), lab.saved.len()), (0, 0, 0));
+    }
+}
+
+#[test]
+fn who_gives_a_session_its_name_has_it() {
+    let (mut lab, sessions) = of_two();
+    let (_, message, _) = reported(&mut lab, sessions[0]);
+    let response = SessionReportResponse {
+        cp_f_seid: Some(FSeid::new(99, OTHER.into())),
+        ..SessionReportResponse::of(Cause::RequestAccepted)
+    };
+    lab.tell(OTHER, &Message::session(sessions[0].0, message.sequence, response));
+    assert_eq!(lab.saved[&sessions[0]].owner, "10.40.0.8");
+    lab.associate(SMF, 2);
+    assert!(lab.in_force.keys().eq([&sessions[0]]));
+    lab.associate(OTHER, 2);
+    assert!(lab.in_force.is_empty());
+}
+
+#[test]
+fn what_is_not_meant_stays() {
+    let mut lab = Lab::associated();
+    let session = sessions_of(&mut lab, &[1])[0];
+    accepted(&lab.modify(session, path_switch(9)));
+    move_set(
+        &mut lab,
+        SessionChangeInfo { fq_csids: vec![fq_csid(2)], group_ids: vec![vec![]], ..to(OTHER) },
+    );
+    assert_eq!(reported(&mut lab, session).0, SMF);
+}
+
+fn taking_over(cp_seid: u64) -> SessionModificationRequest {
+    SessionModificationRequest {
+        node_id: Some(NodeId::Ipv4(OTHER)),
+        cp_f_seid: Some(FSeid::new(cp_seid, OTHER.into())),
+        ..path_switch(9)
+    }
+}
+
+fn ask_other(lab: &mut Lab, session: Seid, request: impl Into<Body>) -> Body {
+    lab.ask(OTHER, &Message::session(session.0, 800, request))
+}
+
+#[test]
+fn one_of_the_set_takes_a_session_over() {
+    let mut lab = Lab::new(config());
+    associate_of_set(&mut lab, SMF, &[]);
+    associate_of_set(&mut lab, OTHER, &[]);
+    let (session, _) = established(&mut lab, establishment(77));
+    let Body::SessionModificationResponse(response) = ask_other(&mut lab, session, taking_over(5)) else {
+        panic!("an answer")
+    };
+    accepted(&response);
+    let record = &lab.saved[&session];
+    assert_eq!((record.owner.as_str(), record.cp_f_seid.seid), ("10.40.0.8", 5));
+    let (to, message, old) = reported(&mut lab, session);
+    assert_eq!((to, message.seid, old), (OTHER, Some(5), None));
+    // The old owner's restart is none of the session's business any more.
+    lab.associate(SMF, 2);
+    lab.restart();
+    assert_eq!(lab.node.sessions(), 1);
+    let answer = ask_other(&mut lab, session, SessionDeletionRequest::default());
+    assert!(matches!(answer, Body::SessionDeletionResponse(response) if response.cause.is_accepted()));
+    assert_eq!((lab.node.sessions(), lab.node.tunnels()), (0, 0));
+}
+
+#[test]
+fn nobody_else_takes_a_session_over() {
+    let mut lab = Lab::new(config());
+    associate_of_set(&mut lab, SMF, &[]);
+    lab.associate(OTHER, 1);
+    let (session, _) = established(&mut lab, establishment(77));
+    let before = lab.saved.clone();
+    let Body::SessionModificationResponse(response) = ask_other(&mut lab, session, taking_over(5)) else {
+        panic!("an answer")
+    };
+    assert_eq!(response.cause, Cause::SessionContextNotFound);
+    let response = lab.modify(session, taking_over(5));
+    let told = (response.cause, response.offending_ie);
+    assert_eq!(told, (Cause::NoEstablishedPfcpAssociation, Some(ie::NODE_ID)));
+    assert_eq!(lab.saved, before);
+}
+
+#[test]
+fn one_association_may_speak_from_several_places() {
+    let mut lab = Lab::new(config());
+    associate_of_set(&mut lab, SMF, &[OTHER]);
+    let (session, _) = established(&mut lab, establishment(77));
+    let Body::SessionModificationResponse(response) = ask_other(&mut lab, session, path_switch(9)) else {
+        panic!("an answer")
+    };
+    accepted(&response);
+    let request = SessionEstablishmentRequest { ..establishment(78) };
+    let answer = lab.ask(OTHER, &Message::session(0, 801, request));
+    assert!(matches!(answer, Body::SessionEstablishmentResponse(response) if response.cause.is_accepted()));
+    // Another's heartbeat tells nothing of the one we are associated with.
+    lab.tell(OTHER, &Message::node(802, HeartbeatRequest { recovery_time_stamp: 9, carried: vec![] }));
+    lab.pass(Duration::from_secs(10));
+    assert_eq!(lab.node.sessions(), 2);
+}
+
+/// TS 29.244 5.6.2 and 5.22.2: each counts SEIDs for itself, and the address is part of a CP F-SEID.
+#[test]
+fn control_planes_of_one_association_may_give_the_same_seid() {
+    let mut lab = Lab::new(config());
+    associate_of_set(&mut lab, SMF, &[OTHER]);
+    let first = lab.establish(establishment(1));
+    let second = SessionEstablishmentRequest {
+        cp_f_seid: FSeid::new(1, OTHER.into()),
+        create_pdrs: vec![smf::uplink(1, smf::choose(None)), smf::downlink(2, Some([10, 60, 0, 2].into()))],
+        ..establishment(1)
+    };
+    let answer = lab.ask(OTHER, &Message::session(0, 700, second.clone()));
+    assert!(matches!(answer, Body::SessionEstablishmentResponse(response) if response.cause.is_accepted()));
+    assert_eq!((lab.node.sessions(), lab.in_force.len()), (2, 2));
+    // Whoever gives one again means its own.
+    lab.ask(OTHER, &Message::session(0, 701, second));
+    assert_eq!((lab.node.sessions(), lab.in_force.contains_key(&first)), (2, true));
+    // A session may move to a free name, but not to that of another.
+    let named = |address: Ipv4Addr| SessionModificationRequest {
+        cp_f_seid: Some(FSeid::new(1, address.into())),
+        ..Default::default()
+    };
+    assert_eq!(lab.modify(first, named(OTHER)).cause, Cause::MandatoryIeIncorrect);
+    assert_eq!(lab.modify(first, named([10, 40, 0, 7].into())).cause, Cause::RequestAccepted);
+    lab.establish(establishment(1));
+    lab.restart();
+    assert_eq!(lab.node.sessions(), 3);
+}
+
+#[test]
+fn while_the_owner_is_silent_another_of_the_set_hears_of_its_sessions() {
+    let mut lab = Lab::new(config());
+    associate_of_set(&mut lab, SMF, &[]);
+    associate_of_set(&mut lab, OTHER, &[]);
+    let (session, _) = established(&mut lab, establishment(77));
+    accepted(&lab.modify(session, path_switch(9)));
+    lab.goes_silent();
+    // Only the other one answers heartbeats.
+    for _ in 0..60 {
+        lab.pass(Duration::from_secs(1));
+        for (to, message) in std::mem::take(&mut lab.sent) {
+            if to == at(OTHER) {
+                let response = HeartbeatResponse { recovery_time_stamp: 1, carried: vec![] };
+                lab.tell(OTHER, &Message::node(message.sequence, response));
+            }
+        }
+    }
+    let (to, message, old) = reported(&mut lab, session);
+    assert_eq!((to, message.seid, old), (OTHER, Some(0), Some(FSeid::new(77, SMF.into()))));
+}
+
+/// Where reports about a session went, in their order, each once.
+fn asked_in_turn(lab: &mut Lab, session: Seid, seconds: u64) -> Vec<Ipv4Addr> {
+    let mut all: Vec<Ipv4Addr> = vec![];
+    for _ in 0..seconds {
+        let event = Event::DownlinkData { session, pdr: PdrId(2), qfi: None, traffic_class: 0 };
+        lab.handle(Input::DataPath(&Notice::Event(event)));
+        lab.pass(Duration::from_secs(1));
+        for (to, _) in lab.reports() {
+            let std::net::SocketAddr::V4(to) = to else { panic!("{to}") };
+            if all.last() != Some(to.ip()) {
+                all.push(*to.ip());
+            }
+        }
+    }
+    all
+}
+
+/// TS 29.244 8.2.129 (PPE), and whoever does not answer is not the only one.
+#[test]
+fn alternatives_are_asked_in_turn_and_the_preferred_one_first() {
+    const THIRD: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 7);
+    const FOURTH: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 6);
+    let mut lab = Lab::new(config());
+    let [first, second] = [OTHER, THIRD].map(|address| CpIpAddress::new(address.into()));
+    let preferred = CpIpAddress { is_preferred: true, ..CpIpAddress::new(FOURTH.into()) };
+    let request = AssociationSetupRequest {
+        smf_set_id: Some(SET.to_vec()),
+        alternatives: vec![first, second, preferred],
+        ..setup(SMF, 1)
+    };
+    lab.ask(SMF, &Message::node(1, request));
+    let mut request = establishment(77);
+    request.create_fars[1].apply_action = ApplyAction::new(ApplyAction::BUFF | ApplyAction::NOCP);
+    let session = lab.establish(request);
+    lab.goes_silent();
+    lab.pass(Duration::from_secs(60));
+    lab.restart();
+    lab.pass(Duration::from_secs(60));
+    lab.sent.clear();
+    assert_eq!(asked_in_turn(&mut lab, session, 150)[..5], [FOURTH, OTHER, THIRD, FOURTH, OTHER]);
+    // It tells others while it can: of a single one nobody else is known.
+    let update = AssociationUpdateRequest { alternatives: vec![second], ..update(SMF) };
+    lab.ask(SMF, &Message::node(2, update));
+    assert_eq!(asked_in_turn(&mut lab, session, 60).last(), Some(&THIRD));
+}
+
+fn update(peer: Ipv4Addr) -> AssociationUpdateRequest {
+    AssociationUpdateRequest::new(NodeId::Ipv4(peer))
+}
+
+#[test]
+fn the_features_are_advertised() {
+    let mut lab = Lab::new(config());
+    let Body::AssociationSetupResponse(response) = lab.ask(SMF, &Message::node(1, setup(SMF, 5))) else {
+        panic!("an answer")
+    };
+    let features = response.up_function_features.unwrap();
+    assert!(features.contains(UpFeature::Sset) && features.contains(UpFeature::Mpas));
+}
