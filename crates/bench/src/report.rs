@@ -220,6 +220,10 @@ pub(crate) struct PfcpRates {
     pub(crate) establishments_per_s: Option<Spread>,
     pub(crate) modifications_per_s: Option<Spread>,
     pub(crate) deletions_per_s: Option<Spread>,
+    /// What a thread that answers at once, without having read the request, does in the place of the control plane engine, in turns
+    /// with it.
+    #[serde(default)]
+    pub(crate) bare_per_s: Option<Spread>,
     /// The rate of establishments while sessions became more: a step for each part, in order.
     #[serde(default)]
     pub(crate) growth: Vec<PfcpGrowth>,

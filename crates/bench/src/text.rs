@@ -182,6 +182,9 @@ fn pfcp_table(rates: &PfcpRates) -> String {
             None => writeln!(text, "{name:<16} {:>10}", "-"),
         };
     }
+    if let Some(Spread { min, median, max }) = rates.bare_per_s {
+        let _ = writeln!(text, "{:<16} {median:>10.0} {min:>10.0} {max:>10.0}", "bare UDP");
+    }
     growth_table(rates, &mut text);
     let _ = writeln!(
         text,

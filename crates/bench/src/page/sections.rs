@@ -240,6 +240,13 @@ the same FAR, QER and URR.\n\n";
             let spread = spread(rate, 0);
             let _ = writeln!(text, "| {name} | **{spread}** | {:.1} | {:.1} |", cpu.cpe_us, cpu.dpe_us);
         }
+        if rates.bare_per_s.is_some() {
+            let _ = writeln!(
+                text,
+                "| *bare UDP: answered at once, unread* | {} | | |",
+                spread(rates.bare_per_s, 0)
+            );
+        }
         let _ = writeln!(
             text,
             "\n{} sessions; {} failures, {} requests sent again. A session takes {} bytes: {} in the control plane engine, {} in the data plane engine.\n",

@@ -1,6 +1,6 @@
 //! `pfcp`: how fast sessions are set up, changed and ended, over UDP, by the shipped node with its database.
 
-use crate::control::{Client, Node, Tally, WINDOW, deletion, establishment, modification};
+use crate::control::{Bare, Client, Node, Tally, WINDOW, deletion, establishment, modification};
 use crate::plan::Plan;
 use crate::product::tsc_hz;
 use crate::report::{PfcpCost, PfcpCosts, PfcpGrowth, PfcpRates, Report};
@@ -18,6 +18,8 @@ const CLIENT_BUSY: f64 = 0.95;
 /// Sessions of a step of growth: these, or fewer where that makes fewer steps than so many.
 const STEP: u32 = 100_000;
 const STEPS: u32 = 10;
+/// Requests of a turn of the yardstick.
+const BARE: u32 = 20_000;
 /// Of the duration: establishments; the rest is for modifications and deletions.
 const ESTABLISHING: f64 = 0.4;
 
@@ -35,9 +37,10 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     // The control process has a CPU of its own, as the data path has in service.
     machine::pin_process(node.dpe, *last)?;
     let mut client = Client::associate(node.address)?;
+    let mut bare = Bare::start(*first)?;
     let spinner = contest::spinner("sessions over PFCP".to_owned());
     let (start, busy) = (Instant::now(), machine::cpu_time());
-    let mut rates = Run { node: &node, client: &mut client, plan }.run()?;
+    let mut rates = Run { node: &node, client: &mut client, bare: &mut bare, plan }.run()?;
     let busy = machine::cpu_time().saturating_sub(busy);
     rates.client_busy = rounded(busy.as_secs_f64() / start.elapsed().as_secs_f64());
     spinner.finish_and_clear();
@@ -67,7 +70,9 @@ fn remarks(cpus: usize, client_busy: f64) -> Vec<String> {
             .to_owned(),
         "CPU time is that of all threads of a process, in user mode and in the kernel".to_owned(),
         "bytes of a session are what the two processes grew by, tables made at the start not included".to_owned(),
-        "no packets of users are sent, so there is no bare loop to compare with".to_owned(),
+        "bare is the same client with a thread that answers at once, without having read the request, on the control process's CPU; \
+         no packets of users are sent"
+            .to_owned(),
     ];
     if client_busy > CLIENT_BUSY {
         notes.push("the client was the bottleneck: the node can do more than the rates given".to_owned());
@@ -99,6 +104,7 @@ fn last_to_first(growth: &[PfcpGrowth]) -> Option<f64> {
 struct Run<'a> {
     node: &'a Node,
     client: &'a mut Client,
+    bare: &'a mut Bare,
     plan: &'a Plan,
 }
 
@@ -107,17 +113,20 @@ impl Run<'_> {
         let before = self.resident()?;
         let sessions = self.fitting()?;
         let step = sessions.div_ceil(STEPS).clamp(1, STEP);
+        let mut bare = vec![self.bare.rate(BARE)?];
         let (rates, establishment_cost) =
             self.phase((TRY..sessions, step), |_, number| Some(establishment(number)))?;
         let growth = growth((TRY..sessions, step), &rates);
         let establishments = Spread::of(&rates);
         let after = self.resident()?;
+        bare.push(self.bare.rate(BARE)?);
         let known = |client: &Client, number: u32| client.seids.get(&number).copied();
         let all = (0..sessions, sessions.div_ceil(self.plan.trials).max(1));
         let (modifications, modification_cost) =
             self.phase(all.clone(), |client, number| Some(modification(number, known(client, number)?)))?;
         let (deletions, deletion_cost) =
             self.phase(all, |client, number| Some(deletion(known(client, number)?)))?;
+        bare.push(self.bare.rate(BARE)?);
         let there = (self.client.seids.len() as u64).max(1);
         let [cpe, dpe] = [0, 1].map(|at| after[at].saturating_sub(before[at]) / there);
         let Tally { failures, retransmissions, .. } = self.client.tally;
@@ -125,6 +134,7 @@ impl Run<'_> {
             establishments_per_s: establishments,
             modifications_per_s: Spread::of(&modifications),
             deletions_per_s: Spread::of(&deletions),
+            bare_per_s: Spread::of(&bare),
             last_to_first: last_to_first(&growth),
             growth,
             cpu: PfcpCosts {
