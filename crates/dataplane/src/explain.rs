@@ -172,7 +172,7 @@ impl Explain {
         let is_plain = matches!(step.kind, Kind::Plain | Kind::Enrich) && !step.tunnels();
         let to_ourselves = is_plain && state.ports.is_ours(self.destination());
         match step.kind {
-            Kind::Drop => Seen::Dropped(DropReason::FarDrop),
+            Kind::Drop | Kind::DropAndNotify => Seen::Dropped(DropReason::FarDrop),
             Kind::GateClosed => Seen::Dropped(DropReason::GateClosed),
             Kind::Keep | Kind::KeepAndNotify => Seen::Kept,
             Kind::Redirect | Kind::Reset if self.question.protocol == packet::protocol::TCP => Seen::Answered,
@@ -199,7 +199,7 @@ impl Explain {
             reflective: step.is_reflective(),
         });
         self.finding.action = Some(match step.kind {
-            Kind::Drop => ExplainedAction::Drop,
+            Kind::Drop | Kind::DropAndNotify => ExplainedAction::Drop,
             Kind::GateClosed => ExplainedAction::GateClosed,
             Kind::Keep => ExplainedAction::Buffer { notify: false },
             Kind::KeepAndNotify => ExplainedAction::Buffer { notify: true },

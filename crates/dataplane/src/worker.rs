@@ -292,6 +292,9 @@ impl<P: Port> Worker<P> {
         if packet.meta.counted != Counted::Nobody {
             self.state.take_back(packet.meta.receipt());
         }
+        if reason == DropReason::FarDrop {
+            self.tell_dropped(&packet.meta);
+        }
         self.discard(packet.buffer, reason);
     }
 

@@ -76,7 +76,7 @@ impl Node {
         {
             self.token += 1;
             query.token = self.token;
-            let (urrs, token) = ([&query.urrs[..], &query.linked].concat(), query.token);
+            let (urrs, token) = ([&query.urrs[..], &query.others].concat(), query.token);
             self.out.push(Output::QueryUsage { session: seid, urrs, token, is_reported: true });
         }
         session.pending = Some(Box::new(Pending { asked: *asked, revision, work, applied: None }));

@@ -2,6 +2,7 @@
 
 use crate::establishment::cp_f_seid;
 use crate::exchange::Asked;
+use crate::interface::Level;
 use crate::networks;
 use crate::node::Node;
 use crate::refusal::Refusal;
@@ -27,12 +28,25 @@ impl Node {
         let changed = self.changed(seid, request);
         self.return_lent(&way);
         let (next, modifying) = changed?;
+        self.note_restated(seid, &modifying.taken.restated);
         let replaced = self.replaced_by_change(&way, &next);
         self.ask_before_change(seid, &next);
         replaced.iter().for_each(|old| self.give_way(*old, asked));
         let modifying = Modifying { replaced, ..modifying };
         self.order(seid, asked, Work::Modify(Box::new(next), Box::new(modifying)));
         Ok(())
+    }
+
+    /// What a control plane says again is done, and somebody may want to know why its words and ours differ.
+    fn note_restated(&mut self, seid: Seid, rules: &[RuleRef]) {
+        let Some(first) = rules.first() else { return };
+        self.counters.restated += rules.len() as u64;
+        let others = match rules.len() - 1 {
+            0 => String::new(),
+            others => format!(" and of {others} more rules"),
+        };
+        let text = format!("session {seid} is told again of the removal or creation of {first}{others}");
+        self.note(Level::Info, text);
     }
 
     /// The session as the request would have it, and what else is to be done.
@@ -82,7 +96,7 @@ impl Node {
         usage::apply(&mut next.usage, changed, (&taken.given, silence), self.clock());
         let drop_buffered = asks_for(request, flags::PFCPSM_DROBU);
         let removed = usage::removed(&before.rules, &next.rules, &taken.given).collect();
-        let query = with_linked(query, &before.rules, removed);
+        let query = with_others(query, changed, removed);
         Ok((next, Modifying { taken, silence, query, drop_buffered, replaced: vec![] }))
     }
 }
@@ -106,11 +120,18 @@ fn query(request: &SessionModificationRequest, rules: &Rules) -> Result<Option<Q
     Ok(Some(query).filter(|query| !query.urrs.is_empty()))
 }
 
-/// What reports along with what is asked about, or with what goes, is to be as new as that.
-fn with_linked(query: Option<Query>, rules: &Rules, removed: Vec<UrrId>) -> Option<Query> {
+/// What reports along with what is asked about, or with what goes, is to be as new as that. What gives its name to another is as well:
+/// the data plane counts on for that one, and tells nothing of a removal.
+fn with_others(
+    query: Option<Query>,
+    (before, after): (&Rules, &Rules),
+    removed: Vec<UrrId>,
+) -> Option<Query> {
     let query = query.unwrap_or_default();
-    let reporting = query.urrs.iter().copied().chain(removed).collect();
-    let mut linked = usage::linked(rules, &reporting);
-    linked.retain(|urr| !reporting.contains(urr));
-    Some(Query { linked, ..query }).filter(|query| !(query.urrs.is_empty() && query.linked.is_empty()))
+    let reporting = query.urrs.iter().chain(&removed).copied().collect();
+    let mut others = usage::linked(before, &reporting);
+    others.retain(|urr| !reporting.contains(urr));
+    let is_replaced = |id: &UrrId| !query.urrs.contains(id) && after.urrs.iter().any(|urr| urr.id == *id);
+    others.extend(removed.into_iter().filter(is_replaced));
+    Some(Query { others, ..query }).filter(|query| !(query.urrs.is_empty() && query.others.is_empty()))
 }

@@ -55,7 +55,7 @@ struct Told {
 impl Paging {
     /// The rules have changed: what no longer keeps packets may be told of again when it does.
     pub(crate) fn retain(&mut self, rules: &Rules) {
-        let keeps = |pdr: &PdrId| far_of(rules, *pdr).is_some_and(notifies);
+        let keeps = |pdr: &PdrId| far_of(rules, *pdr).is_some_and(Far::notifies);
         self.told.retain(|pdr, _| keeps(pdr));
         self.waiting.retain(|(pdr, _)| keeps(pdr));
         self.this_time.retain(|(bar, _)| is_in_use(rules, *bar));
@@ -129,10 +129,6 @@ fn far_of(rules: &Rules, pdr: PdrId) -> Option<&Far> {
     rules.fars.iter().find(|rule| rule.id == far)
 }
 
-fn notifies(far: &Far) -> bool {
-    far.apply_action == ApplyAction::Buffer && far.notify
-}
-
 /// Whether packets are kept by a BAR.
 fn is_in_use(rules: &Rules, bar: BarId) -> bool {
     rules.fars.iter().any(|far| far.apply_action == ApplyAction::Buffer && far.bar == Some(bar))
@@ -152,7 +148,7 @@ impl Node {
         let pdr = offline::behind(&session.record, &self.config, pdr);
         let pdr = predefined::parent(&session.record, &self.config.predefined, pdr);
         let rules = &session.record.rules;
-        let Some(far) = far_of(rules, pdr).filter(|far| notifies(far)) else { return };
+        let Some(far) = far_of(rules, pdr).filter(|far| far.notifies()) else { return };
         if session.paging.knows(pdr, until_ms, now_ms) {
             return;
         }

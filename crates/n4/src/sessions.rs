@@ -109,8 +109,8 @@ pub(crate) struct Modifying {
 #[derive(Debug, Default)]
 pub(crate) struct Query {
     pub(crate) urrs: Vec<UrrId>,
-    /// URRs that report along with those, or with others that go.
-    pub(crate) linked: Vec<UrrId>,
+    /// URRs that report along with those, or with others that go, and such as go and give their names to others.
+    pub(crate) others: Vec<UrrId>,
     pub(crate) reference: Option<u32>,
     pub(crate) token: u64,
     pub(crate) is_answered: bool,

@@ -64,8 +64,8 @@ pub(crate) struct Action {
     pub(crate) duplicates: bool,
 }
 
-/// One and only one of DROP, FORW and BUFF (TS 29.244 8.2.26). NOCP goes with BUFF; one control plane sends it alone
-/// for users whose radio is not known yet, and means BUFF, too.
+/// One and only one of DROP, FORW and BUFF (TS 29.244 8.2.26). NOCP goes with BUFF, and with DROP, where the control plane wants
+/// to hear of packets and none of them; one sends it alone for users whose radio is not known yet, and means BUFF, too.
 pub(crate) fn apply_action(action: pfcp::ApplyAction) -> Result<Action, Refusal> {
     use pfcp::ApplyAction as Bits;
     let known = Bits::DROP | Bits::FORW | Bits::BUFF | Bits::NOCP | Bits::DUPL;
@@ -73,7 +73,7 @@ pub(crate) fn apply_action(action: pfcp::ApplyAction) -> Result<Action, Refusal>
         return Err(Refusal::unsupported(ie::APPLY_ACTION));
     }
     let apply_action = match action.flags & !Bits::DUPL {
-        Bits::DROP => ApplyAction::Drop,
+        bits if bits & !Bits::NOCP == Bits::DROP => ApplyAction::Drop,
         Bits::FORW => ApplyAction::Forward,
         bits if bits == Bits::BUFF || bits == Bits::NOCP || bits == Bits::BUFF | Bits::NOCP => {
             ApplyAction::Buffer
@@ -82,6 +82,16 @@ pub(crate) fn apply_action(action: pfcp::ApplyAction) -> Result<Action, Refusal>
     };
     let (notify, duplicates) = (action.contains(Bits::NOCP), action.contains(Bits::DUPL));
     Ok(Action { apply_action, notify, duplicates })
+}
+
+/// As [`apply_action`], of a FAR that is new. One that says nothing at all does nothing: its packets are dropped until it is told
+/// more. SMFs have sent such FARs for users whose radio is not known yet, and their own user planes read them so (OMEC: smf #87,
+/// upf #367). In an update it could as well mean that nothing changes, and is refused.
+pub(crate) fn first_action(action: pfcp::ApplyAction) -> Result<Action, Refusal> {
+    match action.flags {
+        0 => Ok(Action { apply_action: ApplyAction::Drop, notify: false, duplicates: false }),
+        _ => apply_action(action),
+    }
 }
 
 /// A GTP-U tunnel is removed whole, over either family, with whatever extension headers it has.

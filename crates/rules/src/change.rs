@@ -5,6 +5,7 @@
 
 mod apply;
 mod references;
+mod restated;
 #[cfg(test)]
 mod tests;
 

@@ -68,7 +68,10 @@ pub struct Forward {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// The FAR says DROP.
-    Drop,
+    Drop {
+        /// Tell the control plane of the first.
+        notify: bool,
+    },
     /// A QER's gate is closed.
     GateClosed,
     /// Keep it.

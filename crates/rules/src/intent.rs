@@ -181,8 +181,8 @@ pub struct Far {
     pub id: FarId,
     /// What to do.
     pub apply_action: ApplyAction,
-    /// NOCP: tell the control plane of the first downlink packet that is kept. Nothing happens by it unless packets are
-    /// buffered.
+    /// NOCP: tell the control plane of the first downlink packet that is kept, or that is dropped where it says so of those.
+    /// Nothing happens by it where packets are forwarded.
     pub notify: bool,
     /// Needed by [`ApplyAction::Forward`] and [`ApplyAction::Reset`]; kept through any other action.
     pub forwarding: Option<ForwardingParameters>,
@@ -199,6 +199,13 @@ pub struct Far {
     pub redirect: Option<RedirectUrl>,
     /// With [`ApplyAction::Forward`], requests of HTTP that are forwarded get this field (TS 29.244 8.2.67).
     pub enrichment: Option<HeaderField>,
+}
+
+impl Far {
+    /// Whether the control plane is to hear of packets for the user: who drops them may want to know as well as who keeps them.
+    pub fn notifies(&self) -> bool {
+        self.notify && matches!(self.apply_action, ApplyAction::Buffer | ApplyAction::Drop)
+    }
 }
 
 /// A gate (TS 29.244 8.2.7).

@@ -142,6 +142,7 @@ fn pfcp(families: &mut Families<'_>, pfcp: &Pfcp) -> fmt::Result {
         not_allowed,
         unexpected,
         repeated,
+        restated,
         refused,
         accepted,
         unanswered,
@@ -165,6 +166,8 @@ fn pfcp(families: &mut Families<'_>, pfcp: &Pfcp) -> fmt::Result {
     families.counter("pfcp_ignored_messages", "PFCP messages nothing could be done with", ignored)?;
     let requests = vec![("accepted", accepted), ("refused", refused), ("repeated", repeated)];
     families.counter("pfcp_requests", "Requests of control planes by outcome", by("outcome", requests))?;
+    let help = "Rules removed that were gone, or created that were there";
+    families.counter("pfcp_restated_rules", help, one(restated))?;
     families.counter("pfcp_unanswered_requests", "Requests of ours nobody answered", one(unanswered))?;
     let reports = vec![("usage", usage_reports), ("downlink_data", downlink_data_reports)];
     families.counter("pfcp_reports", "Reports to control planes by kind", by("kind", reports))?;

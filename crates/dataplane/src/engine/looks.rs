@@ -6,7 +6,7 @@ use super::{Engine, merge};
 use crate::trace::Tracer;
 use crate::worker::{Listing, Order};
 use dplink::{Event, Notice, PathState, PeerStatistics, Trace, TraceFilter};
-use rules::{ApplyAction, Rules, Triggers};
+use rules::{Rules, Triggers};
 
 /// A trace that runs in all workers.
 pub(super) struct Tracing {
@@ -78,9 +78,8 @@ impl Engine {
     }
 }
 
-/// Whether a control plane waits to hear of a session's packets that are kept, or of traffic that begins.
+/// Whether a control plane waits to hear of a session's packets that do not get to the user, or of traffic that begins.
 pub(super) fn asks_to_hear(rules: &Rules) -> bool {
-    let notifies = |far: &rules::Far| far.apply_action == ApplyAction::Buffer && far.notify;
     let starts = |urr: &rules::Urr| urr.triggers.contains(Triggers::START_OF_TRAFFIC);
-    rules.fars.iter().any(notifies) || rules.urrs.iter().any(starts)
+    rules.fars.iter().any(rules::Far::notifies) || rules.urrs.iter().any(starts)
 }

@@ -21,7 +21,7 @@ impl<B: Buffer> Node<B> for Far {
             Kind::Tunnel => false,
             Kind::Plain => true,
             Kind::Enrich => !step.tunnels(),
-            Kind::Drop => {
+            Kind::Drop | Kind::DropAndNotify => {
                 let (step, bytes) = (*step, packet.meta.bytes);
                 if step.minds_drops() && packet.meta.direction() == Direction::Downlink {
                     state.count_dropped(&step, bytes.into());

@@ -26,7 +26,7 @@ impl<B: Buffer> Node<B> for FrameForward {
                 Next::End(Fate::Keep)
             }
             // Rules of frames neither redirect nor reset nor enrich.
-            Kind::Drop | Kind::Redirect | Kind::Reset | Kind::Enrich => {
+            Kind::Drop | Kind::DropAndNotify | Kind::Redirect | Kind::Reset | Kind::Enrich => {
                 if step.minds_drops() && packet.meta.direction() == Direction::Downlink {
                     state.count_dropped(&step, packet.meta.bytes.into());
                 }

@@ -43,6 +43,8 @@ impl StepIndex {
 pub(crate) enum Kind {
     /// The FAR says DROP.
     Drop,
+    /// It does, and the control plane is told.
+    DropAndNotify,
     /// A gate is closed.
     GateClosed,
     /// It is kept.
@@ -170,7 +172,7 @@ impl HotStep {
         hot.counts = copy(&step.meters, &mut hot.slots[0]);
         hot.count_by(&step.usages, usages);
         match step.action {
-            Action::Drop => hot.kind = Kind::Drop,
+            Action::Drop { notify } => hot.kind = if notify { Kind::DropAndNotify } else { Kind::Drop },
             Action::GateClosed => hot.kind = Kind::GateClosed,
             Action::Buffer { notify, most } => {
                 hot.kind = if notify { Kind::KeepAndNotify } else { Kind::Keep };

@@ -249,6 +249,45 @@ fn a_user_is_woken_even_where_there_is_no_room_for_its_packet() {
     assert_eq!((drops(&bench, DropReason::BufferFull), bench.worker.books().held), (6, 0));
 }
 
+/// A FAR may drop packets and have its control plane told of them (TS 29.244 8.2.26, NOCP): nothing is left to send on waking.
+#[test]
+fn a_user_whose_packets_are_dropped_is_told_of_as_asked() {
+    for notify in [true, false] {
+        let mut bench = Bench::new();
+        let mut rules = asleep();
+        (rules.fars[1].apply_action, rules.fars[1].notify) = (ApplyAction::Drop, notify);
+        bench.put(ASLEEP, 1, rules.clone());
+        bench.settle();
+        let packet = |bench: &mut Bench| {
+            bench.receive(N6, &downlink(1));
+            paged(&bench.settle())
+        };
+        let once = usize::from(notify);
+        assert_eq!([packet(&mut bench), packet(&mut bench)], [once, 0]);
+        bench.put(ASLEEP, 2, awake());
+        bench.settle();
+        assert!(bench.sent(N3).is_empty());
+        bench.put(ASLEEP, 3, rules);
+        bench.now_ns += 200_000_000;
+        assert_eq!([packet(&mut bench), packet(&mut bench)], [once, 0], "awake meanwhile");
+        assert_eq!((drops(&bench, DropReason::FarDrop), bench.worker.books().held), (4, 0));
+        assert!(bench.worker.books().balanced());
+    }
+}
+
+/// What was kept is dropped once its FAR says so.
+#[test]
+fn packets_kept_are_dropped_by_a_far_that_drops_and_tells() {
+    let mut bench = bench();
+    bench.receive(N6, &downlink(1));
+    assert_eq!(paged(&bench.settle()), 1);
+    let mut rules = asleep();
+    rules.fars[1].apply_action = ApplyAction::Drop;
+    bench.put(ASLEEP, 2, rules);
+    assert_eq!(paged(&bench.settle()), 0, "told just now");
+    assert_eq!((drops(&bench, DropReason::FarDrop), bench.worker.books().held), (1, 0));
+}
+
 /// All rules lead to one FAR or the other; what another BAR says is not this one's.
 #[test]
 fn a_far_keeps_as_many_packets_as_its_own_bar_says() {

@@ -30,6 +30,18 @@ impl<P: Port> Worker<P> {
         }
     }
 
+    /// A FAR that drops may want the control plane to hear of it (TS 29.244 8.2.26, NOCP).
+    pub(super) fn tell_dropped(&mut self, meta: &Meta) {
+        let step = *self.state.sessions.cells.step(meta.step);
+        if !is_news(&step, meta) {
+            return;
+        }
+        let Some(seid) = self.state.sessions.get(step.session).map(|session| session.seid) else { return };
+        if self.is_untold(&step, seid, false) {
+            self.tell_kept(seid, &step, meta.traffic_class);
+        }
+    }
+
     /// Of what was kept the queue knows; of what was not, while others are kept for the user, too.
     fn is_untold(&mut self, step: &HotStep, seid: Seid, is_kept: bool) -> bool {
         match is_kept || self.kept.has(step.session) {
@@ -89,5 +101,5 @@ impl<P: Port> Worker<P> {
 
 /// Whether the control plane wants to hear of a packet.
 fn is_news(step: &HotStep, meta: &Meta) -> bool {
-    step.kind == Kind::KeepAndNotify && meta.direction() == Direction::Downlink
+    matches!(step.kind, Kind::KeepAndNotify | Kind::DropAndNotify) && meta.direction() == Direction::Downlink
 }

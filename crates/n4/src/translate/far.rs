@@ -13,7 +13,7 @@ use rules::{
 };
 
 pub(super) fn far(far: &CreateFar, has_instances: bool) -> Result<Far, Refusal> {
-    let Action { apply_action, notify, duplicates } = values::apply_action(far.apply_action)?;
+    let Action { apply_action, notify, duplicates } = values::first_action(far.apply_action)?;
     let forwards = apply_action == ApplyAction::Forward;
     let forwarding = |to| forwarding(to, forwards, has_instances);
     let forwarding = far.forwarding_parameters.as_ref().map(forwarding).transpose()?;

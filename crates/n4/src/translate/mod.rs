@@ -26,7 +26,8 @@ use pfcp::{
     CreatedPdr, CreatedTrafficEndpoint, FqCsid, SessionEstablishmentRequest, SessionModificationRequest,
 };
 use rules::{
-    BarId, Change, FTeid, Far, FarId, OuterHeaderCreation, Pdr, PdrId, PdrUpdate, QerId, Rules, Seid, UrrId,
+    BarId, Change, FTeid, Far, FarId, OuterHeaderCreation, Pdr, PdrId, PdrUpdate, QerId, RuleRef, Rules,
+    Seid, UrrId,
 };
 use session::Extras;
 use std::collections::{BTreeMap, HashSet};
@@ -44,6 +45,8 @@ pub(crate) struct Taken {
     pub(crate) created_endpoints: Vec<CreatedTrafficEndpoint>,
     /// What is given to URRs.
     pub(crate) given: Vec<Given>,
+    /// What the request removes that is gone, or creates that is there.
+    pub(crate) restated: Vec<RuleRef>,
     /// Tunnels that end.
     pub(crate) end_markers: Vec<OuterHeaderCreation>,
 }
@@ -169,6 +172,7 @@ impl<'a> Translator<'a> {
             change.create.pdrs.iter_mut().for_each(|pdr| known.infer(&mut pdr.pdi));
             let updated = change.update_pdrs.iter_mut().filter_map(|pdr| pdr.pdi.as_mut());
             updated.for_each(|pdi| known.infer(pdi));
+            self.restate(&mut change);
             let rules = self.before.change(change)?;
             self.forget_removed(&rules);
             self.forget_addresses(&rules);
@@ -272,6 +276,13 @@ impl<'a> Translator<'a> {
             update_urrs: each(&request.update_urrs, |urr| self.urr_update(urr))?,
             update_bars: request.update_bar.iter().map(qer::bar_update).collect(),
         })
+    }
+
+    /// Control planes in use say again what they have said.
+    fn restate(&mut self, change: &mut Change) {
+        self.taken.restated = change.restate(self.before);
+        let created: HashSet<UrrId> = change.create.urrs.iter().map(|urr| urr.id).collect();
+        self.taken.given.retain(|given| !given.is_new || created.contains(&given.urr));
     }
 
     /// PDRs that lose their FAR and are given no other have none from then on (TS 29.244 6.3.3.3).

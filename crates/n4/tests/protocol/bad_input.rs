@@ -3,12 +3,12 @@
 
 use crate::common::smf::{self, establishment, path_switch};
 use crate::common::{Lab, SMF, at};
-use pfcp::{Body, Cause, ErrorKind, FailedRuleId, Message, ie};
+use pfcp::{Body, Cause, ErrorKind, Message, ie};
 use pfcp_mutate::{Datagram, Tree};
 
 /// What has crashed user planes in public reports, and the test that shows what we do with it.
 const CLASSES: &[(&str, &str, &str)] = &[
-    ("F-TEID absent", "bad_input", "a_tunnel_without_an_endpoint_is_answered"),
+    ("F-TEID absent", "dialects", "an_uplink_pdr_without_a_tunnel_would_never_match_and_is_refused"),
     ("F-TEID of zero length", "bad_input", "an_endpoint_without_octets_is_named"),
     ("F-TEID shorter than it says", "bad_input", "ies_of_wrong_length_are_named"),
     ("F-TEID without an address, or TEID 0", "bad_input", "endpoints_that_are_none_are_incorrect"),
@@ -28,17 +28,17 @@ const CLASSES: &[(&str, &str, &str)] = &[
     ("unknown session", "sessions", "an_unknown_session_is_not_found"),
     ("duplicate identifiers", "sweeps", "what_comes_twice_is_named_or_counts_once"),
     ("duplicate session", "sessions", "the_same_cp_f_seid_replaces_its_session"),
-    (
-        "update or removal of an unknown rule",
-        "omissions",
-        "rules_that_are_not_there_can_be_neither_updated_nor_removed",
-    ),
+    ("update of an unknown rule", "omissions", "rules_that_are_not_there_cannot_be_updated"),
+    ("removal of an unknown rule", "restated", "what_is_gone_can_be_removed_with_whatever_else_is_asked"),
+    ("creation of a known rule", "restated", "a_pdr_that_is_there_is_not_made_again"),
     ("header SEID zero, or none", "bad_input", "a_session_of_no_name_is_not_found"),
     (
         "message longer or shorter than its length",
         "omissions",
         "a_message_of_another_length_than_it_says_is_refused_or_dropped",
     ),
+    ("octets behind the message", "bad_input", "what_stands_behind_a_message_is_no_part_of_it"),
+    ("several messages in a datagram", "bad_input", "of_messages_in_one_datagram_the_first_is_heard"),
     ("fragments", "bad_input", "fragments_are_no_messages"),
     ("no association", "peers", "without_association_there_are_no_sessions"),
     ("responses nobody asked for", "bad_input", "what_is_no_request_for_us_meets_silence"),
@@ -119,7 +119,7 @@ fn endpoints_that_are_none_are_incorrect() {
 
 #[test]
 fn contradicting_actions_are_incorrect() {
-    for action in [0, 3] {
+    for action in [3, 6] {
         let bytes = patched(&request(), &[0, 44, 0, 2, 1, 0], &[0, 44, 0, 2, action, 0]);
         assert_eq!(refused(&bytes), (Some(77), Cause::MandatoryIeIncorrect, Some(ie::APPLY_ACTION)));
     }
@@ -194,21 +194,6 @@ fn error_kinds_that_ask_for_silence_have_no_cause() {
     assert_eq!(ErrorKind::UnknownMessage(99).cause(), None);
 }
 
-/// A PDR of the access side that names no tunnel.
-#[test]
-fn a_tunnel_without_an_endpoint_is_answered() {
-    let mut request = establishment(77);
-    request.create_pdrs[0].pdi.f_teid = None;
-    let mut lab = Lab::associated();
-    let Body::SessionEstablishmentResponse(response) = lab.ask(SMF, &Message::session(0, 1, request)) else {
-        panic!("an answer")
-    };
-    let is_named =
-        response.offending_ie == Some(ie::F_TEID) || response.failed_rule_id == Some(FailedRuleId::Pdr(1));
-    assert!(response.cause.is_accepted() || is_named, "{response:?}");
-    assert_eq!((lab.node.tunnels(), lab.node.sessions()), (0, usize::from(response.cause.is_accepted())));
-}
-
 #[test]
 fn an_endpoint_without_octets_is_named() {
     let mut datagram = Datagram::read(&pfcp::encode(&request())).unwrap();
@@ -256,6 +241,38 @@ fn fragments_are_no_messages() {
     lab.sent.clear();
     lab.receive(at(SMF), &whole);
     assert_eq!(lab.node.sessions(), 1);
+}
+
+/// The length says where a message ends (TS 29.244 7.2.2.2): what stands behind it neither changes what is done nor spoils it.
+#[test]
+fn what_stands_behind_a_message_is_no_part_of_it() {
+    let whole = pfcp::encode(&request());
+    // Nothing, a mandatory IE that is wrong, an IE cut short.
+    for tail in [&[0; 7][..], &[0, 60, 0, 1, 9], &[0, 1, 200, 0]] {
+        let mut lab = Lab::associated();
+        lab.receive(at(SMF), &[&whole[..], tail].concat());
+        let Body::SessionEstablishmentResponse(response) = lab.answer(1).body else { panic!("an answer") };
+        assert_eq!((response.cause, lab.node.sessions()), (Cause::RequestAccepted, 1), "{tail:?}");
+    }
+}
+
+/// The FO flag says that another message follows (TS 29.244 7.2.2.2). That is for user planes that say they take it (BUNDL), which
+/// we do not: its sender hears nothing of the second and says it again, by itself.
+#[test]
+fn of_messages_in_one_datagram_the_first_is_heard() {
+    let answer = Lab::new(crate::common::config()).ask(SMF, &Message::node(9, smf::setup(SMF, 1)));
+    let Body::AssociationSetupResponse(setup) = answer else { panic!("{answer:?}") };
+    assert!(!setup.up_function_features.unwrap().contains(pfcp::UpFeature::Bundl));
+    let second = pfcp::encode(&Message::session(0, 2, establishment(78)));
+    let mut first = pfcp::encode(&request());
+    first[0] |= 0b100;
+    let mut lab = Lab::associated();
+    lab.sent.clear();
+    lab.receive(at(SMF), &[first, second.clone()].concat());
+    let answered: Vec<u32> = lab.sent.iter().map(|(_, message)| message.sequence).collect();
+    assert_eq!((answered, lab.node.sessions()), (vec![1], 1));
+    lab.receive(at(SMF), &second);
+    assert_eq!(lab.node.sessions(), 2);
 }
 
 /// As deep as a datagram goes.

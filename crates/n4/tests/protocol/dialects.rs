@@ -267,6 +267,28 @@ fn apply_action_has_one_octet_or_two() {
     assert_eq!(rules_of(request).fars[0].apply_action, rules::ApplyAction::Forward);
 }
 
+/// As OMEC's user plane takes it (omec upf #367). In an update it would stop a user, or nothing: who knows.
+#[test]
+fn a_far_that_says_nothing_drops_and_no_far_is_told_to_say_nothing() {
+    for nothing in [ApplyAction::short(0), ApplyAction::new(0)] {
+        let mut lab = Lab::associated();
+        let mut request = establishment(1);
+        request.create_fars[1].apply_action = nothing;
+        let seid = establish(&mut lab, request).up_f_seid.unwrap().seid;
+        let action = |lab: &Lab| lab.in_force[&Seid(seid)].rules.fars[1].apply_action;
+        assert_eq!(action(&lab), rules::ApplyAction::Drop);
+        assert_eq!(modify(&mut lab, seid, smf::path_switch(5)).cause, Cause::RequestAccepted);
+        let update = UpdateFar { far_id: 2, apply_action: Some(nothing), ..Default::default() };
+        let request = SessionModificationRequest { update_fars: vec![update], ..Default::default() };
+        let refused = modify(&mut lab, seid, request);
+        assert_eq!(
+            (refused.cause, refused.offending_ie),
+            (Cause::MandatoryIeIncorrect, Some(ie::APPLY_ACTION))
+        );
+        assert_eq!(action(&lab), rules::ApplyAction::Forward);
+    }
+}
+
 /// The radio side is filled in with zeros until it is known.
 #[test]
 fn a_tunnel_of_zeros_is_none_yet() {

@@ -95,6 +95,33 @@ fn the_bar_delays_the_report_and_what_comes_meanwhile_goes_along() {
     assert_eq!((report.pdr_ids, report.service_information.len()), (vec![2, 3], 2));
 }
 
+/// A control plane may want to know that there are packets, and have none of them kept (openair-spgwu-tiny #53).
+#[test]
+fn who_has_packets_dropped_may_hear_of_them() {
+    let mut lab = Lab::associated();
+    let mut request = establishment(77);
+    request.create_fars[1].apply_action = ApplyAction::short((ApplyAction::DROP | ApplyAction::NOCP) as u8);
+    let session = lab.establish(request);
+    let far = &lab.in_force[&session].rules.fars[1];
+    assert_eq!((far.apply_action, far.notify), (rules::ApplyAction::Drop, true));
+    packet(&mut lab, session, 2);
+    let (sequence, report) = reported(&mut lab).remove(0);
+    assert_eq!(report.pdr_ids, [2]);
+    answer(&mut lab, session, sequence, accepted());
+    packet(&mut lab, session, 2);
+    lab.modify(session, path_switch(5));
+    packet(&mut lab, session, 2);
+    assert!(reported(&mut lab).is_empty(), "once, and not of who is awake");
+    let silent = UpdateFar {
+        far_id: 2,
+        apply_action: Some(ApplyAction::new(ApplyAction::DROP)),
+        ..UpdateFar::default()
+    };
+    lab.modify(session, SessionModificationRequest { update_fars: vec![silent], ..Default::default() });
+    packet(&mut lab, session, 2);
+    assert!(reported(&mut lab).is_empty(), "nobody asks");
+}
+
 /// Then the next packet is the first again (TS 29.244 5.2.4).
 #[test]
 fn what_comes_after_kept_packets_were_dropped_is_told_of() {

@@ -34,26 +34,6 @@ fn next_request(lab: &mut Lab) -> u32 {
     lab.sent.remove(0).1.sequence
 }
 
-/// What works, and no more.
-const FEATURES: &[UpFeature] = &[
-    UpFeature::Ftup,
-    UpFeature::Pfdm,
-    UpFeature::Pfde,
-    UpFeature::Ddnd,
-    UpFeature::Heeu,
-    UpFeature::Treu,
-    UpFeature::Frrt,
-    UpFeature::Quoac,
-    UpFeature::Empu,
-    UpFeature::Pdiu,
-    UpFeature::Udbc,
-    UpFeature::Sset,
-    UpFeature::Mnop,
-    UpFeature::Mpas,
-    UpFeature::Vtime,
-    UpFeature::Resps,
-];
-
 #[test]
 fn anyone_is_told_that_we_are_there() {
     let mut lab = Lab::new(config());
@@ -69,7 +49,6 @@ fn a_control_plane_associates_and_hears_what_we_can_do() {
     };
     assert_eq!((response.cause, response.node_id), (Cause::RequestAccepted, NodeId::Ipv4(US)));
     assert_eq!(response.recovery_time_stamp, STAMP);
-    assert_eq!(response.up_function_features, Some(UpFunctionFeatures::of(FEATURES)));
     let record = &lab.associations[&SMF.to_string()];
     assert_eq!((record.address, record.recovery_time_stamp), (at(SMF), 5));
 }
@@ -111,7 +90,6 @@ fn we_associate_by_ourselves_and_never_tire() {
     let first = asks(&lab).expect("a request");
     let Body::AssociationSetupRequest(request) = &first.body else { panic!("{first:?}") };
     assert_eq!((&request.node_id, request.recovery_time_stamp), (&NodeId::Ipv4(US), STAMP));
-    assert_eq!(request.up_function_features, Some(UpFunctionFeatures::of(FEATURES)));
     lab.pass(Duration::from_secs(3600));
     let round = config.t1 * config.n1 + config.heartbeat_interval;
     let rounds = 3600 / round.as_secs() as usize;

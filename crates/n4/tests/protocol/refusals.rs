@@ -219,7 +219,6 @@ fn what_makes_no_sense_is_named_and_leaves_nothing() {
         ((Cause::ConditionalIeMissing, Some(ie::DUPLICATING_PARAMETERS), None), |r| {
             act(r, ApplyAction::FORW | ApplyAction::DUPL);
         }),
-        ((Cause::MandatoryIeIncorrect, Some(ie::APPLY_ACTION), None), |r| act(r, 0)),
         ((Cause::MandatoryIeIncorrect, Some(ie::APPLY_ACTION), None), |r| act(r, 3)),
         ((Cause::MandatoryIeIncorrect, Some(ie::APPLY_ACTION), None), |r| {
             act(r, ApplyAction::FORW | ApplyAction::NOCP);

@@ -95,8 +95,11 @@ impl Smf {
     fn changed(&mut self, index: usize, change: Change, answer: &SessionModificationResponse) {
         self.sessions.chosen(index, &answer.created_pdrs);
         self.used(index, &answer.usage_reports);
-        if let Change::Handover(to) = change {
-            self.sessions.moved(index, to);
+        match change {
+            Change::Handover(to) => self.sessions.moved(index, to),
+            Change::Grant(bytes) => self.sessions.granted(index, Some(bytes)),
+            Change::EndCharging => self.sessions.granted(index, None),
+            _ => {}
         }
         self.event(Event::Changed(index, change));
     }

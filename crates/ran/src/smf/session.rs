@@ -24,6 +24,8 @@ pub(super) struct Session {
     pub(super) chosen: BTreeMap<u16, Tunnel>,
     /// It is established as one that was lost.
     pub(super) is_restored: bool,
+    /// The user plane was told to measure for charging.
+    pub(super) was_charged: bool,
     /// Its downlink is set.
     up: bool,
     /// What is to be done about it next, while it is up.
@@ -69,6 +71,7 @@ impl Sessions {
             remote: None,
             chosen: BTreeMap::new(),
             is_restored: false,
+            was_charged: false,
             up: false,
             wish: None,
             account: Account::default(),
@@ -166,6 +169,15 @@ impl Sessions {
         self.list.iter_mut().skip(index).take(1).for_each(|session| session.plan.downlink = downlink);
     }
 
+    /// Of those that are charged, what may be used now; `None` where nobody asks any more.
+    pub(super) fn granted(&mut self, index: usize, bytes: Option<u64>) {
+        let session = self.list.iter_mut().skip(index).take(1);
+        for session in session.filter(|session| session.plan.report_after_bytes.is_some()) {
+            session.plan.report_after_bytes = bytes;
+            session.was_charged = true;
+        }
+    }
+
     pub(super) fn forget_chosen(&mut self, index: usize) {
         self.list.iter_mut().skip(index).take(1).for_each(|session| session.chosen.clear());
     }
@@ -189,6 +201,7 @@ impl Sessions {
         if let Some(session) = self.list.get_mut(index) {
             session.seid = u64::from(self.establishments) << 32 | low;
             session.account.new_session();
+            session.was_charged = false;
             session.wish = None;
         }
     }

@@ -274,6 +274,63 @@ fn removing_a_rule_twice_is_refused() {
     assert_eq!(rules().change(change), Err(RuleError::Unknown(RuleRef::Pdr(PdrId(1)))));
 }
 
+fn restated(rules: &Rules, mut change: Change) -> (Vec<RuleRef>, Result<Rules, RuleError>) {
+    (change.restate(rules), rules.change(change))
+}
+
+#[test]
+fn rules_that_are_gone_can_be_removed_again() {
+    let change = Change {
+        remove_pdrs: vec![PdrId(1), PdrId(40)],
+        remove_fars: vec![FarId(40)],
+        remove_qers: vec![QerId(3)],
+        remove_urrs: vec![UrrId(4)],
+        remove_bars: vec![BarId(5)],
+        ..Change::default()
+    };
+    let (again, after) = restated(&rules(), change);
+    assert_eq!(again.len(), 5, "{again:?}");
+    assert_eq!(after, rules().change(Change { remove_pdrs: vec![PdrId(1)], ..Change::default() }));
+    // Of what is there, one removal is enough.
+    let twice = Change { remove_pdrs: vec![PdrId(1), PdrId(1)], ..Change::default() };
+    assert_eq!(restated(&rules(), twice).1, Err(RuleError::Unknown(RuleRef::Pdr(PdrId(1)))));
+}
+
+#[test]
+fn rules_that_are_there_can_be_created_again() {
+    let mut before = rules();
+    (before.qers, before.bars) = (vec![qer(1)], vec![bar(1)]);
+    before.urrs =
+        vec![urr(1), crate::Urr { time_quota_s: Some(5), quota_grant: 3, starts_awaited: 2, ..urr(2) }];
+    before.pdrs[0].qers = vec![QerId(1)];
+    before.fars[1].bar = Some(BarId(1));
+    let create = Rules {
+        fars: vec![drop_far(1)],
+        qers: vec![crate::Qer { qfi: Qfi::new(7), ..qer(1) }],
+        urrs: vec![
+            crate::Urr { time_quota_s: Some(9), ..urr(1) },
+            crate::Urr { time_quota_s: Some(5), ..urr(2) },
+        ],
+        bars: vec![crate::Bar { suggested_packets: Some(7), ..bar(1) }],
+        ..Rules::default()
+    };
+    let (again, after) = restated(&before, Change { create: create.clone(), ..Change::default() });
+    assert_eq!(again.len(), 5, "{again:?}");
+    let after = after.unwrap();
+    assert_eq!((&after.qers, &after.bars, &after.pdrs), (&create.qers, &create.bars, &before.pdrs));
+    assert_eq!(after.fars, [before.fars[1].clone(), drop_far(1)]);
+    // One goes on as it was, and the other begins.
+    let begun = crate::Urr { time_quota_s: Some(9), quota_grant: before.urrs[0].quota_grant + 1, ..urr(1) };
+    assert_eq!(after.urrs, [before.urrs[1].clone(), begun]);
+
+    let twice = Rules { bars: vec![bar(1), bar(1)], ..Rules::default() };
+    let refused = Err(RuleError::Duplicate(RuleRef::Bar(BarId(1))));
+    assert_eq!(restated(&before, Change { create: twice, ..Change::default() }).1, refused);
+    let pdr = Rules { pdrs: vec![before.pdrs[0].clone()], ..Rules::default() };
+    let refused = Err(RuleError::Duplicate(RuleRef::Pdr(PdrId(1))));
+    assert_eq!(restated(&before, Change { create: pdr, ..Change::default() }).1, refused);
+}
+
 #[test]
 fn a_rule_can_be_replaced_within_one_change() {
     let create = Rules { fars: vec![drop_far(2)], ..Rules::default() };

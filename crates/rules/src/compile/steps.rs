@@ -39,10 +39,9 @@ impl<'a> Steps<'a> {
     pub(super) fn step(&self, pdr: &Pdr, far: FarId) -> Step {
         let (direction, qers) = (pdr.pdi.source_interface.direction(), self.qers(pdr));
         let found = self.checked.fars.get(far);
-        let mut action =
-            found.map_or(Action::Drop, |far| action((far, self.most_kept(far)), &qers, direction));
+        let mut action = found.map_or(DROP, |far| action((far, self.most_kept(far)), &qers, direction));
         if keeps_tunnel(pdr) && matches!(action, Action::Forward(_)) {
-            action = Action::Drop;
+            action = DROP;
         }
         if far == pdr.far && is_back_to_radio(pdr, &action) {
             action.goes_in(self.flows.get(&far).copied());
@@ -81,7 +80,9 @@ impl<'a> Steps<'a> {
                 fars.push(far);
             }
         }
-        if fars.is_empty() || matches!(self.step(pdr, pdr.far).action, Action::Drop | Action::GateClosed) {
+        if fars.is_empty()
+            || matches!(self.step(pdr, pdr.far).action, Action::Drop { .. } | Action::GateClosed)
+        {
             return Vec::new();
         }
         let leading_to = |far| pdr.urrs.iter().filter(move |urr| quota_far(urr) == Some(far));
@@ -161,6 +162,9 @@ impl Action {
     }
 }
 
+/// Nobody is told.
+const DROP: Action = Action::Drop { notify: false };
+
 /// `None` for a QER without a limit.
 fn meter(qer: &Qer) -> Option<Meter> {
     let Qer { id, mbr, packet_rates, correlation, .. } = *qer;
@@ -180,7 +184,8 @@ fn action((far, most): (&Far, Option<u16>), qers: &[&Qer], direction: Direction)
     match (far.apply_action, &far.forwarding) {
         (ApplyAction::Forward | ApplyAction::Reset, Some(to)) => Action::Forward(forward(to, qers)),
         (ApplyAction::Buffer, _) => Action::Buffer { notify: far.notify, most },
-        _ => Action::Drop,
+        (ApplyAction::Drop, _) => Action::Drop { notify: far.notify },
+        _ => DROP,
     }
 }
 

@@ -49,7 +49,7 @@ fn a_tunnel_s_packets_go_nowhere_with_its_header() {
         compile(&rules).unwrap().steps[0].action
     };
     assert!(matches!(action(|_| ()), Action::Forward(_)));
-    assert_eq!(action(|rules| rules.pdrs[0].outer_header_removal = false), Action::Drop);
+    assert_eq!(action(|rules| rules.pdrs[0].outer_header_removal = false), Action::Drop { notify: false });
     let buffers = action(|rules| {
         rules.pdrs[0].outer_header_removal = false;
         rules.fars[0].apply_action = ApplyAction::Buffer;
@@ -60,7 +60,7 @@ fn a_tunnel_s_packets_go_nowhere_with_its_header() {
         rules.urrs = vec![Urr { quota_far: Some(FarId(2)), ..urr(1) }];
         rules.pdrs[0].urrs = vec![UrrId(1)];
     };
-    assert_eq!(action(late), Action::Drop);
+    assert_eq!(action(late), Action::Drop { notify: false });
 }
 
 #[test]
@@ -269,7 +269,10 @@ fn beyond_a_quota_packets_go_by_its_far() {
     let seen = program.beyond_quota.iter().map(|to| (to.of, to.step.far, to.usages.to_vec(), to.step.action));
     let portal =
         Forward { to: Interface::Core, instance: Instance::DEFAULT, encapsulation: None, dscp: None };
-    let expected = [(1, FarId(1), vec![3, 1], Action::Forward(portal)), (1, FarId(3), vec![2], Action::Drop)];
+    let expected = [
+        (1, FarId(1), vec![3, 1], Action::Forward(portal)),
+        (1, FarId(3), vec![2], Action::Drop { notify: false }),
+    ];
     assert_eq!(seen.collect::<Vec<_>>(), expected);
     assert_eq!(program.beyond_quota[0].step.usages, program.steps[1].usages, "all still count");
 }

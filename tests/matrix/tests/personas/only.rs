@@ -1,7 +1,7 @@
 //! What only one of them does.
 
-use crate::bench::{Bench, RADIO, SERVER, SERVER_PORT, UE, assert_same};
-use crate::persona::{OAI, UPLINK_CLASSIFIER};
+use crate::bench::{Bench, OTHER_RADIO, RADIO, SERVER, SERVER_PORT, UE, assert_same};
+use crate::persona::{FREE5GC_QUOTA, OAI, OAI_LATER, UPLINK_CLASSIFIER};
 use dataplane::PortConfig;
 use matrix::frames::{from_network, g_pdu, packet_of, tunnelled};
 use matrix::{N3, N6, UserPlane, node_config, plane_config};
@@ -9,7 +9,7 @@ use packet::ethernet::MacAddress;
 use packet::tcp::{Made, Segment, flag};
 use packet::{FiveTuple, protocol};
 use ran::Tunnel;
-use ran::smf::{Branch, Change};
+use ran::smf::{Branch, Change, Event, Input};
 use rules::Teid;
 use std::net::Ipv4Addr;
 
@@ -65,6 +65,44 @@ fn near_passes(bench: &mut Bench<'_>, beyond: Option<Tunnel>) {
     bench.plane.settle();
     let sent = bench.radios();
     bench.is_for(&sent, RADIO, &down);
+}
+
+/// free5GC's URRs, which it creates in each modification, and removes in each once they are removed; its PDRs name them all the
+/// time.
+#[test]
+fn urrs_are_created_and_removed_over_and_over() {
+    let mut bench = Bench::up(&FREE5GC_QUOTA, Some(1_000_000));
+    bench.both_ways_pass(RADIO);
+    for radio in [OTHER_RADIO, RADIO] {
+        assert!(bench.change(Change::Handover(radio)));
+        bench.radios();
+        bench.both_ways_pass(radio);
+    }
+    assert!(bench.change(Change::EndCharging));
+    bench.is_billed();
+    assert!(!bench.change(Change::EndCharging));
+    for radio in [OTHER_RADIO, RADIO] {
+        assert!(bench.change(Change::Handover(radio)));
+        bench.radios();
+        bench.both_ways_pass(radio);
+    }
+}
+
+/// OAI's BAR, which it makes each time, and its rules for users who sleep.
+#[test]
+fn a_user_sleeps_again_and_again() {
+    for persona in [&OAI, &OAI_LATER] {
+        let mut bench = Bench::up(persona, None);
+        for _ in 0..3 {
+            bench.feed(Input::Sleep(0));
+            assert!(bench.saw(&Event::Asleep(0)), "{:?}", bench.events);
+            let packet = bench.packet_down((SERVER, SERVER_PORT));
+            let sent = bench.network_sends(&packet);
+            assert!(bench.saw(&Event::Paged(0)) && bench.saw(&Event::Awake(0)), "{:?}", bench.events);
+            bench.is_for(&sent, RADIO, &packet);
+            bench.both_ways_pass(RADIO);
+        }
+    }
 }
 
 /// OAI's redirection: a URL in the uplink FAR's forwarding parameters, towards the core.

@@ -74,6 +74,10 @@ const FREE5GC: Persona = Persona {
     ..OPEN5GS
 };
 
+/// It charges by quotas.
+pub(crate) const FREE5GC_QUOTA: Persona =
+    Persona { name: "free5gc-quota", dialect: Dialect::Free5gcQuota, ..FREE5GC };
+
 /// It has no URRs.
 const OMEC: Persona = Persona {
     name: "omec",
@@ -107,7 +111,10 @@ pub(crate) const OAI: Persona = Persona {
     ..OPEN5GS
 };
 
-pub(crate) const PERSONAS: [Persona; 10] = [
+/// As it is if nobody configures it otherwise.
+pub(crate) const OAI_LATER: Persona = Persona { name: "oai-later", dialect: Dialect::OaiLater, ..OAI };
+
+pub(crate) const PERSONAS: [Persona; 12] = [
     Persona {
         name: "plain",
         dialect: Dialect::Plain,
@@ -140,6 +147,7 @@ pub(crate) const PERSONAS: [Persona; 10] = [
         ..OPEN5GS
     },
     FREE5GC,
+    FREE5GC_QUOTA,
     UPLINK_CLASSIFIER,
     // What is the radio to it is the intermediate UPF.
     Persona {
@@ -159,4 +167,5 @@ pub(crate) const PERSONAS: [Persona; 10] = [
         ..OMEC
     },
     OAI,
+    OAI_LATER,
 ];

@@ -29,6 +29,8 @@ pub enum Change {
     QueryUsage,
     /// So many bytes more may be used.
     Grant(u64),
+    /// What is used is not measured any more.
+    EndCharging,
 }
 
 /// Packets to and from a UDP port of a server.

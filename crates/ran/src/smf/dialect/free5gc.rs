@@ -17,9 +17,9 @@ use pfcp::{
 /// The session's AMBR, beside the flow's QER: each PDR has both.
 const AMBR_QER: u32 = 2;
 /// Counts after QoS enforcement, where the other counts before.
-const URR_AFTER: u32 = 4;
+pub(super) const URR_AFTER: u32 = 4;
 /// The first BAR has no number.
-const BAR: u8 = 0;
+pub(super) const BAR: u8 = 0;
 const AMBR: Rates = Rates { uplink_kbps: 1_000_000, downlink_kbps: 2_000_000 };
 
 pub(super) struct Free5gc;
@@ -116,7 +116,7 @@ pub(super) fn asleep(of: About<'_>) -> SessionModificationRequest {
     )
 }
 
-fn is_charged(of: About<'_>) -> bool {
+pub(super) fn is_charged(of: About<'_>) -> bool {
     of.session.plan.report_after_bytes.is_some()
 }
 

@@ -5,6 +5,7 @@ mod change;
 mod free5gc;
 mod free5gc_i_upf;
 mod free5gc_psa;
+mod free5gc_quota;
 mod oai;
 mod omec;
 mod open5gs;
@@ -44,15 +45,19 @@ pub enum Dialect {
     Free5gcIUpf,
     /// The same, to the anchor behind one.
     Free5gcPsa,
+    /// The same with charging by quotas, as its later releases do it.
+    Free5gcQuota,
     /// The SMF of OMEC (SD-Core).
     Omec,
-    /// The SMF of OpenAirInterface.
+    /// The SMF of OpenAirInterface with downlink PDRs in the establishment.
     Oai,
+    /// The same without them, as it does if it is not told otherwise.
+    OaiLater,
 }
 
 impl Dialect {
     /// All there are.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Plain,
         Self::Open5gs,
         Self::Open5gsSgwC,
@@ -60,8 +65,10 @@ impl Dialect {
         Self::Free5gc,
         Self::Free5gcIUpf,
         Self::Free5gcPsa,
+        Self::Free5gcQuota,
         Self::Omec,
         Self::Oai,
+        Self::OaiLater,
     ];
 
     /// As the configuration names it.
@@ -74,8 +81,10 @@ impl Dialect {
             Self::Free5gc => "free5gc",
             Self::Free5gcIUpf => "free5gc-i-upf",
             Self::Free5gcPsa => "free5gc-psa",
+            Self::Free5gcQuota => "free5gc-quota",
             Self::Omec => "omec",
             Self::Oai => "oai",
+            Self::OaiLater => "oai-later",
         }
     }
 
@@ -83,7 +92,7 @@ impl Dialect {
     pub const fn picks_endpoints(self) -> Option<bool> {
         match self {
             Self::Plain => None,
-            Self::Free5gc | Self::Free5gcIUpf | Self::Free5gcPsa => Some(true),
+            Self::Free5gc | Self::Free5gcIUpf | Self::Free5gcPsa | Self::Free5gcQuota => Some(true),
             _ => Some(false),
         }
     }
@@ -102,8 +111,10 @@ impl Dialect {
             Self::Free5gc => &free5gc::Free5gc,
             Self::Free5gcIUpf => &free5gc_i_upf::Free5gcIUpf,
             Self::Free5gcPsa => &free5gc_psa::Free5gcPsa,
+            Self::Free5gcQuota => &free5gc_quota::Free5gcQuota,
             Self::Omec => &omec::Omec,
-            Self::Oai => &oai::Oai,
+            Self::Oai => &oai::Oai { is_downlink_later: false },
+            Self::OaiLater => &oai::Oai { is_downlink_later: true },
         }
     }
 }

@@ -220,7 +220,7 @@ pub(super) fn change(
         Change::EndForwarding => request::removals(&[FORWARDING_PDR], &[FORWARDING_FAR], &[]),
         Change::QueryUsage => request::query(URR),
         Change::Grant(bytes) => grant(bytes),
-        Change::Branch(_) | Change::EndBranch => return None,
+        Change::Branch(_) | Change::EndBranch | Change::EndCharging => return None,
     })
 }
 
