@@ -15,6 +15,7 @@ const GTPU: usize = 8;
 const CONTAINER: usize = 8;
 const G_PDU: u8 = 255;
 const END_MARKER: u8 = 254;
+const ERROR_INDICATION: u8 = 26;
 
 /// A UDP datagram over IPv4.
 pub fn datagram(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16), payload: &[u8]) -> Vec<u8> {
@@ -42,6 +43,15 @@ pub fn g_pdu(port: usize, from: Ipv4Addr, (teid, qfi): (u32, Option<u8>), inner:
     let flags = if qfi.is_some() { 0x34 } else { 0x30 };
     let length = ((container.len() + inner.len()) as u16).to_be_bytes();
     let message = [&[flags, G_PDU][..], &length, &teid.to_be_bytes(), &container, inner].concat();
+    frame(port, from, &datagram((from, GTPU_PORT), (address_of(port), GTPU_PORT), &message))
+}
+
+/// A radio or a gateway at `from` knows no tunnel of that TEID (TS 29.281 7.3.1).
+pub fn error_indication(port: usize, from: Ipv4Addr, teid: u32) -> Vec<u8> {
+    // TEID Data I and GTP-U Peer Address (8.3 and 8.4), after a sequence number.
+    let about = [&[16][..], &teid.to_be_bytes(), &[133, 0, 4], &from.octets()].concat();
+    let length = (about.len() as u16 + 4).to_be_bytes();
+    let message = [&[0x32, ERROR_INDICATION][..], &length, &[0; 8], &about].concat();
     frame(port, from, &datagram((from, GTPU_PORT), (address_of(port), GTPU_PORT), &message))
 }
 

@@ -3,7 +3,7 @@
 use crate::persona::Persona;
 use crate::record;
 use matrix::frames::{Tunnelled, datagram, from_network, g_pdu, packet_of, tunnelled};
-use matrix::{N3, N6, US, UserPlane, node_config, plane_config};
+use matrix::{Datagram, N3, N6, US, UserPlane, node_config, plane_config};
 use n4::UePool;
 use pfcp::{Body, Message, UpFunctionFeatures};
 use ran::Tunnel;
@@ -26,14 +26,29 @@ pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 80);
 /// Where users' addresses are chosen, where they are.
 const POOL: &str = "10.61.0.0/24";
 const UE_PORT: u16 = 40_000;
+/// The number of requests that the emulator does not make.
+const RAW: u32 = 0x00f0_0000;
 pub(crate) const SERVER_PORT: u16 = 53;
 /// Of IPv4 and UDP; what is behind them comes out as it went in.
 const HEADERS: usize = 28;
+
+/// What becomes of datagrams between control plane and user plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Line {
+    Whole,
+    /// Requests of the control plane arrive twice.
+    Twice,
+    /// Nothing arrives.
+    Cut,
+}
 
 pub(crate) struct Bench<'a> {
     pub(crate) persona: &'a Persona,
     pub(crate) plane: UserPlane,
     pub(crate) smf: Smf,
+    settings: Settings,
+    session: PduSession,
+    pub(crate) line: Line,
     pub(crate) events: Vec<Event>,
     /// Session modifications wait here while the control plane takes its time.
     held: Option<VecDeque<Vec<u8>>>,
@@ -84,7 +99,10 @@ impl<'a> Bench<'a> {
         Self {
             persona,
             plane,
-            smf: Smf::new(settings, vec![session]),
+            smf: Smf::new(settings.clone(), vec![session.clone()]),
+            settings,
+            session,
+            line: Line::Whole,
             events: vec![],
             held: None,
             passed: (0, 0),
@@ -117,7 +135,10 @@ impl<'a> Bench<'a> {
                     Output::Send(_, bytes) => self.send(bytes),
                 }
             }
-            let told = self.plane.told();
+            let mut told = self.plane.told();
+            if self.line == Line::Cut {
+                told.clear();
+            }
             if told.is_empty() {
                 return;
             }
@@ -146,9 +167,43 @@ impl<'a> Bench<'a> {
 
     /// Answers are left with what the user plane has to tell.
     fn arrive(&mut self, bytes: &[u8]) {
+        if self.line == Line::Cut {
+            return;
+        }
         said((CP_AT, US_AT), bytes);
-        let told = self.plane.datagram(SocketAddr::V4(CP_AT), bytes);
+        let mut told = self.plane.datagram(SocketAddr::V4(CP_AT), bytes);
+        if self.line == Line::Twice {
+            self.arrive_again(bytes, &told);
+            told.extend(self.plane.told());
+        }
         self.plane.tell_later(told);
+    }
+
+    /// The same request once more: the same answer, octet by octet, and nothing besides.
+    fn arrive_again(&mut self, bytes: &[u8], told: &[Datagram]) {
+        let sequence = |bytes: &[u8]| pfcp::decode(bytes).unwrap().sequence;
+        let answers = |told: &[Datagram]| -> Vec<Datagram> {
+            told.iter().filter(|(_, answer)| sequence(answer) == sequence(bytes)).cloned().collect()
+        };
+        let again = self.plane.datagram(SocketAddr::V4(CP_AT), bytes);
+        assert_eq!(again, answers(told), "{:?}", pfcp::decode(bytes).unwrap());
+    }
+
+    /// The control plane's process ends and another begins, which knows nothing.
+    pub(crate) fn restart_control_plane(&mut self) {
+        self.settings.recovery_time_stamp += 60;
+        self.smf = Smf::new(self.settings.clone(), vec![self.session.clone()]);
+        self.events.clear();
+        self.feed(Input::Start);
+    }
+
+    /// What the user plane answers to a request about the session that the emulator does not make.
+    pub(crate) fn ask(&mut self, body: impl Into<Body>) -> Body {
+        let [session] = self.plane.node.all()[..] else { panic!("one session") };
+        let request = pfcp::encode(&Message::session(session.0, RAW, body));
+        let told = self.plane.datagram(SocketAddr::V4(CP_AT), &request);
+        let [(_, answer)] = &told[..] else { panic!("one answer: {told:?}") };
+        pfcp::decode(answer).unwrap().body
     }
 
     /// From now on session modifications are held back.

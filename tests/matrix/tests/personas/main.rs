@@ -10,6 +10,7 @@
 
 mod bench;
 mod cells;
+mod field;
 mod flows;
 mod lives;
 mod only;
@@ -27,7 +28,7 @@ use persona::{PERSONAS, Persona};
 /// A row of the matrix.
 type Row = (&'static str, fn(&Persona) -> Cell);
 
-const ROWS: [Row; 12] = [
+const ROWS: [Row; 19] = [
     ("association", cells::association),
     ("establishment", cells::establishment),
     ("activation", cells::activation),
@@ -38,6 +39,13 @@ const ROWS: [Row; 12] = [
     ("indirect forwarding", flows::forwarding),
     ("usage query", flows::query),
     ("usage grant", flows::grant),
+    ("rates", field::rates),
+    ("repeated requests", field::repeated),
+    ("refused change", field::refused_change),
+    ("forgetful radio", field::forgetful_radio),
+    ("silence", field::silence),
+    ("control plane anew", field::control_plane_restart),
+    ("processes anew", field::processes_end),
     ("restoration", lives::restoration),
     ("deletion and release", lives::deletion),
 ];

@@ -1,0 +1,154 @@
+//! What befalls sessions in the field: lines that repeat or are cut, processes that end, radios that forget.
+
+use crate::bench::{Bench, Line, OTHER_RADIO, RADIO, SERVER, SERVER_PORT};
+use crate::cells::Cell;
+use crate::persona::Persona;
+use matrix::N3;
+use matrix::frames::error_indication;
+use pfcp::request::{far_action, updates};
+use pfcp::{ApplyAction, Body, Cause};
+use ran::smf::{Change, Event, Input};
+use rules::BitRates;
+use std::time::Duration;
+
+/// Longer than anybody waits for an answer.
+const LONG: Duration = Duration::from_secs(60);
+/// Until the next heartbeat has been answered.
+const HEARTBEAT: Duration = Duration::from_secs(12);
+/// No control plane here gives a FAR this ID.
+const NO_FAR: u32 = 0x7fff_fff0;
+
+/// Every request arrives twice: nothing is done twice.
+pub(crate) fn repeated(persona: &Persona) -> Cell {
+    let mut bench = Bench::new(persona, None);
+    bench.line = Line::Twice;
+    let mut bench = bench.started();
+    assert_eq!(bench.plane.node.sessions(), 1);
+    bench.both_ways_pass(RADIO);
+    assert!(bench.change(Change::Handover(OTHER_RADIO)));
+    assert_eq!(bench.radios().len(), usize::from(persona.ends_paths), "End Markers");
+    bench.feed(Input::Sleep(0));
+    bench.feed(Input::Wake(0));
+    bench.both_ways_pass(OTHER_RADIO);
+    bench.feed(Input::Stop);
+    assert!(bench.saw(&Event::Stopped), "{:?}", bench.events);
+    assert_eq!((bench.plane.node.sessions(), bench.plane.node.tunnels()), (0, 0));
+    Ok(())
+}
+
+/// It begins anew with its users, whom it may give the tunnels and addresses they had: nothing of before is in the way.
+pub(crate) fn control_plane_restart(persona: &Persona) -> Cell {
+    let mut bench = Bench::up(persona, None);
+    bench.both_ways_pass(RADIO);
+    let tunnels = bench.plane.node.tunnels();
+    for _ in 0..3 {
+        bench.restart_control_plane();
+        assert!(bench.saw(&Event::Ready), "{:?} {:?}", bench.events, bench.plane.notes);
+        assert_eq!((bench.plane.node.sessions(), bench.plane.node.tunnels()), (1, tunnels));
+        bench.both_ways_pass(RADIO);
+    }
+    Ok(())
+}
+
+/// For a minute neither hears of the other; packets pass, and nothing is forgotten.
+pub(crate) fn silence(persona: &Persona) -> Cell {
+    let mut bench = Bench::up(persona, None);
+    bench.both_ways_pass(RADIO);
+    bench.line = Line::Cut;
+    bench.pass(LONG);
+    assert!(bench.saw(&Event::Silent), "{:?}", bench.events);
+    bench.both_ways_pass(RADIO);
+    bench.line = Line::Whole;
+    bench.pass(HEARTBEAT);
+    assert!(bench.saw(&Event::Answering) && !bench.saw(&Event::Restarted), "{:?}", bench.events);
+    bench.both_ways_pass(RADIO);
+    bench.feed(Input::Sleep(0));
+    bench.feed(Input::Wake(0));
+    bench.both_ways_pass(RADIO);
+    Ok(())
+}
+
+/// The radio knows its tunnel no more: the control plane hears of it once, lets the user sleep, and wakes it.
+pub(crate) fn forgetful_radio(persona: &Persona) -> Cell {
+    let mut bench = Bench::up(persona, None);
+    bench.both_ways_pass(RADIO);
+    bench.plane.receive(N3, &error_indication(N3, RADIO.address, RADIO.teid.0));
+    bench.plane.settle();
+    bench.feed(Input::Tick);
+    assert!(bench.saw(&Event::ErrorIndicationReport(0)), "{:?}", bench.events);
+    assert!(!bench.saw(&Event::ErrorIndicationReport(0)), "told once");
+    bench.feed(Input::Sleep(0));
+    let packet = bench.packet_down((SERVER, SERVER_PORT));
+    bench.hold();
+    assert_eq!(bench.network_sends(&packet), []);
+    assert!(bench.saw(&Event::Paged(0)));
+    bench.release();
+    let sent = bench.radios();
+    bench.is_for(&sent, RADIO, &packet);
+    bench.both_ways_pass(RADIO);
+    Ok(())
+}
+
+/// A change that cannot be is refused with the rule that is missing, and changes nothing: neither what is kept nor what passes.
+pub(crate) fn refused_change(persona: &Persona) -> Cell {
+    let mut bench = Bench::up(persona, None);
+    bench.both_ways_pass(RADIO);
+    let saved = bench.plane.saved.sessions.clone();
+    let answer = bench.ask(updates(vec![far_action(NO_FAR, ApplyAction::new(ApplyAction::DROP))]));
+    let Body::SessionModificationResponse(answer) = answer else { panic!("{answer:?}") };
+    assert_eq!(answer.cause, Cause::RuleCreationModificationFailure);
+    assert!(answer.failed_rule_id.is_some());
+    assert_eq!(bench.plane.saved.sessions, saved);
+    bench.both_ways_pass(RADIO);
+    bench.feed(Input::Sleep(0));
+    bench.feed(Input::Wake(0));
+    bench.both_ways_pass(RADIO);
+    Ok(())
+}
+
+/// The control process ends and begins again, then the data path: nobody but the operator hears of it.
+pub(crate) fn processes_end(persona: &Persona) -> Cell {
+    let mut bench = Bench::up(persona, None);
+    bench.both_ways_pass(RADIO);
+    bench.plane.restart_node();
+    bench.both_ways_pass(RADIO);
+    bench.plane.restart_data_path();
+    bench.both_ways_pass(RADIO);
+    bench.pass(HEARTBEAT);
+    assert!(!bench.saw(&Event::Restarted) && !bench.saw(&Event::SessionLost(0)), "{:?}", bench.events);
+    assert!(bench.change(Change::Handover(OTHER_RADIO)));
+    bench.radios();
+    bench.both_ways_pass(OTHER_RADIO);
+    Ok(())
+}
+
+/// No more passes than the session's rates allow, either way, and again once time has passed.
+pub(crate) fn rates(persona: &Persona) -> Cell {
+    let plane = Bench::new(persona, None).plane;
+    let slow = BitRates { uplink_kbps: 64, downlink_kbps: 64 };
+    let mut bench = Bench::over(persona, plane, |session| session.mbr = Some(slow)).started();
+    for _ in 0..2 {
+        let passed = [burst_up(&mut bench), burst_down(&mut bench)];
+        if passed == [PACKETS; 2] {
+            return Err("it gives sessions no rate");
+        }
+        assert!(passed.iter().all(|passed| (1..PACKETS).contains(passed)), "{passed:?}");
+        bench.pass(Duration::from_secs(2));
+    }
+    assert!(bench.plane.worker.books().balanced());
+    Ok(())
+}
+
+/// Of packets that come at once: 40 times a second's worth of 10 ms.
+const PACKETS: usize = 40;
+
+fn burst_up(bench: &mut Bench<'_>) -> usize {
+    let tunnel = (bench.uplink(), bench.persona.qfi);
+    let packets: Vec<_> = (0..PACKETS).map(|_| bench.packet_up((SERVER, SERVER_PORT))).collect();
+    packets.iter().map(|packet| bench.radio_sends(RADIO.address, tunnel, packet).len()).sum()
+}
+
+fn burst_down(bench: &mut Bench<'_>) -> usize {
+    let packets: Vec<_> = (0..PACKETS).map(|_| bench.packet_down((SERVER, SERVER_PORT))).collect();
+    packets.iter().map(|packet| bench.network_sends(packet).len()).sum()
+}
