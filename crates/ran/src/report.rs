@@ -92,6 +92,9 @@ impl Reporter {
                 "error_indication_report",
                 format!("the UPF says that the gNB refused the downlink of {}", self.ue(*ue)),
             ),
+            Event::Inactive(ue) => ("inactive", format!("{} has been silent", self.ue(*ue))),
+            Event::Path(peer, true) => ("path_up", format!("the UPF hears of {peer} again")),
+            Event::Path(peer, false) => ("path_down", format!("{peer} does not answer the UPF")),
             Event::Malformed(kind) => {
                 ("malformed", format!("a PFCP message of the UPF cannot be read: {kind}"))
             }

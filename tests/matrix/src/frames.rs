@@ -16,6 +16,8 @@ const CONTAINER: usize = 8;
 const G_PDU: u8 = 255;
 const END_MARKER: u8 = 254;
 const ERROR_INDICATION: u8 = 26;
+const ECHO_REQUEST: u8 = 1;
+const ECHO_RESPONSE: u8 = 2;
 
 /// A UDP datagram over IPv4.
 pub fn datagram(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16), payload: &[u8]) -> Vec<u8> {
@@ -52,6 +54,21 @@ pub fn error_indication(port: usize, from: Ipv4Addr, teid: u32) -> Vec<u8> {
     let about = [&[16][..], &teid.to_be_bytes(), &[133, 0, 4], &from.octets()].concat();
     let length = (about.len() as u16 + 4).to_be_bytes();
     let message = [&[0x32, ERROR_INDICATION][..], &length, &[0; 8], &about].concat();
+    frame(port, from, &datagram((from, GTPU_PORT), (address_of(port), GTPU_PORT), &message))
+}
+
+/// Whom we ask whether they are there, in a frame of ours, and by which number (TS 29.281 7.2.1).
+pub fn echo_request(frame: &[u8]) -> Option<(Ipv4Addr, [u8; 2])> {
+    let packet = packet_of(frame);
+    let message = &packet[IPV4 + UDP..];
+    let to = Ipv4Addr::new(packet[16], packet[17], packet[18], packet[19]);
+    (message[1] == ECHO_REQUEST).then(|| (to, [message[8], message[9]]))
+}
+
+/// A peer at `from` is there.
+pub fn echo_response(port: usize, from: Ipv4Addr, number: [u8; 2]) -> Vec<u8> {
+    // Recovery (7.7.11), which says nothing.
+    let message = [&[0x32, ECHO_RESPONSE, 0, 6, 0, 0, 0, 0][..], &number, &[0, 0, 14, 0]].concat();
     frame(port, from, &datagram((from, GTPU_PORT), (address_of(port), GTPU_PORT), &message))
 }
 

@@ -6,10 +6,10 @@ use super::{Event, Smf};
 use machine::{Seen, Time};
 use pfcp::{
     AssociationReleaseResponse, AssociationSetupResponse, AssociationUpdateResponse, Body, Cause,
-    CpFunctionFeatures, HeartbeatResponse, Message, ReportType, SessionReportRequest, SessionReportResponse,
-    UsageReport,
+    CpFunctionFeatures, HeartbeatResponse, Message, NodeReportRequest, NodeReportResponse, ReportType,
+    SessionReportRequest, SessionReportResponse, UsageReport,
 };
-use std::net::SocketAddrV4;
+use std::net::{IpAddr, SocketAddrV4};
 
 impl Smf {
     /// A request that comes again gets the answer it got (TS 29.244 6.4).
@@ -41,10 +41,24 @@ impl Smf {
             Body::AssociationUpdateRequest(_) => self.update_response().into(),
             // Only a control plane releases (TS 29.244 6.2.8.1).
             Body::AssociationReleaseRequest(_) => self.release_response().into(),
+            Body::NodeReportRequest(request) => {
+                self.node_reported(request);
+                NodeReportResponse::new(self.settings.node_id.clone(), Cause::RequestAccepted).into()
+            }
             Body::SessionReportRequest(request) => return Some(self.report(message, request, now)),
             _ => return None,
         };
         Some(Message::node(message.sequence, body))
+    }
+
+    /// Sessions stay where they are: who is behind the path may come back.
+    fn node_reported(&mut self, request: &NodeReportRequest) {
+        for (report, is_up) in [(&request.failed, false), (&request.recovered, true)] {
+            for peer in report.iter().flat_map(|report| &report.peers) {
+                let address = peer.ipv4.map(IpAddr::V4).or(peer.ipv6.map(IpAddr::V6));
+                address.into_iter().for_each(|address| self.event(Event::Path(address, is_up)));
+            }
+        }
     }
 
     fn setup_response(&self) -> AssociationSetupResponse {
@@ -87,6 +101,9 @@ impl Smf {
         if request.report_type.contains(ReportType::DLDR) {
             self.event(Event::Paged(index));
             self.wish(index, Wish::Wake, now);
+        }
+        if request.report_type.contains(ReportType::UPIR) {
+            self.event(Event::Inactive(index));
         }
         self.used(index, &request.usage_reports);
     }

@@ -6,7 +6,7 @@ use crate::config::FTeidMode;
 use crate::tunnel::Tunnel;
 use pfcp::{ErrorKind, EthernetTrafficInformation, NodeId};
 use rules::{BitRates, Qfi};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4};
 use std::time::Duration;
 
 /// Who we are and whom we talk to.
@@ -114,6 +114,10 @@ pub enum Event {
     Changed(usize, Change),
     /// The user plane tells which MAC addresses are in use behind a UE, or no longer.
     Macs(usize, EthernetTrafficInformation),
+    /// The user plane has not heard of a GTP-U peer any more, or has again.
+    Path(IpAddr, bool),
+    /// The user is silent (UPIR).
+    Inactive(usize),
     /// The user plane reported the gNB's Error Indication about a session.
     ErrorIndicationReport(usize),
     /// A datagram of the user plane that cannot be read.

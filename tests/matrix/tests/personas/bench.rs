@@ -5,10 +5,12 @@ use crate::record;
 use matrix::frames::{Tunnelled, datagram, from_network, g_pdu, packet_of, tunnelled};
 use matrix::{Datagram, N3, N6, US, UserPlane, node_config, plane_config};
 use n4::UePool;
-use pfcp::{Body, Message, UpFunctionFeatures};
+use pfcp::{
+    Body, Cause, Gate, GateStatus, Message, SessionModificationRequest, UpFunctionFeatures, UpdateQer,
+};
 use ran::Tunnel;
 use ran::smf::{Change, Endpoint, Event, Input, Output, PduSession, Settings, Smf};
-use rules::{Qfi, Teid};
+use rules::{Qfi, Rules, Teid};
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
@@ -55,6 +57,7 @@ pub(crate) struct Bench<'a> {
     /// Bytes of users' packets that passed by rules that are measured: up, down.
     pub(crate) passed: (u64, u64),
     number: u8,
+    raw: u32,
     /// What the user plane said it can do.
     pub(crate) features: Option<UpFunctionFeatures>,
 }
@@ -107,6 +110,7 @@ impl<'a> Bench<'a> {
             held: None,
             passed: (0, 0),
             number: 0,
+            raw: RAW,
             features: None,
         }
     }
@@ -197,10 +201,26 @@ impl<'a> Bench<'a> {
         self.feed(Input::Start);
     }
 
+    /// The session's rules, as the database has them.
+    pub(crate) fn rules(&self) -> Rules {
+        let [session] = &self.plane.node.all()[..] else { panic!("one session") };
+        self.plane.saved.sessions[session].record().unwrap().rules
+    }
+
+    /// Opens or closes a QER, both ways.
+    pub(crate) fn gate(&mut self, qer_id: u32, gate: Gate) {
+        let gate_status = Some(GateStatus { uplink: gate, downlink: gate });
+        let update_qers = vec![UpdateQer { qer_id, gate_status, ..UpdateQer::default() }];
+        let answer = self.ask(SessionModificationRequest { update_qers, ..Default::default() });
+        let Body::SessionModificationResponse(answer) = answer else { panic!("{answer:?}") };
+        assert_eq!(answer.cause, Cause::RequestAccepted);
+    }
+
     /// What the user plane answers to a request about the session that the emulator does not make.
     pub(crate) fn ask(&mut self, body: impl Into<Body>) -> Body {
         let [session] = self.plane.node.all()[..] else { panic!("one session") };
-        let request = pfcp::encode(&Message::session(session.0, RAW, body));
+        self.raw += 1;
+        let request = pfcp::encode(&Message::session(session.0, self.raw, body));
         let told = self.plane.datagram(SocketAddr::V4(CP_AT), &request);
         let [(_, answer)] = &told[..] else { panic!("one answer: {told:?}") };
         pfcp::decode(answer).unwrap().body

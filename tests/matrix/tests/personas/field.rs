@@ -3,12 +3,14 @@
 use crate::bench::{Bench, Line, OTHER_RADIO, RADIO, SERVER, SERVER_PORT};
 use crate::cells::Cell;
 use crate::persona::Persona;
-use matrix::N3;
-use matrix::frames::error_indication;
+use dataplane::Echo;
+use matrix::frames::{echo_request, echo_response, error_indication};
+use matrix::{N3, UserPlane, node_config, plane_config};
 use pfcp::request::{far_action, updates};
-use pfcp::{ApplyAction, Body, Cause};
+use pfcp::{ApplyAction, Body, Cause, Gate, SessionModificationRequest};
 use ran::smf::{Change, Event, Input};
 use rules::BitRates;
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// Longer than anybody waits for an answer.
@@ -119,6 +121,73 @@ pub(crate) fn processes_end(persona: &Persona) -> Cell {
     assert!(bench.change(Change::Handover(OTHER_RADIO)));
     bench.radios();
     bench.both_ways_pass(OTHER_RADIO);
+    Ok(())
+}
+
+/// Nothing passes a closed gate, whichever of its QERs has it, and no Error Indication is sent for it.
+pub(crate) fn gates(persona: &Persona) -> Cell {
+    let mut bench = Bench::up(persona, None);
+    let qers = bench.rules().qers;
+    if qers.is_empty() {
+        return Err("its sessions have no QER");
+    }
+    for qer in qers {
+        bench.both_ways_pass(RADIO);
+        bench.gate(qer.id.0, Gate::Closed);
+        let passed = [burst_up(&mut bench), burst_down(&mut bench)];
+        bench.gate(qer.id.0, Gate::Open);
+        assert_eq!((passed, bench.radios()), ([0; 2], vec![]), "{qer:?}");
+    }
+    bench.both_ways_pass(RADIO);
+    Ok(())
+}
+
+/// A user who is silent for as long as was asked about is told of, once, and one who speaks is not.
+pub(crate) fn inactivity(persona: &Persona) -> Cell {
+    let mut bench = Bench::up(persona, None);
+    let silence = Duration::from_secs(10);
+    let timer = Some(silence.as_secs() as u32);
+    let asked = SessionModificationRequest { user_plane_inactivity_timer: timer, ..Default::default() };
+    let Body::SessionModificationResponse(answer) = bench.ask(asked) else { panic!("another answer") };
+    assert_eq!(answer.cause, Cause::RequestAccepted);
+    for _ in 0..8 {
+        bench.pass(silence / 2);
+        bench.both_ways_pass(RADIO);
+    }
+    assert!(!bench.saw(&Event::Inactive(0)), "it spoke");
+    bench.pass(silence * 3);
+    assert!(bench.saw(&Event::Inactive(0)) && !bench.saw(&Event::Inactive(0)), "told once");
+    bench.both_ways_pass(RADIO);
+    Ok(())
+}
+
+/// A radio that answers no echo is told of, once, and that it is back; its users' sessions stay.
+pub(crate) fn path_failure(persona: &Persona) -> Cell {
+    let minute = Duration::from_secs(60);
+    let echo = Echo { period_ns: minute.as_nanos() as u64, ..Echo::default() };
+    let plane = UserPlane::over(node_config(), dataplane::Config { echo, ..plane_config() });
+    let mut bench = Bench::over(persona, plane, |session| session.ue6 = None);
+    if persona.has_pool {
+        return Err("its user plane is set up otherwise");
+    }
+    bench.feed(Input::Start);
+    let radio = IpAddr::V4(RADIO.address);
+    bench.pass(minute * 3);
+    assert!(bench.saw(&Event::Path(radio, false)), "{:?}", bench.events);
+    assert!(!bench.saw(&Event::Path(radio, false)), "told once");
+    for _ in 0..20 {
+        let asked: Vec<_> = bench.plane.sent(N3).iter().filter_map(|frame| echo_request(frame)).collect();
+        let ours = asked.into_iter().filter(|(to, _)| *to == RADIO.address);
+        ours.for_each(|(to, number)| bench.plane.receive(N3, &echo_response(N3, to, number)));
+        bench.pass(Duration::from_secs(10));
+    }
+    bench.plane.sent(N3);
+    assert!(
+        bench.saw(&Event::Path(radio, true)) && !bench.saw(&Event::Path(radio, true)),
+        "{:?}",
+        bench.events
+    );
+    bench.both_ways_pass(RADIO);
     Ok(())
 }
 

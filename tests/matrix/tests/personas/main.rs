@@ -28,7 +28,7 @@ use persona::{PERSONAS, Persona};
 /// A row of the matrix.
 type Row = (&'static str, fn(&Persona) -> Cell);
 
-const ROWS: [Row; 19] = [
+const ROWS: [Row; 22] = [
     ("association", cells::association),
     ("establishment", cells::establishment),
     ("activation", cells::activation),
@@ -40,6 +40,9 @@ const ROWS: [Row; 19] = [
     ("usage query", flows::query),
     ("usage grant", flows::grant),
     ("rates", field::rates),
+    ("gates", field::gates),
+    ("inactivity", field::inactivity),
+    ("path failure", field::path_failure),
     ("repeated requests", field::repeated),
     ("refused change", field::refused_change),
     ("forgetful radio", field::forgetful_radio),

@@ -159,8 +159,9 @@ pub(super) fn open(tunnel: Tunnel) -> CreateFar {
     far(DOWNLINK_FAR, forward(), Some(towards(DestinationInterface::Access, N3, Some(tunnel))))
 }
 
-pub(super) fn default_qer(qfi: Option<u8>) -> pfcp::CreateQer {
-    qer(QER, Some(AMBR), qfi)
+/// With the session's AMBR.
+pub(super) fn default_qer(of: About<'_>, qfi: Option<u8>) -> pfcp::CreateQer {
+    qer(QER, messages::mbr(&of.session.plan).or(Some(AMBR)), qfi)
 }
 
 /// Of the downlink PDR alone. With online charging (Gy), quotas and how long they are valid (VTIME), and packets are counted, too

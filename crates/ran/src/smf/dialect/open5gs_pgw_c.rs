@@ -54,7 +54,7 @@ fn establishment(of: About<'_>, at: &Endpoints) -> SessionEstablishmentRequest {
     let downlink = open5gs::open(of.session.plan.downlink);
     SessionEstablishmentRequest {
         create_urrs: vec![open5gs::urr(of)],
-        create_qers: vec![open5gs::default_qer(None)],
+        create_qers: vec![open5gs::default_qer(of, None)],
         create_bar: open5gs::bar(),
         user_id: open5gs::user_id(),
         apn_dnn: Some(open5gs::dnn().0),

@@ -54,7 +54,7 @@ fn establishment(of: About<'_>, at: &Endpoints, downlink: CreateFar) -> SessionE
     let pdrs = vec![open5gs::measured(down), up, from_cp, to_cp];
     SessionEstablishmentRequest {
         create_urrs: vec![open5gs::urr(of)],
-        create_qers: vec![open5gs::default_qer(Some(qfi))],
+        create_qers: vec![open5gs::default_qer(of, Some(qfi))],
         create_bar: open5gs::bar(),
         user_id: open5gs::user_id(),
         apn_dnn: Some(open5gs::dnn().0),
