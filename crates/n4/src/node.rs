@@ -226,6 +226,11 @@ impl Node {
         self.sessions.desired(&self.config)
     }
 
+    /// When what sessions there are began, in seconds since 1900: outlives restarts as they do.
+    pub const fn recovery_time_stamp(&self) -> u32 {
+        self.recovery_time_stamp
+    }
+
     /// Our SEIDs of all sessions, in no order.
     pub fn all(&self) -> Vec<Seid> {
         self.sessions.all()

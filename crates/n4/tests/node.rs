@@ -151,6 +151,44 @@ fn all_control_planes_hear_of_a_path_that_fails_and_recovers() {
     assert!(recovered[0].2.failed.is_none() && recovered[0].2.recovered.is_some());
 }
 
+/// Besides what becomes of the path: what is silent comes back restarted.
+#[test]
+fn a_restart_of_a_peer_is_told_to_who_understands_until_it_is_confirmed() {
+    let mut lab = Lab::associated();
+    let restarted = Notice::Event(Event::PeerRestarted { side: Interface::Access, remote: RADIO });
+    lab.handle(Input::DataPath(&restarted));
+    assert!(node_reports(&mut lab).is_empty(), "nobody understands");
+    associate(&mut lab, &[CpFeature::Rpgur]);
+    path(&mut lab, false);
+    let answer = |lab: &mut Lab, sequence| {
+        let (node_id, cause) = (NodeId::Ipv4(SMF), Cause::RequestAccepted);
+        let response = NodeReportResponse { node_id, cause, offending_ie: None, carried: vec![] };
+        lab.tell(SMF, &Message::node(sequence, response));
+    };
+    let (_, silence, _) = node_reports(&mut lab).remove(0);
+    answer(&mut lab, silence);
+    lab.handle(Input::DataPath(&restarted));
+    path(&mut lab, true);
+    let reports = node_reports(&mut lab);
+    let [(_, sequence, report), (.., recovery)] = &reports[..] else { panic!("{reports:?}") };
+    assert_eq!(
+        (report.report_type, &report.failed, &report.recovered),
+        (flags::NODE_REPORT_PURR, &None, &None)
+    );
+    assert_eq!(report.restarted.as_ref().unwrap().peers, [RemoteGtpuPeer::new(RADIO)]);
+    assert_eq!(recovery.report_type, flags::NODE_REPORT_UPRR);
+    let repeated = |lab: &mut Lab| {
+        lab.pass(Duration::from_secs(4));
+        node_reports(lab).iter().filter(|(.., report)| report.restarted.is_some()).count()
+    };
+    assert_eq!(repeated(&mut lab), 1);
+    answer(&mut lab, *sequence);
+    assert_eq!(repeated(&mut lab), 0);
+    // And of the next one.
+    lab.handle(Input::DataPath(&restarted));
+    assert_eq!(node_reports(&mut lab).len(), 1);
+}
+
 /// One address may be of a radio's, and of another user plane's on the other side.
 #[test]
 fn a_path_that_fails_on_one_side_does_not_recover_on_the_other() {

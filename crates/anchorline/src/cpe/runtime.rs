@@ -280,7 +280,7 @@ impl Runtime {
                 // before it says how sessions should be.
                 self.input(Input::DataPath(&hello));
                 self.carry_out().await;
-                self.orders.begin(commands, self.node.all());
+                self.orders.begin(commands, (self.node.recovery_time_stamp(), self.node.all()));
                 self.put_content(in_force);
                 self.send_commands();
             }

@@ -6,7 +6,7 @@ use super::{About, Conversation, Stage, Step, THIRD};
 use crate::common::billing::{metered, urr};
 use crate::common::smf::{self, establishment, path_switch};
 use crate::common::{OTHER, Obedience, SMF};
-use dplink::{Notice, RefusalCause};
+use dplink::{Event, Notice, RefusalCause};
 use n4::Input;
 use pfcp::*;
 use std::net::Ipv4Addr;
@@ -133,9 +133,15 @@ pub fn paths() -> Conversation {
         Step::Do(|stage| path(stage, true)),
         answer(Cause::RequestAccepted),
     ];
-    let features = Some(CpFunctionFeatures::of(&[CpFeature::Load, CpFeature::Ovrl]));
+    let features = Some(CpFunctionFeatures::of(&[CpFeature::Load, CpFeature::Ovrl, CpFeature::Rpgur]));
     let other = AssociationSetupRequest { cp_function_features: features, ..smf::setup(OTHER, 1) };
     steps.push(ask(OTHER, other));
+    steps.push(Step::Do(|stage| {
+        let (side, remote) = (rules::Interface::Access, smf::GNB.into());
+        stage.lab.handle(Input::DataPath(&Notice::Event(Event::PeerRestarted { side, remote })));
+    }));
+    let response = NodeReportResponse { node_id: NodeId::Ipv4(OTHER), ..response(Cause::RequestAccepted) };
+    steps.push(Step::Answer(OTHER, About::Node, response.into()));
     steps.extend((1..=10).map(|cp_seid| {
         let (peer, mut request) = (if cp_seid < 10 { SMF } else { OTHER }, establishment(cp_seid));
         request.node_id = NodeId::Ipv4(peer);
