@@ -134,7 +134,10 @@ fn ports_are_for_3gpp_interfaces() {
     let shown = "# interfaces = [\"s1-u\", \"n3\"]";
     assert!(EXAMPLE.contains(shown));
     let said = |said: &str| types(&EXAMPLE.replacen(shown, said, 1));
-    assert_eq!(said(shown.trim_start_matches("# ")).unwrap(), InterfaceTypes::of([0, 11, 12, 13, 14, 10, 28]));
+    assert_eq!(
+        said(shown.trim_start_matches("# ")).unwrap(),
+        InterfaceTypes::of([0, 11, 12, 13, 14, 10, 28])
+    );
     assert_eq!(said("interfaces = [\"s5/s8-u\"]").unwrap(), InterfaceTypes::of([1, 19]));
     let refused = said("interfaces = [\"s1-mme\"]").unwrap_err().to_string();
     assert!(refused.contains("unknown variant `s1-mme`") && refused.contains("`s5/s8-u`"), "{refused}");
