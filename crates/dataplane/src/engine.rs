@@ -110,8 +110,9 @@ impl Engine {
                 epoch: self.epoch,
                 content: self.content.as_ref().map_or(0, |rules| rules.revision()),
             }),
-            Command::ResyncBegin => {
+            Command::ResyncBegin { recovery_time_stamp } => {
                 self.named = Some(HashSet::new());
+                self.order_all(|| Order::RecoveryTimeStamp(recovery_time_stamp));
                 None
             }
             Command::ResyncEnd => {

@@ -124,7 +124,7 @@ mod tests {
         let desired = Desired::new(Seid(1), 2, Rules::default());
         vec![
             Command::Hello { version: VERSION, role: Role::Control },
-            Command::ResyncBegin,
+            Command::ResyncBegin { recovery_time_stamp: 3_900_000_000 },
             Command::Put(desired),
             Command::ResyncEnd,
         ]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// Of this contract: both sides must be of the same.
-pub const VERSION: u16 = 13;
+pub const VERSION: u16 = 14;
 
 /// What a connection to a DPE is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,7 +83,11 @@ pub enum Command {
         role: Role,
     },
     /// Every session is about to be named; what is not named by [`Command::ResyncEnd`] goes.
-    ResyncBegin,
+    ResyncBegin {
+        /// When the sessions began, in seconds since 1900: peers are told, for whom whatever came before is gone
+        /// (TS 23.007 18A). As in PFCP, it stays as it is as long as sessions outlive restarts.
+        recovery_time_stamp: u32,
+    },
     /// All sessions have been named.
     ResyncEnd,
     /// Make a session so; answered by [`Notice::Applied`] or [`Notice::Refused`].
@@ -285,6 +289,13 @@ pub enum Event {
         remote: IpAddr,
         /// Whether it has failed.
         failed: bool,
+    },
+    /// A peer was restarted: it knows nothing of tunnels it had (TS 23.007 18A, TS 29.244 7.4.5.1.7). Told once.
+    PeerRestarted {
+        /// The side the peer is on.
+        side: Interface,
+        /// The peer's address.
+        remote: IpAddr,
     },
     /// The first downlink packet is being kept for a user who sleeps (TS 29.244 7.5.8.2).
     DownlinkData {

@@ -59,6 +59,8 @@ pub struct PathStatistics {
     pub echo_responses: u64,
     /// Times a path failed.
     pub failures: u64,
+    /// Times a peer was restarted, as its Recovery Time Stamp tells.
+    pub restarts: u64,
 }
 
 /// What is known of the path to a peer.
@@ -91,6 +93,10 @@ pub struct PeerStatistics {
     pub round_trip_us: Option<u32>,
     /// How long ago that was, in milliseconds.
     pub last_answer_age_ms: Option<u64>,
+    /// When it began, in seconds since 1900, as it says itself (TS 29.281 8.8); `None` where it does not.
+    pub recovery_time_stamp: Option<u32>,
+    /// Its restarts since it is known.
+    pub restarts: u32,
 }
 
 /// One worker.

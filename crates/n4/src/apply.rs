@@ -38,6 +38,7 @@ impl Node {
             Notice::Event(Event::Path { side, remote, failed }) => {
                 self.user_plane_path((*side, *remote), !failed);
             }
+            Notice::Event(Event::PeerRestarted { remote, .. }) => self.user_plane_restart(*remote),
             Notice::Event(Event::DownlinkData { session, pdr, qfi, traffic_class }) => {
                 self.downlink_data(*session, *pdr, (*qfi, *traffic_class));
             }

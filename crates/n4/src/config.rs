@@ -51,6 +51,28 @@ impl Default for Limits {
     }
 }
 
+/// 3GPP Interface Types, by their numbers of six bits (TS 29.244 8.2.118).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InterfaceTypes(u64);
+
+impl InterfaceTypes {
+    /// None.
+    pub const NONE: Self = Self(0);
+    /// S1-U and N3 of 3GPP access: where base stations are.
+    pub(crate) const RADIO: [u8; 2] = [0, 11];
+
+    /// These; a number of more than six bits is none.
+    pub fn of(types: impl IntoIterator<Item = u8>) -> Self {
+        let bits = types.into_iter().filter_map(|number| 1u64.checked_shl(number.into()));
+        Self(bits.fold(0, |all, bit| all | bit))
+    }
+
+    /// Whether it is among them; `None` where none is named.
+    pub(crate) fn say(self, number: u8) -> Option<bool> {
+        (self != Self::NONE).then(|| self.0.checked_shr(number.into()).is_some_and(|bits| bits & 1 == 1))
+    }
+}
+
 /// Addresses at which GTP-U is served: those of one port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GtpuAddress {
@@ -58,6 +80,8 @@ pub struct GtpuAddress {
     pub interface: Interface,
     /// The network instance it is of.
     pub instance: Instance,
+    /// The 3GPP interfaces it is for; none: for any.
+    pub interface_types: InterfaceTypes,
     /// Over IPv4.
     pub ipv4: Ipv4Addr,
     /// Over IPv6, if it is served there.
@@ -67,7 +91,13 @@ pub struct GtpuAddress {
 impl GtpuAddress {
     /// On the access side, over IPv4.
     pub const fn access(ipv4: Ipv4Addr) -> Self {
-        Self { interface: Interface::Access, instance: Instance::DEFAULT, ipv4, ipv6: None }
+        Self {
+            interface: Interface::Access,
+            instance: Instance::DEFAULT,
+            interface_types: InterfaceTypes::NONE,
+            ipv4,
+            ipv6: None,
+        }
     }
 }
 

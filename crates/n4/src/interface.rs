@@ -5,6 +5,7 @@ use dplink::{Desired, Notice};
 use rules::{Interface, Seid, UrrId};
 use session::{AssociationRecord, NodeRecord, Packed, PathRecord, PfdRecord, SessionRecord};
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 /// What is known when a node starts: what the session database holds, and what time it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub enum Input<'a> {
         /// Milliseconds since 1900.
         since_1900_ms: u64,
     },
+    /// How long the datagram that comes next has waited for us: how busy this engine is.
+    Waited(Duration),
     /// Nothing; but something may be due.
     Tick,
 }

@@ -72,7 +72,7 @@ mod usage;
 mod user_index;
 mod values;
 
-pub use config::{Config, GtpuAddress, Limits};
+pub use config::{Config, GtpuAddress, InterfaceTypes, Limits};
 pub use interface::{Counters, Input, Level, Note, Output, Start};
 pub use node::Node;
 pub use offline::Charging;

@@ -1,18 +1,23 @@
-//! How busy we are, told to control planes that want to know (TS 29.244 6.2.3 and 6.2.4): of the limit of sessions or of
-//! tunnel endpoints, whichever is nearer. Each is told what it has not heard yet.
+//! How full and how busy we are, told to control planes that want to know (TS 29.244 6.2.3 and 6.2.4). Load is how full: of the limit
+//! of sessions or of tunnel endpoints, whichever is nearer. Nobody need leave out requests for it: what does not fit is refused by
+//! its cause, and deletions make room. Overload is how busy: how long requests wait before we look at them, of T1, after which
+//! their senders say them again. Each is told what it has not heard yet.
 
+use crate::interface::Level;
 use crate::node::Node;
 use machine::Time;
 use pfcp::{CpFeature, LoadControlInformation, OverloadControlInformation, flags};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// From here on control planes are asked to send fewer requests, percent.
-const OVERLOADED: u8 = 90;
+/// Overload begins when requests wait for so many percent of T1, and is over when they wait for fewer than [`OVER`]: what is between
+/// begins nothing and ends nothing.
+const OVERLOADED: u8 = 20;
+const OVER: u8 = 10;
 
-/// Percent of requests that a control plane is asked to leave out at most. What is full is tables, and only deletions make
-/// room in them: somebody who leaves out everything would keep us full.
-const MOST: u8 = 50;
+/// Percent of requests that a control plane is asked to leave out at most: of one that leaves out everything nobody would
+/// ever hear that it is over, and what sessions need to end would not come.
+const MOST: u8 = 90;
 
 /// How long they shall do so. They are told anew before it has passed.
 const VALID_S: u64 = 60;
@@ -46,7 +51,7 @@ impl Node {
         let now_s = (self.wall_ms() / 1_000) as u32;
         let percent = self.load_percent();
         self.load.set(percent, now_s);
-        self.overload.set(reduction(percent), now_s);
+        self.overload.set(self.reduction, now_s);
         let (load, overload, now) = (self.load, self.overload, self.now);
         let mut pressure = Pressure::default();
         for association in self.peers.iter_mut().filter(|association| association.speaks_from(peer)) {
@@ -66,6 +71,20 @@ impl Node {
         pressure
     }
 
+    /// Notes how long a request has waited.
+    pub(crate) fn waited(&mut self, waited: Duration) {
+        let percent = waited.as_millis() * 100 / self.config.t1.as_millis().max(1);
+        let before = self.reduction;
+        self.reduction = reduction(before, percent.min(100) as u8);
+        match (before, self.reduction) {
+            (0, 1..) => {
+                self.note(Level::Warning, format!("overloaded: requests wait for {} ms", waited.as_millis()))
+            }
+            (1.., 0) => self.note(Level::Info, "no longer overloaded".to_owned()),
+            _ => {}
+        }
+    }
+
     fn load_percent(&self) -> u8 {
         let of =
             |used: usize, limit: usize| used.saturating_mul(100).checked_div(limit).unwrap_or(100).min(100);
@@ -75,10 +94,15 @@ impl Node {
     }
 }
 
-/// Percent of requests to leave out: none up to the threshold, [`MOST`] at the limit.
-const fn reduction(percent: u8) -> u8 {
-    let above = percent.saturating_sub(OVERLOADED);
-    (above as u16 * MOST as u16 / (100 - OVERLOADED) as u16) as u8
+/// Percent of requests to leave out where so many were before, and requests wait for `percent` of T1: as many, in steps of
+/// ten, so that not every request is told another figure.
+const fn reduction(before: u8, percent: u8) -> u8 {
+    let least = if before == 0 { OVERLOADED } else { OVER };
+    match percent / 10 * 10 {
+        _ if percent < least => 0,
+        steps if steps > MOST => MOST,
+        steps => steps,
+    }
 }
 
 /// Overload is told of when it begins, changes, ends, or would be forgotten.
@@ -105,8 +129,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_reduced_from_the_threshold_to_the_limit() {
-        assert_eq!([0, 90, 91, 95, 100].map(reduction), [0, 0, 5, 25, 50]);
+    fn overload_begins_later_than_it_ends_and_never_asks_for_silence() {
+        assert_eq!(
+            [0, 10, 19, 20, 35, 99, 100].map(|percent| reduction(0, percent)),
+            [0, 0, 0, 20, 30, 90, 90]
+        );
+        assert_eq!([100, 25, 15, 10, 9, 0].map(|percent| reduction(20, percent)), [90, 20, 10, 10, 0, 0]);
     }
 
     #[test]

@@ -61,6 +61,8 @@ pub struct Node {
     pub(crate) look_again: Option<Time>,
     pub(crate) load: Figure,
     pub(crate) overload: Figure,
+    /// Percent of requests that control planes are asked to leave out.
+    pub(crate) reduction: u8,
     /// GTP-U peers that do not answer, by the side they are on, and since when.
     pub(crate) failed_paths: BTreeMap<(Interface, IpAddr), Time>,
     /// Of these, those that the data plane has not told of since we started, and when they are taken for recovered.
@@ -116,6 +118,7 @@ impl Node {
             look_again: None,
             load: Figure::default(),
             overload: Figure::default(),
+            reduction: 0,
             failed_paths: start.paths.iter().map(|path| ((path.side, path.peer), Time::ZERO)).collect(),
             unheard_paths: start.paths.iter().map(|path| (path.side, path.peer)).collect(),
             paths_due: None,
@@ -182,6 +185,7 @@ impl Node {
             Input::DataPathLost => self.data_path_lost(),
             Input::UserPlanePath { side, peer, is_up } => self.user_plane_path((side, peer), is_up),
             Input::TimeOfDay { since_1900_ms } => self.time_of_day(since_1900_ms),
+            Input::Waited(waited) => self.waited(waited),
             Input::Tick => self.tick(),
         }
         self.let_go();
@@ -224,6 +228,11 @@ impl Node {
     /// How all sessions should be: what a data plane that resynchronises must be told.
     pub fn desired(&self) -> impl Iterator<Item = Desired> {
         self.sessions.desired(&self.config)
+    }
+
+    /// When what sessions there are began, in seconds since 1900: outlives restarts as they do.
+    pub const fn recovery_time_stamp(&self) -> u32 {
+        self.recovery_time_stamp
     }
 
     /// Our SEIDs of all sessions, in no order.

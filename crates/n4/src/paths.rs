@@ -1,12 +1,12 @@
 //! Paths to other user planes and to radios, as the data plane finds them, told to all control planes (TS 29.244 6.2.10,
-//! 7.4.5). What a control plane has not confirmed is kept as a state, not as an event: it is told how things are when it answers
+//! 7.4.5), and restarts of their other ends (TS 23.007 18A). What a control plane has not confirmed is kept as a state, not as an event: it is told how things are when it answers
 //! again.
 
 use crate::exchange::Purpose;
 use crate::interface::{Level, Output};
 use crate::node::Node;
 use machine::Time;
-use pfcp::{Message, NodeReportRequest, PathReport, RemoteGtpuPeer, flags};
+use pfcp::{CpFeature, Message, NodeReportRequest, PathReport, RemoteGtpuPeer, flags};
 use rules::Interface;
 use session::PathRecord;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,48 +21,74 @@ const UNHEARD: Duration = Duration::from_secs(90);
 /// Messages to one control plane that wait for an answer.
 const UNDER_WAY: usize = 16;
 
-/// What there is to tell one control plane of peers: whether each is there.
+/// What there is to tell of a peer. That it answers again replaces that it is silent, and the other way round; that it was
+/// restarted is told besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Failed,
+    Recovered,
+    Restarted,
+}
+
+impl What {
+    const fn of_path(is_up: bool) -> Self {
+        if is_up { Self::Recovered } else { Self::Failed }
+    }
+
+    /// What there is to tell by it: newer replaces older of the same.
+    fn topic(self, peer: IpAddr) -> Topic {
+        (self == Self::Restarted, peer)
+    }
+}
+
+/// Whether it is about a restart, and of whom.
+type Topic = (bool, IpAddr);
+
+/// What there is to tell one control plane of peers: whether each is there, and was restarted.
 #[derive(Debug, Default)]
 pub(crate) struct News {
-    untold: BTreeMap<IpAddr, bool>,
+    untold: BTreeMap<Topic, What>,
     /// What messages that wait for an answer say, by their sequence numbers.
-    under_way: BTreeMap<u32, (Vec<IpAddr>, bool)>,
+    under_way: BTreeMap<u32, (Vec<IpAddr>, What)>,
     /// Nothing is told before: it was told often enough for now.
     again: Option<Time>,
 }
 
 impl News {
     /// At most `limit` peers: of those that never answer again somebody is forgotten.
-    fn learn(&mut self, peer: IpAddr, is_up: bool, limit: usize) {
-        self.untold.insert(peer, is_up);
+    fn learn(&mut self, peer: IpAddr, what: What, limit: usize) {
+        let topic = what.topic(peer);
+        self.untold.insert(topic, what);
         if self.untold.len() > limit {
-            let other = self.untold.keys().copied().find(|other| *other != peer);
+            let other = self.untold.keys().copied().find(|other| *other != topic);
             self.untold.retain(|known, _| Some(*known) != other);
         }
     }
 
     /// Messages that say otherwise of these peers.
-    fn outdated(&self, peers: &[IpAddr]) -> Vec<u32> {
-        let is_outdated = |said: &[IpAddr]| said.iter().any(|peer| peers.contains(peer));
-        let all = self.under_way.iter().filter(|(_, (said, _))| is_outdated(said));
+    fn outdated(&self, peers: &[IpAddr], what: What) -> Vec<u32> {
+        let topics: Vec<Topic> = peers.iter().map(|peer| what.topic(*peer)).collect();
+        let is_outdated =
+            |(said, what): &(Vec<IpAddr>, What)| said.iter().any(|peer| topics.contains(&what.topic(*peer)));
+        let all = self.under_way.iter().filter(|(_, said)| is_outdated(said));
         all.map(|(sequence, _)| *sequence).collect()
     }
 
     /// A message did not arrive, or is not sent any more: what it said is told again, where nothing newer is known.
     fn take_back(&mut self, sequence: u32) {
-        let Some((peers, is_up)) = self.under_way.remove(&sequence) else { return };
+        let Some((peers, what)) = self.under_way.remove(&sequence) else { return };
         for peer in peers {
-            self.untold.entry(peer).or_insert(is_up);
+            self.untold.entry(what.topic(peer)).or_insert(what);
         }
     }
 
-    /// Some of what is to be told, all of them there, or all of them not.
-    fn take(&mut self) -> Option<(Vec<IpAddr>, bool)> {
-        let is_up = *self.untold.first_key_value()?.1;
-        let same = self.untold.iter().filter(|(_, other)| **other == is_up);
-        let peers: Vec<IpAddr> = same.map(|(peer, _)| *peer).take(PEERS).collect();
-        self.untold.retain(|peer, _| !peers.contains(peer));
-        Some((peers, is_up))
+    /// Some of what is to be told, the same of all of them.
+    fn take(&mut self) -> Option<(Vec<IpAddr>, What)> {
+        let what = *self.untold.first_key_value()?.1;
+        let same = self.untold.iter().filter(|(_, other)| **other == what);
+        let peers: Vec<IpAddr> = same.map(|((_, peer), _)| *peer).take(PEERS).collect();
+        self.untold.retain(|(_, peer), other| *other != what || !peers.contains(peer));
+        Some((peers, what))
     }
 }
 
@@ -84,7 +110,16 @@ impl Node {
             if is_up { (Level::Info, "answers again") } else { (Level::Warning, "is silent") };
         self.note(level, format!("the GTP-U peer {peer} {what}"));
         let told: Vec<String> = self.peers.iter().map(|peer| peer.record.node_id.clone()).collect();
-        told.into_iter().for_each(|to| self.tell_paths(&to, [peer], is_up));
+        told.into_iter().for_each(|to| self.tell_paths(&to, [peer], What::of_path(is_up)));
+    }
+
+    /// A peer was restarted, and has lost its tunnels. Which sessions that ends is for control planes to say, those that
+    /// understand the report (TS 29.244 8.2.58, RPGUR): the others hear of it by Error Indications.
+    pub(crate) fn user_plane_restart(&mut self, peer: IpAddr) {
+        self.note(Level::Warning, format!("the GTP-U peer {peer} was restarted"));
+        let understand = self.peers.iter().filter(|peer| peer.has(CpFeature::Rpgur));
+        let told: Vec<String> = understand.map(|peer| peer.record.node_id.clone()).collect();
+        told.into_iter().for_each(|to| self.tell_paths(&to, [peer], What::Restarted));
     }
 
     /// The data plane is there: it tells anew which paths have failed.
@@ -120,15 +155,15 @@ impl Node {
         let old = self.path_news.remove(node_id).unwrap_or_default();
         old.under_way.keys().for_each(|sequence| drop(self.requests.finish(*sequence)));
         let failed: BTreeSet<IpAddr> = self.failed_paths.keys().map(|(_, peer)| *peer).collect();
-        self.tell_paths(node_id, failed, false);
+        self.tell_paths(node_id, failed, What::Failed);
     }
 
-    fn tell_paths(&mut self, node_id: &str, peers: impl IntoIterator<Item = IpAddr>, is_up: bool) {
+    fn tell_paths(&mut self, node_id: &str, peers: impl IntoIterator<Item = IpAddr>, what: What) {
         let peers: Vec<IpAddr> = peers.into_iter().collect();
         let limit = self.config.limits.reports;
         let news = self.path_news.entry(node_id.to_owned()).or_default();
-        peers.iter().for_each(|peer| news.learn(*peer, is_up, limit));
-        let outdated = news.outdated(&peers);
+        peers.iter().for_each(|peer| news.learn(*peer, what, limit));
+        let outdated = news.outdated(&peers, what);
         for sequence in outdated {
             news.take_back(sequence);
             // Sent again, it would be heard after what is true now.
@@ -144,13 +179,13 @@ impl Node {
         while let Some(news) = self.path_news.get_mut(node_id)
             && news.under_way.len() < UNDER_WAY
             && news.again.is_none_or(|again| again <= self.now)
-            && let Some((peers, is_up)) = news.take()
+            && let Some((peers, what)) = news.take()
         {
-            let request = self.path_report(&peers, is_up);
+            let request = self.path_report(&peers, what);
             let purpose = Purpose::NodeReport(node_id.to_owned());
             let is_sent = self.ask(address, purpose, |sequence| Message::node(sequence, request));
             let Some(news) = self.path_news.get_mut(node_id) else { return };
-            news.under_way.insert(self.sequence, (peers, is_up));
+            news.under_way.insert(self.sequence, (peers, what));
             if !is_sent {
                 self.counters.reports_held_back += 1;
                 return news.take_back(self.sequence);
@@ -210,14 +245,15 @@ impl Node {
         self.failed_paths.insert(path, self.now).is_none()
     }
 
-    fn path_report(&self, peers: &[IpAddr], is_up: bool) -> NodeReportRequest {
+    fn path_report(&self, peers: &[IpAddr], what: What) -> NodeReportRequest {
         let peers = peers.iter().copied().map(RemoteGtpuPeer::new).collect();
         let report = Some(PathReport { peers, carried: vec![] });
-        let (report_type, failed, recovered) = match is_up {
-            true => (flags::NODE_REPORT_UPRR, None, report),
-            false => (flags::NODE_REPORT_UPFR, report, None),
+        let (report_type, failed, recovered, restarted) = match what {
+            What::Failed => (flags::NODE_REPORT_UPFR, report, None, None),
+            What::Recovered => (flags::NODE_REPORT_UPRR, None, report, None),
+            What::Restarted => (flags::NODE_REPORT_PURR, None, None, report),
         };
         let node_id = self.config.node_id.clone();
-        NodeReportRequest { node_id, report_type, failed, recovered, carried: vec![] }
+        NodeReportRequest { node_id, report_type, failed, recovered, restarted, carried: vec![] }
     }
 }

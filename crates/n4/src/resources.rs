@@ -1,7 +1,7 @@
 //! What control planes are told of our addresses when an association is set up: where GTP-U is served, and the pools of users'
 //! addresses.
 
-use crate::config::GtpuAddress;
+use crate::config::{GtpuAddress, InterfaceTypes};
 use crate::node::Node;
 use crate::pools::UePool;
 use ipnet::IpNet;
@@ -12,11 +12,14 @@ use std::net::Ipv6Addr;
 impl Node {
     /// Where GTP-U is served (User Plane IP Resource Information, TS 29.244 Release 15, 8.2.82), for control planes that choose
     /// tunnel endpoints themselves: at these addresses of ours any TEID may be given that is not in use. The access side's
-    /// first: some control planes read no further.
+    /// first, and of these the ones base stations are at: some control planes read no further.
     pub(crate) fn ip_resources(&self) -> Vec<RawIe> {
-        let (access, others): (Vec<_>, Vec<_>) =
-            self.config.gtpu.iter().partition(|address| address.interface == Interface::Access);
-        access.into_iter().chain(others).map(|address| self.ip_resource(address)).collect()
+        let is_elsewhere = |types: InterfaceTypes| {
+            InterfaceTypes::RADIO.iter().all(|number| types.say(*number) == Some(false))
+        };
+        let mut all: Vec<&GtpuAddress> = self.config.gtpu.iter().collect();
+        all.sort_by_key(|port| (port.interface != Interface::Access, is_elsewhere(port.interface_types)));
+        all.into_iter().map(|address| self.ip_resource(address)).collect()
     }
 
     /// With the name of its network, where it has one: by it and the side control planes choose among several.

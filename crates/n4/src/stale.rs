@@ -114,7 +114,8 @@ impl Node {
     fn holders(&self, said: &Said<'_>) -> Vec<Seid> {
         let instance = values::instance(said.network, self.config.has_instances());
         let tunnel = said.f_teid.and_then(|f_teid| {
-            match values::endpoint(f_teid, (Interface::Access, instance), &self.config.gtpu) {
+            let origin = values::Origin { interface: Interface::Access, instance, interface_type: None };
+            match values::endpoint(f_teid, origin, &self.config.gtpu) {
                 Ok(Endpoint::Given(f_teid)) => self.tunnels.owner(f_teid),
                 _ => None,
             }

@@ -1,8 +1,9 @@
 //! What this user plane does not do yet. Every IE that would need it is refused by name; the rest is done, or has
 //! nothing to do for us. This list shrinks with every release.
 //!
-//! User ID, APN/DNN and S-NSSAI only go into charging data records. Accepted and without effect: RAT Type, 3GPP Interface Type, GBR, RESTI, Averaging
-//! Window. Network Instances are obeyed where the operator has named some, and others stand for the network without a
+//! User ID, APN/DNN and S-NSSAI only go into charging data records. Accepted and without effect: RAT Type, GBR, RESTI, Averaging
+//! Window, and the 3GPP Interface Type that packets leave by: where they leave, routes say. That of a PDI says at which port a tunnel
+//! ends, where the operator has said which ports are for which. Network Instances are obeyed where the operator has named some, and others stand for the network without a
 //! name, or are refused, as the operator says; else there is one network behind each side,
 //! and every name stands for it. A Forwarding Policy is accepted by the names the operator lists, and leads where packets
 //! go anyway.
@@ -207,11 +208,8 @@ pub(crate) const WITHOUT_EFFECT: &[(&str, u16)] = &[
     ("Association Update Request", ie::PFCP_ASSOCIATION_RELEASE_REQUEST),
     ("Association Update Request", ie::GRACEFUL_RELEASE_PERIOD),
     ("Session Establishment Request", ie::PFCPSEREQ_FLAGS),
-    ("PDI", ie::TGPP_INTERFACE_TYPE),
     ("Forwarding Parameters", ie::TGPP_INTERFACE_TYPE),
     ("Update Forwarding Parameters", ie::TGPP_INTERFACE_TYPE),
-    ("Create Traffic Endpoint", ie::TGPP_INTERFACE_TYPE),
-    ("Update Traffic Endpoint", ie::TGPP_INTERFACE_TYPE),
     ("Create QER", ie::GBR),
     ("Update QER", ie::GBR),
     // Whatever it says, the report was heard.

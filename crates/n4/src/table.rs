@@ -115,7 +115,7 @@ const SENT: &[(&str, Fields)] = &[
     ("Session Set Deletion Response", SessionSetDeletionResponse::FIELDS),
     ("Session Set Modification Response", SessionSetModificationResponse::FIELDS),
     ("Node Report Request", NodeReportRequest::FIELDS),
-    ("User Plane Path Failure or Recovery Report", PathReport::FIELDS),
+    ("User Plane Path Failure, Recovery or Peer UP Restart Report", PathReport::FIELDS),
     ("Session Establishment Response", SessionEstablishmentResponse::FIELDS),
     ("Created PDR", CreatedPdr::FIELDS),
     ("Created Traffic Endpoint", CreatedTrafficEndpoint::FIELDS),

@@ -13,8 +13,13 @@ use rules::{
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Where packets of a tunnel come from: the PDI's Source Interface and Network Instance.
-pub(crate) type Origin = (Interface, Instance);
+/// Where packets of a tunnel come from: the PDI's Source Interface, Network Instance and 3GPP Interface Type.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    pub(crate) interface: Interface,
+    pub(crate) instance: Instance,
+    pub(crate) interface_type: Option<u8>,
+}
 
 /// Packets from a control plane come in a tunnel, like those of the radio, and at the same address of ours: they are
 /// taken for packets from the access side, which a rule of that tunnel finds.
@@ -209,16 +214,19 @@ pub(crate) fn endpoint(
     }
 }
 
-/// The first address of a port of this interface and network instance; failing that, of this interface, as S1-U and S5-U
-/// may be told apart by name or not; failing that, any: a gateway of one arm has both at one port.
-fn nearest<T>(
-    (interface, instance): Origin,
-    ours: &[GtpuAddress],
-    family: impl Fn(&GtpuAddress) -> Option<T>,
-) -> Option<T> {
+/// The first address of a port for this 3GPP Interface Type, before one of a port that says none, before one of a port for others;
+/// among them of this side and network instance; failing that, of this side, as S1-U and S5-U may be told apart by name or
+/// not; failing that, any: a gateway of one arm has both at one port.
+fn nearest<T>(origin: Origin, ours: &[GtpuAddress], family: impl Fn(&GtpuAddress) -> Option<T>) -> Option<T> {
     let distance = |ours: &GtpuAddress| {
-        let is_across = ours.interface.direction() != interface.direction();
-        (is_across, ours.interface != interface, ours.instance != instance)
+        let is_for_it = origin.interface_type.and_then(|number| ours.interface_types.say(number));
+        let of_type = match is_for_it {
+            Some(true) => 0,
+            None => 1,
+            Some(false) => 2,
+        };
+        let is_across = ours.interface.direction() != origin.interface.direction();
+        (of_type, is_across, ours.interface != origin.interface, ours.instance != origin.instance)
     };
     let served = ours.iter().filter_map(|ours| Some((distance(ours), family(ours)?)));
     served.min_by_key(|(distance, _)| *distance).map(|(_, address)| address)

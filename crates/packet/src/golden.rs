@@ -262,8 +262,10 @@ fn fragments() {
 fn messages() {
     for case in cases(include_str!("../golden/messages.golden")) {
         match case.operation.as_str() {
-            "echo_request" => case.check(&built(|room| gtpu::write_echo_request(room, case.value(0)))),
-            "echo_response" => case.check(&built(|room| gtpu::write_echo_response(room, case.value(0)))),
+            "echo_request" => case.check(&built(|room| gtpu::write_echo_request(room, case.value(0), None))),
+            "echo_response" => {
+                case.check(&built(|room| gtpu::write_echo_response(room, case.value(0), None)))
+            }
             "end_marker" => case.check(&built(|room| match container(&case.given[1]) {
                 Some(flow) => gtpu::write_end_marker_of_flow(room, case.value(0), flow),
                 None => gtpu::write_end_marker(room, case.value(0)),
@@ -277,7 +279,8 @@ fn messages() {
 
 fn tunnel_error(case: &Case) {
     let udp_port = case.given[2].parse().ok();
-    let error = TunnelError { teid: case.hex_value(1), address: case.value(0), udp_port };
+    let error =
+        TunnelError { teid: case.hex_value(1), address: case.value(0), udp_port, recovery_time_stamp: None };
     case.check(&built(|room| error.write(room)));
     let message = bytes(&case.expected[0]);
     let head = gtpu::Message::parse(&message).unwrap();

@@ -105,7 +105,8 @@ impl UserPlane {
         self.command(Command::Hello { version: VERSION, role: Role::Control });
         self.hear();
         let desired: Vec<_> = self.node.desired().map(Command::Put).collect();
-        let all = [Command::ResyncBegin].into_iter().chain(desired).chain([Command::ResyncEnd]);
+        let begin = Command::ResyncBegin { recovery_time_stamp: self.node.recovery_time_stamp() };
+        let all = [begin].into_iter().chain(desired).chain([Command::ResyncEnd]);
         all.for_each(|command| self.command(command));
         self.settle();
     }

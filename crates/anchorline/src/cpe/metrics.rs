@@ -233,6 +233,12 @@ fn paths(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Resu
     families.gauge("gtpu_failed_paths", "GTP-U peers in use that do not answer", failed)?;
     let failures = by_worker(workers, |worker| worker.paths.failures);
     families.counter("gtpu_path_failures", "Times a GTP-U path failed", failures)?;
+    let restarts = by_worker(workers, |worker| worker.paths.restarts);
+    families.counter(
+        "gtpu_peer_restarts",
+        "Restarts of GTP-U peers that they told of themselves",
+        restarts,
+    )?;
     let requests = by_worker(workers, |worker| worker.paths.echo_requests);
     families.counter("gtpu_echo_requests", "Echo requests sent, repetitions included", requests)?;
     let responses = by_worker(workers, |worker| worker.paths.echo_responses);
@@ -346,7 +352,14 @@ mod tests {
             flows: 3,
             pdrs: 8,
             pdrs_most: 64,
-            paths: PathStatistics { peers: 5, failed: 2, echo_requests: 9, echo_responses: 4, failures: 3 },
+            paths: PathStatistics {
+                peers: 5,
+                failed: 2,
+                echo_requests: 9,
+                echo_responses: 4,
+                failures: 3,
+                restarts: 6,
+            },
             content: dplink::ContentStatistics::default(),
             books: Books { received: 10, dropped: 10, ..Books::default() },
             nodes: vec![NodeStatistics { name: "far".to_owned(), vectors: 1, packets: 10, cycles: 250 }],
@@ -388,6 +401,7 @@ mod tests {
             "anchorline_pdrs_most{worker=\"0\"} 64",
             "anchorline_gtpu_failed_paths{worker=\"0\"} 2",
             "anchorline_gtpu_path_failures_total{worker=\"0\"} 3",
+            "anchorline_gtpu_peer_restarts_total{worker=\"0\"} 6",
             "anchorline_node_cycles_total{worker=\"0\",node=\"far\"} 250",
             "anchorline_drops_total{worker=\"0\",reason=\"no_pdr\"} 10",
             "anchorline_drops_total{worker=\"0\",reason=\"far_drop\"} 0",

@@ -26,6 +26,7 @@ use nix::sys::socket::{setsockopt, sockopt};
 use pfcp::NodeId;
 use session::Store;
 use sockets::Sockets;
+pub(crate) use start::time_of_day;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use tokio::net::UdpSocket;

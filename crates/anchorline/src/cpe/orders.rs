@@ -28,10 +28,15 @@ pub(super) struct Orders {
 }
 
 impl Orders {
-    /// There is a link: says what each session of the node should be; what is not named goes.
-    pub(super) fn begin(&mut self, commands: mpsc::Sender<Command>, sessions: Vec<Seid>) {
+    /// There is a link: says what each session of the node should be, and when they began; what is not named goes.
+    pub(super) fn begin(
+        &mut self,
+        commands: mpsc::Sender<Command>,
+        (recovery_time_stamp, sessions): (u32, Vec<Seid>),
+    ) {
         self.commands = Some(commands);
-        self.outbox = std::iter::once(Command::ResyncBegin).chain(self.going.deletions()).collect();
+        let begin = Command::ResyncBegin { recovery_time_stamp };
+        self.outbox = std::iter::once(begin).chain(self.going.deletions()).collect();
         self.unnamed = Some(sessions.into_iter());
     }
 
@@ -120,7 +125,7 @@ mod tests {
         let (commands, mut taken) = mpsc::channel(2);
         let mut orders = Orders::default();
         orders.give(Command::Delete { session: Seid(9) }, desired);
-        orders.begin(commands, vec![Seid(1), Seid(2), Seid(3), Seid(4)]);
+        orders.begin(commands, (7, vec![Seid(1), Seid(2), Seid(3), Seid(4)]));
         orders.send(desired);
         orders.send(desired);
         orders.give(put(5), desired);
@@ -131,7 +136,7 @@ mod tests {
             orders.send(desired);
         }
         let deletion = Command::Delete { session: Seid(9) };
-        let first = [Command::ResyncBegin, deletion, put(5), put(4), query(4)];
+        let first = [Command::ResyncBegin { recovery_time_stamp: 7 }, deletion, put(5), put(4), query(4)];
         let rest = [put(1), put(3), put(4), Command::ResyncEnd];
         assert_eq!(all, [&first[..], &rest[..]].concat());
     }
@@ -140,7 +145,7 @@ mod tests {
     fn a_million_sessions_are_named_by_portions() {
         let (commands, mut taken) = mpsc::channel(100_000);
         let mut orders = Orders::default();
-        orders.begin(commands, (3..1_000_003).map(Seid).collect());
+        orders.begin(commands, (7, (3..1_000_003).map(Seid).collect()));
         orders.send(desired);
         assert_eq!(taken.len(), PORTION);
         orders.lost();

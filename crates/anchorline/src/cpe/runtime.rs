@@ -18,7 +18,7 @@ use n4::{Input, Node, Output};
 use session::{Change, Store};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
@@ -27,6 +27,8 @@ const DATAGRAM: usize = 65_535;
 /// Inputs of one kind that are taken before what they ask for is done: the database is written once for all of them,
 /// which costs hardly more than for one.
 const BATCH: usize = 128;
+/// The node is told anew how long requests wait when it is another number of these.
+const WAIT_MS: u128 = 16;
 /// The node is told of the time of day when it differs by so much from what it was told.
 const CLOCK_DIFFERS_MS: u64 = 100;
 
@@ -50,6 +52,8 @@ pub(crate) struct Runtime {
     zero: Instant,
     /// What time of day it was then, as the node was told last: milliseconds since 1900.
     told_zero_ms: u64,
+    /// How long requests waited, as the node was told last: so many times [`WAIT_MS`].
+    told_wait: u128,
     announced: bool,
     /// For metrics.
     told: watch::Sender<Pfcp>,
@@ -63,7 +67,8 @@ pub(crate) struct Runtime {
 
 /// What wakes the runtime.
 enum Wake {
-    Datagram(usize, SocketAddr),
+    /// Its length, who sent it, and how long it has waited.
+    Datagram(usize, SocketAddr, Duration),
     Link(Option<Heard>),
     Room,
     /// The file of content rules has changed.
@@ -106,6 +111,7 @@ impl Runtime {
             datagrams: Vec::new(),
             zero,
             told_zero_ms: 0,
+            told_wait: 0,
             announced: false,
             content,
             refuses_unknown,
@@ -126,7 +132,10 @@ impl Runtime {
             let wake = self.wake(&mut bytes).await?;
             self.tell_time();
             match wake {
-                Wake::Datagram(length, from) => self.datagrams(&mut bytes, (length, from)),
+                Wake::Datagram(length, from, waited) => {
+                    self.tell_wait(waited);
+                    self.datagrams(&mut bytes, (length, from));
+                }
                 Wake::Link(Some(heard)) => self.heard(heard).await,
                 Wake::Link(None) => anyhow::bail!("the link's task ended"),
                 Wake::Room => self.send_commands(),
@@ -159,6 +168,15 @@ impl Runtime {
         }
     }
 
+    /// How long requests wait, by the first of a batch: those behind it came no earlier.
+    fn tell_wait(&mut self, waited: Duration) {
+        let wait = waited.as_millis() / WAIT_MS;
+        if wait != self.told_wait {
+            self.told_wait = wait;
+            self.input(Input::Waited(waited));
+        }
+    }
+
     /// A datagram, and those that wait behind it.
     fn datagrams(&mut self, buffer: &mut [u8], (length, from): (usize, SocketAddr)) {
         let (mut next, mut taken) = (Some((length, from)), 0);
@@ -180,7 +198,7 @@ impl Runtime {
         };
         tokio::select! {
             received = self.sockets.receive(bytes) => match received {
-                Ok((length, from)) => Ok(Wake::Datagram(length, from)),
+                Ok((length, from, waited)) => Ok(Wake::Datagram(length, from, waited)),
                 // An ICMP error about something sent earlier: its timer will see to that.
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => Ok(Wake::Timer),
                 Err(error) => Err(error.into()),
@@ -280,7 +298,7 @@ impl Runtime {
                 // before it says how sessions should be.
                 self.input(Input::DataPath(&hello));
                 self.carry_out().await;
-                self.orders.begin(commands, self.node.all());
+                self.orders.begin(commands, (self.node.recovery_time_stamp(), self.node.all()));
                 self.put_content(in_force);
                 self.send_commands();
             }

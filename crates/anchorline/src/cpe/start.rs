@@ -59,7 +59,7 @@ pub(super) fn unusable(settings: &Settings, error: anyhow::Error) -> anyhow::Err
 }
 
 /// Milliseconds since 1900.
-pub(super) fn time_of_day(clock: SystemTime) -> Result<u64, SystemTimeError> {
+pub(crate) fn time_of_day(clock: SystemTime) -> Result<u64, SystemTimeError> {
     Ok(clock.duration_since(UNIX_EPOCH)?.as_millis() as u64 + NTP_TO_UNIX_S * 1_000)
 }
 

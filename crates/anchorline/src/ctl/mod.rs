@@ -25,6 +25,7 @@ use crate::settings;
 use clap::{Parser, Subcommand};
 use interval::Interval;
 use serde::Serialize;
+use std::time::SystemTime;
 
 /// What to look at, and how to say it.
 #[derive(Parser)]
@@ -120,7 +121,8 @@ impl View {
             Self::Peers => {
                 let mut peers = crate::observer::peers(link).await?;
                 peers.sort_by_key(|peer| peer.address);
-                say(&serde_json::json!({ "peers": peers }), json, |_| peers::text(&peers))
+                let now_s = (crate::cpe::time_of_day(SystemTime::now())? / 1_000) as u32;
+                say(&serde_json::json!({ "peers": peers }), json, |_| peers::text(&peers, now_s))
             }
             Self::Associations => {
                 let all = control::order(&settings.control(), Order::Associations).await?.associations;

@@ -4,29 +4,39 @@ use dplink::{PathState, PeerStatistics};
 use rules::Interface;
 use std::fmt::Write;
 
-/// In the order given: where each is, and when it was last heard.
-pub(super) fn text(peers: &[PeerStatistics]) -> String {
+/// In the order given: where each is, when it was last heard, and when it began, as it says; `now_s` is seconds since 1900.
+pub(super) fn text(peers: &[PeerStatistics], now_s: u32) -> String {
     if peers.is_empty() {
         return "no tunnel leads to any peer\n".to_owned();
     }
     let mut text = format!(
-        "{:<40} {:<8} {:<10} {:>8} {:>14} {:>16}  our address\n",
-        "peer", "side", "path", "tunnels", "round trip ms", "last answer s"
+        "{:<40} {:<8} {:<10} {:>8} {:>14} {:>16} {:>16} {:>8}  our address\n",
+        "peer", "side", "path", "tunnels", "round trip ms", "last answer s", "started s", "restarts"
     );
     for peer in peers {
         let _ = writeln!(
             text,
-            "{:<40} {:<8} {:<10} {:>8} {:>14} {:>16}  {}",
+            "{:<40} {:<8} {:<10} {:>8} {:>14} {:>16} {:>16} {:>8}  {}",
             peer.address.to_string(),
             side(peer.side),
             path(peer.path),
             peer.tunnels,
             peer.round_trip_us.map_or_else(none, |us| format!("{:.3}", f64::from(us) / 1_000.0)),
             peer.last_answer_age_ms.map_or_else(none, |ms| format!("{:.1} ago", ms as f64 / 1_000.0)),
+            peer.recovery_time_stamp.map_or_else(none, |stamp| started(stamp, now_s)),
+            peer.restarts,
             peer.ours.map_or_else(none, |ours| ours.to_string()),
         );
     }
     text
+}
+
+/// A peer's clock may be ahead of ours.
+fn started(stamp: u32, now_s: u32) -> String {
+    match now_s.wrapping_sub(stamp).cast_signed() {
+        ago @ 0.. => format!("{ago} ago"),
+        ahead => format!("in {}", ahead.unsigned_abs()),
+    }
 }
 
 fn none() -> String {
@@ -64,17 +74,29 @@ mod tests {
             path: PathState::Failed,
             round_trip_us: Some(1_250),
             last_answer_age_ms: Some(75_000),
+            recovery_time_stamp: Some(3_900_000_000),
+            restarts: 2,
         };
-        let silent =
-            PeerStatistics { round_trip_us: None, last_answer_age_ms: None, ours: None, ..peer.clone() };
-        let text = text(&[peer, silent]);
+        let ahead = PeerStatistics { recovery_time_stamp: Some(3_900_000_300), ..peer.clone() };
+        let silent = PeerStatistics {
+            round_trip_us: None,
+            last_answer_age_ms: None,
+            ours: None,
+            recovery_time_stamp: None,
+            restarts: 0,
+            ..peer.clone()
+        };
+        let text = text(&[peer, silent, ahead], 3_900_000_060);
         let words = |line: usize| text.lines().nth(line).unwrap().split_whitespace().collect::<Vec<_>>();
-        assert_eq!(words(1), ["10.30.0.1", "access", "FAILED", "12", "1.250", "75.0", "ago", "10.30.0.2"]);
-        assert_eq!(words(2), ["10.30.0.1", "access", "FAILED", "12", "-", "-", "-"]);
+        let told =
+            ["10.30.0.1", "access", "FAILED", "12", "1.250", "75.0", "ago", "60", "ago", "2", "10.30.0.2"];
+        assert_eq!(words(1), told);
+        assert_eq!(words(2), ["10.30.0.1", "access", "FAILED", "12", "-", "-", "-", "0", "-"]);
+        assert_eq!(words(3)[7..9], ["in", "240"]);
     }
 
     #[test]
     fn nobody_is_said_in_words() {
-        assert_eq!(text(&[]), "no tunnel leads to any peer\n");
+        assert_eq!(text(&[], 0), "no tunnel leads to any peer\n");
     }
 }

@@ -356,7 +356,9 @@ mod tests {
     fn an_observer_looks_and_changes_nothing() {
         assert!(looks().iter().all(is_a_look) && is_a_look(&Command::GetStatistics));
         let session = rules::Seid(1);
-        for change in [Command::ResyncBegin, Command::ResyncEnd, Command::Delete { session }] {
+        for change in
+            [Command::ResyncBegin { recovery_time_stamp: 1 }, Command::ResyncEnd, Command::Delete { session }]
+        {
             assert!(!is_a_look(&change), "{change:?}");
         }
     }

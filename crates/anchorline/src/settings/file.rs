@@ -5,11 +5,12 @@ mod tests;
 
 use super::values::{
     Balance, ConnectionAge, DeviceHash, EchoN3, EchoPeriod, EchoT3, EnrichedConnections, Flows, FramedRoutes,
-    HugePages, Idle, IdleUs, Inspections, MemoryMb, Mtu, Pdrs, PortAddress, PortAddress6, Sessions, Side,
-    Vlan, Workers,
+    HugePages, Idle, IdleUs, Inspections, MemoryMb, Mtu, Pdrs, PortAddress, PortAddress6, PortInterface,
+    Sessions, Side, Vlan, Workers,
 };
 use super::{CrewSettings, DpeSettings, PortSettings, Settings, charging, classes, crew, n4};
 use crate::content::Sources;
+use ::n4::InterfaceTypes;
 use config::{NodeIdText, Refusal, Spanned};
 use dpi::rule_file::Category;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
@@ -103,6 +104,7 @@ struct Port {
     mtu: Mtu,
     vlan: Option<Vlan>,
     network_instance: Option<Spanned<String>>,
+    interfaces: Option<Spanned<Vec<PortInterface>>>,
     #[serde(default)]
     mss_clamp: bool,
     ethernet: Option<Spanned<bool>>,
@@ -263,6 +265,7 @@ const NO_ADDRESS: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::UNSPECIFIED, 32);
 fn port(port: Port, crew: &CrewSettings) -> Result<PortSettings, Refusal> {
     let (interface, ethernet) = (port.interface.into(), is_ethernet(&port));
     let hash = port.hash.map(Spanned::into_inner).unwrap_or_default();
+    let interfaces = port.interfaces.map(Spanned::into_inner).unwrap_or_default().into_iter();
     let classes = classes::check(port.class, &classes::Around { crew, interface, ethernet, hash })?;
     Ok(PortSettings {
         name: port.name.into_inner(),
@@ -274,6 +277,7 @@ fn port(port: Port, crew: &CrewSettings) -> Result<PortSettings, Refusal> {
         mtu: port.mtu.0,
         vlan: port.vlan.map(|vlan| vlan.0),
         network_instance: port.network_instance.map(|name| name.get_ref().to_ascii_lowercase()),
+        interface_types: InterfaceTypes::of(interfaces.flat_map(PortInterface::types).copied()),
         mss_clamp: port.mss_clamp,
         hash,
         classes,
@@ -335,6 +339,9 @@ fn check_ethernet(port: &Port, others: &[Port]) -> Result<(), Refusal> {
     }
     if let Some(address) = &port.ipv6 {
         return Err(Refusal::of(address, "a port of Ethernet has no address"));
+    }
+    if let Some(interfaces) = &port.interfaces {
+        return Err(Refusal::of(interfaces, "a port of Ethernet has no address where tunnels could end"));
     }
     if Interface::from(port.interface) == Interface::Access {
         return Err(Refusal::of(ethernet, "an Ethernet data network is on the core side"));

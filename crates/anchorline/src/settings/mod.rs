@@ -17,7 +17,7 @@ pub(crate) use n4::{N4Settings, UnknownApplication, UnknownInstance};
 pub(crate) use values::{DeviceHash, HugePages};
 
 use crate::content::Sources;
-use ::n4::GtpuAddress;
+use ::n4::{GtpuAddress, InterfaceTypes};
 use config::{ConfigError, NodeIdText};
 use ipnet::{Ipv4Net, Ipv6Net};
 use rules::{Instance, Interface};
@@ -88,6 +88,8 @@ pub(crate) struct PortSettings {
     pub(crate) vlan: Option<u16>,
     /// The network instance it belongs to, in lower case.
     pub(crate) network_instance: Option<String>,
+    /// The 3GPP interfaces it is for; none: for any.
+    pub(crate) interface_types: InterfaceTypes,
     pub(crate) mss_clamp: bool,
     /// It is an Ethernet data network, and the address is none.
     pub(crate) ethernet: bool,
@@ -149,6 +151,7 @@ impl Settings {
         let gtpu = |port: &PortSettings| GtpuAddress {
             interface: port.interface,
             instance: port.network_instance.as_ref().map_or(Instance::DEFAULT, instance),
+            interface_types: port.interface_types,
             ipv4: port.address.addr(),
             ipv6: port.address6.map(|address| address.addr()),
         };

@@ -90,6 +90,53 @@ impl From<Side> for Interface {
     }
 }
 
+/// 3GPP interfaces that a port can be for.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(super) enum PortInterface {
+    #[serde(rename = "s1-u")]
+    S1U,
+    #[serde(rename = "s5/s8-u")]
+    S5S8U,
+    #[serde(rename = "s4-u")]
+    S4U,
+    #[serde(rename = "s11-u")]
+    S11U,
+    #[serde(rename = "s12")]
+    S12,
+    #[serde(rename = "gn/gp-u")]
+    GnGpU,
+    #[serde(rename = "s2a-u")]
+    S2aU,
+    #[serde(rename = "s2b-u")]
+    S2bU,
+    #[serde(rename = "n3")]
+    N3,
+    #[serde(rename = "n9")]
+    N9,
+    #[serde(rename = "n19")]
+    N19,
+}
+
+impl PortInterface {
+    /// The 3GPP Interface Types it has in PFCP (TS 29.244 table 8.2.118-1): one has several by access, roaming and forwarding
+    /// of data in a handover, which base stations send to where they send all (10 and 28: of an SGW or a UPF).
+    pub(super) const fn types(self) -> &'static [u8] {
+        match self {
+            Self::S1U => &[0, 10, 28],
+            Self::S5S8U => &[1, 19],
+            Self::S4U => &[2],
+            Self::S11U => &[3],
+            Self::S12 => &[4],
+            Self::GnGpU => &[5, 20],
+            Self::S2aU => &[6],
+            Self::S2bU => &[7],
+            Self::N3 => &[11, 12, 13, 14, 10, 28],
+            Self::N9 => &[15, 21, 23],
+            Self::N19 => &[18],
+        }
+    }
+}
+
 /// Checks one number against its limits.
 macro_rules! bounded {
     ($(#[$doc:meta])* $name:ident($inner:ty), $from:literal..=$to:literal, $default:literal, $message:literal) => {

@@ -63,6 +63,7 @@ fn worker(counters: &Counters, sessions: u64) -> WorkerStatistics {
             echo_requests: counters.paths.requests,
             echo_responses: counters.paths.responses,
             failures: counters.paths.failures,
+            restarts: counters.paths.restarts,
         },
         content: content(&counters.content),
         books: counters.books(),

@@ -93,7 +93,7 @@ const fn is_of_sessions(command: &Command) -> bool {
         Command::Put(_)
             | Command::Delete { .. }
             | Command::QueryUsage { .. }
-            | Command::ResyncBegin
+            | Command::ResyncBegin { .. }
             | Command::ResyncEnd
     )
 }

@@ -4,9 +4,8 @@ use packet::{Buffer, gtpu, ipv4, ipv6, protocol, udp};
 use rules::Teid;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Bytes of an end marker, and of an echo request.
+/// Bytes of an end marker.
 const END_MARKER: usize = 8;
-const ECHO_REQUEST: usize = 12;
 
 /// From us to a peer's address and UDP port.
 #[derive(Clone, Copy, Debug)]
@@ -79,13 +78,14 @@ pub(crate) fn write_end_marker<B: Buffer>(buffer: &mut B, ends: (IpAddr, IpAddr)
     replace_by_gtpu(buffer, Way { source: ends.0, destination: ends.1, port: gtpu::PORT }, &message)
 }
 
-/// Makes an empty buffer an echo request; `None` where it is too small.
+/// Makes an empty buffer an echo request of this number, with when we began; `None` where it is too small.
 pub(crate) fn write_echo_request<B: Buffer>(
     buffer: &mut B,
     ends: (IpAddr, IpAddr),
-    sequence: u16,
+    (sequence, stamp): (u16, Option<u32>),
 ) -> Option<()> {
-    let mut message = [0; ECHO_REQUEST];
-    gtpu::write_echo_request(&mut message, sequence)?;
-    replace_by_gtpu(buffer, Way { source: ends.0, destination: ends.1, port: gtpu::PORT }, &message)
+    let mut message = [0; gtpu::ECHO_MAX];
+    let length = gtpu::write_echo_request(&mut message, sequence, stamp)?;
+    let way = Way { source: ends.0, destination: ends.1, port: gtpu::PORT };
+    replace_by_gtpu(buffer, way, message.get(..length)?)
 }

@@ -17,7 +17,7 @@ impl<B: Buffer> Node<B> for GtpuErrorIndication {
         if !packet.meta.tunnelled() || !state.may_indicate(packet.meta.port) {
             return Next::drop(DropReason::NoTunnel);
         }
-        match answer(packet) {
+        match answer(packet, state.recovery_time_stamp) {
             Some(()) if packet.meta.loops > 0 => tell_ourselves(packet),
             Some(()) => Next::To(NodeId::IpOutput),
             None => Next::drop(DropReason::NoTunnel),
@@ -26,11 +26,11 @@ impl<B: Buffer> Node<B> for GtpuErrorIndication {
 }
 
 /// The headers of the tunnel still stand in front of the user's packet.
-fn answer<B: Buffer>(packet: &mut Packet<B>) -> Option<()> {
+fn answer<B: Buffer>(packet: &mut Packet<B>, recovery_time_stamp: Option<u32>) -> Option<()> {
     let bytes = packet.buffer.prepend(usize::from(packet.meta.outer))?;
     let (peer, address) = ends(bytes)?;
     let mut message = [0; TunnelError::LENGTH_MAX];
-    let error = TunnelError { teid: packet.meta.teid, address, udp_port: None };
+    let error = TunnelError { teid: packet.meta.teid, address, udp_port: None, recovery_time_stamp };
     let length = error.write(&mut message)?;
     let way = Way { source: address, destination: peer, port: gtpu::PORT };
     replace_by_gtpu(&mut packet.buffer, way, message.get(..length)?)

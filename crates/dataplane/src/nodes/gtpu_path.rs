@@ -3,16 +3,15 @@
 
 use super::answer::{Way, ends, replace_by_gtpu, write_end_marker};
 use crate::counters::DropReason;
-use crate::frame::{Fate, Meta, Packet};
+use crate::frame::{Fate, Packet};
 use crate::graph::{Next, Node, NodeId};
 use crate::state::{Key, State};
 use dplink::Event;
-use packet::gtpu::{Message, TunnelError, message_type, write_echo_response};
+use packet::gtpu::{
+    ECHO_MAX, Message, TunnelError, message_type, read_recovery_time_stamp, write_echo_response,
+};
 use packet::{Buffer, udp};
 use rules::{Interface, Teid};
-
-/// The longest answer of ours.
-const ANSWER_MAX: usize = 32;
 
 pub(crate) struct GtpuPath;
 
@@ -24,8 +23,8 @@ impl<B: Buffer> Node<B> for GtpuPath {
         let payload = datagram.get(udp::LENGTH..).unwrap_or_default();
         let Ok(message) = Message::parse(payload) else { return Next::drop(DropReason::GtpuTruncated) };
         match message.message_type {
-            message_type::ECHO_REQUEST => answer_echo(packet, &message),
-            message_type::ERROR_INDICATION => note_error(state, (&packet.meta, &message), payload),
+            message_type::ECHO_REQUEST => answer_echo(state, packet, &message),
+            message_type::ERROR_INDICATION => note_error(state, packet, &message),
             message_type::ECHO_RESPONSE => note_answer(state, packet, &message),
             message_type::END_MARKER => {
                 packet.meta.teid = message.teid;
@@ -67,16 +66,24 @@ pub(super) fn end_marker<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -
     }
 }
 
+/// What a message says of when its sender began.
+fn stamp<B: Buffer>(packet: &Packet<B>, message: &Message) -> Option<u32> {
+    let payload = packet.buffer.data().get(usize::from(packet.meta.header_length) + udp::LENGTH..)?;
+    read_recovery_time_stamp(message, payload)
+}
+
 /// The answer goes back to the port the request came from (TS 29.281 4.4.2.2).
-fn answer_echo<B: Buffer>(packet: &mut Packet<B>, request: &Message) -> Next {
+fn answer_echo<B: Buffer>(state: &mut State, packet: &mut Packet<B>, request: &Message) -> Next {
     let bytes = packet.buffer.data();
     let datagram = bytes.get(usize::from(packet.meta.header_length)..).unwrap_or_default();
+    let began = stamp(packet, request);
     let asked_from = udp::Header::parse(datagram).map(udp::Header::source);
     let (Some((asker, us)), Some(port), Some(sequence)) = (ends(bytes), asked_from, request.sequence) else {
         return Next::drop(DropReason::GtpuIncomplete);
     };
-    let mut answer = [0; ANSWER_MAX];
-    let written = write_echo_response(&mut answer, sequence)
+    began.into_iter().for_each(|stamp| state.began((packet.meta.side(), asker), stamp));
+    let mut answer = [0; ECHO_MAX];
+    let written = write_echo_response(&mut answer, sequence, state.recovery_time_stamp)
         .and_then(|length| answer.get(..length))
         .and_then(|answer| {
             let way = Way { source: us, destination: asker, port };
@@ -88,11 +95,11 @@ fn answer_echo<B: Buffer>(packet: &mut Packet<B>, request: &Message) -> Next {
     }
 }
 
-/// A peer is there if it answers from the address that was asked, to the number that was asked; what else its answer
-/// holds, its restart counter among it, says nothing (TS 29.281 7.2.2).
+/// A peer is there if it answers from the address that was asked, to the number that was asked. The restart counter of its
+/// answer says nothing (TS 29.281 8.2).
 fn note_answer<B: Buffer>(state: &mut State, packet: &Packet<B>, message: &Message) -> Next {
     if let (Some((peer, _)), Some(sequence)) = (ends(packet.buffer.data()), message.sequence) {
-        state.answered((packet.meta.side(), peer), sequence);
+        state.answered((packet.meta.side(), peer), (sequence, stamp(packet, message)));
     }
     Next::End(Fate::Consumed)
 }
@@ -100,7 +107,9 @@ fn note_answer<B: Buffer>(state: &mut State, packet: &Packet<B>, message: &Messa
 /// Whoever releases a tunnel by it takes a user off, and it says itself whose the tunnel is. So it is heard from where packets to
 /// that peer go, and of tunnels that lead there: a host of the data network is no base station. Of tunnels between sessions of this
 /// node nobody says anything but the node itself.
-fn note_error(state: &mut State, (meta, message): (&Meta, &Message), payload: &[u8]) -> Next {
+fn note_error<B: Buffer>(state: &mut State, packet: &Packet<B>, message: &Message) -> Next {
+    let (meta, bytes) = (&packet.meta, packet.buffer.data());
+    let payload = bytes.get(usize::from(meta.header_length) + udp::LENGTH..).unwrap_or_default();
     let Some(indication) = TunnelError::read(message, payload) else {
         return Next::drop(DropReason::GtpuIncomplete);
     };
@@ -113,6 +122,9 @@ fn note_error(state: &mut State, (meta, message): (&Meta, &Message), payload: &[
         [false, true] => Some(Interface::Core),
         [false, false] => return Next::End(Fate::Consumed),
     };
+    if let (Some(stamp), Some((sender, _))) = (indication.recovery_time_stamp, ends(bytes)) {
+        state.began((meta.side(), sender), stamp);
+    }
     state.note(Event::ErrorIndication { teid, peer, towards });
     Next::End(Fate::Consumed)
 }

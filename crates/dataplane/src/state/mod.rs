@@ -59,7 +59,7 @@ pub(crate) use link::{Reach, link_local};
 pub(crate) use memory::{NoMemory, prefetch, prefetch_write};
 pub(crate) use moving::{Expected, Leaving, Parcel, Stay};
 pub(crate) use neighbours::{Lookup, Neighbours};
-pub use peers::PathCounts;
+pub use paths::PathCounts;
 pub(crate) use peers::{Name, Way};
 pub(crate) use ports::{Ports, Receiver};
 pub(crate) use probing::{Entry, Probing, scatter};
@@ -104,6 +104,8 @@ pub(crate) struct State {
     pub(crate) now_ns: u64,
     /// How far a packet may be ahead of its rate.
     pub(crate) burst_ns: u64,
+    /// What peers are told of when we began (TS 23.007 18A); `None` until a control side says so.
+    pub(crate) recovery_time_stamp: Option<u32>,
     pub(crate) ports: Ports,
     pub(crate) routes: Routes,
     pub(crate) neighbours: Neighbours,
@@ -171,6 +173,7 @@ impl State {
         Ok(Self {
             now_ns: 0,
             burst_ns: limits.burst_ns,
+            recovery_time_stamp: None,
             routes: Routes::new(&ports, &config.routes)?,
             neighbours: Neighbours::new(limits.neighbours, steering.is_shared()),
             sessions: Sessions::new(room)?,
@@ -263,11 +266,19 @@ impl State {
         (!self.events.is_empty()).then(|| self.events.remove(0))
     }
 
-    /// A peer answered a question, ours or another worker's.
-    pub(crate) fn answered(&mut self, peer: Name, sequence: u16) {
+    /// A peer answered a question, ours or another worker's: its number, and when the peer says that it began.
+    pub(crate) fn answered(&mut self, peer: Name, answer: (u16, Option<u32>)) {
         match self.steering.other_steward(peer) {
-            Some(steward) => self.steering.post.tell(steward, Note::Answered(peer, sequence)),
-            None => self.sessions.peers.answered(peer, sequence, self.now_ns),
+            Some(steward) => self.steering.post.tell(steward, Note::Answered(peer, answer)),
+            None => self.sessions.peers.answered(peer, answer, self.now_ns),
+        }
+    }
+
+    /// A peer says when it began.
+    pub(crate) fn began(&mut self, peer: Name, stamp: u32) {
+        match self.steering.other_steward(peer) {
+            Some(steward) => self.steering.post.tell(steward, Note::Began(peer, stamp)),
+            None => self.sessions.peers.began(peer, stamp, self.now_ns),
         }
     }
 

@@ -1,10 +1,15 @@
 //! GTP-U path management (TS 29.281 7.2, TS 23.007 20.3): whether a peer in use is still there.
 //!
 //! A path is asked every period. A question that is not answered within T3 is asked again, N3 times in all; then the path
-//! has failed, until an answer comes. A restart counter in an answer says nothing: GTP-U version 1 has none (TS 29.281
-//! 7.2.2).
+//! has failed, until an answer comes. Whether it was restarted its Recovery Time Stamp says (TS 23.007 18A); the restart counter
+//! of an answer says nothing: GTP-U has it at 0 (TS 29.281 8.2).
 
+use super::peers::{Name, Way};
 use crate::config::Echo;
+use arrayvec::ArrayVec;
+
+/// Questions asked in one turn, and changes told.
+pub(super) const AT_ONCE: usize = 32;
 
 /// The path to one peer.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +27,11 @@ pub(crate) struct Path {
     is_failed: bool,
     /// What the control plane was told last: whether it has failed.
     told: Option<bool>,
+    /// When the peer began, in seconds since 1900, as it says itself.
+    recovery_time_stamp: Option<u32>,
+    restarts: u32,
+    /// The control plane was told of all of them.
+    is_restart_told: bool,
 }
 
 /// What is to be done about a path.
@@ -36,8 +46,18 @@ pub(crate) enum Due {
 
 impl Path {
     /// To be asked at once.
-    pub(crate) const NEW: Self =
-        Self { sequence: 0, tries: 0, asked_ns: 0, due_ns: 0, answer: None, is_failed: false, told: None };
+    pub(crate) const NEW: Self = Self {
+        sequence: 0,
+        tries: 0,
+        asked_ns: 0,
+        due_ns: 0,
+        answer: None,
+        is_failed: false,
+        told: None,
+        recovery_time_stamp: None,
+        restarts: 0,
+        is_restart_told: true,
+    };
 
     /// Looks at the path; called often enough, and as long as the peer is in use.
     pub(crate) fn look(&mut self, now_ns: u64, echo: Echo) -> Due {
@@ -78,6 +98,41 @@ impl Path {
         self.told = Some(self.is_failed);
     }
 
+    /// The peer says when it began. If that is later than what it said before, it was restarted and has forgotten its tunnels;
+    /// if it is earlier, a newer message has overtaken this one (TS 23.007 18A). Stamps go round in 2036. Returns whether
+    /// it was restarted.
+    pub(crate) fn began(&mut self, stamp: u32) -> bool {
+        let is_later = |known: u32| stamp.wrapping_sub(known).cast_signed() > 0;
+        let is_restart = self.recovery_time_stamp.is_some_and(is_later);
+        if is_restart {
+            (self.restarts, self.is_restart_told) = (self.restarts.saturating_add(1), false);
+        }
+        if is_restart || self.recovery_time_stamp.is_none() {
+            self.recovery_time_stamp = Some(stamp);
+        }
+        is_restart
+    }
+
+    /// Whether the control plane has to be told of a restart.
+    pub(crate) const fn has_untold_restart(&self) -> bool {
+        !self.is_restart_told
+    }
+
+    /// It was told.
+    pub(crate) const fn told_restart(&mut self) {
+        self.is_restart_told = true;
+    }
+
+    /// When the peer began, in seconds since 1900; `None` where it does not say.
+    pub(crate) const fn recovery_time_stamp(&self) -> Option<u32> {
+        self.recovery_time_stamp
+    }
+
+    /// Restarts since the peer is known.
+    pub(crate) const fn restarts(&self) -> u32 {
+        self.restarts
+    }
+
     pub(crate) const fn is_failed(&self) -> bool {
         self.is_failed
     }
@@ -85,6 +140,43 @@ impl Path {
     /// When the last answer came, in nanoseconds, and how long it took, in microseconds.
     pub(crate) const fn answer(&self) -> Option<(u64, u32)> {
         self.answer
+    }
+}
+
+/// What became of questions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathCounts {
+    /// Echo requests sent.
+    pub requests: u64,
+    /// Answers to them.
+    pub responses: u64,
+    /// Paths that failed.
+    pub failures: u64,
+    /// Restarts of peers.
+    pub restarts: u64,
+    /// Peers that tunnels lead to now.
+    pub peers: u64,
+    /// Of them, those whose path has failed.
+    pub failed: u64,
+}
+
+/// What is to be done about paths now.
+#[derive(Debug, Default)]
+pub(crate) struct PathsDue {
+    /// Ways to peers that are to be asked, and the numbers of the questions.
+    pub(crate) questions: ArrayVec<(Way, u16), AT_ONCE>,
+    /// Peers whose path has failed, or is there again.
+    pub(crate) changes: ArrayVec<(Name, bool), AT_ONCE>,
+    /// Peers that were restarted.
+    pub(crate) restarts: ArrayVec<Name, AT_ONCE>,
+    /// Peers in use that other workers ask, and which.
+    pub(crate) named: ArrayVec<(u8, Name), AT_ONCE>,
+}
+
+impl PathsDue {
+    /// Whether one more peer may be too many.
+    pub(crate) fn is_full(&self) -> bool {
+        self.questions.is_full() || self.changes.is_full() || self.restarts.is_full() || self.named.is_full()
     }
 }
 
@@ -136,6 +228,18 @@ mod tests {
         assert!(!path.answered(0, 0, ECHO));
         path.look(0, ECHO);
         assert!(!path.answered(2, S, ECHO) && path.answered(1, S, ECHO) && !path.answered(1, S, ECHO));
+    }
+
+    #[test]
+    fn a_later_time_stamp_is_a_restart_and_an_earlier_one_an_old_message() {
+        let mut path = Path::NEW;
+        let stamps = [5, 5, 9, 8, 9, u32::MAX / 2 + 3, 1, 0];
+        let found = stamps.map(|stamp| path.began(stamp));
+        assert_eq!(found, [false, false, true, false, false, true, true, false], "1 comes after a turn");
+        assert_eq!((path.recovery_time_stamp(), path.restarts()), (Some(1), 3));
+        assert!(path.has_untold_restart());
+        path.told_restart();
+        assert!(!path.has_untold_restart());
     }
 
     #[test]

@@ -1,12 +1,11 @@
 //! The other ends of tunnels: few, and named by many sessions, so each is kept once.
 
 use super::exits::Exit;
-use super::paths::{Due, Path};
+use super::paths::{Due, Path, PathCounts, PathsDue};
 use crate::config::Echo;
 use crate::frame::NextHop;
 use crate::side::Side;
 use crate::steering::steward;
-use arrayvec::ArrayVec;
 use dplink::PathState;
 use packet::gtpu::{Framed, Template};
 use std::collections::HashMap;
@@ -14,8 +13,6 @@ use std::net::IpAddr;
 
 /// Peers looked at in one turn.
 const SEARCH: usize = 512;
-/// Questions asked in one turn, and changes told.
-const AT_ONCE: usize = 32;
 /// Peers listed in one turn.
 const LISTED: usize = 256;
 /// A peer of another worker's is named to it so often, and remembered by it so long without.
@@ -105,32 +102,6 @@ pub(crate) struct Peers {
     /// Looked at last.
     looked: usize,
     pub(crate) counts: PathCounts,
-}
-
-/// What became of questions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PathCounts {
-    /// Echo requests sent.
-    pub requests: u64,
-    /// Answers to them.
-    pub responses: u64,
-    /// Paths that failed.
-    pub failures: u64,
-    /// Peers that tunnels lead to now.
-    pub peers: u64,
-    /// Of them, those whose path has failed.
-    pub failed: u64,
-}
-
-/// What is to be done about paths now.
-#[derive(Debug, Default)]
-pub(crate) struct PathsDue {
-    /// Ways to peers that are to be asked, and the numbers of the questions.
-    pub(crate) questions: ArrayVec<(Way, u16), AT_ONCE>,
-    /// Peers whose path has failed, or is there again.
-    pub(crate) changes: ArrayVec<(Name, bool), AT_ONCE>,
-    /// Peers in use that other workers ask, and which.
-    pub(crate) named: ArrayVec<(u8, Name), AT_ONCE>,
 }
 
 impl Peers {
@@ -287,7 +258,7 @@ impl Peers {
     pub(crate) fn look(&mut self, now_ns: u64) -> PathsDue {
         let mut due = PathsDue::default();
         for _ in 0..SEARCH.min(self.known.len()) {
-            if due.questions.is_full() || due.changes.is_full() || due.named.is_full() {
+            if due.is_full() {
                 break;
             }
             self.looked = (self.looked + 1) % self.known.len();
@@ -316,6 +287,7 @@ impl Peers {
             }
             return;
         }
+        due.restarts.extend(known.path.has_untold_restart().then_some(name));
         let Some(way) = self.peers.get(place).and_then(|peer| peer.way.filter(|_| asks)) else { return };
         match known.path.look(now_ns, self.echo) {
             Due::Ask(sequence) => {
@@ -335,12 +307,30 @@ impl Peers {
         }
     }
 
-    /// An answer to one of our questions, by its number.
-    pub(crate) fn answered(&mut self, name: Name, sequence: u16, now_ns: u64) {
+    /// The control plane has been told that a peer was restarted.
+    pub(crate) fn told_restart(&mut self, name: Name) {
+        if let Some(known) = self.known_mut(name) {
+            known.path.told_restart();
+        }
+    }
+
+    /// An answer to one of our questions, by its number, and when the peer says that it began.
+    pub(crate) fn answered(&mut self, name: Name, (sequence, stamp): (u16, Option<u32>), now_ns: u64) {
         let echo = self.echo;
         let known = self.known_mut(name);
         let is_wanted = known.is_some_and(|known| known.path.answered(sequence, now_ns, echo));
         self.counts.responses += u64::from(is_wanted);
+        stamp.into_iter().filter(|_| is_wanted).for_each(|stamp| self.began(name, stamp, now_ns));
+    }
+
+    /// A peer says when it began. Of one that no tunnel leads to nobody wants to hear: tunnels that come later, it knows.
+    pub(crate) fn began(&mut self, name: Name, stamp: u32, now_ns: u64) {
+        let Some(known) = self.known_mut(name) else { return };
+        let is_restart = known.path.began(stamp);
+        if known.tunnels == 0 && known.named_ns <= now_ns {
+            known.path.told_restart();
+        }
+        self.counts.restarts += u64::from(is_restart);
     }
 
     fn known_mut(&mut self, name: Name) -> Option<&mut Known> {
@@ -404,6 +394,8 @@ impl Known {
             path,
             round_trip_us: answer.map(|(_, took_us)| took_us),
             last_answer_age_ms: answer.map(|(at_ns, _)| now_ns.saturating_sub(at_ns) / 1_000_000),
+            recovery_time_stamp: self.path.recovery_time_stamp(),
+            restarts: self.path.restarts(),
         })
     }
 }

@@ -23,8 +23,10 @@ pub(crate) enum Note {
     /// Tunnels of the writer lead to a peer, which the reader has to ask whether it is there. May be lost: it is written
     /// again.
     InUse(Name),
-    /// A peer answered a question of the reader, by its number. May be lost, like the answer.
-    Answered(Name, u16),
+    /// A peer answered a question of the reader, by its number, and says when it began. May be lost, like the answer.
+    Answered(Name, (u16, Option<u32>)),
+    /// A peer of the reader says when it began. May be lost: it says so again.
+    Began(Name, u32),
 }
 
 /// A worker's letter boxes: a ring to and from each of the others. Owned by one worker, like everything it writes.

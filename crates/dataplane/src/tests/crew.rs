@@ -304,7 +304,7 @@ fn a_peer_is_asked_by_one_worker_and_its_answer_found_wherever_it_arrives() {
 #[test]
 fn a_resynchronisation_sweeps_all_workers() {
     let mut team = Team::of(3, 16);
-    team.ask(Command::ResyncBegin);
+    team.ask(Command::ResyncBegin { recovery_time_stamp: 7 });
     for session in 1..=8 {
         let again = team.engine.handle(Command::Put(Desired::new(Seid(session), 1, rules(session)))).unwrap();
         assert_eq!(again, Some(applied(session, 1)));

@@ -97,7 +97,7 @@ fn stations_are_told_where_somebody_asks_and_when_they_are_silent() {
     send(&mut bench, N3, &in_tunnel(121, &frame(A, HOST)));
     assert_eq!(macs(bench.settle()), [(120, vec![]), (121, vec![A])]);
     // A control plane that has just come hears how things are.
-    bench.engine.handle(Command::ResyncBegin).unwrap();
+    bench.engine.handle(Command::ResyncBegin { recovery_time_stamp: 7 }).unwrap();
     for session in FRAMES {
         let mut rules = ethernet(session);
         asking(&mut rules);

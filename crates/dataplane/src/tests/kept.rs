@@ -316,7 +316,7 @@ fn a_resynchronisation_tells_again_of_packets_kept() {
     assert_eq!(paged(&bench.settle()), 1);
     bench.put(ASLEEP, 1, asleep());
     assert_eq!(paged(&bench.settle()), 0, "nobody was away");
-    bench.engine.handle(Command::ResyncBegin).unwrap();
+    bench.engine.handle(Command::ResyncBegin { recovery_time_stamp: 7 }).unwrap();
     bench.engine.handle(Command::Put(Desired::new(Seid(ASLEEP), 1, asleep()))).unwrap();
     bench.engine.handle(Command::ResyncEnd).unwrap();
     assert_eq!(paged(&bench.settle()), 1);

@@ -186,7 +186,7 @@ fn a_deleted_session_can_come_back_in_the_same_revision() {
 fn a_resynchronisation_removes_what_is_no_longer_named_and_touches_nothing_else() {
     let mut bench = Bench::new();
     bench.engine.handle(Command::Hello { version: VERSION, role: Role::Control }).unwrap();
-    bench.engine.handle(Command::ResyncBegin).unwrap();
+    bench.engine.handle(Command::ResyncBegin { recovery_time_stamp: 7 }).unwrap();
     assert!(matches!(bench.put(2, 1, rules(2)), Some(Notice::Applied { .. })));
     let end = bench.engine.handle(Command::ResyncEnd).unwrap();
     assert_eq!(end, Some(Notice::Resynced { swept: 2 }));

@@ -32,13 +32,40 @@ fn question(sequence: u8) -> Vec<u8> {
 
 /// An answer from an address of the radio network, with a restart counter that is not 0.
 fn answer(from: [u8; 4], sequence: u8) -> Vec<u8> {
+    message(from, &[0x32, 2, 0, 6, 0, 0, 0, 0, 0, sequence, 0, 0, 14, 77])
+}
+
+/// A GTP-U message from an address of the radio network.
+fn message(from: [u8; 4], message: &[u8]) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 3, 2, 2, 0, 0, 0, 3, 1, 8, 0];
-    let ip = packet::ipv4::Header::new(from.into(), [10, 30, 0, 2].into(), 17, 22).unwrap();
+    let ip = packet::ipv4::Header::new(from.into(), [10, 30, 0, 2].into(), 17, 8 + message.len()).unwrap();
     frame.resize(14 + 28, 0);
     ip.write(&mut frame[14..]).unwrap();
-    udp::Header::new(2152, 2152, 14).unwrap().write(&mut frame[34..]).unwrap();
-    frame.extend([0x32, 2, 0, 6, 0, 0, 0, 0, 0, sequence, 0, 0, 14, 77]);
+    udp::Header::new(2152, 2152, message.len()).unwrap().write(&mut frame[34..]).unwrap();
+    frame.extend(message);
     frame
+}
+
+/// As [`answer`], of a gNB that says when it began.
+fn dated_answer(sequence: u8, stamp: u8) -> Vec<u8> {
+    let said = [0x32, 2, 0, 13, 0, 0, 0, 0, 0, sequence, 0, 0, 14, 77, 231, 0, 4, 0xe9, 0, 0, stamp];
+    message([10, 30, 0, 1], &said)
+}
+
+/// As [`dated_answer`], a question of the gNB's.
+fn dated_question(stamp: u8) -> Vec<u8> {
+    message([10, 30, 0, 1], &[0x32, 1, 0, 11, 0, 0, 0, 0, 0, 9, 0, 0, 231, 0, 4, 0xe9, 0, 0, stamp])
+}
+
+/// As [`dated_answer`], an Error Indication about our packets.
+fn dated_error(stamp: u8) -> Vec<u8> {
+    let tunnel = [16, 0, 0, 2, 3, 133, 0, 4, 10, 30, 0, 1];
+    let start = [0x32, 26, 0, 23, 0, 0, 0, 0, 0, 0, 0, 0];
+    message([10, 30, 0, 1], &[&start[..], &tunnel, &[231, 0, 4, 0xe9, 0, 0, stamp]].concat())
+}
+
+fn restart() -> Notice {
+    Notice::Event(Event::PeerRestarted { side: Interface::Access, remote: GNB.into() })
 }
 
 /// What is told, and what the gNB gets, in so many seconds from the next on.
@@ -88,7 +115,8 @@ fn a_peer_in_use_is_asked_and_its_silence_and_return_are_told() {
     assert_eq!(seconds(&mut bench, 1), (vec![], vec![]));
     bench.receive(N3, &answer([10, 30, 0, 1], 2));
     assert_eq!(seconds(&mut bench, 1).0, [path(false)]);
-    let expected = PathStatistics { peers: 1, failed: 0, echo_requests: 3, echo_responses: 1, failures: 1 };
+    let expected =
+        PathStatistics { peers: 1, failed: 0, echo_requests: 3, echo_responses: 1, failures: 1, restarts: 0 };
     assert_eq!(counted(&mut bench), expected);
     assert!(bench.worker.books().balanced());
     assert_eq!(bench.worker.counters().consumed, 4);
@@ -110,6 +138,8 @@ fn peers_are_listed_with_what_is_known_of_them() {
         path: PathState::Up,
         round_trip_us: Some(1_000),
         last_answer_age_ms: Some(2_000),
+        recovery_time_stamp: None,
+        restarts: 0,
     };
     assert_eq!(peers(&mut bench), [expected]);
     bench.engine.handle(Command::Delete { session: Seid(1) }).unwrap();
@@ -139,6 +169,63 @@ fn a_peer_without_tunnels_is_not_asked() {
     assert_eq!(seconds(&mut bench, 130), (vec![], vec![]));
 }
 
+/// What it says of its beginning counts in answers to us, in its own questions and in Error Indications (TS 23.007 18A).
+#[test]
+fn a_peer_that_was_restarted_is_told_once() {
+    let mut bench = bench();
+    bench.receive(N3, &dated_answer(1, 5));
+    assert_eq!(seconds(&mut bench, 1).0, [path(false)], "what it said before nobody knows");
+    for (message, told) in [
+        (dated_question(5), vec![]),
+        (dated_question(6), vec![restart()]),
+        (dated_question(6), vec![]),
+        (dated_question(5), vec![]),
+        // Nobody asked.
+        (dated_answer(1, 7), vec![]),
+    ] {
+        bench.receive(N3, &message);
+        assert_eq!(seconds(&mut bench, 2).0, told);
+    }
+    bench.receive(N3, &dated_error(8));
+    assert_eq!(seconds(&mut bench, 2).0.iter().filter(|told| **told == restart()).count(), 1);
+    let peer = &peers(&mut bench)[0];
+    assert_eq!((peer.recovery_time_stamp, peer.restarts), (Some(0xe900_0008), 2));
+    assert_eq!(counted(&mut bench).restarts, 2);
+}
+
+/// There is nothing that it could have forgotten: whatever tunnel comes later, it knows.
+#[test]
+fn the_restart_of_a_peer_without_tunnels_is_told_to_nobody() {
+    let mut bench = bench();
+    bench.receive(N3, &dated_answer(1, 5));
+    seconds(&mut bench, 1);
+    bench.engine.handle(Command::Delete { session: Seid(1) }).unwrap();
+    bench.settle();
+    bench.receive(N3, &dated_question(6));
+    seconds(&mut bench, 2);
+    bench.put(1, 2, rules(1));
+    assert!(!seconds(&mut bench, 2).0.contains(&restart()));
+    assert_eq!(peers(&mut bench)[0].recovery_time_stamp, Some(0xe900_0006));
+}
+
+#[test]
+fn peers_are_told_when_our_sessions_began() {
+    let mut bench = bench();
+    assert_eq!(bench.sent(N3), [question(1)], "nobody has said so");
+    bench.engine.handle(Command::ResyncBegin { recovery_time_stamp: 0xe912_3456 }).unwrap();
+    bench.settle();
+    let stamp = [231, 0, 4, 0xe9, 0x12, 0x34, 0x56];
+    let again = &seconds(&mut bench, 5).1[0][42..];
+    assert_eq!(again, [&[0x32, 1, 0, 11, 0, 0, 0, 0, 0, 1, 0, 0][..], &stamp].concat());
+    bench.receive(N3, &dated_question(1));
+    let answer = &seconds(&mut bench, 1).1[0][42..];
+    assert_eq!(answer, [&[0x32, 2, 0, 13, 0, 0, 0, 0, 0, 9, 0, 0, 14, 0][..], &stamp].concat());
+    // A packet into a tunnel that is not there.
+    bench.receive(N3, &message([10, 30, 0, 1], &[0x30, 255, 0, 1, 0, 0, 0x77, 0x77, 0x45]));
+    let error = &seconds(&mut bench, 1).1[0][42..];
+    assert_eq!((error[1], &error[24..]), (26, &stamp[..]));
+}
+
 /// Its failure was told, and nobody else remembers that.
 #[test]
 fn the_return_of_a_failed_peer_is_told_even_if_it_was_forgotten_meanwhile() {
@@ -159,7 +246,7 @@ fn the_return_of_a_failed_peer_is_told_even_if_it_was_forgotten_meanwhile() {
 fn a_control_plane_that_comes_back_hears_of_failures_again() {
     let mut bench = bench();
     seconds(&mut bench, 12);
-    bench.engine.handle(Command::ResyncBegin).unwrap();
+    bench.engine.handle(Command::ResyncBegin { recovery_time_stamp: 7 }).unwrap();
     bench.put(1, 1, rules(1));
     bench.engine.handle(Command::ResyncEnd).unwrap();
     assert_eq!(bench.settle(), [path(true)]);

@@ -307,7 +307,12 @@ fn indication(port: usize, peer: [u8; 4]) -> Vec<u8> {
     let (last, interface) = if port == N3 { (3, 30) } else { (6, 50) };
     let mut frame = vec![2, 0, 0, 0, last, 2, 2, 0, 0, 0, last, 1, 8, 0];
     let mut message = [0; packet::gtpu::TunnelError::LENGTH_MAX];
-    let error = packet::gtpu::TunnelError { teid: 0x203, address: IpAddr::from(peer), udp_port: None };
+    let error = packet::gtpu::TunnelError {
+        teid: 0x203,
+        address: IpAddr::from(peer),
+        udp_port: None,
+        recovery_time_stamp: None,
+    };
     let length = error.write(&mut message).unwrap();
     let mut inner = vec![0; 28];
     ipv4::Header::new([10, interface, 0, 1].into(), [10, interface, 0, 2].into(), 17, 8 + length)

@@ -453,7 +453,7 @@ fn a_resynchronisation_tells_again_of_starts() {
         told(&bench.settle()).len()
     };
     assert_eq!([starts(&mut bench), starts(&mut bench)], [1, 0]);
-    bench.engine.handle(Command::ResyncBegin).unwrap();
+    bench.engine.handle(Command::ResyncBegin { recovery_time_stamp: 7 }).unwrap();
     bench.engine.handle(Command::Put(Desired::new(Seid(METERED), 1, with_urr(urr)))).unwrap();
     bench.engine.handle(Command::ResyncEnd).unwrap();
     bench.settle();

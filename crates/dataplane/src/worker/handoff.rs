@@ -135,7 +135,8 @@ impl State {
         match note {
             Note::Station(next_hop, mac) => neighbours.learn_quietly(next_hop, mac, *now_ns),
             Note::InUse(name) => sessions.peers.name(name, *now_ns, || Self::way(ports, routes, name)),
-            Note::Answered(name, sequence) => sessions.peers.answered(name, sequence, *now_ns),
+            Note::Answered(name, answer) => sessions.peers.answered(name, answer, *now_ns),
+            Note::Began(name, stamp) => sessions.peers.began(name, stamp, *now_ns),
             // The directory has read them.
             Note::Owns(_) | Note::Left(_) => {}
         }

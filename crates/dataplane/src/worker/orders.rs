@@ -48,6 +48,8 @@ pub(crate) enum Order {
     Move(Leg, Box<Parcel>),
     /// Tell how busy you have been.
     Busy,
+    /// Tell peers from now on that this is when we began.
+    RecoveryTimeStamp(u32),
 }
 
 /// What a session has used, asked for and told.
@@ -219,6 +221,10 @@ impl<P: Port> Worker<P> {
             }
             Order::AllMacs => {
                 self.state.switch.change_all();
+                Report::Done
+            }
+            Order::RecoveryTimeStamp(stamp) => {
+                self.state.recovery_time_stamp = Some(stamp);
                 Report::Done
             }
             Order::TellAgain(seid) => {

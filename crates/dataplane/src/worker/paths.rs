@@ -41,6 +41,12 @@ impl<P: Port> Worker<P> {
                 self.state.sessions.peers.told(name);
             }
         }
+        for name in due.restarts {
+            let (side, remote) = (name.0.interface(), name.1);
+            if self.state.note(Event::PeerRestarted { side, remote }) {
+                self.state.sessions.peers.told_restart(name);
+            }
+        }
         for (steward, name) in due.named {
             self.state.steering.post.tell(steward, Note::InUse(name));
         }
@@ -54,7 +60,9 @@ impl<P: Port> Worker<P> {
     fn ask_peer(&mut self, way: &Way, sequence: u16) {
         let Some(mut buffer) = self.lanes.first_mut().and_then(|lane| lane.port.allocate()) else { return };
         self.counters.created += 1;
-        if nodes::write_echo_request(&mut buffer, way.ends, sequence).is_none() {
+        if nodes::write_echo_request(&mut buffer, way.ends, (sequence, self.state.recovery_time_stamp))
+            .is_none()
+        {
             return self.discard(buffer, DropReason::NoHeadroom);
         }
         let mut meta = Meta::new(way.next_hop.port, Side::of(Interface::Access));

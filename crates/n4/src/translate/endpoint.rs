@@ -145,9 +145,13 @@ impl Translator<'_> {
             Some(f_teid) => {
                 let naming = pdrs.iter().find(|pdr| pdr.pdi.traffic_endpoint_id == Some(id));
                 let source = naming.map_or(SourceInterface::Access, |pdr| pdr.pdi.source_interface);
-                let source = values::source(source, true)?;
-                let instance = values::instance(create.network_instance.as_ref(), self.has_instances);
-                self.endpoint_f_teid(f_teid, (source, instance))?
+                let named = naming.and_then(|pdr| pdr.pdi.interface_type);
+                let origin = values::Origin {
+                    interface: values::source(source, true)?,
+                    instance: values::instance(create.network_instance.as_ref(), self.has_instances),
+                    interface_type: create.interface_type.or(named),
+                };
+                self.endpoint_f_teid(f_teid, origin)?
             }
             None => (None, None),
         };
@@ -244,7 +248,7 @@ impl Translator<'_> {
         if let Some(f_teid) = update.local_f_teid {
             // One that is to be chosen anew stays as it is.
             let stays = matches!(f_teid, pfcp::FTeid::Choose { .. }) && before.f_teid.is_some();
-            let origin = self.origin_of_endpoint(before);
+            let origin = self.origin_of_endpoint(before, update.interface_type);
             let (new, told) =
                 if stays { (before.f_teid, None) } else { self.endpoint_f_teid(f_teid, origin)? };
             after.f_teid = new;
@@ -273,12 +277,16 @@ impl Translator<'_> {
     }
 
     /// Where packets come from at an endpoint that is there: what the PDRs say that name it.
-    fn origin_of_endpoint(&self, endpoint: &TrafficEndpoint) -> values::Origin {
+    fn origin_of_endpoint(&self, endpoint: &TrafficEndpoint, interface_type: Option<u8>) -> values::Origin {
         let naming = self.extras.at_endpoint.iter().filter(|(_, id)| *id == endpoint.id);
         let source = naming.filter_map(|(pdr, _)| Some(self.pdrs.get(*pdr)?.pdi.source_interface)).next();
         let name = NetworkInstance(endpoint.network_instance.clone());
         let name = Some(&name).filter(|name| !name.0.is_empty());
-        (source.unwrap_or(Interface::Access), values::instance(name, self.has_instances))
+        values::Origin {
+            interface: source.unwrap_or(Interface::Access),
+            instance: values::instance(name, self.has_instances),
+            interface_type,
+        }
     }
 
     /// What changes in a PDR whose traffic endpoint has: all but its filters, and QFIs of its own.

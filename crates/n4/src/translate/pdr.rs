@@ -72,7 +72,8 @@ impl Translator<'_> {
     ) -> Result<Pdi, Refusal> {
         let source = values::source(pdi.source_interface, pdi.f_teid.is_some())?;
         let instance = values::instance(pdi.network_instance.as_ref(), self.has_instances);
-        let endpoint = pdi.f_teid.map(|f_teid| values::endpoint(f_teid, (source, instance), self.ours));
+        let origin = values::Origin { interface: source, instance, interface_type: pdi.interface_type };
+        let endpoint = pdi.f_teid.map(|f_teid| values::endpoint(f_teid, origin, self.ours));
         let endpoint = endpoint.transpose()?;
         if let Some(Endpoint::Chosen(Wish { id: Some(id), .. })) = endpoint
             && !pdi.qfis.is_empty()

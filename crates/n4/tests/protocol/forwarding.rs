@@ -3,7 +3,7 @@
 use crate::common::personas::*;
 use crate::common::smf::{self, UE, downlink, far, tunnel, uplink};
 use crate::common::{Lab, N3, SMF, config};
-use n4::{Config, GtpuAddress};
+use n4::{Config, GtpuAddress, InterfaceTypes};
 use pfcp::*;
 use rules::{Instance, Interface, PacketRate, PacketRates, Qfi};
 
@@ -67,6 +67,62 @@ fn endpoints_are_served_by_a_port_of_their_side() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+/// S1-U and S5-U of a PGW-U are both of the access side, and of one network instance: the 3GPP Interface Type tells them apart.
+#[test]
+fn endpoints_are_served_by_a_port_of_their_interface() {
+    let [s5, n9, any] = [[10, 55, 0, 2], [10, 59, 0, 2], [10, 99, 0, 2]].map(std::net::Ipv4Addr::from);
+    let port = |ipv4, types: &[u8]| GtpuAddress {
+        interface_types: InterfaceTypes::of(types.iter().copied()),
+        ..GtpuAddress::access(ipv4)
+    };
+    let core = GtpuAddress { interface: Interface::Core, ..port(n9, &[15]) };
+    let gtpu = vec![port(s5, &[1, 19]), core, port(N3, &[0, 11]), port(any, &[])];
+    let mut lab = Lab::new(Config { gtpu, ..config() });
+    let Body::AssociationSetupResponse(answer) = lab.ask(SMF, &Message::node(1, smf::setup(SMF, 1))) else {
+        panic!("an answer")
+    };
+    let told = answer.carried.iter().filter(|raw| raw.ie == ie::USER_PLANE_IP_RESOURCE_INFORMATION);
+    let told: Vec<_> = told.map(|ie| ie.value[1..5].to_vec()).collect();
+    assert_eq!(told, [N3, any, s5, n9].map(|at| at.octets().to_vec()), "where base stations are first");
+    let choose = FTeid::Choose { ipv4: true, ipv6: false, choose_id: None };
+    let cases = [
+        (SourceInterface::Access, Some(0), N3),
+        (SourceInterface::Access, Some(1), s5),
+        (SourceInterface::Access, Some(19), s5),
+        // Its interface first, then its side.
+        (SourceInterface::Access, Some(15), n9),
+        (SourceInterface::Core, Some(15), n9),
+        // Of those that nobody is for, and where none is said, as before.
+        (SourceInterface::Access, Some(7), any),
+        (SourceInterface::Access, None, s5),
+        (SourceInterface::Core, None, n9),
+    ];
+    let mut request = smf::establishment(77);
+    let pdr = |(id, (side, interface_type, _)): (u16, (SourceInterface, Option<u8>, _))| {
+        let mut pdr = uplink(id, choose);
+        (pdr.pdi.source_interface, pdr.pdi.interface_type) = (side, interface_type);
+        pdr
+    };
+    request.create_pdrs = (1..).zip(cases).map(pdr).collect();
+    // One says so of a traffic endpoint.
+    let create = CreateTrafficEndpoint {
+        traffic_endpoint_id: 5,
+        local_f_teid: Some(choose),
+        interface_type: Some(0),
+        ..CreateTrafficEndpoint::default()
+    };
+    request.create_traffic_endpoints = vec![create];
+    let mut at_endpoint = uplink(20, choose);
+    (at_endpoint.pdi.f_teid, at_endpoint.pdi.traffic_endpoint_id) = (None, Some(5));
+    request.create_pdrs.push(at_endpoint);
+    let (session, _) = established(&mut lab, request);
+    let all = rules(&lab, session);
+    let all: Vec<_> = all.pdrs.iter().filter_map(|pdr| pdr.pdi.f_teid).map(|it| it.address).collect();
+    let expected: Vec<std::net::IpAddr> =
+        cases.iter().map(|case| case.2).chain([N3]).map(Into::into).collect();
+    assert_eq!(all, expected);
 }
 
 /// A gateway of one arm has S1-U and S5-U at one port.

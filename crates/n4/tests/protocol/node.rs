@@ -70,38 +70,63 @@ fn numbers_of_load_grow_through_a_restart() {
     assert!(first < second && second < number(&mut lab, 3));
 }
 
+/// Only deletions make room in what is full.
 #[test]
-fn overload_is_told_until_it_is_over() {
+fn a_full_node_asks_nobody_to_leave_requests_out() {
     let mut lab = small();
     associate(&mut lab, &[CpFeature::Ovrl]);
-    let said: Vec<Said> = (1..=9).map(|cp_seid| establish(&mut lab, cp_seid).0).collect();
-    assert!(said.iter().all(|said| *said == (None, None)));
-    let (said, session) = establish(&mut lab, 10);
-    assert_eq!(said, (None, Some(50)), "deletions must still come");
-    // One too many is refused, and is no news.
-    let (said, refused) = establish(&mut lab, 11);
-    assert_eq!((said, refused), ((None, None), None));
-    // It is told anew before it is forgotten.
-    lab.pass(Duration::from_secs(40));
-    lab.sent.clear();
-    let again = lab.modify(session.unwrap(), path_switch(9)).overload.unwrap();
-    assert_eq!((again.reduction_metric, flags::timer_s(again.period_of_validity)), (50, Some(60)));
-    let over = lab.delete(session.unwrap()).overload.unwrap();
-    assert!(over.reduction_metric == 0 && over.sequence_number > again.sequence_number);
-    assert_eq!(establish(&mut lab, 12).0, (None, Some(50)));
+    for cp_seid in 1..=11 {
+        let (said, session) = establish(&mut lab, cp_seid);
+        assert_eq!((said, session.is_some()), ((None, None), cp_seid <= 10));
+    }
+}
+
+/// Requests of this control plane wait for a share of T1, which is 3 s.
+fn wait(lab: &mut Lab, milliseconds: u64) {
+    lab.handle(Input::Waited(Duration::from_millis(milliseconds)));
 }
 
 #[test]
-fn a_refusal_tells_of_overload_too() {
+fn a_busy_node_asks_for_less_until_it_is_over() {
+    let mut lab = small();
+    associate(&mut lab, &[CpFeature::Ovrl]);
+    wait(&mut lab, 500);
+    let (said, session) = establish(&mut lab, 1);
+    assert_eq!(said, (None, None));
+    let session = session.unwrap();
+    wait(&mut lab, 1_000);
+    let begun = lab.modify(session, path_switch(9)).overload.unwrap();
+    assert_eq!((begun.reduction_metric, flags::timer_s(begun.period_of_validity)), (30, Some(60)));
+    assert_eq!(lab.modify(session, path_switch(9)).overload, None, "no news");
+    // It goes on where it would not have begun.
+    wait(&mut lab, 500);
+    assert_eq!(lab.modify(session, path_switch(9)).overload.unwrap().reduction_metric, 10);
+    wait(&mut lab, 100_000);
+    let most = lab.modify(session, path_switch(9)).overload.unwrap();
+    assert_eq!(most.reduction_metric, 90, "never silence");
+    // It is told anew before it is forgotten.
+    lab.pass(Duration::from_secs(40));
+    lab.sent.clear();
+    assert_eq!(lab.modify(session, path_switch(9)).overload, Some(most.clone()));
+    wait(&mut lab, 0);
+    let over = lab.delete(session).overload.unwrap();
+    assert!(over.reduction_metric == 0 && over.sequence_number > most.sequence_number);
+    assert_eq!(establish(&mut lab, 2).0, (None, None));
+}
+
+#[test]
+fn a_refusal_tells_of_load_and_overload_too() {
     let mut lab = Lab::new(Config { limits: Limits { tunnels: 0, ..Limits::default() }, ..config() });
     associate(&mut lab, &[CpFeature::Load, CpFeature::Ovrl]);
-    assert_eq!(establish(&mut lab, 1), ((Some(100), Some(50)), None));
+    wait(&mut lab, 3_000);
+    assert_eq!(establish(&mut lab, 1), ((Some(100), Some(90)), None));
 }
 
 #[test]
 fn who_does_not_understand_is_told_nothing() {
     let mut lab = small();
     associate(&mut lab, &[]);
+    wait(&mut lab, 3_000);
     assert!((1..=10).all(|cp_seid| establish(&mut lab, cp_seid).0 == (None, None)));
 }
 
@@ -141,6 +166,44 @@ fn all_control_planes_hear_of_a_path_that_fails_and_recovers() {
     assert_eq!(recovered.len(), 2);
     assert_eq!(recovered[0].2.report_type, flags::NODE_REPORT_UPRR);
     assert!(recovered[0].2.failed.is_none() && recovered[0].2.recovered.is_some());
+}
+
+/// Besides what becomes of the path: what is silent comes back restarted.
+#[test]
+fn a_restart_of_a_peer_is_told_to_who_understands_until_it_is_confirmed() {
+    let mut lab = Lab::associated();
+    let restarted = Notice::Event(Event::PeerRestarted { side: Interface::Access, remote: RADIO });
+    lab.handle(Input::DataPath(&restarted));
+    assert!(node_reports(&mut lab).is_empty(), "nobody understands");
+    associate(&mut lab, &[CpFeature::Rpgur]);
+    path(&mut lab, false);
+    let answer = |lab: &mut Lab, sequence| {
+        let (node_id, cause) = (NodeId::Ipv4(SMF), Cause::RequestAccepted);
+        let response = NodeReportResponse { node_id, cause, offending_ie: None, carried: vec![] };
+        lab.tell(SMF, &Message::node(sequence, response));
+    };
+    let (_, silence, _) = node_reports(&mut lab).remove(0);
+    answer(&mut lab, silence);
+    lab.handle(Input::DataPath(&restarted));
+    path(&mut lab, true);
+    let reports = node_reports(&mut lab);
+    let [(_, sequence, report), (.., recovery)] = &reports[..] else { panic!("{reports:?}") };
+    assert_eq!(
+        (report.report_type, &report.failed, &report.recovered),
+        (flags::NODE_REPORT_PURR, &None, &None)
+    );
+    assert_eq!(report.restarted.as_ref().unwrap().peers, [RemoteGtpuPeer::new(RADIO)]);
+    assert_eq!(recovery.report_type, flags::NODE_REPORT_UPRR);
+    let repeated = |lab: &mut Lab| {
+        lab.pass(Duration::from_secs(4));
+        node_reports(lab).iter().filter(|(.., report)| report.restarted.is_some()).count()
+    };
+    assert_eq!(repeated(&mut lab), 1);
+    answer(&mut lab, *sequence);
+    assert_eq!(repeated(&mut lab), 0);
+    // And of the next one.
+    lab.handle(Input::DataPath(&restarted));
+    assert_eq!(node_reports(&mut lab).len(), 1);
 }
 
 /// One address may be of a radio's, and of another user plane's on the other side.

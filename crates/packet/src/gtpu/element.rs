@@ -8,6 +8,8 @@ pub(super) const TEID_DATA_I: u8 = 16;
 pub(super) const PEER_ADDRESS: u8 = 133;
 /// Types of extension headers.
 pub(super) const EXTENSION_HEADER_TYPES: u8 = 141;
+/// When the sender, or what it knew of its tunnels, began (8.8): seconds since 1900, as NTP has them.
+pub(super) const RECOVERY_TIME_STAMP: u8 = 231;
 /// Information elements below this type have a fixed length.
 const FIRST_WITH_LENGTH: u8 = 128;
 
@@ -39,6 +41,12 @@ impl<'a> Iterator for Elements<'a> {
         self.rest = after;
         Some(Element { kind: *kind, value })
     }
+}
+
+/// A Recovery Time Stamp, as it is written.
+pub(super) fn recovery_time_stamp(value: u32) -> [u8; 7] {
+    let [a, b, c, d] = value.to_be_bytes();
+    [RECOVERY_TIME_STAMP, 0, 4, a, b, c, d]
 }
 
 /// The length of an element of this type, and what follows the octets that say it.

@@ -1,9 +1,10 @@
 //! Error indications (TS 29.281 7.3.1).
 
-use super::element::{Elements, PEER_ADDRESS, TEID_DATA_I};
+use super::element::{Elements, PEER_ADDRESS, TEID_DATA_I, recovery_time_stamp};
 use super::extension::{Extension, extension_type};
 use super::header::{MANDATORY, Message, Start, write_message};
 use super::message_type::ERROR_INDICATION;
+use super::signalling::read_recovery_time_stamp;
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Tells a peer that its packets lead nowhere, or is told so by it; over IPv4 or IPv6.
@@ -15,11 +16,13 @@ pub struct TunnelError {
     pub address: IpAddr,
     /// The UDP port it came from, so that its sender can tell which of its threads sent it (TS 29.281 5.2.2.1).
     pub udp_port: Option<u16>,
+    /// The sender's Recovery Time Stamp, in seconds since 1900 (TS 29.281 8.8).
+    pub recovery_time_stamp: Option<u32>,
 }
 
 impl TunnelError {
     /// Most bytes of the whole message.
-    pub const LENGTH_MAX: usize = MANDATORY + 4 + 4 + 5 + 3 + 16;
+    pub const LENGTH_MAX: usize = MANDATORY + 4 + 4 + 5 + 3 + 16 + 7;
 
     /// Writes the message; returns its length, `None` where `bytes` are too short.
     pub fn write(&self, bytes: &mut [u8]) -> Option<usize> {
@@ -38,12 +41,16 @@ impl TunnelError {
             }
         };
         let start = Start { kind: ERROR_INDICATION, sequence: Some(0), teid: 0 };
-        let at = write_message(bytes, start, extensions, 5 + 3 + address.len())?;
+        let stamp = self.recovery_time_stamp.map(recovery_time_stamp);
+        let stamp = stamp.as_ref().map_or(&[][..], |stamp| stamp);
+        let at = write_message(bytes, start, extensions, 5 + 3 + address.len() + stamp.len())?;
         let body = bytes.get_mut(at..)?;
         let [a, b, c, d] = self.teid.to_be_bytes();
         *body.first_chunk_mut()? = [TEID_DATA_I, a, b, c, d, PEER_ADDRESS, 0, address.len() as u8];
-        body.get_mut(8..)?.get_mut(..address.len())?.copy_from_slice(address);
-        Some(at + 8 + address.len())
+        let (into, rest) = body.get_mut(8..)?.split_at_mut_checked(address.len())?;
+        into.copy_from_slice(address);
+        rest.get_mut(..stamp.len())?.copy_from_slice(stamp);
+        Some(at + 8 + address.len() + stamp.len())
     }
 
     /// Reads `message`, found in `bytes`; `None` where the tunnel or the address is missing.
@@ -58,7 +65,8 @@ impl TunnelError {
             }
         }
         let udp_port = message.extensions(bytes).flatten().find_map(|extension| extension.udp_port());
-        Some(Self { teid: teid?, address: address?, udp_port })
+        let recovery_time_stamp = read_recovery_time_stamp(message, bytes);
+        Some(Self { teid: teid?, address: address?, udp_port, recovery_time_stamp })
     }
 }
 
@@ -67,7 +75,7 @@ fn read_address(octets: &[u8]) -> Option<IpAddr> {
     v4.or_else(|| <[u8; 16]>::try_from(octets).ok().map(IpAddr::from))
 }
 
-/// A [`TunnelError`] over IPv4, without the port.
+/// A [`TunnelError`] over IPv4, with neither port nor stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorIndication {
     /// The tunnel of the packet that led nowhere.
@@ -82,7 +90,8 @@ impl ErrorIndication {
 
     /// Writes the message; returns its length, `None` where `bytes` are too short.
     pub fn write(&self, bytes: &mut [u8]) -> Option<usize> {
-        TunnelError { teid: self.teid, address: self.address.into(), udp_port: None }.write(bytes)
+        let address = self.address.into();
+        TunnelError { teid: self.teid, address, udp_port: None, recovery_time_stamp: None }.write(bytes)
     }
 
     /// Reads the information elements of `message`, found in `bytes`; `None` where either of the two is missing or
@@ -112,8 +121,13 @@ mod tests {
         }
 
         #[test]
-        fn of_either_version_with_and_without_port(teid: u32, address: IpAddr, udp_port: Option<u16>) {
-            let sent = TunnelError { teid, address, udp_port };
+        fn of_either_version_with_and_without_port(
+            teid: u32,
+            address: IpAddr,
+            udp_port: Option<u16>,
+            recovery_time_stamp: Option<u32>,
+        ) {
+            let sent = TunnelError { teid, address, udp_port, recovery_time_stamp };
             let mut bytes = [0; TunnelError::LENGTH_MAX];
             let length = sent.write(&mut bytes).unwrap();
             let message = Message::parse(&bytes[..length]).unwrap();

@@ -15,8 +15,8 @@ pub use framed::Framed;
 pub use header::{Malformed, Message, encapsulated_length, write_g_pdu, write_g_pdu_with};
 pub use pdu_session::{PduSession, PduType};
 pub use signalling::{
-    read_supported_extension_headers, write_echo_request, write_echo_response, write_end_marker,
-    write_end_marker_of_flow, write_supported_extension_headers,
+    ECHO_MAX, read_recovery_time_stamp, read_supported_extension_headers, write_echo_request,
+    write_echo_response, write_end_marker, write_end_marker_of_flow, write_supported_extension_headers,
 };
 pub use template::{Endpoints, OuterHeader, Template, Template4, Template6, Tunnel, UdpChecksum};
 

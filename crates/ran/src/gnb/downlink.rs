@@ -127,7 +127,7 @@ impl Downlink {
     fn echo_request(&self, message: &Message, from: SocketAddrV4) -> Verdict<'static> {
         add(&self.counters.echo_requests, 1);
         let mut bytes = vec![0; ECHO_RESPONSE_BYTES];
-        match gtpu::write_echo_response(&mut bytes, message.sequence.unwrap_or(0)) {
+        match gtpu::write_echo_response(&mut bytes, message.sequence.unwrap_or(0), None) {
             Some(length) => {
                 bytes.truncate(length);
                 Verdict::Answer(bytes, from)

@@ -1,6 +1,7 @@
 use super::*;
 use crate::settings::ClassSettings;
 use crate::settings::timers::TimerSettings;
+use ::config::ConfigError;
 use std::time::Duration;
 
 const EXAMPLE: &str = include_str!("../../../../../config/upf.toml");
@@ -121,6 +122,29 @@ fn ports_are_of_networks_that_have_names() {
     for name in ["INTERNET", "ims"] {
         assert!(pools(name).unwrap_err().to_string().contains("overlaps with another pool"));
     }
+}
+
+#[test]
+fn ports_are_for_3gpp_interfaces() {
+    let types = |text: &str| {
+        let settings = config::parse(text, check)?;
+        Ok::<_, ConfigError>(settings.gtpu_addresses()[0].interface_types)
+    };
+    assert_eq!(types(EXAMPLE).unwrap(), InterfaceTypes::NONE);
+    let shown = "# interfaces = [\"s1-u\", \"n3\"]";
+    assert!(EXAMPLE.contains(shown));
+    let said = |said: &str| types(&EXAMPLE.replacen(shown, said, 1));
+    assert_eq!(
+        said(shown.trim_start_matches("# ")).unwrap(),
+        InterfaceTypes::of([0, 11, 12, 13, 14, 10, 28])
+    );
+    assert_eq!(said("interfaces = [\"s5/s8-u\"]").unwrap(), InterfaceTypes::of([1, 19]));
+    let refused = said("interfaces = [\"s1-mme\"]").unwrap_err().to_string();
+    assert!(refused.contains("unknown variant `s1-mme`") && refused.contains("`s5/s8-u`"), "{refused}");
+    let ethernet =
+        "\n[[dpe.port]]\nname = \"n6e\"\ndevice = \"net_tap9\"\ninterface = \"core\"\nethernet = true\n";
+    let refused = types(&format!("{EXAMPLE}{ethernet}interfaces = [\"n9\"]\n")).unwrap_err().to_string();
+    assert!(refused.contains("no address where tunnels could end"), "{refused}");
 }
 
 #[test]

@@ -1,3 +1,4 @@
+use super::super::paths::AT_ONCE;
 use super::*;
 use rules::Interface;
 

@@ -29,8 +29,12 @@ const ALIASES: &[(&str, &[u16])] = &[
         &[ie::USAGE_REPORT_IN_MODIFICATION, ie::USAGE_REPORT_IN_DELETION, ie::USAGE_REPORT_IN_REPORT],
     ),
     (
-        "User Plane Path Failure or Recovery Report",
-        &[ie::USER_PLANE_PATH_FAILURE_REPORT, ie::USER_PLANE_PATH_RECOVERY_REPORT],
+        "User Plane Path Failure, Recovery or Peer UP Restart Report",
+        &[
+            ie::USER_PLANE_PATH_FAILURE_REPORT,
+            ie::USER_PLANE_PATH_RECOVERY_REPORT,
+            ie::PEER_UP_RESTART_REPORT,
+        ],
     ),
 ];
 

@@ -22,12 +22,16 @@ fn naming(mut pdr: CreatePdr, id: u8) -> CreatePdr {
     pdr
 }
 
-/// Uplink at endpoint 1, whose tunnel we choose, downlink at endpoint 2, and an endpoint that goes.
+/// Uplink at endpoint 1, whose tunnel we choose, downlink at endpoint 2, an endpoint that goes, and one that gets a tunnel.
 fn established() -> SessionEstablishmentRequest {
     let mut request = establishment(77);
     let up = CreateTrafficEndpoint { qfis: vec![9], ..endpoint(1, Some(choose(None)), None) };
-    request.create_traffic_endpoints =
-        vec![up, endpoint(2, None, Some(ue(UE))), endpoint(3, Some(choose(None)), None)];
+    request.create_traffic_endpoints = vec![
+        up,
+        endpoint(2, None, Some(ue(UE))),
+        endpoint(3, Some(choose(None)), None),
+        endpoint(5, None, None),
+    ];
     let [first, second] = &request.create_pdrs[..] else { panic!("two PDRs") };
     let third = CreatePdr { pdr_id: 3, ..first.clone() };
     request.create_pdrs = vec![naming(first.clone(), 1), naming(second.clone(), 2), naming(third, 3)];
@@ -42,6 +46,11 @@ fn changed() -> SessionModificationRequest {
         local_f_teid: Some(smf::given(0xAB)),
         network_instance: Some(NetworkInstance::labels("ims")),
         qfis: vec![7],
+        ..UpdateTrafficEndpoint::default()
+    };
+    let later = UpdateTrafficEndpoint {
+        traffic_endpoint_id: 5,
+        local_f_teid: Some(choose(None)),
         interface_type: Some(11),
         ..UpdateTrafficEndpoint::default()
     };
@@ -55,7 +64,7 @@ fn changed() -> SessionModificationRequest {
     SessionModificationRequest {
         create_traffic_endpoints: vec![endpoint(4, Some(choose(None)), None)],
         create_pdrs: vec![naming(smf::uplink(4, choose(None)), 4)],
-        update_traffic_endpoints: vec![up, down],
+        update_traffic_endpoints: vec![up, down, later],
         remove_traffic_endpoints: vec![RemoveTrafficEndpoint { traffic_endpoint_id: 3, carried: vec![] }],
         update_fars: vec![far],
         ..SessionModificationRequest::default()

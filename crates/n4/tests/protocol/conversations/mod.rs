@@ -73,6 +73,9 @@ pub fn config() -> Config {
         ..crate::common::config()
     };
     config.limits.sessions = 10;
+    // Only tunnels of a control plane that says so end there.
+    let n3 = n4::InterfaceTypes::of([11]);
+    config.gtpu.push(n4::GtpuAddress { interface_types: n3, ..n4::GtpuAddress::access(OTHER_N3) });
     config
 }
 
@@ -80,6 +83,9 @@ fn pool(name: &str, prefix: &str) -> UePool {
     let network_instance = Some("internet".to_owned());
     UePool { name: name.to_owned(), prefix: prefix.parse().unwrap(), network_instance }
 }
+
+/// Where GTP-U is served besides.
+const OTHER_N3: Ipv4Addr = Ipv4Addr::new(10, 31, 0, 2);
 
 /// A control plane's third address.
 pub const THIRD: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 7);

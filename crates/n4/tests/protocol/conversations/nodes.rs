@@ -6,10 +6,11 @@ use super::{About, Conversation, Stage, Step, THIRD};
 use crate::common::billing::{metered, urr};
 use crate::common::smf::{self, establishment, path_switch};
 use crate::common::{OTHER, Obedience, SMF};
-use dplink::{Notice, RefusalCause};
+use dplink::{Event, Notice, RefusalCause};
 use n4::Input;
 use pfcp::*;
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 fn heartbeat(from: Ipv4Addr, recovery_time_stamp: u32) -> Step {
     Step::Ask(from, About::Node, HeartbeatRequest { recovery_time_stamp, carried: vec![] }.into())
@@ -121,7 +122,12 @@ fn path(stage: &mut Stage, is_up: bool) {
     stage.lab.handle(Input::UserPlanePath { side, peer, is_up });
 }
 
-/// A path fails and is there again; and there are more sessions than is good.
+/// Requests wait for so long.
+fn wait(stage: &mut Stage, seconds: u64) {
+    stage.lab.handle(Input::Waited(Duration::from_secs(seconds)));
+}
+
+/// A path fails and is there again, a peer is restarted; and there are more requests than is good.
 pub fn paths() -> Conversation {
     let response =
         |cause| NodeReportResponse { node_id: NodeId::Ipv4(SMF), cause, offending_ie: None, carried: vec![] };
@@ -133,17 +139,25 @@ pub fn paths() -> Conversation {
         Step::Do(|stage| path(stage, true)),
         answer(Cause::RequestAccepted),
     ];
-    let features = Some(CpFunctionFeatures::of(&[CpFeature::Load, CpFeature::Ovrl]));
+    let features = Some(CpFunctionFeatures::of(&[CpFeature::Load, CpFeature::Ovrl, CpFeature::Rpgur]));
     let other = AssociationSetupRequest { cp_function_features: features, ..smf::setup(OTHER, 1) };
     steps.push(ask(OTHER, other));
-    steps.extend((1..=10).map(|cp_seid| {
+    steps.push(Step::Do(|stage| {
+        let (side, remote) = (rules::Interface::Access, smf::GNB.into());
+        stage.lab.handle(Input::DataPath(&Notice::Event(Event::PeerRestarted { side, remote })));
+    }));
+    let response = NodeReportResponse { node_id: NodeId::Ipv4(OTHER), ..response(Cause::RequestAccepted) };
+    steps.push(Step::Answer(OTHER, About::Node, response.into()));
+    let session = |cp_seid| {
         let (peer, mut request) = (if cp_seid < 10 { SMF } else { OTHER }, establishment(cp_seid));
         request.node_id = NodeId::Ipv4(peer);
         request.create_pdrs[1].pdi.ue_ip_addresses = vec![smf::ue([10, 60, 0, cp_seid as u8].into())];
         Step::Ask(peer, About::New, request.into())
-    }));
+    };
+    steps.extend((1..10).map(session));
+    steps.extend([Step::Do(|stage| wait(stage, 1)), session(10)]);
     // The first control plane has not heard yet of the last session.
-    steps.extend([modify(path_switch(9)), delete()]);
+    steps.extend([modify(path_switch(9)), Step::Do(|stage| wait(stage, 2)), delete()]);
     Conversation::new("paths that fail, and overload", steps)
 }
 

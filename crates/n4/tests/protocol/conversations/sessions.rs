@@ -96,11 +96,10 @@ pub fn everything(cp_seid: u64) -> SessionEstablishmentRequest {
     let pdi = Pdi { application_id, interface_type: Some(17), ..down.pdi.clone() };
     request.create_pdrs.push(CreatePdr { urr_ids: vec![2], ..smf::pdr(3, pdi, 4) });
     // Whether its packets keep the tunnel is said later.
-    request.create_pdrs.push(CreatePdr {
-        outer_header_removal: None,
-        far_id: Some(5),
-        ..smf::uplink(4, smf::choose(Some(3)))
-    });
+    let mut undecided =
+        CreatePdr { outer_header_removal: None, far_id: Some(5), ..smf::uplink(4, smf::choose(Some(3))) };
+    undecided.pdi.interface_type = Some(11);
+    request.create_pdrs.push(undecided);
     request.user_plane_inactivity_timer = Some(100);
     (request.fq_csids, request.group_id) = (vec![fq_csid(1)], Some(vec![1]));
     request.pfcpse_req_flags = Some(flags::PFCPSE_RESTI);

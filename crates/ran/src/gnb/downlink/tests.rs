@@ -69,7 +69,7 @@ fn anothers_packet_and_a_broken_one_are_not_delivered() {
 #[test]
 fn an_echo_request_is_answered_to_where_it_came_from() {
     let mut bytes = [0; 16];
-    let length = write_echo_request(&mut bytes, 0xabcd).unwrap();
+    let length = write_echo_request(&mut bytes, 0xabcd, None).unwrap();
     let Verdict::Answer(answer, to) = handle(&mut downlink(), &bytes[..length]) else { panic!("an answer") };
     let message = Message::parse(&answer).unwrap();
     assert_eq!((message.message_type, message.sequence), (message_type::ECHO_RESPONSE, Some(0xabcd)));

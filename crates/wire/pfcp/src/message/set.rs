@@ -62,10 +62,11 @@ group! {
 }
 
 group! {
-    /// User Plane Path Failure Report or User Plane Path Recovery Report (7.4.5.1.2 and 7.4.5.1.3).
+    /// User Plane Path Failure Report, User Plane Path Recovery Report or Peer UP Restart Report (7.4.5.1.2, 7.4.5.1.3 and
+    /// 7.4.5.1.7).
     #[derive(Default)]
     PathReport {
-        /// Peers that no longer answer, or answer again.
+        /// Peers that no longer answer, answer again, or were restarted.
         peers: some RemoteGtpuPeer = REMOTE_GTP_U_PEER,
     }
 }
@@ -81,6 +82,8 @@ group! {
         failed: opt PathReport = USER_PLANE_PATH_FAILURE_REPORT,
         /// Paths that are well again.
         recovered: opt PathReport = USER_PLANE_PATH_RECOVERY_REPORT,
+        /// Peers that were restarted.
+        restarted: opt PathReport = PEER_UP_RESTART_REPORT,
     }
 }
 

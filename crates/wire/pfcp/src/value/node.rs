@@ -192,5 +192,7 @@ features! {
         Ardr = 6,
         /// UE IP address usage reporting.
         Uiaur = 7,
+        /// Reports of GTP-U peers that were restarted.
+        Rpgur = 9,
     }
 }

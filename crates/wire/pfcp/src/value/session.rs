@@ -164,6 +164,8 @@ pub mod flags {
     pub const NODE_REPORT_UPFR: u8 = 1;
     /// A user plane path recovered: Node Report Type.
     pub const NODE_REPORT_UPRR: u8 = 1 << 1;
+    /// A GTP-U peer was restarted: Node Report Type.
+    pub const NODE_REPORT_PURR: u8 = 1 << 4;
     /// The sender asks to be released: PFCP Association Release Request (TS 29.244 8.2.77).
     pub const RELEASE_SARR: u8 = 1;
     /// IPv4: IP version (TS 29.244 8.2.173).

@@ -169,9 +169,12 @@ pub fn set_body() -> impl Strategy<Value = Body> {
         answer().prop_map(|(node_id, cause, offending_ie)| {
             SessionSetModificationResponse { node_id, cause, offending_ie, carried: vec![] }.into()
         }),
-        (node_id(), 0u8..4, peers(), peers()).prop_map(|(node_id, report_type, failed, recovered)| {
-            NodeReportRequest { node_id, report_type, failed, recovered, carried: vec![] }.into()
-        }),
+        (node_id(), 0u8..32, [peers(), peers(), peers()]).prop_map(
+            |(node_id, report_type, [failed, recovered, restarted])| {
+                NodeReportRequest { node_id, report_type, failed, recovered, restarted, carried: vec![] }
+                    .into()
+            }
+        ),
         answer().prop_map(|(node_id, cause, offending_ie)| {
             NodeReportResponse { node_id, cause, offending_ie, carried: vec![] }.into()
         }),
