@@ -3,9 +3,8 @@
 
 use crate::Reference;
 use crate::detection::Arrival;
-use crate::enforcement::Session;
 use crate::meters::Load;
-use rules::{Pdr, UrrId};
+use rules::{Pdr, Seid, UrrId};
 
 /// Who counted a packet, and as what.
 #[derive(Clone, Debug)]
@@ -40,8 +39,10 @@ impl Reference {
         }
     }
 
-    /// The rules of a session change, or it goes: what waits is counted as if it had left.
-    pub(crate) fn settle(&mut self, place: usize) {
+    /// What waits of a session for a next hop is counted as if it had left, as where its rules change, or it moves to
+    /// another worker.
+    pub fn settle(&mut self, session: Seid) {
+        let Some(place) = self.place(session) else { return };
         for at in 0..self.waiting.len() {
             let bill = self
                 .waiting
@@ -59,7 +60,7 @@ impl Reference {
     }
 
     /// The place of a session.
-    pub(crate) fn place(&self, is_it: impl Fn(&Session) -> bool) -> Option<usize> {
-        self.sessions.iter().position(is_it)
+    pub(crate) fn place(&self, session: Seid) -> Option<usize> {
+        self.sessions.iter().position(|known| known.seid == session)
     }
 }
