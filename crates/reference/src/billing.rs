@@ -43,6 +43,9 @@ impl Reference {
     /// another worker.
     pub fn settle(&mut self, session: Seid) {
         let Some(place) = self.place(session) else { return };
+        for waiting in self.waiting.iter_mut().filter(|waiting| waiting.chosen_by == Some(session)) {
+            waiting.chosen_by = None;
+        }
         for at in 0..self.waiting.len() {
             let bill = self
                 .waiting
@@ -50,6 +53,11 @@ impl Reference {
                 .and_then(|waiting| waiting.bill.take_if(|bill| bill.session == place));
             bill.iter().for_each(|bill| self.count_again(bill));
         }
+    }
+
+    /// The session that counts.
+    pub(crate) fn payer(&self, bill: &Bill) -> Option<Seid> {
+        self.sessions.get(bill.session).map(|session| session.seid)
     }
 
     /// The session at a place has gone, and those behind it have moved up.

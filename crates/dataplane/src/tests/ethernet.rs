@@ -83,6 +83,11 @@ fn a_frame_too_long_for_its_tunnel_goes_in_fragments() {
     assert_eq!(parts.len(), 2);
     let whole: Vec<u8> = parts.iter().flat_map(|part| part.payload()).copied().collect();
     assert!(whole.ends_with(&long) && whole.len() - long.len() <= 24, "UDP, GTP-U and the frame");
+    // A frame behind it in the vector stays behind it.
+    bench.receive(N6E, &long);
+    send(&mut bench, N6E, &frame(HOST, A));
+    let lengths: Vec<usize> = bench.sent(N3).iter().map(Vec::len).collect();
+    assert_eq!((lengths.len(), lengths[2]), (3, 14 + 36 + 60), "{lengths:?}");
 }
 
 /// The tags are the user's, behind the addresses.
