@@ -303,6 +303,25 @@ def sessions():
             "to_ourselves")
 
 
+def steer():
+    """Two workers: each frame comes to the one that does not have the user, and its way goes on at the other."""
+    out = "usual_input steer hand_off flow session classify far ip_output ethernet_output send:n6"
+    again = "usual_input steer hand_off flow verdict send:n6"
+    sent = [("n6", Ether(dst=ROUTER, src=N6) / routed(user(9)))]
+    case("steer/from_user", "The user's address says who has it, and the second packet of a flow is no different.",
+         ("n3", up_frame(user(9)), out, sent), ("n3", up_frame(user(9)), again, sent))
+    down = IP(src=SERVER, dst=UE, ttl=9, id=7) / UDP(sport=53, dport=4000) / PAYLOAD
+    case("steer/to_user", "From the data network, not read further where it came in.",
+         ("n6", Ether(dst=N6, src=ROUTER) / down,
+          "usual_input steer hand_off flow session classify far gtpu_encap ethernet_output send:n3",
+          [("n3", tunnelled(routed(down), 0x200, 9))]))
+    ping = IP(src=SERVER, dst=UE, ttl=9, id=7) / ICMP()
+    case("steer/looked_at_closely", "What is not usual is read to the user's address first.",
+         ("n6", Ether(dst=N6, src=ROUTER) / ping,
+          "usual_input ethernet_input ip4_input user_input steer hand_off flow session classify far gtpu_encap "
+          "ethernet_output send:n3", [("n3", tunnelled(routed(ping), 0x200, 9))]))
+
+
 def enforcement():
     """qer, urr, and packets kept for a sleeping user."""
     def up():
@@ -427,7 +446,7 @@ def ip6():
 
 
 if __name__ == "__main__":
-    ethernet(), arp(), ip4(), icmp(), gtpu(), sessions(), enforcement(), content(), redirect(), enrich(), ip6()
+    ethernet(), arp(), ip4(), icmp(), gtpu(), sessions(), steer(), enforcement(), content(), redirect(), enrich(), ip6()
     import make6
     import make_errors
     import make_frames

@@ -121,6 +121,8 @@ pub struct Limits {
     pub neighbours: usize,
     /// Packets waiting for one neighbour's Ethernet address.
     pub held_per_neighbour: usize,
+    /// Datagrams in fragments, addressed to us, put together at once on each side; 2 kB each.
+    pub reassembled: usize,
     /// Networks behind users, of all sessions.
     pub framed_routes: usize,
     /// Sessions that carry Ethernet frames of a data network.
@@ -153,6 +155,7 @@ impl Default for Limits {
             burst_ns: 10_000_000,
             neighbours: 4_096,
             held_per_neighbour: 16,
+            reassembled: 64,
             framed_routes: 16_384,
             ethernet_sessions: 1_024,
             macs: 8_192,

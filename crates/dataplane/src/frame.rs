@@ -1,7 +1,7 @@
 //! A vector of packets on its way through the graph.
 
 use crate::counters::DropReason;
-use crate::receipt::{Counted, Receipt};
+use crate::receipt::Receipt;
 use crate::side::Side;
 use crate::state::{Circumstances, FlowKey, Place, SessionIndex, StepIndex, Ticket};
 use packet::gtpu::PduSession;
@@ -132,8 +132,8 @@ pub(crate) struct Meta {
     pub(crate) part: Part,
     /// Its flow waits to be of an application. Set by `inspect`.
     pub(crate) waits: Ticket,
-    /// Set by whoever counts it.
-    pub(crate) counted: Counted,
+    /// What it was counted for. Set by whoever counts it.
+    pub(crate) receipt: Receipt,
     /// How often one worker handed it to another, since it came in.
     pub(crate) handed: u8,
     /// How often a tunnel of this node led it back into this node.
@@ -171,7 +171,7 @@ impl Meta {
             copied: false,
             part: Part::Whole,
             waits: Ticket::NONE,
-            counted: Counted::Nobody,
+            receipt: Receipt::NONE,
             handed: 0,
             loops: 0,
             generation: 0,
@@ -203,12 +203,6 @@ impl Meta {
     /// Whether it is an End Marker: of a tunnel, and with nothing of a user in it.
     pub(crate) const fn is_end_marker(&self) -> bool {
         self.teid != 0 && !self.tunnelled()
-    }
-
-    /// What it was counted for.
-    #[inline(always)]
-    pub(crate) const fn receipt(&self) -> Receipt {
-        Receipt { counted: self.counted, bytes: self.bytes, direction: self.direction() }
     }
 
     /// Where its flow is remembered.

@@ -4,11 +4,18 @@
 //! HEX`, `path NODE... END`, `out PORT HEX`, and `#` for why the case is there.
 
 use crate::counters::DropReason;
-use crate::fixture::{Bench, N3, N6, N6E};
+use crate::fixture::{Bench, GNB, N3, N6, N6E, TestPort, config, rules};
 use crate::frame::Fate;
 use crate::graph::{Hop, Next, NodeId};
+use crate::steering::Crew;
+use crate::worker::connect_crew;
+use dplink::{Command, Desired};
+use packet::HeapBuffer;
+use packet::ethernet::MacAddress;
+use rules::Seid;
 use std::collections::HashSet;
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 /// Drops that no frame on the wire can cause in the fixture, with where they are tested instead.
@@ -89,14 +96,50 @@ fn path(hops: &[Hop]) -> String {
         Some(Next::End(Fate::Duplicate)) => "duplicate".to_owned(),
         Some(Next::End(Fate::Answer)) => "answer".to_owned(),
         Some(Next::End(Fate::Switch)) => "switch".to_owned(),
-        Some(Next::End(Fate::HandOff(worker))) => format!("hand off {worker}"),
+        Some(Next::End(Fate::HandOff(_))) => "hand_off".to_owned(),
         Some(Next::End(Fate::Loop(port))) => format!("loop:{}", ["n3", "n6", "n6e"][usize::from(port)]),
         next => panic!("a packet ended its way with {next:?}"),
     });
     words.join(" ")
 }
 
+/// Of two workers, the one that does not have the user of [`rules`] 1 gets each frame: its way goes on at the one that has.
+fn run_between(file: &Path) {
+    let config = config();
+    let wires = [(); 2].map(|()| config.ports.iter().map(|_| TestPort::default()).collect::<Vec<_>>());
+    let (mut engine, mut workers) = connect_crew(&config, &Crew::of(2), wires.to_vec(), || 0).unwrap();
+    for worker in &mut workers {
+        worker.know(N3 as u8, MacAddress([2, 0, 0, 0, 3, 1]), GNB);
+        worker.know(N6 as u8, MacAddress([2, 0, 0, 0, 6, 1]), Ipv4Addr::new(10, 50, 0, 1));
+    }
+    engine.handle(Command::Put(Desired::new(Seid(1), 1, rules(1)))).unwrap();
+    for _ in 0..3 {
+        workers.iter_mut().for_each(|worker| assert_eq!(worker.turn(1), 0));
+    }
+    assert_eq!(engine.poll(0).len(), 1, "the session is in force");
+    let [owner, stranger] = if workers[0].holds(Seid(1)) { [0, 1] } else { [1, 0] };
+    for (number, step) in steps(&fs::read_to_string(file).unwrap()).iter().enumerate() {
+        let place = format!("{} step {}", file.display(), number + 1);
+        wires[stranger][step.port].0.borrow_mut().to_worker.push_back(HeapBuffer::new(&step.frame));
+        let ways = [stranger, owner].map(|at| {
+            let mut hops = Vec::new();
+            workers[at].turn_traced(1, Some(&mut hops));
+            path(&hops)
+        });
+        assert_eq!(ways.join(" "), step.path, "{place}");
+        let sent = [N3, N6].map(|port| {
+            let frames = std::mem::take(&mut wires[owner][port].0.borrow_mut().from_worker);
+            frames.into_iter().map(move |frame| (port, frame))
+        });
+        assert_eq!(sent.into_iter().flatten().collect::<Vec<_>>(), step.out, "{place}: frames sent");
+        assert!(workers.iter().all(|worker| worker.books().balanced()), "{place}");
+    }
+}
+
 fn run(file: &Path) {
+    if file.parent().is_some_and(|folder| folder.ends_with(NodeId::Steer.name())) {
+        return run_between(file);
+    }
     let mut bench = Bench::full();
     for (number, step) in steps(&fs::read_to_string(file).unwrap()).iter().enumerate() {
         let place = format!("{} step {}", file.display(), number + 1);
@@ -146,8 +189,7 @@ fn every_golden_file_runs_as_written() {
 
 #[test]
 fn every_node_has_goldens_and_they_pass_through_it() {
-    // With one worker there is nobody to steer to; see the tests of crews.
-    for node in NodeId::ALL.iter().filter(|node| **node != NodeId::Steer) {
+    for node in NodeId::ALL {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(node.name());
         for file in files(&folder) {
             let text = fs::read_to_string(&file).unwrap();

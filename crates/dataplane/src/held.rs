@@ -2,22 +2,39 @@
 
 use crate::frame::NextHop;
 use crate::receipt::Receipt;
+use crate::state::SessionIndex;
 
 /// A packet waits no longer.
 const PATIENCE_NS: u64 = 1_000_000_000;
-/// Neighbours that may have packets waiting at once, each up to its limit.
+/// Neighbours that may have as many packets waiting at once as one may; more have fewer.
 const NEIGHBOURS: usize = 64;
+/// Neighbours that may have any waiting, by sessions, ...
+const QUEUES: usize = 256;
+/// ... and those for which packets of one session wait: a user who sends to hosts that are not there takes no places of others.
+const QUEUES_PER_SESSION: usize = 8;
 
 /// In the order they came.
 pub(crate) struct Held<B> {
     packets: Vec<Waiting<B>>,
+    /// Looked at for every packet that is to wait, and so apart from the packets.
+    queues: Vec<Queue>,
     per_neighbour: usize,
+}
+
+/// Packets of one session that wait for one neighbour.
+#[derive(Clone, Copy)]
+struct Queue {
+    next_hop: NextHop,
+    /// [`SessionIndex::NONE`] for nobody's.
+    session: SessionIndex,
+    waiting: usize,
 }
 
 /// One of them.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Waiting<B> {
     next_hop: NextHop,
+    session: SessionIndex,
     since_ns: u64,
     pub(crate) buffer: B,
     /// What it will be counted for.
@@ -26,33 +43,76 @@ pub(crate) struct Waiting<B> {
 
 impl<B> Held<B> {
     pub(crate) fn new(per_neighbour: usize) -> Self {
-        Self { packets: Vec::with_capacity(per_neighbour * NEIGHBOURS), per_neighbour }
+        let packets = Vec::with_capacity(per_neighbour * NEIGHBOURS);
+        Self { packets, queues: Vec::with_capacity(QUEUES), per_neighbour }
     }
 
-    /// Keeps a packet; gives it back where too many wait.
+    /// Keeps a packet of a session, if it is of one; gives it back where too many wait.
     pub(crate) fn keep(
         &mut self,
-        next_hop: NextHop,
+        (next_hop, session): (NextHop, SessionIndex),
         (buffer, receipt): (B, Receipt),
         now_ns: u64,
     ) -> Result<(), (B, Receipt)> {
-        let waiting = self.packets.iter().filter(|packet| packet.next_hop == next_hop).count();
-        if waiting >= self.per_neighbour || self.packets.len() == self.packets.capacity() {
+        if self.packets.len() == self.packets.capacity() || !self.count(next_hop, session) {
             return Err((buffer, receipt));
         }
-        self.packets.push(Waiting { next_hop, since_ns: now_ns, buffer, receipt });
+        self.packets.push(Waiting { next_hop, session, since_ns: now_ns, buffer, receipt });
         Ok(())
+    }
+
+    /// Counts one more for a neighbour; false, and nothing changes, where too many wait.
+    fn count(&mut self, next_hop: NextHop, session: SessionIndex) -> bool {
+        let (mut at_neighbour, mut of_session, mut known) = (0, 0, None);
+        for queue in &mut self.queues {
+            of_session += usize::from(queue.session == session);
+            if queue.next_hop == next_hop {
+                at_neighbour += queue.waiting;
+                known = known.or(Some(queue).filter(|queue| queue.session == session));
+            }
+        }
+        if at_neighbour >= self.per_neighbour {
+            return false;
+        }
+        if let Some(queue) = known {
+            queue.waiting += 1;
+            return true;
+        }
+        let may_open = session == SessionIndex::NONE || of_session < QUEUES_PER_SESSION;
+        if !may_open || self.queues.len() == QUEUES {
+            return false;
+        }
+        self.queues.push(Queue { next_hop, session, waiting: 1 });
+        true
+    }
+
+    /// What waits of a session is nobody's from now on.
+    pub(crate) fn disown(&mut self, session: SessionIndex) {
+        let queues = self.queues.iter_mut().map(|queue| &mut queue.session);
+        let sessions = queues.chain(self.packets.iter_mut().map(|packet| &mut packet.session));
+        sessions.filter(|known| **known == session).for_each(|known| *known = SessionIndex::NONE);
     }
 
     /// The packets that waited for `next_hop`, oldest first.
     pub(crate) fn release(&mut self, next_hop: NextHop) -> impl Iterator<Item = Waiting<B>> {
+        self.queues.retain(|queue| queue.next_hop != next_hop);
         self.packets.extract_if(.., move |packet| packet.next_hop == next_hop)
     }
 
-    /// The oldest packet, if it has waited too long.
-    pub(crate) fn next_late(&mut self, now_ns: u64) -> Option<Waiting<B>> {
-        let oldest = self.packets.first()?;
-        (now_ns.saturating_sub(oldest.since_ns) > PATIENCE_NS).then(|| self.packets.remove(0))
+    /// Those that have waited too long.
+    pub(crate) fn late(&mut self, now_ns: u64) -> impl Iterator<Item = Waiting<B>> {
+        let is_late = |packet: &Waiting<B>| now_ns.saturating_sub(packet.since_ns) > PATIENCE_NS;
+        let late = self.packets.partition_point(is_late);
+        for packet in &self.packets[..late] {
+            let is_of = |queue: &&mut Queue| {
+                (queue.next_hop, queue.session) == (packet.next_hop, packet.session) && queue.waiting > 0
+            };
+            if let Some(queue) = self.queues.iter_mut().find(is_of) {
+                queue.waiting -= 1;
+            }
+        }
+        self.queues.retain(|queue| queue.waiting > 0);
+        self.packets.drain(..late)
     }
 
     /// What they will be counted for.
@@ -75,6 +135,11 @@ mod tests {
         NextHop::new(0, Ipv4Addr::new(10, 0, 0, last))
     }
 
+    /// Of no session.
+    fn to(last: u8) -> (NextHop, SessionIndex) {
+        (hop(last), SessionIndex::NONE)
+    }
+
     fn packet(name: char) -> (char, Receipt) {
         (name, Receipt::NONE)
     }
@@ -82,10 +147,10 @@ mod tests {
     #[test]
     fn packets_leave_in_the_order_they_came() {
         let mut held = Held::new(2);
-        assert_eq!(held.keep(hop(1), packet('a'), 0), Ok(()));
-        assert_eq!(held.keep(hop(2), packet('b'), 0), Ok(()));
-        assert_eq!(held.keep(hop(1), packet('c'), 0), Ok(()));
-        assert_eq!(held.keep(hop(1), packet('d'), 0), Err(packet('d')));
+        assert_eq!(held.keep(to(1), packet('a'), 0), Ok(()));
+        assert_eq!(held.keep(to(2), packet('b'), 0), Ok(()));
+        assert_eq!(held.keep(to(1), packet('c'), 0), Ok(()));
+        assert_eq!(held.keep(to(1), packet('d'), 0), Err(packet('d')));
         assert_eq!(held.release(hop(1)).map(|packet| packet.buffer).collect::<String>(), "ac");
         assert_eq!(held.len(), 1);
     }
@@ -93,10 +158,29 @@ mod tests {
     #[test]
     fn no_packet_waits_for_ever() {
         let mut held = Held::new(2);
-        held.keep(hop(1), packet('a'), 0).unwrap();
-        held.keep(hop(1), packet('b'), 10).unwrap();
-        let mut late = || held.next_late(PATIENCE_NS + 1).map(|packet| packet.buffer);
-        assert_eq!([late(), late()], [Some('a'), None]);
-        assert_eq!(held.len(), 1);
+        held.keep(to(1), packet('a'), 0).unwrap();
+        held.keep(to(1), packet('b'), 10).unwrap();
+        let late: String = held.late(PATIENCE_NS + 1).map(|packet| packet.buffer).collect();
+        assert_eq!((&*late, held.len()), ("a", 1));
+        // Its place is free.
+        assert_eq!(held.keep(to(1), packet('c'), 20), Ok(()));
+        assert_eq!(held.keep(to(1), packet('d'), 20), Err(packet('d')));
+    }
+
+    #[test]
+    fn neighbours_that_have_packets_waiting_are_limited() {
+        let mut held = Held::new(8);
+        for session in 0..=(QUEUES / QUEUES_PER_SESSION) as u32 {
+            for last in 0..=QUEUES_PER_SESSION as u8 {
+                let at = NextHop::new(session as u8, Ipv4Addr::new(10, 0, 0, last));
+                let is_kept = held.keep((at, SessionIndex(session)), packet('a'), 0).is_ok();
+                let may_be = usize::from(last) < QUEUES_PER_SESSION && session < 32;
+                assert_eq!(is_kept, may_be, "{session} {last}");
+            }
+        }
+        assert_eq!(held.keep((hop(1), SessionIndex(0)), packet('b'), 0), Ok(()), "where its others wait");
+        assert_eq!((held.queues.len(), held.len()), (QUEUES, QUEUES + 1));
+        held.release(hop(1)).for_each(drop);
+        assert_eq!((held.queues.len(), held.len()), (QUEUES - 1, QUEUES - 1));
     }
 }

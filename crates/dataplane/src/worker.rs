@@ -16,6 +16,7 @@ mod split;
 mod split_tunnel;
 mod tag;
 
+use self::split::SplitFlows;
 use crate::counters::{Counters, DropReason};
 use crate::frame::{Fate, Packet, PortIndex, VECTOR};
 use crate::graph::{Graph, Hop, NodeId, Run};
@@ -23,7 +24,7 @@ use crate::held::Held;
 use crate::kept::{Kept, Unkept};
 use crate::nodes;
 use crate::port::Port;
-use crate::receipt::{Counted, Receipt};
+use crate::receipt::Receipt;
 use crate::state::{Ages, ContentCounts, Parcel, State};
 use crate::steering::{Handed, Handoff};
 use crate::trace::Tracer;
@@ -36,11 +37,17 @@ pub(crate) use paths::Listing;
 pub(crate) use receive::BURST;
 use rtrb::{Consumer, Producer};
 use std::net::IpAddr;
+use std::vec::Drain;
 
 /// Orders, and reports, on their way at once.
 const RING: usize = 1024;
 /// Between two looks for packets that wait too long.
 const EXPIRY_NS: u64 = 100_000_000;
+
+/// Packets freed at once.
+const TRASH_ROOM: usize = 2 * VECTOR;
+/// Packets about to go out of a port at once: what stands there, a vector, requests for neighbours, and what waited for one.
+const LANE_ROOM: usize = 4 * VECTOR;
 
 /// Flows looked at for their age in one turn.
 const SWEEP: usize = 4;
@@ -52,7 +59,7 @@ pub type Clock = fn() -> u64;
 struct Lane<P: Port> {
     port: P,
     out: Vec<P::Buffer>,
-    /// Of each, what it was counted for.
+    /// What each was counted for.
     receipts: Vec<Receipt>,
 }
 
@@ -223,6 +230,12 @@ impl<P: Port> Worker<P> {
         self.held.len() + self.kept.len() + self.awaited.len()
     }
 
+    /// Packets that may go their way at once, without more memory for it.
+    #[cfg(test)]
+    pub(crate) fn room_to_resume(&self) -> usize {
+        self.resumed.capacity()
+    }
+
     /// Flows it knows.
     #[cfg(test)]
     pub(crate) fn flows(&self) -> usize {
@@ -248,29 +261,9 @@ impl<P: Port> Worker<P> {
 
     /// Gives every packet of the vector to its fate, then sees to the neighbours.
     fn finish(&mut self) {
+        self.make_room();
         let mut vector = std::mem::take(&mut self.vector);
-        for packet in vector.drain(..) {
-            match packet.meta.fate {
-                Fate::Send(port) => {
-                    self.lanes[usize::from(port)].push(packet.buffer, packet.meta.receipt());
-                }
-                Fate::Drop(reason) => self.lose(packet, reason),
-                Fate::Consumed => {
-                    self.counters.consumed += 1;
-                    self.trash.push(packet.buffer);
-                }
-                Fate::Hold => self.hold(packet),
-                Fate::Keep => self.keep(packet),
-                Fate::Await => self.wait_for_session(packet),
-                Fate::Split => self.split(packet),
-                Fate::SplitTunnel => self.split_tunnel(packet),
-                Fate::Duplicate => self.duplicate(packet),
-                Fate::Answer => self.answer(packet),
-                Fate::Switch => self.switch(packet),
-                Fate::HandOff(worker) => self.hand_off(worker, packet),
-                Fate::Loop(port) => self.loop_back(port, packet),
-            }
-        }
+        self.give_to_fates(vector.drain(..));
         self.vector = vector;
         if self.handoff.waits() {
             self.send_handed();
@@ -282,15 +275,61 @@ impl<P: Port> Worker<P> {
         }
     }
 
+    /// Gives packets to their fates; where one would overtake others of its flow that are split, it stays behind, with all that
+    /// follow it.
+    #[inline(always)]
+    fn give_to_fates(&mut self, mut packets: Drain<'_, Packet<P::Buffer>>) {
+        let mut split = SplitFlows::NONE;
+        while let Some(packet) = packets.next() {
+            if let Fate::Send(port) = packet.meta.fate
+                && split.is_empty()
+            {
+                self.lanes[usize::from(port)].push(packet.buffer, packet.meta.receipt);
+                continue;
+            }
+            if split.overtaken_by(&packet.meta) && self.rest.may_stay_behind() {
+                self.rest.stay_behind(packet, packets);
+                break;
+            }
+            split.note(&packet.meta);
+            self.give_to_fate(packet);
+        }
+    }
+
+    #[inline(always)]
+    fn give_to_fate(&mut self, packet: Packet<P::Buffer>) {
+        match packet.meta.fate {
+            Fate::Send(port) => self.lanes[usize::from(port)].push(packet.buffer, packet.meta.receipt),
+            Fate::Drop(reason) => self.lose(packet, reason),
+            Fate::Consumed => {
+                self.counters.consumed += 1;
+                self.trash.push(packet.buffer);
+            }
+            Fate::Hold => self.hold(packet),
+            Fate::Keep => self.keep(packet),
+            Fate::Await => self.wait_for_session(packet),
+            Fate::Split => self.split(packet),
+            Fate::SplitTunnel => self.split_tunnel(packet),
+            Fate::Duplicate => self.duplicate(packet),
+            Fate::Answer => self.answer(packet),
+            Fate::Switch => self.switch(packet),
+            Fate::HandOff(worker) => self.hand_off(worker, packet),
+            Fate::Loop(port) => self.loop_back(port, packet),
+        }
+    }
+
     fn discard(&mut self, buffer: P::Buffer, reason: DropReason) {
         self.counters.count_drops(reason, 1);
+        if self.trash.len() >= TRASH_ROOM {
+            P::Buffer::free_all(&mut self.trash);
+        }
         self.trash.push(buffer);
     }
 
     /// Drops a packet that may have been counted.
     fn lose(&mut self, packet: Packet<P::Buffer>, reason: DropReason) {
-        if packet.meta.counted != Counted::Nobody {
-            self.state.take_back(packet.meta.receipt());
+        if packet.meta.receipt != Receipt::NONE {
+            self.state.take_back(packet.meta.receipt);
         }
         if reason == DropReason::FarDrop {
             self.tell_dropped(&packet.meta);
@@ -317,21 +356,33 @@ impl<P: Port> Worker<P> {
 
     fn expire(&mut self) {
         self.expire_held();
-        let mut late = Vec::new();
-        self.kept.expire(self.state.now_ns.saturating_sub(self.kept_ns), &mut late);
-        for packet in late {
-            self.discard_kept(packet, DropReason::BufferExpired);
-        }
+        let before = self.resumed.len();
+        self.kept.expire(self.state.now_ns.saturating_sub(self.kept_ns), &mut self.resumed);
+        self.discard_resumed(before, DropReason::BufferExpired);
         self.state.switch.expire(self.state.now_ns);
         self.look_after_paths();
     }
 
     fn send(&mut self) {
+        self.send_lanes();
+        self.state.has_let_out();
+    }
+
+    /// Lets out what stands in the lanes, while there may be more that is counted and is to leave.
+    fn send_lanes(&mut self) {
         for index in 0..self.lanes.len() {
             self.send_lane(index as PortIndex);
         }
-        self.state.has_let_out();
         P::Buffer::free_all(&mut self.trash);
+    }
+
+    /// Sees to it that every lane has room for what a vector brings about.
+    fn make_room(&mut self) {
+        for index in 0..self.lanes.len() {
+            if self.lanes[index].out.len() > VECTOR {
+                self.send_lane(index as PortIndex);
+            }
+        }
     }
 
     fn send_lane(&mut self, index: PortIndex) {

@@ -3,9 +3,8 @@
 
 use crate::Reference;
 use crate::detection::Arrival;
-use crate::enforcement::Session;
 use crate::meters::Load;
-use rules::{Pdr, UrrId};
+use rules::{Pdr, Seid, UrrId};
 
 /// Who counted a packet, and as what.
 #[derive(Clone, Debug)]
@@ -40,8 +39,13 @@ impl Reference {
         }
     }
 
-    /// The rules of a session change, or it goes: what waits is counted as if it had left.
-    pub(crate) fn settle(&mut self, place: usize) {
+    /// What waits of a session for a next hop is counted as if it had left, as where its rules change, or it moves to
+    /// another worker.
+    pub fn settle(&mut self, session: Seid) {
+        let Some(place) = self.place(session) else { return };
+        for waiting in self.waiting.iter_mut().filter(|waiting| waiting.chosen_by == Some(session)) {
+            waiting.chosen_by = None;
+        }
         for at in 0..self.waiting.len() {
             let bill = self
                 .waiting
@@ -49,6 +53,11 @@ impl Reference {
                 .and_then(|waiting| waiting.bill.take_if(|bill| bill.session == place));
             bill.iter().for_each(|bill| self.count_again(bill));
         }
+    }
+
+    /// The session that counts.
+    pub(crate) fn payer(&self, bill: &Bill) -> Option<Seid> {
+        self.sessions.get(bill.session).map(|session| session.seid)
     }
 
     /// The session at a place has gone, and those behind it have moved up.
@@ -59,7 +68,7 @@ impl Reference {
     }
 
     /// The place of a session.
-    pub(crate) fn place(&self, is_it: impl Fn(&Session) -> bool) -> Option<usize> {
-        self.sessions.iter().position(is_it)
+    pub(crate) fn place(&self, session: Seid) -> Option<usize> {
+        self.sessions.iter().position(|known| known.seid == session)
     }
 }

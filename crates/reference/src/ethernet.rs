@@ -9,6 +9,8 @@ use crate::ip::UserPacket;
 use crate::outcome::{Fate, Outcome};
 use crate::reason::DropReason;
 use crate::setup::{Mac, Neighbour, NextHop, PortSetup};
+use rules::Seid;
+use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};
 
 pub(crate) const IPV4: u16 = 0x0800;
@@ -23,6 +25,9 @@ const REPLY: u16 = 2;
 /// Between two requests for one address; a packet waits no longer.
 const SECOND_NS: u64 = 1_000_000_000;
 
+/// Next hops for which packets of one session wait at once.
+const HOPS_PER_SESSION: usize = 8;
+
 /// A packet that waits for the Ethernet address of its next hop.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting {
@@ -31,6 +36,8 @@ pub(crate) struct Waiting {
     packet: Vec<u8>,
     /// By whom it will be counted once it leaves.
     pub(crate) bill: Option<Bill>,
+    /// Whose user chose the next hop.
+    pub(crate) chosen_by: Option<Seid>,
 }
 
 /// A request for the Ethernet address of a next hop.
@@ -168,8 +175,9 @@ impl Reference {
         let now_ns = self.now_ns;
         let recent = |at_ns: u64| now_ns.saturating_sub(at_ns) < SECOND_NS;
         let already = self.waiting.iter().filter(|waiting| waiting.next_hop == to).count();
-        let mut outcome = if already < self.setup.held_per_neighbour {
-            self.waiting.push(Waiting { next_hop: to, since_ns: now_ns, packet, bill });
+        let chosen_by = self.who_chose(&packet, bill.as_ref());
+        let mut outcome = if already < self.setup.held_per_neighbour && self.may_wait(to, chosen_by) {
+            self.waiting.push(Waiting { next_hop: to, since_ns: now_ns, packet, bill, chosen_by });
             Outcome::of(Fate::Held)
         } else {
             Outcome::of(Fate::Dropped(DropReason::NeighbourUnresolved))
@@ -183,6 +191,20 @@ impl Reference {
             }
         }
         outcome
+    }
+
+    /// On a plain network a user says where a packet goes; where a tunnel ends, rules say.
+    fn who_chose(&self, packet: &[u8], bill: Option<&Bill>) -> Option<Seid> {
+        let is_plain = UserPacket::read(packet).is_some_and(|read| !self.setup.is_ours(read.header.source));
+        bill.filter(|_| is_plain).and_then(|bill| self.payer(bill))
+    }
+
+    /// Packets of one session wait for few next hops at once.
+    fn may_wait(&self, to: NextHop, session: Option<Seid>) -> bool {
+        let of_session = self.waiting.iter().filter(|waiting| waiting.chosen_by == session);
+        let hops: HashSet<(usize, IpAddr)> =
+            of_session.map(|waiting| (waiting.next_hop.port, waiting.next_hop.address)).collect();
+        session.is_none() || hops.contains(&(to.port, to.address)) || hops.len() < HOPS_PER_SESSION
     }
 
     /// The frame that asks for a next hop.

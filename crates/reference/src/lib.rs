@@ -187,9 +187,7 @@ impl Reference {
             pdr.pdi.f_teid = pdr.pdi.f_teid.map(|f_teid| self.setup.canonical(f_teid));
         }
         self.setup.lan_at_core(&mut rules);
-        if let Some(place) = self.place(|known| known.seid == session) {
-            self.settle(place);
-        }
+        self.settle(session);
         let shared: Vec<Meter> = self.sessions.iter().flat_map(Session::shared_meters).collect();
         match self.sessions.iter_mut().find(|known| known.seid == session) {
             Some(known) => known.replace(rules, &shared, self.now_ns),
@@ -202,8 +200,8 @@ impl Reference {
 
     /// Takes a session out of force, if it was in.
     pub fn remove(&mut self, session: Seid) {
-        if let Some(place) = self.place(|known| known.seid == session) {
-            self.settle(place);
+        self.settle(session);
+        if let Some(place) = self.place(session) {
             self.sessions.remove(place);
             self.move_up(place);
         }

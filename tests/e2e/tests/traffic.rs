@@ -5,11 +5,12 @@ use anyhow::{Result, ensure};
 use lab::address::{HTTP_PORT, SERVER};
 use lab::anchorline::{Node, Ran};
 use lab::capture::{Audit, Capture};
-use lab::config::{Driver, FTeid};
+use lab::config::{self, Contract, Driver, FTeid};
 use lab::http::FileServer;
-use lab::measure::{Download, Ping, random_file};
+use lab::measure::{Direction, Download, IperfServer, Ping, random_file};
 use lab::{Core, Lab, command};
 use std::env;
+use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("traffic_flows_where_the_smf_gives_the_f_teid", Core::Engine, |lab| flows(lab, FTeid::Explicit, 1)),
     ("traffic_flows_through_two_workers", Core::Engine, |lab| flows(lab, FTeid::Choose, 2)),
     ("traffic_flows_without_root", Core::Engine, flows_without_root),
+    ("tcp_is_held_to_its_mbr_and_has_nearly_all_of_it", Core::Engine, held_by_tcp),
 ];
 
 fn flows(lab: &Lab, f_teid: FTeid, workers: u32) -> Result<()> {
@@ -42,6 +44,47 @@ fn flows(lab: &Lab, f_teid: FTeid, workers: u32) -> Result<()> {
     ensure!(received > 3000, "5 MiB came in {received} packets?");
     node.stop()?;
     Audit::read(&capture.finish()?)?.expect_clean()
+}
+
+/// What a user is held to here.
+const CONTRACT: Contract =
+    Contract { uplink_kbps: 20_000, downlink_kbps: 50_000, report_after_bytes: 5_000_000 };
+/// How long TCP is measured each way.
+const SECONDS: u32 = 5;
+/// How far packets may be ahead of the rate, in milliseconds. What is above a rate is dropped and does not wait, and the way in a
+/// laboratory takes TCP no time: with the usual 10 ms it loses half of its window before it hears of the first loss.
+const BURST_MS: u32 = 200;
+/// What TCP gets of the rate, of which at most 1,448 of 1,500 bytes are payload; a burst adds 4 % of five seconds.
+const GOODPUT_PERCENT: [f64; 2] = [80.0, 101.0];
+
+fn held_by_tcp(lab: &Lab) -> Result<()> {
+    let config = config::write_upf(lab.dir.path(), Driver::AfPacket)?;
+    let text = fs::read_to_string(&config)?;
+    let limits = format!("[dpe.limits]\nburst_ms = {BURST_MS}");
+    fs::write(&config, format!("{text}\n{limits}\n"))?;
+    let node = Node::start_by(lab, config)?;
+    let ran = Ran::start_with(lab, CONTRACT)?;
+    node.wait_sessions(ran.sessions)?;
+    let iperf = IperfServer::start(&lab.dn, SERVER, lab.dir.path())?;
+    for (direction, kbps) in
+        [(Direction::Uplink, CONTRACT.uplink_kbps), (Direction::Downlink, CONTRACT.downlink_kbps)]
+    {
+        let tcp = iperf.tcp(&lab.ran, direction, SECONDS)?;
+        let percent = tcp.mbit_s * 1e5 / f64::from(kbps);
+        let [least, most] = GOODPUT_PERCENT;
+        ensure!((least..=most).contains(&percent), "TCP {direction} had {percent:.1} % of its MBR: {tcp:?}");
+        ensure!(tcp.retransmits > 0, "nothing held it: {tcp:?}");
+    }
+    ran.stop()?;
+    node.wait_sessions(0)?;
+    let status = node.wait_balance()?;
+    let refused: u64 = status.workers.iter().flat_map(|worker| &worker.drops).map(refused).sum();
+    ensure!(refused > 0, "no packet was above the rate");
+    node.stop()
+}
+
+fn refused((reason, packets): &(String, u64)) -> u64 {
+    if reason == "rate_exceeded" { *packets } else { 0 }
 }
 
 /// The first test again, as the root of a user namespace only, which is what an ordinary user is in a laboratory.

@@ -105,7 +105,7 @@ fn limits(settings: &Settings) -> Limits {
 /// Those that say how large tables are.
 pub(crate) fn table_limits(dpe: &DpeSettings) -> Limits {
     let DpeSettings { sessions, pdrs, framed_routes, flows, .. } = *dpe;
-    Limits { sessions, pdrs, framed_routes, flows, ..Limits::default() }
+    dpe.limits.within(Limits { sessions, pdrs, framed_routes, flows, ..Limits::default() })
 }
 
 fn say_memory(memory: Memory) {

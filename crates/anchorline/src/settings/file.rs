@@ -8,7 +8,7 @@ use super::values::{
     HugePages, Idle, IdleUs, Inspections, MemoryMb, Mtu, Pdrs, PortAddress, PortAddress6, PortInterface,
     Sessions, Side, Vlan, Workers,
 };
-use super::{CrewSettings, DpeSettings, PortSettings, Settings, charging, classes, crew, n4};
+use super::{CrewSettings, DpeSettings, PortSettings, Settings, charging, classes, crew, limits, n4};
 use crate::content::Sources;
 use ::n4::InterfaceTypes;
 use config::{NodeIdText, Refusal, Spanned};
@@ -67,6 +67,8 @@ struct Dpe {
     framed_routes: FramedRoutes,
     #[serde(default)]
     flows: Flows,
+    #[serde(default)]
+    limits: limits::File,
     #[serde(default)]
     echo: Echo,
     port: Vec<Port>,
@@ -239,6 +241,7 @@ fn dpe(dpe: Dpe) -> Result<DpeSettings, Refusal> {
         pdrs: pdrs(dpe.pdrs, dpe.sessions)?,
         framed_routes: dpe.framed_routes.0,
         flows: dpe.flows.0,
+        limits: limits::check(dpe.limits)?,
         echo: dpe.echo.into(),
         ports,
         routes: dpe.route.into_iter().map(route).collect(),

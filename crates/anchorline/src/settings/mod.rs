@@ -5,6 +5,7 @@ mod charging;
 mod classes;
 mod crew;
 mod file;
+mod limits;
 mod n4;
 mod peers;
 mod timers;
@@ -13,6 +14,7 @@ mod values;
 pub(crate) use charging::ChargingSettings;
 pub(crate) use classes::ClassSettings;
 pub(crate) use crew::CrewSettings;
+pub(crate) use limits::LimitSettings;
 pub(crate) use n4::{N4Settings, UnknownApplication, UnknownInstance};
 pub(crate) use values::{DeviceHash, HugePages};
 
@@ -69,6 +71,8 @@ pub(crate) struct DpeSettings {
     pub(crate) pdrs: usize,
     pub(crate) framed_routes: usize,
     pub(crate) flows: usize,
+    /// `[dpe.limits]`.
+    pub(crate) limits: LimitSettings,
     /// `[dpe.echo]`.
     pub(crate) echo: dataplane::Echo,
     pub(crate) ports: Vec<PortSettings>,

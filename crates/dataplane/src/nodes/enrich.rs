@@ -123,7 +123,7 @@ fn from_user<B: Buffer>(state: &mut State, packet: &mut Packet<B>, seen: &Seen) 
     state.content.count_request(is_put);
     if let Some((offset, text)) = insertion {
         (!seen.is_fragment).then_some(())?;
-        put(&mut packet.buffer, seen, (offset, &text), fits)?;
+        packet.meta.bytes = put(&mut packet.buffer, seen, (offset, &text), fits)?;
     }
     if shifted != seen.sequence {
         change(packet.buffer.data_mut().get_mut(seen.upper..)?, SEQUENCE, shifted)?;
@@ -215,14 +215,14 @@ fn body(fields: &[u8]) -> Option<u32> {
 }
 
 /// Puts the text in front of an octet of the payload. Where there is no room for all, the segment ends earlier: its sender
-/// sends the rest again.
-fn put<B: Buffer>(buffer: &mut B, seen: &Seen, (offset, text): (usize, &[u8]), fits: usize) -> Option<()> {
-    if !is_sealed(buffer.data(), seen.upper) {
-        // What is damaged stays so.
-        return Some(());
-    }
+/// sends the rest again. Returns the bytes of the packet, which is counted as it leaves.
+fn put<B: Buffer>(buffer: &mut B, seen: &Seen, (offset, text): (usize, &[u8]), fits: usize) -> Option<u16> {
     let before = seen.upper + seen.header + offset;
     let whole = seen.upper + seen.header + seen.payload;
+    if !is_sealed(buffer.data(), seen.upper) {
+        // What is damaged stays so.
+        return u16::try_from(whole).ok();
+    }
     let left = whole.min(fits.checked_sub(text.len())?.max(before + 1));
     buffer.truncate(left)?;
     let packet = buffer.append(text.len())?;
@@ -233,7 +233,8 @@ fn put<B: Buffer>(buffer: &mut B, seen: &Seen, (offset, text): (usize, &[u8]), f
         *flags &= !(flag::FIN | flag::PSH);
     }
     lengthen(packet, left + text.len())?;
-    seal(packet, seen.upper)
+    seal(packet, seen.upper)?;
+    u16::try_from(left + text.len()).ok()
 }
 
 /// Says how long the packet is.

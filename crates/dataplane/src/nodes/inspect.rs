@@ -10,7 +10,7 @@ use crate::content::Detected;
 use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
-use crate::receipt::Counted;
+use crate::receipt::Receipt;
 use crate::state::{SessionIndex, State, View};
 use packet::Buffer;
 use packet::five_tuple::FiveTuple;
@@ -115,7 +115,7 @@ pub(super) fn defer<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> boo
     let meta = &packet.meta;
     let (direction, bytes) = (meta.direction(), u32::from(meta.bytes));
     if state.content.defer(meta.waits, direction, bytes) {
-        packet.meta.counted = Counted::Flow(meta.waits);
+        packet.meta.receipt = Receipt::of_flow(meta.waits, direction, meta.bytes);
         return true;
     }
     let application = state.content.application(state.flows.detected(meta.flow()));
@@ -131,6 +131,6 @@ pub(super) fn defer<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> boo
         let start = |state: &State| Some(state.start((meta.session, at), &arrival));
         state.look((meta.session, *place), (direction, bytes), start);
     }
-    packet.meta.counted = Counted::Step(at);
+    packet.meta.receipt = Receipt::of_step(at, direction, packet.meta.bytes);
     true
 }

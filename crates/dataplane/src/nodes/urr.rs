@@ -3,7 +3,7 @@
 use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
-use crate::receipt::Counted;
+use crate::receipt::Receipt;
 use crate::state::{HotStep, State};
 use packet::Buffer;
 
@@ -21,7 +21,8 @@ impl<B: Buffer> Node<B> for Urr {
         if packet.meta.waits.is_some() && super::inspect::defer(state, packet) {
             return Next::To(out(&step));
         }
-        packet.meta.counted = Counted::Step(packet.meta.step);
+        let meta = &mut packet.meta;
+        meta.receipt = Receipt::of_step(meta.step, meta.direction(), meta.bytes);
         for place in step.usages() {
             count(state, &step, packet, *place);
         }

@@ -5,7 +5,7 @@ use super::{EthernetOutput, GtpuEncap, IpOutput, gtpu_encap};
 use crate::counters::DropReason;
 use crate::frame::{Fate, Packet, PortIndex};
 use crate::graph::{Next, Node, NodeId};
-use crate::receipt::Counted;
+use crate::receipt::Receipt;
 use crate::state::{Exit, Kind, State};
 use packet::gtpu::Template;
 use packet::{Buffer, ethernet, ipv4};
@@ -52,7 +52,7 @@ impl<B: Buffer> Node<B> for Verdict {
             rate.charge(direction, now_ns, bytes);
         }
         if counted {
-            packet.meta.counted = Counted::Step(packet.meta.step);
+            packet.meta.receipt = Receipt::of_step(packet.meta.step, direction, packet.meta.bytes);
             cells.account(base, counted_at).count.add(direction, bytes, now_ns);
         }
         let left = if plain { leave(state, packet) } else { leave_in_tunnel(state, packet) };

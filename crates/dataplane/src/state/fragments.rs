@@ -6,10 +6,8 @@ use crate::frame::PortIndex;
 use rules::Direction;
 use std::net::IpAddr;
 
-/// Datagrams of one side being put together at once: what is sent to us from the data network is no hindrance to base stations.
-const DATAGRAMS: usize = 64;
-/// Of them, those of one sender.
-const BY_SENDER: usize = 16;
+/// Of the datagrams of one side, one sender has a quarter.
+const SENDERS: usize = 4;
 /// Access, and all that is towards the core.
 const SIDES: usize = 2;
 /// Bytes of the longest, without the IP header: what a packet's buffer holds.
@@ -63,12 +61,15 @@ pub(crate) struct Fragments {
     datagrams: Vec<Datagram>,
     /// Memory of those that are not in use.
     free: Vec<Box<[u8]>>,
+    /// Datagrams of one side: what is sent to us from the data network is no hindrance to base stations.
+    of_side: usize,
 }
 
 impl Fragments {
-    pub(crate) fn new() -> Self {
-        let free = (0..SIDES * DATAGRAMS).map(|_| vec![0; BYTES].into()).collect();
-        Self { datagrams: Vec::with_capacity(SIDES * DATAGRAMS), free }
+    /// Room for so many datagrams of each side.
+    pub(crate) fn new(of_side: usize) -> Self {
+        let free = (0..SIDES * of_side).map(|_| vec![0; BYTES].into()).collect();
+        Self { datagrams: Vec::with_capacity(SIDES * of_side), free, of_side }
     }
 
     /// Takes a fragment in; returns the datagram's bytes where it is whole by it. They are forgotten with the next call.
@@ -102,8 +103,9 @@ impl Fragments {
         let count = |is_it: fn(&DatagramName, &DatagramName) -> bool| {
             self.datagrams.iter().filter(|other| is_it(&other.name, &name)).count()
         };
-        let is_full = count(|other, name| other.side == name.side) >= DATAGRAMS
-            || count(|other, name| (other.side, other.source) == (name.side, name.source)) >= BY_SENDER;
+        let is_full = count(|other, name| other.side == name.side) >= self.of_side
+            || count(|other, name| (other.side, other.source) == (name.side, name.source))
+                >= self.of_side.div_ceil(SENDERS);
         let bytes = if is_full { None } else { self.free.pop() }.ok_or(Useless::Full)?;
         self.datagrams.push(Datagram { name, since_ns, units: [0; UNIT_WORDS], length: None, bytes });
         Ok(self.datagrams.len() - 1)
@@ -154,6 +156,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const DATAGRAMS: usize = 64;
+    const BY_SENDER: usize = 16;
+
     fn name(identification: u32) -> DatagramName {
         from((Direction::Uplink, 1), identification)
     }
@@ -177,7 +182,7 @@ mod tests {
             (part(1_992, true), 16),
             (part(0, false), 8),
         ] {
-            let mut fragments = Fragments::new();
+            let mut fragments = Fragments::new(DATAGRAMS);
             assert_eq!(fragments.take(name(1), (part(0, true), &all[..16]), 0), Ok(None));
             let (place, length) = second;
             assert_eq!(fragments.take(name(1), (place, &all[..length]), 0), Err(Useless::Senseless));
@@ -187,7 +192,7 @@ mod tests {
                 "{second:?}"
             );
         }
-        let mut fragments = Fragments::new();
+        let mut fragments = Fragments::new(DATAGRAMS);
         fragments.take(name(1), (part(32, false), &all[..8]), 0).unwrap();
         assert_eq!(fragments.take(name(1), (part(24, false), &all[..8]), 0), Err(Useless::Senseless));
         fragments.take(name(1), (part(32, true), &all[..8]), 0).unwrap();
@@ -196,7 +201,7 @@ mod tests {
 
     #[test]
     fn the_limits_hold() {
-        let mut fragments = Fragments::new();
+        let mut fragments = Fragments::new(DATAGRAMS);
         for identification in 0..BY_SENDER as u32 {
             fragments.take(name(identification), (part(0, true), &[1; 8]), 5).unwrap();
         }
@@ -227,7 +232,7 @@ mod tests {
             let count = bytes.len().div_ceil(chunk);
             let mut numbers: Vec<usize> = (0..count).collect();
             numbers.rotate_left(order.index(count));
-            let mut fragments = Fragments::new();
+            let mut fragments = Fragments::new(DATAGRAMS);
             for (turn, number) in numbers.iter().enumerate() {
                 let end = bytes.len().min((number + 1) * chunk);
                 let part = part(number * chunk, number + 1 < count);

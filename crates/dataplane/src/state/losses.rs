@@ -11,14 +11,14 @@ impl State {
     /// Takes back what was counted for a packet that does not leave.
     #[cold]
     pub(crate) fn take_back(&mut self, receipt: Receipt) {
-        let Receipt { counted, bytes, direction } = receipt;
-        match counted {
+        let packet = (receipt.direction(), receipt.bytes());
+        match receipt.counted() {
             Counted::Nobody => {}
-            Counted::Flow(ticket) => self.content.take_back(ticket, direction, bytes.into()),
+            Counted::Flow(ticket) => self.content.take_back(ticket, packet.0, packet.1),
             Counted::Step(at) => {
                 let step = *self.sessions.cells.step(at);
                 for place in step.usages_on_leaving() {
-                    self.take_back_from((step.session, place), (direction, bytes.into()));
+                    self.take_back_from((step.session, place), packet);
                 }
             }
         }
@@ -46,19 +46,20 @@ impl State {
 
     /// A packet that was taken back leaves after all.
     pub(crate) fn count_again(&mut self, receipt: Receipt) {
-        let Receipt { counted: Counted::Step(at), bytes, direction } = receipt else { return };
+        let Counted::Step(at) = receipt.counted() else { return };
+        let (direction, bytes) = (receipt.direction(), receipt.bytes());
         let step = *self.sessions.cells.step(at);
         for place in step.usages_on_leaving() {
             let count = &mut self.sessions.cells.account(step.base(at), place).count;
-            if !count.add(direction, bytes.into(), self.now_ns) {
-                self.look((step.session, place), (direction, bytes.into()), |_| None);
+            if !count.add(direction, bytes, self.now_ns) {
+                self.look((step.session, place), (direction, bytes), |_| None);
             }
         }
     }
 
     /// Whether the rules of a session counted a packet.
     pub(crate) fn is_of(&self, receipt: Receipt, session: SessionIndex) -> bool {
-        match receipt.counted {
+        match receipt.counted() {
             Counted::Step(at) => self.sessions.cells.step(at).session == session,
             Counted::Nobody | Counted::Flow(_) => false,
         }

@@ -179,7 +179,7 @@ impl State {
             sessions: Sessions::new(room)?,
             flows: Flows::new(limits.flows, config.seed),
             error_indications: [(); 2].map(|()| Budget::new(limits.error_indications_per_s)),
-            fragments: Fragments::new(),
+            fragments: Fragments::new(limits.reassembled),
             icmp_errors: [(); 2].map(|()| Shared::new(limits.icmp_errors_per_s)),
             events: Vec::with_capacity(EVENTS_MAX),
             used: Vec::with_capacity(USED_MAX),

@@ -28,6 +28,17 @@ impl StepIndex {
         Self(cell << 1 | place)
     }
 
+    /// As one number.
+    #[inline(always)]
+    pub(crate) const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// Of [`StepIndex::bits`].
+    pub(crate) const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
     pub(crate) const fn cell(self) -> usize {
         (self.0 >> 1) as usize
     }

@@ -28,6 +28,16 @@ impl Ticket {
     pub(crate) fn is_some(self) -> bool {
         self != Self::NONE
     }
+
+    /// As one number.
+    pub(crate) const fn bits(self) -> u32 {
+        (self.turn as u32) << 16 | self.place as u32
+    }
+
+    /// Of [`Ticket::bits`].
+    pub(crate) const fn from_bits(bits: u32) -> Self {
+        Self { place: bits as u16, turn: (bits >> 16) as u16 }
+    }
 }
 
 /// What the packets of one direction have used.

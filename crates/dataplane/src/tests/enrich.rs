@@ -2,9 +2,11 @@
 
 use super::redirect::{SERVER_FIRST, USER_FIRST, bench_with, down, flow, made, pass, up};
 use crate::fixture::{Bench, N3, N6, SERVED, enriched, rules};
+use dplink::{Command, Notice, UsageCause};
 use packet::FiveTuple;
 use packet::tcp::flag;
 use proptest::prelude::*;
+use rules::{Seid, Urr, UrrId};
 
 const FIELD: &[u8] = b"X-MSISDN: 491701234567\r\n";
 const GET: &[u8] = b"GET /a HTTP/1.1\r\nHost: www.example\r\n\r\n";
@@ -104,6 +106,39 @@ fn connections_go_on_when_the_field_is_taken_away() {
     let other = FiveTuple { source_port: 9, ..flow };
     shake_hands(&mut bench, &other);
     assert_eq!(say(&mut bench, &other, USER_FIRST, GET), (USER_FIRST, GET.to_vec()));
+}
+
+/// What leaves is counted: with the field, and without what was cut off for it, which the user sends again.
+#[test]
+fn packets_are_counted_as_they_leave() {
+    let mut rules = enriched(SERVED);
+    rules.urrs = vec![Urr { id: UrrId(1), ..Urr::default() }];
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(1)]);
+    let (mut bench, flow) = (bench_with(SERVED, rules), flow(SERVED));
+    shake_hands(&mut bench, &flow);
+    let usage = |bench: &mut Bench| {
+        let command =
+            Command::QueryUsage { session: Seid(SERVED), urrs: vec![], token: 7, is_reported: true };
+        bench.engine.handle(command).unwrap();
+        let told = bench.settle().into_iter().find_map(|notice| match notice {
+            Notice::Usage { cause: UsageCause::Query(7), counts, .. } => Some(counts[0].uplink_bytes),
+            _ => None,
+        });
+        told.unwrap()
+    };
+    let before = usage(&mut bench);
+    let (_, heard) = say(&mut bench, &flow, USER_FIRST, GET);
+    assert_eq!(heard, with_field(GET));
+    let first = (40 + heard.len()) as u64;
+    assert_eq!(usage(&mut bench) - before, first);
+    // Sent again, with more behind it: a segment as long as may be.
+    let long = [GET, &[b'a'; 1_460][GET.len()..]].concat();
+    let (_, heard) = say(&mut bench, &flow, USER_FIRST, &long);
+    assert_eq!(heard.len(), 1_460, "as much is cut off as was put in");
+    assert_eq!(usage(&mut bench) - before - first, 1_500);
+    // A shorter one is as long with the field, and cut no less.
+    let (_, heard) = say(&mut bench, &flow, USER_FIRST, &long[..1_450]);
+    assert_eq!((heard.len(), usage(&mut bench) - before - first), (1_460, 3_000));
 }
 
 /// Selective acknowledgements are of the user's numbers (RFC 2018).

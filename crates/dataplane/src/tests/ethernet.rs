@@ -66,6 +66,30 @@ fn macs(notices: Vec<Notice>) -> Vec<(u64, Vec<[u8; 6]>)> {
     told
 }
 
+/// A frame is not split, but the tunnel's datagram around it.
+#[test]
+fn a_frame_too_long_for_its_tunnel_goes_in_fragments() {
+    let mut config = with_ethernet();
+    config.ports[N3].mtu = 600;
+    let mut bench = Bench::over(&config);
+    assert_eq!(bench.put(120, 1, ethernet(120)), None);
+    bench.settle();
+    send(&mut bench, N3, &in_tunnel(120, &frame(A, HOST)));
+    bench.sent(N3);
+    let long = [&frame(HOST, A)[..], &[7; 1_000]].concat();
+    send(&mut bench, N6E, &long);
+    let sent = bench.sent(N3);
+    let parts: Vec<_> = sent.iter().map(|frame| packet::ipv4::Packet::parse(&frame[14..]).unwrap()).collect();
+    assert_eq!(parts.len(), 2);
+    let whole: Vec<u8> = parts.iter().flat_map(|part| part.payload()).copied().collect();
+    assert!(whole.ends_with(&long) && whole.len() - long.len() <= 24, "UDP, GTP-U and the frame");
+    // A frame behind it in the vector stays behind it.
+    bench.receive(N6E, &long);
+    send(&mut bench, N6E, &frame(HOST, A));
+    let lengths: Vec<usize> = bench.sent(N3).iter().map(Vec::len).collect();
+    assert_eq!((lengths.len(), lengths[2]), (3, 14 + 36 + 60), "{lengths:?}");
+}
+
 /// The tags are the user's, behind the addresses.
 #[test]
 fn stations_are_told_with_their_tags() {

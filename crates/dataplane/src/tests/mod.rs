@@ -11,6 +11,7 @@ mod fragments;
 mod framed;
 mod frames_between;
 mod gateways;
+mod held;
 mod instances;
 mod kept;
 mod looped;

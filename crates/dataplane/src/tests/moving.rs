@@ -357,7 +357,9 @@ fn packets_that_wait_are_bounded() {
     while team.workers[home].turn(1) + team.workers[to].turn(1) > 0 {}
     let (dropped, held) = (team.drops(to, DropReason::MovingFull), team.workers[to].books().held);
     assert_eq!((dropped, held), (3_000 - 2_048, 2_048));
+    let room = team.workers[to].room_to_resume();
     team.settle();
+    assert_eq!(team.workers[to].room_to_resume(), room, "a worker allocates nothing");
     assert_eq!(ports_up(&team.sent(N6)[to]), (0..2_048).collect::<Vec<u16>>());
 }
 

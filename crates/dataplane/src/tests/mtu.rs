@@ -29,6 +29,30 @@ fn fragments_are_created_and_the_books_balance() {
     assert_eq!(bench.sent(N3).iter().map(|frame| frame.len() - 14 - 44 - 20).sum::<usize>(), 2980);
 }
 
+/// Of a flow, what is split leaves where it came: nothing that came behind it in the same vector overtakes it.
+#[test]
+fn what_is_split_is_not_overtaken_by_its_flow() {
+    let mut bench = Bench::new();
+    [100, 3_000, 200, 2_000, 2_000, 300].into_iter().for_each(|bytes| bench.receive(N6, &long(bytes)));
+    bench.worker.turn(bench.now_ns);
+    let lengths: Vec<usize> = bench.sent(N3).iter().map(|frame| frame.len() - 14 - 44).collect();
+    assert_eq!(lengths, [100, 1_452, 1_452, 136, 200, 1_452, 568, 1_452, 568, 300]);
+    assert!(bench.worker.books().balanced());
+}
+
+/// However many do, and the ports' lists are short of room.
+#[test]
+fn a_vector_of_long_and_short_packets_keeps_its_order() {
+    let mut bench = Bench::new();
+    (0..64).for_each(|_| [2_000, 100].into_iter().for_each(|bytes| bench.receive(N6, &long(bytes))));
+    bench.worker.turn(bench.now_ns);
+    let sent = bench.sent(N3);
+    assert_eq!(sent.len(), 3 * 64);
+    let lengths = |frames: &[Vec<u8>]| frames.iter().map(|frame| frame.len() - 58).collect::<Vec<_>>();
+    assert!(sent.chunks(3).all(|frames| lengths(frames) == [1_452, 568, 100]));
+    assert!(bench.worker.books().balanced());
+}
+
 #[test]
 fn without_memory_for_all_fragments_none_is_sent() {
     let mut bench = Bench::new();

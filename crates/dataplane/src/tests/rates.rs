@@ -3,9 +3,10 @@
 use super::drops;
 use crate::counters::DropReason;
 use crate::fixture::{Bench, N3, N6, rules};
-use dplink::Notice;
+use dplink::{Command, Notice, UsageCause};
 use rules::{
-    BitRates, FlowDescription, Gate, PacketRate, PacketRates, Pdr, PdrId, Qer, QerId, Rules, SdfFilter,
+    BitRates, FlowDescription, Gate, PacketRate, PacketRates, Pdr, PdrId, Qer, QerId, Rules, SdfFilter, Seid,
+    Urr, UrrId,
 };
 
 const MS: u64 = 1_000_000;
@@ -149,6 +150,81 @@ fn packets_are_limited_whatever_their_size_and_through_changes() {
     bench.now_ns += 58_000 * MS;
     assert_eq!(second(&mut bench, &[4]).0, 10);
     assert_eq!(drops(&bench, DropReason::RateExceeded), 6_000 - 20);
+}
+
+/// A PDR's own rate, and that of the whole session which another PDR has, too: as of a QoS flow and of the session's AMBR.
+fn of_two_qers() -> Rules {
+    let mut rules = shared(4, qer());
+    // Kilobits a second: 1,000 bytes take 10 ms of the flow's, and 8 ms of the session's.
+    let rate = |id, kbps| Qer {
+        id: QerId(id),
+        mbr: Some(BitRates { uplink_kbps: kbps, downlink_kbps: kbps }),
+        ..qer()
+    };
+    rules.qers = vec![rate(1, 800), rate(2, 1_000)];
+    let (whole, flow) = rules.pdrs.split_at_mut(2);
+    whole.iter_mut().for_each(|pdr| pdr.qers = vec![QerId(2)]);
+    flow.iter_mut().for_each(|pdr| pdr.qers = vec![QerId(1), QerId(2)]);
+    // The first measures before QoS enforcement.
+    rules.urrs = [true, false]
+        .map(|before_qos| Urr { id: UrrId(1 + u32::from(!before_qos)), before_qos, ..Urr::default() })
+        .into();
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(1), UrrId(2)]);
+    rules
+}
+
+/// Both QERs of a PDR have to admit a packet (TS 29.244 5.4.3), and one that either refuses takes nothing of the other. With
+/// 10 ms ahead: when it comes, in ms, from or to which server, 80 (both rates) or 81 (the session's alone), and whether it passes.
+const OF_TWO_QERS: [(u64, u8, bool); 11] = [
+    // The flow is due at 10, the session at 8.
+    (0, 80, true),
+    // As far ahead as may be: 20 and 16.
+    (0, 80, true),
+    // Of the session's alone there is 6 too little, and so there is for the flow.
+    (0, 81, false),
+    (0, 80, false),
+    // The session's is free: 24, the flow's is 20 still.
+    (6, 81, true),
+    (6, 80, false),
+    // The flow would have it, the session does not; nothing is charged.
+    (10, 80, false),
+    (13, 81, false),
+    // 30 and 32.
+    (14, 80, true),
+    // The session's at 22, not a moment earlier.
+    (21, 80, false),
+    (22, 80, true),
+];
+
+#[test]
+fn both_qers_of_a_pdr_admit_a_packet_or_neither_is_charged() {
+    for way in [N3, N6] {
+        let mut bench = Bench::new();
+        put(&mut bench, 4, 1, of_two_qers());
+        let start = bench.now_ns;
+        for (step, (ms, server, passes)) in OF_TWO_QERS.into_iter().enumerate() {
+            bench.now_ns = start + ms * MS;
+            let frame = if way == N3 { uplink(4, server) } else { downlink(4, server) };
+            bench.receive(way, &frame);
+            bench.worker.turn(bench.now_ns);
+            assert_eq!(bench.sent(N3 + N6 - way).len(), usize::from(passes), "step {step}");
+        }
+        assert_eq!(drops(&bench, DropReason::RateExceeded), 6);
+        // What arrived, and what left (TS 29.244 8.2.68, MBQE).
+        assert_eq!(bytes(&mut bench), [11_000, 5_000]);
+    }
+}
+
+/// Of each URR of session 4, both ways.
+fn bytes(bench: &mut Bench) -> Vec<u64> {
+    let command = Command::QueryUsage { session: Seid(4), urrs: vec![], token: 7, is_reported: true };
+    bench.engine.handle(command).unwrap();
+    match &bench.settle()[..] {
+        [Notice::Usage { cause: UsageCause::Query(7), counts, .. }] => {
+            counts.iter().map(|counts| counts.uplink_bytes + counts.downlink_bytes).collect()
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Makes workers and the engine that controls them.
 
-use super::{Clock, Lane, Order, RING, Report, Worker, moving, rest};
+use super::{Clock, LANE_ROOM, Lane, Order, RING, Report, TRASH_ROOM, Worker, moving, rest};
 use crate::config::{Config, ConfigError};
 use crate::counters::Counters;
 use crate::engine::Engine;
@@ -63,8 +63,9 @@ impl<P: Port> Worker<P> {
         (orders, reports): (Consumer<Order>, Producer<Report>),
         clock: Clock,
     ) -> Self {
-        let room = 2 * VECTOR;
-        let lane = |port| Lane { port, out: Vec::with_capacity(room), receipts: Vec::with_capacity(room) };
+        let room = || Vec::with_capacity(LANE_ROOM);
+        let lane = |port| Lane { port, out: room(), receipts: Vec::with_capacity(LANE_ROOM) };
+        let awaited = moving::Awaited::new(state.steering.is_shared());
         Self {
             counters: Counters::new(ports.len()),
             classes: ports.iter().map(Port::classes).max().unwrap_or(0).min(CLASSES_MAX),
@@ -74,14 +75,14 @@ impl<P: Port> Worker<P> {
             kept: Kept::new(config.limits.kept),
             unkept: Unkept::new(),
             busy_cycles: 0,
-            awaited: moving::Awaited::new(state.steering.is_shared()),
             looking: None,
             state,
             received: Vec::with_capacity(VECTOR),
             vector: Vec::with_capacity(VECTOR),
             handed: 0,
-            trash: Vec::with_capacity(2 * VECTOR),
-            resumed: Vec::with_capacity(config.limits.kept),
+            trash: Vec::with_capacity(TRASH_ROOM + LANE_ROOM),
+            resumed: Vec::with_capacity(config.limits.kept.max(awaited.most())),
+            awaited,
             handoff,
             unsent: Vec::with_capacity(VECTOR),
             withheld: None,

@@ -42,7 +42,7 @@ impl<P: Port> Worker<P> {
             comes_from_user.then(|| nodes::port_of_frames(&self.state, network, packet.buffer.data().len()));
         self.spread(&packet.buffer, audience);
         match out {
-            Some(Ok(port)) => self.lanes[usize::from(port)].push(packet.buffer, packet.meta.receipt()),
+            Some(Ok(port)) => self.lanes[usize::from(port)].push(packet.buffer, packet.meta.receipt),
             // It was for others, too, who have their copies.
             Some(Err(reason)) => self.discard(packet.buffer, reason),
             // Those it was for have their copies.

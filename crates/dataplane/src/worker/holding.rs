@@ -3,32 +3,35 @@
 
 use super::Worker;
 use crate::counters::DropReason;
-use crate::frame::Packet;
+use crate::frame::{Meta, Packet};
 use crate::held::Waiting;
 use crate::nodes;
 use crate::port::Port;
 use crate::receipt::{Counted, Receipt};
-use crate::state::{Lookup, SessionIndex};
+use crate::state::{Lookup, SessionIndex, State, StepIndex};
 use packet::{Buffer, ethernet};
 
 impl<P: Port> Worker<P> {
     pub(super) fn hold(&mut self, packet: Packet<P::Buffer>) {
-        let receipt = packet.meta.receipt();
-        if matches!(receipt.counted, Counted::Step(_)) {
+        let Meta { receipt, next_hop, step, .. } = packet.meta;
+        if matches!(receipt.counted(), Counted::Step(_)) {
             self.state.take_back(receipt);
         }
-        let kept = self.held.keep(packet.meta.next_hop, (packet.buffer, receipt), self.state.now_ns);
+        let session = self.who_chose(step);
+        let kept = self.held.keep((next_hop, session), (packet.buffer, receipt), self.state.now_ns);
         if let Err((buffer, receipt)) = kept {
-            self.lose_held(buffer, receipt);
+            forget(&mut self.state, receipt);
+            self.discard(buffer, DropReason::NeighbourUnresolved);
         }
     }
 
-    /// Drops a packet that waited, or was to.
-    fn lose_held(&mut self, buffer: P::Buffer, receipt: Receipt) {
-        if matches!(receipt.counted, Counted::Flow(_)) {
-            self.state.take_back(receipt);
+    /// The session whose user says where a packet goes: on a plain network. Where a tunnel ends, its rules say.
+    fn who_chose(&self, step: StepIndex) -> SessionIndex {
+        if step == StepIndex::NONE {
+            return SessionIndex::NONE;
         }
-        self.discard(buffer, DropReason::NeighbourUnresolved);
+        let step = self.state.sessions.cells.step(step);
+        if step.tunnels() { SessionIndex::NONE } else { step.session }
     }
 
     pub(super) fn release_held(&mut self) {
@@ -50,24 +53,37 @@ impl<P: Port> Worker<P> {
                     }
                 }
             }
+            // Many may have waited: there is to be room for those of the next.
+            self.make_room();
         }
     }
 
     /// Drops what has waited too long.
     pub(super) fn expire_held(&mut self) {
-        while let Some(Waiting { buffer, receipt, .. }) = self.held.next_late(self.state.now_ns) {
-            self.lose_held(buffer, receipt);
+        let Self { held, state, counters, trash, .. } = self;
+        for Waiting { buffer, receipt, .. } in held.late(state.now_ns) {
+            forget(state, receipt);
+            counters.count_drops(DropReason::NeighbourUnresolved, 1);
+            trash.push(buffer);
         }
     }
 
     /// The rules of a session change, or it goes: what waits is counted by those that let it pass, as if it left now. Should
     /// it be dropped in the end, it stays counted.
     pub(super) fn settle_held(&mut self, session: SessionIndex) {
+        self.held.disown(session);
         for receipt in self.held.receipts() {
             if self.state.is_of(*receipt, session) {
                 self.state.count_again(*receipt);
                 *receipt = Receipt::NONE;
             }
         }
+    }
+}
+
+/// A packet that waited, or was to, does not leave.
+fn forget(state: &mut State, receipt: Receipt) {
+    if matches!(receipt.counted(), Counted::Flow(_)) {
+        state.take_back(receipt);
     }
 }

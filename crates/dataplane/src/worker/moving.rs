@@ -55,6 +55,11 @@ impl<B> Awaited<B> {
         self.given.len() + self.others.len()
     }
 
+    /// As many as may wait.
+    pub(super) const fn most(&self) -> usize {
+        2 * self.limit
+    }
+
     /// Gives a packet back where there is no room.
     fn keep(&mut self, packet: Packet<B>) -> Result<(), Packet<B>> {
         let queue = if packet.meta.handed > GIVEN { &mut self.given } else { &mut self.others };

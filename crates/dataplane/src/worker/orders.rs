@@ -304,9 +304,7 @@ impl<P: Port> Worker<P> {
     fn drop_kept(&mut self, session: Option<SessionIndex>) {
         let before = self.resumed.len();
         session.into_iter().for_each(|session| self.kept.release(session, &mut self.resumed));
-        for packet in self.resumed.split_off(before) {
-            self.discard_kept(packet, DropReason::BufferDropped);
-        }
+        self.discard_resumed(before, DropReason::BufferDropped);
     }
 
     /// The session has changed: what was kept for it goes its way.

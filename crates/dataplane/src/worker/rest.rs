@@ -8,6 +8,7 @@ use crate::frame::{Meta, Packet, PortIndex, VECTOR};
 use crate::graph::{Hop, NodeId};
 use crate::port::Port;
 use rules::Direction;
+use std::collections::VecDeque;
 
 /// Packets that still have to run. Bounded by what one vector can leave behind.
 pub(super) struct Rest<B> {
@@ -27,10 +28,14 @@ pub(super) struct Rest<B> {
     pub(super) frames: Vec<Packet<B>>,
     /// Packets for an address of our own, as if they had come in.
     pub(super) looped: Vec<Packet<B>>,
+    /// Packets that have been run, and may overtake none of those that were split.
+    behind: VecDeque<Packet<B>>,
 }
 
 /// Fragments that one vector may make: four of each packet, on average.
 pub(super) const PARTS: usize = 4 * VECTOR;
+/// Packets that wait until others have left: those of a vector, and of one of fragments.
+const BEHIND: usize = 2 * VECTOR;
 /// Packets for an address of our own that one vector may leave behind: each as it is or in fragments, and its copies.
 const LOOPED: usize = PARTS + rules::limits::DUPLICATES * VECTOR;
 
@@ -46,6 +51,7 @@ impl<B> Rest<B> {
             arrived: Vec::with_capacity(4 * VECTOR),
             frames: Vec::with_capacity(2 * WAITING),
             looped: Vec::with_capacity(LOOPED),
+            behind: VecDeque::with_capacity(BEHIND),
         }
     }
 
@@ -53,17 +59,36 @@ impl<B> Rest<B> {
     /// leaves; pieces of those, fragments, copies, frames and what is answered leave behind at most what comes back to this node. That
     /// waits until there is room for all it may leave, and does not come back for ever, so there is an end.
     fn next(&mut self) -> Option<(&mut Vec<Packet<B>>, NodeId)> {
-        let Self { copies, copied, answered, parts, pieces, frames, looped, arrived: _ } = self;
+        let Self { copies, copied, answered, parts, pieces, frames, looped, arrived: _, behind: _ } = self;
         let all = [
             (pieces, NodeId::EthernetOutput),
+            (parts, NodeId::Far),
             (copies, NodeId::EthernetOutput),
             (copied, NodeId::Far),
             (answered, NodeId::Redirect),
-            (parts, NodeId::Far),
             (looped, NodeId::UsualInput),
             (frames, NodeId::FrameClassify),
         ];
         all.into_iter().find(|(packets, _)| !packets.is_empty())
+    }
+
+    /// Whether there is room for as many as a vector may leave behind.
+    pub(super) fn may_stay_behind(&self) -> bool {
+        self.behind.len() + VECTOR <= BEHIND
+    }
+
+    /// Lets a packet wait until what was split has left, and all that come behind it; they go before those that wait already.
+    #[cold]
+    pub(super) fn stay_behind(&mut self, packet: Packet<B>, others: impl Iterator<Item = Packet<B>>) {
+        let before = self.behind.len();
+        self.behind.push_back(packet);
+        self.behind.extend(others);
+        self.behind.rotate_left(before);
+    }
+
+    /// Whether all that was split has left.
+    fn has_no_parts(&self) -> bool {
+        self.pieces.is_empty() && self.parts.is_empty()
     }
 }
 
@@ -75,6 +100,15 @@ impl<P: Port> Worker<P> {
             self.state.count_dropped(&step, packet.meta.bytes.into());
         }
         self.discard(packet.buffer, reason);
+    }
+
+    /// Drops packets that were kept, and were about to go their way, from a place on.
+    pub(super) fn discard_resumed(&mut self, from: usize, reason: DropReason) {
+        while self.resumed.len() > from
+            && let Some(packet) = self.resumed.pop()
+        {
+            self.discard_kept(packet, reason);
+        }
     }
 
     /// Runs frames that came in from Ethernet data networks, or that other workers handed over.
@@ -101,15 +135,28 @@ impl<P: Port> Worker<P> {
 
     /// Runs what the last vector left behind.
     pub(super) fn run_rest(&mut self) {
-        while let Some((packets, node)) = self.rest.next() {
+        loop {
+            if !self.rest.behind.is_empty() && self.rest.has_no_parts() {
+                self.finish_behind();
+                continue;
+            }
+            let Some((packets, node)) = self.rest.next() else { return };
             let count = packets.len().min(VECTOR);
             self.vector.extend(packets.drain(..count));
             // What stands in the lanes leaves first, so that there is room.
-            self.send();
+            self.send_lanes();
             match self.tracer.take_if(|_| node == NodeId::UsualInput) {
                 None => self.run_vector(node, None),
                 Some(tracer) => self.run_vector_watched(node, tracer),
             }
         }
+    }
+
+    /// Gives packets that were run to their fates, as far as they overtake none that is split.
+    #[cold]
+    fn finish_behind(&mut self) {
+        let count = self.rest.behind.len().min(VECTOR);
+        self.vector.extend(self.rest.behind.drain(..count));
+        self.finish();
     }
 }

@@ -3,11 +3,39 @@
 use super::Worker;
 use super::rest::PARTS;
 use crate::counters::DropReason;
-use crate::frame::{Meta, Packet};
+use crate::frame::{Fate, Meta, Packet};
 use crate::nodes;
 use crate::port::Port;
 use packet::Buffer;
 use packet::fragment::Split;
+
+/// Flows of which packets of the vector at hand were split, by some bits of their hashes: what came behind those stays behind them.
+pub(super) struct SplitFlows(u64);
+
+impl SplitFlows {
+    pub(super) const NONE: Self = Self(0);
+
+    #[inline(always)]
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0 == 0
+    }
+
+    const fn of(meta: &Meta) -> u64 {
+        1 << (meta.hash % 64)
+    }
+
+    /// Notes a packet that is to be split.
+    pub(super) const fn note(&mut self, meta: &Meta) {
+        if matches!(meta.fate, Fate::Split | Fate::SplitTunnel) {
+            self.0 |= Self::of(meta);
+        }
+    }
+
+    /// Whether a packet would overtake one. Those that are split themselves leave in order.
+    pub(super) const fn overtaken_by(&self, meta: &Meta) -> bool {
+        self.0 & Self::of(meta) != 0 && !matches!(meta.fate, Fate::Split | Fate::SplitTunnel)
+    }
+}
 
 impl<P: Port> Worker<P> {
     /// Puts the fragments of a packet among those that still have to run, and frees the packet; drops it where there is

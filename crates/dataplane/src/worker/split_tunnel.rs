@@ -5,7 +5,7 @@ use super::rest::PARTS;
 use crate::counters::DropReason;
 use crate::frame::{Meta, Packet};
 use crate::port::Port;
-use crate::receipt::Counted;
+use crate::receipt::Receipt;
 use packet::fragment::{Split, Split6};
 use packet::{Buffer, ipv4};
 
@@ -54,8 +54,8 @@ impl<P: Port> Worker<P> {
             let memory = self.lanes.first_mut().and_then(|lane| lane.port.allocate());
             let mut buffer = memory.ok_or(DropReason::NotSplit)?;
             write(number, &mut buffer).ok_or(DropReason::NotSplit)?;
-            let counted = if number + 1 == count { meta.counted } else { Counted::Nobody };
-            self.rest.pieces.push(Packet { buffer, meta: Meta { counted, ..*meta } });
+            let receipt = if number + 1 == count { meta.receipt } else { Receipt::NONE };
+            self.rest.pieces.push(Packet { buffer, meta: Meta { receipt, ..*meta } });
         }
         Ok(())
     }

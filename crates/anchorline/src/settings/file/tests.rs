@@ -214,6 +214,67 @@ fn peers_are_asked_every_minute_unless_told_otherwise() {
 }
 
 #[test]
+fn limits_are_the_usual_ones_unless_told_otherwise() {
+    let limits = |text: &str| {
+        let none = dataplane::Limits { sessions: 7, kept: 0, peers: 0, ..dataplane::Limits::default() };
+        config::parse(text, check).map(|settings| settings.dpe.limits.within(none))
+    };
+    let usual = dataplane::Limits { sessions: 7, ..dataplane::Limits::default() };
+    assert_eq!(limits(EXAMPLE).unwrap(), usual);
+    // What is said of them in the example is true.
+    let keys = [
+        "kept",
+        "kept_per_session",
+        "kept_s",
+        "peers",
+        "neighbours",
+        "held_per_neighbour",
+        "shared_meters",
+        "reassembled",
+        "burst_ms",
+    ];
+    let mut said = EXAMPLE.replace("# [dpe.limits]", "[dpe.limits]");
+    for key in keys {
+        let commented = format!("\n# {key} = ");
+        assert_eq!(said.matches(&commented).count(), 1, "{key}");
+        said = said.replace(&commented, &format!("\n{key} = "));
+    }
+    assert_eq!(limits(&said).unwrap(), usual);
+    let few = "[dpe.limits]\nkept = 100\nkept_s = 2\npeers = 16\nneighbours = 17\nheld_per_neighbour = 1\n\
+               shared_meters = 18\nreassembled = 4\nburst_ms = 30";
+    let expected = dataplane::Limits {
+        kept: 100,
+        // One user keeps no more than all.
+        kept_per_session: 100,
+        kept_ns: 2_000_000_000,
+        peers: 16,
+        neighbours: 17,
+        held_per_neighbour: 1,
+        meters_apart: 18,
+        reassembled: 4,
+        burst_ns: 30_000_000,
+        ..usual
+    };
+    assert_eq!(limits(&EXAMPLE.replace("# [dpe.limits]", few)).unwrap(), expected);
+    for (wrong, why) in [
+        ("kept = 15", "kept = 15: this is 16 to 1000000"),
+        ("kept = 20\nkept_per_session = 21", "kept_per_session = 21: this is 1 to 20"),
+        ("kept_per_session = 0", "this is 1 to 16384"),
+        ("kept_s = 3601", "this is 1 to 3600"),
+        ("peers = 65537", "this is 16 to 65536"),
+        ("neighbours = 0", "this is 16 to 65536"),
+        ("held_per_neighbour = 257", "this is 1 to 256"),
+        ("shared_meters = 1", "this is 16 to 1000000"),
+        ("reassembled = 3", "reassembled = 3: this is 4 to 1024"),
+        ("burst_ms = 2001", "burst_ms = 2001: this is 1 to 2000"),
+        ("keep = 1", "unknown field `keep`"),
+    ] {
+        let message = error("# [dpe.limits]", &format!("[dpe.limits]\n{wrong}"));
+        assert!(message.contains(why) && message.contains("line "), "{message}");
+    }
+}
+
+#[test]
 fn errors_name_key_value_line_and_what_is_allowed() {
     for (from, to, expected) in [
         ("mtu = 1500", "mtu = 12", "mtu = 12: an MTU is 576 to 9600 bytes"),
