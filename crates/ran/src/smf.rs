@@ -171,6 +171,7 @@ impl Smf {
             | Body::AssociationSetupRequest(_)
             | Body::AssociationUpdateRequest(_)
             | Body::AssociationReleaseRequest(_)
+            | Body::NodeReportRequest(_)
             | Body::SessionReportRequest(_) => self.request(from, &message, now),
             // We are no user plane.
             Body::SessionEstablishmentRequest(_)

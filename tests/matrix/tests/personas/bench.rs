@@ -2,6 +2,7 @@
 
 use crate::persona::Persona;
 use crate::record;
+use dataplane::Echo;
 use matrix::frames::{Tunnelled, datagram, from_network, g_pdu, packet_of, tunnelled};
 use matrix::{Datagram, N3, N6, US, UserPlane, node_config, plane_config};
 use n4::UePool;
@@ -64,13 +65,7 @@ pub(crate) struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     pub(crate) fn new(persona: &'a Persona, quota: Option<u64>) -> Self {
-        let mut node = node_config();
-        if persona.has_pool {
-            let (name, prefix) = ("users".to_owned(), POOL.parse().unwrap());
-            node.ue_pools = vec![UePool { name, prefix, network_instance: None }];
-        }
-        let plane = UserPlane::over(node, plane_config());
-        Self::over(persona, plane, |session| session.report_after_bytes = quota)
+        Self::over(persona, plane(persona, Echo::OFF), |session| session.report_after_bytes = quota)
     }
 
     /// With a user plane and a session of another kind.
@@ -360,6 +355,16 @@ impl<'a> Bench<'a> {
         let expected = (if up { self.passed.0 } else { 0 }, if down { self.passed.1 } else { 0 });
         assert_eq!((usage.uplink_bytes, usage.downlink_bytes), expected);
     }
+}
+
+/// The user plane of a control plane, that asks GTP-U peers so.
+pub(crate) fn plane(persona: &Persona, echo: Echo) -> UserPlane {
+    let mut node = node_config();
+    if persona.has_pool {
+        let (name, prefix) = ("users".to_owned(), POOL.parse().unwrap());
+        node.ue_pools = vec![UePool { name, prefix, network_instance: None }];
+    }
+    UserPlane::over(node, dataplane::Config { echo, ..plane_config() })
 }
 
 /// Kept for decoders of others.

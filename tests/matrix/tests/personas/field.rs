@@ -1,11 +1,11 @@
 //! What befalls sessions in the field: lines that repeat or are cut, processes that end, radios that forget.
 
-use crate::bench::{Bench, Line, OTHER_RADIO, RADIO, SERVER, SERVER_PORT};
+use crate::bench::{Bench, Line, OTHER_RADIO, RADIO, SERVER, SERVER_PORT, plane};
 use crate::cells::Cell;
 use crate::persona::Persona;
 use dataplane::Echo;
 use matrix::frames::{echo_request, echo_response, error_indication};
-use matrix::{N3, UserPlane, node_config, plane_config};
+use matrix::{N3, N6};
 use pfcp::request::{far_action, updates};
 use pfcp::{ApplyAction, Body, Cause, Gate, SessionModificationRequest};
 use ran::smf::{Change, Event, Input};
@@ -165,15 +165,10 @@ pub(crate) fn inactivity(persona: &Persona) -> Cell {
 pub(crate) fn path_failure(persona: &Persona) -> Cell {
     let minute = Duration::from_secs(60);
     let echo = Echo { period_ns: minute.as_nanos() as u64, ..Echo::default() };
-    let plane = UserPlane::over(node_config(), dataplane::Config { echo, ..plane_config() });
-    let mut bench = Bench::over(persona, plane, |session| session.ue6 = None);
-    if persona.has_pool {
-        return Err("its user plane is set up otherwise");
-    }
-    bench.feed(Input::Start);
+    let mut bench = Bench::over(persona, plane(persona, echo), |_| ()).started();
     let radio = IpAddr::V4(RADIO.address);
     bench.pass(minute * 3);
-    assert!(bench.saw(&Event::Path(radio, false)), "{:?}", bench.events);
+    assert!(bench.saw(&Event::Path(radio, false)), "{:?} {:?}", bench.events, bench.plane.notes);
     assert!(!bench.saw(&Event::Path(radio, false)), "told once");
     for _ in 0..20 {
         let asked: Vec<_> = bench.plane.sent(N3).iter().filter_map(|frame| echo_request(frame)).collect();
@@ -181,7 +176,8 @@ pub(crate) fn path_failure(persona: &Persona) -> Cell {
         ours.for_each(|(to, number)| bench.plane.receive(N3, &echo_response(N3, to, number)));
         bench.pass(Duration::from_secs(10));
     }
-    bench.plane.sent(N3);
+    // Questions are no packets of the user's.
+    [N3, N6].into_iter().for_each(|port| drop(bench.plane.sent(port)));
     assert!(
         bench.saw(&Event::Path(radio, true)) && !bench.saw(&Event::Path(radio, true)),
         "{:?}",
@@ -193,9 +189,9 @@ pub(crate) fn path_failure(persona: &Persona) -> Cell {
 
 /// No more passes than the session's rates allow, either way, and again once time has passed.
 pub(crate) fn rates(persona: &Persona) -> Cell {
-    let plane = Bench::new(persona, None).plane;
     let slow = BitRates { uplink_kbps: 64, downlink_kbps: 64 };
-    let mut bench = Bench::over(persona, plane, |session| session.mbr = Some(slow)).started();
+    let mut bench =
+        Bench::over(persona, plane(persona, Echo::OFF), |session| session.mbr = Some(slow)).started();
     for _ in 0..2 {
         let passed = [burst_up(&mut bench), burst_down(&mut bench)];
         if passed == [PACKETS; 2] {

@@ -62,6 +62,8 @@ const FORWARDING: &str = "indirect forwarding";
 const FLOW: &str = "dedicated flow";
 const QUERY: &str = "usage query";
 const GRANT: &str = "usage grant";
+const RATES: &str = "rates";
+const GATES: &str = "gates";
 const SOLICITATION: &str = "router solicitation";
 
 const FREE5GC: Persona = Persona {
@@ -133,8 +135,8 @@ pub(crate) const PERSONAS: [Persona; 12] = [
         early_uplink: Early::Kept,
         keeps_endpoint: false,
         measures: (false, false),
-        // Advertisements are the PGW's.
-        lacks: &[SOLICITATION, QUERY, GRANT],
+        // Advertisements are the PGW's, and so are rates.
+        lacks: &[SOLICITATION, QUERY, GRANT, RATES, GATES],
         ..OPEN5GS
     },
     // Packets are forwarded from radio to radio by the SGW.
