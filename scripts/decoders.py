@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 # Groups that the page of information elements names otherwise than by their number.
 GROUPS = {78: "Usage Report", 79: "Usage Report", 80: "Usage Report"}
-GROUPS |= {102: "User Plane Path Failure or Recovery Report", 187: "User Plane Path Failure or Recovery Report"}
+GROUPS |= dict.fromkeys((102, 187, 315), "User Plane Path Failure, Recovery or Peer UP Restart Report")
 
 # Whose messages must say all that the page promises; the others are the emulator's.
 NODE = bytes([10, 40, 0, 2])
@@ -42,13 +42,14 @@ MESSAGES = {
 KNOWN = {
     "the node": [
         ("scapy", "message 17 is Raw", "Session Set Modification is of release 16, its tables of release 15"),
-        ("scapy", "(161|184|187|233) is not implemented", "of release 16: flags of reports and answers, path recovery, pools"),
+        ("scapy", "(161|184|187|233|315) is not implemented", "of release 16 and 17: flags of reports and answers, paths, pools"),
         ("scapy", "43 has octets left over", "it knows the UP functions of the first two octets"),
         ("scapy", "63 has octets left over", "it knows the triggers of the first two octets"),
         ("scapy", "66 has octets left over", "numbers of packets (MNOP) are of release 16"),
         ("scapy", "14[45] has octets left over", "behind the addresses are the lengths of two tags since release 16"),
         ("pycrate", "message 17 is not known", "it lacks Session Set Modification"),
         ("pycrate", "message [56] has 116", "release 16 dropped the element; control planes that choose TEIDs look for it"),
+        ("pycrate", "message 12 has 315", "Peer UP Restart Report is of release 17"),
         ("pycrate", "258 cannot be read", "its IP Version has nine bits in an octet"),
         ("pycrate", "80 (lacks (45|250|260)|has (63|81|104))", "its table of mandatory elements there is that of 83"),
     ],
@@ -64,8 +65,8 @@ KNOWN = {
     ],
 }
 
-# Of these groups scapy does not see what is inside, as it does not implement them.
-OPAQUE = {"scapy": {187, 233}}
+# Of these groups they do not see what is inside, as they do not implement them.
+OPAQUE = {"scapy": {187, 233, 315}, "pycrate": {315}}
 
 # What the tests are known to make the node (or the emulator) say: kinds of messages, and elements by the group they stand in.
 LEAST = {"the node": (16, 100), "the emulator": (7, 90)}

@@ -37,10 +37,15 @@ impl Node {
         Ok(())
     }
 
-    /// What a control plane says again is done, and somebody may want to know why its words and ours differ.
+    /// What a control plane says again is done, and somebody may want to know why its words and ours differ. Who does so does it all
+    /// the time: it is noted each time there was twice as much of it.
     fn note_restated(&mut self, seid: Seid, rules: &[RuleRef]) {
         let Some(first) = rules.first() else { return };
+        let before = self.counters.restated;
         self.counters.restated += rules.len() as u64;
+        if before.checked_ilog2() == self.counters.restated.checked_ilog2() {
+            return;
+        }
         let others = match rules.len() - 1 {
             0 => String::new(),
             others => format!(" and of {others} more rules"),

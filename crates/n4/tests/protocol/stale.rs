@@ -116,8 +116,8 @@ fn who_is_not_forgotten_keeps_what_it_has() {
             lab.restart();
             let it = *lab.in_force.keys().next().unwrap();
             // Even a request that is refused names it.
-            let unknown = RemovePdr { pdr_id: 99, ..RemovePdr::default() };
-            let bad = SessionModificationRequest { remove_pdrs: vec![unknown], ..Default::default() };
+            let unknown = UpdatePdr { pdr_id: 99, ..UpdatePdr::default() };
+            let bad = SessionModificationRequest { update_pdrs: vec![unknown], ..Default::default() };
             assert_ne!(lab.modify(it, bad).cause, Cause::RequestAccepted);
             lab.restart();
         },
@@ -279,7 +279,7 @@ fn what_gave_way_to_a_change_comes_back_if_that_is_refused() {
     assert!(lab.in_force.contains_key(&stale) && lab.in_force.contains_key(&other));
     assert_eq!((lab.in_force.len(), lab.node.tunnels(), lab.node.addresses()), (2, 2, 2));
     let bad = SessionModificationRequest {
-        remove_pdrs: vec![RemovePdr { pdr_id: 99, ..RemovePdr::default() }],
+        update_pdrs: vec![UpdatePdr { pdr_id: 99, ..UpdatePdr::default() }],
         ..moved_to(TEID, UE)
     };
     assert_ne!(lab.modify(other, bad).cause, Cause::RequestAccepted);
