@@ -2,12 +2,13 @@
 
 use crate::mac_of;
 use crate::setup::{N3, N6_ROUTER, address_of, mac_of_port};
-use packet::{ethernet, ipv4, protocol, udp};
-use std::net::Ipv4Addr;
+use packet::{ethernet, ipv4, ipv6, protocol, udp};
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Where GTP-U is spoken (TS 29.281 4.4.2.3).
 const GTPU_PORT: u16 = 2152;
 const IPV4: usize = 20;
+const IPV6: usize = 40;
 const UDP: usize = 8;
 /// A GTP-U header without optional fields.
 const GTPU: usize = 8;
@@ -29,10 +30,21 @@ pub fn datagram(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16), payload: &[u8]) -> V
     bytes
 }
 
-/// A frame with an IPv4 packet to one of our ports, from the station of that address.
+/// A UDP datagram over IPv6. Nobody between its ends looks at its checksum, which is none.
+pub fn datagram6(from: (Ipv6Addr, u16), to: (Ipv6Addr, u16), payload: &[u8]) -> Vec<u8> {
+    let length = UDP + payload.len();
+    let mut bytes = vec![0; IPV6 + UDP];
+    ipv6::Header::new(from.0, to.0, protocol::UDP, length).unwrap().write(&mut bytes).unwrap();
+    udp::Header::new(from.1, to.1, payload.len()).unwrap().write(&mut bytes[IPV6..]).unwrap();
+    bytes.extend(payload);
+    bytes
+}
+
+/// A frame with an IP packet to one of our ports, from the station of that address.
 pub fn frame(port: usize, station: Ipv4Addr, packet: &[u8]) -> Vec<u8> {
     let mut frame = vec![0; ethernet::LENGTH];
-    let header = ethernet::Header::new(mac_of_port(port), mac_of(station), ethernet::IPV4);
+    let ethertype = if packet[0] >> 4 == 6 { ethernet::IPV6 } else { ethernet::IPV4 };
+    let header = ethernet::Header::new(mac_of_port(port), mac_of(station), ethertype);
     header.write(&mut frame).unwrap();
     frame.extend(packet);
     frame
@@ -91,15 +103,18 @@ pub struct Tunnelled {
     pub inner: Option<Vec<u8>>,
 }
 
-/// The IPv4 packet in a frame of ours.
+/// The IP packet in a frame of ours.
 pub fn packet_of(frame: &[u8]) -> Vec<u8> {
-    assert_eq!(ethernet::Header::parse(frame).map(ethernet::Header::ethertype), Some(ethernet::IPV4));
-    frame[ethernet::LENGTH..].to_vec()
+    let ethertype = ethernet::Header::parse(frame).map(ethernet::Header::ethertype);
+    let packet = frame[ethernet::LENGTH..].to_vec();
+    assert_eq!(ethertype, Some(if packet[0] >> 4 == 6 { ethernet::IPV6 } else { ethernet::IPV4 }));
+    packet
 }
 
 /// Takes a frame apart that must be a G-PDU or an End Marker.
 pub fn tunnelled(frame: &[u8]) -> Tunnelled {
     let packet = packet_of(frame);
+    assert_eq!(packet[0] >> 4, 4);
     assert_eq!(packet[IPV4 + 2..IPV4 + 4], GTPU_PORT.to_be_bytes(), "no GTP-U: {frame:02x?}");
     let to = Ipv4Addr::new(packet[16], packet[17], packet[18], packet[19]);
     let message = &packet[IPV4 + UDP..];

@@ -35,6 +35,15 @@ pub fn plane_config() -> dataplane::Config {
     dataplane::Config { ports, routes, limits, echo: Echo::OFF, resolvers: vec![], epoch: 1, seed: 0 }
 }
 
+/// The same, with a way for users' IPv6 packets.
+pub fn plane_config6() -> dataplane::Config {
+    let mut config = plane_config();
+    config.ports[N6].address6 = Some("2001:db8:50::2/64".parse().unwrap());
+    let via = "2001:db8:50::1".parse().unwrap();
+    config.routes.push(Route { prefix: "::/0".parse().unwrap(), via, instance: None });
+    config
+}
+
 /// Ours at a port of the usual configuration.
 pub(crate) fn address_of(port: usize) -> Ipv4Addr {
     plane_config().ports[port].address.addr()

@@ -3,8 +3,8 @@
 use crate::persona::Persona;
 use crate::record;
 use dataplane::Echo;
-use matrix::frames::{Tunnelled, datagram, from_network, g_pdu, packet_of, tunnelled};
-use matrix::{Datagram, N3, N6, US, UserPlane, node_config, plane_config};
+use matrix::frames::{Tunnelled, datagram, datagram6, from_network, g_pdu, packet_of, tunnelled};
+use matrix::{Datagram, N3, N6, US, UserPlane, node_config, plane_config, plane_config6};
 use n4::UePool;
 use pfcp::{
     Body, Cause, Gate, GateStatus, Message, SessionModificationRequest, UpFunctionFeatures, UpdateQer,
@@ -13,7 +13,7 @@ use ran::Tunnel;
 use ran::smf::{Change, Endpoint, Event, Input, Output, PduSession, Settings, Smf};
 use rules::{Qfi, Rules, Teid};
 use std::collections::VecDeque;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
 /// The control plane: its GTP-U is beside N3.
@@ -26,6 +26,7 @@ pub(crate) const OTHER_RADIO: Tunnel = Tunnel { teid: Teid(0x77), address: Ipv4A
 pub(crate) const PGW: Tunnel = Tunnel { teid: Teid(0x51), address: Ipv4Addr::new(10, 50, 0, 9) };
 pub(crate) const UE: Ipv4Addr = Ipv4Addr::new(10, 60, 0, 1);
 pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 80);
+const SERVER6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x113, 0, 0, 0, 0, 0x80);
 /// Where users' addresses are chosen, where they are.
 const POOL: &str = "10.61.0.0/24";
 const UE_PORT: u16 = 40_000;
@@ -326,6 +327,24 @@ impl<'a> Bench<'a> {
         assert!(self.plane.worker.books().balanced(), "{:?}", self.plane.worker.books());
     }
 
+    /// The user's IPv6 packets pass both ways, too.
+    pub(crate) fn both_ways_pass6(&mut self, radio: Tunnel) {
+        let packet = self.packet6(true);
+        let left = self.radio_sends(radio.address, (self.uplink(), self.persona.qfi), &packet);
+        assert_same(&left, &packet);
+        let packet = self.packet6(false);
+        let sent = self.network_sends(&packet);
+        self.is_for(&sent, radio, &packet);
+    }
+
+    /// From the user to the server, or back.
+    pub(crate) fn packet6(&mut self, is_up: bool) -> Vec<u8> {
+        self.number += 1;
+        let (user, server) = ((self.session.ue6.unwrap(), UE_PORT), (SERVER6, SERVER_PORT));
+        let (from, to) = if is_up { (user, server) } else { (server, user) };
+        datagram6(from, to, &[self.number; 50])
+    }
+
     pub(crate) fn uplink_passes(&mut self, at: Ipv4Addr) {
         let packet = self.packet_up((SERVER, SERVER_PORT));
         let left = self.radio_sends(at, (self.uplink(), self.persona.qfi), &packet);
@@ -359,12 +378,21 @@ impl<'a> Bench<'a> {
 
 /// The user plane of a control plane, that asks GTP-U peers so.
 pub(crate) fn plane(persona: &Persona, echo: Echo) -> UserPlane {
+    UserPlane::over(node_of(persona), dataplane::Config { echo, ..plane_config() })
+}
+
+/// The same, with a way for users' IPv6 packets.
+pub(crate) fn plane6(persona: &Persona) -> UserPlane {
+    UserPlane::over(node_of(persona), plane_config6())
+}
+
+fn node_of(persona: &Persona) -> n4::Config {
     let mut node = node_config();
     if persona.has_pool {
         let (name, prefix) = ("users".to_owned(), POOL.parse().unwrap());
         node.ue_pools = vec![UePool { name, prefix, network_instance: None }];
     }
-    UserPlane::over(node, dataplane::Config { echo, ..plane_config() })
+    node
 }
 
 /// Kept for decoders of others.
@@ -375,6 +403,9 @@ fn said((from, to): (SocketAddrV4, SocketAddrV4), bytes: &[u8]) {
 /// One packet, the same but for what a router changes.
 pub(crate) fn assert_same(left: &[Vec<u8>], packet: &[u8]) {
     assert_eq!(left.len(), 1, "{left:02x?}");
-    assert_eq!((left[0].len(), &left[0][HEADERS..]), (packet.len(), &packet[HEADERS..]));
-    assert_eq!(left[0][12..20], packet[12..20]);
+    let left = &left[0];
+    assert_eq!(left.len(), packet.len());
+    // Of IPv6 it changes the hop limit alone.
+    let ranges = if packet[0] >> 4 == 6 { [0..7, 8..left.len()] } else { [12..20, HEADERS..left.len()] };
+    ranges.into_iter().for_each(|range| assert_eq!(left[range.clone()], packet[range]));
 }

@@ -1,6 +1,6 @@
 //! What becomes of a session of one user, step by step.
 
-use crate::bench::{Bench, CP, OTHER_RADIO, RADIO, SERVER, SERVER_PORT};
+use crate::bench::{Bench, CP, OTHER_RADIO, RADIO, SERVER, SERVER_PORT, plane6};
 use crate::persona::{Early, Persona};
 use matrix::N3;
 use matrix::frames::{g_pdu, tunnelled};
@@ -65,6 +65,29 @@ pub(crate) fn activation(persona: &Persona) -> Cell {
     for _ in 0..3 {
         bench.both_ways_pass(RADIO);
     }
+    Ok(())
+}
+
+/// Of users with both, IPv6 goes where IPv4 goes: at once, after sleep, which it ends as well, and after a handover.
+pub(crate) fn ipv6(persona: &Persona) -> Cell {
+    if persona.has_pool {
+        return Err("its users have no prefix");
+    }
+    let mut bench = Bench::over(persona, plane6(persona), |_| ()).started();
+    bench.both_ways_pass(RADIO);
+    bench.both_ways_pass6(RADIO);
+    bench.feed(Input::Sleep(0));
+    bench.hold();
+    let packet = bench.packet6(false);
+    assert_eq!(bench.network_sends(&packet), []);
+    assert!(bench.saw(&Event::Paged(0)));
+    bench.release();
+    let drained = bench.radios();
+    bench.is_for(&drained, RADIO, &packet);
+    assert!(bench.change(Change::Handover(OTHER_RADIO)));
+    bench.radios();
+    bench.both_ways_pass6(OTHER_RADIO);
+    bench.both_ways_pass(OTHER_RADIO);
     Ok(())
 }
 

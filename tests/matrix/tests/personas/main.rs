@@ -28,10 +28,11 @@ use persona::{PERSONAS, Persona};
 /// A row of the matrix.
 type Row = (&'static str, fn(&Persona) -> Cell);
 
-const ROWS: [Row; 22] = [
+const ROWS: [Row; 23] = [
     ("association", cells::association),
     ("establishment", cells::establishment),
     ("activation", cells::activation),
+    ("IPv6 packets", cells::ipv6),
     ("idle and wake", cells::idle),
     ("handover", cells::handover),
     ("router solicitation", cells::solicitation),

@@ -62,6 +62,7 @@ const FORWARDING: &str = "indirect forwarding";
 const FLOW: &str = "dedicated flow";
 const QUERY: &str = "usage query";
 const GRANT: &str = "usage grant";
+const IPV6: &str = "IPv6 packets";
 const RATES: &str = "rates";
 const GATES: &str = "gates";
 const SOLICITATION: &str = "router solicitation";
@@ -165,7 +166,7 @@ pub(crate) const PERSONAS: [Persona; 12] = [
         name: "omec-pool",
         has_pool: true,
         // Its users have IPv4 alone.
-        lacks: &[SOLICITATION, FORWARDING, QUERY, GRANT],
+        lacks: &[SOLICITATION, IPV6, FORWARDING, QUERY, GRANT],
         ..OMEC
     },
     OAI,
