@@ -70,7 +70,7 @@ impl Node {
             Work::Delete | Work::Yield => Output::Delete(seid),
         };
         // The link to the data plane is everybody's.
-        let is_too_long = matches!(&order, Output::Put(desired) if !dplink::frame::fits(desired));
+        let is_too_long = matches!(&order, Output::Put(desired) if !desired.fits());
         // URRs that go are asked about before they are gone.
         if let Work::Modify(_, modifying) = &mut work
             && let Some(query) = &mut modifying.query
