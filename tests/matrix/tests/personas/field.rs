@@ -204,7 +204,7 @@ pub(crate) fn rates(persona: &Persona) -> Cell {
     Ok(())
 }
 
-/// Of packets that come at once: 40 times a second's worth of 10 ms.
+/// So many come at once: some 3 kB, where the rate lets 80 bytes pass in 10 ms.
 const PACKETS: usize = 40;
 
 fn burst_up(bench: &mut Bench<'_>) -> usize {
