@@ -7,12 +7,12 @@ use matrix::frames::{Tunnelled, datagram, datagram6, from_network, g_pdu, packet
 use matrix::{Datagram, N3, N6, US, UserPlane, node_config, plane_config, plane_config6};
 use n4::UePool;
 use pfcp::{
-    Body, Cause, Gate, GateStatus, Message, SessionModificationRequest, UpFunctionFeatures, UpdateQer,
+    Body, Cause, Gate, GateStatus, Message, Rates, SessionModificationRequest, UpFunctionFeatures, UpdateQer,
 };
 use ran::Tunnel;
 use ran::smf::{Change, Endpoint, Event, Input, Output, PduSession, Settings, Smf};
 use rules::{Qfi, Rules, Teid};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
@@ -42,6 +42,8 @@ pub(crate) enum Line {
     Whole,
     /// Requests of the control plane arrive twice.
     Twice,
+    /// Of what is answered to each of its requests, only the second copy arrives.
+    Lossy,
     /// Nothing arrives.
     Cut,
 }
@@ -53,6 +55,8 @@ pub(crate) struct Bench<'a> {
     settings: Settings,
     session: PduSession,
     pub(crate) line: Line,
+    /// Numbers of requests whose first answer was lost.
+    lost: BTreeSet<u32>,
     pub(crate) events: Vec<Event>,
     /// Session modifications wait here while the control plane takes its time.
     held: Option<VecDeque<Vec<u8>>>,
@@ -102,6 +106,7 @@ impl<'a> Bench<'a> {
             settings,
             session,
             line: Line::Whole,
+            lost: BTreeSet::new(),
             events: vec![],
             held: None,
             passed: (0, 0),
@@ -176,6 +181,10 @@ impl<'a> Bench<'a> {
             self.arrive_again(bytes, &told);
             told.extend(self.plane.told());
         }
+        let number = pfcp::decode(bytes).unwrap().sequence;
+        if self.line == Line::Lossy && self.lost.insert(number) {
+            told.retain(|(_, answer)| pfcp::decode(answer).unwrap().sequence != number);
+        }
         self.plane.tell_later(told);
     }
 
@@ -206,7 +215,17 @@ impl<'a> Bench<'a> {
     /// Opens or closes a QER, both ways.
     pub(crate) fn gate(&mut self, qer_id: u32, gate: Gate) {
         let gate_status = Some(GateStatus { uplink: gate, downlink: gate });
-        let update_qers = vec![UpdateQer { qer_id, gate_status, ..UpdateQer::default() }];
+        self.update_qer(UpdateQer { qer_id, gate_status, ..UpdateQer::default() });
+    }
+
+    /// Gives a QER a rate, the same both ways.
+    pub(crate) fn rate(&mut self, qer_id: u32, kbps: u64) {
+        let mbr = Some(Rates { uplink_kbps: kbps, downlink_kbps: kbps });
+        self.update_qer(UpdateQer { qer_id, mbr, ..UpdateQer::default() });
+    }
+
+    fn update_qer(&mut self, update: UpdateQer) {
+        let update_qers = vec![update];
         let answer = self.ask(SessionModificationRequest { update_qers, ..Default::default() });
         let Body::SessionModificationResponse(answer) = answer else { panic!("{answer:?}") };
         assert_eq!(answer.cause, Cause::RequestAccepted);
@@ -275,12 +294,12 @@ impl<'a> Bench<'a> {
 
     /// A packet of the UE to a server's port, each another.
     pub(crate) fn packet_up(&mut self, (server, port): (Ipv4Addr, u16)) -> Vec<u8> {
-        self.number += 1;
+        self.number = self.number.wrapping_add(1);
         datagram((self.ue(), UE_PORT), (server, port), &[self.number; 40])
     }
 
     pub(crate) fn packet_down(&mut self, (server, port): (Ipv4Addr, u16)) -> Vec<u8> {
-        self.number += 1;
+        self.number = self.number.wrapping_add(1);
         datagram((server, port), (self.ue(), UE_PORT), &[self.number; 60])
     }
 
@@ -339,7 +358,7 @@ impl<'a> Bench<'a> {
 
     /// From the user to the server, or back.
     pub(crate) fn packet6(&mut self, is_up: bool) -> Vec<u8> {
-        self.number += 1;
+        self.number = self.number.wrapping_add(1);
         let (user, server) = ((self.session.ue6.unwrap(), UE_PORT), (SERVER6, SERVER_PORT));
         let (from, to) = if is_up { (user, server) } else { (server, user) };
         datagram6(from, to, &[self.number; 50])

@@ -38,6 +38,27 @@ pub(crate) fn repeated(persona: &Persona) -> Cell {
     Ok(())
 }
 
+/// The first answer to every request is lost: it is asked again, and what was done is not done again.
+pub(crate) fn lost_answers(persona: &Persona) -> Cell {
+    let mut bench = Bench::new(persona, None);
+    bench.line = Line::Lossy;
+    bench.feed(Input::Start);
+    bench.pass(LONG);
+    assert!(bench.saw(&Event::Ready), "{:?}", bench.events);
+    assert_eq!(bench.plane.node.sessions(), 1);
+    bench.both_ways_pass(RADIO);
+    bench.feed(Input::Change(0, Change::Handover(OTHER_RADIO)));
+    bench.pass(HEARTBEAT);
+    assert!(bench.saw(&Event::Changed(0, Change::Handover(OTHER_RADIO))), "{:?}", bench.events);
+    assert_eq!(bench.radios().len(), usize::from(persona.ends_paths), "End Markers");
+    bench.both_ways_pass(OTHER_RADIO);
+    bench.feed(Input::Stop);
+    bench.pass(LONG);
+    assert!(bench.saw(&Event::Stopped), "{:?}", bench.events);
+    assert_eq!((bench.plane.node.sessions(), bench.plane.node.tunnels()), (0, 0));
+    Ok(())
+}
+
 /// It begins anew with its users, whom it may give the tunnels and addresses they had: nothing of before is in the way.
 pub(crate) fn control_plane_restart(persona: &Persona) -> Cell {
     let mut bench = Bench::up(persona, None);
@@ -52,7 +73,7 @@ pub(crate) fn control_plane_restart(persona: &Persona) -> Cell {
     Ok(())
 }
 
-/// For a minute neither hears of the other; packets pass, and nothing is forgotten.
+/// For a minute neither hears of the other; packets pass, nothing is forgotten, and what was to be told meanwhile is told after.
 pub(crate) fn silence(persona: &Persona) -> Cell {
     let mut bench = Bench::up(persona, None);
     bench.both_ways_pass(RADIO);
@@ -64,6 +85,17 @@ pub(crate) fn silence(persona: &Persona) -> Cell {
     bench.pass(HEARTBEAT);
     assert!(bench.saw(&Event::Answering) && !bench.saw(&Event::Restarted), "{:?}", bench.events);
     bench.both_ways_pass(RADIO);
+    bench.feed(Input::Sleep(0));
+    bench.line = Line::Cut;
+    let packet = bench.packet_down((SERVER, SERVER_PORT));
+    assert_eq!(bench.network_sends(&packet), []);
+    bench.pass(LONG / 2);
+    assert!(!bench.saw(&Event::Paged(0)));
+    bench.line = Line::Whole;
+    bench.pass(HEARTBEAT);
+    assert!(bench.saw(&Event::Paged(0)) && bench.saw(&Event::Awake(0)), "{:?}", bench.events);
+    let kept = bench.radios();
+    bench.is_for(&kept, RADIO, &packet);
     bench.feed(Input::Sleep(0));
     bench.feed(Input::Wake(0));
     bench.both_ways_pass(RADIO);
@@ -96,7 +128,10 @@ pub(crate) fn refused_change(persona: &Persona) -> Cell {
     let mut bench = Bench::up(persona, None);
     bench.both_ways_pass(RADIO);
     let saved = bench.plane.saved.sessions.clone();
-    let answer = bench.ask(updates(vec![far_action(NO_FAR, ApplyAction::new(ApplyAction::DROP))]));
+    let drop = |far_id| far_action(far_id, ApplyAction::new(ApplyAction::DROP));
+    // What could be done of it stands before what cannot be.
+    let known = bench.rules().fars.into_iter().map(|far| drop(far.id.0));
+    let answer = bench.ask(updates(known.chain([drop(NO_FAR)]).collect()));
     let Body::SessionModificationResponse(answer) = answer else { panic!("{answer:?}") };
     assert_eq!(answer.cause, Cause::RuleCreationModificationFailure);
     assert!(answer.failed_rule_id.is_some());
@@ -189,22 +224,42 @@ pub(crate) fn path_failure(persona: &Persona) -> Cell {
 
 /// No more passes than the session's rates allow, either way, and again once time has passed.
 pub(crate) fn rates(persona: &Persona) -> Cell {
-    let slow = BitRates { uplink_kbps: 64, downlink_kbps: 64 };
+    let slow = BitRates { uplink_kbps: SLOW, downlink_kbps: SLOW };
     let mut bench =
         Bench::over(persona, plane(persona, Echo::OFF), |session| session.mbr = Some(slow)).started();
-    for _ in 0..2 {
-        let passed = [burst_up(&mut bench), burst_down(&mut bench)];
-        if passed == [PACKETS; 2] {
-            return Err("it gives sessions no rate");
-        }
-        assert!(passed.iter().all(|passed| (1..PACKETS).contains(passed)), "{passed:?}");
-        bench.pass(Duration::from_secs(2));
+    let qers = bench.rules().qers;
+    if qers.is_empty() {
+        return Err("its sessions have no QER");
     }
+    is_slow(&mut bench);
+    // Of several QERs each holds packets back by itself.
+    for qer in &qers {
+        qers.iter().for_each(|other| bench.rate(other.id.0, if other.id == qer.id { SLOW } else { FAST }));
+        bench.pass(Duration::from_secs(2));
+        is_slow(&mut bench);
+    }
+    qers.iter().for_each(|qer| bench.rate(qer.id.0, FAST));
+    bench.pass(Duration::from_secs(2));
+    assert_eq!([burst_up(&mut bench), burst_down(&mut bench)], [PACKETS; 2]);
     assert!(bench.plane.worker.books().balanced());
     Ok(())
 }
 
-/// So many come at once: some 3 kB, where the rate lets 80 bytes pass in 10 ms.
+/// Some of a burst pass each way, and some again when time has passed.
+fn is_slow(bench: &mut Bench<'_>) {
+    for _ in 0..2 {
+        let passed = [burst_up(bench), burst_down(bench)];
+        assert!(passed.iter().all(|passed| (1..=AHEAD).contains(passed)), "{passed:?}");
+        bench.pass(Duration::from_secs(2));
+    }
+}
+
+/// In kbit/s: 80 bytes in the 10 ms by which packets may be ahead, which the second packet of a burst is.
+const SLOW: u64 = 64;
+const AHEAD: usize = 2;
+const FAST: u64 = 1_000_000;
+
+/// Of a burst.
 const PACKETS: usize = 40;
 
 fn burst_up(bench: &mut Bench<'_>) -> usize {

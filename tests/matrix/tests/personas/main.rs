@@ -28,7 +28,7 @@ use persona::{PERSONAS, Persona};
 /// A row of the matrix.
 type Row = (&'static str, fn(&Persona) -> Cell);
 
-const ROWS: [Row; 23] = [
+const ROWS: [Row; 24] = [
     ("association", cells::association),
     ("establishment", cells::establishment),
     ("activation", cells::activation),
@@ -45,6 +45,7 @@ const ROWS: [Row; 23] = [
     ("inactivity", field::inactivity),
     ("path failure", field::path_failure),
     ("repeated requests", field::repeated),
+    ("lost answers", field::lost_answers),
     ("refused change", field::refused_change),
     ("forgetful radio", field::forgetful_radio),
     ("silence", field::silence),
