@@ -3,8 +3,7 @@
 use crate::persona::Persona;
 use crate::record;
 use dataplane::Echo;
-use matrix::frames::{Tunnelled, datagram, datagram6, from_network, g_pdu, packet_of, tunnelled};
-use matrix::{Datagram, N3, N6, US, UserPlane, node_config, plane_config, plane_config6};
+use matrix::{Datagram, US, UserPlane, node_config, plane_config, plane_config6};
 use n4::UePool;
 use pfcp::{
     Body, Cause, Gate, GateStatus, Message, Rates, SessionModificationRequest, UpFunctionFeatures, UpdateQer,
@@ -13,7 +12,7 @@ use ran::Tunnel;
 use ran::smf::{Change, Endpoint, Event, Input, Output, PduSession, Settings, Smf};
 use rules::{Qfi, Rules, Teid};
 use std::collections::{BTreeSet, VecDeque};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
 /// The control plane: its GTP-U is beside N3.
@@ -26,15 +25,11 @@ pub(crate) const OTHER_RADIO: Tunnel = Tunnel { teid: Teid(0x77), address: Ipv4A
 pub(crate) const PGW: Tunnel = Tunnel { teid: Teid(0x51), address: Ipv4Addr::new(10, 50, 0, 9) };
 pub(crate) const UE: Ipv4Addr = Ipv4Addr::new(10, 60, 0, 1);
 pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 80);
-const SERVER6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x113, 0, 0, 0, 0, 0x80);
 /// Where users' addresses are chosen, where they are.
 const POOL: &str = "10.61.0.0/24";
-const UE_PORT: u16 = 40_000;
 /// The number of requests that the emulator does not make.
 const RAW: u32 = 0x00f0_0000;
 pub(crate) const SERVER_PORT: u16 = 53;
-/// Of IPv4 and UDP; what is behind them comes out as it went in.
-const HEADERS: usize = 28;
 
 /// What becomes of datagrams between control plane and user plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +48,7 @@ pub(crate) struct Bench<'a> {
     pub(crate) plane: UserPlane,
     pub(crate) smf: Smf,
     settings: Settings,
-    session: PduSession,
+    pub(super) session: PduSession,
     pub(crate) line: Line,
     /// Numbers of requests whose first answer was lost.
     lost: BTreeSet<u32>,
@@ -62,7 +57,8 @@ pub(crate) struct Bench<'a> {
     held: Option<VecDeque<Vec<u8>>>,
     /// Bytes of users' packets that passed by rules that are measured: up, down.
     pub(crate) passed: (u64, u64),
-    number: u8,
+    /// Of the last packet, which is what it is filled with.
+    pub(super) number: u8,
     raw: u32,
     /// What the user plane said it can do.
     pub(crate) features: Option<UpFunctionFeatures>,
@@ -291,108 +287,6 @@ impl<'a> Bench<'a> {
     pub(crate) fn flow_of(&self, qfi: Option<u8>) -> Option<(u8, bool)> {
         qfi.map(|qfi| (qfi, false))
     }
-
-    /// A packet of the UE to a server's port, each another.
-    pub(crate) fn packet_up(&mut self, (server, port): (Ipv4Addr, u16)) -> Vec<u8> {
-        self.number = self.number.wrapping_add(1);
-        datagram((self.ue(), UE_PORT), (server, port), &[self.number; 40])
-    }
-
-    pub(crate) fn packet_down(&mut self, (server, port): (Ipv4Addr, u16)) -> Vec<u8> {
-        self.number = self.number.wrapping_add(1);
-        datagram((server, port), (self.ue(), UE_PORT), &[self.number; 60])
-    }
-
-    /// A user's packet from a radio: what leaves towards the network, or into the next gateway's tunnel.
-    pub(crate) fn radio_sends(
-        &mut self,
-        at: Ipv4Addr,
-        tunnel: (u32, Option<u8>),
-        packet: &[u8],
-    ) -> Vec<Vec<u8>> {
-        self.plane.receive(N3, &g_pdu(N3, at, tunnel, packet));
-        self.plane.settle();
-        self.feed(Input::Tick);
-        let left = self.plane.sent(N6);
-        let plain = |frame: &Vec<u8>| match self.persona.is_between {
-            true => tunnelled(frame).inner.unwrap(),
-            false => packet_of(frame),
-        };
-        left.iter().map(plain).collect()
-    }
-
-    /// A packet for the user arrives, from the network or from the next gateway: what leaves towards radios.
-    pub(crate) fn network_sends(&mut self, packet: &[u8]) -> Vec<Tunnelled> {
-        let core = self.smf.endpoint(0, Endpoint::Core).map(|endpoint| endpoint.teid.0);
-        let frame = match core.or(self.persona.core_teid) {
-            Some(teid) => g_pdu(N6, PGW.address, (teid, None), packet),
-            None => from_network(N6, packet),
-        };
-        self.plane.receive(N6, &frame);
-        self.plane.settle();
-        self.feed(Input::Tick);
-        self.radios()
-    }
-
-    /// What left towards radios since this was last asked.
-    pub(crate) fn radios(&mut self) -> Vec<Tunnelled> {
-        self.plane.sent(N3).iter().map(|frame| tunnelled(frame)).collect()
-    }
-
-    /// Both ways pass, with the radio at that tunnel.
-    pub(crate) fn both_ways_pass(&mut self, radio: Tunnel) {
-        self.uplink_passes(radio.address);
-        self.downlink_passes(radio);
-        assert!(self.plane.worker.books().balanced(), "{:?}", self.plane.worker.books());
-    }
-
-    /// The user's IPv6 packets pass both ways, too.
-    pub(crate) fn both_ways_pass6(&mut self, radio: Tunnel) {
-        let packet = self.packet6(true);
-        let left = self.radio_sends(radio.address, (self.uplink(), self.persona.qfi), &packet);
-        assert_same(&left, &packet);
-        let packet = self.packet6(false);
-        let sent = self.network_sends(&packet);
-        self.is_for(&sent, radio, &packet);
-    }
-
-    /// From the user to the server, or back.
-    pub(crate) fn packet6(&mut self, is_up: bool) -> Vec<u8> {
-        self.number = self.number.wrapping_add(1);
-        let (user, server) = ((self.session.ue6.unwrap(), UE_PORT), (SERVER6, SERVER_PORT));
-        let (from, to) = if is_up { (user, server) } else { (server, user) };
-        datagram6(from, to, &[self.number; 50])
-    }
-
-    pub(crate) fn uplink_passes(&mut self, at: Ipv4Addr) {
-        let packet = self.packet_up((SERVER, SERVER_PORT));
-        let left = self.radio_sends(at, (self.uplink(), self.persona.qfi), &packet);
-        assert_same(&left, &packet);
-        self.passed.0 += packet.len() as u64;
-    }
-
-    pub(crate) fn downlink_passes(&mut self, radio: Tunnel) {
-        let packet = self.packet_down((SERVER, SERVER_PORT));
-        let sent = self.network_sends(&packet);
-        self.is_for(&sent, radio, &packet);
-        self.passed.1 += packet.len() as u64;
-    }
-
-    /// One packet came out, into this tunnel, in the default flow.
-    pub(crate) fn is_for(&self, sent: &[Tunnelled], radio: Tunnel, packet: &[u8]) {
-        let [one] = sent else { panic!("{} packets: {sent:x?}", sent.len()) };
-        assert_eq!((one.to, one.teid), (radio.address, radio.teid.0));
-        assert_eq!(one.flow, self.flow_of(self.persona.qfi));
-        assert_same(&[one.inner.clone().unwrap()], packet);
-    }
-
-    /// All that was told of usage is all that passed.
-    pub(crate) fn is_billed(&self) {
-        let (up, down) = self.persona.measures;
-        let usage = self.smf.usage(0);
-        let expected = (if up { self.passed.0 } else { 0 }, if down { self.passed.1 } else { 0 });
-        assert_eq!((usage.uplink_bytes, usage.downlink_bytes), expected);
-    }
 }
 
 /// The user plane of a control plane, that asks GTP-U peers so.
@@ -417,14 +311,4 @@ fn node_of(persona: &Persona) -> n4::Config {
 /// Kept for decoders of others.
 fn said((from, to): (SocketAddrV4, SocketAddrV4), bytes: &[u8]) {
     record::sent(from.into(), to.into(), &pfcp::decode(bytes).unwrap(), bytes);
-}
-
-/// One packet, the same but for what a router changes.
-pub(crate) fn assert_same(left: &[Vec<u8>], packet: &[u8]) {
-    assert_eq!(left.len(), 1, "{left:02x?}");
-    let left = &left[0];
-    assert_eq!(left.len(), packet.len());
-    // Of IPv6 it changes the hop limit alone.
-    let ranges = if packet[0] >> 4 == 6 { [0..7, 8..left.len()] } else { [12..20, HEADERS..left.len()] };
-    ranges.into_iter().for_each(|range| assert_eq!(left[range.clone()], packet[range]));
 }

@@ -1,7 +1,8 @@
 //! What is added to a session, and what is measured in it.
 
-use crate::bench::{Bench, OTHER_RADIO, PGW, RADIO, SERVER, SERVER_PORT, assert_same};
+use crate::bench::{Bench, OTHER_RADIO, PGW, RADIO, SERVER, SERVER_PORT};
 use crate::cells::Cell;
+use crate::packets::assert_same;
 use crate::persona::{OAI, Persona};
 use matrix::N3;
 use matrix::frames::g_pdu;

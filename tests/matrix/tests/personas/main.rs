@@ -14,6 +14,7 @@ mod field;
 mod flows;
 mod lives;
 mod only;
+mod packets;
 #[path = "../../../../crates/wire/pfcp/tests/common/pcap.rs"]
 #[allow(dead_code, missing_docs, unreachable_pub, reason = "shared with tests of other crates")]
 mod pcap;

@@ -1,6 +1,7 @@
 //! What only one of them does.
 
-use crate::bench::{Bench, OTHER_RADIO, RADIO, SERVER, SERVER_PORT, UE, assert_same};
+use crate::bench::{Bench, OTHER_RADIO, RADIO, SERVER, SERVER_PORT, UE};
+use crate::packets::assert_same;
 use crate::persona::{FREE5GC_QUOTA, OAI, OAI_LATER, UPLINK_CLASSIFIER};
 use dataplane::PortConfig;
 use matrix::frames::{from_network, g_pdu, packet_of, tunnelled};

@@ -1,0 +1,127 @@
+//! The packets of a bench's user: what they are, and what became of them.
+
+use crate::bench::{Bench, PGW, SERVER, SERVER_PORT};
+use matrix::frames::{Tunnelled, datagram, datagram6, from_network, g_pdu, packet_of, tunnelled};
+use matrix::{N3, N6};
+use ran::Tunnel;
+use ran::smf::{Endpoint, Input};
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+const SERVER6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x113, 0, 0, 0, 0, 0x80);
+const UE_PORT: u16 = 40_000;
+/// Of IPv4 and UDP; what is behind them comes out as it went in.
+const HEADERS: usize = 28;
+
+impl Bench<'_> {
+    /// A packet of the UE to a server's port, each another.
+    pub(crate) fn packet_up(&mut self, (server, port): (Ipv4Addr, u16)) -> Vec<u8> {
+        self.number = self.number.wrapping_add(1);
+        datagram((self.ue(), UE_PORT), (server, port), &[self.number; 40])
+    }
+
+    pub(crate) fn packet_down(&mut self, (server, port): (Ipv4Addr, u16)) -> Vec<u8> {
+        self.number = self.number.wrapping_add(1);
+        datagram((server, port), (self.ue(), UE_PORT), &[self.number; 60])
+    }
+
+    /// A user's packet from a radio: what leaves towards the network, or into the next gateway's tunnel.
+    pub(crate) fn radio_sends(
+        &mut self,
+        at: Ipv4Addr,
+        tunnel: (u32, Option<u8>),
+        packet: &[u8],
+    ) -> Vec<Vec<u8>> {
+        self.plane.receive(N3, &g_pdu(N3, at, tunnel, packet));
+        self.plane.settle();
+        self.feed(Input::Tick);
+        let left = self.plane.sent(N6);
+        let plain = |frame: &Vec<u8>| match self.persona.is_between {
+            true => tunnelled(frame).inner.unwrap(),
+            false => packet_of(frame),
+        };
+        left.iter().map(plain).collect()
+    }
+
+    /// A packet for the user arrives, from the network or from the next gateway: what leaves towards radios.
+    pub(crate) fn network_sends(&mut self, packet: &[u8]) -> Vec<Tunnelled> {
+        let core = self.smf.endpoint(0, Endpoint::Core).map(|endpoint| endpoint.teid.0);
+        let frame = match core.or(self.persona.core_teid) {
+            Some(teid) => g_pdu(N6, PGW.address, (teid, None), packet),
+            None => from_network(N6, packet),
+        };
+        self.plane.receive(N6, &frame);
+        self.plane.settle();
+        self.feed(Input::Tick);
+        self.radios()
+    }
+
+    /// What left towards radios since this was last asked.
+    pub(crate) fn radios(&mut self) -> Vec<Tunnelled> {
+        self.plane.sent(N3).iter().map(|frame| tunnelled(frame)).collect()
+    }
+
+    /// Both ways pass, with the radio at that tunnel.
+    pub(crate) fn both_ways_pass(&mut self, radio: Tunnel) {
+        self.uplink_passes(radio.address);
+        self.downlink_passes(radio);
+        assert!(self.plane.worker.books().balanced(), "{:?}", self.plane.worker.books());
+    }
+
+    /// The user's IPv6 packets pass both ways, too.
+    pub(crate) fn both_ways_pass6(&mut self, radio: Tunnel) {
+        let packet = self.packet6(true);
+        let left = self.radio_sends(radio.address, (self.uplink(), self.persona.qfi), &packet);
+        assert_same(&left, &packet);
+        let packet = self.packet6(false);
+        let sent = self.network_sends(&packet);
+        self.is_for(&sent, radio, &packet);
+    }
+
+    /// From the user to the server, or back.
+    pub(crate) fn packet6(&mut self, is_up: bool) -> Vec<u8> {
+        self.number = self.number.wrapping_add(1);
+        let (user, server) = ((self.session.ue6.unwrap(), UE_PORT), (SERVER6, SERVER_PORT));
+        let (from, to) = if is_up { (user, server) } else { (server, user) };
+        datagram6(from, to, &[self.number; 50])
+    }
+
+    pub(crate) fn uplink_passes(&mut self, at: Ipv4Addr) {
+        let packet = self.packet_up((SERVER, SERVER_PORT));
+        let left = self.radio_sends(at, (self.uplink(), self.persona.qfi), &packet);
+        assert_same(&left, &packet);
+        self.passed.0 += packet.len() as u64;
+    }
+
+    pub(crate) fn downlink_passes(&mut self, radio: Tunnel) {
+        let packet = self.packet_down((SERVER, SERVER_PORT));
+        let sent = self.network_sends(&packet);
+        self.is_for(&sent, radio, &packet);
+        self.passed.1 += packet.len() as u64;
+    }
+
+    /// One packet came out, into this tunnel, in the default flow.
+    pub(crate) fn is_for(&self, sent: &[Tunnelled], radio: Tunnel, packet: &[u8]) {
+        let [one] = sent else { panic!("{} packets: {sent:x?}", sent.len()) };
+        assert_eq!((one.to, one.teid), (radio.address, radio.teid.0));
+        assert_eq!(one.flow, self.flow_of(self.persona.qfi));
+        assert_same(&[one.inner.clone().unwrap()], packet);
+    }
+
+    /// All that was told of usage is all that passed.
+    pub(crate) fn is_billed(&self) {
+        let (up, down) = self.persona.measures;
+        let usage = self.smf.usage(0);
+        let expected = (if up { self.passed.0 } else { 0 }, if down { self.passed.1 } else { 0 });
+        assert_eq!((usage.uplink_bytes, usage.downlink_bytes), expected);
+    }
+}
+
+/// One packet, the same but for what a router changes.
+pub(crate) fn assert_same(left: &[Vec<u8>], packet: &[u8]) {
+    assert_eq!(left.len(), 1, "{left:02x?}");
+    let left = &left[0];
+    assert_eq!(left.len(), packet.len());
+    // Of IPv6 it changes the hop limit alone.
+    let ranges = if packet[0] >> 4 == 6 { [0..7, 8..left.len()] } else { [12..20, HEADERS..left.len()] };
+    ranges.into_iter().for_each(|range| assert_eq!(left[range.clone()], packet[range]));
+}
