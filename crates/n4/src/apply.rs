@@ -277,8 +277,7 @@ impl Node {
     }
 
     fn fail_if_late(&mut self, seid: Seid, revision: u64) {
-        let pending = self.sessions.get(seid).and_then(|session| session.pending.as_ref());
-        if pending.is_some_and(|pending| pending.revision == revision) {
+        if self.sessions.awaits(seid, revision) {
             self.note(Level::Warning, format!("the data plane is silent about session {seid}"));
             self.fail(seid, Some(revision));
         }

@@ -189,6 +189,13 @@ impl Sessions {
         slot.and_then(|slot| slot.look(self.epoch, |session| Some(is_it(session)))).unwrap_or(false)
     }
 
+    /// Whether a request of a session waits for the data plane's word on this revision. It is not woken for that: who sleeps waits for
+    /// nothing.
+    pub(crate) fn awaits(&self, seid: Seid, revision: u64) -> bool {
+        let session = self.by_seid.get(&seid).and_then(Slot::awake);
+        session.and_then(|session| session.pending.as_ref()).is_some_and(|pending| pending.revision == revision)
+    }
+
     /// Puts to sleep whoever was woken and has nothing under way. Sessions that have are looked up again when it is over.
     pub(crate) fn rest(&mut self, now_ms: u64) {
         for seid in self.touched.get_mut().drain(..) {
