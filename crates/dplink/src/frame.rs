@@ -40,9 +40,9 @@ pub fn write<T: Serialize>(value: &T, stream: &mut Vec<u8>) -> Result<(), FrameE
 fn append<T: Serialize>(value: &T, stream: &mut Vec<u8>) -> Result<(), FrameError> {
     let start = stream.len();
     stream.extend_from_slice(&[0; PREFIX]);
-    match postcard::to_slice(value, &mut [0; SHORT]) {
-        Ok(octets) => stream.extend_from_slice(octets),
-        Err(_) => {
+    match machine::write_short(value, &mut [0; SHORT]) {
+        Some(octets) => stream.extend_from_slice(octets),
+        None => {
             postcard::to_extend(value, Tail(stream))?;
         }
     }
@@ -58,7 +58,7 @@ fn append<T: Serialize>(value: &T, stream: &mut Vec<u8>) -> Result<(), FrameErro
 /// Whether `value` fits a frame, with some octets to spare for what it may be part of. Takes time linear in its size.
 pub fn fits<T: Serialize>(value: &T) -> bool {
     // Most are short, and octets that are written in a row cost less than octets that are counted one by one.
-    postcard::to_slice(value, &mut [0; SHORT]).is_ok()
+    machine::write_short(value, &mut [0; SHORT]).is_some()
         || postcard::to_extend(value, Length(0)).is_ok_and(|Length(length)| length <= LIMIT - SPARE)
 }
 

@@ -1,8 +1,8 @@
 //! Answers given, kept for requests that come again: an answer is repeated, never worked out twice.
 
-use crate::Time;
+use crate::{SeededMap, Time};
+use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub struct AnswerLimits {
 pub struct AnswerCache<K> {
     limits: AnswerLimits,
     /// The number of a request: its place, if nothing before it had been forgotten.
-    numbers: HashMap<K, u64>,
+    numbers: SeededMap<K, u64>,
     requests: VecDeque<Request<K>>,
     /// That of the oldest.
     first: u64,
@@ -59,7 +59,7 @@ impl<K: Clone + Eq + Hash> AnswerCache<K> {
     pub fn new(limits: AnswerLimits) -> Self {
         Self {
             limits,
-            numbers: HashMap::new(),
+            numbers: SeededMap::default(),
             requests: VecDeque::new(),
             first: 0,
             octets: 0,

@@ -6,9 +6,13 @@
 mod answers;
 mod clock;
 mod requests;
+mod seeded;
+mod short;
 mod time;
 
 pub use answers::{AnswerCache, AnswerLimits, Seen};
 pub use clock::Clock;
 pub use requests::{Full, Overdue, Requests};
+pub use seeded::{SeededMap, SeededSet};
+pub use short::write_short;
 pub use time::Time;

@@ -1,8 +1,9 @@
 //! Users' addresses that we choose (TS 29.244 5.21, feature UEIP): which session has which.
 
 use ipnet::IpNet;
+use machine::SeededMap;
 use rules::{Instance, Seid};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The most addresses of one pool.
@@ -52,7 +53,7 @@ struct Pool {
     /// Its network; `None` serves all.
     instance: Option<Instance>,
     /// Who has which of its addresses.
-    owners: HashMap<u32, Seid>,
+    owners: SeededMap<u32, Seid>,
     size: u32,
     /// The first that is given to users, and the place at which giving begins, counted from there.
     first: u32,
@@ -78,7 +79,7 @@ impl Pool {
             IpNet::V6(prefix) => (power(USER_BITS.saturating_sub(prefix.prefix_len())), 0),
         };
         let instance = pool.network_instance.as_deref().map(Instance::of);
-        let (owners, freed) = (HashMap::new(), VecDeque::new());
+        let (owners, freed) = (SeededMap::default(), VecDeque::new());
         let size = size.min(LARGEST);
         let begin = (u64::from(recovery_time_stamp.wrapping_mul(SPREAD)) * u64::from(size - first)) >> 32;
         Self { pool, instance, owners, size, first, begin: begin as u32, fresh: 0, freed }

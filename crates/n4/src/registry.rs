@@ -6,24 +6,25 @@ use crate::set_index::SetIndex;
 use crate::slot::Slot;
 use crate::user_index::{Place, UserIndex};
 use dplink::Desired;
+use machine::SeededMap;
 use pfcp::FqCsid;
 use rules::Seid;
 use rustc_hash::FxHashMap;
 use session::{CpFSeid, Packed, SessionRecord};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 /// An owner's sessions by the CP F-SEIDs it gave. Control planes of a set share an owner and count SEIDs each for itself, so
 /// the address is part of the name (TS 29.244 5.6.2, 5.22.2); there are few of them.
-type Names = BTreeMap<IpAddr, HashMap<u64, Seid>>;
+type Names = BTreeMap<IpAddr, SeededMap<u64, Seid>>;
 
 /// All of them. Whoever is looked up wakes, and sleeps again with [`Sessions::rest`].
 #[derive(Debug)]
 pub(crate) struct Sessions {
     /// Names are ours: nobody chooses them so that they meet in one place of the table.
     by_seid: FxHashMap<Seid, Slot>,
-    by_owner: HashMap<String, Names>,
+    by_owner: SeededMap<String, Names>,
     by_set: SetIndex,
     by_user: UserIndex,
     /// Those that were looked up, some of them several times.
@@ -40,7 +41,7 @@ impl Sessions {
     pub(crate) fn new(recovery_time_stamp: u32) -> Self {
         Self {
             by_seid: FxHashMap::default(),
-            by_owner: HashMap::new(),
+            by_owner: SeededMap::default(),
             by_set: SetIndex::default(),
             by_user: UserIndex::default(),
             touched: RefCell::default(),
@@ -193,7 +194,9 @@ impl Sessions {
     /// nothing.
     pub(crate) fn awaits(&self, seid: Seid, revision: u64) -> bool {
         let session = self.by_seid.get(&seid).and_then(Slot::awake);
-        session.and_then(|session| session.pending.as_ref()).is_some_and(|pending| pending.revision == revision)
+        session
+            .and_then(|session| session.pending.as_ref())
+            .is_some_and(|pending| pending.revision == revision)
     }
 
     /// Puts to sleep whoever was woken and has nothing under way. Sessions that have are looked up again when it is over.
@@ -221,7 +224,7 @@ impl Sessions {
 
     pub(crate) fn all_of(&self, owner: &str) -> Vec<Seid> {
         let names = self.by_owner.get(owner).into_iter().flat_map(Names::values);
-        let mut all: Vec<Seid> = names.flat_map(HashMap::values).copied().collect();
+        let mut all: Vec<Seid> = names.flat_map(SeededMap::values).copied().collect();
         // The same order in every run.
         all.sort_unstable();
         all
@@ -229,7 +232,7 @@ impl Sessions {
 
     /// How many sessions an owner has.
     pub(crate) fn count_of(&self, owner: &str) -> usize {
-        self.by_owner.get(owner).map_or(0, |names| names.values().map(HashMap::len).sum())
+        self.by_owner.get(owner).map_or(0, |names| names.values().map(SeededMap::len).sum())
     }
 
     /// Those that may be of any of these sets.

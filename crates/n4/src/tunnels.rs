@@ -1,9 +1,9 @@
 //! Our tunnel endpoints: which session has which TEID at which port.
 
 use crate::config::GtpuAddress;
+use machine::SeededMap;
 use rules::{FTeid, Seid, Teid};
 use session::SessionRecord;
-use std::collections::HashMap;
 use std::net::IpAddr;
 use steer::Matching;
 
@@ -26,7 +26,7 @@ pub(crate) struct Tunnels {
     limit: usize,
     next: u32,
     ports: Vec<GtpuAddress>,
-    owners: HashMap<Place, Seid>,
+    owners: SeededMap<Place, Seid>,
     matching: Matching,
 }
 
@@ -46,7 +46,7 @@ impl Tunnels {
             limit,
             next: recovery_time_stamp.wrapping_mul(SPREAD),
             ports: ports.to_vec(),
-            owners: HashMap::new(),
+            owners: SeededMap::default(),
             matching: Matching::new(),
         }
     }

@@ -15,7 +15,7 @@ pub struct Packed(Slice);
 impl Packed {
     /// This record.
     pub fn of(record: &SessionRecord) -> Self {
-        if let Ok(octets) = postcard::to_slice(record, &mut [0; RECORD_BYTES]) {
+        if let Some(octets) = machine::write_short(record, &mut [0; RECORD_BYTES]) {
             return Self(Slice::new(octets));
         }
         // Only values that do not know their length cannot be written into memory; a record has none.

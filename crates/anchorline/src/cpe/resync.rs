@@ -1,12 +1,12 @@
 //! How the data plane gets in step with the node.
 
 use dplink::Command;
+use machine::SeededSet;
 use rules::Seid;
-use std::collections::HashSet;
 
 /// Sessions that are to go, until the data plane says that they have gone: at most all there were.
 #[derive(Debug, Default)]
-pub(crate) struct Going(HashSet<Seid>);
+pub(crate) struct Going(SeededSet<Seid>);
 
 impl Going {
     /// A command of the node, whether or not there is a link for it.
