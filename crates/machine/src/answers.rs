@@ -1,8 +1,8 @@
 //! Answers given, kept for requests that come again: an answer is repeated, never worked out twice.
 
-use crate::{SeededMap, Time};
-use std::collections::VecDeque;
-use std::collections::hash_map::Entry;
+use crate::Time;
+use crate::line::Line;
+use crate::numbers::Numbers;
 use std::hash::Hash;
 use std::time::Duration;
 
@@ -25,10 +25,10 @@ pub struct AnswerLimits {
 pub struct AnswerCache<K> {
     limits: AnswerLimits,
     /// The number of a request: its place, if nothing before it had been forgotten.
-    numbers: SeededMap<K, u64>,
-    requests: VecDeque<Request<K>>,
-    /// That of the oldest.
-    first: u64,
+    numbers: Numbers,
+    requests: Line<Request<K>>,
+    /// That of the oldest. They are counted around.
+    first: u32,
     octets: usize,
     /// Requests in progress.
     in_progress: usize,
@@ -54,13 +54,13 @@ pub enum Seen<'a> {
 }
 
 impl<K: Clone + Eq + Hash> AnswerCache<K> {
-    /// Remembers requests within limits: of those that are answered, the oldest goes first. Those in progress stay, so that nothing is
-    /// done twice because others ask much; while they are half of all, no more are remembered.
+    /// Remembers requests within limits, 2^31 at most: of those that are answered, the oldest goes first. Those in progress stay, so
+    /// that nothing is done twice because others ask much; while they are half of all, no more are remembered.
     pub fn new(limits: AnswerLimits) -> Self {
         Self {
-            limits,
-            numbers: SeededMap::default(),
-            requests: VecDeque::new(),
+            limits: AnswerLimits { requests: limits.requests.min(1 << 31), ..limits },
+            numbers: Numbers::default(),
+            requests: Line::default(),
             first: 0,
             octets: 0,
             in_progress: 0,
@@ -70,27 +70,24 @@ impl<K: Clone + Eq + Hash> AnswerCache<K> {
     /// A request has come, and is in progress from now on if it is new.
     pub fn begin(&mut self, key: K, now: Time) -> Seen<'_> {
         self.expire(now);
-        let is_noted = self.in_progress <= self.limits.requests / 2;
-        if is_noted && self.requests.len() >= self.limits.requests && !self.numbers.contains_key(&key) {
+        if let Some(place) = self.place(&key) {
+            return Self::of(self.requests.get(place));
+        }
+        if self.in_progress > self.limits.requests / 2 {
+            return Seen::New;
+        }
+        if self.requests.len() >= self.limits.requests {
             self.make_room();
         }
-        let next = self.first + self.requests.len() as u64;
-        match self.numbers.entry(key) {
-            Entry::Occupied(known) => Self::of(self.requests.get(place(*known.get(), self.first))),
-            Entry::Vacant(_) if !is_noted => Seen::New,
-            Entry::Vacant(new) => {
-                let (key, until) = (new.key().clone(), Some(now + self.limits.lifetime));
-                new.insert(next);
-                self.in_progress += 1;
-                self.requests.push_back(Request { key, until, answer: None });
-                Seen::New
-            }
-        }
+        self.numbers.insert(&key, self.next());
+        self.in_progress += 1;
+        self.requests.push_back(Request { key, until: Some(now + self.limits.lifetime), answer: None });
+        Seen::New
     }
 
     /// What is known of a request. It is not remembered for that.
     pub fn seen(&self, key: &K) -> Seen<'_> {
-        Self::of(self.numbers.get(key).and_then(|number| self.requests.get(place(*number, self.first))))
+        Self::of(self.place(key).and_then(|place| self.requests.get(place)))
     }
 
     fn of(request: Option<&Request<K>>) -> Seen<'_> {
@@ -101,10 +98,28 @@ impl<K: Clone + Eq + Hash> AnswerCache<K> {
         }
     }
 
+    /// The number of a request that is remembered.
+    fn number(&self, key: &K) -> Option<u32> {
+        let is_it = |request: &Request<K>| request.until.is_some() && request.key == *key;
+        self.numbers.get(key, |number| self.requests.get(self.place_of(number)).is_some_and(is_it))
+    }
+
+    fn place(&self, key: &K) -> Option<usize> {
+        self.number(key).map(|number| self.place_of(number))
+    }
+
+    const fn place_of(&self, number: u32) -> usize {
+        number.wrapping_sub(self.first) as usize
+    }
+
+    /// The number of the next one.
+    const fn next(&self) -> u32 {
+        self.first.wrapping_add(self.requests.len() as u32)
+    }
+
     /// The request is answered with `bytes`.
     pub fn answer(&mut self, key: &K, bytes: Vec<u8>) {
-        let Some(place) = self.numbers.get(key).map(|number| place(*number, self.first)) else { return };
-        let Some(request) = self.requests.get_mut(place) else { return };
+        let Some(request) = self.place(key).and_then(|place| self.requests.get_mut(place)) else { return };
         self.octets += bytes.len();
         match request.answer.replace(bytes.into_boxed_slice()) {
             Some(old) => self.octets -= old.len(),
@@ -117,19 +132,22 @@ impl<K: Clone + Eq + Hash> AnswerCache<K> {
 
     /// The request will not be answered: should it come again, it is new.
     pub fn forget(&mut self, key: &K) {
-        if let Some(number) = self.numbers.remove(key) {
-            let Some(request) = self.requests.get_mut(place(number, self.first)) else { return };
-            request.until = None;
-            match request.answer.take() {
-                Some(answer) => self.octets -= answer.len(),
-                None => self.in_progress -= 1,
-            }
+        let Some(number) = self.number(key) else { return };
+        self.numbers.remove(key, number);
+        let place = self.place_of(number);
+        let Some(request) = self.requests.get_mut(place) else { return };
+        request.until = None;
+        match request.answer.take() {
+            Some(answer) => self.octets -= answer.len(),
+            None => self.in_progress -= 1,
         }
     }
 
     /// Forgets every request whose key `drop` picks (a peer that restarted counts anew).
     pub fn forget_all(&mut self, drop: impl Fn(&K) -> bool) {
-        let dropped: Vec<K> = self.numbers.keys().filter(|key| drop(key)).cloned().collect();
+        let known = self.requests.iter().filter(|request| request.until.is_some());
+        let keys = known.map(|request| &request.key).filter(|key| drop(key));
+        let dropped: Vec<K> = keys.cloned().collect();
         dropped.iter().for_each(|key| self.forget(key));
     }
 
@@ -138,21 +156,18 @@ impl<K: Clone + Eq + Hash> AnswerCache<K> {
         while self.requests.front().is_some_and(|oldest| oldest.until.is_none_or(|until| until <= now)) {
             self.forget_oldest();
         }
-        let room = self.requests.len().max(LEAST) * 2;
-        if self.requests.capacity() > room * 4 {
-            self.requests.shrink_to(room);
-            self.numbers.shrink_to(room);
-        }
+        self.numbers.shrink_to(self.requests.len().max(LEAST) * 2);
     }
 
     /// Forgets one. Those in progress go to the end of the line: they are half of all at most, so others are found soon.
     fn make_room(&mut self) {
         while let Some(oldest) = self.requests.pop_front_if(|oldest| oldest.answer.is_none()) {
-            self.first += 1;
+            let number = self.first;
+            self.first = self.first.wrapping_add(1);
             if oldest.until.is_none() {
                 return;
             }
-            self.numbers.insert(oldest.key.clone(), self.first + self.requests.len() as u64);
+            self.numbers.change(&oldest.key, number, self.next());
             self.requests.push_back(oldest);
         }
         self.forget_oldest();
@@ -165,13 +180,8 @@ impl<K: Clone + Eq + Hash> AnswerCache<K> {
             self.forget(&key);
         }
         self.requests.pop_front();
-        self.first += 1;
+        self.first = self.first.wrapping_add(1);
     }
-}
-
-/// Of a request by its number.
-fn place(number: u64, first: u64) -> usize {
-    usize::try_from(number - first).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]
@@ -274,9 +284,24 @@ mod tests {
             cache.begin(key, Time::ZERO);
             cache.answer(&key, vec![]);
         }
-        let busy = (cache.requests.capacity(), cache.numbers.capacity());
+        let busy = (cache.requests.room(), cache.numbers.room());
         cache.expire(Time::from_millis(10_000));
-        let idle = (cache.requests.capacity(), cache.numbers.capacity());
+        let idle = (cache.requests.room(), cache.numbers.room());
         assert!(busy.0 >= 100_000 && idle.0 < 8_192 && idle.1 < 8_192, "{busy:?} {idle:?}");
+    }
+
+    /// Four thousand million requests are a day of hard work.
+    #[test]
+    fn numbers_begin_again() {
+        let mut cache = cache(4);
+        cache.first = u32::MAX - 5;
+        cache.begin(0, Time::ZERO);
+        for key in 1..=20 {
+            assert_eq!(cache.begin(key, Time::ZERO), Seen::New);
+            cache.answer(&key, vec![key as u8]);
+            assert_eq!(cache.seen(&key), Seen::Answered(&[key as u8]));
+            assert_eq!(cache.seen(&0), Seen::InProgress);
+        }
+        assert_eq!((cache.requests.len(), cache.numbers.len()), (4, 4));
     }
 }

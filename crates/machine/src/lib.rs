@@ -5,6 +5,8 @@
 
 mod answers;
 mod clock;
+mod line;
+mod numbers;
 mod requests;
 mod seeded;
 mod short;
