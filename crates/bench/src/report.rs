@@ -230,9 +230,8 @@ pub(crate) struct PfcpRates {
     /// The rate of the last of these over that of the first: below 1, more sessions are slower.
     #[serde(default)]
     pub(crate) last_to_first: Option<f64>,
-    /// CPU time that a request costs each process.
     #[serde(default)]
-    pub(crate) cpu: PfcpCosts,
+    pub(crate) cost: PfcpCosts,
     /// Of both processes.
     pub(crate) bytes_per_session: u64,
     pub(crate) cpe_bytes_per_session: u64,
@@ -256,7 +255,7 @@ pub(crate) struct PfcpGrowth {
     pub(crate) establishments_per_s: f64,
 }
 
-/// CPU time, of all threads of a process, system calls included.
+/// What requests of each kind take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PfcpCosts {
     pub(crate) establishment: PfcpCost,
@@ -264,11 +263,15 @@ pub(crate) struct PfcpCosts {
     pub(crate) deletion: PfcpCost,
 }
 
-/// Microseconds of CPU for one request.
+/// One request, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PfcpCost {
+    /// CPU time, of all threads of a process, system calls included.
     pub(crate) cpe_us: f64,
     pub(crate) dpe_us: f64,
+    /// From a request, as first sent, to its answer. Where many are under way, most of it is waiting for those before it.
+    #[serde(default)]
+    pub(crate) answer_us: Option<Latency>,
 }
 
 /// A thread that was away for more of the time than this says nothing of the engine.

@@ -166,20 +166,29 @@ impl Report {
 }
 
 fn pfcp_table(rates: &PfcpRates) -> String {
-    let mut text =
-        format!("{:<16} {:>10} {:>10} {:>10}  CPU time a request\n", "per second", "median", "least", "most");
+    let mut text = format!(
+        "{:<16} {:>10} {:>10} {:>10}  a request: CPU time, and its answer's\n",
+        "per second", "median", "least", "most"
+    );
     let rows = [
-        ("establishments", rates.establishments_per_s, rates.cpu.establishment),
-        ("modifications", rates.modifications_per_s, rates.cpu.modification),
-        ("deletions", rates.deletions_per_s, rates.cpu.deletion),
+        ("establishments", rates.establishments_per_s, rates.cost.establishment),
+        ("modifications", rates.modifications_per_s, rates.cost.modification),
+        ("deletions", rates.deletions_per_s, rates.cost.deletion),
     ];
-    for (name, rate, PfcpCost { cpe_us, dpe_us }) in rows {
-        let _ = match rate {
-            Some(Spread { min, median, max }) => writeln!(
-                text,
-                "{name:<16} {median:>10.0} {min:>10.0} {max:>10.0} {cpe_us:>8.1} us cpe {dpe_us:>8.1} us dpe"
-            ),
-            None => writeln!(text, "{name:<16} {:>10}", "-"),
+    for (name, rate, PfcpCost { cpe_us, dpe_us, answer_us }) in rows {
+        let Some(Spread { min, median, max }) = rate else {
+            let _ = writeln!(text, "{name:<16} {:>10}", "-");
+            continue;
+        };
+        let _ = write!(
+            text,
+            "{name:<16} {median:>10.0} {min:>10.0} {max:>10.0} {cpe_us:>8.1} us cpe {dpe_us:>8.1} us dpe"
+        );
+        let _ = match answer_us {
+            Some(Latency { p50, p99, .. }) => {
+                writeln!(text, " {:>6.1} ms p50 {:>6.1} ms p99", p50 / 1e3, p99 / 1e3)
+            }
+            None => writeln!(text),
         };
     }
     if let Some(Spread { min, median, max }) = rates.bare_per_s {

@@ -4,7 +4,7 @@ use super::Results;
 use super::published::{FORWARDING, LATENCY};
 use crate::machine::Machine;
 use crate::misses::UNKNOWN;
-use crate::report::{PfcpRates, Report};
+use crate::report::{PfcpCost, PfcpRates, Report};
 use crate::spread::Spread;
 use crate::text::{BUSY, busy};
 use std::fmt::Write;
@@ -231,26 +231,30 @@ the same FAR, QER and URR.\n\n";
     fn pfcp(&self) -> Option<String> {
         let report = self.of("pfcp")?;
         let rates = report.pfcp.as_ref()?;
-        let mut text = "## Control: sessions over PFCP\n\n| | a second | CPU of the control plane engine, us each | of the data plane engine |\n|---|---|---|---|\n".to_owned();
-        for (name, rate, cpu) in [
-            ("establishments", rates.establishments_per_s, rates.cpu.establishment),
-            ("modifications", rates.modifications_per_s, rates.cpu.modification),
-            ("deletions", rates.deletions_per_s, rates.cpu.deletion),
+        let mut text = "## Control: sessions over PFCP\n\n| | a second | CPU of the control plane engine, us each | of the data plane engine | answered after, ms: half, 99 % |\n|---|---|---|---|---|\n".to_owned();
+        for (name, rate, cost) in [
+            ("establishments", rates.establishments_per_s, rates.cost.establishment),
+            ("modifications", rates.modifications_per_s, rates.cost.modification),
+            ("deletions", rates.deletions_per_s, rates.cost.deletion),
         ] {
-            let spread = spread(rate, 0);
-            let _ = writeln!(text, "| {name} | **{spread}** | {:.1} | {:.1} |", cpu.cpe_us, cpu.dpe_us);
+            let PfcpCost { cpe_us, dpe_us, answer_us } = cost;
+            let ms = |us: f64| format!("{:.1}", us / 1e3);
+            let answer = answer_us.map_or("-".to_owned(), |us| format!("{}, {}", ms(us.p50), ms(us.p99)));
+            let _ =
+                writeln!(text, "| {name} | **{}** | {cpe_us:.1} | {dpe_us:.1} | {answer} |", spread(rate, 0));
         }
         if rates.bare_per_s.is_some() {
             let _ = writeln!(
                 text,
-                "| *bare UDP: answered at once, unread* | {} | | |",
+                "| *bare UDP: answered at once, unread* | {} | | | |",
                 spread(rates.bare_per_s, 0)
             );
         }
         let _ = writeln!(
             text,
-            "\n{} sessions; {} failures, {} requests sent again. A session takes {} bytes: {} in the control plane engine, {} in the data plane engine.\n",
+            "\n{} sessions; {} requests under way at once, {} failures, {} sent again. A session takes {} bytes: {} in the control plane engine, {} in the data plane engine.\n",
             report.sessions,
+            rates.window,
             rates.failures,
             rates.retransmissions,
             rates.bytes_per_session,
@@ -271,7 +275,6 @@ the same FAR, QER and URR.\n\n";
     }
 }
 
-/// Whether many sessions are slower to establish than few.
 /// How far the usual way is from what is asked of it, and what would bring it there.
 fn next_step(report: &Report) -> String {
     let Some(spread) = &report.spread else { return String::new() };
@@ -289,6 +292,7 @@ where a session has a rate and a count, or tags beside their flows.\n",
     )
 }
 
+/// Whether many sessions are slower to establish than few.
 fn growth(rates: &PfcpRates) -> String {
     let Some(ratio) = rates.last_to_first else { return String::new() };
     let mut text = "| sessions up to | establishments a second |\n|---|---|\n".to_owned();

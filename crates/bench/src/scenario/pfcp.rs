@@ -3,10 +3,11 @@
 use crate::control::{Bare, Client, Node, Tally, WINDOW, deletion, establishment, modification};
 use crate::plan::Plan;
 use crate::product::tsc_hz;
-use crate::report::{PfcpCost, PfcpCosts, PfcpGrowth, PfcpRates, Report};
+use crate::report::{Latency, PfcpCost, PfcpCosts, PfcpGrowth, PfcpRates, Report};
 use crate::spread::{Spread, rounded};
 use crate::{contest, interrupt, machine};
 use anyhow::Context;
+use hdrhistogram::Histogram;
 use pfcp::Message;
 use std::ops::Range;
 use std::time::Instant;
@@ -68,7 +69,9 @@ fn remarks(cpus: usize, client_busy: f64) -> Vec<String> {
         "a session: a PDR and a FAR each way, a QER, a URR, its tunnel chosen by the user plane; the modification gives it \
          its downlink tunnel"
             .to_owned(),
-        "CPU time is that of all threads of a process, in user mode and in the kernel".to_owned(),
+        "CPU time is that of all threads of a process, in user mode and in the kernel; an answer's time is that from its request, as \
+         first sent, and mostly waiting for those before it"
+            .to_owned(),
         "bytes of a session are what the two processes grew by, tables made at the start not included".to_owned(),
         "bare is the same client with a thread that answers at once, without having read the request, on the control process's CPU; \
          no packets of users are sent"
@@ -99,6 +102,13 @@ fn last_to_first(growth: &[PfcpGrowth]) -> Option<f64> {
         _ => None,
     })?;
     Some(rounded(last.establishments_per_s / first.establishments_per_s))
+}
+
+/// Of nanoseconds.
+fn latency(waits: &Histogram<u64>) -> Latency {
+    let us = |ns: u64| rounded(ns as f64 / 1e3);
+    let at = |quantile| us(waits.value_at_quantile(quantile));
+    Latency { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: us(waits.max()) }
 }
 
 struct Run<'a> {
@@ -137,7 +147,7 @@ impl Run<'_> {
             bare_per_s: Spread::of(&bare),
             last_to_first: last_to_first(&growth),
             growth,
-            cpu: PfcpCosts {
+            cost: PfcpCosts {
                 establishment: establishment_cost,
                 modification: modification_cost,
                 deletion: deletion_cost,
@@ -169,6 +179,7 @@ impl Run<'_> {
         request: impl Fn(&Client, u32) -> Option<Message>,
     ) -> anyhow::Result<(Vec<f64>, PfcpCost)> {
         let (before, answered) = (self.cpu_ns()?, self.client.tally.answered);
+        self.client.waits.reset();
         let mut rates = Vec::new();
         for from in sessions.clone().step_by(part as usize) {
             if !interrupt::asked() {
@@ -180,7 +191,8 @@ impl Run<'_> {
         let us =
             |after: u64, before: u64| rounded(after.saturating_sub(before) as f64 / answered as f64 / 1e3);
         let after = self.cpu_ns()?;
-        let cost = PfcpCost { cpe_us: us(after[0], before[0]), dpe_us: us(after[1], before[1]) };
+        let (cpe_us, dpe_us) = (us(after[0], before[0]), us(after[1], before[1]));
+        let cost = PfcpCost { cpe_us, dpe_us, answer_us: Some(latency(&self.client.waits)) };
         Ok((rates, cost))
     }
 
