@@ -135,6 +135,8 @@ pub struct ContentStatistics {
     pub detected: u64,
     /// Flows found to be of none.
     pub undetected: u64,
+    /// Those of both whose ClientHello has Encrypted ClientHello, or what looks like it (GREASE).
+    pub encrypted: u64,
     /// Flows that had to give way to others before it was known.
     pub displaced: u64,
     /// Server addresses that got a name from DNS.

@@ -246,34 +246,34 @@ fn paths(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Resu
 }
 
 fn content(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Result {
+    const ALL: [OfWorker; 7] = [
+        ("content_detected_flows", "Flows found to be of an application", |worker| worker.content.detected),
+        ("content_undetected_flows", "Flows found to be of no application", |worker| {
+            worker.content.undetected
+        }),
+        (
+            "content_encrypted_hellos",
+            "Flows looked at whose ClientHello has Encrypted ClientHello, or what looks like it",
+            |worker| worker.content.encrypted,
+        ),
+        ("content_displaced_flows", "Flows that gave way before it was known", |worker| {
+            worker.content.displaced
+        }),
+        ("content_learned_names", "Server addresses that got a name from DNS", |worker| worker.content.names),
+        ("content_enriched_requests", "Requests that got a field by header enrichment", |worker| {
+            worker.content.enriched
+        }),
+        ("content_unenriched_requests", "Requests that were to get a field, and could not", |worker| {
+            worker.content.unenriched
+        }),
+    ];
     let waiting = by_worker(workers, |worker| worker.content.waiting);
     families.gauge("content_waiting_flows", "Flows looked at for what application they are of", waiting)?;
-    let detected = by_worker(workers, |worker| worker.content.detected);
-    families.counter("content_detected_flows", "Flows found to be of an application", detected)?;
-    let undetected = by_worker(workers, |worker| worker.content.undetected);
-    families.counter("content_undetected_flows", "Flows found to be of no application", undetected)?;
-    let displaced = by_worker(workers, |worker| worker.content.displaced);
-    families.counter("content_displaced_flows", "Flows that gave way before it was known", displaced)?;
-    let names = by_worker(workers, |worker| worker.content.names);
-    families.counter("content_learned_names", "Server addresses that got a name from DNS", names)?;
-    let enriched = by_worker(workers, |worker| worker.content.enriched);
-    families.counter(
-        "content_enriched_requests",
-        "Requests that got a field by header enrichment",
-        enriched,
-    )?;
-    let unenriched = by_worker(workers, |worker| worker.content.unenriched);
-    families.counter(
-        "content_unenriched_requests",
-        "Requests that were to get a field, and could not",
-        unenriched,
-    )
+    counters(families, workers, &ALL)
 }
 
 fn books(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Result {
-    /// Name, help, and what is counted.
-    type Family = (&'static str, &'static str, fn(&WorkerStatistics) -> u64);
-    const ALL: [Family; 7] = [
+    const ALL: [OfWorker; 7] = [
         ("worker_received_packets", "Packets taken from ports", |worker| worker.books.received),
         ("worker_created_packets", "Packets made by the engine", |worker| worker.books.created),
         ("worker_sent_packets", "Packets given to ports", |worker| worker.books.sent),
@@ -282,8 +282,14 @@ fn books(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Resu
         ("worker_handed_in_packets", "Packets taken from other workers", |worker| worker.books.handed_in),
         ("worker_handed_out_packets", "Packets given to other workers", |worker| worker.books.handed_out),
     ];
-    ALL.into_iter()
-        .try_for_each(|(name, help, count)| families.counter(name, help, by_worker(workers, count)))
+    counters(families, workers, &ALL)
+}
+
+/// Name, help, and what is counted of a worker.
+type OfWorker = (&'static str, &'static str, fn(&WorkerStatistics) -> u64);
+
+fn counters(families: &mut Families<'_>, workers: &[WorkerStatistics], all: &[OfWorker]) -> fmt::Result {
+    all.iter().try_for_each(|(name, help, count)| families.counter(name, help, by_worker(workers, *count)))
 }
 
 fn nodes(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Result {

@@ -32,6 +32,9 @@ pub(super) struct Args {
     /// What the first packets were: http, http2, tls, quic, dns, stun or rtp.
     #[arg(long, value_name = "LAYER", value_parser = layer)]
     layer: Option<Layer>,
+    /// The ClientHello has Encrypted ClientHello.
+    #[arg(long)]
+    ech: bool,
     /// Differentiated services code point.
     #[arg(long, value_name = "DSCP", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=63))]
     dscp: u8,
@@ -104,6 +107,7 @@ impl Args {
             layer: self.layer,
             host: self.host.as_ref().map(String::as_bytes),
             path: self.path.as_ref().map(String::as_bytes),
+            ech: self.ech,
         }
     }
 }

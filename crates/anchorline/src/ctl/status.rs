@@ -78,6 +78,7 @@ fn content(content: &dplink::ContentStatistics) -> String {
         waiting,
         detected,
         undetected,
+        encrypted,
         displaced,
         names,
         enriched,
@@ -91,8 +92,8 @@ fn content(content: &dplink::ContentStatistics) -> String {
         return requests;
     }
     format!(
-        "content rules {revision:016x}: {detected} flows of an application, {undetected} of none, {waiting} looked at, \
-         {displaced} displaced; {names} servers named by DNS\n{requests}"
+        "content rules {revision:016x}: {detected} flows of an application, {undetected} of none, {encrypted} of both with \
+         Encrypted ClientHello; {waiting} looked at, {displaced} displaced; {names} servers named by DNS\n{requests}"
     )
 }
 

@@ -73,9 +73,19 @@ fn worker(counters: &Counters, sessions: u64) -> WorkerStatistics {
 }
 
 const fn content(counts: &ContentCounts) -> ContentStatistics {
-    let ContentCounts { revision, waiting, detected, undetected, displaced, names, enriched, unenriched } =
-        *counts;
-    ContentStatistics { revision, waiting, detected, undetected, displaced, names, enriched, unenriched }
+    let ContentCounts { revision, waiting, detected, undetected, encrypted, displaced, names, .. } = *counts;
+    let ContentCounts { enriched, unenriched, .. } = *counts;
+    ContentStatistics {
+        revision,
+        waiting,
+        detected,
+        undetected,
+        encrypted,
+        displaced,
+        names,
+        enriched,
+        unenriched,
+    }
 }
 
 /// A peer is the worker's that asks it whether it is there; tunnels of all lead to it.

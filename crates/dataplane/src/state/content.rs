@@ -61,6 +61,8 @@ pub struct ContentCounts {
     pub detected: u64,
     /// Flows found to be of none.
     pub undetected: u64,
+    /// Those of both whose ClientHello has Encrypted ClientHello, or what looks like it.
+    pub encrypted: u64,
     /// Flows that had to give way to others before it was known.
     pub displaced: u64,
     /// Server addresses that got a name from DNS.
@@ -258,6 +260,7 @@ impl Content {
         };
         let learned = || learner.name(view.user(), facts.server, now_ns / 1_000_000);
         let detected = rules.detect(&Facts { host: facts.host.or_else(learned), ..facts });
+        self.counts.encrypted += u64::from(facts.ech);
         self.count(detected);
         Some(detected)
     }

@@ -82,11 +82,11 @@ pub(super) fn in_service(session: u64) -> Rules {
     rules
 }
 
-fn used(counts: &[UsageCounts]) -> HashMap<u32, u64> {
+pub(super) fn used(counts: &[UsageCounts]) -> HashMap<u32, u64> {
     counts.iter().map(|counts| (counts.urr.0, counts.uplink_bytes + counts.downlink_bytes)).collect()
 }
 
-fn query(bench: &mut Bench, user: u32) -> Vec<UsageCounts> {
+pub(super) fn query(bench: &mut Bench, user: u32) -> Vec<UsageCounts> {
     let session = Seid(u64::from(user) + 1);
     let command = Command::QueryUsage { session, urrs: vec![], token: 7, is_reported: false };
     bench.engine.handle(command).unwrap();

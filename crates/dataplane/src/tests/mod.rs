@@ -4,6 +4,7 @@ mod classes;
 mod content;
 mod copies;
 mod crew;
+mod ech;
 mod enrich;
 mod ethernet;
 mod exits;

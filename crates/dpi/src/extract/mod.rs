@@ -82,6 +82,16 @@ impl<'a> Seen<'a> {
         }
     }
 
+    /// Whether the ClientHello has Encrypted ClientHello. Browsers put a random one into all others (GREASE), so that nobody can tell.
+    pub fn is_encrypted(&self) -> bool {
+        let hello = match self {
+            Self::Tls(hello) => Some(hello),
+            Self::Quic { hello, .. } => hello.as_ref(),
+            _ => None,
+        };
+        hello.is_some_and(|hello| hello.is_encrypted)
+    }
+
     /// Path and query of a request in the clear.
     pub fn path(&self) -> Option<&'a [u8]> {
         match self {

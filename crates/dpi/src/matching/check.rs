@@ -22,6 +22,7 @@ pub(super) struct Check {
     pub(super) dscp: Option<u8>,
     /// Bits of the layers; 0 is any.
     pub(super) layers: u8,
+    pub(super) ech: bool,
     /// Whether there is [`More`], and which.
     pub(super) more: Option<u32>,
 }
@@ -32,7 +33,7 @@ impl Check {
     /// Nothing is left to be checked.
     pub(super) fn is_empty(&self) -> bool {
         self.ports == PortRange::ANY
-            && (self.protocol, self.dscp, self.layers, self.more) == (None, None, 0, None)
+            && (self.protocol, self.dscp, self.layers, self.ech, self.more) == (None, None, 0, false, None)
     }
 
     /// Whether all of it holds, but for [`More`].
@@ -41,6 +42,7 @@ impl Check {
         self.ports.contains(facts.server_port)
             && self.protocol.is_none_or(|protocol| protocol == facts.protocol)
             && self.dscp.is_none_or(|dscp| dscp == facts.dscp)
+            && (!self.ech || facts.ech)
             && (self.layers == 0 || self.layers & facts.layer.map_or(0, Layer::bit) != 0)
     }
 }

@@ -156,7 +156,7 @@ impl Draft {
         if place.is_some() {
             self.more.push(more);
         }
-        Check { ports, protocol: when.protocol, dscp: when.dscp, layers, more: place }
+        Check { ports, protocol: when.protocol, dscp: when.dscp, layers, ech: when.ech, more: place }
     }
 
     /// What is not told by where the rule is found, nor by its [`Check`].

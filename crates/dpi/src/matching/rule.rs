@@ -45,6 +45,8 @@ pub struct Conditions {
     pub layers: Vec<Layer>,
     /// Differentiated services code point, below 64.
     pub dscp: Option<u8>,
+    /// The ClientHello has Encrypted ClientHello: its host is a provider's, not the server's.
+    pub ech: bool,
 }
 
 /// Ports from `first` to `last`, both included.
@@ -153,6 +155,8 @@ pub struct Facts<'a> {
     pub host: Option<&'a [u8]>,
     /// Path and query of a request in the clear.
     pub path: Option<&'a [u8]>,
+    /// The ClientHello has Encrypted ClientHello, or what looks like it (GREASE).
+    pub ech: bool,
 }
 
 impl Default for Facts<'_> {
@@ -165,6 +169,7 @@ impl Default for Facts<'_> {
             layer: None,
             host: None,
             path: None,
+            ech: false,
         }
     }
 }
@@ -173,6 +178,7 @@ impl<'a> Facts<'a> {
     /// The same with what the first packets said.
     #[must_use]
     pub fn with(self, seen: &Seen<'a>) -> Self {
-        Self { layer: Some(Layer::of(seen)), host: seen.host(), path: seen.path(), ..self }
+        let (host, path, ech) = (seen.host(), seen.path(), seen.is_encrypted());
+        Self { layer: Some(Layer::of(seen)), host, path, ech, ..self }
     }
 }

@@ -24,6 +24,7 @@ fn matches(when: &Conditions, facts: &Facts<'_>) -> bool {
         && any_of(&when.networks, |network| network.contains(&facts.server))
         && any_of(&when.ports, |range| range.contains(facts.server_port))
         && any_of(&when.layers, |layer| facts.layer == Some(*layer))
+        && (!when.ech || facts.ech)
         && when.protocol.is_none_or(|protocol| protocol == facts.protocol)
         && when.dscp.is_none_or(|dscp| dscp == facts.dscp)
         && finds(&when.host_regex, host)
@@ -81,11 +82,12 @@ fn conditions() -> impl Strategy<Value = Conditions> {
         proptest::option::weighted(0.2, 0..3_u8),
         list(proptest::sample::select(&Layer::ALL[..3])),
         proptest::option::weighted(0.1, 0..2_u8),
+        proptest::bool::weighted(0.1),
     );
     (texts, numbers).prop_map(|(texts, numbers)| {
         let (hosts, paths, host_regex, url_regex) = texts;
-        let (networks, ports, protocol, layers, dscp) = numbers;
-        Conditions { hosts, paths, host_regex, url_regex, networks, ports, protocol, layers, dscp }
+        let (networks, ports, protocol, layers, dscp, ech) = numbers;
+        Conditions { hosts, paths, host_regex, url_regex, networks, ports, protocol, layers, dscp, ech }
     })
 }
 
@@ -104,13 +106,13 @@ fn rules() -> impl Strategy<Value = Vec<Rule>> {
     })
 }
 
-type Asked = (Option<String>, Option<String>, IpAddr, (u16, u8, u8, Option<Layer>));
+type Asked = (Option<String>, Option<String>, IpAddr, (u16, u8, u8, Option<Layer>, bool));
 
 fn asked() -> impl Strategy<Value = Asked> {
     let host = proptest::option::weighted(0.8, r"[aAbB]{0,3}(\.[ab]{1,2}){0,3}");
     let path = proptest::option::weighted(0.6, r"/[ab/]{0,6}");
     let layer = proptest::option::of(proptest::sample::select(&Layer::ALL[..3]));
-    (host, path, address(), (0..6_u16, 0..3_u8, 0..2_u8, layer))
+    (host, path, address(), (0..6_u16, 0..3_u8, 0..2_u8, layer, proptest::bool::ANY))
 }
 
 proptest! {
@@ -122,7 +124,7 @@ proptest! {
         questions in proptest::collection::vec(asked(), 40),
     ) {
         let classifier = compile(&rules).unwrap();
-        for (host, path, server, (server_port, protocol, dscp, layer)) in &questions {
+        for (host, path, server, (server_port, protocol, dscp, layer, ech)) in &questions {
             let facts = Facts {
                 server: *server,
                 server_port: *server_port,
@@ -131,6 +133,7 @@ proptest! {
                 layer: *layer,
                 host: host.as_deref().map(str::as_bytes),
                 path: path.as_deref().map(str::as_bytes),
+                ech: *ech,
             };
             prop_assert_eq!(classifier.classify(&facts).map(|found| found.id), slow(&rules, &facts), "{:?}", facts);
         }

@@ -7,9 +7,9 @@ use std::net::IpAddr;
 
 /// All keys.
 #[rustfmt::skip]
-pub(super) const KEYS: [&str; 16] = [
+pub(super) const KEYS: [&str; 17] = [
     "id", "precedence", "rating-group", "service", "application", "host", "path", "url", "host-regex", "url-regex", "network", "port",
-    "protocol", "layer", "dscp", "any",
+    "protocol", "layer", "ech", "dscp", "any",
 ];
 
 /// Protocols that have a name here.
@@ -57,6 +57,11 @@ impl Fields {
                 protocol(value).map_err(refuse).and_then(|value| once(&mut when.protocol, key, value))
             }
             "layer" => layer(value).map(|layer| when.layers.push(layer)).map_err(refuse),
+            "ech" if when.ech => Err(What::Twice(key)),
+            "ech" => {
+                when.ech = true;
+                Ok(())
+            }
             "dscp" => dscp(value).map_err(refuse).and_then(|value| once(&mut when.dscp, key, value)),
             _ => {
                 self.is_any = true;
@@ -100,6 +105,11 @@ impl Fields {
 /// Whether several values of a key stand with commas between. Paths may have commas of their own.
 pub(super) fn is_list(key: &str) -> bool {
     matches!(key, "host" | "network" | "port" | "layer")
+}
+
+/// Whether it stands without a value.
+pub(super) fn is_flag(key: &str) -> bool {
+    matches!(key, "any" | "ech")
 }
 
 fn once<T>(place: &mut Option<T>, key: &'static str, value: T) -> Result<(), What> {

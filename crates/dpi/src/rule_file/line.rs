@@ -1,7 +1,7 @@
 //! A rule in a line, both ways.
 
 use super::error::What;
-use super::field::{Fields, PROTOCOLS, is_list};
+use super::field::{Fields, PROTOCOLS, is_flag, is_list};
 use crate::matching::{Conditions, Rule};
 use std::fmt::{self, Display, Write};
 
@@ -14,8 +14,7 @@ pub(super) fn fields(line: &str) -> Result<Option<Fields>, What> {
         let (key, behind) = rest.split_at_checked(end).unwrap_or_default();
         let fields = fields.get_or_insert_with(Fields::default);
         let Some(behind) = behind.strip_prefix('=') else {
-            let flag = key == "any";
-            if !flag {
+            if !is_flag(key) {
                 return Err(if super::field::KEYS.contains(&key) {
                     What::NoValue(key.to_owned())
                 } else {
@@ -34,12 +33,11 @@ pub(super) fn fields(line: &str) -> Result<Option<Fields>, What> {
 }
 
 fn take_all(fields: &mut Fields, key: &str, value: &str) -> Result<(), What> {
-    if value.is_empty() || key == "any" {
-        return Err(if key == "any" {
-            What::Key(format!("any={value}"))
-        } else {
-            What::NoValue(key.to_owned())
-        });
+    if is_flag(key) {
+        return Err(What::Key(format!("{key}={value}")));
+    }
+    if value.is_empty() {
+        return Err(What::NoValue(key.to_owned()));
     }
     if !is_list(key) {
         return fields.take(key, value);
@@ -107,6 +105,7 @@ fn write_conditions(f: &mut fmt::Formatter<'_>, when: &Conditions) -> fmt::Resul
         }
     }
     write_list(f, "layer", &when.layers)?;
+    f.write_str(if when.ech { " ech" } else { "" })?;
     if let Some(dscp) = when.dscp {
         write!(f, " dscp={dscp}")?;
     }

@@ -21,6 +21,7 @@
 //! | `port` | of the server: `443`, `5000-5999` | with commas |
 //! | `protocol` | `tcp`, `udp`, `sctp`, `icmp`, `icmpv6`, `esp` or a number | |
 //! | `layer` | `http`, `http2`, `tls`, `quic`, `dns`, `stun`, `rtp` | with commas |
+//! | `ech` | nothing: the ClientHello has Encrypted ClientHello | |
 //! | `dscp` | 0 to 63 | |
 //! | `any` | nothing: the rule has no conditions | |
 //!

@@ -2,7 +2,7 @@
 
 use super::Row;
 use super::error::{Mistake, Mistakes, What};
-use super::field::{Fields, KEYS};
+use super::field::{Fields, KEYS, is_flag};
 use csv::{Position, Reader, StringRecord};
 
 /// The rows behind the first, which names the columns.
@@ -57,7 +57,9 @@ fn fields(columns: &[&'static str], record: &StringRecord) -> Result<Option<Fiel
         let fields = fields.get_or_insert_with(Fields::default);
         match *key {
             "host-regex" | "url-regex" => fields.take(key, cell)?,
-            "any" if !matches!(cell, "yes" | "any" | "1") => return Err(What::Key(format!("any={cell}"))),
+            flag if is_flag(flag) && !matches!(cell, "yes" | "1") && cell != flag => {
+                return Err(What::Key(format!("{key}={cell}")));
+            }
             _ => cell.split_whitespace().try_for_each(|value| fields.take(key, value))?,
         }
     }

@@ -93,13 +93,13 @@ fn what_is_for_rules_of_pfds_is_no_files() {
 
 #[test]
 fn a_table_has_the_same_keys() {
-    let table = "\u{feff}ID,Precedence,Rating_Group,Host,Path,Port,Any,host-regex\r\n\
-                 1,100,10,a.example *.b.example,/x* *.mp4,80 443,,\r\n\
-                 ,,,,,,,\r\n\
-                 2,200,20,,,,yes,\r\n\r\n\
-                 3,300,30,,,,,\"^\"\"a, b\"\"\"\r\n";
+    let table = "\u{feff}ID,Precedence,Rating_Group,Host,Path,Port,Any,host-regex,ECH\r\n\
+                 1,100,10,a.example *.b.example,/x* *.mp4,80 443,,,yes\r\n\
+                 ,,,,,,,,\r\n\
+                 2,200,20,,,,yes,,\r\n\r\n\
+                 3,300,30,,,,,\"^\"\"a, b\"\"\",\r\n";
     let file = read_csv(table).unwrap();
-    let lines = "id=1 precedence=100 rating-group=10 host=a.example,*.b.example path=/x* path=*.mp4 port=80,443\n\n\
+    let lines = "id=1 precedence=100 rating-group=10 host=a.example,*.b.example path=/x* path=*.mp4 port=80,443 ech\n\n\
                  id=2 precedence=200 rating-group=20 any\n\
                  id=3 precedence=300 rating-group=30 host-regex=\"^\"\"a, b\"\"\"\n";
     assert_eq!(file.rules(), read_lines(lines).unwrap().rules());
