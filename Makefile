@@ -32,7 +32,7 @@ e2e: setup ## Run the end-to-end tests alone
 	cargo build --locked --workspace --all-targets
 	cargo test --locked --workspace --test e2e
 
-bench: build ## Measure everything for the record, into bench/report; eight minutes on a quiet machine
+bench: build ## Measure everything for the record, into bench/report; nine minutes on a quiet machine
 	@$(TARGET)/release/anchorline bench all --report bench/report $(ARGS)
 
 bench-quick: build ## The same in less than a minute, rougher, into target/bench-quick
