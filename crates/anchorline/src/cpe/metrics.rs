@@ -3,10 +3,10 @@
 //! so that there are as many series whatever the load.
 
 mod associations;
+mod data_plane;
 
 use super::charging::Figures;
-use dataplane::DropReason;
-use dplink::{PortStatistics, Statistics, WorkerStatistics};
+use dplink::Statistics;
 use n4::{AssociationStatus, Counters, Node};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
@@ -79,16 +79,7 @@ impl Collector for Snapshot {
             associations::tell(&mut families, all)?;
         }
         charging(&mut families, &self.pfcp)?;
-        let Some(dpe) = &self.dpe else { return Ok(()) };
-        let uptime = [(NO_LABELS, dpe.uptime_ms / 1_000)];
-        families.gauge("dpe_uptime_seconds", "Since the data plane started", uptime)?;
-        ports(&mut families, &dpe.ports)?;
-        levels(&mut families, &dpe.workers)?;
-        paths(&mut families, &dpe.workers)?;
-        content(&mut families, &dpe.workers)?;
-        books(&mut families, &dpe.workers)?;
-        nodes(&mut families, &dpe.workers)?;
-        drops(&mut families, &dpe.workers)
+        self.dpe.as_ref().map_or(Ok(()), |dpe| data_plane::tell(&mut families, dpe))
     }
 }
 
@@ -193,147 +184,11 @@ fn charging(families: &mut Families<'_>, pfcp: &Pfcp) -> fmt::Result {
     families.gauge("charging_problem", "Whether files cannot be written, or soon will not be", one(problem))
 }
 
-fn ports(families: &mut Families<'_>, ports: &[PortStatistics]) -> fmt::Result {
-    /// Name, help, and what is counted.
-    type Family = (&'static str, &'static str, fn(&PortStatistics) -> u64);
-    const ALL: [Family; 5] = [
-        ("port_received_packets", "Packets received", |port| port.received),
-        ("port_received_bytes", "Bytes received, from the Ethernet header on", |port| port.received_bytes),
-        ("port_sent_packets", "Packets sent", |port| port.sent),
-        ("port_sent_bytes", "Bytes sent, from the Ethernet header on", |port| port.sent_bytes),
-        ("port_missed_packets", "Packets the device lost before they were received", |port| port.missed),
-    ];
-    ALL.into_iter().try_for_each(|(name, help, count)| {
-        let samples = ports.iter().map(|port| (vec![("port", port.name.clone())], count(port)));
-        families.counter(name, help, samples)
-    })?;
-    let samples = ports.iter().flat_map(|port| {
-        let labels = |class: &str| vec![("port", port.name.clone()), ("class", class.to_owned())];
-        let named = port.steering.classes.iter().zip(&port.classes);
-        named.map(move |(class, received)| (labels(&class.name), *received))
-    });
-    families.counter("port_class_received_packets", "Packets received in a class of the port", samples)
-}
-
-fn levels(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Result {
-    families.gauge("sessions", "Sessions in force", by_worker(workers, |worker| worker.sessions))?;
-    families.gauge("flows", "Flows remembered", by_worker(workers, |worker| worker.flows))?;
-    let pdrs = by_worker(workers, |worker| worker.pdrs);
-    families.gauge("pdrs", "PDRs that sessions take the room of", pdrs)?;
-    let most = by_worker(workers, |worker| worker.pdrs_most);
-    families.gauge("pdrs_most", "Of how many PDRs there is room", most)?;
-    let held = by_worker(workers, |worker| worker.books.held);
-    families.gauge("held_packets", "Packets that wait for a neighbour or a sleeping user", held)
-}
-
-fn paths(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Result {
-    let peers = by_worker(workers, |worker| worker.paths.peers);
-    families.gauge("gtpu_peers", "GTP-U peers that tunnels lead to", peers)?;
-    let failed = by_worker(workers, |worker| worker.paths.failed);
-    families.gauge("gtpu_failed_paths", "GTP-U peers in use that do not answer", failed)?;
-    let failures = by_worker(workers, |worker| worker.paths.failures);
-    families.counter("gtpu_path_failures", "Times a GTP-U path failed", failures)?;
-    let restarts = by_worker(workers, |worker| worker.paths.restarts);
-    families.counter(
-        "gtpu_peer_restarts",
-        "Restarts of GTP-U peers that they told of themselves",
-        restarts,
-    )?;
-    let requests = by_worker(workers, |worker| worker.paths.echo_requests);
-    families.counter("gtpu_echo_requests", "Echo requests sent, repetitions included", requests)?;
-    let responses = by_worker(workers, |worker| worker.paths.echo_responses);
-    families.counter("gtpu_echo_responses", "Answers to echo requests", responses)
-}
-
-fn content(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Result {
-    const ALL: [OfWorker; 7] = [
-        ("content_detected_flows", "Flows found to be of an application", |worker| worker.content.detected),
-        ("content_undetected_flows", "Flows found to be of no application", |worker| {
-            worker.content.undetected
-        }),
-        (
-            "content_encrypted_hellos",
-            "Flows looked at whose ClientHello has Encrypted ClientHello, or what looks like it",
-            |worker| worker.content.encrypted,
-        ),
-        ("content_displaced_flows", "Flows that gave way before it was known", |worker| {
-            worker.content.displaced
-        }),
-        ("content_learned_names", "Server addresses that got a name from DNS", |worker| worker.content.names),
-        ("content_enriched_requests", "Requests that got a field by header enrichment", |worker| {
-            worker.content.enriched
-        }),
-        ("content_unenriched_requests", "Requests that were to get a field, and could not", |worker| {
-            worker.content.unenriched
-        }),
-    ];
-    let waiting = by_worker(workers, |worker| worker.content.waiting);
-    families.gauge("content_waiting_flows", "Flows looked at for what application they are of", waiting)?;
-    counters(families, workers, &ALL)
-}
-
-fn books(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Result {
-    const ALL: [OfWorker; 7] = [
-        ("worker_received_packets", "Packets taken from ports", |worker| worker.books.received),
-        ("worker_created_packets", "Packets made by the engine", |worker| worker.books.created),
-        ("worker_sent_packets", "Packets given to ports", |worker| worker.books.sent),
-        ("worker_dropped_packets", "Packets dropped, whatever the reason", |worker| worker.books.dropped),
-        ("worker_consumed_packets", "Packets to the engine itself", |worker| worker.books.consumed),
-        ("worker_handed_in_packets", "Packets taken from other workers", |worker| worker.books.handed_in),
-        ("worker_handed_out_packets", "Packets given to other workers", |worker| worker.books.handed_out),
-    ];
-    counters(families, workers, &ALL)
-}
-
-/// Name, help, and what is counted of a worker.
-type OfWorker = (&'static str, &'static str, fn(&WorkerStatistics) -> u64);
-
-fn counters(families: &mut Families<'_>, workers: &[WorkerStatistics], all: &[OfWorker]) -> fmt::Result {
-    all.iter().try_for_each(|(name, help, count)| families.counter(name, help, by_worker(workers, *count)))
-}
-
-fn nodes(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Result {
-    /// Name, help, and what is counted.
-    type Family = (&'static str, &'static str, fn(&dplink::NodeStatistics) -> u64);
-    const ALL: [Family; 3] = [
-        ("node_packets", "Packets a node of the graph handled", |node| node.packets),
-        ("node_vectors", "Times a node of the graph ran", |node| node.vectors),
-        ("node_cycles", "Time stamp counter cycles a node of the graph took", |node| node.cycles),
-    ];
-    ALL.into_iter().try_for_each(|(name, help, count)| {
-        let samples = workers.iter().enumerate().flat_map(|(number, worker)| {
-            let labels = move |node: &str| vec![("worker", number.to_string()), ("node", node.to_owned())];
-            worker.nodes.iter().map(move |node| (labels(&node.name), count(node)))
-        });
-        families.counter(name, help, samples)
-    })
-}
-
-/// Reasons that never occurred stand with 0: their first time is then seen as an increase.
-fn drops(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Result {
-    let samples = workers.iter().enumerate().flat_map(|(number, worker)| {
-        DropReason::ALL.iter().map(move |reason| {
-            let found = worker.drops.iter().find(|(name, _)| name == reason.name());
-            let labels = vec![("worker", number.to_string()), ("reason", reason.name().to_owned())];
-            (labels, found.map_or(0, |(_, count)| *count))
-        })
-    });
-    families.counter("drops", "Packets dropped by reason", samples)
-}
-
-fn by_worker(
-    workers: &[WorkerStatistics],
-    value: fn(&WorkerStatistics) -> u64,
-) -> impl Iterator<Item = (Labels, u64)> {
-    let numbered = workers.iter().enumerate();
-    numbered.map(move |(number, worker)| (vec![("worker", number.to_string())], value(worker)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ctl::associations::fixture::status;
-    use dplink::{Books, NodeStatistics, PathStatistics};
+    use dplink::{Books, NodeStatistics, PathStatistics, PortStatistics, WorkerStatistics};
     use std::collections::HashSet;
 
     fn statistics() -> Statistics {
