@@ -1,0 +1,121 @@
+//! A user's packet as it is looked at.
+
+use crate::frame::Meta;
+use dpi::extract::{Datagram, Inspection, Seen, Verdict};
+use dpi::matching::Facts;
+use packet::five_tuple::{Dissected, FiveTuple};
+use packet::{protocol, tcp, udp};
+use rules::Direction;
+use std::net::IpAddr;
+
+/// The port of DNS.
+const DNS: u16 = dpi::extract::dns::PORT;
+
+/// A user's packet as it is looked at.
+pub(crate) struct View<'a> {
+    /// As it goes up.
+    pub(super) tuple: FiveTuple,
+    pub(super) direction: Direction,
+    /// The user's, by the digest of its name: names of servers are learned in each by itself.
+    pub(super) network: u16,
+    /// From the header behind IP on.
+    upper: &'a [u8],
+    /// All of it, and where that header is.
+    packet: (&'a [u8], usize),
+}
+
+impl<'a> View<'a> {
+    /// `None` for a packet cut short.
+    pub(crate) fn new(packet: &'a [u8], found: &Dissected, meta: &Meta) -> Option<Self> {
+        let direction = meta.direction();
+        let tuple = match direction {
+            Direction::Uplink => found.tuple,
+            Direction::Downlink => found.tuple.reversed(),
+        };
+        let network = meta.key.network();
+        let upper = packet.get(found.upper..found.total)?;
+        Some(Self { tuple, direction, network, upper, packet: (packet.get(..found.total)?, found.upper) })
+    }
+
+    /// Whether later packets may say more than this one.
+    pub(crate) fn may_wait(&self) -> bool {
+        !self.tuple.fragment && matches!(self.tuple.protocol, protocol::TCP | protocol::UDP) && !self.is_dns()
+    }
+
+    /// Whether it may be a lookup or its answer: of those, every packet is looked at.
+    pub(crate) fn is_dns(&self) -> bool {
+        let tuple = &self.tuple;
+        tuple.protocol == protocol::UDP && !tuple.fragment && tuple.destination_port == DNS
+    }
+
+    /// The user, in its network.
+    pub(super) const fn user(&self) -> (u16, IpAddr) {
+        (self.network, self.tuple.source_address())
+    }
+
+    /// What addresses tell.
+    pub(super) fn facts(&self) -> Facts<'a> {
+        Facts {
+            server: self.tuple.destination_address(),
+            server_port: self.tuple.destination_port,
+            protocol: self.tuple.protocol,
+            dscp: self.tuple.tos >> 2,
+            ..Facts::default()
+        }
+    }
+
+    /// As [`View::facts`], of what may be a lookup.
+    pub(super) fn facts_of_lookup(&self) -> Facts<'a> {
+        let layer = dpi::extract::dns::Message::parse(self.datagram().payload)
+            .map(|message| dpi::matching::Layer::of(&Seen::Dns(message)));
+        Facts { layer, ..self.facts() }
+    }
+
+    pub(super) fn datagram(&self) -> Datagram<'a> {
+        // What is behind the datagram in its packet nobody reads.
+        let end = udp::Header::parse(self.upper).map_or(self.upper.len(), udp::Header::length);
+        let payload = self.upper.get(udp::LENGTH..end).unwrap_or_default();
+        Datagram { server_port: self.tuple.destination_port, payload }
+    }
+
+    /// Of TCP, only what the user says is looked at: servers that speak first are rare, and say little. But what the server does
+    /// not take is no word of the user: packets with a wrong checksum are passed over, as are segments that acknowledge nothing, or
+    /// what the server has not said, and that the user's side is over is not
+    /// believed, as what says so may never arrive there, or have no number that counts. What a SYN carries is looked at once the
+    /// server has acknowledged it. What says nothing more is left alone in time.
+    pub(super) fn inspect<'i>(&self, inspection: &'i mut Inspection) -> Verdict<'i>
+    where
+        'a: 'i,
+    {
+        if self.tuple.protocol == protocol::UDP {
+            let is_taken =
+                self.direction == Direction::Downlink || udp::is_sealed(self.packet.0, self.packet.1);
+            return if is_taken { inspection.datagram(self.datagram()) } else { Verdict::More };
+        }
+        let Ok(segment) = tcp::Segment::parse(self.upper) else { return Verdict::More };
+        let is_syn = segment.has(tcp::flag::SYN);
+        if self.direction == Direction::Downlink {
+            inspection.answered(segment.sequence().wrapping_add(segment.sequence_length()), is_syn);
+            return match segment.has(tcp::flag::RST | tcp::flag::FIN) {
+                true => Verdict::Unknown(dpi::extract::Unknown::Bounds),
+                false if is_syn && segment.has(tcp::flag::ACK) => {
+                    inspection.accepted(segment.acknowledgement())
+                }
+                false => Verdict::More,
+            };
+        }
+        if !is_syn && segment.payload().is_empty() || !tcp::is_sealed(self.packet.0, self.packet.1) {
+            return Verdict::More;
+        }
+        let acknowledges = segment.has(tcp::flag::ACK);
+        if is_syn && !acknowledges {
+            // Its payload begins behind it.
+            inspection.early(segment.sequence().wrapping_add(1), segment.payload());
+        }
+        let is_taken = acknowledges && inspection.is_acceptable(segment.acknowledgement());
+        if !is_taken || segment.has(tcp::flag::SYN | tcp::flag::RST) {
+            return Verdict::More;
+        }
+        inspection.segment(segment.sequence(), segment.payload())
+    }
+}
