@@ -26,6 +26,15 @@ pub(crate) trait Node<B: Buffer> {
 
     /// Handles one packet.
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next;
+
+    /// Takes one packet through this node, and through those behind it whose work the next packet has to find done.
+    #[inline(always)]
+    fn pass(run: &mut Run<'_, B>, place: u8) -> Next
+    where
+        Self: Sized,
+    {
+        run.process::<Self>(place)
+    }
 }
 
 /// Where a packet goes from a node.
@@ -144,12 +153,19 @@ pub(crate) struct Run<'a, B> {
 impl<B: Buffer> Run<'_, B> {
     /// Where a packet goes from this node.
     #[inline(always)]
-    fn process<N: Node<B>>(&mut self, place: u8) -> Next {
+    pub(crate) fn process<N: Node<B>>(&mut self, place: u8) -> Next {
         let next = N::process(self.state, &mut self.packets[usize::from(place)]);
         if let Some(trace) = &mut self.trace {
             trace.push(Hop { place, node: N::ID, next });
         }
         next
+    }
+
+    /// As a vector of its own, whose cycles are those of the node it is at.
+    #[inline(always)]
+    pub(crate) fn process_at_once<N: Node<B>>(&mut self, place: u8) -> Next {
+        self.counters.count_vector(N::ID, 1);
+        self.process::<N>(place)
     }
 }
 
@@ -196,7 +212,7 @@ impl Graph {
             if let Some(&later) = places.get(at + AHEAD) {
                 N::ahead(run.state, &run.packets[usize::from(later)]);
             }
-            let next = run.process::<N>(place);
+            let next = N::pass(run, place);
             self.leave(run, place, next);
         }
         self.charge::<B, N>(run);

@@ -93,9 +93,9 @@ pub(crate) struct Moment<'a> {
 pub(crate) type Chosen = (FarId, bool);
 
 impl Session {
-    pub(crate) fn new(seid: Seid, rules: Rules, shared: &[Meter]) -> Self {
+    pub(crate) fn new(seid: Seid, rules: Rules, shared: &[Meter], now_ns: u64) -> Self {
         let mut session = Self { seid, ..Self::default() };
-        session.replace(rules, shared, 0);
+        session.replace(rules, shared, now_ns);
         session
     }
 

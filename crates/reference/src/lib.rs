@@ -191,7 +191,7 @@ impl Reference {
         let shared: Vec<Meter> = self.sessions.iter().flat_map(Session::shared_meters).collect();
         match self.sessions.iter_mut().find(|known| known.seid == session) {
             Some(known) => known.replace(rules, &shared, self.now_ns),
-            None => self.sessions.push(Session::new(session, rules, &shared)),
+            None => self.sessions.push(Session::new(session, rules, &shared, self.now_ns)),
         }
         let known = self.sessions.iter().find(|known| known.seid == session);
         let shared = known.map(Session::shared_meters).unwrap_or_default();

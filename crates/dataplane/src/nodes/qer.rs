@@ -1,8 +1,9 @@
 //! Holds packets to their rates (TS 29.244 5.4.3): all QERs of a PDR must admit one, and then all of them are charged.
 
+use super::Urr;
 use crate::counters::DropReason;
 use crate::frame::Packet;
-use crate::graph::{Next, Node, NodeId};
+use crate::graph::{Next, Node, NodeId, Run};
 use crate::state::State;
 use packet::Buffer;
 
@@ -38,6 +39,15 @@ impl<B: Buffer> Node<B> for Qer {
             (true, true) => NodeId::GtpuEncap,
             (true, false) => NodeId::IpOutput,
         })
+    }
+
+    /// Counts what passes at once: the next packet's quotas are asked here, before it takes of a rate.
+    #[inline]
+    fn pass(run: &mut Run<'_, B>, place: u8) -> Next {
+        match run.process::<Self>(place) {
+            Next::To(NodeId::Urr) => run.process_at_once::<Urr>(place),
+            next => next,
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Online charging: each rating group has a quota of its own, and what has none is never stopped.
 
+use super::drops;
+use crate::counters::DropReason;
 use crate::fixture::{Bench, METERED, N3, N6, rules};
 use rules::{BitRates, Interface, Pdr, PdrId, Qer, QerId, Rules, SdfFilter, Seid, Urr, UrrId, Volume};
 
@@ -80,6 +82,24 @@ fn what_a_quota_stops_takes_nothing_of_a_rate() {
     let stopped: usize = (0..100).map(|_| pass(&mut bench, VIDEO)).sum();
     assert!(taken > 0 && stopped <= 1, "{taken} {stopped}");
     assert_eq!(pass(&mut bench, PORTAL), 4);
+}
+
+/// Nor do those that come in one vector with the packet that used the quota up.
+#[test]
+fn what_a_quota_stops_takes_nothing_of_a_rate_in_the_vector_it_ends_in() {
+    let mut bench = Bench::new();
+    let mut rules = rating_groups();
+    // Ten packets' worth of burst.
+    let mbr = Some(BitRates { uplink_kbps: 0, downlink_kbps: 480 });
+    rules.qers = vec![Qer { id: QerId(1), mbr, ..rules.qers[0].clone() }];
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.qers = vec![QerId(1)]);
+    bench.put(METERED, 1, rules);
+    bench.settle();
+    (0..20).for_each(|_| bench.receive(N6, &from_server(VIDEO)));
+    (0..4).for_each(|_| bench.receive(N6, &from_server(PORTAL)));
+    bench.worker.turn(bench.now_ns);
+    let stopped = [DropReason::QuotaExhausted, DropReason::RateExceeded].map(|reason| drops(&bench, reason));
+    assert_eq!((bench.sent(N3).len(), stopped), (2 + 4, [18, 0]));
 }
 
 /// A meter of another kind beside the quota's URR, as charging in this node puts there, sees what passed and no more.

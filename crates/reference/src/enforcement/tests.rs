@@ -153,7 +153,7 @@ fn a_byte_at_a_megabit_takes_eight_microseconds() {
 /// 8 Mb/s offered to 1 Mb/s for ten seconds: 1,250 packets of 1,000 bytes, and what the burst lets ahead.
 #[test]
 fn a_rate_is_held_each_way_for_itself() {
-    let mut session = Session::new(Seid(1), rules(vec![qer(1, 1_000)], vec![]), &[]);
+    let mut session = Session::new(Seid(1), rules(vec![qer(1, 1_000)], vec![]), &[], 0);
     for source in [Interface::Access, Interface::Core] {
         let passed = (0..10_000).filter(|ms| send(&mut session, source, 1_000, ms * MS).is_none()).count();
         assert!((1_250..=1_252).contains(&passed), "{passed}");
@@ -163,7 +163,7 @@ fn a_rate_is_held_each_way_for_itself() {
 /// The burst is 10 ms: at 800 kb/s, where a packet of 1,000 bytes takes 10 ms, two pass at once and not three.
 #[test]
 fn a_packet_passes_while_the_meter_is_not_further_ahead_than_the_burst() {
-    let mut session = Session::new(Seid(1), rules(vec![qer(1, 800)], vec![]), &[]);
+    let mut session = Session::new(Seid(1), rules(vec![qer(1, 800)], vec![]), &[], 0);
     let mut at = |now_ns| send(&mut session, Interface::Access, 1_000, now_ns);
     let refused = Some(DropReason::RateExceeded);
     assert_eq!([at(0), at(0), at(0)], [None, None, refused]);
@@ -176,7 +176,7 @@ fn packets_are_limited_in_windows() {
     let uplink = Some(PacketRate { packets: 3, window_s: 60 });
     let packet_rates = PacketRates { uplink, downlink: None };
     let limited = Qer { mbr: None, packet_rates, ..qer(1, 1) };
-    let mut session = Session::new(Seid(1), rules(vec![limited], vec![]), &[]);
+    let mut session = Session::new(Seid(1), rules(vec![limited], vec![]), &[], 0);
     let passed = |session: &mut Session, source, seconds: std::ops::Range<u64>| {
         seconds.filter(|second| send(session, source, 100, second * 1_000 * MS).is_none()).count()
     };
@@ -188,7 +188,7 @@ fn packets_are_limited_in_windows() {
 /// A slow meter in front of a fast one must not eat the fast one's allowance.
 #[test]
 fn a_packet_that_one_meter_refuses_is_charged_to_none() {
-    let mut session = Session::new(Seid(1), rules(vec![qer(1, 80), qer(2, 800)], vec![]), &[]);
+    let mut session = Session::new(Seid(1), rules(vec![qer(1, 80), qer(2, 800)], vec![]), &[], 0);
     assert_eq!(send(&mut session, Interface::Access, 1_000, 0), None);
     let fast = session.meters[1].uplink.arrival;
     assert_eq!(fast, 10 * MS * UNITS_PER_NS);
@@ -198,16 +198,27 @@ fn a_packet_that_one_meter_refuses_is_charged_to_none() {
 
 #[test]
 fn new_rules_do_not_refill_a_meter() {
-    let mut session = Session::new(Seid(1), rules(vec![qer(1, 80)], vec![]), &[]);
+    let mut session = Session::new(Seid(1), rules(vec![qer(1, 80)], vec![]), &[], 0);
     assert_eq!(send(&mut session, Interface::Access, 1_000, 0), None);
     session.replace(rules(vec![qer(2, 80), qer(1, 80)], vec![]), &[], 0);
     assert_eq!(send(&mut session, Interface::Access, 1_000, 0), Some(DropReason::RateExceeded));
 }
 
+/// 1,000 bytes take 100 ms at 80 kb/s; what is left of them after half of that takes 20 ms at 200 kb/s, and 10 ms are let ahead.
+#[test]
+fn a_session_that_raises_a_shared_rate_shortens_what_is_left_to_wait() {
+    let shared = |kbps| rules(vec![Qer { correlation: Some(1), ..qer(1, kbps) }], vec![]);
+    let mut first = Session::new(Seid(1), shared(80), &[], 0);
+    assert_eq!(send(&mut first, Interface::Access, 1_000, 0), None);
+    let mut other = Session::new(Seid(2), shared(200), &first.shared_meters(), 50 * MS);
+    let mut at = |now_ns| send(&mut other, Interface::Access, 1_000, now_ns);
+    assert_eq!([at(60 * MS - 1), at(60 * MS)], [Some(DropReason::RateExceeded), None]);
+}
+
 #[test]
 fn the_packet_that_crosses_a_quota_passes_and_the_next_does_not() {
     let limited = Urr { volume_quota: quota(Some(2_500), None), ..urr(1) };
-    let mut session = Session::new(Seid(1), rules(vec![], vec![limited.clone(), urr(2)]), &[]);
+    let mut session = Session::new(Seid(1), rules(vec![], vec![limited.clone(), urr(2)]), &[], 0);
     let pass = [Interface::Access, Interface::Core, Interface::Access];
     assert!(pass.iter().all(|source| send(&mut session, *source, 1_000, 0).is_none()));
     for source in [Interface::Access, Interface::Core] {
@@ -234,7 +245,7 @@ fn the_packet_that_crosses_a_quota_passes_and_the_next_does_not() {
 #[test]
 fn a_quota_of_one_direction_stops_both() {
     let limited = Urr { volume_quota: quota(None, Some(1_000)), ..urr(1) };
-    let mut session = Session::new(Seid(1), rules(vec![], vec![limited]), &[]);
+    let mut session = Session::new(Seid(1), rules(vec![], vec![limited]), &[], 0);
     assert_eq!(send(&mut session, Interface::Core, 5_000, 0), None);
     assert_eq!(send(&mut session, Interface::Access, 1_000, 0), None);
     for source in [Interface::Access, Interface::Core] {
@@ -244,7 +255,7 @@ fn a_quota_of_one_direction_stops_both() {
 
 #[test]
 fn a_rate_of_zero_is_none() {
-    let mut session = Session::new(Seid(1), rules(vec![qer(1, 0)], vec![]), &[]);
+    let mut session = Session::new(Seid(1), rules(vec![qer(1, 0)], vec![]), &[], 0);
     for _ in 0..10 {
         assert_eq!(send(&mut session, Interface::Access, 1_000_000, 0), None);
     }
@@ -253,7 +264,7 @@ fn a_rate_of_zero_is_none() {
 /// A packet that would not be sent anyway costs nobody anything.
 #[test]
 fn what_cannot_leave_is_neither_counted_nor_charged() {
-    let mut session = Session::new(Seid(1), rules(vec![qer(1, 80)], vec![urr(1)]), &[]);
+    let mut session = Session::new(Seid(1), rules(vec![qer(1, 80)], vec![urr(1)]), &[], 0);
     let mut last = arrival(Interface::Access, 1_000);
     last.packet.header.hops = 1;
     let beside_us = setup(Ipv4Addr::new(203, 0, 113, 2));
@@ -274,7 +285,7 @@ fn what_cannot_leave_is_neither_counted_nor_charged() {
 #[test]
 fn what_qos_drops_is_counted_before_qos_only() {
     let urrs = vec![Urr { before_qos: true, ..urr(1) }, urr(2), Urr { inactive: true, ..urr(3) }];
-    let mut session = Session::new(Seid(1), rules(vec![qer(1, 80)], urrs.clone()), &[]);
+    let mut session = Session::new(Seid(1), rules(vec![qer(1, 80)], urrs.clone()), &[], 0);
     assert_eq!(send(&mut session, Interface::Access, 1_000, 0), None);
     assert_eq!(send(&mut session, Interface::Access, 1_000, 0), Some(DropReason::RateExceeded));
     let shut = Qer { uplink_gate: Gate::Closed, ..qer(1, 80) };
@@ -289,7 +300,7 @@ fn what_is_dropped_or_kept_by_a_far_is_neither_counted_nor_charged() {
     for action in [ApplyAction::Drop, ApplyAction::Buffer] {
         let mut held = rules(vec![qer(1, 80)], vec![Urr { before_qos: true, ..urr(1) }]);
         held.fars[0].apply_action = action;
-        let mut session = Session::new(Seid(1), held, &[]);
+        let mut session = Session::new(Seid(1), held, &[], 0);
         let dropped = send(&mut session, Interface::Core, 1_000, 0);
         assert_eq!(dropped, (action == ApplyAction::Drop).then_some(DropReason::FarDrop));
         assert_eq!((session.counts()[0].downlink_packets, session.meters[0].downlink.arrival), (0, 0));
@@ -301,7 +312,7 @@ fn what_was_kept_and_is_not_wanted_counts_as_dropped() {
     let threshold = DroppedDownlink { packets: Some(9), bytes: None };
     let mut asleep = rules(vec![], vec![Urr { dropped_downlink: Some(threshold), ..urr(1) }]);
     asleep.fars[0].apply_action = ApplyAction::Buffer;
-    let mut session = Session::new(Seid(1), asleep.clone(), &[]);
+    let mut session = Session::new(Seid(1), asleep.clone(), &[], 0);
     for source in [Interface::Core, Interface::Access] {
         assert_eq!(send(&mut session, source, 1_000, 0), None);
     }
@@ -319,7 +330,7 @@ fn a_used_up_quota_may_lead_elsewhere() {
     other.id = FarId(2);
     other.forwarding.as_mut().unwrap().destination_interface = Interface::SgiLan;
     portal.fars.push(other);
-    let mut session = Session::new(Seid(1), portal, &[]);
+    let mut session = Session::new(Seid(1), portal, &[], 0);
     let setup = setup(US);
     let to = decide(
         &mut session,
