@@ -51,7 +51,7 @@ differential: WORLDS ?= 600
 differential: FIRST := $(or $(FIRST),$(shell date +%s))
 differential: setup ## Compare the data path with its slow model, on ten million packets of new random worlds
 	@echo "worlds $(FIRST) and $(WORLDS) from there on"
-	WORLDS=$(WORLDS) FIRST=$(FIRST) cargo test --locked --package anchorline-dataplane --lib differential
+	WORLDS=$(WORLDS) FIRST=$(FIRST) cargo test --locked --package anchorline-dataplane --lib differential -- --nocapture
 
 miri: ## Interpret the tests of unsafe rooms and rings; needs rustup, takes some minutes
 	@scripts/miri.sh
