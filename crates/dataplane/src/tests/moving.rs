@@ -1,6 +1,9 @@
 //! Sessions move from worker to worker while their packets come: none is lost, none overtakes another, every byte is counted
 //! once.
 
+mod along;
+mod staying;
+
 use super::applied;
 use super::crew::{Team, address, from_user, to_network};
 use super::redirect::{SERVER_FIRST, USER_FIRST, flow, made, up};
@@ -299,35 +302,6 @@ fn a_session_that_has_moved_changes_like_any_other() {
     assert_eq!(ports_up(&team.sent(N6)[to]), [3, 3, 3]);
 }
 
-/// What was kept for a sleeping user goes along, before what comes meanwhile; the control plane is not told again.
-#[test]
-fn packets_kept_for_a_user_who_sleeps_go_along() {
-    use crate::fixture::ASLEEP;
-    for turn in 0..2 {
-        let mut team = with(2, ASLEEP, asleep());
-        (1..=3).for_each(|port| team.receive(0, N6, &down(ASLEEP, port)));
-        let told = team.settle();
-        assert!(matches!(told[..], [Notice::Event(_)]), "{told:?}");
-        let to = 1 - team.owner(ASLEEP);
-        team.go(ASLEEP, to);
-        let (mut notices, mut next) = (Vec::new(), 4);
-        while team.engine.has_moves() {
-            team.receive(0, N6, &down(ASLEEP, next));
-            next += 1;
-            team.step(turn, &mut notices);
-        }
-        notices.extend(team.settle());
-        assert!(matches!(notices[..], [Notice::Placed { outcome: Ok(_), .. }]), "{notices:?}");
-        assert_eq!(team.workers[to].books().held, u64::from(next) - 1);
-        let mut awake = asleep();
-        awake.fars[1].apply_action = ApplyAction::Forward;
-        team.put(ASLEEP, 2, awake);
-        team.settle();
-        assert_eq!(ports_down(&team.sent(N3)[to]), (1..next).collect::<Vec<u16>>());
-        assert_eq!(team.all_drops(), 0);
-    }
-}
-
 /// More than may wait are dropped, and say why.
 #[test]
 fn packets_that_wait_are_bounded() {
@@ -363,157 +337,6 @@ fn packets_that_wait_are_bounded() {
     assert_eq!(ports_up(&team.sent(N6)[to]), (0..2_048).collect::<Vec<u16>>());
 }
 
-#[test]
-fn some_sessions_stay_where_they_are() {
-    let mut team = team(3);
-    for session in [S, 6] {
-        let mut rules = rules(session);
-        rules.qers[0].mbr = Some(BitRates { uplink_kbps: 1_000, downlink_kbps: 1_000 });
-        rules.qers[0].correlation = Some(7);
-        team.put(session, 1, rules);
-    }
-    team.settle();
-    let to = (team.owner(S) + 1) % 3;
-    assert!(team.stays(S, to).contains("shares a meter"));
-    // Alone with its meter it may go, and who comes later goes where it is.
-    team.ask(Command::Delete { session: Seid(6) });
-    team.carry(S, to);
-    let mut late = rules(7);
-    late.qers[0].correlation = Some(7);
-    team.put(7, 1, late);
-    team.settle();
-    assert_eq!(team.owner(7), to);
-    assert!(team.engine.want(None, Seid(S), 3).is_err());
-    team.go(77, 1);
-    assert!(matches!(&team.settle()[..], [Notice::Placed { outcome: Err(_), .. }]));
-
-    let mut team = Team::over(&with_ethernet(), &Crew::of(2));
-    team.put(FRAMES[0], 1, ethernet(FRAMES[0]));
-    team.settle();
-    assert!(team.stays(FRAMES[0], 1).contains("Ethernet"));
-}
-
-#[test]
-fn a_session_stays_where_there_is_no_room_for_it_elsewhere() {
-    let mut config = roomy();
-    config.limits.peers = 1;
-    let mut team = Team::over(&config, &Crew::of(2));
-    team.put(S, 1, rules(S));
-    team.settle();
-    let to = 1 - team.owner(S);
-    // Its peer there is another one.
-    let other = (6..60).find(|session| {
-        let mut rules = rules(*session);
-        let far = rules.fars[1].forwarding.as_mut().unwrap();
-        far.outer_header_creation.as_mut().unwrap().address = Ipv4Addr::new(10, 30, 0, 9).into();
-        team.put(*session, 1, rules);
-        team.settle();
-        team.owner(*session) == to
-    });
-    assert!(other.is_some());
-    assert!(team.stays(S, to).contains("peers"));
-    team.receive(to, N3, &from_user(S, address(S), 1));
-    team.receive(1 - to, N3, &from_user(S, address(S), 2));
-    team.meet();
-    team.settle();
-    let mut served = ports_up(&team.sent(N6)[1 - to]);
-    served.sort_unstable();
-    assert_eq!(served, [1, 2]);
-    // It may go once there is room.
-    team.ask(Command::Delete { session: Seid(other.unwrap()) });
-    team.carry(S, to);
-}
-
-/// A rate is as far used up as it was, and so is a quota.
-#[test]
-fn rates_and_quotas_go_on_where_they_stood() {
-    use crate::fixture::METERED;
-    let mut stayed = with(2, METERED, metered());
-    let mut moved = with(2, METERED, metered());
-    let mut passed = Vec::new();
-    for (team, moves) in [(&mut stayed, false), (&mut moved, true)] {
-        for port in 0..12 {
-            if moves && port % 2 == 1 {
-                let to = 1 - team.owner(METERED);
-                team.carry(METERED, to);
-            }
-            team.now_ns += 1_000_000;
-            team.receive(0, N3, &from_user(METERED, address(METERED), port));
-            team.receive(0, N6, &down(METERED, port));
-            team.settle();
-        }
-        let mut sent = [ports_up(&team.sent(N6).concat()), ports_down(&team.sent(N3).concat())];
-        sent.iter_mut().for_each(|ports| ports.sort_unstable());
-        let drops = [DropReason::RateExceeded, DropReason::QuotaExhausted];
-        let drops = drops.map(|reason| team.drops(0, reason) + team.drops(1, reason));
-        assert!(drops.iter().all(|count| *count > 0), "{drops:?}");
-        passed.push((sent, drops, team.usage(METERED)));
-    }
-    assert_eq!(passed[0], passed[1]);
-}
-
-/// Numbers of a connection into which something was put are right on both sides wherever its session is.
-#[test]
-fn connections_with_a_field_in_them_go_along() {
-    const GET: &[u8] = b"GET /a HTTP/1.1\r\nHost: www.example\r\n\r\n";
-    let mut team = with(2, SERVED, enriched(SERVED));
-    let flow = flow(SERVED);
-    let say = |team: &mut Team, flags, number: u32, payload: &[u8]| {
-        team.receive(0, N3, &up(SERVED, &flow, &made(flags, (number, SERVER_FIRST), payload)));
-        team.settle();
-        let sent = team.sent(N6).concat().remove(0);
-        (u32::from_be_bytes([sent[38], sent[39], sent[40], sent[41]]), sent.len())
-    };
-    say(&mut team, flag::SYN, USER_FIRST - 1, b"");
-    let (first, length) = say(&mut team, flag::ACK | flag::PSH, USER_FIRST, GET);
-    let field = (length - 54 - GET.len()) as u32;
-    assert_eq!((first, field > 0), (USER_FIRST, true));
-    team.carry(SERVED, 1 - team.owner(SERVED));
-    let next = USER_FIRST + GET.len() as u32;
-    assert_eq!(say(&mut team, flag::ACK, next, b"more").0, next + field);
-}
-
-fn with_content(team: &mut Team) {
-    let rules = "id=1 precedence=1 rating-group=1 application=blocked host=.blocked.example";
-    let classifier = dpi::rule_file::read_lines(rules).unwrap().compile().unwrap();
-    team.engine.load(ContentRules::new(1, classifier, None).unwrap());
-    team.settle();
-}
-
-/// Of what a flow is, its first packets said; what it used before anybody knew is counted.
-#[test]
-fn what_was_found_out_about_flows_goes_along() {
-    const BLOCKED: &[u8] = b"GET / HTTP/1.1\r\nHost: www.blocked.example\r\n\r\n";
-    let mut rules = crate::fixture::served();
-    rules.urrs = (1..=2).map(|id| Urr { id: UrrId(id), ..Urr::default() }).collect();
-    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(if pdr.id.0 == 3 { 2 } else { 1 })]);
-    // Counted and let through, or there were nothing to count.
-    rules.fars[2].apply_action = ApplyAction::Forward;
-    for cut in [0, 20, BLOCKED.len()] {
-        let mut team = with(2, SERVED, rules.clone());
-        with_content(&mut team);
-        let flow = flow(SERVED);
-        let mut bytes = 0;
-        let mut say = |team: &mut Team, flags, number, payload: &[u8]| {
-            team.receive(0, N3, &up(SERVED, &flow, &made(flags, (number, SERVER_FIRST), payload)));
-            team.settle();
-            bytes += 40 + payload.len() as u64;
-        };
-        say(&mut team, flag::SYN, USER_FIRST - 1, b"");
-        if cut > 0 {
-            say(&mut team, flag::ACK, USER_FIRST, &BLOCKED[..cut]);
-        }
-        team.carry(SERVED, 1 - team.owner(SERVED));
-        if cut < BLOCKED.len() {
-            say(&mut team, flag::ACK, USER_FIRST + cut as u32, &BLOCKED[cut..]);
-        }
-        say(&mut team, flag::ACK, USER_FIRST + BLOCKED.len() as u32, b"the rest");
-        let counts = team.usage(SERVED);
-        let of = |urr| counts.iter().find(|counts| counts.urr == UrrId(urr)).unwrap().uplink_bytes;
-        assert_eq!((of(1), of(2)), (0, bytes), "moved after {cut} octets");
-    }
-}
-
 /// The end of a tunnel does not overtake its packets, and is not lost.
 #[test]
 fn nobody_is_told_that_there_is_no_session() {
@@ -532,87 +355,5 @@ fn nobody_is_told_that_there_is_no_session() {
         }
         team.settle();
         assert!(team.sent(N3).concat().iter().all(|frame| frame[43] != 26), "an Error Indication was sent");
-    }
-}
-
-/// Who comes to share a meter after the worker has looked stays with it all the same.
-#[test]
-fn a_session_that_is_joined_meanwhile_stays() {
-    let mut team = team(2);
-    let shared = |session| {
-        let mut rules = rules(session);
-        rules.qers[0].mbr = Some(BitRates { uplink_kbps: 1_000, downlink_kbps: 1_000 });
-        rules.qers[0].correlation = Some(7);
-        rules
-    };
-    team.put(S, 1, shared(S));
-    team.settle();
-    let from = team.owner(S);
-    team.go(S, 1 - from);
-    team.engine.poll(0);
-    team.workers[from].turn(1);
-    team.put(6, 1, shared(6));
-    let told = team.settle();
-    assert!(told.iter().any(|notice| matches!(notice, Notice::Placed { outcome: Err(_), .. })), "{told:?}");
-    assert_eq!((team.owner(S), team.owner(6)), (from, from));
-}
-
-/// A clock that goes on whenever anybody looks.
-fn ticks() -> u64 {
-    thread_local!(static TICKS: Cell<u64> = const { Cell::new(0) });
-    TICKS.with(|ticks| {
-        ticks.set(ticks.get() + 1);
-        ticks.get()
-    })
-}
-
-/// While one worker has all the packets, new sessions go to the other, and where that is wanted, some of those there are.
-#[test]
-fn sessions_avoid_a_worker_that_is_busy() {
-    for (balance, avoid, leave) in
-        [(Balance::Off, false, false), (Balance::New, true, false), (Balance::All, true, true)]
-    {
-        let mut team = Team::timed(&roomy(), &Crew { balance, ..Crew::of(2) }, ticks);
-        team.meet();
-        (10..30).for_each(|session| team.put(session, 1, rules(session)));
-        team.settle();
-        let mine = |team: &Team| (10..30).filter(|session| team.owner(*session) == 0).collect::<Vec<u64>>();
-        let before = mine(&team);
-        for second in 1..40 {
-            // One that stays there, whoever leaves.
-            team.receive(0, N6, &down(3, 1));
-            for _ in 0..20 {
-                team.receive(0, N6, &down(before[0], 1));
-                team.workers[0].turn(1);
-            }
-            team.workers[1].turn(1);
-            team.engine.poll(1_000 * second);
-            team.settle();
-        }
-        let after = mine(&team);
-        assert_eq!(after.len() < before.len(), leave, "{balance:?}: {before:?}, {after:?}");
-        (40..60).for_each(|session| team.put(session, 1, rules(session)));
-        team.settle();
-        let new = (40..60).filter(|session| team.owner(*session) == 0).count();
-        assert_eq!(new == 0, avoid, "{balance:?}: {new} went there");
-    }
-}
-
-#[test]
-fn where_a_session_is_can_be_asked() {
-    let mut team = with(2, S, rules(S));
-    let at = team.owner(S) as u8;
-    let instance = Instance::DEFAULT;
-    let ask = |ue: Ipv4Addr, worker| Command::Locate { token: 4, ue: ue.into(), instance, worker };
-    let placed = |worker, came_from| {
-        [Notice::Placed { token: 4, outcome: Ok(Placed { session: Seid(S), worker, came_from }) }]
-    };
-    assert_eq!(team.ask(ask(address(S), None)), placed(at, None));
-    assert_eq!(team.ask(ask(address(S), Some(at))), placed(at, None));
-    assert_eq!(team.ask(ask(address(S), Some(1 - at))), placed(1 - at, Some(at)));
-    assert_eq!(team.ask(ask(address(S), None)), placed(1 - at, None));
-    for (user, worker) in [(address(9), None), (address(S), Some(2))] {
-        let told = team.ask(ask(user, worker));
-        assert!(matches!(&told[..], [Notice::Placed { token: 4, outcome: Err(_) }]), "{told:?}");
     }
 }

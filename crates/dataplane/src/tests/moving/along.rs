@@ -1,0 +1,122 @@
+//! What goes with a session: packets kept for its user, rates and quotas, numbers of connections, and what its flows are.
+
+use super::*;
+
+/// What was kept for a sleeping user goes along, before what comes meanwhile; the control plane is not told again.
+#[test]
+fn packets_kept_for_a_user_who_sleeps_go_along() {
+    use crate::fixture::ASLEEP;
+    for turn in 0..2 {
+        let mut team = with(2, ASLEEP, asleep());
+        (1..=3).for_each(|port| team.receive(0, N6, &down(ASLEEP, port)));
+        let told = team.settle();
+        assert!(matches!(told[..], [Notice::Event(_)]), "{told:?}");
+        let to = 1 - team.owner(ASLEEP);
+        team.go(ASLEEP, to);
+        let (mut notices, mut next) = (Vec::new(), 4);
+        while team.engine.has_moves() {
+            team.receive(0, N6, &down(ASLEEP, next));
+            next += 1;
+            team.step(turn, &mut notices);
+        }
+        notices.extend(team.settle());
+        assert!(matches!(notices[..], [Notice::Placed { outcome: Ok(_), .. }]), "{notices:?}");
+        assert_eq!(team.workers[to].books().held, u64::from(next) - 1);
+        let mut awake = asleep();
+        awake.fars[1].apply_action = ApplyAction::Forward;
+        team.put(ASLEEP, 2, awake);
+        team.settle();
+        assert_eq!(ports_down(&team.sent(N3)[to]), (1..next).collect::<Vec<u16>>());
+        assert_eq!(team.all_drops(), 0);
+    }
+}
+
+/// A rate is as far used up as it was, and so is a quota.
+#[test]
+fn rates_and_quotas_go_on_where_they_stood() {
+    use crate::fixture::METERED;
+    let mut stayed = with(2, METERED, metered());
+    let mut moved = with(2, METERED, metered());
+    let mut passed = Vec::new();
+    for (team, moves) in [(&mut stayed, false), (&mut moved, true)] {
+        for port in 0..12 {
+            if moves && port % 2 == 1 {
+                let to = 1 - team.owner(METERED);
+                team.carry(METERED, to);
+            }
+            team.now_ns += 1_000_000;
+            team.receive(0, N3, &from_user(METERED, address(METERED), port));
+            team.receive(0, N6, &down(METERED, port));
+            team.settle();
+        }
+        let mut sent = [ports_up(&team.sent(N6).concat()), ports_down(&team.sent(N3).concat())];
+        sent.iter_mut().for_each(|ports| ports.sort_unstable());
+        let drops = [DropReason::RateExceeded, DropReason::QuotaExhausted];
+        let drops = drops.map(|reason| team.drops(0, reason) + team.drops(1, reason));
+        assert!(drops.iter().all(|count| *count > 0), "{drops:?}");
+        passed.push((sent, drops, team.usage(METERED)));
+    }
+    assert_eq!(passed[0], passed[1]);
+}
+
+/// Numbers of a connection into which something was put are right on both sides wherever its session is.
+#[test]
+fn connections_with_a_field_in_them_go_along() {
+    const GET: &[u8] = b"GET /a HTTP/1.1\r\nHost: www.example\r\n\r\n";
+    let mut team = with(2, SERVED, enriched(SERVED));
+    let flow = flow(SERVED);
+    let say = |team: &mut Team, flags, number: u32, payload: &[u8]| {
+        team.receive(0, N3, &up(SERVED, &flow, &made(flags, (number, SERVER_FIRST), payload)));
+        team.settle();
+        let sent = team.sent(N6).concat().remove(0);
+        (u32::from_be_bytes([sent[38], sent[39], sent[40], sent[41]]), sent.len())
+    };
+    say(&mut team, flag::SYN, USER_FIRST - 1, b"");
+    let (first, length) = say(&mut team, flag::ACK | flag::PSH, USER_FIRST, GET);
+    let field = (length - 54 - GET.len()) as u32;
+    assert_eq!((first, field > 0), (USER_FIRST, true));
+    team.carry(SERVED, 1 - team.owner(SERVED));
+    let next = USER_FIRST + GET.len() as u32;
+    assert_eq!(say(&mut team, flag::ACK, next, b"more").0, next + field);
+}
+
+fn with_content(team: &mut Team) {
+    let rules = "id=1 precedence=1 rating-group=1 application=blocked host=.blocked.example";
+    let classifier = dpi::rule_file::read_lines(rules).unwrap().compile().unwrap();
+    team.engine.load(ContentRules::new(1, classifier, None).unwrap());
+    team.settle();
+}
+
+/// Of what a flow is, its first packets said; what it used before anybody knew is counted.
+#[test]
+fn what_was_found_out_about_flows_goes_along() {
+    const BLOCKED: &[u8] = b"GET / HTTP/1.1\r\nHost: www.blocked.example\r\n\r\n";
+    let mut rules = crate::fixture::served();
+    rules.urrs = (1..=2).map(|id| Urr { id: UrrId(id), ..Urr::default() }).collect();
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(if pdr.id.0 == 3 { 2 } else { 1 })]);
+    // Counted and let through, or there were nothing to count.
+    rules.fars[2].apply_action = ApplyAction::Forward;
+    for cut in [0, 20, BLOCKED.len()] {
+        let mut team = with(2, SERVED, rules.clone());
+        with_content(&mut team);
+        let flow = flow(SERVED);
+        let mut bytes = 0;
+        let mut say = |team: &mut Team, flags, number, payload: &[u8]| {
+            team.receive(0, N3, &up(SERVED, &flow, &made(flags, (number, SERVER_FIRST), payload)));
+            team.settle();
+            bytes += 40 + payload.len() as u64;
+        };
+        say(&mut team, flag::SYN, USER_FIRST - 1, b"");
+        if cut > 0 {
+            say(&mut team, flag::ACK, USER_FIRST, &BLOCKED[..cut]);
+        }
+        team.carry(SERVED, 1 - team.owner(SERVED));
+        if cut < BLOCKED.len() {
+            say(&mut team, flag::ACK, USER_FIRST + cut as u32, &BLOCKED[cut..]);
+        }
+        say(&mut team, flag::ACK, USER_FIRST + BLOCKED.len() as u32, b"the rest");
+        let counts = team.usage(SERVED);
+        let of = |urr| counts.iter().find(|counts| counts.urr == UrrId(urr)).unwrap().uplink_bytes;
+        assert_eq!((of(1), of(2)), (0, bytes), "moved after {cut} octets");
+    }
+}
