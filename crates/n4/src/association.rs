@@ -219,7 +219,7 @@ impl Node {
     pub(crate) fn restarted(&mut self, node_id: &str, recovery_time_stamp: u32) {
         let Some(association) = self.peers.get_mut(node_id) else { return };
         let before = association.record.era;
-        association.restarted = None;
+        (association.restarted, association.is_forgotten) = (None, true);
         association.record.era = before.saturating_add(1);
         association.record.recovery_time_stamp = recovery_time_stamp;
         let record = association.record.clone();

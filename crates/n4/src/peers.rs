@@ -32,6 +32,8 @@ pub(crate) struct Association {
     pub(crate) unreached: BTreeSet<IpAddr>,
     /// It told another recovery time stamp, and until when it may say which sessions it retains.
     pub(crate) restarted: Option<(u32, Time)>,
+    /// It restarted and has not associated since: if it leaves that to us, it is asked to.
+    pub(crate) is_forgotten: bool,
     /// When it is over, as we asked for its release.
     pub(crate) ends: Option<Time>,
     /// That time has come, its sessions end, and until when it is told what they used.
@@ -185,6 +187,7 @@ impl Peers {
             turn: 0,
             unreached: BTreeSet::new(),
             restarted: None,
+            is_forgotten: false,
             ends: None,
             farewell: None,
             is_to_hear: false,
@@ -338,12 +341,18 @@ impl Peers {
     }
 
     fn unassociated(&self) -> impl Iterator<Item = &Wanted> {
-        self.missing().filter(|wanted| !wanted.is_asked)
+        self.wanted_but_for(|peer| !peer.is_forgotten).filter(|wanted| !wanted.is_asked)
     }
 
     /// Control planes of the configuration that are not associated, and are asked to be.
     pub(crate) fn missing(&self) -> impl Iterator<Item = &Wanted> {
-        let is_missing = |wanted: &&Wanted| !wanted.is_left && self.at(wanted.address.ip()).next().is_none();
+        self.wanted_but_for(|_| true)
+    }
+
+    /// Control planes of the configuration but those with such an association.
+    fn wanted_but_for(&self, is_there: fn(&Association) -> bool) -> impl Iterator<Item = &Wanted> {
+        let is_missing =
+            move |wanted: &&Wanted| !wanted.is_left && !self.at(wanted.address.ip()).any(is_there);
         self.wanted.iter().filter(|_| self.leaves.is_none()).filter(is_missing)
     }
 

@@ -223,6 +223,7 @@ fn settings(config: &Config, options: Options) -> Settings {
         f_teid: config.smf.f_teid,
         n9: None,
         dialect: config.smf.dialect,
+        awaits_setup: false,
         // 32 bits, which begin anew in 2036 (TS 29.244 8.2.65).
         recovery_time_stamp: (since_1970.wrapping_add(NTP_OFFSET_SECONDS) & u64::from(u32::MAX)) as u32,
         wait: options.wait,

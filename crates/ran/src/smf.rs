@@ -126,7 +126,8 @@ impl Smf {
     /// When to come back with [`Input::Tick`] at the latest.
     pub fn next_due(&self) -> Option<Time> {
         let session = self.sessions.next_due().filter(|_| self.phase.is_up() && self.has_room());
-        [self.requests.next_due(), self.phase.next_due(), session].into_iter().flatten().min()
+        let patience = self.deadline.filter(|_| self.phase == Phase::Awaited);
+        [self.requests.next_due(), self.phase.next_due(), patience, session].into_iter().flatten().min()
     }
 
     /// How many sessions have their downlink set.

@@ -61,6 +61,8 @@ pub struct UserPlane {
     /// Notices that the node has yet to hear.
     notices: VecDeque<Notice>,
     outbox: Vec<Datagram>,
+    /// There is no control process: nobody hears what comes for it.
+    is_alone: bool,
     /// Frames that left, by port.
     frames: Vec<Vec<Vec<u8>>>,
 }
@@ -95,6 +97,7 @@ impl UserPlane {
             started: Time::ZERO,
             notices: VecDeque::new(),
             outbox: vec![],
+            is_alone: false,
         };
         user_plane.join();
         user_plane
@@ -111,8 +114,14 @@ impl UserPlane {
         self.settle();
     }
 
-    /// The control process dies and another one takes its place, with what the database holds.
+    /// The control process dies; the data path goes on until [`UserPlane::restart_node`], and after.
+    pub fn end_node(&mut self) {
+        self.is_alone = true;
+    }
+
+    /// The control process dies, if it has not, and another one takes its place, with what the database holds.
     pub fn restart_node(&mut self) {
+        self.is_alone = false;
         self.started = self.now;
         self.notices.clear();
         let start = self.saved.start(self.now.since_zero().as_millis() as u64);
@@ -184,7 +193,8 @@ impl UserPlane {
     pub fn pass(&mut self, time: Duration) {
         let end = self.now + time;
         while self.now < end {
-            let due = self.node.next_due().map(|due| self.started + due.since_zero());
+            let due =
+                self.node.next_due().filter(|_| !self.is_alone).map(|due| self.started + due.since_zero());
             let next = due.into_iter().fold(end.min(self.now + TICK), Time::min);
             self.now = self.now.max(next);
             self.input(Input::Tick);
@@ -228,6 +238,9 @@ impl UserPlane {
     }
 
     fn input(&mut self, input: Input<'_>) {
+        if self.is_alone {
+            return;
+        }
         let outputs = self.node.handle(input, Time::from_zero(self.now - self.started));
         outputs.into_iter().for_each(|output| self.carry_out(output));
     }

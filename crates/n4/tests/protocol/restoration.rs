@@ -2,7 +2,7 @@
 //! again (RESTI, TS 29.244 8.2.177, TS 23.527 4.3), a control plane that was restarted, and both after a path was down.
 
 use crate::common::smf::{self, chosen, establishment};
-use crate::common::{Lab, SMF, config};
+use crate::common::{Lab, SMF, at, config};
 use n4::{Config, UePool};
 use pfcp::*;
 use rules::{Rules, Seid};
@@ -140,6 +140,37 @@ fn a_control_plane_that_was_restarted_has_no_sessions_and_makes_them_anew() {
     known.iter().for_each(|known| again(&mut lab, *known));
     assert_eq!(state(&lab), expected);
     choose_more(&mut lab, &known);
+}
+
+/// One that leaves the association to us, and of whose restart only heartbeats tell, is asked again until it takes it.
+#[test]
+fn a_control_plane_that_was_restarted_is_asked_to_associate_again() {
+    let mut lab = Lab::new(Config { associate: vec![at(SMF)], ..config() });
+    let asked = |lab: &mut Lab| {
+        let is_setup = |(_, message): &(_, Message)| {
+            matches!(message.body, Body::AssociationSetupRequest(_)).then_some(message.sequence)
+        };
+        lab.sent.drain(..).collect::<Vec<_>>().iter().filter_map(is_setup).next_back()
+    };
+    let take = |lab: &mut Lab, sequence: u32, stamp: u32| {
+        let answer = AssociationSetupResponse::new(NodeId::Ipv4(SMF), Cause::RequestAccepted, stamp);
+        lab.tell(SMF, &Message::node(sequence, answer));
+    };
+    lab.pass(Duration::ZERO);
+    let first = asked(&mut lab).unwrap();
+    take(&mut lab, first, 1);
+    lab.pass(Duration::from_secs(60));
+    assert_eq!(asked(&mut lab), None);
+    lab.tell(SMF, &Message::node(9, HeartbeatRequest { recovery_time_stamp: 2, carried: vec![] }));
+    lab.pass(Duration::from_secs(60));
+    assert!(asked(&mut lab).is_some());
+    // It may have been lost.
+    lab.pass(Duration::from_secs(60));
+    let last = asked(&mut lab).unwrap();
+    take(&mut lab, last, 2);
+    assert_eq!(lab.associations[&SMF.to_string()].recovery_time_stamp, 2);
+    lab.pass(Duration::from_secs(60));
+    assert_eq!(asked(&mut lab), None);
 }
 
 /// Silence loses nothing, and the same recovery time stamp says that nothing was lost there, either.

@@ -12,6 +12,8 @@ pub(super) enum Phase {
     Idle,
     /// A setup request is under way.
     SettingUp,
+    /// The user plane is to ask for it.
+    Awaited,
     /// A setup failed and is tried again then.
     Failed(Time),
     /// It is there.
@@ -51,6 +53,10 @@ impl Smf {
     }
 
     fn set_up(&mut self, now: Time) {
+        if self.settings.awaits_setup {
+            self.phase = Phase::Awaited;
+            return;
+        }
         self.phase = Phase::SettingUp;
         let request = self.settings.dialect.phrases().setup(&self.settings);
         let message = Message::node(messages::UNNUMBERED, request);
@@ -61,6 +67,7 @@ impl Smf {
     pub(super) fn keep_association(&mut self, now: Time) {
         match self.phase {
             Phase::Failed(at) if at <= now => self.set_up(now),
+            Phase::Awaited => drop(self.end_patience(now)),
             Phase::Up { heartbeat_at, silent } if heartbeat_at <= now => {
                 self.phase = Phase::Up { heartbeat_at: now + HEARTBEAT, silent };
                 let message = messages::heartbeat(&self.settings);
@@ -89,7 +96,7 @@ impl Smf {
                 self.event(Event::Restarted);
                 self.associated(node_id, recovery_time_stamp, now);
             }
-            Phase::Failed(_) => self.associated(node_id, recovery_time_stamp, now),
+            Phase::Failed(_) | Phase::Awaited => self.associated(node_id, recovery_time_stamp, now),
             // Ours is under way, and its answer decides: it overwrites what the user plane asked for (6.2.6.2.2).
             Phase::SettingUp | Phase::Idle | Phase::Releasing | Phase::Stopped => {}
         }
@@ -131,13 +138,19 @@ impl Smf {
     }
 
     pub(super) fn setup_unanswered(&mut self, now: Time) {
-        match self.deadline {
-            Some(deadline) if deadline <= now => {
-                self.phase = Phase::Stopped;
-                self.event(Event::Unreachable(self.settings.upf));
-            }
-            _ => self.set_up(now),
+        if !self.end_patience(now) {
+            self.set_up(now);
         }
+    }
+
+    /// Whether the first association took too long.
+    fn end_patience(&mut self, now: Time) -> bool {
+        let is_over = self.deadline.is_some_and(|deadline| deadline <= now);
+        if is_over {
+            self.phase = Phase::Stopped;
+            self.event(Event::Unreachable(self.settings.upf));
+        }
+        is_over
     }
 
     pub(super) fn setup_failed(&mut self, reason: Reason, now: Time) {
@@ -150,7 +163,7 @@ impl Smf {
         match self.phase {
             Phase::Up { .. } => self.sessions.delete_all(now),
             Phase::Releasing | Phase::Stopped => {}
-            Phase::Idle | Phase::SettingUp | Phase::Failed(_) => self.stopped(),
+            Phase::Idle | Phase::SettingUp | Phase::Awaited | Phase::Failed(_) => self.stopped(),
         }
     }
 

@@ -24,6 +24,8 @@ pub struct Settings {
     pub n9: Option<Ipv4Addr>,
     /// How we speak.
     pub dialect: Dialect,
+    /// The association is left to the user plane to ask for.
+    pub awaits_setup: bool,
     /// Our own: when we started, in seconds since 1900.
     pub recovery_time_stamp: u32,
     /// How long the user plane may take to answer at all.

@@ -78,6 +78,7 @@ impl<'a> Bench<'a> {
             f_teid: persona.f_teid,
             n9: Some(matrix::N6_ADDRESS),
             dialect: persona.dialect,
+            awaits_setup: false,
             recovery_time_stamp: 3_900_000_000,
             wait: Duration::from_secs(30),
         };
@@ -194,10 +195,17 @@ impl<'a> Bench<'a> {
         assert_eq!(again, answers(told), "{:?}", pfcp::decode(bytes).unwrap());
     }
 
-    /// The control plane's process ends and another begins, which knows nothing.
-    pub(crate) fn restart_control_plane(&mut self) {
-        self.settings.recovery_time_stamp += 60;
+    /// The control plane leaves it to the user plane to ask for the association.
+    pub(crate) fn await_setup(&mut self) {
+        self.settings.awaits_setup = true;
         self.smf = Smf::new(self.settings.clone(), vec![self.session.clone()]);
+    }
+
+    /// The control plane's process ends and another begins, which knows nothing, with its user or without.
+    pub(crate) fn restart_control_plane(&mut self, has_user: bool) {
+        self.settings.recovery_time_stamp += 60;
+        let session = Some(self.session.clone()).filter(|_| has_user);
+        self.smf = Smf::new(self.settings.clone(), session.into_iter().collect());
         self.events.clear();
         self.feed(Input::Start);
     }
@@ -292,6 +300,12 @@ impl<'a> Bench<'a> {
 /// The user plane of a control plane, that asks GTP-U peers so.
 pub(crate) fn plane(persona: &Persona, echo: Echo) -> UserPlane {
     UserPlane::over(node_of(persona), dataplane::Config { echo, ..plane_config() })
+}
+
+/// The same, told to associate with the control plane.
+pub(crate) fn asking_plane(persona: &Persona) -> UserPlane {
+    let node = n4::Config { associate: vec![CP_AT.into()], ..node_of(persona) };
+    UserPlane::over(node, plane_config())
 }
 
 /// The same, with a way for users' IPv6 packets.

@@ -1,6 +1,6 @@
 //! What becomes of a session of one user, step by step.
 
-use crate::bench::{Bench, CP, OTHER_RADIO, RADIO, SERVER, SERVER_PORT, plane6};
+use crate::bench::{Bench, CP, OTHER_RADIO, RADIO, SERVER, SERVER_PORT, asking_plane, plane6};
 use crate::persona::{Early, Persona};
 use matrix::N3;
 use matrix::frames::{g_pdu, tunnelled};
@@ -8,6 +8,7 @@ use packet::ndp::{Message, RouterAdvertisement};
 use pfcp::UpFeature;
 use ran::smf::{Change, Dialect, Endpoint, Event, Input};
 use std::net::Ipv6Addr;
+use std::time::Duration;
 
 /// Done, or why there is nothing to do.
 pub(crate) type Cell = Result<(), &'static str>;
@@ -23,6 +24,31 @@ pub(crate) fn association(persona: &Persona) -> Cell {
     let said = bench.features.as_ref().unwrap();
     assert_eq!(said.contains(UpFeature::Ueip), persona.has_pool);
     assert!(said.contains(UpFeature::Ftup));
+    Ok(())
+}
+
+/// We associate with it, having been told to; it asks for nothing. So again once it has begun anew.
+pub(crate) fn association_by_us(persona: &Persona) -> Cell {
+    if !persona.dialect.takes_setup() {
+        return Err("an association is one to it only where it asked for it itself");
+    }
+    let mut bench = Bench::over(persona, asking_plane(persona), |_| ());
+    bench.await_setup();
+    bench.feed(Input::Start);
+    assert_eq!(bench.events, []);
+    bench.pass(Duration::from_secs(1));
+    assert!(matches!(bench.events.first(), Some(Event::Associated(_))), "{:?}", bench.events);
+    assert!(bench.saw(&Event::Ready), "{:?} {:?}", bench.events, bench.plane.notes);
+    bench.both_ways_pass(RADIO);
+    bench.restart_control_plane(true);
+    bench.pass(Duration::from_secs(60));
+    assert!(bench.saw(&Event::Ready), "{:?} {:?}", bench.events, bench.plane.notes);
+    assert_eq!(bench.plane.node.sessions(), 1);
+    bench.both_ways_pass(RADIO);
+    assert!(bench.features.is_none(), "it did not ask");
+    bench.feed(Input::Stop);
+    assert!(bench.saw(&Event::SessionDeleted(0)) && bench.saw(&Event::Stopped), "{:?}", bench.events);
+    assert_eq!((bench.plane.node.sessions(), bench.plane.saved.associations.len()), (0, 0));
     Ok(())
 }
 

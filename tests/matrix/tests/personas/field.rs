@@ -1,4 +1,4 @@
-//! What befalls sessions in the field: lines that repeat or are cut, processes that end, radios that forget.
+//! What befalls sessions in the field: lines that repeat or are cut, radios that forget.
 
 use crate::bench::{Bench, Line, OTHER_RADIO, RADIO, SERVER, SERVER_PORT, plane};
 use crate::cells::Cell;
@@ -14,9 +14,9 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 /// Longer than anybody waits for an answer.
-const LONG: Duration = Duration::from_secs(60);
+pub(crate) const LONG: Duration = Duration::from_secs(60);
 /// Until the next heartbeat has been answered.
-const HEARTBEAT: Duration = Duration::from_secs(12);
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(12);
 /// No control plane here gives a FAR this ID.
 const NO_FAR: u32 = 0x7fff_fff0;
 
@@ -56,20 +56,6 @@ pub(crate) fn lost_answers(persona: &Persona) -> Cell {
     bench.pass(LONG);
     assert!(bench.saw(&Event::Stopped), "{:?}", bench.events);
     assert_eq!((bench.plane.node.sessions(), bench.plane.node.tunnels()), (0, 0));
-    Ok(())
-}
-
-/// It begins anew with its users, whom it may give the tunnels and addresses they had: nothing of before is in the way.
-pub(crate) fn control_plane_restart(persona: &Persona) -> Cell {
-    let mut bench = Bench::up(persona, None);
-    bench.both_ways_pass(RADIO);
-    let tunnels = bench.plane.node.tunnels();
-    for _ in 0..3 {
-        bench.restart_control_plane();
-        assert!(bench.saw(&Event::Ready), "{:?} {:?}", bench.events, bench.plane.notes);
-        assert_eq!((bench.plane.node.sessions(), bench.plane.node.tunnels()), (1, tunnels));
-        bench.both_ways_pass(RADIO);
-    }
     Ok(())
 }
 
@@ -140,22 +126,6 @@ pub(crate) fn refused_change(persona: &Persona) -> Cell {
     bench.feed(Input::Sleep(0));
     bench.feed(Input::Wake(0));
     bench.both_ways_pass(RADIO);
-    Ok(())
-}
-
-/// The control process ends and begins again, then the data path: nobody but the operator hears of it.
-pub(crate) fn processes_end(persona: &Persona) -> Cell {
-    let mut bench = Bench::up(persona, None);
-    bench.both_ways_pass(RADIO);
-    bench.plane.restart_node();
-    bench.both_ways_pass(RADIO);
-    bench.plane.restart_data_path();
-    bench.both_ways_pass(RADIO);
-    bench.pass(HEARTBEAT);
-    assert!(!bench.saw(&Event::Restarted) && !bench.saw(&Event::SessionLost(0)), "{:?}", bench.events);
-    assert!(bench.change(Change::Handover(OTHER_RADIO)));
-    bench.radios();
-    bench.both_ways_pass(OTHER_RADIO);
     Ok(())
 }
 

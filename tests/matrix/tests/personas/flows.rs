@@ -25,6 +25,7 @@ fn flow((server, port): (Ipv4Addr, u16)) -> Flow {
 /// A flow of its own, or a dedicated bearer: added, about another server, removed.
 pub(crate) fn dedicated(persona: &Persona) -> Cell {
     let mut bench = Bench::up(persona, None);
+    let pdrs = bench.rules().pdrs.len();
     if !bench.change(Change::AddFlow(flow(FIRST))) {
         return Err("it makes no flows of their own");
     }
@@ -36,7 +37,9 @@ pub(crate) fn dedicated(persona: &Persona) -> Cell {
         is_default(&mut bench, FIRST);
     }
     assert!(bench.change(Change::RemoveFlow));
+    assert_eq!(bench.rules().pdrs.len(), pdrs);
     is_default(&mut bench, FIRST);
+    is_default(&mut bench, SECOND);
     bench.both_ways_pass(RADIO);
     Ok(())
 }

@@ -8,6 +8,7 @@
     reason = "tests say plainly what they expect"
 )]
 
+mod anew;
 mod bench;
 mod cells;
 mod field;
@@ -29,8 +30,9 @@ use persona::{PERSONAS, Persona};
 /// A row of the matrix.
 type Row = (&'static str, fn(&Persona) -> Cell);
 
-const ROWS: [Row; 24] = [
+const ROWS: [Row; 25] = [
     ("association", cells::association),
+    ("association by us", cells::association_by_us),
     ("establishment", cells::establishment),
     ("activation", cells::activation),
     ("IPv6 packets", cells::ipv6),
@@ -50,8 +52,8 @@ const ROWS: [Row; 24] = [
     ("refused change", field::refused_change),
     ("forgetful radio", field::forgetful_radio),
     ("silence", field::silence),
-    ("control plane anew", field::control_plane_restart),
-    ("processes anew", field::processes_end),
+    ("control plane anew", anew::control_plane_restart),
+    ("processes anew", anew::processes_end),
     ("restoration", lives::restoration),
     ("deletion and release", lives::deletion),
 ];

@@ -66,6 +66,7 @@ const IPV6: &str = "IPv6 packets";
 const RATES: &str = "rates";
 const GATES: &str = "gates";
 const SOLICITATION: &str = "router solicitation";
+const BY_US: &str = "association by us";
 
 const FREE5GC: Persona = Persona {
     name: "free5gc",
@@ -73,7 +74,7 @@ const FREE5GC: Persona = Persona {
     f_teid: FTeidMode::Explicit(matrix::N3_ADDRESS),
     early: Early::Dropped,
     measures: (true, true),
-    lacks: &[FORWARDING],
+    lacks: &[BY_US, FORWARDING],
     ..OPEN5GS
 };
 
@@ -87,7 +88,7 @@ const OMEC: Persona = Persona {
     dialect: Dialect::Omec,
     keeps_endpoint: false,
     measures: (false, false),
-    lacks: &[FORWARDING, QUERY, GRANT],
+    lacks: &[BY_US, FORWARDING, QUERY, GRANT],
     ..OPEN5GS
 };
 
@@ -98,7 +99,7 @@ pub(crate) const UPLINK_CLASSIFIER: Persona = Persona {
     core_teid: Some(0x0010_0001),
     measures: (false, false),
     // Advertisements are the anchor's, and so are flows and charging.
-    lacks: &[SOLICITATION, FLOW, FORWARDING, QUERY, GRANT],
+    lacks: &[BY_US, SOLICITATION, FLOW, FORWARDING, QUERY, GRANT],
     ..FREE5GC
 };
 
@@ -158,7 +159,7 @@ pub(crate) const PERSONAS: [Persona; 12] = [
         dialect: Dialect::Free5gcPsa,
         early: Early::Sent,
         measures: (false, false),
-        lacks: &[FLOW, FORWARDING, QUERY, GRANT],
+        lacks: &[BY_US, FLOW, FORWARDING, QUERY, GRANT],
         ..FREE5GC
     },
     OMEC,
@@ -166,7 +167,7 @@ pub(crate) const PERSONAS: [Persona; 12] = [
         name: "omec-pool",
         has_pool: true,
         // Its users have IPv4 alone.
-        lacks: &[SOLICITATION, IPV6, FORWARDING, QUERY, GRANT],
+        lacks: &[BY_US, SOLICITATION, IPV6, FORWARDING, QUERY, GRANT],
         ..OMEC
     },
     OAI,

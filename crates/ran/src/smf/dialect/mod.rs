@@ -102,6 +102,20 @@ impl Dialect {
         matches!(self, Self::Open5gsSgwC | Self::Free5gcIUpf)
     }
 
+    /// Whether an association that the user plane asks for is one to it. free5GC and what came of it accept such a request (with
+    /// a sequence number of their own, at that), but make sessions only where their own request was accepted.
+    pub const fn takes_setup(self) -> bool {
+        match self {
+            Self::Plain
+            | Self::Open5gs
+            | Self::Open5gsSgwC
+            | Self::Open5gsPgwC
+            | Self::Oai
+            | Self::OaiLater => true,
+            Self::Free5gc | Self::Free5gcIUpf | Self::Free5gcPsa | Self::Free5gcQuota | Self::Omec => false,
+        }
+    }
+
     pub(super) const fn phrases(self) -> &'static dyn Phrases {
         match self {
             Self::Plain => &plain::Plain,

@@ -37,6 +37,7 @@ pub(super) fn settings(f_teid: FTeidMode) -> Settings {
         f_teid,
         n9: None,
         dialect: Dialect::Plain,
+        awaits_setup: false,
         recovery_time_stamp: BORN,
         wait: Duration::from_secs(30),
     }
