@@ -11,12 +11,16 @@ use std::net::Ipv4Addr;
 pub const N3: usize = 0;
 /// The port to the data network.
 pub const N6: usize = 1;
+/// The port of a third network, where there is one.
+pub const N9: usize = 2;
 /// Where we speak PFCP.
 pub const US: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 2);
 /// Ours on N3.
 pub const N3_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 2);
 /// Ours on N6.
 pub const N6_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 50, 0, 2);
+/// Ours on N9.
+pub const N9_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 80, 0, 2);
 /// Beyond it is the data network.
 pub const N6_ROUTER: Ipv4Addr = Ipv4Addr::new(10, 50, 0, 1);
 
@@ -44,24 +48,35 @@ pub fn plane_config6() -> dataplane::Config {
     config
 }
 
-/// Ours at a port of the usual configuration.
-pub(crate) fn address_of(port: usize) -> Ipv4Addr {
-    plane_config().ports[port].address.addr()
+/// The same, with a port of a third network on that side.
+pub fn plane_config3(side: Interface) -> dataplane::Config {
+    let mut config = plane_config();
+    config.ports.push(port("n9", side, N9_ADDRESS));
+    config
 }
 
-/// Our Ethernet address there.
+/// Ours at a port.
+pub(crate) fn address_of(port: usize) -> Ipv4Addr {
+    [N3_ADDRESS, N6_ADDRESS, N9_ADDRESS][port]
+}
+
+/// Our Ethernet address at a port.
 pub(crate) fn mac_of_port(port: usize) -> MacAddress {
-    plane_config().ports[port].mac
+    mac_of_ours(address_of(port))
+}
+
+fn mac_of_ours(address: Ipv4Addr) -> MacAddress {
+    let [_, network, _, station] = address.octets();
+    MacAddress([2, 0, 0, 0, network, station])
 }
 
 fn port(name: &str, interface: Interface, address: Ipv4Addr) -> PortConfig {
-    let [_, network, _, station] = address.octets();
     PortConfig {
         name: name.to_owned(),
         device: format!("net_{name}"),
         interface,
         instance: Instance::DEFAULT,
-        mac: MacAddress([2, 0, 0, 0, network, station]),
+        mac: mac_of_ours(address),
         address: format!("{address}/24").parse().unwrap(),
         address6: None,
         mtu: 1_500,

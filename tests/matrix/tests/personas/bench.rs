@@ -3,14 +3,16 @@
 use crate::persona::Persona;
 use crate::record;
 use dataplane::Echo;
-use matrix::{Datagram, US, UserPlane, node_config, plane_config, plane_config6};
-use n4::UePool;
+use matrix::{
+    Datagram, N3, N6, N9_ADDRESS, US, UserPlane, node_config, plane_config, plane_config3, plane_config6,
+};
+use n4::{GtpuAddress, InterfaceTypes, UePool};
 use pfcp::{
     Body, Cause, Gate, GateStatus, Message, Rates, SessionModificationRequest, UpFunctionFeatures, UpdateQer,
 };
 use ran::Tunnel;
 use ran::smf::{Change, Endpoint, Event, Input, Output, PduSession, Settings, Smf};
-use rules::{Qfi, Rules, Teid};
+use rules::{Interface, Qfi, Rules, Teid};
 use std::collections::{BTreeSet, VecDeque};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
@@ -49,6 +51,9 @@ pub(crate) struct Bench<'a> {
     pub(crate) smf: Smf,
     settings: Settings,
     pub(super) session: PduSession,
+    /// The ports towards radios, and towards the network or the next gateway.
+    pub(crate) near: usize,
+    pub(crate) far: usize,
     pub(crate) line: Line,
     /// Numbers of requests whose first answer was lost.
     lost: BTreeSet<u32>,
@@ -102,6 +107,8 @@ impl<'a> Bench<'a> {
             smf: Smf::new(settings.clone(), vec![session.clone()]),
             settings,
             session,
+            near: N3,
+            far: N6,
             line: Line::Whole,
             lost: BTreeSet::new(),
             events: vec![],
@@ -195,9 +202,9 @@ impl<'a> Bench<'a> {
         assert_eq!(again, answers(told), "{:?}", pfcp::decode(bytes).unwrap());
     }
 
-    /// The control plane leaves it to the user plane to ask for the association.
-    pub(crate) fn await_setup(&mut self) {
-        self.settings.awaits_setup = true;
+    /// The control plane is set up otherwise.
+    pub(crate) fn set(&mut self, change: impl FnOnce(&mut Settings)) {
+        change(&mut self.settings);
         self.smf = Smf::new(self.settings.clone(), vec![self.session.clone()]);
     }
 
@@ -312,6 +319,23 @@ pub(crate) fn asking_plane(persona: &Persona) -> UserPlane {
 pub(crate) fn plane6(persona: &Persona) -> UserPlane {
     UserPlane::over(node_of(persona), plane_config6())
 }
+
+/// The same, with a third port: of the core side for a gateway between others, else of the access side. Who says nothing of which
+/// interface a tunnel is of gets the first address of its side.
+pub(crate) fn plane3(persona: &Persona) -> UserPlane {
+    let side = if persona.is_between { Interface::Core } else { Interface::Access };
+    let interface_types =
+        InterfaceTypes::of([S5_U, INTERFACE_N3].into_iter().filter(|_| persona.names_interfaces));
+    let third = GtpuAddress { interface: side, interface_types, ..GtpuAddress::access(N9_ADDRESS) };
+    let mut node = node_of(persona);
+    let at = if persona.names_interfaces { node.gtpu.len() } else { 0 };
+    node.gtpu.insert(at, third);
+    UserPlane::over(node, plane_config3(side))
+}
+
+/// 3GPP Interface Types (TS 29.244 table 8.2.118-1).
+const S5_U: u8 = 1;
+const INTERFACE_N3: u8 = 11;
 
 fn node_of(persona: &Persona) -> n4::Config {
     let mut node = node_config();

@@ -33,7 +33,7 @@ pub(crate) fn association_by_us(persona: &Persona) -> Cell {
         return Err("an association is one to it only where it asked for it itself");
     }
     let mut bench = Bench::over(persona, asking_plane(persona), |_| ());
-    bench.await_setup();
+    bench.set(|settings| settings.awaits_setup = true);
     bench.feed(Input::Start);
     assert_eq!(bench.events, []);
     bench.pass(Duration::from_secs(1));

@@ -20,6 +20,7 @@ mod packets;
 #[allow(dead_code, missing_docs, unreachable_pub, reason = "shared with tests of other crates")]
 mod pcap;
 mod persona;
+mod ports;
 #[path = "../../../../crates/wire/pfcp/tests/common/record.rs"]
 #[allow(missing_docs, unreachable_pub, reason = "shared with tests of other crates")]
 mod record;
@@ -30,12 +31,13 @@ use persona::{PERSONAS, Persona};
 /// A row of the matrix.
 type Row = (&'static str, fn(&Persona) -> Cell);
 
-const ROWS: [Row; 25] = [
+const ROWS: [Row; 26] = [
     ("association", cells::association),
     ("association by us", cells::association_by_us),
     ("establishment", cells::establishment),
     ("activation", cells::activation),
     ("IPv6 packets", cells::ipv6),
+    ("three ports", ports::three_ports),
     ("idle and wake", cells::idle),
     ("handover", cells::handover),
     ("router solicitation", cells::solicitation),

@@ -1,8 +1,7 @@
 //! The packets of a bench's user: what they are, and what became of them.
 
-use crate::bench::{Bench, PGW, SERVER, SERVER_PORT};
+use crate::bench::{Bench, SERVER, SERVER_PORT};
 use matrix::frames::{Tunnelled, datagram, datagram6, from_network, g_pdu, packet_of, tunnelled};
-use matrix::{N3, N6};
 use ran::Tunnel;
 use ran::smf::{Endpoint, Input};
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -31,10 +30,10 @@ impl Bench<'_> {
         tunnel: (u32, Option<u8>),
         packet: &[u8],
     ) -> Vec<Vec<u8>> {
-        self.plane.receive(N3, &g_pdu(N3, at, tunnel, packet));
+        self.plane.receive(self.near, &g_pdu(self.near, at, tunnel, packet));
         self.plane.settle();
         self.feed(Input::Tick);
-        let left = self.plane.sent(N6);
+        let left = self.plane.sent(self.far);
         let plain = |frame: &Vec<u8>| match self.persona.is_between {
             true => tunnelled(frame).inner.unwrap(),
             false => packet_of(frame),
@@ -46,10 +45,10 @@ impl Bench<'_> {
     pub(crate) fn network_sends(&mut self, packet: &[u8]) -> Vec<Tunnelled> {
         let core = self.smf.endpoint(0, Endpoint::Core).map(|endpoint| endpoint.teid.0);
         let frame = match core.or(self.persona.core_teid) {
-            Some(teid) => g_pdu(N6, PGW.address, (teid, None), packet),
-            None => from_network(N6, packet),
+            Some(teid) => g_pdu(self.far, self.session.beyond.unwrap().address, (teid, None), packet),
+            None => from_network(self.far, packet),
         };
-        self.plane.receive(N6, &frame);
+        self.plane.receive(self.far, &frame);
         self.plane.settle();
         self.feed(Input::Tick);
         self.radios()
@@ -57,7 +56,7 @@ impl Bench<'_> {
 
     /// What left towards radios since this was last asked.
     pub(crate) fn radios(&mut self) -> Vec<Tunnelled> {
-        self.plane.sent(N3).iter().map(|frame| tunnelled(frame)).collect()
+        self.plane.sent(self.near).iter().map(|frame| tunnelled(frame)).collect()
     }
 
     /// Both ways pass, with the radio at that tunnel.

@@ -27,6 +27,8 @@ pub(crate) struct Persona {
     pub(crate) is_between: bool,
     /// The TEID at which packets from the next gateway come in, where it is given.
     pub(crate) core_teid: Option<u32>,
+    /// It says which interface a tunnel is of, or gives its address.
+    pub(crate) names_interfaces: bool,
     /// The user plane has a pool of addresses, and is asked for one.
     pub(crate) has_pool: bool,
     /// What becomes of uplink packets before the radio is known.
@@ -49,6 +51,7 @@ const OPEN5GS: Persona = Persona {
     qfi: Some(9),
     is_between: false,
     core_teid: None,
+    names_interfaces: true,
     has_pool: false,
     early_uplink: Early::Sent,
     early: Early::Kept,
@@ -86,6 +89,7 @@ pub(crate) const FREE5GC_QUOTA: Persona =
 const OMEC: Persona = Persona {
     name: "omec",
     dialect: Dialect::Omec,
+    names_interfaces: false,
     keeps_endpoint: false,
     measures: (false, false),
     lacks: &[BY_US, FORWARDING, QUERY, GRANT],
@@ -122,6 +126,7 @@ pub(crate) const PERSONAS: [Persona; 12] = [
     Persona {
         name: "plain",
         dialect: Dialect::Plain,
+        names_interfaces: false,
         early: Early::Dropped,
         keeps_endpoint: false,
         measures: (true, true),
