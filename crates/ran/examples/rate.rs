@@ -36,7 +36,7 @@ fn measure() {
     let ue = &config.ues[0];
     let tun = Tun::open(ue).unwrap();
     let bearer = Bearer::new(ue.address, ue.qfi);
-    let (gnb, _refused) = Gnb::start(Endpoint::bind(GNB).unwrap(), vec![(bearer, tun)]).unwrap();
+    let (gnb, _refused) = Gnb::start(Endpoint::bind(GNB, 0).unwrap(), vec![(bearer, tun)]).unwrap();
     gnb.set_uplink(0, Some(Tunnel { teid: Teid(1), address: N3 }));
     // A thread names itself once it runs.
     std::thread::sleep(Duration::from_millis(100));

@@ -93,6 +93,7 @@ impl Reporter {
                 format!("the UPF says that the gNB refused the downlink of {}", self.ue(*ue)),
             ),
             Event::Inactive(ue) => ("inactive", format!("{} has been silent", self.ue(*ue))),
+            Event::PeerRestarted(peer) => ("peer_restarted", format!("{peer} was restarted")),
             Event::Path(peer, true) => ("path_up", format!("the UPF hears of {peer} again")),
             Event::Path(peer, false) => ("path_down", format!("{peer} does not answer the UPF")),
             Event::Malformed(kind) => {

@@ -86,13 +86,14 @@ impl Node {
     async fn open(config: &Config, options: Options) -> Result<Self> {
         let listen = config.smf.listen;
         let n4 = UdpSocket::bind(listen).await.map_err(|error| explain_bind(listen, "smf.listen", &error))?;
-        let endpoint = Endpoint::bind(config.gnb.address)?;
+        let began = since_1900(SystemTime::now());
+        let endpoint = Endpoint::bind(config.gnb.address, began)?;
         let tuns = config.ues.iter().map(Tun::open).collect::<Result<Vec<Tun>>>()?;
         add_routes(&config.ues, &tuns).await?;
         let bearers = config.ues.iter().map(|ue| Bearer::new(ue.address, ue.qfi).of_frames(ue.ethernet));
         let (gnb, refused) = Gnb::start(endpoint, bearers.zip(tuns).collect()).context("gNB")?;
         Ok(Self {
-            smf: Smf::new(settings(config, options), sessions(config)),
+            smf: Smf::new(settings(config, options, began), sessions(config)),
             gnb,
             refused,
             commands: commands::read(options.commands),
@@ -214,8 +215,13 @@ impl Node {
     }
 }
 
-fn settings(config: &Config, options: Options) -> Settings {
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+/// 32 bits, which begin anew in 2036 (TS 29.244 8.2.65).
+fn since_1900(time: SystemTime) -> u32 {
+    let since_1970 = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    (since_1970.wrapping_add(NTP_OFFSET_SECONDS) & u64::from(u32::MAX)) as u32
+}
+
+fn settings(config: &Config, options: Options, recovery_time_stamp: u32) -> Settings {
     Settings {
         node_id: config.smf.node_id.clone(),
         address: *config.smf.listen.ip(),
@@ -224,8 +230,7 @@ fn settings(config: &Config, options: Options) -> Settings {
         n9: None,
         dialect: config.smf.dialect,
         awaits_setup: false,
-        // 32 bits, which begin anew in 2036 (TS 29.244 8.2.65).
-        recovery_time_stamp: (since_1970.wrapping_add(NTP_OFFSET_SECONDS) & u64::from(u32::MAX)) as u32,
+        recovery_time_stamp,
         wait: options.wait,
     }
 }

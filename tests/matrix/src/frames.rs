@@ -77,10 +77,13 @@ pub fn echo_request(frame: &[u8]) -> Option<(Ipv4Addr, [u8; 2])> {
     (message[1] == ECHO_REQUEST).then(|| (to, [message[8], message[9]]))
 }
 
-/// A peer at `from` is there.
-pub fn echo_response(port: usize, from: Ipv4Addr, number: [u8; 2]) -> Vec<u8> {
-    // Recovery (7.7.11), which says nothing.
-    let message = [&[0x32, ECHO_RESPONSE, 0, 6, 0, 0, 0, 0][..], &number, &[0, 0, 14, 0]].concat();
+/// A peer at `from` is there, and says when it began, in seconds since 1900.
+pub fn echo_response(port: usize, from: Ipv4Addr, (number, began): ([u8; 2], Option<u32>)) -> Vec<u8> {
+    // Recovery (7.7.11), which says nothing, and Recovery Time Stamp (8.8).
+    let stamp = began.map_or(vec![], |began| [&[231, 0, 4][..], &began.to_be_bytes()].concat());
+    let length = (stamp.len() as u16 + 6).to_be_bytes();
+    let start = [&[0x32, ECHO_RESPONSE][..], &length, &[0; 4]].concat();
+    let message = [&start[..], &number, &[0, 0, 14, 0], &stamp].concat();
     frame(port, from, &datagram((from, GTPU_PORT), (address_of(port), GTPU_PORT), &message))
 }
 

@@ -66,6 +66,7 @@ fn control_plane(made: Made) -> Smf {
         f_teid: made.f_teid,
         n9: Some(N6_ADDRESS),
         dialect: made.dialect,
+        awaits_setup: false,
         recovery_time_stamp: 3_900_000_000,
         wait: Duration::from_secs(30),
     };

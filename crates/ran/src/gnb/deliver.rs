@@ -22,7 +22,8 @@ pub(super) struct Thread {
 impl Thread {
     pub(super) fn new(shared: Shared, reports: mpsc::Sender<TunnelRefused>) -> Self {
         let (bearers, counters) = (shared.bearers.clone(), shared.counters.clone());
-        let downlink = Downlink::new(shared.endpoint.address, bearers, counters);
+        let began = shared.endpoint.recovery_time_stamp;
+        let downlink = Downlink::new((shared.endpoint.address, began), bearers, counters);
         Self { shared, downlink, reports }
     }
 

@@ -33,6 +33,7 @@ pub(super) enum Verdict<'a> {
 #[derive(Debug)]
 pub(super) struct Downlink {
     address: Ipv4Addr,
+    recovery_time_stamp: u32,
     bearers: Arc<[Bearer]>,
     counters: Arc<GnbCounters>,
     error_indications: RateLimit,
@@ -42,10 +43,15 @@ pub(super) struct Downlink {
 }
 
 impl Downlink {
-    /// For a gNB at `address`.
-    pub(super) fn new(address: Ipv4Addr, bearers: Arc<[Bearer]>, counters: Arc<GnbCounters>) -> Self {
+    /// For a gNB at `address` that began then, in seconds since 1900.
+    pub(super) fn new(
+        (address, recovery_time_stamp): (Ipv4Addr, u32),
+        bearers: Arc<[Bearer]>,
+        counters: Arc<GnbCounters>,
+    ) -> Self {
         Self {
             address,
+            recovery_time_stamp,
             bearers,
             counters,
             error_indications: RateLimit::default(),
@@ -123,11 +129,12 @@ impl Downlink {
         Verdict::Answer(bytes, SocketAddrV4::new(*from.ip(), gtpu::PORT))
     }
 
-    /// TS 29.281 7.2.2: to where the request came from.
+    /// TS 29.281 7.2.2: to where the request came from, with the time since which our tunnels are known.
     fn echo_request(&self, message: &Message, from: SocketAddrV4) -> Verdict<'static> {
         add(&self.counters.echo_requests, 1);
         let mut bytes = vec![0; ECHO_RESPONSE_BYTES];
-        match gtpu::write_echo_response(&mut bytes, message.sequence.unwrap_or(0), None) {
+        let began = Some(self.recovery_time_stamp);
+        match gtpu::write_echo_response(&mut bytes, message.sequence.unwrap_or(0), began) {
             Some(length) => {
                 bytes.truncate(length);
                 Verdict::Answer(bytes, from)

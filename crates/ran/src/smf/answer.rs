@@ -59,12 +59,16 @@ impl Smf {
                 address.into_iter().for_each(|address| self.event(Event::Path(address, is_up)));
             }
         }
+        for peer in request.restarted.iter().flat_map(|report| &report.peers) {
+            let address = peer.ipv4.map(IpAddr::V4).or(peer.ipv6.map(IpAddr::V6));
+            address.into_iter().for_each(|address| self.event(Event::PeerRestarted(address)));
+        }
     }
 
     fn setup_response(&self) -> AssociationSetupResponse {
         let cause = if self.stopping { Cause::RequestRejected } else { Cause::RequestAccepted };
         AssociationSetupResponse {
-            cp_function_features: Some(CpFunctionFeatures::of(&[])),
+            cp_function_features: Some(CpFunctionFeatures::of(self.settings.dialect.phrases().features())),
             ..AssociationSetupResponse::new(
                 self.settings.node_id.clone(),
                 cause,

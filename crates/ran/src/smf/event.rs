@@ -118,6 +118,8 @@ pub enum Event {
     Macs(usize, EthernetTrafficInformation),
     /// The user plane has not heard of a GTP-U peer any more, or has again.
     Path(IpAddr, bool),
+    /// A GTP-U peer began anew, without the tunnels it had (PURR).
+    PeerRestarted(IpAddr),
     /// The user is silent (UPIR).
     Inactive(usize),
     /// The user plane reported the gNB's Error Indication about a session.

@@ -175,14 +175,7 @@ pub(crate) fn path_failure(persona: &Persona) -> Cell {
     bench.pass(minute * 3);
     assert!(bench.saw(&Event::Path(radio, false)), "{:?} {:?}", bench.events, bench.plane.notes);
     assert!(!bench.saw(&Event::Path(radio, false)), "told once");
-    for _ in 0..20 {
-        let asked: Vec<_> = bench.plane.sent(N3).iter().filter_map(|frame| echo_request(frame)).collect();
-        let ours = asked.into_iter().filter(|(to, _)| *to == RADIO.address);
-        ours.for_each(|(to, number)| bench.plane.receive(N3, &echo_response(N3, to, number)));
-        bench.pass(Duration::from_secs(10));
-    }
-    // Questions are no packets of the user's.
-    [N3, N6].into_iter().for_each(|port| drop(bench.plane.sent(port)));
+    radio_answers(&mut bench, None);
     assert!(
         bench.saw(&Event::Path(radio, true)) && !bench.saw(&Event::Path(radio, true)),
         "{:?}",
@@ -190,6 +183,38 @@ pub(crate) fn path_failure(persona: &Persona) -> Cell {
     );
     bench.both_ways_pass(RADIO);
     Ok(())
+}
+
+/// The radio begins anew, as its echo responses tell: who understands that (RPGUR) hears of it, once; nobody else hears a word of it.
+/// Its users' sessions are left to the control plane.
+pub(crate) fn radio_restart(persona: &Persona) -> Cell {
+    let echo = Echo { period_ns: Duration::from_secs(60).as_nanos() as u64, ..Echo::default() };
+    let mut bench = Bench::over(persona, plane(persona, echo), |_| ()).started();
+    let radio = IpAddr::V4(RADIO.address);
+    let restart = Event::PeerRestarted(radio);
+    radio_answers(&mut bench, Some(BORN));
+    assert!(!bench.saw(&restart), "it is known since when it is there");
+    radio_answers(&mut bench, Some(BORN + 60));
+    let is_told = bench.saw(&restart);
+    assert!(!bench.saw(&restart) && !bench.saw(&Event::Path(radio, false)), "{:?}", bench.events);
+    assert_eq!(is_told, persona.dialect.hears_of_restarts(), "{:?}", bench.plane.notes);
+    bench.both_ways_pass(RADIO);
+    if is_told { Ok(()) } else { Err("it does not say that it understands reports of it") }
+}
+
+/// When the radio began, in seconds since 1900.
+const BORN: u32 = 3_900_000_000;
+
+/// For some minutes the radio answers echo requests, and says when it began.
+fn radio_answers(bench: &mut Bench<'_>, began: Option<u32>) {
+    for _ in 0..20 {
+        let asked: Vec<_> = bench.plane.sent(N3).iter().filter_map(|frame| echo_request(frame)).collect();
+        let ours = asked.into_iter().filter(|(to, _)| *to == RADIO.address);
+        ours.for_each(|(to, number)| bench.plane.receive(N3, &echo_response(N3, to, (number, began))));
+        bench.pass(Duration::from_secs(10));
+    }
+    // Questions are no packets of the user's.
+    [N3, N6].into_iter().for_each(|port| drop(bench.plane.sent(port)));
 }
 
 /// No more passes than the session's rates allow, either way, and again once time has passed.

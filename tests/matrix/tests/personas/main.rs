@@ -31,7 +31,7 @@ use persona::{PERSONAS, Persona};
 /// A row of the matrix.
 type Row = (&'static str, fn(&Persona) -> Cell);
 
-const ROWS: [Row; 26] = [
+const ROWS: [Row; 27] = [
     ("association", cells::association),
     ("association by us", cells::association_by_us),
     ("establishment", cells::establishment),
@@ -49,6 +49,7 @@ const ROWS: [Row; 26] = [
     ("gates", field::gates),
     ("inactivity", field::inactivity),
     ("path failure", field::path_failure),
+    ("radio anew", field::radio_restart),
     ("repeated requests", field::repeated),
     ("lost answers", field::lost_answers),
     ("refused change", field::refused_change),

@@ -58,7 +58,7 @@ const OPEN5GS: Persona = Persona {
     keeps_endpoint: true,
     ends_paths: true,
     measures: (false, true),
-    lacks: &[],
+    lacks: &[RESTART],
 };
 
 const FORWARDING: &str = "indirect forwarding";
@@ -70,6 +70,7 @@ const RATES: &str = "rates";
 const GATES: &str = "gates";
 const SOLICITATION: &str = "router solicitation";
 const BY_US: &str = "association by us";
+const RESTART: &str = "radio anew";
 
 const FREE5GC: Persona = Persona {
     name: "free5gc",
@@ -77,7 +78,7 @@ const FREE5GC: Persona = Persona {
     f_teid: FTeidMode::Explicit(matrix::N3_ADDRESS),
     early: Early::Dropped,
     measures: (true, true),
-    lacks: &[BY_US, FORWARDING],
+    lacks: &[RESTART, BY_US, FORWARDING],
     ..OPEN5GS
 };
 
@@ -92,7 +93,7 @@ const OMEC: Persona = Persona {
     names_interfaces: false,
     keeps_endpoint: false,
     measures: (false, false),
-    lacks: &[BY_US, FORWARDING, QUERY, GRANT],
+    lacks: &[RESTART, BY_US, FORWARDING, QUERY, GRANT],
     ..OPEN5GS
 };
 
@@ -103,7 +104,7 @@ pub(crate) const UPLINK_CLASSIFIER: Persona = Persona {
     core_teid: Some(0x0010_0001),
     measures: (false, false),
     // Advertisements are the anchor's, and so are flows and charging.
-    lacks: &[BY_US, SOLICITATION, FLOW, FORWARDING, QUERY, GRANT],
+    lacks: &[RESTART, BY_US, SOLICITATION, FLOW, FORWARDING, QUERY, GRANT],
     ..FREE5GC
 };
 
@@ -115,7 +116,7 @@ pub(crate) const OAI: Persona = Persona {
     keeps_endpoint: false,
     ends_paths: false,
     measures: (true, true),
-    lacks: &[FLOW, FORWARDING, GRANT],
+    lacks: &[RESTART, FLOW, FORWARDING, GRANT],
     ..OPEN5GS
 };
 
@@ -143,7 +144,7 @@ pub(crate) const PERSONAS: [Persona; 12] = [
         keeps_endpoint: false,
         measures: (false, false),
         // Advertisements are the PGW's, and so are rates.
-        lacks: &[SOLICITATION, QUERY, GRANT, RATES, GATES],
+        lacks: &[RESTART, SOLICITATION, QUERY, GRANT, RATES, GATES],
         ..OPEN5GS
     },
     // Packets are forwarded from radio to radio by the SGW.
@@ -152,7 +153,7 @@ pub(crate) const PERSONAS: [Persona; 12] = [
         dialect: Dialect::Open5gsPgwC,
         qfi: None,
         early: Early::Sent,
-        lacks: &[FORWARDING],
+        lacks: &[RESTART, FORWARDING],
         ..OPEN5GS
     },
     FREE5GC,
@@ -164,7 +165,7 @@ pub(crate) const PERSONAS: [Persona; 12] = [
         dialect: Dialect::Free5gcPsa,
         early: Early::Sent,
         measures: (false, false),
-        lacks: &[BY_US, FLOW, FORWARDING, QUERY, GRANT],
+        lacks: &[RESTART, BY_US, FLOW, FORWARDING, QUERY, GRANT],
         ..FREE5GC
     },
     OMEC,
@@ -172,7 +173,7 @@ pub(crate) const PERSONAS: [Persona; 12] = [
         name: "omec-pool",
         has_pool: true,
         // Its users have IPv4 alone.
-        lacks: &[BY_US, SOLICITATION, IPV6, FORWARDING, QUERY, GRANT],
+        lacks: &[RESTART, BY_US, SOLICITATION, IPV6, FORWARDING, QUERY, GRANT],
         ..OMEC
     },
     OAI,

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use rules::Qfi;
 
 const GNB: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 1);
+const BORN: u32 = 3_900_000_000;
 const UE: Ipv4Addr = Ipv4Addr::new(10, 60, 0, 1);
 const UPF: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 30, 0, 2), 40_000);
 const UPLINK: Tunnel = Tunnel { teid: Teid(0x100), address: Ipv4Addr::new(10, 30, 0, 2) };
@@ -13,7 +14,7 @@ const UPLINK: Tunnel = Tunnel { teid: Teid(0x100), address: Ipv4Addr::new(10, 30
 fn downlink() -> Downlink {
     let bearer = Bearer::new(UE, Qfi::new(9).unwrap());
     bearer.set_uplink(Some(UPLINK));
-    Downlink::new(GNB, Arc::from([bearer]), Arc::default())
+    Downlink::new((GNB, BORN), Arc::from([bearer]), Arc::default())
 }
 
 /// An empty IPv4 packet to `destination`.
@@ -74,6 +75,7 @@ fn an_echo_request_is_answered_to_where_it_came_from() {
     let message = Message::parse(&answer).unwrap();
     assert_eq!((message.message_type, message.sequence), (message_type::ECHO_RESPONSE, Some(0xabcd)));
     assert_eq!((to, answer.len()), (UPF, message.total_length));
+    assert_eq!(gtpu::read_recovery_time_stamp(&message, &answer), Some(BORN));
 }
 
 #[test]

@@ -22,7 +22,8 @@ use super::messages;
 use super::session::Session;
 use crate::tunnel::Tunnel;
 use pfcp::{
-    AssociationSetupRequest, SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationRequest,
+    AssociationSetupRequest, CpFeature, CpFunctionFeatures, SessionDeletionRequest,
+    SessionEstablishmentRequest, SessionModificationRequest,
 };
 use serde::Deserialize;
 
@@ -116,6 +117,11 @@ impl Dialect {
         }
     }
 
+    /// Whether it says that it understands reports of GTP-U peers that began anew (TS 29.244 8.2.58, RPGUR).
+    pub fn hears_of_restarts(self) -> bool {
+        self.phrases().features().contains(&CpFeature::Rpgur)
+    }
+
     pub(super) const fn phrases(self) -> &'static dyn Phrases {
         match self {
             Self::Plain => &plain::Plain,
@@ -156,7 +162,13 @@ impl About<'_> {
 /// What a control plane says to have each procedure done. It reads the session and changes nothing.
 pub(super) trait Phrases: Sync {
     fn setup(&self, settings: &Settings) -> AssociationSetupRequest {
-        messages::setup(settings)
+        let features = CpFunctionFeatures::of(self.features());
+        AssociationSetupRequest { cp_function_features: Some(features), ..messages::setup(settings) }
+    }
+
+    /// What it says it understands.
+    fn features(&self) -> &'static [CpFeature] {
+        &[]
     }
 
     /// Uplink open; where downlink packets go is not known yet.

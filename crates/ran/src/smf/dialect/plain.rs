@@ -6,8 +6,8 @@ use crate::smf::messages::{self, far_into, sdf, ue};
 use crate::tunnel::Tunnel;
 use pfcp::request::{self, far, far_action, pdr, qer, updates};
 use pfcp::{
-    ApplyAction, CreateFar, CreatePdr, CreateUrr, DestinationInterface, FTeid, ForwardingParameters,
-    OuterHeaderRemoval, Pdi, PdnType, ReportingTriggers, SessionEstablishmentRequest,
+    ApplyAction, CpFeature, CreateFar, CreatePdr, CreateUrr, DestinationInterface, FTeid,
+    ForwardingParameters, OuterHeaderRemoval, Pdi, PdnType, ReportingTriggers, SessionEstablishmentRequest,
     SessionModificationRequest, SourceInterface, UpdatePdr, Volumes, flags,
 };
 
@@ -37,6 +37,10 @@ const CHOOSE_ID: u8 = 1;
 pub(super) struct Plain;
 
 impl Phrases for Plain {
+    fn features(&self) -> &'static [CpFeature] {
+        &[CpFeature::Rpgur]
+    }
+
     /// Downlink packets are dropped: the gNB's tunnel comes later, as it does in TS 23.502 4.3.2.2.1, where the gNB
     /// answers after the session was made.
     fn establishment(&self, of: About<'_>) -> SessionEstablishmentRequest {
