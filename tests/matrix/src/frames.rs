@@ -10,6 +10,8 @@ const GTPU_PORT: u16 = 2152;
 const IPV4: usize = 20;
 const IPV6: usize = 40;
 const UDP: usize = 8;
+/// Where it is in a UDP header.
+const CHECKSUM: usize = 6;
 /// A GTP-U header without optional fields.
 const GTPU: usize = 8;
 /// The optional fields, and a PDU session container.
@@ -30,14 +32,33 @@ pub fn datagram(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16), payload: &[u8]) -> V
     bytes
 }
 
-/// A UDP datagram over IPv6. Nobody between its ends looks at its checksum, which is none.
+/// A UDP datagram over IPv6, which must have a checksum there (RFC 8200 8.1).
 pub fn datagram6(from: (Ipv6Addr, u16), to: (Ipv6Addr, u16), payload: &[u8]) -> Vec<u8> {
     let length = UDP + payload.len();
     let mut bytes = vec![0; IPV6 + UDP];
     ipv6::Header::new(from.0, to.0, protocol::UDP, length).unwrap().write(&mut bytes).unwrap();
     udp::Header::new(from.1, to.1, payload.len()).unwrap().write(&mut bytes[IPV6..]).unwrap();
     bytes.extend(payload);
+    let checksum = !sum6(&bytes);
+    bytes[IPV6 + CHECKSUM..IPV6 + UDP].copy_from_slice(&checksum.to_be_bytes());
     bytes
+}
+
+/// Whether a UDP datagram over IPv6 is what its sender made: its checksum is right.
+pub fn is_whole6(packet: &[u8]) -> bool {
+    sum6(packet) == u16::MAX
+}
+
+/// Of the addresses, the length, the protocol and the datagram (RFC 8200 8.1), in ones' complement.
+fn sum6(packet: &[u8]) -> u16 {
+    let (addresses, datagram) = (&packet[8..IPV6], &packet[IPV6..]);
+    let words = addresses.chunks(2).chain(datagram.chunks(2));
+    let word = |bytes: &[u8]| u32::from(u16::from_be_bytes([bytes[0], *bytes.get(1).unwrap_or(&0)]));
+    let mut sum = words.map(word).sum::<u32>() + datagram.len() as u32 + u32::from(protocol::UDP);
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
 }
 
 /// A frame with an IP packet to one of our ports, from the station of that address.
@@ -96,6 +117,8 @@ pub fn from_network(port: usize, packet: &[u8]) -> Vec<u8> {
 /// A GTP-U message we sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tunnelled {
+    /// From which address of ours.
+    pub from: Ipv4Addr,
     /// To which peer.
     pub to: Ipv4Addr,
     /// Into which of its tunnels.
@@ -119,6 +142,7 @@ pub fn tunnelled(frame: &[u8]) -> Tunnelled {
     let packet = packet_of(frame);
     assert_eq!(packet[0] >> 4, 4);
     assert_eq!(packet[IPV4 + 2..IPV4 + 4], GTPU_PORT.to_be_bytes(), "no GTP-U: {frame:02x?}");
+    let from = Ipv4Addr::new(packet[12], packet[13], packet[14], packet[15]);
     let to = Ipv4Addr::new(packet[16], packet[17], packet[18], packet[19]);
     let message = &packet[IPV4 + UDP..];
     assert_eq!(usize::from(u16::from_be_bytes([message[2], message[3]])), message.len() - GTPU);
@@ -137,5 +161,5 @@ pub fn tunnelled(frame: &[u8]) -> Tunnelled {
         END_MARKER if payload.is_empty() => None,
         kind => panic!("message type {kind}"),
     };
-    Tunnelled { to, teid, flow, inner }
+    Tunnelled { from, to, teid, flow, inner }
 }

@@ -19,8 +19,8 @@ mod wire;
 pub use neighbours::mac_of;
 pub use saved::Saved;
 pub use setup::{
-    N3, N3_ADDRESS, N6, N6_ADDRESS, N6_ROUTER, N9, N9_ADDRESS, US, node_config, plane_config, plane_config3,
-    plane_config6,
+    N3, N3_ADDRESS, N6, N6_ADDRESS, N6_ROUTER, N9, N9_ADDRESS, US, address_of, node_config, plane_config,
+    plane_config3, plane_config6,
 };
 pub use wire::Wire;
 

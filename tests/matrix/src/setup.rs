@@ -56,7 +56,7 @@ pub fn plane_config3(side: Interface) -> dataplane::Config {
 }
 
 /// Ours at a port.
-pub(crate) fn address_of(port: usize) -> Ipv4Addr {
+pub fn address_of(port: usize) -> Ipv4Addr {
     [N3_ADDRESS, N6_ADDRESS, N9_ADDRESS][port]
 }
 
