@@ -49,16 +49,35 @@ pub fn is_whole6(packet: &[u8]) -> bool {
     sum6(packet) == u16::MAX
 }
 
-/// Of the addresses, the length, the protocol and the datagram (RFC 8200 8.1), in ones' complement.
+/// Of the addresses, the length, the protocol and the datagram (RFC 8200 8.1).
 fn sum6(packet: &[u8]) -> u16 {
-    let (addresses, datagram) = (&packet[8..IPV6], &packet[IPV6..]);
-    let words = addresses.chunks(2).chain(datagram.chunks(2));
+    let datagram = &packet[IPV6..];
+    sum(&[&packet[8..IPV6], datagram, &[0, protocol::UDP], &(datagram.len() as u16).to_be_bytes()])
+}
+
+/// In ones' complement (RFC 1071), of parts that begin at even places.
+fn sum(parts: &[&[u8]]) -> u16 {
+    let words = parts.iter().flat_map(|part| part.chunks(2));
     let word = |bytes: &[u8]| u32::from(u16::from_be_bytes([bytes[0], *bytes.get(1).unwrap_or(&0)]));
-    let mut sum = words.map(word).sum::<u32>() + datagram.len() as u32 + u32::from(protocol::UDP);
+    let mut sum = words.map(word).sum::<u32>();
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
     sum as u16
+}
+
+/// What a router makes of a packet.
+pub fn a_hop_on(packet: &[u8]) -> Vec<u8> {
+    let mut left = packet.to_vec();
+    if packet[0] >> 4 == 6 {
+        left[7] -= 1;
+        return left;
+    }
+    left[8] -= 1;
+    left[10..12].fill(0);
+    let checksum = !sum(&[&left[..IPV4]]);
+    left[10..12].copy_from_slice(&checksum.to_be_bytes());
+    left
 }
 
 /// A frame with an IP packet to one of our ports, from the station of that address.

@@ -65,6 +65,8 @@ pub(crate) struct Bench<'a> {
     /// Of the last packet, which is what it is filled with.
     pub(super) number: u8,
     raw: u32,
+    /// Of what was sent last to the next gateway: from where, to where, into which tunnel.
+    pub(super) ways: Vec<(Ipv4Addr, Ipv4Addr, u32)>,
     /// What the user plane said it can do.
     pub(crate) features: Option<UpFunctionFeatures>,
 }
@@ -116,6 +118,7 @@ impl<'a> Bench<'a> {
             passed: (0, 0),
             number: 0,
             raw: RAW,
+            ways: vec![],
             features: None,
         }
     }

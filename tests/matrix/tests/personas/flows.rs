@@ -69,6 +69,7 @@ fn flow_passes(bench: &mut Bench<'_>, server: (Ipv4Addr, u16)) {
     };
     let left = bench.radio_sends(RADIO.address, (uplink, qfi), &up);
     assert_same(&left, &up);
+    bench.went_to(BEARER_BEYOND);
 }
 
 /// Packets of that server go as all others do.
