@@ -190,7 +190,7 @@ pub(crate) fn service_rules(number: u32, pdrs: u32) -> Rules {
 /// `permit out udp from 192.0.2.N to assigned`.
 fn nobody(number: u32) -> FlowDescription {
     let prefix = ipnet::IpNet::from(std::net::IpAddr::from([192, 0, 2, number as u8]));
-    let remote = FlowEnd { prefix: Some(prefix), ports: vec![] };
+    let remote = FlowEnd { addresses: Some(prefix.into()), ports: vec![] };
     FlowDescription { protocol: Some(packet::protocol::UDP), remote, user: FlowEnd::default() }
 }
 

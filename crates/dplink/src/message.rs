@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// Of this contract: both sides must be of the same.
-pub const VERSION: u16 = 15;
+pub const VERSION: u16 = 16;
 
 /// Rules of a kind.
 const FEW: usize = 16;

@@ -41,7 +41,7 @@ pub(crate) const PARTLY: &[(u16, &str, &[&[u8]])] = &[
     (ie::HEADER_ENRICHMENT, "of other protocols than HTTP", &[&[1, 1, b'a', 1, b'b']]),
     (
         ie::SDF_FILTER,
-        "flow descriptions of more than 1,024 octets, with `deny`, with `!`, with options (cause 73)",
+        "flow descriptions of more than 1,024 octets, with `deny`, with `!` before any address or /0, with options (cause 73)",
         &[],
     ),
     (ie::APPLICATION_ID, "names that neither content rules nor PFDs tell of (cause 81)", &[]),
@@ -49,7 +49,7 @@ pub(crate) const PARTLY: &[(u16, &str, &[&[u8]])] = &[
     (ie::MEASUREMENT_METHOD, "EVENT alone, unless START, STOPT or MACAR is asked for", &[]),
     (
         ie::PFD_CONTENTS,
-        "custom contents; domain name protocols but TLS SNI; flow descriptions that name both ends",
+        "custom contents; domain name protocols but TLS SNI; flow descriptions that name both ends, or with `!`",
         &[],
     ),
     (ie::PDN_TYPE, "Non-IP", &[&[4]]),

@@ -3,7 +3,8 @@
 use crate::ip::UserPacket;
 use ipnet::IpNet;
 use rules::{
-    Direction, FTeid, FlowDescription, FlowEnd, Instance, Interface, Pdi, Pdr, Qfi, Rules, SdfFilter,
+    Addresses, Direction, FTeid, FlowDescription, FlowEnd, Instance, Interface, Pdi, Pdr, Qfi, Rules,
+    SdfFilter,
 };
 use std::net::IpAddr;
 
@@ -148,8 +149,14 @@ fn flow_matches(flow: &FlowDescription, arrival: &Arrival) -> bool {
 /// A packet that shows no ports matches only where no ports are asked for.
 fn end_matches(end: &FlowEnd, address: IpAddr, port: Option<u16>) -> bool {
     let in_range = |port: u16| end.ports.iter().any(|range| range.first <= port && port <= range.last);
-    end.prefix.is_none_or(|prefix| prefix.contains(&address))
+    end.addresses.is_none_or(|wanted| is_one_of(wanted, address))
         && (end.ports.is_empty() || port.is_some_and(in_range))
+}
+
+/// Of a prefix, or, inverted, of its IP version and not of it (RFC 6733 4.3.1).
+fn is_one_of(wanted: Addresses, address: IpAddr) -> bool {
+    let is_of_version = wanted.prefix.addr().is_ipv6() == address.is_ipv6();
+    is_of_version && wanted.prefix.contains(&address) != wanted.inverted
 }
 
 #[cfg(test)]

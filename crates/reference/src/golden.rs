@@ -2,6 +2,7 @@
 //! not show. What a file says of nodes does not concern the reference; where each frame ends and what leaves does.
 
 use crate::{Fate, Neighbour, Outcome, PortSetup, Reference, Route, Setup};
+use ipnet::IpNet;
 use rules::*;
 use std::collections::BTreeSet;
 use std::fs;
@@ -415,7 +416,7 @@ fn filtered() -> Rules {
         flow: Some(FlowDescription {
             protocol: Some(17),
             remote: FlowEnd {
-                prefix: Some(server.parse().unwrap()),
+                addresses: Some(server.parse::<IpNet>().unwrap().into()),
                 ports: vec![PortRange { first: 53, last: 53 }],
             },
             user: FlowEnd::default(),

@@ -37,6 +37,6 @@ pub use intent::{
     PacketRate, PacketRates, Pdi, Pdr, Qer, Rules, limits,
 };
 pub use list::{Mostly, Mostly1, Mostly2, Places, Rare};
-pub use sdf::{FlowDescription, FlowEnd, PortRange, SdfError, SdfFilter, TrafficClass};
+pub use sdf::{Addresses, FlowDescription, FlowEnd, PortRange, SdfError, SdfFilter, TrafficClass};
 pub use treatment::{HeaderField, RedirectUrl, Treatment};
 pub use urr::{DroppedDownlink, Methods, Triggers, Urr, Volume};

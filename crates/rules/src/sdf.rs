@@ -19,11 +19,20 @@ pub struct PortRange {
     pub last: u16,
 }
 
+/// Addresses of one IP version, which packets must be of (RFC 6733 4.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Addresses {
+    /// Those in it.
+    pub prefix: IpNet,
+    /// `!`: all but those.
+    pub inverted: bool,
+}
+
 /// One end of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FlowEnd {
-    /// `None`: any address (`any`, or for the user's end `assigned`). Of the other end's IP version, if that has a prefix.
-    pub prefix: Option<IpNet>,
+    /// `None`: any address (`any`, or for the user's end `assigned`). Of the other end's IP version, if that names any.
+    pub addresses: Option<Addresses>,
     /// Any of these, at most [`limits::PORT_RANGES`](crate::limits::PORT_RANGES) (and
     /// [`limits::PORT_RANGES_PER_SESSION`](crate::limits::PORT_RANGES_PER_SESSION)); empty: any port, and packets without
     /// ports, such as later fragments. Only for a protocol that has ports, or any.
@@ -71,6 +80,12 @@ impl PortRange {
     /// Whether a port is in it.
     pub const fn contains(self, port: u16) -> bool {
         self.first <= port && port <= self.last
+    }
+}
+
+impl From<IpNet> for Addresses {
+    fn from(prefix: IpNet) -> Self {
+        Self { prefix, inverted: false }
     }
 }
 

@@ -65,9 +65,10 @@ fn a_trace_tells_the_nodes_the_rule_and_the_end_of_each_packet() {
 fn a_trace_names_the_pdr_where_several_lead_to_the_same() {
     let mut bench = Bench::new();
     let mut rules = rules(1);
+    let server: ipnet::IpNet = "203.0.113.80/32".parse().unwrap();
     let filter = FlowDescription {
         protocol: Some(packet::protocol::UDP),
-        remote: FlowEnd { prefix: Some("203.0.113.80/32".parse().unwrap()), ports: vec![] },
+        remote: FlowEnd { addresses: Some(server.into()), ports: vec![] },
         user: FlowEnd::default(),
     };
     let filter = SdfFilter { flow: Some(filter), ..SdfFilter::default() };

@@ -48,7 +48,8 @@ fn packet(from: [u8; 4], to: [u8; 4]) -> Vec<u8> {
 /// Two PDRs each way, one of them for one server alone; all of them name one QER.
 fn shared(session: u64, qer: Qer) -> Rules {
     let mut rules = rules(session);
-    let remote = rules::FlowEnd { prefix: Some("203.0.113.80/32".parse().unwrap()), ports: vec![] };
+    let server: ipnet::IpNet = "203.0.113.80/32".parse().unwrap();
+    let remote = rules::FlowEnd { addresses: Some(server.into()), ports: vec![] };
     let flow = FlowDescription { remote, ..FlowDescription::default() };
     let one_server = SdfFilter { flow: Some(flow), ..SdfFilter::default() };
     for at in 0..2 {

@@ -92,18 +92,21 @@ pub(super) fn text(octets: &[u8]) -> Option<&str> {
 }
 
 /// A description tells the protocol and the server's end. It is no matter which end the sender calls the user's: PFDs
-/// say nothing of users, so of the two ends, one is any.
+/// say nothing of users, so of the two ends, one is any. Networks of rules have no `!`.
 fn flow(octets: &[u8]) -> Result<Conditions, Refusal> {
     let description = text(octets).and_then(|text| text.parse::<FlowDescription>().ok()).ok_or(INCORRECT)?;
     let is_any =
-        |end: &FlowEnd| end.ports.is_empty() && end.prefix.is_none_or(|prefix| prefix.prefix_len() == 0);
+        |end: &FlowEnd| end.ports.is_empty() && end.addresses.is_none_or(|all| all.prefix.prefix_len() == 0);
     let server = match (is_any(&description.remote), is_any(&description.user)) {
         (_, true) => description.remote,
         (true, false) => description.user,
         (false, false) => return Err(INCORRECT),
     };
+    if server.addresses.is_some_and(|addresses| addresses.inverted) {
+        return Err(INCORRECT);
+    }
     Ok(Conditions {
-        networks: server.prefix.into_iter().map(|prefix| prefix.trunc()).collect(),
+        networks: server.addresses.into_iter().map(|addresses| addresses.prefix.trunc()).collect(),
         ports: server.ports.iter().map(|range| PortRange { first: range.first, last: range.last }).collect(),
         protocol: description.protocol,
         ..Conditions::default()
@@ -186,6 +189,7 @@ mod tests {
         assert_eq!(refused(contents(&[], &[], &[])), incorrect);
         assert_eq!(refused(contents(&["permit out ip from"], &[], &[])), incorrect);
         assert_eq!(refused(contents(&["permit out ip from 192.0.2.1 to 192.0.2.2"], &[], &[])), incorrect);
+        assert_eq!(refused(contents(&["permit out ip from !192.0.2.1 to assigned"], &[], &[])), incorrect);
         assert_eq!(refused(contents(&[], &["a b"], &[])), incorrect);
         assert_eq!(refused(contents(&[], &["a(\nid=1"], &[])), incorrect);
         assert_eq!(refused(contents(&[], &[], &[("", None)])), incorrect);

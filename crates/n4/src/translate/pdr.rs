@@ -274,10 +274,13 @@ impl Addresses {
 
     /// `permit out` is from the far end to the user (TS 29.244 5.2.1A.2A), but releases of one control plane wrote the filters
     /// of uplink PDRs from the user on. Where the far end is the user's own address, and the user's end cannot be, the
-    /// ends have changed places. With networks behind the user it can.
+    /// ends have changed places. With networks behind the user it can. Inverted ends tell nothing of who is meant.
     fn turn_filters(&self, pdi: &mut Pdi) {
         let user = User { ipv4: pdi.ue_ipv4.or(self.ipv4), ipv6: pdi.ue_ipv6.or(self.ipv6) };
-        let is_user = |end: &FlowEnd| end.prefix.map(|prefix| user.may_be_in(&prefix));
+        let is_user = |end: &FlowEnd| {
+            let plain = end.addresses.filter(|addresses| !addresses.inverted);
+            plain.map(|addresses| user.may_be_in(&addresses.prefix))
+        };
         let is_turned = |flow: &FlowDescription| {
             is_user(&flow.remote) == Some(true) && is_user(&flow.user) == Some(false)
         };

@@ -246,7 +246,11 @@ fn a_filter_written_from_the_user_on_is_turned_round() {
         let mut request = establishment(1);
         request.create_pdrs[0].pdi.sdf_filters = vec![SdfFilter::flow(text)];
         let filter = rules_of(request).pdrs[0].pdi.sdf_filters[0].clone();
-        assert_eq!(filter.flow.unwrap().remote.prefix, Some(remote.parse().unwrap()), "{text}");
+        assert_eq!(
+            filter.flow.unwrap().remote.addresses.map(|wanted| wanted.prefix),
+            Some(remote.parse().unwrap()),
+            "{text}"
+        );
     }
     // Later, too, and with the address that another rule has told.
     let mut lab = Lab::associated();
@@ -256,7 +260,7 @@ fn a_filter_written_from_the_user_on_is_turned_round() {
     let request = SessionModificationRequest { create_pdrs: vec![branch], ..Default::default() };
     assert_eq!(modify(&mut lab, seid, request).cause, Cause::RequestAccepted);
     let flow = lab.in_force[&Seid(seid)].rules.pdrs[2].pdi.sdf_filters[0].flow.clone().unwrap();
-    assert_eq!(flow.remote.prefix, Some("10.70.0.0/24".parse().unwrap()));
+    assert_eq!(flow.remote.addresses.map(|wanted| wanted.prefix), Some("10.70.0.0/24".parse().unwrap()));
 }
 
 #[test]

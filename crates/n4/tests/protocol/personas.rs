@@ -36,7 +36,7 @@ fn a_branch_to_a_local_network_is_a_pdr_with_a_forwarding_policy() {
     let request = SessionModificationRequest { create_pdrs: vec![branch], create_fars, ..Default::default() };
     accepted(&lab.modify(session, request));
     let flow = rules(&lab, session).pdrs[2].pdi.sdf_filters[0].flow.clone().unwrap();
-    assert_eq!(flow.remote.prefix, Some("10.70.0.0/24".parse().unwrap()));
+    assert_eq!(flow.remote.addresses.map(|wanted| wanted.prefix), Some("10.70.0.0/24".parse().unwrap()));
 }
 
 /// OMEC's adapter speaks from another port than the association was made from.
@@ -71,4 +71,51 @@ fn associations_come_from_either_side() {
     lab.associate(SMF, 1);
     let answer = lab.ask(SMF, &Message::node(5, setup(SMF, 1)));
     assert!(matches!(answer, Body::AssociationSetupResponse(ref it) if it.up_function_features.is_some()));
+}
+
+/// RFC 6733 4.3.1 has it although TS 29.212 5.4.2 has not.
+#[test]
+fn a_filter_may_want_all_addresses_but_some() {
+    let with = |text: &str| {
+        let mut request = establishment(77);
+        request.create_pdrs[1].pdi.sdf_filters = vec![SdfFilter::flow(text)];
+        request
+    };
+    let mut lab = Lab::associated();
+    for nobody in ["permit out ip from !any to assigned", "permit out ip from any to !0.0.0.0/0"] {
+        let Body::SessionEstablishmentResponse(refused) =
+            lab.ask(SMF, &Message::session(0, 500, with(nobody)))
+        else {
+            panic!("an answer")
+        };
+        assert_eq!(refused.cause, Cause::RuleCreationModificationFailure, "{nobody}");
+        assert_eq!(refused.failed_rule_id, Some(FailedRuleId::Pdr(2)));
+    }
+    let (session, _) = established(&mut lab, with("permit out ip from !203.0.113.0/24 to assigned"));
+    let classifier = ::rules::compile(rules(&lab, session)).unwrap().classifier;
+    let is_found = |remote: &str| classifier.find(&downlink_from(remote.parse().unwrap())).is_some();
+    for remote in ["203.0.112.255", "203.0.114.0", "0.0.0.0", "255.255.255.255"] {
+        assert!(is_found(remote), "{remote}");
+    }
+    for remote in ["203.0.113.0", "203.0.113.255", "2001:db8::1"] {
+        assert!(!is_found(remote), "{remote}");
+    }
+}
+
+fn downlink_from(remote: std::net::IpAddr) -> ::rules::Arrival {
+    ::rules::Arrival {
+        source: ::rules::Interface::Core,
+        instance: ::rules::Instance::DEFAULT,
+        teid: None,
+        qfi: None,
+        ue: smf::UE.into(),
+        remote,
+        protocol: 17,
+        ue_port: Some(1_000),
+        remote_port: Some(53),
+        traffic_class: 0,
+        spi: None,
+        flow_label: None,
+        application: ::rules::Application::None,
+    }
 }

@@ -6,8 +6,8 @@ use super::{World, damage, filters, frames, user_packets};
 use crate::detection::meant;
 use ipnet::{IpNet, Ipv6Net};
 use rand::Rng;
-use rules::{Direction, FTeid, FlowEnd, Pdi, Rules, SdfFilter};
-use std::net::{IpAddr, Ipv6Addr};
+use rules::{Addresses, Direction, FTeid, FlowEnd, Pdi, Rules, SdfFilter};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// What a user's packet is to be.
 #[derive(Clone, Copy, Debug)]
@@ -67,8 +67,8 @@ fn aim(world: &World, random: &mut Random, pdi: &Pdi, rules: &Rules) -> Aim {
     let filter = wanted.filter(|_| chance(random, 800)).cloned().unwrap_or_default();
     let ue = user(random, pdi, &filter, rules);
     let flow = filter.flow.clone().unwrap_or_default();
-    let remote = match flow.remote.prefix {
-        Some(prefix) if prefix.addr().is_ipv6() == ue.is_ipv6() => within(random, prefix),
+    let remote = match flow.remote.addresses {
+        Some(wanted) if wanted.prefix.addr().is_ipv6() == ue.is_ipv6() => aimed_at(random, wanted),
         _ => server(random, ue.is_ipv6()),
     };
     let (ue_port, remote_port) = (port(random, &flow.user), port(random, &flow.remote));
@@ -118,8 +118,8 @@ fn user(random: &mut Random, pdi: &Pdi, filter: &SdfFilter, rules: &Rules) -> Ip
     });
     let first = addresses.next();
     let other = addresses.next();
-    let wanted =
-        filter.flow.as_ref().and_then(|flow| flow.remote.prefix).map(|prefix| prefix.addr().is_ipv6());
+    let wanted = filter.flow.as_ref().and_then(|flow| flow.remote.addresses);
+    let wanted = wanted.map(|wanted| wanted.prefix.addr().is_ipv6());
     let pdis = [pdi].into_iter().chain(rules.pdrs.iter().map(|pdr| &pdr.pdi));
     let routes: Vec<IpNet> = pdis.flat_map(|pdi| &pdi.framed_routes).copied().collect();
     if let Some(route) = pick_of(random, &routes).copied().filter(|_| chance(random, 400)) {
@@ -142,6 +142,23 @@ fn user(random: &mut Random, pdi: &Pdi, filter: &SdfFilter, rules: &Rules) -> Ip
             let hosts = pick(random, [0, 0, 0, 7, 0xffff_ffff_ffff]);
             Ipv6Addr::from((u128::from(address) ^ hosts) + (u128::from(step.unwrap_or(0)) << 64)).into()
         }
+    }
+}
+
+/// Of those that are not wanted as often as of the others, and mostly next to them.
+fn aimed_at(random: &mut Random, wanted: Addresses) -> IpAddr {
+    let inside = within(random, wanted.prefix);
+    match wanted.inverted && chance(random, 500) {
+        true => beside(wanted.prefix).unwrap_or_else(|| server(random, inside.is_ipv6())),
+        false => inside,
+    }
+}
+
+/// The address above a prefix.
+fn beside(prefix: IpNet) -> Option<IpAddr> {
+    match prefix {
+        IpNet::V4(net) => net.broadcast().to_bits().checked_add(1).map(|bits| Ipv4Addr::from(bits).into()),
+        IpNet::V6(net) => net.broadcast().to_bits().checked_add(1).map(|bits| Ipv6Addr::from(bits).into()),
     }
 }
 

@@ -4,7 +4,7 @@ use super::environment::server;
 use super::random::{Random, chance, maybe, pick};
 use crate::ip::{DCCP, ESP, ICMP, ICMPV6, SCTP, TCP, UDP, UDP_LITE};
 use ipnet::IpNet;
-use rules::{FlowDescription, FlowEnd, PortRange, SdfFilter, TrafficClass};
+use rules::{Addresses, FlowDescription, FlowEnd, PortRange, SdfFilter, TrafficClass};
 use std::net::IpAddr;
 
 pub(super) const PORTS: [u16; 9] = [53, 80, 80, 443, 443, 5060, 8085, 40000, 0];
@@ -35,12 +35,12 @@ pub(super) fn filter(random: &mut Random, users: &[IpAddr]) -> SdfFilter {
 fn flow(random: &mut Random, users: &[IpAddr]) -> FlowDescription {
     let ipv6 =
         users.iter().any(IpAddr::is_ipv6) && (users.iter().all(IpAddr::is_ipv6) || chance(random, 500));
-    let remote_prefix = maybe(random, 600, |random| {
+    let remote = maybe(random, 600, |random| {
         let address = server(random, ipv6);
-        prefix(random, address)
+        addresses(random, address)
     });
     let own = users.iter().find(|user| user.is_ipv6() == ipv6).copied();
-    let user_prefix = own.and_then(|user| maybe(random, 200, |random| prefix(random, user)));
+    let user = own.and_then(|user| maybe(random, 200, |random| addresses(random, user)));
     let protocol = maybe(random, 700, |random| pick(random, PROTOCOLS));
     // Rules that ask for ports of a protocol without them are refused.
     let has_ports = protocol.is_none_or(|protocol| [TCP, UDP, SCTP, UDP_LITE, DCCP].contains(&protocol));
@@ -48,9 +48,15 @@ fn flow(random: &mut Random, users: &[IpAddr]) -> FlowDescription {
         if has_ports { (ports(random, 600), ports(random, 150)) } else { (vec![], vec![]) };
     FlowDescription {
         protocol,
-        remote: FlowEnd { prefix: remote_prefix, ports: remote_ports },
-        user: FlowEnd { prefix: user_prefix, ports: user_ports },
+        remote: FlowEnd { addresses: remote, ports: remote_ports },
+        user: FlowEnd { addresses: user, ports: user_ports },
     }
+}
+
+/// Now and then all others.
+fn addresses(random: &mut Random, address: IpAddr) -> Addresses {
+    let prefix = prefix(random, address);
+    Addresses { prefix, inverted: chance(random, 150) && prefix.prefix_len() > 0 }
 }
 
 /// Mostly one address; not always with its host bits cleared.

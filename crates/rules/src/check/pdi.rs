@@ -72,8 +72,9 @@ fn sdf_filter(filter: &SdfFilter, rule: RuleRef) -> Result<(), RuleError> {
 fn flow_description(flow: &FlowDescription, rule: RuleRef) -> Result<(), RuleError> {
     let ends = [&flow.remote, &flow.user];
     ends.iter().try_for_each(|end| ports(end, rule))?;
-    let mixed = matches!(ends.map(|end| end.prefix), [Some(IpNet::V4(_)), Some(IpNet::V6(_))])
-        || matches!(ends.map(|end| end.prefix), [Some(IpNet::V6(_)), Some(IpNet::V4(_))]);
+    let prefixes = ends.map(|end| end.addresses.map(|addresses| addresses.prefix));
+    let mixed = matches!(prefixes, [Some(IpNet::V4(_)), Some(IpNet::V6(_))])
+        || matches!(prefixes, [Some(IpNet::V6(_)), Some(IpNet::V4(_))]);
     ensure(!mixed, RuleError::MixedFamilies(rule))?;
     let portless = flow.protocol.filter(|protocol| !WITH_PORTS.contains(protocol));
     match portless {

@@ -31,11 +31,11 @@ fn flow(protocol: Option<u8>, remote: FlowEnd, user: FlowEnd) -> SdfFilter {
 }
 
 fn ports(count: usize) -> FlowEnd {
-    FlowEnd { prefix: None, ports: vec![PortRange { first: 80, last: 90 }; count] }
+    FlowEnd { addresses: None, ports: vec![PortRange { first: 80, last: 90 }; count] }
 }
 
 fn net(text: &str) -> FlowEnd {
-    FlowEnd { prefix: Some(text.parse().unwrap()), ports: vec![] }
+    FlowEnd { addresses: Some(text.parse::<ipnet::IpNet>().unwrap().into()), ports: vec![] }
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn ports_need_a_protocol_that_has_them() {
         let good = with_filter(flow(protocol, FlowEnd::default(), ports(limits::PORT_RANGES)));
         assert_eq!(good.check(), Ok(()));
     }
-    let backwards = FlowEnd { prefix: None, ports: vec![PortRange { first: 2, last: 1 }] };
+    let backwards = FlowEnd { addresses: None, ports: vec![PortRange { first: 2, last: 1 }] };
     let backwards = with_filter(flow(None, FlowEnd::default(), backwards));
     assert_eq!(backwards.check(), Err(RuleError::PortRange(pdr_1())));
 }

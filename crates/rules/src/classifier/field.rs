@@ -3,7 +3,7 @@
 use super::matcher::{Filter, Matcher};
 use crate::compile::Arrival;
 use crate::list::Mostly1;
-use crate::sdf::{PortRange, TrafficClass};
+use crate::sdf::{Addresses, PortRange, TrafficClass};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::net::IpAddr;
 
@@ -12,6 +12,10 @@ pub(super) type Span = (u128, u128);
 
 /// All numbers.
 pub(super) const ANY: Span = (0, u128::MAX);
+
+/// The last address of each version.
+const IPV4: u128 = u32::MAX as u128;
+const IPV6: u128 = u128::MAX;
 
 /// Stands for what a packet does not have. A filter may ask for this very number; the matcher then says no.
 const ABSENT: u32 = u32::MAX;
@@ -109,10 +113,13 @@ impl Field for Narrow {
             Self::RemotePort => ports(filter.map(|filter| &filter.remote_ports), spans),
             Self::UeIpv4 => {
                 let own = matcher.ue_ipv4.map(|address| span_of_ipv4(address.into()));
-                let wanted = prefix(filter.and_then(|filter| filter.user), in_ipv4);
+                let wanted = spans_of(filter.and_then(|filter| filter.user), IPV4, in_ipv4);
                 user((matcher, own), wanted, in_ipv4, spans);
             }
-            Self::RemoteIpv4 => spans.extend(prefix(filter.and_then(|filter| filter.remote), in_ipv4)),
+            Self::RemoteIpv4 => {
+                let wanted = spans_of(filter.and_then(|filter| filter.remote), IPV4, in_ipv4);
+                spans.extend(wanted.into_iter().flatten());
+            }
             Self::ClassHigh => nibble(class.map(|class| (class.value >> 4, class.mask >> 4)), spans),
             Self::ClassLow => nibble(class.map(|TrafficClass { value, mask }| (value, mask & 15)), spans),
             Self::Spi => spans.push(one_or_any(filter.and_then(|filter| filter.spi))),
@@ -138,10 +145,13 @@ impl Field for Wide {
         match self {
             Self::UeIpv6 => {
                 let own = matcher.ue_ipv6().map(span_of_ipv6);
-                let wanted = prefix(filter.and_then(|filter| filter.user), in_ipv6);
+                let wanted = spans_of(filter.and_then(|filter| filter.user), IPV6, in_ipv6);
                 user((matcher, own), wanted, in_ipv6, spans);
             }
-            Self::RemoteIpv6 => spans.extend(prefix(filter.and_then(|filter| filter.remote), in_ipv6)),
+            Self::RemoteIpv6 => {
+                let wanted = spans_of(filter.and_then(|filter| filter.remote), IPV6, in_ipv6);
+                spans.extend(wanted.into_iter().flatten());
+            }
         }
     }
 }
@@ -187,20 +197,34 @@ fn nibble(wanted: Option<(u8, u8)>, spans: &mut Vec<Span>) {
 /// nothing: no packet of that version matches. Spans may overlap.
 fn user(
     (matcher, own): (&Matcher, Option<Span>),
-    wanted: Option<Span>,
+    wanted: [Option<Span>; 2],
     span_of: impl Fn(IpNet) -> Option<Span>,
     spans: &mut Vec<Span>,
 ) {
     if matcher.is_of_any_user() {
-        return spans.extend(wanted);
+        return spans.extend(wanted.into_iter().flatten());
     }
     let routes = matcher.framed_routes().iter().filter_map(|route| span_of(*route));
-    spans.extend(own.into_iter().chain(routes).filter_map(|span| intersection(span, wanted?)));
+    let both = |span| wanted.into_iter().flatten().filter_map(move |wanted| intersection(span, wanted));
+    spans.extend(own.into_iter().chain(routes).flat_map(both));
 }
 
-/// `None`: no packet of that version matches.
-fn prefix(net: Option<IpNet>, span_of: impl Fn(IpNet) -> Option<Span>) -> Option<Span> {
-    net.map_or(Some(ANY), span_of)
+/// The addresses of one IP version, the last of which is given, that a filter wants: of inverted ones what is below and what is
+/// above. None: no packet of that version matches.
+fn spans_of(
+    wanted: Option<Addresses>,
+    last: u128,
+    span_of: impl Fn(IpNet) -> Option<Span>,
+) -> [Option<Span>; 2] {
+    let Some(Addresses { prefix, inverted }) = wanted else { return [Some(ANY), None] };
+    match span_of(prefix) {
+        Some((begin, end)) if inverted => {
+            let below = begin.checked_sub(1).map(|end| (0, end));
+            let above = end.checked_add(1).filter(|begin| *begin <= last).map(|begin| (begin, last));
+            [below, above]
+        }
+        span => [span, None],
+    }
 }
 
 fn in_ipv4(net: IpNet) -> Option<Span> {

@@ -5,7 +5,7 @@ use crate::compile::Arrival;
 use crate::ids::{Instance, Qfi, Teid};
 use crate::intent::{Interface, Pdi};
 use crate::list::Mostly1;
-use crate::sdf::{FlowDescription, FlowEnd, PortRange, SdfFilter, TrafficClass};
+use crate::sdf::{Addresses, FlowDescription, FlowEnd, PortRange, SdfFilter, TrafficClass};
 use ipnet::{IpNet, Ipv6Net};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU32;
@@ -55,8 +55,8 @@ pub(super) struct Filter {
     pub(super) traffic_class: Option<TrafficClass>,
     pub(super) spi: Option<u32>,
     pub(super) flow_label: Option<u32>,
-    pub(super) remote: Option<IpNet>,
-    pub(super) user: Option<IpNet>,
+    pub(super) remote: Option<Addresses>,
+    pub(super) user: Option<Addresses>,
     pub(super) remote_ports: Mostly1<PortRange>,
     pub(super) user_ports: Mostly1<PortRange>,
 }
@@ -211,8 +211,8 @@ impl Filter {
             traffic_class: filter.traffic_class,
             spi: filter.spi,
             flow_label: filter.flow_label,
-            remote: remote.prefix,
-            user: user.prefix,
+            remote: remote.addresses,
+            user: user.addresses,
             remote_ports: ports(remote),
             user_ports: ports(user),
         }
@@ -223,8 +223,8 @@ impl Filter {
         self.protocol.is_none_or(|protocol| protocol == packet.protocol)
             && within(&self.remote_ports, packet.remote_port)
             && within(&self.user_ports, packet.ue_port)
-            && self.remote.is_none_or(|prefix| holds(prefix, packet.remote))
-            && self.user.is_none_or(|prefix| holds(prefix, packet.ue))
+            && self.remote.is_none_or(|wanted| is_among(wanted, packet.remote))
+            && self.user.is_none_or(|wanted| is_among(wanted, packet.ue))
             && self.traffic_class.is_none_or(class)
             && self.spi.is_none_or(|spi| packet.spi == Some(spi))
             && self.flow_label.is_none_or(|label| packet.flow_label == Some(label))
@@ -233,6 +233,15 @@ impl Filter {
 
 fn within(ranges: &[PortRange], port: Option<u16>) -> bool {
     ranges.is_empty() || port.is_some_and(|port| ranges.iter().any(|range| range.contains(port)))
+}
+
+/// Not all others are: the other IP version's are not.
+#[inline]
+pub(super) fn is_among(wanted: Addresses, address: IpAddr) -> bool {
+    match wanted.inverted {
+        false => holds(wanted.prefix, address),
+        true => wanted.prefix.addr().is_ipv4() == address.is_ipv4() && !holds(wanted.prefix, address),
+    }
 }
 
 /// As [`IpNet::contains`], in a third of its time.

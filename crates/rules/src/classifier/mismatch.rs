@@ -1,12 +1,12 @@
 //! Why a PDR does not match a packet: the first criterion that differs, for people who wonder.
 
 use super::Classifier;
-use super::matcher::{Filter, Matcher};
+use super::matcher::{Filter, Matcher, is_among};
 use crate::compile::Arrival;
 use crate::ids::Teid;
 use crate::intent::Interface;
-use crate::sdf::{PortRange, TrafficClass};
-use ipnet::{IpNet, Ipv6Net};
+use crate::sdf::{Addresses, PortRange, TrafficClass};
+use ipnet::Ipv6Net;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -39,10 +39,10 @@ pub enum FilterMismatch {
     RemotePort(PortRange, u16),
     /// A port at the user's end, likewise.
     UserPort(PortRange, u16),
-    /// A far end in this prefix.
-    Remote(IpNet),
-    /// A user's end in this prefix.
-    User(IpNet),
+    /// One of these far ends.
+    Remote(Addresses),
+    /// One of these users' ends.
+    User(Addresses),
     /// Another type of service, or traffic class.
     TrafficClass(TrafficClass),
     /// Another Security Parameters Index.
@@ -100,8 +100,8 @@ impl Filter {
         let protocol = self.protocol.filter(|protocol| *protocol != packet.protocol);
         let remote_port = || ports(&self.remote_ports, packet.remote_port);
         let user_port = || ports(&self.user_ports, packet.ue_port);
-        let remote = || self.remote.filter(|prefix| !prefix.contains(&packet.remote));
-        let user = || self.user.filter(|prefix| !prefix.contains(&packet.ue));
+        let remote = || self.remote.filter(|wanted| !is_among(*wanted, packet.remote));
+        let user = || self.user.filter(|wanted| !is_among(*wanted, packet.ue));
         let spi = || self.spi.filter(|spi| packet.spi != Some(*spi));
         let label = || self.flow_label.filter(|label| packet.flow_label != Some(*label));
         protocol
@@ -170,8 +170,8 @@ impl fmt::Display for FilterMismatch {
             Self::UserPort(range, of) => {
                 write!(f, "port {range} or another of {of} ranges at the user's end")
             }
-            Self::Remote(prefix) => write!(f, "a far end in {prefix}"),
-            Self::User(prefix) => write!(f, "a user in {prefix}"),
+            Self::Remote(wanted) => write!(f, "a far end {} {}", where_from(wanted), wanted.prefix),
+            Self::User(wanted) => write!(f, "a user {} {}", where_from(wanted), wanted.prefix),
             Self::TrafficClass(TrafficClass { value, mask }) => {
                 write!(f, "type of service {value:#04x} under mask {mask:#04x}")
             }
@@ -179,4 +179,8 @@ impl fmt::Display for FilterMismatch {
             Self::FlowLabel(label) => write!(f, "flow label {label:#07x}"),
         }
     }
+}
+
+const fn where_from(wanted: &Addresses) -> &'static str {
+    if wanted.inverted { "outside" } else { "in" }
 }

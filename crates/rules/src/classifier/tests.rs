@@ -5,6 +5,7 @@ use crate::compile::source::with_source;
 use crate::fixture::{pdi, pdr, rules};
 use crate::rule::ById;
 use crate::*;
+use ipnet::IpNet;
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
 use random::{Scale, crowded, packet, session};
@@ -77,7 +78,16 @@ fn filter_matches(filter: &SdfFilter, packet: &Arrival) -> bool {
 
 fn end_matches(end: &FlowEnd, address: IpAddr, port: Option<u16>) -> bool {
     let in_ports = || port.is_some_and(|port| end.ports.iter().any(|range| range.contains(port)));
-    end.prefix.is_none_or(|prefix| prefix.contains(&address)) && (end.ports.is_empty() || in_ports())
+    end.addresses.is_none_or(|wanted| is_one_of(wanted, address)) && (end.ports.is_empty() || in_ports())
+}
+
+/// `!` is of the addresses of one IP version, too (RFC 6733 4.3.1).
+fn is_one_of(wanted: Addresses, address: IpAddr) -> bool {
+    match (wanted.prefix, address) {
+        (IpNet::V4(net), IpAddr::V4(address)) => net.contains(&address) != wanted.inverted,
+        (IpNet::V6(net), IpAddr::V6(address)) => net.contains(&address) != wanted.inverted,
+        _ => false,
+    }
 }
 
 /// What the rules say once the user's addresses stand in those that leave them out, of which `compile/source.rs` has tests.
@@ -160,7 +170,7 @@ fn filter_of(number: u32, ranges: u32) -> SdfFilter {
     let remote = ipnet::Ipv6Net::new(remote.into(), 96).unwrap();
     let flow = FlowDescription {
         protocol: Some(if number.is_multiple_of(2) { 6 } else { 17 }),
-        remote: FlowEnd { prefix: Some(remote.into()), ports },
+        remote: FlowEnd { addresses: Some(IpNet::from(remote).into()), ports },
         user: FlowEnd::default(),
     };
     SdfFilter {

@@ -314,7 +314,7 @@ fn a_step_is_found_only_by_what_its_pdi_says() {
 #[test]
 fn a_filter_of_nothing_but_an_id_is_the_filter_of_that_id() {
     let mut rules = rules();
-    let dns = FlowEnd { prefix: None, ports: vec![PortRange { first: 53, last: 53 }] };
+    let dns = FlowEnd { addresses: None, ports: vec![PortRange { first: 53, last: 53 }] };
     let flow = FlowDescription { protocol: Some(17), remote: dns, ..FlowDescription::default() };
     let told = SdfFilter { flow: Some(flow), id: Some(4), ..SdfFilter::default() };
     rules.pdrs[0].pdi.sdf_filters = vec![SdfFilter { id: Some(4), ..SdfFilter::default() }];

@@ -1,6 +1,6 @@
 //! Writes a flow description as TS 29.212 5.4.2 has it; what is read back is the same.
 
-use super::{FlowDescription, FlowEnd, PortRange};
+use super::{Addresses, FlowDescription, FlowEnd, PortRange};
 use std::fmt;
 
 impl fmt::Display for PortRange {
@@ -8,6 +8,18 @@ impl fmt::Display for PortRange {
         match self.first == self.last {
             true => write!(f, "{}", self.first),
             false => write!(f, "{}-{}", self.first, self.last),
+        }
+    }
+}
+
+impl fmt::Display for Addresses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.inverted {
+            f.write_str("!")?;
+        }
+        match self.prefix.prefix_len() == self.prefix.max_prefix_len() {
+            true => write!(f, "{}", self.prefix.addr()),
+            false => write!(f, "{}", self.prefix),
         }
     }
 }
@@ -27,9 +39,8 @@ impl fmt::Display for FlowDescription {
 }
 
 fn write_end(end: &FlowEnd, any: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    match end.prefix {
-        Some(prefix) if prefix.prefix_len() == prefix.max_prefix_len() => write!(f, "{}", prefix.addr())?,
-        Some(prefix) => write!(f, "{prefix}")?,
+    match end.addresses {
+        Some(addresses) => write!(f, "{addresses}")?,
         None => f.write_str(any)?,
     }
     for (range, separator) in end.ports.iter().zip(std::iter::once(' ').chain(std::iter::repeat(','))) {

@@ -1,9 +1,10 @@
 //! Reads a flow description: the IPFilterRule of RFC 6733 4.3.1 as TS 29.212 5.4.2 and TS 29.244 8.2.5 restrict it.
 //!
 //! `permit out PROTOCOL from SOURCE [PORTS] to DESTINATION [PORTS]`, and, because control planes send them, `in` for
-//! `out`, names of protocols, capitals and any white space. Nothing else: no `deny`, no `!`, no options.
+//! `out`, names of protocols, capitals, any white space, and `!` before an address or prefix. Nothing else: no `deny`, no
+//! options.
 
-use super::{FlowDescription, FlowEnd, PortRange};
+use super::{Addresses, FlowDescription, FlowEnd, PortRange};
 use ipnet::IpNet;
 use std::net::IpAddr;
 use std::str::{FromStr, SplitAsciiWhitespace};
@@ -31,9 +32,9 @@ pub enum SdfError {
     /// `deny`: what packets do not match is said by other rules (TS 29.212 5.4.2).
     #[error("{0:?} is not allowed, only \"permit\"")]
     Denies(String),
-    /// `!` (TS 29.212 5.4.2).
-    #[error("{0:?} inverts an address, which is not allowed")]
-    Inverted(String),
+    /// `!` before what is every address there is, of its IP version.
+    #[error("{0:?} leaves no address: \"!\" stands before an address, or a prefix of some")]
+    NoAddress(String),
     /// Neither `ip`, nor 0 to 255, nor a known name.
     #[error("{0:?} is no protocol: ip, or 0 to 255")]
     Protocol(String),
@@ -135,7 +136,7 @@ impl<'a> Words<'a> {
 
     fn end(&mut self) -> Result<End, SdfError> {
         let word = self.next("an address")?;
-        let (prefix, is_assigned) = address(word)?;
+        let (addresses, is_assigned) = addresses(word)?;
         let begins_ports = |word: &&str| word.starts_with(|first: char| first.is_ascii_digit());
         let ports = match self.pending().filter(begins_ports) {
             Some(word) => {
@@ -144,7 +145,7 @@ impl<'a> Words<'a> {
             }
             None => vec![],
         };
-        Ok(End { is_assigned, end: FlowEnd { prefix, ports } })
+        Ok(End { is_assigned, end: FlowEnd { addresses, ports } })
     }
 }
 
@@ -180,22 +181,27 @@ fn number<T: FromStr>(digits: &str) -> Option<T> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 
-/// The prefix, if it is one, and whether the address is `assigned`.
-fn address(word: &str) -> Result<(Option<IpNet>, bool), SdfError> {
+/// Those that are wanted, unless it is any, and whether it is `assigned`.
+fn addresses(word: &str) -> Result<(Option<Addresses>, bool), SdfError> {
     if word.eq_ignore_ascii_case("any") {
         return Ok((None, false));
     }
     if word.eq_ignore_ascii_case("assigned") {
         return Ok((None, true));
     }
-    if word.starts_with('!') {
-        return Err(SdfError::Inverted(word.to_owned()));
+    match word.strip_prefix('!') {
+        None => Ok((Some(prefix(word)?.into()), false)),
+        Some(others) if others.eq_ignore_ascii_case("any") => Err(SdfError::NoAddress(word.to_owned())),
+        Some(others) => match prefix(others)? {
+            all if all.prefix_len() == 0 => Err(SdfError::NoAddress(word.to_owned())),
+            prefix => Ok((Some(Addresses { prefix, inverted: true }), false)),
+        },
     }
+}
+
+fn prefix(word: &str) -> Result<IpNet, SdfError> {
     let single = || word.parse::<IpAddr>().map(IpNet::from);
-    match word.parse::<IpNet>().or_else(|_| single()) {
-        Ok(prefix) => Ok((Some(prefix), false)),
-        Err(_) => Err(SdfError::Address(word.to_owned())),
-    }
+    word.parse().or_else(|_| single()).map_err(|_| SdfError::Address(word.to_owned()))
 }
 
 fn ports(word: &str) -> Result<Vec<PortRange>, SdfError> {

@@ -12,7 +12,11 @@ fn refused(text: &str) -> SdfError {
 
 fn end(prefix: &str, ports: &[(u16, u16)]) -> FlowEnd {
     let ports = ports.iter().map(|(first, last)| PortRange { first: *first, last: *last }).collect();
-    FlowEnd { prefix: Some(prefix).filter(|prefix| !prefix.is_empty()).map(|p| p.parse().unwrap()), ports }
+    let addresses = Some(prefix).filter(|prefix| !prefix.is_empty()).map(|p| match p.strip_prefix('!') {
+        Some(others) => Addresses { prefix: others.parse().unwrap(), inverted: true },
+        None => p.parse::<IpNet>().unwrap().into(),
+    });
+    FlowEnd { addresses, ports }
 }
 
 fn flow(protocol: impl Into<Option<u8>>, remote: FlowEnd, user: FlowEnd) -> FlowDescription {
@@ -55,6 +59,24 @@ fn spaces_and_capitals_do_not_matter() {
     assert_eq!(parsed("  PERMIT\tOut  UDP from  ANY 53   To Assigned \n"), plain);
 }
 
+/// RFC 6733 4.3.1 has it; TS 29.212 5.4.2 has not.
+#[test]
+fn an_inverted_address_is_all_others() {
+    let any = FlowEnd::default;
+    let cases = [
+        ("permit out ip from !10.0.0.1 to any", flow(None, end("!10.0.0.1/32", &[]), any())),
+        ("permit out 6 from !10.0.0.0/8 443 to !2001:db8::/32", {
+            flow(6, end("!10.0.0.0/8", &[(443, 443)]), end("!2001:db8::/32", &[]))
+        }),
+        ("permit in ip from !2001:db8::1 to any", flow(None, any(), end("!2001:db8::1/128", &[]))),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(parsed(text), expected, "{text}");
+    }
+    let error = refused("permit out ip from !any to assigned").to_string();
+    assert_eq!(error, "\"!any\" leaves no address: \"!\" stands before an address, or a prefix of some");
+}
+
 #[test]
 fn inwards_the_ends_change_places() {
     let out = parsed("permit out 6 from 192.0.2.0/24 80 to 10.0.0.1 1000");
@@ -75,8 +97,13 @@ fn what_is_not_allowed_is_named() {
     let word = |text: &str| text.to_owned();
     let cases = [
         ("deny out ip from any to any", SdfError::Denies(word("deny"))),
-        ("permit out ip from !10.0.0.1 to any", SdfError::Inverted(word("!10.0.0.1"))),
-        ("permit out ip from any to !any", SdfError::Inverted(word("!any"))),
+        ("permit out ip from any to !any", SdfError::NoAddress(word("!any"))),
+        ("permit out ip from !0.0.0.0/0 to any", SdfError::NoAddress(word("!0.0.0.0/0"))),
+        ("permit out ip from !10.0.0.1/0 to any", SdfError::NoAddress(word("!10.0.0.1/0"))),
+        ("permit out ip from any to !::/0", SdfError::NoAddress(word("!::/0"))),
+        ("permit out ip from any to !assigned", SdfError::Address(word("assigned"))),
+        ("permit out ip from !!10.0.0.1 to any", SdfError::Address(word("!10.0.0.1"))),
+        ("permit out ip from ! 10.0.0.1 to any", SdfError::Address(word(""))),
         ("permit out ip from any to any frag", SdfError::Option(word("frag"))),
         ("permit out 6 from any to assigned 80 established", SdfError::Option(word("established"))),
         ("permit out 6 from any to assigned 80 90", SdfError::Option(word("90"))),
@@ -121,7 +148,7 @@ fn the_length_is_limited() {
 #[test]
 fn the_longest_description_a_filter_may_have_can_be_read() {
     let ports = [(10_000, 20_000); crate::limits::PORT_RANGES];
-    let widest = "2001:1db8:1111:2222:3333:4444:5555:6666/127";
+    let widest = "!2001:1db8:1111:2222:3333:4444:5555:6666/127";
     let longest = flow(255, end(widest, &ports), end(widest, &ports));
     assert_eq!(parsed(&longest.to_string()), longest);
 }
@@ -131,8 +158,10 @@ fn ends() -> impl Strategy<Value = FlowEnd> {
     let v6 = (any::<u128>(), 0..=128_u8).prop_map(|(bits, length)| net(Ipv6Addr::from(bits).into(), length));
     let range = (any::<u16>(), any::<u16>())
         .prop_map(|(one, other)| PortRange { first: one.min(other), last: one.max(other) });
-    let prefix = proptest::option::of(prop_oneof![v4, v6]);
-    (prefix, proptest::collection::vec(range, 0..5)).prop_map(|(prefix, ports)| FlowEnd { prefix, ports })
+    let addresses = (prop_oneof![v4, v6], any::<bool>())
+        .prop_map(|(prefix, inverted)| Addresses { prefix, inverted: inverted && prefix.prefix_len() > 0 });
+    (proptest::option::of(addresses), proptest::collection::vec(range, 0..5))
+        .prop_map(|(addresses, ports)| FlowEnd { addresses, ports })
 }
 
 fn net(address: std::net::IpAddr, length: u8) -> ipnet::IpNet {
@@ -162,6 +191,8 @@ fn nearly() -> impl Strategy<Value = String> {
         ",",
         "frag",
         "10.0.0.1",
+        "!10.0.0.1",
+        "!::/0",
         "99999999999999999999",
         "é",
         "\0",

@@ -111,13 +111,18 @@ fn flow(random: &mut Pcg64, scale: Scale) -> FlowDescription {
     let protocol = some(random, 60, protocol);
     let with_ports = protocol.is_none_or(|protocol| [6, 17].contains(&protocol));
     let mut end = |percent| FlowEnd {
-        prefix: some(random, percent, |random| prefix(random, scale, is_ipv4)),
+        addresses: some(random, percent, |random| addresses(random, scale, is_ipv4)),
         ports: some(random, if with_ports { percent } else { 0 }, |random| {
             list(random, scale.ranges, |random| range(random, scale))
         })
         .unwrap_or_default(),
     };
     FlowDescription { protocol, remote: end(scale.detail.1), user: end(25) }
+}
+
+fn addresses(random: &mut Pcg64, scale: Scale, is_ipv4: bool) -> Addresses {
+    let prefix = prefix(random, scale, is_ipv4);
+    Addresses { prefix, inverted: random.random_ratio(1, 8) }
 }
 
 fn prefix(random: &mut Pcg64, scale: Scale, is_ipv4: bool) -> IpNet {
@@ -200,7 +205,8 @@ fn imitate(random: &mut Pcg64, pdi: &Pdi, packet: &mut Arrival) {
     packet.protocol = flow.protocol.unwrap_or(packet.protocol);
     packet.remote_port = port_of(&flow.remote, packet.remote_port);
     packet.ue_port = port_of(&flow.user, packet.ue_port);
-    if let Some(prefix) = flow.remote.prefix.filter(|prefix| prefix.addr().is_ipv4() == packet.ue.is_ipv4()) {
+    let wanted = flow.remote.addresses.map(|wanted| wanted.prefix);
+    if let Some(prefix) = wanted.filter(|prefix| prefix.addr().is_ipv4() == packet.ue.is_ipv4()) {
         packet.remote = *[prefix.network(), prefix.broadcast(), prefix.addr()].choose(random).unwrap();
     }
 }

@@ -76,8 +76,8 @@ fn five_tuple(random: &mut Pcg64, Width(shortest, longest): Width) -> SdfFilter 
     let remote = ipnet::Ipv4Net::new(random.random::<u32>().into(), length).unwrap();
     let flow = FlowDescription {
         protocol: [Some(6), Some(17), None][random.random_range(0..3)],
-        remote: FlowEnd { prefix: Some(remote.into()), ports: vec![range(random)] },
-        user: FlowEnd { prefix: None, ports: vec![range(random)] },
+        remote: FlowEnd { addresses: Some(ipnet::IpNet::from(remote).into()), ports: vec![range(random)] },
+        user: FlowEnd { addresses: None, ports: vec![range(random)] },
     };
     SdfFilter { flow: Some(flow), ..SdfFilter::default() }
 }
@@ -98,7 +98,9 @@ fn matching(random: &mut Pcg64, rules: &Rules) -> Arrival {
     let pdi = &rules.pdrs[random.random_range(0..rules.pdrs.len())].pdi;
     let filter = &pdi.sdf_filters[random.random_range(0..pdi.sdf_filters.len())];
     let flow = filter.flow.as_ref().unwrap();
-    let Some(ipnet::IpNet::V4(prefix)) = flow.remote.prefix else { unreachable!() };
+    let Some(ipnet::IpNet::V4(prefix)) = flow.remote.addresses.map(|wanted| wanted.prefix) else {
+        unreachable!()
+    };
     let packet = to_user(random, prefix.addr(), flow.remote.ports[0].first);
     Arrival { protocol: flow.protocol.unwrap_or(6), ue_port: Some(flow.user.ports[0].last), ..packet }
 }
