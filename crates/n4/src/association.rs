@@ -14,7 +14,7 @@ use pfcp::{
     SessionEstablishmentRequest, SessionRetentionInformation, flags, ie,
 };
 use rules::Seid;
-use session::AssociationRecord;
+use session::{AssociationRecord, PeerNews};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
@@ -45,6 +45,7 @@ impl Node {
             answers_heartbeats: self.answers_heartbeats(&node_id),
             era: self.next_era(request, retained.is_some()),
             ends_ms: None,
+            unconfirmed: PeerNews::default(),
         };
         self.associate(record, retained.as_ref());
         let is_retained = retained.is_some_and(|retained| self.has_retained(&node_id, &retained));
@@ -296,6 +297,7 @@ impl Node {
                 answers_heartbeats: self.answers_heartbeats(&node_id),
                 era: self.era(&node_id),
                 ends_ms: None,
+                unconfirmed: PeerNews::default(),
             };
             self.associate(record, None);
             self.tell_failed_paths(&node_id);

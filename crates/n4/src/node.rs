@@ -93,9 +93,9 @@ impl Node {
         // The moment of our zero: moments go on where they were in our former life.
         let since_1900_ms = clock.moment(start.since_1900_ms);
         let limits = config.limits;
+        let peers = Peers::new(&config, start.associations, (start.node.leaves_ms, since_1900_ms));
         let mut node = Self {
             recovery_time_stamp: stamp,
-            peers: Peers::new(&config, start.associations, (start.node.leaves_ms, since_1900_ms)),
             sessions: Sessions::new(stamp),
             tunnels: Tunnels::new(stamp, limits.tunnels, &config.gtpu),
             pools: Pools::new(&config.ue_pools, stamp),
@@ -122,7 +122,8 @@ impl Node {
             failed_paths: start.paths.iter().map(|path| ((path.side, path.peer), Time::ZERO)).collect(),
             unheard_paths: start.paths.iter().map(|path| (path.side, path.peer)).collect(),
             paths_due: None,
-            path_news: BTreeMap::new(),
+            path_news: Self::news_unheard_of(&peers),
+            peers,
             losses: Losses::default(),
             strangers: Strangers::default(),
             counters: Counters::default(),

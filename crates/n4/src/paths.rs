@@ -1,14 +1,15 @@
 //! Paths to other user planes and to radios, as the data plane finds them, told to all control planes (TS 29.244 6.2.10,
 //! 7.4.5), and restarts of their other ends (TS 23.007 18A). What a control plane has not confirmed is kept as a state, not as an event: it is told how things are when it answers
-//! again.
+//! again, by our next life if need be.
 
 use crate::exchange::Purpose;
 use crate::interface::{Level, Output};
 use crate::node::Node;
+use crate::peers::Peers;
 use machine::Time;
 use pfcp::{CpFeature, Message, NodeReportRequest, PathReport, RemoteGtpuPeer, flags};
 use rules::Interface;
-use session::PathRecord;
+use session::{AssociationRecord, PathRecord, PeerNews};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::Duration;
@@ -18,6 +19,9 @@ const PEERS: usize = 48;
 /// A path that failed before we started and of which the data plane has not said so again within this time has recovered: peers are
 /// asked every 60 s, and have failed when they have not answered for 15 s (TS 29.281 7.2.1).
 const UNHEARD: Duration = Duration::from_secs(90);
+/// Peers of which the next process hears what a control plane has not confirmed, of each kind of news: the association's record is
+/// written with all of them whenever they change.
+const KEPT: usize = 256;
 /// Messages to one control plane that wait for an answer.
 const UNDER_WAY: usize = 16;
 
@@ -80,6 +84,30 @@ impl News {
         for peer in peers {
             self.untold.entry(what.topic(peer)).or_insert(what);
         }
+    }
+
+    /// What a control plane had not confirmed when our former life ended.
+    fn unheard(record: &AssociationRecord) -> Self {
+        let PeerNews { restarted, recovered } = &record.unconfirmed;
+        let restarted = restarted.iter().map(|peer| (*peer, What::Restarted));
+        let all = restarted.chain(recovered.iter().map(|peer| (*peer, What::Recovered)));
+        let untold = all.map(|(peer, what)| (what.topic(peer), what)).collect();
+        Self { untold, ..Self::default() }
+    }
+
+    /// What the next process is to tell if this one ends.
+    fn unconfirmed(&self) -> PeerNews {
+        PeerNews {
+            restarted: self.unconfirmed_of(What::Restarted),
+            recovered: self.unconfirmed_of(What::Recovered),
+        }
+    }
+
+    fn unconfirmed_of(&self, what: What) -> Vec<IpAddr> {
+        let untold = self.untold.iter().filter(|(_, other)| **other == what).map(|((_, peer), _)| *peer);
+        let under_way = self.under_way.values().filter(|(_, other)| *other == what);
+        let all: BTreeSet<IpAddr> = untold.chain(under_way.flat_map(|(peers, _)| peers.clone())).collect();
+        all.into_iter().take(KEPT).collect()
     }
 
     /// Some of what is to be told, the same of all of them.
@@ -170,6 +198,22 @@ impl Node {
             self.requests.finish(sequence);
         }
         self.tell_news(node_id);
+        self.save_news(node_id);
+    }
+
+    /// What each control plane has not confirmed, as the database has it.
+    pub(crate) fn news_unheard_of(peers: &Peers) -> BTreeMap<String, News> {
+        let all = peers.iter().map(|peer| (peer.record.node_id.clone(), News::unheard(&peer.record)));
+        all.filter(|(_, news)| !news.untold.is_empty()).collect()
+    }
+
+    fn save_news(&mut self, node_id: &str) {
+        let unconfirmed = self.path_news.get(node_id).map(News::unconfirmed).unwrap_or_default();
+        let Some(association) = self.peers.get_mut(node_id) else { return };
+        if association.record.unconfirmed != unconfirmed {
+            association.record.unconfirmed = unconfirmed;
+            self.out.push(Output::SaveAssociation(association.record.clone()));
+        }
     }
 
     /// Tells what there is to tell, unless the control plane does not answer.
@@ -217,6 +261,7 @@ impl Node {
             (news.again, _) = (None, news.under_way.remove(&sequence));
         }
         self.tell_news(node_id);
+        self.save_news(node_id);
     }
 
     /// A message was not answered.

@@ -12,8 +12,8 @@ mod usage;
 pub use charge::{ChargingRecord, OwnMeter};
 pub use packed::Packed;
 pub use record::{
-    AssociationRecord, CpFSeid, Extras, LifeRecord, NodeRecord, PathRecord, PfdRecord, SessionRecord,
-    TrafficEndpoint,
+    AssociationRecord, CpFSeid, Extras, LifeRecord, NodeRecord, PathRecord, PeerNews, PfdRecord,
+    SessionRecord, TrafficEndpoint,
 };
 pub use store::{Change, Contents, Store, StoreError};
 pub use usage::{

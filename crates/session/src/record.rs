@@ -111,6 +111,17 @@ pub struct AssociationRecord {
     pub era: u32,
     /// When the association is over, as its release was asked for: milliseconds since 1900.
     pub ends_ms: Option<u64>,
+    /// What it has not confirmed yet of GTP-U peers.
+    pub unconfirmed: PeerNews,
+}
+
+/// What was told of GTP-U peers and no data plane tells again. That paths have failed, [`PathRecord`]s say.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerNews {
+    /// They were restarted.
+    pub restarted: Vec<IpAddr>,
+    /// They answer again.
+    pub recovered: Vec<IpAddr>,
 }
 
 /// What a control plane said an application looks like (TS 29.244 7.4.3).

@@ -196,6 +196,7 @@ mod tests {
             alternatives: vec![],
             preferred: 0,
             answers_heartbeats: false,
+            unconfirmed: session::PeerNews::default(),
         }
     }
 

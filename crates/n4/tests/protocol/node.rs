@@ -206,6 +206,50 @@ fn a_restart_of_a_peer_is_told_to_who_understands_until_it_is_confirmed() {
     assert_eq!(node_reports(&mut lab).len(), 1);
 }
 
+/// No data plane says it again.
+#[test]
+fn what_was_not_confirmed_of_peers_is_told_by_our_next_life() {
+    let mut lab = Lab::new(config());
+    associate(&mut lab, &[CpFeature::Rpgur]);
+    path(&mut lab, false);
+    confirm_all(&mut lab);
+    let restarted = Notice::Event(Event::PeerRestarted { side: Interface::Access, remote: RADIO });
+    lab.handle(Input::DataPath(&restarted));
+    path(&mut lab, true);
+    lab.sent.clear();
+    lab.restart();
+    let told = |lab: &mut Lab| {
+        lab.pass(Duration::from_secs(1));
+        let reports = lab.sent.iter().filter_map(|(_, message)| match &message.body {
+            Body::NodeReportRequest(report) => Some(report.report_type),
+            _ => None,
+        });
+        let told: std::collections::BTreeSet<u8> = reports.collect();
+        confirm_all(lab);
+        told
+    };
+    assert!(told(&mut lab).into_iter().eq([flags::NODE_REPORT_UPRR, flags::NODE_REPORT_PURR]));
+    lab.restart();
+    assert!(told(&mut lab).is_empty(), "it is confirmed");
+    // What came after is true, not what was before.
+    path(&mut lab, false);
+    confirm_all(&mut lab);
+    path(&mut lab, true);
+    path(&mut lab, false);
+    lab.sent.clear();
+    lab.restart();
+    path(&mut lab, false);
+    assert!(told(&mut lab).into_iter().eq([flags::NODE_REPORT_UPFR]));
+}
+
+fn confirm_all(lab: &mut Lab) {
+    for (_, sequence, _) in node_reports(lab) {
+        let (node_id, cause) = (NodeId::Ipv4(SMF), Cause::RequestAccepted);
+        let response = NodeReportResponse { node_id, cause, offending_ie: None, carried: vec![] };
+        lab.tell(SMF, &Message::node(sequence, response));
+    }
+}
+
 /// One address may be of a radio's, and of another user plane's on the other side.
 #[test]
 fn a_path_that_fails_on_one_side_does_not_recover_on_the_other() {

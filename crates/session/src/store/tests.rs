@@ -1,7 +1,7 @@
 //! What is kept, what is not, and what becomes of what cannot be read.
 
 use super::*;
-use crate::{CpFSeid, SessionRecord, UsageRecord};
+use crate::{CpFSeid, PeerNews, SessionRecord, UsageRecord};
 use machine::Clock;
 use rules::{Interface, Rules};
 
@@ -65,6 +65,7 @@ fn association() -> AssociationRecord {
         alternatives: vec![],
         preferred: 1,
         answers_heartbeats: true,
+        unconfirmed: PeerNews { restarted: vec![[10, 30, 0, 1].into()], recovered: vec![] },
     }
 }
 
