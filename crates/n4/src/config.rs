@@ -144,6 +144,8 @@ pub struct Config {
     /// Between two usage reports of a session, unless a user waits for the second: what is due in between is told
     /// together.
     pub report_interval: Duration,
+    /// Usage reports of thresholds and periods to one control plane in a second; what is more takes turns. 0: without limit.
+    pub usage_reports_per_s: u32,
     /// How long the data plane keeps packets of users who sleep: nobody is told of them any longer.
     pub kept_for: Duration,
     /// How long an answer is remembered. More than a control plane goes on asking.
@@ -189,6 +191,7 @@ impl Config {
             n1: 3,
             apply_timeout: Duration::from_secs(2),
             report_interval: Duration::from_secs(1),
+            usage_reports_per_s: 5_000,
             kept_for: Duration::from_secs(60),
             answer_lifetime: Duration::from_secs(30),
         }

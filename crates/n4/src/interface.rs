@@ -161,6 +161,8 @@ pub struct Counters {
     pub unanswered: u64,
     /// Error Indications not reported: reported lately, or too many at once.
     pub reports_held_back: u64,
+    /// Usage reports that wait for their turn (`usage_reports_per_s`).
+    pub reports_delayed: u64,
     /// Usage reports made, in whatever message.
     pub usage_reports: u64,
     /// Charging data records closed.

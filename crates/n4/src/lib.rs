@@ -44,6 +44,7 @@ mod networks;
 mod node;
 mod offline;
 mod overview;
+mod pace;
 mod paging;
 mod partly;
 mod paths;

@@ -1,6 +1,7 @@
 //! Control planes: those we are associated with, and those we would like to be.
 
 use crate::config::Config;
+use crate::pace::Pace;
 use machine::Time;
 use pfcp::CpFeature;
 use session::AssociationRecord;
@@ -40,6 +41,8 @@ pub(crate) struct Association {
     pub(crate) farewell: Option<Time>,
     /// It was asked for its release in a former life of ours, and may not have heard.
     pub(crate) is_to_hear: bool,
+    /// When it is told next of what its sessions used.
+    pub(crate) pace: Pace,
     /// The load it was told of last, and the overload and when.
     pub(crate) told: Told,
 }
@@ -191,6 +194,7 @@ impl Peers {
             ends: None,
             farewell: None,
             is_to_hear: false,
+            pace: Pace::default(),
             told: Told::default(),
         };
         self.by_node_id.insert(node_id, association);

@@ -138,6 +138,7 @@ fn pfcp(families: &mut Families<'_>, pfcp: &Pfcp) -> fmt::Result {
         accepted,
         unanswered,
         reports_held_back,
+        reports_delayed,
         usage_reports,
         downlink_data_reports,
         ..
@@ -162,6 +163,8 @@ fn pfcp(families: &mut Families<'_>, pfcp: &Pfcp) -> fmt::Result {
     families.counter("pfcp_unanswered_requests", "Requests of ours nobody answered", one(unanswered))?;
     let reports = vec![("usage", usage_reports), ("downlink_data", downlink_data_reports)];
     families.counter("pfcp_reports", "Reports to control planes by kind", by("kind", reports))?;
+    let help = "Usage reports that waited for their turn (n4.usage_reports_per_s)";
+    families.counter("pfcp_reports_delayed", help, one(reports_delayed))?;
     families.counter("pfcp_reports_held_back", "Error Indications not reported", one(reports_held_back))
 }
 

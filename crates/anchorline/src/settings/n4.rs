@@ -34,6 +34,8 @@ pub(crate) struct N4Settings {
     pub(crate) allow: Vec<IpNet>,
     /// How long a control plane may be silent; for ever, where absent.
     pub(crate) silent_max: Option<Duration>,
+    /// Usage reports to one control plane; 0 for no limit.
+    pub(crate) usage_reports_per_s: u32,
     pub(crate) forwarding_policies: Vec<String>,
     pub(crate) unknown_network_instance: UnknownInstance,
     pub(crate) unknown_application: UnknownApplication,
@@ -53,6 +55,7 @@ pub(super) struct N4 {
     associate: Vec<Peer>,
     allow: Option<Spanned<Vec<Spanned<String>>>>,
     silent_max_s: Option<Spanned<u32>>,
+    usage_reports_per_s: Option<Spanned<u32>>,
     #[serde(default)]
     forwarding_policies: Vec<Spanned<String>>,
     #[serde(default)]
@@ -219,6 +222,7 @@ pub(super) fn check(n4: N4, dpe: &DpeSettings) -> Result<N4Settings, Refusal> {
         associate: n4.associate.into_iter().map(|peer| peer.0).collect(),
         allow: peers::allowed(n4.allow)?,
         silent_max: silent_max(n4.silent_max_s)?,
+        usage_reports_per_s: timers::within(n4.usage_reports_per_s, 5_000, 0..=1_000_000)?,
         forwarding_policies: n4.forwarding_policies.into_iter().map(Spanned::into_inner).collect(),
         unknown_network_instance: n4.unknown_network_instance,
         unknown_application: n4.unknown_application,

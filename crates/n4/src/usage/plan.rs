@@ -13,6 +13,12 @@ use std::collections::BTreeSet;
 /// Triggers that let a user wait, or that come once: reported at once.
 const URGENT: u32 = Trigger::VOLQU | Trigger::TIMQU | Trigger::START;
 
+/// Triggers that may wait for the control plane's turn.
+const PATIENT: u32 = Trigger::PERIO | Trigger::VOLTH | Trigger::TIMTH | Trigger::LIUSA;
+
+/// A turn that was not taken for so long, as nothing could be told then, has passed.
+const TURN_MS: u64 = 1_000;
+
 /// Octets of reports from which on the rest waits for the next request: with one more report of usual length, that is no more
 /// than a packet carries. One request could not carry all that a session may have to tell (TS 29.244 7.2.2.1).
 const ROOM: usize = 1_100;
@@ -28,6 +34,8 @@ pub(crate) struct Meter {
     asked: Option<Asked>,
     /// No report before.
     report_from_ms: u64,
+    /// The turn that was taken, until its report is sent; 0 for none.
+    turn_ms: u64,
     /// The data plane left a question unanswered: none before.
     ask_from_ms: u64,
     /// It was looked lately: not again before.
@@ -72,11 +80,21 @@ pub(crate) struct Plan {
     pub(crate) next_ms: Option<u64>,
     /// The data plane needs other rules.
     pub(crate) rules_changed: bool,
+    /// The control plane's next turn is taken.
+    pub(crate) takes_turn: bool,
 }
 
 impl Plan {
     const fn new(when: Circumstances) -> Self {
-        Self { when, unknown: vec![], anew: vec![], steps: vec![], next_ms: None, rules_changed: false }
+        Self {
+            when,
+            unknown: vec![],
+            anew: vec![],
+            steps: vec![],
+            next_ms: None,
+            rules_changed: false,
+            takes_turn: false,
+        }
     }
 
     fn come_again(&mut self, at_ms: u64) {
@@ -103,6 +121,8 @@ pub(crate) struct Circumstances {
     pub(crate) can_report: bool,
     /// Between two reports of a session.
     pub(crate) interval_ms: u64,
+    /// The control plane's next turn; `None`: whenever.
+    pub(crate) turn_ms: Option<u64>,
 }
 
 impl Meter {
@@ -206,6 +226,10 @@ impl Meter {
         if !when.can_ask && when.back_by_ms > when.clock.now_ms {
             return plan.come_again(when.back_by_ms);
         }
+        let is_patient = record.urrs.iter().all(|usage| usage.due & !PATIENT == 0);
+        if is_patient && self.waits_for_turn(plan) {
+            return;
+        }
         link(record, rules);
         let unasked: Vec<UrrId> = due(record).filter(|urr| !self.told.contains(urr)).collect();
         if when.can_ask && !unasked.is_empty() && self.ask_from_ms <= when.clock.now_ms {
@@ -215,12 +239,28 @@ impl Meter {
             }
             return;
         }
+        self.turn_ms = 0;
         let reports = tell_due(record, rules, when.clock);
         let left: BTreeSet<UrrId> = due(record).collect();
         self.told.retain(|urr| left.contains(urr));
         // What found no room goes as soon as this has been taken.
         self.report_from_ms = when.clock.now_ms + if left.is_empty() { when.interval_ms } else { 0 };
         plan.steps.push(Step::Report(reports));
+    }
+
+    /// Many sessions may have something to tell at once: each waits for a turn of its own, and tells all there is then.
+    fn waits_for_turn(&mut self, plan: &mut Plan) -> bool {
+        let Some(next_ms) = plan.when.turn_ms else { return false };
+        let now_ms = plan.when.clock.now_ms;
+        if self.turn_ms + TURN_MS < now_ms {
+            self.turn_ms = next_ms;
+            plan.takes_turn = true;
+        }
+        let waits = self.turn_ms > now_ms;
+        if waits {
+            plan.come_again(self.turn_ms);
+        }
+        waits
     }
 
     /// Asks about what is not known, unless something is asked already.

@@ -60,5 +60,6 @@ mod silent;
 mod stale;
 mod strangers;
 mod sweeps;
+mod turns;
 mod usage;
 mod usage_lives;
