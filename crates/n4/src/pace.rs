@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(turns.iter().filter(|turn| **turn <= 60_000).count(), 51, "a tenth of a second's");
         for second in 0..19 {
             let range = 60_001 + second * 1_000..61_001 + second * 1_000;
-            assert_eq!(turns.iter().filter(|turn| range.contains(turn)).count(), 500);
+            assert_eq!(turns.iter().filter(|turn| range.contains(*turn)).count(), 500);
         }
     }
 }
