@@ -16,7 +16,7 @@ const PER_S: u32 = 1_000;
 type Told = BTreeMap<u64, (u64, usize)>;
 
 fn octets_in(reports: &[UsageReport]) -> u64 {
-    reports.iter().map(|report| octets(report)).map(|(up, down)| up + down).sum()
+    reports.iter().map(octets).map(|(up, down)| up + down).sum()
 }
 
 /// All reports that were sent are taken and confirmed; how many.
