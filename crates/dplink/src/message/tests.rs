@@ -6,7 +6,8 @@ use rules::{
 
 fn end() -> FlowEnd {
     let ports = vec![PortRange { first: u16::MAX, last: u16::MAX }; limits::PORT_RANGES];
-    FlowEnd { prefix: "ff00:ffff:ffff:ffff::/128".parse().ok(), ports }
+    let text = "permit out ip from !ff00:ffff:ffff:ffff::/128 to assigned";
+    FlowEnd { ports, ..text.parse::<FlowDescription>().unwrap().remote }
 }
 
 /// As much as a PDR may say without names.
