@@ -46,8 +46,8 @@ decoders: setup ## Let tshark, scapy and pycrate read all PFCP that the node's t
 	cargo test --locked --package anchorline-n4 --package anchorline-matrix --tests
 	@scripts/decoders.sh
 
-# Nine comparisons of so many worlds of 2,000 packets each; FIRST=n repeats a run.
-differential: WORLDS ?= 600
+# Eight comparisons of so many worlds of 2,000 packets each; FIRST=n repeats a run.
+differential: WORLDS ?= 675
 differential: FIRST := $(or $(FIRST),$(shell date +%s))
 differential: setup ## Compare the data path with its slow model, on ten million packets of new random worlds
 	@echo "worlds $(FIRST) and $(WORLDS) from there on"
