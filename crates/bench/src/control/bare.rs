@@ -1,7 +1,7 @@
 //! The yardstick of `pfcp`: a thread in the control process's place that answers each request at once, without having read it. What is
 //! left is the client, the kernel and the machine.
 
-use super::client::Client;
+use super::client::{Client, make_room};
 use super::messages::{ADDRESS, modification};
 use crate::machine;
 use anyhow::Context;
@@ -37,6 +37,7 @@ impl Bare {
     /// The thread does not start or does not answer.
     pub(crate) fn start(cpu: usize) -> anyhow::Result<Self> {
         let socket = UdpSocket::bind((ADDRESS, 0)).context("no UDP port can be had on the loopback")?;
+        make_room(&socket);
         socket.set_read_timeout(Some(TICK))?;
         let SocketAddr::V4(address) = socket.local_addr()? else {
             anyhow::bail!("an IPv4 socket has no IPv4 address")

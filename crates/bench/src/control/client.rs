@@ -4,12 +4,14 @@ use super::messages::{self, ADDRESS};
 use crate::interrupt;
 use anyhow::{Context, bail};
 use hdrhistogram::Histogram;
-use nix::sys::socket::{setsockopt, sockopt};
+use nix::errno::Errno;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, setsockopt, sockopt};
 use pfcp::{Body, Cause, HeartbeatResponse, Message};
 use std::collections::HashMap;
-use std::io::ErrorKind;
+use std::io::IoSliceMut;
 use std::net::{SocketAddrV4, UdpSocket};
 use std::ops::Range;
+use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Requests under way at once. A batch of the node's is half of 256: with so few, the client and the data plane, on their CPU, and the
@@ -67,9 +69,9 @@ impl Client {
     pub(crate) fn associate(upf: SocketAddrV4) -> anyhow::Result<Self> {
         let socket = UdpSocket::bind((ADDRESS, 0)).context("no UDP port can be had on the loopback")?;
         socket.connect(upf)?;
-        // A window of answers may come at once. Beyond the system's limit, if this process may.
-        let _ = setsockopt(&socket, sockopt::RcvBufForce, &RECEIVE_BUFFER)
-            .or_else(|_| setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BUFFER));
+        make_room(&socket);
+        // What the node gives the kernel as one, the kernel gives us as one; without it, one by one.
+        let _ = setsockopt(&socket, sockopt::UdpGroSegment, &true);
         socket.set_read_timeout(Some(TICK))?;
         let unix_s = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
         let mut client = Self {
@@ -111,10 +113,11 @@ impl Client {
                     None => continue,
                 }
             }
-            match self.receive()? {
-                Some(message) => self.take(message)?,
-                None => self.resend()?,
+            let messages = self.receive()?;
+            if messages.is_empty() {
+                self.resend()?;
             }
+            messages.into_iter().try_for_each(|message| self.take(message))?;
         }
         // Late answers of an interrupted run are nobody's.
         self.pending.clear();
@@ -132,21 +135,25 @@ impl Client {
         Ok(())
     }
 
-    /// `None` where nothing came for a while.
-    fn receive(&mut self) -> anyhow::Result<Option<Message>> {
+    /// What came together: none where nothing came for a while.
+    fn receive(&mut self) -> anyhow::Result<Vec<Message>> {
         if self.pending.is_empty() {
-            return Ok(None);
+            return Ok(vec![]);
         }
-        match self.socket.recv(&mut self.buffer) {
-            Ok(length) => {
-                let message = pfcp::decode(self.buffer.get(..length).unwrap_or_default());
-                message.map(Some).map_err(|error| anyhow::anyhow!("an answer cannot be read: {error:?}"))
-            }
-            Err(error) => match error.kind() {
-                ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => Ok(None),
-                _ => Err(error).context("the node went away"),
-            },
-        }
+        let mut control = nix::cmsg_space!(i32);
+        let (mut parts, flags) = ([IoSliceMut::new(&mut self.buffer)], MsgFlags::empty());
+        let (length, segment) =
+            match recvmsg::<()>(self.socket.as_raw_fd(), &mut parts, Some(&mut control), flags) {
+                Ok(received) => (received.bytes, received.cmsgs()?.find_map(segment)),
+                Err(Errno::EAGAIN | Errno::EINTR) => return Ok(vec![]),
+                Err(error) => return Err(error).context("the node went away"),
+            };
+        let datagrams =
+            self.buffer.get(..length).unwrap_or_default().chunks(segment.unwrap_or(length).max(1));
+        let message = |datagram| {
+            pfcp::decode(datagram).map_err(|error| anyhow::anyhow!("an answer cannot be read: {error:?}"))
+        };
+        datagrams.map(message).collect()
     }
 
     fn take(&mut self, message: Message) -> anyhow::Result<()> {
@@ -186,5 +193,19 @@ impl Client {
         self.pending.retain(|_, pending| pending.tries <= N1);
         self.tally.failures += (before - self.pending.len()) as u64;
         Ok(())
+    }
+}
+
+/// For a window of datagrams, which may come at once. Beyond the system's limit, if this process may.
+pub(super) fn make_room(socket: &UdpSocket) {
+    let _ = setsockopt(socket, sockopt::RcvBufForce, &RECEIVE_BUFFER)
+        .or_else(|_| setsockopt(socket, sockopt::RcvBuf, &RECEIVE_BUFFER));
+}
+
+/// The length of datagrams that came as one; the last may be shorter.
+fn segment(said: ControlMessageOwned) -> Option<usize> {
+    match said {
+        ControlMessageOwned::UdpGroSegments(length) => usize::try_from(length).ok(),
+        _ => None,
     }
 }
