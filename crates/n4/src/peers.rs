@@ -323,6 +323,11 @@ impl Peers {
         }
     }
 
+    /// Whether several are behind one address, and nobody can tell which of them hears what is sent there.
+    pub(crate) fn is_shared(&self, address: SocketAddr) -> bool {
+        self.at(address.ip()).next().is_some() && self.alone_at(address).is_none()
+    }
+
     pub(crate) fn wanted_mut(&mut self, address: SocketAddr) -> Option<&mut Wanted> {
         self.wanted.iter_mut().find(|wanted| wanted.address == address)
     }

@@ -134,10 +134,13 @@ impl Node {
     }
 
     /// Requests about a session go to the address of its CP F-SEID (TS 29.244 5.6.2). Some control planes give one that cannot be
-    /// reached from here (behind address translation, or an adapter): where nobody answers there, they go to the owner's own.
+    /// reached from here (behind address translation, or an adapter): where nobody answers there, they go to the owner's own, if
+    /// nobody else is behind that.
     pub(crate) fn report_address(&self, owner: &str, address: IpAddr) -> SocketAddr {
-        let instead =
-            |owner: &&Association| owner.record.address.ip() == address || owner.unreached.contains(&address);
+        let instead = |owner: &&Association| {
+            let own = owner.record.address;
+            own.ip() == address || owner.unreached.contains(&address) && !self.peers.is_shared(own)
+        };
         let associated = self.peers.get(owner).filter(instead);
         associated.map_or(self.peers.request_address(address), |owner| owner.record.address)
     }
@@ -165,7 +168,8 @@ impl Node {
         }
     }
 
-    /// An owner that does not know the session has lost it: it would stay for ever.
+    /// An owner that does not know the session has lost it: it would stay for ever. Where others are behind its address, it may not be
+    /// the owner who says so.
     pub(crate) fn answered_report(
         &mut self,
         seid: Seid,
@@ -179,6 +183,9 @@ impl Node {
             self.peers.spoken_for(owner, self.now);
         }
         if response.cause == Cause::SessionContextNotFound {
+            if self.peers.is_shared(asking.to) {
+                return self.unanswered(sequence, asking);
+            }
             self.note(Level::Warning, format!("{} does not know session {seid}: it is removed", asking.to));
             return self.drop_session(seid);
         }

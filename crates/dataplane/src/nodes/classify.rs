@@ -59,10 +59,11 @@ impl<B: Buffer> Node<B> for Classify {
 }
 
 /// Some control planes answer themselves: a rule of theirs puts users' router solicitations into a tunnel that is no way to
-/// the data network.
+/// the data network. Where no route leads to the tunnel's other end, as it may be reached from the control process alone, they would
+/// not hear of it.
 fn is_for_control_plane(state: &State, session: &Session, arrival: &Arrival) -> bool {
-    let step = session.find(arrival).map(|step| state.sessions.cells.step(step));
-    step.is_some_and(|step| step.leads_to(Interface::Access) == Some(true))
+    let step = session.find(arrival);
+    step.is_some_and(|step| super::router_solicitation::leads_to(state, step, Interface::Access))
 }
 
 /// Sends a packet the way of the first PDR that matches, and notes that for its flow, and of what application that was

@@ -90,6 +90,11 @@ const fn told(address: Ipv6Addr) -> Prefix {
 
 /// The first of the session's rules, by precedence, that puts packets into a tunnel to this side.
 fn tunnel(state: &State, session: &Session, side: rules::Interface) -> Option<StepIndex> {
-    let leads = |step: &StepIndex| state.sessions.cells.step(*step).leads_to(side) == Some(true);
-    session.steps().find(leads)
+    session.steps().find(|step| leads_to(state, *step, side))
+}
+
+/// Whether a step puts packets into a tunnel to this side, and a route leads to the tunnel's other end.
+pub(super) fn leads_to(state: &State, step: StepIndex, side: rules::Interface) -> bool {
+    let step = state.sessions.cells.step(step);
+    step.leads_to(side) == Some(true) && state.sessions.peers.way(step.peer).is_some()
 }

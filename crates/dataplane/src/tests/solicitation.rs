@@ -1,6 +1,8 @@
 //! Which users are told a prefix.
 
 use crate::fixture::{Bench, N3, SIX, six};
+use rules::{FarId, FlowDescription, PdrId, SdfFilter};
+use std::net::Ipv4Addr;
 
 /// A device asks for routers, through the tunnel of [`SIX`].
 fn solicitation() -> Vec<u8> {
@@ -47,6 +49,37 @@ fn who_has_a_single_address_is_told_no_prefix() {
         bench.receive(N3, &solicitation());
         bench.settle();
         assert_eq!(bench.sent(N3).len(), told, "{prefix}");
+        assert!(bench.worker.books().balanced());
+    }
+}
+
+/// Who has solicitations brought to itself, but by an address that only its control process is reached by, hears nothing of them.
+#[test]
+fn a_control_plane_that_no_route_leads_to_leaves_the_answer_to_us() {
+    let (ipv4, ipv6) = ([8, 0], [0x86, 0xdd]);
+    for (peer, left_over) in [(Ipv4Addr::new(10, 30, 0, 1), ipv4), (Ipv4Addr::new(198, 18, 7, 7), ipv6)] {
+        let mut bench = Bench::new();
+        let mut rules = six();
+        let mut far = rules.fars[1].clone();
+        far.id = FarId(9);
+        let tunnel = far.forwarding.as_mut().and_then(|to| to.outer_header_creation.as_mut()).unwrap();
+        tunnel.address = peer.into();
+        rules.fars.push(far);
+        let mut pdr = rules.pdrs.iter().find(|pdr| pdr.pdi.f_teid.is_some()).unwrap().clone();
+        (pdr.id, pdr.precedence, pdr.far) = (PdrId(9), 1, FarId(9));
+        let flow = FlowDescription { protocol: Some(58), ..FlowDescription::default() };
+        pdr.pdi.sdf_filters = vec![SdfFilter { flow: Some(flow), ..SdfFilter::default() }];
+        rules.pdrs.push(pdr);
+        bench.put(SIX, 1, rules);
+        bench.settle();
+        bench.receive(N3, &solicitation());
+        bench.settle();
+        let sent = bench.sent(N3);
+        assert_eq!(
+            sent.iter().map(|frame| [frame[12], frame[13]]).collect::<Vec<_>>(),
+            [left_over],
+            "{peer}"
+        );
         assert!(bench.worker.books().balanced());
     }
 }

@@ -6,8 +6,8 @@ use crate::common::{Lab, OTHER, SMF, at, config};
 use dplink::{Event, Notice};
 use n4::Input;
 use pfcp::{
-    ApplyAction, Body, Cause, CpIpAddress, FSeid, FTeid, Message, ReportType, SessionReportRequest,
-    SessionReportResponse,
+    ApplyAction, AssociationSetupRequest, Body, Cause, CpIpAddress, FSeid, FTeid, Message, NodeId,
+    ReportType, SessionReportRequest, SessionReportResponse,
 };
 use rules::{Interface, Seid, Teid};
 use std::net::Ipv4Addr;
@@ -175,6 +175,33 @@ fn where_nobody_answers_at_the_name_s_address_the_owner_hears_at_its_own() {
     // There is somebody after all.
     respond(&mut lab, (named, sequence), SessionReportResponse::of(Cause::RequestAccepted));
     assert_eq!(told_at(&mut lab, 8).0, named);
+}
+
+/// Two control planes behind one address of a translator: what is sent there, either may hear, and know nothing of.
+#[test]
+fn a_neighbour_behind_the_same_address_ends_no_session() {
+    for named in [Ipv4Addr::from([10, 99, 0, 1]), SMF] {
+        let mut lab = Lab::associated();
+        let other = AssociationSetupRequest::new(NodeId::Fqdn("other.lab".to_owned()), 7);
+        lab.tell(SMF, &Message::node(0xFFF1, other));
+        lab.sent.clear();
+        let mut request = establishment(77);
+        request.cp_f_seid = FSeid::new(77, named.into());
+        let session = lab.establish(request);
+        lab.ask(SMF, &Message::session(session.0, 2, path_switch(5)));
+        for teid in [6, 7] {
+            lab.ask(SMF, &Message::session(session.0, teid, path_switch(teid)));
+            lab.sent.clear();
+            lab.handle(Input::DataPath(&indication(teid)));
+            let (to, sequence, _) = one(&mut lab);
+            assert_eq!(to, named, "not to who may be another");
+            if named == SMF {
+                respond(&mut lab, (SMF, sequence), SessionReportResponse::of(Cause::SessionContextNotFound));
+            }
+            lab.pass(config().t1 * (config().n1 + 1));
+            assert_eq!(lab.in_force.len(), 1, "{named}");
+        }
+    }
 }
 
 /// TS 29.244 7.5.9.1: with what it says of usage, and with who gave the session its name.
