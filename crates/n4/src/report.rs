@@ -12,7 +12,7 @@ use pfcp::{
     SessionReportResponse,
 };
 use rules::{Interface, Rules, Seid, Teid};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// A peer's tunnel.
@@ -25,7 +25,10 @@ type Towards = bool;
 #[derive(Debug, Default)]
 pub(crate) struct Reports {
     users: BTreeSet<(Remote, Seid, Towards)>,
+    /// Until when not again.
     lately: BTreeMap<(Seid, Remote), Time>,
+    /// The same by time: the first is over first. What a session has forgotten stays here until then.
+    over: VecDeque<(Time, (Seid, Remote))>,
 }
 
 impl Reports {
@@ -49,17 +52,20 @@ impl Reports {
         }
     }
 
-    /// Whether to report now; not again before `until`, and not beyond `limit` at once.
-    fn begin(&mut self, key: (Seid, Remote), now: Time, (until, limit): (Time, usize)) -> bool {
-        if self.lately.len() >= limit {
-            self.lately.retain(|_, until| *until > now);
+    /// Whether to report now: not what was reported lately, and not beyond `limit` at once.
+    fn is_due(&mut self, key: (Seid, Remote), (now, limit): (Time, usize)) -> bool {
+        while let Some((until, key)) = self.over.pop_front_if(|(until, _)| *until <= now) {
+            if self.lately.get(&key) == Some(&until) {
+                self.lately.remove(&key);
+            }
         }
-        let is_due = self.lately.get(&key).is_none_or(|until| *until <= now);
-        let is_due = is_due && self.lately.len() < limit;
-        if is_due {
-            self.lately.insert(key, until);
-        }
-        is_due
+        !self.lately.contains_key(&key) && self.over.len() < limit
+    }
+
+    /// It is being reported: not again before `until`, which is never earlier than that of the report before.
+    fn begin(&mut self, key: (Seid, Remote), until: Time) {
+        self.lately.insert(key, until);
+        self.over.push_back((until, key));
     }
 
     /// Sessions that send into a tunnel of that peer, on that side or on either.
@@ -91,12 +97,14 @@ const UNREACHED: usize = 16;
 impl Node {
     pub(crate) fn error_indication(&mut self, remote: Remote, towards: Option<Interface>) {
         // A peer repeats itself for every packet; its owner hears it once in a while.
-        let terms = (self.now + self.config.heartbeat_interval, self.config.limits.reports);
+        let (until, terms) =
+            (self.now + self.config.heartbeat_interval, (self.now, self.config.limits.reports));
         for seid in self.reports.users(remote, towards) {
-            // Who does not answer now hears of it from the next one the peer sends.
-            let is_due = !self.must_wait(seid) && self.reports.begin((seid, remote), self.now, terms);
-            if !is_due || !self.report(seid, remote) {
-                self.counters.reports_held_back += 1;
+            // Who cannot be told now hears of it from the next one the peer sends.
+            let key = (seid, remote);
+            match !self.must_wait(seid) && self.reports.is_due(key, terms) && self.report(seid, remote) {
+                true => self.reports.begin(key, until),
+                false => self.counters.reports_held_back += 1,
             }
         }
     }

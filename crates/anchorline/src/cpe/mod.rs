@@ -152,11 +152,12 @@ pub(crate) fn config(settings: &Settings) -> anyhow::Result<Config> {
     })
 }
 
-/// Tunnel endpoints are as many as the sessions the operator wants room for may need.
+/// Tunnel endpoints are as many as the sessions the operator wants room for may need; and a peer that lost its tunnels may say so of
+/// all of them.
 fn limits(sessions: usize, peers: usize) -> Limits {
     let fewest = Limits::default();
     let tunnels = sessions.saturating_mul(TUNNELS_PER_SESSION).max(fewest.tunnels);
-    Limits { peers, sessions, tunnels, ..fewest }
+    Limits { peers, sessions, tunnels, reports: sessions.max(fewest.reports), ..fewest }
 }
 
 #[cfg(test)]

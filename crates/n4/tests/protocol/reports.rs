@@ -4,7 +4,7 @@ use crate::common::billing::{metered, total, urr};
 use crate::common::smf::{GNB, establishment, path_switch};
 use crate::common::{Lab, OTHER, SMF, at, config};
 use dplink::{Event, Notice};
-use n4::Input;
+use n4::{Config, Input, Limits};
 use pfcp::{
     ApplyAction, AssociationSetupRequest, Body, Cause, CpIpAddress, FSeid, FTeid, Message, NodeId,
     ReportType, SessionReportRequest, SessionReportResponse,
@@ -202,6 +202,30 @@ fn a_neighbour_behind_the_same_address_ends_no_session() {
             assert_eq!(lab.in_force.len(), 1, "{named}");
         }
     }
+}
+
+/// A peer that lost five tunnels, and room for fewer requests: the others are told of once there is room again.
+#[test]
+fn what_found_no_room_is_told_with_the_next_indication() {
+    let limits = Limits { requests: 8, peers: 2, ..Limits::default() };
+    let mut lab = Lab::associated_with(Config { limits, ..config() });
+    for teid in 5..10 {
+        let session = lab.establish(establishment(u64::from(teid)));
+        lab.ask(SMF, &Message::session(session.0, teid, path_switch(teid)));
+    }
+    let mut told = || {
+        lab.sent.clear();
+        (5..10).for_each(|teid| lab.handle(Input::DataPath(&indication(teid))));
+        let reports = lab.reports();
+        for (_, report) in &reports {
+            let taken = SessionReportResponse::of(Cause::RequestAccepted);
+            respond(&mut lab, (SMF, report.sequence), taken);
+        }
+        reports.len()
+    };
+    let first = told();
+    assert!((1..5).contains(&first), "{first}");
+    assert_eq!((told(), told()), (5 - first, 0));
 }
 
 /// TS 29.244 7.5.9.1: with what it says of usage, and with who gave the session its name.
