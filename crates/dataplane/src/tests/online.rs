@@ -66,9 +66,8 @@ fn a_quota_that_is_used_up_stops_its_rating_group_alone() {
     assert!(bench.worker.books().balanced());
 }
 
-/// Packets that a quota stops take nothing of a rate that others share: the portal must be there for who has nothing left.
-#[test]
-fn what_a_quota_stops_takes_nothing_of_a_rate() {
+/// The rating groups share a rate, of which the burst is ten packets.
+fn under_one_rate() -> Bench {
     let mut bench = Bench::new();
     let mut rules = rating_groups();
     let mbr = Some(BitRates { uplink_kbps: 0, downlink_kbps: 480 });
@@ -76,6 +75,13 @@ fn what_a_quota_stops_takes_nothing_of_a_rate() {
     rules.pdrs.iter_mut().for_each(|pdr| pdr.qers = vec![QerId(1)]);
     bench.put(METERED, 1, rules);
     bench.settle();
+    bench
+}
+
+/// Packets that a quota stops take nothing of a rate that others share: the portal must be there for who has nothing left.
+#[test]
+fn what_a_quota_stops_takes_nothing_of_a_rate() {
+    let mut bench = under_one_rate();
     let taken = pass(&mut bench, VIDEO);
     bench.now_ns += 1_000_000_000;
     // A second's worth, many times over.
@@ -87,14 +93,7 @@ fn what_a_quota_stops_takes_nothing_of_a_rate() {
 /// Nor do those that come in one vector with the packet that used the quota up.
 #[test]
 fn what_a_quota_stops_takes_nothing_of_a_rate_in_the_vector_it_ends_in() {
-    let mut bench = Bench::new();
-    let mut rules = rating_groups();
-    // Ten packets' worth of burst.
-    let mbr = Some(BitRates { uplink_kbps: 0, downlink_kbps: 480 });
-    rules.qers = vec![Qer { id: QerId(1), mbr, ..rules.qers[0].clone() }];
-    rules.pdrs.iter_mut().for_each(|pdr| pdr.qers = vec![QerId(1)]);
-    bench.put(METERED, 1, rules);
-    bench.settle();
+    let mut bench = under_one_rate();
     (0..20).for_each(|_| bench.receive(N6, &from_server(VIDEO)));
     (0..4).for_each(|_| bench.receive(N6, &from_server(PORTAL)));
     bench.worker.turn(bench.now_ns);
