@@ -352,6 +352,19 @@ fn silence_has_no_end_unless_told() {
     assert!(refused.contains("this is 0 to 31536000"), "{refused}");
 }
 
+#[test]
+fn usage_reports_are_paced_as_told() {
+    let paced = |value: &str| {
+        let text = EXAMPLE.replace("# usage_reports_per_s = 5000", value);
+        config::parse(&text, check).map(|settings| settings.n4.usage_reports_per_s)
+    };
+    let told =
+        ["", "usage_reports_per_s = 0", "usage_reports_per_s = 200"].map(|value| paced(value).unwrap());
+    assert_eq!(told, [5_000, 0, 200]);
+    let refused = paced("usage_reports_per_s = 1000001").unwrap_err().to_string();
+    assert!(refused.contains("this is 0 to 1000000"), "{refused}");
+}
+
 /// The example with everything of `[n4]` that is only shown.
 fn commented_in() -> String {
     let shown = [
