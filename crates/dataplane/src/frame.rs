@@ -122,6 +122,8 @@ pub(crate) struct Meta {
     pub(crate) key: FlowKey,
     pub(crate) hash: u64,
     pub(crate) traffic_class: u8,
+    /// It is a fragment, the first one or another.
+    pub(crate) fragment: bool,
     /// Set by `session`.
     pub(crate) session: SessionIndex,
     /// Set by `flow` or `classify`.
@@ -166,6 +168,7 @@ impl Meta {
             key: FlowKey::NONE,
             hash: 0,
             traffic_class: 0,
+            fragment: false,
             session: SessionIndex::NONE,
             step: StepIndex::NONE,
             copied: false,

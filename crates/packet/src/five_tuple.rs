@@ -75,6 +75,8 @@ pub struct Dissected {
     pub upper: usize,
     /// Bytes of the whole packet; what follows is padding.
     pub total: usize,
+    /// Of a part of a larger packet: which part of which.
+    pub part: Option<ipv6::Fragment>,
 }
 
 impl FiveTuple {
@@ -88,7 +90,7 @@ impl FiveTuple {
             Some(4) => {
                 let packet = ipv4::Packet::parse(bytes).map_err(Malformed::Ipv4)?;
                 let (upper, total) = (packet.header_length(), packet.total_length());
-                Ok(Dissected { tuple: Self::of_ipv4(&packet)?, upper, total })
+                Ok(Dissected { tuple: Self::of_ipv4(&packet)?, upper, total, part: packet.part() })
             }
             Some(6) => {
                 let packet = ipv6::Packet::parse(bytes).map_err(Malformed::Ipv6)?;
@@ -97,7 +99,7 @@ impl FiveTuple {
                     return with_extensions(&packet);
                 }
                 let tuple = Self::of_ipv6(&packet, &ipv6::Upper::next(packet.next_header()))?;
-                Ok(Dissected { tuple, upper: ipv6::LENGTH, total: packet.total_length() })
+                Ok(Dissected { tuple, upper: ipv6::LENGTH, total: packet.total_length(), part: None })
             }
             Some(_) => Err(Malformed::Version),
             None => Err(Malformed::Empty),
@@ -197,7 +199,8 @@ impl FiveTuple {
 fn with_extensions(packet: &ipv6::Packet<'_>) -> Result<Dissected, Malformed> {
     let upper = packet.upper().map_err(Malformed::Ipv6)?;
     let tuple = FiveTuple::of_ipv6(packet, &upper)?;
-    Ok(Dissected { tuple, upper: upper.offset, total: packet.total_length() })
+    let part = upper.fragment.filter(|_| upper.is_fragment());
+    Ok(Dissected { tuple, upper: upper.offset, total: packet.total_length(), part })
 }
 
 /// Both halves of the product: every bit of either factor reaches the result.

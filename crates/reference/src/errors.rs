@@ -71,7 +71,12 @@ impl Reference {
     }
 
     fn send_to_server(&mut self, about: &Arrival, answer: Vec<u8>) -> Option<Result<Outcome, DropReason>> {
-        let next_hop = self.setup.next_hop(network(about.source, about.instance), about.packet.header.source);
+        let sender = about.packet.header.source;
+        // Who says to be us is not.
+        if self.setup.is_ours(sender) {
+            return None;
+        }
+        let next_hop = self.setup.next_hop(network(about.source, about.instance), sender);
         Some(next_hop.ok_or(DropReason::NoRoute).and_then(|next_hop| self.transmit(next_hop, answer)))
     }
 

@@ -106,7 +106,8 @@ impl Reference {
 
     /// A packet to a user, outside any tunnel: its session is that of its destination.
     fn receive_plain(&mut self, port: usize, packet: &[u8]) -> Result<Outcome, DropReason> {
-        let arrival = self.arrival(port, None, packet)?;
+        let mut arrival = self.arrival(port, None, packet)?;
+        self.follow_first_fragment(&mut arrival);
         let destination = arrival.packet.header.destination;
         let session = self.session_of_user((arrival.instance, destination)).ok_or(DropReason::NoSession)?;
         self.serve(session, &arrival)
@@ -183,6 +184,7 @@ impl Reference {
         // A port may serve tunnels of both sides.
         arrival.source =
             self.first_of_tunnel(session, f_teid).map_or(arrival.source, |pdr| pdr.pdi.source_interface);
+        self.follow_first_fragment(&mut arrival);
         self.serve(session, &arrival)
     }
 

@@ -208,6 +208,8 @@ pub(crate) struct UserPacket {
     /// Source and destination port, where it has and shows them.
     pub(crate) ports: Option<(u16, u16)>,
     pub(crate) spi: Option<u32>,
+    /// Of a fragment: the identification, and whether it is a later one.
+    pub(crate) part: Option<(u32, bool)>,
 }
 
 impl UserPacket {
@@ -217,7 +219,9 @@ impl UserPacket {
         let bytes = bytes.get(..header.total)?;
         let upper = header.upper(bytes)?;
         let (protocol, bytes_of_it) = (upper.protocol, bytes.to_vec());
-        let mut packet = Self { bytes: bytes_of_it, header, protocol, ports: None, spi: None };
+        let identification = upper.identification.or(u16_at(bytes, 4).map(u32::from));
+        let part = identification.filter(|_| upper.is_fragment()).map(|id| (id, upper.is_later_fragment()));
+        let mut packet = Self { bytes: bytes_of_it, header, protocol, ports: None, spi: None, part };
         if upper.is_later_fragment() {
             return Some(packet);
         }

@@ -8,7 +8,9 @@
 //! # What it decides where specifications leave room
 //!
 //! * A user's packet is checked down to the ports (or the SPI) before its PDR is sought; what ends before them, and is no
-//!   later fragment, is malformed. Later fragments show neither ports nor SPI.
+//!   later fragment, is malformed. Later fragments show neither ports nor SPI; they are taken to have what the first one of their
+//!   packet had, if that came before, by a second at most, in the same tunnel (but not where an authentication header of
+//!   IPv6 stands before ports).
 //! * No more than 8 extension headers in a row, of IPv6 as of GTP-U, and no more than 255 octets of headers in front of
 //!   a user's packet in a tunnel.
 //! * Fragments to us are put together: 64 datagrams of UDP at once, of 2,000 octets, for a second.
@@ -38,8 +40,8 @@
 //! may be accompanied by copies, or release others, so frames are compared per port without regard to order. Keep these
 //! in mind:
 //!
-//! * one packet at a time; in a vector, packets meet meters and quotas in the order of the graph's nodes, so compare
-//!   whole vectors only with [`Scope`](worlds::Scope)s without `rates`, `usage` and `signals`;
+//! * one packet at a time; in a vector, packets meet meters, quotas and fragments in the order of the graph's nodes, so compare
+//!   whole vectors only with [`Scope`](worlds::Scope)s without `rates`, `usage`, `signals` and `parts`;
 //! * make the neighbours of [`Setup`] known beforehand, and allow any number of Error Indications, ICMP errors, kept packets and so
 //!   many per session;
 //! * put changes with `drop_buffered`, so that no kept packet leaves because of one;
@@ -122,6 +124,7 @@ mod fragments;
 #[cfg(test)]
 mod golden;
 mod gtpu;
+mod heads;
 mod icmp;
 mod input;
 mod ip;
@@ -150,6 +153,7 @@ pub struct Reference {
     sessions: Vec<Session>,
     waiting: Vec<Waiting>,
     datagrams: Vec<reassembly::Datagram>,
+    heads: Vec<heads::Head>,
     asked: Vec<Asked>,
     error_indications: bool,
     icmp_errors: bool,
@@ -172,6 +176,7 @@ impl Reference {
             sessions: Vec::new(),
             waiting,
             datagrams: Vec::new(),
+            heads: Vec::new(),
             asked,
             error_indications: true,
             icmp_errors: true,

@@ -4,7 +4,7 @@ use crate::content::Detected;
 use crate::counters::DropReason;
 use crate::frame::{Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
-use crate::state::{Session, State, StepIndex, Verdict};
+use crate::state::{FlowKey, Session, State, StepIndex, Verdict};
 use packet::Buffer;
 use packet::five_tuple::FiveTuple;
 use rules::{Application, Arrival, Direction, Interface, Qfi, Teid};
@@ -105,9 +105,10 @@ pub(crate) fn arrival(meta: &Meta, tuple: &FiveTuple) -> Arrival {
         Direction::Uplink => *tuple,
         Direction::Downlink => tuple.reversed(),
     };
-    let has_ports = !tuple.fragment && packet::protocol::has_ports(tuple.protocol);
-    // Over IPv6, AH is an extension header in front of the protocol.
-    let is_ipsec = !tuple.fragment && tuple.spi != 0;
+    let upper = match tuple.fragment {
+        true => UpperLayer::of_fragment(&meta.key),
+        false => UpperLayer::shown(&normal),
+    };
     Arrival {
         source: meta.source,
         instance: meta.instance,
@@ -115,12 +116,39 @@ pub(crate) fn arrival(meta: &Meta, tuple: &FiveTuple) -> Arrival {
         qfi: Qfi::new(meta.qfi),
         ue: normal.source_address(),
         remote: normal.destination_address(),
-        protocol: tuple.protocol,
-        ue_port: has_ports.then_some(normal.source_port),
-        remote_port: has_ports.then_some(normal.destination_port),
+        protocol: upper.protocol,
+        ue_port: upper.ports.map(|ports| ports.0),
+        remote_port: upper.ports.map(|ports| ports.1),
         traffic_class: tuple.tos,
-        spi: is_ipsec.then_some(tuple.spi),
+        spi: upper.spi,
         flow_label: (tuple.version == 6).then_some(tuple.flow_label),
         application: Application::None,
+    }
+}
+
+/// What a packet carries, as far as that is known.
+struct UpperLayer {
+    protocol: u8,
+    /// The user's, and the far end's.
+    ports: Option<(u16, u16)>,
+    spi: Option<u32>,
+}
+
+impl UpperLayer {
+    /// Of a packet as it goes up, which shows it.
+    fn shown(normal: &FiveTuple) -> Self {
+        let has_ports = packet::protocol::has_ports(normal.protocol);
+        Self {
+            protocol: normal.protocol,
+            ports: has_ports.then_some((normal.source_port, normal.destination_port)),
+            // Over IPv6, AH is an extension header in front of the protocol.
+            spi: (normal.spi != 0).then_some(normal.spi),
+        }
+    }
+
+    /// Of a later fragment: what the first one said, which its flow has.
+    #[cold]
+    fn of_fragment(key: &FlowKey) -> Self {
+        Self { protocol: key.protocol(), ports: key.ports(), spi: key.spi() }
     }
 }

@@ -43,6 +43,8 @@ fn answer<B: Buffer>(state: &State, packet: &mut Packet<B>, reason: DropReason) 
             packet.meta = towards_user(state, packet.meta, bytes)?;
             NodeId::GtpuEncap
         }
+        // Who says to be us is not.
+        false if super::destination(bytes).is_none_or(|sender| state.ports.is_ours(sender)) => return None,
         false => {
             packet.meta = Meta::new(packet.meta.port, packet.meta.side());
             NodeId::IpOutput

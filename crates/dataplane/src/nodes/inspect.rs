@@ -48,6 +48,10 @@ impl<B: Buffer> Node<B> for Inspect {
             let application = state.content.application(known);
             return go_by(state, packet, &Arrival { application, ..arrival }, Detected::NOT_YET);
         }
+        if found.tuple.fragment && !meta.key.is_of_addresses() {
+            let application = state.content.application(state.content.by_address(&view, now_ns));
+            return follow_flow(state, packet, (&arrival, application));
+        }
         let ticket = match view.may_wait() {
             true => state.wait((&meta.key, meta.hash), meta.session),
             false => Ok(None),
@@ -83,6 +87,22 @@ impl<B: Buffer> Node<B> for Inspect {
 fn is_of_session(state: &State, session: SessionIndex, arrival: &Arrival) -> bool {
     let any = Arrival { application: Application::Any, ..*arrival };
     state.sessions.get(session).is_some_and(|session| session.find(&any).is_some())
+}
+
+/// A fragment that says nothing of its flow goes where the flow does, and waits if that waits; alone, its addresses must do.
+#[cold]
+fn follow_flow<B: Buffer>(
+    state: &mut State,
+    packet: &mut Packet<B>,
+    (arrival, application): (&Arrival, Application),
+) -> Next {
+    let (meta, now_ns) = (&packet.meta, state.now_ns);
+    if let Some(ticket) = state.content.waits((&meta.key, meta.hash), meta.session) {
+        state.content.note(ticket, (meta.direction(), *arrival), now_ns);
+        packet.meta.waits = ticket;
+        return go_unknown(state, packet, arrival);
+    }
+    go_once(state, packet, &Arrival { application, ..*arrival })
 }
 
 /// Sends a packet the way of its rule, of which nothing is noted.

@@ -73,7 +73,7 @@ pub(crate) use router_solicitation::RouterSolicitation;
 pub(crate) use session::Session;
 pub(crate) use steer::Steer;
 pub(crate) use urr::Urr;
-pub(crate) use user_input::{UserInput, read_flow};
+pub(crate) use user_input::UserInput;
 pub(crate) use usual_input::UsualInput;
 pub(crate) use verdict::Verdict;
 

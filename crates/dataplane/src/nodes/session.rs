@@ -60,11 +60,11 @@ pub(super) fn go_on<B: Buffer>(state: &State, packet: &mut Packet<B>, session: S
 /// has what is known of the flow by the user's addresses. So here flows are found last, by keys of the session's own.
 #[cold]
 fn between<B: Buffer>(state: &mut State, packet: &mut Packet<B>, session: SessionIndex) -> Next {
-    let Some((key, ..)) = super::read_flow(packet.buffer.data(), packet.meta.direction()) else {
+    if state.read_flow(packet.buffer.data(), &mut packet.meta).is_none() {
         return go_on(state, packet, session);
-    };
+    }
     let meta = &mut packet.meta;
-    meta.key = state.in_network(key, meta).between(session);
+    meta.key = meta.key.between(session);
     meta.hash = state.flows.hash(&meta.key);
     if let Some((at, generation)) = state.flows.find(meta.flow(), state.now_ns) {
         let step = state.sessions.cells.step(at);

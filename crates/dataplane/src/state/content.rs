@@ -7,6 +7,7 @@ pub(crate) use settling::WAITING_PER_SESSION;
 pub(crate) use view::View;
 
 use super::waiting::{Ticket, Waiter, Waiting};
+use super::{FlowKey, SessionIndex};
 use crate::content::{ContentRules, Detected};
 use dpi::extract::Verdict;
 use dpi::learn::{Learner, Lookup};
@@ -184,6 +185,12 @@ impl Content {
         if let Some(memory) = &self.memory {
             memory.waiting.prefetch(hash);
         }
+    }
+
+    /// The flow of a packet, if it waits for this session.
+    pub(crate) fn waits(&self, (key, hash): (&FlowKey, u64), session: SessionIndex) -> Option<Ticket> {
+        let found = self.memory.as_ref()?.waiting.find(key, hash).ok()?;
+        found.filter(|found| found.1 == session).map(|found| found.0)
     }
 
     /// Notes a packet of a flow that goes on waiting.

@@ -8,6 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// Bits of the last word: protocol, version, later fragment, whether it is between tunnels, network instance.
 const VERSION_SHIFT: u32 = 8;
 const FRAGMENT_SHIFT: u32 = 12;
+const FRAGMENT: u64 = 1 << FRAGMENT_SHIFT;
 /// Of sessions between tunnels of this node.
 const BETWEEN: u64 = 1 << 13;
 const INSTANCE_SHIFT: u32 = 16;
@@ -110,6 +111,43 @@ impl FlowKey {
     pub(crate) fn is(&self, other: &Self) -> bool {
         let ([a, b, c, d, e], [f, g, h, i, j]) = (self.words, other.words);
         (a ^ f) | (b ^ g) | (c ^ h) | (d ^ i) | (e ^ j) == 0
+    }
+
+    /// What all fragments of a packet have in common: later ones show no ports, and over IPv6 not what stands behind headers of the
+    /// first one's.
+    pub(crate) const fn of_packet(mut self) -> Self {
+        let is_ipv6 = self.words[4] >> VERSION_SHIFT & 0xf == 6;
+        let own = if is_ipv6 { FRAGMENT | 0xff } else { FRAGMENT };
+        self.words[4] &= !own & ((1 << PORTS_SHIFT) - 1);
+        self
+    }
+
+    /// What all of the user's have in common.
+    pub(crate) const fn of_user(self) -> Self {
+        Self { words: [self.words[0], 0, 0, 0, 0] }
+    }
+
+    /// Whether nothing but the addresses is known: of a fragment whose packet's first one nobody has seen.
+    pub(crate) const fn is_of_addresses(&self) -> bool {
+        self.words[4] & FRAGMENT != 0
+    }
+
+    /// What the packet carries; of a later fragment of IPv6 perhaps the first of more headers.
+    pub(crate) const fn protocol(&self) -> u8 {
+        self.words[4] as u8
+    }
+
+    /// The user's port and the far end's, where they are known.
+    pub(crate) fn ports(&self) -> Option<(u16, u16)> {
+        let is_known = !self.is_of_addresses() && packet::protocol::has_ports(self.protocol());
+        is_known.then_some(((self.words[4] >> 48) as u16, (self.words[4] >> PORTS_SHIFT) as u16))
+    }
+
+    /// The SPI of what has no ports, where it has one.
+    pub(crate) fn spi(&self) -> Option<u32> {
+        let spi = (self.words[4] >> PORTS_SHIFT) as u32;
+        let is_known = !self.is_of_addresses() && !packet::protocol::has_ports(self.protocol());
+        (is_known && spi != 0).then_some(spi)
     }
 
     /// Whether it is a connection over TCP.

@@ -14,6 +14,7 @@ mod flow_key;
 mod flows;
 mod fragments;
 mod framed;
+mod heads;
 mod index;
 mod installation;
 mod keys;
@@ -77,6 +78,7 @@ use crate::frame::{Meta, NextHop, PortIndex};
 use crate::side::Side;
 use crate::steering::{Note, Steering};
 use dplink::{Event, Start, UsageCause, UsageCounts};
+use heads::Heads;
 use packet::gtpu::{Endpoints, OuterHeader, PORT, UdpChecksum};
 use rules::{Direction, Instance, Interface, Seid};
 use std::collections::VecDeque;
@@ -114,6 +116,7 @@ pub(crate) struct State {
     /// Error Indications that may still be sent, by the side they answer.
     pub(crate) error_indications: [Budget; 2],
     pub(crate) fragments: Fragments,
+    heads: Heads,
     /// ICMP errors that may still be sent: that a packet is too long, and that it has no hop left.
     pub(crate) icmp_errors: [Shared; 2],
     /// The other workers.
@@ -180,6 +183,7 @@ impl State {
             flows: Flows::new(limits.flows, config.seed),
             error_indications: [(); 2].map(|()| Budget::new(limits.error_indications_per_s)),
             fragments: Fragments::new(limits.reassembled),
+            heads: Heads::new(),
             icmp_errors: [(); 2].map(|()| Shared::new(limits.icmp_errors_per_s)),
             events: Vec::with_capacity(EVENTS_MAX),
             used: Vec::with_capacity(USED_MAX),

@@ -28,6 +28,7 @@ pub(crate) struct Handed<B> {
     qfi: u8,
     marks: FlowMarks,
     traffic_class: u8,
+    fragment: bool,
     handed: u8,
     loops: u8,
     copied: bool,
@@ -39,8 +40,21 @@ impl<B> Handed<B> {
     #[inline]
     fn new(packet: Packet<B>) -> Self {
         let Packet { buffer, meta } = packet;
-        let Meta { key, teid, bytes, port, outer, qfi, marks, traffic_class, handed, loops, copied, .. } =
-            meta;
+        let Meta {
+            key,
+            teid,
+            bytes,
+            port,
+            outer,
+            qfi,
+            marks,
+            traffic_class,
+            fragment,
+            handed,
+            loops,
+            copied,
+            ..
+        } = meta;
         Self {
             buffer,
             key,
@@ -51,6 +65,7 @@ impl<B> Handed<B> {
             qfi,
             marks,
             traffic_class,
+            fragment,
             handed: handed + 1,
             loops,
             copied,
@@ -65,8 +80,21 @@ impl<B> Handed<B> {
     /// As it was before `flow`: `from` is the side of its port, `hash` that of its key.
     #[inline]
     pub(crate) fn packet(self, from: Side, hash: impl FnOnce(&FlowKey) -> u64) -> Packet<B> {
-        let Self { buffer, key, teid, bytes, port, outer, qfi, marks, traffic_class, handed, loops, copied } =
-            self;
+        let Self {
+            buffer,
+            key,
+            teid,
+            bytes,
+            port,
+            outer,
+            qfi,
+            marks,
+            traffic_class,
+            fragment,
+            handed,
+            loops,
+            copied,
+        } = self;
         let hash = hash(&key);
         let meta = Meta::new(port, from);
         Packet {
@@ -80,6 +108,7 @@ impl<B> Handed<B> {
                 qfi,
                 marks,
                 traffic_class,
+                fragment,
                 handed,
                 loops,
                 copied,

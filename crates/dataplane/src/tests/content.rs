@@ -18,7 +18,7 @@ use traffic::{Endpoints, FRAME_MAX, Flows, Profile, User, Users, Written, catalo
 /// Sessions of these tests: 1 and those behind it.
 pub(super) const USERS: u32 = 4;
 /// Counts what is of no application.
-const OTHER: u32 = 1_000;
+pub(super) const OTHER: u32 = 1_000;
 /// Bytes before the user's packet on the way up: Ethernet, IPv4, UDP, GTP-U with a PDU session container.
 const UPLINK_HEADERS: usize = 14 + 20 + 8 + 16;
 

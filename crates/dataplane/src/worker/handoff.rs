@@ -3,7 +3,6 @@
 use super::Worker;
 use crate::counters::DropReason;
 use crate::frame::{Packet, VECTOR};
-use crate::nodes;
 use crate::port::Port;
 use crate::state::State;
 use crate::steering::{Handed, Note};
@@ -41,12 +40,12 @@ impl<P: Port> Worker<P> {
 
     /// Which network a tunnel's user is of, and which way its packets go, the owner of the session knows for sure.
     fn find_tunnels(&mut self) {
-        let state = &self.state;
+        let state = &mut self.state;
         for Packet { meta, buffer } in self.vector.iter_mut().filter(|packet| packet.meta.tunnelled()) {
             let source = state.source_of_tunnel(meta.port, meta.source, meta.teid);
             if source != meta.source {
                 meta.source = source;
-                meta.key = nodes::read_flow(buffer.data(), meta.direction()).map_or(meta.key, |read| read.0);
+                state.read_flow(buffer.data(), meta);
             }
             meta.key = state.in_network(meta.key, meta);
             meta.hash = state.flows.hash(&meta.key);
@@ -60,6 +59,19 @@ impl<P: Port> Worker<P> {
         }
         // What it changed lies in its cache: asked for in a loop this short, many lines come at once.
         self.vector.iter().for_each(|packet| packet.buffer.prefetch_data());
+        if self.vector.iter().any(|packet| packet.meta.fragment) {
+            self.follow_first_fragments();
+        }
+    }
+
+    /// A packet's fragments may come to several workers; here they meet.
+    #[cold]
+    fn follow_first_fragments(&mut self) {
+        let state = &mut self.state;
+        for Packet { meta, buffer } in self.vector.iter_mut().filter(|packet| packet.meta.fragment) {
+            state.read_flow(buffer.data(), meta);
+            meta.hash = state.flows.hash(&meta.key);
+        }
     }
 
     fn hear_notes(&mut self) {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::checksum;
+use crate::ipv6::Fragment;
 use crate::protocol::{AH, DESTINATION_OPTIONS, ESP, FRAGMENT, ICMP, ICMPV6, SCTP, TCP, UDP};
 use proptest::prelude::*;
 
@@ -61,6 +62,25 @@ fn only_later_fragments_hide_the_ports() {
     assert_eq!((first.source_port, first.fragment), (40_000, false));
     let later = tuple(&changed(v4(UDP, &PORTS), |bytes| bytes[7] = 1));
     assert_eq!((later.source_port, later.destination_port, later.fragment), (0, 0, true));
+}
+
+#[test]
+fn fragments_say_which_part_of_which_packet_they_are() {
+    let named = |bytes: &mut Vec<u8>, place: [u8; 2]| {
+        bytes[4..6].copy_from_slice(&[0x12, 0x34]);
+        bytes[6..8].copy_from_slice(&place);
+    };
+    let v4 = |place: [u8; 2]| FiveTuple::parse(&changed(v4(UDP, &PORTS), |bytes| named(bytes, place)));
+    let part = |offset, more| Some(Fragment { identification: 0x1234, offset, more });
+    assert_eq!(v4([0x40, 0]).unwrap().part, None);
+    assert_eq!(v4([0x20, 0]).unwrap().part, part(0, true));
+    assert_eq!(v4([0x20, 2]).unwrap().part, part(16, true));
+    assert_eq!(v4([0, 2]).unwrap().part, part(16, false));
+    let v6 = |place: u8| {
+        let header = [UDP, 0, 0, place, 0, 0, 0x12, 0x34];
+        FiveTuple::parse(&v6(FRAGMENT, &[&header[..], &PORTS].concat())).unwrap().part
+    };
+    assert_eq!((v6(0), v6(1), v6(16)), (None, part(0, true), part(16, false)));
 }
 
 #[test]

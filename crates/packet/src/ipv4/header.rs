@@ -1,6 +1,7 @@
 //! The header: its view and its builder.
 
 use crate::checksum;
+use crate::ipv6::Fragment;
 use std::net::Ipv4Addr;
 use zerocopy::byteorder::network_endian::U16;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -173,6 +174,16 @@ impl<'a> Packet<'a> {
     #[inline]
     pub fn is_fragment(&self) -> bool {
         self.header.flags_fragment.get() & (MORE_FRAGMENTS | FRAGMENT_OFFSET) != 0
+    }
+
+    /// Which part of a larger packet this is, in the words of IPv6; `None` of a whole one.
+    #[inline]
+    pub fn part(&self) -> Option<Fragment> {
+        self.is_fragment().then(|| Fragment {
+            identification: self.identification().into(),
+            offset: self.fragment_offset() as u16,
+            more: self.more_fragments(),
+        })
     }
 }
 

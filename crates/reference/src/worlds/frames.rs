@@ -48,7 +48,7 @@ pub(super) fn datagram_to_us(random: &mut Random, from: IpAddr, us: IpAddr, mess
     let new =
         ip::New { protocol: UDP, traffic_class: pick(random, [0, 0xb8]), hops: pick(random, [64, 1, 255]) };
     if us.is_ipv6() && chance(random, 15) {
-        let (protocol, payload) = user_packets::with_extensions(random, UDP, datagram);
+        let (protocol, payload) = user_packets::with_extensions(random, (UDP, 7), datagram);
         return ip::packet(from, us, ip::New { protocol, ..new }, &payload);
     }
     let mut packet = ip::packet(from, us, new, &datagram);

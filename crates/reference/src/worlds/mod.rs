@@ -54,6 +54,8 @@ pub struct Scope {
     pub signals: bool,
     /// Damaged packets.
     pub damage: bool,
+    /// Fragments of one packet, which tell of each other.
+    pub parts: bool,
 }
 
 impl Scope {
@@ -74,6 +76,7 @@ impl Scope {
         reflective: true,
         signals: true,
         damage: true,
+        parts: true,
     };
 
     /// IPv4, gates, FARs that forward or drop, QFIs: nothing that was not in the first data path.
@@ -93,6 +96,7 @@ impl Scope {
         reflective: false,
         signals: true,
         damage: true,
+        parts: false,
     };
 }
 

@@ -52,7 +52,7 @@ fn hops(random: &mut Random) -> u8 {
 
 fn ipv4(random: &mut Random, aim: &Aim, ends: (Ipv4Addr, Ipv4Addr), upper: &[u8]) -> Vec<u8> {
     let options = if chance(random, 980) { 0 } else { 4 * pick(random, [1, 2, 10]) };
-    let fragment: u16 = match random.random_range(0..50) {
+    let fragment: u16 = match random.random_range(0..40) {
         0 => 0x2000,
         1 => pick(random, [0x0001, 0x2001, 0x00b9, 0x3fff]),
         _ => pick(random, [0, 0x4000]),
@@ -60,7 +60,8 @@ fn ipv4(random: &mut Random, aim: &Aim, ends: (Ipv4Addr, Ipv4Addr), upper: &[u8]
     let length = 20 + options;
     let mut bytes = vec![0x40 | (length / 4) as u8, aim.traffic_class];
     bytes.extend(((length + upper.len()) as u16).to_be_bytes());
-    bytes.extend(random.random::<u16>().to_be_bytes());
+    let identification = if fragment & 0x3fff == 0 { random.random() } else { aim.identification };
+    bytes.extend(identification.to_be_bytes());
     bytes.extend(fragment.to_be_bytes());
     bytes.extend([hops(random), aim.protocol, 0, 0]);
     bytes.extend(ends.0.octets());
@@ -76,7 +77,7 @@ fn ipv4(random: &mut Random, aim: &Aim, ends: (Ipv4Addr, Ipv4Addr), upper: &[u8]
 fn ipv6(random: &mut Random, aim: &Aim, ends: (Ipv6Addr, Ipv6Addr), upper: Vec<u8>) -> Vec<u8> {
     let (next, payload) = match chance(random, 880) {
         true => (aim.protocol, upper),
-        false => with_extensions(random, aim.protocol, upper),
+        false => with_extensions(random, (aim.protocol, aim.identification), upper),
     };
     let first = 6 << 28 | u32::from(aim.traffic_class) << 20 | aim.flow_label;
     let mut bytes = first.to_be_bytes().to_vec();
@@ -89,25 +90,30 @@ fn ipv6(random: &mut Random, aim: &Aim, ends: (Ipv6Addr, Ipv6Addr), upper: Vec<u
 }
 
 /// A chain of extension headers in front of the payload; mostly one or two, now and then more than anybody takes.
-pub(super) fn with_extensions(random: &mut Random, protocol: u8, upper: Vec<u8>) -> (u8, Vec<u8>) {
+pub(super) fn with_extensions(
+    random: &mut Random,
+    (protocol, identification): (u8, u16),
+    upper: Vec<u8>,
+) -> (u8, Vec<u8>) {
     let count = pick(random, [1, 1, 1, 2, 2, 3, 7, 8, 9]);
     let (mut next, mut payload) = (protocol, upper);
     for left in (0..count).rev() {
         let kind = pick(random, [DESTINATION_OPTIONS, DESTINATION_OPTIONS, ROUTING, FRAGMENT, AH]);
         let first = left == 0;
         let kind = if first && chance(random, 250) || chance(random, 15) { HOP_BY_HOP } else { kind };
-        payload = [extension(random, kind, next), payload].concat();
+        payload = [extension(random, (kind, next), identification), payload].concat();
         next = kind;
     }
     (next, payload)
 }
 
-fn extension(random: &mut Random, kind: u8, next: u8) -> Vec<u8> {
+fn extension(random: &mut Random, (kind, next): (u8, u8), identification: u16) -> Vec<u8> {
     match kind {
         FRAGMENT => {
             let place: u16 = pick(random, [0, 0, 1, 1, 8, 9, 0xfff8]);
             let [high, low] = place.to_be_bytes();
-            vec![next, 0, high, low, 0, 0, 0, 7]
+            let [above, below] = identification.to_be_bytes();
+            vec![next, 0, high, low, 0, 0, above, below]
         }
         AH => {
             let spi = pick(random, super::filters::SPIS).to_be_bytes();

@@ -28,10 +28,13 @@ impl<'a> View<'a> {
     /// `None` for a packet cut short.
     pub(crate) fn new(packet: &'a [u8], found: &Dissected, meta: &Meta) -> Option<Self> {
         let direction = meta.direction();
-        let tuple = match direction {
+        let mut tuple = match direction {
             Direction::Uplink => found.tuple,
             Direction::Downlink => found.tuple.reversed(),
         };
+        if let Some(ports) = meta.key.ports().filter(|_| tuple.fragment) {
+            (tuple.source_port, tuple.destination_port) = ports;
+        }
         let network = meta.key.network();
         let upper = packet.get(found.upper..found.total)?;
         Some(Self { tuple, direction, network, upper, packet: (packet.get(..found.total)?, found.upper) })
