@@ -102,7 +102,8 @@ impl Family {
         matches!(self, Self::Ice | Self::Iavf)
     }
 
-    /// Whether [`crate::script`] has rules for it.
+    /// Whether [`crate::script`] has rules of its own for it, by which a card looks into tunnels; all others are asked for what any
+    /// card may do.
     pub const fn has_rules(self) -> bool {
         matches!(self, Self::I40e | Self::Ice | Self::Iavf | Self::Mlx5)
     }

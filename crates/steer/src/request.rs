@@ -62,9 +62,6 @@ pub struct Request {
 /// Why there are no rules for a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// The family cannot look into GTP-U, or nobody has written its rules.
-    #[error("there are no flow rules for the family {0}: its packets are handed over by software")]
-    NoRules(Family),
     /// Outside 1 to 64.
     #[error("{0} workers: a node has 1 to {WORKERS_MAX}")]
     Workers(u16),
@@ -87,6 +84,9 @@ pub enum Refused {
         /// Of one port.
         most: usize,
     },
+    /// Nobody knows whether its rules have an order.
+    #[error("sessions cannot be led by rules of their own with the family {0}")]
+    Unsteered(Family),
     /// Too many, or to a queue that is no worker's.
     #[error(
         "sessions led by rules of their own: at most {STEERED_MAX}, to queues below the number of workers"
@@ -113,9 +113,6 @@ impl Request {
     }
 
     pub(crate) fn check(&self) -> Result<(), Refused> {
-        if !self.family.has_rules() {
-            return Err(Refused::NoRules(self.family));
-        }
         if !(1..=WORKERS_MAX).contains(&self.workers) {
             return Err(Refused::Workers(self.workers));
         }
@@ -123,6 +120,9 @@ impl Request {
         let (wanted, most) = (self.total_queues(), most_queues(self.family));
         if wanted > most {
             return Err(Refused::Queues { family: self.family, wanted, most });
+        }
+        if !self.family.has_rules() && !self.steered.is_empty() {
+            return Err(Refused::Unsteered(self.family));
         }
         let astray = self.steered.iter().any(|session| session.queue >= self.workers);
         if astray || self.steered.len() > STEERED_MAX { Err(Refused::Steered) } else { Ok(()) }

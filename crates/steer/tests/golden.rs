@@ -42,6 +42,18 @@ fn rules_are_those_of_the_golden_files() {
 }
 
 #[test]
+fn cards_that_nobody_knows_are_asked_for_teids_and_addresses() {
+    compare("other", &text(&Request::new(Family::Other, 4)));
+    assert_eq!(text(&Request::new(Family::Virtio, 4)), text(&Request::new(Family::Other, 4)));
+    let three = text(&Request::new(Family::Other, 3));
+    assert!(three.contains("queues 0 1 2 0 1 2 "), "as tables of 128 are filled: {three}");
+    let classes = Request { steered: vec![], ..request(Family::Other) };
+    let script = script(&classes, Side::Core).unwrap();
+    assert_eq!(script.classes().count(), 0);
+    assert!(script.steps.iter().any(|step| matches!(step, Step::Unmet(_))));
+}
+
+#[test]
 fn classes_that_get_no_queue_are_told_apart_from_those_that_do() {
     let classes = |family, side| {
         let script = script(&request(family), side).unwrap();
@@ -80,7 +92,8 @@ fn one_worker_and_sixty_four_have_rules_too() {
 #[test]
 fn what_cannot_be_met_is_refused() {
     let refused = |request: &Request| script(request, Side::Access).unwrap_err();
-    assert_eq!(refused(&Request::new(Family::Virtio, 4)), Refused::NoRules(Family::Virtio));
+    let led = Request { classes: vec![], ..request(Family::Virtio) };
+    assert_eq!(refused(&led), Refused::Unsteered(Family::Virtio));
     assert_eq!(refused(&Request::new(Family::Ice, 0)), Refused::Workers(0));
     assert_eq!(refused(&Request::new(Family::Ice, 65)), Refused::Workers(65));
     let odd = Request { workers: 3, steered: vec![], ..request(Family::Ice) };

@@ -10,7 +10,7 @@ use steer::{Class, Family, Request, Side, Steered, script};
 /// Which card, and what is steered.
 #[derive(clap::Args)]
 pub(super) struct Args {
-    /// The card's family: i40e, ice, iavf or mlx5.
+    /// The card's family: i40e, ice, iavf or mlx5; of others, what every card may do.
     #[arg(long, required_unless_present = "device", conflicts_with = "device")]
     family: Option<Family>,
     /// A card of this host, by its PCI address, such as 0000:3b:00.0.
@@ -176,7 +176,8 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said() {
         let error = |line: &str| text(line).unwrap_err().to_string();
-        assert!(error("--family virtio").contains("handed over by software"));
+        let session = "--family virtio --session teid=1,ue=10.0.0.1,queue=0";
+        assert!(error(session).contains("cannot be led by rules of their own"));
         assert!(error("--family e810").contains("a family is one of"));
         assert!(error("--device 0000:ff:1f.7").contains("there is no network card"));
         assert!(error("--family ice --class qci=1").contains("qfi, dscp and pcp"));

@@ -3,14 +3,16 @@
 
 use crate::settings::{ClassSettings, CrewSettings, DeviceHash};
 use dplink::{PortClass, PortSteering, Spread};
-use steer::{Abilities, Action, Family, Item, Reach, Request, Rss, RssType, Rule, Script, Setup, Side, Step};
+use steer::{Abilities, Family, Item, Reach, Request, Rule, Script, Setup, Side, Step};
 
 /// Entries of the table from hash to worker, as the workers have it (`dataplane/src/steering/buckets.rs`).
 const TABLE: u16 = 128;
 
 /// Of a port declared to hash TEIDs.
-const TEIDS: &str = "declared (hash = \"teid\"): the TEIDs this node chooses lead to their users' workers; packets in \
-                     tunnels that control planes number are handed over";
+const TEIDS: &str = "declared (hash = \"teid\")";
+/// What that means.
+const LED_BY_TEIDS: &str = ": those this node chooses lead to their users' workers; packets in tunnels that control planes \
+                            number are handed over";
 
 /// A port's card, before workers have its queues; refusals are sentences with the driver's words.
 pub(super) trait Card {
@@ -73,10 +75,8 @@ pub(super) fn set_up(card: &mut impl Card, asked: &Asked<'_>) -> (Option<Spread>
                 Spread::InnerHash,
                 "declared (hash = \"inner\"): somebody has set the card up for it".to_owned(),
             )),
-            DeviceHash::Teid => Ok((Spread::TeidHash, TEIDS.to_owned())),
-            DeviceHash::Auto | DeviceHash::Outer => {
-                asked.try_rules(card, &mut about).map(|reason| (Spread::InnerHash, reason))
-            }
+            DeviceHash::Teid => Ok((Spread::TeidHash, format!("{TEIDS}{LED_BY_TEIDS}"))),
+            DeviceHash::Auto | DeviceHash::Outer => asked.try_rules(card, &mut about),
         },
     };
     let (led, reason) = match found {
@@ -111,11 +111,11 @@ impl Asked<'_> {
         steer::decide(Abilities { reach: Reach::Inner, queues }, self.workers()).reason
     }
 
-    fn try_rules(&self, card: &mut impl Card, about: &mut PortSteering) -> Result<String, String> {
+    fn try_rules(&self, card: &mut impl Card, about: &mut PortSteering) -> Result<(Spread, String), String> {
         let family = Family::of_driver(self.driver);
         if !self.classes.is_empty() {
             match self.try_classes((card, family), about) {
-                Ok(reason) => return Ok(reason),
+                Ok(reason) => return Ok((Spread::InnerHash, reason)),
                 Err(why) => about.refused.push(format!("classes: {why}")),
             }
         }
@@ -123,13 +123,35 @@ impl Asked<'_> {
             return Err(self.reason_without_rules());
         }
         if !family.has_rules() {
-            return Err(unknown(card, self.driver, about));
+            return self.try_usual((card, family), about);
         }
         let but = attempt(card, (&Request::new(family, self.workers()), self.side), about)?.but();
         if !self.workers().is_power_of_two() && family != Family::Mlx5 {
             about.refused.extend(card.set_table(TABLE, self.workers()).err());
         }
-        Ok(format!("the card took the flow rules for {family}: it hashes users' addresses{but}"))
+        let reason = format!("the card took the flow rules for {family}: it hashes users' addresses{but}");
+        Ok((Spread::InnerHash, reason))
+    }
+
+    /// Of a driver nobody has written rules for, what any card may do: TEIDs on the access side, addresses on the core side.
+    fn try_usual(
+        &self,
+        (card, family): (&mut impl Card, Family),
+        about: &mut PortSteering,
+    ) -> Result<(Spread, String), String> {
+        let (spread, what) = match self.side {
+            Side::Access => (Spread::TeidHash, "TEIDs"),
+            Side::Core => (Spread::InnerHash, "users' addresses"),
+        };
+        let driver = self.driver;
+        match attempt(card, (&Request::new(family, self.workers()), self.side), about) {
+            Ok(taken) => {
+                let but = taken.but();
+                let led = if spread == Spread::TeidHash { LED_BY_TEIDS } else { "" };
+                Ok((spread, format!("the driver {driver} took rules by which it hashes {what}{led}{but}")))
+            }
+            Err(_) => Err(format!("the driver {driver} takes no rule for {what}: workers hand packets over")),
+        }
     }
 
     /// With the classes, or not at all: what is left of a refused attempt is taken back.
@@ -242,21 +264,6 @@ fn install(
 fn is_about_ipv6(step: &Step) -> bool {
     let is_ipv6 = |item: &Item| matches!(item, Item::Ipv6 | Item::Ipv6Class(_) | Item::Ipv6Dscp(_));
     matches!(step, Step::Create(rule) if rule.pattern.iter().any(is_ipv6))
-}
-
-/// Of a driver nobody has written rules for, only whether it would take one; that both directions meet is not known.
-fn unknown(card: &impl Card, driver: &str, about: &mut PortSteering) -> String {
-    let rss = Rss { types: vec![RssType::Ipv4, RssType::SourceOnly], ..Rss::default() };
-    let pattern = vec![Item::Eth, Item::Ipv4, Item::Udp, Item::Gtpu, Item::Ipv4];
-    match card.validate(&Rule::new(pattern, Action::Rss(rss))) {
-        Ok(()) => format!(
-            "the driver {driver} would take a rule for users' addresses, but it is not known whether both directions meet"
-        ),
-        Err(refused) => {
-            about.refused.push(refused);
-            format!("the driver {driver} takes no rule for users' addresses: workers hand packets over")
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The rules of each family.
 
+mod any;
 mod i40e;
 mod intel;
 mod mlx5;
@@ -42,7 +43,7 @@ pub fn script(request: &Request, side: Side) -> Result<Script, Refused> {
         Family::I40e => i40e::steps(request, side),
         Family::Ice | Family::Iavf => intel::steps(request, side),
         Family::Mlx5 => mlx5::steps(request, side),
-        other => return Err(Refused::NoRules(other)),
+        _ => any::steps(request, side),
     };
     Ok(Script { port: request.port, workers: request.workers, steps })
 }

@@ -106,13 +106,35 @@ fn nothing_is_tried_where_it_would_not_matter() {
     assert!(!try_with(&mut card, "net_ice", 1, DeviceHash::Teid).0);
 }
 
+/// Asks a card of a driver that nobody has written rules for.
+fn try_unknown(card: &mut Model, side: Side, workers: usize) -> (Option<Spread>, PortSteering) {
+    let crew = CrewSettings { workers, distributors: 0, cpus: vec![], balance: dataplane::Balance::New };
+    let (driver, hash) = ("net_new", DeviceHash::Auto);
+    set_up(card, &Asked { hash, side, crew: &crew, driver, queues: workers, classes: &[] })
+}
+
+/// The TEID of tunnels, and the address outside: which of the three ways it is, is found out.
 #[test]
-fn of_an_unknown_driver_only_the_answer_is_told() {
-    let mut card = Model { refuses: Some("gtpu"), ..Model::default() };
-    let (leads, about) = try_with(&mut card, "net_tap", 2, DeviceHash::Auto);
-    assert!(!leads && about.refused == ["no gtpu here"] && about.reason.contains("net_tap"), "{about:?}");
-    let (leads, about) = try_with(&mut Model::default(), "net_tap", 2, DeviceHash::Auto);
-    assert!(!leads && about.reason.contains("not known whether both directions meet"));
+fn a_driver_that_nobody_knows_is_asked_for_what_any_card_may_do() {
+    for (side, spread, what) in
+        [(Side::Access, Spread::TeidHash, "gtpu"), (Side::Core, Spread::InnerHash, "l3-dst-only")]
+    {
+        let mut card = Model::default();
+        let (led, about) = try_unknown(&mut card, side, 2);
+        assert_eq!((led, card.created, card.resets), (Some(spread), 2, 0), "{about:?}");
+        assert!(about.installed.iter().all(|line| line.contains(what)), "{about:?}");
+        let mut card = Model { refuses: Some("ipv6"), ..Model::default() };
+        let (led, about) = try_unknown(&mut card, side, 2);
+        assert_eq!((led, card.created), (Some(spread), 1), "{about:?}");
+        assert!(about.reason.ends_with("is handed over"), "{about:?}");
+        let mut card = Model { refuses: Some(what), ..Model::default() };
+        let (led, about) = try_unknown(&mut card, side, 2);
+        assert_eq!((led, card.created, card.resets), (None, 0, 1), "{about:?}");
+        assert!(about.installed.is_empty() && about.refused == [format!("no {what} here")], "{about:?}");
+        assert!(about.reason.contains("net_new takes no rule for"), "{about:?}");
+    }
+    let mut card = Model::default();
+    assert_eq!((try_unknown(&mut card, Side::Access, 1).0, card.created), (None, 0));
 }
 
 /// With the classes voice (QFI 1 and 5, VLAN priority 5) and video (QFI 2), and so many queues.
