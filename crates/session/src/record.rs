@@ -153,6 +153,8 @@ pub struct LifeRecord {
     pub is_closed: bool,
     /// Tells its charging data records from those of other databases, which are counted from 1, too.
     pub stream: u32,
+    /// Where this node's tunnels ended when it was used last, in order.
+    pub endpoints: Vec<IpAddr>,
 }
 
 /// This node.

@@ -6,14 +6,20 @@
 //! that control planes count on may be missing, and ones that they ended may be there. Such a start is one of a new
 //! database: with another recovery time stamp, by which control planes learn of it (TS 23.007 19A, TS 23.527 4.3.2), and
 //! without sessions, of which none is in any data plane after that either.
+//!
+//! A node whose ports have other addresses than before cannot take back sessions with tunnels at those that are gone, and
+//! few of them measure anything that would let their control planes hear of it. So it has another recovery time stamp then, too, but
+//! keeps what it knows: what sessions used is told, and those whose tunnels are still there go on until their control
+//! planes set them up anew.
 
 use crate::exit;
 use crate::settings::Settings;
 use ::charging::Cdr;
 use anyhow::Context;
 use n4::Start;
-use session::{Change, Contents, LifeRecord, NodeRecord, Packed, Store};
+use session::{Change, Contents, LifeRecord, NodeRecord, Packed, SessionRecord, Store};
 use std::fs;
+use std::net::IpAddr;
 use std::time::{SystemTime, SystemTimeError, UNIX_EPOCH};
 use tokio::time::Instant;
 
@@ -63,20 +69,38 @@ pub(crate) fn time_of_day(clock: SystemTime) -> Result<u64, SystemTimeError> {
     Ok(clock.duration_since(UNIX_EPOCH)?.as_millis() as u64 + NTP_TO_UNIX_S * 1_000)
 }
 
-/// Everything the node knew when it last ran, if that is all; in this life of the machine, `boot`.
-pub(super) fn begin(store: &Store, boot: &str) -> anyhow::Result<Begun> {
+/// Addresses at which tunnels end, in order.
+pub(super) fn endpoints(settings: &Settings) -> Vec<IpAddr> {
+    let addresses = settings.gtpu_addresses();
+    let all = addresses.iter().flat_map(|port| [Some(IpAddr::V4(port.ipv4)), port.ipv6.map(IpAddr::V6)]);
+    let mut endpoints: Vec<IpAddr> = all.flatten().collect();
+    endpoints.sort();
+    endpoints
+}
+
+/// Everything the node knew when it last ran, if that is all; in this life of the machine, `boot`, and with tunnels that end at
+/// these addresses.
+pub(super) fn begin(store: &Store, boot: &str, endpoints: Vec<IpAddr>) -> anyhow::Result<Begun> {
     let (since_1900_ms, zero) = (time_of_day(SystemTime::now())?, Instant::now());
     let mut known = store.load()?;
     make_an_end(store, &known.damaged)?;
     let before = known.life.take();
     let stream = before.as_ref().map(|life| life.stream).or(known.node.map(|node| node.recovery_time_stamp));
     let may_lack = before.as_ref().is_some_and(|life| life.boot != boot && !life.is_closed);
+    let now_s = (since_1900_ms / 1_000) as u32;
     let node = match known.node.filter(|_| !may_lack) {
-        Some(node) => node,
-        None => begin_anew(store, &mut known, (since_1900_ms / 1_000) as u32)?,
+        Some(node) => {
+            let gone = before.iter().flat_map(|life| &life.endpoints).filter(|old| !endpoints.contains(old));
+            let gone: Vec<IpAddr> = gone.copied().collect();
+            match lost_at(&gone, &known.sessions) {
+                0 => node,
+                lost => begin_elsewhere(store, (node, now_s), (&gone, lost))?,
+            }
+        }
+        None => begin_anew(store, &mut known, now_s)?,
     };
     let stream = stream.unwrap_or(node.recovery_time_stamp);
-    let life = LifeRecord { boot: boot.to_owned(), is_closed: false, stream };
+    let life = LifeRecord { boot: boot.to_owned(), is_closed: false, stream, endpoints };
     // Where that is what it says already, there is nothing to write: a disk that is full keeps nobody from going on.
     if before.as_ref() != Some(&life) {
         store.apply(&[Change::SaveLife(life.clone())])?;
@@ -110,10 +134,43 @@ fn begin_anew(store: &Store, known: &mut Contents, now_s: u32) -> anyhow::Result
              sessions are over; control planes hear of it by the recovery time stamp",
             known.sessions.len()
         );
-        return forget(store, known, now_s.max(old.recovery_time_stamp.wrapping_add(1)));
+        return forget(store, known, later(old, now_s));
     }
     // The stamp wraps in 2036, as the specification has it.
     forget(store, known, now_s)
+}
+
+/// A time stamp later than the node's last, whatever the clock.
+fn later(node: NodeRecord, now_s: u32) -> u32 {
+    now_s.max(node.recovery_time_stamp.wrapping_add(1))
+}
+
+/// Sessions with tunnels that end at one of these addresses.
+fn lost_at(gone: &[IpAddr], sessions: &[Packed]) -> usize {
+    if gone.is_empty() {
+        return 0;
+    }
+    let is_lost = |record: &SessionRecord| {
+        let mut ends = record.rules.pdrs.iter().filter_map(|pdr| pdr.pdi.f_teid);
+        ends.any(|f_teid| gone.contains(&f_teid.address))
+    };
+    sessions.iter().filter_map(|packed| packed.record().ok()).filter(is_lost).count()
+}
+
+/// With all there is in the database, of which some sessions cannot be taken back.
+fn begin_elsewhere(
+    store: &Store,
+    (old, now_s): (NodeRecord, u32),
+    (gone, lost): (&[IpAddr], usize),
+) -> anyhow::Result<NodeRecord> {
+    let gone = gone.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(", ");
+    tracing::warn!(
+        "{lost} sessions have tunnels at {gone}, where this node is no more: control planes hear by the recovery time stamp that \
+         they have to set up their sessions anew"
+    );
+    let node = NodeRecord { recovery_time_stamp: later(old, now_s), ..old };
+    store.apply(&[Change::SaveNode(node)])?;
+    Ok(node)
 }
 
 /// Who was charged is charged for the last time: as a session that is over, and whose last counts will not come.
@@ -152,9 +209,11 @@ pub(super) fn end(store: &Store, life: LifeRecord) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use session::{AssociationRecord, ChargingRecord, CpFSeid, PfdRecord, SessionRecord, UsageRecord};
+    use session::{AssociationRecord, ChargingRecord, CpFSeid, PfdRecord, UsageRecord};
 
     const SEID: rules::Seid = rules::Seid(7);
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 30, 0, 2));
+    const THERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 30, 0, 3));
 
     fn session(charging: Option<Box<ChargingRecord>>) -> SessionRecord {
         SessionRecord {
@@ -206,7 +265,7 @@ mod tests {
 
     /// A database that was in use in this life of the machine.
     fn in_use(store: &Store, boot: &str, record: &SessionRecord) -> Begun {
-        let begun = begin(store, boot).unwrap();
+        let begun = begin(store, boot, vec![HERE]).unwrap();
         let session = Change::SaveSession(record.seid, Packed::of(record));
         store.apply(&[session, Change::SaveAssociation(association()), Change::SavePfds(pfds())]).unwrap();
         begun
@@ -217,7 +276,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap().0;
         let before = in_use(&store, "one", &session(None));
-        let after = begin(&store, "one").unwrap();
+        let after = begin(&store, "one", vec![HERE]).unwrap();
         assert_eq!(after.start.node, before.start.node);
         assert_eq!(after.start.sessions, [Packed::of(&session(None))]);
         assert_eq!((after.start.associations, after.start.pfds), (vec![association()], vec![pfds()]));
@@ -229,10 +288,10 @@ mod tests {
         let store = Store::open(folder.path()).unwrap().0;
         let before = in_use(&store, "one", &session(None));
         end(&store, before.life);
-        let after = begin(&store, "two").unwrap();
+        let after = begin(&store, "two", vec![HERE]).unwrap();
         assert_eq!((after.start.node, after.start.sessions.len()), (before.start.node, 1));
         // This time it has not.
-        assert_eq!(begin(&store, "three").unwrap().start.sessions, []);
+        assert_eq!(begin(&store, "three", vec![HERE]).unwrap().start.sessions, []);
     }
 
     #[test]
@@ -240,12 +299,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap().0;
         let before = in_use(&store, "one", &session(None));
-        let after = begin(&store, "two").unwrap();
+        let after = begin(&store, "two", vec![HERE]).unwrap();
         let (old, new) = (before.start.node.recovery_time_stamp, after.start.node.recovery_time_stamp);
         assert!(new > old, "{new} is not later than {old}");
         let start = after.start;
         assert_eq!((start.sessions, start.associations, start.pfds), (vec![], vec![], vec![]));
-        let kept = begin(&store, "two").unwrap().start;
+        let kept = begin(&store, "two", vec![HERE]).unwrap().start;
         assert_eq!((kept.node.recovery_time_stamp, kept.sessions, kept.associations), (new, vec![], vec![]));
     }
 
@@ -254,10 +313,59 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap().0;
         let before = in_use(&store, "one", &session(charged()));
-        let after = begin(&store, "two").unwrap();
+        let after = begin(&store, "two", vec![HERE]).unwrap();
         assert_eq!(after.life.stream, before.life.stream, "records go on in the stream they are numbered in");
         let left = after.start.sessions.first().unwrap().record().unwrap();
         assert!(left.usage.is_over && left.charging.is_some());
+    }
+
+    fn with_tunnel() -> SessionRecord {
+        let mut record = session(None);
+        let pdi = rules::Pdi {
+            source_interface: rules::Interface::Access,
+            instance: rules::Instance::DEFAULT,
+            f_teid: Some(rules::FTeid { teid: rules::Teid(7), address: HERE }),
+            ue_ipv4: None,
+            ue_ipv6: None,
+            framed_routes: vec![],
+            sdf_filters: vec![],
+            application: None,
+            ethernet: None,
+            qfis: vec![],
+        };
+        record.rules.pdrs.push(rules::Pdr {
+            id: rules::PdrId(1),
+            precedence: 1,
+            outer_header_removal: true,
+            pdi,
+            far: rules::FarId(1),
+            qers: vec![],
+            urrs: vec![],
+        });
+        record
+    }
+
+    /// What is known is kept: sessions tell what they used, and others go on.
+    #[test]
+    fn a_node_with_other_addresses_says_that_it_began_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap().0;
+        let before = in_use(&store, "one", &with_tunnel()).start.node.recovery_time_stamp;
+        let begin = |endpoints: &[IpAddr]| begin(&store, "one", endpoints.to_vec()).unwrap().start;
+        assert_eq!(begin(&[HERE, THERE]).node.recovery_time_stamp, before, "one more is no loss");
+        let moved = begin(&[THERE]);
+        let stamp = moved.node.recovery_time_stamp;
+        assert!(stamp > before, "{stamp} is not later than {before}");
+        assert_eq!((moved.sessions, moved.associations.len()), (vec![Packed::of(&with_tunnel())], 1));
+        assert_eq!(begin(&[THERE]).node.recovery_time_stamp, stamp, "once is enough");
+    }
+
+    #[test]
+    fn an_address_that_no_session_has_a_tunnel_at_may_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap().0;
+        let before = in_use(&store, "one", &session(None)).start.node;
+        assert_eq!(begin(&store, "one", vec![THERE]).unwrap().start.node, before);
     }
 
     /// Nothing has to be written to go on in the same life of the machine.
@@ -269,7 +377,7 @@ mod tests {
         in_use(&Store::open(&path).unwrap().0, "one", &session(None));
         let _ = fs::write(folder.path().join("filler"), vec![0; 8 << 20]);
         let store = Store::open(&path).unwrap().0;
-        let start = begin(&store, "one").unwrap().start;
+        let start = begin(&store, "one", vec![HERE]).unwrap().start;
         assert_eq!(
             (start.sessions, start.associations),
             (vec![Packed::of(&session(None))], vec![association()])
