@@ -14,6 +14,8 @@ pub struct Start {
     pub node: NodeRecord,
     /// Its peers.
     pub associations: Vec<AssociationRecord>,
+    /// Where those are who were associated before a crash of the machine and may not know of it.
+    pub forgotten: Vec<SocketAddr>,
     /// Their sessions.
     pub sessions: Vec<Packed>,
     /// What control planes told of applications.

@@ -72,6 +72,7 @@ mod tunnels;
 mod usage;
 mod user_index;
 mod values;
+mod wanted;
 
 pub use config::{Config, GtpuAddress, InterfaceTypes, Limits};
 pub use interface::{Counters, Input, Level, Note, Output, Start};

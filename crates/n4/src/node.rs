@@ -93,7 +93,8 @@ impl Node {
         // The moment of our zero: moments go on where they were in our former life.
         let since_1900_ms = clock.moment(start.since_1900_ms);
         let limits = config.limits;
-        let peers = Peers::new(&config, start.associations, (start.node.leaves_ms, since_1900_ms));
+        let known = (start.associations, start.forgotten);
+        let peers = Peers::new(&config, known, (start.node.leaves_ms, since_1900_ms));
         let mut node = Self {
             recovery_time_stamp: stamp,
             sessions: Sessions::new(stamp),
@@ -295,7 +296,10 @@ impl Node {
         for (node_id, address) in self.peers.to_ask(self.now) {
             self.ask_whether_alive(node_id, address);
         }
-        for address in self.peers.to_associate(self.now) {
+        for address in self.peers.tell_of_crash() {
+            self.ask_whether_alive(address.to_string(), address);
+        }
+        for address in self.peers.wanted_now(self.now) {
             self.ask_to_associate(address);
         }
     }

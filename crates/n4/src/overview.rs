@@ -1,7 +1,8 @@
 //! Associations as operators see them.
 
 use crate::node::Node;
-use crate::peers::{Association, Wanted};
+use crate::peers::Association;
+use crate::wanted::Wanted;
 use machine::Time;
 use pfcp::{CpFeature, NetworkInstance};
 use serde::{Deserialize, Serialize};

@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::pace::Pace;
+use crate::wanted::Wanted;
 use machine::Time;
 use pfcp::CpFeature;
 use session::AssociationRecord;
@@ -91,16 +92,6 @@ impl Association {
     }
 }
 
-/// A control plane of the configuration, to be asked until it is associated.
-#[derive(Debug)]
-pub(crate) struct Wanted {
-    pub(crate) address: SocketAddr,
-    pub(crate) next: Time,
-    pub(crate) is_asked: bool,
-    /// An operator ordered its release: it is not asked again.
-    is_left: bool,
-}
-
 /// All of them.
 #[derive(Debug)]
 pub(crate) struct Peers {
@@ -114,17 +105,20 @@ impl Peers {
     /// What an operator ordered of our former life holds as long as it was to take.
     pub(crate) fn new(
         config: &Config,
-        records: Vec<AssociationRecord>,
+        (records, forgotten): (Vec<AssociationRecord>, Vec<SocketAddr>),
         (leaves_ms, since_1900_ms): (Option<u64>, u64),
     ) -> Self {
         let leaves_ms = leaves_ms.filter(|until_ms| *until_ms > since_1900_ms);
-        let wanted = |address: &SocketAddr| {
-            let (next, is_asked, is_left) = (Time::ZERO, false, false);
-            Wanted { address: *address, next, is_asked, is_left }
-        };
+        let mut wanted: Vec<Wanted> =
+            config.associate.iter().copied().map(Wanted::of_configuration).collect();
+        for address in forgotten.into_iter().filter(|address| config.allows(address.ip())) {
+            if wanted.iter().all(|known| known.address != address) {
+                wanted.push(Wanted::forgotten(address, config));
+            }
+        }
         let mut peers = Self {
             by_node_id: BTreeMap::new(),
-            wanted: config.associate.iter().map(wanted).collect(),
+            wanted,
             leaves: leaves_ms.map(|until_ms| Time::from_millis(until_ms - since_1900_ms)),
         };
         for record in records {
@@ -175,6 +169,7 @@ impl Peers {
         (heard, next_heartbeat): (Option<Time>, Time),
     ) {
         let node_id = record.node_id.clone();
+        self.wanted.retain(|wanted| wanted.until.is_none() || wanted.address.ip() != record.address.ip());
         if let Some(wanted) = self.wanted_mut(record.address) {
             wanted.is_left = false;
         }
@@ -344,8 +339,19 @@ impl Peers {
         due.map(|peer| (peer.record.node_id.clone(), peer.record.address)).collect()
     }
 
+    /// Addresses that know of us as we were before a crash, and are told of it now.
+    pub(crate) fn tell_of_crash(&mut self) -> Vec<SocketAddr> {
+        let untold = self.wanted.iter_mut().filter(|wanted| !wanted.is_told);
+        let tell = |wanted: &mut Wanted| {
+            wanted.is_told = true;
+            wanted.address
+        };
+        untold.map(tell).collect()
+    }
+
     /// Addresses to send an association request to.
-    pub(crate) fn to_associate(&self, now: Time) -> Vec<SocketAddr> {
+    pub(crate) fn wanted_now(&mut self, now: Time) -> Vec<SocketAddr> {
+        self.wanted.retain(|wanted| wanted.until.is_none_or(|until| until > now));
         self.unassociated().filter(|wanted| wanted.next <= now).map(|wanted| wanted.address).collect()
     }
 
@@ -378,7 +384,7 @@ impl Peers {
             .chain(ends)
             .chain(restarted)
             .chain(given_up)
-            .chain(self.unassociated().map(|wanted| wanted.next))
+            .chain(self.unassociated().map(|wanted| if wanted.is_told { wanted.next } else { Time::ZERO }))
             .min()
     }
 }

@@ -50,6 +50,7 @@ impl Bench {
         let start = Start {
             node,
             associations: vec![],
+            forgotten: vec![],
             sessions: vec![],
             pfds: vec![],
             paths: vec![],

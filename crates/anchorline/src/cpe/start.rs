@@ -88,6 +88,7 @@ pub(super) fn begin(store: &Store, boot: &str, endpoints: Vec<IpAddr>) -> anyhow
     let stream = before.as_ref().map(|life| life.stream).or(known.node.map(|node| node.recovery_time_stamp));
     let may_lack = before.as_ref().is_some_and(|life| life.boot != boot && !life.is_closed);
     let now_s = (since_1900_ms / 1_000) as u32;
+    let mut forgotten = vec![];
     let node = match known.node.filter(|_| !may_lack) {
         Some(node) => {
             let gone = before.iter().flat_map(|life| &life.endpoints).filter(|old| !endpoints.contains(old));
@@ -97,7 +98,10 @@ pub(super) fn begin(store: &Store, boot: &str, endpoints: Vec<IpAddr>) -> anyhow
                 lost => begin_elsewhere(store, (node, now_s), (&gone, lost))?,
             }
         }
-        None => begin_anew(store, &mut known, now_s)?,
+        None => {
+            forgotten = known.associations.iter().map(|association| association.address).collect();
+            begin_anew(store, &mut known, now_s)?
+        }
     };
     let stream = stream.unwrap_or(node.recovery_time_stamp);
     let life = LifeRecord { boot: boot.to_owned(), is_closed: false, stream, endpoints };
@@ -109,7 +113,7 @@ pub(super) fn begin(store: &Store, boot: &str, endpoints: Vec<IpAddr>) -> anyhow
     store.sync()?;
     let Contents { associations, pfds, paths, sessions, cdrs, last_cdr, .. } = known;
     tracing::info!("{} sessions and {} associations in the database", sessions.len(), associations.len());
-    let start = Start { node, associations, sessions, pfds, paths, last_cdr, since_1900_ms };
+    let start = Start { node, associations, forgotten, sessions, pfds, paths, last_cdr, since_1900_ms };
     Ok(Begun { start, cdrs, life, zero })
 }
 
@@ -304,6 +308,7 @@ mod tests {
         assert!(new > old, "{new} is not later than {old}");
         let start = after.start;
         assert_eq!((start.sessions, start.associations, start.pfds), (vec![], vec![], vec![]));
+        assert_eq!(start.forgotten, [association().address], "some control planes ask for no heartbeats");
         let kept = begin(&store, "two", vec![HERE]).unwrap().start;
         assert_eq!((kept.node.recovery_time_stamp, kept.sessions, kept.associations), (new, vec![], vec![]));
     }

@@ -76,6 +76,7 @@ impl Lab {
         let start = Start {
             node: NodeRecord { recovery_time_stamp: 1, leaves_ms: None, clock_ahead_ms: 0 },
             associations: vec![],
+            forgotten: vec![],
             sessions: vec![],
             pfds: vec![],
             paths: vec![],

@@ -402,3 +402,39 @@ fn whoever_restarted_and_makes_new_sessions_has_lost_the_old_ones() {
     assert_eq!(cause_of(&lab.ask(SMF, &request)), Cause::RequestAccepted);
     assert_eq!(lab.in_force.len(), 1, "it was asked for once");
 }
+
+/// Some control planes send no heartbeats, and would never hear of it.
+#[test]
+fn after_a_crash_those_who_were_associated_are_told_and_asked_to_be_again() {
+    let mut lab = with_session();
+    lab.crash();
+    lab.pass(Duration::ZERO);
+    let first = asks(&lab).expect("a request");
+    let Body::HeartbeatRequest(heartbeat) = &first.body else { panic!("{first:?}") };
+    assert_eq!(heartbeat.recovery_time_stamp, STAMP + 1);
+    let sequence = first.sequence;
+    lab.tell(SMF, &Message::node(sequence, heartbeat_answer(1)));
+    lab.sent.clear();
+    lab.pass(config().heartbeat_interval);
+    let Body::AssociationSetupRequest(request) = &asks(&lab).expect("a request").body else {
+        panic!("{:?}", lab.sent)
+    };
+    assert_eq!(request.recovery_time_stamp, STAMP + 1);
+    // One that is gone is not asked for ever.
+    lab.pass(Duration::from_secs(600));
+    lab.sent.clear();
+    lab.pass(Duration::from_secs(3600));
+    assert!(lab.sent.is_empty(), "{:?}", lab.sent);
+}
+
+#[test]
+fn after_a_crash_one_that_comes_back_by_itself_is_not_asked_to() {
+    let mut lab = with_session();
+    lab.crash();
+    lab.pass(Duration::ZERO);
+    lab.associate(SMF, 1);
+    lab.sent.clear();
+    lab.pass(config().heartbeat_interval * 3);
+    let is_setup = |message: &Message| matches!(message.body, Body::AssociationSetupRequest(_));
+    assert!(!lab.sent.iter().any(|(_, message)| is_setup(message)), "{:?}", lab.sent);
+}

@@ -106,6 +106,7 @@ impl Lab {
         let start = Start {
             node: FIRST,
             associations: vec![],
+            forgotten: vec![],
             sessions: vec![],
             pfds: vec![],
             paths: vec![],
@@ -191,8 +192,34 @@ impl Lab {
         let last_cdr = self.last_cdr;
         let pfds = self.pfds.values().cloned().collect();
         let paths = self.paths.iter().copied().collect();
-        let start = Start { node, associations, sessions, pfds, paths, last_cdr, since_1900_ms };
+        let forgotten = vec![];
+        let start = Start { node, associations, forgotten, sessions, pfds, paths, last_cdr, since_1900_ms };
         self.node = Node::new(self.config.clone(), start);
+    }
+
+    /// A new process after a crash of the machine, of which the database may lack the last moments: it has a new time stamp, and of
+    /// all it knew where its control planes are.
+    pub fn crash(&mut self) {
+        let associations = std::mem::take(&mut self.associations).into_values();
+        let forgotten = associations.map(|association| association.address).collect();
+        self.record.recovery_time_stamp += 1;
+        self.saved.clear();
+        self.in_force.clear();
+        self.plane = plane::Plane::default();
+        let since_1900_ms = self.time_of_day_ms();
+        self.started = self.now;
+        let start = Start {
+            node: self.record,
+            associations: vec![],
+            forgotten,
+            sessions: vec![],
+            pfds: vec![],
+            paths: vec![],
+            last_cdr: self.last_cdr,
+            since_1900_ms,
+        };
+        self.node = Node::new(self.config.clone(), start);
+        self.connect();
     }
 
     /// The link stands; the data plane learns how things should be. A session in the revision it holds is left alone.
