@@ -94,6 +94,7 @@ impl Node {
 
     fn applied(&mut self, seid: Seid, revision: u64, removed: &[UsageCounts]) {
         let now_ms = self.wall_ms();
+        self.confirmed = Some(self.now);
         self.losses.held(seid);
         let Some(session) = self.sessions.get_mut(seid) else { return };
         session.is_missing = false;
@@ -279,7 +280,7 @@ impl Node {
     fn fail_if_late(&mut self, seid: Seid, revision: u64) {
         if self.sessions.awaits(seid, revision) {
             self.note(Level::Warning, format!("the data plane is silent about session {seid}"));
-            self.fail(seid, Some(revision));
+            self.fail_by(seid, Some(revision), self.cause_of_lateness());
         }
     }
 }

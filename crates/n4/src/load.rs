@@ -1,12 +1,12 @@
 //! How full and how busy we are, told to control planes that want to know (TS 29.244 6.2.3 and 6.2.4). Load is how full: of the limit
 //! of sessions or of tunnel endpoints, whichever is nearer. Nobody need leave out requests for it: what does not fit is refused by
-//! its cause, and deletions make room. Overload is how busy: how long requests wait before we look at them, of T1, after which
-//! their senders say them again. Each is told what it has not heard yet.
+//! its cause, and deletions make room. Overload is how busy: how long requests wait before we look at them, and for the data plane
+//! after that, of T1, after which their senders say them again. Each is told what it has not heard yet.
 
 use crate::interface::Level;
 use crate::node::Node;
 use machine::Time;
-use pfcp::{CpFeature, LoadControlInformation, OverloadControlInformation, flags};
+use pfcp::{Cause, CpFeature, LoadControlInformation, OverloadControlInformation, flags};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -71,8 +71,9 @@ impl Node {
         pressure
     }
 
-    /// Notes how long a request has waited.
+    /// Notes how long a request has waited before it was looked at.
     pub(crate) fn waited(&mut self, waited: Duration) {
+        let waited = waited + self.awaits_for();
         let percent = waited.as_millis() * 100 / self.config.t1.as_millis().max(1);
         let before = self.reduction;
         self.reduction = reduction(before, percent.min(100) as u8);
@@ -82,6 +83,27 @@ impl Node {
             }
             (1.., 0) => self.note(Level::Info, "no longer overloaded".to_owned()),
             _ => {}
+        }
+    }
+
+    /// How long the oldest order that the data plane has not confirmed has waited for its word.
+    fn awaits_for(&mut self) -> Duration {
+        while let Some((deadline, seid, revision)) = self.deadlines.front().copied() {
+            if self.sessions.awaits(seid, revision) {
+                let left = deadline - self.now;
+                return self.config.apply_timeout.saturating_sub(left);
+            }
+            self.deadlines.pop_front();
+        }
+        Duration::ZERO
+    }
+
+    /// What a request is refused by that the data plane was late for: one that goes on confirming others has too much to do.
+    pub(crate) fn cause_of_lateness(&self) -> Cause {
+        let lately = |confirmed: Time| confirmed + self.config.apply_timeout > self.now;
+        match self.confirmed.is_some_and(lately) {
+            true => Cause::PfcpEntityInCongestion,
+            false => Cause::SystemFailure,
         }
     }
 

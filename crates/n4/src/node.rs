@@ -41,6 +41,8 @@ pub struct Node {
     pub(crate) sequence: u32,
     /// Of requests the data plane works on, in order; some may be done already.
     pub(crate) deadlines: VecDeque<(Time, Seid, u64)>,
+    /// When the data plane confirmed anything last.
+    pub(crate) confirmed: Option<Time>,
     /// Sessions that are over, of which the database keeps the last answer until then.
     pub(crate) over: VecDeque<(Time, Seid)>,
     /// When sessions are attended to next.
@@ -107,6 +109,7 @@ impl Node {
             // Peers may remember the requests of our former life by their numbers.
             sequence: (since_1900_ms / 64) as u32 % SEQUENCES,
             deadlines: VecDeque::new(),
+            confirmed: None,
             over: VecDeque::new(),
             timers: BTreeSet::new(),
             epoch: None,

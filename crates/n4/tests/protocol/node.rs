@@ -1,7 +1,7 @@
 //! What is said of the node itself: how busy it is, and which paths are well.
 
 use crate::common::smf::{establishment, path_switch, setup};
-use crate::common::{Lab, OTHER, SMF, at, config};
+use crate::common::{Lab, OTHER, Obedience, SMF, at, config};
 use dplink::{Event, Notice};
 use n4::{Config, Input, Limits};
 use pfcp::*;
@@ -112,6 +112,28 @@ fn a_busy_node_asks_for_less_until_it_is_over() {
     let over = lab.delete(session).overload.unwrap();
     assert!(over.reduction_metric == 0 && over.sequence_number > most.sequence_number);
     assert_eq!(establish(&mut lab, 2).0, (None, None));
+}
+
+/// It confirms others, but is late with one: that is told before it is too late, and the refusal says that it may be tried again.
+#[test]
+fn a_data_plane_that_is_late_is_overload_and_congestion() {
+    let mut lab = small();
+    associate(&mut lab, &[CpFeature::Ovrl]);
+    let session = establish(&mut lab, 1).1.unwrap();
+    lab.obedience = Obedience::Waits;
+    lab.tell(SMF, &Message::session(session.0, 50, path_switch(9)));
+    lab.pass(Duration::from_millis(1_500));
+    let late = std::mem::take(&mut lab.orders);
+    lab.obedience = Obedience::Obeys;
+    wait(&mut lab, 0);
+    assert_eq!(establish(&mut lab, 2).0, (None, Some(50)), "of T1, which is 3 s");
+    lab.pass(Duration::from_millis(500));
+    let Body::SessionModificationResponse(refused) = lab.answer(50).body else { panic!("an answer") };
+    assert_eq!(refused.cause, Cause::PfcpEntityInCongestion);
+    lab.orders.extend(late);
+    lab.obey();
+    wait(&mut lab, 0);
+    assert_eq!(lab.delete(session).overload.unwrap().reduction_metric, 0);
 }
 
 #[test]
