@@ -11,7 +11,7 @@ export ANCHORLINE_REQUIRE_E2E ?= 1
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test e2e bench bench-quick bench-check decoders differential fuzz miri lint clean
+.PHONY: help setup build demo test e2e bench bench-quick bench-pfcp bench-check decoders differential fuzz miri lint clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,10 @@ bench: build ## Measure everything for the record, into bench/report; nine minut
 
 bench-quick: build ## The same in less than a minute, rougher, into target/bench-quick
 	@$(TARGET)/release/anchorline bench all --quick --report $(TARGET)/bench-quick $(ARGS)
+
+bench-pfcp: build ## Fail if sessions over PFCP fall short of what is promised: rates, memory, growth to a million
+	@$(TARGET)/release/anchorline bench pfcp --sessions 1000000 \
+		--require establishments=30000,modifications=60000,bytes=1536,last_to_first=0.9 $(ARGS)
 
 bench-check: build ## Fail if a ratio to the bare loop fell below bench/baseline.json; ARGS="--update" renews that
 	@$(TARGET)/release/anchorline bench check --baseline bench/baseline.json $(ARGS)

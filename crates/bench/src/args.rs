@@ -1,9 +1,10 @@
 //! The command line.
 
 use crate::plan::{Direction, FLOWS_MAX, Plan, SESSIONS_MAX, TRIALS_MAX};
+use crate::require::Requirement;
 use crate::scenario::{SERVICE_OPENING, SERVICE_PDRS, SWEEP_FLOWS, Scenario};
 use crate::setup::PDRS_MIN;
-use crate::{interrupt, machine, output, ratchet, record};
+use crate::{interrupt, machine, output, ratchet, record, require};
 use anyhow::bail;
 use clap::builder::PossibleValue;
 use clap::{Parser, ValueEnum};
@@ -67,6 +68,9 @@ pub struct Args {
     /// Write the result, and a page of all results found there, into this folder.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
+    /// Of `pfcp`: fail where a figure is not reached, such as establishments=30000,modifications=60000,bytes=1536,last_to_first=0.9.
+    #[arg(long, value_name = "FIGURE=N", value_delimiter = ',')]
+    require: Vec<Requirement>,
     /// Of `all`: rougher, in less than a minute.
     #[arg(long)]
     quick: bool,
@@ -156,6 +160,7 @@ impl Args {
             ("--quick", self.quick && self.task != Task::All),
             ("--update", self.update && self.task != Task::Check),
             ("--report", self.report.is_some() && self.task == Task::Check),
+            ("--require", !self.require.is_empty() && self.task != Task::One(Scenario::Pfcp)),
         ];
         let of_one = of_one.into_iter().filter(|_| !is_one);
         match of_one.chain(others).find(|(_, given)| *given) {
@@ -168,7 +173,8 @@ impl Args {
         let plan = self.plan(scenario)?;
         plan.check_memory(machine::available_bytes()?, scenario.engines())?;
         let report = scenario.measure(&plan)?;
-        output::give(&report, self.json.as_deref(), self.report.as_deref())
+        output::give(&report, self.json.as_deref(), self.report.as_deref())?;
+        require::check(&self.require, report.pfcp.as_ref())
     }
 
     fn plan(&self, scenario: Scenario) -> anyhow::Result<Plan> {

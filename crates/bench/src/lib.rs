@@ -29,6 +29,7 @@ mod ratchet;
 mod record;
 mod replay;
 mod report;
+mod require;
 mod sample;
 mod scenario;
 mod search;
