@@ -11,7 +11,7 @@ use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
 use crate::receipt::Receipt;
-use crate::state::{SessionIndex, State, View};
+use crate::state::{SessionIndex, State, StepIndex, View};
 use packet::Buffer;
 use packet::five_tuple::FiveTuple;
 use rules::{Application, Arrival};
@@ -34,9 +34,9 @@ impl<B: Buffer> Node<B> for Inspect {
             return Next::drop(DropReason::UserPacketMalformed);
         };
         let arrival = arrival(meta, &found.tuple);
-        if !is_of_session(state, meta.session, &arrival) {
+        let Some(unknown) = while_unknown(state, meta.session, &arrival) else {
             return Next::drop(DropReason::NoPdr);
-        }
+        };
         if view.is_dns() {
             let detected = state.content.detect(&view, now_ns);
             let application = state.content.application(detected);
@@ -50,7 +50,7 @@ impl<B: Buffer> Node<B> for Inspect {
         }
         if found.tuple.fragment && !meta.key.is_of_addresses() {
             let application = state.content.application(state.content.by_address(&view, now_ns));
-            return follow_flow(state, packet, (&arrival, application));
+            return follow_flow(state, packet, (&arrival, application), unknown);
         }
         let ticket = match view.may_wait() {
             true => state.wait((&meta.key, meta.hash), meta.session),
@@ -67,8 +67,8 @@ impl<B: Buffer> Node<B> for Inspect {
         match (detected, ticket) {
             (None, Some(ticket)) => {
                 state.content.note(ticket, (meta.direction(), arrival), now_ns);
-                packet.meta.waits = ticket;
-                go_unknown(state, packet, &arrival)
+                (packet.meta.waits, packet.meta.step) = (ticket, unknown);
+                Next::To(NodeId::Far)
             }
             (detected, ticket) => {
                 let detected = detected.unwrap_or(Detected::NONE);
@@ -83,10 +83,13 @@ impl<B: Buffer> Node<B> for Inspect {
     }
 }
 
-/// Whether a packet would match some PDR, of whatever application it turned out to be.
-fn is_of_session(state: &State, session: SessionIndex, arrival: &Arrival) -> bool {
-    let any = Arrival { application: Application::Any, ..*arrival };
-    state.sessions.get(session).is_some_and(|session| session.find(&any).is_some())
+/// The rule a packet goes by as long as it is not known of what application it is; `None` where it would match no PDR, of whatever
+/// application it turned out to be.
+#[inline]
+fn while_unknown(state: &State, session: SessionIndex, arrival: &Arrival) -> Option<StepIndex> {
+    let session = state.sessions.get(session)?;
+    let any = || Arrival { application: Application::Any, ..*arrival };
+    session.find(arrival).or_else(|| session.find(&any()))
 }
 
 /// A fragment that says nothing of its flow goes where the flow does, and waits if that waits; alone, its addresses must do.
@@ -95,12 +98,13 @@ fn follow_flow<B: Buffer>(
     state: &mut State,
     packet: &mut Packet<B>,
     (arrival, application): (&Arrival, Application),
+    unknown: StepIndex,
 ) -> Next {
     let (meta, now_ns) = (&packet.meta, state.now_ns);
     if let Some(ticket) = state.content.waits((&meta.key, meta.hash), meta.session) {
         state.content.note(ticket, (meta.direction(), *arrival), now_ns);
-        packet.meta.waits = ticket;
-        return go_unknown(state, packet, arrival);
+        (packet.meta.waits, packet.meta.step) = (ticket, unknown);
+        return Next::To(NodeId::Far);
     }
     go_once(state, packet, &Arrival { application, ..*arrival })
 }
@@ -112,18 +116,6 @@ fn go_once<B: Buffer>(state: &State, packet: &mut Packet<B>, arrival: &Arrival) 
     let Some(step) = session.and_then(|session| session.find(arrival)) else {
         return Next::drop(DropReason::NoPdr);
     };
-    packet.meta.step = step;
-    Next::To(NodeId::Far)
-}
-
-/// It is not known yet of what application the packet is.
-fn go_unknown<B: Buffer>(state: &mut State, packet: &mut Packet<B>, arrival: &Arrival) -> Next {
-    let Some(session) = state.sessions.get(packet.meta.session) else {
-        return Next::drop(DropReason::NoSession);
-    };
-    let any = Arrival { application: Application::Any, ..*arrival };
-    let found = session.find(arrival).or_else(|| session.find(&any));
-    let Some(step) = found else { return Next::drop(DropReason::NoPdr) };
     packet.meta.step = step;
     Next::To(NodeId::Far)
 }
