@@ -1,5 +1,6 @@
 //! What the session database would hold.
 
+use charging::Cdr;
 use n4::{Output, Start};
 use rules::Seid;
 use session::{AssociationRecord, NodeRecord, Packed, PathRecord, PfdRecord};
@@ -23,8 +24,8 @@ pub struct Saved {
     pub(crate) leaves_ms: Option<u64>,
     /// GTP-U peers that do not answer.
     pub paths: BTreeSet<PathRecord>,
-    /// The highest number of a charging data record.
-    pub last_cdr: u64,
+    /// Charging data records, as files would have them.
+    pub cdrs: Vec<Cdr>,
     /// How often everything was lost: the recovery time stamp tells of it.
     pub(crate) lives: u32,
 }
@@ -44,7 +45,7 @@ impl Saved {
             Output::ErasePfds(application) => drop(self.pfds.remove(&application)),
             Output::SavePath(path) => drop(self.paths.insert(path)),
             Output::ErasePath(path) => drop(self.paths.remove(&path)),
-            Output::SaveCdr(cdr) => self.last_cdr = cdr.serial,
+            Output::SaveCdr(cdr) => self.cdrs.push(*cdr),
             other => return Some(other),
         }
         None
@@ -60,10 +61,11 @@ impl Saved {
                 clock_ahead_ms: 0,
             },
             associations: self.associations.values().cloned().collect(),
+            forgotten: vec![],
             sessions: self.sessions.values().cloned().collect(),
             pfds: self.pfds.values().cloned().collect(),
             paths: self.paths.iter().copied().collect(),
-            last_cdr: self.last_cdr,
+            last_cdr: self.cdrs.last().map_or(0, |cdr| cdr.serial),
             since_1900_ms: SINCE_1900_MS + after_ms,
         }
     }

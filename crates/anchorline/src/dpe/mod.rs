@@ -1,5 +1,7 @@
 //! The data plane engine: ports and workers on one side, the link to the control plane on the other.
 
+#[cfg(test)]
+mod carrier;
 mod content;
 mod link;
 mod ports;

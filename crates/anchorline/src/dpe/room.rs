@@ -17,8 +17,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 const ZTE: &str = include_str!("../../../../config/zte.toml");
 /// Of the sessions and the PDRs of the file, one in so many.
 const SCALE: usize = 1_000;
-const SMF: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 1);
-const GNB: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 1);
+pub(super) const SMF: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 1);
+pub(super) const GNB: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 1);
 
 /// Nothing comes, and nothing goes.
 struct Silence;
@@ -143,7 +143,7 @@ impl Lab {
 }
 
 /// PDRs up and down that activate all rules, and two for what none of them matches.
-fn establishment(number: u32) -> SessionEstablishmentRequest {
+pub(super) fn establishment(number: u32) -> SessionEstablishmentRequest {
     let address = Ipv4Addr::from(0x0a40_0000 + number);
     let activating = |id, far, pdi: Pdi| CreatePdr {
         activate_predefined_rules: vec![b"zte".to_vec()],
@@ -179,14 +179,15 @@ fn establishment(number: u32) -> SessionEstablishmentRequest {
 }
 
 /// The node of the file, scaled down, with other lines besides; its room for PDRs divided once more.
-fn scaled(more: &str, division: usize) -> Settings {
+pub(super) fn scaled(more: &str, division: usize) -> Settings {
     let mut settings = Settings::parse(&format!("{ZTE}\n{more}")).unwrap();
     settings.dpe.sessions /= SCALE;
     settings.dpe.pdrs /= SCALE * division;
     settings
 }
 
-const CHARGING: &str = "[charging]\ndirectory = \"/tmp\"\nformats = [\"json\"]\ndefault_rating_group = 99\n";
+pub(super) const CHARGING: &str =
+    "[charging]\ndirectory = \"/tmp\"\nformats = [\"json\"]\ndefault_rating_group = 99\n";
 
 #[test]
 fn all_sessions_of_the_carriers_node_have_all_their_rules() {
