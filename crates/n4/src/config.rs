@@ -86,6 +86,10 @@ pub struct GtpuAddress {
     pub ipv4: Ipv4Addr,
     /// Over IPv6, if it is served there.
     pub ipv6: Option<Ipv6Addr>,
+    /// What peers reach it by over IPv4, if that is another address: one that is translated to it, 1:1.
+    pub advertise: Option<Ipv4Addr>,
+    /// The same over IPv6.
+    pub advertise6: Option<Ipv6Addr>,
 }
 
 impl GtpuAddress {
@@ -97,6 +101,8 @@ impl GtpuAddress {
             interface_types: InterfaceTypes::NONE,
             ipv4,
             ipv6: None,
+            advertise: None,
+            advertise6: None,
         }
     }
 }
@@ -106,11 +112,12 @@ impl GtpuAddress {
 pub struct Config {
     /// What we call ourselves.
     pub node_id: NodeId,
-    /// Where PFCP is served: goes into our F-SEIDs, both addresses where there are both.
+    /// Where peers reach us with PFCP: goes into our F-SEIDs, both addresses where there are both.
     pub ipv4: Option<Ipv4Addr>,
     /// Over IPv6.
     pub ipv6: Option<Ipv6Addr>,
-    /// Where GTP-U is served: goes into our F-TEIDs. Not empty; in the order in which they are chosen.
+    /// Where GTP-U is served: goes into our F-TEIDs, unless something else is advertised. Not empty; in the order in which they
+    /// are chosen.
     pub gtpu: Vec<GtpuAddress>,
     /// Names of network instances, in lower case: users' addresses are unique in each. Without any, every name stands for the
     /// one network there is.

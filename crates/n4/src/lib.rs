@@ -23,6 +23,7 @@
 //! | `pfds` | what applications look like, as control planes say |
 //! | `predefined` | rules the operator knows by name |
 
+mod advertised;
 mod apply;
 mod asking;
 mod association;

@@ -31,10 +31,10 @@ impl Node {
         let mut names = self.config.network_instances.iter();
         let network = names.find(|name| Instance::of(name) == address.instance);
         let flag = |is_there, flag| if is_there { flag } else { 0 };
-        let (v6, assoni) = (flag(address.ipv6.is_some(), V6), flag(network.is_some(), ASSONI));
+        let (v6, assoni) = (flag(address.told_ipv6().is_some(), V6), flag(network.is_some(), ASSONI));
         let mut value = vec![V4 | v6 | assoni | ASSOSI];
-        value.extend(address.ipv4.octets());
-        value.extend(address.ipv6.iter().flat_map(Ipv6Addr::octets));
+        value.extend(address.told_ipv4().octets());
+        value.extend(address.told_ipv6().iter().flat_map(Ipv6Addr::octets));
         value.extend(network.into_iter().flat_map(|name| NetworkInstance::labels(name).0));
         // Source Interface (8.2.2).
         value.push(match address.interface {

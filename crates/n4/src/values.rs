@@ -1,5 +1,6 @@
 //! Single PFCP values as the rules know them, or a refusal of what is not done.
 
+use crate::advertised;
 use crate::config::GtpuAddress;
 use crate::refusal::Refusal;
 use ipnet::{IpNet, Ipv6Net};
@@ -110,10 +111,12 @@ pub(crate) const fn removes_tunnel(removal: OuterHeaderRemoval) -> Result<bool, 
 }
 
 /// The tunnel to put packets into; IPv4 where it has both. Some control planes fill in TEID 0 until they know the
-/// peer: that is no tunnel yet, and harmless as long as nothing is forwarded.
+/// peer: that is no tunnel yet, and harmless as long as nothing is forwarded. One to an address that we advertise leads to
+/// ourselves.
 pub(crate) fn tunnel(
     creation: &OuterHeaderCreation,
     is_forwarding: bool,
+    ours: &[GtpuAddress],
 ) -> Result<Option<rules::OuterHeaderCreation>, Refusal> {
     let (teid, address) = match creation {
         OuterHeaderCreation::GtpuIpv4 { teid, address } => (*teid, IpAddr::V4(*address)),
@@ -125,7 +128,10 @@ pub(crate) fn tunnel(
     match teid {
         0 if is_forwarding => Err(Refusal::incorrect(ie::OUTER_HEADER_CREATION)),
         0 => Ok(None),
-        teid => Ok(Some(rules::OuterHeaderCreation { teid: Teid(teid), address })),
+        teid => {
+            let address = advertised::own(ours, address);
+            Ok(Some(rules::OuterHeaderCreation { teid: Teid(teid), address }))
+        }
     }
 }
 
@@ -180,7 +186,7 @@ pub(crate) struct Wish {
     pub(crate) also: Option<Ipv6Addr>,
 }
 
-/// An endpoint given must be at an address of ours, whichever: later releases leave the choice to the user plane (TS 29.244
+/// An endpoint given must be at an address of ours, whichever, the port's own or one we advertise: later releases leave the choice to the user plane (TS 29.244
 /// 5.5.1), but control planes that give them are in use. One to choose gets IPv4, unless only IPv6 will do, and both
 /// where both are asked for and the port has both (TS 29.244 8.2.3).
 pub(crate) fn endpoint(
@@ -203,11 +209,14 @@ pub(crate) fn endpoint(
             Err(none)
         }
         pfcp::FTeid::Explicit { teid, ipv4, ipv6 } => {
+            let own = |address| advertised::own(ours, address);
+            let (ipv4, ipv6) = (ipv4.map(IpAddr::V4).map(own), ipv6.map(IpAddr::V6).map(own));
             let is_it = |ours: &GtpuAddress| {
-                ipv4.is_none_or(|ipv4| ipv4 == ours.ipv4) && (ipv6.is_none() || ipv6 == ours.ipv6)
+                ipv4.is_none_or(|ipv4| ipv4 == ours.ipv4)
+                    && ipv6.is_none_or(|ipv6| ours.ipv6.is_some_and(|ours| ipv6 == ours))
             };
             let are_ours = ours.iter().any(is_it);
-            let address = ipv4.map(IpAddr::V4).or(ipv6.map(IpAddr::V6)).filter(|_| are_ours && teid != 0);
+            let address = ipv4.or(ipv6).filter(|_| are_ours && teid != 0);
             let address = address.ok_or(Refusal::incorrect(ie::F_TEID))?;
             Ok(Endpoint::Given(FTeid { teid: Teid(teid), address }))
         }

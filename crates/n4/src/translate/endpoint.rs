@@ -1,7 +1,7 @@
 //! What PDIs leave to others: traffic endpoints (TS 29.244 feature PDIU), addresses we choose (UEIP), and predefined
 //! rules (ADPDP). A PDI that names a traffic endpoint is translated as if it said what the endpoint says.
 
-use super::pdr::{told, unavailable_endpoint};
+use super::pdr::{unavailable_endpoint, written};
 use super::{Translator, framed};
 use crate::pools::{Choice, Lack};
 use crate::refusal::Refusal;
@@ -368,7 +368,7 @@ fn at(endpoint: &TrafficEndpoint, pdi: &pfcp::Pdi) -> pfcp::Pdi {
     let instance = Some(&endpoint.network_instance).filter(|name| !name.is_empty());
     let endpoint_qfis = || endpoint.qfis.iter().map(|qfi| qfi.value()).collect();
     pfcp::Pdi {
-        f_teid: endpoint.f_teid.map(told),
+        f_teid: endpoint.f_teid.map(written),
         network_instance: pdi.network_instance.clone().or(instance.cloned().map(NetworkInstance)),
         ue_ip_addresses: has_address.then_some(address).into_iter().collect(),
         traffic_endpoint_id: None,

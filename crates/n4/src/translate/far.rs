@@ -1,6 +1,7 @@
 //! FARs, and the end markers of paths that change.
 
 use super::known::Known;
+use crate::config::GtpuAddress;
 use crate::refusal::Refusal;
 use crate::values::{self, Action};
 use pfcp::{
@@ -12,10 +13,18 @@ use rules::{
     OuterHeaderCreation, Rules,
 };
 
-pub(super) fn far(far: &CreateFar, has_instances: bool) -> Result<Far, Refusal> {
+/// What a destination is read by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Networks<'a> {
+    /// Names of networks mean something.
+    pub(super) has_instances: bool,
+    pub(super) ours: &'a [GtpuAddress],
+}
+
+pub(super) fn far(far: &CreateFar, networks: Networks<'_>) -> Result<Far, Refusal> {
     let Action { apply_action, notify, duplicates } = values::first_action(far.apply_action)?;
     let forwards = apply_action == ApplyAction::Forward;
-    let forwarding = |to| forwarding(to, forwards, has_instances);
+    let forwarding = |to| forwarding(to, forwards, networks);
     let forwarding = far.forwarding_parameters.as_ref().map(forwarding).transpose()?;
     let copies = far.duplicating_parameters.as_slice();
     if duplicates && copies.is_empty() {
@@ -29,7 +38,7 @@ pub(super) fn far(far: &CreateFar, has_instances: bool) -> Result<Far, Refusal> 
         notify,
         forwarding,
         duplicating: duplicates,
-        duplicates: super::each(copies, copy)?,
+        duplicates: super::each(copies, |to| copy(to, networks))?,
         bar: far.bar_id.map(BarId),
         redirect: redirect.map(values::redirect).transpose()?,
         enrichment: enrichment.map(values::enrichment).transpose()?,
@@ -51,10 +60,10 @@ pub(super) fn linked_anew(far: &UpdateFar) -> (FarId, Option<u8>) {
 fn forwarding(
     to: &pfcp::ForwardingParameters,
     forwards: bool,
-    has_instances: bool,
+    Networks { has_instances, ours }: Networks<'_>,
 ) -> Result<ForwardingParameters, Refusal> {
     let creation = to.outer_header_creation.as_ref();
-    let tunnel = creation.map_or(Ok(None), |creation| values::tunnel(creation, forwards))?;
+    let tunnel = creation.map_or(Ok(None), |creation| values::tunnel(creation, forwards, ours))?;
     Ok(ForwardingParameters {
         destination_interface: values::destination(to.destination_interface, creation.is_some())?,
         instance: values::instance(to.network_instance.as_ref(), has_instances),
@@ -63,13 +72,16 @@ fn forwarding(
     })
 }
 
-fn copy(to: &DuplicatingParameters) -> Result<ForwardingParameters, Refusal> {
+fn copy(
+    to: &DuplicatingParameters,
+    Networks { ours, .. }: Networks<'_>,
+) -> Result<ForwardingParameters, Refusal> {
     let creation = to.outer_header_creation.as_ref();
     Ok(ForwardingParameters {
         destination_interface: values::copy_destination(to.destination_interface)?,
         // Where copies go has no name (TS 29.244 table 7.5.2.3-3).
         instance: Instance::DEFAULT,
-        outer_header_creation: creation.map_or(Ok(None), |creation| values::tunnel(creation, true))?,
+        outer_header_creation: creation.map_or(Ok(None), |creation| values::tunnel(creation, true, ours))?,
         dscp: to.transport_level_marking.map(values::dscp),
     })
 }
@@ -77,7 +89,7 @@ fn copy(to: &DuplicatingParameters) -> Result<ForwardingParameters, Refusal> {
 pub(super) fn update(
     fars: &Known<'_, FarId, Far>,
     update: &UpdateFar,
-    has_instances: bool,
+    networks: Networks<'_>,
 ) -> Result<FarUpdate, Refusal> {
     let id = FarId(update.far_id);
     let before = fars.get(id);
@@ -85,8 +97,9 @@ pub(super) fn update(
     let apply_action = action.map(|action| action.apply_action);
     let forwards = apply_action.or(before.map(|far| far.apply_action)) == Some(ApplyAction::Forward);
     let parameters = update.parameters();
-    let instance = parameters.and_then(|to| new_instance(to, has_instances));
-    let forwarding = parameters.map(|to| forwarding_update(before, to, forwards)).transpose()?;
+    let instance = parameters.and_then(|to| new_instance(to, networks.has_instances));
+    let forwarding =
+        parameters.map(|to| forwarding_update((before, forwards), to, networks.ours)).transpose()?;
     let forwarding = forwarding.map(|to| ForwardingUpdate { instance, ..to });
     let no_bar = update.removes(ie::BAR_ID).then_some(None);
     let redirect = parameters.and_then(|to| to.redirect_information.as_ref());
@@ -98,7 +111,7 @@ pub(super) fn update(
         notify: action.map(|action| action.notify),
         forwarding,
         duplicating: action.map(|action| action.duplicates),
-        duplicates: copies(before, update, action)?,
+        duplicates: copies(before, update, (action, networks.ours))?,
         bar: update.bar_id.map(|bar| Some(BarId(bar))).or(no_bar),
         redirect: redirect.map(values::redirect).transpose()?.map(Some).or(ends(ie::REDIRECT_INFORMATION)),
         enrichment: enrichment
@@ -110,14 +123,14 @@ pub(super) fn update(
 }
 
 fn forwarding_update(
-    before: Option<&Far>,
+    (before, forwards): (Option<&Far>, bool),
     to: &UpdateForwardingParameters,
-    forwards: bool,
+    ours: &[GtpuAddress],
 ) -> Result<ForwardingUpdate, Refusal> {
     let creation = to.outer_header_creation.as_ref();
     let has_tunnel = creation.is_some()
         || before.and_then(|far| far.forwarding).is_some_and(|to| to.outer_header_creation.is_some());
-    let tunnel = creation.map(|creation| values::tunnel(creation, forwards)).transpose()?;
+    let tunnel = creation.map(|creation| values::tunnel(creation, forwards, ours)).transpose()?;
     Ok(ForwardingUpdate {
         destination_interface: to
             .destination_interface
@@ -142,7 +155,7 @@ fn new_instance(to: &UpdateForwardingParameters, has_instances: bool) -> Option<
 fn copies(
     before: Option<&Far>,
     update: &UpdateFar,
-    action: Option<Action>,
+    (action, ours): (Option<Action>, &[GtpuAddress]),
 ) -> Result<Option<Vec<ForwardingParameters>>, Refusal> {
     let old = before.map_or(&[][..], |far| &far.duplicates);
     let updates = &update.update_duplicating_parameters;
@@ -157,7 +170,7 @@ fn copies(
         };
     }
     let olds = old.iter().map(Some).chain(std::iter::repeat(None));
-    let updated = updates.iter().zip(olds).map(|(update, old)| copy_update(update, old));
+    let updated = updates.iter().zip(olds).map(|(update, old)| copy_update(update, old, ours));
     let kept = old.iter().skip(updates.len()).map(|kept| Ok(*kept));
     updated.chain(kept).collect::<Result<_, _>>().map(Some)
 }
@@ -165,11 +178,12 @@ fn copies(
 fn copy_update(
     to: &UpdateDuplicatingParameters,
     old: Option<&ForwardingParameters>,
+    ours: &[GtpuAddress],
 ) -> Result<ForwardingParameters, Refusal> {
     let named = to.destination_interface.map(values::copy_destination).transpose()?;
     let missing = Refusal::blaming(Cause::ConditionalIeMissing, ie::DESTINATION_INTERFACE);
     let tunnel = match &to.outer_header_creation {
-        Some(creation) => values::tunnel(creation, true)?,
+        Some(creation) => values::tunnel(creation, true, ours)?,
         None if to.removes(ie::OUTER_HEADER_CREATION) => None,
         None => old.and_then(|old| old.outer_header_creation),
     };

@@ -149,7 +149,8 @@ impl<'a> Translator<'a> {
         let linked = request.create_fars.iter().map(far::linked);
         self.check_linked(linked)?;
         let pdrs = each(&request.create_pdrs, |pdr| self.pdr(pdr))?;
-        let mut fars = each(&request.create_fars, |far| far::far(far, self.has_instances))?;
+        let networks = self.networks();
+        let mut fars = each(&request.create_fars, |far| far::far(far, networks))?;
         fars.extend(no_far(&pdrs, &[]));
         Ok(Rules {
             pdrs,
@@ -271,7 +272,7 @@ impl<'a> Translator<'a> {
             remove_bars: request.remove_bar.iter().map(|rule| BarId(rule.bar_id)).collect(),
             create,
             update_pdrs: left.into_iter().chain(moved).chain(updates).collect(),
-            update_fars: each(&request.update_fars, |far| far::update(&self.fars, far, self.has_instances))?,
+            update_fars: each(&request.update_fars, |far| far::update(&self.fars, far, self.networks()))?,
             update_qers: each(&request.update_qers, qer::update)?,
             update_urrs: each(&request.update_urrs, |urr| self.urr_update(urr))?,
             update_bars: request.update_bar.iter().map(qer::bar_update).collect(),
@@ -306,13 +307,18 @@ impl<'a> Translator<'a> {
     }
 
     fn creations(&mut self, request: &SessionModificationRequest) -> Result<Rules, Refusal> {
+        let networks = self.networks();
         Ok(Rules {
             pdrs: each(&request.create_pdrs, |pdr| self.pdr(pdr))?,
-            fars: each(&request.create_fars, |far| far::far(far, self.has_instances))?,
+            fars: each(&request.create_fars, |far| far::far(far, networks))?,
             qers: each(&request.create_qers, qer::qer)?,
             urrs: each(&request.create_urrs, |urr| self.urr(urr))?,
             bars: request.create_bar.iter().map(qer::bar).collect(),
         })
+    }
+
+    const fn networks(&self) -> far::Networks<'a> {
+        far::Networks { has_instances: self.has_instances, ours: self.ours }
     }
 
     fn claim(&mut self, f_teid: FTeid) -> Result<(), Unavailable> {

@@ -1,6 +1,7 @@
 //! PDRs, and the tunnel endpoints they take.
 
 use super::{Translator, ethernet, framed};
+use crate::advertised;
 use crate::predefined::{LAST, NO_FAR};
 use crate::refusal::Refusal;
 use crate::tunnels::Unavailable;
@@ -12,7 +13,7 @@ use rules::{
     QerId, Rules, UrrId,
 };
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 
 impl Translator<'_> {
     pub(super) fn pdr(&mut self, pdr: &CreatePdr) -> Result<Pdr, Refusal> {
@@ -152,7 +153,9 @@ impl Translator<'_> {
             Endpoint::Given(f_teid) => self.claim(f_teid).map(|()| (f_teid, None)),
             Endpoint::Chosen(wish) => {
                 let f_teid = self.choose(wish)?;
-                Ok((f_teid, Some(with_other(told(f_teid), wish.also))))
+                let also = wish.also.map(|also| advertised::told(self.ours, also.into()));
+                let told = FTeid { address: advertised::told(self.ours, f_teid.address), ..f_teid };
+                Ok((f_teid, Some(with_other(written(told), also))))
             }
         }
     }
@@ -209,8 +212,8 @@ pub(super) const fn unavailable_endpoint(unavailable: Unavailable) -> Refusal {
     Refusal::blaming(cause, ie::F_TEID)
 }
 
-/// An endpoint of ours, as peers are told.
-pub(super) const fn told(f_teid: FTeid) -> pfcp::FTeid {
+/// An endpoint as PFCP has it.
+pub(super) const fn written(f_teid: FTeid) -> pfcp::FTeid {
     let teid = f_teid.teid.0;
     match f_teid.address {
         IpAddr::V4(address) => pfcp::FTeid::Explicit { teid, ipv4: Some(address), ipv6: None },
@@ -219,12 +222,12 @@ pub(super) const fn told(f_teid: FTeid) -> pfcp::FTeid {
 }
 
 /// The same at an address of the other family, if it is of IPv4: a CHOOSE ID may have been IPv6 alone before.
-const fn with_other(f_teid: pfcp::FTeid, other: Option<Ipv6Addr>) -> pfcp::FTeid {
-    match f_teid {
-        pfcp::FTeid::Explicit { teid, ipv4: Some(ipv4), .. } => {
-            pfcp::FTeid::Explicit { teid, ipv4: Some(ipv4), ipv6: other }
+const fn with_other(f_teid: pfcp::FTeid, other: Option<IpAddr>) -> pfcp::FTeid {
+    match (f_teid, other) {
+        (pfcp::FTeid::Explicit { teid, ipv4, .. }, Some(IpAddr::V6(ipv6))) if ipv4.is_some() => {
+            pfcp::FTeid::Explicit { teid, ipv4, ipv6: Some(ipv6) }
         }
-        other => other,
+        (f_teid, _) => f_teid,
     }
 }
 

@@ -10,6 +10,7 @@
 )]
 
 mod addresses;
+mod advertised;
 mod allowed;
 mod applications;
 mod bad_input;
