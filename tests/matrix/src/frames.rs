@@ -10,6 +10,9 @@ const GTPU_PORT: u16 = 2152;
 const IPV4: usize = 20;
 const IPV6: usize = 40;
 const UDP: usize = 8;
+/// Where the addresses are in an IPv4 header.
+const SOURCE: usize = 12;
+const DESTINATION: usize = 16;
 /// Where it is in a UDP header.
 const CHECKSUM: usize = 6;
 /// A GTP-U header without optional fields.
@@ -91,13 +94,47 @@ pub fn frame(port: usize, station: Ipv4Addr, packet: &[u8]) -> Vec<u8> {
 }
 
 /// A user's packet in a tunnel of ours, from a radio or a gateway at `from`.
-pub fn g_pdu(port: usize, from: Ipv4Addr, (teid, qfi): (u32, Option<u8>), inner: &[u8]) -> Vec<u8> {
+pub fn g_pdu(port: usize, from: Ipv4Addr, tunnel: (u32, Option<u8>), inner: &[u8]) -> Vec<u8> {
+    g_pdu_to((port, address_of(port)), from, tunnel, inner)
+}
+
+/// The same to an address that may be another than the port's.
+pub fn g_pdu_to(
+    (port, to): (usize, Ipv4Addr),
+    from: Ipv4Addr,
+    (teid, qfi): (u32, Option<u8>),
+    inner: &[u8],
+) -> Vec<u8> {
     // Type 1 is uplink (TS 38.415 5.5.2.2), which is what radios send.
     let container: Vec<u8> = qfi.map_or(vec![], |qfi| vec![0, 0, 0, 0x85, 1, 0x10, qfi, 0]);
     let flags = if qfi.is_some() { 0x34 } else { 0x30 };
     let length = ((container.len() + inner.len()) as u16).to_be_bytes();
     let message = [&[flags, G_PDU][..], &length, &teid.to_be_bytes(), &container, inner].concat();
-    frame(port, from, &datagram((from, GTPU_PORT), (address_of(port), GTPU_PORT), &message))
+    frame(port, from, &datagram((from, GTPU_PORT), (to, GTPU_PORT), &message))
+}
+
+/// What comes out of 1:1 translation of a frame to us: to `inside`, if it was to `outside`; nothing else gets through.
+pub fn translated_in(frame: &[u8], (outside, inside): (Ipv4Addr, Ipv4Addr)) -> Option<Vec<u8>> {
+    readdressed(frame, DESTINATION, (outside, inside))
+}
+
+/// The same of a frame of ours, which was from `inside`.
+pub fn translated_out(frame: &[u8], (outside, inside): (Ipv4Addr, Ipv4Addr)) -> Option<Vec<u8>> {
+    readdressed(frame, SOURCE, (inside, outside))
+}
+
+/// Of an IPv4 packet whose UDP datagram has no checksum.
+fn readdressed(frame: &[u8], at: usize, (before, after): (Ipv4Addr, Ipv4Addr)) -> Option<Vec<u8>> {
+    let (header, packet) = (&frame[..ethernet::LENGTH], &mut packet_of(frame)[..]);
+    assert_eq!(packet[IPV4 + CHECKSUM..IPV4 + UDP], [0, 0]);
+    if packet[at..at + 4] != before.octets() {
+        return None;
+    }
+    packet[at..at + 4].copy_from_slice(&after.octets());
+    packet[10..12].fill(0);
+    let checksum = !sum(&[&packet[..IPV4]]);
+    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+    Some([header, packet].concat())
 }
 
 /// A radio or a gateway at `from` knows no tunnel of that TEID (TS 29.281 7.3.1).

@@ -129,10 +129,11 @@ pub(crate) fn config(settings: &Settings) -> anyhow::Result<Config> {
     let both = [Some(settings.n4.listen), settings.n4.also_listen].map(|listen| listen.map(|at| at.ip()));
     let ipv4 = both.iter().flatten().find_map(|at| if let IpAddr::V4(at) = at { Some(*at) } else { None });
     let ipv6 = both.iter().flatten().find_map(|at| if let IpAddr::V6(at) = at { Some(*at) } else { None });
+    let advertised = &settings.n4.advertised;
     let timers = settings.n4.timers;
     Ok(Config {
-        ipv4,
-        ipv6,
+        ipv4: advertised.ipv4.or(ipv4),
+        ipv6: advertised.ipv6.or(ipv6),
         gtpu,
         network_instances: settings.dpe.network_instances(),
         refuses_unknown_instances: settings.n4.unknown_network_instance == UnknownInstance::Refuse,

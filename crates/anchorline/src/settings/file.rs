@@ -8,7 +8,9 @@ use super::values::{
     HugePages, Idle, IdleUs, Inspections, MemoryMb, Mtu, Pdrs, PortAddress, PortAddress6, PortInterface,
     Sessions, Side, Vlan, Workers,
 };
-use super::{CrewSettings, DpeSettings, PortSettings, Settings, charging, classes, crew, limits, n4};
+use super::{
+    CrewSettings, DpeSettings, PortSettings, Settings, advertised, charging, classes, crew, limits, n4,
+};
 use crate::content::Sources;
 use ::n4::InterfaceTypes;
 use config::{NodeIdText, Refusal, Spanned};
@@ -96,12 +98,14 @@ impl From<Echo> for dataplane::Echo {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Port {
-    name: Spanned<String>,
+pub(super) struct Port {
+    pub(super) name: Spanned<String>,
     device: Spanned<String>,
     interface: Side,
-    address: Option<Spanned<PortAddress>>,
-    ipv6: Option<Spanned<PortAddress6>>,
+    pub(super) address: Option<Spanned<PortAddress>>,
+    pub(super) ipv6: Option<Spanned<PortAddress6>>,
+    pub(super) advertise: Option<Spanned<IpAddr>>,
+    pub(super) advertise6: Option<Spanned<IpAddr>>,
     #[serde(default)]
     mtu: Mtu,
     vlan: Option<Vlan>,
@@ -208,6 +212,7 @@ impl TryFrom<String> for Address {
 pub(super) fn check(file: File) -> Result<Settings, Refusal> {
     check_ports(&file.dpe.port)?;
     file.dpe.route.iter().try_for_each(|route| check_route(route, &file.dpe.port))?;
+    let advertised = advertised::of_ports(&file.dpe.port)?;
     let dpe = dpe(file.dpe)?;
     let n4 = n4::check(file.n4, &dpe)?;
     let charging = file.charging.map(|charging| charging::check(charging, &n4.predefined)).transpose()?;
@@ -216,6 +221,7 @@ pub(super) fn check(file: File) -> Result<Settings, Refusal> {
         run_dir: file.node.run_dir,
         state_dir: file.node.state_dir,
         dpe,
+        advertised,
         n4,
         charging,
         content: file.content.map(content).transpose()?,

@@ -1,6 +1,7 @@
 //! The configuration of a node: one TOML file for all its roles.
 
 mod actions;
+mod advertised;
 mod charging;
 mod classes;
 mod crew;
@@ -11,6 +12,7 @@ mod peers;
 mod timers;
 mod values;
 
+pub(crate) use advertised::Advertised;
 pub(crate) use charging::ChargingSettings;
 pub(crate) use classes::ClassSettings;
 pub(crate) use crew::CrewSettings;
@@ -49,6 +51,8 @@ pub(crate) struct Settings {
     pub(crate) run_dir: PathBuf,
     pub(crate) state_dir: PathBuf,
     pub(crate) dpe: DpeSettings,
+    /// `advertise` of `[[dpe.port]]`, one by one: it may change while the data plane runs.
+    pub(crate) advertised: Vec<Advertised>,
     pub(crate) n4: N4Settings,
     /// `[content]`: content rules, if any.
     pub(crate) content: Option<Sources>,
@@ -150,14 +154,16 @@ impl Settings {
 
     /// The addresses tunnels of ours end at: those of all ports that have any, in their order.
     pub(crate) fn gtpu_addresses(&self) -> Vec<GtpuAddress> {
-        let with_address = self.dpe.ports.iter().filter(|port| !port.ethernet);
+        let with_address = self.dpe.ports.iter().zip(&self.advertised).filter(|(port, _)| !port.ethernet);
         let instance = |name: &String| Instance::of(name);
-        let gtpu = |port: &PortSettings| GtpuAddress {
+        let gtpu = |(port, advertised): (&PortSettings, &Advertised)| GtpuAddress {
             interface: port.interface,
             instance: port.network_instance.as_ref().map_or(Instance::DEFAULT, instance),
             interface_types: port.interface_types,
             ipv4: port.address.addr(),
             ipv6: port.address6.map(|address| address.addr()),
+            advertise: advertised.ipv4,
+            advertise6: advertised.ipv6,
         };
         with_address.map(gtpu).collect()
     }

@@ -1,6 +1,7 @@
 //! `[n4]`: what control planes find.
 
 use super::actions::{self, Action, Done, Dscp, Header, Mirror};
+use super::advertised::{self, Advertised};
 use super::peers::{self, Peer};
 use super::timers::{self, TimerSettings, Timers};
 use super::values::Kbps;
@@ -11,7 +12,7 @@ use ipnet::IpNet;
 use n4::{Predefined, PredefinedRule, UePool};
 use rules::{ApplicationId, BitRates, FlowDescription, Qfi, RedirectUrl, SdfFilter};
 use serde::Deserialize;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// A year.
@@ -29,6 +30,8 @@ pub(crate) struct N4Settings {
     pub(crate) listen: SocketAddr,
     /// Of the other IP version.
     pub(crate) also_listen: Option<SocketAddr>,
+    /// Where that is reached, as far as it is elsewhere.
+    pub(crate) advertised: Advertised,
     pub(crate) associate: Vec<SocketAddr>,
     /// Whom PFCP is spoken with, besides.
     pub(crate) allow: Vec<IpNet>,
@@ -51,6 +54,8 @@ pub(crate) struct N4Settings {
 pub(super) struct N4 {
     listen: Spanned<SocketAddr>,
     also_listen: Option<Spanned<SocketAddr>>,
+    advertise: Option<Spanned<IpAddr>>,
+    advertise6: Option<Spanned<IpAddr>>,
     #[serde(default)]
     associate: Vec<Peer>,
     allow: Option<Spanned<Vec<Spanned<String>>>>,
@@ -214,11 +219,16 @@ pub(super) fn check(n4: N4, dpe: &DpeSettings) -> Result<N4Settings, Refusal> {
     if let Some(also) = n4.also_listen.as_ref().filter(is_like_the_first) {
         return Err(Refusal::of(also, "this is for the other IP version than that of listen"));
     }
+    let served = [Some(&n4.listen), n4.also_listen.as_ref()];
+    let over_ipv4 = |is_ipv4| served.iter().flatten().any(|at| at.get_ref().is_ipv4() == is_ipv4);
+    let said = [n4.advertise.as_ref(), n4.advertise6.as_ref()];
+    let advertised = advertised::of_n4(said, [over_ipv4(true), over_ipv4(false)])?;
     n4.forwarding_policies.iter().try_for_each(check_name)?;
     check_pools(&n4.ue_pool, &dpe.network_instances())?;
     Ok(N4Settings {
         listen: n4.listen.into_inner(),
         also_listen: n4.also_listen.map(Spanned::into_inner),
+        advertised,
         associate: n4.associate.into_iter().map(|peer| peer.0).collect(),
         allow: peers::allowed(n4.allow)?,
         silent_max: silent_max(n4.silent_max_s)?,

@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 const PUBLIC: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 2);
 const OWN6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x30, 0, 0, 0, 0, 2);
 const PUBLIC6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 2);
-/// At core ports everybody is in the same network.
+/// A port that nothing is translated to.
 const N6: Ipv4Addr = Ipv4Addr::new(10, 50, 0, 2);
 
 fn translated() -> Config {

@@ -55,6 +55,8 @@ pub(crate) struct Bench<'a> {
     pub(crate) near: usize,
     pub(crate) far: usize,
     pub(crate) line: Line,
+    /// Between radios and us: what they know our address as, and our own.
+    pub(crate) translation: Option<(Ipv4Addr, Ipv4Addr)>,
     /// Numbers of requests whose first answer was lost.
     lost: BTreeSet<u32>,
     pub(crate) events: Vec<Event>,
@@ -112,6 +114,7 @@ impl<'a> Bench<'a> {
             near: N3,
             far: N6,
             line: Line::Whole,
+            translation: None,
             lost: BTreeSet::new(),
             events: vec![],
             held: None,
@@ -334,6 +337,13 @@ pub(crate) fn plane3(persona: &Persona) -> UserPlane {
     let at = if persona.names_interfaces { node.gtpu.len() } else { 0 };
     node.gtpu.insert(at, third);
     UserPlane::over(node, plane_config3(side))
+}
+
+/// The same, and what N3 is reached by is another address than its own.
+pub(crate) fn plane_behind(persona: &Persona, outside: Ipv4Addr) -> UserPlane {
+    let mut node = node_of(persona);
+    node.gtpu[N3].advertise = Some(outside);
+    UserPlane::over(node, plane_config())
 }
 
 /// 3GPP Interface Types (TS 29.244 table 8.2.118-1).

@@ -31,13 +31,14 @@ use persona::{PERSONAS, Persona};
 /// A row of the matrix.
 type Row = (&'static str, fn(&Persona) -> Cell);
 
-const ROWS: [Row; 27] = [
+const ROWS: [Row; 28] = [
     ("association", cells::association),
     ("association by us", cells::association_by_us),
     ("establishment", cells::establishment),
     ("activation", cells::activation),
     ("IPv6 packets", cells::ipv6),
     ("three ports", ports::three_ports),
+    ("behind translation", ports::behind_translation),
     ("idle and wake", cells::idle),
     ("handover", cells::handover),
     ("router solicitation", cells::solicitation),

@@ -2,7 +2,8 @@
 
 use crate::bench::{Bench, SERVER, SERVER_PORT};
 use matrix::frames::{
-    Tunnelled, a_hop_on, datagram, datagram6, from_network, g_pdu, is_whole6, packet_of, tunnelled,
+    Tunnelled, a_hop_on, datagram, datagram6, from_network, g_pdu, g_pdu_to, is_whole6, packet_of,
+    translated_in, translated_out, tunnelled,
 };
 use ran::Tunnel;
 use ran::smf::{Endpoint, Input};
@@ -30,7 +31,12 @@ impl Bench<'_> {
         tunnel: (u32, Option<u8>),
         packet: &[u8],
     ) -> Vec<Vec<u8>> {
-        self.plane.receive(self.near, &g_pdu(self.near, at, tunnel, packet));
+        let frame = g_pdu_to((self.near, self.near_address()), at, tunnel, packet);
+        let frame = match self.translation {
+            Some(pair) => translated_in(&frame, pair).unwrap(),
+            None => frame,
+        };
+        self.plane.receive(self.near, &frame);
         self.plane.settle();
         self.feed(Input::Tick);
         let left = self.plane.sent(self.far);
@@ -41,6 +47,15 @@ impl Bench<'_> {
         let ways = left.iter().map(|sent| (sent.from, sent.to, sent.teid));
         self.ways = ways.collect();
         left.into_iter().map(|sent| sent.inner.unwrap()).collect()
+    }
+
+    /// Where radios send to: what the control plane was told, if it was.
+    fn near_address(&self) -> Ipv4Addr {
+        let known = match self.translation {
+            Some((outside, _)) => outside,
+            None => matrix::address_of(self.near),
+        };
+        self.smf.endpoint(0, Endpoint::Uplink).map_or(known, |told| told.address)
     }
 
     /// The last packets went into this tunnel of the next gateway's, where there is one.
@@ -69,7 +84,11 @@ impl Bench<'_> {
 
     /// What left towards radios since this was last asked.
     pub(crate) fn radios(&mut self) -> Vec<Tunnelled> {
-        self.plane.sent(self.near).iter().map(|frame| tunnelled(frame)).collect()
+        let out = |frame: Vec<u8>| match self.translation {
+            Some(pair) => translated_out(&frame, pair).unwrap(),
+            None => frame,
+        };
+        self.plane.sent(self.near).into_iter().map(|frame| tunnelled(&out(frame))).collect()
     }
 
     /// Both ways pass, with the radio at that tunnel.
@@ -118,7 +137,8 @@ impl Bench<'_> {
     /// One packet came out, into this tunnel, in the default flow.
     pub(crate) fn is_for(&self, sent: &[Tunnelled], radio: Tunnel, packet: &[u8]) {
         let [one] = sent else { panic!("{} packets: {sent:x?}", sent.len()) };
-        assert_eq!((one.from, one.to), (matrix::address_of(self.near), radio.address));
+        let ours = self.translation.map_or(matrix::address_of(self.near), |(outside, _)| outside);
+        assert_eq!((one.from, one.to), (ours, radio.address));
         assert_eq!(one.teid, radio.teid.0);
         assert_eq!(one.flow, self.flow_of(self.persona.qfi));
         assert_same(&[one.inner.clone().unwrap()], packet);

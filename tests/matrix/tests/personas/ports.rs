@@ -1,9 +1,9 @@
-//! A node with a port more than N3 and N6.
+//! A node with a port more than N3 and N6, and one with a port behind address translation.
 
-use crate::bench::{Bench, OTHER_RADIO, RADIO, plane3};
+use crate::bench::{Bench, OTHER_RADIO, RADIO, plane_behind, plane3};
 use crate::cells::Cell;
 use crate::persona::Persona;
-use matrix::{N3, N6, N9, N9_ADDRESS};
+use matrix::{N3, N3_ADDRESS, N6, N9, N9_ADDRESS};
 use ran::Tunnel;
 use ran::config::FTeidMode;
 use ran::smf::{Change, Endpoint};
@@ -45,5 +45,25 @@ pub(crate) fn three_ports(persona: &Persona) -> Cell {
     assert_eq!(bench.plane.sent(unused), Vec::<Vec<u8>>::new());
     bench.near = N3;
     bench.downlink_passes(OTHER_RADIO);
+    Ok(())
+}
+
+/// What N3 is translated from, 1:1.
+const OUTSIDE: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 2);
+
+/// Radios reach N3 by another address than it has: it is what control planes are told, or have been told by their operators.
+pub(crate) fn behind_translation(persona: &Persona) -> Cell {
+    let mut bench = Bench::over(persona, plane_behind(persona, OUTSIDE), |_| {});
+    if let FTeidMode::Explicit(_) = persona.f_teid {
+        bench.set(|settings| settings.f_teid = FTeidMode::Explicit(OUTSIDE));
+    }
+    bench.translation = Some((OUTSIDE, N3_ADDRESS));
+    let mut bench = bench.started();
+    let told = bench.smf.endpoint(0, Endpoint::Uplink).map(|told| told.address);
+    assert_eq!(told, Some(OUTSIDE).filter(|_| persona.dialect.picks_endpoints() != Some(true)));
+    bench.both_ways_pass(RADIO);
+    assert!(bench.change(Change::Handover(OTHER_RADIO)));
+    assert_eq!(bench.radios().len(), usize::from(persona.ends_paths), "End Markers");
+    bench.both_ways_pass(OTHER_RADIO);
     Ok(())
 }

@@ -49,6 +49,44 @@ fn pfcp_is_served_over_either_ip_version_or_both() {
 }
 
 #[test]
+fn what_is_advertised_is_told_and_the_ports_stay_as_they_are() {
+    let text = EXAMPLE.replace("# ipv6 =", "ipv6 =").replacen("# also_listen", "also_listen", 1);
+    let plain = config::parse(&text, check).unwrap();
+    let text = text.replace("# advertise", "advertise");
+    let settings = config::parse(&text, check).unwrap();
+    let n3 = settings.gtpu_addresses()[0];
+    assert_eq!((n3.ipv4, n3.advertise), (Ipv4Addr::new(10, 30, 0, 2), Some(Ipv4Addr::new(203, 0, 113, 2))));
+    assert_eq!(n3.advertise6, Some("2001:db8:ffff:3::2".parse().unwrap()));
+    assert_eq!(settings.gtpu_addresses()[1].advertise, None);
+    let n4 = crate::cpe::config(&settings).unwrap();
+    let told = (Some(Ipv4Addr::new(203, 0, 113, 40)), Some("2001:db8:ffff:40::2".parse().unwrap()));
+    assert_eq!((n4.ipv4, n4.ipv6), told);
+    assert!(plain.is_for_the_same_data_plane(&settings), "it may change while packets pass");
+    let with = |from: &str, to: &str| {
+        assert!(text.contains(from), "{from}");
+        config::parse(&text.replacen(from, to, 1), check).unwrap_err().to_string()
+    };
+    let n6 = "address = \"10.50.0.2/24\"";
+    for (from, to, expected) in [
+        (n6, "address = \"10.50.0.2/24\"\nadvertise = \"203.0.113.2\"", "another port is advertised at this"),
+        ("\"203.0.113.2\"", "\"10.50.0.2\"", "advertise = \"10.50.0.2\": another port has this address"),
+        ("\"203.0.113.2\"", "\"2001:db8::1\"", "is an IPv6 address: that is advertise6"),
+        ("\"2001:db8:ffff:3::2\"", "\"203.0.113.9\"", "is an IPv4 address: that is advertise"),
+        ("\"203.0.113.2\"", "\"0.0.0.0\"", "it is that of a host"),
+        ("ipv6 = \"2001:db8:3::2/64\"", "", "the port has no address of this IP version"),
+        ("also_listen = \"[2001:db8:40::2]:8805\"", "", "PFCP is not served over this IP version"),
+        ("\"203.0.113.40\"", "\"203.0.113.256\"", "advertise = \"203.0.113.256\": "),
+        ("\"203.0.113.40\"", "\"2001:db8::1\"", "is an IPv6 address: that is advertise6"),
+    ] {
+        let message = with(from, to);
+        assert!(message.contains(expected) && message.starts_with("configuration, line "), "{message}");
+    }
+    let ethernet = "\n[[dpe.port]]\nname = \"n6e\"\ndevice = \"net_tap9\"\ninterface = \"core\"\nethernet = true\nadvertise = \"203.0.113.9\"\n";
+    let refused = config::parse(&format!("{EXAMPLE}{ethernet}"), check).unwrap_err().to_string();
+    assert!(refused.contains("no address of this IP version"), "{refused}");
+}
+
+#[test]
 fn only_access_ports_see_teids() {
     let declared = EXAMPLE.replacen("# hash = \"auto\"", "hash = \"teid\"", 1);
     let ports = config::parse(&declared, check).unwrap().dpe.ports;
