@@ -45,6 +45,7 @@ impl Node {
             answers_heartbeats: self.answers_heartbeats(&node_id),
             era: self.next_era(request, retained.is_some()),
             ends_ms: None,
+            capabilities: self.capabilities(),
             unconfirmed: PeerNews::default(),
         };
         self.associate(record, retained.as_ref());
@@ -297,6 +298,7 @@ impl Node {
                 answers_heartbeats: self.answers_heartbeats(&node_id),
                 era: self.era(&node_id),
                 ends_ms: None,
+                capabilities: self.capabilities(),
                 unconfirmed: PeerNews::default(),
             };
             self.associate(record, None);

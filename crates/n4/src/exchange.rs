@@ -49,6 +49,8 @@ pub(crate) enum Purpose {
     Setup,
     /// To be released by the peer of a Node ID.
     Leave(String),
+    /// To tell the peer of a Node ID what we can do now.
+    Capabilities(String),
     /// To tell the peer of a Node ID of a path.
     NodeReport(String),
     /// To report about a session, once.
@@ -67,7 +69,7 @@ impl Purpose {
         match self {
             Self::Heartbeat(_) => 2,
             Self::Setup => 6,
-            Self::Leave(_) => 8,
+            Self::Leave(_) | Self::Capabilities(_) => 8,
             Self::NodeReport(_) => 13,
             Self::Report(_) | Self::Usage(_) | Self::Silence(..) | Self::Paging(..) => 57,
         }
@@ -76,7 +78,10 @@ impl Purpose {
     /// The Node ID of the peer it is for, where it is about no session.
     pub(crate) fn peer(&self) -> Option<&str> {
         match self {
-            Self::Heartbeat(node_id) | Self::Leave(node_id) | Self::NodeReport(node_id) => Some(node_id),
+            Self::Heartbeat(node_id)
+            | Self::Leave(node_id)
+            | Self::Capabilities(node_id)
+            | Self::NodeReport(node_id) => Some(node_id),
             Self::Setup | Self::Report(_) | Self::Usage(_) | Self::Silence(..) | Self::Paging(..) => None,
         }
     }
@@ -87,7 +92,11 @@ impl Purpose {
             Self::Report(seid) | Self::Usage(seid) | Self::Silence(seid, _) | Self::Paging(seid, _) => {
                 Some(*seid)
             }
-            Self::Heartbeat(_) | Self::Setup | Self::Leave(_) | Self::NodeReport(_) => None,
+            Self::Heartbeat(_)
+            | Self::Setup
+            | Self::Leave(_)
+            | Self::Capabilities(_)
+            | Self::NodeReport(_) => None,
         }
     }
 }
@@ -111,6 +120,11 @@ impl Node {
             (Purpose::Leave(node_id), Body::AssociationUpdateResponse(response)) => {
                 self.answered_leave(node_id, response.cause);
             }
+            (Purpose::Capabilities(node_id), Body::AssociationUpdateResponse(response)) => {
+                self.capabilities_told(node_id, Some(response.cause));
+            }
+            // A version it does not know: it will not know it the next time either.
+            (Purpose::Capabilities(node_id), _) => self.capabilities_told(node_id, None),
             // Whatever it says: it was heard.
             (Purpose::NodeReport(node_id), _) => self.news_told(node_id, sequence),
             (
@@ -137,6 +151,9 @@ impl Node {
             Some(Asking { purpose: Purpose::NodeReport(node_id), .. }) => {
                 self.news_told(&node_id, header.sequence);
             }
+            Some(Asking { purpose: Purpose::Capabilities(node_id), .. }) => {
+                self.capabilities_told(&node_id, None);
+            }
             Some(asking) => self.unanswered(header.sequence, &asking),
             None => self.counters.unexpected += 1,
         }
@@ -149,6 +166,7 @@ impl Node {
             Purpose::Heartbeat(node_id) => self.heartbeat_is_over(node_id, false),
             Purpose::Setup => self.setup_is_over(asking.to),
             Purpose::NodeReport(node_id) => self.news_unheard(node_id, sequence),
+            Purpose::Capabilities(node_id) => self.capabilities_unheard(node_id),
             Purpose::Leave(node_id) => {
                 self.note(Level::Warning, format!("{node_id} does not take what it was told"));
             }

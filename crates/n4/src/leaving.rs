@@ -111,14 +111,9 @@ impl Node {
         if let Some(association) = self.peers.get(node_id) {
             let address = association.record.address;
             let request = AssociationUpdateRequest {
-                node_id: self.config.node_id.clone(),
-                up_function_features: None,
-                cp_function_features: None,
                 association_release_request: Some(flags::RELEASE_SARR),
                 graceful_release_period: Some(flags::timer(Some(within.as_secs()))),
-                smf_set_id: None,
-                alternatives: vec![],
-                carried: vec![],
+                ..AssociationUpdateRequest::new(self.config.node_id.clone())
             };
             let purpose = Purpose::Leave(node_id.to_owned());
             self.ask(address, purpose, |sequence| Message::node(sequence, request));

@@ -27,6 +27,7 @@ mod advertised;
 mod apply;
 mod asking;
 mod association;
+mod capabilities;
 mod clock;
 mod config;
 mod deletion;

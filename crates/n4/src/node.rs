@@ -139,6 +139,7 @@ impl Node {
             now: Time::ZERO,
             config,
         };
+        node.find_outdated();
         // The database has found that all can be read.
         for mut record in start.sessions.iter().filter_map(|packed| packed.record().ok()) {
             node.restore_charging(&mut record);
@@ -296,6 +297,7 @@ impl Node {
         self.end_associations();
         self.release_silent();
         self.remind_leaving();
+        self.tell_capabilities();
         for (node_id, address) in self.peers.to_ask(self.now) {
             self.ask_whether_alive(node_id, address);
         }

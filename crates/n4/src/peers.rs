@@ -1,5 +1,6 @@
 //! Control planes: those we are associated with, and those we would like to be.
 
+use crate::capabilities::Outdated;
 use crate::config::Config;
 use crate::pace::Pace;
 use crate::wanted::Wanted;
@@ -42,6 +43,8 @@ pub(crate) struct Association {
     pub(crate) farewell: Option<Time>,
     /// It was asked for its release in a former life of ours, and may not have heard.
     pub(crate) is_to_hear: bool,
+    /// It has yet to hear what we can do now.
+    pub(crate) outdated: Option<Outdated>,
     /// When it is told next of what its sessions used.
     pub(crate) pace: Pace,
     /// The load it was told of last, and the overload and when.
@@ -189,6 +192,7 @@ impl Peers {
             ends: None,
             farewell: None,
             is_to_hear: false,
+            outdated: None,
             pace: Pace::default(),
             told: Told::default(),
         };
@@ -247,6 +251,12 @@ impl Peers {
     pub(crate) fn ended(&self, now: Time) -> Vec<String> {
         let ended = self.by_node_id.values().filter(|peer| peer.ends.is_some_and(|ends| ends <= now));
         ended.map(|peer| peer.record.node_id.clone()).collect()
+    }
+
+    /// Those who have yet to hear what we can do, and are to be told now.
+    pub(crate) fn outdated(&self, now: Time) -> Vec<String> {
+        let due = self.by_node_id.values().filter(|peer| peer.outdated.is_some_and(|it| it.next <= now));
+        due.map(|peer| peer.record.node_id.clone()).collect()
     }
 
     /// Who restarted with which time stamp, and has not associated in time.
@@ -380,10 +390,12 @@ impl Peers {
         });
         let restarted = self.by_node_id.values().filter_map(|peer| Some(peer.restarted?.1));
         let given_up = self.by_node_id.values().filter_map(|peer| peer.given_up);
+        let outdated = self.by_node_id.values().filter_map(|peer| Some(peer.outdated?.next));
         heartbeats
             .chain(ends)
             .chain(restarted)
             .chain(given_up)
+            .chain(outdated)
             .chain(self.unassociated().map(|wanted| if wanted.is_told { wanted.next } else { Time::ZERO }))
             .min()
     }

@@ -187,6 +187,7 @@ pub(crate) const OBEYED: &[(&str, u16, &str)] = &[
 /// What we send in octets of our own making, with its name in the tests.
 pub(crate) const SENT_WHOLE: &[(&str, u16, &str)] = &[
     ("Association Setup Response", ie::USER_PLANE_IP_RESOURCE_INFORMATION, "upiri"),
+    ("Association Update Request (ours)", ie::USER_PLANE_IP_RESOURCE_INFORMATION, "upiri"),
     ("Association Setup Response", ie::PFCPASRSP_FLAGS, "PFCPASRSP_FLAGS"),
     (
         "Session Modification Response",
@@ -205,6 +206,7 @@ pub(crate) const WITHOUT_EFFECT: &[(&str, u16)] = &[
     ("Association Setup Request", ie::UP_FUNCTION_FEATURES),
     ("Association Setup Request", ie::UE_IP_ADDRESS_POOL_INFORMATION),
     ("Association Update Request", ie::UP_FUNCTION_FEATURES),
+    ("Association Update Request", ie::UE_IP_ADDRESS_POOL_INFORMATION),
     ("Association Update Request", ie::PFCP_ASSOCIATION_RELEASE_REQUEST),
     ("Association Update Request", ie::GRACEFUL_RELEASE_PERIOD),
     ("Session Establishment Request", ie::PFCPSEREQ_FLAGS),
@@ -227,6 +229,9 @@ pub(crate) const NOT_OURS: &[(&str, u16)] = &[
     ("Association Setup Response", ie::SMF_SET_ID),
     ("Association Setup Response", ie::ALTERNATIVE_SMF_IP_ADDRESS),
     ("Association Update Response", ie::CP_FUNCTION_FEATURES),
+    ("Association Update Request (ours)", ie::CP_FUNCTION_FEATURES),
+    ("Association Update Request (ours)", ie::SMF_SET_ID),
+    ("Association Update Request (ours)", ie::ALTERNATIVE_SMF_IP_ADDRESS),
 ];
 
 /// Reporting triggers that are obeyed. Not those that need applications to be recognised, or envelopes.

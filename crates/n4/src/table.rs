@@ -110,6 +110,7 @@ const SENT: &[(&str, Fields)] = &[
     ("PFD Management Response", PfdManagementResponse::FIELDS),
     ("Association Setup Response", AssociationSetupResponse::FIELDS),
     ("UE IP Address Pool Information", PoolInformation::FIELDS),
+    ("Association Update Request (ours)", AssociationUpdateRequest::FIELDS),
     ("Association Update Response", AssociationUpdateResponse::FIELDS),
     ("Association Release Response", AssociationReleaseResponse::FIELDS),
     ("Session Set Deletion Response", SessionSetDeletionResponse::FIELDS),

@@ -111,6 +111,8 @@ pub struct AssociationRecord {
     pub era: u32,
     /// When the association is over, as its release was asked for: milliseconds since 1900.
     pub ends_ms: Option<u64>,
+    /// What it was told last that we can do, as a number: another one than now, and it is told anew (TS 29.244 6.2.7.3).
+    pub capabilities: u64,
     /// What it has not confirmed yet of GTP-U peers.
     pub unconfirmed: PeerNews,
 }

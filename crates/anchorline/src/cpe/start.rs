@@ -251,6 +251,7 @@ mod tests {
         AssociationRecord {
             era: 0,
             ends_ms: None,
+            capabilities: 0,
             node_id: "smf.example".to_owned(),
             address: ([10, 40, 0, 1], 8805).into(),
             recovery_time_stamp: 1,

@@ -15,6 +15,7 @@ mod allowed;
 mod applications;
 mod bad_input;
 mod books;
+mod capabilities;
 mod captures;
 mod chaos;
 mod charging;

@@ -57,6 +57,7 @@ fn association() -> AssociationRecord {
     AssociationRecord {
         era: 1,
         ends_ms: Some(4_000_000_000_000),
+        capabilities: u64::MAX - 1,
         node_id: "smf.example".to_owned(),
         address: ([10, 40, 0, 1], 8805).into(),
         recovery_time_stamp: 3_900_000_000,

@@ -51,6 +51,7 @@ pub fn all() -> Vec<Conversation> {
         nodes::retained(),
         nodes::silent(),
         nodes::updated(),
+        nodes::told_anew(),
         nodes::paths(),
         nodes::applications(),
         nodes::lost(),

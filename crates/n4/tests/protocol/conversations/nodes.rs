@@ -117,6 +117,34 @@ pub fn updated() -> Conversation {
     Conversation::new("an association that is updated", steps)
 }
 
+/// What we can do is other than it was said, and then we leave.
+pub fn told_anew() -> Conversation {
+    let response = AssociationUpdateResponse {
+        node_id: NodeId::Ipv4(SMF),
+        cause: Cause::RequestAccepted,
+        up_function_features: None,
+        cp_function_features: None,
+        carried: vec![],
+    };
+    let steps = vec![
+        setup(),
+        Step::Do(|stage| {
+            stage.lab.config.ue_pools.truncate(1);
+            stage.lab.restart();
+            stage.pass(1);
+        }),
+        Step::Answer(SMF, About::Node, response.clone().into()),
+        Step::Do(|stage| {
+            let now = stage.lab.time();
+            let outputs = stage.lab.node.leave(Duration::from_secs(60), now);
+            stage.lab.carry_out_all(outputs);
+        }),
+        Step::Answer(SMF, About::Node, response.into()),
+        release(SMF),
+    ];
+    Conversation::new("a user plane that changes and leaves", steps)
+}
+
 fn path(stage: &mut Stage, is_up: bool) {
     let (side, peer) = (rules::Interface::Access, smf::GNB.into());
     stage.lab.handle(Input::UserPlanePath { side, peer, is_up });

@@ -11,6 +11,7 @@ pub const MESSAGES: &[(&str, u8)] = &[
     ("Association Setup Request", 5),
     ("Association Setup Response", 6),
     ("Association Update Request", 7),
+    ("Association Update Request (ours)", 7),
     ("Association Update Response", 8),
     ("Association Release Request", 9),
     ("Association Release Response", 10),

@@ -108,6 +108,8 @@ group! {
         association_release_request: opt u8 = PFCP_ASSOCIATION_RELEASE_REQUEST,
         /// How long a release may take.
         graceful_release_period: opt u8 = GRACEFUL_RELEASE_PERIOD,
+        /// Pools the sender chooses users' addresses from now, if it is a user plane.
+        pools: all PoolInformation = UE_IP_ADDRESS_POOL_INFORMATION,
         /// The set of control planes the sender belongs to now.
         smf_set_id: opt Vec<u8> = SMF_SET_ID,
         /// Where the other control planes of its set are now.

@@ -231,6 +231,7 @@ fn association_bodies(from: AssociationSetupResponse) -> Vec<Body> {
             cp_function_features: cp.clone(),
             association_release_request: Some(1),
             graceful_release_period: None,
+            pools: from.pools.clone(),
             smf_set_id: from.smf_set_id.clone(),
             alternatives: from.alternatives.clone(),
             carried: carried.clone(),
