@@ -45,6 +45,8 @@ impl Node {
             answers_heartbeats: self.answers_heartbeats(&node_id),
             era: self.next_era(request, retained.is_some()),
             ends_ms: None,
+            set_up_ms: self.wall_ms(),
+            named_ms: self.wall_ms(),
             capabilities: self.capabilities(),
             unconfirmed: PeerNews::default(),
         };
@@ -107,6 +109,9 @@ impl Node {
         request: &AssociationUpdateRequest,
     ) -> Result<(), Refusal> {
         let node_id = self.associated(asked, &request.node_id)?;
+        if self.peers.spoken_for(&node_id, self.now) {
+            self.speaks_by_name(&node_id);
+        }
         self.learn(&node_id, request);
         let response = refusal::update_response(
             self.config.node_id.clone(),
@@ -298,6 +303,8 @@ impl Node {
                 answers_heartbeats: self.answers_heartbeats(&node_id),
                 era: self.era(&node_id),
                 ends_ms: None,
+                set_up_ms: self.wall_ms(),
+                named_ms: self.wall_ms(),
                 capabilities: self.capabilities(),
                 unconfirmed: PeerNews::default(),
             };

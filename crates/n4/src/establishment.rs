@@ -24,7 +24,9 @@ impl Node {
     ) -> Result<(), Refusal> {
         let request = &*networks::known_establishment(request, &self.config);
         let owner = self.establishing(asked, request)?;
-        self.peers.spoken_for(&owner, self.now);
+        if self.peers.spoken_for(&owner, self.now) {
+            self.speaks_by_name(&owner);
+        }
         if self.is_leaving(&owner) {
             return Err(Refusal::of(Cause::RequestRejected));
         }

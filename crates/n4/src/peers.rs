@@ -43,6 +43,8 @@ pub(crate) struct Association {
     pub(crate) farewell: Option<Time>,
     /// It was asked for its release in a former life of ours, and may not have heard.
     pub(crate) is_to_hear: bool,
+    /// Another one has been set up at its address since it spoke by its name: it may be that one.
+    pub(crate) is_doubted: bool,
     /// It has yet to hear what we can do now.
     pub(crate) outdated: Option<Outdated>,
     /// When it is told next of what its sessions used.
@@ -82,6 +84,16 @@ impl Association {
     /// Whether it speaks from there: itself, or others of its set in its name (TS 29.244 5.22.2).
     pub(crate) fn speaks_from(&self, address: IpAddr) -> bool {
         self.record.address.ip() == address || self.record.alternatives.contains(&address)
+    }
+
+    /// Whether a later one than the other, which has not spoken since, at the one address that both are behind.
+    fn may_be(&self, old: &Self) -> bool {
+        let is_behind_it = |peer: &Self| peer.record.node_id != peer.record.address.ip().to_string();
+        self.record.node_id != old.record.node_id
+            && self.record.set_up_ms > old.record.named_ms
+            && self.record.address == old.record.address
+            && is_behind_it(self)
+            && is_behind_it(old)
     }
 
     pub(crate) fn is_of_set(&self, other: &Self) -> bool {
@@ -176,7 +188,7 @@ impl Peers {
         if let Some(wanted) = self.wanted_mut(record.address) {
             wanted.is_left = false;
         }
-        let association = Association {
+        let mut association = Association {
             record,
             silent: None,
             given_up: None,
@@ -192,10 +204,15 @@ impl Peers {
             ends: None,
             farewell: None,
             is_to_hear: false,
+            is_doubted: false,
             outdated: None,
             pace: Pace::default(),
             told: Told::default(),
         };
+        for other in self.by_node_id.values_mut() {
+            other.is_doubted |= association.may_be(other);
+            association.is_doubted |= other.may_be(&association);
+        }
         self.by_node_id.insert(node_id, association);
     }
 
@@ -253,6 +270,18 @@ impl Peers {
         ended.map(|peer| peer.record.node_id.clone()).collect()
     }
 
+    /// Whether a control plane may be another one that came back by another name: set up at the same address behind address
+    /// translation, where the other has not spoken since. Heartbeats say nothing: whoever is there answers them.
+    pub(crate) fn has_succeeded(&self, new: &str, old: &str) -> bool {
+        self.get(new).zip(self.get(old)).is_some_and(|(new, old)| new.may_be(old))
+    }
+
+    /// Whether there is anybody whom it may be.
+    pub(crate) fn has_forerunners(&self, new: &str) -> bool {
+        let Some(new) = self.get(new) else { return false };
+        self.by_node_id.values().any(|old| old.is_doubted && new.may_be(old))
+    }
+
     /// Those who have yet to hear what we can do, and are to be told now.
     pub(crate) fn outdated(&self, now: Time) -> Vec<String> {
         let due = self.by_node_id.values().filter(|peer| peer.outdated.is_some_and(|it| it.next <= now));
@@ -282,11 +311,13 @@ impl Peers {
         silent.collect()
     }
 
-    /// Somebody speaks of its sessions: whether or not that is itself, it is not gone.
-    pub(crate) fn spoken_for(&mut self, node_id: &str, now: Time) {
-        if let Some(silent) = self.get_mut(node_id).filter(|peer| !peer.is_up()) {
-            silent.spoken_for = Some(now);
+    /// Somebody speaks of its sessions: whether or not that is itself, it is not gone. Whether that was in doubt.
+    pub(crate) fn spoken_for(&mut self, node_id: &str, now: Time) -> bool {
+        let Some(peer) = self.get_mut(node_id) else { return false };
+        if !peer.is_up() {
+            peer.spoken_for = Some(now);
         }
+        peer.is_doubted
     }
 
     /// Those who have been silent for so long that it is to be looked at.

@@ -2,8 +2,10 @@
 //! sessions (TS 29.244 6.2.6.2.2); some count on that, and others have none after it and give out tunnels and addresses anew.
 //! Who cannot be known until then is of an earlier era: it stays, until a session of the owner, a new one or one that changes, wants what it has. One that
 //! its owner names again is of today. Sessions of a control plane that is silent give way to anybody's: containers come back by
-//! another address, and so by another Node ID.
+//! another address, and so by another Node ID. Behind address translation they come back by the same address, and answer heartbeats
+//! in the name of who they were: there sessions give way whose owner has said nothing since the other was set up.
 
+use crate::interface::Output;
 use crate::node::Node;
 use crate::peers::Association;
 use crate::translate::framed_routes;
@@ -68,21 +70,37 @@ impl Node {
         self.peers.get(owner).map_or(0, era)
     }
 
-    /// Whether the owner has not spoken of it since it associated anew, or another's who asks is silent: it may be that one, under
-    /// another name. One with something under way is not looked at.
+    /// Whether the owner has not spoken of it since it associated anew, or is silent where another one asks, which may be that one
+    /// under another name. One with something under way is not looked at.
     fn is_stale(&self, seid: Seid, (owner, era): (&str, u32)) -> bool {
         let is_it = |record: &SessionRecord| match record.owner == owner {
             true => record.era < era,
-            false => self.is_out_of_reach(&record.owner),
+            false => self.gives_way(&record.owner, owner),
         };
         self.sessions.get(seid).is_some_and(|session| session.pending.is_none() && is_it(&session.record))
+    }
+
+    /// Whether sessions of one control plane give way to those of another.
+    fn gives_way(&self, old: &str, new: &str) -> bool {
+        self.is_out_of_reach(old) || self.peers.has_succeeded(new, old)
+    }
+
+    /// A control plane that was doubted is there by its name.
+    pub(crate) fn speaks_by_name(&mut self, node_id: &str) {
+        let now_ms = self.wall_ms();
+        let Some(association) = self.peers.get_mut(node_id) else { return };
+        (association.is_doubted, association.record.named_ms) = (false, now_ms);
+        self.out.push(Output::SaveAssociation(association.record.clone()));
     }
 
     /// The owner speaks of it: it has not forgotten it.
     pub(crate) fn spoken_of(&mut self, seid: Seid) {
         let Some(record) = self.sessions.get(seid).map(|session| &session.record) else { return };
         let (before, era) = (record.era, self.era(&record.owner));
-        self.peers.spoken_for(&record.owner, self.now);
+        if self.peers.spoken_for(&record.owner, self.now) {
+            let owner = record.owner.clone();
+            self.speaks_by_name(&owner);
+        }
         if before != era
             && let Some(session) = self.sessions.get_mut(seid)
         {
@@ -100,7 +118,7 @@ impl Node {
         wanted: impl Iterator<Item = Said<'a>>,
     ) -> Vec<Seid> {
         let era = self.era(owner);
-        if era == 0 && self.peers.iter().all(Association::is_up) {
+        if era == 0 && self.peers.iter().all(Association::is_up) && !self.peers.has_forerunners(owner) {
             return vec![];
         }
         let mut stale: Vec<Seid> = wanted.flat_map(|said| self.holders(&said)).collect();
@@ -132,7 +150,7 @@ impl Node {
         };
         let shares_tunnel = || self.tunnels.share(old, new);
         let shares_place = || Place::of(old).any(|place| Place::of(new).any(|other| other == place));
-        let is_owners = old.owner == new.owner || self.is_out_of_reach(&old.owner);
+        let is_owners = old.owner == new.owner || self.gives_way(&old.owner, &new.owner);
         is_owners && (old.cp_f_seid == new.cp_f_seid || shares_tunnel() || shares_place())
     }
 }

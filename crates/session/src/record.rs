@@ -111,6 +111,11 @@ pub struct AssociationRecord {
     pub era: u32,
     /// When the association is over, as its release was asked for: milliseconds since 1900.
     pub ends_ms: Option<u64>,
+    /// When it was set up last: milliseconds since 1900.
+    pub set_up_ms: u64,
+    /// By when it was known to be there by its name, and not by its address alone: when it was set up, or later. Moves on only when
+    /// another one has been set up at its address since.
+    pub named_ms: u64,
     /// What it was told last that we can do, as a number: another one than now, and it is told anew (TS 29.244 6.2.7.3).
     pub capabilities: u64,
     /// What it has not confirmed yet of GTP-U peers.

@@ -251,6 +251,8 @@ mod tests {
         AssociationRecord {
             era: 0,
             ends_ms: None,
+            set_up_ms: 0,
+            named_ms: 0,
             capabilities: 0,
             node_id: "smf.example".to_owned(),
             address: ([10, 40, 0, 1], 8805).into(),

@@ -290,3 +290,101 @@ fn what_gave_way_to_a_change_comes_back_if_that_is_refused() {
     // While it has something under way, it is not to go.
     assert_eq!(lab.in_force.len(), 2);
 }
+
+/// Two names behind the translation whose address is the control plane's.
+const BEFORE: Ipv4Addr = Ipv4Addr::new(172, 20, 0, 1);
+const AFTER: Ipv4Addr = Ipv4Addr::new(172, 20, 0, 2);
+
+/// Somebody by that name associates at an address.
+fn associate_by(lab: &mut Lab, from: Ipv4Addr, name: &NodeId) {
+    let sequence = 0xA000 + lab.trace.len() as u32;
+    let request = request::setup(name.clone(), 1);
+    let answer = lab.ask(from, &Message::node(sequence, request));
+    assert!(matches!(answer, Body::AssociationSetupResponse(ref setup) if setup.cause.is_accepted()));
+    lab.pass(Duration::from_secs(30));
+}
+
+/// What one of that name is answered who wants the session's tunnel and address.
+fn wants(lab: &mut Lab, from: Ipv4Addr, name: &NodeId, cp_seid: u64) -> Cause {
+    let mut request = with(cp_seid, TEID, UE);
+    (request.node_id, request.cp_f_seid) = (name.clone(), FSeid::new(cp_seid, from.into()));
+    let sequence = 0xB000 + lab.trace.len() as u32;
+    match lab.ask(from, &Message::session(0, sequence, request)) {
+        Body::SessionEstablishmentResponse(response) => response.cause,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A lab in which one of a name has a session, and another one came by another name.
+fn succeeded(names: &[NodeId; 2]) -> (Lab, Seid) {
+    let mut lab = Lab::new(config());
+    associate_by(&mut lab, SMF, &names[0]);
+    assert_eq!(wants(&mut lab, SMF, &names[0], 1), Cause::RequestAccepted);
+    lab.pass(Duration::from_secs(30));
+    associate_by(&mut lab, SMF, &names[1]);
+    let session = *lab.in_force.keys().next().unwrap();
+    (lab, session)
+}
+
+/// A new container has a new address, and so another Node ID, but behind address translation it comes by the same one: heartbeats to
+/// its predecessor it answers, too.
+#[test]
+fn a_control_plane_behind_translation_comes_back_by_another_name() {
+    let addresses = [BEFORE, AFTER].map(NodeId::Ipv4);
+    let names = ["smf-1.lab", "smf-2.lab"].map(|name| NodeId::Fqdn(name.to_owned()));
+    for (names, restarts) in [(&addresses, false), (&names, false), (&addresses, true)] {
+        let (mut lab, session) = succeeded(names);
+        if restarts {
+            lab.restart();
+            lab.pass(Duration::from_secs(30));
+        }
+        assert!(lab.in_force.contains_key(&session), "it stays until then");
+        assert_eq!(wants(&mut lab, SMF, &names[1], 2), Cause::RequestAccepted, "{:?}", lab.notes);
+        assert!(!lab.in_force.contains_key(&session));
+        assert_eq!((lab.in_force.len(), lab.node.tunnels()), (1, 1));
+        is_whole(&lab);
+    }
+}
+
+/// Who has spoken by its name since the other came is not that one, nor is who was there before.
+#[test]
+fn control_planes_behind_one_address_keep_what_they_have() {
+    let names = [BEFORE, AFTER].map(NodeId::Ipv4);
+    let speaks: [fn(&mut Lab, Seid); 4] = [
+        |lab, session| assert_eq!(lab.modify(session, path_switch(5)).cause, Cause::RequestAccepted),
+        |lab, _| {
+            let update = AssociationUpdateRequest::new(NodeId::Ipv4(BEFORE));
+            lab.ask(SMF, &Message::node(0xC000, update));
+        },
+        |lab, _| associate_by(lab, SMF, &NodeId::Ipv4(BEFORE)),
+        |lab, _| {
+            let mut request = with(9, TEID + 9, Ipv4Addr::new(10, 60, 0, 9));
+            (request.node_id, request.cp_f_seid) = (NodeId::Ipv4(BEFORE), FSeid::new(9, SMF.into()));
+            lab.ask(SMF, &Message::session(0, 0xC001, request));
+        },
+    ];
+    for speaks in speaks {
+        for restarts in [false, true] {
+            let (mut lab, session) = succeeded(&names);
+            speaks(&mut lab, session);
+            if restarts {
+                lab.restart();
+            }
+            lab.pass(Duration::from_secs(30));
+            assert_eq!(wants(&mut lab, SMF, &names[1], 2), Cause::RuleCreationModificationFailure);
+            assert!(lab.in_force.contains_key(&session));
+            is_whole(&lab);
+        }
+    }
+    let (mut lab, session) = succeeded(&names);
+    // One that is at its own address is behind no translation, and one at another address is somebody else.
+    for (from, name) in [(SMF, SMF), (OTHER, OTHER), (OTHER, Ipv4Addr::new(172, 20, 0, 3))] {
+        associate_by(&mut lab, from, &NodeId::Ipv4(name));
+        assert_eq!(wants(&mut lab, from, &NodeId::Ipv4(name), 3), Cause::RuleCreationModificationFailure);
+    }
+    // The former one gets nothing of its successor's.
+    assert_eq!(wants(&mut lab, SMF, &names[1], 2), Cause::RequestAccepted);
+    assert!(!lab.in_force.contains_key(&session));
+    assert_eq!(wants(&mut lab, SMF, &names[0], 4), Cause::RuleCreationModificationFailure);
+    is_whole(&lab);
+}

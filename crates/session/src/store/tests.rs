@@ -57,6 +57,8 @@ fn association() -> AssociationRecord {
     AssociationRecord {
         era: 1,
         ends_ms: Some(4_000_000_000_000),
+        set_up_ms: 3_900_000_000_001,
+        named_ms: 3_900_000_000_002,
         capabilities: u64::MAX - 1,
         node_id: "smf.example".to_owned(),
         address: ([10, 40, 0, 1], 8805).into(),
