@@ -86,16 +86,6 @@ impl Association {
         self.record.address.ip() == address || self.record.alternatives.contains(&address)
     }
 
-    /// Whether a later one than the other, which has not spoken since, at the one address that both are behind.
-    fn may_be(&self, old: &Self) -> bool {
-        let is_behind_it = |peer: &Self| peer.record.node_id != peer.record.address.ip().to_string();
-        self.record.node_id != old.record.node_id
-            && self.record.set_up_ms > old.record.named_ms
-            && self.record.address == old.record.address
-            && is_behind_it(self)
-            && is_behind_it(old)
-    }
-
     pub(crate) fn is_of_set(&self, other: &Self) -> bool {
         !self.record.set_id.is_empty() && self.record.set_id == other.record.set_id
     }
@@ -268,18 +258,6 @@ impl Peers {
     pub(crate) fn ended(&self, now: Time) -> Vec<String> {
         let ended = self.by_node_id.values().filter(|peer| peer.ends.is_some_and(|ends| ends <= now));
         ended.map(|peer| peer.record.node_id.clone()).collect()
-    }
-
-    /// Whether a control plane may be another one that came back by another name: set up at the same address behind address
-    /// translation, where the other has not spoken since. Heartbeats say nothing: whoever is there answers them.
-    pub(crate) fn has_succeeded(&self, new: &str, old: &str) -> bool {
-        self.get(new).zip(self.get(old)).is_some_and(|(new, old)| new.may_be(old))
-    }
-
-    /// Whether there is anybody whom it may be.
-    pub(crate) fn has_forerunners(&self, new: &str) -> bool {
-        let Some(new) = self.get(new) else { return false };
-        self.by_node_id.values().any(|old| old.is_doubted && new.may_be(old))
     }
 
     /// Those who have yet to hear what we can do, and are to be told now.

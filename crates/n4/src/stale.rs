@@ -7,7 +7,7 @@
 
 use crate::interface::Output;
 use crate::node::Node;
-use crate::peers::Association;
+use crate::peers::{Association, Peers};
 use crate::translate::framed_routes;
 use crate::user_index::Place;
 use crate::values::{self, Endpoint};
@@ -59,6 +59,32 @@ fn of_endpoint(endpoint: &CreateTrafficEndpoint) -> Said<'_> {
         addresses: &endpoint.ue_ip_addresses,
         network: endpoint.network_instance.as_ref(),
         carried: &endpoint.carried,
+    }
+}
+
+impl Association {
+    /// Whether a later one than the other, which has not spoken since, at the one address that both are behind.
+    pub(crate) fn may_be(&self, old: &Self) -> bool {
+        let is_behind_it = |peer: &Self| peer.record.node_id != peer.record.address.ip().to_string();
+        self.record.node_id != old.record.node_id
+            && self.record.set_up_ms > old.record.named_ms
+            && self.record.address == old.record.address
+            && is_behind_it(self)
+            && is_behind_it(old)
+    }
+}
+
+impl Peers {
+    /// Whether a control plane may be another one that came back by another name: set up at the same address behind address
+    /// translation, where the other has not spoken since. Heartbeats say nothing: whoever is there answers them.
+    fn has_succeeded(&self, new: &str, old: &str) -> bool {
+        self.get(new).zip(self.get(old)).is_some_and(|(new, old)| new.may_be(old))
+    }
+
+    /// Whether there is anybody whom it may be.
+    fn has_forerunners(&self, new: &str) -> bool {
+        let Some(new) = self.get(new) else { return false };
+        self.iter().any(|old| old.is_doubted && new.may_be(old))
     }
 }
 
