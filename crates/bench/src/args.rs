@@ -68,7 +68,8 @@ pub struct Args {
     /// Write the result, and a page of all results found there, into this folder.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
-    /// Of `pfcp`: fail where a figure is not reached, such as establishments=30000,modifications=60000,bytes=1536,last_to_first=0.9.
+    /// What must be reached, else it fails: `establishments`, `modifications` and `deletions` a second, `last_to_first` and the control
+    /// process's `bytes` a session, at most, of `pfcp`; `ratio` of the others; with commas between.
     #[arg(long, value_name = "FIGURE=N", value_delimiter = ',')]
     require: Vec<Requirement>,
     /// Of `all`: rougher, in less than a minute.
@@ -154,13 +155,13 @@ impl Args {
             ("--duration", self.duration.is_some()),
             ("--trials", self.trials.is_some()),
             ("--json", self.json.is_some()),
+            ("--require", !self.require.is_empty()),
         ];
         let is_one = matches!(self.task, Task::One(_));
         let others = [
             ("--quick", self.quick && self.task != Task::All),
             ("--update", self.update && self.task != Task::Check),
             ("--report", self.report.is_some() && self.task == Task::Check),
-            ("--require", !self.require.is_empty() && self.task != Task::One(Scenario::Pfcp)),
         ];
         let of_one = of_one.into_iter().filter(|_| !is_one);
         match of_one.chain(others).find(|(_, given)| *given) {
@@ -174,7 +175,7 @@ impl Args {
         plan.check_memory(machine::available_bytes()?, scenario.engines())?;
         let report = scenario.measure(&plan)?;
         output::give(&report, self.json.as_deref(), self.report.as_deref())?;
-        require::check(&self.require, report.pfcp.as_ref())
+        require::check(&self.require, &report)
     }
 
     fn plan(&self, scenario: Scenario) -> anyhow::Result<Plan> {
@@ -312,6 +313,7 @@ mod tests {
         for words in [
             ["bench", "all", "--profile", "zte"],
             ["bench", "check", "--report", "x"],
+            ["bench", "all", "--require", "ratio=0.3"],
             ["bench", "forward", "--quick", "--update"],
         ] {
             let error = Args::parse_from(words).check_task().unwrap_err().to_string();

@@ -1,152 +1,198 @@
-//! What a run of `pfcp` is to reach.
+//! What a measurement must reach: figures with a bound each, and what is said of those that were missed.
 
-use crate::report::PfcpRates;
-use std::fmt;
+use crate::report::Report;
+use crate::spread::Spread;
+use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
-/// A figure of the report.
+/// A figure of a report that may be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Figure {
     Establishments,
     Modifications,
     Deletions,
-    Bytes,
     LastToFirst,
+    Bytes,
+    Ratio,
 }
 
-const FIGURES: [(&str, Figure); 5] = [
-    ("establishments", Figure::Establishments),
-    ("modifications", Figure::Modifications),
-    ("deletions", Figure::Deletions),
-    ("bytes", Figure::Bytes),
-    ("last_to_first", Figure::LastToFirst),
-];
+use Figure::{Bytes, Deletions, Establishments, LastToFirst, Modifications, Ratio};
+
+const FIGURES: [Figure; 6] = [Establishments, Modifications, Deletions, LastToFirst, Bytes, Ratio];
 
 impl Figure {
-    /// `None` where the run was too short to tell.
-    fn reached(self, rates: &PfcpRates) -> Option<f64> {
+    /// As it is asked for.
+    const fn name(self) -> &'static str {
         match self {
-            Self::Establishments => rates.establishments_per_s.map(|rate| rate.median),
-            Self::Modifications => rates.modifications_per_s.map(|rate| rate.median),
-            Self::Deletions => rates.deletions_per_s.map(|rate| rate.median),
-            Self::Bytes => Some(rates.cpe_bytes_per_session as f64),
-            Self::LastToFirst => rates.last_to_first,
+            Establishments => "establishments",
+            Modifications => "modifications",
+            Deletions => "deletions",
+            LastToFirst => "last_to_first",
+            Bytes => "bytes",
+            Ratio => "ratio",
+        }
+    }
+
+    /// Of this one, less is better.
+    const fn is_cost(self) -> bool {
+        matches!(self, Bytes)
+    }
+
+    fn of(self, report: &Report) -> Option<f64> {
+        let pfcp = report.pfcp.as_ref();
+        let median = |spread: Option<Spread>| spread.map(|spread| spread.median);
+        match self {
+            Establishments => median(pfcp?.establishments_per_s),
+            Modifications => median(pfcp?.modifications_per_s),
+            Deletions => median(pfcp?.deletions_per_s),
+            LastToFirst => pfcp?.last_to_first,
+            Bytes => Some(pfcp?.cpe_bytes_per_session as f64),
+            Ratio => report.ratio,
         }
     }
 }
 
-/// A figure and its bound: bytes at most, all others at least.
+/// A figure and its bound: the least there must be, or the most there may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Requirement {
     figure: Figure,
     bound: f64,
 }
 
-impl fmt::Display for Requirement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = FIGURES.iter().find(|(_, figure)| *figure == self.figure).map_or("", |(name, _)| name);
-        write!(f, "{name}={}", self.bound)
-    }
-}
-
 impl FromStr for Requirement {
     type Err = String;
 
-    /// # Errors
-    /// Names all figures there are.
     fn from_str(text: &str) -> Result<Self, String> {
-        let names = || FIGURES.map(|(name, _)| name).join(", ");
-        let refused = || format!("{text:?} is not like establishments=30000; there are {}", names());
-        let (name, bound) = text.split_once('=').ok_or_else(refused)?;
-        let figure = FIGURES.iter().find(|(known, _)| *known == name).ok_or_else(refused)?.1;
-        let bound = bound.parse().ok().filter(|bound: &f64| bound.is_finite() && *bound > 0.0);
-        Ok(Self { figure, bound: bound.ok_or_else(refused)? })
+        let (name, bound) = text.split_once('=').ok_or("a figure, =, and a number")?;
+        let figure = FIGURES.into_iter().find(|figure| figure.name() == name).ok_or_else(|| {
+            let names = FIGURES.map(Figure::name).join(", ");
+            format!("there is no figure \"{name}\"; there are {names}")
+        })?;
+        match bound.parse() {
+            Ok(bound) if f64::is_finite(bound) && bound > 0.0 => Ok(Self { figure, bound }),
+            _ => Err(format!("\"{bound}\" is no number above 0")),
+        }
     }
 }
 
-impl Requirement {
-    /// What is missed, as a sentence.
-    fn missed(self, rates: &PfcpRates) -> Option<String> {
-        let Some(reached) = self.figure.reached(rates) else {
-            return Some(format!("{self} is required, and the run was too short to tell"));
-        };
-        let is_met = match self.figure {
-            Figure::Bytes => reached <= self.bound,
-            _ => reached >= self.bound,
-        };
-        (!is_met).then(|| format!("{self} is required, and {reached} was reached"))
+/// One figure that was missed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Missed {
+    requirement: Requirement,
+    /// Nothing where the measurement does not have it.
+    reached: Option<f64>,
+}
+
+impl Display for Missed {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        let Requirement { figure, bound } = self.requirement;
+        let asked = if figure.is_cost() { "at most" } else { "at least" };
+        match self.reached {
+            Some(reached) => write!(out, "{}: {reached}, {asked} {bound} was asked for", figure.name()),
+            None => write!(out, "{}: not measured, {asked} {bound} was asked for", figure.name()),
+        }
     }
 }
 
-/// Holds a run against what was required of it.
+fn missed(requirements: &[Requirement], report: &Report) -> Vec<Missed> {
+    let all = requirements.iter().map(|requirement| {
+        let reached = requirement.figure.of(report);
+        Missed { requirement: *requirement, reached }
+    });
+    all.filter(|Missed { requirement, reached }| {
+        let holds = |reached: f64| match requirement.figure.is_cost() {
+            true => reached <= requirement.bound,
+            false => reached >= requirement.bound,
+        };
+        !reached.is_some_and(holds)
+    })
+    .collect()
+}
+
+/// Says each figure that was missed, in a line of its own.
 ///
 /// # Errors
-/// All that was missed, and requests that failed: rates of those mean nothing.
-pub(crate) fn check(required: &[Requirement], rates: Option<&PfcpRates>) -> anyhow::Result<()> {
-    let Some(rates) = rates.filter(|_| !required.is_empty()) else { return Ok(()) };
-    let failures = (rates.failures > 0).then(|| format!("{} requests failed", rates.failures));
-    let missed = required.iter().filter_map(|required| required.missed(rates));
-    let missed: Vec<String> = failures.into_iter().chain(missed).collect();
-    anyhow::ensure!(missed.is_empty(), "{}", missed.join("\n"));
+/// The names of those there are.
+pub(crate) fn check(requirements: &[Requirement], report: &Report) -> anyhow::Result<()> {
+    let missed = missed(requirements, report);
+    missed.iter().for_each(|missed| eprintln!("{missed}"));
+    let names: Vec<_> = missed.iter().map(|missed| missed.requirement.figure.name()).collect();
+    anyhow::ensure!(missed.is_empty(), "missed what was required: {}", names.join(", "));
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{PfcpCost, PfcpCosts};
-    use crate::spread::Spread;
 
-    fn rates(per_s: f64, failures: u64) -> PfcpRates {
-        let cost = || PfcpCost { cpe_us: 1.0, dpe_us: 1.0, answer_us: None };
-        PfcpRates {
-            establishments_per_s: Spread::of(&[per_s]),
-            modifications_per_s: Spread::of(&[2.0 * per_s]),
-            deletions_per_s: Spread::of(&[per_s]),
-            bare_per_s: Spread::of(&[per_s]),
-            growth: vec![],
-            last_to_first: None,
-            cost: PfcpCosts { establishment: cost(), modification: cost(), deletion: cost() },
-            bytes_per_session: 2_000,
-            cpe_bytes_per_session: 800,
-            dpe_bytes_per_session: 1_200,
-            window: 1,
-            retransmissions: 0,
-            failures,
-            client_busy: 0.5,
-        }
+    fn requirement(text: &str) -> Result<Requirement, String> {
+        text.parse()
     }
 
-    fn missed(required: &[&str], rates: &PfcpRates) -> Vec<String> {
-        let required: Vec<Requirement> = required.iter().map(|text| text.parse().unwrap()).collect();
-        let text = check(&required, Some(rates)).err().map(|error| error.to_string()).unwrap_or_default();
-        text.lines().map(str::to_owned).collect()
+    fn report() -> Report {
+        let mut report: Report =
+            serde_json::from_str(include_str!("../../../bench/report/pfcp.json")).unwrap();
+        let pfcp = report.pfcp.as_mut().unwrap();
+        pfcp.establishments_per_s = Spread::of(&[29_000.0, 31_000.0, 40_000.0]);
+        pfcp.modifications_per_s = Spread::of(&[59_999.0]);
+        (pfcp.last_to_first, pfcp.cpe_bytes_per_session) = (Some(0.9), 1_536);
+        report.ratio = None;
+        report
+    }
+
+    fn told(texts: &[&str], report: &Report) -> Vec<String> {
+        let requirements: Vec<_> = texts.iter().map(|text| requirement(text).unwrap()).collect();
+        missed(&requirements, report).iter().map(ToString::to_string).collect()
     }
 
     #[test]
-    fn what_is_missed_is_said_and_what_is_met_is_not() {
-        let met = ["establishments=30000", "modifications=60000", "bytes=800"];
-        assert_eq!(missed(&met, &rates(30_000.0, 0)), [""; 0]);
-        assert_eq!(
-            missed(&met, &rates(29_999.5, 0)),
-            [
-                "establishments=30000 is required, and 29999.5 was reached",
-                "modifications=60000 is required, and 59999 was reached"
-            ]
-        );
-        assert_eq!(missed(&["bytes=799"], &rates(1.0, 0)), ["bytes=799 is required, and 800 was reached"]);
-        assert_eq!(
-            missed(&["last_to_first=0.9"], &rates(1.0, 0)),
-            ["last_to_first=0.9 is required, and the run was too short to tell"]
-        );
-        assert_eq!(missed(&["deletions=1"], &rates(1.0, 3)), ["3 requests failed"]);
+    fn what_is_reached_is_not_missed() {
+        let texts = ["establishments=31000", "bytes=1536", "last_to_first=0.9"];
+        assert_eq!(told(&texts, &report()), Vec::<String>::new());
     }
 
     #[test]
-    fn what_nobody_measures_is_refused() {
-        for text in ["", "bytes", "bytes=", "bytes=-1", "bytes=nan", "octets=5", "bytes=0"] {
-            let refused = text.parse::<Requirement>().unwrap_err();
-            assert!(refused.contains("last_to_first"), "{text}: {refused}");
+    fn each_figure_that_is_missed_is_told_with_its_bound() {
+        let mut report = report();
+        report.pfcp.as_mut().unwrap().cpe_bytes_per_session = 1_537;
+        let texts = ["establishments=31001", "modifications=60000", "last_to_first=0.901", "bytes=1536"];
+        let expected = [
+            "establishments: 31000, at least 31001 was asked for",
+            "modifications: 59999, at least 60000 was asked for",
+            "last_to_first: 0.9, at least 0.901 was asked for",
+            "bytes: 1537, at most 1536 was asked for",
+        ];
+        assert_eq!(told(&texts, &report), expected);
+        let all: Vec<_> = texts.iter().map(|text| requirement(text).unwrap()).collect();
+        let error = check(&all, &report).unwrap_err().to_string();
+        assert_eq!(error, "missed what was required: establishments, modifications, last_to_first, bytes");
+    }
+
+    /// A run that was stopped early, or is too small for two steps of growth, proves nothing.
+    #[test]
+    fn what_was_not_measured_is_missed() {
+        let mut report = report();
+        report.pfcp.as_mut().unwrap().last_to_first = None;
+        let expected = [
+            "last_to_first: not measured, at least 0.9 was asked for",
+            "ratio: not measured, at least 0.1 was asked for",
+        ];
+        assert_eq!(told(&["last_to_first=0.9", "ratio=0.1"], &report), expected);
+        report.pfcp = None;
+        assert_eq!(told(&["bytes=1536"], &report), ["bytes: not measured, at most 1536 was asked for"]);
+    }
+
+    #[test]
+    fn what_cannot_be_asked_for_is_refused() {
+        for (text, expected) in [
+            ("bytes", "a figure, =, and a number"),
+            ("byte=1", "there is no figure \"byte\"; there are establishments, modifications"),
+            ("bytes=", "\"\" is no number above 0"),
+            ("bytes=nan", "no number above 0"),
+            ("bytes=-1", "no number above 0"),
+        ] {
+            let error = requirement(text).unwrap_err();
+            assert!(error.contains(expected), "{error}");
         }
     }
 }
