@@ -136,7 +136,9 @@ impl Made {
             pdr.far = self.treating(pdr.far, place);
         }
         if rule.has_qer() {
-            pdr.qers.push(self.qer(place, rule));
+            // Of several QERs' QFIs the first counts: the rule's, if it has one, and not the default flow's.
+            let at = if rule.qfi.is_some() { 0 } else { pdr.qers.len() };
+            pdr.qers.insert(at, self.qer(place, rule));
         }
         pdr
     }

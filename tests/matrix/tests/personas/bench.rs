@@ -350,7 +350,7 @@ pub(crate) fn plane_behind(persona: &Persona, outside: Ipv4Addr) -> UserPlane {
 const S5_U: u8 = 1;
 const INTERFACE_N3: u8 = 11;
 
-fn node_of(persona: &Persona) -> n4::Config {
+pub(crate) fn node_of(persona: &Persona) -> n4::Config {
     let mut node = node_config();
     if persona.has_pool {
         let (name, prefix) = ("users".to_owned(), POOL.parse().unwrap());

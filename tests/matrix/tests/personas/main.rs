@@ -21,6 +21,7 @@ mod packets;
 mod pcap;
 mod persona;
 mod ports;
+mod predefined;
 #[path = "../../../../crates/wire/pfcp/tests/common/record.rs"]
 #[allow(missing_docs, unreachable_pub, reason = "shared with tests of other crates")]
 mod record;
@@ -43,6 +44,7 @@ const ROWS: [Row; 28] = [
     ("handover", cells::handover),
     ("router solicitation", cells::solicitation),
     ("dedicated flow", flows::dedicated),
+    ("predefined rules", predefined::predefined),
     ("indirect forwarding", flows::forwarding),
     ("usage query", flows::query),
     ("usage grant", flows::grant),
