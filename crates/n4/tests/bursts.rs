@@ -176,6 +176,37 @@ fn leaves_nothing_behind(end: impl Fn(&mut Bench, Vec<u64>)) {
     assert!(stays, "every burst takes more, at last {resident} KiB");
 }
 
+/// What the node may take for each session that nothing happens to.
+const OCTETS_AT_REST: u64 = 1_536;
+
+#[test]
+#[ignore = "needs a process of its own: a_session_at_rest_takes_less_than_1536_octets runs it"]
+fn sessions_at_rest() {
+    let mut bench = Bench::new();
+    let before = resident_kib();
+    for number in 0..SESSIONS {
+        bench.establish(number);
+    }
+    // Until answers are forgotten.
+    bench.now = bench.now + Duration::from_secs(40);
+    bench.handle(Input::Tick);
+    assert_eq!(bench.node.sessions(), SESSIONS as usize);
+    let each = (resident_kib() - before) * 1_024 / u64::from(SESSIONS);
+    println!("{each} octets a session");
+    assert!((1..OCTETS_AT_REST).contains(&each), "{each} octets a session");
+}
+
+/// Memory that other tests gave back would be taken first, and not be seen.
+#[test]
+fn a_session_at_rest_takes_less_than_1536_octets() {
+    let _alone = ALONE.lock();
+    let program = std::env::current_exe().unwrap();
+    let arguments = ["--ignored", "--exact", "sessions_at_rest", "--nocapture"];
+    let run = std::process::Command::new(program).args(arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&run.stdout) + String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success() && said.contains("1 passed"), "{said}");
+}
+
 #[test]
 fn a_hundred_thousand_sessions_that_end_leave_nothing_behind() {
     leaves_nothing_behind(|bench, seids| seids.into_iter().for_each(|seid| bench.delete(seid)));
