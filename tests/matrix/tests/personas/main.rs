@@ -32,7 +32,7 @@ use persona::{PERSONAS, Persona};
 /// A row of the matrix.
 type Row = (&'static str, fn(&Persona) -> Cell);
 
-const ROWS: [Row; 28] = [
+const ROWS: [Row; 29] = [
     ("association", cells::association),
     ("association by us", cells::association_by_us),
     ("establishment", cells::establishment),
