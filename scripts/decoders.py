@@ -48,7 +48,7 @@ KNOWN = {
         ("scapy", "66 has octets left over", "numbers of packets (MNOP) are of release 16"),
         ("scapy", "14[45] has octets left over", "behind the addresses are the lengths of two tags since release 16"),
         ("pycrate", "message 17 is not known", "it lacks Session Set Modification"),
-        ("pycrate", "message [56] has 116", "release 16 dropped the element; control planes that choose TEIDs look for it"),
+        ("pycrate", "message [567] has 116", "release 16 dropped the element; control planes that choose TEIDs look for it"),
         ("pycrate", "message 12 has 315", "Peer UP Restart Report is of release 17"),
         ("pycrate", "258 cannot be read", "its IP Version has nine bits in an octet"),
         ("pycrate", "80 (lacks (45|250|260)|has (63|81|104))", "its table of mandatory elements there is that of 83"),
@@ -77,9 +77,11 @@ class Page:
 
     def __init__(self):
         self.groups, self.rows, self.sent, self.names, group = dict(GROUPS), set(), set(), {}, None
+        self.headings = set()
         for line in (ROOT / "docs/ie-support.md").read_text().splitlines():
             if line.startswith("## "):
                 group = line[3:]
+                self.headings.add(group)
             row = re.match(r"\| (\d+) \| (.*?) \| (.*?) \|", line)
             if row and group == "All numbers":
                 self.names[int(row[1])] = row[2]
@@ -92,6 +94,11 @@ class Page:
         # Of requests that either side sends the page tells what is taken; in ours stands what our response says.
         ours = {number for other, number in self.rows if other == "Association Setup Response"}
         self.rows |= {("Association Setup Request", number) for number in ours}
+
+    def message(self, kind, whose):
+        """The heading of a message: what is taken and what the node says are told apart where it does both."""
+        ours = f"{MESSAGES[kind]} (ours)"
+        return ours if whose == "the node" and ours in self.headings else MESSAGES[kind]
 
 
 class Findings:
@@ -282,7 +289,7 @@ def main(folder):
             findings.add(whose, "tshark", remark, message)
         kinds[whose].add(message[1])
         for group, number in tree(elements, page.groups):
-            seen[whose].add((MESSAGES[message[1]] if group is None else page.groups[group], number))
+            seen[whose].add((page.message(message[1], whose) if group is None else page.groups[group], number))
         for decoder in others:
             read, remarks = decoder.read(message)
             for remark in remarks:

@@ -33,6 +33,9 @@ const URR: u32 = 0x2000;
 const DYNAMIC_PRECEDENCE: u32 = 200;
 const LAST: u32 = 60_000;
 
+/// QFI and RQI of a packet to the radio, where it has a container.
+type Flow = Option<(u8, bool)>;
+
 /// One of the file's. What is not here the row does not know, and says so.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -197,8 +200,9 @@ fn modify(bench: &mut Bench<'_>, request: SessionModificationRequest) -> pfcp::S
     answer
 }
 
-/// What became of a packet each way with a server of the application's: octets that passed up and down, and the QoS flow of the latter.
-fn exchange(bench: &mut Bench<'_>, service: u8) -> ((u64, u64), Option<Option<(u8, bool)>>) {
+/// What became of a packet each way with a server of the application's: octets that passed up and down, and what the latter's
+/// container says, if it passed.
+fn exchange(bench: &mut Bench<'_>, service: u8) -> ((u64, u64), Option<Flow>) {
     let up = bench.packet_up(server(service));
     let left = bench.radio_sends(RADIO.address, (bench.uplink(), bench.persona.qfi), &up);
     let is_same = |inner: &[u8], packet: &[u8]| inner == packet || inner == a_hop_on(packet);
