@@ -3,6 +3,7 @@
 
 #![no_main]
 
+use dpi::extract::dns::Message;
 use dpi::learn::{Config, Learner, Lookup};
 use dpi::matching::Facts;
 use dpi::rule_file;
@@ -11,10 +12,12 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let user = std::net::Ipv4Addr::LOCALHOST.into();
     let lookup = Lookup { instance: 0, user, user_port: 1, resolver: user };
     let mut learner = Learner::new(Config { names: 8, queries: 8, ..Config::default() });
-    learner.query(&lookup, bytes, 0);
     let mut answer = bytes.to_vec();
     answer.iter_mut().skip(2).take(1).for_each(|flags| *flags |= 0x80);
-    let _ = learner.answer(&lookup, &answer, 1);
+    if let Some((query, answer)) = Message::parse(bytes).zip(Message::parse(&answer)) {
+        learner.query(&lookup, &query, 0);
+        let _ = learner.answer(&lookup, &answer, 1);
+    }
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     for read in [rule_file::read_lines, rule_file::read_csv] {
         let Ok(file) = read(text) else { continue };

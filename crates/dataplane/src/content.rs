@@ -30,10 +30,8 @@ pub type ChargingKey = (u32, Option<u32>);
 pub struct ContentRules {
     revision: u64,
     classifier: Classifier,
-    /// By the place of an application in the classifier: of flows that are not charged by content.
-    numbers: Box<[u16]>,
-    /// Of flows that are.
-    charged: HashMap<(Option<u16>, ChargingKey), u16>,
+    /// What a rule makes of a flow, by its place among the classifier's outcomes.
+    detected: Box<[Detected]>,
     /// Of all that ever had a number, by number.
     known: Vec<Known>,
 }
@@ -112,16 +110,20 @@ impl ContentRules {
     ) -> Result<Self, ContentError> {
         let mut given = Numbers::after(before);
         let names = classifier.applications();
-        let numbers = names.iter().map(|name| given.give(Some(name), None)).collect::<Result<_, _>>()?;
-        let mut charged = HashMap::new();
-        let is_charged = |outcome: &&Outcome| keys.contains(&(outcome.rating_group, outcome.service));
-        for outcome in classifier.outcomes().iter().filter(is_charged) {
-            let key = (outcome.rating_group, outcome.service);
-            let name = outcome.application.and_then(|place| names.get(usize::from(place)));
-            let number = given.give(name.map(|name| &**name), Some(key))?;
-            charged.insert((outcome.application, key), number);
+        // All applications have a number, in the order in which they are named first, whether any flow is of them alone or not.
+        for name in names {
+            given.give(Some(name), None)?;
         }
-        Ok(Self { revision, numbers, charged, known: given.known, classifier })
+        let detected = |outcome: &Outcome| {
+            let name = outcome.application.and_then(|place| names.get(usize::from(place)));
+            let key = Some((outcome.rating_group, outcome.service)).filter(|key| keys.contains(key));
+            match (name, key) {
+                (None, None) => Ok(Detected::NONE),
+                (name, key) => Ok(Detected(given.give(name.map(|name| &**name), key)? + Detected::FIRST)),
+            }
+        };
+        let detected = classifier.outcomes().iter().map(detected).collect::<Result<_, _>>()?;
+        Ok(Self { revision, detected, known: given.known, classifier })
     }
 
     /// Which they are.
@@ -136,13 +138,8 @@ impl ContentRules {
 
     /// Of what application a flow is.
     pub(crate) fn detect(&self, facts: &Facts<'_>) -> Detected {
-        let Some(outcome) = self.classifier.classify(facts) else { return Detected::NONE };
-        let key = (outcome.application, (outcome.rating_group, outcome.service));
-        let number = match self.charged.get(&key) {
-            None => outcome.application.and_then(|place| self.numbers.get(usize::from(place))),
-            number => number,
-        };
-        number.map_or(Detected::NONE, |number| Detected(number + Detected::FIRST))
+        let detected = self.classifier.rank(facts).and_then(|rank| self.detected.get(rank));
+        detected.copied().unwrap_or(Detected::NONE)
     }
 
     fn known(&self, detected: Detected) -> Option<&Known> {

@@ -8,6 +8,7 @@
 #[path = "../tests/labelled/mod.rs"]
 mod labelled;
 
+use anchorline_dpi::extract::dns::Message;
 use anchorline_dpi::extract::{Pool, Verdict};
 use anchorline_dpi::learn::{Config, Learner, Lookup};
 use anchorline_dpi::matching::{Classifier, Rule, compile};
@@ -227,7 +228,7 @@ fn learning(frames: &[Vec<u8>]) -> String {
         for taken in &taken {
             let (user, resolver) = (taken.tuple.source_address(), taken.tuple.destination_address());
             let lookup = Lookup { instance: 1, user, user_port: taken.tuple.source_port, resolver };
-            learner.query(&lookup, taken.payload, 0);
+            learner.query(&lookup, &Message::parse(taken.payload).unwrap(), 0);
             black_box(learner.name((1, resolver), resolver, 0));
         }
     })

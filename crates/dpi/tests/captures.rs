@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests speak plainly")]
 
+use anchorline_dpi::extract::dns::Message;
 use anchorline_dpi::extract::{Datagram, Inspection, Seen, Verdict, Version};
 use anchorline_dpi::learn::{Config, Learner, Lookup};
 use packet::{FiveTuple, ethernet, protocol, tcp, udp};
@@ -179,11 +180,11 @@ fn a_real_lookup_teaches_the_name_that_was_asked_for() {
         if found.tuple.protocol == protocol::UDP && destination_port == 53 {
             let lookup = Lookup { instance: 0, user: source, user_port: source_port, resolver: destination };
             asker = Some(source);
-            learner.query(&lookup, payload, 0);
+            learner.query(&lookup, &Message::parse(payload).unwrap(), 0);
         } else if found.tuple.protocol == protocol::UDP && source_port == 53 {
             let lookup =
                 Lookup { instance: 0, user: destination, user_port: destination_port, resolver: source };
-            learned += learner.answer(&lookup, payload, 1).unwrap();
+            learned += learner.answer(&lookup, &Message::parse(payload).unwrap(), 1).unwrap();
         }
     }
     assert_eq!(learned, 3);

@@ -4,6 +4,7 @@
 
 mod labelled;
 
+use anchorline_dpi::extract::dns::Message;
 use anchorline_dpi::extract::{Pool, Seen, Ticket, Unknown, Verdict};
 use anchorline_dpi::learn::{Config, Learner, Lookup};
 use anchorline_dpi::matching::{Classifier, Facts, compile};
@@ -109,10 +110,11 @@ fn servers_of_flows_are_known_by_the_lookups_before_them() {
         if label.transport == Transport::Dns {
             let (user, user_port) = (taken.tuple.source_address(), taken.tuple.source_port);
             let lookup = Lookup { instance: 1, user, user_port, resolver: server };
+            let message = Message::parse(taken.payload).unwrap();
             if written.uplink {
-                learner.query(&lookup, taken.payload, now_ms);
+                learner.query(&lookup, &message, now_ms);
             } else {
-                assert!(learner.answer(&lookup, taken.payload, now_ms).unwrap() > 0);
+                assert!(learner.answer(&lookup, &message, now_ms).unwrap() > 0);
             }
         } else if written.position == 0 && label.transport != Transport::Udp {
             match learner.name((1, taken.tuple.source_address()), server, now_ms) {

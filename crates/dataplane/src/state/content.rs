@@ -10,6 +10,7 @@ use super::waiting::{Ticket, Waiter, Waiting};
 use super::{FlowKey, SessionIndex};
 use crate::content::{ContentRules, Detected};
 use dpi::extract::Verdict;
+use dpi::extract::dns::Message;
 use dpi::learn::{Learner, Lookup};
 use dpi::matching::Facts;
 use rules::{Application, Arrival, Direction};
@@ -114,8 +115,9 @@ impl Content {
             return Detected::NONE;
         };
         let facts = if view.is_dns() {
-            self.counts.names += memory.learn(view, now_ns);
-            view.facts_of_lookup()
+            let lookup = view.lookup();
+            self.counts.names += lookup.map_or(0, |message| memory.learn(view, &message, now_ns));
+            view.facts_of(lookup)
         } else {
             memory.facts_of_address(view, now_ns)
         };
@@ -132,7 +134,7 @@ impl Content {
 
     /// Of what application a lookup is that was looked at before.
     pub(crate) fn of_lookup(&self, view: &View<'_>) -> Detected {
-        self.rules.as_ref().map_or(Detected::NONE, |rules| rules.detect(&view.facts_of_lookup()))
+        self.rules.as_ref().map_or(Detected::NONE, |rules| rules.detect(&view.facts_of(view.lookup())))
     }
 
     /// Of what application a flow is that waits, if this packet tells.
@@ -209,7 +211,7 @@ impl Memory {
     }
 
     /// Takes note of a lookup, or learns from its answer; how many names.
-    fn learn(&mut self, view: &View<'_>, now_ns: u64) -> u64 {
+    fn learn(&mut self, view: &View<'_>, message: &Message<'_>, now_ns: u64) -> u64 {
         let tuple = &view.tuple;
         let lookup = Lookup {
             instance: view.network,
@@ -217,13 +219,13 @@ impl Memory {
             user_port: tuple.source_port,
             resolver: tuple.destination_address(),
         };
-        let (payload, now_ms) = (view.datagram().payload, now_ns / 1_000_000);
+        let now_ms = now_ns / 1_000_000;
         match view.direction {
-            Direction::Uplink => self.learner.query(&lookup, payload, now_ms),
-            Direction::Downlink => {
-                return self.learner.answer(&lookup, payload, now_ms).unwrap_or_default() as u64;
+            Direction::Uplink => {
+                self.learner.query(&lookup, message, now_ms);
+                0
             }
+            Direction::Downlink => self.learner.answer(&lookup, message, now_ms).unwrap_or_default() as u64,
         }
-        0
     }
 }

@@ -16,7 +16,10 @@ mod table;
 
 use crate::extract::dns::{Message, Name};
 use arrayvec::ArrayVec;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use foldhash::SharedSeed;
+use foldhash::quality::FoldHasher;
+use std::fmt;
+use std::hash::Hasher;
 use std::net::IpAddr;
 use table::Table;
 
@@ -84,9 +87,9 @@ pub enum Ignored {
 }
 
 /// What was learned.
-#[derive(Debug)]
 pub struct Learner {
     config: Config,
+    seed: SharedSeed,
     queries: Table<()>,
     names: Table<Known>,
     /// To those who asked.
@@ -106,26 +109,30 @@ impl Learner {
     /// Knows nothing yet.
     pub fn new(config: Config) -> Self {
         let names = || Table::new(config.names);
-        Self { queries: Table::new(config.queries), names: names(), own: names(), config }
+        let seed = SharedSeed::from_u64(config.seed);
+        Self { seed, queries: Table::new(config.queries), names: names(), own: names(), config }
     }
 
-    /// Takes note of a user's query: what UDP carries to port 53 of a resolver. What is no query is passed over.
-    pub fn query(&mut self, lookup: &Lookup, payload: &[u8], now_ms: u64) {
-        let Some(message) = Message::parse(payload).filter(|message| !message.is_response) else { return };
-        let key = self.question(lookup, &message, &message.name());
+    /// Takes note of a user's query to a resolver. What is no query is passed over.
+    pub fn query(&mut self, lookup: &Lookup, message: &Message<'_>, now_ms: u64) {
+        if message.is_response {
+            return;
+        }
+        let key = self.question(lookup, message, &message.name());
         let until_ms = now_ms.saturating_add(self.config.answer_within_ms);
         self.queries.insert(key, (now_ms, until_ms), ((), |()| true));
     }
 
-    /// Learns from an answer: what UDP carries from port 53 of a resolver. Returns how many addresses have a name now.
+    /// Learns from an answer of a resolver. Returns how many addresses have a name now.
     ///
     /// # Errors
     /// Why nothing was learned.
-    pub fn answer(&mut self, lookup: &Lookup, payload: &[u8], now_ms: u64) -> Result<usize, Ignored> {
-        let message = Message::parse(payload).filter(|message| message.is_response && message.code == 0);
-        let message = message.ok_or(Ignored::NoAnswer)?;
+    pub fn answer(&mut self, lookup: &Lookup, message: &Message<'_>, now_ms: u64) -> Result<usize, Ignored> {
+        if !message.is_response || message.code != 0 {
+            return Err(Ignored::NoAnswer);
+        }
         let name = message.name();
-        let key = self.question(lookup, &message, &name);
+        let key = self.question(lookup, message, &name);
         self.queries.remove(key, now_ms).ok_or(Ignored::Unasked)?;
         let name = ArrayVec::try_from(name.as_slice()).map_err(|_| Ignored::Long)?;
         let tells_all = self.config.resolvers.contains(&lookup.resolver);
@@ -135,7 +142,7 @@ impl Learner {
             let Config { known_min_ms, known_max_ms, .. } = self.config;
             let known_ms = (u64::from(ttl_s) * 1_000).max(known_min_ms).min(known_max_ms);
             let known = Known { instance: lookup.instance, user, server, name: name.clone() };
-            let key = self.place(lookup.instance, user, server);
+            let key = self.place(lookup.instance, user, self.of_server(lookup.instance, server));
             let same = |old: &Known| (old.instance, old.user, old.server) == (lookup.instance, user, server);
             let table = if tells_all { &mut self.names } else { &mut self.own };
             table.insert(key, (now_ms, now_ms.saturating_add(known_ms)), (known, same));
@@ -151,10 +158,14 @@ impl Learner {
         server: IpAddr,
         now_ms: u64,
     ) -> Option<&'a [u8]> {
+        let of_server = self.of_server(instance, server);
         let find = |table: &'a Table<Known>, user| {
+            if table.was_never_used() {
+                return None;
+            }
             let is_it =
                 |known: &Known| (known.instance, known.user, known.server) == (instance, user, server);
-            table.get(self.place(instance, user, server), now_ms, is_it)
+            table.get(self.place(instance, user, of_server), now_ms, is_it)
         };
         let known = find(&self.names, None).or_else(|| find(&self.own, Some(user(asker))))?;
         Some(known.name.as_slice())
@@ -166,25 +177,49 @@ impl Learner {
     }
 
     fn question(&self, lookup: &Lookup, message: &Message<'_>, name: &Name) -> u64 {
-        let rest = self.hash((lookup, message.id, message.kind, name.as_slice()));
-        self.among((lookup.instance, user(lookup.user)), rest)
+        let Lookup { instance, user: asker, user_port, resolver } = *lookup;
+        let mut hasher = self.hasher(instance);
+        hasher.write_u64(u64::from(user_port) << 32 | u64::from(message.id) << 16 | u64::from(message.kind));
+        write_address(&mut hasher, asker);
+        write_address(&mut hasher, resolver);
+        hasher.write(name);
+        self.among((instance, user(asker)), hasher.finish())
     }
 
-    fn place(&self, instance: u16, user: Option<u64>, server: IpAddr) -> u64 {
-        let of_server = self.hash((instance, server));
+    /// A key for a server, by the hash of it.
+    fn place(&self, instance: u16, user: Option<u64>, of_server: u64) -> u64 {
         user.map_or(of_server, |user| self.among((instance, user), of_server))
     }
 
-    /// A key whose upper bits, which choose the place, are mostly the user's.
-    fn among(&self, user: (u16, u64), rest: u64) -> u64 {
-        let low = u64::MAX >> GROUP_BITS;
-        self.hash(user) & !low | rest & low
+    fn of_server(&self, instance: u16, server: IpAddr) -> u64 {
+        let mut hasher = self.hasher(instance);
+        write_address(&mut hasher, server);
+        hasher.finish()
     }
 
-    fn hash(&self, of: impl Hash) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        (self.config.seed, of).hash(&mut hasher);
-        hasher.finish()
+    /// A key whose upper bits, which choose the place, are mostly the user's.
+    fn among(&self, (instance, user): (u16, u64), rest: u64) -> u64 {
+        let low = u64::MAX >> GROUP_BITS;
+        let mut hasher = self.hasher(instance);
+        hasher.write_u64(user);
+        hasher.finish() & !low | rest & low
+    }
+
+    fn hasher(&self, instance: u16) -> FoldHasher<'_> {
+        FoldHasher::with_seed(self.config.seed ^ u64::from(instance), &self.seed)
+    }
+}
+
+impl fmt::Debug for Learner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Learner").finish_non_exhaustive()
+    }
+}
+
+fn write_address(hasher: &mut FoldHasher<'_>, address: IpAddr) {
+    match address {
+        IpAddr::V4(address) => hasher.write_u32(address.to_bits()),
+        IpAddr::V6(address) => hasher.write_u128(address.to_bits()),
     }
 }
 

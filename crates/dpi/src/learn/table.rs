@@ -16,6 +16,7 @@ pub(super) struct Table<V> {
     /// Until when each is valid; 0 where nothing is.
     until_ms: Vec<Line>,
     values: Vec<[Option<V>; WAYS]>,
+    was_used: bool,
 }
 
 impl<V> Table<V> {
@@ -23,7 +24,17 @@ impl<V> Table<V> {
     pub(super) fn new(capacity: usize) -> Self {
         let sets = capacity.div_ceil(WAYS).max(1);
         let values = (0..sets).map(|_| std::array::from_fn(|_| None)).collect();
-        Self { keys: vec![Line::default(); sets], until_ms: vec![Line::default(); sets], values }
+        Self {
+            keys: vec![Line::default(); sets],
+            until_ms: vec![Line::default(); sets],
+            values,
+            was_used: false,
+        }
+    }
+
+    /// Whether nothing was ever inserted: there is no need to ask.
+    pub(super) const fn was_never_used(&self) -> bool {
+        !self.was_used
     }
 
     fn set(&self, key: u64) -> usize {
@@ -62,6 +73,7 @@ impl<V> Table<V> {
         (now_ms, until_ms): (u64, u64),
         (value, is_same): (V, impl Fn(&V) -> bool),
     ) {
+        self.was_used = true;
         let set = self.set(key);
         let same = self.places(set, key, now_ms).find(|place| self.value(set, *place).is_some_and(&is_same));
         let Some(times) = self.until_ms.get(set) else { return };

@@ -20,6 +20,10 @@ fn query(name: &str) -> Vec<u8> {
     sample((7, name, QUERY), &[], &[])
 }
 
+fn read(bytes: &[u8]) -> Message<'_> {
+    Message::parse(bytes).unwrap()
+}
+
 fn learner() -> Learner {
     Learner::new(Config { names: 64, queries: 64, seed: 9, ..Config::default() })
 }
@@ -33,9 +37,9 @@ fn known(learner: &Learner, server: &str, now_ms: u64) -> Option<String> {
 #[test]
 fn an_answer_to_a_query_names_its_servers_for_a_while() {
     let mut learner = learner();
-    learner.query(&lookup(), &query("A.example"), 100);
+    learner.query(&lookup(), &read(&query("A.example")), 100);
     assert_eq!(
-        learner.answer(&lookup(), &answer("a.example", &["198.51.100.1", "198.51.100.2"]), 200),
+        learner.answer(&lookup(), &read(&answer("a.example", &["198.51.100.1", "198.51.100.2"])), 200),
         Ok(2)
     );
     for server in ["198.51.100.1", "198.51.100.2"] {
@@ -56,36 +60,39 @@ fn what_nobody_asked_is_not_believed() {
     let other_instance = Lookup { instance: 2, ..lookup() };
     for other in [other_user, other_port, other_resolver, other_instance] {
         let mut learner = learner();
-        learner.query(&lookup(), &query("a.example"), 0);
-        assert_eq!(learner.answer(&other, &told, 1), Err(Ignored::Unasked), "{other:?}");
+        learner.query(&lookup(), &read(&query("a.example")), 0);
+        assert_eq!(learner.answer(&other, &read(&told), 1), Err(Ignored::Unasked), "{other:?}");
     }
     let mut learner = learner();
-    assert_eq!(learner.answer(&lookup(), &told, 1), Err(Ignored::Unasked));
-    learner.query(&lookup(), &query("b.example"), 0);
-    assert_eq!(learner.answer(&lookup(), &told, 1), Err(Ignored::Unasked));
-    learner.query(&lookup(), &sample((8, "a.example", QUERY), &[], &[]), 0);
-    assert_eq!(learner.answer(&lookup(), &told, 1), Err(Ignored::Unasked));
-    learner.query(&lookup(), &query("a.example"), 0);
-    assert_eq!(learner.answer(&lookup(), &told, 5_000), Err(Ignored::Unasked));
+    assert_eq!(learner.answer(&lookup(), &read(&told), 1), Err(Ignored::Unasked));
+    learner.query(&lookup(), &read(&query("b.example")), 0);
+    assert_eq!(learner.answer(&lookup(), &read(&told), 1), Err(Ignored::Unasked));
+    learner.query(&lookup(), &read(&sample((8, "a.example", QUERY), &[], &[])), 0);
+    assert_eq!(learner.answer(&lookup(), &read(&told), 1), Err(Ignored::Unasked));
+    learner.query(&lookup(), &read(&query("a.example")), 0);
+    assert_eq!(learner.answer(&lookup(), &read(&told), 5_000), Err(Ignored::Unasked));
     assert_eq!(known(&learner, "198.51.100.1", 1), None);
 }
 
 #[test]
 fn a_query_is_answered_once_and_not_by_a_query() {
     let mut learner = learner();
-    learner.query(&lookup(), &query("a.example"), 0);
-    assert_eq!(learner.answer(&lookup(), &query("a.example"), 1), Err(Ignored::NoAnswer));
-    assert_eq!(learner.answer(&lookup(), &answer("a.example", &["198.51.100.1"]), 1), Ok(1));
-    assert_eq!(learner.answer(&lookup(), &answer("a.example", &["198.51.100.2"]), 1), Err(Ignored::Unasked));
+    learner.query(&lookup(), &read(&query("a.example")), 0);
+    assert_eq!(learner.answer(&lookup(), &read(&query("a.example")), 1), Err(Ignored::NoAnswer));
+    assert_eq!(learner.answer(&lookup(), &read(&answer("a.example", &["198.51.100.1"])), 1), Ok(1));
+    assert_eq!(
+        learner.answer(&lookup(), &read(&answer("a.example", &["198.51.100.2"])), 1),
+        Err(Ignored::Unasked)
+    );
     // NXDOMAIN.
-    learner.query(&lookup(), &query("a.example"), 0);
+    learner.query(&lookup(), &read(&query("a.example")), 0);
     let nothing = sample((7, "a.example", RESPONSE | 3), &[], &[]);
-    assert_eq!(learner.answer(&lookup(), &nothing, 1), Err(Ignored::NoAnswer));
+    assert_eq!(learner.answer(&lookup(), &read(&nothing), 1), Err(Ignored::NoAnswer));
 }
 
 fn taught(learner: &mut Learner, lookup: &Lookup, name: &str, server: &str) {
-    learner.query(lookup, &query(name), 0);
-    learner.answer(lookup, &answer(name, &[server]), 1).unwrap();
+    learner.query(lookup, &read(&query(name)), 0);
+    learner.answer(lookup, &read(&answer(name, &[server])), 1).unwrap();
 }
 
 /// Whoever has a resolver of its own names servers for itself, and not those that others have a name for.
@@ -121,17 +128,17 @@ fn who_asks_for_very_many_names_takes_few_others_room() {
         (0..100).map(|host| Lookup { user: [10, 1, 0, host].into(), ..lookup() }).collect();
     for user in &users {
         taught(&mut learner, user, "kept.example", "198.51.100.1");
-        learner.query(user, &query("asked.example"), 1);
+        learner.query(user, &read(&query("asked.example")), 1);
     }
     for number in 0..40_000_u32 {
         let server = std::net::Ipv4Addr::from(0x0b00_0000 + number).to_string();
         taught(&mut learner, &lookup(), "flood.example", &server);
-        learner.query(&lookup(), &query(&format!("{number}.example")), 1);
+        learner.query(&lookup(), &read(&query(&format!("{number}.example"))), 1);
     }
     let server = address("198.51.100.1");
     let kept = users.iter().filter(|user| learner.name((1, user.user), server, 2).is_some()).count();
     let mut answered =
-        |user: &&Lookup| learner.answer(user, &answer("asked.example", &["198.51.100.7"]), 2).is_ok();
+        |user: &&Lookup| learner.answer(user, &read(&answer("asked.example", &["198.51.100.7"])), 2).is_ok();
     let answered = users.iter().filter(|user| answered(user)).count();
     assert!(kept >= 95 && answered >= 95, "{kept} {answered}");
 }
@@ -143,8 +150,8 @@ fn tables_never_grow_and_the_last_name_counts() {
     for number in 0..1_000_u32 {
         let name = format!("{number}.example");
         let server = format!("198.51.{}.{}", 100 + number / 250, number % 250);
-        learner.query(&lookup(), &query(&name), number.into());
-        assert_eq!(learner.answer(&lookup(), &answer(&name, &[&server]), number.into()), Ok(1));
+        learner.query(&lookup(), &read(&query(&name)), number.into());
+        assert_eq!(learner.answer(&lookup(), &read(&answer(&name, &[&server])), number.into()), Ok(1));
         assert_eq!(known(&learner, &server, number.into()), Some(name));
     }
     assert_eq!(learner.memory_bytes(), memory);
@@ -153,8 +160,8 @@ fn tables_never_grow_and_the_last_name_counts() {
     // One user's, who has a part of the table.
     assert!((8..=64).contains(&remembered), "{remembered}");
     for name in ["one.example", "two.example"] {
-        learner.query(&lookup(), &query(name), 0);
-        learner.answer(&lookup(), &answer(name, &["198.51.100.9"]), 0).unwrap();
+        learner.query(&lookup(), &read(&query(name)), 0);
+        learner.answer(&lookup(), &read(&answer(name, &["198.51.100.9"])), 0).unwrap();
         assert_eq!(known(&learner, "198.51.100.9", 0), Some(name.to_owned()));
     }
 }
@@ -163,6 +170,6 @@ fn tables_never_grow_and_the_last_name_counts() {
 fn a_name_that_is_too_long_is_told() {
     let mut learner = learner();
     let long = format!("{}.{}.example", "a".repeat(60), "b".repeat(60));
-    learner.query(&lookup(), &query(&long), 0);
-    assert_eq!(learner.answer(&lookup(), &answer(&long, &["198.51.100.1"]), 1), Err(Ignored::Long));
+    learner.query(&lookup(), &read(&query(&long)), 0);
+    assert_eq!(learner.answer(&lookup(), &read(&answer(&long, &["198.51.100.1"])), 1), Err(Ignored::Long));
 }

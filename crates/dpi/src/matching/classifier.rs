@@ -121,6 +121,11 @@ impl Classifier {
     /// The rule of the lowest precedence value that matches; `None` where none does. A host that is no name, as it is
     /// longer than [`NAME_MAX`], counts as none.
     pub fn classify(&self, facts: &Facts<'_>) -> Option<&Outcome> {
+        self.outcomes.get(self.rank(facts)?)
+    }
+
+    /// The place of that rule in [`Classifier::outcomes`].
+    pub fn rank(&self, facts: &Facts<'_>) -> Option<usize> {
         let mut memory = ArrayVec::<u8, NAME_MAX>::new();
         let host = facts.host.and_then(|host| {
             memory.try_extend_from_slice(host).ok()?;
@@ -138,7 +143,7 @@ impl Classifier {
         }
         search.rules_of(&self.anywhere);
         search.regexes();
-        self.outcomes.get(search.best as usize)
+        (search.best != u32::MAX).then_some(search.best as usize)
     }
 
     /// What the rules make of flows, in the order in which they count.

@@ -1,6 +1,7 @@
 //! A user's packet as it is looked at.
 
 use crate::frame::Meta;
+use dpi::extract::dns::Message;
 use dpi::extract::{Datagram, Inspection, Seen, Verdict};
 use dpi::matching::Facts;
 use packet::five_tuple::{Dissected, FiveTuple};
@@ -67,10 +68,14 @@ impl<'a> View<'a> {
         }
     }
 
-    /// As [`View::facts`], of what may be a lookup.
-    pub(super) fn facts_of_lookup(&self) -> Facts<'a> {
-        let layer = dpi::extract::dns::Message::parse(self.datagram().payload)
-            .map(|message| dpi::matching::Layer::of(&Seen::Dns(message)));
+    /// What may be a lookup or its answer, if it is one.
+    pub(super) fn lookup(&self) -> Option<Message<'a>> {
+        Message::parse(self.datagram().payload)
+    }
+
+    /// As [`View::facts`], of what [`View::lookup`] says.
+    pub(super) fn facts_of(&self, lookup: Option<Message<'a>>) -> Facts<'a> {
+        let layer = lookup.map(|message| dpi::matching::Layer::of(&Seen::Dns(message)));
         Facts { layer, ..self.facts() }
     }
 
