@@ -19,7 +19,7 @@ pub(crate) const PARTLY: &[(u16, &str, &[&[u8]])] = &[
     ),
     (
         ie::UE_IP_ADDRESS,
-        "CHOOSE of a prefix that is not /64; prefixes of neither 64 nor 128 bits; a second address of a family",
+        "CHOOSE of a prefix that is not /64; prefixes of 0 and of 65 to 127 bits; a second address of a family",
         &[&[0x60, 56]],
     ),
     (

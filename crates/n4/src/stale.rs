@@ -187,8 +187,8 @@ fn places(said: &Said<'_>, instance: Instance) -> impl Iterator<Item = Place> {
     let given: Vec<UeIpAddress> = said.addresses.iter().filter(given).copied().collect();
     let user = values::user(&given).unwrap_or_default();
     let ipv4 = user.ipv4.map(|address| IpNet::from(IpAddr::V4(address)));
-    let own = ipv4.into_iter().chain(user.ipv6.map(IpNet::V6));
+    let own = ipv4.into_iter().chain(user.link().map(IpNet::V6));
     let behind = framed_routes(said.carried).unwrap_or_default();
-    let behind = behind.into_iter().map(move |route| Place::Behind(instance, route));
+    let behind = behind.into_iter().chain(user.delegated()).map(move |route| Place::Behind(instance, route));
     own.map(move |net| Place::User(instance, net)).chain(behind)
 }

@@ -245,10 +245,26 @@ fn nearest<T>(origin: Origin, ours: &[GtpuAddress], family: impl Fn(&GtpuAddress
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct User {
     pub(crate) ipv4: Option<Ipv4Addr>,
+    /// With the bits behind the prefix, which say which link of a delegated one is the user's own.
     pub(crate) ipv6: Option<Ipv6Net>,
 }
 
+/// Bits of the prefix of a link.
+const LINK_BITS: u8 = 64;
+
 impl User {
+    /// The prefix of the user's own link, or its one address.
+    pub(crate) fn link(&self) -> Option<Ipv6Net> {
+        let link = |prefix: Ipv6Net| Ipv6Net::new(prefix.addr(), prefix.prefix_len().max(LINK_BITS)).ok();
+        self.ipv6.and_then(link).map(|link| link.trunc())
+    }
+
+    /// A prefix of more links than one (prefix delegation, TS 29.244 8.2.62): a network behind the user.
+    pub(crate) fn delegated(&self) -> Option<IpNet> {
+        let delegated = self.ipv6.filter(|prefix| prefix.prefix_len() < LINK_BITS);
+        delegated.map(|prefix| IpNet::V6(prefix.trunc()))
+    }
+
     /// Whether an address of the user's is in a network, as far as they are known.
     pub(crate) fn may_be_in(&self, network: &IpNet) -> bool {
         let ipv6 =
@@ -280,13 +296,14 @@ fn same<T: PartialEq>(known: Option<T>, next: Option<T>) -> Option<Option<T>> {
     }
 }
 
-/// 64 bits unless told otherwise (TS 29.244 8.2.62); other lengths than 64 and 128 the rules refuse.
+/// 64 bits unless told otherwise (TS 29.244 8.2.62); more than those the rules refuse, but for 128. Without a bit all users were one.
 fn prefix(address: &UeIpAddress) -> Result<Option<Ipv6Net>, Refusal> {
     let Some(ipv6) = address.ipv6 else { return Ok(None) };
-    let delegated = address.ipv6_prefix_delegation_bits.map(|bits| 64u8.saturating_sub(bits));
-    let length = address.ipv6_prefix_length.or(delegated).unwrap_or(64);
-    let prefix = Ipv6Net::new(ipv6, length).map_err(|_| Refusal::incorrect(ie::UE_IP_ADDRESS))?;
-    Ok(Some(prefix.trunc()))
+    let delegated = address.ipv6_prefix_delegation_bits.map(|bits| LINK_BITS.saturating_sub(bits));
+    let length = address.ipv6_prefix_length.or(delegated).unwrap_or(LINK_BITS);
+    let prefix = Ipv6Net::new(ipv6, length).ok().filter(|prefix| prefix.prefix_len() > 0);
+    let prefix = prefix.ok_or(Refusal::incorrect(ie::UE_IP_ADDRESS))?;
+    Ok(Some(if length < LINK_BITS { prefix } else { prefix.trunc() }))
 }
 
 /// A flow description that cannot be read is the PDR's fault.

@@ -2,6 +2,7 @@
 
 use super::Charging;
 use charging::{Account, Session, Slice, User};
+use ipnet::{IpNet, Ipv6Net};
 use machine::Clock;
 use pfcp::{NetworkInstance, SessionEstablishmentRequest, SourceInterface};
 use rules::{Interface, Rules};
@@ -46,11 +47,20 @@ pub(super) fn describe(session: &mut Session, record: &SessionRecord) {
     let endpoints = record.extras.iter().flat_map(|extras| &extras.endpoints);
     let pdis = || record.rules.pdrs.iter().map(|pdr| &pdr.pdi);
     let ipv4 = pdis().find_map(|pdi| pdi.ue_ipv4);
-    let ipv6 = pdis().find_map(|pdi| pdi.ue_ipv6);
+    let ipv6 = pdis().find_map(|pdi| Some(delegated(pdi, pdi.ue_ipv6?)));
     let user = &mut session.user;
     user.ipv4 = ipv4.or_else(|| endpoints.clone().find_map(|it| it.ue_ipv4)).or(user.ipv4);
     let ipv6 = ipv6.or_else(|| endpoints.clone().find_map(|it| it.ue_ipv6));
     user.ipv6 = ipv6.map(|net| (net.addr(), net.prefix_len())).or(user.ipv6);
+}
+
+/// The prefix that a user's link is of, where it has more links: rules have it among the networks behind the user.
+fn delegated(pdi: &rules::Pdi, link: Ipv6Net) -> Ipv6Net {
+    let wide = pdi.framed_routes.iter().filter_map(|route| match route {
+        IpNet::V6(route) => Some(*route),
+        IpNet::V4(_) => None,
+    });
+    wide.filter(|route| route.contains(&link)).max_by_key(Ipv6Net::prefix_len).unwrap_or(link)
 }
 
 /// Where tunnels towards the radio lead, each once.

@@ -82,7 +82,8 @@ impl Translator<'_> {
             self.recall(id);
         }
         let user = values::user(&pdi.ue_ip_addresses)?;
-        let framed_routes = framed::routes(&pdi.carried).map_err(|refusal| of_pdr(refusal, pdr))?;
+        let mut framed_routes = framed::routes(&pdi.carried).map_err(|refusal| of_pdr(refusal, pdr))?;
+        framed_routes.extend(user.delegated().filter(|delegated| !framed_routes.contains(delegated)));
         let has_no_address = user.ipv4.is_none() && user.ipv6.is_none();
         let from_radio = pdi.source_interface == SourceInterface::Access;
         Ok(Pdi {
@@ -94,7 +95,7 @@ impl Translator<'_> {
                 (endpoint, _) => endpoint.map(|endpoint| self.f_teid(pdr, endpoint)).transpose()?,
             },
             ue_ipv4: user.ipv4,
-            ue_ipv6: user.ipv6,
+            ue_ipv6: user.link(),
             framed_routes,
             qfis: pdi.qfis.iter().filter_map(|qfi| values::qfi(*qfi)).collect(),
             sdf_filters: pdi

@@ -223,6 +223,24 @@ fn records_tell_whose_they_are() {
 }
 
 #[test]
+fn records_tell_all_of_a_delegated_prefix() {
+    for (length, told) in [(Some(56), "2001:db8:7:100::/56"), (None, "2001:db8:7:105::/64")] {
+        let mut lab = Lab::associated_with(charging(Policy::default()));
+        let mut request = metered(77, vec![]);
+        request.create_pdrs[1].pdi.ue_ip_addresses = vec![UeIpAddress {
+            ipv6: Some("2001:db8:7:105::1".parse().unwrap()),
+            ipv6_prefix_length: length,
+            is_destination: true,
+            ..UeIpAddress::default()
+        }];
+        let session = lab.establish(request);
+        lab.delete(session);
+        let (address, length) = lab.cdrs[0].session.user.ipv6.unwrap();
+        assert_eq!(format!("{address}/{length}"), told);
+    }
+}
+
+#[test]
 fn records_are_closed_on_time_with_the_counts_of_then() {
     let (mut lab, session) = lab_of(Policy::default(), vec![]);
     lab.traffic(session, (7, 0), true);

@@ -111,6 +111,73 @@ fn a_traffic_endpoint_has_them_for_all_its_pdrs() {
     );
 }
 
+/// A user's prefix of 56 bits, by its length or by the bits it delegates; its own link is the fifth.
+fn delegated(by_length: bool) -> UeIpAddress {
+    let (length, bits) = if by_length { (Some(56), None) } else { (None, Some(8)) };
+    UeIpAddress {
+        ipv6: Some("2001:db8:7:105::1".parse().unwrap()),
+        ipv6_prefix_length: length,
+        ipv6_prefix_delegation_bits: bits,
+        is_destination: true,
+        ..UeIpAddress::default()
+    }
+}
+
+fn links(lab: &Lab, session: Seid) -> Vec<Option<String>> {
+    let text = |pdr: &rules::Pdr| pdr.pdi.ue_ipv6.map(|link| link.to_string());
+    rules(lab, session).pdrs.iter().map(text).collect()
+}
+
+/// TS 29.244 8.2.62.
+#[test]
+fn what_is_delegated_to_a_user_is_behind_its_own_link() {
+    for by_length in [true, false] {
+        let mut lab = Lab::associated();
+        let mut request = establishment(77);
+        request.create_pdrs[1].pdi.ue_ip_addresses = vec![delegated(by_length)];
+        let (session, _) = established(&mut lab, request.clone());
+        for _ in 0..2 {
+            assert_eq!(links(&lab, session)[1].as_deref(), Some("2001:db8:7:105::/64"));
+            assert_eq!(routes(&lab, session)[1], ["2001:db8:7:100::/56"]);
+            lab.restart();
+        }
+        for length in [0, 72, 129] {
+            let address = UeIpAddress { ipv6_prefix_length: Some(length), ..delegated(false) };
+            request.create_pdrs[1].pdi.ue_ip_addresses = vec![address];
+            request.cp_f_seid = FSeid::new(78, SMF.into());
+            assert!(!answer(&mut lab, request.clone()).cause.is_accepted(), "{length}");
+        }
+    }
+}
+
+#[test]
+fn a_traffic_endpoint_delegates_to_all_its_pdrs_and_its_next_prefix_is_another() {
+    let mut lab = Lab::associated();
+    let mut request = establishment(77);
+    request.create_traffic_endpoints = vec![CreateTrafficEndpoint {
+        traffic_endpoint_id: 2,
+        ue_ip_addresses: vec![delegated(true)],
+        ..CreateTrafficEndpoint::default()
+    }];
+    let pdi = &mut request.create_pdrs[1].pdi;
+    (pdi.ue_ip_addresses, pdi.network_instance, pdi.traffic_endpoint_id) = (vec![], None, Some(2));
+    let (session, _) = established(&mut lab, request);
+    assert_eq!(routes(&lab, session)[1], ["2001:db8:7:100::/56"]);
+    let next = UeIpAddress { ipv6_prefix_length: Some(60), ..delegated(true) };
+    let update = UpdateTrafficEndpoint {
+        traffic_endpoint_id: 2,
+        ue_ip_addresses: vec![next],
+        ..UpdateTrafficEndpoint::default()
+    };
+    let request = SessionModificationRequest {
+        update_traffic_endpoints: vec![update],
+        ..SessionModificationRequest::default()
+    };
+    accepted(&lab.modify(session, request));
+    assert_eq!(links(&lab, session)[1].as_deref(), Some("2001:db8:7:105::/64"));
+    assert_eq!(routes(&lab, session)[1], ["2001:db8:7:100::/60"]);
+}
+
 #[test]
 fn what_cannot_be_a_route_or_is_not_done_is_refused_by_its_name() {
     let wrong = Cause::RuleCreationModificationFailure;
