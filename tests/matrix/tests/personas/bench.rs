@@ -2,7 +2,7 @@
 
 use crate::persona::Persona;
 use crate::record;
-use dataplane::Echo;
+use dataplane::{Echo, Route};
 use matrix::{
     Datagram, N3, N6, N9_ADDRESS, US, UserPlane, node_config, plane_config, plane_config3, plane_config6,
 };
@@ -17,8 +17,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
-/// The control plane: its GTP-U is beside N3.
-pub(crate) const CP: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 9);
+/// The control plane, on a network of its own.
+pub(crate) const CP: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 9);
 const CP_AT: SocketAddrV4 = SocketAddrV4::new(CP, pfcp::PORT);
 const US_AT: SocketAddrV4 = SocketAddrV4::new(US, pfcp::PORT);
 pub(crate) const RADIO: Tunnel = Tunnel { teid: Teid(7), address: Ipv4Addr::new(10, 30, 0, 1) };
@@ -324,6 +324,14 @@ pub(crate) fn asking_plane(persona: &Persona) -> UserPlane {
 /// The same, with a way for users' IPv6 packets.
 pub(crate) fn plane6(persona: &Persona) -> UserPlane {
     UserPlane::over(node_of(persona), plane_config6())
+}
+
+/// The same, with a way from N3 to where the control plane's GTP-U is.
+pub(crate) fn plane_with_way(persona: &Persona) -> UserPlane {
+    let mut config = plane_config();
+    let via = Ipv4Addr::new(10, 30, 0, 254).into();
+    config.routes.push(Route { prefix: "10.40.0.0/24".parse().unwrap(), via, instance: None });
+    UserPlane::over(node_of(persona), config)
 }
 
 /// The same, with a third port: of the core side for a gateway between others, else of the access side. Who says nothing of which

@@ -1,6 +1,8 @@
 //! What becomes of a session of one user, step by step.
 
-use crate::bench::{Bench, CP, OTHER_RADIO, RADIO, SERVER, SERVER_PORT, asking_plane, plane6};
+use crate::bench::{
+    Bench, CP, OTHER_RADIO, RADIO, SERVER, SERVER_PORT, asking_plane, plane_with_way, plane6,
+};
 use crate::persona::{Early, Persona};
 use matrix::N3;
 use matrix::frames::{g_pdu, tunnelled};
@@ -158,7 +160,7 @@ pub(crate) fn handover(persona: &Persona) -> Cell {
     Ok(())
 }
 
-/// To the control plane and back, where it wants to see them; else the user plane answers.
+/// To the control plane and back, where it wants to see them and a way leads there; else the user plane answers.
 pub(crate) fn solicitation(persona: &Persona) -> Cell {
     if persona.is_between {
         return Err("the gateway beyond sees to it");
@@ -166,20 +168,33 @@ pub(crate) fn solicitation(persona: &Persona) -> Cell {
     if persona.has_pool {
         return Err("its users have no prefix");
     }
-    let mut bench = Bench::up(persona, None);
-    let (ue, routers) = (Ipv6Addr::from_bits(0xfe80 << 112 | 1), Ipv6Addr::from_bits(0xff02 << 112 | 2));
-    let solicitation = written(&Message::RouterSolicitation { source_link: None }, ue, routers);
-    let tunnel = (bench.uplink(), persona.qfi);
-    assert_eq!(bench.radio_sends(RADIO.address, tunnel, &solicitation), Vec::<Vec<u8>>::new());
-    let [sent] = &bench.radios()[..] else { panic!("a router solicitation goes nowhere") };
-    if !matches!(persona.dialect, Dialect::Open5gs | Dialect::Open5gsPgwC) {
-        assert_eq!((sent.to, sent.teid), (RADIO.address, RADIO.teid.0));
-        assert_eq!(sent.flow, bench.flow_of(persona.qfi));
-        return Ok(());
+    let wants = matches!(persona.dialect, Dialect::Open5gs | Dialect::Open5gsPgwC);
+    for (mut bench, hears) in [
+        (Bench::up(persona, None), false),
+        (Bench::over(persona, plane_with_way(persona), |_| ()).started(), wants),
+    ] {
+        let solicitation = written(&Message::RouterSolicitation { source_link: None }, HOST, ROUTERS);
+        let tunnel = (bench.uplink(), persona.qfi);
+        assert_eq!(bench.radio_sends(RADIO.address, tunnel, &solicitation), Vec::<Vec<u8>>::new());
+        let [sent] = &bench.radios()[..] else { panic!("a router solicitation goes nowhere") };
+        if hears {
+            assert_eq!((sent.to, sent.inner.as_deref()), (CP, Some(&solicitation[..])));
+            advertised_by_control_plane(&mut bench);
+        } else {
+            assert_eq!((sent.to, sent.teid), (RADIO.address, RADIO.teid.0));
+            assert_eq!(sent.flow, bench.flow_of(persona.qfi));
+        }
     }
-    assert_eq!((sent.to, sent.inner.as_deref()), (CP, Some(&solicitation[..])));
+    Ok(())
+}
+
+/// A user's link-local address, and all routers of its link.
+const HOST: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
+const ROUTERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2);
+
+fn advertised_by_control_plane(bench: &mut Bench<'_>) {
     let advertisement = Message::RouterAdvertisement(RouterAdvertisement::default());
-    let advertisement = written(&advertisement, Ipv6Addr::from_bits(0xfe80 << 112 | 9), ue);
+    let advertisement = written(&advertisement, Ipv6Addr::from_bits(0xfe80 << 112 | 9), HOST);
     let endpoint = bench.smf.endpoint(0, Endpoint::ControlPlane).unwrap();
     bench.plane.receive(N3, &g_pdu(N3, CP, (endpoint.teid.0, None), &advertisement));
     bench.plane.settle();
@@ -187,9 +202,8 @@ pub(crate) fn solicitation(persona: &Persona) -> Cell {
     let [sent] = &sent[..] else { panic!("a router advertisement goes nowhere") };
     assert_eq!((sent.to, sent.teid), (RADIO.address, RADIO.teid.0));
     // Without a QFI, the radio does not know what to do with it (open5gs #4804).
-    assert_eq!(sent.flow, bench.flow_of(persona.qfi));
+    assert_eq!(sent.flow, bench.flow_of(bench.persona.qfi));
     assert_eq!(sent.inner.as_deref(), Some(&advertisement[..]));
-    Ok(())
 }
 
 fn written(message: &Message<'_>, from: Ipv6Addr, to: Ipv6Addr) -> Vec<u8> {
