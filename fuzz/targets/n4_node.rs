@@ -49,9 +49,16 @@ struct World {
 impl World {
     fn new() -> Self {
         let node = NodeRecord { recovery_time_stamp: STAMP, leaves_ms: None, clock_ahead_ms: 0 };
-        let (associations, sessions, pfds, paths) = (vec![], vec![], vec![], vec![]);
-        let start =
-            Start { node, associations, sessions, pfds, paths, last_cdr: 0, since_1900_ms: SINCE_1900_MS };
+        let start = Start {
+            node,
+            associations: vec![],
+            forgotten: vec![],
+            sessions: vec![],
+            pfds: vec![],
+            paths: vec![],
+            last_cdr: 0,
+            since_1900_ms: SINCE_1900_MS,
+        };
         let node = Node::new(config(), start);
         let (sessions, asked) = (VecDeque::new(), HashMap::new());
         let mut world = Self { node, now: Time::ZERO, mood: 0, sessions, asked };
