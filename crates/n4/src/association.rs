@@ -1,5 +1,6 @@
 //! Associations: set up from either side, updated, released (TS 29.244 6.2.6 to 6.2.8).
 
+use crate::ending::{Associating, Lost, Retained, Then, is_of_retained};
 use crate::establishment::cp_f_seid;
 use crate::exchange::{Asked, Asking, Purpose};
 use crate::interface::{Level, Output};
@@ -13,7 +14,6 @@ use pfcp::{
     AssociationUpdateRequest, Cause, CpFunctionFeatures, CpIpAddress, Message, NodeId, RawIe,
     SessionEstablishmentRequest, SessionRetentionInformation, flags, ie,
 };
-use rules::Seid;
 use session::{AssociationRecord, PeerNews};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -50,8 +50,11 @@ impl Node {
             capabilities: self.capabilities(),
             unconfirmed: PeerNews::default(),
         };
-        self.associate(record, retained.as_ref());
-        let is_retained = retained.is_some_and(|retained| self.has_retained(&node_id, &retained));
+        self.associate(record, retained, Some(*asked));
+        Ok(())
+    }
+
+    fn accept_setup(&mut self, asked: &Asked, is_retained: bool) {
         // If the peer has restarted, this request was forgotten with its earlier ones.
         self.answers.begin(asked.key, self.now);
         let response = AssociationSetupResponse {
@@ -66,8 +69,6 @@ impl Node {
             carried: self.ip_resources().into_iter().chain(is_retained.then(psrei)).collect(),
         };
         self.accept(asked, None, response);
-        self.tell_failed_paths(&node_id);
-        Ok(())
     }
 
     /// What it retains it has not forgotten.
@@ -140,12 +141,22 @@ impl Node {
         self.out.push(Output::SaveAssociation(record.clone()));
     }
 
+    /// The association is over when its sessions are.
     pub(crate) fn end_association(&mut self, node_id: String) {
-        self.hand_over(&node_id);
+        self.end_sessions_of(node_id, Lost::All, Then::Over(None));
+    }
+
+    /// Whoever asked for it is answered.
+    pub(crate) fn association_is_over(&mut self, node_id: String, asked: Option<&Asked>) {
         self.drop_sessions_of(&node_id);
         self.drop_pfds_of(&node_id);
         self.peers.remove(&node_id, self.now + self.config.heartbeat_interval);
         self.out.push(Output::EraseAssociation(node_id));
+        if let Some(asked) = asked {
+            let node_id = self.config.node_id.clone();
+            let cause = Cause::RequestAccepted;
+            self.accept(asked, None, AssociationReleaseResponse { node_id, cause, carried: vec![] });
+        }
     }
 
     pub(crate) fn release(
@@ -158,10 +169,7 @@ impl Node {
             other => other?,
         };
         self.note(Level::Info, format!("the association with {node_id} is released by it"));
-        self.end_association(node_id);
-        let node_id = self.config.node_id.clone();
-        let response = AssociationReleaseResponse { node_id, cause: Cause::RequestAccepted, carried: vec![] };
-        self.accept(asked, None, response);
+        self.end_sessions_of(node_id, Lost::All, Then::Over(Some(*asked)));
         Ok(())
     }
 
@@ -210,33 +218,57 @@ impl Node {
     /// A new association, or an old one anew. A peer that restarted in between has lost its sessions, so they go
     /// (TS 23.007), but those it asks to retain; one that did not still counts on them, so they stay. One of a set need not change its
     /// time stamp when it restarts: it is known by what it asks to retain (TS 23.527 4.3, 29.244 6.2.6.2.2).
-    fn associate(&mut self, record: AssociationRecord, retained: Option<&Retained>) {
+    fn associate(&mut self, record: AssociationRecord, retained: Option<Retained>, asked: Option<Asked>) {
         let old = self.peers.get(&record.node_id).map(|association| association.record.recovery_time_stamp);
-        if old.is_some_and(|old| old != record.recovery_time_stamp) {
-            self.lose_sessions_of(&record.node_id, retained);
-        } else if let Some(retained) = retained {
-            self.drop_lost(&record.node_id, |session| !is_of_retained(session, retained));
+        let has_restarted = old.is_some_and(|old| old != record.recovery_time_stamp);
+        let lost = match &retained {
+            Some(retained) => Some(Lost::But(retained.clone())),
+            None => has_restarted.then_some(Lost::All),
+        };
+        let owner = record.node_id.clone();
+        let associating = Associating { record, has_restarted, asked, retained };
+        match lost.filter(|_| old.is_some()) {
+            Some(lost) => self.end_sessions_of(owner, lost, Then::Associate(Box::new(associating))),
+            None => self.associated_anew(associating),
         }
-        self.note(Level::Info, format!("associated with {} at {}", record.node_id, record.address));
+    }
+
+    /// What it has lost is gone.
+    pub(crate) fn associated_anew(&mut self, associating: Associating) {
+        let Associating { record, has_restarted, asked, retained } = associating;
+        let node_id = record.node_id.clone();
+        if has_restarted {
+            self.begins_anew(&node_id);
+        }
+        self.note(Level::Info, format!("associated with {node_id} at {}", record.address));
         self.peers.insert(record.clone(), (Some(self.now), self.now + self.config.heartbeat_interval));
         self.out.push(Output::SaveAssociation(record));
+        if let Some(asked) = asked {
+            let is_retained = retained.is_some_and(|retained| self.has_retained(&node_id, &retained));
+            self.accept_setup(&asked, is_retained);
+        }
+        self.tell_failed_paths(&node_id);
+        // It was asked before we took leave.
+        if let Some(until) = self.peers.leaves() {
+            self.release_association(&node_id, until);
+        }
     }
 
     /// A peer restarted and did not associate in time: the sessions it has not spoken of since are lost (`stale.rs`).
     pub(crate) fn restarted(&mut self, node_id: &str, recovery_time_stamp: u32) {
-        let Some(association) = self.peers.get_mut(node_id) else { return };
-        let before = association.record.era;
-        (association.restarted, association.is_forgotten) = (None, true);
-        association.record.era = before.saturating_add(1);
-        association.record.recovery_time_stamp = recovery_time_stamp;
-        let record = association.record.clone();
-        self.drop_lost(node_id, |session| session.record.era <= before);
-        self.out.push(Output::SaveAssociation(record));
+        if let Some(before) = self.peers.get(node_id).map(|association| association.record.era) {
+            let then = Then::Restarted(recovery_time_stamp);
+            self.end_sessions_of(node_id.to_owned(), Lost::UpTo(before), then);
+        }
     }
 
-    fn lose_sessions_of(&mut self, node_id: &str, retained: Option<&Retained>) {
-        self.drop_lost(node_id, |session| retained.is_none_or(|retained| !is_of_retained(session, retained)));
-        self.begins_anew(node_id);
+    /// What it has lost is gone.
+    pub(crate) fn has_restarted(&mut self, node_id: &str, recovery_time_stamp: u32) {
+        let Some(association) = self.peers.get_mut(node_id) else { return };
+        (association.restarted, association.is_forgotten) = (None, true);
+        association.record.era = association.record.era.saturating_add(1);
+        association.record.recovery_time_stamp = recovery_time_stamp;
+        self.out.push(Output::SaveAssociation(association.record.clone()));
     }
 
     /// It counts its requests anew, too: answers to earlier ones are not for it. The request at hand is forgotten with them, and
@@ -248,18 +280,9 @@ impl Node {
         self.answers.forget_all(|key| Some(key.from.ip()) == address);
     }
 
-    /// Sessions of a peer go, but for those another one looks after by now.
-    fn drop_lost(&mut self, node_id: &str, is_lost: impl Fn(&Session) -> bool) {
-        self.hand_over(node_id);
-        let all = self.sessions.all_of(node_id);
-        let lost: Vec<Seid> = all.into_iter().filter(|seid| self.sessions.look(*seid, &is_lost)).collect();
-        self.note(Level::Warning, format!("{node_id} has lost {} sessions: they are gone", lost.len()));
-        lost.into_iter().for_each(|seid| self.drop_session(seid));
-    }
-
     /// Whether there are sessions of those it asks to retain: it need not restore them (TS 29.244 8.2.134).
     fn has_retained(&self, node_id: &str, retained: &Retained) -> bool {
-        let is_one = |session: &Session| is_of_retained(session, retained);
+        let is_one = |session: &Session| is_of_retained(&session.record, retained);
         self.sessions.all_of(node_id).into_iter().any(|seid| self.sessions.look(seid, is_one))
     }
 
@@ -308,12 +331,7 @@ impl Node {
                 capabilities: self.capabilities(),
                 unconfirmed: PeerNews::default(),
             };
-            self.associate(record, None);
-            self.tell_failed_paths(&node_id);
-            // It was asked before we took leave.
-            if let Some(until) = self.peers.leaves() {
-                self.release_association(&node_id, until);
-            }
+            self.associate(record, None, None);
         }
     }
 
@@ -341,19 +359,12 @@ impl Node {
 /// Others of its set that are remembered for a peer; more are not needed to go on without it.
 const ALTERNATIVES: usize = 16;
 
-/// Whose sessions stay, by the addresses of their CP F-SEIDs; all of the peer's where there are none.
-type Retained = Vec<IpAddr>;
-
 /// PFCP Session Retention Information (TS 29.244 6.2.6.2, 7.4.4.1-1).
 fn retained(carried: &[RawIe]) -> Result<Option<Retained>, Refusal> {
     const IE: u16 = ie::PFCP_SESSION_RETENTION_INFORMATION;
     let Some(told) = carried.iter().find(|other| other.ie == IE) else { return Ok(None) };
     let told = SessionRetentionInformation::of_octets(&told.value).map_err(|_| Refusal::incorrect(IE))?;
     Ok(Some(told.cp_pfcp_entities.iter().flat_map(CpIpAddress::addresses).collect()))
-}
-
-fn is_of_retained(session: &Session, retained: &Retained) -> bool {
-    retained.is_empty() || retained.contains(&session.record.cp_f_seid.address)
 }
 
 /// PFCP Session Retained Indication (TS 29.244 8.2.134).

@@ -32,6 +32,8 @@ pub struct Limits {
     pub pfd_applications: usize,
     /// Content rules made of PFDs; at most as many as are reserved for them.
     pub pfd_rules: usize,
+    /// Sessions that end in one go, where very many end together: some milliseconds, in which nobody is heard.
+    pub portion: usize,
 }
 
 impl Default for Limits {
@@ -47,6 +49,7 @@ impl Default for Limits {
             reports: 4_096,
             pfd_applications: 1_024,
             pfd_rules: 10_000,
+            portion: 500,
         }
     }
 }

@@ -25,6 +25,7 @@ impl Node {
     /// The data plane has removed it, and tells the last counts.
     pub(crate) fn removed(&mut self, seid: Seid, counts: &[UsageCounts]) {
         let now = self.wall_ms();
+        self.endings.gone(seid, self.now);
         if self.left(seid, counts) {
             return;
         }

@@ -3,6 +3,7 @@
 //! process ends or the order is taken back. A process that starts before the time is up goes on: it was not stopped for that. Who is
 //! released alone may associate again once the time is over or it has released us, but is not asked to.
 
+use crate::ending::{Lost, Then};
 use crate::exchange::Purpose;
 use crate::interface::{Level, Output};
 use crate::node::Node;
@@ -147,8 +148,10 @@ impl Node {
         if farewell.is_none() {
             let until = self.now + FAREWELL;
             self.peers.get_mut(node_id).into_iter().for_each(|it| it.farewell = Some(until));
-            self.part_with_sessions_of(node_id);
+            self.end_sessions_of(node_id.to_owned(), Lost::Parting, Then::Told);
         }
-        self.losses.are_told(node_id) || farewell.is_some_and(|until| until <= self.now)
+        // Sessions of which it has yet to hear end by portions.
+        let ends = self.peers.get(node_id).is_some_and(|association| association.is_ending);
+        !ends && (self.losses.are_told(node_id) || farewell.is_some_and(|until| until <= self.now))
     }
 }

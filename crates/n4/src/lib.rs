@@ -13,6 +13,7 @@
 //! | `overview` | associations as operators see them |
 //! | `registry`, `slot`, `sessions` | all sessions, asleep and awake |
 //! | `establishment`, `modification`, `deletion`, `apply` | their sessions, and the data plane's word |
+//! | `ending` | very many sessions that end together |
 //! | `replacement`, `stale`, `user_index` | sessions that give way to new ones |
 //! | `support`, `values`, `translate` | from PFCP to rules |
 //! | `usage`, `metering` | what sessions use, and when and how control planes hear of it |
@@ -31,6 +32,7 @@ mod capabilities;
 mod clock;
 mod config;
 mod deletion;
+mod ending;
 mod establishment;
 mod exchange;
 mod families;

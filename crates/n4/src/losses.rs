@@ -93,21 +93,18 @@ impl Node {
         }
     }
 
-    /// Ends the sessions of a control plane that measure something: the data plane lets them go and tells its last counts. Nothing is
-    /// done where nobody would hear of them.
-    pub(crate) fn part_with_sessions_of(&mut self, owner: &str) {
-        self.hand_over(owner);
-        if self.is_out_of_reach(owner) {
-            return;
-        }
+    /// Parts with a session that measures something: the data plane lets it go and tells its last counts. Others are only dropped, and
+    /// all are where nobody would hear of them.
+    /// Whether the data plane is told.
+    pub(crate) fn part_with(&mut self, seid: Seid, owner: &str) -> bool {
         let measures = |session: &Session| session.is_established() && !session.record.rules.urrs.is_empty();
-        let all = self.sessions.all_of(owner).into_iter();
-        let parting: BTreeSet<Seid> = all.filter(|seid| self.sessions.look(*seid, measures)).collect();
-        if !parting.is_empty() {
-            self.out.extend(parting.iter().map(|seid| Output::Delete(*seid)));
-            self.losses.parting.insert(owner.to_owned(), parting);
-            self.losses.parting_until = Some(self.now + self.config.apply_timeout);
+        if self.is_out_of_reach(owner) || !self.sessions.look(seid, measures) {
+            return false;
         }
+        self.out.push(Output::Delete(seid));
+        self.losses.parting.entry(owner.to_owned()).or_default().insert(seid);
+        self.losses.parting_until = Some(self.now + self.config.apply_timeout);
+        true
     }
 
     /// The data plane has let a session go that is there.

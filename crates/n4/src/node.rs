@@ -2,6 +2,7 @@
 
 use crate::asking::Requests;
 use crate::config::{Config, Limits};
+use crate::ending::Endings;
 use crate::exchange::{Asked, Key, SEQUENCES, VERSION_NOT_SUPPORTED, digest};
 use crate::interface::{Counters, Input, Output, Start};
 use crate::load::Figure;
@@ -50,6 +51,7 @@ pub struct Node {
     /// The life of the data plane, while it is there.
     pub(crate) epoch: Option<u64>,
     pub(crate) refreshing: Refreshing,
+    pub(crate) endings: Endings,
     /// When the link to it broke last, or we started.
     pub(crate) lost_ms: u64,
     /// Of our last question about usage.
@@ -114,6 +116,7 @@ impl Node {
             timers: BTreeSet::new(),
             epoch: None,
             refreshing: Refreshing::default(),
+            endings: Endings::default(),
             lost_ms: since_1900_ms,
             token: 0,
             since_1900_ms,
@@ -223,6 +226,7 @@ impl Node {
             news,
             self.look_again,
             self.refreshing.next_due(),
+            self.endings.next_due(),
             self.strangers_due(),
             self.paths_due,
         ]
@@ -287,6 +291,7 @@ impl Node {
         self.attend_due();
         self.look_at_some();
         self.refresh_some();
+        self.end_more();
         self.sum_up_strangers();
         self.unheard_have_recovered();
         self.erase_old();

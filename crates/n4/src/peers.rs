@@ -41,6 +41,8 @@ pub(crate) struct Association {
     pub(crate) ends: Option<Time>,
     /// That time has come, its sessions end, and until when it is told what they used.
     pub(crate) farewell: Option<Time>,
+    /// Its sessions end by portions (`ending.rs`): nothing else of this is due until that is done.
+    pub(crate) is_ending: bool,
     /// It was asked for its release in a former life of ours, and may not have heard.
     pub(crate) is_to_hear: bool,
     /// Another one has been set up at its address since it spoke by its name: it may be that one.
@@ -193,6 +195,7 @@ impl Peers {
             is_forgotten: false,
             ends: None,
             farewell: None,
+            is_ending: false,
             is_to_hear: false,
             is_doubted: false,
             outdated: None,
@@ -256,8 +259,13 @@ impl Peers {
 
     /// Associations whose time has run out.
     pub(crate) fn ended(&self, now: Time) -> Vec<String> {
-        let ended = self.by_node_id.values().filter(|peer| peer.ends.is_some_and(|ends| ends <= now));
+        let ended = self.in_peace().filter(|peer| peer.ends.is_some_and(|ends| ends <= now));
         ended.map(|peer| peer.record.node_id.clone()).collect()
+    }
+
+    /// Those whose sessions do not end at the moment.
+    fn in_peace(&self) -> impl Iterator<Item = &Association> {
+        self.by_node_id.values().filter(|peer| !peer.is_ending)
     }
 
     /// Those who have yet to hear what we can do, and are to be told now.
@@ -269,8 +277,7 @@ impl Peers {
     /// Who restarted with which time stamp, and has not associated in time.
     pub(crate) fn restarted(&self, now: Time) -> Vec<(String, u32)> {
         let late = |peer: &Association| peer.restarted.filter(|(_, until)| *until <= now);
-        let all = self.by_node_id.values();
-        all.filter_map(|peer| Some((peer.record.node_id.clone(), late(peer)?.0))).collect()
+        self.in_peace().filter_map(|peer| Some((peer.record.node_id.clone(), late(peer)?.0))).collect()
     }
 
     /// Something came from an address: those who were thought silent there.
@@ -300,7 +307,7 @@ impl Peers {
 
     /// Those who have been silent for so long that it is to be looked at.
     pub(crate) fn given_up(&self, now: Time) -> Vec<String> {
-        let late = self.by_node_id.values().filter(|peer| peer.given_up.is_some_and(|at| at <= now));
+        let late = self.in_peace().filter(|peer| peer.given_up.is_some_and(|at| at <= now));
         late.map(|peer| peer.record.node_id.clone()).collect()
     }
 
@@ -393,12 +400,12 @@ impl Peers {
     pub(crate) fn next_due(&self) -> Option<Time> {
         let heartbeats =
             self.by_node_id.values().filter(|peer| !peer.is_asked).map(|peer| peer.next_heartbeat);
-        let ends = self.by_node_id.values().filter_map(|peer| {
+        let ends = self.in_peace().filter_map(|peer| {
             let ends = peer.farewell.or(peer.ends)?;
             Some(if peer.is_to_hear { Time::ZERO } else { ends })
         });
-        let restarted = self.by_node_id.values().filter_map(|peer| Some(peer.restarted?.1));
-        let given_up = self.by_node_id.values().filter_map(|peer| peer.given_up);
+        let restarted = self.in_peace().filter_map(|peer| Some(peer.restarted?.1));
+        let given_up = self.in_peace().filter_map(|peer| peer.given_up);
         let outdated = self.by_node_id.values().filter_map(|peer| Some(peer.outdated?.next));
         heartbeats
             .chain(ends)

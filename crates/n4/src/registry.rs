@@ -189,8 +189,12 @@ impl Sessions {
 
     /// Whether one is as it should be, without waking it.
     pub(crate) fn look(&self, seid: Seid, is_it: impl Fn(&Session) -> bool) -> bool {
-        let slot = self.by_seid.get(&seid);
-        slot.and_then(|slot| slot.look(self.epoch, |session| Some(is_it(session)))).unwrap_or(false)
+        self.peek(seid, is_it).unwrap_or(false)
+    }
+
+    /// What there is to say of one, without waking it.
+    pub(crate) fn peek<T>(&self, seid: Seid, of: impl Fn(&Session) -> T) -> Option<T> {
+        self.by_seid.get(&seid)?.look(self.epoch, |session| Some(of(session)))
     }
 
     /// Whether a request of a session waits for the data plane's word on this revision. It is not woken for that: who sleeps waits for

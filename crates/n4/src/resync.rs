@@ -49,6 +49,7 @@ impl Node {
         );
         (self.epoch, self.lost_ms) = (None, self.wall_ms());
         self.refreshing = Refreshing::default();
+        self.endings.lost(self.now);
         self.hear_no_more_of_paths();
         self.sessions.lost();
         self.sessions.pending().into_iter().for_each(|seid| self.fail(seid, None));

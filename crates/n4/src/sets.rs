@@ -27,14 +27,13 @@ impl Node {
         if request.fq_csids.is_empty() {
             return Err(Refusal::blaming(Cause::ConditionalIeMissing, ie::FQ_CSID));
         }
-        let named = self.sessions.of_sets(&request.fq_csids);
-        let ended = self.matching(&node_id, named, |session| is_of_any(session, &request.fq_csids));
-        self.note(Level::Info, format!("{node_id} ends {} sessions of a set", ended.len()));
-        ended.into_iter().for_each(|seid| self.drop_session(seid));
+        self.end_sets(asked, node_id, &request.fq_csids)
+    }
+
+    pub(crate) fn set_is_gone(&mut self, asked: &Asked) {
         let node_id = self.config.node_id.clone();
         let (cause, offending_ie, carried) = (Cause::RequestAccepted, None, vec![]);
         self.accept(asked, None, SessionSetDeletionResponse { node_id, cause, offending_ie, carried });
-        Ok(())
     }
 
     /// What we have to say of sessions goes elsewhere from now on.
@@ -194,22 +193,16 @@ impl Node {
         }
     }
 
-    /// A control plane has no sessions any more: those that another one looks after by now are that one's (TS 29.244 5.22.3,
-    /// 7.4.7).
-    pub(crate) fn hand_over(&mut self, node_id: &str) {
-        let all = self.sessions.all_of(node_id).into_iter();
-        let is_moved = |seid: &Seid| self.sessions.look(*seid, |session| session.alternative().is_some());
-        let moved: Vec<Seid> = all.filter(is_moved).collect();
-        for seid in moved {
-            let session = self.sessions.get(seid);
-            let to = session.and_then(|session| Some((session.record.cp_f_seid, session.alternative()?)));
-            let heir = to.and_then(|(cp_f_seid, to)| Some((cp_f_seid, self.heir(node_id, to)?)));
-            if let Some((cp_f_seid, heir)) = heir
-                && self.sessions.of_owner(&heir, cp_f_seid).is_none()
-            {
-                self.belongs_to(seid, heir, cp_f_seid);
-            }
-            self.sessions.rest(self.wall_ms());
+    /// Whose a session is once its owner has none any more: another one looks after it by now (TS 29.244 5.22.3, 7.4.7).
+    pub(crate) fn heir_of(&self, session: &Session) -> Option<String> {
+        let SessionRecord { owner, cp_f_seid, .. } = &session.record;
+        let heir = self.heir(owner, session.alternative()?)?;
+        self.sessions.of_owner(&heir, *cp_f_seid).is_none().then_some(heir)
+    }
+
+    pub(crate) fn hand_over(&mut self, seid: Seid, heir: String) {
+        if let Some(cp_f_seid) = self.sessions.get(seid).map(|session| session.record.cp_f_seid) {
+            self.belongs_to(seid, heir, cp_f_seid);
         }
     }
 
@@ -236,8 +229,8 @@ impl Node {
     }
 }
 
-fn is_of_any(session: &Session, fq_csids: &[FqCsid]) -> bool {
-    let own = session.record.extras.iter().flat_map(|extras| &extras.fq_csids);
+pub(crate) fn is_of_any(record: &SessionRecord, fq_csids: &[FqCsid]) -> bool {
+    let own = record.extras.iter().flat_map(|extras| &extras.fq_csids);
     let mut own = own.filter_map(|octets| FqCsid::of_octets(octets));
     own.any(|own| fq_csids.iter().any(|other| own.overlaps(other)))
 }
@@ -246,7 +239,7 @@ fn is_meant(session: &Session, change: &SessionChangeInfo) -> bool {
     let group = session.record.extras.as_ref().map_or(&[][..], |extras| &extras.group_id);
     let address = session.record.cp_f_seid.address;
     let mut addresses = change.cp_ip_addresses.iter().flat_map(CpIpAddress::addresses);
-    is_of_any(session, &change.fq_csids)
+    is_of_any(&session.record, &change.fq_csids)
         || (!group.is_empty() && change.group_ids.iter().any(|other| other == group))
         || addresses.any(|other| other == address)
 }

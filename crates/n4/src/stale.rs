@@ -101,14 +101,15 @@ impl Node {
     fn is_stale(&self, seid: Seid, (owner, era): (&str, u32)) -> bool {
         let is_it = |record: &SessionRecord| match record.owner == owner {
             true => record.era < era,
-            false => self.gives_way(&record.owner, owner),
+            false => self.gives_way(record, owner),
         };
         self.sessions.get(seid).is_some_and(|session| session.pending.is_none() && is_it(&session.record))
     }
 
-    /// Whether sessions of one control plane give way to those of another.
-    fn gives_way(&self, old: &str, new: &str) -> bool {
-        self.is_out_of_reach(old) || self.peers.has_succeeded(new, old)
+    /// Whether a session of one control plane gives way to those of another.
+    fn gives_way(&self, record: &SessionRecord, new: &str) -> bool {
+        let old = &record.owner;
+        self.is_out_of_reach(old) || self.peers.has_succeeded(new, old) || self.endings.have(record)
     }
 
     /// A control plane that was doubted is there by its name.
@@ -144,7 +145,8 @@ impl Node {
         wanted: impl Iterator<Item = Said<'a>>,
     ) -> Vec<Seid> {
         let era = self.era(owner);
-        if era == 0 && self.peers.iter().all(Association::is_up) && !self.peers.has_forerunners(owner) {
+        let are_there = || self.peers.iter().all(Association::is_up) && self.endings.next_due().is_none();
+        if era == 0 && are_there() && !self.peers.has_forerunners(owner) {
             return vec![];
         }
         let mut stale: Vec<Seid> = wanted.flat_map(|said| self.holders(&said)).collect();
@@ -176,7 +178,7 @@ impl Node {
         };
         let shares_tunnel = || self.tunnels.share(old, new);
         let shares_place = || Place::of(old).any(|place| Place::of(new).any(|other| other == place));
-        let is_owners = old.owner == new.owner || self.gives_way(&old.owner, &new.owner);
+        let is_owners = old.owner == new.owner || self.gives_way(old, &new.owner);
         is_owners && (old.cp_f_seid == new.cp_f_seid || shares_tunnel() || shares_place())
     }
 }

@@ -38,6 +38,8 @@ struct Bench {
     now: Time,
     saved: BTreeSet<Seid>,
     sequence: u32,
+    /// Sessions that end in one go.
+    portion: usize,
 }
 
 impl Bench {
@@ -45,6 +47,7 @@ impl Bench {
         let prefix = "10.60.0.0/15".parse().unwrap();
         let ue_pools = vec![UePool { name: "users".to_owned(), prefix, network_instance: None }];
         let limits = Limits { sessions: SESSIONS as usize, ..Limits::default() };
+        let portion = limits.portion;
         let config = Config { ue_pools, limits, ..common::config() };
         let node = NodeRecord { recovery_time_stamp: STAMP, leaves_ms: None, clock_ahead_ms: 0 };
         let start = Start {
@@ -58,7 +61,7 @@ impl Bench {
             since_1900_ms: SINCE_1900_MS,
         };
         let node = Node::new(config, start);
-        let mut bench = Self { node, now: Time::ZERO, saved: BTreeSet::new(), sequence: 0 };
+        let mut bench = Self { node, now: Time::ZERO, saved: BTreeSet::new(), sequence: 0, portion };
         let (version, epoch) = (dplink::VERSION, 1);
         bench.handle(Input::DataPath(&Notice::Hello { version, sessions: 0, epoch, content: 0 }));
         bench.ask(None, smf::setup(SMF, 1));
@@ -124,14 +127,34 @@ impl Bench {
         }
     }
 
-    /// All of them at once; the answer comes when they are gone.
-    fn delete_set(&mut self) {
+    /// All of them together; the answer comes when they are gone, by portions. How long each of these took.
+    fn delete_set(&mut self) -> Vec<Duration> {
         let request =
             SessionSetDeletionRequest { node_id: NodeId::Ipv4(SMF), fq_csids: vec![set()], carried: vec![] };
-        match self.ask(None, request) {
-            Body::SessionSetDeletionResponse(response) => assert_eq!(response.cause, Cause::RequestAccepted),
-            other => panic!("{other:?}"),
+        self.sequence += 1;
+        let bytes = encode(&Message::node(self.sequence, request));
+        let (mut took, mut left) = (vec![], self.saved.len());
+        let mut start = Instant::now();
+        let mut answer = self.handle(Input::Datagram { from: at(SMF), bytes: &bytes });
+        loop {
+            took.push(start.elapsed());
+            assert!(left - self.saved.len() <= self.portion, "no more than a portion in one go");
+            left = self.saved.len();
+            if let Some(answer) = answer {
+                let Body::SessionSetDeletionResponse(response) = answer else { panic!("{answer:?}") };
+                assert_eq!((response.cause, left), (Cause::RequestAccepted, 0));
+                return took;
+            }
+            assert!(self.is_heard(), "others are served meanwhile");
+            start = Instant::now();
+            answer = self.handle(Input::Tick);
         }
+    }
+
+    /// A control plane that is there.
+    fn is_heard(&mut self) -> bool {
+        let request = HeartbeatRequest { recovery_time_stamp: 1, carried: vec![] };
+        matches!(self.ask(None, request), Body::HeartbeatResponse(_))
     }
 
     /// Everything comes and goes, and time passes until answers are forgotten.
@@ -214,7 +237,15 @@ fn a_hundred_thousand_sessions_that_end_leave_nothing_behind() {
 
 #[test]
 fn a_hundred_thousand_sessions_that_end_as_a_set_leave_nothing_behind() {
-    leaves_nothing_behind(|bench, _| bench.delete_set());
+    leaves_nothing_behind(|bench, _| {
+        let took = bench.delete_set();
+        println!(
+            "{} portions, the longest {:?}, all {:?}",
+            took.len(),
+            took.iter().max(),
+            took.iter().sum::<Duration>()
+        );
+    });
 }
 
 /// A change that means no session looks at none, however many there are.

@@ -4,7 +4,7 @@ use crate::common::billing::{metered, total, urr};
 use crate::common::smf::{self, establishment, path_switch, setup};
 use crate::common::{Lab, OTHER, Obedience, SMF, at};
 use dplink::{Event, Notice};
-use n4::{Config, Input, Predefined, PredefinedRule, UePool};
+use n4::{Config, Input, Limits, Predefined, PredefinedRule, UePool};
 use pfcp::{
     ApplyAction, Body, CreateTrafficEndpoint, CreateUrr, FqCsid, Message, NodeId, RemovePdr,
     RemoveTrafficEndpoint, SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationRequest,
@@ -127,7 +127,8 @@ fn config() -> Config {
     let ue_pools = vec![UePool { name: "users".to_owned(), prefix, network_instance: None }];
     let video = PredefinedRule { qfi: rules::Qfi::new(7), ..PredefinedRule::new("video".to_owned()) };
     let predefined = Predefined::new(vec![video], &[]).unwrap();
-    Config { ue_pools, predefined, ..crate::common::config() }
+    let limits = Limits { portion: 2, ..Limits::default() };
+    Config { ue_pools, predefined, limits, ..crate::common::config() }
 }
 
 fn set() -> FqCsid {

@@ -24,6 +24,7 @@ mod clock;
 mod common;
 mod conversations;
 mod dialects;
+mod ending;
 mod endpoints;
 mod ethernet;
 mod features;
