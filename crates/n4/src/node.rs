@@ -21,7 +21,7 @@ use dplink::Desired;
 use machine::{AnswerCache, AnswerLimits, Clock, Overdue, Seen, Time};
 use pfcp::{Body, Cause, DecodeError, ErrorKind, Header, Message, VersionNotSupportedResponse};
 use rules::{Instance, Interface, Pdi, Rules, Seid};
-use session::{NodeRecord, SessionRecord};
+use session::{NodeRecord, Packed, SessionRecord};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
@@ -143,18 +143,7 @@ impl Node {
             config,
         };
         node.find_outdated();
-        // The database has found that all can be read.
-        for mut record in start.sessions.iter().filter_map(|packed| packed.record().ok()) {
-            node.restore_charging(&mut record);
-            node.restore_answer(&record);
-            match record.usage.is_over {
-                true => {
-                    node.sessions.pass_over(record.seid);
-                    node.over.push_back((Time::ZERO + node.config.answer_lifetime, record.seid));
-                }
-                false => node.restore(record),
-            }
-        }
+        node.restore_all(&start.sessions);
         node
     }
 
@@ -166,6 +155,21 @@ impl Node {
             leaves_ms: self.peers.leaves().map(until_ms),
             clock_ahead_ms: self.clock_ahead_ms,
         }));
+    }
+
+    fn restore_all(&mut self, kept: &[Packed]) {
+        // The database has found that all can be read.
+        for mut record in kept.iter().filter_map(|packed| packed.record().ok()) {
+            self.restore_charging(&mut record);
+            self.restore_answer(&record);
+            match record.usage.is_over {
+                true => {
+                    self.sessions.pass_over(record.seid);
+                    self.over.push_back((Time::ZERO + self.config.answer_lifetime, record.seid));
+                }
+                false => self.restore(record),
+            }
+        }
     }
 
     fn restore(&mut self, record: SessionRecord) {
