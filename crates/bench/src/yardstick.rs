@@ -17,8 +17,6 @@ const VECTOR: usize = 128;
 /// How far ahead a packet's lines, and before them its buffer's description, are asked for.
 const AHEAD: usize = 8;
 const FURTHER_AHEAD: usize = 16;
-/// Bytes of a cache line.
-const LINE: usize = 64;
 /// Octets of an Ethernet header and of a tunnel's headers behind it: what goes on or comes off.
 const HEADERS: usize = ethernet::LENGTH + TUNNEL_HEADERS;
 /// Octets before GTP-U's header.
@@ -74,9 +72,9 @@ impl Yardstick {
         let vector = &mut self.vector;
         for port in [N3, N6] {
             while ports[port].receive(vector, VECTOR) > 0 {
-                ask_first(vector);
+                ask_first(vector, port == N3);
                 for at in 0..vector.len() {
-                    ask_ahead(vector, at);
+                    ask_ahead(vector, at, port == N3);
                     swap_addresses(&mut vector[at]);
                 }
                 ports[1 - port].send(vector);
@@ -91,10 +89,10 @@ impl Yardstick {
         let mut tables = Tables { sessions: sessions.get(), flows: flows.get() };
         for port in [N3, N6] {
             while ports[port].receive(vector, VECTOR) > 0 {
-                ask_first(vector);
+                ask_first(vector, port == N3);
                 places.clear();
                 for at in 0..vector.len() {
-                    ask_ahead(vector, at);
+                    ask_ahead(vector, at, port == N3);
                     places.push(tables.find(&mut vector[at], port == N3));
                 }
                 for (mbuf, place) in vector.iter_mut().zip(places.iter()) {
@@ -134,24 +132,28 @@ impl Tables<'_> {
 
 /// For the first of a vector, nobody asked ahead.
 #[inline]
-fn ask_first(vector: &[Mbuf]) {
+fn ask_first(vector: &[Mbuf], up: bool) {
     vector.iter().take(FURTHER_AHEAD).for_each(Mbuf::prefetch);
-    vector.iter().take(AHEAD).for_each(ask);
+    vector.iter().take(AHEAD).for_each(|mbuf| ask(mbuf, up));
+}
+
+/// Headers reach into a second line where a tunnel's stand before the user's.
+#[inline]
+fn ask(mbuf: &Mbuf, up: bool) {
+    if up {
+        mbuf.prefetch_data();
+    } else {
+        mbuf.prefetch_front();
+    }
 }
 
 #[inline]
-fn ask(mbuf: &Mbuf) {
-    mbuf.prefetch_data();
-    prefetch_read(mbuf.data().get(LINE..).unwrap_or_default());
-}
-
-#[inline]
-fn ask_ahead(vector: &[Mbuf], at: usize) {
+fn ask_ahead(vector: &[Mbuf], at: usize, up: bool) {
     if let Some(later) = vector.get(at + FURTHER_AHEAD) {
         later.prefetch();
     }
     if let Some(later) = vector.get(at + AHEAD) {
-        ask(later);
+        ask(later, up);
     }
 }
 

@@ -3,16 +3,16 @@
 //! PDRs that lead to the same share a step, so that what packets need of a session is as large as what it does, however
 //! many PDRs say so. A step that is counted once stands in the cell of the account that counts it.
 
-use crate::state::{HotStep, Kind, Name, STEPS};
+use crate::state::{HotStep, Kind, Name, STEPS, WholeStep};
 use rules::PdrId;
 use std::collections::HashMap;
 
 /// A step, and the peer of one that puts packets into a tunnel.
-pub(crate) type Standing = (HotStep, Option<Name>);
+pub(crate) type Standing = (WholeStep, Option<Name>);
 
 /// Steps by place.
 pub(crate) struct Arrangement {
-    /// In the cells, in their order; [`HotStep::EMPTY`] where none stands.
+    /// In the cells, in their order; [`WholeStep::EMPTY`] where none stands.
     pub(crate) standing: Vec<Standing>,
     /// Where the steps stand that were given.
     pub(crate) places: Vec<u16>,
@@ -23,7 +23,8 @@ impl Arrangement {
     pub(crate) fn new(steps: &[Standing], accounts: usize) -> Self {
         let (distinct, numbers) = distinct(steps);
         let cells = distinct.len().div_ceil(STEPS).max(accounts);
-        let mut room = Room { standing: vec![(HotStep::EMPTY, None); cells * STEPS], taken: vec![0; cells] };
+        let mut room =
+            Room { standing: vec![(WholeStep::EMPTY, None); cells * STEPS], taken: vec![0; cells] };
         let mut places: Vec<Option<u16>> = distinct.iter().map(|step| room.beside(step)).collect();
         let mut cell = 0;
         for (place, step) in places.iter_mut().zip(&distinct).filter(|(place, _)| place.is_none()) {
@@ -81,7 +82,7 @@ struct Room {
 impl Room {
     /// Puts a step beside the one account that counts it.
     fn beside(&mut self, step: &Standing) -> Option<u16> {
-        match step.0.usages() {
+        match step.0.lists().usages() {
             [account] => self.put((*account).into(), step),
             _ => None,
         }
@@ -114,7 +115,7 @@ mod tests {
     /// Of a PDR, to a tunnel, counted by these accounts.
     fn step(pdr: u16, teid: u32, accounts: &[u16]) -> Standing {
         let gnb = (Side::of(Interface::Access), IpAddr::from([192, 0, 2, 1]));
-        (HotStep::tunnel(PdrId(pdr), Teid(teid), accounts), Some(gnb))
+        (WholeStep::tunnel(PdrId(pdr), Teid(teid), accounts), Some(gnb))
     }
 
     fn pdrs(arrangement: &Arrangement) -> Vec<u16> {
@@ -150,7 +151,8 @@ mod tests {
         first.0.yields();
         let mut second = step(2, 7, &[0]);
         second.0.yields();
-        let third = (step(3, 7, &[0]).0.standing_in(), None);
+        let mut third = (step(3, 7, &[0]).0, None);
+        third.0.stand_in();
         assert_eq!(Arrangement::new(&[first, second, third], 1).places, [0, 1, 2]);
     }
 

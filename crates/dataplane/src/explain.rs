@@ -7,7 +7,7 @@ use crate::counters::DropReason;
 use crate::frame::{Meta, NextHop, PortIndex};
 use crate::side::Side;
 use crate::state::{
-    Behind, FlowKey, HotStep, Key, Kind, Place, Ports, SessionIndex, State, StepIndex, user_key,
+    Behind, FlowKey, HotStep, Key, Kind, Place, Ports, SessionIndex, State, StepIndex, WholeStep, user_key,
 };
 use crate::trace::name;
 use arrayvec::ArrayVec;
@@ -164,7 +164,7 @@ impl Explain {
             true => state.beyond_quota(at).unwrap_or(at),
             false => at,
         };
-        let step = *state.sessions.cells.step(at);
+        let step = state.sessions.cells.whole(at);
         self.note_action(state, &step);
         self.note_rates(state, &step, at);
         self.note_usage(state, &step);
@@ -214,9 +214,9 @@ impl Explain {
         });
     }
 
-    fn note_rates(&mut self, state: &mut State, step: &HotStep, at: StepIndex) {
+    fn note_rates(&mut self, state: &mut State, step: &WholeStep, at: StepIndex) {
         let direction = direction(&self.question);
-        for place in step.meters() {
+        for place in step.lists().meters() {
             let (of, moment) = ((step.base(at), *place), (state.now_ns, state.burst_ns));
             let qer =
                 state.sessions.get(step.session).and_then(|it| it.accounts.get(usize::from(*place))?.qer);
@@ -230,8 +230,8 @@ impl Explain {
         }
     }
 
-    fn note_usage(&mut self, state: &mut State, step: &HotStep) {
-        for place in step.usages() {
+    fn note_usage(&mut self, state: &mut State, step: &WholeStep) {
+        for place in step.lists().usages() {
             let Some((ledger, account)) = state.sessions.ledger(step.session, *place) else { continue };
             let urr = ExplainedUrr {
                 urr: ledger.urr,

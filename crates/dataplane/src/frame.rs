@@ -3,7 +3,7 @@
 use crate::counters::DropReason;
 use crate::receipt::Receipt;
 use crate::side::Side;
-use crate::state::{Circumstances, FlowKey, Place, SessionIndex, StepIndex, Ticket};
+use crate::state::{Circumstances, FlowKey, FlowLine, Place, SessionIndex, StepIndex, Ticket};
 use packet::gtpu::PduSession;
 use rules::{Direction, Instance, Interface};
 use std::net::IpAddr;
@@ -121,6 +121,8 @@ pub(crate) struct Meta {
     pub(crate) bytes: u16,
     pub(crate) key: FlowKey,
     pub(crate) hash: u64,
+    /// Where its flow seems to be. Set ahead of `flow`.
+    pub(crate) line: FlowLine,
     pub(crate) traffic_class: u8,
     /// It is a fragment, the first one or another.
     pub(crate) fragment: bool,
@@ -167,6 +169,7 @@ impl Meta {
             bytes: 0,
             key: FlowKey::NONE,
             hash: 0,
+            line: FlowLine::NONE,
             traffic_class: 0,
             fragment: false,
             session: SessionIndex::NONE,
@@ -212,7 +215,13 @@ impl Meta {
     pub(crate) const fn flow(&self) -> Place<'_> {
         let arrival = (self.port as u16) << 8 | self.qfi as u16;
         let circumstances = Circumstances { arrival, class: self.traffic_class };
-        Place { key: &self.key, hash: self.hash, direction: self.direction(), circumstances }
+        Place {
+            key: &self.key,
+            hash: self.hash,
+            likely: self.line,
+            direction: self.direction(),
+            circumstances,
+        }
     }
 }
 

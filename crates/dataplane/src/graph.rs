@@ -20,9 +20,9 @@ pub(crate) trait Node<B: Buffer> {
     #[inline]
     fn first(_: &State, _: &Packet<B>) {}
 
-    /// Asks for memory that [`Node::process`] will need a few packets later.
+    /// Asks for memory that [`Node::process`] will need a few packets later; what it learns by that, the packet may note.
     #[inline]
-    fn ahead(_: &State, _: &Packet<B>) {}
+    fn ahead(_: &State, _: &mut Packet<B>) {}
 
     /// Handles one packet.
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next;
@@ -123,7 +123,7 @@ graph! {
 /// How many packets ahead memory is asked for.
 const AHEAD: usize = 12;
 
-/// Packets of a chunk: many enough for misses to overlap, few enough for what came to be in the L1 cache still.
+/// Packets that memory is asked for at once: many enough for misses to overlap.
 const CHUNK: usize = 32;
 
 /// Packets by their place in the vector.
@@ -201,7 +201,7 @@ impl Graph {
             N::first(run.state, &run.packets[usize::from(place)]);
         }
         for &place in places.iter().take(AHEAD) {
-            N::ahead(run.state, &run.packets[usize::from(place)]);
+            N::ahead(run.state, &mut run.packets[usize::from(place)]);
         }
         for (at, &place) in places.iter().enumerate() {
             if at.is_multiple_of(CHUNK) {
@@ -210,7 +210,7 @@ impl Graph {
                 }
             }
             if let Some(&later) = places.get(at + AHEAD) {
-                N::ahead(run.state, &run.packets[usize::from(later)]);
+                N::ahead(run.state, &mut run.packets[usize::from(later)]);
             }
             let next = N::pass(run, place);
             self.leave(run, place, next);

@@ -4,8 +4,8 @@ use crate::arrangement::{Arrangement, Standing};
 use crate::config::{PortConfig, side_of_peer};
 use crate::side::Side;
 use crate::state::{
-    Account, Apart, Count, Extra, HotStep, Installation, Key, Length, Name, Ports, Rate, Rest, Session,
-    Treatment, found_by, network, user_key,
+    Account, Apart, Count, Extra, Installation, Key, Length, Name, Ports, Rate, Rest, Session, Treatment,
+    WholeStep, found_by, network, user_key,
 };
 use dplink::{Desired, UsageCounts};
 use ipnet::IpNet;
@@ -100,14 +100,14 @@ fn all_steps(program: &Program) -> impl Iterator<Item = &Step> {
     program.steps.iter().chain(program.beyond_quota.iter().map(|beyond| &beyond.step))
 }
 
-fn hot_steps(ports: &[PortConfig], program: &Program) -> Vec<HotStep> {
+fn hot_steps(ports: &[PortConfig], program: &Program) -> Vec<WholeStep> {
     let treats =
         |step: &Step, is_it: fn(&rules::Treatment) -> bool| program.treatment(step).is_some_and(is_it);
     // Whoever may have put something in must see all packets from then on, and those of the other direction.
     let enriches =
         all_steps(program).any(|step| treats(step, |it| matches!(it, rules::Treatment::Enrich(_))));
     let hot = |step: &Step| {
-        let mut hot = HotStep::new(step, &program.usages).fit(ports, step);
+        let mut hot = WholeStep::new(ports, step, &program.usages);
         if treats(step, |it| matches!(it, rules::Treatment::Redirect(_))) {
             hot.redirects();
         }
@@ -119,13 +119,14 @@ fn hot_steps(ports: &[PortConfig], program: &Program) -> Vec<HotStep> {
         }
         hot
     };
-    let mut steps: Vec<HotStep> = program.steps.iter().map(hot).collect();
+    let mut steps: Vec<WholeStep> = program.steps.iter().map(hot).collect();
     for beyond in &program.beyond_quota {
         if let Some(step) = steps.get_mut(usize::from(beyond.of)) {
             step.yields();
         }
     }
-    steps.extend(program.beyond_quota.iter().map(|beyond| hot(&beyond.step).standing_in()));
+    steps.extend(program.beyond_quota.iter().map(|beyond| hot(&beyond.step)));
+    steps.iter_mut().skip(program.steps.len()).for_each(|step| step.stand_in());
     steps
 }
 

@@ -161,6 +161,11 @@ impl Buffer for Mbuf {
     }
 
     #[inline]
+    fn prefetch_front(&self) {
+        cycles::prefetch_write(self.first_byte());
+    }
+
+    #[inline]
     fn prefetch(&self) {
         cycles::prefetch_write(self.raw.as_ptr().cast());
     }

@@ -2,12 +2,15 @@
 //! in the third. So what a node asks for comes while the others have other packets at hand, and what came for a packet is
 //! in the L1 cache still when the last node needs it; and as the nodes are in one loop, no list is kept of who goes on.
 
-use super::{AHEAD, CHUNK, Graph, Next, Node, NodeId, Run};
+use super::{AHEAD, Graph, Next, Node, NodeId, Run};
 use crate::frame::{Packet, VECTOR};
 use crate::nodes::{Flow, UsualInput, Verdict};
 use crate::state::State;
 use packet::Buffer;
 use std::ops::Range;
+
+/// Packets of a chunk: many enough for misses to overlap, few enough for what came for three of them to be in the L1 cache still.
+const CHUNK: usize = 12;
 
 /// The node each packet waits at; `None` for those that have come to the end of the usual way, or left it.
 type Waits = [Option<NodeId>; VECTOR];
@@ -21,13 +24,13 @@ fn chunk(number: Option<usize>, count: usize) -> Range<usize> {
 /// Asks for memory for those of a chunk that wait at this node.
 #[inline(always)]
 fn ask<B: Buffer, N: Node<B>>(
-    run: &Run<'_, B>,
+    run: &mut Run<'_, B>,
     (waits, chunk): (&Waits, Range<usize>),
-    what: impl Fn(&State, &Packet<B>),
+    what: impl Fn(&State, &mut Packet<B>),
 ) {
     for place in chunk {
         if waits[place] == Some(N::ID) {
-            what(run.state, &run.packets[place]);
+            what(run.state, &mut run.packets[place]);
         }
     }
 }
@@ -52,7 +55,7 @@ impl Graph {
             }
             let arrived = new.start.max(run.handed)..new.end;
             packets[0] += self.pass::<B, UsualInput>(run, (&mut waits, arrived), Some(NodeId::Flow));
-            ask::<B, Flow>(run, (&waits, new.clone()), Flow::first);
+            ask::<B, Flow>(run, (&waits, new.clone()), |state, packet| Flow::first(state, packet));
             packets[1] += self.pass::<B, Flow>(run, (&mut waits, second), Some(NodeId::Verdict));
             ask::<B, Flow>(run, (&waits, new), Flow::ahead);
             packets[2] += self.pass::<B, Verdict>(run, (&mut waits, third), None);
@@ -74,7 +77,7 @@ impl Graph {
         let mut packets = 0;
         for place in chunk {
             if N::ID == NodeId::UsualInput
-                && let Some(later) = run.packets.get(place + AHEAD)
+                && let Some(later) = run.packets.get_mut(place + AHEAD)
             {
                 N::ahead(run.state, later);
             }

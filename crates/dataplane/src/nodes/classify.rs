@@ -23,7 +23,7 @@ impl<B: Buffer> Node<B> for Classify {
     }
 
     #[inline]
-    fn ahead(state: &State, packet: &Packet<B>) {
+    fn ahead(state: &State, packet: &mut Packet<B>) {
         if packet.meta.direction() == Direction::Downlink {
             // Most likely it will be put into a tunnel.
             packet.buffer.prefetch_headroom();

@@ -22,9 +22,8 @@ impl<B: Buffer> Node<B> for Far {
             Kind::Plain => true,
             Kind::Enrich => !step.tunnels(),
             Kind::Drop | Kind::DropAndNotify => {
-                let (step, bytes) = (*step, packet.meta.bytes);
                 if step.minds_drops() && packet.meta.direction() == Direction::Downlink {
-                    state.count_dropped(&step, bytes.into());
+                    state.count_dropped(packet.meta.step, packet.meta.bytes.into());
                 }
                 return Next::drop(DropReason::FarDrop);
             }
@@ -49,9 +48,10 @@ impl<B: Buffer> Node<B> for Far {
 /// Once a quota is used up, another FAR may stand in for the PDR's own.
 #[inline]
 pub(super) fn substitute<B: Buffer>(state: &mut State, packet: &mut Packet<B>) {
-    let step = *state.sessions.cells.step(packet.meta.step);
     let (at, bytes) = (packet.meta.step, u32::from(packet.meta.bytes));
-    if step.may_yield() && !state.has_plenty(&step, at, bytes) {
+    if state.sessions.cells.step(at).may_yield()
+        && !state.has_plenty(&state.sessions.cells.whole(at), at, bytes)
+    {
         packet.meta.step = state.beyond_quota(at).unwrap_or(at);
     }
 }
@@ -65,11 +65,11 @@ pub(super) fn routed(step: &HotStep, waits: bool) -> NodeId {
 /// Where a packet goes that the FAR forwards. One that waits may be counted by rules that are not known yet.
 #[inline]
 pub(super) fn onward(step: &HotStep, waits: bool) -> NodeId {
-    match (step.meters().is_empty(), step.usages().is_empty() && !waits, step.tunnels()) {
-        (false, _, _) => NodeId::Qer,
-        (true, false, _) => NodeId::Urr,
-        (true, true, true) => NodeId::GtpuEncap,
-        (true, true, false) => NodeId::IpOutput,
+    match (step.is_metered(), step.is_counted() || waits, step.tunnels()) {
+        (true, _, _) => NodeId::Qer,
+        (false, true, _) => NodeId::Urr,
+        (false, false, true) => NodeId::GtpuEncap,
+        (false, false, false) => NodeId::IpOutput,
     }
 }
 

@@ -17,8 +17,8 @@ impl<B: Buffer> Node<B> for Flow {
     }
 
     #[inline(always)]
-    fn ahead(state: &State, packet: &Packet<B>) {
-        state.flows.prefetch(packet.meta.hash);
+    fn ahead(state: &State, packet: &mut Packet<B>) {
+        packet.meta.line = state.flows.look(packet.meta.hash);
     }
 
     #[inline(always)]

@@ -28,7 +28,7 @@ impl<B: Buffer> Node<B> for FrameForward {
             // Rules of frames neither redirect nor reset nor enrich.
             Kind::Drop | Kind::DropAndNotify | Kind::Redirect | Kind::Reset | Kind::Enrich => {
                 if step.minds_drops() && packet.meta.direction() == Direction::Downlink {
-                    state.count_dropped(&step, packet.meta.bytes.into());
+                    state.count_dropped(packet.meta.step, packet.meta.bytes.into());
                 }
                 Next::drop(DropReason::FarDrop)
             }

@@ -22,7 +22,7 @@ impl<B: Buffer> Node<B> for Inspect {
     const ID: NodeId = NodeId::Inspect;
 
     #[inline]
-    fn ahead(state: &State, packet: &Packet<B>) {
+    fn ahead(state: &State, packet: &mut Packet<B>) {
         state.content.prefetch(packet.meta.hash);
     }
 
@@ -138,8 +138,8 @@ pub(super) fn defer<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -> boo
     };
     let arrival = Arrival { application, ..arrival(meta, &found.tuple) };
     let Some(at) = session.find(&arrival) else { return false };
-    let step = *state.sessions.cells.step(at);
-    for place in step.usages() {
+    let step = state.sessions.cells.whole(at);
+    for place in step.lists().usages() {
         let start = |state: &State| Some(state.start((meta.session, at), &arrival));
         state.look((meta.session, *place), (direction, bytes), start);
     }

@@ -17,23 +17,23 @@ impl<B: Buffer> Node<B> for Qer {
         let meta = &packet.meta;
         let (direction, bytes) = (meta.direction(), u32::from(meta.bytes));
         let (now_ns, burst_ns) = (state.now_ns, state.burst_ns);
-        let step = *state.sessions.cells.step(meta.step);
+        let step = state.sessions.cells.whole(meta.step);
         let base = step.base(meta.step);
         // What goes no further takes nothing of a rate that it may share with others.
         if super::urr::is_beyond_quota(state, packet, &step) {
             return Next::drop(DropReason::QuotaExhausted);
         }
         let sessions = &mut state.sessions;
-        for place in step.meters() {
+        for place in step.lists().meters() {
             if !sessions.admits((base, *place), direction, (now_ns, burst_ns)) {
                 return refuse(state, packet, DropReason::RateExceeded);
             }
         }
-        for place in step.meters() {
+        for place in step.lists().meters() {
             sessions.charge((base, *place), direction, (now_ns, bytes));
         }
         // Whatever its rules count, others may count it once they are known.
-        let is_counted = !step.usages().is_empty() || packet.meta.waits.is_some();
+        let is_counted = step.is_counted() || packet.meta.waits.is_some();
         Next::To(match (!is_counted, step.tunnels()) {
             (false, _) => NodeId::Urr,
             (true, true) => NodeId::GtpuEncap,
@@ -53,8 +53,8 @@ impl<B: Buffer> Node<B> for Qer {
 
 /// Drops a packet that QoS enforcement refuses; some URRs count it all the same (TS 29.244 8.2.68, MBQE).
 pub(super) fn refuse<B: Buffer>(state: &mut State, packet: &Packet<B>, reason: DropReason) -> Next {
-    let step = *state.sessions.cells.step(packet.meta.step);
-    for place in step.usages_before_qos() {
+    let step = state.sessions.cells.whole(packet.meta.step);
+    for place in step.lists().usages_before_qos() {
         super::urr::count(state, &step, packet, place);
     }
     Next::drop(reason)

@@ -20,7 +20,7 @@ impl<B: Buffer> Node<B> for Session {
     }
 
     #[inline]
-    fn ahead(state: &State, packet: &Packet<B>) {
+    fn ahead(state: &State, packet: &mut Packet<B>) {
         if let Some(key) = key(state, packet) {
             state.sessions.prefetch_behind(key);
         }

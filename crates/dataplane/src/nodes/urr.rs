@@ -4,7 +4,7 @@ use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
 use crate::receipt::Receipt;
-use crate::state::{HotStep, State};
+use crate::state::{HotStep, State, WholeStep};
 use packet::Buffer;
 
 pub(crate) struct Urr;
@@ -14,7 +14,7 @@ impl<B: Buffer> Node<B> for Urr {
 
     #[inline]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
-        let step = *state.sessions.cells.step(packet.meta.step);
+        let step = state.sessions.cells.whole(packet.meta.step);
         if is_beyond_quota(state, packet, &step) {
             return Next::drop(DropReason::QuotaExhausted);
         }
@@ -23,7 +23,7 @@ impl<B: Buffer> Node<B> for Urr {
         }
         let meta = &mut packet.meta;
         meta.receipt = Receipt::of_step(meta.step, meta.direction(), meta.bytes);
-        for place in step.usages() {
+        for place in step.lists().usages() {
             count(state, &step, packet, *place);
         }
         Next::To(out(&step))
@@ -32,7 +32,7 @@ impl<B: Buffer> Node<B> for Urr {
 
 /// Whether a quota stops a packet. Where a FAR stands in for the time after it, quotas have had their say; `far` saw to it.
 #[inline]
-pub(super) fn is_beyond_quota<B: Buffer>(state: &mut State, packet: &Packet<B>, step: &HotStep) -> bool {
+pub(super) fn is_beyond_quota<B: Buffer>(state: &mut State, packet: &Packet<B>, step: &WholeStep) -> bool {
     let (at, bytes) = (packet.meta.step, u32::from(packet.meta.bytes));
     if state.has_plenty(step, at, bytes) || step.stands_in() {
         return false;

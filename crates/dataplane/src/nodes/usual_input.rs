@@ -14,8 +14,12 @@ impl<B: Buffer> Node<B> for UsualInput {
     const ID: NodeId = NodeId::UsualInput;
 
     #[inline(always)]
-    fn ahead(_: &State, packet: &Packet<B>) {
-        packet.buffer.prefetch_data();
+    fn ahead(_: &State, packet: &mut Packet<B>) {
+        match packet.meta.direction() {
+            Direction::Uplink => packet.buffer.prefetch_data(),
+            // In no tunnel, most likely.
+            Direction::Downlink => packet.buffer.prefetch_front(),
+        }
     }
 
     #[inline(always)]

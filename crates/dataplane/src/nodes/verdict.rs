@@ -17,7 +17,7 @@ impl<B: Buffer> Node<B> for Verdict {
     const ID: NodeId = NodeId::Verdict;
 
     #[inline(always)]
-    fn ahead(state: &State, packet: &Packet<B>) {
+    fn ahead(state: &State, packet: &mut Packet<B>) {
         // A whole vector has passed since it was read.
         packet.buffer.prefetch_data();
         state.sessions.cells.prefetch_accounts(packet.meta.step);
@@ -32,7 +32,7 @@ impl<B: Buffer> Node<B> for Verdict {
         if step.generation != meta.generation || step.arrives_in != meta.teid {
             return Next::To(NodeId::Session);
         }
-        let (metered, counted) = (!step.meters().is_empty(), !step.usages().is_empty());
+        let (metered, counted) = (step.is_metered(), step.is_counted());
         let (is_simple, plain) = (step.is_simple(), step.kind == Kind::Plain);
         let (towards, fits) = (step.to(), step.fits);
         let (base, counted_at) = (step.base(meta.step), step.counted_at());

@@ -1,31 +1,32 @@
 //! Where packets go once a quota is used up whose URR has a FAR for that (TS 29.244 5.2.2.2.1 and 7.5.2.4).
 
 use super::State;
+use super::lists::WholeStep;
 use super::session::{step_index, step_place};
-use super::step::{HotStep, StepIndex};
+use super::step::StepIndex;
 
 impl State {
     /// Whether the step's URRs let so many bytes pass without anybody having to look.
     #[inline]
-    pub(crate) fn has_plenty(&mut self, step: &HotStep, at: StepIndex, bytes: u32) -> bool {
+    pub(crate) fn has_plenty(&mut self, step: &WholeStep, at: StepIndex, bytes: u32) -> bool {
         let (base, cells) = (step.base(at), &mut self.sessions.cells);
-        step.usages().iter().all(|place| cells.account(base, *place).count.left >= bytes)
+        step.lists().usages().iter().all(|place| cells.account(base, *place).count.left >= bytes)
     }
 
     /// The first of the step's URRs whose quota lets nothing pass.
-    pub(crate) fn used_up(&mut self, step: &HotStep) -> Option<u16> {
+    pub(crate) fn used_up(&mut self, step: &WholeStep) -> Option<u16> {
         let is_used_up = |place: &u16| {
             let ledger = self.sessions.ledger(step.session, *place);
             ledger.is_some_and(|(ledger, account)| ledger.is_used_up(&account.count))
         };
-        step.usages().iter().copied().find(is_used_up)
+        step.lists().usages().iter().copied().find(is_used_up)
     }
 
     /// The step that stands in for one that may yield; `None` within the quotas, and where the first that is used up has
     /// no FAR for that.
     #[cold]
     pub(crate) fn beyond_quota(&mut self, at: StepIndex) -> Option<StepIndex> {
-        let step = *self.sessions.cells.step(at);
+        let step = self.sessions.cells.whole(at);
         let usage = self.used_up(&step)?;
         let session = self.sessions.get(step.session)?;
         let base = session.run.base;

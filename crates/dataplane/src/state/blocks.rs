@@ -23,6 +23,19 @@ pub(super) struct At {
     pub(super) way: usize,
 }
 
+/// A place as one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FlowLine(u32);
+
+impl FlowLine {
+    /// No place.
+    pub(crate) const NONE: Self = Self(u32::MAX);
+
+    const fn new(at: At) -> Self {
+        Self((at.block * LINES + line(at)) as u32)
+    }
+}
+
 /// A flow, or the tags.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
@@ -116,10 +129,19 @@ impl Blocks {
         memory::prefetch(self.tags(block));
     }
 
-    /// Asks for a flow.
+    /// Asks for a flow; says where it is.
     #[inline]
-    pub(super) fn prefetch(&self, at: At) {
+    pub(super) fn prefetch(&self, at: At) -> FlowLine {
         memory::prefetch(self.flow(at));
+        FlowLine::new(at)
+    }
+
+    /// The flow of a line; which lines are tags never changes, so it is no tags' line.
+    #[inline]
+    pub(super) fn flow_of_line(&mut self, line: FlowLine) -> Option<&mut Flow> {
+        let at = line.0 as usize;
+        let block = self.blocks.get_mut(at / LINES)?;
+        Some(zerocopy::transmute_mut!(&mut block.lines[at % LINES].0))
     }
 
     /// Asks for a place that a flow will be written to.

@@ -1,23 +1,26 @@
 //! Where the hot part of sessions lies: runs of cells, each with an account and two steps, so that a plain session is
-//! one cell and what a packet needs of it can be asked for at once.
+//! one cell and what a packet needs of it can be asked for at once. Lists of steps that need more than a rate and a count are
+//! apart: memory for them is taken when they come.
 
 use super::account::{Account, Rate};
+use super::lists::{Lists, WholeStep};
 use super::memory::{self, NoMemory};
 use super::runs::Runs;
 use super::step::{HotStep, StepIndex};
+use zerocopy::FromZeros;
 
 /// Steps in a cell.
 pub(crate) const STEPS: usize = 2;
 
-/// One account, two steps: three cache lines.
+/// One account, two steps: two cache lines.
 #[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
+#[repr(C, align(128))]
 pub(crate) struct Cell {
     pub(crate) account: Account,
     pub(crate) steps: [HotStep; STEPS],
 }
 
-const _: () = assert!(size_of::<Cell>() == 192, "three cache lines a plain session");
+const _: () = assert!(size_of::<Cell>() == 128, "two cache lines a plain session");
 
 const EMPTY: Cell = Cell {
     account: Account { rate: super::account::Rate::ZERO, count: super::account::Count::ZERO },
@@ -37,6 +40,8 @@ pub(crate) struct CellRun {
 pub(crate) struct Cells {
     /// Has the room for as many as there may be.
     cells: Vec<Cell>,
+    /// By step, of those that are long. The kernel gives it as zeros, and takes memory for what is written.
+    lists: Vec<Lists>,
     runs: Runs,
     used: usize,
     /// Runs of more than one cell that are in use.
@@ -55,11 +60,16 @@ const fn class(cells: usize) -> u8 {
 }
 
 impl Cells {
+    /// What the lists of a cell take, once both of its steps need them.
+    pub(crate) const LIST_BYTES: usize = STEPS * size_of::<Lists>();
+
     /// `limit` of them, of which the first `ready` take their memory now.
     pub(crate) fn new(limit: usize, ready: usize) -> Result<Self, NoMemory> {
         let mut cells = memory::reserved(limit)?;
         cells.resize(ready.min(limit), EMPTY);
-        Ok(Self { cells, runs: Runs::new(limit), used: 0, long: 0 })
+        let lists =
+            Lists::new_vec_zeroed(limit * STEPS).map_err(|_| NoMemory { bytes: limit * Self::LIST_BYTES })?;
+        Ok(Self { cells, lists, runs: Runs::new(limit), used: 0, long: 0 })
     }
 
     /// How many there may be.
@@ -120,9 +130,24 @@ impl Cells {
         }
     }
 
+    /// A step with its lists.
     #[inline]
-    pub(crate) fn step_mut(&mut self, index: StepIndex) -> &mut HotStep {
-        &mut self.cells[index.cell()].steps[index.place()]
+    pub(crate) fn whole(&self, index: StepIndex) -> WholeStep {
+        let step = *self.step(index);
+        WholeStep::of(step, step.lists().unwrap_or_else(|| self.lists[index.bits() as usize]))
+    }
+
+    /// Puts a step in its place.
+    pub(crate) fn put(&mut self, index: StepIndex, step: &WholeStep) {
+        if step.is_long() {
+            self.lists[index.bits() as usize] = *step.lists();
+        }
+        self.cells[index.cell()].steps[index.place()] = step.hot();
+    }
+
+    /// What is known of a step's flows holds no longer, but what `generation` says.
+    pub(crate) fn renew(&mut self, index: StepIndex, generation: u32) {
+        self.cells[index.cell()].steps[index.place()].generation = generation;
     }
 
     /// The account at a place of a session.
@@ -148,6 +173,39 @@ impl Cells {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    fn places() -> impl Strategy<Value = Vec<u16>> {
+        proptest::collection::vec(prop_oneof![Just(0), 0..300_u16, any::<u16>()], 0..=3)
+    }
+
+    proptest! {
+        #[test]
+        fn a_step_comes_out_as_it_was_put_in(
+            meters in places(), usages in places(), mask: u8, place in 0..2_u32, (more, other) in (places(), 0..2_u32),
+        ) {
+            let mut cells = Cells::new(1, 1).ok().unwrap();
+            let before_qos = mask & ((1 << usages.len()) - 1);
+            let step = WholeStep::by_lists(&meters, &usages, before_qos);
+            let beside = WholeStep::by_lists(&more, &[], 0);
+            let at = StepIndex::new(0, place);
+            cells.put(StepIndex::new(0, 1 - place), &beside);
+            // What stood there before is no matter.
+            cells.put(at, &if other == 0 { WholeStep::EMPTY } else { beside });
+            cells.put(at, &step);
+            prop_assert_eq!(cells.whole(at), step);
+            prop_assert_eq!(cells.whole(StepIndex::new(0, 1 - place)), beside);
+            let found = cells.whole(at);
+            prop_assert_eq!((found.lists().meters(), found.lists().usages()), (&meters[..], &usages[..]));
+            prop_assert_eq!((found.is_metered(), found.is_counted()), (!meters.is_empty(), !usages.is_empty()));
+            let early = found.lists().usages_before_qos().count();
+            prop_assert_eq!(early, before_qos.count_ones() as usize);
+            prop_assert_eq!(early + found.lists().usages_on_leaving().count(), usages.len());
+            if !found.is_long() {
+                prop_assert!(usages.first().is_none_or(|usage| *usage == found.counted_at()));
+            }
+        }
+    }
 
     #[test]
     fn cells_beyond_those_of_plain_sessions_take_no_memory_before_they_are_in_use() {
@@ -156,7 +214,7 @@ mod tests {
         let (addresses, room) = (cells.cells.as_ptr(), cells.cells.capacity());
         let run = cells.allocate(40).unwrap();
         assert_eq!((cells.cells.len(), cells.used()), (64, 64));
-        cells.step_mut(StepIndex::new(run.base + 39, 1)).generation = 7;
+        cells.renew(StepIndex::new(run.base + 39, 1), 7);
         cells.release(run);
         assert_eq!((cells.step(StepIndex::new(run.base + 39, 1)).generation, cells.used()), (0, 0));
         while cells.allocate(64).is_some() {}

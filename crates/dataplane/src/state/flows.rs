@@ -13,7 +13,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::blocks::{At, Blocks, WAYS};
+use super::blocks::{At, Blocks, FlowLine, WAYS};
 use super::flow_key::FlowKey;
 use super::share::give_way;
 use super::step::StepIndex;
@@ -122,19 +122,21 @@ impl Flows {
         self.blocks.prefetch_tags(self.block(hash));
     }
 
-    /// Asks for the flow, if it seems to be there.
+    /// Asks for the flow, if it seems to be there, and says where.
     #[inline]
-    pub(crate) fn prefetch(&self, hash: u64) {
+    pub(crate) fn look(&self, hash: u64) -> FlowLine {
         let block = self.block(hash);
         match self.blocks.tags(block).places_of(tag(hash)).next() {
-            Some(way) => self.blocks.prefetch(At { block, way }),
+            Some(way) => return self.blocks.prefetch(At { block, way }),
             None if self.blocks.has_away(block) => self.blocks.prefetch_tags(self.second(hash)),
             None => {}
         }
+        FlowLine::NONE
     }
 
     /// Asks for the place that a flow would get which is not there, if one is free.
-    #[inline]
+    #[cold]
+    #[inline(never)]
     pub(crate) fn prefetch_room(&self, hash: u64) {
         let block = self.block(hash);
         if let Some(way) = self.blocks.tags(block).places_of(Tags::FREE).next() {
@@ -147,8 +149,10 @@ impl Flows {
     #[inline]
     pub(crate) fn find(&mut self, place: Place<'_>, now_ns: u64) -> Option<(StepIndex, u32)> {
         let direction = place.direction;
-        let at = self.search(place)?;
-        let flow = self.blocks.flow_mut(at);
+        let flow = match self.blocks.flow_of_line(place.likely) {
+            Some(flow) if flow.key.is(place.key) => flow,
+            _ => self.find_anywhere(place)?,
+        };
         // A line that is only read need not be written back.
         if flow.seen != tick(now_ns) {
             flow.seen = tick(now_ns);
@@ -156,6 +160,13 @@ impl Flows {
         let step = flow.steps[direction as usize];
         let known = step != StepIndex::NONE && flow.fits(place.circumstances, direction);
         known.then_some((step, flow.generation))
+    }
+
+    /// The flow, which is not where it seemed to be.
+    #[cold]
+    #[inline(never)]
+    fn find_anywhere(&mut self, place: Place<'_>) -> Option<&mut Flow> {
+        self.search(place).map(|at| self.blocks.flow_mut(at))
     }
 
     /// Writes a verdict down, in the place of an older flow if need be.
@@ -220,7 +231,13 @@ impl Flows {
     /// A flow was found to be of an application elsewhere.
     pub(super) fn learn_application(&mut self, key: &FlowKey, detected: Detected, now_ns: u64) {
         let circumstances = Circumstances { arrival: 0, class: 0 };
-        let place = Place { key, hash: self.hash(key), direction: Direction::Uplink, circumstances };
+        let place = Place {
+            key,
+            hash: self.hash(key),
+            likely: FlowLine::NONE,
+            direction: Direction::Uplink,
+            circumstances,
+        };
         let verdict = Verdict { step: StepIndex::NONE, generation: 0, class_matters: false, detected };
         self.learn(place, verdict, now_ns);
     }
@@ -328,6 +345,7 @@ pub(crate) struct Verdict {
 pub(crate) struct Place<'a> {
     pub(crate) key: &'a FlowKey,
     pub(crate) hash: u64,
+    pub(crate) likely: FlowLine,
     pub(crate) direction: Direction,
     pub(crate) circumstances: Circumstances,
 }

@@ -2,9 +2,9 @@
 
 use super::account::Account;
 use super::apart::Apart;
+use super::lists::WholeStep;
 use super::peers::Name;
 use super::session::{Key, Session, SessionIndex};
-use super::step::HotStep;
 use dplink::{RefusalCause, UsageCounts};
 use rules::{EthernetProgram, OuterHeaderCreation, Seid};
 
@@ -16,7 +16,7 @@ pub(crate) struct Installation {
     /// Once it is in force, what it replaced.
     pub(crate) session: Option<Session>,
     /// By place.
-    pub(crate) steps: Box<[HotStep]>,
+    pub(crate) steps: Box<[WholeStep]>,
     /// By place, the peer of each step that needs one.
     pub(crate) peers: Box<[Option<Name>]>,
     /// By account.

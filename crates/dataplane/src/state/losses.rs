@@ -16,8 +16,8 @@ impl State {
             Counted::Nobody => {}
             Counted::Flow(ticket) => self.content.take_back(ticket, packet.0, packet.1),
             Counted::Step(at) => {
-                let step = *self.sessions.cells.step(at);
-                for place in step.usages_on_leaving() {
+                let step = self.sessions.cells.whole(at);
+                for place in step.lists().usages_on_leaving() {
                     self.take_back_from((step.session, place), packet);
                 }
             }
@@ -48,8 +48,8 @@ impl State {
     pub(crate) fn count_again(&mut self, receipt: Receipt) {
         let Counted::Step(at) = receipt.counted() else { return };
         let (direction, bytes) = (receipt.direction(), receipt.bytes());
-        let step = *self.sessions.cells.step(at);
-        for place in step.usages_on_leaving() {
+        let step = self.sessions.cells.whole(at);
+        for place in step.lists().usages_on_leaving() {
             let count = &mut self.sessions.cells.account(step.base(at), place).count;
             if !count.add(direction, bytes, self.now_ns) {
                 self.look((step.session, place), (direction, bytes), |_| None);

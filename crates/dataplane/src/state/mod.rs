@@ -19,6 +19,7 @@ mod index;
 mod installation;
 mod keys;
 mod link;
+mod lists;
 mod losses;
 mod memory;
 mod meters;
@@ -44,6 +45,7 @@ mod waiting;
 
 pub(crate) use account::{Account, Count, Rate};
 pub(crate) use apart::Apart;
+pub(crate) use blocks::FlowLine;
 pub(crate) use budget::{Budget, Shared};
 pub(crate) use cells::STEPS;
 pub(crate) use connections::{Connection, Connections};
@@ -57,6 +59,7 @@ pub(crate) use fragments::{DatagramName, Fragments, Part, Useless};
 pub(crate) use framed::{Framed, Length, around, found_by, network, networks};
 pub(crate) use installation::{Installation, Installed, Refusal, Removal};
 pub(crate) use link::{Reach, link_local};
+pub(crate) use lists::WholeStep;
 pub(crate) use memory::{NoMemory, prefetch, prefetch_write};
 pub(crate) use moving::{Expected, Leaving, Parcel, Stay};
 pub(crate) use neighbours::{Lookup, Neighbours};
@@ -371,9 +374,10 @@ impl State {
 
     /// Counts a packet to the user that was dropped, in those of its step's URRs that mind.
     #[cold]
-    pub(crate) fn count_dropped(&mut self, step: &HotStep, bytes: u32) {
+    pub(crate) fn count_dropped(&mut self, at: StepIndex, bytes: u32) {
+        let step = self.sessions.cells.whole(at);
         let Some(seid) = self.sessions.get(step.session).map(|session| session.seid) else { return };
-        for place in step.usages() {
+        for place in step.lists().usages() {
             let at = (step.session, *place);
             let ledger = self.sessions.ledger(at.0, at.1);
             if ledger.is_some_and(|(ledger, _)| ledger.drop_downlink(bytes)) {

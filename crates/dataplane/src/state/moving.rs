@@ -8,10 +8,11 @@ use super::cells::{CellRun, STEPS};
 use super::connections::Connection;
 use super::flow_key::FlowKey;
 use super::installation::{Installation, Refusal};
+use super::lists::WholeStep;
 use super::peers::{Name, PeerIndex};
 use super::session::{Key, Session, SessionIndex, instance_of};
 use super::sessions::Sessions;
-use super::step::{HotStep, Kind, StepIndex};
+use super::step::{Kind, StepIndex};
 use super::waiting::Waiter;
 use super::{State, WAITING_PER_SESSION};
 use crate::content::Detected;
@@ -95,7 +96,7 @@ pub(crate) struct Parcel {
     /// Where there are content rules.
     pub(crate) leaving: Option<Box<Leaving>>,
     pub(crate) session: Option<Session>,
-    pub(crate) steps: Vec<HotStep>,
+    pub(crate) steps: Vec<WholeStep>,
     pub(crate) peers: Vec<Option<Name>>,
     pub(crate) accounts: Vec<Account>,
     pub(crate) aparts: Vec<(u16, Apart)>,
@@ -378,7 +379,7 @@ impl Sessions {
     fn pack(&mut self, index: SessionIndex, parcel: &mut Parcel) {
         let Some(session) = self.slots.get_mut(index.0 as usize).and_then(Option::take) else { return };
         for at in self.steps_of(&session) {
-            let mut step = *self.cells.step(at);
+            let mut step = self.cells.whole(at);
             parcel.peers.push(self.peers.name_of(step.peer));
             step.peer = PeerIndex::NONE;
             parcel.steps.push(step);

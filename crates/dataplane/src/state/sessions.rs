@@ -7,10 +7,11 @@ use super::cells::{Cell, Cells, STEPS};
 use super::framed::{Framed, around};
 use super::index::Index;
 use super::installation::{Installation, Installed, Refusal};
+use super::lists::WholeStep;
 use super::memory::{self, NoMemory};
 use super::peers::{Name, Peers, Way};
 use super::session::{Key, Names, Session, SessionIndex, step_index};
-use super::step::{HotStep, Kind, StepIndex};
+use super::step::{Kind, StepIndex};
 use super::usage::Ledger;
 use crate::config::{Echo, PORTS_MAX};
 use crate::worker::Query;
@@ -102,7 +103,7 @@ impl Sessions {
     /// the names of its QER and URR, and what is to be told of it.
     pub(crate) const fn pdr_bytes(sessions: usize, pdrs: usize) -> usize {
         let more = cells(sessions, pdrs) - sessions;
-        more * (size_of::<Cell>() + size_of::<Names>() + Asked::BYTES)
+        more * (size_of::<Cell>() + Cells::LIST_BYTES + size_of::<Names>() + Asked::BYTES)
     }
 
     /// A key has got an owner that it did not have. What flows know of networks around it holds no longer.
@@ -128,7 +129,7 @@ impl Sessions {
         self.generation = self.generation.wrapping_add(1).max(1);
         session.generation = self.generation;
         for number in 0..usize::from(session.places) {
-            self.cells.step_mut(step_index(session.run.base, number)).generation = self.generation;
+            self.cells.renew(step_index(session.run.base, number), self.generation);
         }
     }
 
@@ -282,7 +283,7 @@ impl Sessions {
     fn retire(&mut self, (old, place): (&Session, u32), new: &mut Installation, now_ns: u64) {
         // Connections that were put something into go on, whatever becomes of the rule.
         if self.steps_of(old).any(|step| self.cells.step(step).kind == Kind::Enrich) {
-            new.steps.iter_mut().for_each(HotStep::enriches);
+            new.steps.iter_mut().for_each(|step| step.enriches());
         }
         self.carry(old, new, now_ns);
         self.forget(old, place);
@@ -318,11 +319,12 @@ impl Sessions {
                 let account = new.accounts.get(usize::from(*place));
                 account.is_some_and(|account| account.rate.stands_for().is_some())
             };
-            step.simplify(!step.meters().iter().any(is_apart));
+            let is_in_place = !step.lists().meters().iter().any(is_apart);
+            step.simplify(is_in_place);
             if let Some(name) = *peer {
                 step.peer = self.peers.enter(name, || way(name));
             }
-            *self.cells.step_mut(step_index(base, number)) = step;
+            self.cells.put(step_index(base, number), &step);
         }
         for (account, number) in new.accounts.iter().zip(0..) {
             *self.cells.account(base, number) = *account;
@@ -388,9 +390,8 @@ impl Sessions {
             }
         }
         for at in self.steps_of(session) {
-            let step = self.cells.step_mut(at);
-            let peer = step.peer;
-            *step = HotStep::EMPTY;
+            let peer = self.cells.step(at).peer;
+            self.cells.put(at, &WholeStep::EMPTY);
             if peer.is_some() {
                 self.peers.leave(peer);
             }

@@ -1,19 +1,15 @@
-//! A PDR and what it leads to, as the packet path reads it: one cache line.
+//! A PDR and what it leads to, as every packet reads it: half a cache line, the other half of which is mostly for the other
+//! direction. What few sessions need, more than a rate and a count, is in [`super::lists`].
 
+use super::lists::Lists;
 use super::peers::PeerIndex;
 use super::session::SessionIndex;
 use crate::config::{PortConfig, least_mtu, side_of_peer};
 use crate::side::Side;
 use packet::{gtpu, ipv4, ipv6, udp};
-use rules::{
-    Action, DroppedDownlink, Encapsulation, Forward, Instance, Interface, PdrId, Qfi, Step, Usage, limits,
-};
+use rules::{Action, Encapsulation, Forward, Instance, Interface, PdrId, Qfi, Step};
 use std::net::IpAddr;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
-
-/// QERs that limit a rate, and URRs, of one step.
-const SLOTS: usize = 8;
-const _: () = assert!(limits::QERS_PER_PDR <= SLOTS && limits::URRS_PER_PDR <= SLOTS);
 
 /// A step of a session by its place: cell and place in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -76,7 +72,7 @@ pub(crate) enum Kind {
 
 /// One step, ready to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(C, align(64))]
+#[repr(C, align(32))]
 pub(crate) struct HotStep {
     /// Of the rules it belongs to; 0 for no rules at all.
     pub(crate) generation: u32,
@@ -96,17 +92,15 @@ pub(crate) struct HotStep {
     dscp: u8,
     /// [`REFLECTIVE`], [`DUPLICATES`] and [`SIMPLE`], and the side it leads to.
     flags: u8,
-    /// How many meters and, above them, usages there are.
-    counts: u8,
-    /// Bit n: the n-th URR counts what QoS enforcement drops, too.
-    before_qos: u8,
+    /// [`METERED`], [`COUNTED`], [`BEFORE_QOS`] and [`LONG`].
+    needs: u8,
+    /// The account of its count, unless it is long.
+    counted_at: u8,
     /// Bytes of the longest user's packet that fits its way for sure; where it keeps packets, how many at most.
     pub(crate) fits: u16,
-    /// Places of QERs, then of URRs, in the session's accounts.
-    slots: [[u16; SLOTS]; 2],
 }
 
-const _: () = assert!(size_of::<HotStep>() == 64, "one cache line a step");
+const _: () = assert!(size_of::<HotStep>() == 32, "two steps a cache line");
 
 /// Its tunnel's packets ask for reflective QoS.
 const REFLECTIVE: u8 = 1;
@@ -123,9 +117,13 @@ const YIELDS: u8 = 32;
 const STANDS_IN: u8 = 64;
 /// Somebody wants to hear of its packets that are dropped.
 const MINDS_DROPS: u8 = 128;
-/// Bits of a count, up to [`SLOTS`].
-const COUNT_BITS: u32 = 4;
-const COUNT: u8 = 15;
+/// Of what it needs: rates, counts...
+const METERED: u8 = 1;
+const COUNTED: u8 = 2;
+/// ... a count of what QoS enforcement drops, too...
+const BEFORE_QOS: u8 = 4;
+/// ... and more than a rate in its session's first account and one count: its lists are in a place of their own.
+const LONG: u8 = 8;
 /// Bytes of a PDU session container, and of the optional part of a GTP-U header that comes with it (TS 38.415 5.5.2).
 const CONTAINER: usize = 8;
 
@@ -158,30 +156,25 @@ impl HotStep {
         qfi: NONE,
         dscp: NONE,
         flags: 0,
-        counts: 0,
-        before_qos: 0,
+        needs: 0,
+        counted_at: 0,
         fits: u16::MAX,
-        slots: [[0; SLOTS]; 2],
     };
 
-    /// Into a tunnel, counted by these accounts.
+    /// Into a tunnel.
     #[cfg(test)]
-    pub(crate) fn tunnel(pdr: PdrId, teid: rules::Teid, accounts: &[u16]) -> Self {
-        let mut hot = Self { pdr, kind: Kind::Tunnel, teid: teid.0, ..Self::EMPTY };
-        hot.counts = copy(accounts, &mut hot.slots[1]) << COUNT_BITS;
-        hot
+    pub(super) fn tunnel(pdr: PdrId, teid: rules::Teid) -> Self {
+        Self { pdr, kind: Kind::Tunnel, teid: teid.0, ..Self::EMPTY }
     }
 
     /// A step of the rules; where it belongs is filled in when it is put in force.
-    pub(crate) fn new(step: &Step, usages: &[Usage]) -> Self {
+    pub(super) fn new(step: &Step) -> Self {
         let mut hot = Self {
             pdr: step.pdr,
             arrives_in: step.teid.map_or(0, |teid| teid.0),
             flags: if step.duplicates.is_empty() { 0 } else { DUPLICATES },
             ..Self::EMPTY
         };
-        hot.counts = copy(&step.meters, &mut hot.slots[0]);
-        hot.count_by(&step.usages, usages);
         match step.action {
             Action::Drop { notify } => hot.kind = if notify { Kind::DropAndNotify } else { Kind::Drop },
             Action::GateClosed => hot.kind = Kind::GateClosed,
@@ -192,11 +185,6 @@ impl HotStep {
             Action::Forward(to) => hot.forward(to),
         }
         hot
-    }
-
-    /// The same of whichever PDR.
-    pub(crate) const fn of_no_pdr(self) -> Self {
-        Self { pdr: PdrId(0), ..self }
     }
 
     /// Its packets go to a node of their own, which knows whether there is a tunnel.
@@ -233,14 +221,59 @@ impl HotStep {
         (leads && self.to().interface() == side).then_some(self.tunnels())
     }
 
-    /// Marks a step that needs at most a rate in its session's first account, which is in place, and one count.
-    pub(crate) fn simplify(&mut self, has_rate_in_place: bool) {
-        let simple = has_rate_in_place
+    /// Marks a step that forwards and needs at most a rate in its session's first account, which is in place, and one count.
+    pub(crate) fn simplify(&mut self, has_rates_in_place: bool) {
+        let simple = has_rates_in_place
             && matches!(self.kind, Kind::Plain | Kind::Tunnel)
             && !self.has_duplicates()
-            && matches!(self.meters(), [] | [0])
-            && self.usages().len() <= 1;
+            && !self.is_long();
         self.flags = self.flags & !SIMPLE | if simple { SIMPLE } else { 0 };
+    }
+
+    /// Notes what of its lists has room in it.
+    pub(super) fn note(&mut self, lists: &Lists) {
+        let (metered, counted) = (!lists.meters().is_empty(), !lists.usages().is_empty());
+        let counted_at = match lists.usages() {
+            [] => Some(0),
+            [place] => u8::try_from(*place).ok(),
+            _ => None,
+        };
+        let is_short = matches!(lists.meters(), [] | [0]) && counted_at.is_some();
+        self.counted_at = counted_at.unwrap_or_default();
+        self.needs = [
+            (metered, METERED),
+            (counted, COUNTED),
+            (lists.are_any_before_qos(), BEFORE_QOS),
+            (!is_short, LONG),
+        ]
+        .into_iter()
+        .fold(0, |needs, (does, need)| needs | if does { need } else { 0 });
+    }
+
+    /// What it says of its lists, where they are not in a place of their own.
+    pub(super) fn lists(&self) -> Option<Lists> {
+        let meters: &[u16] = if self.is_metered() { &[0] } else { &[] };
+        let usages = [u16::from(self.counted_at)];
+        let usages = &usages[..usize::from(self.is_counted())];
+        (!self.is_long()).then(|| Lists::new(meters, usages, u8::from(self.needs & BEFORE_QOS != 0)))
+    }
+
+    /// Whether rates apply.
+    #[inline]
+    pub(crate) const fn is_metered(&self) -> bool {
+        self.needs & METERED != 0
+    }
+
+    /// Whether its usage is counted.
+    #[inline]
+    pub(crate) const fn is_counted(&self) -> bool {
+        self.needs & COUNTED != 0
+    }
+
+    /// Whether it needs more than a rate in its session's first account and one count.
+    #[inline]
+    pub(super) const fn is_long(&self) -> bool {
+        self.needs & LONG != 0
     }
 
     /// First cell of its session, where `at` is its own place.
@@ -296,9 +329,8 @@ impl HotStep {
     }
 
     /// It stands in for another step beyond a quota.
-    pub(crate) fn standing_in(mut self) -> Self {
+    pub(crate) const fn stand_in(&mut self) {
         self.flags |= STANDS_IN;
-        self
     }
 
     /// Whether another step may stand in for it.
@@ -320,27 +352,17 @@ impl HotStep {
     }
 
     /// Notes what fits for sure, over whichever port of its side a packet leaves.
-    pub(crate) fn fit(mut self, ports: &[PortConfig], step: &Step) -> Self {
-        let Action::Forward(forward) = step.action else { return self };
+    pub(super) fn fit(&mut self, ports: &[PortConfig], step: &Step) {
+        let Action::Forward(forward) = step.action else { return };
         let side = Side::new(forward.to, forward.instance);
         let side = forward.encapsulation.map_or(side, |tunnel| side_of_peer(ports, side, tunnel.peer));
         let headers = forward.encapsulation.map_or(0, |tunnel| self.container_length() + outer(tunnel.peer));
         self.fits = least_mtu(ports, side).saturating_sub(headers as u16);
-        self
     }
 
-    /// URRs that are not to measure for now are left out.
-    fn count_by(&mut self, places: &[u16], usages: &[Usage]) {
-        let usage = |place: &u16| usages.get(usize::from(*place));
-        let active = places.iter().filter(|place| usage(place).is_some_and(|usage| !usage.inactive));
-        let active: Vec<u16> = active.copied().collect();
-        let before_qos = active.iter().map(|place| usage(place).is_some_and(|usage| usage.before_qos));
-        self.before_qos = (0..).zip(before_qos).fold(0, |mask, (n, early)| mask | u8::from(early) << n);
-        let minds = |place: &u16| {
-            usage(place).is_some_and(|usage| usage.dropped_downlink != DroppedDownlink::default())
-        };
-        self.flags |= if active.iter().any(minds) { MINDS_DROPS } else { 0 };
-        self.counts |= copy(&active, &mut self.slots[1]) << COUNT_BITS;
+    /// Somebody wants to hear of its packets that are dropped.
+    pub(super) const fn minds(&mut self) {
+        self.flags |= MINDS_DROPS;
     }
 
     fn forward(&mut self, forward: Forward) {
@@ -371,44 +393,9 @@ impl HotStep {
         if self.dscp == NONE { None } else { Some(self.dscp) }
     }
 
-    /// Accounts whose rate limits apply.
-    #[inline]
-    pub(crate) fn meters(&self) -> &[u16] {
-        &self.slots[0][..usize::from(self.counts & COUNT).min(SLOTS)]
-    }
-
-    /// Of these, the accounts that count what QoS enforcement drops, too.
-    pub(crate) fn usages_before_qos(&self) -> impl Iterator<Item = u16> {
-        let mask = self.before_qos;
-        self.slots[1]
-            .into_iter()
-            .enumerate()
-            .filter_map(move |(n, place)| (mask >> n & 1 == 1).then_some(place))
-    }
-
-    /// The other accounts: they count what leaves.
-    pub(crate) fn usages_on_leaving(&self) -> impl Iterator<Item = u16> + use<> {
-        let (mask, count, slots) = (self.before_qos, self.usages().len(), self.slots[1]);
-        let places = slots.into_iter().take(count).enumerate();
-        places.filter_map(move |(n, place)| (mask >> n & 1 == 0).then_some(place))
-    }
-
     /// The account of a simple step's count, if it has one.
     #[inline]
     pub(crate) const fn counted_at(&self) -> u16 {
-        self.slots[1][0]
+        self.counted_at as u16
     }
-
-    /// Accounts whose usage is counted.
-    #[inline]
-    pub(crate) fn usages(&self) -> &[u16] {
-        &self.slots[1][..usize::from(self.counts >> COUNT_BITS).min(SLOTS)]
-    }
-}
-
-/// Rules with more than fit were refused.
-fn copy(from: &[u16], to: &mut [u16; SLOTS]) -> u8 {
-    let count = from.len().min(SLOTS);
-    to[..count].copy_from_slice(&from[..count]);
-    count as u8
 }

@@ -95,9 +95,9 @@ impl<B> Rest<B> {
 impl<P: Port> Worker<P> {
     /// Drops a packet that could not be kept, or no longer: URRs may want to hear of it.
     pub(super) fn discard_kept(&mut self, packet: Packet<P::Buffer>, reason: DropReason) {
-        let step = *self.state.sessions.cells.step(packet.meta.step);
+        let step = self.state.sessions.cells.step(packet.meta.step);
         if step.minds_drops() && packet.meta.direction() == Direction::Downlink {
-            self.state.count_dropped(&step, packet.meta.bytes.into());
+            self.state.count_dropped(packet.meta.step, packet.meta.bytes.into());
         }
         self.discard(packet.buffer, reason);
     }

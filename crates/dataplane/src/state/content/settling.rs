@@ -164,10 +164,10 @@ impl State {
             let any = Arrival { application: Application::Any, ..arrival };
             let certain = found.find(&arrival);
             let Some(at) = certain.or_else(|| found.find(&any)) else { continue };
-            let step = *self.sessions.cells.step(at);
+            let step = self.sessions.cells.whole(at);
             let base = found.run.base;
             let used = (deferred.packets, deferred.bytes);
-            for place in step.usages() {
+            for place in step.lists().usages() {
                 let count = &mut self.sessions.cells.account(base, *place).count;
                 if !count.add_all(direction, used, self.now_ns) {
                     let start = |state: &Self| certain.map(|at| state.start((session, at), &arrival));

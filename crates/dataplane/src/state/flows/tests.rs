@@ -25,6 +25,7 @@ impl Flows {
         let place = Place {
             key: &key,
             hash: self.hash(&key),
+            likely: self.look(self.hash(&key)),
             direction: Direction::Uplink,
             circumstances: CIRCUMSTANCES,
         };
@@ -38,10 +39,15 @@ impl Flows {
         let place = Place {
             key: &key,
             hash: self.hash(&key),
+            likely: self.look(self.hash(&key)),
             direction: Direction::Uplink,
             circumstances: CIRCUMSTANCES,
         };
         let found = self.find(place, 0);
+        // Wherever it seems to be.
+        for likely in [FlowLine::NONE, self.look(!place.hash)] {
+            assert_eq!(self.find(Place { likely, ..place }, 0), found);
+        }
         assert!(found.is_none_or(|(step, _)| step == StepIndex::new(number, 0)), "another's verdict");
         found.is_some()
     }
