@@ -19,11 +19,6 @@ impl<B: Buffer> Node<B> for Classify {
 
     #[inline]
     fn first(state: &State, packet: &Packet<B>) {
-        state.sessions.prefetch(packet.meta.session);
-    }
-
-    #[inline]
-    fn ahead(state: &State, packet: &mut Packet<B>) {
         if packet.meta.direction() == Direction::Downlink {
             // Most likely it will be put into a tunnel.
             packet.buffer.prefetch_headroom();

@@ -35,10 +35,15 @@ impl<B: Buffer> Node<B> for Flow {
                 (meta.step, meta.generation) = (step, generation);
                 Next::To(NodeId::Verdict)
             }
-            None => {
-                state.flows.prefetch_room(packet.meta.hash);
-                Next::To(NodeId::Session)
-            }
+            None => unknown(state, packet),
         }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn unknown<B: Buffer>(state: &State, packet: &Packet<B>) -> Next {
+    state.flows.prefetch_room(packet.meta.hash);
+    super::session::expect(state, packet);
+    Next::To(NodeId::Session)
 }

@@ -15,13 +15,6 @@ impl<B: Buffer> Node<B> for Session {
     #[inline]
     fn first(state: &State, packet: &Packet<B>) {
         if let Some(key) = key(state, packet) {
-            state.sessions.prefetch_key(key);
-        }
-    }
-
-    #[inline]
-    fn ahead(state: &State, packet: &mut Packet<B>) {
-        if let Some(key) = key(state, packet) {
             state.sessions.prefetch_behind(key);
         }
     }
@@ -53,7 +46,17 @@ pub(super) fn go_on<B: Buffer>(state: &State, packet: &mut Packet<B>, session: S
     if state.switch.carries(session) {
         return Next::To(NodeId::FrameUser);
     }
+    state.sessions.prefetch(session);
     Next::To(NodeId::Classify)
+}
+
+/// Asks for what leads to the session of a packet whose flow is unknown: new flows are few in a vector, so `session` itself could not
+/// ask early enough.
+#[inline]
+pub(super) fn expect<B: Buffer>(state: &State, packet: &Packet<B>) {
+    if let Some(key) = key(state, packet) {
+        state.sessions.prefetch_key(key);
+    }
 }
 
 /// Takes a packet to the rules of a session between tunnels of this node: it passes another session, too, before or after, which
