@@ -247,7 +247,7 @@ impl Node {
     }
 
     fn undo_establishment(&mut self, seid: Seid) {
-        let Some(session) = self.sessions.remove(seid) else { return };
+        let Some(session) = self.take_session(seid) else { return };
         self.unschedule(seid, &session);
         let Session { record, waiting, .. } = session;
         self.release_all(&record);

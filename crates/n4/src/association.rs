@@ -2,7 +2,7 @@
 
 use crate::ending::{Associating, Lost, Retained, Then, is_of_retained};
 use crate::establishment::cp_f_seid;
-use crate::exchange::{Asked, Asking, Purpose};
+use crate::exchange::{Asked, Asking, Key, Purpose};
 use crate::interface::{Level, Output};
 use crate::node::Node;
 use crate::peers::Association;
@@ -45,6 +45,7 @@ impl Node {
             answers_heartbeats: self.answers_heartbeats(&node_id),
             era: self.next_era(request, retained.is_some()),
             ends_ms: None,
+            ending_sets: vec![],
             set_up_ms: self.wall_ms(),
             named_ms: self.wall_ms(),
             capabilities: self.capabilities(),
@@ -221,9 +222,11 @@ impl Node {
     fn associate(&mut self, record: AssociationRecord, retained: Option<Retained>, asked: Option<Asked>) {
         let old = self.peers.get(&record.node_id).map(|association| association.record.recovery_time_stamp);
         let has_restarted = old.is_some_and(|old| old != record.recovery_time_stamp);
+        // Of what ends already none would be counted on.
+        let loses_all = has_restarted || self.endings.are_under_way(&record.node_id);
         let lost = match &retained {
             Some(retained) => Some(Lost::But(retained.clone())),
-            None => has_restarted.then_some(Lost::All),
+            None => loses_all.then_some(Lost::All),
         };
         let owner = record.node_id.clone();
         let associating = Associating { record, has_restarted, asked, retained };
@@ -235,12 +238,14 @@ impl Node {
 
     /// What it has lost is gone.
     pub(crate) fn associated_anew(&mut self, associating: Associating) {
-        let Associating { record, has_restarted, asked, retained } = associating;
+        let Associating { mut record, has_restarted, asked, retained } = associating;
         let node_id = record.node_id.clone();
         if has_restarted {
-            self.begins_anew(&node_id);
+            self.begins_anew(&node_id, asked.map_or(record.address, |asked| asked.key.from));
         }
         self.note(Level::Info, format!("associated with {node_id} at {}", record.address));
+        let ends = self.peers.get(&node_id).and_then(|association| association.ends);
+        record.ending_sets = self.endings.sets_of(&node_id);
         self.peers.insert(record.clone(), (Some(self.now), self.now + self.config.heartbeat_interval));
         self.out.push(Output::SaveAssociation(record));
         if let Some(asked) = asked {
@@ -248,8 +253,8 @@ impl Node {
             self.accept_setup(&asked, is_retained);
         }
         self.tell_failed_paths(&node_id);
-        // It was asked before we took leave.
-        if let Some(until) = self.peers.leaves() {
+        // It was asked before we took leave; or was to release us, and has forgotten that.
+        if let Some(until) = self.peers.leaves().or(ends) {
             self.release_association(&node_id, until);
         }
     }
@@ -272,12 +277,17 @@ impl Node {
     }
 
     /// It counts its requests anew, too: answers to earlier ones are not for it. The request at hand is forgotten with them, and
-    /// so is what it told of applications.
-    pub(crate) fn begins_anew(&mut self, node_id: &str) {
+    /// so is what it told of applications. Requests to associate that wait are not: they are of its new life, or another's.
+    /// Of several behind one address, it is known by its port alone.
+    pub(crate) fn begins_anew(&mut self, node_id: &str, from: SocketAddr) {
         self.note(Level::Warning, format!("{node_id} has restarted"));
         self.drop_pfds_of(node_id);
-        let address = self.peers.get(node_id).map(|association| association.record.address.ip());
-        self.answers.forget_all(|key| Some(key.from.ip()) == address);
+        let Some(association) = self.peers.get(node_id) else { return };
+        let address = association.record.address.ip();
+        let is_alone = self.peers.at(address).nth(1).is_none();
+        let associating = self.endings.associating();
+        let is_its = |key: &Key| if is_alone { key.from.ip() == address } else { key.from == from };
+        self.answers.forget_all(|key| is_its(key) && !associating.contains(key));
     }
 
     /// Whether there are sessions of those it asks to retain: it need not restore them (TS 29.244 8.2.134).
@@ -326,6 +336,7 @@ impl Node {
                 answers_heartbeats: self.answers_heartbeats(&node_id),
                 era: self.era(&node_id),
                 ends_ms: None,
+                ending_sets: vec![],
                 set_up_ms: self.wall_ms(),
                 named_ms: self.wall_ms(),
                 capabilities: self.capabilities(),

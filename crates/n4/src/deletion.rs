@@ -9,7 +9,7 @@ use crate::metering::of_usage;
 use crate::node::Node;
 use crate::offline;
 use crate::refusal::Refusal;
-use crate::sessions::{Pending, Work};
+use crate::sessions::{Pending, Session, Work};
 use crate::usage;
 use dplink::UsageCounts;
 use pfcp::{Cause, CpFeature, FSeid, Message, SessionDeletionResponse, SessionReportRequest, UsageReport};
@@ -25,7 +25,7 @@ impl Node {
     /// The data plane has removed it, and tells the last counts.
     pub(crate) fn removed(&mut self, seid: Seid, counts: &[UsageCounts]) {
         let now = self.wall_ms();
-        self.endings.gone(seid, self.now);
+        self.endings.gone(seid, (self.config.limits.portion, self.now));
         if self.left(seid, counts) {
             return;
         }
@@ -50,7 +50,7 @@ impl Node {
     /// Answers a deletion by the counts that are known.
     pub(crate) fn forget(&mut self, seid: Seid, pending: &Pending) {
         let told = self.looks_after(seid);
-        let Some(mut session) = self.sessions.remove(seid) else { return };
+        let Some(mut session) = self.take_session(seid) else { return };
         self.unschedule(seid, &session);
         let untold = std::mem::take(&mut session.record.usage.further);
         let mut usage_reports: Vec<UsageReport> = untold.iter().flat_map(|bytes| reports_of(bytes)).collect();
@@ -123,9 +123,15 @@ impl Node {
         }
     }
 
+    /// It is there no more.
+    pub(crate) fn take_session(&mut self, seid: Seid) -> Option<Session> {
+        self.endings.forget(seid);
+        self.sessions.remove(seid)
+    }
+
     /// Removes a session its owner no longer has. The data plane is told, not waited for.
     pub(crate) fn drop_session(&mut self, seid: Seid) {
-        let Some(session) = self.sessions.remove(seid) else { return };
+        let Some(session) = self.take_session(seid) else { return };
         let replaced = session.replaces().to_vec();
         self.unschedule(seid, &session);
         self.release_all(&session.record);

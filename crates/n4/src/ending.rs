@@ -1,16 +1,19 @@
-//! Very many sessions that end together: of a control plane that has restarted or leaves, of a set. A million of them take seconds, in
-//! which others want to be heard. So they end by portions, and what waits for their end, an answer mostly, comes after the last one.
-//! Nothing needs to be remembered over a restart: who was not answered asks again, and whoever told of a restart by heartbeats goes on
-//! to.
+//! Very many sessions that end together: of a control plane that has restarted or leaves, of a set; and those of a set that move. A
+//! million of them take seconds, in which others want to be heard. So they go by portions, and what waits for them, an answer mostly,
+//! comes after the last one. That an association is over, and which sets end, is kept with the association: nobody need ask for
+//! that again after a restart of ours. Of the rest nothing needs to be remembered: who was not answered asks again, and whoever told of a
+//! restart by heartbeats goes on to.
 //!
-//! The data plane sets the pace. It lets a portion go before it is told of the next, or what is new would wait behind all of them.
+//! The data plane sets the pace. It has a portion to let go at most, which is filled up as it does, or what is new would wait behind
+//! all of them.
 
-use crate::exchange::Asked;
-use crate::interface::Level;
+use crate::exchange::{Asked, Key};
+use crate::interface::{Level, Output};
 use crate::node::Node;
+use crate::peers::Association;
 use crate::refusal::Refusal;
 use crate::sessions::Session;
-use crate::sets::is_of_any;
+use crate::sets::{Moving, is_of_any};
 use machine::Time;
 use pfcp::{Cause, FqCsid};
 use rules::Seid;
@@ -19,9 +22,9 @@ use std::collections::{BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// The data plane is waited for no longer than this before the next ones.
+/// A data plane that says nothing is waited for no longer than this before the next ones.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// Requests to end sets that are under way at once.
+/// Requests to end or move sets that are under way at once.
 const SETS: usize = 64;
 
 /// Whose sessions stay, by the addresses of their CP F-SEIDs; all of the peer's where there are none.
@@ -39,6 +42,8 @@ pub(crate) enum Lost {
     OfSets(Vec<FqCsid>),
     /// All, when the data plane has told what they used.
     Parting,
+    /// None: these are looked after by others from now on.
+    Moving(Moving),
 }
 
 impl Lost {
@@ -48,6 +53,7 @@ impl Lost {
             Self::But(retained) => !is_of_retained(record, retained),
             Self::UpTo(era) => record.era <= *era,
             Self::OfSets(fq_csids) => is_of_any(record, fq_csids),
+            Self::Moving(_) => false,
         }
     }
 }
@@ -59,8 +65,10 @@ pub(crate) fn is_of_retained(record: &SessionRecord, retained: &Retained) -> boo
 /// What comes after the last session.
 #[derive(Clone, Debug)]
 pub(crate) enum Then {
-    /// A set is gone: this is answered.
-    SetIsGone(Asked),
+    /// A set is gone: this is answered, if it came in this life of ours.
+    SetIsGone(Option<Asked>),
+    /// A set has moved: this is answered.
+    SetHasMoved(Asked),
     /// The control plane is associated.
     Associate(Box<Associating>),
     /// It has restarted, and this is its time stamp.
@@ -75,10 +83,19 @@ impl Then {
     /// Who is answered after it.
     const fn asked(&self) -> Option<&Asked> {
         match self {
-            Self::SetIsGone(asked) => Some(asked),
+            Self::SetIsGone(asked) | Self::Over(asked) => asked.as_ref(),
+            Self::SetHasMoved(asked) => Some(asked),
             Self::Associate(associating) => associating.asked.as_ref(),
-            Self::Over(asked) => asked.as_ref(),
             Self::Restarted(_) | Self::Told => None,
+        }
+    }
+
+    /// Whether sessions that are being deleted are answered for first. Who has restarted has forgotten that it asked.
+    const fn hears_of_deletions(&self) -> bool {
+        match self {
+            Self::SetIsGone(_) | Self::Told | Self::Over(_) => true,
+            Self::Associate(associating) => !associating.has_restarted,
+            Self::SetHasMoved(_) | Self::Restarted(_) => false,
         }
     }
 }
@@ -100,14 +117,28 @@ struct Ending {
     lost: Lost,
     /// Those that are not looked at yet.
     left: std::vec::IntoIter<Seid>,
-    /// How many have ended.
+    /// Those that are being deleted, of which their control plane is told by the answer to that.
+    deleted: BTreeSet<Seid>,
+    /// How many have ended, or moved.
     ended: usize,
     then: Then,
 }
 
 impl Ending {
+    fn new(owner: String, lost: Lost, left: Vec<Seid>, then: Then) -> Self {
+        Self { owner, lost, left: left.into_iter(), deleted: BTreeSet::new(), ended: 0, then }
+    }
+
     const fn is_of_sets(&self) -> bool {
-        matches!(self.lost, Lost::OfSets(_))
+        matches!(self.lost, Lost::OfSets(_) | Lost::Moving(_))
+    }
+
+    fn has_left(&self) -> bool {
+        self.left.len() > 0
+    }
+
+    fn is_done(&self) -> bool {
+        !self.has_left() && self.deleted.is_empty()
     }
 }
 
@@ -115,7 +146,7 @@ impl Ending {
 #[derive(Debug, Default)]
 pub(crate) struct Endings {
     all: VecDeque<Ending>,
-    /// What the data plane has yet to let go of the last portion: it is told of no more until then.
+    /// What the data plane has yet to let go.
     going: BTreeSet<Seid>,
     /// When to go on.
     at: Time,
@@ -123,28 +154,91 @@ pub(crate) struct Endings {
 
 impl Endings {
     pub(crate) fn next_due(&self) -> Option<Time> {
-        (!self.all.is_empty()).then_some(self.at)
+        let done = self.all.iter().any(Ending::is_done).then_some(Time::ZERO);
+        done.or_else(|| self.all.iter().any(Ending::has_left).then_some(self.at))
+    }
+
+    pub(crate) fn are_none(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Those of a control plane, other than of sets.
+    fn of(&self, owner: &str) -> impl Iterator<Item = &Ending> {
+        self.all.iter().filter(move |ending| ending.owner == owner && !ending.is_of_sets())
     }
 
     /// Whether sessions of a control plane end, other than as sets.
-    fn are_under_way(&self, owner: &str) -> bool {
-        self.all.iter().any(|ending| ending.owner == owner && !ending.is_of_sets())
+    pub(crate) fn are_under_way(&self, owner: &str) -> bool {
+        self.of(owner).next().is_some()
+    }
+
+    /// Whether its association is over with them.
+    fn end_association(&self, owner: &str) -> bool {
+        self.of(owner).any(|ending| matches!(ending.then, Then::Over(_)))
+    }
+
+    /// Whether they end as it did not release us in time.
+    pub(crate) fn know_parting(&self, owner: &str) -> bool {
+        self.of(owner).any(|ending| matches!(ending.then, Then::Told))
+    }
+
+    /// Whether it waits to associate with this time stamp.
+    pub(crate) fn know(&self, owner: &str, stamp: u32) -> bool {
+        let is_it =
+            |then: &Then| matches!(then, Then::Associate(it) if it.record.recovery_time_stamp == stamp);
+        self.of(owner).any(|ending| is_it(&ending.then))
+    }
+
+    /// Requests to associate that wait.
+    pub(crate) fn associating(&self) -> Vec<Key> {
+        let waiting = self.all.iter().filter(|ending| matches!(ending.then, Then::Associate(_)));
+        waiting.filter_map(|ending| Some(ending.then.asked()?.key)).collect()
+    }
+
+    /// Its sets that end, as on the wire.
+    pub(crate) fn sets_of(&self, owner: &str) -> Vec<Vec<u8>> {
+        let mut sets = Vec::new();
+        for ending in self.all.iter().filter(|ending| ending.owner == owner) {
+            let Lost::OfSets(fq_csids) = &ending.lost else { continue };
+            sets.extend(fq_csids.iter().map(FqCsid::octets));
+        }
+        sets.sort_unstable();
+        sets.dedup();
+        sets
     }
 
     /// Whether a session is one of those that end with their control plane.
     pub(crate) fn have(&self, record: &SessionRecord) -> bool {
-        let is_its = |ending: &&Ending| ending.owner == record.owner && !ending.is_of_sets();
-        self.all.iter().filter(is_its).any(|ending| ending.lost.has(record))
+        self.of(&record.owner).any(|ending| ending.lost.has(record))
     }
 
-    fn has_room_for_a_set(&self) -> bool {
+    fn have_room_for_a_set(&self) -> bool {
         self.all.iter().filter(|ending| ending.is_of_sets()).count() < SETS
     }
 
-    /// The data plane has let a session go.
-    pub(crate) fn gone(&mut self, seid: Seid, now: Time) {
-        if self.going.remove(&seid) && self.going.is_empty() {
-            self.at = now;
+    /// The next in turn that has sessions left, or has none to wait for.
+    fn take(&mut self, is_it: impl Fn(&Ending) -> bool) -> Option<Ending> {
+        let at = self.all.iter().position(is_it)?;
+        self.all.remove(at)
+    }
+
+    /// The data plane has let a session go. It is told of more once it has done half of what it has to, so that it is never idle, and
+    /// each turn is worth it.
+    pub(crate) fn gone(&mut self, seid: Seid, (portion, now): (usize, Time)) {
+        if self.going.remove(&seid) {
+            self.at = if self.is_full(portion) { now + PATIENCE } else { now };
+        }
+    }
+
+    /// Whether the data plane has enough to do.
+    fn is_full(&self, portion: usize) -> bool {
+        self.going.len() > portion / 2
+    }
+
+    /// A session is there no more: if it was being deleted, that has been answered.
+    pub(crate) fn forget(&mut self, seid: Seid) {
+        for ending in &mut self.all {
+            ending.deleted.remove(&seid);
         }
     }
 
@@ -158,8 +252,12 @@ impl Endings {
 /// What becomes of a session that is looked at.
 enum Fate {
     Stays,
+    /// Its control plane has asked for its end already, and is answered.
+    IsDeleted,
     /// Another control plane looks after it, and has it from now on.
-    Moves(String),
+    Inherited(String),
+    /// Another one looks after it from now on.
+    Moves(IpAddr),
     Ends,
 }
 
@@ -172,21 +270,34 @@ impl Node {
             if !is_asked_for {
                 return;
             }
-            self.give_up_ending(&owner);
+            self.give_up_ending(&owner, then.asked().copied());
         }
-        let left = self.sessions.all_of(&owner).into_iter();
-        self.begin_ending(Ending { owner, lost, left, ended: 0, then });
+        let left = self.that_end(&owner, &then);
+        self.begin_ending(Ending::new(owner, lost, left, then));
     }
 
-    /// Something else is asked for. Who waits for it is told that there is more to do than can be done.
-    fn give_up_ending(&mut self, owner: &str) {
-        let is_its = |ending: &Ending| ending.owner == owner && !ending.is_of_sets();
-        let (given_up, all): (VecDeque<_>, _) =
-            std::mem::take(&mut self.endings.all).into_iter().partition(is_its);
-        self.endings.all = all;
-        for asked in given_up.iter().filter_map(|ending| ending.then.asked()) {
-            self.refuse(asked, None, Refusal::of(Cause::PfcpEntityInCongestion));
+    /// Those that are being deleted may have lost their names to others already: they are found by what is under way.
+    fn that_end(&self, owner: &str, then: &Then) -> Vec<Seid> {
+        let mut all = self.sessions.all_of(owner);
+        if matches!(then, Then::Over(_)) {
+            all.extend(self.sessions.pending());
+            all.sort_unstable();
+            all.dedup();
         }
+        all
+    }
+
+    /// Something else is asked for. Who waits for it is told that there is more to do than can be done, but for who asks the same once
+    /// more: there was no room to remember that it did.
+    pub(crate) fn give_up_ending(&mut self, owner: &str, next: Option<Asked>) {
+        let is_its = |ending: &Ending| ending.owner == owner && !ending.is_of_sets();
+        let next = next.map(|asked| asked.key);
+        while let Some(given_up) = self.endings.take(is_its) {
+            if let Some(asked) = given_up.then.asked().filter(|asked| Some(asked.key) != next) {
+                self.refuse(asked, None, Refusal::of(Cause::PfcpEntityInCongestion));
+            }
+        }
+        self.remember_endings(owner);
     }
 
     /// Ends the sessions of sets.
@@ -196,59 +307,124 @@ impl Node {
         owner: String,
         fq_csids: &[FqCsid],
     ) -> Result<(), Refusal> {
-        if !self.endings.has_room_for_a_set() {
+        let left: Vec<Seid> = self.sessions.of_sets(fq_csids).into_iter().collect();
+        self.begin_set((owner, Lost::OfSets(fq_csids.to_vec())), left, Then::SetIsGone(Some(*asked)))
+    }
+
+    /// Sessions of sets go, or move.
+    pub(crate) fn begin_set(
+        &mut self,
+        (owner, lost): (String, Lost),
+        left: Vec<Seid>,
+        then: Then,
+    ) -> Result<(), Refusal> {
+        if !self.endings.have_room_for_a_set() {
             return Err(Refusal::of(Cause::PfcpEntityInCongestion));
         }
-        let left: Vec<Seid> = self.sessions.of_sets(fq_csids).into_iter().collect();
-        let (lost, then) = (Lost::OfSets(fq_csids.to_vec()), Then::SetIsGone(*asked));
-        self.begin_ending(Ending { owner, lost, left: left.into_iter(), ended: 0, then });
+        self.begin_ending(Ending::new(owner, lost, left, then));
         Ok(())
     }
 
+    /// What a former life of ours did not finish.
+    pub(crate) fn resume_endings(&mut self) {
+        let unfinished = |association: &Association| {
+            let AssociationRecord { node_id, ending_sets, .. } = &association.record;
+            (node_id.clone(), association.is_over(), ending_sets.clone())
+        };
+        let all: Vec<_> = self.peers.iter().map(unfinished).collect();
+        for (owner, is_over, sets) in all {
+            let sets: Vec<FqCsid> = sets.iter().filter_map(|octets| FqCsid::of_octets(octets)).collect();
+            if !sets.is_empty() {
+                let left: Vec<Seid> = self.sessions.of_sets(&sets).into_iter().collect();
+                let then = Then::SetIsGone(None);
+                self.endings.all.push_back(Ending::new(owner.clone(), Lost::OfSets(sets), left, then));
+            }
+            if is_over {
+                let left = self.sessions.all_of(&owner);
+                let over = Ending::new(owner.clone(), Lost::All, left, Then::Over(None));
+                self.endings.all.push_back(over);
+            }
+            self.remember_endings(&owner);
+        }
+    }
+
     fn begin_ending(&mut self, mut ending: Ending) {
+        let is_first = !self.endings.all.iter().any(Ending::has_left);
+        let before = self.endings.going.len();
         self.end_portion(&mut ending);
-        if ending.left.len() == 0 {
+        // Who only waits for its turn puts off nobody else's.
+        if is_first || self.endings.going.len() > before {
+            self.wait_for_data_plane();
+        }
+        if ending.is_done() {
             return self.have_ended(ending);
         }
-        let (owner, left) = (&ending.owner, ending.left.len());
-        if let Some(association) = self.peers.get_mut(owner).filter(|_| !ending.is_of_sets()) {
-            association.is_ending = true;
-        }
-        self.note(Level::Info, format!("sessions of {owner} end: {left} more are looked at by portions"));
+        let (owner, left) = (ending.owner.clone(), ending.left.len());
+        let what = if matches!(ending.lost, Lost::Moving(_)) { "move" } else { "end" };
+        self.note(Level::Info, format!("sessions of {owner} {what}: {left} more are looked at by portions"));
         self.endings.all.push_back(ending);
-        self.wait_for_data_plane();
+        self.remember_endings(&owner);
+    }
+
+    /// Its association, and the database, know what is under way.
+    pub(crate) fn remember_endings(&mut self, owner: &str) {
+        let (is_ending, is_over) = (self.endings.are_under_way(owner), self.endings.end_association(owner));
+        let sets = self.endings.sets_of(owner);
+        let since_1900_ms = self.since_1900_ms;
+        let Some(association) = self.peers.get_mut(owner) else { return };
+        association.is_ending = is_ending;
+        let ends_ms = association.ends.map(|ends| since_1900_ms + ends.since_zero().as_millis() as u64);
+        let ends_ms = if is_over { Some(AssociationRecord::IS_OVER) } else { ends_ms };
+        let record = &mut association.record;
+        if (record.ends_ms, &record.ending_sets) != (ends_ms, &sets) {
+            (record.ends_ms, record.ending_sets) = (ends_ms, sets);
+            self.out.push(Output::SaveAssociation(record.clone()));
+        }
     }
 
     /// The next portion, where it is time for it.
     pub(crate) fn end_more(&mut self) {
+        while let Some(done) = self.endings.take(Ending::is_done) {
+            self.have_ended(done);
+        }
         if self.endings.at > self.now {
             return;
         }
-        let Some(mut ending) = self.endings.all.pop_front() else { return };
-        self.endings.going.clear();
-        self.end_portion(&mut ending);
-        match ending.left.len() {
-            0 => self.have_ended(ending),
-            _ => self.endings.all.push_back(ending),
+        let Some(mut ending) = self.endings.take(Ending::has_left) else { return };
+        if self.endings.is_full(self.config.limits.portion) {
+            // It has said nothing for so long.
+            self.endings.going.clear();
         }
+        self.end_portion(&mut ending);
         self.wait_for_data_plane();
+        match ending.is_done() {
+            true => self.have_ended(ending),
+            false => self.endings.all.push_back(ending),
+        }
     }
 
     fn wait_for_data_plane(&mut self) {
-        let is_idle = self.epoch.is_none() || self.endings.going.is_empty();
-        self.endings.at = if is_idle { self.now } else { self.now + PATIENCE };
+        let waits = self.epoch.is_some() && self.endings.is_full(self.config.limits.portion);
+        self.endings.at = if waits { self.now + PATIENCE } else { self.now };
     }
 
     fn end_portion(&mut self, ending: &mut Ending) {
-        for _ in 0..self.config.limits.portion {
+        let portion = self.config.limits.portion;
+        for _ in 0..portion {
+            if self.endings.going.len() >= portion {
+                break;
+            }
             let Some(seid) = ending.left.next() else { break };
-            match self.fate(seid, ending) {
+            let fate = self.fate(seid, ending);
+            ending.ended += usize::from(matches!(fate, Fate::Ends | Fate::Moves(_)));
+            match fate {
                 Fate::Stays => {}
-                Fate::Moves(heir) => self.hand_over(seid, heir),
-                Fate::Ends => {
-                    self.end_one(seid, ending);
-                    ending.ended += 1;
+                Fate::IsDeleted => {
+                    ending.deleted.insert(seid);
                 }
+                Fate::Inherited(heir) => self.hand_over(seid, heir),
+                Fate::Moves(to) => self.look_to(seid, to),
+                Fate::Ends => self.end_one(seid, ending),
             }
         }
         self.sessions.rest(self.wall_ms());
@@ -270,30 +446,32 @@ impl Node {
     /// It is not woken for that.
     fn fate(&self, seid: Seid, ending: &Ending) -> Fate {
         let Ending { owner, lost, .. } = ending;
-        let is_its = |session: &Session| match lost {
-            Lost::OfSets(_) => self.peers.are_one(owner, &session.record.owner),
-            _ => session.record.owner == *owner,
+        let is_its = |session: &Session| match ending.is_of_sets() {
+            true => self.peers.are_one(owner, &session.record.owner),
+            false => session.record.owner == *owner,
         };
         let heir = |session: &Session| self.heir_of(session).filter(|_| !ending.is_of_sets());
-        let fate = |session: &Session| match heir(session) {
+        let fate = |session: &Session| match (lost, heir(session)) {
             _ if !is_its(session) => Fate::Stays,
-            Some(heir) => Fate::Moves(heir),
-            None if lost.has(&session.record) => Fate::Ends,
-            None => Fate::Stays,
+            (Lost::Moving(moving), _) => moving.to(&session.record).map_or(Fate::Stays, Fate::Moves),
+            (_, Some(heir)) => Fate::Inherited(heir),
+            _ if !lost.has(&session.record) => Fate::Stays,
+            _ if ending.then.hears_of_deletions() && session.is_to_be_deleted() => Fate::IsDeleted,
+            _ => Fate::Ends,
         };
         self.sessions.peek(seid, fate).unwrap_or(Fate::Stays)
     }
 
     fn have_ended(&mut self, ending: Ending) {
         let Ending { owner, ended, then, .. } = ending;
-        if let Some(association) = self.peers.get_mut(&owner).filter(|_| !matches!(then, Then::SetIsGone(_)))
-        {
-            association.is_ending = false;
-        }
         match then {
             Then::SetIsGone(asked) => {
                 self.note(Level::Info, format!("{owner} ends {ended} sessions of a set"));
-                self.set_is_gone(&asked);
+                asked.iter().for_each(|asked| self.set_is_gone(asked));
+            }
+            Then::SetHasMoved(asked) => {
+                self.note(Level::Info, format!("{ended} sessions of {owner} are looked after by others"));
+                self.set_has_moved(&asked);
             }
             Then::Associate(associating) => {
                 self.note_lost(&owner, ended);
@@ -303,10 +481,10 @@ impl Node {
                 self.note_lost(&owner, ended);
                 self.has_restarted(&owner, stamp);
             }
-            // The next look at associations that are over finds that out.
-            Then::Told => {}
-            Then::Over(asked) => self.association_is_over(owner, asked.as_ref()),
+            Then::Told => self.bid_farewell(&owner),
+            Then::Over(asked) => self.association_is_over(owner.clone(), asked.as_ref()),
         }
+        self.remember_endings(&owner);
     }
 
     fn note_lost(&mut self, owner: &str, ended: usize) {

@@ -6,6 +6,7 @@ use crate::load::Pressure;
 use crate::networks;
 use crate::node::Node;
 use crate::offline;
+use crate::peers::Association;
 use crate::refusal::Refusal;
 use crate::sessions::{Session, Work};
 use crate::support;
@@ -26,6 +27,10 @@ impl Node {
         let owner = self.establishing(asked, request)?;
         if self.peers.spoken_for(&owner, self.now) {
             self.speaks_by_name(&owner);
+        }
+        // Who has left makes none; what is left of its own is ending.
+        if self.peers.get(&owner).is_some_and(Association::is_over) {
+            return Err(Refusal::of(Cause::NoEstablishedPfcpAssociation));
         }
         if self.is_leaving(&owner) {
             return Err(Refusal::of(Cause::RequestRejected));

@@ -7,11 +7,12 @@ use crate::ending::{Lost, Then};
 use crate::exchange::Purpose;
 use crate::interface::{Level, Output};
 use crate::node::Node;
+use crate::peers::Association;
 use machine::Time;
 use pfcp::{AssociationUpdateRequest, Cause, Message, flags};
 use std::time::Duration;
 
-/// When the time is up, control planes are told what their sessions used, for so long at most.
+/// When their sessions have ended, control planes are told what these used, for so long at most.
 const FAREWELL: Duration = Duration::from_secs(30);
 
 impl Node {
@@ -54,12 +55,25 @@ impl Node {
         std::mem::take(&mut self.out)
     }
 
+    /// Sessions that the data plane was told to let go are over; the others stay. Whose association is over has left.
     fn go_on_with(&mut self, node_id: &str) {
-        let Some(association) = self.peers.get_mut(node_id).filter(|it| it.ends.is_some()) else { return };
+        let is_it = |it: &&mut Association| it.ends.is_some() && !it.is_over();
+        let Some(association) = self.peers.get_mut(node_id).filter(is_it) else { return };
         (association.ends, association.farewell, association.is_to_hear) = (None, None, false);
-        association.record.ends_ms = None;
-        let record = association.record.clone();
-        self.out.push(Output::SaveAssociation(record));
+        let gone = std::mem::take(&mut association.parted);
+        if self.endings.know_parting(node_id) {
+            self.give_up_ending(node_id, None);
+        }
+        self.remember_endings(node_id);
+        if gone > 0 {
+            let text = format!("no leave is taken of {node_id}, but {gone} of its sessions had gone already");
+            self.note(Level::Warning, text);
+        }
+    }
+
+    /// Sessions of a control plane that have gone, as it did not release us in time.
+    pub fn parted_with(&self, node_id: &str) -> usize {
+        self.peers.get(node_id).map_or(0, |association| association.parted)
     }
 
     /// The process is stopped, and not by a fault. Once nobody is left, leave has been taken: the next start serves again.
@@ -70,9 +84,10 @@ impl Node {
         std::mem::take(&mut self.out)
     }
 
-    /// Node IDs of the control planes that are associated.
+    /// Node IDs of the control planes that are associated, but for those that have left and whose sessions are ending.
     pub fn associations(&self) -> Vec<String> {
-        self.peers.iter().map(|association| association.record.node_id.clone()).collect()
+        let associated = self.peers.iter().filter(|association| !association.is_over());
+        associated.map(|association| association.record.node_id.clone()).collect()
     }
 
     /// Whether a control plane is to release us, and has not yet.
@@ -80,25 +95,22 @@ impl Node {
         self.peers.get(node_id).is_some_and(|association| association.ends.is_some())
     }
 
-    /// Who is left while leave is taken: Node IDs of those whose release has not come yet, and addresses of those who may answer
-    /// yet that they associate.
+    /// Who is left while leave is taken: Node IDs of those whose release has not come yet or whose sessions are ending, and addresses of
+    /// those who may answer yet that they associate.
     pub fn leaving(&self) -> Vec<String> {
-        let left = self.peers.iter().filter(|association| association.ends.is_some());
+        let leaves = self.peers.leaves().is_some();
+        let left = self.peers.iter().filter(|it| it.ends.is_some() || (leaves && it.is_over()));
         let left = left.map(|association| association.record.node_id.clone());
-        let asked = self.peers.asked_to_associate().filter(|_| self.peers.leaves().is_some());
+        let asked = self.peers.asked_to_associate().filter(|_| leaves);
         left.chain(asked.map(|address| address.to_string())).collect()
     }
 
-    /// Asks a control plane to release its association before we have left.
+    /// Asks a control plane to release its association before we have left, unless it has left.
     pub(crate) fn release_association(&mut self, node_id: &str, until: Time) {
-        let ends_ms = self.since_1900_ms + until.since_zero().as_millis() as u64;
-        if let Some(association) = self.peers.get_mut(node_id) {
-            association.ends = Some(until);
-            association.record.ends_ms = Some(ends_ms);
-            let record = association.record.clone();
-            self.out.push(Output::SaveAssociation(record));
-            self.ask_to_leave(node_id, until - self.now);
-        }
+        let Some(association) = self.peers.get_mut(node_id).filter(|it| !it.is_over()) else { return };
+        association.ends = Some(until);
+        self.remember_endings(node_id);
+        self.ask_to_leave(node_id, until - self.now);
     }
 
     /// Whoever was asked before we were restarted may not have heard.
@@ -136,18 +148,33 @@ impl Node {
                     Level::Warning,
                     format!("the association with {node_id} is over: it was not released in time"),
                 );
-                self.losses.forget(&node_id);
+                self.forget_untold(&node_id);
                 self.end_association(node_id);
             }
         }
+    }
+
+    /// There was no time to tell more.
+    fn forget_untold(&mut self, node_id: &str) {
+        let untold = self.losses.forget(node_id);
+        if untold > 0 {
+            let text = format!("what {untold} of {node_id}'s sessions used was not told");
+            self.note(Level::Warning, text);
+        }
+    }
+
+    /// The last of its sessions has ended: from now on it is told what they used. The next look at associations that are over finds
+    /// whether that is done.
+    pub(crate) fn bid_farewell(&mut self, node_id: &str) {
+        let until = self.now + FAREWELL;
+        self.peers.get_mut(node_id).into_iter().for_each(|it| it.farewell = Some(until));
     }
 
     /// Its sessions end, and it is told what they used: whether that is done, or has taken too long.
     fn is_farewell_over(&mut self, node_id: &str) -> bool {
         let farewell = self.peers.get(node_id).and_then(|association| association.farewell);
         if farewell.is_none() {
-            let until = self.now + FAREWELL;
-            self.peers.get_mut(node_id).into_iter().for_each(|it| it.farewell = Some(until));
+            self.bid_farewell(node_id);
             self.end_sessions_of(node_id.to_owned(), Lost::Parting, Then::Told);
         }
         // Sessions of which it has yet to hear end by portions.

@@ -51,10 +51,10 @@ impl Losses {
         !self.parting.contains_key(owner) && !self.untold.contains_key(owner)
     }
 
-    /// It is associated no more.
-    pub(crate) fn forget(&mut self, owner: &str) {
-        self.parting.remove(owner);
-        self.untold.remove(owner);
+    /// It is associated no more. Of how many sessions it has not been told.
+    pub(crate) fn forget(&mut self, owner: &str) -> usize {
+        let left = [self.parting.remove(owner), self.untold.remove(owner)];
+        left.iter().flatten().map(BTreeSet::len).sum()
     }
 
     /// The last counts have come; whether they were waited for.
@@ -103,6 +103,7 @@ impl Node {
         }
         self.out.push(Output::Delete(seid));
         self.losses.parting.entry(owner.to_owned()).or_default().insert(seid);
+        self.peers.get_mut(owner).into_iter().for_each(|association| association.parted += 1);
         self.losses.parting_until = Some(self.now + self.config.apply_timeout);
         true
     }

@@ -144,6 +144,7 @@ impl Node {
         };
         node.find_outdated();
         node.restore_all(&start.sessions);
+        node.resume_endings();
         node
     }
 

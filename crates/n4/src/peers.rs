@@ -43,6 +43,8 @@ pub(crate) struct Association {
     pub(crate) farewell: Option<Time>,
     /// Its sessions end by portions (`ending.rs`): nothing else of this is due until that is done.
     pub(crate) is_ending: bool,
+    /// Sessions that have gone, as it did not release us in time.
+    pub(crate) parted: usize,
     /// It was asked for its release in a former life of ours, and may not have heard.
     pub(crate) is_to_hear: bool,
     /// Another one has been set up at its address since it spoke by its name: it may be that one.
@@ -65,6 +67,11 @@ pub(crate) struct Told {
 impl Association {
     pub(crate) const fn is_up(&self) -> bool {
         self.silent.is_none()
+    }
+
+    /// Whether only its sessions are left of it.
+    pub(crate) fn is_over(&self) -> bool {
+        self.record.ends_ms == Some(AssociationRecord::IS_OVER)
     }
 
     /// From now on; looked at again after `patience`, if there is an end to that.
@@ -137,7 +144,8 @@ impl Peers {
     /// One of the database. What was asked of it in our former life holds. Of one that is not spoken with any more nothing will be
     /// heard.
     fn restore(&mut self, record: AssociationRecord, config: &Config, since_1900_ms: u64) {
-        let ends = record.ends_ms.map(|ends_ms| Time::from_millis(ends_ms.saturating_sub(since_1900_ms)));
+        let ends = record.ends_ms.filter(|ends_ms| *ends_ms != AssociationRecord::IS_OVER);
+        let ends = ends.map(|ends_ms| Time::from_millis(ends_ms.saturating_sub(since_1900_ms)));
         let (node_id, is_allowed) = (record.node_id.clone(), config.allows(record.address.ip()));
         self.insert(record, (None, Time::ZERO));
         let Some(association) = self.get_mut(&node_id) else { return };
@@ -196,6 +204,7 @@ impl Peers {
             ends: None,
             farewell: None,
             is_ending: false,
+            parted: 0,
             is_to_hear: false,
             is_doubted: false,
             outdated: None,

@@ -63,6 +63,12 @@ impl Waiting {
         next
     }
 
+    /// Whether the session is to be deleted.
+    fn has_deletion(&self) -> bool {
+        let mut all = self.0.iter().flat_map(|waiting| waiting.iter());
+        all.any(|(_, body)| matches!(body, Body::SessionDeletionRequest(_)))
+    }
+
     /// Who asks.
     pub(crate) fn into_asked(self) -> impl Iterator<Item = Asked> {
         self.0.into_iter().flat_map(|waiting| *waiting).map(|(asked, _)| asked)
@@ -205,6 +211,12 @@ impl Session {
     /// Whether that is what is under way.
     pub(crate) fn yields(&self) -> bool {
         self.pending.as_ref().is_some_and(|pending| matches!(pending.work, Work::Yield))
+    }
+
+    /// Whether its deletion was asked for and has not been answered.
+    pub(crate) fn is_to_be_deleted(&self) -> bool {
+        let is_under_way = |pending: &Pending| matches!(pending.work, Work::Delete);
+        self.pending.as_deref().is_some_and(is_under_way) || self.waiting.has_deletion()
     }
 
     /// Those it is to replace.

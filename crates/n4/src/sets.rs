@@ -1,6 +1,7 @@
 //! Many sessions at once: sets of sessions that end or move together (TS 29.244 6.2.9, 7.4.7), and control planes of a
 //! set that take sessions over from one another (5.22).
 
+use crate::ending::{Lost, Then};
 use crate::exchange::{Asked, Asking};
 use crate::interface::Level;
 use crate::node::Node;
@@ -15,6 +16,17 @@ use rules::Seid;
 use session::{AssociationRecord, CpFSeid, SessionRecord};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
+
+/// Which sessions move, and where to.
+#[derive(Clone, Debug)]
+pub(crate) struct Moving(Vec<(SessionChangeInfo, IpAddr)>);
+
+impl Moving {
+    /// Where one does. Of several changes that mean it, the last one holds.
+    pub(crate) fn to(&self, record: &SessionRecord) -> Option<IpAddr> {
+        self.0.iter().rev().find(|(change, _)| is_meant(record, change)).map(|(_, to)| *to)
+    }
+}
 
 impl Node {
     /// All sessions of the sender that are of any of these sets end, without telling what they used.
@@ -43,33 +55,26 @@ impl Node {
         request: &SessionSetModificationRequest,
     ) -> Result<(), Refusal> {
         let node_id = self.associated(asked, &request.node_id)?;
-        for change in &request.changes {
-            let to = change.alternative.addresses().find(|to| self.config.allows(*to));
-            let to = to.ok_or(Refusal::incorrect(ie::ALTERNATIVE_SMF_IP_ADDRESS))?;
-            let named = self.named(&node_id, change);
-            let moved = self.matching(&node_id, named, |session| is_meant(session, change));
-            self.note(Level::Info, format!("{} sessions of {node_id} are looked after by {to}", moved.len()));
-            for seid in moved {
-                self.look_to(seid, to);
-                self.sessions.rest(self.wall_ms());
-            }
-        }
+        let moving = self.moving(request)?;
+        let named: BTreeSet<Seid> =
+            request.changes.iter().flat_map(|change| self.named(&node_id, change)).collect();
+        let (lost, then) = (Lost::Moving(moving), Then::SetHasMoved(*asked));
+        self.begin_set((node_id, lost), named.into_iter().collect(), then)
+    }
+
+    pub(crate) fn set_has_moved(&mut self, asked: &Asked) {
         let node_id = self.config.node_id.clone();
         let (cause, offending_ie, carried) = (Cause::RequestAccepted, None, vec![]);
         self.accept(asked, None, SessionSetModificationResponse { node_id, cause, offending_ie, carried });
-        Ok(())
     }
 
-    /// Those of the sender's. They are not woken: there may be very many.
-    fn matching(
-        &self,
-        node_id: &str,
-        named: BTreeSet<Seid>,
-        is_meant: impl Fn(&Session) -> bool,
-    ) -> Vec<Seid> {
-        let is_it =
-            |session: &Session| self.peers.are_one(node_id, &session.record.owner) && is_meant(session);
-        named.into_iter().filter(|seid| self.sessions.look(*seid, is_it)).collect()
+    /// Nothing moves where one of the places cannot be.
+    fn moving(&self, request: &SessionSetModificationRequest) -> Result<Moving, Refusal> {
+        let to = |change: &SessionChangeInfo| {
+            let to = change.alternative.addresses().find(|to| self.config.allows(*to));
+            Ok((change.clone(), to.ok_or(Refusal::incorrect(ie::ALTERNATIVE_SMF_IP_ADDRESS))?))
+        };
+        request.changes.iter().map(to).collect::<Result<_, _>>().map(Moving)
     }
 
     /// Sessions that a change may mean. An address is that of all sessions of a control plane, or nearly.
@@ -105,7 +110,8 @@ impl Node {
     /// The control plane that has the session after a modification: one of the owner's set (TS 29.244 5.22.3).
     pub(crate) fn new_owner(&self, owner: &str, node_id: Option<&NodeId>) -> Result<String, Refusal> {
         let Some(new) = node_id.map(NodeId::to_string) else { return Ok(owner.to_owned()) };
-        match self.peers.get(&new).is_some() && self.peers.are_one(&new, owner) {
+        let is_there = self.peers.get(&new).is_some_and(|new| !new.is_over());
+        match is_there && self.peers.are_one(&new, owner) {
             true => Ok(new),
             false => Err(Refusal::blaming(Cause::NoEstablishedPfcpAssociation, ie::NODE_ID)),
         }
@@ -206,9 +212,10 @@ impl Node {
         }
     }
 
-    /// Another control plane at this address: rather one of its set.
+    /// Another control plane at this address, which has not left: rather one of its set.
     fn heir(&self, node_id: &str, at: IpAddr) -> Option<String> {
-        let others = self.peers.at(at).map(|other| &other.record.node_id).filter(|other| *other != node_id);
+        let others = self.peers.at(at).filter(|other| !other.is_over());
+        let others = others.map(|other| &other.record.node_id).filter(|other| *other != node_id);
         others.min_by_key(|other| !self.peers.are_one(node_id, other)).cloned()
     }
 
@@ -235,11 +242,11 @@ pub(crate) fn is_of_any(record: &SessionRecord, fq_csids: &[FqCsid]) -> bool {
     own.any(|own| fq_csids.iter().any(|other| own.overlaps(other)))
 }
 
-fn is_meant(session: &Session, change: &SessionChangeInfo) -> bool {
-    let group = session.record.extras.as_ref().map_or(&[][..], |extras| &extras.group_id);
-    let address = session.record.cp_f_seid.address;
+fn is_meant(record: &SessionRecord, change: &SessionChangeInfo) -> bool {
+    let group = record.extras.as_ref().map_or(&[][..], |extras| &extras.group_id);
+    let address = record.cp_f_seid.address;
     let mut addresses = change.cp_ip_addresses.iter().flat_map(CpIpAddress::addresses);
-    is_of_any(&session.record, &change.fq_csids)
+    is_of_any(record, &change.fq_csids)
         || (!group.is_empty() && change.group_ids.iter().any(|other| other == group))
         || addresses.any(|other| other == address)
 }

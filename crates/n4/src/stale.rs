@@ -145,7 +145,7 @@ impl Node {
         wanted: impl Iterator<Item = Said<'a>>,
     ) -> Vec<Seid> {
         let era = self.era(owner);
-        let are_there = || self.peers.iter().all(Association::is_up) && self.endings.next_due().is_none();
+        let are_there = || self.peers.iter().all(Association::is_up) && self.endings.are_none();
         if era == 0 && are_there() && !self.peers.has_forerunners(owner) {
             return vec![];
         }

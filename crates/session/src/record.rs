@@ -109,8 +109,10 @@ pub struct AssociationRecord {
     pub answers_heartbeats: bool,
     /// How often the peer associated anew with the time stamp it had. Sessions of an earlier era it may have forgotten.
     pub era: u32,
-    /// When the association is over, as its release was asked for: milliseconds since 1900.
+    /// When the association is over, as its release was asked for: milliseconds since 1900, or [`Self::IS_OVER`].
     pub ends_ms: Option<u64>,
+    /// Sets of its sessions that end: FQ-CSIDs as on the wire (TS 29.244 8.2.43).
+    pub ending_sets: Vec<Vec<u8>>,
     /// When it was set up last: milliseconds since 1900.
     pub set_up_ms: u64,
     /// By when it was known to be there by its name, and not by its address alone: when it was set up, or later. Moves on only when
@@ -120,6 +122,11 @@ pub struct AssociationRecord {
     pub capabilities: u64,
     /// What it has not confirmed yet of GTP-U peers.
     pub unconfirmed: PeerNews,
+}
+
+impl AssociationRecord {
+    /// The association was released, or given up: it goes when the last of its sessions has ended.
+    pub const IS_OVER: u64 = 0;
 }
 
 /// What was told of GTP-U peers and no data plane tells again. That paths have failed, [`PathRecord`]s say.

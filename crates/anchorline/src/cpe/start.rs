@@ -251,6 +251,7 @@ mod tests {
         AssociationRecord {
             era: 0,
             ends_ms: None,
+            ending_sets: vec![],
             set_up_ms: 0,
             named_ms: 0,
             capabilities: 0,

@@ -9,14 +9,14 @@ use rules::Seid;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-const PORTION: usize = 10;
-const SESSIONS: u64 = 35;
+pub(crate) const PORTION: usize = 10;
+pub(crate) const SESSIONS: u64 = 35;
 /// Of the request whose answer waits for their end.
-const NUMBER: u32 = 0xAAAA;
+pub(crate) const NUMBER: u32 = 0xAAAA;
 /// Requests that end sets at once.
 const SETS: u64 = 64;
 /// The data plane is waited for no longer.
-const PATIENCE: Duration = Duration::from_millis(100);
+pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 
 fn tunnel(cp_seid: u64) -> u32 {
     0x7000 + cp_seid as u32
@@ -26,7 +26,7 @@ fn ue(cp_seid: u64) -> Ipv4Addr {
     [10, 60, 1, cp_seid as u8].into()
 }
 
-fn request(owner: Ipv4Addr, cp_seid: u64) -> SessionEstablishmentRequest {
+pub(crate) fn request(owner: Ipv4Addr, cp_seid: u64) -> SessionEstablishmentRequest {
     let mut request = establishment(cp_seid);
     (request.node_id, request.cp_f_seid) = (NodeId::Ipv4(owner), FSeid::new(cp_seid, owner.into()));
     request.create_pdrs[0].pdi.f_teid = Some(smf::given(tunnel(cp_seid)));
@@ -35,14 +35,18 @@ fn request(owner: Ipv4Addr, cp_seid: u64) -> SessionEstablishmentRequest {
     request
 }
 
-fn set(csid: u64) -> FqCsid {
+pub(crate) fn set(csid: u64) -> FqCsid {
     FqCsid { node_id_type: 0, node: vec![10, 0, 0, 7], csids: vec![csid as u16], node_type: None }
 }
 
 /// Two control planes, one with many sessions.
-fn lab() -> Lab {
-    let limits = Limits { portion: PORTION, ..Limits::default() };
-    let mut lab = Lab::associated_with(Config { limits, ..config() });
+pub(crate) fn lab() -> Lab {
+    lab_with(config())
+}
+
+pub(crate) fn lab_with(config: Config) -> Lab {
+    let limits = Limits { portion: PORTION, ..config.limits };
+    let mut lab = Lab::associated_with(Config { limits, ..config });
     lab.associate(OTHER, 1);
     for cp_seid in 1..=SESSIONS {
         lab.establish(request(SMF, cp_seid));
@@ -53,16 +57,16 @@ fn lab() -> Lab {
 }
 
 /// How many sessions the data plane was told to let go since it was asked last.
-fn deletions(lab: &mut Lab) -> usize {
+pub(crate) fn deletions(lab: &mut Lab) -> usize {
     let told = std::mem::take(&mut lab.told);
     told.iter().filter(|order| matches!(order, Output::Delete(_))).count()
 }
 
-fn restart(lab: &mut Lab, sequence: u32, stamp: u32) {
+pub(crate) fn restart(lab: &mut Lab, sequence: u32, stamp: u32) {
     lab.tell(SMF, &Message::node(sequence, setup(SMF, stamp)));
 }
 
-fn answers(lab: &mut Lab, sequence: u32) -> Vec<Body> {
+pub(crate) fn answers(lab: &mut Lab, sequence: u32) -> Vec<Body> {
     let (answers, others) =
         std::mem::take(&mut lab.sent).into_iter().partition(|(_, it)| it.sequence == sequence);
     lab.sent = others;
@@ -70,11 +74,11 @@ fn answers(lab: &mut Lab, sequence: u32) -> Vec<Body> {
     answers.into_iter().map(|(_, message)| message.body).collect()
 }
 
-fn is_set_up(answers: &[Body]) -> bool {
+pub(crate) fn is_set_up(answers: &[Body]) -> bool {
     matches!(answers, [Body::AssociationSetupResponse(response)] if response.cause.is_accepted())
 }
 
-fn establishes(lab: &mut Lab, owner: Ipv4Addr, cp_seid: u64) -> Cause {
+pub(crate) fn establishes(lab: &mut Lab, owner: Ipv4Addr, cp_seid: u64) -> Cause {
     let sequence = 0x1_0000 + lab.trace.len() as u32;
     match lab.ask(owner, &Message::session(0, sequence, request(owner, cp_seid))) {
         Body::SessionEstablishmentResponse(response) => response.cause,
@@ -82,7 +86,7 @@ fn establishes(lab: &mut Lab, owner: Ipv4Addr, cp_seid: u64) -> Cause {
     }
 }
 
-fn is_alive(lab: &mut Lab) -> bool {
+pub(crate) fn is_alive(lab: &mut Lab) -> bool {
     let request = HeartbeatRequest { recovery_time_stamp: 1, carried: vec![] };
     let sequence = 0x2_0000 + lab.trace.len() as u32;
     matches!(lab.ask(OTHER, &Message::node(sequence, request)), Body::HeartbeatResponse(_))
@@ -185,13 +189,13 @@ fn who_asks_anew_meanwhile_is_answered_and_its_former_request_refused() {
 }
 
 #[test]
-fn a_release_takes_along_what_was_made_meanwhile() {
+fn who_leaves_makes_no_sessions_any_more() {
     let mut lab = lab();
     let release = AssociationReleaseRequest { node_id: NodeId::Ipv4(SMF), carried: vec![] };
     lab.obedience = Obedience::Waits;
     lab.tell(SMF, &Message::node(NUMBER, release));
     assert_eq!(deletions(&mut lab), PORTION);
-    lab.tell(SMF, &Message::session(0, 7, request(SMF, 77)));
+    assert_eq!(establishes(&mut lab, SMF, 77), Cause::NoEstablishedPfcpAssociation);
     lab.obedience = Obedience::Obeys;
     lab.obey();
     assert_eq!(lab.associations.len(), 2);
@@ -267,7 +271,7 @@ fn what_many_sessions_used_is_told_before_we_leave() {
     assert_eq!((lab.node.sessions(), lab.in_force.len(), lab.saved.len()), (0, 0, 0));
 }
 
-fn delete_set(lab: &mut Lab, sequence: u32, csid: u64) {
+pub(crate) fn delete_set(lab: &mut Lab, sequence: u32, csid: u64) {
     let node_id = NodeId::Ipv4(SMF);
     let request = SessionSetDeletionRequest { node_id, fq_csids: vec![set(csid)], carried: vec![] };
     lab.tell(SMF, &Message::node(sequence, request));
@@ -279,8 +283,17 @@ fn sets_end_in_turns() {
     lab.obedience = Obedience::Waits;
     delete_set(&mut lab, NUMBER, 0);
     delete_set(&mut lab, NUMBER + 1, 1);
-    assert_eq!(deletions(&mut lab), 2 * PORTION);
+    assert_eq!(deletions(&mut lab), PORTION, "there is one portion for all");
     assert!(lab.is_silent());
+    lab.obey();
+    lab.pass(Duration::ZERO);
+    lab.obey();
+    lab.pass(Duration::ZERO);
+    let left = lab.saved.keys().map(|seid| seid.0 % 2).fold([0, 0], |mut left, set| {
+        left[set as usize] += 1;
+        left
+    });
+    assert!(left.iter().all(|left| *left < SESSIONS as usize / 2), "of both: {left:?}");
     assert!(is_alive(&mut lab));
     lab.obedience = Obedience::Obeys;
     lab.obey();
@@ -306,5 +319,5 @@ fn not_more_sets_end_at_once_than_there_is_room_for() {
     let [(_, sent)] = &lab.sent[..] else { panic!("one answer, to the last: {:?}", lab.sent) };
     let Body::SessionSetDeletionResponse(response) = &sent.body else { panic!("{sent:?}") };
     assert_eq!((sent.sequence, response.cause), (NUMBER + SETS as u32, Cause::PfcpEntityInCongestion));
-    assert_eq!(lab.node.sessions() as u64, SETS, "each has taken a portion");
+    assert_eq!(lab.node.sessions() as u64, SETS * 2 - 1, "the others wait for the first");
 }

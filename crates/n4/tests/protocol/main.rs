@@ -25,6 +25,7 @@ mod common;
 mod conversations;
 mod dialects;
 mod ending;
+mod ending_amid;
 mod endpoints;
 mod ethernet;
 mod features;

@@ -53,7 +53,7 @@ fn a_session_that_was_to_be_deleted_does_not_stay() {
     }
 }
 
-/// As before, but its owner leaves while it is being deleted.
+/// As before, but its owner leaves while it is being deleted: that is answered first.
 #[test]
 fn a_session_without_a_name_goes_with_its_owner() {
     let mut lab = Lab::associated();
@@ -62,8 +62,13 @@ fn a_session_without_a_name_goes_with_its_owner() {
     lab.tell(SMF, &Message::session(session.0, 900, SessionDeletionRequest::default()));
     lab.tell(SMF, &Message::session(0, 901, establishment(77)));
     let release = AssociationReleaseRequest { node_id: NodeId::Ipv4(SMF), carried: vec![] };
-    lab.ask(SMF, &Message::node(902, release));
+    lab.tell(SMF, &Message::node(902, release));
+    lab.pass(Duration::from_secs(1));
+    assert!(lab.sent.iter().all(|(_, sent)| sent.sequence == 901), "{:?}", lab.sent);
     lab.pass(Duration::from_secs(5));
+    let Body::SessionDeletionResponse(deleted) = lab.answer(900).body else { panic!("an answer") };
+    let Body::AssociationReleaseResponse(released) = lab.answer(902).body else { panic!("an answer") };
+    assert_eq!((deleted.cause, released.cause), (Cause::RequestAccepted, Cause::RequestAccepted));
     lab.obedience = Obedience::Obeys;
     lab.obey();
     assert_eq!((lab.node.sessions(), lab.node.tunnels(), lab.in_force.len()), (0, 0, 0));

@@ -57,6 +57,7 @@ fn association() -> AssociationRecord {
     AssociationRecord {
         era: 1,
         ends_ms: Some(4_000_000_000_000),
+        ending_sets: vec![vec![1, 10, 0, 0, 7, 0, 1]],
         set_up_ms: 3_900_000_000_001,
         named_ms: 3_900_000_000_002,
         capabilities: u64::MAX - 1,

@@ -1,0 +1,459 @@
+//! What happens while very many sessions end by portions: who asks meanwhile, what is under way, and what outlives the process.
+
+use crate::common::billing::{metered, urr};
+use crate::common::smf::{establishment, path_switch, setup};
+use crate::common::{Lab, OTHER, Obedience, SMF, config};
+use crate::ending::{
+    NUMBER, PATIENCE, PORTION, SESSIONS, answers, delete_set, deletions, establishes, is_alive, is_set_up,
+    lab, lab_with, restart, set,
+};
+use n4::{Config, Limits};
+use pfcp::*;
+use rules::Seid;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+/// Of requests that come amid it.
+const MEANWHILE: u32 = 0xBBBB;
+const OVERDUE: Duration = Duration::from_secs(60);
+
+fn release(lab: &mut Lab, sequence: u32) {
+    let release = AssociationReleaseRequest { node_id: NodeId::Ipv4(SMF), carried: vec![] };
+    lab.tell(SMF, &Message::node(sequence, release));
+}
+
+/// The data plane does all it was told, and what it was waited for comes.
+fn go_on(lab: &mut Lab) {
+    lab.obedience = Obedience::Obeys;
+    lab.obey();
+    lab.pass(Duration::ZERO);
+}
+
+fn is_released(answers: &[Body]) -> bool {
+    matches!(answers, [Body::AssociationReleaseResponse(response)] if response.cause.is_accepted())
+}
+
+/// Sessions that measure something.
+fn metered_lab(config: Config) -> (Lab, Vec<Seid>) {
+    let mut lab = Lab::associated_with(config);
+    let establish = |cp_seid| {
+        let mut metered = metered(cp_seid, vec![urr(1, 0)]);
+        metered.create_pdrs.truncate(1);
+        metered.fq_csids = vec![set(cp_seid % 2)];
+        lab.establish(metered)
+    };
+    let sessions: Vec<Seid> = (1..=SESSIONS).map(establish).collect();
+    sessions.iter().for_each(|session| lab.traffic(*session, (100, 200), true));
+    lab.sent.clear();
+    lab.told.clear();
+    (lab, sessions)
+}
+
+fn of_portions(portion: usize) -> Config {
+    Config { limits: Limits { portion, ..Limits::default() }, ..config() }
+}
+
+#[test]
+fn who_associates_again_while_it_leaves_is_associated() {
+    let mut lab = lab();
+    lab.obedience = Obedience::Waits;
+    release(&mut lab, NUMBER);
+    restart(&mut lab, MEANWHILE, 1);
+    let [Body::AssociationReleaseResponse(refused)] = &answers(&mut lab, NUMBER)[..] else { panic!() };
+    assert_eq!(refused.cause, Cause::PfcpEntityInCongestion);
+    go_on(&mut lab);
+    assert!(is_set_up(&answers(&mut lab, MEANWHILE)));
+    assert_eq!((lab.node.sessions(), lab.in_force.len()), (0, 0), "what it had left with it");
+    assert_eq!(establishes(&mut lab, SMF, 77), Cause::RequestAccepted);
+    lab.pass(OVERDUE);
+    lab.restart();
+    lab.pass(OVERDUE);
+    assert_eq!((lab.node.sessions(), lab.associations.len()), (1, 2));
+}
+
+#[test]
+fn who_comes_back_while_it_is_given_up_is_associated() {
+    let silent_max = Some(Duration::from_secs(30));
+    let mut lab = lab_with(Config { silent_max, ..config() });
+    lab.pass(lab.config.heartbeat_interval);
+    (lab.silent, lab.obedience) = (vec![SMF], Obedience::Waits);
+    while lab.node.sessions() == SESSIONS as usize {
+        lab.pass(Duration::from_millis(10));
+    }
+    lab.silent.clear();
+    restart(&mut lab, MEANWHILE, 1);
+    go_on(&mut lab);
+    assert!(is_set_up(&answers(&mut lab, MEANWHILE)));
+    assert_eq!(establishes(&mut lab, SMF, 77), Cause::RequestAccepted);
+    lab.pass(OVERDUE);
+    assert_eq!((lab.node.sessions(), lab.associations.len()), (1, 2));
+}
+
+#[test]
+fn a_heartbeat_tells_who_waits_to_associate_nothing_new() {
+    let mut lab = lab();
+    lab.obedience = Obedience::Waits;
+    restart(&mut lab, NUMBER, 2);
+    let heartbeat = HeartbeatRequest { recovery_time_stamp: 2, carried: vec![] };
+    lab.tell(SMF, &Message::node(MEANWHILE, heartbeat));
+    restart(&mut lab, NUMBER, 2);
+    assert!(answers(&mut lab, NUMBER).is_empty(), "the same again");
+    go_on(&mut lab);
+    assert!(is_set_up(&answers(&mut lab, NUMBER)));
+    lab.pass(OVERDUE);
+    restart(&mut lab, NUMBER, 2);
+    assert!(is_set_up(&answers(&mut lab, NUMBER)));
+}
+
+/// It has restarted once more, and what it asked for before is in progress all the same.
+#[test]
+fn a_request_to_associate_that_is_in_progress_is_not_forgotten() {
+    let mut lab = lab();
+    lab.obedience = Obedience::Waits;
+    restart(&mut lab, NUMBER, 2);
+    let heartbeat = HeartbeatRequest { recovery_time_stamp: 3, carried: vec![] };
+    lab.tell(SMF, &Message::node(MEANWHILE, heartbeat));
+    restart(&mut lab, NUMBER, 2);
+    assert!(answers(&mut lab, NUMBER).is_empty());
+    go_on(&mut lab);
+    assert!(is_set_up(&answers(&mut lab, NUMBER)));
+}
+
+/// While others are in progress there is no room to remember it.
+#[test]
+fn what_is_asked_again_is_not_refused_for_its_own_sake() {
+    let mut lab = lab_with(Config { limits: Limits { answers: 0, ..Limits::default() }, ..config() });
+    lab.obedience = Obedience::Waits;
+    delete_set(&mut lab, MEANWHILE, 0);
+    restart(&mut lab, NUMBER, 2);
+    restart(&mut lab, NUMBER, 2);
+    assert!(answers(&mut lab, NUMBER).is_empty());
+    go_on(&mut lab);
+    assert!(is_set_up(&answers(&mut lab, NUMBER)));
+}
+
+fn delete(lab: &mut Lab, session: Seid) {
+    let request = SessionDeletionRequest { carried: vec![] };
+    lab.tell(SMF, &Message::session(session.0, MEANWHILE, request));
+}
+
+fn used(answers: &[Body]) -> u64 {
+    let [Body::SessionDeletionResponse(response)] = answers else { panic!("{answers:?}") };
+    assert_eq!(response.cause, Cause::RequestAccepted);
+    let told = response.usage_reports.iter().filter_map(|report| report.volume_measurement.as_ref());
+    told.filter_map(|volume| volume.octets.total).sum()
+}
+
+#[test]
+fn what_deleted_sessions_used_is_told_before_their_control_plane_has_left() {
+    let (mut lab, sessions) = metered_lab(of_portions(PORTION));
+    lab.obedience = Obedience::Waits;
+    delete(&mut lab, sessions[3]);
+    let of_deletion = std::mem::take(&mut lab.orders);
+    release(&mut lab, NUMBER);
+    for _ in 0..4 {
+        lab.obey();
+        lab.pass(Duration::ZERO);
+    }
+    assert!(lab.is_silent(), "{:?}", lab.sent);
+    assert_eq!(lab.node.sessions(), 1);
+    lab.pass(PATIENCE);
+    lab.orders.extend(of_deletion);
+    go_on(&mut lab);
+    assert_eq!(used(&answers(&mut lab, MEANWHILE)), 300);
+    assert!(is_released(&answers(&mut lab, NUMBER)));
+    assert_eq!((lab.node.sessions(), lab.associations.len()), (0, 0));
+}
+
+#[test]
+fn what_deleted_sessions_used_is_told_before_their_set_is_gone() {
+    let (mut lab, sessions) = metered_lab(of_portions(PORTION));
+    lab.obedience = Obedience::Waits;
+    delete(&mut lab, sessions[1]);
+    delete_set(&mut lab, NUMBER, 0);
+    lab.orders.clear();
+    lab.pass(PATIENCE * 3);
+    assert!(lab.is_silent());
+    assert!(lab.node.next_due().unwrap() > lab.time(), "nothing is to be done until it has been deleted");
+    // The data plane is not waited for longer than that.
+    lab.pass(lab.config.apply_timeout);
+    used(&answers(&mut lab, MEANWHILE));
+    let [Body::SessionSetDeletionResponse(response)] = &answers(&mut lab, NUMBER)[..] else { panic!() };
+    assert_eq!((response.cause, lab.node.sessions()), (Cause::RequestAccepted, SESSIONS as usize / 2 + 1));
+}
+
+#[test]
+fn a_deletion_that_waits_for_a_change_is_done_before_its_control_plane_has_left() {
+    let (mut lab, sessions) = metered_lab(of_portions(PORTION));
+    lab.obedience = Obedience::Waits;
+    lab.tell(SMF, &Message::session(sessions[3].0, 9, path_switch(9)));
+    delete(&mut lab, sessions[3]);
+    release(&mut lab, NUMBER);
+    go_on(&mut lab);
+    assert_eq!(used(&answers(&mut lab, MEANWHILE)), 300);
+    assert!(is_released(&answers(&mut lab, NUMBER)));
+}
+
+/// A data plane that is late with each portion takes longer than there is to tell.
+#[test]
+fn there_is_time_to_tell_what_sessions_used_when_they_have_ended() {
+    let (mut lab, _) = metered_lab(of_portions(1));
+    for cp_seid in SESSIONS + 1..=350 {
+        let mut metered = metered(cp_seid, vec![urr(1, 0)]);
+        metered.create_pdrs.truncate(1);
+        lab.establish(metered);
+    }
+    let outputs = lab.node.leave_one(&SMF.to_string(), Duration::ZERO, lab.time());
+    lab.carry_out_all(outputs);
+    lab.obedience = Obedience::Waits;
+    lab.pass(PATIENCE * 350);
+    assert_eq!((lab.reports().len(), lab.associations.len()), (0, 1));
+    lab.obey();
+    assert_eq!(lab.reports().len(), 350);
+    assert!(lab.associations.is_empty());
+}
+
+#[test]
+fn what_could_not_be_told_is_counted_in_the_log() {
+    let limits = Limits { requests: 10, ..Limits::default() };
+    let (mut lab, _) = metered_lab(Config { limits, ..config() });
+    let outputs = lab.node.leave_one(&SMF.to_string(), Duration::ZERO, lab.time());
+    lab.carry_out_all(outputs);
+    lab.pass(Duration::from_secs(5));
+    let told = lab.reports().len();
+    assert!(told > 0 && told < SESSIONS as usize, "{told}");
+    (0..4).for_each(|_| lab.pass(Duration::from_secs(10)));
+    assert!(lab.associations.is_empty());
+    assert!(lab.notes.iter().any(|note| note.contains("sessions used was not told")), "{:?}", lab.notes);
+}
+
+#[test]
+fn who_has_left_has_left_after_a_restart_too() {
+    let mut lab = lab();
+    lab.obedience = Obedience::Waits;
+    release(&mut lab, NUMBER);
+    lab.orders.clear();
+    lab.restart();
+    lab.sent.clear();
+    go_on(&mut lab);
+    let is_heartbeat = |sent: &Message| sent.body.message_type() == 1;
+    assert!(lab.sent.iter().all(|(_, sent)| is_heartbeat(sent)), "there is nothing to say: {:?}", lab.sent);
+    assert_eq!((lab.node.sessions(), lab.in_force.len(), lab.saved.len()), (0, 0, 0));
+    assert!(lab.associations.keys().eq(["10.40.0.8"]));
+}
+
+#[test]
+fn who_was_given_up_is_gone_after_a_restart_too() {
+    let silent_max = Some(Duration::from_secs(30));
+    let mut lab = lab_with(Config { silent_max, ..config() });
+    lab.pass(lab.config.heartbeat_interval);
+    (lab.silent, lab.obedience) = (vec![SMF], Obedience::Waits);
+    while lab.node.sessions() == SESSIONS as usize {
+        lab.pass(Duration::from_millis(10));
+    }
+    lab.orders.clear();
+    lab.restart();
+    go_on(&mut lab);
+    assert_eq!((lab.node.sessions(), lab.associations.len()), (0, 1));
+}
+
+#[test]
+fn who_left_before_a_restart_may_come_back_after_it() {
+    let mut lab = lab();
+    lab.obedience = Obedience::Waits;
+    release(&mut lab, NUMBER);
+    lab.orders.clear();
+    lab.restart();
+    restart(&mut lab, MEANWHILE, 1);
+    go_on(&mut lab);
+    assert!(is_set_up(&answers(&mut lab, MEANWHILE)));
+    assert_eq!(establishes(&mut lab, SMF, 77), Cause::RequestAccepted);
+    lab.pass(OVERDUE);
+    assert_eq!((lab.node.sessions(), lab.associations.len()), (1, 2));
+}
+
+#[test]
+fn a_set_that_ends_goes_on_to_after_a_restart() {
+    let mut lab = lab();
+    lab.obedience = Obedience::Waits;
+    delete_set(&mut lab, NUMBER, 0);
+    lab.orders.clear();
+    lab.restart();
+    go_on(&mut lab);
+    let others = SESSIONS as usize / 2 + 1;
+    assert_eq!((lab.node.sessions(), lab.in_force.len(), lab.saved.len()), (others, others, others));
+    assert_eq!(establishes(&mut lab, SMF, 100), Cause::RequestAccepted, "of the same set");
+    lab.restart();
+    lab.pass(OVERDUE);
+    assert_eq!((lab.node.sessions(), lab.associations.len()), (others + 1, 2), "done is done");
+}
+
+/// By port.
+fn behind(port: u16) -> SocketAddr {
+    SocketAddr::new(SMF.into(), port)
+}
+
+fn asks(lab: &mut Lab, from: SocketAddr, message: &Message) -> Body {
+    lab.receive(from, &pfcp::encode(message));
+    lab.answer(message.sequence).body
+}
+
+/// What one asked for before the other restarted is not done anew because it asks again.
+#[test]
+fn a_restart_behind_translation_forgets_nothing_of_others_there() {
+    let mut lab = Lab::new(config());
+    let by_name = |name: &str, stamp| AssociationSetupRequest {
+        node_id: NodeId::Fqdn(name.to_owned()),
+        ..setup(SMF, stamp)
+    };
+    for (port, name) in [(1_001, "one.lab"), (1_002, "two.lab")] {
+        assert!(is_set_up(&[asks(&mut lab, behind(port), &Message::node(1, by_name(name, 1)))]));
+    }
+    let request =
+        SessionEstablishmentRequest { node_id: NodeId::Fqdn("two.lab".to_owned()), ..establishment(1) };
+    let request = Message::session(0, NUMBER, request);
+    let answer = asks(&mut lab, behind(1_002), &request);
+    let first = asks(&mut lab, behind(1_001), &Message::node(MEANWHILE, by_name("one.lab", 2)));
+    assert!(is_set_up(&[first]));
+    assert_eq!(asks(&mut lab, behind(1_002), &request), answer);
+    assert_eq!(lab.node.counters().repeated, 1);
+    // It counts its own anew.
+    let again = asks(&mut lab, behind(1_001), &Message::node(1, by_name("one.lab", 1)));
+    assert!(is_set_up(&[again]));
+    assert_eq!(lab.node.counters().repeated, 1);
+}
+
+#[test]
+fn who_is_to_release_us_is_to_when_it_has_associated() {
+    let mut lab = lab();
+    lab.obedience = Obedience::Waits;
+    restart(&mut lab, NUMBER, 2);
+    let outputs = lab.node.leave_one(&SMF.to_string(), Duration::from_secs(50), lab.time());
+    lab.carry_out_all(outputs);
+    go_on(&mut lab);
+    lab.sent.retain(|(_, sent)| sent.sequence == NUMBER || sent.body.message_type() == 7);
+    let order: Vec<u8> = lab.sent.iter().map(|(_, sent)| sent.body.message_type()).collect();
+    assert_eq!(order, [7, 6, 7], "asked once more, as it has forgotten that");
+    assert_eq!(lab.node.leaving(), ["10.40.0.9"]);
+    lab.restart();
+    assert_eq!(lab.node.leaving(), ["10.40.0.9"]);
+    lab.pass(Duration::from_secs(51));
+    assert_eq!(lab.associations.len(), 1);
+}
+
+#[test]
+fn an_order_to_leave_one_is_taken_back_amid_it() {
+    let (mut lab, _) = metered_lab(of_portions(PORTION));
+    lab.establish(establishment(100));
+    let outputs = lab.node.leave_one(&SMF.to_string(), Duration::ZERO, lab.time());
+    lab.carry_out_all(outputs);
+    lab.told.clear();
+    lab.obedience = Obedience::Waits;
+    lab.pass(Duration::ZERO);
+    assert_eq!(deletions(&mut lab), PORTION);
+    let outputs = lab.node.stay_with(&SMF.to_string(), lab.time());
+    lab.carry_out_all(outputs);
+    go_on(&mut lab);
+    assert_eq!(lab.reports().len(), PORTION, "these have gone, and are told of");
+    lab.pass(OVERDUE);
+    let left = SESSIONS as usize + 1 - PORTION;
+    assert_eq!((lab.node.sessions(), lab.in_force.len(), lab.associations.len()), (left, left, 1));
+    let note = format!("{PORTION} of its sessions had gone already");
+    assert!(lab.notes.iter().any(|it| it.contains(&note)), "{:?}", lab.notes);
+}
+
+#[test]
+fn who_has_left_is_not_called_back() {
+    let mut lab = lab();
+    let outputs = lab.node.leave_one(&SMF.to_string(), Duration::from_secs(50), lab.time());
+    lab.carry_out_all(outputs);
+    lab.obedience = Obedience::Waits;
+    release(&mut lab, NUMBER);
+    let outputs = lab.node.stay_with(&SMF.to_string(), lab.time());
+    lab.carry_out_all(outputs);
+    go_on(&mut lab);
+    assert!(is_released(&answers(&mut lab, NUMBER)));
+    assert_eq!((lab.node.sessions(), lab.associations.len()), (0, 1));
+}
+
+const HEIR: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 77);
+
+fn moved(lab: &Lab) -> usize {
+    let extras = lab.saved.values().filter_map(|record| record.extras.as_ref());
+    extras.filter(|extras| extras.alternative == Some(HEIR.into())).count()
+}
+
+fn moves(to: &[Ipv4Addr]) -> SessionSetModificationRequest {
+    let change = |to: &Ipv4Addr| SessionChangeInfo {
+        fq_csids: vec![],
+        group_ids: vec![],
+        cp_ip_addresses: vec![CpIpAddress::new(SMF.into())],
+        alternative: CpIpAddress::new((*to).into()),
+        carried: vec![],
+    };
+    SessionSetModificationRequest {
+        node_id: NodeId::Ipv4(SMF),
+        changes: to.iter().map(change).collect(),
+        carried: vec![],
+    }
+}
+
+#[test]
+fn very_many_sessions_move_by_portions() {
+    let mut lab = lab();
+    lab.tell(SMF, &Message::node(NUMBER, moves(&[OTHER, HEIR])));
+    for round in 1..=3 {
+        assert!(lab.is_silent(), "{:?}", lab.sent);
+        assert_eq!(moved(&lab), round * PORTION, "to where the last change wants them");
+        assert!(is_alive(&mut lab));
+        lab.handle(n4::Input::Tick);
+    }
+    let [Body::SessionSetModificationResponse(response)] = &answers(&mut lab, NUMBER)[..] else { panic!() };
+    assert_eq!((response.cause, moved(&lab)), (Cause::RequestAccepted, SESSIONS as usize));
+    assert_eq!(deletions(&mut lab), 0);
+}
+
+#[test]
+fn sessions_that_may_not_move_to_all_places_move_to_none() {
+    let allow = vec!["10.40.0.0/24".parse().unwrap()];
+    let mut lab = lab_with(Config { allow, ..config() });
+    lab.tell(SMF, &Message::node(NUMBER, moves(&[HEIR, Ipv4Addr::new(10, 41, 0, 1)])));
+    let [Body::SessionSetModificationResponse(response)] = &answers(&mut lab, NUMBER)[..] else { panic!() };
+    assert_eq!(response.cause, Cause::MandatoryIeIncorrect);
+    lab.pass(Duration::ZERO);
+    assert_eq!(moved(&lab), 0);
+}
+
+/// The data plane does some of what it was told.
+fn obey_some(lab: &mut Lab, count: usize) {
+    let later = lab.orders.split_off(count.min(lab.orders.len()));
+    lab.obey();
+    lab.orders.extend(later);
+}
+
+#[test]
+fn a_portion_at_most_is_under_way_and_is_filled_up() {
+    let mut lab = lab();
+    lab.obedience = Obedience::Waits;
+    restart(&mut lab, NUMBER, 2);
+    assert_eq!(lab.orders.len(), PORTION);
+    obey_some(&mut lab, PORTION / 2);
+    lab.pass(Duration::ZERO);
+    assert_eq!((lab.orders.len(), deletions(&mut lab)), (PORTION, PORTION + PORTION / 2));
+    // A slow data plane is not a silent one.
+    while lab.node.sessions() > 0 {
+        lab.pass(PATIENCE / 2 + Duration::from_millis(10));
+        obey_some(&mut lab, 1);
+        assert!(lab.orders.len() <= PORTION, "{}", lab.orders.len());
+    }
+    go_on(&mut lab);
+    assert!(is_set_up(&answers(&mut lab, NUMBER)));
+}
+
+#[test]
+fn sets_that_end_share_the_portion_under_way() {
+    let mut lab = lab();
+    lab.obedience = Obedience::Waits;
+    (0..2).for_each(|csid| delete_set(&mut lab, NUMBER + csid as u32, csid));
+    assert_eq!(lab.orders.len(), PORTION);
+}
