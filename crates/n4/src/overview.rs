@@ -20,13 +20,16 @@ pub enum AssociationState {
     Silent,
     /// It was asked for its release, and has some time left.
     Leaving,
+    /// Its sessions end: it has left, or begins anew once they have.
+    Ending,
     /// There is none: the control plane is one of `associate`, and is asked.
     Wanted,
 }
 
 impl AssociationState {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Up, Self::Mute, Self::Silent, Self::Leaving, Self::Wanted];
+    pub const ALL: [Self; 6] =
+        [Self::Up, Self::Mute, Self::Silent, Self::Leaving, Self::Ending, Self::Wanted];
 
     /// One word.
     pub const fn name(self) -> &'static str {
@@ -35,6 +38,7 @@ impl AssociationState {
             Self::Mute => "mute",
             Self::Silent => "silent",
             Self::Leaving => "leaving",
+            Self::Ending => "ending",
             Self::Wanted => "wanted",
         }
     }
@@ -102,6 +106,7 @@ impl Node {
 
 const fn state(association: &Association) -> AssociationState {
     match association {
+        Association { is_ending: true, .. } => AssociationState::Ending,
         Association { ends: Some(_), .. } => AssociationState::Leaving,
         Association { silent: Some(_), .. } => AssociationState::Silent,
         association if association.is_mute() => AssociationState::Mute,

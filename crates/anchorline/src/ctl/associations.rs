@@ -53,13 +53,17 @@ fn seconds(ms: u64) -> f64 {
     ms as f64 / 1_000.0
 }
 
-/// One that is leaving may be silent, too.
+/// One that is leaving, or whose sessions end, may be silent, too.
 fn state(association: &AssociationStatus) -> String {
     let silent = association.silent_ms.map(|ms| format!("SILENT for {:.0} s", seconds(ms)));
     let leaving = association.ends_in_ms.map(|ms| format!("leaving in {:.0} s", seconds(ms)));
     match association.state {
         AssociationState::Up | AssociationState::Mute | AssociationState::Wanted => {
             association.state.name().to_owned()
+        }
+        AssociationState::Ending => {
+            let ending = association.state.name().to_owned();
+            std::iter::once(ending).chain(silent).collect::<Vec<_>>().join(", ")
         }
         AssociationState::Silent | AssociationState::Leaving => {
             leaving.into_iter().chain(silent).collect::<Vec<_>>().join(", ")
@@ -104,13 +108,15 @@ mod tests {
     fn an_association_is_a_line() {
         let leaving =
             AssociationStatus { state: AssociationState::Leaving, ends_in_ms: Some(40_000), ..status() };
-        let text = text(&[status(), leaving]);
+        let ending = AssociationStatus { state: AssociationState::Ending, ..status() };
+        let text = text(&[status(), leaving, ending]);
         let rest = "12 86.3 ago 3 2 LOAD,SSET set1 10.40.0.8,10.40.0.7";
         assert_eq!(words(&text, 1), format!("smf.example 10.40.0.9:8805 SILENT for 75 s {rest}"));
         assert_eq!(
             words(&text, 2),
             format!("smf.example 10.40.0.9:8805 leaving in 40 s, SILENT for 75 s {rest}")
         );
+        assert_eq!(words(&text, 3), format!("smf.example 10.40.0.9:8805 ending, SILENT for 75 s {rest}"));
     }
 
     #[test]

@@ -55,8 +55,8 @@ enum View {
     /// Control planes that are associated (N4): whether they answer, and what they have here.
     ///
     /// States: `up`; `mute`, of one that has never answered a heartbeat and is taken to be there all the same; `silent`, of one that has
-    /// and does no longer; `leaving`, of one that was asked to release us (`ctl release`); `wanted`, of one in `associate` that has not
-    /// associated yet. Outstanding are requests to it, or about its sessions, that wait for an answer; held are its sessions that
+    /// and does no longer; `leaving`, of one that was asked to release us (`ctl release`); `ending`, of one whose sessions end, as it has
+    /// left or begins anew: those that are left are shown; `wanted`, of one in `associate` that has not associated yet. Outstanding are requests to it, or about its sessions, that wait for an answer; held are its sessions that
     /// have something to tell once it answers.
     Associations,
     /// Watch the next packets on their way through the graph: every node, the rule, the end.

@@ -1,7 +1,8 @@
 //! Associations as an operator sees them.
 
 use crate::common::smf::{establishment, setup};
-use crate::common::{Lab, OTHER, SMF, at, config};
+use crate::common::{Lab, OTHER, Obedience, SMF, at, config};
+use crate::ending;
 use dplink::{Event, Notice};
 use n4::{AssociationState, AssociationStatus, Config, Input};
 use pfcp::*;
@@ -78,6 +79,24 @@ fn it_is_seen_who_answers() {
     assert_eq!((of(&lab, SMF).silent_ms, of(&lab, SMF).ends_in_ms), (Some(61_000), Some(30_000)));
     lab.restart();
     assert_eq!(of(&lab, OTHER).last_heard_age_ms, None, "not in this life");
+}
+
+#[test]
+fn it_is_seen_whose_sessions_end() {
+    let mut lab = ending::lab();
+    let others = of(&lab, OTHER);
+    lab.obedience = Obedience::Waits;
+    for stamp in [2, 3] {
+        ending::restart(&mut lab, stamp, stamp);
+        assert_eq!(of(&lab, SMF).state, AssociationState::Ending);
+    }
+    assert_eq!(of(&lab, SMF).sessions, ending::SESSIONS - ending::PORTION as u64);
+    let outputs = lab.node.leave_one(&SMF.to_string(), Duration::from_secs(50), lab.time());
+    lab.carry_out_all(outputs);
+    assert_eq!(of(&lab, SMF).state, AssociationState::Ending, "first of all");
+    lab.pass(Duration::from_secs(1));
+    assert_eq!((of(&lab, SMF).state, of(&lab, SMF).sessions), (AssociationState::Leaving, 0));
+    assert_eq!(of(&lab, OTHER).state, others.state);
 }
 
 #[test]
