@@ -51,9 +51,17 @@ pub(crate) enum Order {
 pub(crate) struct Done {
     /// Node IDs of the control planes that were asked, have not released us yet, or are associated after all.
     pub(crate) asked: Vec<String>,
+    /// Sessions of these that had gone before the order was taken back.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) gone: u64,
     /// What was asked for by [`Order::Associations`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) associations: Vec<AssociationStatus>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands references")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// An order, and where its answer goes.

@@ -8,17 +8,25 @@ use std::time::Duration;
 
 /// What the node is to carry out, and what the operator is told.
 pub(super) fn obey(node: &mut Node, order: Order, now: Time) -> (Vec<Output>, Done) {
+    let mut gone = 0;
     let (outputs, asked) = match order {
         Order::Release { grace_s, peer: None } => leave(node, grace_s, now),
         Order::Release { grace_s, peer: Some(peer) } => leave_one(node, (&node_id(peer), grace_s), now),
-        Order::Stay { peer: None } => stay(node, now),
-        Order::Stay { peer: Some(peer) } => stay_with(node, &node_id(peer), now),
+        Order::Stay { peer: None } => {
+            gone = node.associations().iter().map(|peer| node.parted_with(peer) as u64).sum();
+            stay(node, now)
+        }
+        Order::Stay { peer: Some(peer) } => {
+            let peer = node_id(peer);
+            gone = node.parted_with(&peer) as u64;
+            stay_with(node, &peer, now)
+        }
         Order::Leaving => (vec![], node.leaving()),
         Order::Associations => {
             return (vec![], Done { associations: node.overview(now), ..Done::default() });
         }
     };
-    (outputs, Done { asked, ..Done::default() })
+    (outputs, Done { asked, gone, ..Done::default() })
 }
 
 /// As control planes are known, however it was typed.
@@ -55,7 +63,7 @@ fn stay(node: &mut Node, now: Time) -> (Vec<Output>, Vec<String>) {
     (outputs, node.associations())
 }
 
-/// Takes it back for one; nobody, if it is not associated.
+/// Takes it back for one; nobody, if it is not associated, or has left.
 fn stay_with(node: &mut Node, peer: &String, now: Time) -> (Vec<Output>, Vec<String>) {
     let outputs = node.stay_with(peer, now);
     let known: Vec<String> = node.associations().into_iter().filter(|other| other == peer).collect();

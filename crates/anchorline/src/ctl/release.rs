@@ -50,12 +50,18 @@ impl Args {
     }
 
     fn words(&self, done: &Done) -> String {
+        let gone = match done.gone {
+            0 => String::new(),
+            gone => format!("; {gone} sessions had gone already"),
+        };
         match (&done.asked[..], self.wait) {
             (asked, _) if self.cancel && self.peer.is_some() => {
-                format!("no leave is taken of {}\n", asked.join(", "))
+                format!("no leave is taken of {}{gone}\n", asked.join(", "))
             }
             ([], _) if self.cancel => "no leave is taken; no control plane is associated\n".to_owned(),
-            (asked, _) if self.cancel => format!("no leave is taken; associated: {}\n", asked.join(", ")),
+            (asked, _) if self.cancel => {
+                format!("no leave is taken; associated: {}{gone}\n", asked.join(", "))
+            }
             ([], _) => "no control plane is associated, and none may associate\n".to_owned(),
             (asked, false) => format!("asked to release within {} s: {}\n", self.grace, asked.join(", ")),
             (asked, true) => format!("no longer associated: {}\n", asked.join(", ")),
@@ -89,7 +95,7 @@ mod tests {
             let (order, answer) = control.next().await;
             looks += u32::from(order == Order::Leaving);
             let is_known = |peer: &String| peer == "smf.example" || peer == "other.example";
-            let asked = match order {
+            let asked = match order.clone() {
                 Order::Release { peer: Some(peer), .. } | Order::Stay { peer: Some(peer) } => {
                     vec![peer].into_iter().filter(is_known).collect()
                 }
@@ -97,7 +103,10 @@ mod tests {
                 _ if looks < 3 => vec!["smf.example".to_owned()],
                 _ => vec![],
             };
-            answer.send(Done { asked, ..Done::default() }).unwrap();
+            // One that was late: some of its sessions are over.
+            let late = Order::Stay { peer: Some("smf.example".to_owned()) };
+            let gone = if order == late { 7 } else { 0 };
+            answer.send(Done { asked, gone, ..Done::default() }).unwrap();
         }
     }
 
@@ -122,6 +131,8 @@ mod tests {
             assert_eq!(all(false, true).await, "no leave is taken; no control plane is associated\n");
             let one = Some("other.example");
             assert_eq!(said(one, false, true).await.unwrap(), "no leave is taken of other.example\n");
+            let late = said(Some("smf.example"), false, true).await.unwrap();
+            assert_eq!(late, "no leave is taken of smf.example; 7 sessions had gone already\n");
             // The fourth look is the last: it has left. Another one's time does not matter.
             assert_eq!(said(one, true, false).await.unwrap(), "no longer associated: other.example\n");
             let smf = said(Some("smf.example"), true, false).await.unwrap();
