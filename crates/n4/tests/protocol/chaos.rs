@@ -6,9 +6,9 @@ use crate::common::{Lab, OTHER, Obedience, SMF, at};
 use dplink::{Event, Notice};
 use n4::{Config, Input, Limits, Predefined, PredefinedRule, UePool};
 use pfcp::{
-    ApplyAction, Body, CreateTrafficEndpoint, CreateUrr, FqCsid, Message, NodeId, RemovePdr,
-    RemoveTrafficEndpoint, SessionDeletionRequest, SessionEstablishmentRequest, SessionModificationRequest,
-    SessionSetDeletionRequest, UeIpAddress, UpdatePdr, UpdateTrafficEndpoint,
+    ApplyAction, AssociationReleaseRequest, Body, CreateTrafficEndpoint, CreateUrr, FqCsid, HeartbeatRequest,
+    Message, NodeId, RemovePdr, RemoveTrafficEndpoint, SessionDeletionRequest, SessionEstablishmentRequest,
+    SessionModificationRequest, SessionSetDeletionRequest, UeIpAddress, UpdatePdr, UpdateTrafficEndpoint,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -78,6 +78,13 @@ enum Step {
         is_on: bool,
     },
     DeleteSet,
+    /// The control plane leaves, and mostly associates again at once.
+    Release {
+        stamp: Option<u32>,
+    },
+    Heartbeat {
+        stamp: u32,
+    },
     Path(bool),
 }
 
@@ -110,6 +117,8 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (any::<Index>(), 1u8..4, 0u8..4).prop_map(|(session, id, how)| Endpoint { session, id, how }),
         2 => (any::<Index>(), any::<bool>()).prop_map(|(session, is_on)| Predefined { session, is_on }),
         1 => Just(DeleteSet),
+        1 => prop::option::weighted(0.8, 1u32..4).prop_map(|stamp| Release { stamp }),
+        1 => (1u32..4).prop_map(|stamp| Heartbeat { stamp }),
         1 => any::<bool>().prop_map(Path),
     ]
 }
@@ -269,6 +278,14 @@ impl Chaos {
                 let node_id = NodeId::Ipv4(SMF);
                 let request = SessionSetDeletionRequest { node_id, fq_csids: vec![set()], carried: vec![] };
                 self.tell(SMF, None, request);
+            }
+            Step::Release { stamp } => {
+                let node_id = NodeId::Ipv4(SMF);
+                self.tell(SMF, None, AssociationReleaseRequest { node_id, carried: vec![] });
+                stamp.into_iter().for_each(|stamp| self.tell(SMF, None, setup(SMF, stamp)));
+            }
+            Step::Heartbeat { stamp } => {
+                self.tell(SMF, None, HeartbeatRequest { recovery_time_stamp: stamp, carried: vec![] });
             }
             Step::Path(is_up) => {
                 let (side, peer) = (rules::Interface::Access, [10, 30, 0, 7].into());
