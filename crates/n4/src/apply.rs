@@ -279,7 +279,14 @@ impl Node {
 
     fn fail_if_late(&mut self, seid: Seid, revision: u64) {
         if self.sessions.awaits(seid, revision) {
-            self.note(Level::Warning, format!("the data plane is silent about session {seid}"));
+            let is_gone = |session: &Session| {
+                let applied = session.pending.as_ref().and_then(|pending| pending.applied.as_ref());
+                session.is_being_deleted() && applied.is_some()
+            };
+            // Else it is a report that nobody has answered.
+            if !self.sessions.look(seid, is_gone) {
+                self.note(Level::Warning, format!("the data plane is silent about session {seid}"));
+            }
             self.fail_by(seid, Some(revision), self.cause_of_lateness());
         }
     }

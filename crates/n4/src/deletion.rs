@@ -4,7 +4,7 @@ use crate::apply::answer_record;
 use crate::exchange::{Asked, Purpose, answer_to};
 use crate::interface::{Level, Output, saved};
 use crate::load::Pressure;
-use crate::losses::reports_of;
+use crate::losses::untold;
 use crate::metering::of_usage;
 use crate::node::Node;
 use crate::offline;
@@ -34,9 +34,11 @@ impl Node {
         usage::hear(&mut session.record.usage, &session.record.rules, counts, now);
         usage::begin_anew(&mut session.record.usage);
         offline::begin_anew(&mut session.record.charging);
-        let deleting = |pending: &mut Box<Pending>| matches!(pending.work, Work::Delete);
-        match session.pending.take_if(deleting) {
-            Some(pending) => self.forget(seid, &pending),
+        match session.pending.as_mut().filter(|pending| matches!(pending.work, Work::Delete)) {
+            Some(pending) => {
+                pending.applied = Some(vec![]);
+                self.forget_when_told(seid);
+            }
             // It came too late, and was taken back.
             None => {
                 if !counts.is_empty() {
@@ -47,15 +49,31 @@ impl Node {
         }
     }
 
-    /// Answers a deletion by the counts that are known.
+    /// Answers a deletion that the data plane has carried out, unless a usage report is on its way. That one may have been heard: told
+    /// in the answer, too, it would be billed twice by whoever only adds up what comes. And it may not: left to its request, it would be
+    /// lost, as with our answer the control plane forgets the session, and what it is to hear of it is in the answer (TS 29.244 6.3.4,
+    /// 7.5.7.1). So its answer is waited for, which is mostly there in no time, and no longer than the data plane. Then it is told in the answer to
+    /// the deletion under the number that it has (UR-SEQN, 8.2.71), by which one that was heard after all can be known.
+    pub(crate) fn forget_when_told(&mut self, seid: Seid) {
+        let is_done =
+            |pending: &mut Box<Pending>| matches!(pending.work, Work::Delete) && pending.applied.is_some();
+        let session = self.sessions.get_mut(seid).filter(|session| session.reporting.is_none());
+        if let Some(pending) = session.and_then(|session| session.pending.take_if(is_done)) {
+            self.forget(seid, &pending);
+        }
+    }
+
+    /// Answers a deletion by the counts that are known, and by what was told before and not confirmed.
     pub(crate) fn forget(&mut self, seid: Seid, pending: &Pending) {
         let told = self.looks_after(seid);
         let Some(mut session) = self.take_session(seid) else { return };
         self.unschedule(seid, &session);
-        let untold = std::mem::take(&mut session.record.usage.further);
-        let mut usage_reports: Vec<UsageReport> = untold.iter().flat_map(|bytes| reports_of(bytes)).collect();
+        // It is not asked for any more: it would come behind the answer.
+        session.reporting.into_iter().for_each(|sequence| drop(self.requests.finish(sequence)));
+        let mut usage_reports = untold(&session.record.usage, false);
+        let before = usage_reports.len();
         usage_reports.extend(usage::tell_all(&mut session.record, self.clock()));
-        self.counters.usage_reports += usage_reports.len() as u64;
+        self.counters.usage_reports += (usage_reports.len() - before) as u64;
         self.charge_last(&mut session.record, charging::Cause::NormalRelease);
         self.release_all(&session.record);
         self.reports.reindex(seid, &session.record.rules, &Rules::default());

@@ -194,8 +194,11 @@ impl Node {
         let session = purpose.session().and_then(|seid| self.sessions.get(seid));
         let owner = session.map(|session| session.record.owner.clone());
         let asking = Asking { to, bytes: bytes.clone(), purpose, owner };
+        let reporting = usage_of(&asking.purpose);
         let is_room = self.requests.start(self.sequence, asking, self.now);
         if is_room {
+            let session = reporting.and_then(|seid| self.sessions.get_mut(seid));
+            session.into_iter().for_each(|session| session.reporting = Some(self.sequence));
             self.send_bytes(to, bytes);
         }
         is_room
@@ -245,6 +248,14 @@ impl Node {
 
     pub(crate) fn note(&mut self, level: Level, text: String) {
         self.out.push(Output::Note(Note { level, text }));
+    }
+}
+
+/// The session whose usage is told, once.
+const fn usage_of(purpose: &Purpose) -> Option<Seid> {
+    match purpose {
+        Purpose::Usage(seid) => Some(*seid),
+        _ => None,
     }
 }
 

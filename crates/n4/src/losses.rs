@@ -151,8 +151,7 @@ impl Node {
         let clock = self.clock();
         let Some(session) = self.sessions.get(seid) else { return Telling::UnderWay };
         let mut record = session.record.clone();
-        // A report on its way comes by itself.
-        let mut usage_reports = if session.is_reporting { vec![] } else { unconfirmed(&record.usage) };
+        let mut usage_reports = untold(&record.usage, session.reporting.is_some());
         usage_reports.extend(usage::tell_all(&mut record, clock));
         let told = usage_reports.len() as u64;
         if usage_reports.is_empty() {
@@ -172,14 +171,15 @@ impl Node {
 }
 
 /// Of a request that we made.
-pub(crate) fn reports_of(bytes: &[u8]) -> Vec<UsageReport> {
+fn reports_of(bytes: &[u8]) -> Vec<UsageReport> {
     match pfcp::decode(bytes).map(|message| message.body) {
         Ok(Body::SessionReportRequest(request)) => request.usage_reports,
         _ => vec![],
     }
 }
 
-/// What was told once and waits to be told again.
-fn unconfirmed(usage: &UsageRecord) -> Vec<UsageReport> {
-    usage.unconfirmed.iter().chain(&usage.further).flat_map(|bytes| reports_of(bytes)).collect()
+/// What was told once and waits to be told again, and what an answer had no room for. A report on its way comes by itself.
+pub(crate) fn untold(usage: &UsageRecord, is_reporting: bool) -> Vec<UsageReport> {
+    let unconfirmed = usage.unconfirmed.iter().filter(|_| !is_reporting);
+    unconfirmed.chain(&usage.further).flat_map(|bytes| reports_of(bytes)).collect()
 }

@@ -51,8 +51,11 @@ impl Node {
         let clock = self.clock();
         let now_ms = clock.now_ms;
         let paging = self.page(seid, now_ms);
-        self.report_further(seid);
-        self.report_again(seid, now_ms);
+        // A report that is sent during a deletion would cross its answer, which tells it.
+        if !self.sessions.get(seid).is_some_and(Session::is_being_deleted) {
+            self.report_further(seid);
+            self.report_again(seid, now_ms);
+        }
         let interval_ms = self.config.report_interval.as_millis() as u64;
         let can_ask = self.epoch.is_some();
         let back_by_ms = self.lost_ms + self.config.apply_timeout.as_millis() as u64;
@@ -131,7 +134,7 @@ impl Node {
         // Without room for it now, it is tried again soon; while its owner does not answer, not before it does.
         let soon_ms = self.wall_ms() + self.config.report_interval.as_millis() as u64;
         if let Some(session) = self.sessions.get_mut(seid) {
-            session.is_reporting = telling == Telling::UnderWay;
+            session.reporting = session.reporting.filter(|_| telling == Telling::UnderWay);
             session.report_again_ms = if telling == Telling::Silent { 0 } else { soon_ms };
         }
     }
@@ -143,14 +146,14 @@ impl Node {
         };
         if let Some(session) = self.sessions.get_mut(seid).filter(waits) {
             session.record.usage.unconfirmed = Some(session.record.usage.further.remove(0));
-            (session.is_reporting, session.report_again_ms) = (false, 0);
+            (session.reporting, session.report_again_ms) = (None, 0);
             session.save();
         }
     }
 
     /// Sends the unconfirmed report again if it is time.
     fn report_again(&mut self, seid: Seid, now_ms: u64) {
-        let session = self.sessions.get(seid).filter(|session| !session.is_reporting);
+        let session = self.sessions.get(seid).filter(|session| session.reporting.is_none());
         let due = session.filter(|session| session.report_again_ms <= now_ms);
         let Some(unconfirmed) = due.and_then(|session| session.record.usage.unconfirmed.clone()) else {
             return;
@@ -163,7 +166,7 @@ impl Node {
 
     /// When the unconfirmed report is sent again.
     fn reports_again_at(&self, seid: Seid) -> Option<u64> {
-        let session = self.sessions.get(seid).filter(|session| !session.is_reporting)?;
+        let session = self.sessions.get(seid).filter(|session| session.reporting.is_none())?;
         let waits = session.record.usage.unconfirmed.is_some() && session.report_again_ms > 0;
         waits.then_some(session.report_again_ms)
     }
@@ -174,7 +177,8 @@ impl Node {
         let Some(session) = self.sessions.get_mut(seid) else { return };
         session.report_again_ms = now_ms + (interval_ms << session.unheard);
         session.unheard = (session.unheard + 1).min(MOST_DOUBLINGS);
-        session.is_reporting = false;
+        session.reporting = None;
+        self.forget_when_told(seid);
         self.attend(seid);
     }
 
@@ -198,12 +202,13 @@ impl Node {
             );
         }
         self.confirm(seid);
+        self.forget_when_told(seid);
         self.attend(seid);
     }
 
     fn confirm(&mut self, seid: Seid) {
         let Some(session) = self.sessions.get_mut(seid) else { return };
-        (session.is_reporting, session.unheard) = (false, 0);
+        (session.reporting, session.unheard) = (None, 0);
         session.record.usage.unconfirmed = None;
         if session.is_established() {
             session.save();

@@ -6,6 +6,7 @@ use crate::exchange::{Asking, Purpose};
 use crate::interface::Level;
 use crate::node::Node;
 use crate::peers::Association;
+use crate::sessions::Session;
 use machine::Time;
 use pfcp::{
     Body, Cause, ErrorIndicationReport, FTeid, Message, ReportType, SessionReportRequest,
@@ -191,7 +192,9 @@ impl Node {
             self.peers.spoken_for(owner, self.now);
         }
         if response.cause == Cause::SessionContextNotFound {
-            if self.peers.is_shared(asking.to) {
+            // Who wants it gone may have forgotten it already, and hears the rest in answer to that.
+            let is_being_deleted = self.sessions.look(seid, Session::is_being_deleted);
+            if self.peers.is_shared(asking.to) || is_being_deleted {
                 return self.unanswered(sequence, asking);
             }
             self.note(Level::Warning, format!("{} does not know session {seid}: it is removed", asking.to));

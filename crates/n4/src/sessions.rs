@@ -28,8 +28,8 @@ pub(crate) struct Session {
     /// What is under way about its usage, and about packets kept for it.
     pub(crate) meter: Meter,
     pub(crate) paging: Paging,
-    /// A usage report is on its way; if not, when the unconfirmed one is sent again.
-    pub(crate) is_reporting: bool,
+    /// The request of ours that tells what it used, while that is under way; if none is, when the unconfirmed report is sent again.
+    pub(crate) reporting: Option<u32>,
     pub(crate) report_again_ms: u64,
     /// How often nobody has answered to it, up to a limit.
     pub(crate) unheard: u8,
@@ -167,7 +167,7 @@ impl Session {
             waiting: Waiting::default(),
             meter: Meter::default(),
             paging: Paging::default(),
-            is_reporting: false,
+            reporting: None,
             report_again_ms: 0,
             unheard: 0,
             put_again: false,
@@ -217,6 +217,11 @@ impl Session {
     pub(crate) fn is_to_be_deleted(&self) -> bool {
         let is_under_way = |pending: &Pending| matches!(pending.work, Work::Delete);
         self.pending.as_deref().is_some_and(is_under_way) || self.waiting.has_deletion()
+    }
+
+    /// Whether it is being deleted.
+    pub(crate) fn is_being_deleted(&self) -> bool {
+        self.pending.as_ref().is_some_and(|pending| matches!(pending.work, Work::Delete))
     }
 
     /// Those it is to replace.

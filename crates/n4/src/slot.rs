@@ -25,7 +25,7 @@ struct Rest {
     revisions: u64,
     meter: Meter,
     paging: Paging,
-    is_reporting: bool,
+    reporting: Option<u32>,
     report_again_ms: u64,
     unheard: u8,
     put_again: bool,
@@ -43,7 +43,7 @@ impl Rest {
             revisions: session.revision.saturating_sub(session.record.revision),
             meter: std::mem::take(&mut session.meter),
             paging: std::mem::take(&mut session.paging),
-            is_reporting: session.is_reporting,
+            reporting: session.reporting,
             report_again_ms: if is_waiting { session.report_again_ms } else { 0 },
             unheard: session.unheard,
             put_again: session.put_again,
@@ -111,7 +111,7 @@ impl Slot {
     fn unpacked(&self, epoch: Option<u64>) -> Option<Box<Session>> {
         let record = self.packed.record().ok()?;
         let rest = self.rest.as_deref().cloned().unwrap_or_default();
-        let Rest { revisions, meter, paging, is_reporting, report_again_ms, unheard, .. } = rest;
+        let Rest { revisions, meter, paging, reporting, report_again_ms, unheard, .. } = rest;
         let Rest { put_again, is_missing, timer, .. } = rest;
         let mut session = Box::new(Session {
             revision: record.revision + revisions,
@@ -120,7 +120,7 @@ impl Slot {
             waiting: Waiting::default(),
             meter,
             paging,
-            is_reporting,
+            reporting,
             report_again_ms,
             unheard,
             put_again,

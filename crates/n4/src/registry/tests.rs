@@ -99,13 +99,13 @@ fn who_sleeps_wakes_as_before() {
     let mut sessions = Sessions::new(1);
     let seid = sessions.restore(record());
     let session = sessions.get_mut(seid).unwrap();
-    (session.is_reporting, session.report_again_ms, session.timer) =
-        (true, 2_000, Some(machine::Time::from_millis(7)));
+    (session.reporting, session.report_again_ms, session.timer) =
+        (Some(9), 2_000, Some(machine::Time::from_millis(7)));
     sessions.rest(1_000);
     assert!(!sessions.by_seid[&seid].is_awake());
     let session = sessions.get(seid).unwrap();
     assert_eq!((&session.record, session.revision), (&record(), 2));
-    assert_eq!((session.is_reporting, session.report_again_ms), (true, 2_000));
+    assert_eq!((session.reporting, session.report_again_ms), (Some(9), 2_000));
     assert_eq!(session.timer, Some(machine::Time::from_millis(7)));
     // What has been looked at sleeps again, and moments that have passed are forgotten.
     sessions.rest(2_000);

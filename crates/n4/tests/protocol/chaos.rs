@@ -389,6 +389,8 @@ fn release_all(chaos: &mut Chaos) {
     for session in chaos.lab.desired().into_keys() {
         chaos.tell(SMF, Some(session.0), SessionDeletionRequest::default());
     }
+    // Answers of which wait for those of reports on their way.
+    chaos.lab.pass(Duration::from_secs(2));
     let others: Vec<_> = chaos.lab.associations.values().cloned().collect();
     for association in others.into_iter().filter(|association| association.node_id != SMF.to_string()) {
         let node_id = match association.node_id.parse() {

@@ -161,3 +161,27 @@ fn a_refused_change_ends_nothing() {
     assert_eq!((lab.node.sessions(), lab.reports().len()), (1, 0));
     assert_eq!(lab.modify(session, path_switch(5)).cause, Cause::RequestAccepted);
 }
+
+/// A report on its way is no reason to lose what waits behind it: what an answer had no room for.
+#[test]
+fn what_waits_behind_a_report_on_its_way_is_told() {
+    let mut lab = Lab::associated();
+    let first = lab.establish(establishment(76));
+    let urrs = (1..=250).map(|id| urr(id, 0)).collect();
+    let session = lab.establish(SessionEstablishmentRequest { create_urrs: urrs, ..only_tunnel(77) });
+    let all = SessionModificationRequest {
+        pfcpsm_req_flags: Some(flags::PFCPSM_QAURR),
+        ..SessionModificationRequest::default()
+    };
+    let mut bill = Bill::default();
+    bill.add(&lab.modify(session, all).usage_reports);
+    come_back_small(&mut lab, first);
+    lab.pass(Duration::from_secs(1));
+    for (_, report) in lab.reports() {
+        if let Body::SessionReportRequest(request) = report.body {
+            bill.add(&request.usage_reports);
+        }
+    }
+    assert_eq!(lab.node.sessions(), 1);
+    assert!((1..=250).all(|id| bill.reports.contains_key(&(id, 0))), "each was told once before it was over");
+}

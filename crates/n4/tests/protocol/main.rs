@@ -23,6 +23,7 @@ mod charging_files;
 mod clock;
 mod common;
 mod conversations;
+mod deletion;
 mod dialects;
 mod ending;
 mod ending_amid;

@@ -299,6 +299,8 @@ impl Game {
             self.sequence += 1;
             let delete = Message::session(seid.0, self.sequence, pfcp::SessionDeletionRequest::default());
             self.lab.receive(owner, &pfcp::encode(&delete));
+            // For as long as a report of it is on its way.
+            self.lab.pass(self.lab.config.apply_timeout);
             let answer = self.lab.answer(self.sequence).body;
             assert_eq!(cause(&answer), Some(pfcp::Cause::RequestAccepted), "{seid}: {answer:?}");
             self.tally.deleted += 1;
