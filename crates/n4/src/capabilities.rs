@@ -10,7 +10,7 @@ use pfcp::{AssociationUpdateRequest, Cause, Message};
 
 /// Who does not answer is told again after a heartbeat's interval, then after twice as long, up to so many doublings (85 minutes,
 /// usually): some control planes never answer an update from a user plane.
-const DOUBLINGS: u32 = 9;
+pub(crate) const DOUBLINGS: u32 = 9;
 
 /// A control plane knows of us what is not true any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

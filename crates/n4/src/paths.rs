@@ -2,10 +2,11 @@
 //! 7.4.5), and restarts of their other ends (TS 23.007 18A). What a control plane has not confirmed is kept as a state, not as an event: it is told how things are when it answers
 //! again, by our next life if need be.
 
+use crate::capabilities::DOUBLINGS;
 use crate::exchange::Purpose;
 use crate::interface::{Level, Output};
 use crate::node::Node;
-use crate::peers::Peers;
+use crate::peers::{Association, Peers};
 use machine::Time;
 use pfcp::{CpFeature, Message, NodeReportRequest, PathReport, RemoteGtpuPeer, flags};
 use rules::Interface;
@@ -56,16 +57,61 @@ pub(crate) struct News {
     under_way: BTreeMap<u32, (Vec<IpAddr>, What)>,
     /// Nothing is told before: it was told often enough for now.
     again: Option<Time>,
+    /// How often nobody has answered, up to a limit: some control planes know nothing of these messages.
+    unheard: u32,
+    /// Peers that have failed in this life of ours, which was never confirmed: nobody may know of it.
+    unknown: BTreeSet<IpAddr>,
 }
 
 impl News {
     /// At most `limit` peers: of those that never answer again somebody is forgotten.
     fn learn(&mut self, peer: IpAddr, what: What, limit: usize) {
         let topic = what.topic(peer);
+        // Whoever is still to hear that it is well again knows that it had failed.
+        if what == What::Failed && !self.is_owed(What::Recovered, peer) {
+            self.unknown.insert(peer);
+        }
         self.untold.insert(topic, what);
         if self.untold.len() > limit {
             let other = self.untold.keys().copied().find(|other| *other != topic);
             self.untold.retain(|known, _| Some(*known) != other);
+            self.unknown.retain(|known| !other.is_some_and(|(_, peer)| peer == *known));
+        }
+    }
+
+    /// Whether that has been told and not confirmed, or is to be.
+    fn is_owed(&self, what: What, peer: IpAddr) -> bool {
+        let is_under_way = |(peers, said): &(Vec<IpAddr>, What)| *said == what && peers.contains(&peer);
+        self.untold.get(&what.topic(peer)) == Some(&what) || self.under_way.values().any(is_under_way)
+    }
+
+    /// A message was answered.
+    fn confirm(&mut self, sequence: u32) {
+        (self.again, self.unheard) = (None, 0);
+        let peers = self.under_way.remove(&sequence).map_or(vec![], |(peers, _)| peers);
+        self.unknown.retain(|peer| !peers.contains(peer));
+    }
+
+    /// A message was not answered by one who is there, or is not. What is left is told after an interval, then after two, four...
+    fn wait(&mut self, sequence: u32, is_there: bool, (now, interval): (Time, Duration)) {
+        let recovered = self.under_way.get(&sequence).filter(|(_, what)| *what == What::Recovered);
+        let recovered = recovered.map_or(vec![], |(peers, _)| peers.clone());
+        self.take_back(sequence);
+        if is_there {
+            recovered.into_iter().for_each(|peer| self.let_be(peer));
+        }
+        // Messages that were sent together are one attempt.
+        if self.again.is_none_or(|again| again <= now) {
+            self.again = Some(now + interval * (1 << self.unheard));
+            self.unheard = (self.unheard + 1).min(DOUBLINGS);
+        }
+    }
+
+    /// Who never knew that a peer had failed need not know that it is well again.
+    fn let_be(&mut self, peer: IpAddr) {
+        let topic = What::Recovered.topic(peer);
+        if self.untold.get(&topic) == Some(&What::Recovered) && self.unknown.remove(&peer) {
+            self.untold.remove(&topic);
         }
     }
 
@@ -191,6 +237,8 @@ impl Node {
         let limit = self.config.limits.reports;
         let news = self.path_news.entry(node_id.to_owned()).or_default();
         peers.iter().for_each(|peer| news.learn(*peer, what, limit));
+        // What is new does not wait as long as what is old.
+        news.again = news.again.map(|again| again.min(self.now + self.config.heartbeat_interval));
         let outdated = news.outdated(&peers, what);
         for sequence in outdated {
             news.take_back(sequence);
@@ -242,7 +290,11 @@ impl Node {
         let peers = &self.peers;
         self.path_news.retain(|node_id, news| {
             let is_empty = news.untold.is_empty() && news.under_way.is_empty();
-            peers.get(node_id).is_some() && !is_empty
+            let peer = peers.get(node_id);
+            if peer.is_some_and(|peer| !peer.is_up()) {
+                (news.again, news.unheard) = (None, 0);
+            }
+            peer.is_some() && !is_empty
         });
         let all: Vec<String> = self.path_news.keys().cloned().collect();
         all.into_iter().for_each(|node_id| self.tell_news(&node_id));
@@ -258,7 +310,7 @@ impl Node {
     /// A message has been answered, whatever the answer says.
     pub(crate) fn news_told(&mut self, node_id: &str, sequence: u32) {
         if let Some(news) = self.path_news.get_mut(node_id) {
-            (news.again, _) = (None, news.under_way.remove(&sequence));
+            news.confirm(sequence);
         }
         self.tell_news(node_id);
         self.save_news(node_id);
@@ -266,11 +318,12 @@ impl Node {
 
     /// A message was not answered.
     pub(crate) fn news_unheard(&mut self, node_id: &str, sequence: u32) {
-        let again = self.now + self.config.heartbeat_interval;
+        let is_there = self.peers.get(node_id).is_some_and(Association::is_up);
+        let when = (self.now, self.config.heartbeat_interval);
         if let Some(news) = self.path_news.get_mut(node_id) {
-            news.take_back(sequence);
-            news.again = Some(again);
+            news.wait(sequence, is_there, when);
         }
+        self.save_news(node_id);
     }
 
     /// Whether that is news. Peers that never come back must not keep others from being told of: the one that failed first

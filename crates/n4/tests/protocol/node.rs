@@ -349,6 +349,89 @@ fn a_report_comes_again_until_it_is_confirmed() {
     assert!(node_reports(&mut lab).is_empty());
 }
 
+/// How many messages tell of peers within a time, in which nobody answers them.
+fn told_in_vain(lab: &mut Lab, time: Duration) -> usize {
+    lab.pass(time);
+    let reports = node_reports(lab);
+    lab.sent.clear();
+    reports.len()
+}
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// Some control planes know nothing of Node Reports, and write a line for each.
+#[test]
+fn who_never_answers_is_told_ever_more_rarely() {
+    let mut lab = Lab::associated();
+    path(&mut lab, false);
+    let counts = [0; 4].map(|_| told_in_vain(&mut lab, HOUR));
+    assert!(counts[0] <= 3 * 9 && counts[3] <= 3 && counts.iter().sum::<usize>() > 3 * 8, "{counts:?}");
+    // What is new waits no longer than ever.
+    lab.handle(Input::UserPlanePath { side: Interface::Access, peer: [10, 30, 0, 78].into(), is_up: false });
+    lab.pass(config().heartbeat_interval);
+    let told = node_reports(&mut lab);
+    let peers = [RADIO, [10, 30, 0, 78].into()].map(RemoteGtpuPeer::new);
+    assert_eq!(told[0].2.failed.as_ref().unwrap().peers, peers);
+    // And an answer brings all back to what it was.
+    let (node_id, cause) = (NodeId::Ipv4(SMF), Cause::RequestAccepted);
+    let response = NodeReportResponse { node_id, cause, offending_ie: None, carried: vec![] };
+    lab.tell(SMF, &Message::node(told[0].1, response));
+    path(&mut lab, true);
+    assert_eq!(told_in_vain(&mut lab, Duration::from_secs(9)), 3);
+    assert_eq!(told_in_vain(&mut lab, Duration::from_secs(11)), 1);
+}
+
+/// Who has not confirmed that a path failed is told once that it is well again; it may know of neither.
+#[test]
+fn a_recovery_is_told_again_only_to_who_knows_of_the_failure() {
+    for (is_confirmed, restarts) in [(false, false), (true, false), (true, true)] {
+        let mut lab = Lab::associated();
+        path(&mut lab, false);
+        if is_confirmed {
+            confirm_all(&mut lab);
+        }
+        told_in_vain(&mut lab, HOUR);
+        if restarts {
+            lab.restart();
+        }
+        path(&mut lab, true);
+        let told = told_in_vain(&mut lab, Duration::from_secs(20));
+        assert_eq!(told, if is_confirmed { 4 } else { 3 });
+        assert_eq!(told_in_vain(&mut lab, HOUR * 3) > 0, is_confirmed);
+        let kept: usize = lab.associations.values().map(|it| it.unconfirmed.recovered.len()).sum();
+        assert_eq!(kept, usize::from(is_confirmed));
+    }
+}
+
+/// It failed, which was confirmed, and has failed again meanwhile: that it is well again is news whoever heard what.
+#[test]
+fn a_recovery_that_nobody_heard_of_is_owed_through_another_failure() {
+    let mut lab = Lab::associated();
+    path(&mut lab, false);
+    confirm_all(&mut lab);
+    path(&mut lab, true);
+    told_in_vain(&mut lab, Duration::from_secs(15));
+    path(&mut lab, false);
+    told_in_vain(&mut lab, Duration::from_secs(60));
+    path(&mut lab, true);
+    told_in_vain(&mut lab, HOUR);
+    assert!(told_in_vain(&mut lab, HOUR * 3) > 0);
+}
+
+/// A control plane that was silent is told as soon as it is there, however often it did not answer before.
+#[test]
+fn who_answers_again_is_told_at_once() {
+    let mut lab = Lab::associated();
+    lab.pass(Duration::from_secs(11));
+    path(&mut lab, false);
+    told_in_vain(&mut lab, HOUR * 2);
+    lab.goes_silent();
+    lab.pass(Duration::from_secs(60));
+    lab.sent.clear();
+    lab.answers_heartbeats = true;
+    assert!(told_in_vain(&mut lab, Duration::from_secs(20)) > 0);
+}
+
 #[test]
 fn paths_that_failed_long_ago_leave_room_to_tell_of_others() {
     let limits = Limits { reports: 3, ..Limits::default() };
