@@ -149,6 +149,7 @@ impl Node {
 
     /// Removes a session its owner no longer has. The data plane is told, not waited for.
     pub(crate) fn drop_session(&mut self, seid: Seid) {
+        self.stays_or_is_gone(seid);
         let Some(session) = self.take_session(seid) else { return };
         let replaced = session.replaces().to_vec();
         self.unschedule(seid, &session);

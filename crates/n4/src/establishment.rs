@@ -38,16 +38,15 @@ impl Node {
         let cp_f_seid = cp_f_seid(&request.cp_f_seid, &self.config)?;
         support::establishment(request, &self.config)?;
         // The owner counts on one session of that name only: it lost the one before.
-        let way = self.in_the_way(&owner, cp_f_seid, request);
-        if self.sessions.len() - way.room() >= self.config.limits.sessions {
+        let mut way = self.in_the_way(&owner, cp_f_seid, request);
+        if !self.has_place(&mut way) {
             return Err(Refusal::of(Cause::NoResourcesAvailable));
         }
         let seid = self.sessions.new_seid();
         let none = Rules::default();
-        self.lend(&way);
-        let translated = Translator::new(self.sources(), seid, (&none, None)).establishment(request);
-        self.return_lent(&way);
-        let Translated { rules, extras, taken } = translated?;
+        let Translated { rules, extras, taken } = self.with_room(&mut way, |node| {
+            Translator::new(node.sources(), seid, (&none, None)).establishment(request)
+        })?;
         let mut usage = UsageRecord { epoch: self.epoch.unwrap_or(0), ..UsageRecord::default() };
         let given = (&taken.given[..], request.user_plane_inactivity_timer);
         usage::apply(&mut usage, (&none, &rules), given, self.clock());

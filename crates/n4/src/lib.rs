@@ -62,6 +62,7 @@ mod replacement;
 mod report;
 mod resources;
 mod resync;
+mod room;
 mod sessions;
 mod set_index;
 mod sets;

@@ -23,11 +23,8 @@ impl Node {
     ) -> Result<(), Refusal> {
         let request = &*networks::known_modification(request, &self.config);
         support::modification(request, &self.config)?;
-        let way = self.in_the_way_of_change(seid, request);
-        self.lend(&way);
-        let changed = self.changed(seid, request);
-        self.return_lent(&way);
-        let (next, modifying) = changed?;
+        let mut way = self.in_the_way_of_change(seid, request);
+        let (next, modifying) = self.with_room(&mut way, |node| node.changed(seid, request))?;
         self.note_restated(seid, &modifying.taken.restated);
         let replaced = self.replaced_by_change(&way, &next);
         self.ask_before_change(seid, &next);

@@ -15,6 +15,7 @@ use crate::refusal::{self, Procedure, Refusal};
 use crate::registry::Sessions;
 use crate::report::Reports;
 use crate::resync::Refreshing;
+use crate::room::{Going, Stale};
 use crate::strangers::Strangers;
 use crate::tunnels::Tunnels;
 use dplink::Desired;
@@ -52,6 +53,9 @@ pub struct Node {
     pub(crate) epoch: Option<u64>,
     pub(crate) refreshing: Refreshing,
     pub(crate) endings: Endings,
+    /// Sessions that may go for the room they leave, and those that give way to others.
+    pub(crate) stale: Stale,
+    pub(crate) going: Going,
     /// When the link to it broke last, or we started.
     pub(crate) lost_ms: u64,
     /// Of our last question about usage.
@@ -117,6 +121,8 @@ impl Node {
             epoch: None,
             refreshing: Refreshing::default(),
             endings: Endings::default(),
+            stale: Stale::default(),
+            going: Going::default(),
             lost_ms: since_1900_ms,
             token: 0,
             since_1900_ms,

@@ -62,6 +62,8 @@ struct Pool {
     fresh: u32,
     /// Given out before and free again, the oldest first.
     freed: VecDeque<u32>,
+    /// It had no address for whoever asked last.
+    is_exhausted: bool,
 }
 
 /// All pools.
@@ -82,7 +84,17 @@ impl Pool {
         let (owners, freed) = (SeededMap::default(), VecDeque::new());
         let size = size.min(LARGEST);
         let begin = (u64::from(recovery_time_stamp.wrapping_mul(SPREAD)) * u64::from(size - first)) >> 32;
-        Self { pool, instance, owners, size, first, begin: begin as u32, fresh: 0, freed }
+        Self {
+            pool,
+            instance,
+            owners,
+            size,
+            first,
+            begin: begin as u32,
+            fresh: 0,
+            freed,
+            is_exhausted: false,
+        }
     }
 
     /// How many are given to users.
@@ -190,15 +202,23 @@ impl Pools {
         };
         let instance = choice.network_instance.filter(|name| of(Some(name)));
         let is_named = choice.pool.is_some() || (choice.network_instance.is_none() && !of(None));
+        self.pools.iter_mut().for_each(|pool| pool.is_exhausted = false);
         let mut candidates = self.pools.iter_mut().filter(|pool| {
             pool.serves(&choice) && (is_named || pool.pool.network_instance.as_deref() == instance)
         });
         let mut lack = Lack::NoPool;
         let found = candidates.find_map(|pool| {
             lack = Lack::Exhausted;
-            pool.take(session)
+            let address = pool.take(session);
+            pool.is_exhausted = address.is_none();
+            address
         });
         found.ok_or(lack)
+    }
+
+    /// Whether an address is of a pool that whoever asked last would have been given one of, had it one.
+    pub(crate) fn lack(&self, address: IpAddr) -> bool {
+        self.pools.iter().any(|pool| pool.is_exhausted && pool.index(address).is_some())
     }
 
     /// An address the control plane gives to `session`, in this network where there are several. If it is of ours, nobody

@@ -187,6 +187,11 @@ impl Sessions {
         slot.session_mut(self.epoch)
     }
 
+    /// The era in which its owner spoke of one last, without waking it.
+    pub(crate) fn era_of(&self, seid: Seid) -> Option<u32> {
+        self.by_seid.get(&seid)?.era()
+    }
+
     /// Whether one is as it should be, without waking it.
     pub(crate) fn look(&self, seid: Seid, is_it: impl Fn(&Session) -> bool) -> bool {
         self.peek(seid, is_it).unwrap_or(false)

@@ -6,6 +6,7 @@ use crate::exchange::Asked;
 use crate::interface::Output;
 use crate::node::Node;
 use crate::refusal::Refusal;
+use crate::room::Scarce;
 use crate::sessions::{Pending, Work};
 use crate::stale::{wanted_by, wanted_by_change};
 use pfcp::{Cause, SessionEstablishmentRequest, SessionModificationRequest};
@@ -19,15 +20,37 @@ pub(crate) struct Way {
     sure: Vec<Seid>,
     /// These may come back when one does that is still being established.
     perhaps: Vec<Seid>,
+    /// These are stale, and have what has run out.
+    room: Vec<(Seid, Scarce)>,
+    /// Whose way it is, if it is there already.
+    own: Option<Seid>,
 }
 
 impl Way {
-    /// Room they leave.
-    pub(crate) const fn room(&self) -> usize {
-        self.sure.len()
+    pub(crate) fn make_room(&mut self, stale: Seid, scarce: Scarce) {
+        self.room.push((stale, scarce));
+    }
+
+    pub(crate) fn room(&self) -> &[(Seid, Scarce)] {
+        &self.room
+    }
+
+    /// Whether a session is in it, or goes it.
+    pub(crate) fn has(&self, seid: Seid) -> bool {
+        self.all().chain(self.own).any(|other| other == seid)
+    }
+
+    /// Those that go for a new one, whatever else happens.
+    pub(crate) fn sure(&self) -> impl Iterator<Item = Seid> {
+        self.sure.iter().copied().chain(self.room.iter().map(|(stale, _)| *stale))
     }
 
     fn all(&self) -> impl Iterator<Item = Seid> {
+        self.sure().chain(self.perhaps.iter().copied())
+    }
+
+    /// Those that are in the way for what they are.
+    fn named(&self) -> impl Iterator<Item = Seid> {
         self.sure.iter().chain(&self.perhaps).copied()
     }
 }
@@ -52,7 +75,7 @@ impl Node {
         let has_name = |seid: &Seid| self.sessions.look(*seid, |session| session.record.cp_f_seid == name);
         let (same, perhaps): (Vec<Seid>, Vec<Seid>) = before.partition(has_name);
         sure.extend(same);
-        Way { sure, perhaps }
+        Way { sure, perhaps, room: vec![], own: None }
     }
 
     /// Stale sessions that have what a change of another asks for.
@@ -60,12 +83,14 @@ impl Node {
         let owner = self.sessions.get(seid).map(|session| &*session.record.owner);
         let stale = owner.map(|owner| self.stale_in_the_way(owner, wanted_by_change(request)));
         let sure = stale.into_iter().flatten().filter(|stale| *stale != seid).collect();
-        Way { sure, perhaps: vec![] }
+        Way { sure, perhaps: vec![], room: vec![], own: Some(seid) }
     }
 
     /// The sessions that give way to what a session is to be.
-    pub(crate) fn replaced_by_change(&self, way: &Way, next: &SessionRecord) -> Vec<Seid> {
-        way.all().filter(|old| self.is_in_the_place_of(*old, next)).collect()
+    pub(crate) fn replaced_by_change(&mut self, way: &Way, next: &SessionRecord) -> Vec<Seid> {
+        let mut all: Vec<Seid> = way.named().filter(|old| self.is_in_the_place_of(*old, next)).collect();
+        all.extend(self.making_room(way, next));
+        all
     }
 
     /// The sessions that are to give way to a new one. One of its name that is still being established nobody counts on: it is
@@ -79,7 +104,7 @@ impl Node {
         if let Some(named) = named.filter(is_new) {
             self.fail(named, None);
         }
-        way.all().filter(|old| self.is_in_the_place_of(*old, new)).collect()
+        self.replaced_by_change(way, new)
     }
 
     pub(crate) fn is_going(&self, seid: Seid) -> bool {
@@ -123,6 +148,7 @@ impl Node {
             self.refuse(&pending.asked, Some(cp_seid), Refusal::of(Cause::SessionContextNotFound));
         }
         self.sessions.leave_places(old);
+        self.is_to_go(old);
         self.out.push(Output::Delete(old));
     }
 
@@ -130,6 +156,8 @@ impl Node {
     pub(crate) fn come_back(&mut self, old: Seid) {
         let Some(session) = self.sessions.get_mut(old).filter(|session| session.yields()) else { return };
         session.pending = None;
+        self.stays_or_is_gone(old);
+        let Some(session) = self.sessions.get(old) else { return };
         let name = (session.record.owner.clone(), session.record.cp_f_seid);
         // Where another has got its name meanwhile, nobody could name it any more.
         if self.sessions.of_owner(&name.0, name.1).is_some_and(|other| other != old) {

@@ -63,6 +63,11 @@ impl Slot {
         self.awake.get().is_some()
     }
 
+    /// The era in which its owner spoke of it last.
+    pub(crate) fn era(&self) -> Option<u32> {
+        self.awake().map_or_else(|| self.packed.era(), |session| Some(session.record.era))
+    }
+
     /// The session, if it need not be woken.
     pub(crate) fn awake(&self) -> Option<&Session> {
         self.awake.get().map(|session| &**session)

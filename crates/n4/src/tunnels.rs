@@ -4,6 +4,7 @@ use crate::config::GtpuAddress;
 use machine::SeededMap;
 use rules::{FTeid, Seid, Teid};
 use session::SessionRecord;
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use steer::Matching;
 
@@ -27,6 +28,8 @@ pub(crate) struct Tunnels {
     next: u32,
     ports: Vec<GtpuAddress>,
     owners: SeededMap<Place, Seid>,
+    /// So many of them are of sessions that give way: they do not count.
+    lent: usize,
     matching: Matching,
 }
 
@@ -47,6 +50,7 @@ impl Tunnels {
             next: recovery_time_stamp.wrapping_mul(SPREAD),
             ports: ports.to_vec(),
             owners: SeededMap::default(),
+            lent: 0,
             matching: Matching::new(),
         }
     }
@@ -86,13 +90,33 @@ impl Tunnels {
         user: Option<IpAddr>,
         address: IpAddr,
     ) -> Result<FTeid, Unavailable> {
-        if self.owners.len() >= self.limit {
+        if self.is_full() {
             return Err(Unavailable::Exhausted);
         }
         let teid = user.and_then(|user| self.matching(user)).unwrap_or_else(|| self.any());
         let f_teid = FTeid { teid, address };
         self.owners.insert(self.place(f_teid), session);
         Ok(f_teid)
+    }
+
+    fn is_full(&self) -> bool {
+        self.owners.len() >= self.limit.saturating_add(self.lent)
+    }
+
+    /// How many endpoints are a session's.
+    pub(crate) fn held_by(&self, record: &SessionRecord) -> usize {
+        let places: BTreeSet<Place> = record.f_teids().map(|f_teid| self.place(f_teid)).collect();
+        places.iter().filter(|place| self.owners.get(place) == Some(&record.seid)).count()
+    }
+
+    /// Of endpoints in use so many may be another's.
+    pub(crate) const fn lend(&mut self, count: usize) {
+        self.lent += count;
+    }
+
+    /// They are gone, or whose they were.
+    pub(crate) const fn no_longer_lend(&mut self, count: usize) {
+        self.lent = self.lent.saturating_sub(count);
     }
 
     /// At every port, as [`Tunnels::claim`] wants it.
@@ -127,7 +151,7 @@ impl Tunnels {
             Some(owner) if *owner == session => Ok(false),
             Some(_) => Err(Unavailable::Taken),
             None if places.any(|other| self.owners.get(&other) == Some(&session)) => Err(Unavailable::Taken),
-            None if self.owners.len() >= self.limit => Err(Unavailable::Exhausted),
+            None if self.is_full() => Err(Unavailable::Exhausted),
             None => {
                 self.owners.insert(place, session);
                 Ok(true)

@@ -1,8 +1,9 @@
 //! A session's record in one piece of memory.
 
-use crate::record::SessionRecord;
+use crate::record::{CpFSeid, SessionRecord};
 use crate::store::StoreError;
 use fjall::Slice;
+use rules::Seid;
 
 /// Of most records, which need no memory to be written in.
 const RECORD_BYTES: usize = 512;
@@ -33,6 +34,12 @@ impl Packed {
     /// [`StoreError::Record`] where the octets are damaged.
     pub fn record(&self) -> Result<SessionRecord, StoreError> {
         Ok(postcard::from_bytes(&self.0)?)
+    }
+
+    /// The era in which its owner spoke of the session last, read without the rest; nothing where the octets are damaged.
+    pub fn era(&self) -> Option<u32> {
+        let head = postcard::take_from_bytes::<(Seid, u64, &str, CpFSeid, u32)>(&self.0);
+        head.ok().map(|((_, _, _, _, era), _)| era)
     }
 
     /// Its length in octets.

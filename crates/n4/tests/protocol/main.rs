@@ -59,6 +59,7 @@ mod reports;
 mod restated;
 mod restoration;
 mod resync;
+mod room;
 mod sessions;
 mod sets;
 mod silent;
