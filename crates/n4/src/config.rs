@@ -141,6 +141,9 @@ pub struct Config {
     pub allow: Vec<IpNet>,
     /// How long an associated peer that was there may be silent: then its association is over. For ever, where absent.
     pub silent_max: Option<Duration>,
+    /// How long sessions stay that a control plane has not named since it associated anew without having restarted. For ever, where
+    /// absent.
+    pub stale_max: Option<Duration>,
     /// Limits.
     pub limits: Limits,
     /// How often an associated peer is asked whether it is there, and a silent one to associate.
@@ -195,6 +198,7 @@ impl Config {
             associate: vec![],
             allow: vec![Ipv4Net::default().into(), Ipv6Net::default().into()],
             silent_max: None,
+            stale_max: None,
             limits: Limits::default(),
             heartbeat_interval: Duration::from_secs(10),
             t1: Duration::from_secs(3),

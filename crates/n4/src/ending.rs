@@ -75,6 +75,8 @@ pub(crate) enum Then {
     Restarted(u32),
     /// What they used is told before the association is over.
     Told,
+    /// Nothing: they were stale (`stale.rs`).
+    Nothing,
     /// The association is over; whoever asked for it is answered.
     Over(Option<Asked>),
 }
@@ -86,14 +88,14 @@ impl Then {
             Self::SetIsGone(asked) | Self::Over(asked) => asked.as_ref(),
             Self::SetHasMoved(asked) => Some(asked),
             Self::Associate(associating) => associating.asked.as_ref(),
-            Self::Restarted(_) | Self::Told => None,
+            Self::Restarted(_) | Self::Told | Self::Nothing => None,
         }
     }
 
     /// Whether sessions that are being deleted are answered for first. Who has restarted has forgotten that it asked.
     const fn hears_of_deletions(&self) -> bool {
         match self {
-            Self::SetIsGone(_) | Self::Told | Self::Over(_) => true,
+            Self::SetIsGone(_) | Self::Told | Self::Over(_) | Self::Nothing => true,
             Self::Associate(associating) => !associating.has_restarted,
             Self::SetHasMoved(_) | Self::Restarted(_) => false,
         }
@@ -482,6 +484,7 @@ impl Node {
                 self.has_restarted(&owner, stamp);
             }
             Then::Told => self.bid_farewell(&owner),
+            Then::Nothing => self.note_stale(&owner, ended),
             Then::Over(asked) => self.association_is_over(owner.clone(), asked.as_ref()),
         }
         self.remember_endings(&owner);

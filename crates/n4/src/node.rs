@@ -312,6 +312,7 @@ impl Node {
         self.end_patience();
         self.end_associations();
         self.release_silent();
+        self.end_stale();
         self.remind_leaving();
         self.tell_capabilities();
         for (node_id, address) in self.peers.to_ask(self.now) {

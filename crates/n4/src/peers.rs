@@ -49,6 +49,8 @@ pub(crate) struct Association {
     pub(crate) is_to_hear: bool,
     /// Another one has been set up at its address since it spoke by its name: it may be that one.
     pub(crate) is_doubted: bool,
+    /// Sessions of up to this era end then, as it has not named them (`stale.rs`).
+    pub(crate) stale_end: Option<(u32, Time)>,
     /// It has yet to hear what we can do now.
     pub(crate) outdated: Option<Outdated>,
     /// When it is told next of what its sessions used.
@@ -113,6 +115,9 @@ pub(crate) struct Peers {
     wanted: Vec<Wanted>,
     /// Leave is taken of all of them, until then.
     leaves: Option<Time>,
+    /// How long stale sessions stay, if not for ever, and the moment of our zero.
+    stale_max: Option<Duration>,
+    since_1900_ms: u64,
 }
 
 impl Peers {
@@ -134,6 +139,8 @@ impl Peers {
             by_node_id: BTreeMap::new(),
             wanted,
             leaves: leaves_ms.map(|until_ms| Time::from_millis(until_ms - since_1900_ms)),
+            stale_max: config.stale_max,
+            since_1900_ms,
         };
         for record in records {
             peers.restore(record, config, since_1900_ms);
@@ -207,10 +214,14 @@ impl Peers {
             parted: 0,
             is_to_hear: false,
             is_doubted: false,
+            stale_end: None,
             outdated: None,
             pace: Pace::default(),
             told: Told::default(),
         };
+        // Whoever associates anew all the time puts off no end.
+        let before = self.get(&node_id).and_then(|before| before.stale_end);
+        association.stale_end = before.or_else(|| self.stale_end(&association.record));
         for other in self.by_node_id.values_mut() {
             other.is_doubted |= association.may_be(other);
             association.is_doubted |= other.may_be(&association);
@@ -320,6 +331,27 @@ impl Peers {
         late.map(|peer| peer.record.node_id.clone()).collect()
     }
 
+    /// Which sessions of a control plane end when, if it does not name them.
+    fn stale_end(&self, record: &AssociationRecord) -> Option<(u32, Time)> {
+        let era = record.era.checked_sub(1)?;
+        let end_ms = record.set_up_ms + self.stale_max?.as_millis() as u64;
+        Some((era, Time::from_millis(end_ms.saturating_sub(self.since_1900_ms))))
+    }
+
+    /// Control planes whose stale sessions have stayed for as long as they may, and of which eras these are. Those of later ones are
+    /// next.
+    pub(crate) fn stale(&mut self, now: Time) -> Vec<(String, u32)> {
+        let late = |peer: &Association| peer.stale_end.filter(|(_, end)| *end <= now);
+        let of_peer = |peer: &Association| Some((peer.record.node_id.clone(), late(peer)?.0));
+        let all: Vec<(String, u32)> = self.in_peace().filter_map(of_peer).collect();
+        for (node_id, ended) in &all {
+            let next = self.get(node_id).and_then(|peer| self.stale_end(&peer.record));
+            let next = next.filter(|(era, _)| era > ended);
+            self.get_mut(node_id).into_iter().for_each(|peer| peer.stale_end = next);
+        }
+        all
+    }
+
     /// Since when neither a control plane nor another of its set is there.
     pub(crate) fn gone_since(&self, node_id: &str) -> Option<Time> {
         let gone = self.get(node_id)?;
@@ -415,11 +447,13 @@ impl Peers {
         });
         let restarted = self.in_peace().filter_map(|peer| Some(peer.restarted?.1));
         let given_up = self.in_peace().filter_map(|peer| peer.given_up);
+        let stale = self.in_peace().filter_map(|peer| Some(peer.stale_end?.1));
         let outdated = self.by_node_id.values().filter_map(|peer| Some(peer.outdated?.next));
         heartbeats
             .chain(ends)
             .chain(restarted)
             .chain(given_up)
+            .chain(stale)
             .chain(outdated)
             .chain(self.unassociated().map(|wanted| if wanted.is_told { wanted.next } else { Time::ZERO }))
             .min()

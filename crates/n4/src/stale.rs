@@ -1,11 +1,15 @@
-//! Sessions that their owner may have forgotten. A control plane that associates anew with the time stamp it had keeps its
-//! sessions (TS 29.244 6.2.6.2.2); some count on that, and others have none after it and give out tunnels and addresses anew.
-//! Who cannot be known until then is of an earlier era: it stays, until a session of the owner, a new one or one that changes, wants what it has. One that
+//! Sessions that their owner may have forgotten. A set-up of a control plane that is associated takes the place of the association there
+//! was, whatever its time stamp, and sessions that it does not ask to retain are to be deleted (TS 29.244 6.2.6.2.2). Where the time stamp
+//! is the one it had, we do not: some control planes associate anew when a heartbeat was lost, ask for nothing to be retained, and go on
+//! with their sessions, whose users would be cut off. Others have none after it, and give out tunnels and addresses anew.
+//! Which it is cannot be known until then, so a session is stale, of an earlier era: it stays until a session of the owner, a new one or
+//! one that changes, wants what it has, until there is no room for others (`room.rs`), or for as long as the operator says. One that
 //! its owner names again is of today. Sessions of a control plane that is silent give way to anybody's: containers come back by
 //! another address, and so by another Node ID. Behind address translation they come back by the same address, and answer heartbeats
 //! in the name of who they were: there sessions give way whose owner has said nothing since the other was set up.
 
-use crate::interface::Output;
+use crate::ending::{Lost, Then};
+use crate::interface::{Level, Output};
 use crate::node::Node;
 use crate::peers::{Association, Peers};
 use crate::translate::framed_routes;
@@ -110,6 +114,22 @@ impl Node {
     fn gives_way(&self, record: &SessionRecord, new: &str) -> bool {
         let old = &record.owner;
         self.is_out_of_reach(old) || self.peers.has_succeeded(new, old) || self.endings.have(record)
+    }
+
+    /// Sessions that their owners have not named for as long as the operator waits for that. Nobody is told: whoever counts on one finds out
+    /// by naming it.
+    pub(crate) fn end_stale(&mut self) {
+        for (node_id, era) in self.peers.stale(self.now) {
+            self.end_sessions_of(node_id, Lost::UpTo(era), Then::Nothing);
+        }
+    }
+
+    pub(crate) fn note_stale(&mut self, node_id: &str, ended: usize) {
+        if ended > 0 {
+            let text =
+                format!("{ended} sessions that {node_id} has not named since it associated anew are over");
+            self.note(Level::Warning, text);
+        }
     }
 
     /// A control plane that was doubted is there by its name.

@@ -144,6 +144,7 @@ pub(crate) fn config(settings: &Settings) -> anyhow::Result<Config> {
         associate: settings.n4.associate.clone(),
         allow: settings.n4.allow.clone(),
         silent_max: settings.n4.silent_max,
+        stale_max: settings.n4.stale_max,
         usage_reports_per_s: settings.n4.usage_reports_per_s,
         limits: limits(settings.dpe.sessions, settings.n4.control_planes),
         heartbeat_interval: timers.heartbeat,

@@ -16,7 +16,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// A year.
-const SILENT_MAX_S: u32 = 31_536_000;
+const LONGEST_S: u32 = 31_536_000;
 
 /// Pools of users' addresses.
 const POOLS_MAX: usize = 64;
@@ -37,6 +37,8 @@ pub(crate) struct N4Settings {
     pub(crate) allow: Vec<IpNet>,
     /// How long a control plane may be silent; for ever, where absent.
     pub(crate) silent_max: Option<Duration>,
+    /// How long sessions stay that a control plane has not named since it associated anew; for ever, where absent.
+    pub(crate) stale_max: Option<Duration>,
     /// Usage reports to one control plane; 0 for no limit.
     pub(crate) usage_reports_per_s: u32,
     pub(crate) forwarding_policies: Vec<String>,
@@ -60,6 +62,7 @@ pub(super) struct N4 {
     associate: Vec<Peer>,
     allow: Option<Spanned<Vec<Spanned<String>>>>,
     silent_max_s: Option<Spanned<u32>>,
+    stale_max_s: Option<Spanned<u32>>,
     usage_reports_per_s: Option<Spanned<u32>>,
     #[serde(default)]
     forwarding_policies: Vec<Spanned<String>>,
@@ -202,9 +205,10 @@ impl TryFrom<u8> for QosFlow {
     }
 }
 
-fn silent_max(value: Option<Spanned<u32>>) -> Result<Option<Duration>, Refusal> {
-    let silent_max_s = timers::within(value, 0, 0..=SILENT_MAX_S)?;
-    Ok((silent_max_s > 0).then(|| Duration::from_secs(silent_max_s.into())))
+/// Without end where it is 0, or not said.
+fn patience(value: Option<Spanned<u32>>) -> Result<Option<Duration>, Refusal> {
+    let patience_s = timers::within(value, 0, 0..=LONGEST_S)?;
+    Ok((patience_s > 0).then(|| Duration::from_secs(patience_s.into())))
 }
 
 /// Makes settings of values that fit together, and the ports of the data plane.
@@ -231,7 +235,8 @@ pub(super) fn check(n4: N4, dpe: &DpeSettings) -> Result<N4Settings, Refusal> {
         advertised,
         associate: n4.associate.into_iter().map(|peer| peer.0).collect(),
         allow: peers::allowed(n4.allow)?,
-        silent_max: silent_max(n4.silent_max_s)?,
+        silent_max: patience(n4.silent_max_s)?,
+        stale_max: patience(n4.stale_max_s)?,
         usage_reports_per_s: timers::within(n4.usage_reports_per_s, 5_000, 0..=1_000_000)?,
         forwarding_policies: n4.forwarding_policies.into_iter().map(Spanned::into_inner).collect(),
         unknown_network_instance: n4.unknown_network_instance,

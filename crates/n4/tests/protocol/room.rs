@@ -230,3 +230,87 @@ fn a_change_finds_room() {
     assert_eq!((&lab.in_force, lab.node.sessions()), (&lab.desired(), 2));
     lab.pass(Duration::from_secs(1));
 }
+
+const PATIENCE: Duration = Duration::from_secs(3_600);
+
+fn forgetful(stale_max: Option<Duration>) -> (Lab, [Seid; 3]) {
+    let mut lab = Lab::associated_with(Config {
+        ue_pools: vec![pool("internet", "10.60.0.0/24")],
+        stale_max,
+        ..config()
+    });
+    lab.pass(PATIENCE * 2);
+    let all = filled(&mut lab);
+    lab.pass(PATIENCE * 2);
+    (lab, all)
+}
+
+/// Which of all are there just before the time is up, and afterwards.
+fn before_and_after(lab: &mut Lab, all: [Seid; 3], rest: Duration) -> [Vec<bool>; 2] {
+    lab.pass(rest - Duration::from_secs(1));
+    let before = are_there(lab, &all);
+    lab.pass(Duration::from_secs(2));
+    is_whole(lab);
+    [before, are_there(lab, &all)]
+}
+
+#[test]
+fn who_was_not_named_for_long_ends_where_the_operator_wants_that() {
+    for restarts in [false, true] {
+        let (mut lab, all) = forgetful(Some(PATIENCE));
+        associate_anew(&mut lab);
+        name(&mut lab, all[1]);
+        lab.pass(PATIENCE / 2);
+        if restarts {
+            lab.restart();
+        }
+        let [before, after] = before_and_after(&mut lab, all, PATIENCE / 2);
+        assert_eq!((before, after), (vec![true; 3], vec![false, true, false]));
+        assert!(lab.notes.iter().any(|note| note.contains("2 sessions that 10.40.0.9 has not named")));
+        // And the one that was named for ever.
+        lab.restart();
+        lab.pass(PATIENCE * 50);
+        assert_eq!(are_there(&lab, &all), [false, true, false]);
+    }
+    let (mut lab, all) = forgetful(None);
+    associate_anew(&mut lab);
+    lab.pass(PATIENCE * 50);
+    assert_eq!(are_there(&lab, &all), [true; 3]);
+}
+
+/// What is put off each time would never come.
+#[test]
+fn who_associates_anew_again_and_again_puts_nothing_off() {
+    let (mut lab, all) = forgetful(Some(PATIENCE));
+    associate_anew(&mut lab);
+    lab.pass(PATIENCE / 2);
+    // Named once more between two.
+    name(&mut lab, all[0]);
+    associate_anew(&mut lab);
+    let [before, after] = before_and_after(&mut lab, all, PATIENCE / 2);
+    assert_eq!((before, after), (vec![true; 3], vec![true, false, false]));
+    let [before, after] = before_and_after(&mut lab, all, PATIENCE / 2 - Duration::from_secs(1));
+    assert_eq!((before, after), (vec![true, false, false], vec![false; 3]));
+}
+
+/// Very many end by portions, with others in between; and of one that restarted nothing is left to end.
+#[test]
+fn very_many_end_by_portions() {
+    let limits = Limits { portion: 2, ..Limits::default() };
+    let mut lab = Lab::associated_with(Config { stale_max: Some(PATIENCE), limits, ..config() });
+    let all: Vec<Seid> = (1..=9).map(|cp_seid| established(&mut lab, choosing_tunnel(cp_seid)).0).collect();
+    associate_anew(&mut lab);
+    let new = established(&mut lab, choosing_tunnel(20)).0;
+    lab.pass(PATIENCE + Duration::from_secs(1));
+    assert_eq!(lab.in_force.keys().copied().collect::<Vec<_>>(), [new]);
+    assert_eq!((lab.node.sessions(), all.len()), (1, 9));
+    lab.associate(SMF, 2);
+    lab.pass(PATIENCE * 2);
+    assert_eq!(lab.node.sessions(), 0);
+}
+
+fn choosing_tunnel(cp_seid: u64) -> SessionEstablishmentRequest {
+    let mut request = establishment(cp_seid);
+    request.create_pdrs.truncate(1);
+    request
+}

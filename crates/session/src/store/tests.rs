@@ -122,6 +122,8 @@ fn erased_records_are_gone() {
 #[test]
 fn a_packed_record_is_the_record() {
     assert_eq!(Packed::of(&session(1, 7)).record().unwrap(), session(1, 7));
+    let named = SessionRecord { era: 70_000, ..session(1, 7) };
+    assert_eq!((Packed::of(&named).era(), Packed::default().era()), (Some(70_000), None));
     for length in [400, 450, 500, 550, 5_000] {
         let long = SessionRecord { owner: "x".repeat(length), ..session(1, 7) };
         assert_eq!(Packed::of(&long).record().unwrap(), long);

@@ -391,6 +391,20 @@ fn silence_has_no_end_unless_told() {
 }
 
 #[test]
+fn sessions_that_nobody_names_stay_unless_told() {
+    let stale_max = |value: &str| {
+        let text = EXAMPLE.replace("# stale_max_s = 86400", value);
+        config::parse(&text, check).map(|settings| settings.n4.stale_max)
+    };
+    for never in ["", "stale_max_s = 0"] {
+        assert_eq!(stale_max(never).unwrap(), None);
+    }
+    assert_eq!(stale_max("stale_max_s = 86400").unwrap(), Some(Duration::from_secs(86_400)));
+    let refused = stale_max("stale_max_s = 31536001").unwrap_err().to_string();
+    assert!(refused.contains("this is 0 to 31536000"), "{refused}");
+}
+
+#[test]
 fn usage_reports_are_paced_as_told() {
     let paced = |value: &str| {
         let text = EXAMPLE.replace("# usage_reports_per_s = 5000", value);
