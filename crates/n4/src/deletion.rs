@@ -3,6 +3,7 @@
 use crate::apply::answer_record;
 use crate::exchange::{Asked, Purpose, answer_to};
 use crate::interface::{Level, Output, saved};
+use crate::late::Told;
 use crate::load::Pressure;
 use crate::losses::untold;
 use crate::metering::of_usage;
@@ -12,10 +13,9 @@ use crate::refusal::Refusal;
 use crate::sessions::{Pending, Session, Work};
 use crate::usage;
 use dplink::UsageCounts;
-use pfcp::{Cause, CpFeature, FSeid, Message, SessionDeletionResponse, SessionReportRequest, UsageReport};
+use pfcp::{Cause, CpFeature, Message, SessionDeletionResponse, SessionReportRequest, UsageReport};
 use rules::{Rules, Seid};
 use session::{SessionRecord, UsageRecord};
-use std::net::SocketAddr;
 
 impl Node {
     pub(crate) fn delete(&mut self, asked: &Asked, seid: Seid) {
@@ -26,7 +26,7 @@ impl Node {
     pub(crate) fn removed(&mut self, seid: Seid, counts: &[UsageCounts]) {
         let now = self.wall_ms();
         self.endings.gone(seid, (self.config.limits.portion, self.now));
-        if self.left(seid, counts) {
+        if self.left(seid, counts) || self.counts_come_late(seid, counts) {
             return;
         }
         let Some(session) = self.sessions.get_mut(seid) else { return };
@@ -82,6 +82,11 @@ impl Node {
         let owner = self.peers.get(&session.record.owner);
         let knows = owner.is_some_and(|owner| owner.has(CpFeature::Ardr));
         let further = usage::split(&mut usage_reports, knows);
+        let is_late = pending.applied.is_none() && !session.record.rules.urrs.is_empty();
+        let late = if is_late && knows { session.record.rules.urrs.len() } else { 0 };
+        if is_late {
+            self.await_counts(&session.record, told, knows);
+        }
         let Pressure { load, overload } = self.pressure(pending.asked.key.from.ip());
         let response = SessionDeletionResponse {
             cause: Cause::RequestAccepted,
@@ -89,7 +94,7 @@ impl Node {
             usage_reports,
             load,
             overload,
-            carried: usage::information(&further),
+            carried: usage::information(&further, late),
         };
         let bytes = answer_to(&pending.asked, Some(cp_seid), response);
         match tells_usage {
@@ -102,14 +107,9 @@ impl Node {
         further.into_iter().for_each(|reports| self.tell_after(seid, told, reports));
     }
 
-    /// What the answer to a deletion had no room for. The session is gone: this is asked for as often as requests are, and not
+    /// What the answer to a deletion had no room for, or came too late for. The session is gone: this is asked for as often as requests are, and not
     /// across a restart.
-    fn tell_after(
-        &mut self,
-        seid: Seid,
-        told: Option<(SocketAddr, u64, Option<FSeid>)>,
-        reports: Vec<UsageReport>,
-    ) {
+    pub(crate) fn tell_after(&mut self, seid: Seid, told: Told, reports: Vec<UsageReport>) {
         let Some((to, cp_seid, old_cp_f_seid)) = told else { return };
         let request = SessionReportRequest { old_cp_f_seid, ..of_usage(reports) };
         let purpose = Purpose::Report(seid);

@@ -39,6 +39,7 @@ mod families;
 mod gone;
 mod heartbeat;
 mod interface;
+mod late;
 mod leaving;
 mod load;
 mod losses;

@@ -5,6 +5,7 @@ use crate::config::{Config, Limits};
 use crate::ending::Endings;
 use crate::exchange::{Asked, Key, SEQUENCES, VERSION_NOT_SUPPORTED, digest};
 use crate::interface::{Counters, Input, Output, Start};
+use crate::late::Lates;
 use crate::load::Figure;
 use crate::losses::Losses;
 use crate::paths::News;
@@ -80,6 +81,8 @@ pub struct Node {
     pub(crate) path_news: BTreeMap<String, News>,
     /// What the data plane lost and may not take back.
     pub(crate) losses: Losses,
+    /// Sessions that are gone but for their last counts.
+    pub(crate) late: Lates,
     pub(crate) strangers: Strangers,
     pub(crate) counters: Counters,
     /// The highest number of a charging data record.
@@ -138,6 +141,7 @@ impl Node {
             path_news: Self::news_unheard_of(&peers),
             peers,
             losses: Losses::default(),
+            late: Lates::default(),
             strangers: Strangers::default(),
             counters: Counters::default(),
             last_cdr: start.last_cdr,
@@ -240,6 +244,7 @@ impl Node {
             self.endings.next_due(),
             self.strangers_due(),
             self.paths_due,
+            self.late.next_due(),
         ]
         .into_iter()
         .flatten()
@@ -307,6 +312,7 @@ impl Node {
         self.unheard_have_recovered();
         self.erase_old();
         self.charge_late();
+        self.give_up_counts();
         self.tell_losses();
         self.tell_news_again();
         self.end_patience();

@@ -35,9 +35,10 @@ fn fitting(reports: &[UsageReport], room: usize) -> usize {
     reports.iter().take_while(fits).count()
 }
 
-/// What the answer says of it: Additional Usage Reports Information (TS 29.244 8.2.91), where there are any.
-pub(crate) fn information(further: &[Vec<UsageReport>]) -> Vec<RawIe> {
-    let count: usize = further.iter().map(Vec::len).sum();
+/// What the answer says of it: Additional Usage Reports Information (TS 29.244 8.2.91), where there are any. `late` are those that
+/// cannot be made yet.
+pub(crate) fn information(further: &[Vec<UsageReport>], late: usize) -> Vec<RawIe> {
+    let count = further.iter().map(Vec::len).sum::<usize>() + late;
     // 15 bits: a session has some hundred URRs.
     let count = u16::try_from(count).unwrap_or(u16::MAX) & 0x7FFF;
     let information =

@@ -1,9 +1,11 @@
 //! What a deletion tells of usage: all that the control plane has not confirmed, and nothing twice.
 
-use crate::common::billing::{lab, octets, seconds, total, urr};
-use crate::common::{Lab, Obedience, SMF};
+use crate::common::billing::{Bill, lab, metered, octets, seconds, total, urr};
+use crate::common::smf;
+use crate::common::{Lab, Obedience, SMF, at, config};
+use n4::{Config, Limits};
 use pfcp::*;
-use rules::Seid;
+use rules::{Seid, UrrId};
 use std::time::Duration;
 
 const VOLTH: u32 = 1 << 1;
@@ -154,4 +156,111 @@ fn nothing_is_told_again_while_the_session_is_being_deleted() {
     lab.obedience = Obedience::Obeys;
     lab.obey();
     assert_eq!(told(&mut lab), [(0, (400, 600)), (1, (0, 0))]);
+}
+
+/// A session that was deleted while the data plane was busy and counted on, of which the answer knows nothing.
+fn answered_late(features: &[CpFeature]) -> (Lab, Seid, Bill) {
+    let mut lab = Lab::new(config());
+    let cp_function_features = Some(CpFunctionFeatures::of(features));
+    let setup = AssociationSetupRequest { cp_function_features, ..smf::setup(SMF, 1) };
+    lab.ask(SMF, &Message::node(1, setup));
+    let session = lab.establish(metered(77, vec![urr(1, 0), urr(2, 0)]));
+    lab.traffic(session, (100, 200), true);
+    seconds(&mut lab, 1);
+    lab.obedience = Obedience::Waits;
+    ask_to_delete(&mut lab, session);
+    lab.pass(lab.config.apply_timeout);
+    let Body::SessionDeletionResponse(response) = lab.answer(SEQUENCE).body else { panic!() };
+    let mut bill = Bill::default();
+    bill.add(&response.usage_reports);
+    assert_eq!((bill.sums()[&UrrId(1)], lab.node.sessions()), ((0, 0), 0));
+    let announced = response.carried.iter().find(|it| it.ie == ie::ADDITIONAL_USAGE_REPORTS_INFORMATION);
+    let knows = features.iter().any(|feature| matches!(feature, CpFeature::Ardr));
+    assert_eq!(announced.map(|it| &it.value[..]), knows.then_some(&[0, 2][..]));
+    (lab, session, bill)
+}
+
+fn obeys(lab: &mut Lab) {
+    lab.obedience = Obedience::Obeys;
+    lab.obey();
+}
+
+/// What it was not told in the answer comes behind it, from whichever control plane.
+#[test]
+fn counts_that_come_after_the_answer_are_told_behind_it() {
+    for features in [&[][..], &[CpFeature::Ardr]] {
+        let (mut lab, session, mut bill) = answered_late(features);
+        seconds(&mut lab, 3);
+        lab.traffic(session, (1, 2), true);
+        assert!(lab.reports().is_empty());
+        obeys(&mut lab);
+        let reports = lab.reports();
+        let [(to, message)] = &reports[..] else { panic!("{reports:?}") };
+        let Body::SessionReportRequest(request) = &message.body else { panic!() };
+        assert_eq!((*to, message.seid, request.usage_reports.len()), (at(SMF), Some(77), 2));
+        bill.add(&request.usage_reports);
+        assert!(bill.sums().into_iter().eq(lab.plane.counted.clone()));
+        let time: Vec<u32> = bill.order.iter().filter_map(|report| report.duration_measurement).collect();
+        assert_eq!(time[2..], [0, 0], "its time was over with the answer: {time:?}");
+        answer(&mut lab, message.sequence, Cause::RequestAccepted);
+        seconds(&mut lab, 60);
+        assert!(lab.reports().is_empty());
+    }
+}
+
+/// Whoever was told to wait for reports gets them, other ones nothing that says nothing; and nobody waits for ever.
+#[test]
+fn counts_that_never_come_are_not_waited_for() {
+    for (features, expected) in [(&[][..], 0), (&[CpFeature::Ardr], 1)] {
+        let (mut lab, session, _) = answered_late(features);
+        seconds(&mut lab, 9);
+        assert!(lab.reports().is_empty());
+        seconds(&mut lab, 1);
+        let reports = lab.reports();
+        assert_eq!(reports.len(), expected);
+        for (_, message) in reports {
+            answer(&mut lab, message.sequence, Cause::RequestAccepted);
+        }
+        lab.traffic(session, (1, 2), true);
+        obeys(&mut lab);
+        seconds(&mut lab, 60);
+        assert!(lab.reports().is_empty());
+    }
+}
+
+/// Without more than was told, there is nothing to say.
+#[test]
+fn who_waits_for_nothing_is_told_nothing_where_there_is_nothing() {
+    let mut lab = Lab::associated();
+    let session = lab.establish(metered(77, vec![urr(1, 0)]));
+    lab.obedience = Obedience::Waits;
+    ask_to_delete(&mut lab, session);
+    lab.pass(lab.config.apply_timeout);
+    lab.answer(SEQUENCE);
+    obeys(&mut lab);
+    seconds(&mut lab, 60);
+    assert!(lab.reports().is_empty());
+}
+
+/// Of very many only the last.
+#[test]
+fn there_is_a_limit_to_those_that_are_waited_for() {
+    let limits = Limits { requests: 2, ..Limits::default() };
+    let mut lab = Lab::associated_with(Config { limits, ..config() });
+    let one = |cp_seid: u64| {
+        let mut request = metered(cp_seid, vec![urr(1, 0)]);
+        request.create_pdrs.truncate(1);
+        request
+    };
+    let all: Vec<Seid> = (1..=4).map(|cp_seid| lab.establish(one(cp_seid))).collect();
+    all.iter().for_each(|session| lab.traffic(*session, (7, 0), true));
+    lab.obedience = Obedience::Waits;
+    for (sequence, session) in (900..).zip(&all) {
+        lab.tell(SMF, &Message::session(session.0, sequence, SessionDeletionRequest::default()));
+    }
+    lab.pass(lab.config.apply_timeout);
+    obeys(&mut lab);
+    let told: Vec<Option<u64>> = lab.reports().iter().map(|(_, message)| message.seid).collect();
+    assert_eq!(told, [Some(3), Some(4)]);
+    assert_eq!(lab.node.sessions(), 0);
 }
