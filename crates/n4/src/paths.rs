@@ -75,7 +75,7 @@ impl News {
         if self.untold.len() > limit {
             let other = self.untold.keys().copied().find(|other| *other != topic);
             self.untold.retain(|known, _| Some(*known) != other);
-            self.unknown.retain(|known| !other.is_some_and(|(_, peer)| peer == *known));
+            self.unknown.retain(|known| other.is_none_or(|(_, peer)| peer != *known));
         }
     }
 
