@@ -164,12 +164,13 @@ impl Endings {
         self.all.is_empty()
     }
 
-    /// Those of a control plane, other than of sets.
+    /// Those of a control plane, other than of sets and of what is stale: they end with its association, or its life.
     fn of(&self, owner: &str) -> impl Iterator<Item = &Ending> {
-        self.all.iter().filter(move |ending| ending.owner == owner && !ending.is_of_sets())
+        let is_it = |ending: &Ending| !ending.is_of_sets() && !matches!(ending.then, Then::Nothing);
+        self.all.iter().filter(move |ending| ending.owner == owner && is_it(ending))
     }
 
-    /// Whether sessions of a control plane end, other than as sets.
+    /// Whether sessions of a control plane end with its association, or its life.
     pub(crate) fn are_under_way(&self, owner: &str) -> bool {
         self.of(owner).next().is_some()
     }

@@ -3,7 +3,7 @@
 use crate::common::personas::established;
 use crate::common::smf::{establishment, path_switch, setup};
 use crate::common::{Lab, OTHER, Obedience, SMF, config};
-use n4::{Config, Limits, UePool};
+use n4::{AssociationState, Config, Limits, UePool};
 use pfcp::*;
 use rules::Seid;
 use std::net::Ipv4Addr;
@@ -307,6 +307,28 @@ fn very_many_end_by_portions() {
     lab.associate(SMF, 2);
     lab.pass(PATIENCE * 2);
     assert_eq!(lab.node.sessions(), 0);
+}
+
+/// An association whose stale sessions end is as any other: what is named stays, whoever sets it up once more.
+#[test]
+fn while_stale_ones_end_the_others_stay() {
+    let limits = Limits { portion: 2, ..Limits::default() };
+    let mut lab = Lab::associated_with(Config { stale_max: Some(PATIENCE), limits, ..config() });
+    (1..=9).for_each(|cp_seid| drop(established(&mut lab, choosing_tunnel(cp_seid))));
+    associate_anew(&mut lab);
+    let new = established(&mut lab, choosing_tunnel(20)).0;
+    lab.pass(PATIENCE - Duration::from_secs(1));
+    lab.obedience = Obedience::Waits;
+    while lab.node.sessions() == 10 {
+        lab.pass(Duration::from_millis(10));
+    }
+    assert!(lab.node.sessions() > 3, "not all at once");
+    assert!(lab.node.overview(lab.time()).iter().all(|it| it.state != AssociationState::Ending));
+    associate_anew(&mut lab);
+    lab.obedience = Obedience::Obeys;
+    lab.obey();
+    lab.pass(Duration::from_secs(2));
+    assert_eq!(lab.in_force.keys().copied().collect::<Vec<_>>(), [new]);
 }
 
 fn choosing_tunnel(cp_seid: u64) -> SessionEstablishmentRequest {
