@@ -47,7 +47,7 @@ impl Node {
     /// A deletion is answered without the last counts. No time is counted from then on. Where there are very many, the first of them is not
     /// waited for any longer: no more could be told at once.
     pub(crate) fn await_counts(&mut self, record: &SessionRecord, told: Told, is_announced: bool) {
-        if self.late.by_seid.len() >= self.config.limits.requests
+        while self.late.by_seid.len() >= self.config.limits.requests
             && let Some((_, first)) = self.late.until.pop_front()
         {
             self.counts_come_late(first, &[]);
@@ -63,7 +63,6 @@ impl Node {
         let Some(Late { mut record, told, is_announced }) = self.late.by_seid.remove(&seid) else {
             return false;
         };
-        self.late.until.retain(|(_, other)| *other != seid);
         usage::hear(&mut record.usage, &record.rules, counts, self.wall_ms());
         let mut reports = usage::tell_all(&mut record, self.clock());
         if is_announced || reports.iter().any(tells_of_volume) {
