@@ -17,6 +17,16 @@ use pfcp::{Cause, CpFeature, Message, SessionDeletionResponse, SessionReportRequ
 use rules::{Rules, Seid};
 use session::{SessionRecord, UsageRecord};
 
+/// A report as an answer to a deletion tells it: what began a flow has no room in it (TS 29.244 7.5.7.2).
+fn of_an_answer(report: UsageReport) -> UsageReport {
+    UsageReport {
+        application_detection_information: None,
+        ue_ip_address: None,
+        network_instance: None,
+        ..report
+    }
+}
+
 impl Node {
     pub(crate) fn delete(&mut self, asked: &Asked, seid: Seid) {
         self.order(seid, asked, Work::Delete);
@@ -70,7 +80,8 @@ impl Node {
         self.unschedule(seid, &session);
         // It is not asked for any more: it would come behind the answer.
         session.reporting.into_iter().for_each(|sequence| drop(self.requests.finish(sequence)));
-        let mut usage_reports = untold(&session.record.usage, false);
+        let mut usage_reports: Vec<UsageReport> =
+            untold(&session.record.usage, false).into_iter().map(of_an_answer).collect();
         let before = usage_reports.len();
         usage_reports.extend(usage::tell_all(&mut session.record, self.clock()));
         self.counters.usage_reports += (usage_reports.len() - before) as u64;

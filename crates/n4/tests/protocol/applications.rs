@@ -68,6 +68,28 @@ fn detected(report: &UsageReport) -> &ApplicationDetectionInformation {
     report.application_detection_information.as_ref().unwrap()
 }
 
+/// There is no room for the flow in an answer to a deletion (7.5.7.2): of a start that nobody heard of, what was used is told.
+#[test]
+fn a_start_that_was_not_heard_of_is_told_without_its_flow_at_the_end() {
+    let mut lab = Lab::associated();
+    let session = lab.establish(of(["video", ""], START));
+    lab.goes_silent();
+    seconds(&mut lab, 30);
+    let cause = UsageCause::StartOfTraffic(Some(start(Some(1))));
+    let counts =
+        UsageCounts { urr: UrrId(1), uplink_bytes: 100, uplink_packets: 1, ..UsageCounts::default() };
+    lab.handle(Input::DataPath(&Notice::Usage { session, cause, counts: vec![counts] }));
+    seconds(&mut lab, 1);
+    let gone = lab.delete(session);
+    let [begun, rest] = &gone.usage_reports[..] else { panic!("{:?}", gone.usage_reports) };
+    assert_eq!(begun.usage_report_trigger, Trigger(Trigger::START));
+    assert_eq!(rest.usage_report_trigger, Trigger(Trigger::TERMR));
+    for report in [begun, rest] {
+        assert_eq!(report.application_detection_information, None);
+        assert_eq!((report.ue_ip_address, &report.network_instance), (None, &None));
+    }
+}
+
 #[test]
 fn a_start_tells_the_flow_and_its_stop_the_same_instance() {
     let mut lab = Lab::associated();
