@@ -47,6 +47,10 @@ impl Node {
         match session.pending.as_mut().filter(|pending| matches!(pending.work, Work::Delete)) {
             Some(pending) => {
                 pending.applied = Some(vec![]);
+                // Where the answer waits for that of a report, nobody else has these counts if the process ends meanwhile.
+                if session.reporting.is_some() {
+                    session.save();
+                }
                 self.forget_when_told(seid);
             }
             // It came too late, and was taken back.

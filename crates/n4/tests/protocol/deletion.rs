@@ -92,6 +92,23 @@ fn a_restart_loses_nothing_of_it() {
     );
 }
 
+/// Nor does one that comes while the answer waits for that of a report: the data plane has told its last counts, and has them no more.
+#[test]
+fn a_restart_while_a_report_is_waited_for_loses_nothing() {
+    let (mut lab, session, _) = reporting();
+    lab.traffic(session, (1, 2), true);
+    ask_to_delete(&mut lab, session);
+    assert!(waits(&lab));
+    lab.restart();
+    ask_to_delete(&mut lab, session);
+    // The report has been sent again, and is waited for again.
+    let reports = lab.reports();
+    let [(_, report)] = &reports[..] else { panic!("{reports:?}") };
+    answer(&mut lab, report.sequence, Cause::RequestAccepted);
+    assert_eq!(told(&mut lab), [(1, (1, 2))]);
+    assert_eq!(lab.node.sessions(), 0);
+}
+
 /// A report that crosses the deletion has mostly been heard: the answer waits for that of the report, and tells no more than the rest.
 #[test]
 fn a_report_on_its_way_is_waited_for() {
