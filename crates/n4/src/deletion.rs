@@ -17,16 +17,6 @@ use pfcp::{Cause, CpFeature, Message, SessionDeletionResponse, SessionReportRequ
 use rules::{Rules, Seid};
 use session::{SessionRecord, UsageRecord};
 
-/// A report as an answer to a deletion tells it: what began a flow has no room in it (TS 29.244 7.5.7.2).
-fn of_an_answer(report: UsageReport) -> UsageReport {
-    UsageReport {
-        application_detection_information: None,
-        ue_ip_address: None,
-        network_instance: None,
-        ..report
-    }
-}
-
 impl Node {
     pub(crate) fn delete(&mut self, asked: &Asked, seid: Seid) {
         self.order(seid, asked, Work::Delete);
@@ -84,8 +74,7 @@ impl Node {
         self.unschedule(seid, &session);
         // It is not asked for any more: it would come behind the answer.
         session.reporting.into_iter().for_each(|sequence| drop(self.requests.finish(sequence)));
-        let mut usage_reports: Vec<UsageReport> =
-            untold(&session.record.usage, false).into_iter().map(of_an_answer).collect();
+        let mut usage_reports: Vec<UsageReport> = untold(&session.record.usage, false);
         let before = usage_reports.len();
         usage_reports.extend(usage::tell_all(&mut session.record, self.clock()));
         self.counters.usage_reports += (usage_reports.len() - before) as u64;
@@ -97,6 +86,7 @@ impl Node {
         let owner = self.peers.get(&session.record.owner);
         let knows = owner.is_some_and(|owner| owner.has(CpFeature::Ardr));
         let further = usage::split(&mut usage_reports, knows);
+        usage_reports.iter_mut().for_each(usage::without_flow);
         let is_late = pending.applied.is_none() && !session.record.rules.urrs.is_empty();
         let late = if is_late && knows { session.record.rules.urrs.len() } else { 0 };
         if is_late {

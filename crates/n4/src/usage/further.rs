@@ -25,6 +25,13 @@ pub(crate) fn split(reports: &mut Vec<UsageReport>, knows: bool) -> Vec<Vec<Usag
     further
 }
 
+/// A report as an answer tells it: what began a flow, and whose it is, has no room there (TS 29.244 tables 7.5.5.2-1 and
+/// 7.5.7.2-1), unlike in a request (table 7.5.8.3-1).
+pub(crate) fn without_flow(report: &mut UsageReport) {
+    report.application_detection_information = None;
+    (report.ue_ip_address, report.network_instance) = (None, None);
+}
+
 /// How many there is room for.
 fn fitting(reports: &[UsageReport], room: usize) -> usize {
     let mut octets = 0;

@@ -38,6 +38,9 @@ pub(super) fn tell(
     parts.into_iter().map(|part| UsageReport { query_urr_reference: query, ..part }).collect()
 }
 
+/// Triggers that tell of flows.
+const FLOWS: u32 = Trigger::START | Trigger::STOPT;
+
 /// What an answer tells of.
 pub(crate) struct Asked<'a> {
     /// URRs that were queried, and the query's reference.
@@ -66,8 +69,11 @@ pub(crate) fn tell_asked(
         if asked_for != 0 {
             elapse(usage, urr, clock.now_ms);
             let reference = asked.reference.filter(|_| queried != 0);
-            let triggers = usage.due | asked_for;
+            // An answer has no room for flows: the next report tells them, unless there is none (table 7.5.5.2-1).
+            let later = if asked.removed.contains(&urr.id) { 0 } else { usage.due & FLOWS };
+            let triggers = usage.due & !later | asked_for;
             reports.extend(tell((usage, macs, starts), urr, (triggers, reference), clock));
+            usage.due = later;
         }
     }
     reports

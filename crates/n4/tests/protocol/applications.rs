@@ -254,3 +254,82 @@ fn an_application_that_nobody_knows_is_refused() {
     assert_eq!(lab.modify(session, update("video")).cause, Cause::RequestAccepted);
     assert_eq!(lab.modify(session, update("games")).cause, Cause::UnknownApplicationId);
 }
+
+/// A session of whose first traffic a report is on its way when an application starts: that waits to be told.
+fn reporting_and_started() -> (Lab, Seid, u32) {
+    const VOLTH: u32 = 1 << 1;
+    let mut lab = Lab::associated();
+    let mut request = of(["video", ""], START | VOLTH);
+    request.create_urrs[0].volume_threshold = total(1_000);
+    let session = lab.establish(request);
+    for (bytes, cause) in
+        [(1_000, UsageCause::VolumeThreshold), (1_100, UsageCause::StartOfTraffic(Some(start(Some(1)))))]
+    {
+        let counts = UsageCounts {
+            urr: UrrId(1),
+            uplink_bytes: bytes,
+            uplink_packets: bytes / 100,
+            ..UsageCounts::default()
+        };
+        lab.handle(Input::DataPath(&Notice::Usage { session, cause, counts: vec![counts] }));
+    }
+    let reports = lab.reports();
+    let [(_, report)] = &reports[..] else { panic!("{reports:?}") };
+    (lab, session, report.sequence)
+}
+
+fn confirm(lab: &mut Lab, sequence: u32) {
+    let response = SessionReportResponse::of(Cause::RequestAccepted);
+    lab.tell(SMF, &Message::session(0, sequence, response));
+}
+
+fn has_no_flow(report: &UsageReport) {
+    assert_eq!(report.application_detection_information, None);
+    assert_eq!((report.ue_ip_address, &report.network_instance), (None, &None));
+}
+
+/// Nor is there room for what began last (TS 29.244 table 7.5.7.2-2).
+#[test]
+fn a_start_that_was_not_told_is_told_without_its_flow_at_the_end() {
+    let (mut lab, session, sequence) = reporting_and_started();
+    lab.tell(SMF, &Message::session(session.0, 900, SessionDeletionRequest::default()));
+    confirm(&mut lab, sequence);
+    let Body::SessionDeletionResponse(gone) = lab.answer(900).body else { panic!("an answer") };
+    let [report] = &gone.usage_reports[..] else { panic!("{:?}", gone.usage_reports) };
+    assert_eq!(report.usage_report_trigger, Trigger(Trigger::START | Trigger::TERMR));
+    has_no_flow(report);
+}
+
+/// Nor in an answer to a modification (TS 29.244 table 7.5.5.2-1): what has begun is told in the next report, with its flow.
+#[test]
+fn a_start_is_not_told_by_an_answer_to_a_query() {
+    let (mut lab, session, sequence) = reporting_and_started();
+    let query = SessionModificationRequest {
+        query_urrs: vec![QueryUrr { urr_id: 1, ..QueryUrr::default() }],
+        ..Default::default()
+    };
+    let answer = lab.modify(session, query);
+    let [report] = &answer.usage_reports[..] else { panic!("{:?}", answer.usage_reports) };
+    assert_eq!(report.usage_report_trigger, Trigger(Trigger::IMMER));
+    has_no_flow(report);
+    confirm(&mut lab, sequence);
+    seconds(&mut lab, 1);
+    let reports = reported(&mut lab, session);
+    let [report] = &reports[..] else { panic!("{reports:?}") };
+    assert_eq!(report.usage_report_trigger, Trigger(Trigger::START));
+    assert_eq!(text(&detected(report).application_id), "video");
+}
+
+/// Of a URR that goes there is no next report.
+#[test]
+fn a_start_of_a_urr_that_goes_is_told_without_its_flow() {
+    let (mut lab, session, _) = reporting_and_started();
+    let request = SessionModificationRequest {
+        remove_urrs: vec![RemoveUrr { urr_id: 1, carried: vec![] }],
+        ..Default::default()
+    };
+    let answer = lab.modify(session, request);
+    let [report] = &answer.usage_reports[..] else { panic!("{:?}", answer.usage_reports) };
+    assert_eq!(report.usage_report_trigger, Trigger(Trigger::START | Trigger::TERMR));
+    has_no_flow(report);
+}
