@@ -48,7 +48,7 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let node = NodeRecord { recovery_time_stamp: STAMP, leaves_ms: None, clock_ahead_ms: 0 };
+        let node = NodeRecord { recovery_time_stamp: STAMP, leaves_ms: None, clock_ahead_ms: 0, reserved_seids: 0 };
         let start = Start {
             node,
             associations: vec![],

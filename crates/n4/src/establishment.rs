@@ -42,7 +42,7 @@ impl Node {
         if !self.has_place(&mut way) {
             return Err(Refusal::of(Cause::NoResourcesAvailable));
         }
-        let seid = self.sessions.new_seid();
+        let seid = self.new_seid();
         let none = Rules::default();
         let Translated { rules, extras, taken } = self.with_room(&mut way, |node| {
             Translator::new(node.sources(), seid, (&none, None)).establishment(request)

@@ -108,7 +108,7 @@ impl Node {
         let peers = Peers::new(&config, known, (start.node.leaves_ms, since_1900_ms));
         let mut node = Self {
             recovery_time_stamp: stamp,
-            sessions: Sessions::new(stamp),
+            sessions: Sessions::new(stamp, start.node.reserved_seids),
             tunnels: Tunnels::new(stamp, limits.tunnels, &config.gtpu),
             pools: Pools::new(&config.ue_pools, stamp),
             pfds: Pfds::new(start.pfds),
@@ -165,7 +165,18 @@ impl Node {
             recovery_time_stamp: self.recovery_time_stamp,
             leaves_ms: self.peers.leaves().map(until_ms),
             clock_ahead_ms: self.clock_ahead_ms,
+            reserved_seids: self.sessions.reserved(),
         }));
+    }
+
+    /// Our name of a new session.
+    pub(crate) fn new_seid(&mut self) -> Seid {
+        let before = self.sessions.reserved();
+        let seid = self.sessions.new_seid();
+        if self.sessions.reserved() != before {
+            self.save_node();
+        }
+        seid
     }
 
     fn restore_all(&mut self, kept: &[Packed]) {

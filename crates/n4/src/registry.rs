@@ -38,10 +38,16 @@ pub(crate) struct Sessions {
     saved: Vec<(Seid, Packed)>,
     recovery_time_stamp: u32,
     last: u32,
+    /// Up to here names may have been given out, as far as the next process will know.
+    reserved: u32,
 }
 
+/// So many names are reserved at a time: nothing is to be kept for each.
+const BLOCK: u32 = 1 << 16;
+
 impl Sessions {
-    pub(crate) fn new(recovery_time_stamp: u32) -> Self {
+    /// `reserved` is what the process before had reserved: its names may be those of sessions that are gone.
+    pub(crate) fn new(recovery_time_stamp: u32, reserved: u32) -> Self {
         Self {
             by_seid: FxHashMap::default(),
             by_owner: SeededMap::default(),
@@ -51,13 +57,18 @@ impl Sessions {
             epoch: None,
             saved: Vec::new(),
             recovery_time_stamp,
-            last: 0,
+            last: reserved,
+            reserved,
         }
     }
 
-    /// A name no session of ours has, nor had since we lost any: the stamp tells lives apart. Never 0.
+    /// A name no session of ours has, nor had since we lost any: the stamp tells lives apart. Never 0. A request that comes again for
+    /// a session that is gone must not hit another one, so names of former processes are not given out again either.
     pub(crate) fn new_seid(&mut self) -> Seid {
         loop {
+            if self.last == self.reserved {
+                self.reserved = self.last.checked_add(1).unwrap_or(1).saturating_add(BLOCK - 1);
+            }
             self.last = self.last.checked_add(1).unwrap_or(1);
             let seid = Seid(u64::from(self.recovery_time_stamp) << 32 | u64::from(self.last));
             if !self.by_seid.contains_key(&seid) {
@@ -70,7 +81,13 @@ impl Sessions {
     pub(crate) fn pass_over(&mut self, seid: Seid) {
         if seid.0 >> 32 == u64::from(self.recovery_time_stamp) {
             self.last = self.last.max(seid.0 as u32);
+            self.reserved = self.reserved.max(self.last);
         }
+    }
+
+    /// Up to which names are reserved.
+    pub(crate) const fn reserved(&self) -> u32 {
+        self.reserved
     }
 
     /// A session of the database. The revision after the saved one may have been given out, but not confirmed,

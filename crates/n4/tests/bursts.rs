@@ -49,7 +49,8 @@ impl Bench {
         let limits = Limits { sessions: SESSIONS as usize, ..Limits::default() };
         let portion = limits.portion;
         let config = Config { ue_pools, limits, ..common::config() };
-        let node = NodeRecord { recovery_time_stamp: STAMP, leaves_ms: None, clock_ahead_ms: 0 };
+        let node =
+            NodeRecord { recovery_time_stamp: STAMP, leaves_ms: None, clock_ahead_ms: 0, reserved_seids: 0 };
         let start = Start {
             node,
             associations: vec![],

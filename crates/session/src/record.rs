@@ -181,4 +181,6 @@ pub struct NodeRecord {
     /// Milliseconds by which the time of day is ahead of the moments that records tell: since the database was new, the clock was
     /// changed by so much.
     pub clock_ahead_ms: i64,
+    /// Lower halves of our SEIDs up to this one may have been given out under this time stamp.
+    pub reserved_seids: u32,
 }

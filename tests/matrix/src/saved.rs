@@ -22,6 +22,7 @@ pub struct Saved {
     pub pfds: BTreeMap<String, PfdRecord>,
     /// Until when leave is taken of control planes.
     pub(crate) leaves_ms: Option<u64>,
+    pub(crate) reserved_seids: u32,
     /// GTP-U peers that do not answer.
     pub paths: BTreeSet<PathRecord>,
     /// Charging data records, as files would have them.
@@ -36,7 +37,9 @@ impl Saved {
         match output {
             Output::SaveSession(seid, packed) => drop(self.sessions.insert(seid, packed)),
             Output::EraseSession(seid) => drop(self.sessions.remove(&seid)),
-            Output::SaveNode(record) => self.leaves_ms = record.leaves_ms,
+            Output::SaveNode(record) => {
+                (self.leaves_ms, self.reserved_seids) = (record.leaves_ms, record.reserved_seids);
+            }
             Output::SaveAssociation(record) => {
                 drop(self.associations.insert(record.node_id.clone(), record));
             }
@@ -59,6 +62,7 @@ impl Saved {
                 leaves_ms: self.leaves_ms,
                 // The clock of these tests is always right.
                 clock_ahead_ms: 0,
+                reserved_seids: self.reserved_seids,
             },
             associations: self.associations.values().cloned().collect(),
             forgotten: vec![],

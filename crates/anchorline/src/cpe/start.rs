@@ -179,7 +179,7 @@ fn begin_elsewhere(
 
 /// Who was charged is charged for the last time: as a session that is over, and whose last counts will not come.
 fn forget(store: &Store, known: &mut Contents, recovery_time_stamp: u32) -> anyhow::Result<NodeRecord> {
-    let fresh = NodeRecord { recovery_time_stamp, leaves_ms: None, clock_ahead_ms: 0 };
+    let fresh = NodeRecord { recovery_time_stamp, leaves_ms: None, clock_ahead_ms: 0, reserved_seids: 0 };
     let mut changes = vec![];
     let sessions = std::mem::take(&mut known.sessions);
     for mut record in sessions.iter().filter_map(|packed| packed.record().ok()) {

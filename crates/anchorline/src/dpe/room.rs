@@ -74,7 +74,12 @@ impl Lab {
         let silence = config.ports.iter().map(|_| Silence).collect();
         let (engine, worker) = dataplane::connect(&config, silence, || 0).unwrap();
         let start = Start {
-            node: NodeRecord { recovery_time_stamp: 1, leaves_ms: None, clock_ahead_ms: 0 },
+            node: NodeRecord {
+                recovery_time_stamp: 1,
+                leaves_ms: None,
+                clock_ahead_ms: 0,
+                reserved_seids: 0,
+            },
             associations: vec![],
             forgotten: vec![],
             sessions: vec![],

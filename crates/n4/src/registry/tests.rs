@@ -96,7 +96,7 @@ fn sessions_asleep_are_small() {
 
 #[test]
 fn who_sleeps_wakes_as_before() {
-    let mut sessions = Sessions::new(1);
+    let mut sessions = Sessions::new(1, 0);
     let seid = sessions.restore(record());
     let session = sessions.get_mut(seid).unwrap();
     (session.reporting, session.report_again_ms, session.timer) =
@@ -113,4 +113,17 @@ fn who_sleeps_wakes_as_before() {
     assert_eq!(sessions.get(seid).unwrap().report_again_ms, 0);
     assert_eq!(sessions.remove(seid).unwrap().record, record());
     assert_eq!((sessions.len(), sessions.of_owner("smf.example", record().cp_f_seid)), (0, None));
+}
+
+/// No name comes again before all others have had their turn, in whatever process.
+#[test]
+fn names_go_on_where_the_process_before_may_have_been() {
+    const STAMP: u64 = 1 << 32;
+    let mut sessions = Sessions::new(1, 0);
+    let first = sessions.new_seid();
+    let mut next = Sessions::new(1, sessions.reserved());
+    assert_eq!((first, next.new_seid()), (Seid(STAMP + 1), Seid(STAMP + u64::from(BLOCK) + 1)));
+    assert_eq!(next.reserved(), 2 * BLOCK);
+    let mut last = Sessions::new(1, u32::MAX);
+    assert_eq!((last.new_seid(), last.reserved()), (Seid(STAMP + 1), BLOCK));
 }

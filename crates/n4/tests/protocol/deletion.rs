@@ -281,3 +281,33 @@ fn there_is_a_limit_to_those_that_are_waited_for() {
     assert_eq!(told, [Some(3), Some(4)]);
     assert_eq!(lab.node.sessions(), 0);
 }
+
+/// The answer may have been lost, and the process have ended since. A session that is set up meanwhile is not the one that is meant.
+#[test]
+fn a_deletion_that_comes_again_after_a_restart_ends_no_other_session() {
+    let mut lab = Lab::associated();
+    let session = lab.establish(smf::establishment(77));
+    ask_to_delete(&mut lab, session);
+    assert_eq!(told(&mut lab), []);
+    lab.restart();
+    let other = lab.establish(smf::establishment(78));
+    assert_ne!(other, session);
+    ask_to_delete(&mut lab, session);
+    let Body::SessionDeletionResponse(response) = lab.answer(SEQUENCE).body else { panic!() };
+    assert_eq!((response.cause, lab.node.sessions()), (Cause::SessionContextNotFound, 1));
+}
+
+/// The names that a process has given out are known to the next by blocks: nothing is written for each.
+#[test]
+fn the_names_of_many_sessions_are_kept_at_once() {
+    let mut lab = Lab::associated();
+    lab.establish(smf::establishment(1));
+    let (kept, mut last) = (lab.record, Seid(0));
+    for cp_seid in 2..100 {
+        let session = lab.establish(metered(cp_seid, vec![]));
+        assert!(session > last);
+        last = session;
+        lab.delete(session);
+    }
+    assert_eq!(lab.record, kept);
+}

@@ -80,7 +80,12 @@ fn path(host: u8) -> PathRecord {
 #[test]
 fn what_was_applied_is_there_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
-    let node = NodeRecord { recovery_time_stamp: 1, leaves_ms: Some(4_000_000_000_000), clock_ahead_ms: -7 };
+    let node = NodeRecord {
+        recovery_time_stamp: 1,
+        leaves_ms: Some(4_000_000_000_000),
+        clock_ahead_ms: -7,
+        reserved_seids: 9,
+    };
     let changes = [
         Change::SaveNode(node),
         Change::SaveAssociation(association()),
