@@ -265,12 +265,12 @@ impl Sessions {
     }
 
     /// Those that may be of any of these sets.
-    pub(crate) fn of_sets(&self, fq_csids: &[FqCsid]) -> BTreeSet<Seid> {
+    pub(crate) fn of_sets<'a>(&self, fq_csids: impl IntoIterator<Item = &'a FqCsid>) -> BTreeSet<Seid> {
         self.by_set.of(fq_csids)
     }
 
     /// Those of this group.
-    pub(crate) fn of_group(&self, group_id: &[u8]) -> BTreeSet<Seid> {
+    pub(crate) fn of_group(&self, group_id: &[u8]) -> impl Iterator<Item = Seid> {
         self.by_set.of_group(group_id)
     }
 

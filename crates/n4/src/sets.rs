@@ -56,8 +56,7 @@ impl Node {
     ) -> Result<(), Refusal> {
         let node_id = self.associated(asked, &request.node_id)?;
         let moving = self.moving(request)?;
-        let named: BTreeSet<Seid> =
-            request.changes.iter().flat_map(|change| self.named(&node_id, change)).collect();
+        let named = self.named(&node_id, &request.changes);
         let (lost, then) = (Lost::Moving(moving), Then::SetHasMoved(*asked));
         self.begin_set((node_id, lost), named.into_iter().collect(), then)
     }
@@ -77,13 +76,16 @@ impl Node {
         request.changes.iter().map(to).collect::<Result<_, _>>().map(Moving)
     }
 
-    /// Sessions that a change may mean. An address is that of all sessions of a control plane, or nearly.
-    fn named(&self, node_id: &str, change: &SessionChangeInfo) -> BTreeSet<Seid> {
-        let mut named = self.sessions.of_sets(&change.fq_csids);
-        named.extend(change.group_ids.iter().flat_map(|group| self.sessions.of_group(group)));
-        if !change.cp_ip_addresses.is_empty() {
+    /// Sessions that any of these changes may mean. An address is that of all sessions of a control plane, or nearly. One request has
+    /// room for thousands of changes that name the same, so each name is looked up once.
+    fn named(&self, node_id: &str, changes: &[SessionChangeInfo]) -> BTreeSet<Seid> {
+        let fq_csids = changes.iter().flat_map(|change| &change.fq_csids);
+        let groups: BTreeSet<&Vec<u8>> = changes.iter().flat_map(|change| &change.group_ids).collect();
+        let mut named = self.sessions.of_sets(fq_csids);
+        groups.into_iter().for_each(|group| named.extend(self.sessions.of_group(group)));
+        if changes.iter().any(|change| !change.cp_ip_addresses.is_empty()) {
             let owners = self.sessions.owners().filter(|owner| self.peers.are_one(node_id, owner));
-            named.extend(owners.flat_map(|owner| self.sessions.all_of(owner)));
+            owners.for_each(|owner| named.extend(self.sessions.all_of(owner)));
         }
         named
     }

@@ -398,3 +398,34 @@ fn the_features_are_advertised() {
     let features = response.up_function_features.unwrap();
     assert!(features.contains(UpFeature::Sset) && features.contains(UpFeature::Mpas));
 }
+
+fn answer_by_portions(lab: &mut Lab, request: impl Into<Body>) -> Body {
+    let sequence = lab.trace.len() as u32;
+    lab.tell(SMF, &Message::node(sequence, request));
+    lab.pass(Duration::from_secs(5));
+    lab.answer(sequence).body
+}
+
+/// How long it takes until so many changes that name the same sessions are worked off.
+fn time_to_move(lab: &mut Lab, count: usize) -> Duration {
+    let change = SessionChangeInfo { cp_ip_addresses: vec![CpIpAddress::new(SMF.into())], ..to(OTHER) };
+    let (node_id, changes) = (NodeId::Ipv4(SMF), vec![change; count]);
+    let began = std::time::Instant::now();
+    let answer = answer_by_portions(lab, SessionSetModificationRequest { node_id, changes, carried: vec![] });
+    assert!(matches!(answer, Body::SessionSetModificationResponse(answer) if answer.cause.is_accepted()));
+    began.elapsed()
+}
+
+/// One datagram names a set, a group or all sessions of a control plane thousands of times: they are looked for once.
+#[test]
+fn sessions_that_are_named_very_often_are_looked_for_once() {
+    let mut lab = Lab::associated();
+    let sessions = sessions_of(&mut lab, &[1; 3_000]);
+    let once = time_to_move(&mut lab, 1);
+    let often = time_to_move(&mut lab, 2_500);
+    assert!(often < once * 5 + Duration::from_millis(100), "{often:?}, and {once:?} for one");
+    let repeated = FqCsid { csids: vec![1; 15], ..fq_csid(1) };
+    let (node_id, fq_csids) = (NodeId::Ipv4(SMF), vec![repeated; 1_000]);
+    answer_by_portions(&mut lab, SessionSetDeletionRequest { node_id, fq_csids, carried: vec![] });
+    assert_eq!((sessions.len(), lab.node.sessions()), (3_000, 0));
+}
