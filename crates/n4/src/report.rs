@@ -200,6 +200,10 @@ impl Node {
             self.note(Level::Warning, format!("{} does not know session {seid}: it is removed", asking.to));
             return self.drop_session(seid);
         }
+        // Who takes what is told of it knows it, though it may have nothing to say of it until its end.
+        if response.cause.is_accepted() && !self.peers.is_shared(asking.to) {
+            self.is_of_today(seid);
+        }
         let renamed = response.cp_f_seid.as_ref().map(|name| cp_f_seid(name, &self.config));
         if let Some(Ok(cp_f_seid)) = renamed {
             self.rename(seid, cp_f_seid);

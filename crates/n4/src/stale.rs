@@ -143,11 +143,17 @@ impl Node {
     /// The owner speaks of it: it has not forgotten it.
     pub(crate) fn spoken_of(&mut self, seid: Seid) {
         let Some(record) = self.sessions.get(seid).map(|session| &session.record) else { return };
-        let (before, era) = (record.era, self.era(&record.owner));
         if self.peers.spoken_for(&record.owner, self.now) {
             let owner = record.owner.clone();
             self.speaks_by_name(&owner);
         }
+        self.is_of_today(seid);
+    }
+
+    /// It is not forgotten, whoever knows of it.
+    pub(crate) fn is_of_today(&mut self, seid: Seid) {
+        let Some(record) = self.sessions.get(seid).map(|session| &session.record) else { return };
+        let (before, era) = (record.era, self.era(&record.owner));
         if before != era
             && let Some(session) = self.sessions.get_mut(seid)
         {

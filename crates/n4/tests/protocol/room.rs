@@ -3,7 +3,8 @@
 use crate::common::personas::established;
 use crate::common::smf::{establishment, path_switch, setup};
 use crate::common::{Lab, OTHER, Obedience, SMF, config};
-use n4::{AssociationState, Config, Limits, UePool};
+use dplink::{Event, Notice};
+use n4::{AssociationState, Config, Input, Limits, UePool};
 use pfcp::*;
 use rules::Seid;
 use std::net::Ipv4Addr;
@@ -335,4 +336,26 @@ fn choosing_tunnel(cp_seid: u64) -> SessionEstablishmentRequest {
     let mut request = establishment(cp_seid);
     request.create_pdrs.truncate(1);
     request
+}
+
+/// Who accepts what is reported of a session has not forgotten it, whether it ever says more of it.
+#[test]
+fn who_is_spoken_of_in_accepted_reports_stays() {
+    for (cause, stays) in [(Cause::RequestAccepted, true), (Cause::RequestRejected, false)] {
+        let [(mut lab, refused), ..] = full();
+        let all = fill(&mut lab, refused);
+        assert_eq!(lab.modify(all[0], path_switch(0x5005)).cause, Cause::RequestAccepted);
+        associate_anew(&mut lab);
+        let tunnel = lab.in_force[&all[0]].rules.fars[1].forwarding.unwrap().outer_header_creation.unwrap();
+        let event = Event::ErrorIndication { teid: tunnel.teid, peer: tunnel.address, towards: None };
+        lab.handle(Input::DataPath(&Notice::Event(event)));
+        let reports = lab.reports();
+        let [(_, report)] = &reports[..] else { panic!("{reports:?}") };
+        lab.tell(SMF, &Message::session(all[0].0, report.sequence, SessionReportResponse::of(cause)));
+        // What is known of that outlives the process.
+        lab.restart();
+        assert_eq!(ask(&mut lab, 20), Cause::RequestAccepted);
+        assert_eq!(are_there(&lab, &all), [stays, !stays, true]);
+        is_whole(&lab);
+    }
 }
