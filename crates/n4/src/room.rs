@@ -9,12 +9,14 @@ use crate::peers::Association;
 use crate::refusal::Refusal;
 use crate::replacement::Way;
 use crate::sessions::Session;
+use machine::Time;
 use pfcp::{Cause, ie};
 use rules::Seid;
 use session::SessionRecord;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
+use std::time::Duration;
 
 /// What there is none left of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,13 +40,19 @@ impl Scarce {
     }
 }
 
-/// Sessions that were stale when they were looked for, which is done once an era: later only a new era makes others stale.
+/// Those that are stale are not looked for more often than this, as that is a look at all sessions.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(2);
+
+/// Sessions that were stale when they were looked for, which is done once an era: later only a new era makes others stale. Those
+/// of another era are found a little later.
 #[derive(Debug, Default)]
 pub(crate) struct Stale {
     /// In the order in which they go.
     left: VecDeque<Seid>,
     /// The eras of all associations at that time.
     eras: BTreeMap<String, u32>,
+    /// Before then they are not looked for again.
+    not_before: Time,
     /// How many have gone for the room they left.
     gone: u64,
 }
@@ -134,11 +142,15 @@ impl Node {
     }
 
     fn look_for_stale(&mut self) {
+        if self.now < self.stale.not_before {
+            return;
+        }
         let era = |peer: &Association| (peer.record.node_id.clone(), peer.record.era);
         let eras: BTreeMap<String, u32> = self.peers.iter().map(era).filter(|(_, era)| *era > 0).collect();
         if eras == self.stale.eras {
             return;
         }
+        self.stale.not_before = self.now + BETWEEN_LOOKS;
         let missed = |(owner, era): (&String, &u32)| {
             let sessions = &self.sessions;
             let missed = |seid| Some((Reverse(era.checked_sub(sessions.era_of(seid)?)?), seid));

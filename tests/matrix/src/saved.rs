@@ -22,6 +22,7 @@ pub struct Saved {
     pub pfds: BTreeMap<String, PfdRecord>,
     /// Until when leave is taken of control planes.
     pub(crate) leaves_ms: Option<u64>,
+    /// Up to which names of sessions are reserved.
     pub(crate) reserved_seids: u32,
     /// GTP-U peers that do not answer.
     pub paths: BTreeSet<PathRecord>,

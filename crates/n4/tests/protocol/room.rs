@@ -359,3 +359,21 @@ fn who_is_spoken_of_in_accepted_reports_stays() {
         is_whole(&lab);
     }
 }
+
+/// All sessions of a control plane may be very many: one that associates anew again and again does not have them looked through as often.
+#[test]
+fn stale_sessions_are_not_looked_for_again_at_once() {
+    for (mut lab, refused) in full() {
+        let all = fill(&mut lab, refused);
+        associate_anew(&mut lab);
+        for number in 0..all.len() as u64 {
+            assert_eq!(ask(&mut lab, 20 + number), Cause::RequestAccepted);
+        }
+        assert_eq!(ask(&mut lab, 30), refused);
+        associate_anew(&mut lab);
+        assert_eq!(ask(&mut lab, 31), refused, "they were looked for just now");
+        lab.pass(Duration::from_secs(2));
+        assert_eq!(ask(&mut lab, 32), Cause::RequestAccepted);
+        is_whole(&lab);
+    }
+}
