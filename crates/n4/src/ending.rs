@@ -430,6 +430,8 @@ impl Node {
                 Fate::Ends => self.end_one(seid, ending),
             }
         }
+        // One that ended may have taken others with it that gave way to it, and these are answered for.
+        ending.deleted.retain(|deleted| self.sessions.has(*deleted));
         self.sessions.rest(self.wall_ms());
     }
 

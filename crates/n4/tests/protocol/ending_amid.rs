@@ -14,27 +14,27 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 /// Of requests that come amid it.
-const MEANWHILE: u32 = 0xBBBB;
+pub(crate) const MEANWHILE: u32 = 0xBBBB;
 const OVERDUE: Duration = Duration::from_secs(60);
 
-fn release(lab: &mut Lab, sequence: u32) {
+pub(crate) fn release(lab: &mut Lab, sequence: u32) {
     let release = AssociationReleaseRequest { node_id: NodeId::Ipv4(SMF), carried: vec![] };
     lab.tell(SMF, &Message::node(sequence, release));
 }
 
 /// The data plane does all it was told, and what it was waited for comes.
-fn go_on(lab: &mut Lab) {
+pub(crate) fn go_on(lab: &mut Lab) {
     lab.obedience = Obedience::Obeys;
     lab.obey();
     lab.pass(Duration::ZERO);
 }
 
-fn is_released(answers: &[Body]) -> bool {
+pub(crate) fn is_released(answers: &[Body]) -> bool {
     matches!(answers, [Body::AssociationReleaseResponse(response)] if response.cause.is_accepted())
 }
 
 /// Sessions that measure something.
-fn metered_lab(config: Config) -> (Lab, Vec<Seid>) {
+pub(crate) fn metered_lab(config: Config) -> (Lab, Vec<Seid>) {
     let mut lab = Lab::associated_with(config);
     let establish = |cp_seid| {
         let mut metered = metered(cp_seid, vec![urr(1, 0)]);
@@ -49,7 +49,7 @@ fn metered_lab(config: Config) -> (Lab, Vec<Seid>) {
     (lab, sessions)
 }
 
-fn of_portions(portion: usize) -> Config {
+pub(crate) fn of_portions(portion: usize) -> Config {
     Config { limits: Limits { portion, ..Limits::default() }, ..config() }
 }
 
@@ -132,12 +132,12 @@ fn what_is_asked_again_is_not_refused_for_its_own_sake() {
     assert!(is_set_up(&answers(&mut lab, NUMBER)));
 }
 
-fn delete(lab: &mut Lab, session: Seid) {
+pub(crate) fn delete(lab: &mut Lab, session: Seid) {
     let request = SessionDeletionRequest { carried: vec![] };
     lab.tell(SMF, &Message::session(session.0, MEANWHILE, request));
 }
 
-fn used(answers: &[Body]) -> u64 {
+pub(crate) fn used(answers: &[Body]) -> u64 {
     let [Body::SessionDeletionResponse(response)] = answers else { panic!("{answers:?}") };
     assert_eq!(response.cause, Cause::RequestAccepted);
     let told = response.usage_reports.iter().filter_map(|report| report.volume_measurement.as_ref());

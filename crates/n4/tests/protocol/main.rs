@@ -27,6 +27,7 @@ mod deletion;
 mod dialects;
 mod ending;
 mod ending_amid;
+mod ending_crossed;
 mod endpoints;
 mod ethernet;
 mod features;

@@ -1,0 +1,51 @@
+//! Sessions that end together, of which some have something else under way: another one takes their place, or they are deleted.
+
+use crate::common::{Lab, Obedience, SMF, config};
+use crate::ending::{NUMBER, PORTION, answers, delete_set, request};
+use crate::ending_amid::{MEANWHILE, delete, go_on, is_released, release};
+use n4::{Config, Limits};
+use pfcp::*;
+
+/// Of an establishment that is under way.
+const UNDER_WAY: u32 = 0xCCCC;
+
+fn tell_establishment(lab: &mut Lab, cp_seid: u64) {
+    lab.tell(SMF, &Message::session(0, UNDER_WAY, request(SMF, cp_seid)));
+}
+
+/// Whose name is given again, and is then deleted by the node's name for it.
+fn replaced_and_deleted(portion: usize) -> Lab {
+    let limits = Limits { portion, ..Limits::default() };
+    let mut lab = Lab::associated_with(Config { limits, ..config() });
+    let session = lab.establish(request(SMF, 1));
+    lab.sent.clear();
+    lab.obedience = Obedience::Waits;
+    tell_establishment(&mut lab, 1);
+    delete(&mut lab, session);
+    lab
+}
+
+/// Of one portion, and of several.
+#[test]
+fn who_leaves_has_left_though_what_it_deleted_gave_way_to_another() {
+    for portion in [PORTION, 1] {
+        let mut lab = replaced_and_deleted(portion);
+        release(&mut lab, NUMBER);
+        (0..3).for_each(|_| go_on(&mut lab));
+        assert!(is_released(&answers(&mut lab, NUMBER)), "{portion}");
+        assert_eq!((lab.node.sessions(), lab.in_force.len(), lab.associations.len()), (0, 0, 0));
+        assert_eq!((answers(&mut lab, MEANWHILE).len(), answers(&mut lab, UNDER_WAY).len()), (1, 1));
+    }
+}
+
+#[test]
+fn a_set_is_gone_though_what_was_deleted_of_it_gave_way_to_another() {
+    for portion in [PORTION, 1] {
+        let mut lab = replaced_and_deleted(portion);
+        delete_set(&mut lab, NUMBER, 1);
+        (0..3).for_each(|_| go_on(&mut lab));
+        let [Body::SessionSetDeletionResponse(response)] = &answers(&mut lab, NUMBER)[..] else { panic!() };
+        assert_eq!((response.cause, lab.node.sessions()), (Cause::RequestAccepted, 0));
+        assert!(lab.associations.values().all(|association| association.ending_sets.is_empty()));
+    }
+}
