@@ -105,9 +105,11 @@ impl Node {
         left.chain(asked.map(|address| address.to_string())).collect()
     }
 
-    /// Asks a control plane to release its association before we have left, unless it has left.
+    /// Asks a control plane to release its association before we have left, unless it has left, or its time is up: what its sessions
+    /// used is being told, and that is not put off.
     pub(crate) fn release_association(&mut self, node_id: &str, until: Time) {
-        let Some(association) = self.peers.get_mut(node_id).filter(|it| !it.is_over()) else { return };
+        let is_there = |it: &&mut Association| !it.is_over() && it.farewell.is_none();
+        let Some(association) = self.peers.get_mut(node_id).filter(is_there) else { return };
         association.ends = Some(until);
         self.remember_endings(node_id);
         self.ask_to_leave(node_id, until - self.now);

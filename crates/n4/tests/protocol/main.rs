@@ -30,6 +30,7 @@ mod ending_amid;
 mod ending_crossed;
 mod endpoints;
 mod ethernet;
+mod farewell;
 mod features;
 mod forwarding;
 mod framed;
