@@ -455,8 +455,7 @@ impl Node {
             true => self.peers.are_one(owner, &session.record.owner),
             false => session.record.owner == *owner,
         };
-        let heir = |session: &Session| self.heir_of(session).filter(|_| !ending.is_of_sets());
-        let fate = |session: &Session| match (lost, heir(session)) {
+        let fate = |session: &Session| match (lost, self.heir_in(session, ending)) {
             _ if !is_its(session) => Fate::Stays,
             (Lost::Moving(moving), _) => moving.to(&session.record).map_or(Fate::Stays, Fate::Moves),
             (_, Some(heir)) => Fate::Inherited(heir),
@@ -465,6 +464,16 @@ impl Node {
             _ => Fate::Ends,
         };
         self.sessions.peek(seid, fate).unwrap_or(Fate::Stays)
+    }
+
+    /// Who has a session from now on, as its owner has none any more. An owner of which only what is stale ends has the others, whoever looks
+    /// after these.
+    fn heir_in(&self, session: &Session, ending: &Ending) -> Option<String> {
+        let is_left = match ending.then {
+            Then::Nothing => ending.lost.has(&session.record),
+            _ => !ending.is_of_sets(),
+        };
+        is_left.then(|| self.heir_of(session)).flatten()
     }
 
     fn have_ended(&mut self, ending: Ending) {

@@ -38,6 +38,7 @@ mod further;
 mod fuzz_seeds;
 mod game;
 mod gone;
+mod heirs;
 mod ie_support;
 mod ipv6;
 mod leaving;
