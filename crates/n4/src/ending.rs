@@ -92,6 +92,14 @@ impl Then {
         }
     }
 
+    /// The era of the sessions that stay: what a control plane asks to retain it has not forgotten.
+    const fn era(&self) -> Option<u32> {
+        match self {
+            Self::Associate(associating) => Some(associating.record.era),
+            _ => None,
+        }
+    }
+
     /// Whether sessions that are being deleted are answered for first. Who has restarted has forgotten that it asked.
     const fn hears_of_deletions(&self) -> bool {
         match self {
@@ -135,6 +143,15 @@ impl Ending {
         matches!(self.lost, Lost::OfSets(_) | Lost::Moving(_))
     }
 
+    const fn is_stale(&self) -> bool {
+        matches!(self.then, Then::Nothing)
+    }
+
+    /// Whether it is the end of an association, or of a control plane's life.
+    const fn is_of_owner(&self) -> bool {
+        !self.is_of_sets() && !self.is_stale()
+    }
+
     fn has_left(&self) -> bool {
         self.left.len() > 0
     }
@@ -166,8 +183,7 @@ impl Endings {
 
     /// Those of a control plane, other than of sets and of what is stale: they end with its association, or its life.
     fn of(&self, owner: &str) -> impl Iterator<Item = &Ending> {
-        let is_it = |ending: &Ending| !ending.is_of_sets() && !matches!(ending.then, Then::Nothing);
-        self.all.iter().filter(move |ending| ending.owner == owner && is_it(ending))
+        self.all.iter().filter(move |ending| ending.owner == owner && ending.is_of_owner())
     }
 
     /// Whether sessions of a control plane end with its association, or its life.
@@ -255,6 +271,8 @@ impl Endings {
 /// What becomes of a session that is looked at.
 enum Fate {
     Stays,
+    /// Its control plane asks to retain it, and so names it in this era.
+    Retained(u32),
     /// Its control plane has asked for its end already, and is answered.
     IsDeleted,
     /// Another control plane looks after it, and has it from now on.
@@ -275,6 +293,9 @@ impl Node {
             }
             self.give_up_ending(&owner, then.asked().copied());
         }
+        if matches!(lost, Lost::But(_)) {
+            self.give_up_stale(&owner);
+        }
         let left = self.that_end(&owner, &then);
         self.begin_ending(Ending::new(owner, lost, left, then));
     }
@@ -288,6 +309,13 @@ impl Node {
             all.dedup();
         }
         all
+    }
+
+    /// What is stale may be retained: only what is not ends.
+    fn give_up_stale(&mut self, owner: &str) {
+        while let Some(given_up) = self.endings.take(|ending| ending.owner == owner && ending.is_stale()) {
+            self.note_stale(owner, given_up.ended);
+        }
     }
 
     /// Something else is asked for. Who waits for it is told that there is more to do than can be done, but for who asks the same once
@@ -422,6 +450,7 @@ impl Node {
             ending.ended += usize::from(matches!(fate, Fate::Ends | Fate::Moves(_)));
             match fate {
                 Fate::Stays => {}
+                Fate::Retained(era) => self.is_named_in(seid, era),
                 Fate::IsDeleted => {
                     ending.deleted.insert(seid);
                 }
@@ -459,7 +488,10 @@ impl Node {
             _ if !is_its(session) => Fate::Stays,
             (Lost::Moving(moving), _) => moving.to(&session.record).map_or(Fate::Stays, Fate::Moves),
             (_, Some(heir)) => Fate::Inherited(heir),
-            _ if !lost.has(&session.record) => Fate::Stays,
+            _ if !lost.has(&session.record) => {
+                let era = ending.then.era().filter(|era| session.record.era < *era);
+                era.map_or(Fate::Stays, Fate::Retained)
+            }
             _ if ending.then.hears_of_deletions() && session.is_to_be_deleted() => Fate::IsDeleted,
             _ => Fate::Ends,
         };
@@ -469,9 +501,9 @@ impl Node {
     /// Who has a session from now on, as its owner has none any more. An owner of which only what is stale ends has the others, whoever looks
     /// after these.
     fn heir_in(&self, session: &Session, ending: &Ending) -> Option<String> {
-        let is_left = match ending.then {
-            Then::Nothing => ending.lost.has(&session.record),
-            _ => !ending.is_of_sets(),
+        let is_left = match ending.is_stale() {
+            true => ending.lost.has(&session.record),
+            false => !ending.is_of_sets(),
         };
         is_left.then(|| self.heir_of(session)).flatten()
     }

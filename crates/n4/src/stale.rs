@@ -154,13 +154,17 @@ impl Node {
     pub(crate) fn is_of_today(&mut self, seid: Seid) {
         let Some(record) = self.sessions.get(seid).map(|session| &session.record) else { return };
         let (before, era) = (record.era, self.era(&record.owner));
-        if before != era
-            && let Some(session) = self.sessions.get_mut(seid)
-        {
-            session.record.era = era;
-            if session.is_established() {
-                session.save();
-            }
+        if before != era {
+            self.is_named_in(seid, era);
+        }
+    }
+
+    /// Its owner counts on it, as of this era.
+    pub(crate) fn is_named_in(&mut self, seid: Seid, era: u32) {
+        let Some(session) = self.sessions.get_mut(seid) else { return };
+        session.record.era = era;
+        if session.is_established() {
+            session.save();
         }
     }
 

@@ -62,6 +62,7 @@ mod reports;
 mod restated;
 mod restoration;
 mod resync;
+mod retained;
 mod room;
 mod sessions;
 mod sets;

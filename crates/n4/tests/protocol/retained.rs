@@ -1,0 +1,90 @@
+//! Sessions that a control plane asks to retain when it associates anew (TS 29.244 6.2.6.2.2, 8.2.134).
+
+use crate::common::billing::seconds;
+use crate::common::smf::{establishment, setup};
+use crate::common::{Lab, Obedience, SMF, config};
+use crate::ending::{NUMBER, answers, is_set_up};
+use n4::{Config, Limits};
+use pfcp::*;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+/// How long stale sessions stay.
+const PATIENCE: Duration = Duration::from_secs(3_600);
+
+/// All that are named at an address, or all there are.
+pub(crate) fn retaining(stamp: u32, named_at: Option<Ipv4Addr>) -> AssociationSetupRequest {
+    let entity = named_at.map(|address| [&[0, 185, 0, 5, 2][..], &address.octets()].concat());
+    let value = entity.unwrap_or_default();
+    let carried = vec![RawIe { ie: ie::PFCP_SESSION_RETENTION_INFORMATION, value }];
+    AssociationSetupRequest { carried, ..setup(SMF, stamp) }
+}
+
+fn set_up(lab: &mut Lab, request: AssociationSetupRequest) {
+    let sequence = 0x8000 + lab.trace.len() as u32;
+    lab.tell(SMF, &Message::node(sequence, request));
+    lab.pass(Duration::ZERO);
+    assert!(is_set_up(&answers(lab, sequence)));
+}
+
+fn request(cp_seid: u64) -> SessionEstablishmentRequest {
+    let mut request = establishment(cp_seid);
+    request.create_pdrs.truncate(1);
+    request
+}
+
+fn with(limits: Limits, sessions: u64) -> Lab {
+    let mut lab = Lab::associated_with(Config { stale_max: Some(PATIENCE), limits, ..config() });
+    for cp_seid in 1..=sessions {
+        lab.establish(request(cp_seid));
+    }
+    lab
+}
+
+/// Whether it has the time stamp it had or not: what it asks for it has not forgotten.
+#[test]
+fn what_is_retained_is_not_stale() {
+    for (stamp, named_at) in [(1, None), (2, None), (1, Some(SMF)), (2, Some(SMF))] {
+        let mut lab = with(Limits { portion: 2, ..Limits::default() }, 5);
+        set_up(&mut lab, setup(SMF, 1));
+        set_up(&mut lab, retaining(stamp, named_at));
+        lab.restart();
+        lab.pass(PATIENCE * 3);
+        assert_eq!((lab.in_force.len(), lab.saved.len()), (5, 5), "{stamp}");
+        // It is once more if it associates without a word of it.
+        set_up(&mut lab, setup(SMF, stamp));
+        lab.pass(PATIENCE * 3);
+        assert_eq!(lab.in_force.len(), 0);
+    }
+}
+
+#[test]
+fn what_is_retained_leaves_no_room_for_others() {
+    let mut lab = with(Limits { sessions: 2, ..Limits::default() }, 2);
+    set_up(&mut lab, setup(SMF, 1));
+    set_up(&mut lab, retaining(1, None));
+    let Body::SessionEstablishmentResponse(response) = lab.ask(SMF, &Message::session(0, 7, request(3)))
+    else {
+        panic!("an answer")
+    };
+    assert_eq!((response.cause, lab.in_force.len()), (Cause::NoResourcesAvailable, 2));
+}
+
+#[test]
+fn what_is_retained_stays_though_stale_ones_are_ending() {
+    let mut lab = with(Limits { portion: 2, ..Limits::default() }, 9);
+    set_up(&mut lab, setup(SMF, 1));
+    lab.pass(PATIENCE - Duration::from_secs(1));
+    lab.obedience = Obedience::Waits;
+    while lab.node.sessions() == 9 {
+        lab.pass(Duration::from_millis(10));
+    }
+    let left = lab.node.sessions();
+    assert!(left > 5, "not all at once: {left}");
+    lab.tell(SMF, &Message::node(NUMBER, retaining(1, None)));
+    lab.obedience = Obedience::Obeys;
+    lab.obey();
+    seconds(&mut lab, 2);
+    assert!(is_set_up(&answers(&mut lab, NUMBER)));
+    assert_eq!((lab.node.sessions(), lab.in_force.len()), (left, left));
+}
