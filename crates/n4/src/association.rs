@@ -222,14 +222,15 @@ impl Node {
     fn associate(&mut self, record: AssociationRecord, retained: Option<Retained>, asked: Option<Asked>) {
         let old = self.peers.get(&record.node_id).map(|association| association.record.recovery_time_stamp);
         let has_restarted = old.is_some_and(|old| old != record.recovery_time_stamp);
-        // Of what ends already none would be counted on.
+        // Of what ends already none would be counted on, and what an association had ends with it: nothing of that is retained.
+        let is_after_end = self.endings.end_association(&record.node_id);
         let loses_all = has_restarted || self.endings.are_under_way(&record.node_id);
         let lost = match &retained {
-            Some(retained) => Some(Lost::But(retained.clone())),
-            None => loses_all.then_some(Lost::All),
+            Some(retained) if !is_after_end => Some(Lost::But(retained.clone())),
+            _ => loses_all.then_some(Lost::All),
         };
         let owner = record.node_id.clone();
-        let associating = Associating { record, has_restarted, asked, retained };
+        let associating = Associating { record, has_restarted, is_after_end, asked, retained };
         match lost.filter(|_| old.is_some()) {
             Some(lost) => self.end_sessions_of(owner, lost, Then::Associate(Box::new(associating))),
             None => self.associated_anew(associating),
@@ -238,7 +239,7 @@ impl Node {
 
     /// What it has lost is gone.
     pub(crate) fn associated_anew(&mut self, associating: Associating) {
-        let Associating { mut record, has_restarted, asked, retained } = associating;
+        let Associating { mut record, has_restarted, asked, retained, .. } = associating;
         let node_id = record.node_id.clone();
         if has_restarted {
             self.begins_anew(&node_id, asked.map_or(record.address, |asked| asked.key.from));

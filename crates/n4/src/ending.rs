@@ -115,6 +115,8 @@ impl Then {
 pub(crate) struct Associating {
     pub(crate) record: AssociationRecord,
     pub(crate) has_restarted: bool,
+    /// Whether the association before has ended (TS 29.244 6.2.8), and all that is left of it is yet to go.
+    pub(crate) is_after_end: bool,
     /// Whom it associates in answer to, if not to us.
     pub(crate) asked: Option<Asked>,
     pub(crate) retained: Option<Retained>,
@@ -191,9 +193,14 @@ impl Endings {
         self.of(owner).next().is_some()
     }
 
-    /// Whether its association is over with them.
-    fn end_association(&self, owner: &str) -> bool {
-        self.of(owner).any(|ending| matches!(ending.then, Then::Over(_)))
+    /// Whether its association is over with them, though another one may come behind it.
+    pub(crate) fn end_association(&self, owner: &str) -> bool {
+        let is_it = |then: &Then| match then {
+            Then::Over(_) => true,
+            Then::Associate(associating) => associating.is_after_end,
+            _ => false,
+        };
+        self.of(owner).any(|ending| is_it(&ending.then))
     }
 
     /// Whether they end as it did not release us in time.

@@ -2,8 +2,9 @@
 
 use crate::common::billing::seconds;
 use crate::common::smf::{establishment, setup};
-use crate::common::{Lab, Obedience, SMF, config};
-use crate::ending::{NUMBER, answers, is_set_up};
+use crate::common::{Lab, OTHER, Obedience, SMF, config};
+use crate::ending::{NUMBER, SESSIONS, answers, is_set_up, lab as many};
+use crate::ending_amid::{MEANWHILE, go_on, release};
 use n4::{Config, Limits};
 use pfcp::*;
 use std::net::Ipv4Addr;
@@ -87,4 +88,43 @@ fn what_is_retained_stays_though_stale_ones_are_ending() {
     seconds(&mut lab, 2);
     assert!(is_set_up(&answers(&mut lab, NUMBER)));
     assert_eq!((lab.node.sessions(), lab.in_force.len()), (left, left));
+}
+
+/// What ended with its association is not counted on any more: nobody could tell what is left of it (TS 29.244 6.2.8).
+#[test]
+fn nothing_is_retained_of_an_association_that_was_released() {
+    for stamp in [1, 2] {
+        for asks_before in [false, true] {
+            let mut lab = many();
+            lab.obedience = Obedience::Waits;
+            release(&mut lab, MEANWHILE);
+            if asks_before {
+                lab.tell(SMF, &Message::node(MEANWHILE + 1, setup(SMF, 1)));
+            }
+            lab.tell(SMF, &Message::node(NUMBER, retaining(stamp, None)));
+            assert!(lab.node.sessions() > SESSIONS as usize / 2, "not all at once");
+            go_on(&mut lab);
+            let [Body::AssociationSetupResponse(response)] = &answers(&mut lab, NUMBER)[..] else { panic!() };
+            assert!(response.cause.is_accepted());
+            // PSREI: none of them are there (8.2.134).
+            assert!(response.carried.iter().all(|other| other.ie != ie::PFCPASRSP_FLAGS));
+            assert_eq!((lab.node.sessions(), lab.in_force.len()), (0, 0));
+            assert!(lab.associations.keys().eq([&OTHER.to_string(), &SMF.to_string()]));
+        }
+    }
+}
+
+/// Though it is associated anew before the last of its sessions is gone, and we die before that.
+#[test]
+fn what_an_association_had_that_was_released_is_gone_after_a_restart_too() {
+    let mut lab = many();
+    lab.obedience = Obedience::Waits;
+    release(&mut lab, MEANWHILE);
+    lab.tell(SMF, &Message::node(NUMBER, setup(SMF, 1)));
+    lab.orders.clear();
+    lab.restart();
+    go_on(&mut lab);
+    assert_eq!((lab.node.sessions(), lab.in_force.len(), lab.saved.len()), (0, 0, 0));
+    lab.tell(SMF, &Message::node(NUMBER, setup(SMF, 1)));
+    assert!(is_set_up(&answers(&mut lab, NUMBER)));
 }
