@@ -1,10 +1,12 @@
 //! Sessions that end together, of which some have something else under way: another one takes their place, or they are deleted.
 
-use crate::common::{Lab, Obedience, SMF, config};
-use crate::ending::{NUMBER, PORTION, answers, delete_set, request};
-use crate::ending_amid::{MEANWHILE, delete, go_on, is_released, release};
+use crate::common::{Lab, OTHER, Obedience, SMF, config};
+use crate::ending::{NUMBER, PORTION, answers, delete_set, is_set_up, request};
+use crate::ending_amid::{MEANWHILE, delete, go_on, is_released, metered_lab, of_portions, release, used};
+use crate::retained::retaining;
 use n4::{Config, Limits};
 use pfcp::*;
+use std::time::Duration;
 
 /// Of an establishment that is under way.
 const UNDER_WAY: u32 = 0xCCCC;
@@ -48,4 +50,48 @@ fn a_set_is_gone_though_what_was_deleted_of_it_gave_way_to_another() {
         assert_eq!((response.cause, lab.node.sessions()), (Cause::RequestAccepted, 0));
         assert!(lab.associations.values().all(|association| association.ending_sets.is_empty()));
     }
+}
+
+/// Nothing is retained: all end, but who asked for a deletion waits for what was used.
+fn retaining_none(lab: &mut Lab, stamp: u32) {
+    lab.tell(SMF, &Message::node(NUMBER, retaining(stamp, Some(OTHER))));
+}
+
+#[test]
+fn who_associates_anew_is_answered_after_what_it_deleted() {
+    let (mut lab, sessions) = metered_lab(of_portions(PORTION));
+    lab.obedience = Obedience::Waits;
+    delete(&mut lab, sessions[3]);
+    let of_deletion = std::mem::take(&mut lab.orders);
+    retaining_none(&mut lab, 1);
+    for _ in 0..4 {
+        lab.obey();
+        lab.pass(Duration::ZERO);
+    }
+    assert!(lab.is_silent(), "{:?}", lab.sent);
+    assert_eq!(lab.node.sessions(), 1);
+    lab.orders.extend(of_deletion);
+    go_on(&mut lab);
+    assert_eq!(used(&answers(&mut lab, MEANWHILE)), 300);
+    assert!(is_set_up(&answers(&mut lab, NUMBER)));
+    assert_eq!(lab.node.sessions(), 0);
+}
+
+/// It has forgotten that it asked.
+#[test]
+fn who_has_restarted_does_not_wait_for_what_it_deleted() {
+    let (mut lab, sessions) = metered_lab(of_portions(PORTION));
+    lab.obedience = Obedience::Waits;
+    delete(&mut lab, sessions[3]);
+    let of_deletion = std::mem::take(&mut lab.orders);
+    retaining_none(&mut lab, 2);
+    for _ in 0..4 {
+        lab.obey();
+        lab.pass(Duration::ZERO);
+    }
+    assert!(is_set_up(&answers(&mut lab, NUMBER)));
+    assert_eq!(lab.node.sessions(), 0);
+    lab.orders.extend(of_deletion);
+    go_on(&mut lab);
+    assert_eq!((lab.node.sessions(), lab.in_force.len(), lab.saved.len()), (0, 0, 0));
 }
