@@ -328,7 +328,7 @@ impl Node {
     /// Something else is asked for. Who waits for it is told that there is more to do than can be done, but for who asks the same once
     /// more: there was no room to remember that it did.
     pub(crate) fn give_up_ending(&mut self, owner: &str, next: Option<Asked>) {
-        let is_its = |ending: &Ending| ending.owner == owner && !ending.is_of_sets();
+        let is_its = |ending: &Ending| ending.owner == owner && ending.is_of_owner();
         let next = next.map(|asked| asked.key);
         while let Some(given_up) = self.endings.take(is_its) {
             if let Some(asked) = given_up.then.asked().filter(|asked| Some(asked.key) != next) {
