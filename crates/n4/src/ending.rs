@@ -311,7 +311,8 @@ impl Node {
     fn that_end(&self, owner: &str, then: &Then) -> Vec<Seid> {
         let mut all = self.sessions.all_of(owner);
         if matches!(then, Then::Over(_)) {
-            all.extend(self.sessions.pending());
+            let is_its = |seid: &Seid| self.sessions.look(*seid, |session| session.record.owner == owner);
+            all.extend(self.sessions.pending().into_iter().filter(is_its));
             all.sort_unstable();
             all.dedup();
         }

@@ -18,13 +18,15 @@ impl Node {
             format!("{gone} has long been silent, has no sessions, and gives way to {node_id}"),
         );
         self.end_association(gone);
-        true
+        // A session of its own that is being deleted is waited for, and so is its place.
+        self.peers.len() < self.config.limits.peers
     }
 
     fn longest_silent(&self) -> Option<String> {
         let patience = self.config.heartbeat_interval * 2 + self.config.t1 * self.config.n1;
         let is_gone = |peer: &&Association| {
-            peer.heard.unwrap_or(Time::ZERO) + patience <= self.now
+            !peer.is_ending
+                && peer.heard.unwrap_or(Time::ZERO) + patience <= self.now
                 && self.sessions.count_of(&peer.record.node_id) == 0
         };
         let gone = self.peers.iter().filter(is_gone).min_by_key(|peer| peer.heard);

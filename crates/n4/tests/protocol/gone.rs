@@ -1,7 +1,7 @@
 //! Control planes that are gone: they make room, and are given up where the operator wants that.
 
 use crate::common::smf::{self, downlink, establishment, path_switch, setup};
-use crate::common::{Lab, OTHER, SMF, config};
+use crate::common::{Lab, OTHER, Obedience, SMF, config};
 use ::charging::{Cause as Closed, Key, Policy, Rating};
 use n4::{Charging, Config, Limits};
 use pfcp::*;
@@ -59,6 +59,28 @@ fn control_planes_that_are_gone_make_room() {
     assert_eq!(set_up(&mut lab, third, setup(third, 1)), Cause::RequestAccepted);
     assert_eq!(lab.associations.len(), 2);
     assert!(lab.associations.contains_key(&SMF.to_string()));
+}
+
+/// However much others have under way, and however slow the data plane is.
+#[test]
+fn there_are_never_more_control_planes_than_there_is_room_for() {
+    let limits = Limits { peers: 2, portion: 1, ..Limits::default() };
+    let mut lab = Lab::new(Config { limits, ..config() });
+    lab.answers_heartbeats = false;
+    lab.associate(SMF, 1);
+    lab.associate(OTHER, 1);
+    seconds(&mut lab, 60);
+    lab.obedience = Obedience::Waits;
+    for number in 1..=5 {
+        let mut request = establishment(number);
+        request.create_pdrs.truncate(1);
+        lab.tell(SMF, &Message::session(0, 100 + number as u32, request));
+    }
+    assert_eq!(set_up(&mut lab, THIRD, setup(THIRD, 1)), Cause::RequestAccepted);
+    assert!(lab.associations.keys().eq([&THIRD.to_string(), &SMF.to_string()]));
+    let fourth = Ipv4Addr::new(10, 40, 0, 6);
+    assert_eq!(set_up(&mut lab, fourth, setup(fourth, 1)), Cause::NoResourcesAvailable);
+    assert_eq!(lab.associations.len(), 2);
 }
 
 /// It was heard of, if only by its set-up.
