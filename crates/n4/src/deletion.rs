@@ -154,6 +154,11 @@ impl Node {
 
     /// Removes a session its owner no longer has. The data plane is told, not waited for.
     pub(crate) fn drop_session(&mut self, seid: Seid) {
+        self.drop_session_by(seid, Cause::SystemFailure);
+    }
+
+    /// The same; the cause is for who is establishing it.
+    pub(crate) fn drop_session_by(&mut self, seid: Seid, cause: Cause) {
         self.stays_or_is_gone(seid);
         let Some(session) = self.take_session(seid) else { return };
         let replaced = session.replaces().to_vec();
@@ -162,15 +167,18 @@ impl Node {
         self.reports.reindex(seid, &session.record.rules, &Rules::default());
         self.out.push(Output::Delete(seid));
         let cp_seid = session.record.cp_f_seid.seid;
-        if !session.is_established() || !self.charge_when_removed(session.record) {
+        let is_established = session.is_established();
+        if !is_established || !self.charge_when_removed(session.record) {
             self.out.push(Output::EraseSession(seid));
         }
         let own = session.pending.filter(|pending| !matches!(pending.work, Work::Yield));
-        let under_way = own.map(|pending| self.give_back(seid, &pending));
-        let waiting = session.waiting.into_asked();
-        self.refuse_waiting(under_way.into_iter().chain(waiting), cp_seid);
+        if let Some(asked) = own.map(|pending| self.give_back(seid, &pending)) {
+            let cause = if is_established { Cause::SessionContextNotFound } else { cause };
+            self.refuse(&asked, Some(cp_seid), Refusal::of(cause));
+        }
+        self.refuse_waiting(session.waiting.into_asked(), cp_seid);
         // Whoever is gone for its owner leaves nobody to come back.
-        replaced.into_iter().for_each(|seid| self.drop_session(seid));
+        replaced.into_iter().for_each(|seid| self.drop_session_by(seid, cause));
     }
 
     /// What an unfinished request took is free again.
@@ -205,6 +213,6 @@ impl Node {
         let is_its =
             |seid: &Seid| self.sessions.get(*seid).is_some_and(|session| session.record.owner == node_id);
         all.extend(self.sessions.pending().into_iter().filter(is_its));
-        all.into_iter().for_each(|seid| self.drop_session(seid));
+        all.into_iter().for_each(|seid| self.drop_session_by(seid, Cause::NoEstablishedPfcpAssociation));
     }
 }

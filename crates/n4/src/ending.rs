@@ -145,6 +145,14 @@ impl Ending {
         matches!(self.lost, Lost::OfSets(_) | Lost::Moving(_))
     }
 
+    /// What is said to who is establishing one of them: 65 is for who names one that is not there (TS 29.244 8.2.1).
+    const fn cause(&self) -> Cause {
+        match self.is_of_sets() {
+            true => Cause::RequestRejected,
+            false => Cause::NoEstablishedPfcpAssociation,
+        }
+    }
+
     const fn is_stale(&self) -> bool {
         matches!(self.then, Then::Nothing)
     }
@@ -476,7 +484,7 @@ impl Node {
         let is_told_of = match ending.lost {
             Lost::Parting => self.part_with(seid, &ending.owner),
             _ => {
-                self.drop_session(seid);
+                self.drop_session_by(seid, ending.cause());
                 true
             }
         };

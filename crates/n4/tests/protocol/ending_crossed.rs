@@ -52,6 +52,29 @@ fn a_set_is_gone_though_what_was_deleted_of_it_gave_way_to_another() {
     }
 }
 
+/// Not as if it had named a session: it knows none yet, and 65 is for who does (TS 29.244 8.2.1).
+#[test]
+fn who_is_establishing_is_told_why_there_is_no_session() {
+    type End = fn(&mut Lab);
+    let ends: [(End, Cause); 2] = [
+        (|lab| release(lab, NUMBER), Cause::NoEstablishedPfcpAssociation),
+        (|lab| delete_set(lab, NUMBER, 1), Cause::RequestRejected),
+    ];
+    for (end, cause) in ends {
+        let mut lab = Lab::associated();
+        lab.sent.clear();
+        lab.obedience = Obedience::Waits;
+        tell_establishment(&mut lab, 1);
+        end(&mut lab);
+        go_on(&mut lab);
+        let [Body::SessionEstablishmentResponse(response)] = &answers(&mut lab, UNDER_WAY)[..] else {
+            panic!()
+        };
+        assert_eq!(response.cause, cause);
+        assert_eq!(answers(&mut lab, NUMBER).len(), 1);
+    }
+}
+
 /// Nothing is retained: all end, but who asked for a deletion waits for what was used.
 fn retaining_none(lab: &mut Lab, stamp: u32) {
     lab.tell(SMF, &Message::node(NUMBER, retaining(stamp, Some(OTHER))));
