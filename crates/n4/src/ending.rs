@@ -17,8 +17,8 @@ use crate::sets::{Moving, is_of_any};
 use machine::Time;
 use pfcp::{Cause, FqCsid};
 use rules::Seid;
-use session::{AssociationRecord, SessionRecord};
-use std::collections::{BTreeSet, VecDeque};
+use session::{AssociationRecord, EndingSet, SessionRecord};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -38,8 +38,8 @@ pub(crate) enum Lost {
     But(Retained),
     /// Those of this era and earlier.
     UpTo(u32),
-    /// Those of any of these sets.
-    OfSets(Vec<FqCsid>),
+    /// Those of any of these sets, the last of which this is: whoever is of one later is not meant.
+    OfSets(Vec<FqCsid>, Seid),
     /// All, when the data plane has told what they used.
     Parting,
     /// None: these are looked after by others from now on.
@@ -52,7 +52,7 @@ impl Lost {
             Self::All | Self::Parting => true,
             Self::But(retained) => !is_of_retained(record, retained),
             Self::UpTo(era) => record.era <= *era,
-            Self::OfSets(fq_csids) => is_of_any(record, fq_csids),
+            Self::OfSets(fq_csids, _) => is_of_any(record, fq_csids),
             Self::Moving(_) => false,
         }
     }
@@ -142,7 +142,7 @@ impl Ending {
     }
 
     const fn is_of_sets(&self) -> bool {
-        matches!(self.lost, Lost::OfSets(_) | Lost::Moving(_))
+        matches!(self.lost, Lost::OfSets(..) | Lost::Moving(_))
     }
 
     /// What is said to who is establishing one of them: 65 is for who names one that is not there (TS 29.244 8.2.1).
@@ -229,12 +229,12 @@ impl Endings {
         waiting.filter_map(|ending| Some(ending.then.asked()?.key)).collect()
     }
 
-    /// Its sets that end, as on the wire.
-    pub(crate) fn sets_of(&self, owner: &str) -> Vec<Vec<u8>> {
+    /// Its sets that end.
+    pub(crate) fn sets_of(&self, owner: &str) -> Vec<EndingSet> {
         let mut sets = Vec::new();
         for ending in self.all.iter().filter(|ending| ending.owner == owner) {
-            let Lost::OfSets(fq_csids) = &ending.lost else { continue };
-            sets.extend(fq_csids.iter().map(FqCsid::octets));
+            let Lost::OfSets(fq_csids, last) = &ending.lost else { continue };
+            sets.extend(fq_csids.iter().map(|fq_csid| EndingSet { fq_csid: fq_csid.octets(), last: *last }));
         }
         sets.sort_unstable();
         sets.dedup();
@@ -355,7 +355,8 @@ impl Node {
         fq_csids: &[FqCsid],
     ) -> Result<(), Refusal> {
         let left: Vec<Seid> = self.sessions.of_sets(fq_csids).into_iter().collect();
-        self.begin_set((owner, Lost::OfSets(fq_csids.to_vec())), left, Then::SetIsGone(Some(*asked)))
+        let lost = Lost::OfSets(fq_csids.to_vec(), left.last().copied().unwrap_or(Seid(0)));
+        self.begin_set((owner, lost), left, Then::SetIsGone(Some(*asked)))
     }
 
     /// Sessions of sets go, or move.
@@ -380,18 +381,26 @@ impl Node {
         };
         let all: Vec<_> = self.peers.iter().map(unfinished).collect();
         for (owner, is_over, sets) in all {
-            let sets: Vec<FqCsid> = sets.iter().filter_map(|octets| FqCsid::of_octets(octets)).collect();
-            if !sets.is_empty() {
-                let left: Vec<Seid> = self.sessions.of_sets(&sets).into_iter().collect();
-                let then = Then::SetIsGone(None);
-                self.endings.all.push_back(Ending::new(owner.clone(), Lost::OfSets(sets), left, then));
-            }
+            self.resume_sets(&owner, &sets);
             if is_over {
                 let left = self.sessions.all_of(&owner);
                 let over = Ending::new(owner.clone(), Lost::All, left, Then::Over(None));
                 self.endings.all.push_back(over);
             }
             self.remember_endings(&owner);
+        }
+    }
+
+    /// Those that were asked for together end together. A session that has been made since is of a later SEID.
+    fn resume_sets(&mut self, owner: &str, sets: &[EndingSet]) {
+        let mut by_last = BTreeMap::<Seid, Vec<FqCsid>>::new();
+        for EndingSet { fq_csid, last } in sets {
+            by_last.entry(*last).or_default().extend(FqCsid::of_octets(fq_csid));
+        }
+        for (last, fq_csids) in by_last {
+            let left = self.sessions.of_sets(&fq_csids).into_iter().filter(|seid| *seid <= last).collect();
+            let (lost, then) = (Lost::OfSets(fq_csids, last), Then::SetIsGone(None));
+            self.endings.all.push_back(Ending::new(owner.to_owned(), lost, left, then));
         }
     }
 

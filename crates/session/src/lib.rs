@@ -12,7 +12,7 @@ mod usage;
 pub use charge::{ChargingRecord, OwnMeter};
 pub use packed::Packed;
 pub use record::{
-    AssociationRecord, CpFSeid, Extras, LifeRecord, NodeRecord, PathRecord, PeerNews, PfdRecord,
+    AssociationRecord, CpFSeid, EndingSet, Extras, LifeRecord, NodeRecord, PathRecord, PeerNews, PfdRecord,
     SessionRecord, TrafficEndpoint,
 };
 pub use store::{Change, Contents, Store, StoreError};

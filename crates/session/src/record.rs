@@ -111,8 +111,8 @@ pub struct AssociationRecord {
     pub era: u32,
     /// When the association is over, as its release was asked for: milliseconds since 1900, or [`Self::IS_OVER`].
     pub ends_ms: Option<u64>,
-    /// Sets of its sessions that end: FQ-CSIDs as on the wire (TS 29.244 8.2.43).
-    pub ending_sets: Vec<Vec<u8>>,
+    /// Sets of its sessions that end.
+    pub ending_sets: Vec<EndingSet>,
     /// When it was set up last: milliseconds since 1900.
     pub set_up_ms: u64,
     /// By when it was known to be there by its name, and not by its address alone: when it was set up, or later. Moves on only when
@@ -127,6 +127,15 @@ pub struct AssociationRecord {
 impl AssociationRecord {
     /// The association was released, or given up: it goes when the last of its sessions has ended.
     pub const IS_OVER: u64 = 0;
+}
+
+/// A set whose sessions end: those that were of it when that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct EndingSet {
+    /// FQ-CSID as on the wire (TS 29.244 8.2.43).
+    pub fq_csid: Vec<u8>,
+    /// The last session that was: later ones stay.
+    pub last: Seid,
 }
 
 /// What was told of GTP-U peers and no data plane tells again. That paths have failed, [`PathRecord`]s say.

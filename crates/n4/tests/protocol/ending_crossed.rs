@@ -1,11 +1,12 @@
 //! Sessions that end together, of which some have something else under way: another one takes their place, or they are deleted.
 
 use crate::common::{Lab, OTHER, Obedience, SMF, config};
-use crate::ending::{NUMBER, PORTION, answers, delete_set, is_set_up, request};
+use crate::ending::{NUMBER, PORTION, SESSIONS, answers, delete_set, is_set_up, lab, request};
 use crate::ending_amid::{MEANWHILE, delete, go_on, is_released, metered_lab, of_portions, release, used};
 use crate::retained::retaining;
 use n4::{Config, Limits};
 use pfcp::*;
+use rules::Seid;
 use std::time::Duration;
 
 /// Of an establishment that is under way.
@@ -117,4 +118,32 @@ fn who_has_restarted_does_not_wait_for_what_it_deleted() {
     lab.orders.extend(of_deletion);
     go_on(&mut lab);
     assert_eq!((lab.node.sessions(), lab.in_force.len(), lab.saved.len()), (0, 0, 0));
+}
+
+/// The set as it was when its end was asked for: a process that dies meanwhile ends no more of it.
+#[test]
+fn what_is_new_in_a_set_that_ends_stays_across_a_restart() {
+    for restarts in 0..3 {
+        let mut lab = lab();
+        lab.obedience = Obedience::Waits;
+        delete_set(&mut lab, NUMBER, 0);
+        let of_set = std::mem::take(&mut lab.orders);
+        tell_establishment(&mut lab, 50);
+        lab.obey();
+        lab.orders.extend(of_set);
+        let [Body::SessionEstablishmentResponse(response)] = &answers(&mut lab, UNDER_WAY)[..] else {
+            panic!()
+        };
+        assert_eq!(response.cause, Cause::RequestAccepted);
+        let new = Seid(response.up_f_seid.unwrap().seid);
+        for _ in 0..restarts {
+            lab.orders.clear();
+            lab.restart();
+            assert!(lab.node.sessions() > SESSIONS as usize / 2 + 2, "some are left");
+        }
+        go_on(&mut lab);
+        let others = SESSIONS as usize / 2 + 1;
+        assert!(lab.in_force.contains_key(&new), "{restarts}");
+        assert_eq!((lab.node.sessions(), lab.in_force.len()), (others + 1, others + 1));
+    }
 }

@@ -1,7 +1,7 @@
 //! What is kept, what is not, and what becomes of what cannot be read.
 
 use super::*;
-use crate::{CpFSeid, PeerNews, SessionRecord, UsageRecord};
+use crate::{CpFSeid, EndingSet, PeerNews, SessionRecord, UsageRecord};
 use machine::Clock;
 use rules::{Interface, Rules};
 
@@ -57,7 +57,7 @@ fn association() -> AssociationRecord {
     AssociationRecord {
         era: 1,
         ends_ms: Some(4_000_000_000_000),
-        ending_sets: vec![vec![1, 10, 0, 0, 7, 0, 1]],
+        ending_sets: vec![EndingSet { fq_csid: vec![1, 10, 0, 0, 7, 0, 1], last: Seid(u64::MAX) }],
         set_up_ms: 3_900_000_000_001,
         named_ms: 3_900_000_000_002,
         capabilities: u64::MAX - 1,
