@@ -223,6 +223,11 @@ impl Endings {
         self.of(owner).any(|ending| is_it(&ending.then))
     }
 
+    /// Whether it waits to associate.
+    pub(crate) fn know_return(&self, owner: &str) -> bool {
+        self.of(owner).any(|ending| matches!(ending.then, Then::Associate(_)))
+    }
+
     /// Requests to associate that wait.
     pub(crate) fn associating(&self) -> Vec<Key> {
         let waiting = self.all.iter().filter(|ending| matches!(ending.then, Then::Associate(_)));

@@ -57,7 +57,8 @@ impl Node {
 
     /// Sessions that the data plane was told to let go are over; the others stay. Whose association is over has left.
     fn go_on_with(&mut self, node_id: &str) {
-        let is_it = |it: &&mut Association| it.ends.is_some() && !it.is_over();
+        let has_left = self.has_left(node_id);
+        let is_it = |it: &&mut Association| it.ends.is_some() && !has_left;
         let Some(association) = self.peers.get_mut(node_id).filter(is_it) else { return };
         (association.ends, association.farewell, association.is_to_hear) = (None, None, false);
         let gone = std::mem::take(&mut association.parted);
@@ -105,10 +106,17 @@ impl Node {
         left.chain(asked.map(|address| address.to_string())).collect()
     }
 
+    /// Whether a control plane has left, and does not associate anew as soon as its sessions have ended.
+    fn has_left(&self, node_id: &str) -> bool {
+        let is_over = self.peers.get(node_id).is_some_and(Association::is_over);
+        is_over && !self.endings.know_return(node_id)
+    }
+
     /// Asks a control plane to release its association before we have left, unless it has left, or its time is up: what its sessions
     /// used is being told, and that is not put off.
     pub(crate) fn release_association(&mut self, node_id: &str, until: Time) {
-        let is_there = |it: &&mut Association| !it.is_over() && it.farewell.is_none();
+        let has_left = self.has_left(node_id);
+        let is_there = |it: &&mut Association| !has_left && it.farewell.is_none();
         let Some(association) = self.peers.get_mut(node_id).filter(is_there) else { return };
         association.ends = Some(until);
         self.remember_endings(node_id);

@@ -128,3 +128,23 @@ fn what_an_association_had_that_was_released_is_gone_after_a_restart_too() {
     lab.tell(SMF, &Message::node(NUMBER, setup(SMF, 1)));
     assert!(is_set_up(&answers(&mut lab, NUMBER)));
 }
+
+/// It is to be released once it has associated, unless that is taken back.
+#[test]
+fn who_comes_back_after_a_release_may_be_asked_to_leave_meanwhile() {
+    for stays in [false, true] {
+        let mut lab = many();
+        lab.obedience = Obedience::Waits;
+        release(&mut lab, MEANWHILE);
+        lab.tell(SMF, &Message::node(NUMBER, setup(SMF, 1)));
+        let outputs = lab.node.leave_one(&SMF.to_string(), PATIENCE, lab.time());
+        lab.carry_out_all(outputs);
+        if stays {
+            let outputs = lab.node.stay_with(&SMF.to_string(), lab.time());
+            lab.carry_out_all(outputs);
+        }
+        go_on(&mut lab);
+        assert!(is_set_up(&answers(&mut lab, NUMBER)));
+        assert_eq!((lab.node.leaving().is_empty(), lab.node.sessions()), (stays, 0));
+    }
+}
