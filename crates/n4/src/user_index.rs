@@ -43,6 +43,9 @@ impl Place {
 pub(crate) struct UserIndex {
     digests: RandomState,
     owners: HashMap<u64, Seid, BuildHasherDefault<Digest>>,
+    /// Whether anybody ever came to a place that was another's: as long as nobody has, whoever stays where it is has what is its,
+    /// and need not be looked for in a table of a million.
+    is_contested: bool,
 }
 
 /// What is a digest already needs no other.
@@ -67,7 +70,8 @@ impl UserIndex {
     /// A session is there.
     pub(crate) fn enter(&mut self, record: &SessionRecord) {
         for place in Place::each_of(record) {
-            self.owners.entry(self.digests.hash_one(place)).or_insert(record.seid);
+            let owner = self.owners.entry(self.digests.hash_one(place)).or_insert(record.seid);
+            self.is_contested |= *owner != record.seid;
         }
     }
 
@@ -83,10 +87,13 @@ impl UserIndex {
 
     /// A session has become another. What it had and has it need not leave; it may have become free for it meanwhile.
     pub(crate) fn change(&mut self, before: &SessionRecord, after: &SessionRecord) {
-        if !Place::of(before).eq(Place::of(after)) {
+        let stays = Place::of(before).eq(Place::of(after));
+        if !stays {
             self.leave(before);
         }
-        self.enter(after);
+        if !stays || self.is_contested {
+            self.enter(after);
+        }
     }
 
     /// Who has it, if anybody does.
