@@ -92,13 +92,19 @@ fn a_restart_loses_nothing_of_it() {
     );
 }
 
-/// Nor does one that comes while the answer waits for that of a report: the data plane has told its last counts, and has them no more.
-#[test]
-fn a_restart_while_a_report_is_waited_for_loses_nothing() {
-    let (mut lab, session, _) = reporting();
+/// A deletion that crosses a report, after which there was more.
+fn crossed() -> (Lab, Seid, u32) {
+    let (mut lab, session, sequence) = reporting();
     lab.traffic(session, (1, 2), true);
     ask_to_delete(&mut lab, session);
     assert!(waits(&lab));
+    (lab, session, sequence)
+}
+
+/// Nor does one that comes while the answer waits for that of a report: the data plane has told its last counts, and has them no more.
+#[test]
+fn a_restart_while_a_report_is_waited_for_loses_nothing() {
+    let (mut lab, session, _) = crossed();
     lab.restart();
     ask_to_delete(&mut lab, session);
     // The report has been sent again, and is waited for again.
@@ -112,10 +118,7 @@ fn a_restart_while_a_report_is_waited_for_loses_nothing() {
 /// A report that crosses the deletion has mostly been heard: the answer waits for that of the report, and tells no more than the rest.
 #[test]
 fn a_report_on_its_way_is_waited_for() {
-    let (mut lab, session, sequence) = reporting();
-    lab.traffic(session, (1, 2), true);
-    ask_to_delete(&mut lab, session);
-    assert!(waits(&lab));
+    let (mut lab, session, sequence) = crossed();
     // What comes meanwhile is as for any session that is being deleted.
     lab.tell(SMF, &Message::session(session.0, SEQUENCE + 1, SessionModificationRequest::default()));
     assert_eq!(lab.node.sessions(), 1);

@@ -7,7 +7,7 @@ use crate::ending::{
     NUMBER, PATIENCE, PORTION, SESSIONS, answers, delete_set, deletions, establishes, is_alive, is_set_up,
     lab, lab_with, restart, set,
 };
-use n4::{Config, Limits};
+use n4::{Config, Limits, Output};
 use pfcp::*;
 use rules::Seid;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -137,6 +137,21 @@ pub(crate) fn delete(lab: &mut Lab, session: Seid) {
     lab.tell(SMF, &Message::session(session.0, MEANWHILE, request));
 }
 
+/// The same; the data plane has yet to be told.
+pub(crate) fn delete_untold(lab: &mut Lab, session: Seid) -> Vec<Output> {
+    lab.obedience = Obedience::Waits;
+    delete(lab, session);
+    std::mem::take(&mut lab.orders)
+}
+
+/// The data plane does what it was told, a portion after another.
+pub(crate) fn obey_by_portions(lab: &mut Lab) {
+    for _ in 0..4 {
+        lab.obey();
+        lab.pass(Duration::ZERO);
+    }
+}
+
 pub(crate) fn used(answers: &[Body]) -> u64 {
     let [Body::SessionDeletionResponse(response)] = answers else { panic!("{answers:?}") };
     assert_eq!(response.cause, Cause::RequestAccepted);
@@ -147,14 +162,9 @@ pub(crate) fn used(answers: &[Body]) -> u64 {
 #[test]
 fn what_deleted_sessions_used_is_told_before_their_control_plane_has_left() {
     let (mut lab, sessions) = metered_lab(of_portions(PORTION));
-    lab.obedience = Obedience::Waits;
-    delete(&mut lab, sessions[3]);
-    let of_deletion = std::mem::take(&mut lab.orders);
+    let of_deletion = delete_untold(&mut lab, sessions[3]);
     release(&mut lab, NUMBER);
-    for _ in 0..4 {
-        lab.obey();
-        lab.pass(Duration::ZERO);
-    }
+    obey_by_portions(&mut lab);
     assert!(lab.is_silent(), "{:?}", lab.sent);
     assert_eq!(lab.node.sessions(), 1);
     lab.pass(PATIENCE);

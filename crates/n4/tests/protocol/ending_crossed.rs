@@ -2,12 +2,14 @@
 
 use crate::common::{Lab, OTHER, Obedience, SMF, config};
 use crate::ending::{NUMBER, PORTION, SESSIONS, answers, delete_set, is_set_up, lab, request};
-use crate::ending_amid::{MEANWHILE, delete, go_on, is_released, metered_lab, of_portions, release, used};
+use crate::ending_amid::{
+    MEANWHILE, delete, delete_untold, go_on, is_released, metered_lab, obey_by_portions, of_portions,
+    release, used,
+};
 use crate::retained::retaining;
 use n4::{Config, Limits};
 use pfcp::*;
 use rules::Seid;
-use std::time::Duration;
 
 /// Of an establishment that is under way.
 const UNDER_WAY: u32 = 0xCCCC;
@@ -84,14 +86,9 @@ fn retaining_none(lab: &mut Lab, stamp: u32) {
 #[test]
 fn who_associates_anew_is_answered_after_what_it_deleted() {
     let (mut lab, sessions) = metered_lab(of_portions(PORTION));
-    lab.obedience = Obedience::Waits;
-    delete(&mut lab, sessions[3]);
-    let of_deletion = std::mem::take(&mut lab.orders);
+    let of_deletion = delete_untold(&mut lab, sessions[3]);
     retaining_none(&mut lab, 1);
-    for _ in 0..4 {
-        lab.obey();
-        lab.pass(Duration::ZERO);
-    }
+    obey_by_portions(&mut lab);
     assert!(lab.is_silent(), "{:?}", lab.sent);
     assert_eq!(lab.node.sessions(), 1);
     lab.orders.extend(of_deletion);
@@ -105,14 +102,9 @@ fn who_associates_anew_is_answered_after_what_it_deleted() {
 #[test]
 fn who_has_restarted_does_not_wait_for_what_it_deleted() {
     let (mut lab, sessions) = metered_lab(of_portions(PORTION));
-    lab.obedience = Obedience::Waits;
-    delete(&mut lab, sessions[3]);
-    let of_deletion = std::mem::take(&mut lab.orders);
+    let of_deletion = delete_untold(&mut lab, sessions[3]);
     retaining_none(&mut lab, 2);
-    for _ in 0..4 {
-        lab.obey();
-        lab.pass(Duration::ZERO);
-    }
+    obey_by_portions(&mut lab);
     assert!(is_set_up(&answers(&mut lab, NUMBER)));
     assert_eq!(lab.node.sessions(), 0);
     lab.orders.extend(of_deletion);

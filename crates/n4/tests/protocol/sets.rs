@@ -422,7 +422,8 @@ fn sessions_that_are_named_very_often_are_looked_for_once() {
     let mut lab = Lab::associated();
     let sessions = sessions_of(&mut lab, &[1; 3_000]);
     let once = time_to_move(&mut lab, 1);
-    let often = time_to_move(&mut lab, 2_500);
+    // Other programs may have the CPU now and then, but not each time.
+    let often = (0..3).map(|_| time_to_move(&mut lab, 2_500)).min().unwrap();
     assert!(often < once * 5 + Duration::from_millis(100), "{often:?}, and {once:?} for one");
     let repeated = FqCsid { csids: vec![1; 15], ..fq_csid(1) };
     let (node_id, fq_csids) = (NodeId::Ipv4(SMF), vec![repeated; 1_000]);
