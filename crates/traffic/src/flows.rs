@@ -18,7 +18,7 @@ use std::hint::black_box;
 pub const FRAME_MAX: usize = UPLINK_HEADERS + PACKET_MAX;
 
 /// Flows that are opening at the same time, so that the first packets of one are not next to each other.
-const OPENINGS: u32 = 64;
+pub const OPENINGS: u32 = 64;
 /// Flows waiting to say goodbye. What does not fit falls silent, as users do who leave.
 const CLOSINGS: usize = 256;
 /// Packets drawn before they are written.
