@@ -7,6 +7,7 @@
 //! left in `carried` for the receiver to see.
 
 use crate::ErrorKind;
+use smallvec::SmallVec;
 
 /// An IE kept as it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub struct RawIe {
     pub value: Vec<u8>,
 }
 
-/// IEs of most groups: more room is made where it is needed.
+/// IEs of most groups, which need no memory of their own.
 const USUAL: usize = 8;
 
 /// The value of an IE.
@@ -29,12 +30,12 @@ pub(crate) trait Value: Sized {
 }
 
 /// The IEs of a group that have not been taken yet.
-pub(crate) struct Fields<'a>(Vec<(u16, &'a [u8])>);
+pub(crate) struct Fields<'a>(SmallVec<[(u16, &'a [u8]); USUAL]>);
 
 impl<'a> Fields<'a> {
     /// Cuts `bytes`, the value of the group `parent`, into its IEs.
     pub(crate) fn cut(mut bytes: &'a [u8], parent: u16) -> Result<Self, ErrorKind> {
-        let mut fields = Vec::with_capacity(if bytes.is_empty() { 0 } else { USUAL });
+        let mut fields = SmallVec::new();
         while !bytes.is_empty() {
             let ([t0, t1, l0, l1], rest) =
                 bytes.split_first_chunk().ok_or(ErrorKind::InvalidLength(parent))?;
@@ -67,8 +68,17 @@ impl<'a> Fields<'a> {
     }
 
     pub(crate) fn all<T: Value>(&mut self, ie: u16) -> Result<Vec<T>, ErrorKind> {
-        let taken = self.0.extract_if(.., |(other, _)| *other == ie);
-        taken.map(|(_, value)| T::read(value, ie)).collect()
+        self.take(ie, |_| true)
+    }
+
+    fn take<T: Value>(&mut self, ie: u16, is_it: impl Fn(&[u8]) -> bool) -> Result<Vec<T>, ErrorKind> {
+        let is_taken = |(other, value): &(u16, &[u8])| *other == ie && is_it(value);
+        let taken = self.0.iter().filter(|field| is_taken(field)).map(|(_, value)| T::read(value, ie));
+        let values = taken.collect::<Result<Vec<T>, ErrorKind>>()?;
+        if !values.is_empty() {
+            self.0.retain(|field| !is_taken(field));
+        }
+        Ok(values)
     }
 
     pub(crate) fn set<T: Value>(&mut self, ie: u16) -> Result<Option<T>, ErrorKind> {
@@ -77,8 +87,7 @@ impl<'a> Fields<'a> {
     }
 
     pub(crate) fn each<T: Value>(&mut self, ie: u16) -> Result<Vec<T>, ErrorKind> {
-        let taken = self.0.extract_if(.., |(other, value)| *other == ie && !value.is_empty());
-        taken.map(|(_, value)| T::read(value, ie)).collect()
+        self.take(ie, |value| !value.is_empty())
     }
 
     /// What nobody took.
