@@ -97,8 +97,8 @@ fn rules() -> Rules {
             ethernet: None,
         },
         far: FarId(id.into()),
-        qers: vec![QerId(1)],
-        urrs: vec![UrrId(1)],
+        qers: vec![QerId(1)].into(),
+        urrs: vec![UrrId(1)].into(),
     };
     let far = |id, destination_interface, outer_header_creation| Far {
         id: FarId(id),

@@ -178,7 +178,7 @@ pub(crate) fn service_rules(number: u32, pdrs: u32) -> Rules {
         for way in 0..2 {
             let Some(mut pdr) = rules.pdrs.get(way).cloned() else { continue };
             pdr.id = PdrId((3 + 2 * pair as usize + way) as u16);
-            (pdr.precedence, pdr.urrs) = (100 + pair, vec![urr.id]);
+            (pdr.precedence, pdr.urrs) = (100 + pair, vec![urr.id].into());
             pdr.pdi.application = ApplicationId::new(&catalogue::service_name(service));
             rules.pdrs.push(pdr);
         }
@@ -215,8 +215,8 @@ fn pdrs_of(user: User, count: u32) -> Vec<Pdr> {
             },
             outer_header_removal: up,
             far: FarId(if up { 1 } else { 2 }),
-            qers: vec![QerId(1)],
-            urrs: vec![UrrId(1)],
+            qers: vec![QerId(1)].into(),
+            urrs: vec![UrrId(1)].into(),
         }
     };
     // In vain: servers of a network that no user talks to.

@@ -390,7 +390,7 @@ pub(crate) fn metered() -> Rules {
         quota_grant: 1,
         ..Urr::default()
     }];
-    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(1)]);
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(1)].into());
     rules
 }
 
@@ -433,8 +433,8 @@ pub(crate) fn rules(session: u64) -> Rules {
         outer_header_removal: pdi.f_teid.is_some(),
         pdi,
         far: FarId(far),
-        qers: vec![QerId(1)],
-        urrs: vec![],
+        qers: vec![QerId(1)].into(),
+        urrs: vec![].into(),
     };
     let tunnel = OuterHeaderCreation { teid: Teid(0x1ff + number), address: GNB.into() };
     let far = |id, apply_action, forwarding| Far {

@@ -13,6 +13,7 @@ use rules::{
     Action, FTeid, Forward, Instance, Interface, Places, Program, RuleError, Rules, Seid, Step, compile,
 };
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// Why a session cannot be put in force, whatever the worker's state.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +37,7 @@ pub(crate) fn installation(
     urrs: usize,
 ) -> Result<Installation, Unfit> {
     if !ports.iter().any(|port| port.interface == Interface::SgiLan) {
-        lan_at_core(&mut desired.rules);
+        lan_at_core(Arc::make_mut(&mut desired.rules));
     }
     let mut program = compile(&desired.rules)?;
     let users = program.ue_ipv4s.iter().map(|user| user.0).chain(program.ue_ipv6s.iter().map(|user| user.0));

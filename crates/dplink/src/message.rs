@@ -9,6 +9,7 @@ use crate::{Explanation, PeerStatistics, Question, Statistics, Trace, TraceFilte
 use rules::{Instance, Interface, OuterHeaderCreation, Pdr, PdrId, Qfi, Rules, SeenMac, Seid, Teid, UrrId};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// Of this contract: both sides must be of the same.
 pub const VERSION: u16 = 16;
@@ -34,7 +35,7 @@ pub struct Desired {
     /// Grows with every change of the session; the same revision twice is the same rules.
     pub revision: u64,
     /// Its rules, whole.
-    pub rules: Rules,
+    pub rules: Arc<Rules>,
     /// Tunnels that end with this revision and get an end marker, once, when it is applied (TS 29.281 7.3.2).
     pub end_markers: Vec<OuterHeaderCreation>,
     /// Packets kept for the session are dropped when this revision is applied (TS 29.244 8.2.29, DROBU).
@@ -43,14 +44,14 @@ pub struct Desired {
 
 impl Desired {
     /// Rules and nothing to do once.
-    pub const fn new(session: Seid, revision: u64, rules: Rules) -> Self {
-        Self { session, revision, rules, end_markers: Vec::new(), drop_buffered: false }
+    pub fn new(session: Seid, revision: u64, rules: impl Into<Arc<Rules>>) -> Self {
+        Self { session, revision, rules: rules.into(), end_markers: Vec::new(), drop_buffered: false }
     }
 
     /// Whether it fits a frame. Takes time linear in its size, unless it has as few rules as nearly all sessions have: those fit,
     /// whatever [`rules::limits`] lets them say.
     pub fn fits(&self) -> bool {
-        let Rules { pdrs, fars, qers, urrs, bars } = &self.rules;
+        let Rules { pdrs, fars, qers, urrs, bars } = &*self.rules;
         let most = [pdrs.len(), fars.len(), qers.len(), urrs.len(), bars.len(), self.end_markers.len()];
         let has_text = |pdr: &Pdr| pdr.pdi.application.is_some() || pdr.pdi.ethernet.is_some();
         most.iter().all(|count| *count <= FEW) && !pdrs.iter().any(has_text) || frame::fits(self)

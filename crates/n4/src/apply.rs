@@ -18,6 +18,7 @@ use pfcp::{Cause, Message, SessionModificationResponse, UsageReport};
 use rules::{FTeid, Rules, Seid};
 use session::{AnswerRecord, SessionRecord};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 impl Node {
     pub(crate) fn data_path(&mut self, notice: &Notice) {
@@ -169,7 +170,7 @@ impl Node {
         let Some(session) = self.sessions.get_mut(next.seid) else { return };
         let f_teids: Vec<FTeid> = session.record.f_teids().collect();
         let addresses = [addresses_of(&session.record), &modifying.taken.addresses].concat();
-        let before = std::mem::take(&mut session.record.rules);
+        let before = Arc::clone(&session.record.rules);
         next.usage = std::mem::take(&mut session.record.usage);
         next.charging = session.record.charging.take();
         let mut usage_reports = tell(&mut next, &before, modifying, clock);

@@ -135,7 +135,8 @@ impl Node {
             self.out.extend(oldest);
         }
         self.over.push_back((self.now + self.config.answer_lifetime, record.seid));
-        let record = SessionRecord { rules: Rules::default(), usage, extras: None, charging: None, ..record };
+        let record =
+            SessionRecord { rules: Rules::default().into(), usage, extras: None, charging: None, ..record };
         self.out.push(saved(&record));
     }
 

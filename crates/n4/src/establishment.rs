@@ -16,6 +16,7 @@ use pfcp::{Cause, FSeid, SessionEstablishmentRequest, SessionEstablishmentRespon
 use rules::{Rules, Seid};
 use session::{CpFSeid, SessionRecord, UsageRecord};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 impl Node {
     pub(crate) fn establish(
@@ -51,8 +52,17 @@ impl Node {
         let given = (&taken.given[..], request.user_plane_inactivity_timer);
         usage::apply(&mut usage, (&none, &rules), given, self.clock());
         let era = self.era(&owner);
-        let mut record =
-            SessionRecord { seid, revision: 0, owner, cp_f_seid, era, rules, usage, extras, charging: None };
+        let mut record = SessionRecord {
+            seid,
+            revision: 0,
+            owner,
+            cp_f_seid,
+            era,
+            rules: Arc::new(rules),
+            usage,
+            extras,
+            charging: None,
+        };
         let charging = self.config.charging.as_ref();
         record.charging =
             charging.map(|charging| offline::opened(&record, request, (charging, self.clock())));

@@ -13,6 +13,7 @@ use rules::Seid;
 use session::SessionRecord;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// For so long the data plane is waited for: a busy one catches up, and one that was lost comes back.
@@ -53,7 +54,7 @@ impl Node {
             self.counts_come_late(first, &[]);
         }
         let mut record = SessionRecord { extras: None, charging: None, ..record.clone() };
-        record.rules.urrs.iter_mut().for_each(|urr| urr.inactive = true);
+        Arc::make_mut(&mut record.rules).urrs.iter_mut().for_each(|urr| urr.inactive = true);
         self.late.until.push_back((self.now + PATIENCE, record.seid));
         self.late.by_seid.insert(record.seid, Late { record, told, is_announced });
     }

@@ -13,6 +13,7 @@ use crate::usage;
 use pfcp::{Cause, SessionModificationRequest, flags};
 use rules::{RuleError, RuleRef, Rules, Seid, UrrId};
 use session::SessionRecord;
+use std::sync::Arc;
 
 impl Node {
     pub(crate) fn modify(
@@ -89,12 +90,12 @@ impl Node {
             era: self.era(&owner),
             owner,
             cp_f_seid,
-            rules,
+            rules: Arc::new(rules),
             usage: before.usage.clone(),
             extras,
             charging: before.charging.clone(),
         };
-        let changed = (&before.rules, &next.rules);
+        let changed = (&*before.rules, &*next.rules);
         usage::apply(&mut next.usage, changed, (&taken.given, silence), self.clock());
         let drop_buffered = asks_for(request, flags::PFCPSM_DROBU);
         let removed = usage::removed(&before.rules, &next.rules, &taken.given).collect();

@@ -13,6 +13,7 @@ use pfcp::{
 };
 use rules::{ApplyAction, BarId, BarUpdate, Change, Direction, Far, PdrId, Qfi, Rules, Seid};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The unit of a notification delay (TS 29.244 8.2.28).
 const DELAY_UNIT_MS: u64 = 50;
@@ -62,10 +63,10 @@ impl Paging {
     }
 
     /// What the data plane is told of BARs beside what the session's rules say of them.
-    pub(crate) fn adapt(&self, rules: &mut Rules) {
+    pub(crate) fn adapt(&self, rules: &mut Arc<Rules>) {
         for (id, count) in &self.this_time {
             let is_in_use = is_in_use(rules, *id);
-            let bar = rules.bars.iter_mut().find(|bar| bar.id == *id).filter(|_| is_in_use);
+            let bar = Arc::make_mut(rules).bars.iter_mut().find(|bar| bar.id == *id).filter(|_| is_in_use);
             bar.into_iter().for_each(|bar| bar.suggested_packets = Some(*count));
         }
     }
@@ -261,9 +262,9 @@ impl Node {
     }
 }
 
-fn change_bar(rules: &mut Rules, update: BarUpdate) -> bool {
+fn change_bar(rules: &mut Arc<Rules>, update: BarUpdate) -> bool {
     let changed = rules.change(Change { update_bars: vec![update], ..Change::default() });
-    changed.map(|changed| *rules = changed).is_ok()
+    changed.map(|changed| *rules = Arc::new(changed)).is_ok()
 }
 
 /// What holds from now on.

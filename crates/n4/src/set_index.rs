@@ -96,7 +96,7 @@ mod tests {
             revision: 1,
             owner: "smf.example".to_owned(),
             cp_f_seid: CpFSeid { seid, address: [10, 40, 0, 9].into() },
-            rules: rules::Rules::default(),
+            rules: rules::Rules::default().into(),
             usage: UsageRecord::default(),
             extras: Some(Box::new(extras)),
             charging: None,

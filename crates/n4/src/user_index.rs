@@ -123,7 +123,15 @@ mod tests {
             ethernet: None,
         };
         let (far, outer_header_removal) = (FarId(1), false);
-        Pdr { id: PdrId(id), precedence: 1, pdi, outer_header_removal, far, qers: vec![], urrs: vec![] }
+        Pdr {
+            id: PdrId(id),
+            precedence: 1,
+            pdi,
+            outer_header_removal,
+            far,
+            qers: vec![].into(),
+            urrs: vec![].into(),
+        }
     }
 
     /// Rules both ways for each user.
@@ -135,7 +143,7 @@ mod tests {
             owner: "smf.example".to_owned(),
             cp_f_seid: CpFSeid { seid, address: [10, 40, 0, 1].into() },
             era: 0,
-            rules: Rules { pdrs: users.iter().flat_map(both).collect(), ..Rules::default() },
+            rules: Rules { pdrs: users.iter().flat_map(both).collect(), ..Rules::default() }.into(),
             usage: UsageRecord::default(),
             extras: None,
             charging: None,

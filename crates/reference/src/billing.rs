@@ -20,7 +20,7 @@ impl Bill {
     pub(crate) fn of((session, pdr): (usize, &Pdr), arrival: &Arrival) -> Self {
         let direction = arrival.source.direction();
         let load = Load { direction, length: arrival.packet.bytes.len() as u64 };
-        Self { session, urrs: pdr.urrs.clone(), load }
+        Self { session, urrs: pdr.urrs.to_vec(), load }
     }
 }
 

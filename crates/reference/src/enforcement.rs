@@ -182,7 +182,7 @@ impl Session {
         let marks = self.marks(pdr, &far);
         let to = match (far.apply_action, &far.forwarding) {
             (ApplyAction::Buffer, _) => {
-                self.kept.push((pdr.urrs.clone(), load));
+                self.kept.push((pdr.urrs.to_vec(), load));
                 return Ok(Verdict {
                     action: Action::Buffer,
                     marks,

@@ -93,8 +93,8 @@ fn limited(id: u16, far: u32, pdi: Pdi) -> Pdr {
         outer_header_removal: pdi.f_teid.is_some(),
         pdi,
         far: FarId(far),
-        qers: vec![QerId(1)],
-        urrs: vec![],
+        qers: vec![QerId(1)].into(),
+        urrs: vec![].into(),
     }
 }
 
@@ -163,7 +163,7 @@ fn metered() -> Rules {
     rules.qers[0].mbr = Some(BitRates { uplink_kbps: 8, downlink_kbps: 1_000_000 });
     let volume_quota = Some(Volume { total: Some(100), ..Volume::default() });
     rules.urrs = vec![Urr { id: UrrId(1), volume_quota, quota_grant: 1, ..Urr::default() }];
-    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(1)]);
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(1)].into());
     rules
 }
 
@@ -338,8 +338,8 @@ fn pdr(id: u16, source_interface: Interface, f_teid: Option<FTeid>, user: Option
         },
         outer_header_removal: f_teid.is_some(),
         far: FarId(id.into()),
-        qers: vec![],
-        urrs: vec![],
+        qers: vec![].into(),
+        urrs: vec![].into(),
     }
 }
 
@@ -385,7 +385,7 @@ fn dual_stack() -> Rules {
     let mut up = pdr(1, Interface::Access, f_teid(0x100, "fd00:30::2"), Some(1));
     up.pdi.qfis = Qfi::new(9).into_iter().collect();
     let mut down = pdr(2, Interface::Core, None, Some(1));
-    (up.qers, down.qers) = (vec![QerId(1)], vec![QerId(1)]);
+    (up.qers, down.qers) = (vec![QerId(1)].into(), vec![QerId(1)].into());
     let access = to(Interface::Access, f_teid(0x200, "fd00:30::1"), Some(46));
     Rules {
         pdrs: vec![up, down],
@@ -398,7 +398,7 @@ fn dual_stack() -> Rules {
 /// From tunnel to tunnel.
 fn relay() -> Rules {
     let mut up = pdr(1, Interface::Access, f_teid(0x101, "10.30.0.2"), None);
-    up.qers = vec![QerId(1)];
+    up.qers = vec![QerId(1)].into();
     let mut back = far(2, Some(to(Interface::Access, f_teid(0x201, "10.30.0.1"), None)));
     back.duplicating = true;
     back.duplicates = vec![to(Interface::Core, f_teid(0x999, "10.40.0.1"), Some(63))];

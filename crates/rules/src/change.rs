@@ -14,6 +14,7 @@ use crate::intent::{
     ApplyAction, BitRates, ForwardingParameters, Gate, Interface, OuterHeaderCreation, PacketRates, Pdi,
     Rules,
 };
+use crate::list::Names;
 use crate::treatment::{HeaderField, RedirectUrl};
 use crate::urr::{DroppedDownlink, Methods, Triggers, Volume};
 
@@ -31,9 +32,9 @@ pub struct PdrUpdate {
     /// New FAR.
     pub far: Option<FarId>,
     /// Replaces the whole list.
-    pub qers: Option<Vec<QerId>>,
+    pub qers: Option<Names<QerId>>,
     /// Replaces the whole list.
-    pub urrs: Option<Vec<UrrId>>,
+    pub urrs: Option<Names<UrrId>>,
 }
 
 /// What Update Forwarding Parameters replace (TS 29.244 7.5.4.3).

@@ -29,8 +29,8 @@ pub(crate) fn pdr(id: u16, pdi: Pdi, far: u32) -> Pdr {
         pdi,
         outer_header_removal: true,
         far: FarId(far),
-        qers: vec![],
-        urrs: vec![],
+        qers: vec![].into(),
+        urrs: vec![].into(),
     }
 }
 

@@ -5,6 +5,7 @@
 
 use crate::ethernet::EthernetPdi;
 use crate::ids::{ApplicationId, BarId, FarId, Instance, PdrId, QerId, Qfi, Teid, UrrId};
+use crate::list::Names;
 use crate::sdf::SdfFilter;
 use crate::treatment::{HeaderField, RedirectUrl};
 use crate::urr::Urr;
@@ -132,9 +133,9 @@ pub struct Pdr {
     pub far: FarId,
     /// Every gate among them must be open, every rate among them holds; the first QFI among them marks the packet. At
     /// most [`limits::QERS_PER_PDR`]; one named twice counts once.
-    pub qers: Vec<QerId>,
+    pub qers: Names<QerId>,
     /// All of them count what it matches. At most [`limits::URRS_PER_PDR`]; one named twice counts once.
-    pub urrs: Vec<UrrId>,
+    pub urrs: Names<UrrId>,
 }
 
 /// What a FAR does with a packet (TS 29.244 8.2.26).

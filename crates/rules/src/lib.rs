@@ -36,7 +36,7 @@ pub use intent::{
     ApplyAction, Bar, BitRates, FTeid, Far, ForwardingParameters, Gate, Interface, OuterHeaderCreation,
     PacketRate, PacketRates, Pdi, Pdr, Qer, Rules, limits,
 };
-pub use list::{Mostly, Mostly1, Mostly2, Places, Rare};
+pub use list::{Mostly, Mostly1, Mostly2, Names, Places, Rare};
 pub use sdf::{Addresses, FlowDescription, FlowEnd, PortRange, SdfError, SdfFilter, TrafficClass};
 pub use treatment::{HeaderField, RedirectUrl, Treatment};
 pub use urr::{DroppedDownlink, Methods, Triggers, Urr, Volume};

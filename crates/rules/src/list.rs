@@ -1,8 +1,12 @@
 //! Short lists without an allocation of their own: there are a million sessions, and most lists have one item or none.
 //! All of them read as slices.
 
+use smallvec::SmallVec;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+
+/// Rules that another one names: mostly few, which are in place.
+pub type Names<T> = SmallVec<[T; 4]>;
 
 /// Up to [`Places::MAX`] different places in another list, in order. 16 bytes, nothing on the heap.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use ipnet::{IpNet, Ipv6Net};
 use rules::{FTeid, Interface, PdrId, Qfi, Rules, Seid};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 /// The control plane's name for a session (TS 29.244 8.2.37).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -29,8 +30,8 @@ pub struct SessionRecord {
     pub cp_f_seid: CpFSeid,
     /// The era of the owner's association in which it spoke of the session last.
     pub era: u32,
-    /// What the data plane should do.
-    pub rules: Rules,
+    /// What the data plane should do, shared with what it is told.
+    pub rules: Arc<Rules>,
     /// What has been used, and told.
     pub usage: UsageRecord,
     /// What else the control plane said; most sessions have nothing.

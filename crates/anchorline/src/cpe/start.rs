@@ -226,7 +226,7 @@ mod tests {
             revision: 1,
             owner: "smf.example".to_owned(),
             cp_f_seid: CpFSeid { seid: 7, address: [10, 40, 0, 1].into() },
-            rules: rules::Rules::default(),
+            rules: rules::Rules::default().into(),
             usage: UsageRecord::default(),
             extras: None,
             charging,
@@ -342,14 +342,14 @@ mod tests {
             ethernet: None,
             qfis: vec![],
         };
-        record.rules.pdrs.push(rules::Pdr {
+        std::sync::Arc::make_mut(&mut record.rules).pdrs.push(rules::Pdr {
             id: rules::PdrId(1),
             precedence: 1,
             outer_header_removal: true,
             pdi,
             far: rules::FarId(1),
-            qers: vec![],
-            urrs: vec![],
+            qers: vec![].into(),
+            urrs: vec![].into(),
         });
         record
     }

@@ -36,12 +36,12 @@ fn with_services(session: u64) -> Rules {
     let mut rules = rules(session);
     let plain = rules.pdrs.clone();
     for pdr in &mut rules.pdrs {
-        (pdr.precedence, pdr.urrs) = (1_000, vec![UrrId(OTHER)]);
+        (pdr.precedence, pdr.urrs) = (1_000, vec![UrrId(OTHER)].into());
     }
     for service in 0..catalogue::SERVICES {
         for (pdr, up_or_down) in plain.iter().zip([10, 500]) {
             let mut pdr = pdr.clone();
-            (pdr.id, pdr.urrs) = (PdrId(up_or_down + service as u16), vec![UrrId(service)]);
+            (pdr.id, pdr.urrs) = (PdrId(up_or_down + service as u16), vec![UrrId(service)].into());
             pdr.pdi.application = ApplicationId::new(&catalogue::service_name(service));
             pdr.pdi.qfis.clear();
             rules.pdrs.push(pdr);
@@ -283,7 +283,7 @@ impl Story {
         let mut rules = in_service(session);
         let gone = UrrId(self.random.random_range(0..6));
         rules.urrs.retain(|urr| urr.id != gone);
-        rules.pdrs.retain(|pdr| pdr.urrs != [gone]);
+        rules.pdrs.retain(|pdr| pdr.urrs != [gone].into());
         self.revision += 1;
         self.bench.put(session, self.revision, rules);
         self.settle();
@@ -385,7 +385,7 @@ fn a_blocked_service_is_blocked_and_others_are_not() {
     let mut blocked = in_service(1);
     let dropping = Far { id: FarId(9), apply_action: rules::ApplyAction::Drop, ..blocked.fars[0].clone() };
     blocked.fars.push(dropping);
-    for pdr in blocked.pdrs.iter_mut().filter(|pdr| pdr.urrs == [UrrId(7)]) {
+    for pdr in blocked.pdrs.iter_mut().filter(|pdr| pdr.urrs == [UrrId(7)].into()) {
         pdr.far = FarId(9);
     }
     bench.put(1, 2, blocked);

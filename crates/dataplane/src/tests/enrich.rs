@@ -113,7 +113,7 @@ fn connections_go_on_when_the_field_is_taken_away() {
 fn packets_are_counted_as_they_leave() {
     let mut rules = enriched(SERVED);
     rules.urrs = vec![Urr { id: UrrId(1), ..Urr::default() }];
-    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(1)]);
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(1)].into());
     let (mut bench, flow) = (bench_with(SERVED, rules), flow(SERVED));
     shake_hands(&mut bench, &flow);
     let usage = |bench: &mut Bench| {

@@ -42,7 +42,7 @@ fn asking(rules: &mut Rules) {
         ethernet_inactivity_s: Some(10),
         ..Urr::default()
     }];
-    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(1)]);
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(1)].into());
 }
 
 fn send(bench: &mut Bench, port: usize, frame: &[u8]) {

@@ -28,9 +28,9 @@ fn by_port(session: u64) -> Rules {
     let flow = FlowDescription { remote, ..FlowDescription::default() };
     for at in 0..2 {
         let mut pdr = rules.pdrs[at].clone();
-        (pdr.id, pdr.precedence, pdr.urrs) = (PdrId(10 + at as u16), 10, vec![UrrId(OF_PORT)]);
+        (pdr.id, pdr.precedence, pdr.urrs) = (PdrId(10 + at as u16), 10, vec![UrrId(OF_PORT)].into());
         pdr.pdi.sdf_filters = vec![SdfFilter { flow: Some(flow.clone()), ..SdfFilter::default() }];
-        rules.pdrs[at].urrs = vec![UrrId(REST)];
+        rules.pdrs[at].urrs = vec![UrrId(REST)].into();
         rules.pdrs.push(pdr);
     }
     rules.urrs = [OF_PORT, REST].map(|id| Urr { id: UrrId(id), ..Urr::default() }).into();

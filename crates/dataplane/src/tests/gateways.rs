@@ -35,7 +35,7 @@ fn relay(s5: usize) -> Rules {
     rules.qers.clear();
     rules.urrs = vec![Urr { id: UrrId(1), ..Urr::default() }];
     for pdr in &mut rules.pdrs {
-        (pdr.qers, pdr.urrs) = (vec![], vec![UrrId(1)]);
+        (pdr.qers, pdr.urrs) = (vec![].into(), vec![UrrId(1)].into());
         (pdr.pdi.ue_ipv4, pdr.pdi.qfis) = (None, vec![]);
     }
     rules.pdrs[1].pdi.f_teid = Some(FTeid { teid: Teid(S5), address: ours.into() });
@@ -240,7 +240,7 @@ fn from_tunnel_to_tunnel_a_packet_stays_in_its_qos_flow_unless_a_qer_names_anoth
     let mut named = relay(N6);
     named.qers = rules(1).qers;
     named.qers[0].qfi = Qfi::new(9);
-    named.pdrs.iter_mut().for_each(|pdr| pdr.qers = vec![named.qers[0].id]);
+    named.pdrs.iter_mut().for_each(|pdr| pdr.qers = vec![named.qers[0].id].into());
     gateway.bench.put(1, 2, named);
     gateway.bench.settle();
     for _ in 0..2 {

@@ -14,6 +14,7 @@ use packet::ethernet::MacAddress;
 use packet::{gtpu, ipv4, protocol, udp};
 use rules::*;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 const SGW: u64 = 1;
 const PGW: u64 = 2;
@@ -58,7 +59,7 @@ fn counted(mut rules: Rules) -> Rules {
     rules.qers.clear();
     rules.urrs = vec![Urr { id: URR, ..Urr::default() }];
     for pdr in &mut rules.pdrs {
-        (pdr.qers, pdr.urrs, pdr.pdi.qfis) = (vec![], vec![URR], vec![]);
+        (pdr.qers, pdr.urrs, pdr.pdi.qfis) = (vec![].into(), vec![URR].into(), vec![]);
     }
     rules
 }
@@ -213,7 +214,7 @@ fn a_qos_flow_stays_what_it_is() {
     let mut anchor = pgw(TWO_PORTS);
     anchor.qers = rules(SGW).qers;
     anchor.pdrs[0].pdi.qfis = Qfi::new(9).into_iter().collect();
-    anchor.pdrs[1].qers = vec![anchor.qers[0].id];
+    anchor.pdrs[1].qers = vec![anchor.qers[0].id].into();
     bench.put(PGW, 2, anchor);
     bench.settle();
     let (asked, told) = (packet_of(Direction::Uplink, (1, 0)), packet_of(Direction::Downlink, (1, 0)));
@@ -239,7 +240,7 @@ fn the_second_session_polices_what_the_first_forwards() {
         let mut closed = if shut == PGW { pgw(TWO_PORTS) } else { sgw(TWO_PORTS) };
         closed.qers = rules(3).qers;
         closed.qers[0].uplink_gate = Gate::Closed;
-        closed.pdrs.iter_mut().for_each(|pdr| pdr.qers = vec![closed.qers[0].id]);
+        closed.pdrs.iter_mut().for_each(|pdr| pdr.qers = vec![closed.qers[0].id].into());
         bench.put(shut, 2, closed);
         bench.settle();
         let packet = packet_of(direction, (1, 0));
@@ -259,7 +260,7 @@ fn end_markers_pass_both_sessions_behind_the_packets_before_them() {
     bench.worker.turn(bench.now_ns);
     // The PGW-U's tunnel moves to another SGW-U: the old one's last packet is the eNB's last packet, too.
     let mut moved = dplink::Desired::new(Seid(PGW), 2, pgw(TWO_PORTS));
-    lead(&mut moved.rules.fars[1], Interface::Access, 0x77, GNB);
+    lead(&mut Arc::make_mut(&mut moved.rules).fars[1], Interface::Access, 0x77, GNB);
     moved.end_markers = vec![OuterHeaderCreation { teid: Teid(S5), address: N6_IP.into() }];
     bench.engine.handle(Command::Put(moved)).unwrap();
     bench.settle();

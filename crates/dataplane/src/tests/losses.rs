@@ -13,7 +13,7 @@ const OUTER: usize = 14 + 36;
 
 fn counted(urr: Urr) -> Rules {
     let mut rules = rules(METERED);
-    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![urr.id]);
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![urr.id].into());
     rules.urrs = vec![urr];
     rules
 }

@@ -158,7 +158,7 @@ fn on_a_full_node_sessions_change() {
         let packets = PacketRate { packets: 10, window_s: 60 };
         let packet_rates = PacketRates { uplink: Some(packets), downlink: Some(packets) };
         rules.qers = vec![Qer { id: QerId(1), packet_rates, ..rules.qers[0].clone() }];
-        rules.pdrs.iter_mut().for_each(|pdr| pdr.qers = vec![QerId(1)]);
+        rules.pdrs.iter_mut().for_each(|pdr| pdr.qers = vec![QerId(1)].into());
         rules
     };
     for revision in 1..=3 {

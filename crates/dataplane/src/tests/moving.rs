@@ -51,7 +51,7 @@ fn with(workers: usize, session: u64, rules: Rules) -> Team {
 fn counted(session: u64) -> Rules {
     let mut rules = rules(session);
     rules.urrs = vec![Urr { id: UrrId(1), ..Urr::default() }];
-    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(1)]);
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(1)].into());
     rules
 }
 

@@ -29,7 +29,7 @@ fn rating_groups() -> Rules {
     let mut rules = rules(METERED);
     let is_down = |pdr: &&mut Pdr| pdr.pdi.source_interface == Interface::Core;
     let down = rules.pdrs.iter_mut().find(is_down).unwrap();
-    down.urrs = vec![UrrId(1)];
+    down.urrs = vec![UrrId(1)].into();
     let from = |id, server: [u8; 4], urrs| {
         let [a, b, c, d] = server;
         let flow = format!("permit out udp from {a}.{b}.{c}.{d} to assigned").parse().ok();
@@ -37,7 +37,7 @@ fn rating_groups() -> Rules {
         pdr.pdi.sdf_filters = vec![SdfFilter { flow, ..SdfFilter::default() }];
         pdr
     };
-    let (video, portal) = (from(11, VIDEO, vec![UrrId(2)]), from(12, PORTAL, vec![]));
+    let (video, portal) = (from(11, VIDEO, vec![UrrId(2)].into()), from(12, PORTAL, vec![].into()));
     rules.pdrs.extend([video, portal]);
     rules.urrs = vec![quota(1, 1_000_000), quota(2, 100)];
     rules
@@ -72,7 +72,7 @@ fn under_one_rate() -> Bench {
     let mut rules = rating_groups();
     let mbr = Some(BitRates { uplink_kbps: 0, downlink_kbps: 480 });
     rules.qers = vec![Qer { id: QerId(1), mbr, ..rules.qers[0].clone() }];
-    rules.pdrs.iter_mut().for_each(|pdr| pdr.qers = vec![QerId(1)]);
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.qers = vec![QerId(1)].into());
     bench.put(METERED, 1, rules);
     bench.settle();
     bench

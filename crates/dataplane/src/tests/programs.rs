@@ -49,11 +49,11 @@ fn content() -> ContentRules {
 fn with_services() -> Rules {
     let mut rules = rules(1);
     let plain = rules.pdrs.clone();
-    rules.pdrs.iter_mut().for_each(|pdr| (pdr.precedence, pdr.urrs) = (1_000, vec![UrrId(OTHER)]));
+    rules.pdrs.iter_mut().for_each(|pdr| (pdr.precedence, pdr.urrs) = (1_000, vec![UrrId(OTHER)].into()));
     for (number, _) in SERVICES {
         for (pdr, offset) in plain.iter().zip([0, 100]) {
             let mut pdr = pdr.clone();
-            (pdr.id, pdr.urrs) = (PdrId(u16::from(number) + offset), vec![UrrId(number.into())]);
+            (pdr.id, pdr.urrs) = (PdrId(u16::from(number) + offset), vec![UrrId(number.into())].into());
             pdr.pdi.application = ApplicationId::new(&format!("service-{number}"));
             rules.pdrs.push(pdr);
         }

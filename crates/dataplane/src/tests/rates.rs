@@ -58,7 +58,7 @@ fn shared(session: u64, qer: Qer) -> Rules {
         pdr.pdi.sdf_filters = vec![one_server.clone()];
         rules.pdrs.push(pdr);
     }
-    rules.pdrs.iter_mut().for_each(|pdr| pdr.qers = vec![QerId(2)]);
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.qers = vec![QerId(2)].into());
     rules.qers = vec![qer];
     rules
 }
@@ -122,7 +122,7 @@ fn correlated_qers_of_several_sessions_are_one_rate_each_way() {
     let correlated = Qer { correlation: Some(7), ..qer() };
     put(&mut bench, 4, 1, shared(4, correlated.clone()));
     let mut other = shared(5, Qer { id: QerId(9), ..correlated.clone() });
-    other.pdrs.iter_mut().for_each(|pdr| pdr.qers = vec![QerId(9)]);
+    other.pdrs.iter_mut().for_each(|pdr| pdr.qers = vec![QerId(9)].into());
     put(&mut bench, 5, 2, other.clone());
     second(&mut bench, &[4, 5]);
     for revision in 3..6 {
@@ -164,13 +164,13 @@ fn of_two_qers() -> Rules {
     };
     rules.qers = vec![rate(1, 800), rate(2, 1_000)];
     let (whole, flow) = rules.pdrs.split_at_mut(2);
-    whole.iter_mut().for_each(|pdr| pdr.qers = vec![QerId(2)]);
-    flow.iter_mut().for_each(|pdr| pdr.qers = vec![QerId(1), QerId(2)]);
+    whole.iter_mut().for_each(|pdr| pdr.qers = vec![QerId(2)].into());
+    flow.iter_mut().for_each(|pdr| pdr.qers = vec![QerId(1), QerId(2)].into());
     // The first measures before QoS enforcement.
     rules.urrs = [true, false]
         .map(|before_qos| Urr { id: UrrId(1 + u32::from(!before_qos)), before_qos, ..Urr::default() })
         .into();
-    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(1), UrrId(2)]);
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(1), UrrId(2)].into());
     rules
 }
 

@@ -341,7 +341,7 @@ fn a_quota_that_is_used_up_leads_to_the_portal_and_a_new_one_back() {
         quota_far: Some(rules::FarId(3)),
         ..Urr::default()
     }];
-    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(1)]);
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(1)].into());
     rules.fars.push(rules::Far { id: rules::FarId(3), ..redirected().fars[0].clone() });
     bench.put(REDIRECTED, 1, rules.clone());
     bench.settle();

@@ -20,7 +20,7 @@ const FREE: &[u8] = b"GET / HTTP/1.1\r\nHost: www.example\r\n\r\n";
 /// The application "blocked" is, on its way up; all else is counted.
 fn with_blocked(session: u64) -> Rules {
     let mut rules = rules(session);
-    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(1)]);
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(1)].into());
     let mut blocked = Pdr { id: PdrId(3), precedence: 10, far: FarId(3), ..rules.pdrs[0].clone() };
     blocked.pdi.application = ApplicationId::new("blocked");
     rules.pdrs.push(blocked);

@@ -19,7 +19,7 @@ fn await_starts(bench: &mut Bench, revision: u64) {
             .pdrs
             .iter_mut()
             .filter(|pdr| pdr.pdi.application.is_some())
-            .for_each(|pdr| pdr.urrs = vec![ALL]);
+            .for_each(|pdr| pdr.urrs = vec![ALL].into());
         let (triggers, starts_awaited) = (Triggers::START_OF_TRAFFIC, revision as u32);
         rules.urrs.retain(|urr| rules.pdrs.iter().any(|pdr| pdr.urrs.contains(&urr.id)));
         let all = rules.urrs.iter_mut().find(|urr| urr.id == ALL).unwrap();

@@ -30,7 +30,7 @@ fn downlink(payload: usize) -> Vec<u8> {
 
 fn with_urr(urr: Urr) -> Rules {
     let mut rules = rules(METERED);
-    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![urr.id]);
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![urr.id].into());
     rules.urrs = vec![urr];
     rules
 }

@@ -34,8 +34,8 @@ fn pdr() -> Pdr {
         pdi,
         outer_header_removal: true,
         far: FarId(u32::MAX),
-        qers: vec![QerId(u32::MAX); limits::QERS_PER_PDR],
-        urrs: vec![UrrId(u32::MAX); limits::URRS_PER_PDR],
+        qers: vec![QerId(u32::MAX); limits::QERS_PER_PDR].into(),
+        urrs: vec![UrrId(u32::MAX); limits::URRS_PER_PDR].into(),
     }
 }
 

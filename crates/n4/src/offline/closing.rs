@@ -84,7 +84,7 @@ fn conditions(before: &SessionRecord, after: &SessionRecord, table: &Predefined)
 /// Whether a PDR that stays goes by other QERs.
 fn moves_to_other_qers(before: &Rules, after: &Rules) -> bool {
     let qers: BTreeMap<PdrId, &[QerId]> = before.pdrs.iter().map(|pdr| (pdr.id, &*pdr.qers)).collect();
-    after.pdrs.iter().any(|pdr| qers.get(&pdr.id).is_some_and(|qers| *qers != pdr.qers))
+    after.pdrs.iter().any(|pdr| qers.get(&pdr.id).is_some_and(|qers| **qers != *pdr.qers))
 }
 
 impl Node {

@@ -81,7 +81,7 @@ fn make_room(rules: &mut Rules) {
 /// The PDR that one of the data plane's is a part of; itself, if of none.
 pub(crate) fn behind(record: &SessionRecord, config: &Config, pdr: PdrId) -> PdrId {
     let (Some(charging), Some(_)) = (&config.charging, &record.charging) else { return pdr };
-    let mut rules = record.rules.clone();
+    let mut rules = Rules::clone(&record.rules);
     let extras = record.extras.as_ref().filter(|extras| !extras.predefined.is_empty());
     let keys = extras.map(|extras| predefined::expand(&mut rules, extras, &config.predefined));
     let parts = split_into(&mut rules, charging, &keys.unwrap_or_default());

@@ -25,8 +25,8 @@ fn pdr(id: u16, source_interface: Interface) -> Pdr {
         },
         outer_header_removal: f_teid.is_some(),
         far: FarId(id.into()),
-        qers: vec![QerId(1)],
-        urrs: vec![UrrId(1)],
+        qers: vec![QerId(1)].into(),
+        urrs: vec![UrrId(1)].into(),
     }
 }
 
@@ -80,7 +80,8 @@ fn record() -> SessionRecord {
             qers: vec![qer],
             urrs: vec![urr],
             bars: vec![],
-        },
+        }
+        .into(),
         usage: UsageRecord { epoch: u64::MAX, urrs: vec![usage], ..UsageRecord::default() },
         extras: None,
         charging: None,

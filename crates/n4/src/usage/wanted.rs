@@ -7,26 +7,36 @@ use crate::{offline, predefined};
 use rules::{Methods, Rules, Triggers, Urr, Volume, limits};
 use session::{Counts, SessionRecord, UrrUsage};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Marks grants that no control plane gave: counted quotas never get that far.
 const SUBSEQUENT: u32 = 1 << 30;
 const BLOCKED: u32 = 1 << 31;
 
-/// What the data plane should do for a session now.
-pub(crate) fn wanted(record: &SessionRecord, config: &Config) -> Rules {
-    let mut rules = record.rules.clone();
-    rules.urrs.iter_mut().zip(&record.usage.urrs).for_each(|(urr, usage)| adjust(urr, usage));
-    let numbers = rules.qers.iter_mut().filter_map(|qer| qer.correlation.as_mut());
-    numbers.for_each(|number| *number |= name_of(&record.owner) << 32);
+/// What the data plane should do for a session now: mostly what its rules say, which are not copied then.
+pub(crate) fn wanted(record: &SessionRecord, config: &Config) -> Arc<Rules> {
+    let mut rules = Arc::clone(&record.rules);
+    for (place, (urr, usage)) in record.rules.urrs.iter().zip(&record.usage.urrs).enumerate() {
+        let adjusted = adjusted(urr, usage);
+        if adjusted != *urr
+            && let Some(urr) = Arc::make_mut(&mut rules).urrs.get_mut(place)
+        {
+            *urr = adjusted;
+        }
+    }
+    if rules.qers.iter().any(|qer| qer.correlation.is_some()) {
+        let numbers = Arc::make_mut(&mut rules).qers.iter_mut().filter_map(|qer| qer.correlation.as_mut());
+        numbers.for_each(|number| *number |= name_of(&record.owner) << 32);
+    }
     let mut keys = BTreeMap::new();
     if let Some(extras) = record.extras.as_ref().filter(|extras| !extras.predefined.is_empty()) {
-        keys = predefined::expand(&mut rules, extras, &config.predefined);
+        keys = predefined::expand(Arc::make_mut(&mut rules), extras, &config.predefined);
     }
     if let (Some(charging), Some(_)) = (&config.charging, &record.charging) {
-        offline::measure(&mut rules, charging, &keys);
+        offline::measure(Arc::make_mut(&mut rules), charging, &keys);
     }
     if record.usage.inactivity.is_some() {
-        listen(&mut rules);
+        listen(Arc::make_mut(&mut rules));
     }
     rules
 }
@@ -39,13 +49,14 @@ fn name_of(owner: &str) -> u64 {
     digest.into()
 }
 
-fn adjust(urr: &mut Urr, usage: &UrrUsage) {
+fn adjusted(urr: &Urr, usage: &UrrUsage) -> Urr {
+    let mut urr = urr.clone();
     urr.starts_awaited = usage.stops;
     if urr.triggers.contains(Triggers::STOP_OF_TRAFFIC) {
         // Who waits for the end has to know of the beginning.
         urr.triggers = Triggers(urr.triggers.0 | Triggers::START_OF_TRAFFIC.0);
     }
-    let in_force = in_force(usage, urr);
+    let in_force = in_force(usage, &urr);
     if usage.is_subsequent {
         urr.volume_threshold = in_force.volume_threshold;
         urr.quota_grant |= if urr.subsequent_volume_quota.is_some() { SUBSEQUENT } else { 0 };
@@ -57,6 +68,7 @@ fn adjust(urr: &mut Urr, usage: &UrrUsage) {
         urr.volume_quota = Some(Volume { total: Some(0), ..Volume::default() });
         urr.quota_grant |= BLOCKED;
     }
+    urr
 }
 
 fn remaining(quota: Volume, passed: Counts) -> Volume {

@@ -40,7 +40,7 @@ fn a_session_without_urrs_is_charged_by_a_meter_of_our_own() {
     let (mut lab, session) = lab_of(Policy::default(), vec![]);
     let rules = &lab.in_force[&session].rules;
     let own = rules.urrs[0].id;
-    assert!(own.0 >= OWN_METERS && rules.pdrs.iter().all(|pdr| pdr.urrs == [own]));
+    assert!(own.0 >= OWN_METERS && rules.pdrs.iter().all(|pdr| pdr.urrs == [own].into()));
     lab.traffic(session, (100, 900), true);
     assert!(lab.delete(session).usage_reports.is_empty(), "nobody asked for reports");
     let [cdr] = &lab.cdrs[..] else { panic!("{:?}", lab.cdrs) };
@@ -111,7 +111,7 @@ fn by_content() -> Config {
 fn tried(lab: &Lab, session: Seid) -> Vec<(rules::Interface, Option<ApplicationId>, Vec<UrrId>)> {
     let mut pdrs = lab.in_force[&session].rules.pdrs.clone();
     pdrs.sort_by_key(|pdr| (pdr.precedence, pdr.id));
-    pdrs.into_iter().map(|pdr| (pdr.pdi.source_interface, pdr.pdi.application, pdr.urrs)).collect()
+    pdrs.into_iter().map(|pdr| (pdr.pdi.source_interface, pdr.pdi.application, pdr.urrs.to_vec())).collect()
 }
 
 #[test]

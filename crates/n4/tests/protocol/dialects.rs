@@ -31,7 +31,7 @@ fn rules_of(request: SessionEstablishmentRequest) -> Rules {
     let mut lab = Lab::associated();
     let response = establish(&mut lab, request);
     assert_eq!(response.cause, Cause::RequestAccepted, "{:?}", lab.notes);
-    lab.in_force.into_values().next().unwrap().rules
+    lab.in_force.into_values().next().unwrap().rules.as_ref().clone()
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn again(lab: &mut Lab, known: Known) {
 /// What is in force, whatever we call it.
 fn in_force(lab: &Lab) -> Vec<Rules> {
     assert_eq!(lab.in_force, lab.desired());
-    let mut rules: Vec<Rules> = lab.in_force.values().map(|desired| desired.rules.clone()).collect();
+    let mut rules: Vec<Rules> = lab.in_force.values().map(|desired| desired.rules.as_ref().clone()).collect();
     rules.sort_by_key(|rules| rules.pdrs[0].pdi.f_teid.unwrap().teid);
     rules
 }

@@ -268,6 +268,21 @@ fn what_is_forgotten_gives_way_to_a_change_of_another() {
     }
 }
 
+/// Somebody else has the address of one that moved.
+#[test]
+fn who_has_what_another_left_gives_way_for_it() {
+    let (mut lab, moved) = lab();
+    assert_eq!(lab.modify(moved, moved_to(TEID, OTHERS)).cause, Cause::RequestAccepted);
+    let stale = lab.establish(with(2, TEID + 1, UE));
+    associate_anew(&mut lab);
+    let since = lab.told.len();
+    assert_eq!(ask(&mut lab, with(3, TEID + 2, UE)), Cause::RequestAccepted, "{:?}", lab.notes);
+    let new = *lab.in_force.keys().max().unwrap();
+    assert_eq!(orders(&lab, since)[..2], [('-', stale), ('+', new)], "in this order");
+    assert!(lab.in_force.contains_key(&moved));
+    is_whole(&lab);
+}
+
 /// Where the change cannot be, both are as they were; and where the other has been spoken of, it keeps what it has.
 #[test]
 fn what_gave_way_to_a_change_comes_back_if_that_is_refused() {

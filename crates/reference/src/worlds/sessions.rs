@@ -197,8 +197,8 @@ impl Draft {
             outer_header_removal: pdi.f_teid.is_some(),
             far,
             pdi,
-            qers: some_of(random, &qers, 500),
-            urrs: some_of(random, &urrs, 600),
+            qers: some_of(random, &qers, 500).into(),
+            urrs: some_of(random, &urrs, 600).into(),
         });
     }
 

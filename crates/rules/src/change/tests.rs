@@ -185,16 +185,16 @@ fn a_pdr_is_moved_to_other_rules() {
         id: PdrId(1),
         precedence: Some(1),
         far: Some(FarId(3)),
-        qers: Some(vec![QerId(1)]),
-        urrs: Some(vec![UrrId(1)]),
+        qers: Some(vec![QerId(1)].into()),
+        urrs: Some(vec![UrrId(1)].into()),
         ..PdrUpdate::default()
     };
     let next = rules().change(Change { create, update_pdrs: vec![update], ..Change::default() }).unwrap();
     let expected = crate::Pdr {
         precedence: 1,
         far: FarId(3),
-        qers: vec![QerId(1)],
-        urrs: vec![UrrId(1)],
+        qers: vec![QerId(1)].into(),
+        urrs: vec![UrrId(1)].into(),
         ..rules().pdrs[0].clone()
     };
     assert_eq!(next.pdrs, [expected, rules().pdrs[1].clone()]);
@@ -215,8 +215,8 @@ fn a_removed_rule_is_named_nowhere() {
     before.bars = vec![bar(1)];
     before.fars.push(drop_far(3));
     before.fars[1].bar = Some(BarId(1));
-    before.pdrs[0].qers = vec![QerId(1), QerId(2)];
-    before.pdrs[0].urrs = vec![UrrId(1), UrrId(2)];
+    before.pdrs[0].qers = vec![QerId(1), QerId(2)].into();
+    before.pdrs[0].urrs = vec![UrrId(1), UrrId(2)].into();
     let change = Change {
         remove_fars: vec![FarId(3)],
         remove_qers: vec![QerId(1)],
@@ -225,7 +225,7 @@ fn a_removed_rule_is_named_nowhere() {
         ..Change::default()
     };
     let after = before.change(change).unwrap();
-    assert_eq!((&after.pdrs[0].qers, &after.pdrs[0].urrs), (&vec![QerId(2)], &vec![UrrId(2)]));
+    assert_eq!((&after.pdrs[0].qers[..], &after.pdrs[0].urrs[..]), (&[QerId(2)][..], &[UrrId(2)][..]));
     assert_eq!((&after.urrs[..], &after.fars), (&[urr(2)][..], &rules().fars));
 }
 
@@ -233,12 +233,12 @@ fn a_removed_rule_is_named_nowhere() {
 fn what_a_change_says_of_a_removed_rule_itself_holds() {
     let mut before = rules();
     before.qers = vec![qer(1)];
-    before.pdrs[0].qers = vec![QerId(1)];
+    before.pdrs[0].qers = vec![QerId(1)].into();
     let update = |qers| PdrUpdate { id: PdrId(1), qers: Some(qers), ..PdrUpdate::default() };
     let change =
         |qers| Change { remove_qers: vec![QerId(1)], update_pdrs: vec![update(qers)], ..Change::default() };
-    assert!(matches!(before.change(change(vec![QerId(1)])), Err(RuleError::Dangling(..))));
-    assert_eq!(before.change(change(vec![])), Ok(rules()));
+    assert!(matches!(before.change(change(vec![QerId(1)].into())), Err(RuleError::Dangling(..))));
+    assert_eq!(before.change(change(vec![].into())), Ok(rules()));
     // One in its place is named as the old one was.
     let create = Rules { qers: vec![qer(1)], ..Rules::default() };
     let change = Change { remove_qers: vec![QerId(1)], create, ..Change::default() };
@@ -302,7 +302,7 @@ fn rules_that_are_there_can_be_created_again() {
     (before.qers, before.bars) = (vec![qer(1)], vec![bar(1)]);
     before.urrs =
         vec![urr(1), crate::Urr { time_quota_s: Some(5), quota_grant: 3, starts_awaited: 2, ..urr(2) }];
-    before.pdrs[0].qers = vec![QerId(1)];
+    before.pdrs[0].qers = vec![QerId(1)].into();
     before.fars[1].bar = Some(BarId(1));
     let create = Rules {
         fars: vec![drop_far(1)],

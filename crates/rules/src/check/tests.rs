@@ -46,9 +46,9 @@ fn complete_rules_pass() {
 #[test]
 fn a_pdr_naming_an_absent_rule_is_refused_with_both_ids() {
     assert_eq!(refusal(|bad| bad.pdrs[0].far = FarId(99)), RuleError::Dangling(pdr_1(), far(99)));
-    let absent_qer = refusal(|bad| bad.pdrs[0].qers = vec![QerId(7)]);
+    let absent_qer = refusal(|bad| bad.pdrs[0].qers = vec![QerId(7)].into());
     assert_eq!(absent_qer, RuleError::Dangling(pdr_1(), RuleRef::Qer(QerId(7))));
-    let absent_urr = refusal(|bad| bad.pdrs[0].urrs = vec![UrrId(8)]);
+    let absent_urr = refusal(|bad| bad.pdrs[0].urrs = vec![UrrId(8)].into());
     assert_eq!(absent_urr, RuleError::Dangling(pdr_1(), RuleRef::Urr(UrrId(8))));
     assert_eq!(absent_urr.to_string(), "PDR 1 names URR 8, which does not exist");
 }
@@ -242,8 +242,8 @@ fn the_limit_on_every_kind_of_rule_holds() {
 #[test]
 fn the_limit_on_every_list_in_a_rule_holds() {
     let too_many = |what| RuleError::TooManyOf(pdr_1(), what);
-    assert_eq!(refusal(|bad| bad.pdrs[0].qers = vec![QerId(1); 9]), too_many("QERs"));
-    assert_eq!(refusal(|bad| bad.pdrs[0].urrs = vec![UrrId(1); 9]), too_many("URRs"));
+    assert_eq!(refusal(|bad| bad.pdrs[0].qers = vec![QerId(1); 9].into()), too_many("QERs"));
+    assert_eq!(refusal(|bad| bad.pdrs[0].urrs = vec![UrrId(1); 9].into()), too_many("URRs"));
     let qfis = vec![Qfi::new(1).unwrap(); 65];
     assert_eq!(refusal(|bad| bad.pdrs[0].pdi.qfis = qfis), too_many("QFIs"));
     let filters = vec![SdfFilter::default(); 65];
@@ -283,7 +283,7 @@ fn a_full_session_is_checked_in_linear_time() {
         bars: vec![],
     };
     for (pdr, id) in full.pdrs.iter_mut().zip(0..) {
-        (pdr.qers, pdr.urrs) = (vec![QerId(id); 8], vec![UrrId(id); 8]);
+        (pdr.qers, pdr.urrs) = (vec![QerId(id); 8].into(), vec![UrrId(id); 8].into());
     }
     let timed = || {
         let start = Instant::now();

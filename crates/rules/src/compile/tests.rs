@@ -58,7 +58,7 @@ fn a_tunnel_s_packets_go_nowhere_with_its_header() {
     let late = |rules: &mut Rules| {
         rules.pdrs[0].outer_header_removal = false;
         rules.urrs = vec![Urr { quota_far: Some(FarId(2)), ..urr(1) }];
-        rules.pdrs[0].urrs = vec![UrrId(1)];
+        rules.pdrs[0].urrs = vec![UrrId(1)].into();
     };
     assert_eq!(action(late), Action::Drop { notify: false });
 }
@@ -90,7 +90,7 @@ fn keys_are_the_tunnels_up_and_the_addresses_down_each_once() {
 fn any_closed_gate_closes_its_own_direction_only() {
     let mut rules = rules();
     rules.qers = vec![qer(1), Qer { downlink_gate: Gate::Closed, ..qer(2) }];
-    rules.pdrs.iter_mut().for_each(|pdr| pdr.qers = vec![QerId(1), QerId(2)]);
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.qers = vec![QerId(1), QerId(2)].into());
     let program = compile(&rules).unwrap();
     let plain = Forward { to: Interface::Core, instance: Instance::DEFAULT, encapsulation: None, dscp: None };
     assert_eq!(program.steps[0].action, Action::Forward(plain));
@@ -101,7 +101,7 @@ fn any_closed_gate_closes_its_own_direction_only() {
 fn the_first_qfi_and_any_rqi_mark_the_tunnel() {
     let mut rules = with_tunnel();
     rules.qers = vec![Qer { reflective: true, ..qer(1) }, Qer { qfi: Qfi::new(9), ..qer(2) }];
-    rules.pdrs[1].qers = vec![QerId(1), QerId(2)];
+    rules.pdrs[1].qers = vec![QerId(1), QerId(2)].into();
     let tunnel = Encapsulation { teid: Teid(7), peer: GNB, qfi: Qfi::new(9), reflective: true };
     let expected = Forward {
         to: Interface::Access,
@@ -124,9 +124,9 @@ fn flow_of(step: &Step) -> Option<Qfi> {
 fn a_qfi_of_0_is_that_of_no_flow() {
     let mut rules = with_tunnel();
     rules.qers = vec![Qer { qfi: Qfi::new(0), ..qer(1) }, Qer { qfi: Qfi::new(9), ..qer(2) }];
-    rules.pdrs[1].qers = vec![QerId(1), QerId(2)];
+    rules.pdrs[1].qers = vec![QerId(1), QerId(2)].into();
     assert_eq!(flow_of(&compile(&rules).unwrap().steps[1]), Qfi::new(9));
-    rules.pdrs[1].qers = vec![QerId(1)];
+    rules.pdrs[1].qers = vec![QerId(1)].into();
     assert_eq!(flow_of(&compile(&rules).unwrap().steps[1]), Qfi::new(0));
 }
 
@@ -135,13 +135,13 @@ fn a_qfi_of_0_is_that_of_no_flow() {
 fn packets_of_the_control_plane_go_in_the_flow_of_others_by_their_far() {
     let mut rules = with_tunnel();
     rules.qers = vec![Qer { qfi: Qfi::new(9), ..qer(1) }];
-    rules.pdrs[1].qers = vec![QerId(1)];
+    rules.pdrs[1].qers = vec![QerId(1)].into();
     let f_teid = rules.pdrs[0].pdi.f_teid.map(|f_teid| FTeid { teid: Teid(0x101), ..f_teid });
     rules.pdrs.push(pdr(3, Pdi { f_teid, ..pdi(Interface::Access) }, 2));
     assert_eq!(flow_of(&compile(&rules).unwrap().steps[2]), Qfi::new(9));
     // Where a QER of their own says so, they go in another; and in none where all go in none.
     rules.qers.push(Qer { qfi: Qfi::new(5), ..qer(2) });
-    rules.pdrs[2].qers = vec![QerId(2)];
+    rules.pdrs[2].qers = vec![QerId(2)].into();
     assert_eq!(flow_of(&compile(&rules).unwrap().steps[2]), Qfi::new(5));
     rules.pdrs.iter_mut().for_each(|pdr| pdr.qers.clear());
     assert_eq!(flow_of(&compile(&rules).unwrap().steps[2]), None);
@@ -157,7 +157,7 @@ fn copies_asked_for_are_made_of_what_is_forwarded_and_not_of_what_a_gate_stops()
     rules.fars[0].duplicating = true;
     assert_eq!(*compile(&rules).unwrap().steps[0].duplicates, [copy]);
     rules.qers = vec![Qer { uplink_gate: Gate::Closed, ..qer(1) }];
-    rules.pdrs[0].qers = vec![QerId(1)];
+    rules.pdrs[0].qers = vec![QerId(1)].into();
     assert!(compile(&rules).unwrap().steps[0].duplicates.is_empty());
 }
 
@@ -183,8 +183,8 @@ fn steps_know_the_places_of_their_meters_and_usages() {
     let limited = |id| Qer { mbr: Some(RATES), ..qer(id) };
     rules.qers = vec![qer(1), limited(2), qer(3), limited(4)];
     rules.urrs = vec![urr(5), urr(6)];
-    rules.pdrs[0].qers = vec![QerId(4), QerId(1), QerId(2), QerId(4)];
-    rules.pdrs[0].urrs = vec![UrrId(6), UrrId(6)];
+    rules.pdrs[0].qers = vec![QerId(4), QerId(1), QerId(2), QerId(4)].into();
+    rules.pdrs[0].urrs = vec![UrrId(6), UrrId(6)].into();
     let program = compile(&rules).unwrap();
     let meters = [2, 4].map(|id| meter(id, None));
     assert_eq!(*program.meters, meters);
@@ -210,7 +210,7 @@ fn qers_of_one_correlation_are_one_meter() {
         of(3, Some(RATES), Some(8)),
         of(4, slower, Some(7)),
     ];
-    rules.pdrs[0].qers = [1, 2, 3, 4].map(QerId).to_vec();
+    rules.pdrs[0].qers = [1, 2, 3, 4].map(QerId).to_vec().into();
     let program = compile(&rules).unwrap();
     assert_eq!(*program.meters, [meter(2, Some(7)), meter(3, Some(8))]);
     assert_eq!(*program.steps[0].meters, [0, 1]);
@@ -222,7 +222,7 @@ fn a_packet_rate_alone_is_a_meter() {
     let uplink = Some(PacketRate { packets: 5, window_s: 60 });
     let packet_rates = PacketRates { uplink, downlink: None };
     rules.qers = vec![Qer { packet_rates, ..qer(1) }];
-    rules.pdrs[0].qers = vec![QerId(1)];
+    rules.pdrs[0].qers = vec![QerId(1)].into();
     let program = compile(&rules).unwrap();
     assert_eq!(*program.meters, [Meter { qer: QerId(1), mbr: None, packet_rates, correlation: None }]);
     assert_eq!(*program.steps[0].meters, [0]);
@@ -264,7 +264,7 @@ fn beyond_a_quota_packets_go_by_its_far() {
     rules.urrs =
         vec![urr(1), to_the_portal(2), Urr { quota_far: Some(FarId(3)), ..urr(3) }, to_the_portal(4)];
     rules.fars.push(crate::fixture::drop_far(3));
-    rules.pdrs[1].urrs = [1, 4, 3, 2].map(UrrId).to_vec();
+    rules.pdrs[1].urrs = [1, 4, 3, 2].map(UrrId).to_vec().into();
     let program = compile(&rules).unwrap();
     let seen = program.beyond_quota.iter().map(|to| (to.of, to.step.far, to.usages.to_vec(), to.step.action));
     let portal =
@@ -282,9 +282,9 @@ fn beyond_a_quota_packets_go_by_its_far() {
 fn what_is_dropped_within_a_quota_is_dropped_beyond_it() {
     let mut rules = with_tunnel();
     rules.urrs = vec![Urr { quota_far: Some(FarId(1)), ..urr(1) }];
-    rules.pdrs[1].urrs = vec![UrrId(1)];
+    rules.pdrs[1].urrs = vec![UrrId(1)].into();
     let mut shut = Rules { qers: vec![Qer { downlink_gate: Gate::Closed, ..qer(1) }], ..rules.clone() };
-    shut.pdrs[1].qers = vec![QerId(1)];
+    shut.pdrs[1].qers = vec![QerId(1)].into();
     assert!(compile(&shut).unwrap().beyond_quota.is_empty());
     rules.fars[1].apply_action = ApplyAction::Buffer;
     assert_eq!(compile(&rules).unwrap().beyond_quota.len(), 1);
@@ -331,7 +331,7 @@ fn a_plain_session_takes_little_memory() {
     rules.qers = vec![Qer { mbr: Some(RATES), qfi: Qfi::new(9), ..qer(1) }];
     rules.urrs = vec![urr(1)];
     for pdr in &mut rules.pdrs {
-        (pdr.qers, pdr.urrs) = (vec![QerId(1)], vec![UrrId(1)]);
+        (pdr.qers, pdr.urrs) = (vec![QerId(1)].into(), vec![UrrId(1)].into());
     }
     rules.pdrs[0].pdi.qfis = vec![Qfi::new(9).unwrap()];
     rules.pdrs[1].pdi.ue_ipv6 = Some("2001:db8:0:1::/64".parse().unwrap());

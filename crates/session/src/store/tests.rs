@@ -12,7 +12,7 @@ fn session(seid: u64, revision: u64) -> SessionRecord {
         revision,
         owner: "smf.example".to_owned(),
         cp_f_seid: CpFSeid { seid: 7, address: [10, 40, 0, 1].into() },
-        rules: Rules::default(),
+        rules: Rules::default().into(),
         usage: UsageRecord::default(),
         extras: None,
         charging: None,

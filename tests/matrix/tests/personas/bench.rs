@@ -226,7 +226,7 @@ impl<'a> Bench<'a> {
     /// The session's rules, as the database has them.
     pub(crate) fn rules(&self) -> Rules {
         let [session] = &self.plane.node.all()[..] else { panic!("one session") };
-        self.plane.saved.sessions[session].record().unwrap().rules
+        self.plane.saved.sessions[session].record().unwrap().rules.as_ref().clone()
     }
 
     /// Opens or closes a QER, both ways.

@@ -93,7 +93,7 @@ fn what_was_found_out_about_flows_goes_along() {
     const BLOCKED: &[u8] = b"GET / HTTP/1.1\r\nHost: www.blocked.example\r\n\r\n";
     let mut rules = crate::fixture::served();
     rules.urrs = (1..=2).map(|id| Urr { id: UrrId(id), ..Urr::default() }).collect();
-    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(if pdr.id.0 == 3 { 2 } else { 1 })]);
+    rules.pdrs.iter_mut().for_each(|pdr| pdr.urrs = vec![UrrId(if pdr.id.0 == 3 { 2 } else { 1 })].into());
     // Counted and let through, or there were nothing to count.
     rules.fars[2].apply_action = ApplyAction::Forward;
     for cut in [0, 20, BLOCKED.len()] {

@@ -7,6 +7,7 @@ use rules::Seid;
 use session::{AssociationRecord, PfdRecord, SessionRecord};
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// Everything a request may change, but the numbers of revisions.
 #[derive(Debug, PartialEq)]
@@ -25,7 +26,7 @@ impl State {
             for desired in all.values_mut() {
                 desired.revision = 0;
                 // What is left of quotas and thresholds, and how often traffic stopped, follows from what was used.
-                desired.rules.urrs.iter_mut().for_each(|urr| {
+                Arc::make_mut(&mut desired.rules).urrs.iter_mut().for_each(|urr| {
                     (urr.volume_quota, urr.volume_threshold, urr.quota_grant) = (None, None, 0);
                     urr.starts_awaited = 0;
                 });
