@@ -1,5 +1,8 @@
 //! The embedded store: a folder on the local disk.
 
+mod journal;
+
+use self::journal::Journal;
 use crate::packed::Packed;
 use crate::record::{AssociationRecord, LifeRecord, NodeRecord, PathRecord, PfdRecord};
 use charging::Cdr;
@@ -101,6 +104,7 @@ pub struct Contents {
 pub struct Store {
     folder: PathBuf,
     open: RwLock<Option<Open>>,
+    journal: Journal,
 }
 
 /// An open database: after an error of the disk it takes nothing any more.
@@ -131,7 +135,8 @@ impl Store {
             }
             None => open.node.insert(FORMAT_KEY, FORMAT)?,
         }
-        Ok((Self { folder: folder.to_owned(), open: RwLock::new(Some(open)) }, None))
+        let journal = Journal::of(folder).map_err(fjall::Error::from)?;
+        Ok((Self { folder: folder.to_owned(), open: RwLock::new(Some(open)), journal }, None))
     }
 
     /// Opens it again after an error: it has what it had before.
@@ -172,7 +177,9 @@ impl Store {
     /// # Errors
     /// The disk; nothing is then changed, nor will be before [`Store::reopen`].
     pub fn apply(&self, changes: &[Change]) -> Result<(), StoreError> {
-        self.with(|open| open.apply(changes))
+        self.with(|open| open.apply(changes))?;
+        self.journal.grows(changes.len());
+        Ok(())
     }
 }
 
