@@ -17,12 +17,17 @@ use std::hint::black_box;
 /// Bytes that [`Flows::next`] asks for.
 pub const FRAME_MAX: usize = UPLINK_HEADERS + PACKET_MAX;
 
-/// Flows that are opening at the same time, so that the first packets of one are not next to each other.
-pub const OPENINGS: u32 = 64;
+/// As in a network where 100,000 flows begin a second and take some 40 ms.
+const OPENINGS: u32 = 4_096;
 /// Flows waiting to say goodbye. What does not fit falls silent, as users do who leave.
 const CLOSINGS: usize = 256;
 /// Packets drawn before they are written.
 const AHEAD: usize = 32;
+
+/// How many of so many flows are opening at the same time.
+pub fn openings(flows: u32) -> u32 {
+    (flows / 16).clamp(1, OPENINGS)
+}
 
 /// Why there are no flows.
 #[derive(Debug, thiserror::Error)]
@@ -102,7 +107,7 @@ impl Flows {
         check(profile)?;
         let noise = Noise::new();
         let origin = Origin::new(profile, seed);
-        let opening = (profile.flows / 8).clamp(1, OPENINGS);
+        let opening = openings(profile.flows);
         let tables = Table::all(profile, &noise, profile.flows.saturating_sub(opening))?;
         let mut flows = Self {
             limit: tables.iter().map(|table| table.limit).sum(),

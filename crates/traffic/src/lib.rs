@@ -33,7 +33,7 @@ mod table;
 
 pub use args::Args;
 pub use bulk::PACKET_MAX;
-pub use flows::{Error, FRAME_MAX, Flows, OPENINGS, Written};
+pub use flows::{Error, FRAME_MAX, Flows, Written, openings};
 pub use frame::{Endpoints, User, Users};
 pub use origin::{Label, Tuple};
 pub use packets::Packets;

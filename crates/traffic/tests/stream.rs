@@ -148,7 +148,7 @@ fn flows_go_on_where_they_were() {
 
 #[test]
 fn an_opening_is_a_handshake_and_what_the_transport_says_first() {
-    let mut flows = flows(&Profile { opening: 0.7, ..*profile("epc-us").unwrap() }, 2);
+    let mut flows = flows(&Profile { flows: 1_024, opening: 0.7, ..*profile("epc-us").unwrap() }, 2);
     let mut openings: HashMap<u64, Vec<bool>> = HashMap::new();
     for (written, _) in frames(&mut flows, 3_000).into_iter().filter(|(written, _)| written.first_packets) {
         openings.entry(written.flow).or_default().push(written.uplink);

@@ -20,7 +20,7 @@ use dataplane::ContentCounts;
 use dpdk::Mempool;
 use indicatif::ProgressBar;
 use std::time::Instant;
-use traffic::{Flows, OPENINGS, Profile, catalogue};
+use traffic::{Flows, Profile, catalogue, openings};
 
 /// Flows a worker remembers for each that is open: those that ended stay until they are old, as in a network.
 const ROOM: u32 = 2;
@@ -111,8 +111,8 @@ pub(super) fn notes(plan: &Plan, points: &[Report]) -> Vec<String> {
             "both workers' flow tables have room for {ROOM} flows for each that is open: ended ones stay until they are old"
         ),
         format!(
-            "{OPENINGS} flows open at the same time: in a network, where answers take milliseconds, thousands do, and what is \
-             kept of them is in caches less often; and here a handshake's packets may be of one vector"
+            "{} flows open at the same time, as in a network, where answers take milliseconds",
+            openings(plan.profile.flows)
         ),
         "`forward` here is a worker whose sessions know of no services, over the same packets in turns"
             .to_owned(),
