@@ -70,6 +70,21 @@ mod tests {
         assert_eq!(newest(folder.path()), Some(folder.path().join("10.jnl")));
     }
 
+    #[test]
+    fn the_disk_is_asked_once_there_is_something_to_write() {
+        let (wake, woken) = mpsc::sync_channel(1);
+        let journal = Journal { changes: AtomicUsize::new(0), wake };
+        (1..CHANGES).for_each(|_| journal.grows(1));
+        assert!(woken.try_recv().is_err());
+        journal.grows(1);
+        assert!(woken.try_recv().is_ok());
+        // Who is asked again while at it goes on once; and the next time is as far as the first.
+        (0..3).for_each(|_| journal.grows(CHANGES));
+        assert_eq!(woken.try_iter().count(), 1);
+        (1..CHANGES).for_each(|_| journal.grows(1));
+        assert!(woken.try_recv().is_err());
+    }
+
     /// The database's files are its own affair: this tells when they are others.
     #[test]
     fn what_is_applied_is_in_the_file_that_is_brought_to_the_disk() {
