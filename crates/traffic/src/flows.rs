@@ -19,12 +19,14 @@ pub const FRAME_MAX: usize = UPLINK_HEADERS + PACKET_MAX;
 
 /// As in a network where 100,000 flows begin a second and take some 40 ms.
 const OPENINGS: u32 = 4_096;
+/// So many open before any is open, lest a short recording is nothing but first words.
+const FIRST_OPENINGS: u32 = 64;
 /// Flows waiting to say goodbye. What does not fit falls silent, as users do who leave.
 const CLOSINGS: usize = 256;
 /// Packets drawn before they are written.
 const AHEAD: usize = 32;
 
-/// How many of so many flows are opening at the same time.
+/// How many are opening at the same time where so many flows are open.
 pub fn openings(flows: u32) -> u32 {
     (flows / 16).clamp(1, OPENINGS)
 }
@@ -124,7 +126,7 @@ impl Flows {
             draws: Draws::new(profile, seed),
             opened: 0,
         };
-        flows.openings = (0..opening).map(|_| flows.begin()).collect();
+        flows.openings = (0..opening.min(FIRST_OPENINGS)).map(|_| flows.begin()).collect();
         Ok(flows)
     }
 
@@ -260,6 +262,10 @@ impl Flows {
             return Opening::new(&self.origin, opening.flow.serial);
         }
         self.admit(opening);
+        if self.openings.len() < openings(self.open()) as usize {
+            let another = self.begin();
+            self.openings.push(another);
+        }
         self.begin()
     }
 

@@ -148,7 +148,7 @@ fn flows_go_on_where_they_were() {
 
 #[test]
 fn an_opening_is_a_handshake_and_what_the_transport_says_first() {
-    let mut flows = flows(&Profile { flows: 1_024, opening: 0.7, ..*profile("epc-us").unwrap() }, 2);
+    let mut flows = flows(&Profile { opening: 0.7, ..*profile("epc-us").unwrap() }, 2);
     let mut openings: HashMap<u64, Vec<bool>> = HashMap::new();
     for (written, _) in frames(&mut flows, 3_000).into_iter().filter(|(written, _)| written.first_packets) {
         openings.entry(written.flow).or_default().push(written.uplink);
@@ -238,6 +238,14 @@ fn no_more_flows_are_open_than_asked_for_and_new_ones_keep_coming() {
     // Between seven and ten packets open a flow, with its lookup.
     let opened = flows.opened() - before;
     assert!((5_000 / 10..5_000 / 7).contains(&opened), "{opened}");
+}
+
+#[test]
+fn the_more_flows_are_open_the_more_are_opening() {
+    let mut flows = settled(&Profile { flows: 20_000, ..*profile("zte").unwrap() }, 1.0);
+    let one_after_the_other: HashSet<u64> =
+        frames(&mut flows, 1_100).iter().map(|(written, _)| written.flow).collect();
+    assert_eq!(one_after_the_other.len(), 1_100);
 }
 
 #[test]
