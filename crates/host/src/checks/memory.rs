@@ -44,6 +44,15 @@ pub(super) const CHECKS: &[Check] = &[
         worth: NO_FIGURE,
         ask: balancing,
     },
+    Check {
+        id: "memory.reporting",
+        means: "A virtual machine that reports free memory gives it back to its host, page by page, seconds after it is free: who \
+                takes it next waits until the host has found and cleared other pages. The data plane takes its tables at the \
+                start; the control plane and its database take memory as sessions come and change.",
+        worth: "our own, on a micro virtual machine: 2 MiB taken for the first time cost 7 to 9 ms, 0.3 to 0.9 ms right after \
+                they were freed",
+        ask: reporting,
+    },
 ];
 
 fn text(pages: &HugePages) -> String {
@@ -121,5 +130,16 @@ fn balancing(view: &View<'_>) -> Vec<Outcome> {
         Some(0) => Outcome::good("off"),
         Some(_) if !many => Outcome::good("on, without a second node to move pages to"),
         Some(_) => Outcome::warning("on", "anchorline tune switches it off"),
+    }]
+}
+
+fn reporting(view: &View<'_>) -> Vec<Outcome> {
+    vec![match view.facts.memory.reporting {
+        None => Outcome::not_here("there is no virtio balloon"),
+        Some(false) => Outcome::good("off: memory that was taken once stays"),
+        Some(true) => Outcome::advice(
+            "free memory is given back to the host (virtio balloon)",
+            "ask its host for memory of its own: no balloon, or one without free page reporting",
+        ),
     }]
 }

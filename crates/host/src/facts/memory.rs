@@ -31,7 +31,12 @@ pub struct Memory {
     pub swaps: Vec<String>,
     /// Whether the kernel moves pages between nodes by itself: 0 or more.
     pub numa_balancing: Option<u32>,
+    /// Whether free memory is given back to the host (VIRTIO_BALLOON_F_REPORTING); `None` without a virtio balloon.
+    pub reporting: Option<bool>,
 }
+
+/// The bit of VIRTIO_BALLOON_F_REPORTING (virtio 1.2, 5.5.3).
+const REPORTING: usize = 5;
 
 impl Memory {
     pub(super) fn read(root: &Root) -> Self {
@@ -47,6 +52,7 @@ impl Memory {
                 .filter_map(|line| Some(line.split_whitespace().next()?.to_owned()))
                 .collect(),
             numa_balancing: root.value("/proc/sys/kernel/numa_balancing"),
+            reporting: reporting(root),
         }
     }
 
@@ -61,6 +67,17 @@ fn total(root: &Root) -> Option<u64> {
     let text = root.text("/proc/meminfo")?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     line.split_whitespace().next()?.parse().ok()
+}
+
+/// What driver and host agreed on: a text of a digit for each bit, the lowest first.
+fn reporting(root: &Root) -> Option<bool> {
+    let driver = "/sys/bus/virtio/drivers/virtio_balloon";
+    let devices = root.list(driver).into_iter().filter(|name| name.starts_with("virtio"));
+    let agreed = |device: String| root.text(&format!("{driver}/{device}/features"));
+    devices
+        .filter_map(agreed)
+        .map(|bits| bits.as_bytes().get(REPORTING) == Some(&b'1'))
+        .reduce(|one, other| one || other)
 }
 
 fn huge_pages(root: &Root) -> Vec<HugePages> {
