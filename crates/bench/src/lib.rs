@@ -12,6 +12,7 @@ mod control;
 mod crew;
 mod dock;
 mod expected;
+mod first_touch;
 mod gaps;
 mod generator;
 mod interrupt;

@@ -20,7 +20,7 @@ pub(crate) struct Machine {
     pub(crate) virtualized: bool,
     /// DPDK's release.
     pub(crate) dpdk: String,
-    /// "release" or "debug".
+    /// "release", "guided release" (`make release`) or "debug".
     pub(crate) build: String,
 }
 
@@ -35,7 +35,15 @@ pub(crate) fn describe(hz: u64) -> Machine {
         cores: cpus().len(),
         virtualized: flags.split(' ').any(|flag| flag == "hypervisor"),
         dpdk: dpdk::VERSION.to_owned(),
-        build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
+        build: build().to_owned(),
+    }
+}
+
+const fn build() -> &'static str {
+    match (cfg!(debug_assertions), option_env!("ANCHORLINE_GUIDED")) {
+        (true, _) => "debug",
+        (false, Some(_)) => "guided release",
+        (false, None) => "release",
     }
 }
 

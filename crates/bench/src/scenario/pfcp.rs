@@ -1,6 +1,7 @@
 //! `pfcp`: how fast sessions are set up, changed and ended, over UDP, by the shipped node with its database.
 
 use crate::control::{Bare, Client, Node, Tally, WINDOW, deletion, establishment, modification};
+use crate::first_touch::FirstTouch;
 use crate::plan::Plan;
 use crate::product::tsc_hz;
 use crate::report::{Latency, PfcpCost, PfcpCosts, PfcpGrowth, PfcpRates, Report};
@@ -32,6 +33,7 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     let mut report = Report::new("pfcp", plan, machine::describe(tsc_hz()?));
     let cpus = machine::cpus();
     let (first, last) = (cpus.first().context("no CPU")?, cpus.last().context("no CPU")?);
+    let memory = FirstTouch::measure().context("there is no memory")?;
     machine::pin(*first)?;
     let node = Node::start(plan.profile.subscribers)?;
     machine::pin(*last)?;
@@ -51,6 +53,7 @@ pub(crate) fn measure(plan: &Plan) -> anyhow::Result<Report> {
     report.interrupted = interrupt::asked();
     report.balanced = rates.failures == 0;
     report.notes = remarks(cpus.len(), rates.client_busy);
+    report.notes.push(memory.text());
     report.pfcp = Some(rates);
     Ok(report)
 }
