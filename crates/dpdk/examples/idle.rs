@@ -84,7 +84,7 @@ fn work(mut rx: RxQueue, mut backoff: Backoff) -> (Vec<u64>, f64) {
         let sent = packets.iter().filter_map(|packet| packet.data().first_chunk());
         waits.extend(sent.map(|sent| now.saturating_sub(u64::from_le_bytes(*sent))));
         packets.clear();
-        backoff.turn(received);
+        backoff.turn(received, 0);
     }
     (waits, (cpu_time() - busy).as_secs_f64() / start.elapsed().as_secs_f64())
 }

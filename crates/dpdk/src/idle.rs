@@ -54,14 +54,19 @@ impl Backoff {
         Self { idle, longest, tsc_hz, light_sleep, turns: 0, rest: FIRST.min(longest) }
     }
 
-    /// After each turn: rests, if there was nothing to do for a while, neither packets nor orders.
+    /// After each turn: rests, if there was nothing to do for a while, neither packets nor orders. Behind an order more may wait, so
+    /// there is no rest right after one; but only packets make rests short again: an order can wait for one, and where orders are all
+    /// there is to do, rests that begin anew with each cost more of the CPU than what was ordered.
     #[inline]
-    pub fn turn(&mut self, done: usize) {
+    pub fn turn(&mut self, packets: usize, orders: usize) {
         if self.idle == Idle::Poll {
             return;
         }
-        if done > 0 {
+        if packets > 0 {
             (self.turns, self.rest) = (0, FIRST.min(self.longest));
+            return;
+        }
+        if orders > 0 {
             return;
         }
         self.turns = self.turns.saturating_add(1);
@@ -110,20 +115,46 @@ mod tests {
         let longest = Duration::from_micros(50);
         for idle in [Idle::Pause, Idle::Sleep] {
             let mut backoff = Backoff::new(idle, longest, 1_000_000_000);
-            (0..PATIENCE).for_each(|_| backoff.turn(0));
+            (0..PATIENCE).for_each(|_| backoff.turn(0, 0));
             assert_eq!(backoff.rest, FIRST, "it has not rested yet");
-            (0..10).for_each(|_| backoff.turn(0));
+            (0..10).for_each(|_| backoff.turn(0, 0));
             assert_eq!(backoff.rest, longest);
-            backoff.turn(1);
+            backoff.turn(1, 0);
             assert_eq!((backoff.turns, backoff.rest), (0, FIRST));
         }
+    }
+
+    #[test]
+    fn nobody_rests_upon_an_order_and_the_next_rest_is_as_long_as_it_was() {
+        let longest = Duration::from_millis(20);
+        for idle in [Idle::Pause, Idle::Sleep] {
+            let mut backoff = Backoff::new(idle, longest, 1_000_000_000);
+            (0..PATIENCE + 16).for_each(|_| backoff.turn(0, 0));
+            let (start, turns) = (Instant::now(), backoff.turns);
+            (0..100).for_each(|_| backoff.turn(0, 1));
+            assert!(start.elapsed() < longest);
+            assert_eq!((backoff.turns, backoff.rest), (turns, longest));
+        }
+    }
+
+    #[test]
+    fn orders_wait_no_longer_where_packets_come() {
+        let mut backoff = Backoff::new(Idle::Sleep, Duration::from_secs(9), 1_000_000_000);
+        let start = Instant::now();
+        for _ in 0..10 * PATIENCE {
+            backoff.turn(1, 1);
+            backoff.turn(0, 1);
+            backoff.turn(0, 0);
+        }
+        assert!(start.elapsed() < Duration::from_secs(9));
+        assert_eq!(backoff.rest, FIRST);
     }
 
     #[test]
     fn who_polls_never_rests() {
         let mut backoff = Backoff::new(Idle::Poll, Duration::from_secs(9), 1_000_000_000);
         let start = Instant::now();
-        (0..10 * PATIENCE).for_each(|_| backoff.turn(0));
+        (0..10 * PATIENCE).for_each(|_| backoff.turn(0, 0));
         assert!(start.elapsed() < Duration::from_secs(9));
         assert_eq!(backoff.turns, 0);
     }

@@ -116,6 +116,6 @@ fn work(mut worker: Worker<Port>, told: &Told) {
     while !told.stop.load(Ordering::Relaxed) {
         let now_ns = told.zero.elapsed().as_nanos() as u64;
         let received = worker.turn(now_ns);
-        backoff.turn(received + worker.obeyed());
+        backoff.turn(received, worker.obeyed());
     }
 }
