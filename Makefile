@@ -2,6 +2,8 @@
 # fresh Debian 12 lacks.
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
+# As packages carry it.
+GUIDED := $(TARGET)/guided/anchorline
 # Options of the demo or the benchmark, such as ARGS="--keep" or ARGS="--help".
 ARGS ?=
 
@@ -11,7 +13,7 @@ export ANCHORLINE_REQUIRE_E2E ?= 1
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test e2e bench bench-quick bench-pfcp bench-check decoders differential fuzz miri lint clean
+.PHONY: help setup build release demo test e2e bench bench-quick bench-pfcp bench-check decoders differential fuzz miri lint clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +23,9 @@ setup: ## Install what a fresh Debian 12 lacks
 
 build: setup ## Build the executables, optimised
 	cargo build --locked --release -p anchorline -p anchorline-e2e --bins
+
+release: setup ## Build the executable as packages carry it, guided by what a first build does; three times a build
+	@scripts/release.sh
 
 demo: build ## Run the demo; ARGS="--keep" leaves it running for a look
 	@$(TARGET)/release/demo $(ARGS)
@@ -32,14 +37,14 @@ e2e: setup ## Run the end-to-end tests alone
 	cargo build --locked --workspace --all-targets
 	cargo test --locked --workspace --test e2e
 
-bench: build ## Measure everything for the record, into bench/report; nine minutes on a quiet machine
-	@$(TARGET)/release/anchorline bench all --report bench/report $(ARGS)
+bench: release ## Measure everything for the record, into bench/report; nine minutes on a quiet machine, after the build
+	@$(GUIDED) bench all --report bench/report $(ARGS)
 
 bench-quick: build ## The same in less than a minute, rougher, into target/bench-quick
 	@$(TARGET)/release/anchorline bench all --quick --report $(TARGET)/bench-quick $(ARGS)
 
-bench-pfcp: build ## Fail if sessions over PFCP fall short of what is promised: rates, memory, growth to a million
-	@$(TARGET)/release/anchorline bench pfcp --sessions 1000000 \
+bench-pfcp: release ## Fail if sessions over PFCP fall short of what is promised: rates, memory, growth to a million
+	@$(GUIDED) bench pfcp --sessions 1000000 \
 		--require establishments=30000,modifications=60000,bytes=1536,last_to_first=0.9 $(ARGS)
 
 bench-check: build ## Fail if a ratio to the bare loop fell below bench/baseline.json; ARGS="--update" renews that
