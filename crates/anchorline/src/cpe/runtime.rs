@@ -9,7 +9,7 @@ use super::metrics::Pfcp;
 use super::obey::obey;
 use super::orders::Orders;
 use super::send::{Datagram, send_all};
-use super::sockets::Sockets;
+use super::sockets::{Inbox, Sockets};
 use charging::Cdr;
 use charging::spool::Durable;
 use dplink::{Command, Notice};
@@ -22,8 +22,6 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-/// The longest datagram there is.
-const DATAGRAM: usize = 65_535;
 /// Inputs of one kind that are taken before what they ask for is done: the database is written once for all of them,
 /// which costs hardly more than for one.
 const BATCH: usize = 128;
@@ -126,15 +124,15 @@ impl Runtime {
 
     /// Runs until something breaks that only a new start can mend.
     pub(crate) async fn run(&mut self) -> anyhow::Result<()> {
-        let mut bytes = vec![0; DATAGRAM];
+        let mut inbox = Inbox::new();
         self.know_applications();
         loop {
-            let wake = self.wake(&mut bytes).await?;
+            let wake = self.wake(inbox.one()).await?;
             self.tell_time();
             match wake {
                 Wake::Datagram(length, from, waited) => {
                     self.tell_wait(waited);
-                    self.datagrams(&mut bytes, (length, from));
+                    self.datagrams(&mut inbox, (length, from));
                 }
                 Wake::Link(Some(heard)) => self.heard(heard).await,
                 Wake::Link(None) => anyhow::bail!("the link's task ended"),
@@ -178,13 +176,17 @@ impl Runtime {
     }
 
     /// A datagram, and those that wait behind it.
-    fn datagrams(&mut self, buffer: &mut [u8], (length, from): (usize, SocketAddr)) {
-        let (mut next, mut taken) = (Some((length, from)), 0);
-        while let Some((length, from)) = next {
-            let bytes = buffer.get(..length).unwrap_or_default();
-            self.input(Input::Datagram { from, bytes });
-            taken += 1;
-            next = if taken < BATCH { self.sockets.try_receive(buffer).ok() } else { None };
+    fn datagrams(&mut self, inbox: &mut Inbox, (length, from): (usize, SocketAddr)) {
+        let bytes = inbox.one().get(..length).unwrap_or_default();
+        self.input(Input::Datagram { from, bytes });
+        let mut taken = 1;
+        while taken < BATCH {
+            let more = self.sockets.try_receive(inbox, BATCH - taken);
+            if more == 0 {
+                return;
+            }
+            inbox.datagrams().for_each(|(bytes, from)| self.input(Input::Datagram { from, bytes }));
+            taken += more;
         }
     }
 

@@ -1,7 +1,8 @@
 //! Where PFCP is served: over one IP version, or over both.
 
 use nix::sys::socket::{
-    ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt::ReceiveTimestampns,
+    ControlMessageOwned, MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, recvmsg, setsockopt,
+    sockopt::ReceiveTimestampns,
 };
 use nix::sys::time::TimeSpec;
 use std::cell::Cell;
@@ -12,6 +13,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
+/// The longest datagram there is.
+const DATAGRAM: usize = 65_535;
+/// So many are taken by one call of the kernel.
+const TOGETHER: usize = 32;
 /// No datagram waits for so long: somebody has changed the clock.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
@@ -23,6 +28,30 @@ pub(super) struct Sockets {
     is_ipv4_first: bool,
     /// Which is asked first, by turns: no flood at one keeps the other from being heard.
     turn: Cell<bool>,
+}
+
+/// Room for datagrams that are taken together.
+pub(super) struct Inbox {
+    octets: Vec<u8>,
+    /// How long each is, and who sent it.
+    taken: Vec<(usize, Option<SocketAddr>)>,
+}
+
+impl Inbox {
+    pub(super) fn new() -> Self {
+        Self { octets: vec![0; DATAGRAM * TOGETHER], taken: Vec::with_capacity(TOGETHER) }
+    }
+
+    /// Room for one that comes alone.
+    pub(super) fn one(&mut self) -> &mut [u8] {
+        self.octets.get_mut(..DATAGRAM).unwrap_or_default()
+    }
+
+    /// Those that were taken last, in their order.
+    pub(super) fn datagrams(&self) -> impl Iterator<Item = (&[u8], SocketAddr)> {
+        let each = self.octets.chunks(DATAGRAM).zip(&self.taken);
+        each.filter_map(|(octets, (length, from))| Some((octets.get(..*length)?, (*from)?)))
+    }
 }
 
 impl Sockets {
@@ -44,22 +73,26 @@ impl Sockets {
         }
     }
 
-    /// The same, if there is one now; how long it has waited is not asked, as it costs as much again.
-    pub(super) fn try_receive(&self, bytes: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.take(bytes, UdpSocket::try_recv_from)
+    /// Those that wait now, a few at most, into `inbox`; how many. How long they have waited is not asked, as it costs as much again
+    /// as to receive them.
+    pub(super) fn try_receive(&self, inbox: &mut Inbox, most: usize) -> usize {
+        inbox.taken.clear();
+        // An ICMP error about something sent earlier is no datagram.
+        let _ = self.take(inbox, |socket, inbox| receive_together(socket, inbox, most.min(TOGETHER)));
+        inbox.taken.len()
     }
 
     /// From the socket whose turn it is, or else from the other.
-    fn take<T>(
+    fn take<R: ?Sized, T>(
         &self,
-        bytes: &mut [u8],
-        receive: impl Fn(&UdpSocket, &mut [u8]) -> io::Result<T>,
+        room: &mut R,
+        receive: impl Fn(&UdpSocket, &mut R) -> io::Result<T>,
     ) -> io::Result<T> {
-        let Some(other) = &self.other else { return receive(&self.first, bytes) };
+        let Some(other) = &self.other else { return receive(&self.first, room) };
         let is_others_turn = self.turn.replace(!self.turn.get());
         let [one, two] = if is_others_turn { [other, &self.first] } else { [&self.first, other] };
-        match receive(one, bytes) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => receive(two, bytes),
+        match receive(one, room) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => receive(two, room),
             received => received,
         }
     }
@@ -99,6 +132,18 @@ fn receive_dated(socket: &UdpSocket, bytes: &mut [u8]) -> io::Result<(usize, Soc
     })
 }
 
+fn receive_together(socket: &UdpSocket, inbox: &mut Inbox, most: usize) -> io::Result<()> {
+    let Inbox { octets, taken } = inbox;
+    socket.try_io(Interest::READABLE, || {
+        let mut parts: Vec<_> =
+            octets.chunks_mut(DATAGRAM).take(most).map(|octets| [IoSliceMut::new(octets)]).collect();
+        let mut headers = MultiHeaders::<SockaddrStorage>::preallocate(most, None);
+        let received = recvmmsg(socket.as_raw_fd(), &mut headers, &mut parts, MsgFlags::empty(), None)?;
+        taken.extend(received.map(|message| (message.bytes, message.address.and_then(address))));
+        Ok(())
+    })
+}
+
 fn address(from: SockaddrStorage) -> Option<SocketAddr> {
     let ipv4 = from.as_sockaddr_in().map(|from| SocketAddrV4::from(*from).into());
     ipv4.or_else(|| from.as_sockaddr_in6().map(|from| SocketAddrV6::from(*from).into()))
@@ -131,6 +176,26 @@ mod tests {
             let (_, _, next) = sockets.receive(&mut bytes).await.unwrap();
             assert!(next < waited, "{next:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn those_that_wait_are_taken_together_whole_and_in_order() {
+        let (socket, peer) = (bound("127.0.0.1:0").await, bound("127.0.0.1:0").await);
+        let us = socket.local_addr().unwrap();
+        let sockets = Sockets::new(socket, None).unwrap();
+        let sent: Vec<Vec<u8>> = (0..40_u8).map(|number| vec![number; usize::from(number) * 30]).collect();
+        for bytes in &sent {
+            peer.send_to(bytes, us).await.unwrap();
+        }
+        sockets.readable().await.unwrap();
+        let (mut inbox, mut received) = (Inbox::new(), vec![]);
+        for expected in [5, TOGETHER, 3, 0] {
+            let most = if expected == 5 { 5 } else { usize::MAX };
+            assert_eq!(sockets.try_receive(&mut inbox, most), expected);
+            received.extend(inbox.datagrams().map(|(bytes, from)| (bytes.to_vec(), from)));
+        }
+        let from = peer.local_addr().unwrap();
+        assert_eq!(received, sent.into_iter().map(|bytes| (bytes, from)).collect::<Vec<_>>());
     }
 
     /// Whoever asks over one IP version is answered over it, however much comes over the other.
