@@ -151,6 +151,7 @@ impl Node {
     pub(crate) fn association_is_over(&mut self, node_id: String, asked: Option<&Asked>) {
         self.drop_sessions_of(&node_id);
         self.drop_pfds_of(&node_id);
+        self.pass_on_sets(&node_id);
         self.peers.remove(&node_id, self.now + self.config.heartbeat_interval);
         self.out.push(Output::EraseAssociation(node_id));
         if let Some(asked) = asked {

@@ -7,8 +7,10 @@
 //! The data plane sets the pace. It has a portion to let go at most, which is filled up as it does, or what is new would wait behind
 //! all of them.
 
+mod turns;
 mod under_way;
 
+pub(crate) use turns::Source;
 pub(crate) use under_way::{Associating, Endings, Lost, Retained, Then, is_of_retained};
 
 use crate::exchange::Asked;
@@ -22,6 +24,7 @@ use rules::Seid;
 use session::{AssociationRecord, EndingSet};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use turns::Turns;
 use under_way::{Ending, PATIENCE};
 
 /// What becomes of a session that is looked at.
@@ -52,7 +55,7 @@ impl Node {
         if matches!(lost, Lost::But(_)) {
             self.give_up_stale(&owner);
         }
-        let left = self.that_end(&owner, &then);
+        let left = Turns::listed(self.that_end(&owner, &then));
         self.begin_ending(Ending::new(owner, lost, left, then));
     }
 
@@ -95,23 +98,33 @@ impl Node {
         owner: String,
         fq_csids: &[FqCsid],
     ) -> Result<(), Refusal> {
-        let left: Vec<Seid> = self.sessions.of_sets(fq_csids).into_iter().collect();
-        let lost = Lost::OfSets(fq_csids.to_vec(), left.last().copied().unwrap_or(Seid(0)));
-        self.begin_set((owner, lost), left, Then::SetIsGone(Some(*asked)))
+        let sources = self.sessions.known_sets(fq_csids);
+        let lost = Lost::OfSets(fq_csids.to_vec(), self.sessions.newest());
+        self.begin_set((owner, lost), sources, Then::SetIsGone(Some(*asked)))
     }
 
     /// Sessions of sets go, or move.
     pub(crate) fn begin_set(
         &mut self,
         (owner, lost): (String, Lost),
-        left: Vec<Seid>,
+        sources: Vec<Source>,
         then: Then,
     ) -> Result<(), Refusal> {
         if !self.endings.have_room_for_a_set() {
             return Err(Refusal::of(Cause::PfcpEntityInCongestion));
         }
+        let left = Turns::of(sources, self.sessions.newest());
         self.begin_ending(Ending::new(owner, lost, left, then));
         Ok(())
+    }
+
+    /// A control plane is gone. What it asked for of sets is of others of its SMF set, too, who act for it (TS 29.244 5.22.3): in
+    /// the name of one of these it goes on.
+    pub(crate) fn pass_on_sets(&mut self, node_id: &str) {
+        if let Some(heir) = self.peers.of_set_of(node_id) {
+            self.endings.pass_on_sets(node_id, &heir);
+            self.remember_endings(&heir);
+        }
     }
 
     /// What a former life of ours did not finish.
@@ -124,7 +137,7 @@ impl Node {
         for (owner, is_over, sets) in all {
             self.resume_sets(&owner, &sets);
             if is_over {
-                let left = self.sessions.all_of(&owner);
+                let left = Turns::listed(self.sessions.all_of(&owner));
                 let over = Ending::new(owner.clone(), Lost::All, left, Then::Over(None));
                 self.endings.all.push_back(over);
             }
@@ -139,7 +152,7 @@ impl Node {
             by_last.entry(*last).or_default().extend(FqCsid::of_octets(fq_csid));
         }
         for (last, fq_csids) in by_last {
-            let left = self.sessions.of_sets(&fq_csids).into_iter().filter(|seid| *seid <= last).collect();
+            let left = Turns::of(self.sessions.known_sets(&fq_csids), last);
             let (lost, then) = (Lost::OfSets(fq_csids, last), Then::SetIsGone(None));
             self.endings.all.push_back(Ending::new(owner.to_owned(), lost, left, then));
         }
@@ -156,9 +169,9 @@ impl Node {
         if ending.is_done() {
             return self.have_ended(ending);
         }
-        let (owner, left) = (ending.owner.clone(), ending.left.len());
+        let owner = ending.owner.clone();
         let what = if matches!(ending.lost, Lost::Moving(_)) { "move" } else { "end" };
-        self.note(Level::Info, format!("sessions of {owner} {what}: {left} more are looked at by portions"));
+        self.note(Level::Info, format!("sessions of {owner} {what}: others are looked at by portions"));
         self.endings.all.push_back(ending);
         self.remember_endings(&owner);
     }
@@ -211,7 +224,7 @@ impl Node {
             if self.endings.going.len() >= portion {
                 break;
             }
-            let Some(seid) = ending.left.next() else { break };
+            let Some(seid) = ending.left.next(&self.sessions) else { break };
             let fate = self.fate(seid, ending);
             ending.ended += usize::from(matches!(fate, Fate::Ends | Fate::Moves(_)));
             match fate {
@@ -227,6 +240,7 @@ impl Node {
         }
         // One that ended may have taken others with it that gave way to it, and these are answered for.
         ending.deleted.retain(|deleted| self.sessions.has(*deleted));
+        ending.left.look_ahead(&self.sessions);
         self.sessions.rest(self.wall_ms());
     }
 

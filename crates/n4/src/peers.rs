@@ -256,6 +256,13 @@ impl Peers {
         one == other || both.is_some_and(|(one, other)| one.is_of_set(other))
     }
 
+    /// Another of its set, rather one that has not left, too.
+    pub(crate) fn of_set_of(&self, node_id: &str) -> Option<String> {
+        let others = self.by_node_id.values().filter(|other| other.record.node_id != node_id);
+        let of_set = others.filter(|other| self.are_one(node_id, &other.record.node_id));
+        of_set.min_by_key(|other| other.is_over()).map(|other| other.record.node_id.clone())
+    }
+
     /// Leave is taken: nobody is asked to associate any more.
     pub(crate) const fn leave(&mut self, until: Time) {
         self.leaves = Some(until);

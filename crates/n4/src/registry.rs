@@ -4,6 +4,7 @@
 mod tests;
 
 use crate::config::Config;
+use crate::ending::Source;
 use crate::sessions::Session;
 use crate::set_index::SetIndex;
 use crate::slot::Slot;
@@ -15,7 +16,7 @@ use rules::Seid;
 use rustc_hash::FxHashMap;
 use session::{CpFSeid, Packed, SessionRecord};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// An owner's sessions by the CP F-SEIDs it gave. Control planes of a set share an owner and count SEIDs each for itself, so
@@ -264,14 +265,36 @@ impl Sessions {
         self.by_owner.get(owner).map_or(0, |names| names.values().map(SeededMap::len).sum())
     }
 
-    /// Those that may be of any of these sets.
-    pub(crate) fn of_sets<'a>(&self, fq_csids: impl IntoIterator<Item = &'a FqCsid>) -> BTreeSet<Seid> {
-        self.by_set.of(fq_csids)
+    /// Of these sets those that have sessions.
+    pub(crate) fn known_sets<'a>(&self, fq_csids: impl IntoIterator<Item = &'a FqCsid>) -> Vec<Source> {
+        self.by_set.known(fq_csids).into_iter().map(Source::Set).collect()
     }
 
-    /// Those of this group.
-    pub(crate) fn of_group(&self, group_id: &[u8]) -> impl Iterator<Item = Seid> {
-        self.by_set.of_group(group_id)
+    /// Those of a source behind one SEID and up to another, in their order: the first so many.
+    pub(crate) fn of_source(&self, source: &Source, between: (Seid, Seid), most: usize) -> Vec<Seid> {
+        match source {
+            Source::Set(set) => self.by_set.of_set(set, between).take(most).collect(),
+            Source::Group(group) => self.by_set.of_group(group, between).take(most).collect(),
+            Source::Owner(owner) => self.some_of(owner, between, most),
+        }
+    }
+
+    fn some_of(&self, owner: &str, (after, last): (Seid, Seid), most: usize) -> Vec<Seid> {
+        let names = self.by_owner.get(owner).into_iter().flat_map(Names::values);
+        let all = names.flat_map(SeededMap::values).copied();
+        let mut some: Vec<Seid> = all.filter(|seid| after < *seid && *seid <= last).collect();
+        if some.len() > most {
+            some.select_nth_unstable(most);
+            some.truncate(most);
+            some.shrink_to_fit();
+        }
+        some.sort_unstable();
+        some
+    }
+
+    /// The last name that was given out: sessions that are set up from now on have later ones.
+    pub(crate) fn newest(&self) -> Seid {
+        Seid(u64::from(self.recovery_time_stamp) << 32 | u64::from(self.last))
     }
 
     /// Those with a request under way: they are awake. The same order in every run, as of all.

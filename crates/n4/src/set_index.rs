@@ -6,9 +6,10 @@ use rules::Seid;
 use session::SessionRecord;
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
+use std::ops::Bound;
 
 /// A set: how its node is named, the name, and the set's number there (TS 29.244 8.2.43).
-type Set = (u8, Vec<u8>, u16);
+pub(crate) type Set = (u8, Vec<u8>, u16);
 
 /// Sessions by set.
 #[derive(Debug, Default)]
@@ -42,6 +43,11 @@ fn leave<K: Eq + Hash>(index: &mut HashMap<K, BTreeSet<Seid>>, key: &K, seid: Se
     }
 }
 
+fn range(sessions: &BTreeSet<Seid>, (after, last): (Seid, Seid)) -> impl Iterator<Item = Seid> {
+    let bounds = (Bound::Excluded(after), Bound::Included(last));
+    (after < last).then(|| sessions.range(bounds)).into_iter().flatten().copied()
+}
+
 impl SetIndex {
     /// A session is there.
     pub(crate) fn enter(&mut self, record: &SessionRecord) {
@@ -63,18 +69,21 @@ impl SetIndex {
         }
     }
 
-    /// Sessions of any of these sets, whatever the type of the node that named them. A set may be named very often: it is gone
-    /// through once, and what is found is nowhere twice.
-    pub(crate) fn of<'a>(&self, fq_csids: impl IntoIterator<Item = &'a FqCsid>) -> BTreeSet<Seid> {
-        let named: BTreeSet<Set> = fq_csids.into_iter().flat_map(sets).collect();
-        let mut found = BTreeSet::new();
-        named.iter().filter_map(|set| self.by_set.get(set)).for_each(|sessions| found.extend(sessions));
-        found
+    /// Of these sets those that have sessions, whatever the type of the node that named them. A set may be named very often: it is
+    /// here once.
+    pub(crate) fn known<'a>(&self, fq_csids: impl IntoIterator<Item = &'a FqCsid>) -> BTreeSet<Set> {
+        let named = fq_csids.into_iter().flat_map(sets);
+        named.filter(|set| self.by_set.contains_key(set)).collect()
     }
 
-    /// Sessions of this group.
-    pub(crate) fn of_group(&self, group_id: &[u8]) -> impl Iterator<Item = Seid> {
-        self.by_group.get(group_id).into_iter().flatten().copied()
+    /// Sessions of a set, in the order of their SEIDs: those behind the first SEID, up to the second.
+    pub(crate) fn of_set(&self, set: &Set, between: (Seid, Seid)) -> impl Iterator<Item = Seid> {
+        self.by_set.get(set).into_iter().flat_map(move |sessions| range(sessions, between))
+    }
+
+    /// The same of a group.
+    pub(crate) fn of_group(&self, group_id: &[u8], between: (Seid, Seid)) -> impl Iterator<Item = Seid> {
+        self.by_group.get(group_id).into_iter().flat_map(move |sessions| range(sessions, between))
     }
 }
 
@@ -108,19 +117,23 @@ mod tests {
         let mut index = SetIndex::default();
         let sessions = [session(1, &[1, 2]), session(2, &[2]), session(3, &[3])];
         sessions.iter().for_each(|session| index.enter(session));
-        let of = |index: &SetIndex, csids| {
-            index.of(&[fq_csid(csids)]).into_iter().map(|seid| seid.0).collect::<Vec<_>>()
+        let all = (Seid(0), Seid(9));
+        let between = |index: &SetIndex, csids, between| {
+            let known = index.known(&[fq_csid(csids), fq_csid(csids)]);
+            let found = known.iter().flat_map(|set| index.of_set(set, between));
+            found.map(|seid| seid.0).collect::<Vec<_>>()
         };
+        let of = |index: &SetIndex, csids| between(index, csids, all);
+        let in_group = |index: &SetIndex, group: &[u8]| index.of_group(group, all).count();
         assert_eq!(
             (of(&index, &[2]), of(&index, &[1, 3]), of(&index, &[4])),
             (vec![1, 2], vec![1, 3], vec![])
         );
-        assert_eq!(
-            (index.of_group(&[2]).count(), index.of_group(&[1]).count(), index.of_group(&[]).count()),
-            (2, 1, 0)
-        );
+        let parts = [(Seid(0), Seid(1)), (Seid(1), Seid(9)), (Seid(2), Seid(2)), (Seid(9), Seid(2))];
+        assert_eq!(parts.map(|part| between(&index, &[2], part)), [vec![1], vec![2], vec![], vec![]]);
+        assert_eq!([&[2][..], &[1], &[]].map(|group| in_group(&index, group)), [2, 1, 0]);
         index.leave(&sessions[0]);
-        assert_eq!((of(&index, &[1, 2, 3]), index.of_group(&[2]).count()), (vec![2, 3], 1));
+        assert_eq!((of(&index, &[1, 2, 3]), in_group(&index, &[2])), (vec![2, 3], 1));
         sessions.iter().for_each(|session| index.leave(session));
         assert!(index.by_set.is_empty() && index.by_group.is_empty());
     }

@@ -1,7 +1,7 @@
 //! Many sessions at once: sets of sessions that end or move together (TS 29.244 6.2.9, 7.4.7), and control planes of a
 //! set that take sessions over from one another (5.22).
 
-use crate::ending::{Lost, Then};
+use crate::ending::{Lost, Source, Then};
 use crate::exchange::{Asked, Asking};
 use crate::interface::Level;
 use crate::node::Node;
@@ -58,7 +58,7 @@ impl Node {
         let moving = self.moving(request)?;
         let named = self.named(&node_id, &request.changes);
         let (lost, then) = (Lost::Moving(moving), Then::SetHasMoved(*asked));
-        self.begin_set((node_id, lost), named.into_iter().collect(), then)
+        self.begin_set((node_id, lost), named, then)
     }
 
     pub(crate) fn set_has_moved(&mut self, asked: &Asked) {
@@ -76,16 +76,18 @@ impl Node {
         request.changes.iter().map(to).collect::<Result<_, _>>().map(Moving)
     }
 
-    /// Sessions that any of these changes may mean. An address is that of all sessions of a control plane, or nearly. One request has
-    /// room for thousands of changes that name the same, so each name is looked up once.
-    fn named(&self, node_id: &str, changes: &[SessionChangeInfo]) -> BTreeSet<Seid> {
+    /// Where sessions are that any of these changes may mean. An address is that of all sessions of a control plane, or nearly. One
+    /// request has room for thousands of changes that name the same, so each name is looked up once.
+    fn named(&self, node_id: &str, changes: &[SessionChangeInfo]) -> Vec<Source> {
         let fq_csids = changes.iter().flat_map(|change| &change.fq_csids);
         let groups: BTreeSet<&Vec<u8>> = changes.iter().flat_map(|change| &change.group_ids).collect();
-        let mut named = self.sessions.of_sets(fq_csids);
-        groups.into_iter().for_each(|group| named.extend(self.sessions.of_group(group)));
+        let mut named = self.sessions.known_sets(fq_csids);
+        named.extend(groups.into_iter().cloned().map(Source::Group));
         if changes.iter().any(|change| !change.cp_ip_addresses.is_empty()) {
             let owners = self.sessions.owners().filter(|owner| self.peers.are_one(node_id, owner));
-            owners.for_each(|owner| named.extend(self.sessions.all_of(owner)));
+            // The same order in every run.
+            let owners: BTreeSet<String> = owners.map(str::to_owned).collect();
+            named.extend(owners.into_iter().map(Source::Owner));
         }
         named
     }

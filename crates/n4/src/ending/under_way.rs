@@ -1,5 +1,6 @@
 //! What is ending, and what waits for it.
 
+use super::turns::Turns;
 use crate::exchange::{Asked, Key};
 use crate::sets::{Moving, is_of_any};
 use machine::Time;
@@ -26,7 +27,7 @@ pub(crate) enum Lost {
     But(Retained),
     /// Those of this era and earlier.
     UpTo(u32),
-    /// Those of any of these sets, the last of which this is: whoever is of one later is not meant.
+    /// Those of any of these sets, of which this may be the last: whoever is set up later is not meant.
     OfSets(Vec<FqCsid>, Seid),
     /// All, when the data plane has told what they used.
     Parting,
@@ -116,7 +117,7 @@ pub(super) struct Ending {
     pub(super) owner: String,
     pub(super) lost: Lost,
     /// Those that are not looked at yet.
-    pub(super) left: std::vec::IntoIter<Seid>,
+    pub(super) left: Turns,
     /// Those that are being deleted, of which their control plane is told by the answer to that.
     pub(super) deleted: BTreeSet<Seid>,
     /// How many have ended, or moved.
@@ -125,8 +126,8 @@ pub(super) struct Ending {
 }
 
 impl Ending {
-    pub(super) fn new(owner: String, lost: Lost, left: Vec<Seid>, then: Then) -> Self {
-        Self { owner, lost, left: left.into_iter(), deleted: BTreeSet::new(), ended: 0, then }
+    pub(super) const fn new(owner: String, lost: Lost, left: Turns, then: Then) -> Self {
+        Self { owner, lost, left, deleted: BTreeSet::new(), ended: 0, then }
     }
 
     pub(super) const fn is_of_sets(&self) -> bool {
@@ -151,7 +152,7 @@ impl Ending {
     }
 
     pub(super) fn has_left(&self) -> bool {
-        self.left.len() > 0
+        !self.left.are_over()
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -237,6 +238,12 @@ impl Endings {
     /// Whether a session is one of those that end with their control plane.
     pub(crate) fn have(&self, record: &SessionRecord) -> bool {
         self.of(&record.owner).any(|ending| ending.lost.has(record))
+    }
+
+    /// What a control plane asked for of sets goes on in the name of another.
+    pub(super) fn pass_on_sets(&mut self, from: &str, to: &str) {
+        let passed = self.all.iter_mut().filter(|ending| ending.owner == from && ending.is_of_sets());
+        passed.for_each(|ending| to.clone_into(&mut ending.owner));
     }
 
     pub(super) fn have_room_for_a_set(&self) -> bool {

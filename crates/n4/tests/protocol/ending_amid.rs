@@ -386,9 +386,9 @@ fn who_has_left_is_not_called_back() {
     assert_eq!((lab.node.sessions(), lab.associations.len()), (0, 1));
 }
 
-const HEIR: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 77);
+pub(crate) const HEIR: Ipv4Addr = Ipv4Addr::new(10, 40, 0, 77);
 
-fn moved(lab: &Lab) -> usize {
+pub(crate) fn moved(lab: &Lab) -> usize {
     let extras = lab.saved.values().filter_map(|record| record.extras.as_ref());
     extras.filter(|extras| extras.alternative == Some(HEIR.into())).count()
 }

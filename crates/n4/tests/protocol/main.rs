@@ -66,6 +66,7 @@ mod retained;
 mod room;
 mod sessions;
 mod sets;
+mod sets_left;
 mod silent;
 mod stale;
 mod strangers;

@@ -26,7 +26,7 @@ fn sessions_of(lab: &mut Lab, csids: &[u16]) -> Vec<Seid> {
     csids.iter().enumerate().map(establish).collect()
 }
 
-fn associate_of_set(lab: &mut Lab, peer: Ipv4Addr, alternatives: &[Ipv4Addr]) {
+pub(crate) fn associate_of_set(lab: &mut Lab, peer: Ipv4Addr, alternatives: &[Ipv4Addr]) {
     let request = AssociationSetupRequest {
         smf_set_id: Some(SET.to_vec()),
         alternatives: alternatives.iter().map(|address| CpIpAddress::new((*address).into())).collect(),
