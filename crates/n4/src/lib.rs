@@ -57,6 +57,7 @@ mod peers;
 mod pfds;
 mod pools;
 mod predefined;
+mod reasons;
 mod refusal;
 mod registry;
 mod replacement;

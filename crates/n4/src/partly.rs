@@ -46,7 +46,12 @@ pub(crate) const PARTLY: &[(u16, &str, &[&[u8]])] = &[
     ),
     (ie::APPLICATION_ID, "names that neither content rules nor PFDs tell of (cause 81)", &[]),
     (ie::FRAMED_ROUTING, "all but 0", &[&[0, 0, 0, 1]]),
-    (ie::MEASUREMENT_METHOD, "EVENT alone, unless START, STOPT or MACAR is asked for", &[]),
+    (
+        ie::MEASUREMENT_METHOD,
+        "EVENT alone, unless START, STOPT or MACAR is asked for: these are the events that are known, and told one by one. Beside \
+         VOLUM or DURAT it is taken, and nothing is counted for it",
+        &[],
+    ),
     (
         ie::PFD_CONTENTS,
         "custom contents; domain name protocols but TLS SNI; flow descriptions that name both ends, or with `!`",

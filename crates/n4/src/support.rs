@@ -145,7 +145,7 @@ pub(crate) const IN_QER: &[u16] = &[
 /// DLBD and MT-EDT.
 pub(crate) const IN_BAR: &[u16] = &[ie::DL_BUFFERING_DURATION, ie::MT_EDT_CONTROL_INFORMATION];
 
-/// In URRs: events and what belongs to them, envelopes, aggregation, a number of reports, and what is exempted from the
+/// In URRs: events (`reasons.rs`) and what belongs to them, envelopes, aggregation, a number of reports, and what is exempted from the
 /// action beyond a quota (QUASF).
 pub(crate) const IN_URR: &[u16] = &[
     ie::EVENT_QUOTA,
@@ -343,7 +343,7 @@ pub(crate) fn urrs(rules: &rules::Rules) -> Result<(), Refusal> {
     if empty { Err(Refusal::unsupported(ie::MEASUREMENT_METHOD)) } else { Ok(()) }
 }
 
-/// Of events alone, but of none that we know (TS 29.244 8.2.40): its reports would say nothing.
+/// Of events alone (TS 29.244 8.2.40), but of none that we know: its reports would say nothing.
 fn measures_nothing(urr: &rules::Urr) -> bool {
     let methods = urr.methods;
     let events = [Triggers::START_OF_TRAFFIC, Triggers::STOP_OF_TRAFFIC, Triggers::MAC_ADDRESSES];

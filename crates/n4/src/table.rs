@@ -1,7 +1,7 @@
 //! What becomes of every IE (TS 29.244 8.1.2), worked out from the groups that are decoded and the lists of what is
 //! refused: `docs/ie-support.md` is made of it.
 
-use crate::{partly, support};
+use crate::{partly, reasons, support};
 use pfcp::*;
 
 /// What becomes of an IE in a group.
@@ -30,11 +30,13 @@ pub struct IeSupport {
     pub standing: Standing,
     /// Where it is taken: the values that are refused, in words and each in octets.
     pub refused_values: Option<(&'static str, &'static [&'static [u8]])>,
+    /// Where it is not obeyed and somebody may expect it to be: why.
+    pub reason: Option<&'static str>,
 }
 
 impl IeSupport {
     const fn new(group: &'static str, ie: u16, field: Option<&'static str>, standing: Standing) -> Self {
-        Self { group, ie, field, standing, refused_values: None }
+        Self { group, ie, field, standing, refused_values: None, reason: None }
     }
 
     /// With the values that are refused though the IE is not.
@@ -132,6 +134,11 @@ const SENT: &[(&str, Fields)] = &[
     ("Ethernet Traffic Information", EthernetTrafficInformation::FIELDS),
 ];
 
+fn give_reason(row: &mut IeSupport) {
+    let it = reasons::REASONS.iter().find(|(ie, _)| *ie == row.ie);
+    row.reason = it.map(|(_, words)| *words);
+}
+
 /// Every IE in every group we know, group by group.
 pub fn ie_support() -> Vec<IeSupport> {
     let mut rows = Vec::new();
@@ -153,6 +160,7 @@ pub fn ie_support() -> Vec<IeSupport> {
         let undecoded = refused.iter().filter(|ie| !fields.iter().any(|(field, _)| field == *ie));
         rows.extend(undecoded.map(|ie| IeSupport::new(group, *ie, None, Standing::Refused)));
     }
+    rows.iter_mut().filter(|row| row.standing != Standing::Obeyed).for_each(give_reason);
     for (group, fields) in SENT {
         let row =
             |(ie, field): &(u16, &'static str)| IeSupport::new(group, *ie, Some(*field), Standing::Sent);

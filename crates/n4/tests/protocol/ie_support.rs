@@ -73,12 +73,13 @@ const fn word(standing: Standing) -> &'static str {
     }
 }
 
-/// Its standing, and what of it is refused.
+/// Its standing, and what of it is refused, or why it is not obeyed.
 fn standing(row: &IeSupport) -> String {
-    match row.refused_values {
-        Some((words, _)) if row.standing == Standing::Obeyed => format!("partly; refused: {words}"),
-        Some((words, _)) => format!("{}; refused: {words}", word(row.standing)),
-        None => word(row.standing).to_owned(),
+    match (row.refused_values, row.reason) {
+        (Some((words, _)), _) if row.standing == Standing::Obeyed => format!("partly; refused: {words}"),
+        (Some((words, _)), _) => format!("{}; refused: {words}", word(row.standing)),
+        (None, Some(reason)) => format!("{}: {reason}", word(row.standing)),
+        (None, None) => word(row.standing).to_owned(),
     }
 }
 
