@@ -1,8 +1,8 @@
 //! What this user plane does not do yet. Every IE that would need it is refused by name; the rest is done, or has
 //! nothing to do for us. This list shrinks with every release.
 //!
-//! User ID, APN/DNN and S-NSSAI only go into charging data records. Accepted and without effect: RAT Type, GBR, RESTI, Averaging
-//! Window, and the 3GPP Interface Type that packets leave by: where they leave, routes say. That of a PDI says at which port a tunnel
+//! User ID, APN/DNN and S-NSSAI only go into charging data records. Accepted and without effect: RAT Type, GBR (`reasons.rs`), RESTI,
+//! Averaging Window, and the 3GPP Interface Type that packets leave by: where they leave, routes say. That of a PDI says at which port a tunnel
 //! ends, where the operator has said which ports are for which. Network Instances are obeyed where the operator has named some, and others stand for the network without a
 //! name, or are refused, as the operator says; else there is one network behind each side,
 //! and every name stands for it. A Forwarding Policy is accepted by the names the operator lists, and leads where packets
