@@ -316,6 +316,7 @@ fn modified(next: (&SessionRecord, &Paging), modifying: &Modifying, config: &Con
 
 fn tell(next: &mut SessionRecord, before: &Rules, modifying: &Modifying, clock: Clock) -> Vec<UsageReport> {
     let query = modifying.query.as_ref();
+        tell_starts: usage::telling_starts(&next.rules).collect(),
     let asked = usage::Asked {
         queried: query.map_or(&[], |query| &query.urrs),
         reference: query.and_then(|query| query.reference),

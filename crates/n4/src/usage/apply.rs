@@ -5,7 +5,7 @@ use super::due::is_held;
 use super::{macs, moment};
 use machine::Clock;
 use pfcp::UsageReportTrigger as Trigger;
-use rules::{Rules, Urr, UrrId};
+use rules::{Rules, Triggers, Urr, UrrId};
 use session::{Counts, Inactivity, UrrUsage, UsageRecord, Used};
 
 /// What a request gives a URR.
@@ -59,7 +59,10 @@ pub(crate) fn apply(
     let is_new = |id: UrrId| given.iter().any(|given| given.is_new && given.urr == id);
     let stays = |id| after.urrs.iter().any(|urr| urr.id == id) && !is_new(id);
     macs::forget(record, stays);
-    record.starts.retain(|start| stays(start.urr));
+    let all = record.urrs.iter().zip(&after.urrs);
+    let told_later: Vec<UrrId> =
+        all.filter(|(usage, urr)| has_start(usage, urr)).map(|(_, urr)| urr.id).collect();
+    record.starts.retain(|start| stays(start.urr) || told_later.contains(&start.urr));
     for given in given {
         let of_it = record.urrs.iter_mut().zip(&after.urrs).filter(|(usage, _)| usage.urr == given.urr);
         of_it.for_each(|(usage, urr)| give(usage, urr, given, clock));
@@ -120,9 +123,16 @@ fn give(usage: &mut UrrUsage, urr: &Urr, given: &Given, clock: Clock) {
     }
 }
 
-/// A URR in the place of one of the same ID goes on with the counts of the data plane, which does not tell them apart.
+/// A start that nobody was told of, and of which this URR tells.
+fn has_start(usage: &UrrUsage, urr: &Urr) -> bool {
+    usage.due & Trigger::START != 0 && urr.triggers.contains(Triggers::START_OF_TRAFFIC)
+}
+
+/// A URR in the place of one of the same ID goes on with the counts of the data plane, which does not tell them apart, and tells of the
+/// start for which there was no room when the other one went.
 fn begin(usage: &mut UrrUsage, urr: &Urr, now: u64) {
     let at = Used { at_ms: now, ..usage.known };
+    let (due, stops) = if has_start(usage, urr) { (Trigger::START, usage.stops) } else { (0, 0) };
     let counted = UrrUsage { base: usage.base, known: at, reported: at, granted: at, ..fresh(urr, now) };
-    *usage = counted;
+    *usage = UrrUsage { due, fired: due, stops, ..counted };
 }

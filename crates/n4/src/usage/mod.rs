@@ -34,7 +34,7 @@ pub(crate) use apply::{Given, apply, removed};
 pub(crate) use further::{MOST_FURTHER, information, split, without_flow};
 pub(crate) use macs::hear_macs;
 pub(crate) use plan::{Circumstances, Meter, Step, linked};
-pub(crate) use starts::hear_start;
+pub(crate) use starts::{hear_start, telling_starts};
 pub(crate) use tell::{Asked, tell_all, tell_asked};
 pub(crate) use wanted::wanted;
 

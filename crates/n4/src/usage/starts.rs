@@ -42,6 +42,12 @@ pub(crate) fn hear_start(record: &mut SessionRecord, urr: UrrId, start: Option<&
     });
 }
 
+/// URRs that tell of starts.
+pub(crate) fn telling_starts(rules: &Rules) -> impl Iterator<Item = UrrId> + '_ {
+    let tells = |urr: &&rules::Urr| urr.triggers.contains(Triggers::START_OF_TRAFFIC);
+    rules.urrs.iter().filter(tells).map(|urr| urr.id)
+}
+
 /// The PDR whose traffic it is. Where the data plane is not certain, one will do if all that the URR counts is of one
 /// application.
 fn found_by<'a>(rules: &'a Rules, urr: UrrId, start: &Start) -> Option<&'a Pdr> {

@@ -48,6 +48,20 @@ pub(crate) struct Asked<'a> {
     pub(crate) reference: Option<u32>,
     /// URRs that go.
     pub(crate) removed: Vec<UrrId>,
+    /// URRs that tell of starts afterwards, be they others by the names of such that go.
+    pub(crate) tell_starts: Vec<UrrId>,
+}
+
+impl Asked<'_> {
+    /// What of a URR an answer has no room for, and the next report tells, unless there is none (table 7.5.5.2-1).
+    fn later(&self, usage: &UrrUsage) -> u32 {
+        let due = usage.due & FLOWS;
+        match self.removed.contains(&usage.urr) {
+            false => due,
+            true if due == Trigger::START && self.tell_starts.contains(&usage.urr) => due,
+            true => 0,
+        }
+    }
 }
 
 /// The reports of an answer to a modification: of these URRs, and of those that report along.
@@ -69,8 +83,7 @@ pub(crate) fn tell_asked(
         if asked_for != 0 {
             elapse(usage, urr, clock.now_ms);
             let reference = asked.reference.filter(|_| queried != 0);
-            // An answer has no room for flows: the next report tells them, unless there is none (table 7.5.5.2-1).
-            let later = if asked.removed.contains(&urr.id) { 0 } else { usage.due & FLOWS };
+            let later = asked.later(usage);
             let triggers = usage.due & !later | asked_for;
             reports.extend(tell((usage, macs, starts), urr, (triggers, reference), clock));
             usage.due = later;
@@ -82,7 +95,7 @@ pub(crate) fn tell_asked(
 /// The last reports of a session that ends now.
 pub(crate) fn tell_all(record: &mut SessionRecord, clock: Clock) -> Vec<UsageReport> {
     let removed = record.rules.urrs.iter().map(|urr| urr.id).collect();
-    let asked = Asked { queried: &[], reference: None, removed };
+    let asked = Asked { queried: &[], reference: None, removed, tell_starts: vec![] };
     tell_asked(&mut record.usage, &record.rules, &asked, clock)
 }
 

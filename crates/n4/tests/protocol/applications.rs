@@ -333,3 +333,30 @@ fn a_start_of_a_urr_that_goes_is_told_without_its_flow() {
     assert_eq!(report.usage_report_trigger, Trigger(Trigger::START | Trigger::TERMR));
     has_no_flow(report);
 }
+
+/// By whose name there is another one at once, and that tells of starts: it has told none, and nobody else would.
+#[test]
+fn a_start_of_a_urr_that_is_created_again_is_told_with_its_flow() {
+    const VOLTH: u32 = 1 << 1;
+    let again = |triggers| SessionModificationRequest {
+        remove_urrs: vec![RemoveUrr { urr_id: 1, carried: vec![] }],
+        create_urrs: vec![CreateUrr { volume_threshold: total(5_000), ..urr(1, triggers) }],
+        ..Default::default()
+    };
+    let (mut lab, session, sequence) = reporting_and_started();
+    let answer = lab.modify(session, again(START | VOLTH));
+    let [report] = &answer.usage_reports[..] else { panic!("{:?}", answer.usage_reports) };
+    assert_eq!(report.usage_report_trigger, Trigger(Trigger::TERMR));
+    has_no_flow(report);
+    confirm(&mut lab, sequence);
+    seconds(&mut lab, 1);
+    let reports = reported(&mut lab, session);
+    let [report] = &reports[..] else { panic!("{reports:?}") };
+    assert_eq!(report.usage_report_trigger, Trigger(Trigger::START));
+    let [flow] = &detected(report).flow_information[..] else { panic!("one flow") };
+    assert_eq!(text(&flow.description), FLOW);
+    // One that does not tell of starts leaves it to the last report of the other.
+    let (mut lab, session, _) = reporting_and_started();
+    let answer = lab.modify(session, again(VOLTH));
+    assert_eq!(answer.usage_reports[0].usage_report_trigger, Trigger(Trigger::START | Trigger::TERMR));
+}
