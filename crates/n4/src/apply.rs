@@ -281,12 +281,8 @@ impl Node {
 
     fn fail_if_late(&mut self, seid: Seid, revision: u64) {
         if self.sessions.awaits(seid, revision) {
-            let is_gone = |session: &Session| {
-                let applied = session.pending.as_ref().and_then(|pending| pending.applied.as_ref());
-                session.is_being_deleted() && applied.is_some()
-            };
             // Else it is a report that nobody has answered.
-            if !self.sessions.look(seid, is_gone) {
+            if !self.sessions.look(seid, Session::has_been_deleted) {
                 self.note(Level::Warning, format!("the data plane is silent about session {seid}"));
             }
             self.fail_by(seid, Some(revision), self.cause_of_lateness());
@@ -316,11 +312,11 @@ fn modified(next: (&SessionRecord, &Paging), modifying: &Modifying, config: &Con
 
 fn tell(next: &mut SessionRecord, before: &Rules, modifying: &Modifying, clock: Clock) -> Vec<UsageReport> {
     let query = modifying.query.as_ref();
-        tell_starts: usage::telling_starts(&next.rules).collect(),
     let asked = usage::Asked {
         queried: query.map_or(&[], |query| &query.urrs),
         reference: query.and_then(|query| query.reference),
         removed: usage::removed(before, &next.rules, &modifying.taken.given).collect(),
+        tell_starts: usage::telling_starts(&next.rules).collect(),
     };
     usage::tell_asked(&mut next.usage, before, &asked, clock)
 }

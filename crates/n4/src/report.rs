@@ -192,9 +192,9 @@ impl Node {
             self.peers.spoken_for(owner, self.now);
         }
         if response.cause == Cause::SessionContextNotFound {
-            // Who wants it gone may have forgotten it already, and hears the rest in answer to that.
-            let is_being_deleted = self.sessions.look(seid, Session::is_being_deleted);
-            if self.peers.is_shared(asking.to) || is_being_deleted {
+            // Who wants it gone may have forgotten it already, and hears the rest in answer to that, be it after a change.
+            let is_to_be_deleted = self.sessions.look(seid, Session::is_to_be_deleted);
+            if self.peers.is_shared(asking.to) || is_to_be_deleted {
                 return self.unanswered(sequence, asking);
             }
             self.note(Level::Warning, format!("{} does not know session {seid}: it is removed", asking.to));

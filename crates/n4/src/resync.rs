@@ -41,7 +41,7 @@ impl Node {
         self.refresh_some();
     }
 
-    /// What is under way may never be done.
+    /// What is under way may never be done. What has been, and waits for a control plane alone, goes on waiting for it.
     pub(crate) fn data_path_lost(&mut self) {
         self.note(
             Level::Warning,
@@ -52,7 +52,11 @@ impl Node {
         self.endings.lost(self.now);
         self.hear_no_more_of_paths();
         self.sessions.lost();
-        self.sessions.pending().into_iter().for_each(|seid| self.fail(seid, None));
+        for seid in self.sessions.pending() {
+            if !self.sessions.look(seid, Session::has_been_deleted) {
+                self.fail(seid, None);
+            }
+        }
     }
 
     /// Attends to some of the sessions that have not been since the data plane came. Those that are gone are passed over; new ones

@@ -224,6 +224,12 @@ impl Session {
         self.pending.as_ref().is_some_and(|pending| matches!(pending.work, Work::Delete))
     }
 
+    /// Whether the data plane has let it go as was asked for, and the answer waits for that of a report alone.
+    pub(crate) fn has_been_deleted(&self) -> bool {
+        let is_done = |pending: &Pending| matches!(pending.work, Work::Delete) && pending.applied.is_some();
+        self.pending.as_deref().is_some_and(is_done)
+    }
+
     /// Those it is to replace.
     pub(crate) fn replaces(&self) -> &[Seid] {
         match self.pending.as_ref().map(|pending| &pending.work) {

@@ -115,6 +115,31 @@ fn a_restart_while_a_report_is_waited_for_loses_nothing() {
     assert_eq!(lab.node.sessions(), 0);
 }
 
+/// What is waited for is the control plane's word, and not that of the data plane, which has let the session go.
+#[test]
+fn a_report_is_waited_for_though_the_data_plane_is_lost() {
+    let (mut lab, _, sequence) = crossed();
+    lab.handle(n4::Input::DataPathLost);
+    assert!(waits(&lab));
+    answer(&mut lab, sequence, Cause::RequestAccepted);
+    assert_eq!(told(&mut lab), [(1, (1, 2))]);
+    assert_eq!(lab.node.sessions(), 0);
+}
+
+/// Whose session it is knows it no more; the deletion it has asked for is behind a change that the data plane has yet to make.
+#[test]
+fn a_deletion_that_waits_for_a_change_is_answered_though_its_session_is_forgotten() {
+    let (mut lab, session, sequence) = reporting();
+    lab.obedience = Obedience::Waits;
+    lab.tell(SMF, &Message::session(session.0, 8, smf::path_switch(9)));
+    ask_to_delete(&mut lab, session);
+    answer(&mut lab, sequence, Cause::SessionContextNotFound);
+    lab.obedience = Obedience::Obeys;
+    lab.obey();
+    assert_eq!(told(&mut lab), [(0, (400, 600)), (1, (0, 0))]);
+    assert_eq!((lab.node.sessions(), lab.in_force.len()), (0, 0));
+}
+
 /// A report that crosses the deletion has mostly been heard: the answer waits for that of the report, and tells no more than the rest.
 #[test]
 fn a_report_on_its_way_is_waited_for() {
