@@ -159,10 +159,12 @@ impl Node {
         }
     }
 
-    /// Its owner counts on it, as of this era.
+    /// Its owner counts on it, as of this era. What is under way must not forget it.
     pub(crate) fn is_named_in(&mut self, seid: Seid, era: u32) {
         let Some(session) = self.sessions.get_mut(seid) else { return };
         session.record.era = era;
+        let next = session.pending.as_mut().and_then(|pending| pending.next());
+        next.into_iter().for_each(|next| next.era = era);
         if session.is_established() {
             session.save();
         }

@@ -1,7 +1,7 @@
 //! Sessions that a control plane asks to retain when it associates anew (TS 29.244 6.2.6.2.2, 8.2.134).
 
-use crate::common::billing::seconds;
-use crate::common::smf::{establishment, setup};
+use crate::common::billing::{metered, seconds, total, urr};
+use crate::common::smf::{establishment, path_switch, setup};
 use crate::common::{Lab, OTHER, Obedience, SMF, config};
 use crate::ending::{NUMBER, SESSIONS, answers, is_set_up, lab as many};
 use crate::ending_amid::{MEANWHILE, go_on, release};
@@ -147,4 +147,23 @@ fn who_comes_back_after_a_release_may_be_asked_to_leave_meanwhile() {
         assert!(is_set_up(&answers(&mut lab, NUMBER)));
         assert_eq!((lab.node.leaving().is_empty(), lab.node.sessions()), (stays, 0));
     }
+}
+
+/// Its owner takes what is reported of it while a change of it is under way, which began before the owner associated anew.
+#[test]
+fn what_is_named_amid_a_change_is_not_stale_after_it() {
+    let mut lab = Lab::associated_with(Config { stale_max: Some(PATIENCE), ..config() });
+    let threshold = CreateUrr { volume_threshold: total(1_000), ..urr(1, 1 << 1) };
+    let session = lab.establish(metered(77, vec![threshold]));
+    lab.traffic(session, (400, 600), false);
+    let reports = lab.reports();
+    let [(_, report)] = &reports[..] else { panic!("{reports:?}") };
+    lab.obedience = Obedience::Waits;
+    lab.tell(SMF, &Message::session(session.0, MEANWHILE, path_switch(9)));
+    set_up(&mut lab, setup(SMF, 1));
+    lab.tell(SMF, &Message::session(0, report.sequence, SessionReportResponse::of(Cause::RequestAccepted)));
+    go_on(&mut lab);
+    assert_eq!(answers(&mut lab, MEANWHILE).len(), 1);
+    lab.pass(PATIENCE * 3);
+    assert_eq!(lab.in_force.len(), 1);
 }
