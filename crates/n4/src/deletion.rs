@@ -81,10 +81,9 @@ impl Node {
         self.charge_last(&mut session.record, charging::Cause::NormalRelease);
         self.release_all(&session.record);
         self.reports.reindex(seid, &session.record.rules, &Rules::default());
-        let cp_seid = session.record.cp_f_seid.seid;
+        let (cp_seid, owner) = (session.record.cp_f_seid.seid, session.record.owner.clone());
         let tells_usage = !usage_reports.is_empty();
-        let owner = self.peers.get(&session.record.owner);
-        let knows = owner.is_some_and(|owner| owner.has(CpFeature::Ardr));
+        let knows = self.peers.get(&owner).is_some_and(|owner| owner.has(CpFeature::Ardr));
         let further = usage::split(&mut usage_reports, knows);
         usage_reports.iter_mut().for_each(usage::without_flow);
         let is_late = pending.applied.is_none() && !session.record.rules.urrs.is_empty();
@@ -109,15 +108,15 @@ impl Node {
         self.counters.accepted += 1;
         self.answer_bytes(&pending.asked, bytes);
         self.refuse_waiting(session.waiting.into_asked(), cp_seid);
-        further.into_iter().for_each(|reports| self.tell_after(seid, told, reports));
+        further.into_iter().for_each(|reports| self.tell_after((seid, &owner), told, reports));
     }
 
     /// What the answer to a deletion had no room for, or came too late for. The session is gone: this is asked for as often as requests are, and not
-    /// across a restart.
-    pub(crate) fn tell_after(&mut self, seid: Seid, told: Told, reports: Vec<UsageReport>) {
+    /// across a restart. It is in its owner's share of the table, as if the session were there.
+    pub(crate) fn tell_after(&mut self, (seid, owner): (Seid, &str), told: Told, reports: Vec<UsageReport>) {
         let Some((to, cp_seid, old_cp_f_seid)) = told else { return };
         let request = SessionReportRequest { old_cp_f_seid, ..of_usage(reports) };
-        let purpose = Purpose::Report(seid);
+        let purpose = Purpose::After(seid, owner.to_owned());
         if !self.ask(to, purpose, |sequence| Message::session(cp_seid, sequence, request)) {
             self.counters.reports_held_back += 1;
             let text = format!("the last usage of session {seid} is more than there is room to tell at once");

@@ -55,6 +55,8 @@ pub(crate) enum Purpose {
     NodeReport(String),
     /// To report about a session, once.
     Report(Seid),
+    /// To tell the owner of one that is gone what was yet to be told.
+    After(Seid, String),
     /// To report what it used.
     Usage(Seid),
     /// To report that its user is silent, so many times.
@@ -71,7 +73,7 @@ impl Purpose {
             Self::Setup => 6,
             Self::Leave(_) | Self::Capabilities(_) => 8,
             Self::NodeReport(_) => 13,
-            Self::Report(_) | Self::Usage(_) | Self::Silence(..) | Self::Paging(..) => 57,
+            Self::Report(_) | Self::After(..) | Self::Usage(_) | Self::Silence(..) | Self::Paging(..) => 57,
         }
     }
 
@@ -82,16 +84,23 @@ impl Purpose {
             | Self::Leave(node_id)
             | Self::Capabilities(node_id)
             | Self::NodeReport(node_id) => Some(node_id),
-            Self::Setup | Self::Report(_) | Self::Usage(_) | Self::Silence(..) | Self::Paging(..) => None,
+            Self::Setup
+            | Self::Report(_)
+            | Self::After(..)
+            | Self::Usage(_)
+            | Self::Silence(..)
+            | Self::Paging(..) => None,
         }
     }
 
     /// The session it is about.
     pub(crate) const fn session(&self) -> Option<Seid> {
         match self {
-            Self::Report(seid) | Self::Usage(seid) | Self::Silence(seid, _) | Self::Paging(seid, _) => {
-                Some(*seid)
-            }
+            Self::Report(seid)
+            | Self::After(seid, _)
+            | Self::Usage(seid)
+            | Self::Silence(seid, _)
+            | Self::Paging(seid, _) => Some(*seid),
             Self::Heartbeat(_)
             | Self::Setup
             | Self::Leave(_)
@@ -129,6 +138,7 @@ impl Node {
             (Purpose::NodeReport(node_id), _) => self.news_told(node_id, sequence),
             (
                 Purpose::Report(seid)
+                | Purpose::After(seid, _)
                 | Purpose::Usage(seid)
                 | Purpose::Silence(seid, _)
                 | Purpose::Paging(seid, _),
@@ -173,7 +183,7 @@ impl Node {
             Purpose::Usage(seid) => self.usage_unconfirmed(*seid),
             Purpose::Silence(seid, attempt) => self.silence_unheard(*seid, *attempt),
             Purpose::Paging(seid, pdrs) => self.page_again(*seid, pdrs),
-            Purpose::Report(seid) => {
+            Purpose::Report(seid) | Purpose::After(seid, _) => {
                 self.note(Level::Warning, format!("{} takes no report about session {seid}", asking.to));
             }
         }
@@ -191,8 +201,11 @@ impl Node {
         }
         self.sequence = (self.sequence + 1) % SEQUENCES;
         let bytes = pfcp::encode(&with(self.sequence));
-        let session = purpose.session().and_then(|seid| self.sessions.get(seid));
-        let owner = session.map(|session| session.record.owner.clone());
+        let of_session = || Some(self.sessions.get(purpose.session()?)?.record.owner.clone());
+        let owner = match &purpose {
+            Purpose::After(_, owner) => Some(owner.clone()),
+            _ => of_session(),
+        };
         let asking = Asking { to, bytes: bytes.clone(), purpose, owner };
         let reporting = usage_of(&asking.purpose);
         let is_room = self.requests.start(self.sequence, asking, self.now);

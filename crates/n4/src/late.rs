@@ -70,7 +70,7 @@ impl Node {
             self.counters.usage_reports += reports.len() as u64;
             let further = usage::split(&mut reports, true);
             let all = std::iter::once(reports).chain(further);
-            all.for_each(|reports| self.tell_after(seid, told, reports));
+            all.for_each(|reports| self.tell_after((seid, &record.owner), told, reports));
         }
         true
     }

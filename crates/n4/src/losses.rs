@@ -6,11 +6,12 @@
 use crate::asking::Telling;
 use crate::exchange::Purpose;
 use crate::interface::{Level, Output};
+use crate::metering::of_usage;
 use crate::node::Node;
 use crate::sessions::Session;
 use crate::usage;
 use machine::Time;
-use pfcp::{Body, ReportType, SessionReportRequest, UsageReport};
+use pfcp::{Body, UsageReport};
 use rules::Seid;
 use session::UsageRecord;
 use std::collections::{BTreeMap, BTreeSet};
@@ -153,18 +154,16 @@ impl Node {
         let mut record = session.record.clone();
         let mut usage_reports = untold(&record.usage, session.reporting.is_some());
         usage_reports.extend(usage::tell_all(&mut record, clock));
-        let told = usage_reports.len() as u64;
+        let count = usage_reports.len() as u64;
         if usage_reports.is_empty() {
             return Telling::UnderWay;
         }
-        let request = SessionReportRequest {
-            report_type: ReportType(ReportType::USAR),
-            usage_reports,
-            ..SessionReportRequest::default()
-        };
-        let telling = self.tell_owner(seid, Purpose::Report(seid), request);
+        let (owner, told) = (&record.owner, self.looks_after(seid));
+        let further = usage::split(&mut usage_reports, true);
+        let telling = self.tell_owner(seid, Purpose::Report(seid), of_usage(usage_reports));
         if telling == Telling::UnderWay {
-            self.counters.usage_reports += told;
+            self.counters.usage_reports += count;
+            further.into_iter().for_each(|reports| self.tell_after((seid, owner), told, reports));
         }
         telling
     }

@@ -1,7 +1,8 @@
 //! Answers that have no room for all they tell of usage.
 
 use crate::common::billing::*;
-use crate::common::{Lab, SMF, US, at, smf};
+use crate::common::{Lab, OTHER, SMF, US, at, config, smf};
+use n4::{Config, Limits};
 use pfcp::*;
 use rules::{Seid, UrrId};
 
@@ -13,19 +14,28 @@ const URRS: u32 = 250;
 
 /// Of a control plane with these features (TS 29.244 8.2.58), and a session of as many URRs as one may have.
 fn lab(features: &[CpFeature]) -> (Lab, Seid) {
-    let mut lab = Lab::new(crate::common::config());
+    let mut lab = associated(config(), features);
+    let session = lab.establish(of_many_urrs(77));
+    lab.traffic(session, (10, 20), true);
+    (lab, session)
+}
+
+fn associated(config: Config, features: &[CpFeature]) -> Lab {
+    let mut lab = Lab::new(config);
     let mut setup = smf::setup(SMF, 1);
     setup.cp_function_features = Some(CpFunctionFeatures::of(features));
     lab.ask(SMF, &Message::node(0xFFF0, setup));
+    lab
+}
+
+fn of_many_urrs(cp_seid: u64) -> SessionEstablishmentRequest {
     let rule = |id| CreateUrr { measurement_information: Some(flags::MEASUREMENT_MNOP), ..urr(id, 0) };
-    let mut request = metered(77, vec![]);
+    let mut request = metered(cp_seid, vec![]);
     request.create_urrs = (1..=URRS).map(rule).collect();
     for (pdr, ids) in request.create_pdrs.iter_mut().zip([[1, 2], [2, URRS]]) {
         pdr.urr_ids = ids.to_vec();
     }
-    let session = lab.establish(request);
-    lab.traffic(session, (10, 20), true);
-    (lab, session)
+    request
 }
 
 fn additional(carried: &[RawIe]) -> usize {
@@ -122,4 +132,52 @@ fn the_answer_to_a_deletion_is_no_longer_than_a_datagram_and_the_rest_follows() 
     }
     // Only who says that it expects more (ARDR) gets less than a datagram holds.
     assert!(here[0] == URRS as usize && here[1] < 100, "{here:?}");
+}
+
+/// Of a session that we end there is no answer, and what it has yet to tell is more than a datagram holds.
+#[test]
+fn what_is_told_of_a_session_that_we_end_is_no_longer_than_a_packet_each() {
+    let (mut lab, session) = lab(&[]);
+    let mut bill = Bill::default();
+    for _ in 0..4 {
+        bill.add(&lab.modify(session, query_all()).usage_reports);
+        lab.traffic(session, (10, 20), true);
+    }
+    let before = lab.trace.len();
+    let outputs = lab.node.leave_one(&SMF.to_string(), std::time::Duration::ZERO, lab.time());
+    lab.carry_out_all(outputs);
+    lab.pass(std::time::Duration::from_secs(1));
+    assert_eq!(lab.node.sessions(), 0);
+    let all: usize = lab.trace[before..].iter().map(|(_, _, octets)| octets.len()).sum();
+    assert!(all > DATAGRAM, "{all}");
+    assert!(largest_sent(&lab, before) < 9_000, "{}", largest_sent(&lab, before));
+    lab.bill(&mut bill, session, false);
+    let (sums, counted) = (bill.sums(), lab.plane.counted.clone());
+    assert!(counted.iter().all(|(urr, sum)| sums.get(urr) == Some(sum)), "{sums:?} {counted:?}");
+}
+
+/// What is told of sessions that are gone is in the share of who had them: others are told as before.
+#[test]
+fn who_takes_nothing_that_follows_its_deletions_leaves_others_their_places() {
+    // Beside these there are 64 for what is not about sessions.
+    let limits = Limits { requests: 8, peers: 2, ..Limits::default() };
+    let mut lab = associated(Config { limits, ..config() }, &[CpFeature::Ardr]);
+    lab.associate(OTHER, 1);
+    let of_other = SessionEstablishmentRequest {
+        node_id: NodeId::Ipv4(OTHER),
+        cp_f_seid: FSeid::new(1, OTHER.into()),
+        ..metered(1, vec![CreateUrr { volume_threshold: total(1_000), ..urr(1, 1 << 1) }])
+    };
+    let answer = lab.ask(OTHER, &Message::session(0, 1, of_other));
+    let Body::SessionEstablishmentResponse(response) = answer else { panic!("{answer:?}") };
+    let other = Seid(response.up_f_seid.unwrap().seid);
+    for cp_seid in 1..=30 {
+        let mut request = of_many_urrs(cp_seid);
+        request.create_pdrs.truncate(1);
+        let session = lab.establish(request);
+        lab.delete(session);
+    }
+    assert!(lab.reports().len() <= 8);
+    lab.traffic(other, (400, 600), false);
+    assert!(matches!(lab.reports()[..], [(to, _)] if to == at(OTHER)));
 }
