@@ -95,6 +95,9 @@ pub struct Limits {
     /// QERs that limit and of twice its URRs, whichever is most, and as two at least. Of those beyond two a session,
     /// memory is taken when they are first in use.
     pub pdrs: usize,
+    /// Bytes that the rules of all sessions may take beside the tables, as [`TableBytes`](crate::TableBytes) has it; no limit
+    /// where there is none.
+    pub rule_bytes: Option<usize>,
     /// Flows remembered; more are served, and cost more.
     pub flows: usize,
     /// A flow without packets for so long is forgotten.
@@ -142,6 +145,7 @@ impl Default for Limits {
         Self {
             sessions: 100_000,
             pdrs: 200_000,
+            rule_bytes: None,
             flows: 1 << 20,
             flow_age_ns: 300_000_000_000,
             connection_age_ns: 7_440_000_000_000,

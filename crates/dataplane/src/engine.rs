@@ -2,6 +2,7 @@
 
 mod balance;
 mod hand;
+mod heaps;
 mod known;
 mod looks;
 mod merge;
@@ -22,12 +23,14 @@ use dplink::{
 };
 pub(crate) use hand::Ends;
 use hand::Hand;
+pub(crate) use heaps::Heaps;
 pub(crate) use known::Register;
 use known::{Known, known_as};
 use looks::Tracing;
 use merge::Counted;
 use moving::Moves;
-use placement::{Owner, Placement, Shared};
+pub(crate) use placement::Placement;
+use placement::{Owner, Shared};
 use rounds::Rounds;
 use rules::Seid;
 use std::collections::HashSet;
@@ -52,6 +55,7 @@ pub struct Engine {
     spread: Vec<Spread>,
     placement: Placement,
     known: Register,
+    heaps: Heaps,
     /// While a resynchronisation runs: the sessions named in it.
     named: Option<HashSet<Seid>>,
     /// The content rules ordered last.
@@ -78,6 +82,7 @@ impl Engine {
             spread: crew.spread.clone(),
             placement: Placement::new(crew, &config.limits),
             known: Register::new(config.limits.sessions),
+            heaps: Heaps::new(config.limits.rule_bytes),
             named: None,
             counts: Rounds::new(),
             lists: Rounds::new(),
@@ -196,12 +201,17 @@ impl Engine {
             Ok(installation) => installation,
             Err(error) => return refused(RefusalCause::Unfit, error.to_string()),
         };
+        let bytes = installation.heap_bytes();
+        if let Err(refusal) = self.heaps.admits(session, bytes) {
+            return refused(refusal.cause(), refusal.to_string());
+        }
         let of_frames = installation.ethernet.is_some();
         let claimed = (revision, installation.keys());
         let owner = match self.owner_for(session, (claimed, of_frames), shared) {
             Ok(owner) => owner,
             Err(refusal) => return refused(refusal.cause(), refusal.to_string()),
         };
+        self.heaps.order(session, bytes);
         // Until the new revision is in force, the old one's have to be reckoned with.
         let urrs = known.urrs.max(urrs as u16);
         self.known.set(session, Known { ordered: known_as(revision), urrs, owner, ..known });
@@ -299,6 +309,7 @@ impl Engine {
                 let known = self.known.get(seid).unwrap_or_default();
                 self.known.set(seid, Known { applied: known_as(revision), ..known });
                 self.placement.applied(seid, revision);
+                self.heaps.applied(seid, known.ordered == known_as(revision));
                 Notice::Applied { session: seid, revision, removed: installed.spent.removed }
             }
             Report::Refused { installation, refusal } => {
@@ -361,6 +372,9 @@ impl Engine {
     fn forget_order(&mut self, seid: Seid, revision: u64) {
         let Some(known) = self.known.get(seid) else { return };
         let is_last = known.ordered == known_as(revision);
+        if is_last {
+            self.heaps.refused(seid);
+        }
         let ordered = if is_last { known.applied } else { known.ordered };
         self.now_known(seid, Known { ordered, ..known });
     }
@@ -371,6 +385,7 @@ impl Engine {
             Some(_) => self.known.set(seid, known),
             None => {
                 self.known.remove(seid);
+                self.heaps.left(seid);
                 self.placement.left(seid, known.owner);
             }
         }

@@ -21,13 +21,13 @@ pub struct Node {
     pub pdrs: usize,
     /// Flows remembered.
     pub flows: usize,
-    /// What the data plane's tables take for these.
+    /// What is taken for these.
     pub tables: Tables,
     /// Its ports.
     pub ports: Vec<NodePort>,
 }
 
-/// Bytes of the data plane's tables.
+/// Bytes of the data plane's tables, and of what else sessions take.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tables {
     /// For sessions of two PDRs, from the start on.
@@ -36,6 +36,10 @@ pub struct Tables {
     pub flows_bytes: u64,
     /// For all other PDRs there may be, once they are there.
     pub pdrs_bytes: u64,
+    /// For what rules have besides, which is refused beyond that.
+    pub rules_bytes: u64,
+    /// In the control process, about.
+    pub control_bytes: u64,
 }
 
 /// A port of the node.

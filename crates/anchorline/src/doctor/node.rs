@@ -6,6 +6,9 @@ use dataplane::{Crew, TableBytes};
 use dpdk::Idle;
 use host::{Node, NodePort};
 
+/// Bytes of a session in the control process, its share of the database's memory included: 1,500 of a plain one.
+const CONTROL_BYTES: u64 = 2_048;
+
 /// The node of `[dpe]`.
 pub(crate) fn node(dpe: &DpeSettings) -> Node {
     let port = |port: &crate::settings::PortSettings| NodePort {
@@ -30,6 +33,12 @@ pub(crate) fn node(dpe: &DpeSettings) -> Node {
 /// What the tables take, as the data plane says.
 fn tables(dpe: &DpeSettings) -> host::Tables {
     let crew = Crew { workers: dpe.crew.workers, distributors: dpe.crew.distributors, ..Crew::default() };
-    let TableBytes { sessions, flows, pdrs } = TableBytes::of(&crew, &table_limits(dpe));
-    host::Tables { sessions_bytes: sessions, flows_bytes: flows, pdrs_bytes: pdrs }
+    let TableBytes { sessions, flows, pdrs, rules } = TableBytes::of(&crew, &table_limits(dpe));
+    host::Tables {
+        sessions_bytes: sessions,
+        flows_bytes: flows,
+        pdrs_bytes: pdrs,
+        rules_bytes: rules,
+        control_bytes: dpe.sessions as u64 * CONTROL_BYTES,
+    }
 }

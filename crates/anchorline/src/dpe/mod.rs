@@ -104,10 +104,15 @@ fn limits(settings: &Settings) -> Limits {
     }
 }
 
+/// Of a PDR on average, over all there may be: what finds it, and names and limits of what counts its packets. Rules of a
+/// carrier's node with a URR of their own take some 110 bytes, filters and thresholds for every PDR 200 and more.
+const RULE_BYTES: usize = 256;
+
 /// Those that say how large tables are.
 pub(crate) fn table_limits(dpe: &DpeSettings) -> Limits {
     let DpeSettings { sessions, pdrs, framed_routes, flows, .. } = *dpe;
-    dpe.limits.within(Limits { sessions, pdrs, framed_routes, flows, ..Limits::default() })
+    let rule_bytes = Some(pdrs.saturating_mul(RULE_BYTES));
+    dpe.limits.within(Limits { sessions, pdrs, rule_bytes, framed_routes, flows, ..Limits::default() })
 }
 
 fn say_memory(memory: Memory) {

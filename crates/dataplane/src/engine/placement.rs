@@ -2,7 +2,7 @@
 
 use super::balance::Loads;
 use crate::config::Limits;
-use crate::state::{Key, Ports, Refusal, found_by, networks};
+use crate::state::{KEYS_PER_SESSION, Key, Ports, Refusal, found_by, networks};
 use crate::steering::{Buckets, Crew};
 use rules::{Rules, Seid};
 use smallvec::SmallVec;
@@ -20,7 +20,7 @@ pub(super) fn shared_meters(rules: &Rules) -> Shared {
 }
 
 /// Places new sessions.
-pub(super) struct Placement {
+pub(crate) struct Placement {
     buckets: Buckets,
     distributors: usize,
     /// Of each worker.
@@ -55,7 +55,25 @@ struct Claim {
     shared: Shared,
 }
 
+/// Bytes of a `HashMap` that has come to so many entries, each of so many bytes: places are a power of two, an eighth of them
+/// stays free, and each has a byte of control.
+pub(super) const fn map_bytes(entries: usize, size: usize) -> usize {
+    (entries * 8 / 7 + 1).next_power_of_two() * (size + 1)
+}
+
 impl Placement {
+    /// What it takes at most to know who has which keys, as so many sessions come: nothing where a worker is alone.
+    pub(crate) const fn bytes(workers: usize, sessions: usize) -> usize {
+        if workers == 1 {
+            return 0;
+        }
+        let keys = 2 * KEYS_PER_SESSION * sessions;
+        map_bytes(keys, size_of::<(Key, Seid)>())
+            + map_bytes(sessions, size_of::<(Seid, Claim)>())
+            // Those that have no place in their claims.
+            + keys * size_of::<Key>()
+    }
+
     /// For the workers of a crew, which together hold no more than `limits` say.
     pub(super) fn new(crew: &Crew, limits: &Limits) -> Self {
         Self {

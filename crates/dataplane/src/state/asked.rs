@@ -37,8 +37,11 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Bytes that one with a threshold or a quota takes.
-    pub(super) const BYTES: usize = size_of::<Self>() + size_of::<Bound>();
+    pub(super) fn heap_bytes(&self) -> usize {
+        let bounds = self.threshold.iter().chain(&self.quota).count();
+        let drops = self.drops.iter().count();
+        size_of::<Self>() + bounds * size_of::<Bound>() + drops * size_of::<Drops>()
+    }
 
     /// `None` where a URR asks for nothing.
     pub(super) fn new(usage: &Usage) -> Option<Box<Self>> {

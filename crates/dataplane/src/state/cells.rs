@@ -60,8 +60,10 @@ const fn class(cells: usize) -> u8 {
 }
 
 impl Cells {
-    /// What the lists of a cell take, once both of its steps need them.
-    pub(crate) const LIST_BYTES: usize = STEPS * size_of::<Lists>();
+    const LIST_BYTES: usize = STEPS * size_of::<Lists>();
+    /// What a cell takes beside itself as it is used: lists, once both of its steps need them, and where it stands when it is
+    /// free.
+    pub(crate) const LATER_BYTES: usize = Self::LIST_BYTES + Runs::CELL_BYTES;
 
     /// `limit` of them, of which the first `ready` take their memory now.
     pub(crate) fn new(limit: usize, ready: usize) -> Result<Self, NoMemory> {

@@ -38,6 +38,13 @@ impl Installation {
     pub(crate) fn keys(&self) -> &[Key] {
         self.session.as_ref().map_or(&[], |session| &session.keys)
     }
+
+    /// Bytes that the session takes while it is in force, beside the tables and without what the allocator adds.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let ethernet = self.ethernet.as_deref();
+        let frames = ethernet.map_or(0, |program| size_of_val(program) + program.classifier.heap_bytes());
+        self.session.as_ref().map_or(0, Session::heap_bytes) + frames
+    }
 }
 
 /// What is to take a session out of force.
@@ -66,6 +73,8 @@ pub(crate) enum Refusal {
     Keys,
     #[error("the data plane holds as many rules as it is configured for")]
     Rules,
+    #[error("rules take as much memory beside the tables as the data plane is configured for (pdrs)")]
+    Memory,
     #[error("the data plane knows as many peers as it is configured for")]
     Peers,
     #[error("the data plane holds as many shared meters and packet rates as it is configured for")]
@@ -91,6 +100,7 @@ impl Refusal {
             Self::Sessions
             | Self::Keys
             | Self::Rules
+            | Self::Memory
             | Self::Peers
             | Self::Meters
             | Self::MeterElsewhere

@@ -19,6 +19,10 @@ pub(super) struct Runs {
 }
 
 impl Runs {
+    /// What a cell takes of it at most: its place in lists of all classes, each half as long as the one before, and where it
+    /// stands there.
+    pub(super) const CELL_BYTES: usize = 3 * size_of::<u32>();
+
     /// With room for all there can be, so that a worker never allocates.
     pub(super) fn new(limit: usize) -> Self {
         let free = std::array::from_fn(|class| Vec::with_capacity(limit >> class));

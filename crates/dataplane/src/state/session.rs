@@ -147,6 +147,15 @@ impl Session {
         }
     }
 
+    /// Bytes it has beside its place and its cells.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let keys = if self.keys.len() == 2 { 0 } else { size_of_val(&*self.keys) };
+        let names = if self.accounts.len() == 1 { 0 } else { size_of_val(&*self.accounts) };
+        let asked: usize = self.ledgers().map(|(ledger, _)| ledger.heap_bytes()).sum();
+        let rest = self.rest.as_deref().map_or(0, Rest::heap_bytes);
+        self.classifier.heap_bytes() + keys + names + asked + rest
+    }
+
     /// Steps that do more than others, and what, by place.
     pub(crate) fn extras(&self) -> &[(u16, Extra)] {
         self.rest.as_ref().map_or(&[], |rest| &rest.extras)
@@ -199,6 +208,11 @@ impl Session {
 }
 
 impl Rest {
+    fn heap_bytes(&self) -> usize {
+        let extras: usize = self.extras.iter().map(|(_, extra)| extra.heap_bytes()).sum();
+        size_of::<Self>() + size_of_val(&*self.extras) + extras + size_of_val(&*self.beyond)
+    }
+
     fn or_none(self) -> Option<Box<Self>> {
         let is_any = !self.extras.is_empty() || !self.beyond.is_empty();
         is_any.then(|| Box::new(self))

@@ -2,7 +2,6 @@
 
 use super::account::{Account, Count};
 use super::apart::Aparts;
-use super::asked::Asked;
 use super::cells::{Cell, Cells, STEPS};
 use super::framed::{Framed, around};
 use super::index::Index;
@@ -99,11 +98,12 @@ impl Sessions {
         ]
     }
 
-    /// What the PDRs beyond two a session take, once there are as many as there may be: their cells, and for each account
-    /// the names of its QER and URR, and what is to be told of it.
+    /// What tables take beyond that, once there are as many PDRs as there may be: their cells, lists of all steps, and where
+    /// cells and places of sessions are free.
     pub(crate) const fn pdr_bytes(sessions: usize, pdrs: usize) -> usize {
-        let more = cells(sessions, pdrs) - sessions;
-        more * (size_of::<Cell>() + Cells::LIST_BYTES + size_of::<Names>() + Asked::BYTES)
+        let all = cells(sessions, pdrs);
+        let places = sessions * (size_of::<u32>() + size_of::<Instance>());
+        (all - sessions) * size_of::<Cell>() + all * Cells::LATER_BYTES + places
     }
 
     /// A key has got an owner that it did not have. What flows know of networks around it holds no longer.

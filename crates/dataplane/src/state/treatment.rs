@@ -15,6 +15,17 @@ pub(crate) struct Extra {
     pub(crate) treatment: Option<Treatment>,
 }
 
+impl Extra {
+    pub(super) fn heap_bytes(&self) -> usize {
+        let text = match &self.treatment {
+            None => 0,
+            Some(Treatment::Answer(text)) => text.len(),
+            Some(Treatment::Enrich(text)) => text.len(),
+        };
+        size_of_val(&*self.duplicates) + text
+    }
+}
+
 /// One of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Treatment {

@@ -41,6 +41,11 @@ impl Due {
 }
 
 impl Ledger {
+    /// What it is to tell or hold takes so many bytes.
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.asked.as_ref().map_or(0, |asked| asked.heap_bytes())
+    }
+
     /// Nothing counted yet.
     pub(crate) fn new(usage: &Usage) -> Self {
         let asked = Asked::new(usage);

@@ -1,8 +1,12 @@
 //! What sessions and flows take of memory is what ARCHITECTURE.md says.
 
-use crate::engine::Register;
+use crate::engine::{Heaps, Register};
+use crate::fixture::{Bench, config, rules};
+use crate::install::installation;
 use crate::state::Sessions;
-use crate::{Crew, Limits, TableBytes, flow_table_bytes};
+use crate::{Config, Crew, Limits, TableBytes, flow_table_bytes};
+use dplink::{Command, Desired, Notice, RefusalCause};
+use rules::{Pdr, PdrId, Rules, Seid};
 
 const SAID: &str = include_str!("../../../../ARCHITECTURE.md");
 /// So many that what tables have besides does not show.
@@ -42,10 +46,45 @@ fn tables_of_a_crew_are_reckoned_whole() {
     let alone = TableBytes::of(&Crew::default(), &limits);
     assert_eq!(alone.sessions / MANY as u64, 388);
     assert_eq!(alone.flows, flow_table_bytes(MANY) as u64);
-    // A cell more a session, with its lists, names and limits.
-    assert_eq!(alone.pdrs / MANY as u64, 128 + 72 + 48 + 96);
+    // A cell more a session; lists of both, and where they are free; a place of a session that is free, and a network instance.
+    assert_eq!(alone.pdrs / MANY as u64, 128 + 2 * (72 + 12) + 4 + 2);
     let two = TableBytes::of(&Crew::of(2), &limits);
     assert!(two.sessions > alone.sessions + 85 * MANY as u64 && two.pdrs > alone.pdrs, "{two:?}");
     let plain = TableBytes::of(&Crew::default(), &Limits { pdrs: 2 * MANY, ..limits });
-    assert_eq!((plain.sessions, plain.pdrs), (alone.sessions, 0));
+    assert_eq!((plain.sessions, plain.pdrs / MANY as u64), (alone.sessions, 72 + 12 + 4 + 2));
+    let limited = TableBytes::of(&Crew::of(2), &Limits { rule_bytes: Some(7), ..limits });
+    let known = Heaps::bytes(MANY) as u64;
+    assert_eq!((plain.rules, limited.rules), (0, 7 + known), "for all workers together");
+}
+
+/// With ten PDRs more, for which there is no place in the session's own.
+fn long(session: u64) -> Rules {
+    let mut rules = rules(session);
+    let more = (10..20).map(|id| Pdr { id: PdrId(id), precedence: 9, ..rules.pdrs[1].clone() });
+    let more: Vec<Pdr> = more.collect();
+    rules.pdrs.extend(more);
+    rules
+}
+
+/// What was reckoned at the start is all that rules take; who has gone or has become shorter leaves room for others.
+#[test]
+fn rules_take_no_more_memory_than_they_may() {
+    let one = installation(&config().ports, Desired::new(Seid(1), 1, long(1)), 0).unwrap().heap_bytes();
+    let limits = Limits { rule_bytes: Some(2 * one + one / 2), pdrs: 256, ..config().limits };
+    let mut bench = Bench::over(&Config { limits, ..config() });
+    let put = |bench: &mut Bench, session, revision, rules| {
+        let told = bench.put(session, revision, rules).into_iter().chain(bench.settle()).next();
+        match told {
+            Some(Notice::Applied { .. }) => true,
+            Some(Notice::Refused { cause: RefusalCause::Full, .. }) => false,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!([1, 2, 3].map(|session| put(&mut bench, session, 1, long(session))), [true, true, false]);
+    assert!(put(&mut bench, 3, 1, rules(3)), "plain ones take nothing");
+    assert!(!put(&mut bench, 3, 2, long(3)));
+    bench.engine.handle(Command::Delete { session: Seid(1) }).unwrap();
+    bench.settle();
+    assert!(put(&mut bench, 3, 3, long(3)) && !put(&mut bench, 4, 1, long(4)));
+    assert!(put(&mut bench, 2, 2, rules(2)) && put(&mut bench, 4, 2, long(4)));
 }

@@ -162,23 +162,24 @@ fn packet_memory(facts: &Facts, node: &Node) -> Vec<Outcome> {
 }
 
 fn tables(facts: &Facts, node: &Node) -> Vec<Outcome> {
-    let Tables { sessions_bytes, flows_bytes, pdrs_bytes } = node.tables;
+    let Tables { sessions_bytes, flows_bytes, pdrs_bytes, rules_bytes, control_bytes } = node.tables;
     let at_start = sessions_bytes.saturating_add(flows_bytes) >> 20;
-    let of_pdrs = pdrs_bytes >> 20;
+    let of_pdrs = pdrs_bytes.saturating_add(rules_bytes) >> 20;
+    let of_control = control_bytes >> 20;
     let Some(total_mb) = facts.memory.total_kb.map(|kb| kb >> 10) else {
         return vec![Outcome::not_here("/proc/meminfo cannot be read")];
     };
     let needed = at_start + u64::from(node.memory_mb);
-    let with_pdrs = needed.saturating_add(of_pdrs);
+    let full = needed.saturating_add(of_pdrs).saturating_add(of_control);
     let found = format!(
-        "{} sessions and {} flows take {at_start} MiB, {} PDRs about {of_pdrs} MiB more",
+        "{} sessions and {} flows take {at_start} MiB, {} PDRs up to {of_pdrs} MiB more, and the control process {of_control}",
         node.sessions, node.flows, node.pdrs
     );
     let act = "lower sessions, pdrs, flows or memory_mb, or add memory";
     vec![if needed > total_mb {
         Outcome::problem(format!("{found}; with packets {needed} MiB of {total_mb} at the start"), act)
-    } else if with_pdrs > total_mb / 4 * 3 {
-        Outcome::warning(format!("{found}; with packets {with_pdrs} MiB of {total_mb}"), act)
+    } else if full > total_mb / 4 * 3 {
+        Outcome::warning(format!("{found}; with packets {full} MiB of {total_mb} when all is full"), act)
     } else {
         Outcome::good(format!("{found}, of {total_mb}"))
     }]

@@ -157,7 +157,13 @@ pub(crate) fn node() -> Node {
         sessions: 600_000,
         pdrs: 9_600_000,
         flows: 8_000_000,
-        tables: Tables { sessions_bytes: 460 << 20, flows_bytes: 620 << 20, pdrs_bytes: 1_400 << 20 },
+        tables: Tables {
+            sessions_bytes: 460 << 20,
+            flows_bytes: 620 << 20,
+            pdrs_bytes: 1_400 << 20,
+            rules_bytes: 2_400 << 20,
+            control_bytes: 1_200 << 20,
+        },
         ports: vec![port("n3", "0000:3b:00.0"), port("n6", "0000:af:00.0"), port("n9", "0000:d8:00.0")],
     }
 }
