@@ -111,8 +111,8 @@ impl Node {
         further.into_iter().for_each(|reports| self.tell_after((seid, &owner), told, reports));
     }
 
-    /// What the answer to a deletion had no room for, or came too late for. The session is gone: this is asked for as often as requests are, and not
-    /// across a restart. It is in its owner's share of the table, as if the session were there.
+    /// What the answer to a deletion had no room for, or came too late for. The session is gone: this is asked for as often as
+    /// requests are, and not across a restart. It is in its owner's share of the table, as if the session were there.
     pub(crate) fn tell_after(&mut self, (seid, owner): (Seid, &str), told: Told, reports: Vec<UsageReport>) {
         let Some((to, cp_seid, old_cp_f_seid)) = told else { return };
         let request = SessionReportRequest { old_cp_f_seid, ..of_usage(reports) };

@@ -118,8 +118,8 @@ impl Node {
         Ok(())
     }
 
-    /// A control plane is gone. What it asked for of sets is of others of its SMF set, too, who act for it (TS 29.244 5.22.3): in
-    /// the name of one of these it goes on.
+    /// A control plane is gone. What it asked for of sets is of others of its SMF set, too, who act for it (TS 29.244 5.22.3):
+    /// in the name of one of these it goes on.
     pub(crate) fn pass_on_sets(&mut self, node_id: &str) {
         if let Some(heir) = self.peers.of_set_of(node_id) {
             self.endings.pass_on_sets(node_id, &heir);

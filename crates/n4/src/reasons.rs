@@ -2,14 +2,16 @@
 
 use pfcp::ie;
 
-/// What an event is no clause says: event-based charging is for predefined rules and applications of the operator's (TS 23.503
-/// table 6.3.1), whose user plane is to know. A Usage Report has room for times of events (TS 29.244 table 7.5.8.3-1), and for no count.
+/// What an event is no clause says: event-based charging is for predefined rules and applications of the operator's (TS
+/// 23.503 table 6.3.1), whose user plane is to know. A Usage Report has room for times of events (TS 29.244 table 7.5.8.3-1),
+/// and for no count.
 const EVENTS: &str = "which events are counted is not specified (TS 23.503 table 6.3.1 leaves it to who defines a rule or an \
                       application), so none would ever be reached";
 
-/// No rate is set aside for anybody by forwarding packets: those that are late for want of the radio's capacity are the radio's. TS 23.501
-/// 5.7.2.5 has the (R)AN guarantee the GFBR, whose admission control knows what there is to give; of a GBR flow a user plane holds the
-/// MFBR (5.7.1.8), and an SGW-U or PGW-U the MBR of a GBR bearer (TS 23.401 4.7.3), which come as the QER's MBR.
+/// No rate is set aside for anybody by forwarding packets: those that are late for want of the radio's capacity are the
+/// radio's. TS 23.501 5.7.2.5 has the (R)AN guarantee the GFBR, whose admission control knows what there is to give; of a GBR
+/// flow a user plane holds the MFBR (5.7.1.8), and an SGW-U or PGW-U the MBR of a GBR bearer (TS 23.401 4.7.3), which come as
+/// the QER's MBR.
 const GUARANTEED: &str =
     "the radio access network guarantees this rate (TS 23.501 5.7.2.5); what is enforced here is the MBR";
 

@@ -1,5 +1,5 @@
-//! Sessions that wait for their turn. Requests may name sets of nearly all sessions, each of them again: so what is remembered of a set
-//! is who was looked at last, and a list of those who are next, but not of all who are left.
+//! Sessions that wait for their turn. Requests may name sets of nearly all sessions, each of them again: so what is
+//! remembered of a set is who was looked at last, and a list of those who are next, but not of all who are left.
 
 use crate::registry::Sessions;
 use crate::set_index::Set;
@@ -21,7 +21,8 @@ pub(crate) enum Source {
     Owner(String),
 }
 
-/// The sessions of some sources, one source after the other, each in the order of their SEIDs. Who is of several is met several times.
+/// The sessions of some sources, one source after the other, each in the order of their SEIDs. Who is of several is met
+/// several times.
 #[derive(Debug)]
 pub(super) struct Turns {
     /// The last of these is gone through.

@@ -128,8 +128,8 @@ fn has_start(usage: &UrrUsage, urr: &Urr) -> bool {
     usage.due & Trigger::START != 0 && urr.triggers.contains(Triggers::START_OF_TRAFFIC)
 }
 
-/// A URR in the place of one of the same ID goes on with the counts of the data plane, which does not tell them apart, and tells of the
-/// start for which there was no room when the other one went.
+/// A URR in the place of one of the same ID goes on with the counts of the data plane, which does not tell them apart, and
+/// tells of the start for which there was no room when the other one went.
 fn begin(usage: &mut UrrUsage, urr: &Urr, now: u64) {
     let at = Used { at_ms: now, ..usage.known };
     let (due, stops) = if has_start(usage, urr) { (Trigger::START, usage.stops) } else { (0, 0) };
