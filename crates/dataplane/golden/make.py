@@ -22,6 +22,7 @@ UE, UE_4G, UE_SHUT, SERVER = "10.60.0.1", "10.60.0.2", "10.60.0.3", "203.0.113.8
 UE_METERED, UE_ASLEEP, N6_IP6 = "10.60.0.40", "10.60.0.50", "2001:db8:6::2"
 UE_SERVED, UE_REDIRECTED = "10.60.0.90", "10.60.0.100"
 UE_ENRICHED, UE_CHAINED = "10.60.0.110", "10.60.0.131"
+UE_READDRESSED, ELSEWHERE = "10.60.0.115", "203.0.113.99"
 PAYLOAD = Raw(b"anchorline golden payload")
 
 # The way of a usual packet of a flow not seen before, and of one that has to be looked at closely.
@@ -398,6 +399,64 @@ def redirect():
             first, "redirected")
 
 
+def readdress():
+    """readdress."""
+    other = "198.51.100.7"
+    first, later = f"{UP} classify far readdress", "usual_input flow verdict far readdress"
+    closely = f"{CLOSELY_UP} flow session classify far readdress"
+    out, back = "ip_output ethernet_output send:n6", f"{DOWN} readdress gtpu_encap ethernet_output send:n3"
+
+    def up(upper, path, to=SERVER, **more):
+        packet = lambda to: IP(src=UE_READDRESSED, dst=to, ttl=64, id=7, **more) / upper
+        return ("n3", up_frame(packet(to), 0x172, None), path, [("n6", Ether(dst=ROUTER, src=N6) / routed(packet(ELSEWHERE)))])
+
+    def down(upper, path, seen_from=SERVER, **more):
+        packet = lambda source: IP(src=source, dst=UE_READDRESSED, ttl=60, id=9, **more) / upper
+        return ("n6", Ether(dst=N6, src=ROUTER) / packet(ELSEWHERE), path,
+                [("n3", tunnelled(routed(packet(seen_from)), 0x272, None))])
+
+    def stays(upper, path, reason, to=SERVER, **more):
+        packet = IP(src=UE_READDRESSED, dst=to, ttl=64, id=7, **more) / upper
+        return ("n3", up_frame(packet, 0x172, None), f"{path} drop:{reason}", [])
+
+    syn = TCP(sport=41000, dport=80, flags="S", seq=1000)
+    heard = TCP(sport=80, dport=41000, flags="SA", seq=500, ack=1001)
+    case("readdress/connection", "What goes to the server goes elsewhere, and what comes back is from the server.",
+         up(syn, f"{first} {out}"), down(heard, back),
+         up(TCP(sport=41000, dport=80, flags="PA", seq=1001, ack=501) / Raw(b"odd"), f"{later} {out}"))
+    query, answer_ = UDP(sport=5000, dport=53) / Raw(b"query"), UDP(sport=53, dport=5000) / Raw(b"answer")
+    case("readdress/datagrams", "With checksums, and back without.",
+         up(query, f"{first} {out}"), down(answer_, back),
+         down(UDP(sport=53, dport=5000, chksum=0) / Raw(b"more"),
+              "usual_input flow verdict far readdress gtpu_encap ethernet_output send:n3"))
+    case("readdress/ping", "ICMP counts no addresses.",
+         up(ICMP(id=3), f"{closely} {out}"),
+         down(ICMP(type=0, id=3), f"{CLOSELY_DOWN} readdress gtpu_encap ethernet_output send:n3"))
+    # Of the whole datagram, so it is told and not worked out; the address that replaces the other is greater by 0x13 (RFC 1624).
+    part = lambda to, checksum: (IP(src=UE_READDRESSED, dst=to, ttl=64, id=7, proto=17, flags="MF")
+                                 / bytes_of(UDP(sport=5000, dport=53, len=40, chksum=checksum) / Raw(bytes(24))))
+    case("readdress/fragments", "Checksums are in the first one; the others are known by it.",
+         ("n3", up_frame(part(SERVER, 0x1234), 0x172, None), f"{closely} {out}",
+          [("n6", Ether(dst=ROUTER, src=N6) / routed(part(ELSEWHERE, 0x1221)))]),
+         up(Raw(bytes(8)), f"{CLOSELY_UP} flow verdict far readdress {out}", proto=17, frag=4))
+    case("readdress/fragment_alone", "Nobody knows whose it is.",
+         stays(Raw(bytes(8)), closely, "redirected", proto=17, frag=4))
+    case("readdress/other_protocol", "SCTP, whose ends tell each other their addresses.",
+         stays(Raw(bytes([0, 80, 0, 80]) + bytes(8)), closely, "redirected", proto=132))
+    case("readdress/taken", "Two servers from one port: the answers could not be told apart, until one is over.",
+         up(syn, f"{first} {out}"), stays(syn, first, "redirect_taken", to=other),
+         up(TCP(sport=41000, dport=80, flags="R", seq=1001), f"{later} {out}"),
+         up(syn, f"{later} {out}", to=other), down(heard, back, seen_from=other))
+    passer = IP(src=ELSEWHERE, dst=UE_READDRESSED, ttl=60, id=9) / UDP(sport=123, dport=5000) / Raw(b"tick")
+    case("readdress/of_its_own", "What answers nothing that was redirected stays as it is.",
+         ("n6", Ether(dst=N6, src=ROUTER) / passer, back, [("n3", tunnelled(routed(passer), 0x272, None))]))
+
+
+def bytes_of(layers):
+    """As they stand: the checksum is that of a whole datagram, of which this is a part."""
+    return Raw(bytes(layers))
+
+
 def enrich():
     """enrich."""
     def up(flags, seq, data=b""):
@@ -446,7 +505,7 @@ def ip6():
 
 
 if __name__ == "__main__":
-    ethernet(), arp(), ip4(), icmp(), gtpu(), sessions(), steer(), enforcement(), content(), redirect(), enrich(), ip6()
+    ethernet(), arp(), ip4(), icmp(), gtpu(), sessions(), steer(), enforcement(), content(), redirect(), readdress(), enrich(), ip6()
     import make6
     import make_errors
     import make_frames

@@ -63,11 +63,12 @@ fn distinct(steps: &[Standing]) -> (Vec<Standing>, Vec<usize>) {
     (distinct, numbers)
 }
 
-/// Whether nothing but its bytes says what becomes of packets: a notification names the PDR, and copies, portals and
-/// quotas' other ways are found by the step's place.
+/// Whether nothing but its bytes says what becomes of packets: a notification names the PDR, and copies, portals,
+/// other addresses and quotas' other ways are found by the step's place.
 fn can_be_shared(step: &HotStep) -> bool {
     matches!(step.kind, Kind::Drop | Kind::GateClosed | Kind::Plain | Kind::Tunnel)
         && !step.has_duplicates()
+        && !step.may_readdress()
         && !step.may_yield()
         && !step.stands_in()
 }

@@ -112,6 +112,8 @@ pub struct Limits {
     pub meters_apart: usize,
     /// Connections over TCP of users whose requests get a field, by header enrichment.
     pub connections: usize,
+    /// Flows of users who are sent to another address; counted in groups of 512, of which a user has one.
+    pub redirections: usize,
     /// Packets kept for sleeping users, all together.
     pub kept: usize,
     /// Packets kept for one session, unless its BAR asks for less.
@@ -153,6 +155,7 @@ impl Default for Limits {
             peers: 4_096,
             meters_apart: 16_384,
             connections: 4_096,
+            redirections: 16_384,
             kept: 16_384,
             kept_per_session: 128,
             kept_ns: 60_000_000_000,

@@ -129,8 +129,11 @@ drop_reasons! {
     NoPdr = "no_pdr",
     /// The FAR says DROP.
     FarDrop = "far_drop",
-    /// A packet that a FAR redirects and that has no answer: not of TCP, or of a connection that is over.
+    /// A packet that a FAR redirects and that has no answer: not of TCP, or of a connection that is over. Where to is an address:
+    /// one that cannot be sent there, or does not come from there.
     Redirected = "redirected",
+    /// A packet to be redirected to an address that its user talks to already, from the same port, in the place of another host.
+    RedirectTaken = "redirect_taken",
     /// A segment sent again whose field could not be put into it again.
     NotEnriched = "not_enriched",
     /// A QER's gate is closed.

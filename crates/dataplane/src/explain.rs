@@ -42,6 +42,8 @@ struct Finding {
     qers: ArrayVec<ExplainedQer, { limits::QERS_PER_PDR }>,
     urrs: ArrayVec<ExplainedUrr, { limits::URRS_PER_PDR }>,
     next_hop: Option<(NextHop, bool)>,
+    /// Where it goes in the place of where it was sent.
+    redirect: Option<IpAddr>,
     fate: Option<Seen>,
     taken_as: Option<TakenAs>,
     /// Has the room.
@@ -165,19 +167,23 @@ impl Explain {
             false => at,
         };
         let step = state.sessions.cells.whole(at);
+        let redirected = self.redirect(state, at);
+        self.finding.redirect = redirected.unwrap_or_default();
         self.note_action(state, &step);
         self.note_rates(state, &step, at);
         self.note_usage(state, &step);
         self.note_next_hop(state, &step);
         let is_plain = matches!(step.kind, Kind::Plain | Kind::Enrich) && !step.tunnels();
-        let to_ourselves = is_plain && state.ports.is_ours(self.destination());
+        let original = if self.question.is_down { self.question.ue } else { self.question.remote };
+        let to_ourselves = [original, self.destination()].into_iter().any(|to| state.ports.is_ours(to));
         match step.kind {
             Kind::Drop | Kind::DropAndNotify => Seen::Dropped(DropReason::FarDrop),
             Kind::GateClosed => Seen::Dropped(DropReason::GateClosed),
             Kind::Keep | Kind::KeepAndNotify => Seen::Kept,
             Kind::Redirect | Kind::Reset if self.question.protocol == packet::protocol::TCP => Seen::Answered,
             Kind::Redirect | Kind::Reset => Seen::Dropped(DropReason::Redirected),
-            _ if to_ourselves => Seen::Dropped(DropReason::ToOurselves),
+            _ if is_plain && to_ourselves => Seen::Dropped(DropReason::ToOurselves),
+            _ if redirected.is_err() => Seen::Dropped(redirected.err().unwrap_or(DropReason::Redirected)),
             _ if self.finding.qers.iter().any(|qer| !qer.admits) => Seen::Dropped(DropReason::RateExceeded),
             _ if !step.stands_in() && self.finding.urrs.iter().any(|urr| urr.is_used_up) => {
                 Seen::Dropped(DropReason::QuotaExhausted)
@@ -188,7 +194,30 @@ impl Explain {
     }
 
     fn destination(&self) -> IpAddr {
-        if self.question.is_down { self.question.ue } else { self.question.remote }
+        let remote = self.finding.redirect.unwrap_or(self.question.remote);
+        if self.question.is_down { self.question.ue } else { remote }
+    }
+
+    /// Where the packet goes in the place of where it was sent, as `readdress` does it.
+    fn redirect(&self, state: &State, at: StepIndex) -> Result<Option<IpAddr>, DropReason> {
+        let (elsewhere, step) = (state.readdress(at), state.sessions.cells.step(at));
+        let session = state.sessions.get(step.session).filter(|_| step.may_readdress());
+        let Some(session) = session.map(|session| session.seid) else { return Ok(None) };
+        let (key, remote) = (flow_key(&self.question).of_session(step.session), self.question.remote);
+        if self.question.is_down {
+            let is_known = elsewhere.is_none() || state.is_redirected((session, &key));
+            return if is_known { Ok(None) } else { Err(DropReason::Redirected) };
+        }
+        let Some(elsewhere) = elsewhere else { return Ok(None) };
+        let Question { protocol, ports, .. } = self.question;
+        // Without ports it is a fragment whose first one nobody has seen.
+        let is_told = ports.is_some() || !packet::protocol::has_ports(protocol);
+        let to = elsewhere.like(remote).filter(|_| is_told && packet::address::is_known(protocol));
+        let to = to.ok_or(DropReason::Redirected)?;
+        match state.is_taken((session, &key.readdressed(remote, to)), remote) {
+            true => Err(DropReason::RedirectTaken),
+            false => Ok(Some(to)),
+        }
     }
 
     fn note_action(&mut self, state: &State, step: &HotStep) {
@@ -210,6 +239,7 @@ impl Explain {
                 tunnel,
                 dscp: step.dscp(),
                 duplicates: step.has_duplicates(),
+                redirect: self.finding.redirect,
             },
         });
     }
@@ -269,7 +299,7 @@ impl Explain {
                 name.map_or(ExplainedApplication::None, |name| ExplainedApplication::Known(name.to_owned()))
             }
         });
-        let Finding { session, teid, qfi, pdr, pdrs, action, qers, urrs, next_hop, fate, tried, taken_as: _ } =
+        let Finding { session, teid, qfi, pdr, pdrs, action, qers, urrs, next_hop, fate, tried, .. } =
             self.finding;
         Explanation {
             session,

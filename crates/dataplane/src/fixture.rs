@@ -135,7 +135,7 @@ impl Bench {
 
     /// And with the session that is held to a rate and a quota, the one whose user sleeps, the one over IPv6, and the
     /// ones that are copied and marked; the one with a service that is blocked, and content rules that tell it; and the one
-    /// whose user is sent to a portal, and the one whose requests get a field; two that carry Ethernet frames; and two of one user,
+    /// whose user is sent to a portal, the one whose user is sent to another address, and the one whose requests get a field; two that carry Ethernet frames; and two of one user,
     /// chained.
     pub(crate) fn full() -> Self {
         let mut bench = Self::with_sessions(&with_ethernet());
@@ -147,10 +147,11 @@ impl Bench {
         bench.put(SERVED, 1, served());
         bench.put(REDIRECTED, 1, redirected());
         bench.put(ENRICHED, 1, enriched(ENRICHED));
+        bench.put(READDRESSED, 1, readdressed(READDRESSED));
         FRAMES.iter().for_each(|session| drop(bench.put(*session, 1, ethernet(*session))));
         CHAINED.iter().for_each(|session| drop(bench.put(*session, 1, chained(*session))));
         let notices = bench.settle();
-        assert_eq!(notices.len(), 12, "{notices:?}");
+        assert_eq!(notices.len(), 13, "{notices:?}");
         let rules = "id=1 precedence=1 rating-group=1 application=blocked host=.blocked.example";
         let classifier = dpi::rule_file::read_lines(rules).unwrap().compile().unwrap();
         bench.engine.load(ContentRules::new(1, classifier, None).unwrap());
@@ -364,7 +365,18 @@ pub(crate) const PORTAL: &str = "http://portal.example/more";
 pub(crate) fn redirected() -> Rules {
     let mut rules = rules(REDIRECTED);
     rules.fars[0].forwarding.as_mut().unwrap().destination_interface = Interface::Access;
-    rules.fars[0].redirect = RedirectUrl::new(PORTAL);
+    rules.fars[0].redirect = Redirect::new(PORTAL);
+    rules
+}
+
+/// A session whose user is connected with another host, and which that is.
+pub(crate) const READDRESSED: u64 = 115;
+pub(crate) const ELSEWHERE: &str = "203.0.113.99";
+
+/// Whatever comes from the user.
+pub(crate) fn readdressed(session: u64) -> Rules {
+    let mut rules = rules(session);
+    rules.fars[0].redirect = Redirect::new(ELSEWHERE);
     rules
 }
 

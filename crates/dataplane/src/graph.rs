@@ -111,6 +111,7 @@ graph! {
     Redirect = "redirect",
     PathMtu = "path_mtu",
     IcmpError = "icmp_error",
+    Readdress = "readdress",
     Enrich = "enrich",
     Qer = "qer",
     Urr = "urr",

@@ -107,9 +107,11 @@ fn hot_steps(ports: &[PortConfig], program: &Program) -> Vec<WholeStep> {
     // Whoever may have put something in must see all packets from then on, and those of the other direction.
     let enriches =
         all_steps(program).any(|step| treats(step, |it| matches!(it, rules::Treatment::Enrich(_))));
+    let readdresses =
+        all_steps(program).any(|step| treats(step, |it| matches!(it, rules::Treatment::Readdress(_))));
     let hot = |step: &Step| {
         let mut hot = WholeStep::new(ports, step, &program.usages);
-        if treats(step, |it| matches!(it, rules::Treatment::Redirect(_))) {
+        if treats(step, |it| matches!(it, rules::Treatment::Portal(_))) {
             hot.redirects();
         }
         if treats(step, |it| matches!(it, rules::Treatment::Reset)) {
@@ -117,6 +119,9 @@ fn hot_steps(ports: &[PortConfig], program: &Program) -> Vec<WholeStep> {
         }
         if enriches {
             hot.enriches();
+        }
+        if readdresses {
+            hot.readdresses();
         }
         hot
     };

@@ -102,7 +102,7 @@ pub enum ExplainedAction {
         /// NOCP.
         notify: bool,
     },
-    /// FORW, with Redirect Information.
+    /// FORW, with Redirect Information of a URL.
     Redirect,
     /// Connections over TCP are reset.
     Reset,
@@ -116,6 +116,8 @@ pub enum ExplainedAction {
         dscp: Option<u8>,
         /// Copies go elsewhere, too.
         duplicates: bool,
+        /// Where it goes in the place of where it was sent (TS 29.244 8.2.20).
+        redirect: Option<IpAddr>,
     },
 }
 

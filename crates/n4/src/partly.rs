@@ -33,11 +33,7 @@ pub(crate) const PARTLY: &[(u16, &str, &[&[u8]])] = &[
         &[&[4, 0, 10, 0, 0, 1, 0, 7], &[16, 0, 10, 0, 0, 1], &[64, 0, 0, 0, 1]],
     ),
     (ie::OUTER_HEADER_REMOVAL, "UDP or IP alone, VLAN tags", &[&[2], &[3], &[4], &[5], &[7], &[8]]),
-    (
-        ie::REDIRECT_INFORMATION,
-        "addresses, SIP URIs",
-        &[&[0, 0, 7, b'1', b'.', b'2', b'.', b'3', b'.', b'4']],
-    ),
+    (ie::REDIRECT_INFORMATION, "SIP URIs, ports", &[&[3, 0, 5, b's', b'i', b'p', b':', b'a'], &[5, 0, 80]]),
     (ie::HEADER_ENRICHMENT, "of other protocols than HTTP", &[&[1, 1, b'a', 1, b'b']]),
     (
         ie::SDF_FILTER,

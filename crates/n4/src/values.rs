@@ -10,7 +10,7 @@ use pfcp::{
 };
 use rules::{
     ApplicationId, ApplyAction, FTeid, FlowDescription, Gate, HeaderField, Instance, Interface, PdrId, Qfi,
-    RedirectUrl, SdfFilter, Teid, TrafficClass,
+    Redirect, SdfFilter, Teid, TrafficClass,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -149,14 +149,19 @@ pub(crate) const fn dscp(marking: u16) -> u8 {
     (class & mask) >> 2
 }
 
-/// Where users are sent instead. To another address, or by SIP, is not done.
-pub(crate) fn redirect(information: &pfcp::RedirectInformation) -> Result<RedirectUrl, Refusal> {
-    match information {
-        pfcp::RedirectInformation::Url(url) => {
-            RedirectUrl::new(url).ok_or(Refusal::incorrect(ie::REDIRECT_INFORMATION))
+/// Where users are sent instead: to a URL or addresses. To another port, or by SIP, is not done.
+pub(crate) fn redirect(information: &pfcp::RedirectInformation) -> Result<Redirect, Refusal> {
+    let redirect = match information {
+        pfcp::RedirectInformation::Url(url) => Redirect::by_url(url),
+        pfcp::RedirectInformation::Address(address) => Redirect::by_addresses(*address, None),
+        pfcp::RedirectInformation::Addresses(ipv4, ipv6) => {
+            Redirect::by_addresses(IpAddr::V4(*ipv4), Some(IpAddr::V6(*ipv6)))
         }
-        pfcp::RedirectInformation::Other(_) => Err(Refusal::unsupported(ie::REDIRECT_INFORMATION)),
-    }
+        pfcp::RedirectInformation::Other(_) => {
+            return Err(Refusal::unsupported(ie::REDIRECT_INFORMATION));
+        }
+    };
+    redirect.ok_or(Refusal::incorrect(ie::REDIRECT_INFORMATION))
 }
 
 /// The field that requests of HTTP get.

@@ -3,6 +3,7 @@
 //! A view is made from bytes that were checked once; after that, reading a field cannot fail. Everything read from
 //! the wire goes through here, so nothing else in the data path indexes packet bytes.
 
+pub mod address;
 pub mod arp;
 mod buffer;
 pub mod checksum;

@@ -3,8 +3,10 @@
 use crate::detection::Arrival;
 use crate::errors::Stopped;
 use crate::forwarding::towards;
+use crate::ip::UserPacket;
 use crate::meters::{Load, Meter, meter_key};
 use crate::reason::DropReason;
+use crate::redirection::Redirected;
 use crate::setup::{Network, Setup};
 use rules::{
     ApplyAction, Direction, DroppedDownlink, Far, FarId, ForwardingParameters, Gate, Interface, Pdr, Qer,
@@ -50,6 +52,8 @@ pub(crate) struct Session {
     usages: Vec<Usage>,
     /// Of packets kept for a user who sleeps, the URRs.
     kept: Vec<(Vec<UrrId>, Load)>,
+    /// Flows with other addresses than the user knows.
+    pub(crate) redirected: Vec<Redirected>,
 }
 
 /// What marks a packet that is put into a tunnel.
@@ -69,6 +73,8 @@ pub(crate) struct Verdict {
     pub(crate) copies: Vec<ForwardingParameters>,
     /// What it was decided by.
     pub(crate) far: Chosen,
+    /// The packet as it leaves, where its addresses are others.
+    pub(crate) readdressed: Option<UserPacket>,
 }
 
 #[derive(Clone, Debug)]
@@ -158,8 +164,9 @@ impl Session {
     /// 3. a FAR that drops or buffers: nothing is charged or counted, for nothing leaves;
     /// 4. copies;
     /// 5. what is not sent in any case: to ourselves, no hop left, too long;
-    /// 6. the quotas, unless a FAR stands in: what they stop takes nothing of a rate;
-    /// 7. the rates, and counting.
+    /// 6. redirection to another address, by which routes go;
+    /// 7. the quotas, unless a FAR stands in: what they stop takes nothing of a rate;
+    /// 8. the rates, and counting.
     ///
     /// What gates and rates drop is counted by those URRs that count before QoS enforcement (MBQE). Of several quotas used
     /// up the first in the order of the PDR decides. Fragments go by the FAR of their packet, but the quotas are asked for
@@ -188,6 +195,7 @@ impl Session {
                     marks,
                     copies: Vec::new(),
                     far: (far.id, stands_in),
+                    readdressed: None,
                 });
             }
             // Resets are no model's: worlds have none.
@@ -198,15 +206,26 @@ impl Session {
             (ApplyAction::Forward, Some(to)) => *to,
         };
         let copies = if far.duplicating { far.duplicates.clone() } else { Vec::new() };
+        let mut readdressed_to = None;
         let action = match may_leave(arrival, &to, marks, moment.setup) {
             Err(Refused::Quietly(reason)) => Action::Drop(reason),
             Err(Refused::Stopped(stopped)) => Action::Stop(stopped, towards(&to)),
-            Ok(()) => match self.enforce((pdr, stands_in), load, moment) {
-                Ok(()) => Action::Forward(to),
-                Err(reason) => Action::Drop(reason),
-            },
+            Ok(()) => {
+                let readdressed = self.readdress(&far, arrival, moment.setup);
+                let enforced = readdressed.and_then(|packet| {
+                    self.enforce((pdr, stands_in), load, moment)?;
+                    Ok(packet)
+                });
+                match enforced {
+                    Ok(packet) => {
+                        readdressed_to = packet;
+                        Action::Forward(to)
+                    }
+                    Err(reason) => Action::Drop(reason),
+                }
+            }
         };
-        Ok(Verdict { action, marks, copies, far: (far.id, stands_in) })
+        Ok(Verdict { action, marks, copies, far: (far.id, stands_in), readdressed: readdressed_to })
     }
 
     /// The FAR to obey, and whether it stands in for the PDR's own. A part of a packet goes by the packet's.

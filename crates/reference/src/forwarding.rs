@@ -29,7 +29,8 @@ impl Reference {
         let copies: Vec<Outcome> = verdict.copies.iter().map(copy).collect();
         let mut outcome = match &verdict.action {
             Action::Forward(to) => {
-                self.forward(Bill::of((session, &pdr), arrival), (arrival, to, verdict.marks)).into()
+                let leaving = readdressed(arrival, verdict.readdressed);
+                self.forward(Bill::of((session, &pdr), arrival), (&leaving, to, verdict.marks)).into()
             }
             Action::Buffer => Outcome::of(Fate::Kept),
             Action::Drop(reason) => Outcome::of(Fate::Dropped(*reason)),
@@ -60,8 +61,8 @@ impl Reference {
     fn serve_parts(&mut self, by: (usize, &Pdr), parts: &[Arrival], chosen: Chosen) -> Outcome {
         let decided: Vec<_> = parts.iter().map(|part| (part, self.decide(by, part, Some(chosen)))).collect();
         let serve = |(part, verdict)| match verdict {
-            Ok(Verdict { action: Action::Forward(to), marks, .. }) => {
-                self.forward(Bill::of(by, part), (part, &to, marks)).into()
+            Ok(Verdict { action: Action::Forward(to), marks, readdressed: packet, .. }) => {
+                self.forward(Bill::of(by, part), (&readdressed(part, packet), &to, marks)).into()
             }
             Ok(Verdict { action: Action::Drop(reason), .. }) | Err(reason) => {
                 Outcome::of(Fate::Dropped(reason))
@@ -177,6 +178,11 @@ impl Marks {
             paging_policy: tunnel.paging_policy,
         }
     }
+}
+
+/// What arrived, as it leaves.
+fn readdressed(arrival: &Arrival, packet: Option<UserPacket>) -> Arrival {
+    packet.map_or_else(|| arrival.clone(), |packet| Arrival { packet, ..arrival.clone() })
 }
 
 /// The network a FAR leads to.

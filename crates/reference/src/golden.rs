@@ -194,6 +194,13 @@ fn copied() -> Rules {
     rules
 }
 
+/// Session 115: sent to another host.
+fn readdressed() -> Rules {
+    let mut rules = rules(115);
+    rules.fars[0].redirect = rules::Redirect::new("203.0.113.99");
+    rules
+}
+
 /// Session 80: marked both ways, in a reflective QoS flow.
 fn marked() -> Rules {
     let mut rules = rules(80);
@@ -268,6 +275,7 @@ fn every_golden_file_of_the_data_plane_ends_as_written() {
         reference.put(Seid(60), six());
         reference.put(Seid(70), copied());
         reference.put(Seid(80), marked());
+        reference.put(Seid(115), readdressed());
         run(&file, reference, ANSWERS);
     }
 }

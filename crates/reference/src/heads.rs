@@ -51,6 +51,7 @@ impl Reference {
             let lately = |head: &&Head| self.now_ns - head.since_ns <= PATIENCE_NS;
             if let Some(head) = known.and_then(|known| self.heads.get(known)).filter(lately) {
                 (packet.protocol, packet.ports, packet.spi) = (head.protocol, head.ports, head.spi);
+                packet.follows = true;
             }
         } else if packet.ports.is_none() || packet.spi.is_none() {
             let Arrival { packet, .. } = arrival;

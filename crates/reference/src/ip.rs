@@ -63,6 +63,8 @@ pub(crate) struct Upper {
     pub(crate) identification: Option<u32>,
     /// Security Parameters Index of an authentication header on the way.
     spi: Option<u32>,
+    /// Of IPv6: a routing header or a signature says more of the addresses.
+    pub(crate) is_bound: bool,
 }
 
 impl Upper {
@@ -153,6 +155,7 @@ impl Header {
             fragment: self.fragment,
             identification: None,
             spi: None,
+            is_bound: false,
         };
         match self.source {
             IpAddr::V4(_) => Some(upper),
@@ -188,8 +191,13 @@ fn skip_extension(upper: Upper, packet: &[u8]) -> Option<Upper> {
             after.identification = Some(u32::from_be_bytes([w0, w1, w2, w3]));
             8
         }
+        ROUTING => {
+            after.is_bound = true;
+            8 * (usize::from(length) + 1)
+        }
         AH => {
             after.spi = Some(u32::from_be_bytes([w0, w1, w2, w3]));
+            after.is_bound = true;
             4 * (usize::from(length) + 2)
         }
         _ => 8 * (usize::from(length) + 1),
@@ -210,6 +218,8 @@ pub(crate) struct UserPacket {
     pub(crate) spi: Option<u32>,
     /// Of a fragment: the identification, and whether it is a later one.
     pub(crate) part: Option<(u32, bool)>,
+    /// A later fragment whose first one has told what it carries.
+    pub(crate) follows: bool,
 }
 
 impl UserPacket {
@@ -221,7 +231,8 @@ impl UserPacket {
         let (protocol, bytes_of_it) = (upper.protocol, bytes.to_vec());
         let identification = upper.identification.or(u16_at(bytes, 4).map(u32::from));
         let part = identification.filter(|_| upper.is_fragment()).map(|id| (id, upper.is_later_fragment()));
-        let mut packet = Self { bytes: bytes_of_it, header, protocol, ports: None, spi: None, part };
+        let mut packet =
+            Self { bytes: bytes_of_it, header, protocol, ports: None, spi: None, part, follows: false };
         if upper.is_later_fragment() {
             return Some(packet);
         }

@@ -132,6 +132,7 @@ mod meters;
 mod outcome;
 mod reason;
 mod reassembly;
+mod redirection;
 mod setup;
 pub mod worlds;
 

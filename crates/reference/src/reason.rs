@@ -95,6 +95,10 @@ drop_reasons! {
     NoPdr = "no_pdr",
     /// The FAR says DROP.
     FarDrop = "far_drop",
+    /// A packet that a FAR redirects and that cannot go there, or does not come from there.
+    Redirected = "redirected",
+    /// A packet to be redirected into a flow that its user has with somebody else.
+    RedirectTaken = "redirect_taken",
     /// A QER's gate is closed.
     GateClosed = "gate_closed",
     /// A QER's MBR is exceeded.

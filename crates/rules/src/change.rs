@@ -15,7 +15,8 @@ use crate::intent::{
     Rules,
 };
 use crate::list::Names;
-use crate::treatment::{HeaderField, RedirectUrl};
+use crate::redirect::Redirect;
+use crate::treatment::HeaderField;
 use crate::urr::{DroppedDownlink, Methods, Triggers, Volume};
 
 /// What an Update PDR replaces (TS 29.244 7.5.4.2).
@@ -68,7 +69,7 @@ pub struct FarUpdate {
     /// New BAR, or none.
     pub bar: Option<Option<BarId>>,
     /// New redirection, or none.
-    pub redirect: Option<Option<RedirectUrl>>,
+    pub redirect: Option<Option<Redirect>>,
     /// New header enrichment, or none.
     pub enrichment: Option<Option<HeaderField>>,
 }

@@ -6,8 +6,9 @@
 use crate::ethernet::EthernetPdi;
 use crate::ids::{ApplicationId, BarId, FarId, Instance, PdrId, QerId, Qfi, Teid, UrrId};
 use crate::list::Names;
+use crate::redirect::Redirect;
 use crate::sdf::SdfFilter;
-use crate::treatment::{HeaderField, RedirectUrl};
+use crate::treatment::HeaderField;
 use crate::urr::Urr;
 use ipnet::{IpNet, Ipv6Net};
 use serde::{Deserialize, Serialize};
@@ -195,9 +196,11 @@ pub struct Far {
     pub duplicates: Vec<ForwardingParameters>,
     /// How to keep packets; without effect on other actions.
     pub bar: Option<BarId>,
-    /// With [`ApplyAction::Forward`], nothing is forwarded: the user's requests of HTTP are answered with this URL, other
-    /// connections over TCP are reset, and all else is dropped (TS 29.244 8.2.20).
-    pub redirect: Option<RedirectUrl>,
+    /// With [`ApplyAction::Forward`] (TS 29.244 8.2.20). To a URL: nothing is forwarded, the user's requests of HTTP are answered
+    /// with it, other connections over TCP are reset, and all else is dropped. To addresses: what the user sends is forwarded to
+    /// the one of its IP version, and what comes back from there gets the address it was sent to as its source; what has no
+    /// such address, and of packets to the user all else, is dropped.
+    pub redirect: Option<Redirect>,
     /// With [`ApplyAction::Forward`], requests of HTTP that are forwarded get this field (TS 29.244 8.2.67).
     pub enrichment: Option<HeaderField>,
 }

@@ -16,6 +16,7 @@ mod fixture;
 mod ids;
 mod intent;
 mod list;
+mod redirect;
 mod rule;
 mod sdf;
 mod treatment;
@@ -37,6 +38,7 @@ pub use intent::{
     PacketRate, PacketRates, Pdi, Pdr, Qer, Rules, limits,
 };
 pub use list::{Mostly, Mostly1, Mostly2, Names, Places, Rare};
+pub use redirect::{Redirect, RedirectAddresses, RedirectTo};
 pub use sdf::{Addresses, FlowDescription, FlowEnd, PortRange, SdfError, SdfFilter, TrafficClass};
-pub use treatment::{HeaderField, RedirectUrl, Treatment};
+pub use treatment::{HeaderField, Treatment};
 pub use urr::{DroppedDownlink, Methods, Triggers, Urr, Volume};

@@ -1,56 +1,11 @@
-//! What FARs do to requests of HTTP (TS 29.244 8.2.20 and 8.2.67) and to connections.
+//! What FARs do to requests of HTTP (TS 29.244 8.2.20 and 8.2.67), to connections, and to where packets go.
 
 use crate::intent::{ApplyAction, Far};
+use crate::redirect::{Redirect, RedirectAddresses, RedirectTo};
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
-/// Bytes of a URL at most: the answer with it fits a packet that every link takes.
-const URL_MAX: usize = 1_000;
 /// Bytes of a header field's name, and of its value, at most (TS 29.244 8.2.67: a length has one octet).
 const FIELD_MAX: usize = 255;
-
-/// The URL that users are sent to instead (8 bytes, as few FARs have one): `http://` or `https://` and up to 1,000
-/// octets in all, none of them a blank or a control, so that it is one field of one header (TS 29.244 8.2.20).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct RedirectUrl(Box<Box<str>>);
-
-impl RedirectUrl {
-    /// `None` for what is not such a URL.
-    pub fn new(url: &str) -> Option<Self> {
-        let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"))?;
-        let is_sound =
-            !rest.is_empty() && url.len() <= URL_MAX && url.bytes().all(|octet| octet.is_ascii_graphic());
-        is_sound.then(|| Self(Box::new(url.into())))
-    }
-
-    /// The URL.
-    pub fn url(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for RedirectUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl TryFrom<String> for RedirectUrl {
-    type Error = &'static str;
-
-    fn try_from(url: String) -> Result<Self, Self::Error> {
-        Self::new(&url).ok_or(
-            "a portal's URL begins with http:// or https:// and has up to 1,000 visible ASCII characters",
-        )
-    }
-}
-
-impl From<RedirectUrl> for String {
-    fn from(url: RedirectUrl) -> Self {
-        Self::from(*url.0)
-    }
-}
 
 /// A field that is put into requests of HTTP/1.x (8 bytes, as few FARs have one): a token as its name, and a value of
 /// printable ASCII, neither longer than 255 octets (RFC 9110 5.1 and 5.5, TS 29.244 8.2.67).
@@ -94,12 +49,14 @@ impl From<HeaderField> for (String, String) {
     }
 }
 
-/// What a FAR does to requests, and to connections.
+/// What a FAR does to requests, to connections, and to where packets go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Treatment {
-    /// They are answered with this URL; nothing is forwarded.
-    Redirect(RedirectUrl),
-    /// They get this field.
+    /// Requests are answered with this URL; nothing is forwarded.
+    Portal(Box<str>),
+    /// What users send goes to these addresses, and what comes back seems to come from where it was sent.
+    Readdress(RedirectAddresses),
+    /// Requests get this field.
     Enrich(HeaderField),
     /// Their connections are reset; nothing is forwarded.
     Reset,
@@ -111,27 +68,18 @@ impl Treatment {
         if far.apply_action == ApplyAction::Reset {
             return Some(Self::Reset);
         }
+        let redirect = |redirect: &Redirect| match redirect.to() {
+            RedirectTo::Url(url) => Self::Portal(url.clone()),
+            RedirectTo::Addresses(addresses) => Self::Readdress(*addresses),
+        };
         let enrich = || far.enrichment.clone().map(Self::Enrich);
-        far.redirect.clone().map(Self::Redirect).or_else(enrich)
+        far.redirect.as_ref().map(redirect).or_else(enrich)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_url_cannot_end_its_field() {
-        for sound in ["http://portal.example", "https://a.example/buy?more=1&x=%20"] {
-            assert_eq!(RedirectUrl::new(sound).unwrap().url(), sound);
-        }
-        let long = format!("http://{}", "a".repeat(URL_MAX));
-        for unsound in
-            ["", "portal.example", "http://", "http://a b", "http://a\r\nSet-Cookie: x", "http://ä", &long]
-        {
-            assert_eq!(RedirectUrl::new(unsound), None, "{unsound:?}");
-        }
-    }
 
     #[test]
     fn a_field_is_one_field() {

@@ -165,11 +165,12 @@ fn action(action: &ExplainedAction) -> String {
         ExplainedAction::Buffer { notify: false } => "the FAR says keep it".to_owned(),
         ExplainedAction::Reset => "the rule resets connections; gates are open".to_owned(),
         ExplainedAction::Redirect => "the FAR redirects the user; gates are open".to_owned(),
-        ExplainedAction::Forward { to, tunnel, dscp, duplicates } => {
+        ExplainedAction::Forward { to, tunnel, dscp, duplicates, redirect } => {
+            let elsewhere = redirect.map(|to| format!(", redirected to {to}")).unwrap_or_default();
             let dscp = dscp.map(|dscp| format!(", marked DSCP {dscp}")).unwrap_or_default();
             let copies = if *duplicates { ", with copies elsewhere" } else { "" };
             let how = tunnel.as_ref().map_or_else(|| "as it is".to_owned(), in_tunnel);
-            format!("the FAR says forward to {}, {how}{dscp}{copies}; gates are open", side(*to))
+            format!("the FAR says forward to {}, {how}{elsewhere}{dscp}{copies}; gates are open", side(*to))
         }
     }
 }
@@ -254,6 +255,7 @@ mod tests {
             tunnel: Some(tunnel),
             dscp: Some(46),
             duplicates: false,
+            redirect: None,
         };
         let hop = ExplainedHop { port: "n3".to_owned(), address: [10, 30, 0, 1].into(), is_resolved: true };
         let urr = ExplainedUrr { urr: UrrId(3), uplink_bytes: 1, downlink_bytes: 2, is_used_up: true };

@@ -3,7 +3,7 @@
 use super::PortSettings;
 use super::values::Side;
 use config::{Refusal, Spanned};
-use rules::{ForwardingParameters, HeaderField, Instance, OuterHeaderCreation, RedirectUrl, Teid};
+use rules::{ForwardingParameters, HeaderField, Instance, OuterHeaderCreation, Redirect, RedirectTo, Teid};
 use serde::Deserialize;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -83,7 +83,7 @@ impl From<Mirror> for ForwardingParameters {
 /// What is done to packets, as far as a rule says.
 #[derive(Clone, Copy)]
 pub(super) struct Done<'a> {
-    pub(super) redirect: Option<&'a Spanned<RedirectUrl>>,
+    pub(super) redirect: Option<&'a Spanned<Redirect>>,
     pub(super) header: Option<&'a Spanned<Header>>,
     pub(super) dscp: Option<&'a Spanned<Dscp>>,
     pub(super) mirror: Option<&'a Spanned<Mirror>>,
@@ -95,11 +95,15 @@ pub(super) fn check(action: Action, done: Done<'_>, ports: &[PortSettings]) -> R
     if let Some(redirect) = done.redirect.filter(|_| !forwards) {
         return Err(Refusal::of(redirect, "what is dropped or reset is not redirected"));
     }
-    let idle = "what is dropped, reset or redirected is not forwarded: this would be without effect";
-    if !forwards || done.redirect.is_some() {
+    let to_url = |redirect: &Spanned<Redirect>| matches!(redirect.get_ref().to(), RedirectTo::Url(_));
+    let idle = "what is dropped, reset or redirected to a URL is not forwarded: this would be without effect";
+    if !forwards || done.redirect.is_some_and(to_url) {
         done.header.map_or(Ok(()), |header| Err(Refusal::of(header, idle)))?;
         done.dscp.map_or(Ok(()), |dscp| Err(Refusal::of(dscp, idle)))?;
         done.mirror.map_or(Ok(()), |mirror| Err(Refusal::of(mirror, idle)))?;
+    }
+    if let Some(header) = done.header.filter(|_| done.redirect.is_some()) {
+        return Err(Refusal::of(header, "requests that go to another address get no field"));
     }
     done.mirror.map_or(Ok(()), |mirror| check_mirror(mirror, ports))
 }

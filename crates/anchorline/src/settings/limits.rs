@@ -16,6 +16,7 @@ pub(crate) struct LimitSettings {
     held_per_neighbour: usize,
     shared_meters: usize,
     reassembled: usize,
+    redirected_flows: usize,
     burst_ms: u64,
 }
 
@@ -31,6 +32,7 @@ pub(super) struct File {
     held_per_neighbour: Option<Spanned<u32>>,
     shared_meters: Option<Spanned<u32>>,
     reassembled: Option<Spanned<u32>>,
+    redirected_flows: Option<Spanned<u32>>,
     burst_ms: Option<Spanned<u32>>,
 }
 
@@ -51,6 +53,7 @@ pub(super) fn check(file: File) -> Result<LimitSettings, Refusal> {
         held_per_neighbour: number(file.held_per_neighbour, usual.held_per_neighbour, 1..=256)?,
         shared_meters: number(file.shared_meters, usual.meters_apart, 16..=1_000_000)?,
         reassembled: number(file.reassembled, usual.reassembled, 4..=1_024)?,
+        redirected_flows: number(file.redirected_flows, usual.redirections, 512..=4_194_304)?,
         burst_ms: within(file.burst_ms, (usual.burst_ns / 1_000_000) as u32, 1..=2_000)?.into(),
     })
 }
@@ -67,6 +70,7 @@ impl LimitSettings {
             held_per_neighbour: self.held_per_neighbour,
             meters_apart: self.shared_meters,
             reassembled: self.reassembled,
+            redirections: self.redirected_flows,
             burst_ns: self.burst_ms * 1_000_000,
             ..limits
         }

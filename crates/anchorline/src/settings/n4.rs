@@ -10,7 +10,7 @@ use ::charging::Key;
 use config::{Refusal, Spanned};
 use ipnet::IpNet;
 use n4::{Predefined, PredefinedRule, UePool};
-use rules::{ApplicationId, BitRates, FlowDescription, Qfi, RedirectUrl, SdfFilter};
+use rules::{ApplicationId, BitRates, FlowDescription, Qfi, Redirect, SdfFilter};
 use serde::Deserialize;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -99,7 +99,7 @@ struct Rule {
     application: Option<Application>,
     #[serde(default)]
     action: Action,
-    redirect: Option<Spanned<RedirectUrl>>,
+    redirect: Option<Spanned<Redirect>>,
     header: Option<Spanned<Header>>,
     dscp: Option<Spanned<Dscp>>,
     mirror: Option<Spanned<Mirror>>,

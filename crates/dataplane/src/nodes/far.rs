@@ -59,6 +59,12 @@ pub(super) fn substitute<B: Buffer>(state: &mut State, packet: &mut Packet<B>) {
 /// Where a packet goes that has been routed.
 #[inline]
 pub(super) fn routed(step: &HotStep, waits: bool) -> NodeId {
+    if step.may_readdress() { NodeId::Readdress } else { addressed(step, waits) }
+}
+
+/// Where a packet goes whose addresses are those it leaves with.
+#[inline]
+pub(super) fn addressed(step: &HotStep, waits: bool) -> NodeId {
     if step.kind == Kind::Enrich { NodeId::Enrich } else { onward(step, waits) }
 }
 

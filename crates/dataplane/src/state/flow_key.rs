@@ -3,6 +3,7 @@
 use super::session::SessionIndex;
 use packet::five_tuple::FiveTuple;
 use rules::{Direction, Instance};
+use std::net::IpAddr;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Bits of the last word: protocol, version, later fragment, whether it is between tunnels, network instance.
@@ -101,6 +102,27 @@ impl FlowKey {
         self
     }
 
+    /// What tells the flow from others of its session: nothing of where that is, or of what network, both of which may change.
+    pub(crate) const fn of_session(mut self, session: SessionIndex) -> Self {
+        if self.words[4] & BETWEEN != 0 {
+            self.words[3] ^= session.0 as u64;
+        }
+        self.words[4] &= !(BETWEEN | 0xffff << INSTANCE_SHIFT);
+        self
+    }
+
+    /// The same flow with another far end, of the same IP version.
+    pub(crate) fn readdressed(mut self, from: IpAddr, to: IpAddr) -> Self {
+        let number = |address: IpAddr| match address {
+            IpAddr::V4(address) => u128::from(address.to_bits()) << 96,
+            IpAddr::V6(address) => address.to_bits(),
+        };
+        let [high, low] = halves(number(from) ^ number(to));
+        self.words[1] ^= high;
+        self.words[3] ^= low;
+        self
+    }
+
     /// The digest of that network's name; 0 of the default one.
     pub(crate) const fn network(&self) -> u16 {
         (self.words[4] >> INSTANCE_SHIFT) as u16
@@ -122,9 +144,14 @@ impl FlowKey {
         self
     }
 
+    /// What all flows of a user have in common, of [`FlowKey::user`].
+    pub(crate) const fn of_any(user: u64) -> Self {
+        Self { words: [user, 0, 0, 0, 0] }
+    }
+
     /// What all of the user's have in common.
     pub(crate) const fn of_user(self) -> Self {
-        Self { words: [self.words[0], 0, 0, 0, 0] }
+        Self::of_any(self.words[0])
     }
 
     /// Whether nothing but the addresses is known: of a fragment whose packet's first one nobody has seen.

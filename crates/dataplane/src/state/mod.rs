@@ -29,6 +29,7 @@ mod paths;
 mod peers;
 mod ports;
 mod probing;
+mod redirections;
 mod routes;
 mod runs;
 mod session;
@@ -67,6 +68,7 @@ pub use paths::PathCounts;
 pub(crate) use peers::{Name, Way};
 pub(crate) use ports::{Ports, Receiver};
 pub(crate) use probing::{Entry, Probing, scatter};
+pub(crate) use redirections::Redirections;
 pub(crate) use routes::Routes;
 pub(crate) use session::{Key, Rest, Session, SessionIndex};
 pub(crate) use sessions::{Admitted, KEYS_PER_SESSION, Room, Sessions};
@@ -141,6 +143,8 @@ pub(crate) struct State {
     pub(crate) content: Content,
     /// Of users whose requests get a field.
     pub(crate) connections: Connections,
+    /// Of users who are sent to other addresses.
+    pub(crate) redirections: Redirections,
     /// Of users whose sessions carry Ethernet frames.
     pub(crate) switch: Switch,
 }
@@ -197,6 +201,7 @@ impl State {
             leaving: None,
             content: Content::default(),
             connections: Connections::new(limits.connections),
+            redirections: Redirections::new(limits.redirections),
             switch: Switch::new(limits),
             steering,
             ports,

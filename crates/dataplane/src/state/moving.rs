@@ -10,9 +10,10 @@ use super::flow_key::FlowKey;
 use super::installation::{Installation, Refusal};
 use super::lists::WholeStep;
 use super::peers::{Name, PeerIndex};
+use super::redirections::{REDIRECTIONS_OF_USER, Redirection};
 use super::session::{Key, Session, SessionIndex, instance_of};
 use super::sessions::Sessions;
-use super::step::{Kind, StepIndex};
+use super::step::{HotStep, Kind, StepIndex};
 use super::waiting::Waiter;
 use super::{State, WAITING_PER_SESSION};
 use crate::content::Detected;
@@ -64,6 +65,8 @@ pub(crate) struct Shape {
     asks: bool,
     /// Its connections may have to be taken along.
     enriches: bool,
+    /// The same of its flows that go to other addresses.
+    readdresses: bool,
     /// Packets wait for neighbours' addresses, which may be this user's.
     pub(crate) holds: bool,
 }
@@ -101,6 +104,7 @@ pub(crate) struct Parcel {
     pub(crate) accounts: Vec<Account>,
     pub(crate) aparts: Vec<(u16, Apart)>,
     pub(crate) connections: Vec<Connection>,
+    pub(crate) redirections: Vec<Redirection>,
     pub(crate) waiters: Vec<Waiter>,
     /// Rules of whose kept packets the control plane has heard.
     pub(crate) told: Told,
@@ -126,6 +130,7 @@ impl Parcel {
             accounts: Vec::new(),
             aparts: Vec::new(),
             connections: Vec::new(),
+            redirections: Vec::new(),
             waiters: Vec::new(),
             told: Told::new(),
             installation: None,
@@ -135,12 +140,13 @@ impl Parcel {
 
     /// Makes room for what was found to be there.
     pub(crate) fn make_room(&mut self, connections: usize) {
-        let Shape { steps, accounts, aparts, waiting, enriches, asks, .. } = self.shape;
+        let Shape { steps, accounts, aparts, waiting, enriches, readdresses, asks, .. } = self.shape;
         self.steps.reserve_exact(steps);
         self.peers.reserve_exact(steps);
         self.accounts.reserve_exact(accounts);
         self.aparts.reserve_exact(aparts);
         self.connections.reserve_exact(if enriches { connections } else { 0 });
+        self.redirections.reserve_exact(if readdresses { REDIRECTIONS_OF_USER } else { 0 });
         // Some may begin until it goes.
         let room = (waiting + SOME_WAITERS).min(WAITING_PER_SESSION.into());
         self.waiters.reserve_exact(if asks { room } else { 0 });
@@ -186,13 +192,25 @@ fn is_of(keys: &[Key], flow: &FlowKey) -> bool {
 }
 
 impl State {
-    /// A session is about to be no more: nor are its connections that may have had a field.
+    /// A session is about to be no more: nor are its connections that may have had a field, nor its flows that
+    /// go to other addresses.
     pub(crate) fn forget_connections(&mut self, seid: Seid) {
         let index = self.sessions.by_seid(seid);
         let Some(session) = index.and_then(|index| self.sessions.get(index)) else { return };
         let is_enriched = |at: StepIndex| self.sessions.cells.step(at).kind == Kind::Enrich;
         if self.sessions.steps_of(session).any(is_enriched) {
             self.connections.forget(|flow| is_of(&session.keys, flow));
+        }
+        if self.sessions.steps_of(session).any(|at| self.sessions.cells.step(at).may_readdress()) {
+            let user = |key: &Key| match key {
+                Key::User(user, _) => Some(FlowKey::of_any(Buckets::user(*user))),
+                _ => None,
+            };
+            let users = session.keys.iter().filter_map(user).map(|user| self.flows.hash(&user));
+            // Between tunnels nobody says whose packets they are.
+            let are_all_named = session.keys.iter().any(|key| matches!(key, Key::User(..)))
+                && !session.keys.iter().any(|key| matches!(key, Key::Route(..)));
+            self.redirections.forget(seid, users, are_all_named);
         }
     }
 
@@ -277,6 +295,9 @@ impl State {
         if parcel.shape.enriches {
             self.connections.carry_off(|flow| is_of(&parcel.keys, flow), &mut parcel.connections);
         }
+        if parcel.shape.readdresses {
+            self.redirections.carry_off(parcel.seid, &mut parcel.redirections);
+        }
         parcel.leaving = self.leaving.take().or(parcel.leaving.take());
         self.sessions.pack(index, parcel);
         self.steering.lead(&parcel.keys, parcel.to);
@@ -295,6 +316,9 @@ impl State {
         self.owe_late(expected.index);
         for connection in parcel.connections.drain(..) {
             self.connections.adopt(connection, self.now_ns);
+        }
+        for redirection in parcel.redirections.drain(..) {
+            self.adopt_redirection(redirection);
         }
         for (flow, detected) in parcel.leaving.iter_mut().flat_map(|leaving| leaving.learned.drain(..)) {
             self.flows.learn_application(&flow, detected, self.now_ns);
@@ -332,6 +356,7 @@ impl Sessions {
             peers: steps().filter(|step| step.peer.is_some()).count(),
             waiting: session.waiting.into(),
             enriches: steps().any(|step| step.kind == Kind::Enrich),
+            readdresses: steps().any(HotStep::may_readdress),
             asks: session.looks.application,
             ..parcel.shape
         };

@@ -285,6 +285,10 @@ impl Sessions {
         if self.steps_of(old).any(|step| self.cells.step(step).kind == Kind::Enrich) {
             new.steps.iter_mut().for_each(|step| step.enriches());
         }
+        // What comes back from where users were sent is still to seem to come from elsewhere.
+        if self.steps_of(old).any(|step| self.cells.step(step).may_readdress()) {
+            new.steps.iter_mut().for_each(|step| step.readdresses());
+        }
         self.carry(old, new, now_ns);
         self.forget(old, place);
         if new.session.as_ref().is_none_or(|new| old.run != new.run) {

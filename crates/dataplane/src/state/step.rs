@@ -92,7 +92,7 @@ pub(crate) struct HotStep {
     dscp: u8,
     /// [`REFLECTIVE`], [`DUPLICATES`] and [`SIMPLE`], and the side it leads to.
     flags: u8,
-    /// [`METERED`], [`COUNTED`], [`BEFORE_QOS`] and [`LONG`].
+    /// [`METERED`], [`COUNTED`], [`BEFORE_QOS`] and [`LONG`]; and [`READDRESSED`].
     needs: u8,
     /// The account of its count, unless it is long.
     counted_at: u8,
@@ -124,6 +124,8 @@ const COUNTED: u8 = 2;
 const BEFORE_QOS: u8 = 4;
 /// ... and more than a rate in its session's first account and one count: its lists are in a place of their own.
 const LONG: u8 = 8;
+/// Its session has flows whose far end has another address than the user knows, or has had.
+const READDRESSED: u8 = 16;
 /// Bytes of a PDU session container, and of the optional part of a GTP-U header that comes with it (TS 38.415 5.5.2).
 const CONTAINER: usize = 8;
 
@@ -204,6 +206,17 @@ impl HotStep {
         }
     }
 
+    /// Addresses of its packets may have to be replaced, if it forwards.
+    pub(crate) const fn readdresses(&mut self) {
+        self.needs |= READDRESSED;
+    }
+
+    /// Whether addresses of its packets may have to be replaced.
+    #[inline]
+    pub(crate) const fn may_readdress(&self) -> bool {
+        self.needs & READDRESSED != 0
+    }
+
     /// Whether its packets are put into a tunnel, where it forwards.
     #[inline]
     pub(crate) const fn tunnels(&self) -> bool {
@@ -221,11 +234,13 @@ impl HotStep {
         (leads && self.to().interface() == side).then_some(self.tunnels())
     }
 
-    /// Marks a step that forwards and needs at most a rate in its session's first account, which is in place, and one count.
+    /// Marks a step that forwards and needs at most a rate in its session's first account, which is in place, and one
+    /// count.
     pub(crate) fn simplify(&mut self, has_rates_in_place: bool) {
         let simple = has_rates_in_place
             && matches!(self.kind, Kind::Plain | Kind::Tunnel)
             && !self.has_duplicates()
+            && !self.may_readdress()
             && !self.is_long();
         self.flags = self.flags & !SIMPLE | if simple { SIMPLE } else { 0 };
     }
@@ -247,7 +262,7 @@ impl HotStep {
             (!is_short, LONG),
         ]
         .into_iter()
-        .fold(0, |needs, (does, need)| needs | if does { need } else { 0 });
+        .fold(self.needs & READDRESSED, |needs, (does, need)| needs | if does { need } else { 0 });
     }
 
     /// What it says of its lists, where they are not in a place of their own.

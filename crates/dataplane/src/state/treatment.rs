@@ -3,7 +3,7 @@
 use super::State;
 use super::session::step_place;
 use super::step::StepIndex;
-use rules::Forward;
+use rules::{Forward, RedirectAddresses};
 use std::sync::Arc;
 
 /// What few steps have.
@@ -11,14 +11,14 @@ use std::sync::Arc;
 pub(crate) struct Extra {
     /// Copies to send besides.
     pub(crate) duplicates: Box<[Forward]>,
-    /// What is done to requests.
+    /// What is done to requests, or to addresses.
     pub(crate) treatment: Option<Treatment>,
 }
 
 impl Extra {
     pub(super) fn heap_bytes(&self) -> usize {
         let text = match &self.treatment {
-            None => 0,
+            None | Some(Treatment::Readdress(_)) => 0,
             Some(Treatment::Answer(text)) => text.len(),
             Some(Treatment::Enrich(text)) => text.len(),
         };
@@ -33,13 +33,16 @@ pub(crate) enum Treatment {
     Answer(Box<[u8]>),
     /// This goes in front of the first field, line end and all.
     Enrich(Arc<[u8]>),
+    /// What the user sends goes there.
+    Readdress(RedirectAddresses),
 }
 
 impl Treatment {
     /// `None` for one that needs no text.
     pub(crate) fn of(treatment: &rules::Treatment) -> Option<Self> {
         match treatment {
-            rules::Treatment::Redirect(url) => Some(Self::Answer(found(url.url()).into_bytes().into())),
+            rules::Treatment::Portal(url) => Some(Self::Answer(found(url).into_bytes().into())),
+            rules::Treatment::Readdress(to) => Some(Self::Readdress(*to)),
             rules::Treatment::Enrich(field) => {
                 let line = format!("{}: {}\r\n", field.name(), field.value());
                 Some(Self::Enrich(line.into_bytes().into()))
@@ -70,7 +73,15 @@ impl State {
     pub(crate) fn portal(&self, at: StepIndex) -> Option<&[u8]> {
         match self.extra(at)?.treatment.as_ref()? {
             Treatment::Answer(answer) => Some(answer),
-            Treatment::Enrich(_) => None,
+            Treatment::Enrich(_) | Treatment::Readdress(_) => None,
+        }
+    }
+
+    /// Where packets of a step go in the place of where they are sent.
+    pub(crate) fn readdress(&self, at: StepIndex) -> Option<RedirectAddresses> {
+        match self.extra(at)?.treatment.as_ref()? {
+            Treatment::Readdress(to) => Some(*to),
+            Treatment::Answer(_) | Treatment::Enrich(_) => None,
         }
     }
 }

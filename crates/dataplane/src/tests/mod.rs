@@ -25,6 +25,7 @@ mod online;
 mod paths;
 mod programs;
 mod rates;
+mod readdress;
 mod redirect;
 mod services;
 mod solicitation;

@@ -7,7 +7,7 @@ use crate::fixture::{Bench, N3, N6, PORTAL, REDIRECTED, SERVED, redirected, rule
 use packet::tcp::{Made, Segment, flag};
 use packet::{FiveTuple, ethernet, ipv4, udp};
 use proptest::prelude::*;
-use rules::{RedirectUrl, Rules, Urr, UrrId, Volume};
+use rules::{Redirect, Rules, Urr, UrrId, Volume};
 use std::net::Ipv4Addr;
 
 const SERVER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 80);
@@ -177,13 +177,13 @@ fn what_is_no_request_is_reset_and_what_is_not_tcp_is_dropped() {
 fn service(down: bool) -> Rules {
     let mut rules = served();
     let [.., ref mut far] = rules.fars[..] else { panic!() };
-    (far.apply_action, far.redirect) = (rules::ApplyAction::Forward, RedirectUrl::new(PORTAL));
+    (far.apply_action, far.redirect) = (rules::ApplyAction::Forward, Redirect::new(PORTAL));
     if down {
         let mut pdr = rules.pdrs[1].clone();
         (pdr.id, pdr.precedence, pdr.far) = (rules::PdrId(4), 10, rules::FarId(4));
         pdr.pdi.application = rules.pdrs[2].pdi.application.clone();
         let far =
-            rules::Far { id: rules::FarId(4), redirect: RedirectUrl::new(PORTAL), ..rules.fars[1].clone() };
+            rules::Far { id: rules::FarId(4), redirect: Redirect::new(PORTAL), ..rules.fars[1].clone() };
         rules.pdrs.push(pdr);
         rules.fars.push(far);
     }

@@ -1,7 +1,7 @@
 use super::*;
 use rules::{
     ApplyAction, BitRates, Far, FarId, FlowDescription, FlowEnd, ForwardingParameters, Gate, HeaderField,
-    PacketRate, PacketRates, Pdi, PortRange, Qer, QerId, RedirectUrl, SdfFilter, Urr, limits,
+    PacketRate, PacketRates, Pdi, PortRange, Qer, QerId, Redirect, SdfFilter, Urr, limits,
 };
 
 fn end() -> FlowEnd {
@@ -56,7 +56,7 @@ fn far() -> Far {
         duplicating: true,
         duplicates: vec![parameters; limits::DUPLICATES],
         bar: None,
-        redirect: Some(RedirectUrl::new(&url).unwrap()),
+        redirect: Some(Redirect::new(&url).unwrap()),
         enrichment: Some(HeaderField::new(&"a".repeat(255), &"b".repeat(255)).unwrap()),
     }
 }

@@ -4,7 +4,7 @@ use super::dropping;
 use charging::Key;
 use rules::{
     ApplicationId, ApplyAction, BitRates, Far, FarId, ForwardingParameters, Gate, HeaderField, PacketRates,
-    Pdi, Pdr, PdrId, Qer, QerId, Qfi, RedirectUrl, RuleError, Rules, SdfFilter,
+    Pdi, Pdr, PdrId, Qer, QerId, Qfi, Redirect, RuleError, Rules, SdfFilter,
 };
 use std::collections::{BTreeMap, HashSet};
 
@@ -30,7 +30,7 @@ pub struct PredefinedRule {
     /// Connections over TCP are reset, where the PDR forwards, and all else is dropped.
     pub resets: bool,
     /// Users are sent to this portal, where the PDR forwards.
-    pub redirect: Option<RedirectUrl>,
+    pub redirect: Option<Redirect>,
     /// Requests of HTTP get this field, where the PDR forwards.
     pub enrichment: Option<HeaderField>,
     /// DSCP of the outermost header that packets leave with, where the PDR forwards, in the place of what its FAR says.

@@ -5,6 +5,7 @@ use crate::common::billing::*;
 use pfcp::UsageReportTrigger as Trigger;
 use pfcp::*;
 use rules::Seid;
+use std::net::{IpAddr, Ipv6Addr};
 
 const QUHTI: u32 = 1 << 3;
 const VOLQU: u32 = 1 << 8;
@@ -90,26 +91,34 @@ fn the_rest_of_a_quota_is_told_at_the_end() {
     assert_eq!((octets(&last), last.usage_report_trigger), ((700, 0), Trigger(Trigger::TERMR)));
 }
 
-/// TS 29.244 8.2.20: to a URL, the usual FAR for the time after a quota; nothing else is taken for it.
-#[test]
-fn a_quota_may_end_at_a_portal() {
-    let mut lab = Lab::associated();
-    let url = "http://portal.example/?more=1";
-    let redirecting = |to| {
-        let mut request = metered(77, vec![CreateUrr { quota_far_id: Some(9), ..urr(1, VOLQU) }]);
-        request.create_urrs[0].volume_quota = total(1_000);
-        let parameters = ForwardingParameters {
-            redirect_information: Some(to),
-            ..crate::common::smf::forwarding(DestinationInterface::Access)
-        };
-        request.create_fars.push(crate::common::smf::far(9, ApplyAction::FORW, Some(parameters)));
-        request
+/// A session with a quota, and a FAR for the time after it that sends users there.
+fn redirecting(to: RedirectInformation) -> SessionEstablishmentRequest {
+    let mut request = metered(77, vec![CreateUrr { quota_far_id: Some(9), ..urr(1, VOLQU) }]);
+    request.create_urrs[0].volume_quota = total(1_000);
+    let parameters = ForwardingParameters {
+        redirect_information: Some(to),
+        ..crate::common::smf::forwarding(DestinationInterface::Access)
     };
+    request.create_fars.push(crate::common::smf::far(9, ApplyAction::FORW, Some(parameters)));
+    request
+}
+
+#[test]
+fn where_nobody_can_be_sent_is_refused() {
+    let mut lab = Lab::associated();
     for (to, cause) in [
         (RedirectInformation::Url("portal.example".to_owned()), Cause::MandatoryIeIncorrect),
         (RedirectInformation::Url("http://a\r\nX: y".to_owned()), Cause::MandatoryIeIncorrect),
+        (RedirectInformation::Address(IpAddr::from([224, 0, 0, 1])), Cause::MandatoryIeIncorrect),
         (
-            RedirectInformation::Other(vec![0, 0, 9, b'1', b'9', b'2', b'.', b'0', b'.', b'2', b'.', b'1']),
+            RedirectInformation::Addresses([192, 0, 2, 1].into(), Ipv6Addr::LOCALHOST),
+            Cause::MandatoryIeIncorrect,
+        ),
+        // An address of the other version, a SIP URI, an address with a port.
+        (RedirectInformation::Other([&[1, 0, 9][..], b"192.0.2.1"].concat()), Cause::MandatoryIeIncorrect),
+        (RedirectInformation::Other([&[3, 0, 7][..], b"sip:a@b"].concat()), Cause::ServiceNotSupported),
+        (
+            RedirectInformation::Other([&[6, 0, 9][..], b"192.0.2.1", &[0, 80]].concat()),
             Cause::ServiceNotSupported,
         ),
     ] {
@@ -120,10 +129,17 @@ fn a_quota_may_end_at_a_portal() {
             other => panic!("{other:?}"),
         }
     }
+}
+
+/// TS 29.244 8.2.20: to a URL or to addresses, the usual FAR for the time after a quota; nothing else is taken for it.
+#[test]
+fn a_quota_may_end_at_a_portal() {
+    let mut lab = Lab::associated();
+    let url = "http://portal.example/?more=1";
     let request = redirecting(RedirectInformation::Url(url.to_owned()));
     let (session, _) = crate::common::personas::established(&mut lab, request);
     let portal = |lab: &Lab| crate::common::personas::rules(lab, session).fars[2].redirect.clone();
-    assert_eq!(portal(&lab).unwrap().url(), url);
+    assert_eq!(portal(&lab).unwrap().to_string(), url);
     let change = |redirect_information, carried| SessionModificationRequest {
         update_fars: vec![UpdateFar {
             far_id: 9,
@@ -138,7 +154,20 @@ fn a_quota_may_end_at_a_portal() {
     };
     let other = RedirectInformation::Url("https://other.example".to_owned());
     assert_eq!(lab.modify(session, change(Some(other), vec![])).cause, Cause::RequestAccepted);
-    assert_eq!(portal(&lab).unwrap().url(), "https://other.example");
+    assert_eq!(portal(&lab).unwrap().to_string(), "https://other.example");
+    // To addresses: of one IP version or both, whichever stands first.
+    let addresses = [
+        (RedirectInformation::Address(IpAddr::from([192, 0, 2, 80])), "192.0.2.80"),
+        (RedirectInformation::Address("2001:db8::80".parse().unwrap()), "2001:db8::80"),
+        (
+            RedirectInformation::Other([&[4, 0, 12][..], b"2001:db8::80", &[0, 10], b"192.0.2.80"].concat()),
+            "192.0.2.80,2001:db8::80",
+        ),
+    ];
+    for (to, told) in addresses {
+        assert_eq!(lab.modify(session, change(Some(to), vec![])).cause, Cause::RequestAccepted);
+        assert_eq!(portal(&lab).unwrap().to_string(), told);
+    }
     // An update of something else leaves it; an empty one takes it away (TS 29.244 5.6.3).
     assert_eq!(lab.modify(session, change(None, vec![])).cause, Cause::RequestAccepted);
     assert!(portal(&lab).is_some());

@@ -156,7 +156,7 @@ fn drops_downlink(lab: &Lab, session: Seid) {
 /// Its FARs are the PDRs' own and a redirection: where those wait for the user, so do they.
 #[test]
 fn a_rule_may_send_users_to_a_portal() {
-    let portal = rules::RedirectUrl::new("http://portal.example/");
+    let portal = rules::Redirect::new("http://portal.example/");
     let video = rule("video", "permit out ip from 203.0.113.0/24 to assigned");
     let sent = PredefinedRule { redirect: portal.clone(), ..video };
     let predefined = Predefined::new(vec![sent], &[]).unwrap();

@@ -102,7 +102,11 @@ const ESTABLISHMENTS: &[Case] = &[
             carried: vec![],
         }];
     }),
-    (ie::REDIRECT_INFORMATION, |r| carry(&mut parameters(r).carried, ie::REDIRECT_INFORMATION)),
+    // A SIP URI.
+    (ie::REDIRECT_INFORMATION, |r| {
+        let to = [&[3, 0, 7][..], b"sip:a@b"].concat();
+        parameters(r).redirect_information = Some(RedirectInformation::Other(to));
+    }),
     (ie::HEADER_ENRICHMENT, |r| carry(&mut parameters(r).carried, ie::HEADER_ENRICHMENT)),
     (ie::PFCPSEREQ_FLAGS, |r| r.pfcpse_req_flags = Some(flags::PFCPSE_SUMPC)),
     (ie::PDN_TYPE, |r| r.pdn_type = Some(PdnType::NonIp)),

@@ -35,13 +35,16 @@ pub struct Upper {
     pub spi: u32,
     /// Whether there are hop-by-hop options.
     pub hop_by_hop: bool,
+    /// Whether its addresses are bound to what it carries: there is a routing header, so that the destination may be another one
+    /// than it says, or an authentication header, which signs them.
+    pub is_bound: bool,
 }
 
 impl Upper {
     /// Of a packet without extension headers.
     #[inline]
     pub(crate) const fn next(protocol: u8) -> Self {
-        Self { protocol, offset: LENGTH, fragment: None, spi: 0, hop_by_hop: false }
+        Self { protocol, offset: LENGTH, fragment: None, spi: 0, hop_by_hop: false, is_bound: false }
     }
 
     /// A fragment other than the first: there is no upper-layer header in it.
@@ -97,7 +100,12 @@ fn step<'a>(upper: &mut Upper, bytes: &'a [u8]) -> Option<&'a [u8]> {
         }
         AH => {
             upper.spi = u32::from_be_bytes([c, d, e, f]);
+            upper.is_bound = true;
             (usize::from(length) + 2) * 4
+        }
+        ROUTING => {
+            upper.is_bound = true;
+            (usize::from(length) + 1) * 8
         }
         _ => (usize::from(length) + 1) * 8,
     };

@@ -46,6 +46,8 @@ pub struct Scope {
     pub buffering: bool,
     /// FARs that duplicate.
     pub duplicates: bool,
+    /// FARs that redirect to other addresses.
+    pub redirects: bool,
     /// DSCP marking.
     pub dscp: bool,
     /// Reflective QoS.
@@ -72,6 +74,7 @@ impl Scope {
         usage: true,
         buffering: true,
         duplicates: true,
+        redirects: true,
         dscp: true,
         reflective: true,
         signals: true,
@@ -92,6 +95,7 @@ impl Scope {
         usage: false,
         buffering: false,
         duplicates: false,
+        redirects: false,
         dscp: false,
         reflective: false,
         signals: true,

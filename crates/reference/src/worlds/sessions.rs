@@ -1,6 +1,6 @@
 //! Random sessions: what SGW-C, PGW-C and SMF ask for, and combinations that they might.
 
-use super::environment::{Below, N3, N9, has_instances, host, ims, peer, user_ipv4, user_ipv6};
+use super::environment::{Below, N3, N9, has_instances, host, ims, peer, server, user_ipv4, user_ipv6};
 use super::random::{Random, chance, maybe, pick, pick_of, some_of};
 use super::{Scope, filters};
 use ipnet::{IpNet, Ipv6Net};
@@ -223,6 +223,7 @@ impl Draft {
             _ => 0,
         };
         let needed = apply_action == ApplyAction::Forward || chance(random, 500);
+        let redirects = self.scope.redirects && chance(random, 120);
         self.rules.fars.push(Far {
             id,
             apply_action,
@@ -231,7 +232,7 @@ impl Draft {
             duplicating: copies > 0,
             duplicates: (0..copies).map(|_| self.destination(random, way_back)).collect(),
             bar: None,
-            redirect: None,
+            redirect: if redirects { redirect(random) } else { None },
             enrichment: None,
         });
         id
@@ -292,6 +293,17 @@ impl Draft {
         if let Some(last) = self.rules.pdrs.last_mut() {
             last.pdi.sdf_filters.push(SdfFilter { id: Some(7), ..SdfFilter::default() });
         }
+    }
+}
+
+/// To hosts that other packets go to, too, and now and then to ourselves.
+fn redirect(random: &mut Random) -> Option<Redirect> {
+    let ipv4 = if chance(random, 50) { host(N3 + 1, 2, false) } else { server(random, false) };
+    let ipv6 = server(random, true);
+    match random.next_below(4) {
+        0 => Redirect::by_addresses(ipv4, None),
+        1 => Redirect::by_addresses(ipv6, None),
+        _ => Redirect::by_addresses(ipv4, Some(ipv6)),
     }
 }
 

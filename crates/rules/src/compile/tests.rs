@@ -353,13 +353,18 @@ fn a_plain_session_takes_little_memory() {
 
 #[test]
 fn a_redirection_counts_where_its_far_forwards() {
-    let url = crate::RedirectUrl::new("http://portal.example/").unwrap();
+    let redirect = |text| crate::Redirect::new(text);
+    let url = "http://portal.example/";
     let mut rules = rules();
-    rules.fars[0].redirect = Some(url.clone());
+    rules.fars[0].redirect = redirect(url);
     rules.fars[0].enrichment = crate::HeaderField::new("X-A", "b");
     let program = compile(&rules).unwrap();
     let treatments: Vec<_> = program.steps.iter().map(|step| program.treatment(step)).collect();
-    assert_eq!(treatments, [Some(&Treatment::Redirect(url)), None]);
+    assert_eq!(treatments, [Some(&Treatment::Portal(url.into())), None]);
+    rules.fars[0].redirect = redirect("192.0.2.80");
+    let program = compile(&rules).unwrap();
+    let treatment = program.treatment(&program.steps[0]);
+    assert!(matches!(treatment, Some(Treatment::Readdress(to)) if to.ipv4() == Some([192, 0, 2, 80].into())));
     rules.fars[0].apply_action = ApplyAction::Drop;
     let program = compile(&rules).unwrap();
     assert!(program.steps.iter().all(|step| program.treatment(step).is_none()));

@@ -279,7 +279,7 @@ fn limits_are_the_usual_ones_unless_told_otherwise() {
     }
     assert_eq!(limits(&said).unwrap(), usual);
     let few = "[dpe.limits]\nkept = 100\nkept_s = 2\npeers = 16\nneighbours = 17\nheld_per_neighbour = 1\n\
-               shared_meters = 18\nreassembled = 4\nburst_ms = 30";
+               shared_meters = 18\nreassembled = 4\nredirected_flows = 512\nburst_ms = 30";
     let expected = dataplane::Limits {
         kept: 100,
         // One user keeps no more than all.
@@ -290,6 +290,7 @@ fn limits_are_the_usual_ones_unless_told_otherwise() {
         held_per_neighbour: 1,
         meters_apart: 18,
         reassembled: 4,
+        redirections: 512,
         burst_ns: 30_000_000,
         ..usual
     };
@@ -298,6 +299,7 @@ fn limits_are_the_usual_ones_unless_told_otherwise() {
         ("kept = 15", "kept = 15: this is 16 to 1000000"),
         ("kept = 20\nkept_per_session = 21", "kept_per_session = 21: this is 1 to 20"),
         ("kept_per_session = 0", "this is 1 to 16384"),
+        ("redirected_flows = 511", "this is 512 to 4194304"),
         ("kept_s = 3601", "this is 1 to 3600"),
         ("peers = 65537", "this is 16 to 65536"),
         ("neighbours = 0", "this is 16 to 65536"),
@@ -467,6 +469,8 @@ fn what_rules_do_to_packets_is_told_and_fits_together() {
     assert_eq!((seen.dscp, mirror.destination_interface), (Some(46), rules::Interface::Core));
     let tunnel = mirror.outer_header_creation.unwrap();
     assert_eq!((tunnel.teid.0, tunnel.address), (7, "192.0.2.9".parse().unwrap()));
+    let elsewhere = one("redirect = \"192.0.2.80, 2001:db8::80\"\ndscp = 46");
+    assert_eq!(elsewhere.redirect.unwrap().to_string(), "192.0.2.80,2001:db8::80");
     for (keys, expected) in [
         ("dscp = 64", "a DSCP is 0 to 63"),
         ("mirror = { address = \"192.0.2.9\", teid = 0 }", "nonzero"),
@@ -479,6 +483,9 @@ fn what_rules_do_to_packets_is_told_and_fits_together() {
             "is not forwarded",
         ),
         ("action = \"reset\"\nheader = { name = \"A\", value = \"b\" }", "is not forwarded"),
+        ("redirect = \"192.0.2.80\"\nheader = { name = \"A\", value = \"b\" }", "get no field"),
+        ("redirect = \"224.0.0.1\"", "the address of a host"),
+        ("redirect = \"192.0.2.80, 192.0.2.81\"", "one of IPv4 and one of IPv6"),
     ] {
         let message = with(keys).unwrap_err().to_string();
         assert!(message.contains(expected), "{keys}: {message}");

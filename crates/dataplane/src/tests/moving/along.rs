@@ -80,6 +80,24 @@ fn connections_with_a_field_in_them_go_along() {
     assert_eq!(say(&mut team, flag::ACK, next, b"more").0, next + field);
 }
 
+/// What a flow that goes to another address comes back from is known wherever its session is.
+#[test]
+fn flows_that_go_to_another_address_go_along() {
+    use crate::fixture::{ELSEWHERE, readdressed};
+    use crate::tests::readdress::{address, down, up};
+    let mut team = with(2, S, readdressed(S));
+    let (server, elsewhere) = (Ipv4Addr::new(203, 0, 113, 80), ELSEWHERE.parse().unwrap());
+    team.receive(0, N3, &up(S, 4_000, server));
+    team.settle();
+    assert_eq!(address(&team.sent(N6).concat()[0], 16), elsewhere);
+    for _ in 0..2 {
+        team.carry(S, 1 - team.owner(S));
+        team.receive(0, N6, &down(S, 4_000, elsewhere));
+        team.settle();
+        assert_eq!(address(&team.sent(N3).concat()[0], 12), server);
+    }
+}
+
 fn with_content(team: &mut Team) {
     let rules = "id=1 precedence=1 rating-group=1 application=blocked host=.blocked.example";
     let classifier = dpi::rule_file::read_lines(rules).unwrap().compile().unwrap();

@@ -4,7 +4,8 @@ use super::blame;
 use crate::ErrorKind;
 use crate::fields::Value;
 use rs_pfcp::ie::outer_header_creation::OuterHeaderCreation as Wire;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
 
 /// Apply Action (TS 29.244 8.2.26), a set of the bits named here.
 ///
@@ -162,36 +163,85 @@ impl Value for OuterHeaderCreation {
 pub enum RedirectInformation {
     /// A URL.
     Url(String),
-    /// Any other type, as it came: addresses, a SIP URI, a port.
+    /// An address.
+    Address(IpAddr),
+    /// One address of each IP version.
+    Addresses(Ipv4Addr, Ipv6Addr),
+    /// Any other type, as it came: a SIP URI, a port.
     Other(Vec<u8>),
 }
 
 impl RedirectInformation {
+    const IPV4: u8 = 0;
+    const IPV6: u8 = 1;
     const URL: u8 = 2;
+    const IPV4_AND_IPV6: u8 = 4;
+}
+
+/// An address is text, as in the AVP that it comes from (RFC 4006 8.39).
+fn address<T: FromStr>(text: &[u8], ie: u16) -> Result<T, ErrorKind> {
+    let address = str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+    address.ok_or(ErrorKind::MandatoryIeIncorrect(ie))
+}
+
+/// Octets behind two that say how many, and the rest.
+fn long_counted(bytes: &[u8], ie: u16) -> Result<(&[u8], &[u8]), ErrorKind> {
+    let found = bytes
+        .split_first_chunk()
+        .and_then(|(length, rest)| rest.split_at_checked(usize::from(u16::from_be_bytes(*length))));
+    found.ok_or(ErrorKind::InvalidLength(ie))
+}
+
+/// Cut at what the length can tell.
+fn put_long_counted(text: &str, out: &mut Vec<u8>) {
+    let length = u16::try_from(text.len()).unwrap_or(u16::MAX);
+    out.extend_from_slice(&length.to_be_bytes());
+    out.extend(text.bytes().take(usize::from(length)));
 }
 
 impl Value for RedirectInformation {
     fn read(bytes: &[u8], ie: u16) -> Result<Self, ErrorKind> {
         let (kind, rest) = bytes.split_first().ok_or(ErrorKind::InvalidLength(ie))?;
-        if kind & 0x0F != Self::URL {
-            return Ok(Self::Other(bytes.to_vec()));
+        match kind & 0x0F {
+            Self::URL => {
+                let url = long_counted(rest, ie)?.0.to_vec();
+                String::from_utf8(url).map(Self::Url).map_err(|_| ErrorKind::MandatoryIeIncorrect(ie))
+            }
+            Self::IPV4 => address(long_counted(rest, ie)?.0, ie).map(|ipv4| Self::Address(IpAddr::V4(ipv4))),
+            Self::IPV6 => address(long_counted(rest, ie)?.0, ie).map(|ipv6| Self::Address(IpAddr::V6(ipv6))),
+            Self::IPV4_AND_IPV6 => {
+                let (one, rest) = long_counted(rest, ie)?;
+                let (other, _) = long_counted(rest, ie)?;
+                // Which of them stands first is not said.
+                match (address(one, ie)?, address(other, ie)?) {
+                    (IpAddr::V4(ipv4), IpAddr::V6(ipv6)) | (IpAddr::V6(ipv6), IpAddr::V4(ipv4)) => {
+                        Ok(Self::Addresses(ipv4, ipv6))
+                    }
+                    _ => Err(ErrorKind::MandatoryIeIncorrect(ie)),
+                }
+            }
+            _ => Ok(Self::Other(bytes.to_vec())),
         }
-        let (length, rest) = rest.split_first_chunk().ok_or(ErrorKind::InvalidLength(ie))?;
-        let length = usize::from(u16::from_be_bytes(*length));
-        let url = rest.get(..length).ok_or(ErrorKind::InvalidLength(ie))?;
-        String::from_utf8(url.to_vec()).map(Self::Url).map_err(|_| ErrorKind::MandatoryIeIncorrect(ie))
     }
 
     /// A URL is cut at what its length can tell.
     fn write(&self, out: &mut Vec<u8>) {
+        let kind = match self {
+            Self::Url(_) => Self::URL,
+            Self::Address(IpAddr::V4(_)) => Self::IPV4,
+            Self::Address(IpAddr::V6(_)) => Self::IPV6,
+            Self::Addresses(..) => Self::IPV4_AND_IPV6,
+            Self::Other(bytes) => return out.extend_from_slice(bytes),
+        };
+        out.push(kind);
         match self {
-            Self::Url(url) => {
-                let length = u16::try_from(url.len()).unwrap_or(u16::MAX);
-                out.push(Self::URL);
-                out.extend_from_slice(&length.to_be_bytes());
-                out.extend(url.bytes().take(usize::from(length)));
+            Self::Url(url) => put_long_counted(url, out),
+            Self::Address(address) => put_long_counted(&address.to_string(), out),
+            Self::Addresses(ipv4, ipv6) => {
+                put_long_counted(&ipv4.to_string(), out);
+                put_long_counted(&ipv6.to_string(), out);
             }
-            Self::Other(bytes) => out.extend_from_slice(bytes),
+            Self::Other(_) => {}
         }
     }
 }

@@ -146,6 +146,8 @@ pub fn redirect_information() -> impl Strategy<Value = RedirectInformation> {
     let sip = |uri: String| [&[3, 0, uri.len() as u8], uri.as_bytes()].concat();
     prop_oneof![
         "http://[a-z]{1,12}/".prop_map(RedirectInformation::Url),
+        any::<IpAddr>().prop_map(RedirectInformation::Address),
+        any::<(Ipv4Addr, Ipv6Addr)>().prop_map(|(ipv4, ipv6)| RedirectInformation::Addresses(ipv4, ipv6)),
         "sip:[a-z]{1,12}".prop_map(move |uri| RedirectInformation::Other(sip(uri))),
     ]
 }
