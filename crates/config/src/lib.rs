@@ -37,6 +37,21 @@ pub fn parse<File: DeserializeOwned, Config>(
     check(file).map_err(|refusal| refusal.in_text(text))
 }
 
+/// The tables of `[[table.array]]`, each by its key `name` and as a text of its own, which says the same. None of a text that is not
+/// right, and none without a name.
+pub fn each(text: &str, table: &str, array: &str) -> Vec<(String, String)> {
+    let whole: toml::Table = toml::from_str(text).unwrap_or_default();
+    let all = whole.get(table).and_then(|inner| inner.get(array)).and_then(toml::Value::as_array);
+    let one = |one: &toml::Value| {
+        let name = one.get("name")?.as_str()?.to_owned();
+        let alone = toml::Value::Array(vec![one.clone()]);
+        let inner = toml::Table::from_iter([(array.to_owned(), alone)]);
+        let outer = toml::Table::from_iter([(table.to_owned(), toml::Value::Table(inner))]);
+        Some((name, toml::to_string(&outer).ok()?))
+    };
+    all.into_iter().flatten().filter_map(one).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,6 +89,19 @@ mod tests {
         assert!(unknown.starts_with("configuration, line 3: hgih = 3: unknown field"), "{unknown}");
         let missing = error("low = 1");
         assert!(missing.contains("missing field `high`"), "{missing}");
+    }
+
+    #[test]
+    fn each_table_of_an_array_is_a_text_that_says_the_same() {
+        let text = "[[a.b]]\nname = \"x\"\nrates = { up = 1 }\n[[a.b]]\nname = \"y \\\" z\"\n[[a.c]]\nname = \"w\"\n";
+        let all = each(text, "a", "b");
+        assert_eq!(all.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["x", "y \" z"]);
+        let again = |(_, text): &(String, String)| toml::from_str::<toml::Table>(text).unwrap();
+        let whole: toml::Table = toml::from_str(text).unwrap();
+        for (one, table) in all.iter().zip(whole["a"]["b"].as_array().unwrap()) {
+            assert_eq!(again(one)["a"]["b"].as_array().unwrap(), std::slice::from_ref(table));
+        }
+        assert!(each("[[a.b]]\nrates = 1", "a", "b").is_empty() && each("[[a.b", "a", "b").is_empty());
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::paths::News;
 use crate::peers::Peers;
 use crate::pfds::Pfds;
 use crate::pools::Pools;
+use crate::predefined::Renewal;
 use crate::refusal::{self, Procedure, Refusal};
 use crate::registry::Sessions;
 use crate::report::Reports;
@@ -53,6 +54,7 @@ pub struct Node {
     /// The life of the data plane, while it is there.
     pub(crate) epoch: Option<u64>,
     pub(crate) refreshing: Refreshing,
+    pub(crate) renewal: Renewal,
     pub(crate) endings: Endings,
     /// Sessions that may go for the room they leave, and those that give way to others.
     pub(crate) stale: Stale,
@@ -123,6 +125,7 @@ impl Node {
             timers: BTreeSet::new(),
             epoch: None,
             refreshing: Refreshing::default(),
+            renewal: Renewal::default(),
             endings: Endings::default(),
             stale: Stale::default(),
             going: Going::default(),
@@ -252,6 +255,7 @@ impl Node {
             news,
             self.look_again,
             self.refreshing.next_due(),
+            self.renewal.next_due(),
             self.endings.next_due(),
             self.strangers_due(),
             self.paths_due,
@@ -318,6 +322,7 @@ impl Node {
         self.attend_due();
         self.look_at_some();
         self.refresh_some();
+        self.renew_some();
         self.end_more();
         self.sum_up_strangers();
         self.unheard_have_recovered();

@@ -5,8 +5,10 @@
 //! own is there besides. The session's record keeps the control plane's rules; the others are made whenever the data
 //! plane is told, from the table as it then is.
 
+mod renewal;
 mod table;
 
+pub(crate) use renewal::Renewal;
 pub use table::{Predefined, PredefinedError, PredefinedRule};
 
 use charging::Key;
@@ -76,9 +78,10 @@ fn is_plain(pdi: &Pdi) -> bool {
     pdi.sdf_filters.is_empty() && pdi.application.is_none() && !has_frame_filters
 }
 
-/// Whether a PDR only stands for others.
+/// Whether a PDR only stands for others. One of whose rules none is left, as operators may take them away, goes on by itself.
 fn is_replaced(pdr: &Pdr, extras: &Extras, table: &Predefined) -> bool {
-    let mut of_it = extras.predefined.iter().filter(|(id, _)| *id == pdr.id);
+    let are_any = |names: &[String]| table.of(names).next().is_some();
+    let mut of_it = extras.predefined.iter().filter(|(id, names)| *id == pdr.id && are_any(names));
     let matches_all = |rule: &PredefinedRule| rule.filters.is_empty() && rule.application.is_none();
     of_it.any(|(_, names)| is_plain(&pdr.pdi) || table.of(names).any(|(_, rule)| matches_all(rule)))
 }

@@ -13,7 +13,7 @@ pub use charge::{ChargingRecord, OwnMeter};
 pub use packed::Packed;
 pub use record::{
     AssociationRecord, CpFSeid, EndingSet, Extras, LifeRecord, NodeRecord, PathRecord, PeerNews, PfdRecord,
-    SessionRecord, TrafficEndpoint,
+    PredefinedRecord, SessionRecord, TrafficEndpoint,
 };
 pub use store::{Change, Contents, Store, StoreError};
 pub use usage::{

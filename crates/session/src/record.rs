@@ -159,6 +159,15 @@ pub struct PfdRecord {
     pub pfds: Vec<Vec<Vec<u8>>>,
 }
 
+/// A predefined rule, or a group of them, that an operator has put while the node ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PredefinedRecord {
+    /// Its name.
+    pub name: String,
+    /// As the configuration would have it: TOML.
+    pub text: String,
+}
+
 /// A GTP-U peer that did not answer when it was asked last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PathRecord {

@@ -4,7 +4,7 @@ mod journal;
 
 use self::journal::Journal;
 use crate::packed::Packed;
-use crate::record::{AssociationRecord, LifeRecord, NodeRecord, PathRecord, PfdRecord};
+use crate::record::{AssociationRecord, LifeRecord, NodeRecord, PathRecord, PfdRecord, PredefinedRecord};
 use charging::Cdr;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use rules::Seid;
@@ -60,6 +60,10 @@ pub enum Change {
     SavePfds(PfdRecord),
     /// Forget the PFDs of the application of this name.
     ErasePfds(String),
+    /// Keep a predefined rule or group, in place of an older one with the same name.
+    SavePredefined(PredefinedRecord),
+    /// Forget the one of this name.
+    ErasePredefined(String),
     /// Keep that a GTP-U peer does not answer.
     SavePath(PathRecord),
     /// Forget that: it answers.
@@ -85,6 +89,8 @@ pub struct Contents {
     pub associations: Vec<AssociationRecord>,
     /// By application.
     pub pfds: Vec<PfdRecord>,
+    /// Predefined rules and groups, by name.
+    pub predefined: Vec<PredefinedRecord>,
     /// GTP-U peers that do not answer.
     pub paths: Vec<PathRecord>,
     /// By SEID.
@@ -113,6 +119,7 @@ struct Open {
     node: Keyspace,
     associations: Keyspace,
     pfds: Keyspace,
+    predefined: Keyspace,
     paths: Keyspace,
     sessions: Keyspace,
     cdrs: Keyspace,
@@ -191,6 +198,7 @@ impl Open {
             node: keyspace("node")?,
             associations: keyspace("associations")?,
             pfds: keyspace("pfds")?,
+            predefined: keyspace("predefined")?,
             paths: keyspace("paths")?,
             sessions: keyspace("sessions")?,
             cdrs: keyspace("cdrs")?,
@@ -208,6 +216,7 @@ impl Open {
                 &mut damaged,
             )?,
             pfds: records(&self.pfds, |key| Change::ErasePfds(text(key)), &mut damaged)?,
+            predefined: records(&self.predefined, |key| Change::ErasePredefined(text(key)), &mut damaged)?,
             paths: self.paths()?,
             sessions: sessions(&self.sessions, &mut damaged)?,
             cdrs: records(&self.cdrs, |key| Change::EraseCdrs(number(key), number(key)), &mut damaged)?,
@@ -245,6 +254,10 @@ impl Open {
                     batch.insert(&self.pfds, record.application.as_str(), encode(record)?);
                 }
                 Change::ErasePfds(application) => batch.remove(&self.pfds, application.as_str()),
+                Change::SavePredefined(record) => {
+                    batch.insert(&self.predefined, record.name.as_str(), encode(record)?);
+                }
+                Change::ErasePredefined(name) => batch.remove(&self.predefined, name.as_str()),
                 Change::SavePath(path) => batch.insert(&self.paths, encode(path)?, encode(path)?),
                 Change::ErasePath(path) => batch.remove(&self.paths, encode(path)?),
                 Change::SaveSession(seid, packed) => {

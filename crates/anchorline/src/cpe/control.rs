@@ -1,6 +1,7 @@
 //! What an operator orders and asks of the control plane engine: over a Unix socket beside that of the data plane, one line of
 //! JSON each way.
 
+use super::predefined::{Granted, Wish};
 use crate::exit;
 use anyhow::Context;
 use n4::AssociationStatus;
@@ -17,7 +18,7 @@ use tokio::time::{sleep, timeout};
 /// Connections at once; who comes besides is hung up on.
 const CONNECTIONS_MAX: usize = 8;
 /// An order is no longer, in octets.
-const ORDER_MAX: u64 = 4_096;
+const ORDER_MAX: u64 = 1 << 20;
 /// Who does not say what it wants is hung up on.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// After an error of the socket.
@@ -44,6 +45,8 @@ pub(crate) enum Order {
     Leaving,
     /// How associations stand.
     Associations,
+    /// Predefined rules: which there are, and others.
+    Predefined(Wish),
 }
 
 /// What was done.
@@ -57,6 +60,9 @@ pub(crate) struct Done {
     /// What was asked for by [`Order::Associations`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) associations: Vec<AssociationStatus>,
+    /// What came of [`Order::Predefined`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) predefined: Option<Granted>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands references")]

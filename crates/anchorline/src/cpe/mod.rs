@@ -10,6 +10,7 @@ mod link;
 mod metrics;
 mod obey;
 mod orders;
+pub(crate) mod predefined;
 mod resync;
 mod runtime;
 mod send;
@@ -54,9 +55,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         }
         None => None,
     };
-    let node = Node::new(config(&settings)?, start);
+    let tables = predefined::Tables::new(&settings, begun.predefined);
+    let node = Node::new(Config { predefined: tables.in_force().clone(), ..config(&settings)? }, start);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(serve(&settings, (Arc::clone(&store), outbox), (node, begun.zero)))?;
+    runtime.block_on(serve(&settings, (Arc::clone(&store), outbox), ((node, begun.zero), tables)))?;
     start::end(&store, begun.life);
     Ok(())
 }
@@ -64,7 +66,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 async fn serve(
     settings: &Settings,
     (store, outbox): (Arc<Store>, Option<Outbox>),
-    node: (Node, Instant),
+    (node, tables): ((Node, Instant), predefined::Tables),
 ) -> anyhow::Result<()> {
     let first = bind(settings.n4.listen).await?;
     let other = match settings.n4.also_listen {
@@ -76,8 +78,12 @@ async fn serve(
     let control = control::Control::listen(&settings.control())?;
     let asker = control.asker();
     let content = (content, settings.n4.unknown_application == UnknownApplication::Refuse);
-    let mut runtime =
-        runtime::Runtime::new((node, store, outbox), Sockets::new(first, other)?, (link, control), content);
+    let mut runtime = runtime::Runtime::new(
+        (node, store, outbox),
+        Sockets::new(first, other)?,
+        (link, control, tables),
+        content,
+    );
     let endpoint = match settings.metrics {
         Some(listen) => {
             let source = endpoint::Source { link: settings.link(), pfcp: runtime.told(), asker };

@@ -1,13 +1,23 @@
 //! Does what an operator orders.
 
 use super::control::{Done, Order};
+use super::predefined::{Granted, Tables, Wish};
 use machine::Time;
 use n4::{Node, Output};
+use session::Change;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// What the node is to carry out, and what the operator is told.
-pub(super) fn obey(node: &mut Node, order: Order, now: Time) -> (Vec<Output>, Done) {
+/// What is to be carried out and kept, and what the operator is told.
+#[derive(Default)]
+pub(super) struct Obeyed {
+    pub(super) outputs: Vec<Output>,
+    pub(super) changes: Vec<Change>,
+    pub(super) done: Done,
+}
+
+/// Does what concerns the node and its predefined rules.
+pub(super) fn obey(node: &mut Node, tables: &mut Tables, order: Order, now: Time) -> Obeyed {
     let mut gone = 0;
     let (outputs, asked) = match order {
         Order::Release { grace_s, peer: None } => leave(node, grace_s, now),
@@ -23,10 +33,39 @@ pub(super) fn obey(node: &mut Node, order: Order, now: Time) -> (Vec<Output>, Do
         }
         Order::Leaving => (vec![], node.leaving()),
         Order::Associations => {
-            return (vec![], Done { associations: node.overview(now), ..Done::default() });
+            let done = Done { associations: node.overview(now), ..Done::default() };
+            return Obeyed { done, ..Obeyed::default() };
         }
+        Order::Predefined(wish) => return predefined(node, tables, wish, now),
     };
-    (outputs, Done { asked, gone, ..Done::default() })
+    Obeyed { outputs, done: Done { asked, gone, ..Done::default() }, ..Obeyed::default() }
+}
+
+/// Whatever is wrong changes nothing.
+fn predefined(node: &mut Node, tables: &mut Tables, wish: Wish, now: Time) -> Obeyed {
+    let (changed, does) = match wish {
+        Wish::List => {
+            let granted = Granted { entries: tables.entries(), ..Granted::default() };
+            return granted_by(node, granted);
+        }
+        Wish::Put { text } => (tables.put(&text), "put"),
+        Wish::Remove { names } => (tables.remove(&names), "removed"),
+    };
+    let changed = match changed {
+        Ok(changed) => changed,
+        Err(why) => return granted_by(node, Granted { refused: Some(why), ..Granted::default() }),
+    };
+    let entries = tables.commit(&changed);
+    let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+    tracing::info!("predefined rules and groups are {does}: {}", names.join(", "));
+    let outputs = node.put_predefined(changed.table, now);
+    let obeyed = granted_by(node, Granted { entries, ..Granted::default() });
+    Obeyed { outputs, changes: changed.changes, ..obeyed }
+}
+
+fn granted_by(node: &Node, granted: Granted) -> Obeyed {
+    let predefined = Some(Granted { unrenewed: node.unrenewed(), ..granted });
+    Obeyed { done: Done { predefined, ..Done::default() }, ..Obeyed::default() }
 }
 
 /// As control planes are known, however it was typed.

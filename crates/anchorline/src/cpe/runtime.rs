@@ -6,8 +6,9 @@ use super::control::{Control, Ordered};
 use super::keeping::{Keeping, is_change};
 use super::link::{Heard, Link};
 use super::metrics::Pfcp;
-use super::obey::obey;
+use super::obey::{Obeyed, obey};
 use super::orders::Orders;
+use super::predefined::Tables;
 use super::send::{Datagram, send_all};
 use super::sockets::{Inbox, Sockets};
 use charging::Cdr;
@@ -40,6 +41,8 @@ pub(crate) struct Runtime {
     link: Link,
     /// What the operator orders.
     control: Control,
+    /// Predefined rules, those that were put with them.
+    tables: Tables,
     /// What the data plane is told.
     orders: Orders,
     /// What the node said and is not done yet.
@@ -92,7 +95,7 @@ impl Runtime {
     pub(crate) fn new(
         ((node, zero), store, charging): ((Node, Instant), Arc<Store>, Option<Outbox>),
         sockets: Sockets,
-        (link, control): (Link, Control),
+        (link, control, tables): (Link, Control, Tables),
         (content, refuses_unknown): (watch::Receiver<Rules>, bool),
     ) -> Self {
         Self {
@@ -103,6 +106,7 @@ impl Runtime {
             sockets,
             link,
             control,
+            tables,
             orders: Orders::default(),
             changes: Vec::new(),
             actions: Vec::new(),
@@ -337,8 +341,14 @@ impl Runtime {
     /// Does what an operator orders.
     fn obey(&mut self, (order, answer): Ordered) {
         let now = self.now();
-        let (outputs, done) = obey(&mut self.node, order, now);
+        let Obeyed { outputs, changes, mut done } = obey(&mut self.node, &mut self.tables, order, now);
         self.note_outputs(outputs);
+        if !changes.is_empty() {
+            self.changes.extend(changes);
+            self.keep();
+            let is_unkept = self.keeping.is_failing();
+            done.predefined.iter_mut().for_each(|granted| granted.is_unkept = is_unkept);
+        }
         // Who asked may have hung up.
         let _ = answer.send(done);
     }

@@ -17,7 +17,7 @@ use crate::settings::Settings;
 use ::charging::Cdr;
 use anyhow::Context;
 use n4::Start;
-use session::{Change, Contents, LifeRecord, NodeRecord, Packed, SessionRecord, Store};
+use session::{Change, Contents, LifeRecord, NodeRecord, Packed, PredefinedRecord, SessionRecord, Store};
 use std::fs;
 use std::net::IpAddr;
 use std::time::{SystemTime, SystemTimeError, UNIX_EPOCH};
@@ -34,6 +34,8 @@ pub(super) struct Begun {
     /// Charging records that are not in files yet.
     pub(super) cdrs: Vec<Cdr>,
     pub(super) life: LifeRecord,
+    /// Predefined rules and groups that operators have put: a crash ends sessions, not these.
+    pub(super) predefined: Vec<PredefinedRecord>,
     /// The node's zero of time.
     pub(super) zero: Instant,
 }
@@ -111,10 +113,10 @@ pub(super) fn begin(store: &Store, boot: &str, endpoints: Vec<IpAddr>) -> anyhow
     }
     // What is lost from here on, after a crash of the machine, was applied after this.
     store.sync()?;
-    let Contents { associations, pfds, paths, sessions, cdrs, last_cdr, .. } = known;
+    let Contents { associations, pfds, predefined, paths, sessions, cdrs, last_cdr, .. } = known;
     tracing::info!("{} sessions and {} associations in the database", sessions.len(), associations.len());
     let start = Start { node, associations, forgotten, sessions, pfds, paths, last_cdr, since_1900_ms };
-    Ok(Begun { start, cdrs, life, zero })
+    Ok(Begun { start, cdrs, life, predefined, zero })
 }
 
 /// Records that cannot be read are nothing to go on with, and no reason not to go on with all others.
@@ -315,6 +317,19 @@ mod tests {
         assert_eq!(start.forgotten, [association().address], "some control planes ask for no heartbeats");
         let kept = begin(&store, "two", vec![HERE]).unwrap().start;
         assert_eq!((kept.node.recovery_time_stamp, kept.sessions, kept.associations), (new, vec![], vec![]));
+    }
+
+    #[test]
+    fn what_an_operator_has_put_is_there_after_a_crash_of_the_machine() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap().0;
+        in_use(&store, "one", &session(None));
+        let record = PredefinedRecord { name: "ads".to_owned(), text: "[[n4.predefined_rule]]".to_owned() };
+        store.apply(&[Change::SavePredefined(record.clone())]).unwrap();
+        for boot in ["one", "two"] {
+            let kept = begin(&store, boot, vec![HERE]).unwrap().predefined;
+            assert_eq!(kept, std::slice::from_ref(&record), "{boot}");
+        }
     }
 
     #[test]

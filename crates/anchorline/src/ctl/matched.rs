@@ -127,12 +127,13 @@ fn named(table: &Predefined, application: Option<&str>) -> Vec<Named> {
     of_it.map(|rule| Named { name: rule.name.clone(), does: does(rule) }).collect()
 }
 
-fn does(rule: &PredefinedRule) -> Vec<String> {
+/// What a rule does, in words.
+pub(crate) fn does(rule: &PredefinedRule) -> Vec<String> {
     let mirror = rule.mirror.and_then(|to| to.outer_header_creation);
     let all = [
         rule.drops.then(|| "drops its packets".to_owned()),
         rule.resets.then(|| "resets its connections".to_owned()),
-        rule.redirect.as_ref().map(|url| format!("sends its users to {url}")),
+        rule.redirect.as_ref().map(|to| format!("sends its users to {to}")),
         rule.enrichment.as_ref().map(|field| format!("puts the field {} into requests", field.name())),
         rule.dscp.map(|dscp| format!("marks its packets DSCP {dscp}")),
         mirror.map(|tunnel| format!("copies its packets to {}, tunnel {}", tunnel.address, tunnel.teid)),

@@ -13,6 +13,7 @@ mod matched;
 mod packet;
 mod peers;
 mod ports;
+mod predefined;
 mod release;
 mod runtime;
 mod sessions;
@@ -24,6 +25,7 @@ use crate::cpe::control::{self, Order};
 use crate::settings;
 use clap::{Parser, Subcommand};
 use interval::Interval;
+pub(crate) use matched::does;
 use serde::Serialize;
 use std::time::SystemTime;
 
@@ -34,8 +36,8 @@ pub(crate) struct Args {
     view: View,
     #[command(flatten)]
     settings: settings::Args,
-    /// Print one JSON object: all the engine counts, or for `ports`, `peers`, `associations`, `trace` and `explain` all they
-    /// tell.
+    /// Print one JSON object: all the engine counts, or for `ports`, `peers`, `associations`, `predefined`, `trace` and
+    /// `explain` all they tell.
     #[arg(long, global = true)]
     json: bool,
 }
@@ -73,6 +75,8 @@ enum View {
     Sessions(sessions::Args),
     /// Check, explain and load content rules.
     Rules(content::Args),
+    /// Show, put and remove predefined rules while the node runs (TS 29.244 5.19).
+    Predefined(predefined::Args),
     /// Ask all control planes to release their associations, before the node is taken out of service, or one of them (TS 29.244
     /// 6.2.7.3).
     ///
@@ -131,6 +135,7 @@ impl View {
             Self::Trace(args) => say(&crate::observer::trace(link, args.filter()).await?, json, trace::text),
             Self::Sessions(args) => args.execute(link, json).await,
             Self::Rules(args) => args.execute_on(settings.content.as_ref(), link).await,
+            Self::Predefined(args) => args.execute(settings, json).await,
             Self::Release(args) => args.execute(&settings.control(), json).await,
             Self::Cdr(_) => Ok(String::new()),
             Self::Explain(args) => {

@@ -9,6 +9,7 @@ mod file;
 mod limits;
 mod n4;
 mod peers;
+pub(crate) mod predefined;
 mod timers;
 mod values;
 
@@ -84,7 +85,7 @@ pub(crate) struct DpeSettings {
 }
 
 /// `[[dpe.port]]`.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PortSettings {
     pub(crate) name: String,
     pub(crate) device: String,

@@ -6,7 +6,7 @@ use rules::{
     ApplicationId, ApplyAction, BitRates, Far, FarId, ForwardingParameters, Gate, HeaderField, PacketRates,
     Pdi, Pdr, PdrId, Qer, QerId, Qfi, Redirect, RuleError, Rules, SdfFilter,
 };
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// The most rules in the table.
 const RULES: usize = 4_096;
@@ -172,6 +172,40 @@ impl Predefined {
             table.name(name, places)?;
         }
         Ok(Self { rules, ..table })
+    }
+
+    /// These, and others behind them; groups may be of both.
+    ///
+    /// # Errors
+    /// As [`Predefined::new`], of both together.
+    pub fn with(
+        &self,
+        rules: Vec<PredefinedRule>,
+        groups: &[(String, Vec<String>)],
+    ) -> Result<Self, PredefinedError> {
+        let members = |name: &str| self.named(name).map(|rule| rule.name.clone()).collect();
+        let mut own: Vec<(String, Vec<String>)> =
+            self.groups().map(|name| (name.to_owned(), members(name))).collect();
+        let all = self.rules.iter().cloned().chain(rules).collect();
+        own.extend_from_slice(groups);
+        Self::new(all, &own)
+    }
+
+    /// Names that stand for something else, or nothing, in another table.
+    pub(super) fn changed(&self, other: &Self) -> BTreeSet<String> {
+        let all = self.names.keys().chain(other.names.keys());
+        all.filter(|name| !self.named(name).eq(other.named(name))).cloned().collect()
+    }
+
+    /// Whether a rule or group has this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.names.contains_key(name)
+    }
+
+    /// The names of groups.
+    pub fn groups(&self) -> impl Iterator<Item = &str> {
+        let rules: HashSet<&str> = self.rules.iter().map(|rule| rule.name.as_str()).collect();
+        self.names.keys().map(String::as_str).filter(move |name| !rules.contains(name))
     }
 
     /// All rules.

@@ -56,6 +56,7 @@ mod peers;
 mod personas;
 mod pfds;
 mod predefined;
+mod predefined_anew;
 mod refusals;
 mod replaced;
 mod reports;

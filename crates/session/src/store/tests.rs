@@ -73,6 +73,10 @@ fn association() -> AssociationRecord {
     }
 }
 
+fn predefined(name: &str, text: &str) -> PredefinedRecord {
+    PredefinedRecord { name: name.to_owned(), text: text.to_owned() }
+}
+
 fn path(host: u8) -> PathRecord {
     PathRecord { side: Interface::Access, peer: [10, 30, 0, host].into() }
 }
@@ -93,6 +97,10 @@ fn what_was_applied_is_there_after_a_restart() {
         Change::SavePfds(pfds("video", 2)),
         Change::SavePfds(pfds("voice", 1)),
         Change::ErasePfds("voice".to_owned()),
+        Change::SavePredefined(predefined("ads", "first")),
+        Change::SavePredefined(predefined("ads", "second")),
+        Change::SavePredefined(predefined("video", "")),
+        Change::ErasePredefined("video".to_owned()),
         Change::SavePath(path(1)),
         Change::SavePath(path(2)),
         Change::ErasePath(path(1)),
@@ -107,6 +115,7 @@ fn what_was_applied_is_there_after_a_restart() {
         node: Some(node),
         associations: vec![association()],
         pfds: vec![pfds("video", 2)],
+        predefined: vec![predefined("ads", "second")],
         paths: vec![path(2)],
         sessions: vec![Packed::of(&session(2, 2))],
         ..Contents::default()

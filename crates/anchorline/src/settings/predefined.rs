@@ -1,0 +1,198 @@
+//! `[[n4.predefined_rule]]` and `[[n4.predefined_group]]`: in the configuration, and as operators put them while a node runs.
+
+use super::PortSettings;
+use super::actions::{self, Action, Done, Dscp, Header, Mirror};
+use super::values::Kbps;
+use ::charging::Key;
+use config::{ConfigError, Refusal, Spanned};
+use n4::{Predefined, PredefinedRule};
+use rules::{ApplicationId, BitRates, FlowDescription, Qfi, Redirect, SdfFilter};
+use serde::Deserialize;
+
+/// Rules, and groups with the names of theirs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Parts {
+    pub(crate) rules: Vec<PredefinedRule>,
+    pub(crate) groups: Vec<(String, Vec<String>)>,
+}
+
+/// What operators put: the same tables, and nothing else.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    n4: Tables,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Tables {
+    #[serde(default)]
+    predefined_rule: Vec<Rule>,
+    #[serde(default)]
+    predefined_group: Vec<Group>,
+}
+
+/// Reads what operators put. Whether all of it fits together with what there is, is not known here.
+///
+/// # Errors
+/// What is wrong, where, and what is allowed.
+pub(crate) fn read(text: &str, ports: &[PortSettings]) -> Result<Parts, ConfigError> {
+    config::parse(text, |document: Document| {
+        parts(document.n4.predefined_rule, document.n4.predefined_group, ports)
+    })
+}
+
+/// The same, table by table: names, and texts that say what stands in the whole.
+pub(crate) fn texts(text: &str) -> Vec<(String, String)> {
+    let of = |array| config::each(text, "n4", array);
+    of("predefined_rule").into_iter().chain(of("predefined_group")).collect()
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Rule {
+    name: String,
+    precedence: Option<u32>,
+    #[serde(default)]
+    filters: Vec<Filter>,
+    application: Option<Application>,
+    #[serde(default)]
+    action: Action,
+    redirect: Option<Spanned<Redirect>>,
+    header: Option<Spanned<Header>>,
+    dscp: Option<Spanned<Dscp>>,
+    mirror: Option<Spanned<Mirror>>,
+    #[serde(default)]
+    uplink_gate: Gate,
+    #[serde(default)]
+    downlink_gate: Gate,
+    mbr_kbps: Option<Rates>,
+    gbr_kbps: Option<Rates>,
+    qfi: Option<QosFlow>,
+    rating_group: Option<u32>,
+    service_id: Option<Spanned<u32>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Group {
+    name: String,
+    rules: Vec<String>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Gate {
+    #[default]
+    Open,
+    Closed,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rates {
+    uplink: Kbps,
+    downlink: Kbps,
+}
+
+impl From<Rates> for BitRates {
+    fn from(rates: Rates) -> Self {
+        Self { uplink_kbps: rates.uplink.0, downlink_kbps: rates.downlink.0 }
+    }
+}
+
+/// A flow description as control planes write them.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct Filter(SdfFilter);
+
+impl TryFrom<String> for Filter {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let flow: FlowDescription = text.parse().map_err(|error| {
+            format!("{error}; a filter reads like \"permit out ip from 203.0.113.0/24 to assigned\"")
+        })?;
+        Ok(Self(SdfFilter { flow: Some(flow), ..SdfFilter::default() }))
+    }
+}
+
+/// The name of an application of the content rules.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct Application(ApplicationId);
+
+impl TryFrom<String> for Application {
+    type Error = &'static str;
+
+    fn try_from(name: String) -> Result<Self, Self::Error> {
+        ApplicationId::new(&name).map(Self).ok_or("an application's name has 1 to 255 octets")
+    }
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(try_from = "u8")]
+struct QosFlow(Qfi);
+
+impl TryFrom<u8> for QosFlow {
+    type Error = &'static str;
+
+    fn try_from(value: u8) -> Result<Self, Self::Error> {
+        Qfi::try_from(value).map(Self)
+    }
+}
+
+/// The table of them.
+pub(super) fn predefined(
+    rules: Vec<Rule>,
+    groups: Vec<Group>,
+    ports: &[PortSettings],
+) -> Result<Predefined, Refusal> {
+    let Parts { rules, groups } = parts(rules, groups, ports)?;
+    let table = Predefined::new(rules, &groups);
+    table.map_err(|error| Refusal::absent(format!("[[n4.predefined_rule]]: {error}")))
+}
+
+fn parts(rules: Vec<Rule>, groups: Vec<Group>, ports: &[PortSettings]) -> Result<Parts, Refusal> {
+    let alone =
+        rules.iter().filter(|rule| rule.rating_group.is_none()).find_map(|rule| rule.service_id.as_ref());
+    if let Some(service_id) = alone {
+        return Err(Refusal::of(service_id, "it belongs to a rating_group, which is not there"));
+    }
+    rules.iter().try_for_each(|rule| check_actions(rule, ports))?;
+    let groups = groups.into_iter().map(|group| (group.name, group.rules)).collect();
+    Ok(Parts { rules: rules.into_iter().map(rule).collect(), groups })
+}
+
+fn check_actions(rule: &Rule, ports: &[PortSettings]) -> Result<(), Refusal> {
+    let Rule { redirect, header, dscp, mirror, .. } = rule;
+    let all = Done {
+        redirect: redirect.as_ref(),
+        header: header.as_ref(),
+        dscp: dscp.as_ref(),
+        mirror: mirror.as_ref(),
+    };
+    actions::check(rule.action, all, ports)
+}
+
+fn rule(rule: Rule) -> PredefinedRule {
+    PredefinedRule {
+        precedence: rule.precedence,
+        filters: rule.filters.into_iter().map(|filter| filter.0).collect(),
+        application: rule.application.map(|application| application.0),
+        drops: rule.action == Action::Drop,
+        resets: rule.action == Action::Reset,
+        redirect: rule.redirect.map(Spanned::into_inner),
+        enrichment: rule.header.map(|header| header.into_inner().0),
+        dscp: rule.dscp.map(|dscp| dscp.into_inner().0),
+        mirror: rule.mirror.map(|mirror| mirror.into_inner().into()),
+        is_open: (rule.uplink_gate == Gate::Open, rule.downlink_gate == Gate::Open),
+        mbr: rule.mbr_kbps.map(BitRates::from),
+        gbr: rule.gbr_kbps.map(BitRates::from),
+        qfi: rule.qfi.map(|qfi| qfi.0),
+        key: rule
+            .rating_group
+            .map(|rating_group| Key { rating_group, service_id: rule.service_id.map(Spanned::into_inner) }),
+        ..PredefinedRule::new(rule.name)
+    }
+}
