@@ -210,6 +210,23 @@ fn segments_that_no_server_takes_say_nothing_of_a_flow() {
     }
 }
 
+/// The server takes no segment with a timestamp from before the last one it has taken (PAWS, RFC 7323 5.3), if it speaks of any.
+#[test]
+fn segments_with_old_timestamps_say_nothing_of_a_flow() {
+    let stamped = |made: Made<'static>, value, echo| Made { timestamps: Some((value, echo)), ..made };
+    for (speaks, value, passes) in [(true, 99, false), (true, 100, true), (false, 99, true)] {
+        let mut bench = bench();
+        let flow = flow(VICTIM);
+        say(&mut bench, (VICTIM, &flow), &stamped(made(flag::SYN, (1, 0), b""), 100, 0));
+        let accepts = made(flag::SYN | flag::ACK, (1, 2), b"");
+        bench.receive(N6, &down(&flow, &if speaks { stamped(accepts, 7, 100) } else { accepts }));
+        bench.worker.turn(bench.now_ns);
+        assert_eq!(say(&mut bench, (VICTIM, &flow), &stamped(made(flag::ACK, (2, 2), FREE), value, 7)), 1);
+        let sent = say(&mut bench, (VICTIM, &flow), &stamped(made(flag::ACK, (2, 2), GET), 101, 7));
+        assert_eq!(sent == 1, passes, "{speaks} {value}");
+    }
+}
+
 /// A datagram with a wrong checksum, and what stands behind one in its packet.
 #[test]
 fn datagrams_that_no_server_takes_say_nothing_of_a_flow() {

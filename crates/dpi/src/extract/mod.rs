@@ -17,7 +17,7 @@
 //!
 //! Bytes of a TCP stream come by sequence number in any order; gaps are waited for as long as the bounds allow. Where two
 //! segments disagree about a byte, the first counts. What no server takes is no word of the client's: Initial packets in datagrams
-//! that are too small, acknowledgements of what the server has not said. What comes with a SYN counts once the server has acknowledged it. Not looked for: protocols in which the server speaks first, DNS over
+//! that are too small, acknowledgements of what the server has not said, segments with timestamps from before those it has taken. What comes with a SYN counts once the server has acknowledged it. Not looked for: protocols in which the server speaks first, DNS over
 //! TCP, drafts of QUIC before version 1.
 
 mod assembly;
@@ -146,6 +146,8 @@ pub struct Inspection {
     base: Option<u32>,
     /// Of the server's stream: the number behind its SYN, and the first that was not seen.
     server: Option<(u32, u32)>,
+    /// The last of the client's timestamps that the server has taken, as it says itself.
+    echoed: Option<u32>,
     connection: Option<quic::Connection>,
     /// The last two, as the directions have a source each.
     rtp: [Option<Rtp>; 2],
@@ -169,6 +171,7 @@ impl Inspection {
             is_early: false,
             base: None,
             server: None,
+            echoed: None,
             connection: None,
             rtp: [None; 2],
         }
@@ -178,7 +181,7 @@ impl Inspection {
     pub fn reset(&mut self) {
         self.assembly.clear();
         (self.packets, self.is_early, self.base, self.server) = (0, false, None, None);
-        (self.connection, self.rtp) = (None, [None; 2]);
+        (self.echoed, self.connection, self.rtp) = (None, None, [None; 2]);
     }
 
     /// Says where the client's stream begins: the sequence number behind its SYN. Without it, the first segment with
@@ -226,6 +229,20 @@ impl Inspection {
         let within =
             |(first, next): (u32, u32)| acknowledgement.wrapping_sub(first) <= next.wrapping_sub(first);
         self.server.is_none_or(within)
+    }
+
+    /// Takes down which of the client's timestamps the server echoes (TSecr of a segment that acknowledges something). That is
+    /// the one it compares later ones with, or an earlier one (RFC 7323 4.3).
+    pub fn echoes(&mut self, timestamp: u32) {
+        if self.echoed.is_none_or(|before| is_older(before, timestamp)) {
+            self.echoed = Some(timestamp);
+        }
+    }
+
+    /// Whether a server takes a segment with this timestamp: not one from before what it has taken (PAWS, RFC 7323 5.3). Where
+    /// the server speaks of no timestamps, anything may be true.
+    pub fn is_fresh(&self, timestamp: u32) -> bool {
+        self.echoed.is_none_or(|echoed| !is_older(timestamp, echoed))
     }
 
     /// Looks at a segment of the client's stream; one with nothing in it changes nothing.
@@ -312,6 +329,11 @@ impl Inspection {
     fn none_yet(&self, last: bool) -> Verdict<'static> {
         or_bounds(Verdict::More, last)
     }
+}
+
+/// Of timestamps less than half the space apart (RFC 7323 5.2).
+const fn is_older(one: u32, other: u32) -> bool {
+    other.wrapping_sub(one).cast_signed() > 0
 }
 
 fn or_bounds(verdict: Verdict<'_>, last: bool) -> Verdict<'_> {

@@ -101,6 +101,20 @@ fn acknowledgements_are_of_what_the_server_said() {
 }
 
 #[test]
+fn timestamps_are_no_older_than_what_the_server_has_taken() {
+    let mut inspection = Inspection::new();
+    assert!(inspection.is_fresh(7), "nobody speaks of timestamps");
+    inspection.echoes(u32::MAX);
+    // An answer that was overtaken.
+    inspection.echoes(u32::MAX - 9);
+    assert_eq!([u32::MAX - 1, u32::MAX, 0, 5].map(|it| inspection.is_fresh(it)), [false, true, true, true]);
+    inspection.echoes(5);
+    assert_eq!([u32::MAX, 4, 5, 6].map(|it| inspection.is_fresh(it)), [false, false, true, true]);
+    inspection.reset();
+    assert!(inspection.is_fresh(7));
+}
+
+#[test]
 fn other_streams_are_unknown_at_their_first_bytes() {
     for bytes in [&b"SSH-2.0-OpenSSH\r\n"[..], &[22, 3, 1, 0, 5, 2], &[0; 10], &[21, 3, 3]] {
         assert_eq!(Inspection::new().segment(5, bytes), Verdict::Unknown(Unknown::Unrecognised));

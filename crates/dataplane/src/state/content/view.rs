@@ -88,7 +88,7 @@ impl<'a> View<'a> {
 
     /// Of TCP, only what the user says is looked at: servers that speak first are rare, and say little. But what the server does
     /// not take is no word of the user: packets with a wrong checksum are passed over, as are segments that acknowledge nothing, or
-    /// what the server has not said, and that the user's side is over is not
+    /// what the server has not said, or that have old timestamps, and that the user's side is over is not
     /// believed, as what says so may never arrive there, or have no number that counts. What a SYN carries is looked at once the
     /// server has acknowledged it. What says nothing more is left alone in time.
     pub(super) fn inspect<'i>(&self, inspection: &'i mut Inspection) -> Verdict<'i>
@@ -104,6 +104,8 @@ impl<'a> View<'a> {
         let is_syn = segment.has(tcp::flag::SYN);
         if self.direction == Direction::Downlink {
             inspection.answered(segment.sequence().wrapping_add(segment.sequence_length()), is_syn);
+            let echo = segment.timestamps().filter(|_| segment.has(tcp::flag::ACK));
+            echo.into_iter().for_each(|(_, echo)| inspection.echoes(echo));
             return match segment.has(tcp::flag::RST | tcp::flag::FIN) {
                 true => Verdict::Unknown(dpi::extract::Unknown::Bounds),
                 false if is_syn && segment.has(tcp::flag::ACK) => {
@@ -120,7 +122,8 @@ impl<'a> View<'a> {
             // Its payload begins behind it.
             inspection.early(segment.sequence().wrapping_add(1), segment.payload());
         }
-        let is_taken = acknowledges && inspection.is_acceptable(segment.acknowledgement());
+        let is_fresh = segment.timestamps().is_none_or(|(value, _)| inspection.is_fresh(value));
+        let is_taken = acknowledges && is_fresh && inspection.is_acceptable(segment.acknowledgement());
         if !is_taken || segment.has(tcp::flag::SYN | tcp::flag::RST) {
             return Verdict::More;
         }
