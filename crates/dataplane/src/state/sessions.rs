@@ -182,8 +182,9 @@ impl Sessions {
     /// The ledger of an account, and the account.
     pub(crate) fn ledger(&mut self, index: SessionIndex, place: u16) -> Option<(&mut Ledger, &mut Account)> {
         let session = self.slots.get_mut(index.0 as usize)?.as_mut()?;
-        let account = self.cells.account(session.run.base, place);
-        Some((session.accounts.get_mut(usize::from(place))?.ledger.as_mut()?, account))
+        // What waited to be told may be of an account that other rules have taken away, and its cell with it.
+        let ledger = session.accounts.get_mut(usize::from(place))?.ledger.as_mut()?;
+        Some((ledger, self.cells.account(session.run.base, place)))
     }
 
     /// Appends what a session has used to `counts`, which has the room.
