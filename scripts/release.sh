@@ -34,6 +34,8 @@ echo "release: running what it is to be fast at"
 "$seeing" bench all --quick --report "$folder/report"
 "$seeing" bench pfcp --sessions 100000
 "$profdata" merge --output "$profile" "$folder/seen"
+# Cargo would not know that the profile is another one.
+rm -rf "$folder/release"
 ANCHORLINE_GUIDED=1 build release "-Cprofile-use=$profile"
 ln -f "$folder/release/$host/release/anchorline" "$folder/anchorline"
 echo "release: $folder/anchorline"
