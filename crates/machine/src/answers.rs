@@ -29,6 +29,8 @@ pub struct AnswerCache<K> {
     requests: Line<Request<K>>,
     /// That of the oldest. They are counted around.
     first: u32,
+    /// That of the one behind the last that was answered: mostly they are answered in turn.
+    next_answered: u32,
     octets: usize,
     /// Requests in progress.
     in_progress: usize,
@@ -62,6 +64,7 @@ impl<K: Clone + Eq + Hash> AnswerCache<K> {
             numbers: Numbers::default(),
             requests: Line::default(),
             first: 0,
+            next_answered: 0,
             octets: 0,
             in_progress: 0,
         }
@@ -100,8 +103,12 @@ impl<K: Clone + Eq + Hash> AnswerCache<K> {
 
     /// The number of a request that is remembered.
     fn number(&self, key: &K) -> Option<u32> {
+        self.numbers.get(key, |number| self.is_of(number, key))
+    }
+
+    fn is_of(&self, number: u32, key: &K) -> bool {
         let is_it = |request: &Request<K>| request.until.is_some() && request.key == *key;
-        self.numbers.get(key, |number| self.requests.get(self.place_of(number)).is_some_and(is_it))
+        self.requests.get(self.place_of(number)).is_some_and(is_it)
     }
 
     fn place(&self, key: &K) -> Option<usize> {
@@ -119,7 +126,11 @@ impl<K: Clone + Eq + Hash> AnswerCache<K> {
 
     /// The request is answered with `bytes`.
     pub fn answer(&mut self, key: &K, bytes: Vec<u8>) {
-        let Some(request) = self.place(key).and_then(|place| self.requests.get_mut(place)) else { return };
+        let in_turn = Some(self.next_answered).filter(|number| self.is_of(*number, key));
+        let Some(number) = in_turn.or_else(|| self.number(key)) else { return };
+        self.next_answered = number.wrapping_add(1);
+        let place = self.place_of(number);
+        let Some(request) = self.requests.get_mut(place) else { return };
         self.octets += bytes.len();
         match request.answer.replace(bytes.into_boxed_slice()) {
             Some(old) => self.octets -= old.len(),
@@ -200,6 +211,20 @@ mod tests {
         assert_eq!(cache.begin(1, Time::ZERO), Seen::InProgress);
         cache.answer(&1, vec![7]);
         assert_eq!(cache.begin(1, Time::from_millis(9_999)), Seen::Answered(&[7]));
+    }
+
+    #[test]
+    fn every_request_gets_its_own_answer_in_turn_or_not() {
+        let mut cache = cache(100);
+        (0..50).for_each(|key| assert_eq!(cache.begin(key, Time::ZERO), Seen::New));
+        cache.forget(&7);
+        // In turn, from the end, and again in turn beside one that is forgotten, one that is answered twice and one that never came.
+        for key in (0..5).chain((40..50).rev()).chain(5..40).chain([3, 4, 60]) {
+            cache.answer(&key, vec![key as u8]);
+        }
+        let answered = |key: u32| cache.seen(&key) == Seen::Answered(&[key as u8]);
+        assert!((0..50).all(|key| answered(key) == (key != 7)));
+        assert_eq!((cache.seen(&7), cache.seen(&60), cache.octets), (Seen::New, Seen::New, 49));
     }
 
     #[test]
