@@ -1,13 +1,11 @@
-//! Questions to a data plane engine, as an observer: who asks changes nothing.
+//! Questions to a data plane engine, as an observer: who asks changes nothing of what sessions are.
 
 use anyhow::{Context, bail};
 use dplink::frame::{self, Reader};
 use dplink::{
-    Command, Explanation, Notice, PeerStatistics, Placed, Question, Role, Statistics, Trace, TraceFilter,
-    VERSION,
+    Balancing, Command, Destination, Explanation, Measure, Notice, PeerStatistics, Placed, Question, Role,
+    Statistics, Step, Trace, TraceFilter, VERSION, Whose,
 };
-use rules::Instance;
-use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -55,21 +53,41 @@ pub(crate) async fn explain(path: &Path, question: Question) -> anyhow::Result<E
     ask(path, Command::Explain { token: 0, question }, PATIENCE, answer).await
 }
 
-/// At which worker the session of a user is, once it is at `worker`, if that is given.
-pub(crate) async fn locate(
-    path: &Path,
-    (ue, instance): (IpAddr, Instance),
-    worker: Option<u8>,
-) -> anyhow::Result<Placed> {
+/// At which worker a session is, once it is where it is to be, if that is given.
+pub(crate) async fn locate(path: &Path, whose: Whose, to: Option<Destination>) -> anyhow::Result<Placed> {
     let answer = |notice| match notice {
         Notice::Placed { outcome, .. } => Some(outcome),
         _ => None,
     };
-    let outcome = ask(path, Command::Locate { token: 0, ue, instance, worker }, PATIENCE, answer).await?;
-    outcome.map_err(|reason| match worker {
-        Some(worker) => anyhow::anyhow!("nothing was moved to worker {worker}: {reason}"),
+    let outcome = ask(path, Command::Locate { token: 0, whose, to }, PATIENCE, answer).await?;
+    outcome.map_err(|reason| match to {
+        Some(Destination { worker, is_dry: false }) => {
+            anyhow::anyhow!("nothing was moved to worker {worker}: {reason}")
+        }
+        Some(Destination { worker, is_dry: true }) => {
+            anyhow::anyhow!("nothing would move to worker {worker}: {reason}")
+        }
         None => anyhow::anyhow!(reason),
     })
+}
+
+/// How sessions are spread over workers.
+pub(crate) async fn balancing(path: &Path) -> anyhow::Result<Balancing> {
+    let answer = |notice| match notice {
+        Notice::Balance { balancing, .. } => Some(*balancing),
+        _ => None,
+    };
+    ask(path, Command::GetBalance { token: 0 }, PATIENCE, answer).await
+}
+
+/// Has sessions move so that workers are more even, or only says which would; before they have moved.
+pub(crate) async fn even(path: &Path, by: Measure, is_dry: bool) -> anyhow::Result<Vec<Step>> {
+    let answer = |notice| match notice {
+        Notice::Evening { outcome, .. } => Some(outcome),
+        _ => None,
+    };
+    let outcome = ask(path, Command::Even { token: 0, by, is_dry }, PATIENCE, answer).await?;
+    outcome.map_err(|reason| anyhow::anyhow!("nothing is moved: {reason}"))
 }
 
 /// The first notice `answer` takes, within `patience`.

@@ -4,7 +4,7 @@
 //! `WORLDS=n`.
 
 use crate::config::{Config, Echo, Limits, PortConfig, Route};
-use crate::engine::Engine;
+use crate::engine::{Engine, Wish};
 use crate::port::Port;
 use crate::steering::Crew;
 use crate::worker::{Worker, connect_crew};
@@ -234,7 +234,7 @@ impl Pair {
         }
         let (session, to) = (*session, random.random_range(0..self.workers.len()));
         // A worker that only distributes takes none.
-        if self.engine.want(Some(1), session, to as u8).is_ok() {
+        if self.engine.want(Wish::asked(1), session, to as u8).is_ok() {
             for _ in 0..random.random_range(0..12) {
                 self.look();
                 let one = random.random_range(0..self.workers.len());

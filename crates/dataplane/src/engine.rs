@@ -1,8 +1,10 @@
 //! The control side of the workers: commands in, notices out. No socket, clock or thread.
 
 mod balance;
+mod evening;
 mod hand;
 mod heaps;
+mod history;
 mod known;
 mod looks;
 mod merge;
@@ -29,6 +31,8 @@ use known::{Known, known_as};
 use looks::Tracing;
 use merge::Counted;
 use moving::Moves;
+#[cfg(test)]
+pub(crate) use moving::Wish;
 pub(crate) use placement::Placement;
 use placement::{Owner, Shared};
 use rounds::Rounds;
@@ -68,6 +72,8 @@ pub struct Engine {
     explanations: Rounds<Explanation>,
     tracing: Option<Tracing>,
     moves: Moves,
+    /// Of the last look at what workers reported.
+    now_ms: u64,
     /// That a worker has room for.
     connections: usize,
 }
@@ -89,6 +95,7 @@ impl Engine {
             explanations: Rounds::new(),
             tracing: None,
             moves: Moves::default(),
+            now_ms: 0,
             connections: config.limits.connections,
             content: None,
             loads: Rounds::new(),
@@ -156,7 +163,13 @@ impl Engine {
                 self.order_all(|| Order::Explain(Box::new(Explain::new(token, question.clone()))));
                 None
             }
-            Command::Locate { token, ue, instance, worker } => self.locate(token, (ue, instance), worker),
+            Command::Locate { token, whose, to } => self.locate(token, whose, to),
+            Command::GetBalance { token } => {
+                Some(Notice::Balance { token, balancing: Box::new(self.balancing()) })
+            }
+            Command::Even { token, by, is_dry } => {
+                Some(Notice::Evening { token, outcome: self.even(by, is_dry) })
+            }
         })
     }
 
@@ -226,11 +239,14 @@ impl Engine {
         ((revision, keys), of_frames): ((u64, &[Key]), bool),
         shared: Shared,
     ) -> Result<Owner, Refusal> {
-        let known = self.known.get(session).map(|known| known.owner);
-        let owner = known.map_or_else(|| self.placement.place(keys, &shared, of_frames), Ok)?;
+        if let Some(Known { owner, .. }) = self.known.get(session) {
+            return self.placement.claim((session, owner), (revision, keys), shared).map(|()| owner);
+        }
+        let (owner, reason) = self.placement.place(keys, &shared, of_frames)?;
         let claimed = self.placement.claim((session, owner), (revision, keys), shared);
-        if claimed.is_err() && known.is_none() {
-            self.placement.left(session, owner);
+        match claimed {
+            Ok(()) => *reason(&mut self.placement.placed) += 1,
+            Err(_) => self.placement.left(session, owner),
         }
         claimed.map(|()| owner)
     }
@@ -284,6 +300,7 @@ impl Engine {
     /// What the workers have reported since the last call. `uptime_ms` goes into statistics.
     pub fn poll(&mut self, uptime_ms: u64) -> Vec<Notice> {
         let mut notices = Vec::new();
+        self.now_ms = uptime_ms;
         for worker in 0..self.hands.len() {
             self.hands.iter_mut().skip(worker).take(1).for_each(Hand::push);
             while let Some(report) = self.hands.get_mut(worker).and_then(Hand::report) {
@@ -293,7 +310,7 @@ impl Engine {
                         notices.extend(self.moved(leg, parcel));
                         notices.extend(self.go_on());
                     }
-                    Report::Busy { cycles, now } => self.heard(worker, (cycles, now)),
+                    Report::Busy(told) => self.heard(worker, told),
                     report => notices.extend(self.digest(worker, report, uptime_ms)),
                 }
             }
@@ -351,7 +368,7 @@ impl Engine {
             }
             Report::Macs(session, macs) => Notice::Macs { session, macs },
             Report::Done => return None,
-            Report::Listed(_) | Report::Moved(..) | Report::Busy { .. } => return None,
+            Report::Listed(_) | Report::Moved(..) | Report::Busy(_) => return None,
             Report::Traced(tracer) => return self.traced(worker, *tracer?),
             Report::Explained(explain) => {
                 let token = explain.token;

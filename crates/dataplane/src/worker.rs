@@ -30,7 +30,7 @@ use crate::steering::{Handed, Handoff};
 use crate::trace::Tracer;
 pub use connect::{connect, connect_crew};
 pub(crate) use moving::Leg;
-pub(crate) use orders::{Order, Query, Report};
+pub(crate) use orders::{Busy, Order, Query, Report};
 use packet::Buffer;
 pub(crate) use paths::Listing;
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! to [`Command::ResyncEnd`]) removes whatever the CPE no longer names. Messages are `postcard` values in frames of
 //! a Unix stream socket ([`frame`]).
 
+mod balance;
 mod explain;
 pub mod frame;
 mod message;
@@ -12,6 +13,9 @@ mod statistics;
 mod trace;
 mod usage;
 
+pub use balance::{
+    BalanceMode, Balancing, Destination, Measure, Move, MoveCause, Placements, Step, Whose, WorkerLoad,
+};
 pub use explain::{
     ExplainedAction, ExplainedApplication, ExplainedHop, ExplainedQer, ExplainedTunnel, ExplainedUrr,
     Explanation, Outcome, Question,

@@ -5,14 +5,17 @@ mod tests;
 
 use crate::frame;
 use crate::usage::{UsageCause, UsageCounts};
-use crate::{Explanation, PeerStatistics, Question, Statistics, Trace, TraceFilter};
-use rules::{Instance, Interface, OuterHeaderCreation, Pdr, PdrId, Qfi, Rules, SeenMac, Seid, Teid, UrrId};
+use crate::{
+    Balancing, Destination, Explanation, Measure, PeerStatistics, Question, Statistics, Step, Trace,
+    TraceFilter, Whose,
+};
+use rules::{Interface, OuterHeaderCreation, Pdr, PdrId, Qfi, Rules, SeenMac, Seid, Teid, UrrId};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::sync::Arc;
 
 /// Of this contract: both sides must be of the same.
-pub const VERSION: u16 = 16;
+pub const VERSION: u16 = 17;
 
 /// Rules of a kind.
 const FEW: usize = 16;
@@ -23,7 +26,7 @@ pub enum Role {
     /// The CPE: sets state and receives events. A DPE has one; a newer one replaces it.
     Control,
     /// Reads statistics, traces packets and asks for explanations; changes nothing of what sessions are, but may say at
-    /// which worker they are.
+    /// which worker they are to be.
     Observer,
 }
 
@@ -149,17 +152,29 @@ pub enum Command {
         /// The packet.
         question: Question,
     },
-    /// Say at which worker the session of a user is, or move it to another; answered by [`Notice::Placed`], once it is there.
+    /// Say at which worker a session is, or move it to another; answered by [`Notice::Placed`], once it is there.
     /// What the session is does not change, and none of its packets is lost.
     Locate {
         /// As of [`Command::Trace`].
         token: u64,
-        /// The user's address.
-        ue: IpAddr,
-        /// The network it is of.
-        instance: Instance,
+        /// The session.
+        whose: Whose,
         /// Where to move it; `None`: only say where it is.
-        worker: Option<u8>,
+        to: Option<Destination>,
+    },
+    /// Say how sessions are spread over workers; answered by [`Notice::Balance`].
+    GetBalance {
+        /// As of [`Command::Trace`].
+        token: u64,
+    },
+    /// Move some sessions, so that workers are more even; answered by [`Notice::Evening`] at once, before they have moved.
+    Even {
+        /// As of [`Command::Trace`].
+        token: u64,
+        /// What is to be even.
+        by: Measure,
+        /// Nothing moves: it is only said what would.
+        is_dry: bool,
     },
 }
 
@@ -282,6 +297,20 @@ pub enum Notice {
         token: u64,
         /// Where the session is, or one sentence for people why it is not known, or stays where it is.
         outcome: Result<Placed, String>,
+    },
+    /// Answers [`Command::GetBalance`].
+    Balance {
+        /// Of the command.
+        token: u64,
+        /// How they are spread.
+        balancing: Box<Balancing>,
+    },
+    /// Answers [`Command::Even`].
+    Evening {
+        /// Of the command.
+        token: u64,
+        /// What is to move, or one sentence for people why nothing can. Empty: workers are as even as they can be made.
+        outcome: Result<Vec<Step>, String>,
     },
 }
 

@@ -50,7 +50,9 @@ impl Node {
             | Notice::Peers { .. }
             | Notice::Trace { .. }
             | Notice::Explanation { .. }
-            | Notice::Placed { .. } => {}
+            | Notice::Placed { .. }
+            | Notice::Balance { .. }
+            | Notice::Evening { .. } => {}
         }
     }
 

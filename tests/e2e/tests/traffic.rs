@@ -1,8 +1,8 @@
 //! A user's traffic through a session.
 
 use crate::Test;
-use anyhow::{Result, ensure};
-use lab::address::{HTTP_PORT, SERVER};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use lab::address::{HTTP_PORT, SERVER, UE};
 use lab::anchorline::{Node, Ran};
 use lab::capture::{Audit, Capture};
 use lab::config::{self, Contract, Driver, FTeid};
@@ -12,6 +12,7 @@ use lab::{Core, Lab, command};
 use std::env;
 use std::fs;
 use std::process::Command;
+use std::thread;
 use std::time::Duration;
 
 pub(crate) const TESTS: &[Test] = &[
@@ -31,7 +32,10 @@ fn flows(lab: &Lab, f_teid: FTeid, workers: u32) -> Result<()> {
     let ran = Ran::start(lab, f_teid)?;
     node.wait_sessions(ran.sessions)?;
 
-    Ping::run(&lab.ran, SERVER, (20, Duration::from_millis(20)))?.expect_no_loss()?;
+    match workers {
+        1 => drop(Ping::run(&lab.ran, SERVER, (20, Duration::from_millis(20)))?.expect_no_loss()?),
+        _ => moves(lab, &node)?,
+    }
     let hash = random_file(&files.join("payload"), 5 << 20)?;
     let _server = FileServer::start(&lab.dn, (SERVER, HTTP_PORT), files)?;
     Download::start(lab, &format!("http://{SERVER}:{HTTP_PORT}/payload"))?.finish(&hash)?;
@@ -44,6 +48,37 @@ fn flows(lab: &Lab, f_teid: FTeid, workers: u32) -> Result<()> {
     ensure!(received > 3000, "5 MiB came in {received} packets?");
     node.stop()?;
     Audit::read(&capture.finish()?)?.expect_clean()
+}
+
+/// How often the session moves.
+const MOVES: usize = 6;
+
+/// The session goes from worker to worker while the user's packets come, of which none is lost.
+fn moves(lab: &Lab, node: &Node) -> Result<()> {
+    let told = node.ctl(&format!("sessions where --ue {UE}"))?;
+    let words: Vec<&str> = told.split_whitespace().collect();
+    let ["session", session, "is", "at", "worker", first] = words[..] else { bail!("{told}") };
+    let mut at: u8 = first.parse()?;
+    let dry = node.ctl(&format!("balance --move {session} --to {} --dry-run", 1 - at))?;
+    ensure!(dry == format!("session {session} at worker {at} can go to worker {}\n", 1 - at), "{dry}");
+    thread::scope(|scope| {
+        let ping = scope.spawn(|| Ping::run(&lab.ran, SERVER, (150, Duration::from_millis(20))));
+        for _ in 0..MOVES {
+            let moved = node.ctl(&format!("balance --move {session} --to {}", 1 - at))?;
+            ensure!(moved.ends_with(&format!("moved from worker {at} to worker {}\n", 1 - at)), "{moved}");
+            at = 1 - at;
+        }
+        ping.join().map_err(|_| anyhow!("the ping died"))??.expect_no_loss()
+    })?;
+    let told = node.ctl("balance")?;
+    ensure!(told.contains(&format!("{MOVES} sessions moved, 0 were to and stayed, 0 are")), "{told}");
+    ensure!(told.contains("by name"), "{told}");
+    let even = node.ctl("balance --even --by sessions")?;
+    ensure!(even.starts_with("nothing moves"), "{even}");
+    let refused =
+        node.ctl(&format!("balance --move {session} --to 2")).err().context("there is no worker 2")?;
+    ensure!(refused.to_string().contains("worker 2 is not there"), "{refused}");
+    Ok(())
 }
 
 /// What a user is held to here.

@@ -2,6 +2,7 @@
 //! control plane engine.
 
 pub(crate) mod associations;
+mod balance;
 mod cdr;
 mod content;
 mod drops;
@@ -36,7 +37,7 @@ pub(crate) struct Args {
     view: View,
     #[command(flatten)]
     settings: settings::Args,
-    /// Print one JSON object: all the engine counts, or for `ports`, `peers`, `associations`, `predefined`, `trace` and
+    /// Print one JSON object: all the engine counts, or for `ports`, `peers`, `associations`, `balance`, `predefined`, `trace` and
     /// `explain` all they tell.
     #[arg(long, global = true)]
     json: bool,
@@ -71,6 +72,14 @@ enum View {
     ///
     /// The data plane asks the classifier and the rules it forwards by. Rates and quotas are as they stand now.
     Explain(explain::Args),
+    /// How sessions and packets are spread over workers, and why; move sessions so that workers are more even.
+    ///
+    /// Without options it only tells: by worker its sessions, its room, the share of its time that packets take and how many
+    /// packets a second; what the node does by itself about it (`dpe.balance`); why new sessions went where they did; which
+    /// sessions moved last, who wanted it, and why those stayed that did.
+    ///
+    /// Moves are those of `ctl sessions move`: no packet is lost, none overtakes another, and counts go on.
+    Balance(balance::Args),
     /// At which worker a user's session is; move it to another.
     Sessions(sessions::Args),
     /// Check, explain and load content rules.
@@ -133,6 +142,7 @@ impl View {
                 say(&serde_json::json!({ "associations": all }), json, |_| associations::text(&all))
             }
             Self::Trace(args) => say(&crate::observer::trace(link, args.filter()).await?, json, trace::text),
+            Self::Balance(args) => args.execute(link, json).await,
             Self::Sessions(args) => args.execute(link, json).await,
             Self::Rules(args) => args.execute_on(settings.content.as_ref(), link).await,
             Self::Predefined(args) => args.execute(settings, json).await,

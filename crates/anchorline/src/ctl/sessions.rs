@@ -1,6 +1,6 @@
 //! At which worker a user's session is, and how it gets to another.
 
-use dplink::Placed;
+use dplink::{Destination, Placed, Whose};
 use rules::Instance;
 use std::net::IpAddr;
 use std::path::Path;
@@ -43,17 +43,17 @@ struct User {
 impl Args {
     /// Asks the data plane, and says what it said.
     pub(super) async fn execute(&self, link: &Path, json: bool) -> anyhow::Result<String> {
-        let (user, worker) = match &self.deed {
+        let (user, to) = match &self.deed {
             Deed::Where(user) => (user, None),
-            Deed::Move { user, worker } => (user, Some(*worker)),
+            Deed::Move { user, worker } => (user, Some(Destination { worker: *worker, is_dry: false })),
         };
         let instance = user.network_instance.as_deref().map_or(Instance::DEFAULT, Instance::of);
-        let placed = crate::observer::locate(link, (user.ue, instance), worker).await?;
+        let placed = crate::observer::locate(link, Whose::User(user.ue, instance), to).await?;
         super::say(&placed, json, text)
     }
 }
 
-fn text(placed: &Placed) -> String {
+pub(super) fn text(placed: &Placed) -> String {
     let Placed { session, worker, came_from } = placed;
     match came_from {
         Some(from) => format!("session {session} moved from worker {from} to worker {worker}\n"),

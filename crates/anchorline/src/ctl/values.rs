@@ -1,7 +1,7 @@
 //! Values on the command line.
 
 use packet::protocol;
-use rules::Teid;
+use rules::{Seid, Teid};
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
@@ -12,6 +12,15 @@ pub(super) fn teid(text: &str) -> Result<Teid, &'static str> {
         None => text.parse(),
     };
     number.ok().filter(|number| *number != 0).map(Teid).ok_or("a TEID is 1 to 0xffffffff")
+}
+
+/// Decimal, or hexadecimal after `0x`.
+pub(super) fn seid(text: &str) -> Result<Seid, &'static str> {
+    let number = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    number.ok().filter(|number| *number != 0).map(Seid).ok_or("a SEID is 1 to 0xffffffffffffffff")
 }
 
 /// Decimal, or hexadecimal after `0x`.

@@ -228,6 +228,8 @@ impl Server {
                 Notice::Trace { token, .. }
                 | Notice::Explanation { token, .. }
                 | Notice::Placed { token, .. }
+                | Notice::Balance { token, .. }
+                | Notice::Evening { token, .. }
                 | Notice::Peers { token, .. } => self.tell(token, notice),
                 notice => {
                     if let Some(id) = self.in_control {
@@ -267,6 +269,8 @@ const fn is_a_look(command: &Command) -> bool {
             | Command::Trace { .. }
             | Command::Explain { .. }
             | Command::Locate { .. }
+            | Command::GetBalance { .. }
+            | Command::Even { .. }
     )
 }
 
@@ -276,7 +280,9 @@ fn marked(command: Command, id: ConnectionId) -> Command {
         Command::GetPeers { .. } => Command::GetPeers { token: id },
         Command::Trace { filter, .. } => Command::Trace { token: id, filter },
         Command::Explain { question, .. } => Command::Explain { token: id, question },
-        Command::Locate { ue, instance, worker, .. } => Command::Locate { token: id, ue, instance, worker },
+        Command::Locate { whose, to, .. } => Command::Locate { token: id, whose, to },
+        Command::GetBalance { .. } => Command::GetBalance { token: id },
+        Command::Even { by, is_dry, .. } => Command::Even { token: id, by, is_dry },
         other => other,
     }
 }
@@ -329,9 +335,9 @@ async fn write(mut socket: OwnedWriteHalf, mut notices: mpsc::Receiver<Notice>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dplink::{Question, TraceFilter};
+    use dplink::{Destination, Measure, Question, TraceFilter, Whose};
 
-    fn looks() -> [Command; 4] {
+    fn looks() -> [Command; 6] {
         let filter = TraceFilter { packets: 1, seconds: 1, port: None, ue: None, teid: None };
         let question = Question {
             is_down: false,
@@ -347,9 +353,10 @@ mod tests {
             application: None,
         };
         let (trace, explain) = (Command::Trace { token: 1, filter }, Command::Explain { token: 1, question });
-        let (ue, instance) = ([10, 60, 0, 1].into(), rules::Instance::DEFAULT);
-        let locate = Command::Locate { token: 1, ue, instance, worker: Some(1) };
-        [Command::GetPeers { token: 1 }, trace, explain, locate]
+        let whose = Whose::User([10, 60, 0, 1].into(), rules::Instance::DEFAULT);
+        let locate = Command::Locate { token: 1, whose, to: Some(Destination { worker: 1, is_dry: false }) };
+        let even = Command::Even { token: 1, by: Measure::Load, is_dry: false };
+        [Command::GetPeers { token: 1 }, trace, explain, locate, Command::GetBalance { token: 1 }, even]
     }
 
     #[test]
@@ -369,6 +376,8 @@ mod tests {
             let (Command::Trace { token, .. }
             | Command::Explain { token, .. }
             | Command::Locate { token, .. }
+            | Command::GetBalance { token }
+            | Command::Even { token, .. }
             | Command::GetPeers { token }) = marked(look, 7)
             else {
                 panic!("a look became something else")

@@ -2,10 +2,11 @@
 //! than another, and where that lasts, some move.
 
 use super::Engine;
+use super::moving::Wish;
 use super::placement::Owner;
 use crate::steering::{Balance, Crew};
-use crate::worker::Order;
-use dplink::Spread;
+use crate::worker::{Busy, Order};
+use dplink::{BalanceMode, Balancing, MoveCause, Spread, WorkerLoad};
 use rules::Seid;
 
 /// Between two looks at how busy workers are.
@@ -26,10 +27,11 @@ const PATIENCE_MAX: u32 = 3_600;
 /// One worker.
 #[derive(Clone, Copy, Default)]
 struct Load {
-    /// What it told last: cycles that packets took, and its clock.
-    told: Option<(u64, u64)>,
+    /// What it told last, and when, in milliseconds.
+    told: Option<(Busy, u64)>,
     /// The share of its time that packets take.
     share: u64,
+    packets_per_s: u64,
 }
 
 /// All workers.
@@ -74,22 +76,53 @@ impl Loads {
         is_due
     }
 
-    /// A worker tells the cycles that packets took until now, and its clock. Half of what is known is of the last second, a
-    /// quarter of the one before, and so on.
-    fn hear(&mut self, worker: usize, told: (u64, u64)) {
+    /// A worker tells, at a time, how busy it has been until now. Half of what is known is of the last second, a quarter of
+    /// the one before, and so on.
+    fn hear(&mut self, worker: usize, told: Busy, now_ms: u64) {
         self.asked = self.asked.saturating_sub(1);
         let Some(load) = self.workers.get_mut(worker) else { return };
-        let before = load.told.replace(told);
-        let passed = before.map(|(cycles, now)| (told.0.saturating_sub(cycles), told.1.saturating_sub(now)));
-        if let Some((cycles, time)) = passed.filter(|(_, time)| *time > 0) {
-            let share = u128::from(cycles) * u128::from(WHOLE) / u128::from(time);
+        let Some((before, before_ms)) = load.told.replace((told, now_ms)) else { return };
+        let cycles = told.cycles.saturating_sub(before.cycles);
+        let time = told.clock.saturating_sub(before.clock);
+        if let Some(share) = (u128::from(cycles) * u128::from(WHOLE)).checked_div(time.into()) {
             load.share = load.share.midpoint(u64::try_from(share).unwrap_or(WHOLE).min(WHOLE));
+        }
+        let packets = told.packets.saturating_sub(before.packets).saturating_mul(1_000);
+        if let Some(rate) = packets.checked_div(now_ms.saturating_sub(before_ms)) {
+            load.packets_per_s = load.packets_per_s.midpoint(rate);
         }
     }
 
     /// The share of its time that packets take of a worker, in parts of a thousand.
     pub(super) fn permille(&self, worker: usize) -> u16 {
-        self.workers.get(worker).map_or(0, |load| (load.share / (WHOLE / 1_000)) as u16)
+        (self.share(worker) / (WHOLE / 1_000)) as u16
+    }
+
+    /// What is known of a worker and what is done about it; who places sessions knows how many there are.
+    pub(super) fn overview(&self) -> Balancing {
+        let one = |load: &Load| WorkerLoad {
+            busy_permille: (load.share / (WHOLE / 1_000)) as u16,
+            packets_per_s: load.packets_per_s,
+            ..WorkerLoad::default()
+        };
+        Balancing {
+            mode: match self.balance {
+                Balance::Off => BalanceMode::Off,
+                Balance::New => BalanceMode::New,
+                Balance::All => BalanceMode::All,
+            },
+            margin_permille: (self.margin / (WHOLE / 1_000)) as u16,
+            is_led_by_devices: self.margin == MARGIN_OF_CARDS,
+            uneven_s: self.uneven,
+            patience_s: self.patience,
+            workers: self.workers.iter().map(one).collect(),
+            ..Balancing::default()
+        }
+    }
+
+    /// The share of its time that packets take of a worker, in millionths.
+    pub(super) fn share(&self, worker: usize) -> u64 {
+        self.workers.get(worker).map_or(0, |load| load.share)
     }
 
     fn owners(&self) -> impl Iterator<Item = (Owner, u64)> {
@@ -108,7 +141,7 @@ impl Loads {
         if self.balance == Balance::Off {
             return owner;
         }
-        let own = self.workers.get(usize::from(owner)).map_or(0, |load| load.share);
+        let own = self.share(usize::from(owner));
         let least = self.owners().filter(|(other, _)| has_room(*other)).min_by_key(|(_, share)| *share);
         let Some((other, _)) = least.filter(|(_, share)| share + self.margin < own) else { return owner };
         // Until it is known how busy the new one makes it: as busy as others do.
@@ -145,15 +178,15 @@ impl Engine {
     }
 
     /// A worker has told. The last of them is the time to do something about it.
-    pub(super) fn heard(&mut self, worker: usize, told: (u64, u64)) {
-        self.placement.loads.hear(worker, told);
+    pub(super) fn heard(&mut self, worker: usize, told: Busy) {
+        self.placement.loads.hear(worker, told, self.now_ms);
         if worker + 1 < self.hands.len() {
             return;
         }
         let Some((from, to)) = self.placement.loads.uneven() else { return };
         for session in self.some_of(from) {
             // There are others.
-            let _ = self.want(None, session, to);
+            let _ = self.want(Wish::own(MoveCause::Balance), session, to);
         }
     }
 
@@ -169,11 +202,15 @@ impl Engine {
 mod tests {
     use super::*;
 
+    fn told(cycles: u64, clock: u64) -> Busy {
+        Busy { cycles, clock, packets: 5 * cycles }
+    }
+
     fn loads(crew: Crew, shares: &[u64]) -> Loads {
         let mut loads = Loads::new(&crew);
         for second in 0..20 {
             for (worker, share) in shares.iter().enumerate() {
-                loads.hear(worker, (second * share, second * 100));
+                loads.hear(worker, told(second * share, second * 100), second * 1_000);
             }
         }
         loads
@@ -183,8 +220,23 @@ mod tests {
     fn what_workers_tell_is_the_share_of_the_last_seconds() {
         let mut loads = loads(Crew::of(2), &[60, 10]);
         assert_eq!([0, 1].map(|worker| loads.permille(worker)), [599, 99]);
-        loads.hear(0, (19 * 60, 2_000));
+        loads.hear(0, told(19 * 60, 2_000), 20_000);
         assert_eq!(loads.permille(0), 299);
+    }
+
+    #[test]
+    fn packets_are_those_of_a_second() {
+        let mut loads = loads(Crew::of(2), &[60, 10]);
+        let rates =
+            |loads: &Loads| loads.overview().workers.iter().map(|it| it.packets_per_s).collect::<Vec<_>>();
+        // Five a cycle: 300 and 50 a second, told 19 times.
+        assert_eq!(rates(&loads), [299, 49]);
+        // Half of them, in half a second.
+        loads.hear(0, told(19 * 60 + 30, 2_000), 19_500);
+        assert_eq!(rates(&loads), [299, 49]);
+        // Two workers that tell in one millisecond are not told of as infinitely fast.
+        loads.hear(0, told(20 * 60, 2_000), 19_500);
+        assert_eq!(rates(&loads), [299, 49]);
     }
 
     #[test]
@@ -238,9 +290,9 @@ mod tests {
     fn nobody_is_asked_again_before_all_have_told() {
         let mut loads = Loads::new(&Crew::of(2));
         assert!(loads.is_due(PERIOD_MS) && !loads.is_due(2 * PERIOD_MS));
-        loads.hear(0, (0, 1));
+        loads.hear(0, told(0, 1), 1_000);
         assert!(!loads.is_due(3 * PERIOD_MS));
-        loads.hear(1, (0, 1));
+        loads.hear(1, told(0, 1), 1_000);
         assert!(loads.is_due(3 * PERIOD_MS));
     }
 }

@@ -3,18 +3,19 @@
 //! A session is looked at first, and nothing waits for that. Then, until it is in force again, commands about sessions wait:
 //! a few turns of the workers.
 
+use super::history::{History, Past};
 use super::known::{Known, Revision};
 use super::placement::Owner;
 use super::{Engine, EngineError};
-use crate::state::{Key, Leaving, Parcel, Stay, user_key};
+use crate::state::{Key, Leaving, Parcel, Refusal, Stay, user_key};
 use crate::worker::{Leg, Order};
-use dplink::{Command, Notice, Placed};
+use dplink::{Command, Destination, MoveCause, Notice, Placed, Whose};
 use rules::{Instance, Seid};
 use std::collections::{HashSet, VecDeque};
 use std::net::IpAddr;
 
 /// Moves that wait for their turn.
-const WANTED_MAX: usize = 64;
+pub(super) const WANTED_MAX: usize = 64;
 /// How often a session is looked at that is not at rest, once in each turn of the engine.
 const TRIES: u16 = 1_000;
 /// How often it is waited for packets that wait for a neighbour: those of one that is not there never cease.
@@ -23,6 +24,8 @@ const PATIENT_TRIES: u16 = 100;
 const SETTLED_MAX: usize = 4_096;
 /// Keys of a session beyond those it claims, should it have more.
 const MORE_KEYS: usize = 16;
+/// Nothing can move then.
+pub(super) const ONE_WORKER: &str = "there is one worker, which has all sessions";
 
 /// All moves.
 #[derive(Default)]
@@ -33,16 +36,46 @@ pub(super) struct Moves {
     waiting: VecDeque<Command>,
     /// Sessions that stayed where they were when nobody had asked for their move but the engine.
     settled: HashSet<Seid>,
+    pub(super) history: History,
+}
+
+/// Who wants a session to move.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wish {
+    /// Who is told; nobody, where the engine chose the session.
+    token: Option<u64>,
+    cause: MoveCause,
+    /// It only wants to know whether the session could.
+    is_dry: bool,
+}
+
+impl Wish {
+    /// Of somebody who names the session, and is told.
+    pub(crate) fn asked(token: u64) -> Self {
+        Self { token: Some(token), cause: MoveCause::Asked, is_dry: false }
+    }
+
+    /// Of the engine, which chose the session.
+    pub(super) fn own(cause: MoveCause) -> Self {
+        Self { token: None, cause, is_dry: false }
+    }
 }
 
 /// A session that is to move.
 #[derive(Clone, Copy)]
 struct Wanted {
-    /// Who is told; nobody, where the engine wants it itself.
-    token: Option<u64>,
+    wish: Wish,
     session: Seid,
     to: Owner,
     tries: u16,
+}
+
+impl Wanted {
+    /// As one that has moved.
+    fn past(&self, at_ms: u64, from: Option<Owner>) -> Past {
+        let Self { wish, session, to, .. } = *self;
+        Past { at_ms, session, from, to, cause: wish.cause, stayed: None }
+    }
 }
 
 /// The one that moves.
@@ -80,6 +113,11 @@ impl Moves {
         self.under_way.as_ref().is_some_and(|under_way| under_way.holds)
     }
 
+    /// Sessions that move, or are to.
+    pub(super) fn sessions(&self) -> usize {
+        self.wanted.len() + usize::from(self.under_way.is_some())
+    }
+
     /// Commands that wait.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
@@ -107,21 +145,19 @@ impl Engine {
     /// Whether any session moves, or is to.
     #[cfg(test)]
     pub(crate) fn has_moves(&self) -> bool {
-        self.moves.under_way.is_some() || !self.moves.wanted.is_empty()
+        self.moves.sessions() > 0
     }
 
-    /// Says where the session of a user is, or has it move.
-    pub(super) fn locate(
-        &mut self,
-        token: u64,
-        (ue, instance): (IpAddr, Instance),
-        worker: Option<u8>,
-    ) -> Option<Notice> {
-        let found = self.session_of(ue, instance).and_then(|session| {
+    /// Says where a session is, or has it move.
+    pub(super) fn locate(&mut self, token: u64, whose: Whose, to: Option<Destination>) -> Option<Notice> {
+        let found = self.session(whose).and_then(|session| {
             let placed = Placed { session, worker: self.owner(session), came_from: None };
-            match worker.filter(|worker| *worker != placed.worker) {
+            match to.filter(|to| to.worker != placed.worker) {
                 None => Ok(Some(placed)),
-                Some(to) => self.want(Some(token), session, to).map(|()| None),
+                Some(Destination { worker, is_dry }) => {
+                    let wish = Wish { is_dry, ..Wish::asked(token) };
+                    self.want(wish, session, worker).map(|()| None)
+                }
             }
         });
         found
@@ -129,24 +165,37 @@ impl Engine {
             .map(|outcome| Notice::Placed { token, outcome })
     }
 
-    fn session_of(&self, ue: IpAddr, instance: Instance) -> Result<Seid, String> {
+    fn session(&self, whose: Whose) -> Result<Seid, String> {
         if self.hands.len() == 1 {
-            return Err("there is one worker, which has all sessions".to_owned());
+            return Err(ONE_WORKER.to_owned());
         }
+        match whose {
+            Whose::User(ue, instance) => self.session_of(ue, instance),
+            Whose::Session(session) => {
+                let known = self.known.get(session).map(|_| session);
+                known.ok_or_else(|| format!("there is no session {session}"))
+            }
+        }
+    }
+
+    fn session_of(&self, ue: IpAddr, instance: Instance) -> Result<Seid, String> {
         let key = user_key(ue).map(|key| Key::User(key, instance));
         let session = key.and_then(|key| self.placement.holder(key));
         session.ok_or_else(|| format!("no session has the address {ue}"))
     }
 
     /// Has a session move.
-    pub(crate) fn want(&mut self, token: Option<u64>, session: Seid, to: Owner) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// A sentence for people.
+    pub(crate) fn want(&mut self, wish: Wish, session: Seid, to: Owner) -> Result<(), String> {
         if !self.placement.may_own(to) {
             return Err(format!("worker {to} is not there, or owns no sessions"));
         }
         if self.moves.wanted.len() >= WANTED_MAX {
             return Err("too many sessions are to move already; try again".to_owned());
         }
-        self.moves.wanted.push_back(Wanted { token, session, to, tries: 0 });
+        self.moves.wanted.push_back(Wanted { wish, session, to, tries: 0 });
         Ok(())
     }
 
@@ -162,7 +211,7 @@ impl Engine {
         }
         let wanted = self.moves.wanted.pop_front()?;
         let Some(known) = self.known.get(wanted.session) else {
-            return told(&wanted, Err(Stay::Gone));
+            return self.stays(&wanted, None, Stay::Gone);
         };
         if known.owner == wanted.to {
             return told(&wanted, Ok(known.owner));
@@ -183,7 +232,8 @@ impl Engine {
     /// A session is not at rest: it is looked at again, unless that was so for too long.
     fn try_again(&mut self, wanted: Wanted) -> Option<Notice> {
         if wanted.tries >= TRIES {
-            return told(&wanted, Err(Stay::Restless));
+            let from = self.owner(wanted.session);
+            return self.stays(&wanted, Some(from), Stay::Restless);
         }
         self.moves.wanted.push_back(Wanted { tries: wanted.tries + 1, ..wanted });
         None
@@ -219,6 +269,15 @@ impl Engine {
             self.order(from, Order::Move(Leg::Stay, parcel));
             return self.try_again(wanted);
         }
+        if wanted.wish.is_dry {
+            let from = under_way.from;
+            self.moves.under_way = None;
+            self.order(from, Order::Move(Leg::Stay, parcel));
+            return match self.placement.has_room(wanted.to) {
+                true => told(&wanted, Ok(from)),
+                false => told(&wanted, Err(Stay::Full(Refusal::Sessions))),
+            };
+        }
         under_way.holds = true;
         parcel.make_room(self.connections);
         self.order(wanted.to, Order::Move(Leg::Expect, parcel));
@@ -228,10 +287,10 @@ impl Engine {
     /// The session stays where it is.
     fn stay(&mut self, parcel: Box<Parcel>) -> Option<Notice> {
         let UnderWay { wanted, from, .. } = self.moves.under_way.take()?;
-        if wanted.token.is_none() {
+        if wanted.wish.token.is_none() {
             self.moves.settle(wanted.session);
         }
-        let notice = told(&wanted, Err(parcel.stays.unwrap_or(Stay::Restless)));
+        let notice = self.stays(&wanted, Some(from), parcel.stays.unwrap_or(Stay::Restless));
         self.order(from, Order::Move(Leg::Stay, parcel));
         notice
     }
@@ -282,13 +341,22 @@ impl Engine {
     fn taken(&mut self, parcel: &Parcel) -> Option<Notice> {
         let UnderWay { wanted, from, .. } = self.moves.under_way.take()?;
         if parcel.spent.is_none() {
-            return told(&wanted, Err(Stay::Gone));
+            return self.stays(&wanted, Some(from), Stay::Gone);
         }
+        self.moves.history.note(wanted.past(self.now_ms, Some(from)));
         self.placement.moved(wanted.session, (from, wanted.to));
         let known = self.known.get(wanted.session).unwrap_or_default();
         self.known.set(wanted.session, Known { owner: wanted.to, ..known });
         let placed = Placed { session: wanted.session, worker: wanted.to, came_from: Some(from) };
-        wanted.token.map(|token| Notice::Placed { token, outcome: Ok(placed) })
+        wanted.wish.token.map(|token| Notice::Placed { token, outcome: Ok(placed) })
+    }
+
+    /// A session stays where it is: that is remembered, if it was really to go, and told to who asked.
+    fn stays(&mut self, wanted: &Wanted, from: Option<Owner>, why: Stay) -> Option<Notice> {
+        if !wanted.wish.is_dry {
+            self.moves.history.note(Past { stayed: Some(why), ..wanted.past(self.now_ms, from) });
+        }
+        told(wanted, Err(why))
     }
 
     /// What waited while a session was under way, once none is.
@@ -308,5 +376,5 @@ impl Engine {
 fn told(wanted: &Wanted, outcome: Result<Owner, Stay>) -> Option<Notice> {
     let outcome = outcome.map(|worker| Placed { session: wanted.session, worker, came_from: None });
     let outcome = outcome.map_err(|stay| stay.to_string());
-    wanted.token.map(|token| Notice::Placed { token, outcome })
+    wanted.wish.token.map(|token| Notice::Placed { token, outcome })
 }

@@ -4,6 +4,7 @@ use super::balance::Loads;
 use crate::config::Limits;
 use crate::state::{KEYS_PER_SESSION, Key, Ports, Refusal, found_by, networks};
 use crate::steering::{Buckets, Crew};
+use dplink::{Placements, WorkerLoad};
 use rules::{Rules, Seid};
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -19,6 +20,9 @@ pub(super) fn shared_meters(rules: &Rules) -> Shared {
     rules.qers.iter().filter_map(|qer| qer.correlation).collect()
 }
 
+/// Why a session was placed where it was: the count it belongs to.
+pub(super) type Reason = fn(&mut Placements) -> &mut u64;
+
 /// Places new sessions.
 pub(crate) struct Placement {
     buckets: Buckets,
@@ -29,6 +33,8 @@ pub(crate) struct Placement {
     limit: usize,
     room: usize,
     claims: Claims,
+    /// Why new ones went where they did.
+    pub(super) placed: Placements,
     /// How busy each is.
     pub(super) loads: Loads,
 }
@@ -83,6 +89,7 @@ impl Placement {
             limit: limits.sessions,
             room: crew.share(limits).sessions,
             loads: Loads::new(crew),
+            placed: Placements::default(),
             claims: Claims { routes_max: limits.framed_routes, ..Claims::default() },
         }
     }
@@ -96,9 +103,14 @@ impl Placement {
     /// than others, the least busy, or if there is no room, the one with the fewest sessions.
     ///
     /// Sessions of Ethernet frames are switched to each other, and so together, in the first worker that has any.
-    pub(super) fn place(&mut self, keys: &[Key], shared: &Shared, of_frames: bool) -> Result<Owner, Refusal> {
+    pub(super) fn place(
+        &mut self,
+        keys: &[Key],
+        shared: &Shared,
+        of_frames: bool,
+    ) -> Result<(Owner, Reason), Refusal> {
         if self.is_alone() {
-            return Ok(0);
+            return Ok((0, |placed| &mut placed.address));
         }
         if self.sessions.iter().sum::<usize>() >= self.limit {
             return Err(Refusal::Sessions);
@@ -106,19 +118,24 @@ impl Placement {
         let by_keys = self.by_keys(keys);
         let (sessions, room) = (&self.sessions, self.room);
         let has_room = |owner: Owner| sessions.get(usize::from(owner)).is_some_and(|count| *count < room);
-        let owner = match self.claims.sharer(shared) {
-            Some(owner) => owner,
-            None => self.loads.instead_of(by_keys, has_room, sessions.iter().sum()),
-        };
-        let owner = match of_frames {
-            true => Some(self.distributors as Owner),
-            false => Some(owner).filter(|owner| has_room(*owner)).or_else(|| self.least_loaded()),
+        let sharer = self.claims.sharer(shared);
+        let owner = sharer.unwrap_or_else(|| self.loads.instead_of(by_keys, has_room, sessions.iter().sum()));
+        let (owner, reason): (_, Reason) = if of_frames {
+            (Some(self.distributors as Owner), |placed| &mut placed.frames)
+        } else if !has_room(owner) {
+            (self.least_loaded(), |placed| &mut placed.no_room)
+        } else if sharer.is_some() {
+            (Some(owner), |placed| &mut placed.meter)
+        } else if owner != by_keys {
+            (Some(owner), |placed| &mut placed.less_busy)
+        } else {
+            (Some(owner), |placed| &mut placed.address)
         };
         let owner = owner.filter(|owner| has_room(*owner)).ok_or(Refusal::Sessions)?;
         if let Some(count) = self.sessions.get_mut(usize::from(owner)) {
             *count += 1;
         }
-        Ok(owner)
+        Ok((owner, reason))
     }
 
     /// By the first address of its user, IPv4 before IPv6; without any, by its first tunnel.
@@ -166,6 +183,19 @@ impl Placement {
     /// Whether a worker may own sessions.
     pub(super) fn may_own(&self, owner: Owner) -> bool {
         (self.distributors..self.sessions.len()).contains(&usize::from(owner))
+    }
+
+    /// Whether there is room for one session more.
+    pub(super) fn has_room(&self, owner: Owner) -> bool {
+        self.sessions.get(usize::from(owner)).is_some_and(|count| *count < self.room)
+    }
+
+    /// Sessions of each worker, and of how many there is room, in what is told of workers.
+    pub(super) fn overview(&self, workers: &mut [WorkerLoad]) {
+        for ((owner, worker), count) in (0..).zip(workers).zip(&self.sessions) {
+            worker.sessions = *count as u64;
+            worker.room = if self.may_own(owner) { self.room as u64 } else { 0 };
+        }
     }
 
     /// Whose a key is.
@@ -328,5 +358,32 @@ impl Claims {
     /// Where sessions are that share a meter with this one.
     fn sharer(&self, shared: &Shared) -> Option<Owner> {
         shared.iter().find_map(|number| self.shared.get(number)).map(|(owner, _)| *owner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_worker_has_no_room_and_the_next_goes_elsewhere_for_that() {
+        let limits = Limits { sessions: 400, ..Limits::default() };
+        let mut placement = Placement::new(&Crew::of(2), &limits);
+        // A quarter more than half of them, and 64.
+        for _ in 0..314 {
+            assert!([0, 1].iter().all(|owner| placement.has_room(*owner)));
+            let (_, reason) = placement.place(&[], &Shared::new(), false).unwrap();
+            *reason(&mut placement.placed) += 1;
+        }
+        let full = placement.by_keys(&[]);
+        assert!(!placement.has_room(full) && placement.has_room(1 - full) && !placement.has_room(2));
+        let (owner, reason) = placement.place(&[], &Shared::new(), false).unwrap();
+        *reason(&mut placement.placed) += 1;
+        assert_eq!(owner, 1 - full);
+        assert_eq!(placement.placed, Placements { address: 314, no_room: 1, ..Placements::default() });
+        let mut told = [WorkerLoad::default(); 2];
+        placement.overview(&mut told);
+        let of = |owner: Owner| (told[usize::from(owner)].sessions, told[usize::from(owner)].room);
+        assert_eq!([of(full), of(1 - full)], [(314, 314), (1, 314)]);
     }
 }

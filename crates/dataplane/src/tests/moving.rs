@@ -2,6 +2,7 @@
 //! once.
 
 mod along;
+mod evening;
 mod staying;
 
 use super::applied;
@@ -10,11 +11,12 @@ use super::redirect::{SERVER_FIRST, USER_FIRST, flow, made, up};
 use crate::config::Config;
 use crate::content::ContentRules;
 use crate::counters::DropReason;
+use crate::engine::Wish;
 use crate::fixture::{
     FRAMES, N3, N6, SERVED, asleep, config, enriched, ethernet, metered, rules, with_ethernet,
 };
 use crate::steering::{Balance, Crew};
-use dplink::{Command, Desired, Notice, Placed, UsageCounts};
+use dplink::{Command, Desired, Destination, Notice, Placed, UsageCounts, Whose};
 use packet::tcp::flag;
 use proptest::prelude::*;
 use rules::{ApplyAction, BitRates, Instance, Rules, Seid, Urr, UrrId};
@@ -81,7 +83,7 @@ fn ports_down(frames: &[Vec<u8>]) -> Vec<u16> {
 
 impl Team {
     fn go(&mut self, session: u64, to: usize) {
-        self.engine.want(Some(1), Seid(session), to as u8).unwrap();
+        self.engine.want(Wish::asked(1), Seid(session), to as u8).unwrap();
     }
 
     /// One look of the engine and one turn of each worker, in an order of their own; what left by N3 and N6.

@@ -66,6 +66,17 @@ pub(crate) struct Query {
     pub(crate) counts: Vec<UsageCounts>,
 }
 
+/// How busy a worker has been until now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Busy {
+    /// That packets took.
+    pub(crate) cycles: u64,
+    /// What the clock says, in cycles.
+    pub(crate) clock: u64,
+    /// Packets taken from ports and from other workers.
+    pub(crate) packets: u64,
+}
+
 /// To the control side, which frees what the worker no longer needs: a worker allocates and frees nothing.
 #[derive(Debug)]
 pub(crate) enum Report {
@@ -97,8 +108,8 @@ pub(crate) enum Report {
     Macs(Seid, Vec<SeenMac>),
     /// A step of a session's way to another worker is done.
     Moved(Leg, Box<Parcel>),
-    /// Cycles that packets took until now, and what the clock says.
-    Busy { cycles: u64, now: u64 },
+    /// How busy it has been.
+    Busy(Busy),
     /// Nothing to tell.
     Done,
 }
@@ -232,7 +243,11 @@ impl<P: Port> Worker<P> {
                 Report::Done
             }
             Order::Move(leg, parcel) => self.go(leg, parcel),
-            Order::Busy => Report::Busy { cycles: self.busy_cycles, now: (self.clock)() },
+            Order::Busy => {
+                let books = self.counters.books();
+                let packets = books.received + books.handed_in;
+                Report::Busy(Busy { cycles: self.busy_cycles, clock: (self.clock)(), packets })
+            }
             Order::List(mut listing) => {
                 self.list_peers(&mut listing);
                 Report::Listed(listing)

@@ -1,7 +1,7 @@
 use super::*;
 use rules::{
     ApplyAction, BitRates, Far, FarId, FlowDescription, FlowEnd, ForwardingParameters, Gate, HeaderField,
-    PacketRate, PacketRates, Pdi, PortRange, Qer, QerId, Redirect, SdfFilter, Urr, limits,
+    Instance, PacketRate, PacketRates, Pdi, PortRange, Qer, QerId, Redirect, SdfFilter, Urr, limits,
 };
 
 fn end() -> FlowEnd {

@@ -22,7 +22,7 @@ fn some_sessions_stay_where_they_are() {
     team.put(7, 1, late);
     team.settle();
     assert_eq!(team.owner(7), to);
-    assert!(team.engine.want(None, Seid(S), 3).is_err());
+    assert!(team.engine.want(Wish::asked(1), Seid(S), 3).is_err());
     team.go(77, 1);
     assert!(matches!(&team.settle()[..], [Notice::Placed { outcome: Err(_), .. }]));
 
@@ -86,7 +86,7 @@ fn a_session_that_is_joined_meanwhile_stays() {
 }
 
 /// A clock that goes on whenever anybody looks.
-fn ticks() -> u64 {
+pub(super) fn ticks() -> u64 {
     thread_local!(static TICKS: Cell<u64> = const { Cell::new(0) });
     TICKS.with(|ticks| {
         ticks.set(ticks.get() + 1);
@@ -131,7 +131,12 @@ fn where_a_session_is_can_be_asked() {
     let mut team = with(2, S, rules(S));
     let at = team.owner(S) as u8;
     let instance = Instance::DEFAULT;
-    let ask = |ue: Ipv4Addr, worker| Command::Locate { token: 4, ue: ue.into(), instance, worker };
+    let to = |worker| Destination { worker, is_dry: false };
+    let ask = |ue: Ipv4Addr, worker: Option<u8>| Command::Locate {
+        token: 4,
+        whose: Whose::User(ue.into(), instance),
+        to: worker.map(to),
+    };
     let placed = |worker, came_from| {
         [Notice::Placed { token: 4, outcome: Ok(Placed { session: Seid(S), worker, came_from }) }]
     };
