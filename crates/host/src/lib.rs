@@ -4,6 +4,7 @@
 //! here can be tested here. Nothing is called, no privileged register is read: `/sys`, `/proc`, `/dev`, and firmware files.
 //!
 //! * [`Facts`]: what there is. What cannot be read is absent, not guessed.
+//! * [`Placement`]: which NUMA nodes a data plane's parts are on, and which its packet memory belongs on.
 //! * [`examine`]: what it means for a user plane: [`Finding`]s, each with what to do and what it is worth.
 //! * [`tune`]: changes at run time, as a plan that is printed, applied whole or not at all, and undone.
 
@@ -12,6 +13,7 @@ mod cpus;
 mod facts;
 mod finding;
 mod node;
+mod placement;
 mod report;
 mod root;
 pub mod tune;
@@ -24,5 +26,6 @@ pub use facts::{
 };
 pub use finding::{Finding, State};
 pub use node::{Node, NodePort, Tables};
+pub use placement::Placement;
 pub use report::{Colours, explained, table};
 pub use root::{Absent, Root};

@@ -4,7 +4,8 @@
 mod made;
 
 use anchorline_host::{
-    Colours, Facts, Finding, Node, NodePort, Root, State, examine, explain, explained, identifiers, table,
+    Colours, Facts, Finding, Node, NodePort, Placement, Root, State, examine, explain, explained,
+    identifiers, table,
 };
 use made::{Made, servers};
 use std::path::PathBuf;
@@ -36,7 +37,9 @@ fn two_xeons_with_e810_and_x710() {
     assert_eq!(packages, [State::Warning, State::Good]);
     let placement = of(&findings, "node.placement");
     assert!(placement.iter().any(|finding| finding.found.contains("node 1, the worker on CPU 8 on node 0")));
-    assert!(of(&findings, "node.packet-memory")[0].state == State::Problem);
+    let memory: Vec<State> =
+        of(&findings, "node.packet-memory").iter().map(|finding| finding.state).collect();
+    assert_eq!(memory, [State::Good, State::Problem], "each node has pages of its own");
     assert_eq!(
         of(&findings, "node.ports").iter().filter(|finding| finding.state == State::Problem).count(),
         2
@@ -52,6 +55,46 @@ fn what_the_bios_and_the_command_line_changed_is_seen() {
     let findings = examine(&made.facts(), None);
     assert_eq!(of(&findings, "bios.sub-numa")[0].state, State::Advice);
     assert!(of(&findings, "power.sleep")[0].found.ends_with("; processor.max_cstate=1; idle=poll"));
+}
+
+/// Packets of a card belong on its node, and pages that the data plane makes for itself cannot be there.
+#[test]
+fn packet_memory_of_another_node_is_no_use() {
+    let findings = |node: &Node| examine(&servers::xeon().facts(), Some(node));
+    let mut node = Node { required: false, memory_mb: 2_048, ..servers::node() };
+    node.ports.retain(|port| port.name == "n6");
+    let memory =
+        |node: &Node| of(&findings(node), "node.packet-memory").into_iter().cloned().collect::<Vec<_>>();
+    let [short] = &memory(&node)[..] else { panic!() };
+    assert_eq!(short.state, State::Warning, "{short:?}");
+    assert!(short.found.contains("1024 MiB of huge pages are free on node 1, where 2048 of"), "{short:?}");
+    node.memory_mb = 1_024;
+    assert_eq!(memory(&node)[0].state, State::Good);
+    // On node 0 it can make them.
+    node = Node { required: false, memory_mb: 16_384, ..servers::node() };
+    node.ports.retain(|port| port.name == "n3");
+    assert_eq!(memory(&node)[0].state, State::Advice);
+}
+
+#[test]
+fn parts_of_a_node_have_their_places() {
+    let placement = Placement::new(&servers::xeon().facts(), &servers::node());
+    let expected = Placement {
+        // There is no such card as the third port's.
+        devices: vec![Some(0), Some(1), None],
+        workers: vec![Some(0), Some(1)],
+        packets: vec![Some(0), Some(1), None],
+        memory_mb: vec![(0, 5_462), (1, 2_730)],
+    };
+    assert_eq!(placement, expected);
+    // A device in software is where the workers are.
+    let port = NodePort { name: "n3".to_owned(), device: "net_tap0,iface=t0".to_owned() };
+    let node = Node { ports: vec![port], workers: vec![20, 60], worker_count: 2, ..servers::node() };
+    let placement = Placement::new(&servers::xeon().facts(), &node);
+    assert_eq!((placement.of_workers(), &placement.memory_mb[..]), (Some(1), &[(1, 8_192)][..]));
+    // On one node there is nothing to be asked for.
+    let alone = Placement::new(&servers::epyc().facts(), &node);
+    assert_eq!((alone.packets, alone.memory_mb), (vec![None], vec![]));
 }
 
 /// Ports of the kernel and of none.

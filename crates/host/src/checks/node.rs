@@ -2,7 +2,8 @@
 
 use super::{Check, NO_FIGURE, View, count};
 use crate::finding::Outcome;
-use crate::{Facts, Nic, Node, NodePort, Tables};
+use crate::placement::nic;
+use crate::{Facts, Node, NodePort, Placement, Tables};
 use steer::{Abilities, decide};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -28,7 +29,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "node.packet-memory",
         means: "Packet memory (memory_mb) comes from free huge pages, or from those the data plane may make; with \
-                huge_pages = \"require\" it does not start without.",
+                huge_pages = \"require\" it does not start without. Where there are several NUMA nodes, each port's packets \
+                belong on that of its device, and are there if enough pages are free there before the start.",
         worth: "as memory.huge-pages",
         ask: |view| of_node(view, packet_memory),
     },
@@ -115,16 +117,6 @@ fn siblings(facts: &Facts, node: &Node) -> Vec<Outcome> {
     node.workers.iter().filter_map(one).collect()
 }
 
-fn nic<'a>(facts: &'a Facts, port: &NodePort) -> Option<&'a Nic> {
-    match port.pci() {
-        Some(address) => facts.nics.iter().find(|nic| nic.address.eq_ignore_ascii_case(&address)),
-        None => facts
-            .nics
-            .iter()
-            .find(|nic| nic.interfaces.iter().any(|name| Some(name.as_str()) == port.interface())),
-    }
-}
-
 fn placement(facts: &Facts, node: &Node) -> Vec<Outcome> {
     if facts.topology.nodes.len() < 2 {
         return vec![Outcome::good("there is one NUMA node")];
@@ -149,16 +141,39 @@ fn packet_memory(facts: &Facts, node: &Node) -> Vec<Outcome> {
     if !node.huge_pages {
         return vec![Outcome::warning("huge_pages = \"never\"", "leave it out, or \"auto\"")];
     }
-    let of_ports = node.ports.iter().filter_map(|port| nic(facts, port)?.numa_node).next();
-    let free = facts.memory.free_huge_mb(of_ports);
-    let place = of_ports.map_or_else(String::new, |number| format!(" on node {number}, where the ports are"));
-    let found = format!("{free} MiB of huge pages are free{place}; memory_mb is {}", node.memory_mb);
-    let act = "anchorline tune --config FILE reserves them";
-    vec![match (free >= u64::from(node.memory_mb), node.required) {
+    let memory_mb = Placement::new(facts, node).memory_mb;
+    if memory_mb.is_empty() {
+        let free = facts.memory.free_huge_mb(None);
+        let found = format!("{free} MiB of huge pages are free; memory_mb is {}", node.memory_mb);
+        return vec![enough(found, free >= u64::from(node.memory_mb), node.required)];
+    }
+    let one = |(number, part): &(usize, u32)| {
+        let free = facts.memory.free_huge_mb(Some(*number));
+        let found = format!(
+            "{free} MiB of huge pages are free on node {number}, where {part} of memory_mb = {} belong",
+            node.memory_mb
+        );
+        match (free >= u64::from(*part), node.required) {
+            // DPDK takes pages beyond the kernel's pool on node 0 alone.
+            (false, false) if *number > 0 => {
+                Outcome::warning(format!("{found}: packets would be in memory of another node"), RESERVE)
+            }
+            (is_enough, required) => enough(found, is_enough, required),
+        }
+    };
+    memory_mb.iter().map(one).collect()
+}
+
+const RESERVE: &str = "anchorline tune --config FILE reserves them";
+
+fn enough(found: String, is_enough: bool, required: bool) -> Outcome {
+    match (is_enough, required) {
         (true, _) => Outcome::good(found),
-        (false, true) => Outcome::problem(format!("{found}, and huge_pages = \"require\""), act),
-        (false, false) => Outcome::advice(format!("{found}: the data plane asks for more at its start"), act),
-    }]
+        (false, true) => Outcome::problem(format!("{found}, and huge_pages = \"require\""), RESERVE),
+        (false, false) => {
+            Outcome::advice(format!("{found}: the data plane asks for more at its start"), RESERVE)
+        }
+    }
 }
 
 fn tables(facts: &Facts, node: &Node) -> Vec<Outcome> {

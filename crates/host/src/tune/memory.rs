@@ -4,7 +4,7 @@ use super::plan::Wanted;
 use super::step::Step;
 
 pub(super) fn steps(wanted: &Wanted<'_>) -> Vec<Step> {
-    let mut steps = vec![huge_pages(wanted)];
+    let mut steps = huge_pages(wanted);
     steps.push(wanted.set(
         "/sys/kernel/mm/transparent_hugepage/enabled",
         "madvise",
@@ -26,24 +26,29 @@ pub(super) fn steps(wanted: &Wanted<'_>) -> Vec<Step> {
     steps
 }
 
-/// Pages of 2 MiB, as many as are missing, on the node of the ports. Pages of 1 GiB are had at the start, if at all.
-fn huge_pages(wanted: &Wanted<'_>) -> Step {
+/// Pages of 2 MiB, as many as are missing, on the nodes of the ports. Pages of 1 GiB are had at the start, if at all.
+fn huge_pages(wanted: &Wanted<'_>) -> Vec<Step> {
+    if wanted.huge_mb == 0 {
+        let why = "how many is not said: name a configuration (--config) or --huge-mb";
+        return vec![Step::not_here("huge pages", why)];
+    }
+    wanted.memory_mb.iter().map(|(node, part)| of_node(wanted, *node, *part)).collect()
+}
+
+fn of_node(wanted: &Wanted<'_>, node: Option<usize>, wanted_mb: u64) -> Step {
     const SIZE_KB: u64 = 2048;
     let memory = &wanted.facts.memory;
-    let free_mb = memory.free_huge_mb(wanted.node);
-    if wanted.huge_mb == 0 {
-        return Step::not_here(
-            "huge pages",
-            "how many is not said: name a configuration (--config) or --huge-mb",
-        );
+    let free_mb = memory.free_huge_mb(node);
+    if free_mb >= wanted_mb {
+        let place = node.filter(|_| wanted.memory_mb.len() > 1).map(|node| format!(" on node {node}"));
+        let place = place.unwrap_or_default();
+        return Step::done(format!("{free_mb} MiB of huge pages are free{place}, {wanted_mb} are wanted"));
     }
-    if free_mb >= wanted.huge_mb {
-        return Step::done(format!("{free_mb} MiB of huge pages are free, {} are wanted", wanted.huge_mb));
-    }
-    let here = |pages: &&crate::HugePages| {
-        pages.size_kb == SIZE_KB && (pages.node.is_none() || pages.node == wanted.node)
-    };
+    let here =
+        |pages: &&crate::HugePages| pages.size_kb == SIZE_KB && (pages.node.is_none() || pages.node == node);
+    // All of it had better be on another node than nowhere.
     let any = || memory.huge_pages.iter().find(|pages| pages.size_kb == SIZE_KB);
+    let any = || (wanted.memory_mb.len() == 1).then(any).flatten();
     let Some(pages) = memory.huge_pages.iter().find(here).or_else(any) else {
         return Step::not_here("huge pages", "the kernel shows none of 2 MiB");
     };
@@ -51,11 +56,7 @@ fn huge_pages(wanted: &Wanted<'_>) -> Step {
         Some(node) => format!("/sys/devices/system/node/node{node}/hugepages"),
         None => "/sys/kernel/mm/hugepages".to_owned(),
     };
-    let missing = (wanted.huge_mb - free_mb).div_ceil(SIZE_KB / 1024);
+    let missing = (wanted_mb - free_mb).div_ceil(SIZE_KB / 1024);
     let path = format!("{folder}/hugepages-{SIZE_KB}kB/nr_hugepages");
-    wanted.set(
-        &path,
-        &(pages.total + missing).to_string(),
-        &format!("{} MiB of packet memory", wanted.huge_mb),
-    )
+    wanted.set(&path, &(pages.total + missing).to_string(), &format!("{wanted_mb} MiB of packet memory"))
 }

@@ -2,7 +2,7 @@
 
 use super::step::{Step, Write, chosen};
 use super::{frequency, interrupts, memory, speed_select, start};
-use crate::{CpuSet, Facts, Node, Root};
+use crate::{CpuSet, Facts, Node, Placement, Root};
 use std::fmt::Write as _;
 
 /// What is asked for besides the configuration.
@@ -32,8 +32,8 @@ pub(super) struct Wanted<'a> {
     /// All others that are online, without the other threads of the workers' cores if there are any besides.
     pub(super) others: CpuSet,
     pub(super) huge_mb: u64,
-    /// The NUMA node that packet memory belongs on.
-    pub(super) node: Option<usize>,
+    /// NUMA nodes that packet memory belongs on, each with its part of it, in MiB; `None`: any.
+    pub(super) memory_mb: Vec<(Option<usize>, u64)>,
     pub(super) base_frequency: bool,
 }
 
@@ -68,19 +68,36 @@ fn wanted<'a>(root: &'a Root, facts: &'a Facts, node: Option<&Node>, options: &O
     let workers =
         candidates.into_iter().find(|cpus| !cpus.is_empty()).cloned().unwrap_or_default().common(&online);
     let memory_mb = node.filter(|node| node.huge_pages).map_or(0, |node| u64::from(node.memory_mb));
-    let of_port = |node: &Node| {
-        let address = node.ports.iter().find_map(crate::NodePort::pci)?;
-        facts.nics.iter().find(|nic| nic.address == address)?.numa_node
-    };
+    let huge_mb = if options.huge_mb > 0 { options.huge_mb } else { memory_mb };
     Wanted {
         root,
         facts,
         others: others(facts, &workers),
-        node: node.and_then(of_port).or_else(|| facts.topology.node_of(workers.iter().next()?)),
+        memory_mb: memory_places(facts, node, &workers, huge_mb),
         workers,
-        huge_mb: if options.huge_mb > 0 { options.huge_mb } else { memory_mb },
+        huge_mb,
         base_frequency: options.base_frequency,
     }
+}
+
+/// As the data plane will have it, else beside the first port, or the first worker.
+fn memory_places(
+    facts: &Facts,
+    node: Option<&Node>,
+    workers: &CpuSet,
+    huge_mb: u64,
+) -> Vec<(Option<usize>, u64)> {
+    let placement = |node: &Node| {
+        let memory_mb = u32::try_from(huge_mb).unwrap_or(u32::MAX);
+        Placement::new(facts, &Node { memory_mb, ..node.clone() })
+    };
+    let placement = node.map(placement).unwrap_or_default();
+    if placement.memory_mb.is_empty() {
+        let of_port = placement.devices.iter().copied().flatten().next();
+        let beside = of_port.or_else(|| facts.topology.node_of(workers.iter().next()?));
+        return vec![(beside, huge_mb)];
+    }
+    placement.memory_mb.into_iter().map(|(number, part)| (Some(number), part.into())).collect()
 }
 
 fn others(facts: &Facts, workers: &CpuSet) -> CpuSet {
