@@ -60,12 +60,13 @@ void anchorline_free_bulk(struct rte_mbuf **packets, unsigned int count)
 		rte_mempool_put_bulk(pool, batch, held);
 }
 
-struct rte_mempool *anchorline_pool_create(const char *name, unsigned int capacity, unsigned int cache, uint16_t room)
+struct rte_mempool *anchorline_pool_create(const char *name, unsigned int capacity, unsigned int cache, uint16_t room,
+					   int node)
 {
 	struct rte_pktmbuf_pool_private sizes = { .mbuf_data_room_size = room };
 	unsigned int flags = rte_eal_iova_mode() == RTE_IOVA_VA ? RTE_MEMPOOL_F_NO_IOVA_CONTIG : 0;
 	struct rte_mempool *pool = rte_mempool_create_empty(name, capacity, sizeof(struct rte_mbuf) + room, cache,
-							    sizeof(sizes), SOCKET_ID_ANY, flags);
+							    sizeof(sizes), node, flags);
 
 	if (pool == NULL)
 		return NULL;
@@ -81,6 +82,33 @@ struct rte_mempool *anchorline_pool_create(const char *name, unsigned int capaci
 	}
 	rte_mempool_obj_iter(pool, rte_pktmbuf_init, NULL);
 	return pool;
+}
+
+struct samples {
+	void **places;
+	uint32_t room;
+	uint32_t found;
+	uint32_t step;
+};
+
+static void sample(struct rte_mempool *pool, void *opaque, void *mbuf, unsigned int index)
+{
+	struct samples *samples = opaque;
+
+	RTE_SET_USED(pool);
+	if (index % samples->step == 0 && samples->found < samples->room)
+		samples->places[samples->found++] = mbuf;
+}
+
+uint32_t anchorline_pool_sample(struct rte_mempool *pool, void **places, uint32_t room)
+{
+	struct samples samples = { .places = places, .room = room };
+
+	if (room == 0)
+		return 0;
+	samples.step = pool->size / room + 1;
+	rte_mempool_obj_iter(pool, sample, &samples);
+	return samples.found;
 }
 
 void anchorline_ring_drain(struct rte_ring *ring)

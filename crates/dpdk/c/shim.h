@@ -23,9 +23,13 @@ int anchorline_alloc_bulk(struct rte_mempool *pool, struct rte_mbuf **packets, u
 void anchorline_free_bulk(struct rte_mbuf **packets, unsigned int count);
 
 /* A pool of mbufs, or null and the error number set. Where addresses need no translation (IOVA as VA) its mbufs
- * lie close together whatever the page size; rte_pktmbuf_pool_create() would give each a 4 KiB page of its own
+ * lie close together whatever the page size, on a NUMA node or on any (-1); rte_pktmbuf_pool_create() would give each a 4 KiB page of its own
  * when there are no huge pages, which costs memory and cache and makes AF_XDP lose packets. */
-struct rte_mempool *anchorline_pool_create(const char *name, unsigned int capacity, unsigned int cache, uint16_t room);
+struct rte_mempool *anchorline_pool_create(const char *name, unsigned int capacity, unsigned int cache, uint16_t room,
+					   int node);
+
+/* Addresses of at most `room` mbufs from all over a pool; returns how many. */
+uint32_t anchorline_pool_sample(struct rte_mempool *pool, void **places, uint32_t room);
 
 /* Frees every mbuf that waits in a ring. */
 void anchorline_ring_drain(struct rte_ring *ring);

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::hugepages::{self, Leave};
+use crate::numa::Preference;
 use crate::threads::WorkerThread;
 use crate::{control, cpus, log, quiet, sys};
 use std::ffi::{CString, c_char, c_int};
@@ -32,6 +33,9 @@ pub struct EalConfig {
     pub cpus: Vec<usize>,
     /// Addresses of the PCI devices that ports may use ("0000:3b:00.0"); empty: PCI is left alone.
     pub pci: Vec<String>,
+    /// NUMA nodes that the memory is to be on, each with its part in MB; empty: DPDK's choice. It is heeded where enough huge
+    /// pages are free on each; of ordinary pages it says which node DPDK's own tables prefer.
+    pub nodes: Vec<(u32, u32)>,
     /// Virtual devices made at the start, as EAL's `--vdev` takes them.
     pub vdevs: Vec<String>,
 }
@@ -43,6 +47,7 @@ impl Default for EalConfig {
             huge_pages: HugePages::Auto,
             cpus: Vec::new(),
             pci: Vec::new(),
+            nodes: Vec::new(),
             vdevs: Vec::new(),
         }
     }
@@ -72,6 +77,7 @@ pub struct Eal {
     memory: Memory,
     tsc_hz: u64,
     pci: Vec<String>,
+    has_nodes: bool,
 }
 
 static EAL: OnceLock<Eal> = OnceLock::new();
@@ -97,6 +103,11 @@ impl Eal {
     /// What packet memory is made of.
     pub fn memory(&self) -> Memory {
         self.memory
+    }
+
+    /// Whether DPDK has huge pages on the nodes it was to ([`EalConfig::nodes`]), as much as on each.
+    pub fn has_nodes(&self) -> bool {
+        self.has_nodes
     }
 
     /// Cycles of [`tsc`](crate::tsc) per second.
@@ -138,14 +149,16 @@ fn start(config: &EalConfig) -> Result<Eal, Error> {
     let _lock = huge.then(hugepages::lock);
     let leave = choose_memory(config)?;
     let cpus = if config.cpus.is_empty() { cpus::allowed() } else { config.cpus.clone() };
-    let arguments = arguments(config, &cpus, leave.is_some());
-    let result = run_init(arguments, cpus);
+    let has_nodes = leave.is_some() && hugepages::are_free(Path::new(hugepages::NODES), &config.nodes);
+    let nodes = if has_nodes { config.nodes.as_slice() } else { &[] };
+    let arguments = arguments(config, &cpus, (leave.is_some(), nodes));
+    let result = run_init(arguments, cpus, config.nodes.first().map(|(node, _)| *node));
     let memory = memory(config.memory_mb, leave);
     result?;
     quiet::silence();
     // SAFETY: reads a number the EAL, which runs, has measured.
     let tsc_hz = unsafe { sys::rte_get_tsc_hz() };
-    Ok(Eal { memory, tsc_hz, pci: config.pci.clone() })
+    Ok(Eal { memory, tsc_hz, pci: config.pci.clone(), has_nodes })
 }
 
 /// What was chosen, once it is mapped.
@@ -176,10 +189,14 @@ fn choose_memory(config: &EalConfig) -> Result<Option<Option<Leave>>, Error> {
     }
 }
 
-fn arguments(config: &EalConfig, cpus: &[usize], huge: bool) -> Vec<String> {
+fn arguments(config: &EalConfig, cpus: &[usize], (huge, nodes): (bool, &[(u32, u32)])) -> Vec<String> {
     let list: Vec<String> = cpus.iter().map(usize::to_string).collect();
     let mut arguments = vec!["anchorline".to_owned(), format!("--lcores=0@({})", list.join(","))];
-    arguments.extend(["-m".to_owned(), config.memory_mb.to_string(), "--no-telemetry".to_owned()]);
+    arguments.push("--no-telemetry".to_owned());
+    match nodes {
+        [] => arguments.extend(["-m".to_owned(), config.memory_mb.to_string()]),
+        nodes => arguments.push(format!("--socket-mem={}", by_node(nodes))),
+    }
     if huge {
         // One file for all: virtio-user shares the memory with its other end file by file, 8 at most.
         arguments.extend(["--in-memory".to_owned(), "--single-file-segments".to_owned()]);
@@ -194,14 +211,23 @@ fn arguments(config: &EalConfig, cpus: &[usize], huge: bool) -> Vec<String> {
     arguments
 }
 
+/// MB of each node from 0 on, as EAL's `--socket-mem` takes them.
+fn by_node(nodes: &[(u32, u32)]) -> String {
+    let last = nodes.iter().map(|(node, _)| *node).max().unwrap_or(0);
+    let part =
+        |node| nodes.iter().filter(|(of, _)| *of == node).map(|(_, part)| part).sum::<u32>().to_string();
+    (0..=last).map(part).collect::<Vec<_>>().join(",")
+}
+
 /// Starts the EAL from a thread that ends with it: the thread it starts from is renamed, bound to CPUs and made
 /// a worker, which must not happen to the caller's.
-fn run_init(arguments: Vec<String>, cpus: Vec<usize>) -> Result<(), Error> {
+fn run_init(arguments: Vec<String>, cpus: Vec<usize>, node: Option<u32>) -> Result<(), Error> {
     let refused = |reason: String| Error::Start { reason };
     let arguments: Result<Vec<CString>, _> = arguments.into_iter().map(CString::new).collect();
     let arguments = arguments.map_err(|error| refused(error.to_string()))?;
     let thread = std::thread::Builder::new().name("eal-init".to_owned()).spawn(move || {
         cpus::bind(&cpus);
+        let _preference = node.and_then(Preference::of);
         log::take_over();
         log::capture(|| rte_eal_init(&arguments))
     });
@@ -219,4 +245,20 @@ fn rte_eal_init(arguments: &[CString]) -> Option<i32> {
     // pointers and keeps copies of the texts.
     let status = unsafe { sys::rte_eal_init(count, pointers.as_mut_ptr()) };
     (status < 0).then(log::errno)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_asked_for_by_node_where_it_is_there() {
+        let config = EalConfig { memory_mb: 96, ..EalConfig::default() };
+        let told = |huge, nodes: &[(u32, u32)]| arguments(&config, &[0], (huge, nodes)).join(" ");
+        assert!(told(true, &[]).contains(" -m 96 "), "{}", told(true, &[]));
+        let by_node = told(true, &[(2, 64), (0, 32)]);
+        assert!(by_node.contains(" --socket-mem=32,0,64 ") && !by_node.contains(" -m "), "{by_node}");
+        // DPDK takes no nodes for ordinary pages.
+        assert!(told(false, &[]).contains(" -m 96 --no-huge"), "{}", told(false, &[]));
+    }
 }

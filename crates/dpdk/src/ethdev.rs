@@ -33,6 +33,17 @@ pub(crate) fn find(name: &CStr) -> Result<Ethdev, Errno> {
     Ok(Ethdev(id))
 }
 
+/// DPDK's word for whichever NUMA node.
+const ANY_SOCKET: u32 = u32::MAX;
+
+/// On the device's own NUMA node, or where that has no memory, on any: DPDK does not look elsewhere by itself.
+fn nearest(socket: u32, set_up: impl Fn(u32) -> Result<(), Errno>) -> Result<(), Errno> {
+    match set_up(socket) {
+        Err(Errno(error)) if error == -libc::ENOMEM && socket != ANY_SOCKET => set_up(ANY_SOCKET),
+        done => done,
+    }
+}
+
 impl Ethdev {
     pub(crate) fn info(self) -> Result<sys::rte_eth_dev_info, Errno> {
         let mut info = MaybeUninit::zeroed();
@@ -71,15 +82,19 @@ impl Ethdev {
     }
 
     pub(crate) fn set_up_rx(self, queue: u16, descriptors: u16, pool: &Mempool) -> Result<(), Errno> {
-        // SAFETY: DPDK checks the numbers; null takes the device's defaults; the port keeps the pool.
-        check(unsafe {
-            sys::rte_eth_rx_queue_setup(self.0, queue, descriptors, self.socket(), ptr::null(), pool.as_ptr())
+        nearest(self.socket(), |socket| {
+            // SAFETY: DPDK checks the numbers; null takes the device's defaults; the port keeps the pool.
+            check(unsafe {
+                sys::rte_eth_rx_queue_setup(self.0, queue, descriptors, socket, ptr::null(), pool.as_ptr())
+            })
         })
     }
 
     pub(crate) fn set_up_tx(self, queue: u16, descriptors: u16) -> Result<(), Errno> {
-        // SAFETY: DPDK checks the numbers; null takes the device's defaults.
-        check(unsafe { sys::rte_eth_tx_queue_setup(self.0, queue, descriptors, self.socket(), ptr::null()) })
+        nearest(self.socket(), |socket| {
+            // SAFETY: DPDK checks the numbers; null takes the device's defaults.
+            check(unsafe { sys::rte_eth_tx_queue_setup(self.0, queue, descriptors, socket, ptr::null()) })
+        })
     }
 
     fn socket(self) -> u32 {
@@ -142,5 +157,31 @@ impl Ethdev {
                 sys::rte_dev_remove(device);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    /// What a device is asked that answers so, by turns, and what comes of it.
+    fn asked(socket: u32, answers: &[i32]) -> (Vec<u32>, Result<(), Errno>) {
+        let (sockets, answers) = (RefCell::new(Vec::new()), RefCell::new(answers.iter()));
+        let outcome = nearest(socket, |socket| {
+            sockets.borrow_mut().push(socket);
+            check(*answers.borrow_mut().next().unwrap())
+        });
+        (sockets.into_inner(), outcome)
+    }
+
+    #[test]
+    fn queues_are_on_another_node_only_where_there_is_no_memory_on_the_devices() {
+        let (none, other) = (-libc::ENOMEM, -libc::EINVAL);
+        assert_eq!(asked(1, &[0]), (vec![1], Ok(())));
+        assert_eq!(asked(1, &[none, 0]), (vec![1, ANY_SOCKET], Ok(())));
+        assert_eq!(asked(1, &[none, none]), (vec![1, ANY_SOCKET], Err(Errno(none))));
+        assert_eq!(asked(1, &[other]), (vec![1], Err(Errno(other))));
+        assert_eq!(asked(ANY_SOCKET, &[none]), (vec![ANY_SOCKET], Err(Errno(none))));
     }
 }

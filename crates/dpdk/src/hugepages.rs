@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 /// Where the kernel keeps them, a folder per page size.
 pub(crate) const SYSFS: &str = "/sys/kernel/mm/hugepages";
 
+/// Where it keeps those of each NUMA node.
+pub(crate) const NODES: &str = "/sys/devices/system/node";
+
 /// The size taken beyond the pool: the one every x86-64 and arm64 (4 KiB granule) machine can make at run time.
 const PAGE_KB: u64 = 2048;
 
@@ -64,6 +67,12 @@ pub(crate) fn free_bytes(sysfs: &Path) -> u64 {
             Some(free.saturating_sub(reserved) * size_kb * 1024)
         })
         .sum()
+}
+
+/// Whether each of these NUMA nodes has so many MB in free huge pages; of no nodes, no.
+pub(crate) fn are_free(nodes: &Path, wanted_mb: &[(u32, u32)]) -> bool {
+    let free = |node: &u32| free_bytes(&nodes.join(format!("node{node}/hugepages")));
+    !wanted_mb.is_empty() && wanted_mb.iter().all(|(node, part)| free(node) >= u64::from(*part) << 20)
 }
 
 /// Asks for `bytes` of huge pages; `None`, and no change, without the right or the memory.
@@ -121,6 +130,25 @@ mod tests {
         let root = sysfs([("free_hugepages", 3), ("resv_hugepages", 1), ("nr_hugepages", 3)]);
         assert_eq!(free_bytes(root.path()), 4 << 20);
         assert_eq!(free_bytes(Path::new("/nowhere")), 0);
+    }
+
+    #[test]
+    fn nodes_have_free_pages_of_their_own() {
+        let root = tempfile::tempdir().unwrap();
+        for (node, free) in [(0, 3), (1, 1)] {
+            let size = root.path().join(format!("node{node}/hugepages/hugepages-2048kB"));
+            fs::create_dir_all(&size).unwrap();
+            fs::write(size.join("free_hugepages"), format!("{free}\n")).unwrap();
+        }
+        for (wanted, expected) in [
+            (&[(0, 6), (1, 2)][..], true),
+            (&[(0, 4)], true),
+            (&[(0, 6), (1, 3)], false),
+            (&[(2, 1)], false),
+            (&[], false),
+        ] {
+            assert_eq!(are_free(root.path(), wanted), expected, "{wanted:?}");
+        }
     }
 
     #[test]

@@ -46,6 +46,13 @@
 //! | the same, not a worker thread | 39 | 41 | |
 //! | 7000 packets in a ring, touched | 12 | 15 to 17 | 50 |
 //!
+//! Where there are several NUMA nodes, [`EalConfig::nodes`] says how much memory is to be on which: DPDK is asked for that if
+//! enough huge pages are free there, and makes its own choice otherwise (pages beyond the kernel's pool it takes on node 0
+//! alone). [`MempoolConfig::node`] is where a pool's packets are to be, [`Mempool::nodes`] where the kernel says they are, and
+//! [`Preference`] is for memory that is not DPDK's. Queues are on their device's node, or where there is memory. All of that
+//! has run on machines of one node only: there the calls were taken and did what they were to, and what another node would have
+//! changed was never seen.
+//!
 //! # Devices
 //!
 //! What has been run, by the tests and by `examples/ports.rs`: one thread that fills packets, sends from one port,
@@ -84,6 +91,7 @@ mod log;
 mod loopback;
 mod mbuf;
 mod mempool;
+mod numa;
 mod port;
 mod queue;
 mod quiet;
@@ -100,6 +108,7 @@ pub use hash::toeplitz;
 pub use idle::{Backoff, Idle, light_sleep, wake_on_time};
 pub use mbuf::Mbuf;
 pub use mempool::{Mempool, MempoolConfig};
+pub use numa::Preference;
 pub use port::{Link, Port, PortConfig, PortStats};
 pub use queue::{RxQueue, TxQueue};
 pub use threads::WorkerThread;

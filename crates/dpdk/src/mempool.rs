@@ -3,15 +3,22 @@
 use crate::eal::Eal;
 use crate::error::Error;
 use crate::mbuf::Mbuf;
+use crate::numa::{self, Preference};
 use crate::{control, log, sys};
 use packet::Buffer;
-use std::ffi::CString;
+use std::ffi::{CString, c_int};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Packets a worker's cache holds at most.
 const MAX_CACHE: u32 = sys::RTE_MEMPOOL_CACHE_MAX_SIZE;
+
+/// Packets looked at to see on which nodes all are.
+const SAMPLES: u32 = 64;
+
+/// DPDK's word for whichever node.
+const ANY_NODE: c_int = -1;
 
 /// How a pool is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,12 +29,15 @@ pub struct MempoolConfig {
     pub cache: u32,
     /// Bytes of each packet, headroom of 128 bytes included.
     pub data_room_bytes: u16,
+    /// The NUMA node its packets are to be on; `None`: any. Where that has no memory left they are on another, see
+    /// [`Mempool::nodes`].
+    pub node: Option<u32>,
 }
 
 impl Default for MempoolConfig {
     /// 8191 packets of up to 2048 bytes, 18 MB.
     fn default() -> Self {
-        Self { capacity: 8191, cache: 256, data_room_bytes: 2048 + 128 }
+        Self { capacity: 8191, cache: 256, data_room_bytes: 2048 + 128, node: None }
     }
 }
 
@@ -62,13 +72,20 @@ impl Mempool {
     /// # Errors
     /// [`Error::PoolShape`], [`Error::Pool`] without the memory, [`Error::Closed`].
     pub fn new(_eal: &Eal, config: MempoolConfig) -> Result<Self, Error> {
-        let MempoolConfig { capacity, cache, data_room_bytes: room_bytes } = config;
+        let MempoolConfig { capacity, cache, data_room_bytes: room_bytes, node } = config;
         if capacity == 0 || cache > MAX_CACHE || u64::from(cache) * 3 > u64::from(capacity) * 2 {
             return Err(Error::PoolShape { capacity, cache });
         }
         let mut control = control::lock_running()?;
         control.sweep();
-        let (raw, log) = log::capture(|| create(&config));
+        // Memory of ordinary pages is where it is touched first; DPDK knows the nodes of huge pages alone.
+        let _preference = node.and_then(Preference::of);
+        let wanted = node.and_then(|node| c_int::try_from(node).ok()).unwrap_or(ANY_NODE);
+        let make = || {
+            let made = create(&config, wanted);
+            made.or_else(|| (wanted != ANY_NODE).then(|| create(&config, ANY_NODE)).flatten())
+        };
+        let (raw, log) = log::capture(make);
         let reason = || log::reason(&log, log::errno());
         let raw = raw.ok_or_else(|| Error::Pool { capacity, room_bytes, reason: reason() })?;
         control.pool_made();
@@ -116,6 +133,15 @@ impl Mempool {
         self.pool.config.data_room_bytes
     }
 
+    /// The NUMA nodes that its packets are on, ascending, as the kernel says of some of them; nothing where it does not.
+    pub fn nodes(&self) -> Vec<u32> {
+        let mut places = vec![ptr::null_mut(); SAMPLES as usize];
+        // SAFETY: the pool is valid, and there is room for as many pointers as are said.
+        let found = unsafe { sys::anchorline_pool_sample(self.as_ptr(), places.as_mut_ptr(), SAMPLES) };
+        places.truncate(usize::try_from(found).unwrap_or(0));
+        numa::of_pages(&places)
+    }
+
     /// Packets that are out: held by threads, queues and devices. It costs a look into every cache.
     pub fn in_use(&self) -> u32 {
         // SAFETY: the pool is valid.
@@ -127,10 +153,12 @@ impl Mempool {
     }
 }
 
-fn create(config: &MempoolConfig) -> Option<NonNull<sys::rte_mempool>> {
+fn create(config: &MempoolConfig, node: c_int) -> Option<NonNull<sys::rte_mempool>> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let name = CString::new(format!("packets{}", COUNT.fetch_add(1, Ordering::Relaxed))).ok()?;
-    let MempoolConfig { capacity, cache, data_room_bytes } = *config;
+    let MempoolConfig { capacity, cache, data_room_bytes, .. } = *config;
     // SAFETY: the EAL runs, as the caller's control lock says; DPDK copies the name.
-    NonNull::new(unsafe { sys::anchorline_pool_create(name.as_ptr(), capacity, cache, data_room_bytes) })
+    NonNull::new(unsafe {
+        sys::anchorline_pool_create(name.as_ptr(), capacity, cache, data_room_bytes, node)
+    })
 }

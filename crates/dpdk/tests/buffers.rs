@@ -102,3 +102,20 @@ fn a_packet_outlives_its_pool() {
     let _others = common::pool();
     assert_eq!(packet.data(), b"still here");
 }
+
+/// On this machine's first node, on any, and where there is no such node: the packets are there in any case.
+#[test]
+fn pools_say_which_node_their_packets_are_on() {
+    let of = |node| MempoolConfig { capacity: 1023, cache: 0, node, ..MempoolConfig::default() };
+    for node in [None, Some(0), Some(7), Some(u32::MAX)] {
+        let pool = Mempool::new(eal(), of(node)).unwrap();
+        assert!(pool.packet(&[1, 2, 3]).is_some(), "{node:?}");
+        let nodes = pool.nodes();
+        // Only a kernel without NUMA says nothing.
+        let has_nodes = std::path::Path::new("/sys/devices/system/node/node0").exists();
+        assert_eq!(nodes.is_empty(), !has_nodes, "{node:?}");
+        if !std::path::Path::new("/sys/devices/system/node/node1").exists() {
+            assert!(nodes.iter().all(|node| *node == 0), "{nodes:?}");
+        }
+    }
+}
