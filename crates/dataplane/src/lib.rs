@@ -45,4 +45,4 @@ pub use port::{CLASSES_MAX, Port};
 pub use state::{ContentCounts, PathCounts, flow_table_bytes};
 pub use steering::{Balance, Crew};
 pub use tables::TableBytes;
-pub use worker::{Clock, Worker, connect, connect_crew};
+pub use worker::{Clock, Worker, connect, connect_crew, connect_placed};

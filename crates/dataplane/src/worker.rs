@@ -28,7 +28,7 @@ use crate::receipt::Receipt;
 use crate::state::{Ages, ContentCounts, Parcel, State};
 use crate::steering::{Handed, Handoff};
 use crate::trace::Tracer;
-pub use connect::{connect, connect_crew};
+pub use connect::{connect, connect_crew, connect_placed};
 pub(crate) use moving::Leg;
 pub(crate) use orders::{Busy, Order, Query, Report};
 use packet::Buffer;

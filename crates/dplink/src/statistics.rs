@@ -188,6 +188,21 @@ pub struct PortSteering {
     pub refused: Vec<String>,
     /// Classes of the configuration, the most urgent first.
     pub classes: Vec<PortClass>,
+    /// Where its parts are.
+    pub placement: PortPlacement,
+}
+
+/// The NUMA nodes that a port's parts are on, as the kernel says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortPlacement {
+    /// Of its device; `None` of one that is on no node, as in software, or on a machine that tells none.
+    pub device: Option<u32>,
+    /// Of the packets it receives into, ascending; empty where the kernel does not say.
+    pub packets: Vec<u32>,
+    /// Of the workers' CPUs, ascending, each once; those of workers that may run anywhere are left out.
+    pub workers: Vec<u32>,
+    /// What is not on the node it belongs on, each a sentence.
+    pub apart: Vec<String>,
 }
 
 /// A class of packets of a port, which is served before those behind it.

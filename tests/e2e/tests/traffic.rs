@@ -78,6 +78,7 @@ fn moves(lab: &Lab, node: &Node) -> Result<()> {
     let refused =
         node.ctl(&format!("balance --move {session} --to 2")).err().context("there is no worker 2")?;
     ensure!(refused.to_string().contains("worker 2 is not there"), "{refused}");
+    ensure!(node.ctl("ports")?.contains("packets in memory of node "), "{}", node.ctl("ports")?);
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! Ports: what their devices were found to be able to do, and what was done about it.
 
+use crate::dpe::numa::nodes;
 use dplink::{PortStatistics, Spread};
 use serde::Serialize;
 use std::fmt::Write;
@@ -61,9 +62,27 @@ fn table(ports: &[PortStatistics]) -> String {
     }
     for PortStatistics { name, steering, received, classes, .. } in ports {
         let _ = writeln!(text, "\n{name}: {}", steering.reason);
+        text += &placement(&steering.placement);
         text += &by_class(steering, (*received, classes));
         steering.refused.iter().for_each(|refused| _ = writeln!(text, "  not taken: {refused}"));
     }
+    text
+}
+
+/// The NUMA nodes of its parts, as far as they are known, and what is on another than it should be.
+fn placement(placement: &dplink::PortPlacement) -> String {
+    let dplink::PortPlacement { device, packets, workers, apart } = placement;
+    let known = [
+        device.map(|node| format!("device on node {node}")),
+        (!packets.is_empty()).then(|| format!("packets in memory of {}", nodes(packets))),
+        (!workers.is_empty()).then(|| format!("workers on {}", nodes(workers))),
+    ];
+    let known: Vec<String> = known.into_iter().flatten().collect();
+    let mut text = match known.is_empty() {
+        true => String::new(),
+        false => format!("  NUMA: {}\n", known.join(", ")),
+    };
+    apart.iter().for_each(|apart| _ = writeln!(text, "  apart: {apart}"));
     text
 }
 
@@ -113,6 +132,7 @@ mod tests {
                     in_force,
                 })
                 .to_vec(),
+            placement: dplink::PortPlacement::default(),
         };
         for port in &mut ports {
             (port.steering, port.classes) = (steering.clone(), vec![4, 0, 0]);
@@ -137,6 +157,25 @@ mod tests {
             json.contains("\"refused\":[\"no ipv6\"]") && json.contains("\"about\":\"one worker\""),
             "{json}"
         );
+    }
+
+    #[test]
+    fn it_is_told_where_a_ports_parts_are() {
+        let mut ports = ports();
+        let none = Args { flow_rules: false }.text(&ports);
+        assert!(!none.contains("NUMA"), "{none}");
+        ports[0].steering.placement = dplink::PortPlacement {
+            device: Some(1),
+            packets: vec![0, 1],
+            workers: vec![1],
+            apart: vec!["its packets belong on node 1".to_owned()],
+        };
+        let text = Args { flow_rules: false }.text(&ports);
+        let told = "  NUMA: device on node 1, packets in memory of nodes 0, 1, workers on node 1\n  apart: its packets \
+                    belong on node 1\n";
+        assert!(text.contains(told), "{text}");
+        let json = json(&ports).to_string();
+        assert!(json.contains("\"placement\":{\"device\":1,\"packets\":[0,1],\"workers\":[1],"), "{json}");
     }
 
     #[test]

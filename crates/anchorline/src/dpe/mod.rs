@@ -4,6 +4,7 @@
 mod carrier;
 mod content;
 mod link;
+pub(crate) mod numa;
 mod ports;
 mod queues;
 #[cfg(test)]
@@ -16,6 +17,7 @@ use crate::{exit, layout};
 use dataplane::{Config, Limits};
 use dpdk::{Eal, EalConfig, Memory};
 use dplink::PortSteering;
+use host::Placement;
 use nix::sys::signal::{SigSet, Signal};
 
 /// Runs until told to stop.
@@ -24,9 +26,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let settings = args.load()?;
     layout::keep_off(&settings.dpe.crew.cpus)?;
     layout::warn(&settings.dpe);
-    let eal = start_eal(&settings.dpe)?;
-    say_memory(eal.memory());
-    let opened = ports::open(eal, &settings.dpe).map_err(exit::unusable)?;
+    let placement = numa::placement(&settings.dpe);
+    let eal = start_eal(&settings.dpe, &placement)?;
+    say_memory(eal, &placement);
+    let opened = ports::open(eal, &settings.dpe, &placement).map_err(exit::unusable)?;
     let config = Config {
         ports: opened.configs,
         routes: settings.dpe.routes.clone(),
@@ -36,9 +39,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         epoch: rand::random(),
         seed: rand::random(),
     };
-    let (engine, workers) =
-        dataplane::connect_crew(&config, &opened.crew, opened.ports, dpdk::tsc).map_err(exit::unusable)?;
+    let (engine, workers) = {
+        let mut beside = numa::Beside::default();
+        let clock: dataplane::Clock = dpdk::tsc;
+        let before = |worker| beside.worker(&placement, worker);
+        dataplane::connect_placed(&config, &opened.crew, opened.ports, (clock, before))
+            .map_err(exit::unusable)?
+    };
     let workers = worker::Running::start(eal, workers, &settings.dpe)?;
+    // After their threads have been started, who would inherit it.
+    let _beside = numa::Beside::all_workers(&placement);
     let served = serve(&settings, (engine, opened.steering), &workers);
     workers.stop()?;
     // The AF_XDP driver keeps some packets when it closes; the kernel takes all memory back with the process.
@@ -49,12 +59,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 /// No signal may end the process while DPDK maps its memory: a limit of the kernel is raised just then.
-fn start_eal(dpe: &DpeSettings) -> anyhow::Result<&'static Eal> {
+fn start_eal(dpe: &DpeSettings, placement: &Placement) -> anyhow::Result<&'static Eal> {
     let mut signals = SigSet::empty();
     signals.add(Signal::SIGTERM);
     signals.add(Signal::SIGINT);
     signals.thread_block()?;
-    let eal = Eal::init(&eal_config(dpe)).map_err(exit::unusable);
+    let config = EalConfig { nodes: numa::memory(placement), ..eal_config(dpe) };
+    let eal = Eal::init(&config).map_err(exit::unusable);
     signals.thread_unblock()?;
     eal
 }
@@ -115,8 +126,18 @@ pub(crate) fn table_limits(dpe: &DpeSettings) -> Limits {
     dpe.limits.within(Limits { sessions, pdrs, rule_bytes, framed_routes, flows, ..Limits::default() })
 }
 
-fn say_memory(memory: Memory) {
-    match memory {
+fn say_memory(eal: &Eal, placement: &Placement) {
+    let by_node: Vec<String> =
+        placement.memory_mb.iter().map(|(node, part)| format!("{part} MiB on node {node}")).collect();
+    match (by_node.is_empty(), eal.has_nodes()) {
+        (true, _) => {}
+        (_, true) => tracing::info!("packet memory by NUMA node: {}", by_node.join(", ")),
+        (_, false) => tracing::warn!(
+            "packet memory belongs by NUMA node ({}), where not enough huge pages are free: it is where there is some",
+            by_node.join(", ")
+        ),
+    }
+    match eal.memory() {
         Memory::HugePages { memory_mb, reserved_pages: 0 } => {
             tracing::info!("packet memory: {memory_mb} MiB of free huge pages");
         }

@@ -1,15 +1,14 @@
 //! DPDK ports as the data path sees them.
 
+use super::numa::{self, Pools};
 use super::queues::{self, Inlet, Outlet, Queues};
 use crate::settings::{DpeSettings, PortSettings};
 use dataplane::Crew;
-use dpdk::{Eal, Mbuf, Mempool, MempoolConfig};
+use dpdk::{Eal, Mbuf, Mempool};
 use dplink::PortSteering;
+use host::Placement;
 use packet::ethernet::MacAddress;
 use rules::Instance;
-
-/// Bytes of memory one packet takes in a pool: data room, mbuf and the pool's own header.
-const PACKET_BYTES: u32 = 2_048 + 128 + 128 + 64;
 
 /// A worker's part of a DPDK port.
 pub(crate) struct Port {
@@ -69,11 +68,9 @@ pub(crate) struct Opened {
     pub(crate) steering: Vec<PortSteering>,
 }
 
-/// Opens every port of the configuration, in its order.
-pub(crate) fn open(eal: &Eal, dpe: &DpeSettings) -> Result<Opened, dpdk::Error> {
-    // Half of the memory is for packets; the rest is for queues, rings and what drivers want.
-    let capacity = (dpe.memory_mb * (1 << 20) / 2 / PACKET_BYTES).min(262_143);
-    let pool = Mempool::new(eal, MempoolConfig { capacity, ..MempoolConfig::default() })?;
+/// Opens every port of the configuration, in its order, each with packets where they belong.
+pub(crate) fn open(eal: &Eal, dpe: &DpeSettings, placement: &Placement) -> Result<Opened, dpdk::Error> {
+    let pools = Pools::make(eal, placement, dpe.memory_mb)?;
     let (workers, distributors) = (dpe.crew.workers, dpe.crew.distributors);
     let mut opened = Opened {
         configs: Vec::new(),
@@ -81,12 +78,14 @@ pub(crate) fn open(eal: &Eal, dpe: &DpeSettings) -> Result<Opened, dpdk::Error> 
         ports: (0..workers).map(|_| Vec::new()).collect(),
         steering: Vec::new(),
     };
-    for settings in &dpe.ports {
-        let mut queues = queues::open(eal, settings, &dpe.crew, &pool)?;
+    for (at, settings) in dpe.ports.iter().enumerate() {
+        let Some(pool) = pools.of(placement.packets.get(at).copied().flatten()) else { break };
+        let mut queues = queues::open(eal, settings, &dpe.crew, pool)?;
+        queues.steering.placement = numa::told(placement, at, pool.nodes());
         opened.configs.push(config(settings, &queues));
         opened.crew.spread.push(queues.spread);
         opened.steering.push(std::mem::take(&mut queues.steering));
-        share_out(queues, &pool, &mut opened.ports);
+        share_out(queues, pool, &mut opened.ports);
     }
     Ok(opened)
 }
@@ -111,6 +110,9 @@ fn config(settings: &PortSettings, queues: &Queues) -> dataplane::PortConfig {
     let PortSteering { reason, refused, .. } = &queues.steering;
     tracing::info!("port {name}: {reason}");
     refused.iter().for_each(|refused| tracing::info!("port {name}: not taken: {refused}"));
+    for apart in &queues.steering.placement.apart {
+        tracing::warn!("port {name}: {apart}");
+    }
     for class in queues.steering.classes.iter().filter(|class| !class.in_force) {
         tracing::warn!(
             "port {name}: class {} is not served first: its packets are with the rest",

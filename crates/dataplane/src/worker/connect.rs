@@ -37,6 +37,20 @@ pub fn connect_crew<P: Port>(
     ports: Vec<Vec<P>>,
     clock: Clock,
 ) -> Result<(Engine, Vec<Worker<P>>), ConfigError> {
+    connect_placed(config, crew, ports, (clock, |_| {}))
+}
+
+/// The same; `before` is called with each worker's number before the memory of its tables is touched first, as that decides
+/// which NUMA node the memory is on.
+///
+/// # Errors
+/// As of [`connect_crew`].
+pub fn connect_placed<P: Port>(
+    config: &Config,
+    crew: &Crew,
+    ports: Vec<Vec<P>>,
+    (clock, mut before): (Clock, impl FnMut(usize)),
+) -> Result<(Engine, Vec<Worker<P>>), ConfigError> {
     crew.check()?;
     if ports.len() != crew.workers {
         return Err(ConfigError::Crew(ports.len(), crew.distributors));
@@ -45,6 +59,7 @@ pub fn connect_crew<P: Port>(
     let (mut hands, mut workers) = (Vec::new(), Vec::new());
     let links = posts(crew.workers).into_iter().zip(handoffs(crew.workers));
     for ((me, ports), (post, handoff)) in ports.into_iter().enumerate().zip(links) {
+        before(me);
         let (order_sender, orders) = RingBuffer::new(RING);
         let (reports, report_receiver) = RingBuffer::new(RING);
         let steering = Steering::new(crew, me as u8, post, &own.limits);
