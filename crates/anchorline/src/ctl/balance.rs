@@ -155,9 +155,10 @@ fn about(balancing: &Balancing) -> String {
             "new sessions avoid a worker that is busier than another by {points} points, and some leave it after {patience_s} s"
         ),
     };
-    let lasts = match uneven_s {
-        0 => "none is so now".to_owned(),
-        seconds => format!("one has been so for {seconds} s"),
+    let lasts = match (mode, uneven_s) {
+        (BalanceMode::Off, _) => String::new(),
+        (_, 0) => "; none is so now".to_owned(),
+        (_, seconds) => format!("; one has been so for {seconds} s"),
     };
     let led = match balancing.is_led_by_devices {
         true => {
@@ -165,7 +166,7 @@ fn about(balancing: &Balancing) -> String {
         }
         false => "",
     };
-    format!("balance = \"{}\": {does}; {lasts}{led}", mode.name())
+    format!("balance = \"{}\": {does}{lasts}{led}", mode.name())
 }
 
 fn past(last: &Move) -> String {
@@ -226,7 +227,10 @@ mod tests {
             assert!(text.contains(line), "{line} is not in\n{text}");
         }
         let led = Balancing { is_led_by_devices: true, mode: BalanceMode::Off, ..balancing() };
-        assert!(super::text(&led).contains("of a session elsewhere each is handed over"));
+        let text = super::text(&led);
+        let told =
+            "balance = \"off\": each session is at the worker of its user's address; a card leads packets by";
+        assert!(text.contains(told) && text.contains("of a session elsewhere each is handed over"), "{text}");
     }
 
     #[test]
