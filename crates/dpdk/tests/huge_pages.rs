@@ -22,6 +22,12 @@ fn pages(figure: &str) -> u64 {
     fs::read_to_string(file).unwrap_or_default().trim().parse().unwrap_or(0)
 }
 
+/// Free pages of 2 MiB on NUMA node 0.
+fn free_on_first_node() -> u64 {
+    let file = "/sys/devices/system/node/node0/hugepages/hugepages-2048kB/free_hugepages";
+    fs::read_to_string(file).unwrap_or_default().trim().parse().unwrap_or(0)
+}
+
 /// Whether the figures are again what they were: the kernel lets go of what AF_XDP had pinned a little after the process.
 fn come_back(before: (u64, u64)) -> bool {
     let start = Instant::now();
@@ -82,12 +88,17 @@ fn a_process_killed_as_it_starts_leaves_no_huge_pages() {
 #[test]
 fn child() {
     let Ok(end) = std::env::var(END) else { return };
-    let config = EalConfig { memory_mb: MEMORY_MB, huge_pages: HugePages::Require, ..EalConfig::default() };
+    let nodes = vec![(0, MEMORY_MB)];
+    let config =
+        EalConfig { memory_mb: MEMORY_MB, huge_pages: HugePages::Require, nodes, ..EalConfig::default() };
+    let is_free = free_on_first_node() >= u64::from(MEMORY_MB / 2);
     let eal = match Eal::init(&config) {
         Ok(eal) => eal,
         Err(error) => return println!("skipped: {error}"),
     };
     assert!(matches!(eal.memory(), Memory::HugePages { memory_mb: MEMORY_MB, .. }));
+    // Pages beyond the kernel's pool are not asked for by node.
+    assert_eq!(eal.has_nodes(), is_free);
     assert!(pages("nr") - pages("free") >= u64::from(MEMORY_MB / 2), "the memory is in huge pages");
     memory_ports(eal);
     in_namespace(kernel_ports);
