@@ -110,8 +110,8 @@ impl Node {
         let peers = Peers::new(&config, known, (start.node.leaves_ms, since_1900_ms));
         let mut node = Self {
             recovery_time_stamp: stamp,
-            sessions: Sessions::new(stamp, start.node.reserved_seids),
-            tunnels: Tunnels::new(stamp, limits.tunnels, &config.gtpu),
+            sessions: Sessions::new((stamp, start.node.reserved_seids), limits.sessions),
+            tunnels: Tunnels::new(stamp, &limits, &config.gtpu),
             pools: Pools::new(&config.ue_pools, stamp),
             pfds: Pfds::new(start.pfds),
             reports: Reports::default(),

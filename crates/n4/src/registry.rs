@@ -13,7 +13,7 @@ use dplink::Desired;
 use machine::SeededMap;
 use pfcp::FqCsid;
 use rules::Seid;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use session::{CpFSeid, Packed, SessionRecord};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -47,13 +47,14 @@ pub(crate) struct Sessions {
 const BLOCK: u32 = 1 << 16;
 
 impl Sessions {
-    /// `reserved` is what the process before had reserved: its names may be those of sessions that are gone.
-    pub(crate) fn new(recovery_time_stamp: u32, reserved: u32) -> Self {
+    /// `reserved` is what the process before had reserved: its names may be those of sessions that are gone. There is room for `limit`
+    /// sessions from the start: a table that grows moves all it has, and a million in one go keep everybody waiting.
+    pub(crate) fn new((recovery_time_stamp, reserved): (u32, u32), limit: usize) -> Self {
         Self {
-            by_seid: FxHashMap::default(),
+            by_seid: FxHashMap::with_capacity_and_hasher(limit, FxBuildHasher),
             by_owner: SeededMap::default(),
             by_set: SetIndex::default(),
-            by_user: UserIndex::default(),
+            by_user: UserIndex::new(limit),
             touched: RefCell::default(),
             epoch: None,
             saved: Vec::new(),

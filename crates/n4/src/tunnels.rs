@@ -1,6 +1,6 @@
 //! Our tunnel endpoints: which session has which TEID at which port.
 
-use crate::config::GtpuAddress;
+use crate::config::{GtpuAddress, Limits};
 use machine::SeededMap;
 use rules::{FTeid, Seid, Teid};
 use session::SessionRecord;
@@ -43,13 +43,15 @@ pub(crate) enum Unavailable {
 }
 
 impl Tunnels {
-    /// Counting starts elsewhere after every restart that lost sessions: peers may still send into the old ones.
-    pub(crate) fn new(recovery_time_stamp: u32, limit: usize, ports: &[GtpuAddress]) -> Self {
+    /// Counting starts elsewhere after every restart that lost sessions: peers may still send into the old ones. There is room for one
+    /// of each session from the start.
+    pub(crate) fn new(recovery_time_stamp: u32, limits: &Limits, ports: &[GtpuAddress]) -> Self {
+        let most = limits.sessions.min(limits.tunnels);
         Self {
-            limit,
+            limit: limits.tunnels,
             next: recovery_time_stamp.wrapping_mul(SPREAD),
             ports: ports.to_vec(),
-            owners: SeededMap::default(),
+            owners: SeededMap::with_capacity_and_hasher(most, Default::default()),
             lent: 0,
             matching: Matching::new(),
         }
@@ -221,7 +223,11 @@ mod tests {
     const N3: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 30, 0, 2));
 
     fn tunnels(stamp: u32, limit: usize) -> Tunnels {
-        Tunnels::new(stamp, limit, &[GtpuAddress::access(Ipv4Addr::new(10, 30, 0, 2))])
+        Tunnels::new(
+            stamp,
+            &Limits { tunnels: limit, ..Limits::default() },
+            &[GtpuAddress::access(Ipv4Addr::new(10, 30, 0, 2))],
+        )
     }
 
     fn at(teid: u32) -> FTeid {

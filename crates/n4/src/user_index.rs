@@ -67,6 +67,12 @@ impl Hasher for Digest {
 }
 
 impl UserIndex {
+    /// With room for so many users from the start.
+    pub(crate) fn new(users: usize) -> Self {
+        let owners = HashMap::with_capacity_and_hasher(users, BuildHasherDefault::new());
+        Self { owners, ..Self::default() }
+    }
+
     /// A session is there.
     pub(crate) fn enter(&mut self, record: &SessionRecord) {
         for place in Place::each_of(record) {

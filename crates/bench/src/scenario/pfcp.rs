@@ -125,6 +125,8 @@ impl Run<'_> {
     fn run(mut self) -> anyhow::Result<PfcpRates> {
         let before = self.resident()?;
         let sessions = self.fitting()?;
+        // Or its own table grows in the time of others.
+        self.client.seids.reserve(sessions as usize);
         let step = sessions.div_ceil(STEPS).clamp(1, STEP);
         let mut bare = vec![self.bare.rate(BARE)?];
         let (rates, establishment_cost) =

@@ -83,7 +83,7 @@ mod tests {
     const OWNER: &str = "smf.example";
 
     fn sessions(count: u64) -> Sessions {
-        let mut sessions = Sessions::new(0, 0);
+        let mut sessions = Sessions::new((0, 0), 8);
         for seid in 1..=count {
             let record = SessionRecord {
                 era: 0,

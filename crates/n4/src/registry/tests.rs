@@ -97,7 +97,7 @@ fn sessions_asleep_are_small() {
 
 #[test]
 fn who_sleeps_wakes_as_before() {
-    let mut sessions = Sessions::new(1, 0);
+    let mut sessions = Sessions::new((1, 0), 8);
     let seid = sessions.restore(record());
     let session = sessions.get_mut(seid).unwrap();
     (session.reporting, session.report_again_ms, session.timer) =
@@ -120,11 +120,11 @@ fn who_sleeps_wakes_as_before() {
 #[test]
 fn names_go_on_where_the_process_before_may_have_been() {
     const STAMP: u64 = 1 << 32;
-    let mut sessions = Sessions::new(1, 0);
+    let mut sessions = Sessions::new((1, 0), 8);
     let first = sessions.new_seid();
-    let mut next = Sessions::new(1, sessions.reserved());
+    let mut next = Sessions::new((1, sessions.reserved()), 8);
     assert_eq!((first, next.new_seid()), (Seid(STAMP + 1), Seid(STAMP + u64::from(BLOCK) + 1)));
     assert_eq!(next.reserved(), 2 * BLOCK);
-    let mut last = Sessions::new(1, u32::MAX);
+    let mut last = Sessions::new((1, u32::MAX), 8);
     assert_eq!((last.new_seid(), last.reserved()), (Seid(STAMP + 1), BLOCK));
 }
