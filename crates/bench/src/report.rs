@@ -227,7 +227,7 @@ pub(crate) struct PfcpRates {
     /// The rate of establishments while sessions became more: a step for each part, in order.
     #[serde(default)]
     pub(crate) growth: Vec<PfcpGrowth>,
-    /// The rate of the last of these over that of the first: below 1, more sessions are slower.
+    /// The rate of the last third of these over that of the first: below 1, more sessions are slower.
     #[serde(default)]
     pub(crate) last_to_first: Option<f64>,
     #[serde(default)]

@@ -215,7 +215,7 @@ fn growth_table(rates: &PfcpRates, text: &mut String) {
     for step in &rates.growth {
         let _ = writeln!(text, "{:<16} {:>10.0}", step.sessions, step.establishments_per_s);
     }
-    let _ = writeln!(text, "the last whole step at {ratio:.2} of the first one's rate");
+    let _ = writeln!(text, "the last third at {ratio:.2} of the first third's rate");
 }
 
 fn control_line(control: Control) -> String {

@@ -299,7 +299,7 @@ fn growth(rates: &PfcpRates) -> String {
     for step in &rates.growth {
         let _ = writeln!(text, "| {} | {:.0} |", step.sessions, step.establishments_per_s);
     }
-    let _ = writeln!(text, "\nThe last whole step went at **{ratio:.2}** of the first one's rate.\n");
+    let _ = writeln!(text, "\nThe last third went at **{ratio:.2}** of the first third's rate.\n");
     text
 }
 

@@ -96,15 +96,21 @@ fn growth((sessions, part): Parts, rates: &[f64]) -> Vec<PfcpGrowth> {
     ends.zip(rates).map(step).collect()
 }
 
-/// Of steps of one length: the last may be shorter, and says little then.
+/// The rate over the last third of the steps by that over the first third: what keeps one of them waiting counts.
 fn last_to_first(growth: &[PfcpGrowth]) -> Option<f64> {
-    let first = growth.first()?;
-    let step = first.sessions.checked_sub(TRY)?;
-    let last = growth.windows(2).rev().find_map(|pair| match pair {
-        [before, after] if after.sessions - before.sessions == step => Some(after),
-        _ => None,
-    })?;
-    Some(rounded(last.establishments_per_s / first.establishments_per_s))
+    let starts = std::iter::once(TRY).chain(growth.iter().map(|step| step.sessions));
+    let steps =
+        starts.zip(growth).map(|(from, step)| (f64::from(step.sessions - from), step.establishments_per_s));
+    let steps: Vec<(f64, f64)> = steps.collect();
+    let third = (steps.len() / 3).max(1);
+    let behind = steps.len().checked_sub(third).filter(|before| *before > 0)?;
+    Some(rounded(rate(steps.get(behind..)?) / rate(steps.get(..third)?)))
+}
+
+/// Of steps, each a number of sessions and its rate.
+fn rate(steps: &[(f64, f64)]) -> f64 {
+    let sessions: f64 = steps.iter().map(|(sessions, _)| sessions).sum();
+    sessions / steps.iter().map(|(sessions, rate)| sessions / rate).sum::<f64>()
 }
 
 /// Of nanoseconds.
@@ -233,9 +239,14 @@ mod tests {
     }
 
     #[test]
-    fn the_last_whole_step_is_compared_with_the_first() {
-        assert_eq!(of(&[(1_200, 4.0), (2_200, 2.0), (2_300, 9.0)]), Some(0.5));
+    fn the_last_third_is_compared_with_the_first() {
         assert_eq!(of(&[(1_200, 4.0), (2_200, 3.0)]), Some(0.75));
+        let steps = [8.0, 4.0, 9.0, 9.0, 3.0, 1.0];
+        let steps: Vec<_> = (1..).zip(steps).map(|(number, rate)| (TRY + number * 1_000, rate)).collect();
+        // 2,000 in 375 s, and in 1,333 s.
+        assert_eq!(of(&steps), Some(0.281));
+        // Of three steps one is a third.
+        assert_eq!(of(&[(TRY + 300, 2.0), (TRY + 600, 2.0), (TRY + 700, 1.0)]), Some(0.5));
         assert_eq!(of(&[(1_200, 4.0)]), None);
         assert_eq!(of(&[]), None);
     }
