@@ -134,9 +134,9 @@ impl Bench {
     }
 
     /// And with the session that is held to a rate and a quota, the one whose user sleeps, the one over IPv6, and the
-    /// ones that are copied and marked; the one with a service that is blocked, and content rules that tell it; and the one
-    /// whose user is sent to a portal, the one whose user is sent to another address, and the one whose requests get a field; two that carry Ethernet frames; and two of one user,
-    /// chained.
+    /// ones that are copied and marked; the one with a service that is blocked, and content rules that tell it; the one whose
+    /// user is sent to a portal, the one whose user is sent to another address, and the one whose requests get a field; two
+    /// that carry Ethernet frames; and two of one user, chained.
     pub(crate) fn full() -> Self {
         let mut bench = Self::with_sessions(&with_ethernet());
         for (session, rules) in

@@ -49,6 +49,19 @@ fn with(workers: usize, session: u64, rules: Rules) -> Team {
     team
 }
 
+/// With two sessions that share a meter, so that neither moves without the other.
+fn sharing(workers: usize) -> Team {
+    let mut team = team(workers);
+    for session in [S, 6] {
+        let mut rules = rules(session);
+        rules.qers[0].mbr = Some(BitRates { uplink_kbps: 1_000, downlink_kbps: 1_000 });
+        rules.qers[0].correlation = Some(7);
+        team.put(session, 1, rules);
+    }
+    team.settle();
+    team
+}
+
 /// Up and down, in a URR.
 fn counted(session: u64) -> Rules {
     let mut rules = rules(session);

@@ -1,8 +1,9 @@
 //! Usage: counted to the byte, told when it is due, carried through changes.
 
 use super::applied;
+use crate::config::{Config, Limits};
 use crate::counters::DropReason;
-use crate::fixture::{Bench, METERED, N3, N6, metered, rules};
+use crate::fixture::{Bench, METERED, N3, N6, config, metered, rules};
 use dplink::{Command, Desired, Notice, Start, UsageCause, UsageCounts};
 use proptest::prelude::*;
 use rules::{
@@ -124,6 +125,29 @@ fn a_tiny_threshold_is_told_so_often_and_not_more() {
     crossings.extend(told(&bench.settle()));
     assert_eq!(crossings.last(), Some(&(UsageCause::VolumeThreshold, 100_000)));
     assert!(crossings.iter().map(|(_, bytes)| bytes).is_sorted());
+}
+
+/// It stood in the last of four cells of five, and the session goes on in the fifth.
+#[test]
+fn what_waits_of_an_account_that_goes_is_not_told() {
+    let limits = Limits { sessions: 1, pdrs: 10, ..config().limits };
+    let mut bench = Bench::over(&Config { limits, ..config() });
+    let mut four = with_urr(threshold(1, u64::MAX));
+    four.urrs =
+        [(1, u64::MAX), (2, u64::MAX), (3, u64::MAX), (4, 1)].map(|(id, at)| threshold(id, at)).into();
+    four.pdrs.iter_mut().for_each(|pdr| pdr.urrs = (1..=4).map(UrrId).collect());
+    bench.put(METERED, 1, four);
+    let notices = bench.settle();
+    assert!(matches!(&notices[..], [Notice::Applied { .. }]), "{notices:?}");
+    for crossings in [1, 0] {
+        bench.receive(N6, &downlink(72));
+        assert_eq!(told(&bench.settle()).len(), crossings, "the second has to wait");
+    }
+    bench.put(METERED, 2, with_urr(threshold(1, u64::MAX)));
+    bench.settle();
+    bench.now_ns += 1_000_000_000;
+    assert_eq!(told(&bench.settle()), []);
+    assert_eq!(query(&mut bench).downlink_packets, 2);
 }
 
 /// Who hears of less after more would take it for a count that began anew, and count twice.

@@ -106,14 +106,7 @@ fn what_would_move_can_be_asked_and_nothing_moves() {
 /// It is said without a move, and by a move that is refused; the latter is remembered.
 #[test]
 fn a_session_that_cannot_go_says_why() {
-    let mut team = team(2);
-    for session in [S, 6] {
-        let mut rules = rules(session);
-        rules.qers[0].mbr = Some(BitRates { uplink_kbps: 1_000, downlink_kbps: 1_000 });
-        rules.qers[0].correlation = Some(7);
-        team.put(session, 1, rules);
-    }
-    team.settle();
+    let mut team = sharing(2);
     let (from, to) = (team.owner(S) as u8, 1 - team.owner(S) as u8);
     for is_dry in [true, false] {
         let to = Some(Destination { worker: to, is_dry });

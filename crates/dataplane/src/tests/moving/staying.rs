@@ -4,14 +4,7 @@ use super::*;
 
 #[test]
 fn some_sessions_stay_where_they_are() {
-    let mut team = team(3);
-    for session in [S, 6] {
-        let mut rules = rules(session);
-        rules.qers[0].mbr = Some(BitRates { uplink_kbps: 1_000, downlink_kbps: 1_000 });
-        rules.qers[0].correlation = Some(7);
-        team.put(session, 1, rules);
-    }
-    team.settle();
+    let mut team = sharing(3);
     let to = (team.owner(S) + 1) % 3;
     assert!(team.stays(S, to).contains("shares a meter"));
     // Alone with its meter it may go, and who comes later goes where it is.
