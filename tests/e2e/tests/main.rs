@@ -11,6 +11,7 @@ mod gateways;
 mod laboratory;
 mod messages;
 mod observe;
+mod predefined;
 mod programs;
 mod refusal;
 mod restart;
@@ -45,6 +46,7 @@ fn main() -> Result<ExitCode> {
         survive::TESTS,
         refusal::TESTS,
         observe::TESTS,
+        predefined::TESTS,
         charging::TESTS,
         content::TESTS,
         programs::TESTS,
