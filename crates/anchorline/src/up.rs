@@ -270,3 +270,17 @@ pub(crate) async fn told_to_stop() {
         _ = int.recv() => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By the allocator's own name for it, which nobody else here would notice to be wrong.
+    #[test]
+    fn engines_keep_freed_memory_for_a_minute_unless_somebody_knows_better() {
+        let command = command(&Args { config: "upf.toml".into() }, Role::Cpe).unwrap();
+        let told = command.as_std().get_envs().find(|(name, _)| *name == "MIMALLOC_PURGE_DELAY");
+        let expected = std::env::var_os("MIMALLOC_PURGE_DELAY").is_none().then_some(Some("60000".as_ref()));
+        assert_eq!(told.map(|(_, kept_ms)| kept_ms), expected);
+    }
+}

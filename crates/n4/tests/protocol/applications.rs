@@ -300,6 +300,16 @@ fn a_start_that_was_not_told_is_told_without_its_flow_at_the_end() {
     has_no_flow(report);
 }
 
+/// The next report, once the one before is confirmed: that it has begun.
+fn the_start(lab: &mut Lab, session: Seid, sequence: u32) -> UsageReport {
+    confirm(lab, sequence);
+    seconds(lab, 1);
+    let reports = reported(lab, session);
+    let [report] = &reports[..] else { panic!("{reports:?}") };
+    assert_eq!(report.usage_report_trigger, Trigger(Trigger::START));
+    report.clone()
+}
+
 /// Nor in an answer to a modification (TS 29.244 table 7.5.5.2-1): what has begun is told in the next report, with its flow.
 #[test]
 fn a_start_is_not_told_by_an_answer_to_a_query() {
@@ -312,11 +322,7 @@ fn a_start_is_not_told_by_an_answer_to_a_query() {
     let [report] = &answer.usage_reports[..] else { panic!("{:?}", answer.usage_reports) };
     assert_eq!(report.usage_report_trigger, Trigger(Trigger::IMMER));
     has_no_flow(report);
-    confirm(&mut lab, sequence);
-    seconds(&mut lab, 1);
-    let reports = reported(&mut lab, session);
-    let [report] = &reports[..] else { panic!("{reports:?}") };
-    assert_eq!(report.usage_report_trigger, Trigger(Trigger::START));
+    let report = &the_start(&mut lab, session, sequence);
     assert_eq!(text(&detected(report).application_id), "video");
 }
 
@@ -348,11 +354,7 @@ fn a_start_of_a_urr_that_is_created_again_is_told_with_its_flow() {
     let [report] = &answer.usage_reports[..] else { panic!("{:?}", answer.usage_reports) };
     assert_eq!(report.usage_report_trigger, Trigger(Trigger::TERMR));
     has_no_flow(report);
-    confirm(&mut lab, sequence);
-    seconds(&mut lab, 1);
-    let reports = reported(&mut lab, session);
-    let [report] = &reports[..] else { panic!("{reports:?}") };
-    assert_eq!(report.usage_report_trigger, Trigger(Trigger::START));
+    let report = &the_start(&mut lab, session, sequence);
     let [flow] = &detected(report).flow_information[..] else { panic!("one flow") };
     assert_eq!(text(&flow.description), FLOW);
     // One that does not tell of starts leaves it to the last report of the other.
