@@ -84,7 +84,7 @@ impl Front4 {
     pub(super) fn patch(&mut self, sum: u16, tos: u8, total: u16) {
         self.ip.tos = tos;
         self.ip.total_length.set(total);
-        self.ip.checksum.set(!checksum::add(checksum::add(sum, u16::from(tos)), total));
+        self.ip.checksum.set(!checksum::add3(sum, u16::from(tos), total));
         self.udp.length.set(total - ipv4::LENGTH as u16);
     }
 }

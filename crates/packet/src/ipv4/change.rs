@@ -11,8 +11,10 @@ pub fn decrement_ttl(bytes: &mut [u8]) -> Option<()> {
     let (header, _) = Header::mut_from_prefix(bytes).ok()?;
     let hops = header.ttl.checked_sub(1).filter(|hops| *hops > 0)?;
     header.ttl = hops;
-    // The hops are the high octet of their word: RFC 1624, eqn. 3 with `!m + m'` worked out.
-    header.checksum.set(!checksum::add(!header.checksum.get(), !0x0100));
+    // The hops are the high octet of their word: RFC 1624, eqn. 3 with `!m + m'` and both complements worked out.
+    let checksum = header.checksum.get();
+    let carry = u16::from(checksum >= !0x0100);
+    header.checksum.set(checksum.wrapping_add(0x0100).wrapping_add(carry));
     Some(())
 }
 
