@@ -121,7 +121,7 @@ pub(crate) struct Meta {
     pub(crate) bytes: u16,
     pub(crate) key: FlowKey,
     pub(crate) hash: u64,
-    /// Where its flow seems to be. Set ahead of `flow`.
+    /// Where its flow seems to be, and before that, what tells so. Set ahead of `flow`.
     pub(crate) line: FlowLine,
     pub(crate) traffic_class: u8,
     /// It is a fragment, the first one or another.

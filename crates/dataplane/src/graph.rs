@@ -18,7 +18,7 @@ pub(crate) trait Node<B: Buffer> {
     /// Asks for memory that [`Node::ahead`] will need, for a whole chunk of packets before the chunk before it is handled.
     /// What is likely to miss the translation of addresses belongs here: in a loop this short, several misses overlap.
     #[inline]
-    fn first(_: &State, _: &Packet<B>) {}
+    fn first(_: &State, _: &mut Packet<B>) {}
 
     /// Asks for memory that [`Node::process`] will need a few packets later; what it learns by that, the packet may note.
     #[inline]
@@ -199,7 +199,7 @@ impl Graph {
         }
         let places = std::mem::take(&mut self.waiting[N::ID as usize]);
         for &place in places.iter().take(CHUNK) {
-            N::first(run.state, &run.packets[usize::from(place)]);
+            N::first(run.state, &mut run.packets[usize::from(place)]);
         }
         for &place in places.iter().take(AHEAD) {
             N::ahead(run.state, &mut run.packets[usize::from(place)]);
@@ -207,7 +207,7 @@ impl Graph {
         for (at, &place) in places.iter().enumerate() {
             if at.is_multiple_of(CHUNK) {
                 for &later in places.iter().skip(at + CHUNK).take(CHUNK) {
-                    N::first(run.state, &run.packets[usize::from(later)]);
+                    N::first(run.state, &mut run.packets[usize::from(later)]);
                 }
             }
             if let Some(&later) = places.get(at + AHEAD) {

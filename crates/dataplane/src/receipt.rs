@@ -22,7 +22,9 @@ pub(crate) enum Counted {
 pub(crate) struct Receipt(u64);
 
 const BYTES_SHIFT: u32 = 32;
-const DOWNLINK: u64 = 1 << 48;
+const DOWNLINK_SHIFT: u32 = 48;
+const DOWNLINK: u64 = (Direction::Downlink as u64) << DOWNLINK_SHIFT;
+const _: () = assert!(Direction::Uplink as u64 == 0 && DOWNLINK == 1 << DOWNLINK_SHIFT);
 const STEP: u64 = 1 << 49;
 const FLOW: u64 = 1 << 50;
 
@@ -43,11 +45,7 @@ impl Receipt {
 
     #[inline(always)]
     const fn new(who: u64, direction: Direction, bytes: u16) -> Self {
-        let way = match direction {
-            Direction::Uplink => 0,
-            Direction::Downlink => DOWNLINK,
-        };
-        Self(who | way | (bytes as u64) << BYTES_SHIFT)
+        Self(who | (direction as u64) << DOWNLINK_SHIFT | (bytes as u64) << BYTES_SHIFT)
     }
 
     /// Who counted.

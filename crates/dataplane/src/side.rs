@@ -25,6 +25,12 @@ impl Side {
         Self { interface, instance: Instance::DEFAULT }
     }
 
+    /// As one number.
+    #[inline(always)]
+    pub(crate) const fn bits(self) -> u32 {
+        self.interface as u32 | (self.instance.digest() as u32) << 8
+    }
+
     /// Which of our sides.
     #[inline]
     pub(crate) const fn interface(self) -> Interface {

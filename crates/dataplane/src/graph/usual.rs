@@ -2,7 +2,7 @@
 //! in the third. So what a node asks for comes while the others have other packets at hand, and what came for a packet is
 //! in the L1 cache still when the last node needs it; and as the nodes are in one loop, no list is kept of who goes on.
 
-use super::{AHEAD, Graph, Next, Node, NodeId, Run};
+use super::{AHEAD, Graph, Hop, Next, Node, NodeId, Run};
 use crate::frame::{Packet, VECTOR};
 use crate::nodes::{Flow, UsualInput, Verdict};
 use crate::state::State;
@@ -28,9 +28,9 @@ fn ask<B: Buffer, N: Node<B>>(
     (waits, chunk): (&Waits, Range<usize>),
     what: impl Fn(&State, &mut Packet<B>),
 ) {
-    for place in chunk {
-        if waits[place] == Some(N::ID) {
-            what(run.state, &mut run.packets[place]);
+    for (packet, wait) in run.packets[chunk.clone()].iter_mut().zip(&waits[chunk]) {
+        if *wait == Some(N::ID) {
+            what(run.state, packet);
         }
     }
 }
@@ -39,6 +39,15 @@ impl Graph {
     /// Takes all packets the usual way, those that were handed over from its second node on; those that leave it wait where
     /// they are to go on.
     pub(super) fn run_usual<B: Buffer>(&mut self, run: &mut Run<'_, B>) {
+        // Nothing asks for each packet at each node whether somebody watches.
+        match run.trace {
+            None => self.go_usual::<B, false>(run),
+            Some(_) => self.go_usual::<B, true>(run),
+        }
+    }
+
+    #[inline(always)]
+    fn go_usual<B: Buffer, const TRACED: bool>(&mut self, run: &mut Run<'_, B>) {
         let count = run.packets.len();
         let mut waits: Waits = [Some(NodeId::UsualInput); VECTOR];
         waits[..run.handed].fill(Some(NodeId::Flow));
@@ -54,11 +63,11 @@ impl Graph {
                 });
             }
             let arrived = new.start.max(run.handed)..new.end;
-            packets[0] += self.pass::<B, UsualInput>(run, (&mut waits, arrived), Some(NodeId::Flow));
-            ask::<B, Flow>(run, (&waits, new.clone()), |state, packet| Flow::first(state, packet));
-            packets[1] += self.pass::<B, Flow>(run, (&mut waits, second), Some(NodeId::Verdict));
+            packets[0] += self.pass::<B, UsualInput, TRACED>(run, (&mut waits, arrived), Some(NodeId::Flow));
+            ask::<B, Flow>(run, (&waits, new.clone()), Flow::first);
+            packets[1] += self.pass::<B, Flow, TRACED>(run, (&mut waits, second), Some(NodeId::Verdict));
             ask::<B, Flow>(run, (&waits, new), Flow::ahead);
-            packets[2] += self.pass::<B, Verdict>(run, (&mut waits, third), None);
+            packets[2] += self.pass::<B, Verdict, TRACED>(run, (&mut waits, third), None);
         }
         let [new, flow, verdict] = packets;
         run.counters.count_vector(NodeId::UsualInput, new);
@@ -68,33 +77,42 @@ impl Graph {
 
     /// Takes those of a chunk that wait at this node through it, mostly onward to the next, and says how many they were.
     #[inline(always)]
-    fn pass<B: Buffer, N: Node<B>>(
+    fn pass<B: Buffer, N: Node<B>, const TRACED: bool>(
         &mut self,
         run: &mut Run<'_, B>,
         (waits, chunk): (&mut Waits, Range<usize>),
         onward: Option<NodeId>,
     ) -> usize {
-        let mut packets = 0;
+        let mut count = 0;
         for place in chunk {
             if N::ID == NodeId::UsualInput
                 && let Some(later) = run.packets.get_mut(place + AHEAD)
             {
                 N::ahead(run.state, later);
             }
+            let (packet, wait) = (&mut run.packets[place], &mut waits[place]);
             // All that arrived wait at the first.
-            if N::ID != NodeId::UsualInput && waits[place] != Some(N::ID) {
+            if N::ID != NodeId::UsualInput && *wait != Some(N::ID) {
                 continue;
             }
-            packets += 1;
-            waits[place] = match run.process::<N>(place as u8) {
+            count += 1;
+            let next = N::process(run.state, packet);
+            if TRACED && let Some(trace) = &mut run.trace {
+                trace.push(Hop { place: place as u8, node: N::ID, next });
+            }
+            *wait = match next {
                 Next::To(node) if Some(node) == onward => onward,
-                next => {
-                    self.leave(run, place as u8, next);
+                Next::To(node) => {
+                    self.waiting[node as usize].push(place as u8);
+                    None
+                }
+                Next::End(fate) => {
+                    packet.meta.fate = fate;
                     None
                 }
             };
         }
         self.charge::<B, N>(run);
-        packets
+        count
     }
 }

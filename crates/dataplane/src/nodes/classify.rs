@@ -18,7 +18,7 @@ impl<B: Buffer> Node<B> for Classify {
     const ID: NodeId = NodeId::Classify;
 
     #[inline]
-    fn first(state: &State, packet: &Packet<B>) {
+    fn first(state: &State, packet: &mut Packet<B>) {
         if packet.meta.direction() == Direction::Downlink {
             // Most likely it will be put into a tunnel.
             packet.buffer.prefetch_headroom();

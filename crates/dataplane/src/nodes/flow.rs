@@ -12,13 +12,13 @@ impl<B: Buffer> Node<B> for Flow {
     const ID: NodeId = NodeId::Flow;
 
     #[inline(always)]
-    fn first(state: &State, packet: &Packet<B>) {
-        state.flows.prefetch_tags(packet.meta.hash);
+    fn first(state: &State, packet: &mut Packet<B>) {
+        packet.meta.line = state.flows.prefetch_tags(packet.meta.hash);
     }
 
     #[inline(always)]
     fn ahead(state: &State, packet: &mut Packet<B>) {
-        packet.meta.line = state.flows.look(packet.meta.hash);
+        packet.meta.line = state.flows.look(packet.meta.hash, packet.meta.line);
     }
 
     #[inline(always)]

@@ -13,7 +13,7 @@ impl<B: Buffer> Node<B> for Session {
     const ID: NodeId = NodeId::Session;
 
     #[inline]
-    fn first(state: &State, packet: &Packet<B>) {
+    fn first(state: &State, packet: &mut Packet<B>) {
         if let Some(key) = key(state, packet) {
             state.sessions.prefetch_behind(key);
         }

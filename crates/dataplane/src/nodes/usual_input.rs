@@ -5,6 +5,7 @@
 use crate::frame::{FlowMarks, Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
 use crate::state::{FlowKey, Receiver, State};
+use packet::checksum::is_intact_header;
 use packet::{Buffer, ethernet, gtpu, ipv4, protocol, udp};
 use rules::Direction;
 
@@ -56,6 +57,7 @@ impl<B: Buffer> Node<B> for UsualInput {
 }
 
 /// What stands before the user's packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Before {
     teid: u32,
     qfi: u8,
@@ -73,22 +75,49 @@ const TUNNEL: usize = ethernet::LENGTH + ipv4::LENGTH + udp::LENGTH + 8;
 /// GTP-U's optional part, and the PDU session container in its shortest form.
 const CONTAINER: usize = 8;
 
+/// Eight octets of a header, the first of them lowest.
 #[inline(always)]
-fn is_for_us(frame: &[u8], receiver: &Receiver) -> bool {
-    frame.first_chunk() == Some(&receiver.mac) && frame.get(12..14) == Some(&ethernet::IPV4.to_be_bytes())
+fn word<const N: usize>(header: &[u8; N], at: usize) -> u64 {
+    header[at..].first_chunk().map_or(0, |octets| u64::from_le_bytes(*octets))
 }
+
+/// EtherType, and what follows it.
+const ETHERTYPE: usize = 12;
+const IPV4: u64 = 0x0008;
 
 #[inline(always)]
 fn plain(frame: &[u8], receiver: &Receiver) -> Option<Before> {
     let header: &[u8; ethernet::LENGTH + ipv4::LENGTH] = frame.first_chunk()?;
     let to_us = header[30..34] == receiver.address;
-    (is_for_us(frame, receiver) && !to_us).then_some(Before {
+    let strange = receiver.strange(word(header, 0)) | (word(header, ETHERTYPE) ^ IPV4) & 0xffff;
+    (strange == 0 && !to_us).then_some(Before {
         teid: 0,
         qfi: Meta::NO_QFI,
         marks: FlowMarks::NONE,
         end: PLAIN,
         limit: frame.len(),
     })
+}
+
+/// What the headers of a tunnel have in common, as words of theirs and the bits of these that matter: EtherType, and IPv4
+/// without options...
+const FRONT: (u64, u64) = (IPV4 | 0x45 << 16, 0xff_ffff);
+/// ... whole, and UDP, from the 20th octet on...
+const WHOLE: (u64, u64) = (WHOLE_UDP, 0xff00_ff3f);
+const WHOLE_UDP: u64 = (protocol::UDP as u64) << 24;
+/// ... for the port of GTP-U, from the 34th on...
+const TO_PORT: (u64, u64) = ((gtpu::PORT.swap_bytes() as u64) << 16, 0xffff << 16);
+/// ... and a G-PDU of version 1, with or without an extension header, from the 38th on.
+const G_PDU: (u64, u64) = (0x30 << 32 | (gtpu::message_type::G_PDU as u64) << 40, 0xfffb << 32);
+/// Behind it, the container alone, one unit of four octets long, of either type, and without a paging policy.
+const ALONE: (u64, u64) = (0x85 << 24 | 1 << 32, 0xff80_efff_ff00_0000);
+/// In the octet of GTP-U's flags: an extension header follows.
+const EXTENSION: u8 = 4;
+
+/// Bits in which a word is not as it has to be.
+#[inline(always)]
+const fn differs(word: u64, (usual, matters): (u64, u64)) -> u64 {
+    (word ^ usual) & matters
 }
 
 /// Lengths must agree with each other: where they do not, somebody else finds out what that means.
@@ -98,36 +127,123 @@ fn tunnel(frame: &[u8], receiver: &Receiver) -> Option<Before> {
     let short = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
     let ip: &[u8; ipv4::LENGTH] = header[ethernet::LENGTH..].first_chunk()?;
     let (ip_length, udp_length, gtpu_length) = (short(16), short(38), short(44));
-    let usual = is_for_us(frame, receiver)
-        && header[14] == 0x45
-        && short(20) & 0x3fff == 0
-        && header[23] == protocol::UDP
+    let strange = receiver.strange(word(header, 0))
+        | differs(word(header, ETHERTYPE), FRONT)
+        | differs(word(header, 20), WHOLE)
+        | differs(word(header, 34), TO_PORT)
+        | differs(word(header, 38), G_PDU);
+    let usual = strange == 0
         && header[30..34] == receiver.address
-        && short(36) == gtpu::PORT
-        && header[43] == gtpu::message_type::G_PDU
         && usize::from(ip_length) + ethernet::LENGTH <= frame.len()
         && udp_length.wrapping_add(20) == ip_length
         && gtpu_length.wrapping_add(16) == udp_length
-        && FlowKey::sums_up(ip);
+        && is_intact_header(ip);
     if !usual {
         return None;
     }
     let limit = ethernet::LENGTH + usize::from(ip_length);
     let teid = u32::from_be_bytes([header[46], header[47], header[48], header[49]]);
     // 0 leads nowhere, and is what stands for no tunnel.
-    match header[42] {
-        _ if teid == 0 => None,
-        0x30 => Some(Before { teid, qfi: Meta::NO_QFI, marks: FlowMarks::NONE, end: TUNNEL as u8, limit }),
-        // One extension header, the container, one unit of four octets long, of either type.
-        0x34 if header[53..55] == [0x85, 1]
-            && header[55] & 0xef == 0
-            && header[56] & 0x80 == 0
-            && header[57] == 0 =>
-        {
-            // What comes from the radio says other things there.
-            let marks = if header[55] == 0 { FlowMarks::of_flow(header[56]) } else { FlowMarks::NONE };
-            Some(Before { teid, qfi: header[56] & 0x3f, marks, end: (TUNNEL + CONTAINER) as u8, limit })
+    if teid == 0 {
+        return None;
+    }
+    if header[42] & EXTENSION == 0 {
+        return Some(Before { teid, qfi: Meta::NO_QFI, marks: FlowMarks::NONE, end: TUNNEL as u8, limit });
+    }
+    if differs(word(header, TUNNEL), ALONE) != 0 {
+        return None;
+    }
+    // What comes from the radio says other things there.
+    let marks = if header[55] == 0 { FlowMarks::of_flow(header[56]) } else { FlowMarks::NONE };
+    Some(Before { teid, qfi: header[56] & 0x3f, marks, end: (TUNNEL + CONTAINER) as u8, limit })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::PortConfig;
+    use crate::fixture::{N3, config};
+    use crate::state::Ports;
+    use crate::tests::rates::uplink;
+
+    /// As [`tunnel`], field by field.
+    fn tunnel_by_fields(frame: &[u8], port: &PortConfig) -> Option<Before> {
+        let header: &[u8; TUNNEL + CONTAINER] = frame.first_chunk()?;
+        let short = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+        let limit = ethernet::LENGTH + usize::from(short(16));
+        let usual = header[..6] == port.mac.0
+            && short(12) == ethernet::IPV4
+            && header[14] == 0x45
+            && short(20) & 0x3fff == 0
+            && header[23] == protocol::UDP
+            && header[30..34] == port.address.addr().octets()
+            && short(36) == gtpu::PORT
+            && header[43] == gtpu::message_type::G_PDU
+            && limit <= frame.len()
+            && short(38).wrapping_add(20) == short(16)
+            && short(44).wrapping_add(16) == short(38)
+            && packet::checksum::is_intact(&header[14..34]);
+        let teid = u32::from_be_bytes([header[46], header[47], header[48], header[49]]);
+        let (qfi, marks) = (Meta::NO_QFI, FlowMarks::NONE);
+        let bare = Before { teid, qfi, marks, end: TUNNEL as u8, limit };
+        match header[42] {
+            _ if !usual || teid == 0 => None,
+            0x30 => Some(bare),
+            0x34 if header[53..55] == [0x85, 1]
+                && matches!(header[55], 0 | 0x10)
+                && header[56] < 0x80
+                && header[57] == 0 =>
+            {
+                let is_reflective = header[55] == 0 && header[56] & 0x40 != 0;
+                let marks = FlowMarks::of_flow(if is_reflective { 0x40 } else { 0 });
+                Some(Before { qfi: header[56] & 0x3f, marks, end: (TUNNEL + CONTAINER) as u8, ..bare })
+            }
+            _ => None,
         }
-        _ => None,
+    }
+
+    /// A G-PDU to the port, with a container of a type and a flow.
+    fn with_container(kind: u8, flow: u8) -> Vec<u8> {
+        let mut frame = uplink(1, 80);
+        frame[42] = 0x34;
+        frame.splice(50..50, [0, 0, 0, 0x85, 1, kind, flow, 0]);
+        for at in [16, 38, 44] {
+            let length = u16::from_be_bytes([frame[at], frame[at + 1]]) + 8;
+            frame[at..at + 2].copy_from_slice(&length.to_be_bytes());
+        }
+        frame[24..26].fill(0);
+        let checksum = packet::checksum::of(&frame[14..34]);
+        frame[24..26].copy_from_slice(&checksum.to_be_bytes());
+        frame
+    }
+
+    #[test]
+    fn headers_are_usual_or_not_by_words_as_by_fields() {
+        let ports = config().ports;
+        let (port, ours) = (&ports[N3], Ports::new(&ports).unwrap());
+        let receiver = ours.receiver(N3 as u8);
+        let frames =
+            [uplink(1, 80), with_container(0x10, 9), with_container(0, 0x49), with_container(0, 0x89)];
+        let usual = frames.each_ref().map(|frame| tunnel(frame, receiver).is_some());
+        assert_eq!(usual, [true, true, true, false]);
+        for mut frame in frames {
+            let bits = 8 * (TUNNEL + CONTAINER);
+            for one in 0..bits {
+                for other in 0..bits {
+                    let flip = |frame: &mut [u8]| {
+                        frame[one / 8] ^= 1 << (one % 8);
+                        // The same bit twice: that one alone is another.
+                        frame[other / 8] ^= if one == other { 0 } else { 1 << (other % 8) };
+                    };
+                    flip(&mut frame);
+                    assert_eq!(
+                        tunnel(&frame, receiver),
+                        tunnel_by_fields(&frame, port),
+                        "bits {one}, {other}"
+                    );
+                    flip(&mut frame);
+                }
+            }
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::counters::DropReason;
 use crate::frame::{Fate, Packet, PortIndex};
 use crate::graph::{Next, Node, NodeId};
 use crate::receipt::Receipt;
-use crate::state::{Exit, Kind, State};
+use crate::state::{Exit, HotStep, Kind, State};
 use packet::gtpu::Template;
 use packet::{Buffer, ethernet, ipv4};
 use zerocopy::IntoBytes;
@@ -25,37 +25,36 @@ impl<B: Buffer> Node<B> for Verdict {
 
     #[inline(always)]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
-        let meta = &packet.meta;
-        let (direction, bytes, now_ns) = (meta.direction(), u32::from(meta.bytes), state.now_ns);
-        let step = state.sessions.cells.step(meta.step);
+        let State { sessions, ports, moment, now_ns, .. } = state;
+        let meta = &mut packet.meta;
+        let (direction, bytes) = (meta.direction(), u32::from(meta.bytes));
+        let step = *sessions.cells.step(meta.step);
         // The same addresses and ports may come in another tunnel, which is another PDR's, or nobody's.
         if step.generation != meta.generation || step.arrives_in != meta.teid {
             return Next::To(NodeId::Session);
         }
-        let (metered, counted) = (step.is_metered(), step.is_counted());
-        let (is_simple, plain) = (step.is_simple(), step.kind == Kind::Plain);
-        let (towards, fits) = (step.to(), step.fits);
-        let (base, counted_at) = (step.base(meta.step), step.counted_at());
-        let cells = &mut state.sessions.cells;
-        if !is_simple || (counted && cells.account(base, counted_at).count.left < bytes) {
+        if !step.is_simple() {
             return Next::To(NodeId::Far);
         }
-        packet.meta.towards = towards;
-        if let Err(reason) = super::far::route(&state.ports, packet, plain, fits) {
+        let Some((rate, count)) = sessions.cells.rate_and_count(meta.step, &step) else {
+            return Next::To(NodeId::Far);
+        };
+        if step.is_counted() && count.left < bytes {
+            return Next::To(NodeId::Far);
+        }
+        meta.towards = step.to();
+        let plain = step.kind == Kind::Plain;
+        if let Err(reason) = super::far::route(ports, packet, plain, step.fits) {
             return super::far::stop(packet, reason);
         }
-        if metered {
-            let rate = &mut cells.account(base, 0).rate;
-            if !rate.admits(direction, now_ns, state.burst_ns) {
-                return super::qer::refuse(state, packet, DropReason::RateExceeded);
-            }
-            rate.charge(direction, now_ns, bytes);
+        if step.is_metered() && !rate.take(direction, *moment, bytes) {
+            return super::qer::refuse(state, packet, DropReason::RateExceeded);
         }
-        if counted {
+        if step.is_counted() {
             packet.meta.receipt = Receipt::of_step(packet.meta.step, direction, packet.meta.bytes);
-            cells.account(base, counted_at).count.add(direction, bytes, now_ns);
+            count.add(direction, bytes, *now_ns);
         }
-        let left = if plain { leave(state, packet) } else { leave_in_tunnel(state, packet) };
+        let left = if plain { leave(state, packet, &step) } else { leave_in_tunnel(state, packet, &step) };
         match left {
             Some(port) => Next::End(Fate::Send(port)),
             None => leave_anew(state, packet, plain),
@@ -65,12 +64,11 @@ impl<B: Buffer> Node<B> for Verdict {
 
 /// Sends a plain packet as the one before it was; the port it leaves by, or `None` where somebody has to look closer.
 #[inline(always)]
-fn leave<B: Buffer>(state: &State, packet: &mut Packet<B>) -> Option<PortIndex> {
+fn leave<B: Buffer>(state: &State, packet: &mut Packet<B>, step: &HotStep) -> Option<PortIndex> {
     let header: &[u8; ipv4::LENGTH] = packet.buffer.data().first_chunk()?;
-    let is_marked = state.sessions.cells.step(packet.meta.step).dscp().is_some();
     let exit = state.routes.exit(packet.meta.towards, destination(header))?;
     let usual = header[0] >> 4 == 4
-        && !is_marked
+        && step.dscp().is_none()
         && packet.meta.bytes <= exit.mtu
         && exit.holds(&state.neighbours, state.now_ns);
     if !usual {
@@ -83,8 +81,7 @@ fn leave<B: Buffer>(state: &State, packet: &mut Packet<B>) -> Option<PortIndex> 
 
 /// The same into a tunnel.
 #[inline(always)]
-fn leave_in_tunnel<B: Buffer>(state: &State, packet: &mut Packet<B>) -> Option<PortIndex> {
-    let step = state.sessions.cells.step(packet.meta.step);
+fn leave_in_tunnel<B: Buffer>(state: &State, packet: &mut Packet<B>, step: &HotStep) -> Option<PortIndex> {
     let exit = state.sessions.peers.exit(step.peer)?;
     if !exit.holds(&state.neighbours, state.now_ns) {
         return None;

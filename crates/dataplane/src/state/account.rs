@@ -12,6 +12,23 @@ const COST_AT_1_KBPS: u64 = (8_000_000 * PARTS) << FRACTION;
 /// The cost of what stands for a meter apart.
 const APART: u64 = u64::MAX;
 
+/// A time, as meters reckon it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Moment {
+    /// Both in [`PARTS`] of a nanosecond.
+    now: u64,
+    /// How far a packet may be put off and still pass.
+    latest: u64,
+}
+
+impl Moment {
+    /// Packets may be `burst_ns` ahead of their rate.
+    pub(crate) const fn new(now_ns: u64, burst_ns: u64) -> Self {
+        let latest = now_ns.saturating_add(burst_ns).saturating_mul(PARTS);
+        Self { now: now_ns.saturating_mul(PARTS), latest }
+    }
+}
+
 /// A rate limit each way: the generic cell rate algorithm (ITU-T I.371), which needs one number a direction, the time
 /// at which the packets so far would have left at the rate allowed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -77,15 +94,30 @@ impl Rate {
     pub(crate) fn admits(&self, direction: Direction, now_ns: u64, burst_ns: u64) -> bool {
         // Where there is no limit any more, what the last one put off is no matter.
         self.cost[direction as usize] == 0
-            || self.due[direction as usize] <= now_ns.saturating_add(burst_ns).saturating_mul(PARTS)
+            || self.due[direction as usize] <= Moment::new(now_ns, burst_ns).latest
     }
 
     /// A packet passes.
     #[inline]
     pub(crate) fn charge(&mut self, direction: Direction, now_ns: u64, bytes: u32) {
+        self.put_off(direction, Moment::new(now_ns, 0), bytes);
+    }
+
+    /// [`Rate::admits`] and [`Rate::charge`] in one, of a packet that nothing else holds up.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, direction: Direction, moment: Moment, bytes: u32) -> bool {
+        let admits = self.due[direction as usize] <= moment.latest || self.cost[direction as usize] == 0;
+        if admits {
+            self.put_off(direction, moment, bytes);
+        }
+        admits
+    }
+
+    #[inline(always)]
+    fn put_off(&mut self, direction: Direction, moment: Moment, bytes: u32) {
         let cost = ((u128::from(bytes) * u128::from(self.cost[direction as usize])) >> FRACTION) as u64;
         let due = &mut self.due[direction as usize];
-        *due = (*due).max(now_ns.saturating_mul(PARTS)).saturating_add(cost);
+        *due = (*due).max(moment.now).saturating_add(cost);
     }
 }
 
@@ -166,6 +198,23 @@ mod tests {
             (rate.limit_kbps(Direction::Uplink), rate.limit_kbps(Direction::Downlink)),
             (None, Some(8))
         );
+    }
+
+    #[test]
+    fn a_packet_is_taken_as_it_is_admitted_and_charged() {
+        for kbps in [0, 1, 100, u64::MAX / COST_AT_1_KBPS] {
+            let mut one = Rate::new(BitRates { uplink_kbps: kbps, downlink_kbps: 7 });
+            let mut two = one;
+            for step in 0..1_000 {
+                let (now_ns, bytes) = (step * step * 1_003, 40 + step as u32);
+                let admits = one.admits(Direction::Uplink, now_ns, 5_000_000);
+                if admits {
+                    one.charge(Direction::Uplink, now_ns, bytes);
+                }
+                let taken = two.take(Direction::Uplink, Moment::new(now_ns, 5_000_000), bytes);
+                assert_eq!((taken, one), (admits, two), "{kbps} kbit/s, packet {step}");
+            }
+        }
     }
 
     #[test]

@@ -85,7 +85,13 @@ impl Blocks {
     /// Whether flows that belong into a block, which was full, stand in others.
     #[inline]
     pub(super) fn has_away(&self, block: usize) -> bool {
-        self.tags(block).get(WAYS) != NONE_AWAY
+        Self::says_away(self.tags(block))
+    }
+
+    /// Whether these tags say so.
+    #[inline]
+    pub(super) fn says_away(tags: &Tags) -> bool {
+        tags.get(WAYS) != NONE_AWAY
     }
 
     /// A flow that belongs into a block stands in another one.
@@ -123,10 +129,19 @@ impl Blocks {
         self.tags_mut(at.block).set(at.way, tag);
     }
 
-    /// Asks for the tags of a block.
+    /// Asks for the tags of a block; says where they are.
     #[inline]
-    pub(super) fn prefetch_tags(&self, block: usize) {
+    pub(super) fn prefetch_tags(&self, block: usize) -> FlowLine {
         memory::prefetch(self.tags(block));
+        FlowLine((block * LINES + tags_line(block)) as u32)
+    }
+
+    /// The block and tags of a tags' line.
+    #[inline]
+    pub(super) fn tags_of_line(&self, line: FlowLine) -> Option<(usize, &Tags)> {
+        let at = line.0 as usize;
+        let block = self.blocks.get(at / LINES)?;
+        Some((at / LINES, zerocopy::transmute_ref!(&block.lines[at % LINES].0)))
     }
 
     /// Asks for a flow; says where it is.

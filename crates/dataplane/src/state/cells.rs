@@ -2,7 +2,7 @@
 //! one cell and what a packet needs of it can be asked for at once. Lists of steps that need more than a rate and a count are
 //! apart: memory for them is taken when they come.
 
-use super::account::{Account, Rate};
+use super::account::{Account, Count, Rate};
 use super::lists::{Lists, WholeStep};
 use super::memory::{self, NoMemory};
 use super::runs::Runs;
@@ -156,6 +156,26 @@ impl Cells {
     #[inline]
     pub(crate) fn account(&mut self, base: u32, place: u16) -> &mut Account {
         &mut self.cells[base as usize + usize::from(place)].account
+    }
+
+    /// The rate and the count of a simple step at its place; mostly they are of one account. `None` of a step that is not there.
+    #[inline(always)]
+    pub(crate) fn rate_and_count(
+        &mut self,
+        at: StepIndex,
+        step: &HotStep,
+    ) -> Option<(&mut Rate, &mut Count)> {
+        let base = step.base(at) as usize;
+        match usize::from(step.counted_at()) {
+            0 => {
+                let Account { rate, count } = &mut self.cells.get_mut(base)?.account;
+                Some((rate, count))
+            }
+            counted => {
+                let [base, counted] = self.cells.get_disjoint_mut([base, base + counted]).ok()?;
+                Some((&mut base.account.rate, &mut counted.account.count))
+            }
+        }
     }
 
     /// The rate of the account at a place of a session.

@@ -1,6 +1,7 @@
 //! What tells one flow of a user from another, the same for both directions.
 
 use super::session::SessionIndex;
+use packet::checksum::is_intact_header;
 use packet::five_tuple::FiveTuple;
 use rules::{Direction, Instance};
 use std::net::IpAddr;
@@ -47,18 +48,6 @@ impl FlowKey {
         Self { words: [user_high, remote_high, user_low, remote_low, ports << PORTS_SHIFT | kind] }
     }
 
-    /// Whether the checksum of an IPv4 header without options is right (RFC 1071).
-    #[inline]
-    pub(crate) fn sums_up(header: &[u8; 20]) -> bool {
-        let word = |at: usize| {
-            u64::from(u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]))
-        };
-        let sum = word(0) + word(4) + word(8) + word(12) + word(16);
-        let sum = (sum >> 32) + (sum & 0xffff_ffff);
-        let sum = (sum >> 16) + (sum & 0xffff);
-        (sum >> 16) + (sum & 0xffff) == 0xffff
-    }
-
     /// The key, total length and type of service of the usual packet: IPv4 without options, whole, TCP or UDP, and
     /// sound. `None` for any other, which has to be looked at closely.
     #[inline]
@@ -72,7 +61,7 @@ impl FlowKey {
         if !usual
             || usize::from(length) > packet.len()
             || length < 24
-            || !Self::sums_up(header.first_chunk()?)
+            || !is_intact_header(header.first_chunk()?)
         {
             return None;
         }

@@ -116,19 +116,19 @@ impl Flows {
         key.hash(self.seed)
     }
 
-    /// Asks for what tells where a flow stands.
+    /// Asks for what tells where a flow stands, and says where that is.
     #[inline]
-    pub(crate) fn prefetch_tags(&self, hash: u64) {
-        self.blocks.prefetch_tags(self.block(hash));
+    pub(crate) fn prefetch_tags(&self, hash: u64) -> FlowLine {
+        self.blocks.prefetch_tags(self.block(hash))
     }
 
-    /// Asks for the flow, if it seems to be there, and says where.
+    /// Asks for the flow, if it seems to be there, and says where; `tags` is what [`Flows::prefetch_tags`] said.
     #[inline]
-    pub(crate) fn look(&self, hash: u64) -> FlowLine {
-        let block = self.block(hash);
-        match self.blocks.tags(block).places_of(tag(hash)).next() {
+    pub(crate) fn look(&self, hash: u64, tags: FlowLine) -> FlowLine {
+        let Some((block, tags)) = self.blocks.tags_of_line(tags) else { return FlowLine::NONE };
+        match tags.places_of(tag(hash)).next() {
             Some(way) => return self.blocks.prefetch(At { block, way }),
-            None if self.blocks.has_away(block) => self.blocks.prefetch_tags(self.second(hash)),
+            None if Blocks::says_away(tags) => _ = self.blocks.prefetch_tags(self.second(hash)),
             None => {}
         }
         FlowLine::NONE

@@ -44,7 +44,7 @@ mod treatment;
 mod usage;
 mod waiting;
 
-pub(crate) use account::{Account, Count, Rate};
+pub(crate) use account::{Account, Count, Moment, Rate};
 pub(crate) use apart::Apart;
 pub(crate) use blocks::FlowLine;
 pub(crate) use budget::{Budget, Shared};
@@ -111,6 +111,8 @@ pub(crate) struct State {
     pub(crate) now_ns: u64,
     /// How far a packet may be ahead of its rate.
     pub(crate) burst_ns: u64,
+    /// Both together.
+    pub(crate) moment: Moment,
     /// What peers are told of when we began (TS 23.007 18A); `None` until a control side says so.
     pub(crate) recovery_time_stamp: Option<u32>,
     pub(crate) ports: Ports,
@@ -183,6 +185,7 @@ impl State {
         Ok(Self {
             now_ns: 0,
             burst_ns: limits.burst_ns,
+            moment: Moment::default(),
             recovery_time_stamp: None,
             routes: Routes::new(&ports, &config.routes)?,
             neighbours: Neighbours::new(limits.neighbours, steering.is_shared()),
@@ -206,6 +209,12 @@ impl State {
             steering,
             ports,
         })
+    }
+
+    /// A vector was received.
+    pub(crate) fn set_time(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
+        self.moment = Moment::new(now_ns, self.burst_ns);
     }
 
     /// The key of a packet's flow, given as of the default network, in that of its user. Of packets in tunnels it is the

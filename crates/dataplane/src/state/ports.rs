@@ -11,6 +11,8 @@ use std::net::IpAddr;
 pub(crate) struct Ports {
     ports: Box<[PortConfig]>,
     receivers: Box<[Receiver]>,
+    /// By the lowest six bits of an IPv4 address: whether one of ours ends so.
+    endings: u64,
     clamp_mtu: Option<u16>,
     /// Some port is of a network instance that is not the default one.
     has_instances: bool,
@@ -19,10 +21,36 @@ pub(crate) struct Ports {
 /// What tells that a packet is for us, as it stands on the wire.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Receiver {
-    pub(crate) mac: [u8; 6],
+    mac: u64,
     pub(crate) address: [u8; 4],
     /// Users' addresses say all: the port is of the default instance, or there is no other.
     pub(crate) is_plain: bool,
+    /// What is known of a packet that just came in.
+    pub(crate) fresh: Meta,
+}
+
+/// Bits of an Ethernet address in the word it is the front of.
+const MAC: u64 = u64::MAX >> 16;
+
+impl Receiver {
+    fn new(index: PortIndex, port: &PortConfig, has_instances: bool) -> Self {
+        let [a, b, c, d, e, f] = port.mac.0;
+        Self {
+            mac: u64::from_le_bytes([a, b, c, d, e, f, 0, 0]),
+            address: port.address.addr().octets(),
+            is_plain: match port.interface {
+                Interface::Access => !has_instances,
+                Interface::Core | Interface::SgiLan => port.instance == Instance::DEFAULT,
+            },
+            fresh: Meta::new(index, port.side()),
+        }
+    }
+
+    /// Bits in which an Ethernet address, at the front of a frame, is not ours; `front` are its first eight octets.
+    #[inline(always)]
+    pub(crate) const fn strange(&self, front: u64) -> u64 {
+        (front ^ self.mac) & MAC
+    }
 }
 
 impl Ports {
@@ -45,18 +73,15 @@ impl Ports {
             }
         }
         let has_instances = ports.iter().any(|port| port.side().instance() != Instance::DEFAULT);
-        let receiver = |port: &PortConfig| Receiver {
-            mac: port.mac.0,
-            address: port.address.addr().octets(),
-            is_plain: match port.interface {
-                Interface::Access => !has_instances,
-                Interface::Core | Interface::SgiLan => port.instance == Instance::DEFAULT,
-            },
-        };
+        let receiver = |(index, port)| Receiver::new(index, port, has_instances);
         let clamp_mtu = ports.iter().filter(|port| port.mss_clamp).map(room).min();
         Ok(Self {
             ports: ports.into(),
-            receivers: ports.iter().map(receiver).collect(),
+            receivers: (0..).zip(ports).map(receiver).collect(),
+            endings: ports
+                .iter()
+                .map(|port| ending(port.address.addr().octets()))
+                .fold(0, std::ops::BitOr::bitor),
             clamp_mtu,
             has_instances,
         })
@@ -89,6 +114,12 @@ impl Ports {
     /// Whether an IPv4 address, as it stands on the wire, is one of ours.
     #[inline]
     pub(crate) fn is_ours_ipv4(&self, address: [u8; 4]) -> bool {
+        self.endings & ending(address) != 0 && self.is_receiver(address)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_receiver(&self, address: [u8; 4]) -> bool {
         self.receivers.iter().any(|receiver| receiver.address == address)
     }
 
@@ -164,6 +195,12 @@ impl Ports {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (PortIndex, &PortConfig)> {
         (0..).zip(self.ports.iter())
     }
+}
+
+/// The bit that stands for how an address ends.
+#[inline(always)]
+const fn ending(address: [u8; 4]) -> u64 {
+    1 << (address[3] & 63)
 }
 
 /// Bytes of the longest user's packet that surely passes a port.

@@ -19,7 +19,8 @@ pub(crate) struct Routes {
 }
 
 struct Entry4 {
-    side: Side,
+    /// [`Side::bits`].
+    side: u32,
     mask: u32,
     prefix: u32,
     port: PortIndex,
@@ -90,14 +91,14 @@ impl Routes {
 impl Entry4 {
     #[inline(always)]
     fn leads(&self, side: Side, destination: u32) -> bool {
-        self.side == side && destination & self.mask == self.prefix
+        (self.side ^ side.bits()) | (destination & self.mask ^ self.prefix) == 0
     }
 }
 
 fn entry4(entry: &Entry) -> Option<Entry4> {
     let IpNet::V4(prefix) = entry.prefix else { return None };
     Some(Entry4 {
-        side: entry.side,
+        side: entry.side.bits(),
         mask: prefix.netmask().to_bits(),
         prefix: prefix.network().to_bits(),
         port: entry.port,

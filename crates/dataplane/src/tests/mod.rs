@@ -24,7 +24,7 @@ mod observe;
 mod online;
 mod paths;
 mod programs;
-mod rates;
+pub(crate) mod rates;
 mod readdress;
 mod redirect;
 mod services;

@@ -22,7 +22,7 @@ pub(super) fn downlink(session: u8, server: u8) -> Vec<u8> {
 }
 
 /// A frame from a user to one server or another.
-pub(super) fn uplink(session: u8, server: u8) -> Vec<u8> {
+pub(crate) fn uplink(session: u8, server: u8) -> Vec<u8> {
     let inner = packet([10, 60, 0, session], [203, 0, 113, server]);
     let mut frame = vec![2, 0, 0, 0, 3, 2, 2, 0, 0, 0, 3, 1, 8, 0];
     let length = 8 + 8 + inner.len();

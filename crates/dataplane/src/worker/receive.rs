@@ -3,7 +3,7 @@
 use super::{Worker, tag};
 use crate::config::PORTS_MAX;
 use crate::counters::DropReason;
-use crate::frame::{Meta, Packet, PortIndex, VECTOR};
+use crate::frame::{Packet, PortIndex, VECTOR};
 use crate::port::Port;
 use packet::Buffer;
 
@@ -40,7 +40,7 @@ impl<P: Port> Worker<P> {
     #[inline]
     fn take_in(&mut self, at: usize, class: Option<usize>, limit: usize) -> usize {
         let (index, port) = (at as PortIndex, &mut self.lanes[at].port);
-        let config = self.state.ports.get(index);
+        let (config, fresh) = (self.state.ports.get(index), &self.state.ports.receiver(index).fresh);
         let received = match class {
             None => port.receive(&mut self.received, limit),
             Some(class) => port.receive_class(class, &mut self.received, limit),
@@ -56,7 +56,7 @@ impl<P: Port> Worker<P> {
                 false => Err(DropReason::NotContiguous),
             };
             match taken {
-                Ok(()) => arrived.push(Packet { buffer, meta: Meta::new(index, config.side()) }),
+                Ok(()) => arrived.push(Packet { buffer, meta: *fresh }),
                 Err(reason) => {
                     self.counters.drops[reason as usize] += 1;
                     self.trash.push(buffer);

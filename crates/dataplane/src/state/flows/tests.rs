@@ -25,7 +25,7 @@ impl Flows {
         let place = Place {
             key: &key,
             hash: self.hash(&key),
-            likely: self.look(self.hash(&key)),
+            likely: self.seek(self.hash(&key)),
             direction: Direction::Uplink,
             circumstances: CIRCUMSTANCES,
         };
@@ -34,18 +34,22 @@ impl Flows {
         self.learn(place, verdict, now_ns);
     }
 
+    fn seek(&self, hash: u64) -> FlowLine {
+        self.look(hash, self.prefetch_tags(hash))
+    }
+
     fn knows(&mut self, number: u32) -> bool {
         let key = key(number);
         let place = Place {
             key: &key,
             hash: self.hash(&key),
-            likely: self.look(self.hash(&key)),
+            likely: self.seek(self.hash(&key)),
             direction: Direction::Uplink,
             circumstances: CIRCUMSTANCES,
         };
         let found = self.find(place, 0);
         // Wherever it seems to be.
-        for likely in [FlowLine::NONE, self.look(!place.hash)] {
+        for likely in [FlowLine::NONE, self.seek(!place.hash)] {
             assert_eq!(self.find(Place { likely, ..place }, 0), found);
         }
         assert!(found.is_none_or(|(step, _)| step == StepIndex::new(number, 0)), "another's verdict");
