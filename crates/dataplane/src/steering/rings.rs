@@ -203,6 +203,11 @@ impl<B> Handoff<B> {
         self.from.get(from).and_then(Option::as_ref).map_or(0, |inlet| inlet.0.slots())
     }
 
+    /// Whether another worker has handed over anything that was not taken yet.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        self.from.iter().flatten().any(|inlet| !inlet.0.is_empty())
+    }
+
     /// Takes up to so many packets of one other worker.
     pub(crate) fn take_of(&mut self, from: usize, limit: usize, into: impl FnMut(Handed<B>)) -> usize {
         let inlet = self.from.get_mut(from).and_then(Option::as_mut);

@@ -113,6 +113,21 @@ impl Team {
     }
 }
 
+/// No queue tells of it, so whoever waits for one would not be woken.
+#[test]
+fn who_is_about_to_rest_sees_what_was_handed_over_meanwhile() {
+    let mut team = Team::of(2, 1);
+    let owner = team.owner(1);
+    let other = 1 - owner;
+    assert!(team.workers.iter().all(|worker| !worker.is_waited_for()));
+    team.receive(other, N6, &to_user(1));
+    team.workers[other].turn(team.now_ns);
+    assert_eq!([other, owner].map(|at| team.workers[at].is_waited_for()), [false, true]);
+    team.workers[owner].turn(team.now_ns);
+    assert!(!team.workers[owner].is_waited_for());
+    team.settle();
+}
+
 /// A frame of the gNB to us.
 fn from_gnb(ip_payload: &[u8], protocol: u8) -> Vec<u8> {
     let ip = packet::ipv4::Header::new(GNB, [10, 30, 0, 2].into(), protocol, ip_payload.len()).unwrap();

@@ -88,6 +88,18 @@ fn a_turn_tells_how_many_orders_it_obeyed() {
     assert_eq!(bench.worker.obeyed(), 0);
 }
 
+/// No queue tells of orders, so whoever waits for one would not be woken.
+#[test]
+fn who_is_about_to_rest_sees_an_order_that_has_come_meanwhile() {
+    let mut bench = Bench::bare();
+    bench.worker.turn(bench.now_ns);
+    assert!(!bench.worker.is_waited_for());
+    drop(bench.put(1, 1, rules(1)));
+    assert!(bench.worker.is_waited_for());
+    bench.worker.turn(bench.now_ns);
+    assert!(!bench.worker.is_waited_for());
+}
+
 #[test]
 fn the_same_revision_again_is_acknowledged_without_work() {
     let mut bench = Bench::new();

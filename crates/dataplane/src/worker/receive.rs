@@ -15,6 +15,17 @@ const REST: usize = 4;
 const LESS_URGENT: usize = 16;
 
 impl<P: Port> Worker<P> {
+    /// Its ports, in their order: who waits for packets waits on all of them.
+    pub fn ports(&self) -> impl Iterator<Item = &P> {
+        self.lanes.iter().map(|lane| &lane.port)
+    }
+
+    /// Whether an order, or a packet that another worker handed over, waits. No port tells of these, so who is about to wait for
+    /// one looks here, too.
+    pub fn is_waited_for(&self) -> bool {
+        !self.orders.is_empty() || self.handoff.is_waited_for()
+    }
+
     /// Fills the vector: the most urgent class of every port, then the next, then what is in none.
     pub(super) fn receive(&mut self) {
         let room = VECTOR - self.vector.len();
