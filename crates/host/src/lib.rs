@@ -7,11 +7,13 @@
 //! * [`Placement`]: which NUMA nodes a data plane's parts are on, and which its packet memory belongs on.
 //! * [`examine`]: what it means for a user plane: [`Finding`]s, each with what to do and what it is worth.
 //! * [`tune`]: changes at run time, as a plan that is printed, applied whole or not at all, and undone.
+//! * [`Ceiling`]: the one thing that a node changes by itself, while it runs: how fast a worker's CPU may be.
 
 mod checks;
 mod cpus;
 mod facts;
 mod finding;
+mod frequency;
 mod node;
 mod placement;
 mod report;
@@ -21,10 +23,11 @@ pub mod tune;
 pub use checks::{examine, explain, identifiers};
 pub use cpus::CpuSet;
 pub use facts::{
-    CState, Cpu, CpuPlace, Ddp, Facts, HugePages, Interrupt, Iommu, Kernel, Link, Machine, Memory, Nic,
-    NumaNode, Power, Sst, Topology, Uncore,
+    CState, Cpu, CpuPlace, Ddp, Facts, Frequencies, HugePages, Interrupt, Iommu, Kernel, Link, Machine,
+    Memory, Nic, NumaNode, Power, Sst, Topology, Uncore,
 };
 pub use finding::{Finding, State};
+pub use frequency::{Ceiling, Pace, Throttle, give_back};
 pub use node::{Node, NodePort, Tables};
 pub use placement::Placement;
 pub use report::{Colours, explained, table};

@@ -14,7 +14,7 @@ pub use kernel::Kernel;
 pub use machine::{Iommu, Machine};
 pub use memory::{HugePages, Memory};
 pub use nic::{Ddp, Link, Nic};
-pub use power::{CState, Power, Sst, Uncore};
+pub use power::{CState, Frequencies, Power, Sst, Uncore};
 
 use crate::Root;
 use serde::Serialize;

@@ -39,9 +39,22 @@ pub struct Sst {
     pub base_khz: BTreeMap<u64, CpuSet>,
 }
 
+/// The frequencies that a CPU may take, as it was when they were read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Frequencies {
+    /// CPUs that have theirs together, itself among them.
+    pub cpus: CpuSet,
+    /// The lowest it may take (`scaling_min_freq`), in kHz.
+    pub low_khz: u64,
+    /// The highest (`scaling_max_freq`).
+    pub high_khz: u64,
+}
+
 /// Frequencies and sleep states.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Power {
+    /// By CPU, where the kernel scales them.
+    pub frequencies: BTreeMap<usize, Frequencies>,
     /// CPUs by governor.
     pub governors: BTreeMap<String, CpuSet>,
     /// Who scales frequencies.
@@ -68,6 +81,7 @@ impl Power {
     pub(super) fn read(root: &Root) -> Self {
         let status = |name: &str| root.text(&format!("{CPUS}/{name}/status"));
         Self {
+            frequencies: frequencies(root),
             governors: by_value(root, "cpufreq/scaling_governor"),
             driver: root.text(&format!("{CPUS}/cpu0/cpufreq/scaling_driver")),
             driver_status: status("intel_pstate").or_else(|| status("amd_pstate")),
@@ -87,10 +101,43 @@ impl Power {
         }
     }
 
+    /// The frequencies between which one CPU alone can be moved, or why it cannot; this goes on after "because".
+    ///
+    /// # Errors
+    /// The kernel scales none here, or not of this CPU alone, or there is nothing between them.
+    pub fn room_of(&self, cpu: usize) -> Result<&Frequencies, String> {
+        let room = self.frequencies.get(&cpu).ok_or_else(|| {
+            format!(
+                "the kernel does not scale the frequency of CPU {cpu} (a virtual machine, no cpufreq driver, or P-states \
+                 are off in the BIOS)"
+            )
+        })?;
+        let others = room.cpus.without(&[cpu].into_iter().collect());
+        match (others.is_empty(), room.low_khz < room.high_khz) {
+            (false, _) => Err(format!("CPU {cpu} has its frequency together with CPUs {others}")),
+            (_, false) => Err(format!("CPU {cpu} may take one frequency alone, {} kHz", room.high_khz)),
+            (true, true) => Ok(room),
+        }
+    }
+
     /// The longest wake-up of the states that are on.
     pub fn wake_up_us(&self) -> Option<u64> {
         self.c_states.iter().filter(|state| !state.disabled).map(|state| state.latency_us).max()
     }
+}
+
+fn frequencies(root: &Root) -> BTreeMap<usize, Frequencies> {
+    let online: CpuSet = root.value(&format!("{CPUS}/online")).unwrap_or_default();
+    let of = |cpu: usize| {
+        let file = |name: &str| format!("{CPUS}/cpu{cpu}/cpufreq/{name}");
+        // Separated by blanks, unlike all other lists of CPUs.
+        let cpus = root.text(&file("affected_cpus"))?;
+        let cpus = cpus.split_whitespace().filter_map(|cpu| cpu.parse().ok()).collect();
+        let low_khz = root.value(&file("scaling_min_freq"))?;
+        let high_khz = root.value(&file("scaling_max_freq"))?;
+        Some((cpu, Frequencies { cpus, low_khz, high_khz }))
+    };
+    online.iter().filter_map(of).collect()
 }
 
 /// CPUs by what a file of each says.
