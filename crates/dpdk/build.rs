@@ -33,7 +33,7 @@ const OPAQUE: [&str; 9] = [
 ];
 
 fn main() {
-    for file in ["c/wrapper.h", "c/shim.h", "c/shim.c", "c/flow.c"] {
+    for file in ["c/wrapper.h", "c/shim.h", "c/shim.c", "c/flow.c", "c/power.c"] {
         println!("cargo:rerun-if-changed={file}");
     }
     for variable in ["ANCHORLINE_CPU", "LIBCLANG_PATH", "PKG_CONFIG_PATH"] {
@@ -71,7 +71,7 @@ fn cpu() -> String {
 fn compile_shim(dpdk: &pkg_config::Library) {
     let mut build = cc::Build::new();
     build
-        .files(["c/shim.c", "c/flow.c"])
+        .files(["c/shim.c", "c/flow.c", "c/power.c"])
         .includes(&dpdk.include_paths)
         .opt_level(3)
         .flag(format!("-march={}", cpu()));

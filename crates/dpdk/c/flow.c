@@ -6,11 +6,9 @@
 #include <string.h>
 
 #include <rte_byteorder.h>
-#include <rte_cpuflags.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_flow.h>
-#include <rte_power_intrinsics.h>
 
 #include "shim.h"
 
@@ -239,18 +237,4 @@ int anchorline_i40e_hash_words(uint16_t port, uint8_t pctype, const uint8_t *wor
 		inset.inset |= UINT64_C(1) << (I40E_LAST_WORD - (words[at] & I40E_LAST_WORD));
 	*(void **)&set = of_i40e("rte_pmd_i40e_inset_set");
 	return set == NULL ? -ENOSYS : set(port, pctype, &inset, I40E_INSET_HASH);
-}
-
-int anchorline_can_pause(void)
-{
-	struct rte_cpu_intrinsics intrinsics;
-
-	memset(&intrinsics, 0, sizeof(intrinsics));
-	rte_cpu_get_intrinsics_support(&intrinsics);
-	return intrinsics.power_pause;
-}
-
-int anchorline_pause_until(uint64_t tsc)
-{
-	return rte_power_pause(tsc);
 }

@@ -111,8 +111,33 @@ int anchorline_i40e_hash_words(uint16_t port, uint8_t pctype, const uint8_t *wor
 /* DPDK's own Toeplitz hash of so many words, in the CPU's order, under a key of four octets more. */
 uint32_t anchorline_toeplitz(uint32_t *words, uint32_t count, const uint8_t *key);
 
-/* Whether this CPU can wait in a light sleep until a time (WAITPKG or its like), and wait. */
-int anchorline_can_pause(void);
+/* What this CPU has for rests, as this release of DPDK knows to use it. */
+enum {
+	/* a light sleep until a time */
+	ANCHORLINE_REST_PAUSE = 1,
+	/* one until a line of memory is written to, or a time */
+	ANCHORLINE_REST_MONITOR = 2,
+	/* one until any of several lines is */
+	ANCHORLINE_REST_MONITOR_MULTI = 4
+};
+uint32_t anchorline_rests(void);
+
+/* Sleeps lightly until a time: 0, or a negative errno at once. */
 int anchorline_pause_until(uint64_t tsc);
+
+struct anchorline_queue {
+	uint16_t port;
+	uint16_t queue;
+};
+
+/* Most queues that are waited on at once. */
+enum { ANCHORLINE_MONITOR_MAX = 64 };
+
+/* Whether a receive queue's driver tells where the next packet is written: 0, or a negative errno. */
+int anchorline_can_monitor(struct anchorline_queue queue);
+
+/* Waits until a packet comes to one of the queues, and until a time at the latest: 0, or a negative errno at once. It also
+ * ends without either, as the CPU likes. By the thread that receives from all of these queues. */
+int anchorline_monitor(const struct anchorline_queue *queues, uint32_t count, uint64_t tsc);
 
 #endif

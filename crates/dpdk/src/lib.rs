@@ -72,7 +72,8 @@
 //! Huge and ordinary pages carried the same packets and differ less than the runs do. **Not run**: any PCI device (this
 //! was written on a machine without one; that an absent or unbound one is told has been run), AF_XDP in zero-copy mode or
 //! with several queues, `net_virtio_user` on `/dev/vhost-net`, `net_pcap` on an interface, memif and vhost against another
-//! process, machines with several NUMA nodes, anything but x86-64, DPDK releases other than 22.11.
+//! process, machines with several NUMA nodes, light sleeps of idle workers (no WAITPKG was here), anything but x86-64, DPDK
+//! releases other than 22.11.
 
 mod capabilities;
 mod card;
@@ -95,6 +96,7 @@ mod numa;
 mod port;
 mod queue;
 mod quiet;
+mod rest;
 mod setup;
 mod sys;
 mod threads;
@@ -105,12 +107,13 @@ pub use eal::{Eal, EalConfig, HugePages, Memory};
 pub use error::Error;
 pub use flow::RuleId;
 pub use hash::toeplitz;
-pub use idle::{Backoff, Idle, light_sleep, wake_on_time};
+pub use idle::{Backoff, Idle};
 pub use mbuf::Mbuf;
 pub use mempool::{Mempool, MempoolConfig};
 pub use numa::Preference;
 pub use port::{Link, Port, PortConfig, PortStats};
 pub use queue::{RxQueue, TxQueue};
+pub use rest::{Choice, CpuRests, Manner, Rests, wake_on_time};
 pub use threads::WorkerThread;
 
 /// The release of DPDK this was built against, such as "22.11.7".

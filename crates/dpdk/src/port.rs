@@ -88,6 +88,13 @@ pub(crate) struct OpenPort {
     _pool: Mempool,
 }
 
+impl OpenPort {
+    /// As configured.
+    pub(crate) fn device(&self) -> &str {
+        &self.device
+    }
+}
+
 impl Drop for OpenPort {
     fn drop(&mut self) {
         let mut control = control::lock();

@@ -4,8 +4,10 @@
 
 mod common;
 
+use anchorline_dpdk::{CpuRests, Manner, Rests};
 use common::traffic::{close_memif, exchange};
-use common::{open, pool};
+use common::{eal, open, pool};
+use std::time::{Duration, Instant};
 
 #[test]
 fn memif_carries_packets() {
@@ -28,5 +30,28 @@ fn virtio_user_carries_packets_to_vhost() {
     let mut virtio = open(&format!("net_virtio_user0,path={}", socket.display()), &pool);
     exchange(&pool, &mut vhost, &mut virtio, 8);
     drop((virtio, vhost));
+    assert_eq!(pool.in_use(), 0);
+}
+
+/// Drivers of two kinds: those that tell where the next packet is written, and those that do not.
+#[test]
+fn a_queue_says_whether_it_can_be_waited_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("monitored.sock");
+    let pool = pool();
+    let mut vhost = open(&format!("net_vhost1,iface={}", socket.display()), &pool);
+    let mut virtio = open(&format!("net_virtio_user1,path={}", socket.display()), &pool);
+    assert_eq!(virtio.take_rx_queues()[0].can_be_waited_on(), Ok(()));
+    let mut null = open("net_null1", &pool);
+    let error = null.take_rx_queues()[0].can_be_waited_on().unwrap_err().to_string();
+    assert!(error.starts_with("device \"net_null1\" cannot be waited on: "), "{error}");
+    // A rest that cannot wait for a packet is a rest all the same, on any CPU, and has an end.
+    let queues = vhost.take_rx_queues();
+    let start = Instant::now();
+    Rests::new(Manner::Monitor, eal().tsc_hz()).rest(Duration::from_millis(20), queues.iter());
+    let took = start.elapsed();
+    let can = CpuRests::here().monitor && queues[0].can_be_waited_on().is_ok();
+    assert!(took < Duration::from_secs(5) && (can || took >= Duration::from_millis(15)), "{took:?}");
+    drop((queues, virtio, vhost, null));
     assert_eq!(pool.in_use(), 0);
 }

@@ -172,6 +172,15 @@ pub struct PortStatistics {
     pub classes: Vec<u64>,
 }
 
+/// What a worker does while no packet waits.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerIdle {
+    /// In words, such as "looks on".
+    pub does: String,
+    /// Why that is not what the configuration wants of it: "not available here, because ...".
+    pub lacks: Option<String>,
+}
+
 /// What was found out about a port's device at the start, and what was done so that it leads packets to the workers that
 /// own their users.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -258,4 +267,6 @@ pub struct Statistics {
     pub ports: Vec<PortStatistics>,
     /// One entry a worker.
     pub workers: Vec<WorkerStatistics>,
+    /// What each worker does while no packet waits.
+    pub idle: Vec<WorkerIdle>,
 }

@@ -1,5 +1,21 @@
 //! What the product is configured for, as far as the host matters to it.
 
+/// What workers do while no packet waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Idle {
+    /// Look on.
+    #[default]
+    Poll,
+    /// Rest for a time, on the CPU.
+    Pause,
+    /// Sleep, and leave the CPU to others.
+    Sleep,
+    /// Rest until a packet comes, on the CPU.
+    Monitor,
+    /// Look on, at a lower frequency after a while.
+    Scale,
+}
+
 /// What a node's configuration asks of the host.
 #[derive(Clone, Debug, Default)]
 pub struct Node {
@@ -13,8 +29,8 @@ pub struct Node {
     pub huge_pages: bool,
     /// See above.
     pub required: bool,
-    /// Whether workers look for packets without pause.
-    pub spinning: bool,
+    /// What workers do while no packet waits.
+    pub idle: Idle,
     /// Most sessions.
     pub sessions: usize,
     /// Most PDRs of all sessions.

@@ -4,7 +4,7 @@
 mod made;
 
 use anchorline_host::{
-    Colours, Facts, Finding, Node, NodePort, Placement, Root, State, examine, explain, explained,
+    Colours, Facts, Finding, Idle, Node, NodePort, Placement, Root, State, examine, explain, explained,
     identifiers, table,
 };
 use made::{Made, servers};
@@ -55,6 +55,66 @@ fn what_the_bios_and_the_command_line_changed_is_seen() {
     let findings = examine(&made.facts(), None);
     assert_eq!(of(&findings, "bios.sub-numa")[0].state, State::Advice);
     assert!(of(&findings, "power.sleep")[0].found.ends_with("; processor.max_cstate=1; idle=poll"));
+}
+
+/// What the doctor says of idle workers, without the first word on CPUs.
+fn of_idle(made: &Made, node: Node) -> Vec<(State, String)> {
+    let findings = examine(&made.facts(), Some(&node));
+    of(&findings, "node.idle").iter().skip(1).map(|one| (one.state, one.found.clone())).collect()
+}
+
+#[test]
+fn what_idle_workers_cannot_do_here_is_told() {
+    let node = |idle, ports| {
+        let mut node = Node { idle, ..servers::node() };
+        node.ports.truncate(ports);
+        node
+    };
+    let with = |flags: &str| {
+        let made = servers::xeon();
+        made.cpuinfo("GenuineIntel", "a Xeon", flags);
+        made
+    };
+    for (idle, ports, flags, state, expected) in [
+        (Idle::Pause, 2, "sse4_2 monitorx", State::NotAvailable, "shows no WAITPKG: with idle = \"pause\""),
+        (Idle::Pause, 2, "waitpkg", State::Good, "(WAITPKG)"),
+        (Idle::Monitor, 1, "sse4_2 rtm", State::NotAvailable, "shows no WAITPKG: with idle = \"monitor\""),
+        (Idle::Monitor, 2, "waitpkg", State::NotAvailable, "each worker receives from 2 ports"),
+        (Idle::Monitor, 2, "waitpkg rtm", State::Good, "ctl status says"),
+        (Idle::Monitor, 1, "waitpkg", State::Good, "ctl status says"),
+    ] {
+        let told = of_idle(&with(flags), node(idle, ports));
+        let [(found, text)] = &told[..] else { panic!("{idle:?} {flags}: {told:?}") };
+        assert!(*found == state && text.contains(expected), "{idle:?} {flags}: {told:?}");
+        assert_eq!(text.starts_with("not available here, because "), state == State::NotAvailable, "{text}");
+    }
+    assert_eq!(of_idle(&with("waitpkg rtm"), node(Idle::Poll, 2)), []);
+}
+
+#[test]
+fn whose_frequency_can_go_down_is_told_worker_by_worker() {
+    let made = servers::xeon();
+    for (cpu, together) in [(8, "8"), (20, "20 44")] {
+        made.of_cpus(&[cpu], "cpufreq/affected_cpus", together);
+        made.of_cpus(&[cpu], "cpufreq/scaling_min_freq", "800000");
+        made.of_cpus(&[cpu], "cpufreq/scaling_max_freq", "3500000");
+    }
+    let told = of_idle(&made, Node { idle: Idle::Scale, ..servers::node() });
+    let [(State::Good, down), (State::NotAvailable, not)] = &told[..] else { panic!("{told:?}") };
+    assert_eq!(down, "idle = \"scale\": CPU 8 goes from 3500 down to 800 MHz and up again");
+    assert!(not.contains("because CPU 20 has its frequency together with CPUs 44"), "{not}");
+    let told = of_idle(&servers::cloud(), Node { idle: Idle::Scale, ..servers::node() });
+    assert!(told[0].1.contains("because the kernel does not scale the frequency of CPU 8"), "{told:?}");
+    let anywhere = Node { idle: Idle::Scale, workers: vec![], ..servers::node() };
+    assert!(of_idle(&made, anywhere)[0].1.contains("because workers may run on any CPU"));
+}
+
+/// DPDK of this release does not know that instruction.
+#[test]
+fn what_dpdk_does_not_use_is_not_told_as_good() {
+    let findings = examine(&servers::epyc().facts(), None);
+    let [monitor] = &of(&findings, "cpu.monitor")[..] else { panic!() };
+    assert_eq!(monitor.state, State::NotAvailable, "{monitor:?}");
 }
 
 /// Packets of a card belong on its node, and pages that the data plane makes for itself cannot be there.

@@ -229,7 +229,7 @@ mod tests {
             nodes: vec![NodeStatistics { name: "far".to_owned(), vectors: 1, packets: 10, cycles: 250 }],
             drops: vec![("no_pdr".to_owned(), 10)],
         };
-        Statistics { uptime_ms: 2_500, sessions: 2, ports: vec![port], workers: vec![worker] }
+        Statistics { uptime_ms: 2_500, sessions: 2, ports: vec![port], workers: vec![worker], idle: vec![] }
     }
 
     #[test]

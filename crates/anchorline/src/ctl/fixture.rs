@@ -33,5 +33,5 @@ pub(super) fn statistics() -> Statistics {
         nodes: vec![node("classify", 4, 10, 250), node("urr", 0, 0, 0), node("far", 4, 10, 750)],
         drops: vec![("no_pdr".to_owned(), 3), ("no_session".to_owned(), 7)],
     };
-    Statistics { uptime_ms: 2_000, sessions: 2, ports: vec![port], workers: vec![worker] }
+    Statistics { uptime_ms: 2_000, sessions: 2, ports: vec![port], workers: vec![worker], idle: vec![] }
 }

@@ -1,6 +1,6 @@
 //! Sessions, ports and books, for people.
 
-use dplink::{Statistics, WorkerStatistics};
+use dplink::{Statistics, WorkerIdle, WorkerStatistics};
 use std::fmt::Write;
 
 /// Sessions, ports and books.
@@ -61,8 +61,20 @@ pub(super) fn text(statistics: &Statistics) -> String {
             handed_out
         );
         text += &content(&worker.content);
+        text += &idle(number, &statistics.idle);
     }
     text
+}
+
+/// What a worker does while no packet waits; nothing where nobody has asked for anything but looking on.
+fn idle(number: usize, of_workers: &[WorkerIdle]) -> String {
+    match of_workers.get(number) {
+        None => String::new(),
+        Some(WorkerIdle { does, lacks: None }) => format!("while no packet waits it {does}\n"),
+        Some(WorkerIdle { does, lacks: Some(why) }) => {
+            format!("while no packet waits it {does}; what the configuration wants is {why}\n")
+        }
+    }
 }
 
 /// How much of its room for PDRs the worker uses that uses most of it: it is the first to refuse sessions. In hundredths.
@@ -109,6 +121,28 @@ mod tests {
         statistics.workers[0].books.sent = 1;
         assert!(text(&statistics).contains("(NOT BALANCED)"));
         assert!(!text(&statistics).contains("handed"));
+    }
+
+    #[test]
+    fn what_an_idle_worker_cannot_do_is_told() {
+        let mut statistics = statistics();
+        statistics.workers.push(statistics.workers[0].clone());
+        assert!(!text(&statistics).contains("while no packet waits"));
+        let idle = |does: &str, lacks: Option<&str>| WorkerIdle {
+            does: does.to_owned(),
+            lacks: lacks.map(str::to_owned),
+        };
+        statistics.idle = vec![
+            idle("waits on its receive queues", None),
+            idle("sleeps lightly", Some("not available here, because it rains")),
+        ];
+        let text = text(&statistics);
+        let told: Vec<&str> = text.lines().filter(|line| line.starts_with("while no packet")).collect();
+        let expected = [
+            "while no packet waits it waits on its receive queues",
+            "while no packet waits it sleeps lightly; what the configuration wants is not available here, because it rains",
+        ];
+        assert_eq!(told, expected);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::exit;
 use anyhow::Context;
 use dataplane::{ChargingKey, ContentRules, Engine};
 use dplink::frame::{self, Reader};
-use dplink::{Command, Notice, PortSteering, Role};
+use dplink::{Command, Notice, PortSteering, Role, WorkerIdle};
 use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,6 +51,8 @@ pub(crate) struct Server {
     content: Builder,
     /// What was found out about each port's card when it was opened.
     steering: Vec<PortSteering>,
+    /// What each worker does while no packet waits.
+    idle: Vec<WorkerIdle>,
     /// What flows are charged under if their content rules say so.
     charged: Vec<ChargingKey>,
 }
@@ -65,6 +67,12 @@ impl Server {
     /// Tells of ports what was found out about their cards, in the order of the configuration.
     pub(crate) fn with_steering(mut self, steering: Vec<PortSteering>) -> Self {
         self.steering = steering;
+        self
+    }
+
+    /// Tells of workers what they do while no packet waits.
+    pub(crate) fn with_idle(mut self, idle: Vec<WorkerIdle>) -> Self {
+        self.idle = idle;
         self
     }
 
@@ -93,6 +101,7 @@ impl Server {
             askers: VecDeque::new(),
             content: Builder::new(),
             steering: Vec::new(),
+            idle: Vec::new(),
             charged: Vec::new(),
         })
     }
@@ -220,6 +229,7 @@ impl Server {
                 Notice::Statistics(mut statistics) => {
                     let ports = statistics.ports.iter_mut().zip(&self.steering);
                     ports.for_each(|(port, steering)| port.steering.clone_from(steering));
+                    statistics.idle.clone_from(&self.idle);
                     let notice = Notice::Statistics(statistics);
                     for asker in std::mem::take(&mut self.askers) {
                         self.tell(asker, notice.clone());

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod carrier;
 mod content;
+mod idle;
 mod link;
 pub(crate) mod numa;
 mod ports;
@@ -46,7 +47,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         dataplane::connect_placed(&config, &opened.crew, opened.ports, (clock, before))
             .map_err(exit::unusable)?
     };
-    let workers = worker::Running::start(eal, workers, &settings.dpe)?;
+    let workers = worker::Running::start(eal, workers, &settings)?;
     // After their threads have been started, who would inherit it.
     let _beside = numa::Beside::all_workers(&placement);
     let served = serve(&settings, (engine, opened.steering), &workers);
@@ -78,7 +79,7 @@ fn serve(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let server = link::Server::listen(&settings.link(), engine)?.with_steering(steering);
-        let server = server.with_charged(settings.charged());
+        let server = server.with_idle(workers.idle().to_vec()).with_charged(settings.charged());
         crate::log::say("dpe: ready");
         tokio::select! {
             result = server.serve() => result,

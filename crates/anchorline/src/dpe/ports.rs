@@ -4,7 +4,7 @@ use super::numa::{self, Pools};
 use super::queues::{self, Inlet, Outlet, Queues};
 use crate::settings::{DpeSettings, PortSettings};
 use dataplane::Crew;
-use dpdk::{Eal, Mbuf, Mempool};
+use dpdk::{Eal, Mbuf, Mempool, RxQueue};
 use dplink::PortSteering;
 use host::Placement;
 use packet::ethernet::MacAddress;
@@ -18,6 +18,13 @@ pub(crate) struct Port {
     pool: Mempool,
     /// The first worker asks the device what it counts.
     port: Option<dpdk::Port>,
+}
+
+impl Port {
+    /// Those it receives from.
+    pub(super) fn queues(&self) -> impl Iterator<Item = &RxQueue> {
+        self.inlet.iter().flat_map(Inlet::queues)
+    }
 }
 
 impl dataplane::Port for Port {

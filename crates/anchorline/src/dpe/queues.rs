@@ -139,6 +139,11 @@ fn inlets(queues: Vec<RxQueue>, receivers: usize, in_force: &[bool]) -> Vec<Inle
 }
 
 impl Inlet {
+    /// All of them.
+    pub(super) fn queues(&self) -> impl Iterator<Item = &RxQueue> {
+        self.classes.iter().flatten().chain(&self.rest)
+    }
+
     /// What is in no class.
     pub(super) fn receive(&mut self, into: &mut Vec<dpdk::Mbuf>, limit: usize) -> usize {
         match self.rest.as_mut_slice() {

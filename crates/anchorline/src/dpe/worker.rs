@@ -1,21 +1,24 @@
 //! The workers' threads.
 
+use super::idle::{Idling, Patience};
 use super::ports::Port;
-use crate::settings::DpeSettings;
+use crate::settings::Settings;
 use anyhow::Context;
 use dataplane::Worker;
-use dpdk::{Backoff, Eal, Idle};
+use dpdk::Eal;
+use dplink::WorkerIdle;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::mpsc;
 
 /// The workers under way.
 pub(crate) struct Running {
     threads: Vec<JoinHandle<()>>,
+    idle: Vec<WorkerIdle>,
     stop: Arc<AtomicBool>,
     died: tokio::sync::Mutex<mpsc::Receiver<()>>,
 }
@@ -24,8 +27,6 @@ pub(crate) struct Running {
 #[derive(Clone)]
 struct Told {
     stop: Arc<AtomicBool>,
-    /// Fresh for each.
-    backoff: Backoff,
     /// They have one time.
     zero: Instant,
 }
@@ -35,17 +36,22 @@ impl Running {
     pub(crate) fn start(
         eal: &'static Eal,
         workers: Vec<Worker<Port>>,
-        dpe: &DpeSettings,
+        settings: &Settings,
     ) -> anyhow::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let (tell, died) = mpsc::channel(workers.len().max(1));
-        let told = Told { stop: stop.clone(), backoff: backoff(dpe, eal), zero: Instant::now() };
+        let told = Told { stop: stop.clone(), zero: Instant::now() };
+        let idling = Idling::here(settings, eal);
+        let (patient, idle): (Vec<_>, Vec<_>) =
+            workers.iter().enumerate().map(|(number, worker)| idling.of(number, worker)).unzip();
+        idling.say(&idle);
         // Where one cannot be started, those before it end with this.
-        let mut running = Self { threads: Vec::new(), stop, died: tokio::sync::Mutex::new(died) };
-        for (number, worker) in workers.into_iter().enumerate() {
-            let (cpu, told, tell) = (dpe.crew.cpus.get(number).copied(), told.clone(), tell.clone());
+        let died = tokio::sync::Mutex::new(died);
+        let mut running = Self { threads: Vec::new(), idle: idling.told(idle), stop, died };
+        for (number, (worker, patience)) in workers.into_iter().zip(patient).enumerate() {
+            let (cpu, told, tell) = (settings.dpe.crew.cpus.get(number).copied(), told.clone(), tell.clone());
             let body = move || {
-                if let Err(error) = prepare(eal, cpu).map(|_worker| work(worker, &told)) {
+                if let Err(error) = prepare(eal, cpu).map(|_worker| work(worker, patience, &told)) {
                     tracing::error!("{error:#}");
                 }
             };
@@ -57,6 +63,11 @@ impl Running {
             running.threads.push(thread::Builder::new().name(format!("worker-{number}")).spawn(guarded)?);
         }
         Ok(running)
+    }
+
+    /// What each does while no packet waits.
+    pub(crate) fn idle(&self) -> &[WorkerIdle] {
+        &self.idle
     }
 
     /// Returns when a worker has stopped without being told to.
@@ -100,22 +111,11 @@ fn prepare(eal: &Eal, cpu: Option<usize>) -> anyhow::Result<dpdk::WorkerThread> 
     Ok(eal.register_thread()?)
 }
 
-/// What workers do while no packet waits, and whether the CPU can do what was asked for.
-fn backoff(dpe: &DpeSettings, eal: &Eal) -> Backoff {
-    if let (Idle::Pause, Err(why)) = (dpe.idle, dpdk::light_sleep()) {
-        tracing::info!(
-            "idle = \"pause\": a light sleep of the CPU is {why}; workers repeat a short pause instead"
-        );
-    }
-    Backoff::new(dpe.idle, Duration::from_micros(dpe.idle_us), eal.tsc_hz())
-}
-
-fn work(mut worker: Worker<Port>, told: &Told) {
-    let mut backoff = told.backoff.clone();
+fn work(mut worker: Worker<Port>, mut patience: Patience, told: &Told) {
     dpdk::wake_on_time();
     while !told.stop.load(Ordering::Relaxed) {
         let now_ns = told.zero.elapsed().as_nanos() as u64;
         let received = worker.turn(now_ns);
-        backoff.turn(received, worker.obeyed());
+        patience.turn(&worker, now_ns, received);
     }
 }

@@ -1,6 +1,6 @@
 //! The workers: how many, where they run, and which of them only distribute.
 
-use super::values::{Balance, Workers};
+use super::values::{Balance, Idle, Workers};
 use config::{Refusal, Spanned};
 
 /// `[dpe]` `workers`, `cpus`, `distributors` and `balance`.
@@ -37,6 +37,16 @@ pub(super) fn check(
         cpus: cpus.map(|cpus| cpus.get_ref().clone()).unwrap_or_default(),
         balance: balance.into(),
     })
+}
+
+/// What CPU a worker runs on is known only if it is named.
+pub(super) fn idle(idle: Option<Spanned<Idle>>, crew: &CrewSettings) -> Result<dpdk::Idle, Refusal> {
+    match idle {
+        Some(scale) if matches!(scale.get_ref(), Idle::Scale) && crew.cpus.is_empty() => {
+            Err(Refusal::of(&scale, "workers' CPUs are named (cpus) where their frequencies are lowered"))
+        }
+        idle => Ok(idle.map(Spanned::into_inner).unwrap_or_default().into()),
+    }
 }
 
 fn has_twins(cpus: &[usize]) -> bool {

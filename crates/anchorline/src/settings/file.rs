@@ -52,8 +52,7 @@ struct Dpe {
     memory_mb: MemoryMb,
     #[serde(default)]
     huge_pages: HugePages,
-    #[serde(default)]
-    idle: Idle,
+    idle: Option<Spanned<Idle>>,
     #[serde(default)]
     idle_us: IdleUs,
     #[serde(default)]
@@ -240,7 +239,7 @@ fn dpe(dpe: Dpe) -> Result<DpeSettings, Refusal> {
     Ok(DpeSettings {
         memory_mb: dpe.memory_mb.0,
         huge_pages: dpe.huge_pages,
-        idle: dpe.idle.into(),
+        idle: crew::idle(dpe.idle, &crew)?,
         idle_us: dpe.idle_us.0,
         crew,
         sessions: dpe.sessions.0,

@@ -26,6 +26,8 @@ pub(super) enum Idle {
     Poll,
     Pause,
     Sleep,
+    Monitor,
+    Scale,
 }
 
 impl From<Idle> for dpdk::Idle {
@@ -34,6 +36,8 @@ impl From<Idle> for dpdk::Idle {
             Idle::Poll => Self::Poll,
             Idle::Pause => Self::Pause,
             Idle::Sleep => Self::Sleep,
+            Idle::Monitor => Self::Monitor,
+            Idle::Scale => Self::Scale,
         }
     }
 }

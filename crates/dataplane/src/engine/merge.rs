@@ -46,6 +46,8 @@ pub(super) fn statistics(
         sessions: counted.iter().map(|(_, sessions)| *sessions as u64).sum(),
         ports: ports.iter().enumerate().map(port).collect(),
         workers: counted.iter().map(|(counters, sessions)| worker(counters, *sessions as u64)).collect(),
+        // Who runs the workers says it.
+        idle: Vec::new(),
     }
 }
 

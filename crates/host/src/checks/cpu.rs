@@ -21,8 +21,9 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "cpu.monitor",
-        means: "With WAITPKG (Intel) or MONITORX (AMD) an idle worker can wait for its queue in a light sleep of the core \
-                instead of looking without pause (DPDK's power management), which gives its power to the busy cores.",
+        means: "With WAITPKG (Intel) an idle worker can rest in a light sleep of the core instead of looking without pause, \
+                which gives its power to the busy cores: for a time (idle = \"pause\"), or until a packet comes to its queue \
+                (\"monitor\"), or to one of several where there is RTM, too. DPDK 22.11 does not use AMD's MONITORX.",
         worth: NO_FIGURE,
         ask: monitor,
     },
@@ -99,8 +100,11 @@ fn flags(view: &View<'_>) -> Vec<Outcome> {
 fn monitor(view: &View<'_>) -> Vec<Outcome> {
     let cpu = &view.facts.cpu;
     vec![match (cpu.has("waitpkg"), cpu.has("monitorx")) {
-        (true, _) => Outcome::good("WAITPKG"),
-        (false, true) => Outcome::good("MONITORX"),
+        (true, _) if cpu.has("rtm") => Outcome::good("WAITPKG, and RTM to wait on several queues"),
+        (true, _) => Outcome::good("WAITPKG, without RTM to wait on several queues"),
+        (false, true) => {
+            Outcome::not_here("the CPU has MONITORX in place of WAITPKG, and DPDK 22.11 does not use it")
+        }
         (false, false) => Outcome::not_here("the CPU, or the hypervisor, shows neither WAITPKG nor MONITORX"),
     }]
 }

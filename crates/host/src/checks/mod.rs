@@ -1,6 +1,7 @@
 //! The checks: each a name, what it means, what it is worth, and a question to the facts.
 
 mod cpu;
+mod idle;
 mod kernel;
 mod memory;
 mod nic;

@@ -1,6 +1,7 @@
 //! What a configuration asks of this host.
 
-use super::{Check, NO_FIGURE, View, count};
+use super::idle::idle;
+use super::{Check, NO_FIGURE, View};
 use crate::finding::Outcome;
 use crate::placement::nic;
 use crate::{Facts, Node, NodePort, Placement, Tables};
@@ -57,7 +58,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check {
         id: "node.idle",
         means: "A worker that looks without pause takes a whole CPU at all times; where it does not have one, it takes it \
-                from the others.",
+                from the others. With idle = \"pause\" and \"monitor\" it keeps the CPU and rests in it, with \"scale\" it \
+                looks on at a lower frequency: each as far as the CPU, the drivers and the kernel have that.",
         worth: NO_FIGURE,
         ask: |view| of_node(view, idle),
     },
@@ -269,24 +271,4 @@ fn steering(facts: &Facts, node: &Node) -> Vec<Outcome> {
         }
     };
     node.ports.iter().map(one).collect()
-}
-
-fn idle(facts: &Facts, node: &Node) -> Vec<Outcome> {
-    let cpus = facts.topology.cpus.len();
-    let workers = node.worker_count.max(1);
-    vec![match (node.spinning, cpus) {
-        (_, 0) => Outcome::not_here("/sys/devices/system/cpu/online cannot be read"),
-        (true, cpus) if workers >= cpus => Outcome::warning(
-            format!("{} that never sleep on {}", count(workers, "worker"), count(cpus, "CPU")),
-            "idle = \"sleep\", or fewer workers",
-        ),
-        (true, _) if facts.machine.quota_millicpus.is_some() => Outcome::warning(
-            "workers never sleep, and a quota limits their CPU time",
-            "idle = \"sleep\", or no quota",
-        ),
-        (true, _) => Outcome::good("workers never sleep: lowest latency"),
-        (false, _) => {
-            Outcome::advice("workers sleep when no packet waits", "idle = \"poll\" on a machine of its own")
-        }
-    }]
 }

@@ -1,7 +1,7 @@
 //! Servers as they are found in racks and clouds.
 
 use super::Made;
-use anchorline_host::{Node, NodePort, Tables};
+use anchorline_host::{Idle, Node, NodePort, Tables};
 
 const XEON: &str =
     "sse4_2 avx2 avx512f avx512bw aes pclmulqdq clflushopt pdpe1gb constant_tsc nonstop_tsc hwp vmx";
@@ -153,7 +153,7 @@ pub(crate) fn node() -> Node {
         memory_mb: 8192,
         huge_pages: true,
         required: true,
-        spinning: true,
+        idle: Idle::Poll,
         sessions: 600_000,
         pdrs: 9_600_000,
         flows: 8_000_000,

@@ -231,14 +231,31 @@ fn idle_workers_poll_unless_told_otherwise() {
     let idle =
         |text: &str| config::parse(text, check).map(|settings| (settings.dpe.idle, settings.dpe.idle_us));
     assert_eq!(idle(EXAMPLE).unwrap(), (dpdk::Idle::Poll, 50));
-    for (word, expected) in
-        [("spin", dpdk::Idle::Poll), ("pause", dpdk::Idle::Pause), ("sleep", dpdk::Idle::Sleep)]
-    {
+    for (word, expected) in [
+        ("spin", dpdk::Idle::Poll),
+        ("pause", dpdk::Idle::Pause),
+        ("sleep", dpdk::Idle::Sleep),
+        ("monitor", dpdk::Idle::Monitor),
+    ] {
         let text = EXAMPLE.replace("idle = \"poll\"", &format!("idle = \"{word}\"\nidle_us = 9"));
         assert_eq!(idle(&text).unwrap(), (expected, 9));
     }
     let message = error("idle = \"poll\"", "idle_us = 0");
     assert!(message.contains("rests 1 to 10000 microseconds"), "{message}");
+}
+
+#[test]
+fn whose_frequency_goes_down_is_named() {
+    let text = EXAMPLE.replace("idle = \"poll\"", "idle = \"scale\"\ncpus = [1]");
+    assert_eq!(config::parse(&text, check).unwrap().dpe.idle, dpdk::Idle::Scale);
+    let line = EXAMPLE.lines().position(|line| line == "idle = \"poll\"").unwrap() + 1;
+    for (word, expected) in [
+        ("scale", "idle = \"scale\": workers' CPUs are named (cpus)"),
+        ("monitors", "idle = \"monitors\": unknown variant `monitors`"),
+    ] {
+        let message = error("idle = \"poll\"", &format!("idle = \"{word}\""));
+        assert!(message.contains(expected) && message.contains(&format!("line {line}")), "{message}");
+    }
 }
 
 #[test]
