@@ -134,10 +134,34 @@ impl Idling {
     }
 }
 
+/// A worker between two turns.
+pub(super) trait Resting {
+    /// Orders that the last turn obeyed.
+    fn obeyed(&self) -> usize;
+    /// Whether anything waits for it that no queue tells of.
+    fn is_waited_for(&self) -> bool;
+    /// It rests for so long at most.
+    fn rest(&self, rests: &Rests, longest: Duration);
+}
+
+impl Resting for Worker<Port> {
+    fn obeyed(&self) -> usize {
+        self.obeyed()
+    }
+
+    fn is_waited_for(&self) -> bool {
+        self.is_waited_for()
+    }
+
+    fn rest(&self, rests: &Rests, longest: Duration) {
+        rests.rest(longest, self.ports().flat_map(Port::queues));
+    }
+}
+
 impl Patience {
     /// After each turn, with the time it had and the packets it received.
     #[inline]
-    pub(super) fn turn(&mut self, worker: &Worker<Port>, now_ns: u64, received: usize) {
+    pub(super) fn turn(&mut self, worker: &impl Resting, now_ns: u64, received: usize) {
         if let Some(pace) = &mut self.pace
             && let Err(error) = pace.turn(now_ns, received > 0)
         {
@@ -149,7 +173,7 @@ impl Patience {
         let Some(rest) = self.backoff.turn(received, worker.obeyed()) else { return };
         // A packet for its queues would end the rest; what comes by rings would wait for the end.
         if !(self.monitors && worker.is_waited_for()) {
-            self.rests.rest(rest, worker.ports().flat_map(Port::queues));
+            worker.rest(&self.rests, rest);
         }
     }
 }
@@ -157,6 +181,7 @@ impl Patience {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::RefCell;
 
     /// Of three workers on CPUs 0 to 2, of which CPU 0 alone can be slowed down by itself.
     fn idling(idle: Idle, folder: &std::path::Path) -> Idling {
@@ -230,6 +255,61 @@ mod tests {
         let expected = "idle = \"scale\": not available here, because CPU 1 has its frequency together with CPUs 2; \
                         instead, it looks on (worker 1)";
         assert_eq!(said[0], expected);
+    }
+
+    /// Notes how long it has rested.
+    #[derive(Default)]
+    struct Noting {
+        obeyed: usize,
+        is_waited_for: bool,
+        rested: RefCell<Vec<Duration>>,
+    }
+
+    impl Resting for Noting {
+        fn obeyed(&self) -> usize {
+            self.obeyed
+        }
+
+        fn is_waited_for(&self) -> bool {
+            self.is_waited_for
+        }
+
+        fn rest(&self, _rests: &Rests, longest: Duration) {
+            self.rested.borrow_mut().push(longest);
+        }
+    }
+
+    /// As after many turns without anything to do.
+    fn patience(manner: Manner) -> Patience {
+        let mut backoff = Backoff::new(Idle::Monitor, Duration::from_micros(50));
+        while backoff.turn(0, 0).is_none() {}
+        let monitors = manner == Manner::Monitor;
+        Patience { worker: 0, backoff, rests: Rests::new(manner, 1_000_000_000), monitors, pace: None }
+    }
+
+    /// What came by a ring would lie there until the wait ends, as no queue's packet ends it.
+    #[test]
+    fn nobody_waits_for_a_packet_while_a_ring_has_some() {
+        let rested = |manner, worker: &Noting, received| {
+            patience(manner).turn(worker, 1, received);
+            worker.rested.take().len()
+        };
+        let waited_for = Noting { is_waited_for: true, ..Noting::default() };
+        assert_eq!(rested(Manner::Monitor, &waited_for, 0), 0);
+        // These rests are short at first, and cost less than another turn for each order of many.
+        assert_eq!(rested(Manner::LightSleep, &waited_for, 0), 1);
+        for manner in [Manner::Monitor, Manner::LightSleep] {
+            assert_eq!(rested(manner, &Noting::default(), 0), 1, "{manner:?}");
+            assert_eq!(rested(manner, &Noting::default(), 1), 0, "{manner:?}");
+            assert_eq!(rested(manner, &Noting { obeyed: 1, ..Noting::default() }, 0), 0, "{manner:?}");
+        }
+    }
+
+    #[test]
+    fn every_wait_has_the_bound_of_the_configuration() {
+        let (mut patience, worker) = (patience(Manner::Monitor), Noting::default());
+        (0..1_000).for_each(|now_ns| patience.turn(&worker, now_ns, 0));
+        assert_eq!(worker.rested.take().into_iter().max(), Some(Duration::from_micros(50)));
     }
 
     #[test]
