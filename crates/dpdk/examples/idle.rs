@@ -85,12 +85,12 @@ fn one(eal: &'static Eal, pool: &Mempool, (way, load): (Way, Load)) -> Result<()
     let (mut tx, rx) = (near.take_tx_queues().remove(0), far.take_rx_queues().remove(0));
     let (name, longest_us) = (way.name, way.longest_us);
     let Choice { manner, lacks } = Choice::of(way.idle, CpuRests::here(), &[rx.can_be_waited_on()]);
-    if let Some(why) = lacks {
-        println!("{name:<8} {longest_us:>10} {why}; in its place it {}", manner.does());
-        // What there is instead of a wait for packets has a line of its own.
-        if way.idle == Idle::Monitor {
-            return Ok(());
-        }
+    if let Some(why) = lacks.as_ref().filter(|_| LONGEST_US.first() == Some(&longest_us)) {
+        println!("{name}: {why}; in its place the worker {}", manner.does());
+    }
+    // What there is instead of a wait for packets has a line of its own.
+    if lacks.is_some() && way.idle == Idle::Monitor {
+        return Ok(());
     }
     let cpus = cpus();
     let (tell, ready) = mpsc::channel();
