@@ -1,7 +1,8 @@
 //! What it costs in latency, and saves in CPU time, that an idle worker rests: one packet at a time comes to a worker on
-//! a CPU of its own, some hundred microseconds apart. What there is not on this machine is said and left out. A wait for a packet
-//! is measured on a ring in memory, if DPDK's driver for those tells where the next one is written, and lower frequencies with
-//! packets that come after a calm. What they save in power a meter has to tell: CPU time is all the same to a CPU that rests lightly.
+//! a CPU of its own, some hundred microseconds apart. What there is not on this machine is said and left out. A wait for
+//! a packet is measured on a ring in memory, if DPDK's driver for those tells where the next one is written, and lower
+//! frequencies with packets that come after a calm. What they save in power a meter has to tell: CPU time is all the same
+//! to a CPU that rests lightly.
 //!
 //! `cargo run --release -p anchorline-dpdk --example idle`
 

@@ -21,8 +21,8 @@ pub enum Idle {
     /// Rests in a light sleep of the CPU that a packet for one of its queues ends (`rte_power_monitor`); where CPU or
     /// drivers have none, as [`Idle::Pause`].
     Monitor,
-    /// Looks again at once, while its CPU's frequency is low because no packet has come for long. Whoever runs the worker sees
-    /// to that; what is here only looks on.
+    /// Looks again at once, while its CPU's frequency is low because no packet has come for long. Whoever runs the worker
+    /// sees to that; what is here only looks on.
     Scale,
 }
 
@@ -48,10 +48,10 @@ impl Backoff {
         Self { rests: idle.rests(), longest, turns: 0, rest: FIRST.min(longest) }
     }
 
-    /// After each turn: how long to rest now, if there was nothing to do for a while, neither packets nor orders. Each rest is
-    /// twice as long as the one before, up to the longest. Behind an order more may wait, so there is no rest right after one;
-    /// but only packets make rests short again: an order can wait for one, and where orders are all there is to do, rests that
-    /// begin anew with each cost more of the CPU than what was ordered.
+    /// After each turn: how long to rest now, if there was nothing to do for a while, neither packets nor orders. Each
+    /// rest is twice as long as the one before, up to the longest. Behind an order more may wait, so there is no rest
+    /// right after one; but only packets make rests short again: an order can wait for one, and where orders are all
+    /// there is to do, rests that begin anew with each cost more of the CPU than what was ordered.
     #[inline]
     pub fn turn(&mut self, packets: usize, orders: usize) -> Option<Duration> {
         if !self.rests {

@@ -68,8 +68,8 @@ impl RxQueue {
 /// Queues that are waited on at once, at most.
 pub(crate) const WAITED_ON_MAX: usize = sys::ANCHORLINE_MONITOR_MAX as usize;
 
-/// Waits until a packet comes to one of these queues, and until a time at the latest; it may end sooner without either. Returns
-/// at once where that cannot be done, and says so.
+/// Waits until a packet comes to one of these queues, and until a time at the latest; it may end sooner without either.
+/// Returns at once where that cannot be done, and says so.
 pub(crate) fn wait<'q>(queues: impl Iterator<Item = &'q RxQueue>, until_tsc: u64) -> bool {
     let mut numbers = [sys::anchorline_queue { port: 0, queue: 0 }; WAITED_ON_MAX];
     let mut count: u32 = 0;

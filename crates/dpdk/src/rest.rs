@@ -144,8 +144,9 @@ impl Rests {
         Self { manner, until_a_time: CpuRests::here().until_a_time(), tsc_hz }
     }
 
-    /// Rests for so long at most, give or take what the kernel adds to a sleep. `queues` are all that the worker receives from: a
-    /// packet for one of them ends the rest where it is waited for, which nothing else does that comes from other threads.
+    /// Rests for so long at most, give or take what the kernel adds to a sleep. `queues` are all that the worker receives
+    /// from: a packet for one of them ends the rest where it is waited for, which nothing else does that comes from other
+    /// threads.
     pub fn rest<'q>(&self, rest: Duration, queues: impl Iterator<Item = &'q RxQueue>) {
         self.rest_by(rest, &mut ThisCpu(Some(queues)));
     }

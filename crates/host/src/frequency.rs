@@ -1,7 +1,8 @@
 //! The highest frequency a CPU may take, lowered while its worker has nothing to do, and given back.
 //!
-//! It is `scaling_max_freq`, which every cpufreq driver and governor obeys, and the one file that is changed. What it said before
-//! is in a file beside it in a folder of the node's, so that a process that was killed can be made up for by the next.
+//! It is `scaling_max_freq`, which every cpufreq driver and governor obeys, and the one file that is changed. What it
+//! said before is in a file beside it in a folder of the node's, so that a process that was killed can be made up for by
+//! the next.
 
 use crate::{Power, Root};
 use std::fs::{self, File, OpenOptions};
@@ -131,7 +132,8 @@ impl<T: Throttle> Pace<T> {
     /// After each turn, at a time that does not go back: whether packets came in it.
     ///
     /// # Errors
-    /// The first time that the frequency cannot be changed; it is tried again when as much time has passed as before it goes down.
+    /// The first time that the frequency cannot be changed; it is tried again when as much time has passed as before it
+    /// goes down.
     #[inline]
     pub fn turn(&mut self, now_ns: u64, busy: bool) -> io::Result<()> {
         match (self.lowered, busy) {

@@ -20,8 +20,8 @@ impl<P: Port> Worker<P> {
         self.lanes.iter().map(|lane| &lane.port)
     }
 
-    /// Whether an order, or a packet that another worker handed over, waits. No port tells of these, so who is about to wait for
-    /// one looks here, too.
+    /// Whether an order, or a packet that another worker handed over, waits. No port tells of these, so who is about to
+    /// wait for one looks here, too.
     pub fn is_waited_for(&self) -> bool {
         !self.orders.is_empty() || self.handoff.is_waited_for()
     }

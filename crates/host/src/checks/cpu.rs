@@ -21,9 +21,10 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "cpu.monitor",
-        means: "With WAITPKG (Intel) an idle worker can rest in a light sleep of the core instead of looking without pause, \
-                which gives its power to the busy cores: for a time (idle = \"pause\"), or until a packet comes to its queue \
-                (\"monitor\"), or to one of several where there is RTM, too. DPDK 22.11 does not use AMD's MONITORX.",
+        means: "With WAITPKG (Intel) an idle worker can rest in a light sleep of the core instead of looking without \
+                pause, which gives its power to the busy cores: for a time (idle = \"pause\"), or until a packet comes to \
+                its queue (\"monitor\"), or to one of several where there is RTM, too. DPDK 22.11 does not use AMD's \
+                MONITORX.",
         worth: NO_FIGURE,
         ask: monitor,
     },
