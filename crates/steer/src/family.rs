@@ -107,6 +107,17 @@ impl Family {
     pub const fn has_rules(self) -> bool {
         matches!(self, Self::I40e | Self::Ice | Self::Iavf | Self::Mlx5)
     }
+
+    /// Most exact rules a port should be asked for: what the card's makers say it holds for all its ports together, of a virtual
+    /// function what its host's driver gives to one. None where [`crate::exact`] has no rules.
+    pub const fn exact_rules_most(self) -> usize {
+        match self {
+            Self::I40e => 8_192,
+            Self::Ice | Self::Mlx5 => 16_384,
+            Self::Iavf => 128,
+            _ => 0,
+        }
+    }
 }
 
 impl fmt::Display for Family {

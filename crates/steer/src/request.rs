@@ -1,6 +1,7 @@
 //! What rules are asked for.
 
 use crate::Family;
+use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// Most workers a node has.
@@ -39,6 +40,18 @@ pub struct Steered {
     pub ue: IpAddr,
     /// The queue, which is its worker's.
     pub queue: u16,
+}
+
+/// Packets that one exact rule, or a few, tell apart from all others (flow director).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Target {
+    /// Those in a tunnel, by its TEID; over IPv4.
+    Tunnel(u32),
+    /// Those outside tunnels to this address.
+    Address(IpAddr),
+    /// Those outside tunnels to the IPv6 addresses with these first 64 bits.
+    Prefix(u64),
 }
 
 /// What is to be steered, and over what.

@@ -1,7 +1,7 @@
 //! A flow rule as a value, and as testpmd reads it.
 
 use std::fmt::{self, Display, Write};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 /// One layer of what a rule matches, from the outside in (`rte_flow_item`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub enum Item {
     Ipv6Dscp(u8),
     /// IP of the address's family to this address.
     To(IpAddr),
+    /// IPv6 to an address with these first 64 bits.
+    ToPrefix(u64),
     /// UDP.
     Udp,
     /// UDP to this port.
@@ -59,6 +61,9 @@ impl Display for Item {
             Self::Ipv6Dscp(dscp) => write!(f, "ipv6 tc spec {:#04x} tc mask 0xfc", dscp << 2),
             Self::To(IpAddr::V4(address)) => write!(f, "ipv4 dst is {address}"),
             Self::To(IpAddr::V6(address)) => write!(f, "ipv6 dst is {address}"),
+            Self::ToPrefix(prefix) => {
+                write!(f, "ipv6 dst spec {} dst prefix 64", Ipv6Addr::from_bits(u128::from(*prefix) << 64))
+            }
             Self::Udp => f.write_str("udp"),
             Self::UdpTo(port) => write!(f, "udp dst is {port}"),
             Self::Tcp => f.write_str("tcp"),

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests speak plainly")]
 
-use anchorline_steer::{Class, Family, Refused, Request, Side, Steered, Step, script};
+use anchorline_steer::{Class, Family, Refused, Request, Side, Steered, Step, Target, exact, script};
 use std::path::PathBuf;
 
 fn request(family: Family) -> Request {
@@ -38,6 +38,29 @@ fn rules_are_those_of_the_golden_files() {
         compare(&format!("{family}-classes"), &text(&request(family)));
         let alone = Request { workers: 1, steered: vec![], ..request(family) };
         compare(&format!("{family}-classes-one-worker"), &text(&alone));
+    }
+}
+
+/// Those of one user: an IPv4 address, an IPv6 prefix, and a tunnel for both.
+#[test]
+fn exact_rules_are_those_of_the_golden_files() {
+    let targets = [
+        ("access", Target::Tunnel(0x100)),
+        ("core", Target::Address([10, 60, 0, 1].into())),
+        ("core, IPv6", Target::Prefix(0x2001_0db8_0060_0000)),
+    ];
+    let lines = |family| {
+        targets.map(|(name, target)| {
+            let rules = exact(family, target, 2).into_iter();
+            rules.fold(format!("## {name}\n"), |text, rule| text + &rule.testpmd("create", 0) + "\n")
+        })
+    };
+    for family in [Family::I40e, Family::Ice, Family::Iavf, Family::Mlx5] {
+        compare(&format!("{family}-exact"), &lines(family).concat());
+        assert!(family.exact_rules_most() > 0);
+    }
+    for family in [Family::Ixgbe, Family::Virtio, Family::Other] {
+        assert!(!lines(family).concat().contains("flow") && family.exact_rules_most() == 0, "{family}");
     }
 }
 

@@ -9,11 +9,10 @@
 //! whether the profile looks behind a PDU session container. Flow director leads to one queue, never to a group, and knows no QFI;
 //! groups are chosen by VLAN priority alone.
 
-use super::{group, hash, unmet};
-use crate::request::{Request, Side, Steered};
+use super::{group, hash, steered, unmet};
+use crate::request::{Request, Side};
 use crate::rule::{Action, Item, Rss, RssType, Rule};
-use crate::{KEY, Setup, Step};
-use std::net::IpAddr;
+use crate::{KEY, Setup, Step, Target};
 
 /// Packet types of the profile with IPv4 and IPv6 inside, with the flow types given to them.
 const GTPU_IPV4: (u8, u8) = (22, 26);
@@ -29,7 +28,7 @@ pub(super) fn steps(request: &Request, side: Side) -> Vec<Step> {
         Side::Core => downlink(),
     });
     steps.extend(groups(request));
-    steps.extend(request.steered.iter().flat_map(|session| steered(session, side)));
+    steps.extend(steered(request, side));
     steps
 }
 
@@ -92,18 +91,16 @@ fn groups(request: &Request) -> Vec<Step> {
     steps
 }
 
-fn steered(session: &Steered, side: Side) -> Vec<Step> {
-    let inner = if session.ue.is_ipv4() { Item::Ipv4 } else { Item::Ipv6 };
-    let patterns = match (side, session.ue) {
-        (Side::Access, _) => {
-            vec![vec![Item::Eth, Item::Ipv4, Item::Udp, Item::GtpuTeid(session.teid), inner]]
-        }
-        (Side::Core, IpAddr::V4(_) | IpAddr::V6(_)) => {
-            [None, Some(Item::Udp), Some(Item::Tcp), Some(Item::Sctp)]
-                .map(|transport| [Item::Eth, Item::To(session.ue)].into_iter().chain(transport).collect())
-                .to_vec()
-        }
+/// By packet type: in tunnels by what is inside, plain packets by transport. Addresses count as a whole, so a prefix is no target.
+pub(super) fn exact(target: Target, queue: u16) -> Vec<Rule> {
+    let patterns = match target {
+        Target::Tunnel(teid) => [Item::Ipv4, Item::Ipv6]
+            .map(|inner| vec![Item::Eth, Item::Ipv4, Item::Udp, Item::GtpuTeid(teid), inner])
+            .to_vec(),
+        Target::Address(address) => [None, Some(Item::Udp), Some(Item::Tcp), Some(Item::Sctp)]
+            .map(|transport| [Item::Eth, Item::To(address)].into_iter().chain(transport).collect())
+            .to_vec(),
+        Target::Prefix(_) => Vec::new(),
     };
-    let rule = |pattern| Step::Create(Rule::new(pattern, Action::Queue(session.queue)));
-    patterns.into_iter().map(rule).collect()
+    patterns.into_iter().map(|pattern| Rule::new(pattern, Action::Queue(queue))).collect()
 }

@@ -6,11 +6,10 @@
 //! off. Flow director leads to a group of queues, contiguous and a power of two, in which the RSS hash chooses; it
 //! matches a QFI, and a type of service as a whole octet, so that a DSCP takes four rules, one for each ECN.
 
-use super::{VERSIONS, group, hash, unmet};
-use crate::request::{Class, Request, Side, Steered};
+use super::{VERSIONS, group, hash, steered, unmet};
+use crate::request::{Class, Request, Side};
 use crate::rule::{Action, Item, RssType, Rule};
-use crate::{Family, KEY, Setup, Step};
-use std::net::IpAddr;
+use crate::{Family, KEY, Setup, Step, Target};
 
 /// PDU types of the container (TS 38.415 5.5.3.1).
 const DOWN: u8 = 0;
@@ -29,7 +28,7 @@ pub(super) fn steps(request: &Request, side: Side) -> Vec<Step> {
         Side::Core => downlink(),
     });
     steps.extend(groups(request, side));
-    steps.extend(request.steered.iter().flat_map(|session| steered(session, side)));
+    steps.extend(steered(request, side));
     steps
 }
 
@@ -110,20 +109,18 @@ fn by_dscp(class: &Class) -> Vec<Vec<Item>> {
     items.map(|ip| vec![Item::Eth, ip]).collect()
 }
 
-fn steered(session: &Steered, side: Side) -> Vec<Step> {
-    let patterns: Vec<Vec<Item>> = match (side, session.ue) {
-        (Side::Access, _) => [None, Some(Item::Psc)]
-            .map(|over| {
-                [Item::Eth, Item::Ipv4, Item::Udp, Item::GtpuTeid(session.teid)]
-                    .into_iter()
-                    .chain(over)
-                    .collect()
+/// A rule without a transport is about all of them, and beside it the driver takes none with UDP or TCP. Flow director masks no
+/// addresses, so a prefix is no target.
+pub(super) fn exact(target: Target, queue: u16) -> Vec<Rule> {
+    let patterns = match target {
+        Target::Tunnel(teid) => [None, Some(Item::Psc)]
+            .map(|container| {
+                let tunnel = [Item::Eth, Item::Ipv4, Item::Udp, Item::GtpuTeid(teid)];
+                tunnel.into_iter().chain(container).collect()
             })
             .to_vec(),
-        (Side::Core, IpAddr::V4(_) | IpAddr::V6(_)) => [None, Some(Item::Udp), Some(Item::Tcp)]
-            .map(|over| [Item::Eth, Item::To(session.ue)].into_iter().chain(over).collect())
-            .to_vec(),
+        Target::Address(address) => vec![vec![Item::Eth, Item::To(address)]],
+        Target::Prefix(_) => Vec::new(),
     };
-    let rule = |pattern| Step::Create(Rule::new(pattern, Action::Queue(session.queue)));
-    patterns.into_iter().map(rule).collect()
+    patterns.into_iter().map(|pattern| Rule::new(pattern, Action::Queue(queue))).collect()
 }

@@ -6,10 +6,10 @@
 //! several IPv6 addresses are spread, and a worker hands their packets over. So are tunnels that come in on the core side.
 //! Behind a jump nothing is as it was before: what no rule of the group takes is dropped, so the last rule takes everything.
 
-use super::VERSIONS;
-use crate::request::{Class, Request, Side, Steered};
+use super::{VERSIONS, steered};
+use crate::request::{Class, Request, Side};
 use crate::rule::{Action, Item, Rss, RssType, Rule};
-use crate::{KEY, Step};
+use crate::{KEY, Step, Target};
 
 /// TS 29.281 4.4.2.3.
 const GTPU_PORT: u16 = 2152;
@@ -34,9 +34,7 @@ pub(super) fn steps(request: &Request, side: Side) -> Vec<Step> {
     steps.extend(super::unmet(request, "queue groups by VLAN priority (name QFIs and DSCPs)", |c| {
         !c.pcps.is_empty()
     }));
-    for session in &request.steered {
-        steps.push(rule(SESSIONS, steered(session, side), Action::Queue(session.queue)));
-    }
+    steps.extend(steered(request, side));
     for (number, class) in request.classes.iter().enumerate() {
         let queues = request.queues(Some(number));
         steps.push(Step::Note(format!("class {number}: its queues, hashed as the rest is")));
@@ -99,9 +97,12 @@ fn downlink(queues: &[u16]) -> Vec<Step> {
     VERSIONS.map(step).to_vec()
 }
 
-fn steered(session: &Steered, side: Side) -> Vec<Item> {
-    match side {
-        Side::Access => vec![Item::Eth, Item::Ipv4, Item::UdpTo(GTPU_PORT), Item::GtpuTeid(session.teid)],
-        Side::Core => vec![Item::Eth, Item::To(session.ue)],
-    }
+/// Where the rules of [`steps`] are, before all of them.
+pub(super) fn exact(target: Target, queue: u16) -> Vec<Rule> {
+    let pattern = match target {
+        Target::Tunnel(teid) => vec![Item::Eth, Item::Ipv4, Item::UdpTo(GTPU_PORT), Item::GtpuTeid(teid)],
+        Target::Address(address) => vec![Item::Eth, Item::To(address)],
+        Target::Prefix(prefix) => vec![Item::Eth, Item::ToPrefix(prefix)],
+    };
+    vec![Rule { group: 1, priority: SESSIONS, pattern, action: Action::Queue(queue) }]
 }

@@ -5,9 +5,9 @@ mod i40e;
 mod intel;
 mod mlx5;
 
-use crate::request::{CLASSES_MAX, Refused, Request, Side};
-use crate::rule::{Action, Item, Rss, RssType};
-use crate::{Family, Step};
+use crate::request::{CLASSES_MAX, Refused, Request, Side, Steered};
+use crate::rule::{Action, Item, Rss, RssType, Rule};
+use crate::{Family, Step, Target};
 
 /// What is done to a port, in order, so that both directions of a user meet in one worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,27 @@ pub fn script(request: &Request, side: Side) -> Result<Script, Refused> {
         _ => any::steps(request, side),
     };
     Ok(Script { port: request.port, workers: request.workers, steps })
+}
+
+/// The rules by which a card leads the packets of a target to a queue (flow director), beside those of [`script`] without classes.
+/// None where the family cannot tell such packets apart from others, or nobody knows whether its rules have an order.
+pub fn exact(family: Family, target: Target, queue: u16) -> Vec<Rule> {
+    match family {
+        Family::I40e => i40e::exact(target, queue),
+        Family::Ice | Family::Iavf => intel::exact(target, queue),
+        Family::Mlx5 => mlx5::exact(target, queue),
+        _ => Vec::new(),
+    }
+}
+
+/// Those of a session that is steered one by one.
+fn steered(request: &Request, side: Side) -> Vec<Step> {
+    let target = |session: &Steered| match side {
+        Side::Access => Target::Tunnel(session.teid),
+        Side::Core => Target::Address(session.ue),
+    };
+    let rules = |session| exact(request.family, target(session), session.queue);
+    request.steered.iter().flat_map(rules).map(Step::Create).collect()
 }
 
 /// The two IP versions, as item and as what is hashed.
