@@ -31,6 +31,7 @@ static const enum rte_flow_item_type TYPES[] = {
 	[ANCHORLINE_ITEM_IPV6_CLASS] = RTE_FLOW_ITEM_TYPE_IPV6,
 	[ANCHORLINE_ITEM_IPV4_TO] = RTE_FLOW_ITEM_TYPE_IPV4,
 	[ANCHORLINE_ITEM_IPV6_TO] = RTE_FLOW_ITEM_TYPE_IPV6,
+	[ANCHORLINE_ITEM_IPV6_TO_PREFIX] = RTE_FLOW_ITEM_TYPE_IPV6,
 	[ANCHORLINE_ITEM_UDP] = RTE_FLOW_ITEM_TYPE_UDP,
 	[ANCHORLINE_ITEM_UDP_TO] = RTE_FLOW_ITEM_TYPE_UDP,
 	[ANCHORLINE_ITEM_TCP] = RTE_FLOW_ITEM_TYPE_TCP,
@@ -67,6 +68,10 @@ static int fill(const struct anchorline_flow_item *item, union header *spec, uni
 	case ANCHORLINE_ITEM_IPV6_TO:
 		memcpy(spec->ipv6.hdr.dst_addr, item->address, 16);
 		memset(mask->ipv6.hdr.dst_addr, 0xff, 16);
+		return 1;
+	case ANCHORLINE_ITEM_IPV6_TO_PREFIX:
+		memcpy(spec->ipv6.hdr.dst_addr, item->address, 8);
+		memset(mask->ipv6.hdr.dst_addr, 0xff, 8);
 		return 1;
 	case ANCHORLINE_ITEM_UDP_TO:
 		spec->udp.hdr.dst_port = rte_cpu_to_be_16((uint16_t)item->value);

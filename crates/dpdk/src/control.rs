@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::sys;
 use std::ptr::NonNull;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// A dropped pool that packets may still come home to.
 struct Retired(NonNull<sys::rte_mempool>);
@@ -26,6 +26,15 @@ static CONTROL: Mutex<Control> =
 /// The lock every call outside the packet path is made under: DPDK's control functions are not thread-safe.
 pub(crate) fn lock() -> MutexGuard<'static, Control> {
     CONTROL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The same for a thread that must not wait: `None` while another has it.
+pub(crate) fn try_lock() -> Option<MutexGuard<'static, Control>> {
+    match CONTROL.try_lock() {
+        Ok(control) => Some(control),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
 }
 
 /// The same, refused unless DPDK runs.
@@ -99,5 +108,18 @@ impl Control {
         }
         self.running = false;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_must_not_wait_does_not() {
+        let held = lock();
+        let other = std::thread::spawn(|| try_lock().is_some()).join();
+        assert_eq!(other.ok(), Some(false));
+        drop(held);
     }
 }

@@ -173,6 +173,7 @@ fn item(item: &steer::Item) -> Item {
         steer::Item::Ipv6Dscp(dscp) => (sys::ANCHORLINE_ITEM_IPV6_CLASS, masked(dscp << 2, 0xfc)),
         steer::Item::To(IpAddr::V4(_)) => (sys::ANCHORLINE_ITEM_IPV4_TO, 0),
         steer::Item::To(IpAddr::V6(_)) => (sys::ANCHORLINE_ITEM_IPV6_TO, 0),
+        steer::Item::ToPrefix(_) => (sys::ANCHORLINE_ITEM_IPV6_TO_PREFIX, 0),
         steer::Item::Udp => (sys::ANCHORLINE_ITEM_UDP, 0),
         steer::Item::UdpTo(port) => (sys::ANCHORLINE_ITEM_UDP_TO, port.into()),
         steer::Item::Tcp => (sys::ANCHORLINE_ITEM_TCP, 0),
@@ -193,6 +194,7 @@ fn address(item: &steer::Item) -> [u8; 16] {
             octets.iter_mut().zip(address.octets()).for_each(|(to, from)| *to = from);
         }
         steer::Item::To(IpAddr::V6(address)) => octets = address.octets(),
+        steer::Item::ToPrefix(prefix) => octets = (u128::from(*prefix) << 64).to_be_bytes(),
         _ => {}
     }
     octets
@@ -254,10 +256,34 @@ impl Port {
     }
 }
 
+/// Rules come and go while packets do; the words are those of [`Error`].
+impl steer::ExactCard for Port {
+    type Handle = RuleId;
+
+    fn validate(&self, rule: &steer::Rule) -> Result<(), String> {
+        self.validate_rule(rule).map_err(|error| error.to_string())
+    }
+
+    fn create(&mut self, rule: &steer::Rule) -> Result<RuleId, String> {
+        self.create_rule(rule).map_err(|error| error.to_string())
+    }
+
+    fn destroy(&mut self, rule: RuleId) -> Result<(), String> {
+        self.destroy_rule(rule).map_err(|error| error.to_string())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use steer::Item as Layer;
+
+    #[test]
+    fn a_prefix_is_the_first_half_of_an_address() {
+        let flat = item(&Layer::ToPrefix(0x2001_0db8_0060_0000));
+        assert_eq!(flat.kind, sys::ANCHORLINE_ITEM_IPV6_TO_PREFIX);
+        assert_eq!(flat.address, [0x20, 1, 0xd, 0xb8, 0, 0x60, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    }
 
     #[test]
     fn a_rule_is_flat_for_the_shim() {

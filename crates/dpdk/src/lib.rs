@@ -111,7 +111,7 @@ pub use idle::{Backoff, Idle};
 pub use mbuf::Mbuf;
 pub use mempool::{Mempool, MempoolConfig};
 pub use numa::Preference;
-pub use port::{Link, Port, PortConfig, PortStats};
+pub use port::{Link, Port, PortConfig, PortCounter, PortStats};
 pub use queue::{RxQueue, TxQueue};
 pub use rest::{Choice, CpuRests, Manner, Rests, wake_on_time};
 pub use threads::WorkerThread;

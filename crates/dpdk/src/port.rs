@@ -95,6 +95,27 @@ impl OpenPort {
     }
 }
 
+/// The caller holds the control lock.
+impl OpenPort {
+    fn ask<T>(&self, action: &'static str, call: fn(Ethdev) -> Result<T, Errno>) -> Result<T, Error> {
+        attempt(&self.device, action, || call(self.ethdev))
+    }
+
+    fn stats(&self) -> Result<PortStats, Error> {
+        let stats = self.ask("asked for its statistics", Ethdev::stats)?;
+        Ok(PortStats {
+            rx_packets: stats.ipackets,
+            rx_bytes: stats.ibytes,
+            tx_packets: stats.opackets,
+            tx_bytes: stats.obytes,
+            rx_missed: stats.imissed,
+            rx_errors: stats.ierrors,
+            tx_errors: stats.oerrors,
+            rx_no_buffer: stats.rx_nombuf,
+        })
+    }
+}
+
 impl Drop for OpenPort {
     fn drop(&mut self) {
         let mut control = control::lock();
@@ -218,17 +239,12 @@ impl Port {
     /// [`Error::Device`] where the driver does not count.
     pub fn stats(&self) -> Result<PortStats, Error> {
         let _control = control::lock();
-        let stats = self.ask("asked for its statistics", Ethdev::stats)?;
-        Ok(PortStats {
-            rx_packets: stats.ipackets,
-            rx_bytes: stats.ibytes,
-            tx_packets: stats.opackets,
-            tx_bytes: stats.obytes,
-            rx_missed: stats.imissed,
-            rx_errors: stats.ierrors,
-            tx_errors: stats.oerrors,
-            rx_no_buffer: stats.rx_nombuf,
-        })
+        self.open.stats()
+    }
+
+    /// Its counters, for a thread that must not wait for what others do about the port.
+    pub fn counter(&self) -> PortCounter {
+        PortCounter(self.open.clone())
     }
 
     /// Runs a call about the port under the control lock; also what DPDK logged meanwhile.
@@ -275,6 +291,18 @@ impl Port {
     }
 
     fn ask<T>(&self, action: &'static str, call: fn(Ethdev) -> Result<T, Errno>) -> Result<T, Error> {
-        attempt(self.device(), action, || call(self.open.ethdev))
+        self.open.ask(action, call)
+    }
+}
+
+/// The counters of a port, which is open as long as this is there.
+#[derive(Debug)]
+pub struct PortCounter(Arc<OpenPort>);
+
+impl PortCounter {
+    /// What passed until now; `None` while something else is being done about any port, and where the driver does not count.
+    pub fn stats(&self) -> Option<PortStats> {
+        let _control = control::try_lock()?;
+        self.0.stats().ok()
     }
 }
