@@ -11,6 +11,7 @@ mod tests;
 
 pub use budget::Budget;
 pub use state::ExactState;
+use state::TOLD_MAX;
 
 use crate::{Family, Rule, Target, exact};
 use std::collections::{HashMap, VecDeque};
@@ -188,7 +189,8 @@ impl<C: ExactCard> ExactRules<C> {
 
     /// Takes rules out that are over, as far as the budget goes.
     pub fn withdraw(&mut self, budget: &mut Budget) {
-        while budget.has_left()
+        while !self.over.is_empty()
+            && budget.has_left()
             && let Some(target) = self.over.pop_front()
         {
             // One that was led anew meanwhile is not over.
@@ -201,8 +203,13 @@ impl<C: ExactCard> ExactRules<C> {
     /// What there is to tell.
     pub fn state(&self) -> ExactState {
         let mut rules: Vec<_> = self.led.iter().map(|(target, led)| (*target, led.queue)).collect();
+        if rules.len() > TOLD_MAX {
+            rules.select_nth_unstable(TOLD_MAX);
+            rules.truncate(TOLD_MAX);
+        }
         rules.sort_unstable();
-        ExactState { limit: self.limit as u64, installed: self.installed as u64, rules, ..self.counts.clone() }
+        let (limit, installed) = (self.limit as u64, self.installed as u64);
+        ExactState { limit, installed, led: self.led.len() as u64, rules, ..self.counts.clone() }
     }
 
     /// The card; for tests.

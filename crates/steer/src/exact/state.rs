@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// Refusals whose words are remembered.
 const WORDS_MAX: usize = 8;
+/// Targets that are told one by one: what is told of all ports fits a message.
+pub(super) const TOLD_MAX: usize = 1_024;
 
 /// The exact rules of a port, and what became of those it has not. Counters are cumulative; a target may take several rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +23,9 @@ pub struct ExactState {
     pub over_limit: u64,
     /// What the driver said, each once: the first few.
     pub words: Vec<String>,
-    /// What is led, and to which queue.
+    /// Targets that are led.
+    pub led: u64,
+    /// The first of them, at most 1,024, and the queue of each.
     pub rules: Vec<(Target, u16)>,
 }
 
@@ -29,7 +33,8 @@ impl ExactState {
     /// The card refused something with these words, which name the rule: told apart is only what comes behind it.
     pub(super) fn note_refused(&mut self, words: String) {
         self.refused += 1;
-        let reason = |words: &str| words.rsplit_once("\": ").map_or_else(|| words.to_owned(), |it| it.1.to_owned());
+        let reason =
+            |words: &str| words.rsplit_once("\": ").map_or_else(|| words.to_owned(), |it| it.1.to_owned());
         let is_new = self.words.iter().all(|known| reason(known) != reason(&words));
         if is_new && self.words.len() < WORDS_MAX {
             self.words.push(words);

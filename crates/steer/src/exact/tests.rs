@@ -81,7 +81,10 @@ fn a_target_is_led_until_its_session_ends() {
     assert_eq!((state.limit, state.installed), (16, 5));
     assert_eq!(state.rules, [(tunnel(1).1, 2), (tunnel(2).1, 3), (address, 2)]);
     let lines: Vec<&str> = rules.card().rules.values().map(String::as_str).collect();
-    assert_eq!(lines[0], "pattern eth / ipv4 / udp / gtpu teid is 0x00000101 / end actions queue index 2 / end");
+    assert_eq!(
+        lines[0],
+        "pattern eth / ipv4 / udp / gtpu teid is 0x00000101 / end actions queue index 2 / end"
+    );
     assert_eq!(lines[2], "pattern eth / ipv4 dst is 10.60.0.1 / end actions queue index 2 / end");
     rules.end(1);
     assert_eq!(rules.card().rules.len(), 5, "it goes when there is time");
@@ -144,6 +147,15 @@ fn there_is_a_limit_and_what_is_taken_out_makes_room() {
     assert_eq!((rules.state().installed, rules.state().over_limit), (4, 1));
     let (rules, ..) = self::rules(Family::Iavf, model(0), 10_000);
     assert_eq!(rules.state().limit, 128);
+}
+
+#[test]
+fn of_many_the_first_are_told() {
+    let (mut rules, mut budget, _) = rules(Family::Mlx5, model(0), 16_384);
+    (0..1_100).rev().for_each(|session| rules.lead(tunnel(session), 3, &mut budget));
+    let state = rules.state();
+    assert_eq!((state.led, state.rules.len()), (1_100, TOLD_MAX));
+    assert_eq!((state.rules[0].0, state.rules[TOLD_MAX - 1].0), (tunnel(0).1, tunnel(1_023).1));
 }
 
 /// Two milliseconds in a row, then a tenth of the time; nothing is made up for later.
