@@ -1,11 +1,13 @@
 //! The control side of the workers: commands in, notices out. No socket, clock or thread.
 
 mod balance;
+mod directors;
 mod evening;
 mod hand;
 mod heaps;
 mod history;
 mod known;
+mod leading;
 mod looks;
 mod merge;
 mod moving;
@@ -20,6 +22,7 @@ use crate::install::installation;
 use crate::state::{Key, Loading, MACS_PER_SESSION, Memory, Refusal, Removal};
 use crate::steering::Crew;
 use crate::worker::{Order, Query, Report};
+pub use directors::Directors;
 use dplink::{
     Command, Desired, Explanation, Notice, PeerStatistics, RefusalCause, Spread, UsageCause, VERSION,
 };
@@ -28,6 +31,8 @@ use hand::Hand;
 pub(crate) use heaps::Heaps;
 pub(crate) use known::Register;
 use known::{Known, known_as};
+pub use leading::Lead;
+use leading::Leading;
 use looks::Tracing;
 use merge::Counted;
 use moving::Moves;
@@ -72,6 +77,7 @@ pub struct Engine {
     explanations: Rounds<Explanation>,
     tracing: Option<Tracing>,
     moves: Moves,
+    leading: Leading,
     /// Of the last look at what workers reported.
     now_ms: u64,
     /// That a worker has room for.
@@ -95,6 +101,7 @@ impl Engine {
             explanations: Rounds::new(),
             tracing: None,
             moves: Moves::default(),
+            leading: Leading::default(),
             now_ms: 0,
             connections: config.limits.connections,
             content: None,
@@ -200,7 +207,8 @@ impl Engine {
         if let Some(named) = &mut self.named {
             named.insert(session);
         }
-        let known = self.known.get(session).unwrap_or_default();
+        let known = self.known.get(session);
+        let (is_new, known) = (known.is_none(), known.unwrap_or_default());
         if known.applied == known_as(revision) && known.ordered == known.applied {
             // What was told while nobody listened was told to nobody.
             if self.named.is_some() && looks::asks_to_hear(&desired.rules) {
@@ -219,6 +227,7 @@ impl Engine {
             return refused(refusal.cause(), refusal.to_string());
         }
         let of_frames = installation.ethernet.is_some();
+        let fresh = self.fresh(session, installation.keys());
         let claimed = (revision, installation.keys());
         let owner = match self.owner_for(session, (claimed, of_frames), shared) {
             Ok(owner) => owner,
@@ -229,6 +238,7 @@ impl Engine {
         let urrs = known.urrs.max(urrs as u16);
         self.known.set(session, Known { ordered: known_as(revision), urrs, owner, ..known });
         self.order(owner, Order::Install(Box::new(installation)));
+        self.lead((session, owner), &fresh, is_new);
         None
     }
 
@@ -327,6 +337,7 @@ impl Engine {
                 self.known.set(seid, Known { applied: known_as(revision), ..known });
                 self.placement.applied(seid, revision);
                 self.heaps.applied(seid, known.ordered == known_as(revision));
+                self.leave(seid, installed.spent.session.as_ref());
                 Notice::Applied { session: seid, revision, removed: installed.spent.removed }
             }
             Report::Refused { installation, refusal } => {
@@ -404,6 +415,7 @@ impl Engine {
                 self.known.remove(seid);
                 self.heaps.left(seid);
                 self.placement.left(seid, known.owner);
+                self.ended(seid);
             }
         }
     }

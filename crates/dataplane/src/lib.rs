@@ -38,7 +38,7 @@ mod worker;
 pub use config::{Config, ConfigError, Echo, Limits, PortConfig, Route};
 pub use content::{ChargingKey, ContentError, ContentRules};
 pub use counters::{Counters, DropReason, NodeCounters, PortCounters};
-pub use engine::{Engine, EngineError};
+pub use engine::{Directors, Engine, EngineError, Lead};
 pub use frame::VECTOR;
 pub use graph::NodeId;
 pub use port::{CLASSES_MAX, Port};

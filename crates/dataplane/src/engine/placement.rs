@@ -148,6 +148,11 @@ impl Placement {
         self.buckets.owner(Buckets::user(user.or(tunnel).unwrap_or_default()))
     }
 
+    /// The worker that a card leads a user's packets to, whose hash is of the user's address; `user` as in keys.
+    pub(super) fn led(&self, user: u64) -> Owner {
+        self.buckets.owner(Buckets::user(user))
+    }
+
     fn least_loaded(&self) -> Option<Owner> {
         let owners = self.sessions.iter().enumerate().skip(self.distributors);
         owners.min_by_key(|(_, count)| **count).map(|(owner, _)| owner as Owner)
