@@ -3,6 +3,7 @@
 use rules::Interface;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
+use steer::ExactState;
 
 /// The books of a worker: every packet is somewhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -199,6 +200,8 @@ pub struct PortSteering {
     pub classes: Vec<PortClass>,
     /// Where its parts are.
     pub placement: PortPlacement,
+    /// Exact rules of sessions that the card's hash leads elsewhere, if it has any of these.
+    pub exact: Option<ExactState>,
 }
 
 /// The NUMA nodes that a port's parts are on, as the kernel says.

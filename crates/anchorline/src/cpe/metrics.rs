@@ -206,6 +206,14 @@ mod tests {
             spread: dplink::Spread::OneWorker,
             steering: dplink::PortSteering {
                 classes: vec![dplink::PortClass { name: "voice".to_owned(), ..Default::default() }],
+                exact: Some(steer::ExactState {
+                    limit: 1_024,
+                    installed: 12,
+                    refused: 3,
+                    over_budget: 4,
+                    over_limit: 5,
+                    ..Default::default()
+                }),
                 ..Default::default()
             },
             classes: vec![4, 0, 0],
@@ -259,6 +267,11 @@ mod tests {
             "anchorline_port_received_packets_total{port=\"n\\\"3\"} 10",
             "anchorline_port_received_bytes_total{port=\"n\\\"3\"} 640",
             "anchorline_port_class_received_packets_total{port=\"n\\\"3\",class=\"voice\"} 4",
+            "anchorline_port_exact_rules{port=\"n\\\"3\"} 12",
+            "anchorline_port_exact_rules_limit{port=\"n\\\"3\"} 1024",
+            "anchorline_port_exact_rules_refused_total{port=\"n\\\"3\"} 3",
+            "anchorline_port_exact_rules_over_budget_total{port=\"n\\\"3\"} 4",
+            "anchorline_port_exact_rules_over_limit_total{port=\"n\\\"3\"} 5",
             "anchorline_sessions{worker=\"0\"} 2",
             "anchorline_flows{worker=\"0\"} 3",
             "anchorline_pdrs{worker=\"0\"} 8",

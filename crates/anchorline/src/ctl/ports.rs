@@ -4,6 +4,7 @@ use crate::dpe::numa::nodes;
 use dplink::{PortStatistics, Spread};
 use serde::Serialize;
 use std::fmt::Write;
+use steer::{ExactState, Family};
 
 /// How to look at ports.
 #[derive(clap::Args)]
@@ -65,7 +66,19 @@ fn table(ports: &[PortStatistics]) -> String {
         text += &placement(&steering.placement);
         text += &by_class(steering, (*received, classes));
         steering.refused.iter().for_each(|refused| _ = writeln!(text, "  not taken: {refused}"));
+        steering.exact.iter().for_each(|state| text += &exact(state));
     }
+    text
+}
+
+/// The exact rules of a port, and what is not led for want of one.
+fn exact(state: &ExactState) -> String {
+    let ExactState { limit, installed, refused, over_budget, over_limit, words, led, .. } = state;
+    let mut text = format!(
+        "  exact rules: {installed} of at most {limit}, which lead {led} tunnels and addresses; handed over: {refused} \
+         refused, {over_budget} for want of time, {over_limit} beyond the limit\n"
+    );
+    words.iter().for_each(|words| _ = writeln!(text, "  not taken: {words}"));
     text
 }
 
@@ -109,7 +122,23 @@ fn rules(PortStatistics { name, steering, .. }: &PortStatistics) -> String {
         true => "# none are in force; those for a card: anchorline doctor flow-rules --family FAMILY\n",
         false => "",
     };
-    format!("# {name}: {}\n{none}{}", steering.reason, lines.collect::<String>())
+    let exact: String = steering.exact.iter().map(|state| exact_rules(&steering.driver, state)).collect();
+    format!("# {name}: {}\n{none}{}{exact}", steering.reason, lines.collect::<String>())
+}
+
+/// Those of sessions, as they were made.
+fn exact_rules(driver: &str, state: &ExactState) -> String {
+    let rules = state.rules.iter().flat_map(|(target, queue)| {
+        steer::exact(Family::of_driver(driver), *target, *queue)
+            .into_iter()
+            .map(|rule| rule.testpmd("create", 0))
+    });
+    let head = format!("# exact rules of sessions: {} of at most {}\n", state.installed, state.limit);
+    let rest = match state.led.saturating_sub(state.rules.len() as u64) {
+        0 => String::new(),
+        more => format!("# and those of {more} tunnels and addresses more\n"),
+    };
+    rules.fold(head, |text, rule| text + &rule + "\n") + &rest
 }
 
 #[cfg(test)]
@@ -133,6 +162,7 @@ mod tests {
                 })
                 .to_vec(),
             placement: dplink::PortPlacement::default(),
+            exact: None,
         };
         for port in &mut ports {
             (port.steering, port.classes) = (steering.clone(), vec![4, 0, 0]);
@@ -176,6 +206,39 @@ mod tests {
         assert!(text.contains(told), "{text}");
         let json = json(&ports).to_string();
         assert!(json.contains("\"placement\":{\"device\":1,\"packets\":[0,1],\"workers\":[1],"), "{json}");
+    }
+
+    #[test]
+    fn exact_rules_are_counted_and_printed_as_they_were_made() {
+        let mut ports = ports();
+        let none = [true, false].map(|flow_rules| Args { flow_rules }.text(&ports)).concat();
+        assert!(!none.contains("exact"), "{none}");
+        let targets = [steer::Target::Tunnel(0x101), steer::Target::Address([10, 60, 0, 1].into())];
+        ports[0].steering.exact = Some(ExactState {
+            limit: 1_024,
+            installed: 3,
+            refused: 7,
+            over_budget: 40,
+            over_limit: 2,
+            words: vec!["no room".to_owned()],
+            led: 5,
+            rules: targets.map(|target| (target, 2)).to_vec(),
+        });
+        let text = Args { flow_rules: false }.text(&ports);
+        let told = "  exact rules: 3 of at most 1024, which lead 5 tunnels and addresses; handed over: 7 refused, 40 for \
+                    want of time, 2 beyond the limit\n  not taken: no room\n";
+        assert!(text.contains(told), "{text}");
+        let text = Args { flow_rules: true }.text(&ports);
+        let rules = "flow create 0 ingress\n\
+            # exact rules of sessions: 3 of at most 1024\n\
+            flow create 0 ingress pattern eth / ipv4 / udp / gtpu teid is 0x00000101 / end actions queue index 2 / end\n\
+            flow create 0 ingress pattern eth / ipv4 / udp / gtpu teid is 0x00000101 / gtp_psc / end actions queue \
+            index 2 / end\n\
+            flow create 0 ingress pattern eth / ipv4 dst is 10.60.0.1 / end actions queue index 2 / end\n\
+            # and those of 3 tunnels and addresses more\n";
+        assert!(text.ends_with(rules), "{text}");
+        let json = json(&ports).to_string();
+        assert!(json.contains("\"over_budget\":40") && json.contains("[{\"tunnel\":257},2]"), "{json}");
     }
 
     #[test]

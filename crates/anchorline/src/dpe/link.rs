@@ -1,6 +1,7 @@
 //! Serves the link to the control plane on a Unix socket: any number of connections, one of them in control.
 
 use super::content::{Builder, Built};
+use super::exact::{self, Directors};
 use crate::exit;
 use anyhow::Context;
 use dataplane::{ChargingKey, ContentRules, Engine};
@@ -53,6 +54,8 @@ pub(crate) struct Server {
     steering: Vec<PortSteering>,
     /// What each worker does while no packet waits.
     idle: Vec<WorkerIdle>,
+    /// The exact rules that the engine wants cards to have.
+    directors: Directors,
     /// What flows are charged under if their content rules say so.
     charged: Vec<ChargingKey>,
 }
@@ -73,6 +76,13 @@ impl Server {
     /// Tells of workers what they do while no packet waits.
     pub(crate) fn with_idle(mut self, idle: Vec<WorkerIdle>) -> Self {
         self.idle = idle;
+        self
+    }
+
+    /// Has cards given the exact rules that the engine wants.
+    pub(crate) fn with_directors(mut self, directors: Directors) -> Self {
+        self.engine.lead_exactly(directors.cards());
+        self.directors = directors;
         self
     }
 
@@ -102,6 +112,7 @@ impl Server {
             content: Builder::new(),
             steering: Vec::new(),
             idle: Vec::new(),
+            directors: exact::directors(Vec::new()),
             charged: Vec::new(),
         })
     }
@@ -169,7 +180,9 @@ impl Server {
         if command == Command::GetStatistics {
             self.askers.push_back(id);
         }
-        match self.engine.handle(marked(command, id)) {
+        let answer = self.engine.handle(marked(command, id));
+        self.lead();
+        match answer {
             Ok(Some(notice)) => self.tell(id, notice),
             Ok(None) => {}
             Err(error) => {
@@ -222,13 +235,23 @@ impl Server {
         }
     }
 
+    /// Gives cards the rules that the engine wants, before anybody is told that the sessions they are for are there.
+    fn lead(&mut self) {
+        self.directors.obey(self.engine.leads());
+    }
+
     fn tell_reports(&mut self) {
         let uptime_ms = self.started.elapsed().as_millis() as u64;
-        for notice in self.engine.poll(uptime_ms) {
+        let notices = self.engine.poll(uptime_ms);
+        self.lead();
+        for notice in notices {
             match notice {
                 Notice::Statistics(mut statistics) => {
-                    let ports = statistics.ports.iter_mut().zip(&self.steering);
-                    ports.for_each(|(port, steering)| port.steering.clone_from(steering));
+                    for (at, (port, steering)) in statistics.ports.iter_mut().zip(&self.steering).enumerate()
+                    {
+                        port.steering.clone_from(steering);
+                        port.steering.exact = self.directors.state(at);
+                    }
                     statistics.idle.clone_from(&self.idle);
                     let notice = Notice::Statistics(statistics);
                     for asker in std::mem::take(&mut self.askers) {

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod carrier;
 mod content;
+mod exact;
 mod idle;
 mod link;
 pub(crate) mod numa;
@@ -20,6 +21,10 @@ use dpdk::{Eal, EalConfig, Memory};
 use dplink::PortSteering;
 use host::Placement;
 use nix::sys::signal::{SigSet, Signal};
+use steer::ExactRules;
+
+/// What is served: the engine, and what was found out about each port's card and what is done about it while packets come.
+type Served = (dataplane::Engine, Vec<PortSteering>, Vec<Option<ExactRules<dpdk::Port>>>);
 
 /// Runs until told to stop.
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -50,7 +55,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let workers = worker::Running::start(eal, workers, &settings)?;
     // After their threads have been started, who would inherit it.
     let _beside = numa::Beside::all_workers(&placement);
-    let served = serve(&settings, (engine, opened.steering), &workers);
+    let served = serve(&settings, (engine, opened.steering, opened.exact), &workers);
     workers.stop()?;
     // The AF_XDP driver keeps some packets when it closes; the kernel takes all memory back with the process.
     if let Err(error) = eal.cleanup() {
@@ -71,15 +76,13 @@ fn start_eal(dpe: &DpeSettings, placement: &Placement) -> anyhow::Result<&'stati
     eal
 }
 
-fn serve(
-    settings: &Settings,
-    (engine, steering): (dataplane::Engine, Vec<PortSteering>),
-    workers: &worker::Running,
-) -> anyhow::Result<()> {
+fn serve(settings: &Settings, served: Served, workers: &worker::Running) -> anyhow::Result<()> {
+    let (engine, steering, exact) = served;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let server = link::Server::listen(&settings.link(), engine)?.with_steering(steering);
-        let server = server.with_idle(workers.idle().to_vec()).with_charged(settings.charged());
+        let server = server.with_directors(exact::directors(exact)).with_idle(workers.idle().to_vec());
+        let server = server.with_charged(settings.charged());
         crate::log::say("dpe: ready");
         tokio::select! {
             result = server.serve() => result,

@@ -4,11 +4,13 @@ use super::numa::{self, Pools};
 use super::queues::{self, Inlet, Outlet, Queues};
 use crate::settings::{DpeSettings, PortSettings};
 use dataplane::Crew;
-use dpdk::{Eal, Mbuf, Mempool, RxQueue};
+use dpdk::{Eal, Mbuf, Mempool, PortCounter, RxQueue};
 use dplink::PortSteering;
 use host::Placement;
 use packet::ethernet::MacAddress;
 use rules::Instance;
+use std::cell::Cell;
+use steer::ExactRules;
 
 /// A worker's part of a DPDK port.
 pub(crate) struct Port {
@@ -16,8 +18,10 @@ pub(crate) struct Port {
     inlet: Option<Inlet>,
     outlet: Outlet,
     pool: Mempool,
-    /// The first worker asks the device what it counts.
-    port: Option<dpdk::Port>,
+    /// The first worker asks the device what it counts, unless somebody else asks something of it just then.
+    counter: Option<PortCounter>,
+    /// What it counted last.
+    missed: Cell<u64>,
 }
 
 impl Port {
@@ -51,8 +55,10 @@ impl dataplane::Port for Port {
     }
 
     fn missed(&self) -> u64 {
-        let stats = self.port.as_ref().and_then(|port| port.stats().ok());
-        stats.map_or(0, |stats| stats.rx_missed + stats.rx_no_buffer)
+        if let Some(stats) = self.counter.as_ref().and_then(PortCounter::stats) {
+            self.missed.set(stats.rx_missed + stats.rx_no_buffer);
+        }
+        self.missed.get()
     }
 
     fn is_contiguous(buffer: &Mbuf) -> bool {
@@ -73,6 +79,8 @@ pub(crate) struct Opened {
     pub(crate) ports: Vec<Vec<Port>>,
     /// What was found out about each port's card.
     pub(crate) steering: Vec<PortSteering>,
+    /// The exact rules of each that is to have any.
+    pub(crate) exact: Vec<Option<ExactRules<dpdk::Port>>>,
 }
 
 /// Opens every port of the configuration, in its order, each with packets where they belong.
@@ -84,6 +92,7 @@ pub(crate) fn open(eal: &Eal, dpe: &DpeSettings, placement: &Placement) -> Resul
         crew: Crew { workers, distributors, spread: Vec::new(), balance: dpe.crew.balance },
         ports: (0..workers).map(|_| Vec::new()).collect(),
         steering: Vec::new(),
+        exact: Vec::new(),
     };
     for (at, settings) in dpe.ports.iter().enumerate() {
         let Some(pool) = pools.of(placement.packets.get(at).copied().flatten()) else { break };
@@ -92,17 +101,20 @@ pub(crate) fn open(eal: &Eal, dpe: &DpeSettings, placement: &Placement) -> Resul
         opened.configs.push(config(settings, &queues));
         opened.crew.spread.push(queues.spread);
         opened.steering.push(std::mem::take(&mut queues.steering));
-        share_out(queues, pool, &mut opened.ports);
+        let (grant, port) = (queues.exact, share_out(queues, pool, &mut opened.ports));
+        opened.exact.push(grant.map(|grant| ExactRules::new(port, grant, settings.exact_rules)));
     }
     Ok(opened)
 }
 
-/// Gives each worker its queues.
-fn share_out(queues: Queues, pool: &Mempool, workers: &mut [Vec<Port>]) {
-    let (mut inlets, mut port) = (queues.inlets.into_iter(), Some(queues.port));
+/// Gives each worker its queues; what is left is to be kept by whoever has something to ask of the device while it runs.
+fn share_out(queues: Queues, pool: &Mempool, workers: &mut [Vec<Port>]) -> dpdk::Port {
+    let (mut inlets, mut counter) = (queues.inlets.into_iter(), Some(queues.port.counter()));
     for (worker, outlet) in workers.iter_mut().zip(queues.outlets) {
-        worker.push(Port { inlet: inlets.next(), outlet, pool: pool.clone(), port: port.take() });
+        let (pool, missed) = (pool.clone(), Cell::new(0));
+        worker.push(Port { inlet: inlets.next(), outlet, pool, counter: counter.take(), missed });
     }
+    queues.port
 }
 
 fn config(settings: &PortSettings, queues: &Queues) -> dataplane::PortConfig {

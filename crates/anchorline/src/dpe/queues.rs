@@ -1,5 +1,6 @@
 //! As many queues of a device as it has and the workers can use.
 
+use super::exact::{self, Grant};
 use super::steering::{self, Asked};
 use crate::settings::{CrewSettings, PortSettings};
 use dpdk::{Eal, Error, Mempool, PortConfig, RxQueue, TxQueue};
@@ -44,6 +45,8 @@ pub(super) struct Queues {
     pub(super) spread: Spread,
     /// What was found out about the card.
     pub(super) steering: PortSteering,
+    /// Exact rules it takes, if it is to have any.
+    pub(super) exact: Option<Grant>,
 }
 
 /// Opens a device with a queue for each worker that receives, and for each of its classes, or as many as it has.
@@ -60,11 +63,18 @@ pub(super) fn open(
     let mut port = open_with(eal, settings, wanted, pool)?;
     let driver = port.capabilities().driver.clone();
     let side = if settings.interface == Interface::Access { Side::Access } else { Side::Core };
-    let queues = port.queues();
-    let asked =
-        Asked { hash: settings.hash, side, crew, driver: &driver, queues, classes: &settings.classes };
+    let asked = Asked {
+        hash: settings.hash,
+        side,
+        crew,
+        driver: &driver,
+        queues: port.queues(),
+        classes: &settings.classes,
+        exact_rules: settings.exact_rules,
+    };
     // Before anybody has its queues: some of it needs the port to stand still.
-    let (led, steering) = steering::set_up(&mut port, &asked);
+    let (led, mut steering) = steering::set_up(&mut port, &asked);
+    let exact = exact::ask(&mut port, (&asked, led), &mut steering);
     let in_force: Vec<bool> = steering.classes.iter().map(|class| class.in_force).collect();
     let inlets = inlets(port.take_rx_queues(), wanted.receivers.into(), &in_force);
     let outlets = outlets(port.take_tx_queues(), crew.workers);
@@ -76,7 +86,7 @@ pub(super) fn open(
         (_, 1) => Spread::OneQueue,
         _ => led.unwrap_or(Spread::OuterHash),
     };
-    Ok(Queues { port, inlets, outlets, spread, steering })
+    Ok(Queues { port, inlets, outlets, spread, steering, exact })
 }
 
 /// Queues that would be used.

@@ -58,6 +58,8 @@ pub(super) struct Asked<'a> {
     pub(super) queues: usize,
     /// The most urgent first.
     pub(super) classes: &'a [ClassSettings],
+    /// Exact rules at most.
+    pub(super) exact_rules: usize,
 }
 
 /// How the card leads packets to their users' workers, if it does, and what there is to say about it.

@@ -4,12 +4,12 @@
 mod tests;
 
 use super::values::{
-    Balance, ConnectionAge, DeviceHash, EchoN3, EchoPeriod, EchoT3, EnrichedConnections, Flows, FramedRoutes,
-    HugePages, Idle, IdleUs, Inspections, MemoryMb, Mtu, Pdrs, PortAddress, PortAddress6, PortInterface,
-    Sessions, Side, Vlan, Workers,
+    Balance, ConnectionAge, DeviceHash, EchoN3, EchoPeriod, EchoT3, EnrichedConnections, ExactRules, Flows,
+    FramedRoutes, HugePages, Idle, IdleUs, Inspections, MemoryMb, Mtu, Pdrs, PortAddress, PortAddress6,
+    PortInterface, Sessions, Side, Vlan, Workers,
 };
 use super::{
-    CrewSettings, DpeSettings, PortSettings, Settings, advertised, charging, classes, crew, limits, n4,
+    CrewSettings, DpeSettings, PortSettings, Settings, advertised, charging, classes, crew, exact, limits, n4,
 };
 use crate::content::Sources;
 use ::n4::InterfaceTypes;
@@ -114,6 +114,7 @@ pub(super) struct Port {
     mss_clamp: bool,
     ethernet: Option<Spanned<bool>>,
     hash: Option<Spanned<DeviceHash>>,
+    exact_rules: Option<Spanned<ExactRules>>,
     #[serde(default)]
     class: Vec<classes::File>,
 }
@@ -274,7 +275,9 @@ fn port(port: Port, crew: &CrewSettings) -> Result<PortSettings, Refusal> {
     let (interface, ethernet) = (port.interface.into(), is_ethernet(&port));
     let hash = port.hash.map(Spanned::into_inner).unwrap_or_default();
     let interfaces = port.interfaces.map(Spanned::into_inner).unwrap_or_default().into_iter();
-    let classes = classes::check(port.class, &classes::Around { crew, interface, ethernet, hash })?;
+    let around = classes::Around { crew, interface, ethernet, hash };
+    let classes = classes::check(port.class, &around)?;
+    let exact_rules = exact::check(port.exact_rules, &around, &classes)?;
     Ok(PortSettings {
         name: port.name.into_inner(),
         device: port.device.into_inner(),
@@ -288,6 +291,7 @@ fn port(port: Port, crew: &CrewSettings) -> Result<PortSettings, Refusal> {
         interface_types: InterfaceTypes::of(interfaces.flat_map(PortInterface::types).copied()),
         mss_clamp: port.mss_clamp,
         hash,
+        exact_rules,
         classes,
     })
 }

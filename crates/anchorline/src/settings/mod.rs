@@ -5,6 +5,7 @@ mod advertised;
 mod charging;
 mod classes;
 mod crew;
+mod exact;
 mod file;
 mod limits;
 mod n4;
@@ -103,6 +104,8 @@ pub(crate) struct PortSettings {
     /// It is an Ethernet data network, and the address is none.
     pub(crate) ethernet: bool,
     pub(crate) hash: DeviceHash,
+    /// Exact rules for sessions that the card leads elsewhere, at most.
+    pub(crate) exact_rules: usize,
     /// Packets that are served before others, the most urgent first.
     pub(crate) classes: Vec<ClassSettings>,
 }

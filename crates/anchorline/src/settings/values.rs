@@ -175,6 +175,10 @@ bounded!(
     Vlan(u16), 1..=4_094, 1, "a VLAN is 1 to 4094"
 );
 bounded!(
+    /// Exact rules of a port.
+    ExactRules(usize), 0..=16_384, 0, "a port has 0 to 16384 exact rules"
+);
+bounded!(
     /// Packet memory, in MiB.
     MemoryMb(u32), 32..=1_048_576, 256, "packet memory is 32 to 1048576 MiB"
 );

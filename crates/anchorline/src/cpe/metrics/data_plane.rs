@@ -4,12 +4,14 @@ use super::{Families, Labels, NO_LABELS};
 use dataplane::DropReason;
 use dplink::{NodeStatistics, PortStatistics, Statistics, WorkerStatistics};
 use std::fmt;
+use steer::ExactState;
 
 /// All of it.
 pub(super) fn tell(families: &mut Families<'_>, dpe: &Statistics) -> fmt::Result {
     let uptime = [(NO_LABELS, dpe.uptime_ms / 1_000)];
     families.gauge("dpe_uptime_seconds", "Since the data plane started", uptime)?;
     ports(families, &dpe.ports)?;
+    exact_rules(families, &dpe.ports)?;
     for (name, help, value) in LEVELS {
         families.gauge(name, help, by_worker(&dpe.workers, *value))?;
     }
@@ -91,6 +93,39 @@ fn ports(families: &mut Families<'_>, ports: &[PortStatistics]) -> fmt::Result {
         named.map(move |(class, received)| (labels(&class.name), *received))
     });
     families.counter("port_class_received_packets", "Packets received in a class of the port", samples)
+}
+
+/// Of ports that may have exact rules.
+fn exact_rules(families: &mut Families<'_>, ports: &[PortStatistics]) -> fmt::Result {
+    /// Name, help, and the value of a port.
+    type Family = (&'static str, &'static str, fn(&ExactState) -> u64);
+    const LEVELS: [Family; 2] = [
+        ("port_exact_rules", "Exact rules in the card, which lead sessions to their workers", |of| {
+            of.installed
+        }),
+        ("port_exact_rules_limit", "Exact rules the card has at most", |of| of.limit),
+    ];
+    const COUNTERS: [Family; 3] = [
+        ("port_exact_rules_refused", "Tunnels and addresses that the card took no exact rule for", |of| {
+            of.refused
+        }),
+        (
+            "port_exact_rules_over_budget",
+            "Tunnels and addresses there was no time to make an exact rule for",
+            |of| of.over_budget,
+        ),
+        (
+            "port_exact_rules_over_limit",
+            "Tunnels and addresses for which there was no exact rule left",
+            |of| of.over_limit,
+        ),
+    ];
+    let samples = |value: fn(&ExactState) -> u64| {
+        let all = ports.iter().filter_map(|port| Some((&port.name, port.steering.exact.as_ref()?)));
+        all.map(move |(port, state)| (vec![("port", port.clone())], value(state)))
+    };
+    LEVELS.into_iter().try_for_each(|(name, help, value)| families.gauge(name, help, samples(value)))?;
+    COUNTERS.into_iter().try_for_each(|(name, help, value)| families.counter(name, help, samples(value)))
 }
 
 fn nodes(families: &mut Families<'_>, workers: &[WorkerStatistics]) -> fmt::Result {

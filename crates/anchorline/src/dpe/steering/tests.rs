@@ -46,9 +46,34 @@ impl Card for Model {
     }
 }
 
+impl steer::ExactCard for Model {
+    type Handle = ();
+
+    fn validate(&self, rule: &Rule) -> Result<(), String> {
+        Card::validate(self, rule)
+    }
+
+    fn create(&mut self, rule: &Rule) -> Result<(), String> {
+        Card::create(self, rule)
+    }
+
+    fn destroy(&mut self, (): ()) -> Result<(), String> {
+        self.created -= 1;
+        Ok(())
+    }
+}
+
 fn try_with(card: &mut Model, driver: &str, workers: usize, hash: DeviceHash) -> (bool, PortSteering) {
     let crew = CrewSettings { workers, distributors: 0, cpus: vec![], balance: dataplane::Balance::New };
-    let asked = Asked { hash, side: Side::Access, crew: &crew, driver, queues: workers, classes: &[] };
+    let asked = Asked {
+        hash,
+        side: Side::Access,
+        crew: &crew,
+        driver,
+        queues: workers,
+        classes: &[],
+        exact_rules: 0,
+    };
     let (led, about) = set_up(card, &asked);
     let expected = if hash == DeviceHash::Teid { Spread::TeidHash } else { Spread::InnerHash };
     assert!(led.is_none_or(|spread| spread == expected), "{led:?}");
@@ -110,7 +135,7 @@ fn nothing_is_tried_where_it_would_not_matter() {
 fn try_unknown(card: &mut Model, side: Side, workers: usize) -> (Option<Spread>, PortSteering) {
     let crew = CrewSettings { workers, distributors: 0, cpus: vec![], balance: dataplane::Balance::New };
     let (driver, hash) = ("net_new", DeviceHash::Auto);
-    set_up(card, &Asked { hash, side, crew: &crew, driver, queues: workers, classes: &[] })
+    set_up(card, &Asked { hash, side, crew: &crew, driver, queues: workers, classes: &[], exact_rules: 0 })
 }
 
 /// The TEID of tunnels, and the address outside: which of the three ways it is, is found out.
@@ -150,7 +175,10 @@ fn try_classes(
     };
     let classes = [class("voice", &[1, 5], &[5]), class("video", &[2], &[])];
     let hash = DeviceHash::Auto;
-    set_up(card, &Asked { hash, side: Side::Access, crew: &crew, driver, queues, classes: &classes })
+    set_up(
+        card,
+        &Asked { hash, side: Side::Access, crew: &crew, driver, queues, classes: &classes, exact_rules: 0 },
+    )
 }
 
 fn in_force(about: &PortSteering) -> Vec<bool> {
@@ -225,4 +253,52 @@ fn users_packets_over_ipv6_may_be_in_no_class() {
     let (led, about) = try_classes(&mut card, "net_ice", (2, 6));
     assert_eq!((led, in_force(&about)), (Some(Spread::InnerHash), vec![true; 2]), "{about:?}");
     assert!(about.reason.ends_with("or with the rest"), "{about:?}");
+}
+
+/// What a card of a driver takes of exact rules, and what is told; as many rules are in force as before.
+fn try_exact(
+    card: &mut Model,
+    driver: &str,
+    workers: usize,
+) -> (Option<super::super::exact::Grant>, Vec<String>) {
+    let crew = CrewSettings { workers, distributors: 0, cpus: vec![], balance: dataplane::Balance::New };
+    let (hash, side, queues) = (DeviceHash::Auto, Side::Core, workers);
+    let asked = Asked { hash, side, crew: &crew, driver, queues, classes: &[], exact_rules: 16 };
+    let (led, mut about) = set_up(card, &asked);
+    let created = card.created;
+    let grant = super::super::exact::ask(card, (&asked, led), &mut about);
+    let none = Asked { exact_rules: 0, ..asked };
+    assert_eq!(super::super::exact::ask(card, (&none, led), &mut PortSteering::default()), None);
+    assert_eq!(card.created, created, "what was only asked is taken back");
+    (grant, about.refused)
+}
+
+#[test]
+fn a_card_that_hashes_users_addresses_is_asked_for_exact_rules() {
+    for (driver, prefixes) in
+        [("net_i40e", false), ("net_ice", false), ("net_iavf", false), ("mlx5_pci", true)]
+    {
+        let (grant, refused) = try_exact(&mut Model::default(), driver, 2);
+        let takes = steer::Takes { tunnels: true, addresses: true, prefixes };
+        assert_eq!((grant, refused), (Some((Family::of_driver(driver), takes)), vec![]), "{driver}");
+    }
+    let (grant, refused) = try_exact(&mut Model { refuses: Some("teid"), ..Model::default() }, "net_ice", 2);
+    assert_eq!(grant.map(|(_, takes)| (takes.tunnels, takes.addresses)), Some((false, true)));
+    assert_eq!(refused, ["exact rules: no teid here"]);
+    let (grant, refused) =
+        try_exact(&mut Model { refuses: Some("queue index"), ..Model::default() }, "net_ice", 2);
+    assert_eq!((grant, refused.len()), (None, 2), "{refused:?}");
+}
+
+#[test]
+fn other_cards_are_not_asked_for_exact_rules() {
+    for (driver, workers, why) in
+        [("net_new", 2, "took the flow rules of their family"), ("net_ice", 1, "one worker owns every user")]
+    {
+        let (grant, refused) = try_exact(&mut Model::default(), driver, workers);
+        assert!(grant.is_none() && refused.len() == 1 && refused[0].contains(why), "{driver}: {refused:?}");
+    }
+    let mut card = Model { refuses: Some("gtpu"), ..Model::default() };
+    let (grant, refused) = try_exact(&mut card, "net_ice", 2);
+    assert!(grant.is_none() && refused.iter().any(|told| told.starts_with("exact rules:")), "{refused:?}");
 }

@@ -96,6 +96,28 @@ fn only_access_ports_see_teids() {
 }
 
 #[test]
+fn a_port_has_exact_rules_where_its_card_is_set_up_for_them() {
+    let ports = |text: &str| config::parse(text, check).map(|settings| settings.dpe.ports);
+    assert!(ports(EXAMPLE).unwrap().iter().all(|port| port.exact_rules == 0), "none, unless told");
+    let text = EXAMPLE.replacen("# exact_rules", "exact_rules", 1);
+    let rules: Vec<usize> = ports(&text).unwrap().iter().map(|port| port.exact_rules).collect();
+    assert_eq!(rules, [1_024, 0]);
+    let class = "[[dpe.port.class]]\nname = \"voice\"\nqfi = [1]\n\n[[dpe.port]]\nname = \"n6\"";
+    for (from, to, why) in [
+        ("rules = 1024", "rules = 16385", "0 to 16384 exact rules"),
+        ("# hash = \"auto\"", "hash = \"inner\"", "exact rules need hash"),
+        ("# workers = 2", "workers = 2\ndistributors = 1", "and no card does"),
+        ("[[dpe.port]]\nname = \"n6\"", class, "a port has either"),
+    ] {
+        assert!(text.contains(from), "the example has no {from}");
+        let refused = ports(&text.replacen(from, to, 1)).unwrap_err().to_string();
+        assert!(refused.contains(why), "{to}: {refused}");
+        let none = text.replacen("rules = 1024", "rules = 0", 1).replacen(from, to, 1);
+        assert!(from == "rules = 1024" || ports(&none).is_ok(), "{to}");
+    }
+}
+
+#[test]
 fn a_port_has_classes_that_its_card_could_tell_apart() {
     let classes = |text: &str| config::parse(text, check).map(|settings| settings.dpe.ports);
     let text = EXAMPLE
