@@ -8,7 +8,7 @@ use anchorline_dpdk::{Error, Port};
 use common::namespace::in_namespace;
 use common::{open, pool};
 use std::path::Path;
-use steer::{Action, Item, Rss, RssType, Rule, Setup};
+use steer::{Action, Budget, ExactRules, Family, Item, Rss, RssType, Rule, Setup, Takes, Target};
 
 /// The user's address in the tunnel chooses the queue.
 fn inner_hash() -> Rule {
@@ -38,6 +38,21 @@ fn a_driver_without_flow_rules_says_so() {
         assert!(matches!(port.create_rule(&inner_hash()), Err(Error::FlowRule { .. })));
         assert!(refusal(port.flush_rules()).contains("cannot be freed of its flow rules: "));
     }
+}
+
+#[test]
+fn a_driver_without_flow_rules_is_given_no_exact_ones() {
+    let mut port = open("net_null2", &pool());
+    let (takes, refused) = Takes::ask(&mut port, Family::Ice);
+    assert!(!takes.any() && refused.len() == 2, "{refused:?}");
+    assert!(refused.iter().all(|words| words.ends_with("Function not implemented")), "{refused:?}");
+    let mut rules = ExactRules::new(port, (Family::Ice, Takes { tunnels: true, ..takes }), 8);
+    let mut budget = Budget::new(|| 0);
+    for session in 0..2 {
+        rules.lead((session, Target::Tunnel(7)), 0, &mut budget);
+    }
+    let state = rules.state();
+    assert_eq!((state.installed, state.refused, state.words.len()), (0, 2, 1), "{state:?}");
 }
 
 #[test]

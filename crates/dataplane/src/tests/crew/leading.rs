@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::engine::{Directors, Wish};
+use crate::fixture::{SIX, six};
 use dplink::Spread;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -221,33 +222,21 @@ fn a_session_that_moves_keeps_the_rules_it_has_and_gets_none() {
     // By a modification neither.
     behind.put(5, 2, rules(5));
     assert_eq!((behind.settle(), behind.rules()), (vec![applied(5, 2)], [0, 0]));
-    // One that has rules: they lead where it was, and packets are handed on from there.
-    let lonely = |session| {
-        let mut rules = sharing(session);
-        rules.qers[0].correlation = Some(session);
-        rules
-    };
-    let hash = Nic::default().queue(&to_user(20));
-    let mut twin = lonely(20);
-    twin.qers[0].correlation = Some(4);
-    behind.team.ask(Command::Delete { session: Seid(4) });
-    let pivot =
-        (4..=16).find(|session| *session != 5 && *session != 4 && behind.team.owner(*session) != hash);
-    let pivot = pivot.unwrap();
-    let mut shares = rules(pivot);
-    shares.qers[0] = twin.qers[0].clone();
-    behind.put(pivot, 2, shares);
+}
+
+#[test]
+fn a_session_that_has_rules_and_moves_is_handed_on_from_where_they_lead() {
+    let mut behind = Behind::new(Family::Mlx5, Some(1_024));
+    behind.put(9, 1, two_addresses(9).0);
     behind.settle();
-    behind.put(20, 1, twin);
+    let from = behind.team.owner(9);
+    assert_eq!((behind.rules(), behind.traffic(9..=9)), ([1, 1], (0, 2)));
+    let led = |behind: &Behind| [N3, N6].map(|port| behind.directors.state(port).unwrap().rules);
+    let before = led(&behind);
+    behind.team.engine.want(Wish::asked(1), Seid(9), ((from + 1) % WORKERS) as u8).unwrap();
     behind.settle();
-    assert_eq!((behind.rules(), behind.traffic(20..=20)), ([1, 1], (0, 2)));
-    behind.put(pivot, 3, lonely(pivot));
-    behind.settle();
-    let from = behind.team.owner(20);
-    behind.team.engine.want(Wish::asked(1), Seid(20), away(from)).unwrap();
-    behind.settle();
-    assert_ne!(behind.team.owner(20), from);
-    assert_eq!((behind.rules(), behind.traffic(20..=20)), ([1, 1], (2, 2)));
+    assert_ne!(behind.team.owner(9), from);
+    assert_eq!((led(&behind), behind.traffic(9..=9)), (before, (2, 2)));
 }
 
 /// Users of a data plane that was started anew have never ceased to send.
@@ -323,34 +312,55 @@ fn a_session_that_is_refused_leaves_no_rule() {
     assert_eq!((told.len(), behind.rules()), (7, before));
 }
 
+/// Of a user who has a prefix, too, which the hash leads elsewhere than the address.
+fn two_addresses(session: u64) -> (Rules, u64) {
+    let table = Table::new(WORKERS as u16, 7).unwrap();
+    let owner = Nic::default().queue(&to_user(session as u8));
+    let network = |prefix: u64| std::net::Ipv6Addr::from_bits(u128::from(prefix) << 64);
+    let is_away =
+        |prefix: &u64| usize::from(steer::queue_of_address(network(*prefix).into(), true, table)) != owner;
+    let prefix = (0x2001_0db8_0060_0000..).find(is_away).unwrap();
+    let mut both = rules(session);
+    let mut second = both.pdrs[1].clone();
+    (second.id, second.pdi.ue_ipv4) = (rules::PdrId(3), None);
+    second.pdi.ue_ipv6 = Some(format!("{}/64", network(prefix)).parse().unwrap());
+    both.pdrs.push(second);
+    (both, prefix)
+}
+
+impl Behind {
+    /// All that is led, of both cards.
+    fn targets(&self) -> Vec<Target> {
+        let rules = |port| self.directors.state(port).unwrap().rules;
+        [N3, N6].into_iter().flat_map(rules).map(|(target, _)| target).collect()
+    }
+}
+
 /// A second address is led by its own hash; a tunnel is shared by both.
 #[test]
 fn of_a_user_with_two_addresses_what_is_led_elsewhere_has_rules() {
     for (family, prefixes) in [(Family::Mlx5, 1), (Family::Ice, 0)] {
         let mut behind = Behind::new(family, Some(1_024));
-        let mut next = (0x2001_0db8_0060_0000_u64..).map(|prefix| (prefix, Nic::default()));
-        let table = Table::new(WORKERS as u16, 7).unwrap();
-        let owner = Nic::default().queue(&to_user(9));
-        let is_away = |prefix: u64| {
-            let address = IpAddr::from((u128::from(prefix) << 64).to_be_bytes());
-            usize::from(steer::queue_of_address(address, true, table)) != owner
-        };
-        let (prefix, _) = next.find(|(prefix, _)| is_away(*prefix)).unwrap();
-        let mut both = rules(9);
-        let mut six = both.pdrs[1].clone();
-        let network = std::net::Ipv6Addr::from_bits(u128::from(prefix) << 64);
-        (six.id, six.pdi.ue_ipv4) = (rules::PdrId(3), None);
-        six.pdi.ue_ipv6 = Some(format!("{network}/64").parse().unwrap());
-        both.pdrs.push(six);
+        let (both, prefix) = two_addresses(9);
         behind.put(9, 1, both);
         behind.settle();
-        assert_eq!(behind.team.owner(9), owner);
-        let led: Vec<Target> = [N3, N6]
-            .into_iter()
-            .flat_map(|port| behind.directors.state(port).unwrap().rules)
-            .map(|(target, _)| target)
-            .collect();
+        assert!(behind.astray(9..=9).is_empty());
         let expected = [Target::Tunnel(0x108), Target::Prefix(prefix)];
-        assert_eq!(led, expected[..1 + prefixes], "{family}");
+        assert_eq!(behind.targets(), expected[..1 + prefixes], "{family}");
     }
+}
+
+/// A card that hashes whole addresses spreads those of one user.
+#[test]
+fn a_prefix_is_elsewhere_wherever_it_is_if_the_card_hashes_whole_addresses() {
+    let led = |family| {
+        let mut behind = Behind::new(family, Some(1_024));
+        behind.put(SIX, 1, six());
+        assert_eq!(behind.settle(), [applied(SIX, 1)]);
+        behind.targets()
+    };
+    let tunnel = Target::Tunnel(0xff + SIX as u32);
+    assert_eq!(led(Family::Ice), []);
+    assert_eq!(led(Family::I40e), [tunnel]);
+    assert_eq!(led(Family::Mlx5), [tunnel, Target::Prefix(0x2001_0db8_0060_0000)]);
 }
