@@ -50,9 +50,4 @@ impl<C: ExactCard> Directors<C> {
     pub fn state(&self, port: usize) -> Option<ExactState> {
         self.ports.get(port)?.as_ref().map(ExactRules::state)
     }
-
-    /// The rules of a port.
-    pub fn rules(&self, port: usize) -> Option<&ExactRules<C>> {
-        self.ports.get(port)?.as_ref()
-    }
 }

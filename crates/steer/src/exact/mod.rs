@@ -212,8 +212,8 @@ impl<C: ExactCard> ExactRules<C> {
         ExactState { limit, installed, led: self.led.len() as u64, rules, ..self.counts.clone() }
     }
 
-    /// The card; for tests.
-    pub const fn card(&self) -> &C {
+    #[cfg(test)]
+    const fn card(&self) -> &C {
         &self.card
     }
 
