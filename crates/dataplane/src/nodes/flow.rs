@@ -35,15 +35,7 @@ impl<B: Buffer> Node<B> for Flow {
                 (meta.step, meta.generation) = (step, generation);
                 Next::To(NodeId::Verdict)
             }
-            None => unknown(state, packet),
+            None => Next::To(NodeId::Session),
         }
     }
-}
-
-#[cold]
-#[inline(never)]
-fn unknown<B: Buffer>(state: &State, packet: &Packet<B>) -> Next {
-    state.flows.prefetch_room(packet.meta.hash);
-    super::session::expect(state, packet);
-    Next::To(NodeId::Session)
 }

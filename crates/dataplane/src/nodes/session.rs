@@ -14,6 +14,16 @@ impl<B: Buffer> Node<B> for Session {
 
     #[inline]
     fn first(state: &State, packet: &mut Packet<B>) {
+        // New flows are few in a vector, and all they need is far away: asked for one by one, each would wait for its addresses to
+        // be translated.
+        state.flows.prefetch_room(packet.meta.hash);
+        if let Some(key) = key(state, packet) {
+            state.sessions.prefetch_key(key);
+        }
+    }
+
+    #[inline]
+    fn ahead(state: &State, packet: &mut Packet<B>) {
         if let Some(key) = key(state, packet) {
             state.sessions.prefetch_behind(key);
         }
@@ -48,15 +58,6 @@ pub(super) fn go_on<B: Buffer>(state: &State, packet: &mut Packet<B>, session: S
     }
     state.sessions.prefetch(session);
     Next::To(NodeId::Classify)
-}
-
-/// Asks for what leads to the session of a packet whose flow is unknown: new flows are few in a vector, so `session` itself could not
-/// ask early enough.
-#[inline]
-pub(super) fn expect<B: Buffer>(state: &State, packet: &Packet<B>) {
-    if let Some(key) = key(state, packet) {
-        state.sessions.prefetch_key(key);
-    }
 }
 
 /// Takes a packet to the rules of a session between tunnels of this node: it passes another session, too, before or after, which

@@ -135,8 +135,7 @@ impl Flows {
     }
 
     /// Asks for the place that a flow would get which is not there, if one is free.
-    #[cold]
-    #[inline(never)]
+    #[inline]
     pub(crate) fn prefetch_room(&self, hash: u64) {
         let block = self.block(hash);
         if let Some(way) = self.blocks.tags(block).places_of(Tags::FREE).next() {
