@@ -56,6 +56,7 @@ impl World {
             sessions: vec![],
             pfds: vec![],
             paths: vec![],
+            told: vec![],
             last_cdr: 0,
             since_1900_ms: SINCE_1900_MS,
         };

@@ -43,8 +43,8 @@ impl Node {
             Notice::Event(Event::DownlinkData { session, pdr, qfi, traffic_class }) => {
                 self.downlink_data(*session, *pdr, (*qfi, *traffic_class));
             }
-            Notice::Resynced { .. }
-            | Notice::ContentLoaded { .. }
+            Notice::Resynced { .. } => self.in_step(),
+            Notice::ContentLoaded { .. }
             | Notice::ContentRefused { .. }
             | Notice::Statistics(_)
             | Notice::Peers { .. }
@@ -112,7 +112,8 @@ impl Node {
                 let SessionRecord { usage, rules, charging, .. } = &mut session.record;
                 usage::hear_last(usage, rules, removed, now_ms);
                 offline::hear_last(charging, removed, now_ms);
-                return session.save();
+                session.save();
+                return self.retire_gone(seid, removed);
             }
             None => return,
         }

@@ -3,7 +3,7 @@
 use charging::Cdr;
 use dplink::{Desired, Notice};
 use rules::{Interface, Seid, UrrId};
-use session::{AssociationRecord, NodeRecord, Packed, PathRecord, PfdRecord, SessionRecord};
+use session::{AssociationRecord, NodeRecord, Packed, PathRecord, PfdRecord, SessionRecord, ToldRecord};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -22,6 +22,8 @@ pub struct Start {
     pub pfds: Vec<PfdRecord>,
     /// GTP-U peers that did not answer when it was known last.
     pub paths: Vec<PathRecord>,
+    /// What names of predefined rules stood for when the data plane had been told last.
+    pub told: Vec<ToldRecord>,
     /// The highest number of a charging data record.
     pub last_cdr: u64,
     /// Milliseconds since 1900 at [`machine::Time::ZERO`]: usage reports tell the time of day.
@@ -105,6 +107,8 @@ pub enum Output {
     SavePfds(PfdRecord),
     /// Drop the PFDs of an application from the database.
     ErasePfds(String),
+    /// Keep in the database what names of predefined rules stand for, now that the data plane has been told.
+    SaveTold(Vec<ToldRecord>),
     /// Keep in the database that a GTP-U peer does not answer.
     SavePath(PathRecord),
     /// Drop that from the database.

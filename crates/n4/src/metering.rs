@@ -249,6 +249,9 @@ impl Node {
 
     fn query_answered(&mut self, seid: Seid, token: u64) {
         let now_ms = self.wall_ms();
+        if self.close_changed(seid, Some(token)) {
+            return;
+        }
         let Some(session) = self.sessions.get_mut(seid) else { return };
         if let Some(query) = session.pending.as_mut().and_then(|pending| pending.is_query(token)) {
             query.is_answered = true;
@@ -264,6 +267,8 @@ impl Node {
         let Some(session) = self.sessions.get_mut(seid) else { return };
         session.put_again = session.pending.is_some();
         if !session.put_again {
+            self.ask_before_put(seid);
+            let Some(session) = self.sessions.get_mut(seid) else { return };
             session.record.revision = session.next_revision();
             let drop_buffered = std::mem::take(&mut session.paging.drop_buffered);
             let put = dplink::Desired {

@@ -125,7 +125,7 @@ impl Node {
             timers: BTreeSet::new(),
             epoch: None,
             refreshing: Refreshing::default(),
-            renewal: Renewal::default(),
+            renewal: Renewal::after(&start.told, &config.predefined),
             endings: Endings::default(),
             stale: Stale::default(),
             going: Going::default(),
@@ -157,6 +157,7 @@ impl Node {
         };
         node.find_outdated();
         node.restore_all(&start.sessions);
+        node.renew_all();
         node.resume_endings();
         node
     }

@@ -7,6 +7,7 @@
 
 mod renewal;
 mod table;
+mod told;
 
 pub(crate) use renewal::Renewal;
 pub use table::{Predefined, PredefinedError, PredefinedRule};

@@ -49,6 +49,7 @@ impl Node {
         );
         (self.epoch, self.lost_ms) = (None, self.wall_ms());
         self.refreshing = Refreshing::default();
+        self.out_of_step();
         self.endings.lost(self.now);
         self.hear_no_more_of_paths();
         self.sessions.lost();
@@ -76,9 +77,10 @@ impl Node {
         self.refreshing.at = Some(self.now + BETWEEN_PORTIONS);
     }
 
-    /// Whoever measures nothing sleeps on.
+    /// Whoever measures nothing sleeps on. What the data plane was asked before it went it answers no more.
     fn refresh(&mut self, seid: Seid) {
         if self.sessions.look(seid, Session::is_metered) {
+            self.close_changed(seid, None);
             let refresh_ms = self.wall_ms() + seid.0 % REFRESH_MS;
             let session = self.sessions.get_mut(seid);
             session.into_iter().for_each(|session| session.meter.refresh_ms = Some(refresh_ms));

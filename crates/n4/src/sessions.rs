@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::exchange::Asked;
-use crate::offline;
+use crate::offline::{self, Changing};
 use crate::paging::Paging;
 use crate::translate::Taken;
 use crate::usage::{self, Meter, wanted};
@@ -35,6 +35,8 @@ pub(crate) struct Session {
     pub(crate) unheard: u8,
     /// The data plane needs other rules, once nothing is pending.
     pub(crate) put_again: bool,
+    /// What of the conditions of charging changes with them.
+    pub(crate) changing: Changing,
     /// This life of the data plane has not said yet that it has it.
     pub(crate) is_missing: bool,
     /// When it is attended to next.
@@ -171,6 +173,7 @@ impl Session {
             report_again_ms: 0,
             unheard: 0,
             put_again: false,
+            changing: Changing::default(),
             is_missing: false,
             timer: None,
             is_to_be_kept: false,

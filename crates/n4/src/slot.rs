@@ -1,6 +1,7 @@
 //! A session's place: awake while something is done about it, asleep otherwise. Asleep it is its record as the database
 //! keeps it, one piece of memory that both share; what is under way about it, which few sessions have, lies beside.
 
+use crate::offline::Changing;
 use crate::paging::Paging;
 use crate::sessions::{Session, Waiting};
 use crate::usage::Meter;
@@ -29,6 +30,7 @@ struct Rest {
     report_again_ms: u64,
     unheard: u8,
     put_again: bool,
+    changing: Changing,
     is_missing: bool,
     timer: Option<Time>,
 }
@@ -47,6 +49,7 @@ impl Rest {
             report_again_ms: if is_waiting { session.report_again_ms } else { 0 },
             unheard: session.unheard,
             put_again: session.put_again,
+            changing: session.changing,
             is_missing: session.is_missing,
             timer: session.timer,
         }
@@ -117,7 +120,7 @@ impl Slot {
         let record = self.packed.record().ok()?;
         let rest = self.rest.as_deref().cloned().unwrap_or_default();
         let Rest { revisions, meter, paging, reporting, report_again_ms, unheard, .. } = rest;
-        let Rest { put_again, is_missing, timer, .. } = rest;
+        let Rest { put_again, changing, is_missing, timer, .. } = rest;
         let mut session = Box::new(Session {
             revision: record.revision + revisions,
             record,
@@ -129,6 +132,7 @@ impl Slot {
             report_again_ms,
             unheard,
             put_again,
+            changing,
             is_missing,
             timer,
             is_to_be_kept: false,

@@ -13,7 +13,7 @@ pub use charge::{ChargingRecord, OwnMeter};
 pub use packed::Packed;
 pub use record::{
     AssociationRecord, CpFSeid, EndingSet, Extras, LifeRecord, NodeRecord, PathRecord, PeerNews, PfdRecord,
-    PredefinedRecord, SessionRecord, TrafficEndpoint,
+    PredefinedRecord, SessionRecord, ToldRecord, TrafficEndpoint,
 };
 pub use store::{Change, Contents, Store, StoreError};
 pub use usage::{

@@ -168,6 +168,18 @@ pub struct PredefinedRecord {
     pub text: String,
 }
 
+/// What the name of a predefined rule or group stood for when the data plane had last been told of all sessions with it, as numbers:
+/// with others than now, it has to be told anew.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToldRecord {
+    /// The name.
+    pub name: String,
+    /// All its rules say.
+    pub whole: u64,
+    /// Of that, the QERs they bring.
+    pub qers: u64,
+}
+
 /// A GTP-U peer that did not answer when it was asked last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PathRecord {

@@ -4,7 +4,9 @@ mod journal;
 
 use self::journal::Journal;
 use crate::packed::Packed;
-use crate::record::{AssociationRecord, LifeRecord, NodeRecord, PathRecord, PfdRecord, PredefinedRecord};
+use crate::record::{
+    AssociationRecord, LifeRecord, NodeRecord, PathRecord, PfdRecord, PredefinedRecord, ToldRecord,
+};
 use charging::Cdr;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 use rules::Seid;
@@ -19,6 +21,7 @@ const FORMAT_KEY: &str = "format";
 const NODE_KEY: &str = "node";
 const LAST_CDR_KEY: &str = "last_cdr";
 const LIFE_KEY: &str = "life";
+const TOLD_KEY: &str = "told";
 
 /// Of most records: more room is made where it is needed.
 const RECORD_BYTES: usize = 512;
@@ -64,6 +67,8 @@ pub enum Change {
     SavePredefined(PredefinedRecord),
     /// Forget the one of this name.
     ErasePredefined(String),
+    /// Keep what all names of predefined rules stand for, now that the data plane has been told.
+    SaveTold(Vec<ToldRecord>),
     /// Keep that a GTP-U peer does not answer.
     SavePath(PathRecord),
     /// Forget that: it answers.
@@ -91,6 +96,8 @@ pub struct Contents {
     pub pfds: Vec<PfdRecord>,
     /// Predefined rules and groups, by name.
     pub predefined: Vec<PredefinedRecord>,
+    /// What names of predefined rules stood for when the data plane was told last.
+    pub told: Vec<ToldRecord>,
     /// GTP-U peers that do not answer.
     pub paths: Vec<PathRecord>,
     /// By SEID.
@@ -217,6 +224,7 @@ impl Open {
             )?,
             pfds: records(&self.pfds, |key| Change::ErasePfds(text(key)), &mut damaged)?,
             predefined: records(&self.predefined, |key| Change::ErasePredefined(text(key)), &mut damaged)?,
+            told: self.known(TOLD_KEY)?.unwrap_or_default(),
             paths: self.paths()?,
             sessions: sessions(&self.sessions, &mut damaged)?,
             cdrs: records(&self.cdrs, |key| Change::EraseCdrs(number(key), number(key)), &mut damaged)?,
@@ -258,6 +266,7 @@ impl Open {
                     batch.insert(&self.predefined, record.name.as_str(), encode(record)?);
                 }
                 Change::ErasePredefined(name) => batch.remove(&self.predefined, name.as_str()),
+                Change::SaveTold(told) => batch.insert(&self.node, TOLD_KEY, encode(told)?),
                 Change::SavePath(path) => batch.insert(&self.paths, encode(path)?, encode(path)?),
                 Change::ErasePath(path) => batch.remove(&self.paths, encode(path)?),
                 Change::SaveSession(seid, packed) => {

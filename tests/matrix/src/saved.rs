@@ -3,7 +3,7 @@
 use charging::Cdr;
 use n4::{Output, Start};
 use rules::Seid;
-use session::{AssociationRecord, NodeRecord, Packed, PathRecord, PfdRecord};
+use session::{AssociationRecord, NodeRecord, Packed, PathRecord, PfdRecord, ToldRecord};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// When the node was made, in seconds since 1900: its recovery time stamp.
@@ -26,6 +26,8 @@ pub struct Saved {
     pub(crate) reserved_seids: u32,
     /// GTP-U peers that do not answer.
     pub paths: BTreeSet<PathRecord>,
+    /// What names of predefined rules stood for when the data plane had been told.
+    pub told: Vec<ToldRecord>,
     /// Charging data records, as files would have them.
     pub cdrs: Vec<Cdr>,
     /// How often everything was lost: the recovery time stamp tells of it.
@@ -47,6 +49,7 @@ impl Saved {
             Output::EraseAssociation(node_id) => drop(self.associations.remove(&node_id)),
             Output::SavePfds(record) => drop(self.pfds.insert(record.application.clone(), record)),
             Output::ErasePfds(application) => drop(self.pfds.remove(&application)),
+            Output::SaveTold(told) => self.told = told,
             Output::SavePath(path) => drop(self.paths.insert(path)),
             Output::ErasePath(path) => drop(self.paths.remove(&path)),
             Output::SaveCdr(cdr) => self.cdrs.push(*cdr),
@@ -70,6 +73,7 @@ impl Saved {
             sessions: self.sessions.values().cloned().collect(),
             pfds: self.pfds.values().cloned().collect(),
             paths: self.paths.iter().copied().collect(),
+            told: self.told.clone(),
             last_cdr: self.cdrs.last().map_or(0, |cdr| cdr.serial),
             since_1900_ms: SINCE_1900_MS + after_ms,
         }

@@ -147,6 +147,7 @@ enum Thing {
     Predefined(String),
     Path(PathRecord),
     Session(u64),
+    Told,
     LastCdr,
     Cdr(u64),
     Cdrs(u64, u64),
@@ -162,6 +163,7 @@ fn thing(change: &Change) -> Thing {
         Change::ErasePfds(application) => Thing::Application(application.clone()),
         Change::SavePredefined(record) => Thing::Predefined(record.name.clone()),
         Change::ErasePredefined(name) => Thing::Predefined(name.clone()),
+        Change::SaveTold(_) => Thing::Told,
         Change::SavePath(path) | Change::ErasePath(path) => Thing::Path(*path),
         Change::SaveSession(seid, _) | Change::EraseSession(seid) => Thing::Session(seid.0),
         Change::SaveCdr(cdr) => Thing::Cdr(cdr.serial),
@@ -177,6 +179,7 @@ pub(super) const fn is_change(output: &Output) -> bool {
         Output::SaveSession(..)
             | Output::EraseSession(_)
             | Output::SaveNode(_)
+            | Output::SaveTold(_)
             | Output::SavePath(_)
             | Output::ErasePath(_)
             | Output::SaveAssociation(_)

@@ -273,7 +273,7 @@ impl Runtime {
     fn notice(&mut self, notice: &Notice) {
         if let Notice::Resynced { swept } = notice {
             tracing::info!("the data plane is in step; {swept} sessions nobody wants any more were removed");
-            return self.announce();
+            self.announce();
         }
         match notice {
             Notice::Removed { session, .. } => self.orders.gone(*session),
@@ -373,6 +373,7 @@ impl Runtime {
                 Output::EraseAssociation(node_id) => self.changes.push(Change::EraseAssociation(node_id)),
                 Output::SavePfds(record) => self.changes.push(Change::SavePfds(record)),
                 Output::ErasePfds(application) => self.changes.push(Change::ErasePfds(application)),
+                Output::SaveTold(told) => self.changes.push(Change::SaveTold(told)),
                 Output::SavePath(path) => self.changes.push(Change::SavePath(path)),
                 Output::ErasePath(path) => self.changes.push(Change::ErasePath(path)),
                 Output::ContentRules => self.telling.pfds_changed(Instant::now()),

@@ -113,9 +113,9 @@ pub(super) fn begin(store: &Store, boot: &str, endpoints: Vec<IpAddr>) -> anyhow
     }
     // What is lost from here on, after a crash of the machine, was applied after this.
     store.sync()?;
-    let Contents { associations, pfds, predefined, paths, sessions, cdrs, last_cdr, .. } = known;
+    let Contents { associations, pfds, predefined, paths, told, sessions, cdrs, last_cdr, .. } = known;
     tracing::info!("{} sessions and {} associations in the database", sessions.len(), associations.len());
-    let start = Start { node, associations, forgotten, sessions, pfds, paths, last_cdr, since_1900_ms };
+    let start = Start { node, associations, forgotten, sessions, pfds, paths, told, last_cdr, since_1900_ms };
     Ok(Begun { start, cdrs, life, predefined, zero })
 }
 

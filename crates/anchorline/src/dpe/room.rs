@@ -85,6 +85,7 @@ impl Lab {
             sessions: vec![],
             pfds: vec![],
             paths: vec![],
+            told: vec![],
             last_cdr: 0,
             since_1900_ms: 4_000_000_000_000,
         };

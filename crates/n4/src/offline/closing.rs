@@ -153,13 +153,17 @@ impl Node {
         let charging = self.config.charging.as_ref()?;
         record.charging.as_ref()?;
         let now_ms = self.wall_ms();
+        // Of meters that go with a table of predefined rules that the data plane may not have been told of, it has not told the last.
+        let is_told_anew = self.is_to_be_renewed(record.seid)
+            || self.sessions.get(record.seid).is_some_and(|session| session.put_again);
+        let stays = |urr: UrrId| is_told_anew && meters::is_own(urr);
         let in_force: Vec<u32> = wanted(record, &self.config).urrs.iter().map(|urr| urr.id.0).collect();
-        let is_gone = |reading: &&Reading| !in_force.contains(&reading.meter);
+        let is_gone = |reading: &&Reading| !in_force.contains(&reading.meter) && !stays(UrrId(reading.meter));
         let gone: Vec<Reading> = before.readings.iter().filter(is_gone).copied().collect();
         record.charging.as_mut()?.account.retire(&gone, now_ms);
         let needed = meters::needed(record, &self.config);
         meters::add_own(record, &needed, now_ms);
-        record.charging.as_mut()?.own.retain(|meter| needed.contains(&meter.urr));
+        record.charging.as_mut()?.own.retain(|meter| needed.contains(&meter.urr) || stays(meter.urr));
         let readings = meters::readings(record, Some(charging));
         let mut session = record.charging.as_ref()?.account.session().clone();
         subject::describe(&mut session, record);
@@ -220,18 +224,24 @@ impl Node {
         self.leaving_until.front().map(|(until, _)| *until)
     }
 
-    /// The operator may have changed what is charged under which key: the data plane then needs other meters. Those it
-    /// has are charged as before, until their last counts have come.
+    /// The operator may have changed what is charged under which key: the data plane then needs other meters, and is told, unless it
+    /// will be anyway.
     pub(crate) fn restore_meters(&mut self, seid: Seid) {
+        if self.add_meters(seid) && !self.is_to_be_renewed(seid) {
+            self.put_again(seid);
+        }
+    }
+
+    /// Adds the meters that a session needs now. Those it has are charged as before, until their last counts have come. Whether
+    /// the data plane needs to be told.
+    pub(crate) fn add_meters(&mut self, seid: Seid) -> bool {
         let now_ms = self.wall_ms();
-        let Some(session) = self.sessions.get_mut(seid) else { return };
+        let Some(session) = self.sessions.get_mut(seid) else { return false };
         let needed = meters::needed(&session.record, &self.config);
         let own: Vec<UrrId> = own_meters(&session.record).collect();
         meters::add_own(&mut session.record, &needed, now_ms);
         let is_as_before = own.iter().all(|urr| needed.contains(urr)) && own.len() == needed.len();
-        if session.record.charging.is_some() && !is_as_before {
-            self.put_again(seid);
-        }
+        session.record.charging.is_some() && !is_as_before
     }
 
     /// A session of the database. One that was leaving has left; one that the operator no longer wants charged is

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The data plane tells of every eighth of a record's volume limit, so that a record is not much larger.
 const PARTS_OF_LIMIT: u64 = 8;
 
-const fn is_own(urr: UrrId) -> bool {
+pub(super) const fn is_own(urr: UrrId) -> bool {
     urr.0 >= OWN_METERS && urr.0 != SILENCE.0
 }
 

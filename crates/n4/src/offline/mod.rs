@@ -3,6 +3,7 @@
 //!
 //! | file | what it is about |
 //! |---|---|
+//! | `anew` | what ends where the data plane is told of sessions without being asked to |
 //! | `content` | rules of the data plane for what content rules say the rating group of |
 //! | `meters` | what is charged: control planes' URRs, and our own where they have none; what was counted |
 //! | `subject` | whom: what a session's request and rules say of its user |
@@ -10,11 +11,13 @@
 //!
 //! A record is closed in the same breath as the session's account says so; both are saved in one transaction.
 
+mod anew;
 mod closing;
 mod content;
 mod meters;
 mod subject;
 
+pub(crate) use anew::Changing;
 pub(crate) use closing::{Looked, look, own_meters};
 pub(crate) use content::behind;
 pub(crate) use meters::{begin_anew, hear, hear_last, measure};

@@ -1,16 +1,19 @@
 //! Another table of predefined rules while there are sessions: those that activate what has changed are told the data plane anew.
 //!
 //! By portions, as after the data plane has come back: control planes must hear of us meanwhile. Whoever is not attended to yet
-//! goes by the old table, and a request about it by the new one. A process that ends amid that has lost nothing, as the next one
-//! tells the data plane of all sessions.
+//! goes by the old table, and a request about it by the new one. What names stand for is in the database once the data plane has
+//! been told of all: a process that starts with other names than that, as it has another configuration or the one before ended
+//! amid it, begins here.
 
+use super::told::{Changed, changed};
 use super::{Predefined, check};
 use crate::interface::{Level, Output};
 use crate::node::Node;
 use crate::sessions::Session;
+use charging::Conditions;
 use machine::Time;
 use rules::Seid;
-use std::collections::BTreeSet;
+use session::ToldRecord;
 use std::time::Duration;
 
 /// Sessions looked at in one go, and the pause before the next ones.
@@ -20,14 +23,30 @@ const BETWEEN_PORTIONS: Duration = Duration::from_millis(1);
 /// Sessions that have yet to be looked at, for which names, and when the next are.
 #[derive(Debug, Default)]
 pub(crate) struct Renewal {
-    names: BTreeSet<String>,
+    names: Changed,
     sessions: std::vec::IntoIter<Seid>,
+    /// Nothing is done while the data plane is away, or is told of all sessions.
     at: Option<Time>,
+    is_in_step: bool,
+    /// All have been looked at, and what the data plane was asked is being answered.
+    is_ending: bool,
 }
 
 impl Renewal {
+    /// What a start begins with: names that stand for something else than the data plane was told.
+    pub(crate) fn after(told: &[ToldRecord], table: &Predefined) -> Self {
+        Self { names: changed(told, &table.told()), ..Self::default() }
+    }
+
     pub(crate) const fn next_due(&self) -> Option<Time> {
         self.at
+    }
+
+    /// Whether a session activates what has changed, and if so, whether it brings other QERs.
+    fn concerns(&self, session: &Session) -> Option<bool> {
+        let activated = session.record.extras.iter().flat_map(|extras| &extras.predefined);
+        let names = activated.flat_map(|(_, names)| names);
+        names.filter_map(|name| self.names.get(name)).copied().reduce(|one, other| one || other)
     }
 }
 
@@ -36,15 +55,19 @@ impl Node {
     /// counted as ever. Control planes are told where it makes the feature ADPDP come or go. What is to be done.
     pub fn put_predefined(&mut self, table: Predefined, now: Time) -> Vec<Output> {
         self.now = self.now.max(now);
-        let mut names = self.config.predefined.changed(&table);
+        let names = changed(&self.config.predefined.told(), &table.told());
         self.config.predefined = table;
         self.find_outdated();
         self.tell_capabilities();
         if !names.is_empty() {
-            // Those of the last change that nobody has got to know yet are among them.
-            names.append(&mut self.renewal.names);
-            let sessions = self.sessions.all().into_iter();
-            self.renewal = Renewal { names, sessions, at: Some(self.now) };
+            if self.renewal.is_ending {
+                self.renewal.names.clear();
+            }
+            // Those of the last change that nobody has got to know yet stay among them.
+            for (name, brings_qers) in names {
+                *self.renewal.names.entry(name).or_default() |= brings_qers;
+            }
+            self.renew_all();
         }
         std::mem::take(&mut self.out)
     }
@@ -54,15 +77,41 @@ impl Node {
         self.renewal.sessions.len()
     }
 
+    /// Begins with the first session, if anything has changed.
+    pub(crate) fn renew_all(&mut self) {
+        if self.renewal.names.is_empty() {
+            return;
+        }
+        self.renewal.sessions = self.sessions.all().into_iter();
+        self.renewal.is_ending = false;
+        self.renewal.at = self.renewal.is_in_step.then_some(self.now);
+        if self.unrenewed() == 0 {
+            self.renewed();
+        }
+    }
+
+    /// The data plane has been told of all sessions: it does what it is told and asked from now on in that order.
+    pub(crate) fn in_step(&mut self) {
+        self.renewal.is_in_step = true;
+        self.renewal.at = (!self.renewal.names.is_empty()).then_some(self.now);
+    }
+
+    /// The data plane is gone. What it has not answered it may not have been told.
+    pub(crate) fn out_of_step(&mut self) {
+        self.renewal.is_in_step = false;
+        if self.renewal.is_ending {
+            self.renew_all();
+        }
+        self.renewal.at = None;
+    }
+
     /// Looks at some of them.
     pub(crate) fn renew_some(&mut self) {
         if self.renewal.at.is_none_or(|at| at > self.now) {
             return;
         }
         for _ in 0..PORTION {
-            let Some(seid) = self.renewal.sessions.next() else {
-                return self.renewal = Renewal::default();
-            };
+            let Some(seid) = self.renewal.sessions.next() else { return self.end_renewal() };
             self.renew(seid);
             // One after the other: all of them awake would be many times as large.
             self.sessions.rest(self.wall_ms());
@@ -70,20 +119,36 @@ impl Node {
         self.renewal.at = Some(self.now + BETWEEN_PORTIONS);
     }
 
-    fn renew(&mut self, seid: Seid) {
-        let names = &self.renewal.names;
-        let activates = |session: &Session| {
-            let mut all = session.record.extras.iter().flat_map(|extras| &extras.predefined);
-            all.any(|(_, active)| active.iter().any(|name| names.contains(name)))
-        };
-        if !self.sessions.look(seid, activates) {
-            return;
+    fn end_renewal(&mut self) {
+        if !self.renewal.is_ending {
+            self.renewal.is_ending = true;
+            return self.renewal.at = Some(self.now + self.config.apply_timeout);
         }
+        self.renewed();
+    }
+
+    fn renewed(&mut self) {
+        self.renewal = Renewal { is_in_step: self.renewal.is_in_step, ..Renewal::default() };
+        self.out.push(Output::SaveTold(self.config.predefined.told()));
+    }
+
+    /// Whether the data plane will be told of a session anyway.
+    pub(crate) fn is_to_be_renewed(&self, seid: Seid) -> bool {
+        !self.renewal.names.is_empty()
+            && self.sessions.look(seid, |session| self.renewal.concerns(session).is_some())
+    }
+
+    fn renew(&mut self, seid: Seid) {
+        let concerned = self.sessions.peek(seid, |session| self.renewal.concerns(session));
+        let Some(brings_qers) = concerned.flatten() else { return };
         if let Some(why) = self.unfit(seid) {
             let text = format!("session {seid} keeps the predefined rules it had: {why}");
             return self.note(Level::Warning, text);
         }
-        self.restore_meters(seid);
+        if brings_qers && let Some(session) = self.sessions.get_mut(seid) {
+            session.changing.next = session.changing.next.and(Conditions::QOS_CHANGE);
+        }
+        self.add_meters(seid);
         self.put_again(seid);
     }
 

@@ -6,7 +6,7 @@ use rules::{
     ApplicationId, ApplyAction, BitRates, Far, FarId, ForwardingParameters, Gate, HeaderField, PacketRates,
     Pdi, Pdr, PdrId, Qer, QerId, Qfi, Redirect, RuleError, Rules, SdfFilter,
 };
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 /// The most rules in the table.
 const RULES: usize = 4_096;
@@ -191,10 +191,9 @@ impl Predefined {
         Self::new(all, &own)
     }
 
-    /// Names that stand for something else, or nothing, in another table.
-    pub(super) fn changed(&self, other: &Self) -> BTreeSet<String> {
-        let all = self.names.keys().chain(other.names.keys());
-        all.filter(|name| !self.named(name).eq(other.named(name))).cloned().collect()
+    /// All names, of rules and groups.
+    pub(super) fn names(&self) -> impl Iterator<Item = &String> {
+        self.names.keys()
     }
 
     /// Whether a rule or group has this name.

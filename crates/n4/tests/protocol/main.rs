@@ -57,6 +57,7 @@ mod personas;
 mod pfds;
 mod predefined;
 mod predefined_anew;
+mod predefined_charged;
 mod refusals;
 mod replaced;
 mod reports;

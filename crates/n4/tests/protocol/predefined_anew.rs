@@ -147,3 +147,43 @@ fn a_session_that_cannot_have_them_keeps_what_it_had() {
         lab.notes
     );
 }
+
+/// A restart of the control plane engine alone goes by another configuration (SIGHUP), and the data plane is told, once.
+#[test]
+fn sessions_follow_a_configuration_that_has_changed() {
+    let mut lab = lab(table(vec![held("video", 1_000), held("voice", 50)]));
+    let [known, other] = [session(&mut lab, 1, &["video"]), session(&mut lab, 2, &["voice"])];
+    lab.pass(Duration::from_secs(5));
+    let before = lab.in_force.clone();
+    lab.restart();
+    lab.pass(Duration::from_secs(5));
+    assert_eq!(lab.in_force, before, "nothing has changed");
+    lab.config.predefined = table(vec![held("video", 2_000), held("voice", 50)]);
+    lab.restart();
+    lab.pass(Duration::from_secs(1));
+    assert_eq!((rate(&lab, known), &lab.in_force[&other]), (Some(2_000), &before[&other]));
+    assert_eq!(lab.in_force, lab.desired());
+    lab.pass(Duration::from_secs(5));
+    let told = lab.in_force.clone();
+    lab.restart();
+    lab.pass(Duration::from_secs(5));
+    assert_eq!(lab.in_force, told, "it has been told");
+}
+
+/// A process that ends amid it leaves some by the old rules: the next one goes on.
+#[test]
+fn what_a_process_has_not_got_to_the_next_one_does() {
+    let mut lab = lab(table(vec![held("video", 1_000)]));
+    let sessions: Vec<Seid> = (1..=100).map(|name| session(&mut lab, name, &["video"])).collect();
+    lab.pass(Duration::from_secs(5));
+    let (table, now) = (table(vec![held("video", 2_000)]), lab.time());
+    let outputs = lab.node.put_predefined(table.clone(), now);
+    lab.config.predefined = table;
+    lab.carry_out_all(outputs);
+    lab.handle(n4::Input::Tick);
+    assert!(lab.node.unrenewed() > 0);
+    lab.restart();
+    lab.pass(Duration::from_secs(1));
+    assert!(sessions.iter().all(|session| rate(&lab, *session) == Some(2_000)));
+    assert_eq!(lab.in_force, lab.desired());
+}

@@ -77,6 +77,10 @@ fn predefined(name: &str, text: &str) -> PredefinedRecord {
     PredefinedRecord { name: name.to_owned(), text: text.to_owned() }
 }
 
+fn told(whole: u64) -> ToldRecord {
+    ToldRecord { name: "ads".to_owned(), whole, qers: 7 }
+}
+
 fn path(host: u8) -> PathRecord {
     PathRecord { side: Interface::Access, peer: [10, 30, 0, host].into() }
 }
@@ -101,6 +105,8 @@ fn what_was_applied_is_there_after_a_restart() {
         Change::SavePredefined(predefined("ads", "second")),
         Change::SavePredefined(predefined("video", "")),
         Change::ErasePredefined("video".to_owned()),
+        Change::SaveTold(vec![told(1), told(2)]),
+        Change::SaveTold(vec![told(3)]),
         Change::SavePath(path(1)),
         Change::SavePath(path(2)),
         Change::ErasePath(path(1)),
@@ -116,6 +122,7 @@ fn what_was_applied_is_there_after_a_restart() {
         associations: vec![association()],
         pfds: vec![pfds("video", 2)],
         predefined: vec![predefined("ads", "second")],
+        told: vec![told(3)],
         paths: vec![path(2)],
         sessions: vec![Packed::of(&session(2, 2))],
         ..Contents::default()

@@ -22,7 +22,7 @@ use machine::Time;
 use n4::{Config, Input, Node, Output, Start};
 use pfcp::{Body, Message, NodeId};
 use rules::Seid;
-use session::{AssociationRecord, NodeRecord, Packed, PathRecord, PfdRecord, SessionRecord};
+use session::{AssociationRecord, NodeRecord, Packed, PathRecord, PfdRecord, SessionRecord, ToldRecord};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -89,6 +89,8 @@ pub struct Lab {
     pub pfds: BTreeMap<String, PfdRecord>,
     /// GTP-U peers that do not answer.
     pub paths: BTreeSet<PathRecord>,
+    /// What names of predefined rules stood for when the data plane had been told.
+    pub told_names: Vec<ToldRecord>,
     /// How often content rules were said to have changed.
     pub content_changes: usize,
     /// Charging data records, all there ever were, and the highest number of one.
@@ -111,6 +113,7 @@ impl Lab {
             sessions: vec![],
             pfds: vec![],
             paths: vec![],
+            told: vec![],
             last_cdr: 0,
             since_1900_ms: SINCE_1900_MS,
         };
@@ -141,6 +144,7 @@ impl Lab {
             associations: BTreeMap::new(),
             pfds: BTreeMap::new(),
             paths: BTreeSet::new(),
+            told_names: vec![],
             content_changes: 0,
             cdrs: vec![],
             last_cdr: 0,
@@ -193,8 +197,17 @@ impl Lab {
         let last_cdr = self.last_cdr;
         let pfds = self.pfds.values().cloned().collect();
         let paths = self.paths.iter().copied().collect();
-        let forgotten = vec![];
-        let start = Start { node, associations, forgotten, sessions, pfds, paths, last_cdr, since_1900_ms };
+        let start = Start {
+            node,
+            associations,
+            forgotten: vec![],
+            sessions,
+            pfds,
+            paths,
+            told: self.told_names.clone(),
+            last_cdr,
+            since_1900_ms,
+        };
         self.node = Node::new(self.config.clone(), start);
     }
 
@@ -216,6 +229,7 @@ impl Lab {
             sessions: vec![],
             pfds: vec![],
             paths: vec![],
+            told: vec![],
             last_cdr: self.last_cdr,
             since_1900_ms,
         };
@@ -244,6 +258,7 @@ impl Lab {
                 }
             }
         }
+        self.handle(Input::DataPath(&Notice::Resynced { swept: 0 }));
     }
 
     /// The data plane dies and comes back empty.
@@ -304,6 +319,7 @@ impl Lab {
             }
             Output::SavePfds(record) => drop(self.pfds.insert(record.application.clone(), record)),
             Output::ErasePfds(application) => drop(self.pfds.remove(&application)),
+            Output::SaveTold(told) => self.told_names = told,
             Output::SavePath(path) => drop(self.paths.insert(path)),
             Output::ErasePath(path) => assert!(self.paths.remove(&path)),
             Output::ContentRules => self.content_changes += 1,
