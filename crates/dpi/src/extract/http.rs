@@ -124,13 +124,21 @@ fn fields<'a>(request: &mut Request<'a>, lines: Lines<'a>) -> bool {
     ended
 }
 
-/// Host and path of a target in absolute form (RFC 9112 3.2.2), without the user before the host.
+/// Host and path of a target in absolute form, without the user before the host. Servers pass over the Host field for it (RFC 9112
+/// 3.2.2), whatever its scheme.
 fn authority(target: &[u8]) -> Option<(&[u8], &[u8])> {
-    let rest = target.strip_prefix(b"http://").or_else(|| target.strip_prefix(b"https://"))?;
+    let (scheme, rest) = split_at(target, b':')?;
+    let rest = rest.strip_prefix(b"//").filter(|_| is_scheme(scheme))?;
     let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(rest.len());
     let (host, path) = rest.split_at_checked(end)?;
     let host = split_at(host, b'@').map_or(host, |(_, host)| host);
     Some((host, path))
+}
+
+/// RFC 3986 3.1.
+fn is_scheme(name: &[u8]) -> bool {
+    let is_of_it = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
+    name.first().is_some_and(u8::is_ascii_alphabetic) && name.iter().all(is_of_it)
 }
 
 fn split_at(bytes: &[u8], separator: u8) -> Option<(&[u8], &[u8])> {
@@ -181,6 +189,15 @@ mod tests {
         let request = seen("GET http://u@a.example:80/b HTTP/1.1\nHost: other.example\n\n");
         assert_eq!((request.host, request.path()), (Some(&b"a.example"[..]), Some(&b"/b"[..])));
         assert_eq!(seen("GET http://a.example HTTP/1.0\r\n\r\n").path(), Some(&b"/"[..]));
+        // Schemes are of either case (RFC 3986 3.1), and servers answer for whatever one is there.
+        for target in ["HTTP://paid.example/b", "hTTps://paid.example/b", "ws+x://paid.example:80/b"] {
+            let text = format!("GET {target} HTTP/1.1\r\nHost: free.example\r\n\r\n");
+            assert_eq!(seen(&text).host, Some(&b"paid.example"[..]), "{target}");
+        }
+        for target in ["/http://a.example/", "*", "?x=http://a.example/"] {
+            let text = format!("GET {target} HTTP/1.1\r\nHost: free.example\r\n\r\n");
+            assert_eq!(seen(&text).host, Some(&b"free.example"[..]), "{target}");
+        }
         let connect = seen("CONNECT a.example:443 HTTP/1.1\r\n\r\n");
         assert_eq!((connect.host, connect.path()), (Some(&b"a.example"[..]), None));
     }
