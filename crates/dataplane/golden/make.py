@@ -450,6 +450,39 @@ def readdress():
     passer = IP(src=ELSEWHERE, dst=UE_READDRESSED, ttl=60, id=9) / UDP(sport=123, dport=5000) / Raw(b"tick")
     case("readdress/of_its_own", "What answers nothing that was redirected stays as it is.",
          ("n6", Ether(dst=N6, src=ROUTER) / passer, back, [("n3", tunnelled(routed(passer), 0x272, None))]))
+    readdressed_errors(up, down, (f"{first} {out}", f"{closely} {out}"))
+
+
+def readdressed_errors(up, down, ways):
+    """readdress: ICMP errors, which quote a packet as it was on their side."""
+    way, closely = ways
+    back = f"{CLOSELY_DOWN} readdress gtpu_encap ethernet_output send:n3"
+    query, syn = UDP(sport=5000, dport=53) / Raw(b"query"), TCP(sport=41000, dport=80, flags="S", seq=1000)
+    sent = lambda upper, to: IP(src=UE_READDRESSED, dst=to, ttl=59, id=7) / upper
+    told = lambda kind, quoted: ICMP(**kind) / Raw(bytes(quoted))
+
+    def down_error(kind, upper, sources, path=back, quoted=None):
+        frame = lambda source, to: (IP(src=source, dst=UE_READDRESSED, ttl=60, id=9)
+                                    / told(kind, bytes(sent(upper, to))[:quoted]))
+        return ("n6", Ether(dst=N6, src=ROUTER) / frame(sources[0], ELSEWHERE), path,
+                [("n3", tunnelled(routed(frame(sources[1], SERVER)), 0x272, None))])
+
+    port, too_long = dict(type=3, code=3), dict(type=3, code=4, nexthopmtu=1400)
+    case("readdress/error_of_the_host", "The user hears from the server that nobody listens there.",
+         up(query, way), down_error(port, query, (ELSEWHERE, SERVER)))
+    case("readdress/error_on_the_way", "A router's, about a segment that is too long, of which it quotes eight octets.",
+         up(syn, way), down_error(too_long, syn, (ROUTER_IP, ROUTER_IP), quoted=28))
+    answer_ = lambda source, sport=53: IP(src=source, dst=UE_READDRESSED, ttl=59, id=9) / UDP(sport=sport, dport=5000) / Raw(b"answer")
+    user_s = lambda to, quoted: IP(src=UE_READDRESSED, dst=to, ttl=64, id=8) / told(port, quoted)
+    case("readdress/error_of_the_user", "The host hears about what it sent itself.", up(query, way),
+         ("n3", up_frame(user_s(SERVER, answer_(SERVER)), 0x172, None), closely,
+          [("n6", Ether(dst=ROUTER, src=N6) / routed(user_s(ELSEWHERE, answer_(ELSEWHERE))))]))
+    dropped("readdress/error_about_nothing", "The host has sent no such packet.", "n3",
+            up_frame(user_s(SERVER, answer_(SERVER, sport=54)), 0x172, None), closely.rsplit(" ip_output")[0], "redirected")
+    passer = IP(src=ELSEWHERE, dst=UE_READDRESSED, ttl=60, id=9) / told(port, IP(src=UE_READDRESSED, dst=ELSEWHERE) / query)
+    case("readdress/error_of_its_own", "The user pings the server and speaks with the host besides, of which this is.",
+         up(ICMP(id=3), closely),
+         ("n6", Ether(dst=N6, src=ROUTER) / passer, back, [("n3", tunnelled(routed(passer), 0x272, None))]))
 
 
 def bytes_of(layers):

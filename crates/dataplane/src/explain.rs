@@ -205,7 +205,7 @@ impl Explain {
         let Some(session) = session.map(|session| session.seid) else { return Ok(None) };
         let (key, remote) = (flow_key(&self.question).of_session(step.session), self.question.remote);
         if self.question.is_down {
-            let is_known = elsewhere.is_none() || state.is_redirected((session, &key));
+            let is_known = elsewhere.is_none() || state.server_of((session, &key)).is_some();
             return if is_known { Ok(None) } else { Err(DropReason::Redirected) };
         }
         let Some(elsewhere) = elsewhere else { return Ok(None) };

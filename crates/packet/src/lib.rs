@@ -17,6 +17,7 @@ pub mod ipv4;
 pub mod ipv6;
 pub mod ndp;
 pub mod protocol;
+pub mod quoted;
 pub mod tcp;
 pub mod udp;
 pub mod vlan;

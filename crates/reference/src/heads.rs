@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn worlds_have_fragments_that_follow_their_first_ones() {
         let (mut following, mut alone) = (0, 0);
-        for seed in 0..60 {
+        for seed in 0..80 {
             let world = World::random(seed);
             let mut reference = Reference::new(world.setup.clone()).unwrap();
             world.sessions.iter().for_each(|(seid, rules)| reference.put(*seid, rules.clone()));

@@ -130,6 +130,7 @@ mod input;
 mod ip;
 mod meters;
 mod outcome;
+mod quote;
 mod reason;
 mod reassembly;
 mod redirection;

@@ -5,6 +5,9 @@
 //!   whose first one has not been seen.
 //! * Where that address, with the ports, is one that the user's packets to somebody else go to, the newer flow has to wait: it is
 //!   dropped until one end of the connection has said that it is over.
+//! * ICMP errors are no packets of such a flow, and quote one as each end knows it: one to the user about a packet that went
+//!   elsewhere, with the address that the user sent it to, which is the error's source, too, where that would be the other; one from
+//!   the user about a packet that came from elsewhere, with the other. One from the user about anything else is dropped.
 //! * A packet to the user gets the address that the user sent to, if it answers such packets. A FAR that redirects what goes to
 //!   the user drops all else.
 
@@ -12,6 +15,7 @@ use crate::bytes::{put, u8_at, u16_at};
 use crate::detection::Arrival;
 use crate::enforcement::Session;
 use crate::ip::{self, ICMP, ICMPV6, TCP, UDP, UserPacket};
+use crate::quote::{self, Quote};
 use crate::reason::DropReason;
 use crate::setup::Setup;
 use rules::{Direction, Far, RedirectTo};
@@ -30,14 +34,17 @@ pub(crate) struct Redirected {
     /// Something has come back.
     #[cfg(test)]
     is_answered: bool,
+    /// Errors were told about its packets: to the user, by the user.
+    #[cfg(test)]
+    errors: [bool; 2],
 }
 
 /// Both ends, the user's first, and the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Flow {
-    user: (IpAddr, u16),
-    remote: (IpAddr, u16),
-    protocol: u8,
+pub(crate) struct Flow {
+    pub(crate) user: (IpAddr, u16),
+    pub(crate) remote: (IpAddr, u16),
+    pub(crate) protocol: u8,
 }
 
 impl Session {
@@ -65,10 +72,19 @@ impl Session {
                 if is_plain && setup.is_ours(other) {
                     return Err(DropReason::ToOurselves);
                 }
+                if quote::is_error(packet) {
+                    return self.error_from_user(packet, (destination, other)).map(Some);
+                }
                 let (user, remote) = ((source, from), (other, to));
                 let flow = Flow { user, remote, protocol: packet.protocol };
                 self.redirect(flow, destination, flags(packet))?;
                 Ok(with_address(packet, other, false))
+            }
+            (Direction::Downlink, elsewhere) if quote::is_error(packet) => {
+                match (self.error_to_user(packet), elsewhere) {
+                    (None, Some(_)) => Err(DropReason::Redirected),
+                    (told, _) => Ok(told),
+                }
             }
             (Direction::Downlink, elsewhere) => {
                 let (user, remote) = ((destination, to), (source, from));
@@ -92,6 +108,43 @@ impl Session {
         }
     }
 
+    /// `None` where it is about nothing that went elsewhere.
+    fn error_to_user(&mut self, packet: &UserPacket) -> Option<UserPacket> {
+        let quote = Quote::of(packet)?;
+        let flow = quote.from_user();
+        let known = self.redirected.iter_mut().find(|known| known.flow == flow)?;
+        #[cfg(test)]
+        {
+            known.errors[0] = true;
+        }
+        let told = quote.with_address(packet, known.server, false)?;
+        match packet.header.source == flow.remote.0 {
+            true => with_address(&told, known.server, true),
+            false => Some(told),
+        }
+    }
+
+    /// The user has it from `server`, and it came from `other`.
+    fn error_from_user(
+        &mut self,
+        packet: &UserPacket,
+        (server, other): (IpAddr, IpAddr),
+    ) -> Result<UserPacket, DropReason> {
+        let quote = Quote::of(packet).filter(|quote| quote.source.0 == server);
+        let told = quote.and_then(|quote| {
+            let flow = quote.to_user(other);
+            let known = self.redirected.iter_mut().find(|known| known.flow == flow && known.server == server);
+            #[cfg(test)]
+            {
+                known?.errors[1] = true;
+            }
+            #[cfg(not(test))]
+            known?;
+            with_address(&quote.with_address(packet, other, true)?, other, false)
+        });
+        told.ok_or(DropReason::Redirected)
+    }
+
     fn redirect(&mut self, flow: Flow, server: IpAddr, flags: u8) -> Result<(), DropReason> {
         let known = self.redirected.iter().position(|known| known.flow == flow);
         if let Some(known) = known.and_then(|known| self.redirected.get_mut(known)) {
@@ -109,6 +162,8 @@ impl Session {
             is_over: false,
             #[cfg(test)]
             is_answered: false,
+            #[cfg(test)]
+            errors: [false; 2],
         };
         fresh.hear(flags);
         self.redirected.push(fresh);
@@ -186,7 +241,7 @@ fn with_address(packet: &UserPacket, address: IpAddr, is_source: bool) -> Option
 }
 
 /// RFC 1624, equation 3, word by word.
-fn changed(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
+pub(crate) fn changed(checksum: u16, old: &[u8], new: &[u8]) -> u16 {
     let words = |bytes: &[u8]| -> Vec<u16> {
         (0..bytes.len()).step_by(2).filter_map(|at| u16_at(bytes, at)).collect()
     };
@@ -209,7 +264,7 @@ mod tests {
     #[test]
     fn worlds_have_packets_that_go_elsewhere_and_some_that_come_back() {
         let (mut entered, mut taken, mut refused) = (0, 0, 0);
-        let mut answered = 0;
+        let (mut answered, mut told) = (0, [0; 2]);
         for seed in 0..100 {
             let world = World::random(seed);
             let mut reference = Reference::new(world.setup.clone()).unwrap();
@@ -226,8 +281,12 @@ mod tests {
             }
             let all = reference.sessions.iter().flat_map(|session| &session.redirected);
             entered += all.clone().count();
-            answered += all.filter(|known| known.is_answered).count();
+            answered += all.clone().filter(|known| known.is_answered).count();
+            for (way, told) in told.iter_mut().enumerate() {
+                *told += all.clone().filter(|known| known.errors[way]).count();
+            }
         }
+        assert!(told.iter().all(|told| *told > 3), "{told:?}");
         assert!(
             entered > 500 && taken > 50 && refused > 500 && answered > 20,
             "{entered} {taken} {refused} {answered}"

@@ -2,15 +2,19 @@
 //! comes back gets that as its source, so that neither end but the one that is meant hears of the other. All else of the
 //! packet's way is as for others: it is counted, held to rates and routed.
 //!
+//! An ICMP error is no packet of a flow of its own, but about one: what it quotes is as its receiver knows it (RFC 5508 4.2).
+//!
 //! PDRs match what arrives (TS 29.244 5.2.1), so what comes back goes by the rules for the address it comes from.
 
 use crate::counters::DropReason;
 use crate::frame::Packet;
 use crate::graph::{Next, Node, NodeId};
-use crate::state::State;
-use packet::Buffer;
+use crate::state::{FlowKey, State};
 use packet::address::{End, Sealed, is_known};
-use rules::{Direction, RedirectAddresses};
+use packet::quoted::{self, Quoted};
+use packet::{Buffer, protocol};
+use rules::{Direction, RedirectAddresses, Seid};
+use std::net::IpAddr;
 
 pub(crate) struct Readdress;
 
@@ -54,6 +58,9 @@ fn from_user<B: Buffer>(
     }
     let key = packet.meta.key.of_session(session).readdressed(server, to);
     let session = state.sessions.get(session).ok_or(DropReason::Redirected)?.seid;
+    if is_error(packet) {
+        return error_from_user(state, packet, (session, server, to)).ok_or(DropReason::Redirected);
+    }
     let flags = sealed.tcp_flags(packet.buffer.data());
     if !state.redirect((session, &key), server, flags) {
         return Err(DropReason::RedirectTaken);
@@ -66,6 +73,12 @@ fn to_user<B: Buffer>(state: &mut State, packet: &mut Packet<B>, elsewhere: bool
     let session = state.sessions.cells.step(packet.meta.step).session;
     let key = packet.meta.key.of_session(session);
     let session = state.sessions.get(session).ok_or(DropReason::Redirected)?.seid;
+    if is_error(packet) {
+        return match error_to_user(state, packet, session) {
+            None if elsewhere => Err(DropReason::Redirected),
+            _ => Ok(()),
+        };
+    }
     let sealed = sealed(packet);
     let flags = sealed.map_or(0, |sealed| sealed.tcp_flags(packet.buffer.data()));
     match (state.redirected((session, &key), flags), sealed) {
@@ -75,4 +88,38 @@ fn to_user<B: Buffer>(state: &mut State, packet: &mut Packet<B>, elsewhere: bool
         (None, _) if !elsewhere => Ok(()),
         _ => Err(DropReason::Redirected),
     }
+}
+
+fn is_error<B: Buffer>(packet: &Packet<B>) -> bool {
+    let carried = packet.meta.key.protocol();
+    matches!(carried, protocol::ICMP | protocol::ICMPV6) && quoted::is_error(packet.buffer.data())
+}
+
+/// About a packet that went elsewhere: the user sent it to its server. Who speaks of it is the server, too, or somebody on the way.
+/// `None` where it is about no such packet.
+fn error_to_user<B: Buffer>(state: &State, packet: &mut Packet<B>, session: Seid) -> Option<()> {
+    let data = packet.buffer.data_mut();
+    let quoted = Quoted::of(data)?;
+    let server = state.server_of((session, &FlowKey::new(quoted.flow(), Direction::Uplink)))?;
+    let (source, _) = super::answer::ends(data)?;
+    quoted.replace(data, End::Destination, server)?;
+    if source == quoted.flow().destination_address() {
+        Sealed::of(data)?.replace(data, End::Source, server)?;
+    }
+    Some(())
+}
+
+/// About a packet that the user has from `server` and that came from elsewhere: who sent it knows itself alone. About others it
+/// hears nothing (RFC 5508 REQ-5).
+fn error_from_user<B: Buffer>(
+    state: &State,
+    packet: &mut Packet<B>,
+    (session, server, to): (Seid, IpAddr, IpAddr),
+) -> Option<()> {
+    let data = packet.buffer.data_mut();
+    let quoted = Quoted::of(data).filter(|quoted| quoted.flow().source_address() == server)?;
+    let key = FlowKey::new(quoted.flow(), Direction::Downlink).readdressed(server, to);
+    state.server_of((session, &key)).filter(|known| *known == server)?;
+    quoted.replace(data, End::Source, to)?;
+    Sealed::of(data)?.replace(data, End::Destination, to)
 }

@@ -162,9 +162,9 @@ impl State {
         Some(known.server)
     }
 
-    /// As [`State::redirected`], without a packet: whether what comes back as that flow gets another source.
-    pub(crate) fn is_redirected(&self, flow: (Seid, &FlowKey)) -> bool {
-        self.redirection(flow).is_some()
+    /// As [`State::redirected`], without a packet.
+    pub(crate) fn server_of(&self, flow: (Seid, &FlowKey)) -> Option<IpAddr> {
+        self.redirection(flow).map(|known| known.server)
     }
 
     /// As [`State::redirect`], without a packet: whether that flow is the user's with another server.

@@ -127,7 +127,8 @@ fn may_answer(packet: &ipv4::Packet<'_>) -> Result<(), NotAnswered> {
     }
 }
 
-const fn is_error(kind: u8) -> bool {
+/// Whether messages of a type are errors.
+pub(crate) const fn is_error(kind: u8) -> bool {
     matches!(kind, UNREACHABLE | SOURCE_QUENCH | REDIRECT | TIME_EXCEEDED | PARAMETER_PROBLEM)
 }
 

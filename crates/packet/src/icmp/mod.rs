@@ -4,5 +4,5 @@ mod echo;
 mod error;
 
 pub use echo::{NoReply, reply_to_echo};
-pub(crate) use error::put;
 pub use error::{ERROR_LENGTH_MAX, Error, NotAnswered, unreachable, write_error};
+pub(crate) use error::{is_error, put};

@@ -127,6 +127,11 @@ fn may_answer(error: Error, packet: &ipv6::Packet<'_>) -> Result<(), NotAnswered
     }
 }
 
+/// Whether messages of a type are errors (RFC 4443 2.1).
+pub(crate) const fn is_error(kind: u8) -> bool {
+    kind < FIRST_INFORMATION
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::message::is_intact;

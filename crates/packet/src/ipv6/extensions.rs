@@ -67,7 +67,7 @@ pub(super) const fn is_extension(kind: u8) -> bool {
 
 /// Follows the chain that begins with a header of type `next` at the front of `payload`.
 #[inline]
-pub(super) fn walk(next: u8, payload: &[u8]) -> Result<Upper, Malformed> {
+pub(crate) fn behind(next: u8, payload: &[u8]) -> Result<Upper, Malformed> {
     if is_extension(next) { follow(next, payload) } else { Ok(Upper::next(next)) }
 }
 

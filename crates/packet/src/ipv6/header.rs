@@ -69,7 +69,7 @@ impl<'a> Packet<'a> {
     /// [`Malformed::Extension`] or [`Malformed::TooManyExtensions`].
     #[inline]
     pub fn upper(&self) -> Result<Upper, Malformed> {
-        extensions::walk(self.header.next_header, self.payload)
+        extensions::behind(self.header.next_header, self.payload)
     }
 
     /// Whether an extension header follows the fixed one.

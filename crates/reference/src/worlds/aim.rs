@@ -2,7 +2,7 @@
 
 use super::environment::{host, server};
 use super::random::{Random, chance, maybe, pick, pick_of};
-use super::{World, damage, filters, frames, user_packets};
+use super::{World, damage, filters, frames, quotes, user_packets};
 use crate::detection::meant;
 use ipnet::{IpNet, Ipv6Net};
 use rand::Rng;
@@ -31,7 +31,10 @@ pub(super) fn packet(world: &World, random: &mut Random) -> Option<(usize, Vec<u
     let (_, rules) = pick_of(random, &world.sessions)?;
     let pdi = &pick_of(random, &rules.pdrs)?.pdi;
     let aim = aim(world, random, pdi, rules);
-    let mut packet = user_packets::build(random, &aim);
+    let mut packet = match world.scope.redirects && chance(random, 50) {
+        true => quotes::error(random, &aim, (pdi.source_interface.direction(), rules)),
+        false => user_packets::build(random, &aim),
+    };
     if world.scope.damage && chance(random, 25) {
         damage::spoil(random, &mut packet);
         damage::mend_checksum(random, &mut packet);

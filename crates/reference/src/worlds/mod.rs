@@ -9,6 +9,7 @@ mod damage;
 mod environment;
 mod filters;
 mod frames;
+mod quotes;
 mod random;
 mod sessions;
 mod signals;
