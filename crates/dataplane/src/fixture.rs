@@ -159,7 +159,7 @@ impl Bench {
         bench
     }
 
-    fn meet(&mut self, port: usize, mac: [u8; 6], address: impl Into<IpAddr>) {
+    pub(crate) fn meet(&mut self, port: usize, mac: [u8; 6], address: impl Into<IpAddr>) {
         self.worker.know(port as u8, MacAddress(mac), address);
     }
 

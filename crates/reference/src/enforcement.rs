@@ -6,7 +6,7 @@ use crate::forwarding::towards;
 use crate::ip::UserPacket;
 use crate::meters::{Load, Meter, meter_key};
 use crate::reason::DropReason;
-use crate::redirection::Redirected;
+use crate::redirection::{Redirected, leaves_for};
 use crate::setup::{Network, Setup};
 use rules::{
     ApplyAction, Direction, DroppedDownlink, Far, FarId, ForwardingParameters, Gate, Interface, Pdr, Qer,
@@ -207,7 +207,8 @@ impl Session {
         };
         let copies = if far.duplicating { far.duplicates.clone() } else { Vec::new() };
         let mut readdressed_to = None;
-        let action = match may_leave(arrival, &to, marks, moment.setup) {
+        let way = (&to, leaves_for(&far, arrival));
+        let action = match may_leave(arrival, way, marks, moment.setup) {
             Err(Refused::Quietly(reason)) => Action::Drop(reason),
             Err(Refused::Stopped(stopped)) => Action::Stop(stopped, towards(&to)),
             Ok(()) => {
@@ -401,7 +402,7 @@ fn marks(qers: &[Qer]) -> Marks {
 /// to tunnel we are not. And no user may talk to this node.
 pub(crate) fn may_leave(
     arrival: &Arrival,
-    to: &ForwardingParameters,
+    (to, leaves_for): (&ForwardingParameters, IpAddr),
     marks: Marks,
     setup: &Setup,
 ) -> Result<(), Refused> {
@@ -418,7 +419,7 @@ pub(crate) fn may_leave(
     if header.hops <= 1 {
         return Err(Refused::Stopped(Stopped::NoHopLeft));
     }
-    match setup.room(header.destination, to, marks) {
+    match setup.room(leaves_for, to, marks) {
         Some(room) if arrival.packet.bytes.len() > room => Err(Refused::Stopped(Stopped::TooLong(room))),
         _ => Ok(()),
     }

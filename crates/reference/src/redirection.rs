@@ -47,6 +47,17 @@ pub(crate) struct Flow {
     pub(crate) protocol: u8,
 }
 
+/// Where a packet goes in the end: how long it may be, the way there says.
+pub(crate) fn leaves_for(far: &Far, arrival: &Arrival) -> IpAddr {
+    let destination = arrival.packet.header.destination;
+    let is_up = arrival.source.direction() == Direction::Uplink;
+    let elsewhere = far.redirect.as_ref().filter(|_| is_up).and_then(|redirect| match redirect.to() {
+        RedirectTo::Addresses(addresses) => addresses.like(destination),
+        RedirectTo::Url(_) => None,
+    });
+    elsewhere.unwrap_or(destination)
+}
+
 impl Session {
     /// The packet with the addresses that it goes on with, where they are others.
     pub(crate) fn readdress(

@@ -8,6 +8,8 @@ use crate::graph::{Next, Node, NodeId};
 use crate::state::State;
 use packet::fragment::Split;
 use packet::{Buffer, ethernet};
+use rules::Direction;
+use std::net::IpAddr;
 
 pub(crate) struct PathMtu;
 
@@ -50,9 +52,17 @@ pub(crate) fn path_mtu<B: Buffer>(state: &State, packet: &Packet<B>) -> Option<u
             (way.mtu, way.template.length() + step.container_length())
         }
         false => {
-            let next_hop = state.routes.find(towards, super::destination(packet.buffer.data())?)?;
+            let next_hop = state.routes.find(towards, leaves_for(state, packet)?)?;
             (state.ports.get(next_hop.port).mtu, 0)
         }
     };
     mtu.checked_sub(headers as u16)
+}
+
+/// Where a plain packet goes in the end: `readdress` comes later.
+fn leaves_for<B: Buffer>(state: &State, packet: &Packet<B>) -> Option<IpAddr> {
+    let destination = super::destination(packet.buffer.data())?;
+    let is_up = packet.meta.direction() == Direction::Uplink;
+    let elsewhere = is_up.then(|| state.readdress(packet.meta.step)).flatten();
+    Some(elsewhere.and_then(|to| to.like(destination)).unwrap_or(destination))
 }

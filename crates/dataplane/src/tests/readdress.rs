@@ -3,6 +3,7 @@
 
 use super::drops;
 use super::redirect::tunnelled;
+use crate::config::{PortConfig, Route};
 use crate::counters::DropReason;
 use crate::fixture::{Bench, ELSEWHERE, N3, N6, READDRESSED, config, readdressed, rules};
 use packet::{ipv4, udp};
@@ -141,6 +142,36 @@ fn packets_of_a_version_without_an_address_and_those_to_ourselves_go_nowhere() {
         assert_eq!(sent_to(&mut bench, 5, (4_000, SERVER)), None, "{to}");
         assert_eq!(drops(&bench, reason) - before, 1, "{to}");
     }
+}
+
+/// What fits is told by the way that is taken: the host may be behind another port than the server.
+#[test]
+fn a_packet_that_is_too_long_for_its_way_elsewhere_is_told_what_fits() {
+    let mut config = config();
+    let n9 = PortConfig {
+        name: "n9".to_owned(),
+        mac: packet::ethernet::MacAddress([2, 0, 0, 0, 9, 2]),
+        address: "10.40.0.2/24".parse().unwrap(),
+        address6: None,
+        mtu: 1_300,
+        ..config.ports[N6].clone()
+    };
+    config.ports.push(n9);
+    let (prefix, via) = ("203.0.113.99/32".parse().unwrap(), [10, 40, 0, 1].into());
+    config.routes.push(Route { prefix, via, instance: None });
+    let mut bench = Bench::over(&config);
+    bench.meet(2, [2, 0, 0, 0, 9, 1], Ipv4Addr::new(10, 40, 0, 1));
+    bench.put(5, 1, readdressed(5));
+    bench.settle();
+    let mut long = vec![0; 1_400];
+    ipv4::Header::new(user(5), SERVER, 17, 1_380).unwrap().write(&mut long).unwrap();
+    udp::Header::new(4_000, 53, 1_372).unwrap().write(&mut long[20..]).unwrap();
+    pass(&mut bench, N3, &tunnelled(5, &long));
+    assert!(bench.sent(2).is_empty(), "longer than the port takes");
+    let told = packet_of(bench.sent(N3)).unwrap();
+    let error = &told[told.len() - 576 + 20..];
+    assert_eq!((&error[..2], &error[6..8]), (&[3, 4][..], &1_300_u16.to_be_bytes()[..]));
+    assert_eq!(error[8 + 16..8 + 20], SERVER.octets(), "as the user sent it");
 }
 
 /// Whoever the packets are for, they are the user's, by the PDR that they came by.
