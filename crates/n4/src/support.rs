@@ -14,7 +14,7 @@
 //! are. Router solicitations of users are the exception: where a session has an IPv6 prefix, the data plane answers
 //! them itself, unless a rule of the session leads them to the control plane. Copies for the LI function go by the core side.
 //!
-//! A redirection is done to a URL, in the user plane (TREU); to another address, or by SIP, is refused.
+//! A redirection is done in the user plane (TREU), to a URL or to addresses; to another port, or by SIP, is refused.
 //! Sessions of Ethernet frames have no copies, redirection, header enrichment or applications; ARP and ND are not proxied, and
 //! their anchor is not relocated (ETHAR).
 //! Framed routes of IPv6 are of 64 bits at most. Routing protocols are not spoken with users: Framed-Routing is refused where it
