@@ -55,12 +55,12 @@ impl Quote {
     }
 
     /// The flow of a packet from the user.
-    pub(crate) fn from_user(&self) -> Flow {
+    pub(crate) fn flow_up(&self) -> Flow {
         Flow { user: self.source, remote: self.destination, protocol: self.protocol }
     }
 
     /// The flow of a packet to the user, who knows another address than this one.
-    pub(crate) fn to_user(&self, from: IpAddr) -> Flow {
+    pub(crate) fn flow_down(&self, from: IpAddr) -> Flow {
         Flow { user: self.destination, remote: (from, self.source.1), protocol: self.protocol }
     }
 

@@ -122,7 +122,7 @@ impl Session {
     /// `None` where it is about nothing that went elsewhere.
     fn error_to_user(&mut self, packet: &UserPacket) -> Option<UserPacket> {
         let quote = Quote::of(packet)?;
-        let flow = quote.from_user();
+        let flow = quote.flow_up();
         let known = self.redirected.iter_mut().find(|known| known.flow == flow)?;
         #[cfg(test)]
         {
@@ -143,7 +143,7 @@ impl Session {
     ) -> Result<UserPacket, DropReason> {
         let quote = Quote::of(packet).filter(|quote| quote.source.0 == server);
         let told = quote.and_then(|quote| {
-            let flow = quote.to_user(other);
+            let flow = quote.flow_down(other);
             let known = self.redirected.iter_mut().find(|known| known.flow == flow && known.server == server);
             #[cfg(test)]
             {
