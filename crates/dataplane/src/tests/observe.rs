@@ -303,11 +303,10 @@ fn is_user_packet(arrived: &dplink::PacketSummary) -> bool {
     arrived.tunnel.is_some_and(|tunnel| tunnel.message_type == message_type::G_PDU)
 }
 
-/// No question tells ICMP errors from pings, which go elsewhere by themselves.
-fn is_error_elsewhere(packet: &TracedPacket, protocol: u8) -> bool {
-    protocol == 1
-        && packet.session == Some(Seid(READDRESSED))
-        && matches!(packet.end, TraceEnd::Dropped { .. })
+/// What no question says: that a packet is at fault itself, or an ICMP error, which goes elsewhere by another rule than a ping.
+fn is_untold(packet: &TracedPacket, protocol: u8) -> bool {
+    let is_of_pings = protocol == 1 && packet.session == Some(Seid(READDRESSED));
+    is_own_fault(&packet.end) || is_of_pings && matches!(packet.end, TraceEnd::Dropped { .. })
 }
 
 /// What is said of a packet beforehand is what then happens, for every user's packet in the goldens.
@@ -357,10 +356,9 @@ fn an_explanation_agrees_with_what_happens() {
         }
         // A packet without QFI is thought into the flows of the session; the real one has none.
         let is_without_flow = arrived.tunnel.is_some_and(|tunnel| tunnel.qfi.is_none());
-        let is_own_fault = is_own_fault(&packet.end) || is_error_elsewhere(&packet, ip.protocol);
         let is_answered =
             packet.nodes.iter().any(|node| node == "icmp_error" || node == "router_solicitation");
-        if is_own_fault || is_answered || (is_without_flow && packet.pdr.is_none()) {
+        if is_untold(&packet, ip.protocol) || is_answered || (is_without_flow && packet.pdr.is_none()) {
             continue;
         }
         assert_eq!((said.session, said.pdr), (Some(seid), packet.pdr), "{packet:?}");
