@@ -7,10 +7,14 @@ use lab::anchorline::{Node, Part, Ran};
 use lab::config::{self, Driver};
 use lab::measure::Ping;
 use lab::{Core, Lab, command, wait};
+use nix::sys::signal::Signal;
+use std::fs;
 use std::time::Duration;
 
-pub(crate) const TESTS: &[Test] =
-    &[("operators_put_predefined_rules_and_users_follow", Core::Engine, put_and_removed)];
+pub(crate) const TESTS: &[Test] = &[
+    ("operators_put_predefined_rules_and_users_follow", Core::Engine, put_and_removed),
+    ("users_follow_predefined_rules_of_a_changed_configuration", Core::Engine, configured_anew),
+];
 
 const BLOCKS: &str = r#"
 [[n4.predefined_rule]]
@@ -60,6 +64,31 @@ fn put_and_removed(lab: &Lab) -> Result<()> {
     ran.stop()?;
     node.wait_sessions(0)?;
     node.wait_balance()?;
+    node.stop()
+}
+
+/// The data plane stays as it is, and the session is not told of anything by its control plane.
+fn configured_anew(lab: &Lab) -> Result<()> {
+    let dir = lab.dir.path();
+    let file = config::write_upf(dir, Driver::AfPacket)?;
+    let plain = fs::read_to_string(&file)?;
+    fs::write(&file, format!("{plain}{BLOCKS}"))?;
+    let mut node = Node::start_by(lab, file.clone())?;
+    let ran = Ran::run(lab, &config::write_ran_predefined(dir, &["no-ping"])?)?;
+    node.wait_sessions(ran.sessions)?;
+    ensure!(!is_answered(lab), "pings pass though a rule drops them");
+    let passes = BLOCKS.replace("action = \"drop\"\n", "");
+    for (rules, what, passes) in [(&*passes, "pings to pass", true), (BLOCKS, "pings to be dropped", false)] {
+        let old = node.pid(Part::Cpe)?;
+        fs::write(&file, format!("{plain}{rules}"))?;
+        node.signal(Signal::SIGHUP)?;
+        node.wait_restart(Part::Cpe, old)?;
+        follows(lab, what, passes)?;
+    }
+    ensure!(node.starts(Part::Dpe)? == 1, "the data plane was started again");
+    node.wait_sessions(ran.sessions)?;
+    ran.stop()?;
+    node.wait_sessions(0)?;
     node.stop()
 }
 

@@ -2,10 +2,10 @@
 //!
 //! By portions, as after the data plane has come back: control planes must hear of us meanwhile. Whoever is not attended to yet
 //! goes by the old table, and a request about it by the new one. What names stand for is in the database once the data plane has
-//! been told of all: a process that starts with other names than that, as it has another configuration or the one before ended
-//! amid it, begins here.
+//! been told of all, and until then, that it is not settled. So a process that starts with other names than that, as it has another
+//! configuration or the one before ended amid it, begins here.
 
-use super::told::{Changed, changed};
+use super::told::{Changed, changed, unsettled};
 use super::{Predefined, check};
 use crate::interface::{Level, Output};
 use crate::node::Node;
@@ -85,8 +85,13 @@ impl Node {
         self.renewal.sessions = self.sessions.all().into_iter();
         self.renewal.is_ending = false;
         self.renewal.at = self.renewal.is_in_step.then_some(self.now);
-        if self.unrenewed() == 0 {
-            self.renewed();
+        match self.unrenewed() {
+            0 => self.renewed(),
+            // Until all have been told, nobody knows by which table a session goes: the next table may be the one before.
+            _ => {
+                let told = unsettled(self.config.predefined.told(), &self.renewal.names);
+                self.out.push(Output::SaveTold(told));
+            }
         }
     }
 

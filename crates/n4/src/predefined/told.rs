@@ -39,6 +39,13 @@ pub(super) fn changed(before: &[ToldRecord], after: &[ToldRecord]) -> Changed {
     changed.collect()
 }
 
+/// The same where some names stand for different things in different sessions: whatever they come to stand for is a change.
+pub(super) fn unsettled(mut told: Vec<ToldRecord>, names: &Changed) -> Vec<ToldRecord> {
+    told.retain(|told| !names.contains_key(&told.name));
+    told.extend(names.keys().map(|name| ToldRecord { name: name.clone(), whole: 0, qers: 0 }));
+    told
+}
+
 /// FNV-1a of 64 bits.
 struct Digest(u64);
 

@@ -170,6 +170,25 @@ fn sessions_follow_a_configuration_that_has_changed() {
     assert_eq!(lab.in_force, told, "it has been told");
 }
 
+/// Another one comes at once, and it is the one before.
+#[test]
+fn a_configuration_that_is_taken_back_at_once_holds() {
+    let mut lab = lab(table(vec![held("video", 1_000)]));
+    let known = session(&mut lab, 1, &["video"]);
+    lab.pass(Duration::from_secs(5));
+    for kbps in [2_000, 1_000, 2_000] {
+        lab.config.predefined = table(vec![held("video", kbps)]);
+        lab.restart();
+        lab.pass(Duration::from_millis(100));
+        assert_eq!(rate(&lab, known), Some(kbps));
+    }
+    put(&mut lab, table(vec![held("video", 3_000)]));
+    lab.config.predefined = table(vec![held("video", 2_000)]);
+    lab.restart();
+    lab.pass(Duration::from_millis(100));
+    assert_eq!(rate(&lab, known), Some(2_000));
+}
+
 /// A process that ends amid it leaves some by the old rules: the next one goes on.
 #[test]
 fn what_a_process_has_not_got_to_the_next_one_does() {
