@@ -1,4 +1,4 @@
-//! Any text is read as rules or refused; rules read as they are written, and can be asked; any DNS message teaches or
+//! Any text is read as rules, and as a list of hosts, or refused; rules read as they are written, and can be asked; any DNS message teaches or
 //! not.
 
 #![no_main]
@@ -6,7 +6,7 @@
 use dpi::extract::dns::Message;
 use dpi::learn::{Config, Learner, Lookup};
 use dpi::matching::Facts;
-use dpi::rule_file;
+use dpi::rule_file::{self, Category};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let user = std::net::Ipv4Addr::LOCALHOST.into();
@@ -19,6 +19,10 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         let _ = learner.answer(&lookup, &answer, 1);
     }
     let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let category = Category { name: "list".to_owned(), precedence: 1, rating_group: 1 };
+    if let Ok(rules) = category.rules(0, text) {
+        assert!(rules.len() <= text.lines().count());
+    }
     for read in [rule_file::read_lines, rule_file::read_csv] {
         let Ok(file) = read(text) else { continue };
         let written: String = file.rules().iter().map(|rule| format!("{rule}\n")).collect();
