@@ -1,4 +1,5 @@
-//! Why an IE is not obeyed, where that is not for want of time: for who reads `docs/ie-support.md` and expects another thing.
+//! Why an IE is not obeyed, where that is not for want of time, or what obeying it comes to: for who reads `docs/ie-support.md` and
+//! expects another thing.
 
 use pfcp::ie;
 
@@ -15,9 +16,14 @@ const EVENTS: &str = "which events are counted is not specified (TS 23.503 table
 const GUARANTEED: &str =
     "the radio access network guarantees this rate (TS 23.501 5.7.2.5); what is enforced here is the MBR";
 
+/// What a policy does is the operator's to say (TS 29.244 8.2.23 carries its name alone), and here there is nowhere to say it.
+const POLICIES: &str =
+    "names that the operator lists are taken, and packets go where they go without; other names are refused";
+
 /// By number.
 pub(crate) const REASONS: &[(u16, &str)] = &[
     (ie::GBR, GUARANTEED),
+    (ie::FORWARDING_POLICY, POLICIES),
     (ie::EVENT_QUOTA, EVENTS),
     (ie::EVENT_THRESHOLD, EVENTS),
     (ie::SUBSEQUENT_EVENT_QUOTA, EVENTS),

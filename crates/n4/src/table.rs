@@ -30,7 +30,7 @@ pub struct IeSupport {
     pub standing: Standing,
     /// Where it is taken: the values that are refused, in words and each in octets.
     pub refused_values: Option<(&'static str, &'static [&'static [u8]])>,
-    /// Where it is not obeyed and somebody may expect it to be: why.
+    /// Where somebody may expect more of it than there is: why, or what it comes to.
     pub reason: Option<&'static str>,
 }
 
@@ -160,7 +160,7 @@ pub fn ie_support() -> Vec<IeSupport> {
         let undecoded = refused.iter().filter(|ie| !fields.iter().any(|(field, _)| field == *ie));
         rows.extend(undecoded.map(|ie| IeSupport::new(group, *ie, None, Standing::Refused)));
     }
-    rows.iter_mut().filter(|row| row.standing != Standing::Obeyed).for_each(give_reason);
+    rows.iter_mut().for_each(give_reason);
     for (group, fields) in SENT {
         let row =
             |(ie, field): &(u16, &'static str)| IeSupport::new(group, *ie, Some(*field), Standing::Sent);
