@@ -50,6 +50,19 @@ fn the_last_hop_is_not_taken() {
 }
 
 #[test]
+fn a_hop_less_changes_every_checksum_as_the_rfc_has_it() {
+    let mut bytes = packet(0);
+    let word = |bytes: &[u8], at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+    for before in 0..=u16::MAX {
+        bytes[8] = 64;
+        bytes[10..12].copy_from_slice(&before.to_be_bytes());
+        let old = word(&bytes, 8);
+        decrement_ttl(&mut bytes).unwrap();
+        assert_eq!(word(&bytes, 10), checksum::update(before, old, word(&bytes, 8)), "{before:04x}");
+    }
+}
+
+#[test]
 fn a_reversed_packet_goes_back() {
     let mut bytes = packet(4);
     reverse(&mut bytes).unwrap();
