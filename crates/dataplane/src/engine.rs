@@ -146,9 +146,7 @@ impl Engine {
                 None
             }
             Command::QueryUsage { session, urrs, token, is_reported } => {
-                let counts = Vec::with_capacity(self.urrs(session));
-                let query = Query { seid: session, urrs, token, is_reported, counts };
-                self.order(self.owner(session), Order::Query(Box::new(query)));
+                self.query(Query { seid: session, urrs, token, is_reported, counts: Vec::new() });
                 None
             }
             // To build rules takes long: whoever has the engine does that, and calls `load`.
@@ -178,6 +176,12 @@ impl Engine {
                 Some(Notice::Evening { token, outcome: self.even(by, is_dry) })
             }
         })
+    }
+
+    fn query(&mut self, mut query: Query) {
+        // The worker allocates nothing.
+        query.counts = Vec::with_capacity(self.urrs(query.seid));
+        self.order(self.owner(query.seid), Order::Query(Box::new(query)));
     }
 
     /// Whether more commands can be taken; where not, read them later.

@@ -155,11 +155,16 @@ impl Node {
             now: Time::ZERO,
             config,
         };
-        node.find_outdated();
-        node.restore_all(&start.sessions);
-        node.renew_all();
-        node.resume_endings();
+        node.take_up(&start.sessions);
         node
+    }
+
+    /// Goes on where the former process ended.
+    fn take_up(&mut self, sessions: &[Packed]) {
+        self.find_outdated();
+        self.restore_all(sessions);
+        self.renew_all();
+        self.resume_endings();
     }
 
     /// What the next process is to know of this one.

@@ -32,37 +32,42 @@ pub(super) fn text(statistics: &Statistics) -> String {
             port.device
         );
     }
-    for (number, worker) in statistics.workers.iter().enumerate() {
-        let books = &worker.books;
-        let verdict = if books.balanced() { "balanced" } else { "NOT BALANCED" };
-        // With one worker there is nobody to hand anything to.
-        let [handed_in, handed_out] = match statistics.workers.len() {
-            1 => [String::new(), String::new()],
-            _ => [format!(" + handed in {}", books.handed_in), format!(" + handed out {}", books.handed_out)],
-        };
-        let load = match statistics.workers.len() {
-            1 => String::new(),
-            _ => format!(
-                "{} sessions, busy {:.1} % of the time; ",
-                worker.sessions,
-                f64::from(worker.busy_permille) / 10.0
-            ),
-        };
-        let _ = writeln!(
-            text,
-            "\nworker {number}: {load}received {} + created {}{} = sent {} + dropped {} + consumed {} + held {}{} ({verdict})",
-            books.received,
-            books.created,
-            handed_in,
-            books.sent,
-            books.dropped,
-            books.consumed,
-            books.held,
-            handed_out
-        );
-        text += &content(&worker.content);
-        text += &idle(number, &statistics.idle);
+    for (number, one) in statistics.workers.iter().enumerate() {
+        text += &worker((number, one), statistics);
     }
+    text
+}
+
+/// What a worker has done, by its books, and what it does while it has nothing to do.
+fn worker((number, worker): (usize, &WorkerStatistics), of: &Statistics) -> String {
+    let books = &worker.books;
+    let verdict = if books.balanced() { "balanced" } else { "NOT BALANCED" };
+    // With one worker there is nobody to hand anything to.
+    let [handed_in, handed_out] = match of.workers.len() {
+        1 => [String::new(), String::new()],
+        _ => [format!(" + handed in {}", books.handed_in), format!(" + handed out {}", books.handed_out)],
+    };
+    let load = match of.workers.len() {
+        1 => String::new(),
+        _ => format!(
+            "{} sessions, busy {:.1} % of the time; ",
+            worker.sessions,
+            f64::from(worker.busy_permille) / 10.0
+        ),
+    };
+    let mut text = format!(
+        "\nworker {number}: {load}received {} + created {}{} = sent {} + dropped {} + consumed {} + held {}{} ({verdict})\n",
+        books.received,
+        books.created,
+        handed_in,
+        books.sent,
+        books.dropped,
+        books.consumed,
+        books.held,
+        handed_out
+    );
+    text += &content(&worker.content);
+    text += &idle(number, &of.idle);
     text
 }
 

@@ -102,64 +102,39 @@ pub(super) fn route<B: Buffer>(
     if packet.meta.tunnelled() && !plain {
         return Ok(());
     }
-    let fits = packet.meta.bytes <= fits;
     let data = packet.buffer.data_mut();
-    match data.first_chunk_mut() {
-        Some(header) if header[0] >> 4 == 4 => route_ipv4(ports, header, (plain, fits))?,
-        _ => route_other(ports, data, (plain, fits))?,
+    let is_ipv6 = is_ipv6(data);
+    if plain {
+        may_leave(ports, data, is_ipv6)?;
     }
+    if packet.meta.bytes > fits {
+        return Err(DropReason::MtuExceeded);
+    }
+    take_hop(data, is_ipv6)?;
     if let Some(mtu) = ports.clamp_mtu() {
         super::clamp::clamp(data, mtu);
     }
     Ok(())
 }
 
-#[inline(always)]
-fn route_ipv4(
-    ports: &Ports,
-    header: &mut [u8; ipv4::LENGTH],
-    (plain, fits): (bool, bool),
-) -> Result<(), DropReason> {
-    let address = [header[16], header[17], header[18], header[19]];
-    if plain && ports.is_ours_ipv4(address) {
-        return Err(DropReason::ToOurselves);
-    }
-    if plain && is_of_link_ipv4(address) {
-        return Err(DropReason::IpNotForUs);
-    }
-    if !fits {
-        return Err(DropReason::MtuExceeded);
-    }
-    ipv4::decrement_ttl(header).ok_or(DropReason::TtlExpired)
-}
-
-#[cold]
-#[inline(never)]
-fn route_other(ports: &Ports, data: &mut [u8], (plain, fits): (bool, bool)) -> Result<(), DropReason> {
-    let is_ipv6 = is_ipv6(data);
-    if plain && is_to_us(ports, data, is_ipv6) {
-        return Err(DropReason::ToOurselves);
-    }
-    if plain && is_of_link(data, is_ipv6) {
-        return Err(DropReason::IpNotForUs);
-    }
-    if !fits {
-        return Err(DropReason::MtuExceeded);
-    }
-    take_hop(data, is_ipv6)
-}
-
 /// Does to a plain packet that no step leads what [`route`] does to others.
 pub(crate) fn route_plain<B: Buffer>(ports: &Ports, buffer: &mut B) -> Result<(), DropReason> {
     let data = buffer.data_mut();
     let is_ipv6 = is_ipv6(data);
+    may_leave(ports, data, is_ipv6)?;
+    take_hop(data, is_ipv6)
+}
+
+/// Whether a packet outside tunnels is for somebody else, beyond this link.
+#[inline(always)]
+fn may_leave(ports: &Ports, data: &[u8], is_ipv6: bool) -> Result<(), DropReason> {
     if is_to_us(ports, data, is_ipv6) {
         return Err(DropReason::ToOurselves);
     }
     if is_of_link(data, is_ipv6) {
         return Err(DropReason::IpNotForUs);
     }
-    take_hop(data, is_ipv6)
+    Ok(())
 }
 
 #[inline]
@@ -186,16 +161,11 @@ fn is_to_us(ports: &Ports, packet: &[u8], is_ipv6: bool) -> bool {
 #[inline]
 fn is_of_link(packet: &[u8], is_ipv6: bool) -> bool {
     if !is_ipv6 {
-        return packet.get(16..).and_then(<[u8]>::first_chunk).is_some_and(|to| is_of_link_ipv4(*to));
+        return matches!(packet.get(16), Some(0 | 127 | 224..));
     }
     match packet.get(24..).and_then(<[u8]>::first_chunk) {
         Some([0xfe, second]) => second & 0xc0 == 0x80,
         Some([0xff, second]) => second & 0x0f <= 2,
         _ => false,
     }
-}
-
-#[inline(always)]
-const fn is_of_link_ipv4(address: [u8; 4]) -> bool {
-    matches!(address[0], 0 | 127 | 224..)
 }

@@ -103,8 +103,7 @@ fn plain(frame: &[u8], receiver: &Receiver) -> Option<Before> {
 /// without options...
 const FRONT: (u64, u64) = (IPV4 | 0x45 << 16, 0xff_ffff);
 /// ... whole, and UDP, from the 20th octet on...
-const WHOLE: (u64, u64) = (WHOLE_UDP, 0xff00_ff3f);
-const WHOLE_UDP: u64 = (protocol::UDP as u64) << 24;
+const WHOLE: (u64, u64) = ((protocol::UDP as u64) << 24, 0xff00_ff3f);
 /// ... for the port of GTP-U, from the 34th on...
 const TO_PORT: (u64, u64) = ((gtpu::PORT.swap_bytes() as u64) << 16, 0xffff << 16);
 /// ... and a G-PDU of version 1, with or without an extension header, from the 38th on.
