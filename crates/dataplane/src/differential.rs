@@ -248,10 +248,9 @@ impl Pair {
     /// session sets out while anything does, or nobody could say what came first.
     fn settle(&mut self, gone: Option<Seid>) {
         let Some(session) = gone else { return };
-        let mut others = self.workers.iter().filter(|worker| !worker.holds(session));
-        if others.any(|worker| worker.books().held > 0) {
-            self.reference.settle(session);
-        }
+        let others = self.workers.iter().filter(|worker| !worker.holds(session));
+        let waiting: Vec<&[u8]> = others.flat_map(Worker::waiting).collect();
+        self.reference.settle_those(session, |packet| waiting.contains(&packet));
     }
 
     /// What the engine has heard, of which only arrivals matter.

@@ -120,6 +120,12 @@ impl<B> Held<B> {
         self.packets.iter_mut().map(|packet| &mut packet.receipt)
     }
 
+    /// Those that wait.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &B> {
+        self.packets.iter().map(|packet| &packet.buffer)
+    }
+
     /// How many wait.
     pub(crate) fn len(&self) -> usize {
         self.packets.len()

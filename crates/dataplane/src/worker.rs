@@ -236,6 +236,12 @@ impl<P: Port> Worker<P> {
         self.resumed.capacity()
     }
 
+    /// The packets that wait for the Ethernet address of their next hop.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &[u8]> {
+        self.held.waiting().map(Buffer::data)
+    }
+
     /// Flows it knows.
     #[cfg(test)]
     pub(crate) fn flows(&self) -> usize {

@@ -42,17 +42,18 @@ impl Reference {
     /// What waits of a session for a next hop is counted as if it had left, as where its rules change, or it moves to
     /// another worker.
     pub fn settle(&mut self, session: Seid) {
+        self.settle_those(session, |_| true);
+    }
+
+    /// The same of some packets, as where a session moves while others of it wait at its new worker.
+    pub fn settle_those(&mut self, session: Seid, is_one: impl Fn(&[u8]) -> bool) {
         let Some(place) = self.place(session) else { return };
-        for waiting in self.waiting.iter_mut().filter(|waiting| waiting.chosen_by == Some(session)) {
-            waiting.chosen_by = None;
+        let mut bills = Vec::new();
+        for waiting in self.waiting.iter_mut().filter(|waiting| is_one(&waiting.packet)) {
+            waiting.chosen_by = waiting.chosen_by.filter(|chosen| *chosen != session);
+            bills.extend(waiting.bill.take_if(|bill| bill.session == place));
         }
-        for at in 0..self.waiting.len() {
-            let bill = self
-                .waiting
-                .get_mut(at)
-                .and_then(|waiting| waiting.bill.take_if(|bill| bill.session == place));
-            bill.iter().for_each(|bill| self.count_again(bill));
-        }
+        bills.iter().for_each(|bill| self.count_again(bill));
     }
 
     /// The session that counts.

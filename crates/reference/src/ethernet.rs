@@ -33,7 +33,7 @@ const HOPS_PER_SESSION: usize = 8;
 pub(crate) struct Waiting {
     next_hop: NextHop,
     since_ns: u64,
-    packet: Vec<u8>,
+    pub(crate) packet: Vec<u8>,
     /// By whom it will be counted once it leaves.
     pub(crate) bill: Option<Bill>,
     /// Whose user chose the next hop.
