@@ -80,12 +80,24 @@ impl FlowMarks {
 
     #[inline(always)]
     pub(crate) const fn is_reflective(self) -> bool {
-        self.0 & Self::REFLECTIVE != 0
+        self.reflective() != 0
+    }
+
+    /// The bit of a container's octet with the QFI.
+    #[inline(always)]
+    pub(crate) const fn reflective(self) -> u8 {
+        self.0 & Self::REFLECTIVE
+    }
+
+    /// Whether a paging policy is to be said, too.
+    #[inline(always)]
+    pub(crate) const fn has_policy(self) -> bool {
+        self.0 & Self::HAS_POLICY != 0
     }
 
     #[inline(always)]
     pub(crate) const fn paging_policy(self) -> Option<u8> {
-        if self.0 & Self::HAS_POLICY == 0 { None } else { Some(self.0 & 7) }
+        if self.has_policy() { Some(self.0 & 7) } else { None }
     }
 }
 

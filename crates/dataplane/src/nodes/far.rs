@@ -92,7 +92,6 @@ pub(super) fn stop<B: Buffer>(packet: &mut Packet<B>, reason: DropReason) -> Nex
 
 /// Between a tunnel and a plain network we are a router and take a hop off; from tunnel to tunnel we are not. Packets of
 /// more than `fits` bytes may be too long for their way.
-#[inline(always)]
 pub(super) fn route<B: Buffer>(
     ports: &Ports,
     packet: &mut Packet<B>,
@@ -115,6 +114,31 @@ pub(super) fn route<B: Buffer>(
         super::clamp::clamp(data, mtu);
     }
     Ok(())
+}
+
+/// As [`route`], of packets that are of IPv4, mostly.
+#[inline(always)]
+pub(super) fn route_usual<B: Buffer>(
+    ports: &Ports,
+    packet: &mut Packet<B>,
+    plain: bool,
+    fits: u16,
+) -> Result<(), DropReason> {
+    if packet.meta.tunnelled() && !plain {
+        return Ok(());
+    }
+    let bytes = packet.meta.bytes;
+    let header = packet.buffer.data_mut().first_chunk_mut::<{ ipv4::LENGTH }>();
+    let Some(header) = header.filter(|header| header[0] >> 4 == 4 && ports.clamp_mtu().is_none()) else {
+        return route(ports, packet, plain, fits);
+    };
+    if plain {
+        may_leave(ports, header, false)?;
+    }
+    if bytes > fits {
+        return Err(DropReason::MtuExceeded);
+    }
+    take_hop(header, false)
 }
 
 /// Does to a plain packet that no step leads what [`route`] does to others.
@@ -148,12 +172,17 @@ fn take_hop(data: &mut [u8], is_ipv6: bool) -> Result<(), DropReason> {
     one_less.ok_or(DropReason::TtlExpired)
 }
 
-#[inline]
+#[inline(always)]
 fn is_to_us(ports: &Ports, packet: &[u8], is_ipv6: bool) -> bool {
     match packet.get(16..20).and_then(|octets| octets.first_chunk()) {
         Some(address) if !is_ipv6 => ports.is_ours_ipv4(*address),
-        _ => super::destination(packet).is_none_or(|to| ports.is_ours(to)),
+        _ => is_destination_ours(ports, packet),
     }
+}
+
+#[inline(never)]
+fn is_destination_ours(ports: &Ports, packet: &[u8]) -> bool {
+    super::destination(packet).is_none_or(|to| ports.is_ours(to))
 }
 
 /// Whether a packet is for whom no router forwards: of IPv6 a station of its own link, or a group there (RFC 4291 2.5.6 and

@@ -7,7 +7,7 @@ use crate::graph::{Next, Node, NodeId};
 use crate::state::{FlowKey, Receiver, State};
 use packet::checksum::is_intact_header;
 use packet::{Buffer, ethernet, gtpu, ipv4, protocol, udp};
-use rules::Direction;
+use rules::{Direction, Interface};
 
 pub(crate) struct UsualInput;
 
@@ -25,34 +25,38 @@ impl<B: Buffer> Node<B> for UsualInput {
 
     #[inline(always)]
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
-        let receiver = state.ports.receiver(packet.meta.port);
-        let frame = packet.buffer.data();
-        let found = match packet.meta.direction() {
-            Direction::Uplink => tunnel(frame, receiver),
-            Direction::Downlink => plain(frame, receiver).or_else(|| tunnel(frame, receiver)),
-        };
-        let Some(tunnel) = found else { return Next::To(NodeId::EthernetInput) };
         let Meta { port, source, .. } = packet.meta;
-        let source = match tunnel.end == PLAIN {
-            true => source,
-            false => state.source_of_tunnel(port, source, tunnel.teid),
-        };
-        let inner = frame.get(usize::from(tunnel.end)..tunnel.limit).unwrap_or_default();
-        let Some((key, length, class)) = FlowKey::of_usual(inner, source.direction()) else {
-            return Next::To(NodeId::EthernetInput);
-        };
-        let meta = &mut packet.meta;
-        meta.source = source;
-        (meta.teid, meta.outer) = (tunnel.teid, tunnel.end - ethernet::LENGTH as u8);
-        (meta.qfi, meta.marks) = (tunnel.qfi, tunnel.marks);
-        (meta.bytes, meta.traffic_class) = (length, class);
-        meta.key = state.in_network(key, meta);
-        meta.hash = state.flows.hash(&meta.key);
-        let next = state.steering.next(meta.port, &meta.key);
-        match packet.buffer.keep(usize::from(tunnel.end), usize::from(length)) {
-            Some(()) => Next::To(next),
-            None => Next::To(NodeId::EthernetInput),
+        let receiver = state.ports.receiver(port);
+        let frame = packet.buffer.data();
+        if source.direction() == Direction::Downlink
+            && let Some(before) = plain(frame, receiver)
+        {
+            return enter(state, packet, (before, source));
         }
+        let Some(before) = tunnel(frame, receiver) else { return Next::To(NodeId::EthernetInput) };
+        let source = state.source_of_tunnel(port, source, before.teid);
+        enter(state, packet, (before, source))
+    }
+}
+
+/// Notes what tells a packet's flow, behind what stands before it.
+#[inline(always)]
+fn enter<B: Buffer>(state: &State, packet: &mut Packet<B>, (before, source): (Before, Interface)) -> Next {
+    let inner = packet.buffer.data().get(usize::from(before.end)..before.limit).unwrap_or_default();
+    let Some((key, length, class)) = FlowKey::of_usual(inner, source.direction()) else {
+        return Next::To(NodeId::EthernetInput);
+    };
+    let meta = &mut packet.meta;
+    meta.source = source;
+    (meta.teid, meta.outer) = (before.teid, before.end - ethernet::LENGTH as u8);
+    (meta.qfi, meta.marks) = (before.qfi, before.marks);
+    (meta.bytes, meta.traffic_class) = (length, class);
+    meta.key = state.in_network(key, meta);
+    meta.hash = state.flows.hash(&meta.key);
+    let next = state.steering.next(meta.port, &meta.key);
+    match packet.buffer.keep(usize::from(before.end), usize::from(length)) {
+        Some(()) => Next::To(next),
+        None => Next::To(NodeId::EthernetInput),
     }
 }
 

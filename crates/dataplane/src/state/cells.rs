@@ -158,7 +158,15 @@ impl Cells {
         &mut self.cells[base as usize + usize::from(place)].account
     }
 
-    /// The rate and the count of a simple step at its place; mostly they are of one account. `None` of a step that is not there.
+    /// A simple step whose rate and count are of the account beside it, with these: mostly they are.
+    #[inline(always)]
+    pub(crate) fn with_account(&mut self, at: StepIndex) -> Option<(&HotStep, &mut Rate, &mut Count)> {
+        let Cell { account, steps } = self.cells.get_mut(at.cell())?;
+        let step = &steps[at.place()];
+        step.is_beside_account().then_some((step, &mut account.rate, &mut account.count))
+    }
+
+    /// The rate and the count of any simple step at its place. `None` of a step that is not there.
     #[inline(always)]
     pub(crate) fn rate_and_count(
         &mut self,

@@ -5,9 +5,11 @@ use super::lists::Lists;
 use super::peers::PeerIndex;
 use super::session::SessionIndex;
 use crate::config::{PortConfig, least_mtu, side_of_peer};
+use crate::frame::FlowMarks;
 use crate::side::Side;
-use packet::{gtpu, ipv4, ipv6, udp};
-use rules::{Action, Encapsulation, Forward, Instance, Interface, PdrId, Qfi, Step};
+use packet::gtpu::{self, PduType, ShortContainer};
+use packet::{ipv4, ipv6, udp};
+use rules::{Action, Direction, Encapsulation, Forward, Instance, Interface, PdrId, Qfi, Step};
 use std::net::IpAddr;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -103,7 +105,7 @@ pub(crate) struct HotStep {
 const _: () = assert!(size_of::<HotStep>() == 32, "two steps a cache line");
 
 /// Its tunnel's packets ask for reflective QoS.
-const REFLECTIVE: u8 = 1;
+const REFLECTIVE: u8 = 64;
 /// Copies are to be made.
 const DUPLICATES: u8 = 2;
 /// It forwards, with at most one rate, in its session's first account, and one count.
@@ -114,7 +116,7 @@ const TO_LAN: u8 = 16;
 /// Once a quota is used up, another step may stand in for it.
 const YIELDS: u8 = 32;
 /// It stands in for another step: the quotas of its URRs hold nothing up.
-const STANDS_IN: u8 = 64;
+const STANDS_IN: u8 = 1;
 /// Somebody wants to hear of its packets that are dropped.
 const MINDS_DROPS: u8 = 128;
 /// Of what it needs: rates, counts...
@@ -167,6 +169,14 @@ impl HotStep {
     #[cfg(test)]
     pub(super) fn tunnel(pdr: PdrId, teid: rules::Teid) -> Self {
         Self { pdr, kind: Kind::Tunnel, teid: teid.0, ..Self::EMPTY }
+    }
+
+    /// Of a FAR that forwards.
+    #[cfg(test)]
+    pub(crate) fn forwarding(to: Forward) -> Self {
+        let mut hot = Self::EMPTY;
+        hot.forward(to);
+        hot
     }
 
     /// A step of the rules; where it belongs is filled in when it is put in force.
@@ -291,6 +301,12 @@ impl HotStep {
         self.needs & LONG != 0
     }
 
+    /// Whether its rate and its count, as of a simple step, are of the account beside it.
+    #[inline(always)]
+    pub(super) const fn is_beside_account(&self) -> bool {
+        self.cell as u32 | self.counted_at as u32 == 0
+    }
+
     /// First cell of its session, where `at` is its own place.
     #[inline]
     pub(crate) const fn base(&self, at: StepIndex) -> u32 {
@@ -393,6 +409,21 @@ impl HotStep {
             self.teid = teid.0;
             self.qfi = qfi.map_or(NONE, Qfi::value);
             self.flags |= if reflective { REFLECTIVE } else { 0 };
+        }
+    }
+
+    /// The container of a packet that came with this QFI, [`NONE`] for none, and these marks: as
+    /// [`GtpuEncap`](crate::nodes::GtpuEncap) has it, without branches.
+    #[inline(always)]
+    pub(crate) const fn short_container(&self, qfi: u8, marks: FlowMarks) -> ShortContainer {
+        let qfi = if self.qfi == NONE { qfi } else { self.qfi };
+        if qfi == NONE {
+            return ShortContainer::NONE;
+        }
+        let flow = qfi | self.flags & REFLECTIVE | marks.reflective();
+        match self.interface().direction() {
+            Direction::Uplink => ShortContainer::new(PduType::Downlink, flow),
+            Direction::Downlink => ShortContainer::new(PduType::Uplink, flow),
         }
     }
 

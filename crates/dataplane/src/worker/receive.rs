@@ -59,15 +59,24 @@ impl<P: Port> Worker<P> {
         self.received.iter().for_each(Buffer::prefetch);
         let arrived = if config.ethernet { &mut self.rest.arrived } else { &mut self.vector };
         let counters = &mut self.counters.ports[at];
-        for mut buffer in self.received.drain(..) {
-            counters.received += 1;
+        counters.received += self.received.len() as u64;
+        let mut are_plain = config.vlan.is_none();
+        for buffer in &self.received {
             counters.received_bytes += buffer.data().len() as u64;
+            are_plain &= P::is_contiguous(buffer);
+        }
+        let packet = |buffer| Packet { buffer, meta: *fresh };
+        if are_plain {
+            arrived.extend(self.received.drain(..).map(packet));
+            return received;
+        }
+        for mut buffer in self.received.drain(..) {
             let taken = match P::is_contiguous(&buffer) {
                 true => tag::take_off(&mut buffer, config.vlan),
                 false => Err(DropReason::NotContiguous),
             };
             match taken {
-                Ok(()) => arrived.push(Packet { buffer, meta: *fresh }),
+                Ok(()) => arrived.push(packet(buffer)),
                 Err(reason) => {
                     self.counters.drops[reason as usize] += 1;
                     self.trash.push(buffer);

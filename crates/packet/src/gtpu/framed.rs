@@ -1,7 +1,8 @@
 //! Ethernet, IPv4, UDP and GTP-U in one piece, for the packets that come most often: one copy, and a few fields patched.
 
+use super::ShortContainer;
 use super::header::Head;
-use super::template::{Front4, Template4, Tunnel};
+use super::template::{Front4, Template4};
 use crate::{Buffer, ethernet};
 use zerocopy::byteorder::network_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -38,16 +39,26 @@ impl Template4 {
     }
 }
 
+/// What tells the tunnels between two endpoints apart, of packets whose container is short, or that have none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShortTunnel {
+    /// The peer's tunnel.
+    pub teid: u32,
+    /// QFI and reflective QoS; 5G only.
+    pub container: ShortContainer,
+    /// Type of service: DSCP and ECN.
+    pub tos: u8,
+}
+
 impl Framed {
     /// Puts the headers in front of the packet in `buffer`, for a tunnel between the same endpoints. `None`, and no
-    /// change, where there is no room, the result would be longer than `mtu` bytes of IP, or its container is a long one.
+    /// change, where there is no room or the result would be longer than `mtu` bytes of IP.
     #[inline(always)]
-    pub fn encapsulate<B: Buffer>(&self, buffer: &mut B, tunnel: Tunnel, mtu: u16) -> Option<()> {
-        let container = tunnel.pdu_session.map_or(0, super::PduSession::word);
+    pub fn encapsulate<B: Buffer>(&self, buffer: &mut B, tunnel: ShortTunnel, mtu: u16) -> Option<()> {
+        let container = tunnel.container.word();
         let tail = if container == 0 { 0 } else { TAIL };
         let payload = buffer.data().len() + tail;
-        let total =
-            u16::try_from(FROM_IP + payload).ok().filter(|total| *total <= mtu && container >> 25 == 0)?;
+        let total = u16::try_from(FROM_IP + payload).ok().filter(|total| *total <= mtu)?;
         let bytes = buffer.prepend(size_of::<Frame>() + tail)?;
         let (first, rest) = bytes.split_first_chunk_mut::<{ size_of::<Frame>() }>()?;
         *first = zerocopy::transmute!(self.frame);

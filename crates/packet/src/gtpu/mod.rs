@@ -11,9 +11,9 @@ mod template;
 
 pub use error_indication::{ErrorIndication, TunnelError};
 pub use extension::{BrokenChain, EXTENSIONS_MAX, Extension, Extensions, SUPPORTED, extension_type};
-pub use framed::Framed;
+pub use framed::{Framed, ShortTunnel};
 pub use header::{Malformed, Message, encapsulated_length, write_g_pdu, write_g_pdu_with};
-pub use pdu_session::{PduSession, PduType};
+pub use pdu_session::{PduSession, PduType, ShortContainer};
 pub use signalling::{
     ECHO_MAX, read_recovery_time_stamp, read_supported_extension_headers, write_echo_request,
     write_echo_response, write_end_marker, write_end_marker_of_flow, write_supported_extension_headers,

@@ -86,3 +86,36 @@ impl PduSession {
         u32::from_be_bytes(octets)
     }
 }
+
+/// A container without a paging policy, or none, as it stands on the wire: what most packets get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShortContainer(u32);
+
+impl ShortContainer {
+    /// No container.
+    pub const NONE: Self = Self(0);
+
+    /// Of the octet with QFI and, downlink only, RQI.
+    #[inline(always)]
+    pub const fn new(pdu_type: PduType, flow: u8) -> Self {
+        Self(match pdu_type {
+            PduType::Downlink => u32::from_be_bytes([1, 0, flow & (QFI | REFLECTIVE), 0]),
+            PduType::Uplink => u32::from_be_bytes([1, 1 << 4, flow & QFI, 0]),
+        })
+    }
+
+    /// The same of a container; `None` of one with a paging policy.
+    pub const fn of(container: Option<PduSession>) -> Option<Self> {
+        match container {
+            None => Some(Self::NONE),
+            Some(container) if container.length() == LENGTH => Some(Self(container.word())),
+            Some(_) => None,
+        }
+    }
+
+    /// The four octets of the extension header; 0 of none.
+    #[inline(always)]
+    pub(super) const fn word(self) -> u32 {
+        self.0
+    }
+}

@@ -1,6 +1,6 @@
 use super::*;
 use crate::HeapBuffer;
-use crate::gtpu::{Message, encapsulated_length, message_type, write_g_pdu};
+use crate::gtpu::{Message, ShortContainer, ShortTunnel, encapsulated_length, message_type, write_g_pdu};
 use proptest::prelude::*;
 
 fn container() -> impl Strategy<Value = Option<PduSession>> {
@@ -166,9 +166,11 @@ proptest! {
         let fits = expected.data().len() <= usize::from(mtu);
         header.write(expected.prepend(crate::ethernet::LENGTH).unwrap()).unwrap();
         let mut buffer = HeapBuffer::new(&payload);
-        let done = template.framed(header).encapsulate(&mut buffer, tunnel, mtu);
+        let container = ShortContainer::of(pdu_session);
+        let short = container.map(|container| ShortTunnel { teid, container, tos });
+        let done = short.and_then(|short| template.framed(header).encapsulate(&mut buffer, short, mtu));
         let is_short = pdu_session.is_none_or(|container| container.paging_policy.is_none());
-        prop_assert_eq!(done.is_some(), fits && is_short);
+        prop_assert_eq!((done.is_some(), container.is_some()), (fits && is_short, is_short));
         prop_assert_eq!(buffer.data(), if done.is_some() { expected.data() } else { &payload[..] });
     }
 }
