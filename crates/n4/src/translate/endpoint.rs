@@ -1,9 +1,8 @@
-//! What PDIs leave to others: traffic endpoints (TS 29.244 feature PDIU), addresses we choose (UEIP), and predefined
-//! rules (ADPDP). A PDI that names a traffic endpoint is translated as if it said what the endpoint says.
+//! Traffic endpoints (TS 29.244 feature PDIU). A PDI that names one is translated as if it said what the endpoint says.
 
+use super::address::Origin;
 use super::pdr::{unavailable_endpoint, written};
 use super::{Translator, framed};
-use crate::pools::{Choice, Lack};
 use crate::refusal::Refusal;
 use crate::values;
 use pfcp::{
@@ -13,20 +12,6 @@ use pfcp::{
 use rules::{FTeid, FarId, Interface, Pdi, PdrId, PdrUpdate, Qfi};
 use session::TrafficEndpoint;
 use std::borrow::Cow;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-/// Users' prefixes have no other length.
-const PREFIX_BITS: u8 = 64;
-
-/// Which pool an address is to be of.
-#[derive(Clone, Copy)]
-pub(super) struct Origin<'a> {
-    pub(super) pool: Option<&'a PoolIdentity>,
-    pub(super) network_instance: Option<&'a NetworkInstance>,
-}
-
-/// Addresses: all of them, and those of them that we chose.
-pub(super) type Addresses = (Vec<UeIpAddress>, Vec<UeIpAddress>);
 
 impl Translator<'_> {
     /// A PDI that says itself what it matches.
@@ -57,72 +42,6 @@ impl Translator<'_> {
             self.tell(pdr, |created| created.ue_ip_addresses = chosen);
         }
         Ok(Cow::Owned(pfcp::Pdi { ue_ip_addresses, ..pdi.clone() }))
-    }
-
-    pub(super) fn addresses(
-        &mut self,
-        asked: &[UeIpAddress],
-        origin: Origin<'_>,
-    ) -> Result<Addresses, Refusal> {
-        let (mut all, mut chosen) = (vec![], vec![]);
-        for address in asked {
-            let resolved = self.address(address, origin)?;
-            all.push(resolved);
-            if address.choose_ipv4 || address.choose_ipv6 {
-                chosen.push(resolved);
-            }
-        }
-        Ok((all, chosen))
-    }
-
-    /// One address of each family that is asked for. A session has one of each, whichever of its rules asks.
-    fn address(&mut self, asked: &UeIpAddress, origin: Origin<'_>) -> Result<UeIpAddress, Refusal> {
-        let has_length = asked.ipv6_prefix_length.is_some_and(|length| length != PREFIX_BITS)
-            || asked.ipv6_prefix_delegation_bits.is_some_and(|bits| bits > 0);
-        if asked.choose_ipv6 && has_length {
-            return Err(Refusal::unsupported(ie::UE_IP_ADDRESS));
-        }
-        let given = asked.ipv4.map(IpAddr::V4).into_iter().chain(asked.ipv6.map(IpAddr::V6));
-        given.into_iter().try_for_each(|address| self.claim_address(address, origin))?;
-        let mut resolved = UeIpAddress { choose_ipv4: false, choose_ipv6: false, ..*asked };
-        if asked.choose_ipv4 {
-            resolved.ipv4 = Some(self.chosen_address(origin, ipv4)?);
-        }
-        if asked.choose_ipv6 {
-            resolved.ipv6 = Some(self.chosen_address(origin, ipv6)?);
-            (resolved.ipv6_prefix_length, resolved.ipv6_prefix_delegation_bits) = (None, None);
-        }
-        Ok(resolved)
-    }
-
-    fn claim_address(&mut self, address: IpAddr, origin: Origin<'_>) -> Result<(), Refusal> {
-        let instance = values::instance(origin.network_instance, self.has_instances);
-        let instance = Some(instance).filter(|_| self.has_instances);
-        if self.pools.claim(address, instance, self.session).map_err(lacking)? {
-            self.taken.addresses.push(address);
-            self.extras.addresses.push(address);
-        }
-        Ok(())
-    }
-
-    fn chosen_address<T>(
-        &mut self,
-        origin: Origin<'_>,
-        family: impl Fn(&IpAddr) -> Option<T>,
-    ) -> Result<T, Refusal> {
-        if let Some(known) = self.extras.addresses.iter().find_map(&family) {
-            return Ok(known);
-        }
-        let name = origin.network_instance.and_then(NetworkInstance::name);
-        let choice = Choice {
-            is_ipv6: family(&IpAddr::V6(Ipv6Addr::UNSPECIFIED)).is_some(),
-            pool: origin.pool.map(|pool| &*pool.0),
-            network_instance: name.as_deref(),
-        };
-        let address = self.pools.allocate(choice, self.session).map_err(lacking)?;
-        self.taken.addresses.push(address);
-        self.extras.addresses.push(address);
-        family(&address).ok_or(lacking(Lack::NoPool))
     }
 
     /// `pdrs` are those of the request: an endpoint does not say which side its tunnel is on, but the PDRs do that name it.
@@ -324,36 +243,6 @@ impl Translator<'_> {
         let unknown = linked.find(|(_, id)| id.is_some_and(|id| !is_known(id)));
         unknown.map_or(Ok(()), |(far, _)| Err(no_endpoint(FailedRuleId::Far(far.0))))
     }
-
-    /// Names of predefined rules that a PDR activates.
-    pub(super) fn activated(&self, pdr: PdrId) -> &[String] {
-        let known = self.extras.predefined.iter().find(|(id, _)| *id == pdr);
-        known.map_or(&[], |(_, names)| names)
-    }
-
-    pub(super) fn activate(&mut self, pdr: PdrId, names: &[Vec<u8>]) -> Result<(), Refusal> {
-        for name in names {
-            let name = self.predefined.known(name).ok_or(unknown_rule(pdr, ie::ACTIVATE_PREDEFINED_RULES))?;
-            match self.extras.predefined.iter_mut().find(|(id, _)| *id == pdr) {
-                Some((_, active)) if active.contains(&name) => {}
-                Some((_, active)) => active.push(name),
-                None => self.extras.predefined.push((pdr, vec![name])),
-            }
-        }
-        Ok(())
-    }
-
-    /// What was not active is not active afterwards.
-    pub(super) fn deactivate(&mut self, pdr: PdrId, names: &[Vec<u8>]) -> Result<(), Refusal> {
-        for octets in names {
-            let name = self.predefined.known(octets);
-            let name = name.ok_or(unknown_rule(pdr, ie::DEACTIVATE_PREDEFINED_RULES))?;
-            let of_it = self.extras.predefined.iter_mut().filter(|(id, _)| *id == pdr);
-            of_it.for_each(|(_, active)| active.retain(|other| *other != name));
-        }
-        self.extras.predefined.retain(|(_, active)| !active.is_empty());
-        Ok(())
-    }
 }
 
 /// The PDI with what its traffic endpoint says; QFIs of its own go before the endpoint's.
@@ -390,20 +279,6 @@ const fn source(interface: Interface) -> SourceInterface {
     }
 }
 
-fn ipv4(address: &IpAddr) -> Option<Ipv4Addr> {
-    match address {
-        IpAddr::V4(address) => Some(*address),
-        IpAddr::V6(_) => None,
-    }
-}
-
-fn ipv6(address: &IpAddr) -> Option<Ipv6Addr> {
-    match address {
-        IpAddr::V6(address) => Some(*address),
-        IpAddr::V4(_) => None,
-    }
-}
-
 /// A traffic endpoint that is there already, or is not.
 const fn wrong(ie: u16) -> Refusal {
     Refusal::blaming(Cause::RuleCreationModificationFailure, ie)
@@ -411,18 +286,4 @@ const fn wrong(ie: u16) -> Refusal {
 
 const fn no_endpoint(rule: FailedRuleId) -> Refusal {
     Refusal { failed_rule_id: Some(rule), ..wrong(ie::TRAFFIC_ENDPOINT_ID) }
-}
-
-const fn unknown_rule(pdr: PdrId, ie: u16) -> Refusal {
-    let failed_rule_id = Some(FailedRuleId::Pdr(pdr.0));
-    Refusal { failed_rule_id, ..Refusal::blaming(Cause::UnknownPredefinedRule, ie) }
-}
-
-const fn lacking(lack: Lack) -> Refusal {
-    let cause = match lack {
-        Lack::NoPool => Cause::ServiceNotSupported,
-        Lack::Exhausted => Cause::AllDynamicAddressesAreOccupied,
-        Lack::Taken => Cause::RuleCreationModificationFailure,
-    };
-    Refusal::blaming(cause, ie::UE_IP_ADDRESS)
 }

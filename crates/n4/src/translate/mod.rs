@@ -1,5 +1,7 @@
 //! From what a control plane asks for to rules, taking tunnel endpoints on the way.
 
+mod activation;
+mod address;
 mod endpoint;
 mod ethernet;
 mod far;

@@ -2,7 +2,7 @@
 //! the data plane finds it by the first address, IPv4 before IPv6.
 
 use super::Translator;
-use super::endpoint::Origin;
+use super::address::Origin;
 use crate::refusal::Refusal;
 use pfcp::{
     CreatePdr, CreateTrafficEndpoint, SessionEstablishmentRequest, SessionModificationRequest,
