@@ -1,5 +1,11 @@
 //! What QERs, URRs and the FAR of a PDR do with a packet (TS 29.244 5.2.2, 5.2.3, 5.4).
 
+mod leaving;
+mod usage;
+
+pub(crate) use leaving::is_of_a_link;
+pub use usage::UsageCounts;
+
 use crate::detection::Arrival;
 use crate::errors::Stopped;
 use crate::forwarding::towards;
@@ -8,40 +14,12 @@ use crate::meters::{Load, Meter, meter_key};
 use crate::reason::DropReason;
 use crate::redirection::{Redirected, leaves_for};
 use crate::setup::{Network, Setup};
+use leaving::{Refused, may_leave};
 use rules::{
-    ApplyAction, Direction, DroppedDownlink, Far, FarId, ForwardingParameters, Gate, Interface, Pdr, Qer,
-    QerId, Qfi, Rules, Seid, Urr, UrrId, Volume,
+    ApplyAction, Direction, Far, FarId, ForwardingParameters, Gate, Interface, Pdr, Qer, QerId, Qfi, Rules,
+    Seid, UrrId,
 };
-use std::net::IpAddr;
-
-/// What one URR has counted since its session was put in force: bytes of users' IP packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct UsageCounts {
-    /// The URR.
-    pub urr: UrrId,
-    /// From the user.
-    pub uplink_bytes: u64,
-    /// To the user.
-    pub downlink_bytes: u64,
-    /// From the user.
-    pub uplink_packets: u64,
-    /// To the user.
-    pub downlink_packets: u64,
-    /// To the user, dropped by a FAR or kept in vain, where the URR has a threshold for that.
-    pub dropped_downlink_packets: u64,
-    /// Bytes of these.
-    pub dropped_downlink_bytes: u64,
-}
-
-/// A URR's counts, and where they stood when the quota was given.
-#[derive(Clone, Copy, Debug, Default)]
-struct Usage {
-    counts: UsageCounts,
-    grant: u32,
-    quota: Volume,
-    uplink_at_grant: u64,
-    downlink_at_grant: u64,
-}
+use usage::Usage;
 
 /// One session: its rules, and what they remember.
 #[derive(Clone, Debug, Default)]
@@ -135,26 +113,6 @@ impl Session {
                 *meter = *other;
             }
         }
-    }
-
-    fn usage(&self, urr: &Urr) -> Usage {
-        let old = self.usages.iter().find(|usage| usage.counts.urr == urr.id);
-        let counts = UsageCounts { urr: urr.id, ..UsageCounts::default() };
-        let mut usage = old.copied().unwrap_or(Usage { counts, ..Usage::default() });
-        if urr.dropped_downlink.unwrap_or_default() == DroppedDownlink::default() {
-            (usage.counts.dropped_downlink_packets, usage.counts.dropped_downlink_bytes) = (0, 0);
-        }
-        let quota = urr.volume_quota.unwrap_or_default();
-        if (usage.grant, usage.quota) != (urr.quota_grant, quota) {
-            (usage.grant, usage.quota) = (urr.quota_grant, quota);
-            usage.uplink_at_grant = usage.counts.uplink_bytes;
-            usage.downlink_at_grant = usage.counts.downlink_bytes;
-        }
-        usage
-    }
-
-    pub(crate) fn counts(&self) -> Vec<UsageCounts> {
-        self.usages.iter().map(|usage| usage.counts).collect()
     }
 
     /// Decides about a packet that matches a PDR, charges it and counts it. The order:
@@ -298,23 +256,6 @@ impl Session {
         self.rules.fars.iter().find(|far| far.id == id)
     }
 
-    /// The first URR of a PDR that measures and whose quota is used up.
-    fn exhausted(&self, pdr: &Pdr) -> Option<&Urr> {
-        let mut urrs = pdr.urrs.iter().filter_map(|id| self.rules.urrs.iter().find(|urr| urr.id == *id));
-        urrs.find(|urr| !urr.inactive && self.is_exhausted(urr.id))
-    }
-
-    /// A quota that is used up in one respect, be it in one direction only, is used up.
-    fn is_exhausted(&self, urr: UrrId) -> bool {
-        let Some(usage) = self.usages.iter().find(|usage| usage.counts.urr == urr) else { return false };
-        let uplink = usage.counts.uplink_bytes - usage.uplink_at_grant;
-        let downlink = usage.counts.downlink_bytes - usage.downlink_at_grant;
-        let reached = |quota: Option<u64>, used: u64| quota.is_some_and(|quota| used >= quota);
-        reached(usage.quota.total, uplink + downlink)
-            || reached(usage.quota.uplink, uplink)
-            || reached(usage.quota.downlink, downlink)
-    }
-
     /// Whether all meters of these QERs let the packet pass; if so, all are charged, else none.
     fn charge(&mut self, qers: &[Qer], load: Load, moment: Moment<'_>) -> bool {
         let is_meant = |meter: &&mut Meter| qers.iter().any(|qer| meter_key(qer) == Some(meter.key));
@@ -324,62 +265,6 @@ impl Session {
             meters.iter_mut().for_each(|meter| meter.charge(load, moment.now_ns));
         }
         all
-    }
-
-    /// Counts a packet to the user that its FAR drops, or that was kept in vain.
-    fn count_dropped(&mut self, urrs: &[UrrId], load: Load) {
-        let minds = |urr: &&Urr| {
-            urrs.contains(&urr.id)
-                && !urr.inactive
-                && urr.dropped_downlink.unwrap_or_default() != DroppedDownlink::default()
-        };
-        for urr in self.rules.urrs.iter().filter(minds) {
-            let usage = self.usages.iter_mut().find(|usage| usage.counts.urr == urr.id);
-            if let Some(usage) = usage.filter(|_| load.direction == Direction::Downlink) {
-                usage.counts.dropped_downlink_packets += 1;
-                usage.counts.dropped_downlink_bytes += load.length;
-            }
-        }
-    }
-
-    /// Counts a packet in those URRs of its PDR that are chosen and measure.
-    fn count(&mut self, pdr: &Pdr, load: Load, chosen: impl Fn(&Urr) -> bool) {
-        for (bytes, packets) in self.counted(&pdr.urrs, load.direction, chosen) {
-            *bytes += load.length;
-            *packets += 1;
-        }
-    }
-
-    /// Takes a packet back that has not left, from URRs that measure what does.
-    pub(crate) fn take_back(&mut self, urrs: &[UrrId], load: Load) {
-        for (bytes, packets) in self.counted(urrs, load.direction, |urr| !urr.before_qos) {
-            *bytes -= load.length;
-            *packets -= 1;
-        }
-    }
-
-    /// Counts a packet that was taken back.
-    pub(crate) fn count_again(&mut self, urrs: &[UrrId], load: Load) {
-        for (bytes, packets) in self.counted(urrs, load.direction, |urr| !urr.before_qos) {
-            *bytes += load.length;
-            *packets += 1;
-        }
-    }
-
-    /// Bytes and packets of a direction, in each of these URRs that is chosen and measures.
-    fn counted(
-        &mut self,
-        urrs: &[UrrId],
-        direction: Direction,
-        chosen: impl Fn(&Urr) -> bool,
-    ) -> impl Iterator<Item = (&mut u64, &mut u64)> {
-        let all = &self.rules.urrs;
-        let measures = move |id: UrrId| all.iter().any(|urr| urr.id == id && !urr.inactive && chosen(urr));
-        let meant = move |usage: &&mut Usage| urrs.contains(&usage.counts.urr) && measures(usage.counts.urr);
-        self.usages.iter_mut().filter(meant).map(move |usage| match direction {
-            Direction::Uplink => (&mut usage.counts.uplink_bytes, &mut usage.counts.uplink_packets),
-            Direction::Downlink => (&mut usage.counts.downlink_bytes, &mut usage.counts.downlink_packets),
-        })
     }
 }
 
@@ -396,52 +281,6 @@ fn marks(qers: &[Qer]) -> Marks {
     let qfi = named().find(|qfi| qfi.value() != 0).or_else(|| named().next());
     let reflective = qers.iter().any(|qer| qer.reflective);
     Marks { qfi, reflective, paging_policy: None }
-}
-
-/// Between a tunnel and a plain network we are a router, which takes a hop off and knows what its ways take; from tunnel
-/// to tunnel we are not. And no user may talk to this node.
-pub(crate) fn may_leave(
-    arrival: &Arrival,
-    (to, leaves_for): (&ForwardingParameters, IpAddr),
-    marks: Marks,
-    setup: &Setup,
-) -> Result<(), Refused> {
-    let (header, plain) = (&arrival.packet.header, to.outer_header_creation.is_none());
-    if plain && setup.is_ours(header.destination) {
-        return Err(Refused::Quietly(DropReason::ToOurselves));
-    }
-    if plain && is_of_a_link(header.destination) {
-        return Err(Refused::Quietly(DropReason::IpNotForUs));
-    }
-    if !plain && arrival.tunnel.is_some() {
-        return Ok(());
-    }
-    if header.hops <= 1 {
-        return Err(Refused::Stopped(Stopped::NoHopLeft));
-    }
-    match setup.room(leaves_for, to, marks) {
-        Some(room) if arrival.packet.bytes.len() > room => Err(Refused::Stopped(Stopped::TooLong(room))),
-        _ => Ok(()),
-    }
-}
-
-/// Whether a destination is a station of a link of IPv6, or a group there, or of IPv4 this host, a group or everybody: no router
-/// forwards to it (RFC 4291 2.5.6, 2.7; RFC 1812 4.2.2.11, 5.3.7; groups are for those that know of multicast).
-pub(crate) fn is_of_a_link(destination: IpAddr) -> bool {
-    let address = match destination {
-        IpAddr::V4(address) => return matches!(address.octets(), [0 | 127 | 224.., ..]),
-        IpAddr::V6(address) => address,
-    };
-    let [_, scope, ..] = address.octets();
-    address.is_unicast_link_local() || address.is_multicast() && scope & 0x0f <= 2
-}
-
-/// A packet that does not leave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
-    Quietly(DropReason),
-    /// Its sender may want to know.
-    Stopped(Stopped),
 }
 
 #[cfg(test)]

@@ -4,7 +4,10 @@ use crate::ip::{self, UserPacket};
 use crate::meters::{UNITS_PER_NS, cost};
 use crate::setup::PortSetup;
 use ipnet::Ipv4Net;
-use rules::{BitRates, FTeid, FarId, Instance, Interface, PacketRate, PacketRates, Pdi, PdrId, Teid};
+use rules::{
+    BitRates, DroppedDownlink, FTeid, FarId, Instance, Interface, PacketRate, PacketRates, Pdi, PdrId, Teid,
+    Urr, Volume,
+};
 use std::net::Ipv4Addr;
 
 const US: Ipv4Addr = Ipv4Addr::new(10, 30, 0, 2);
