@@ -1,27 +1,30 @@
 //! Carries inputs to the PFCP node and does what it says.
 
+mod outputs;
+mod waking;
+
 use super::charging::Outbox;
 use super::content::{Rules, Telling};
 use super::control::{Control, Ordered};
-use super::keeping::{Keeping, is_change};
+use super::keeping::Keeping;
 use super::link::{Heard, Link};
 use super::metrics::Pfcp;
 use super::obey::{Obeyed, obey};
 use super::orders::Orders;
 use super::predefined::Tables;
-use super::send::{Datagram, send_all};
+use super::send::Datagram;
 use super::sockets::{Inbox, Sockets};
-use charging::Cdr;
-use charging::spool::Durable;
 use dplink::{Command, Notice};
 use machine::Time;
-use n4::{Input, Node, Output};
+use n4::{Input, Node};
+use outputs::Action;
 use session::{Change, Store};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
+use waking::Wake;
 
 /// Inputs of one kind that are taken before what they ask for is done: the database is written once for all of them,
 /// which costs hardly more than for one.
@@ -64,31 +67,6 @@ pub(crate) struct Runtime {
     refuses_unknown: bool,
     /// When the data plane is told of it, and of rules made of PFDs.
     telling: Telling,
-}
-
-/// What wakes the runtime.
-enum Wake {
-    /// Its length, who sent it, and how long it has waited.
-    Datagram(usize, SocketAddr, Duration),
-    Link(Option<Heard>),
-    Room,
-    /// The file of content rules has changed.
-    ContentFile,
-    /// The data plane is to be told of content rules.
-    Content,
-    Timer,
-    Durable(Durable),
-    Ordered(Ordered),
-    /// The database may take what waits for it.
-    Keeping,
-}
-
-/// What is done once the database has what it must have.
-enum Action {
-    /// A datagram, and whether it comes with changes: it must not be said before they are saved.
-    Send(Datagram, bool),
-    Command(Command),
-    Write(Box<Cdr>),
 }
 
 impl Runtime {
@@ -191,48 +169,6 @@ impl Runtime {
             }
             inbox.datagrams().for_each(|(bytes, from)| self.input(Input::Datagram { from, bytes }));
             taken += more;
-        }
-    }
-
-    async fn wake(&mut self, bytes: &mut [u8]) -> anyhow::Result<Wake> {
-        let due = self.node.next_due().map(|due| self.zero + due.since_zero());
-        let durable = async {
-            match &mut self.charging {
-                Some(charging) => charging.durable().await,
-                None => None,
-            }
-        };
-        tokio::select! {
-            received = self.sockets.receive(bytes) => match received {
-                Ok((length, from, waited)) => Ok(Wake::Datagram(length, from, waited)),
-                // An ICMP error about something sent earlier: its timer will see to that.
-                Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => Ok(Wake::Timer),
-                Err(error) => Err(error.into()),
-            },
-            heard = self.link.next() => Ok(Wake::Link(heard)),
-            () = self.orders.room() => Ok(Wake::Room),
-            Ok(()) = self.content.changed() => Ok(Wake::ContentFile),
-            () = until(self.telling.at()) => Ok(Wake::Content),
-            Some(durable) = durable => Ok(Wake::Durable(durable)),
-            ordered = self.control.next() => Ok(Wake::Ordered(ordered)),
-            () = until(self.keeping.again()) => Ok(Wake::Keeping),
-            () = until(due) => Ok(Wake::Timer),
-        }
-    }
-
-    /// Records that are in files are in the database no longer.
-    fn durable(&mut self, durable: Durable) {
-        self.changes.push(Change::EraseCdrs(durable.first, durable.last));
-        self.charging.iter_mut().for_each(|charging| charging.forgotten(durable));
-    }
-
-    /// A record without room is lost; its number is not given out again, so that files tell of it.
-    fn record(&mut self, cdr: Cdr) {
-        if self.charging.as_mut().is_none_or(|charging| charging.admits(&cdr)) {
-            self.changes.push(Change::SaveCdr(cdr.clone()));
-            self.actions.push(Action::Write(Box::new(cdr)));
-        } else {
-            self.changes.push(Change::SkipCdr(cdr.serial));
         }
     }
 
@@ -360,80 +296,5 @@ impl Runtime {
         let is_saved = self.keeping.save(&mut self.changes, Instant::now());
         anyhow::ensure!(is_saved, "the session database does not take what is to be remembered");
         Ok(())
-    }
-
-    fn note_outputs(&mut self, outputs: Vec<Output>) {
-        let goes_with_changes = outputs.iter().any(is_change);
-        for output in outputs {
-            match output {
-                Output::SaveSession(seid, packed) => self.changes.push(Change::SaveSession(seid, packed)),
-                Output::EraseSession(seid) => self.changes.push(Change::EraseSession(seid)),
-                Output::SaveNode(record) => self.changes.push(Change::SaveNode(record)),
-                Output::SaveAssociation(record) => self.changes.push(Change::SaveAssociation(record)),
-                Output::EraseAssociation(node_id) => self.changes.push(Change::EraseAssociation(node_id)),
-                Output::SavePfds(record) => self.changes.push(Change::SavePfds(record)),
-                Output::ErasePfds(application) => self.changes.push(Change::ErasePfds(application)),
-                Output::SaveTold(told) => self.changes.push(Change::SaveTold(told)),
-                Output::SavePath(path) => self.changes.push(Change::SavePath(path)),
-                Output::ErasePath(path) => self.changes.push(Change::ErasePath(path)),
-                Output::ContentRules => self.telling.pfds_changed(Instant::now()),
-                Output::Send { to, bytes } => self.actions.push(Action::Send((to, bytes), goes_with_changes)),
-                Output::Put(desired) => self.actions.push(Action::Command(Command::Put(desired))),
-                Output::Delete(session) => self.actions.push(Action::Command(Command::Delete { session })),
-                Output::QueryUsage { session, urrs, token, is_reported } => {
-                    let query = Command::QueryUsage { session, urrs, token, is_reported };
-                    self.actions.push(Action::Command(query));
-                }
-                Output::SaveCdr(cdr) => self.record(*cdr),
-                Output::Note(note) => crate::log::note(note),
-            }
-        }
-    }
-
-    /// Does what the node said. What is answered must be in the database first.
-    async fn carry_out(&mut self) {
-        let charging = self.charging.as_ref().map(Outbox::figures);
-        self.told.send_replace(Pfcp::of(&self.node, charging).with_store_problem(self.keeping.is_failing()));
-        self.keep();
-        let mut actions = std::mem::take(&mut self.actions);
-        for action in actions.drain(..) {
-            match action {
-                Action::Send(datagram, goes_with_changes) => {
-                    self.datagrams.extend(self.keeping.pass(datagram, goes_with_changes));
-                }
-                Action::Write(cdr) if self.keeping.is_failing() => self.keeping.hold_cdr(*cdr),
-                Action::Command(command) => {
-                    self.orders.give(command, |session| self.node.desired_of(session))
-                }
-                Action::Write(cdr) => self.charging.iter().for_each(|charging| charging.send((*cdr).clone())),
-            }
-        }
-        // The room it has grown to is for the next ones.
-        self.actions = actions;
-        self.send_commands();
-        send_all(&self.sockets, &mut self.datagrams).await;
-    }
-
-    /// Saves what is to be saved, and what could not be before.
-    fn keep(&mut self) {
-        let was_failing = self.keeping.is_failing();
-        if self.changes.is_empty() && !was_failing {
-            return;
-        }
-        let is_saved = self.keeping.save(&mut self.changes, Instant::now());
-        self.node.set_keeping(is_saved);
-        if is_saved && was_failing {
-            let (datagrams, cdrs) = self.keeping.release();
-            self.datagrams.extend(datagrams);
-            self.actions.extend(cdrs.into_iter().map(|cdr| Action::Write(Box::new(cdr))));
-        }
-    }
-}
-
-/// For ever, where there is no moment.
-async fn until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => sleep_until(moment).await,
-        None => std::future::pending().await,
     }
 }
