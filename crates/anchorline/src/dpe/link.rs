@@ -1,18 +1,20 @@
 //! Serves the link to the control plane on a Unix socket: any number of connections, one of them in control.
 
+mod looks;
+mod streams;
+
 use super::content::{Builder, Built};
 use super::exact::{self, Directors};
 use crate::exit;
 use anyhow::Context;
 use dataplane::{ChargingKey, ContentRules, Engine};
-use dplink::frame::{self, Reader};
 use dplink::{Command, Notice, PortSteering, Role, WorkerIdle};
+use looks::{is_a_look, marked};
 use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use streams::{read, write};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior};
@@ -293,129 +295,8 @@ impl Server {
     }
 }
 
-/// Whether a command changes nothing of what sessions are.
-const fn is_a_look(command: &Command) -> bool {
-    matches!(
-        command,
-        Command::GetStatistics
-            | Command::GetPeers { .. }
-            | Command::Trace { .. }
-            | Command::Explain { .. }
-            | Command::Locate { .. }
-            | Command::GetBalance { .. }
-            | Command::Even { .. }
-    )
-}
-
-/// Tokens of looks are those of connections here, so that each gets its own answer.
-fn marked(command: Command, id: ConnectionId) -> Command {
-    match command {
-        Command::GetPeers { .. } => Command::GetPeers { token: id },
-        Command::Trace { filter, .. } => Command::Trace { token: id, filter },
-        Command::Explain { question, .. } => Command::Explain { token: id, question },
-        Command::Locate { whose, to, .. } => Command::Locate { token: id, whose, to },
-        Command::GetBalance { .. } => Command::GetBalance { token: id },
-        Command::Even { by, is_dry, .. } => Command::Even { token: id, by, is_dry },
-        other => other,
-    }
-}
-
 impl Drop for Server {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
-    }
-}
-
-async fn read(id: ConnectionId, mut socket: OwnedReadHalf, tell: mpsc::Sender<Heard>) {
-    let mut reader = Reader::default();
-    let mut bytes = vec![0; 65_536];
-    while let Ok(length @ 1..) = socket.read(&mut bytes).await {
-        reader.extend(bytes.get(..length).unwrap_or_default());
-        if let Err(error) = pass_on(id, &mut reader, &tell).await {
-            tracing::warn!("connection {id} was closed: {error}");
-            break;
-        }
-    }
-    let _ = tell.send((id, None)).await;
-}
-
-/// Passes every whole command on; waits while too many are under way.
-async fn pass_on(id: ConnectionId, reader: &mut Reader, tell: &mpsc::Sender<Heard>) -> anyhow::Result<()> {
-    while let Some(command) = reader.take()? {
-        tell.send((id, Some(command))).await?;
-    }
-    Ok(())
-}
-
-async fn write(mut socket: OwnedWriteHalf, mut notices: mpsc::Receiver<Notice>) {
-    let mut bytes = Vec::new();
-    while let Some(notice) = notices.recv().await {
-        bytes.clear();
-        let mut next = Some(notice);
-        // Whatever else waits goes out in the same write.
-        while let Some(notice) = next {
-            if let Err(error) = frame::write(&notice, &mut bytes) {
-                tracing::error!("a notice cannot be sent: {error}");
-            }
-            next = notices.try_recv().ok();
-        }
-        if socket.write_all(&bytes).await.is_err() {
-            return;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use dplink::{Destination, Measure, Question, TraceFilter, Whose};
-
-    fn looks() -> [Command; 6] {
-        let filter = TraceFilter { packets: 1, seconds: 1, port: None, ue: None, teid: None };
-        let question = Question {
-            is_down: false,
-            ue: [10, 60, 0, 1].into(),
-            instance: rules::Instance::DEFAULT,
-            remote: [8, 8, 8, 8].into(),
-            protocol: 1,
-            ports: None,
-            traffic_class: 0,
-            qfi: None,
-            teid: None,
-            is_verbose: false,
-            application: None,
-        };
-        let (trace, explain) = (Command::Trace { token: 1, filter }, Command::Explain { token: 1, question });
-        let whose = Whose::User([10, 60, 0, 1].into(), rules::Instance::DEFAULT);
-        let locate = Command::Locate { token: 1, whose, to: Some(Destination { worker: 1, is_dry: false }) };
-        let even = Command::Even { token: 1, by: Measure::Load, is_dry: false };
-        [Command::GetPeers { token: 1 }, trace, explain, locate, Command::GetBalance { token: 1 }, even]
-    }
-
-    #[test]
-    fn an_observer_looks_and_changes_nothing() {
-        assert!(looks().iter().all(is_a_look) && is_a_look(&Command::GetStatistics));
-        let session = rules::Seid(1);
-        for change in
-            [Command::ResyncBegin { recovery_time_stamp: 1 }, Command::ResyncEnd, Command::Delete { session }]
-        {
-            assert!(!is_a_look(&change), "{change:?}");
-        }
-    }
-
-    #[test]
-    fn a_look_is_answered_where_it_came_from_whatever_it_says_of_itself() {
-        for look in looks() {
-            let (Command::Trace { token, .. }
-            | Command::Explain { token, .. }
-            | Command::Locate { token, .. }
-            | Command::GetBalance { token }
-            | Command::Even { token, .. }
-            | Command::GetPeers { token }) = marked(look, 7)
-            else {
-                panic!("a look became something else")
-            };
-            assert_eq!(token, 7);
-        }
     }
 }

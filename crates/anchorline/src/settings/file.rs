@@ -1,30 +1,26 @@
 //! The file as it is written, and what its values must be together.
 
+mod content;
+mod ports;
 #[cfg(test)]
 mod tests;
 
 use super::values::{
-    Balance, ConnectionAge, DeviceHash, EchoN3, EchoPeriod, EchoT3, EnrichedConnections, ExactRules, Flows,
-    FramedRoutes, HugePages, Idle, IdleUs, Inspections, MemoryMb, Mtu, Pdrs, PortAddress, PortAddress6,
-    PortInterface, Sessions, Side, Vlan, Workers,
+    Balance, DeviceHash, EchoN3, EchoPeriod, EchoT3, ExactRules, Flows, FramedRoutes, HugePages, Idle,
+    IdleUs, MemoryMb, Mtu, Pdrs, PortAddress, PortAddress6, PortInterface, Sessions, Side, Vlan, Workers,
 };
 use super::{
     CrewSettings, DpeSettings, PortSettings, Settings, advertised, charging, classes, crew, exact, limits, n4,
 };
-use crate::content::Sources;
 use ::n4::InterfaceTypes;
 use config::{NodeIdText, Refusal, Spanned};
-use dpi::rule_file::Category;
-use ipnet::{IpNet, Ipv4Net, Ipv6Net};
-use rules::{Instance, Interface};
+use content::Content;
+use ipnet::{IpNet, Ipv4Net};
+use ports::{check_ports, check_route, is_ethernet};
+use rules::Instance;
 use serde::Deserialize;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-
-/// As many as a data path can have.
-const PORTS_MAX: usize = 16;
-/// As long as a name of labels may be (TS 23.003 9.1).
-const NAME_MAX: usize = 100;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -129,66 +125,6 @@ struct Route {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Content {
-    rules: PathBuf,
-    #[serde(default)]
-    category: Vec<ContentCategory>,
-    #[serde(default)]
-    resolvers: Vec<Spanned<IpAddr>>,
-    #[serde(default)]
-    inspections: Inspections,
-    #[serde(default)]
-    connection_s: ConnectionAge,
-    #[serde(default)]
-    enriched_connections: EnrichedConnections,
-}
-
-/// A list of hosts that are one application.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ContentCategory {
-    name: Spanned<String>,
-    file: PathBuf,
-    #[serde(default = "category_precedence")]
-    precedence: u32,
-    #[serde(default)]
-    rating_group: u32,
-}
-
-/// Behind most rules, so that one for a host of a category can say otherwise.
-const fn category_precedence() -> u32 {
-    1_000_000
-}
-
-/// Categories of a node.
-const CATEGORIES_MAX: usize = 64;
-/// Resolvers whose answers tell everybody.
-const RESOLVERS_MAX: usize = 64;
-
-fn content(content: Content) -> Result<Sources, Refusal> {
-    let Content { rules, category, resolvers, inspections, connection_s, enriched_connections } = content;
-    if let Some(excess) = resolvers.get(RESOLVERS_MAX) {
-        return Err(Refusal::of(excess, format!("more than {RESOLVERS_MAX} resolvers")));
-    }
-    if let Some(excess) = category.get(CATEGORIES_MAX) {
-        return Err(Refusal::of(&excess.name, format!("more than {CATEGORIES_MAX} categories")));
-    }
-    let mut categories = Vec::with_capacity(category.len());
-    for ContentCategory { name, file, precedence, rating_group } in category {
-        if rules::ApplicationId::new(name.get_ref()).is_none() {
-            return Err(Refusal::of(&name, "an application's name has 1 to 255 octets"));
-        }
-        let name = name.into_inner();
-        categories.push((Category { name, precedence, rating_group }, file));
-    }
-    let (inspections, connection_s) = (inspections.0, connection_s.0);
-    let enriched_connections = enriched_connections.0;
-    let resolvers = resolvers.into_iter().map(Spanned::into_inner).collect();
-    Ok(Sources { rules, categories, resolvers, inspections, connection_s, enriched_connections })
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Metrics {
     listen: Address,
 }
@@ -224,7 +160,7 @@ pub(super) fn check(file: File) -> Result<Settings, Refusal> {
         advertised,
         n4,
         charging,
-        content: file.content.map(content).transpose()?,
+        content: file.content.map(content::check).transpose()?,
         metrics: file.metrics.map(|metrics| metrics.listen.0),
     })
 }
@@ -294,128 +230,4 @@ fn port(port: Port, crew: &CrewSettings) -> Result<PortSettings, Refusal> {
         exact_rules,
         classes,
     })
-}
-
-fn check_ports(ports: &[Port]) -> Result<(), Refusal> {
-    if ports.len() > PORTS_MAX {
-        return Err(Refusal::absent(format!("{} ports are more than the {PORTS_MAX} allowed", ports.len())));
-    }
-    for (at, port) in ports.iter().enumerate() {
-        let others = ports.get(..at).unwrap_or_default();
-        if others.iter().any(|other| other.name.get_ref() == port.name.get_ref()) {
-            return Err(Refusal::of(&port.name, "another port has this name"));
-        }
-        if others.iter().any(|other| other.device.get_ref() == port.device.get_ref()) {
-            return Err(Refusal::of(&port.device, "another port has this device"));
-        }
-        check_network(port, others)?;
-        check_ethernet(port, others)?;
-        check_hash(port)?;
-        if let Some(address) = &port.address
-            && others
-                .iter()
-                .any(|other| ipv4(other).is_some_and(|ipv4| ipv4.addr() == address.get_ref().0.addr()))
-        {
-            return Err(Refusal::of(address, "another port has this address"));
-        }
-        if let Some(address) = &port.ipv6
-            && others
-                .iter()
-                .any(|other| ipv6(other).is_some_and(|other| other.addr() == address.get_ref().0.addr()))
-        {
-            return Err(Refusal::of(address, "another port has this address"));
-        }
-    }
-    match ports.iter().any(|port| Interface::from(port.interface) == Interface::Access) {
-        true => Ok(()),
-        false => {
-            Err(Refusal::absent("a [[dpe.port]] with interface = \"access\" is needed: tunnels end there"))
-        }
-    }
-}
-
-fn is_ethernet(port: &Port) -> bool {
-    port.ethernet.as_ref().is_some_and(|ethernet| *ethernet.get_ref())
-}
-
-/// A port of Ethernet has no address; every other has one.
-fn check_ethernet(port: &Port, others: &[Port]) -> Result<(), Refusal> {
-    let Some(ethernet) = port.ethernet.as_ref().filter(|_| is_ethernet(port)) else {
-        return match port.address {
-            Some(_) => Ok(()),
-            None => Err(Refusal::of(&port.name, "needs an address, as it is not a port of Ethernet")),
-        };
-    };
-    if let Some(address) = &port.address {
-        return Err(Refusal::of(address, "a port of Ethernet has no address"));
-    }
-    if let Some(address) = &port.ipv6 {
-        return Err(Refusal::of(address, "a port of Ethernet has no address"));
-    }
-    if let Some(interfaces) = &port.interfaces {
-        return Err(Refusal::of(interfaces, "a port of Ethernet has no address where tunnels could end"));
-    }
-    if Interface::from(port.interface) == Interface::Access {
-        return Err(Refusal::of(ethernet, "an Ethernet data network is on the core side"));
-    }
-    let network =
-        |port: &Port| port.network_instance.as_ref().map(|name| name.get_ref().to_ascii_lowercase());
-    match others.iter().any(|other| is_ethernet(other) && network(other) == network(port)) {
-        true => Err(Refusal::of(ethernet, "another port of this network instance is of Ethernet")),
-        false => Ok(()),
-    }
-}
-
-/// Tunnels end at access ports alone.
-fn check_hash(port: &Port) -> Result<(), Refusal> {
-    let is_access = Interface::from(port.interface) == Interface::Access;
-    match port.hash.as_ref().filter(|hash| *hash.get_ref() == DeviceHash::Teid && !is_access) {
-        Some(hash) => {
-            Err(Refusal::of(hash, "only access ports see TEIDs; the core ports of such a card are \"inner\""))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Names are told apart by a digest.
-fn check_network(port: &Port, others: &[Port]) -> Result<(), Refusal> {
-    let Some(name) = &port.network_instance else { return Ok(()) };
-    if name.get_ref().is_empty() || name.get_ref().len() > NAME_MAX {
-        return Err(Refusal::of(name, "a network instance has a name of 1 to 100 characters"));
-    }
-    let others = others.iter().filter_map(|other| other.network_instance.as_ref());
-    let mut others = others.filter(|other| !other.get_ref().eq_ignore_ascii_case(name.get_ref()));
-    match others.any(|other| Instance::of(other.get_ref()) == Instance::of(name.get_ref())) {
-        true => Err(Refusal::of(name, "cannot be told apart from the name of another network instance")),
-        false => Ok(()),
-    }
-}
-
-/// Whether a port is of the network a route is of; one that names none is of whichever its next hop is in.
-fn is_of_network(port: &Port, route: &Route) -> bool {
-    let name = |name: &Spanned<String>| name.get_ref().to_ascii_lowercase();
-    let meant = route.network_instance.as_ref().map(name);
-    meant.is_none() || meant == port.network_instance.as_ref().map(name)
-}
-
-fn ipv4(port: &Port) -> Option<Ipv4Net> {
-    port.address.as_ref().map(|address| address.get_ref().0)
-}
-
-fn ipv6(port: &Port) -> Option<Ipv6Net> {
-    port.ipv6.as_ref().map(|address| address.get_ref().0)
-}
-
-fn check_route(route: &Route, ports: &[Port]) -> Result<(), Refusal> {
-    let reaches = |port: &Port| match route.via.get_ref() {
-        IpAddr::V4(via) => ipv4(port).is_some_and(|address| address.contains(via)),
-        IpAddr::V6(via) => ipv6(port).is_some_and(|address| address.contains(via)),
-    };
-    if route.prefix.addr().is_ipv4() != route.via.get_ref().is_ipv4() {
-        return Err(Refusal::of(&route.via, "is not of the family of the prefix"));
-    }
-    match ports.iter().any(|port| is_of_network(port, route) && reaches(port)) {
-        true => Ok(()),
-        false => Err(Refusal::of(&route.via, "is in the subnet of no port")),
-    }
 }

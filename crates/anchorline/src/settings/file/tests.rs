@@ -2,6 +2,7 @@ use super::*;
 use crate::settings::ClassSettings;
 use crate::settings::timers::TimerSettings;
 use ::config::ConfigError;
+use rules::Interface;
 use std::time::Duration;
 
 const EXAMPLE: &str = include_str!("../../../../../config/upf.toml");

@@ -1,0 +1,189 @@
+use super::*;
+use session::{AssociationRecord, ChargingRecord, CpFSeid, PfdRecord, UsageRecord};
+
+const SEID: rules::Seid = rules::Seid(7);
+const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 30, 0, 2));
+const THERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 30, 0, 3));
+
+fn session(charging: Option<Box<ChargingRecord>>) -> SessionRecord {
+    SessionRecord {
+        era: 0,
+        seid: SEID,
+        revision: 1,
+        owner: "smf.example".to_owned(),
+        cp_f_seid: CpFSeid { seid: 7, address: [10, 40, 0, 1].into() },
+        rules: rules::Rules::default().into(),
+        usage: UsageRecord::default(),
+        extras: None,
+        charging,
+    }
+}
+
+fn charged() -> Option<Box<ChargingRecord>> {
+    let session = ::charging::Session {
+        seid: SEID.0,
+        owner: "smf.example".to_owned(),
+        cp_seid: 7,
+        cp_address: [10, 40, 0, 1].into(),
+        serving_nodes: vec![],
+        user: ::charging::User::default(),
+    };
+    let account = ::charging::Account::new(session, &::charging::Policy::default(), machine::Clock::at(1));
+    Some(Box::new(ChargingRecord { account, own: vec![] }))
+}
+
+fn association() -> AssociationRecord {
+    AssociationRecord {
+        era: 0,
+        ends_ms: None,
+        ending_sets: vec![],
+        set_up_ms: 0,
+        named_ms: 0,
+        capabilities: 0,
+        node_id: "smf.example".to_owned(),
+        address: ([10, 40, 0, 1], 8805).into(),
+        recovery_time_stamp: 1,
+        features: vec![],
+        set_id: vec![],
+        alternatives: vec![],
+        preferred: 0,
+        answers_heartbeats: false,
+        unconfirmed: session::PeerNews::default(),
+    }
+}
+
+fn pfds() -> PfdRecord {
+    PfdRecord { application: "video".to_owned(), owner: "smf.example".to_owned(), pfds: vec![] }
+}
+
+/// A database that was in use in this life of the machine.
+fn in_use(store: &Store, boot: &str, record: &SessionRecord) -> Begun {
+    let begun = begin(store, boot, vec![HERE]).unwrap();
+    let session = Change::SaveSession(record.seid, Packed::of(record));
+    store.apply(&[session, Change::SaveAssociation(association()), Change::SavePfds(pfds())]).unwrap();
+    begun
+}
+
+#[test]
+fn a_control_plane_that_starts_again_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap().0;
+    let before = in_use(&store, "one", &session(None));
+    let after = begin(&store, "one", vec![HERE]).unwrap();
+    assert_eq!(after.start.node, before.start.node);
+    assert_eq!(after.start.sessions, [Packed::of(&session(None))]);
+    assert_eq!((after.start.associations, after.start.pfds), (vec![association()], vec![pfds()]));
+}
+
+#[test]
+fn so_does_one_that_ended_before_the_machine_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap().0;
+    let before = in_use(&store, "one", &session(None));
+    end(&store, before.life);
+    let after = begin(&store, "two", vec![HERE]).unwrap();
+    assert_eq!((after.start.node, after.start.sessions.len()), (before.start.node, 1));
+    // This time it has not.
+    assert_eq!(begin(&store, "three", vec![HERE]).unwrap().start.sessions, []);
+}
+
+#[test]
+fn after_a_crash_of_the_machine_control_planes_are_told_that_sessions_were_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap().0;
+    let before = in_use(&store, "one", &session(None));
+    let after = begin(&store, "two", vec![HERE]).unwrap();
+    let (old, new) = (before.start.node.recovery_time_stamp, after.start.node.recovery_time_stamp);
+    assert!(new > old, "{new} is not later than {old}");
+    let start = after.start;
+    assert_eq!((start.sessions, start.associations, start.pfds), (vec![], vec![], vec![]));
+    assert_eq!(start.forgotten, [association().address], "some control planes ask for no heartbeats");
+    let kept = begin(&store, "two", vec![HERE]).unwrap().start;
+    assert_eq!((kept.node.recovery_time_stamp, kept.sessions, kept.associations), (new, vec![], vec![]));
+}
+
+#[test]
+fn what_an_operator_has_put_is_there_after_a_crash_of_the_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap().0;
+    in_use(&store, "one", &session(None));
+    let record = PredefinedRecord { name: "ads".to_owned(), text: "[[n4.predefined_rule]]".to_owned() };
+    store.apply(&[Change::SavePredefined(record.clone())]).unwrap();
+    for boot in ["one", "two"] {
+        let kept = begin(&store, boot, vec![HERE]).unwrap().predefined;
+        assert_eq!(kept, std::slice::from_ref(&record), "{boot}");
+    }
+}
+
+#[test]
+fn what_was_charged_before_the_crash_is_charged_for_the_last_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap().0;
+    let before = in_use(&store, "one", &session(charged()));
+    let after = begin(&store, "two", vec![HERE]).unwrap();
+    assert_eq!(after.life.stream, before.life.stream, "records go on in the stream they are numbered in");
+    let left = after.start.sessions.first().unwrap().record().unwrap();
+    assert!(left.usage.is_over && left.charging.is_some());
+}
+
+fn with_tunnel() -> SessionRecord {
+    let mut record = session(None);
+    let pdi = rules::Pdi {
+        source_interface: rules::Interface::Access,
+        instance: rules::Instance::DEFAULT,
+        f_teid: Some(rules::FTeid { teid: rules::Teid(7), address: HERE }),
+        ue_ipv4: None,
+        ue_ipv6: None,
+        framed_routes: vec![],
+        sdf_filters: vec![],
+        application: None,
+        ethernet: None,
+        qfis: vec![],
+    };
+    std::sync::Arc::make_mut(&mut record.rules).pdrs.push(rules::Pdr {
+        id: rules::PdrId(1),
+        precedence: 1,
+        outer_header_removal: true,
+        pdi,
+        far: rules::FarId(1),
+        qers: vec![].into(),
+        urrs: vec![].into(),
+    });
+    record
+}
+
+/// What is known is kept: sessions tell what they used, and others go on.
+#[test]
+fn a_node_with_other_addresses_says_that_it_began_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap().0;
+    let before = in_use(&store, "one", &with_tunnel()).start.node.recovery_time_stamp;
+    let begin = |endpoints: &[IpAddr]| begin(&store, "one", endpoints.to_vec()).unwrap().start;
+    assert_eq!(begin(&[HERE, THERE]).node.recovery_time_stamp, before, "one more is no loss");
+    let moved = begin(&[THERE]);
+    let stamp = moved.node.recovery_time_stamp;
+    assert!(stamp > before, "{stamp} is not later than {before}");
+    assert_eq!((moved.sessions, moved.associations.len()), (vec![Packed::of(&with_tunnel())], 1));
+    assert_eq!(begin(&[THERE]).node.recovery_time_stamp, stamp, "once is enough");
+}
+
+#[test]
+fn an_address_that_no_session_has_a_tunnel_at_may_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap().0;
+    let before = in_use(&store, "one", &session(None)).start.node;
+    assert_eq!(begin(&store, "one", vec![THERE]).unwrap().start.node, before);
+}
+
+/// Nothing has to be written to go on in the same life of the machine.
+#[test]
+#[ignore = "needs TMPDIR on a file system with less than 8 MiB"]
+fn a_full_disk_keeps_nobody_from_going_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sessions");
+    in_use(&Store::open(&path).unwrap().0, "one", &session(None));
+    let _ = fs::write(folder.path().join("filler"), vec![0; 8 << 20]);
+    let store = Store::open(&path).unwrap().0;
+    let start = begin(&store, "one", vec![HERE]).unwrap().start;
+    assert_eq!((start.sessions, start.associations), (vec![Packed::of(&session(None))], vec![association()]));
+}

@@ -1,0 +1,138 @@
+//! What ports and routes must be together.
+
+use super::{Port, Route};
+use crate::settings::values::DeviceHash;
+use config::{Refusal, Spanned};
+use ipnet::{Ipv4Net, Ipv6Net};
+use rules::{Instance, Interface};
+use std::net::IpAddr;
+
+/// As many as a data path can have.
+const PORTS_MAX: usize = 16;
+
+/// As long as a name of labels may be (TS 23.003 9.1).
+const NAME_MAX: usize = 100;
+
+pub(super) fn check_ports(ports: &[Port]) -> Result<(), Refusal> {
+    if ports.len() > PORTS_MAX {
+        return Err(Refusal::absent(format!("{} ports are more than the {PORTS_MAX} allowed", ports.len())));
+    }
+    for (at, port) in ports.iter().enumerate() {
+        let others = ports.get(..at).unwrap_or_default();
+        if others.iter().any(|other| other.name.get_ref() == port.name.get_ref()) {
+            return Err(Refusal::of(&port.name, "another port has this name"));
+        }
+        if others.iter().any(|other| other.device.get_ref() == port.device.get_ref()) {
+            return Err(Refusal::of(&port.device, "another port has this device"));
+        }
+        check_network(port, others)?;
+        check_ethernet(port, others)?;
+        check_hash(port)?;
+        if let Some(address) = &port.address
+            && others
+                .iter()
+                .any(|other| ipv4(other).is_some_and(|ipv4| ipv4.addr() == address.get_ref().0.addr()))
+        {
+            return Err(Refusal::of(address, "another port has this address"));
+        }
+        if let Some(address) = &port.ipv6
+            && others
+                .iter()
+                .any(|other| ipv6(other).is_some_and(|other| other.addr() == address.get_ref().0.addr()))
+        {
+            return Err(Refusal::of(address, "another port has this address"));
+        }
+    }
+    match ports.iter().any(|port| Interface::from(port.interface) == Interface::Access) {
+        true => Ok(()),
+        false => {
+            Err(Refusal::absent("a [[dpe.port]] with interface = \"access\" is needed: tunnels end there"))
+        }
+    }
+}
+
+/// A port of Ethernet has no address; every other has one.
+fn check_ethernet(port: &Port, others: &[Port]) -> Result<(), Refusal> {
+    let Some(ethernet) = port.ethernet.as_ref().filter(|_| is_ethernet(port)) else {
+        return match port.address {
+            Some(_) => Ok(()),
+            None => Err(Refusal::of(&port.name, "needs an address, as it is not a port of Ethernet")),
+        };
+    };
+    if let Some(address) = &port.address {
+        return Err(Refusal::of(address, "a port of Ethernet has no address"));
+    }
+    if let Some(address) = &port.ipv6 {
+        return Err(Refusal::of(address, "a port of Ethernet has no address"));
+    }
+    if let Some(interfaces) = &port.interfaces {
+        return Err(Refusal::of(interfaces, "a port of Ethernet has no address where tunnels could end"));
+    }
+    if Interface::from(port.interface) == Interface::Access {
+        return Err(Refusal::of(ethernet, "an Ethernet data network is on the core side"));
+    }
+    let network =
+        |port: &Port| port.network_instance.as_ref().map(|name| name.get_ref().to_ascii_lowercase());
+    match others.iter().any(|other| is_ethernet(other) && network(other) == network(port)) {
+        true => Err(Refusal::of(ethernet, "another port of this network instance is of Ethernet")),
+        false => Ok(()),
+    }
+}
+
+/// Tunnels end at access ports alone.
+fn check_hash(port: &Port) -> Result<(), Refusal> {
+    let is_access = Interface::from(port.interface) == Interface::Access;
+    match port.hash.as_ref().filter(|hash| *hash.get_ref() == DeviceHash::Teid && !is_access) {
+        Some(hash) => {
+            Err(Refusal::of(hash, "only access ports see TEIDs; the core ports of such a card are \"inner\""))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Names are told apart by a digest.
+fn check_network(port: &Port, others: &[Port]) -> Result<(), Refusal> {
+    let Some(name) = &port.network_instance else { return Ok(()) };
+    if name.get_ref().is_empty() || name.get_ref().len() > NAME_MAX {
+        return Err(Refusal::of(name, "a network instance has a name of 1 to 100 characters"));
+    }
+    let others = others.iter().filter_map(|other| other.network_instance.as_ref());
+    let mut others = others.filter(|other| !other.get_ref().eq_ignore_ascii_case(name.get_ref()));
+    match others.any(|other| Instance::of(other.get_ref()) == Instance::of(name.get_ref())) {
+        true => Err(Refusal::of(name, "cannot be told apart from the name of another network instance")),
+        false => Ok(()),
+    }
+}
+
+pub(super) fn check_route(route: &Route, ports: &[Port]) -> Result<(), Refusal> {
+    let reaches = |port: &Port| match route.via.get_ref() {
+        IpAddr::V4(via) => ipv4(port).is_some_and(|address| address.contains(via)),
+        IpAddr::V6(via) => ipv6(port).is_some_and(|address| address.contains(via)),
+    };
+    if route.prefix.addr().is_ipv4() != route.via.get_ref().is_ipv4() {
+        return Err(Refusal::of(&route.via, "is not of the family of the prefix"));
+    }
+    match ports.iter().any(|port| is_of_network(port, route) && reaches(port)) {
+        true => Ok(()),
+        false => Err(Refusal::of(&route.via, "is in the subnet of no port")),
+    }
+}
+
+/// Whether a port is of the network a route is of; one that names none is of whichever its next hop is in.
+fn is_of_network(port: &Port, route: &Route) -> bool {
+    let name = |name: &Spanned<String>| name.get_ref().to_ascii_lowercase();
+    let meant = route.network_instance.as_ref().map(name);
+    meant.is_none() || meant == port.network_instance.as_ref().map(name)
+}
+
+fn ipv4(port: &Port) -> Option<Ipv4Net> {
+    port.address.as_ref().map(|address| address.get_ref().0)
+}
+
+fn ipv6(port: &Port) -> Option<Ipv6Net> {
+    port.ipv6.as_ref().map(|address| address.get_ref().0)
+}
+
+pub(super) fn is_ethernet(port: &Port) -> bool {
+    port.ethernet.as_ref().is_some_and(|ethernet| *ethernet.get_ref())
+}
