@@ -68,8 +68,9 @@ pub struct Args {
     /// Write the result, and a page of all results found there, into this folder.
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
-    /// What must be reached, else it fails: `establishments`, `modifications` and `deletions` a second, `last_to_first` and the control
-    /// process's `bytes` a session, at most, of `pfcp`; `ratio` of the others; with commas between.
+    /// What must be reached, else it fails: `establishments`, `modifications` and `deletions` a second, `last_to_first_cpu`,
+    /// `last_to_first_wall` and the control process's `bytes` a session, at most, of `pfcp`; `ratio` of the others; with commas
+    /// between.
     #[arg(long, value_name = "FIGURE=N", value_delimiter = ',')]
     require: Vec<Requirement>,
     /// Of `all`: rougher, in less than a minute.

@@ -5,6 +5,7 @@ use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
+use std::path::Path;
 use std::time::Duration;
 
 /// One machine and one build.
@@ -115,8 +116,20 @@ pub(crate) fn resident_bytes(process: &str) -> anyhow::Result<u64> {
 pub(crate) fn process_cpu_ns(process: u32) -> anyhow::Result<u64> {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task"))?;
     // A thread may end meanwhile.
-    let times = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok());
-    Ok(times.filter_map(|text| text.split(' ').next()?.parse::<u64>().ok()).sum())
+    Ok(tasks.filter_map(|task| cpu_ns_of(&task.ok()?.path())).sum())
+}
+
+/// How long a thread of this process has had a CPU, in nanoseconds.
+///
+/// # Errors
+/// There is no such thread.
+pub(crate) fn thread_cpu_ns(thread: Pid) -> anyhow::Result<u64> {
+    cpu_ns_of(Path::new(&format!("/proc/self/task/{thread}"))).context("a thread's CPU time cannot be read")
+}
+
+fn cpu_ns_of(task: &Path) -> Option<u64> {
+    let text = std::fs::read_to_string(task.join("schedstat")).ok()?;
+    text.split(' ').next()?.parse().ok()
 }
 
 /// How long the calling thread has had a CPU: time in which the kernel gave it to others is not in it.

@@ -24,8 +24,7 @@ const fn case(name: &'static str, words: &'static str) -> Case {
 const TICK: Duration = Duration::from_millis(20);
 
 /// What sessions must reach at any time: rates a second, no slowing down with their number, and bytes of the control process's.
-const PFCP: &str =
-    "pfcp --sessions 1000000 --require establishments=30000,modifications=60000,bytes=1536,last_to_first=0.9";
+const PFCP: &str = "pfcp --sessions 1000000 --require establishments=30000,modifications=60000,bytes=1536,last_to_first_cpu=0.9";
 
 /// For the record: some nine minutes.
 const RECORD: &[Case] = &[

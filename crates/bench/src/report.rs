@@ -1,5 +1,9 @@
 //! What a scenario found, with the names it has in JSON. Names are stable: others read them.
 
+mod pfcp;
+
+pub(crate) use pfcp::{PfcpCost, PfcpCosts, PfcpGrowth, PfcpRates};
+
 use crate::contest::{Runner, Score};
 use crate::machine::Machine;
 use crate::plan::{Direction, Plan};
@@ -212,66 +216,6 @@ pub(crate) struct Load {
     pub(crate) worker_away: f64,
     /// Trials that did not count because a thread was not running for too long.
     pub(crate) void_trials: u32,
-}
-
-/// What `pfcp` adds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PfcpRates {
-    pub(crate) establishments_per_s: Option<Spread>,
-    pub(crate) modifications_per_s: Option<Spread>,
-    pub(crate) deletions_per_s: Option<Spread>,
-    /// What a thread that answers at once, without having read the request, does in the place of the control plane engine, in turns
-    /// with it.
-    #[serde(default)]
-    pub(crate) bare_per_s: Option<Spread>,
-    /// The rate of establishments while sessions became more: a step for each part, in order.
-    #[serde(default)]
-    pub(crate) growth: Vec<PfcpGrowth>,
-    /// The rate of the last third of these over that of the first: below 1, more sessions are slower.
-    #[serde(default)]
-    pub(crate) last_to_first: Option<f64>,
-    #[serde(default)]
-    pub(crate) cost: PfcpCosts,
-    /// Of both processes.
-    pub(crate) bytes_per_session: u64,
-    pub(crate) cpe_bytes_per_session: u64,
-    pub(crate) dpe_bytes_per_session: u64,
-    /// Requests under way at once.
-    pub(crate) window: u32,
-    /// Requests sent again.
-    pub(crate) retransmissions: u64,
-    /// Requests refused or never answered.
-    pub(crate) failures: u64,
-    /// Share of the time in which the client had work to do: near 1, it is the client's rate and not the node's.
-    #[serde(default)]
-    pub(crate) client_busy: f64,
-}
-
-/// Establishments of one part of the sessions.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PfcpGrowth {
-    /// That were there after it.
-    pub(crate) sessions: u32,
-    pub(crate) establishments_per_s: f64,
-}
-
-/// What requests of each kind take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PfcpCosts {
-    pub(crate) establishment: PfcpCost,
-    pub(crate) modification: PfcpCost,
-    pub(crate) deletion: PfcpCost,
-}
-
-/// One request, in microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PfcpCost {
-    /// CPU time, of all threads of a process, system calls included.
-    pub(crate) cpe_us: f64,
-    pub(crate) dpe_us: f64,
-    /// From a request, as first sent, to its answer. Where many are under way, most of it is waiting for those before it.
-    #[serde(default)]
-    pub(crate) answer_us: Option<Latency>,
 }
 
 /// A thread that was away for more of the time than this says nothing of the engine.

@@ -210,12 +210,40 @@ fn pfcp_table(rates: &PfcpRates) -> String {
 }
 
 fn growth_table(rates: &PfcpRates, text: &mut String) {
-    let Some(ratio) = rates.last_to_first else { return };
-    let _ = writeln!(text, "\n{:<16} {:>10}", "up to sessions", "a second");
-    for step in &rates.growth {
-        let _ = writeln!(text, "{:<16} {:>10.0}", step.sessions, step.establishments_per_s);
+    if rates.growth.len() < 2 {
+        return;
     }
-    let _ = writeln!(text, "the last third at {ratio:.2} of the first third's rate");
+    let _ = writeln!(
+        text,
+        "\n{:<16} {:>10} {:>12} {:>12} {:>12}",
+        "up to sessions", "a second", "us cpe", "us bare", "bare a second"
+    );
+    for step in &rates.growth {
+        let figure = |value: Option<f64>, digits: usize| {
+            value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
+        };
+        let _ = writeln!(
+            text,
+            "{:<16} {:>10.0} {:>12} {:>12} {:>12}",
+            step.sessions,
+            step.establishments_per_s,
+            figure(step.cpe_us, 2),
+            figure(step.bare_us, 2),
+            figure(step.bare_per_s, 0)
+        );
+    }
+    if let Some(ratio) = rates.last_to_first_cpu {
+        let _ = writeln!(
+            text,
+            "the last third at {ratio:.2} of the first third's, by CPU time over the bare answer's"
+        );
+    }
+    if let Some(ratio) = rates.last_to_first_wall {
+        let _ = writeln!(
+            text,
+            "the last third at {ratio:.2} of the first third's rate by the clock, whatever the machine did"
+        );
+    }
 }
 
 fn control_line(control: Control) -> String {

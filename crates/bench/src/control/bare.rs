@@ -5,10 +5,12 @@ use super::client::{Client, make_room};
 use super::messages::{ADDRESS, modification};
 use crate::machine;
 use anyhow::Context;
+use nix::unistd::{Pid, gettid};
 use pfcp::{AssociationSetupResponse, Cause, Message, NodeId, SessionModificationResponse};
 use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -28,6 +30,17 @@ pub(crate) struct Bare {
     client: Client,
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
+    /// The kernel's name of it.
+    thread_id: Pid,
+}
+
+/// What the yardstick came to over a turn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    /// Requests answered a second.
+    pub(crate) rate: f64,
+    /// How long the thread that answers had a CPU.
+    pub(crate) cpu_ns: u64,
 }
 
 impl Bare {
@@ -43,28 +56,34 @@ impl Bare {
             anyhow::bail!("an IPv4 socket has no IPv4 address")
         };
         let is_over = Arc::new(AtomicBool::new(false));
+        let (tell, told) = channel();
         let thread = thread::spawn({
             let is_over = is_over.clone();
             move || {
+                let _ = tell.send(gettid());
                 // Elsewhere it would be a yardstick, too.
                 let _ = machine::pin(cpu);
                 answer(&socket, &is_over);
             }
         });
+        let thread_id = told.recv().context("the thread that answers ended")?;
         let client = Self::client(address, &is_over);
-        Ok(Self { client: client?, is_over, thread: Some(thread) })
+        Ok(Self { client: client?, is_over, thread: Some(thread), thread_id })
     }
 
     fn client(address: SocketAddrV4, is_over: &AtomicBool) -> anyhow::Result<Client> {
         Client::associate(address).inspect_err(|_| is_over.store(true, Ordering::Relaxed))
     }
 
-    /// How many modifications a second are answered, of so many.
+    /// Asks for so many modifications.
     ///
     /// # Errors
     /// The socket broke.
-    pub(crate) fn rate(&mut self, requests: u32) -> anyhow::Result<f64> {
-        self.client.all(0..requests, |_, number| Some(modification(number, SEID)))
+    pub(crate) fn turn(&mut self, requests: u32) -> anyhow::Result<Turn> {
+        let before = machine::thread_cpu_ns(self.thread_id)?;
+        let rate = self.client.all(0..requests, |_, number| Some(modification(number, SEID)))?;
+        let cpu_ns = machine::thread_cpu_ns(self.thread_id)?.saturating_sub(before);
+        Ok(Turn { rate, cpu_ns })
     }
 }
 
@@ -103,7 +122,10 @@ mod tests {
     #[test]
     fn everything_is_answered() {
         let mut bare = Bare::start(machine::cpus()[0]).unwrap();
-        assert!(bare.rate(1_000).unwrap() > 0.0);
+        let turn = bare.turn(1_000).unwrap();
+        assert!(turn.rate > 0.0);
+        // It is the answering thread's time, which cannot be more than has passed.
+        assert!(turn.cpu_ns > 0 && (turn.cpu_ns as f64) < 1_000.0 / turn.rate * 1e9 + 1e6, "{turn:?}");
         assert_eq!(bare.client.tally, Tally { answered: 1_001, failures: 0, retransmissions: 0 });
     }
 }

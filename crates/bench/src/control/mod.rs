@@ -5,7 +5,7 @@ mod client;
 mod messages;
 mod node;
 
-pub(crate) use bare::Bare;
+pub(crate) use bare::{Bare, Turn};
 pub(crate) use client::{Client, Tally, WINDOW};
 pub(crate) use messages::{deletion, establishment, modification};
 pub(crate) use node::Node;

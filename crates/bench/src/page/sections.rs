@@ -294,12 +294,29 @@ where a session has a rate and a count, or tags beside their flows.\n",
 
 /// Whether many sessions are slower to establish than few.
 fn growth(rates: &PfcpRates) -> String {
-    let Some(ratio) = rates.last_to_first else { return String::new() };
-    let mut text = "| sessions up to | establishments a second |\n|---|---|\n".to_owned();
-    for step in &rates.growth {
-        let _ = writeln!(text, "| {} | {:.0} |", step.sessions, step.establishments_per_s);
+    if rates.growth.len() < 2 {
+        return String::new();
     }
-    let _ = writeln!(text, "\nThe last third went at **{ratio:.2}** of the first third's rate.\n");
+    let mut text = "| sessions up to | establishments a second | CPU of the control plane engine, us each | of a bare answer meanwhile |\n|---|---|---|---|\n"
+        .to_owned();
+    for step in &rates.growth {
+        let (cpe_us, bare_us) = (number(step.cpe_us, 2), number(step.bare_us, 2));
+        let _ =
+            writeln!(text, "| {} | {:.0} | {cpe_us} | {bare_us} |", step.sessions, step.establishments_per_s);
+    }
+    text += "\n";
+    if let Some(ratio) = rates.last_to_first_cpu {
+        let _ = writeln!(
+            text,
+            "By CPU time over that of a bare answer, the last third went at **{ratio:.2}** of the first third's rate.\n"
+        );
+    }
+    if let Some(ratio) = rates.last_to_first_wall {
+        let _ = writeln!(
+            text,
+            "By the clock, whatever the machine did meanwhile, it went at {ratio:.2} of it.\n"
+        );
+    }
     text
 }
 
