@@ -79,7 +79,7 @@ fn config() -> Config {
 fn rules() -> Rules {
     let ue_ipv4 = Some(Ipv4Addr::new(10, 60, 0, 1));
     let f_teid = FTeid { teid: Teid(0x100), address: Ipv4Addr::new(10, 30, 0, 2).into() };
-    let tunnel = OuterHeaderCreation { teid: Teid(0x200), address: Ipv4Addr::new(10, 30, 0, 1).into() };
+    let tunnel = OuterHeaderCreation::gtpu(Teid(0x200), Ipv4Addr::new(10, 30, 0, 1).into() );
     let pdr = |id, source_interface, f_teid: Option<FTeid>| Pdr {
         id: PdrId(id),
         precedence: 1,

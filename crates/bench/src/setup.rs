@@ -131,7 +131,7 @@ pub(crate) fn config(population: &Population) -> Config {
 /// packets and no other does; two FARs, a QER with a rate and a URR, both of which all of them share.
 pub(crate) fn rules(number: u32, pdrs: u32) -> Rules {
     let user = user(number);
-    let tunnel = OuterHeaderCreation { teid: Teid(user.teid), address: ENDPOINTS.gnb.1.into() };
+    let tunnel = OuterHeaderCreation::gtpu(Teid(user.teid), ENDPOINTS.gnb.1.into());
     let far = |id, destination_interface, outer_header_creation| Far {
         id: FarId(id),
         apply_action: ApplyAction::Forward,

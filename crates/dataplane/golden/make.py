@@ -259,6 +259,19 @@ def gtpu():
          ("n6", Ether(dst=N6, src=ROUTER) / down_4g, encap, [("n3", tunnelled(routed(down_4g), 0x201, None))]))
 
 
+def udp():
+    """udp_encap."""
+    way = "usual_input flow session classify far gtpu_encap udp_encap ethernet_output send:n6"
+    for name, ue, teid, outer in [
+        ("ipv4", "10.60.0.140", 0x18B, IP(src=N6_IP, dst="203.0.113.99", ttl=64, flags="DF", id=0)
+         / UDP(sport=49152, dport=5000, chksum=0)),
+        ("ipv6_marked", "10.60.0.141", 0x18C, IPv6(src=N6_IP6, dst="2001:db8:ffff::9", hlim=64, tc=46 << 2)
+         / UDP(sport=49152, dport=5000))]:
+        inner = user(64, ue)
+        case(f"udp_encap/{name}", "Behind UDP and IP alone, and no hop later: from tunnel to tunnel.",
+             ("n3", up_frame(inner, teid=teid, qfi=None), way, [("n6", Ether(dst=ROUTER, src=N6) / outer / inner)]))
+
+
 def sessions():
     """user_input, flow, verdict, session, classify and far."""
     out = f"{UP} classify far ip_output ethernet_output send:n6"
@@ -538,7 +551,7 @@ def ip6():
 
 
 if __name__ == "__main__":
-    ethernet(), arp(), ip4(), icmp(), gtpu(), sessions(), steer(), enforcement(), content(), redirect(), readdress(), enrich(), ip6()
+    ethernet(), arp(), ip4(), icmp(), gtpu(), udp(), sessions(), steer(), enforcement(), content(), redirect(), readdress(), enrich(), ip6()
     import make6
     import make_errors
     import make_frames

@@ -16,7 +16,9 @@ use dplink::{
     Explanation, Outcome, Question,
 };
 use packet::FiveTuple;
-use rules::{Application, Arrival, Direction, Interface, Mismatch, PdrId, Qfi, Seid, Teid, limits};
+use rules::{
+    Application, Arrival, Direction, Interface, Mismatch, OuterHeader, PdrId, Qfi, Seid, Teid, limits,
+};
 use std::net::IpAddr;
 
 /// Tunnels of a session a packet is thought into, if its own is not named.
@@ -222,7 +224,10 @@ impl Explain {
 
     fn note_action(&mut self, state: &State, step: &HotStep) {
         let tunnel = step.tunnels().then(|| ExplainedTunnel {
-            teid: Teid(step.teid),
+            header: match step.is_udp() {
+                true => OuterHeader::Udp(step.teid as u16),
+                false => OuterHeader::Gtpu(Teid(step.teid)),
+            },
             ends: state.sessions.peers.way(step.peer).map(|way| way.ends),
             qfi: step.qfi(),
             reflective: step.is_reflective(),

@@ -136,7 +136,7 @@ impl Bench {
     /// And with the session that is held to a rate and a quota, the one whose user sleeps, the one over IPv6, and the
     /// ones that are copied and marked; the one with a service that is blocked, and content rules that tell it; the one whose
     /// user is sent to a portal, the one whose user is sent to another address, and the one whose requests get a field; two
-    /// that carry Ethernet frames; and two of one user, chained.
+    /// that carry Ethernet frames; two of one user, chained; and two behind UDP headers.
     pub(crate) fn full() -> Self {
         let mut bench = Self::with_sessions(&with_ethernet());
         for (session, rules) in
@@ -148,10 +148,11 @@ impl Bench {
         bench.put(REDIRECTED, 1, redirected());
         bench.put(ENRICHED, 1, enriched(ENRICHED));
         bench.put(READDRESSED, 1, readdressed(READDRESSED));
+        BEHIND_UDP.iter().for_each(|session| drop(bench.put(*session, 1, behind_udp(*session))));
         FRAMES.iter().for_each(|session| drop(bench.put(*session, 1, ethernet(*session))));
         CHAINED.iter().for_each(|session| drop(bench.put(*session, 1, chained(*session))));
         let notices = bench.settle();
-        assert_eq!(notices.len(), 13, "{notices:?}");
+        assert_eq!(notices.len(), 15, "{notices:?}");
         let rules = "id=1 precedence=1 rating-group=1 application=blocked host=.blocked.example";
         let classifier = dpi::rule_file::read_lines(rules).unwrap().compile().unwrap();
         bench.engine.load(ContentRules::new(1, classifier, None).unwrap());
@@ -270,7 +271,7 @@ fn chained(session: u64) -> Rules {
     let [first, second] = CHAINED;
     let mut rules = rules(session);
     let core = FTeid { teid: Teid(0x381), address: Ipv4Addr::new(10, 50, 0, 2).into() };
-    let to = |teid, address| Some(OuterHeaderCreation { teid: Teid(teid), address });
+    let to = |teid, address| Some(OuterHeaderCreation::gtpu(Teid(teid), address));
     if session == first {
         rules.pdrs.iter_mut().for_each(|pdr| (pdr.pdi.ue_ipv4, pdr.outer_header_removal) = (None, true));
         rules.pdrs[1].pdi.f_teid = Some(core);
@@ -289,6 +290,7 @@ pub(crate) fn with_ethernet() -> Config {
     let (name, mac) = ("n6e".to_owned(), MacAddress([2, 0, 0, 0, 7, 2]));
     let address = "0.0.0.0/32".parse().unwrap();
     let of_n6 = config.ports[N6].clone();
+    config.limits.sessions = 20;
     config.ports.push(PortConfig { name, mac, address, address6: None, ethernet: true, ..of_n6 });
     config
 }
@@ -316,7 +318,7 @@ pub(crate) const COPIED: u64 = 70;
 /// Uplink packets are copied into a tunnel to a station of the core, downlink packets plainly to the core.
 pub(crate) fn copied() -> Rules {
     let mut rules = rules(COPIED);
-    let collector = OuterHeaderCreation { teid: Teid(0x999), address: Ipv4Addr::new(10, 50, 0, 1).into() };
+    let collector = OuterHeaderCreation::gtpu(Teid(0x999), Ipv4Addr::new(10, 50, 0, 1).into());
     let copy = |outer_header_creation, dscp| ForwardingParameters {
         destination_interface: Interface::Core,
         instance: Instance::DEFAULT,
@@ -326,6 +328,20 @@ pub(crate) fn copied() -> Rules {
     (rules.fars[0].duplicating, rules.fars[1].duplicating) = (true, true);
     rules.fars[0].duplicates = vec![copy(Some(collector), None)];
     rules.fars[1].duplicates = vec![copy(None, Some(10))];
+    rules
+}
+
+/// Sessions whose uplink packets leave behind a UDP header, over IPv4 and over IPv6.
+pub(crate) const BEHIND_UDP: [u64; 2] = [140, 141];
+
+/// For port 5000 of a host beyond the router; over IPv6 it is marked.
+pub(crate) fn behind_udp(session: u64) -> Rules {
+    let mut rules = rules(session);
+    let to = rules.fars[0].forwarding.as_mut().unwrap();
+    let [ipv4, ipv6]: [IpAddr; 2] = ["203.0.113.99", "2001:db8:ffff::9"].map(|host| host.parse().unwrap());
+    let is_ipv6 = session == BEHIND_UDP[1];
+    to.outer_header_creation = Some(OuterHeaderCreation::udp(5_000, if is_ipv6 { ipv6 } else { ipv4 }));
+    to.dscp = is_ipv6.then_some(46);
     rules
 }
 
@@ -448,7 +464,7 @@ pub(crate) fn rules(session: u64) -> Rules {
         qers: vec![QerId(1)].into(),
         urrs: vec![].into(),
     };
-    let tunnel = OuterHeaderCreation { teid: Teid(0x1ff + number), address: GNB.into() };
+    let tunnel = OuterHeaderCreation::gtpu(Teid(0x1ff + number), GNB.into());
     let far = |id, apply_action, forwarding| Far {
         id: FarId(id),
         apply_action,

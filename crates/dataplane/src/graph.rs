@@ -117,6 +117,7 @@ graph! {
     Urr = "urr",
     GtpuErrorIndication = "gtpu_error_indication",
     GtpuEncap = "gtpu_encap",
+    UdpEncap = "udp_encap",
     IpOutput = "ip_output",
     EthernetOutput = "ethernet_output",
 }

@@ -1,6 +1,8 @@
 //! What would happen to a packet, and by which rule.
 
-use rules::{ApplicationId, Instance, Interface, Mismatch, PdrId, QerId, Qfi, Seid, Teid, UrrId};
+use rules::{
+    ApplicationId, Instance, Interface, Mismatch, OuterHeader, PdrId, QerId, Qfi, Seid, Teid, UrrId,
+};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
@@ -121,11 +123,11 @@ pub enum ExplainedAction {
     },
 }
 
-/// A tunnel to a peer.
+/// A tunnel to a peer, of GTP-U or of UDP alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExplainedTunnel {
-    /// The peer's.
-    pub teid: Teid,
+    /// Of which kind: the peer's tunnel, or its port.
+    pub header: OuterHeader,
     /// Our address and the peer's; `None` where no route leads there.
     pub ends: Option<(IpAddr, IpAddr)>,
     /// In the PDU session container.

@@ -29,6 +29,12 @@ pub(crate) fn told(ours: &[GtpuAddress], own: IpAddr) -> IpAddr {
     pairs.find(|pair| pair.0 == own).map_or(own, |(_, told)| told)
 }
 
+/// Whether an address is of ours, as the port has it or as peers know it.
+pub(crate) fn is_ours(ours: &[GtpuAddress], address: IpAddr) -> bool {
+    let mut pairs = ours.iter().flat_map(GtpuAddress::pairs).flatten();
+    pairs.any(|(own, told)| own == address || told == address)
+}
+
 /// The port's own address, of one that peers know it by; any other as it is.
 pub(crate) fn own(ours: &[GtpuAddress], told: IpAddr) -> IpAddr {
     let mut pairs = ours.iter().flat_map(GtpuAddress::pairs).flatten();

@@ -1,4 +1,4 @@
-//! Tunnels over an IP version that GTP-U is not served over: packets put into them would all be dropped, so they are refused.
+//! Outer headers of an IP version that no port has: packets put into them would all be dropped, so they are refused.
 
 use crate::config::Config;
 use crate::refusal::Refusal;
@@ -35,7 +35,10 @@ fn check<'a>(
     }
     // TEID 0 is no tunnel yet.
     let is_over_ipv6 = |tunnel: &Option<OuterHeaderCreation>| {
-        matches!(tunnel, Some(OuterHeaderCreation::GtpuIpv6 { teid: 1.., .. }))
+        matches!(
+            tunnel,
+            Some(OuterHeaderCreation::GtpuIpv6 { teid: 1.., .. } | OuterHeaderCreation::UdpIpv6 { .. })
+        )
     };
     match tunnels.any(is_over_ipv6) {
         true => Err(Refusal::unsupported(ie::OUTER_HEADER_CREATION)),

@@ -29,10 +29,19 @@ pub(crate) const PARTLY: &[(u16, &str, &[&[u8]])] = &[
     ),
     (
         ie::OUTER_HEADER_CREATION,
-        "UDP or IP alone, VLAN tags, N19, N6, multicast; IPv6 where the node has none",
-        &[&[4, 0, 10, 0, 0, 1, 0, 7], &[16, 0, 10, 0, 0, 1], &[64, 0, 0, 0, 1]],
+        "IP alone, VLAN tags, N19, N6, multicast, UDP of both families at once; IPv6 where the node has none; UDP to an address of \
+         ours or to port 0 (cause 69)",
+        &[
+            &[12, 0, 10, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 7],
+            &[16, 0, 10, 0, 0, 1],
+            &[64, 0, 0, 0, 1],
+        ],
     ),
-    (ie::OUTER_HEADER_REMOVAL, "UDP or IP alone, VLAN tags", &[&[2], &[3], &[4], &[5], &[7], &[8]]),
+    (
+        ie::OUTER_HEADER_REMOVAL,
+        "UDP alone, as no IE tells the port at which its packets come (TS 29.561 9.2), IP alone, VLAN tags",
+        &[&[2], &[3], &[4], &[5], &[7], &[8]],
+    ),
     (ie::REDIRECT_INFORMATION, "SIP URIs, ports", &[&[3, 0, 5, b's', b'i', b'p', b':', b'a'], &[5, 0, 80]]),
     (ie::HEADER_ENRICHMENT, "of other protocols than HTTP", &[&[1, 1, b'a', 1, b'b']]),
     (

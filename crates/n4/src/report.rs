@@ -88,7 +88,7 @@ fn remotes(rules: &Rules) -> impl Iterator<Item = (Remote, Towards)> {
     rules.fars.iter().filter_map(|far| {
         let to = far.forwarding?;
         let tunnel = to.outer_header_creation?;
-        Some(((tunnel.teid, tunnel.address), to.destination_interface == Interface::Access))
+        Some(((tunnel.teid()?, tunnel.address), to.destination_interface == Interface::Access))
     })
 }
 

@@ -100,7 +100,9 @@ pub(crate) fn first_action(action: pfcp::ApplyAction) -> Result<Action, Refusal>
     }
 }
 
-/// A GTP-U tunnel is removed whole, over either family, with whatever extension headers it has.
+/// A GTP-U tunnel is removed whole, over either family, with whatever extension headers it has. UDP alone is not removed: over
+/// N6 it comes to the user's own address, at a port that both ends are configured with (TS 29.561 9.2), and no IE of a PDI tells
+/// which. Without the port every datagram to the user would be taken for a tunnel's.
 pub(crate) const fn removes_tunnel(removal: OuterHeaderRemoval) -> Result<bool, Refusal> {
     match removal.description {
         OuterHeaderRemoval::GTPU_UDP_IPV4
@@ -110,10 +112,10 @@ pub(crate) const fn removes_tunnel(removal: OuterHeaderRemoval) -> Result<bool, 
     }
 }
 
-/// The tunnel to put packets into; IPv4 where it has both. Some control planes fill in TEID 0 until they know the
-/// peer: that is no tunnel yet, and harmless as long as nothing is forwarded. One to an address that we advertise leads to
-/// ourselves.
-pub(crate) fn tunnel(
+/// The header to put packets behind; a tunnel's is of IPv4 where it has both. Some control planes fill in TEID 0 until they
+/// know the peer: that is no tunnel yet, and harmless as long as nothing is forwarded. A tunnel to an address that we
+/// advertise leads to ourselves.
+pub(crate) fn outer_header(
     creation: &OuterHeaderCreation,
     is_forwarding: bool,
     ours: &[GtpuAddress],
@@ -121,6 +123,12 @@ pub(crate) fn tunnel(
     let (teid, address) = match creation {
         OuterHeaderCreation::GtpuIpv4 { teid, address } => (*teid, IpAddr::V4(*address)),
         OuterHeaderCreation::GtpuIpv6 { teid, address } => (*teid, IpAddr::V6(*address)),
+        OuterHeaderCreation::UdpIpv4 { address, port } => {
+            return udp((*address).into(), *port, ours).map(Some);
+        }
+        OuterHeaderCreation::UdpIpv6 { address, port } => {
+            return udp((*address).into(), *port, ours).map(Some);
+        }
         OuterHeaderCreation::Other(bytes) => {
             either_family(bytes).ok_or(Refusal::unsupported(ie::OUTER_HEADER_CREATION))?
         }
@@ -130,9 +138,22 @@ pub(crate) fn tunnel(
         0 => Ok(None),
         teid => {
             let address = advertised::own(ours, address);
-            Ok(Some(rules::OuterHeaderCreation { teid: Teid(teid), address }))
+            Ok(Some(rules::OuterHeaderCreation::gtpu(Teid(teid), address)))
         }
     }
+}
+
+/// Nobody is behind an address of our own but by GTP-U: what a user sends would be read as this node's own datagrams.
+fn udp(address: IpAddr, port: u16, ours: &[GtpuAddress]) -> Result<rules::OuterHeaderCreation, Refusal> {
+    match port == 0 || advertised::is_ours(ours, address) {
+        true => Err(Refusal::incorrect(ie::OUTER_HEADER_CREATION)),
+        false => Ok(rules::OuterHeaderCreation::udp(port, address)),
+    }
+}
+
+/// Whether it is a GTP-U tunnel, in which packets come from a control plane and go to it.
+pub(crate) const fn is_tunnel(creation: &OuterHeaderCreation) -> bool {
+    !matches!(creation, OuterHeaderCreation::UdpIpv4 { .. } | OuterHeaderCreation::UdpIpv6 { .. })
 }
 
 /// GTP-U/UDP over IPv4 and IPv6, and no more: both bits of the description, TEID, both addresses.

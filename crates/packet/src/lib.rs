@@ -20,6 +20,7 @@ pub mod protocol;
 pub mod quoted;
 pub mod tcp;
 pub mod udp;
+pub mod udp_ip;
 pub mod vlan;
 
 pub use buffer::{Buffer, HEADROOM, HeapBuffer};

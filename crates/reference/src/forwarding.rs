@@ -11,9 +11,12 @@ use crate::ip::{self, UDP, UserPacket};
 use crate::outcome::{Fate, Outcome};
 use crate::reason::DropReason;
 use crate::setup::{Network, NextHop, Setup, network};
-use rules::{Direction, ForwardingParameters, Pdr};
+use rules::{Direction, ForwardingParameters, OuterHeader, OuterHeaderCreation, Pdr};
+use std::net::IpAddr;
 
 const HOPS: u8 = 64;
+/// Where datagrams come from that have no GTP-U in them: the first port that is nobody's (RFC 6335 6).
+const UDP_SOURCE: u16 = 49_152;
 
 impl Reference {
     /// A user's packet and its session.
@@ -140,6 +143,14 @@ impl Reference {
         to: &ForwardingParameters,
         marks: Marks,
     ) -> Result<Routed, DropReason> {
+        if let Some(OuterHeaderCreation { header: OuterHeader::Udp(port), address }) =
+            to.outer_header_creation
+        {
+            return match self.setup.is_ours(address) {
+                true => Err(DropReason::ToOurselves),
+                false => self.put_behind(to, (address, port), (UDP_SOURCE, packet)),
+            };
+        }
         let side = to.destination_interface;
         // Towards the radio a packet is a downlink one, towards the next user plane function an uplink one.
         let container = marks.qfi.map(|qfi| Container {
@@ -158,14 +169,24 @@ impl Reference {
         message: impl Fn(u32) -> Vec<u8>,
     ) -> Result<Routed, DropReason> {
         let tunnel = to.outer_header_creation.ok_or(DropReason::NoRoute)?;
-        let side = self.setup.side_of_peer(towards(to), tunnel.address);
-        let next_hop = self.setup.next_hop(side, tunnel.address).ok_or(DropReason::NoRoute)?;
-        let ours = self.port(next_hop.port)?.address_like(tunnel.address).ok_or(DropReason::NoRoute)?;
-        let message = message(tunnel.teid.0);
-        let datagram = ip::datagram((ours, gtpu::PORT), (tunnel.address, gtpu::PORT), &message);
+        let teid = tunnel.teid().ok_or(DropReason::NoRoute)?;
+        self.put_behind(to, (tunnel.address, gtpu::PORT), (gtpu::PORT, &message(teid.0)))
+    }
+
+    /// A datagram of ours, of the port and the payload that are given, to a peer.
+    fn put_behind(
+        &self,
+        to: &ForwardingParameters,
+        peer: (IpAddr, u16),
+        (port, payload): (u16, &[u8]),
+    ) -> Result<Routed, DropReason> {
+        let side = self.setup.side_of_peer(towards(to), peer.0);
+        let next_hop = self.setup.next_hop(side, peer.0).ok_or(DropReason::NoRoute)?;
+        let ours = self.port(next_hop.port)?.address_like(peer.0).ok_or(DropReason::NoRoute)?;
+        let datagram = ip::datagram((ours, port), peer, payload);
         let traffic_class = to.dscp.unwrap_or(0) << 2;
         let new = ip::New { protocol: UDP, traffic_class, hops: HOPS };
-        Ok((next_hop, ip::packet(ours, tunnel.address, new, &datagram)))
+        Ok((next_hop, ip::packet(ours, peer.0, new, &datagram)))
     }
 }
 
@@ -206,18 +227,19 @@ fn parts(arrival: &Arrival, stopped: Stopped) -> Option<Vec<Arrival>> {
 impl Setup {
     /// Octets of the longest user's packet that the way to a destination, or the tunnel, takes; `None` where there is no
     /// way.
-    pub(crate) fn room(
-        &self,
-        destination: std::net::IpAddr,
-        to: &ForwardingParameters,
-        marks: Marks,
-    ) -> Option<usize> {
+    pub(crate) fn room(&self, destination: IpAddr, to: &ForwardingParameters, marks: Marks) -> Option<usize> {
+        let header = to.outer_header_creation.map(|creation| creation.header);
         let tunnel = to.outer_header_creation.map(|tunnel| tunnel.address);
         let side = tunnel.map_or(towards(to), |peer| self.side_of_peer(towards(to), peer));
         let next_hop = self.next_hop(side, tunnel.unwrap_or(destination))?;
         let ip = tunnel.map(|peer| if peer.is_ipv4() { 20 } else { 40 });
-        // UDP, GTP-U, and its extension header with what announces it.
-        let headers = ip.map_or(0, |ip| ip + 8 + 8 + if marks.qfi.is_some() { 8 } else { 0 });
+        // UDP, and of a tunnel GTP-U, and its extension header with what announces it.
+        let gtpu = match (header, marks.qfi) {
+            (Some(OuterHeader::Udp(_)), _) => 0,
+            (_, None) => 8,
+            (_, Some(_)) => 16,
+        };
+        let headers = ip.map_or(0, |ip| ip + 8 + gtpu);
         usize::from(self.ports.get(next_hop.port)?.mtu).checked_sub(headers)
     }
 }

@@ -131,7 +131,7 @@ fn rules(session: u32) -> Rules {
         redirect: None,
         enrichment: None,
     };
-    let tunnel = OuterHeaderCreation { teid: Teid(0x1ff + session), address: IpAddr::V4(GNB) };
+    let tunnel = OuterHeaderCreation::gtpu(Teid(0x1ff + session), IpAddr::V4(GNB));
     let up = if shut { ApplyAction::Drop } else { ApplyAction::Forward };
     Rules {
         pdrs: vec![
@@ -191,6 +191,16 @@ fn copied() -> Rules {
     (rules.fars[0].duplicating, rules.fars[1].duplicating) = (true, true);
     rules.fars[0].duplicates = vec![to(Interface::Core, f_teid(0x999, "10.50.0.1"), None)];
     rules.fars[1].duplicates = vec![to(Interface::Core, None, Some(10))];
+    rules
+}
+
+/// Sessions 140 and 141: behind a UDP header, over IPv4, and marked over IPv6.
+fn behind_udp(session: u32) -> Rules {
+    let mut rules = rules(session);
+    let (host, dscp) = if session == 140 { ("203.0.113.99", None) } else { ("2001:db8:ffff::9", Some(46)) };
+    let outer_header_creation = host.parse().ok().map(|host| OuterHeaderCreation::udp(5_000, host));
+    rules.fars[0].forwarding =
+        Some(ForwardingParameters { outer_header_creation, ..to(Interface::Core, None, dscp) });
     rules
 }
 
@@ -276,6 +286,7 @@ fn every_golden_file_of_the_data_plane_ends_as_written() {
         reference.put(Seid(70), copied());
         reference.put(Seid(80), marked());
         reference.put(Seid(115), readdressed());
+        [140, 141].iter().for_each(|session| reference.put(Seid(*session), behind_udp(*session as u32)));
         run(&file, reference, ANSWERS);
     }
 }
@@ -352,7 +363,7 @@ fn pdr(id: u16, source_interface: Interface, f_teid: Option<FTeid>, user: Option
 }
 
 fn to(destination_interface: Interface, tunnel: Option<FTeid>, dscp: Option<u8>) -> ForwardingParameters {
-    let outer = |tunnel: FTeid| OuterHeaderCreation { teid: tunnel.teid, address: tunnel.address };
+    let outer = |tunnel: FTeid| OuterHeaderCreation::gtpu(tunnel.teid, tunnel.address);
     let instance = Instance::DEFAULT;
     ForwardingParameters { destination_interface, instance, outer_header_creation: tunnel.map(outer), dscp }
 }

@@ -203,6 +203,7 @@ impl Reference {
             let direction = pdr.pdi.source_interface.direction();
             self.sessions.get(session)?.tunnel_of(pdr, direction).map(|(to, _)| to)
         });
+        let to = to.filter(|to| to.outer_header_creation.is_some_and(|it| it.teid().is_some()));
         let Some(to) = to else { return Ok(Outcome::of(Fate::Consumed)) };
         let unmarked = ForwardingParameters { dscp: None, ..to };
         let message = |teid| gtpu::message(0x30, gtpu::END_MARKER, teid, &[]);

@@ -10,7 +10,7 @@ use crate::error::{RuleError, RuleRef};
 use crate::ethernet::EthernetFilter;
 use crate::ids::Teid;
 use crate::intent::{
-    ApplyAction, Bar, BitRates, Far, ForwardingParameters, PacketRates, Pdr, Qer, Rules, limits,
+    ApplyAction, Bar, BitRates, Far, ForwardingParameters, OuterHeader, PacketRates, Pdr, Qer, Rules, limits,
 };
 use crate::rule::ById;
 use crate::sdf::SdfFilter;
@@ -109,8 +109,9 @@ fn qer(qer: &Qer) -> Result<(), RuleError> {
 }
 
 fn parameters(to: &ForwardingParameters, rule: RuleRef) -> Result<(), RuleError> {
-    let zero = to.outer_header_creation.is_some_and(|tunnel| tunnel.teid == Teid(0));
-    ensure(!zero, RuleError::ZeroTeid(rule))?;
+    let header = to.outer_header_creation.map(|creation| creation.header);
+    ensure(header != Some(OuterHeader::Gtpu(Teid(0))), RuleError::ZeroTeid(rule))?;
+    ensure(header != Some(OuterHeader::Udp(0)), RuleError::ZeroPort(rule))?;
     ensure(to.dscp.is_none_or(|dscp| dscp <= MAX_DSCP), RuleError::Dscp(rule))
 }
 

@@ -9,7 +9,7 @@ use crate::check::Checked;
 use crate::classifier::{Classifier, EthernetClassifier};
 use crate::error::RuleError;
 use crate::ids::{ApplicationTag, FarId, Instance, PdrId, QerId, Qfi, Teid, UrrId};
-use crate::intent::{BitRates, FTeid, Interface, PacketRates, Pdi, Pdr, Rules};
+use crate::intent::{BitRates, FTeid, Interface, OuterHeader, PacketRates, Pdi, Pdr, Rules};
 use crate::list::{Mostly1, Places, Rare};
 use crate::treatment::Treatment;
 use crate::urr::{DroppedDownlink, Triggers, Urr, Volume};
@@ -38,11 +38,11 @@ impl Interface {
     }
 }
 
-/// The tunnel header a packet gets.
+/// The outer header a packet gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encapsulation {
-    /// The peer's tunnel.
-    pub teid: Teid,
+    /// Of which kind: the peer's tunnel, or its port.
+    pub header: OuterHeader,
     /// The peer's address.
     pub peer: IpAddr,
     /// Carried in a PDU session container; `None` sends none (4G).

@@ -51,6 +51,9 @@ pub enum RuleError {
     /// TEID 0 is reserved (TS 29.281 5.1).
     #[error("{0} has TEID 0")]
     ZeroTeid(RuleRef),
+    /// Port 0 of UDP is reserved (RFC 6335 6).
+    #[error("{0} has UDP port 0")]
+    ZeroPort(RuleRef),
     /// More rules than [`limits`](crate::limits) allow.
     #[error("{0} is one more than a session may hold")]
     TooMany(RuleRef),
@@ -130,6 +133,7 @@ impl RuleError {
             | Self::NotOfFrames(rule, _)
             | Self::MacRange(rule)
             | Self::UnknownEthernetFilter(rule, _)
+            | Self::ZeroPort(rule)
             | Self::SeveralNetworks(rule) => *rule,
         }
     }

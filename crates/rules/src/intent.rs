@@ -153,13 +153,42 @@ pub enum ApplyAction {
     Reset,
 }
 
-/// The GTP-U/UDP/IP header to put on (TS 29.244 8.2.56).
+/// What stands inside the UDP/IP header to put on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum OuterHeader {
+    /// GTP-U, of the peer's tunnel, which is never 0.
+    Gtpu(Teid),
+    /// Nothing: the packet itself, for this port of the peer's, which is never 0 (TS 29.561 9.2, tunnels over N6).
+    Udp(u16),
+}
+
+/// The UDP/IP header to put on, with or without GTP-U (TS 29.244 8.2.56).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct OuterHeaderCreation {
-    /// The peer's tunnel, never 0.
-    pub teid: Teid,
+    /// Of which kind.
+    pub header: OuterHeader,
     /// The peer's address.
     pub address: IpAddr,
+}
+
+impl OuterHeaderCreation {
+    /// Of a GTP-U tunnel.
+    pub const fn gtpu(teid: Teid, address: IpAddr) -> Self {
+        Self { header: OuterHeader::Gtpu(teid), address }
+    }
+
+    /// Of UDP alone.
+    pub const fn udp(port: u16, address: IpAddr) -> Self {
+        Self { header: OuterHeader::Udp(port), address }
+    }
+
+    /// The peer's tunnel, where it is one of GTP-U.
+    pub const fn teid(&self) -> Option<Teid> {
+        match self.header {
+            OuterHeader::Gtpu(teid) => Some(teid),
+            OuterHeader::Udp(_) => None,
+        }
+    }
 }
 
 /// Where and how to forward (TS 29.244 7.5.2.3), or to send a copy (7.5.2.3-3).
@@ -169,7 +198,7 @@ pub struct ForwardingParameters {
     pub destination_interface: Interface,
     /// The network it leaves for; without effect on packets put into a tunnel.
     pub instance: Instance,
-    /// The tunnel to put it into; `None` sends plain IP.
+    /// The header to put it behind; `None` sends plain IP.
     pub outer_header_creation: Option<OuterHeaderCreation>,
     /// DSCP of the outermost header it leaves with, 0 to 63 (TS 29.244 8.2.12); `None` keeps the packet's own and
     /// gives the tunnel's header 0.

@@ -34,8 +34,8 @@ pub use error::{RuleError, RuleRef};
 pub use ethernet::{EthernetFilter, EthernetPdi, MacFilter, MacRange, SeenMac, TagFilter};
 pub use ids::{ApplicationId, ApplicationTag, BarId, FarId, Instance, PdrId, QerId, Qfi, Seid, Teid, UrrId};
 pub use intent::{
-    ApplyAction, Bar, BitRates, FTeid, Far, ForwardingParameters, Gate, Interface, OuterHeaderCreation,
-    PacketRate, PacketRates, Pdi, Pdr, Qer, Rules, limits,
+    ApplyAction, Bar, BitRates, FTeid, Far, ForwardingParameters, Gate, Interface, OuterHeader,
+    OuterHeaderCreation, PacketRate, PacketRates, Pdi, Pdr, Qer, Rules, limits,
 };
 pub use list::{Mostly, Mostly1, Mostly2, Names, Places, Rare};
 pub use redirect::{Redirect, RedirectAddresses, RedirectTo};

@@ -9,7 +9,7 @@ use dplink::{
     Explanation, Outcome, Question,
 };
 use packet::protocol;
-use rules::{ApplicationId, Instance, Interface, Qfi, Teid};
+use rules::{ApplicationId, Instance, Interface, OuterHeader, Qfi, Teid};
 use std::fmt::Write;
 use std::net::IpAddr;
 
@@ -182,7 +182,10 @@ fn in_tunnel(tunnel: &ExplainedTunnel) -> String {
     };
     let qfi = tunnel.qfi.map(|qfi| format!(", QFI {qfi}")).unwrap_or_default();
     let reflective = if tunnel.reflective { ", reflective QoS" } else { "" };
-    format!("in tunnel {} {ends}{qfi}{reflective}", tunnel.teid)
+    match tunnel.header {
+        OuterHeader::Gtpu(teid) => format!("in tunnel {teid} {ends}{qfi}{reflective}"),
+        OuterHeader::Udp(port) => format!("behind a UDP header {ends}, port {port}"),
+    }
 }
 
 const fn side(side: Interface) -> &'static str {
@@ -245,7 +248,7 @@ mod tests {
 
     fn explanation() -> Explanation {
         let tunnel = ExplainedTunnel {
-            teid: Teid(0x200),
+            header: OuterHeader::Gtpu(Teid(0x200)),
             ends: Some(([10, 30, 0, 2].into(), [10, 30, 0, 1].into())),
             qfi: Some(9),
             reflective: false,

@@ -6,6 +6,7 @@ use crate::settings;
 use anyhow::Context;
 use dpi::matching::{Facts, Layer, Outcome};
 use n4::{Predefined, PredefinedRule};
+use rules::OuterHeader;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -136,7 +137,10 @@ pub(crate) fn does(rule: &PredefinedRule) -> Vec<String> {
         rule.redirect.as_ref().map(|to| format!("sends its users to {to}")),
         rule.enrichment.as_ref().map(|field| format!("puts the field {} into requests", field.name())),
         rule.dscp.map(|dscp| format!("marks its packets DSCP {dscp}")),
-        mirror.map(|tunnel| format!("copies its packets to {}, tunnel {}", tunnel.address, tunnel.teid)),
+        mirror.map(|to| match to.header {
+            OuterHeader::Gtpu(teid) => format!("copies its packets to {}, tunnel {teid}", to.address),
+            OuterHeader::Udp(port) => format!("copies its packets to {}, UDP port {port}", to.address),
+        }),
         (rule.is_open != (true, true)).then(|| "closes a gate".to_owned()),
         rule.mbr
             .map(|mbr| format!("holds it to {} kbit/s up and {} down", mbr.uplink_kbps, mbr.downlink_kbps)),

@@ -74,7 +74,7 @@ impl From<Mirror> for ForwardingParameters {
         Self {
             destination_interface: interface.into(),
             instance: network_instance.as_deref().map_or(Instance::DEFAULT, Instance::of),
-            outer_header_creation: Some(OuterHeaderCreation { teid: Teid(teid.get()), address }),
+            outer_header_creation: Some(OuterHeaderCreation::gtpu(Teid(teid.get()), address)),
             dscp: None,
         }
     }

@@ -18,6 +18,9 @@ impl<B: Buffer> Node<B> for GtpuEncap {
 
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
         let step = state.sessions.cells.step(packet.meta.step);
+        if step.is_udp() {
+            return Next::To(NodeId::UdpEncap);
+        }
         let Some(way) = state.sessions.peers.way(step.peer) else {
             return Next::drop(DropReason::NoRoute);
         };

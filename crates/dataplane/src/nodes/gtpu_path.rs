@@ -51,7 +51,7 @@ pub(super) fn end_marker<B: Buffer>(state: &mut State, packet: &mut Packet<B>) -
     let cells = &state.sessions.cells;
     let mut steps = found.steps().map(|at| cells.step(at));
     let step = steps.find(|step| step.arrives_in == packet.meta.teid);
-    let Some(step) = step.filter(|step| step.forwards() && step.tunnels()) else {
+    let Some(step) = step.filter(|step| step.forwards() && step.tunnels_gtpu()) else {
         return Next::End(Fate::Consumed);
     };
     let Some(way) = state.sessions.peers.way(step.peer) else { return Next::drop(DropReason::NoRoute) };

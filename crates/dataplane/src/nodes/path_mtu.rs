@@ -7,7 +7,7 @@ use crate::frame::{Fate, Meta, Packet};
 use crate::graph::{Next, Node, NodeId};
 use crate::state::State;
 use packet::fragment::Split;
-use packet::{Buffer, ethernet};
+use packet::{Buffer, ethernet, udp_ip};
 use rules::Direction;
 use std::net::IpAddr;
 
@@ -49,7 +49,11 @@ pub(crate) fn path_mtu<B: Buffer>(state: &State, packet: &Packet<B>) -> Option<u
     let (mtu, headers) = match step.tunnels() {
         true => {
             let way = state.sessions.peers.way(step.peer)?;
-            (way.mtu, way.template.length() + step.container_length())
+            let headers = match step.is_udp() {
+                true => udp_ip::length(way.ends.1),
+                false => way.template.length() + step.container_length(),
+            };
+            (way.mtu, headers)
         }
         false => {
             let next_hop = state.routes.find(towards, leaves_for(state, packet)?)?;

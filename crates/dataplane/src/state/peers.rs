@@ -72,7 +72,10 @@ struct Peer {
 struct Known {
     /// `None` where the place is free.
     name: Option<Name>,
+    /// All that lead there...
     tunnels: u32,
+    /// ... and those of them that are of UDP alone: for their sake nobody is asked whether he is there.
+    udp: u32,
     /// Since when no tunnel leads there, as far as somebody looked.
     idle_ns: Option<u64>,
     path: Path,
@@ -81,7 +84,7 @@ struct Known {
     named_ns: u64,
 }
 
-const FREE: Known = Known { name: None, tunnels: 0, idle_ns: None, path: Path::NEW, named_ns: 0 };
+const FREE: Known = Known { name: None, tunnels: 0, udp: 0, idle_ns: None, path: Path::NEW, named_ns: 0 };
 
 /// All peers of a worker. One without tunnels is remembered for a while, or as long as there is room: sessions come and
 /// go, and a change of rules takes tunnels away to give them back.
@@ -209,6 +212,16 @@ impl Peers {
         self.idle += usize::from(known.tunnels == 0);
     }
 
+    /// Of the tunnels that lead to a peer, one more is of UDP alone.
+    pub(crate) fn enter_udp(&mut self, index: PeerIndex) {
+        self.known.get_mut(index.0 as usize).into_iter().for_each(|known| known.udp += 1);
+    }
+
+    /// One less.
+    pub(crate) fn leave_udp(&mut self, index: PeerIndex) {
+        self.known.get_mut(index.0 as usize).into_iter().for_each(|known| known.udp -= 1);
+    }
+
     /// Whether tunnels to a peer come back to this node.
     pub(crate) fn comes_back(&self, index: PeerIndex) -> bool {
         self.way(index).is_some_and(Way::comes_back)
@@ -280,6 +293,9 @@ impl Peers {
             }
             return;
         }
+        if known.of_gtpu() == 0 && (other.is_some() || known.named_ns <= now_ns) {
+            return;
+        }
         if let Some(other) = other {
             if known.named_ns <= now_ns {
                 known.named_ns = now_ns + NAMED_NS;
@@ -327,7 +343,7 @@ impl Peers {
     pub(crate) fn began(&mut self, name: Name, stamp: u32, now_ns: u64) {
         let Some(known) = self.known_mut(name) else { return };
         let is_restart = known.path.began(stamp);
-        if known.tunnels == 0 && known.named_ns <= now_ns {
+        if known.of_gtpu() == 0 && known.named_ns <= now_ns {
             known.path.told_restart();
         }
         self.counts.restarts += u64::from(is_restart);
@@ -371,11 +387,16 @@ impl Peers {
     /// Whether tunnels lead there: of this worker, or of another for which this one asks.
     fn is_listed(&self, known: &Known, now_ns: u64) -> bool {
         let asks = || known.name.is_some_and(|name| self.other_steward(name).is_none());
-        known.tunnels > 0 || (known.named_ns > now_ns && asks())
+        known.of_gtpu() > 0 || (known.named_ns > now_ns && asks())
     }
 }
 
 impl Known {
+    /// Tunnels of GTP-U that lead there.
+    const fn of_gtpu(&self) -> u32 {
+        self.tunnels - self.udp
+    }
+
     fn tell(&self, peer: &Peer, now_ns: u64) -> Option<dplink::PeerStatistics> {
         let (side, address) = self.name?;
         let answer = self.path.answer();
@@ -390,7 +411,7 @@ impl Known {
             side: side.interface(),
             address,
             ours: peer.way.map(|way| way.ends.0),
-            tunnels: self.tunnels,
+            tunnels: self.of_gtpu(),
             path,
             round_trip_us: answer.map(|(_, took_us)| took_us),
             last_answer_age_ms: answer.map(|(at_ns, _)| now_ns.saturating_sub(at_ns) / 1_000_000),

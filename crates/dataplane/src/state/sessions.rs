@@ -328,6 +328,9 @@ impl Sessions {
             step.simplify(is_in_place);
             if let Some(name) = *peer {
                 step.peer = self.peers.enter(name, || way(name));
+                if step.is_udp() {
+                    self.peers.enter_udp(step.peer);
+                }
             }
             self.cells.put(step_index(base, number), &step);
         }
@@ -395,10 +398,13 @@ impl Sessions {
             }
         }
         for at in self.steps_of(session) {
-            let peer = self.cells.step(at).peer;
+            let step = *self.cells.step(at);
             self.cells.put(at, &WholeStep::EMPTY);
-            if peer.is_some() {
-                self.peers.leave(peer);
+            if step.is_udp() {
+                self.peers.leave_udp(step.peer);
+            }
+            if step.peer.is_some() {
+                self.peers.leave(step.peer);
             }
         }
     }

@@ -8,8 +8,8 @@ use crate::config::{PortConfig, least_mtu, side_of_peer};
 use crate::frame::FlowMarks;
 use crate::side::Side;
 use packet::gtpu::{self, PduType, ShortContainer};
-use packet::{ipv4, ipv6, udp};
-use rules::{Action, Direction, Encapsulation, Forward, Instance, Interface, PdrId, Qfi, Step};
+use packet::{ipv4, ipv6, udp, udp_ip};
+use rules::{Action, Direction, Encapsulation, Forward, Instance, Interface, OuterHeader, PdrId, Qfi, Step};
 use std::net::IpAddr;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -62,7 +62,7 @@ pub(crate) enum Kind {
     KeepAndNotify,
     /// It goes out as it is.
     Plain,
-    /// It goes out in a tunnel.
+    /// It goes out in a tunnel, of GTP-U or of UDP alone.
     Tunnel,
     /// The user is sent elsewhere.
     Redirect,
@@ -81,7 +81,8 @@ pub(crate) struct HotStep {
     pub(crate) session: SessionIndex,
     /// The tunnel its packets come in; 0 for plain ones.
     pub(crate) arrives_in: u32,
-    /// Of the tunnel to put packets into; of plain ones, the digest of the network instance they leave for.
+    /// Of the tunnel to put packets into, or the peer's port, where it is of UDP alone; of plain ones, the digest of the network
+    /// instance they leave for.
     pub(crate) teid: u32,
     /// The tunnel's other end.
     pub(crate) peer: PeerIndex,
@@ -94,7 +95,7 @@ pub(crate) struct HotStep {
     dscp: u8,
     /// [`REFLECTIVE`], [`DUPLICATES`] and [`SIMPLE`], and the side it leads to.
     flags: u8,
-    /// [`METERED`], [`COUNTED`], [`BEFORE_QOS`] and [`LONG`]; and [`READDRESSED`].
+    /// [`METERED`], [`COUNTED`], [`BEFORE_QOS`] and [`LONG`]; and [`READDRESSED`] and [`UDP`].
     needs: u8,
     /// The account of its count, unless it is long.
     counted_at: u8,
@@ -128,6 +129,8 @@ const BEFORE_QOS: u8 = 4;
 const LONG: u8 = 8;
 /// Its session has flows whose far end has another address than the user knows, or has had.
 const READDRESSED: u8 = 16;
+/// Its tunnel is of UDP alone.
+const UDP: u8 = 32;
 /// Bytes of a PDU session container, and of the optional part of a GTP-U header that comes with it (TS 38.415 5.5.2).
 const CONTAINER: usize = 8;
 
@@ -233,6 +236,17 @@ impl HotStep {
         self.peer.is_some()
     }
 
+    /// Whether the tunnel its packets are put into, where it forwards, is of UDP alone.
+    #[inline]
+    pub(crate) const fn is_udp(&self) -> bool {
+        self.needs & UDP != 0
+    }
+
+    /// Whether its packets are put into a tunnel of GTP-U, where it forwards.
+    pub(crate) const fn tunnels_gtpu(&self) -> bool {
+        self.tunnels() && !self.is_udp()
+    }
+
     /// Whether its packets go out.
     pub(crate) const fn forwards(&self) -> bool {
         matches!(self.kind, Kind::Plain | Kind::Tunnel | Kind::Enrich)
@@ -250,8 +264,7 @@ impl HotStep {
         let simple = has_rates_in_place
             && matches!(self.kind, Kind::Plain | Kind::Tunnel)
             && !self.has_duplicates()
-            && !self.may_readdress()
-            && !self.is_long();
+            && self.needs & (READDRESSED | UDP | LONG) == 0;
         self.flags = self.flags & !SIMPLE | if simple { SIMPLE } else { 0 };
     }
 
@@ -272,7 +285,7 @@ impl HotStep {
             (!is_short, LONG),
         ]
         .into_iter()
-        .fold(self.needs & READDRESSED, |needs, (does, need)| needs | if does { need } else { 0 });
+        .fold(self.needs & (READDRESSED | UDP), |needs, (does, need)| needs | if does { need } else { 0 });
     }
 
     /// What it says of its lists, where they are not in a place of their own.
@@ -387,7 +400,10 @@ impl HotStep {
         let Action::Forward(forward) = step.action else { return };
         let side = Side::new(forward.to, forward.instance);
         let side = forward.encapsulation.map_or(side, |tunnel| side_of_peer(ports, side, tunnel.peer));
-        let headers = forward.encapsulation.map_or(0, |tunnel| self.container_length() + outer(tunnel.peer));
+        let headers = forward.encapsulation.map_or(0, |tunnel| match tunnel.header {
+            OuterHeader::Gtpu(_) => self.container_length() + outer(tunnel.peer),
+            OuterHeader::Udp(_) => udp_ip::length(tunnel.peer),
+        });
         self.fits = least_mtu(ports, side).saturating_sub(headers as u16);
     }
 
@@ -404,9 +420,12 @@ impl HotStep {
         };
         self.dscp = forward.dscp.unwrap_or(NONE);
         (self.kind, self.teid) = (Kind::Plain, forward.instance.digest().into());
-        if let Some(Encapsulation { teid, qfi, reflective, .. }) = forward.encapsulation {
+        if let Some(Encapsulation { header, qfi, reflective, .. }) = forward.encapsulation {
             self.kind = Kind::Tunnel;
-            self.teid = teid.0;
+            (self.teid, self.needs) = match header {
+                OuterHeader::Gtpu(teid) => (teid.0, self.needs),
+                OuterHeader::Udp(port) => (port.into(), self.needs | UDP),
+            };
             self.qfi = qfi.map_or(NONE, Qfi::value);
             self.flags |= if reflective { REFLECTIVE } else { 0 };
         }

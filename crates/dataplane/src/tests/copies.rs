@@ -45,8 +45,7 @@ fn two_copies_go_to_two_places() {
     let mut bench = bench();
     let mut rules = copied();
     let mut second = rules.fars[1].duplicates[0];
-    second.outer_header_creation =
-        Some(OuterHeaderCreation { teid: rules::Teid(5), address: [10, 50, 0, 1].into() });
+    second.outer_header_creation = Some(OuterHeaderCreation::gtpu(rules::Teid(5), [10, 50, 0, 1].into()));
     rules.fars[1].duplicates.push(second);
     bench.put(COPIED, 2, rules);
     bench.settle();

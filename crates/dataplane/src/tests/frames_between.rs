@@ -17,10 +17,8 @@ const HOST: [u8; 6] = [2, 0, 0, 0, 12, 1];
 /// In the network of the classifier itself.
 const NEAR: [u8; 6] = [2, 0, 0, 0, 12, 99];
 /// The anchor's end of N9, as the classifier is told, and the classifier's.
-const ANCHOR: OuterHeaderCreation = OuterHeaderCreation {
-    teid: Teid(0xff + SESSION as u32),
-    address: std::net::IpAddr::V4(Ipv4Addr::new(10, 50, 0, 1)),
-};
+const ANCHOR: OuterHeaderCreation =
+    OuterHeaderCreation::gtpu(Teid(0xff + SESSION as u32), std::net::IpAddr::V4(Ipv4Addr::new(10, 50, 0, 1)));
 const BACK: Teid = Teid(0x900);
 const N6_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 50, 0, 2);
 
@@ -93,7 +91,7 @@ fn a_frame_goes_by_two_user_planes_as_it_is_and_its_answer_comes_back() {
     for question in [frame(STATION, HOST), tagged] {
         send(&mut first, N3, &in_tunnel(SESSION, &question));
         let (to, teid, carried) = taken_out(&mut first, N6);
-        assert_eq!((to, teid), (Ipv4Addr::new(10, 50, 0, 1), ANCHOR.teid));
+        assert_eq!((to, teid), (Ipv4Addr::new(10, 50, 0, 1), ANCHOR.teid().unwrap()));
         assert_eq!(carried, question, "not an octet of it is changed");
         send(&mut anchor, N3, &in_tunnel(SESSION, &carried));
         assert_eq!(anchor.sent(N6E), [question]);

@@ -42,7 +42,7 @@ fn relay(s5: usize) -> Rules {
     rules.pdrs[1].outer_header_removal = true;
     let up = rules.fars[0].forwarding.as_mut().unwrap();
     up.destination_interface = Interface::Core;
-    up.outer_header_creation = Some(OuterHeaderCreation { teid: Teid(PGW_TEID), address: peer.into() });
+    up.outer_header_creation = Some(OuterHeaderCreation::gtpu(Teid(PGW_TEID), peer.into()));
     rules
 }
 

@@ -192,7 +192,7 @@ fn nothing_is_kept_for_ever() {
 #[test]
 fn a_tunnel_over_ipv6_gets_its_end_marker_too() {
     let mut bench = bench();
-    let old = OuterHeaderCreation { teid: Teid(0x777), address: GNB6.into() };
+    let old = OuterHeaderCreation::gtpu(Teid(0x777), GNB6.into());
     let desired = Desired { end_markers: vec![old], ..Desired::new(Seid(ASLEEP), 2, awake()) };
     bench.engine.handle(Command::Put(desired)).unwrap();
     bench.settle();
@@ -208,7 +208,7 @@ fn a_tunnel_over_ipv6_gets_its_end_marker_too() {
 #[test]
 fn a_tunnel_that_ends_gets_one_end_marker() {
     let mut bench = bench();
-    let old = OuterHeaderCreation { teid: Teid(0x777), address: GNB.into() };
+    let old = OuterHeaderCreation::gtpu(Teid(0x777), GNB.into());
     let desired = Desired { end_markers: vec![old], ..Desired::new(Seid(ASLEEP), 2, awake()) };
     bench.engine.handle(Command::Put(desired.clone())).unwrap();
     bench.settle();

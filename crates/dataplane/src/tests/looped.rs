@@ -71,7 +71,7 @@ fn f_teid(teid: u32, address: Ipv4Addr) -> Option<FTeid> {
 fn lead(far: &mut Far, to: Interface, teid: u32, address: Ipv4Addr) {
     let forwarding = far.forwarding.as_mut().unwrap();
     forwarding.destination_interface = to;
-    let tunnel = OuterHeaderCreation { teid: Teid(teid), address: address.into() };
+    let tunnel = OuterHeaderCreation::gtpu(Teid(teid), address.into());
     forwarding.outer_header_creation = Some(tunnel);
 }
 
@@ -261,7 +261,7 @@ fn end_markers_pass_both_sessions_behind_the_packets_before_them() {
     // The PGW-U's tunnel moves to another SGW-U: the old one's last packet is the eNB's last packet, too.
     let mut moved = dplink::Desired::new(Seid(PGW), 2, pgw(TWO_PORTS));
     lead(&mut Arc::make_mut(&mut moved.rules).fars[1], Interface::Access, 0x77, GNB);
-    moved.end_markers = vec![OuterHeaderCreation { teid: Teid(S5), address: N6_IP.into() }];
+    moved.end_markers = vec![OuterHeaderCreation::gtpu(Teid(S5), N6_IP.into())];
     bench.engine.handle(Command::Put(moved)).unwrap();
     bench.settle();
     let sent: Vec<Vec<u8>> = bench.sent(N3).into_iter().map(|frame| frame[42..50].to_vec()).collect();
@@ -398,7 +398,8 @@ fn of_user(number: u8, mut rules: Rules) -> Rules {
     }
     for far in &mut rules.fars {
         if let Some(tunnel) = &mut far.forwarding.as_mut().unwrap().outer_header_creation {
-            tunnel.teid.0 += more;
+            let teid = tunnel.teid().unwrap().0 + more;
+            tunnel.header = OuterHeader::Gtpu(Teid(teid));
         }
     }
     rules

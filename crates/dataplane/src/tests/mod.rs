@@ -31,6 +31,7 @@ mod services;
 mod solicitation;
 mod spoofing;
 mod starts;
+mod udp;
 mod usage;
 mod vlan;
 

@@ -250,7 +250,8 @@ fn commands_wait_for_the_end_of_a_move() {
     }
     let query = Command::QueryUsage { session: Seid(S), urrs: vec![], token: 3, is_reported: false };
     let mut later = counted(S);
-    later.fars[1].forwarding.as_mut().unwrap().outer_header_creation.as_mut().unwrap().teid.0 = 0x999;
+    let to = later.fars[1].forwarding.as_mut().unwrap();
+    to.outer_header_creation.as_mut().unwrap().header = rules::OuterHeader::Gtpu(rules::Teid(0x999));
     let put = Command::Put(Desired::new(Seid(S), 2, later));
     let other = Command::Put(Desired::new(Seid(6), 1, rules(6)));
     for command in [query.clone(), put, other, query, Command::Delete { session: Seid(S) }] {

@@ -209,7 +209,7 @@ fn an_explanation_names_session_rule_tunnel_and_next_hop() {
     else {
         panic!("{down:?}")
     };
-    assert_eq!((tunnel.teid, tunnel.qfi), (Teid(0x200), Some(9)));
+    assert_eq!((tunnel.header, tunnel.qfi), (OuterHeader::Gtpu(Teid(0x200)), Some(9)));
     assert_eq!(tunnel.ends, Some(([10, 30, 0, 2].into(), [10, 30, 0, 1].into())));
     assert_eq!(bench.sent(N3).len() + bench.sent(N6).len(), 0);
 }

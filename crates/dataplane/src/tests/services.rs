@@ -16,7 +16,7 @@ fn marked_and_copied() -> Rules {
     let Some(far) = rules.fars.last_mut() else { panic!("the application has a FAR") };
     far.apply_action = ApplyAction::Forward;
     far.forwarding.as_mut().unwrap().dscp = Some(DSCP);
-    let collector = OuterHeaderCreation { teid: Teid(0x999), address: [10, 50, 0, 1].into() };
+    let collector = OuterHeaderCreation::gtpu(Teid(0x999), [10, 50, 0, 1].into());
     far.duplicating = true;
     far.duplicates = vec![ForwardingParameters {
         instance: rules::Instance::DEFAULT,

@@ -238,7 +238,7 @@ fn with_quota_far(far: Far) -> Rules {
 
 /// Into a tunnel to a station of the core.
 fn portal() -> Far {
-    let tunnel = OuterHeaderCreation { teid: Teid(0x999), address: [10, 50, 0, 1].into() };
+    let tunnel = OuterHeaderCreation::gtpu(Teid(0x999), [10, 50, 0, 1].into());
     let forwarding = ForwardingParameters {
         destination_interface: Interface::Core,
         instance: Instance::DEFAULT,

@@ -11,8 +11,9 @@ use crate::side::Side;
 use crate::state::State;
 use arrayvec::ArrayVec;
 use packet::gtpu::{PduSession, Tunnel};
-use packet::{Buffer, ethernet, ipv4, ipv6};
-use rules::{Direction, Forward, Qfi, limits};
+use packet::{Buffer, ethernet, ipv4, ipv6, udp_ip};
+use rules::{Direction, Forward, OuterHeader, Qfi, limits};
+use std::net::SocketAddr;
 
 /// Bits of ECN, below DSCP.
 const ECN_BITS: u32 = 2;
@@ -81,11 +82,20 @@ fn send_off<B: Buffer>(state: &State, buffer: &mut B, forward: Forward) -> Optio
     };
     let side = side_of_peer(state.ports.all(), side, tunnel.peer);
     let way = State::way(&state.ports, &state.routes, (side, tunnel.peer))?;
+    let tos = forward.dscp.unwrap_or_default() << ECN_BITS;
+    let teid = match tunnel.header {
+        OuterHeader::Gtpu(teid) => teid.0,
+        // What is of a user must not be read as this node's own.
+        OuterHeader::Udp(_) if way.comes_back() => return None,
+        OuterHeader::Udp(port) => {
+            let to = SocketAddr::new(tunnel.peer, port);
+            return udp_ip::encapsulate(buffer, way.ends.0, to, tos).map(|()| way.next_hop);
+        }
+    };
     let pdu_session = tunnel.qfi.map(Qfi::value).map(|qfi| match forward.to.direction() {
         Direction::Uplink => PduSession { reflective: tunnel.reflective, ..PduSession::downlink(qfi) },
         Direction::Downlink => PduSession::uplink(qfi),
     });
-    let tos = forward.dscp.unwrap_or_default() << ECN_BITS;
-    way.template.encapsulate_into(buffer, Tunnel { teid: tunnel.teid.0, pdu_session, tos })?;
+    way.template.encapsulate_into(buffer, Tunnel { teid, pdu_session, tos })?;
     Some(way.next_hop)
 }

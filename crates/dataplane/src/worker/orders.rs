@@ -336,7 +336,9 @@ impl<P: Port> Worker<P> {
         let Some(mut buffer) = self.lanes.first_mut().and_then(|lane| lane.port.allocate()) else { return };
         self.counters.created += 1;
         let way = self.state.any_way(&[Interface::Access, Interface::Core], tunnel.address);
-        let written = way.and_then(|way| nodes::write_end_marker(&mut buffer, way.ends, tunnel.teid));
+        let teid = tunnel.teid();
+        let written =
+            way.zip(teid).and_then(|(way, teid)| nodes::write_end_marker(&mut buffer, way.ends, teid));
         let (Some(way), Some(())) = (way, written) else {
             return self.discard(buffer, DropReason::NoRoute);
         };

@@ -40,7 +40,7 @@ fn pdr() -> Pdr {
 }
 
 fn far() -> Far {
-    let tunnel = OuterHeaderCreation { teid: Teid(u32::MAX), address: [u16::MAX; 8].into() };
+    let tunnel = OuterHeaderCreation::gtpu(Teid(u32::MAX), [u16::MAX; 8].into());
     let parameters = ForwardingParameters {
         destination_interface: Interface::SgiLan,
         instance: Instance::DEFAULT,

@@ -67,7 +67,11 @@ fn delegated(pdi: &rules::Pdi, link: Ipv6Net) -> Ipv6Net {
 pub(super) fn serving_nodes(rules: &Rules) -> Vec<IpAddr> {
     let forwarding = rules.fars.iter().filter_map(|far| far.forwarding.as_ref());
     let to_radio = forwarding.filter(|to| to.destination_interface == Interface::Access);
-    let mut nodes: Vec<IpAddr> = to_radio.filter_map(|to| Some(to.outer_header_creation?.address)).collect();
+    let mut nodes: Vec<IpAddr> = to_radio
+        .filter_map(|to| to.outer_header_creation)
+        .filter(|to| to.teid().is_some())
+        .map(|to| to.address)
+        .collect();
     nodes.sort_unstable();
     nodes.dedup();
     nodes.truncate(Session::SERVING_NODES);

@@ -31,7 +31,7 @@ fn pdr(id: u16, source_interface: Interface) -> Pdr {
 }
 
 fn far(id: u32, destination_interface: Interface) -> Far {
-    let tunnel = rules::OuterHeaderCreation { teid: Teid(0xffff_0001), address: [10, 30, 0, 3].into() };
+    let tunnel = rules::OuterHeaderCreation::gtpu(Teid(0xffff_0001), [10, 30, 0, 3].into());
     let forwarding = ForwardingParameters {
         destination_interface,
         instance: Instance::DEFAULT,

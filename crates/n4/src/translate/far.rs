@@ -63,11 +63,12 @@ fn forwarding(
     Networks { has_instances, ours }: Networks<'_>,
 ) -> Result<ForwardingParameters, Refusal> {
     let creation = to.outer_header_creation.as_ref();
-    let tunnel = creation.map_or(Ok(None), |creation| values::tunnel(creation, forwards, ours))?;
+    let has_tunnel = creation.is_some_and(values::is_tunnel);
+    let header = creation.map_or(Ok(None), |creation| values::outer_header(creation, forwards, ours))?;
     Ok(ForwardingParameters {
-        destination_interface: values::destination(to.destination_interface, creation.is_some())?,
+        destination_interface: values::destination(to.destination_interface, has_tunnel)?,
         instance: values::instance(to.network_instance.as_ref(), has_instances),
-        outer_header_creation: tunnel,
+        outer_header_creation: header,
         dscp: to.transport_level_marking.map(values::dscp),
     })
 }
@@ -81,7 +82,8 @@ fn copy(
         destination_interface: values::copy_destination(to.destination_interface)?,
         // Where copies go has no name (TS 29.244 table 7.5.2.3-3).
         instance: Instance::DEFAULT,
-        outer_header_creation: creation.map_or(Ok(None), |creation| values::tunnel(creation, true, ours))?,
+        outer_header_creation: creation
+            .map_or(Ok(None), |creation| values::outer_header(creation, true, ours))?,
         dscp: to.transport_level_marking.map(values::dscp),
     })
 }
@@ -128,16 +130,19 @@ fn forwarding_update(
     ours: &[GtpuAddress],
 ) -> Result<ForwardingUpdate, Refusal> {
     let creation = to.outer_header_creation.as_ref();
-    let has_tunnel = creation.is_some()
-        || before.and_then(|far| far.forwarding).is_some_and(|to| to.outer_header_creation.is_some());
-    let tunnel = creation.map(|creation| values::tunnel(creation, forwards, ours)).transpose()?;
+    let before = before.and_then(|far| far.forwarding?.outer_header_creation);
+    let has_tunnel = match creation {
+        Some(creation) => values::is_tunnel(creation),
+        None => before.is_some_and(|before| before.teid().is_some()),
+    };
+    let header = creation.map(|creation| values::outer_header(creation, forwards, ours)).transpose()?;
     Ok(ForwardingUpdate {
         destination_interface: to
             .destination_interface
             .map(|interface| values::destination(interface, has_tunnel))
             .transpose()?,
         instance: None,
-        outer_header_creation: tunnel.or(to.removes(ie::OUTER_HEADER_CREATION).then_some(None)),
+        outer_header_creation: header.or(to.removes(ie::OUTER_HEADER_CREATION).then_some(None)),
         dscp: to
             .transport_level_marking
             .map(|marking| Some(values::dscp(marking)))
@@ -182,8 +187,8 @@ fn copy_update(
 ) -> Result<ForwardingParameters, Refusal> {
     let named = to.destination_interface.map(values::copy_destination).transpose()?;
     let missing = Refusal::blaming(Cause::ConditionalIeMissing, ie::DESTINATION_INTERFACE);
-    let tunnel = match &to.outer_header_creation {
-        Some(creation) => values::tunnel(creation, true, ours)?,
+    let header = match &to.outer_header_creation {
+        Some(creation) => values::outer_header(creation, true, ours)?,
         None if to.removes(ie::OUTER_HEADER_CREATION) => None,
         None => old.and_then(|old| old.outer_header_creation),
     };
@@ -195,7 +200,7 @@ fn copy_update(
     Ok(ForwardingParameters {
         destination_interface: named.or(old.map(|old| old.destination_interface)).ok_or(missing)?,
         instance: Instance::DEFAULT,
-        outer_header_creation: tunnel,
+        outer_header_creation: header,
         dscp,
     })
 }
@@ -222,5 +227,5 @@ pub(super) fn end_markers(
 
 fn tunnel_to_radio(far: &Far) -> Option<OuterHeaderCreation> {
     let to = far.forwarding.filter(|to| to.destination_interface == Interface::Access)?;
-    to.outer_header_creation
+    to.outer_header_creation.filter(|to| to.teid().is_some())
 }

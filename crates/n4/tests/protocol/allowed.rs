@@ -89,7 +89,7 @@ fn no_session_is_named_at_an_address_that_is_not_allowed() {
 fn indicate(lab: &mut Lab, session: Seid) -> Vec<(SocketAddr, Message)> {
     lab.pass(Duration::from_secs(11));
     let tunnel = lab.in_force[&session].rules.fars[1].forwarding.unwrap().outer_header_creation.unwrap();
-    let event = Event::ErrorIndication { teid: tunnel.teid, peer: tunnel.address, towards: None };
+    let event = Event::ErrorIndication { teid: tunnel.teid().unwrap(), peer: tunnel.address, towards: None };
     lab.handle(Input::DataPath(&Notice::Event(event)));
     lab.reports()
 }

@@ -149,7 +149,7 @@ fn forwarding_parameters_of_an_update_go_by_either_name() {
         told.pfcpsm_req_flags = Some(pfcp::flags::PFCPSM_SNDEM);
         assert_eq!(modify(&mut lab, seid, request).cause, Cause::RequestAccepted);
         let forwarding = lab.in_force[&Seid(seid)].rules.fars[1].forwarding.unwrap();
-        assert_eq!(forwarding.outer_header_creation.unwrap().teid.0, teid);
+        assert_eq!(forwarding.outer_header_creation.unwrap().teid().unwrap().0, teid);
     }
     assert_eq!(crate::common::personas::end_markers(&lab), [5]);
 }

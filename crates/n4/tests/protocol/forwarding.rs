@@ -198,7 +198,7 @@ fn copies_marks_and_rates_come_and_go() {
     request.create_pdrs[1].qer_ids = vec![1];
     let (session, _) = established(&mut lab, request);
     let it = rules(&lab, session);
-    assert_eq!(it.fars[0].duplicates[0].outer_header_creation.unwrap().teid.0, 0x99);
+    assert_eq!(it.fars[0].duplicates[0].outer_header_creation.unwrap().teid().unwrap().0, 0x99);
     assert!(it.qers[0].reflective && it.qers[0].qfi == Qfi::new(9));
 
     let none = |ie| RawIe { ie, value: vec![] };
@@ -214,7 +214,7 @@ fn copies_marks_and_rates_come_and_go() {
     };
     accepted(&lab.modify(session, request));
     let it = rules(&lab, session);
-    assert_eq!(it.fars[0].duplicates[0].outer_header_creation.unwrap().teid.0, 0x98);
+    assert_eq!(it.fars[0].duplicates[0].outer_header_creation.unwrap().teid().unwrap().0, 0x98);
     let qer = &it.qers[0];
     assert!(qer.mbr.is_none() && qer.gbr.is_none() && qer.qfi.is_none() && !qer.reflective);
 
@@ -387,4 +387,56 @@ fn a_teid_is_one_sessions_at_one_port_only() {
     assert_eq!(ask(&mut lab, 5, &[smf::choose(None)]), Cause::RequestAccepted);
     let chosen = lab.in_force.values().last().unwrap().rules.pdrs[0].pdi.f_teid.unwrap();
     assert_ne!(chosen.teid.0, 5);
+}
+
+const SERVER: std::net::Ipv4Addr = std::net::Ipv4Addr::new(192, 0, 2, 9);
+
+fn udp(address: std::net::Ipv4Addr, port: u16) -> ForwardingParameters {
+    into(OuterHeaderCreation::UdpIpv4 { address, port }, DestinationInterface::Core)
+}
+
+/// UDP without GTP-U over N6 (TS 29.244 8.2.56), for packets and for copies, changed to a tunnel and back.
+#[test]
+fn outer_headers_of_udp_alone() {
+    let mut lab = Lab::associated();
+    let mut request = smf::establishment(77);
+    request.create_fars[0] = far(1, FORW, Some(udp(SERVER, 5_000)));
+    let (session, _) = established(&mut lab, request);
+    let found = |lab: &Lab| rules(lab, session).fars[0].forwarding.unwrap().outer_header_creation;
+    let header = rules::OuterHeaderCreation::udp(5_000, SERVER.into());
+    assert_eq!(found(&lab), Some(header));
+    let mut change = |to: OuterHeaderCreation| {
+        let to = UpdateForwardingParameters { outer_header_creation: Some(to), ..Default::default() };
+        let update = UpdateFar { far_id: 1, update_forwarding_parameters: Some(to), ..Default::default() };
+        accepted(&lab.modify(session, update_far(update)));
+        found(&lab)
+    };
+    assert_eq!(change(tunnel(5)).unwrap().teid(), Some(rules::Teid(5)));
+    let other = rules::OuterHeaderCreation::udp(7, SERVER.into());
+    assert_eq!(change(OuterHeaderCreation::UdpIpv4 { address: SERVER, port: 7 }), Some(other));
+}
+
+/// To port 0 nobody listens; to ourselves it would be read as this node's own; where no port has IPv6 nothing would leave; and
+/// a control plane is reached by GTP-U.
+#[test]
+fn outer_headers_of_udp_that_lead_nowhere() {
+    use pfcp::{Cause, ie};
+    let address = "2001:db8::9".parse().unwrap();
+    let over_ipv6 = OuterHeaderCreation::UdpIpv6 { address, port: 7 };
+    let to_control_plane =
+        ForwardingParameters { destination_interface: DestinationInterface::CpFunction, ..udp(SERVER, 7) };
+    let cases = [
+        (udp(SERVER, 0), Cause::MandatoryIeIncorrect, ie::OUTER_HEADER_CREATION),
+        (udp(N3, 2152), Cause::MandatoryIeIncorrect, ie::OUTER_HEADER_CREATION),
+        (into(over_ipv6, DestinationInterface::Core), Cause::ServiceNotSupported, ie::OUTER_HEADER_CREATION),
+        (to_control_plane, Cause::ServiceNotSupported, ie::DESTINATION_INTERFACE),
+    ];
+    for (to, cause, blamed) in cases {
+        let mut lab = Lab::associated();
+        let mut request = smf::establishment(77);
+        request.create_fars[0] = far(1, FORW, Some(to));
+        let answer = lab.ask(SMF, &Message::session(0, 1, request));
+        let Body::SessionEstablishmentResponse(answer) = answer else { panic!("{answer:?}") };
+        assert_eq!((answer.cause, answer.offending_ie), (cause, Some(blamed)));
+    }
 }

@@ -126,7 +126,7 @@ fn nobody_takes_a_session_over_whose_association_is_over() {
 fn a_name_from_where_an_association_is_over_is_the_owners() {
     let (mut lab, session) = with_one_that_leaves();
     let tunnel = lab.in_force[&session].rules.fars[1].forwarding.unwrap().outer_header_creation.unwrap();
-    let event = Event::ErrorIndication { teid: tunnel.teid, peer: tunnel.address, towards: None };
+    let event = Event::ErrorIndication { teid: tunnel.teid().unwrap(), peer: tunnel.address, towards: None };
     lab.handle(Input::DataPath(&Notice::Event(event)));
     let (to, message) = lab.reports().remove(0);
     assert_eq!(to, at(OTHER));

@@ -179,7 +179,7 @@ fn a_rule_may_send_users_to_a_portal() {
     accepted(&lab.modify(session, smf::path_switch(9)));
     let moved = rules(&lab, session).clone();
     let tunnel = far(&moved, false).forwarding.unwrap().outer_header_creation.unwrap();
-    assert_eq!((tunnel.teid.0, far(&moved, false).redirect), (9, portal));
+    assert_eq!((tunnel.teid().unwrap().0, far(&moved, false).redirect), (9, portal));
 }
 
 /// What a FAR of the PDR says is kept, but for what the rule says.
@@ -190,10 +190,7 @@ fn a_rule_may_reset_mark_or_copy() {
     let collector = rules::ForwardingParameters {
         destination_interface: rules::Interface::Core,
         instance: rules::Instance::DEFAULT,
-        outer_header_creation: Some(rules::OuterHeaderCreation {
-            teid: rules::Teid(7),
-            address: [192, 0, 2, 9].into(),
-        }),
+        outer_header_creation: Some(rules::OuterHeaderCreation::gtpu(rules::Teid(7), [192, 0, 2, 9].into())),
         dscp: None,
     };
     let seen = PredefinedRule { dscp: Some(10), mirror: Some(collector), ..video() };

@@ -90,7 +90,7 @@ const ESTABLISHMENTS: &[Case] = &[
     (ie::DESTINATION_INTERFACE, |r| parameters(r).destination_interface = DestinationInterface::CpFunction),
     (ie::DESTINATION_INTERFACE, |r| parameters(r).destination_interface = DestinationInterface::LiFunction),
     (ie::OUTER_HEADER_CREATION, |r| {
-        parameters(r).outer_header_creation = Some(OuterHeaderCreation::Other(vec![4, 0, 10, 0, 0, 1, 0, 7]));
+        parameters(r).outer_header_creation = Some(OuterHeaderCreation::Other(vec![16, 0, 10, 0, 0, 1]));
     }),
     // GTP-U is served over IPv4 only.
     (ie::OUTER_HEADER_CREATION, |r| parameters(r).outer_header_creation = Some(OVER_IPV6)),

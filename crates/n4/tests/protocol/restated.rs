@@ -116,7 +116,7 @@ fn fars_and_qers_that_are_made_anew_take_the_place_of_the_old() {
     accepted(&mut lab, session, request);
     let rules = &lab.in_force[&session].rules;
     let far = rules.fars.iter().find(|far| far.id.0 == 2).unwrap();
-    assert_eq!(far.forwarding.unwrap().outer_header_creation.unwrap().teid.0, 6);
+    assert_eq!(far.forwarding.unwrap().outer_header_creation.unwrap().teid().unwrap().0, 6);
     assert_eq!((rules.fars.len(), rules.qers.len(), rules.pdrs[1].qers.len()), (2, 1, 1));
     assert_eq!(rules.qers[0].qfi.map(rules::Qfi::value), Some(5));
 }

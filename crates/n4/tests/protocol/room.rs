@@ -347,7 +347,8 @@ fn who_is_spoken_of_in_accepted_reports_stays() {
         assert_eq!(lab.modify(all[0], path_switch(0x5005)).cause, Cause::RequestAccepted);
         associate_anew(&mut lab);
         let tunnel = lab.in_force[&all[0]].rules.fars[1].forwarding.unwrap().outer_header_creation.unwrap();
-        let event = Event::ErrorIndication { teid: tunnel.teid, peer: tunnel.address, towards: None };
+        let event =
+            Event::ErrorIndication { teid: tunnel.teid().unwrap(), peer: tunnel.address, towards: None };
         lab.handle(Input::DataPath(&Notice::Event(event)));
         let reports = lab.reports();
         let [(_, report)] = &reports[..] else { panic!("{reports:?}") };

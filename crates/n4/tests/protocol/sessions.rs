@@ -49,7 +49,7 @@ fn a_session_lives_from_establishment_to_deletion() {
 
     assert_eq!(cause(&lab.ask(SMF, &Message::session(up.seid, 2, path_switch(5)))), Cause::RequestAccepted);
     let tunnel = lab.in_force[&Seid(up.seid)].rules.fars[1].forwarding.unwrap().outer_header_creation;
-    assert_eq!(tunnel.unwrap().teid, Teid(5));
+    assert_eq!(tunnel.unwrap().teid(), Some(Teid(5)));
     assert_eq!(lab.saved[&Seid(up.seid)].rules, lab.in_force[&Seid(up.seid)].rules);
 
     let deletion = Message::session(up.seid, 3, SessionDeletionRequest::default());
@@ -175,7 +175,7 @@ fn requests_of_one_session_are_done_one_after_the_other() {
         lab.obey();
         assert_eq!(cause(&lab.answer(2 + step).body), Cause::RequestAccepted);
         let tunnel = lab.in_force[&Seid(seid)].rules.fars[1].forwarding.unwrap().outer_header_creation;
-        assert_eq!(tunnel.unwrap().teid, Teid(5 + step));
+        assert_eq!(tunnel.unwrap().teid(), Some(Teid(5 + step)));
     }
     lab.obey();
     assert_eq!(cause(&lab.answer(5).body), Cause::RequestAccepted);

@@ -68,7 +68,7 @@ fn to(alternative: Ipv4Addr) -> SessionChangeInfo {
 /// Where a report about a session goes, its message, and what it says of the control plane before.
 fn reported(lab: &mut Lab, session: Seid) -> (Ipv4Addr, Message, Option<FSeid>) {
     let tunnel = lab.in_force[&session].rules.fars[1].forwarding.unwrap().outer_header_creation.unwrap();
-    let event = Event::ErrorIndication { teid: tunnel.teid, peer: tunnel.address, towards: None };
+    let event = Event::ErrorIndication { teid: tunnel.teid().unwrap(), peer: tunnel.address, towards: None };
     lab.handle(Input::DataPath(&Notice::Event(event)));
     let (to, message) = lab.reports().remove(0);
     let Body::SessionReportRequest(report) = &message.body else { panic!("{message:?}") };

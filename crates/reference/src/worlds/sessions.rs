@@ -249,15 +249,20 @@ impl Draft {
             (false, false, false) => (Interface::Core, None),
         };
         let ipv6 = self.ipv6_tunnels;
-        let tunnel = |port| OuterHeaderCreation {
-            teid: Teid(0x8000 + 16 * self.number + random.next_below(4)),
-            address: peer(random, port, ipv6),
+        // Some plain packets go behind a UDP header instead, to stations of the data network, and now and then to ourselves.
+        let is_udp = self.scope.core_tunnels && destination_interface == Interface::Core && port.is_none();
+        let outer_header_creation = match port {
+            None if is_udp && chance(random, 150) => Some(udp(random, ipv6)),
+            None => None,
+            Some(port) => {
+                let teid = Teid(0x8000 + 16 * self.number + random.next_below(4));
+                Some(OuterHeaderCreation::gtpu(teid, peer(random, port, ipv6)))
+            }
         };
-        let outer_header_creation = port.map(tunnel);
         let dscp =
             if self.scope.dscp { maybe(random, 300, |random| pick(random, [0, 10, 46, 63])) } else { None };
         let instance = match destination_interface {
-            Interface::Core if outer_header_creation.is_none() => self.instance,
+            Interface::Core if outer_header_creation.is_none_or(|it| it.teid().is_none()) => self.instance,
             // Where there is one network, others lead nowhere.
             _ if has_instances(self.scope) && chance(random, 20) => ims(),
             _ => Instance::DEFAULT,
@@ -294,6 +299,13 @@ impl Draft {
             last.pdi.sdf_filters.push(SdfFilter { id: Some(7), ..SdfFilter::default() });
         }
     }
+}
+
+/// To stations of the data network, and now and then to ourselves.
+fn udp(random: &mut Random, ipv6: bool) -> OuterHeaderCreation {
+    let is_us = chance(random, 50);
+    let to = if is_us { host(N3 + 1, 2, ipv6) } else { peer(random, N3 + 1, ipv6) };
+    OuterHeaderCreation::udp(5_000, to)
 }
 
 /// To hosts that other packets go to, too, and now and then to ourselves.
@@ -379,7 +391,11 @@ pub(super) fn tweaked(random: &mut Random, rules: &Rules) -> Rules {
 /// Forward becomes drop and back; a tunnel moves to another TEID, as in a handover.
 fn flip(random: &mut Random, far: &mut Far) {
     if let Some(tunnel) = far.forwarding.as_mut().and_then(|to| to.outer_header_creation.as_mut()) {
-        tunnel.teid = Teid(0x9000 + random.next_below(100));
+        let new = random.next_below(100);
+        tunnel.header = match tunnel.header {
+            OuterHeader::Gtpu(_) => OuterHeader::Gtpu(Teid(0x9000 + new)),
+            OuterHeader::Udp(_) => OuterHeader::Udp(6_000 + new as u16),
+        };
     }
     if chance(random, 400) {
         far.apply_action = match (far.apply_action, far.forwarding) {

@@ -5,7 +5,7 @@ use crate::ids::Teid;
 use crate::intent::{PacketRate, limits};
 use std::time::{Duration, Instant};
 
-const TUNNEL: OuterHeaderCreation = OuterHeaderCreation { teid: Teid(9), address: GNB };
+const TUNNEL: OuterHeaderCreation = OuterHeaderCreation::gtpu(Teid(9), GNB);
 
 fn update_far(rules: &Rules, update: FarUpdate) -> Result<Rules, RuleError> {
     rules.change(Change { update_fars: vec![update], ..Change::default() })
@@ -45,7 +45,7 @@ fn an_update_far_gives_the_downlink_its_tunnel() {
 
 #[test]
 fn a_path_switch_keeps_what_it_does_not_name() {
-    let new = OuterHeaderCreation { teid: Teid(5), ..TUNNEL };
+    let new = OuterHeaderCreation::gtpu(Teid(5), GNB);
     let to = ForwardingUpdate { outer_header_creation: Some(Some(new)), ..ForwardingUpdate::default() };
     let update = FarUpdate { id: FarId(2), forwarding: Some(to), ..FarUpdate::default() };
     let forwarding = update_far(&with_tunnel(), update).unwrap().fars[1].forwarding.unwrap();

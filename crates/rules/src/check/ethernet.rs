@@ -5,7 +5,7 @@ use crate::compile::Direction;
 use crate::error::{RuleError, RuleRef};
 use crate::ethernet::{EthernetFilter, EthernetPdi};
 use crate::ids::Instance;
-use crate::intent::{ApplyAction, Far, Pdr, Rules, limits};
+use crate::intent::{ApplyAction, Far, OuterHeader, Pdr, Rules, limits};
 use std::collections::HashMap;
 
 /// What a reference finds: of several filters of one ID, the first.
@@ -86,5 +86,8 @@ fn far(far: &Far) -> Result<(), RuleError> {
     ensure(far.apply_action != ApplyAction::Reset, RuleError::NotOfFrames(rule, "a reset of connections"))?;
     ensure(far.redirect.is_none(), RuleError::NotOfFrames(rule, "redirection"))?;
     ensure(far.enrichment.is_none(), RuleError::NotOfFrames(rule, "header enrichment"))?;
-    ensure(!far.duplicating, RuleError::NotOfFrames(rule, "copies"))
+    ensure(!far.duplicating, RuleError::NotOfFrames(rule, "copies"))?;
+    let creation = far.forwarding.and_then(|to| to.outer_header_creation);
+    let is_udp = creation.is_some_and(|creation| matches!(creation.header, OuterHeader::Udp(_)));
+    ensure(!is_udp, RuleError::NotOfFrames(rule, "an outer header of UDP alone"))
 }

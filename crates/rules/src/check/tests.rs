@@ -98,12 +98,25 @@ fn copies_may_be_asked_for_of_one_who_sleeps_but_go_to_two_places_at_most() {
 
 #[test]
 fn teid_0_is_refused_wherever_it_stands() {
-    let tunnel = Some(OuterHeaderCreation { teid: Teid(0), address: GNB });
+    let tunnel = Some(OuterHeaderCreation::gtpu(Teid(0), GNB));
     let to = ForwardingParameters { outer_header_creation: tunnel, ..towards(Interface::Core) };
     assert_eq!(refusal(|bad| bad.fars[1].forwarding = Some(to)), RuleError::ZeroTeid(far(2)));
     assert_eq!(refusal(|bad| bad.fars[0].duplicates = vec![to]), RuleError::ZeroTeid(far(1)));
     let f_teid = Some(FTeid { teid: Teid(0), address: GNB });
     assert_eq!(refusal(|bad| bad.pdrs[0].pdi.f_teid = f_teid), RuleError::ZeroTeid(pdr_1()));
+}
+
+#[test]
+fn udp_port_0_is_refused_wherever_it_stands() {
+    let behind = |port| ForwardingParameters {
+        outer_header_creation: Some(OuterHeaderCreation::udp(port, GNB)),
+        ..towards(Interface::Core)
+    };
+    assert_eq!(refusal(|bad| bad.fars[1].forwarding = Some(behind(0))), RuleError::ZeroPort(far(2)));
+    assert_eq!(refusal(|bad| bad.fars[0].duplicates = vec![behind(0)]), RuleError::ZeroPort(far(1)));
+    let mut good = rules();
+    good.fars[0].forwarding = Some(behind(1));
+    assert_eq!(good.check(), Ok(()));
 }
 
 #[test]

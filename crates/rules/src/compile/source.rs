@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn what_is_forwarded_to_another_base_station_is_from_anybody() {
         let mut forwarding = open();
-        let tunnel = Some(OuterHeaderCreation { teid: Teid(7), address: GNB });
+        let tunnel = Some(OuterHeaderCreation::gtpu(Teid(7), GNB));
         forwarding.fars[0].apply_action = crate::ApplyAction::Forward;
         let to = crate::ForwardingParameters { outer_header_creation: tunnel, ..towards(Interface::Access) };
         forwarding.fars[0].forwarding = Some(to);

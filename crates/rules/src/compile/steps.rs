@@ -3,7 +3,10 @@
 use super::{Action, Beyond, Direction, Encapsulation, Forward, Meter, Step};
 use crate::check::Checked;
 use crate::ids::{FarId, QerId, Qfi, UrrId};
-use crate::intent::{ApplyAction, Far, ForwardingParameters, Gate, Interface, Pdr, Qer, Rules};
+use crate::intent::{
+    ApplyAction, Far, ForwardingParameters, Gate, Interface, OuterHeader, OuterHeaderCreation, Pdr, Qer,
+    Rules,
+};
 use crate::list::{Mostly1, Rare};
 use std::collections::HashMap;
 
@@ -154,9 +157,11 @@ fn flows(rules: &Rules, checked: &Checked<'_>) -> HashMap<FarId, Qfi> {
 }
 
 impl Action {
-    /// In this QoS flow, if in a tunnel.
+    /// In this QoS flow, if in a tunnel of GTP-U.
     fn goes_in(&mut self, flow: Option<Qfi>) {
-        if let Self::Forward(Forward { encapsulation: Some(into), .. }) = self {
+        if let Self::Forward(Forward { encapsulation: Some(into), .. }) = self
+            && matches!(into.header, OuterHeader::Gtpu(_))
+        {
             into.qfi = flow;
         }
     }
@@ -193,12 +198,19 @@ fn forward(to: &ForwardingParameters, qers: &[&Qer]) -> Forward {
     Forward {
         to: to.destination_interface,
         instance: to.instance,
-        encapsulation: to.outer_header_creation.map(|tunnel| Encapsulation {
-            teid: tunnel.teid,
-            peer: tunnel.address,
-            qfi: qfi(qers),
-            reflective: qers.iter().any(|qer| qer.reflective),
-        }),
+        encapsulation: to.outer_header_creation.map(|creation| encapsulation(creation, qers)),
         dscp: to.dscp,
+    }
+}
+
+/// Only GTP-U has room for the QoS flow and what is said of it.
+fn encapsulation(creation: OuterHeaderCreation, qers: &[&Qer]) -> Encapsulation {
+    let OuterHeaderCreation { header, address: peer } = creation;
+    match header {
+        OuterHeader::Gtpu(_) => {
+            let reflective = qers.iter().any(|qer| qer.reflective);
+            Encapsulation { header, peer, qfi: qfi(qers), reflective }
+        }
+        OuterHeader::Udp(_) => Encapsulation { header, peer, qfi: None, reflective: false },
     }
 }

@@ -7,7 +7,7 @@ const RATES: BitRates = BitRates { uplink_kbps: 1_000, downlink_kbps: 2_000 };
 /// The plain session with its downlink forwarded into a tunnel.
 fn with_tunnel() -> Rules {
     let mut rules = rules();
-    let tunnel = Some(OuterHeaderCreation { teid: Teid(7), address: GNB });
+    let tunnel = Some(OuterHeaderCreation::gtpu(Teid(7), GNB));
     rules.fars[1].apply_action = ApplyAction::Forward;
     rules.fars[1].forwarding =
         Some(ForwardingParameters { outer_header_creation: tunnel, ..towards(Interface::Access) });
@@ -102,7 +102,8 @@ fn the_first_qfi_and_any_rqi_mark_the_tunnel() {
     let mut rules = with_tunnel();
     rules.qers = vec![Qer { reflective: true, ..qer(1) }, Qer { qfi: Qfi::new(9), ..qer(2) }];
     rules.pdrs[1].qers = vec![QerId(1), QerId(2)].into();
-    let tunnel = Encapsulation { teid: Teid(7), peer: GNB, qfi: Qfi::new(9), reflective: true };
+    let tunnel =
+        Encapsulation { header: OuterHeader::Gtpu(Teid(7)), peer: GNB, qfi: Qfi::new(9), reflective: true };
     let expected = Forward {
         to: Interface::Access,
         instance: Instance::DEFAULT,
@@ -110,6 +111,20 @@ fn the_first_qfi_and_any_rqi_mark_the_tunnel() {
         dscp: None,
     };
     assert_eq!(compile(&rules).unwrap().steps[1].action, Action::Forward(expected));
+}
+
+/// UDP has no room for either.
+#[test]
+fn an_outer_header_of_udp_alone_has_no_marks() {
+    let mut rules = with_tunnel();
+    rules.qers = vec![Qer { reflective: true, qfi: Qfi::new(9), ..qer(1) }];
+    rules.pdrs[0].qers = vec![QerId(1)].into();
+    let to = rules.fars[0].forwarding.as_mut().unwrap();
+    to.outer_header_creation = Some(OuterHeaderCreation::udp(5_000, GNB));
+    let header = OuterHeader::Udp(5_000);
+    let behind = Encapsulation { header, peer: GNB, qfi: None, reflective: false };
+    let Action::Forward(found) = compile(&rules).unwrap().steps[0].action else { panic!("it forwards") };
+    assert_eq!(found.encapsulation, Some(behind));
 }
 
 fn flow_of(step: &Step) -> Option<Qfi> {
@@ -347,7 +362,7 @@ fn a_plain_session_takes_little_memory() {
         size_of::<Usage>()
     );
     assert!(size_of::<Program>() <= 320);
-    assert!(program.heap_bytes() <= 336);
+    assert!(program.heap_bytes() <= 344);
     assert_eq!(program.classifier.heap_bytes(), 0);
 }
 

@@ -95,7 +95,10 @@ pub fn moved(body: &mut Body, plane: Ipv4Addr) {
                 let address = Ipv4Addr::from(<[u8; 4]>::try_from(&value[6..10]).unwrap());
                 value[6..10].copy_from_slice(&place(address, plane).octets());
             }
-            OuterHeaderCreation::GtpuIpv6 { .. } | OuterHeaderCreation::Other(_) => {}
+            OuterHeaderCreation::GtpuIpv6 { .. }
+            | OuterHeaderCreation::UdpIpv4 { .. }
+            | OuterHeaderCreation::UdpIpv6 { .. }
+            | OuterHeaderCreation::Other(_) => {}
         }
     }
 }

@@ -508,7 +508,7 @@ fn what_rules_do_to_packets_is_told_and_fits_together() {
     let mirror = seen.mirror.unwrap();
     assert_eq!((seen.dscp, mirror.destination_interface), (Some(46), rules::Interface::Core));
     let tunnel = mirror.outer_header_creation.unwrap();
-    assert_eq!((tunnel.teid.0, tunnel.address), (7, "192.0.2.9".parse().unwrap()));
+    assert_eq!((tunnel.teid().unwrap().0, tunnel.address), (7, "192.0.2.9".parse().unwrap()));
     let elsewhere = one("redirect = \"192.0.2.80, 2001:db8::80\"\ndscp = 46");
     assert_eq!(elsewhere.redirect.unwrap().to_string(), "192.0.2.80,2001:db8::80");
     for (keys, expected) in [

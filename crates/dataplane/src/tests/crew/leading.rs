@@ -299,7 +299,7 @@ fn a_session_that_is_refused_leaves_no_rule() {
             let mut far = too_large.fars[1].clone();
             far.id = rules::FarId(100 + u32::from(at));
             let to = far.forwarding.as_mut().unwrap().outer_header_creation.as_mut().unwrap();
-            to.teid = Teid(0x9000 + u32::from(at));
+            to.header = rules::OuterHeader::Gtpu(Teid(0x9000 + u32::from(at)));
             (pdr.id, pdr.precedence, pdr.far) = (rules::PdrId(100 + at), u32::from(at) + 300, far.id);
             too_large.pdrs.push(pdr);
             too_large.fars.push(far);

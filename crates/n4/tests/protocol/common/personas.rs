@@ -42,5 +42,5 @@ pub fn end_markers(lab: &Lab) -> Vec<u32> {
         Output::Put(desired) => desired.end_markers.clone(),
         _ => vec![],
     };
-    lab.told.iter().flat_map(put).map(|tunnel| tunnel.teid.0).collect()
+    lab.told.iter().flat_map(put).map(|tunnel| tunnel.teid().unwrap().0).collect()
 }

@@ -125,13 +125,35 @@ pub enum OuterHeaderCreation {
         /// The peer's address.
         address: Ipv6Addr,
     },
-    /// Any other description, as it came: UDP, plain IP, VLAN tags, both families, N6 or N19 indications.
+    /// UDP/IPv4.
+    UdpIpv4 {
+        /// The peer's address.
+        address: Ipv4Addr,
+        /// Its port.
+        port: u16,
+    },
+    /// UDP/IPv6.
+    UdpIpv6 {
+        /// The peer's address.
+        address: Ipv6Addr,
+        /// Its port.
+        port: u16,
+    },
+    /// Any other description, as it came: plain IP, VLAN tags, both families, N6 or N19 indications.
     Other(Vec<u8>),
 }
 
 impl OuterHeaderCreation {
     const GTPU_UDP_IPV4: [u8; 2] = [1, 0];
     const GTPU_UDP_IPV6: [u8; 2] = [2, 0];
+    const UDP_IPV4: [u8; 2] = [4, 0];
+    const UDP_IPV6: [u8; 2] = [8, 0];
+
+    fn write_udp(out: &mut Vec<u8>, description: [u8; 2], address: &[u8], port: u16) {
+        out.extend_from_slice(&description);
+        out.extend_from_slice(address);
+        out.extend_from_slice(&port.to_be_bytes());
+    }
 }
 
 impl Value for OuterHeaderCreation {
@@ -139,10 +161,12 @@ impl Value for OuterHeaderCreation {
     fn read(bytes: &[u8], ie: u16) -> Result<Self, ErrorKind> {
         let description = bytes.first_chunk().ok_or(ErrorKind::InvalidLength(ie))?;
         let wire = Wire::unmarshal(bytes).map_err(|error| blame(&error, ie))?;
-        let teid = wire.teid.map_or(0, |teid| teid.0);
+        let (teid, port) = (wire.teid.map_or(0, |teid| teid.0), wire.port_number.unwrap_or(0));
         Ok(match (*description, wire.ipv4_address, wire.ipv6_address) {
             (Self::GTPU_UDP_IPV4, Some(address), _) => Self::GtpuIpv4 { teid, address },
             (Self::GTPU_UDP_IPV6, _, Some(address)) => Self::GtpuIpv6 { teid, address },
+            (Self::UDP_IPV4, Some(address), _) => Self::UdpIpv4 { address, port },
+            (Self::UDP_IPV6, _, Some(address)) => Self::UdpIpv6 { address, port },
             _ => Self::Other(bytes.to_vec()),
         })
     }
@@ -151,6 +175,12 @@ impl Value for OuterHeaderCreation {
         match self {
             Self::GtpuIpv4 { teid, address } => out.extend(Wire::gtpu_ipv4(*teid, *address).marshal()),
             Self::GtpuIpv6 { teid, address } => out.extend(Wire::gtpu_ipv6(*teid, *address).marshal()),
+            Self::UdpIpv4 { address, port } => {
+                Self::write_udp(out, Self::UDP_IPV4, &address.octets(), *port);
+            }
+            Self::UdpIpv6 { address, port } => {
+                Self::write_udp(out, Self::UDP_IPV6, &address.octets(), *port);
+            }
             Self::Other(bytes) => out.extend_from_slice(bytes),
         }
     }

@@ -116,7 +116,9 @@ pub fn outer_header_creation() -> impl Strategy<Value = OuterHeaderCreation> {
     prop_oneof![
         any::<(u32, Ipv4Addr)>().prop_map(|(teid, address)| OuterHeaderCreation::GtpuIpv4 { teid, address }),
         any::<(u32, Ipv6Addr)>().prop_map(|(teid, address)| OuterHeaderCreation::GtpuIpv6 { teid, address }),
-        any::<[u8; 6]>().prop_map(|udp| OuterHeaderCreation::Other([&[4, 0][..], &udp].concat())),
+        any::<(Ipv4Addr, u16)>().prop_map(|(address, port)| OuterHeaderCreation::UdpIpv4 { address, port }),
+        any::<(Ipv6Addr, u16)>().prop_map(|(address, port)| OuterHeaderCreation::UdpIpv6 { address, port }),
+        any::<[u8; 22]>().prop_map(|udp| OuterHeaderCreation::Other([&[12, 0][..], &udp].concat())),
         any::<[u8; 24]>().prop_map(|both| OuterHeaderCreation::Other([&[3, 0][..], &both].concat())),
         any::<[u8; 8]>().prop_map(|n19| OuterHeaderCreation::Other([&[1, 1][..], &n19].concat())),
     ]
