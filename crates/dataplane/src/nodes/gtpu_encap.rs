@@ -70,11 +70,12 @@ mod tests {
     use crate::side::Side;
     use packet::gtpu::ShortContainer;
     use proptest::prelude::*;
-    use rules::{Encapsulation, Forward, Instance, Interface, Qfi, Teid};
+    use rules::{Encapsulation, Forward, Instance, Interface, OuterHeader, Qfi, Teid};
 
     /// Into a tunnel on a side, with or without a flow of its own.
     fn step(to: Interface, qfi: Option<Qfi>, reflective: bool) -> HotStep {
-        let tunnel = Encapsulation { teid: Teid(7), peer: [10, 0, 0, 1].into(), qfi, reflective };
+        let tunnel =
+            Encapsulation { header: OuterHeader::Gtpu(Teid(7)), peer: [10, 0, 0, 1].into(), qfi, reflective };
         let forward = Forward { to, instance: Instance::DEFAULT, dscp: None, encapsulation: Some(tunnel) };
         HotStep::forwarding(forward)
     }
