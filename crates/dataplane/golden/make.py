@@ -530,6 +530,32 @@ def enrich():
          becomes(up("FA", 1000 + size), up("FA", 1000 + size + len(field)), later))
     case("enrich/no_request", "What is none passes as it is.", goes(opening, first), goes(up("PA", 1000, b"HELO"), later))
 
+    def error_down(kind, quoted, told_kind, told_quoted, found="session classify"):
+        packet = lambda kind, quoted: IP(src=ROUTER_IP, dst=UE_ENRICHED, ttl=60, id=9) / ICMP(type=3, **kind) / Raw(quoted)
+        return ("n6", Ether(dst=N6, src=ROUTER) / packet(kind, quoted),
+                f"usual_input ethernet_input ip4_input user_input flow {found} far enrich gtpu_encap ethernet_output send:n3",
+                [("n3", tunnelled(routed(packet(told_kind, told_quoted)), 0x26d, None))])
+
+    request, with_field = up("PA", 1000, line + rest), up("PA", 1000, line + field + rest)
+    behind, shifted = (up("PA", 1000 + size + more, b"later") for more in (0, len(field)))
+    begun = [goes(opening, first), becomes(request, with_field, later), becomes(behind, shifted, later)]
+    on_the_way = bytes(routed(with_field))
+    case("enrich/error_too_long", "The user is to send less by the field, where the packet had it.", *begun,
+         error_down(dict(code=4, nexthopmtu=1400), on_the_way, dict(code=4, nexthopmtu=1400 - len(field)), on_the_way),
+         error_down(dict(code=4, nexthopmtu=1400), bytes(routed(shifted)), dict(code=4, nexthopmtu=1400), bytes(routed(behind)),
+                    "verdict"))
+    case("enrich/error_of_eight_octets", "No more is quoted than the number, which is the user's.", *begun,
+         error_down(dict(code=1), bytes(routed(shifted))[:28], dict(code=1), eight(shifted, behind)))
+    of_user = lambda quoted: IP(src=UE_ENRICHED, dst=SERVER, ttl=64, id=8) / ICMP(type=3, code=3) / Raw(bytes(routed(quoted)))
+    case("enrich/error_of_the_user", "The server hears of what it has acknowledged by its own number.", *begun,
+         ("n3", up_frame(of_user(down(1000 + size)), 0x16d, None), f"{CLOSELY_UP} flow session classify far enrich ip_output ethernet_output send:n6",
+          [("n6", Ether(dst=ROUTER, src=N6) / routed(of_user(down(1000 + size + len(field)))))]))
+
+
+def eight(sent, meant):
+    """The IP header of what was sent, and the first eight octets behind it of what was meant."""
+    return bytes(routed(sent))[:20] + bytes(meant)[20:28]
+
 
 def ip6():
     """ip6_input."""

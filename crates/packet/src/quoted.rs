@@ -1,5 +1,9 @@
 //! The packet that an ICMP error is about, as far as the error quotes it (RFC 792, RFC 4443 3), and another address for it, all
-//! checksums with it (RFC 5508 4.2).
+//! checksums with it (RFC 5508 4.2); of a segment of TCP other numbers, too.
+
+mod segment;
+
+pub use segment::Number;
 
 use crate::address::End;
 use crate::{FiveTuple, checksum, icmp, icmpv6, ipv4, ipv6, protocol};
@@ -192,7 +196,11 @@ mod tests {
     }
 
     fn segment(flow: &FiveTuple, payload: &[u8]) -> Vec<u8> {
-        let made = Made { flags: flag::ACK, sequence: 1, acknowledgement: 2, timestamps: None, payload };
+        numbered(flow, (1, 2), payload)
+    }
+
+    fn numbered(flow: &FiveTuple, (sequence, acknowledgement): (u32, u32), payload: &[u8]) -> Vec<u8> {
+        let made = Made { flags: flag::ACK, sequence, acknowledgement, timestamps: None, payload };
         let mut packet = vec![0; 200];
         let length = made.write(flow, &mut packet).unwrap();
         packet.truncate(length);
@@ -201,15 +209,22 @@ mod tests {
 
     /// An error about a packet, of which so many bytes are quoted at most.
     fn error(about: &[u8], quoted: usize) -> Vec<u8> {
+        let (four, six) = (icmp::Error::Unreachable { code: 3 }, icmpv6::Error::TimeExceeded);
+        error_of((four, six), about, quoted)
+    }
+
+    fn too_long(mtu: u16, about: &[u8], quoted: usize) -> Vec<u8> {
+        let four = icmp::Error::FragmentationNeeded { mtu };
+        error_of((four, icmpv6::Error::PacketTooBig { mtu: mtu.into() }), about, quoted)
+    }
+
+    fn error_of((four, six): (icmp::Error, icmpv6::Error), about: &[u8], quoted: usize) -> Vec<u8> {
         let mut bytes = vec![0; 1_300];
         let length = match about[0] >> 4 {
-            4 => {
-                let unreachable = icmp::Error::Unreachable { code: 3 };
-                icmp::write_error(unreachable, about, US, &mut bytes).unwrap()
-            }
+            4 => icmp::write_error(four, about, US, &mut bytes).unwrap(),
             _ => {
                 let us = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 9);
-                icmpv6::write_error(icmpv6::Error::TimeExceeded, about, us, &mut bytes).unwrap()
+                icmpv6::write_error(six, about, us, &mut bytes).unwrap()
             }
         };
         bytes.truncate(length);
@@ -269,12 +284,41 @@ mod tests {
             prop_assert_eq!(packet, expected);
         }
 
+        /// It comes to what an error about a segment with those numbers would be, and with that MTU.
+        #[test]
+        fn an_error_is_about_other_numbers(
+            v6: bool,
+            numbers: [u32; 4],
+            (mtu, other_mtu) in (1..u16::MAX, 1..u16::MAX),
+            payload in proptest::collection::vec(any::<u8>(), 0..60),
+            words in 14..100_usize,
+        ) {
+            let quoted = 2 * words + if v6 { 20 } else { 0 };
+            let flow = flow(if v6 { 6 } else { 4 }, [1 << 100, 2 << 100]);
+            let [sequence, acknowledgement, other, another] = numbers;
+            let mut packet = too_long(mtu, &numbered(&flow, (sequence, acknowledgement), &payload), quoted);
+            let found = Quoted::of(&packet).unwrap();
+            prop_assert_eq!(found.mtu(&packet), Some(mtu.into()));
+            prop_assert_eq!(found.carried(&packet), Some(payload.len()));
+            prop_assert_eq!(found.number(&packet, Number::Sequence), Some(sequence));
+            found.renumber(&mut packet, Number::Sequence, other).unwrap();
+            let acknowledges = found.number(&packet, Number::Acknowledgement);
+            let whole = quoted >= if v6 { 52 } else { 32 };
+            prop_assert_eq!(acknowledges, whole.then_some(acknowledgement));
+            let renumbered = found.renumber(&mut packet, Number::Acknowledgement, another);
+            found.tell_mtu(&mut packet, other_mtu.into()).unwrap();
+            let numbers = (other, if renumbered.is_some() { another } else { acknowledgement });
+            prop_assert_eq!(packet, too_long(other_mtu, &numbered(&flow, numbers, &payload), quoted));
+        }
+
         #[test]
         fn nothing_breaks(mut bytes in proptest::collection::vec(any::<u8>(), 0..120), first in 0..4_usize) {
             let fronts = [0x45, 0x60, 0x46, 0x4f];
             bytes.iter_mut().take(1).for_each(|byte| *byte = fronts[first]);
             if let Some(found) = Quoted::of(&bytes) {
                 let _ = found.replace(&mut bytes, End::Source, IpAddr::V4(US));
+                let _ = found.renumber(&mut bytes, Number::Acknowledgement, 1);
+                let _ = (found.carried(&bytes), found.tell_mtu(&mut bytes, 1));
             }
         }
     }
@@ -294,6 +338,18 @@ mod tests {
         let mut other = error(&about, 60);
         other[28] = 0x60;
         assert_eq!(Quoted::of(&other), None);
+    }
+
+    #[test]
+    fn what_is_no_segment_has_no_numbers_and_what_is_not_too_long_no_mtu() {
+        let about = segment(&flow(4, [1 << 100, 2 << 100]), b"payload");
+        let unreachable = error(&about, 60);
+        assert_eq!(Quoted::of(&unreachable).unwrap().mtu(&unreachable), None);
+        let silent = too_long(0, &about, 60);
+        assert_eq!(Quoted::of(&silent).unwrap().mtu(&silent), None);
+        let mut packet = too_long(1_400, &about, 60);
+        packet[20 + 8 + PROTOCOL] = protocol::UDP;
+        assert_eq!(Quoted::of(&packet).unwrap().number(&packet, Number::Sequence), None);
     }
 
     #[test]

@@ -4,6 +4,10 @@
 //! A request gets it where that is sure to be right: its head is whole in one segment, which begins where a request must
 //! begin, nothing behind it has gone before, the checksum is right, and there is room on its way. All others pass as they
 //! are, and are counted.
+//!
+//! ICMP errors about such a connection have the numbers of whom they are for ([`errors`]).
+
+mod errors;
 
 use crate::counters::DropReason;
 use crate::frame::{Meta, Packet};
@@ -39,14 +43,15 @@ impl<B: Buffer> Node<B> for Enrich {
     const ID: NodeId = NodeId::Enrich;
 
     fn process(state: &mut State, packet: &mut Packet<B>) -> Next {
-        let done = see(packet.buffer.data()).is_none_or(|seen| {
-            let done = match packet.meta.direction() {
-                Direction::Uplink => from_user(state, packet, &seen),
-                Direction::Downlink => to_user(state, packet, &seen),
-            };
-            done.is_some()
-        });
-        if !done {
+        let done = match (see(packet.buffer.data()), packet.meta.direction()) {
+            (Some(seen), Direction::Uplink) => from_user(state, packet, &seen),
+            (Some(seen), Direction::Downlink) => to_user(state, packet, &seen),
+            (None, _) => {
+                errors::renumber(state, packet);
+                Some(())
+            }
+        };
+        if done.is_none() {
             // As it is, it would not fit what the other end has; its sender sends it again.
             return Next::drop(DropReason::NotEnriched);
         }
@@ -109,6 +114,7 @@ fn from_user<B: Buffer>(state: &mut State, packet: &mut Packet<B>, seen: &Seen) 
         return Some(());
     };
     connection.hear(now_ns, seen.flags & (flag::FIN | flag::RST) != 0);
+    let fits = fits.min(connection.passes.into());
     let is_put = text.and_then(|text| open((connection, may_keep), packet, seen, (&text, fits)));
     if is_put.is_none() && connection.boundary == Some(seen.sequence) && seen.payload > 0 {
         // It passes as it is; where the next one begins may be known all the same.
@@ -214,8 +220,9 @@ fn body(fields: &[u8]) -> Option<u32> {
     Some(length.unwrap_or(0))
 }
 
-/// Puts the text in front of an octet of the payload. Where there is no room for all, the segment ends earlier: its sender
-/// sends the rest again. Returns the bytes of the packet, which is counted as it leaves.
+/// Puts the text in front of an octet of the payload. Where there is no room for all, the segment ends earlier, in front
+/// of the text at the earliest: its sender sends the rest again. Returns the bytes of the packet, which is counted as it
+/// leaves.
 fn put<B: Buffer>(buffer: &mut B, seen: &Seen, (offset, text): (usize, &[u8]), fits: usize) -> Option<u16> {
     let before = seen.upper + seen.header + offset;
     let whole = seen.upper + seen.header + seen.payload;
@@ -223,7 +230,10 @@ fn put<B: Buffer>(buffer: &mut B, seen: &Seen, (offset, text): (usize, &[u8]), f
         // What is damaged stays so.
         return u16::try_from(whole).ok();
     }
-    let left = whole.min(fits.checked_sub(text.len())?.max(before + 1));
+    let room = fits.checked_sub(text.len())?;
+    // What stands in front of the text goes alone where not even one octet behind it has room.
+    let text = if room <= before && offset > 0 { &[] } else { text };
+    let left = if text.is_empty() { before } else { whole.min(room.max(before + 1)) };
     buffer.truncate(left)?;
     let packet = buffer.append(text.len())?;
     packet.copy_within(before..left, before + text.len());

@@ -39,6 +39,8 @@ pub(crate) struct Connection {
     open: Option<u32>,
     /// Where the next request begins, as far as that is sure.
     pub(crate) boundary: Option<u32>,
+    /// Bytes of the longest packet that gets to the server, as far as anybody on the way has said.
+    pub(crate) passes: u16,
     /// What is put in, from the first time on.
     text: Option<Arc<[u8]>>,
     /// It is counted among those its user keeps.
@@ -55,6 +57,7 @@ impl Connection {
         base: 0,
         open: None,
         boundary: None,
+        passes: u16::MAX,
         text: None,
         is_kept: false,
         has_ended: false,

@@ -100,6 +100,13 @@ impl FlowKey {
         self
     }
 
+    /// Of a flow, given as of the default network, where another one of the same session's is.
+    pub(crate) fn beside(self, other: &Self, session: SessionIndex) -> Self {
+        let mut key = self;
+        key.words[4] |= other.words[4] & 0xffff << INSTANCE_SHIFT;
+        if other.words[4] & BETWEEN == 0 { key } else { key.between(session) }
+    }
+
     /// The same flow with another far end, of the same IP version.
     pub(crate) fn readdressed(mut self, from: IpAddr, to: IpAddr) -> Self {
         let number = |address: IpAddr| match address {

@@ -8,8 +8,8 @@ use packet::tcp::flag;
 use proptest::prelude::*;
 use rules::{Seid, Urr, UrrId};
 
-const FIELD: &[u8] = b"X-MSISDN: 491701234567\r\n";
-const GET: &[u8] = b"GET /a HTTP/1.1\r\nHost: www.example\r\n\r\n";
+pub(super) const FIELD: &[u8] = b"X-MSISDN: 491701234567\r\n";
+pub(super) const GET: &[u8] = b"GET /a HTTP/1.1\r\nHost: www.example\r\n\r\n";
 const LINE: usize = b"GET /a HTTP/1.1\r\n".len();
 
 fn bench() -> Bench {
@@ -21,7 +21,7 @@ fn with_field(request: &[u8]) -> Vec<u8> {
 }
 
 /// A handshake; nothing is put into it.
-fn shake_hands(bench: &mut Bench, flow: &FiveTuple) {
+pub(super) fn shake_hands(bench: &mut Bench, flow: &FiveTuple) {
     let (_, server) = pass(bench, N3, &up(SERVED, flow, &made(flag::SYN, (USER_FIRST - 1, 0), b"")));
     assert_eq!((server[0].0, server[0].1), (flag::SYN, USER_FIRST - 1));
     let answer = made(flag::SYN | flag::ACK, (SERVER_FIRST - 1, USER_FIRST), b"");
@@ -29,13 +29,13 @@ fn shake_hands(bench: &mut Bench, flow: &FiveTuple) {
     assert_eq!((user[0].1, user[0].2), (SERVER_FIRST - 1, USER_FIRST));
 }
 
-fn counts(bench: &Bench) -> (u64, u64) {
+pub(super) fn counts(bench: &Bench) -> (u64, u64) {
     let counts = bench.worker.content_counts();
     (counts.enriched, counts.unenriched)
 }
 
 /// What the server hears of a segment.
-fn say(bench: &mut Bench, flow: &FiveTuple, sequence: u32, payload: &[u8]) -> (u32, Vec<u8>) {
+pub(super) fn say(bench: &mut Bench, flow: &FiveTuple, sequence: u32, payload: &[u8]) -> (u32, Vec<u8>) {
     let segment = made(flag::ACK | flag::PSH, (sequence, SERVER_FIRST), payload);
     let (user, server) = pass(bench, N3, &up(SERVED, flow, &segment));
     assert_eq!((user.len(), server.len()), (0, 1));
@@ -43,7 +43,7 @@ fn say(bench: &mut Bench, flow: &FiveTuple, sequence: u32, payload: &[u8]) -> (u
 }
 
 /// What the user hears of an acknowledgement.
-fn acknowledge(bench: &mut Bench, flow: &FiveTuple, number: u32) -> u32 {
+pub(super) fn acknowledge(bench: &mut Bench, flow: &FiveTuple, number: u32) -> u32 {
     let (user, _) = pass(bench, N6, &down(flow, &made(flag::ACK, (SERVER_FIRST, number), b"")));
     user[0].2
 }

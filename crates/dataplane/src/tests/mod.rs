@@ -6,6 +6,7 @@ mod copies;
 mod crew;
 mod ech;
 mod enrich;
+mod enrich_errors;
 mod ethernet;
 mod exits;
 mod fragments;

@@ -69,7 +69,8 @@ pub(super) fn tunnelled(session: u64, inner: &[u8]) -> Vec<u8> {
 
 /// The frame with a segment from the server.
 pub(super) fn down(flow: &FiveTuple, segment: &Made<'_>) -> Vec<u8> {
-    let mut frame = vec![2, 0, 0, 0, 6, 2, 2, 0, 0, 0, 6, 1, 8, 0];
+    let [high, low] = if flow.version == 4 { [8, 0] } else { [0x86, 0xdd] };
+    let mut frame = vec![2, 0, 0, 0, 6, 2, 2, 0, 0, 0, 6, 1, high, low];
     frame.resize(1500, 0);
     let length = segment.write(&flow.reversed(), &mut frame[14..]).unwrap();
     frame.truncate(14 + length);

@@ -132,6 +132,11 @@ pub(crate) const fn is_error(kind: u8) -> bool {
     matches!(kind, UNREACHABLE | SOURCE_QUENCH | REDIRECT | TIME_EXCEEDED | PARAMETER_PROBLEM)
 }
 
+/// Whether an error says how long a packet would pass.
+pub(crate) const fn is_too_long(kind: u8, code: u8) -> bool {
+    kind == UNREACHABLE && code == FRAGMENTATION_NEEDED
+}
+
 /// Writes one part after the other; returns how many bytes that makes.
 pub(crate) fn put(bytes: &mut [u8], parts: &[&[u8]]) -> Option<usize> {
     let mut at = 0;

@@ -5,4 +5,4 @@ mod error;
 
 pub use echo::{NoReply, reply_to_echo};
 pub use error::{ERROR_LENGTH_MAX, Error, NotAnswered, unreachable, write_error};
-pub(crate) use error::{is_error, put};
+pub(crate) use error::{is_error, is_too_long, put};

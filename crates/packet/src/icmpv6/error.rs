@@ -132,6 +132,11 @@ pub(crate) const fn is_error(kind: u8) -> bool {
     kind < FIRST_INFORMATION
 }
 
+/// The same of that which says how long a packet would pass.
+pub(crate) const fn is_too_big(kind: u8) -> bool {
+    kind == PACKET_TOO_BIG
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::message::is_intact;

@@ -6,6 +6,6 @@ mod error;
 mod message;
 
 pub use echo::{NoReply, reply_to_echo};
-pub(crate) use error::is_error;
 pub use error::{ERROR_LENGTH_MAX, Error, NotAnswered, unreachable, write_error};
+pub(crate) use error::{is_error, is_too_big};
 pub(crate) use message::{is_intact, seal};
