@@ -44,13 +44,18 @@ impl<B: Buffer> Node<B> for Classify {
         }
         if session.looks.application && state.content.is_loaded() {
             let detected = state.flows.detected(packet.meta.flow());
-            if detected == Detected::NOT_YET {
+            // Of a connection with a resolver, every packet may have another lookup in it.
+            if detected == Detected::NOT_YET || is_to_resolver(&arrival) {
                 return Next::To(NodeId::Inspect);
             }
             arrival.application = state.content.application(detected);
         }
         go_by(state, packet, &arrival, Detected::NOT_YET)
     }
+}
+
+fn is_to_resolver(arrival: &Arrival) -> bool {
+    arrival.protocol == packet::protocol::TCP && arrival.remote_port == Some(DNS)
 }
 
 /// Some control planes answer themselves: a rule of theirs puts users' router solicitations into a tunnel that is no way to

@@ -42,6 +42,9 @@ impl<B: Buffer> Node<B> for Inspect {
             let application = state.content.application(detected);
             return go_by(state, packet, &Arrival { application, ..arrival }, Detected::NOT_YET);
         }
+        if view.is_to_resolver() {
+            state.content.overhear(&view, now_ns);
+        }
         // A packet before it in the vector may have told: what this one says, as a server's answer, is no second opinion.
         let known = state.flows.detected(meta.flow());
         if known != Detected::NOT_YET {

@@ -126,6 +126,15 @@ impl Content {
         detected
     }
 
+    /// Takes note of the lookups in a segment to a resolver, or learns from the answers in one from it.
+    pub(crate) fn overhear(&mut self, view: &View<'_>, now_ns: u64) {
+        if let Some(memory) = self.memory.as_deref_mut() {
+            for message in view.lookups() {
+                self.counts.names += memory.learn(view, &message, now_ns);
+            }
+        }
+    }
+
     /// Of what application a packet is by its addresses alone, of a flow that is looked at for somebody else.
     pub(crate) fn by_address(&self, view: &View<'_>, now_ns: u64) -> Detected {
         let known = self.rules.as_deref().zip(self.memory.as_deref());

@@ -16,6 +16,7 @@ mod gateways;
 mod held;
 mod instances;
 mod kept;
+mod lookups;
 mod looped;
 mod losses;
 mod memory;

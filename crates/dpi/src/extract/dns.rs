@@ -1,4 +1,11 @@
-//! DNS messages over UDP (RFC 1035): the question, and the addresses of an answer.
+//! DNS messages over UDP and TCP (RFC 1035): the question, and the addresses of an answer, those included that HTTPS and SVCB
+//! records tell besides (RFC 9460 7.3).
+
+mod service;
+mod stream;
+
+pub(super) use stream::{Begins, begins};
+pub use stream::{MESSAGES_MAX, in_segment};
 
 use super::name::NAME_MAX;
 use super::reader::Reader;
@@ -82,11 +89,16 @@ impl<'a> Message<'a> {
 
     /// Addresses of the name asked for, with the seconds they may be used: those of the records that belong to it, or to
     /// what it is an alias of (RFC 1034 3.6.2). Records are looked at in their order, [`RECORDS_MAX`] at most.
+    ///
+    /// Hints of HTTPS and SVCB records are addresses that clients speak to the name itself at, whatever the record's target
+    /// (RFC 9460 9.1); but of names with a port or a service in front of them, those are of something else than that name.
     pub fn addresses(&self) -> impl Iterator<Item = (IpAddr, u32)> + use<'a> {
         let mut owner_at = HEADER;
         let mut ttl_of_aliases = u32::MAX;
         let bytes = self.bytes;
-        self.records().filter_map(move |record| {
+        // The first label's length, and the label.
+        let is_of_service = bytes.get(HEADER + 1) == Some(&b'_');
+        let of_name = self.records().filter_map(move |record| {
             if !is_same_name(bytes, record.owner_at, owner_at) {
                 return None;
             }
@@ -94,8 +106,9 @@ impl<'a> Message<'a> {
                 owner_at = record.data_at;
                 ttl_of_aliases = ttl_of_aliases.min(record.ttl_s);
             }
-            Some((record.address()?, record.ttl_s.min(ttl_of_aliases)))
-        })
+            Some((record.addresses(is_of_service), record.ttl_s.min(ttl_of_aliases)))
+        });
+        of_name.flat_map(|(addresses, ttl_s)| addresses.map(move |address| (address, ttl_s)))
     }
 
     fn records(&self) -> impl Iterator<Item = Record<'a>> + use<'a> {
@@ -109,13 +122,18 @@ impl<'a> Message<'a> {
     }
 }
 
-impl Record<'_> {
-    fn address(&self) -> Option<IpAddr> {
-        match self.kind {
-            A => Some(IpAddr::from(<[u8; 4]>::try_from(self.data).ok()?)),
-            AAAA => Some(IpAddr::from(<[u8; 16]>::try_from(self.data).ok()?)),
-            _ => None,
-        }
+impl<'a> Record<'a> {
+    /// What it says of addresses. `is_of_service`: its name has a service in front of it.
+    fn addresses(&self, is_of_service: bool) -> impl Iterator<Item = IpAddr> + use<'a> {
+        let (four, six) = match self.kind {
+            A if self.data.len() == 4 => (self.data, &[][..]),
+            AAAA if self.data.len() == 16 => (&[][..], self.data),
+            service::SVCB | service::HTTPS if !is_of_service => service::hints(self.data).unwrap_or_default(),
+            _ => Default::default(),
+        };
+        let (four, _) = four.as_chunks::<4>();
+        let (six, _) = six.as_chunks::<16>();
+        four.iter().map(|octets| IpAddr::from(*octets)).chain(six.iter().map(|octets| IpAddr::from(*octets)))
     }
 }
 

@@ -11,14 +11,15 @@
 //! | HTTP/2 in the clear | its preface; requests are compressed (HPACK) and are not read | |
 //! | TLS | a ClientHello, over several segments and records; at the bounds, part of it | 64 records |
 //! | QUIC v1, v2 | Initial packets decrypted, CRYPTO frames in any order, over several packets; on port 443 behind whatever else | 24 pieces, 4 packets a datagram, 2,048 bytes a packet |
-//! | DNS over UDP | a query to port 53 | 64 records |
+//! | DNS over UDP, TCP | a query to port 53 | 64 records; over TCP 2,048 bytes of a query |
 //! | STUN | magic cookie and length | |
 //! | RTP | two packets of one source in order | |
 //!
 //! Bytes of a TCP stream come by sequence number in any order; gaps are waited for as long as the bounds allow. Where two
-//! segments disagree about a byte, the first counts. What no server takes is no word of the client's: Initial packets in datagrams
-//! that are too small, acknowledgements of what the server has not said, segments with timestamps from before those it has taken. What comes with a SYN counts once the server has acknowledged it. Not looked for: protocols in which the server speaks first, DNS over
-//! TCP, drafts of QUIC before version 1.
+//! segments disagree about a byte, the first counts. What no server takes is no word of the client's: Initial packets in
+//! datagrams that are too small, acknowledgements of what the server has not said, segments with timestamps from before
+//! those it has taken. What comes with a SYN counts once the server has acknowledged it. Not looked for: protocols in
+//! which the server speaks first, drafts of QUIC before version 1.
 
 mod assembly;
 pub mod dns;
@@ -140,6 +141,8 @@ pub struct Datagram<'a> {
 pub struct Inspection {
     assembly: Assembly,
     packets: u8,
+    /// The stream goes to a resolver's port.
+    is_to_resolver: bool,
     /// What is assembled came with the SYN, and nobody knows yet whether the server takes it.
     is_early: bool,
     /// Sequence number of the first byte of a stream.
@@ -168,6 +171,7 @@ impl Inspection {
         Self {
             assembly,
             packets: 0,
+            is_to_resolver: false,
             is_early: false,
             base: None,
             server: None,
@@ -180,7 +184,8 @@ impl Inspection {
     /// The same as a new one, without touching most of its memory.
     pub fn reset(&mut self) {
         self.assembly.clear();
-        (self.packets, self.is_early, self.base, self.server) = (0, false, None, None);
+        (self.packets, self.is_to_resolver, self.is_early) = (0, false, false);
+        (self.base, self.server) = (None, None);
         (self.echoed, self.connection, self.rtp) = (None, None, [None; 2]);
     }
 
@@ -188,6 +193,11 @@ impl Inspection {
     /// something in it is taken for the beginning.
     pub fn begin(&mut self, sequence: u32) {
         self.base.get_or_insert(sequence);
+    }
+
+    /// Says that the client's stream goes to port 53, where it may begin with a lookup.
+    pub const fn is_to_resolver(&mut self) {
+        self.is_to_resolver = true;
     }
 
     /// Keeps what the client's SYN carries (RFC 7413), which is the beginning of the stream only if the server says so: others
@@ -211,7 +221,11 @@ impl Inspection {
         }
         self.is_early = false;
         self.assembly.shorten(taken);
-        if taken == 0 { Verdict::More } else { look_at_assembled(&mut self.assembly, false) }
+        if taken == 0 {
+            Verdict::More
+        } else {
+            look_at_assembled(&mut self.assembly, (self.is_to_resolver, false))
+        }
     }
 
     /// Takes down how far the server's stream has come: the number behind a segment, and whether that is its SYN.
@@ -260,7 +274,7 @@ impl Inspection {
             return self.none_yet(last);
         };
         if offset == 0 && self.assembly.is_empty() {
-            match look_at_stream(fresh, false) {
+            match look_at_stream(fresh, (self.is_to_resolver, false)) {
                 Verdict::More => {}
                 verdict => return verdict,
             }
@@ -270,7 +284,7 @@ impl Inspection {
         if self.assembly.length() == 0 {
             return self.none_yet(last);
         }
-        or_bounds(look_at_assembled(&mut self.assembly, last), last)
+        or_bounds(look_at_assembled(&mut self.assembly, (self.is_to_resolver, last)), last)
     }
 
     /// Looks at a datagram of either direction; a server's QUIC packets are passed over. Where servers speak QUIC, what is like
@@ -355,18 +369,26 @@ fn place(ahead: u32, payload: &[u8]) -> Option<(usize, &[u8])> {
     }
 }
 
-fn look_at_stream(bytes: &[u8], last: bool) -> Look<'_> {
+/// What a stream begins with that is perhaps to a resolver, and of which this is perhaps the last that is looked at.
+fn look_at_stream(bytes: &[u8], (is_to_resolver, last): (bool, bool)) -> Look<'_> {
     if tls::can_begin(bytes) {
         return tls::look(bytes);
     }
-    if http::can_begin(bytes) { http::look(bytes, last) } else { Look::Unknown(Unknown::Unrecognised) }
+    if http::can_begin(bytes) {
+        return http::look(bytes, last);
+    }
+    match dns::begins(bytes) {
+        dns::Begins::Lookup(message) if is_to_resolver => Look::Seen(Seen::Dns(message)),
+        dns::Begins::Perhaps if is_to_resolver => Look::More,
+        _ => Look::Unknown(Unknown::Unrecognised),
+    }
 }
 
-fn look_at_assembled(assembly: &mut Assembly, last: bool) -> Look<'_> {
+fn look_at_assembled(assembly: &mut Assembly, (is_to_resolver, last): (bool, bool)) -> Look<'_> {
     if tls::can_begin(assembly.prefix()) {
         return tls::look_assembled(assembly, last);
     }
-    look_at_stream(assembly.prefix(), last)
+    look_at_stream(assembly.prefix(), (is_to_resolver, last))
 }
 
 #[cfg(test)]

@@ -143,6 +143,28 @@ fn datagrams_are_told_by_port_and_shape() {
     assert!(!verdict);
 }
 
+/// Over TCP, however it is cut; and to that port alone.
+#[test]
+fn a_stream_to_a_resolver_begins_with_a_lookup() {
+    let query = dns::tests::sample((3, "a.example", dns::tests::QUERY), &[], &[]);
+    let stream = [&(query.len() as u16).to_be_bytes()[..], &query].concat();
+    for cut in 0..stream.len() {
+        let mut inspection = Inspection::new();
+        inspection.is_to_resolver();
+        assert_eq!(inspection.segment(7, &stream[..cut]), Verdict::More, "{cut}");
+        let verdict = inspection.segment(7 + cut as u32, &stream[cut..]);
+        assert!(
+            matches!(verdict, Verdict::Seen(Seen::Dns(message)) if message.id == 3),
+            "{cut}: {verdict:?}"
+        );
+        inspection.reset();
+        assert_eq!(inspection.segment(7, &stream), Verdict::Unknown(Unknown::Unrecognised));
+    }
+    let mut inspection = Inspection::new();
+    inspection.is_to_resolver();
+    assert_eq!(host_of(&inspection.segment(1, REQUEST)), Some("a.example".to_owned()), "a tunnel");
+}
+
 proptest! {
     /// However a stream is cut and shuffled, it says the same, if the packets are few enough.
     #[test]

@@ -1,7 +1,7 @@
 //! A user's packet as it is looked at.
 
 use crate::frame::Meta;
-use dpi::extract::dns::Message;
+use dpi::extract::dns::{Message, in_segment};
 use dpi::extract::{Datagram, Inspection, Seen, Verdict};
 use dpi::matching::Facts;
 use packet::five_tuple::{Dissected, FiveTuple};
@@ -50,6 +50,19 @@ impl<'a> View<'a> {
     pub(crate) fn is_dns(&self) -> bool {
         let tuple = &self.tuple;
         tuple.protocol == protocol::UDP && !tuple.fragment && tuple.destination_port == DNS
+    }
+
+    /// Whether it may be part of a connection with a resolver: lookups and answers are in any of its packets, and what it is about
+    /// its first ones say, as of others.
+    pub(crate) fn is_to_resolver(&self) -> bool {
+        let tuple = &self.tuple;
+        tuple.protocol == protocol::TCP && !tuple.fragment && tuple.destination_port == DNS
+    }
+
+    /// Lookups, or answers, of a segment.
+    pub(super) fn lookups(&self) -> impl Iterator<Item = Message<'a>> + use<'a> {
+        let segment = tcp::Segment::parse(self.upper).ok();
+        segment.into_iter().flat_map(|segment| in_segment(segment.payload()))
     }
 
     /// The user, in its network.
@@ -101,6 +114,9 @@ impl<'a> View<'a> {
             return if is_taken { inspection.datagram(self.datagram()) } else { Verdict::More };
         }
         let Ok(segment) = tcp::Segment::parse(self.upper) else { return Verdict::More };
+        if self.is_to_resolver() {
+            inspection.is_to_resolver();
+        }
         let is_syn = segment.has(tcp::flag::SYN);
         if self.direction == Direction::Downlink {
             inspection.answered(segment.sequence().wrapping_add(segment.sequence_length()), is_syn);
