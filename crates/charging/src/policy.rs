@@ -1,6 +1,6 @@
 //! When containers and records are closed.
 
-use crate::time::DAY_MS;
+use crate::zone::Zone;
 
 /// What an operator sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,8 +14,8 @@ pub struct Policy {
     pub containers: usize,
     /// Minutes of the local day at which tariffs change, ascending.
     pub tariff_minutes: Vec<u32>,
-    /// Local time is so many minutes ahead of UTC.
-    pub utc_offset_min: i32,
+    /// Whose local day.
+    pub zone: Zone,
 }
 
 impl Default for Policy {
@@ -25,7 +25,7 @@ impl Default for Policy {
             volume_limit_bytes: 1 << 30,
             containers: 100,
             tariff_minutes: vec![],
-            utc_offset_min: 0,
+            zone: Zone::default(),
         }
     }
 }
@@ -33,20 +33,14 @@ impl Default for Policy {
 impl Policy {
     /// The first tariff time after a time of day, if there are any.
     pub fn next_tariff_ms(&self, after_ms: u64) -> Option<u64> {
-        let offset_ms = i64::from(self.utc_offset_min) * 60_000;
-        let local_ms = after_ms.saturating_add_signed(offset_ms);
-        let midnight_ms = local_ms - local_ms % DAY_MS;
-        let today = self.tariff_minutes.iter().map(|minute| midnight_ms + u64::from(*minute) * 60_000);
-        let tomorrow = self.tariff_minutes.iter().map(|minute| u64::from(*minute) * 60_000);
-        let tomorrow = tomorrow.map(|ms| midnight_ms + DAY_MS + ms);
-        let next = today.chain(tomorrow).filter(|switch_ms| *switch_ms > local_ms).min();
-        next.map(|switch_ms| switch_ms.saturating_add_signed(-offset_ms))
+        self.zone.next(after_ms, &self.tariff_minutes)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::DAY_MS;
 
     /// 1900-01-01 was a Monday; any day will do.
     const DAY: u64 = 45_000 * DAY_MS;
@@ -54,13 +48,13 @@ mod tests {
     #[test]
     fn tariffs_change_at_local_times() {
         let policy =
-            Policy { tariff_minutes: vec![6 * 60, 22 * 60], utc_offset_min: 120, ..Policy::default() };
+            Policy { tariff_minutes: vec![6 * 60, 22 * 60], zone: Zone::Fixed(120), ..Policy::default() };
         let hours = |hours: u64| DAY + hours * 3_600_000;
         assert_eq!(policy.next_tariff_ms(hours(0)), Some(hours(4)));
         assert_eq!(policy.next_tariff_ms(hours(4)), Some(hours(20)));
         assert_eq!(policy.next_tariff_ms(hours(21)), Some(hours(28)));
         assert_eq!(policy.next_tariff_ms(hours(23)), Some(hours(28)));
-        let west = Policy { utc_offset_min: -300, ..policy };
+        let west = Policy { zone: Zone::Fixed(-300), ..policy };
         assert_eq!(west.next_tariff_ms(hours(0)), Some(hours(3)));
         assert_eq!(Policy::default().next_tariff_ms(0), None);
     }

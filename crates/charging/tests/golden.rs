@@ -10,7 +10,7 @@
 
 use charging::ber::Context;
 use charging::file::{self, Closure, Format, Frame};
-use charging::{Cause, Cdr, Conditions, Container, Key, Session, Slice, User};
+use charging::{Cause, Cdr, Conditions, Container, Key, Session, Slice, User, Zone};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -100,7 +100,7 @@ fn long() -> Cdr {
 
 fn golden(format: Format) -> (PathBuf, Vec<u8>) {
     let frame = Frame {
-        context: Context { node: "upf1.example", utc_offset_min: 120 },
+        context: Context { node: "upf1.example", zone: &Zone::Fixed(120) },
         address: [10, 40, 0, 2].into(),
         sequence: 12,
         closure: Closure::Count,

@@ -2,7 +2,7 @@
 
 use super::values::{Age, Cdrs, Containers, FileAge, FileKib, FreeMb, RecordBytes, Waiting};
 use ::charging::file::Format;
-use ::charging::{Key, Policy, Rating};
+use ::charging::{Key, Policy, Rating, Zone};
 use config::{Refusal, Spanned};
 use n4::{Charging, Predefined};
 use serde::Deserialize;
@@ -45,8 +45,8 @@ pub(super) struct File {
     record_max_containers: Containers,
     #[serde(default)]
     tariff_times: Vec<Spanned<TimeOfDay>>,
-    #[serde(default)]
-    utc_offset: UtcOffset,
+    utc_offset: Option<UtcOffset>,
+    time_zone: Option<Spanned<TimeZone>>,
     #[serde(default)]
     file_max_s: FileAge,
     #[serde(default)]
@@ -95,9 +95,24 @@ impl TryFrom<String> for TimeOfDay {
 }
 
 /// Minutes ahead of UTC.
-#[derive(Clone, Copy, Default, Deserialize)]
+#[derive(Clone, Copy, Deserialize)]
 #[serde(try_from = "String")]
 struct UtcOffset(i32);
+
+/// By its name.
+#[derive(Clone, Deserialize)]
+#[serde(try_from = "String")]
+struct TimeZone(Zone);
+
+impl TryFrom<String> for TimeZone {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, Self::Error> {
+        let why =
+            || format!("no time zone is called {name:?}; names are those of IANA, as \"Europe/Berlin\"");
+        Zone::named(&name).map(Self).ok_or_else(why)
+    }
+}
 
 impl TryFrom<String> for UtcOffset {
     type Error = &'static str;
@@ -185,12 +200,20 @@ fn policy(file: &File) -> Result<Policy, Refusal> {
     let mut tariff_minutes: Vec<u32> = file.tariff_times.iter().map(|time| time.get_ref().0).collect();
     tariff_minutes.sort_unstable();
     tariff_minutes.dedup();
+    let zone = match (&file.utc_offset, &file.time_zone) {
+        (Some(_), Some(zone)) => {
+            return Err(Refusal::of(zone, "utc_offset stands beside it; only one can be"));
+        }
+        (Some(offset), None) => Zone::Fixed(offset.0),
+        (None, Some(zone)) => zone.get_ref().0.clone(),
+        (None, None) => Zone::default(),
+    };
     Ok(Policy {
         time_limit_ms: file.record_max_s.0 * 1_000,
         volume_limit_bytes: file.record_max_bytes.0,
         containers: file.record_max_containers.0,
         tariff_minutes,
-        utc_offset_min: file.utc_offset.0,
+        zone,
     })
 }
 
@@ -220,7 +243,7 @@ mod tests {
                     [[content]]\nrating_group = 8\n[[content]]\nrating_group = 7\nservice_id = 4\n";
         let settings = parse(text).unwrap();
         let policy = settings.offline.policy;
-        assert_eq!((policy.tariff_minutes, policy.utc_offset_min), (vec![390, 1_320], -330));
+        assert_eq!((policy.tariff_minutes, policy.zone), (vec![390, 1_320], Zone::Fixed(-330)));
         let mapped = settings.offline.rating.key_of(15);
         assert_eq!(mapped, Some(Key { rating_group: 7, service_id: Some(3) }));
         assert_eq!(settings.file_bytes, 1_024);
@@ -231,11 +254,22 @@ mod tests {
     }
 
     #[test]
+    fn a_place_has_its_time() {
+        let settings = parse(&format!("{LEAST}time_zone = \"Europe/Berlin\"\n")).unwrap();
+        assert_eq!(Some(settings.offline.policy.zone), Zone::named("Europe/Berlin"));
+    }
+
+    #[test]
     fn errors_say_what_is_allowed() {
         for (line, expected) in [
             ("tariff_times = [\"6:30\"]", "a tariff time reads like"),
             ("tariff_times = [\"24:00\"]", "a tariff time is 00:00 to 23:59"),
             ("utc_offset = \"2h\"", "a distance from UTC reads like"),
+            (
+                "time_zone = \"Europe/Nowhere\"",
+                "line 3: time_zone = \"Europe/Nowhere\": no time zone is called \"Europe/Nowhere\"",
+            ),
+            ("time_zone = \"Europe/Berlin\"\nutc_offset = \"+01:00\"", "utc_offset stands beside it"),
             ("default_service_id = 3", "it belongs to default_rating_group"),
             ("record_max_s = 5", "a record is closed after 60 to"),
             ("[[urr]]\nfirst = 9\nlast = 8\nrating_group = 1", "it is before the first"),

@@ -21,7 +21,7 @@ pub use read::{Element, Malformed, elements};
 pub use seen::{Seen, SeenContainer, see};
 
 use crate::record::Cdr;
-use crate::time::Calendar;
+use crate::zone::Zone;
 use std::net::{IpAddr, Ipv6Addr};
 use write::Writer;
 
@@ -39,8 +39,8 @@ pub enum Shape {
 pub struct Context<'a> {
     /// Our Node ID.
     pub node: &'a str,
-    /// Local time is so many minutes ahead of UTC.
-    pub utc_offset_min: i32,
+    /// Whose local time.
+    pub zone: &'a Zone,
 }
 
 /// The octets of a record.
@@ -53,7 +53,7 @@ pub fn encode(cdr: &Cdr, shape: Shape, context: Context<'_>) -> Vec<u8> {
 
 impl Context<'_> {
     fn time(&self, moment_ms: u64) -> [u8; 9] {
-        Calendar::of(moment_ms, self.utc_offset_min).timestamp()
+        self.zone.calendar(moment_ms).timestamp()
     }
 }
 

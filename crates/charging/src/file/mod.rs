@@ -19,7 +19,6 @@ pub use reader::{File, ReadError, read};
 
 use crate::ber::{self, Context, Shape};
 use crate::record::Cdr;
-use crate::time::Calendar;
 use serde::Deserialize;
 use std::net::IpAddr;
 
@@ -90,7 +89,7 @@ pub fn encode(cdrs: &[Cdr], format: Format, frame: Frame<'_>) -> Vec<u8> {
     if format == Format::Json {
         return body;
     }
-    let calendar = |moment_ms| Calendar::of(moment_ms, frame.context.utc_offset_min);
+    let calendar = |moment_ms| frame.context.zone.calendar(moment_ms);
     let opened_ms = cdrs.iter().map(|cdr| cdr.closed_ms).min().unwrap_or(frame.now_ms);
     let header = FileHeader {
         opened: calendar(opened_ms),

@@ -6,9 +6,9 @@ use crate::time::Calendar;
 /// The name of a file that is closed now. Of the Node ID only letters, digits, `.` and `-` are kept; the running count
 /// is the file's number; the time tells its distance from UTC; the private information is the format.
 pub fn name(format: Format, frame: &Frame<'_>) -> String {
-    let Calendar { year, month, day, hour, minute, .. } =
-        Calendar::of(frame.now_ms, frame.context.utc_offset_min);
-    let (sign, hours, minutes) = Calendar::of(frame.now_ms, frame.context.utc_offset_min).utc_offset();
+    let closed = frame.context.zone.calendar(frame.now_ms);
+    let Calendar { year, month, day, hour, minute, .. } = closed;
+    let (sign, hours, minutes) = closed.utc_offset();
     let keep = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-');
     let node: String = frame.context.node.chars().filter(keep).collect();
     let ending = if format == Format::Json { "jsonl" } else { "cdr" };

@@ -21,6 +21,7 @@ pub use folder::Folder;
 use crate::ber::Context;
 use crate::file::{self, Closure, Format, Frame};
 use crate::record::Cdr;
+use crate::zone::Zone;
 use mark::Mark;
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -32,8 +33,8 @@ pub struct Settings {
     pub node: String,
     /// Our address.
     pub address: IpAddr,
-    /// Local time is so many minutes ahead of UTC.
-    pub utc_offset_min: i32,
+    /// Whose local time is told.
+    pub zone: Zone,
     /// Each gets files of its own.
     pub formats: Vec<Format>,
     /// A file is closed so long after its first record.
@@ -167,8 +168,8 @@ impl Spool {
 
     /// How many records go into the next file, and why no more.
     fn take(&self, is_due: bool) -> (usize, Closure) {
-        let Settings { node, utc_offset_min, formats, file_bytes, file_cdrs, .. } = &self.settings;
-        let context = Context { node, utc_offset_min: *utc_offset_min };
+        let Settings { node, zone, formats, file_bytes, file_cdrs, .. } = &self.settings;
+        let context = Context { node, zone };
         let longest = |cdr: &Cdr| {
             let lengths = formats.iter().map(|format| file::record(cdr, *format, context).len());
             lengths.max().unwrap_or(0)
@@ -207,7 +208,7 @@ fn write<F: Folder>(
     let new: Vec<Cdr> = cdrs.iter().filter(|cdr| cdr.serial > mark.last).cloned().collect();
     let Some(last) = new.last().map(|cdr| cdr.serial) else { return Ok(()) };
     let frame = Frame {
-        context: Context { node: &settings.node, utc_offset_min: settings.utc_offset_min },
+        context: Context { node: &settings.node, zone: &settings.zone },
         address: settings.address,
         sequence: mark.files.saturating_add(1),
         closure,

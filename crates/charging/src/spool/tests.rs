@@ -93,7 +93,7 @@ fn settings() -> Settings {
     Settings {
         node: "upf.example".to_owned(),
         address: [10, 40, 0, 2].into(),
-        utc_offset_min: 0,
+        zone: Zone::default(),
         formats: vec![Format::Pgw, Format::Chf, Format::Json],
         file_age_ms: 60_000,
         file_cdrs: 3,

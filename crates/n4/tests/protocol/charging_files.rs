@@ -87,7 +87,7 @@ impl Whole {
         let settings = Settings {
             node: "upf".to_owned(),
             address: crate::common::US.into(),
-            utc_offset_min: 0,
+            zone: charging::Zone::default(),
             formats: FORMATS.to_vec(),
             file_age_ms: 1,
             file_cdrs: 2,

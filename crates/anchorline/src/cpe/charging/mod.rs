@@ -170,7 +170,7 @@ fn spool_settings(charging: &ChargingSettings, settings: &Settings, stream: u32)
             NodeIdText::Fqdn(name) => name.clone(),
         },
         address: settings.n4.listen.ip(),
-        utc_offset_min: charging.offline.policy.utc_offset_min,
+        zone: charging.offline.policy.zone.clone(),
         formats: charging.formats.clone(),
         file_age_ms: charging.file_age_ms,
         file_cdrs: charging.file_cdrs,

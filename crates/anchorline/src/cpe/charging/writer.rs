@@ -187,7 +187,7 @@ mod tests {
         Settings {
             node: "upf".to_owned(),
             address: [10, 40, 0, 2].into(),
-            utc_offset_min: 0,
+            zone: ::charging::Zone::default(),
             formats: vec![Format::Json],
             file_age_ms: 60_000,
             file_cdrs: 2,

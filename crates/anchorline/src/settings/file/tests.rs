@@ -538,14 +538,16 @@ fn nothing_is_charged_unless_told_how() {
     let (before, rest) = EXAMPLE.split_once("# [charging]\n").unwrap();
     let (shown, after) = rest.split_once("\n\n").unwrap();
     let is_value = |line: &&str| line.contains(" = ") || line.starts_with("# [[");
-    let values: Vec<&str> =
-        shown.lines().filter(is_value).filter_map(|line| line.strip_prefix("# ")).collect();
+    let values = shown.lines().filter(is_value).filter_map(|line| line.strip_prefix("# "));
+    // The time of a place is shown beside it, and only one can be.
+    let values: Vec<&str> = values.filter(|line| !line.starts_with("utc_offset")).collect();
     let text = format!("{before}[charging]\n{}\n\n{after}", values.join("\n"));
     let charging = config::parse(&text, check).unwrap().charging.unwrap();
     assert_eq!((charging.formats.len(), charging.file_age_ms), (2, 300_000));
     let key = ::charging::Key { rating_group: 10, service_id: Some(7) };
     assert_eq!(charging.offline.rating.key_of(150), Some(key));
     assert_eq!(charging.offline.policy.tariff_minutes, [360, 1_320]);
+    assert_eq!(Some(charging.offline.policy.zone), ::charging::Zone::named("Europe/Berlin"));
     let with_rule = "[[n4.predefined_rule]]\nname = \"x\"\nservice_id = 3\n";
     let error = config::parse(&format!("{EXAMPLE}\n{with_rule}"), check).unwrap_err().to_string();
     assert!(error.contains("it belongs to a rating_group"), "{error}");
