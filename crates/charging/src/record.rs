@@ -39,9 +39,11 @@ impl Conditions {
     pub const ABNORMAL: Self = Self(1 << 8);
     /// The operator.
     pub const MANAGEMENT: Self = Self(1 << 9);
+    /// The operator has changed what a rule is for or does, but for its QoS.
+    pub const CONFIGURATION_CHANGE: Self = Self(1 << 10);
 
     /// All, each with the name it has in JSON.
-    pub const NAMES: [(Self, &'static str); 10] = [
+    pub const NAMES: [(Self, &'static str); 11] = [
         (Self::QOS_CHANGE, "qos_change"),
         (Self::SERVING_NODE_CHANGE, "serving_node_change"),
         (Self::TARIFF_SWITCH, "tariff_switch"),
@@ -52,6 +54,7 @@ impl Conditions {
         (Self::MAX_CHANGES, "max_changes"),
         (Self::ABNORMAL, "abnormal_release"),
         (Self::MANAGEMENT, "management_intervention"),
+        (Self::CONFIGURATION_CHANGE, "configuration_change"),
     ];
 
     /// Whether all of `other` are in it.

@@ -134,7 +134,7 @@ fn container(one: &mut Writer, container: &Container, context: Context<'_>) {
 
 /// Numbers of `SMFTrigger`.
 fn smf_triggers(conditions: Conditions) -> Vec<u64> {
-    const NUMBERS: [(Conditions, u64); 10] = [
+    const NUMBERS: [(Conditions, u64); 11] = [
         (Conditions::QOS_CHANGE, 100),
         (Conditions::SERVING_NODE_CHANGE, 102),
         (Conditions::TARIFF_SWITCH, 105),
@@ -142,11 +142,16 @@ fn smf_triggers(conditions: Conditions) -> Vec<u64> {
         (Conditions::VOLUME_LIMIT, 201),
         (Conditions::MAX_CHANGES, 203),
         (Conditions::SERVICE_STOP, 500),
+        // managementIntervention: what the operator configures has no number of its own.
         (Conditions::MANAGEMENT, 501),
+        (Conditions::CONFIGURATION_CHANGE, 501),
         (Conditions::SESSION_END, 503),
         (Conditions::ABNORMAL, 506),
     ];
-    NUMBERS.iter().filter(|(one, _)| conditions.contains(*one)).map(|(_, number)| *number).collect()
+    let mut numbers: Vec<u64> =
+        NUMBERS.iter().filter(|(one, _)| conditions.contains(*one)).map(|(_, number)| *number).collect();
+    numbers.dedup();
+    numbers
 }
 
 /// `PDUSessionChargingInformation`.

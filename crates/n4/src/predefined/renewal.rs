@@ -150,8 +150,11 @@ impl Node {
             let text = format!("session {seid} keeps the predefined rules it had: {why}");
             return self.note(Level::Warning, text);
         }
-        if brings_qers && let Some(session) = self.sessions.get_mut(seid) {
-            session.changing.next = session.changing.next.and(Conditions::QOS_CHANGE);
+        // What a rule is for or does is what its usage is charged for, as its rates are: usage before and after is told apart
+        // (TS 32.298: qoSChange, configurationChange of ServiceConditionChange).
+        let condition = if brings_qers { Conditions::QOS_CHANGE } else { Conditions::CONFIGURATION_CHANGE };
+        if let Some(session) = self.sessions.get_mut(seid) {
+            session.changing.next = session.changing.next.and(condition);
         }
         self.add_meters(seid);
         self.put_again(seid);

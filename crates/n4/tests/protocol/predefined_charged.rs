@@ -7,7 +7,7 @@ use ::charging::{Cdr, Conditions, Key, Policy, Rating};
 use n4::{Charging, Config, Predefined, PredefinedRule};
 use pfcp::*;
 use proptest::prelude::*;
-use rules::{BitRates, Seid, UrrId};
+use rules::{BitRates, Redirect, SdfFilter, Seid, UrrId};
 
 const VIDEO: Key = Key { rating_group: 20, service_id: None };
 const NEWS: Key = Key { rating_group: 30, service_id: None };
@@ -94,8 +94,8 @@ fn a_rating_group_whose_rule_goes_is_charged_to_its_end_and_another_begins() {
     put(&mut lab, vec![rule(None, Some(VIDEO))]);
     lab.traffic(session, (8, 0), true);
     lab.delete(session);
-    let (stop, end) = (Conditions::SERVICE_STOP, Conditions::SESSION_END);
-    assert_eq!(told(&lab.cdrs), [(20, 1, stop), (30, 2, stop), (1, 4, stop), (20, 8, end)]);
+    let (changed, end) = (Conditions::CONFIGURATION_CHANGE, Conditions::SESSION_END);
+    assert_eq!(told(&lab.cdrs), [(20, 1, changed), (30, 2, changed), (1, 4, changed), (20, 8, end)]);
 }
 
 #[test]
@@ -110,18 +110,32 @@ fn the_urr_of_a_control_plane_is_told_apart_as_well() {
     assert_eq!(told(&lab.cdrs), [(10, 1, changed), (10, 2, end)]);
 }
 
-/// A rule that does something else to packets costs nobody a container, nor does one that a session has not.
+/// What a rule is for and does is what is charged: filters, drops, redirections, marks. One that a session has not costs
+/// it nothing.
 #[test]
-fn what_changes_no_rate_splits_nothing() {
+fn what_changes_no_rate_splits_what_was_used_as_well() {
     let mut lab = Lab::associated_with(charging(vec![rule(Some(100), Some(VIDEO))]));
     let session = session(&mut lab, vec![]);
-    lab.traffic(session, (1, 0), true);
-    let marked = || PredefinedRule { dscp: Some(46), ..rule(Some(100), Some(VIDEO)) };
-    put(&mut lab, vec![marked()]);
-    put(&mut lab, vec![marked(), PredefinedRule { name: "other".to_owned(), ..rule(Some(1), None) }]);
-    lab.traffic(session, (2, 0), true);
+    let plain = || rule(Some(100), Some(VIDEO));
+    let filter = "permit out 6 from any 80 to assigned".parse().unwrap();
+    let changes = [
+        PredefinedRule { filters: vec![SdfFilter { flow: Some(filter), ..SdfFilter::default() }], ..plain() },
+        PredefinedRule { drops: true, ..plain() },
+        PredefinedRule { redirect: Redirect::new("http://portal.example/"), ..plain() },
+        PredefinedRule { dscp: Some(46), ..plain() },
+    ];
+    for (at, change) in changes.iter().enumerate() {
+        lab.traffic(session, (1 << at, 0), true);
+        put(&mut lab, vec![change.clone()]);
+    }
+    let other = PredefinedRule { name: "other".to_owned(), ..rule(Some(1), None) };
+    lab.traffic(session, (16, 0), true);
+    put(&mut lab, vec![changes[3].clone(), other]);
+    lab.traffic(session, (32, 0), true);
     lab.delete(session);
-    assert_eq!(told(&lab.cdrs), [(20, 3, Conditions::SESSION_END)]);
+    let (changed, end) = (Conditions::CONFIGURATION_CHANGE, Conditions::SESSION_END);
+    let expected = [(20, 1, changed), (20, 2, changed), (20, 4, changed), (20, 8, changed), (20, 48, end)];
+    assert_eq!(told(&lab.cdrs), expected);
 }
 
 /// The data plane still has what the new table has not: it is charged when it tells the last of it, and once.
