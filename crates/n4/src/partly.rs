@@ -59,7 +59,7 @@ pub(crate) const PARTLY: &[(u16, &str, &[&[u8]])] = &[
     ),
     (
         ie::PFD_CONTENTS,
-        "custom contents; domain name protocols but TLS SNI; flow descriptions that name both ends, or with `!`",
+        "custom contents, whose meaning no specification tells; domain name protocols of certificates (TLS_SAN, TLS_SCN), encrypted since TLS 1.3; flow descriptions that name both ends, or with `!`",
         &[],
     ),
     (ie::PDN_TYPE, "Non-IP", &[&[4]]),

@@ -9,8 +9,8 @@ pub(crate) use view::View;
 use super::waiting::{Ticket, Waiter, Waiting};
 use super::{FlowKey, SessionIndex};
 use crate::content::{ContentRules, Detected};
-use dpi::extract::Verdict;
 use dpi::extract::dns::Message;
+use dpi::extract::{Seen, Verdict};
 use dpi::learn::{Learner, Lookup};
 use dpi::matching::Facts;
 use rules::{Application, Arrival, Direction};
@@ -114,10 +114,12 @@ impl Content {
         let Some((rules, memory)) = self.rules.as_deref().zip(self.memory.as_deref_mut()) else {
             return Detected::NONE;
         };
+        let name;
         let facts = if view.is_dns() {
             let lookup = view.lookup();
             self.counts.names += lookup.map_or(0, |message| memory.learn(view, &message, now_ns));
-            view.facts_of(lookup)
+            name = lookup.map(|message| message.name());
+            view.facts_of(name.as_ref())
         } else {
             memory.facts_of_address(view, now_ns)
         };
@@ -143,7 +145,8 @@ impl Content {
 
     /// Of what application a lookup is that was looked at before.
     pub(crate) fn of_lookup(&self, view: &View<'_>) -> Detected {
-        self.rules.as_ref().map_or(Detected::NONE, |rules| rules.detect(&view.facts_of(view.lookup())))
+        let name = view.lookup().map(|message| message.name());
+        self.rules.as_ref().map_or(Detected::NONE, |rules| rules.detect(&view.facts_of(name.as_ref())))
     }
 
     /// Of what application a flow is that waits, if this packet tells.
@@ -153,8 +156,13 @@ impl Content {
         let Waiter { packets, inspection, .. } = waiting.get(ticket)?;
         *packets += 1;
         let is_last = *packets >= PACKETS_MAX;
+        let name;
         let facts = match view.inspect(inspection) {
             Verdict::More if !is_last => return None,
+            Verdict::Seen(Seen::Dns(message)) => {
+                name = message.name();
+                view.facts_of(Some(&name))
+            }
             Verdict::Seen(seen) => view.facts().with(&seen),
             _ => view.facts(),
         };

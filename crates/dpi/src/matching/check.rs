@@ -20,7 +20,7 @@ pub(super) struct Check {
     pub(super) ports: PortRange,
     pub(super) protocol: Option<u8>,
     pub(super) dscp: Option<u8>,
-    /// Bits of the layers; 0 is any.
+    /// Bits of the layers, none of which is any; and [`OF_HOSTS`].
     pub(super) layers: u8,
     pub(super) ech: bool,
     /// Whether there is [`More`], and which.
@@ -29,11 +29,15 @@ pub(super) struct Check {
 
 const _: () = assert!(size_of::<Check>() == 20);
 
+/// The rule asks for a host: it is for lookups of that host only where it names them.
+pub(super) const OF_HOSTS: u8 = 1 << Layer::ALL.len();
+
 impl Check {
     /// Nothing is left to be checked.
     pub(super) fn is_empty(&self) -> bool {
         self.ports == PortRange::ANY
-            && (self.protocol, self.dscp, self.layers, self.ech, self.more) == (None, None, 0, false, None)
+            && (self.protocol, self.dscp, self.layers & !OF_HOSTS, self.ech, self.more)
+                == (None, None, 0, false, None)
     }
 
     /// Whether all of it holds, but for [`More`].
@@ -43,7 +47,14 @@ impl Check {
             && self.protocol.is_none_or(|protocol| protocol == facts.protocol)
             && self.dscp.is_none_or(|dscp| dscp == facts.dscp)
             && (!self.ech || facts.ech)
-            && (self.layers == 0 || self.layers & facts.layer.map_or(0, Layer::bit) != 0)
+            && self.is_for(facts.layer)
+    }
+
+    #[inline]
+    fn is_for(&self, layer: Option<Layer>) -> bool {
+        let is_named = self.layers & layer.map_or(0, Layer::bit) != 0;
+        let is_any = self.layers & !OF_HOSTS == 0;
+        is_named || is_any && (self.layers == 0 || layer != Some(Layer::Dns))
     }
 }
 

@@ -5,7 +5,7 @@ use super::literals::{Literals, Tries};
 use super::names::{NONE, Names};
 use super::paths::Paths;
 use super::regexes::Loose;
-use super::rule::Facts;
+use super::rule::{Facts, Layer};
 use super::spans::Spans;
 use crate::extract::NAME_MAX;
 use arrayvec::ArrayVec;
@@ -176,7 +176,9 @@ impl Classifier {
             if rank >= best {
                 return best;
             }
-            if !candidate.is_checked() || self.holds(rank, view) {
+            // Lookups of a host are no traffic of it: rules that have nothing else to say are not for them.
+            let is_certain = !candidate.is_checked() && view.facts.layer != Some(Layer::Dns);
+            if is_certain || self.holds(rank, view) {
                 return rank;
             }
         }

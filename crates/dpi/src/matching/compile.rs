@@ -1,6 +1,6 @@
 //! From what operators say to what is asked.
 
-use super::check::{Check, More};
+use super::check::{Check, More, OF_HOSTS};
 use super::classifier::{Candidate, Classifier, Group, List, Outcome, Regexes};
 use super::limits;
 use super::literals::{self, Literals};
@@ -151,7 +151,9 @@ impl Draft {
             [only] => *only,
             _ => PortRange::ANY,
         };
-        let layers = when.layers.iter().fold(0, |bits, layer: &Layer| bits | layer.bit());
+        let asks_for_host = !when.hosts.is_empty() || when.host_regex.is_some() || when.url_regex.is_some();
+        let of_hosts = if asks_for_host { OF_HOSTS } else { 0 };
+        let layers = when.layers.iter().fold(of_hosts, |bits, layer: &Layer| bits | layer.bit());
         let place = (!more.is_empty()).then_some(self.more.len() as u32);
         if place.is_some() {
             self.more.push(more);

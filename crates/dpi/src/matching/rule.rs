@@ -27,7 +27,8 @@ pub struct Rule {
 /// What must be so: of each list that is not empty, one; and of the others, what is present. None at all is always so.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
-    /// The host.
+    /// The host; of lookups, where [`Conditions::layers`] has them, the name asked for. All else that asks for a host is
+    /// not for lookups of it.
     pub hosts: Vec<HostPattern>,
     /// Path and query of a request in the clear.
     pub paths: Vec<PathPattern>,
@@ -151,7 +152,8 @@ pub struct Facts<'a> {
     pub dscp: u8,
     /// What the first packets were, where they said.
     pub layer: Option<Layer>,
-    /// The host, as the first packets named it or as it was learned from DNS, in any case of letters.
+    /// The host, as the first packets named it or as it was learned from DNS, in any case of letters. Of a lookup the name
+    /// asked for, by which it is found by rules alone that name lookups ([`Layer::Dns`]).
     pub host: Option<&'a [u8]>,
     /// Path and query of a request in the clear.
     pub path: Option<&'a [u8]>,

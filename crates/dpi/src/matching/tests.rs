@@ -5,6 +5,9 @@ use ipnet::IpNet;
 use proptest::prelude::*;
 use std::net::IpAddr;
 
+/// Lookups among them, whose rules are of their own.
+const LAYERS: [Layer; 4] = [Layer::Http, Layer::Http2, Layer::Tls, Layer::Dns];
+
 fn any_of<T>(list: &[T], holds: impl Fn(&T) -> bool) -> bool {
     list.is_empty() || list.iter().any(holds)
 }
@@ -24,11 +27,16 @@ fn matches(when: &Conditions, facts: &Facts<'_>) -> bool {
         && any_of(&when.networks, |network| network.contains(&facts.server))
         && any_of(&when.ports, |range| range.contains(facts.server_port))
         && any_of(&when.layers, |layer| facts.layer == Some(*layer))
+        && (facts.layer != Some(Layer::Dns) || !asks_for_host(when) || when.layers.contains(&Layer::Dns))
         && (!when.ech || facts.ech)
         && when.protocol.is_none_or(|protocol| protocol == facts.protocol)
         && when.dscp.is_none_or(|dscp| dscp == facts.dscp)
         && finds(&when.host_regex, host)
         && finds(&when.url_regex, url)
+}
+
+fn asks_for_host(when: &Conditions) -> bool {
+    !when.hosts.is_empty() || when.host_regex.is_some() || when.url_regex.is_some()
 }
 
 fn slow(rules: &[Rule], facts: &Facts<'_>) -> Option<u32> {
@@ -80,7 +88,7 @@ fn conditions() -> impl Strategy<Value = Conditions> {
         list(network()),
         list(ports()),
         proptest::option::weighted(0.2, 0..3_u8),
-        list(proptest::sample::select(&Layer::ALL[..3])),
+        list(proptest::sample::select(&LAYERS)),
         proptest::option::weighted(0.1, 0..2_u8),
         proptest::bool::weighted(0.1),
     );
@@ -111,7 +119,7 @@ type Asked = (Option<String>, Option<String>, IpAddr, (u16, u8, u8, Option<Layer
 fn asked() -> impl Strategy<Value = Asked> {
     let host = proptest::option::weighted(0.8, r"[aAbB]{0,3}(\.[ab]{1,2}){0,3}");
     let path = proptest::option::weighted(0.6, r"/[ab/]{0,6}");
-    let layer = proptest::option::of(proptest::sample::select(&Layer::ALL[..3]));
+    let layer = proptest::option::of(proptest::sample::select(&LAYERS));
     (host, path, address(), (0..6_u16, 0..3_u8, 0..2_u8, layer, proptest::bool::ANY))
 }
 
@@ -174,6 +182,27 @@ fn many_ports_and_paths_of_one_group_are_found_by_them() {
         assert_eq!(slow(&rules, &facts), Some(number));
     }
     assert_eq!((classifier.shape().paths, classifier.ports.len()), (1_000, 1));
+}
+
+/// A lookup of a host is not with that host, but for rules of lookups.
+#[test]
+fn lookups_are_found_by_the_name_asked_for_where_rules_name_lookups() {
+    let host = |layers: &[Layer]| Conditions {
+        hosts: vec![".a.example".parse().unwrap()],
+        layers: layers.to_vec(),
+        ..Conditions::default()
+    };
+    let lookups = Conditions { layers: vec![Layer::Dns], ..Conditions::default() };
+    let rules =
+        [rule(1, host(&[])), rule(2, host(&[Layer::Tls])), rule(3, host(&[Layer::Dns])), rule(4, lookups)];
+    let found = |rules: &[Rule], host: &str, layer| {
+        let facts = Facts { host: Some(host.as_bytes()), layer, ..Facts::default() };
+        compile(rules).unwrap().classify(&facts).map(|found| found.id)
+    };
+    assert_eq!(found(&rules, "www.a.example", Some(Layer::Dns)), Some(3));
+    assert_eq!(found(&rules[..2], "www.a.example", Some(Layer::Dns)), None);
+    assert_eq!(found(&rules, "www.b.example", Some(Layer::Dns)), Some(4));
+    assert_eq!(found(&rules, "www.a.example", Some(Layer::Tls)), Some(1));
 }
 
 #[test]

@@ -113,20 +113,24 @@ fn flow(octets: &[u8]) -> Result<Conditions, Refusal> {
     })
 }
 
-/// Domain names are looked for in server names of TLS, which QUIC has, too; and where no protocol is told, wherever a
-/// host is named. Certificates (TLS_SAN, TLS_SCN) are not looked at, nor are lookups (DNS_QNAME) their host's traffic.
+/// Domain names are looked for where the protocol says (TS 29.122 5.14.2.2.4): TLS_SNI in server names of TLS, which QUIC
+/// has, too; DNS_QNAME in lookups and their answers, which are that application's, and not what follows them. Where no
+/// protocol is told, a host is looked for wherever one is named, but in lookups.
+///
+/// Names of certificates (TLS_SAN, TLS_SCN) are refused: servers send them encrypted since TLS 1.3 (RFC 8446 4.4.2), and
+/// in QUIC, so that a rule of these would mostly miss what it is for.
 fn name(domain: &DomainName) -> Result<(Host, Vec<Layer>), Refusal> {
     let host = text(&domain.name).and_then(host).ok_or(INCORRECT)?;
-    match domain.protocol.as_deref() {
-        None => Ok((host, vec![])),
-        Some(protocol) if is_server_name(protocol) => Ok((host, vec![Layer::Tls, Layer::Quic])),
-        Some(_) => Err(Refusal::unsupported(ie::PFD_CONTENTS)),
+    let Some(protocol) = domain.protocol.as_deref() else { return Ok((host, vec![])) };
+    let is = |name: &[u8], number| {
+        protocol.eq_ignore_ascii_case(name) || protocol == [number] || protocol == [0, 0, 0, number]
+    };
+    // By name, or as the number of its place among the names.
+    match (is(b"DNS_QNAME", 0), is(b"TLS_SNI", 1)) {
+        (true, _) => Ok((host, vec![Layer::Dns])),
+        (_, true) => Ok((host, vec![Layer::Tls, Layer::Quic])),
+        _ => Err(Refusal::unsupported(ie::PFD_CONTENTS)),
     }
-}
-
-/// TLS_SNI (TS 29.122 5.14.2.2.4), by name or as the number of its place among the names.
-fn is_server_name(protocol: &[u8]) -> bool {
-    protocol.eq_ignore_ascii_case(b"TLS_SNI") || matches!(protocol, [1] | [0, 0, 0, 1])
 }
 
 #[cfg(test)]
@@ -174,6 +178,18 @@ mod tests {
     }
 
     #[test]
+    fn a_domain_name_protocol_says_where_the_name_is_looked_for() {
+        let line = |protocol| lines(&[contents(&[], &[], &[("a.example", protocol)])]).remove(0);
+        for protocol in ["DNS_QNAME", "dns_qname", "\0", "\0\0\0\0"] {
+            assert!(line(Some(protocol)).ends_with(" host=a.example layer=dns"), "{protocol}");
+        }
+        for protocol in ["TLS_SNI", "\u{1}", "\0\0\0\u{1}"] {
+            assert!(line(Some(protocol)).ends_with(" host=a.example layer=tls,quic"), "{protocol}");
+        }
+        assert!(line(None).ends_with(" host=a.example"));
+    }
+
+    #[test]
     fn a_url_beside_a_name_is_an_expression() {
         let pfd = contents(&[], &["http://a.example/b"], &[(".example", None)]);
         assert!(lines(&[pfd])[0].ends_with(r#"host=.example url-regex="^a\.example/b.*""#));
@@ -194,7 +210,9 @@ mod tests {
         assert_eq!(refused(contents(&[], &["a(\nid=1"], &[])), incorrect);
         assert_eq!(refused(contents(&[], &[], &[("", None)])), incorrect);
         let other = Cause::ServiceNotSupported;
-        assert_eq!(refused(contents(&[], &[], &[("a.example", Some("DNS_QNAME"))])), other);
+        for protocol in ["TLS_SAN", "TLS_SCN", "\u{2}", "\u{3}", "HTTP_HOST", ""] {
+            assert_eq!(refused(contents(&[], &[], &[("a.example", Some(protocol))])), other, "{protocol}");
+        }
         assert_eq!(refused(PfdContents { custom: Some(vec![1]), ..PfdContents::default() }), other);
         let urls = vec!["a.example/b"; 33];
         let names = vec![("a.example", None); 32];

@@ -109,6 +109,21 @@ fn several_values_of_one_pfd_and_all_its_kinds_count() {
     assert!(!is_video(facts("a.example", 6, tls)));
 }
 
+/// Lookups are what is told apart by DNS_QNAME: not the traffic that follows them, nor lookups by other names.
+#[test]
+fn lookups_are_an_application_s_by_the_name_asked_for() {
+    let mut lab = Lab::associated();
+    let name = DomainName { name: b"*.a.example".to_vec(), protocol: Some(b"DNS_QNAME".to_vec()) };
+    let lookups = PfdContents { domain_names: vec![name], ..PfdContents::default() };
+    let pfds = [application("lookups", &[lookups]), application("web", &[host("*.a.example")])];
+    assert_eq!(manage(&mut lab, SMF, &pfds), ACCEPTED);
+    let of = |name, layer| application_of(&lab, &Facts { layer: Some(layer), ..with_host(name) });
+    use dpi::matching::Layer;
+    assert_eq!(of("www.a.example", Layer::Dns).as_deref(), Some("lookups"));
+    assert_eq!(of("www.a.example", Layer::Tls).as_deref(), Some("web"));
+    assert_eq!(of("www.b.example", Layer::Dns), None);
+}
+
 #[test]
 fn what_is_wrong_changes_nothing() {
     let mut lab = Lab::associated();

@@ -1,8 +1,8 @@
 //! A user's packet as it is looked at.
 
 use crate::frame::Meta;
-use dpi::extract::dns::{Message, in_segment};
-use dpi::extract::{Datagram, Inspection, Seen, Verdict};
+use dpi::extract::dns::{Message, Name, in_segment};
+use dpi::extract::{Datagram, Inspection, Verdict};
 use dpi::matching::Facts;
 use packet::five_tuple::{Dissected, FiveTuple};
 use packet::{protocol, tcp, udp};
@@ -52,8 +52,8 @@ impl<'a> View<'a> {
         tuple.protocol == protocol::UDP && !tuple.fragment && tuple.destination_port == DNS
     }
 
-    /// Whether it may be part of a connection with a resolver: lookups and answers are in any of its packets, and what it is about
-    /// its first ones say, as of others.
+    /// Whether it may be part of a connection with a resolver: lookups and answers are in any of its packets, and what it
+    /// is about its first ones say, as of others.
     pub(crate) fn is_to_resolver(&self) -> bool {
         let tuple = &self.tuple;
         tuple.protocol == protocol::TCP && !tuple.fragment && tuple.destination_port == DNS
@@ -86,10 +86,13 @@ impl<'a> View<'a> {
         Message::parse(self.datagram().payload)
     }
 
-    /// As [`View::facts`], of what [`View::lookup`] says.
-    pub(super) fn facts_of(&self, lookup: Option<Message<'a>>) -> Facts<'a> {
-        let layer = lookup.map(|message| dpi::matching::Layer::of(&Seen::Dns(message)));
-        Facts { layer, ..self.facts() }
+    /// As [`View::facts`], of what [`View::lookup`] says; `None` of what is no lookup.
+    pub(super) fn facts_of<'n>(&self, name: Option<&'n Name>) -> Facts<'n>
+    where
+        'a: 'n,
+    {
+        let layer = name.map(|_| dpi::matching::Layer::Dns);
+        Facts { layer, host: name.map(Name::as_slice), ..self.facts() }
     }
 
     pub(super) fn datagram(&self) -> Datagram<'a> {
