@@ -9,7 +9,7 @@ export RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4
  -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Ccodegen-units=1"
 target=${CARGO_TARGET_DIR:-target}
 cargo build --release --target x86_64-unknown-linux-gnu
-for name in ${ONLY:-pfcp_decode n4_node link_frames data_path dpi_stream dpi_datagram dpi_rules charging_files}; do
+for name in ${ONLY:-pfcp_decode n4_node link_frames data_path dpi_stream dpi_datagram dpi_rules charging_files control_orders stored_records}; do
     mkdir -p "corpus/$name" "artifacts/$name"
     [ -d "seeds/$name" ] && seeds="seeds/$name" || seeds=
     echo "fuzz: $name for $seconds s"

@@ -49,6 +49,16 @@ pub(crate) enum Order {
     Predefined(Wish),
 }
 
+impl Order {
+    /// One line of JSON.
+    ///
+    /// # Errors
+    /// It is none.
+    pub(crate) fn read(line: &str) -> serde_json::Result<Self> {
+        serde_json::from_str(line)
+    }
+}
+
 /// What was done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Done {
@@ -135,7 +145,7 @@ async fn converse(stream: UnixStream, tell: mpsc::Sender<Ordered>) -> anyhow::Re
     let (from, mut to) = stream.into_split();
     let mut line = String::new();
     BufReader::new(from.take(ORDER_MAX)).read_line(&mut line).await?;
-    let order = serde_json::from_str(&line)?;
+    let order = Order::read(&line)?;
     let (answer, answered) = oneshot::channel();
     tell.send((order, answer)).await?;
     let done = serde_json::to_string(&answered.await?)? + "\n";

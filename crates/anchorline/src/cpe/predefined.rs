@@ -1,7 +1,7 @@
 //! Predefined rules that operators put while the node runs, beside those of the configuration: kept in the session database, so that
 //! they are there after the next start.
 
-use crate::settings::predefined::{self, Parts};
+use crate::settings::predefined::{self, Parts, does};
 use crate::settings::{PortSettings, Settings};
 use ::charging::Rating;
 use n4::{Predefined, PredefinedRule};
@@ -245,8 +245,7 @@ impl Tables {
     /// All there are, by name.
     pub(super) fn entries(&self) -> Vec<Entry> {
         let groups: BTreeSet<&str> = self.in_force.groups().collect();
-        let rules =
-            self.in_force.rules().map(|rule| (rule.name.as_str(), Kind::Rule, crate::ctl::does(rule)));
+        let rules = self.in_force.rules().map(|rule| (rule.name.as_str(), Kind::Rule, does(rule)));
         let members = |name: &str| self.in_force.named(name).map(|rule| rule.name.clone()).collect();
         let groups = groups.iter().map(|name| (*name, Kind::Group, members(name)));
         let in_force = rules.chain(groups).map(|(name, kind, does)| {

@@ -3,10 +3,10 @@
 use super::values::{End, Protocol};
 use crate::content::Format;
 use crate::settings;
+use crate::settings::predefined::does;
 use anyhow::Context;
 use dpi::matching::{Facts, Layer, Outcome};
 use n4::{Predefined, PredefinedRule};
-use rules::OuterHeader;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -126,28 +126,6 @@ fn named(table: &Predefined, application: Option<&str>) -> Vec<Named> {
         |rule: &PredefinedRule| rule.application.as_ref().map(|application| application.name().to_owned());
     let of_it = table.rules().filter(|rule| application.is_some() && name(rule).as_deref() == application);
     of_it.map(|rule| Named { name: rule.name.clone(), does: does(rule) }).collect()
-}
-
-/// What a rule does, in words.
-pub(crate) fn does(rule: &PredefinedRule) -> Vec<String> {
-    let mirror = rule.mirror.and_then(|to| to.outer_header_creation);
-    let all = [
-        rule.drops.then(|| "drops its packets".to_owned()),
-        rule.resets.then(|| "resets its connections".to_owned()),
-        rule.redirect.as_ref().map(|to| format!("sends its users to {to}")),
-        rule.enrichment.as_ref().map(|field| format!("puts the field {} into requests", field.name())),
-        rule.dscp.map(|dscp| format!("marks its packets DSCP {dscp}")),
-        mirror.map(|to| match to.header {
-            OuterHeader::Gtpu(teid) => format!("copies its packets to {}, tunnel {teid}", to.address),
-            OuterHeader::Udp(port) => format!("copies its packets to {}, UDP port {port}", to.address),
-        }),
-        (rule.is_open != (true, true)).then(|| "closes a gate".to_owned()),
-        rule.mbr
-            .map(|mbr| format!("holds it to {} kbit/s up and {} down", mbr.uplink_kbps, mbr.downlink_kbps)),
-        rule.qfi.map(|qfi| format!("puts it into QoS flow {}", qfi.value())),
-        rule.key.map(|key| format!("charges it under rating group {}", key.rating_group)),
-    ];
-    all.into_iter().flatten().collect()
 }
 
 impl Answer {

@@ -26,7 +26,6 @@ use crate::cpe::control::{self, Order};
 use crate::settings;
 use clap::{Parser, Subcommand};
 use interval::Interval;
-pub(crate) use matched::does;
 use serde::Serialize;
 use std::time::SystemTime;
 

@@ -6,7 +6,7 @@ use super::values::Kbps;
 use ::charging::Key;
 use config::{ConfigError, Refusal, Spanned};
 use n4::{Predefined, PredefinedRule};
-use rules::{ApplicationId, BitRates, FlowDescription, Qfi, Redirect, SdfFilter};
+use rules::{ApplicationId, BitRates, FlowDescription, OuterHeader, Qfi, Redirect, SdfFilter};
 use serde::Deserialize;
 
 /// Rules, and groups with the names of theirs.
@@ -195,4 +195,26 @@ fn rule(rule: Rule) -> PredefinedRule {
             .map(|rating_group| Key { rating_group, service_id: rule.service_id.map(Spanned::into_inner) }),
         ..PredefinedRule::new(rule.name)
     }
+}
+
+/// What a rule does, in words.
+pub(crate) fn does(rule: &PredefinedRule) -> Vec<String> {
+    let mirror = rule.mirror.and_then(|to| to.outer_header_creation);
+    let all = [
+        rule.drops.then(|| "drops its packets".to_owned()),
+        rule.resets.then(|| "resets its connections".to_owned()),
+        rule.redirect.as_ref().map(|to| format!("sends its users to {to}")),
+        rule.enrichment.as_ref().map(|field| format!("puts the field {} into requests", field.name())),
+        rule.dscp.map(|dscp| format!("marks its packets DSCP {dscp}")),
+        mirror.map(|to| match to.header {
+            OuterHeader::Gtpu(teid) => format!("copies its packets to {}, tunnel {teid}", to.address),
+            OuterHeader::Udp(port) => format!("copies its packets to {}, UDP port {port}", to.address),
+        }),
+        (rule.is_open != (true, true)).then(|| "closes a gate".to_owned()),
+        rule.mbr
+            .map(|mbr| format!("holds it to {} kbit/s up and {} down", mbr.uplink_kbps, mbr.downlink_kbps)),
+        rule.qfi.map(|qfi| format!("puts it into QoS flow {}", qfi.value())),
+        rule.key.map(|key| format!("charges it under rating group {}", key.rating_group)),
+    ];
+    all.into_iter().flatten().collect()
 }

@@ -49,6 +49,41 @@ fn the_seeds_are_conversations() {
     }
 }
 
+/// A record as `stored_records` reads it.
+fn stored(kind: u8, octets: Vec<u8>) -> Vec<u8> {
+    [&[kind][..], &(octets.len() as u16).to_be_bytes(), &octets].concat()
+}
+
+/// All that the database holds at the end of a conversation, which most do not end with nothing.
+fn kept(lab: &crate::common::Lab) -> Vec<u8> {
+    fn octets<T: serde::Serialize>(kind: u8, record: &T) -> Vec<u8> {
+        stored(kind, postcard::to_stdvec(record).unwrap())
+    }
+    let sessions = lab.saved.values().chain(lab.over.values()).map(|record| octets(0, record));
+    let associations = lab.associations.values().map(|record| octets(1, record));
+    let pfds = lab.pfds.values().map(|record| octets(2, record));
+    let paths = lab.paths.iter().map(|record| octets(3, record));
+    let told = std::iter::once(octets(4, &lab.told_names));
+    let cdrs = lab.cdrs.iter().map(|cdr| octets(6, cdr));
+    sessions.chain(associations).chain(pfds).chain(paths).chain(told).chain(cdrs).flatten().collect()
+}
+
+#[test]
+fn what_conversations_leave_in_the_database_are_seeds() {
+    for conversation in crate::conversations::with_refusals() {
+        let name = conversation.name.replace([' ', ','], "_");
+        let lab = Stage::play(&conversation, None).lab;
+        let (file, all) = (folder("stored_records").join(&name), kept(&lab));
+        if std::env::var_os("ANCHORLINE_WRITE_SEEDS").is_some() {
+            std::fs::create_dir_all(folder("stored_records")).unwrap();
+            std::fs::write(&file, &all).unwrap();
+        }
+        // Another version of a record makes other seeds: these would not be read any more.
+        let written = std::fs::read(&file).unwrap_or_else(|_| panic!("{name} is not there: see the head"));
+        assert!(written == all, "{name} is stale: see the head");
+    }
+}
+
 /// Of each kind of message the longest.
 #[test]
 fn messages_are_seeds_of_their_own() {
