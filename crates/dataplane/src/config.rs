@@ -4,7 +4,7 @@ use crate::side::Side;
 use crate::state::NoMemory;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use packet::ethernet::MacAddress;
-use rules::{Instance, Interface};
+use rules::{BitRates, Instance, Interface};
 use std::net::IpAddr;
 
 /// Most ports of an engine.
@@ -122,6 +122,8 @@ pub struct Limits {
     pub kept_ns: u64,
     /// How far a packet may be ahead of its MBR.
     pub burst_ns: u64,
+    /// What users are held to, each way, whose rules have no limit for it.
+    pub session_mbr: Option<BitRates>,
     /// Neighbours on all ports.
     pub neighbours: usize,
     /// Packets waiting for one neighbour's Ethernet address.
@@ -160,6 +162,7 @@ impl Default for Limits {
             kept_per_session: 128,
             kept_ns: 60_000_000_000,
             burst_ns: 10_000_000,
+            session_mbr: None,
             neighbours: 4_096,
             held_per_neighbour: 16,
             reassembled: 64,

@@ -19,6 +19,7 @@ use crate::content::ContentRules;
 use crate::counters::Counters;
 use crate::explain::Explain;
 use crate::install::installation;
+use crate::own_limit;
 use crate::state::{Key, Loading, MACS_PER_SESSION, Memory, Refusal, Removal};
 use crate::steering::Crew;
 use crate::worker::{Order, Query, Report};
@@ -41,7 +42,7 @@ pub(crate) use moving::Wish;
 pub(crate) use placement::Placement;
 use placement::{Owner, Shared};
 use rounds::Rounds;
-use rules::Seid;
+use rules::{BitRates, Seid};
 use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -57,6 +58,7 @@ pub enum EngineError {
 /// Controls the workers.
 pub struct Engine {
     ports: Vec<PortConfig>,
+    session_mbr: Option<BitRates>,
     peers: usize,
     epoch: u64,
     hands: Vec<Hand>,
@@ -88,6 +90,7 @@ impl Engine {
     pub(crate) fn new(config: &Config, crew: &Crew, hands: Vec<Ends>) -> Self {
         Self {
             ports: config.ports.clone(),
+            session_mbr: config.limits.session_mbr,
             peers: config.limits.peers,
             epoch: config.epoch,
             hands: hands.into_iter().map(Hand::new).collect(),
@@ -206,7 +209,7 @@ impl Engine {
         self.content.clone()
     }
 
-    fn put(&mut self, desired: Desired) -> Option<Notice> {
+    fn put(&mut self, mut desired: Desired) -> Option<Notice> {
         let (session, revision, urrs) = (desired.session, desired.revision, desired.rules.urrs.len());
         if let Some(named) = &mut self.named {
             named.insert(session);
@@ -222,6 +225,9 @@ impl Engine {
         }
         let refused = |cause, reason: String| Some(Notice::Refused { session, revision, cause, reason });
         let shared = placement::shared_meters(&desired.rules);
+        if let Some(mbr) = self.session_mbr {
+            own_limit::hold(Arc::make_mut(&mut desired.rules), mbr);
+        }
         let installation = match installation(&self.ports, desired, usize::from(known.urrs)) {
             Ok(installation) => installation,
             Err(error) => return refused(RefusalCause::Unfit, error.to_string()),

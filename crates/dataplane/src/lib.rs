@@ -23,6 +23,7 @@ mod held;
 mod install;
 mod kept;
 mod nodes;
+mod own_limit;
 mod port;
 mod receipt;
 mod side;

@@ -121,6 +121,12 @@ pub struct ApplicationTag(NonZeroU64);
 #[serde(try_from = "u8", into = "u8")]
 pub struct Qfi(u8);
 
+impl QerId {
+    /// What limits a user whose control plane does not, where the node is told to. IDs with the highest bit are given by
+    /// user plane functions (TS 29.244 8.2.75).
+    pub const OWN: Self = Self(u32::MAX);
+}
+
 impl Qfi {
     /// The largest value the six bits hold.
     pub const MAX: u8 = 63;

@@ -9,7 +9,7 @@ use dplink::{
     Explanation, Outcome, Question,
 };
 use packet::protocol;
-use rules::{ApplicationId, Instance, Interface, OuterHeader, Qfi, Teid};
+use rules::{ApplicationId, Instance, Interface, OuterHeader, QerId, Qfi, Teid};
 use std::fmt::Write;
 use std::net::IpAddr;
 
@@ -199,9 +199,13 @@ const fn side(side: Interface) -> &'static str {
 fn rate(qer: &ExplainedQer, is_down: bool) -> String {
     let way = if is_down { "downlink" } else { "uplink" };
     let now = if qer.admits { "has room now" } else { "is used up now" };
+    let name = match qer.qer {
+        QerId::OWN => "the node's own limit (session_mbr_kbps)".to_owned(),
+        other => other.to_string(),
+    };
     match qer.limit_kbps {
-        Some(kbps) => format!("{} limits {way} to {kbps} kbit/s (MBR), and {now}", qer.qer),
-        None => format!("{} limits {way} to so many packets in a time, and {now}", qer.qer),
+        Some(kbps) => format!("{name} limits {way} to {kbps} kbit/s (MBR), and {now}"),
+        None => format!("{name} limits {way} to so many packets in a time, and {now}"),
     }
 }
 
@@ -294,6 +298,16 @@ mod tests {
              URR:      URR 3 counts it, after 1 bytes up and 2 bytes down; its quota is used up\n\
              next hop: 10.30.0.1 by port n3, Ethernet address known\n\
              outcome:  it would be dropped: quota_exhausted (A URR's quota is used up)\n"
+        );
+    }
+
+    #[test]
+    fn a_limit_of_the_nodes_own_is_told_as_such() {
+        let own = ExplainedQer { qer: QerId::OWN, limit_kbps: Some(8), admits: false };
+        let told = rate(&own, false);
+        assert_eq!(
+            told,
+            "the node's own limit (session_mbr_kbps) limits uplink to 8 kbit/s (MBR), and is used up now"
         );
     }
 

@@ -3,6 +3,7 @@
 use super::timers::within;
 use config::{Refusal, Spanned};
 use dataplane::Limits;
+use rules::BitRates;
 use serde::Deserialize;
 
 /// `[dpe.limits]`, whole.
@@ -18,6 +19,7 @@ pub(crate) struct LimitSettings {
     reassembled: usize,
     redirected_flows: usize,
     burst_ms: u64,
+    session_mbr_kbps: Option<u32>,
 }
 
 /// The table as it is written.
@@ -34,6 +36,7 @@ pub(super) struct File {
     reassembled: Option<Spanned<u32>>,
     redirected_flows: Option<Spanned<u32>>,
     burst_ms: Option<Spanned<u32>>,
+    session_mbr_kbps: Option<Spanned<u32>>,
 }
 
 /// Makes settings of values that are in range.
@@ -55,6 +58,10 @@ pub(super) fn check(file: File) -> Result<LimitSettings, Refusal> {
         reassembled: number(file.reassembled, usual.reassembled, 4..=1_024)?,
         redirected_flows: number(file.redirected_flows, usual.redirections, 512..=4_194_304)?,
         burst_ms: within(file.burst_ms, (usual.burst_ns / 1_000_000) as u32, 1..=2_000)?.into(),
+        session_mbr_kbps: file
+            .session_mbr_kbps
+            .map(|kbps| within(Some(kbps), 0, 1..=u32::MAX))
+            .transpose()?,
     })
 }
 
@@ -72,6 +79,10 @@ impl LimitSettings {
             reassembled: self.reassembled,
             redirections: self.redirected_flows,
             burst_ns: self.burst_ms * 1_000_000,
+            session_mbr: self
+                .session_mbr_kbps
+                .map(u64::from)
+                .map(|kbps| BitRates { uplink_kbps: kbps, downlink_kbps: kbps }),
             ..limits
         }
     }

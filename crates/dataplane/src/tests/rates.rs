@@ -2,7 +2,7 @@
 
 use super::drops;
 use crate::counters::DropReason;
-use crate::fixture::{Bench, N3, N6, rules};
+use crate::fixture::{Bench, N3, N6, config, rules};
 use dplink::{Command, Notice, UsageCause};
 use rules::{
     BitRates, FlowDescription, Gate, PacketRate, PacketRates, Pdr, PdrId, Qer, QerId, Rules, SdfFilter, Seid,
@@ -246,4 +246,26 @@ fn meters_apart_have_a_limit() {
     bench.engine.handle(dplink::Command::Delete { session: rules::Seid(5) }).unwrap();
     bench.settle();
     put(&mut bench, 6, 2, shared(6, correlated(2)));
+}
+
+/// Both ways, and of all its PDRs together; who has a limit keeps it, and others get through.
+#[test]
+fn a_user_whose_rules_have_no_limit_is_held_to_the_nodes_own() {
+    let mut config = config();
+    config.limits.session_mbr = Some(BitRates { uplink_kbps: 2_000, downlink_kbps: 4_000 });
+    let mut bench = Bench::over(&config);
+    let mut unlimited = shared(4, qer());
+    unlimited.pdrs.iter_mut().for_each(|pdr| pdr.qers.clear());
+    unlimited.qers.clear();
+    put(&mut bench, 4, 1, unlimited);
+    second(&mut bench, &[4]);
+    let before = drops(&bench, DropReason::RateExceeded);
+    let (up, down) = second(&mut bench, &[4]);
+    assert!((248..=252).contains(&up) && (496..=504).contains(&down), "{up} {down}");
+    assert_eq!(drops(&bench, DropReason::RateExceeded) - before, (4_000 - up - down) as u64);
+    let slow = BitRates { uplink_kbps: 800, downlink_kbps: 800 };
+    put(&mut bench, 5, 1, shared(5, Qer { mbr: Some(slow), ..qer() }));
+    second(&mut bench, &[4, 5]);
+    let (up, down) = second(&mut bench, &[4, 5]);
+    assert!((346..=354).contains(&up) && (594..=606).contains(&down), "{up} {down}");
 }

@@ -319,7 +319,7 @@ fn limits_are_the_usual_ones_unless_told_otherwise() {
     }
     assert_eq!(limits(&said).unwrap(), usual);
     let few = "[dpe.limits]\nkept = 100\nkept_s = 2\npeers = 16\nneighbours = 17\nheld_per_neighbour = 1\n\
-               shared_meters = 18\nreassembled = 4\nredirected_flows = 512\nburst_ms = 30";
+               shared_meters = 18\nreassembled = 4\nredirected_flows = 512\nburst_ms = 30\nsession_mbr_kbps = 5";
     let expected = dataplane::Limits {
         kept: 100,
         // One user keeps no more than all.
@@ -332,6 +332,7 @@ fn limits_are_the_usual_ones_unless_told_otherwise() {
         reassembled: 4,
         redirections: 512,
         burst_ns: 30_000_000,
+        session_mbr: Some(rules::BitRates { uplink_kbps: 5, downlink_kbps: 5 }),
         ..usual
     };
     assert_eq!(limits(&EXAMPLE.replace("# [dpe.limits]", few)).unwrap(), expected);
@@ -347,6 +348,7 @@ fn limits_are_the_usual_ones_unless_told_otherwise() {
         ("shared_meters = 1", "this is 16 to 1000000"),
         ("reassembled = 3", "reassembled = 3: this is 4 to 1024"),
         ("burst_ms = 2001", "burst_ms = 2001: this is 1 to 2000"),
+        ("session_mbr_kbps = 0", "session_mbr_kbps = 0: this is 1 to 4294967295"),
         ("keep = 1", "unknown field `keep`"),
     ] {
         let message = error("# [dpe.limits]", &format!("[dpe.limits]\n{wrong}"));
