@@ -53,17 +53,7 @@ impl Stored {
     fn new() -> Self {
         let node =
             NodeRecord { recovery_time_stamp: STAMP, leaves_ms: None, clock_ahead_ms: 0, reserved_seids: 0 };
-        let start = Start {
-            node,
-            associations: vec![],
-            forgotten: vec![],
-            sessions: vec![],
-            pfds: vec![],
-            paths: vec![],
-            told: vec![],
-            last_cdr: 0,
-            since_1900_ms: SINCE_1900_MS,
-        };
+        let start = Start::new(node, SINCE_1900_MS);
         Self { start, sessions: BTreeMap::new() }
     }
 

@@ -30,6 +30,23 @@ pub struct Start {
     pub since_1900_ms: u64,
 }
 
+impl Start {
+    /// Of a node of whose past nothing is known.
+    pub const fn new(node: NodeRecord, since_1900_ms: u64) -> Self {
+        Self {
+            node,
+            associations: vec![],
+            forgotten: vec![],
+            sessions: vec![],
+            pfds: vec![],
+            paths: vec![],
+            told: vec![],
+            last_cdr: 0,
+            since_1900_ms,
+        }
+    }
+}
+
 /// What came.
 #[derive(Clone, Copy, Debug)]
 pub enum Input<'a> {

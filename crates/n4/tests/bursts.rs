@@ -51,17 +51,7 @@ impl Bench {
         let config = Config { ue_pools, limits, ..common::config() };
         let node =
             NodeRecord { recovery_time_stamp: STAMP, leaves_ms: None, clock_ahead_ms: 0, reserved_seids: 0 };
-        let start = Start {
-            node,
-            associations: vec![],
-            forgotten: vec![],
-            sessions: vec![],
-            pfds: vec![],
-            paths: vec![],
-            told: vec![],
-            last_cdr: 0,
-            since_1900_ms: SINCE_1900_MS,
-        };
+        let start = Start::new(node, SINCE_1900_MS);
         let node = Node::new(config, start);
         let mut bench = Self { node, now: Time::ZERO, saved: BTreeSet::new(), sequence: 0, portion };
         let (version, epoch) = (dplink::VERSION, 1);

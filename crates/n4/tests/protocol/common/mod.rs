@@ -106,17 +106,7 @@ pub struct Lab {
 
 impl Lab {
     pub fn new(config: Config) -> Self {
-        let start = Start {
-            node: FIRST,
-            associations: vec![],
-            forgotten: vec![],
-            sessions: vec![],
-            pfds: vec![],
-            paths: vec![],
-            told: vec![],
-            last_cdr: 0,
-            since_1900_ms: SINCE_1900_MS,
-        };
+        let start = Start::new(FIRST, SINCE_1900_MS);
         let mut lab = Self::from(config.clone(), Node::new(config, start));
         lab.connect();
         lab
@@ -222,17 +212,7 @@ impl Lab {
         self.plane = plane::Plane::default();
         let since_1900_ms = self.time_of_day_ms();
         self.started = self.now;
-        let start = Start {
-            node: self.record,
-            associations: vec![],
-            forgotten,
-            sessions: vec![],
-            pfds: vec![],
-            paths: vec![],
-            told: vec![],
-            last_cdr: self.last_cdr,
-            since_1900_ms,
-        };
+        let start = Start { forgotten, last_cdr: self.last_cdr, ..Start::new(self.record, since_1900_ms) };
         self.node = Node::new(self.config.clone(), start);
         self.connect();
     }
